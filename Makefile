@@ -1,0 +1,135 @@
+# mrmpi: one non-recursive make. Every folder has a module.mk that declares what it builds:
+#
+#   PROGRAMS  += simfab            a program in $(BUILD)/bin;    simfab_SRCS, _CFLAGS, _LDFLAGS, _LDLIBS, _DEPS, _PKGS
+#   LIBRARIES += libmrmpi.so       a library in $(BUILD)/lib;    same variables, plus _SONAME and _LINKS (extra names)
+#   TESTPROGS += tests/x/test_y    a program in $(BUILD)/tests/; same variables, with the target's name as the prefix
+#   UNIT_TESTS / SCRIPT_TESTS      what `make check` runs, in order (see tests/README.md)
+#
+# _DEPS are libraries of ours that the target links with (libmrmpi.so), _PKGS are pkg-config names.
+# A source is compiled once per target that names it, so the same file may serve two targets with different flags.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+.DEFAULT_GOAL := all
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+CC       ?= gcc
+ifeq ($(origin CC),default)
+CC       := gcc
+endif
+PREFIX   ?= /usr/local
+LIBDIR   ?= $(PREFIX)/lib
+DESTDIR  ?=
+SAN      ?=
+BUILD    ?= build$(if $(SAN),/san)
+OPT      ?= $(if $(SAN),-O1,-O2)
+V        ?= 0
+
+VERSION  := 0.1.0
+
+CPPFLAGS_ALL := -D_GNU_SOURCE -I. -DMRMPI_VERSION='"$(VERSION)"' $(CPPFLAGS)
+CFLAGS_ALL   := -std=gnu17 $(OPT) -g -Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes \
+                -fno-common -fvisibility=hidden -fstack-protector-strong $(CFLAGS)
+LDFLAGS_ALL  := -Wl,--as-needed -Wl,-z,defs $(LDFLAGS)
+ifneq ($(SAN),)
+CFLAGS_ALL   += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+LDFLAGS_ALL  := $(filter-out -Wl$(comma)-z$(comma)defs,$(LDFLAGS_ALL)) -fsanitize=$(SAN)
+endif
+comma := ,
+
+Q := $(if $(filter 0,$(V)),@)
+say = $(if $(filter 0,$(V)),@printf '  %-5s %s\n' $(1) $(2))
+
+PROGRAMS :=
+LIBRARIES :=
+TESTPROGS :=
+SCRIPTS :=
+UNIT_TESTS :=
+SCRIPT_TESTS :=
+LONG_TESTS :=
+MANPAGES :=
+
+MODULES := $(sort $(wildcard */module.mk */*/module.mk))
+include $(MODULES)
+
+ALL_TARGETS := $(PROGRAMS) $(LIBRARIES) $(TESTPROGS)
+ALL_DEPFILES :=
+
+# rules(target, output): compile the target's sources and remember their dependency files
+define compile_rules
+$(1)_OBJS := $$(patsubst %.c,$(BUILD)/obj/$(1)/%.o,$$($(1)_SRCS))
+ALL_DEPFILES += $$($(1)_OBJS:.o=.d)
+$(1)_PKG_CFLAGS := $$(if $$($(1)_PKGS),$$(shell pkg-config --cflags $$($(1)_PKGS) 2>/dev/null))
+$(1)_PKG_LIBS := $$(if $$($(1)_PKGS),$$(shell pkg-config --libs $$($(1)_PKGS) 2>/dev/null))
+$$($(1)_OBJS): $(BUILD)/obj/$(1)/%.o: %.c $$($(1)_ORDER)
+	$(call say,CC,$$<)
+	$(Q)mkdir -p $$(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(2) $$($(1)_PKG_CFLAGS) $$($(1)_CFLAGS) -MMD -MP -c -o $$@ $$<
+endef
+
+define program_rules
+$(call compile_rules,$(1),-fPIE)
+$(2)/$(1): $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS))
+	$(call say,LD,$$@)
+	$(Q)mkdir -p $$(@D)
+	$(Q)$(CC) -pie $(LDFLAGS_ALL) $$($(1)_LDFLAGS) -o $$@ $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS)) \
+	    $$(if $$($(1)_DEPS),-Wl$(comma)-rpath$(comma)$(3)) $$($(1)_PKG_LIBS) $$($(1)_LDLIBS)
+endef
+
+define library_rules
+$(call compile_rules,$(1),-fPIC)
+$(BUILD)/lib/$(1): $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS)) $$($(1)_MAP)
+	$(call say,LD,$$@)
+	$(Q)mkdir -p $$(@D)
+	$(Q)$(CC) -shared $(LDFLAGS_ALL) $$(if $$($(1)_MAP),-Wl$(comma)--version-script=$$($(1)_MAP)) $$($(1)_LDFLAGS) \
+	    -Wl,-soname,$$(or $$($(1)_SONAME),$(1)) -o $$@ $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS)) \
+	    $$(if $$($(1)_DEPS),-Wl$(comma)-rpath$(comma)'$$$$ORIGIN') $$($(1)_PKG_LIBS) $$($(1)_LDLIBS)
+	$(Q)for l in $$($(1)_LINKS); do ln -sfn $(1) $(BUILD)/lib/$$$$l; done
+endef
+
+$(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p),$(BUILD)/bin,'$$$$ORIGIN/../lib')))
+$(foreach l,$(LIBRARIES),$(eval $(call library_rules,$(l))))
+$(foreach t,$(TESTPROGS),$(eval $(call program_rules,$(t),$(BUILD),'$(abspath $(BUILD)/lib)')))
+
+# scripts are installed as they are: SCRIPTS += mrrun/mrcc
+$(foreach s,$(SCRIPTS),$(eval $(BUILD)/bin/$(notdir $(s)): $(s) ; $$(Q)mkdir -p $$(@D) && install -m 755 $$< $$@))
+
+PROGRAM_FILES := $(addprefix $(BUILD)/bin/,$(PROGRAMS) $(notdir $(SCRIPTS)))
+LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
+TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
+
+.PHONY: all programs libraries tests check check-all demo bench install clean deps
+all: libraries programs
+libraries: $(LIBRARY_FILES)
+programs: $(PROGRAM_FILES)
+tests: all $(TESTPROG_FILES)
+
+deps:
+	@packaging/install-deps
+
+check: deps
+	+@$(MAKE) --no-print-directory tests
+	@BUILD=$(abspath $(BUILD)) tests/run $(UNIT_TESTS) $(SCRIPT_TESTS)
+
+check-all: deps
+	+@$(MAKE) --no-print-directory tests
+	@BUILD=$(abspath $(BUILD)) tests/run $(UNIT_TESTS) $(SCRIPT_TESTS) $(LONG_TESTS)
+
+demo: deps
+	+@$(MAKE) --no-print-directory all
+	@BUILD=$(abspath $(BUILD)) tests/demo/demo
+
+bench: deps
+	+@$(MAKE) --no-print-directory tests
+	@BUILD=$(abspath $(BUILD)) bench/run
+
+install: all
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' BUILD='$(BUILD)' VERSION='$(VERSION)' packaging/install \
+	    --bin '$(PROGRAM_FILES)' --lib '$(LIBRARY_FILES)' --man '$(MANPAGES)'
+
+clean:
+	rm -rf build
+
+-include $(ALL_DEPFILES)

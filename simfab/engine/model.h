@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The timing model: what each step costs, in picoseconds, and what the links are. Read from a small YAML file
+ * (etc/models/NAME.yaml); every key has a default, unknown keys are errors with file, line and column.
+ * Units are in the names: _ps, _bps (bits per second), _bytes.
+ */
+#ifndef SIMFAB_MODEL_H
+#define SIMFAB_MODEL_H
+
+#include "simfab/engine/fabric.h"
+
+struct model {
+    char name[64];
+    char description[256];
+
+    /* links: defaults for cables whose netlist line does not say width and speed */
+    uint8_t width, speed, ext_speed;     /* PortInfo codes, one bit each */
+    uint8_t mtu, vl_cap;                 /* PortInfo codes */
+    uint32_t vlarb_cap;                  /* entries per table */
+    uint64_t propagation_ps;             /* per cable */
+    uint64_t switch_delay_ps;            /* from the last (store and forward) or first (cut through) bit in, to out */
+    bool cut_through;
+    uint32_t vl_buffer_bytes;            /* receive buffer per VL and port; credits count blocks of 64 bytes */
+    uint32_t packet_overhead_bytes;      /* LRH+BTH+ICRC+VCRC and framing, besides extended headers */
+
+    /* HCA */
+    uint64_t post_ps, doorbell_ps;       /* caller's cost of a post; from the doorbell to the HCA starting on it */
+    uint64_t wqe_ps;                     /* fetching and decoding one request */
+    uint64_t wqe_inline_saves_ps;        /* what an inline request saves of it */
+    uint64_t tx_packet_ps, rx_packet_ps; /* engine occupancy per packet */
+    uint64_t dma_latency_ps;             /* reading memory: from request to the first byte */
+    uint64_t dma_write_ps;               /* from the last byte in to memory being written */
+    uint64_t ack_ps;                     /* making or handling an acknowledge */
+    uint64_t cqe_ps;                     /* from the completion to the entry being visible */
+    uint64_t bus_bps;                    /* the I/O bus of one HCA, shared by both directions; 0: no limit */
+    uint32_t bus_overhead_bytes;         /* per packet on the bus */
+    uint64_t event_ps;                   /* completion event: interrupt to wake-up */
+    uint64_t reg_mr_ps, reg_mr_page_ps;
+    uint32_t max_inline_bytes, max_sge, max_qp_wr, max_cqe, max_srq_wr, max_rd_atomic;
+    uint32_t vendor_part_id;
+
+    /* the program's own costs */
+    uint64_t clock_read_ps, poll_ps, poll_empty_ps;
+    uint32_t cpu_factor_milli;           /* measured CPU time times this / 1000 */
+
+    /* faults */
+    double loss;                         /* probability that a data packet is lost on a cable */
+    uint64_t seed;
+};
+
+/* A model with every default; path NULL gives the defaults themselves. NULL with err filled when the file is wrong. */
+struct model *model_load(const char *path, struct parse_error *err);
+void model_free(struct model *m);
+
+#endif
