@@ -2,11 +2,61 @@
 /*
  * What travels on an SF_CONN_UMAD connection after the hello: the socket is the descriptor that the program holds as
  * its /dev/infiniband/umadN, so that poll, epoll, fcntl, dup and fork work on it without help. write, read and ioctl
- * on it are interposed by libsimfab.so and become these messages.
+ * on it are interposed by libsimfab.so and become these messages. All state (agents, requests under way) is the
+ * engine's: whoever holds the descriptor, in whatever process, talks for the same open file.
+ *
+ * Program to engine: struct umad_req, its payload, and by SCM_RIGHTS
+ *     [0] a socket on which the engine answers this one request with a struct umad_rep (so that an answer never
+ *         mixes with the datagrams that other threads wait for), and
+ *     [1] when UMAD_REQ_MEMFD is set, a memfd that holds the payload.
+ * Engine to program: struct umad_rx and what read() is to return (the umad header and the datagram); when
+ * UMAD_RX_MEMFD is set a memfd holds that instead, and only its first bytes (header and first segment) are inline.
+ *
+ * A umad socket is bound to an abstract name that begins with UMAD_NAME: so the library knows one, however it came.
+ * An SF_CONN_ISSM connection carries nothing: it holds the port's IsSM bit while it is open.
  */
 #ifndef SIMFAB_UMAD_PROTO_H
 #define SIMFAB_UMAD_PROTO_H
 
 #include <stdint.h>
+
+#define SF_UMAD_NONBLOCK 0x80000000u /* in sf_hello.arg: an issm that is taken answers EAGAIN instead of waiting */
+
+#define UMAD_NAME "simfab-umad/" /* after the leading zero byte of the abstract address */
+
+#define UMAD_HDR      64u        /* struct ib_user_mad with the pkey fields; 56 without */
+#define UMAD_HDR_OLD  56u
+#define UMAD_INLINE   16384u     /* larger payloads travel in a memfd */
+#define UMAD_DATA_MAX (64u << 20) /* largest multi-segment message */
+
+enum umad_op {
+    UMAD_OP_WRITE = 1,       /* payload: what was written */
+    UMAD_OP_ENABLE_PKEY,
+    UMAD_OP_REGISTER,        /* payload: struct ib_user_mad_reg_req (28 bytes); rep: id */
+    UMAD_OP_REGISTER2,       /* payload: struct ib_user_mad_reg_req2 (40 bytes); rep: id, flags */
+    UMAD_OP_UNREGISTER,      /* payload: u32 id */
+};
+
+#define UMAD_REQ_MEMFD 1u
+#define UMAD_RX_MEMFD  1u
+
+struct umad_req {
+    uint32_t op;
+    uint32_t flags;
+    uint64_t bytes;          /* of the payload */
+};
+
+struct umad_rep {
+    int32_t error;           /* 0 or a positive errno */
+    uint32_t id;
+    uint32_t flags;          /* REGISTER2 refused for its flags: those that are supported */
+    uint32_t pad;
+};
+
+struct umad_rx {
+    uint64_t bytes;          /* umad header and datagram */
+    uint32_t hdr_bytes;      /* UMAD_HDR or UMAD_HDR_OLD, as this open file has it */
+    uint32_t flags;
+};
 
 #endif
