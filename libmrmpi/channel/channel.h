@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A channel is one way to move bytes to a peer: shared memory, the process itself, RC sends, RC RDMA. One file each,
+ * behind struct mr_channel_ops; rail/vc.c picks among them and gives packets their sequence numbers.
+ *
+ * A channel does not order across subchannels and knows no matching: it hands every arrived packet to mr_vc_arrived(),
+ * which sorts by sequence number and calls up.
+ */
+#ifndef MRMPI_CHANNEL_H
+#define MRMPI_CHANNEL_H
+
+#include "libmrmpi/rail/vc.h"
+
+struct mr_launch;
+
+struct mr_channel_ops {
+    const char *name;
+    int (*init)(const struct mr_launch *launch);  /* before the fence: publish addresses */
+    int (*ready)(void);                           /* after the fence */
+    void (*finalize)(void);
+    int (*poll)(void);                            /* number of things done */
+    bool (*drained)(void);
+    bool (*reaches)(int world_rank);              /* this channel is the one for that peer (self, same node, any) */
+    size_t (*eager_max)(int world_rank);
+    unsigned (*caps)(int world_rank);             /* enum mr_vc_caps */
+    int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
+    int (*expose)(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
+    void (*unexpose)(struct mr_region *region);
+    int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
+    int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
+};
+
+extern const struct mr_channel_ops mr_channel_self; /* channel/self.c */
+extern const struct mr_channel_ops mr_channel_shm;  /* channel/shm.c */
+extern const struct mr_channel_ops mr_channel_net;  /* rail/net.c over channel/rc_*.c: the multirail subchannels */
+
+/* Called by channels from their poll: a packet of world rank hdr->src has arrived, in any order. */
+void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len);
+
+/* A region as a channel made it; the ops that made it take it back. */
+struct mr_region {
+    const struct mr_channel_ops *channel;
+};
+
+#endif

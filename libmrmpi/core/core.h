@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The objects of MPI as the library's inside sees them: pointers, not handles; constants of our own. api/ turns handles
+ * into these and back; coll/, pt2pt/ and below never see a handle.
+ *
+ * Objects are counted (mr_*_get, mr_*_put); built-in ones are never freed. All of this is called with the library's
+ * lock held (base/lock.h) when the thread level is MPI_THREAD_MULTIPLE.
+ *
+ * Functions that can fail return enum mr_err: the error class, which api/ maps to the ABI's number and hands to the
+ * error handler. Details for the message go through mr_error_detail().
+ */
+#ifndef MRMPI_CORE_H
+#define MRMPI_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Special ranks and tags inside the library. */
+#define MR_PROC_NULL  (-1)
+#define MR_ANY_SOURCE (-2)
+#define MR_ROOT       (-3)
+#define MR_ANY_TAG    (-1)
+#define MR_UNDEFINED  (-32766)
+#define MR_TAG_UB     0x3fffffff
+
+/* MPI-3.1 section 8.4, error classes. */
+enum mr_err {
+    MR_SUCCESS = 0,
+    MR_ERR_BUFFER, MR_ERR_COUNT, MR_ERR_TYPE, MR_ERR_TAG, MR_ERR_COMM, MR_ERR_RANK, MR_ERR_ROOT, MR_ERR_GROUP,
+    MR_ERR_OP, MR_ERR_TOPOLOGY, MR_ERR_DIMS, MR_ERR_ARG, MR_ERR_UNKNOWN, MR_ERR_TRUNCATE, MR_ERR_OTHER, MR_ERR_INTERN,
+    MR_ERR_IN_STATUS, MR_ERR_PENDING, MR_ERR_REQUEST, MR_ERR_NO_MEM, MR_ERR_KEYVAL, MR_ERR_INFO, MR_ERR_INFO_KEY,
+    MR_ERR_INFO_VALUE, MR_ERR_INFO_NOKEY, MR_ERR_NAME, MR_ERR_UNSUPPORTED_OPERATION, MR_ERR_PROC_FAILED,
+};
+
+/* Text for the error that this thread is about to return: function, argument, value, host, rail. Bounded, never fails. */
+void mr_error_detail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+const char *mr_error_take_detail(void); /* "" if none; clears it */
+
+struct mr_group {
+    int refs;
+    int handle;
+    int size;
+    int rank;    /* of the calling process, MR_UNDEFINED if not a member */
+    int *world;  /* [size] world ranks */
+};
+
+struct mr_errhandler;
+struct mr_coll_state;
+
+struct mr_comm {
+    int refs;
+    int handle;              /* index for the api's table */
+    uint32_t context;        /* even; point-to-point uses it as it is, collectives use context | 1 */
+    int rank, size;
+    struct mr_group *group;
+    struct mr_errhandler *errhandler;
+    uint32_t coll_seq;       /* counts collectives: their tag */
+    struct mr_coll_state *coll;
+    char name[128];
+};
+
+static inline int mr_comm_world_rank(const struct mr_comm *c, int rank)
+{
+    return c->group->world[rank];
+}
+
+/* A datatype with its layout flattened at commit time (core/type.c, core/pack.c). */
+struct mr_type {
+    int refs;
+    int handle;
+    size_t size;             /* bytes of data in one element */
+    ptrdiff_t lb, extent;
+    ptrdiff_t true_lb, true_extent;
+    bool contiguous;         /* any count of it is one run of bytes starting at true_lb */
+    bool committed;
+    bool builtin;
+    struct mr_layout *layout;
+};
+
+/*
+ * Copy bytes [offset, offset + len) of the packed form of (buf, count, type) to or from a contiguous buffer.
+ * offset + len <= count * type->size. Contiguous types cost one memcpy. Any offset is allowed: protocols resume.
+ */
+void mr_type_pack(const void *buf, size_t count, const struct mr_type *type, size_t offset, void *out, size_t len);
+void mr_type_unpack(void *buf, size_t count, const struct mr_type *type, size_t offset, const void *in, size_t len);
+struct mr_type *mr_type_get(struct mr_type *t);
+void mr_type_put(struct mr_type *t);
+struct mr_comm *mr_comm_get(struct mr_comm *c);
+void mr_comm_put(struct mr_comm *c);
+
+extern struct mr_comm *mr_comm_world, *mr_comm_self; /* set by mr_core_init */
+extern struct mr_type *const mr_type_byte;           /* for transport and collectives' own messages */
+
+struct mr_launch;
+int mr_core_init(const struct mr_launch *launch); /* builds the world; 0 or negative errno */
+void mr_core_finalize(void);
+
+#endif

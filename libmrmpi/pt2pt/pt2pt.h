@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Point-to-point communication: matching, the eager and rendezvous protocols, requests, progress.
+ *
+ * Called by api/ and coll/ with the library's lock held. Sends and receives return a request; the caller completes it
+ * by mr_wait/mr_test and frees it by mr_request_put. Waiting functions give the lock away while they wait.
+ */
+#ifndef MRMPI_PT2PT_H
+#define MRMPI_PT2PT_H
+
+#include "libmrmpi/core/core.h"
+
+enum mr_send_mode { MR_SEND_STANDARD, MR_SEND_SYNCHRONOUS, MR_SEND_READY, MR_SEND_BUFFERED };
+
+struct mr_status {
+    int source, tag;      /* ranks of the communicator; MR_PROC_NULL / MR_ANY_TAG for an empty one */
+    enum mr_err error;
+    bool cancelled;
+    uint64_t bytes;
+};
+
+enum mr_request_kind { MR_REQ_SEND, MR_REQ_RECV, MR_REQ_COLL, MR_REQ_PERSISTENT_SEND, MR_REQ_PERSISTENT_RECV, MR_REQ_GENERALIZED };
+
+struct mr_request {
+    int refs;
+    int handle;           /* for the api's table; 0: none yet */
+    enum mr_request_kind kind;
+    volatile bool complete; /* written under the lock, read by waiters under the lock */
+    bool active;          /* persistent requests: started and not yet completed */
+    struct mr_status status;
+    struct mr_comm *comm;
+    /* called once at completion, lock held; used by schedules (coll/) and generalized requests; may be NULL */
+    void (*on_complete)(struct mr_request *req, void *arg);
+    void *on_complete_arg;
+    /* the rest belongs to pt2pt/ (or to coll/ for MR_REQ_COLL) */
+    const void *send_buf;
+    void *recv_buf;
+    size_t count;
+    struct mr_type *type;
+    int peer, tag;        /* as asked: may be wildcards */
+    uint32_t ctx;
+    enum mr_send_mode mode;
+    struct mr_request *next, *prev;
+    void *proto;          /* state of a rendezvous */
+    uint64_t bytes, done;
+};
+
+int mr_pt2pt_init(void);
+int mr_pt2pt_finalize(void);   /* completes what must be completed, then synchronises with all peers */
+
+/* ctx: comm->context for users, comm->context | 1 for collectives. *req is NULL on error. dest may be MR_PROC_NULL. */
+enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                     uint32_t ctx, enum mr_send_mode mode, struct mr_request **req);
+enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
+                     uint32_t ctx, struct mr_request **req);
+/* Blocking forms with their short cuts (no request is made for a small send or an already arrived message). */
+enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                    uint32_t ctx, enum mr_send_mode mode);
+enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
+                    struct mr_status *status);
+
+bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status); /* polls once */
+enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
+/* Matched probe: takes the message out of the queue. */
+struct mr_message;
+struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
+enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *msg, struct mr_request **req);
+enum mr_err mr_cancel(struct mr_request *req); /* receives that have not matched; sends: no effect */
+
+struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm);
+struct mr_request *mr_request_get(struct mr_request *r);
+void mr_request_put(struct mr_request *r);
+void mr_request_complete(struct mr_request *r); /* sets complete, wakes waiters, calls on_complete */
+
+enum mr_err mr_wait(struct mr_request *req);    /* until complete; the error is in req->status */
+bool mr_test(struct mr_request *req);           /* one look at the network if not complete */
+int mr_progress(void);                          /* one look; number of things done */
+/* Wait politely (spin, yield, sleep) until done(arg); polls the network, gives the lock away in between. */
+void mr_progress_until(bool (*done)(void *arg), void *arg);
+/* coll/ hooks its schedules into progress. */
+void mr_progress_register(int (*poll)(void));
+
+/* MPI_Buffer_attach / detach */
+enum mr_err mr_buffer_attach(void *buf, size_t bytes);
+enum mr_err mr_buffer_detach(void **buf, size_t *bytes);
+
+#endif

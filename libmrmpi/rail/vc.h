@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The virtual channel (seed papers: "virtual channel" with "virtual subchannels"): the one thing that pt2pt/ knows of a
+ * peer. Below it, subchannels are (HCA, port, LMC path, service level) or shared memory or the process itself; each is
+ * driven by a channel (channel/channel.h).
+ *
+ * Promises: packets of one virtual channel are delivered exactly once and in the order of mr_vc_send, whatever
+ * subchannels they took (sequence numbers are per virtual channel). A put is reported at the sender when its buffer may
+ * be reused, and at the receiver when every byte has landed.
+ *
+ * All functions are called with the library's lock held. None of them blocks; upcalls come only out of mr_rail_poll(),
+ * never out of mr_vc_send or mr_vc_put (channel self is no exception: it queues).
+ */
+#ifndef MRMPI_VC_H
+#define MRMPI_VC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MR_RAILS_MAX 8
+
+/* What pt2pt/ says to its peer; the transport looks only at seq and src. Little endian on the wire as in memory. */
+struct mr_hdr {
+    uint8_t kind;   /* pt2pt's: eager, request to send, ... */
+    uint8_t flags;
+    uint16_t pad;
+    uint32_t seq;   /* set by mr_vc_send */
+    uint32_t src;   /* world rank of the sender; set by mr_vc_send */
+    int32_t rank;   /* rank of the sender in the communicator */
+    int32_t tag;
+    uint32_t ctx;
+    uint64_t len;   /* of the whole message */
+    uint64_t sreq, rreq;
+};
+_Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
+
+/* How the other side reaches a memory region; travels inside pt2pt's packets. */
+struct mr_remote {
+    uint64_t addr, len;
+    int32_t pid;             /* inside a host */
+    uint32_t num_keys;
+    uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
+};
+
+struct mr_vc;
+struct mr_region;
+
+enum mr_vc_caps {
+    MR_VC_PUT = 1, /* mr_vc_put works (RDMA write) */
+    MR_VC_GET = 2, /* mr_vc_get works (single copy inside a host); may still be refused at run time */
+};
+
+struct mr_vc_upcalls {
+    /* A packet, in order. payload is valid during the call only. */
+    void (*deliver)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+    void (*put_sent)(void *cookie, int error);                   /* sender: buffer is free; error: negative errno */
+    void (*put_landed)(struct mr_vc *vc, uint64_t rreq, int error); /* receiver: all bytes are there */
+    void (*failed)(struct mr_vc *vc, int error);                 /* the peer cannot be reached any more */
+};
+
+struct mr_launch;
+/* Opens the devices, publishes the addresses (mr_launch_put; the caller does the fence), sets up shared memory. */
+int mr_rail_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up);
+int mr_rail_ready(void);    /* after the launcher's fence: attach to the node's shared memory, read cards lazily */
+void mr_rail_finalize(void); /* drains what is queued; peers have been synchronised by the caller */
+/* Handles completions, arrivals, connection set-up, deferred sends. Returns the number of things done; 0: idle. */
+int mr_rail_poll(void);
+/* True when nothing is queued or in flight on this side (for finalize). */
+bool mr_rail_drained(void);
+
+struct mr_vc *mr_vc_get_peer(int world_rank); /* made on demand, never NULL */
+int mr_vc_world_rank(const struct mr_vc *vc);
+size_t mr_vc_eager_max(const struct mr_vc *vc); /* payload bytes that one mr_vc_send takes */
+unsigned mr_vc_caps(const struct mr_vc *vc);
+
+/*
+ * Send one packet with len <= eager_max bytes of payload. hdr and payload may be reused on return: they have been
+ * copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no memory).
+ */
+int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
+
+/* Make [buf, buf + len) reachable for the peer: registers it on every rail (registration cache). */
+int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
+void mr_vc_unexpose(struct mr_region *region);
+
+/*
+ * Write buf into the peer's exposed memory, striped over the rails. cookie comes back in put_sent; rreq is given to the
+ * peer's put_landed. len > 0. The region for the local buffer is taken and released inside.
+ */
+int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
+
+/* Read from the peer's exposed memory now (process_vm_readv). 0, or negative errno: -EPERM when the kernel refuses. */
+int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
+
+#endif
