@@ -75,7 +75,7 @@ $(2)/$(1): $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS))
 	$(call say,LD,$$@)
 	$(Q)mkdir -p $$(@D)
 	$(Q)$(CC) -pie $(LDFLAGS_ALL) $$($(1)_LDFLAGS) -o $$@ $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS)) \
-	    $$(if $$($(1)_DEPS),-Wl$(comma)-rpath$(comma)$(3)) $$($(1)_PKG_LIBS) $$($(1)_LDLIBS)
+	    $$(if $$($(1)_DEPS),-Wl$$(comma)-rpath$$(comma)$(3)) $$($(1)_PKG_LIBS) $$($(1)_LDLIBS)
 endef
 
 define library_rules
@@ -83,9 +83,9 @@ $(call compile_rules,$(1),-fPIC)
 $(BUILD)/lib/$(1): $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS)) $$($(1)_MAP)
 	$(call say,LD,$$@)
 	$(Q)mkdir -p $$(@D)
-	$(Q)$(CC) -shared $(LDFLAGS_ALL) $$(if $$($(1)_MAP),-Wl$(comma)--version-script=$$($(1)_MAP)) $$($(1)_LDFLAGS) \
+	$(Q)$(CC) -shared $(LDFLAGS_ALL) $$(if $$($(1)_MAP),-Wl$$(comma)--version-script=$$($(1)_MAP)) $$($(1)_LDFLAGS) \
 	    -Wl,-soname,$$(or $$($(1)_SONAME),$(1)) -o $$@ $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS)) \
-	    $$(if $$($(1)_DEPS),-Wl$(comma)-rpath$(comma)'$$$$ORIGIN') $$($(1)_PKG_LIBS) $$($(1)_LDLIBS)
+	    $$(if $$($(1)_DEPS),-Wl$$(comma)-rpath$$(comma)'$$$$ORIGIN') $$($(1)_PKG_LIBS) $$($(1)_LDLIBS)
 	$(Q)for l in $$($(1)_LINKS); do ln -sfn $(1) $(BUILD)/lib/$$$$l; done
 endef
 
