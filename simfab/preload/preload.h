@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of libsimfab.so share. The library is preloaded into unmodified programs, so it keeps out of their way:
+ * every non-static name begins with sfp_ and is hidden, only the interposed functions are exported (SFP_EXPORT), nothing
+ * happens before the program's first use of InfiniBand, and outside a simulated host (SIM_HOST or SIMFAB_DIR unset) every
+ * interposed function goes straight to the real one.
+ *
+ * Inside the library, system calls on our own descriptors use the sfp_sys_* wrappers below: the C library's names
+ * (read, poll, close, ...) may be interposed by ourselves.
+ */
+#ifndef SIMFAB_PRELOAD_H
+#define SIMFAB_PRELOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "simfab/proto.h"
+
+#define SFP_EXPORT __attribute__((visibility("default")))
+
+/* ---- attach.c: where we are, and talking to the engine --------------------------------------------------------- */
+
+/* True inside a simulated host. */
+bool sfp_enabled(void);
+const char *sfp_host(void); /* SIM_HOST, "" outside */
+const char *sfp_dir(void);  /* SIMFAB_DIR, "" outside */
+
+/*
+ * Open a connection of the given kind (enum sf_conn_kind) and exchange hello and welcome. Returns a close-on-exec
+ * descriptor that the caller owns, or -1 with errno (ECONNREFUSED, ENOENT: no engine; else what the engine answered).
+ * welcome and fds (two descriptors that came with it, -1 where none) may be NULL.
+ */
+int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome, int fds[2]);
+
+/*
+ * Ask a stateless question (SF_OP_SYSFS, ...) on a connection of its own. Returns 0 and the answer's body in memory that
+ * the caller frees (never NULL, a zero byte follows the body), or an errno.
+ */
+int sfp_query(enum sf_op op, const void *req, size_t req_len, void **rep, size_t *rep_len);
+
+/* The next definition of an interposed function; NULL if there is none. Use SFP_REAL, which remembers the answer. */
+void *sfp_real(const char *name);
+void *sfp_real_version(const char *name, const char *version);
+
+#define SFP_REAL(name)                                                                                                 \
+    ({                                                                                                                 \
+        static __typeof__(&name) real_;                                                                                \
+        __typeof__(&name) r_ = __atomic_load_n(&real_, __ATOMIC_RELAXED);                                              \
+        if (!r_) {                                                                                                     \
+            r_ = (__typeof__(&name))sfp_real(#name);                                                                   \
+            __atomic_store_n(&real_, r_, __ATOMIC_RELAXED);                                                            \
+        }                                                                                                              \
+        r_;                                                                                                            \
+    })
+
+/*
+ * Every interposed call that may block in the kernel puts these around the real call: if the thread is an actor, the
+ * engine lets time move without it meanwhile. Cheap and harmless in every other thread; errno is kept.
+ */
+void sfp_block_begin(void);
+void sfp_block_end(void);
+
+/* System calls that no interposition sees; they set errno as usual. */
+static inline int sfp_sys_close(int fd)
+{
+    return (int)syscall(SYS_close, fd);
+}
+
+static inline ssize_t sfp_sys_read(int fd, void *buf, size_t n)
+{
+    return syscall(SYS_read, fd, buf, n);
+}
+
+static inline ssize_t sfp_sys_write(int fd, const void *buf, size_t n)
+{
+    return syscall(SYS_write, fd, buf, n);
+}
+
+struct pollfd;
+struct msghdr;
+
+static inline int sfp_sys_poll(struct pollfd *fds, unsigned n, int ms)
+{
+    return (int)syscall(SYS_poll, fds, n, ms);
+}
+
+static inline ssize_t sfp_sys_sendmsg(int fd, const struct msghdr *m, int flags)
+{
+    return syscall(SYS_sendmsg, fd, m, flags);
+}
+
+static inline ssize_t sfp_sys_recvmsg(int fd, struct msghdr *m, int flags)
+{
+    return syscall(SYS_recvmsg, fd, m, flags);
+}
+
+/* ---- attach.c: the process's attachment and its actors (verbs_*.c, clock.c) ------------------------------------ */
+
+struct sfp_proc {
+    int sock;                  /* SF_CONN_PROC, -1 when not attached */
+    int bell;                  /* eventfd: wakes a sleeping engine */
+    struct sf_arena *arena;
+    size_t arena_bytes;
+    struct sf_welcome welcome;
+    bool dead;                 /* the engine went away: every verb fails from now on */
+};
+
+extern struct sfp_proc sfp_proc;
+
+/* Attach this process to the engine if it is not yet. 0 or an errno. */
+int sfp_attach(void);
+
+/*
+ * Enter simfab as an actor: counts the call, catches up with the engine's time and charges the processor time used since
+ * the last call where the model asks for it. NULL (errno set) without an engine or when no slot is free.
+ */
+struct sf_actor *sfp_enter(void);
+/* The same for a thread that already is an actor; NULL if it is none. Never attaches. */
+struct sf_actor *sfp_enter_if_actor(void);
+
+/* A control request. The answer's body goes to rep (at most rep_size bytes, *rep_len tells how many came); a descriptor
+   that came with it to *fd (-1 if none). rep_len and fd may be NULL: then the body must be exactly rep_size. */
+int sfp_call(enum sf_op op, const void *req, size_t req_len, void *rep, size_t rep_size, size_t *rep_len, int *fd);
+
+/* Leave RUNNING for state and wait until the engine says RUNNING. Returns the wake reason, or -1 if the engine died. */
+int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps);
+
+/* Wake the engine if it sleeps (after a change that it must see). */
+void sfp_ring(void);
+/* Look whether the engine is still there; false marks the attachment dead. */
+bool sfp_alive(void);
+
+static inline uint64_t sfp_now(const struct sf_actor *a)
+{
+    return __atomic_load_n(&a->clock_ps, __ATOMIC_RELAXED);
+}
+
+static inline void sfp_spend(struct sf_actor *a, uint64_t ps)
+{
+    __atomic_store_n(&a->clock_ps, sfp_now(a) + ps, __ATOMIC_RELAXED);
+}
+
+#endif
