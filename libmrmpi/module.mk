@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libmrmpi.so is the library proper; libmpi.so.12 is the thin shell with the MPICH ABI on top of it.
+
+LIBRARIES += libmrmpi.so
+libmrmpi.so_SRCS := $(sort $(foreach r,core coll pt2pt rail channel verbs launch fabric base,$(wildcard libmrmpi/$(r)/*.c)))
+libmrmpi.so_PKGS := libibverbs pmix
+# Exports are the map's business (mr_* for the ABI shells), so visibility must not hide them before the map is read.
+libmrmpi.so_CFLAGS := -fvisibility=default -fno-semantic-interposition
+libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic
+libmrmpi.so_MAP := libmrmpi/mrmpi.map
+libmrmpi.so_LDLIBS := -lpthread -lm
+
+LIBRARIES += libmpi.so.12
+libmpi.so.12_SRCS := $(sort $(wildcard libmrmpi/api/*.c))
+libmpi.so.12_DEPS := libmrmpi.so
+libmpi.so.12_LINKS := libmpi.so libmpich.so.12 libmpich.so
+libmpi.so.12_CFLAGS := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition
+libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions
+libmpi.so.12_MAP := libmrmpi/api/mpich.map
