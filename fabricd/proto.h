@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The protocol of fabricd's UNIX socket (SOCK_SEQPACKET, default /run/fabricd/fabricd.sock): how the MPI library asks
+ * which service levels its job has and which rails its host has, and how fabricctl gives orders.
+ *
+ * Every packet is one message: a struct fd_header, then the body of its type, all little-endian and of the sizes given
+ * here. A message of another magic or version, shorter than its type, longer than FD_MSG_MAX, or whose header.length
+ * is not the packet's length, is an error: the daemon answers FD_DONE with -EPROTO and closes; a client does the same
+ * with an answer. Text fields are zero-terminated within their size; who sends zeroes the rest.
+ *
+ * The library:   FD_HELLO  ->  FD_STATE (same seq), then, if FD_HELLO_SUBSCRIBE, one FD_STATE with seq 0 whenever
+ *                anything in it has changed (job's class, service levels, a rail). An FD_STATE always holds the whole
+ *                truth, so a client needs only the last one. A client that does not read is dropped and may reconnect.
+ *                The connection is closed when the daemon ends: go on with the last FD_STATE.
+ * fabricctl:     a request  ->  any number of FD_TEXT, then one FD_DONE with the result.
+ *
+ * Who asks is known from SO_PEERCRED only. Anybody may say hello and read the status; uid 0 and the uid that the
+ * daemon runs as may apply a policy and set jobs. A job that was given to a user is believed only from that user.
+ */
+#ifndef FABRICD_PROTO_H
+#define FABRICD_PROTO_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define FD_MAGIC   0x64626166u /* "fabd" */
+#define FD_VERSION 1u
+
+#define FD_MSG_MAX   81920u /* longest message; only FD_APPLY comes near it */
+#define FD_JOB_MAX   64u    /* job id, with the terminating zero */
+#define FD_NAME_MAX  32u    /* class name */
+#define FD_DEV_MAX   64u    /* device name, as ibv_get_device_name() gives it */
+#define FD_RAILS_MAX 32u
+#define FD_LANES_MAX 8u
+#define FD_POLICY_MAX 65536u /* longest policy text */
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
+
+enum fd_type {
+    FD_HELLO = 1,    /* struct fd_hello; from the library */
+    FD_STATE = 2,    /* struct fd_state; from the daemon */
+
+    FD_STATUS = 16,  /* header only: what the daemon knows, as text */
+    FD_VERIFY = 17,  /* header only: read the tables of every port now */
+    FD_APPLY = 18,   /* struct fd_apply followed by the policy's text */
+    FD_JOB_SET = 19, /* struct fd_job */
+    FD_JOB_DEL = 20, /* struct fd_job, only the id is looked at */
+    FD_JOB_LIST = 21,/* header only */
+    FD_RAIL_LIST = 22,/* header only */
+
+    FD_TEXT = 32,    /* header, then text that is not zero-terminated; from the daemon */
+    FD_DONE = 33,    /* struct fd_done; from the daemon */
+};
+
+struct fd_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t type;   /* enum fd_type */
+    uint32_t length; /* of the whole message, header included */
+    uint32_t seq;    /* chosen by who asks; repeated in the answer; 0 in an answer: nobody asked */
+};
+
+#define FD_HELLO_SUBSCRIBE 1u /* fd_hello.flags */
+
+struct fd_hello {
+    struct fd_header h;
+    uint32_t flags;
+    uint32_t reserved;
+    char job[FD_JOB_MAX]; /* $MRMPI_JOBID or the scheduler's id; empty: no job id known */
+};
+
+/* One port of an HCA of this host. Ports of other link layers than InfiniBand are listed too. */
+struct fd_rail {
+    char device[FD_DEV_MAX];
+    uint8_t port;       /* 1.. */
+    uint8_t lmc;        /* the port has 2^lmc LIDs, from lid on */
+    uint8_t state;      /* as ibv_port_state: 1 down, 2 init, 3 armed, 4 active */
+    uint8_t phys_state; /* as ibv_port_attr.phys_state: 5 link up */
+    uint16_t lid;
+    uint16_t sm_lid;
+    uint32_t rate_mbps; /* signalling rate as sysfs tells it: 4X SDR is 10000 */
+    uint8_t infiniband; /* 1: InfiniBand link layer, 0: Ethernet or other */
+    uint8_t usable;     /* 1: active and not taken out: the library should use it */
+    uint8_t reserved[2];
+};
+
+#define FD_CHANGED_CLASS  1u /* fd_state.changed: the job's class or its service levels */
+#define FD_CHANGED_RAILS  2u
+#define FD_CHANGED_POLICY 4u /* generation or verified */
+
+struct fd_state {
+    struct fd_header h;
+    int32_t status;      /* 0: a policy is in force; -ENOENT: none yet (service levels 0); else a negative errno */
+    uint32_t changed;    /* FD_CHANGED_ bits; 0 in the answer to a hello */
+    uint64_t generation; /* goes up whenever a policy is put in force; 0: none */
+    uint32_t small_max;  /* messages of up to so many bytes (and all control messages) travel on sl_small */
+    uint8_t verified;    /* 1: every port of the fabric was found to have the policy's tables */
+    uint8_t sl_small;    /* 0..15 */
+    uint8_t num_lanes;   /* 1..FD_LANES_MAX service levels for large messages, to be used in turn */
+    uint8_t num_rails;   /* 0..FD_RAILS_MAX */
+    uint8_t sl_bulk[FD_LANES_MAX];
+    char class_name[FD_NAME_MAX];
+    char job[FD_JOB_MAX]; /* the job that this is about, as asked */
+    struct fd_rail rails[FD_RAILS_MAX]; /* the message ends after rails[num_rails - 1] */
+};
+
+/* Length of an FD_STATE with n rails. */
+#define FD_STATE_LENGTH(n) ((uint32_t)(sizeof(struct fd_state) - (FD_RAILS_MAX - (n)) * sizeof(struct fd_rail)))
+
+struct fd_apply {
+    struct fd_header h;
+    char name[256]; /* what the sender calls the file, for messages */
+    /* the policy's text follows: header.length - sizeof(struct fd_apply) bytes, at most FD_POLICY_MAX */
+};
+
+#define FD_UID_ANY 0xffffffffu
+
+/* Empty text: not given. If class_name is empty the policy's rules decide, by user, account and name. */
+struct fd_job {
+    struct fd_header h;
+    uint32_t uid;         /* owner: only this user's processes are of the job; FD_UID_ANY: not given */
+    uint32_t reserved;
+    char job[FD_JOB_MAX];
+    char class_name[FD_NAME_MAX];
+    char account[FD_JOB_MAX];
+    char name[FD_JOB_MAX]; /* the scheduler's job name */
+};
+
+struct fd_done {
+    struct fd_header h;
+    int32_t status;  /* 0 or a negative errno */
+    uint32_t reserved;
+};
+
+static_assert(sizeof(struct fd_header) == 16, "layout");
+static_assert(sizeof(struct fd_hello) == 88, "layout");
+static_assert(sizeof(struct fd_rail) == 80, "layout");
+static_assert(sizeof(struct fd_state) == 144 + 32 * 80, "layout");
+static_assert(sizeof(struct fd_apply) == 272, "layout");
+static_assert(sizeof(struct fd_job) == 248, "layout");
+static_assert(sizeof(struct fd_done) == 24, "layout");
+
+#endif
