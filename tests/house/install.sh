@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# `make install` into a fresh directory gives something that compiles, starts and runs programs from there.
+. "$(dirname "$0")/../tap.sh"
+cd "$(dirname "$0")/../.." || exit 2
+
+ok "make install" make --no-print-directory install DESTDIR="$tmp/root" PREFIX=/opt/mrmpi BUILD="$BUILD"
+p=$tmp/root/opt/mrmpi
+for f in bin/mrrun bin/mrcc bin/simfab bin/fabricd bin/fabricctl lib/libmpi.so.12 lib/libmpich.so.12 lib/libmrmpi.so lib/libsimfab.so include/mpi.h \
+  share/mrmpi/topologies/two-hosts-two-rails.net share/mrmpi/models/sdr-pcix.yaml share/man/man1/mrrun.1 lib/pkgconfig/mrmpi.pc; do
+  ok "$f is installed" test -e "$p/$f"
+done
+cat >"$tmp/hello.c" <<'C'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int rank, size, sum = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%d ranks, sum %d\n", size, sum);
+    return MPI_Finalize();
+}
+C
+ok "mrcc of the installation compiles" "$p/bin/mrcc" -o "$tmp/hello" "$tmp/hello.c"
+"$p/bin/mrrun" -n 3 "$tmp/hello" >"$tmp/out" 2>&1
+like "mrrun of the installation runs it" '^3 ranks, sum 3$' "$tmp/out"
+"$p/bin/simfab" run --topology two-hosts-two-rails -- "$p/bin/mrrun" -n 2 "$tmp/hello" >"$tmp/out" 2>&1
+like "and inside an installed simfab" '^2 ranks, sum 1$' "$tmp/out"
+done_testing

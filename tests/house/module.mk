@@ -1,0 +1,2 @@
+# Promises about the tree itself, checked by machine.
+SCRIPT_TESTS += tests/house/tree.sh tests/house/symbols.sh tests/house/install.sh

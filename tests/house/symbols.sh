@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# What the libraries export: the MPI library MPI_ and PMPI_ names in pairs and nothing else, the core mr_ names only.
+. "$(dirname "$0")/../tap.sh"
+lib=$BUILD/lib
+
+exported() { nm -D --defined-only "$1" | awk '{print $3}' | sed 's/@.*//' | grep -vE '^(__asan|__ubsan|__odr_asan|_init$|_fini$)'; }
+
+only() { # library regex
+  local bad
+  bad=$(exported "$1" | grep -vE "$2")
+  echo "$bad"
+  [ -z "$bad" ]
+}
+twins() {
+  local s rc=0
+  exported "$lib/libmpi.so.12" | sort >"$tmp/sym"
+  while read -r s; do
+    grep -qx "P$s" "$tmp/sym" || { echo "$s has no twin"; rc=1; }
+  done < <(grep -E '^MPIX?_[A-Z]' "$tmp/sym" | grep -vE '^MPI_(F_STATUS|F08_|UNWEIGHTED|WEIGHTS)')
+  while read -r s; do
+    grep -qx "${s#P}" "$tmp/sym" || { echo "$s has no twin"; rc=1; }
+  done < <(grep -E '^PMPI' "$tmp/sym")
+  return $rc
+}
+declared() { # every function that mpi.h declares exists in the library
+  local s rc=0
+  exported "$lib/libmpi.so.12" | sort >"$tmp/sym"
+  echo '#include "libmrmpi/include/mpi.h"' | gcc -E -P -I. -x c - | grep -oE '\bP?MPI_[A-Z][A-Za-z0-9_]* *\(' | tr -d ' (' | sort -u >"$tmp/decl"
+  [ "$(wc -l <"$tmp/decl")" -gt 100 ] || { echo "found too few declarations"; return 1; }
+  while read -r s; do
+    grep -qx "$s" "$tmp/sym" || { echo "$s is declared and missing"; rc=1; }
+  done < <(grep -vE '_(function|fn)$|^MPI_(Fint)' "$tmp/decl")
+  return $rc
+}
+
+cd "$(dirname "$0")/../.." || exit 2
+ok "libmpi.so.12 exports MPI names only" only "$lib/libmpi.so.12" '^P?MPIX?_'
+ok "every MPI_ function has its PMPI_ twin" twins
+ok "every declared function is there" declared
+ok "libmrmpi.so exports mr_ names only" only "$lib/libmrmpi.so" '^(mr_|mrmpi_|munmap$|mremap$|madvise$|brk$|sbrk$|shmdt$)'
+ok "libmpich.so.12 is the same library" test "$(readlink -f "$lib/libmpich.so.12")" = "$(readlink -f "$lib/libmpi.so.12")"
+is "its soname is libmpi.so.12" "$(readelf -d "$lib/libmpi.so.12" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" libmpi.so.12
+done_testing

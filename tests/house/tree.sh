@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# The source tree keeps its own rules: headers compile alone, settings are read in one place, rooms have a map.
+. "$(dirname "$0")/../tap.sh"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$root" || exit 2
+
+headers_alone() {
+  local h rc=0
+  while read -r h; do
+    gcc -std=gnu17 -D_GNU_SOURCE -I. -Wall -Wextra -Wno-unused-parameter -Werror -Wno-error=unused-function \
+      $(pkg-config --cflags libibverbs) -fsyntax-only -x c "$h" -Wno-pragma-once-outside-header || { echo "$h does not compile alone"; rc=1; }
+  done < <(find libmrmpi fabricd simfab mrrun -name '*.h')
+  return $rc
+}
+ok "every header compiles alone" headers_alone
+
+getenv_places() {
+  local found
+  found=$(grep -rnE '\bgetenv *\(' libmrmpi --include='*.[ch]' | grep -v '^libmrmpi/base/config.c:')
+  echo "$found"
+  [ -z "$found" ]
+}
+ok "libmrmpi reads the environment in base/config.c only" getenv_places
+
+# The library ends the process in one function only: the launcher's abort, which MPI_Abort and fatal errors use.
+exit_places() {
+  local found
+  found=$(grep -rnE '(^|[^_a-zA-Z.])(_?exit|abort|_Exit) *\(' libmrmpi --include='*.c' | grep -v '^libmrmpi/launch/')
+  echo "$found"
+  [ -z "$found" ]
+}
+ok "libmrmpi ends the process in launch/ only" exit_places
+
+maps() {
+  local d rc=0
+  for d in libmrmpi libmrmpi/*/ fabricd simfab simfab/*/ mrrun etc etc/*/ tests bench packaging man; do
+    [ -d "$d" ] || continue
+    case $d in libmrmpi/include/) continue ;; esac
+    [ -f "${d%/}/README.md" ] || { echo "$d has no README.md"; rc=1; }
+  done
+  return $rc
+}
+ok "every folder has its map" maps
+
+spdx() {
+  local f rc=0
+  while read -r f; do
+    head -n 2 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || { echo "$f"; rc=1; }
+  done < <(git ls-files '*.c' '*.h' 2>/dev/null || find . -name '*.[ch]' -not -path './build/*')
+  return $rc
+}
+ok "every source file names its licence" spdx
+
+calls_down() { # each room of libmrmpi includes headers of rooms below it only; launch and base serve all
+  local room below rc=0 f inc
+  while read -r room below; do
+    for f in libmrmpi/"$room"/*.[ch]; do
+      while read -r inc; do
+        [[ " $room $below base launch " == *" $inc "* ]] || { echo "$f includes libmrmpi/$inc"; rc=1; }
+      done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
+    done
+  done <<'ROOMS'
+api core coll pt2pt rail include fabric
+coll core pt2pt
+pt2pt core rail
+rail channel verbs fabric
+channel rail verbs
+verbs rail
+fabric
+launch
+base
+ROOMS
+  return $rc
+}
+ok "rooms of libmrmpi call down only" calls_down
+
+done_testing

@@ -1,0 +1,73 @@
+# Sourced by test scripts: TAP for bash.
+#
+#   ok "text" CMD...        one result: passes when CMD exits 0; its output is shown when it does not
+#   not_ok "text" CMD...    passes when CMD exits nonzero
+#   like "text" REGEX FILE  passes when a line of FILE matches the extended regular expression
+#   is "text" GOT WANTED    passes when the two strings are equal
+#   done_testing            prints the plan; the exit status says whether all passed
+#
+# $tmp is a fresh directory, removed at exit. on_exit 'CMD' runs CMD at exit, last first.
+set -u
+: "${BUILD:?set BUILD to the build directory}"
+PATH=$BUILD/bin:/usr/sbin:/sbin:$PATH
+tap_n=0 tap_bad=0
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/mrmpi-test.XXXXXX")
+tap_exit=()
+tap_cleanup() {
+  local i
+  for ((i = ${#tap_exit[@]} - 1; i >= 0; i--)); do eval "${tap_exit[i]}"; done
+  rm -rf "$tmp"
+}
+trap tap_cleanup EXIT
+trap 'exit 143' TERM INT HUP
+on_exit() { tap_exit+=("$1"); }
+
+tap_result() { # 0|1 text [file with diagnostics]
+  tap_n=$((tap_n + 1))
+  if [ "$1" -eq 0 ]; then
+    printf 'ok %d - %s\n' $tap_n "$2"
+  else
+    tap_bad=$((tap_bad + 1))
+    printf 'not ok %d - %s\n' $tap_n "$2"
+    [ -n "${3:-}" ] && [ -s "$3" ] && tail -n 30 "$3" | sed 's/^/# /'
+  fi
+  return "$1"
+}
+ok() {
+  local text=$1; shift
+  "$@" >"$tmp/.tap" 2>&1
+  local rc=$?
+  [ $rc -eq 0 ] || echo "exit status $rc: $*" >>"$tmp/.tap"
+  tap_result $((rc != 0)) "$text" "$tmp/.tap"
+}
+not_ok() {
+  local text=$1; shift
+  if "$@" >"$tmp/.tap" 2>&1; then
+    echo "exit status 0, a failure was expected: $*" >>"$tmp/.tap"
+    tap_result 1 "$text" "$tmp/.tap"
+  else
+    tap_result 0 "$text"
+  fi
+}
+like() {
+  if grep -Eq -- "$2" "$3"; then
+    tap_result 0 "$1"
+  else
+    { echo "no line matches: $2"; tail -n 20 "$3"; } >"$tmp/.tap" 2>&1
+    tap_result 1 "$1" "$tmp/.tap"
+  fi
+}
+is() {
+  if [ "$2" = "$3" ]; then
+    tap_result 0 "$1"
+  else
+    printf 'got:    %s\nwanted: %s\n' "$2" "$3" >"$tmp/.tap"
+    tap_result 1 "$1" "$tmp/.tap"
+  fi
+}
+skip_all() { echo "1..0 # SKIP $1"; exit 0; }
+done_testing() {
+  echo "1..$tap_n"
+  [ $tap_bad -eq 0 ]
+  exit $?
+}
