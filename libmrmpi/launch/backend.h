@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a launcher's client must do; launch.c picks one at init. Private to the room. Every function returns 0 or a negative errno.
+ */
+#ifndef MRMPI_LAUNCH_BACKEND_H
+#define MRMPI_LAUNCH_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "libmrmpi/launch/nodemap.h"
+
+/* Filled by a backend's init; launch.c frees it after finalize. */
+struct mr_launch_world {
+    int rank, size;
+    struct mr_nodemap map;
+    char *job_id;    /* never NULL */
+    char *node_name; /* never NULL */
+};
+
+struct mr_launch_backend {
+    const char *name;
+    bool (*present)(void); /* was this process started by such a launcher? */
+    int (*init)(struct mr_launch_world *world);
+    int (*put)(const char *key, const void *data, size_t len);
+    int (*fence)(void);
+    int (*get)(int rank, const char *key, void *buf, size_t cap, size_t *len);
+    int (*failed)(void);
+    __attribute__((noreturn)) void (*abort)(int code, const char *why);
+    int (*finalize)(void);
+};
+
+extern const struct mr_launch_backend mr_launch_pmix;
+extern const struct mr_launch_backend mr_launch_singleton;
+
+#endif

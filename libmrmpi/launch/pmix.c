@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The PMIx client: rank, node map and business cards from mrrun, Slurm or any other PMIx server.
+ *
+ * libpmix runs a thread of its own. It is started with all signals blocked, so that the program's handlers run on the program's threads.
+ * That thread calls on_event(); all it touches is one atomic.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pmix.h>
+
+#include "libmrmpi/launch/backend.h"
+
+static pmix_proc_t me;
+static pmix_proc_t job; /* me with the wildcard rank: the whole job */
+static pmix_status_t event_ref = -1;
+static _Atomic int job_failure; /* 0 or a negative errno */
+
+static int errno_of(pmix_status_t rc)
+{
+    switch (rc) {
+    case PMIX_SUCCESS:
+        return 0;
+    case PMIX_ERR_NOT_FOUND:
+        return -ENOENT;
+    case PMIX_ERR_NOMEM:
+        return -ENOMEM;
+    case PMIX_ERR_TIMEOUT:
+        return -ETIMEDOUT;
+    case PMIX_ERR_UNREACH:
+    case PMIX_ERR_LOST_CONNECTION:
+        return -ECONNRESET;
+    case PMIX_ERR_NOT_SUPPORTED:
+        return -EOPNOTSUPP;
+    case PMIX_ERR_BAD_PARAM:
+        return -EINVAL;
+    default:
+        return -EIO;
+    }
+}
+
+/* The two variables are the launcher's protocol with libpmix, not settings of ours: base/config has no say in them. */
+static bool pmix_present(void)
+{
+    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
+}
+
+static void on_event(size_t ref, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[], size_t ninfo,
+                     pmix_info_t *results, size_t nresults, pmix_event_notification_cbfunc_fn_t done, void *cbdata)
+{
+    int expected = 0;
+
+    atomic_compare_exchange_strong(&job_failure, &expected,
+                                   status == PMIX_ERR_LOST_CONNECTION ? -ECONNRESET : -ECONNABORTED);
+    if (done)
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
+}
+
+static void watch_events(void)
+{
+    pmix_status_t codes[] = {PMIX_ERR_LOST_CONNECTION, PMIX_ERR_PROC_ABORTED, PMIX_ERR_JOB_TERMINATED};
+
+    event_ref = PMIx_Register_event_handler(codes, sizeof(codes) / sizeof(codes[0]), NULL, 0, on_event, NULL, NULL);
+}
+
+static int start_client(void)
+{
+    sigset_t all, saved;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &saved);
+    pmix_status_t rc = PMIx_Init(&me, NULL, 0);
+    pthread_sigmask(SIG_SETMASK, &saved, NULL);
+    if (rc != PMIX_SUCCESS)
+        return errno_of(rc);
+    PMIX_PROC_CONSTRUCT(&job);
+    PMIX_LOAD_PROCID(&job, me.nspace, PMIX_RANK_WILDCARD);
+    return 0;
+}
+
+/* A launcher's value of the wanted type about one rank (or the whole job), in caller's memory. */
+static int get_uint32(pmix_rank_t rank, const char *key, uint32_t *out)
+{
+    pmix_proc_t who;
+    pmix_value_t *value = NULL;
+
+    PMIX_LOAD_PROCID(&who, me.nspace, rank);
+    pmix_status_t rc = PMIx_Get(&who, key, NULL, 0, &value);
+    if (rc != PMIX_SUCCESS)
+        return errno_of(rc);
+    int err = 0;
+    if (value->type == PMIX_UINT32)
+        *out = value->data.uint32;
+    else if (value->type == PMIX_UINT16)
+        *out = value->data.uint16;
+    else if (value->type == PMIX_INT && value->data.integer >= 0)
+        *out = value->data.integer;
+    else
+        err = -EPROTO;
+    PMIX_VALUE_RELEASE(value);
+    return err;
+}
+
+static char *get_string(pmix_rank_t rank, const char *key)
+{
+    pmix_proc_t who;
+    pmix_value_t *value = NULL;
+    char *text = NULL;
+
+    PMIX_LOAD_PROCID(&who, me.nspace, rank);
+    if (PMIx_Get(&who, key, NULL, 0, &value) != PMIX_SUCCESS)
+        return NULL;
+    if (value->type == PMIX_STRING && value->data.string)
+        text = strdup(value->data.string);
+    PMIX_VALUE_RELEASE(value);
+    return text;
+}
+
+/* Most launchers number their nodes. */
+static int map_by_ids(struct mr_launch_world *world)
+{
+    uint32_t *ids = calloc(world->size, sizeof(*ids));
+    int err = ids ? 0 : -ENOMEM;
+
+    for (int r = 0; r < world->size && !err; r++)
+        err = get_uint32(r, PMIX_NODEID, &ids[r]);
+    if (!err)
+        err = mr_nodemap_from_ids(&world->map, world->rank, world->size, ids);
+    free(ids);
+    return err;
+}
+
+static int map_by_names(struct mr_launch_world *world)
+{
+    char **names = calloc(world->size, sizeof(*names));
+    int err = names ? 0 : -ENOMEM;
+
+    for (int r = 0; r < world->size && !err; r++) {
+        names[r] = get_string(r, PMIX_HOSTNAME);
+        if (!names[r])
+            err = -ENOENT;
+    }
+    if (!err)
+        err = mr_nodemap_from_names(&world->map, world->rank, world->size, (const char *const *)names);
+    for (int r = 0; names && r < world->size; r++)
+        free(names[r]);
+    free(names);
+    return err;
+}
+
+static int learn_world(struct mr_launch_world *world)
+{
+    uint32_t size;
+    int err = get_uint32(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &size);
+
+    if (err)
+        return err;
+    if (size < 1 || size > INT32_MAX || me.rank >= size)
+        return -EPROTO;
+    world->rank = me.rank;
+    world->size = size;
+
+    err = map_by_ids(world);
+    if (err && err != -ENOMEM)
+        err = map_by_names(world);
+    if (err)
+        return err;
+
+    world->job_id = get_string(PMIX_RANK_WILDCARD, PMIX_JOBID);
+    if (!world->job_id)
+        world->job_id = strdup(me.nspace);
+    world->node_name = get_string(me.rank, PMIX_HOSTNAME);
+    if (!world->node_name)
+        world->node_name = strdup("");
+    return world->job_id && world->node_name ? 0 : -ENOMEM;
+}
+
+static int client_init(struct mr_launch_world *world)
+{
+    int err = start_client();
+
+    if (err)
+        return err;
+    err = learn_world(world);
+    if (err) {
+        PMIx_Finalize(NULL, 0);
+        return err;
+    }
+    watch_events();
+    return 0;
+}
+
+static int client_put(const char *key, const void *data, size_t len)
+{
+    pmix_value_t value;
+
+    if (strlen(key) > PMIX_MAX_KEYLEN)
+        return -EINVAL;
+    value.type = PMIX_BYTE_OBJECT;
+    value.data.bo.bytes = (char *)data;
+    value.data.bo.size = len;
+    return errno_of(PMIx_Put(PMIX_GLOBAL, key, &value));
+}
+
+static int client_fence(void)
+{
+    pmix_status_t rc = PMIx_Commit();
+
+    if (rc == PMIX_SUCCESS)
+        rc = PMIx_Fence(&job, 1, NULL, 0);
+    return errno_of(rc);
+}
+
+static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
+{
+    pmix_proc_t who;
+    pmix_value_t *value = NULL;
+
+    PMIX_LOAD_PROCID(&who, me.nspace, (pmix_rank_t)rank);
+    pmix_status_t rc = PMIx_Get(&who, key, NULL, 0, &value);
+    if (rc != PMIX_SUCCESS)
+        return errno_of(rc);
+
+    int err = 0;
+    if (value->type != PMIX_BYTE_OBJECT) {
+        err = -EPROTO;
+    } else {
+        *len = value->data.bo.size;
+        if (*len > cap)
+            err = -EMSGSIZE;
+        else if (*len)
+            memcpy(buf, value->data.bo.bytes, *len);
+    }
+    PMIX_VALUE_RELEASE(value);
+    return err;
+}
+
+static int client_failed(void)
+{
+    return atomic_load_explicit(&job_failure, memory_order_relaxed);
+}
+
+static _Noreturn void client_abort(int code, const char *why)
+{
+    PMIx_Abort(code, why ? why : "", NULL, 0);
+    _exit(code & 0xff ? code & 0xff : 1);
+}
+
+static int client_finalize(void)
+{
+    if (event_ref >= 0)
+        PMIx_Deregister_event_handler(event_ref, NULL, NULL);
+    event_ref = -1;
+    return errno_of(PMIx_Finalize(NULL, 0));
+}
+
+const struct mr_launch_backend mr_launch_pmix = {
+    .name = "pmix",
+    .present = pmix_present,
+    .init = client_init,
+    .put = client_put,
+    .fence = client_fence,
+    .get = client_get,
+    .failed = client_failed,
+    .abort = client_abort,
+    .finalize = client_finalize,
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A process without launcher: rank 0 of 1, whose only peer is itself. Business cards stay in a small list here. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libmrmpi/launch/backend.h"
+
+struct card {
+    struct card *next;
+    size_t len;
+    char *key;
+    unsigned char data[];
+};
+
+static pthread_mutex_t cards_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct card *cards; /* newest first, so that a later put of a key hides the earlier */
+
+static bool always_present(void)
+{
+    return true;
+}
+
+static int singleton_init(struct mr_launch_world *world)
+{
+    const uint32_t only = 0;
+
+    world->rank = 0;
+    world->size = 1;
+    world->job_id = strdup("");
+    world->node_name = strdup("");
+    if (!world->job_id || !world->node_name)
+        return -ENOMEM;
+    return mr_nodemap_from_ids(&world->map, 0, 1, &only);
+}
+
+static int singleton_put(const char *key, const void *data, size_t len)
+{
+    struct card *card = malloc(sizeof(*card) + len);
+
+    if (!card || !(card->key = strdup(key))) {
+        free(card);
+        return -ENOMEM;
+    }
+    card->len = len;
+    memcpy(card->data, data, len);
+    pthread_mutex_lock(&cards_lock);
+    card->next = cards;
+    cards = card;
+    pthread_mutex_unlock(&cards_lock);
+    return 0;
+}
+
+static int singleton_fence(void)
+{
+    return 0;
+}
+
+static int singleton_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
+{
+    int err = -ENOENT;
+
+    pthread_mutex_lock(&cards_lock);
+    for (struct card *card = cards; card; card = card->next) {
+        if (strcmp(card->key, key))
+            continue;
+        *len = card->len;
+        err = card->len > cap ? -EMSGSIZE : 0;
+        if (!err)
+            memcpy(buf, card->data, card->len);
+        break;
+    }
+    pthread_mutex_unlock(&cards_lock);
+    return err;
+}
+
+static int singleton_failed(void)
+{
+    return 0;
+}
+
+static _Noreturn void singleton_abort(int code, const char *why)
+{
+    fprintf(stderr, "mrmpi: process %d aborted with code %d: %s\n", (int)getpid(), code, why ? why : "");
+    fflush(NULL);
+    _exit(code & 0xff ? code & 0xff : 1);
+}
+
+static int singleton_finalize(void)
+{
+    pthread_mutex_lock(&cards_lock);
+    while (cards) {
+        struct card *next = cards->next;
+        free(cards->key);
+        free(cards);
+        cards = next;
+    }
+    pthread_mutex_unlock(&cards_lock);
+    return 0;
+}
+
+const struct mr_launch_backend mr_launch_singleton = {
+    .name = "singleton",
+    .present = always_present,
+    .init = singleton_init,
+    .put = singleton_put,
+    .fence = singleton_fence,
+    .get = singleton_get,
+    .failed = singleton_failed,
+    .abort = singleton_abort,
+    .finalize = singleton_finalize,
+};
