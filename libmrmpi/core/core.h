@@ -37,6 +37,9 @@ enum mr_err {
 void mr_error_detail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *mr_error_take_detail(void); /* "" if none; clears it */
 
+struct mr_recipe;
+struct mr_layout;
+
 struct mr_group {
     int refs;
     int handle;
@@ -47,6 +50,9 @@ struct mr_group {
 
 struct mr_errhandler;
 struct mr_coll_state;
+struct mr_attr;
+struct mr_info;
+struct mr_topology;
 
 struct mr_comm {
     int refs;
@@ -57,6 +63,9 @@ struct mr_comm {
     struct mr_errhandler *errhandler;
     uint32_t coll_seq;       /* counts collectives: their tag */
     struct mr_coll_state *coll;
+    struct mr_attr *attrs;   /* core/attr.c */
+    struct mr_info *info;    /* hints, NULL if none */
+    struct mr_topology *topology; /* core/topo.c, NULL if none */
     char name[128];
 };
 
@@ -75,7 +84,12 @@ struct mr_type {
     bool contiguous;         /* any count of it is one run of bytes starting at true_lb */
     bool committed;
     bool builtin;
+    bool sticky_lb, sticky_ub; /* set by MPI_LB, MPI_UB, resized: they outlast constructors */
+    uint8_t basic;           /* built-in: enum mr_basic; else the one basic type it consists of, or MR_BASIC_MIXED */
     struct mr_layout *layout;
+    struct mr_recipe *recipe; /* how it was made (NULL: built-in); keeps the types it was made of */
+    struct mr_attr *attrs;
+    char *name;              /* MPI_Type_set_name, NULL: none */
 };
 
 /*
@@ -92,7 +106,13 @@ void mr_comm_put(struct mr_comm *c);
 extern struct mr_comm *mr_comm_world, *mr_comm_self; /* set by mr_core_init */
 extern struct mr_type *const mr_type_byte;           /* for transport and collectives' own messages */
 
+/*
+ * Order of initialisation (core/init.c): mr_config_init, mr_launch_init, mr_core_init, mr_pt2pt_init (which calls
+ * mr_rail_init(mr_core_launch(), its upcalls)), mr_launch_fence, mr_rail_ready. Finalize goes the other way:
+ * mr_pt2pt_finalize, mr_launch_fence, mr_rail_finalize, mr_core_finalize, mr_launch_finalize.
+ */
 struct mr_launch;
+const struct mr_launch *mr_core_launch(void); /* from mr_core_init on */
 int mr_core_init(const struct mr_launch *launch); /* builds the world; 0 or negative errno */
 void mr_core_finalize(void);
 
