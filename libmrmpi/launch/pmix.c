@@ -246,7 +246,7 @@ static int client_failed(void)
     return atomic_load_explicit(&job_failure, memory_order_relaxed);
 }
 
-static _Noreturn void client_abort(int code, const char *why)
+static __attribute__((noreturn)) void client_abort(int code, const char *why)
 {
     PMIx_Abort(code, why ? why : "", NULL, 0);
     _exit(code & 0xff ? code & 0xff : 1);

@@ -82,7 +82,7 @@ static int singleton_failed(void)
     return 0;
 }
 
-static _Noreturn void singleton_abort(int code, const char *why)
+static __attribute__((noreturn)) void singleton_abort(int code, const char *why)
 {
     fprintf(stderr, "mrmpi: process %d aborted with code %d: %s\n", (int)getpid(), code, why ? why : "");
     fflush(NULL);
