@@ -13,6 +13,7 @@
 
 struct mr_launch;
 
+/* All of init, ready, finalize, drained, expose, unexpose, put, get may be NULL: nothing to do, or not supported. */
 struct mr_channel_ops {
     const char *name;
     int (*init)(const struct mr_launch *launch);  /* before the fence: publish addresses */
@@ -34,12 +35,24 @@ extern const struct mr_channel_ops mr_channel_self; /* channel/self.c */
 extern const struct mr_channel_ops mr_channel_shm;  /* channel/shm.c */
 extern const struct mr_channel_ops mr_channel_net;  /* rail/net.c over channel/rc_*.c: the multirail subchannels */
 
-/* Called by channels from their poll: a packet of world rank hdr->src has arrived, in any order. */
+/*
+ * What channels call, only from their poll.
+ * arrived: a packet of world rank hdr->src is here, in any order; headers that make no sense are dropped there.
+ * put_sent, put_landed, failed: as the upcalls of the same names. failed is passed up once for a peer.
+ */
 void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_vc_put_sent(void *cookie, int error);
+void mr_vc_put_landed(int world_rank, uint64_t rreq, int error);
+void mr_vc_failed(int world_rank, int error);
 
-/* A region as a channel made it; the ops that made it take it back. */
+/* A word of the channel's own for a peer (its connection); NULL until set. */
+void *mr_vc_channel_data(const struct mr_vc *vc);
+void mr_vc_set_channel_data(struct mr_vc *vc, void *data);
+
+/* A region as a channel made it (the first member of its own struct); the ops that made it take it back. */
 struct mr_region {
     const struct mr_channel_ops *channel;
+    uint64_t rreq; /* mr_vc_expect */
 };
 
 #endif

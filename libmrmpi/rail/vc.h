@@ -41,6 +41,8 @@ struct mr_remote {
     int32_t pid;             /* inside a host */
     uint32_t num_keys;
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
+    uint32_t token;          /* names the exposed region in put notifications; the owner's channel gives and reads it */
+    uint32_t pad;
 };
 
 struct mr_vc;
@@ -83,10 +85,15 @@ int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t
 /* Make [buf, buf + len) reachable for the peer: registers it on every rail (registration cache). */
 int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
 void mr_vc_unexpose(struct mr_region *region);
+/*
+ * Who exposes a region for a put says so here, before it tells the peer: rreq is what put_landed will be called with.
+ * (A notification carries 32 bits only: the region's token stands for rreq on the wire.)
+ */
+void mr_vc_expect(struct mr_region *region, uint64_t rreq);
 
 /*
  * Write buf into the peer's exposed memory, striped over the rails. cookie comes back in put_sent; rreq is given to the
- * peer's put_landed. len > 0. The region for the local buffer is taken and released inside.
+ * peer's put_landed (it is what the peer gave to mr_vc_expect for this region). len > 0. The region for the local buffer is taken and released inside.
  */
 int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
 

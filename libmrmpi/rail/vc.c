@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The virtual channels of this process, by world rank, made when first asked for. Here a packet gets its sequence
+ * number on the way down, and order and uniqueness on the way up; which bytes go over which wire is the channel's
+ * business. A channel is opened only if the job has a peer that it would reach: a job on one node opens no device.
+ */
+#include "libmrmpi/rail/vc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rail/reorder.h"
+
+struct mr_vc {
+    int rank;
+    int error;                        /* nonzero: the peer is lost */
+    const struct mr_channel_ops *ops;
+    size_t eager_max;
+    uint32_t next_seq;                /* of the next packet that we send */
+    struct mr_reorder in;
+    void *channel_data;
+};
+
+/* While other channels are busy the network is still looked at once in so many rounds. */
+#define NET_EVERY 8
+
+static struct {
+    const struct mr_launch *launch;
+    struct mr_vc_upcalls up;
+    struct mr_vc **vc;                      /* [launch->size] */
+    const struct mr_channel_ops *open[3];   /* cheapest first */
+    unsigned num_open;
+    unsigned busy_rounds;
+} rail;
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static int open_channel(const struct mr_channel_ops *ops)
+{
+    int err = ops->init ? ops->init(rail.launch) : 0;
+
+    if (err) {
+        mr_log(MR_LOG_ERROR, "channel %s cannot be opened: %s", ops->name, strerror(-err));
+        return err;
+    }
+    rail.open[rail.num_open++] = ops;
+    return 0;
+}
+
+int mr_rail_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up)
+{
+    int err;
+
+    memset(&rail, 0, sizeof rail);
+    rail.launch = launch;
+    rail.up = *up;
+    rail.vc = calloc((size_t)launch->size, sizeof *rail.vc);
+    if (!rail.vc)
+        return -ENOMEM;
+    err = open_channel(&mr_channel_self);
+    if (!err && launch->local_size > 1)
+        err = open_channel(&mr_channel_shm);
+    if (!err && launch->num_nodes > 1)
+        err = open_channel(&mr_channel_net);
+    if (err)
+        mr_rail_finalize();
+    return err;
+}
+
+int mr_rail_ready(void)
+{
+    for (unsigned i = 0; i < rail.num_open; i++) {
+        int err = rail.open[i]->ready ? rail.open[i]->ready() : 0;
+
+        if (err) {
+            mr_log(MR_LOG_ERROR, "channel %s cannot start: %s", rail.open[i]->name, strerror(-err));
+            return err;
+        }
+    }
+    return 0;
+}
+
+void mr_rail_finalize(void)
+{
+    while (rail.num_open)
+        if (rail.open[--rail.num_open]->finalize)
+            rail.open[rail.num_open]->finalize();
+    if (!rail.vc)
+        return;
+    for (int r = 0; r < rail.launch->size; r++) {
+        if (!rail.vc[r])
+            continue;
+        mr_reorder_clear(&rail.vc[r]->in);
+        free(rail.vc[r]);
+    }
+    free(rail.vc);
+    memset(&rail, 0, sizeof rail);
+}
+
+/*
+ * Looking at an idle network has a price (on a simulated fabric it lets time pass), so it is left out while the cheaper
+ * channels have work.
+ */
+int mr_rail_poll(void)
+{
+    int done = 0;
+
+    for (unsigned i = 0; i < rail.num_open; i++) {
+        if (done && rail.open[i] == &mr_channel_net && ++rail.busy_rounds % NET_EVERY)
+            break;
+        done += rail.open[i]->poll();
+    }
+    return done;
+}
+
+bool mr_rail_drained(void)
+{
+    for (unsigned i = 0; i < rail.num_open; i++)
+        if (rail.open[i]->drained && !rail.open[i]->drained())
+            return false;
+    return true;
+}
+
+/* ---- peers ------------------------------------------------------------------------------------------------------- */
+
+static struct mr_vc *make_vc(int rank)
+{
+    struct mr_vc *vc = calloc(1, sizeof *vc);
+
+    if (!vc) {
+        mr_log(MR_LOG_ERROR, "no memory for the virtual channel to rank %d", rank);
+        mr_launch_abort(1, "out of memory");
+    }
+    vc->rank = rank;
+    for (unsigned i = 0; i < rail.num_open && !vc->ops; i++)
+        if (rail.open[i]->reaches(rank))
+            vc->ops = rail.open[i];
+    if (vc->ops)
+        vc->eager_max = vc->ops->eager_max(rank);
+    else
+        vc->error = -EHOSTUNREACH;
+    rail.vc[rank] = vc;
+    return vc;
+}
+
+struct mr_vc *mr_vc_get_peer(int world_rank)
+{
+    struct mr_vc *vc = rail.vc[world_rank];
+
+    return vc ? vc : make_vc(world_rank);
+}
+
+int mr_vc_world_rank(const struct mr_vc *vc)
+{
+    return vc->rank;
+}
+
+size_t mr_vc_eager_max(const struct mr_vc *vc)
+{
+    return vc->eager_max;
+}
+
+unsigned mr_vc_caps(const struct mr_vc *vc)
+{
+    return vc->ops ? vc->ops->caps(vc->rank) : 0;
+}
+
+void *mr_vc_channel_data(const struct mr_vc *vc)
+{
+    return vc->channel_data;
+}
+
+void mr_vc_set_channel_data(struct mr_vc *vc, void *data)
+{
+    vc->channel_data = data;
+}
+
+/* ---- down -------------------------------------------------------------------------------------------------------- */
+
+int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    int err;
+
+    if (__builtin_expect(vc->error, 0))
+        return vc->error;
+    hdr->seq = vc->next_seq;
+    hdr->src = (uint32_t)rail.launch->rank;
+    err = vc->ops->send(vc, hdr, payload, len);
+    if (!err)
+        vc->next_seq++;
+    return err;
+}
+
+int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out)
+{
+    int err;
+
+    if (vc->error)
+        return vc->error;
+    if (!vc->ops->expose)
+        return -EOPNOTSUPP;
+    err = vc->ops->expose(vc, buf, len, region, out);
+    if (!err)
+        (*region)->channel = vc->ops;
+    return err;
+}
+
+void mr_vc_unexpose(struct mr_region *region)
+{
+    if (region && region->channel->unexpose)
+        region->channel->unexpose(region);
+}
+
+void mr_vc_expect(struct mr_region *region, uint64_t rreq)
+{
+    region->rreq = rreq;
+}
+
+int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie)
+{
+    if (vc->error)
+        return vc->error;
+    return vc->ops->put ? vc->ops->put(vc, buf, len, dst, rreq, cookie) : -EOPNOTSUPP;
+}
+
+int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
+{
+    if (vc->error)
+        return vc->error;
+    return vc->ops->get ? vc->ops->get(vc, buf, len, src, offset) : -EOPNOTSUPP;
+}
+
+/* ---- up ---------------------------------------------------------------------------------------------------------- */
+
+static void deliver_held(struct mr_vc *vc)
+{
+    struct mr_held *h;
+
+    while ((h = mr_reorder_pop(&vc->in))) {
+        mr_reorder_advance(&vc->in);
+        rail.up.deliver(vc, &h->hdr, h->payload, h->len);
+        free(h);
+    }
+}
+
+static void arrived_out_of_turn(struct mr_vc *vc, enum mr_order order, const struct mr_hdr *hdr, const void *payload,
+                                size_t len)
+{
+    if (order == MR_ORDER_DUPLICATE)
+        return;
+    mr_stat_add(MR_STAT_OUT_OF_ORDER, 1);
+    if (mr_reorder_hold(&vc->in, hdr, payload, len) < 0) {
+        mr_log(MR_LOG_ERROR, "no memory to keep packet %u of rank %d until its turn", hdr->seq, vc->rank);
+        mr_vc_failed(vc->rank, -ENOMEM);
+    }
+}
+
+void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_vc *vc;
+    enum mr_order order;
+
+    if (__builtin_expect(hdr->src >= (uint32_t)rail.launch->size, 0)) {
+        mr_log(MR_LOG_WARN, "dropped a packet from rank %u: the job has only %d", hdr->src, rail.launch->size);
+        return;
+    }
+    vc = mr_vc_get_peer((int)hdr->src);
+    order = mr_reorder_classify(&vc->in, hdr->seq);
+    if (__builtin_expect(order != MR_ORDER_NEXT, 0)) {
+        arrived_out_of_turn(vc, order, hdr, payload, len);
+        return;
+    }
+    mr_reorder_advance(&vc->in);
+    rail.up.deliver(vc, hdr, payload, len);
+    if (__builtin_expect(vc->in.head != NULL, 0))
+        deliver_held(vc);
+}
+
+void mr_vc_put_sent(void *cookie, int error)
+{
+    rail.up.put_sent(cookie, error);
+}
+
+void mr_vc_put_landed(int world_rank, uint64_t rreq, int error)
+{
+    rail.up.put_landed(mr_vc_get_peer(world_rank), rreq, error);
+}
+
+void mr_vc_failed(int world_rank, int error)
+{
+    struct mr_vc *vc = mr_vc_get_peer(world_rank);
+
+    if (vc->error)
+        return;
+    vc->error = error;
+    rail.up.failed(vc, error);
+}
