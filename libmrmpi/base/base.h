@@ -25,6 +25,7 @@ struct mr_config {
     int connect_retries;
     int rc_timeout, rc_retry, rnr_retry; /* QP attributes */
     int spin_us;               /* poll so long before yielding */
+    int oversubscribed;        /* more ranks than cores: 1 yes, 0 no, -1 count them */
     bool check_args;
     char *fabricd_socket;      /* %h: host name */
     char *job_id;              /* MRMPI_JOBID, else SLURM_JOB_ID */
@@ -32,14 +33,18 @@ struct mr_config {
     bool stats;                /* print counters at finalize */
 };
 extern struct mr_config mr_config;
-int mr_config_init(void); /* warns once about unknown MRMPI_ names and bad values (which keep their default) */
+/* Unknown MRMPI_ names and bad values (which keep their default) are remembered; rank 0 warns as soon as it is known. */
+int mr_config_init(void);
+void mr_config_finalize(void);
+void mr_config_complain(void);                      /* print what is remembered, and forget it */
+size_t mr_config_complaints(const char **first);    /* how many, and the first one's text ("") */
 /* One line per setting ("NAME type default unit help") for documentation and MPI_T. */
 size_t mr_config_count(void);
 const char *mr_config_describe(size_t i, char *buf, size_t cap);
 
 /* ---- log: to stderr, prefixed with rank and host once known ------------------------------------------------------- */
 enum mr_log_level { MR_LOG_ERROR, MR_LOG_WARN, MR_LOG_INFO, MR_LOG_DEBUG };
-void mr_log_identity(int rank, const char *host);
+void mr_log_identity(int rank, const char *host); /* rank 0 prints the complaints about settings here */
 void mr_log_print(enum mr_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define mr_log(level, ...)                                                                                             \
     do {                                                                                                               \
@@ -58,6 +63,7 @@ enum mr_stat {
 };
 extern uint64_t mr_stats[MR_STAT_COUNT];
 const char *mr_stat_name(enum mr_stat s);
+void mr_stats_print(void); /* one line of those that are not zero, to the log */
 static inline void mr_stat_add(enum mr_stat s, uint64_t n)
 {
     mr_stats[s] += n;

@@ -13,10 +13,13 @@
 extern bool mr_threaded; /* the level is MPI_THREAD_MULTIPLE; set once at init */
 extern pthread_mutex_t mr_lock_mutex;
 
+void mr_lock_contended(void); /* waits for it, counted, so that mr_lock_give_way sees it */
+void mr_lock_give_way(void);  /* unlock, let another thread that waits have a turn, lock again */
+
 static inline void mr_lock(void)
 {
-    if (__builtin_expect(mr_threaded, 0))
-        pthread_mutex_lock(&mr_lock_mutex);
+    if (__builtin_expect(mr_threaded, 0) && pthread_mutex_trylock(&mr_lock_mutex))
+        mr_lock_contended();
 }
 
 static inline void mr_unlock(void)

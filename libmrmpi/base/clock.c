@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The clock. All of the library's time comes from here, so that a simulated clock under clock_gettime is enough.
+ */
+#include "libmrmpi/base/base.h"
+
+#include <time.h>
+
+uint64_t mr_clock_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + t.tv_nsec;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Settings: one table, read once from the environment. A row names the variable, the field of struct mr_config that it
+ * fills, its type, bounds, default and unit, and says in one line what it does. Documentation and MPI_T come from the
+ * same rows. Nothing else in the library reads the environment.
+ *
+ * Bad values keep their default. What is wrong is collected here and printed by rank 0 alone (mr_config_complain), so
+ * that a job of many ranks says it once.
+ */
+#include "libmrmpi/base/base.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum type { SIZE, INT, BOOL, STRING };
+
+struct row {
+    const char *name;     /* in the environment */
+    const char *also;     /* asked when name is not set; NULL: none */
+    size_t offset;
+    enum type type;
+    const char *standard; /* the default, parsed like a value */
+    long long min, max;
+    const char *unit;
+    const char *help;
+};
+
+#define FIELD(f) offsetof(struct mr_config, f)
+#define KIB      (1LL << 10)
+#define GIB      (1LL << 30)
+
+static const struct row rows[] = {
+    {"MRMPI_EAGER_MAX", NULL, FIELD(eager_max), SIZE, "8K", 64, 64 * KIB, "bytes",
+     "largest message sent eagerly between hosts"},
+    {"MRMPI_SHM_EAGER_MAX", NULL, FIELD(shm_eager_max), SIZE, "16K", 64, 64 * KIB, "bytes",
+     "largest message copied through shared memory inside a host; longer ones are copied once"},
+    {"MRMPI_SINGLE_COPY", NULL, FIELD(single_copy), BOOL, "yes", 0, 1, "",
+     "copy large messages inside a host directly between the processes"},
+    {"MRMPI_DEVICES", NULL, FIELD(devices), STRING, "", 0, 0, "",
+     "comma list of rails to use, as mlx5_0:1,mlx5_1; empty: all active ports"},
+    {"MRMPI_RAILS_MAX", NULL, FIELD(rails_max), INT, "0", 0, 64, "rails", "use at most so many rails; 0: all"},
+    {"MRMPI_STRIPE_MIN", NULL, FIELD(stripe_min), SIZE, "16K", 1, GIB, "bytes",
+     "messages shorter than this are not striped over rails"},
+    {"MRMPI_SRQ_DEPTH", NULL, FIELD(srq_depth), INT, "512", 16, 32768, "entries",
+     "receive buffers posted for each rail"},
+    {"MRMPI_SQ_DEPTH", NULL, FIELD(sq_depth), INT, "64", 4, 4096, "entries", "send queue entries of a queue pair"},
+    {"MRMPI_REG_CACHE_MAX", NULL, FIELD(reg_cache_max), SIZE, "4G", 0, 1024 * GIB, "bytes",
+     "memory kept registered for reuse"},
+    {"MRMPI_CONNECT_TIMEOUT_MS", NULL, FIELD(connect_timeout_ms), INT, "100", 1, 60000, "ms",
+     "a request to connect that is not answered is repeated after this time"},
+    {"MRMPI_CONNECT_RETRIES", NULL, FIELD(connect_retries), INT, "50", 1, 10000, "times",
+     "give a peer up after so many repeated requests"},
+    {"MRMPI_RC_TIMEOUT", NULL, FIELD(rc_timeout), INT, "14", 0, 31, "",
+     "local ACK timeout of queue pairs: 4.096 us times 2 to this power; 0: infinite"},
+    {"MRMPI_RC_RETRY", NULL, FIELD(rc_retry), INT, "7", 0, 7, "times", "transport retries of queue pairs"},
+    {"MRMPI_RNR_RETRY", NULL, FIELD(rnr_retry), INT, "7", 0, 7, "times",
+     "retries when the receiver has no buffer; 7: for ever"},
+    {"MRMPI_SPIN_US", NULL, FIELD(spin_us), INT, "200", 0, 1000000, "us",
+     "a blocked rank polls this long before it yields the processor"},
+    {"MRMPI_OVERSUBSCRIBED", NULL, FIELD(oversubscribed), INT, "-1", -1, 1, "",
+     "1: more ranks than cores, blocked ranks sleep; 0: they do not; -1: count them"},
+    {"MRMPI_CHECK_ARGS", NULL, FIELD(check_args), BOOL, "yes", 0, 1, "", "check the arguments of MPI functions"},
+    {"MRMPI_FABRICD_SOCKET", NULL, FIELD(fabricd_socket), STRING, "/run/fabricd/fabricd.sock", 0, 0, "",
+     "socket of this host's fabricd; %h is the host's name"},
+    {"MRMPI_JOBID", "SLURM_JOB_ID", FIELD(job_id), STRING, "", 0, 0, "", "the job's name for fabricd"},
+    {"MRMPI_LOG_LEVEL", NULL, FIELD(log_level), INT, "1", 0, 3, "", "0 errors, 1 warnings, 2 information, 3 debugging"},
+    {"MRMPI_STATS", NULL, FIELD(stats), BOOL, "no", 0, 1, "", "print the counters at MPI_Finalize"},
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* Names of the launcher's own, which are no settings of the library. */
+static const char *const foreign[] = {"MRMPI_VERSION"};
+
+struct mr_config mr_config;
+
+static char complaints[8][192];
+static size_t num_complaints;
+
+static void __attribute__((format(printf, 1, 2))) complain(const char *fmt, ...)
+{
+    va_list ap;
+
+    if (num_complaints == sizeof(complaints) / sizeof(complaints[0]))
+        return;
+    va_start(ap, fmt);
+    vsnprintf(complaints[num_complaints++], sizeof(complaints[0]), fmt, ap);
+    va_end(ap);
+}
+
+void mr_config_complain(void)
+{
+    for (size_t i = 0; i < num_complaints; i++)
+        mr_log(MR_LOG_WARN, "%s", complaints[i]);
+    num_complaints = 0;
+}
+
+size_t mr_config_complaints(const char **first)
+{
+    *first = num_complaints ? complaints[0] : "";
+    return num_complaints;
+}
+
+/* A number with an optional K, M or G, as "64K"; false if it is none or does not fit. */
+static bool parse_number(const char *text, bool with_suffix, long long *out)
+{
+    char *end;
+    long long value, factor = 1;
+
+    errno = 0;
+    value = strtoll(text, &end, 0);
+    if (end == text || errno)
+        return false;
+    if (with_suffix && *end) {
+        static const char suffixes[] = "KMG";
+        const char *s = strchr(suffixes, *end & ~0x20);
+
+        if (!s || !*s)
+            return false;
+        factor = 1LL << (10 * (s - suffixes + 1));
+        end++;
+        if (*end == 'i')
+            end++;
+        if (*end == 'B' || *end == 'b')
+            end++;
+    }
+    return *end == '\0' && !__builtin_mul_overflow(value, factor, out);
+}
+
+static bool parse_bool(const char *text, bool *out)
+{
+    static const char *const words[2][4] = {{"0", "no", "off", "false"}, {"1", "yes", "on", "true"}};
+
+    for (int v = 0; v < 2; v++)
+        for (int i = 0; i < 4; i++)
+            if (!strcasecmp(text, words[v][i])) {
+                *out = v;
+                return true;
+            }
+    return false;
+}
+
+/* Returns NULL, or what a value of this row must look like. */
+static const char *store(const struct row *row, struct mr_config *config, const char *text)
+{
+    void *field = (char *)config + row->offset;
+    long long number;
+    bool truth;
+    char *copy;
+
+    switch (row->type) {
+    case STRING:
+        copy = strdup(text);
+        if (!copy)
+            return "shorter (out of memory)";
+        free(*(char **)field);
+        *(char **)field = copy;
+        return NULL;
+    case BOOL:
+        if (!parse_bool(text, &truth))
+            return "yes or no";
+        *(bool *)field = truth;
+        return NULL;
+    case SIZE:
+    case INT:
+        if (!parse_number(text, row->type == SIZE, &number))
+            return row->type == SIZE ? "a number of bytes, as 64K" : "a whole number";
+        if (number < row->min || number > row->max)
+            return "within its bounds";
+        if (row->type == SIZE)
+            *(size_t *)field = (size_t)number;
+        else
+            *(int *)field = (int)number;
+        return NULL;
+    }
+    return "of a known type";
+}
+
+static void read_row(const struct row *row)
+{
+    const char *name = row->name, *text = getenv(name), *wanted;
+
+    if (!text && row->also) {
+        name = row->also;
+        text = getenv(name);
+    }
+    if (!text)
+        return;
+    wanted = store(row, &mr_config, text);
+    if (!wanted)
+        return;
+    if (row->type == SIZE || row->type == INT)
+        complain("%s=%.40s ignored: it must be %s (%lld to %lld%s%s); using %s", name, text, wanted, row->min, row->max,
+                 *row->unit ? " " : "", row->unit, row->standard);
+    else
+        complain("%s=%.40s ignored: it must be %s; using %s", name, text, wanted, row->standard);
+}
+
+/* Edit distance of two short names, for the hint at a mistyped one. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[64], m = strlen(a), n = strlen(b);
+
+    if (n >= 64)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t up = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+
+            if (up + 1 < best)
+                best = up + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = up;
+            row[j] = best;
+        }
+    }
+    return row[n];
+}
+
+static void check_name(const char *variable)
+{
+    const char *eq = strchr(variable, '=');
+    const struct row *nearest = NULL;
+    size_t least = SIZE_MAX;
+    char name[64];
+
+    if (!eq || (size_t)(eq - variable) >= sizeof(name))
+        return;
+    memcpy(name, variable, eq - variable);
+    name[eq - variable] = '\0';
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (!strcmp(name, foreign[i]))
+            return;
+    for (size_t i = 0; i < ROWS; i++) {
+        size_t d = distance(name, rows[i].name);
+
+        if (d == 0)
+            return;
+        if (d < least) {
+            least = d;
+            nearest = &rows[i];
+        }
+    }
+    complain("%s is not a setting of mrmpi; the nearest is %s (%s)", name, nearest->name, nearest->help);
+}
+
+int mr_config_init(void)
+{
+    num_complaints = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        if (store(&rows[i], &mr_config, rows[i].standard))
+            return -ENOMEM;
+        read_row(&rows[i]);
+    }
+    for (char **e = environ; e && *e; e++)
+        if (!strncmp(*e, "MRMPI_", 6))
+            check_name(*e);
+    return 0;
+}
+
+void mr_config_finalize(void)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].type == STRING) {
+            char **field = (char **)((char *)&mr_config + rows[i].offset);
+
+            free(*field);
+            *field = NULL;
+        }
+}
+
+size_t mr_config_count(void)
+{
+    return ROWS;
+}
+
+const char *mr_config_describe(size_t i, char *buf, size_t cap)
+{
+    static const char *const types[] = {"size", "int", "bool", "string"};
+
+    if (i >= ROWS)
+        return NULL;
+    snprintf(buf, cap, "%s %s %s %s %s", rows[i].name, types[rows[i].type],
+             *rows[i].standard ? rows[i].standard : "\"\"", *rows[i].unit ? rows[i].unit : "-", rows[i].help);
+    return buf;
+}

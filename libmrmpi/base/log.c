@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The log: one line per message, written at once, to standard error. Before the rank is known lines carry the process id.
+ */
+#include "libmrmpi/base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static struct {
+    int rank; /* -1: not known yet */
+    char host[64];
+} who = {.rank = -1};
+
+void mr_log_identity(int rank, const char *host)
+{
+    who.rank = rank;
+    snprintf(who.host, sizeof(who.host), "%s", host ? host : "");
+    if (rank == 0)
+        mr_config_complain();
+}
+
+void mr_log_print(enum mr_log_level level, const char *fmt, ...)
+{
+    static const char *const words[] = {"error", "warning", "info", "debug"};
+    char line[1024];
+    int used, more;
+    va_list ap;
+
+    if (who.rank < 0)
+        used = snprintf(line, sizeof(line), "mrmpi[pid %d] %s: ", (int)getpid(), words[level]);
+    else
+        used = snprintf(line, sizeof(line), "mrmpi[%d%s%s] %s: ", who.rank, *who.host ? "@" : "", who.host, words[level]);
+    va_start(ap, fmt);
+    more = vsnprintf(line + used, sizeof(line) - 1 - used, fmt, ap);
+    va_end(ap);
+    used += more < 0 ? 0 : more;
+    if (used > (int)sizeof(line) - 2)
+        used = sizeof(line) - 2;
+    line[used++] = '\n';
+    /* One write, so that lines of several ranks do not mix; nothing to be done if it fails. */
+    if (write(STDERR_FILENO, line, used) < 0)
+        return;
+}
