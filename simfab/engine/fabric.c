@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a fabric's state can say and how it changes: look-ups, link rates, and the state machine of a link, whose two
+ * ends always change together. Every change is told to both planes by port_notify.
+ */
+#include "simfab/engine/fabric.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fabric_free(struct fabric *f)
+{
+    if (!f)
+        return;
+    for (uint32_t i = 0; i < f->num_nodes; i++) {
+        struct node *n = f->nodes[i];
+
+        for (unsigned k = 0; n->ports && k <= n->num_ports; k++)
+            free(n->ports[k].sl2vl);
+        free(n->ports);
+        free(n->lft);
+        free(n->mft);
+        free(n);
+    }
+    for (uint32_t i = 0; i < f->num_hosts; i++) {
+        free(f->hosts[i]->cas);
+        free(f->hosts[i]);
+    }
+    free(f->nodes);
+    free(f->hosts);
+    free(f);
+}
+
+struct host *fabric_host_by_name(struct fabric *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->num_hosts; i++)
+        if (!strcmp(f->hosts[i]->name, name))
+            return f->hosts[i];
+    return NULL;
+}
+
+struct node *fabric_node_by_name(struct fabric *f, const char *name_or_desc)
+{
+    for (uint32_t i = 0; i < f->num_nodes; i++)
+        if (!strcmp(f->nodes[i]->name, name_or_desc) || !strcmp(f->nodes[i]->desc, name_or_desc))
+            return f->nodes[i];
+    return NULL;
+}
+
+uint64_t port_rate_bps(const struct port *p)
+{
+    uint64_t lanes, lane = 0;
+
+    switch (p->width_active) {
+    case 16:
+        lanes = 2;
+        break;
+    case 2:
+        lanes = 4;
+        break;
+    case 4:
+        lanes = 8;
+        break;
+    case 8:
+        lanes = 12;
+        break;
+    default:
+        lanes = 1;
+        break;
+    }
+    /* data bits: 8b/10b up to QDR, 64b/66b from FDR */
+    switch (p->ext_speed_active) {
+    case 1:
+        lane = 13636363636ull;
+        break;
+    case 2:
+        lane = 25000000000ull;
+        break;
+    case 4:
+        lane = 50000000000ull;
+        break;
+    case 8:
+        lane = 100000000000ull;
+        break;
+    default:
+        lane = p->speed_active == 4 ? 8000000000ull : p->speed_active == 2 ? 4000000000ull : 2000000000ull;
+        break;
+    }
+    return lanes * lane;
+}
+
+uint32_t mtu_bytes(uint8_t code)
+{
+    return code >= 1 && code <= 5 ? 128u << code : 256;
+}
+
+static void state_changed(struct port *p)
+{
+    p->changes++;
+    p->node->fabric->generation++;
+    port_notify(p, PORT_EV_STATE);
+}
+
+static bool set_state_field(struct port *p, enum port_state state)
+{
+    if (p->state == state)
+        return false;
+    if (state == PORT_DOWN && p->state >= PORT_INIT)
+        p->count.link_downed++;
+    p->state = (uint8_t)state;
+    return true;
+}
+
+static uint8_t top_bit(uint8_t mask)
+{
+    while (mask & (mask - 1))
+        mask &= (uint8_t)(mask - 1);
+    return mask;
+}
+
+/* What the two ends agree on when a link trains; false: nothing in common, the link stays down. */
+static bool negotiate(struct port *p, struct port *q)
+{
+    uint8_t width = p->width_enabled & q->width_enabled, speed = p->speed_enabled & q->speed_enabled;
+    uint8_t ext = p->ext_speed_enabled & q->ext_speed_enabled;
+
+    if (!width || !speed)
+        return false;
+    /* 2X has the highest bit and the second lowest width */
+    width = width > 16 ? width & 15 : width;
+    if (width != 16)
+        width = top_bit(width & 15);
+    p->width_active = q->width_active = width;
+    p->ext_speed_active = q->ext_speed_active = ext ? top_bit(ext) : 0;
+    p->speed_active = q->speed_active = ext && (speed & 4) ? 4 : top_bit(speed);
+    return true;
+}
+
+static bool link_trainable(const struct port *p)
+{
+    return p->peer && p->cable_up && p->phys_state != PHYS_DISABLED && p->peer->phys_state != PHYS_DISABLED &&
+           p->phys_state != PHYS_SLEEP && p->peer->phys_state != PHYS_SLEEP;
+}
+
+/* Both ends come up to Initialize, if cable and settings allow. */
+static void link_train(struct port *p)
+{
+    struct port *q = p->peer;
+
+    if (!link_trainable(p) || p->phys_state == PHYS_LINKUP || !negotiate(p, q))
+        return;
+    p->phys_state = q->phys_state = PHYS_LINKUP;
+    set_state_field(p, PORT_INIT);
+    set_state_field(q, PORT_INIT);
+    state_changed(p);
+    state_changed(q);
+}
+
+/* One end leaves LinkUp for phys; the other loses the signal and goes polling. */
+static void link_drop(struct port *p, enum phys_state phys)
+{
+    struct port *q = p->peer;
+    bool was_up = p->phys_state == PHYS_LINKUP;
+    bool p_changed = p->phys_state != phys;
+
+    p->phys_state = (uint8_t)phys;
+    p_changed |= set_state_field(p, PORT_DOWN);
+    if (q && was_up) {
+        q->phys_state = PHYS_POLLING;
+        set_state_field(q, PORT_DOWN);
+    }
+    if (p_changed)
+        state_changed(p);
+    if (q && was_up)
+        state_changed(q);
+}
+
+void port_set_state(struct port *p, enum port_state state)
+{
+    if (state == PORT_NOP || p->state == state)
+        return;
+    if (state == PORT_DOWN) {
+        link_drop(p, PHYS_POLLING);
+        link_train(p);
+        return;
+    }
+    set_state_field(p, state);
+    state_changed(p);
+}
+
+void port_set_phys(struct port *p, enum phys_state phys)
+{
+    if (p->phys_state == phys)
+        return;
+    if (phys == PHYS_LINKUP || phys == PHYS_POLLING || phys == PHYS_TRAINING) {
+        link_drop(p, PHYS_POLLING);
+        link_train(p);
+        return;
+    }
+    link_drop(p, phys);
+}
+
+void port_cable(struct port *p, bool up)
+{
+    if (!p->peer || p->cable_up == up)
+        return;
+    p->cable_up = p->peer->cable_up = up;
+    if (up)
+        link_train(p);
+    else if (p->phys_state == PHYS_LINKUP)
+        link_drop(p, PHYS_POLLING);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A netlist as text says it: node records and cable ends, in the order of the file, each with its line for messages.
+ * Nothing is resolved here: netlist.c knows the grammar, fabric_build.c what makes sense. A struct netlist owns all
+ * that it points to.
+ */
+#ifndef SIMFAB_NETLIST_H
+#define SIMFAB_NETLIST_H
+
+#include "simfab/engine/fabric.h"
+
+/* A link rate as a netlist or a model says it; 0: not said. Codes as in PortInfo, one bit each. */
+struct link_rate {
+    uint8_t width, speed, ext_speed;
+};
+
+struct netlist_node {
+    unsigned line;
+    enum node_kind kind;
+    unsigned num_ports;
+    char id[64];
+    char desc[65];                /* empty: not said */
+    uint64_t guid, port0_guid, sys_guid; /* 0: not said */
+    uint32_t vendor, device;
+    bool enhanced_port0;
+};
+
+struct netlist_link {
+    unsigned line;
+    unsigned node;                /* index of the record that it stands in */
+    unsigned port, peer_port;
+    char peer_id[64];
+    uint64_t port_guid, peer_guid; /* 0: not said */
+    struct link_rate rate;
+};
+
+struct netlist {
+    const char *path;
+    struct netlist_node *nodes;
+    unsigned num_nodes;
+    struct netlist_link *links;
+    unsigned num_links;
+};
+
+/* 0, or -1 with err filled. Free in both cases. path must outlive the netlist. */
+int netlist_parse(const char *path, struct netlist *nl, struct parse_error *err);
+void netlist_free(struct netlist *nl);
+
+/* "PATH:LINE: text"; returns -1 */
+int netlist_error(const struct netlist *nl, unsigned line, struct parse_error *err, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* "SDR" .. "NDR" and 1, 2, 4, 8, 12; false when there is no such speed or width. */
+bool link_speed_parse(const char *text, size_t len, struct link_rate *rate);
+bool link_width_parse(unsigned lanes, struct link_rate *rate);
+
+#endif

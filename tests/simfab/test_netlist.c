@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Netlists: both dialects give the same fabric, and every mistake is named with its line. */
+#include "simfab/engine/fabric.h"
+#include "simfab/engine/model.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct parse_error err;
+
+void port_notify(struct port *p, enum port_event ev)
+{
+    (void)p;
+    (void)ev;
+}
+
+/* Load text as a netlist, with the default model; the file's name in messages becomes "F". */
+static struct fabric *load(const char *text)
+{
+    char path[] = "/tmp/simfab-netlist-XXXXXX", *at;
+    struct model *model = model_load(NULL, &err);
+    struct fabric *f;
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    f = fabric_load(path, model, &err);
+    unlink(path);
+    if (!f)
+        model_free(model);
+    at = strstr(err.text, path);
+    if (at) {
+        memmove(at + 1, at + strlen(path), strlen(at + strlen(path)) + 1);
+        *at = 'F';
+    }
+    return f;
+}
+
+static void unload(struct fabric *f)
+{
+    struct model *m = f->model;
+
+    fabric_free(f);
+    model_free(m);
+}
+
+START_TEST(simple_form)
+{
+    struct fabric *f = load("Switch 8 \"Switch1\"\n[1] \"Hca1\"[2]\n[2] \"Hca2\"[1] w=12\n\n"
+                            "Hca 2 \"Hca1\"\n[2] \"Switch1\"[1]\n\nHca 2 \"Hca2\"\n");
+    struct node *sw, *a, *b;
+
+    ck_assert_msg(f != NULL, "%s", err.text);
+    ck_assert_uint_eq(f->num_nodes, 3);
+    ck_assert_uint_eq(f->num_hosts, 2);
+    sw = fabric_node_by_name(f, "Switch1");
+    a = fabric_node_by_name(f, "Hca1");
+    b = fabric_node_by_name(f, "Hca2");
+    ck_assert_ptr_eq(sw->ports[1].peer, &a->ports[2]);
+    ck_assert_ptr_eq(a->ports[2].peer, &sw->ports[1]);
+    ck_assert_ptr_eq(b->ports[1].peer, &sw->ports[2]);
+    ck_assert_int_eq(b->ports[1].width_active, 8);
+    ck_assert_int_eq(a->ports[1].state, PORT_DOWN);
+    ck_assert_int_eq(a->ports[2].state, PORT_INIT);
+    ck_assert_str_eq(a->host->name, "Hca1");
+    ck_assert_str_eq(a->dev_name, "mlx5_0");
+    ck_assert(a->node_guid && b->node_guid && a->node_guid != b->node_guid);
+    ck_assert(a->ports[1].guid != a->ports[2].guid);
+    ck_assert_int_eq(sw->lft[5], FABRIC_NO_PORT);
+    unload(f);
+}
+END_TEST
+
+START_TEST(discover_form)
+{
+    struct fabric *f = load("# Topology file: generated on Tue Jun  5 14:15:10 2007\n#\n\nNon-Chassis Nodes\n\n"
+                            "vendid=0x8f1\ndevid=0x5a06\nsysimgguid=0x5442ba00003000\n"
+                            "switchguid=0x5442ba00003080(5442ba00003081)\n"
+                            "Switch  24 \"S-005442ba00003080\"         # \"ISR9024 Voltaire\" enhanced port 0 lid 6 lmc 0\n"
+                            "[22]    \"H-0008f10403961354\"[1](8f10403961355)         # \"h1 mlx5_3\" lid 4 1xDDR\n"
+                            "[3][ext 7]    \"H-0008f10403961358\"[1](8f10403961359)         # \"h1 HCA-2\" lid 5 4xEDR\n\n"
+                            "vendid=0x2c9\ndevid=0x5a44\ncaguid=0x8f10403961354\n"
+                            "Ca      2 \"H-0008f10403961354\"          # \"h1 mlx5_3\"\n"
+                            "[1](8f10403961355)     \"S-005442ba00003080\"[22]                # lid 4 lmc 1 \"ISR9024 "
+                            "Voltaire\" lid 6 1xDDR\n\n"
+                            "Ca      1 \"H-0008f10403961358\"          # \"h1 HCA-2\"\n");
+    struct node *sw, *a, *b;
+
+    ck_assert_msg(f != NULL, "%s", err.text);
+    sw = fabric_node_by_name(f, "ISR9024 Voltaire");
+    a = fabric_node_by_name(f, "h1 mlx5_3");
+    b = fabric_node_by_name(f, "h1 HCA-2");
+    ck_assert_uint_eq(f->num_hosts, 1);
+    ck_assert_str_eq(a->dev_name, "mlx5_3");
+    ck_assert_str_eq(b->dev_name, "mlx5_0");
+    ck_assert_ptr_eq(fabric_host_by_name(f, "h1")->cas[1], b);
+    ck_assert_uint_eq(sw->vendor, 0x8f1);
+    ck_assert_uint_eq(sw->device, 0x5a06);
+    ck_assert_uint_eq(sw->sys_guid, 0x5442ba00003000);
+    ck_assert_uint_eq(sw->ports[0].guid, 0x5442ba00003081);
+    ck_assert(sw->enhanced_port0);
+    ck_assert_uint_eq(a->ports[1].guid, 0x8f10403961355);
+    ck_assert_uint_eq(b->node_guid, 0x8f10403961358);
+    ck_assert_int_eq(a->ports[1].width_active, 1);
+    ck_assert_int_eq(a->ports[1].speed_active, 2);
+    ck_assert_uint_eq(port_rate_bps(&a->ports[1]), 4000000000ull);
+    ck_assert_uint_eq(port_rate_bps(&sw->ports[3]), 100000000000ull);
+    unload(f);
+}
+END_TEST
+
+START_TEST(link_state_machine)
+{
+    struct fabric *f = load("Switch 4 \"S\"\n[1] \"A\"[1]\n\nHca 1 \"A\"\n");
+    struct port *p, *q;
+
+    ck_assert_msg(f != NULL, "%s", err.text);
+    p = &f->nodes[0]->ports[1];
+    q = p->peer;
+    port_set_state(p, PORT_ARMED);
+    port_set_state(p, PORT_ACTIVE);
+    port_set_phys(p, PHYS_DISABLED);
+    ck_assert_int_eq(p->state, PORT_DOWN);
+    ck_assert_int_eq(p->phys_state, PHYS_DISABLED);
+    ck_assert_int_eq(q->state, PORT_DOWN);
+    ck_assert_int_eq(q->phys_state, PHYS_POLLING);
+    ck_assert_uint_eq(q->count.link_downed, 1);
+    port_set_state(q, PORT_DOWN); /* nothing happens while the peer is disabled */
+    ck_assert_int_eq(q->state, PORT_DOWN);
+    port_set_phys(p, PHYS_POLLING);
+    ck_assert_int_eq(p->state, PORT_INIT);
+    ck_assert_int_eq(q->state, PORT_INIT);
+    port_cable(q, false);
+    ck_assert_int_eq(p->state, PORT_DOWN);
+    ck_assert_int_eq(p->phys_state, PHYS_POLLING);
+    port_set_phys(p, PHYS_LINKUP);
+    ck_assert_int_eq(p->state, PORT_DOWN);
+    port_cable(p, true);
+    ck_assert_int_eq(q->state, PORT_INIT);
+    ck_assert_int_eq(q->phys_state, PHYS_LINKUP);
+    /* set Down: the link trains again at once */
+    port_set_state(p, PORT_ARMED);
+    p->width_enabled = 1;
+    port_set_state(p, PORT_DOWN);
+    ck_assert_int_eq(p->state, PORT_INIT);
+    ck_assert_int_eq(q->width_active, 1);
+    unload(f);
+}
+END_TEST
+
+static const struct {
+    const char *text, *message;
+} bad[] = {
+    {"", "F:1: no nodes"},
+    {"Switch 8 \"S\"\n", "F:1: no hosts"},
+    {"Switch 300 \"S\"\n", "F:1: port count 300 is out of range"},
+    {"Switch \"S\"\n", "F:1: port count is missing"},
+    {"Switch 0 \"S\"\n", "F:1: a node without ports"},
+    {"Switch 8 \"\"\n", "F:1: node name is empty"},
+    {"Switch 8 \"S\n", "F:1: node name: the closing quote"},
+    {"Switch 8 \"S\" x\n", "F:1: unexpected \"x\""},
+    {"[1] \"S\"[1]\n", "F:1: a cable outside"},
+    {"Hca 1 \"A\"\n\n[1] \"S\"[1]\n", "F:3: a cable outside"},
+    {"Hca 1 \"A\"\n[1] \"S\"[1]\n", "F:2: there is no node \"S\""},
+    {"Hca 1 \"A\"\n[2] \"B\"[1]\n\nHca 1 \"B\"\n", "F:2: port 2 of \"A\": it has 1"},
+    {"Hca 1 \"A\"\n[1] \"B\"[2]\n\nHca 1 \"B\"\n", "F:2: port 2 of \"B\": it has 1"},
+    {"Hca 1 \"A\"\n[0] \"B\"[1]\n\nHca 1 \"B\"\n", "F:2: port number 0"},
+    {"Hca 1 \"A\"\n[x] \"B\"[1]\n\nHca 1 \"B\"\n", "F:2: port number is missing"},
+    {"Hca 1 \"A\"\n[1] \"B\"\n\nHca 1 \"B\"\n", "F:2: '[' is missing"},
+    {"Hca 1 \"A\"\n[1] \"A\"[1]\n", "F:2: \"A\"[1] is joined to itself"},
+    {"Switch 4 \"S\"\n[1] \"A\"[1]\n[1] \"A\"[2]\n\nHca 2 \"A\"\n", "F:3: \"S\"[1] is used twice: see line 2"},
+    {"Switch 4 \"S\"\n[1] \"A\"[1]\n\nHca 2 \"A\"\n[1] \"S\"[2]\n", "F:5: \"A\"[1] is used twice: line 2 joins it"},
+    {"Switch 4 \"S\"\n[1] \"A\"[1]\n[2] \"A\"[1]\n\nHca 2 \"A\"\n", "F:3: \"A\"[1] is used twice: line 2"},
+    {"Switch 4 \"S\"\n[1] \"A\"[1] w=3\n\nHca 2 \"A\"\n", "F:2: width 3"},
+    {"Switch 4 \"S\"\n[1] \"A\"[1] s=XDR\n\nHca 2 \"A\"\n", "F:2: unknown speed \"XDR\""},
+    {"Switch 4 \"S\"\n[1] \"A\"[1] w=4\n\nHca 2 \"A\"\n[1] \"S\"[1] w=1\n", "F:5: the cable at"},
+    {"Hca 2 \"A\"\n\nHca 2 \"A\"\n", "F:3: node \"A\" is there already (line 1)"},
+    {"Hca 1 \"A\" # \"h1 mlx5_0\"\n\nHca 1 \"B\" # \"h1 mlx5_0\"\n", "F:3: host h1 has a device mlx5_0 already (line 1)"},
+    {"Hca 1 \"A\" # \"h/1 mlx5_0\"\n", "F:1: \"h/1\" is not a host's name"},
+    {"Hca 1 \"A\" # \"h1 a-very-long-device-name\"\n", "F:1: \"a-very-long-device-name\" is not a device's name"},
+    {"caguid=0x12\nHca 1 \"A\"\n\ncaguid=0x12\nHca 1 \"B\"\n", "F:5: node \"B\" has the GUID 0x12 of \"A\""},
+    {"caguid=xyz\nHca 1 \"A\"\n", "F:1: value: a hexadecimal number"},
+    {"caguid=0x11112222333344445\nHca 1 \"A\"\n", "F:1: value: 0x11112222333344445 does not fit"},
+    {"color=1\nHca 1 \"A\"\n", "F:1: unknown attribute \"color\""},
+    {"Hub 1 \"A\"\n", "F:1: \"Hub\": a node"},
+    {"Hca 1 \"A\"\n[1](5) \"S\"[1]\n\nSwitch 2 \"S\"\n[1] \"A\"[1](6)\n", "F:5: \"A\"[1] has GUID 0x6 here and 0x5"},
+    {"Hca 1 \"A\"\n[1](5) \"S\"[1]\n\nSwitch 2 \"S\"\n[2] \"B\"[1](5)\n\nHca 1 \"B\"\n", "both have port GUID 0x5"},
+    {"include other.net\n", "F:1: include is not supported"},
+};
+
+START_TEST(mistakes)
+{
+    struct fabric *f = load(bad[_i].text);
+
+    ck_assert_ptr_null(f);
+    ck_assert_msg(strstr(err.text, bad[_i].message) != NULL, "\"%s\" is not in \"%s\"", bad[_i].message, err.text);
+}
+END_TEST
+
+START_TEST(missing_file)
+{
+    struct model *m = model_load(NULL, &err);
+
+    ck_assert_ptr_null(fabric_load("/nonexistent/x.net", m, &err));
+    ck_assert_str_eq(err.text, "/nonexistent/x.net: No such file or directory");
+    model_free(m);
+}
+END_TEST
+
+START_TEST(shipped_topologies)
+{
+    struct model *m = model_load("etc/models/sdr-pcix.yaml", &err);
+    struct fabric *f;
+
+    ck_assert_msg(m != NULL, "%s", err.text);
+    f = fabric_load("etc/topologies/two-hosts-two-rails.net", m, &err);
+    ck_assert_msg(f != NULL, "%s", err.text);
+    ck_assert_uint_eq(f->num_hosts, 2);
+    ck_assert_uint_eq(fabric_host_by_name(f, "h2")->num_cas, 2);
+    ck_assert_str_eq(fabric_host_by_name(f, "h2")->cas[1]->dev_name, "mlx5_1");
+    ck_assert_uint_eq(port_rate_bps(&f->nodes[0]->ports[1]), 8000000000ull);
+    fabric_free(f);
+    f = fabric_load("etc/topologies/two-switches-two-paths.net", m, &err);
+    ck_assert_msg(f != NULL, "%s", err.text);
+    ck_assert_uint_eq(f->num_nodes, 4);
+    ck_assert_ptr_eq(f->nodes[0]->ports[5].peer, &f->nodes[1]->ports[5]);
+    fabric_free(f);
+    model_free(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("netlist");
+    TCase *t = tcase_create("netlist");
+    SRunner *r;
+    int failed;
+
+    tcase_add_test(t, simple_form);
+    tcase_add_test(t, discover_form);
+    tcase_add_test(t, link_state_machine);
+    tcase_add_loop_test(t, mistakes, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(t, missing_file);
+    tcase_add_test(t, shipped_topologies);
+    suite_add_tcase(s, t);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
