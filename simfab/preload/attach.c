@@ -20,6 +20,7 @@
 #include <time.h>
 
 struct sfp_proc sfp_proc = { .sock = -1, .bell = -1 };
+unsigned sfp_generation;
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -271,6 +272,7 @@ static void after_fork_child(void)
     pthread_mutex_init(&attach_lock, NULL);
     self = NULL;
     blocked = 0;
+    sfp_generation++;
     if (sfp_proc.sock < 0)
         return;
     pthread_setspecific(actor_key, NULL);
@@ -462,6 +464,10 @@ struct sf_actor *sfp_enter(void)
 {
     struct sf_actor *a = self ? self : new_actor();
 
+    if (a && sfp_proc.dead) {
+        errno = EIO;
+        return NULL;
+    }
     return a ? enter(a) : NULL;
 }
 

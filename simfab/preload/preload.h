@@ -2,8 +2,8 @@
 /*
  * What the files of libsimfab.so share. The library is preloaded into unmodified programs, so it keeps out of their way:
  * every non-static name begins with sfp_ and is hidden, only the interposed functions are exported (SFP_EXPORT), nothing
- * happens before the program's first use of InfiniBand, and outside a simulated host (SIM_HOST or SIMFAB_DIR unset) every
- * interposed function goes straight to the real one.
+ * happens before the program's first use of InfiniBand, and outside a simulated host (SIM_HOST or SIMFAB_DIR unset) there
+ * are no devices and every other interposed function goes straight to the real one.
  *
  * Inside the library, system calls on our own descriptors use the sfp_sys_* wrappers below: the C library's names
  * (read, poll, close, ...) may be interposed by ourselves.
@@ -109,6 +109,7 @@ struct sfp_proc {
 };
 
 extern struct sfp_proc sfp_proc;
+extern unsigned sfp_generation; /* goes up in a forked child, which starts without an attachment */
 
 /* Attach this process to the engine if it is not yet. 0 or an errno. */
 int sfp_attach(void);
