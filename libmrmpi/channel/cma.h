@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copying between the address spaces of two processes of one node, for channels self and shm. */
+#ifndef MRMPI_CMA_H
+#define MRMPI_CMA_H
+
+#include "libmrmpi/channel/channel.h"
+
+int mr_cma_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
+void mr_cma_unexpose(struct mr_region *region);
+/* 0; -EPERM when the kernel does not let us at that process at all; -EFAULT when the memory is not there. */
+int mr_cma_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
+
+#endif

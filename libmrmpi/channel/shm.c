@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Channel shm: packets between the ranks of one node.
+ *
+ * One memory segment per node, a memfd of the node's first rank, which the others open through /proc/PID/fd/N: no name
+ * in any file system ever exists, so nothing is left behind however the job ends. Which ranks share a node is the
+ * launcher's word.
+ *
+ * The segment holds a line for each rank (who sends to it, whether it sleeps) and a ring for each ordered pair of
+ * ranks. Rings that are never used cost addresses, not memory. A receiver polls only the rings of ranks that have ever
+ * sent to it: the first packet of a pair puts the sender's bit into the receiver's line.
+ *
+ * A packet that finds its ring full waits in a queue in private memory; poll writes it when there is space.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/cma.h"
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/shm_ring.h"
+#include "libmrmpi/launch/launch.h"
+
+#define SHM_MAGIC    0x6d726d7073686d31u
+#define SHM_CARD_KEY "mrmpi.shm"
+#define RANKS_MAX    1024 /* on one node */
+#define POLL_BATCH   16   /* packets taken from one ring before the next has its turn */
+
+struct header {
+    uint64_t magic, bytes;
+    uint32_t num_ranks;
+    uint32_t sleepers; /* more ranks than cores: receivers may sleep, senders ring */
+    struct mr_ring_shape shape;
+};
+
+/* A rank's line: written by those who send to it. */
+struct mailbox {
+    _Alignas(64) uint32_t asleep; /* futex */
+    _Alignas(64) uint32_t senders_version;
+    uint64_t senders[RANKS_MAX / 64];
+};
+
+/* What the first rank publishes. */
+struct card {
+    uint64_t magic, bytes;
+    int32_t pid, fd;
+};
+
+struct waiting { /* a packet that found its ring full */
+    struct waiting *next;
+    struct mr_hdr hdr;
+    size_t len;
+    uint8_t payload[];
+};
+
+struct peer {
+    struct mr_ring_writer writer;
+    struct waiting *first, **last;
+    bool announced;
+    struct mr_ring_reader reader;
+    bool broken; /* its ring held nonsense */
+};
+
+static struct {
+    const struct mr_launch *launch;
+    int *local_of;      /* [size] local rank of a world rank, -1: on another node */
+    int fd;
+    uint8_t *base;
+    struct header *header;
+    struct mailbox *boxes;
+    struct peer *peers; /* [local_size] */
+    int *senders;       /* local ranks whose rings are polled */
+    int num_senders;
+    uint32_t senders_version;
+    int num_waiting;    /* packets in all queues */
+    size_t eager_max;
+    bool sleepers;
+} shm = {.fd = -1};
+
+static size_t boxes_offset(void)
+{
+    return (sizeof(struct header) + 63) & ~(size_t)63;
+}
+
+static size_t rings_offset(int ranks)
+{
+    return (boxes_offset() + (size_t)ranks * sizeof(struct mailbox) + 4095) & ~(size_t)4095;
+}
+
+static size_t ring_stride(struct mr_ring_shape shape)
+{
+    return (mr_ring_bytes(shape) + 4095) & ~(size_t)4095;
+}
+
+static void *ring_at(int from, int to)
+{
+    size_t index = (size_t)to * shm.launch->local_size + from;
+
+    return shm.base + rings_offset(shm.launch->local_size) + index * ring_stride(shm.header->shape);
+}
+
+/* Few ranks get deep rings; with many the memory of a pair matters more than the depth of its ring. */
+static struct mr_ring_shape choose_shape(int ranks)
+{
+    if (ranks <= 4)
+        return (struct mr_ring_shape){.num_slots = 256, .data_bytes = 256 << 10};
+    if (ranks <= 16)
+        return (struct mr_ring_shape){.num_slots = 128, .data_bytes = 128 << 10};
+    return (struct mr_ring_shape){.num_slots = 64, .data_bytes = 32 << 10};
+}
+
+static bool more_ranks_than_cores(int ranks)
+{
+    cpu_set_t set;
+
+    if (mr_config.oversubscribed >= 0)
+        return mr_config.oversubscribed;
+    if (sched_getaffinity(0, sizeof(set), &set))
+        return false;
+    /* A rank bound to one core says nothing of the node. */
+    return ranks > (CPU_COUNT(&set) > 1 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static int create_segment(void)
+{
+    int ranks = shm.launch->local_size;
+    struct header h = {.magic = SHM_MAGIC, .num_ranks = ranks, .shape = choose_shape(ranks)};
+
+    h.bytes = rings_offset(ranks) + (size_t)ranks * ranks * ring_stride(h.shape);
+    h.sleepers = more_ranks_than_cores(ranks);
+    shm.fd = memfd_create("mrmpi", MFD_CLOEXEC);
+    if (shm.fd < 0 || ftruncate(shm.fd, h.bytes) || pwrite(shm.fd, &h, sizeof(h), 0) != sizeof(h)) {
+        mr_log(MR_LOG_ERROR, "no shared memory of %llu bytes for the %d ranks of this node: %m",
+               (unsigned long long)h.bytes, ranks);
+        return errno ? -errno : -EIO;
+    }
+    return mr_launch_put(SHM_CARD_KEY,
+                         &(struct card){.magic = SHM_MAGIC, .bytes = h.bytes, .pid = getpid(), .fd = shm.fd},
+                         sizeof(struct card));
+}
+
+static int shm_init(const struct mr_launch *launch)
+{
+    shm.launch = launch;
+    shm.local_of = malloc(launch->size * sizeof(*shm.local_of));
+    if (!shm.local_of)
+        return -ENOMEM;
+    for (int r = 0; r < launch->size; r++)
+        shm.local_of[r] = -1;
+    for (int l = 0; l < launch->local_size; l++)
+        shm.local_of[launch->local_ranks[l]] = l;
+    if (launch->local_size == 1)
+        return 0;
+    if (launch->local_size > RANKS_MAX) {
+        mr_log(MR_LOG_ERROR, "%d ranks on this node; shared memory serves up to %d", launch->local_size, RANKS_MAX);
+        return -E2BIG;
+    }
+    return launch->local_rank == 0 ? create_segment() : 0;
+}
+
+static int open_segment(size_t *bytes)
+{
+    struct card card;
+    size_t len;
+    char path[64];
+    int err = mr_launch_get(shm.launch->local_ranks[0], SHM_CARD_KEY, &card, sizeof(card), &len);
+
+    if (err || len != sizeof(card) || card.magic != SHM_MAGIC) {
+        mr_log(MR_LOG_ERROR, "rank %d did not say where this node's shared memory is", shm.launch->local_ranks[0]);
+        return err ? err : -EPROTO;
+    }
+    *bytes = card.bytes;
+    if (shm.fd >= 0)
+        return 0;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", card.pid, card.fd);
+    shm.fd = open(path, O_RDWR | O_CLOEXEC);
+    if (shm.fd < 0) {
+        mr_log(MR_LOG_ERROR, "cannot open the shared memory of rank %d at %s: %m; ranks of one node must run as one "
+               "user and see each other's processes", shm.launch->local_ranks[0], path);
+        return -errno;
+    }
+    return 0;
+}
+
+static int map_segment(size_t bytes)
+{
+    int ranks = shm.launch->local_size;
+    struct stat st;
+
+    if (fstat(shm.fd, &st) || (uint64_t)st.st_size != bytes || bytes < rings_offset(ranks))
+        return -EPROTO;
+    shm.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shm.fd, 0);
+    if (shm.base == MAP_FAILED) {
+        shm.base = NULL;
+        return -errno;
+    }
+    shm.header = (struct header *)shm.base;
+    if (shm.header->magic != SHM_MAGIC || shm.header->num_ranks != (uint32_t)ranks || shm.header->bytes != bytes ||
+        rings_offset(ranks) + (size_t)ranks * ranks * ring_stride(shm.header->shape) != bytes)
+        return -EPROTO;
+    shm.boxes = (struct mailbox *)(shm.base + boxes_offset());
+    shm.sleepers = shm.header->sleepers;
+    shm.eager_max = mr_ring_max_payload(shm.header->shape);
+    if (shm.eager_max > mr_config.shm_eager_max)
+        shm.eager_max = mr_config.shm_eager_max;
+    return 0;
+}
+
+static int shm_ready(void)
+{
+    int ranks = shm.launch->local_size, err;
+    size_t bytes;
+
+    if (ranks == 1)
+        return 0;
+    err = open_segment(&bytes);
+    if (!err)
+        err = map_segment(bytes);
+    if (err) {
+        mr_log(MR_LOG_ERROR, "this node's shared memory is not usable (error %d)", -err);
+        return err;
+    }
+    shm.peers = calloc(ranks, sizeof(*shm.peers));
+    shm.senders = calloc(ranks, sizeof(*shm.senders));
+    if (!shm.peers || !shm.senders)
+        return -ENOMEM;
+    for (int l = 0; l < ranks; l++) {
+        struct peer *p = &shm.peers[l];
+
+        mr_ring_writer_init(&p->writer, ring_at(shm.launch->local_rank, l), shm.header->shape);
+        mr_ring_reader_init(&p->reader, ring_at(l, shm.launch->local_rank), shm.header->shape);
+        p->last = &p->first;
+    }
+    return 0;
+}
+
+static void shm_finalize(void)
+{
+    if (shm.peers)
+        for (int l = 0; l < shm.launch->local_size; l++)
+            while (shm.peers[l].first) {
+                struct waiting *w = shm.peers[l].first;
+
+                shm.peers[l].first = w->next;
+                free(w);
+            }
+    if (shm.base)
+        munmap(shm.base, shm.header->bytes);
+    if (shm.fd >= 0)
+        close(shm.fd);
+    free(shm.peers);
+    free(shm.senders);
+    free(shm.local_of);
+    memset(&shm, 0, sizeof(shm));
+    shm.fd = -1;
+}
+
+static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+    return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+/* Wake the receiver if it sleeps. The fence orders the packet before the look: the sleeper does it the other way round. */
+static void ring_bell(int to)
+{
+    struct mailbox *box = &shm.boxes[to];
+
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&box->asleep, __ATOMIC_RELAXED) && __atomic_exchange_n(&box->asleep, 0, __ATOMIC_ACQ_REL))
+        futex(&box->asleep, FUTEX_WAKE, 1, NULL);
+}
+
+/* The first packet to this peer: have it poll our ring. */
+static void announce(struct peer *p, int to)
+{
+    int me = shm.launch->local_rank;
+
+    __atomic_fetch_or(&shm.boxes[to].senders[me / 64], UINT64_C(1) << (me % 64), __ATOMIC_RELEASE);
+    __atomic_fetch_add(&shm.boxes[to].senders_version, 1, __ATOMIC_RELEASE);
+    p->announced = true;
+}
+
+static int put_aside(struct peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct waiting *w = malloc(sizeof(*w) + len);
+
+    if (!w)
+        return -ENOMEM;
+    w->next = NULL;
+    w->hdr = *hdr;
+    w->len = len;
+    if (len)
+        memcpy(w->payload, payload, len);
+    *p->last = w;
+    p->last = &w->next;
+    shm.num_waiting++;
+    return 0;
+}
+
+static int shm_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    int to = shm.local_of[mr_vc_world_rank(vc)];
+    struct peer *p = &shm.peers[to];
+
+    mr_stat_add(MR_STAT_SHM_SENT, 1);
+    if (__builtin_expect(p->first != NULL, 0) || !mr_ring_write(&p->writer, hdr, payload, len))
+        return put_aside(p, hdr, payload, len);
+    if (__builtin_expect(!p->announced, 0))
+        announce(p, to);
+    if (__builtin_expect(shm.sleepers, 0))
+        ring_bell(to);
+    return 0;
+}
+
+static int send_waiting(void)
+{
+    int n = 0;
+
+    for (int l = 0; l < shm.launch->local_size && shm.num_waiting; l++) {
+        struct peer *p = &shm.peers[l];
+        int before = n;
+
+        while (p->first && mr_ring_write(&p->writer, &p->first->hdr, p->first->payload, p->first->len)) {
+            struct waiting *w = p->first;
+
+            p->first = w->next;
+            if (!p->first)
+                p->last = &p->first;
+            free(w);
+            shm.num_waiting--;
+            n++;
+        }
+        if (n != before && shm.sleepers)
+            ring_bell(l);
+    }
+    return n;
+}
+
+static void read_senders(void)
+{
+    struct mailbox *box = &shm.boxes[shm.launch->local_rank];
+
+    shm.senders_version = __atomic_load_n(&box->senders_version, __ATOMIC_ACQUIRE);
+    shm.num_senders = 0;
+    for (int l = 0; l < shm.launch->local_size; l++)
+        if (__atomic_load_n(&box->senders[l / 64], __ATOMIC_ACQUIRE) >> (l % 64) & 1 && !shm.peers[l].broken)
+            shm.senders[shm.num_senders++] = l;
+}
+
+static bool senders_changed(void)
+{
+    return __atomic_load_n(&shm.boxes[shm.launch->local_rank].senders_version, __ATOMIC_RELAXED) != shm.senders_version;
+}
+
+static void give_up(int from)
+{
+    mr_log(MR_LOG_ERROR, "rank %d wrote an impossible packet into shared memory (its memory may be damaged); "
+           "nothing more is taken from it", shm.launch->local_ranks[from]);
+    shm.peers[from].broken = true;
+    read_senders();
+}
+
+static int poll_sender(int from)
+{
+    struct mr_ring_reader *r = &shm.peers[from].reader;
+    struct mr_hdr hdr;
+    const void *payload;
+    size_t len;
+    int n, got;
+
+    for (n = 0; n < POLL_BATCH; n++) {
+        got = mr_ring_peek(r, &hdr, &payload, &len);
+        if (got == 0) {
+            mr_ring_tell(r);
+            break;
+        }
+        if (got < 0 || hdr.src != (uint32_t)shm.launch->local_ranks[from]) {
+            give_up(from);
+            break;
+        }
+        mr_vc_arrived(&hdr, payload, len);
+        mr_ring_release(r);
+    }
+    return n;
+}
+
+static int shm_poll(void)
+{
+    int n = 0;
+
+    if (!shm.base)
+        return 0;
+    if (__builtin_expect(senders_changed(), 0))
+        read_senders();
+    for (int i = 0; i < shm.num_senders; i++)
+        n += poll_sender(shm.senders[i]);
+    if (__builtin_expect(shm.num_waiting, 0))
+        n += send_waiting();
+    return n;
+}
+
+static bool shm_drained(void)
+{
+    return shm.num_waiting == 0;
+}
+
+static bool shm_reaches(int world_rank)
+{
+    return shm.local_of[world_rank] >= 0 && world_rank != shm.launch->rank;
+}
+
+static size_t shm_eager_max(int world_rank)
+{
+    return shm.eager_max;
+}
+
+static unsigned shm_caps(int world_rank)
+{
+    return mr_config.single_copy ? MR_VC_GET : 0;
+}
+
+static int shm_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie)
+{
+    return -ENOTSUP;
+}
+
+bool mr_shm_oversubscribed(void)
+{
+    return shm.sleepers;
+}
+
+static bool anything_ready(void)
+{
+    if (senders_changed())
+        return true;
+    for (int i = 0; i < shm.num_senders; i++)
+        if (mr_ring_ready(&shm.peers[shm.senders[i]].reader))
+            return true;
+    return false;
+}
+
+void mr_shm_sleep(uint32_t timeout_us)
+{
+    struct timespec timeout = {.tv_sec = timeout_us / 1000000, .tv_nsec = timeout_us % 1000000 * 1000};
+    uint32_t *asleep;
+
+    if (!shm.base || shm.num_waiting) {
+        sched_yield();
+        return;
+    }
+    asleep = &shm.boxes[shm.launch->local_rank].asleep;
+    __atomic_store_n(asleep, 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!anything_ready()) {
+        mr_unlock();
+        futex(asleep, FUTEX_WAIT, 1, &timeout);
+        mr_lock();
+    }
+    __atomic_store_n(asleep, 0, __ATOMIC_RELAXED);
+}
+
+const struct mr_channel_ops mr_channel_shm = {
+    .name = "shm",
+    .init = shm_init,
+    .ready = shm_ready,
+    .finalize = shm_finalize,
+    .poll = shm_poll,
+    .drained = shm_drained,
+    .reaches = shm_reaches,
+    .eager_max = shm_eager_max,
+    .caps = shm_caps,
+    .send = shm_send,
+    .expose = mr_cma_expose,
+    .unexpose = mr_cma_unexpose,
+    .put = shm_put,
+    .get = mr_cma_get,
+};

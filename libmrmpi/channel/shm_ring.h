@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A ring of packets in memory shared by two processes: one writes, one reads, no locks.
+ *
+ * A packet takes one slot of two cache lines: sequence word, length, packet header, and the payload if it is short, so
+ * that a small message is one line moved from core to core. A longer payload lies in the data area behind the slots,
+ * and the slot says where. A slot is full when its sequence word is the slot's index (counted without end) + 1: the
+ * reader polls the line that the packet itself arrives in, and nothing has to be cleared.
+ *
+ * The reader gives space back through one line of its own, in portions; the writer looks at it only when what it knows
+ * of is used up. Each side keeps its cursors in private memory. The reader trusts nothing that it reads: lengths and
+ * positions are taken once and checked against the ring.
+ */
+#ifndef MRMPI_SHM_RING_H
+#define MRMPI_SHM_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "libmrmpi/rail/vc.h"
+
+#define MR_RING_INLINE 72
+
+struct mr_ring_slot {
+    uint32_t seq;
+    uint32_t len;
+    struct mr_hdr hdr;
+    union {
+        uint8_t bytes[MR_RING_INLINE];
+        uint64_t position; /* in the data area, counted without end */
+    };
+};
+_Static_assert(sizeof(struct mr_ring_slot) == 128, "two cache lines");
+
+/* What is shared, in this order: this line, the slots, the data area. */
+struct mr_ring {
+    _Alignas(64) uint64_t slots_freed; /* written by the reader */
+    uint64_t data_freed;
+    uint8_t pad[48];
+    struct mr_ring_slot slots[];
+};
+
+/* The geometry is the same for all rings of a segment; both numbers are powers of two. */
+struct mr_ring_shape {
+    uint32_t num_slots;
+    uint32_t data_bytes;
+};
+
+struct mr_ring_writer {
+    struct mr_ring *ring;
+    uint8_t *data;
+    uint64_t slot, position;           /* next to be written */
+    uint64_t slots_freed, data_freed;  /* as last seen */
+    struct mr_ring_shape shape;
+};
+
+struct mr_ring_reader {
+    struct mr_ring *ring;
+    const uint8_t *data;
+    uint64_t slot;                     /* next to be read */
+    uint64_t data_used;                /* end of the last payload read */
+    uint64_t slots_told, data_told;    /* given back so far */
+    struct mr_ring_shape shape;
+};
+
+static inline size_t mr_ring_bytes(struct mr_ring_shape s)
+{
+    return sizeof(struct mr_ring) + (size_t)s.num_slots * sizeof(struct mr_ring_slot) + s.data_bytes;
+}
+
+static inline size_t mr_ring_max_payload(struct mr_ring_shape s)
+{
+    return s.data_bytes / 2;
+}
+
+static inline uint8_t *mr_ring_data(struct mr_ring *ring, struct mr_ring_shape s)
+{
+    return (uint8_t *)&ring->slots[s.num_slots];
+}
+
+static inline void mr_ring_writer_init(struct mr_ring_writer *w, void *memory, struct mr_ring_shape shape)
+{
+    *w = (struct mr_ring_writer){.ring = memory, .data = mr_ring_data(memory, shape), .shape = shape};
+}
+
+static inline void mr_ring_reader_init(struct mr_ring_reader *r, void *memory, struct mr_ring_shape shape)
+{
+    *r = (struct mr_ring_reader){.ring = memory, .data = mr_ring_data(memory, shape), .shape = shape};
+}
+
+/* Where the next payload of len bytes would start and end; payloads are never split at the end of the area. */
+static inline uint64_t mr_ring_place(const struct mr_ring_writer *w, size_t len)
+{
+    uint64_t at = w->position;
+    uint64_t left = w->shape.data_bytes - (at & (w->shape.data_bytes - 1));
+
+    return len > left ? at + left : at;
+}
+
+static inline uint64_t mr_ring_end(uint64_t at, size_t len)
+{
+    return (at + len + 63) & ~(uint64_t)63;
+}
+
+static inline bool mr_ring_fits(const struct mr_ring_writer *w, size_t len)
+{
+    return w->slot - w->slots_freed < w->shape.num_slots &&
+           (len <= MR_RING_INLINE || mr_ring_end(mr_ring_place(w, len), len) - w->data_freed <= w->shape.data_bytes);
+}
+
+/* False: the ring is full. len <= mr_ring_max_payload. */
+static inline bool mr_ring_write(struct mr_ring_writer *w, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_ring_slot *s;
+
+    if (__builtin_expect(!mr_ring_fits(w, len), 0)) {
+        w->slots_freed = __atomic_load_n(&w->ring->slots_freed, __ATOMIC_ACQUIRE);
+        w->data_freed = __atomic_load_n(&w->ring->data_freed, __ATOMIC_ACQUIRE);
+        if (!mr_ring_fits(w, len))
+            return false;
+    }
+    s = &w->ring->slots[w->slot & (w->shape.num_slots - 1)];
+    if (len <= MR_RING_INLINE) {
+        if (len)
+            memcpy(s->bytes, payload, len);
+    } else {
+        uint64_t at = mr_ring_place(w, len);
+
+        memcpy(w->data + (at & (w->shape.data_bytes - 1)), payload, len);
+        s->position = at;
+        w->position = mr_ring_end(at, len);
+    }
+    s->len = (uint32_t)len;
+    s->hdr = *hdr;
+    __atomic_store_n(&s->seq, (uint32_t)(w->slot + 1), __ATOMIC_RELEASE);
+    w->slot++;
+    return true;
+}
+
+static inline bool mr_ring_ready(const struct mr_ring_reader *r)
+{
+    const struct mr_ring_slot *s = &r->ring->slots[r->slot & (r->shape.num_slots - 1)];
+
+    return __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) == (uint32_t)(r->slot + 1);
+}
+
+/*
+ * The packet at the head: 1 and *hdr (a copy), *payload (in the ring, valid until mr_ring_release), *len. 0: none.
+ * -1: what stands there cannot be; the writer has gone mad and the ring is of no use any more.
+ */
+static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, const void **payload, size_t *len)
+{
+    const struct mr_ring_slot *s = &r->ring->slots[r->slot & (r->shape.num_slots - 1)];
+    uint64_t at;
+
+    if (__atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) != (uint32_t)(r->slot + 1))
+        return 0;
+    *len = *(volatile const uint32_t *)&s->len;
+    *hdr = s->hdr;
+    if (*len <= MR_RING_INLINE) {
+        *payload = s->bytes;
+        return 1;
+    }
+    at = *(volatile const uint64_t *)&s->position;
+    if (*len > mr_ring_max_payload(r->shape) || (at & (r->shape.data_bytes - 1)) + *len > r->shape.data_bytes)
+        return -1;
+    *payload = r->data + (at & (r->shape.data_bytes - 1));
+    r->data_used = mr_ring_end(at, *len);
+    return 1;
+}
+
+/* Tell the writer what is free; all of it counts only once it is told. */
+static inline void mr_ring_tell(struct mr_ring_reader *r)
+{
+    if (r->slots_told == r->slot)
+        return;
+    r->slots_told = r->slot;
+    r->data_told = r->data_used;
+    __atomic_store_n(&r->ring->data_freed, r->data_used, __ATOMIC_RELEASE);
+    __atomic_store_n(&r->ring->slots_freed, r->slot, __ATOMIC_RELEASE);
+}
+
+/* Done with the packet at the head. */
+static inline void mr_ring_release(struct mr_ring_reader *r)
+{
+    r->slot++;
+    if (r->slot - r->slots_told >= r->shape.num_slots / 8 || r->data_used - r->data_told >= r->shape.data_bytes / 8)
+        mr_ring_tell(r);
+}
+
+#endif
