@@ -85,6 +85,8 @@ struct mr_type {
     bool committed;
     bool builtin;
     bool sticky_lb, sticky_ub; /* set by MPI_LB, MPI_UB, resized: they outlast constructors */
+    uint8_t align;           /* largest alignment of its basic types */
+    size_t elements;         /* basic elements in one */
     uint8_t basic;           /* built-in: enum mr_basic; else the one basic type it consists of, or MR_BASIC_MIXED */
     struct mr_layout *layout;
     struct mr_recipe *recipe; /* how it was made (NULL: built-in); keeps the types it was made of */

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Groups: ordered sets of world ranks. */
+#include "libmrmpi/core/objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct mr_group mr_group_empty = {.refs = 1, .rank = MR_UNDEFINED};
+
+int mr_group_find(const struct mr_group *g, int world_rank)
+{
+    /* most groups are the world or a piece of it: look where the rank would be then */
+    if (world_rank >= 0 && world_rank < g->size && g->world[world_rank] == world_rank)
+        return world_rank;
+    for (int i = 0; i < g->size; i++)
+        if (g->world[i] == world_rank)
+            return i;
+    return MR_UNDEFINED;
+}
+
+struct mr_group *mr_group_new(int size, const int *world)
+{
+    if (size == 0)
+        return &mr_group_empty;
+    struct mr_group *g = calloc(1, sizeof(*g));
+    if (!g)
+        return NULL;
+    g->world = malloc((size_t)size * sizeof(*g->world));
+    if (!g->world) {
+        free(g);
+        return NULL;
+    }
+    g->refs = 1;
+    g->size = size;
+    memcpy(g->world, world, (size_t)size * sizeof(*g->world));
+    g->rank = mr_comm_world ? mr_group_find(g, mr_comm_world->rank) : MR_UNDEFINED;
+    return g;
+}
+
+struct mr_group *mr_group_get(struct mr_group *g)
+{
+    if (g != &mr_group_empty)
+        g->refs++;
+    return g;
+}
+
+void mr_group_put(struct mr_group *g)
+{
+    if (g == &mr_group_empty || --g->refs > 0)
+        return;
+    free(g->world);
+    free(g);
+}
+
+/* Takes list over. */
+static struct mr_group *from_list(int n, int *list)
+{
+    struct mr_group *g = list ? mr_group_new(n, list) : NULL;
+    free(list);
+    return g;
+}
+
+static int *list_of(int n)
+{
+    return malloc((size_t)(n ? n : 1) * sizeof(int));
+}
+
+struct mr_group *mr_group_incl(const struct mr_group *g, int n, const int *ranks)
+{
+    int *list = list_of(n);
+    for (int i = 0; list && i < n; i++)
+        list[i] = g->world[ranks[i]];
+    return from_list(n, list);
+}
+
+struct mr_group *mr_group_excl(const struct mr_group *g, int n, const int *ranks)
+{
+    bool *out = calloc((size_t)g->size + 1, sizeof(*out));
+    int *list = list_of(g->size), k = 0;
+    if (out && list) {
+        for (int i = 0; i < n; i++)
+            out[ranks[i]] = true;
+        for (int i = 0; i < g->size; i++)
+            if (!out[i])
+                list[k++] = g->world[i];
+    } else {
+        free(list);
+        list = NULL;
+    }
+    free(out);
+    return from_list(k, list);
+}
+
+enum mr_err mr_group_range(const struct mr_group *g, int n, int (*ranges)[3], int **ranks, int *count)
+{
+    bool *seen = calloc((size_t)g->size + 1, sizeof(*seen));
+    int *list = list_of(g->size), k = 0;
+    enum mr_err err = seen && list ? MR_SUCCESS : MR_ERR_NO_MEM;
+    for (int i = 0; i < n && !err; i++) {
+        int first = ranges[i][0], last = ranges[i][1], step = ranges[i][2];
+        if (step == 0) {
+            err = mr_fail(MR_ERR_ARG, "range %d has stride 0", i);
+            break;
+        }
+        for (long r = first; step > 0 ? r <= last : r >= last; r += step) {
+            if (r < 0 || r >= g->size || seen[r]) {
+                err = mr_fail(MR_ERR_RANK, "range %d (%d, %d, %d): rank %ld is %s", i, first, last, step, r,
+                              r < 0 || r >= g->size ? "not in the group" : "there twice");
+                break;
+            }
+            seen[r] = true;
+            list[k++] = (int)r;
+        }
+    }
+    free(seen);
+    if (err) {
+        free(list);
+        return err;
+    }
+    *ranks = list;
+    *count = k;
+    return MR_SUCCESS;
+}
+
+/* Members of a that are (or are not) in b, in the order of a, appended at list[k...]. */
+static int filter(const struct mr_group *a, const struct mr_group *b, bool in, int *list, int k)
+{
+    for (int i = 0; i < a->size; i++)
+        if ((mr_group_find(b, a->world[i]) != MR_UNDEFINED) == in)
+            list[k++] = a->world[i];
+    return k;
+}
+
+struct mr_group *mr_group_union(const struct mr_group *a, const struct mr_group *b)
+{
+    int *list = list_of(a->size + b->size), k = a->size;
+    if (list) {
+        if (a->size)
+            memcpy(list, a->world, (size_t)a->size * sizeof(*list));
+        k = filter(b, a, false, list, k);
+    }
+    return from_list(k, list);
+}
+
+struct mr_group *mr_group_intersection(const struct mr_group *a, const struct mr_group *b)
+{
+    int *list = list_of(a->size), k = list ? filter(a, b, true, list, 0) : 0;
+    return from_list(k, list);
+}
+
+struct mr_group *mr_group_difference(const struct mr_group *a, const struct mr_group *b)
+{
+    int *list = list_of(a->size), k = list ? filter(a, b, false, list, 0) : 0;
+    return from_list(k, list);
+}
+
+enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group *b)
+{
+    if (a->size != b->size)
+        return MR_UNEQUAL;
+    if (a == b || a->size == 0 || memcmp(a->world, b->world, (size_t)a->size * sizeof(*a->world)) == 0)
+        return MR_IDENT;
+    for (int i = 0; i < a->size; i++)
+        if (mr_group_find(b, a->world[i]) == MR_UNDEFINED)
+            return MR_UNEQUAL;
+    return MR_SIMILAR;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The objects that only api/ and coll/ deal with: constructors of datatypes, operations, groups, communicators, attributes,
+ * error handlers, info, topologies. What transports need too is in core.h; the rules there hold here.
+ *
+ * Callbacks into the user's program are given as a function of the ABI shell (`invoke`, `call`) that knows how to make handles,
+ * plus the user's function as an opaque pointer: core/ never sees a handle.
+ */
+#ifndef MRMPI_CORE_OBJECTS_H
+#define MRMPI_CORE_OBJECTS_H
+
+#include "libmrmpi/core/basic.h"
+#include "libmrmpi/core/core.h"
+
+typedef void (*mr_user_fn)(void); /* cast back by the shell that stored it */
+
+/* ---- the library's life (init.c) --------------------------------------------------------------------------------- */
+
+enum mr_state { MR_STATE_BEFORE, MR_STATE_RUNNING, MR_STATE_FINALIZED };
+extern volatile enum mr_state mr_state;
+int mr_init(int thread_level); /* 0 or negative errno, with a detail text */
+void mr_finalize(void);
+
+/* ---- datatypes (type.c, type_make.c) ----------------------------------------------------------------------------- */
+
+extern struct mr_type mr_type_basic[MR_NUM_BASICS];
+
+enum mr_combiner {
+    MR_COMBINER_NAMED, MR_COMBINER_DUP, MR_COMBINER_CONTIGUOUS, MR_COMBINER_VECTOR, MR_COMBINER_HVECTOR,
+    MR_COMBINER_INDEXED, MR_COMBINER_HINDEXED, MR_COMBINER_INDEXED_BLOCK, MR_COMBINER_HINDEXED_BLOCK,
+    MR_COMBINER_STRUCT, MR_COMBINER_SUBARRAY, MR_COMBINER_RESIZED,
+};
+
+/* The arguments of the constructor, in the order of MPI_Type_get_contents. */
+struct mr_recipe {
+    enum mr_combiner combiner;
+    int num_ints, num_aints, num_types;
+    int *ints;
+    ptrdiff_t *aints;
+    struct mr_type **types;
+};
+
+/* All return a new type with one reference, NULL when there is no memory. Arguments have been checked. */
+struct mr_type *mr_type_dup(struct mr_type *t);
+struct mr_type *mr_type_contiguous(int count, struct mr_type *t);
+struct mr_type *mr_type_vector(int count, int blocklength, int stride, struct mr_type *t);
+struct mr_type *mr_type_hvector(int count, int blocklength, ptrdiff_t stride, struct mr_type *t);
+struct mr_type *mr_type_indexed(int count, const int *lengths, const int *disps, struct mr_type *t);
+struct mr_type *mr_type_hindexed(int count, const int *lengths, const ptrdiff_t *disps, struct mr_type *t);
+struct mr_type *mr_type_indexed_block(int count, int length, const int *disps, struct mr_type *t);
+struct mr_type *mr_type_hindexed_block(int count, int length, const ptrdiff_t *disps, struct mr_type *t);
+struct mr_type *mr_type_struct(int count, const int *lengths, const ptrdiff_t *disps, struct mr_type *const *types);
+struct mr_type *mr_type_resized(struct mr_type *t, ptrdiff_t lb, ptrdiff_t extent);
+struct mr_type *mr_type_subarray(int ndims, const int *sizes, const int *subsizes, const int *starts, bool fortran_order,
+                                 int order_constant, struct mr_type *t);
+/* Basic elements in the first `bytes` bytes of data of a sequence of t. */
+size_t mr_type_elements(const struct mr_type *t, size_t bytes);
+const char *mr_type_name(const struct mr_type *t);
+static inline ptrdiff_t mr_type_ub(const struct mr_type *t)
+{
+    return t->lb + t->extent;
+}
+/* Copy between two buffers of equal size in bytes and any types (local copies of collectives); surplus is left out. */
+void mr_type_copy(const void *in, size_t in_count, const struct mr_type *in_type, void *out, size_t out_count,
+                  const struct mr_type *out_type);
+/* Bytes that count elements span in memory, from lb_bytes(...) on: for temporary buffers. */
+struct mr_span {
+    ptrdiff_t lo;
+    size_t len;
+};
+struct mr_span mr_type_span(const struct mr_type *t, size_t count);
+
+/* ---- operations (op.c) ------------------------------------------------------------------------------------------- */
+
+enum mr_op_id {
+    MR_OP_MAX, MR_OP_MIN, MR_OP_SUM, MR_OP_PROD, MR_OP_LAND, MR_OP_BAND, MR_OP_LOR, MR_OP_BOR, MR_OP_LXOR, MR_OP_BXOR,
+    MR_OP_MINLOC, MR_OP_MAXLOC, MR_OP_REPLACE, MR_OP_NO_OP, MR_OP_COUNT,
+    MR_OP_USER = MR_OP_COUNT,
+};
+
+struct mr_op {
+    int refs;
+    int handle;
+    enum mr_op_id id;
+    bool commutative;
+    mr_user_fn user;
+    void (*invoke)(const struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *type);
+};
+
+extern struct mr_op mr_op_builtin[MR_OP_COUNT];
+struct mr_op *mr_op_new(void);
+struct mr_op *mr_op_get(struct mr_op *op);
+void mr_op_put(struct mr_op *op);
+bool mr_op_allows(const struct mr_op *op, const struct mr_type *type);
+const char *mr_op_name(const struct mr_op *op);
+/* inout[i] = in[i] op inout[i] */
+void mr_op_apply(const struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *type);
+
+/* ---- groups (group.c) -------------------------------------------------------------------------------------------- */
+
+extern struct mr_group mr_group_empty;
+/* Takes a copy of world[]. NULL when there is no memory. */
+struct mr_group *mr_group_new(int size, const int *world);
+struct mr_group *mr_group_get(struct mr_group *g);
+void mr_group_put(struct mr_group *g);
+struct mr_group *mr_group_incl(const struct mr_group *g, int n, const int *ranks);
+struct mr_group *mr_group_excl(const struct mr_group *g, int n, const int *ranks);
+/* MPI range triplets (first, last, stride) to a list of ranks; the caller frees it. */
+enum mr_err mr_group_range(const struct mr_group *g, int n, int (*ranges)[3], int **ranks, int *count);
+struct mr_group *mr_group_union(const struct mr_group *a, const struct mr_group *b);
+struct mr_group *mr_group_intersection(const struct mr_group *a, const struct mr_group *b);
+struct mr_group *mr_group_difference(const struct mr_group *a, const struct mr_group *b);
+int mr_group_find(const struct mr_group *g, int world_rank); /* rank or MR_UNDEFINED */
+enum mr_compare { MR_IDENT, MR_CONGRUENT, MR_SIMILAR, MR_UNEQUAL };
+enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group *b);
+
+/* ---- communicators (comm.c): all collective, blocking ------------------------------------------------------------ */
+
+enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out);
+enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out);      /* *out NULL: MR_UNDEFINED */
+enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out);   /* by shared memory */
+enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
+enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out);
+enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);
+/* A duplicate in the reach of a callback: attribute copy functions may refuse. */
+enum mr_err mr_comm_copy_attrs(struct mr_comm *from, struct mr_comm *to);
+
+/* ---- attributes (attr.c) ----------------------------------------------------------------------------------------- */
+
+enum mr_keyval_kind { MR_KEYVAL_COMM, MR_KEYVAL_TYPE };
+struct mr_keyval {
+    int refs;
+    int handle;
+    enum mr_keyval_kind kind;
+    mr_user_fn copy, del; /* NULL: not copied, nothing to do */
+    void *extra;
+    /* Provided by the shell; return an error code of the user (0: fine). */
+    int (*call_copy)(struct mr_keyval *k, void *object, void *value, void **out, int *flag);
+    int (*call_delete)(struct mr_keyval *k, void *object, void *value);
+};
+struct mr_keyval *mr_keyval_new(enum mr_keyval_kind kind);
+void mr_keyval_put(struct mr_keyval *k);
+enum mr_err mr_attr_set(struct mr_attr **list, void *object, struct mr_keyval *k, void *value, int *user_error);
+bool mr_attr_get(struct mr_attr *list, const struct mr_keyval *k, void **value);
+enum mr_err mr_attr_delete(struct mr_attr **list, void *object, struct mr_keyval *k, int *user_error);
+enum mr_err mr_attr_delete_all(struct mr_attr **list, void *object, int *user_error); /* last set, first deleted */
+enum mr_err mr_attr_copy_all(struct mr_attr *from, void *from_object, struct mr_attr **to, int *user_error);
+
+/* ---- error handlers and texts (errhandler.c, error.c) ------------------------------------------------------------ */
+
+enum mr_errhandler_kind { MR_ERRHANDLER_FATAL, MR_ERRHANDLER_RETURN, MR_ERRHANDLER_ABORT, MR_ERRHANDLER_USER };
+struct mr_errhandler {
+    int refs;
+    int handle;
+    enum mr_errhandler_kind kind;
+    mr_user_fn user;
+    void (*call)(struct mr_errhandler *h, struct mr_comm *comm, int code);
+};
+extern struct mr_errhandler mr_errhandler_fatal, mr_errhandler_return, mr_errhandler_abort;
+struct mr_errhandler *mr_errhandler_new(void);
+struct mr_errhandler *mr_errhandler_get(struct mr_errhandler *h);
+void mr_errhandler_put(struct mr_errhandler *h);
+const char *mr_err_text(enum mr_err err);  /* "invalid rank" */
+const char *mr_err_name(enum mr_err err);  /* "MPI_ERR_RANK" */
+/* Sets the detail text and returns err: return mr_fail(MR_ERR_RANK, "rank %d ...", rank); */
+#define mr_fail(err, ...) (mr_error_detail(__VA_ARGS__), (err))
+
+/* ---- info (info.c): an ordered list of pairs --------------------------------------------------------------------- */
+
+struct mr_info_pair {
+    char *key, *value;
+};
+struct mr_info {
+    int refs;
+    int handle;
+    int count;
+    struct mr_info_pair *pairs;
+};
+struct mr_info *mr_info_new(void);
+struct mr_info *mr_info_dup(const struct mr_info *i);
+void mr_info_put(struct mr_info *i);
+bool mr_info_set(struct mr_info *i, const char *key, const char *value); /* false: no memory */
+const char *mr_info_find(const struct mr_info *i, const char *key);      /* NULL: not there */
+bool mr_info_delete(struct mr_info *i, const char *key);
+
+/* ---- Cartesian topologies (topo.c) ------------------------------------------------------------------------------- */
+
+struct mr_topology {
+    int ndims;
+    int *dims, *periods, *coords; /* coords: of the calling process */
+};
+struct mr_topology *mr_cart_new(int ndims, const int *dims, const int *periods, int rank);
+struct mr_topology *mr_cart_dup(const struct mr_topology *t);
+void mr_cart_free(struct mr_topology *t);
+int mr_cart_rank(const struct mr_topology *t, const int *coords); /* MR_PROC_NULL: outside of a non-periodic dimension */
+void mr_cart_coords(const struct mr_topology *t, int rank, int maxdims, int *coords);
+enum mr_err mr_dims_create(int nnodes, int ndims, int *dims);
+
+#endif
