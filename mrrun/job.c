@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is decided about a job, and why; what is said about it. */
+#include "mrrun/job.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mrrun/verdict.h"
+
+enum { STATUS_TIMEOUT = 124, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+uint64_t job_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
+}
+
+void job_say(struct job *job, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    int n = snprintf(text, sizeof(text), "mrrun: ");
+    va_start(args, fmt);
+    n += vsnprintf(text + n, sizeof(text) - n, fmt, args);
+    va_end(args);
+    if ((size_t)n > sizeof(text) - 2)
+        n = sizeof(text) - 2;
+    text[n++] = '\n';
+    sink_put(&job->err, text, n);
+}
+
+/* "rank 3 (host h2, pid 4711)" */
+static const char *name_rank(const struct job *job, int rank, char *buf, size_t cap)
+{
+    snprintf(buf, cap, "rank %d (host %s, pid %d)", rank, job->hosts.name[job->place.host_of[rank]],
+             (int)job->ranks[rank].pid);
+    return buf;
+}
+
+static void signal_ranks(struct job *job, int sig)
+{
+    for (int r = 0; r < job->opts->ranks; r++)
+        if (job->ranks[r].running)
+            kill(-job->ranks[r].pid, sig);
+}
+
+static void kill_ranks(struct job *job)
+{
+    job->phase = JOB_KILLED;
+    job->kill_at_ms = 0;
+    signal_ranks(job, SIGKILL);
+}
+
+/* Ask all ranks to end; those that do not within the grace are killed by job_on_time(). A stopped rank must run to hear it. */
+static void end_ranks(struct job *job, int sig)
+{
+    if (job->phase != JOB_RUNNING)
+        return;
+    job->phase = JOB_ENDING;
+    job->kill_at_ms = job_now_ms() + job->opts->grace_s * 1000ull;
+    signal_ranks(job, sig);
+    signal_ranks(job, SIGCONT);
+}
+
+/* The first failure is the one that is told; what follows from it is noise. */
+static void fail(struct job *job, int status)
+{
+    job->failed = true;
+    if (!job->status_fixed)
+        job->status = status;
+    if (job->running)
+        end_ranks(job, SIGTERM);
+}
+
+/* All ranks of an MPI job must call MPI_Init: if some wait there and one is gone, they would wait for ever. */
+static void check_all_join(struct job *job)
+{
+    char name[160];
+    int r = job->ended_unconnected;
+
+    if (job->failed || job->phase != JOB_RUNNING || r < 0 || !job->num_connected)
+        return;
+    job_say(job, "%s exited with code 0 without MPI_Init, while others called it; ending the job",
+            name_rank(job, r, name, sizeof(name)));
+    fail(job, 1);
+}
+
+void job_on_connected(struct job *job, int rank)
+{
+    job->ranks[rank].connected = true;
+    job->num_connected++;
+    check_all_join(job);
+}
+
+void job_on_finalized(struct job *job, int rank)
+{
+    job->ranks[rank].finalized = true;
+}
+
+void job_on_abort(struct job *job, int rank, int code, const char *why)
+{
+    char name[160];
+
+    if (job->failed)
+        return;
+    job_say(job, "%s aborted the job with code %d%s%s", name_rank(job, rank, name, sizeof(name)), code, *why ? ": " : "", why);
+    fail(job, code & 0xff ? code & 0xff : 1);
+    job->status_fixed = true;
+}
+
+void job_on_start_failure(struct job *job)
+{
+    fail(job, 1);
+    job->status_fixed = true;
+}
+
+void job_on_exec_failure(struct job *job, int rank, int error)
+{
+    if (job->failed)
+        return;
+    job_say(job, "cannot run '%s' as rank %d: %s", job->program, rank, strerror(error));
+    fail(job, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+    job->status_fixed = true;
+}
+
+/* After ranks were asked to end, death by a signal is obedience; an exit code of their own still counts. */
+static void count_status(struct job *job, int wait_status)
+{
+    int status = verdict_exit_status(wait_status);
+
+    if (job->status_fixed || (job->failed && WIFSIGNALED(wait_status)))
+        return;
+    if (status > job->status)
+        job->status = status;
+}
+
+void job_on_exit(struct job *job, int rank, int wait_status)
+{
+    struct rank *r = &job->ranks[rank];
+    enum verdict v = verdict_of(r->connected, r->finalized, wait_status);
+    char name[160], what[80];
+
+    name_rank(job, rank, name, sizeof(name));
+    verdict_describe(v, wait_status, what, sizeof(what));
+    r->running = false;
+    r->out.owner_gone = r->err.owner_gone = true;
+    job->running--;
+    count_status(job, wait_status);
+
+    if (job->phase == JOB_RUNNING && v != VERDICT_FINE) {
+        job_say(job, "%s %s%s", name, what, job->running ? "; ending the job" : "");
+        int status = verdict_exit_status(wait_status);
+        fail(job, status ? status : 1);
+        return;
+    }
+    if (job->opts->verbose)
+        job_say(job, "%s %s", name, what);
+    if (!r->connected && job->ended_unconnected < 0) {
+        job->ended_unconnected = rank;
+        check_all_join(job);
+    }
+}
+
+/* A first request to end is passed on, a second one kills. */
+static void on_end_signal(struct job *job, int sig)
+{
+    char name[VERDICT_SIGNAL_NAME_MAX];
+
+    if (job->phase != JOB_RUNNING) {
+        job_say(job, "%s again: killing the job", verdict_signal_name(sig, name));
+        kill_ranks(job);
+        job->hurry = true;
+        if (!job->status)
+            job->status = 128 + sig;
+        return;
+    }
+    if (!job->running) {
+        job->hurry = true;
+        return;
+    }
+    job_say(job, "%s: asking %d rank%s to end (again: kills at once)", verdict_signal_name(sig, name), job->running,
+            job->running == 1 ? "" : "s");
+    end_ranks(job, sig);
+}
+
+void job_on_signal(struct job *job, int sig)
+{
+    switch (sig) {
+    case SIGINT:
+    case SIGTERM:
+    case SIGHUP:
+    case SIGQUIT:
+        on_end_signal(job, sig);
+        break;
+    case SIGTSTP: /* ranks have process groups of their own: stop and continue them with mrrun */
+        signal_ranks(job, SIGSTOP);
+        raise(SIGSTOP);
+        signal_ranks(job, SIGCONT);
+        break;
+    default:
+        signal_ranks(job, sig);
+    }
+}
+
+void job_on_time(struct job *job)
+{
+    uint64_t now = job_now_ms();
+
+    if (job->timeout_at_ms && now >= job->timeout_at_ms) {
+        job->timeout_at_ms = 0;
+        if (job->phase == JOB_RUNNING) {
+            job_say(job, "the job is not done after %d s (--timeout); ending it", job->opts->timeout_s);
+            fail(job, STATUS_TIMEOUT);
+            job->status_fixed = true;
+        }
+    }
+    if (job->kill_at_ms && now >= job->kill_at_ms) {
+        job_say(job, "%d rank%s not gone after %d s; killing", job->running, job->running == 1 ? " is" : "s are",
+                job->opts->grace_s);
+        kill_ranks(job);
+    }
+}

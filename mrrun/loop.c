@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The event loop: waits for ranks, output, signals, PMIx and time, and hands each to job.c. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mrrun/job.h"
+#include "mrrun/server.h"
+#include "mrrun/spawn.h"
+
+/* Fixed places at the head of the poll set; two per rank follow. */
+enum { AT_SIGNAL, AT_SERVER, AT_EXEC, AT_STDIN, AT_TO_RANK0, AT_OUT, AT_ERR, AT_HEAD };
+
+static struct pollfd want(int fd, short events, bool wanted)
+{
+    return (struct pollfd){.fd = wanted ? fd : -1, .events = events};
+}
+
+static bool source_wanted(const struct source *src)
+{
+    return src->fd >= 0 && !sink_full(src->sink);
+}
+
+/* A terminal may be read only from the foreground; from the background the kernel would stop mrrun. */
+static bool stdin_wanted(const struct job *job)
+{
+    return job->to_rank0.fd >= 0 && !sink_full(&job->to_rank0) && tcgetpgrp(0) == getpgrp();
+}
+
+static size_t fill(const struct job *job, struct pollfd *set)
+{
+    set[AT_SIGNAL] = want(job->signal_fd, POLLIN, true);
+    set[AT_SERVER] = want(server_event_fd(), POLLIN, true);
+    set[AT_EXEC] = want(job->exec_fd, POLLIN, job->exec_fd >= 0);
+    set[AT_STDIN] = want(0, POLLIN, stdin_wanted(job));
+    set[AT_TO_RANK0] = want(job->to_rank0.fd, POLLOUT, job->to_rank0.len);
+    set[AT_OUT] = want(job->out.fd, POLLOUT, job->out.len);
+    set[AT_ERR] = want(job->err.fd, POLLOUT, job->err.len);
+
+    size_t n = AT_HEAD;
+    for (int r = 0; r < job->opts->ranks; r++) {
+        set[n++] = want(job->ranks[r].out.fd, POLLIN, source_wanted(&job->ranks[r].out));
+        set[n++] = want(job->ranks[r].err.fd, POLLIN, source_wanted(&job->ranks[r].err));
+    }
+    return n;
+}
+
+static int wait_ms(const struct job *job)
+{
+    uint64_t next = job->kill_at_ms;
+
+    if (job->timeout_at_ms && (!next || job->timeout_at_ms < next))
+        next = job->timeout_at_ms;
+    if (!next)
+        return -1;
+    uint64_t now = job_now_ms();
+    return next > now ? (int)(next - now) : 0;
+}
+
+static void drain_server(struct job *job)
+{
+    struct server_event event;
+
+    while (server_next_event(&event)) {
+        if (event.kind == SERVER_CONNECTED)
+            job_on_connected(job, event.rank);
+        else if (event.kind == SERVER_FINALIZED)
+            job_on_finalized(job, event.rank);
+        else
+            job_on_abort(job, event.rank, event.code, event.why);
+    }
+}
+
+static void read_exec_failures(struct job *job)
+{
+    struct spawn_failure failure;
+    ssize_t n = read(job->exec_fd, &failure, sizeof(failure));
+
+    if (n == sizeof(failure)) {
+        job_on_exec_failure(job, failure.rank, failure.error);
+    } else if (n == 0 || errno != EINTR) {
+        close(job->exec_fd);
+        job->exec_fd = -1;
+    }
+}
+
+/* A rank that is gone can write no more: its pipe is done when it is empty, even if somebody else still holds the other end. */
+static void serve_source(struct source *src, short revents)
+{
+    if (src->fd < 0 || sink_full(src->sink))
+        return;
+    if (revents || src->sink->broken) {
+        source_read(src);
+        return;
+    }
+    struct pollfd p = {.fd = src->fd, .events = POLLIN};
+    if (src->owner_gone && poll(&p, 1, 0) == 0)
+        source_close(src);
+}
+
+/* What a rank wrote before it died should stand before what is said of its death. */
+static void read_last_words(struct rank *r)
+{
+    struct source *sources[] = {&r->out, &r->err};
+
+    for (int i = 0; i < 2; i++) {
+        struct pollfd p = {.fd = sources[i]->fd, .events = POLLIN};
+        while (sources[i]->fd >= 0 && !sink_full(sources[i]->sink) && poll(&p, 1, 0) > 0)
+            source_read(sources[i]);
+    }
+}
+
+/*
+ * Look at who ended before reaping it: until then its process group cannot be taken over by others, so that what it left behind
+ * can be killed. What a rank told PMIx is in the event pipe before it ends, and is read first.
+ */
+static void reap(struct job *job)
+{
+    for (int r = 0; r < job->opts->ranks; r++) {
+        pid_t pid = job->ranks[r].pid;
+        siginfo_t info = {0};
+        int status;
+        if (!job->ranks[r].running || waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+            continue;
+        kill(-pid, SIGKILL);
+        scratch_forget_group(&job->scratch, pid);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            continue;
+        if (job->exec_fd >= 0) {
+            struct pollfd p = {.fd = job->exec_fd, .events = POLLIN};
+            if (poll(&p, 1, 0) > 0)
+                read_exec_failures(job);
+        }
+        drain_server(job);
+        read_last_words(&job->ranks[r]);
+        job_on_exit(job, r, status);
+    }
+}
+
+static void read_signals(struct job *job)
+{
+    struct signalfd_siginfo info;
+
+    while (read(job->signal_fd, &info, sizeof(info)) == sizeof(info))
+        if (info.ssi_signo == SIGCHLD)
+            reap(job);
+        else
+            job_on_signal(job, info.ssi_signo);
+}
+
+static void close_stdin(struct job *job)
+{
+    close(job->to_rank0.fd);
+    sink_clear(&job->to_rank0);
+}
+
+static void forward_stdin(struct job *job, bool readable)
+{
+    char bytes[4096];
+
+    if (readable) {
+        ssize_t n = read(0, bytes, sizeof(bytes));
+        if (n > 0)
+            sink_put(&job->to_rank0, bytes, n);
+        else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+            close_stdin(job);
+    }
+    if (job->to_rank0.fd < 0)
+        return;
+    sink_flush(&job->to_rank0);
+    if (job->to_rank0.broken)
+        close_stdin(job);
+}
+
+static bool output_pending(const struct job *job)
+{
+    for (int r = 0; r < job->opts->ranks; r++)
+        if (job->ranks[r].out.fd >= 0 || job->ranks[r].err.fd >= 0)
+            return true;
+    return job->out.len || job->err.len;
+}
+
+static void turn(struct job *job, struct pollfd *set)
+{
+    size_t n = fill(job, set);
+
+    /* With all ranks gone, only a slow reader of our output is waited for. */
+    int timeout = job->running || job->out.len || job->err.len ? wait_ms(job) : 0;
+    if (poll(set, n, timeout) < 0)
+        return;
+    if (set[AT_EXEC].revents)
+        read_exec_failures(job);
+    if (set[AT_SERVER].revents)
+        drain_server(job);
+    for (size_t i = AT_HEAD; i < n; i += 2) {
+        struct rank *r = &job->ranks[(i - AT_HEAD) / 2];
+        serve_source(&r->out, set[i].revents);
+        serve_source(&r->err, set[i + 1].revents);
+    }
+    if (set[AT_SIGNAL].revents)
+        read_signals(job);
+    job_on_time(job);
+    if (job->to_rank0.fd >= 0)
+        forward_stdin(job, set[AT_STDIN].revents);
+    sink_flush(&job->err);
+    sink_flush(&job->out);
+}
+
+int job_loop(struct job *job)
+{
+    struct pollfd *set = calloc(AT_HEAD + 2 * (size_t)job->opts->ranks, sizeof(*set));
+
+    if (!set)
+        abort();
+    while (job->running || (output_pending(job) && !job->hurry))
+        turn(job, set);
+    sink_flush(&job->err);
+    free(set);
+    if (job->to_rank0.fd >= 0)
+        close_stdin(job);
+    return job->status;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mrrun: start the ranks of an MPI job on this machine or on simulated hosts, and stay with them to the end. main() puts the parts together in
+ * the order they need: signals are blocked before libpmix starts its thread, the janitor is forked before that too.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "mrrun/job.h"
+#include "mrrun/server.h"
+#include "mrrun/spawn.h"
+
+enum { STATUS_USAGE = 2, STATUS_FAILED = 1, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+extern char **environ;
+
+static void print_help(void)
+{
+    printf("Usage: mrrun -n N [OPTIONS] PROGRAM [ARGS]\n\n"
+           "Start N ranks of an MPI program: on this machine, or inside 'simfab run' on the hosts of\n"
+           "the simulated fabric.\n\n");
+    for (size_t i = 0; mrrun_options_help(i); i++)
+        printf("  %s\n", mrrun_options_help(i));
+    printf("\nThe status is the largest of the ranks' exit codes; 128 + N if a rank was killed by signal N;\n"
+           "124 after --timeout; 126 or 127 if the program cannot be run. See mrrun(1).\n");
+}
+
+static int complain(int status, const char *what)
+{
+    fprintf(stderr, "mrrun: %s\n", what);
+    return status;
+}
+
+/* A launcher inside another one's job is not that job's rank: what the outer one told its rank must not reach libpmix here. */
+static void forget_outer_launcher(void)
+{
+    char name[128];
+
+    for (char **e = environ; *e;) {
+        size_t len = strcspn(*e, "=");
+        if (!strncmp(*e, "PMIX_", 5) && strncmp(*e, "PMIX_MCA_", 9) && len < sizeof(name)) {
+            memcpy(name, *e, len);
+            name[len] = 0;
+            unsetenv(name);
+        } else {
+            e++;
+        }
+    }
+}
+
+static void find_bin_dir(char *dir, size_t cap)
+{
+    ssize_t n = readlink("/proc/self/exe", dir, cap - 1);
+
+    dir[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        *slash = 0;
+}
+
+/* The library lies beside the programs, in the build tree as when installed; a distribution may have put it elsewhere. */
+static void find_lib_dir(struct job *job, const char *bin_dir)
+{
+    char beside[PATH_MAX + 16], path[PATH_MAX], probe[PATH_MAX + 16];
+
+    snprintf(beside, sizeof(beside), "%s/../lib", bin_dir);
+    const char *candidates[] = {beside, MRMPI_LIBDIR};
+    for (int i = 0; i < 2; i++) {
+        if (!realpath(candidates[i], path) || strlen(path) >= sizeof(job->lib_dir))
+            continue;
+        snprintf(probe, sizeof(probe), "%s/libmpi.so.12", path);
+        if (access(probe, R_OK))
+            continue;
+        strcpy(job->lib_dir, path);
+        return;
+    }
+}
+
+static int choose_job_id(struct job *job, char *why, size_t cap)
+{
+    const char *given[] = {job->opts->job_id, getenv("MRMPI_JOBID"), getenv("SLURM_JOB_ID")};
+
+    snprintf(job->job_id, sizeof(job->job_id), "mrrun-%d", (int)getpid());
+    for (int i = 0; i < 3; i++) {
+        if (!given[i] || !*given[i])
+            continue;
+        if (strlen(given[i]) >= 64) {
+            snprintf(why, cap, "the job id '%s' is too long (63 characters at most)", given[i]);
+            return -1;
+        }
+        for (const char *c = given[i]; *c; c++) {
+            if (!isalnum((unsigned char)*c) && !strchr("-_.:@+", *c)) {
+                snprintf(why, cap, "the job id '%s' may have letters, digits and - _ . : @ + only", given[i]);
+                return -1;
+            }
+        }
+        snprintf(job->job_id, sizeof(job->job_id), "%s", given[i]);
+        break;
+    }
+    return 0;
+}
+
+static int take_signals(struct job *job)
+{
+    static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGWINCH, SIGCHLD};
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        sigaddset(&set, ours[i]);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* a parent that ignored it would have us lose the ranks' status */
+    sigprocmask(SIG_BLOCK, &set, &job->old_mask);
+    job->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return job->signal_fd < 0 ? -1 : 0;
+}
+
+/* Two pipes and a connection per rank. */
+static void raise_file_limit(struct job *job)
+{
+    getrlimit(RLIMIT_NOFILE, &job->old_files);
+    struct rlimit more = job->old_files;
+    more.rlim_cur = more.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &more);
+}
+
+/* Descriptors 0-2 must exist, or pipes would take their numbers. */
+static void fill_standard_fds(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= 2);
+    if (fd > 2)
+        close(fd);
+}
+
+static int prepare(struct job *job, char *why, size_t cap)
+{
+    char bin_dir[PATH_MAX];
+
+    find_bin_dir(bin_dir, sizeof(bin_dir));
+    find_lib_dir(job, bin_dir);
+    if (choose_job_id(job, why, cap))
+        return STATUS_USAGE;
+    job->program = spawn_find_program(job->opts->program[0]);
+    if (!job->program) {
+        snprintf(why, cap, "cannot run '%s': %s", job->opts->program[0], strerror(errno));
+        return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+    }
+    if (hosts_find(&job->hosts, job->opts->hosts, job->opts->num_hosts, bin_dir, why, cap))
+        return STATUS_USAGE;
+    if (placement_make(&job->place, job->opts->ranks, job->hosts.count, job->opts->ppn, why, cap))
+        return STATUS_USAGE;
+    job->ranks = calloc(job->opts->ranks, sizeof(*job->ranks));
+    if (!job->ranks) {
+        snprintf(why, cap, "out of memory");
+        return STATUS_FAILED;
+    }
+    for (int r = 0; r < job->opts->ranks; r++)
+        job->ranks[r].out.fd = job->ranks[r].err.fd = -1;
+    return 0;
+}
+
+static int run(struct job *job, char *why, size_t cap)
+{
+    int err = scratch_open(&job->scratch);
+    if (err) {
+        snprintf(why, cap, "cannot make a scratch directory in %s: %s", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+                 strerror(-err));
+        return STATUS_FAILED;
+    }
+    raise_file_limit(job);
+    if (server_start(&job->place, job->hosts.name, job->job_id, job->scratch.path, why, cap)) {
+        scratch_close(&job->scratch);
+        return STATUS_FAILED;
+    }
+    if (job->opts->timeout_s)
+        job->timeout_at_ms = job_now_ms() + job->opts->timeout_s * 1000ull;
+    if (job_start(job))
+        job_on_start_failure(job);
+    int status = job_loop(job);
+    server_stop();
+    scratch_close(&job->scratch);
+    return status;
+}
+
+static void clear(struct job *job)
+{
+    for (int r = 0; job->ranks && r < job->opts->ranks; r++) {
+        source_close(&job->ranks[r].out);
+        source_close(&job->ranks[r].err);
+    }
+    free(job->ranks);
+    free(job->program);
+    sink_clear(&job->out);
+    sink_clear(&job->err);
+    placement_clear(&job->place);
+    hosts_clear(&job->hosts);
+}
+
+int main(int argc, char **argv)
+{
+    struct mrrun_options opts;
+    struct job job = {.opts = &opts, .ended_unconnected = -1, .exec_fd = -1};
+    char why[512] = "";
+
+    fill_standard_fds();
+    if (mrrun_options_parse(&opts, argc, argv, why, sizeof(why))) {
+        mrrun_options_clear(&opts);
+        return complain(STATUS_USAGE, why);
+    }
+    if (opts.help) {
+        print_help();
+        mrrun_options_clear(&opts);
+        return 0;
+    }
+    if (opts.version) {
+        printf("mrrun %s\n", MRMPI_VERSION);
+        mrrun_options_clear(&opts);
+        return 0;
+    }
+    forget_outer_launcher();
+    sink_init(&job.out, 1);
+    sink_init(&job.err, 2);
+    sink_init(&job.to_rank0, -1);
+    int status = prepare(&job, why, sizeof(why));
+    if (!status && take_signals(&job)) {
+        snprintf(why, sizeof(why), "cannot take signals: %s", strerror(errno));
+        status = STATUS_FAILED;
+    }
+    if (!status)
+        status = run(&job, why, sizeof(why));
+    if (why[0])
+        complain(status, why);
+    clear(&job);
+    mrrun_options_clear(&opts);
+    return status;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lines from ranks to mrrun's own output. */
+#include "mrrun/output.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- sinks --------------------------------------------------------------------------------------------------------------- */
+
+void sink_init(struct sink *s, int fd)
+{
+    memset(s, 0, sizeof(*s));
+    s->fd = fd;
+}
+
+void sink_clear(struct sink *s)
+{
+    free(s->bytes);
+    sink_init(s, -1);
+}
+
+static bool make_room(struct sink *s, size_t len)
+{
+    if (s->start && s->start + s->len + len > s->room) {
+        memmove(s->bytes, s->bytes + s->start, s->len);
+        s->start = 0;
+    }
+    if (s->len + len <= s->room)
+        return true;
+    size_t room = s->room ? s->room : 65536;
+    while (room < s->len + len)
+        room *= 2;
+    char *grown = realloc(s->bytes, room);
+    if (!grown)
+        return false;
+    s->bytes = grown;
+    s->room = room;
+    return true;
+}
+
+void sink_put(struct sink *s, const char *bytes, size_t len)
+{
+    if (s->broken)
+        return;
+    if (!make_room(s, len)) {
+        sink_drain(s); /* no memory: take the slow way rather than lose output */
+        if (!make_room(s, len))
+            return;
+    }
+    memcpy(s->bytes + s->start + s->len, bytes, len);
+    s->len += len;
+}
+
+bool sink_full(const struct sink *s)
+{
+    return s->len >= OUTPUT_SINK_HIGH;
+}
+
+/* A pipe that poll() calls writable takes PIPE_BUF bytes without blocking; the descriptor itself may be shared and stays as it is. */
+static void write_piece(struct sink *s)
+{
+    ssize_t n = write(s->fd, s->bytes + s->start, s->len < PIPE_BUF ? s->len : PIPE_BUF);
+
+    if (n > 0) {
+        s->start += n;
+        s->len -= n;
+        if (!s->len)
+            s->start = 0;
+    } else if (n < 0 && errno != EINTR && errno != EAGAIN) {
+        s->broken = true;
+        s->len = s->start = 0;
+    }
+}
+
+void sink_flush(struct sink *s)
+{
+    struct pollfd p = {.fd = s->fd, .events = POLLOUT};
+
+    while (s->len && poll(&p, 1, 0) > 0)
+        write_piece(s);
+}
+
+void sink_drain(struct sink *s)
+{
+    struct pollfd p = {.fd = s->fd, .events = POLLOUT};
+
+    while (s->len) {
+        poll(&p, 1, -1);
+        write_piece(s);
+    }
+}
+
+/* ---- sources ------------------------------------------------------------------------------------------------------------- */
+
+static void pass_on(struct source *src, const char *bytes, size_t len)
+{
+    if (src->label[0] && !src->mid_line)
+        sink_put(src->sink, src->label, strlen(src->label));
+    sink_put(src->sink, bytes, len);
+    src->mid_line = bytes[len - 1] != '\n';
+}
+
+/* Keep the start of a line until the rest comes; a line longer than the buffer goes on in pieces. */
+static void keep(struct source *src, const char *bytes, size_t len)
+{
+    while (len) {
+        size_t n = OUTPUT_LINE_MAX - src->len < len ? OUTPUT_LINE_MAX - src->len : len;
+        if (!src->line && !(src->line = malloc(OUTPUT_LINE_MAX))) {
+            pass_on(src, bytes, len);
+            return;
+        }
+        memcpy(src->line + src->len, bytes, n);
+        src->len += n;
+        bytes += n;
+        len -= n;
+        if (src->len == OUTPUT_LINE_MAX) {
+            pass_on(src, src->line, src->len);
+            src->len = 0;
+        }
+    }
+}
+
+void source_feed(struct source *src, const char *bytes, size_t len)
+{
+    while (len) {
+        const char *newline = memchr(bytes, '\n', len);
+        if (!newline) {
+            keep(src, bytes, len);
+            return;
+        }
+        size_t n = newline + 1 - bytes;
+        if (src->len) {
+            pass_on(src, src->line, src->len);
+            src->len = 0;
+        }
+        pass_on(src, bytes, n);
+        bytes += n;
+        len -= n;
+    }
+}
+
+void source_finish(struct source *src)
+{
+    if (src->len)
+        pass_on(src, src->line, src->len);
+    src->len = 0;
+    if (src->mid_line && src->label[0])
+        sink_put(src->sink, "\n", 1);
+    src->mid_line = false;
+    free(src->line);
+    src->line = NULL;
+}
+
+void source_close(struct source *src)
+{
+    if (src->fd < 0)
+        return;
+    source_finish(src);
+    close(src->fd);
+    src->fd = -1;
+}
+
+bool source_read(struct source *src)
+{
+    char bytes[65536];
+    ssize_t n = src->sink->broken ? 0 : read(src->fd, bytes, sizeof(bytes));
+
+    if (n > 0) {
+        source_feed(src, bytes, n);
+        return true;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    source_close(src); /* with a broken sink this is how ranks learn that nobody reads */
+    return false;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Output of ranks. A source is the read end of a rank's pipe; it gathers bytes until a line is whole and hands lines to a sink, so that lines of
+ * different ranks never mix. A sink is mrrun's stdout or stderr; it queues bytes until its descriptor takes them, and never blocks.
+ * Nothing is dropped: while a sink is full its sources are not read, and ranks wait in write(), as they would on a slow terminal.
+ */
+#ifndef MRRUN_OUTPUT_H
+#define MRRUN_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    OUTPUT_LINE_MAX = 65536,   /* a longer line is passed on in pieces */
+    OUTPUT_SINK_HIGH = 262144, /* queued bytes from which sources must wait */
+};
+
+struct sink {
+    int fd;
+    char *bytes;
+    size_t start, len, room;
+    bool broken; /* nobody reads any more: what comes is thrown away, and sources should be closed */
+};
+
+struct source {
+    int fd;          /* -1: closed */
+    bool owner_gone; /* the rank has ended: when nothing more is there to read, close */
+    struct sink *sink;
+    char *line; /* OUTPUT_LINE_MAX, allocated when first needed */
+    size_t len;
+    char label[16]; /* "" or "[3] " */
+    bool mid_line;  /* a piece of an unfinished line has been handed on */
+};
+
+void sink_init(struct sink *s, int fd);
+void sink_put(struct sink *s, const char *bytes, size_t len);
+bool sink_full(const struct sink *s);
+/* Write once if the descriptor is ready (so that no signal waits behind a slow reader). */
+void sink_flush(struct sink *s);
+/* Write everything, waiting as long as it takes. */
+void sink_drain(struct sink *s);
+void sink_clear(struct sink *s);
+
+/* Bytes have come: pass on the lines that are whole. Pure but for the sink's memory. */
+void source_feed(struct source *src, const char *bytes, size_t len);
+/* Pass on what is left without its newline (one is added with labels, where a line must end). */
+void source_finish(struct source *src);
+/* Read once; false at end of file, when the source has been finished and closed. */
+bool source_read(struct source *src);
+/* Finish and close, whatever may still come. */
+void source_close(struct source *src);
+
+#endif

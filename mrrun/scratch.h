@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The scratch directory of a job and its janitor: a small child process that outlives mrrun by a moment, however mrrun ends. It holds the
+ * read end of a pipe; when the pipe closes, it kills the process groups that mrrun named and did not take back, and removes
+ * the directory.
+ */
+#ifndef MRRUN_SCRATCH_H
+#define MRRUN_SCRATCH_H
+
+#include <sys/types.h>
+
+struct scratch {
+    char path[256];
+    int pipe_fd;
+    pid_t janitor;
+};
+
+/* Make the directory and fork the janitor. Call it while the process has one thread. 0 or a negative errno. */
+int scratch_open(struct scratch *s);
+
+/* A process group to kill should mrrun die; and the same, taken back. */
+void scratch_watch_group(struct scratch *s, pid_t pgid);
+void scratch_forget_group(struct scratch *s, pid_t pgid);
+
+/* Let the janitor do its work, and wait for it. */
+void scratch_close(struct scratch *s);
+
+#endif

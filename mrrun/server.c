@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The PMIx server: what it tells ranks about the job, and what it hears from them. */
+#include "mrrun/server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <pmix.h>
+#include <pmix_server.h>
+
+#include "mrrun/environment.h"
+
+struct queued_event {
+    struct queued_event *next;
+    struct server_event event;
+};
+
+static struct {
+    pmix_nspace_t nspace;
+    int ranks;
+    int event_fd;
+    pthread_mutex_t lock; /* of the queue */
+    struct queued_event *head, **tail;
+} server = {.event_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .tail = &server.head};
+
+/* ---- callbacks, on libpmix's thread -------------------------------------------------------------------------------- */
+
+static void post_event(const struct server_event *event)
+{
+    struct queued_event *q = malloc(sizeof(*q));
+
+    if (!q)
+        abort();
+    q->event = *event;
+    q->next = NULL;
+    pthread_mutex_lock(&server.lock);
+    *server.tail = q;
+    server.tail = &q->next;
+    pthread_mutex_unlock(&server.lock);
+    eventfd_write(server.event_fd, 1);
+}
+
+static pmix_status_t on_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[], size_t ninfo,
+                                  pmix_op_cbfunc_t done, void *cbdata)
+{
+    struct server_event event = {.kind = SERVER_CONNECTED, .rank = proc->rank};
+
+    post_event(&event);
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done, void *cbdata)
+{
+    struct server_event event = {.kind = SERVER_FINALIZED, .rank = proc->rank};
+
+    post_event(&event);
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status, const char msg[], pmix_proc_t procs[],
+                              size_t nprocs, pmix_op_cbfunc_t done, void *cbdata)
+{
+    struct server_event event = {.kind = SERVER_ABORT, .rank = proc->rank, .code = status};
+
+    snprintf(event.why, sizeof(event.why), "%s", msg ? msg : "");
+    post_event(&event);
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+/* This server has all participants: what it collected is the whole. */
+static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[], size_t ninfo, char *data,
+                              size_t ndata, pmix_modex_cbfunc_t done, void *cbdata)
+{
+    done(PMIX_SUCCESS, data, ndata, cbdata, free, data);
+    return PMIX_SUCCESS;
+}
+
+/* Asked only for a rank that is not a client here, and there is none. */
+static pmix_status_t on_direct_modex(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
+                                     pmix_modex_cbfunc_t done, void *cbdata)
+{
+    return PMIX_ERR_NOT_FOUND;
+}
+
+static pmix_server_module_t callbacks = {
+    .client_connected2 = on_connected,
+    .client_finalized = on_finalized,
+    .abort = on_abort,
+    .fence_nb = on_fence,
+    .direct_modex = on_direct_modex,
+};
+
+/* ---- waiting for an operation of libpmix ----------------------------------------------------------------------------- */
+
+struct completion {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done;
+    pmix_status_t status;
+};
+
+#define COMPLETION {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}
+
+static void complete(pmix_status_t status, void *cbdata)
+{
+    struct completion *c = cbdata;
+
+    pthread_mutex_lock(&c->lock);
+    c->status = status;
+    c->done = true;
+    pthread_cond_signal(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* rc is what the call itself returned: only PMIX_SUCCESS means that complete() will be called. */
+static pmix_status_t await(struct completion *c, pmix_status_t rc)
+{
+    if (rc != PMIX_SUCCESS)
+        return rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc;
+    pthread_mutex_lock(&c->lock);
+    while (!c->done)
+        pthread_cond_wait(&c->changed, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+    return c->status;
+}
+
+/* ---- what ranks are told ------------------------------------------------------------------------------------------------ */
+
+/* A growing array of pmix_info_t; loading copies the value. */
+struct info_list {
+    pmix_info_t *info;
+    size_t count, room;
+};
+
+static void info_add(struct info_list *list, const char *key, const void *value, pmix_data_type_t type)
+{
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 16;
+        pmix_info_t *grown = realloc(list->info, room * sizeof(*grown));
+        if (!grown)
+            abort();
+        list->info = grown;
+        list->room = room;
+    }
+    PMIX_INFO_LOAD(&list->info[list->count], key, value, type);
+    list->count++;
+}
+
+static void info_clear(struct info_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        PMIX_INFO_DESTRUCT(&list->info[i]);
+    free(list->info);
+}
+
+static void info_add_u32(struct info_list *list, const char *key, uint32_t value)
+{
+    info_add(list, key, &value, PMIX_UINT32);
+}
+
+static void info_add_u16(struct info_list *list, const char *key, uint16_t value)
+{
+    info_add(list, key, &value, PMIX_UINT16);
+}
+
+/* A nested array takes a copy of its own, so the inner list is cleared here. */
+static void info_add_array(struct info_list *list, const char *key, struct info_list *inner)
+{
+    pmix_data_array_t array = {.type = PMIX_INFO, .size = inner->count, .array = inner->info};
+
+    info_add(list, key, &array, PMIX_DATA_ARRAY);
+    info_clear(inner);
+}
+
+/* "0,1,2": the ranks of one host. */
+static char *rank_list(const struct placement *place, int host)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    if (!out)
+        return NULL;
+    for (int r = place->first[host]; r < place->first[host + 1]; r++)
+        fprintf(out, "%s%d", r == place->first[host] ? "" : ",", r);
+    return fclose(out) ? NULL : text;
+}
+
+static void add_job_facts(struct info_list *list, const struct placement *place, const char *job_id)
+{
+    info_add(list, PMIX_JOBID, job_id, PMIX_STRING);
+    info_add_u32(list, PMIX_UNIV_SIZE, place->ranks);
+    info_add_u32(list, PMIX_JOB_SIZE, place->ranks);
+    info_add_u32(list, PMIX_MAX_PROCS, place->ranks);
+    info_add_u32(list, PMIX_APP_SIZE, place->ranks);
+    info_add_u32(list, PMIX_JOB_NUM_APPS, 1);
+    info_add_u32(list, PMIX_NUM_NODES, place->num_hosts);
+}
+
+static void add_node(struct info_list *list, const struct placement *place, char *const *hosts, int host)
+{
+    struct info_list node = {0};
+    char *peers = rank_list(place, host);
+
+    info_add(&node, PMIX_HOSTNAME, hosts[host], PMIX_STRING);
+    info_add_u32(&node, PMIX_NODEID, host);
+    info_add_u32(&node, PMIX_LOCAL_SIZE, place->first[host + 1] - place->first[host]);
+    if (peers)
+        info_add(&node, PMIX_LOCAL_PEERS, peers, PMIX_STRING);
+    free(peers);
+    info_add_array(list, PMIX_NODE_INFO_ARRAY, &node);
+}
+
+static void add_rank(struct info_list *list, const struct placement *place, char *const *hosts, int r)
+{
+    struct info_list proc = {0};
+    pmix_rank_t rank = r;
+    int host = place->host_of[r];
+
+    info_add(&proc, PMIX_RANK, &rank, PMIX_PROC_RANK); /* first: libpmix files the others under it */
+    info_add(&proc, PMIX_APP_RANK, &rank, PMIX_PROC_RANK);
+    info_add(&proc, PMIX_GLOBAL_RANK, &rank, PMIX_PROC_RANK);
+    info_add_u32(&proc, PMIX_APPNUM, 0);
+    info_add(&proc, PMIX_HOSTNAME, hosts[host], PMIX_STRING);
+    info_add_u32(&proc, PMIX_NODEID, host);
+    info_add_u16(&proc, PMIX_LOCAL_RANK, place->local_rank[r]);
+    info_add_u16(&proc, PMIX_NODE_RANK, place->local_rank[r]);
+    info_add_array(list, PMIX_PROC_INFO_ARRAY, &proc);
+}
+
+static pmix_status_t register_job(const struct placement *place, char *const *hosts, const char *job_id)
+{
+    struct info_list list = {0};
+    struct completion c = COMPLETION;
+
+    add_job_facts(&list, place, job_id);
+    for (int h = 0; h < place->num_hosts; h++)
+        add_node(&list, place, hosts, h);
+    for (int r = 0; r < place->ranks; r++)
+        add_rank(&list, place, hosts, r);
+    pmix_status_t rc =
+        await(&c, PMIx_server_register_nspace(server.nspace, place->ranks, list.info, list.count, complete, &c));
+    info_clear(&list);
+    return rc;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------------ */
+
+static pmix_status_t init_library(const char *scratch_dir)
+{
+    struct info_list list = {0};
+    bool no = false;
+
+    info_add(&list, PMIX_SERVER_TMPDIR, scratch_dir, PMIX_STRING);
+    info_add(&list, PMIX_SYSTEM_TMPDIR, scratch_dir, PMIX_STRING);
+    info_add(&list, PMIX_SERVER_TOOL_SUPPORT, &no, PMIX_BOOL);
+    info_add(&list, PMIX_SERVER_REMOTE_CONNECTIONS, &no, PMIX_BOOL);
+    pmix_status_t rc = PMIx_server_init(&callbacks, list.info, list.count);
+    info_clear(&list);
+    return rc;
+}
+
+int server_start(const struct placement *place, char *const *hosts, const char *job_id, const char *scratch_dir,
+                 char *why, size_t cap)
+{
+    /* Job data go to ranks over their connection: no files, nothing to leave behind. */
+    setenv("PMIX_MCA_gds", "hash", 1);
+    server.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server.event_fd < 0) {
+        snprintf(why, cap, "cannot make an eventfd: %s", strerror(errno));
+        return -1;
+    }
+    pmix_status_t rc = init_library(scratch_dir);
+    if (rc != PMIX_SUCCESS) {
+        snprintf(why, cap, "the PMIx server did not start: %s", PMIx_Error_string(rc));
+        return -1;
+    }
+    server.ranks = place->ranks;
+    snprintf(server.nspace, sizeof(server.nspace), "mrrun-%d", (int)getpid());
+    rc = register_job(place, hosts, job_id);
+    if (rc != PMIX_SUCCESS) {
+        snprintf(why, cap, "the PMIx server did not take the job: %s", PMIx_Error_string(rc));
+        PMIx_server_finalize();
+        return -1;
+    }
+    return 0;
+}
+
+int server_event_fd(void)
+{
+    return server.event_fd;
+}
+
+static struct queued_event *take_event(void)
+{
+    eventfd_t count;
+
+    eventfd_read(server.event_fd, &count);
+    pthread_mutex_lock(&server.lock);
+    struct queued_event *q = server.head;
+    if (q)
+        server.head = q->next;
+    if (!server.head)
+        server.tail = &server.head;
+    pthread_mutex_unlock(&server.lock);
+    return q;
+}
+
+/* The caller takes until nothing is left, so that reading the eventfd first loses no wake-up. */
+bool server_next_event(struct server_event *event)
+{
+    struct queued_event *q;
+    bool valid = false;
+
+    while (!valid && (q = take_event())) {
+        *event = q->event;
+        valid = event->rank >= 0 && event->rank < server.ranks;
+        free(q);
+    }
+    return valid;
+}
+
+int server_add_rank(int rank, const char *host, char ***env)
+{
+    struct completion c = COMPLETION;
+    pmix_proc_t proc;
+
+    PMIX_LOAD_PROCID(&proc, server.nspace, (pmix_rank_t)rank);
+    if (await(&c, PMIx_server_register_client(&proc, getuid(), getgid(), NULL, complete, &c)) != PMIX_SUCCESS)
+        return -1;
+    if (PMIx_server_setup_fork(&proc, env) != PMIX_SUCCESS)
+        return -1;
+    /* libpmix wrote this machine's name; a rank's node is the one it was placed on. */
+    return environment_set(env, "PMIX_HOSTNAME", host);
+}
+
+void server_stop(void)
+{
+    struct completion c = COMPLETION;
+
+    PMIx_server_deregister_nspace(server.nspace, complete, &c);
+    await(&c, PMIX_SUCCESS);
+    PMIx_server_finalize();
+    close(server.event_fd);
+}

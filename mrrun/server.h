@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The PMIx server inside mrrun. All ranks of the job are its direct clients, whichever simulated host they live on, so that a fence is complete
+ * when this server has heard from all of them, and nothing is ever asked of another server.
+ *
+ * libpmix calls back on its own thread. What happened is queued as one struct server_event, and taken from there in order by mrrun's loop
+ * (server_event_fd is readable while there is something). The queue has no bound, so that libpmix's thread never waits for the loop.
+ */
+#ifndef MRRUN_SERVER_H
+#define MRRUN_SERVER_H
+
+#include <stdbool.h>
+
+#include "mrrun/placement.h"
+
+enum server_event_kind { SERVER_CONNECTED, SERVER_FINALIZED, SERVER_ABORT };
+
+struct server_event {
+    enum server_event_kind kind;
+    int rank;
+    int code;      /* ABORT */
+    char why[200]; /* ABORT; may be cut */
+};
+
+/* 0, or -1 with a message in *why. One server per process. */
+int server_start(const struct placement *place, char *const *hosts, const char *job_id, const char *scratch_dir,
+                 char *why, size_t cap);
+int server_event_fd(void);
+bool server_next_event(struct server_event *event);
+
+/* Register a rank before it is forked; *env (NULL-terminated, malloc'd, grown) gets what its client needs. */
+int server_add_rank(int rank, const char *host, char ***env);
+
+void server_stop(void);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starting one rank: everything is prepared by the caller, so that between fork and exec only async-signal-safe calls are made. */
+#ifndef MRRUN_SPAWN_H
+#define MRRUN_SPAWN_H
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct spawn_spec {
+    int rank;
+    char *const *argv; /* argv[0] is the path to execute */
+    char *const *env;
+    int fds[3];
+    int report_fd; /* a struct spawn_failure is written here when exec fails; closed by exec when it does not */
+    const sigset_t *mask;
+    const struct rlimit *files; /* RLIMIT_NOFILE as mrrun found it */
+};
+
+struct spawn_failure {
+    int rank;
+    int error; /* errno */
+};
+
+/* The pid, which is also the process group; or a negative errno. The rank dies with mrrun. */
+pid_t spawn_rank(const struct spawn_spec *spec);
+
+/* The program's path as execvp would find it, malloc'd; NULL with errno when there is none. */
+char *spawn_find_program(const char *name);
+
+#endif

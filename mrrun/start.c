@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starting the ranks of a job: pipes, environments, words. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mrrun/environment.h"
+#include "mrrun/job.h"
+#include "mrrun/server.h"
+#include "mrrun/spawn.h"
+
+extern char **environ;
+
+/* What all ranks share. -x NAME alone means "as it is here", which copying has done already. */
+static char **make_job_environment(const struct job *job)
+{
+    char **env = environment_copy(environ);
+    int err = env ? 0 : -1;
+
+    for (int i = 0; i < job->opts->num_env && !err; i++) {
+        char *equals = strchr(job->opts->env[i], '=');
+        if (!equals)
+            continue;
+        char *name = strndup(job->opts->env[i], equals - job->opts->env[i]);
+        err = name ? environment_set(&env, name, equals + 1) : -1;
+        free(name);
+    }
+    if (!err)
+        err = environment_set(&env, "MRMPI_JOBID", job->job_id);
+    if (!err && job->opts->stats)
+        err = environment_set(&env, "MRMPI_STATS", "1");
+    if (!err && job->lib_dir[0])
+        err = environment_prepend_path(&env, "LD_LIBRARY_PATH", job->lib_dir);
+    if (err) {
+        environment_free(env);
+        return NULL;
+    }
+    return env;
+}
+
+/* PROGRAM ARGS, or "simfab exec HOST -- PROGRAM ARGS". The strings stay the caller's. */
+static char **make_words(const struct job *job, int rank)
+{
+    size_t args = 0, n = 0;
+
+    while (job->opts->program[args])
+        args++;
+    char **words = calloc(args + 5, sizeof(*words));
+    if (!words)
+        return NULL;
+    if (job->hosts.simfab) {
+        words[n++] = job->hosts.simfab;
+        words[n++] = (char *)"exec";
+        words[n++] = job->hosts.name[job->place.host_of[rank]];
+        words[n++] = (char *)"--";
+    }
+    words[n++] = job->program;
+    for (size_t i = 1; i < args; i++)
+        words[n++] = job->opts->program[i];
+    return words;
+}
+
+struct rank_fds {
+    int in, out[2], err[2];
+};
+
+static void close_rank_fds(struct rank_fds *f, bool also_ours)
+{
+    int theirs[] = {f->in, f->out[1], f->err[1]};
+
+    for (int i = 0; i < 3; i++)
+        if (theirs[i] > 2)
+            close(theirs[i]);
+    if (also_ours) {
+        close(f->out[0]);
+        close(f->err[0]);
+    }
+}
+
+/*
+ * Rank 0 gets mrrun's stdin itself, so that nothing is read that the program does not read; only a terminal is passed on through a pipe,
+ * because a rank is not in the terminal's foreground process group. All others get nothing to read.
+ */
+static int open_stdin(struct job *job, int rank)
+{
+    int fds[2];
+
+    if (rank || fcntl(0, F_GETFD) < 0)
+        return open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (!isatty(0))
+        return 0;
+    if (pipe2(fds, O_CLOEXEC))
+        return -1;
+    sink_init(&job->to_rank0, fds[1]);
+    return fds[0];
+}
+
+static int open_rank_fds(struct job *job, int rank, struct rank_fds *f)
+{
+    f->in = open_stdin(job, rank);
+    if (f->in < 0)
+        return -errno;
+    if (pipe2(f->out, O_CLOEXEC)) {
+        int err = -errno;
+        if (f->in > 2)
+            close(f->in);
+        return err;
+    }
+    if (pipe2(f->err, O_CLOEXEC)) {
+        int err = -errno;
+        close(f->out[0]);
+        close(f->out[1]);
+        if (f->in > 2)
+            close(f->in);
+        return err;
+    }
+    return 0;
+}
+
+static void watch_output(struct job *job, int rank, const struct rank_fds *f)
+{
+    struct rank *r = &job->ranks[rank];
+
+    r->out.fd = f->out[0];
+    r->out.sink = &job->out;
+    r->err.fd = f->err[0];
+    r->err.sink = &job->err;
+    if (job->opts->label) {
+        snprintf(r->out.label, sizeof(r->out.label), "[%d] ", rank);
+        snprintf(r->err.label, sizeof(r->err.label), "[%d] ", rank);
+    }
+}
+
+static int start_rank(struct job *job, int rank, char *const *job_env, int report_fd)
+{
+    struct rank_fds fds;
+    char **env = environment_copy(job_env);
+    char **words = make_words(job, rank);
+    const char *host = job->hosts.name[job->place.host_of[rank]];
+    int err = -ENOMEM;
+
+    if (!env || !words)
+        goto out;
+    if (server_add_rank(rank, host, &env)) {
+        err = -EIO;
+        goto out;
+    }
+    err = open_rank_fds(job, rank, &fds);
+    if (err)
+        goto out;
+
+    struct spawn_spec spec = {.rank = rank, .argv = words, .env = env, .fds = {fds.in, fds.out[1], fds.err[1]},
+                              .report_fd = report_fd, .mask = &job->old_mask, .files = &job->old_files};
+    pid_t pid = spawn_rank(&spec);
+    close_rank_fds(&fds, pid < 0);
+    err = pid < 0 ? pid : 0;
+    if (pid < 0)
+        goto out;
+    scratch_watch_group(&job->scratch, pid);
+    job->ranks[rank].pid = pid;
+    job->ranks[rank].running = true;
+    job->running++;
+    watch_output(job, rank, &fds);
+    if (job->opts->verbose)
+        job_say(job, "rank %d started on host %s, pid %d", rank, host, (int)pid);
+out:
+    free(words);
+    environment_free(env);
+    return err;
+}
+
+int job_start(struct job *job)
+{
+    int report[2];
+    char **env = make_job_environment(job);
+    int err = env ? 0 : -ENOMEM;
+
+    if (!err && pipe2(report, O_CLOEXEC))
+        err = -errno;
+    if (err) {
+        job_say(job, "cannot start the job: %s", strerror(-err));
+        environment_free(env);
+        return -1;
+    }
+    job->exec_fd = report[0];
+    for (int r = 0; r < job->opts->ranks && !err; r++) {
+        err = start_rank(job, r, env, report[1]);
+        if (err)
+            job_say(job, "cannot start rank %d: %s", r, strerror(-err));
+    }
+    close(report[1]);
+    environment_free(env);
+    return err ? -1 : 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rank that uses the launch room directly, for the scripts beside it: "client MODE [ARG]". It joins, exchanges a card with everybody, prints
+ * what it learned, and ends as MODE says.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libmrmpi/launch/launch.h"
+
+static const struct mr_launch *self;
+
+struct card {
+    int rank;
+    char text[60];
+};
+
+static int fail(const char *what, int rank, int err)
+{
+    printf("FAIL rank %d: %s of %d: %s\n", self ? self->rank : -1, what, rank, strerror(-err));
+    return 1;
+}
+
+/* Put, fence, get everybody's; then a second round under a new key. */
+static int exchange(const char *key, int mark)
+{
+    struct card mine = {.rank = self->rank}, got;
+    char big[4096];
+    size_t len;
+
+    snprintf(mine.text, sizeof(mine.text), "%d/%d of round %d", self->rank, self->size, mark);
+    int err = mr_launch_put(key, &mine, sizeof(mine));
+    if (!err)
+        err = mr_launch_fence();
+    if (err)
+        return fail("put or fence", self->rank, err);
+    for (int r = 0; r < self->size; r++) {
+        char want[60];
+        snprintf(want, sizeof(want), "%d/%d of round %d", r, self->size, mark);
+        memset(big, 0x55, sizeof(big));
+        err = mr_launch_get(r, key, big, sizeof(big), &len);
+        if (err)
+            return fail("get", r, err);
+        memcpy(&got, big, sizeof(got));
+        if (len != sizeof(got) || got.rank != r || strcmp(got.text, want))
+            return fail("wrong card", r, -EPROTO);
+    }
+    err = mr_launch_get(0, key, big, 4, &len);
+    if (err != -EMSGSIZE || len != sizeof(got))
+        return fail("short buffer", 0, err);
+    return 0;
+}
+
+static int no_such_card(void)
+{
+    char buf[8];
+    size_t len;
+    int err = mr_launch_get(self->size - 1, "mrmpi.test.none", buf, sizeof(buf), &len);
+
+    return err == -ENOENT ? 0 : fail("missing card", self->size - 1, err);
+}
+
+static void print_world(void)
+{
+    char line[4096];
+    int n = snprintf(line, sizeof(line), "rank %d/%d local %d/%d nodes %d node %s job %s map", self->rank, self->size,
+                     self->local_rank, self->local_size, self->num_nodes, self->node_name, self->job_id);
+
+    for (int r = 0; r < self->size && n < 3000; r++)
+        n += snprintf(line + n, sizeof(line) - n, "%s%d", r ? "," : " ", self->node_of[r]);
+    n += snprintf(line + n, sizeof(line) - n, " peers");
+    for (int i = 0; i < self->local_size && n < 4000; i++)
+        n += snprintf(line + n, sizeof(line) - n, "%s%d", i ? "," : " ", self->local_ranks[i]);
+    puts(line);
+}
+
+/* "kill:2:11": rank 2 raises signal 11 while the others wait for it. */
+static int end_as_told(const char *mode)
+{
+    int who = -1, arg = 0;
+    bool me = sscanf(mode, "%*[a-z]:%d:%d", &who, &arg) >= 1 && who == self->rank;
+
+    fflush(stdout);
+    if (!strncmp(mode, "kill:", 5) && me)
+        raise(arg);
+    if (!strncmp(mode, "exit:", 5) && me)
+        _exit(arg);
+    if (!strncmp(mode, "abort:", 6) && me)
+        mr_launch_abort(arg, "told to");
+    if (!strncmp(mode, "kill:", 5) || !strncmp(mode, "exit:", 5) || !strncmp(mode, "abort:", 6))
+        for (;;)
+            pause();
+    int err = mr_launch_finalize();
+    if (err)
+        return fail("finalize", self->rank, err);
+    if (!strncmp(mode, "late:", 5) && me)
+        return arg;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "world";
+    int who;
+
+    if (sscanf(mode, "absent:%d", &who) == 1 && getenv("PMIX_RANK") && atoi(getenv("PMIX_RANK")) == who)
+        return 0;
+    int err = mr_launch_init(&self);
+    if (err)
+        return fail("init", -1, err);
+    if (!strcmp(mode, "start"))
+        return mr_launch_finalize() ? 1 : 0;
+    if (exchange("mrmpi.test.one", 1) || exchange("mrmpi.test.two", 2) || no_such_card())
+        return 1;
+    print_world();
+    return end_as_told(mode);
+}
