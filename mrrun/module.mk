@@ -6,3 +6,4 @@ mrrun_SRCS := $(wildcard mrrun/*.c)
 mrrun_CFLAGS := -DMRMPI_LIBDIR='"$(LIBDIR)"'
 mrrun_PKGS := pmix
 mrrun_LDLIBS := -lpthread
+SCRIPTS += mrrun/mrcc mrrun/mrc++

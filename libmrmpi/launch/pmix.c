@@ -222,8 +222,12 @@ static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *
     pmix_proc_t who;
     pmix_value_t *value = NULL;
 
+    /* After the fence a key is there or will never be: the server must not wait for it. */
+    pmix_info_t now;
     PMIX_LOAD_PROCID(&who, me.nspace, (pmix_rank_t)rank);
-    pmix_status_t rc = PMIx_Get(&who, key, NULL, 0, &value);
+    PMIX_INFO_LOAD(&now, PMIX_IMMEDIATE, NULL, PMIX_BOOL);
+    pmix_status_t rc = PMIx_Get(&who, key, &now, 1, &value);
+    PMIX_INFO_DESTRUCT(&now);
     if (rc != PMIX_SUCCESS)
         return errno_of(rc);
 
