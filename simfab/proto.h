@@ -9,7 +9,10 @@
  * SF_CONN_PROC   a process that uses verbs. Control verbs are requests answered one by one (struct sf_req/sf_rep);
  *                posting and polling go through the arena, a memory that engine and process share.
  * SF_CONN_UMAD   the socket becomes one open /dev/infiniband/umadN: see simfab/umad_proto.h.
- * SF_CONN_QUERY  stateless questions (sysfs contents, status, counters), answered one by one.
+ * SF_CONN_QUERY  stateless questions (sysfs contents, status, counters), answered one by one; the host may be "".
+ *
+ * Whoever starts the engine gives it a descriptor (--ready-fd): it writes "ready\n" there once it listens, or the text of
+ * what is wrong with the topology or the model, and ends.
  *
  * Virtual time is in picoseconds (u64) since the engine started. The engine moves time only while no actor (a thread
  * that calls verbs) is RUNNING; an actor's own clock may be ahead of the engine's. See simfab/README.md, "Time".
@@ -194,11 +197,11 @@ enum sf_op {
     SF_OP_CREATE_CHANNEL,  /* req: u32 ctx; rep: u32 channel; fd: the event pipe (records: struct sf_cq_event) */
     SF_OP_DESTROY_CHANNEL,
     SF_OP_CREATE_CQ,       /* req: struct sf_create_cq; rep: u32 cq, u32 arena offset of the ring, u32 cqe */
-    SF_OP_RESIZE_CQ,
+    SF_OP_RESIZE_CQ,       /* req: u32 cq, u32 cqe; rep as CREATE_CQ; what was not consumed moves along */
     SF_OP_DESTROY_CQ,
     SF_OP_CREATE_SRQ,      /* req: struct sf_create_srq; rep: u32 srq, u32 max_wr, u32 max_sge */
-    SF_OP_MODIFY_SRQ,
-    SF_OP_QUERY_SRQ,
+    SF_OP_MODIFY_SRQ,      /* req: u32 srq, s32 mask, struct ibv_srq_attr */
+    SF_OP_QUERY_SRQ,       /* req: u32 srq; rep: struct ibv_srq_attr */
     SF_OP_DESTROY_SRQ,
     SF_OP_CREATE_QP,       /* req: struct sf_create_qp; rep: u32 qp handle, u32 qpn, caps */
     SF_OP_MODIFY_QP,       /* req: u32 qp, s32 mask, struct ibv_qp_attr */
@@ -210,7 +213,8 @@ enum sf_op {
     SF_OP_DETACH_MCAST,
     /* SF_CONN_QUERY */
     SF_OP_SYSFS = 100,     /* req: a path under /sys/class/infiniband*, or /dev/infiniband; rep: struct sf_sysfs + data */
-    SF_OP_STATUS,          /* rep: text, as `simfab status` prints it */
+    SF_OP_STATUS,          /* req: nothing, or the text "hosts"; rep: text, as `simfab status` prints it, or the names
+                              of the hosts in netlist order, one per line */
     SF_OP_COUNTERS,        /* req: text "NODE PORT" or empty; rep: text, per port and VL */
     SF_OP_STOP,            /* end the engine in good order */
 };

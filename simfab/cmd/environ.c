@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Being on a simulated host: what a program's environment must hold, and `simfab exec`. */
+#include "simfab/cmd/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* LD_PRELOAD with lib in front, other libraries kept, an earlier libsimfab.so dropped. */
+static char *preload_list(const char *lib)
+{
+    const char *old = getenv("LD_PRELOAD");
+    char *list = malloc(strlen(lib) + (old ? strlen(old) : 0) + 2);
+
+    if (!list)
+        return NULL;
+    strcpy(list, lib);
+    for (const char *p = old ? old : ""; *p;) {
+        size_t n = strcspn(p, ": ");
+        const char *name = "/libsimfab.so";
+
+        if (n && !(n >= strlen(name) && !strncmp(p + n - strlen(name), name, strlen(name)))) {
+            strcat(list, ":");
+            strncat(list, p, n);
+        }
+        p += n + (p[n] != 0);
+    }
+    return list;
+}
+
+bool enter_host(const char *dir, const char *host, bool real_clock)
+{
+    char lib[PATH_MAX];
+    char *list;
+    bool ok;
+
+    if (!find_preload(lib))
+        return false;
+    list = preload_list(lib);
+    ok = list && !setenv("LD_PRELOAD", list, 1) && !setenv("SIM_HOST", host, 1) && !setenv("SIMFAB_DIR", dir, 1) &&
+         (!real_clock || !setenv("SIMFAB_CLOCK", "real", 1));
+    if (!ok)
+        complain("%s", strerror(errno));
+    free(list);
+    return ok;
+}
+
+bool check_host(const char *dir, const char *host)
+{
+    char *hosts = query_text(dir, "", SF_OP_STATUS, "hosts");
+    bool found = false;
+
+    if (!hosts) {
+        complain("the engine at %s does not answer: %s", dir, strerror(errno));
+        return false;
+    }
+    for (char *p = hosts; *p && !found;) {
+        size_t n = strcspn(p, "\n");
+
+        found = n == strlen(host) && !strncmp(p, host, n);
+        p += n + (p[n] == '\n');
+    }
+    if (!found) {
+        for (char *p = hosts; *p; p++)
+            if (*p == '\n')
+                *p = p[1] ? ' ' : 0;
+        complain("there is no host \"%s\" in this fabric; there are: %s", host, hosts);
+    }
+    free(hosts);
+    return found;
+}
+
+int cmd_exec(int argc, char **argv)
+{
+    char **command = argv + 1;
+    const char *dir;
+    int e;
+
+    if (argc >= 2 && !strcmp(argv[1], "--"))
+        command++, argc--;
+    if (argc < 2 || argv[0][0] == '-') {
+        fputs(usage_exec, stderr);
+        return EXIT_USAGE;
+    }
+    dir = fabric_dir();
+    if (!dir || !check_host(dir, argv[0]) || !enter_host(dir, argv[0], false))
+        return EXIT_USAGE;
+    execvp(command[0], command);
+    e = errno;
+    complain("%s: %s", command[0], strerror(e));
+    return e == ENOENT ? EXIT_NOT_FOUND : 126;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `simfab run`: the command line, and the guardian (see run.h). */
+#include "simfab/cmd/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+    enum { TOPOLOGY = 1, MODEL, SM, SM_OPTION, NO_OPENSM };
+    static const struct option longs[] = {
+        { "topology", required_argument, NULL, TOPOLOGY },
+        { "model", required_argument, NULL, MODEL },
+        { "sm", required_argument, NULL, SM },
+        { "opensm-option", required_argument, NULL, SM_OPTION },
+        { "no-opensm", no_argument, NULL, NO_OPENSM },
+        { NULL, 0, NULL, 0 },
+    };
+    const char *topology = NULL, *model = NULL;
+    char **args = calloc((size_t)argc + 2, sizeof *args); /* getopt wants a program name in front */
+    int c;
+
+    o->sm_options = calloc((size_t)argc + 1, sizeof *o->sm_options);
+    if (!args || !o->sm_options)
+        return false;
+    args[0] = "simfab run";
+    memcpy(args + 1, argv, (size_t)argc * sizeof *argv);
+    o->opensm = true;
+    while ((c = getopt_long(argc + 1, args, "+", longs, NULL)) != -1) {
+        switch (c) {
+        case TOPOLOGY: topology = optarg; break;
+        case MODEL: model = optarg; break;
+        case SM: o->sm_host = optarg; break;
+        case SM_OPTION: o->sm_options[o->num_sm_options++] = optarg; break;
+        case NO_OPENSM: o->opensm = false; break;
+        default: fputs(usage_run, stderr); return false;
+        }
+    }
+    o->command = args + optind;
+    if (!topology || !o->command[0]) {
+        complain(topology ? "no CMD given: simfab run --topology FILE -- CMD..." : "--topology FILE is required");
+        return false;
+    }
+    return find_data("topologies", ".net", topology, o->topology) &&
+           (!model || find_data("models", ".yaml", model, o->model));
+}
+
+/* A name that nobody can guess or has taken; the directory itself is made by the supervisor. */
+static bool choose_dir(char *dir, size_t size)
+{
+    const char *base = getenv("XDG_RUNTIME_DIR");
+    uint64_t r;
+
+    if (!base || !*base || access(base, W_OK | X_OK))
+        base = "/tmp";
+    if (getrandom(&r, sizeof r, 0) != sizeof r) {
+        complain("getrandom: %s", strerror(errno));
+        return false;
+    }
+    if (snprintf(dir, size, "%s/simfab.%d.%08x", base, (int)getpid(), (unsigned)r) >= 80) {
+        complain("%s is too long a path for a socket: set XDG_RUNTIME_DIR to a shorter one", base);
+        return false;
+    }
+    return true;
+}
+
+static int block_signals(void)
+{
+    static const int handled[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE };
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof handled / sizeof handled[0]; i++)
+        sigaddset(&set, handled[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* Collect dead children; true when the supervisor is among them, its wait status in *status. */
+static bool collect(pid_t supervisor, int *status)
+{
+    bool over = false;
+    pid_t pid;
+    int st;
+
+    while ((pid = waitpid(-1, &st, WNOHANG)) > 0)
+        if (pid == supervisor) {
+            *status = st;
+            over = true;
+        }
+    return over;
+}
+
+static int guard(pid_t supervisor, int pipe_out, int sigfd, const char *dir)
+{
+    struct signalfd_siginfo si;
+    int status = 0;
+
+    for (;;) {
+        if (read(sigfd, &si, sizeof si) != sizeof si)
+            continue;
+        if (si.ssi_signo == SIGCHLD) {
+            if (collect(supervisor, &status))
+                break;
+        } else if (si.ssi_code != SI_KERNEL) {
+            /* what the terminal sends, CMD gets itself */
+            (void)!write(pipe_out, &(char){ (char)si.ssi_signo }, 1);
+        }
+    }
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    complain("the supervisor of %s was killed by signal %d: ending everything", dir, WTERMSIG(status));
+    kill_children(SIGKILL, 0, 0, 0);
+    remove_tree(dir);
+    return 1;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct options *o = calloc(1, sizeof *o);
+    char *dir = mmap(NULL, PATH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int pipes[2], sigfd;
+    pid_t pid;
+
+    if (!o || dir == MAP_FAILED) {
+        complain("%s", strerror(errno));
+        return 1;
+    }
+    if (!parse(argc, argv, o))
+        return EXIT_USAGE;
+    if (!choose_dir(dir, PATH_MAX) || pipe2(pipes, O_CLOEXEC)) {
+        complain("%s", strerror(errno));
+        return 1;
+    }
+    fflush(NULL);
+    sigfd = block_signals();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid = fork();
+    if (pid < 0 || sigfd < 0) {
+        complain("%s", strerror(errno));
+        return 1;
+    }
+    if (pid == 0) {
+        close(pipes[1]);
+        close(sigfd);
+        _exit(supervise(o, dir, pipes[0]));
+    }
+    close(pipes[0]);
+    return guard(pid, pipes[1], sigfd, dir);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The supervisor of `simfab run`: brings the fabric up, runs CMD, takes all down (see run.h). */
+#include "simfab/cmd/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ENGINE_START_MS = 20000, GRACE_MS = 800 };
+
+int64_t now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void show_tail(const char *path, off_t from)
+{
+    char buf[4096];
+    ssize_t n;
+    off_t size;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    size = lseek(fd, 0, SEEK_END);
+    if (size - from > (off_t)sizeof buf)
+        from = size - (off_t)sizeof buf;
+    n = pread(fd, buf, sizeof buf, from);
+    close(fd);
+    if (n > 0) {
+        fprintf(stderr, "--- the last of %s:\n%.*s%s", path, (int)n, buf, buf[n - 1] == '\n' ? "" : "\n");
+        fflush(stderr);
+    }
+}
+
+void run_child_setup(const struct run *r)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != r->self)
+        _exit(1);
+}
+
+/* ---- what happens meanwhile ------------------------------------------------------------------------------------ */
+
+static const char *how_it_ended(int status, char buf[64])
+{
+    if (WIFEXITED(status))
+        snprintf(buf, 64, "ended with status %d", WEXITSTATUS(status));
+    else
+        snprintf(buf, 64, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return buf;
+}
+
+static void sm_ended(struct run *r, int status)
+{
+    char path[PATH_MAX], how[64];
+
+    r->sm = 0;
+    r->sm_up = false;
+    r->sm_status = status;
+    snprintf(path, sizeof path, "%s/opensm/opensm.pid", r->dir);
+    unlink(path);
+    if (!r->sm_expected)
+        complain("opensm %s: the fabric goes on without a subnet manager (simfab opensm restart starts one)",
+                 how_it_ended(status, how));
+}
+
+static void collect(struct run *r)
+{
+    struct signalfd_siginfo si;
+    pid_t pid;
+    int st;
+
+    while (read(r->sigfd, &si, sizeof si) == sizeof si)
+        ;
+    while ((pid = waitpid(-1, &st, WNOHANG)) > 0) {
+        if (pid == r->engine) {
+            r->engine = 0;
+            r->engine_gone = true;
+            r->engine_status = st;
+        } else if (pid == r->command) {
+            r->command = 0;
+            r->command_done = true;
+            r->command_status = st;
+        } else if (pid == r->sm) {
+            sm_ended(r, st);
+        }
+    }
+}
+
+static void hear_guardian(struct run *r)
+{
+    char sigs[16];
+    ssize_t n = read(r->guard, sigs, sizeof sigs);
+
+    if (n == 0)
+        r->guardian_gone = true;
+    for (ssize_t i = 0; i < n; i++) {
+        if (r->command)
+            kill(r->command, sigs[i]);
+        else if (!r->command_done && (sigs[i] == SIGTERM || sigs[i] == SIGINT || sigs[i] == SIGHUP)) {
+            r->command_done = true; /* told to stop before CMD began */
+            r->command_status = sigs[i];
+        }
+    }
+}
+
+int run_pump(struct run *r, int fd, int timeout_ms)
+{
+    int64_t end = now_ms() + timeout_ms;
+
+    for (;;) {
+        struct pollfd p[] = {
+            { .fd = r->guard, .events = POLLIN },
+            { .fd = r->sigfd, .events = POLLIN },
+            { .fd = fd, .events = POLLIN },
+        };
+        int64_t left = end - now_ms();
+
+        if (run_is_over(r))
+            return -1;
+        if (poll(p, 3, timeout_ms < 0 ? -1 : left > 0 ? (int)left : 0) < 0 && errno != EINTR)
+            return -1;
+        if (p[0].revents)
+            hear_guardian(r);
+        if (p[1].revents)
+            collect(r);
+        if (p[2].revents)
+            return run_is_over(r) ? -1 : 1;
+        if (timeout_ms >= 0 && now_ms() >= end)
+            return run_is_over(r) ? -1 : 0;
+    }
+}
+
+/* ---- engine ---------------------------------------------------------------------------------------------------- */
+
+static void exec_engine(struct run *r, int ready)
+{
+    char path[PATH_MAX], log[PATH_MAX], fd[16];
+    const char *args[16];
+    int n = 0, out, null;
+
+    run_child_setup(r);
+    setpgid(0, 0); /* a terminal's Ctrl-C is for CMD */
+    snprintf(log, sizeof log, "%s/engine.log", r->dir);
+    out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    null = open("/dev/null", O_RDONLY);
+    if (!find_engine(path) || out < 0 || null < 0)
+        _exit(1);
+    dup2(null, 0);
+    dup2(out, 1);
+    dup2(out, 2);
+    fcntl(ready, F_SETFD, 0);
+    snprintf(fd, sizeof fd, "%d", ready);
+    args[n++] = path;
+    args[n++] = "--topology";
+    args[n++] = r->opt->topology;
+    if (r->opt->model[0]) {
+        args[n++] = "--model";
+        args[n++] = r->opt->model;
+    }
+    args[n++] = "--dir";
+    args[n++] = r->dir;
+    args[n++] = "--ready-fd";
+    args[n++] = fd;
+    args[n] = NULL;
+    execv(path, (char *const *)args);
+    _exit(1);
+}
+
+/* Start the engine and wait until it listens. 0, or the exit status: it tells "ready", or what is wrong. */
+static int start_engine(struct run *r)
+{
+    char text[4096], log[PATH_MAX], how[64];
+    size_t got = 0;
+    int ready[2];
+
+    snprintf(log, sizeof log, "%s/engine.log", r->dir);
+    if (pipe2(ready, O_CLOEXEC)) {
+        complain("%s", strerror(errno));
+        return 1;
+    }
+    r->engine = fork();
+    if (r->engine == 0)
+        exec_engine(r, ready[1]);
+    close(ready[1]);
+    while (r->engine > 0 && got < sizeof text - 1) {
+        struct pollfd p = { .fd = ready[0], .events = POLLIN };
+        int st = run_pump(r, ready[0], ENGINE_START_MS);
+        ssize_t n;
+
+        if (st == 0 || (st < 0 && poll(&p, 1, 0) <= 0)) /* the text may arrive together with the engine's end */
+            break;
+        n = read(ready[0], text + got, sizeof text - 1 - got);
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+        text[got] = 0;
+        if (!strncmp(text, "ready", 5)) {
+            close(ready[0]);
+            return 0;
+        }
+    }
+    close(ready[0]);
+    if (r->guardian_gone || r->command_done)
+        return 1;
+    text[got] = 0;
+    if (got) {
+        fprintf(stderr, "%s%s", text, text[got - 1] == '\n' ? "" : "\n");
+        return EXIT_USAGE;
+    }
+    complain("the engine did not start: it %s", r->engine_gone ? how_it_ended(r->engine_status, how) : "said nothing");
+    show_tail(log, 0);
+    return 1;
+}
+
+/* ---- CMD ------------------------------------------------------------------------------------------------------- */
+
+static void exec_command(struct run *r)
+{
+    const char *path = getenv("PATH");
+    char own[PATH_MAX], *longer;
+    int e;
+
+    run_child_setup(r);
+    unsetenv("SIM_HOST");
+    setenv("SIMFAB_DIR", r->dir, 1);
+    if (find_own_dir(own) && asprintf(&longer, "%s:%s", own, path ? path : "/usr/local/bin:/usr/bin:/bin") > 0)
+        setenv("PATH", longer, 1);
+    execvp(r->opt->command[0], r->opt->command);
+    e = errno;
+    complain("%s: %s", r->opt->command[0], strerror(e));
+    _exit(e == ENOENT ? EXIT_NOT_FOUND : 126);
+}
+
+static int run_command(struct run *r)
+{
+    char log[PATH_MAX], how[64];
+
+    fflush(NULL);
+    r->command = fork();
+    if (r->command == 0)
+        exec_command(r);
+    if (r->command < 0) {
+        r->command = 0;
+        complain("%s", strerror(errno));
+        return 1;
+    }
+    for (int st; (st = run_pump(r, r->control, -1)) >= 0;)
+        if (st > 0)
+            control_serve(r);
+    if (r->engine_gone && !r->command_done) {
+        snprintf(log, sizeof log, "%s/engine.log", r->dir);
+        complain("the engine %s: ending the run", how_it_ended(r->engine_status, how));
+        show_tail(log, 0);
+        return 1;
+    }
+    if (!r->command_done)
+        return 1;
+    return WIFEXITED(r->command_status) ? WEXITSTATUS(r->command_status) : 128 + WTERMSIG(r->command_status);
+}
+
+/* ---- up and down ----------------------------------------------------------------------------------------------- */
+
+static void take_down(struct run *r)
+{
+    if (!r->guardian_gone) {
+        kill_children(SIGTERM, GRACE_MS, r->engine, r->sm);
+        kill_children(SIGTERM, 200, r->engine, 0);
+        kill_children(SIGTERM, 300, 0, 0);
+    }
+    kill_children(SIGKILL, 0, 0, 0);
+    remove_tree(r->dir);
+}
+
+static int bring_up_and_run(struct run *r)
+{
+    int status;
+
+    if (mkdir(r->dir, 0700)) {
+        complain("%s: %s", r->dir, strerror(errno));
+        return 1;
+    }
+    status = start_engine(r);
+    if (status)
+        return status;
+    if (!control_open(r) || (r->opt->opensm && (!sm_start(r) || !sm_wait_up(r))))
+        return r->command_done ? 128 + r->command_status : 1;
+    return run_command(r);
+}
+
+int supervise(const struct options *opt, const char *dir, int guard)
+{
+    struct run r = { .opt = opt, .dir = dir, .guard = guard, .control = -1, .self = getpid() };
+    sigset_t all, chld;
+    int status;
+
+    prctl(PR_SET_NAME, "simfab-run");
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    sigemptyset(&chld);
+    sigaddset(&chld, SIGCHLD);
+    r.sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (r.sigfd < 0) {
+        complain("signalfd: %s", strerror(errno));
+        return 1;
+    }
+    status = bring_up_and_run(&r);
+    take_down(&r);
+    return status;
+}
