@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The receiver's side of the completion filter: the table of what may land. */
+#include "libmrmpi/rail/filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDEX_MASK ((1u << MR_TOKEN_INDEX_BITS) - 1)
+#define GEN_MASK   ((1u << (MR_TOKEN_BITS - MR_TOKEN_INDEX_BITS)) - 1)
+
+static int grow(struct mr_landings *t)
+{
+    uint32_t num = t->num ? 2 * t->num : 64;
+    struct mr_landing *e;
+
+    if (t->num > INDEX_MASK)
+        return -EAGAIN;
+    e = realloc(t->entry, num * sizeof *e);
+    if (!e)
+        return -ENOMEM;
+    memset(e + t->num, 0, (num - t->num) * sizeof *e);
+    for (uint32_t i = t->num; i < num; i++)
+        e[i].next_free = i + 1;
+    t->entry = e;
+    t->first_free = t->num;
+    t->num = num;
+    return 0;
+}
+
+int mr_landing_open(struct mr_landings *t, void *owner, uint32_t *token)
+{
+    struct mr_landing *e;
+    uint32_t i;
+
+    if (t->first_free == t->num) {
+        int err = grow(t);
+
+        if (err)
+            return err;
+    }
+    i = t->first_free;
+    e = &t->entry[i];
+    t->first_free = e->next_free;
+    e->owner = owner;
+    e->generation = (uint8_t)((e->generation + 1) & GEN_MASK);
+    e->expected = e->arrived = 0;
+    *token = i | (uint32_t)e->generation << MR_TOKEN_INDEX_BITS;
+    return 0;
+}
+
+static struct mr_landing *find(struct mr_landings *t, uint32_t token)
+{
+    uint32_t i = token & INDEX_MASK;
+    struct mr_landing *e = i < t->num ? &t->entry[i] : NULL;
+
+    return e && e->owner && e->generation == (token >> MR_TOKEN_INDEX_BITS & GEN_MASK) ? e : NULL;
+}
+
+void mr_landing_close(struct mr_landings *t, uint32_t token)
+{
+    struct mr_landing *e = find(t, token);
+
+    if (!e)
+        return;
+    e->owner = NULL;
+    e->next_free = t->first_free;
+    t->first_free = token & INDEX_MASK;
+}
+
+void *mr_landing_arrived(struct mr_landings *t, uint32_t imm, bool *stray)
+{
+    struct mr_landing *e = find(t, imm & ((1u << MR_TOKEN_BITS) - 1));
+    uint8_t stripes = (uint8_t)((imm >> MR_TOKEN_BITS) + 1);
+
+    *stray = !e || (e->expected && e->expected != stripes);
+    if (*stray)
+        return NULL;
+    e->expected = stripes;
+    if (++e->arrived < stripes)
+        return NULL;
+    e->expected = e->arrived = 0;
+    return e->owner;
+}
+
+void mr_landings_free(struct mr_landings *t)
+{
+    free(t->entry);
+    memset(t, 0, sizeof *t);
+}

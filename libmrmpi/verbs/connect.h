@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Setting up the queue pairs to one peer by datagrams that may be lost, doubled or late. Pure: a state machine that is
+ * told what happened and calls back; it knows no verbs and reads no clock.
+ *
+ *   initiator: REQ  ->            carries its queue pairs (one or two per pair of rails and path)
+ *              <-  REP            the other side has made and connected its own
+ *              RTU  ->            the initiator is connected too; traffic says the same
+ *
+ * REQ and REP are repeated by timer, every message may come twice. If both sides start at once, the lower rank's REQ
+ * counts: the higher rank turns into the responder and uses the queue pairs it has made already.
+ */
+#ifndef MRMPI_CONNECT_H
+#define MRMPI_CONNECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MR_CM_MAGIC    0x6d72636du /* "mrcm" */
+#define MR_CM_VERSION  1
+#define MR_CM_SUBS_MAX 32
+
+enum mr_cm_type { MR_CM_REQ = 1, MR_CM_REP, MR_CM_RTU };
+
+struct mr_cm_sub {
+    uint8_t rail, path;  /* the same on both sides */
+    uint8_t sl[2];       /* of small and of bulk messages; the initiator's count for both directions */
+    uint32_t qpn[2];     /* qpn[1] == qpn[0]: no queue pair of their own for bulk messages */
+};
+
+struct mr_cm_msg {
+    uint32_t magic;
+    uint8_t version, type;
+    uint16_t num_subs;
+    uint32_t job;        /* of this run of the job: a stranger's datagram is not listened to */
+    uint32_t from, to;   /* world ranks */
+    uint32_t id;         /* the initiator's number of this attempt to connect */
+    uint32_t psn;        /* first packet of the sender's queue pairs */
+    struct mr_cm_sub sub[MR_CM_SUBS_MAX];
+};
+_Static_assert(sizeof(struct mr_cm_msg) == 28 + 12 * MR_CM_SUBS_MAX, "on the wire");
+
+/* Bytes that travel: the subchannels that are not used stay at home. */
+#define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))
+
+enum mr_cm_state { MR_CM_IDLE, MR_CM_REQ_SENT, MR_CM_REP_SENT, MR_CM_CONNECTED, MR_CM_FAILED };
+
+struct mr_cm_conn;
+
+struct mr_cm_ops {
+    /* Make our queue pairs and describe them: sub, num_subs, psn. Called once. */
+    int (*prepare)(struct mr_cm_conn *c, struct mr_cm_msg *out);
+    /* Connect them to the peer's. sls: the message whose service levels count. Called once. */
+    int (*connect)(struct mr_cm_conn *c, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls);
+    /* attempt: 0, 1, ...: may choose another rail each time. Losing the datagram is allowed. */
+    void (*transmit)(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt);
+    /* Both sides can send now. */
+    void (*established)(struct mr_cm_conn *c);
+    void (*failed)(struct mr_cm_conn *c, int error);
+};
+
+struct mr_cm_conn {
+    const struct mr_cm_ops *ops;
+    enum mr_cm_state state;
+    bool prepared, initiator;
+    uint32_t job, self, peer, id;
+    unsigned attempts;
+    uint64_t deadline_ns;      /* valid in REQ_SENT and REP_SENT */
+    uint64_t timeout_ns, timeout_max_ns;
+    unsigned attempts_max;
+    struct mr_cm_msg local;    /* what we say about ourselves */
+};
+
+void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job, uint32_t self, uint32_t peer,
+                uint64_t timeout_ns, unsigned attempts_max);
+/* Begin to connect if that has not been done. id: any number that is new for this peer. */
+void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns);
+/* A message from this peer that mr_cm_check() has accepted. */
+void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *msg, uint64_t now_ns);
+/* A packet of the peer came through the queue pairs: it is connected. */
+void mr_cm_traffic(struct mr_cm_conn *c);
+void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns);
+
+static inline bool mr_cm_waiting(const struct mr_cm_conn *c)
+{
+    return c->state == MR_CM_REQ_SENT || c->state == MR_CM_REP_SENT;
+}
+
+/* Is this a whole, sane message for rank self of this job? Copies it to *out, unused parts zero. */
+bool mr_cm_check(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world, struct mr_cm_msg *out);
+
+#endif

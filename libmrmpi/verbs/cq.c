@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completions: taken in batches and handed to whoever posted the work. The rails are looked at in turn, and the first
+ * that has something ends the look: what was found should be acted on before an idle queue is asked again.
+ */
+#include "libmrmpi/verbs/internal.h"
+
+#include <errno.h>
+
+#include "libmrmpi/base/base.h"
+
+#define BATCH 16
+
+static int status_errno(enum ibv_wc_status status)
+{
+    switch (status) {
+    case IBV_WC_SUCCESS:
+        return 0;
+    case IBV_WC_WR_FLUSH_ERR:
+        return -ECANCELED;
+    case IBV_WC_RETRY_EXC_ERR:
+    case IBV_WC_RESP_TIMEOUT_ERR:
+        return -EHOSTUNREACH;
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+        return -ENOBUFS;
+    case IBV_WC_REM_ACCESS_ERR:
+    case IBV_WC_LOC_PROT_ERR:
+        return -EFAULT;
+    case IBV_WC_LOC_LEN_ERR:
+        return -EMSGSIZE;
+    default:
+        return -EIO;
+    }
+}
+
+static void translate(const struct ibv_wc *in, struct mr_wc *out)
+{
+    out->error = status_errno(in->status);
+    out->flushed = in->status == IBV_WC_WR_FLUSH_ERR;
+    out->status = ibv_wc_status_str(in->status);
+    out->kind = in->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? MR_WC_LANDED
+                : in->opcode & IBV_WC_RECV              ? MR_WC_RECEIVED
+                                                        : MR_WC_SENT;
+    out->has_imm = in->wc_flags & IBV_WC_WITH_IMM;
+    out->imm = be32toh(in->imm_data);
+    out->len = in->byte_len;
+    out->qp_num = in->qp_num;
+}
+
+static void dispatch(const struct ibv_wc *in)
+{
+    struct mr_wc wc;
+    struct mr_wr *wr;
+
+    translate(in, &wc);
+    if (in->wr_id & 1) {
+        struct mr_qp *qp = (struct mr_qp *)(uintptr_t)(in->wr_id & ~1ull);
+
+        if (wc.error)
+            mr_qp_failed(qp, &wc);
+        return;
+    }
+    wr = (struct mr_wr *)(uintptr_t)in->wr_id;
+    wr->done(wr, &wc);
+}
+
+static int poll_rail(struct mr_rail *rail)
+{
+    struct ibv_wc wc[BATCH];
+    int n = ibv_poll_cq(rail->cq, BATCH, wc);
+
+    if (__builtin_expect(n < 0, 0)) {
+        rail->dev->fatal = true;
+        rail->down = true;
+        mr_log(MR_LOG_ERROR, "rail %u: %s does not answer any more", rail->index, rail->dev->name);
+        mr_verbs_up.rail_changed(rail);
+        return 0;
+    }
+    for (int i = 0; i < n; i++)
+        dispatch(&wc[i]);
+    return n;
+}
+
+int mr_verbs_poll(void)
+{
+    unsigned n = mr_verbs.num_rails;
+
+    for (unsigned k = 0; k < n; k++) {
+        unsigned i = mr_verbs.next_poll;
+        int done;
+
+        mr_verbs.next_poll = i + 1 < n ? i + 1 : 0;
+        if (__builtin_expect(mr_verbs.rail[i].dev->fatal, 0))
+            continue;
+        done = poll_rail(&mr_verbs.rail[i]);
+        if (done)
+            return done;
+    }
+    return 0;
+}

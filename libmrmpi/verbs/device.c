@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Opening HCAs and turning their active ports into rails. What a device can do is asked of the device, never guessed
+ * from its name.
+ */
+#include "libmrmpi/verbs/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/select.h"
+
+struct mr_verbs mr_verbs;
+struct mr_verbs_handlers mr_verbs_up;
+
+#define CQ_SENDS 4096 /* completions of requests that a rail may have outstanding, over all its queue pairs */
+
+static int negative_errno(int fallback)
+{
+    return errno ? -errno : -fallback;
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------------- */
+
+static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct ibv_device_attr *attr)
+{
+    int err, flags;
+
+    memset(dev, 0, sizeof *dev);
+    snprintf(dev->name, sizeof dev->name, "%s", ibv_get_device_name(ibdev));
+    dev->ctx = ibv_open_device(ibdev);
+    if (!dev->ctx) {
+        err = negative_errno(EIO);
+        mr_log(MR_LOG_WARN, "%s cannot be opened (%s); it is not used", dev->name, strerror(-err));
+        return err;
+    }
+    err = ibv_query_device(dev->ctx, attr);
+    if (err) {
+        mr_log(MR_LOG_WARN, "%s does not answer a query (%s); it is not used", dev->name, strerror(err));
+        goto close;
+    }
+    dev->max_sge = (uint32_t)attr->max_sge;
+    dev->max_qp_wr = (uint32_t)attr->max_qp_wr;
+    dev->max_srq_wr = (uint32_t)attr->max_srq_wr;
+    dev->max_cqe = (uint32_t)attr->max_cqe;
+    dev->pd = ibv_alloc_pd(dev->ctx);
+    if (!dev->pd) {
+        err = errno;
+        mr_log(MR_LOG_WARN, "%s gives no protection domain (%s); it is not used", dev->name, strerror(err));
+        goto close;
+    }
+    flags = fcntl(dev->ctx->async_fd, F_GETFL);
+    if (flags >= 0)
+        fcntl(dev->ctx->async_fd, F_SETFL, flags | O_NONBLOCK);
+    return 0;
+
+close:
+    ibv_close_device(dev->ctx);
+    dev->ctx = NULL;
+    return err ? -err : -EIO;
+}
+
+static void close_device(struct mr_device *dev)
+{
+    if (dev->pd)
+        ibv_dealloc_pd(dev->pd);
+    if (dev->ctx)
+        ibv_close_device(dev->ctx);
+    memset(dev, 0, sizeof *dev);
+}
+
+/* ---- rails ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t port_rate_mbps(const struct ibv_port_attr *p)
+{
+    static const struct { uint8_t code; uint32_t mbps; } speed[] = {
+        { 1, 2500 }, { 2, 5000 }, { 4, 10000 }, { 8, 10312 }, { 16, 14062 }, { 32, 25781 }, { 64, 53125 }, { 128, 106250 },
+    };
+    static const struct { uint8_t code; uint32_t lanes; } width[] = { { 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 } };
+    uint32_t mbps = 0;
+
+    for (size_t i = 0; i < sizeof speed / sizeof *speed; i++)
+        if (speed[i].code == p->active_speed)
+            mbps = speed[i].mbps;
+    for (size_t i = 0; i < sizeof width / sizeof *width; i++)
+        if (width[i].code == p->active_width)
+            return mbps * width[i].lanes;
+    return mbps;
+}
+
+/* RoCE: the first GID of version 2; InfiniBand: the port's own. */
+static int choose_gid(struct mr_device *dev, const struct ibv_port_attr *port, uint8_t num, union ibv_gid *gid)
+{
+    if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
+        for (int i = 0; i < port->gid_tbl_len && i < 256; i++) {
+            struct ibv_gid_entry e;
+
+            if (!ibv_query_gid_ex(dev->ctx, num, (uint32_t)i, &e, 0) && e.gid_type == IBV_GID_TYPE_ROCE_V2) {
+                *gid = e.gid;
+                return i;
+            }
+        }
+    return ibv_query_gid(dev->ctx, num, 0, gid) ? -1 : 0;
+}
+
+static int create_cq(struct mr_rail *rail, const struct mr_device *dev)
+{
+    unsigned fixed = (unsigned)mr_config.srq_depth + MR_UD_RECVS + MR_UD_SENDS;
+    unsigned sends = CQ_SENDS;
+
+    if (dev->max_cqe && fixed + sends > dev->max_cqe)
+        sends = dev->max_cqe > fixed + 64 ? dev->max_cqe - fixed : 64;
+    rail->cq = ibv_create_cq(dev->ctx, (int)(fixed + sends), NULL, NULL, 0);
+    if (!rail->cq)
+        return negative_errno(ENOMEM);
+    rail->cq_room = sends;
+    rail->signal_every = 16;
+    return 0;
+}
+
+static void close_rail(struct mr_rail *rail)
+{
+    mr_ud_close(rail);
+    mr_rx_close(rail);
+    if (rail->cq)
+        ibv_destroy_cq(rail->cq);
+    memset(rail, 0, sizeof *rail);
+}
+
+static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_attr *port, size_t packet_max)
+{
+    struct mr_rail *rail = &mr_verbs.rail[mr_verbs.num_rails];
+    union ibv_gid gid;
+    int gid_index, err;
+
+    memset(rail, 0, sizeof *rail);
+    gid_index = choose_gid(dev, port, num, &gid);
+    if (gid_index < 0) {
+        mr_log(MR_LOG_WARN, "%s port %u has no GID; it is not used", dev->name, num);
+        return -ENODEV;
+    }
+    rail->index = mr_verbs.num_rails;
+    rail->dev = dev;
+    rail->port = num;
+    rail->gid_index = (uint8_t)gid_index;
+    rail->max_msg = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
+    rail->rate_mbps = port_rate_mbps(port);
+    memcpy(rail->addr.gid, gid.raw, sizeof rail->addr.gid);
+    rail->addr.lid = port->lid;
+    rail->addr.lmc = port->lmc;
+    rail->addr.mtu = (uint8_t)port->active_mtu;
+    rail->addr.global = port->link_layer == IBV_LINK_LAYER_ETHERNET;
+    rail->addr.port = num;
+    memcpy(rail->addr.device, dev->name, strnlen(dev->name, sizeof rail->addr.device - 1));
+
+    err = create_cq(rail, dev);
+    if (!err)
+        err = mr_rx_open(rail, packet_max);
+    if (!err)
+        err = mr_ud_open(rail);
+    if (err) {
+        mr_log(MR_LOG_WARN, "%s port %u: no queues (%s); is the limit of locked memory too low (ulimit -l)?", dev->name, num,
+               strerror(-err));
+        close_rail(rail);
+        return err;
+    }
+    mr_verbs.num_rails++;
+    mr_log(MR_LOG_INFO, "rail %u: %s port %u, LID %u LMC %u, %u Mb/s", rail->index, dev->name, num, port->lid, port->lmc,
+           rail->rate_mbps);
+    return 0;
+}
+
+static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_port_attr *port, mr_rail_reject *reject,
+                   void *arg)
+{
+    const char *why = NULL;
+
+    if (!mr_device_selected(mr_config.devices, dev->name, num))
+        return false;
+    if (port->state != IBV_PORT_ACTIVE)
+        why = "it is not active";
+    else if (port->link_layer != IBV_LINK_LAYER_ETHERNET && !port->lid)
+        why = "it has no LID; does a subnet manager run?";
+    else if (reject && reject(dev->name, (int)num, arg))
+        why = "fabricd has taken it out";
+    if (why)
+        mr_log(MR_LOG_INFO, "%s port %u is not used: %s", dev->name, num, why);
+    return !why;
+}
+
+/* True if the device gave at least one rail. */
+static bool open_ports(struct mr_device *dev, unsigned ports, size_t packet_max, mr_rail_reject *reject, void *arg)
+{
+    unsigned before = mr_verbs.num_rails;
+    unsigned limit = mr_config.rails_max > 0 && mr_config.rails_max < MR_RAILS_MAX ? (unsigned)mr_config.rails_max
+                                                                                     : MR_RAILS_MAX;
+
+    for (unsigned num = 1; num <= ports && mr_verbs.num_rails < limit; num++) {
+        struct ibv_port_attr port;
+
+        if (ibv_query_port(dev->ctx, (uint8_t)num, &port) || !usable(dev, num, &port, reject, arg))
+            continue;
+        open_rail(dev, (uint8_t)num, &port, packet_max);
+    }
+    return mr_verbs.num_rails > before;
+}
+
+int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, mr_rail_reject *reject, void *arg)
+{
+    struct ibv_device **list;
+    int n = 0;
+
+    memset(&mr_verbs, 0, sizeof mr_verbs);
+    mr_verbs_up = *handlers;
+    list = ibv_get_device_list(&n);
+    for (int i = 0; list && i < n && mr_verbs.num_devices < MR_DEVICES_MAX; i++) {
+        struct mr_device *dev = &mr_verbs.device[mr_verbs.num_devices];
+        struct ibv_device_attr attr;
+
+        if (!mr_device_selected(mr_config.devices, ibv_get_device_name(list[i]), 0) || open_device(list[i], dev, &attr))
+            continue;
+        dev->index = mr_verbs.num_devices;
+        if (open_ports(dev, attr.phys_port_cnt, packet_max, reject, arg))
+            mr_verbs.num_devices++;
+        else
+            close_device(dev);
+    }
+    if (list)
+        ibv_free_device_list(list);
+    if (mr_verbs.num_rails)
+        return 0;
+    if (!n)
+        mr_log(MR_LOG_ERROR, "this host has no InfiniBand device, and the job has ranks on other hosts");
+    else
+        mr_log(MR_LOG_ERROR, "none of the %d InfiniBand device(s) here has a port that can be used%s%s: look at ibstat, and "
+               "whether a subnet manager runs", n, *mr_config.devices ? ", given MRMPI_DEVICES=" : "", mr_config.devices);
+    return -ENODEV;
+}
+
+void mr_verbs_close(void)
+{
+    while (mr_verbs.num_rails)
+        close_rail(&mr_verbs.rail[--mr_verbs.num_rails]);
+    while (mr_verbs.num_devices)
+        close_device(&mr_verbs.device[--mr_verbs.num_devices]);
+}
+
+/* ---- asynchronous events ---------------------------------------------------------------------------------------- */
+
+static void change_rails(const struct mr_device *dev, unsigned port, bool down)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        struct mr_rail *rail = &mr_verbs.rail[i];
+
+        if (rail->dev != dev || (port && rail->port != port) || (rail->down == down && !dev->fatal))
+            continue;
+        rail->down = down;
+        mr_log(MR_LOG_WARN, "rail %u (%s port %u) is %s", i, dev->name, rail->port,
+               dev->fatal ? "lost: the device failed" : down ? "down" : "up again");
+        mr_verbs_up.rail_changed(rail);
+    }
+}
+
+static void handle_event(struct mr_device *dev, struct ibv_async_event *e)
+{
+    switch (e->event_type) {
+    case IBV_EVENT_DEVICE_FATAL:
+        if (dev->fatal)
+            break;
+        dev->fatal = true;
+        change_rails(dev, 0, true);
+        break;
+    case IBV_EVENT_PORT_ERR:
+        change_rails(dev, (unsigned)e->element.port_num, true);
+        break;
+    case IBV_EVENT_PORT_ACTIVE:
+        change_rails(dev, (unsigned)e->element.port_num, false);
+        break;
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_SRQ_ERR:
+        mr_log(MR_LOG_ERROR, "%s: %s", dev->name, ibv_event_type_str(e->event_type));
+        break;
+    default:
+        mr_log(MR_LOG_DEBUG, "%s: %s", dev->name, ibv_event_type_str(e->event_type));
+    }
+}
+
+void mr_verbs_check_events(void)
+{
+    for (unsigned i = 0; i < mr_verbs.num_devices; i++) {
+        struct mr_device *dev = &mr_verbs.device[i];
+        struct pollfd p = { .fd = dev->ctx->async_fd, .events = POLLIN };
+        struct ibv_async_event e;
+
+        while (!dev->fatal && poll(&p, 1, 0) == 1 && p.revents & POLLIN && !ibv_get_async_event(dev->ctx, &e)) {
+            handle_event(dev, &e);
+            ibv_ack_async_event(&e);
+        }
+    }
+}

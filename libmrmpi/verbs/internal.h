@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of verbs/ share among themselves: receive buffers, datagrams, completion tags. */
+#ifndef MRMPI_VERBS_INTERNAL_H
+#define MRMPI_VERBS_INTERNAL_H
+
+#include <infiniband/verbs.h>
+
+#include "libmrmpi/verbs/verbs.h"
+
+/* Completions that the receive side of a rail can have outstanding. */
+#define MR_UD_RECVS 128
+#define MR_UD_SENDS 32
+
+extern struct mr_verbs_handlers mr_verbs_up;
+
+/*
+ * wr_id is the address of a struct mr_wr, or, for a request that was posted unsignaled and yet failed, the address of
+ * its struct mr_qp with bit 0 set.
+ */
+static inline uint64_t mr_wr_id(const struct mr_wr *wr)
+{
+    return (uint64_t)(uintptr_t)wr;
+}
+
+static inline uint64_t mr_wr_id_unsignaled(const struct mr_qp *qp)
+{
+    return (uint64_t)(uintptr_t)qp | 1;
+}
+
+/* qp.c: a request of this queue pair failed or was flushed. */
+void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc);
+
+/* srq.c */
+int mr_rx_open(struct mr_rail *rail, size_t packet_max);
+void mr_rx_close(struct mr_rail *rail);
+
+/* ud.c */
+int mr_ud_open(struct mr_rail *rail);
+void mr_ud_close(struct mr_rail *rail);
+
+/* The address of a peer's port as verbs wants it. */
+void mr_rail_ah_attr(const struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, uint8_t path,
+                     struct ibv_ah_attr *attr);
+
+#endif

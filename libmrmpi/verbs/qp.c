@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RC queue pairs: making them, bringing them up against a peer, posting. Room is counted in requests; a signaled
+ * request gives back its own and those of the unsignaled ones before it.
+ */
+#include "libmrmpi/verbs/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+
+#define INLINE_WANTED 256
+#define RNR_TIMER     10 /* 0.32 ms: how long a sender waits before it tries again when we had no buffer */
+
+/* ---- life ------------------------------------------------------------------------------------------------------ */
+
+static struct ibv_qp *create(struct mr_rail *rail, struct ibv_qp_init_attr *init)
+{
+    /* How much can be sent inline is found by asking: a device refuses what it cannot do. */
+    for (uint32_t want = INLINE_WANTED;; want /= 2) {
+        struct ibv_qp_init_attr attr = *init;
+        struct ibv_qp *qp;
+
+        attr.cap.max_inline_data = want;
+        qp = ibv_create_qp(rail->dev->pd, &attr);
+        if (qp || want < 32) {
+            *init = attr;
+            return qp;
+        }
+    }
+}
+
+/* Unsignaled requests hold room of the completion queue, so the more queue pairs there are the fewer each may have. */
+static void count_qp(struct mr_rail *rail, int add)
+{
+    unsigned every;
+
+    rail->num_qps = (unsigned)((int)rail->num_qps + add);
+    every = rail->num_qps ? 1024 / rail->num_qps : 16;
+    rail->signal_every = every > 16 ? 16 : every ? every : 1;
+}
+
+int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp)
+{
+    struct ibv_qp_init_attr init = {
+        .send_cq = rail->cq, .recv_cq = rail->cq, .srq = rail->srq, .qp_type = IBV_QPT_RC,
+        .cap = { .max_send_wr = (uint32_t)mr_config.sq_depth, .max_send_sge = 2 },
+    };
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = rail->port,
+                                .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+    int err;
+
+    if (rail->dev->fatal)
+        return -EIO;
+    if (rail->dev->max_qp_wr && init.cap.max_send_wr > rail->dev->max_qp_wr)
+        init.cap.max_send_wr = rail->dev->max_qp_wr;
+    memset(qp, 0, sizeof *qp);
+    qp->rail = rail;
+    qp->room = init.cap.max_send_wr;
+    qp->qp = create(rail, &init);
+    if (!qp->qp)
+        return errno ? -errno : -ENOMEM;
+    qp->qpn = qp->qp->qp_num;
+    qp->max_inline = init.cap.max_inline_data;
+    err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    if (err) {
+        ibv_destroy_qp(qp->qp);
+        qp->qp = NULL;
+        return -err;
+    }
+    count_qp(rail, 1);
+    return 0;
+}
+
+int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
+                  uint32_t remote_psn, uint8_t sl, uint8_t path)
+{
+    struct mr_rail *rail = qp->rail;
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = to->mtu < rail->addr.mtu ? to->mtu : rail->addr.mtu,
+        .dest_qp_num = remote_qpn,
+        .rq_psn = remote_psn,
+        .max_dest_rd_atomic = 1,
+        .min_rnr_timer = RNR_TIMER,
+    };
+    int err;
+
+    qp->sl = sl;
+    qp->path = path;
+    mr_rail_ah_attr(rail, to, sl, path, &attr.ah_attr);
+    err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    if (err)
+        return -err;
+    attr = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS,
+        .sq_psn = local_psn,
+        .timeout = (uint8_t)mr_config.rc_timeout,
+        .retry_cnt = (uint8_t)mr_config.rc_retry,
+        .rnr_retry = (uint8_t)mr_config.rnr_retry,
+        .max_rd_atomic = 1,
+    };
+    return -ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                          IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+void mr_qp_destroy(struct mr_qp *qp)
+{
+    if (!qp->qp)
+        return;
+    ibv_destroy_qp(qp->qp);
+    qp->qp = NULL;
+    count_qp(qp->rail, -1);
+}
+
+void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
+{
+    if (qp->error)
+        return;
+    qp->error = wc->error;
+    if (qp->failed)
+        qp->failed(qp, wc);
+}
+
+/* ---- posting --------------------------------------------------------------------------------------------------- */
+
+static int post(struct mr_qp *qp, struct ibv_send_wr *wr, struct mr_tx *tx)
+{
+    struct ibv_send_wr *bad;
+    int err;
+
+    if (__builtin_expect(qp->error, 0))
+        return qp->error;
+    if (tx) {
+        tx->qp = qp;
+        tx->requests = qp->unsignaled + 1;
+        wr->wr_id = mr_wr_id(&tx->wr);
+        wr->send_flags |= IBV_SEND_SIGNALED;
+    } else {
+        wr->wr_id = mr_wr_id_unsignaled(qp);
+    }
+    err = ibv_post_send(qp->qp, wr, &bad);
+    if (__builtin_expect(err, 0))
+        return err == ENOMEM ? -EAGAIN : -err;
+    qp->unsignaled = tx ? 0 : qp->unsignaled + 1;
+    qp->room--;
+    qp->rail->cq_room--;
+    return 0;
+}
+
+int mr_qp_send_inline(struct mr_qp *qp, const void *a, size_t a_len, const void *b, size_t b_len, struct mr_tx *tx)
+{
+    struct ibv_sge sge[2] = { { .addr = (uintptr_t)a, .length = (uint32_t)a_len },
+                              { .addr = (uintptr_t)b, .length = (uint32_t)b_len } };
+    struct ibv_send_wr wr = { .sg_list = sge, .num_sge = b_len ? 2 : 1, .opcode = IBV_WR_SEND,
+                              .send_flags = IBV_SEND_INLINE };
+
+    return post(qp, &wr, tx);
+}
+
+int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, struct mr_tx *tx)
+{
+    struct ibv_sge sge = { .addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey };
+    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
+
+    return post(qp, &wr, tx);
+}
+
+int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
+                const uint32_t *imm, struct mr_tx *tx)
+{
+    struct ibv_sge sge = { .addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey };
+    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE };
+
+    wr.wr.rdma.remote_addr = raddr;
+    wr.wr.rdma.rkey = rkey;
+    if (imm) {
+        wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+        wr.imm_data = htobe32(*imm);
+    }
+    return post(qp, &wr, tx);
+}
+
+/*
+ * A queue pair that failed keeps its room of the completion queue for ever: how many of its requests will still come
+ * back flushed is not known.
+ */
+void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
+{
+    struct mr_qp *qp = tx->qp;
+
+    if (__builtin_expect(wc->error, 0))
+        mr_qp_failed(qp, wc);
+    if (qp->error)
+        return;
+    qp->room += tx->requests;
+    qp->rail->cq_room += tx->requests;
+}

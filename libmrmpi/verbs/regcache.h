@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The registration cache: memory stays registered after its transfer, so that the next one from the same place pays
+ * nothing. Entries do not overlap and are found by binary search; those that nobody uses are dropped, the longest
+ * unused first, when more than max_bytes are registered.
+ *
+ * A registration pins the pages that were there when it was made. If the program unmaps the memory, another mapping may
+ * appear at the same address, and the old registration would move the wrong bytes. So the cache must be told of every
+ * unmapping before it happens (mr_regcache_unmapped), and keeps nothing beyond its use unless it is (keep).
+ *
+ * mr_regcache_unmapped may be called from any thread without any lock, also from inside the allocator; it only takes a
+ * note. All other functions: with the library's lock.
+ */
+#ifndef MRMPI_REGCACHE_H
+#define MRMPI_REGCACHE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/verbs/verbs.h"
+
+struct mr_reg {
+    uintptr_t start, end;
+    unsigned refs;
+    bool writable;           /* may be the target of the HCA's writes */
+    bool cached;             /* is in the table; else it is freed with its last use */
+    struct mr_memory memory;
+    struct mr_reg *older, *newer; /* unused ones, by the time of their last use */
+};
+
+struct mr_regcache_backend {
+    int (*add)(void *addr, size_t len, enum mr_access access, struct mr_memory *out);
+    void (*remove)(struct mr_memory *m);
+};
+
+#define MR_REGCACHE_NOTES 64
+
+struct mr_regcache {
+    const struct mr_regcache_backend *backend;
+    size_t max_bytes, bytes;
+    bool keep;               /* unmappings are reported: unused entries may stay */
+    struct mr_reg **entry;   /* ascending */
+    size_t num, room;
+    struct mr_reg *oldest, *newest;
+    size_t page;
+
+    /* unmappings that have not been acted on yet */
+    atomic_flag notes_lock;
+    atomic_uint num_notes;   /* more than there is room for: everything is suspect */
+    struct { uintptr_t start, end; } note[MR_REGCACHE_NOTES];
+    atomic_uintptr_t lowest, highest; /* of all that ever was registered: others' unmappings are no business of ours */
+};
+
+void mr_regcache_init(struct mr_regcache *c, const struct mr_regcache_backend *backend, size_t max_bytes, bool keep);
+void mr_regcache_clear(struct mr_regcache *c); /* nothing may be in use */
+
+/* A registration that covers [addr, addr + len). 0 or negative errno. */
+int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access, struct mr_reg **out);
+void mr_regcache_put(struct mr_regcache *c, struct mr_reg *r);
+
+void mr_regcache_unmapped(struct mr_regcache *c, const void *addr, size_t len);
+
+#endif

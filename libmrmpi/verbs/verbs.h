@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs: the only room that knows ibv_*. Devices and their active ports (rails), memory registration, queue pairs,
+ * completions. The room's header.
+ *
+ * A rail is one active port of one HCA. It has one completion queue for everything, one shared receive queue whose
+ * buffers are filled by all RC queue pairs, and one UD queue pair for setting up connections.
+ *
+ * Completions: whoever posts work embeds a struct mr_wr; mr_verbs_poll() calls its done(). On an error the work of the
+ * queue pair that is flushed comes back the same way, so that every struct mr_wr that was posted signaled is given back
+ * exactly once. All functions are called with the library's lock held.
+ */
+#ifndef MRMPI_VERBS_H
+#define MRMPI_VERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/rail/vc.h"
+
+#define MR_DEVICES_MAX MR_RAILS_MAX
+
+struct ibv_context;
+struct ibv_pd;
+struct ibv_mr;
+struct ibv_cq;
+struct ibv_srq;
+struct ibv_qp;
+struct ibv_ah;
+
+/* ---- completions ----------------------------------------------------------------------------------------------- */
+
+enum mr_wc_kind { MR_WC_SENT, MR_WC_RECEIVED, MR_WC_LANDED /* write with immediate */ };
+
+struct mr_wc {
+    enum mr_wc_kind kind; /* only if error is 0 */
+    int error;            /* 0 or negative errno */
+    bool flushed;         /* the error is an earlier one's consequence */
+    bool has_imm;
+    uint32_t len;         /* received bytes (UD: with the 40 bytes of GRH) */
+    uint32_t imm;         /* host order */
+    uint32_t qp_num;
+    const char *status;   /* text of an error */
+};
+
+struct mr_wr {
+    void (*done)(struct mr_wr *wr, const struct mr_wc *wc);
+};
+
+/* ---- devices and rails ----------------------------------------------------------------------------------------- */
+
+struct mr_device {
+    struct ibv_context *ctx;
+    struct ibv_pd *pd;
+    unsigned index;
+    char name[64];
+    bool fatal;             /* the device went away: nothing can be posted any more */
+    uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe;
+};
+
+/* Where a rail can be found: published by its owner, read by peers. Little endian on the wire as in memory. */
+struct mr_rail_addr {
+    uint8_t gid[16];
+    uint32_t ud_qpn, ud_qkey;
+    uint16_t lid;
+    uint8_t lmc;
+    uint8_t mtu;            /* enum ibv_mtu */
+    uint8_t global;         /* needs a GRH (link layer Ethernet) */
+    uint8_t port;
+    uint16_t pad;
+    char device[32];
+};
+
+struct mr_rx;
+struct mr_ud;
+
+struct mr_rail {
+    unsigned index;
+    struct mr_device *dev;
+    uint8_t port;
+    uint8_t gid_index;
+    bool down;              /* the port is not active at present (seen by an event) */
+    uint32_t max_msg;       /* longest message of the port */
+    uint32_t rate_mbps;
+    struct mr_rail_addr addr;
+    struct ibv_cq *cq;
+    unsigned cq_room;       /* completions that may still be asked for without overrunning the queue */
+    unsigned signal_every;  /* at least one of so many requests of a queue pair is signaled */
+    unsigned num_qps;
+    struct ibv_srq *srq;
+    struct mr_rx *rx;
+    struct mr_ud *ud;
+};
+
+struct mr_verbs {
+    unsigned num_devices, num_rails;
+    struct mr_device device[MR_DEVICES_MAX];
+    struct mr_rail rail[MR_RAILS_MAX];
+    unsigned next_poll;     /* the rail whose turn it is */
+};
+extern struct mr_verbs mr_verbs;
+
+struct mr_verbs_handlers {
+    /* A packet came in over RC; data is valid during the call. */
+    void (*packet)(struct mr_rail *rail, const void *data, size_t len);
+    /* The peer's write with this immediate value has landed. */
+    void (*landed)(struct mr_rail *rail, uint32_t imm);
+    /* A datagram on the rail's UD queue pair. */
+    void (*datagram)(struct mr_rail *rail, const void *data, size_t len);
+    /* The port went up or down, or the device is gone (rail->down, rail->dev->fatal). */
+    void (*rail_changed)(struct mr_rail *rail);
+};
+
+/* rejects: may be NULL; says that somebody (fabricd) does not want this port used. */
+typedef bool mr_rail_reject(const char *device, int port, void *arg);
+
+/* Open every device and every active port that the settings name. -ENODEV (logged) when there is none. */
+int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, mr_rail_reject *reject, void *arg);
+void mr_verbs_close(void);
+
+/* Handle what has completed, on the first rail that has something. The number of completions; 0: idle. */
+int mr_verbs_poll(void);
+/* Read asynchronous events of all devices; costs system calls. */
+void mr_verbs_check_events(void);
+
+/* ---- datagrams -------------------------------------------------------------------------------------------------- */
+
+#define MR_UD_MAX 1024 /* longest datagram */
+
+/*
+ * Send one datagram from rail to the UD queue pair at to. 0, or negative errno (-EAGAIN: too many in flight). Datagrams
+ * get lost; nobody is told.
+ */
+int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, const void *data, size_t len);
+
+/* ---- RC queue pairs -------------------------------------------------------------------------------------------- */
+
+struct mr_qp {
+    struct ibv_qp *qp;
+    struct mr_rail *rail;
+    uint32_t qpn;
+    uint32_t max_inline;
+    unsigned room;          /* requests that may still be posted */
+    unsigned unsignaled;    /* posted since the last signaled one */
+    int error;
+    uint8_t sl, path;
+    /* Called once, at the first request that failed. */
+    void (*failed)(struct mr_qp *qp, const struct mr_wc *wc);
+    void *owner;
+};
+
+/* The caller sets failed and owner afterwards. */
+int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp);
+/* Bring it up against the peer's queue pair; path: LID path bits on both sides. */
+int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
+                  uint32_t remote_psn, uint8_t sl, uint8_t path);
+void mr_qp_destroy(struct mr_qp *qp);
+
+/*
+ * A signaled request. It stands for the unsignaled ones before it: mr_tx_done() gives their room back, and every
+ * done() of a struct mr_tx calls it first.
+ */
+struct mr_tx {
+    struct mr_wr wr;
+    struct mr_qp *qp;
+    unsigned requests;
+};
+
+static inline bool mr_qp_has_room(const struct mr_qp *qp, unsigned requests)
+{
+    return qp->room >= requests && qp->rail->cq_room >= requests;
+}
+
+/* True when the next request on the queue pair must be signaled. */
+static inline bool mr_qp_must_signal(const struct mr_qp *qp)
+{
+    return qp->unsignaled + 1 >= qp->rail->signal_every;
+}
+
+/* Send a and b as one message without touching them later; a_len + b_len <= max_inline. tx NULL: unsignaled. */
+int mr_qp_send_inline(struct mr_qp *qp, const void *a, size_t a_len, const void *b, size_t b_len, struct mr_tx *tx);
+int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, struct mr_tx *tx);
+/* RDMA write; with imm the receiver is told. */
+int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
+                const uint32_t *imm, struct mr_tx *tx);
+void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc);
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+/* Memory that every device knows; keys are by rail. */
+struct mr_memory {
+    struct ibv_mr *mr[MR_DEVICES_MAX];
+};
+
+enum mr_access { MR_ACCESS_SOURCE, MR_ACCESS_TARGET }; /* read by the HCA; written by it, from here or from far */
+
+int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out);
+void mr_memory_deregister(struct mr_memory *m);
+uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail);
+uint32_t mr_memory_rkey(const struct mr_memory *m, const struct mr_rail *rail);
+
+#endif
