@@ -218,7 +218,7 @@ void mr_match_remove_quad(struct mr_match_table *t, struct mr_match_quad *q)
 
 void mr_match_each(struct mr_match_table *t, void (*f)(struct mr_match_entry *e, void *arg), void *arg)
 {
-    for (uint32_t b = 0; b <= t->mask; b++) {
+    for (uint32_t b = 0; t->buckets && b <= t->mask; b++) {
         struct mr_match_queue *q = t->buckets[b], *next_queue;
 
         for (; q; q = next_queue) {

@@ -9,6 +9,7 @@
 #define MRMPI_PT2PT_H
 
 #include "libmrmpi/core/core.h"
+#include "libmrmpi/pt2pt/match.h"
 
 enum mr_send_mode { MR_SEND_STANDARD, MR_SEND_SYNCHRONOUS, MR_SEND_READY, MR_SEND_BUFFERED };
 
@@ -32,7 +33,7 @@ struct mr_request {
     /* called once at completion, lock held; used by schedules (coll/) and generalized requests; may be NULL */
     void (*on_complete)(struct mr_request *req, void *arg);
     void *on_complete_arg;
-    /* the rest belongs to pt2pt/ (or to coll/ for MR_REQ_COLL) */
+    /* the rest belongs to pt2pt/ for sends and receives, to their maker for the other kinds */
     const void *send_buf;
     void *recv_buf;
     size_t count;
@@ -40,13 +41,14 @@ struct mr_request {
     int peer, tag;        /* as asked: may be wildcards */
     uint32_t ctx;
     enum mr_send_mode mode;
-    struct mr_request *next, *prev;
-    void *proto;          /* state of a rendezvous */
-    uint64_t bytes, done;
+    struct mr_request *next, *prev; /* next: pt2pt's pool while free; else its user's */
+    struct mr_rndv *proto;          /* state of a transfer that takes more than one packet */
+    struct mr_match_entry match;    /* in the posted queue */
 };
 
-int mr_pt2pt_init(void);
-int mr_pt2pt_finalize(void);   /* completes what must be completed, then synchronises with all peers */
+int mr_pt2pt_init(void);       /* opens the rails too: mr_rail_init */
+/* Completes what must be completed and synchronises with all peers: after it nobody needs this process any more. */
+int mr_pt2pt_finalize(void);
 
 /* ctx: comm->context for users, comm->context | 1 for collectives. *req is NULL on error. dest may be MR_PROC_NULL. */
 enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
@@ -61,8 +63,9 @@ enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int 
 
 bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status); /* polls once */
 enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
-/* Matched probe: takes the message out of the queue. */
+/* Matched probe: takes the message out of the queue. NULL: there is none. For MR_PROC_NULL it gives mr_message_no_proc. */
 struct mr_message;
+extern struct mr_message *const mr_message_no_proc;
 struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
 enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *msg, struct mr_request **req);
 enum mr_err mr_cancel(struct mr_request *req); /* receives that have not matched; sends: no effect */
@@ -75,12 +78,15 @@ void mr_request_complete(struct mr_request *r); /* sets complete, wakes waiters,
 enum mr_err mr_wait(struct mr_request *req);    /* until complete; the error is in req->status */
 bool mr_test(struct mr_request *req);           /* one look at the network if not complete */
 int mr_progress(void);                          /* one look; number of things done */
+/* One look on behalf of a caller that will come again (test, probe): gives others a chance if there was nothing. */
+void mr_progress_once(void);
 /* Wait politely (spin, yield, sleep) until done(arg); polls the network, gives the lock away in between. */
 void mr_progress_until(bool (*done)(void *arg), void *arg);
 /* coll/ hooks its schedules into progress. */
 void mr_progress_register(int (*poll)(void));
 
-/* MPI_Buffer_attach / detach */
+/* MPI_Buffer_attach / detach. A buffered send takes its bytes + MR_BSEND_OVERHEAD of the buffer at most. */
+#define MR_BSEND_OVERHEAD 96
 enum mr_err mr_buffer_attach(void *buf, size_t bytes);
 enum mr_err mr_buffer_detach(void **buf, size_t *bytes);
 

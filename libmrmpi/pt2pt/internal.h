@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pt2pt's inside: the packets, the state of a transfer, and what its files want of each other.
+ *
+ * Protocols, as seen on the virtual channel (S sender, R receiver):
+ *   eager        S EAGER(payload)
+ *   synchronous  S EAGER(payload, ACK wanted), R ACK when it is matched
+ *   get          S RTS(where the data is); R reads it, R FIN
+ *   put          S RTS; R CTS(where to write); S writes, both are told by the channel
+ *   copy         S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, and when the kernel
+ *                refuses single copy
+ * The receiver decides, knowing what the sender offers. A receiver with less room than the message asks only for what
+ * fits.
+ *
+ * Ids that travel (sreq, rreq) are index and generation of a slot in the table of transfers, never pointers: a stale or
+ * damaged one is recognised.
+ */
+#ifndef MRMPI_PT2PT_INTERNAL_H
+#define MRMPI_PT2PT_INTERNAL_H
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/pt2pt/match.h"
+#include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/rail/vc.h"
+
+enum mr_packet {
+    MR_PKT_EAGER = 1,
+    MR_PKT_RTS,
+    MR_PKT_CTS,
+    MR_PKT_GO,
+    MR_PKT_DATA,   /* hdr.len: offset of the payload */
+    MR_PKT_CREDIT, /* hdr.len: bytes that have arrived */
+    MR_PKT_FIN,    /* from the receiver; hdr.len: 0 or a positive errno */
+    MR_PKT_FAIL,   /* from the sender, who cannot write after all */
+    MR_PKT_ACK,
+};
+
+enum mr_packet_flags {
+    MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
+    MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
+    MR_FLAG_PUT = 4,    /* RTS: the sender can write into exposed memory */
+};
+
+/* A transfer that takes more than one packet. */
+enum mr_rndv_state {
+    MR_RNDV_FREE,
+    MR_RNDV_ACK,      /* sender: waits for ACK */
+    MR_RNDV_OFFERED,  /* sender: RTS is out */
+    MR_RNDV_PUTTING,  /* sender: the channel is writing */
+    MR_RNDV_PUSHING,  /* sender: DATA going out */
+    MR_RNDV_GETTING,  /* receiver: reads chunk by chunk */
+    MR_RNDV_LANDING,  /* receiver: the peer writes into exposed memory */
+    MR_RNDV_DRAINING, /* receiver: DATA coming in */
+};
+
+struct mr_rndv {
+    uint32_t index, generation;
+    enum mr_rndv_state state;
+    struct mr_request *req;
+    struct mr_vc *vc;
+    uint64_t peer_id;
+    uint64_t total, done, told; /* bytes: to transfer, transferred, acknowledged by CREDIT */
+    struct mr_remote remote;
+    struct mr_region *region;
+    struct mr_rndv *next, *prev; /* in the list of active ones: GETTING and PUSHING */
+};
+
+/* An unexpected message: an EAGER or RTS packet that no receive was posted for. */
+struct mr_message {
+    struct mr_match_quad match;
+    struct mr_message *next; /* in the pool */
+    struct mr_vc *vc;
+    struct mr_hdr hdr;
+    size_t len, room;
+    uint8_t payload[];
+};
+
+struct mr_pt2pt {
+    struct mr_match_table posted, unexpected;
+    struct mr_request *free_requests;
+    struct mr_message *free_messages; /* those with room MR_MESSAGE_SMALL */
+    unsigned num_free_messages;
+    struct mr_rndv **rndv; /* table by index */
+    uint32_t rndv_size, rndv_used, rndv_pending;
+    uint32_t *rndv_free;
+    uint32_t rndv_num_free;
+    struct mr_rndv *active;
+    bool get_refused; /* the kernel has refused single copy once */
+    int (*polls[4])(void);
+    unsigned num_polls;
+    uint8_t *scratch; /* one piece of data on its way from or to a buffer with holes */
+};
+extern struct mr_pt2pt mr_pt2pt;
+
+#define MR_MESSAGE_SMALL 256
+#define MR_SCRATCH       (256u << 10)
+
+/* ---- request.c ---- */
+/* A request in flight: counted twice, for the user and for the protocol, which drops its own at completion. */
+struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type);
+void mr_request_pool_free(void);
+
+/* Where the bytes of (buf, type) begin, if they are in one piece. */
+static inline void *mr_plain(const void *buf, const struct mr_type *type)
+{
+    return (char *)buf + type->true_lb;
+}
+
+/* ---- recv.c ---- */
+/* A message has met its receive: what it takes is started or done. */
+void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+struct mr_message *mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_message_free(struct mr_message *m);
+void mr_message_pool_free(void);
+void mr_recv_fail_peer(struct mr_vc *vc); /* receives posted for this peer end with an error */
+
+/* ---- rndv.c ---- */
+struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state);
+void mr_rndv_drop(struct mr_rndv *r);
+static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
+{
+    return (uint64_t)r->generation << 32 | r->index;
+}
+enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr);
+void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_rndv_put_sent(void *cookie, int error);
+void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);
+void mr_rndv_fail_peer(struct mr_vc *vc);
+int mr_rndv_progress(void);
+void mr_rndv_table_free(void);
+
+/* ---- probe.c ---- */
+/* The oldest unexpected message that a receive with these arguments would take. */
+struct mr_message *mr_unexpected_find(int src, int tag, uint32_t ctx);
+
+/* ---- bsend.c ---- */
+enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                     uint32_t ctx);
+bool mr_bsend_idle(void);
+
+#endif

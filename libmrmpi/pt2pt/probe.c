@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Probes: looking at messages before they are received. */
+#include "libmrmpi/pt2pt/internal.h"
+
+static struct mr_message no_proc;
+struct mr_message *const mr_message_no_proc = &no_proc;
+
+struct mr_message *mr_unexpected_find(int src, int tag, uint32_t ctx)
+{
+    struct mr_match_entry *e = mr_match_find(&mr_pt2pt.unexpected, ctx, src, tag);
+
+    return e ? e->owner : NULL;
+}
+
+static void describe(const struct mr_message *m, struct mr_status *status)
+{
+    *status = (struct mr_status){.source = m->hdr.rank, .tag = m->hdr.tag, .bytes = m->hdr.len};
+}
+
+static struct mr_message *look(int src, int tag, uint32_t ctx, struct mr_status *status)
+{
+    struct mr_message *m = mr_unexpected_find(src, tag, ctx);
+
+    if (m)
+        describe(m, status);
+    return m;
+}
+
+bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
+{
+    if (src == MR_PROC_NULL) {
+        *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
+        return true;
+    }
+    if (look(src, tag, ctx, status))
+        return true;
+    mr_progress_once();
+    return look(src, tag, ctx, status) != NULL;
+}
+
+struct probe {
+    int src, tag;
+    uint32_t ctx;
+    struct mr_status *status;
+};
+
+static bool probed(void *arg)
+{
+    struct probe *p = arg;
+
+    return look(p->src, p->tag, p->ctx, p->status) != NULL;
+}
+
+enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
+{
+    struct probe p = {.src = src, .tag = tag, .ctx = ctx, .status = status};
+
+    if (src == MR_PROC_NULL)
+        *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
+    else
+        mr_progress_until(probed, &p);
+    return MR_SUCCESS;
+}
+
+struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
+{
+    struct mr_message *m;
+
+    if (src == MR_PROC_NULL) {
+        *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
+        return mr_message_no_proc;
+    }
+    m = look(src, tag, ctx, status);
+    if (!m) {
+        mr_progress_once();
+        m = look(src, tag, ctx, status);
+    }
+    if (m)
+        mr_match_remove_quad(&mr_pt2pt.unexpected, &m->match);
+    return m;
+}

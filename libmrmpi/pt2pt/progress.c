@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Progress and waiting. A waiter looks at the network until its condition holds; when there is nothing to do it spins
+ * for a while, then yields the processor, and with more ranks than cores it soon sleeps until a peer rings.
+ *
+ * With several threads the lock goes round between two looks, so every look is done by one thread only.
+ */
+#include <sched.h>
+
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/pt2pt/internal.h"
+
+/* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
+#define CROWDED_SPINS  4
+#define CROWDED_YIELDS 4
+/* A sleeper wakes by itself after so long; when there is a network, nobody rings for its packets. */
+#define SLEEP_US       2000
+#define SLEEP_NET_US   50
+/* The clock is read once in so many idle looks. */
+#define CLOCK_EVERY    64
+
+struct idle {
+    unsigned rounds;
+    uint64_t since_ns;
+    bool spun; /* long enough: yield from now on */
+};
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+int mr_progress(void)
+{
+    int n = mr_rail_poll();
+
+    if (__builtin_expect(mr_pt2pt.active != NULL, 0))
+        n += mr_rndv_progress();
+    for (unsigned i = 0; i < mr_pt2pt.num_polls; i++)
+        n += mr_pt2pt.polls[i]();
+    return n;
+}
+
+/* A look that leads to nothing must not keep a peer that shares our core from doing its part. */
+void mr_progress_once(void)
+{
+    if (mr_progress() == 0 && mr_shm_oversubscribed())
+        sched_yield();
+    if (mr_threaded)
+        mr_lock_give_way();
+}
+
+void mr_progress_register(int (*poll)(void))
+{
+    if (mr_pt2pt.num_polls < sizeof(mr_pt2pt.polls) / sizeof(mr_pt2pt.polls[0]))
+        mr_pt2pt.polls[mr_pt2pt.num_polls++] = poll;
+}
+
+static void idle_crowded(struct idle *idle)
+{
+    bool network = mr_core_launch()->num_nodes > 1;
+
+    if (idle->rounds <= CROWDED_SPINS)
+        relax();
+    else if (idle->rounds <= CROWDED_SPINS + CROWDED_YIELDS)
+        sched_yield();
+    else
+        mr_shm_sleep(network ? SLEEP_NET_US : SLEEP_US);
+}
+
+static void idle_alone(struct idle *idle)
+{
+    if (idle->spun) {
+        sched_yield();
+        return;
+    }
+    relax();
+    if (idle->rounds % CLOCK_EVERY)
+        return;
+    if (!idle->since_ns)
+        idle->since_ns = mr_clock_ns();
+    else if (mr_clock_ns() - idle->since_ns > (uint64_t)mr_config.spin_us * 1000)
+        idle->spun = true;
+}
+
+static void idle_round(struct idle *idle)
+{
+    idle->rounds++;
+    if (__builtin_expect(mr_threaded, 0))
+        mr_lock_give_way();
+    if (mr_shm_oversubscribed())
+        idle_crowded(idle);
+    else
+        idle_alone(idle);
+}
+
+void mr_progress_until(bool (*done)(void *arg), void *arg)
+{
+    struct idle idle = {0};
+
+    while (!done(arg)) {
+        if (mr_progress() == 0)
+            idle_round(&idle);
+        else
+            idle = (struct idle){0};
+    }
+}
+
+enum mr_err mr_wait(struct mr_request *req)
+{
+    struct idle idle = {0};
+
+    while (!req->complete) {
+        if (mr_progress() == 0)
+            idle_round(&idle);
+        else
+            idle = (struct idle){0};
+    }
+    return req->status.error;
+}
+
+bool mr_test(struct mr_request *req)
+{
+    if (!req->complete)
+        mr_progress_once();
+    return req->complete;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The room's state, what comes up from the virtual channels, and the beginning and end of it all. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/pt2pt/internal.h"
+
+struct mr_pt2pt mr_pt2pt;
+
+/* The context of the last messages of a job; communicators count up from 0. */
+#define CTX_FINALIZE 0xfffffffeu
+
+/* ---- from below -------------------------------------------------------------------------------------------------- */
+
+static bool sensible(const struct mr_hdr *hdr, size_t len)
+{
+    return hdr->kind == MR_PKT_RTS || hdr->len == len;
+}
+
+static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_match_entry *e;
+
+    if (hdr->kind != MR_PKT_EAGER && hdr->kind != MR_PKT_RTS) {
+        mr_rndv_packet(vc, hdr, payload, len);
+        return;
+    }
+    if (!sensible(hdr, len)) {
+        mr_log(MR_LOG_ERROR, "dropped a damaged packet of rank %d: it says %llu bytes and has %zu",
+               mr_vc_world_rank(vc), (unsigned long long)hdr->len, len);
+        return;
+    }
+    e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    if (e) {
+        mr_match_remove(&mr_pt2pt.posted, e);
+        mr_recv_match(e->owner, vc, hdr, payload, len);
+    } else {
+        mr_message_keep(vc, hdr, payload, len);
+    }
+}
+
+static void failed(struct mr_vc *vc, int error)
+{
+    mr_rndv_fail_peer(vc);
+    mr_recv_fail_peer(vc);
+}
+
+static const struct mr_vc_upcalls upcalls = {
+    .deliver = deliver,
+    .put_sent = mr_rndv_put_sent,
+    .put_landed = mr_rndv_put_landed,
+    .failed = failed,
+};
+
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
+
+static void release(void)
+{
+    mr_match_finalize(&mr_pt2pt.posted);
+    mr_match_finalize(&mr_pt2pt.unexpected);
+    mr_message_pool_free();
+    mr_rndv_table_free();
+    free(mr_pt2pt.scratch);
+    mr_request_pool_free();
+    memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
+}
+
+int mr_pt2pt_init(void)
+{
+    int err;
+
+    memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
+    mr_pt2pt.scratch = malloc(MR_SCRATCH);
+    err = mr_pt2pt.scratch ? 0 : -ENOMEM;
+    if (!err)
+        err = mr_match_init(&mr_pt2pt.posted);
+    if (!err)
+        err = mr_match_init(&mr_pt2pt.unexpected);
+    if (!err)
+        err = mr_rail_init(mr_core_launch(), &upcalls);
+    if (err)
+        release();
+    return err;
+}
+
+/* Every rank hears, directly or not, of every other: nobody leaves before all have come. */
+static void dissemination_barrier(void)
+{
+    int size = mr_comm_world->size, rank = mr_comm_world->rank;
+
+    for (int step = 1; step < size; step *= 2) {
+        int to = (rank + step) % size, from = (rank - step + size) % size;
+        struct mr_request *in;
+
+        if (mr_irecv(NULL, 0, mr_type_byte, from, step, mr_comm_world, CTX_FINALIZE, &in))
+            return;
+        mr_send(NULL, 0, mr_type_byte, to, step, mr_comm_world, CTX_FINALIZE, MR_SEND_STANDARD);
+        mr_wait(in);
+        mr_request_put(in);
+    }
+}
+
+static bool started(const struct mr_rndv *r)
+{
+    return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING;
+}
+
+/* Nothing of ours is under way. Offers that nobody has accepted (an error of the program) are not waited for. */
+static bool quiet(void *arg)
+{
+    if (!mr_rail_drained())
+        return false;
+    for (uint32_t i = 0; mr_pt2pt.rndv_pending && i < mr_pt2pt.rndv_used; i++)
+        if (started(mr_pt2pt.rndv[i]))
+            return false;
+    return true;
+}
+
+static void drop_message(struct mr_match_entry *e, void *arg)
+{
+    struct mr_message *m = e->owner;
+
+    /* Its four entries are met one by one; the message goes with the last. */
+    mr_match_remove(&mr_pt2pt.unexpected, e);
+    for (int c = 0; c < 4; c++)
+        if (m->match.e[c].queue)
+            return;
+    mr_message_free(m);
+}
+
+/*
+ * All ranks meet with their messages, not with the launcher's fence, so that each goes on serving the others until the
+ * last has come. What a rank sends last (FINs, acknowledgements) must leave before it parts.
+ */
+int mr_pt2pt_finalize(void)
+{
+    mr_progress_until(quiet, NULL);
+    dissemination_barrier();
+    mr_progress_until(quiet, NULL);
+    mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
+    if (mr_config.stats)
+        mr_stats_print();
+    release();
+    return 0;
+}

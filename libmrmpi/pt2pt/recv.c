@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Receives: posting, meeting messages, and keeping those that nobody has asked for yet. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/pt2pt/internal.h"
+
+#define POOL_MESSAGES_MAX 1024
+
+/* ---- unexpected messages ----------------------------------------------------------------------------------------- */
+
+static struct mr_message *new_message(size_t len)
+{
+    struct mr_message *m = len <= MR_MESSAGE_SMALL ? mr_pt2pt.free_messages : NULL;
+    size_t room = len <= MR_MESSAGE_SMALL ? MR_MESSAGE_SMALL : len;
+
+    if (m) {
+        mr_pt2pt.free_messages = m->next;
+        mr_pt2pt.num_free_messages--;
+        return m;
+    }
+    m = malloc(sizeof(*m) + room);
+    if (m)
+        m->room = room;
+    return m;
+}
+
+void mr_message_free(struct mr_message *m)
+{
+    if (m == mr_message_no_proc)
+        return;
+    if (m->room > MR_MESSAGE_SMALL || mr_pt2pt.num_free_messages >= POOL_MESSAGES_MAX) {
+        free(m);
+        return;
+    }
+    m->next = mr_pt2pt.free_messages;
+    mr_pt2pt.free_messages = m;
+    mr_pt2pt.num_free_messages++;
+}
+
+void mr_message_pool_free(void)
+{
+    while (mr_pt2pt.free_messages) {
+        struct mr_message *m = mr_pt2pt.free_messages;
+
+        mr_pt2pt.free_messages = m->next;
+        free(m);
+    }
+    mr_pt2pt.num_free_messages = 0;
+}
+
+/* A message that cannot be kept is lost, and with it the job: the sender has been told that it is on its way. */
+struct mr_message *mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_message *m = new_message(len);
+
+    if (!m || mr_match_insert_quad(&mr_pt2pt.unexpected, &m->match, hdr->ctx, hdr->rank, hdr->tag, m)) {
+        mr_log(MR_LOG_ERROR, "out of memory for a message from rank %d that no receive is posted for",
+               mr_vc_world_rank(vc));
+        mr_launch_abort(1, "out of memory for unexpected messages");
+    }
+    m->vc = vc;
+    m->hdr = *hdr;
+    m->len = len;
+    if (len)
+        memcpy(m->payload, payload, len);
+    mr_stat_add(MR_STAT_UNEXPECTED, 1);
+    return m;
+}
+
+/* ---- meeting ----------------------------------------------------------------------------------------------------- */
+
+static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload)
+{
+    size_t bytes = req->status.bytes;
+
+    if (__builtin_expect(req->type->contiguous, 1)) {
+        if (bytes)
+            memcpy(mr_plain(req->recv_buf, req->type), payload, bytes);
+    } else if (bytes) {
+        mr_type_unpack(req->recv_buf, req->count, req->type, 0, payload, bytes);
+    }
+    if (__builtin_expect(hdr->flags & MR_FLAG_ACK, 0)) {
+        struct mr_hdr ack = {.kind = MR_PKT_ACK, .sreq = hdr->sreq};
+
+        /* If it cannot be sent, the channel has failed and its upcall ends the peer's requests. */
+        mr_vc_send(vc, &ack, NULL, 0);
+    }
+    mr_request_complete(req);
+}
+
+void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    size_t room = req->count * req->type->size;
+
+    req->status.source = hdr->rank;
+    req->status.tag = hdr->tag;
+    req->status.bytes = hdr->len;
+    if (__builtin_expect(hdr->len > room, 0)) {
+        req->status.bytes = room;
+        req->status.error = MR_ERR_TRUNCATE;
+        mr_error_detail("message of %llu bytes from rank %d, tag %d, but room for %zu only",
+                        (unsigned long long)hdr->len, hdr->rank, hdr->tag, room);
+    }
+    if (hdr->kind == MR_PKT_EAGER)
+        take_eager(req, vc, hdr, payload);
+    else
+        mr_rndv_accept(req, vc, hdr, payload, len);
+}
+
+enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
+                     uint32_t ctx, struct mr_request **out)
+{
+    struct mr_request *req = mr_request_start(MR_REQ_RECV, comm, type);
+    struct mr_message *m;
+
+    *out = req;
+    if (!req)
+        return MR_ERR_NO_MEM;
+    req->recv_buf = buf;
+    req->count = count;
+    req->peer = src;
+    req->tag = tag;
+    req->ctx = ctx;
+    if (src == MR_PROC_NULL) {
+        mr_request_complete(req);
+        return MR_SUCCESS;
+    }
+    m = mr_unexpected_find(src, tag, ctx);
+    if (m) {
+        mr_match_remove_quad(&mr_pt2pt.unexpected, &m->match);
+        mr_recv_match(req, m->vc, &m->hdr, m->payload, m->len);
+        mr_message_free(m);
+        return MR_SUCCESS;
+    }
+    req->match.owner = req;
+    if (mr_match_insert(&mr_pt2pt.posted, &req->match, ctx, src, tag)) {
+        req->refs = 1;
+        mr_request_put(req);
+        *out = NULL;
+        return MR_ERR_NO_MEM;
+    }
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
+                    struct mr_status *status)
+{
+    struct mr_request *req;
+    enum mr_err err = mr_irecv(buf, count, type, src, tag, comm, ctx, &req);
+
+    if (err)
+        return err;
+    err = mr_wait(req);
+    if (status)
+        *status = req->status;
+    mr_request_put(req);
+    return err;
+}
+
+enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *m, struct mr_request **out)
+{
+    struct mr_request *req = mr_request_start(MR_REQ_RECV, NULL, type);
+
+    *out = req;
+    if (!req)
+        return MR_ERR_NO_MEM;
+    req->recv_buf = buf;
+    req->count = count;
+    req->peer = MR_PROC_NULL;
+    if (m == mr_message_no_proc) {
+        mr_request_complete(req);
+        return MR_SUCCESS;
+    }
+    req->peer = m->hdr.rank;
+    req->tag = m->hdr.tag;
+    req->ctx = m->hdr.ctx;
+    mr_recv_match(req, m->vc, &m->hdr, m->payload, m->len);
+    mr_message_free(m);
+    return MR_SUCCESS;
+}
+
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
+
+enum mr_err mr_cancel(struct mr_request *req)
+{
+    if (req->complete || req->kind != MR_REQ_RECV || !req->match.queue)
+        return MR_SUCCESS;
+    mr_match_remove(&mr_pt2pt.posted, &req->match);
+    req->status.cancelled = true;
+    mr_request_complete(req);
+    return MR_SUCCESS;
+}
+
+static void fail_if_from(struct mr_match_entry *e, void *arg)
+{
+    struct mr_request *req = e->owner;
+    int rank = *(const int *)arg;
+
+    if (req->peer < 0 || mr_comm_world_rank(req->comm, req->peer) != rank)
+        return;
+    mr_match_remove(&mr_pt2pt.posted, e);
+    req->status.error = MR_ERR_PROC_FAILED;
+    mr_request_complete(req);
+}
+
+void mr_recv_fail_peer(struct mr_vc *vc)
+{
+    int rank = mr_vc_world_rank(vc);
+
+    mr_match_each(&mr_pt2pt.posted, fail_if_from, &rank);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests: made from a pool, counted, completed once. */
+#include <stdlib.h>
+
+#include "libmrmpi/pt2pt/internal.h"
+
+#define SLAB_REQUESTS 64
+
+struct slab {
+    struct slab *next;
+    struct mr_request requests[SLAB_REQUESTS];
+};
+
+static struct slab *slabs;
+
+static struct mr_request *more_requests(void)
+{
+    struct slab *s = malloc(sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->next = slabs;
+    slabs = s;
+    for (int i = 1; i < SLAB_REQUESTS; i++) {
+        s->requests[i].next = mr_pt2pt.free_requests;
+        mr_pt2pt.free_requests = &s->requests[i];
+    }
+    return &s->requests[0];
+}
+
+void mr_request_pool_free(void)
+{
+    while (slabs) {
+        struct slab *s = slabs;
+
+        slabs = s->next;
+        free(s);
+    }
+    mr_pt2pt.free_requests = NULL;
+}
+
+struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm)
+{
+    struct mr_request *r = mr_pt2pt.free_requests;
+
+    if (__builtin_expect(r != NULL, 1))
+        mr_pt2pt.free_requests = r->next;
+    else if (!(r = more_requests()))
+        return NULL;
+    *r = (struct mr_request){.refs = 1, .kind = kind, .comm = comm};
+    r->status.source = MR_PROC_NULL;
+    r->status.tag = MR_ANY_TAG;
+    if (comm)
+        comm->refs++;
+    return r;
+}
+
+struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type)
+{
+    struct mr_request *r = mr_request_new(kind, comm);
+
+    if (!r)
+        return NULL;
+    r->refs = 2;
+    r->type = type->builtin ? type : mr_type_get(type);
+    return r;
+}
+
+struct mr_request *mr_request_get(struct mr_request *r)
+{
+    r->refs++;
+    return r;
+}
+
+void mr_request_put(struct mr_request *r)
+{
+    struct mr_comm *comm = r->comm;
+    struct mr_type *type = r->type;
+    bool ours = r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV;
+
+    if (--r->refs)
+        return;
+    r->next = mr_pt2pt.free_requests;
+    mr_pt2pt.free_requests = r;
+    if (ours && type && !type->builtin)
+        mr_type_put(type);
+    if (comm && --comm->refs == 0) {
+        comm->refs = 1;
+        mr_comm_put(comm);
+    }
+}
+
+void mr_request_complete(struct mr_request *r)
+{
+    void (*tell)(struct mr_request *, void *) = r->on_complete;
+    bool ours = r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV;
+
+    r->complete = true;
+    if (tell) {
+        r->on_complete = NULL;
+        tell(r, r->on_complete_arg);
+    }
+    if (ours)
+        mr_request_put(r);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transfers of more than one packet: the table of them, and the get, put and copy protocols (internal.h tells them).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/pt2pt/internal.h"
+
+#define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
+#define PUSH_WINDOW 8          /* DATA packets under way */
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+static int grow_table(void)
+{
+    uint32_t size = mr_pt2pt.rndv_size ? mr_pt2pt.rndv_size * 2 : 64;
+    struct mr_rndv **table = realloc(mr_pt2pt.rndv, size * sizeof(*table));
+    uint32_t *spare;
+
+    if (!table)
+        return -ENOMEM;
+    mr_pt2pt.rndv = table;
+    spare = realloc(mr_pt2pt.rndv_free, size * sizeof(*spare));
+    if (!spare)
+        return -ENOMEM;
+    mr_pt2pt.rndv_free = spare;
+    mr_pt2pt.rndv_size = size;
+    return 0;
+}
+
+static struct mr_rndv *take_slot(void)
+{
+    struct mr_rndv *r;
+
+    if (mr_pt2pt.rndv_num_free)
+        return mr_pt2pt.rndv[mr_pt2pt.rndv_free[--mr_pt2pt.rndv_num_free]];
+    if (mr_pt2pt.rndv_used == mr_pt2pt.rndv_size && grow_table())
+        return NULL;
+    r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->index = mr_pt2pt.rndv_used;
+    r->generation = 1;
+    mr_pt2pt.rndv[mr_pt2pt.rndv_used++] = r;
+    return r;
+}
+
+struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state)
+{
+    struct mr_rndv *r = take_slot();
+
+    if (!r)
+        return NULL;
+    *r = (struct mr_rndv){.index = r->index, .generation = r->generation, .state = state, .req = req, .vc = vc};
+    req->proto = r;
+    mr_pt2pt.rndv_pending++;
+    return r;
+}
+
+static void activate(struct mr_rndv *r)
+{
+    r->next = mr_pt2pt.active;
+    r->prev = NULL;
+    if (r->next)
+        r->next->prev = r;
+    mr_pt2pt.active = r;
+}
+
+static void deactivate(struct mr_rndv *r)
+{
+    if (r->prev)
+        r->prev->next = r->next;
+    else if (mr_pt2pt.active == r)
+        mr_pt2pt.active = r->next;
+    else
+        return;
+    if (r->next)
+        r->next->prev = r->prev;
+    r->next = r->prev = NULL;
+}
+
+void mr_rndv_drop(struct mr_rndv *r)
+{
+    deactivate(r);
+    if (r->region)
+        mr_vc_unexpose(r->region);
+    r->region = NULL;
+    r->req->proto = NULL;
+    r->req = NULL;
+    r->state = MR_RNDV_FREE;
+    r->generation++;
+    mr_pt2pt.rndv_free[mr_pt2pt.rndv_num_free++] = r->index;
+    mr_pt2pt.rndv_pending--;
+}
+
+void mr_rndv_table_free(void)
+{
+    for (uint32_t i = 0; i < mr_pt2pt.rndv_used; i++)
+        free(mr_pt2pt.rndv[i]);
+    free(mr_pt2pt.rndv);
+    free(mr_pt2pt.rndv_free);
+}
+
+/* The transfer that a peer means; NULL for an id that is stale or was never given to this peer. */
+static struct mr_rndv *find(struct mr_vc *vc, uint64_t id)
+{
+    uint32_t index = (uint32_t)id;
+    struct mr_rndv *r = index < mr_pt2pt.rndv_used ? mr_pt2pt.rndv[index] : NULL;
+
+    if (!r || r->state == MR_RNDV_FREE || r->generation != id >> 32 || r->vc != vc)
+        return NULL;
+    return r;
+}
+
+static void finish(struct mr_rndv *r, enum mr_err error)
+{
+    struct mr_request *req = r->req;
+
+    if (error && !req->status.error)
+        req->status.error = error;
+    mr_rndv_drop(r);
+    mr_request_complete(req);
+}
+
+static int tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len)
+{
+    struct mr_hdr hdr = {.kind = kind, .len = len};
+    bool sender = r->req->kind == MR_REQ_SEND;
+
+    hdr.sreq = sender ? mr_rndv_id(r) : r->peer_id;
+    hdr.rreq = sender ? r->peer_id : mr_rndv_id(r);
+    return mr_vc_send(r->vc, &hdr, payload, payload_len);
+}
+
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
+{
+    unsigned caps = req->type->contiguous ? mr_vc_caps(vc) : 0;
+    struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_OFFERED);
+    struct mr_remote remote;
+    int err;
+
+    if (!r)
+        return MR_ERR_NO_MEM;
+    r->total = hdr->len;
+    hdr->kind = MR_PKT_RTS;
+    hdr->sreq = mr_rndv_id(r);
+    if (caps & MR_VC_GET) {
+        err = mr_vc_expose(vc, mr_plain(req->send_buf, req->type), hdr->len, &r->region, &remote);
+        if (!err)
+            hdr->flags |= MR_FLAG_GET;
+    }
+    if (caps & MR_VC_PUT)
+        hdr->flags |= MR_FLAG_PUT;
+    mr_stat_add(MR_STAT_RNDV_SENT, 1);
+    err = mr_vc_send(vc, hdr, &remote, hdr->flags & MR_FLAG_GET ? sizeof(remote) : 0);
+    if (!err)
+        return MR_SUCCESS;
+    mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-err));
+    mr_rndv_drop(r);
+    return MR_ERR_PROC_FAILED;
+}
+
+static int push_some(struct mr_rndv *r)
+{
+    struct mr_request *req = r->req;
+    size_t piece = mr_vc_eager_max(r->vc);
+    int n = 0;
+
+    if (piece > MR_SCRATCH)
+        piece = MR_SCRATCH;
+    while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece) {
+        size_t len = r->total - r->done < piece ? r->total - r->done : piece;
+        const void *data = (const char *)mr_plain(req->send_buf, req->type) + r->done;
+
+        if (!req->type->contiguous) {
+            mr_type_pack(req->send_buf, req->count, req->type, r->done, mr_pt2pt.scratch, len);
+            data = mr_pt2pt.scratch;
+        }
+        if (tell(r, MR_PKT_DATA, r->done, data, len)) {
+            finish(r, MR_ERR_PROC_FAILED);
+            return 1;
+        }
+        r->done += len;
+        n++;
+    }
+    if (r->done == r->total)
+        finish(r, MR_SUCCESS);
+    return n;
+}
+
+static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr)
+{
+    if (r->state != MR_RNDV_OFFERED || hdr->len > r->total)
+        return;
+    r->peer_id = hdr->rreq;
+    r->total = hdr->len;
+    r->done = r->told = 0;
+    r->state = MR_RNDV_PUSHING;
+    activate(r);
+    push_some(r);
+}
+
+static void on_cts(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_request *req = r->req;
+    int err;
+
+    if (r->state != MR_RNDV_OFFERED || len != sizeof(r->remote) || hdr->len > r->total || !req->type->contiguous)
+        return;
+    memcpy(&r->remote, payload, len);
+    r->peer_id = hdr->rreq;
+    r->total = hdr->len;
+    r->state = MR_RNDV_PUTTING;
+    err = mr_vc_put(r->vc, mr_plain(req->send_buf, req->type), r->total, &r->remote, r->peer_id, r);
+    if (err) {
+        tell(r, MR_PKT_FAIL, -err, NULL, 0);
+        finish(r, MR_ERR_PROC_FAILED);
+    }
+}
+
+void mr_rndv_put_sent(void *cookie, int error)
+{
+    struct mr_rndv *r = cookie;
+
+    if (r->state == MR_RNDV_PUTTING)
+        finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+}
+
+/* ---- receiver ---------------------------------------------------------------------------------------------------- */
+
+/* Have the sender push the data in packets. */
+static void ask_for_data(struct mr_rndv *r)
+{
+    r->state = MR_RNDV_DRAINING;
+    r->done = r->told = 0;
+    if (tell(r, MR_PKT_GO, r->total, NULL, 0))
+        finish(r, MR_ERR_PROC_FAILED);
+    else if (!r->total)
+        finish(r, MR_SUCCESS);
+}
+
+static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_request *req = r->req;
+
+    if (r->state != MR_RNDV_DRAINING || hdr->len != r->done || len > r->total - r->done || !len)
+        return;
+    mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, len);
+    r->done += len;
+    if (r->done == r->total) {
+        finish(r, MR_SUCCESS);
+    } else if (r->done - r->told >= 2 * len) {
+        r->told = r->done;
+        if (tell(r, MR_PKT_CREDIT, r->done, NULL, 0))
+            finish(r, MR_ERR_PROC_FAILED);
+    }
+}
+
+/* The next chunk of a get, into the buffer, or through the scratch memory if that has holes. */
+static int get_chunk(struct mr_rndv *r, size_t len)
+{
+    struct mr_request *req = r->req;
+    int err;
+
+    if (req->type->contiguous)
+        return mr_vc_get(r->vc, (char *)mr_plain(req->recv_buf, req->type) + r->done, len, &r->remote, r->done);
+    if (len > MR_SCRATCH)
+        len = MR_SCRATCH;
+    err = mr_vc_get(r->vc, mr_pt2pt.scratch, len, &r->remote, r->done);
+    if (!err)
+        mr_type_unpack(req->recv_buf, req->count, req->type, r->done, mr_pt2pt.scratch, len);
+    return err;
+}
+
+static void get_some(struct mr_rndv *r)
+{
+    size_t most = r->req->type->contiguous ? GET_CHUNK : MR_SCRATCH;
+    size_t len = r->total - r->done < most ? r->total - r->done : most;
+    int err = len ? get_chunk(r, len) : 0;
+
+    if (err == -EPERM) {
+        if (!mr_pt2pt.get_refused)
+            mr_log(MR_LOG_INFO, "the kernel refuses single copy between processes; large messages are copied twice");
+        mr_pt2pt.get_refused = true;
+        deactivate(r);
+        ask_for_data(r);
+        return;
+    }
+    if (err) {
+        mr_error_detail("reading %zu bytes of rank %d: %s", len, mr_vc_world_rank(r->vc), strerror(-err));
+        tell(r, MR_PKT_FIN, -err, NULL, 0);
+        finish(r, MR_ERR_OTHER);
+        return;
+    }
+    r->done += len;
+    if (r->done < r->total)
+        return;
+    err = tell(r, MR_PKT_FIN, 0, NULL, 0);
+    finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+}
+
+static bool expose_and_clear(struct mr_rndv *r)
+{
+    struct mr_request *req = r->req;
+
+    if (mr_vc_expose(r->vc, mr_plain(req->recv_buf, req->type), r->total, &r->region, &r->remote))
+        return false;
+    mr_vc_expect(r->region, mr_rndv_id(r));
+    r->state = MR_RNDV_LANDING;
+    if (tell(r, MR_PKT_CTS, r->total, &r->remote, sizeof(r->remote)))
+        finish(r, MR_ERR_PROC_FAILED);
+    return true;
+}
+
+void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_GETTING);
+
+    if (!r) {
+        req->status.error = MR_ERR_NO_MEM;
+        mr_request_complete(req);
+        return;
+    }
+    r->peer_id = hdr->sreq;
+    r->total = req->status.bytes;
+    if (hdr->flags & MR_FLAG_GET && len == sizeof(r->remote) && !mr_pt2pt.get_refused) {
+        memcpy(&r->remote, payload, len);
+        activate(r);
+        get_some(r);
+        return;
+    }
+    if (hdr->flags & MR_FLAG_PUT && req->type->contiguous && r->total && mr_vc_caps(vc) & MR_VC_PUT &&
+        expose_and_clear(r))
+        return;
+    ask_for_data(r);
+}
+
+void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
+{
+    struct mr_rndv *r = find(vc, rreq);
+
+    if (r && r->state == MR_RNDV_LANDING)
+        finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+}
+
+/* ---- both -------------------------------------------------------------------------------------------------------- */
+
+/* Packets that mean a transfer that is over or never was are dropped: a sender does not wait for the last CREDIT. */
+void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    bool to_receiver = hdr->kind == MR_PKT_DATA || hdr->kind == MR_PKT_FAIL;
+    struct mr_rndv *r = find(vc, to_receiver ? hdr->rreq : hdr->sreq);
+
+    if (!r || (r->req->kind == MR_REQ_SEND) == to_receiver)
+        return;
+    switch (hdr->kind) {
+    case MR_PKT_CTS:
+        on_cts(r, hdr, payload, len);
+        break;
+    case MR_PKT_GO:
+        on_go(r, hdr);
+        break;
+    case MR_PKT_DATA:
+        on_data(r, hdr, payload, len);
+        break;
+    case MR_PKT_CREDIT:
+        if (r->state == MR_RNDV_PUSHING && hdr->len <= r->done && hdr->len > r->told)
+            r->told = hdr->len;
+        break;
+    case MR_PKT_FIN:
+        if (r->state == MR_RNDV_OFFERED)
+            finish(r, hdr->len ? MR_ERR_OTHER : MR_SUCCESS);
+        break;
+    case MR_PKT_FAIL:
+        if (r->state == MR_RNDV_LANDING)
+            finish(r, MR_ERR_PROC_FAILED);
+        break;
+    case MR_PKT_ACK:
+        if (r->state == MR_RNDV_ACK)
+            finish(r, MR_SUCCESS);
+        break;
+    }
+}
+
+int mr_rndv_progress(void)
+{
+    struct mr_rndv *r = mr_pt2pt.active, *next;
+    int n = 0;
+
+    for (; r; r = next) {
+        next = r->next;
+        if (r->state == MR_RNDV_GETTING) {
+            get_some(r);
+            n++;
+        } else {
+            n += push_some(r);
+        }
+    }
+    return n;
+}
+
+void mr_rndv_fail_peer(struct mr_vc *vc)
+{
+    for (uint32_t i = 0; i < mr_pt2pt.rndv_used; i++)
+        if (mr_pt2pt.rndv[i]->state != MR_RNDV_FREE && mr_pt2pt.rndv[i]->vc == vc)
+            finish(mr_pt2pt.rndv[i], MR_ERR_PROC_FAILED);
+}

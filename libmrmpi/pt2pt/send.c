@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sends. A short message goes at once and its send is complete when the function returns; a long one is offered to the
+ * receiver (rndv.c).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libmrmpi/pt2pt/internal.h"
+
+static enum mr_err send_error(struct mr_vc *vc, int error)
+{
+    mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-error));
+    return error == -ENOMEM ? MR_ERR_NO_MEM : MR_ERR_PROC_FAILED;
+}
+
+/* One packet with the whole message; data with holes is packed on the way. */
+static enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, struct mr_type *type)
+{
+    const void *payload = mr_plain(buf, type);
+    int err;
+
+    if (__builtin_expect(!type->contiguous && hdr->len, 0)) {
+        mr_type_pack(buf, count, type, 0, mr_pt2pt.scratch, hdr->len);
+        payload = mr_pt2pt.scratch;
+    }
+    hdr->kind = MR_PKT_EAGER;
+    mr_stat_add(MR_STAT_EAGER_SENT, 1);
+    err = mr_vc_send(vc, hdr, payload, hdr->len);
+    return __builtin_expect(err, 0) ? send_error(vc, err) : MR_SUCCESS;
+}
+
+static inline struct mr_hdr header(struct mr_comm *comm, uint32_t ctx, int tag, size_t bytes)
+{
+    return (struct mr_hdr){.rank = comm->rank, .tag = tag, .ctx = ctx, .len = bytes};
+}
+
+static inline bool goes_eagerly(const struct mr_vc *vc, size_t bytes)
+{
+    return bytes <= mr_vc_eager_max(vc) && bytes <= MR_SCRATCH;
+}
+
+/* An ACK of the receiver completes the send. */
+static enum mr_err send_synchronous(struct mr_vc *vc, struct mr_hdr *hdr, struct mr_request *req)
+{
+    struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_ACK);
+    enum mr_err err;
+
+    if (!r)
+        return MR_ERR_NO_MEM;
+    hdr->flags = MR_FLAG_ACK;
+    hdr->sreq = mr_rndv_id(r);
+    err = send_eager(vc, hdr, req->send_buf, req->count, req->type);
+    if (err)
+        mr_rndv_drop(r);
+    return err;
+}
+
+static enum mr_err start(struct mr_request *req, int dest, enum mr_send_mode mode)
+{
+    struct mr_vc *vc = mr_vc_get_peer(mr_comm_world_rank(req->comm, dest));
+    size_t bytes = req->count * req->type->size;
+    struct mr_hdr hdr = header(req->comm, req->ctx, req->tag, bytes);
+    enum mr_err err;
+
+    if (!goes_eagerly(vc, bytes))
+        return mr_rndv_offer(req, vc, &hdr);
+    if (mode == MR_SEND_SYNCHRONOUS)
+        return send_synchronous(vc, &hdr, req);
+    err = send_eager(vc, &hdr, req->send_buf, req->count, req->type);
+    if (!err)
+        mr_request_complete(req);
+    return err;
+}
+
+enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                     uint32_t ctx, enum mr_send_mode mode, struct mr_request **out)
+{
+    struct mr_request *req;
+    enum mr_err err = MR_SUCCESS;
+
+    *out = NULL;
+    if (mode == MR_SEND_BUFFERED) {
+        err = mr_bsend(buf, count, type, dest, tag, comm, ctx);
+        if (err)
+            return err;
+        dest = MR_PROC_NULL; /* all is done for the caller: a request that is complete */
+    }
+    req = mr_request_start(MR_REQ_SEND, comm, type);
+    if (!req)
+        return MR_ERR_NO_MEM;
+    req->send_buf = buf;
+    req->count = count;
+    req->peer = dest;
+    req->tag = tag;
+    req->ctx = ctx;
+    req->mode = mode;
+    if (dest == MR_PROC_NULL)
+        mr_request_complete(req);
+    else
+        err = start(req, dest, mode);
+    if (err) {
+        req->refs = 1;
+        mr_request_put(req);
+        return err;
+    }
+    *out = req;
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                    uint32_t ctx, enum mr_send_mode mode)
+{
+    size_t bytes = count * type->size;
+    struct mr_request *req;
+    struct mr_vc *vc;
+    enum mr_err err;
+
+    if (dest == MR_PROC_NULL)
+        return MR_SUCCESS;
+    if (mode == MR_SEND_BUFFERED)
+        return mr_bsend(buf, count, type, dest, tag, comm, ctx);
+    vc = mr_vc_get_peer(mr_comm_world_rank(comm, dest));
+    if (__builtin_expect(mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes), 1)) {
+        struct mr_hdr hdr = header(comm, ctx, tag, bytes);
+
+        return send_eager(vc, &hdr, buf, count, type);
+    }
+    err = mr_isend(buf, count, type, dest, tag, comm, ctx, mode, &req);
+    if (err)
+        return err;
+    err = mr_wait(req);
+    mr_request_put(req);
+    return err;
+}
