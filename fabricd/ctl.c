@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The client of fabricctl: see ctl.h. */
+#include "fabricd/ctl.h"
+#include "fabricd/message.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int ctl_connect(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(a.sun_path))
+        return -ENAMETOOLONG;
+    memcpy(a.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    int size = 2 * FD_MSG_MAX;
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
+        int rc = -errno;
+        close(fd);
+        return rc;
+    }
+    return fd;
+}
+
+/* The result is known when this returns true. */
+static bool take(const char *buf, size_t len, uint32_t seq, FILE *out, int *status)
+{
+    const struct fd_header *h = (const struct fd_header *)buf;
+    if (len < sizeof(*h) || h->magic != FD_MAGIC || h->version != FD_VERSION || h->length != len) {
+        *status = -EPROTO;
+        return true;
+    }
+    if (h->type == FD_DONE && len == sizeof(struct fd_done)) {
+        *status = ((const struct fd_done *)buf)->status;
+        return true;
+    }
+    if (h->type == FD_TEXT && h->seq == seq) {
+        fwrite(buf + sizeof(*h), 1, len - sizeof(*h), out);
+        fflush(out);
+    }
+    return false;
+}
+
+int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out)
+{
+    static _Alignas(16) char buf[FD_MSG_MAX];
+    struct fd_header h = message_header(type, len, 1);
+    int status = 0;
+    memcpy(msg, &h, sizeof(h));
+    if (send(fd, msg, len, MSG_NOSIGNAL) != (ssize_t)len)
+        return -errno;
+    for (;;) {
+        ssize_t n = recv(fd, buf, sizeof(buf), 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -ECONNRESET;
+        if (take(buf, (size_t)n, 1, out, &status))
+            return status;
+    }
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fabricctl's side of the socket: one request, its texts printed as they come, its result. */
+#ifndef FABRICD_CTL_H
+#define FABRICD_CTL_H
+
+#include "fabricd/proto.h"
+
+#include <stdio.h>
+
+/* A connected socket, or a negative errno. */
+int ctl_connect(const char *path);
+
+/*
+ * Send a message (its header is filled here) and copy the texts of the answer to out until the daemon is done. Returns
+ * the daemon's status, or the negative errno of the conversation itself.
+ */
+int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The daemon's state and what changes it: start, policy, rails, the manager's events. See daemon.h. */
+#include "fabricd/daemon.h"
+#include "fabricd/log.h"
+#include "fabricd/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void state_path(const struct daemon *d, const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "%s/%s", d->conf.state, name);
+}
+
+/* ---- tasks ---- */
+
+static struct task *task_new(const struct daemon *d, enum task_kind kind, uint64_t client)
+{
+    struct task *t = calloc(1, sizeof(*t));
+    if (!t)
+        abort();
+    t->kind = kind;
+    t->client = client;
+    in_force_copy(&t->current, &d->current);
+    return t;
+}
+
+int daemon_apply(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client)
+{
+    struct task *t = task_new(d, TASK_APPLY, client);
+    snprintf(t->name, sizeof(t->name), "%s", name);
+    text_put(&t->text, text, len);
+    if (!manager_submit(d->manager, t))
+        return -EBUSY;
+    snprintf(d->applying, sizeof(d->applying), "%s", name);
+    log_info("putting the policy %s in force", name);
+    return 0;
+}
+
+int daemon_verify(struct daemon *d, uint64_t client)
+{
+    return manager_submit(d->manager, task_new(d, TASK_VERIFY, client)) ? 0 : -EBUSY;
+}
+
+static void save_generation(struct daemon *d)
+{
+    char path[PATH_MAX + 32], s[32];
+    state_path(d, "generation", path, sizeof(path));
+    snprintf(s, sizeof(s), "%" PRIu64 "\n", d->generation);
+    int rc = text_write_file(path, s, strlen(s));
+    if (rc)
+        log_error("%s: %s", path, strerror(-rc));
+}
+
+static void take_look(struct daemon *d, struct manager_event *e)
+{
+    bool same = d->looked == e->looked && d->verified == e->verified && d->differences == e->differences;
+    d->looked = e->looked;
+    d->verified = e->verified;
+    d->nodes = e->nodes;
+    d->ports = e->ports;
+    d->differences = e->differences;
+    d->looked_us = now_us();
+    text_free(&d->difference_text);
+    d->difference_text = e->text;
+    e->text = (struct text){0};
+    if (!same && d->current.valid && d->looked && !d->verified)
+        log_warn("%u differences between the policy and the fabric:\n%s", d->differences, text_str(&d->difference_text));
+    else if (!same && d->verified)
+        log_info("verified: %u ports of %u nodes have the policy's tables", d->ports, d->nodes);
+}
+
+static void on_outcome(struct daemon *d, struct manager_event *e)
+{
+    if (e->task == TASK_APPLY) {
+        d->applying[0] = 0;
+        if (!e->status) {
+            in_force_free(&d->current);
+            d->current = e->next_in_force;
+            e->next_in_force = (struct in_force){0};
+            d->generation++;
+            save_generation(d);
+            log_info("policy in force: generation %" PRIu64, d->generation);
+        } else {
+            log_error("the policy was not put in force: %s", strerror(-e->status));
+        }
+    }
+    /* What a failed apply saw was measured against the policy that was refused. */
+    bool again = e->task == TASK_APPLY && e->status;
+    if (!again)
+        take_look(d, e);
+    server_publish(d->server);
+    server_done(d->server, e->client, e->status ? e->status : e->task == TASK_VERIFY && !e->verified ? -EILSEQ : 0);
+    if (again)
+        daemon_verify(d, 0);
+    sd_notifyf(0, "STATUS=generation %" PRIu64 ", %s", d->generation, d->verified ? "verified" : "not verified");
+}
+
+static int on_manager(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+    struct daemon *d = arg;
+    uint64_t count;
+    if (read(fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+        return -errno;
+    for (struct manager_event *e; (e = manager_next_event(d->manager));) {
+        if (e->kind == EVENT_OUTCOME) {
+            on_outcome(d, e);
+        } else {
+            if (e->task == TASK_APPLY)
+                log_info("%s", text_str(&e->text));
+            text_put(&e->text, "\n", 1);
+            server_progress(d->server, e->client, e->text.s, e->text.len);
+        }
+        manager_event_free(e);
+    }
+    return 0;
+}
+
+/* ---- timers and signals ---- */
+
+static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
+{
+    struct daemon *d = arg;
+    if (d->current.valid)
+        daemon_verify(d, 0); /* busy: the running task looks too */
+    sd_event_source_set_time_relative(source, (uint64_t)d->conf.verify_interval_s * 1000000);
+    return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
+{
+    struct daemon *d = arg;
+    struct rails now;
+    rails_read(&now);
+    if (!rails_equal(&d->rails, &now)) {
+        struct text t = {0};
+        rails_changes_text(&t, &d->rails, &now);
+        log_info("%s", text_str(&t));
+        text_free(&t);
+        d->rails = now;
+        server_publish(d->server);
+    }
+    sd_event_source_set_time_relative(source, (uint64_t)d->conf.rails_interval_ms * 1000);
+    return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int apply_file(struct daemon *d, const char *path)
+{
+    struct text t = {0};
+    int rc = text_read_file(&t, path, FD_POLICY_MAX);
+    if (rc)
+        log_error("%s: %s", path, strerror(-rc));
+    else
+        rc = daemon_apply(d, path, text_str(&t), t.len, 0);
+    text_free(&t);
+    return rc;
+}
+
+static int on_hup(sd_event_source *source, const struct signalfd_siginfo *si, void *arg)
+{
+    struct daemon *d = arg;
+    if (!d->conf.policy[0])
+        log_warn("SIGHUP: the configuration names no policy file; use fabricctl policy apply FILE");
+    else if (apply_file(d, d->conf.policy) == -EBUSY)
+        log_warn("SIGHUP: a task is running; send it again later");
+    return 0;
+}
+
+static int on_term(sd_event_source *source, const struct signalfd_siginfo *si, void *arg)
+{
+    return sd_event_exit(((struct daemon *)arg)->event, 0);
+}
+
+/* ---- start ---- */
+
+static int lock_state(struct daemon *d)
+{
+    char path[PATH_MAX + 32];
+    if (mkdir(d->conf.state, 0755) && errno != EEXIST) {
+        int rc = -errno;
+        log_error("%s: %s", d->conf.state, strerror(-rc));
+        return rc;
+    }
+    state_path(d, "lock", path, sizeof(path));
+    d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (d->lock_fd < 0 || flock(d->lock_fd, LOCK_EX | LOCK_NB)) {
+        int rc = -errno;
+        log_error("%s: %s", path, rc == -EWOULDBLOCK ? "another fabricd uses this state directory" : strerror(-rc));
+        return rc;
+    }
+    return 0;
+}
+
+/* Put a policy in force for this host's jobs without touching the fabric; whether the fabric has it is looked at next. */
+static bool adopt(struct daemon *d, const char *path, const struct text *t)
+{
+    struct diag diag = {.file = path};
+    struct fabric_caps unknown = {0};
+    struct in_force f = {.valid = true};
+    bool ok = policy_parse(&f.policy, text_str(t), t->len, &diag);
+    if (ok)
+        ok = policy_compile(&f.policy, &unknown, &f.tables, &diag);
+    if (!ok)
+        log_error("%s", text_str(&diag.out));
+    text_free(&diag.out);
+    if (!ok)
+        return false;
+    text_put(&f.text, text_str(t), t->len);
+    in_force_free(&d->current);
+    d->current = f;
+    return true;
+}
+
+static void load_generation(struct daemon *d)
+{
+    char path[PATH_MAX + 32];
+    struct text t = {0};
+    state_path(d, "generation", path, sizeof(path));
+    if (!text_read_file(&t, path, 64))
+        d->generation = strtoull(text_str(&t), NULL, 10);
+    text_free(&t);
+}
+
+static void load_policy(struct daemon *d)
+{
+    char path[PATH_MAX + 32];
+    struct text saved = {0}, file = {0};
+    state_path(d, "policy.yaml", path, sizeof(path));
+    bool have_file = d->conf.policy[0] && !text_read_file(&file, d->conf.policy, FD_POLICY_MAX);
+    if (d->conf.policy[0] && !have_file)
+        log_error("%s cannot be read", d->conf.policy);
+    if (!text_read_file(&saved, path, FD_POLICY_MAX) && adopt(d, path, &saved)) {
+        if (!d->generation)
+            d->generation = 1;
+        if (have_file && (file.len != saved.len || memcmp(text_str(&file), text_str(&saved), file.len)))
+            log_warn("%s differs from the policy in force; fabricctl policy apply (or SIGHUP) puts it in force",
+                     d->conf.policy);
+        daemon_verify(d, 0);
+    } else if (have_file && d->conf.manage) {
+        daemon_apply(d, d->conf.policy, text_str(&file), file.len, 0);
+    } else if (have_file && adopt(d, d->conf.policy, &file)) {
+        d->generation++;
+        save_generation(d);
+        daemon_verify(d, 0);
+    }
+    text_free(&saved);
+    text_free(&file);
+}
+
+static int start_loop(struct daemon *d)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    int rc = sigprocmask(SIG_BLOCK, &set, NULL) ? -errno : sd_event_default(&d->event);
+    if (rc >= 0)
+        rc = sd_event_add_signal(d->event, NULL, SIGTERM, on_term, d);
+    if (rc >= 0)
+        rc = sd_event_add_signal(d->event, NULL, SIGINT, on_term, d);
+    if (rc >= 0)
+        rc = sd_event_add_signal(d->event, NULL, SIGHUP, on_hup, d);
+    if (rc >= 0)
+        rc = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, (uint64_t)d->conf.rails_interval_ms * 1000, 0,
+                                        on_rails_timer, d);
+    if (rc >= 0 && d->conf.verify_interval_s)
+        rc = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, (uint64_t)d->conf.verify_interval_s * 1000000, 0,
+                                        on_verify_timer, d);
+    if (rc >= 0)
+        rc = sd_event_set_watchdog(d->event, 1);
+    if (rc < 0)
+        log_error("event loop: %s", strerror(-rc));
+    return rc < 0 ? rc : 0;
+}
+
+int daemon_start(struct daemon *d, const struct conf *conf)
+{
+    struct diag diag = {0};
+    char path[sizeof(conf->socket)];
+    *d = (struct daemon){.conf = *conf, .lock_fd = -1, .started_us = now_us()};
+    int rc = lock_state(d);
+    if (!rc)
+        rc = start_loop(d); /* before the thread, which inherits the blocked signals */
+    if (rc)
+        return rc;
+    if (!conf_expand_host(conf->socket, path, sizeof(path))) {
+        log_error("socket %s: too long with the host's name", conf->socket);
+        return -ENAMETOOLONG;
+    }
+    if (!jobs_open(&d->jobs, conf->state, &diag))
+        log_error("%sno jobs are known", text_str(&diag.out));
+    text_free(&diag.out);
+    rails_read(&d->rails);
+    d->manager = manager_start(conf);
+    if (!d->manager || sd_event_add_io(d->event, NULL, manager_fd(d->manager), EPOLLIN, on_manager, d) < 0) {
+        log_error("cannot start the manager thread: %s", strerror(errno));
+        return -EAGAIN;
+    }
+    d->server = server_start(d, path);
+    if (!d->server)
+        return -errno;
+    load_generation(d);
+    load_policy(d);
+    log_info("serving %s, %u rails, %s", path, d->rails.n,
+             conf->manage ? "managing this node's opensm" : "opensm is elsewhere");
+    sd_notify(0, "READY=1");
+    return 0;
+}
+
+void daemon_stop(struct daemon *d)
+{
+    sd_notify(0, "STOPPING=1");
+    if (d->server)
+        server_stop(d->server);
+    if (d->manager)
+        manager_stop(d->manager);
+    jobs_close(&d->jobs);
+    in_force_free(&d->current);
+    text_free(&d->difference_text);
+    sd_event_unref(d->event);
+    if (d->lock_fd >= 0)
+        close(d->lock_fd);
+}
+
+/* ---- status ---- */
+
+static const char *policy_state(const struct daemon *d)
+{
+    if (!d->current.valid)
+        return "none";
+    if (!d->looked)
+        return "not looked yet";
+    return d->verified ? "verified" : "differs";
+}
+
+void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, bool privileged)
+{
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    text_printf(out, "fabricd: {version: %s, pid: %d, host: ", MRMPI_VERSION, getpid());
+    text_yaml_string(out, host);
+    text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", d->conf.manage ? "manager" : "server",
+                (now_us() - d->started_us) / 1000000, server_clients(d->server));
+    text_printf(out, "policy: {generation: %" PRIu64 ", state: %s, nodes: %u, ports: %u, differences: %u, looked_s_ago: ",
+                d->generation, policy_state(d), d->nodes, d->ports, d->differences);
+    if (d->looked_us)
+        text_printf(out, "%" PRIu64, (now_us() - d->looked_us) / 1000000);
+    else
+        text_printf(out, "never");
+    if (d->applying[0]) {
+        text_printf(out, ", applying: ");
+        text_yaml_string(out, d->applying);
+    }
+    text_printf(out, "}\n");
+    if (d->difference_text.len) {
+        text_printf(out, "differences:\n");
+        for (const char *p = d->difference_text.s; *p; p += strcspn(p, "\n") + 1) {
+            char line[1024];
+            snprintf(line, sizeof(line), "%.*s", (int)strcspn(p, "\n"), p);
+            text_printf(out, "  - ");
+            text_yaml_string(out, line);
+            text_printf(out, "\n");
+        }
+    }
+    if (d->current.valid)
+        tables_plan_text(out, &d->current.policy, &d->current.tables);
+    text_printf(out, "rails:%s\n", d->rails.n ? "" : " []");
+    rails_text(out, &d->rails, "  ");
+    text_printf(out, "jobs:%s\n", d->jobs.n ? "" : " []");
+    jobs_text(out, &d->jobs, d->current.valid ? &d->current.policy : NULL, "  ", privileged ? FD_UID_ANY : uid);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The daemon's state, in one place: the policy in force, jobs, rails, what is known of the fabric. daemon.c changes it,
+ * server.c answers from it and tells subscribers after each change. Everything here belongs to the main thread.
+ */
+#ifndef FABRICD_DAEMON_H
+#define FABRICD_DAEMON_H
+
+#include "fabricd/conf.h"
+#include "fabricd/jobs.h"
+#include "fabricd/manager.h"
+#include "fabricd/rails.h"
+
+#include <systemd/sd-event.h>
+
+struct server;
+
+struct daemon {
+    struct conf conf;
+    sd_event *event;
+    struct manager *manager;
+    struct server *server;
+    struct jobs jobs;
+    struct rails rails;
+    struct in_force current;
+    uint64_t generation;
+    uint64_t started_us; /* CLOCK_MONOTONIC */
+    int lock_fd;
+
+    /* the last look at the fabric */
+    bool looked, verified;
+    unsigned nodes, ports, differences;
+    struct text difference_text;
+    uint64_t looked_us;
+    char applying[256]; /* what is being put in force, or empty */
+};
+
+/* 0 or a negative errno, which has been logged. */
+int daemon_start(struct daemon *d, const struct conf *conf);
+void daemon_stop(struct daemon *d);
+
+/* Begin a task; client is told of its progress and end by server_progress and server_done. -EBUSY: one is running. */
+int daemon_apply(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client);
+int daemon_verify(struct daemon *d, uint64_t client);
+
+/* What is known, as YAML; uid sees only what it may. */
+void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, bool privileged);
+
+#endif

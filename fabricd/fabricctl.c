@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fabricctl: the administrator's command. See fabricctl(1).
+ *
+ * Exit status: 0 done; 1 the fabric or the daemon did not do it; 2 the command line or the policy is wrong.
+ */
+#include "fabricd/compile.h"
+#include "fabricd/ctl.h"
+#include "fabricd/opensm.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: fabricctl [--socket PATH] COMMAND\n"
+    "\n"
+    "  status                     the policy in force, whether the ports have it, rails, jobs\n"
+    "  policy check FILE          is the policy right? (no daemon needed)\n"
+    "  policy plan FILE           the tables that it would become (no daemon needed)\n"
+    "  policy apply FILE          put it in force: opensm, then every port is read back\n"
+    "  policy verify              read the tables of every port now\n"
+    "  job list                   the jobs that the daemon was told of\n"
+    "  job set JOB CLASS          give a job a class; '-': let the policy's rules decide\n"
+    "      [--user U] [--account A] [--name N]    what the rules look at\n"
+    "  job del JOB                forget a job\n"
+    "  rail list                  the ports of this host\n"
+    "\n"
+    "  -s, --socket PATH  the daemon's socket (default $FABRICD_SOCKET or /run/fabricd/fabricd.sock)\n"
+    "  -h, --help         show this\n"
+    "  -V, --version      show the version\n"
+    "\n"
+    "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong.\n";
+
+struct args {
+    const char *socket, *user, *account, *name;
+    int num;
+    char **word;
+};
+
+static int fail(const struct args *a, int rc)
+{
+    if (rc == -ENOENT || rc == -ECONNREFUSED)
+        fprintf(stderr, "fabricctl: %s: nobody serves there; start fabricd, or give --socket PATH\n", a->socket);
+    else
+        fprintf(stderr, "fabricctl: %s: %s\n", a->socket, strerror(-rc));
+    return 1;
+}
+
+/* One conversation; what goes wrong is told. */
+static int converse(const struct args *a, enum fd_type type, void *msg, size_t len)
+{
+    int fd = ctl_connect(a->socket);
+    if (fd < 0)
+        return fail(a, fd);
+    int rc = ctl_request(fd, type, msg, len, stdout);
+    close(fd);
+    switch (rc) {
+    case 0:
+        return 0;
+    case -EACCES:
+        fprintf(stderr, "fabricctl: only root and the daemon's own user may do that\n");
+        return 1;
+    case -EBUSY:
+        fprintf(stderr, "fabricctl: the daemon is busy with another policy or verification; try again when it is done\n");
+        return 1;
+    case -EILSEQ:
+        fprintf(stderr, "fabricctl: the fabric differs from the policy; see 'fabricctl status'\n");
+        return 1;
+    case -EINVAL:
+        fprintf(stderr, "fabricctl: refused; nothing was changed\n");
+        return 2;
+    case -ECONNRESET:
+        fprintf(stderr, "fabricctl: the daemon ended the connection\n");
+        return 1;
+    default:
+        fprintf(stderr, "fabricctl: not done: %s\n", strerror(-rc));
+        return 1;
+    }
+}
+
+static int simple_request(const struct args *a, enum fd_type type)
+{
+    struct fd_header h;
+    return converse(a, type, &h, sizeof(h));
+}
+
+/* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
+static int load(const char *path, struct text *text, struct policy *p, struct qos_tables *t)
+{
+    struct diag d = {.file = path};
+    struct fabric_caps unknown = {0};
+    int rc = text_read_file(text, path, FD_POLICY_MAX);
+    if (rc) {
+        fprintf(stderr, "fabricctl: %s: %s\n", path,
+                rc == -EFBIG ? "longer than a policy may be (64 KiB)" : strerror(-rc));
+        return 2;
+    }
+    bool ok = policy_parse(p, text_str(text), text->len, &d) && policy_compile(p, &unknown, t, &d);
+    fputs(text_str(&d.out), stderr);
+    text_free(&d.out);
+    return ok ? 0 : 2;
+}
+
+static int policy_apply(const struct args *a, const char *path, const struct text *text)
+{
+    struct fd_apply *m = calloc(1, sizeof(*m) + text->len);
+    if (!m)
+        abort();
+    snprintf(m->name, sizeof(m->name), "%s", path);
+    memcpy(m + 1, text_str(text), text->len);
+    int rc = converse(a, FD_APPLY, m, sizeof(*m) + text->len);
+    free(m);
+    return rc;
+}
+
+static int policy_command(const struct args *a)
+{
+    static struct policy p;
+    static struct qos_tables t;
+    struct text text = {0}, plan = {0};
+    const char *verb = a->num > 1 ? a->word[1] : "";
+    if (a->num == 2 && !strcmp(verb, "verify"))
+        return simple_request(a, FD_VERIFY);
+    if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "apply")))
+        return -1;
+    int rc = load(a->word[2], &text, &p, &t);
+    if (!rc && !strcmp(verb, "apply")) {
+        rc = policy_apply(a, a->word[2], &text);
+    } else if (!rc && !strcmp(verb, "plan")) {
+        tables_plan_text(&plan, &p, &t);
+        fputs(text_str(&plan), stdout);
+    } else if (!rc) {
+        printf("%s: good: %u classes, %u data VLs, lmc %u\n", a->word[2], p.num_classes, p.vls, p.lmc);
+    }
+    text_free(&text);
+    text_free(&plan);
+    return rc;
+}
+
+static bool put(char *to, size_t size, const char *value, const char *what)
+{
+    if (!value || strlen(value) < size) {
+        snprintf(to, size, "%s", value ? value : "");
+        return true;
+    }
+    fprintf(stderr, "fabricctl: the %s has %zu characters; allowed: up to %zu\n", what, strlen(value), size - 1);
+    return false;
+}
+
+/* The owner of a job: as asked; else who sets it, but root sets jobs for others. */
+static bool owner(const struct args *a, uint32_t *uid)
+{
+    if (!a->user) {
+        *uid = getuid() ? getuid() : FD_UID_ANY;
+        return true;
+    }
+    struct passwd *pw = getpwnam(a->user);
+    char *end;
+    unsigned long n = strtoul(a->user, &end, 10);
+    if (!pw && (*end || end == a->user || n >= FD_UID_ANY)) {
+        fprintf(stderr, "fabricctl: no user '%s'\n", a->user);
+        return false;
+    }
+    *uid = pw ? pw->pw_uid : (uint32_t)n;
+    return true;
+}
+
+static int job_command(const struct args *a)
+{
+    struct fd_job m = {0};
+    const char *verb = a->num > 1 ? a->word[1] : "";
+    if (a->num == 2 && !strcmp(verb, "list"))
+        return simple_request(a, FD_JOB_LIST);
+    bool set = a->num == 4 && !strcmp(verb, "set"), del = a->num == 3 && !strcmp(verb, "del");
+    if (!set && !del)
+        return -1;
+    const char *class = set && strcmp(a->word[3], "-") ? a->word[3] : NULL;
+    if (!put(m.job, sizeof(m.job), a->word[2], "job id") || !put(m.class_name, sizeof(m.class_name), class, "class name") ||
+        !put(m.account, sizeof(m.account), a->account, "account") || !put(m.name, sizeof(m.name), a->name, "job name") ||
+        !owner(a, &m.uid))
+        return 2;
+    return converse(a, set ? FD_JOB_SET : FD_JOB_DEL, &m, sizeof(m));
+}
+
+static int run(const struct args *a)
+{
+    const char *noun = a->num ? a->word[0] : "";
+    if (!strcmp(noun, "policy"))
+        return policy_command(a);
+    if (!strcmp(noun, "job"))
+        return job_command(a);
+    if (a->num == 2 && !strcmp(noun, "rail") && !strcmp(a->word[1], "list"))
+        return simple_request(a, FD_RAIL_LIST);
+    if (a->num == 1 && !strcmp(noun, "status"))
+        return simple_request(a, FD_STATUS);
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"socket", required_argument, NULL, 's'},  {"user", required_argument, NULL, 'u'},
+        {"account", required_argument, NULL, 'a'}, {"name", required_argument, NULL, 'n'},
+        {"help", no_argument, NULL, 'h'},          {"version", no_argument, NULL, 'V'},
+        {NULL, 0, NULL, 0},
+    };
+    const char *env = getenv("FABRICD_SOCKET");
+    struct args a = {.socket = env && *env ? env : "/run/fabricd/fabricd.sock"};
+    for (int o; (o = getopt_long(argc, argv, "s:hV", options, NULL)) != -1;) {
+        switch (o) {
+        case 's':
+            a.socket = optarg;
+            break;
+        case 'u':
+            a.user = optarg;
+            break;
+        case 'a':
+            a.account = optarg;
+            break;
+        case 'n':
+            a.name = optarg;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        case 'V':
+            printf("fabricctl %s\n", MRMPI_VERSION);
+            return 0;
+        default:
+            fputs("Try 'fabricctl --help'.\n", stderr);
+            return 2;
+        }
+    }
+    a.num = argc - optind;
+    a.word = argv + optind;
+    int rc = run(&a);
+    if (rc < 0) {
+        fprintf(stderr, "fabricctl: %s. Try 'fabricctl --help'.\n", a.num ? "no such command" : "no command");
+        return 2;
+    }
+    return rc;
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The thread that puts policies in force and looks at the fabric: see manager.h. */
+#include "fabricd/manager.h"
+#include "fabricd/opensm.h"
+#include "fabricd/verify.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RELOAD_AGAIN_MS  1500 /* tables still wrong: opensm wrote them before OperVLs was settled; a second sweep mends */
+#define REWRITE_AFTER_MS 4000 /* still wrong: opensm believes that they are right and must be made to write them */
+#define RESTART_TIMEOUT_MS 60000
+
+struct manager {
+    struct conf conf;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stopping, busy;
+    struct task *task;
+    struct manager_event *first, **last;
+    int fd;
+};
+
+/* ---- small things ---- */
+
+void in_force_copy(struct in_force *to, const struct in_force *from)
+{
+    *to = *from;
+    to->text = (struct text){0};
+    text_put(&to->text, text_str(&from->text), from->text.len);
+}
+
+void in_force_free(struct in_force *f)
+{
+    text_free(&f->text);
+    f->valid = false;
+}
+
+static void task_free(struct task *t)
+{
+    text_free(&t->text);
+    in_force_free(&t->current);
+    free(t);
+}
+
+void manager_event_free(struct manager_event *e)
+{
+    text_free(&e->text);
+    in_force_free(&e->next_in_force);
+    free(e);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static struct manager_event *event_new(const struct task *t, enum manager_event_kind kind)
+{
+    struct manager_event *e = calloc(1, sizeof(*e));
+    if (!e)
+        abort();
+    e->kind = kind;
+    e->task = t->kind;
+    e->client = t->client;
+    return e;
+}
+
+static void post(struct manager *m, struct manager_event *e)
+{
+    uint64_t one = 1;
+    pthread_mutex_lock(&m->lock);
+    *m->last = e;
+    m->last = &e->next;
+    if (e->kind == EVENT_OUTCOME)
+        m->busy = false;
+    pthread_mutex_unlock(&m->lock);
+    if (write(m->fd, &one, sizeof(one)) < 0)
+        abort(); /* the counter cannot overflow */
+}
+
+static void say(struct manager *m, const struct task *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static void say(struct manager *m, const struct task *t, const char *fmt, ...)
+{
+    struct manager_event *e = event_new(t, EVENT_PROGRESS);
+    va_list ap;
+    va_start(ap, fmt);
+    text_vprintf(&e->text, fmt, ap);
+    va_end(ap);
+    post(m, e);
+}
+
+/* Wait, unless the daemon is to end: false then. */
+static bool pause_ms(struct manager *m, unsigned ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    until.tv_sec += (time_t)(ms / 1000) + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&m->lock);
+    while (!m->stopping && pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
+        ;
+    bool go_on = !m->stopping;
+    pthread_mutex_unlock(&m->lock);
+    return go_on;
+}
+
+static struct verify_options look_options(const struct manager *m)
+{
+    return (struct verify_options){
+        .high_limit = m->conf.verify_high_limit,
+        .device = m->conf.device[0] ? m->conf.device : NULL,
+        .port = (int)m->conf.port,
+    };
+}
+
+static struct opensm opensm_of(const struct manager *m)
+{
+    return (struct opensm){
+        .config = m->conf.opensm_config,
+        .pid_file = m->conf.opensm_pid_file,
+        .restart = m->conf.opensm_restart[0] ? m->conf.opensm_restart : NULL,
+    };
+}
+
+/* ---- looking ---- */
+
+static void take_result(struct manager_event *e, struct verify_result *r, bool verified)
+{
+    e->looked = !r->error;
+    e->verified = verified;
+    e->nodes = r->nodes;
+    e->ports = r->ports;
+    e->differences = r->differences;
+    text_free(&e->text);
+    e->text = r->text;
+    r->text = (struct text){0};
+}
+
+static void run_verify(struct manager *m, struct task *t, struct manager_event *out)
+{
+    struct verify_options o = look_options(m);
+    struct verify_result r;
+    bool ok = verify_fabric(&o, t->current.valid ? &t->current.tables : NULL, &r);
+    if (r.error)
+        say(m, t, "the fabric cannot be looked at: %s", strerror(-r.error));
+    else if (!t->current.valid)
+        say(m, t, "%u ports of %u nodes are up; no policy is in force", r.ports, r.nodes);
+    else if (ok)
+        say(m, t, "verified: %u ports of %u nodes have the policy's tables", r.ports, r.nodes);
+    else
+        say(m, t, "not verified: %u differences on %u ports of %u nodes", r.differences, r.ports, r.nodes);
+    out->status = r.error ? r.error : 0;
+    take_result(out, &r, ok && t->current.valid);
+    verify_result_free(&r);
+}
+
+/* ---- putting in force ---- */
+
+struct change {
+    struct opensm opensm;
+    struct text old_conf, new_conf;
+    struct qos_tables tables;
+    struct policy policy;
+    unsigned old_lmc;
+    char engine[64]; /* opensm's routing_engine */
+    struct fabric_caps caps;
+};
+
+static bool refuse(struct manager *m, struct task *t, struct diag *d)
+{
+    if (d->errors || d->warnings)
+        say(m, t, "%.*s", (int)(d->out.len ? d->out.len - 1 : 0), text_str(&d->out));
+    bool refused = d->errors > 0;
+    text_free(&d->out);
+    *d = (struct diag){.file = d->file};
+    return refused;
+}
+
+static int read_conf(struct manager *m, struct task *t, struct change *c)
+{
+    char value[64];
+    int rc = m->conf.manage ? text_read_file(&c->old_conf, m->conf.opensm_config, OPENSM_CONF_MAX) : 0;
+    if (rc && rc != -ENOENT) {
+        say(m, t, "%s: %s", m->conf.opensm_config, strerror(-rc));
+        return rc;
+    }
+    if (opensm_conf_get(text_str(&c->old_conf), "routing_engine", c->engine, sizeof(c->engine)))
+        c->caps.routing_engine = c->engine;
+    if (opensm_conf_get(text_str(&c->old_conf), "sm_sl", value, sizeof(value)))
+        c->caps.sm_sl = (unsigned)strtoul(value, NULL, 0);
+    if (opensm_conf_get(text_str(&c->old_conf), "lmc", value, sizeof(value)))
+        c->old_lmc = (unsigned)strtoul(value, NULL, 0);
+    return 0;
+}
+
+/* Everything that can be known to be wrong before anything is changed. */
+static int prepare(struct manager *m, struct task *t, struct change *c)
+{
+    struct diag d = {.file = t->name};
+    bool parsed = policy_parse(&c->policy, text_str(&t->text), t->text.len, &d);
+    if (refuse(m, t, &d) || !parsed)
+        return -EINVAL;
+    int rc = read_conf(m, t, c);
+    if (rc)
+        return rc;
+    struct verify_options o = look_options(m);
+    struct verify_result r;
+    verify_fabric(&o, NULL, &r);
+    rc = r.error;
+    if (rc) {
+        say(m, t, "the fabric cannot be looked at: %s", strerror(-rc));
+    } else {
+        c->caps.vls = r.caps.vls;
+        c->caps.low_cap = r.caps.low_cap;
+        c->caps.high_cap = r.caps.high_cap;
+        c->caps.mtu = r.caps.mtu;
+        c->old_lmc = r.lmc;
+        say(m, t, "%u ports of %u nodes are up; links can have %u data VLs, tables %u low and %u high entries", r.ports,
+            r.nodes, r.caps.vls, r.caps.low_cap, r.caps.high_cap);
+    }
+    verify_result_free(&r);
+    if (rc)
+        return rc;
+    bool compiled = policy_compile(&c->policy, &c->caps, &c->tables, &d);
+    if (refuse(m, t, &d) || !compiled)
+        return -EINVAL;
+    return 0;
+}
+
+static int write_conf(struct manager *m, struct task *t, const struct text *conf)
+{
+    int rc = text_write_file(m->conf.opensm_config, text_str(conf), conf->len);
+    if (rc)
+        say(m, t, "%s: %s", m->conf.opensm_config, strerror(-rc));
+    return rc;
+}
+
+/* Make opensm take what is in its file. */
+static int push(struct manager *m, struct task *t, const struct change *c, bool restart)
+{
+    int rc;
+    if (restart) {
+        if (!c->opensm.restart) {
+            say(m, t, "lmc changes only when opensm restarts, and fabricd.yaml has no opensm: restart: command");
+            return -ENOTSUP;
+        }
+        say(m, t, "restarting opensm, because lmc changes (%s)", c->opensm.restart);
+        rc = opensm_restart(&c->opensm, RESTART_TIMEOUT_MS);
+        if (rc > 0) {
+            say(m, t, "the restart command failed with status %d", rc);
+            rc = -EIO;
+        } else if (rc < 0)
+            say(m, t, "the restart command: %s", strerror(-rc));
+        return rc;
+    }
+    rc = opensm_reload(&c->opensm);
+    if (rc)
+        say(m, t, "opensm does not run here (pid file %s): %s; start it and apply again", c->opensm.pid_file, strerror(-rc));
+    return rc;
+}
+
+/*
+ * opensm writes a table only when the configuration differs from what it wrote last, so a table that was changed behind
+ * its back stays wrong. Let it write a harmless variant first, then the real thing.
+ */
+static int rewrite(struct manager *m, struct task *t, struct change *c)
+{
+    struct qos_tables variant = c->tables;
+    struct text conf = {0};
+    say(m, t, "opensm believes that the tables are right: making it write them again");
+    for (unsigned i = 0; i < variant.num_low; i++)
+        variant.low[i].weight ^= 1;
+    for (unsigned i = 0; i < variant.num_high; i++)
+        variant.high[i].weight ^= 1;
+    variant.high_limit ^= 1;
+    variant.sl2vl[SLS - 1] = variant.sl2vl[SLS - 1] ? 0 : variant.low[variant.num_low - 1].vl;
+    opensm_conf_merge(text_str(&c->old_conf), &variant, &conf);
+    int rc = write_conf(m, t, &conf);
+    text_free(&conf);
+    if (rc)
+        return rc;
+    rc = push(m, t, c, false);
+    struct verify_options o = look_options(m);
+    for (unsigned tries = 0; !rc && tries < 20; tries++) {
+        struct verify_result r;
+        bool taken = verify_fabric(&o, &variant, &r);
+        verify_result_free(&r);
+        if (taken)
+            break;
+        if (!pause_ms(m, 100))
+            rc = -ECANCELED;
+    }
+    int again = write_conf(m, t, &c->new_conf);
+    if (!again)
+        again = push(m, t, c, false);
+    return rc ? rc : again;
+}
+
+/* Look until all is as wanted or time is up; help opensm along where it is known to fall short. */
+static int settle(struct manager *m, struct task *t, struct change *c, const struct qos_tables *want, bool may_push,
+                  struct manager_event *out)
+{
+    struct verify_options o = look_options(m);
+    uint64_t start = now_ms(), limit = (uint64_t)m->conf.verify_timeout_s * 1000;
+    bool reloaded = !may_push, rewritten = !may_push;
+    for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
+        struct verify_result r;
+        bool ok = verify_fabric(&o, want, &r);
+        uint64_t took = now_ms() - start;
+        unsigned ports = r.ports, nodes = r.nodes, differences = r.differences;
+        bool lag = r.vls_lag, unsettled = r.unsettled || r.error;
+        take_result(out, &r, ok);
+        verify_result_free(&r);
+        if (ok) {
+            say(m, t, "verified: %u ports of %u nodes have the policy's tables, after %llu ms", ports, nodes,
+                (unsigned long long)took);
+            return 0;
+        }
+        if (took > limit) {
+            say(m, t, "not verified within %u s: %u differences on %u ports of %u nodes%s%.*s", m->conf.verify_timeout_s,
+                differences, ports, nodes, out->text.len ? "\n" : "", (int)(out->text.len ? out->text.len - 1 : 0),
+                text_str(&out->text));
+            return -ETIMEDOUT;
+        }
+        int rc = 0;
+        if (!reloaded && !unsettled && (took > RELOAD_AGAIN_MS || (lag && took > RELOAD_AGAIN_MS / 3))) {
+            say(m, t, "%u differences after the first sweep: asking opensm for another", differences);
+            reloaded = true;
+            rc = push(m, t, c, false);
+        } else if (!rewritten && !unsettled && !lag && took > REWRITE_AFTER_MS) {
+            rewritten = true;
+            rc = rewrite(m, t, c);
+        }
+        if (rc)
+            return rc;
+        if (!pause_ms(m, wait))
+            return -ECANCELED;
+    }
+}
+
+static void roll_back(struct manager *m, struct task *t, struct change *c, bool restarted, struct manager_event *out)
+{
+    say(m, t, "rolling back to the configuration from before");
+    if (write_conf(m, t, &c->old_conf) || push(m, t, c, restarted))
+        return;
+    if (t->current.valid)
+        settle(m, t, c, &t->current.tables, false, out);
+}
+
+static int save_state(struct manager *m, struct task *t, const struct text *policy)
+{
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof(path), "%s/policy.yaml", m->conf.state);
+    int rc = text_write_file(path, text_str(policy), policy->len);
+    if (rc)
+        say(m, t, "%s: %s", path, strerror(-rc));
+    return rc;
+}
+
+static int change_fabric(struct manager *m, struct task *t, struct change *c, struct manager_event *out)
+{
+    bool restart = c->tables.lmc != c->old_lmc;
+    opensm_conf_merge(text_str(&c->old_conf), &c->tables, &c->new_conf);
+    int rc = opensm_pid(&c->opensm) < 0 && !restart ? push(m, t, c, false) : 0; /* says why, before anything is written */
+    if (!rc && restart && !c->opensm.restart)
+        rc = push(m, t, c, true);
+    if (!rc)
+        rc = write_conf(m, t, &c->new_conf);
+    if (rc)
+        return rc;
+    say(m, t, "wrote %s", m->conf.opensm_config);
+    rc = push(m, t, c, restart);
+    if (!rc)
+        rc = settle(m, t, c, &c->tables, true, out);
+    if (rc)
+        roll_back(m, t, c, restart, out);
+    return rc;
+}
+
+static void run_apply(struct manager *m, struct task *t, struct manager_event *out)
+{
+    struct change c = {.opensm = opensm_of(m)};
+    out->status = prepare(m, t, &c);
+    if (!out->status && m->conf.manage)
+        out->status = change_fabric(m, t, &c, out);
+    else if (!out->status)
+        out->status = settle(m, t, &c, &c.tables, false, out);
+    if (!out->status)
+        out->status = save_state(m, t, &t->text);
+    if (!out->status) {
+        out->next_in_force = (struct in_force){.valid = true, .policy = c.policy, .tables = c.tables};
+        out->next_in_force.text = t->text;
+        t->text = (struct text){0};
+    }
+    text_free(&c.old_conf);
+    text_free(&c.new_conf);
+}
+
+/* ---- the thread ---- */
+
+static void *manager_main(void *arg)
+{
+    struct manager *m = arg;
+    for (;;) {
+        pthread_mutex_lock(&m->lock);
+        while (!m->task && !m->stopping)
+            pthread_cond_wait(&m->wake, &m->lock);
+        struct task *t = m->task;
+        m->task = NULL;
+        bool stop = m->stopping;
+        pthread_mutex_unlock(&m->lock);
+        if (t && !stop) {
+            struct manager_event *out = event_new(t, EVENT_OUTCOME);
+            if (t->kind == TASK_APPLY)
+                run_apply(m, t, out);
+            else
+                run_verify(m, t, out);
+            post(m, out);
+        }
+        if (t)
+            task_free(t);
+        if (stop)
+            return NULL;
+    }
+}
+
+struct manager *manager_start(const struct conf *conf)
+{
+    struct manager *m = calloc(1, sizeof(*m));
+    if (!m)
+        return NULL;
+    m->conf = *conf;
+    m->last = &m->first;
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->wake, NULL);
+    m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (m->fd < 0)
+        goto free_manager;
+    int rc = pthread_create(&m->thread, NULL, manager_main, m);
+    if (rc) {
+        errno = rc;
+        goto close_fd;
+    }
+    return m;
+
+close_fd:
+    close(m->fd);
+free_manager:
+    free(m);
+    return NULL;
+}
+
+void manager_stop(struct manager *m)
+{
+    pthread_mutex_lock(&m->lock);
+    m->stopping = true;
+    pthread_cond_broadcast(&m->wake);
+    pthread_mutex_unlock(&m->lock);
+    pthread_join(m->thread, NULL);
+    for (struct manager_event *e = m->first; e;) {
+        struct manager_event *next = e->next;
+        manager_event_free(e);
+        e = next;
+    }
+    close(m->fd);
+    free(m);
+}
+
+int manager_fd(const struct manager *m)
+{
+    return m->fd;
+}
+
+bool manager_busy(struct manager *m)
+{
+    pthread_mutex_lock(&m->lock);
+    bool busy = m->busy;
+    pthread_mutex_unlock(&m->lock);
+    return busy;
+}
+
+bool manager_submit(struct manager *m, struct task *t)
+{
+    pthread_mutex_lock(&m->lock);
+    bool taken = !m->busy && !m->stopping;
+    if (taken) {
+        m->task = t;
+        m->busy = true;
+        pthread_cond_signal(&m->wake);
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (!taken)
+        task_free(t);
+    return taken;
+}
+
+struct manager_event *manager_next_event(struct manager *m)
+{
+    pthread_mutex_lock(&m->lock);
+    struct manager_event *e = m->first;
+    if (e) {
+        m->first = e->next;
+        if (!m->first)
+            m->last = &m->first;
+        e->next = NULL;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return e;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What takes time is done in one thread of its own, one task after the other, so that the socket is always answered:
+ * putting a policy in force, and reading the tables of the whole fabric.
+ *
+ * The main thread owns the policy in force; a task gets a copy, and hands back events through a queue: lines of
+ * progress, and at the end one outcome. manager_fd() is readable while events wait.
+ */
+#ifndef FABRICD_MANAGER_H
+#define FABRICD_MANAGER_H
+
+#include "fabricd/compile.h"
+#include "fabricd/conf.h"
+
+/* A policy that is or was in force. */
+struct in_force {
+    bool valid;
+    struct policy policy;
+    struct qos_tables tables;
+    struct text text; /* the file it came from */
+};
+void in_force_copy(struct in_force *to, const struct in_force *from);
+void in_force_free(struct in_force *f);
+
+enum task_kind { TASK_APPLY, TASK_VERIFY };
+
+struct task {
+    enum task_kind kind;
+    uint64_t client;         /* who wants to know; 0: only the log */
+    char name[256];          /* APPLY: what the file is called */
+    struct text text;        /* APPLY: the new policy */
+    struct in_force current; /* what is in force now */
+};
+
+enum manager_event_kind { EVENT_PROGRESS, EVENT_OUTCOME };
+
+struct manager_event {
+    struct manager_event *next;
+    enum manager_event_kind kind;
+    enum task_kind task;
+    uint64_t client;
+    struct text text;     /* a line of progress; or the differences that the last look found */
+    /* EVENT_OUTCOME */
+    int status;           /* 0 or a negative errno */
+    bool looked;          /* the fields below say what the fabric has now */
+    bool verified;        /* everything is as the policy in force (the new one after a good APPLY) wants it */
+    unsigned nodes, ports, differences;
+    struct in_force next_in_force; /* APPLY, status 0: what is in force from now on */
+};
+
+struct manager;
+
+struct manager *manager_start(const struct conf *conf);
+/* Ends a running task at its next step and waits for it. */
+void manager_stop(struct manager *m);
+int manager_fd(const struct manager *m);
+bool manager_busy(struct manager *m);
+/* Takes over what the task owns. False if a task is running (the task is then freed). */
+bool manager_submit(struct manager *m, struct task *t);
+/* The oldest event, or NULL. Free it with manager_event_free. */
+struct manager_event *manager_next_event(struct manager *m);
+void manager_event_free(struct manager_event *e);
+
+#endif

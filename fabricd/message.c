@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Incoming messages are checked here, once, before anything looks at them. */
+#include "fabricd/message.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A text field: terminated, printable ASCII (it goes to files, logs and terminals). */
+static bool good_text(const char *s, size_t size, bool may_be_empty)
+{
+    size_t n = strnlen(s, size);
+    if (n == size || (!n && !may_be_empty))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (s[i] < 0x20 || s[i] > 0x7e)
+            return false;
+    return true;
+}
+
+static int check_job(const struct fd_job *j)
+{
+    return good_text(j->job, sizeof(j->job), false) && good_text(j->class_name, sizeof(j->class_name), true) &&
+                   good_text(j->account, sizeof(j->account), true) && good_text(j->name, sizeof(j->name), true)
+               ? 0
+               : -EINVAL;
+}
+
+int message_check(const void *msg, size_t len)
+{
+    const struct fd_header *h = msg;
+    if (len < sizeof(*h) || len > FD_MSG_MAX || h->magic != FD_MAGIC || h->version != FD_VERSION || h->length != len)
+        return -EPROTO;
+    switch (h->type) {
+    case FD_HELLO:
+        if (len != sizeof(struct fd_hello))
+            return -EPROTO;
+        return good_text(((const struct fd_hello *)msg)->job, FD_JOB_MAX, true) ? 0 : -EINVAL;
+    case FD_STATUS:
+    case FD_VERIFY:
+    case FD_JOB_LIST:
+    case FD_RAIL_LIST:
+        return len == sizeof(*h) ? 0 : -EPROTO;
+    case FD_APPLY:
+        if (len < sizeof(struct fd_apply) || len > sizeof(struct fd_apply) + FD_POLICY_MAX)
+            return -EPROTO;
+        return good_text(((const struct fd_apply *)msg)->name, sizeof(((struct fd_apply *)0)->name), false) ? 0 : -EINVAL;
+    case FD_JOB_SET:
+    case FD_JOB_DEL:
+        return len == sizeof(struct fd_job) ? check_job(msg) : -EPROTO;
+    default:
+        return -EPROTO;
+    }
+}

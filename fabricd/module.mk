@@ -1,0 +1,13 @@
+# fabricd and fabricctl. The pure parts (text, YAML, policy, tables, configuration, messages) are shared by both.
+
+FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/policy.c fabricd/compile.c fabricd/opensm.c fabricd/message.c
+
+PROGRAMS += fabricd fabricctl
+
+fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/daemon.c fabricd/server.c fabricd/manager.c fabricd/conf.c \
+                fabricd/jobs.c fabricd/rails.c fabricd/verify.c fabricd/smp.c fabricd/log.c
+fabricd_PKGS := yaml-0.1 libsystemd libibumad
+fabricd_LDLIBS := -pthread
+
+fabricctl_SRCS := $(FABRICD_PURE) fabricd/fabricctl.c fabricd/ctl.c
+fabricctl_PKGS := yaml-0.1

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* opensm's configuration file, and its process: see opensm.h. */
+#include "fabricd/opensm.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static const char BEGIN[] = "# ---- written by fabricd from its policy: changes between these lines are lost ----\n";
+static const char END[] = "# ---- end of what fabricd writes ----\n";
+
+static bool managed_key(const char *key, size_t n)
+{
+    static const char *const whole[] = {"qos", "lmc", "max_op_vls", NULL};
+    static const char *const sets[] = {"qos_ca_", "qos_sw0_", "qos_swe_", "qos_rtr_", "qos_", NULL};
+    static const char *const options[] = {"max_vls", "high_limit", "vlarb_high", "vlarb_low", "sl2vl", NULL};
+    for (int i = 0; whole[i]; i++)
+        if (n == strlen(whole[i]) && !strncmp(key, whole[i], n))
+            return true;
+    for (int s = 0; sets[s]; s++) {
+        size_t prefix = strlen(sets[s]);
+        for (int o = 0; n > prefix && !strncmp(key, sets[s], prefix) && options[o]; o++)
+            if (n - prefix == strlen(options[o]) && !strncmp(key + prefix, options[o], n - prefix))
+                return true;
+    }
+    return false;
+}
+
+static bool managed_line(const char *line, size_t len)
+{
+    size_t i = 0;
+    while (i < len && isspace((unsigned char)line[i]))
+        i++;
+    size_t start = i;
+    while (i < len && !isspace((unsigned char)line[i]) && line[i] != '#')
+        i++;
+    return managed_key(line + start, i - start);
+}
+
+static void put_tables(const struct qos_tables *t, struct text *out)
+{
+    text_put(out, BEGIN, strlen(BEGIN));
+    text_printf(out, "qos TRUE\nlmc %u\nmax_op_vls %u\nqos_high_limit %u\nqos_vlarb_high ", t->lmc, t->op_vls_code,
+                t->high_limit);
+    /* An empty list would mean opensm's default, which has every lane in it. */
+    if (t->num_high)
+        tables_vlarb_text(out, t->high, t->num_high);
+    else
+        text_printf(out, "0:0");
+    text_printf(out, "\nqos_vlarb_low ");
+    tables_vlarb_text(out, t->low, t->num_low);
+    text_printf(out, "\nqos_sl2vl ");
+    tables_sl2vl_text(out, t->sl2vl);
+    text_printf(out, "\n");
+    text_put(out, END, strlen(END));
+}
+
+void opensm_conf_merge(const char *old, const struct qos_tables *t, struct text *out)
+{
+    for (const char *p = old; *p;) {
+        const char *nl = strchr(p, '\n');
+        size_t len = nl ? (size_t)(nl - p) + 1 : strlen(p);
+        bool marker = (len == strlen(BEGIN) && !memcmp(p, BEGIN, len)) || (len == strlen(END) && !memcmp(p, END, len));
+        if (!marker && !managed_line(p, len)) {
+            text_put(out, p, len);
+            if (!nl)
+                text_put(out, "\n", 1);
+        }
+        p += len;
+    }
+    put_tables(t, out);
+}
+
+bool opensm_conf_get(const char *text, const char *key, char *value, size_t size)
+{
+    bool found = false;
+    size_t key_len = strlen(key);
+    for (const char *p = text; *p;) {
+        const char *end = p + strcspn(p, "\n");
+        const char *next = *end ? end + 1 : end;
+        const char *hash = memchr(p, '#', (size_t)(end - p));
+        if (hash)
+            end = hash;
+        while (p < end && isspace((unsigned char)*p))
+            p++;
+        if ((size_t)(end - p) > key_len && !strncmp(p, key, key_len) && isspace((unsigned char)p[key_len])) {
+            p += key_len;
+            while (p < end && isspace((unsigned char)*p))
+                p++;
+            while (end > p && isspace((unsigned char)end[-1]))
+                end--;
+            size_t n = (size_t)(end - p) < size ? (size_t)(end - p) : size - 1;
+            memcpy(value, p, n);
+            value[n] = 0;
+            found = true;
+        }
+        p = next;
+    }
+    return found;
+}
+
+/* The file names a process; is it opensm, or has its number been given to another? */
+static bool is_opensm(int pid)
+{
+    char path[64], name[32] = "";
+    struct text t = {0};
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    bool ok = !text_read_file(&t, path, 4096);
+    if (ok)
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(t.s, "\n"), t.s);
+    text_free(&t);
+    return ok && !strcmp(name, "opensm");
+}
+
+int opensm_pid(const struct opensm *o)
+{
+    if (!o->pid_file)
+        return -ENOENT;
+    struct text t = {0};
+    int rc = text_read_file(&t, o->pid_file, 64);
+    char *end = NULL;
+    long pid = rc ? 0 : strtol(text_str(&t), &end, 10);
+    if (!rc && (end == t.s || pid <= 1 || pid > 1 << 22))
+        rc = -EINVAL;
+    text_free(&t);
+    if (rc)
+        return rc;
+    return is_opensm((int)pid) ? (int)pid : -ESRCH;
+}
+
+int opensm_reload(const struct opensm *o)
+{
+    int pid = opensm_pid(o);
+    if (pid < 0)
+        return pid;
+    return kill(pid, SIGHUP) ? -errno : 0;
+}
+
+int opensm_restart(const struct opensm *o, int timeout_ms)
+{
+    if (!o->restart)
+        return -ENOTSUP;
+    char *argv[] = {"sh", "-c", (char *)o->restart, NULL};
+    posix_spawnattr_t attr;
+    sigset_t none;
+    pid_t pid;
+    int status = 0;
+    sigemptyset(&none);
+    posix_spawnattr_init(&attr);
+    /* The daemon blocks signals for its loop; the command must not inherit that. */
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&attr, &none);
+    int rc = -posix_spawn(&pid, "/bin/sh", NULL, &attr, argv, environ);
+    posix_spawnattr_destroy(&attr);
+    if (rc)
+        return rc;
+    struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+    if (p.fd >= 0) {
+        if (poll(&p, 1, timeout_ms) == 0) {
+            rc = -ETIMEDOUT;
+            kill(-pid, SIGKILL);
+        }
+        close(p.fd);
+    }
+    if (waitpid(pid, &status, 0) < 0)
+        return -errno;
+    if (rc)
+        return rc;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * opensm: what fabricd writes into its configuration and how it is made to take it.
+ *
+ * fabricd owns the options qos, lmc, max_op_vls and qos_*{max_vls,high_limit,vlarb_high,vlarb_low,sl2vl} of every set
+ * (ca, sw0, swe, rtr and the common one); it writes the common set only. Everything else in the file is the
+ * administrator's and is kept line by line.
+ */
+#ifndef FABRICD_OPENSM_H
+#define FABRICD_OPENSM_H
+
+#include "fabricd/compile.h"
+
+#define OPENSM_CONF_MAX (1u << 20)
+
+/* The new text of the file, appended to out. Merging twice gives the same as once. */
+void opensm_conf_merge(const char *old, const struct qos_tables *t, struct text *out);
+
+/* The value of an option in the file's text (the last one counts, as for opensm); false if it is not there. */
+bool opensm_conf_get(const char *text, const char *key, char *value, size_t size);
+
+/* How to reach this node's opensm. */
+struct opensm {
+    const char *config;   /* path of opensm.conf */
+    const char *pid_file; /* or NULL: found by config in /proc */
+    const char *restart;  /* shell command that restarts it, or NULL */
+};
+
+/* The pid that SIGHUP goes to: negative errno if opensm does not run. */
+int opensm_pid(const struct opensm *o);
+/* Make it read its configuration again. */
+int opensm_reload(const struct opensm *o);
+/* Run the restart command and wait for its end: 0, a negative errno or the command's exit status (> 0). */
+int opensm_restart(const struct opensm *o, int timeout_ms);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The administrator's policy, as read from policy.yaml (mrmpi-policy(5)) and checked as far as it can be without
+ * knowing the fabric. Plain data: copied by assignment, owns nothing.
+ */
+#ifndef FABRICD_POLICY_H
+#define FABRICD_POLICY_H
+
+#include "fabricd/proto.h"
+#include "fabricd/text.h"
+
+#define POLICY_CLASSES_MAX 8  /* each has at least two of the 16 service levels */
+#define POLICY_RULES_MAX   64
+
+#define PRIORITY_LOW    0
+#define PRIORITY_NORMAL 1
+#define PRIORITY_HIGH   3
+
+struct policy_class {
+    char name[FD_NAME_MAX];
+    uint32_t share;     /* percent of a busy link */
+    uint32_t priority;  /* 0: small messages wait with the bulk; 1-3: they go ahead, with this weight */
+    uint32_t lanes;     /* virtual lanes for bulk */
+    uint32_t small_max; /* bytes */
+    struct place at, share_at;
+};
+
+/* Patterns of fnmatch(3); empty: anything. */
+struct policy_rule {
+    char user[FD_JOB_MAX], account[FD_JOB_MAX], name[FD_JOB_MAX];
+    unsigned class_index;
+};
+
+struct policy {
+    uint32_t vls; /* data virtual lanes that every port has in operation: 1, 2, 4, 8 or 15 */
+    uint32_t mtu; /* bytes */
+    uint32_t lmc;
+    uint32_t bulk_minimum; /* percent of a link that bulk keeps however busy the high-priority lanes are */
+    int high_limit;        /* the port's raw limit, -1: from bulk_minimum */
+    unsigned num_classes, num_rules, default_class;
+    struct policy_class classes[POLICY_CLASSES_MAX];
+    struct policy_rule rules[POLICY_RULES_MAX];
+    struct place vls_at, lmc_at, limits_at;
+};
+
+/* False if there was an error; all errors and warnings are in d. */
+bool policy_parse(struct policy *p, const char *text, size_t len, struct diag *d);
+
+/* The class's index, or -1. */
+int policy_class_by_name(const struct policy *p, const char *name);
+
+/* The class of a job by the rules: the first rule whose patterns all match, else the default class. */
+unsigned policy_class_of(const struct policy *p, const char *user, const char *account, const char *name);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Local ports from /sys/class/infiniband: see rails.h. */
+#include "fabricd/rails.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SYSFS "/sys/class/infiniband"
+
+static bool read_value(const char *device, unsigned port, const char *name, char *out, size_t size)
+{
+    char path[256];
+    snprintf(path, sizeof(path), SYSFS "/%s/ports/%u/%s", device, port, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, out, size - 1);
+    close(fd);
+    if (n < 0)
+        return false;
+    out[n] = 0;
+    out[strcspn(out, "\n")] = 0;
+    return true;
+}
+
+static unsigned read_number(const char *device, unsigned port, const char *name)
+{
+    char s[64];
+    return read_value(device, port, name, s, sizeof(s)) ? (unsigned)strtoul(s, NULL, 0) : 0;
+}
+
+static bool read_rail(const char *device, unsigned port, struct fd_rail *r)
+{
+    char s[64];
+    memset(r, 0, sizeof(*r));
+    if (!read_value(device, port, "state", s, sizeof(s)))
+        return false;
+    memcpy(r->device, device, strnlen(device, sizeof(r->device) - 1));
+    r->port = (uint8_t)port;
+    r->state = (uint8_t)strtoul(s, NULL, 0);
+    r->phys_state = (uint8_t)read_number(device, port, "phys_state");
+    r->lid = (uint16_t)read_number(device, port, "lid");
+    r->sm_lid = (uint16_t)read_number(device, port, "sm_lid");
+    r->lmc = (uint8_t)(read_number(device, port, "lid_mask_count") & 7);
+    if (read_value(device, port, "rate", s, sizeof(s)))
+        r->rate_mbps = (uint32_t)(strtod(s, NULL) * 1000 + 0.5); /* "2.5 Gb/sec (1X)" */
+    r->infiniband = !read_value(device, port, "link_layer", s, sizeof(s)) || !strcmp(s, "InfiniBand");
+    r->usable = r->state == 4 && (!r->infiniband || r->lid);
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct fd_rail *x = a, *y = b;
+    int c = strcmp(x->device, y->device);
+    return c ? c : (int)x->port - (int)y->port;
+}
+
+void rails_read(struct rails *r)
+{
+    r->n = 0;
+    DIR *d = opendir(SYSFS);
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        if (e->d_name[0] == '.' || strlen(e->d_name) >= FD_DEV_MAX || strchr(e->d_name, '/'))
+            continue;
+        for (unsigned port = 1; port < 255 && r->n < FD_RAILS_MAX && read_rail(e->d_name, port, &r->rail[r->n]); port++)
+            r->n++;
+    }
+    if (d)
+        closedir(d);
+    qsort(r->rail, r->n, sizeof(r->rail[0]), by_name);
+}
+
+bool rails_equal(const struct rails *a, const struct rails *b)
+{
+    return a->n == b->n && !memcmp(a->rail, b->rail, a->n * sizeof(a->rail[0]));
+}
+
+static const char *state_name(unsigned state)
+{
+    static const char *const names[] = {"unknown", "Down", "Initialize", "Armed", "Active", "ActiveDefer"};
+    return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];
+}
+
+void rails_text(struct text *out, const struct rails *r, const char *indent)
+{
+    for (unsigned i = 0; i < r->n; i++) {
+        const struct fd_rail *x = &r->rail[i];
+        text_printf(out, "%s- {device: ", indent);
+        text_yaml_string(out, x->device);
+        text_printf(out, ", port: %u, state: %s, lid: %u, lmc: %u, sm_lid: %u, rate_mbps: %u, link: %s, usable: %s}\n",
+                    x->port, state_name(x->state), x->lid, x->lmc, x->sm_lid, x->rate_mbps,
+                    x->infiniband ? "InfiniBand" : "other", x->usable ? "true" : "false");
+    }
+}
+
+static const struct fd_rail *find(const struct rails *r, const struct fd_rail *key)
+{
+    for (unsigned i = 0; i < r->n; i++)
+        if (!by_name(&r->rail[i], key))
+            return &r->rail[i];
+    return NULL;
+}
+
+void rails_changes_text(struct text *out, const struct rails *a, const struct rails *b)
+{
+    for (unsigned i = 0; i < b->n; i++) {
+        const struct fd_rail *new = &b->rail[i], *old = find(a, new);
+        if (!old || memcmp(old, new, sizeof(*old)))
+            text_printf(out, "rail %s port %u: %s, lid %u, lmc %u, %u Mb/s\n", new->device, new->port,
+                        state_name(new->state), new->lid, new->lmc, new->rate_mbps);
+    }
+    for (unsigned i = 0; i < a->n; i++)
+        if (!find(b, &a->rail[i]))
+            text_printf(out, "rail %s port %u: gone\n", a->rail[i].device, a->rail[i].port);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Clients of the UNIX socket: see server.h. Nothing here blocks; a client that does not read is dropped. */
+#include "fabricd/server.h"
+#include "fabricd/log.h"
+#include "fabricd/message.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define TEXT_CHUNK 16384
+#define ROOT_SLOTS 16 /* beyond clients_max, for the administrator */
+
+struct client {
+    struct client *next;
+    struct server *server;
+    int fd;
+    sd_event_source *source;
+    uint64_t id;
+    struct ucred cred;
+    uint32_t task_seq; /* of the request that waits for a task */
+    bool subscribed;
+    bool drop; /* to be freed when the loop is back in server_receive or server_publish */
+    char job[FD_JOB_MAX];
+    struct fd_state told; /* the last FD_STATE sent */
+};
+
+struct server {
+    struct daemon *daemon;
+    int fd;
+    sd_event_source *source;
+    char path[108]; /* to be removed at the end; empty when systemd made the socket */
+    struct client *clients;
+    unsigned num_clients;
+    uint64_t next_id;
+    _Alignas(16) char buffer[FD_MSG_MAX + 16];
+};
+
+static bool privileged(const struct client *c)
+{
+    return c->cred.uid == 0 || c->cred.uid == geteuid();
+}
+
+unsigned server_clients(const struct server *s)
+{
+    return s->num_clients;
+}
+
+/* ---- sending ---- */
+
+static void send_message(struct client *c, const void *msg, size_t len)
+{
+    if (c->drop || send(c->fd, msg, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len)
+        return;
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        log_warn("pid %d of uid %u does not read its messages: dropped", c->cred.pid, c->cred.uid);
+    c->drop = true;
+}
+
+static void send_done(struct client *c, uint32_t seq, int status)
+{
+    struct fd_done m = {message_header(FD_DONE, sizeof(m), seq), status, 0};
+    send_message(c, &m, sizeof(m));
+}
+
+static void send_text(struct client *c, uint32_t seq, const char *text, size_t len)
+{
+    char buf[sizeof(struct fd_header) + TEXT_CHUNK];
+    while (len && !c->drop) {
+        size_t n = len < TEXT_CHUNK ? len : TEXT_CHUNK;
+        struct fd_header h = message_header(FD_TEXT, sizeof(h) + n, seq);
+        memcpy(buf, &h, sizeof(h));
+        memcpy(buf + sizeof(h), text, n);
+        send_message(c, buf, sizeof(h) + n);
+        text += n;
+        len -= n;
+    }
+}
+
+static void fill_state(const struct daemon *d, const struct client *c, struct fd_state *m)
+{
+    *m = (struct fd_state){.status = -ENOENT, .small_max = 8192, .num_lanes = 1};
+    m->generation = d->generation;
+    m->num_rails = (uint8_t)d->rails.n;
+    memcpy(m->rails, d->rails.rail, d->rails.n * sizeof(m->rails[0]));
+    memcpy(m->job, c->job, sizeof(m->job));
+    m->h = message_header(FD_STATE, FD_STATE_LENGTH(m->num_rails), 0);
+    if (!d->current.valid)
+        return;
+    const struct policy *p = &d->current.policy;
+    unsigned i = jobs_class(&d->jobs, p, c->job, c->cred.uid);
+    const struct class_levels *l = &d->current.tables.classes[i];
+    m->status = 0;
+    m->verified = d->verified;
+    m->small_max = p->classes[i].small_max;
+    m->sl_small = l->sl_small;
+    m->num_lanes = l->num_lanes;
+    memcpy(m->sl_bulk, l->sl_bulk, sizeof(m->sl_bulk));
+    memcpy(m->class_name, p->classes[i].name, sizeof(m->class_name));
+}
+
+static uint32_t state_changes(const struct fd_state *a, const struct fd_state *b)
+{
+    uint32_t bits = 0;
+    if (a->status != b->status || a->small_max != b->small_max || a->sl_small != b->sl_small ||
+        a->num_lanes != b->num_lanes || memcmp(a->sl_bulk, b->sl_bulk, sizeof(a->sl_bulk)) ||
+        memcmp(a->class_name, b->class_name, sizeof(a->class_name)))
+        bits |= FD_CHANGED_CLASS;
+    if (a->num_rails != b->num_rails || memcmp(a->rails, b->rails, a->num_rails * sizeof(a->rails[0])))
+        bits |= FD_CHANGED_RAILS;
+    if (a->generation != b->generation || a->verified != b->verified)
+        bits |= FD_CHANGED_POLICY;
+    return bits;
+}
+
+static void client_free(struct client *c)
+{
+    struct server *s = c->server;
+    struct client **p = &s->clients;
+    while (*p != c)
+        p = &(*p)->next;
+    *p = c->next;
+    s->num_clients--;
+    sd_event_source_unref(c->source);
+    close(c->fd);
+    free(c);
+}
+
+static void free_dropped(struct server *s)
+{
+    for (struct client *c = s->clients, *next; c; c = next) {
+        next = c->next;
+        if (c->drop)
+            client_free(c);
+    }
+}
+
+void server_publish(struct server *s)
+{
+    for (struct client *c = s->clients; c; c = c->next) {
+        struct fd_state m;
+        if (!c->subscribed)
+            continue;
+        fill_state(s->daemon, c, &m);
+        m.changed = state_changes(&c->told, &m);
+        if (!m.changed)
+            continue;
+        send_message(c, &m, m.h.length);
+        c->told = m;
+    }
+    free_dropped(s);
+}
+
+static struct client *find_client(struct server *s, uint64_t id)
+{
+    struct client *c = s->clients;
+    while (c && c->id != id)
+        c = c->next;
+    return c;
+}
+
+void server_progress(struct server *s, uint64_t client, const char *text, size_t len)
+{
+    struct client *c = find_client(s, client);
+    if (c)
+        send_text(c, c->task_seq, text, len);
+    free_dropped(s);
+}
+
+void server_done(struct server *s, uint64_t client, int status)
+{
+    struct client *c = find_client(s, client);
+    if (c)
+        send_done(c, c->task_seq, status);
+    free_dropped(s);
+}
+
+/* ---- requests ---- */
+
+static void on_hello(struct client *c, const struct fd_hello *m)
+{
+    memcpy(c->job, m->job, sizeof(c->job));
+    c->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
+    fill_state(c->server->daemon, c, &c->told);
+    c->told.h.seq = m->h.seq;
+    send_message(c, &c->told, c->told.h.length);
+}
+
+static int on_apply(struct client *c, const struct fd_apply *m, size_t len)
+{
+    if (!privileged(c))
+        return -EACCES;
+    c->task_seq = m->h.seq;
+    return daemon_apply(c->server->daemon, m->name, (const char *)(m + 1), len - sizeof(*m), c->id);
+}
+
+static int on_verify(struct client *c, const struct fd_header *h)
+{
+    if (!privileged(c))
+        return -EACCES;
+    c->task_seq = h->seq;
+    return daemon_verify(c->server->daemon, c->id);
+}
+
+static int on_job_set(struct client *c, const struct fd_job *m)
+{
+    struct daemon *d = c->server->daemon;
+    struct job job = {.uid = m->uid};
+    if (!privileged(c))
+        return -EACCES;
+    if (*m->class_name && d->current.valid && policy_class_by_name(&d->current.policy, m->class_name) < 0) {
+        struct text t = {0};
+        text_printf(&t, "the policy in force has no class '%s'; allowed:", m->class_name);
+        for (unsigned i = 0; i < d->current.policy.num_classes; i++)
+            text_printf(&t, " %s", d->current.policy.classes[i].name);
+        text_put(&t, "\n", 1);
+        send_text(c, m->h.seq, t.s, t.len);
+        text_free(&t);
+        return -EINVAL;
+    }
+    memcpy(job.id, m->job, sizeof(job.id));
+    memcpy(job.class_name, m->class_name, sizeof(job.class_name));
+    memcpy(job.account, m->account, sizeof(job.account));
+    memcpy(job.name, m->name, sizeof(job.name));
+    int rc = jobs_set(&d->jobs, &job);
+    if (rc)
+        log_error("%s: %s", d->jobs.path, strerror(-rc));
+    else
+        log_info("job %s: class %s (set by uid %u)", job.id, *job.class_name ? job.class_name : "by the rules", c->cred.uid);
+    return rc;
+}
+
+static int on_job_del(struct client *c, const struct fd_job *m)
+{
+    return privileged(c) ? jobs_delete(&c->server->daemon->jobs, m->job) : -EACCES;
+}
+
+static void text_request(struct client *c, const struct fd_header *h)
+{
+    struct daemon *d = c->server->daemon;
+    struct text t = {0};
+    if (h->type == FD_STATUS)
+        daemon_status_text(d, &t, c->cred.uid, privileged(c));
+    else if (h->type == FD_RAIL_LIST)
+        rails_text(&t, &d->rails, "");
+    else
+        jobs_text(&t, &d->jobs, d->current.valid ? &d->current.policy : NULL, "", privileged(c) ? FD_UID_ANY : c->cred.uid);
+    send_text(c, h->seq, text_str(&t), t.len);
+    text_free(&t);
+    send_done(c, h->seq, 0);
+}
+
+static void handle(struct client *c, const void *msg, size_t len)
+{
+    const struct fd_header *h = msg;
+    int rc = message_check(msg, len);
+    if (rc) {
+        send_done(c, len >= sizeof(*h) ? h->seq : 0, rc);
+        c->drop = true;
+        return;
+    }
+    switch (h->type) {
+    case FD_HELLO:
+        on_hello(c, msg);
+        return;
+    case FD_APPLY:
+        rc = on_apply(c, msg, len);
+        break;
+    case FD_VERIFY:
+        rc = on_verify(c, h);
+        break;
+    case FD_JOB_SET:
+        rc = on_job_set(c, msg);
+        break;
+    case FD_JOB_DEL:
+        rc = on_job_del(c, msg);
+        break;
+    default:
+        text_request(c, h);
+        return;
+    }
+    if (rc || h->type == FD_JOB_SET || h->type == FD_JOB_DEL)
+        send_done(c, h->seq, rc); /* a task's end is told by server_done */
+    if (!rc && (h->type == FD_JOB_SET || h->type == FD_JOB_DEL))
+        server_publish(c->server);
+}
+
+/* ---- connections ---- */
+
+static int on_readable(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+    struct client *c = arg;
+    struct server *s = c->server;
+    ssize_t n = recv(fd, s->buffer, sizeof(s->buffer), MSG_DONTWAIT | MSG_TRUNC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0)
+        c->drop = true;
+    else
+        handle(c, s->buffer, n > (ssize_t)sizeof(s->buffer) ? sizeof(s->buffer) : (size_t)n);
+    free_dropped(s);
+    return 0;
+}
+
+static bool admit(const struct server *s, const struct ucred *cred)
+{
+    const struct conf *conf = &s->daemon->conf;
+    unsigned same = 0;
+    if (cred->uid == 0 || cred->uid == geteuid())
+        return s->num_clients < conf->clients_max + ROOT_SLOTS;
+    for (const struct client *c = s->clients; c; c = c->next)
+        same += c->cred.uid == cred->uid;
+    return same < conf->clients_per_uid && s->num_clients < conf->clients_max;
+}
+
+static int on_connect(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+    struct server *s = arg;
+    struct client *c = calloc(1, sizeof(*c));
+    if (!c)
+        return 0;
+    socklen_t len = sizeof(c->cred);
+    c->server = s;
+    c->fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (c->fd < 0 || getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &c->cred, &len))
+        goto refuse;
+    if (!admit(s, &c->cred)) {
+        log_warn("uid %u (pid %d) has too many connections: refused", c->cred.uid, c->cred.pid);
+        send_done(c, 0, -EUSERS);
+        goto refuse;
+    }
+    if (sd_event_add_io(s->daemon->event, &c->source, c->fd, EPOLLIN, on_readable, c) < 0)
+        goto refuse;
+    c->id = ++s->next_id;
+    c->next = s->clients;
+    s->clients = c;
+    s->num_clients++;
+    return 0;
+
+refuse:
+    if (c->fd >= 0)
+        close(c->fd);
+    free(c);
+    return 0;
+}
+
+/* A socket file that nobody listens on is left from a daemon that was killed; one that answers is in use. */
+static int bind_path(int fd, const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(a.sun_path))
+        return -ENAMETOOLONG;
+    memcpy(a.sun_path, path, strlen(path));
+    if (!bind(fd, (struct sockaddr *)&a, sizeof(a)))
+        return 0;
+    if (errno != EADDRINUSE)
+        return -errno;
+    int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int rc = connect(probe, (struct sockaddr *)&a, sizeof(a)) ? errno : 0;
+    close(probe);
+    if (rc != ECONNREFUSED)
+        return -EADDRINUSE;
+    if (unlink(path) || bind(fd, (struct sockaddr *)&a, sizeof(a)))
+        return -errno;
+    return 0;
+}
+
+static int open_socket(struct server *s, const char *path)
+{
+    if (sd_listen_fds(1) >= 1 && sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_SEQPACKET, 1, NULL, 0) > 0)
+        return SD_LISTEN_FDS_START;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    int rc = bind_path(fd, path);
+    if (!rc) {
+        snprintf(s->path, sizeof(s->path), "%s", path);
+        /* Everybody may connect; what each may do is decided by its credentials. */
+        if (chmod(path, 0666) || listen(fd, 128))
+            rc = -errno;
+    }
+    if (rc)
+        close(fd);
+    return rc ? rc : fd;
+}
+
+struct server *server_start(struct daemon *d, const char *path)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->daemon = d;
+    s->fd = open_socket(s, path);
+    int rc = s->fd < 0 ? s->fd : sd_event_add_io(d->event, &s->source, s->fd, EPOLLIN, on_connect, s);
+    if (rc < 0) {
+        log_error("%s: %s", path, rc == -EADDRINUSE ? "another fabricd is serving there" : strerror(-rc));
+        if (s->fd >= 0)
+            close(s->fd);
+        free(s);
+        errno = -rc;
+        return NULL;
+    }
+    return s;
+}
+
+void server_stop(struct server *s)
+{
+    while (s->clients)
+        client_free(s->clients);
+    sd_event_source_unref(s->source);
+    close(s->fd);
+    if (s->path[0])
+        unlink(s->path);
+    free(s);
+}

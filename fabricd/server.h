@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The UNIX socket: clients, what they may, and the messages of fabricd/proto.h. */
+#ifndef FABRICD_SERVER_H
+#define FABRICD_SERVER_H
+
+#include "fabricd/daemon.h"
+
+/* Listens on the socket that systemd passed, or on path. NULL with errno set (and logged). */
+struct server *server_start(struct daemon *d, const char *path);
+void server_stop(struct server *s);
+
+/* Something in the daemon's state has changed: every subscriber to whom it matters gets a new FD_STATE. */
+void server_publish(struct server *s);
+
+/* To the client that asked for a task, if it is still there. */
+void server_progress(struct server *s, uint64_t client, const char *text, size_t len);
+void server_done(struct server *s, uint64_t client, int status);
+
+unsigned server_clients(const struct server *s);
+
+#endif

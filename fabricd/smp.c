@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Directed-route SMPs: see smp.h. The packet's layout is that of the InfiniBand specification, volume 1, 14.2.1.2. */
+#include "fabricd/smp.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <infiniband/umad.h>
+
+#define CLASS_DR   0x81
+#define METHOD_GET 1
+#define METHOD_SET 2
+#define METHOD_RESP 0x81
+#define TIMEOUT_MS 200
+#define RETRIES    3
+
+struct dr_smp {
+    uint8_t base_version, mgmt_class, class_version, method;
+    uint16_t status; /* top bit: the packet is on its way back */
+    uint8_t hop_pointer, hop_count;
+    uint64_t tid;
+    uint16_t attribute, reserved;
+    uint32_t modifier;
+    uint64_t mkey;
+    uint16_t dr_slid, dr_dlid;
+    uint8_t reserved2[28];
+    uint8_t data[64];
+    uint8_t initial_path[64], return_path[64];
+} __attribute__((packed));
+
+struct smp {
+    int fd, agent;
+    uint32_t tid;
+    void *umad; /* room for one packet */
+};
+
+struct smp *smp_open(const char *device, int port)
+{
+    struct smp *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    int rc = umad_init();
+    s->fd = rc < 0 ? -ENODEV : umad_open_port((char *)device, port);
+    if (s->fd < 0) {
+        rc = -s->fd;
+        goto free_smp;
+    }
+    s->agent = umad_register(s->fd, CLASS_DR, 1, 0, NULL);
+    if (s->agent < 0) {
+        rc = -s->agent;
+        goto close_port;
+    }
+    s->umad = umad_alloc(1, umad_size() + sizeof(struct dr_smp));
+    if (!s->umad) {
+        rc = ENOMEM;
+        goto close_port;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    s->tid = (uint32_t)now.tv_nsec; /* a late answer to an earlier run must not match */
+    return s;
+
+close_port:
+    umad_close_port(s->fd);
+free_smp:
+    free(s);
+    errno = rc > 0 ? rc : EIO;
+    return NULL;
+}
+
+void smp_close(struct smp *s)
+{
+    if (!s)
+        return;
+    umad_unregister(s->fd, s->agent);
+    umad_close_port(s->fd);
+    umad_free(s->umad);
+    free(s);
+}
+
+static void build(struct dr_smp *m, uint8_t method, uint32_t tid, const struct smp_path *path, uint16_t attribute,
+                  uint32_t modifier, const uint8_t *data)
+{
+    memset(m, 0, sizeof(*m));
+    m->base_version = 1;
+    m->mgmt_class = CLASS_DR;
+    m->class_version = 1;
+    m->method = method;
+    m->hop_count = path->hops;
+    m->tid = htobe64(tid);
+    m->attribute = htobe16(attribute);
+    m->modifier = htobe32(modifier);
+    m->dr_slid = m->dr_dlid = 0xffff; /* directed all the way */
+    memcpy(m->initial_path + 1, path->port + 1, path->hops);
+    if (data)
+        memcpy(m->data, data, 64);
+}
+
+/* Wait for the answer to tid, throwing away strays. The kernel (or who stands for it) tells a time-out by status. */
+static int receive(struct smp *s, uint32_t tid, uint16_t attribute, uint8_t data[64])
+{
+    for (int strays = 0; strays < 1000; strays++) {
+        int length = sizeof(struct dr_smp);
+        int rc = umad_recv(s->fd, s->umad, &length, TIMEOUT_MS * (RETRIES + 2));
+        if (rc < 0)
+            return rc == -EWOULDBLOCK || rc == -ETIMEDOUT ? -ETIMEDOUT : rc;
+        const struct dr_smp *m = umad_get_mad(s->umad);
+        if ((uint32_t)be64toh(m->tid) != tid)
+            continue;
+        if (umad_status(s->umad))
+            return -ETIMEDOUT;
+        if (length < (int)sizeof(*m) || m->method != METHOD_RESP || be16toh(m->attribute) != attribute)
+            continue;
+        memcpy(data, m->data, 64);
+        return be16toh(m->status) & 0x7fff;
+    }
+    return -EPROTO;
+}
+
+static int ask(struct smp *s, uint8_t method, const struct smp_path *path, uint16_t attribute, uint32_t modifier,
+               uint8_t data[64])
+{
+    uint32_t tid = ++s->tid;
+    memset(s->umad, 0, umad_size());
+    build(umad_get_mad(s->umad), method, tid, path, attribute, modifier, method == METHOD_SET ? data : NULL);
+    umad_set_addr(s->umad, 0xffff, 0, 0, 0);
+    int rc = umad_send(s->fd, s->agent, s->umad, sizeof(struct dr_smp), TIMEOUT_MS, RETRIES);
+    if (rc < 0)
+        return rc == -EIO || rc == -EINVAL ? rc : -EIO;
+    return receive(s, tid, attribute, data);
+}
+
+int smp_get(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64])
+{
+    return ask(s, METHOD_GET, path, attribute, modifier, data);
+}
+
+int smp_set(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64])
+{
+    return ask(s, METHOD_SET, path, attribute, modifier, data);
+}

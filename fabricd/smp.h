@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Directed-route subnet management packets, one question at a time, over libibumad.
+ *
+ * A path is the list of exit ports from this host's port on. Nothing here assumes that LIDs or forwarding tables are
+ * right. One struct smp belongs to one thread.
+ */
+#ifndef FABRICD_SMP_H
+#define FABRICD_SMP_H
+
+#include <stdint.h>
+
+#define SMP_HOPS_MAX 63
+
+enum {
+    SMP_NODE_DESC = 0x10,
+    SMP_NODE_INFO = 0x11,
+    SMP_SWITCH_INFO = 0x12,
+    SMP_PORT_INFO = 0x15,
+    SMP_SL2VL = 0x17,
+    SMP_VLARB = 0x18,
+};
+
+struct smp_path {
+    uint8_t hops;
+    uint8_t port[SMP_HOPS_MAX + 1]; /* port[1..hops] */
+};
+
+struct smp;
+
+/* device NULL or port 0: libibumad's choice (the first active port). NULL and errno on failure. */
+struct smp *smp_open(const char *device, int port);
+void smp_close(struct smp *s);
+
+/* 0; a negative errno (-ETIMEDOUT: nobody answered); or the positive status of the answer. */
+int smp_get(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64]);
+int smp_set(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64]);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Growing text, whole files, and diagnostics with a place. */
+#include "fabricd/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void text_reserve(struct text *t, size_t more)
+{
+    size_t need = t->len + more + 1;
+    if (need <= t->cap)
+        return;
+    size_t cap = t->cap ? t->cap * 2 : 256;
+    while (cap < need)
+        cap *= 2;
+    char *s = realloc(t->s, cap);
+    if (!s)
+        abort();
+    t->s = s;
+    t->cap = cap;
+}
+
+void text_put(struct text *t, const char *s, size_t len)
+{
+    text_reserve(t, len);
+    if (len)
+        memcpy(t->s + t->len, s, len);
+    t->len += len;
+    t->s[t->len] = 0;
+}
+
+void text_vprintf(struct text *t, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    if (n > 0) {
+        text_reserve(t, (size_t)n);
+        vsnprintf(t->s + t->len, (size_t)n + 1, fmt, again);
+        t->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+void text_printf(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    text_vprintf(t, fmt, ap);
+    va_end(ap);
+}
+
+void text_free(struct text *t)
+{
+    free(t->s);
+    *t = (struct text){0};
+}
+
+static bool plain_scalar(const char *s)
+{
+    static const char *const words[] = {"true", "false", "null", "yes", "no", "on", "off", "~", NULL};
+    if (!*s || strspn(s, "0123456789+-.eExX_:") == strlen(s))
+        return false;
+    for (int i = 0; words[i]; i++)
+        if (!strcasecmp(s, words[i]))
+            return false;
+    for (const char *p = s; *p; p++)
+        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || strchr("_./+@", *p) ||
+              (p > s && strchr("- ", *p) && p[1])))
+            return false;
+    return true;
+}
+
+void text_yaml_string(struct text *t, const char *s)
+{
+    if (plain_scalar(s)) {
+        text_put(t, s, strlen(s));
+        return;
+    }
+    text_put(t, "\"", 1);
+    for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            text_printf(t, "\\%c", *p);
+        else if (*p < 0x20 || *p >= 0x7f)
+            text_printf(t, "\\x%02x", *p);
+        else
+            text_put(t, (const char *)p, 1);
+    }
+    text_put(t, "\"", 1);
+}
+
+int text_read_file(struct text *t, const char *path, size_t max)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    char buf[8192];
+    size_t got = 0;
+    int rc = 0;
+    for (;;) {
+        ssize_t n = read(fd, buf, sizeof(buf));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            rc = -errno;
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+        if (got > max) {
+            rc = -EFBIG;
+            break;
+        }
+        text_put(t, buf, (size_t)n);
+    }
+    close(fd);
+    return rc;
+}
+
+static int write_all(int fd, const char *s, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, s, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        s += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static void sync_directory_of(const char *path)
+{
+    char *dir = strdup(path);
+    if (!dir)
+        abort();
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir ? 1 : 0] = 0;
+    int fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(dir);
+}
+
+int text_write_file(const char *path, const char *s, size_t len)
+{
+    struct text tmp = {0};
+    text_printf(&tmp, "%s.XXXXXX", path);
+    int fd = mkostemp(tmp.s, O_CLOEXEC);
+    if (fd < 0) {
+        int rc = -errno;
+        text_free(&tmp);
+        return rc;
+    }
+    struct stat st;
+    bool known = !stat(path, &st);
+    int rc = write_all(fd, s, len);
+    if (!rc && fchmod(fd, known ? st.st_mode & 07777 : 0644))
+        rc = -errno;
+    /* Only root can give a file away; for anyone else the new file simply belongs to the writer. */
+    if (!rc && known && geteuid() == 0 && fchown(fd, st.st_uid, st.st_gid))
+        rc = -errno;
+    if (!rc && fsync(fd))
+        rc = -errno;
+    close(fd);
+    if (!rc && rename(tmp.s, path))
+        rc = -errno;
+    if (rc)
+        unlink(tmp.s);
+    else
+        sync_directory_of(path);
+    text_free(&tmp);
+    return rc;
+}
+
+static void diag_add(struct diag *d, struct place at, const char *kind, const char *fmt, va_list ap)
+{
+    if (at.line)
+        text_printf(&d->out, "%s:%u:%u: %s: ", d->file, at.line, at.col, kind);
+    else
+        text_printf(&d->out, "%s: %s: ", d->file, kind);
+    text_vprintf(&d->out, fmt, ap);
+    text_put(&d->out, "\n", 1);
+}
+
+void diag_error(struct diag *d, struct place at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (d->errors++ < DIAG_MAX)
+        diag_add(d, at, "error", fmt, ap);
+    va_end(ap);
+}
+
+void diag_warn(struct diag *d, struct place at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (d->warnings++ < DIAG_MAX)
+        diag_add(d, at, "warning", fmt, ap);
+    va_end(ap);
+}
+
+/* Levenshtein distance of names that are short anyway; longer ones are never near. */
+static unsigned distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    if (n > 40 || m > 40)
+        return UINT32_MAX;
+    unsigned row[41];
+    for (size_t j = 0; j <= m; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= m; j++) {
+            unsigned above = row[j];
+            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+            if (above + 1 < best)
+                best = above + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = above;
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+const char *nearest_name(const char *s, const char *const *names)
+{
+    const char *best = NULL;
+    unsigned best_distance = 3;
+    for (; *names; names++) {
+        unsigned d = distance(s, *names);
+        if (d < best_distance && d < strlen(*names)) {
+            best = *names;
+            best_distance = d;
+        }
+    }
+    return best;
+}

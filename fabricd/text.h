@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Text that grows, and the list of what is wrong with a file.
+ *
+ * A struct text owns its bytes; zero-initialised is empty. Out of memory ends the process: nothing in the daemon grows
+ * without a bound that is checked before.
+ */
+#ifndef FABRICD_TEXT_H
+#define FABRICD_TEXT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct text {
+    char *s; /* zero-terminated, or NULL when nothing was ever put */
+    size_t len, cap;
+};
+
+void text_put(struct text *t, const char *s, size_t len);
+void text_printf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void text_vprintf(struct text *t, const char *fmt, va_list ap);
+void text_free(struct text *t);
+static inline const char *text_str(const struct text *t)
+{
+    return t->s ? t->s : "";
+}
+
+/* Append s as a YAML scalar: plain if it can be, else in double quotes. */
+void text_yaml_string(struct text *t, const char *s);
+
+/* The whole file, at most max bytes. 0, or a negative errno (-EFBIG: longer). */
+int text_read_file(struct text *t, const char *path, size_t max);
+
+/*
+ * Replace the file at once or not at all: a temporary file in the same directory is written, synced and renamed, and
+ * the directory synced. The mode and owner of an existing file are kept. 0 or a negative errno.
+ */
+int text_write_file(const char *path, const char *s, size_t len);
+
+/* ---- what is wrong with a file ---- */
+struct place {
+    unsigned line, col; /* from 1; 0: the file as a whole */
+};
+
+#define DIAG_MAX 50 /* errors told; the rest are only counted */
+
+struct diag {
+    const char *file; /* as messages name it */
+    unsigned errors, warnings;
+    struct text out; /* lines "FILE:LINE:COL: error: ..." */
+};
+
+void diag_error(struct diag *d, struct place at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_warn(struct diag *d, struct place at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Of the names (NULL-terminated), the one that s most likely meant, or NULL if none is near. */
+const char *nearest_name(const char *s, const char *const *names);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A YAML file read strictly: every mapping is matched against the keys that it may have, every scalar against what it
+ * may be, and whatever does not fit becomes an error with line and column in the struct diag. The reader goes on after
+ * an error so that one run shows all of them; who uses it looks at diag.errors at the end.
+ */
+#ifndef FABRICD_YDOC_H
+#define FABRICD_YDOC_H
+
+#include "fabricd/text.h"
+
+#include <stdint.h>
+#include <yaml.h>
+
+struct ydoc {
+    yaml_document_t doc;
+    struct diag *diag;
+};
+
+/* A key that a mapping may have. value is NULL after ydoc_map if the file does not have it. */
+struct ykey {
+    const char *name;
+    bool required;
+    yaml_node_t *value;
+};
+
+/* Parse the text; false (an error is in diag, nothing to free) if it is not one YAML document with a root. */
+bool ydoc_load(struct ydoc *y, const char *text, size_t len, struct diag *diag);
+void ydoc_free(struct ydoc *y);
+yaml_node_t *ydoc_root(struct ydoc *y);
+struct place ydoc_place(const yaml_node_t *n);
+
+/* Match a mapping: unknown, double and missing keys are errors. what names the mapping in messages. */
+bool ydoc_map(struct ydoc *y, yaml_node_t *n, const char *what, struct ykey *keys, size_t num_keys);
+/* The i-th item of a list, NULL after the last. ydoc_list says whether it is a list. */
+bool ydoc_list(struct ydoc *y, yaml_node_t *n, const char *what);
+yaml_node_t *ydoc_item(struct ydoc *y, yaml_node_t *n, size_t i);
+
+/* Scalars. False with an error in diag if the node is not what is asked for; *out is then left alone. */
+bool ydoc_string(struct ydoc *y, yaml_node_t *n, const char *what, char *out, size_t size);
+bool ydoc_uint(struct ydoc *y, yaml_node_t *n, const char *what, uint32_t min, uint32_t max, uint32_t *out);
+bool ydoc_size(struct ydoc *y, yaml_node_t *n, const char *what, uint32_t max, uint32_t *out); /* 8192, 8K, 1M */
+bool ydoc_bool(struct ydoc *y, yaml_node_t *n, const char *what, bool *out);
+/* One of the names (NULL-terminated): its index; -1 with an error else. */
+int ydoc_choice(struct ydoc *y, yaml_node_t *n, const char *what, const char *const *names);
+const char *ydoc_scalar(const yaml_node_t *n); /* the scalar's text, NULL if it is none or has a zero byte in it */
+
+#endif
