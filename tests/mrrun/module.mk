@@ -1,5 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
+TESTPROGS += tests/mrrun/test_placement
+tests/mrrun/test_placement_SRCS := tests/mrrun/test_placement.c mrrun/placement.c libmrmpi/launch/nodemap.c
+tests/mrrun/test_placement_PKGS := check
+
+TESTPROGS += tests/mrrun/test_options
+tests/mrrun/test_options_SRCS := tests/mrrun/test_options.c mrrun/options.c mrrun/environment.c
+tests/mrrun/test_options_PKGS := check
+
+TESTPROGS += tests/mrrun/test_output
+tests/mrrun/test_output_SRCS := tests/mrrun/test_output.c mrrun/output.c mrrun/verdict.c
+tests/mrrun/test_output_PKGS := check
+
+# A rank for the scripts: the launch room without the library around it.
 TESTPROGS += tests/mrrun/test_launch_client
 tests/mrrun/test_launch_client_SRCS := tests/mrrun/test_launch_client.c $(wildcard libmrmpi/launch/*.c)
 tests/mrrun/test_launch_client_PKGS := pmix
 tests/mrrun/test_launch_client_LDLIBS := -lpthread
+
+UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output
+SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
+                tests/mrrun/cleanup.sh

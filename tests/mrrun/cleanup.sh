@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Nothing stays behind, however a job ends.
+. "$(dirname "$0")/../tap.sh"
+client=$BUILD/tests/mrrun/test_launch_client
+mkdir "$tmp/scratch"
+export TMPDIR=$tmp/scratch
+left() { ls -A "$TMPDIR"; }
+gone() { # pid
+    for _ in $(seq 200); do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    return 1
+}
+empty() {
+    for _ in $(seq 200); do
+        [ -z "$(left)" ] && return 0
+        sleep 0.05
+    done
+    left
+    return 1
+}
+
+timeout 30 mrrun -n 4 "$client" >/dev/null
+is "a good job leaves no file" "$(left)" ""
+timeout 30 mrrun -n 4 "$client" kill:1:9 >/dev/null 2>&1
+is "a failed job leaves no file" "$(left)" ""
+timeout 30 mrrun -n 2 "$tmp/none" 2>/dev/null
+is "a job that does not start leaves no file" "$(left)" ""
+
+# mrrun is killed: its ranks, their children and its directory go, though nobody is left to ask them.
+mrrun -n 3 bash -c "sleep 300 & echo \$\$ \$! >>$tmp/pids; wait" &
+pid=$!
+for _ in $(seq 200); do
+    [ -e "$tmp/pids" ] && [ "$(wc -l <"$tmp/pids")" = 3 ] && break
+    sleep 0.05
+done
+is "three ranks run" "$(wc -l <"$tmp/pids")" 3
+ok "with a scratch directory" test -n "$(left)"
+kill -9 $pid
+wait $pid 2>/dev/null
+n=0
+for p in $(cat "$tmp/pids"); do
+    gone "$p" || n=$((n + 1))
+done
+is "after kill -9 of mrrun ranks and their children are gone" $n 0
+ok "and so is the scratch directory" empty
+
+mrrun -n 1 sleep 300 &
+pid=$!
+for _ in $(seq 200); do
+    rank=$(pgrep -P $pid -x sleep) && break
+    sleep 0.05
+done
+kill -9 "$rank"
+wait $pid
+is "a rank killed from outside: 137" $? 137
+is "leaves no file either" "$(left)" ""
+done_testing

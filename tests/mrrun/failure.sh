@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# How jobs end: statuses, and who is blamed for a failure. Ranks that survive a failed one wait for it for ever, so that these tests end at all
+# shows that mrrun ended them.
+. "$(dirname "$0")/../tap.sh"
+client=$BUILD/tests/mrrun/test_launch_client
+run() { timeout 30 mrrun "$@" >"$tmp/out" 2>"$tmp/err"; }
+
+run -n 4 "$client" kill:2:11
+is "a rank killed by a signal: 128 + signal" $? 139
+like "rank, host, pid and signal are told" "^mrrun: rank 2 \(host $(hostname), pid [0-9]+\) was killed by signal 11 \(SIGSEGV.*\); ending the job$" \
+    "$tmp/err"
+is "only the culprit is told" "$(grep -c '^mrrun:' "$tmp/err")" 1
+
+run -n 4 "$client" exit:1:7
+is "a rank that exits before MPI_Finalize: its code" $? 7
+like "rank and code are told" "^mrrun: rank 1 .* exited with code 7 before MPI_Finalize; ending the job" "$tmp/err"
+
+run -n 4 "$client" exit:3:0
+is "a rank that exits with 0 without MPI_Finalize" $? 1
+like "is told" "^mrrun: rank 3 .* exited with code 0 after MPI_Init without MPI_Finalize" "$tmp/err"
+
+run -n 4 "$client" abort:3:42
+is "abort: its code" $? 42
+like "rank, code and reason are told" "^mrrun: rank 3 .* aborted the job with code 42: told to" "$tmp/err"
+run -n 2 "$client" abort:0:0
+is "abort with code 0 is still a failure" $? 1
+
+run -n 4 "$client" absent:2
+is "a rank that never joins the others" $? 1
+like "is told" "^mrrun: rank 2 .* exited with code 0 without MPI_Init, while others called it" "$tmp/err"
+
+run -n 4 "$client" late:1:9
+is "a code after MPI_Finalize is the job's status" $? 9
+is "and nobody is blamed" "$(grep -c '^mrrun:' "$tmp/err")" 0
+
+run -n 3 sh -c 'exit $((PMIX_RANK == 1 ? 5 : 0))'
+is "a plain program's code" $? 5
+
+begin=$SECONDS
+run -n 3 --timeout 1 sleep 60
+is "--timeout: 124" $? 124
+like "is told" "not done after 1 s" "$tmp/err"
+ok "and does not last" test $((SECONDS - begin)) -lt 10
+
+run -n 2 --grace 1 --timeout 1 bash -c 'trap "" TERM; while :; do sleep 0.1; done'
+is "ranks that do not want to end are killed after the grace" $? 124
+like "and that is told" "2 ranks are not gone after 1 s; killing" "$tmp/err"
+
+run -n 2 "$tmp/none"
+is "no such program: 127" $? 127
+run -n 2 /etc/passwd
+is "not a program: 126" $? 126
+printf 'no interpreter' >"$tmp/garbage" && chmod +x "$tmp/garbage"
+run -n 2 "$tmp/garbage"
+is "exec fails: 126" $? 126
+like "and that is told once" "^mrrun: cannot run '.*garbage' as rank [01]: Exec format error" "$tmp/err"
+run --bogus -n 2 true
+is "unknown option: 2" $? 2
+like "with a hint" "unknown option '--bogus' \('mrrun --help' lists all\)" "$tmp/err"
+done_testing

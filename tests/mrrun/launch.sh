@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# mrrun starts ranks that find each other: ranks, sizes, node maps, business cards, environments, placement on hosts.
+. "$(dirname "$0")/../tap.sh"
+client=$BUILD/tests/mrrun/test_launch_client
+
+timeout 60 mrrun -n 4 "$client" >"$tmp/four" 2>&1
+is "four ranks end with status 0" $? 0
+is "each rank reports once" "$(sort "$tmp/four" | cut -d' ' -f1-4 | tr '\n' ';')" \
+    "rank 0/4 local 0/4;rank 1/4 local 1/4;rank 2/4 local 2/4;rank 3/4 local 3/4;"
+like "the map says one node" "^rank 2/4 local 2/4 nodes 1 .* map 0,0,0,0 peers 0,1,2,3$" "$tmp/four"
+
+timeout 60 mrrun -n 64 "$client" >"$tmp/many" 2>&1
+is "64 ranks put, fence and get from each other" "$? $(grep -c '^rank [0-9]*/64 local' "$tmp/many")" "0 64"
+is "64 ranks are all different" "$(cut -d' ' -f2 "$tmp/many" | sort -u | wc -l)" 64
+
+timeout 60 mrrun -n 2 --job-id night.7@site "$client" >"$tmp/job" 2>&1
+is "ranks learn the job id" "$(grep -c 'job night.7@site map' "$tmp/job")" 2
+is "the job id is in the environment" "$(mrrun -n 1 --job-id j1 printenv MRMPI_JOBID)" j1
+is "a scheduler's job id is taken" "$(env -u MRMPI_JOBID SLURM_JOB_ID=4711 mrrun -n 1 printenv MRMPI_JOBID)" 4711
+mrrun -n 1 --job-id 'a b' true 2>"$tmp/badid"
+is "a job id with a blank is refused" $? 2
+
+"$client" >"$tmp/single"
+is "without launcher a process is rank 0 of 1" "$(cut -d' ' -f1-5 "$tmp/single")" "rank 0/1 local 0/1 nodes"
+
+is "programs without MPI run" "$(mrrun -n 3 echo here | sort | uniq -c | tr -s ' ')" " 3 here"
+is "-x sets a variable" "$(mrrun -n 2 -x FRUIT=pear printenv FRUIT | uniq)" pear
+is "-x NAME passes one on" "$(FRUIT=fig mrrun -n 1 -x FRUIT printenv FRUIT)" fig
+is "the environment is passed on" "$(MRMPI_RAILS_MAX=1 mrrun -n 1 printenv MRMPI_RAILS_MAX)" 1
+is "--stats asks ranks for their counters" "$(mrrun -n 1 --stats printenv MRMPI_STATS)" 1
+is "stdin goes to rank 0" "$(echo hello | mrrun -n 3 -l cat)" "[0] hello"
+is "stdin is not read by mrrun" "$(printf 'one\ntwo\n' | { mrrun -n 2 true; cat; } | tr '\n' ' ')" "one two "
+is "a script may start mrrun inside mrrun" "$(mrrun -n 1 mrrun -n 2 "$client" | cut -d' ' -f1-2 | sort | tr '\n' ' ')" \
+    "rank 0/2 rank 1/2 "
+
+lib=$(mrrun -n 1 printenv LD_LIBRARY_PATH | cut -d: -f1)
+ok "LD_LIBRARY_PATH begins with the ABI library's directory" test -e "$lib/libmpi.so.12" -a -e "$lib/libmpich.so.12"
+is "what was in LD_LIBRARY_PATH stays behind it" "$(LD_LIBRARY_PATH=/opt/x mrrun -n 1 printenv LD_LIBRARY_PATH)" "$lib:/opt/x"
+
+mrrun -n 2 --hosts nowhere true 2>"$tmp/err"
+is "a host that is not this machine is refused" $? 2
+like "and said why" "^mrrun: 'nowhere' is not this machine" "$tmp/err"
+mrrun -n 4 --ppn 2 true 2>"$tmp/err"
+is "more ranks than fit are refused" $? 2
+like "with the numbers" "4 ranks at 2 per host need 2 hosts, and there is 1" "$tmp/err"
+
+# A simulated fabric as mrrun sees it: a command beside it that lists hosts and runs programs there.
+mkdir "$tmp/bin"
+cp "$BUILD/bin/mrrun" "$tmp/bin/"
+cat >"$tmp/bin/simfab" <<'SH'
+#!/bin/sh
+case $1 in
+status) printf 'h1\nh2\nh3\n' ;;
+exec) shift; SIM_HOST=$1; export SIM_HOST; shift 2; exec "$@" ;;
+esac
+SH
+chmod +x "$tmp/bin/simfab"
+sim() { SIMFAB_DIR=$tmp timeout 60 "$tmp/bin/mrrun" "$@"; }
+sim -n 6 "$client" >"$tmp/sim" 2>&1
+is "ranks on simulated hosts end with status 0" $? 0
+is "blocks of ranks per host" "$(sort "$tmp/sim" | sed 's/ job.* map/ map/')" \
+    "rank 0/6 local 0/2 nodes 3 node h1 map 0,0,1,1,2,2 peers 0,1
+rank 1/6 local 1/2 nodes 3 node h1 map 0,0,1,1,2,2 peers 0,1
+rank 2/6 local 0/2 nodes 3 node h2 map 0,0,1,1,2,2 peers 2,3
+rank 3/6 local 1/2 nodes 3 node h2 map 0,0,1,1,2,2 peers 2,3
+rank 4/6 local 0/2 nodes 3 node h3 map 0,0,1,1,2,2 peers 4,5
+rank 5/6 local 1/2 nodes 3 node h3 map 0,0,1,1,2,2 peers 4,5"
+is "programs are started on their hosts" "$(sim -n 3 -l printenv SIM_HOST | sort | tr '\n' ' ')" "[0] h1 [1] h2 [2] h3 "
+is "--hosts picks and orders" "$(sim -n 2 -l --hosts h3,h1 printenv SIM_HOST | sort | tr '\n' ' ')" "[0] h3 [1] h1 "
+is "--ppn fills host by host" "$(sim -n 5 -l --ppn 4 printenv SIM_HOST | sort | tr '\n' ' ')" \
+    "[0] h1 [1] h1 [2] h1 [3] h1 [4] h2 "
+sim -n 2 --hosts h1,h9 true 2>"$tmp/err"
+is "an unknown simulated host is refused" $? 2
+like "and named" "the fabric has no host 'h9'" "$tmp/err"
+done_testing

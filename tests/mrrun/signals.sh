@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Signals to mrrun reach the ranks.
+. "$(dirname "$0")/../tap.sh"
+
+# A rank that says when it is ready, tells the signals it gets, and ends on SIGTERM with code 3 (a job that saves its state).
+cat >"$tmp/listener" <<'SH'
+#!/usr/bin/env python3
+import os, signal, sys
+def tell(n, frame):
+    print("rank", os.environ["PMIX_RANK"], "got", signal.Signals(n).name, flush=True)
+    if n == signal.SIGTERM:
+        sys.exit(3)
+for n in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM):
+    signal.signal(n, tell)
+print("rank", os.environ["PMIX_RANK"], "ready", flush=True)
+while True:
+    signal.pause()
+SH
+chmod +x "$tmp/listener"
+
+# Wait until a file has so many lines that match.
+await() {
+    for _ in $(seq 200); do
+        [ "$(grep -Ec "$2" "$1")" -ge "$3" ] && return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+# Start a job in the background and wait until its ranks are ready. Job control gives it the default SIGINT.
+start() {
+    set -m
+    timeout 60 mrrun "$@" >"$tmp/out" 2>"$tmp/err" </dev/null &
+    pid=$!
+    set +m
+    for _ in $(seq 100); do
+        mrrun_pid=$(pgrep -P $pid -x mrrun) && break
+        sleep 0.02
+    done
+}
+
+start -n 2 "$tmp/listener"
+ok "ranks are ready" await "$tmp/out" ready 2
+kill -USR1 "$mrrun_pid"
+ok "SIGUSR1 reaches both" await "$tmp/out" "rank [01] got SIGUSR1" 2
+kill -USR2 "$mrrun_pid"
+ok "SIGUSR2 reaches both" await "$tmp/out" "rank [01] got SIGUSR2" 2
+ok "and the job goes on" kill -0 "$mrrun_pid"
+kill -TERM "$mrrun_pid"
+wait $pid
+is "SIGTERM: ranks end as they wish" $? 3
+is "SIGTERM reached both" "$(grep -c 'got SIGTERM' "$tmp/out")" 2
+is "nobody is blamed" "$(grep -c 'ending the job' "$tmp/err")" 0
+
+start -n 3 bash -c 'echo ready; sleep 60'
+ok "ranks are ready" await "$tmp/out" ready 3
+kill -INT "$mrrun_pid"
+wait $pid
+is "SIGINT: 130" $? 130
+like "is told" "^mrrun: SIGINT: asking 3 ranks to end" "$tmp/err"
+
+start -n 2 --grace 30 bash -c 'trap "" INT; echo ready; while :; do sleep 0.1; done'
+ok "ranks that ignore SIGINT are ready" await "$tmp/out" ready 2
+begin=$SECONDS
+kill -INT "$mrrun_pid"
+ok "the first SIGINT is passed on" await "$tmp/err" "asking 2 ranks" 1
+kill -INT "$mrrun_pid"
+wait $pid
+is "the second SIGINT kills" $? 137
+ok "at once" test $((SECONDS - begin)) -lt 10
+
+# What a rank leaves in the background goes with it.
+timeout 30 mrrun -n 1 bash -c "sleep 300 & echo \$! >$tmp/left; exit 0"
+gone() { # pid; a moment may pass until its new parent has taken note
+    for _ in $(seq 100); do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    return 1
+}
+ok "a process left behind by a rank is gone" gone "$(cat "$tmp/left")"
+done_testing

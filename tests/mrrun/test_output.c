@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lines from several ranks into one output (mrrun/output), and what the end of a rank means (mrrun/verdict). */
+#include <check.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mrrun/output.h"
+#include "mrrun/verdict.h"
+
+static struct sink sink;
+
+static void feed(struct source *src, const char *text)
+{
+    source_feed(src, text, strlen(text));
+}
+
+static void holds(const char *want)
+{
+    ck_assert_uint_eq(sink.len, strlen(want));
+    ck_assert_mem_eq(sink.bytes + sink.start, want, sink.len);
+}
+
+START_TEST(lines_stay_whole)
+{
+    struct source a = {.fd = -1, .sink = &sink}, b = {.fd = -1, .sink = &sink};
+
+    sink_init(&sink, -1);
+    feed(&a, "al");
+    feed(&b, "be");
+    feed(&a, "pha\nbet");
+    feed(&b, "ta\n");
+    holds("alpha\nbeta\n");
+    feed(&a, "a\n\n");
+    source_finish(&a);
+    source_finish(&b);
+    holds("alpha\nbeta\nbeta\n\n");
+    sink_clear(&sink);
+}
+END_TEST
+
+START_TEST(last_line_without_newline)
+{
+    struct source a = {.fd = -1, .sink = &sink};
+
+    sink_init(&sink, -1);
+    feed(&a, "no newline");
+    holds("");
+    source_finish(&a);
+    holds("no newline");
+    sink_clear(&sink);
+}
+END_TEST
+
+START_TEST(labels)
+{
+    struct source a = {.fd = -1, .sink = &sink, .label = "[0] "}, b = {.fd = -1, .sink = &sink, .label = "[12] "};
+
+    sink_init(&sink, -1);
+    feed(&a, "x\ny");
+    feed(&b, "z");
+    source_finish(&b);
+    source_finish(&a);
+    holds("[0] x\n[12] z\n[0] y\n");
+    sink_clear(&sink);
+}
+END_TEST
+
+START_TEST(long_lines_lose_nothing)
+{
+    struct source a = {.fd = -1, .sink = &sink};
+    size_t len = 3 * OUTPUT_LINE_MAX + 17;
+    char *line = malloc(len + 1);
+
+    for (size_t i = 0; i < len; i++)
+        line[i] = 'a' + i % 26;
+    line[len] = '\n';
+    sink_init(&sink, -1);
+    for (size_t done = 0; done <= len; done += 1000)
+        source_feed(&a, line + done, len + 1 - done < 1000 ? len + 1 - done : 1000);
+    ck_assert_uint_eq(sink.len, len + 1);
+    ck_assert_mem_eq(sink.bytes + sink.start, line, len + 1);
+    ck_assert(sink_full(&sink) == (sink.len >= OUTPUT_SINK_HIGH));
+    source_finish(&a);
+    sink_clear(&sink);
+    free(line);
+}
+END_TEST
+
+/* A pipe of 64 KiB takes what it can, flush does not block, and the rest comes when the reader has read. */
+START_TEST(slow_reader)
+{
+    int fds[2];
+    char chunk[8192];
+    size_t total = 200000, got = 0;
+
+    ck_assert_int_eq(pipe(fds), 0);
+    sink_init(&sink, fds[1]);
+    for (size_t i = 0; i < total; i++)
+        sink_put(&sink, &"0123456789"[i % 10], 1);
+    sink_flush(&sink);
+    ck_assert_uint_gt(sink.len, 0);
+    while (got < total) {
+        ssize_t n = read(fds[0], chunk, sizeof(chunk));
+        ck_assert_int_gt(n, 0);
+        for (ssize_t i = 0; i < n; i++)
+            ck_assert_int_eq(chunk[i], '0' + (got + i) % 10);
+        got += n;
+        sink_flush(&sink);
+    }
+    ck_assert_uint_eq(sink.len, 0);
+    close(fds[0]);
+    signal(SIGPIPE, SIG_IGN);
+    sink_put(&sink, "x", 1);
+    sink_flush(&sink);
+    ck_assert(sink.broken);
+    close(fds[1]);
+    sink_clear(&sink);
+}
+END_TEST
+
+START_TEST(verdicts)
+{
+    int killed = SIGSEGV, code = W_EXITCODE(3, 0), fine = W_EXITCODE(0, 0);
+    char text[80];
+
+    ck_assert_int_eq(verdict_of(true, true, killed), VERDICT_SIGNAL);
+    ck_assert_int_eq(verdict_of(false, false, killed), VERDICT_SIGNAL);
+    ck_assert_int_eq(verdict_of(true, true, code), VERDICT_FINE);
+    ck_assert_int_eq(verdict_of(true, false, code), VERDICT_CODE);
+    ck_assert_int_eq(verdict_of(false, false, code), VERDICT_CODE);
+    ck_assert_int_eq(verdict_of(true, false, fine), VERDICT_NO_FINALIZE);
+    ck_assert_int_eq(verdict_of(false, false, fine), VERDICT_FINE);
+    ck_assert_int_eq(verdict_exit_status(killed), 139);
+    ck_assert_int_eq(verdict_exit_status(code), 3);
+    verdict_describe(VERDICT_SIGNAL, killed, text, sizeof(text));
+    ck_assert_str_eq(text, "was killed by signal 11 (SIGSEGV)");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("output");
+    TCase *tc = tcase_create("output");
+
+    tcase_add_test(tc, lines_stay_whole);
+    tcase_add_test(tc, last_line_without_newline);
+    tcase_add_test(tc, labels);
+    tcase_add_test(tc, long_lines_lose_nothing);
+    tcase_add_test(tc, slow_reader);
+    tcase_add_test(tc, verdicts);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
