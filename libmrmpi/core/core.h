@@ -62,6 +62,8 @@ struct mr_comm {
     struct mr_group *group;
     struct mr_errhandler *errhandler;
     uint32_t coll_seq;       /* counts collectives: their tag */
+    uint32_t coll_base;      /* added to it: keeps a passing communicator's apart from its parent's */
+    bool passing;            /* lives during MPI_Comm_create_group only, with the parent's context */
     struct mr_coll_state *coll;
     struct mr_attr *attrs;   /* core/attr.c */
     struct mr_info *info;    /* hints, NULL if none */

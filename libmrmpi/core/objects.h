@@ -122,8 +122,10 @@ enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_co
 enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
 enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out);
 enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);
-/* A duplicate in the reach of a callback: attribute copy functions may refuse. */
-enum mr_err mr_comm_copy_attrs(struct mr_comm *from, struct mr_comm *to);
+/* The world and self, for init.c. */
+struct mr_launch;
+int mr_comm_init(const struct mr_launch *launch);
+void mr_comm_finalize(void);
 
 /* ---- attributes (attr.c) ----------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Building blocks that more than one collective uses: each appends steps to a schedule. */
+#ifndef MRMPI_COLL_ALGORITHMS_H
+#define MRMPI_COLL_ALGORITHMS_H
+
+#include "libmrmpi/coll/sched.h"
+
+/* The part of n items that falls to piece i of p, as evenly as can be: [mr_part(n, p, i), mr_part(n, p, i + 1)). */
+static inline size_t mr_part(size_t n, int p, int i)
+{
+    size_t each = n / (size_t)p, more = n % (size_t)p;
+    return each * (size_t)i + ((size_t)i < more ? (size_t)i : more);
+}
+
+void mr_alg_reduce_binomial(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op,
+                            int root, struct mr_comm *c);
+/* Ring reduce-scatter of acc in place: afterwards piece (rank + 1) % p of acc is complete. Commutative operations only. */
+void mr_alg_ring_reduce_scatter(struct mr_schedule *s, void *acc, size_t count, struct mr_type *t, struct mr_op *op,
+                                struct mr_comm *c);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Allgather: Bruck's log p rounds for small blocks, a ring for large ones; allgatherv: all at once or a ring. */
+#include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/select.h"
+
+/* flat[i] is the block of rank (r + i) % p: doubles every round. */
+static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t count, struct mr_type *t,
+                  struct mr_comm *c)
+{
+    int p = c->size, r = c->rank;
+    size_t block = count * t->size;
+    char *flat = mr_schedule_temp(s, (size_t)p * block);
+    if (in == MR_IN_PLACE)
+        mr_schedule_copy(s, mr_at(out, (size_t)r * count, t), count, t, flat, block, mr_type_byte);
+    else
+        mr_schedule_copy(s, in, icount, it, flat, block, mr_type_byte);
+    for (int k = 1; k < p; k <<= 1) {
+        size_t n = (size_t)(k < p - k ? k : p - k) * block;
+        mr_schedule_recv(s, flat + (size_t)k * block, n, mr_type_byte, (r + k) % p);
+        mr_schedule_send(s, flat, n, mr_type_byte, (r - k + p) % p);
+        mr_schedule_fence(s);
+    }
+    size_t first = (size_t)(p - r);
+    mr_schedule_copy(s, flat, first * block, mr_type_byte, mr_at_mut(out, (size_t)r * count, t), first * count, t);
+    if (r)
+        mr_schedule_copy(s, flat + first * block, (size_t)r * block, mr_type_byte, out, (size_t)r * count, t);
+}
+
+static void ring(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_comm *c)
+{
+    int p = c->size, r = c->rank, right = (r + 1) % p, left = (r - 1 + p) % p;
+    for (int k = 0; k < p - 1; k++) {
+        size_t give = (size_t)((r - k + p) % p), take = (size_t)((r - k - 1 + p) % p);
+        mr_schedule_recv(s, mr_at_mut(out, take * count, t), count, t, left);
+        mr_schedule_send(s, mr_at(out, give * count, t), count, t, right);
+        mr_schedule_fence(s);
+    }
+}
+
+enum mr_err mr_iallgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
+                          struct mr_comm *c, struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_hold_type(s, it);
+    mr_schedule_hold_type(s, ot);
+    size_t bytes = ocount * ot->size;
+    if (bytes && mr_coll_select(MR_COLL_ALLGATHER, bytes, c->size, 0) == MR_ALG_BRUCK) {
+        bruck(s, in, icount, it, out, ocount, ot, c);
+    } else if (bytes) {
+        if (in != MR_IN_PLACE)
+            mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)c->rank * ocount, ot), ocount, ot);
+        ring(s, out, ocount, ot, c);
+    }
+    return mr_schedule_start(s, req);
+}
+
+static void *part(const struct mr_vec *v, int i)
+{
+    return (char *)(uintptr_t)v->buf + v->disps[i] * v->type->extent;
+}
+
+static void ringv(struct mr_schedule *s, const struct mr_vec *out, struct mr_comm *c)
+{
+    int p = c->size, r = c->rank, right = (r + 1) % p, left = (r - 1 + p) % p;
+    for (int k = 0; k < p - 1; k++) {
+        int give = (r - k + p) % p, take = (r - k - 1 + p) % p;
+        if (out->counts[take])
+            mr_schedule_recv(s, part(out, take), (size_t)out->counts[take], out->type, left);
+        if (out->counts[give])
+            mr_schedule_send(s, part(out, give), (size_t)out->counts[give], out->type, right);
+        mr_schedule_fence(s);
+    }
+}
+
+static void spreadv(struct mr_schedule *s, const struct mr_vec *out, struct mr_comm *c)
+{
+    int p = c->size, r = c->rank;
+    for (int k = 1; k < p; k++) {
+        int src = (r - k + p) % p;
+        if (out->counts[src])
+            mr_schedule_recv(s, part(out, src), (size_t)out->counts[src], out->type, src);
+    }
+    for (int k = 1; k < p && out->counts[r]; k++)
+        mr_schedule_send(s, part(out, r), (size_t)out->counts[r], out->type, (r + k) % p);
+}
+
+enum mr_err mr_iallgatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, struct mr_comm *c,
+                           struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_hold_type(s, it);
+    mr_schedule_hold_type(s, out->type);
+    size_t total = 0, mine = (size_t)out->counts[c->rank];
+    for (int i = 0; i < c->size; i++)
+        total += (size_t)out->counts[i];
+    if (in != MR_IN_PLACE && mine)
+        mr_schedule_copy(s, in, icount, it, part(out, c->rank), mine, out->type);
+    /* the counts are the same everywhere, so all ranks choose alike */
+    if (mr_coll_select(MR_COLL_ALLGATHERV, total * out->type->size / (size_t)c->size, c->size, 0) == MR_ALG_SPREAD)
+        spreadv(s, out, c);
+    else
+        ringv(s, out, c);
+    return mr_schedule_start(s, req);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Alltoall: Bruck's for small blocks among many, all at once in the middle, a few peers at a time for large blocks. */
+#include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/select.h"
+
+enum { PAIRWISE_WINDOW = 4 }; /* peers exchanged with at a time */
+
+/*
+ * Step 1: flat[i] = my block for rank (r + i). Step 2: in round k every block whose index has bit k travels k ranks on. Step 3:
+ * flat[i] is now the block that rank (r - i) had for me.
+ */
+static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                  struct mr_type *ot, struct mr_comm *c)
+{
+    int p = c->size, r = c->rank;
+    size_t block = ocount * ot->size, half = (size_t)(p + 1) / 2 * block;
+    char *flat = mr_schedule_temp(s, (size_t)p * block), *give = mr_schedule_temp(s, half), *take = mr_schedule_temp(s, half);
+    size_t first = (size_t)(p - r);
+    mr_schedule_copy(s, mr_at(in, (size_t)r * icount, it), first * icount, it, flat, first * block, mr_type_byte);
+    if (r)
+        mr_schedule_copy(s, in, (size_t)r * icount, it, flat + first * block, (size_t)r * block, mr_type_byte);
+    for (int k = 1; k < p; k <<= 1) {
+        size_t n = 0;
+        for (int i = 0; i < p; i++)
+            if (i & k)
+                mr_schedule_copy(s, flat + (size_t)i * block, block, mr_type_byte, give + n++ * block, block, mr_type_byte);
+        mr_schedule_recv(s, take, n * block, mr_type_byte, (r - k + p) % p);
+        mr_schedule_send(s, give, n * block, mr_type_byte, (r + k) % p);
+        mr_schedule_fence(s);
+        n = 0;
+        for (int i = 0; i < p; i++)
+            if (i & k)
+                mr_schedule_copy(s, take + n++ * block, block, mr_type_byte, flat + (size_t)i * block, block, mr_type_byte);
+    }
+    for (int i = 0; i < p; i++)
+        mr_schedule_copy(s, flat + (size_t)i * block, block, mr_type_byte, mr_at_mut(out, (size_t)((r - i + p) % p) * ocount, ot),
+                      ocount, ot);
+}
+
+enum mr_err mr_ialltoall(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
+                         struct mr_comm *c, struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_hold_type(s, it);
+    mr_schedule_hold_type(s, ot);
+    int p = c->size, r = c->rank;
+    size_t bytes = ocount * ot->size;
+    if (bytes == 0)
+        return mr_schedule_start(s, req);
+    if (in == MR_IN_PLACE) { /* what is to be sent must survive the receives */
+        char *copy = mr_schedule_temp(s, (size_t)p * bytes);
+        mr_schedule_copy(s, out, (size_t)p * ocount, ot, copy, (size_t)p * bytes, mr_type_byte);
+        in = copy;
+        icount = bytes;
+        it = mr_type_byte;
+    }
+    enum mr_alg alg = mr_coll_select(MR_COLL_ALLTOALL, bytes, p, 0);
+    if (alg == MR_ALG_BRUCK) {
+        bruck(s, in, icount, it, out, ocount, ot, c);
+        return mr_schedule_start(s, req);
+    }
+    int window = alg == MR_ALG_PAIRWISE ? PAIRWISE_WINDOW : p;
+    for (int k = 1; k < p; k += window) {
+        int end = k + window < p ? k + window : p;
+        for (int j = k; j < end; j++)
+            mr_schedule_recv(s, mr_at_mut(out, (size_t)((r - j + p) % p) * ocount, ot), ocount, ot, (r - j + p) % p);
+        for (int j = k; j < end; j++)
+            mr_schedule_send(s, mr_at(in, (size_t)((r + j) % p) * icount, it), icount, it, (r + j) % p);
+        mr_schedule_fence(s);
+    }
+    mr_schedule_copy(s, mr_at(in, (size_t)r * icount, it), icount, it, mr_at_mut(out, (size_t)r * ocount, ot), ocount, ot);
+    return mr_schedule_start(s, req);
+}
+
+static struct mr_type *type_of(const struct mr_vec *v, int i)
+{
+    return v->types ? v->types[i] : v->type;
+}
+
+static void *part(const struct mr_vec *v, int i)
+{
+    return (char *)(uintptr_t)v->buf + (v->types ? v->disps[i] : v->disps[i] * v->type->extent);
+}
+
+static size_t bytes_of(const struct mr_vec *v, int i)
+{
+    return (size_t)v->counts[i] * type_of(v, i)->size;
+}
+
+static void hold(struct mr_schedule *s, const struct mr_vec *v, int p)
+{
+    if (v->types)
+        for (int i = 0; i < p; i++)
+            mr_schedule_hold_type(s, v->types[i]);
+    else
+        mr_schedule_hold_type(s, v->type);
+}
+
+/* In place: copies of the blocks to be sent. NULL when there is no memory. */
+static char **copy_blocks(struct mr_schedule *s, const struct mr_vec *v, int p)
+{
+    size_t total = (size_t)p * sizeof(char *);
+    for (int i = 0; i < p; i++)
+        total += bytes_of(v, i);
+    char **copies = mr_schedule_temp(s, total);
+    if (mr_schedule_no_memory(s))
+        return NULL;
+    char *at = (char *)(copies + p);
+    for (int i = 0; i < p; i++) {
+        copies[i] = at;
+        mr_schedule_copy(s, part(v, i), (size_t)v->counts[i], type_of(v, i), at, bytes_of(v, i), mr_type_byte);
+        at += bytes_of(v, i);
+    }
+    return copies;
+}
+
+enum mr_err mr_ialltoallv(const struct mr_vec *in, const struct mr_vec *out, struct mr_comm *c, struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    int p = c->size, r = c->rank;
+    bool in_place = in->buf == MR_IN_PLACE;
+    const struct mr_vec *give = in_place ? out : in;
+    hold(s, give, p);
+    hold(s, out, p);
+    char **copies = NULL;
+    if (in_place && !(copies = copy_blocks(s, out, p)))
+        return mr_schedule_start(s, req);
+    for (int k = 1; k < p; k++) {
+        int src = (r - k + p) % p;
+        if (bytes_of(out, src))
+            mr_schedule_recv(s, part(out, src), (size_t)out->counts[src], type_of(out, src), src);
+    }
+    for (int k = 1; k < p; k++) {
+        int to = (r + k) % p;
+        size_t n = bytes_of(give, to);
+        if (n && in_place)
+            mr_schedule_send(s, copies[to], n, mr_type_byte, to);
+        else if (n)
+            mr_schedule_send(s, part(in, to), (size_t)in->counts[to], type_of(in, to), to);
+    }
+    if (!in_place && bytes_of(in, r))
+        mr_schedule_copy(s, part(in, r), (size_t)in->counts[r], type_of(in, r), part(out, r), (size_t)out->counts[r], type_of(out, r));
+    return mr_schedule_start(s, req);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Barrier by dissemination: in round k everybody tells the rank 2^k further on. */
+#include "libmrmpi/coll/sched.h"
+
+enum mr_err mr_ibarrier(struct mr_comm *c, struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    int p = c->size, r = c->rank;
+    for (int k = 1; k < p; k <<= 1) {
+        mr_schedule_recv(s, NULL, 0, mr_type_byte, (r - k + p) % p);
+        mr_schedule_send(s, NULL, 0, mr_type_byte, (r + k) % p);
+        mr_schedule_fence(s);
+    }
+    return mr_schedule_start(s, req);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Broadcast: binomial tree; large contiguous messages by a binomial scatter and a ring allgather. */
+#include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/select.h"
+
+/* Ranks are counted from the root: v = 0 is the root. */
+static void binomial(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c)
+{
+    int p = c->size, v = (c->rank - root + p) % p, mask = 1;
+    while (mask < p && !(v & mask))
+        mask <<= 1;
+    if (v) {
+        mr_schedule_recv(s, buf, count, t, (v - mask + root) % p);
+        mr_schedule_fence(s);
+    }
+    for (mask >>= 1; mask; mask >>= 1)
+        if (v + mask < p)
+            mr_schedule_send(s, buf, count, t, (v + mask + root) % p);
+}
+
+/* base is the first byte of a stretch of `bytes`; piece i belongs to v = i. */
+static void scatter_allgather(struct mr_schedule *s, char *base, size_t bytes, int root, struct mr_comm *c)
+{
+    int p = c->size, v = (c->rank - root + p) % p, mask = 1;
+    while (mask < p && !(v & mask))
+        mask <<= 1;
+    /* this rank's subtree is v .. v + mask - 1 */
+    if (v) {
+        int last = v + mask < p ? v + mask : p;
+        size_t from = mr_part(bytes, p, v), to = mr_part(bytes, p, last);
+        mr_schedule_recv(s, base + from, to - from, mr_type_byte, (v - mask + root) % p);
+        mr_schedule_fence(s);
+    }
+    for (mask >>= 1; mask; mask >>= 1) {
+        if (v + mask >= p)
+            continue;
+        int last = v + 2 * mask < p ? v + 2 * mask : p;
+        size_t from = mr_part(bytes, p, v + mask), to = mr_part(bytes, p, last);
+        mr_schedule_send(s, base + from, to - from, mr_type_byte, (v + mask + root) % p);
+    }
+    mr_schedule_fence(s);
+    int right = (c->rank + 1) % p, left = (c->rank - 1 + p) % p;
+    for (int k = 0; k < p - 1; k++) {
+        int give = (v - k + p) % p, take = (v - k - 1 + p) % p;
+        size_t g = mr_part(bytes, p, give), t = mr_part(bytes, p, take);
+        mr_schedule_recv(s, base + t, mr_part(bytes, p, take + 1) - t, mr_type_byte, left);
+        mr_schedule_send(s, base + g, mr_part(bytes, p, give + 1) - g, mr_type_byte, right);
+        mr_schedule_fence(s);
+    }
+}
+
+enum mr_err mr_ibcast(void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c, struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_hold_type(s, t);
+    size_t bytes = count * t->size;
+    /* all ranks must choose alike, but their types may differ in layout: so the choice looks at bytes only, and who has holes packs */
+    enum mr_alg alg = mr_coll_select(MR_COLL_BCAST, bytes, c->size, MR_HAS_CONTIGUOUS);
+    if (c->size == 1 || bytes == 0) {
+        /* nothing to do */
+    } else if (alg == MR_ALG_BINOMIAL) {
+        binomial(s, buf, count, t, root, c);
+    } else if (t->contiguous) {
+        scatter_allgather(s, (char *)buf + t->true_lb, bytes, root, c);
+    } else {
+        char *flat = mr_schedule_temp(s, bytes);
+        if (c->rank == root)
+            mr_schedule_copy(s, buf, count, t, flat, bytes, mr_type_byte);
+        scatter_allgather(s, flat, bytes, root, c);
+        if (c->rank != root)
+            mr_schedule_copy(s, flat, bytes, mr_type_byte, buf, count, t);
+    }
+    return mr_schedule_start(s, req);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Gather and scatter: binomial trees that carry packed blocks when blocks are small, else straight to and from the root.
+ * Trees count ranks from the root (v); the subtree of v is v .. v + mask - 1, where mask is v's lowest set bit.
+ */
+#include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/select.h"
+
+/* Blocks in order of v at flat, from or to the user's buffer in order of ranks: two runs. */
+static void unrotate(struct mr_schedule *s, const char *flat, size_t block, void *out, size_t count, struct mr_type *t, int root, int p)
+{
+    size_t first = (size_t)(p - root), rest = (size_t)root;
+    mr_schedule_copy(s, flat, first * block, mr_type_byte, mr_at_mut(out, (size_t)root * count, t), first * count, t);
+    if (rest)
+        mr_schedule_copy(s, flat + first * block, rest * block, mr_type_byte, out, rest * count, t);
+}
+
+static void rotate(struct mr_schedule *s, const void *in, size_t count, struct mr_type *t, char *flat, size_t block, int root, int p)
+{
+    size_t first = (size_t)(p - root), rest = (size_t)root;
+    mr_schedule_copy(s, mr_at(in, (size_t)root * count, t), first * count, t, flat, first * block, mr_type_byte);
+    if (rest)
+        mr_schedule_copy(s, in, rest * count, t, flat + first * block, rest * block, mr_type_byte);
+}
+
+static int subtree(int v, int p)
+{
+    int mask = 1;
+    while (mask < p && !(v & mask))
+        mask <<= 1;
+    return mask;
+}
+
+static void gather_binomial(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                            struct mr_type *ot, int root, struct mr_comm *c)
+{
+    int p = c->size, v = (c->rank - root + p) % p, top = subtree(v, p);
+    size_t block = v ? icount * it->size : ocount * ot->size;
+    int below = v + top < p ? top : p - v;
+    char *flat = mr_schedule_temp(s, (size_t)below * block);
+    if (in == MR_IN_PLACE)
+        mr_schedule_copy(s, mr_at(out, (size_t)root * ocount, ot), ocount, ot, flat, block, mr_type_byte);
+    else
+        mr_schedule_copy(s, in, icount, it, flat, block, mr_type_byte);
+    for (int mask = 1; mask < top; mask <<= 1) {
+        if (v + mask >= p)
+            break;
+        int n = v + 2 * mask < p ? mask : p - v - mask;
+        mr_schedule_recv(s, flat + (size_t)mask * block, (size_t)n * block, mr_type_byte, (v + mask + root) % p);
+    }
+    mr_schedule_fence(s);
+    if (v)
+        mr_schedule_send(s, flat, (size_t)below * block, mr_type_byte, (v - top + root) % p);
+    else
+        unrotate(s, flat, block, out, ocount, ot, root, p);
+}
+
+static void gather_linear(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                          struct mr_type *ot, int root, struct mr_comm *c)
+{
+    if (c->rank != root) {
+        mr_schedule_send(s, in, icount, it, root);
+        return;
+    }
+    for (int i = 0; i < c->size; i++)
+        if (i != root)
+            mr_schedule_recv(s, mr_at_mut(out, (size_t)i * ocount, ot), ocount, ot, i);
+    if (in != MR_IN_PLACE)
+        mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)root * ocount, ot), ocount, ot);
+}
+
+enum mr_err mr_igather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot, int root,
+                       struct mr_comm *c, struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_hold_type(s, it);
+    mr_schedule_hold_type(s, ot);
+    size_t bytes = c->rank == root ? ocount * ot->size : icount * it->size;
+    if (bytes && mr_coll_select(MR_COLL_GATHER, bytes, c->size, 0) == MR_ALG_BINOMIAL)
+        gather_binomial(s, in, icount, it, out, ocount, ot, root, c);
+    else if (bytes)
+        gather_linear(s, in, icount, it, out, ocount, ot, root, c);
+    return mr_schedule_start(s, req);
+}
+
+enum mr_err mr_igatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root, struct mr_comm *c,
+                        struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_hold_type(s, it);
+    if (c->rank != root) {
+        if (icount && it->size)
+            mr_schedule_send(s, in, icount, it, root);
+        return mr_schedule_start(s, req);
+    }
+    mr_schedule_hold_type(s, out->type);
+    for (int i = 0; i < c->size; i++) {
+        void *at = (char *)(uintptr_t)out->buf + out->disps[i] * out->type->extent;
+        size_t n = (size_t)out->counts[i];
+        if (n * out->type->size == 0)
+            continue;
+        if (i != root)
+            mr_schedule_recv(s, at, n, out->type, i);
+        else if (in != MR_IN_PLACE)
+            mr_schedule_copy(s, in, icount, it, at, n, out->type);
+    }
+    return mr_schedule_start(s, req);
+}
+
+static void scatter_binomial(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                             struct mr_type *ot, int root, struct mr_comm *c)
+{
+    int p = c->size, v = (c->rank - root + p) % p, top = subtree(v, p);
+    size_t block = v ? ocount * ot->size : icount * it->size;
+    int below = v + top < p ? top : p - v;
+    char *flat = mr_schedule_temp(s, (size_t)below * block);
+    if (v) {
+        mr_schedule_recv(s, flat, (size_t)below * block, mr_type_byte, (v - top + root) % p);
+        mr_schedule_fence(s);
+    } else {
+        rotate(s, in, icount, it, flat, block, root, p);
+    }
+    for (int mask = top >> 1; mask; mask >>= 1) {
+        if (v + mask >= p)
+            continue;
+        int n = v + 2 * mask < p ? mask : p - v - mask;
+        mr_schedule_send(s, flat + (size_t)mask * block, (size_t)n * block, mr_type_byte, (v + mask + root) % p);
+    }
+    if (out != MR_IN_PLACE)
+        mr_schedule_copy(s, flat, block, mr_type_byte, out, ocount, ot);
+}
+
+static void scatter_linear(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                           struct mr_type *ot, int root, struct mr_comm *c)
+{
+    if (c->rank != root) {
+        mr_schedule_recv(s, out, ocount, ot, root);
+        return;
+    }
+    for (int i = 0; i < c->size; i++)
+        if (i != root)
+            mr_schedule_send(s, mr_at(in, (size_t)i * icount, it), icount, it, i);
+    if (out != MR_IN_PLACE)
+        mr_schedule_copy(s, mr_at(in, (size_t)root * icount, it), icount, it, out, ocount, ot);
+}
+
+enum mr_err mr_iscatter(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot, int root,
+                        struct mr_comm *c, struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_hold_type(s, it);
+    mr_schedule_hold_type(s, ot);
+    size_t bytes = c->rank == root ? icount * it->size : ocount * ot->size;
+    if (bytes && mr_coll_select(MR_COLL_SCATTER, bytes, c->size, 0) == MR_ALG_BINOMIAL)
+        scatter_binomial(s, in, icount, it, out, ocount, ot, root, c);
+    else if (bytes)
+        scatter_linear(s, in, icount, it, out, ocount, ot, root, c);
+    return mr_schedule_start(s, req);
+}
+
+enum mr_err mr_iscatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root, struct mr_comm *c,
+                         struct mr_request **req)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_hold_type(s, ot);
+    if (c->rank != root) {
+        if (ocount && ot->size)
+            mr_schedule_recv(s, out, ocount, ot, root);
+        return mr_schedule_start(s, req);
+    }
+    mr_schedule_hold_type(s, in->type);
+    for (int i = 0; i < c->size; i++) {
+        const void *at = (const char *)in->buf + in->disps[i] * in->type->extent;
+        size_t n = (size_t)in->counts[i];
+        if (n * in->type->size == 0)
+            continue;
+        if (i != root)
+            mr_schedule_send(s, at, n, in->type, i);
+        else if (out != MR_IN_PLACE)
+            mr_schedule_copy(s, at, n, in->type, out, ocount, ot);
+    }
+    return mr_schedule_start(s, req);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Running schedules: see sched.h. A finished receive puts its schedule on the ready list; the progress engine runs that list. */
+#include "libmrmpi/coll/sched.h"
+
+#include "libmrmpi/core/objects.h"
+
+#include <stdlib.h>
+
+enum step_kind { STEP_SEND, STEP_RECV, STEP_COPY, STEP_REDUCE, STEP_FENCE };
+
+struct step {
+    enum step_kind kind;
+    int peer;
+    const void *in;
+    void *out;
+    size_t count, out_count;
+    struct mr_type *type, *out_type;
+    struct mr_op *op;
+    struct mr_request *req; /* in flight, until the fence */
+};
+
+struct temp {
+    struct temp *next;
+    _Alignas(16) char bytes[];
+};
+
+enum { HOLD_MAX = 2 }; /* types that are not per rank: send side, receive side */
+
+struct mr_schedule {
+    struct mr_schedule *next; /* on the ready list or the pool */
+    struct mr_comm *comm;
+    struct mr_request *req;
+    int tag;
+    enum mr_err error;
+    bool no_memory, running, queued;
+    int pending;                /* sends and receives in flight */
+    size_t num, cap, pos, phase; /* steps, room, next one, first of this phase */
+    struct step *steps;
+    struct temp *temps;
+    struct mr_type **types; /* held */
+    size_t num_types, cap_types;
+    struct mr_op *op;
+};
+
+/* The library's one collective engine. */
+static struct {
+    struct mr_schedule *ready, **ready_tail;
+    struct mr_schedule *pool;
+} engine;
+
+enum { POOL_STEPS_MAX = 256 }; /* larger step arrays go back to malloc */
+
+static char no_memory_area[16]; /* what temp returns when there is none: never written, the schedule does not start */
+
+struct mr_schedule *mr_schedule_new(struct mr_comm *c)
+{
+    struct mr_schedule *s = engine.pool;
+    if (s)
+        engine.pool = s->next;
+    else if (!(s = calloc(1, sizeof(*s))))
+        return NULL;
+    s->next = NULL;
+    s->comm = mr_comm_get(c);
+    s->tag = (int)(c->coll_base + (c->coll_seq++ & 0x3fffffff));
+    return s;
+}
+
+static void release_requests(struct mr_schedule *s)
+{
+    for (; s->phase < s->pos; s->phase++) {
+        struct step *st = &s->steps[s->phase];
+        if (st->req)
+            mr_request_put(st->req);
+        st->req = NULL;
+    }
+}
+
+static void sched_free(struct mr_schedule *s)
+{
+    while (s->temps) {
+        struct temp *t = s->temps;
+        s->temps = t->next;
+        free(t);
+    }
+    for (size_t i = 0; i < s->num_types; i++)
+        mr_type_put(s->types[i]);
+    if (s->op)
+        mr_op_put(s->op);
+    mr_comm_put(s->comm);
+    struct step *steps = s->steps;
+    size_t cap = s->cap;
+    struct mr_type **types = s->types;
+    size_t cap_types = s->cap_types;
+    if (cap > POOL_STEPS_MAX) {
+        free(steps);
+        steps = NULL;
+        cap = 0;
+    }
+    *s = (struct mr_schedule){.next = engine.pool, .steps = steps, .cap = cap, .types = types, .cap_types = cap_types};
+    engine.pool = s;
+}
+
+static struct step *add(struct mr_schedule *s, enum step_kind kind)
+{
+    static _Thread_local struct step nowhere;
+    if (s->num == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 16;
+        struct step *steps = realloc(s->steps, cap * sizeof(*steps));
+        if (!steps) {
+            s->no_memory = true;
+            return &nowhere;
+        }
+        s->steps = steps;
+        s->cap = cap;
+    }
+    struct step *st = &s->steps[s->num++];
+    *st = (struct step){.kind = kind};
+    return st;
+}
+
+void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, struct mr_type *t, int dest)
+{
+    struct step *st = add(s, STEP_SEND);
+    st->in = buf;
+    st->count = count;
+    st->type = t;
+    st->peer = dest;
+}
+
+void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int src)
+{
+    struct step *st = add(s, STEP_RECV);
+    st->out = buf;
+    st->count = count;
+    st->type = t;
+    st->peer = src;
+}
+
+void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                   struct mr_type *ot)
+{
+    struct step *st = add(s, STEP_COPY);
+    st->in = in;
+    st->count = icount;
+    st->type = it;
+    st->out = out;
+    st->out_count = ocount;
+    st->out_type = ot;
+}
+
+void mr_schedule_reduce(struct mr_schedule *s, struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *t)
+{
+    struct step *st = add(s, STEP_REDUCE);
+    st->in = in;
+    st->out = inout;
+    st->count = count;
+    st->type = t;
+    st->op = op;
+}
+
+void mr_schedule_fence(struct mr_schedule *s)
+{
+    if (s->num && s->steps[s->num - 1].kind != STEP_FENCE)
+        add(s, STEP_FENCE);
+}
+
+void mr_schedule_hold_type(struct mr_schedule *s, struct mr_type *t)
+{
+    if (!t || t->builtin)
+        return;
+    if (s->num_types == s->cap_types) {
+        size_t cap = s->cap_types ? 2 * s->cap_types : HOLD_MAX;
+        struct mr_type **types = realloc(s->types, cap * sizeof(struct mr_type *));
+        if (!types) {
+            s->no_memory = true;
+            return;
+        }
+        s->types = types;
+        s->cap_types = cap;
+    }
+    s->types[s->num_types++] = mr_type_get(t);
+}
+
+void mr_schedule_hold_op(struct mr_schedule *s, struct mr_op *op)
+{
+    s->op = mr_op_get(op);
+}
+
+bool mr_schedule_no_memory(const struct mr_schedule *s)
+{
+    return s->no_memory;
+}
+
+void *mr_schedule_temp(struct mr_schedule *s, size_t bytes)
+{
+    struct temp *t = malloc(sizeof(*t) + bytes + 1);
+    if (!t) {
+        s->no_memory = true;
+        return no_memory_area;
+    }
+    t->next = s->temps;
+    s->temps = t;
+    return t->bytes;
+}
+
+void *mr_schedule_temp_for(struct mr_schedule *s, const struct mr_type *t, size_t count)
+{
+    struct mr_span span = mr_type_span(t, count);
+    return (char *)mr_schedule_temp(s, span.len) - span.lo;
+}
+
+static void make_ready(struct mr_schedule *s)
+{
+    if (s->queued || s->running)
+        return;
+    s->queued = true;
+    s->next = NULL;
+    *engine.ready_tail = s;
+    engine.ready_tail = &s->next;
+}
+
+static void note_error(struct mr_schedule *s, enum mr_err err)
+{
+    if (err && !s->error)
+        s->error = err;
+}
+
+static void step_done(struct mr_request *req, void *arg)
+{
+    struct mr_schedule *s = arg;
+    note_error(s, req->status.error);
+    if (--s->pending == 0)
+        make_ready(s);
+}
+
+static void track(struct mr_schedule *s, struct step *st, enum mr_err err)
+{
+    if (err) {
+        note_error(s, err);
+        st->req = NULL;
+        return;
+    }
+    if (st->req->complete) {
+        note_error(s, st->req->status.error);
+        return;
+    }
+    st->req->on_complete_arg = s;
+    st->req->on_complete = step_done;
+    s->pending++;
+}
+
+static void run_step(struct mr_schedule *s, struct step *st)
+{
+    uint32_t ctx = s->comm->context | 1;
+    switch (st->kind) {
+    case STEP_SEND:
+        track(s, st, mr_isend(st->in, st->count, st->type, st->peer, s->tag, s->comm, ctx, MR_SEND_STANDARD, &st->req));
+        break;
+    case STEP_RECV:
+        track(s, st, mr_irecv(st->out, st->count, st->type, st->peer, s->tag, s->comm, ctx, &st->req));
+        break;
+    case STEP_COPY:
+        mr_type_copy(st->in, st->count, st->type, st->out, st->out_count, st->out_type);
+        break;
+    case STEP_REDUCE:
+        mr_op_apply(st->op, st->in, st->out, st->count, st->type);
+        break;
+    case STEP_FENCE:
+        break;
+    }
+}
+
+static void finish(struct mr_schedule *s)
+{
+    release_requests(s);
+    struct mr_request *req = s->req;
+    req->status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG, .error = s->error};
+    sched_free(s);
+    mr_request_complete(req);
+    mr_request_put(req);
+}
+
+/* As far as it goes; after an error only what is in flight is waited for. */
+static void advance(struct mr_schedule *s)
+{
+    s->running = true;
+    while (s->pos < s->num && !s->error) {
+        struct step *st = &s->steps[s->pos];
+        if (st->kind == STEP_FENCE) {
+            if (s->pending)
+                break;
+            release_requests(s);
+        }
+        run_step(s, st);
+        s->pos++;
+    }
+    s->running = false;
+    if (s->pending == 0 && (s->pos == s->num || s->error))
+        finish(s);
+}
+
+static int poll_ready(void)
+{
+    int n = 0;
+    while (engine.ready) {
+        struct mr_schedule *s = engine.ready;
+        engine.ready = s->next;
+        if (!engine.ready)
+            engine.ready_tail = &engine.ready;
+        s->queued = false;
+        advance(s);
+        n++;
+    }
+    return n;
+}
+
+enum mr_err mr_schedule_start(struct mr_schedule *s, struct mr_request **req)
+{
+    *req = NULL;
+    s->req = s->no_memory ? NULL : mr_request_new(MR_REQ_COLL, s->comm);
+    if (!s->req) {
+        sched_free(s);
+        return mr_fail(MR_ERR_NO_MEM, "no memory for the temporary buffers of a collective operation");
+    }
+    *req = mr_request_get(s->req);
+    advance(s);
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_coll_run(enum mr_err started, struct mr_request *req)
+{
+    if (started)
+        return started;
+    enum mr_err err = req->complete ? MR_SUCCESS : mr_wait(req);
+    if (!err)
+        err = req->status.error;
+    mr_request_put(req);
+    return err;
+}
+
+int mr_coll_init(void)
+{
+    engine.ready = NULL;
+    engine.ready_tail = &engine.ready;
+    mr_progress_register(poll_ready);
+    return 0;
+}
+
+void mr_coll_finalize(void)
+{
+    while (engine.pool) {
+        struct mr_schedule *s = engine.pool;
+        engine.pool = s->next;
+        free(s->steps);
+        free(s->types);
+        free(s);
+    }
+}

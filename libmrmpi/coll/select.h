@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which algorithm a collective takes: one table (select.c), first match wins. */
+#ifndef MRMPI_COLL_SELECT_H
+#define MRMPI_COLL_SELECT_H
+
+#include <stddef.h>
+
+enum mr_coll { MR_COLL_BCAST, MR_COLL_REDUCE, MR_COLL_ALLREDUCE, MR_COLL_GATHER, MR_COLL_SCATTER, MR_COLL_ALLGATHER,
+               MR_COLL_ALLGATHERV, MR_COLL_ALLTOALL, MR_COLL_REDUCE_SCATTER };
+
+enum mr_alg { MR_ALG_BINOMIAL, MR_ALG_LINEAR, MR_ALG_SCATTER_ALLGATHER, MR_ALG_RECURSIVE_DOUBLING, MR_ALG_RING, MR_ALG_BRUCK,
+              MR_ALG_SPREAD, MR_ALG_PAIRWISE, MR_ALG_REDUCE_SCATTERV };
+
+/* What a call has to offer; a rule asks for some of it. */
+enum { MR_HAS_COMMUTATIVE = 1, MR_HAS_CONTIGUOUS = 2 };
+
+/* bytes: what one rank contributes (bcast: the message). */
+enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has);
+
+#endif

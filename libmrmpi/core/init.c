@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bringing the rooms up in order, and down again. The order is documented in core.h. */
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/core/objects.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rail/vc.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+volatile enum mr_state mr_state;
+static const struct mr_launch *launch_info;
+
+const struct mr_launch *mr_core_launch(void)
+{
+    return launch_info;
+}
+
+static void tell_identity(const struct mr_launch *launch)
+{
+    char host[256] = "";
+    if (launch->node_name[0])
+        strncpy(host, launch->node_name, sizeof(host) - 1);
+    else
+        gethostname(host, sizeof(host) - 1);
+    mr_log_identity(launch->rank, host);
+}
+
+int mr_core_init(const struct mr_launch *launch)
+{
+    launch_info = launch;
+    return mr_comm_init(launch) ? -ENOMEM : 0;
+}
+
+void mr_core_finalize(void)
+{
+    mr_comm_finalize();
+    launch_info = NULL;
+}
+
+static int failed(const char *what, int err)
+{
+    mr_error_detail("%s: %s", what, strerror(-err));
+    return err;
+}
+
+int mr_init(int thread_level)
+{
+    enum { THREAD_MULTIPLE = 3 };
+    const struct mr_launch *launch;
+    int err = mr_config_init();
+    if (err)
+        return failed("reading the settings", err);
+    if ((err = mr_launch_init(&launch)))
+        return failed("asking the launcher who this process is", err);
+    tell_identity(launch);
+    if ((err = mr_core_init(launch)))
+        return failed("making MPI_COMM_WORLD", err);
+    if ((err = mr_pt2pt_init()))
+        return failed("opening the channels", err);
+    if ((err = mr_launch_fence()))
+        return failed("meeting the other ranks at the launcher's fence", err);
+    if ((err = mr_rail_ready()))
+        return failed("attaching to the peers of this node", err);
+    mr_coll_init();
+    mr_threaded = thread_level == THREAD_MULTIPLE;
+    mr_state = MR_STATE_RUNNING;
+    return 0;
+}
+
+void mr_finalize(void)
+{
+    mr_pt2pt_finalize();
+    mr_launch_fence();
+    mr_rail_finalize();
+    mr_coll_finalize();
+    mr_core_finalize();
+    mr_launch_finalize();
+}
