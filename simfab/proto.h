@@ -44,7 +44,7 @@ struct sf_hello {
     char host[SF_HOST_MAX];   /* the simulated host, from SIM_HOST */
 };
 
-/* The engine's answer to a hello. PROC: carries two descriptors, the arena's memfd and the doorbell's eventfd. */
+/* The engine's answer to a hello, the same for PROC and QUERY. PROC: carries two descriptors, the arena's memfd and the doorbell's eventfd. */
 struct sf_welcome {
     uint32_t magic;
     uint32_t version;
@@ -58,6 +58,7 @@ struct sf_welcome {
     uint64_t poll_empty_ps;   /* what a poll that found nothing costs the caller */
     uint32_t cpu_factor_milli;/* measured CPU time of the caller counts times this / 1000; 0: not at all */
     uint32_t proc_id;         /* the engine's number for this process */
+    uint64_t now_ps;          /* PROC, QUERY: the engine's virtual time; clocks of processes without actors begin here */
 };
 
 /* ---- the arena ------------------------------------------------------------------------------------------------- */
