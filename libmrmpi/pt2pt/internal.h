@@ -6,6 +6,9 @@
  *   eager        S EAGER(payload)
  *   synchronous  S EAGER(payload, ACK wanted), R ACK when it is matched
  *   get          S RTS(where the data is); R reads it, R FIN
+ *   shared       S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from
+ *                the back, R FIN when they meet. Two cores that both copy, through memory that stays in their caches,
+ *                are faster than one that copies once; but a sender that computes instead costs the receiver nothing
  *   put          S RTS; R CTS(where to write); S writes, both are told by the channel
  *   copy         S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, and when the kernel
  *                refuses single copy
@@ -51,6 +54,7 @@ enum mr_rndv_state {
     MR_RNDV_GETTING,  /* receiver: reads chunk by chunk */
     MR_RNDV_LANDING,  /* receiver: the peer writes into exposed memory */
     MR_RNDV_DRAINING, /* receiver: DATA coming in */
+    MR_RNDV_SHARING,  /* receiver: DATA coming in, and can read by itself */
 };
 
 struct mr_rndv {
@@ -59,10 +63,12 @@ struct mr_rndv {
     struct mr_request *req;
     struct mr_vc *vc;
     uint64_t peer_id;
-    uint64_t total, done, told; /* bytes: to transfer, transferred, acknowledged by CREDIT */
+    uint64_t total, done, told; /* bytes: to transfer, transferred from the front, acknowledged by CREDIT */
+    uint64_t tail;              /* receiver: what lies from here to total has been read already */
+    unsigned silence;           /* receiver, shared: looks since the last DATA */
     struct mr_remote remote;
     struct mr_region *region;
-    struct mr_rndv *next, *prev; /* in the list of active ones: GETTING and PUSHING */
+    struct mr_rndv *next, *prev; /* in the list of active ones: GETTING, SHARING, PUSHING */
 };
 
 /* An unexpected message: an EAGER or RTS packet that no receive was posted for. */

@@ -6,10 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/internal.h"
 
 #define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
 #define PUSH_WINDOW 8          /* DATA packets under way */
+#define SHARE_CHUNK (256u << 10)
+#define SILENCE_MAX 256        /* looks without DATA after which a sharing receiver reads by itself */
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
@@ -233,10 +237,11 @@ void mr_rndv_put_sent(void *cookie, int error)
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
 /* Have the sender push the data in packets. */
-static void ask_for_data(struct mr_rndv *r)
+static void ask_for_data(struct mr_rndv *r, enum mr_rndv_state state)
 {
-    r->state = MR_RNDV_DRAINING;
+    r->state = state;
     r->done = r->told = 0;
+    r->tail = r->total;
     if (tell(r, MR_PKT_GO, r->total, NULL, 0))
         finish(r, MR_ERR_PROC_FAILED);
     else if (!r->total)
@@ -246,13 +251,22 @@ static void ask_for_data(struct mr_rndv *r)
 static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_request *req = r->req;
+    size_t wanted;
 
-    if (r->state != MR_RNDV_DRAINING || hdr->len != r->done || len > r->total - r->done || !len)
+    if ((r->state != MR_RNDV_DRAINING && r->state != MR_RNDV_SHARING) || hdr->len != r->done || !len ||
+        len > r->total - r->done)
         return;
-    mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, len);
+    wanted = len < r->tail - r->done ? len : r->tail - r->done;
+    if (req->type->contiguous)
+        memcpy((char *)mr_plain(req->recv_buf, req->type) + r->done, payload, wanted);
+    else
+        mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, wanted);
     r->done += len;
-    if (r->done == r->total) {
-        finish(r, MR_SUCCESS);
+    r->silence = 0;
+    if (r->done >= r->tail) {
+        int err = r->tail < r->total ? tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
+
+        finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
     } else if (r->done - r->told >= 2 * len) {
         r->told = r->done;
         if (tell(r, MR_PKT_CREDIT, r->done, NULL, 0))
@@ -260,40 +274,49 @@ static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *pay
     }
 }
 
-/* The next chunk of a get, into the buffer, or through the scratch memory if that has holes. */
-static int get_chunk(struct mr_rndv *r, size_t len)
+/* Read [offset, offset + len) of the peer's data into the buffer, through the scratch memory if that has holes. */
+static int get_range(struct mr_rndv *r, uint64_t offset, size_t len)
 {
     struct mr_request *req = r->req;
     int err;
 
     if (req->type->contiguous)
-        return mr_vc_get(r->vc, (char *)mr_plain(req->recv_buf, req->type) + r->done, len, &r->remote, r->done);
-    if (len > MR_SCRATCH)
-        len = MR_SCRATCH;
-    err = mr_vc_get(r->vc, mr_pt2pt.scratch, len, &r->remote, r->done);
+        return mr_vc_get(r->vc, (char *)mr_plain(req->recv_buf, req->type) + offset, len, &r->remote, offset);
+    err = mr_vc_get(r->vc, mr_pt2pt.scratch, len, &r->remote, offset);
     if (!err)
-        mr_type_unpack(req->recv_buf, req->count, req->type, r->done, mr_pt2pt.scratch, len);
+        mr_type_unpack(req->recv_buf, req->count, req->type, offset, mr_pt2pt.scratch, len);
     return err;
+}
+
+static void get_failed(struct mr_rndv *r, int err)
+{
+    mr_error_detail("reading %llu bytes of rank %d: %s", (unsigned long long)r->total, mr_vc_world_rank(r->vc),
+                    strerror(-err));
+    tell(r, MR_PKT_FIN, -err, NULL, 0);
+    finish(r, MR_ERR_OTHER);
+}
+
+static void note_refusal(void)
+{
+    if (!mr_pt2pt.get_refused)
+        mr_log(MR_LOG_INFO, "the kernel refuses single copy between processes; large messages are copied twice");
+    mr_pt2pt.get_refused = true;
 }
 
 static void get_some(struct mr_rndv *r)
 {
     size_t most = r->req->type->contiguous ? GET_CHUNK : MR_SCRATCH;
     size_t len = r->total - r->done < most ? r->total - r->done : most;
-    int err = len ? get_chunk(r, len) : 0;
+    int err = len ? get_range(r, r->done, len) : 0;
 
     if (err == -EPERM) {
-        if (!mr_pt2pt.get_refused)
-            mr_log(MR_LOG_INFO, "the kernel refuses single copy between processes; large messages are copied twice");
-        mr_pt2pt.get_refused = true;
+        note_refusal();
         deactivate(r);
-        ask_for_data(r);
+        ask_for_data(r, MR_RNDV_DRAINING);
         return;
     }
     if (err) {
-        mr_error_detail("reading %zu bytes of rank %d: %s", len, mr_vc_world_rank(r->vc), strerror(-err));
-        tell(r, MR_PKT_FIN, -err, NULL, 0);
-        finish(r, MR_ERR_OTHER);
+        get_failed(r, err);
         return;
     }
     r->done += len;
@@ -301,6 +324,33 @@ static void get_some(struct mr_rndv *r)
         return;
     err = tell(r, MR_PKT_FIN, 0, NULL, 0);
     finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+}
+
+/* The sender has been asked to push. While it does not, read the back of the message. */
+static int share_some(struct mr_rndv *r)
+{
+    size_t len = r->tail - r->done < SHARE_CHUNK ? r->tail - r->done : SHARE_CHUNK;
+    int err;
+
+    if (r->silence++ < SILENCE_MAX)
+        return 0;
+    err = get_range(r, r->tail - len, len);
+    if (err == -EPERM) {
+        note_refusal();
+        deactivate(r);
+        r->state = MR_RNDV_DRAINING;
+        return 0;
+    }
+    if (err) {
+        get_failed(r, err);
+        return 1;
+    }
+    r->tail -= len;
+    if (r->done >= r->tail) {
+        err = tell(r, MR_PKT_FIN, 0, NULL, 0);
+        finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+    }
+    return 1;
 }
 
 static bool expose_and_clear(struct mr_rndv *r)
@@ -314,6 +364,12 @@ static bool expose_and_clear(struct mr_rndv *r)
     if (tell(r, MR_PKT_CTS, r->total, &r->remote, sizeof(r->remote)))
         finish(r, MR_ERR_PROC_FAILED);
     return true;
+}
+
+/* With a core for each rank, and another rank to share with. */
+static bool sharing_pays(struct mr_vc *vc)
+{
+    return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_core_launch()->rank;
 }
 
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
@@ -330,13 +386,16 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
     if (hdr->flags & MR_FLAG_GET && len == sizeof(r->remote) && !mr_pt2pt.get_refused) {
         memcpy(&r->remote, payload, len);
         activate(r);
-        get_some(r);
+        if (sharing_pays(vc))
+            ask_for_data(r, MR_RNDV_SHARING);
+        else
+            get_some(r);
         return;
     }
     if (hdr->flags & MR_FLAG_PUT && req->type->contiguous && r->total && mr_vc_caps(vc) & MR_VC_PUT &&
         expose_and_clear(r))
         return;
-    ask_for_data(r);
+    ask_for_data(r, MR_RNDV_DRAINING);
 }
 
 void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
@@ -372,7 +431,7 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
             r->told = hdr->len;
         break;
     case MR_PKT_FIN:
-        if (r->state == MR_RNDV_OFFERED)
+        if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_PUSHING)
             finish(r, hdr->len ? MR_ERR_OTHER : MR_SUCCESS);
         break;
     case MR_PKT_FAIL:
@@ -396,6 +455,8 @@ int mr_rndv_progress(void)
         if (r->state == MR_RNDV_GETTING) {
             get_some(r);
             n++;
+        } else if (r->state == MR_RNDV_SHARING) {
+            n += share_some(r);
         } else {
             n += push_some(r);
         }
