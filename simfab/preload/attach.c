@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -270,6 +271,8 @@ static void after_fork_child(void)
 {
     pthread_mutex_init(&call_lock, NULL);
     pthread_mutex_init(&attach_lock, NULL);
+    if (self)
+        sfp_clock_raise_local(sfp_now(self)); /* time goes on from the parent's */
     self = NULL;
     blocked = 0;
     sfp_generation++;
@@ -413,6 +416,7 @@ static void forget_actor(void *arg)
 {
     struct sf_actor *a = arg;
 
+    sfp_clock_raise_local(sfp_now(a)); /* what still runs in this thread reads the process's clock */
     self = NULL;
     __atomic_store_n(&a->state, SF_ACTOR_FREE, __ATOMIC_SEQ_CST);
     sfp_ring();
@@ -435,6 +439,8 @@ static struct sf_actor *new_actor(void)
         a->tid = (uint32_t)syscall(SYS_gettid);
         a->wake_ps = 0;
         a->clock_ps = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE);
+        if (a->clock_ps < sfp_clock_local())
+            a->clock_ps = sfp_clock_local();
         cpu_ns = thread_cpu_ns();
         self = a;
         pthread_setspecific(actor_key, a);
@@ -517,4 +523,21 @@ void sfp_block_end(void)
     sfp_ring();
     enter(a);
     errno = e;
+}
+
+bool sfp_block_begin_on(int fd, short events)
+{
+    struct pollfd p = { .fd = fd, .events = events };
+    int e = errno, flags;
+
+    if (!self || blocked)
+        return false;
+    flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
+    if (flags < 0 || flags & O_NONBLOCK || sfp_sys_poll(&p, 1, 0) != 0) {
+        errno = e;
+        return false;
+    }
+    errno = e;
+    sfp_block_begin();
+    return true;
 }

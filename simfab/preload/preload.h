@@ -62,6 +62,9 @@ void *sfp_real_version(const char *name, const char *version);
  */
 void sfp_block_begin(void);
 void sfp_block_end(void);
+/* The same for a call on fd that waits for events (POLLIN, ...): does nothing, and returns false, unless the thread is an
+   actor, fd is in blocking mode and not ready. Call sfp_block_end if it returned true. */
+bool sfp_block_begin_on(int fd, short events);
 
 /* System calls that no interposition sees; they set errno as usual. */
 static inline int sfp_sys_close(int fd)
@@ -133,6 +136,10 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps);
 void sfp_ring(void);
 /* Look whether the engine is still there; false marks the attachment dead. */
 bool sfp_alive(void);
+
+/* clock.c: a process's clock while it has no actor, or for its threads that are none; actors begin there. */
+uint64_t sfp_clock_local(void);
+void sfp_clock_raise_local(uint64_t ps);
 
 static inline uint64_t sfp_now(const struct sf_actor *a)
 {

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls that wait in the kernel for something simfab does not see: sockets, children, other threads. An actor tells the
+ * engine before it waits, so that virtual time can go on for the others at once. Calls that are ready, or do not wait,
+ * are not announced: they must not let time slip. (read and write are in umad.c, with the devices.)
+ */
+#include "simfab/preload/clock.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+/* Around a call on one descriptor. */
+#define ON(fd, events, flags, expr)                                                                                    \
+    ({                                                                                                                 \
+        bool waits_ = !((flags)&MSG_DONTWAIT) && sfp_block_begin_on((fd), (events));                                   \
+        __typeof__(expr) result_ = (expr);                                                                             \
+        if (waits_)                                                                                                    \
+            sfp_block_end();                                                                                           \
+        result_;                                                                                                       \
+    })
+
+/* Around any call that may wait. */
+#define WAITING(expr)                                                                                                  \
+    ({                                                                                                                 \
+        sfp_block_begin();                                                                                             \
+        __typeof__(expr) result_ = (expr);                                                                             \
+        sfp_block_end();                                                                                               \
+        result_;                                                                                                       \
+    })
+
+ssize_t __recv_chk(int fd, void *buf, size_t n, size_t size, int flags);
+ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *addr, socklen_t *len);
+int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t size);
+
+/* ---- sockets --------------------------------------------------------------------------------------------------- */
+
+SFP_EXPORT ssize_t recv(int fd, void *buf, size_t n, int flags)
+{
+    return ON(fd, POLLIN, flags, SFP_REAL(recv)(fd, buf, n, flags));
+}
+
+SFP_EXPORT ssize_t __recv_chk(int fd, void *buf, size_t n, size_t size, int flags)
+{
+    return ON(fd, POLLIN, flags, SFP_REAL(__recv_chk)(fd, buf, n, size, flags));
+}
+
+SFP_EXPORT ssize_t recvfrom(int fd, void *restrict buf, size_t n, int flags, struct sockaddr *restrict addr,
+                            socklen_t *restrict len)
+{
+    return ON(fd, POLLIN, flags, SFP_REAL(recvfrom)(fd, buf, n, flags, addr, len));
+}
+
+SFP_EXPORT ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *addr,
+                                  socklen_t *len)
+{
+    return ON(fd, POLLIN, flags, SFP_REAL(__recvfrom_chk)(fd, buf, n, size, flags, addr, len));
+}
+
+SFP_EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+    return ON(fd, POLLIN, flags, SFP_REAL(recvmsg)(fd, msg, flags));
+}
+
+SFP_EXPORT ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+    return ON(fd, POLLOUT, flags, SFP_REAL(send)(fd, buf, n, flags));
+}
+
+SFP_EXPORT ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr, socklen_t len)
+{
+    return ON(fd, POLLOUT, flags, SFP_REAL(sendto)(fd, buf, n, flags, addr, len));
+}
+
+SFP_EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+    return ON(fd, POLLOUT, flags, SFP_REAL(sendmsg)(fd, msg, flags));
+}
+
+SFP_EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+    return WAITING(SFP_REAL(connect)(fd, addr, len));
+}
+
+SFP_EXPORT int accept(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
+{
+    return ON(fd, POLLIN, 0, SFP_REAL(accept)(fd, addr, len));
+}
+
+SFP_EXPORT int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restrict len, int flags)
+{
+    return ON(fd, POLLIN, 0, SFP_REAL(accept4)(fd, addr, len, flags));
+}
+
+/* ---- many descriptors ------------------------------------------------------------------------------------------ */
+
+/*
+ * A wait of at most timeout (ns, negative: for ever) that LOOK would end: a look without waiting first, then the wait,
+ * announced; a time-out moves the clock by its length. LOOK and WAIT give the number of ready descriptors.
+ */
+#define MULTI(timeout_ns, look, wait)                                                                                  \
+    ({                                                                                                                 \
+        int64_t ns_ = (timeout_ns);                                                                                    \
+        uint64_t from_ = ns_ > 0 ? sfp_clock_peek() : 0;                                                               \
+        int result_ = ns_ ? (look) : (wait);                                                                           \
+        if (ns_ && !result_) {                                                                                         \
+            sfp_block_begin();                                                                                         \
+            result_ = (wait);                                                                                          \
+            sfp_block_end();                                                                                           \
+            if (!result_ && ns_ > 0)                                                                                   \
+                sfp_clock_advance_to(from_ + (uint64_t)ns_ * SFP_PS_PER_NS);                                           \
+        }                                                                                                              \
+        result_;                                                                                                       \
+    })
+
+/* True for a wait without descriptors of at least a moment: a sleep. */
+static bool sleeps(bool no_descriptors, int64_t ns)
+{
+    return no_descriptors && ns > 0;
+}
+
+static int just_sleep(int64_t ns)
+{
+    struct timespec ts = { .tv_sec = (time_t)((uint64_t)ns / SFP_NS_PER_S), .tv_nsec = (long)((uint64_t)ns % SFP_NS_PER_S) };
+
+    return nanosleep(&ts, NULL);
+}
+
+static int64_t ns_of_timespec(const struct timespec *ts)
+{
+    if (!ts)
+        return -1;
+    if (ts->tv_sec < 0 || ts->tv_nsec < 0)
+        return 0; /* the kernel says EINVAL */
+    return ts->tv_sec > 4000000000 ? -1 : ts->tv_sec * (int64_t)SFP_NS_PER_S + ts->tv_nsec;
+}
+
+SFP_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+    int64_t ns = timeout < 0 ? -1 : timeout * 1000000ll;
+
+    if (!sfp_clock_is_virtual())
+        return WAITING(SFP_REAL(poll)(fds, n, timeout));
+    if (sleeps(n == 0, ns))
+        return just_sleep(ns);
+    return MULTI(ns, SFP_REAL(poll)(fds, n, 0), SFP_REAL(poll)(fds, n, timeout));
+}
+
+SFP_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
+{
+    if (n > size / sizeof *fds)
+        return SFP_REAL(__poll_chk)(fds, n, timeout, size); /* complains and aborts */
+    return poll(fds, n, timeout);
+}
+
+SFP_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+    const struct timespec zero = { 0 };
+    int64_t ns = ns_of_timespec(timeout);
+
+    if (!sfp_clock_is_virtual())
+        return WAITING(SFP_REAL(ppoll)(fds, n, timeout, mask));
+    return MULTI(ns, SFP_REAL(ppoll)(fds, n, &zero, mask), SFP_REAL(ppoll)(fds, n, timeout, mask));
+}
+
+SFP_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t size)
+{
+    if (n > size / sizeof *fds)
+        return SFP_REAL(__ppoll_chk)(fds, n, timeout, mask, size);
+    return ppoll(fds, n, timeout, mask);
+}
+
+/* select overwrites its sets, so there is no look in advance. */
+SFP_EXPORT int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e, struct timeval *restrict tv)
+{
+    int64_t ns = tv ? tv->tv_sec * (int64_t)SFP_NS_PER_S + tv->tv_usec * 1000 : -1;
+
+    if (!sfp_clock_is_virtual())
+        return WAITING(SFP_REAL(select)(n, r, w, e, tv));
+    if (sleeps(!r && !w && !e, ns)) {
+        int st = just_sleep(ns);
+
+        tv->tv_sec = tv->tv_usec = 0;
+        return st;
+    }
+    return MULTI(ns, 0, SFP_REAL(select)(n, r, w, e, tv));
+}
+
+SFP_EXPORT int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e,
+                       const struct timespec *restrict timeout, const sigset_t *restrict mask)
+{
+    int64_t ns = ns_of_timespec(timeout);
+
+    if (!sfp_clock_is_virtual())
+        return WAITING(SFP_REAL(pselect)(n, r, w, e, timeout, mask));
+    if (sleeps(!r && !w && !e && !mask, ns))
+        return just_sleep(ns);
+    return MULTI(ns, 0, SFP_REAL(pselect)(n, r, w, e, timeout, mask));
+}
+
+SFP_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
+{
+    if (!sfp_clock_is_virtual())
+        return WAITING(SFP_REAL(epoll_wait)(fd, events, max, timeout));
+    return MULTI(timeout < 0 ? -1 : timeout * 1000000ll, SFP_REAL(epoll_wait)(fd, events, max, 0),
+                 SFP_REAL(epoll_wait)(fd, events, max, timeout));
+}
+
+SFP_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask)
+{
+    if (!sfp_clock_is_virtual())
+        return WAITING(SFP_REAL(epoll_pwait)(fd, events, max, timeout, mask));
+    return MULTI(timeout < 0 ? -1 : timeout * 1000000ll, SFP_REAL(epoll_pwait)(fd, events, max, 0, mask),
+                 SFP_REAL(epoll_pwait)(fd, events, max, timeout, mask));
+}
+
+/* ---- children and threads -------------------------------------------------------------------------------------- */
+
+SFP_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
+{
+    return options & WNOHANG ? SFP_REAL(waitpid)(pid, status, options) : WAITING(SFP_REAL(waitpid)(pid, status, options));
+}
+
+SFP_EXPORT pid_t wait(int *status)
+{
+    return WAITING(SFP_REAL(wait)(status));
+}
+
+SFP_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+    return WAITING(SFP_REAL(wait4)(pid, status, options, usage));
+}
+
+SFP_EXPORT int pthread_join(pthread_t thread, void **result)
+{
+    return WAITING(SFP_REAL(pthread_join)(thread, result));
+}
+
+SFP_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+    return WAITING(SFP_REAL(pthread_barrier_wait)(barrier));
+}

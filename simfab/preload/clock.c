@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Virtual time, as a program sees it. An actor reads its own clock (which the engine moves); every other thread of a
+ * simulated host reads the process's local clock: it begins at the engine's time, is never behind it, and moves with every
+ * reading and with the length of every sleep. SIMFAB_CLOCK=real leaves a process all its real clocks.
+ *
+ * A reading costs time (the model says how much), so whoever waits by the clock gets there.
+ */
+#include "simfab/preload/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/times.h>
+
+#define PS_PER_NS 1000u
+#define NS_PER_S  1000000000ull
+
+static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
+static bool virtual_time;
+static uint64_t epoch_ns, mono_epoch_ns, read_ps;
+static uint64_t local_ps;
+
+/* UCX reads the time stamp counter inline unless its library's variable of this name says no: symbols of a preloaded
+   library come first, so it takes gettimeofday. */
+SFP_EXPORT int ucs_arch_x86_enable_rdtsc = 0;
+
+static void choose_mode(void)
+{
+    const char *clock = getenv("SIMFAB_CLOCK");
+    struct sf_welcome w;
+    int fd;
+
+    if (!sfp_enabled() || (clock && !strcmp(clock, "real")))
+        return;
+    fd = sfp_connect(SF_CONN_QUERY, 0, &w, NULL);
+    if (fd < 0)
+        return; /* no engine, no virtual time */
+    sfp_sys_close(fd);
+    epoch_ns = w.epoch_ns;
+    mono_epoch_ns = w.mono_epoch_ns;
+    read_ps = w.clock_read_ps ? w.clock_read_ps : 1;
+    sfp_clock_raise_local(w.now_ps);
+    virtual_time = true;
+}
+
+bool sfp_clock_is_virtual(void)
+{
+    int e = errno;
+
+    pthread_once(&mode_once, choose_mode);
+    errno = e;
+    return virtual_time;
+}
+
+uint64_t sfp_clock_local(void)
+{
+    return __atomic_load_n(&local_ps, __ATOMIC_RELAXED);
+}
+
+void sfp_clock_raise_local(uint64_t ps)
+{
+    uint64_t was = sfp_clock_local();
+
+    while (was < ps && !__atomic_compare_exchange_n(&local_ps, &was, ps, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+/* The time of this thread without the cost of a reading. */
+uint64_t sfp_clock_peek(void)
+{
+    struct sf_actor *a = sfp_enter_if_actor();
+
+    if (a)
+        return sfp_now(a);
+    if (sfp_proc.arena)
+        sfp_clock_raise_local(__atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE));
+    return sfp_clock_local();
+}
+
+void sfp_clock_advance_to(uint64_t ps)
+{
+    struct sf_actor *a = sfp_enter_if_actor();
+
+    if (!a)
+        sfp_clock_raise_local(ps);
+    else if (sfp_now(a) < ps)
+        sfp_spend(a, ps - sfp_now(a));
+}
+
+static uint64_t read_clock(void)
+{
+    struct sf_actor *a = sfp_enter_if_actor();
+
+    if (a) {
+        sfp_spend(a, read_ps);
+        return sfp_now(a);
+    }
+    if (sfp_proc.arena)
+        sfp_clock_raise_local(__atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE));
+    return __atomic_add_fetch(&local_ps, read_ps, __ATOMIC_RELAXED);
+}
+
+bool sfp_clock_epoch(clockid_t id, uint64_t *epoch)
+{
+    switch (id) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_TAI:
+        *epoch = epoch_ns;
+        return true;
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME:
+        *epoch = mono_epoch_ns;
+        return true;
+    default:
+        return false; /* processor time is real */
+    }
+}
+
+SFP_EXPORT int clock_gettime(clockid_t id, struct timespec *ts)
+{
+    uint64_t epoch, ns;
+
+    if (!sfp_clock_is_virtual() || !sfp_clock_epoch(id, &epoch))
+        return SFP_REAL(clock_gettime)(id, ts);
+    ns = epoch + read_clock() / PS_PER_NS;
+    ts->tv_sec = (time_t)(ns / NS_PER_S);
+    ts->tv_nsec = (long)(ns % NS_PER_S);
+    return 0;
+}
+
+SFP_EXPORT int gettimeofday(struct timeval *restrict tv, void *restrict tz)
+{
+    struct timespec ts;
+
+    if (!sfp_clock_is_virtual())
+        return SFP_REAL(gettimeofday)(tv, tz);
+    if (tz)
+        memset(tz, 0, sizeof(struct timezone));
+    clock_gettime(CLOCK_REALTIME, &ts);
+    tv->tv_sec = ts.tv_sec;
+    tv->tv_usec = ts.tv_nsec / 1000;
+    return 0;
+}
+
+SFP_EXPORT time_t time(time_t *t)
+{
+    struct timespec ts;
+
+    if (!sfp_clock_is_virtual())
+        return SFP_REAL(time)(t);
+    clock_gettime(CLOCK_REALTIME, &ts);
+    if (t)
+        *t = ts.tv_sec;
+    return ts.tv_sec;
+}
+
+/* The processor times are real, the elapsed ticks virtual. */
+SFP_EXPORT clock_t times(struct tms *buf)
+{
+    clock_t real = SFP_REAL(times)(buf);
+    struct timespec ts;
+
+    if (!sfp_clock_is_virtual())
+        return real;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (clock_t)(ts.tv_sec * sysconf(_SC_CLK_TCK) + ts.tv_nsec / (1000000000 / sysconf(_SC_CLK_TCK)));
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Between clock.c (what time is it), sleep.c (waiting for a time) and block.c (waiting for something else). */
+#ifndef SIMFAB_PRELOAD_CLOCK_H
+#define SIMFAB_PRELOAD_CLOCK_H
+
+#include <errno.h>
+#include <time.h>
+
+#include "simfab/preload/preload.h"
+
+bool sfp_clock_is_virtual(void);
+/* This thread's time in ps, without the cost of a reading. */
+uint64_t sfp_clock_peek(void);
+/* A sleep or a time-out of this thread ended at ps: its clock is not earlier than that. */
+void sfp_clock_advance_to(uint64_t ps);
+/* Nanoseconds of the given clock at virtual time 0; false for clocks that stay real. */
+bool sfp_clock_epoch(clockid_t id, uint64_t *epoch);
+
+#define SFP_PS_PER_NS 1000ull
+#define SFP_PS_PER_MS 1000000000ull
+#define SFP_NS_PER_S  1000000000ull
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sleeping, and waiting until a time, in virtual time. An actor that sleeps hands its wake-up time to the engine and is
+ * woken when virtual time gets there; another thread really sleeps, and its process's clock moves on by the length.
+ *
+ * Absolute times that a program computes are virtual; the kernel wants real ones, so they are carried over as "so much
+ * later than now".
+ */
+#include "simfab/preload/clock.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/timerfd.h>
+
+/* pthread_cond_* exist in two versions; the linker's default for dlsym is the old one */
+#define REAL_COND(name)                                                                                                \
+    ({                                                                                                                 \
+        static __typeof__(&name) real_;                                                                                \
+        if (!real_)                                                                                                    \
+            real_ = (__typeof__(&name))sfp_real_version(#name, "GLIBC_2.3.2");                                         \
+        real_;                                                                                                         \
+    })
+
+static uint64_t ns_of(const struct timespec *ts)
+{
+    return (uint64_t)ts->tv_sec * SFP_NS_PER_S + (uint64_t)ts->tv_nsec;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){ .tv_sec = (time_t)(ns / SFP_NS_PER_S), .tv_nsec = (long)(ns % SFP_NS_PER_S) };
+}
+
+static bool valid(const struct timespec *ts)
+{
+    return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < (long)SFP_NS_PER_S;
+}
+
+/* Sleep of ns from now; 0, or EINTR with the rest in *left (real sleeps only). */
+static int sleep_ns(uint64_t ns, struct timespec *left)
+{
+    struct sf_actor *a = sfp_enter_if_actor();
+    uint64_t until = sfp_clock_peek() + ns * SFP_PS_PER_NS;
+    struct timespec ts = timespec_of(ns);
+    int err;
+
+    if (a && !sfp_proc.dead && sfp_wait(a, SF_ACTOR_SLEEP, until) >= 0) {
+        sfp_clock_advance_to(until);
+        return 0;
+    }
+    err = (int)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, &ts) ? errno : 0;
+    if (err == EINTR) {
+        uint64_t rest = ns_of(&ts) * SFP_PS_PER_NS;
+
+        sfp_clock_advance_to(until > rest ? until - rest : 0);
+        if (left)
+            *left = ts;
+    } else {
+        sfp_clock_advance_to(until);
+    }
+    return err;
+}
+
+SFP_EXPORT int clock_nanosleep(clockid_t id, int flags, const struct timespec *req, struct timespec *rem)
+{
+    uint64_t epoch, at, now;
+
+    if (!sfp_clock_is_virtual() || !sfp_clock_epoch(id, &epoch)) {
+        int err;
+
+        sfp_block_begin();
+        err = SFP_REAL(clock_nanosleep)(id, flags, req, rem);
+        sfp_block_end();
+        return err;
+    }
+    if (!valid(req))
+        return EINVAL;
+    if (!(flags & TIMER_ABSTIME))
+        return sleep_ns(ns_of(req), rem);
+    at = ns_of(req);
+    now = epoch + sfp_clock_peek() / SFP_PS_PER_NS;
+    return at > now ? sleep_ns(at - now, NULL) : 0;
+}
+
+SFP_EXPORT int nanosleep(const struct timespec *req, struct timespec *rem)
+{
+    int err = clock_nanosleep(CLOCK_REALTIME, 0, req, rem);
+
+    if (!err)
+        return 0;
+    errno = err;
+    return -1;
+}
+
+SFP_EXPORT int usleep(useconds_t us)
+{
+    struct timespec ts = timespec_of((uint64_t)us * 1000);
+
+    return nanosleep(&ts, NULL);
+}
+
+SFP_EXPORT unsigned int sleep(unsigned int seconds)
+{
+    struct timespec ts = { .tv_sec = seconds }, left = { 0 };
+
+    return nanosleep(&ts, &left) ? (unsigned)left.tv_sec + (left.tv_nsec >= 500000000) : 0;
+}
+
+/* ---- waiting until an absolute time ---------------------------------------------------------------------------- */
+
+/* A virtual absolute time of clock id, as the real one that is as far away; *virtual_ps is when that is. */
+static struct timespec to_real(clockid_t id, const struct timespec *abs, uint64_t *virtual_ps)
+{
+    struct timespec real;
+    uint64_t epoch = 0, now, at = ns_of(abs);
+
+    sfp_clock_epoch(id, &epoch);
+    now = epoch + sfp_clock_peek() / SFP_PS_PER_NS;
+    *virtual_ps = at > epoch ? (at - epoch) * SFP_PS_PER_NS : 0;
+    syscall(SYS_clock_gettime, id, &real);
+    return timespec_of(ns_of(&real) + (at > now ? at - now : 0));
+}
+
+/* A condition variable does not tell its clock, but no machine has been up for thirty years. */
+static clockid_t guess_clock(const struct timespec *abs)
+{
+    return abs->tv_sec > 1000000000 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+}
+
+/* Around a real call that waits until a time: EXPR uses `real_abs` and gives an error number or -1 with errno. */
+#define TIMED_WAIT(clock_id, abs, failed_by_time, expr)                                                                \
+    ({                                                                                                                 \
+        uint64_t until_;                                                                                               \
+        struct timespec real_abs = to_real((clock_id), (abs), &until_);                                                \
+        int result_;                                                                                                   \
+        sfp_block_begin();                                                                                             \
+        result_ = (expr);                                                                                              \
+        sfp_block_end();                                                                                               \
+        if (result_ && (failed_by_time))                                                                               \
+            sfp_clock_advance_to(until_);                                                                              \
+        result_;                                                                                                       \
+    })
+
+SFP_EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex)
+{
+    int err;
+
+    sfp_block_begin();
+    err = REAL_COND(pthread_cond_wait)(cond, mutex);
+    sfp_block_end();
+    return err;
+}
+
+SFP_EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
+                                      const struct timespec *restrict abs)
+{
+    if (!sfp_clock_is_virtual() || !valid(abs))
+        return REAL_COND(pthread_cond_timedwait)(cond, mutex, abs);
+    return TIMED_WAIT(guess_clock(abs), abs, result_ == ETIMEDOUT,
+                      REAL_COND(pthread_cond_timedwait)(cond, mutex, &real_abs));
+}
+
+SFP_EXPORT int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex, clockid_t id,
+                                      const struct timespec *restrict abs)
+{
+    uint64_t epoch;
+
+    if (!sfp_clock_is_virtual() || !valid(abs) || !sfp_clock_epoch(id, &epoch))
+        return SFP_REAL(pthread_cond_clockwait)(cond, mutex, id, abs);
+    return TIMED_WAIT(id, abs, result_ == ETIMEDOUT, SFP_REAL(pthread_cond_clockwait)(cond, mutex, id, &real_abs));
+}
+
+SFP_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict abs)
+{
+    if (!sfp_clock_is_virtual() || !valid(abs))
+        return SFP_REAL(pthread_mutex_timedlock)(mutex, abs);
+    return TIMED_WAIT(CLOCK_REALTIME, abs, result_ == ETIMEDOUT, SFP_REAL(pthread_mutex_timedlock)(mutex, &real_abs));
+}
+
+SFP_EXPORT int sem_wait(sem_t *sem)
+{
+    int st;
+
+    if (sem_trywait(sem) == 0)
+        return 0;
+    sfp_block_begin();
+    st = SFP_REAL(sem_wait)(sem);
+    sfp_block_end();
+    return st;
+}
+
+SFP_EXPORT int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict abs)
+{
+    if (!sfp_clock_is_virtual() || !valid(abs))
+        return SFP_REAL(sem_timedwait)(sem, abs);
+    return TIMED_WAIT(CLOCK_REALTIME, abs, errno == ETIMEDOUT, SFP_REAL(sem_timedwait)(sem, &real_abs));
+}
+
+SFP_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
+{
+    struct itimerspec real;
+    uint64_t until;
+
+    if (!sfp_clock_is_virtual() || !(flags & TFD_TIMER_ABSTIME) || !valid(&new->it_value) || !ns_of(&new->it_value))
+        return SFP_REAL(timerfd_settime)(fd, flags, new, old);
+    real = *new;
+    real.it_value = to_real(guess_clock(&new->it_value), &new->it_value, &until);
+    return SFP_REAL(timerfd_settime)(fd, flags, &real, old);
+}
