@@ -92,6 +92,7 @@ static _Noreturn void janitor(const char *path, int fd)
     }
     for (size_t i = 0; i < list.count; i++)
         kill(-list.pgid[i], SIGKILL);
+    free(list.pgid);
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
     _exit(0);
 }

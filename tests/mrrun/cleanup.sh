@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Nothing stays behind, however a job ends.
 . "$(dirname "$0")/../tap.sh"
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
 client=$BUILD/tests/mrrun/test_launch_client
 mkdir "$tmp/scratch"
 export TMPDIR=$tmp/scratch

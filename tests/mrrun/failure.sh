@@ -3,12 +3,13 @@
 # How jobs end: statuses, and who is blamed for a failure. Ranks that survive a failed one wait for it for ever, so that these tests end at all
 # shows that mrrun ended them.
 . "$(dirname "$0")/../tap.sh"
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
 client=$BUILD/tests/mrrun/test_launch_client
 run() { timeout 30 mrrun "$@" >"$tmp/out" 2>"$tmp/err"; }
 
-run -n 4 "$client" kill:2:11
-is "a rank killed by a signal: 128 + signal" $? 139
-like "rank, host, pid and signal are told" "^mrrun: rank 2 \(host $(hostname), pid [0-9]+\) was killed by signal 11 \(SIGSEGV.*\); ending the job$" \
+run -n 4 "$client" kill:2:6
+is "a rank killed by a signal: 128 + signal" $? 134
+like "rank, host, pid and signal are told" "^mrrun: rank 2 \(host $(hostname), pid [0-9]+\) was killed by signal 6 \(SIGABRT.*\); ending the job$" \
     "$tmp/err"
 is "only the culprit is told" "$(grep -c '^mrrun:' "$tmp/err")" 1
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # mrrun starts ranks that find each other: ranks, sizes, node maps, business cards, environments, placement on hosts.
 . "$(dirname "$0")/../tap.sh"
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
 client=$BUILD/tests/mrrun/test_launch_client
 
 timeout 60 mrrun -n 4 "$client" >"$tmp/four" 2>&1

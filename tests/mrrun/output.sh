@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Output of many ranks: nothing lost, no line broken by another, labels, stderr apart, a reader that goes away.
 . "$(dirname "$0")/../tap.sh"
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
 
 # 8 ranks write 2000 lines each, in pieces that do not end where lines end.
 cat >"$tmp/chatter" <<'SH'

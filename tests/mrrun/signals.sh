@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Signals to mrrun reach the ranks.
 . "$(dirname "$0")/../tap.sh"
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
 
 # A rank that says when it is ready, tells the signals it gets, and ends on SIGTERM with code 3 (a job that saves its state).
 cat >"$tmp/listener" <<'SH'

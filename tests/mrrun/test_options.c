@@ -9,14 +9,17 @@
 
 static char why[512];
 
+/* The options point into the words, which are kept here until the next call. */
 static int parse(struct mrrun_options *opts, char **words)
 {
+    static char *kept[64];
     int n = 0;
 
-    while (words[n])
-        n++;
+    for (; words[n]; n++)
+        kept[n] = words[n];
+    kept[n] = NULL;
     why[0] = 0;
-    return mrrun_options_parse(opts, n, words, why, sizeof(why));
+    return mrrun_options_parse(opts, n, kept, why, sizeof(why));
 }
 
 #define PARSE(opts, ...) parse(opts, (char *[]){"mrrun", __VA_ARGS__, NULL})

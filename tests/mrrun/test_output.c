@@ -20,7 +20,8 @@ static void feed(struct source *src, const char *text)
 static void holds(const char *want)
 {
     ck_assert_uint_eq(sink.len, strlen(want));
-    ck_assert_mem_eq(sink.bytes + sink.start, want, sink.len);
+    if (sink.len)
+        ck_assert_mem_eq(sink.bytes + sink.start, want, sink.len);
 }
 
 START_TEST(lines_stay_whole)
