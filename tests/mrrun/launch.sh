@@ -74,4 +74,10 @@ is "--ppn fills host by host" "$(sim -n 5 -l --ppn 4 printenv SIM_HOST | sort | 
 sim -n 2 --hosts h1,h9 true 2>"$tmp/err"
 is "an unknown simulated host is refused" $? 2
 like "and named" "the fabric has no host 'h9'" "$tmp/err"
+# The man page has every option that --help has, and the other way round.
+man=$(dirname "$0")/../../man/mrrun.1
+mrrun --help | grep '^  -' | grep -oE -- '(^|[ (])--?[A-Za-z][a-z-]*' | sed 's/^[ (]*-*//' | sort -u >"$tmp/help"
+sed -n '/^.SH OPTIONS/,/^.SH INPUT/p' "$man" | grep -A1 '^\.TP' | grep '^\.B' | sed 's/\\f.//g; s/\\-/-/g; s/"//g' |
+    grep -oE -- '(^| )-[A-Za-z][a-z-]*|(^| )--[a-z-]*' | tr -d ' ' | sed 's/^-*//' | sort -u >"$tmp/man"
+ok "mrrun(1) and --help name the same options" diff "$tmp/help" "$tmp/man"
 done_testing
