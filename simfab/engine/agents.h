@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside the management plane: what its files share. mad.c routes, trap.c repeats notices, sma.c and pma.c answer for
+ * the simulated hardware, umad.c talks to programs.
+ *
+ * A struct mad_port hangs on every struct port. Agents (one registration of one open umad each) are known to the port
+ * that their umad stands for. A datagram in flight is a struct packet on the stack of whoever sends it; receivers copy.
+ */
+#ifndef SIMFAB_AGENTS_H
+#define SIMFAB_AGENTS_H
+
+#include "simfab/engine/fabric.h"
+#include "simfab/engine/mad.h"
+#include "simfab/engine/wire.h"
+
+struct timer {
+    struct timer *prev, *next;  /* in the order of deadlines; NULL, NULL: not set */
+    uint64_t deadline_ns;
+    void (*fire)(struct timer *t);
+    struct mad *mad;
+};
+
+void timer_set(struct mad *m, struct timer *t, uint64_t delay_ms);
+void timer_cancel(struct timer *t);
+
+struct umad_file;
+struct agent;
+struct trap;
+
+struct mad {
+    struct fabric *f;
+    int epfd, timerfd;
+    struct timer timers;        /* list head */
+    struct mad_port *ports;
+    struct umad_file *files;
+    uint32_t last_agent;        /* the number given last: upper half of transaction ids */
+    uint32_t last_trap;         /* the same for traps */
+};
+
+struct mad_port {
+    struct mad *mad;
+    struct port *port;
+    struct agent *agents;
+    struct umad_file *issm, *issm_waiting;
+    struct trap *traps;
+    struct timer lease;
+    uint8_t last_state;
+};
+
+static inline struct mad_port *mad_port_of(const struct port *p)
+{
+    return p->mad;
+}
+
+/* A datagram with what a receiver learns from its packet's headers. */
+struct packet {
+    const uint8_t *mad;
+    size_t bytes;               /* 256, or more for a multi-segment message that travels whole */
+    uint8_t qpn;                /* 0 or 1, of both ends */
+    uint16_t slid, dlid;
+    uint8_t sl;
+    bool grh;
+    uint8_t sgid[16];
+    uint32_t flow_label;
+    uint8_t traffic_class, hop_limit;
+};
+
+/* ---- mad.c ---------------------------------------------------------------------------------------------------- */
+
+enum mad_result { MAD_SENT, MAD_LOST, MAD_BAD_ROUTE };
+
+/*
+ * Carry a datagram from a port to wherever it goes, deliver it there and carry back what the hardware answers.
+ * MAD_LOST: nobody got it. MAD_BAD_ROUTE: a directed route that does not begin (or return) at this port.
+ */
+enum mad_result mad_send(struct port *from, const struct packet *pkt);
+
+bool mad_is_response(const uint8_t *mad);
+unsigned mad_header_bytes(uint8_t mgmt_class); /* where a class's data begins: 24, 56 (SA), 64, 40 */
+bool mad_class_has_rmpp(uint8_t mgmt_class);
+
+/* ---- sma.c, pma.c: answer a request at port; false: no answer. resp is 256 bytes, a copy of the request --------- */
+
+bool sma_answer(struct port *at, const struct port *ingress, uint8_t *resp);
+bool pma_answer(struct port *at, uint8_t *resp);
+void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port that holds the timer */
+
+/* ---- trap.c --------------------------------------------------------------------------------------------------- */
+
+#define TRAP_PORT_STATE  128
+#define TRAP_CAP_MASK    144
+#define TRAP_BAD_MKEY    256
+
+/* Tell the subnet manager of the port's node, again and again until it answers. */
+void trap_cap_mask(struct port *p);
+void trap_bad_mkey(struct port *p, const uint8_t *smp, uint16_t slid);
+/* A TrapRepress has come to port; true if it was for one of its traps. */
+bool trap_repress(struct port *p, const uint8_t *smp);
+void traps_free(struct mad_port *mp);
+
+/* ---- umad.c --------------------------------------------------------------------------------------------------- */
+
+struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hello);
+void umad_ready(struct umad_file *u, uint32_t events);
+void umad_close(struct umad_file *u);
+
+/* Hand a datagram to the agent that wants it; false if none does. */
+bool agent_deliver(struct port *at, const struct packet *pkt);
+
+#endif
