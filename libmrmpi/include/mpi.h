@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The C interface of MPI 3.1 as mrmpi has it: exactly the functions that exist, with the handle values, constants and layouts of
+ * the MPICH binary interface, so that programs compiled against this header and programs compiled for MPICH, MVAPICH2 or Intel MPI
+ * run with the same library.
+ *
+ * Handles are 32-bit integers. Bits 30-31: 1 is built in, 2 and 3 made at run time, 0 null. Bits 26-29: what kind of object.
+ * Built-in datatypes have their size in bits 8-15.
+ */
+#ifndef MPI_INCLUDED
+#define MPI_INCLUDED
+
+#include <stddef.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+#define MPI_VERSION    3
+#define MPI_SUBVERSION 1
+#define MRMPI          1
+
+/* ---- types of arguments ------------------------------------------------------------------------------------------- */
+
+typedef int MPI_Comm;
+typedef int MPI_Group;
+typedef int MPI_Datatype;
+typedef int MPI_Op;
+typedef int MPI_Errhandler;
+typedef int MPI_Request;
+typedef int MPI_Message;
+typedef int MPI_Info;
+typedef int MPI_Win;
+typedef struct ADIOI_FileD *MPI_File;
+typedef long MPI_Aint;
+typedef long MPI_Offset;
+typedef long MPI_Count;
+typedef int MPI_Fint;
+
+/* The count of bytes is 63 bits in the first two words; the lowest bit of the second says "cancelled". */
+typedef struct MPI_Status {
+    int count_lo;
+    int count_hi_and_cancelled;
+    int MPI_SOURCE;
+    int MPI_TAG;
+    int MPI_ERROR;
+} MPI_Status;
+
+typedef void(MPI_User_function)(void *, void *, int *, MPI_Datatype *);
+typedef void(MPI_Comm_errhandler_function)(MPI_Comm *, int *, ...);
+typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
+typedef void(MPI_Handler_function)(MPI_Comm *, int *, ...);
+typedef int(MPI_Comm_copy_attr_function)(MPI_Comm, int, void *, void *, void *, int *);
+typedef int(MPI_Comm_delete_attr_function)(MPI_Comm, int, void *, void *);
+typedef int(MPI_Type_copy_attr_function)(MPI_Datatype, int, void *, void *, void *, int *);
+typedef int(MPI_Type_delete_attr_function)(MPI_Datatype, int, void *, void *);
+typedef int(MPI_Copy_function)(MPI_Comm, int, void *, void *, void *, int *);
+typedef int(MPI_Delete_function)(MPI_Comm, int, void *, void *);
+typedef int(MPI_Grequest_query_function)(void *, MPI_Status *);
+typedef int(MPI_Grequest_free_function)(void *);
+typedef int(MPI_Grequest_cancel_function)(void *, int);
+
+/* ---- handles ------------------------------------------------------------------------------------------------------ */
+
+#define MPI_COMM_NULL        ((MPI_Comm)0x04000000)
+#define MPI_COMM_WORLD       ((MPI_Comm)0x44000000)
+#define MPI_COMM_SELF        ((MPI_Comm)0x44000001)
+#define MPI_GROUP_NULL       ((MPI_Group)0x08000000)
+#define MPI_GROUP_EMPTY      ((MPI_Group)0x48000000)
+#define MPI_DATATYPE_NULL    ((MPI_Datatype)0x0c000000)
+#define MPI_ERRHANDLER_NULL  ((MPI_Errhandler)0x14000000)
+#define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x54000000)
+#define MPI_ERRORS_RETURN    ((MPI_Errhandler)0x54000001)
+#define MPI_OP_NULL          ((MPI_Op)0x18000000)
+#define MPI_INFO_NULL        ((MPI_Info)0x1c000000)
+#define MPI_INFO_ENV         ((MPI_Info)0x5c000001)
+#define MPI_WIN_NULL         ((MPI_Win)0x20000000)
+#define MPI_FILE_NULL        ((MPI_File)0)
+#define MPI_REQUEST_NULL     ((MPI_Request)0x2c000000)
+#define MPI_MESSAGE_NULL     ((MPI_Message)0x2c000000)
+#define MPI_MESSAGE_NO_PROC  ((MPI_Message)0x6c000000)
+
+/* C */
+#define MPI_CHAR                  ((MPI_Datatype)0x4c000101)
+#define MPI_SIGNED_CHAR           ((MPI_Datatype)0x4c000118)
+#define MPI_UNSIGNED_CHAR         ((MPI_Datatype)0x4c000102)
+#define MPI_BYTE                  ((MPI_Datatype)0x4c00010d)
+#define MPI_PACKED                ((MPI_Datatype)0x4c00010f)
+#define MPI_WCHAR                 ((MPI_Datatype)0x4c00040e)
+#define MPI_SHORT                 ((MPI_Datatype)0x4c000203)
+#define MPI_UNSIGNED_SHORT        ((MPI_Datatype)0x4c000204)
+#define MPI_INT                   ((MPI_Datatype)0x4c000405)
+#define MPI_UNSIGNED              ((MPI_Datatype)0x4c000406)
+#define MPI_LONG                  ((MPI_Datatype)0x4c000807)
+#define MPI_UNSIGNED_LONG         ((MPI_Datatype)0x4c000808)
+#define MPI_LONG_LONG_INT         ((MPI_Datatype)0x4c000809)
+#define MPI_LONG_LONG             MPI_LONG_LONG_INT
+#define MPI_UNSIGNED_LONG_LONG    ((MPI_Datatype)0x4c000819)
+#define MPI_FLOAT                 ((MPI_Datatype)0x4c00040a)
+#define MPI_DOUBLE                ((MPI_Datatype)0x4c00080b)
+#define MPI_LONG_DOUBLE           ((MPI_Datatype)0x4c00100c)
+#define MPI_INT8_T                ((MPI_Datatype)0x4c000137)
+#define MPI_INT16_T               ((MPI_Datatype)0x4c000238)
+#define MPI_INT32_T               ((MPI_Datatype)0x4c000439)
+#define MPI_INT64_T               ((MPI_Datatype)0x4c00083a)
+#define MPI_UINT8_T               ((MPI_Datatype)0x4c00013b)
+#define MPI_UINT16_T              ((MPI_Datatype)0x4c00023c)
+#define MPI_UINT32_T              ((MPI_Datatype)0x4c00043d)
+#define MPI_UINT64_T              ((MPI_Datatype)0x4c00083e)
+#define MPI_C_BOOL                ((MPI_Datatype)0x4c00013f)
+#define MPI_C_FLOAT_COMPLEX       ((MPI_Datatype)0x4c000840)
+#define MPI_C_COMPLEX             MPI_C_FLOAT_COMPLEX
+#define MPI_C_DOUBLE_COMPLEX      ((MPI_Datatype)0x4c001041)
+#define MPI_C_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x4c002042)
+#define MPIX_C_FLOAT16            ((MPI_Datatype)0x4c000246)
+#define MPI_AINT                  ((MPI_Datatype)0x4c000843)
+#define MPI_OFFSET                ((MPI_Datatype)0x4c000844)
+#define MPI_COUNT                 ((MPI_Datatype)0x4c000845)
+
+/* C++ */
+#define MPI_CXX_BOOL                ((MPI_Datatype)0x4c000133)
+#define MPI_CXX_FLOAT_COMPLEX       ((MPI_Datatype)0x4c000834)
+#define MPI_CXX_DOUBLE_COMPLEX      ((MPI_Datatype)0x4c001035)
+#define MPI_CXX_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x4c002036)
+
+/* pairs for MPI_MINLOC and MPI_MAXLOC: struct { value; int index; } */
+#define MPI_FLOAT_INT       ((MPI_Datatype)0x8c000000)
+#define MPI_DOUBLE_INT      ((MPI_Datatype)0x8c000001)
+#define MPI_LONG_INT        ((MPI_Datatype)0x8c000002)
+#define MPI_SHORT_INT       ((MPI_Datatype)0x8c000003)
+#define MPI_LONG_DOUBLE_INT ((MPI_Datatype)0x8c000004)
+#define MPI_2INT            ((MPI_Datatype)0x4c000816)
+
+/* Fortran */
+#define MPI_CHARACTER         ((MPI_Datatype)0x4c00011a)
+#define MPI_LOGICAL           ((MPI_Datatype)0x4c00041d)
+#define MPI_INTEGER           ((MPI_Datatype)0x4c00041b)
+#define MPI_REAL              ((MPI_Datatype)0x4c00041c)
+#define MPI_DOUBLE_PRECISION  ((MPI_Datatype)0x4c00081f)
+#define MPI_COMPLEX           ((MPI_Datatype)0x4c00081e)
+#define MPI_DOUBLE_COMPLEX    ((MPI_Datatype)0x4c001022)
+#define MPI_2INTEGER          ((MPI_Datatype)0x4c000820)
+#define MPI_2REAL             ((MPI_Datatype)0x4c000821)
+#define MPI_2DOUBLE_PRECISION ((MPI_Datatype)0x4c001023)
+#define MPI_REAL4             ((MPI_Datatype)0x4c000427)
+#define MPI_REAL8             ((MPI_Datatype)0x4c000829)
+#define MPI_REAL16            ((MPI_Datatype)0x4c00102b)
+#define MPI_COMPLEX8          ((MPI_Datatype)0x4c000828)
+#define MPI_COMPLEX16         ((MPI_Datatype)0x4c00102a)
+#define MPI_COMPLEX32         ((MPI_Datatype)0x4c00202c)
+#define MPI_INTEGER1          ((MPI_Datatype)0x4c00012d)
+#define MPI_INTEGER2          ((MPI_Datatype)0x4c00022f)
+#define MPI_INTEGER4          ((MPI_Datatype)0x4c000430)
+#define MPI_INTEGER8          ((MPI_Datatype)0x4c000831)
+#define MPI_INTEGER16         MPI_DATATYPE_NULL
+
+/* markers of MPI-1 */
+#define MPI_LB ((MPI_Datatype)0x4c000010)
+#define MPI_UB ((MPI_Datatype)0x4c000011)
+
+#define MPI_MAX     ((MPI_Op)0x58000001)
+#define MPI_MIN     ((MPI_Op)0x58000002)
+#define MPI_SUM     ((MPI_Op)0x58000003)
+#define MPI_PROD    ((MPI_Op)0x58000004)
+#define MPI_LAND    ((MPI_Op)0x58000005)
+#define MPI_BAND    ((MPI_Op)0x58000006)
+#define MPI_LOR     ((MPI_Op)0x58000007)
+#define MPI_BOR     ((MPI_Op)0x58000008)
+#define MPI_LXOR    ((MPI_Op)0x58000009)
+#define MPI_BXOR    ((MPI_Op)0x5800000a)
+#define MPI_MINLOC  ((MPI_Op)0x5800000b)
+#define MPI_MAXLOC  ((MPI_Op)0x5800000c)
+#define MPI_REPLACE ((MPI_Op)0x5800000d)
+#define MPI_NO_OP   ((MPI_Op)0x5800000e)
+
+/* ---- constants ---------------------------------------------------------------------------------------------------- */
+
+#define MPI_BOTTOM          ((void *)0)
+#define MPI_IN_PLACE        ((void *)-1)
+#define MPI_STATUS_IGNORE   ((MPI_Status *)1)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)1)
+#define MPI_ERRCODES_IGNORE ((int *)0)
+#define MPI_ARGV_NULL       ((char **)0)
+
+#define MPI_PROC_NULL  (-1)
+#define MPI_ANY_SOURCE (-2)
+#define MPI_ROOT       (-3)
+#define MPI_ANY_TAG    (-1)
+#define MPI_UNDEFINED  (-32766)
+
+#define MPI_IDENT     0
+#define MPI_CONGRUENT 1
+#define MPI_SIMILAR   2
+#define MPI_UNEQUAL   3
+
+#define MPI_THREAD_SINGLE     0
+#define MPI_THREAD_FUNNELED   1
+#define MPI_THREAD_SERIALIZED 2
+#define MPI_THREAD_MULTIPLE   3
+
+#define MPI_MAX_PROCESSOR_NAME         128
+#define MPI_MAX_LIBRARY_VERSION_STRING 8192
+#define MPI_MAX_ERROR_STRING           512
+#define MPI_MAX_PORT_NAME              256
+#define MPI_MAX_OBJECT_NAME            128
+#define MPI_MAX_INFO_KEY               255
+#define MPI_MAX_INFO_VAL               1024
+#define MPI_BSEND_OVERHEAD             96
+
+#define MPI_KEYVAL_INVALID  0x24000000
+#define MPI_TAG_UB          0x64400001
+#define MPI_HOST            0x64400003
+#define MPI_IO              0x64400005
+#define MPI_WTIME_IS_GLOBAL 0x64400007
+#define MPI_UNIVERSE_SIZE   0x64400009
+#define MPI_LASTUSEDCODE    0x6440000b
+#define MPI_APPNUM          0x6440000d
+
+#define MPI_COMM_TYPE_SHARED 1
+
+enum { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 };
+
+#define MPI_ORDER_C       56
+#define MPI_ORDER_FORTRAN 57
+
+enum {
+    MPI_COMBINER_NAMED = 1,
+    MPI_COMBINER_DUP = 2,
+    MPI_COMBINER_CONTIGUOUS = 3,
+    MPI_COMBINER_VECTOR = 4,
+    MPI_COMBINER_HVECTOR_INTEGER = 5,
+    MPI_COMBINER_HVECTOR = 6,
+    MPI_COMBINER_INDEXED = 7,
+    MPI_COMBINER_HINDEXED_INTEGER = 8,
+    MPI_COMBINER_HINDEXED = 9,
+    MPI_COMBINER_INDEXED_BLOCK = 10,
+    MPI_COMBINER_STRUCT_INTEGER = 11,
+    MPI_COMBINER_STRUCT = 12,
+    MPI_COMBINER_SUBARRAY = 13,
+    MPI_COMBINER_DARRAY = 14,
+    MPI_COMBINER_F90_REAL = 15,
+    MPI_COMBINER_F90_COMPLEX = 16,
+    MPI_COMBINER_F90_INTEGER = 17,
+    MPI_COMBINER_RESIZED = 18,
+    MPI_COMBINER_HINDEXED_BLOCK = 19
+};
+
+/* Attribute functions that come with MPI. */
+int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag);
+#define MPI_NULL_COPY_FN        ((MPI_Copy_function *)0)
+#define MPI_NULL_DELETE_FN      ((MPI_Delete_function *)0)
+#define MPI_DUP_FN              MPIR_Dup_fn
+#define MPI_COMM_NULL_COPY_FN   ((MPI_Comm_copy_attr_function *)0)
+#define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
+#define MPI_COMM_DUP_FN         ((MPI_Comm_copy_attr_function *)MPI_DUP_FN)
+#define MPI_TYPE_NULL_COPY_FN   ((MPI_Type_copy_attr_function *)0)
+#define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function *)0)
+#define MPI_TYPE_DUP_FN         ((MPI_Type_copy_attr_function *)MPI_DUP_FN)
+
+/* error classes */
+#define MPI_SUCCESS                   0
+#define MPI_ERR_BUFFER                1
+#define MPI_ERR_COUNT                 2
+#define MPI_ERR_TYPE                  3
+#define MPI_ERR_TAG                   4
+#define MPI_ERR_COMM                  5
+#define MPI_ERR_RANK                  6
+#define MPI_ERR_ROOT                  7
+#define MPI_ERR_GROUP                 8
+#define MPI_ERR_OP                    9
+#define MPI_ERR_TOPOLOGY              10
+#define MPI_ERR_DIMS                  11
+#define MPI_ERR_ARG                   12
+#define MPI_ERR_UNKNOWN               13
+#define MPI_ERR_TRUNCATE              14
+#define MPI_ERR_OTHER                 15
+#define MPI_ERR_INTERN                16
+#define MPI_ERR_IN_STATUS             17
+#define MPI_ERR_PENDING               18
+#define MPI_ERR_REQUEST               19
+#define MPI_ERR_ACCESS                20
+#define MPI_ERR_AMODE                 21
+#define MPI_ERR_BAD_FILE              22
+#define MPI_ERR_CONVERSION            23
+#define MPI_ERR_DUP_DATAREP           24
+#define MPI_ERR_FILE_EXISTS           25
+#define MPI_ERR_FILE_IN_USE           26
+#define MPI_ERR_FILE                  27
+#define MPI_ERR_INFO                  28
+#define MPI_ERR_INFO_KEY              29
+#define MPI_ERR_INFO_VALUE            30
+#define MPI_ERR_INFO_NOKEY            31
+#define MPI_ERR_IO                    32
+#define MPI_ERR_NAME                  33
+#define MPI_ERR_NO_MEM                34
+#define MPI_ERR_NOT_SAME              35
+#define MPI_ERR_NO_SPACE              36
+#define MPI_ERR_NO_SUCH_FILE          37
+#define MPI_ERR_PORT                  38
+#define MPI_ERR_QUOTA                 39
+#define MPI_ERR_READ_ONLY             40
+#define MPI_ERR_SERVICE               41
+#define MPI_ERR_SPAWN                 42
+#define MPI_ERR_UNSUPPORTED_DATAREP   43
+#define MPI_ERR_UNSUPPORTED_OPERATION 44
+#define MPI_ERR_WIN                   45
+#define MPI_ERR_BASE                  46
+#define MPI_ERR_LOCKTYPE              47
+#define MPI_ERR_KEYVAL                48
+#define MPI_ERR_RMA_CONFLICT          49
+#define MPI_ERR_RMA_SYNC              50
+#define MPI_ERR_SIZE                  51
+#define MPI_ERR_DISP                  52
+#define MPI_ERR_ASSERT                53
+#define MPI_ERR_RMA_RANGE             55
+#define MPI_ERR_RMA_ATTACH            56
+#define MPI_ERR_RMA_SHARED            57
+#define MPI_ERR_RMA_FLAVOR            58
+#define MPI_ERR_LASTCODE              0x3fffffff
+#define MPIX_ERR_PROC_FAILED          101
+
+/* Fortran handles are the same integers. */
+#define MPI_Comm_c2f(h)       ((MPI_Fint)(h))
+#define MPI_Comm_f2c(h)       ((MPI_Comm)(h))
+#define MPI_Type_c2f(h)       ((MPI_Fint)(h))
+#define MPI_Type_f2c(h)       ((MPI_Datatype)(h))
+#define MPI_Group_c2f(h)      ((MPI_Fint)(h))
+#define MPI_Group_f2c(h)      ((MPI_Group)(h))
+#define MPI_Info_c2f(h)       ((MPI_Fint)(h))
+#define MPI_Info_f2c(h)       ((MPI_Info)(h))
+#define MPI_Request_c2f(h)    ((MPI_Fint)(h))
+#define MPI_Request_f2c(h)    ((MPI_Request)(h))
+#define MPI_Op_c2f(h)         ((MPI_Fint)(h))
+#define MPI_Op_f2c(h)         ((MPI_Op)(h))
+#define MPI_Errhandler_c2f(h) ((MPI_Fint)(h))
+#define MPI_Errhandler_f2c(h) ((MPI_Errhandler)(h))
+#define MPI_Message_c2f(h)    ((MPI_Fint)(h))
+#define MPI_Message_f2c(h)    ((MPI_Message)(h))
+
+extern MPI_Fint *MPI_F_STATUS_IGNORE;
+extern MPI_Fint *MPI_F_STATUSES_IGNORE;
+
+/* ---- functions: MPI_name and PMPI_name ---------------------------------------------------------------------------- */
+
+#define MRMPI_FN(type, name, args)                                                                                     \
+    type MPI_##name args;                                                                                              \
+    type PMPI_##name args;
+
+/* environment */
+MRMPI_FN(int, Init, (int *argc, char ***argv))
+MRMPI_FN(int, Init_thread, (int *argc, char ***argv, int required, int *provided))
+MRMPI_FN(int, Initialized, (int *flag))
+MRMPI_FN(int, Finalize, (void))
+MRMPI_FN(int, Finalized, (int *flag))
+MRMPI_FN(int, Abort, (MPI_Comm comm, int errorcode))
+MRMPI_FN(int, Query_thread, (int *provided))
+MRMPI_FN(int, Is_thread_main, (int *flag))
+MRMPI_FN(int, Get_version, (int *version, int *subversion))
+MRMPI_FN(int, Get_library_version, (char *version, int *resultlen))
+MRMPI_FN(int, Get_processor_name, (char *name, int *resultlen))
+MRMPI_FN(double, Wtime, (void))
+MRMPI_FN(double, Wtick, (void))
+MRMPI_FN(int, Pcontrol, (const int level, ...))
+MRMPI_FN(int, Alloc_mem, (MPI_Aint size, MPI_Info info, void *baseptr))
+MRMPI_FN(int, Free_mem, (void *base))
+
+/* errors */
+MRMPI_FN(int, Error_class, (int errorcode, int *errorclass))
+MRMPI_FN(int, Error_string, (int errorcode, char *string, int *resultlen))
+MRMPI_FN(int, Add_error_class, (int *errorclass))
+MRMPI_FN(int, Add_error_code, (int errorclass, int *errorcode))
+MRMPI_FN(int, Add_error_string, (int errorcode, const char *string))
+MRMPI_FN(int, Comm_create_errhandler, (MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler))
+MRMPI_FN(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler))
+MRMPI_FN(int, Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *errhandler))
+MRMPI_FN(int, Comm_call_errhandler, (MPI_Comm comm, int errorcode))
+MRMPI_FN(int, Errhandler_free, (MPI_Errhandler *errhandler))
+MRMPI_FN(int, Errhandler_create, (MPI_Handler_function *function, MPI_Errhandler *errhandler))
+MRMPI_FN(int, Errhandler_set, (MPI_Comm comm, MPI_Errhandler errhandler))
+MRMPI_FN(int, Errhandler_get, (MPI_Comm comm, MPI_Errhandler *errhandler))
+
+/* point-to-point */
+MRMPI_FN(int, Send, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+MRMPI_FN(int, Bsend, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+MRMPI_FN(int, Ssend, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+MRMPI_FN(int, Rsend, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+MRMPI_FN(int, Isend, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request
+                      *request))
+MRMPI_FN(int, Ibsend, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                       MPI_Request *request))
+MRMPI_FN(int, Issend, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                       MPI_Request *request))
+MRMPI_FN(int, Irsend, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                       MPI_Request *request))
+MRMPI_FN(int, Recv, (void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status
+                     *status))
+MRMPI_FN(int, Irecv, (void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request
+                      *request))
+MRMPI_FN(int, Sendrecv, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void
+                         *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                         MPI_Status *status))
+MRMPI_FN(int, Sendrecv_replace, (void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int
+                                 recvtag, MPI_Comm comm, MPI_Status *status))
+MRMPI_FN(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status))
+MRMPI_FN(int, Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status))
+MRMPI_FN(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status))
+MRMPI_FN(int, Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status))
+MRMPI_FN(int, Mrecv, (void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status))
+MRMPI_FN(int, Imrecv, (void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request))
+MRMPI_FN(int, Buffer_attach, (void *buffer, int size))
+MRMPI_FN(int, Buffer_detach, (void *buffer_addr, int *size))
+
+/* persistent requests */
+MRMPI_FN(int, Send_init, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                          MPI_Request *request))
+MRMPI_FN(int, Bsend_init, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                           MPI_Request *request))
+MRMPI_FN(int, Ssend_init, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                           MPI_Request *request))
+MRMPI_FN(int, Rsend_init, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                           MPI_Request *request))
+MRMPI_FN(int, Recv_init, (void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request
+                          *request))
+MRMPI_FN(int, Start, (MPI_Request *request))
+MRMPI_FN(int, Startall, (int count, MPI_Request requests[]))
+
+/* completion */
+MRMPI_FN(int, Wait, (MPI_Request *request, MPI_Status *status))
+MRMPI_FN(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]))
+MRMPI_FN(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status))
+MRMPI_FN(int, Waitsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]))
+MRMPI_FN(int, Test, (MPI_Request *request, int *flag, MPI_Status *status))
+MRMPI_FN(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]))
+MRMPI_FN(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status))
+MRMPI_FN(int, Testsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]))
+MRMPI_FN(int, Request_free, (MPI_Request *request))
+MRMPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
+MRMPI_FN(int, Cancel, (MPI_Request *request))
+MRMPI_FN(int, Test_cancelled, (const MPI_Status *status, int *flag))
+MRMPI_FN(int, Get_count, (const MPI_Status *status, MPI_Datatype datatype, int *count))
+MRMPI_FN(int, Get_elements, (const MPI_Status *status, MPI_Datatype datatype, int *count))
+MRMPI_FN(int, Get_elements_x, (const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count))
+MRMPI_FN(int, Status_set_elements, (MPI_Status *status, MPI_Datatype datatype, int count))
+MRMPI_FN(int, Status_set_elements_x, (MPI_Status *status, MPI_Datatype datatype, MPI_Count count))
+MRMPI_FN(int, Status_set_cancelled, (MPI_Status *status, int flag))
+MRMPI_FN(int, Grequest_start, (MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                               MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request))
+MRMPI_FN(int, Grequest_complete, (MPI_Request request))
+
+/* collective */
+MRMPI_FN(int, Barrier, (MPI_Comm comm))
+MRMPI_FN(int, Bcast, (void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm))
+MRMPI_FN(int, Reduce, (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                       MPI_Comm comm))
+MRMPI_FN(int, Allreduce, (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm
+                          comm))
+MRMPI_FN(int, Reduce_scatter, (const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype,
+                               MPI_Op op, MPI_Comm comm))
+MRMPI_FN(int, Reduce_scatter_block, (const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op
+         op, MPI_Comm comm))
+MRMPI_FN(int, Scan, (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm))
+MRMPI_FN(int, Exscan, (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm))
+MRMPI_FN(int, Gather, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                       MPI_Datatype recvtype, int root, MPI_Comm comm))
+MRMPI_FN(int, Gatherv, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int
+                        recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm))
+MRMPI_FN(int, Scatter, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                        MPI_Datatype recvtype, int root, MPI_Comm comm))
+MRMPI_FN(int, Scatterv, (const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void
+                         *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm))
+MRMPI_FN(int, Allgather, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                          MPI_Datatype recvtype, MPI_Comm comm))
+MRMPI_FN(int, Allgatherv, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int
+                           recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm))
+MRMPI_FN(int, Alltoall, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                         MPI_Datatype recvtype, MPI_Comm comm))
+MRMPI_FN(int, Alltoallv, (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                          void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm
+                          comm))
+MRMPI_FN(int, Alltoallw, (const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype
+                          sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype
+                          recvtypes[], MPI_Comm comm))
+MRMPI_FN(int, Ibarrier, (MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Ibcast, (void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Ireduce, (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                        MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Iallreduce, (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm
+                           comm, MPI_Request *request))
+MRMPI_FN(int, Ireduce_scatter, (const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype,
+                                MPI_Op op, MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Ireduce_scatter_block, (const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op
+         op, MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Iscan, (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                      MPI_Request *request))
+MRMPI_FN(int, Iexscan, (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm
+                        comm, MPI_Request *request))
+MRMPI_FN(int, Igather, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Igatherv, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int
+                         recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request
+                         *request))
+MRMPI_FN(int, Iscatter, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                         MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Iscatterv, (const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void
+                          *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request
+                          *request))
+MRMPI_FN(int, Iallgather, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                           MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Iallgatherv, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int
+                            recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request
+                            *request))
+MRMPI_FN(int, Ialltoall, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Ialltoallv, (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                           void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm
+                           comm, MPI_Request *request))
+MRMPI_FN(int, Ialltoallw, (const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype
+                           sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype
+                           recvtypes[], MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Reduce_local, (const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op))
+MRMPI_FN(int, Op_create, (MPI_User_function *function, int commute, MPI_Op *op))
+MRMPI_FN(int, Op_free, (MPI_Op *op))
+MRMPI_FN(int, Op_commutative, (MPI_Op op, int *commute))
+
+/* communicators */
+MRMPI_FN(int, Comm_rank, (MPI_Comm comm, int *rank))
+MRMPI_FN(int, Comm_size, (MPI_Comm comm, int *size))
+MRMPI_FN(int, Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int *result))
+MRMPI_FN(int, Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm))
+MRMPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm))
+MRMPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
+MRMPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm))
+MRMPI_FN(int, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm))
+MRMPI_FN(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm))
+MRMPI_FN(int, Comm_free, (MPI_Comm *comm))
+MRMPI_FN(int, Comm_disconnect, (MPI_Comm *comm))
+MRMPI_FN(int, Comm_group, (MPI_Comm comm, MPI_Group *group))
+MRMPI_FN(int, Comm_test_inter, (MPI_Comm comm, int *flag))
+MRMPI_FN(int, Comm_set_name, (MPI_Comm comm, const char *comm_name))
+MRMPI_FN(int, Comm_get_name, (MPI_Comm comm, char *comm_name, int *resultlen))
+MRMPI_FN(int, Comm_set_info, (MPI_Comm comm, MPI_Info info))
+MRMPI_FN(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info_used))
+MRMPI_FN(int, Comm_get_parent, (MPI_Comm *parent))
+
+/* groups */
+MRMPI_FN(int, Group_size, (MPI_Group group, int *size))
+MRMPI_FN(int, Group_rank, (MPI_Group group, int *rank))
+MRMPI_FN(int, Group_translate_ranks, (MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]))
+MRMPI_FN(int, Group_compare, (MPI_Group group1, MPI_Group group2, int *result))
+MRMPI_FN(int, Group_union, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup))
+MRMPI_FN(int, Group_intersection, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup))
+MRMPI_FN(int, Group_difference, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup))
+MRMPI_FN(int, Group_incl, (MPI_Group group, int n, const int ranks[], MPI_Group *newgroup))
+MRMPI_FN(int, Group_excl, (MPI_Group group, int n, const int ranks[], MPI_Group *newgroup))
+MRMPI_FN(int, Group_range_incl, (MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup))
+MRMPI_FN(int, Group_range_excl, (MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup))
+MRMPI_FN(int, Group_free, (MPI_Group *group))
+
+/* attributes */
+MRMPI_FN(int, Comm_create_keyval, (MPI_Comm_copy_attr_function *copy_fn, MPI_Comm_delete_attr_function *delete_fn, int
+                                   *keyval, void *extra_state))
+MRMPI_FN(int, Comm_free_keyval, (int *keyval))
+MRMPI_FN(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value))
+MRMPI_FN(int, Comm_get_attr, (MPI_Comm comm, int keyval, void *value, int *flag))
+MRMPI_FN(int, Comm_delete_attr, (MPI_Comm comm, int keyval))
+MRMPI_FN(int, Keyval_create, (MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void
+                              *extra_state))
+MRMPI_FN(int, Keyval_free, (int *keyval))
+MRMPI_FN(int, Attr_put, (MPI_Comm comm, int keyval, void *value))
+MRMPI_FN(int, Attr_get, (MPI_Comm comm, int keyval, void *value, int *flag))
+MRMPI_FN(int, Attr_delete, (MPI_Comm comm, int keyval))
+MRMPI_FN(int, Type_create_keyval, (MPI_Type_copy_attr_function *copy_fn, MPI_Type_delete_attr_function *delete_fn, int
+                                   *keyval, void *extra_state))
+MRMPI_FN(int, Type_free_keyval, (int *keyval))
+MRMPI_FN(int, Type_set_attr, (MPI_Datatype type, int keyval, void *value))
+MRMPI_FN(int, Type_get_attr, (MPI_Datatype type, int keyval, void *value, int *flag))
+MRMPI_FN(int, Type_delete_attr, (MPI_Datatype type, int keyval))
+
+/* datatypes */
+MRMPI_FN(int, Type_contiguous, (int count, MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_vector, (int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype
+                                    *newtype))
+MRMPI_FN(int, Type_indexed, (int count, const int blocklengths[], const int displacements[], MPI_Datatype oldtype,
+                             MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_hindexed, (int count, const int blocklengths[], const MPI_Aint displacements[], MPI_Datatype
+         oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_indexed_block, (int count, int blocklength, const int displacements[], MPI_Datatype oldtype,
+         MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_hindexed_block, (int count, int blocklength, const MPI_Aint displacements[], MPI_Datatype
+         oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_struct, (int count, const int blocklengths[], const MPI_Aint displacements[], const
+                                   MPI_Datatype types[], MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_resized, (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_subarray, (int ndims, const int sizes[], const int subsizes[], const int starts[], int
+         order, MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_commit, (MPI_Datatype *datatype))
+MRMPI_FN(int, Type_free, (MPI_Datatype *datatype))
+MRMPI_FN(int, Type_size, (MPI_Datatype datatype, int *size))
+MRMPI_FN(int, Type_size_x, (MPI_Datatype datatype, MPI_Count *size))
+MRMPI_FN(int, Type_get_extent, (MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent))
+MRMPI_FN(int, Type_get_extent_x, (MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent))
+MRMPI_FN(int, Type_get_true_extent, (MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent))
+MRMPI_FN(int, Type_get_true_extent_x, (MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent))
+MRMPI_FN(int, Type_get_envelope, (MPI_Datatype datatype, int *num_integers, int *num_addresses, int *num_datatypes,
+                                  int *combiner))
+MRMPI_FN(int, Type_get_contents, (MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int
+                                  integers[], MPI_Aint addresses[], MPI_Datatype datatypes[]))
+MRMPI_FN(int, Type_set_name, (MPI_Datatype type, const char *type_name))
+MRMPI_FN(int, Type_get_name, (MPI_Datatype type, char *type_name, int *resultlen))
+MRMPI_FN(int, Get_address, (const void *location, MPI_Aint *address))
+MRMPI_FN(MPI_Aint, Aint_add, (MPI_Aint base, MPI_Aint disp))
+MRMPI_FN(MPI_Aint, Aint_diff, (MPI_Aint addr1, MPI_Aint addr2))
+MRMPI_FN(int, Pack, (const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position,
+                     MPI_Comm comm))
+MRMPI_FN(int, Unpack, (const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype
+                       datatype, MPI_Comm comm))
+MRMPI_FN(int, Pack_size, (int incount, MPI_Datatype datatype, MPI_Comm comm, int *size))
+
+/* names of MPI-1 */
+MRMPI_FN(int, Address, (void *location, MPI_Aint *address))
+MRMPI_FN(int, Type_extent, (MPI_Datatype datatype, MPI_Aint *extent))
+MRMPI_FN(int, Type_lb, (MPI_Datatype datatype, MPI_Aint *displacement))
+MRMPI_FN(int, Type_ub, (MPI_Datatype datatype, MPI_Aint *displacement))
+MRMPI_FN(int, Type_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_hindexed, (int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype oldtype,
+                              MPI_Datatype *newtype))
+MRMPI_FN(int, Type_struct, (int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype types[],
+                            MPI_Datatype *newtype))
+
+/* info */
+MRMPI_FN(int, Info_create, (MPI_Info *info))
+MRMPI_FN(int, Info_dup, (MPI_Info info, MPI_Info *newinfo))
+MRMPI_FN(int, Info_free, (MPI_Info *info))
+MRMPI_FN(int, Info_set, (MPI_Info info, const char *key, const char *value))
+MRMPI_FN(int, Info_get, (MPI_Info info, const char *key, int valuelen, char *value, int *flag))
+MRMPI_FN(int, Info_get_valuelen, (MPI_Info info, const char *key, int *valuelen, int *flag))
+MRMPI_FN(int, Info_get_nkeys, (MPI_Info info, int *nkeys))
+MRMPI_FN(int, Info_get_nthkey, (MPI_Info info, int n, char *key))
+MRMPI_FN(int, Info_delete, (MPI_Info info, const char *key))
+
+/* Cartesian topologies */
+MRMPI_FN(int, Cart_create, (MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm
+                            *comm_cart))
+MRMPI_FN(int, Dims_create, (int nnodes, int ndims, int dims[]))
+MRMPI_FN(int, Cartdim_get, (MPI_Comm comm, int *ndims))
+MRMPI_FN(int, Cart_get, (MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]))
+MRMPI_FN(int, Cart_rank, (MPI_Comm comm, const int coords[], int *rank))
+MRMPI_FN(int, Cart_coords, (MPI_Comm comm, int rank, int maxdims, int coords[]))
+MRMPI_FN(int, Cart_shift, (MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest))
+MRMPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm))
+MRMPI_FN(int, Topo_test, (MPI_Comm comm, int *status))
+
+#undef MRMPI_FN
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif
