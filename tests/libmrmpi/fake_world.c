@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The launcher and the world communicator of tests: see fake_world.h. Cards and fences live in memory shared by fork. */
+#include "tests/libmrmpi/fake_world.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/pt2pt/pt2pt.h"
+
+#define RANKS 128
+
+static struct shared {
+    pthread_barrier_t fence;
+    size_t len[RANKS];
+    char card[RANKS][128];
+} *shared;
+
+static int zeros[RANKS], identity[RANKS];
+static struct mr_launch launch = {.num_nodes = 1, .node_of = zeros, .local_ranks = identity, .job_id = "", .node_name = ""};
+static struct mr_group group = {.refs = 1, .world = identity};
+static struct mr_comm world = {.refs = 1, .group = &group};
+struct mr_comm *mr_comm_world = &world;
+
+/* What the rooms under test call of those that are not. */
+static struct mr_type byte = {.refs = 1, .size = 1, .extent = 1, .true_extent = 1, .contiguous = true, .builtin = true};
+struct mr_type *const mr_type_byte = &byte;
+const struct mr_channel_ops mr_channel_net = {.name = "none"};
+
+const struct mr_launch *mr_core_launch(void)
+{
+    return &launch;
+}
+
+int mr_launch_put(const char *key, const void *data, size_t len)
+{
+    memcpy(shared->card[launch.rank], data, len);
+    shared->len[launch.rank] = len;
+    return 0;
+}
+
+int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
+{
+    *len = shared->len[rank];
+    if (!*len || *len > cap)
+        return -ENOENT;
+    memcpy(buf, shared->card[rank], *len);
+    return 0;
+}
+
+int mr_launch_fence(void)
+{
+    pthread_barrier_wait(&shared->fence);
+    return 0;
+}
+
+_Noreturn void mr_launch_abort(int code, const char *why)
+{
+    fprintf(stderr, "abort: %s\n", why);
+    _exit(code ? code : 1);
+}
+
+void mr_error_detail(const char *fmt, ...)
+{
+}
+
+void mr_type_pack(const void *buf, size_t count, const struct mr_type *type, size_t offset, void *out, size_t len)
+{
+    memcpy(out, (const char *)buf + offset, len);
+}
+
+void mr_type_unpack(void *buf, size_t count, const struct mr_type *type, size_t offset, const void *in, size_t len)
+{
+    memcpy((char *)buf + offset, in, len);
+}
+
+struct mr_type *mr_type_get(struct mr_type *t)
+{
+    t->refs++;
+    return t;
+}
+
+void mr_type_put(struct mr_type *t)
+{
+    t->refs--;
+}
+
+void mr_comm_put(struct mr_comm *c)
+{
+}
+
+static int live(int rank, int size, int (*body)(int rank, int size))
+{
+    int result;
+
+    launch.rank = launch.local_rank = rank;
+    launch.size = launch.local_size = size;
+    group.size = world.size = size;
+    group.rank = world.rank = rank;
+    if (mr_config_init() || mr_pt2pt_init())
+        return 1;
+    mr_log_identity(rank, "");
+    mr_launch_fence();
+    if (mr_rail_ready())
+        return 1;
+    result = body(rank, size);
+    mr_pt2pt_finalize();
+    mr_launch_fence();
+    mr_rail_finalize();
+    mr_config_finalize();
+    return result;
+}
+
+int fake_world_run(int ranks, int (*body)(int rank, int size))
+{
+    pthread_barrierattr_t attr;
+    int failed = 0, status;
+
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrierattr_init(&attr);
+    pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&shared->fence, &attr, ranks);
+    for (int r = 0; r < RANKS; r++)
+        identity[r] = r;
+    fflush(NULL);
+    for (int r = 0; r < ranks; r++)
+        if (fork() == 0)
+            exit(live(r, ranks, body));
+    while (wait(&status) > 0)
+        failed |= status != 0;
+    munmap(shared, sizeof(*shared));
+    return failed;
+}

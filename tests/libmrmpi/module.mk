@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Unit tests of the library's rooms. Each owner of a room appends the tests of it.
+
+# pt2pt, channel, base: without a launcher; fake_world stands for launch and core
+FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/rail/vc.c libmrmpi/rail/reorder.c libmrmpi/channel/self.c \
+    libmrmpi/channel/shm.c libmrmpi/channel/cma.c $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/pt2pt/*.c)
+
+TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_pt2pt
+UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_pt2pt
+tests/libmrmpi/test_match_SRCS := tests/libmrmpi/test_match.c libmrmpi/pt2pt/match.c
+tests/libmrmpi/test_match_PKGS := check
+tests/libmrmpi/test_config_SRCS := tests/libmrmpi/test_config.c libmrmpi/base/config.c libmrmpi/base/log.c
+tests/libmrmpi/test_config_PKGS := check
+tests/libmrmpi/test_shm_ring_SRCS := tests/libmrmpi/test_shm_ring.c
+tests/libmrmpi/test_shm_ring_PKGS := check
+tests/libmrmpi/test_shm_ring_LDLIBS := -lpthread
+tests/libmrmpi/test_pt2pt_SRCS := tests/libmrmpi/test_pt2pt.c $(FAKE_WORLD_SRCS)
+tests/libmrmpi/test_pt2pt_PKGS := check
+tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of settings: defaults, values, complaints. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+
+static const char *complaint(size_t *count)
+{
+    const char *first;
+
+    *count = mr_config_complaints(&first);
+    return first;
+}
+
+static void setup(void)
+{
+    clearenv();
+}
+
+static void teardown(void)
+{
+    mr_config_finalize();
+}
+
+START_TEST(defaults)
+{
+    size_t n;
+
+    ck_assert_int_eq(mr_config_init(), 0);
+    ck_assert_uint_eq(mr_config.eager_max, 8192);
+    ck_assert_int_eq(mr_config.log_level, 1);
+    ck_assert(mr_config.single_copy);
+    ck_assert_str_eq(mr_config.devices, "");
+    ck_assert_str_eq(mr_config.fabricd_socket, "/run/fabricd/fabricd.sock");
+    complaint(&n);
+    ck_assert_uint_eq(n, 0);
+}
+END_TEST
+
+START_TEST(values)
+{
+    size_t n;
+
+    setenv("MRMPI_EAGER_MAX", "4KiB", 1);
+    setenv("MRMPI_REG_CACHE_MAX", "2g", 1);
+    setenv("MRMPI_SINGLE_COPY", "Off", 1);
+    setenv("MRMPI_RAILS_MAX", "0x2", 1);
+    setenv("MRMPI_DEVICES", "mlx5_0:1", 1);
+    ck_assert_int_eq(mr_config_init(), 0);
+    ck_assert_uint_eq(mr_config.eager_max, 4096);
+    ck_assert_uint_eq(mr_config.reg_cache_max, 2ul << 30);
+    ck_assert(!mr_config.single_copy);
+    ck_assert_int_eq(mr_config.rails_max, 2);
+    ck_assert_str_eq(mr_config.devices, "mlx5_0:1");
+    ck_assert_str_eq(complaint(&n), "");
+}
+END_TEST
+
+START_TEST(job_id_from_scheduler)
+{
+    setenv("SLURM_JOB_ID", "4711", 1);
+    ck_assert_int_eq(mr_config_init(), 0);
+    ck_assert_str_eq(mr_config.job_id, "4711");
+    setenv("MRMPI_JOBID", "own", 1);
+    ck_assert_int_eq(mr_config_init(), 0);
+    ck_assert_str_eq(mr_config.job_id, "own");
+}
+END_TEST
+
+static const char *const bad[][2] = {
+    {"MRMPI_EAGER_MAX", "12parsecs"}, {"MRMPI_EAGER_MAX", "1G"},       {"MRMPI_EAGER_MAX", "-1"},
+    {"MRMPI_EAGER_MAX", ""},          {"MRMPI_EAGER_MAX", "9999999999999999999999"}, {"MRMPI_EAGER_MAX", "8589934592G"},
+    {"MRMPI_RAILS_MAX", "2K"},        {"MRMPI_RAILS_MAX", "65"},       {"MRMPI_SINGLE_COPY", "maybe"},
+    {"MRMPI_LOG_LEVEL", "loud"},
+};
+
+START_TEST(bad_value_keeps_default)
+{
+    size_t n;
+
+    setenv(bad[_i][0], bad[_i][1], 1);
+    ck_assert_int_eq(mr_config_init(), 0);
+    ck_assert_ptr_nonnull(strstr(complaint(&n), bad[_i][0]));
+    ck_assert_uint_eq(n, 1);
+    ck_assert_uint_eq(mr_config.eager_max, 8192);
+    ck_assert_int_eq(mr_config.rails_max, 0);
+    ck_assert(mr_config.single_copy);
+    ck_assert_int_eq(mr_config.log_level, 1);
+}
+END_TEST
+
+START_TEST(unknown_name_gets_a_hint)
+{
+    size_t n;
+
+    setenv("MRMPI_EGER_MAX", "1K", 1);
+    ck_assert_int_eq(mr_config_init(), 0);
+    ck_assert_ptr_nonnull(strstr(complaint(&n), "MRMPI_EGER_MAX is not a setting"));
+    ck_assert_ptr_nonnull(strstr(complaint(&n), "nearest is MRMPI_EAGER_MAX"));
+    ck_assert_uint_eq(n, 1);
+    mr_config_complain();
+    ck_assert_str_eq(complaint(&n), "");
+}
+END_TEST
+
+START_TEST(every_row_describes_itself)
+{
+    char line[256], tiny[4];
+
+    for (size_t i = 0; i < mr_config_count(); i++) {
+        ck_assert_ptr_nonnull(mr_config_describe(i, line, sizeof(line)));
+        ck_assert_int_eq(strncmp(line, "MRMPI_", 6), 0);
+        ck_assert_uint_eq(strlen(mr_config_describe(i, tiny, sizeof(tiny))), 3);
+    }
+    ck_assert_ptr_null(mr_config_describe(mr_config_count(), line, sizeof(line)));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("config");
+    TCase *c = tcase_create("config");
+    SRunner *r;
+    int failed;
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, defaults);
+    tcase_add_test(c, values);
+    tcase_add_test(c, job_id_from_scheduler);
+    tcase_add_loop_test(c, bad_value_keeps_default, 0, sizeof(bad) / sizeof(bad[0]));
+    tcase_add_test(c, unknown_name_gets_a_hint);
+    tcase_add_test(c, every_row_describes_itself);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

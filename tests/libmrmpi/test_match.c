@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Matching against a naive reference: one list, searched from its oldest entry. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/pt2pt/match.h"
+
+#define MANY 2000
+
+struct item {
+    uint32_t ctx;
+    int src, tag;
+    bool there;
+    struct mr_match_entry entry;
+    struct mr_match_quad quad;
+};
+
+static struct item items[MANY];
+
+static bool takes(const struct item *r, uint32_t ctx, int src, int tag)
+{
+    return r->ctx == ctx && (r->src == MR_ANY_SOURCE || r->src == src) && (r->tag == MR_ANY_TAG || r->tag == tag);
+}
+
+static struct item random_item(bool wildcards)
+{
+    return (struct item){.ctx = 2 * (rand() % 3),
+                         .src = wildcards && rand() % 4 == 0 ? MR_ANY_SOURCE : rand() % 5,
+                         .tag = wildcards && rand() % 4 == 0 ? MR_ANY_TAG : rand() % 6,
+                         .there = true};
+}
+
+START_TEST(posted_like_reference)
+{
+    struct mr_match_table t;
+    int used = 0;
+
+    srand(_i + 1);
+    ck_assert_int_eq(mr_match_init(&t), 0);
+    for (int step = 0; step < 20000; step++) {
+        if (rand() % 2 && used < MANY) {
+            items[used] = random_item(true);
+            items[used].entry.owner = &items[used];
+            ck_assert_int_eq(mr_match_insert(&t, &items[used].entry, items[used].ctx, items[used].src, items[used].tag), 0);
+            used++;
+        } else {
+            struct item m = random_item(false), *expected = NULL;
+            struct mr_match_entry *e = mr_match_find_taker(&t, m.ctx, m.src, m.tag);
+
+            for (int i = 0; i < used && !expected; i++)
+                if (items[i].there && takes(&items[i], m.ctx, m.src, m.tag))
+                    expected = &items[i];
+            ck_assert_ptr_eq(e ? e->owner : NULL, expected);
+            if (e) {
+                mr_match_remove(&t, e);
+                expected->there = false;
+            }
+        }
+    }
+    mr_match_finalize(&t);
+}
+END_TEST
+
+START_TEST(unexpected_like_reference)
+{
+    struct mr_match_table t;
+    int used = 0;
+
+    srand(_i + 100);
+    ck_assert_int_eq(mr_match_init(&t), 0);
+    for (int step = 0; step < 20000; step++) {
+        if (rand() % 2 && used < MANY) {
+            items[used] = random_item(false);
+            ck_assert_int_eq(mr_match_insert_quad(&t, &items[used].quad, items[used].ctx, items[used].src,
+                                                  items[used].tag, &items[used]), 0);
+            used++;
+        } else {
+            struct item r = random_item(true), *expected = NULL;
+            struct mr_match_entry *e = mr_match_find(&t, r.ctx, r.src, r.tag);
+
+            for (int i = 0; i < used && !expected; i++)
+                if (items[i].there && takes(&r, items[i].ctx, items[i].src, items[i].tag))
+                    expected = &items[i];
+            ck_assert_ptr_eq(e ? e->owner : NULL, expected);
+            if (e) {
+                mr_match_remove_quad(&t, &expected->quad);
+                expected->there = false;
+            }
+        }
+    }
+    mr_match_finalize(&t);
+}
+END_TEST
+
+START_TEST(wildcards_in_order)
+{
+    struct mr_match_table t;
+    struct mr_match_entry any = {0}, exact = {0};
+
+    ck_assert_int_eq(mr_match_init(&t), 0);
+    mr_match_insert(&t, &any, 0, MR_ANY_SOURCE, MR_ANY_TAG);
+    mr_match_insert(&t, &exact, 0, 1, 7);
+    ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 1, 7), &any);
+    mr_match_remove(&t, &any);
+    ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 1, 7), &exact);
+    mr_match_insert(&t, &any, 0, MR_ANY_SOURCE, MR_ANY_TAG);
+    ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 1, 7), &exact);
+    ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 2, 7), &any);
+    ck_assert_ptr_null(mr_match_find_taker(&t, 2, 1, 7));
+    mr_match_remove(&t, &any);
+    mr_match_remove(&t, &exact);
+    ck_assert(mr_match_empty(&t));
+    mr_match_remove(&t, &exact); /* not there any more: nothing happens */
+    mr_match_finalize(&t);
+}
+END_TEST
+
+/* A hundred thousand of different tags, taken from the last to the first: quick only if no list is searched. */
+START_TEST(many_keys)
+{
+    enum { N = 100000 };
+    struct mr_match_entry *e = calloc(N, sizeof(*e));
+    struct mr_match_table t;
+
+    ck_assert_ptr_nonnull(e);
+    ck_assert_int_eq(mr_match_init(&t), 0);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(mr_match_insert(&t, &e[i], 0, 3, i), 0);
+    for (int i = N - 1; i >= 0; i--) {
+        ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 3, i), &e[i]);
+        mr_match_remove(&t, &e[i]);
+    }
+    ck_assert(mr_match_empty(&t));
+    mr_match_finalize(&t);
+    free(e);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("match");
+    TCase *c = tcase_create("match");
+    SRunner *r;
+    int failed;
+
+    tcase_set_timeout(c, 30);
+    tcase_add_loop_test(c, posted_like_reference, 0, 8);
+    tcase_add_loop_test(c, unexpected_like_reference, 0, 8);
+    tcase_add_test(c, wildcards_in_order);
+    tcase_add_test(c, many_keys);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

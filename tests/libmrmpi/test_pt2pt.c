@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Point-to-point over shared memory and self, without a launcher: protocols, sizes around their limits, errors. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/pt2pt/pt2pt.h"
+#include "tests/libmrmpi/fake_world.h"
+
+#define EXPECT(what)                                                                                                   \
+    do {                                                                                                               \
+        if (!(what)) {                                                                                                 \
+            mr_log_print(MR_LOG_ERROR, "%s:%d: not so: %s", __FILE__, __LINE__, #what);                                \
+            return 1;                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+static void fill(uint8_t *p, size_t n, unsigned seed)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = (uint8_t)(seed + i * 131 + (i >> 8) * 17);
+}
+
+static bool holds(const uint8_t *p, size_t n, unsigned seed)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != (uint8_t)(seed + i * 131 + (i >> 8) * 17))
+            return false;
+    return true;
+}
+
+static const size_t sizes[] = {0,     1,     72,    73,    256,     257,     8191,        16384,   16385,
+                               32768, 65537, 262144, 300001, 1 << 20, 4194301, 4194304 + 9, 20000003};
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+/* Every size both ways, once with the receive first and once with the message first. */
+static int exchange(int rank, int size)
+{
+    uint8_t *out = malloc(sizes[SIZES - 1]), *in = malloc(sizes[SIZES - 1]);
+    struct mr_request *req;
+    struct mr_status st;
+
+    for (size_t i = 0; i < SIZES; i++) {
+        size_t n = sizes[i];
+
+        fill(out, n, rank + i);
+        memset(in, 0xee, n);
+        EXPECT(mr_irecv(in, n, mr_type_byte, 1 - rank, 5, mr_comm_world, 0, &req) == MR_SUCCESS);
+        EXPECT(mr_send(out, n, mr_type_byte, 1 - rank, 5, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+        EXPECT(mr_wait(req) == MR_SUCCESS);
+        EXPECT(req->status.bytes == n && req->status.source == 1 - rank && req->status.tag == 5);
+        mr_request_put(req);
+        EXPECT(holds(in, n, 1 - rank + i));
+
+        memset(in, 0xee, n);
+        EXPECT(mr_isend(out, n, mr_type_byte, 1 - rank, 6, mr_comm_world, 0, i & 1, &req) == MR_SUCCESS);
+        EXPECT(mr_probe(MR_ANY_SOURCE, 6, mr_comm_world, 0, &st) == MR_SUCCESS);
+        EXPECT(st.bytes == n && st.source == 1 - rank);
+        EXPECT(mr_recv(in, n, mr_type_byte, MR_ANY_SOURCE, MR_ANY_TAG, mr_comm_world, 0, &st) == MR_SUCCESS);
+        EXPECT(mr_wait(req) == MR_SUCCESS);
+        mr_request_put(req);
+        EXPECT(holds(in, n, 1 - rank + i));
+    }
+    free(out);
+    free(in);
+    return 0;
+}
+
+START_TEST(exchange_all_sizes)
+{
+    static const char *const settings[][2] = {
+        {"MRMPI_LOG_LEVEL", "1"}, {"MRMPI_SINGLE_COPY", "0"}, {"MRMPI_OVERSUBSCRIBED", "1"}, {"MRMPI_SHM_EAGER_MAX", "64"}};
+
+    setenv(settings[_i][0], settings[_i][1], 1);
+    ck_assert_int_eq(fake_world_run(2, exchange), 0);
+}
+END_TEST
+
+static int truncated(int rank, int size)
+{
+    static uint8_t buf[3 << 20], in[3 << 20];
+    static const size_t lengths[][2] = {{100, 10}, {100, 0}, {20000, 19999}, {3 << 20, 1 << 20}, {3 << 20, 0}, {1 << 20, 64}};
+    struct mr_status st;
+
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        size_t n = lengths[i][0], room = lengths[i][1];
+
+        if (rank == 0) {
+            fill(buf, n, i);
+            EXPECT(mr_send(buf, n, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+            EXPECT(mr_send(buf, 8, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_SYNCHRONOUS) == MR_SUCCESS);
+        } else {
+            memset(in, 0xee, sizeof(in));
+            EXPECT(mr_recv(in, room, mr_type_byte, 0, 1, mr_comm_world, 0, &st) == MR_ERR_TRUNCATE);
+            EXPECT(st.bytes == room && st.error == MR_ERR_TRUNCATE && holds(in, room, i));
+            EXPECT(in[room] == 0xee);
+            EXPECT(mr_recv(in, 8, mr_type_byte, 0, 1, mr_comm_world, 0, &st) == MR_SUCCESS && holds(in, 8, i));
+        }
+    }
+    return 0;
+}
+
+START_TEST(truncation)
+{
+    setenv("MRMPI_OVERSUBSCRIBED", _i ? "1" : "0", 1);
+    ck_assert_int_eq(fake_world_run(2, truncated), 0);
+}
+END_TEST
+
+static int self_talk(int rank, int size)
+{
+    uint8_t *out = malloc(1 << 20), *in = malloc(1 << 20);
+    struct mr_request *s, *r;
+
+    for (size_t n = 1; n <= 1 << 20; n *= 32) {
+        fill(out, n, n);
+        EXPECT(mr_isend(out, n, mr_type_byte, rank, 1, mr_comm_world, 0, MR_SEND_SYNCHRONOUS, &s) == MR_SUCCESS);
+        EXPECT(!mr_test(s));
+        EXPECT(mr_irecv(in, n, mr_type_byte, rank, 1, mr_comm_world, 0, &r) == MR_SUCCESS);
+        EXPECT(mr_wait(r) == MR_SUCCESS && mr_wait(s) == MR_SUCCESS && holds(in, n, n));
+        mr_request_put(s);
+        mr_request_put(r);
+    }
+    free(out);
+    free(in);
+    return 0;
+}
+
+START_TEST(self_messages)
+{
+    ck_assert_int_eq(fake_world_run(1, self_talk), 0);
+}
+END_TEST
+
+/* A sender that floods a receiver who looks away: all arrive, in order, whatever the ring holds. */
+static int flood(int rank, int size)
+{
+    enum { N = 20000 };
+    struct mr_request *reqs[64];
+    struct mr_status st;
+    int value;
+
+    if (rank == 0) {
+        for (int i = 0; i < N; i++) {
+            EXPECT(mr_isend(&i, sizeof(i), mr_type_byte, 1, i % 7, mr_comm_world, 0, MR_SEND_STANDARD, &reqs[0]) == MR_SUCCESS);
+            mr_request_put(reqs[0]);
+        }
+        return 0;
+    }
+    EXPECT(mr_recv(&value, sizeof(value), mr_type_byte, 0, (N - 1) % 7, mr_comm_world, 0, &st) == MR_SUCCESS);
+    EXPECT(value == (N - 1) % 7);
+    for (int i = 0; i < N; i++) {
+        if (i == (N - 1) % 7)
+            continue;
+        EXPECT(mr_recv(&value, sizeof(value), mr_type_byte, 0, i % 7, mr_comm_world, 0, &st) == MR_SUCCESS);
+        EXPECT(value == i);
+    }
+    return 0;
+}
+
+START_TEST(unexpected_flood)
+{
+    ck_assert_int_eq(fake_world_run(2, flood), 0);
+}
+END_TEST
+
+static int buffered(int rank, int size)
+{
+    enum { N = 100000 };
+    static char space[2 * (N + MR_BSEND_OVERHEAD)], in[N];
+    static uint8_t out[N];
+    void *addr;
+    size_t bytes;
+
+    if (rank == 1) {
+        for (int i = 0; i < 2; i++) {
+            EXPECT(mr_recv(in, N, mr_type_byte, 0, i, mr_comm_world, 0, NULL) == MR_SUCCESS);
+            EXPECT(holds((uint8_t *)in, N, i));
+        }
+        return 0;
+    }
+    EXPECT(mr_send(out, 1, mr_type_byte, 1, 0, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_ERR_BUFFER);
+    EXPECT(mr_buffer_attach(space + 1, sizeof(space) - 1) == MR_SUCCESS);
+    EXPECT(mr_buffer_attach(space, 10) == MR_ERR_BUFFER);
+    for (int i = 0; i < 2; i++) {
+        fill(out, N, i);
+        EXPECT(mr_send(out, N, mr_type_byte, 1, i, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_SUCCESS);
+    }
+    memset(out, 0, N);
+    EXPECT(mr_send(out, N, mr_type_byte, 1, 2, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_ERR_BUFFER);
+    EXPECT(mr_buffer_detach(&addr, &bytes) == MR_SUCCESS && addr == space + 1 && bytes == sizeof(space) - 1);
+    return 0;
+}
+
+START_TEST(buffered_sends)
+{
+    ck_assert_int_eq(fake_world_run(2, buffered), 0);
+}
+END_TEST
+
+static int cancelled(int rank, int size)
+{
+    struct mr_request *req;
+    char c;
+
+    EXPECT(mr_irecv(&c, 1, mr_type_byte, MR_ANY_SOURCE, 9, mr_comm_world, 0, &req) == MR_SUCCESS);
+    EXPECT(mr_cancel(req) == MR_SUCCESS && mr_wait(req) == MR_SUCCESS && req->status.cancelled);
+    mr_request_put(req);
+    EXPECT(mr_irecv(&c, 1, mr_type_byte, MR_PROC_NULL, 9, mr_comm_world, 0, &req) == MR_SUCCESS && req->complete);
+    EXPECT(req->status.source == MR_PROC_NULL && req->status.tag == MR_ANY_TAG && req->status.bytes == 0);
+    mr_request_put(req);
+    return 0;
+}
+
+START_TEST(cancel_and_proc_null)
+{
+    ck_assert_int_eq(fake_world_run(1, cancelled), 0);
+}
+END_TEST
+
+/* More ranks than cores: everyone to everyone, through small rings. */
+static int crowd(int rank, int size)
+{
+    static uint8_t out[40000], in[40000];
+    struct mr_request *r;
+
+    fill(out, sizeof(out), rank);
+    for (int step = 0; step < size; step++) {
+        int to = (rank + step) % size, from = (rank - step + size) % size;
+
+        EXPECT(mr_irecv(in, sizeof(in), mr_type_byte, from, 1, mr_comm_world, 0, &r) == MR_SUCCESS);
+        if (to == rank) {
+            struct mr_request *s;
+
+            EXPECT(mr_isend(out, sizeof(out), mr_type_byte, to, 1, mr_comm_world, 0, MR_SEND_STANDARD, &s) == MR_SUCCESS);
+            EXPECT(mr_wait(r) == MR_SUCCESS && mr_wait(s) == MR_SUCCESS);
+            mr_request_put(s);
+        } else {
+            EXPECT(mr_send(out, sizeof(out), mr_type_byte, to, 1, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+            EXPECT(mr_wait(r) == MR_SUCCESS);
+        }
+        mr_request_put(r);
+        EXPECT(holds(in, sizeof(in), from));
+    }
+    return 0;
+}
+
+START_TEST(many_ranks)
+{
+    ck_assert_int_eq(fake_world_run(24, crowd), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("pt2pt");
+    TCase *c = tcase_create("pt2pt");
+    SRunner *r;
+    int failed;
+
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, exchange_all_sizes, 0, 4);
+    tcase_add_loop_test(c, truncation, 0, 2);
+    tcase_add_test(c, self_messages);
+    tcase_add_test(c, unexpected_flood);
+    tcase_add_test(c, buffered_sends);
+    tcase_add_test(c, cancel_and_proc_null);
+    tcase_add_test(c, many_ranks);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shared-memory ring: full, empty, wrapped, two threads at once, and a writer that has gone mad. */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "libmrmpi/channel/shm_ring.h"
+
+static const struct mr_ring_shape small = {.num_slots = 8, .data_bytes = 4096};
+static void *memory;
+static struct mr_ring_writer w;
+static struct mr_ring_reader r;
+
+static void setup(void)
+{
+    memory = aligned_alloc(4096, 16384);
+    ck_assert_ptr_nonnull(memory);
+    ck_assert_uint_le(mr_ring_bytes(small), 16384);
+    memset(memory, 0, 16384);
+    mr_ring_writer_init(&w, memory, small);
+    mr_ring_reader_init(&r, memory, small);
+}
+
+static void teardown(void)
+{
+    free(memory);
+}
+
+static uint8_t byte_of(uint64_t number, size_t i)
+{
+    return (uint8_t)(number * 31 + i * 7);
+}
+
+static bool put(uint64_t number, size_t len)
+{
+    static _Thread_local uint8_t bytes[4096];
+    struct mr_hdr hdr = {.tag = (int32_t)number, .len = len};
+
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = byte_of(number, i);
+    return mr_ring_write(&w, &hdr, bytes, len);
+}
+
+/* Takes one packet and compares every byte. 1: taken, 0: none, -1: wrong or broken. */
+static int take(uint64_t number, size_t len)
+{
+    struct mr_hdr hdr;
+    const void *payload;
+    size_t got;
+    int n = mr_ring_peek(&r, &hdr, &payload, &got);
+
+    if (n <= 0) {
+        mr_ring_tell(&r);
+        return n;
+    }
+    if (got != len || hdr.len != len || hdr.tag != (int32_t)number)
+        return -1;
+    for (size_t i = 0; i < len; i++)
+        if (((const uint8_t *)payload)[i] != byte_of(number, i))
+            return -1;
+    mr_ring_release(&r);
+    return 1;
+}
+
+START_TEST(empty_and_full)
+{
+    ck_assert_int_eq(take(0, 0), 0);
+    for (int i = 0; i < 8; i++)
+        ck_assert(put(i, i));
+    ck_assert(!put(8, 8));
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(take(i, i), 1);
+    ck_assert_int_eq(take(8, 8), 0);
+    ck_assert(put(8, 8));
+    ck_assert_int_eq(take(8, 8), 1);
+}
+END_TEST
+
+/* The largest payload fits whatever the position is, as soon as the ring is empty. */
+START_TEST(largest_at_every_position)
+{
+    uint64_t n = 0;
+
+    for (size_t skip = 73; skip < 2048; skip += 61) {
+        ck_assert(put(n, skip));
+        ck_assert_int_eq(take(n++, skip), 1);
+        ck_assert_int_eq(take(n, 0), 0);
+        ck_assert(put(n, mr_ring_max_payload(small)));
+        ck_assert_int_eq(take(n++, mr_ring_max_payload(small)), 1);
+        ck_assert_int_eq(take(n, 0), 0);
+    }
+}
+END_TEST
+
+START_TEST(random_sizes)
+{
+    uint64_t in = 0, out = 0;
+    size_t len[64];
+
+    srand(_i + 1);
+    while (out < 20000) {
+        size_t next = rand() % 3 ? rand() % 73 : rand() % 2049;
+
+        if (rand() % 2 && in - out < 64 && put(in, next))
+            len[in++ % 64] = next;
+        else if (in != out) {
+            ck_assert_int_eq(take(out, len[out % 64]), 1);
+            out++;
+        } else {
+            ck_assert_int_eq(take(out, 0), 0);
+        }
+    }
+}
+END_TEST
+
+#define PACKETS 200000
+
+static size_t length_of(uint64_t number)
+{
+    return number % 5 ? number % 90 : number * 37 % 2049;
+}
+
+static void *writer(void *arg)
+{
+    for (uint64_t i = 0; i < PACKETS; i++)
+        while (!put(i, length_of(i)))
+            sched_yield();
+    return NULL;
+}
+
+START_TEST(two_threads)
+{
+    pthread_t thread;
+    uint64_t i = 0;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, writer, NULL), 0);
+    while (i < PACKETS) {
+        int n = take(i, length_of(i));
+
+        ck_assert_int_ge(n, 0);
+        i += n;
+        if (!n)
+            sched_yield();
+    }
+    pthread_join(thread, NULL);
+}
+END_TEST
+
+START_TEST(mad_writer)
+{
+    struct mr_ring_slot *slots = ((struct mr_ring *)memory)->slots;
+
+    ck_assert(put(1, 100));
+    switch (_i) {
+    case 0:
+        slots[0].len = 2049;
+        break;
+    case 1:
+        slots[0].len = UINT32_MAX;
+        break;
+    case 2:
+        slots[0].position = 4095;
+        break;
+    }
+    ck_assert_int_eq(take(1, 100), -1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("shm_ring");
+    TCase *c = tcase_create("shm_ring");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, empty_and_full);
+    tcase_add_test(c, largest_at_every_position);
+    tcase_add_loop_test(c, random_sizes, 0, 4);
+    tcase_add_test(c, two_threads);
+    tcase_add_loop_test(c, mad_writer, 0, 3);
+    suite_add_tcase(s, c);
+    runner = srunner_create(s);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
