@@ -48,10 +48,20 @@ static size_t fill(const struct job *job, struct pollfd *set)
     return n;
 }
 
+/* With somebody at the terminal, rank 0 may be asking a question: a line without end is shown when it has rested so long. */
+enum { PROMPT_MS = 50 };
+
+static bool prompt_waits(const struct job *job)
+{
+    return job->to_rank0.fd >= 0 && (job->ranks[0].out.len || job->ranks[0].err.len);
+}
+
 static int wait_ms(const struct job *job)
 {
     uint64_t next = job->kill_at_ms;
 
+    if (prompt_waits(job))
+        return PROMPT_MS;
     if (job->timeout_at_ms && (!next || job->timeout_at_ms < next))
         next = job->timeout_at_ms;
     if (!next)
@@ -189,8 +199,13 @@ static void turn(struct job *job, struct pollfd *set)
 
     /* With all ranks gone, only a slow reader of our output is waited for. */
     int timeout = job->running || job->out.len || job->err.len ? wait_ms(job) : 0;
-    if (poll(set, n, timeout) < 0)
+    int ready = poll(set, n, timeout);
+    if (ready < 0)
         return;
+    if (!ready && prompt_waits(job)) {
+        source_pass_piece(&job->ranks[0].out);
+        source_pass_piece(&job->ranks[0].err);
+    }
     if (set[AT_EXEC].revents)
         read_exec_failures(job);
     if (set[AT_SERVER].revents)

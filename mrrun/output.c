@@ -143,11 +143,16 @@ void source_feed(struct source *src, const char *bytes, size_t len)
     }
 }
 
-void source_finish(struct source *src)
+void source_pass_piece(struct source *src)
 {
     if (src->len)
         pass_on(src, src->line, src->len);
     src->len = 0;
+}
+
+void source_finish(struct source *src)
+{
+    source_pass_piece(src);
     if (src->mid_line && src->label[0])
         sink_put(src->sink, "\n", 1);
     src->mid_line = false;

@@ -43,6 +43,8 @@ void sink_clear(struct sink *s);
 
 /* Bytes have come: pass on the lines that are whole. Pure but for the sink's memory. */
 void source_feed(struct source *src, const char *bytes, size_t len);
+/* Pass on the piece of a line that is there: a prompt, say. Lines of other ranks may then come between it and its rest. */
+void source_pass_piece(struct source *src);
 /* Pass on what is left without its newline (one is added with labels, where a line must end). */
 void source_finish(struct source *src);
 /* Read once; false at end of file, when the source has been finished and closed. */

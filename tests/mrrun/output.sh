@@ -42,4 +42,34 @@ ok "a line of 3 MB comes through" cmp "$tmp/long" "$tmp/out"
 timeout 30 mrrun -n 2 yes 2>"$tmp/err" | head -n 1 >"$tmp/out"
 is "a reader that goes away ends the job" "${PIPESTATUS[0]} $(cat "$tmp/out")" "141 y"
 like "and why is told" "was killed by signal 13 \(SIGPIPE\)" "$tmp/err"
+# At a terminal: a question without newline is shown before the answer is typed, and Ctrl-C ends the job.
+cat >"$tmp/terminal" <<'PY'
+#!/usr/bin/env python3
+import os, pty, re, select, sys, time
+script = sys.argv[1:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp("mrrun", ["mrrun", "-n", "2", "bash", "-c",
+        'if [ $PMIX_RANK = 0 ]; then printf "name? "; read x; echo "hi $x"; fi; echo ready; sleep 60'])
+out, end = b"", time.time() + 20
+steps = [(b"name\\? ", b"joe\n"), (b"hi joe(.|\n)*ready(.|\n)*", b"\x03")]
+while time.time() < end:
+    if select.select([fd], [], [], 0.1)[0]:
+        try:
+            data = os.read(fd, 1000)
+        except OSError:
+            break
+        if not data:
+            break
+        out += data
+    if steps and re.search(steps[0][0], out):
+        os.write(fd, steps.pop(0)[1])
+sys.stdout.buffer.write(out)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+chmod +x "$tmp/terminal"
+"$tmp/terminal" >"$tmp/out" 2>&1
+is "at a terminal, Ctrl-C ends the job" $? 130
+like "the question was shown and answered" "^name\\? joe" "$tmp/out"
+like "and the answer reached rank 0" "^hi joe" "$tmp/out"
 done_testing
