@@ -18,6 +18,7 @@ struct mr_config {
     bool single_copy;          /* large messages inside a host by process_vm_readv */
     char *devices;             /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
     int rails_max;             /* use at most so many; 0: all */
+    int paths;                 /* LID paths used between each pair of rails */
     size_t stripe_min;         /* messages below are not striped */
     int srq_depth, sq_depth;
     size_t reg_cache_max;      /* bytes kept registered */

@@ -106,6 +106,16 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
                           IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
+void mr_qp_abort(struct mr_qp *qp)
+{
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+    if (qp->qp && !qp->rail->dev->fatal)
+        ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+    if (!qp->error)
+        qp->error = -ECANCELED;
+}
+
 void mr_qp_destroy(struct mr_qp *qp)
 {
     if (!qp->qp)

@@ -155,6 +155,8 @@ int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp);
 /* Bring it up against the peer's queue pair; path: LID path bits on both sides. */
 int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
                   uint32_t remote_psn, uint8_t sl, uint8_t path);
+/* Give up: whatever is posted comes back flushed. */
+void mr_qp_abort(struct mr_qp *qp);
 void mr_qp_destroy(struct mr_qp *qp);
 
 /*

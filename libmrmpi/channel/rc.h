@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The two channels over RC queue pairs: packets by sends into the peer's shared receive queue (rc_send.c), large
+ * messages by RDMA writes whose last one notifies the receiver (rc_rdma.c).
+ */
+#ifndef MRMPI_CHANNEL_RC_H
+#define MRMPI_CHANNEL_RC_H
+
+#include "libmrmpi/rail/net.h"
+
+/* ---- rc_send.c ------------------------------------------------------------------------------------------------- */
+
+int mr_rc_send_open(size_t packet_max);
+void mr_rc_send_close(void);
+/* Post one packet. -EAGAIN: no room now; any other error is the queue pair's. */
+int mr_rc_send(struct mr_qp *qp, const struct mr_hdr *hdr, const void *payload, size_t len);
+
+/* ---- rc_rdma.c ------------------------------------------------------------------------------------------------- */
+
+int mr_rc_expose(struct mr_peer *p, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
+void mr_rc_unexpose(struct mr_region *region);
+int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
+/* Stripes that waited for room, and after connecting. True if some still wait. */
+bool mr_rc_put_resume(struct mr_peer *p);
+void mr_rc_landed(uint32_t imm);
+/* The peer is lost. What was posted comes back flushed, unless the device is gone (flushed false). */
+void mr_rc_put_abandon(struct mr_peer *p, int error);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Large messages over RC: the receiver exposes its buffer, the sender writes into it, one stripe per subchannel. The
+ * last write of each stripe carries the immediate data that the receiver's completion filter counts (rail/filter.h), so
+ * no packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; RC keeps
+ * them in order, so the last one speaks for all.
+ */
+#include "libmrmpi/channel/rc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+
+#define STRIPE_ALIGN 4096
+
+struct mr_stripe_op {
+    struct mr_tx tx;
+    struct mr_put *put;
+    struct mr_sub *sub;
+    struct mr_stripe_op *next; /* in the subchannel's waiting list */
+    const unsigned char *src;
+    uint64_t raddr, left;
+    uint32_t rkey, imm;
+    bool finished;             /* its completion came, or never will */
+    bool posted;               /* the last, signaled write is on its way */
+};
+
+struct mr_put {
+    struct mr_filter filter;
+    struct mr_peer *peer;
+    struct mr_put *next, *prev;
+    struct mr_reg *reg;
+    void *cookie;
+    unsigned num;
+    struct mr_stripe_op stripe[];
+};
+
+struct rc_region {
+    struct mr_region base;
+    struct mr_reg *reg;
+    uint32_t token;
+    int rank;
+};
+
+/* ---- receiver -------------------------------------------------------------------------------------------------- */
+
+int mr_rc_expose(struct mr_peer *p, void *buf, size_t len, struct mr_region **region, struct mr_remote *out)
+{
+    struct rc_region *r = calloc(1, sizeof *r);
+    int err;
+
+    if (!r)
+        return -ENOMEM;
+    r->rank = p->rank;
+    err = mr_regcache_get(&mr_net.regs, buf, len, MR_ACCESS_TARGET, &r->reg);
+    if (err) {
+        mr_log(MR_LOG_ERROR, "%zu bytes at %p cannot be registered for receiving: %s; is the limit of locked memory too low "
+               "(ulimit -l)?", len, buf, strerror(-err));
+        goto free_region;
+    }
+    err = mr_landing_open(&mr_net.landings, r, &r->token);
+    if (err)
+        goto release;
+    memset(out, 0, sizeof *out);
+    out->addr = (uintptr_t)buf;
+    out->len = len;
+    out->num_keys = mr_verbs.num_rails;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
+    out->token = r->token;
+    *region = &r->base;
+    return 0;
+
+release:
+    mr_regcache_put(&mr_net.regs, r->reg);
+free_region:
+    free(r);
+    return err;
+}
+
+void mr_rc_unexpose(struct mr_region *region)
+{
+    struct rc_region *r = (struct rc_region *)region;
+
+    mr_landing_close(&mr_net.landings, r->token);
+    mr_regcache_put(&mr_net.regs, r->reg);
+    free(r);
+}
+
+void mr_rc_landed(uint32_t imm)
+{
+    bool stray;
+    struct rc_region *r = mr_landing_arrived(&mr_net.landings, imm, &stray);
+
+    if (stray)
+        mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
+    if (r)
+        mr_vc_put_landed(r->rank, r->base.rreq, 0);
+}
+
+/* ---- sender ---------------------------------------------------------------------------------------------------- */
+
+static void finish(struct mr_put *put)
+{
+    struct mr_peer *p = put->peer;
+    void *cookie = put->cookie;
+    int error = put->filter.error;
+
+    *(put->prev ? &put->prev->next : &p->puts) = put->next;
+    if (put->next)
+        put->next->prev = put->prev;
+    mr_net.open_puts--;
+    mr_regcache_put(&mr_net.regs, put->reg);
+    free(put);
+    mr_vc_put_sent(cookie, error);
+}
+
+static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_stripe_op *s = (struct mr_stripe_op *)wr;
+
+    mr_tx_done(&s->tx, wc);
+    if (s->finished)
+        return;
+    s->finished = true;
+    if (mr_filter_done(&s->put->filter, wc->error))
+        finish(s->put);
+}
+
+/* Post what there is room for. 0: all of it; -EAGAIN: the rest waits. */
+static int push(struct mr_stripe_op *s)
+{
+    struct mr_qp *qp = s->sub->level[MR_LEVEL_BULK];
+
+    while (s->left) {
+        uint64_t n = s->left < qp->rail->max_msg ? s->left : qp->rail->max_msg;
+        bool last = n == s->left;
+        int err;
+
+        if (!mr_qp_has_room(qp, 1))
+            return -EAGAIN;
+        err = mr_qp_write(qp, s->src, n, mr_memory_lkey(&s->put->reg->memory, qp->rail), s->raddr, s->rkey,
+                          last ? &s->imm : NULL, last ? &s->tx : NULL);
+        if (err)
+            return err;
+        s->src += n;
+        s->raddr += n;
+        s->left -= n;
+    }
+    s->posted = true;
+    return 0;
+}
+
+static void enqueue(struct mr_stripe_op *s)
+{
+    s->next = NULL;
+    *s->sub->waiting_end = s;
+    s->sub->waiting_end = &s->next;
+    mr_net_backlog(s->sub->peer);
+}
+
+bool mr_rc_put_resume(struct mr_peer *p)
+{
+    bool waiting = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+
+        while (sub->waiting) {
+            struct mr_stripe_op *s = sub->waiting;
+            int err = push(s);
+
+            if (err == -EAGAIN) {
+                waiting = true;
+                break;
+            }
+            if (err) {
+                mr_peer_lost(p, err);
+                return false;
+            }
+            sub->waiting = s->next;
+            if (!sub->waiting)
+                sub->waiting_end = &sub->waiting;
+        }
+    }
+    return waiting;
+}
+
+static struct mr_put *make_put(struct mr_peer *p, const void *buf, const struct mr_remote *dst, void *cookie,
+                               const struct mr_stripe *plan, unsigned n)
+{
+    struct mr_put *put = calloc(1, sizeof *put + n * sizeof put->stripe[0]);
+
+    if (!put)
+        return NULL;
+    put->peer = p;
+    put->cookie = cookie;
+    put->num = put->filter.open = n;
+    for (unsigned i = 0; i < n; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+
+        s->tx.wr.done = stripe_done;
+        s->put = put;
+        s->sub = &p->sub[plan[i].sub];
+        s->src = (const unsigned char *)buf + plan[i].offset;
+        s->raddr = dst->addr + plan[i].offset;
+        s->left = plan[i].len;
+        s->rkey = dst->rkey[s->sub->remote_rail];
+        s->imm = mr_landing_imm(dst->token, n);
+    }
+    return put;
+}
+
+int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_put *put;
+    unsigned n;
+    int err;
+
+    if (len > dst->len)
+        return -EMSGSIZE;
+    n = mr_sched_plan(&p->stripe_turn, p->load, p->num_subs, len, mr_config.stripe_min, STRIPE_ALIGN, plan);
+    if (!n)
+        return -ENETDOWN;
+    for (unsigned i = 0; i < n; i++)
+        if (p->sub[plan[i].sub].remote_rail >= dst->num_keys || dst->num_keys > MR_RAILS_MAX)
+            return -EPROTO;
+    put = make_put(p, buf, dst, cookie, plan, n);
+    if (!put)
+        return -ENOMEM;
+    err = mr_regcache_get(&mr_net.regs, buf, len, MR_ACCESS_SOURCE, &put->reg);
+    if (err) {
+        mr_log(MR_LOG_ERROR, "%zu bytes at %p cannot be registered for sending: %s; is the limit of locked memory too low "
+               "(ulimit -l)?", len, buf, strerror(-err));
+        free(put);
+        return err;
+    }
+    put->next = p->puts;
+    if (p->puts)
+        p->puts->prev = put;
+    p->puts = put;
+    mr_net.open_puts++;
+    mr_stat_add(MR_STAT_NET_STRIPES, n);
+
+    for (unsigned i = 0; i < n; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+
+        err = p->up && !s->sub->waiting ? push(s) : -EAGAIN;
+        if (err == -EAGAIN)
+            enqueue(s);
+        else if (err)
+            mr_peer_lost(p, err); /* completes the put with an error, from poll */
+    }
+    return 0;
+}
+
+void mr_rc_put_abandon(struct mr_peer *p, int error)
+{
+    struct mr_put *next;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        p->sub[i].waiting = NULL;
+        p->sub[i].waiting_end = &p->sub[i].waiting;
+    }
+    for (struct mr_put *put = p->puts; put; put = next) {
+        bool last = false;
+
+        next = put->next;
+        for (unsigned i = 0; i < put->num && !last; i++) {
+            struct mr_stripe_op *s = &put->stripe[i];
+
+            if (s->finished || (s->posted && !s->sub->rail->dev->fatal))
+                continue;
+            s->finished = true;
+            last = mr_filter_done(&put->filter, error);
+        }
+        if (last)
+            finish(put);
+    }
+}

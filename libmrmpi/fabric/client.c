@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The client of fabricd. */
+#include "libmrmpi/fabric/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fabricd/proto.h"
+#include "libmrmpi/base/base.h"
+
+#define RECONNECT_NS 5000000000ull
+
+_Static_assert(MR_LANES_MAX == FD_LANES_MAX, "all lanes fit");
+
+static struct {
+    int fd;                    /* -1: none */
+    uint32_t seq;
+    uint64_t next_try_ns;
+    bool was_open;
+    struct sockaddr_un addr;
+    char job[FD_JOB_MAX];
+    unsigned num_rails;
+    struct fd_rail rails[FD_RAILS_MAX];
+} client = { .fd = -1 };
+
+void mr_fabric_defaults(struct mr_fabric_qos *qos)
+{
+    *qos = (struct mr_fabric_qos){ .num_lanes = 1, .small_max = UINT32_MAX };
+}
+
+/* ---- messages -------------------------------------------------------------------------------------------------- */
+
+static bool terminated(const char *s, size_t size)
+{
+    return memchr(s, 0, size) != NULL;
+}
+
+/* A whole FD_STATE with nothing out of range; anything else is not listened to. */
+static bool sane(const struct fd_state *s, size_t len)
+{
+    if (len < FD_STATE_LENGTH(0) || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION || s->h.type != FD_STATE ||
+        s->h.length != len)
+        return false;
+    if (s->num_rails > FD_RAILS_MAX || len != FD_STATE_LENGTH(s->num_rails) || s->sl_small > 15 || !s->num_lanes ||
+        s->num_lanes > FD_LANES_MAX || !terminated(s->class_name, sizeof s->class_name))
+        return false;
+    for (unsigned i = 0; i < s->num_lanes; i++)
+        if (s->sl_bulk[i] > 15)
+            return false;
+    for (unsigned i = 0; i < s->num_rails; i++)
+        if (!terminated(s->rails[i].device, sizeof s->rails[i].device))
+            return false;
+    return true;
+}
+
+static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
+{
+    mr_fabric_defaults(qos);
+    client.num_rails = s->num_rails;
+    memcpy(client.rails, s->rails, s->num_rails * sizeof s->rails[0]);
+    if (s->status)
+        return; /* no policy in force */
+    qos->small_max = s->small_max;
+    qos->sl_small = s->sl_small;
+    qos->num_lanes = s->num_lanes;
+    memcpy(qos->sl_bulk, s->sl_bulk, s->num_lanes);
+    qos->verified = s->verified;
+    qos->generation = s->generation;
+    memcpy(qos->class_name, s->class_name, sizeof qos->class_name);
+}
+
+static void drop_connection(void)
+{
+    if (client.fd >= 0)
+        close(client.fd);
+    client.fd = -1;
+}
+
+/* Receive one state. 1: in *qos; 0: nothing there; negative errno: the connection is of no use any more. */
+static int receive(int flags, struct mr_fabric_qos *qos)
+{
+    struct fd_state s;
+    ssize_t n;
+
+    memset(&s, 0, sizeof s);
+    do
+        n = recv(client.fd, &s, sizeof s, flags | MSG_TRUNC);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+    if (n == 0)
+        return -ECONNRESET;
+    if ((size_t)n > sizeof s || !sane(&s, (size_t)n))
+        return -EPROTO;
+    take(&s, qos);
+    return 1;
+}
+
+static int say_hello(void)
+{
+    struct fd_hello hello = {
+        .h = { .magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq },
+        .flags = FD_HELLO_SUBSCRIBE,
+    };
+
+    memcpy(hello.job, client.job, sizeof hello.job);
+    return send(client.fd, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello ? 0 : errno ? -errno : -EIO;
+}
+
+/* ---- connecting ------------------------------------------------------------------------------------------------ */
+
+static int expand(const char *path, struct sockaddr_un *addr)
+{
+    char host[256] = "";
+    size_t n = 0;
+
+    if (gethostname(host, sizeof host - 1))
+        return -errno;
+    *addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    for (const char *p = path; *p; p++) {
+        const char *piece = p[0] == '%' && p[1] == 'h' ? host : NULL;
+        size_t len = piece ? strlen(piece) : 1;
+
+        if (n + len >= sizeof addr->sun_path)
+            return -ENAMETOOLONG;
+        memcpy(addr->sun_path + n, piece ? piece : p, len);
+        n += len;
+        p += piece != NULL;
+    }
+    return n ? 0 : -ENOENT;
+}
+
+static int connect_daemon(unsigned timeout_ms)
+{
+    struct timeval limit = { .tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000 };
+    int err;
+
+    client.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (timeout_ms ? 0 : SOCK_NONBLOCK), 0);
+    if (client.fd < 0)
+        return -errno;
+    if (timeout_ms) {
+        setsockopt(client.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+        setsockopt(client.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    }
+    err = connect(client.fd, (struct sockaddr *)&client.addr, sizeof client.addr) ? -errno : say_hello();
+    if (err)
+        drop_connection();
+    return err;
+}
+
+int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, struct mr_fabric_qos *qos)
+{
+    int err;
+
+    mr_fabric_close();
+    mr_fabric_defaults(qos);
+    if (!socket || !*socket)
+        return -ENOENT;
+    snprintf(client.job, sizeof client.job, "%s", job ? job : "");
+    err = expand(socket, &client.addr);
+    if (!err)
+        err = connect_daemon(timeout_ms);
+    if (err)
+        return err == -EAGAIN ? -ETIMEDOUT : err;
+    err = receive(0, qos);
+    if (err != 1) {
+        drop_connection();
+        return err ? err : -ETIMEDOUT;
+    }
+    client.was_open = true;
+    return 0;
+}
+
+void mr_fabric_close(void)
+{
+    drop_connection();
+    client.was_open = false;
+    client.num_rails = 0;
+    client.next_try_ns = 0;
+}
+
+bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns)
+{
+    bool news = false;
+    int got;
+
+    if (client.fd < 0) {
+        if (!client.was_open || now_ns < client.next_try_ns)
+            return false;
+        client.next_try_ns = now_ns + RECONNECT_NS;
+        if (connect_daemon(0))
+            return false;
+        mr_log(MR_LOG_INFO, "fabricd is there again");
+    }
+    while ((got = receive(MSG_DONTWAIT, qos)) > 0)
+        news = true;
+    if (got < 0) {
+        mr_log(MR_LOG_INFO, "lost the connection to fabricd (%s); going on with what is known", strerror(-got));
+        drop_connection();
+        client.next_try_ns = now_ns + RECONNECT_NS;
+    }
+    return news;
+}
+
+bool mr_fabric_rejects(const char *device, int port, void *arg)
+{
+    for (unsigned i = 0; i < client.num_rails; i++)
+        if (client.rails[i].port == port && !strcmp(client.rails[i].device, device))
+            return !client.rails[i].usable;
+    return false;
+}

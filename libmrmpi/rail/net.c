@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The channel to peers on other hosts: multirail over RC. A packet takes the next subchannel in turn that has room; what
+ * finds none, or no connection yet, waits here in order and goes out from poll. Receivers that are slow hold senders
+ * back through the HCA (no receive buffer: the sender's queue pair waits and tries again), so a sender's queues fill and
+ * the rest waits here too.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/rc.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rail/net.h"
+#include "libmrmpi/verbs/watch.h"
+
+struct mr_net mr_net;
+
+#define FABRIC_TIMEOUT_MS 1000
+/* After so many idle looks: port events and news of fabricd; and, while connecting, a short sleep. */
+#define IDLE_CHECK        256
+#define BUSY_CHECK        16384
+#define CONNECT_NAP_NS    50000
+
+/* ---- up from the HCA --------------------------------------------------------------------------------------------- */
+
+static void on_packet(struct mr_rail *rail, const void *data, size_t len)
+{
+    const struct mr_hdr *hdr = data;
+
+    if (__builtin_expect(len < sizeof *hdr, 0)) {
+        mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes", rail->index, len);
+        return;
+    }
+    if (__builtin_expect(mr_net.connecting != NULL, 0) && hdr->src < (uint32_t)mr_net.launch->size &&
+        mr_net.peer[hdr->src])
+        mr_cm_traffic(&mr_net.peer[hdr->src]->cm);
+    mr_vc_arrived(hdr, hdr + 1, len - sizeof *hdr);
+}
+
+static void on_landed(struct mr_rail *rail, uint32_t imm)
+{
+    mr_rc_landed(imm);
+}
+
+static void on_datagram(struct mr_rail *rail, const void *data, size_t len)
+{
+    mr_peer_datagram(data, len);
+}
+
+static const struct mr_verbs_handlers handlers = {
+    .packet = on_packet,
+    .landed = on_landed,
+    .datagram = on_datagram,
+    .rail_changed = mr_peers_rail_changed,
+};
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static const struct mr_regcache_backend reg_backend = { .add = mr_memory_register, .remove = mr_memory_deregister };
+
+static uint32_t hash(const char *s)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 16777619u;
+    return h;
+}
+
+static void ask_fabricd(const struct mr_launch *launch)
+{
+    struct mr_fabric_qos *q = &mr_net.qos;
+    int err = mr_fabric_open(mr_config.fabricd_socket, mr_config.job_id, FABRIC_TIMEOUT_MS, q);
+
+    if (!err) {
+        mr_log(MR_LOG_INFO, "job %s is of class %s: service level %u for small messages, %u for large ones%s",
+               mr_config.job_id, *q->class_name ? q->class_name : "(no policy)", q->sl_small, q->sl_bulk[0],
+               q->generation && !q->verified ? "; the fabric's tables are not verified" : "");
+        return;
+    }
+    if (err == -ENOENT || err == -ECONNREFUSED) {
+        if (!launch->rank)
+            mr_log(MR_LOG_WARN, "there is no fabricd at %s: all traffic goes on service level 0", mr_config.fabricd_socket);
+    } else if (!launch->local_rank) {
+        mr_log(MR_LOG_WARN, "fabricd at %s cannot be asked (%s): this host's traffic goes on service level 0",
+               mr_config.fabricd_socket, strerror(-err));
+    }
+}
+
+static void net_finalize(void)
+{
+    mr_peers_free();
+    mr_memory_watch_for(NULL);
+    mr_regcache_clear(&mr_net.regs);
+    mr_landings_free(&mr_net.landings);
+    mr_rc_send_close();
+    mr_verbs_close();
+    mr_fabric_close();
+    memset(&mr_net, 0, sizeof mr_net);
+}
+
+static int net_init(const struct mr_launch *launch)
+{
+    size_t packet_max = sizeof(struct mr_hdr) + mr_config.eager_max;
+    int err;
+
+    memset(&mr_net, 0, sizeof mr_net);
+    mr_net.launch = launch;
+    mr_net.run = hash(launch->job_id);
+    mr_net.peer = calloc((size_t)launch->size, sizeof *mr_net.peer);
+    if (!mr_net.peer)
+        return -ENOMEM;
+    ask_fabricd(launch);
+    mr_regcache_init(&mr_net.regs, &reg_backend, mr_config.reg_cache_max, mr_memory_watched());
+    mr_memory_watch_for(&mr_net.regs);
+    err = mr_verbs_open(&handlers, packet_max, mr_fabric_rejects, NULL);
+    if (!err)
+        err = mr_rc_send_open(packet_max);
+    if (!err)
+        err = mr_card_publish();
+    if (err)
+        net_finalize();
+    return err;
+}
+
+static bool net_drained(void)
+{
+    if (mr_net.open_puts || mr_net.backlogged || mr_net.failing)
+        return false;
+    for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
+        if (p->pending)
+            return false;
+    return true;
+}
+
+static bool net_reaches(int rank)
+{
+    return mr_net.launch->node_of[rank] != mr_net.launch->node_of[mr_net.launch->rank];
+}
+
+static size_t net_eager_max(int rank)
+{
+    return mr_config.eager_max;
+}
+
+static unsigned net_caps(int rank)
+{
+    return MR_VC_PUT;
+}
+
+/* ---- down -------------------------------------------------------------------------------------------------------- */
+
+/* -EAGAIN: no subchannel has room. */
+static int post_packet(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    enum mr_level level = len > mr_net.qos.small_max ? MR_LEVEL_BULK : MR_LEVEL_SMALL;
+    int err = -EAGAIN;
+
+    for (unsigned k = 0; k < p->num_subs && err == -EAGAIN; k++) {
+        unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_subs);
+
+        if (i == p->num_subs)
+            return -ENETDOWN;
+        err = mr_rc_send(p->sub[i].level[level], hdr, payload, len);
+    }
+    return err;
+}
+
+static int postpone(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_pending *m = malloc(sizeof *m + len);
+
+    if (!m)
+        return -ENOMEM;
+    m->next = NULL;
+    m->hdr = *hdr;
+    m->len = len;
+    if (len)
+        memcpy(m->payload, payload, len);
+    *p->pending_end = m;
+    p->pending_end = &m->next;
+    mr_net_backlog(p);
+    return 0;
+}
+
+static int first_send(struct mr_vc *vc, struct mr_peer **out)
+{
+    struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
+
+    if (!p)
+        return -ENOMEM;
+    mr_peer_connect(p);
+    *out = p;
+    return p->error;
+}
+
+static int net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_peer *p = mr_vc_channel_data(vc);
+    int err;
+
+    if (__builtin_expect(!p || !p->up, 0)) {
+        err = first_send(vc, &p);
+        if (err)
+            return err;
+    }
+    mr_stat_add(MR_STAT_NET_SENT, 1);
+    if (__builtin_expect(p->up && !p->pending, 1)) {
+        err = post_packet(p, hdr, payload, len);
+        if (__builtin_expect(!err, 1))
+            return 0;
+        if (err == -ENETDOWN && !p->error)
+            mr_peer_lost(p, err);
+        if (err != -EAGAIN)
+            return err;
+    }
+    return postpone(p, hdr, payload, len);
+}
+
+static int net_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out)
+{
+    struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
+
+    return p ? mr_rc_expose(p, buf, len, region, out) : -ENOMEM;
+}
+
+static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie)
+{
+    struct mr_peer *p = mr_vc_channel_data(vc);
+
+    if (!p || p->error)
+        return p ? p->error : -ENOTCONN;
+    return mr_rc_put(p, buf, len, dst, cookie);
+}
+
+/* ---- what waits -------------------------------------------------------------------------------------------------- */
+
+void mr_net_backlog(struct mr_peer *p)
+{
+    if (p->backlogged || !p->up)
+        return; /* who is not connected is flushed when that is done */
+    p->backlogged = true;
+    p->next_backlogged = mr_net.backlogged;
+    mr_net.backlogged = p;
+}
+
+/* True if something still waits. */
+static bool flush(struct mr_peer *p)
+{
+    struct mr_pending *m;
+
+    while ((m = p->pending)) {
+        int err = post_packet(p, &m->hdr, m->payload, m->len);
+
+        if (err == -EAGAIN)
+            return true;
+        if (err) {
+            mr_peer_lost(p, err);
+            return false;
+        }
+        p->pending = m->next;
+        if (!p->pending)
+            p->pending_end = &p->pending;
+        free(m);
+    }
+    return mr_rc_put_resume(p);
+}
+
+static void flush_backlog(void)
+{
+    struct mr_peer **at = &mr_net.backlogged, *p;
+
+    while ((p = *at)) {
+        if (!p->error && flush(p)) {
+            at = &p->next_backlogged;
+            continue;
+        }
+        p->backlogged = false;
+        *at = p->next_backlogged;
+    }
+}
+
+/* ---- poll -------------------------------------------------------------------------------------------------------- */
+
+/* Connections that are made from now on have the new levels; those that exist keep theirs. */
+static void look_for_news(void)
+{
+    struct mr_fabric_qos q;
+
+    mr_verbs_check_events();
+    if (!mr_fabric_news(&q, mr_clock_ns()) || !memcmp(&q, &mr_net.qos, sizeof q))
+        return;
+    if (!mr_net.launch->rank)
+        mr_log(MR_LOG_INFO, "fabricd: class %s now; new connections use service levels %u and %u", q.class_name, q.sl_small,
+               q.sl_bulk[0]);
+    mr_net.qos = q;
+}
+
+/*
+ * The datagrams of connecting may be lost, so somebody must look at the clock. Who has waited for a while sleeps a
+ * little in between: its peer may share the processor, and on a simulated fabric an idle poll alone moves no time.
+ */
+static void serve_connecting(int done)
+{
+    if (!done && mr_net.idle_polls >= IDLE_CHECK) {
+        struct timespec nap = { .tv_nsec = CONNECT_NAP_NS };
+
+        nanosleep(&nap, NULL);
+    }
+    mr_peers_tick();
+}
+
+static int net_poll(void)
+{
+    static const unsigned every[2] = { BUSY_CHECK, IDLE_CHECK };
+    int done = mr_verbs_poll();
+
+    if (__builtin_expect(mr_net.connecting != NULL, 0))
+        serve_connecting(done);
+    if (__builtin_expect(mr_net.backlogged != NULL, 0))
+        flush_backlog();
+    if (__builtin_expect(mr_net.failing != NULL, 0))
+        done += mr_peers_report();
+    if (++mr_net.polls % every[!done] == 0)
+        look_for_news();
+    mr_net.idle_polls = done ? 0 : mr_net.idle_polls + 1;
+    return done;
+}
+
+const struct mr_channel_ops mr_channel_net = {
+    .name = "net",
+    .init = net_init,
+    .finalize = net_finalize,
+    .poll = net_poll,
+    .drained = net_drained,
+    .reaches = net_reaches,
+    .eager_max = net_eager_max,
+    .caps = net_caps,
+    .send = net_send,
+    .expose = net_expose,
+    .unexpose = mr_rc_unexpose,
+    .put = net_put,
+};
