@@ -34,6 +34,7 @@
 #define SHM_MAGIC    0x6d726d7073686d31u
 #define SHM_CARD_KEY "mrmpi.shm"
 #define RANKS_MAX    1024 /* on one node */
+#define WAITING_MAX  64   /* packets to one peer waiting for room: beyond, senders that may block do */
 #define POLL_BATCH   16   /* packets taken from one ring before the next has its turn */
 
 struct header {
@@ -66,6 +67,7 @@ struct waiting { /* a packet that found its ring full */
 struct peer {
     struct mr_ring_writer writer;
     struct waiting *first, **last;
+    int num_waiting;
     bool announced;
     struct mr_ring_reader reader;
     bool broken; /* its ring held nonsense */
@@ -303,6 +305,7 @@ static int put_aside(struct peer *p, const struct mr_hdr *hdr, const void *paylo
         memcpy(w->payload, payload, len);
     *p->last = w;
     p->last = &w->next;
+    p->num_waiting++;
     shm.num_waiting++;
     return 0;
 }
@@ -337,6 +340,7 @@ static int send_waiting(void)
             if (!p->first)
                 p->last = &p->first;
             free(w);
+            p->num_waiting--;
             shm.num_waiting--;
             n++;
         }
@@ -344,6 +348,11 @@ static int send_waiting(void)
             ring_bell(l);
     }
     return n;
+}
+
+static bool shm_congested(struct mr_vc *vc)
+{
+    return shm.peers[shm.local_of[mr_vc_world_rank(vc)]].num_waiting > WAITING_MAX;
 }
 
 static void read_senders(void)
@@ -476,6 +485,7 @@ const struct mr_channel_ops mr_channel_shm = {
     .finalize = shm_finalize,
     .poll = shm_poll,
     .drained = shm_drained,
+    .congested = shm_congested,
     .reaches = shm_reaches,
     .eager_max = shm_eager_max,
     .caps = shm_caps,

@@ -108,6 +108,12 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
     return MR_SUCCESS;
 }
 
+/* A blocking send is where a program that sends faster than its peer receives is held up. */
+static bool relieved(void *vc)
+{
+    return !mr_vc_congested(vc);
+}
+
 enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                     uint32_t ctx, enum mr_send_mode mode)
 {
@@ -124,7 +130,10 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
     if (__builtin_expect(mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes), 1)) {
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);
 
-        return send_eager(vc, &hdr, buf, count, type);
+        err = send_eager(vc, &hdr, buf, count, type);
+        if (__builtin_expect(mr_vc_congested(vc), 0))
+            mr_progress_until(relieved, vc);
+        return err;
     }
     err = mr_isend(buf, count, type, dest, tag, comm, ctx, mode, &req);
     if (err)
