@@ -3,6 +3,9 @@
  * Calls that wait in the kernel for something simfab does not see: sockets, children, other threads. An actor tells the
  * engine before it waits, so that virtual time can go on for the others at once. Calls that are ready, or do not wait,
  * are not announced: they must not let time slip. (read and write are in umad.c, with the devices.)
+ *
+ * Waiting for our own pipes (completion channels, asynchronous events) is different: their events have a virtual time, at
+ * which the engine itself resumes the actor. So a poll or epoll that includes one waits as an idle actor does.
  */
 #include "simfab/preload/clock.h"
 
@@ -97,6 +100,83 @@ SFP_EXPORT int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restri
     return ON(fd, POLLIN, 0, SFP_REAL(accept4)(fd, addr, len, flags));
 }
 
+/* ---- our pipes ------------------------------------------------------------------------------------------------- */
+
+#define MARKS 65536
+
+static uint8_t marks[MARKS / 8]; /* bit per descriptor: a pipe of the engine, or an epoll set with one in it */
+
+void sfp_mark_fd(int fd, bool on)
+{
+    if (fd < 0 || fd >= MARKS)
+        return;
+    if (on)
+        __atomic_or_fetch(&marks[fd / 8], (uint8_t)(1u << fd % 8), __ATOMIC_RELAXED);
+    else
+        __atomic_and_fetch(&marks[fd / 8], (uint8_t) ~(1u << fd % 8), __ATOMIC_RELAXED);
+}
+
+static bool marked(int fd)
+{
+    return fd >= 0 && fd < MARKS && __atomic_load_n(&marks[fd / 8], __ATOMIC_RELAXED) >> fd % 8 & 1;
+}
+
+static bool any_marked(const struct pollfd *fds, nfds_t n)
+{
+    for (nfds_t i = 0; i < n; i++)
+        if (marked(fds[i].fd))
+            return true;
+    return false;
+}
+
+SFP_EXPORT int epoll_create(int size)
+{
+    int fd = SFP_REAL(epoll_create)(size);
+
+    sfp_mark_fd(fd, false);
+    return fd;
+}
+
+SFP_EXPORT int epoll_create1(int flags)
+{
+    int fd = SFP_REAL(epoll_create1)(flags);
+
+    sfp_mark_fd(fd, false);
+    return fd;
+}
+
+SFP_EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+    int st = SFP_REAL(epoll_ctl)(epfd, op, fd, event);
+
+    if (st == 0 && op == EPOLL_CTL_ADD && marked(fd))
+        sfp_mark_fd(epfd, true);
+    return st;
+}
+
+/*
+ * An actor waits idly, and LOOKs whenever it is resumed; what else is in the set is seen when the fabric is quiet. Ends
+ * like a wait of timeout_ns that LOOK would end, -2 when the engine is gone.
+ */
+#define IDLE_WAIT(timeout_ns, look)                                                                                    \
+    ({                                                                                                                 \
+        int64_t ns_ = (timeout_ns);                                                                                    \
+        struct sf_actor *a_ = sfp_enter_if_actor();                                                                    \
+        uint64_t until_ = ns_ > 0 ? sfp_now(a_) + (uint64_t)ns_ * SFP_PS_PER_NS : 0;                                   \
+        int result_;                                                                                                   \
+        while (!(result_ = (look)) && ns_ && !(until_ && sfp_now(a_) >= until_))                                       \
+            if (sfp_wait(a_, SF_ACTOR_IDLE, until_) < 0) {                                                             \
+                result_ = -2;                                                                                          \
+                break;                                                                                                 \
+            }                                                                                                          \
+        result_;                                                                                                       \
+    })
+
+static bool waits_idly(bool has_marked)
+{
+    return has_marked && !sfp_proc.dead && sfp_enter_if_actor();
+}
+
 /* ---- many descriptors ------------------------------------------------------------------------------------------ */
 
 /*
@@ -148,6 +228,12 @@ SFP_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
         return WAITING(SFP_REAL(poll)(fds, n, timeout));
     if (sleeps(n == 0, ns))
         return just_sleep(ns);
+    if (waits_idly(any_marked(fds, n))) {
+        int st = IDLE_WAIT(ns, SFP_REAL(poll)(fds, n, 0));
+
+        if (st != -2)
+            return st;
+    }
     return MULTI(ns, SFP_REAL(poll)(fds, n, 0), SFP_REAL(poll)(fds, n, timeout));
 }
 
@@ -207,6 +293,12 @@ SFP_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeo
 {
     if (!sfp_clock_is_virtual())
         return WAITING(SFP_REAL(epoll_wait)(fd, events, max, timeout));
+    if (waits_idly(marked(fd))) {
+        int st = IDLE_WAIT(timeout < 0 ? -1 : timeout * 1000000ll, SFP_REAL(epoll_wait)(fd, events, max, 0));
+
+        if (st != -2)
+            return st;
+    }
     return MULTI(timeout < 0 ? -1 : timeout * 1000000ll, SFP_REAL(epoll_wait)(fd, events, max, 0),
                  SFP_REAL(epoll_wait)(fd, events, max, timeout));
 }

@@ -137,6 +137,9 @@ void sfp_ring(void);
 /* Look whether the engine is still there; false marks the attachment dead. */
 bool sfp_alive(void);
 
+/* block.c: fd is (on) or no longer is one of the engine's event pipes. */
+void sfp_mark_fd(int fd, bool on);
+
 /* clock.c: a process's clock while it has no actor, or for its threads that are none; actors begin there. */
 uint64_t sfp_clock_local(void);
 void sfp_clock_raise_local(uint64_t ps);

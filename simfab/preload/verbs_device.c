@@ -194,6 +194,7 @@ SFP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
     c->generation = sfp_generation;
     c->v.context.device = device;
     c->v.context.async_fd = fd;
+    sfp_mark_fd(fd, true);
     c->v.context.num_comp_vectors = 1;
     /* some programs duplicate or fstat it; all commands go through the engine's socket */
     c->v.context.cmd_fd = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
@@ -207,6 +208,7 @@ SFP_EXPORT int ibv_close_device(struct ibv_context *context)
 
     if (c->generation == sfp_generation)
         sfp_call(SF_OP_CLOSE, &c->handle, sizeof c->handle, NULL, 0, NULL, NULL);
+    sfp_mark_fd(context->async_fd, false);
     if (context->async_fd >= 0)
         sfp_sys_close(context->async_fd);
     if (context->cmd_fd >= 0)

@@ -41,6 +41,7 @@ SFP_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
     ch->generation = sfp_generation;
     ch->chan.context = context;
     ch->chan.fd = fd;
+    sfp_mark_fd(fd, true);
     return &ch->chan;
 }
 
@@ -56,6 +57,7 @@ SFP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *chan)
         return EBUSY;
     if (ch->generation == sfp_generation)
         sfp_call(SF_OP_DESTROY_CHANNEL, &ch->handle, sizeof ch->handle, NULL, 0, NULL, NULL);
+    sfp_mark_fd(chan->fd, false);
     sfp_sys_close(chan->fd);
     free(ch);
     return 0;

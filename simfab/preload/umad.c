@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * umad and issm descriptors: a connected socket that the program polls, duplicates and closes as it likes. Only read,
+ * write and ioctl on it need help; whether a descriptor is such a socket says its own address, so that it does not
+ * matter how it came into this process.
+ */
+#include "simfab/preload/devices.h"
+#include "simfab/umad_proto.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <rdma/ib_user_mad.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+ssize_t __read_chk(int fd, void *buf, size_t n, size_t size);
+
+static bool seen; /* this process has, or was started with, a umad descriptor */
+static pthread_mutex_t read_lock = PTHREAD_MUTEX_INITIALIZER; /* a look at the queue and the taking go together */
+
+/* ---- opening -------------------------------------------------------------------------------------------------- */
+
+/* Give the socket the name by which it is known. */
+static int name_socket(int fd)
+{
+    static unsigned count;
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    int n;
+
+    do {
+        n = snprintf(addr.sun_path + 1, sizeof addr.sun_path - 1, UMAD_NAME "%d.%u", (int)getpid(),
+                     __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED));
+        n = (int)syscall(SYS_bind, fd, &addr, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    } while (n && errno == EADDRINUSE);
+    return n;
+}
+
+static int set_flags(int fd, int flags)
+{
+    if (!(flags & O_CLOEXEC))
+        syscall(SYS_fcntl, fd, F_SETFD, 0);
+    if (flags & O_NONBLOCK)
+        syscall(SYS_fcntl, fd, F_SETFL, O_NONBLOCK);
+    return fd;
+}
+
+int sfp_umad_open(unsigned n, int flags)
+{
+    int fd = sfp_connect(SF_CONN_UMAD, n, NULL, NULL);
+
+    if (fd < 0)
+        return -1;
+    if (name_socket(fd)) {
+        int e = errno;
+
+        sfp_sys_close(fd);
+        errno = e;
+        return -1;
+    }
+    __atomic_store_n(&seen, true, __ATOMIC_RELAXED);
+    return set_flags(fd, flags);
+}
+
+int sfp_issm_open(unsigned n, int flags)
+{
+    int fd = sfp_connect(SF_CONN_ISSM, flags & O_NONBLOCK ? n | SF_UMAD_NONBLOCK : n, NULL, NULL);
+
+    return fd < 0 ? -1 : set_flags(fd, flags);
+}
+
+static bool is_umad(int fd)
+{
+    struct sockaddr_un addr;
+    socklen_t len = sizeof addr;
+    int e = errno;
+    bool is;
+
+    if (!__atomic_load_n(&seen, __ATOMIC_RELAXED))
+        return false;
+    is = !syscall(SYS_getsockname, fd, &addr, &len) && addr.sun_family == AF_UNIX &&
+         len > offsetof(struct sockaddr_un, sun_path) + sizeof UMAD_NAME && !addr.sun_path[0] &&
+         !memcmp(addr.sun_path + 1, UMAD_NAME, sizeof UMAD_NAME - 1);
+    errno = e;
+    return is;
+}
+
+/* A program that was executed with an open umad descriptor (few are, so look once instead of at every read). */
+__attribute__((constructor)) static void look_for_inherited(void)
+{
+    struct pollfd fds[64];
+
+    if (!sfp_enabled())
+        return;
+    for (int i = 0; i < 64; i++)
+        fds[i] = (struct pollfd){ .fd = i };
+    if (sfp_sys_poll(fds, 64, 0) < 0)
+        return;
+    __atomic_store_n(&seen, true, __ATOMIC_RELAXED);
+    for (int i = 3; i < 64; i++)
+        if (!(fds[i].revents & POLLNVAL) && is_umad(i))
+            return;
+    __atomic_store_n(&seen, false, __ATOMIC_RELAXED);
+}
+
+/* ---- requests to the engine ----------------------------------------------------------------------------------- */
+
+static int payload_memfd(const void *body, size_t bytes)
+{
+    int fd = memfd_create("umad", MFD_CLOEXEC);
+    size_t at = 0;
+
+    while (fd >= 0 && at < bytes) {
+        ssize_t n = sfp_sys_write(fd, (const char *)body + at, bytes - at);
+
+        if (n <= 0) {
+            sfp_sys_close(fd);
+            return -1;
+        }
+        at += (size_t)n;
+    }
+    return fd;
+}
+
+static int send_request(int fd, struct umad_req *req, const void *body, const int *fds, unsigned num_fds)
+{
+    struct iovec iov[2] = { { req, sizeof *req }, { (void *)body, req->flags & UMAD_REQ_MEMFD ? 0 : req->bytes } };
+    union {
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } control = { { 0 } };
+    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2, .msg_control = &control };
+    struct cmsghdr *c;
+
+    msg.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
+    c = CMSG_FIRSTHDR(&msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(num_fds * sizeof(int));
+    memcpy(CMSG_DATA(c), fds, num_fds * sizeof(int));
+    while (sfp_sys_sendmsg(fd, &msg, MSG_NOSIGNAL) < 0) {
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+        if (errno == EAGAIN)
+            sfp_sys_poll(&p, 1, -1);
+        else if (errno != EINTR)
+            return EIO;
+    }
+    return 0;
+}
+
+static int receive_answer(int fd, int umad, struct umad_rep *rep)
+{
+    for (;;) {
+        struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .fd = umad } };
+
+        if (sfp_sys_poll(p, 2, -1) < 0 && errno != EINTR)
+            return EIO;
+        if (p[0].revents & POLLIN)
+            return sfp_sys_read(fd, rep, sizeof *rep) == sizeof *rep ? rep->error : EIO;
+        if (p[0].revents || p[1].revents)
+            return EIO; /* the engine went away */
+    }
+}
+
+/* One request and its answer: 0 or an errno. */
+static int request(int fd, enum umad_op op, const void *body, size_t bytes, struct umad_rep *rep)
+{
+    struct umad_req req = { .op = op, .bytes = bytes };
+    int pair[2], fds[2], n = 1, err;
+
+    if (bytes > UMAD_DATA_MAX)
+        return EINVAL;
+    if (syscall(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return errno;
+    fds[0] = pair[1];
+    if (bytes > UMAD_INLINE) {
+        req.flags = UMAD_REQ_MEMFD;
+        fds[n++] = payload_memfd(body, bytes);
+    }
+    err = n == 2 && fds[1] < 0 ? ENOMEM : send_request(fd, &req, body, fds, (unsigned)n);
+    if (n == 2 && fds[1] >= 0)
+        sfp_sys_close(fds[1]);
+    sfp_sys_close(pair[1]);
+    if (!err)
+        err = receive_answer(pair[0], fd, rep);
+    sfp_sys_close(pair[0]);
+    return err;
+}
+
+static ssize_t umad_write(int fd, const void *buf, size_t n)
+{
+    struct umad_rep rep;
+    int err = request(fd, UMAD_OP_WRITE, buf, n, &rep);
+
+    if (err) {
+        errno = err;
+        return -1;
+    }
+    return (ssize_t)n;
+}
+
+static int umad_ioctl(int fd, unsigned long cmd, void *arg)
+{
+    struct umad_rep rep = { 0 };
+    uint32_t id;
+    int err;
+
+    switch (cmd) {
+    case IB_USER_MAD_REGISTER_AGENT:
+        err = request(fd, UMAD_OP_REGISTER, arg, sizeof(struct ib_user_mad_reg_req), &rep);
+        if (!err)
+            memcpy(arg, &rep.id, sizeof rep.id); /* id is the first member of both structures */
+        break;
+    case IB_USER_MAD_REGISTER_AGENT2:
+        err = request(fd, UMAD_OP_REGISTER2, arg, sizeof(struct ib_user_mad_reg_req2), &rep);
+        if (!err)
+            memcpy(arg, &rep.id, sizeof rep.id);
+        else if (rep.flags)
+            ((struct ib_user_mad_reg_req2 *)arg)->flags = rep.flags;
+        break;
+    case IB_USER_MAD_UNREGISTER_AGENT:
+        memcpy(&id, arg, sizeof id);
+        err = request(fd, UMAD_OP_UNREGISTER, &id, sizeof id, &rep);
+        break;
+    case IB_USER_MAD_ENABLE_PKEY:
+        err = request(fd, UMAD_OP_ENABLE_PKEY, NULL, 0, &rep);
+        break;
+    default:
+        err = ENOTTY;
+    }
+    if (err) {
+        errno = err;
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------- */
+
+/* Take the first message: it has been looked at, and fits. */
+static ssize_t take(int fd, void *buf, const struct umad_rx *rx)
+{
+    struct umad_rx again;
+    struct iovec iov[2] = { { &again, sizeof again }, { buf, rx->bytes } };
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control };
+    ssize_t n = sfp_sys_recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *c;
+    size_t at = 0;
+    int memfd;
+
+    if (n < (ssize_t)sizeof again)
+        return n < 0 ? -1 : (errno = EIO, -1);
+    if (!(rx->flags & UMAD_RX_MEMFD))
+        return n - (ssize_t)sizeof again;
+    c = CMSG_FIRSTHDR(&msg);
+    if (!c || c->cmsg_type != SCM_RIGHTS) {
+        errno = EIO;
+        return -1;
+    }
+    memcpy(&memfd, CMSG_DATA(c), sizeof memfd);
+    while (at < rx->bytes) {
+        n = syscall(SYS_pread64, memfd, (char *)buf + at, rx->bytes - at, (off_t)at);
+        if (n <= 0)
+            break;
+        at += (size_t)n;
+    }
+    sfp_sys_close(memfd);
+    if (at == rx->bytes)
+        return (ssize_t)at;
+    errno = EIO;
+    return -1;
+}
+
+/*
+ * As the kernel does it: a message that does not fit stays; of one of several segments that does not fit, header and
+ * first segment are shown, so that the reader learns the length.
+ */
+static ssize_t read_one(int fd, void *buf, size_t size)
+{
+    struct umad_rx rx;
+    struct iovec iov[2] = { { &rx, sizeof rx }, { buf, 0 } };
+    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 };
+    ssize_t n = sfp_sys_recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n < (ssize_t)sizeof rx) {
+        if (n >= 0)
+            errno = EIO;
+        return -1;
+    }
+    if (size < rx.hdr_bytes) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (size >= rx.bytes)
+        return take(fd, buf, &rx);
+    if (rx.bytes <= rx.hdr_bytes + 256u || size < rx.hdr_bytes + 256u) {
+        errno = EINVAL;
+        return -1;
+    }
+    iov[1].iov_len = rx.hdr_bytes + 256u;
+    msg = (struct msghdr){ .msg_iov = iov, .msg_iovlen = 2 };
+    sfp_sys_recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
+    errno = ENOSPC;
+    return -1;
+}
+
+static ssize_t umad_read(int fd, void *buf, size_t size)
+{
+    for (;;) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        ssize_t n;
+
+        pthread_mutex_lock(&read_lock);
+        n = read_one(fd, buf, size);
+        pthread_mutex_unlock(&read_lock);
+        if (n >= 0 || errno != EAGAIN || (syscall(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK))
+            return n;
+        sfp_block_begin();
+        n = sfp_sys_poll(&p, 1, -1);
+        sfp_block_end();
+        if (n < 0)
+            return -1;
+    }
+}
+
+/* ---- what programs call --------------------------------------------------------------------------------------- */
+
+#define ON(fd, events, expr)                                                                                           \
+    ({                                                                                                                 \
+        bool waits_ = sfp_block_begin_on((fd), (events));                                                              \
+        __typeof__(expr) result_ = (expr);                                                                             \
+        if (waits_)                                                                                                    \
+            sfp_block_end();                                                                                           \
+        result_;                                                                                                       \
+    })
+
+SFP_EXPORT ssize_t read(int fd, void *buf, size_t n)
+{
+    if (is_umad(fd))
+        return umad_read(fd, buf, n);
+    return ON(fd, POLLIN, SFP_REAL(read)(fd, buf, n));
+}
+
+SFP_EXPORT ssize_t __read_chk(int fd, void *buf, size_t n, size_t size)
+{
+    if (n <= size && is_umad(fd))
+        return umad_read(fd, buf, n);
+    return ON(fd, POLLIN, SFP_REAL(__read_chk)(fd, buf, n, size));
+}
+
+SFP_EXPORT ssize_t write(int fd, const void *buf, size_t n)
+{
+    if (is_umad(fd))
+        return umad_write(fd, buf, n);
+    return ON(fd, POLLOUT, SFP_REAL(write)(fd, buf, n));
+}
+
+SFP_EXPORT int ioctl(int fd, unsigned long cmd, ...)
+{
+    va_list ap;
+    void *arg;
+
+    va_start(ap, cmd);
+    arg = va_arg(ap, void *);
+    va_end(ap);
+    if (_IOC_TYPE(cmd) == IB_IOCTL_MAGIC && is_umad(fd))
+        return umad_ioctl(fd, cmd, arg);
+    return SFP_REAL(ioctl)(fd, cmd, arg);
+}
