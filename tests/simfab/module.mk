@@ -10,3 +10,9 @@ tests/simfab/test_netlist_LDLIBS := -lm
 tests/simfab/test_model_SRCS := tests/simfab/test_model.c simfab/engine/model.c simfab/engine/netlist.c
 tests/simfab/test_model_PKGS := check yaml-0.1
 tests/simfab/test_model_LDLIBS := -lm
+
+# the verbs of simulated hosts and the simfab command
+TESTPROGS += tests/simfab/test_verbs
+tests/simfab/test_verbs_SRCS := tests/simfab/test_verbs.c
+tests/simfab/test_verbs_PKGS := check libibverbs
+SCRIPT_TESTS += tests/simfab/errors.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
