@@ -241,6 +241,15 @@ static uint16_t multicast_forwarding(struct smp *s)
     return STATUS_OK;
 }
 
+/* A vendor's attribute that diagnostics ask HCAs of that vendor for: link speeds that the specification does not have. */
+static uint16_t vendor_port_info(struct smp *s)
+{
+    if (s->set)
+        return STATUS_BAD_METHOD;
+    memset(s->data, 0, SMP_DATA_BYTES);
+    return STATUS_OK;
+}
+
 /* ---- the agent -------------------------------------------------------------------------------------------------- */
 
 static uint16_t port_info(struct smp *s)
@@ -287,6 +296,8 @@ static uint16_t answer(struct smp *s)
         return linear_forwarding(s);
     case 0x1b:
         return multicast_forwarding(s);
+    case 0xff90:
+        return vendor_port_info(s);
     default:
         return STATUS_BAD_ATTR;
     }

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 /* ---- opening -------------------------------------------------------------------------------------------------- */
 
@@ -411,4 +412,40 @@ SFP_EXPORT char *realpath(const char *restrict path, char *restrict resolved)
     if (!sfp_path_shadow(virtual, shadow) || SFP_REAL(access)(shadow, F_OK))
         return NULL;
     return resolved ? strcpy(resolved, virtual) : strdup(virtual);
+}
+
+/* ---- extended attributes: none (ls -l looks for access lists) ------------------------------------------------- */
+
+static ssize_t no_attributes(void)
+{
+    errno = ENOTSUP;
+    return -1;
+}
+
+SFP_EXPORT ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
+{
+    char virtual[PATH_MAX];
+
+    return sfp_path_is_ours(AT_FDCWD, path, virtual) ? no_attributes() : SFP_REAL(getxattr)(path, name, value, size);
+}
+
+SFP_EXPORT ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
+{
+    char virtual[PATH_MAX];
+
+    return sfp_path_is_ours(AT_FDCWD, path, virtual) ? no_attributes() : SFP_REAL(lgetxattr)(path, name, value, size);
+}
+
+SFP_EXPORT ssize_t listxattr(const char *path, char *list, size_t size)
+{
+    char virtual[PATH_MAX];
+
+    return sfp_path_is_ours(AT_FDCWD, path, virtual) ? no_attributes() : SFP_REAL(listxattr)(path, list, size);
+}
+
+SFP_EXPORT ssize_t llistxattr(const char *path, char *list, size_t size)
+{
+    char virtual[PATH_MAX];
+
+    return sfp_path_is_ours(AT_FDCWD, path, virtual) ? no_attributes() : SFP_REAL(llistxattr)(path, list, size);
 }
