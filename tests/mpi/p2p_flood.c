@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Everybody floods rank 0, which looks away at first and then takes the messages in an order of its own. */
+#include "p2p.h"
+
+int main(int argc, char **argv)
+{
+    enum { N = 3000, BIG = 40000 };
+    static char big[BIG];
+
+    begin(&argc, &argv);
+    if (rank) {
+        for (int i = 0; i < N; i++) {
+            int value = rank * N + i;
+
+            MPI_Send(&value, 1, MPI_INT, 0, i, MPI_COMM_WORLD);
+        }
+        fill(big, BIG, rank);
+        MPI_Send(big, BIG, MPI_CHAR, 0, N, MPI_COMM_WORLD);
+    } else {
+        double until = MPI_Wtime() + 0.05;
+
+        while (MPI_Wtime() < until)
+            ;
+        for (int from = size - 1; from > 0; from--) {
+            MPI_Recv(big, BIG, MPI_CHAR, from, N, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(holds(big, BIG, from));
+            for (int i = N - 1; i >= 0; i--) {
+                int value;
+
+                MPI_Recv(&value, 1, MPI_INT, from, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                CHECK(value == from * N + i);
+            }
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the send modes promise: a synchronous send ends only when it is matched, a buffered one at once. */
+#include "p2p.h"
+
+static void synchronous(int n)
+{
+    char *buf = room(n);
+    MPI_Request req;
+    int flag, go = 1;
+
+    fill(buf, n, 3);
+    if (rank == 0) {
+        MPI_Issend(buf, n, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &req);
+        for (int i = 0; i < 1000; i++) {
+            MPI_Test(&req, &flag, MPI_STATUS_IGNORE);
+            CHECK(!flag);
+        }
+        MPI_Send(&go, 1, MPI_INT, 1, 2, MPI_COMM_WORLD); /* only now may the other receive */
+        MPI_Wait(&req, MPI_STATUS_IGNORE);
+    } else if (rank == 1) {
+        MPI_Recv(&go, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        memset(buf, 0, n);
+        MPI_Recv(buf, n, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(holds(buf, n, 3));
+    }
+    free(buf);
+}
+
+/* Two ranks that both send first: only buffering lets them through. */
+static void buffered(int n)
+{
+    size_t space = 4 * (n + MPI_BSEND_OVERHEAD);
+    char *space_at = room(space), *buf = room(n);
+    void *addr;
+    int bytes, class;
+
+    if (rank < 2) {
+        MPI_Buffer_attach(space_at, (int)space);
+        for (int i = 0; i < 4; i++) {
+            fill(buf, n, rank + i);
+            MPI_Bsend(buf, n, MPI_CHAR, 1 - rank, i, MPI_COMM_WORLD);
+        }
+        memset(buf, 0, n);
+        for (int i = 3; i >= 0; i--) {
+            MPI_Recv(buf, n, MPI_CHAR, 1 - rank, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(holds(buf, n, 1 - rank + i));
+        }
+        MPI_Buffer_detach(&addr, &bytes);
+        CHECK(addr == space_at && (size_t)bytes == space);
+        if (n > 1000) {
+            MPI_Buffer_attach(space_at, n / 2 + MPI_BSEND_OVERHEAD);
+            MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+            bytes = MPI_Bsend(buf, n, MPI_CHAR, 1 - rank, 9, MPI_COMM_WORLD);
+            CHECK(bytes != MPI_SUCCESS);
+            MPI_Error_class(bytes, &class);
+            CHECK(class == MPI_ERR_BUFFER);
+            MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+            MPI_Buffer_detach(&addr, &bytes);
+        }
+    }
+    free(buf);
+    free(space_at);
+}
+
+/* A buffered message that nobody has received yet when its sender finalizes still arrives. */
+static void late(void)
+{
+    enum { N = 200000 };
+    static char space[N + MPI_BSEND_OVERHEAD], buf[N];
+
+    if (rank == 0) {
+        fill(buf, N, 77);
+        MPI_Buffer_attach(space, sizeof(space));
+        MPI_Bsend(buf, N, MPI_CHAR, 1, 50, MPI_COMM_WORLD);
+        memset(buf, 0, N);
+    } else if (rank == 1) {
+        MPI_Recv(buf, N, MPI_CHAR, 0, 50, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(holds(buf, N, 77));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    for (int n = 1; n < 2000000; n *= 37) {
+        synchronous(n);
+        buffered(n * 4);
+    }
+    late();
+    MPI_Finalize();
+    return 0;
+}
