@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The event queue: what will happen at which virtual time. Events run in the order of (time, order of scheduling), so
+ * that two runs with the same input are the same to the last picosecond. An event calls fn(obj, arg); obj must live
+ * until then. A timer is an event that can be moved or stopped at no cost: it belongs to its owner, may be queued more
+ * than once behind the scenes, and its memory may be reused only for another timer while evtimer_queued() says so.
+ */
+#ifndef SIMFAB_EVENT_H
+#define SIMFAB_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*event_fn)(void *obj, uint64_t arg);
+
+struct event {
+    uint64_t t_ps, seq;
+    event_fn fn; /* NULL: obj is a struct evtimer */
+    void *obj;
+    uint64_t arg;
+};
+
+struct event_queue {
+    struct event *heap;
+    size_t used, cap;
+    uint64_t next_seq;
+    uint64_t now_ps;
+    uint64_t executed;
+};
+
+struct evtimer {
+    uint64_t deadline_ps; /* 0: stopped */
+    uint64_t queued_ps;   /* when its event in the queue comes up; 0: none */
+    event_fn fn;
+    void *obj;
+    uint32_t entries;     /* events in the queue that point here */
+};
+
+void evq_init(struct event_queue *q);
+void evq_fini(struct event_queue *q);
+
+/* Schedule fn(obj, arg) at t (not before now). */
+void evq_push(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg);
+
+/* The time of the next event that will really do something; false if there is none. Never moves time. */
+bool evq_next(struct event_queue *q, uint64_t *t_ps);
+
+/* Move time to the next event and run it; false if there is none. */
+bool evq_run_one(struct event_queue *q);
+
+void evtimer_init(struct evtimer *t, event_fn fn, void *obj);
+void evtimer_set(struct event_queue *q, struct evtimer *t, uint64_t t_ps);
+/* As evtimer_set, but only if that is earlier than what it is set to, or it is stopped. */
+void evtimer_set_earlier(struct event_queue *q, struct evtimer *t, uint64_t t_ps);
+static inline void evtimer_stop(struct evtimer *t)
+{
+    t->deadline_ps = 0;
+}
+static inline bool evtimer_is_set(const struct evtimer *t)
+{
+    return t->deadline_ps != 0;
+}
+static inline bool evtimer_queued(const struct evtimer *t)
+{
+    return t->entries != 0;
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a change of a port means to the data plane and to the programs that watch it, and on to the management plane. */
+#include <endian.h>
+
+#include "simfab/engine/mad.h"
+#include "simfab/engine/proc.h"
+
+static void tell_programs(struct port *p, enum ibv_event_type ev)
+{
+    struct hca *h = p->node->hca;
+
+    if (!h)
+        return;
+    for (struct ctx *c = h->contexts; c; c = c->next)
+        async_event(c, ev, p->num, 0);
+}
+
+static void state_changed(struct port *p)
+{
+    struct hca_port *hp = p->node->hca ? &p->node->hca->ports[p->num] : NULL;
+    bool active = p->state == PORT_ACTIVE;
+
+    link_port_changed(p);
+    if (!hp)
+        return;
+    hca_port_changed(p);
+    if (active != hp->was_active)
+        tell_programs(p, active ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+    hp->was_active = active;
+}
+
+void port_notify(struct port *p, enum port_event ev)
+{
+    switch (ev) {
+    case PORT_EV_STATE:
+        state_changed(p);
+        break;
+    case PORT_EV_LID:
+        tell_programs(p, IBV_EVENT_LID_CHANGE);
+        break;
+    case PORT_EV_SM_CHANGE:
+        tell_programs(p, IBV_EVENT_SM_CHANGE);
+        break;
+    case PORT_EV_REREG:
+        tell_programs(p, IBV_EVENT_CLIENT_REREGISTER);
+        break;
+    case PORT_EV_PKEY:
+        tell_programs(p, IBV_EVENT_PKEY_CHANGE);
+        break;
+    case PORT_EV_TABLES:
+        link_port_changed(p);
+        break;
+    case PORT_EV_CAPMASK:
+        break;
+    }
+    mad_port_event(p, ev);
+}

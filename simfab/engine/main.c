@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * simfab-engine: the process that is the fabric. Started by the simfab command; serves $SIMFAB_DIR/engine.sock until it
+ * is told to stop or the process that started it is gone.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "simfab/engine/link.h"
+#include "simfab/engine/mad.h"
+#include "simfab/engine/server.h"
+#include "simfab/engine/subnet.h"
+#include "simfab/engine/util.h"
+
+struct options {
+    const char *topology, *model, *dir;
+    int ready_fd;
+    int static_lmc; /* -1: a subnet manager will come */
+};
+
+static const char usage[] =
+    "usage: simfab-engine --topology FILE [--model FILE] --dir DIR [--ready-fd N] [--static-subnet LMC]\n"
+    "The engine of one simulated fabric; started by `simfab run`.\n"
+    "--static-subnet configures the subnet at once, with LMC, without a subnet manager.\n";
+
+static int parse(int argc, char **argv, struct options *o)
+{
+    static const struct option longs[] = { { "topology", required_argument, NULL, 't' },
+                                           { "model", required_argument, NULL, 'm' },
+                                           { "dir", required_argument, NULL, 'd' },
+                                           { "ready-fd", required_argument, NULL, 'r' },
+                                           { "static-subnet", required_argument, NULL, 's' },
+                                           { "help", no_argument, NULL, 'h' },
+                                           { NULL, 0, NULL, 0 } };
+    int c;
+
+    *o = (struct options){ .ready_fd = -1, .static_lmc = -1 };
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        switch (c) {
+        case 't':
+            o->topology = optarg;
+            break;
+        case 'm':
+            o->model = optarg;
+            break;
+        case 'd':
+            o->dir = optarg;
+            break;
+        case 'r':
+            o->ready_fd = atoi(optarg);
+            break;
+        case 's':
+            o->static_lmc = atoi(optarg);
+            if (o->static_lmc < 0 || o->static_lmc > 7) {
+                fputs("simfab-engine: --static-subnet: an LMC is 0 to 7\n", stderr);
+                return -1;
+            }
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 1;
+        default:
+            fputs(usage, stderr);
+            return -1;
+        }
+    }
+    if (!o->topology || !o->dir || optind != argc) {
+        fputs(usage, stderr);
+        return -1;
+    }
+    return 0;
+}
+
+/* Tell whoever started us, and stderr if it is not the same, what is wrong or that we are ready. */
+static void tell(int ready_fd, const char *text)
+{
+    if (ready_fd >= 0 && write(ready_fd, text, strlen(text)) < 0)
+        engine_log("ready descriptor: %s", strerror(errno));
+    if (ready_fd != STDERR_FILENO)
+        engine_log("%s", text);
+}
+
+static uint64_t wall_ns(clockid_t clock)
+{
+    struct timespec ts;
+
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int build(struct sim *s, const struct options *o)
+{
+    struct parse_error err = { "" };
+
+    s->model = model_load(o->model, &err);
+    if (s->model)
+        s->fabric = fabric_load(o->topology, s->model, &err);
+    if (!s->fabric) {
+        tell(o->ready_fd, err.text);
+        return -1;
+    }
+    evq_init(&s->q);
+    s->random = s->model->seed * 2 + 1;
+    s->epoch_ns = wall_ns(CLOCK_REALTIME);
+    s->mono_epoch_ns = wall_ns(CLOCK_MONOTONIC);
+    s->started_mono_ns = s->mono_epoch_ns;
+    links_init(s);
+    hcas_init(s);
+    sched_init(s);
+    s->mad = mad_new(s->fabric);
+    if (!s->mad) {
+        tell(o->ready_fd, "the management plane could not be started");
+        return -1;
+    }
+    if (o->static_lmc >= 0)
+        subnet_configure(s->fabric, (uint8_t)o->static_lmc);
+    return 0;
+}
+
+static void tear_down(struct sim *s)
+{
+    while (s->num_procs)
+        server_detach(s->procs[0]);
+    if (s->mad)
+        mad_free(s->mad);
+    if (s->fabric) {
+        sched_fini(s);
+        hcas_fini(s);
+        links_fini(s);
+        fabric_free(s->fabric);
+    }
+    evq_fini(&s->q);
+    if (s->model)
+        model_free(s->model);
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct sim sim = { 0 };
+    struct server *server;
+    int rc = parse(argc, argv, &o);
+
+    if (rc)
+        return rc < 0 ? 2 : 0;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    signal(SIGPIPE, SIG_IGN);
+    setvbuf(stderr, NULL, _IOLBF, 0);
+    if (build(&sim, &o))
+        return 2;
+    server = server_open(&sim, o.dir);
+    if (!server) {
+        tell(o.ready_fd, "cannot listen in the fabric's directory");
+        return 1;
+    }
+    tell(o.ready_fd, "ready\n");
+    if (o.ready_fd > STDERR_FILENO)
+        close(o.ready_fd);
+    while (!sim.stop)
+        server_turn(server);
+    tear_down(&sim);
+    server_close(server);
+    return 0;
+}

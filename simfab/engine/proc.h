@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Attached processes: the arena shared with them, the objects they own, and their actors. Whatever a process writes
+ * into the arena is read once, checked, and then used; a process that breaks the rules is detached.
+ */
+#ifndef SIMFAB_PROC_H
+#define SIMFAB_PROC_H
+
+#include <sys/types.h>
+
+#include "simfab/engine/hca.h"
+#include "simfab/engine/sim.h"
+#include "simfab/proto.h"
+
+#define ARENA_BYTES (256u << 20) /* of address space: pages come as they are touched */
+#define CMD_BYTES   (1u << 20)
+
+struct extent {
+    uint32_t offset, bytes;
+};
+
+/* The engine's view of one thread. */
+struct actor {
+    struct proc *proc;
+    uint32_t index;
+    uint32_t seen;          /* enum sf_actor_state as last read */
+    uint64_t idle_clock_ps; /* its clock when it went idle */
+    uint64_t calls;         /* its counter when last looked at */
+    uint64_t seen_events;   /* proc->events when it last ran */
+    struct evtimer wake;
+    uint32_t wake_reason;
+    bool excluded;          /* RUNNING, but time does not wait for it */
+    bool spins;             /* that is because it burns processor time, not because it sleeps */
+    uint64_t calls_checked, head_before;
+    bool looking;           /* woken only to look at shared memory or the real world */
+    int stat_fd;            /* /proc/PID/task/TID/stat, -1: not open */
+    uint32_t stat_tid;
+    uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then */
+};
+
+struct proc {
+    struct sim *sim;
+    uint32_t id;
+    struct host *host;
+    pid_t pid;
+    int sock, bell, memfd;
+    void *source, *bell_source; /* server.c's */
+    struct sf_arena *arena;
+    struct extent *holes;   /* free room in the arena, by offset */
+    uint32_t num_holes, holes_cap;
+    uint32_t ring_offset;   /* of the command ring: the arena says it too, but the process could write there */
+    uint64_t cmd_tail;
+    struct object **objects; /* by handle - 1 */
+    uint32_t num_objects, free_hint;
+    struct actor actors[SF_ACTORS_MAX];
+    uint32_t actors_used;   /* all with a greater index are free */
+    uint64_t events;        /* completions and events made visible so far */
+    struct proc *next_gone; /* sched.c */
+    bool dead;              /* to be detached at the next occasion */
+};
+
+/* proc.c */
+struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock);
+void proc_free(struct proc *p); /* and everything it had */
+static inline struct proc *proc_by_id(const struct sim *s, uint32_t id)
+{
+    return id <= s->next_proc_id && id < s->by_id_cap ? s->proc_by_id[id] : NULL;
+}
+/* A zeroed piece of the arena; 0 when there is no room. */
+uint32_t arena_alloc(struct proc *p, uint32_t bytes);
+void arena_free(struct proc *p, uint32_t offset, uint32_t bytes);
+uint32_t object_add(struct proc *p, struct ctx *ctx, enum object_kind kind, struct object *o);
+void object_remove(struct object *o);
+void object_destroy(struct object *o); /* request.c: whatever it is; nothing uses it any more */
+void *object_find(const struct proc *p, uint32_t handle, enum object_kind kind);
+
+/* command.c: take what is in the command rings of all processes, in the order of stamp, process, ring. */
+void commands_drain(struct sim *s);
+bool commands_drain_one(struct proc *p); /* true if there were any */
+
+/* request.c: one message of a PROC connection. Returns the bytes of the answer in rep, *fd a descriptor to send. */
+size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, size_t cap, int *fd);
+
+/* sched.c: actors */
+void sched_scan(struct proc *p);                  /* the doorbell rang: what has changed? */
+void sched_proc_gone(struct proc *p);             /* before proc_free: nobody waits for it any more */
+void sched_proc_free(struct proc *p);             /* its memory, once no timer is queued on its actors */
+void sched_event(struct proc *p);                 /* something that idle actors of p wait for is visible now */
+/* Let the simulation go as far as it may. paused: the wait it asked for went by without any message. Returns how long to
+   wait for messages and doorbells now, in ms (-1: until one comes). */
+int sched_run(struct sim *s, bool paused);
+void sched_init(struct sim *s);
+void sched_fini(struct sim *s);
+
+/* status.c */
+size_t hosts_text(struct sim *s, char *buf, size_t cap);
+size_t status_text(struct sim *s, char *buf, size_t cap);
+size_t counters_text(struct sim *s, const char *filter, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Control verbs: one handler per request, in a table with the size that its body must have at least. */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "simfab/engine/proc.h"
+#include "simfab/engine/util.h"
+
+struct call {
+    struct proc *p;
+    const uint8_t *body;
+    size_t len;
+    uint8_t *out;
+    size_t cap, used;
+    int fd; /* sent with the answer and closed here */
+};
+
+static uint32_t arg(const struct call *c, unsigned i)
+{
+    uint32_t v;
+
+    memcpy(&v, c->body + 4 * i, sizeof v);
+    return v;
+}
+
+static void put(struct call *c, const void *data, size_t len)
+{
+    if (c->cap - c->used < len)
+        return;
+    memcpy(c->out + c->used, data, len);
+    c->used += len;
+}
+
+static void put32(struct call *c, uint32_t v)
+{
+    put(c, &v, sizeof v);
+}
+
+static struct port *port_of(struct ctx *ctx, uint32_t num)
+{
+    return num >= 1 && num <= ctx->hca->node->num_ports ? &ctx->hca->node->ports[num] : NULL;
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------------- */
+
+static int do_devices(struct call *c)
+{
+    struct host *h = c->p->host;
+
+    put32(c, h->num_cas);
+    for (uint32_t i = 0; i < h->num_cas; i++) {
+        struct node *n = h->cas[i];
+        struct sf_device d = { .node_guid = n->node_guid, .sys_guid = n->sys_guid, .ports = n->num_ports, .index = i };
+
+        snprintf(d.name, sizeof d.name, "%s", n->dev_name);
+        put(c, &d, sizeof d);
+    }
+    return 0;
+}
+
+static int make_pipe(int *write_end, int *read_end)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC))
+        return errno;
+    fcntl(fds[1], F_SETFL, O_NONBLOCK); /* the engine never waits for a reader */
+    *read_end = fds[0];
+    *write_end = fds[1];
+    return 0;
+}
+
+static int do_open(struct call *c)
+{
+    struct host *h = c->p->host;
+    uint32_t i = arg(c, 0);
+    struct ctx *ctx;
+    int err;
+
+    if (i >= h->num_cas)
+        return ENODEV;
+    ctx = xcalloc(1, sizeof *ctx);
+    err = make_pipe(&ctx->async_fd, &c->fd);
+    if (err) {
+        free(ctx);
+        return err;
+    }
+    ctx->hca = h->cas[i]->hca;
+    object_add(c->p, NULL, OBJ_CTX, &ctx->obj);
+    ctx->obj.ctx = ctx;
+    ctx->next = ctx->hca->contexts;
+    ctx->hca->contexts = ctx;
+    put32(c, ctx->obj.handle);
+    return 0;
+}
+
+static int do_query_device(struct call *c)
+{
+    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
+    const struct model *m = c->p->sim->model;
+    struct node *n;
+    struct ibv_device_attr a = { 0 };
+
+    if (!ctx)
+        return EINVAL;
+    n = ctx->hca->node;
+    strcpy(a.fw_ver, "1.0.0");
+    a.node_guid = htobe64(n->node_guid);
+    a.sys_image_guid = htobe64(n->sys_guid);
+    a.max_mr_size = UINT64_MAX;
+    a.page_size_cap = 0xfffffffffffff000ull;
+    a.vendor_id = n->vendor;
+    a.vendor_part_id = m->vendor_part_id;
+    a.hw_ver = n->revision;
+    a.max_qp = 1 << 20;
+    a.max_qp_wr = (int)m->max_qp_wr;
+    a.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+                         IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE;
+    a.max_sge = (int)m->max_sge;
+    a.max_sge_rd = (int)m->max_sge;
+    a.max_cq = 1 << 16;
+    a.max_cqe = (int)m->max_cqe;
+    a.max_mr = 1 << 24;
+    a.max_pd = 1 << 16;
+    a.max_qp_rd_atom = a.max_qp_init_rd_atom = (int)m->max_rd_atomic;
+    a.max_res_rd_atom = (int)m->max_rd_atomic << 16;
+    a.atomic_cap = IBV_ATOMIC_HCA;
+    a.max_ah = 1 << 20;
+    a.max_srq = 1 << 16;
+    a.max_srq_wr = (int)m->max_srq_wr;
+    a.max_srq_sge = (int)m->max_sge;
+    a.max_pkeys = FABRIC_PKEYS;
+    a.local_ca_ack_delay = 15;
+    a.phys_port_cnt = (uint8_t)n->num_ports;
+    put(c, &a, sizeof a);
+    return 0;
+}
+
+/* The speed as ibv_port_attr has it: 1 SDR, 2 DDR, 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR. */
+static uint8_t verbs_speed(const struct port *p)
+{
+    return p->ext_speed_active ? (uint8_t)(p->ext_speed_active << 4) : p->speed_active;
+}
+
+static int do_query_port(struct call *c)
+{
+    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
+    struct port *p = ctx ? port_of(ctx, arg(c, 1)) : NULL;
+    struct ibv_port_attr a = { 0 };
+
+    if (!p)
+        return EINVAL;
+    a.state = (enum ibv_port_state)p->state;
+    a.max_mtu = (enum ibv_mtu)p->mtu_cap;
+    a.active_mtu = (enum ibv_mtu)(p->mtu_neighbor ? p->mtu_neighbor : p->mtu_cap);
+    a.gid_tbl_len = FABRIC_GUIDS;
+    a.port_cap_flags = p->cap_mask;
+    a.max_msg_sz = 1u << 31;
+    a.bad_pkey_cntr = p->pkey_violations;
+    a.qkey_viol_cntr = p->qkey_violations;
+    a.pkey_tbl_len = FABRIC_PKEYS;
+    a.lid = p->lid;
+    a.sm_lid = p->sm_lid;
+    a.lmc = p->lmc;
+    a.max_vl_num = p->vl_cap;
+    a.sm_sl = p->sm_sl;
+    a.subnet_timeout = p->subnet_timeout;
+    a.active_width = p->width_active;
+    a.active_speed = verbs_speed(p);
+    a.phys_state = p->phys_state;
+    a.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    put(c, &a, sizeof a);
+    return 0;
+}
+
+static int do_query_gid(struct call *c)
+{
+    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
+    struct port *p = ctx ? port_of(ctx, arg(c, 1)) : NULL;
+    uint32_t i = arg(c, 2);
+    uint64_t gid[2];
+
+    if (!p || i >= FABRIC_GUIDS)
+        return EINVAL;
+    gid[0] = htobe64(p->gid_prefix);
+    gid[1] = htobe64(i ? p->guids[i] : p->guid);
+    put(c, gid, sizeof gid);
+    return 0;
+}
+
+static int do_query_pkey(struct call *c)
+{
+    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
+    struct port *p = ctx ? port_of(ctx, arg(c, 1)) : NULL;
+    uint16_t pkey;
+
+    if (!p || arg(c, 2) >= FABRIC_PKEYS)
+        return EINVAL;
+    pkey = htobe16(p->pkeys[arg(c, 2)]);
+    put(c, &pkey, sizeof pkey);
+    return 0;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
+
+static int do_alloc_pd(struct call *c)
+{
+    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
+    struct pd *pd;
+
+    if (!ctx)
+        return EINVAL;
+    pd = xcalloc(1, sizeof *pd);
+    put32(c, object_add(c->p, ctx, OBJ_PD, &pd->obj));
+    return 0;
+}
+
+static int do_reg_mr(struct call *c)
+{
+    struct sf_reg_mr r;
+    struct pd *pd;
+    struct mr *mr;
+    int err;
+
+    memcpy(&r, c->body, sizeof r);
+    pd = object_find(c->p, r.pd, OBJ_PD);
+    if (!pd)
+        return EINVAL;
+    mr = mr_register(pd, &r, &err);
+    if (!mr)
+        return err;
+    put32(c, object_add(c->p, pd->obj.ctx, OBJ_MR, &mr->obj));
+    put32(c, mr->key);
+    put32(c, mr->key);
+    return 0;
+}
+
+/* ---- completion queues ----------------------------------------------------------------------------------------- */
+
+static int do_create_channel(struct call *c)
+{
+    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
+    struct channel *ch;
+    int err;
+
+    if (!ctx)
+        return EINVAL;
+    ch = xcalloc(1, sizeof *ch);
+    err = make_pipe(&ch->fd, &c->fd);
+    if (err) {
+        free(ch);
+        return err;
+    }
+    put32(c, object_add(c->p, ctx, OBJ_CHANNEL, &ch->obj));
+    return 0;
+}
+
+static void put_cq(struct call *c, const struct cq *cq)
+{
+    put32(c, cq->obj.handle);
+    put32(c, cq->offset);
+    put32(c, cq->cqe);
+}
+
+static int do_create_cq(struct call *c)
+{
+    struct sf_create_cq r;
+    struct ctx *ctx;
+    struct channel *ch = NULL;
+    struct cq *cq;
+    int err;
+
+    memcpy(&r, c->body, sizeof r);
+    ctx = object_find(c->p, r.ctx, OBJ_CTX);
+    if (!ctx || (r.channel && !(ch = object_find(c->p, r.channel, OBJ_CHANNEL))))
+        return EINVAL;
+    err = cq_create(ctx, &r, ch, &cq);
+    if (!err)
+        put_cq(c, cq);
+    return err;
+}
+
+static int do_resize_cq(struct call *c)
+{
+    struct cq *cq = object_find(c->p, arg(c, 0), OBJ_CQ);
+    int err = cq ? cq_resize(cq, arg(c, 1)) : EINVAL;
+
+    if (!err)
+        put_cq(c, cq);
+    return err;
+}
+
+/* ---- receive queues -------------------------------------------------------------------------------------------- */
+
+static int do_create_srq(struct call *c)
+{
+    const struct model *m = c->p->sim->model;
+    struct sf_create_srq r;
+    struct pd *pd;
+    struct srq *srq;
+
+    memcpy(&r, c->body, sizeof r);
+    pd = object_find(c->p, r.pd, OBJ_PD);
+    if (!pd || !r.max_wr || r.max_wr > m->max_srq_wr || r.max_sge > m->max_sge)
+        return EINVAL;
+    srq = xcalloc(1, sizeof *srq);
+    srq->pd = pd;
+    srq->cookie = r.cookie;
+    srq->limit = r.limit;
+    rq_init(&srq->rq, r.max_wr, r.max_sge ? r.max_sge : 1);
+    pd->obj.uses++;
+    put32(c, object_add(c->p, pd->obj.ctx, OBJ_SRQ, &srq->obj));
+    put32(c, srq->rq.cap);
+    put32(c, srq->rq.max_sge);
+    return 0;
+}
+
+static int do_modify_srq(struct call *c)
+{
+    struct srq *srq = object_find(c->p, arg(c, 0), OBJ_SRQ);
+    int mask = (int)arg(c, 1);
+    struct ibv_srq_attr a;
+
+    memcpy(&a, c->body + 8, sizeof a);
+    if (!srq || (mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR)))
+        return EINVAL;
+    if (mask & IBV_SRQ_MAX_WR) {
+        int err = rq_resize(&srq->rq, a.max_wr, c->p->sim->model->max_srq_wr);
+
+        if (err)
+            return err;
+    }
+    if (mask & IBV_SRQ_LIMIT) {
+        if (a.srq_limit > srq->rq.cap)
+            return EINVAL;
+        srq->limit = a.srq_limit;
+        srq_check_limit(srq);
+    }
+    return 0;
+}
+
+static int do_query_srq(struct call *c)
+{
+    struct srq *srq = object_find(c->p, arg(c, 0), OBJ_SRQ);
+    struct ibv_srq_attr a;
+
+    if (!srq)
+        return EINVAL;
+    a = (struct ibv_srq_attr){ srq->rq.cap, srq->rq.max_sge, srq->limit };
+    put(c, &a, sizeof a);
+    return 0;
+}
+
+/* ---- queue pairs ----------------------------------------------------------------------------------------------- */
+
+static int do_create_qp(struct call *c)
+{
+    struct sf_create_qp r;
+    struct pd *pd;
+    struct cq *scq, *rcq;
+    struct srq *srq = NULL;
+    struct qp *qp;
+    struct sf_created_qp rep = { 0 };
+    int err;
+
+    memcpy(&r, c->body, sizeof r);
+    pd = object_find(c->p, r.pd, OBJ_PD);
+    scq = object_find(c->p, r.send_cq, OBJ_CQ);
+    rcq = object_find(c->p, r.recv_cq, OBJ_CQ);
+    if (r.srq)
+        srq = object_find(c->p, r.srq, OBJ_SRQ);
+    if (!pd || !scq || !rcq || (r.srq && !srq) || scq->obj.ctx != pd->obj.ctx || rcq->obj.ctx != pd->obj.ctx)
+        return EINVAL;
+    err = qp_create(pd->obj.ctx, &r, pd, scq, rcq, srq, &qp);
+    if (err)
+        return err;
+    rep.qp = qp->obj.handle;
+    rep.qpn = qp->qpn;
+    rep.max_send_wr = qp->cap.max_send_wr;
+    rep.max_recv_wr = qp->cap.max_recv_wr;
+    rep.max_send_sge = qp->cap.max_send_sge;
+    rep.max_recv_sge = qp->cap.max_recv_sge;
+    rep.max_inline = qp->cap.max_inline_data;
+    put(c, &rep, sizeof rep);
+    return 0;
+}
+
+static int do_modify_qp(struct call *c)
+{
+    struct qp *qp = object_find(c->p, arg(c, 0), OBJ_QP);
+    struct ibv_qp_attr a;
+
+    memcpy(&a, c->body + 8, sizeof a);
+    return qp ? qp_modify(qp, (int)arg(c, 1), &a) : EINVAL;
+}
+
+static int do_query_qp(struct call *c)
+{
+    struct qp *qp = object_find(c->p, arg(c, 0), OBJ_QP);
+    struct ibv_qp_attr a;
+    struct ibv_qp_init_attr init;
+
+    if (!qp)
+        return EINVAL;
+    qp_query(qp, &a, &init);
+    put(c, &a, sizeof a);
+    put(c, &init, sizeof init);
+    return 0;
+}
+
+static int do_create_ah(struct call *c)
+{
+    struct pd *pd = object_find(c->p, arg(c, 0), OBJ_PD);
+    struct ah *ah;
+
+    if (!pd)
+        return EINVAL;
+    ah = xcalloc(1, sizeof *ah);
+    memcpy(&ah->attr, c->body + 4, sizeof ah->attr);
+    if (!port_of(pd->obj.ctx, ah->attr.port_num) || !ah->attr.dlid || ah->attr.sl > 15) {
+        free(ah);
+        return EINVAL;
+    }
+    ah->pd = pd;
+    pd->obj.uses++;
+    put32(c, object_add(c->p, pd->obj.ctx, OBJ_AH, &ah->obj));
+    return 0;
+}
+
+static int do_mcast(struct call *c)
+{
+    return object_find(c->p, arg(c, 0), OBJ_QP) ? EOPNOTSUPP : EINVAL;
+}
+
+/* ---- destroying ------------------------------------------------------------------------------------------------ */
+
+static void destroy_ctx(struct ctx *ctx)
+{
+    for (struct ctx **x = &ctx->hca->contexts; *x; x = &(*x)->next)
+        if (*x == ctx) {
+            *x = ctx->next;
+            break;
+        }
+    close(ctx->async_fd);
+    ctx->obj.ctx = NULL;
+    object_remove(&ctx->obj);
+    free(ctx);
+}
+
+void object_destroy(struct object *o)
+{
+    switch (o->kind) {
+    case OBJ_CTX:
+        destroy_ctx((struct ctx *)o);
+        return;
+    case OBJ_CQ:
+        cq_destroy((struct cq *)o);
+        return;
+    case OBJ_QP:
+        qp_destroy((struct qp *)o);
+        return;
+    case OBJ_MR:
+        object_remove(o);
+        mr_deregister((struct mr *)o);
+        return;
+    case OBJ_CHANNEL:
+        close(((struct channel *)o)->fd);
+        break;
+    case OBJ_SRQ:
+        ((struct srq *)o)->pd->obj.uses--;
+        rq_fini(&((struct srq *)o)->rq);
+        break;
+    case OBJ_AH:
+        ((struct ah *)o)->pd->obj.uses--;
+        break;
+    case OBJ_PD:
+        break;
+    }
+    object_remove(o);
+    free(o);
+}
+
+static int destroy(struct call *c, enum object_kind kind)
+{
+    struct object *o = object_find(c->p, arg(c, 0), kind);
+
+    if (!o)
+        return EINVAL;
+    if (o->uses)
+        return EBUSY;
+    object_destroy(o);
+    return 0;
+}
+
+#define DESTROYER(name, kind)                                                                                          \
+    static int name(struct call *c)                                                                                    \
+    {                                                                                                                  \
+        return destroy(c, kind);                                                                                       \
+    }
+DESTROYER(do_close, OBJ_CTX)
+DESTROYER(do_dealloc_pd, OBJ_PD)
+DESTROYER(do_dereg_mr, OBJ_MR)
+DESTROYER(do_destroy_channel, OBJ_CHANNEL)
+DESTROYER(do_destroy_cq, OBJ_CQ)
+DESTROYER(do_destroy_srq, OBJ_SRQ)
+DESTROYER(do_destroy_qp, OBJ_QP)
+DESTROYER(do_destroy_ah, OBJ_AH)
+
+/* ---- dispatch -------------------------------------------------------------------------------------------------- */
+
+static const struct handler {
+    int (*run)(struct call *c);
+    size_t body; /* bytes at least */
+} handlers[] = {
+    [SF_OP_DEVICES] = { do_devices, 0 },
+    [SF_OP_OPEN] = { do_open, 4 },
+    [SF_OP_CLOSE] = { do_close, 4 },
+    [SF_OP_QUERY_DEVICE] = { do_query_device, 4 },
+    [SF_OP_QUERY_PORT] = { do_query_port, 8 },
+    [SF_OP_QUERY_GID] = { do_query_gid, 12 },
+    [SF_OP_QUERY_PKEY] = { do_query_pkey, 12 },
+    [SF_OP_ALLOC_PD] = { do_alloc_pd, 4 },
+    [SF_OP_DEALLOC_PD] = { do_dealloc_pd, 4 },
+    [SF_OP_REG_MR] = { do_reg_mr, sizeof(struct sf_reg_mr) },
+    [SF_OP_DEREG_MR] = { do_dereg_mr, 4 },
+    [SF_OP_CREATE_CHANNEL] = { do_create_channel, 4 },
+    [SF_OP_DESTROY_CHANNEL] = { do_destroy_channel, 4 },
+    [SF_OP_CREATE_CQ] = { do_create_cq, sizeof(struct sf_create_cq) },
+    [SF_OP_RESIZE_CQ] = { do_resize_cq, 8 },
+    [SF_OP_DESTROY_CQ] = { do_destroy_cq, 4 },
+    [SF_OP_CREATE_SRQ] = { do_create_srq, sizeof(struct sf_create_srq) },
+    [SF_OP_MODIFY_SRQ] = { do_modify_srq, 8 + sizeof(struct ibv_srq_attr) },
+    [SF_OP_QUERY_SRQ] = { do_query_srq, 4 },
+    [SF_OP_DESTROY_SRQ] = { do_destroy_srq, 4 },
+    [SF_OP_CREATE_QP] = { do_create_qp, sizeof(struct sf_create_qp) },
+    [SF_OP_MODIFY_QP] = { do_modify_qp, 8 + sizeof(struct ibv_qp_attr) },
+    [SF_OP_QUERY_QP] = { do_query_qp, 4 },
+    [SF_OP_DESTROY_QP] = { do_destroy_qp, 4 },
+    [SF_OP_CREATE_AH] = { do_create_ah, 4 + sizeof(struct ibv_ah_attr) },
+    [SF_OP_DESTROY_AH] = { do_destroy_ah, 4 },
+    [SF_OP_ATTACH_MCAST] = { do_mcast, 4 },
+    [SF_OP_DETACH_MCAST] = { do_mcast, 4 },
+};
+
+size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, size_t cap, int *fd)
+{
+    struct sf_req req;
+    struct sf_rep head = { 0 };
+    struct call c = { .p = p, .body = (const uint8_t *)msg + sizeof req, .out = (uint8_t *)rep + sizeof head,
+                      .cap = cap - sizeof head, .fd = -1 };
+    const struct handler *h;
+
+    if (len < sizeof req)
+        return 0;
+    memcpy(&req, msg, sizeof req);
+    c.len = len - sizeof req;
+    h = req.op < sizeof handlers / sizeof *handlers ? &handlers[req.op] : NULL;
+    commands_drain_one(p); /* what was posted before comes before */
+    if (!h || !h->run)
+        head.error = EOPNOTSUPP;
+    else if (req.body_bytes != c.len || c.len < h->body)
+        head.error = EPROTO;
+    else
+        head.error = h->run(&c);
+    head.op = req.op;
+    head.seq = req.seq;
+    head.body_bytes = head.error ? 0 : (uint32_t)c.used;
+    memcpy(rep, &head, sizeof head);
+    *fd = c.fd;
+    return sizeof head + head.body_bytes;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Actors and time. The rule: virtual time moves only while no actor is RUNNING, and it stops as soon as one is woken.
+ * Everything here serves to know when that is so, without waiting for threads that will not call again soon, and to wake
+ * exactly those that have a reason. See simfab/README.md, "Time".
+ */
+#include "simfab/engine/sched.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "simfab/engine/threads.h"
+#include "simfab/engine/util.h"
+
+enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, WAKE_DRAINED = 4, WAKE_WORLD = 5 };
+
+#define EVENT_BATCH     512          /* events between two looks at the real world */
+#define LOOK_ROUNDS     2u           /* looks at shared memory after the last one that led to something */
+#define LOOK_CALLS      8u           /* more calls than this in one look: it led to something */
+#define QUICK_LOOKS     16u          /* without a pause, when nothing else can happen */
+#define IDLE_MS_MAX     10
+#define COMING_NS       100000000ull /* how long to wait for a thread that the kernel is about to run */
+
+static struct sf_actor *shared(const struct actor *a)
+{
+    return &a->proc->arena->actor[a->index];
+}
+
+static struct host_time *host_time(const struct actor *a)
+{
+    return &a->proc->sim->sched->hosts[a->proc->host->index];
+}
+
+/* ---- waking ---------------------------------------------------------------------------------------------------- */
+
+static void now_running(struct actor *a)
+{
+    a->seen = SF_ACTOR_RUNNING;
+    a->excluded = false;
+    a->calls = __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED);
+    a->waited_since_ns = 0;
+    a->proc->sim->running++;
+}
+
+static void wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
+{
+    struct sf_actor *sh = shared(a);
+
+    evtimer_stop(&a->wake);
+    if (__atomic_load_n(&sh->state, __ATOMIC_ACQUIRE) != a->seen)
+        return; /* it has changed its mind: the doorbell tells */
+    a->looking = reason == WAKE_SHARED_MEMORY || reason == WAKE_WORLD;
+    if (!a->looking)
+        a->seen_events = a->proc->events;
+    a->head_before = __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED);
+    now_running(a);
+    __atomic_store_n(&a->proc->arena->now_ps, sim_now(a->proc->sim), __ATOMIC_RELEASE);
+    __atomic_store_n(&sh->clock_ps, clock_ps, __ATOMIC_RELAXED);
+    sh->wake_reason = reason;
+    __atomic_store_n(&sh->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &sh->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void wake_due(void *obj, uint64_t arg)
+{
+    struct actor *a = obj;
+
+    if (a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP)
+        wake(a, a->wake_reason, max_u64(a->idle_clock_ps, sim_now(a->proc->sim)));
+}
+
+static void wake_at(struct actor *a, enum wake_reason reason, uint64_t t)
+{
+    struct sim *s = a->proc->sim;
+
+    t = max_u64(t, max_u64(a->idle_clock_ps, sim_now(s)));
+    if (evtimer_is_set(&a->wake) && a->wake.deadline_ps <= t)
+        return;
+    a->wake_reason = reason;
+    evtimer_set(&s->q, &a->wake, t);
+}
+
+void sched_event(struct proc *p)
+{
+    p->events++;
+    for (uint32_t i = 0; i < p->actors_used; i++)
+        if (p->actors[i].seen == SF_ACTOR_IDLE)
+            wake_at(&p->actors[i], WAKE_COMPLETION, 0);
+}
+
+/* ---- what actors say of themselves ----------------------------------------------------------------------------- */
+
+/* Did the actor, woken only to look, find something? */
+static bool look_was_fruitful(const struct actor *a)
+{
+    return __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED) - a->calls > LOOK_CALLS ||
+           __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED) != a->head_before;
+}
+
+/* The actor stops running, in one way or another. */
+static void ran(struct actor *a, uint64_t clock)
+{
+    struct host_time *h = host_time(a);
+
+    if (a->looking && !look_was_fruitful(a)) {
+        a->looking = false;
+        return; /* as if it had not happened: its clock is what it was */
+    }
+    a->looking = false;
+    a->idle_clock_ps = clock;
+    h->runner = h->ran ? NULL : a;
+    h->ran = true;
+    h->clock_ps = max_u64(h->clock_ps, clock);
+    a->proc->sim->sched->quick_looks = 0;
+    a->proc->sim->sched->idle_ms = 0;
+}
+
+static void goes_idle(struct actor *a)
+{
+    uint64_t wake_ps = shared(a)->wake_ps;
+
+    if (a->proc->events != a->seen_events) {
+        a->seen_events = a->proc->events;
+        wake_at(a, WAKE_COMPLETION, 0);
+    }
+    if (wake_ps)
+        wake_at(a, WAKE_TIME, wake_ps);
+}
+
+static void init_actor(struct proc *p, uint32_t i)
+{
+    struct actor *a = &p->actors[i];
+
+    a->proc = p;
+    a->index = i;
+    a->stat_fd = -1;
+    evtimer_init(&a->wake, wake_due, a);
+}
+
+static void changed(struct actor *a, uint32_t state)
+{
+    struct sim *s = a->proc->sim;
+    uint64_t clock = __atomic_load_n(&shared(a)->clock_ps, __ATOMIC_RELAXED);
+
+    if (a->seen == SF_ACTOR_RUNNING) {
+        if (!a->excluded)
+            s->running--;
+        ran(a, clock);
+    }
+    a->excluded = false;
+    evtimer_stop(&a->wake);
+    if (state == SF_ACTOR_RUNNING) { /* a new thread, or back from a system call */
+        a->seen_events = a->proc->events;
+        a->looking = false;
+        now_running(a);
+        return;
+    }
+    a->seen = state;
+    switch (state) {
+    case SF_ACTOR_IDLE:
+        goes_idle(a);
+        break;
+    case SF_ACTOR_SLEEP:
+        wake_at(a, WAKE_TIME, shared(a)->wake_ps);
+        break;
+    case SF_ACTOR_DRAIN:
+        s->sched->draining = true;
+        break;
+    case SF_ACTOR_BLOCKED:
+        break;
+    case SF_ACTOR_FREE:
+        thread_forget(a);
+        break;
+    default:
+        engine_log("process %u (pid %d): actor %u in state %u; detached", a->proc->id, (int)a->proc->pid, a->index, state);
+        a->proc->dead = true;
+    }
+}
+
+void sched_scan(struct proc *p)
+{
+    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
+        struct actor *a = &p->actors[i];
+        uint32_t state = __atomic_load_n(&p->arena->actor[i].state, __ATOMIC_ACQUIRE);
+
+        if (i >= p->actors_used) {
+            if (state == SF_ACTOR_FREE)
+                break; /* slots are taken from the first on */
+            if (!a->proc)
+                init_actor(p, i);
+            p->actors_used = i + 1;
+        }
+        if (state != a->seen)
+            changed(a, state);
+        else if (a->seen == SF_ACTOR_RUNNING && a->excluded &&
+                 a->calls != __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED))
+            now_running(a);
+    }
+}
+
+void sched_proc_gone(struct proc *p)
+{
+    for (uint32_t i = 0; i < p->actors_used; i++) {
+        struct actor *a = &p->actors[i];
+        struct host_time *h = host_time(a);
+
+        if (a->seen == SF_ACTOR_RUNNING && !a->excluded)
+            p->sim->running--;
+        if (h->runner == a)
+            h->runner = NULL;
+        a->seen = SF_ACTOR_FREE;
+        evtimer_stop(&a->wake);
+        thread_forget(a);
+    }
+    p->sim->sched->idle_ms = 0;
+}
+
+/* A timer that is queued points into the actor: the memory waits until none is. */
+void sched_proc_free(struct proc *p)
+{
+    struct sched *sc = p->sim->sched;
+    struct proc **at;
+
+    p->next_gone = sc->gone;
+    sc->gone = p;
+    for (at = &sc->gone; (p = *at);) {
+        bool queued = false;
+
+        for (uint32_t i = 0; i < p->actors_used && !queued; i++)
+            queued = evtimer_queued(&p->actors[i].wake);
+        if (queued) {
+            at = &p->next_gone;
+        } else {
+            *at = p->next_gone;
+            free(p);
+        }
+    }
+}
+
+/* ---- looking at shared memory ---------------------------------------------------------------------------------- */
+
+static uint32_t wake_idle(struct sim *s, const struct host *host, const struct actor *except, enum wake_reason reason,
+                          uint64_t clock, uint64_t more_ps)
+{
+    uint32_t woken = 0;
+
+    for (uint32_t i = 0; i < s->num_procs; i++) {
+        struct proc *p = s->procs[i];
+
+        if (host && p->host != host)
+            continue;
+        for (uint32_t n = 0; n < p->actors_used; n++) {
+            struct actor *a = &p->actors[n];
+
+            if (a->seen != SF_ACTOR_IDLE || a == except)
+                continue;
+            a->idle_clock_ps += more_ps;
+            wake(a, reason, max_u64(a->idle_clock_ps, clock));
+            woken++;
+        }
+    }
+    return woken;
+}
+
+/*
+ * Where somebody has run, the others of that host look at the memory they share with it, all at once. What one of them
+ * does then may concern the first: a second round, and so on until a round leads to nothing.
+ */
+static bool look_around(struct sim *s)
+{
+    struct sched *sc = s->sched;
+    uint32_t woken = 0;
+
+    for (uint32_t i = 0; i < s->fabric->num_hosts; i++) {
+        struct host_time *h = &sc->hosts[i];
+        struct actor *except = NULL;
+
+        if (h->ran) {
+            h->rounds = LOOK_ROUNDS;
+            except = h->runner;
+            h->ran = false;
+            h->runner = NULL;
+        }
+        if (!h->rounds)
+            continue;
+        h->rounds--;
+        woken += wake_idle(s, s->fabric->hosts[i], except, WAKE_SHARED_MEMORY, h->clock_ps, 0);
+        if (except && !woken)
+            h->rounds = 0; /* it is alone on its host */
+    }
+    return woken > 0;
+}
+
+/* ---- moving time ----------------------------------------------------------------------------------------------- */
+
+static void wake_drained(struct sim *s)
+{
+    s->sched->draining = false;
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen == SF_ACTOR_DRAIN)
+                wake(a, WAKE_DRAINED, max_u64(a->idle_clock_ps, sim_now(s)));
+        }
+}
+
+/* Is a thread that is out of our sight about to come back? The kernel knows: what woke it has happened already. */
+static bool somebody_coming(struct sim *s)
+{
+    struct sched *sc = s->sched;
+    bool coming = false;
+
+    for (uint32_t i = 0; i < s->num_procs && !coming; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used && !coming; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen == SF_ACTOR_BLOCKED || (a->excluded && !a->spins))
+                coming = thread_runs(a);
+        }
+    if (!coming)
+        sc->coming_since_ns = 0;
+    else if (!sc->coming_since_ns)
+        sc->coming_since_ns = real_ns();
+    else if (real_ns() - sc->coming_since_ns > COMING_NS)
+        coming = false;
+    return coming;
+}
+
+static void publish_time(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        __atomic_store_n(&s->procs[i]->arena->now_ps, sim_now(s), __ATOMIC_RELEASE);
+}
+
+/* Events until somebody runs; those at the same time as the first waking still happen. True if there may be more. */
+static bool move_time(struct sim *s)
+{
+    uint64_t start = real_ns(), t;
+    unsigned n = 0;
+    bool more;
+
+    while ((more = evq_next(&s->q, &t)) && (!s->running || t == sim_now(s)) && n++ < EVENT_BATCH)
+        evq_run_one(&s->q);
+    s->busy_ns += real_ns() - start;
+    publish_time(s);
+    if (n) {
+        s->sched->quick_looks = 0;
+        s->sched->idle_ms = 0;
+    }
+    return more;
+}
+
+/* Nothing can happen any more by itself. Let the idle ones look at the world now and then; returns the pause in ms. */
+static int wait_for_world(struct sim *s, bool paused)
+{
+    struct sched *sc = s->sched;
+
+    if (sc->quick_looks < QUICK_LOOKS) {
+        sc->quick_looks++;
+        return wake_idle(s, NULL, NULL, WAKE_WORLD, 0, 0) ? -1 : IDLE_MS_MAX;
+    }
+    if (paused && sc->idle_ms) {
+        /* while nothing else moves time, it passes as it does in the world: who waits by the clock sees it */
+        uint64_t passed = (uint64_t)sc->idle_ms * 1000000000u;
+
+        sc->idle_ms = sc->idle_ms < IDLE_MS_MAX / 2 ? 2 * sc->idle_ms : IDLE_MS_MAX;
+        return wake_idle(s, NULL, NULL, WAKE_WORLD, 0, passed) ? -1 : IDLE_MS_MAX;
+    }
+    if (!sc->idle_ms)
+        sc->idle_ms = 1;
+    return sc->idle_ms;
+}
+
+int sched_run(struct sim *s, bool paused)
+{
+    struct sched *sc = s->sched;
+
+    if (s->running && paused)
+        threads_check(s);
+    if (s->running)
+        return THREAD_CHECK_MS;
+    commands_drain(s);
+    if (sc->draining)
+        wake_drained(s);
+    if (s->running || look_around(s))
+        return THREAD_CHECK_MS;
+    if (somebody_coming(s))
+        return 1;
+    if (move_time(s) || s->running)
+        return s->running ? THREAD_CHECK_MS : 0;
+    if (!s->num_procs)
+        return -1;
+    return wait_for_world(s, paused) < 0 ? THREAD_CHECK_MS : sc->idle_ms ? sc->idle_ms : IDLE_MS_MAX;
+}
+
+void sched_init(struct sim *s)
+{
+    s->sched = xcalloc(1, sizeof *s->sched);
+    s->sched->hosts = xcalloc(s->fabric->num_hosts, sizeof *s->sched->hosts);
+}
+
+void sched_fini(struct sim *s)
+{
+    struct proc *p;
+
+    while ((p = s->sched->gone)) {
+        s->sched->gone = p->next_gone;
+        free(p);
+    }
+    free(s->sched->hosts);
+    free(s->sched);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the scheduler of actors remembers; its functions are in proc.h, for everybody. */
+#ifndef SIMFAB_SCHED_H
+#define SIMFAB_SCHED_H
+
+#include "simfab/engine/proc.h"
+
+struct host_time {
+    bool ran;               /* somebody of the host has run since the last look */
+    struct actor *runner;   /* the only one that has; NULL: several */
+    uint64_t clock_ps;      /* the latest clock among those who ran */
+    uint32_t rounds;        /* looks still to be had */
+};
+
+struct sched {
+    struct host_time *hosts; /* by host index */
+    struct proc *gone;       /* detached, memory still pointed to by queued timers */
+    bool draining;
+    uint32_t quick_looks;
+    int idle_ms;
+    uint64_t coming_since_ns;
+};
+
+#endif

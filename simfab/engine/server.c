@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The engine's socket and loop: see server.h. */
+#include "simfab/engine/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "simfab/engine/mad.h"
+#include "simfab/engine/util.h"
+
+enum source_kind { SRC_LISTEN, SRC_SIGNAL, SRC_MAD, SRC_NEW, SRC_QUERY, SRC_PROC, SRC_BELL };
+
+/* Something that the loop watches. */
+struct source {
+    enum source_kind kind;
+    int fd;
+    struct proc *proc; /* PROC, BELL */
+    struct host *host; /* QUERY */
+    struct source *prev, *next;
+    bool gone; /* closed; freed at the end of the turn, events of it may still be in hand */
+};
+
+struct server {
+    struct sim *sim;
+    int epoll;
+    char path[108];
+    struct source *sources;
+    int timeout_ms;
+    uint8_t in[SF_MSG_MAX], out[sizeof(struct sf_rep) + SF_MSG_MAX];
+};
+
+/* ---- sources --------------------------------------------------------------------------------------------------- */
+
+static struct source *watch(struct server *v, enum source_kind kind, int fd)
+{
+    struct source *src = xcalloc(1, sizeof *src);
+    struct epoll_event ev = { .events = EPOLLIN, .data.ptr = src };
+
+    src->kind = kind;
+    src->fd = fd;
+    if (epoll_ctl(v->epoll, EPOLL_CTL_ADD, fd, &ev)) {
+        free(src);
+        return NULL;
+    }
+    src->next = v->sources;
+    if (src->next)
+        src->next->prev = src;
+    v->sources = src;
+    return src;
+}
+
+static void unwatch(struct server *v, struct source *src)
+{
+    if (!src || src->gone)
+        return;
+    epoll_ctl(v->epoll, EPOLL_CTL_DEL, src->fd, NULL);
+    src->gone = true;
+}
+
+static void sweep(struct server *v)
+{
+    for (struct source *src = v->sources, *next; src; src = next) {
+        next = src->next;
+        if (!src->gone)
+            continue;
+        if (src->prev)
+            src->prev->next = next;
+        else
+            v->sources = next;
+        if (next)
+            next->prev = src->prev;
+        free(src);
+    }
+}
+
+/* ---- set-up ---------------------------------------------------------------------------------------------------- */
+
+static int listen_in(struct server *v, const char *dir)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    int fd;
+
+    if (snprintf(v->path, sizeof v->path, "%s/engine.sock", dir) >= (int)sizeof v->path) {
+        engine_log("%s: the path is too long for a socket (at most %zu bytes); use a shorter SIMFAB_DIR", dir,
+                   sizeof v->path - sizeof "/engine.sock");
+        return -1;
+    }
+    memcpy(addr.sun_path, v->path, sizeof v->path);
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof addr) || chmod(v->path, 0600) || listen(fd, 1024) ||
+        !watch(v, SRC_LISTEN, fd)) {
+        engine_log("%s: %s", v->path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    return 0;
+}
+
+static int catch_signals(struct server *v)
+{
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd >= 0 && watch(v, SRC_SIGNAL, fd) ? 0 : -1;
+}
+
+struct server *server_open(struct sim *s, const char *dir)
+{
+    struct server *v = xcalloc(1, sizeof *v);
+    struct rlimit files;
+
+    /* a process costs up to a dozen descriptors: take as many as the machine gives */
+    if (!getrlimit(RLIMIT_NOFILE, &files)) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    v->sim = s;
+    s->server = v;
+    v->timeout_ms = -1;
+    v->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (v->epoll < 0 || catch_signals(v) || !watch(v, SRC_MAD, mad_fd(s->mad)) || listen_in(v, dir)) {
+        server_close(v);
+        return NULL;
+    }
+    return v;
+}
+
+void server_close(struct server *v)
+{
+    while (v->sources) {
+        struct source *src = v->sources;
+
+        v->sources = src->next;
+        if (src->kind != SRC_MAD && !src->gone)
+            close(src->fd);
+        free(src);
+    }
+    if (v->path[0])
+        unlink(v->path);
+    close(v->epoll);
+    free(v);
+}
+
+/* ---- connections ----------------------------------------------------------------------------------------------- */
+
+static void accept_one(struct server *v, int listener)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd >= 0 && !watch(v, SRC_NEW, fd))
+        close(fd);
+}
+
+static void hang_up(struct server *v, struct source *src)
+{
+    unwatch(v, src);
+    close(src->fd);
+}
+
+static void answer_error(struct server *v, struct source *src, int error)
+{
+    struct sf_welcome w = { .magic = SF_MAGIC, .version = SF_VERSION, .error = error };
+
+    send(src->fd, &w, sizeof w, MSG_NOSIGNAL | MSG_DONTWAIT);
+    hang_up(v, src);
+}
+
+static bool send_with_fds(int fd, const void *data, size_t len, const int *fds, int nfds)
+{
+    union {
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } control = { 0 };
+    struct iovec iov = { (void *)data, len };
+    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+    if (nfds) {
+        struct cmsghdr *c;
+
+        msg.msg_control = &control;
+        msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+        c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+    }
+    return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
+}
+
+static struct sf_welcome welcome(const struct sim *s)
+{
+    const struct model *m = s->model;
+
+    return (struct sf_welcome){ .magic = SF_MAGIC, .version = SF_VERSION, .arena_bytes = ARENA_BYTES,
+                                .epoch_ns = s->epoch_ns, .mono_epoch_ns = s->mono_epoch_ns,
+                                .clock_read_ps = m->clock_read_ps, .post_ps = m->post_ps, .poll_ps = m->poll_ps,
+                                .poll_empty_ps = m->poll_empty_ps, .cpu_factor_milli = m->cpu_factor_milli };
+}
+
+static void attach_process(struct server *v, struct source *src, struct host *host)
+{
+    struct ucred cred;
+    socklen_t len = sizeof cred;
+    struct proc *p;
+    struct source *bell;
+    struct sf_welcome w = welcome(v->sim);
+    int fds[2];
+
+    if (getsockopt(src->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
+        answer_error(v, src, errno);
+        return;
+    }
+    p = proc_new(v->sim, host, cred.pid, src->fd);
+    if (!p) {
+        answer_error(v, src, errno);
+        return;
+    }
+    bell = watch(v, SRC_BELL, p->bell);
+    p->source = src;
+    p->bell_source = bell;
+    src->kind = SRC_PROC;
+    src->proc = p;
+    w.proc_id = p->id;
+    fds[0] = p->memfd;
+    fds[1] = p->bell;
+    if (bell)
+        bell->proc = p;
+    if (!bell || !send_with_fds(src->fd, &w, sizeof w, fds, 2))
+        p->dead = true;
+}
+
+static void greet(struct server *v, struct source *src)
+{
+    struct sf_hello hello;
+    struct host *host;
+    ssize_t n = recv(src->fd, &hello, sizeof hello, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n != sizeof hello || hello.magic != SF_MAGIC) {
+        hang_up(v, src);
+        return;
+    }
+    hello.host[sizeof hello.host - 1] = 0;
+    host = fabric_host_by_name(v->sim->fabric, hello.host);
+    if (hello.version != SF_VERSION) {
+        answer_error(v, src, EPROTO);
+    } else if (hello.kind == SF_CONN_QUERY) {
+        struct sf_welcome w = welcome(v->sim);
+
+        src->kind = SRC_QUERY;
+        src->host = host; /* may be none: status needs no host */
+        send(src->fd, &w, sizeof w, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } else if (!host) {
+        answer_error(v, src, ENOENT);
+    } else if (hello.kind == SF_CONN_PROC) {
+        attach_process(v, src, host);
+    } else if (hello.kind == SF_CONN_UMAD || hello.kind == SF_CONN_ISSM) {
+        unwatch(v, src);
+        mad_accept(v->sim->mad, src->fd, &hello);
+    } else {
+        answer_error(v, src, EINVAL);
+    }
+}
+
+/* ---- questions ------------------------------------------------------------------------------------------------- */
+
+static size_t answer_query(struct server *v, struct source *src, const struct sf_req *req, const char *text)
+{
+    struct sf_rep *rep = (struct sf_rep *)v->out;
+    char *body = (char *)(rep + 1);
+    const size_t cap = SF_MSG_MAX - sizeof *rep;
+    size_t n = 0;
+
+    *rep = (struct sf_rep){ .op = req->op, .seq = req->seq };
+    switch (req->op) {
+    case SF_OP_STATUS:
+        n = strcmp(text, "hosts") ? status_text(v->sim, body, cap) : hosts_text(v->sim, body, cap);
+        break;
+    case SF_OP_COUNTERS:
+        n = counters_text(v->sim, text, body, cap);
+        break;
+    case SF_OP_SYSFS:
+        if (src->host)
+            n = sysfs_answer(src->host, text, body, cap);
+        rep->error = n ? 0 : ENOENT;
+        break;
+    case SF_OP_STOP:
+        v->sim->stop = true;
+        break;
+    default:
+        rep->error = EOPNOTSUPP;
+    }
+    rep->body_bytes = (uint32_t)n;
+    return sizeof *rep + n;
+}
+
+static void serve_query(struct server *v, struct source *src)
+{
+    struct sf_req req;
+    ssize_t n = recv(src->fd, v->in, sizeof v->in - 1, MSG_DONTWAIT);
+    size_t out;
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n < (ssize_t)sizeof req) {
+        hang_up(v, src);
+        return;
+    }
+    memcpy(&req, v->in, sizeof req);
+    v->in[n] = 0; /* the body is text */
+    out = answer_query(v, src, &req, (const char *)v->in + sizeof req);
+    send(src->fd, v->out, out, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* ---- processes ------------------------------------------------------------------------------------------------- */
+
+static void serve_process(struct server *v, struct source *src)
+{
+    struct proc *p = src->proc;
+    ssize_t n = recv(src->fd, v->in, sizeof v->in, MSG_DONTWAIT);
+    size_t out;
+    int fd = -1;
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        p->dead = true;
+        return;
+    }
+    sched_scan(p);
+    out = request_handle(p, v->in, (size_t)n, v->out, sizeof v->out, &fd);
+    if (!out || !send_with_fds(src->fd, v->out, out, &fd, fd >= 0))
+        p->dead = true;
+    if (fd >= 0)
+        close(fd);
+}
+
+void server_detach(struct proc *p)
+{
+    struct server *v = p->sim->server;
+
+    unwatch(v, p->source);
+    unwatch(v, p->bell_source);
+    sched_proc_gone(p);
+    proc_free(p);
+}
+
+static void detach_dead(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->num_procs;) {
+        if (s->procs[i]->dead)
+            server_detach(s->procs[i]);
+        else
+            i++;
+    }
+}
+
+/* ---- the loop -------------------------------------------------------------------------------------------------- */
+
+static void serve(struct server *v, struct source *src)
+{
+    uint64_t rings;
+
+    switch (src->kind) {
+    case SRC_LISTEN:
+        accept_one(v, src->fd);
+        break;
+    case SRC_SIGNAL:
+        v->sim->stop = true;
+        break;
+    case SRC_MAD:
+        mad_run(v->sim->mad);
+        break;
+    case SRC_NEW:
+        greet(v, src);
+        break;
+    case SRC_QUERY:
+        serve_query(v, src);
+        break;
+    case SRC_PROC:
+        serve_process(v, src);
+        break;
+    case SRC_BELL:
+        if (read(src->fd, &rings, sizeof rings) == sizeof rings)
+            sched_scan(src->proc);
+        break;
+    }
+}
+
+void server_turn(struct server *v)
+{
+    struct epoll_event ev[64];
+    int n = epoll_wait(v->epoll, ev, 64, v->timeout_ms);
+    bool changed = false;
+
+    for (int i = 0; i < n; i++) {
+        struct source *src = ev[i].data.ptr;
+
+        if (src->gone || (src->proc && src->proc->dead))
+            continue;
+        changed |= src->kind == SRC_PROC || src->kind == SRC_BELL;
+        serve(v, src);
+    }
+    detach_dead(v->sim);
+    sweep(v);
+    v->timeout_ms = sched_run(v->sim, !changed && n == 0 && v->timeout_ms > 0);
+}

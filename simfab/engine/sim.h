@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The simulation: one of it per engine, reachable from everything that needs the time, the model or the fabric.
+ */
+#ifndef SIMFAB_SIM_H
+#define SIMFAB_SIM_H
+
+#include "simfab/engine/event.h"
+#include "simfab/engine/fabric.h"
+#include "simfab/engine/model.h"
+
+struct proc;
+struct mad;
+struct sched;
+struct server;
+
+struct sim {
+    struct event_queue q;
+    struct fabric *fabric;
+    struct model *model;
+    struct mad *mad;
+    struct sched *sched;
+    struct server *server;
+    uint64_t random;             /* state of the generator of faults */
+
+    struct proc **procs;         /* attached processes, in the order of their attachment */
+    uint32_t num_procs, procs_cap;
+    struct proc **proc_by_id;    /* NULL where the process is gone: events name processes by number */
+    uint32_t next_proc_id, by_id_cap;
+    uint32_t running;            /* actors that the engine waits for */
+
+    uint64_t epoch_ns, mono_epoch_ns;
+    uint64_t started_mono_ns;
+    uint64_t busy_ns;            /* real time spent on events */
+    uint64_t packets_delivered, packets_dropped;
+    bool stop;
+};
+
+static inline uint64_t sim_now(const struct sim *s)
+{
+    return s->q.now_ps;
+}
+
+#endif

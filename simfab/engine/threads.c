@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* /proc/PID/task/TID: sleeping, running, and for how long. */
+#include "simfab/engine/threads.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "simfab/engine/util.h"
+
+#define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner */
+
+uint64_t real_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void thread_forget(struct actor *a)
+{
+    if (a->stat_fd >= 0)
+        close(a->stat_fd);
+    a->stat_fd = -1;
+    a->stat_tid = 0;
+}
+
+/* The letter of the thread's state; 'X' if it is gone. */
+static char thread_state(struct actor *a)
+{
+    uint32_t tid = a->proc->arena->actor[a->index].tid;
+    char path[64], buf[256], *paren;
+    ssize_t n;
+
+    if (tid != a->stat_tid)
+        thread_forget(a);
+    if (a->stat_fd < 0) {
+        snprintf(path, sizeof path, "/proc/%d/task/%u/stat", (int)a->proc->pid, tid);
+        a->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+        a->stat_tid = tid;
+    }
+    n = a->stat_fd >= 0 ? pread(a->stat_fd, buf, sizeof buf - 1, 0) : -1;
+    if (n <= 0)
+        return 'X';
+    buf[n] = 0;
+    paren = strrchr(buf, ')'); /* the name before it may contain anything */
+    return paren && paren[1] == ' ' && paren[2] ? paren[2] : 'X';
+}
+
+bool thread_runs(struct actor *a)
+{
+    return thread_state(a) == 'R';
+}
+
+static uint64_t thread_cpu_ns(const struct actor *a)
+{
+    char path[64], buf[128];
+    uint64_t ns = 0;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%u/schedstat", (int)a->proc->pid, a->proc->arena->actor[a->index].tid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    n = read(fd, buf, sizeof buf - 1);
+    close(fd);
+    if (n > 0) {
+        buf[n] = 0;
+        ns = strtoull(buf, NULL, 10);
+    }
+    return ns;
+}
+
+static void check(struct actor *a, uint64_t now)
+{
+    uint64_t calls = __atomic_load_n(&a->proc->arena->actor[a->index].calls, __ATOMIC_RELAXED);
+
+    if (calls != a->calls_checked || !a->waited_since_ns) {
+        a->calls_checked = calls;
+        a->waited_since_ns = now;
+        a->cpu_since_ns = 0;
+        return;
+    }
+    if (thread_state(a) != 'R') {
+        a->spins = false;
+    } else {
+        uint64_t cpu = thread_cpu_ns(a);
+
+        if (!a->cpu_since_ns)
+            a->cpu_since_ns = cpu;
+        if (!cpu || cpu - a->cpu_since_ns < SPIN_CPU_NS)
+            return;
+        a->spins = true;
+    }
+    a->excluded = true;
+    a->calls = calls;
+    a->proc->sim->running--;
+}
+
+void threads_check(struct sim *s)
+{
+    uint64_t now = real_ns();
+
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen == SF_ACTOR_RUNNING && !a->excluded)
+                check(a, now);
+        }
+}

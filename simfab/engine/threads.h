@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the kernel says about the threads that are actors. An actor that is RUNNING but sleeps in the kernel without
+ * having said so, or burns processor time without calling, must not stop the world: it is excluded until it calls.
+ */
+#ifndef SIMFAB_THREADS_H
+#define SIMFAB_THREADS_H
+
+#include "simfab/engine/proc.h"
+
+#define THREAD_CHECK_MS 2 /* how long the engine waits for running actors before it asks the kernel about them */
+
+uint64_t real_ns(void);
+/* Is the thread running or about to run? False too if it is gone. */
+bool thread_runs(struct actor *a);
+/* Exclude the running actors that will not call soon. */
+void threads_check(struct sim *s);
+void thread_forget(struct actor *a);
+
+#endif

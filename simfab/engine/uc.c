@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unreliable connections: the packets of a reliable one, without acknowledges. A message with a gap is lost whole. */
+#include "simfab/engine/hca.h"
+
+struct packet *uc_emit(struct qp *qp, struct tx_cost *cost)
+{
+    struct requester *r = &qp->req;
+    struct wqe *w = qp_wqe(qp, r->cur);
+    struct packet *p = NULL;
+
+    if (!w->started) {
+        request_start(qp, w);
+        cost->first = true;
+    }
+    if (!w->status)
+        p = request_data_packet(qp, r->cur, r->cur_packet, cost);
+    if (!p) {
+        enum ibv_wc_status status = w->status;
+
+        qp->state = IBV_QPS_SQE;
+        qp_complete_send(qp, status);
+        qp_flush_send(qp);
+        rc_requester_reset(qp);
+        return NULL;
+    }
+    p->flags &= ~(uint32_t)PKT_ACK_REQ;
+    if (++r->cur_packet == w->packets) {
+        r->una_psn = r->next_psn;
+        qp_complete_send(qp, IBV_WC_SUCCESS);
+    }
+    return p;
+}
+
+/* Forget the message that cannot be completed; its receive request serves the next one. */
+static void abandon(struct responder *r)
+{
+    r->in_message = false;
+    landing_clear(&r->landing);
+}
+
+void uc_handle(struct qp *qp, struct packet *p)
+{
+    struct responder *r = &qp->resp;
+
+    if (p->op != PKT_SEND && p->op != PKT_WRITE)
+        return;
+    if (r->in_message && (p->psn != r->expected_psn || (p->flags & PKT_FIRST)))
+        abandon(r);
+    r->expected_psn = (p->psn + 1) & PSN_MASK;
+    if (!r->in_message && !(p->flags & PKT_FIRST))
+        return; /* the rest of a message that lost a packet */
+    switch (take_data(qp, p)) {
+    case TAKE_OK:
+        break;
+    case TAKE_TOO_LONG:
+    case TAKE_NO_MEMORY:
+        if (r->has_recv) {
+            struct sf_cqe cqe = { .wr_id = r->recv.wr_id, .status = IBV_WC_LOC_LEN_ERR, .opcode = IBV_WC_RECV };
+
+            r->has_recv = false;
+            qp_complete_recv(qp, &cqe, true);
+            qp_to_error(qp);
+            return;
+        }
+        abandon(r);
+        break;
+    default:
+        abandon(r); /* no receive request or no access: silently dropped, as the transport promises nothing */
+    }
+}

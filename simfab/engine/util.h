@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Small things that every file of the engine uses. Memory that cannot be had ends the engine: a simulation that has
+ * lost part of its state has nothing true to say. The log goes to engine.log (stderr).
+ */
+#ifndef SIMFAB_UTIL_H
+#define SIMFAB_UTIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *p, size_t size);
+
+void engine_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Picoseconds that so many bytes take at so many bits per second. */
+static inline uint64_t transfer_ps(uint64_t bytes, uint64_t bps)
+{
+    return bps ? bytes * 8000000000000ull / bps : 0; /* bytes of a packet: no overflow */
+}
+
+#endif
