@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The client of fabricd against servers that answer well, wrongly, late or not at all. */
+#include <check.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fabricd/proto.h"
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/fabric/client.h"
+
+#define SECOND 1000000000ull
+
+struct mr_config mr_config;
+
+void mr_log_print(enum mr_log_level level, const char *fmt, ...)
+{
+}
+
+static char dir[] = "/tmp/mrmpi-fabric-XXXXXX";
+static char path[64];
+static int listener = -1;
+
+static struct fd_state good(void)
+{
+    struct fd_state s = { .h = { .magic = FD_MAGIC, .version = FD_VERSION, .type = FD_STATE, .length = FD_STATE_LENGTH(2) },
+                          .generation = 4, .small_max = 4096, .verified = 1, .sl_small = 1, .num_lanes = 2, .num_rails = 2,
+                          .sl_bulk = { 2, 3 }, .class_name = "urgent" };
+
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(s.rails[i].device, sizeof s.rails[i].device, "mlx5_%u", i);
+        s.rails[i].port = 1;
+        s.rails[i].usable = i == 0;
+    }
+    return s;
+}
+
+/* What the server sends to the one client it takes, byte for byte; length 0: nothing, and it stays silent. */
+static struct fd_state answer;
+static size_t answer_length;
+static bool hang_up;
+static struct fd_hello heard;
+static int conversation = -1;
+
+static void *serve(void *arg)
+{
+    conversation = accept(listener, NULL, NULL);
+    if (conversation < 0 || recv(conversation, &heard, sizeof heard, 0) != sizeof heard)
+        return NULL;
+    answer.h.seq = heard.h.seq;
+    if (answer_length)
+        send(conversation, &answer, answer_length, MSG_NOSIGNAL);
+    if (hang_up) {
+        close(conversation);
+        conversation = -1;
+    }
+    return NULL;
+}
+
+static void listen_here(void)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    unlink(path);
+    listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&a, sizeof a), 0);
+    ck_assert_int_eq(listen(listener, 4), 0);
+}
+
+static void set_up(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/s", dir);
+    listen_here();
+    answer = good();
+    answer_length = answer.h.length;
+    hang_up = false;
+}
+
+static void tear_down(void)
+{
+    mr_fabric_close();
+    close(listener);
+    if (conversation >= 0)
+        close(conversation);
+    unlink(path);
+    rmdir(dir);
+}
+
+static int ask(unsigned timeout_ms, struct mr_fabric_qos *q)
+{
+    pthread_t t;
+    int err;
+
+    pthread_create(&t, NULL, serve, NULL);
+    err = mr_fabric_open(path, "42", timeout_ms, q);
+    pthread_join(t, NULL);
+    return err;
+}
+
+static void expect_defaults(const struct mr_fabric_qos *q)
+{
+    ck_assert_uint_eq(q->sl_small, 0);
+    ck_assert_uint_eq(q->num_lanes, 1);
+    ck_assert_uint_eq(q->sl_bulk[0], 0);
+    ck_assert_uint_eq(q->generation, 0);
+    ck_assert_str_eq(q->class_name, "");
+}
+
+START_TEST(a_good_answer)
+{
+    struct mr_fabric_qos q;
+
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert_str_eq(heard.job, "42");
+    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE);
+    ck_assert_uint_eq(q.sl_small, 1);
+    ck_assert_uint_eq(q.num_lanes, 2);
+    ck_assert_uint_eq(q.sl_bulk[0], 2);
+    ck_assert_uint_eq(q.sl_bulk[1], 3);
+    ck_assert_uint_eq(q.small_max, 4096);
+    ck_assert(q.verified);
+    ck_assert_str_eq(q.class_name, "urgent");
+    ck_assert(!mr_fabric_rejects("mlx5_0", 1, NULL));
+    ck_assert(mr_fabric_rejects("mlx5_1", 1, NULL));
+    ck_assert(!mr_fabric_rejects("mlx5_1", 2, NULL)); /* never heard of */
+}
+END_TEST
+
+START_TEST(no_policy)
+{
+    struct mr_fabric_qos q;
+
+    answer.status = -ENOENT;
+    ck_assert_int_eq(ask(2000, &q), 0);
+    expect_defaults(&q);
+}
+END_TEST
+
+START_TEST(no_daemon)
+{
+    struct mr_fabric_qos q;
+
+    ck_assert_int_eq(mr_fabric_open("/nonexistent/%h", "1", 2000, &q), -ENOENT);
+    expect_defaults(&q);
+    ck_assert_int_eq(mr_fabric_open("", "1", 2000, &q), -ENOENT);
+    close(listener);
+    ck_assert_int_eq(mr_fabric_open(path, "1", 2000, &q), -ECONNREFUSED);
+    ck_assert(!mr_fabric_news(&q, 100 * SECOND));
+}
+END_TEST
+
+START_TEST(a_silent_daemon)
+{
+    struct mr_fabric_qos q;
+
+    answer_length = 0;
+    ck_assert_int_eq(ask(100, &q), -ETIMEDOUT);
+    expect_defaults(&q);
+}
+END_TEST
+
+START_TEST(a_daemon_that_hangs_up)
+{
+    struct mr_fabric_qos q;
+
+    answer_length = 0;
+    hang_up = true;
+    ck_assert_int_eq(ask(2000, &q), -ECONNRESET);
+}
+END_TEST
+
+/* Each lie by itself. */
+START_TEST(lies)
+{
+    struct mr_fabric_qos q;
+
+    switch (_i) {
+    case 0: answer.h.magic ^= 1; break;
+    case 1: answer.h.version++; break;
+    case 2: answer.h.type = FD_DONE; break;
+    case 3: answer.h.length--; break;
+    case 4: answer_length--; break;
+    case 5: answer_length = sizeof(struct fd_header); break;
+    case 6: answer.num_rails = 200; break;
+    case 7: answer.num_rails = 1; break;
+    case 8: answer.sl_small = 16; break;
+    case 9: answer.num_lanes = 0; break;
+    case 10: answer.num_lanes = 9; break;
+    case 11: answer.sl_bulk[1] = 99; break;
+    case 12: memset(answer.class_name, 'x', sizeof answer.class_name); break;
+    case 13: memset(answer.rails[1].device, 'x', sizeof answer.rails[1].device); break;
+    case 14: answer_length = 1; break;
+    }
+    ck_assert_int_eq(ask(2000, &q), -EPROTO);
+    expect_defaults(&q);
+    ck_assert(!mr_fabric_rejects("mlx5_1", 1, NULL));
+}
+END_TEST
+
+START_TEST(news)
+{
+    struct mr_fabric_qos q;
+    struct fd_state s = good();
+
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert(!mr_fabric_news(&q, SECOND));
+    s.sl_small = 5;
+    send(conversation, &s, s.h.length, 0);
+    s.sl_small = 6;
+    send(conversation, &s, s.h.length, 0);
+    ck_assert(mr_fabric_news(&q, SECOND));
+    ck_assert_uint_eq(q.sl_small, 6); /* the last word counts */
+    s.num_lanes = 0;
+    send(conversation, &s, s.h.length, 0);
+    ck_assert(!mr_fabric_news(&q, SECOND)); /* nonsense: not listened to any more */
+    ck_assert_uint_eq(q.sl_small, 6);
+}
+END_TEST
+
+START_TEST(comes_back)
+{
+    struct mr_fabric_qos q;
+    pthread_t t;
+
+    hang_up = true;
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert(!mr_fabric_news(&q, SECOND)); /* sees that it is gone */
+    ck_assert_uint_eq(q.sl_small, 1);
+    answer.sl_small = 7;
+    hang_up = false;
+    ck_assert(!mr_fabric_news(&q, 2 * SECOND)); /* not yet */
+    pthread_create(&t, NULL, serve, NULL);
+    mr_fabric_news(&q, 10 * SECOND);
+    pthread_join(t, NULL);
+    mr_fabric_news(&q, 10 * SECOND);
+    ck_assert_uint_eq(q.sl_small, 7);
+}
+END_TEST
+
+START_TEST(path_too_long)
+{
+    struct mr_fabric_qos q;
+    char longer[300];
+
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    ck_assert_int_eq(mr_fabric_open(longer, "1", 100, &q), -ENAMETOOLONG);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fabric_client");
+    TCase *t = tcase_create("fabric_client");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, a_good_answer);
+    tcase_add_test(t, no_policy);
+    tcase_add_test(t, no_daemon);
+    tcase_add_test(t, a_silent_daemon);
+    tcase_add_test(t, a_daemon_that_hangs_up);
+    tcase_add_loop_test(t, lies, 0, 15);
+    tcase_add_test(t, news);
+    tcase_add_test(t, comes_back);
+    tcase_add_test(t, path_too_long);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

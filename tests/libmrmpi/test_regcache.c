@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The registration cache against a model of the kernel: an array of page generations that changes when memory is
+ * unmapped. A registration remembers the generations it saw; one that is handed out must have seen the present ones.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/regcache.h"
+
+#define PAGE  4096u
+#define PAGES 256u
+#define BASE  ((uintptr_t)0x10000000)
+
+uint64_t mr_stats[MR_STAT_COUNT];
+
+static unsigned generation[PAGES]; /* 0: not mapped */
+static bool read_only[PAGES];
+static unsigned live;
+static size_t live_bytes;
+static int refuse;                 /* registrations to refuse with -ENOMEM */
+
+struct pinned {
+    size_t first, num;
+    unsigned generation[];
+};
+
+static int model_add(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+{
+    size_t first = ((uintptr_t)addr - BASE) / PAGE, num = len / PAGE;
+    struct pinned *p;
+
+    ck_assert_uint_eq((uintptr_t)addr % PAGE, 0);
+    ck_assert_uint_eq(len % PAGE, 0);
+    if (refuse > 0) {
+        refuse--;
+        return -ENOMEM;
+    }
+    for (size_t i = first; i < first + num; i++)
+        if (i >= PAGES || !generation[i] || (read_only[i] && access == MR_ACCESS_TARGET))
+            return -EFAULT;
+    p = malloc(sizeof *p + num * sizeof p->generation[0]);
+    p->first = first;
+    p->num = num;
+    memcpy(p->generation, &generation[first], num * sizeof p->generation[0]);
+    memset(out, 0, sizeof *out);
+    out->mr[0] = (struct ibv_mr *)p;
+    live++;
+    live_bytes += len;
+    return 0;
+}
+
+static void model_remove(struct mr_memory *m)
+{
+    struct pinned *p = (struct pinned *)m->mr[0];
+
+    live--;
+    live_bytes -= p->num * PAGE;
+    free(p);
+}
+
+static const struct mr_regcache_backend model = { model_add, model_remove };
+static struct mr_regcache cache;
+
+static void start(size_t max_bytes, bool keep)
+{
+    for (unsigned i = 0; i < PAGES; i++) {
+        generation[i] = 1;
+        read_only[i] = false;
+    }
+    live = 0;
+    live_bytes = 0;
+    refuse = 0;
+    memset(mr_stats, 0, sizeof mr_stats);
+    mr_regcache_init(&cache, &model, max_bytes, keep);
+}
+
+static void *at(size_t offset)
+{
+    return (void *)(BASE + offset);
+}
+
+static struct mr_reg *get(size_t offset, size_t len)
+{
+    struct mr_reg *r;
+
+    ck_assert_int_eq(mr_regcache_get(&cache, at(offset), len, MR_ACCESS_TARGET, &r), 0);
+    return r;
+}
+
+/* The registration covers the range and saw the pages that are there now. */
+static void check_fresh(const struct mr_reg *r, size_t offset, size_t len)
+{
+    const struct pinned *p = (const struct pinned *)r->memory.mr[0];
+
+    ck_assert_uint_le(r->start, BASE + offset);
+    ck_assert_uint_ge(r->end, BASE + offset + len);
+    for (size_t i = offset / PAGE; i <= (offset + len - 1) / PAGE; i++)
+        ck_assert_uint_eq(p->generation[i - p->first], generation[i]);
+}
+
+START_TEST(second_use_is_free)
+{
+    struct mr_reg *a, *b;
+
+    start(1 << 20, true);
+    a = get(100, 5000);
+    mr_regcache_put(&cache, a);
+    b = get(4096, 4000);
+    ck_assert_ptr_eq(a, b);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_HITS], 1);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_MISSES], 1);
+    mr_regcache_put(&cache, b);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+START_TEST(unmapped_memory_is_not_trusted)
+{
+    struct mr_reg *a, *b;
+
+    start(1 << 20, true);
+    a = get(0, 3 * PAGE);
+    mr_regcache_put(&cache, a);
+    mr_regcache_unmapped(&cache, at(PAGE), PAGE);
+    generation[1] = 2;
+    b = get(PAGE, PAGE);
+    check_fresh(b, PAGE, PAGE);
+    mr_regcache_put(&cache, b);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+START_TEST(unmapped_while_in_use_lives_until_put)
+{
+    struct mr_reg *a, *b;
+
+    start(1 << 20, true);
+    a = get(0, PAGE);
+    mr_regcache_unmapped(&cache, at(0), PAGE);
+    generation[0] = 2;
+    b = get(0, PAGE);
+    ck_assert_ptr_ne(a, b);
+    check_fresh(b, 0, PAGE);
+    ck_assert_uint_eq(live, 2);
+    mr_regcache_put(&cache, a);
+    ck_assert_uint_eq(live, 1);
+    mr_regcache_put(&cache, b);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+START_TEST(more_unmappings_than_notes)
+{
+    struct mr_reg *r;
+
+    start(1 << 20, true);
+    for (unsigned i = 0; i < PAGES; i++)
+        mr_regcache_put(&cache, get(i * PAGE, PAGE));
+    for (unsigned i = 0; i < PAGES; i++) {
+        mr_regcache_unmapped(&cache, at(i * PAGE), PAGE);
+        generation[i] = 2;
+    }
+    for (unsigned i = 0; i < PAGES; i++) {
+        r = get(i * PAGE, PAGE);
+        check_fresh(r, i * PAGE, PAGE);
+        mr_regcache_put(&cache, r);
+    }
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+START_TEST(nothing_stays_if_unmappings_are_not_reported)
+{
+    start(1 << 20, false);
+    mr_regcache_put(&cache, get(0, PAGE));
+    ck_assert_uint_eq(live, 0);
+    mr_regcache_clear(&cache);
+}
+END_TEST
+
+START_TEST(longest_unused_goes_first)
+{
+    struct mr_reg *a, *b;
+
+    start(4 * PAGE, true);
+    for (unsigned i = 0; i < 4; i++)
+        mr_regcache_put(&cache, get(2 * i * PAGE, PAGE));
+    mr_regcache_put(&cache, get(0, PAGE)); /* the first is the youngest now */
+    mr_regcache_put(&cache, get(20 * PAGE, PAGE));
+    ck_assert_uint_le(live_bytes, 4 * PAGE);
+    memset(mr_stats, 0, sizeof mr_stats);
+    a = get(0, PAGE);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_HITS], 1);
+    b = get(2 * PAGE, PAGE);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_MISSES], 1);
+    mr_regcache_put(&cache, a);
+    mr_regcache_put(&cache, b);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+START_TEST(constants_can_be_sent)
+{
+    struct mr_reg *r;
+
+    start(1 << 20, true);
+    read_only[3] = true;
+    ck_assert_int_eq(mr_regcache_get(&cache, at(3 * PAGE), 100, MR_ACCESS_TARGET, &r), -EFAULT);
+    ck_assert_int_eq(mr_regcache_get(&cache, at(3 * PAGE), 100, MR_ACCESS_SOURCE, &r), 0);
+    ck_assert(!r->writable);
+    mr_regcache_put(&cache, r);
+    read_only[3] = false; /* mprotect: the old one will not do for receiving */
+    r = get(3 * PAGE, 100);
+    ck_assert(r->writable);
+    mr_regcache_put(&cache, r);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+START_TEST(neighbour_that_is_gone_does_not_spoil_it)
+{
+    struct mr_reg *r;
+
+    start(1 << 20, true);
+    mr_regcache_put(&cache, get(0, 2 * PAGE));
+    generation[0] = 0; /* unmapped behind our back: joining would fail */
+    r = get(PAGE, 2 * PAGE);
+    check_fresh(r, PAGE, 2 * PAGE);
+    mr_regcache_put(&cache, r);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+START_TEST(room_is_made_when_the_kernel_has_none)
+{
+    struct mr_reg *r;
+
+    start(1 << 20, true);
+    mr_regcache_put(&cache, get(0, PAGE));
+    refuse = 1;
+    r = get(8 * PAGE, PAGE);
+    ck_assert_uint_eq(live, 1);
+    mr_regcache_put(&cache, r);
+    mr_regcache_clear(&cache);
+    ck_assert_int_eq(mr_regcache_get(&cache, (void *)UINTPTR_MAX, 2, MR_ACCESS_TARGET, &r), -EINVAL);
+}
+END_TEST
+
+START_TEST(random_use)
+{
+    struct mr_reg *held[8] = { 0 };
+
+    srand((unsigned)_i);
+    start((size_t)(1 + rand() % 64) * PAGE, true);
+    for (int step = 0; step < 20000; step++) {
+        unsigned slot = (unsigned)rand() % 8;
+        size_t offset = (size_t)rand() % (PAGES - 20) * PAGE + (size_t)rand() % PAGE, len = 1 + (size_t)rand() % (16 * PAGE);
+
+        if (rand() % 4 == 0) {
+            mr_regcache_unmapped(&cache, at(offset), len);
+            for (size_t i = offset / PAGE; i <= (offset + len - 1) / PAGE; i++)
+                generation[i]++;
+        } else if (held[slot]) {
+            mr_regcache_put(&cache, held[slot]);
+            held[slot] = NULL;
+        } else {
+            held[slot] = get(offset, len);
+            check_fresh(held[slot], offset, len);
+        }
+    }
+    for (unsigned i = 0; i < 8; i++)
+        if (held[i])
+            mr_regcache_put(&cache, held[i]);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+    ck_assert_uint_eq(cache.bytes, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("regcache");
+    TCase *t = tcase_create("regcache");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_test(t, second_use_is_free);
+    tcase_add_test(t, unmapped_memory_is_not_trusted);
+    tcase_add_test(t, unmapped_while_in_use_lives_until_put);
+    tcase_add_test(t, more_unmappings_than_notes);
+    tcase_add_test(t, nothing_stays_if_unmappings_are_not_reported);
+    tcase_add_test(t, longest_unused_goes_first);
+    tcase_add_test(t, constants_can_be_sent);
+    tcase_add_test(t, neighbour_that_is_gone_does_not_spoil_it);
+    tcase_add_test(t, room_is_made_when_the_kernel_has_none);
+    tcase_add_loop_test(t, random_use, 0, 5);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The out-of-order queue: any permutation with duplicates comes out once and in order, over the wrap of the numbers. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/rail/reorder.h"
+
+#define N 200
+
+static struct mr_reorder queue;
+static uint32_t delivered[2 * N];
+static unsigned num_delivered;
+
+static void deliver(const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    uint32_t word = 0;
+
+    ck_assert_uint_eq(len, hdr->seq % 5 ? 4 : 0);
+    if (len) {
+        memcpy(&word, payload, len);
+        ck_assert_uint_eq(word, ~hdr->seq);
+    }
+    delivered[num_delivered++] = hdr->seq;
+}
+
+static void arrive(uint32_t seq)
+{
+    struct mr_hdr hdr = { .seq = seq };
+    uint32_t word = ~seq;
+    size_t len = seq % 5 ? 4 : 0;
+    struct mr_held *h;
+
+    switch (mr_reorder_classify(&queue, seq)) {
+    case MR_ORDER_DUPLICATE:
+        return;
+    case MR_ORDER_EARLY:
+        ck_assert_int_ge(mr_reorder_hold(&queue, &hdr, &word, len), 0);
+        return;
+    case MR_ORDER_NEXT:
+        mr_reorder_advance(&queue);
+        deliver(&hdr, &word, len);
+    }
+    while ((h = mr_reorder_pop(&queue))) {
+        mr_reorder_advance(&queue);
+        deliver(&h->hdr, h->payload, h->len);
+        free(h);
+    }
+}
+
+/* Loop index: the seed; odd ones start short of the wrap. */
+START_TEST(permutations)
+{
+    uint32_t first = _i % 2 ? 0u - N / 2 : 0, order[2 * N];
+
+    srand((unsigned)_i);
+    memset(&queue, 0, sizeof queue);
+    queue.expected = first;
+    num_delivered = 0;
+    for (unsigned i = 0; i < 2 * N; i++)
+        order[i] = first + i % N; /* each twice */
+    for (unsigned i = 2 * N - 1; i > 0; i--) {
+        unsigned k = (unsigned)rand() % (i + 1);
+        uint32_t t = order[i];
+
+        order[i] = order[k];
+        order[k] = t;
+    }
+    for (unsigned i = 0; i < 2 * N; i++)
+        arrive(order[i]);
+    ck_assert_uint_eq(num_delivered, N);
+    for (unsigned i = 0; i < N; i++)
+        ck_assert_uint_eq(delivered[i], first + i);
+    ck_assert_uint_eq(queue.num_held, 0);
+    ck_assert_ptr_null(queue.head);
+    ck_assert_ptr_null(queue.tail);
+}
+END_TEST
+
+START_TEST(reversed)
+{
+    memset(&queue, 0, sizeof queue);
+    num_delivered = 0;
+    for (uint32_t i = N; i-- > 1;)
+        arrive(i);
+    ck_assert_uint_eq(num_delivered, 0);
+    ck_assert_uint_eq(queue.num_held, N - 1);
+    arrive(0);
+    ck_assert_uint_eq(num_delivered, N);
+}
+END_TEST
+
+START_TEST(held_twice_is_kept_once)
+{
+    struct mr_hdr hdr = { .seq = 7 };
+
+    memset(&queue, 0, sizeof queue);
+    ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, "abcd", 4), 1);
+    ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, "abcd", 4), 0);
+    hdr.seq = 9;
+    ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, "abcd", 4), 1);
+    hdr.seq = 7;
+    ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, "abcd", 4), 0);
+    ck_assert_uint_eq(queue.num_held, 2);
+    ck_assert_ptr_null(mr_reorder_pop(&queue)); /* 0 is still missing */
+    mr_reorder_clear(&queue);
+    ck_assert_ptr_null(queue.head);
+}
+END_TEST
+
+START_TEST(old_ones_are_duplicates)
+{
+    struct mr_reorder r = { .expected = 5 };
+
+    ck_assert_int_eq(mr_reorder_classify(&r, 4), MR_ORDER_DUPLICATE);
+    ck_assert_int_eq(mr_reorder_classify(&r, 0xffffffff), MR_ORDER_DUPLICATE);
+    ck_assert_int_eq(mr_reorder_classify(&r, 5), MR_ORDER_NEXT);
+    ck_assert_int_eq(mr_reorder_classify(&r, 6), MR_ORDER_EARLY);
+    r.expected = 0xffffffff;
+    ck_assert_int_eq(mr_reorder_classify(&r, 0), MR_ORDER_EARLY);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("reorder");
+    TCase *t = tcase_create("reorder");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_loop_test(t, permutations, 0, 20);
+    tcase_add_test(t, reversed);
+    tcase_add_test(t, held_twice_is_kept_once);
+    tcase_add_test(t, old_ones_are_duplicates);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

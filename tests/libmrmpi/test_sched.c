@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The communication scheduler's plans, and the completion filter that puts the stripes together again. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "libmrmpi/rail/filter.h"
+#include "libmrmpi/rail/sched.h"
+
+#define KIB 1024u
+
+static void set(struct mr_load *load, unsigned n, uint32_t weight)
+{
+    for (unsigned i = 0; i < n; i++)
+        load[i] = (struct mr_load){ .up = true, .weight = weight };
+}
+
+START_TEST(round_robin_skips_those_that_are_down)
+{
+    struct mr_load load[4];
+    struct mr_sched s = { 0 };
+    unsigned seen[8];
+
+    set(load, 4, 1);
+    load[2].up = false;
+    for (unsigned i = 0; i < 8; i++)
+        seen[i] = mr_sched_pick(&s, load, 4);
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert_uint_eq(seen[i], i % 3 == 2 ? 3 : i % 3);
+    load[0].up = load[1].up = load[3].up = false;
+    ck_assert_uint_eq(mr_sched_pick(&s, load, 4), 4);
+    ck_assert_uint_eq(mr_sched_pick(&s, load, 0), 0);
+}
+END_TEST
+
+START_TEST(even_halves)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[2];
+    struct mr_sched s = { 0 };
+
+    set(load, 2, 1);
+    ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 1024 * KIB, 16 * KIB, 4096, plan), 2);
+    ck_assert_uint_eq(plan[0].len, 512 * KIB);
+    ck_assert_uint_eq(plan[1].len, 512 * KIB);
+    ck_assert_uint_eq(plan[1].offset, 512 * KIB);
+    ck_assert_uint_ne(plan[0].sub, plan[1].sub);
+}
+END_TEST
+
+START_TEST(short_ones_stay_whole_and_take_turns)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[2];
+    struct mr_sched s = { 0 };
+
+    set(load, 2, 1);
+    for (unsigned i = 0; i < 4; i++) {
+        ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 16 * KIB - 1, 16 * KIB, 4096, plan), 1);
+        ck_assert_uint_eq(plan[0].sub, i % 2);
+        ck_assert_uint_eq(plan[0].len, 16 * KIB - 1);
+    }
+}
+END_TEST
+
+START_TEST(weights)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[2];
+    struct mr_sched s = { 0 };
+
+    set(load, 2, 1);
+    load[0].weight = 4;
+    ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 2);
+    ck_assert_uint_eq(plan[0].sub, 0);
+    ck_assert_uint_eq(plan[0].len, 800 * KIB);
+    load[0].weight = 0; /* up, but worth nothing: it gets nothing */
+    ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 1);
+    ck_assert_uint_eq(plan[0].len, 1000 * KIB);
+}
+END_TEST
+
+START_TEST(no_rail)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[2] = { 0 };
+    struct mr_sched s = { 0 };
+
+    ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 100, 1, 1, plan), 0);
+}
+END_TEST
+
+/* Whatever the numbers: no gaps, each subchannel once, only those that are up. */
+START_TEST(covers)
+{
+    srand((unsigned)_i);
+    for (int k = 0; k < 500; k++) {
+        struct mr_stripe plan[MR_SUBS_MAX];
+        struct mr_load load[MR_SUBS_MAX];
+        struct mr_sched s = { .next = (unsigned)rand() % 40 };
+        unsigned n = 1 + (unsigned)rand() % MR_SUBS_MAX, up = 0, used = 0, num;
+        uint64_t len = 1 + (uint64_t)rand() * (uint64_t)rand() % (1ull << (1 + rand() % 40)), at = 0;
+        uint64_t align = 1u << rand() % 14, min = 1 + (uint64_t)rand() % 100000;
+
+        for (unsigned i = 0; i < n; i++) {
+            load[i] = (struct mr_load){ .up = rand() % 3, .weight = (uint32_t)rand() % 5 };
+            up += load[i].up;
+        }
+        num = mr_sched_plan(&s, load, n, len, min, align, plan);
+        ck_assert(up ? num >= 1 && num <= up : num == 0);
+        for (unsigned i = 0; i < num; i++) {
+            ck_assert_uint_lt(plan[i].sub, n);
+            ck_assert(load[plan[i].sub].up);
+            ck_assert(!(used & 1u << plan[i].sub));
+            used |= 1u << plan[i].sub;
+            ck_assert_uint_eq(plan[i].offset, at);
+            ck_assert_uint_eq(plan[i].offset % align, 0);
+            ck_assert_uint_gt(plan[i].len, 0);
+            at += plan[i].len;
+        }
+        if (up)
+            ck_assert_uint_eq(at, len);
+        if (len < min)
+            ck_assert_uint_le(num, 1);
+    }
+}
+END_TEST
+
+/* ---- the completion filter -------------------------------------------------------------------------------------- */
+
+START_TEST(sender_is_told_once)
+{
+    struct mr_filter f = { .open = 3 };
+
+    ck_assert(!mr_filter_done(&f, 0));
+    ck_assert(!mr_filter_done(&f, -5));
+    ck_assert(mr_filter_done(&f, -7));
+    ck_assert_int_eq(f.error, -5);
+}
+END_TEST
+
+START_TEST(receiver_counts_stripes)
+{
+    struct mr_landings t = { 0 };
+    uint32_t a, b;
+    int x, y;
+    bool stray;
+
+    ck_assert_int_eq(mr_landing_open(&t, &x, &a), 0);
+    ck_assert_int_eq(mr_landing_open(&t, &y, &b), 0);
+    ck_assert_uint_ne(a, b);
+    ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, 2), &stray));
+    ck_assert(!stray);
+    ck_assert_ptr_eq(mr_landing_arrived(&t, mr_landing_imm(b, 1), &stray), &y);
+    ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, 3), &stray));
+    ck_assert(stray); /* not the number of stripes that the first one told */
+    ck_assert_ptr_eq(mr_landing_arrived(&t, mr_landing_imm(a, 2), &stray), &x);
+    mr_landing_close(&t, a);
+    ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, 1), &stray));
+    ck_assert(stray);
+    mr_landings_free(&t);
+}
+END_TEST
+
+START_TEST(a_late_notification_finds_nothing)
+{
+    struct mr_landings t = { 0 };
+    uint32_t a, b;
+    int x, y;
+    bool stray;
+
+    ck_assert_int_eq(mr_landing_open(&t, &x, &a), 0);
+    mr_landing_close(&t, a);
+    ck_assert_int_eq(mr_landing_open(&t, &y, &b), 0); /* the same entry again */
+    ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, 1), &stray));
+    ck_assert(stray);
+    mr_landing_close(&t, a);                          /* closes nothing */
+    ck_assert_ptr_eq(mr_landing_arrived(&t, mr_landing_imm(b, 1), &stray), &y);
+    ck_assert_ptr_null(mr_landing_arrived(&t, 0xffffffff, &stray));
+    ck_assert(stray);
+    mr_landings_free(&t);
+}
+END_TEST
+
+START_TEST(many_receives)
+{
+    enum { N = 5000 };
+    struct mr_landings t = { 0 };
+    static uint32_t token[N];
+    static int owner[N];
+    bool stray;
+
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(mr_landing_open(&t, &owner[i], &token[i]), 0);
+    for (int i = N; i-- > 0;) {
+        ck_assert_ptr_eq(mr_landing_arrived(&t, mr_landing_imm(token[i], 1), &stray), &owner[i]);
+        mr_landing_close(&t, token[i]);
+    }
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(mr_landing_open(&t, &owner[i], &token[i]), 0);
+    ck_assert_uint_le(t.num, 8192);
+    mr_landings_free(&t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("sched");
+    TCase *t = tcase_create("sched");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_test(t, round_robin_skips_those_that_are_down);
+    tcase_add_test(t, even_halves);
+    tcase_add_test(t, short_ones_stay_whole_and_take_turns);
+    tcase_add_test(t, weights);
+    tcase_add_test(t, no_rail);
+    tcase_add_loop_test(t, covers, 0, 10);
+    tcase_add_test(t, sender_is_told_once);
+    tcase_add_test(t, receiver_counts_stripes);
+    tcase_add_test(t, a_late_notification_finds_nothing);
+    tcase_add_test(t, many_receives);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
