@@ -421,7 +421,7 @@ static int do_create_ah(struct call *c)
     if (!pd)
         return EINVAL;
     ah = xcalloc(1, sizeof *ah);
-    memcpy(&ah->attr, c->body + 4, sizeof ah->attr);
+    memcpy(&ah->attr, c->body + 8, sizeof ah->attr); /* aligned, as a C structure */
     if (!port_of(pd->obj.ctx, ah->attr.port_num) || !ah->attr.dlid || ah->attr.sl > 15) {
         free(ah);
         return EINVAL;
@@ -541,7 +541,7 @@ static const struct handler {
     [SF_OP_MODIFY_QP] = { do_modify_qp, 8 + sizeof(struct ibv_qp_attr) },
     [SF_OP_QUERY_QP] = { do_query_qp, 4 },
     [SF_OP_DESTROY_QP] = { do_destroy_qp, 4 },
-    [SF_OP_CREATE_AH] = { do_create_ah, 4 + sizeof(struct ibv_ah_attr) },
+    [SF_OP_CREATE_AH] = { do_create_ah, 8 + sizeof(struct ibv_ah_attr) },
     [SF_OP_DESTROY_AH] = { do_destroy_ah, 4 },
     [SF_OP_ATTACH_MCAST] = { do_mcast, 4 },
     [SF_OP_DETACH_MCAST] = { do_mcast, 4 },
