@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
@@ -87,6 +88,7 @@ static struct {
     int num_waiting;    /* packets in all queues */
     size_t eager_max;
     bool sleepers;
+    int num_asleep;     /* threads of this process in mr_shm_sleep */
 } shm = {.fd = -1};
 
 static size_t boxes_offset(void)
@@ -279,7 +281,7 @@ static void ring_bell(int to)
 
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(&box->asleep, __ATOMIC_RELAXED) && __atomic_exchange_n(&box->asleep, 0, __ATOMIC_ACQ_REL))
-        futex(&box->asleep, FUTEX_WAKE, 1, NULL);
+        futex(&box->asleep, FUTEX_WAKE, INT_MAX, NULL);
 }
 
 /* The first packet to this peer: have it poll our ring. */
@@ -470,12 +472,20 @@ void mr_shm_sleep(uint32_t timeout_us)
     asleep = &shm.boxes[shm.launch->local_rank].asleep;
     __atomic_store_n(asleep, 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    shm.num_asleep++;
     if (!anything_ready()) {
         mr_unlock();
         futex(asleep, FUTEX_WAIT, 1, &timeout);
         mr_lock();
     }
-    __atomic_store_n(asleep, 0, __ATOMIC_RELAXED);
+    if (--shm.num_asleep == 0)
+        __atomic_store_n(asleep, 0, __ATOMIC_RELAXED);
+}
+
+void mr_shm_wake(void)
+{
+    if (shm.num_asleep)
+        futex(&shm.boxes[shm.launch->local_rank].asleep, FUTEX_WAKE, INT_MAX, NULL);
 }
 
 const struct mr_channel_ops mr_channel_shm = {

@@ -17,4 +17,7 @@ bool mr_shm_oversubscribed(void);
  */
 void mr_shm_sleep(uint32_t timeout_us);
 
+/* Wake the other threads of this process that sleep: one of them may wait for what this one has just found. */
+void mr_shm_wake(void);
+
 #endif

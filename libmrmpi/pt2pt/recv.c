@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/internal.h"
 
@@ -66,6 +68,8 @@ struct mr_message *mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, c
     if (len)
         memcpy(m->payload, payload, len);
     mr_stat_add(MR_STAT_UNEXPECTED, 1);
+    if (__builtin_expect(mr_threaded, 0))
+        mr_shm_wake(); /* somebody may be probing for it */
     return m;
 }
 

@@ -2,6 +2,8 @@
 /* Requests: made from a pool, counted, completed once. */
 #include <stdlib.h>
 
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/shm.h"
 #include "libmrmpi/pt2pt/internal.h"
 
 #define SLAB_REQUESTS 64
@@ -96,6 +98,8 @@ void mr_request_complete(struct mr_request *r)
     bool ours = r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV;
 
     r->complete = true;
+    if (__builtin_expect(mr_threaded, 0))
+        mr_shm_wake();
     if (tell) {
         r->on_complete = NULL;
         tell(r, r->on_complete_arg);
