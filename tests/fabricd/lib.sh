@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by the scripts of this folder, after which they stand in the scratch directory.
+
+. "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$tmp" || exit 1
+export FABRICD_SOCKET=$tmp/fabricd.sock
+
+# stop PID: ask it to end and wait, but not for ever
+stop() {
+  kill "$1" 2>/dev/null || return 0
+  for _ in $(seq 60); do
+    kill -0 "$1" 2>/dev/null || break
+    sleep 0.05
+  done
+  kill -9 "$1" 2>/dev/null
+  wait "$1" 2>/dev/null
+}
+
+# started: the last background process is stopped at the end, after those started later
+started() { on_exit "stop $!"; }
+
+# wait_for SECONDS COMMAND...: until the command succeeds
+wait_for() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < end)) || { "$@"; return 1; }
+    sleep 0.05
+  done
+}
+
+# status_has REGEX: a line of fabricctl status matches
+status_has() {
+  fabricctl status >"$tmp/status" && grep -Eq -- "$1" "$tmp/status" && return 0
+  cat "$tmp/status"
+  return 1
+}
+
+# exits STATUS COMMAND...
+exits() {
+  local want=$1 got=0
+  shift
+  "$@" || got=$?
+  [ "$got" = "$want" ] || { echo "exit status $got, expected $want"; return 1; }
+}
