@@ -24,6 +24,7 @@ struct run {
     const struct options *opt;
     const char *dir;       /* the fabric's directory; in memory shared with the guardian */
     pid_t self;            /* the supervisor */
+    pid_t group;           /* the guardian's process group, which CMD joins */
     int guard;             /* from the guardian: a byte is a signal to forward, the end means that it died */
     int sigfd;             /* SIGCHLD */
     int control;           /* requests of `simfab opensm`; -1 before */

@@ -240,6 +240,7 @@ static void exec_command(struct run *r)
     int e;
 
     run_child_setup(r);
+    setpgid(0, r->group); /* CMD is the terminal's foreground, as if the user had started it */
     unsetenv("SIM_HOST");
     setenv("SIMFAB_DIR", r->dir, 1);
     if (find_own_dir(own) && asprintf(&longer, "%s:%s", own, path ? path : "/usr/local/bin:/usr/bin:/bin") > 0)
@@ -313,6 +314,8 @@ int supervise(const struct options *opt, const char *dir, int guard)
     int status;
 
     prctl(PR_SET_NAME, "simfab-run");
+    r.group = getpgrp();
+    setpgid(0, 0); /* a signal to the user's process group must not end guardian and supervisor at once */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);

@@ -31,6 +31,7 @@ static uint32_t call_seq;
 
 static __thread struct sf_actor *self;
 static __thread uint64_t cpu_ns;   /* processor time of this thread already charged */
+static __thread uint64_t shown_ps; /* the latest time that the program has seen; the engine may take back what looks cost */
 static __thread unsigned blocked;  /* depth of sfp_block_begin */
 
 /* ---- where we are ---------------------------------------------------------------------------------------------- */
@@ -482,6 +483,12 @@ struct sf_actor *sfp_enter_if_actor(void)
     return self ? enter(self) : NULL;
 }
 
+uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps)
+{
+    sfp_spend(a, cost_ps);
+    return shown_ps = sfp_now(a);
+}
+
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
 {
     const struct timespec patience = { .tv_nsec = 200000000 };
@@ -496,6 +503,8 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
             return -1;
         }
     }
+    if (sfp_now(a) < shown_ps)
+        __atomic_store_n(&a->clock_ps, shown_ps, __ATOMIC_RELAXED);
     if (sfp_proc.welcome.cpu_factor_milli)
         cpu_ns = thread_cpu_ns(); /* going to sleep and waking is not the program's work */
     return (int)a->wake_reason;

@@ -93,10 +93,8 @@ static uint64_t read_clock(void)
 {
     struct sf_actor *a = sfp_enter_if_actor();
 
-    if (a) {
-        sfp_spend(a, read_ps);
-        return sfp_now(a);
-    }
+    if (a)
+        return sfp_show(a, read_ps);
     if (sfp_proc.arena)
         sfp_clock_raise_local(__atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE));
     return __atomic_add_fetch(&local_ps, read_ps, __ATOMIC_RELAXED);

@@ -38,7 +38,7 @@ net <<<"$head[1] \"H-20\"[1]
 [1] \"H-30\"[1]
 $h1[1] \"S-10\"[1]
 $h2[1] \"S-10\"[1]"
-wrong "port used twice" "bad\.net:6:.*port 1" --topology "$tmp/bad.net"
+wrong "port used twice" "bad\.net:6: .*S-10.*used twice" --topology "$tmp/bad.net"
 
 net <<<"$head[1] \"H-20\"[1]
 $h1[1] \"S-10\"[2]"
@@ -59,8 +59,8 @@ cat >"$tmp/good.net" <<<"$head[1] \"H-20\"[1]
 [2] \"H-30\"[1]
 $h1[1] \"S-10\"[1]
 $h2[1] \"S-10\"[2]"
-printf 'name: x\nlinks:\n  no_such_key: 4\n' >"$tmp/bad.yaml"
-wrong "unknown key of a model" "bad\.yaml:[23]:[0-9]+: .*no_such_key" --topology "$tmp/good.net" --model "$tmp/bad.yaml"
+printf 'name: x\nno_such_key: 4\n' >"$tmp/bad.yaml"
+wrong "unknown key of a model" "bad\.yaml:2:1: .*no_such_key" --topology "$tmp/good.net" --model "$tmp/bad.yaml"
 printf 'name: x\n  y: [\n' >"$tmp/bad.yaml"
 wrong "a model that is no YAML" "bad\.yaml:[0-9]+" --topology "$tmp/good.net" --model "$tmp/bad.yaml"
 wrong "missing topology" 'no/such.net: No such file' --topology /no/such.net

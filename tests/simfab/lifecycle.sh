@@ -94,12 +94,18 @@ ok "kill -9 of opensm: the fabric goes on" kill -0 $pid
 like "and says what to do" 'opensm was killed by signal 9 .*simfab opensm restart' "$tmp/kill"
 kill -KILL $pid
 ok "nothing is left" nothing_left
+set -m # a process group of its own
+start
+set +m
+await_up
+kill -KILL -$pid
+ok "kill -9 of the whole process group: nothing is left" nothing_left
 bad=0
 for i in 1 2 3 4 5 6 7 8 9 10; do
   start
   sleep "0.$(printf %03d $((RANDOM % 300)))"
-  case $((RANDOM % 3)) in 0) kill_one guardian ;; 1) kill_one supervisor ;; 2) kill_one engine ;; esac
-  kill -KILL $pid 2>/dev/null
+  case $((i % 3)) in 0) kill_one guardian ;; 1) kill_one supervisor ;; 2) kill_one engine ;; esac
+  kill -0 $pid 2>/dev/null && [ -z "$(pgrep -P $pid)" ] && kill -KILL $pid # too early: it had not begun
   nothing_left >"$tmp/left" 2>&1 || { bad=$((bad + 1)); cat "$tmp/left" >>"$tmp/all_left"; }
   wait $pid 2>/dev/null
 done
