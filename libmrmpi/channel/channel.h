@@ -21,7 +21,7 @@ struct mr_channel_ops {
     void (*finalize)(void);
     int (*poll)(void);                            /* number of things done */
     bool (*drained)(void);
-    bool (*congested)(struct mr_vc *vc);          /* NULL: never */
+    unsigned (*waiting)(struct mr_vc *vc);        /* packets to that peer that wait for room; NULL: never any */
     bool (*reaches)(int world_rank);              /* this channel is the one for that peer (self, same node, any) */
     size_t (*eager_max)(int world_rank);
     unsigned (*caps)(int world_rank);             /* enum mr_vc_caps */

@@ -35,7 +35,6 @@
 #define SHM_MAGIC    0x6d726d7073686d31u
 #define SHM_CARD_KEY "mrmpi.shm"
 #define RANKS_MAX    1024 /* on one node */
-#define WAITING_MAX  64   /* packets to one peer waiting for room: beyond, senders that may block do */
 #define POLL_BATCH   16   /* packets taken from one ring before the next has its turn */
 
 struct header {
@@ -68,7 +67,7 @@ struct waiting { /* a packet that found its ring full */
 struct peer {
     struct mr_ring_writer writer;
     struct waiting *first, **last;
-    int num_waiting;
+    unsigned num_waiting;
     bool announced;
     struct mr_ring_reader reader;
     bool broken; /* its ring held nonsense */
@@ -352,9 +351,9 @@ static int send_waiting(void)
     return n;
 }
 
-static bool shm_congested(struct mr_vc *vc)
+static unsigned shm_waiting(struct mr_vc *vc)
 {
-    return shm.peers[shm.local_of[mr_vc_world_rank(vc)]].num_waiting > WAITING_MAX;
+    return shm.peers[shm.local_of[mr_vc_world_rank(vc)]].num_waiting;
 }
 
 static void read_senders(void)
@@ -495,7 +494,7 @@ const struct mr_channel_ops mr_channel_shm = {
     .finalize = shm_finalize,
     .poll = shm_poll,
     .drained = shm_drained,
-    .congested = shm_congested,
+    .waiting = shm_waiting,
     .reaches = shm_reaches,
     .eager_max = shm_eager_max,
     .caps = shm_caps,

@@ -65,7 +65,8 @@ struct mr_rndv {
     uint64_t peer_id;
     uint64_t total, done, told; /* bytes: to transfer, transferred from the front, acknowledged by CREDIT */
     uint64_t tail;              /* receiver: what lies from here to total has been read already */
-    unsigned silence;           /* receiver, shared: looks since the last DATA */
+    uint64_t data_seen;         /* receiver, shared: the count of DATA packets when it last looked, ... */
+    unsigned silence;           /* ... and the looks since it changed */
     struct mr_remote remote;
     struct mr_region *region;
     struct mr_rndv *next, *prev; /* in the list of active ones: GETTING, SHARING, PUSHING */
@@ -90,7 +91,8 @@ struct mr_pt2pt {
     uint32_t rndv_size, rndv_used, rndv_pending;
     uint32_t *rndv_free;
     uint32_t rndv_num_free;
-    struct mr_rndv *active;
+    struct mr_rndv *active, *active_last;
+    uint64_t data_seen; /* counts DATA packets */
     bool get_refused; /* the kernel has refused single copy once */
     int (*polls[4])(void);
     unsigned num_polls;

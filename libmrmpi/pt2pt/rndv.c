@@ -13,7 +13,7 @@
 #define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
 #define PUSH_WINDOW 8          /* DATA packets under way */
 #define SHARE_CHUNK (256u << 10)
-#define SILENCE_MAX 256        /* looks without DATA after which a sharing receiver reads by itself */
+#define SILENCE_MAX 256        /* looks without any DATA after which a sharing receiver reads by itself */
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
@@ -63,25 +63,30 @@ struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rn
     return r;
 }
 
+/* The oldest first: what began first ends first. */
 static void activate(struct mr_rndv *r)
 {
-    r->next = mr_pt2pt.active;
-    r->prev = NULL;
-    if (r->next)
-        r->next->prev = r;
-    mr_pt2pt.active = r;
+    r->next = NULL;
+    r->prev = mr_pt2pt.active_last;
+    if (r->prev)
+        r->prev->next = r;
+    else
+        mr_pt2pt.active = r;
+    mr_pt2pt.active_last = r;
 }
 
 static void deactivate(struct mr_rndv *r)
 {
+    if (!r->prev && mr_pt2pt.active != r)
+        return;
     if (r->prev)
         r->prev->next = r->next;
-    else if (mr_pt2pt.active == r)
-        mr_pt2pt.active = r->next;
     else
-        return;
+        mr_pt2pt.active = r->next;
     if (r->next)
         r->next->prev = r->prev;
+    else
+        mr_pt2pt.active_last = r->prev;
     r->next = r->prev = NULL;
 }
 
@@ -176,7 +181,7 @@ static int push_some(struct mr_rndv *r)
 
     if (piece > MR_SCRATCH)
         piece = MR_SCRATCH;
-    while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece) {
+    while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece && !mr_vc_waiting(r->vc)) {
         size_t len = r->total - r->done < piece ? r->total - r->done : piece;
         const void *data = (const char *)mr_plain(req->send_buf, req->type) + r->done;
 
@@ -262,7 +267,7 @@ static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *pay
     else
         mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, wanted);
     r->done += len;
-    r->silence = 0;
+    mr_pt2pt.data_seen++;
     if (r->done >= r->tail) {
         int err = r->tail < r->total ? tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
 
@@ -326,12 +331,19 @@ static void get_some(struct mr_rndv *r)
     finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
-/* The sender has been asked to push. While it does not, read the back of the message. */
+/*
+ * The sender has been asked to push. While it does not, read the back of the message. Data of other messages counts as
+ * a sign of life: a sender with many under way has yet to come to this one.
+ */
 static int share_some(struct mr_rndv *r)
 {
     size_t len = r->tail - r->done < SHARE_CHUNK ? r->tail - r->done : SHARE_CHUNK;
     int err;
 
+    if (r->data_seen != mr_pt2pt.data_seen) {
+        r->data_seen = mr_pt2pt.data_seen;
+        r->silence = 0;
+    }
     if (r->silence++ < SILENCE_MAX)
         return 0;
     err = get_range(r, r->tail - len, len);

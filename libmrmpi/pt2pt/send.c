@@ -8,6 +8,8 @@
 
 #include "libmrmpi/pt2pt/internal.h"
 
+#define WAITING_MAX 64 /* packets waiting for room at which a blocking send does not return at once */
+
 static enum mr_err send_error(struct mr_vc *vc, int error)
 {
     mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-error));
@@ -111,7 +113,7 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
 /* A blocking send is where a program that sends faster than its peer receives is held up. */
 static bool relieved(void *vc)
 {
-    return !mr_vc_congested(vc);
+    return mr_vc_waiting(vc) <= WAITING_MAX;
 }
 
 enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
@@ -131,7 +133,7 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);
 
         err = send_eager(vc, &hdr, buf, count, type);
-        if (__builtin_expect(mr_vc_congested(vc), 0))
+        if (__builtin_expect(mr_vc_waiting(vc) > WAITING_MAX, 0))
             mr_progress_until(relieved, vc);
         return err;
     }

@@ -197,9 +197,9 @@ int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t
     return err;
 }
 
-bool mr_vc_congested(struct mr_vc *vc)
+unsigned mr_vc_waiting(struct mr_vc *vc)
 {
-    return !vc->error && vc->ops->congested && vc->ops->congested(vc);
+    return !vc->error && vc->ops->waiting ? vc->ops->waiting(vc) : 0;
 }
 
 int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out)

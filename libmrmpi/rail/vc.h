@@ -82,8 +82,8 @@ unsigned mr_vc_caps(const struct mr_vc *vc);
  */
 int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
 
-/* Many packets to this peer wait for room: whoever may block should let it drain (mr_rail_poll) before the next. */
-bool mr_vc_congested(struct mr_vc *vc);
+/* Packets to this peer that wait for room. Whoever has many to send should let them drain (mr_rail_poll) first. */
+unsigned mr_vc_waiting(struct mr_vc *vc);
 
 /* Make [buf, buf + len) reachable for the peer: registers it on every rail (registration cache). */
 int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
