@@ -2,6 +2,8 @@
 /* From the interposed calls to the registration cache. */
 #include "libmrmpi/verbs/watch.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <stdatomic.h>
 
 #include "libmrmpi/verbs/regcache.h"
@@ -19,8 +21,14 @@ bool mr_memory_watched(void)
     return atomic_load(&watched);
 }
 
+/*
+ * The allocator shrinks its main heap by a call that cannot be interposed, so it is told not to. That also stops it from
+ * moving its other limit, so blocks of up to 32 MiB are asked to stay in the heap, as it would have found by itself.
+ */
 void mr_memory_watch_for(struct mr_regcache *c)
 {
+    if (c && mr_memory_watched() && !(mallopt(M_TRIM_THRESHOLD, INT_MAX) && mallopt(M_MMAP_THRESHOLD, 32 << 20)))
+        c->keep = false;
     atomic_store(&listener, c);
 }
 

@@ -32,3 +32,14 @@ tests/libmrmpi/test_connect_PKGS := check
 tests/libmrmpi/test_fabric_client_SRCS := tests/libmrmpi/test_fabric_client.c libmrmpi/fabric/client.c
 tests/libmrmpi/test_fabric_client_PKGS := check
 tests/libmrmpi/test_fabric_client_LDLIBS := -lpthread
+
+# The calls that unmap memory, interposed: with a sanitizer the allocator is another one, and there is nothing to test.
+ifeq ($(SAN),)
+TESTPROGS += tests/libmrmpi/test_memory
+UNIT_TESTS += tests/libmrmpi/test_memory
+tests/libmrmpi/test_memory_SRCS := tests/libmrmpi/test_memory.c libmrmpi/api/memory.c
+tests/libmrmpi/test_memory_CFLAGS := -fvisibility=default -fno-builtin
+tests/libmrmpi/test_memory_LDFLAGS := -rdynamic
+tests/libmrmpi/test_memory_PKGS := check
+tests/libmrmpi/test_memory_LDLIBS := -lpthread
+endif
