@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Point-to-point over shared memory and self, without a launcher: protocols, sizes around their limits, errors. */
 #include <check.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 #include "tests/libmrmpi/fake_world.h"
 
@@ -219,6 +221,63 @@ START_TEST(cancel_and_proc_null)
 }
 END_TEST
 
+/* ---- threads ---- */
+
+enum { THREADS = 4, ROUNDS = 150, BIG = 70000 };
+static int my_rank;
+
+static void *talk(void *arg)
+{
+    int me = (int)(long)arg;
+    uint8_t *out = malloc(BIG), *in = malloc(BIG);
+    long bad = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        size_t n = i % 4 == 3 ? BIG - i : i * 13 % 300;
+        struct mr_request *s, *r;
+
+        fill(out, n, my_rank + i + me);
+        mr_lock();
+        mr_irecv(in, BIG, mr_type_byte, 1 - my_rank, me, mr_comm_world, 0, &r);
+        mr_isend(out, n, mr_type_byte, 1 - my_rank, me, mr_comm_world, 0, i % 2, &s);
+        mr_unlock();
+        mr_lock();
+        mr_wait(r);
+        mr_wait(s);
+        bad |= r->status.bytes != n || !holds(in, n, 1 - my_rank + i + me);
+        mr_request_put(r);
+        mr_request_put(s);
+        mr_unlock();
+    }
+    free(out);
+    free(in);
+    return (void *)bad;
+}
+
+static int threads(int rank, int size)
+{
+    pthread_t t[THREADS];
+    void *bad;
+
+    my_rank = rank;
+    mr_threaded = true;
+    for (long i = 0; i < THREADS; i++)
+        EXPECT(!pthread_create(&t[i], NULL, talk, (void *)i));
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(t[i], &bad);
+        EXPECT(!bad);
+    }
+    mr_threaded = false;
+    return 0;
+}
+
+START_TEST(threads_of_two_ranks)
+{
+    setenv("MRMPI_OVERSUBSCRIBED", _i ? "1" : "0", 1);
+    ck_assert_int_eq(fake_world_run(2, threads), 0);
+}
+END_TEST
+
 /* More ranks than cores: everyone to everyone, through small rings. */
 static int crowd(int rank, int size)
 {
@@ -266,6 +325,7 @@ int main(void)
     tcase_add_test(c, unexpected_flood);
     tcase_add_test(c, buffered_sends);
     tcase_add_test(c, cancel_and_proc_null);
+    tcase_add_loop_test(c, threads_of_two_ranks, 0, 2);
     tcase_add_test(c, many_ranks);
     suite_add_tcase(s, c);
     r = srunner_create(s);
