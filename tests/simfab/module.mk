@@ -11,6 +11,8 @@ tests/simfab/test_model_SRCS := tests/simfab/test_model.c simfab/engine/model.c 
 tests/simfab/test_model_PKGS := check yaml-0.1
 tests/simfab/test_model_LDLIBS := -lm
 
+SCRIPT_TESTS += tests/simfab/opensm.sh
+
 # the verbs of simulated hosts and the simfab command
 TESTPROGS += tests/simfab/test_verbs
 tests/simfab/test_verbs_SRCS := tests/simfab/test_verbs.c
