@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages from the socket that are not what they should be, and jobs that survive the daemon. */
+#include "fabricd/jobs.h"
+#include "fabricd/message.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+START_TEST(hello)
+{
+    struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 7), .job = "42"};
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+    ck_assert_int_eq(message_check(&m, sizeof(m) - 1), -EPROTO);
+    ck_assert_int_eq(message_check(&m, 4), -EPROTO);
+    m.h.magic++;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EPROTO);
+    m.h.magic--;
+    m.h.version = 2;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EPROTO);
+    m.h.version = 1;
+    m.h.length = 16;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EPROTO);
+    m.h.length = sizeof(m);
+    memset(m.job, 'x', sizeof(m.job));
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL); /* not terminated */
+    strcpy(m.job, "a\033[2J");
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL); /* would go to a terminal */
+    m.job[0] = 0;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+}
+END_TEST
+
+START_TEST(other_types)
+{
+    struct fd_header h;
+    for (unsigned type = 0; type < 70; type++) {
+        bool bare = type == FD_STATUS || type == FD_VERIFY || type == FD_JOB_LIST || type == FD_RAIL_LIST;
+        h = message_header((enum fd_type)type, sizeof(h), 1);
+        ck_assert_int_eq(message_check(&h, sizeof(h)), bare ? 0 : -EPROTO);
+    }
+    struct fd_job j = {.h = message_header(FD_JOB_SET, sizeof(j), 1), .job = "1", .class_name = "a"};
+    ck_assert_int_eq(message_check(&j, sizeof(j)), 0);
+    j.job[0] = 0;
+    ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
+    j.job[0] = '1';
+    memset(j.name, 'n', sizeof(j.name));
+    ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
+}
+END_TEST
+
+START_TEST(apply)
+{
+    size_t most = sizeof(struct fd_apply) + FD_POLICY_MAX;
+    struct fd_apply *m = calloc(1, FD_MSG_MAX + 100);
+    strcpy(m->name, "p.yaml");
+    m->h = message_header(FD_APPLY, most, 1);
+    ck_assert_int_eq(message_check(m, most), 0);
+    m->h.length = (uint32_t)most + 1;
+    ck_assert_int_eq(message_check(m, most + 1), -EPROTO);
+    m->h.length = FD_MSG_MAX + 1;
+    ck_assert_int_eq(message_check(m, FD_MSG_MAX + 1), -EPROTO);
+    free(m);
+}
+END_TEST
+
+START_TEST(jobs_survive)
+{
+    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
+    struct jobs j;
+    struct diag d = {0};
+    struct job a = {.id = "4711", .class_name = "urgent", .uid = 1000, .account = "true", .name = "a: \"b\" # c"};
+    struct job b = {.id = "b", .uid = FD_UID_ANY};
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert(jobs_open(&j, dir, &d));
+    ck_assert_int_eq(jobs_set(&j, &a), 0);
+    ck_assert_int_eq(jobs_set(&j, &b), 0);
+    jobs_close(&j);
+    ck_assert(jobs_open(&j, dir, &d));
+    ck_assert_uint_eq(j.n, 2);
+    ck_assert(!memcmp(jobs_find(&j, "4711"), &a, sizeof(a)));
+    ck_assert(!memcmp(jobs_find(&j, "b"), &b, sizeof(b)));
+    ck_assert_int_eq(jobs_delete(&j, "4711"), 0);
+    ck_assert_int_eq(jobs_delete(&j, "4711"), -ENOENT);
+    jobs_close(&j);
+    ck_assert(jobs_open(&j, dir, &d));
+    ck_assert_uint_eq(j.n, 1);
+    jobs_close(&j);
+    snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
+    ck_assert_int_eq(text_write_file(path, "jobs:\n  - {id: a, uid: -1}\n", 27), 0);
+    ck_assert(!jobs_open(&j, dir, &d));
+    ck_assert_uint_eq(j.n, 0);
+    ck_assert_ptr_nonnull(strstr(text_str(&d.out), "jobs.yaml:2:18: error: uid is '-1'"));
+    text_free(&d.out);
+    jobs_close(&j);
+    unlink(path);
+    rmdir(dir);
+}
+END_TEST
+
+START_TEST(whose_job)
+{
+    struct policy p = {.num_classes = 2, .classes = {{.name = "normal"}, {.name = "urgent"}}};
+    struct job list[] = {{.id = "mine", .class_name = "urgent", .uid = 4242},
+                         {.id = "any", .class_name = "urgent", .uid = FD_UID_ANY},
+                         {.id = "old", .class_name = "gone", .uid = FD_UID_ANY},
+                         {.id = "acct", .account = "vip", .uid = 4242}};
+    struct jobs j = {.n = 4, .job = list};
+    p.num_rules = 1;
+    strcpy(p.rules[0].account, "vip");
+    p.rules[0].class_index = 1;
+    ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4242), 1);
+    ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4243), 0); /* somebody who only says so */
+    ck_assert_uint_eq(jobs_class(&j, &p, "any", 4243), 1);
+    ck_assert_uint_eq(jobs_class(&j, &p, "old", 4243), 0); /* the policy has changed since */
+    ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4242), 1);
+    ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4243), 0);
+    ck_assert_uint_eq(jobs_class(&j, &p, "", 4242), 0);
+    ck_assert_uint_eq(jobs_class(&j, &p, "unknown", 4242), 0);
+    strcpy(p.rules[0].account, "");
+    strcpy(p.rules[0].user, "4242"); /* a user without a name */
+    ck_assert_uint_eq(jobs_class(&j, &p, "", 4242), 1);
+    ck_assert_uint_eq(jobs_class(&j, &p, "", 4243), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("proto");
+    TCase *t = tcase_create("proto");
+    tcase_add_test(t, hello);
+    tcase_add_test(t, other_types);
+    tcase_add_test(t, apply);
+    tcase_add_test(t, jobs_survive);
+    tcase_add_test(t, whose_job);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
