@@ -96,6 +96,7 @@ struct mr_pt2pt {
     bool get_refused; /* the kernel has refused single copy once */
     int (*polls[4])(void);
     unsigned num_polls;
+    unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
     uint8_t *scratch; /* one piece of data on its way from or to a buffer with holes */
 };
 extern struct mr_pt2pt mr_pt2pt;

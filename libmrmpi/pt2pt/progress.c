@@ -20,6 +20,7 @@
 #define SLEEP_NET_US   50
 /* The clock is read once in so many idle looks. */
 #define CLOCK_EVERY    64
+#define SPIN_SHIFT_MAX 8
 
 struct idle {
     unsigned rounds;
@@ -74,6 +75,11 @@ static void idle_crowded(struct idle *idle)
         mr_shm_sleep(network ? SLEEP_NET_US : SLEEP_US);
 }
 
+/*
+ * With a core for each rank: spin, then yield. How long to spin is learnt: a wait that ended only after yielding (the
+ * peer needed our core, or is far from answering) makes the next one spin shorter, one that ended while spinning makes
+ * it spin its full time again. The first CLOCK_EVERY looks are always spun.
+ */
 static void idle_alone(struct idle *idle)
 {
     if (idle->spun) {
@@ -83,10 +89,23 @@ static void idle_alone(struct idle *idle)
     relax();
     if (idle->rounds % CLOCK_EVERY)
         return;
-    if (!idle->since_ns)
-        idle->since_ns = mr_clock_ns();
-    else if (mr_clock_ns() - idle->since_ns > (uint64_t)mr_config.spin_us * 1000)
+    if (mr_pt2pt.spin_shift >= SPIN_SHIFT_MAX)
         idle->spun = true;
+    else if (!idle->since_ns)
+        idle->since_ns = mr_clock_ns();
+    else if (mr_clock_ns() - idle->since_ns > (uint64_t)mr_config.spin_us * 1000 >> mr_pt2pt.spin_shift)
+        idle->spun = true;
+}
+
+static inline void idle_over(struct idle *idle)
+{
+    if (!idle->rounds)
+        return;
+    if (!idle->spun)
+        mr_pt2pt.spin_shift = 0;
+    else if (mr_pt2pt.spin_shift < SPIN_SHIFT_MAX)
+        mr_pt2pt.spin_shift += 2;
+    *idle = (struct idle){0};
 }
 
 static void idle_round(struct idle *idle)
@@ -108,7 +127,7 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
         if (mr_progress() == 0)
             idle_round(&idle);
         else
-            idle = (struct idle){0};
+            idle_over(&idle);
     }
 }
 
@@ -120,7 +139,7 @@ enum mr_err mr_wait(struct mr_request *req)
         if (mr_progress() == 0)
             idle_round(&idle);
         else
-            idle = (struct idle){0};
+            idle_over(&idle);
     }
     return req->status.error;
 }
