@@ -207,7 +207,8 @@ static void tx_turn(struct hca_port *hp, struct qp *qp)
     if (cost.first)
         t += m->wqe_ps - (cost.inlined ? min_u64(m->wqe_inline_saves_ps, m->wqe_ps) : 0);
     done = bus_book(hp->hca, t, cost.memory);
-    hp->tx_busy_ps = max_u64(done, t + m->tx_packet_ps);
+    /* reading may be slower than the bus: what it leaves of the bus is for the other direction */
+    hp->tx_busy_ps = max_u64(done, t + max_u64(m->tx_packet_ps, transfer_ps(cost.memory, m->dma_read_bps)));
     hp->in_pipe[p->vl]++;
     evq_push(&s->q, done + m->tx_packet_ps + (cost.memory && !cost.inlined ? m->dma_latency_ps : 0), to_wire, hp,
              (uintptr_t)p);

@@ -57,6 +57,7 @@ static const struct key keys[] = {
     {"hca", "ack_ns", KEY_U64, FIELD(ack_ps), NS, 0, SECOND_NS, "50"},
     {"hca", "cqe_ns", KEY_U64, FIELD(cqe_ps), NS, 0, SECOND_NS, "50"},
     {"hca", "bus_mbytes_per_s", KEY_U64, FIELD(bus_bps), 8e6, 0, 1e9, "0"},
+    {"hca", "dma_read_mbytes_per_s", KEY_U64, FIELD(dma_read_bps), 8e6, 0, 1e9, "0"},
     {"hca", "bus_overhead_bytes", KEY_U32, FIELD(bus_overhead_bytes), 1, 0, 4096, "0"},
     {"hca", "event_ns", KEY_U64, FIELD(event_ps), NS, 0, SECOND_NS, "3000"},
     {"hca", "reg_mr_ns", KEY_U64, FIELD(reg_mr_ps), NS, 0, SECOND_NS, "10000"},

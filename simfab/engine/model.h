@@ -33,6 +33,7 @@ struct model {
     uint64_t ack_ps;                     /* making or handling an acknowledge */
     uint64_t cqe_ps;                     /* from the completion to the entry being visible */
     uint64_t bus_bps;                    /* the I/O bus of one HCA, shared by both directions; 0: no limit */
+    uint64_t dma_read_bps;               /* what reading memory across the bus reaches at most; 0: no limit of its own */
     uint32_t bus_overhead_bytes;         /* per packet on the bus */
     uint64_t event_ps;                   /* completion event: interrupt to wake-up */
     uint64_t reg_mr_ps, reg_mr_page_ps;
