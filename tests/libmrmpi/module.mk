@@ -43,3 +43,8 @@ tests/libmrmpi/test_memory_LDFLAGS := -rdynamic
 tests/libmrmpi/test_memory_PKGS := check
 tests/libmrmpi/test_memory_LDLIBS := -lpthread
 endif
+
+# Not a unit test: run under mrrun on simulated hosts by rails.sh
+TESTPROGS += tests/libmrmpi/vc_probe
+tests/libmrmpi/vc_probe_SRCS := tests/libmrmpi/vc_probe.c
+tests/libmrmpi/vc_probe_DEPS := libmrmpi.so
