@@ -2,6 +2,7 @@
 /* The event loop: waits for ranks, output, signals, PMIx and time, and hands each to job.c. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -200,6 +201,10 @@ static void turn(struct job *job, struct pollfd *set)
     /* With all ranks gone, only a slow reader of our output is waited for. */
     int timeout = job->running || job->out.len || job->err.len ? wait_ms(job) : 0;
     int ready = poll(set, n, timeout);
+    if (ready < 0 && errno != EINTR) {
+        perror("mrrun: poll"); /* a bug or no memory; the janitor ends what we leave */
+        abort();
+    }
     if (ready < 0)
         return;
     if (!ready && prompt_waits(job)) {

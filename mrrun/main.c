@@ -123,13 +123,20 @@ static int take_signals(struct job *job)
     return job->signal_fd < 0 ? -1 : 0;
 }
 
-/* Two pipes and a connection per rank. */
-static void raise_file_limit(struct job *job)
+/* Two pipes and a connection per rank, and some for mrrun. Ranks get the limit as it was. */
+static int raise_file_limit(struct job *job, char *why, size_t cap)
 {
+    rlim_t need = 3 * (rlim_t)job->opts->ranks + 64;
+
     getrlimit(RLIMIT_NOFILE, &job->old_files);
     struct rlimit more = job->old_files;
     more.rlim_cur = more.rlim_max;
     setrlimit(RLIMIT_NOFILE, &more);
+    if (more.rlim_max >= need)
+        return 0;
+    snprintf(why, cap, "%d ranks need about %llu open files, and the hard limit is %llu (ulimit -Hn)", job->opts->ranks,
+             (unsigned long long)need, (unsigned long long)more.rlim_max);
+    return -1;
 }
 
 /* Descriptors 0-2 must exist, or pipes would take their numbers. */
@@ -166,6 +173,8 @@ static int prepare(struct job *job, char *why, size_t cap)
         snprintf(why, cap, "out of memory");
         return STATUS_FAILED;
     }
+    if (raise_file_limit(job, why, cap))
+        return STATUS_USAGE;
     for (int r = 0; r < job->opts->ranks; r++)
         job->ranks[r].out.fd = job->ranks[r].err.fd = -1;
     return 0;
@@ -179,7 +188,6 @@ static int run(struct job *job, char *why, size_t cap)
                  strerror(-err));
         return STATUS_FAILED;
     }
-    raise_file_limit(job);
     if (server_start(&job->place, job->hosts.name, job->job_id, job->scratch.path, why, cap)) {
         scratch_close(&job->scratch);
         return STATUS_FAILED;

@@ -46,6 +46,11 @@ mrrun -n 4 --ppn 2 true 2>"$tmp/err"
 is "more ranks than fit are refused" $? 2
 like "with the numbers" "4 ranks at 2 per host need 2 hosts, and there is 1" "$tmp/err"
 
+(ulimit -n 200 && mrrun -n 150 true) 2>"$tmp/err"
+is "more ranks than open files allow are refused" $? 2
+like "with the numbers" "150 ranks need about 514 open files, and the hard limit is 200" "$tmp/err"
+is "ranks keep the soft limit of open files" "$(ulimit -Sn 256 && mrrun -n 100 sh -c 'ulimit -n' | uniq)" 256
+
 # A simulated fabric as mrrun sees it: a command beside it that lists hosts and runs programs there.
 mkdir "$tmp/bin"
 cp "$BUILD/bin/mrrun" "$tmp/bin/"
