@@ -2,11 +2,14 @@
 /* Point-to-point over shared memory and self, without a launcher: protocols, sizes around their limits, errors. */
 #include <check.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 #include "tests/libmrmpi/fake_world.h"
 
@@ -221,6 +224,49 @@ START_TEST(cancel_and_proc_null)
 }
 END_TEST
 
+/* Packets of a peer that has gone mad: any kind, ids, lengths and payload. Nothing may be touched that is not ours. */
+static int nonsense(int rank, int size)
+{
+    static uint8_t out[100000], guarded[3][4096];
+    struct mr_request *reqs[6];
+    uint8_t *payload = malloc(512);
+
+    EXPECT(freopen("/dev/null", "w", stderr)); /* the log has thousands of complaints to make */
+    if (rank == 0)
+        for (unsigned seq = 0; seq < 300000; seq++) {
+            struct mr_hdr h = {.kind = rand() % 12, .flags = rand() % 8, .seq = seq, .src = 1, .rank = rand() % 3,
+                               .tag = rand() % 3, .len = rand() % 4 ? rand() % 100 : (uint64_t)rand() << (rand() % 34),
+                               .sreq = rand() % 4 | (uint64_t)(rand() % 5) << 32, .rreq = rand() % 4 | (uint64_t)(rand() % 5) << 32};
+            size_t len = rand() % 3 ? h.len % 512 : (size_t)rand() % 512;
+
+            if (seq % 16 == 0) {
+                mr_irecv(guarded[1], 4096, mr_type_byte, 1, seq / 16 % 3, mr_comm_world, 0, &reqs[0]);
+                mr_request_put(reqs[0]);
+                mr_isend(out, sizeof(out), mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &reqs[1]);
+                mr_request_put(reqs[1]);
+            }
+            if (h.kind == 2 && rand() % 2)
+                len = sizeof(struct mr_remote);
+            if (h.kind == 1 && rand() % 2)
+                h.len = len;
+            for (size_t i = 0; i < len; i++)
+                payload[i] = rand();
+            mr_vc_arrived(&h, payload, len);
+            if (seq % 64 == 0)
+                mr_progress();
+        }
+    for (int i = 0; i < 4096; i++)
+        EXPECT(!guarded[0][i] && !guarded[2][i]);
+    free(payload);
+    _exit(0); /* nobody is in a state to finalize */
+}
+
+START_TEST(mad_peer)
+{
+    ck_assert_int_eq(fake_world_run(2, nonsense), 0);
+}
+END_TEST
+
 /* ---- threads ---- */
 
 enum { THREADS = 4, ROUNDS = 150, BIG = 70000 };
@@ -325,6 +371,7 @@ int main(void)
     tcase_add_test(c, unexpected_flood);
     tcase_add_test(c, buffered_sends);
     tcase_add_test(c, cancel_and_proc_null);
+    tcase_add_test(c, mad_peer);
     tcase_add_loop_test(c, threads_of_two_ranks, 0, 2);
     tcase_add_test(c, many_ranks);
     suite_add_tcase(s, c);
