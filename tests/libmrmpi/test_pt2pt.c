@@ -235,7 +235,7 @@ static int nonsense(int rank, int size)
     if (rank == 0)
         for (unsigned seq = 0; seq < 300000; seq++) {
             struct mr_hdr h = {.kind = rand() % 12, .flags = rand() % 8, .seq = seq, .src = 1, .rank = rand() % 3,
-                               .tag = rand() % 3, .len = rand() % 4 ? rand() % 100 : (uint64_t)rand() << (rand() % 34),
+                               .tag = rand() % 3, .len = rand() % 4 ? (uint64_t)rand() % 100 : (uint64_t)rand() << (rand() % 34),
                                .sreq = rand() % 4 | (uint64_t)(rand() % 5) << 32, .rreq = rand() % 4 | (uint64_t)(rand() % 5) << 32};
             size_t len = rand() % 3 ? h.len % 512 : (size_t)rand() % 512;
 
