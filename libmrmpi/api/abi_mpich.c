@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of the MPICH binary interface (abi_mpich.h) and the data that its mpi.h names. */
+#include "libmrmpi/api/abi_mpich.h"
+
+struct mr_type *const abi_basics[256] = {
+#define X(h, basic) [(h)&0xff] = &mr_type_basic[MR_BASIC_##basic],
+    ABI_BASICS(X)
+#undef X
+};
+
+struct mr_type *const abi_pairs[5] = {
+#define X(h, basic) [(h)&0xff] = &mr_type_basic[MR_BASIC_##basic],
+    ABI_PAIRS(X)
+#undef X
+};
+
+/* The size in a handle is what compilers and other libraries decode: it must be ours, too. */
+#define X(h, basic)                                                                                                    \
+    _Static_assert(MR_BASIC_##basic >= MR_BASIC_LB || (((h) >> 8) & 0xff) == sizeof(abi_ctype_##basic), #h);
+#define Y(basic, ctype, ...) typedef ctype abi_ctype_##basic;
+MR_BASICS(Y)
+MR_PAIRS(Y)
+typedef char abi_ctype_LB, abi_ctype_UB;
+ABI_BASICS(X)
+#undef X
+#undef Y
+
+const int abi_error_of[MR_ERR_PROC_FAILED + 1] = {
+#define E(name) [MR_ERR_##name] = MPI_ERR_##name
+    E(BUFFER), E(COUNT), E(TYPE), E(TAG), E(COMM), E(RANK), E(ROOT), E(GROUP), E(OP), E(TOPOLOGY), E(DIMS), E(ARG), E(UNKNOWN),
+    E(TRUNCATE), E(OTHER), E(INTERN), E(IN_STATUS), E(PENDING), E(REQUEST), E(NO_MEM), E(KEYVAL), E(INFO), E(INFO_KEY),
+    E(INFO_VALUE), E(INFO_NOKEY), E(NAME), E(UNSUPPORTED_OPERATION), [MR_ERR_PROC_FAILED] = MPIX_ERR_PROC_FAILED,
+#undef E
+};
+
+void abi_init(void)
+{
+#define X(h, basic) mr_type_basic[MR_BASIC_##basic].handle = (h);
+    ABI_BASICS(X)
+    ABI_PAIRS(X)
+#undef X
+    for (int i = 0; i < MR_OP_COUNT; i++)
+        mr_op_builtin[i].handle = MPI_MAX + i;
+    mr_group_empty.handle = MPI_GROUP_EMPTY;
+    mr_errhandler_fatal.handle = MPI_ERRORS_ARE_FATAL;
+    mr_errhandler_return.handle = MPI_ERRORS_RETURN;
+    mr_errhandler_abort.handle = MPI_ERRORS_ARE_FATAL;
+    mr_comm_world->handle = MPI_COMM_WORLD;
+    mr_comm_self->handle = MPI_COMM_SELF;
+}
+
+MPI_Fint *MPI_F_STATUS_IGNORE;
+MPI_Fint *MPI_F_STATUSES_IGNORE;

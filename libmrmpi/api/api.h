@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What every file of api/ is written with: defining an MPI function with its PMPI twin, the lock, handles to objects and back,
+ * argument checks, and the way out through the error handler. The shape of a function:
+ *
+ *     MPI_FN(int, Thing, (MPI_Comm comm, int n))
+ *     {
+ *         struct mr_comm *c = NULL;
+ *         API_ENTER();
+ *         CHECK(api_comm(comm, &c));
+ *         err = mr_thing(c, n);
+ *         API_LEAVE(c);      // the label `out`, the unlock, and the error handler of c (the world's if NULL)
+ *     }
+ */
+#ifndef MRMPI_API_H
+#define MRMPI_API_H
+
+#include "libmrmpi/api/abi_mpich.h"
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
+
+#define MPI_FN(type, name, args)                                                                                       \
+    type MPI_##name args __attribute__((weak, alias("PMPI_" #name)));                                                  \
+    type PMPI_##name args
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- entering and leaving ---- */
+
+/* In a callback of the user's (operation, attribute function) the lock is already held: MPI calls from there do not take it. */
+extern _Thread_local int api_in_callback;
+
+static inline void api_lock(void)
+{
+    if (unlikely(mr_threaded) && !api_in_callback)
+        mr_lock();
+}
+
+static inline void api_unlock(void)
+{
+    if (unlikely(mr_threaded) && !api_in_callback)
+        mr_unlock();
+}
+
+_Noreturn void api_not_running(const char *function);
+/* Unlocks, calls the error handler of c, returns what the MPI function returns. */
+int api_fail(struct mr_comm *c, enum mr_err err, const char *function);
+
+#define API_ENTER()                                                                                                    \
+    enum mr_err err = MR_SUCCESS;                                                                                      \
+    if (unlikely(mr_state != MR_STATE_RUNNING))                                                                        \
+        api_not_running(__func__ + 1);                                                                                 \
+    api_lock()
+
+#define API_LEAVE(comm)                                                                                                \
+    goto out;                                                                                                          \
+    out:                                                                                                               \
+    if (unlikely(err))                                                                                                 \
+        return api_fail(comm, err, __func__ + 1);                                                                      \
+    api_unlock();                                                                                                      \
+    return MPI_SUCCESS
+
+#define CHECK(expr)                                                                                                    \
+    do {                                                                                                               \
+        err = (expr);                                                                                                  \
+        if (unlikely(err))                                                                                             \
+            goto out;                                                                                                  \
+    } while (0)
+
+/* ---- handles (handle.c) ---- */
+
+struct api_slot {
+    void *object;        /* NULL: free */
+    int handle;          /* valid one, if not free */
+    uint32_t next;       /* free list; 0: end */
+    uint32_t refs;       /* how often the handle was given out */
+    uint8_t generation;  /* counts uses of the slot, so that a freed handle is recognised */
+};
+struct api_table {
+    struct api_slot **chunks;
+    uint32_t used, cap, free; /* slot 0 is never used */
+};
+enum { API_CHUNK_BITS = 10, API_CHUNK = 1 << API_CHUNK_BITS };
+extern struct api_table api_tables[ABI_KINDS];
+
+static inline void *api_find(enum abi_kind kind, int handle)
+{
+    const struct api_table *t = &api_tables[kind];
+    uint32_t i = abi_handle_index(handle);
+    if (unlikely(i >= t->used))
+        return NULL;
+    struct api_slot *s = &t->chunks[i >> API_CHUNK_BITS][i & (API_CHUNK - 1)];
+    return likely(s->handle == handle) ? s->object : NULL;
+}
+
+int api_handle_new(enum abi_kind kind, void *object); /* 0: no memory or too many */
+bool api_handle_free(enum abi_kind kind, int handle); /* true: that was the last use, the slot is free */
+void api_handles_finalize(void);
+
+/* Give an object its handle; without memory (object NULL: it could not be made) the object is put and MR_ERR_NO_MEM returned. */
+enum mr_err api_new_comm(struct mr_comm *c, MPI_Comm *h);
+enum mr_err api_new_request(struct mr_request *r, MPI_Request *h);
+enum mr_err api_new_group(struct mr_group *g, MPI_Group *h);
+enum mr_err api_new_type(struct mr_type *t, MPI_Datatype *h);
+enum mr_err api_new_op(struct mr_op *op, MPI_Op *h);
+enum mr_err api_new_info(struct mr_info *i, MPI_Info *h);
+enum mr_err api_new_errhandler(struct mr_errhandler *e, MPI_Errhandler *h);
+enum mr_err api_bad_handle(enum mr_err err, const char *what, int handle, int null);
+
+static inline enum mr_err api_comm(MPI_Comm h, struct mr_comm **c)
+{
+    if (likely(h == MPI_COMM_WORLD))
+        *c = mr_comm_world;
+    else if (h == MPI_COMM_SELF)
+        *c = mr_comm_self;
+    else if (!(*c = api_find(ABI_COMM, h)))
+        return api_bad_handle(MR_ERR_COMM, "communicator", h, MPI_COMM_NULL);
+    return MR_SUCCESS;
+}
+
+static inline enum mr_err api_type(MPI_Datatype h, struct mr_type **t)
+{
+    if (unlikely(!(*t = abi_basic(h))) && !(*t = api_find(ABI_TYPE, h)))
+        return api_bad_handle(MR_ERR_TYPE, "datatype", h, MPI_DATATYPE_NULL);
+    return MR_SUCCESS;
+}
+
+static inline enum mr_err api_op(MPI_Op h, struct mr_op **op)
+{
+    if (unlikely(!(*op = abi_builtin_op(h))) && !(*op = api_find(ABI_OP, h)))
+        return api_bad_handle(MR_ERR_OP, "operation", h, MPI_OP_NULL);
+    return MR_SUCCESS;
+}
+
+static inline enum mr_err api_group(MPI_Group h, struct mr_group **g)
+{
+    if (h == MPI_GROUP_EMPTY)
+        *g = &mr_group_empty;
+    else if (!(*g = api_find(ABI_GROUP, h)))
+        return api_bad_handle(MR_ERR_GROUP, "group", h, MPI_GROUP_NULL);
+    return MR_SUCCESS;
+}
+
+static inline enum mr_err api_request(MPI_Request h, struct mr_request **r)
+{
+    if (unlikely(!(*r = api_find(ABI_REQUEST, h))))
+        return api_bad_handle(MR_ERR_REQUEST, "request", h, MPI_REQUEST_NULL);
+    return MR_SUCCESS;
+}
+
+static inline enum mr_err api_info(MPI_Info h, struct mr_info **i)
+{
+    if (!(*i = api_find(ABI_INFO, h)))
+        return api_bad_handle(MR_ERR_INFO, "info object", h, MPI_INFO_NULL);
+    return MR_SUCCESS;
+}
+
+enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e);
+
+/* ---- arguments ---- */
+
+enum mr_err api_bad_count(long count, const char *name);
+enum mr_err api_bad_type(const struct mr_type *t);
+enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive);
+enum mr_err api_bad_tag(int tag);
+enum mr_err api_null(const char *name);
+
+/* A buffer of count elements. A null pointer is fine for nothing, and for types that carry addresses. */
+static inline enum mr_err api_buffer(const void *buf, int count, const struct mr_type *t)
+{
+    if (!mr_config.check_args)
+        return MR_SUCCESS;
+    if (unlikely(count < 0))
+        return api_bad_count(count, "count");
+    if (unlikely(!t->committed))
+        return api_bad_type(t);
+    if (unlikely(!buf) && count && t->size && t->builtin)
+        return mr_fail(MR_ERR_BUFFER, "the buffer is a null pointer, count is %d", count);
+    if (unlikely(buf == MPI_IN_PLACE) && count)
+        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is not allowed here");
+    return MR_SUCCESS;
+}
+
+static inline enum mr_err api_dest(const struct mr_comm *c, int rank, int tag)
+{
+    if (!mr_config.check_args)
+        return MR_SUCCESS;
+    if (unlikely((unsigned)rank >= (unsigned)c->size) && rank != MPI_PROC_NULL)
+        return api_bad_rank(c, rank, false);
+    if (unlikely(tag < 0 || tag > MR_TAG_UB))
+        return api_bad_tag(tag);
+    return MR_SUCCESS;
+}
+
+static inline enum mr_err api_source(const struct mr_comm *c, int rank, int tag)
+{
+    if (!mr_config.check_args)
+        return MR_SUCCESS;
+    if (unlikely((unsigned)rank >= (unsigned)c->size) && rank != MPI_PROC_NULL && rank != MPI_ANY_SOURCE)
+        return api_bad_rank(c, rank, true);
+    if (unlikely((tag < 0 || tag > MR_TAG_UB) && tag != MPI_ANY_TAG))
+        return api_bad_tag(tag);
+    return MR_SUCCESS;
+}
+
+#define NOT_NULL(p)                                                                                                    \
+    do {                                                                                                               \
+        if (unlikely(!(p)))                                                                                            \
+            CHECK(api_null(#p));                                                                                       \
+    } while (0)
+
+/* ---- statuses ---- */
+
+static inline void api_status(MPI_Status *st, const struct mr_status *s)
+{
+    if (st == MPI_STATUS_IGNORE)
+        return;
+    st->MPI_SOURCE = s->source;
+    st->MPI_TAG = s->tag;
+    abi_status_set_bytes(st, s->bytes, s->cancelled);
+}
+
+static inline void api_status_empty(MPI_Status *st)
+{
+    api_status(st, &(struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG});
+}
+
+/* Copies src into the user's buffer of cap bytes (with its end); its length without the end in *len. */
+void api_string(char *to, size_t cap, const char *src, int *len);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Communicators (MPI-3.1 chapter 6). */
+#include "libmrmpi/api/api.h"
+
+#include <string.h>
+
+#include "libmrmpi/api/life.h"
+#include "libmrmpi/launch/launch.h"
+
+MPI_FN(int, Comm_rank, (MPI_Comm comm, int *rank))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(rank);
+    *rank = c->rank;
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_size, (MPI_Comm comm, int *size))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(size);
+    *size = c->size;
+    API_LEAVE(c);
+}
+
+static const int abi_compare[] = {
+    [MR_IDENT] = MPI_IDENT, [MR_CONGRUENT] = MPI_CONGRUENT, [MR_SIMILAR] = MPI_SIMILAR, [MR_UNEQUAL] = MPI_UNEQUAL};
+
+MPI_FN(int, Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int *result))
+{
+    struct mr_comm *a = NULL, *b;
+    API_ENTER();
+    CHECK(api_comm(comm1, &a));
+    CHECK(api_comm(comm2, &b));
+    NOT_NULL(result);
+    *result = abi_compare[mr_comm_compare(a, b)];
+    API_LEAVE(a);
+}
+
+/* ---- making ---- */
+
+/* The communicator that a creation gave, or none for who is not in it. */
+static enum mr_err give(struct mr_comm *made, MPI_Comm *h)
+{
+    *h = MPI_COMM_NULL;
+    return made ? api_new_comm(made, h) : MR_SUCCESS;
+}
+
+static enum mr_err dup_comm(struct mr_comm *c, MPI_Comm *newcomm)
+{
+    struct mr_comm *made;
+    int user_error;
+    enum mr_err err = mr_comm_dup(c, &made);
+    if (err)
+        return err;
+    api_in_callback++;
+    err = mr_attr_copy_all(c->attrs, c, &made->attrs, &user_error);
+    api_in_callback--;
+    if (err) {
+        mr_comm_put(made);
+        *newcomm = MPI_COMM_NULL;
+        return err;
+    }
+    return give(made, newcomm);
+}
+
+MPI_FN(int, Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(newcomm);
+    err = dup_comm(c, newcomm);
+    API_LEAVE(c);
+}
+
+static enum mr_err set_info(struct mr_comm *c, MPI_Info info)
+{
+    struct mr_info *i = NULL;
+    if (info != MPI_INFO_NULL) {
+        enum mr_err err = api_info(info, &i);
+        if (err)
+            return err;
+        i = mr_info_dup(i);
+    }
+    mr_info_put(c->info);
+    c->info = i;
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm))
+{
+    struct mr_comm *c = NULL, *made;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(newcomm);
+    CHECK(dup_comm(c, newcomm));
+    CHECK(api_comm(*newcomm, &made));
+    err = set_info(made, info);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
+{
+    struct mr_comm *c = NULL, *made;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(newcomm);
+    if (color < 0 && color != MPI_UNDEFINED)
+        CHECK(mr_fail(MR_ERR_ARG, "color is %d: it must be 0 or more, or MPI_UNDEFINED", color));
+    CHECK(mr_comm_split(c, color, key, &made));
+    err = give(made, newcomm);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm))
+{
+    struct mr_comm *c = NULL, *made;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(newcomm);
+    if (split_type != MPI_COMM_TYPE_SHARED && split_type != MPI_UNDEFINED)
+        CHECK(mr_fail(MR_ERR_ARG, "split_type is %d: MPI_COMM_TYPE_SHARED and MPI_UNDEFINED are known", split_type));
+    CHECK(mr_comm_split_node(c, split_type == MPI_COMM_TYPE_SHARED, key, &made));
+    err = give(made, newcomm);
+    API_LEAVE(c);
+}
+
+static enum mr_err subgroup(const struct mr_comm *c, const struct mr_group *g)
+{
+    for (int i = 0; i < g->size; i++)
+        if (mr_group_find(c->group, g->world[i]) == MR_UNDEFINED)
+            return mr_fail(MR_ERR_GROUP, "rank %d of the group is not in the communicator", i);
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm))
+{
+    struct mr_comm *c = NULL, *made;
+    struct mr_group *g;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    CHECK(api_group(group, &g));
+    NOT_NULL(newcomm);
+    CHECK(subgroup(c, g));
+    CHECK(mr_comm_create(c, g, &made));
+    err = give(made, newcomm);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm))
+{
+    struct mr_comm *c = NULL, *made;
+    struct mr_group *g;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    CHECK(api_group(group, &g));
+    NOT_NULL(newcomm);
+    if (tag < 0 || tag > MR_TAG_UB)
+        CHECK(api_bad_tag(tag));
+    CHECK(subgroup(c, g));
+    CHECK(mr_comm_create_group(c, g, tag, &made));
+    err = give(made, newcomm);
+    API_LEAVE(c);
+}
+
+/* ---- freeing ---- */
+
+static enum mr_err free_comm(MPI_Comm *comm, struct mr_comm **for_errors)
+{
+    struct mr_comm *c;
+    int user_error;
+    enum mr_err err = api_comm(*comm, &c);
+    if (err)
+        return err;
+    if (c == mr_comm_world || c == mr_comm_self)
+        return mr_fail(MR_ERR_COMM, "%s cannot be freed", c->name);
+    api_in_callback++;
+    err = mr_attr_delete_all(&c->attrs, c, &user_error);
+    api_in_callback--;
+    if (err) {
+        *for_errors = c;
+        return err;
+    }
+    api_handle_free(ABI_COMM, *comm);
+    c->handle = 0;
+    mr_comm_put(c);
+    *comm = MPI_COMM_NULL;
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Comm_free, (MPI_Comm * comm))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    NOT_NULL(comm);
+    err = free_comm(comm, &c);
+    API_LEAVE(c);
+}
+
+/* Waits until all that was started on the communicator is done: what is under way holds a reference. */
+static bool last_reference(void *arg)
+{
+    return ((struct mr_comm *)arg)->refs == 1;
+}
+
+MPI_FN(int, Comm_disconnect, (MPI_Comm * comm))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    NOT_NULL(comm);
+    CHECK(api_comm(*comm, &c));
+    if (c != mr_comm_world && c != mr_comm_self)
+        mr_progress_until(last_reference, c);
+    c = NULL;
+    err = free_comm(comm, &c);
+    API_LEAVE(c);
+}
+
+void api_comm_finalize(void)
+{
+    mr_comm_world->handle = mr_comm_self->handle = 0;
+}
+
+/* ---- asking ---- */
+
+MPI_FN(int, Comm_group, (MPI_Comm comm, MPI_Group *group))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(group);
+    err = api_new_group(mr_group_get(c->group), group);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_test_inter, (MPI_Comm comm, int *flag))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(flag);
+    *flag = 0;
+    API_LEAVE(c);
+}
+
+/* No process of ours was spawned. */
+MPI_FN(int, Comm_get_parent, (MPI_Comm * parent))
+{
+    API_ENTER();
+    NOT_NULL(parent);
+    *parent = MPI_COMM_NULL;
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Comm_set_name, (MPI_Comm comm, const char *comm_name))
+{
+    struct mr_comm *c = NULL;
+    int len;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(comm_name);
+    api_string(c->name, sizeof(c->name), comm_name, &len);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_get_name, (MPI_Comm comm, char *comm_name, int *resultlen))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(comm_name);
+    NOT_NULL(resultlen);
+    api_string(comm_name, MPI_MAX_OBJECT_NAME, c->name, resultlen);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_set_info, (MPI_Comm comm, MPI_Info info))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    err = set_info(c, info);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info_used))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(info_used);
+    err = api_new_info(c->info ? mr_info_dup(c->info) : mr_info_new(), info_used);
+    API_LEAVE(c);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Handles made at run time: a table of slots per kind of object. Freed slots are used again with the next generation, so that a
+ * handle used after its object was freed is recognised (until the generation comes round).
+ */
+#include "libmrmpi/api/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct api_table api_tables[ABI_KINDS];
+
+static struct api_slot *slot(struct api_table *t, uint32_t i)
+{
+    return &t->chunks[i >> API_CHUNK_BITS][i & (API_CHUNK - 1)];
+}
+
+static bool grow(struct api_table *t)
+{
+    if (t->cap >= ABI_INDEX_MAX)
+        return false;
+    uint32_t n = t->cap >> API_CHUNK_BITS;
+    struct api_slot **chunks = realloc(t->chunks, (n + 1) * sizeof(*chunks));
+    if (!chunks)
+        return false;
+    t->chunks = chunks;
+    if (!(chunks[n] = calloc(API_CHUNK, sizeof(struct api_slot))))
+        return false;
+    t->cap += API_CHUNK;
+    if (t->used == 0)
+        t->used = 1; /* slot 0 stays empty: 0 ends the free list */
+    return true;
+}
+
+int api_handle_new(enum abi_kind kind, void *object)
+{
+    struct api_table *t = &api_tables[kind];
+    uint32_t i = t->free;
+    if (i) {
+        t->free = slot(t, i)->next;
+    } else {
+        if (t->used == t->cap && !grow(t))
+            return 0;
+        i = t->used++;
+    }
+    struct api_slot *s = slot(t, i);
+    s->object = object;
+    s->refs = 1;
+    s->handle = abi_handle(kind, s->generation, i);
+    return s->handle;
+}
+
+bool api_handle_free(enum abi_kind kind, int handle)
+{
+    struct api_table *t = &api_tables[kind];
+    uint32_t i = abi_handle_index(handle);
+    struct api_slot *s = slot(t, i);
+    if (--s->refs)
+        return false;
+    s->object = NULL;
+    s->handle = 0;
+    s->generation = (s->generation + 1) & ((1 << ABI_GENERATION_BITS) - 1);
+    s->next = t->free;
+    t->free = i;
+    return true;
+}
+
+void api_handles_finalize(void)
+{
+    for (int k = 0; k < ABI_KINDS; k++) {
+        for (uint32_t n = 0; n < api_tables[k].cap >> API_CHUNK_BITS; n++)
+            free(api_tables[k].chunks[n]);
+        free(api_tables[k].chunks);
+    }
+    memset(api_tables, 0, sizeof(api_tables));
+}
+
+enum mr_err api_bad_handle(enum mr_err err, const char *what, int handle, int null)
+{
+    if (handle == null)
+        return mr_fail(err, "the %s is the null handle", what);
+    return mr_fail(err, "0x%08x is not a valid %s: never made, or freed already", (unsigned)handle, what);
+}
+
+static enum mr_err no_handle(const char *what)
+{
+    return mr_fail(MR_ERR_NO_MEM, "no memory for a new %s, or more than %d of them", what, ABI_INDEX_MAX);
+}
+
+static bool builtin_handle(int handle)
+{
+    return handle && (unsigned)handle >> 30 != 3;
+}
+
+/* An object that has a handle already (a group or error handler asked for twice) keeps it, with one more use. */
+static int handle_for(enum abi_kind kind, int known, void *object)
+{
+    if (!known)
+        return api_handle_new(kind, object);
+    slot(&api_tables[kind], abi_handle_index(known))->refs++;
+    return known;
+}
+
+#define NEW(name, kind, htype, null, what)                                                                             \
+    enum mr_err api_new_##name(struct mr_##name *object, htype *h)                                                     \
+    {                                                                                                                  \
+        if (object && builtin_handle(object->handle)) {                                                                \
+            *h = object->handle;                                                                                       \
+            return MR_SUCCESS;                                                                                         \
+        }                                                                                                              \
+        int handle = object ? handle_for(kind, object->handle, object) : 0;                                            \
+        if (!handle) {                                                                                                 \
+            if (object)                                                                                                \
+                mr_##name##_put(object);                                                                               \
+            *h = null;                                                                                                 \
+            return no_handle(what);                                                                                    \
+        }                                                                                                              \
+        *h = object->handle = handle;                                                                                  \
+        return MR_SUCCESS;                                                                                             \
+    }
+NEW(type, ABI_TYPE, MPI_Datatype, MPI_DATATYPE_NULL, "datatype")
+NEW(op, ABI_OP, MPI_Op, MPI_OP_NULL, "operation")
+NEW(info, ABI_INFO, MPI_Info, MPI_INFO_NULL, "info object")
+NEW(comm, ABI_COMM, MPI_Comm, MPI_COMM_NULL, "communicator")
+NEW(request, ABI_REQUEST, MPI_Request, MPI_REQUEST_NULL, "request")
+NEW(group, ABI_GROUP, MPI_Group, MPI_GROUP_NULL, "group")
+NEW(errhandler, ABI_ERRHANDLER, MPI_Errhandler, MPI_ERRHANDLER_NULL, "error handler")

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion (MPI-3.1 section 3.7) and persistent requests (3.9), generalized requests (12.2).
+ *
+ * A persistent request is a record of the arguments; while it is active, `on_complete_arg` (which such requests do not need otherwise) is the request under way. A generalized one has its
+ * callbacks there. live() is what waiting looks at.
+ */
+#include "libmrmpi/api/api.h"
+
+#include <stdlib.h>
+
+static bool persistent(const struct mr_request *r)
+{
+    return r->kind == MR_REQ_PERSISTENT_SEND || r->kind == MR_REQ_PERSISTENT_RECV;
+}
+
+/* The request under way; NULL for an inactive persistent one. */
+static inline struct mr_request *live(struct mr_request *r)
+{
+    return unlikely(persistent(r)) ? r->on_complete_arg : r;
+}
+
+struct grequest {
+    MPI_Grequest_query_function *query;
+    MPI_Grequest_free_function *free;
+    MPI_Grequest_cancel_function *cancel;
+    void *extra;
+    int handle; /* for MPI_Grequest_complete after MPI_Request_free */
+    bool freed;
+};
+
+static enum mr_err grequest_end(struct mr_request *r, MPI_Status *status)
+{
+    struct grequest *g = r->on_complete_arg;
+    MPI_Status ignored, *st = status == MPI_STATUS_IGNORE ? &ignored : status;
+    api_status_empty(st);
+    api_in_callback++;
+    int code = g->query(g->extra, st);
+    int freed = g->free(g->extra);
+    api_in_callback--;
+    free(g);
+    r->on_complete_arg = NULL;
+    code = code ? code : freed;
+    return code ? mr_fail(MR_ERR_OTHER, "a callback of the generalized request returned %d", code) : MR_SUCCESS;
+}
+
+/* The request is complete: its status goes to the user, and it becomes inactive or is freed. */
+static enum mr_err finish(MPI_Request *h, struct mr_request *r, MPI_Status *status)
+{
+    enum mr_err err;
+    if (unlikely(persistent(r))) {
+        struct mr_request *l = r->on_complete_arg;
+        api_status(status, &l->status);
+        err = l->status.error;
+        mr_request_put(l);
+        r->on_complete_arg = NULL;
+        r->active = false;
+        return err;
+    }
+    if (likely(r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV)) {
+        api_status(status, &r->status);
+        err = r->status.error;
+    } else if (r->kind == MR_REQ_GENERALIZED) {
+        err = grequest_end(r, status);
+    } else {
+        api_status_empty(status);
+        err = r->status.error;
+    }
+    api_handle_free(ABI_REQUEST, *h);
+    *h = MPI_REQUEST_NULL;
+    mr_request_put(r);
+    return err;
+}
+
+/* ---- one request ---- */
+
+/* The communicator whose error handler hears of an error of r; keep it beyond r's end. */
+static struct mr_comm *comm_of(const struct mr_request *r)
+{
+    return r->comm ? r->comm : mr_comm_world;
+}
+
+MPI_FN(int, Wait, (MPI_Request * request, MPI_Status *status))
+{
+    struct mr_comm *c = NULL;
+    struct mr_request *r;
+    API_ENTER();
+    NOT_NULL(request);
+    if (*request == MPI_REQUEST_NULL) {
+        api_status_empty(status);
+        goto out;
+    }
+    CHECK(api_request(*request, &r));
+    c = comm_of(r);
+    struct mr_request *l = live(r);
+    if (l) {
+        if (!l->complete)
+            mr_wait(l);
+        err = finish(request, r, status);
+    } else {
+        api_status_empty(status);
+    }
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
+{
+    struct mr_comm *c = NULL;
+    struct mr_request *r;
+    API_ENTER();
+    NOT_NULL(request);
+    NOT_NULL(flag);
+    *flag = 1;
+    if (*request == MPI_REQUEST_NULL) {
+        api_status_empty(status);
+        mr_progress();
+        goto out;
+    }
+    CHECK(api_request(*request, &r));
+    c = comm_of(r);
+    struct mr_request *l = live(r);
+    if (!l)
+        api_status_empty(status);
+    else if (l->complete || mr_test(l))
+        err = finish(request, r, status);
+    else
+        *flag = 0;
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
+{
+    struct mr_request *r;
+    API_ENTER();
+    NOT_NULL(flag);
+    *flag = 1;
+    api_status_empty(status);
+    if (request == MPI_REQUEST_NULL)
+        goto out;
+    CHECK(api_request(request, &r));
+    struct mr_request *l = live(r);
+    if (!l)
+        goto out;
+    *flag = l->complete || mr_test(l);
+    if (!*flag)
+        goto out;
+    if (l->kind == MR_REQ_GENERALIZED) {
+        struct grequest *g = l->on_complete_arg;
+        MPI_Status ignored;
+        api_in_callback++;
+        g->query(g->extra, status == MPI_STATUS_IGNORE ? &ignored : status);
+        api_in_callback--;
+    } else if (l->kind != MR_REQ_COLL) {
+        api_status(status, &l->status);
+    }
+    API_LEAVE(NULL);
+}
+
+/* ---- many requests ---- */
+
+struct many {
+    int count;
+    MPI_Request *handles;
+    int found;       /* index of one that is complete */
+    bool any_active; /* some are neither null nor inactive */
+    enum mr_err err; /* a handle is bad */
+};
+
+/* Is one of them complete? Fills in what struct many asks. */
+static bool scan(void *arg)
+{
+    struct many *m = arg;
+    m->any_active = false;
+    m->found = MPI_UNDEFINED;
+    for (int i = 0; i < m->count; i++) {
+        struct mr_request *r;
+        if (m->handles[i] == MPI_REQUEST_NULL)
+            continue;
+        m->err = api_request(m->handles[i], &r);
+        if (m->err)
+            return true;
+        struct mr_request *l = live(r);
+        if (!l)
+            continue;
+        m->any_active = true;
+        if (l->complete) {
+            m->found = i;
+            return true;
+        }
+    }
+    return !m->any_active;
+}
+
+static enum mr_err check_array(int count, const void *requests)
+{
+    if (count < 0)
+        return api_bad_count(count, "count");
+    return count && !requests ? api_null("array_of_requests") : MR_SUCCESS;
+}
+
+/* Finish request i, note its error in its status; true if it had one. */
+static bool finish_one(int i, MPI_Request *handles, MPI_Status *status, struct mr_comm **c)
+{
+    struct mr_request *r = api_find(ABI_REQUEST, handles[i]);
+    struct mr_comm *comm = comm_of(r);
+    enum mr_err err = finish(&handles[i], r, status);
+    if (status != MPI_STATUS_IGNORE)
+        status->MPI_ERROR = abi_error_of[err];
+    if (err)
+        *c = comm;
+    return err;
+}
+
+static MPI_Status *nth(MPI_Status *statuses, int i)
+{
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+}
+
+static enum mr_err in_status(bool failed)
+{
+    return failed ? mr_fail(MR_ERR_IN_STATUS, "one or more requests failed") : MR_SUCCESS;
+}
+
+static void null_status(MPI_Status *st)
+{
+    api_status_empty(st);
+    if (st != MPI_STATUS_IGNORE)
+        st->MPI_ERROR = MPI_SUCCESS;
+}
+
+MPI_FN(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]))
+{
+    struct mr_comm *c = NULL;
+    bool failed = false;
+    API_ENTER();
+    CHECK(check_array(count, requests));
+    for (int i = 0; i < count; i++) {
+        struct mr_request *r;
+        if (requests[i] == MPI_REQUEST_NULL) {
+            null_status(nth(statuses, i));
+            continue;
+        }
+        CHECK(api_request(requests[i], &r));
+        struct mr_request *l = live(r);
+        if (!l) {
+            null_status(nth(statuses, i));
+            continue;
+        }
+        if (!l->complete)
+            mr_wait(l);
+        failed |= finish_one(i, requests, nth(statuses, i), &c);
+    }
+    err = in_status(failed);
+    API_LEAVE(c);
+}
+
+/* All complete? -1 if not; else 0, or an error. */
+static int all_complete(int count, MPI_Request *handles, enum mr_err *err)
+{
+    for (int i = 0; i < count; i++) {
+        struct mr_request *r;
+        if (handles[i] == MPI_REQUEST_NULL)
+            continue;
+        if ((*err = api_request(handles[i], &r)))
+            return 0;
+        struct mr_request *l = live(r);
+        if (l && !l->complete)
+            return -1;
+    }
+    return 0;
+}
+
+MPI_FN(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]))
+{
+    struct mr_comm *c = NULL;
+    bool failed = false;
+    API_ENTER();
+    NOT_NULL(flag);
+    CHECK(check_array(count, requests));
+    *flag = 0;
+    if (all_complete(count, requests, &err)) {
+        mr_progress();
+        if (all_complete(count, requests, &err))
+            goto out;
+    }
+    CHECK(err);
+    *flag = 1;
+    for (int i = 0; i < count; i++) {
+        struct mr_request *r = requests[i] == MPI_REQUEST_NULL ? NULL : api_find(ABI_REQUEST, requests[i]);
+        if (!r || !live(r))
+            null_status(nth(statuses, i));
+        else
+            failed |= finish_one(i, requests, nth(statuses, i), &c);
+    }
+    err = in_status(failed);
+    API_LEAVE(c);
+}
+
+/* The one that scan found, or none because there is none. */
+static enum mr_err take_any(struct many *m, int *index, MPI_Status *status, struct mr_comm **c)
+{
+    *index = m->found;
+    if (m->found == MPI_UNDEFINED) {
+        api_status_empty(status);
+        return MR_SUCCESS;
+    }
+    struct mr_request *r = api_find(ABI_REQUEST, m->handles[m->found]);
+    *c = comm_of(r);
+    return finish(&m->handles[m->found], r, status);
+}
+
+MPI_FN(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status))
+{
+    struct mr_comm *c = NULL;
+    struct many m = {.count = count, .handles = requests};
+    API_ENTER();
+    NOT_NULL(index);
+    CHECK(check_array(count, requests));
+    if (!scan(&m))
+        mr_progress_until(scan, &m);
+    CHECK(m.err);
+    err = take_any(&m, index, status, &c);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status))
+{
+    struct mr_comm *c = NULL;
+    struct many m = {.count = count, .handles = requests};
+    API_ENTER();
+    NOT_NULL(index);
+    NOT_NULL(flag);
+    CHECK(check_array(count, requests));
+    *flag = 1;
+    if (!scan(&m)) {
+        mr_progress();
+        *flag = scan(&m);
+    }
+    CHECK(m.err);
+    if (*flag)
+        err = take_any(&m, index, status, &c);
+    else
+        *index = MPI_UNDEFINED;
+    API_LEAVE(c);
+}
+
+/* All that are complete now. */
+static enum mr_err take_some(struct many *m, int *outcount, int *indices, MPI_Status *statuses, struct mr_comm **c)
+{
+    int n = 0;
+    bool failed = false;
+    for (int i = 0; i < m->count; i++) {
+        struct mr_request *r = m->handles[i] == MPI_REQUEST_NULL ? NULL : api_find(ABI_REQUEST, m->handles[i]);
+        struct mr_request *l = r ? live(r) : NULL;
+        if (!l || !l->complete)
+            continue;
+        failed |= finish_one(i, m->handles, nth(statuses, n), c);
+        indices[n++] = i;
+    }
+    *outcount = n;
+    return in_status(failed);
+}
+
+MPI_FN(int, Waitsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]))
+{
+    struct mr_comm *c = NULL;
+    struct many m = {.count = incount, .handles = requests};
+    API_ENTER();
+    NOT_NULL(outcount);
+    CHECK(check_array(incount, requests));
+    if (!scan(&m))
+        mr_progress_until(scan, &m);
+    CHECK(m.err);
+    if (m.any_active)
+        err = take_some(&m, outcount, indices, statuses, &c);
+    else
+        *outcount = MPI_UNDEFINED;
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Testsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]))
+{
+    struct mr_comm *c = NULL;
+    struct many m = {.count = incount, .handles = requests};
+    API_ENTER();
+    NOT_NULL(outcount);
+    CHECK(check_array(incount, requests));
+    mr_progress();
+    scan(&m);
+    CHECK(m.err);
+    if (m.any_active)
+        err = take_some(&m, outcount, indices, statuses, &c);
+    else
+        *outcount = MPI_UNDEFINED;
+    API_LEAVE(c);
+}
+
+/* ---- freeing, cancelling ---- */
+
+static void free_persistent(struct mr_request *r)
+{
+    if (r->on_complete_arg)
+        mr_request_put(r->on_complete_arg); /* goes on alone */
+    mr_type_put(r->type);
+    r->type = NULL;
+    mr_request_put(r);
+}
+
+MPI_FN(int, Request_free, (MPI_Request * request))
+{
+    struct mr_request *r;
+    API_ENTER();
+    NOT_NULL(request);
+    CHECK(api_request(*request, &r));
+    struct grequest *g = r->kind == MR_REQ_GENERALIZED ? r->on_complete_arg : NULL;
+    if (g && !r->complete) {
+        g->freed = true; /* MPI_Grequest_complete ends it */
+    } else {
+        if (g)
+            grequest_end(r, MPI_STATUS_IGNORE);
+        api_handle_free(ABI_REQUEST, *request);
+        if (persistent(r))
+            free_persistent(r);
+        else
+            mr_request_put(r);
+    }
+    *request = MPI_REQUEST_NULL;
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Cancel, (MPI_Request * request))
+{
+    struct mr_request *r;
+    API_ENTER();
+    NOT_NULL(request);
+    CHECK(api_request(*request, &r));
+    struct mr_request *l = live(r);
+    if (l && l->kind == MR_REQ_GENERALIZED) {
+        struct grequest *g = l->on_complete_arg;
+        api_in_callback++;
+        int code = g->cancel(g->extra, l->complete);
+        api_in_callback--;
+        if (code)
+            CHECK(mr_fail(MR_ERR_OTHER, "the cancel function of the generalized request returned %d", code));
+    } else if (l && l->kind == MR_REQ_COLL) {
+        CHECK(mr_fail(MR_ERR_REQUEST, "a collective operation cannot be cancelled"));
+    } else if (l) {
+        err = mr_cancel(l);
+    }
+    API_LEAVE(NULL);
+}
+
+/* ---- persistent requests ---- */
+
+static enum mr_err record(enum mr_request_kind kind, const void *sbuf, void *rbuf, int count, struct mr_type *t, int peer, int tag,
+                          struct mr_comm *c, enum mr_send_mode mode, MPI_Request *h)
+{
+    struct mr_request *r = mr_request_new(kind, c);
+    if (!r)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a request");
+    r->send_buf = sbuf;
+    r->recv_buf = rbuf;
+    r->count = (size_t)count;
+    r->type = mr_type_get(t);
+    r->peer = peer;
+    r->tag = tag;
+    r->mode = mode;
+    return api_new_request(r, h);
+}
+
+#define SEND_INIT(name, mode)                                                                                          \
+    MPI_FN(int, name,                                                                                                  \
+           (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)) \
+    {                                                                                                                  \
+        struct mr_comm *c = NULL;                                                                                      \
+        struct mr_type *t;                                                                                             \
+        API_ENTER();                                                                                                   \
+        NOT_NULL(request);                                                                                             \
+        CHECK(api_comm(comm, &c));                                                                                     \
+        CHECK(api_type(datatype, &t));                                                                                 \
+        CHECK(api_buffer(buf, count, t));                                                                              \
+        CHECK(api_dest(c, dest, tag));                                                                                 \
+        err = record(MR_REQ_PERSISTENT_SEND, buf, NULL, count, t, dest, tag, c, mode, request);                        \
+        API_LEAVE(c);                                                                                                  \
+    }
+SEND_INIT(Send_init, MR_SEND_STANDARD)
+SEND_INIT(Bsend_init, MR_SEND_BUFFERED)
+SEND_INIT(Ssend_init, MR_SEND_SYNCHRONOUS)
+SEND_INIT(Rsend_init, MR_SEND_READY)
+
+MPI_FN(int, Recv_init,
+       (void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request))
+{
+    struct mr_comm *c = NULL;
+    struct mr_type *t;
+    API_ENTER();
+    NOT_NULL(request);
+    CHECK(api_comm(comm, &c));
+    CHECK(api_type(datatype, &t));
+    CHECK(api_buffer(buf, count, t));
+    CHECK(api_source(c, source, tag));
+    err = record(MR_REQ_PERSISTENT_RECV, NULL, buf, count, t, source, tag, c, MR_SEND_STANDARD, request);
+    API_LEAVE(c);
+}
+
+static enum mr_err start(MPI_Request h)
+{
+    struct mr_request *r, *l;
+    enum mr_err err = api_request(h, &r);
+    if (err)
+        return err;
+    if (!persistent(r))
+        return mr_fail(MR_ERR_REQUEST, "the request is not a persistent one");
+    if (r->on_complete_arg)
+        return mr_fail(MR_ERR_REQUEST, "the request is active already: complete it before it is started again");
+    if (r->kind == MR_REQ_PERSISTENT_SEND)
+        err = mr_isend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, r->mode, &l);
+    else
+        err = mr_irecv(r->recv_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, &l);
+    if (err)
+        return err;
+    r->on_complete_arg = l;
+    r->active = true;
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Start, (MPI_Request * request))
+{
+    API_ENTER();
+    NOT_NULL(request);
+    err = start(*request);
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Startall, (int count, MPI_Request requests[]))
+{
+    API_ENTER();
+    CHECK(check_array(count, requests));
+    for (int i = 0; i < count; i++)
+        CHECK(start(requests[i]));
+    API_LEAVE(NULL);
+}
+
+/* ---- generalized requests ---- */
+
+MPI_FN(int, Grequest_start,
+       (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn,
+        void *extra_state, MPI_Request *request))
+{
+    API_ENTER();
+    NOT_NULL(request);
+    struct grequest *g = malloc(sizeof(*g));
+    struct mr_request *r = g ? mr_request_new(MR_REQ_GENERALIZED, NULL) : NULL;
+    if (!r) {
+        free(g);
+        CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a request"));
+    }
+    *g = (struct grequest){query_fn, free_fn, cancel_fn, extra_state, 0, false};
+    r->on_complete_arg = g;
+    CHECK(api_new_request(r, request));
+    g->handle = *request;
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Grequest_complete, (MPI_Request request))
+{
+    struct mr_request *r;
+    API_ENTER();
+    CHECK(api_request(request, &r));
+    if (r->kind != MR_REQ_GENERALIZED)
+        CHECK(mr_fail(MR_ERR_REQUEST, "the request is not a generalized one"));
+    struct grequest *g = r->on_complete_arg;
+    mr_request_complete(r);
+    if (g->freed) {
+        api_handle_free(ABI_REQUEST, g->handle);
+        err = grequest_end(r, MPI_STATUS_IGNORE);
+        mr_request_put(r);
+    }
+    API_LEAVE(NULL);
+}

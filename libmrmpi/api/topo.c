@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cartesian topologies (MPI-3.1 chapter 7). */
+#include "libmrmpi/api/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum mr_err cart_of(MPI_Comm comm, struct mr_comm **c, struct mr_topology **t)
+{
+    enum mr_err err = api_comm(comm, c);
+    if (err)
+        return err;
+    *t = (*c)->topology;
+    return *t ? MR_SUCCESS : mr_fail(MR_ERR_TOPOLOGY, "the communicator has no Cartesian topology");
+}
+
+static enum mr_err product(int ndims, const int *dims, int limit, int *n)
+{
+    long total = 1;
+    if (ndims < 0)
+        return mr_fail(MR_ERR_DIMS, "ndims is %d", ndims);
+    for (int i = 0; i < ndims; i++) {
+        if (dims[i] <= 0)
+            return mr_fail(MR_ERR_DIMS, "dims[%d] is %d", i, dims[i]);
+        total *= dims[i];
+        if (total > limit)
+            return mr_fail(MR_ERR_DIMS, "the grid has more places than the communicator has processes (%d)", limit);
+    }
+    *n = (int)total;
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Cart_create,
+       (MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart))
+{
+    struct mr_comm *c = NULL, *made;
+    int n;
+    API_ENTER();
+    CHECK(api_comm(comm_old, &c));
+    NOT_NULL(comm_cart);
+    CHECK(product(ndims, dims, c->size, &n));
+    CHECK(mr_comm_split(c, c->rank < n ? 0 : MR_UNDEFINED, c->rank, &made));
+    *comm_cart = MPI_COMM_NULL;
+    if (!made)
+        goto out;
+    if (!(made->topology = mr_cart_new(ndims, dims, periods, made->rank))) {
+        mr_comm_put(made);
+        CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a topology"));
+    }
+    err = api_new_comm(made, comm_cart);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Dims_create, (int nnodes, int ndims, int dims[]))
+{
+    API_ENTER();
+    if (nnodes < 1 || ndims < 0)
+        CHECK(mr_fail(MR_ERR_DIMS, "nnodes is %d, ndims is %d", nnodes, ndims));
+    err = mr_dims_create(nnodes, ndims, dims);
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Cartdim_get, (MPI_Comm comm, int *ndims))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(cart_of(comm, &c, &t));
+    NOT_NULL(ndims);
+    *ndims = t->ndims;
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Cart_get, (MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(cart_of(comm, &c, &t));
+    for (int i = 0; i < t->ndims && i < maxdims; i++) {
+        dims[i] = t->dims[i];
+        periods[i] = t->periods[i];
+        coords[i] = t->coords[i];
+    }
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Cart_rank, (MPI_Comm comm, const int coords[], int *rank))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(cart_of(comm, &c, &t));
+    NOT_NULL(rank);
+    *rank = mr_cart_rank(t, coords);
+    if (*rank == MR_PROC_NULL)
+        CHECK(mr_fail(MR_ERR_ARG, "the coordinates are outside of a dimension that is not periodic"));
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Cart_coords, (MPI_Comm comm, int rank, int maxdims, int coords[]))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(cart_of(comm, &c, &t));
+    if (rank < 0 || rank >= c->size)
+        CHECK(api_bad_rank(c, rank, false));
+    mr_cart_coords(t, rank, maxdims, coords);
+    API_LEAVE(c);
+}
+
+static int shifted(const struct mr_topology *t, int direction, int by)
+{
+    int coords[t->ndims];
+    memcpy(coords, t->coords, sizeof(coords));
+    coords[direction] += by;
+    int rank = mr_cart_rank(t, coords);
+    return rank == MR_PROC_NULL ? MPI_PROC_NULL : rank;
+}
+
+MPI_FN(int, Cart_shift, (MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(cart_of(comm, &c, &t));
+    NOT_NULL(rank_source);
+    NOT_NULL(rank_dest);
+    if (direction < 0 || direction >= t->ndims)
+        CHECK(mr_fail(MR_ERR_ARG, "direction is %d, the topology has %d dimensions", direction, t->ndims));
+    *rank_source = shifted(t, direction, -disp);
+    *rank_dest = shifted(t, direction, disp);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm))
+{
+    struct mr_comm *c = NULL, *made;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(cart_of(comm, &c, &t));
+    NOT_NULL(newcomm);
+    /* the dimensions that go name the slice (color), those that stay the place in it (key) */
+    int color = 0, key = 0, n = 0;
+    int *kept = malloc((size_t)(2 * t->ndims + 1) * sizeof(*kept));
+    if (!kept)
+        CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a topology"));
+    for (int i = 0; i < t->ndims; i++) {
+        if (remain_dims[i]) {
+            key = key * t->dims[i] + t->coords[i];
+            kept[n] = t->dims[i];
+            kept[t->ndims + n++] = t->periods[i];
+        } else {
+            color = color * t->dims[i] + t->coords[i];
+        }
+    }
+    err = mr_comm_split(c, color, key, &made);
+    if (!err && !(made->topology = mr_cart_new(n, kept, kept + t->ndims, made->rank))) {
+        mr_comm_put(made);
+        err = mr_fail(MR_ERR_NO_MEM, "no memory for a topology");
+    }
+    free(kept);
+    if (!err)
+        err = api_new_comm(made, newcomm);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Topo_test, (MPI_Comm comm, int *status))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(status);
+    *status = c->topology ? MPI_CART : MPI_UNDEFINED;
+    API_LEAVE(c);
+}
