@@ -423,6 +423,17 @@ static void forget_actor(void *arg)
     sfp_ring();
 }
 
+/*
+ * A thread begins at a whole microsecond, and epochs are whole seconds (clock.c): clocks of that resolution then round
+ * the same times to the same digits whenever a program is run.
+ */
+static uint64_t first_clock(void)
+{
+    uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE), local = sfp_clock_local();
+
+    return ((now > local ? now : local) + 999999) / 1000000 * 1000000;
+}
+
 static struct sf_actor *new_actor(void)
 {
     int err = sfp_attach();
@@ -439,9 +450,7 @@ static struct sf_actor *new_actor(void)
             continue;
         a->tid = (uint32_t)syscall(SYS_gettid);
         a->wake_ps = 0;
-        a->clock_ps = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE);
-        if (a->clock_ps < sfp_clock_local())
-            a->clock_ps = sfp_clock_local();
+        a->clock_ps = first_clock();
         cpu_ns = thread_cpu_ns();
         self = a;
         pthread_setspecific(actor_key, a);

@@ -65,8 +65,8 @@ wait $pid
 is "SIGTERM is forwarded" $? 33
 
 # kill -9 anywhere: the victim is picked by what it is, the moment by chance
-start() { simfab run --topology $net -- sh -c 'simfab exec h1 -- sleep 902 & echo up; sleep 903' >"$tmp/kill" 2>&1 & pid=$!; }
-await_up() { local i; for ((i = 0; i < 2000; i++)); do grep -q '^up' "$tmp/kill" && return 0; sleep 0.01; done; return 1; }
+start() { rm -f "$tmp/kill"; simfab run --topology $net -- sh -c 'simfab exec h1 -- sleep 902 & echo up; sleep 903' >"$tmp/kill" 2>&1 & pid=$!; }
+await_up() { local i; for ((i = 0; i < 2000; i++)); do grep -qs '^up' "$tmp/kill" && return 0; sleep 0.01; done; return 1; }
 first_of() { pgrep -P "$1" -x "$2" | head -n 1; }
 kill_one() { # who
   local supervisor
@@ -84,12 +84,13 @@ for who in guardian supervisor engine command; do
   await_up
   kill_one $who
   ok "kill -9 of the $who of a running fabric: nothing is left after 2 s" nothing_left
+  kill -KILL $pid 2>/dev/null
   wait $pid 2>/dev/null
 done
 start
 await_up
 kill_one opensm
-sleep 0.2
+for ((i = 0; i < 200; i++)); do grep -q 'opensm was killed' "$tmp/kill" && break; sleep 0.01; done
 ok "kill -9 of opensm: the fabric goes on" kill -0 $pid
 like "and says what to do" 'opensm was killed by signal 9 .*simfab opensm restart' "$tmp/kill"
 kill -KILL $pid

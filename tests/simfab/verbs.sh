@@ -49,8 +49,8 @@ figures() { grep -hE 'bytes in|iters in' "$tmp/$1.client" "$tmp/$1.server"; }
 data_is_right() { ! grep -h 'invalid data' "$tmp/$1.server" "$tmp/$1.client"; }
 
 simfab exec h1 -- ibv_devices >"$tmp/devices" 2>&1
-like "ibv_devices lists the first HCA of h1" '^ +mlx5_0 +[0-9a-f]{16}$' "$tmp/devices"
-like "ibv_devices lists the second HCA of h1" '^ +mlx5_1 +[0-9a-f]{16}$' "$tmp/devices"
+like "ibv_devices lists the first HCA of h1" '^ +mlx5_0[[:space:]]+[0-9a-f]{16}$' "$tmp/devices"
+like "ibv_devices lists the second HCA of h1" '^ +mlx5_1[[:space:]]+[0-9a-f]{16}$' "$tmp/devices"
 simfab exec h2 -- ibv_devices >"$tmp/devices2" 2>&1
 not_ok "h2 has other GUIDs" cmp -s "$tmp/devices" "$tmp/devices2"
 
