@@ -19,7 +19,8 @@
         struct mr_request *r = NULL;                                                                                   \
         API_ENTER();                                                                                                   \
         CHECK(api_comm(comm, &c));                                                                                     \
-        err = mr_coll_run(start(__VA_ARGS__, c, &r), r);                                                               \
+        err = start(__VA_ARGS__, c, &r);                                                                               \
+        err = mr_coll_run(err, r);                                                                                     \
         API_LEAVE(c);                                                                                                  \
     }                                                                                                                  \
     MPI_FN(int, iname, (params, MPI_Comm comm, MPI_Request *request))                                                  \
@@ -100,7 +101,8 @@ MPI_FN(int, Barrier, (MPI_Comm comm))
     struct mr_request *r = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    err = mr_coll_run(mr_ibarrier(c, &r), r);
+    err = mr_ibarrier(c, &r);
+    err = mr_coll_run(err, r);
     API_LEAVE(c);
 }
 
