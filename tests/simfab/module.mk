@@ -11,6 +11,14 @@ tests/simfab/test_model_SRCS := tests/simfab/test_model.c simfab/engine/model.c 
 tests/simfab/test_model_PKGS := check yaml-0.1
 tests/simfab/test_model_LDLIBS := -lm
 
+# the management plane without an engine around it; libibmad is the second opinion on the layout of attributes
+MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mad.c agent.c umad.c sma.c portinfo.c pma.c trap.c sysfs.c)
+TESTPROGS += tests/simfab/test_sma
+UNIT_TESTS += tests/simfab/test_sma
+tests/simfab/test_sma_SRCS := tests/simfab/test_sma.c $(MGMT_SRCS)
+tests/simfab/test_sma_PKGS := check yaml-0.1 libibmad
+tests/simfab/test_sma_LDLIBS := -lm
+
 SCRIPT_TESTS += tests/simfab/opensm.sh
 
 # the verbs of simulated hosts and the simfab command
@@ -18,3 +26,14 @@ TESTPROGS += tests/simfab/test_verbs
 tests/simfab/test_verbs_SRCS := tests/simfab/test_verbs.c
 tests/simfab/test_verbs_PKGS := check libibverbs
 SCRIPT_TESTS += tests/simfab/errors.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
+
+# the engine's data plane
+TESTPROGS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
+UNIT_TESTS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
+tests/simfab/test_event_SRCS := tests/simfab/test_event.c simfab/engine/event.c simfab/engine/util.c
+tests/simfab/test_event_PKGS := check
+tests/simfab/test_vlarb_SRCS := tests/simfab/test_vlarb.c simfab/engine/vlarb.c
+tests/simfab/test_vlarb_PKGS := check
+tests/simfab/test_dataplane_SRCS := tests/simfab/test_dataplane.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_dataplane_PKGS := check yaml-0.1
+tests/simfab/test_dataplane_LDLIBS := -lm

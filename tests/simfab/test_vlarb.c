@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arbitration among virtual lanes: shares by weight, precedence and limit of the high table; and flow control. */
+#include <check.h>
+
+#include "simfab/engine/credit.h"
+#include "simfab/engine/vlarb.h"
+
+static uint64_t sent[FABRIC_VLS];
+
+/* Let every lane of ready always have packets of the given size, and send so many. */
+static void run(const struct vlarb_config *c, uint32_t ready, uint32_t size, unsigned packets)
+{
+    struct vlarb_state s = { 0 };
+    uint32_t bytes[FABRIC_VLS];
+
+    for (unsigned vl = 0; vl < FABRIC_VLS; vl++) {
+        bytes[vl] = size;
+        sent[vl] = 0;
+    }
+    while (packets--) {
+        int vl = vlarb_pick(&s, c, ready, bytes);
+
+        ck_assert_int_ge(vl, 0);
+        ck_assert(ready & 1u << vl);
+        sent[vl] += size;
+    }
+}
+
+static double share(unsigned vl)
+{
+    uint64_t all = 0;
+
+    for (unsigned i = 0; i < FABRIC_VLS; i++)
+        all += sent[i];
+    return (double)sent[vl] / (double)all;
+}
+
+START_TEST(weights_are_shares)
+{
+    static const struct vlarb_entry low[] = { { 0, 32 }, { 1, 64 }, { 2, 128 } };
+    struct vlarb_config c = { .low = { low, 3 }, .high_limit = 255 };
+
+    run(&c, 7, 2048, 70000);
+    ck_assert_double_eq_tol(share(0), 1.0 / 7, 0.01);
+    ck_assert_double_eq_tol(share(1), 2.0 / 7, 0.01);
+    ck_assert_double_eq_tol(share(2), 4.0 / 7, 0.01);
+}
+END_TEST
+
+START_TEST(a_weight_is_rounded_up_to_whole_packets)
+{
+    /* 64 bytes of weight still let a packet of 2048 pass: then both lanes are equal */
+    static const struct vlarb_entry low[] = { { 0, 1 }, { 1, 32 } };
+    struct vlarb_config c = { .low = { low, 2 }, .high_limit = 255 };
+
+    run(&c, 3, 2048, 10000);
+    ck_assert_double_eq_tol(share(0), 0.5, 0.01);
+}
+END_TEST
+
+START_TEST(an_idle_lane_leaves_its_share_to_the_others)
+{
+    static const struct vlarb_entry low[] = { { 0, 10 }, { 1, 200 }, { 2, 10 } };
+    struct vlarb_config c = { .low = { low, 3 }, .high_limit = 255 };
+
+    run(&c, 5, 64, 10000);
+    ck_assert_double_eq_tol(share(0), 0.5, 0.01);
+    ck_assert_uint_eq(sent[1], 0);
+}
+END_TEST
+
+START_TEST(a_lane_may_stand_in_a_table_more_than_once)
+{
+    static const struct vlarb_entry low[] = { { 0, 16 }, { 1, 16 }, { 0, 16 }, { 2, 16 } };
+    struct vlarb_config c = { .low = { low, 4 }, .high_limit = 255 };
+
+    run(&c, 7, 1024, 40000);
+    ck_assert_double_eq_tol(share(0), 0.5, 0.01);
+    ck_assert_double_eq_tol(share(2), 0.25, 0.01);
+}
+END_TEST
+
+START_TEST(high_without_limit_starves_low)
+{
+    static const struct vlarb_entry high[] = { { 1, 4 } }, low[] = { { 0, 255 } };
+    struct vlarb_config c = { { high, 1 }, { low, 1 }, 255 };
+
+    run(&c, 3, 2048, 1000);
+    ck_assert_uint_eq(sent[0], 0);
+    run(&c, 1, 2048, 10); /* but low goes on when high has nothing */
+    ck_assert_uint_eq(sent[0], 10 * 2048);
+}
+END_TEST
+
+START_TEST(the_limit_gives_low_one_packet_per_limit)
+{
+    static const struct vlarb_entry high[] = { { 1, 255 } }, low[] = { { 0, 255 } };
+    struct vlarb_config c = { { high, 1 }, { low, 1 }, 4 }; /* 16384 bytes = 8 packets of 2048 */
+
+    run(&c, 3, 2048, 9000);
+    ck_assert_double_eq_tol(share(1), 8.0 / 9, 0.005);
+}
+END_TEST
+
+START_TEST(limit_zero_alternates)
+{
+    static const struct vlarb_entry high[] = { { 1, 255 } }, low[] = { { 0, 255 } };
+    struct vlarb_config c = { { high, 1 }, { low, 1 }, 0 };
+
+    run(&c, 3, 2048, 1000);
+    ck_assert_double_eq_tol(share(1), 0.5, 0.01);
+}
+END_TEST
+
+START_TEST(weight_zero_never_sends)
+{
+    static const struct vlarb_entry low[] = { { 0, 8 }, { 1, 0 } };
+    struct vlarb_config c = { .low = { low, 2 }, .high_limit = 255 };
+    struct vlarb_state s = { 0 };
+    uint32_t bytes[FABRIC_VLS] = { 64, 64 };
+
+    run(&c, 3, 64, 100);
+    ck_assert_uint_eq(sent[1], 0);
+    ck_assert_int_eq(vlarb_pick(&s, &c, 2, bytes), -1);
+}
+END_TEST
+
+START_TEST(without_tables_lanes_take_turns)
+{
+    struct vlarb_config c = { .high_limit = 0 };
+
+    run(&c, 0x8005, 256, 3000);
+    ck_assert_uint_eq(sent[0], sent[2]);
+    ck_assert_uint_eq(sent[0], sent[15]);
+    ck_assert_int_eq(vlarb_pick(&(struct vlarb_state){ 0 }, &c, 0, (uint32_t[FABRIC_VLS]){ 0 }), -1);
+}
+END_TEST
+
+START_TEST(credits_stop_at_the_buffer_and_come_back)
+{
+    struct credit c;
+    unsigned n = 0;
+
+    credit_init(&c, 16384); /* 256 blocks: 7 packets of 2078 bytes = 33 blocks */
+    while (credit_may_send(&c, 2078)) {
+        credit_sent(&c, 2078);
+        n++;
+    }
+    ck_assert_uint_eq(n, 7);
+    credit_freed(&c, 2078);
+    ck_assert(!credit_may_send(&c, 2078)); /* the sender has not heard of it */
+    credit_update(&c);
+    ck_assert(credit_may_send(&c, 2078));
+}
+END_TEST
+
+START_TEST(credits_wrap_around_for_ever)
+{
+    struct credit c;
+
+    credit_init(&c, 1u << 30); /* clamped to what 12 bits can tell apart */
+    for (unsigned i = 0; i < 100000; i++) {
+        uint32_t bytes = 64 + i % 4096;
+
+        ck_assert(credit_may_send(&c, bytes));
+        credit_sent(&c, bytes);
+        credit_freed(&c, bytes);
+        credit_update(&c);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("vlarb");
+    TCase *c = tcase_create("vlarb");
+    SRunner *r;
+    int failed;
+
+    tcase_add_test(c, weights_are_shares);
+    tcase_add_test(c, a_weight_is_rounded_up_to_whole_packets);
+    tcase_add_test(c, an_idle_lane_leaves_its_share_to_the_others);
+    tcase_add_test(c, a_lane_may_stand_in_a_table_more_than_once);
+    tcase_add_test(c, high_without_limit_starves_low);
+    tcase_add_test(c, the_limit_gives_low_one_packet_per_limit);
+    tcase_add_test(c, limit_zero_alternates);
+    tcase_add_test(c, weight_zero_never_sends);
+    tcase_add_test(c, without_tables_lanes_take_turns);
+    tcase_add_test(c, credits_stop_at_the_buffer_and_come_back);
+    tcase_add_test(c, credits_wrap_around_for_ever);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
