@@ -19,4 +19,4 @@ tests/mrrun/test_launch_client_LDLIBS := -lpthread
 
 UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output
 SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
-                tests/mrrun/cleanup.sh
+                tests/mrrun/cleanup.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh
