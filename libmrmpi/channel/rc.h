@@ -15,6 +15,13 @@ void mr_rc_send_close(void);
 /* Post one packet. -EAGAIN: no room now; any other error is the queue pair's. */
 int mr_rc_send(struct mr_qp *qp, const struct mr_hdr *hdr, const void *payload, size_t len);
 
+/*
+ * For a request that must be signaled and has nothing to do at its completion: NULL if mr_qp_must_signal() is false or
+ * there is no memory. Give it back if it was not posted.
+ */
+struct mr_tx *mr_rc_counter(const struct mr_qp *qp);
+void mr_rc_counter_unused(struct mr_tx *tx);
+
 /* ---- rc_rdma.c ------------------------------------------------------------------------------------------------- */
 
 int mr_rc_expose(struct mr_peer *p, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);

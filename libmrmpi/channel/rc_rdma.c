@@ -137,14 +137,19 @@ static int push(struct mr_stripe_op *s)
     while (s->left) {
         uint64_t n = s->left < qp->rail->max_msg ? s->left : qp->rail->max_msg;
         bool last = n == s->left;
+        struct mr_tx *tx;
         int err;
 
         if (!mr_qp_has_room(qp, 1))
             return -EAGAIN;
+        tx = last ? &s->tx : mr_rc_counter(qp);
         err = mr_qp_write(qp, s->src, n, mr_memory_lkey(&s->put->reg->memory, qp->rail), s->raddr, s->rkey,
-                          last ? &s->imm : NULL, last ? &s->tx : NULL);
-        if (err)
+                          last ? &s->imm : NULL, tx);
+        if (err) {
+            if (!last)
+                mr_rc_counter_unused(tx);
             return err;
+        }
         s->src += n;
         s->raddr += n;
         s->left -= n;

@@ -129,23 +129,34 @@ void mr_rc_send_close(void)
 
 /* ---- sending --------------------------------------------------------------------------------------------------- */
 
+struct mr_tx *mr_rc_counter(const struct mr_qp *qp)
+{
+    struct rc_packet *p = rc.free_inline;
+
+    if (!mr_qp_must_signal(qp) || (!p && add_inline_chunk()))
+        return NULL;
+    p = rc.free_inline;
+    rc.free_inline = p->next;
+    return &p->tx;
+}
+
+void mr_rc_counter_unused(struct mr_tx *tx)
+{
+    struct rc_packet *p = (struct rc_packet *)tx;
+
+    if (!p)
+        return;
+    p->next = rc.free_inline;
+    rc.free_inline = p;
+}
+
 static int send_inline(struct mr_qp *qp, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct rc_packet *p;
-    int err;
+    struct mr_tx *tx = mr_rc_counter(qp);
+    int err = mr_qp_send_inline(qp, hdr, sizeof *hdr, payload, len, tx);
 
-    if (!mr_qp_must_signal(qp))
-        return mr_qp_send_inline(qp, hdr, sizeof *hdr, payload, len, NULL);
-    p = rc.free_inline;
-    if (!p) {
-        err = add_inline_chunk();
-        if (err)
-            return -EAGAIN;
-        p = rc.free_inline;
-    }
-    err = mr_qp_send_inline(qp, hdr, sizeof *hdr, payload, len, &p->tx);
-    if (!err)
-        rc.free_inline = p->next;
+    if (__builtin_expect(err, 0))
+        mr_rc_counter_unused(tx);
     return err;
 }
 

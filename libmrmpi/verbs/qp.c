@@ -57,7 +57,7 @@ int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp)
         init.cap.max_send_wr = rail->dev->max_qp_wr;
     memset(qp, 0, sizeof *qp);
     qp->rail = rail;
-    qp->room = init.cap.max_send_wr;
+    qp->depth = qp->room = init.cap.max_send_wr;
     qp->qp = create(rail, &init);
     if (!qp->qp)
         return errno ? -errno : -ENOMEM;

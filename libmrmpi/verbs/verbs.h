@@ -141,7 +141,7 @@ struct mr_qp {
     struct mr_rail *rail;
     uint32_t qpn;
     uint32_t max_inline;
-    unsigned room;          /* requests that may still be posted */
+    unsigned depth, room;   /* of the send queue; requests that may still be posted */
     unsigned unsignaled;    /* posted since the last signaled one */
     int error;
     uint8_t sl, path;
@@ -177,7 +177,7 @@ static inline bool mr_qp_has_room(const struct mr_qp *qp, unsigned requests)
 /* True when the next request on the queue pair must be signaled. */
 static inline bool mr_qp_must_signal(const struct mr_qp *qp)
 {
-    return qp->unsignaled + 1 >= qp->rail->signal_every;
+    return qp->unsignaled + 1 >= qp->rail->signal_every || 2 * qp->room <= qp->depth;
 }
 
 /* Send a and b as one message without touching them later; a_len + b_len <= max_inline. tx NULL: unsignaled. */
