@@ -2,6 +2,7 @@
 /* The daemon's state and what changes it: start, policy, rails, the manager's events. See daemon.h. */
 #include "fabricd/daemon.h"
 #include "fabricd/log.h"
+#include "fabricd/opensm.h"
 #include "fabricd/server.h"
 
 #include <errno.h>
@@ -26,6 +27,21 @@ static uint64_t now_us(void)
 static void state_path(const struct daemon *d, const char *name, char *out, size_t size)
 {
     snprintf(out, size, "%s/%s", d->conf.state, name);
+}
+
+/* True if something has changed. */
+static bool refresh_rails(struct daemon *d)
+{
+    struct rails now;
+    rails_read(&now);
+    if (rails_equal(&d->rails, &now))
+        return false;
+    struct text t = {0};
+    rails_changes_text(&t, &d->rails, &now);
+    log_info("%s", text_str(&t));
+    text_free(&t);
+    d->rails = now;
+    return true;
 }
 
 /* ---- tasks ---- */
@@ -99,12 +115,14 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
             log_info("policy in force: generation %" PRIu64, d->generation);
         } else {
             log_error("the policy was not put in force: %s", strerror(-e->status));
+            d->refused = e->status == -EINVAL;
         }
     }
     /* What a failed apply saw was measured against the policy that was refused. */
     bool again = e->task == TASK_APPLY && e->status;
     if (!again)
         take_look(d, e);
+    refresh_rails(d); /* a new LMC moves the LIDs: subscribers learn both at once */
     server_publish(d->server);
     server_done(d->server, e->client, e->status ? e->status : e->task == TASK_VERIFY && !e->verified ? -EILSEQ : 0);
     if (again)
@@ -132,6 +150,79 @@ static int on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
     return 0;
 }
 
+/* ---- the policy at start ---- */
+
+/* Put a policy in force for this host's jobs without touching the fabric; whether the fabric has it is looked at next. */
+static bool adopt(struct daemon *d, const char *path, const struct text *t)
+{
+    struct diag diag = {.file = path};
+    struct fabric_caps unknown = {0};
+    struct in_force f = {.valid = true};
+    bool ok = policy_parse(&f.policy, text_str(t), t->len, &diag);
+    if (ok)
+        ok = policy_compile(&f.policy, &unknown, &f.tables, &diag);
+    if (!ok)
+        log_error("%s", text_str(&diag.out));
+    text_free(&diag.out);
+    if (!ok)
+        return false;
+    text_put(&f.text, text_str(t), t->len);
+    in_force_free(&d->current);
+    d->current = f;
+    return true;
+}
+
+static void load_generation(struct daemon *d)
+{
+    char path[PATH_MAX + 32];
+    struct text t = {0};
+    state_path(d, "generation", path, sizeof(path));
+    if (!text_read_file(&t, path, 64))
+        d->generation = strtoull(text_str(&t), NULL, 10);
+    text_free(&t);
+}
+
+/* A daemon that was killed between writing opensm's file and seeing that the ports took it leaves that file behind. */
+static void warn_if_conf_differs(const struct daemon *d)
+{
+    struct text have = {0}, want = {0};
+    if (d->conf.manage && !text_read_file(&have, d->conf.opensm_config, OPENSM_CONF_MAX)) {
+        opensm_conf_merge(text_str(&have), &d->current.tables, &want);
+        if (strcmp(text_str(&have), text_str(&want)))
+            log_warn("%s is not what the policy in force makes of it; fabricctl policy apply writes it anew",
+                     d->conf.opensm_config);
+    }
+    text_free(&have);
+    text_free(&want);
+}
+
+static void load_policy(struct daemon *d)
+{
+    char path[PATH_MAX + 32];
+    struct text saved = {0}, file = {0};
+    state_path(d, "policy.yaml", path, sizeof(path));
+    bool have_file = d->conf.policy[0] && !text_read_file(&file, d->conf.policy, FD_POLICY_MAX);
+    if (d->conf.policy[0] && !have_file)
+        log_error("%s cannot be read", d->conf.policy);
+    if (!text_read_file(&saved, path, FD_POLICY_MAX) && adopt(d, path, &saved)) {
+        if (!d->generation)
+            d->generation = 1;
+        if (have_file && (file.len != saved.len || memcmp(text_str(&file), text_str(&saved), file.len)))
+            log_warn("%s differs from the policy in force; fabricctl policy apply (or SIGHUP) puts it in force",
+                     d->conf.policy);
+        warn_if_conf_differs(d);
+        daemon_verify(d, 0);
+    } else if (have_file && d->conf.manage) {
+        daemon_apply(d, d->conf.policy, text_str(&file), file.len, 0);
+    } else if (have_file && adopt(d, d->conf.policy, &file)) {
+        d->generation++;
+        save_generation(d);
+        daemon_verify(d, 0);
+    }
+    text_free(&saved);
+    text_free(&file);
+}
+
 /* ---- timers and signals ---- */
 
 static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
@@ -139,6 +230,8 @@ static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
     struct daemon *d = arg;
     if (d->current.valid)
         daemon_verify(d, 0); /* busy: the running task looks too */
+    else if (d->conf.policy[0] && !d->refused && !manager_busy(d->manager))
+        load_policy(d); /* perhaps opensm is up by now */
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.verify_interval_s * 1000000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -146,16 +239,8 @@ static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
 static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
 {
     struct daemon *d = arg;
-    struct rails now;
-    rails_read(&now);
-    if (!rails_equal(&d->rails, &now)) {
-        struct text t = {0};
-        rails_changes_text(&t, &d->rails, &now);
-        log_info("%s", text_str(&t));
-        text_free(&t);
-        d->rails = now;
+    if (refresh_rails(d))
         server_publish(d->server);
-    }
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.rails_interval_ms * 1000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -205,62 +290,6 @@ static int lock_state(struct daemon *d)
         return rc;
     }
     return 0;
-}
-
-/* Put a policy in force for this host's jobs without touching the fabric; whether the fabric has it is looked at next. */
-static bool adopt(struct daemon *d, const char *path, const struct text *t)
-{
-    struct diag diag = {.file = path};
-    struct fabric_caps unknown = {0};
-    struct in_force f = {.valid = true};
-    bool ok = policy_parse(&f.policy, text_str(t), t->len, &diag);
-    if (ok)
-        ok = policy_compile(&f.policy, &unknown, &f.tables, &diag);
-    if (!ok)
-        log_error("%s", text_str(&diag.out));
-    text_free(&diag.out);
-    if (!ok)
-        return false;
-    text_put(&f.text, text_str(t), t->len);
-    in_force_free(&d->current);
-    d->current = f;
-    return true;
-}
-
-static void load_generation(struct daemon *d)
-{
-    char path[PATH_MAX + 32];
-    struct text t = {0};
-    state_path(d, "generation", path, sizeof(path));
-    if (!text_read_file(&t, path, 64))
-        d->generation = strtoull(text_str(&t), NULL, 10);
-    text_free(&t);
-}
-
-static void load_policy(struct daemon *d)
-{
-    char path[PATH_MAX + 32];
-    struct text saved = {0}, file = {0};
-    state_path(d, "policy.yaml", path, sizeof(path));
-    bool have_file = d->conf.policy[0] && !text_read_file(&file, d->conf.policy, FD_POLICY_MAX);
-    if (d->conf.policy[0] && !have_file)
-        log_error("%s cannot be read", d->conf.policy);
-    if (!text_read_file(&saved, path, FD_POLICY_MAX) && adopt(d, path, &saved)) {
-        if (!d->generation)
-            d->generation = 1;
-        if (have_file && (file.len != saved.len || memcmp(text_str(&file), text_str(&saved), file.len)))
-            log_warn("%s differs from the policy in force; fabricctl policy apply (or SIGHUP) puts it in force",
-                     d->conf.policy);
-        daemon_verify(d, 0);
-    } else if (have_file && d->conf.manage) {
-        daemon_apply(d, d->conf.policy, text_str(&file), file.len, 0);
-    } else if (have_file && adopt(d, d->conf.policy, &file)) {
-        d->generation++;
-        save_generation(d);
-        daemon_verify(d, 0);
-    }
-    text_free(&saved);
-    text_free(&file);
 }
 
 static int start_loop(struct daemon *d)

@@ -33,6 +33,7 @@ struct daemon {
     struct text difference_text;
     uint64_t looked_us;
     char applying[256]; /* what is being put in force, or empty */
+    bool refused;       /* the configured policy is wrong: trying again would not help */
 };
 
 /* 0 or a negative errno, which has been logged. */

@@ -4,7 +4,6 @@
 #include "fabricd/ydoc.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +145,7 @@ int jobs_delete(struct jobs *j, const char *id)
     return rc;
 }
 
-unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id, uid_t uid)
+unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id, uid_t uid, const char *user)
 {
     static const struct job nobody;
     const struct job *job = *id ? jobs_find(j, id) : NULL;
@@ -155,13 +154,6 @@ unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id
     int given = job && *job->class_name ? policy_class_by_name(p, job->class_name) : -1;
     if (given >= 0)
         return (unsigned)given;
-    char user[64];
-    struct passwd pw, *found = NULL;
-    char buf[4096];
-    if (getpwuid_r(uid, &pw, buf, sizeof(buf), &found) || !found)
-        snprintf(user, sizeof(user), "%u", uid);
-    else
-        snprintf(user, sizeof(user), "%s", pw.pw_name);
     if (!job)
         job = &nobody;
     return policy_class_of(p, user, job->account, job->name);

@@ -36,8 +36,8 @@ int jobs_delete(struct jobs *j, const char *id);
 
 const struct job *jobs_find(const struct jobs *j, const char *id);
 
-/* The class of a process of user uid that says it belongs to job id (which may be empty). */
-unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id, uid_t uid);
+/* The class of a process of user uid, by name user, that says it belongs to job id (which may be empty). */
+unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id, uid_t uid, const char *user);
 
 /* The jobs that uid may see (FD_UID_ANY: all), one line of YAML each. */
 void jobs_text(struct text *out, const struct jobs *j, const struct policy *p, const char *indent, uint32_t uid);

@@ -13,8 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RELOAD_AGAIN_MS  1500 /* tables still wrong: opensm wrote them before OperVLs was settled; a second sweep mends */
-#define REWRITE_AFTER_MS 4000 /* still wrong: opensm believes that they are right and must be made to write them */
+/* Tables still wrong: opensm wrote them before OperVLs was settled, and a second sweep mends that. */
+#define RELOAD_AGAIN_MS 1500
+/* Still wrong: opensm believes that they are right and must be made to write them. Both come sooner if time is short. */
+#define REWRITE_AFTER_MS 4000
 #define RESTART_TIMEOUT_MS 60000
 
 struct manager {
@@ -314,6 +316,8 @@ static int settle(struct manager *m, struct task *t, struct change *c, const str
 {
     struct verify_options o = look_options(m);
     uint64_t start = now_ms(), limit = (uint64_t)m->conf.verify_timeout_s * 1000;
+    uint64_t reload_at = limit / 6 < RELOAD_AGAIN_MS ? limit / 6 : RELOAD_AGAIN_MS;
+    uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
     bool reloaded = !may_push, rewritten = !may_push;
     for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
         struct verify_result r;
@@ -335,11 +339,11 @@ static int settle(struct manager *m, struct task *t, struct change *c, const str
             return -ETIMEDOUT;
         }
         int rc = 0;
-        if (!reloaded && !unsettled && (took > RELOAD_AGAIN_MS || (lag && took > RELOAD_AGAIN_MS / 3))) {
+        if (!reloaded && !unsettled && (took > reload_at || (lag && took > reload_at / 3))) {
             say(m, t, "%u differences after the first sweep: asking opensm for another", differences);
             reloaded = true;
             rc = push(m, t, c, false);
-        } else if (!rewritten && !unsettled && !lag && took > REWRITE_AFTER_MS) {
+        } else if (!rewritten && !unsettled && !lag && took > rewrite_at) {
             rewritten = true;
             rc = rewrite(m, t, c);
         }

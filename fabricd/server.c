@@ -5,6 +5,7 @@
 #include "fabricd/message.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct client {
     bool subscribed;
     bool drop; /* to be freed when the loop is back in server_receive or server_publish */
     char job[FD_JOB_MAX];
+    char user[FD_JOB_MAX]; /* name of cred.uid, looked up at the first hello */
     struct fd_state told; /* the last FD_STATE sent */
 };
 
@@ -93,7 +95,7 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
     if (!d->current.valid)
         return;
     const struct policy *p = &d->current.policy;
-    unsigned i = jobs_class(&d->jobs, p, c->job, c->cred.uid);
+    unsigned i = jobs_class(&d->jobs, p, c->job, c->cred.uid, c->user);
     const struct class_levels *l = &d->current.tables.classes[i];
     m->status = 0;
     m->verified = d->verified;
@@ -182,8 +184,21 @@ void server_done(struct server *s, uint64_t client, int status)
 
 /* ---- requests ---- */
 
+static void look_up_user(struct client *c)
+{
+    struct passwd pw, *found = NULL;
+    char buf[4096];
+    if (c->user[0])
+        return;
+    if (getpwuid_r(c->cred.uid, &pw, buf, sizeof(buf), &found) || !found)
+        snprintf(c->user, sizeof(c->user), "%u", c->cred.uid);
+    else
+        snprintf(c->user, sizeof(c->user), "%s", pw.pw_name);
+}
+
 static void on_hello(struct client *c, const struct fd_hello *m)
 {
+    look_up_user(c);
     memcpy(c->job, m->job, sizeof(c->job));
     c->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
     fill_state(c->server->daemon, c, &c->told);

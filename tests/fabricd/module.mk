@@ -15,3 +15,8 @@ tests/fabricd/test_proto_PKGS := check yaml-0.1
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_opensm_conf tests/fabricd/test_proto
 SCRIPT_TESTS += tests/fabricd/ibsim.sh
+
+TESTPROGS += tests/fabricd/fabric_tool
+tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c
+tests/fabricd/fabric_tool_PKGS := libibumad
+SCRIPT_TESTS += tests/fabricd/simfab.sh

@@ -112,18 +112,18 @@ START_TEST(whose_job)
     p.num_rules = 1;
     strcpy(p.rules[0].account, "vip");
     p.rules[0].class_index = 1;
-    ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4242), 1);
-    ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4243), 0); /* somebody who only says so */
-    ck_assert_uint_eq(jobs_class(&j, &p, "any", 4243), 1);
-    ck_assert_uint_eq(jobs_class(&j, &p, "old", 4243), 0); /* the policy has changed since */
-    ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4242), 1);
-    ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4243), 0);
-    ck_assert_uint_eq(jobs_class(&j, &p, "", 4242), 0);
-    ck_assert_uint_eq(jobs_class(&j, &p, "unknown", 4242), 0);
+    ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4242, "4242"), 1);
+    ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4243, "4243"), 0); /* somebody who only says so */
+    ck_assert_uint_eq(jobs_class(&j, &p, "any", 4243, "4243"), 1);
+    ck_assert_uint_eq(jobs_class(&j, &p, "old", 4243, "4243"), 0); /* the policy has changed since */
+    ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4242, "4242"), 1);
+    ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4243, "4243"), 0);
+    ck_assert_uint_eq(jobs_class(&j, &p, "", 4242, "4242"), 0);
+    ck_assert_uint_eq(jobs_class(&j, &p, "unknown", 4242, "4242"), 0);
     strcpy(p.rules[0].account, "");
     strcpy(p.rules[0].user, "4242"); /* a user without a name */
-    ck_assert_uint_eq(jobs_class(&j, &p, "", 4242), 1);
-    ck_assert_uint_eq(jobs_class(&j, &p, "", 4243), 0);
+    ck_assert_uint_eq(jobs_class(&j, &p, "", 4242, "4242"), 1);
+    ck_assert_uint_eq(jobs_class(&j, &p, "", 4243, "4243"), 0);
 }
 END_TEST
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the scripts here cannot do in shell: speak to the daemon as the library does, misbehave as no library should, and
+ * change a port's table behind opensm's back.
+ *
+ *   fabric_tool query SOCKET JOB             print the answer to a hello, one line of key=value
+ *   fabric_tool watch SOCKET JOB             subscribe; print every state until the daemon ends the connection
+ *   fabric_tool garbage SOCKET N             send N messages of nonsense, each on its own connection
+ *   fabric_tool flood SOCKET                 ask and never read, until the daemon drops us
+ *   fabric_tool vlarb HOPS MODIFIER V:W,...  set a VLArb block of the node at the end of the path ("1,3", "-": here)
+ */
+#include "fabricd/message.h"
+#include "fabricd/smp.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int dial(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a))) {
+        perror(path);
+        exit(1);
+    }
+    return fd;
+}
+
+static void hello(int fd, const char *job, uint32_t flags)
+{
+    struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 5), .flags = flags};
+    snprintf(m.job, sizeof(m.job), "%s", job);
+    if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) != (ssize_t)sizeof(m)) {
+        perror("send");
+        exit(1);
+    }
+}
+
+/* False at the end of the connection. */
+static bool print_state(int fd)
+{
+    struct fd_state m;
+    ssize_t n = recv(fd, &m, sizeof(m), 0);
+    if (n <= 0)
+        return false;
+    if (n < (ssize_t)FD_STATE_LENGTH(0) || m.h.type != FD_STATE || m.num_rails > FD_RAILS_MAX ||
+        n != (ssize_t)FD_STATE_LENGTH(m.num_rails) || m.h.length != (uint32_t)n) {
+        fprintf(stderr, "malformed answer of %zd bytes\n", n);
+        exit(1);
+    }
+    printf("seq=%u status=%d changed=%u generation=%llu class=%s small=%u bulk=", m.h.seq, m.status, m.changed,
+           (unsigned long long)m.generation, m.class_name, m.sl_small);
+    for (unsigned i = 0; i < m.num_lanes; i++)
+        printf("%s%u", i ? "," : "", m.sl_bulk[i]);
+    printf(" small_max=%u verified=%u rails=", m.small_max, m.verified);
+    for (unsigned i = 0; i < m.num_rails; i++)
+        printf("%s%s/%u/lid%s/lmc%u/%s", i ? "," : "", m.rails[i].device, m.rails[i].port, m.rails[i].lid ? "ok" : "0",
+               m.rails[i].lmc, m.rails[i].usable ? "up" : "down");
+    printf("\n");
+    fflush(stdout);
+    return true;
+}
+
+static int watch(const char *path, const char *job)
+{
+    int fd = dial(path);
+    hello(fd, job, FD_HELLO_SUBSCRIBE);
+    while (print_state(fd))
+        ;
+    printf("end\n");
+    return 0;
+}
+
+static int garbage(const char *path, int n)
+{
+    _Alignas(8) unsigned char buf[FD_MSG_MAX + 4096];
+    srandom(42);
+    for (int i = 0; i < n; i++) {
+        int fd = dial(path), size = 4 * FD_MSG_MAX;
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+        size_t len = (size_t)random() % (i % 10 ? 512 : sizeof(buf)) + 1;
+        for (size_t k = 0; k < len; k++)
+            buf[k] = (unsigned char)random();
+        if (i % 3 && len >= sizeof(struct fd_header)) {
+            struct fd_header h = message_header((enum fd_type)(random() % 40), len, 1);
+            if (i % 5 == 0)
+                h.length ^= 1;
+            memcpy(buf, &h, sizeof(h));
+        }
+        if (send(fd, buf, len, MSG_NOSIGNAL) < 0 && errno != EMSGSIZE && errno != EPIPE)
+            perror("send");
+        close(fd);
+    }
+    return 0;
+}
+
+static int flood(const char *path)
+{
+    struct fd_header h = message_header(FD_STATUS, sizeof(h), 1);
+    int fd = dial(path);
+    for (int i = 0; i < 1000000; i++)
+        if (send(fd, &h, sizeof(h), MSG_NOSIGNAL) < 0) {
+            printf("dropped\n");
+            return 0;
+        }
+    printf("still there\n");
+    return 1;
+}
+
+static int set_vlarb(const char *hops, const char *modifier, const char *table)
+{
+    struct smp_path path = {0};
+    uint8_t data[64] = {0};
+    for (const char *p = hops; *p >= '0' && *p <= '9' && path.hops < SMP_HOPS_MAX;) {
+        char *end;
+        path.port[++path.hops] = (uint8_t)strtoul(p, &end, 10);
+        p = *end ? end + 1 : end;
+    }
+    const char *p = table;
+    for (int i = 0; i < 32 && *p; i++) {
+        char *end;
+        data[2 * i] = (uint8_t)strtoul(p, &end, 10);
+        data[2 * i + 1] = (uint8_t)strtoul(*end ? end + 1 : end, &end, 10);
+        p = *end ? end + 1 : end;
+    }
+    struct smp *s = smp_open(NULL, 0);
+    if (!s) {
+        perror("umad");
+        return 1;
+    }
+    int rc = smp_set(s, &path, SMP_VLARB, (uint32_t)strtoul(modifier, NULL, 0), data);
+    smp_close(s);
+    if (rc)
+        fprintf(stderr, "set: %d\n", rc);
+    return rc != 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *verb = argc > 1 ? argv[1] : "";
+    if (argc == 4 && !strcmp(verb, "query")) {
+        int fd = dial(argv[2]);
+        hello(fd, argv[3], 0);
+        return !print_state(fd);
+    }
+    if (argc == 4 && !strcmp(verb, "watch"))
+        return watch(argv[2], argv[3]);
+    if (argc == 4 && !strcmp(verb, "garbage"))
+        return garbage(argv[2], atoi(argv[3]));
+    if (argc == 3 && !strcmp(verb, "flood"))
+        return flood(argv[2]);
+    if (argc == 5 && !strcmp(verb, "vlarb"))
+        return set_vlarb(argv[2], argv[3], argv[4]);
+    fprintf(stderr, "usage: see the head of fabric_tool.c\n");
+    return 2;
+}

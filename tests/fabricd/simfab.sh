@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# fabricd with the real opensm on a simulated fabric: apply, verify every port, drift, restart, jobs, who may do what.
+
+if [ -z "${SIMFAB_DIR:-}" ]; then
+    here=$(cd "$(dirname "$0")" && pwd)
+    exec "$BUILD/bin/simfab" run --topology "$here/../../etc/topologies/two-hosts-two-rails.net" -- bash "$here/simfab.sh"
+fi
+. "$(dirname "$0")/lib.sh"
+tool=$BUILD/tests/fabricd/fabric_tool
+conf=$SIMFAB_DIR/opensm/opensm.conf
+chmod 711 "$tmp"
+
+cat >fabricd.yaml <<END
+state: $tmp/state
+socket: $FABRICD_SOCKET
+opensm:
+  config: \$SIMFAB_DIR/opensm/opensm.conf
+  pid_file: \${SIMFAB_DIR}/opensm/opensm.pid
+  restart: simfab opensm restart
+verify: {timeout: 6, interval: 1}
+rails: {interval_ms: 100}
+END
+start_daemon() {
+  simfab exec h1 -- fabricd --config "$tmp/fabricd.yaml" >>fabricd.log 2>&1 &
+  daemon=$!
+  started
+}
+
+ok "opensm has the subnet up" timeout 30 simfab opensm wait
+start_daemon
+ok "fabricd serves its socket" wait_for 10 fabricctl status
+"$tool" query "$FABRICD_SOCKET" 4711 >q
+like "without a policy: service level 0, said so" '^seq=5 status=-2 .* small=0 bulk=0 .* rails=mlx5_0/1/lidok/lmc0/up,mlx5_1/1/' q
+
+ok "a policy is applied and verified" fabricctl policy apply "$top/etc/policies/simple.yaml"
+ok "8 ports of 5 nodes have it" status_has '^policy: .*generation: 1, state: verified, nodes: 5, ports: 8, differences: 0'
+simfab exec h2 -- smpquery -D SL2VL 0 >q
+like "infiniband-diags agree about SL2VL" '0\| 1\| 2\| 3\| 4\| 5\| 3\| 0' q
+simfab exec h2 -- smpquery -D PortInfo 0,1 2 >q
+like "and about the high limit of a switch port" 'VLHighLimit:\.*4$' q
+
+cp "$conf" before.conf
+printf 'version: 1\nclasses:\n  - {name: a, share: 120}\njobs: {default: a}\n' >bad.yaml
+ok "a bad policy exits 2" exits 2 fabricctl policy apply bad.yaml
+fabricctl policy check bad.yaml 2>q
+like "and the place is named" '^bad.yaml:3:22: error: share is .120.; allowed: a whole number from 1 to 100' q
+ok "the fabric's configuration is untouched" cmp "$conf" before.conf
+sed 's/vls: 8/vls: 15/' "$top/etc/policies/simple.yaml" >vls15.yaml
+ok "a policy that the ports cannot have exits 2" exits 2 fabricctl policy apply vls15.yaml
+ok "and touches nothing either" cmp "$conf" before.conf
+
+# jobs and the library's view
+"$tool" watch "$FABRICD_SOCKET" 4711 >watch 2>&1 &
+started
+ok "the library is told the default class" wait_for 5 grep -q '^seq=5 status=0 changed=0 .*class=normal small=5 bulk=0 ' watch
+ok "a job is given another class" fabricctl job set 4711 urgent
+ok "its subscriber hears of it" wait_for 5 grep -q '^seq=0 status=0 changed=1 .*class=urgent small=4 bulk=1,2 small_max=8192' watch
+"$tool" query "$FABRICD_SOCKET" 4712 >q
+like "other jobs keep theirs" 'class=normal small=5' q
+ok "an unknown class is refused" exits 2 fabricctl job set 4711 urgnt
+ok "a job whose class the rules decide" fabricctl job set 4713 - --account students
+"$tool" query "$FABRICD_SOCKET" 4713 >q
+like "gets it" 'class=batch small=6 bulk=3' q
+
+# the daemon dies
+kill -9 $daemon
+wait $daemon 2>/dev/null
+ok "subscribers see the end" wait_for 5 grep -q '^end$' watch
+start_daemon
+ok "fabricd comes back after kill -9" wait_for 10 fabricctl status
+"$tool" query "$FABRICD_SOCKET" 4711 >q
+like "jobs and policy have survived" 'status=0 .* generation=1 class=urgent small=4 bulk=1,2' q
+ok "and the ports are verified again" wait_for 5 status_has '^policy: .*state: verified'
+
+# somebody changes a port of the switch behind opensm's back
+ok "a table is changed by a datagram" simfab exec h2 -- "$tool" vlarb 1 0x10002 0:1,1:200
+ok "the daemon notices" wait_for 10 status_has '^policy: .*state: differs, .*differences: 1,'
+fabricctl status >q
+like "and names node, port, table, expected and found" \
+  'leaf1 .0x[0-9a-f]{16}. port 2: VLArb low: expected 0:192,1:192,2:192,3:64 found 0:1,1:200' q
+ok "policy verify says so, too" exits 1 fabricctl policy verify
+ok "applying the policy again repairs it" fabricctl policy apply "$top/etc/policies/simple.yaml"
+simfab exec h2 -- smpquery -D VLArb 0,1 2 >q
+like "infiniband-diags agree" 'WEIGHT: \|0xC0\|0xC0\|0xC0\|0x40\|' q
+
+# LMC needs a restart of opensm
+sed 's/lmc: 0/lmc: 1/' "$top/etc/policies/simple.yaml" >lmc1.yaml
+old=$(simfab opensm pid)
+ok "a policy with another lmc is applied and verified" fabricctl policy apply lmc1.yaml
+ok "by a restart of opensm" test "$(simfab opensm pid)" != "$old"
+"$tool" query "$FABRICD_SOCKET" 4711 >q
+like "the library is told the paths" 'rails=mlx5_0/1/lidok/lmc1/up,mlx5_1/1/lidok/lmc1/up' q
+
+# opensm does not do what it is told
+cp "$conf" before.conf
+sed 's/share: 60/share: 40/' lmc1.yaml >other.yaml
+kill -STOP "$(simfab opensm pid)"
+ok "a policy that the fabric does not take in time is not applied" exits 1 fabricctl policy apply other.yaml
+kill -CONT "$(simfab opensm pid)"
+ok "opensm's configuration is the last good one" cmp "$conf" before.conf
+ok "the policy before it is in force and verified" wait_for 10 status_has '^policy: .*generation: 3, state: verified'
+
+# hostile and careless clients
+ok "nonsense on the socket" "$tool" garbage "$FABRICD_SOCKET" 300
+ok "a client that never reads is dropped" timeout 20 "$tool" flood "$FABRICD_SOCKET"
+ok "the daemon has survived them" status_has "^fabricd: .*pid: $daemon,"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  cp "$BUILD/bin/fabricctl" "$tool" .
+  chmod 755 fabricctl fabric_tool
+  other() { setpriv --reuid 65534 --regid 65534 --clear-groups env -u LD_PRELOAD "$@"; }
+  ok "another user may read the status" other ./fabricctl status
+  other ./fabricctl job list >q
+  is "but does not see others' jobs" "$(cat q)" ""
+  ok "may not set a job" exits 1 other ./fabricctl job set 4711 batch
+  cp lmc1.yaml readable.yaml && chmod 644 readable.yaml
+  ok "may not apply a policy" exits 1 other ./fabricctl policy apply readable.yaml
+  ok "a job belongs to a user" fabricctl job set 4714 urgent --user 65534
+  other ./fabric_tool query "$FABRICD_SOCKET" 4714 >q
+  like "who has its class" 'class=urgent' q
+  "$tool" query "$FABRICD_SOCKET" 4714 >q
+  like "and nobody else" 'class=normal' q
+fi
+
+# a node without an opensm of its own
+cat >serve.yaml <<END
+policy: $tmp/lmc1.yaml
+state: $tmp/state2
+socket: $tmp/fabricd2-%h.sock
+verify: {timeout: 6, interval: 1}
+END
+simfab exec h2 -- fabricd --config "$tmp/serve.yaml" >>fabricd2.log 2>&1 &
+started
+h2=$tmp/fabricd2-h2.sock
+ok "fabricd on a node without opensm verifies the same tables" \
+  wait_for 10 eval "fabricctl --socket $h2 status | grep -q '^policy: .*state: verified'"
+ok "another daemon on the same socket is refused" exits 1 simfab exec h2 -- fabricd --config "$tmp/serve.yaml" --state "$tmp/state3"
+
+kill "$(simfab opensm pid)"
+ok "without an opensm nothing is written" exits 1 fabricctl policy apply other.yaml
+ok "and the configuration stays" cmp "$conf" before.conf
+kill $daemon
+rc=0
+wait $daemon || rc=$?
+is "SIGTERM ends the daemon with status 0" $rc 0
+not_ok "and its socket is gone" test -e "$FABRICD_SOCKET"
+
+done_testing
