@@ -13,8 +13,11 @@ tests/simfab/test_model_LDLIBS := -lm
 
 # the management plane without an engine around it; libibmad is the second opinion on the layout of attributes
 MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mad.c agent.c umad.c sma.c portinfo.c pma.c trap.c sysfs.c)
-TESTPROGS += tests/simfab/test_sma
-UNIT_TESTS += tests/simfab/test_sma
+TESTPROGS += tests/simfab/test_sma tests/simfab/test_mad
+UNIT_TESTS += tests/simfab/test_sma tests/simfab/test_mad
+tests/simfab/test_mad_SRCS := tests/simfab/test_mad.c $(MGMT_SRCS)
+tests/simfab/test_mad_PKGS := check yaml-0.1
+tests/simfab/test_mad_LDLIBS := -lm
 tests/simfab/test_sma_SRCS := tests/simfab/test_sma.c $(MGMT_SRCS)
 tests/simfab/test_sma_PKGS := check yaml-0.1 libibmad
 tests/simfab/test_sma_LDLIBS := -lm
