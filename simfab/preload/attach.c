@@ -3,7 +3,7 @@
  * The process's side of the attach protocol (simfab/proto.h): connecting, one attachment per process, one actor slot
  * per thread. Everything is made at its first use; a forked child starts again with nothing.
  */
-#include "simfab/preload/preload.h"
+#include "simfab/preload/clock.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -455,6 +455,7 @@ static struct sf_actor *new_actor(void)
         self = a;
         pthread_setspecific(actor_key, a);
         sfp_ring();
+        sfp_tsc_trap();
         return a;
     }
     errno = EAGAIN;

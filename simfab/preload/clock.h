@@ -16,6 +16,12 @@ void sfp_clock_advance_to(uint64_t ps);
 /* Nanoseconds of the given clock at virtual time 0; false for clocks that stay real. */
 bool sfp_clock_epoch(clockid_t id, uint64_t *epoch);
 
+/* tsc.c: reading the time stamp counter faults in this thread from now on, and gives virtual time. */
+void sfp_tsc_trap(void);
+/* Around an exec: make the counter readable, and whether it was not; and back again. */
+bool sfp_tsc_release(void);
+void sfp_tsc_restore(bool released);
+
 #define SFP_PS_PER_NS 1000ull
 #define SFP_PS_PER_MS 1000000000ull
 #define SFP_NS_PER_S  1000000000ull
