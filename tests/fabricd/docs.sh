@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Examples, man pages and units against the programs.
+
+. "$(dirname "$0")/lib.sh"
+
+for f in "$top"/etc/policies/*.yaml; do
+  ok "etc/policies/${f##*/} is a good policy" fabricctl policy check "$f"
+done
+sed -n '/^\.nf/,/^\.fi/p' "$top/man/mrmpi-policy.5" | grep -v '^\.' >example.yaml
+ok "the example of mrmpi-policy(5) is a good policy" fabricctl policy check example.yaml
+ok "etc/fabricd/fabricd.yaml is a good configuration" fabricd --test --config "$top/etc/fabricd/fabricd.yaml"
+ok "etc/fabricd/simfab.yaml is, in a simulated fabric" env SIMFAB_DIR=/x fabricd --test --config "$top/etc/fabricd/simfab.yaml"
+not_ok "and not outside" env -u SIMFAB_DIR fabricd --test --config "$top/etc/fabricd/simfab.yaml"
+printf 'opensm:\n  confg: /a\n  pid_file: b\nclients: {per_uid: 0}\n' >bad.yaml
+exits 2 fabricd --test --config bad.yaml >out 2>&1
+like "a wrong configuration is told by place" "^bad.yaml:2:3: error: unknown key 'confg' in opensm, did you mean 'config'" out
+like "all of it at once" "^bad.yaml:4:20: error: per_uid is '0'" out
+
+undocumented() { # PROGRAM PAGE: long options that --help tells and the page does not
+  "$1" --help | grep -oE -- '--[a-z]+' | sort -u | while read -r o; do
+    sed 's/\\-/-/g' "$top/man/$2" | grep -q -- "$o" || echo "$o"
+  done
+}
+is "fabricd(8) has every option" "$(undocumented fabricd fabricd.8)" ""
+is "fabricctl(1) has every option" "$(undocumented fabricctl fabricctl.1)" ""
+for v in check plan apply verify list set del; do
+  ok "fabricctl(1) has the verb $v" grep -qE "^\.(B|BI) \"?[a-z]+ $v" "$top/man/fabricctl.1"
+done
+
+if command -v systemd-analyze >/dev/null; then
+  sed "s|@BINDIR@|$BUILD/bin|; /^Documentation/d" "$top/systemd/fabricd.service" >fabricd.service
+  sed '/^Documentation/d' "$top/systemd/fabricd.socket" >fabricd.socket
+  ok "the units are good" systemd-analyze verify "$tmp/fabricd.service" "$tmp/fabricd.socket"
+fi
+
+done_testing
