@@ -48,3 +48,16 @@ endif
 TESTPROGS += tests/libmrmpi/vc_probe
 tests/libmrmpi/vc_probe_SRCS := tests/libmrmpi/vc_probe.c
 tests/libmrmpi/vc_probe_DEPS := libmrmpi.so
+
+# core, coll, api: objects and handles, without a network
+CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c pack.c layout.c op.c group.c topo.c error.c)
+CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle)
+TESTPROGS += $(CORE_TESTS)
+UNIT_TESTS += $(CORE_TESTS)
+tests/libmrmpi/test_type_SRCS := tests/libmrmpi/test_type.c $(CORE_TEST_SRCS)
+tests/libmrmpi/test_op_SRCS := tests/libmrmpi/test_op.c $(CORE_TEST_SRCS)
+tests/libmrmpi/test_group_SRCS := tests/libmrmpi/test_group.c $(CORE_TEST_SRCS)
+tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/handle.c libmrmpi/api/abi_mpich.c \
+    $(addprefix libmrmpi/core/,info.c errhandler.c) $(CORE_TEST_SRCS)
+tests/libmrmpi/test_handle_CFLAGS := -Ilibmrmpi/include
+$(foreach t,$(CORE_TESTS),$(eval $(t)_PKGS := check))
