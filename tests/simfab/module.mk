@@ -22,7 +22,12 @@ tests/simfab/test_sma_SRCS := tests/simfab/test_sma.c $(MGMT_SRCS)
 tests/simfab/test_sma_PKGS := check yaml-0.1 libibmad
 tests/simfab/test_sma_LDLIBS := -lm
 
-SCRIPT_TESTS += tests/simfab/opensm.sh
+# run by umad.sh on a simulated host
+TESTPROGS += tests/simfab/test_umad_client
+tests/simfab/test_umad_client_SRCS := tests/simfab/test_umad_client.c
+tests/simfab/test_umad_client_PKGS := check
+
+SCRIPT_TESTS += tests/simfab/umad.sh tests/simfab/opensm.sh
 
 # the verbs of simulated hosts and the simfab command
 TESTPROGS += tests/simfab/test_verbs
