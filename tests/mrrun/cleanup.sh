@@ -58,4 +58,16 @@ kill -9 "$rank"
 wait $pid
 is "a rank killed from outside: 137" $? 137
 is "leaves no file either" "$(left)" ""
+# A rank that left mrrun's care (a session of its own) survives it, and is told that the launcher is gone.
+mrrun -n 1 setsid -w "$client" lost "$tmp/lost" &
+pid=$!
+for _ in $(seq 200); do
+    grep -q waiting "$tmp/lost" 2>/dev/null && break
+    sleep 0.05
+done
+kill -9 $pid
+wait $pid 2>/dev/null
+gone "$(sed -n 's/waiting //p' "$tmp/lost")"
+is "a rank notices that the launcher is gone, and can part from it" "$(tail -n 2 "$tmp/lost" | tr '\n' ' ')" \
+    "Connection reset by peer parted "
 done_testing

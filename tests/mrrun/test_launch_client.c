@@ -103,6 +103,25 @@ static int end_as_told(const char *mode)
     return 0;
 }
 
+/* "lost": wait until the launcher is gone, say so in a file (nobody else is left to tell), and part cleanly. */
+static int wait_for_loss(const char *file)
+{
+    FILE *out = fopen(file, "w");
+    int err;
+
+    if (!out)
+        return 1;
+    fprintf(out, "waiting %d\n", (int)getpid());
+    fflush(out);
+    for (int i = 0; !(err = mr_launch_failed()) && i < 2000; i++)
+        usleep(10000);
+    fprintf(out, "%s\n", err ? strerror(-err) : "nothing noticed");
+    fflush(out);
+    mr_launch_finalize();
+    fprintf(out, "parted\n");
+    return fclose(out);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "world";
@@ -115,6 +134,8 @@ int main(int argc, char **argv)
         return fail("init", -1, err);
     if (!strcmp(mode, "start"))
         return mr_launch_finalize() ? 1 : 0;
+    if (!strcmp(mode, "lost") && argc > 2)
+        return wait_for_loss(argv[2]);
     if (exchange("mrmpi.test.one", 1) || exchange("mrmpi.test.two", 2) || no_such_card())
         return 1;
     print_world();
