@@ -3,20 +3,70 @@
 #include "simfab/cmd/cmd.h"
 
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+static int find_runtime(struct dl_phdr_info *info, size_t size, void *path)
+{
+    const char *name = strrchr(info->dlpi_name, '/');
+
+    if (!name || strncmp(name, "/libasan.so", 11))
+        return 0;
+    snprintf(path, PATH_MAX, "%s:", info->dlpi_name);
+    return 1;
+}
+
+/*
+ * A build with the address sanitizer: its runtime must come first in programs that are not built with it, and what is
+ * wrong with those is not our concern: that they leak, or that opensm may free a datagram once libibumad has written it
+ * but before write() returns. Options that the environment has already are kept.
+ */
+static void sanitizer_runtime(const char *dir, char path[PATH_MAX])
+{
+    const char *options = getenv("ASAN_OPTIONS");
+    char supp[PATH_MAX], *with;
+    FILE *f;
+
+    path[0] = 0;
+    dl_iterate_phdr(find_runtime, path);
+    if (options && strstr(options, "suppressions="))
+        return;
+    snprintf(supp, sizeof supp, "%s/asan.supp", dir);
+    f = fopen(supp, "we");
+    if (!f)
+        return;
+    fputs("interceptor_via_lib:libibumad\n", f);
+    fclose(f);
+    if (asprintf(&with, "detect_leaks=0:suppressions=%s%s%s", supp, options ? ":" : "", options ? options : "") > 0) {
+        setenv("ASAN_OPTIONS", with, 1);
+        free(with);
+    }
+}
+#else
+static void sanitizer_runtime(const char *dir, char path[PATH_MAX])
+{
+    path[0] = 0;
+}
+#endif
+
 /* LD_PRELOAD with lib in front, other libraries kept, an earlier libsimfab.so dropped. */
-static char *preload_list(const char *lib)
+static char *preload_list(const char *dir, const char *lib)
 {
     const char *old = getenv("LD_PRELOAD");
-    char *list = malloc(strlen(lib) + (old ? strlen(old) : 0) + 2);
+    char runtime[PATH_MAX], *list;
 
+    sanitizer_runtime(dir, runtime);
+    if (old && strstr(old, "/libasan.so"))
+        runtime[0] = 0;
+    list = malloc(strlen(runtime) + strlen(lib) + (old ? strlen(old) : 0) + 2);
     if (!list)
         return NULL;
-    strcpy(list, lib);
+    strcpy(list, runtime);
+    strcat(list, lib);
     for (const char *p = old ? old : ""; *p;) {
         size_t n = strcspn(p, ": ");
         const char *name = "/libsimfab.so";
@@ -38,7 +88,7 @@ bool enter_host(const char *dir, const char *host, bool real_clock)
 
     if (!find_preload(lib))
         return false;
-    list = preload_list(lib);
+    list = preload_list(dir, lib);
     ok = list && !setenv("LD_PRELOAD", list, 1) && !setenv("SIM_HOST", host, 1) && !setenv("SIMFAB_DIR", dir, 1) &&
          (!real_clock || !setenv("SIMFAB_CLOCK", "real", 1));
     if (!ok)

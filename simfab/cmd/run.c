@@ -16,7 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool parse(int argc, char **argv, struct options *o)
+/* args is the command line with room for a program name in front. */
+static bool parse(int argc, char **args, struct options *o)
 {
     enum { TOPOLOGY = 1, MODEL, SM, SM_OPTION, NO_OPENSM };
     static const struct option longs[] = {
@@ -28,16 +29,11 @@ static bool parse(int argc, char **argv, struct options *o)
         { NULL, 0, NULL, 0 },
     };
     const char *topology = NULL, *model = NULL;
-    char **args = calloc((size_t)argc + 2, sizeof *args); /* getopt wants a program name in front */
     int c;
 
-    o->sm_options = calloc((size_t)argc + 1, sizeof *o->sm_options);
-    if (!args || !o->sm_options)
-        return false;
-    args[0] = "simfab run";
-    memcpy(args + 1, argv, (size_t)argc * sizeof *argv);
+    args[0] = "simfab run"; /* getopt wants one */
     o->opensm = true;
-    while ((c = getopt_long(argc + 1, args, "+", longs, NULL)) != -1) {
+    while ((c = getopt_long(argc, args, "+", longs, NULL)) != -1) {
         switch (c) {
         case TOPOLOGY: topology = optarg; break;
         case MODEL: model = optarg; break;
@@ -126,18 +122,17 @@ static int guard(pid_t supervisor, int pipe_out, int sigfd, const char *dir)
     return 1;
 }
 
-int cmd_run(int argc, char **argv)
+static int run(int argc, char **args, struct options *o)
 {
-    struct options *o = calloc(1, sizeof *o);
     char *dir = mmap(NULL, PATH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int pipes[2], sigfd;
     pid_t pid;
 
-    if (!o || dir == MAP_FAILED) {
+    if (dir == MAP_FAILED) {
         complain("%s", strerror(errno));
         return 1;
     }
-    if (!parse(argc, argv, o))
+    if (!parse(argc, args, o))
         return EXIT_USAGE;
     if (!choose_dir(dir, PATH_MAX) || pipe2(pipes, O_CLOEXEC)) {
         complain("%s", strerror(errno));
@@ -158,4 +153,21 @@ int cmd_run(int argc, char **argv)
     }
     close(pipes[0]);
     return guard(pid, pipes[1], sigfd, dir);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct options *o = calloc(1, sizeof *o);
+    char **args = calloc((size_t)argc + 2, sizeof *args), **sm_options = calloc((size_t)argc + 1, sizeof *sm_options);
+    int status = 1;
+
+    if (o && args && sm_options) {
+        memcpy(args + 1, argv, (size_t)argc * sizeof *argv);
+        o->sm_options = sm_options;
+        status = run(argc + 1, args, o);
+    }
+    free(sm_options);
+    free(args);
+    free(o);
+    return status;
 }
