@@ -264,6 +264,7 @@ static void shm_finalize(void)
     free(shm.peers);
     free(shm.senders);
     free(shm.local_of);
+    mr_vc_all_waiting -= shm.num_waiting;
     memset(&shm, 0, sizeof(shm));
     shm.fd = -1;
 }
@@ -308,6 +309,7 @@ static int put_aside(struct peer *p, const struct mr_hdr *hdr, const void *paylo
     p->last = &w->next;
     p->num_waiting++;
     shm.num_waiting++;
+    mr_vc_all_waiting++;
     return 0;
 }
 
@@ -343,6 +345,7 @@ static int send_waiting(void)
             free(w);
             p->num_waiting--;
             shm.num_waiting--;
+            mr_vc_all_waiting--;
             n++;
         }
         if (n != before && shm.sleepers)

@@ -181,7 +181,8 @@ static int push_some(struct mr_rndv *r)
 
     if (piece > MR_SCRATCH)
         piece = MR_SCRATCH;
-    while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece && !mr_vc_waiting(r->vc)) {
+    while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece &&
+           !(mr_vc_all_waiting && mr_vc_waiting(r->vc))) {
         size_t len = r->total - r->done < piece ? r->total - r->done : piece;
         const void *data = (const char *)mr_plain(req->send_buf, req->type) + r->done;
 

@@ -133,7 +133,7 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);
 
         err = send_eager(vc, &hdr, buf, count, type);
-        if (__builtin_expect(mr_vc_waiting(vc) > WAITING_MAX, 0))
+        if (__builtin_expect(mr_vc_all_waiting != 0, 0) && mr_vc_waiting(vc) > WAITING_MAX)
             mr_progress_until(relieved, vc);
         return err;
     }

@@ -197,6 +197,8 @@ int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t
     return err;
 }
 
+unsigned mr_vc_all_waiting; /* kept by the channels that have something to count */
+
 unsigned mr_vc_waiting(struct mr_vc *vc)
 {
     return !vc->error && vc->ops->waiting ? vc->ops->waiting(vc) : 0;

@@ -84,6 +84,7 @@ int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t
 
 /* Packets to this peer that wait for room. Whoever has many to send should let them drain (mr_rail_poll) first. */
 unsigned mr_vc_waiting(struct mr_vc *vc);
+extern unsigned mr_vc_all_waiting; /* to all peers: while it is 0 nobody has to ask */
 
 /* Make [buf, buf + len) reachable for the peer: registers it on every rail (registration cache). */
 int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
