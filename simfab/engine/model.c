@@ -324,3 +324,13 @@ void model_free(struct model *m)
 {
     free(m);
 }
+
+bool model_key(size_t i, const char **section, const char **name, const char **def)
+{
+    if (i >= NUM_KEYS)
+        return false;
+    *section = keys[i].section;
+    *name = keys[i].name;
+    *def = keys[i].def;
+    return true;
+}

@@ -53,4 +53,7 @@ struct model {
 struct model *model_load(const char *path, struct parse_error *err);
 void model_free(struct model *m);
 
+/* The i-th key that a file may have ("" is the section of those at its top); false when there are no more. */
+bool model_key(size_t i, const char **section, const char **name, const char **def);
+
 #endif

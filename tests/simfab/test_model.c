@@ -117,6 +117,27 @@ START_TEST(shipped)
 }
 END_TEST
 
+/* etc/models/README.md has a line for every key, with its default. */
+START_TEST(documented)
+{
+    const char *section, *name, *def;
+    static char readme[65536];
+    FILE *f = fopen("etc/models/README.md", "r");
+    size_t i;
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_gt(fread(readme, 1, sizeof readme - 1, f), 0);
+    fclose(f);
+    for (i = 0; model_key(i, &section, &name, &def); i++) {
+        char row[256];
+
+        snprintf(row, sizeof row, "| %s%s| %s | %s%s| ", section, *section ? " " : "", name, def, *def ? " " : "");
+        ck_assert_msg(strstr(readme, row) != NULL, "no row \"%s\"", row);
+    }
+    ck_assert_uint_gt(i, 30);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("model");
@@ -128,6 +149,7 @@ int main(void)
     tcase_add_test(t, values);
     tcase_add_loop_test(t, mistakes, 0, sizeof bad / sizeof *bad);
     tcase_add_test(t, shipped);
+    tcase_add_test(t, documented);
     suite_add_tcase(s, t);
     r = srunner_create(s);
     srunner_set_tap(r, "-");
