@@ -194,6 +194,8 @@ static int read_conf(struct manager *m, struct task *t, struct change *c)
 {
     char value[64];
     int rc = m->conf.manage ? text_read_file(&c->old_conf, m->conf.opensm_config, OPENSM_CONF_MAX) : 0;
+    if (!rc && strlen(text_str(&c->old_conf)) != c->old_conf.len)
+        rc = -EILSEQ; /* a zero byte: not a text file, and what follows it would be lost */
     if (rc && rc != -ENOENT) {
         say(m, t, "%s: %s", m->conf.opensm_config, strerror(-rc));
         return rc;

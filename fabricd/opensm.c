@@ -17,8 +17,8 @@
 
 extern char **environ;
 
-static const char BEGIN[] = "# ---- written by fabricd from its policy: changes between these lines are lost ----\n";
-static const char END[] = "# ---- end of what fabricd writes ----\n";
+static const char BEGIN[] = "# ---- written by fabricd from its policy: changes between these lines are lost ----";
+static const char END[] = "# ---- end of what fabricd writes ----";
 
 static bool managed_key(const char *key, size_t n)
 {
@@ -50,7 +50,7 @@ static bool managed_line(const char *line, size_t len)
 
 static void put_tables(const struct qos_tables *t, struct text *out)
 {
-    text_put(out, BEGIN, strlen(BEGIN));
+    text_printf(out, "%s\n", BEGIN);
     text_printf(out, "qos TRUE\nlmc %u\nmax_op_vls %u\nqos_high_limit %u\nqos_vlarb_high ", t->lmc, t->op_vls_code,
                 t->high_limit);
     /* An empty list would mean opensm's default, which has every lane in it. */
@@ -62,22 +62,18 @@ static void put_tables(const struct qos_tables *t, struct text *out)
     tables_vlarb_text(out, t->low, t->num_low);
     text_printf(out, "\nqos_sl2vl ");
     tables_sl2vl_text(out, t->sl2vl);
-    text_printf(out, "\n");
-    text_put(out, END, strlen(END));
+    text_printf(out, "\n%s\n", END);
 }
 
 void opensm_conf_merge(const char *old, const struct qos_tables *t, struct text *out)
 {
     for (const char *p = old; *p;) {
         const char *nl = strchr(p, '\n');
-        size_t len = nl ? (size_t)(nl - p) + 1 : strlen(p);
+        size_t len = nl ? (size_t)(nl - p) : strlen(p);
         bool marker = (len == strlen(BEGIN) && !memcmp(p, BEGIN, len)) || (len == strlen(END) && !memcmp(p, END, len));
-        if (!marker && !managed_line(p, len)) {
-            text_put(out, p, len);
-            if (!nl)
-                text_put(out, "\n", 1);
-        }
-        p += len;
+        if (!marker && !managed_line(p, len))
+            text_printf(out, "%.*s\n", (int)len, p);
+        p += len + (nl != NULL);
     }
     put_tables(t, out);
 }

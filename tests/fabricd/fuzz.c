@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libFuzzer target for everything in fabricd that reads what others wrote. The first byte chooses the reader. Besides not
+ * crashing: a policy that compiles gives tables that are sound, and opensm's file merged twice is the same as once.
+ */
+#include "fabricd/conf.h"
+#include "fabricd/message.h"
+#include "fabricd/opensm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((noinline)) static void need(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void sound(const struct qos_tables *t)
+{
+    need(t->num_low >= 1 && t->num_low <= TABLE_ENTRIES_MAX && t->num_high <= TABLE_ENTRIES_MAX);
+    for (unsigned sl = 0; sl < SLS; sl++) {
+        unsigned served = 0;
+        for (unsigned e = 0; e < t->num_low; e++)
+            served += t->low[e].vl == t->sl2vl[sl] ? t->low[e].weight : 0;
+        for (unsigned e = 0; e < t->num_high; e++)
+            served += t->high[e].vl == t->sl2vl[sl] ? t->high[e].weight : 0;
+        need(served && t->sl2vl[sl] < t->vls);
+    }
+}
+
+static void policy(const char *s, size_t len)
+{
+    static struct policy p;
+    static struct qos_tables t;
+    struct diag d = {.file = "f"};
+    struct fabric_caps caps = {.vls = 8, .low_cap = len % 3 ? 8 : 64, .high_cap = 8, .mtu = 4096, .routing_engine = "updn"};
+    if (policy_parse(&p, s, len, &d) && policy_compile(&p, &caps, &t, &d)) {
+        struct text out = {0};
+        sound(&t);
+        tables_plan_text(&out, &p, &t);
+        text_free(&out);
+    } else {
+        need(d.errors && d.out.len);
+    }
+    text_free(&d.out);
+}
+
+static void settings(const char *s, size_t len)
+{
+    static struct conf c;
+    struct diag d = {.file = "f"};
+    conf_defaults(&c);
+    need(conf_parse(&c, s, len, &d) == !d.errors);
+    text_free(&d.out);
+}
+
+static void opensm_file(const char *s)
+{
+    static const struct qos_tables t = {.num_low = 1, .low = {{0, 64}}, .vls = 8, .op_vls_code = 4};
+    struct text once = {0}, twice = {0};
+    char v[8];
+    opensm_conf_merge(s, &t, &once);
+    opensm_conf_merge(once.s, &t, &twice);
+    need(!strcmp(once.s, twice.s));
+    need(opensm_conf_get(once.s, "lmc", v, sizeof(v)) && !strcmp(v, "0"));
+    need(opensm_conf_get(once.s, "qos", v, sizeof(v)) && !strcmp(v, "TRUE"));
+    text_free(&once);
+    text_free(&twice);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!size)
+        return 0;
+    char *s = malloc(size); /* exactly as long as it is, so that reading past the end is seen */
+    if (!s)
+        abort();
+    memcpy(s, data + 1, size - 1);
+    s[size - 1] = 0;
+    switch (data[0] & 3) {
+    case 0:
+        settings(s, size - 1);
+        break;
+    case 1:
+        opensm_file(s);
+        break;
+    case 2:
+        (void)message_check(s, size - 1);
+        break;
+    default:
+        policy(s, size - 1);
+    }
+    free(s);
+    return 0;
+}
