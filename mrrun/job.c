@@ -170,11 +170,19 @@ void job_on_exit(struct job *job, int rank, int wait_status)
     }
 }
 
+/* One Ctrl-C may come from the terminal and from a parent that passes it on: requests so close together are one. */
+enum { SAME_REQUEST_MS = 100 };
+
 /* A first request to end is passed on, a second one kills. */
 static void on_end_signal(struct job *job, int sig)
 {
     char name[VERDICT_SIGNAL_NAME_MAX];
+    uint64_t now = job_now_ms();
+    bool same = job->end_signal_ms && now - job->end_signal_ms < SAME_REQUEST_MS;
 
+    if (same)
+        return;
+    job->end_signal_ms = now;
     if (job->phase != JOB_RUNNING) {
         job_say(job, "%s again: killing the job", verdict_signal_name(sig, name));
         kill_ranks(job);

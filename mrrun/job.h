@@ -46,6 +46,7 @@ struct job {
 
     enum job_phase phase;
     uint64_t kill_at_ms, timeout_at_ms; /* CLOCK_MONOTONIC; 0: never */
+    uint64_t end_signal_ms;             /* when somebody last asked for the end */
     bool failed;                        /* a culprit has been named; status is its */
     bool status_fixed;                  /* by abort or timeout: later exits do not change it */
     bool hurry;                         /* the user wants out: wait for no reader of our output */

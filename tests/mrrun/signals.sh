@@ -66,10 +66,38 @@ ok "ranks that ignore SIGINT are ready" await "$tmp/out" ready 2
 begin=$SECONDS
 kill -INT "$mrrun_pid"
 ok "the first SIGINT is passed on" await "$tmp/err" "asking 2 ranks" 1
+sleep 0.2 # what comes closer together counts as one
 kill -INT "$mrrun_pid"
 wait $pid
 is "the second SIGINT kills" $? 137
 ok "at once" test $((SECONDS - begin)) -lt 10
+
+start -n 2 --grace 1 bash -c 'trap "echo told" INT; echo ready; while :; do sleep 0.1; done'
+ok "ranks that only tell of SIGINT are ready" await "$tmp/out" ready 2
+kill -INT "$mrrun_pid"
+kill -INT "$mrrun_pid"
+wait $pid
+is "one Ctrl-C that comes twice (from the terminal and from a parent) is one" \
+    "$? $(grep -c 'told' "$tmp/out") $(grep -c 'again: killing' "$tmp/err")" "137 2 0"
+
+start -n 2 bash -c 'echo ready; exec sleep 60'
+ok "sleepers are ready" await "$tmp/out" ready 2
+states() { ps -o stat= --ppid "$mrrun_pid" -p "$mrrun_pid" | cut -c1 | sort | uniq -c | sed 's/^ *//' | tr '\n' ','; }
+become() { # wanted states of mrrun, its two ranks and its janitor
+    for _ in $(seq 100); do
+        [ "$(states)" = "$1" ] && return 0
+        sleep 0.05
+    done
+    states
+    return 1
+}
+kill -TSTP "$mrrun_pid"
+ok "SIGTSTP stops mrrun and its ranks" become "1 S,3 T,"
+kill -CONT "$mrrun_pid"
+ok "SIGCONT continues them" become "4 S,"
+kill -TERM "$mrrun_pid"
+wait $pid
+is "and they can be ended" $? 143
 
 # What a rank leaves in the background goes with it.
 timeout 30 mrrun -n 1 bash -c "sleep 300 & echo \$! >$tmp/left; exit 0"
