@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process environment as data: a malloc'd, NULL-terminated array of malloc'd NAME=VALUE strings, owned by whoever made it. */
+/* A process environment as data: a malloc'd, NULL-terminated array of malloc'd NAME=VALUE strings, owned by whoever
+ * made it. */
 #ifndef MRRUN_ENVIRONMENT_H
 #define MRRUN_ENVIRONMENT_H
 

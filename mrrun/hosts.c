@@ -97,7 +97,8 @@ static int list_simulated(struct hosts *h, char *why, size_t cap)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     if (status || !h->count) {
-        snprintf(why, cap, "the fabric at SIMFAB_DIR=%s does not answer ('%s status --hosts' gave no hosts); is it still up?",
+        snprintf(why, cap,
+                 "the fabric at SIMFAB_DIR=%s does not answer ('%s status --hosts' gave no hosts); is it still up?",
                  getenv("SIMFAB_DIR"), h->simfab);
         return -1;
     }
@@ -128,7 +129,8 @@ static int pick(struct hosts *h, char *const *wanted, int num_wanted, char *why,
                 snprintf(why, cap, "the fabric has no host '%s' ('simfab status --hosts' lists them)", wanted[i]);
             else
                 snprintf(why, cap,
-                         "'%s' is not this machine (%s): mrrun starts ranks here, or on simulated hosts under 'simfab run'; on a "
+                         "'%s' is not this machine (%s): mrrun starts ranks here, or on simulated hosts under 'simfab "
+                         "run'; on a "
                          "cluster, use the scheduler's launcher",
                          wanted[i], h->name[0]);
             hosts_clear(&picked);

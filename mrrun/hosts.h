@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where ranks can run: on this machine, or on the hosts of the simulated fabric whose directory is in SIMFAB_DIR (asked from the simfab
- * command, which also starts programs there).
+ * Where ranks can run: on this machine, or on the hosts of the simulated fabric whose directory is in SIMFAB_DIR (asked
+ * from the simfab command, which also starts programs there).
  */
 #ifndef MRRUN_HOSTS_H
 #define MRRUN_HOSTS_H

@@ -60,7 +60,7 @@ static void kill_ranks(struct job *job)
     signal_ranks(job, SIGKILL);
 }
 
-/* Ask all ranks to end; those that do not within the grace are killed by job_on_time(). A stopped rank must run to hear it. */
+/* Ask all ranks to end; job_on_time() kills those that have not after the grace. A stopped rank must run to hear. */
 static void end_ranks(struct job *job, int sig)
 {
     if (job->phase != JOB_RUNNING)
@@ -112,7 +112,8 @@ void job_on_abort(struct job *job, int rank, int code, const char *why)
 
     if (job->failed)
         return;
-    job_say(job, "%s aborted the job with code %d%s%s", name_rank(job, rank, name, sizeof(name)), code, *why ? ": " : "", why);
+    job_say(job, "%s aborted the job with code %d%s%s", name_rank(job, rank, name, sizeof(name)), code,
+            *why ? ": " : "", why);
     fail(job, code & 0xff ? code & 0xff : 1);
     job->status_fixed = true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A running job: its ranks, what is known of each, and what has been decided. job.c holds the decisions (what an end means, when to
- * kill), loop.c waits for what happens and calls them. One thread; libpmix's thread reaches it only through server_event_fd().
+ * A running job: its ranks, what is known of each, and what has been decided. job.c holds the decisions (what an end
+ * means, when to kill), loop.c waits for what happens and calls them. One thread; libpmix's thread reaches it only
+ * through server_event_fd().
  */
 #ifndef MRRUN_JOB_H
 #define MRRUN_JOB_H
@@ -36,8 +37,8 @@ struct job {
     struct placement place;
     struct scratch scratch;
     char job_id[128];
-    char lib_dir[512];  /* where libmpi.so.12 is; "" if not found */
-    char *program;      /* path of what is run */
+    char lib_dir[512]; /* where libmpi.so.12 is; "" if not found */
+    char *program;     /* path of what is run */
 
     struct rank *ranks; /* [opts->ranks] */
     int running;

@@ -49,7 +49,8 @@ static size_t fill(const struct job *job, struct pollfd *set)
     return n;
 }
 
-/* With somebody at the terminal, rank 0 may be asking a question: a line without end is shown when it has rested so long. */
+/* With somebody at the terminal, rank 0 may be asking a question: a line without end is shown when it has rested so
+ * long. */
 enum { PROMPT_MS = 50 };
 
 static bool prompt_waits(const struct job *job)
@@ -98,7 +99,8 @@ static void read_exec_failures(struct job *job)
     }
 }
 
-/* A rank that is gone can write no more: its pipe is done when it is empty, even if somebody else still holds the other end. */
+/* A rank that is gone can write no more: its pipe is done when it is empty, even if somebody else still holds the other
+ * end. */
 static void serve_source(struct source *src, short revents)
 {
     if (src->fd < 0 || sink_full(src->sink))
@@ -125,8 +127,8 @@ static void read_last_words(struct rank *r)
 }
 
 /*
- * Look at who ended before reaping it: until then its process group cannot be taken over by others, so that what it left behind
- * can be killed. What a rank told PMIx is in the event pipe before it ends, and is read first.
+ * Look at who ended before reaping it: until then its process group cannot be taken over by others, so that what it
+ * left behind can be killed. What a rank told PMIx is in the queue before it ends, and is taken first.
  */
 static void reap(struct job *job)
 {

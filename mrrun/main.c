@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mrrun: start the ranks of an MPI job on this machine or on simulated hosts, and stay with them to the end. main() puts the parts together in
- * the order they need: signals are blocked before libpmix starts its thread, the janitor is forked before that too.
+ * mrrun: start the ranks of an MPI job on this machine or on simulated hosts, and stay with them to the end. main()
+ * puts the parts together in the order they need: signals are blocked before libpmix starts its thread, the janitor is
+ * forked before that too.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -39,7 +40,8 @@ static int complain(int status, const char *what)
     return status;
 }
 
-/* A launcher inside another one's job is not that job's rank: what the outer one told its rank must not reach libpmix here. */
+/* A launcher inside another one's job is not that job's rank: what the outer one told its rank must not reach libpmix
+ * here. */
 static void forget_outer_launcher(void)
 {
     char name[128];
@@ -66,7 +68,7 @@ static void find_bin_dir(char *dir, size_t cap)
         *slash = 0;
 }
 
-/* The library lies beside the programs, in the build tree as when installed; a distribution may have put it elsewhere. */
+/* The library lies beside the programs, in the build tree as when installed, or where a distribution put it. */
 static void find_lib_dir(struct job *job, const char *bin_dir)
 {
     char beside[PATH_MAX + 16], path[PATH_MAX], probe[PATH_MAX + 16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mrrun's command line. Parsing is a function from words to a struct (or a message): it prints nothing and looks at nothing else. The strings
- * point into argv; the arrays belong to the struct (mrrun_options_clear).
+ * mrrun's command line. Parsing is a function from words to a struct (or a message): it prints nothing and looks at
+ * nothing else. The strings point into argv; the arrays belong to the struct (mrrun_options_clear).
  */
 #ifndef MRRUN_OPTIONS_H
 #define MRRUN_OPTIONS_H
@@ -10,17 +10,17 @@
 #include <stddef.h>
 
 struct mrrun_options {
-    int ranks;          /* -n */
-    int ppn;            /* 0: spread evenly */
-    char **hosts;       /* NULL: the launcher decides */
+    int ranks;    /* -n */
+    int ppn;      /* 0: spread evenly */
+    char **hosts; /* NULL: the launcher decides */
     int num_hosts;
-    char **env;         /* NAME=VALUE, or NAME: as it is in the environment */
+    char **env; /* NAME=VALUE, or NAME: as it is in the environment */
     int num_env;
     const char *job_id; /* NULL: made up */
     int timeout_s;      /* 0: none */
     int grace_s;        /* between asking ranks to end and killing them */
     bool stats, label, verbose, help, version;
-    char **program;     /* the rest of argv, NULL-terminated */
+    char **program; /* the rest of argv, NULL-terminated */
 };
 
 enum { MRRUN_RANKS_MAX = 65536 };

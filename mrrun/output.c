@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- sinks --------------------------------------------------------------------------------------------------------------- */
+/* ---- sinks ---- */
 
 void sink_init(struct sink *s, int fd)
 {
@@ -60,7 +60,8 @@ bool sink_full(const struct sink *s)
     return s->len >= OUTPUT_SINK_HIGH;
 }
 
-/* A pipe that poll() calls writable takes PIPE_BUF bytes without blocking; the descriptor itself may be shared and stays as it is. */
+/* A pipe that poll() calls writable takes PIPE_BUF bytes without blocking; the descriptor itself may be shared and
+ * stays as it is. */
 static void write_piece(struct sink *s)
 {
     ssize_t n = write(s->fd, s->bytes + s->start, s->len < PIPE_BUF ? s->len : PIPE_BUF);
@@ -94,7 +95,7 @@ void sink_drain(struct sink *s)
     }
 }
 
-/* ---- sources ------------------------------------------------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 static void pass_on(struct source *src, const char *bytes, size_t len)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Output of ranks. A source is the read end of a rank's pipe; it gathers bytes until a line is whole and hands lines to a sink, so that lines of
- * different ranks never mix. A sink is mrrun's stdout or stderr; it queues bytes until its descriptor takes them, and never blocks.
- * Nothing is dropped: while a sink is full its sources are not read, and ranks wait in write(), as they would on a slow terminal.
+ * Output of ranks. A source is the read end of a rank's pipe; it gathers bytes until a line is whole and hands lines to
+ * a sink, so that lines of different ranks never mix. A sink is mrrun's stdout or stderr; it queues bytes until its
+ * descriptor takes them, and never blocks. Nothing is dropped: while a sink is full its sources are not read, and ranks
+ * wait in write(), as they would on a slow terminal.
  */
 #ifndef MRRUN_OUTPUT_H
 #define MRRUN_OUTPUT_H
@@ -43,7 +44,7 @@ void sink_clear(struct sink *s);
 
 /* Bytes have come: pass on the lines that are whole. Pure but for the sink's memory. */
 void source_feed(struct source *src, const char *bytes, size_t len);
-/* Pass on the piece of a line that is there: a prompt, say. Lines of other ranks may then come between it and its rest. */
+/* Pass on the piece of a line that is there: a prompt, say. Other ranks' lines may come between it and its rest. */
 void source_pass_piece(struct source *src);
 /* Pass on what is left without its newline (one is added with labels, where a line must end). */
 void source_finish(struct source *src);

@@ -17,8 +17,8 @@ int placement_make(struct placement *p, int ranks, int num_hosts, int ppn, char 
         ppn = (ranks + num_hosts - 1) / num_hosts;
     int used = (ranks + ppn - 1) / ppn;
     if (used > num_hosts) {
-        snprintf(why, cap, "%d ranks at %d per host need %d hosts, and there %s %d (more --hosts or a larger --ppn)", ranks, ppn,
-                 used, num_hosts == 1 ? "is" : "are", num_hosts);
+        snprintf(why, cap, "%d ranks at %d per host need %d hosts, and there %s %d (more --hosts or a larger --ppn)",
+                 ranks, ppn, used, num_hosts == 1 ? "is" : "are", num_hosts);
         return -1;
     }
 

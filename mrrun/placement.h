@@ -9,10 +9,10 @@
 
 struct placement {
     int ranks;
-    int num_hosts;    /* hosts that got a rank: the first of the list */
-    int *host_of;     /* [ranks] */
-    int *local_rank;  /* [ranks] */
-    int *first;       /* [num_hosts + 1] first rank of each host; the last entry is ranks */
+    int num_hosts;   /* hosts that got a rank: the first of the list */
+    int *host_of;    /* [ranks] */
+    int *local_rank; /* [ranks] */
+    int *first;      /* [num_hosts + 1] first rank of each host; the last entry is ranks */
 };
 
 /* ppn 0: as even as blocks of equal size allow. 0, or -1 with a message in *why. */

@@ -73,7 +73,8 @@ static _Noreturn void janitor(const char *path, int fd)
     pid_t word;
     ssize_t n;
 
-    /* A session of its own and no signals: what ends mrrun must not end the janitor. Standard descriptors belong to others. */
+    /* A session of its own and no signals: what ends mrrun must not end the janitor. Standard descriptors belong to
+     * others. */
     setsid();
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The scratch directory of a job and its janitor: a small child process that outlives mrrun by a moment, however mrrun ends. It holds the
- * read end of a pipe; when the pipe closes, it kills the process groups that mrrun named and did not take back, and removes
- * the directory.
+ * The scratch directory of a job and its janitor: a small child process that outlives mrrun by a moment, however mrrun
+ * ends. It holds the read end of a pipe; when the pipe closes, it kills the process groups that mrrun named and did not
+ * take back, and removes the directory.
  */
 #ifndef MRRUN_SCRATCH_H
 #define MRRUN_SCRATCH_H

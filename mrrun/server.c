@@ -28,7 +28,7 @@ static struct {
     struct queued_event *head, **tail;
 } server = {.event_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .tail = &server.head};
 
-/* ---- callbacks, on libpmix's thread -------------------------------------------------------------------------------- */
+/* ---- callbacks, on libpmix's thread ---- */
 
 static void post_event(const struct server_event *event)
 {
@@ -73,8 +73,8 @@ static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
 }
 
 /* This server has all participants: what it collected is the whole. */
-static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[], size_t ninfo, char *data,
-                              size_t ndata, pmix_modex_cbfunc_t done, void *cbdata)
+static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[], size_t ninfo,
+                              char *data, size_t ndata, pmix_modex_cbfunc_t done, void *cbdata)
 {
     done(PMIX_SUCCESS, data, ndata, cbdata, free, data);
     return PMIX_SUCCESS;
@@ -95,7 +95,7 @@ static pmix_server_module_t callbacks = {
     .direct_modex = on_direct_modex,
 };
 
-/* ---- waiting for an operation of libpmix ----------------------------------------------------------------------------- */
+/* ---- waiting for an operation of libpmix ---- */
 
 struct completion {
     pthread_mutex_t lock;
@@ -103,8 +103,6 @@ struct completion {
     bool done;
     pmix_status_t status;
 };
-
-#define COMPLETION {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}
 
 static void complete(pmix_status_t status, void *cbdata)
 {
@@ -129,7 +127,7 @@ static pmix_status_t await(struct completion *c, pmix_status_t rc)
     return c->status;
 }
 
-/* ---- what ranks are told ------------------------------------------------------------------------------------------------ */
+/* ---- what ranks are told ---- */
 
 /* A growing array of pmix_info_t; loading copies the value. */
 struct info_list {
@@ -236,7 +234,7 @@ static void add_rank(struct info_list *list, const struct placement *place, char
 static pmix_status_t register_job(const struct placement *place, char *const *hosts, const char *job_id)
 {
     struct info_list list = {0};
-    struct completion c = COMPLETION;
+    struct completion c = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
     add_job_facts(&list, place, job_id);
     for (int h = 0; h < place->num_hosts; h++)
@@ -249,7 +247,7 @@ static pmix_status_t register_job(const struct placement *place, char *const *ho
     return rc;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 static pmix_status_t init_library(const char *scratch_dir)
 {
@@ -327,7 +325,7 @@ bool server_next_event(struct server_event *event)
 
 int server_add_rank(int rank, const char *host, char ***env)
 {
-    struct completion c = COMPLETION;
+    struct completion c = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     pmix_proc_t proc;
 
     PMIX_LOAD_PROCID(&proc, server.nspace, (pmix_rank_t)rank);
@@ -341,7 +339,7 @@ int server_add_rank(int rank, const char *host, char ***env)
 
 void server_stop(void)
 {
-    struct completion c = COMPLETION;
+    struct completion c = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
     PMIx_server_deregister_nspace(server.nspace, complete, &c);
     await(&c, PMIX_SUCCESS);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PMIx server inside mrrun. All ranks of the job are its direct clients, whichever simulated host they live on, so that a fence is complete
- * when this server has heard from all of them, and nothing is ever asked of another server.
+ * The PMIx server inside mrrun. All ranks of the job are its direct clients, whichever simulated host they live on, so
+ * that a fence is complete when this server has heard from all of them, and nothing is ever asked of another server.
  *
- * libpmix calls back on its own thread. What happened is queued as one struct server_event, and taken from there in order by mrrun's loop
- * (server_event_fd is readable while there is something). The queue has no bound, so that libpmix's thread never waits for the loop.
+ * libpmix calls back on its own thread. What happened is queued as one struct server_event, and taken from there in
+ * order by mrrun's loop (server_event_fd is readable while there is something). The queue has no bound, so that
+ * libpmix's thread never waits for the loop.
  */
 #ifndef MRRUN_SERVER_H
 #define MRRUN_SERVER_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starting one rank: everything is prepared by the caller, so that between fork and exec only async-signal-safe calls are made. */
+/* Starting one rank: everything is prepared by the caller, so that between fork and exec only async-signal-safe calls
+ * are made. */
 #ifndef MRRUN_SPAWN_H
 #define MRRUN_SPAWN_H
 

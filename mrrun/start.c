@@ -81,8 +81,8 @@ static void close_rank_fds(struct rank_fds *f, bool also_ours)
 }
 
 /*
- * Rank 0 gets mrrun's stdin itself, so that nothing is read that the program does not read; only a terminal is passed on through a pipe,
- * because a rank is not in the terminal's foreground process group. All others get nothing to read.
+ * Rank 0 gets mrrun's stdin itself, so that nothing is read that the program does not read; only a terminal is passed
+ * on through a pipe, because a rank is not in the terminal's foreground process group. All others get nothing to read.
  */
 static int open_stdin(struct job *job, int rank)
 {
@@ -152,8 +152,13 @@ static int start_rank(struct job *job, int rank, char *const *job_env, int repor
     if (err)
         goto out;
 
-    struct spawn_spec spec = {.rank = rank, .argv = words, .env = env, .fds = {fds.in, fds.out[1], fds.err[1]},
-                              .report_fd = report_fd, .mask = &job->old_mask, .files = &job->old_files};
+    struct spawn_spec spec = {.rank = rank,
+                              .argv = words,
+                              .env = env,
+                              .fds = {fds.in, fds.out[1], fds.err[1]},
+                              .report_fd = report_fd,
+                              .mask = &job->old_mask,
+                              .files = &job->old_files};
     pid_t pid = spawn_rank(&spec);
     close_rank_fds(&fds, pid < 0);
     err = pid < 0 ? pid : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a launcher's client must do; launch.c picks one at init. Private to the room. Every function returns 0 or a negative errno.
+ * What a launcher's client must do; launch.c picks one at init. Private to the room. Every function returns 0 or a
+ * negative errno.
  */
 #ifndef MRMPI_LAUNCH_BACKEND_H
 #define MRMPI_LAUNCH_BACKEND_H

@@ -10,9 +10,10 @@
 
 #include "libmrmpi/launch/backend.h"
 
+/* In this order; the last is always present. */
 static const struct mr_launch_backend *const backends[] = {
     &mr_launch_pmix,
-    &mr_launch_singleton, /* always present: last */
+    &mr_launch_singleton,
 };
 
 /* One process has one launcher: the only state of the room. Set by init, cleared by finalize. */

@@ -2,15 +2,17 @@
 /*
  * launch: how a process learns who it is. The room's only header.
  *
- * mr_launch_init() finds the launcher that started this process (PMIx: mrrun, Slurm, PRRTE) and asks it for the rank, the
- * size and the node map; without a launcher the process is rank 0 of 1. The room owns struct mr_launch and everything it points
- * to, from init to finalize; others read it.
+ * mr_launch_init() finds the launcher that started this process (PMIx: mrrun, Slurm, PRRTE) and asks it for the rank,
+ * the size and the node map; without a launcher the process is rank 0 of 1. The room owns struct mr_launch and
+ * everything it points to, from init to finalize; others read it.
  *
- * Which ranks share a node is the launcher's word. Names from gethostname() are not asked: simulated hosts share one machine.
+ * Which ranks share a node is the launcher's word. Names from gethostname() are not asked: simulated hosts share one
+ * machine.
  *
- * Business cards: mr_launch_put() stages a value, mr_launch_fence() publishes it and waits until every rank of the job has come,
- * mr_launch_get() fetches a peer's value on demand (nothing is sent to ranks that do not ask). Functions return 0 or a negative errno,
- * may be called from any thread after init has returned, and block, so they do not belong on the path of a message.
+ * Business cards: mr_launch_put() stages a value, mr_launch_fence() publishes it and waits until every rank of the job
+ * has come, mr_launch_get() fetches a peer's value on demand (nothing is sent to ranks that do not ask). Functions
+ * return 0 or a negative errno, may be called from any thread after init has returned, and block, so they do not belong
+ * on the path of a message.
  */
 #ifndef MRMPI_LAUNCH_LAUNCH_H
 #define MRMPI_LAUNCH_LAUNCH_H
@@ -36,12 +38,13 @@ int mr_launch_put(const char *key, const void *data, size_t len);
 /* Publish what was put and wait for all ranks. */
 int mr_launch_fence(void);
 
-/* A peer's value, as of its last fence. -ENOENT: it published none under this key; -EMSGSIZE: longer than cap (*len says how long). */
+/* A peer's value, as of its last fence. -ENOENT: it published none under this key; -EMSGSIZE: longer than cap (*len
+ * says how long). */
 int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len);
 
 /*
- * 0 while all is well; -ECONNRESET when the launcher is gone, -ECONNABORTED when it reported that a process of the job died. For waiting
- * loops that would otherwise wait for ever; cheap (one atomic load).
+ * 0 while all is well; -ECONNRESET when the launcher is gone, -ECONNABORTED when it reported that a process of the job
+ * died. For waiting loops that would otherwise wait for ever; cheap (one atomic load).
  */
 int mr_launch_failed(void);
 

@@ -36,7 +36,8 @@ static int compare_names(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* node_of[r] holds the lowest rank on r's node; turn that into 0, 1, ... in order of appearance, and list the local ranks. */
+/* node_of[r] holds the lowest rank on r's node; turn that into 0, 1, ... in order of appearance, and list the local
+ * ranks. */
 static int number_nodes(struct mr_nodemap *map, int rank, int size)
 {
     map->num_nodes = 0;

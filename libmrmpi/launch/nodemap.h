@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodemap: from "which node is each rank on" to the arrays of struct mr_launch. Pure functions; the caller owns what comes out
- * (mr_nodemap_clear).
+ * nodemap: from "which node is each rank on" to the arrays of struct mr_launch. Pure functions; the caller owns what
+ * comes out (mr_nodemap_clear).
  */
 #ifndef MRMPI_LAUNCH_NODEMAP_H
 #define MRMPI_LAUNCH_NODEMAP_H

@@ -2,8 +2,8 @@
 /*
  * The PMIx client: rank, node map and business cards from mrrun, Slurm or any other PMIx server.
  *
- * libpmix runs a thread of its own. It is started with all signals blocked, so that the program's handlers run on the program's threads.
- * That thread calls on_event(); all it touches is one atomic.
+ * libpmix runs a thread of its own. It is started with all signals blocked, so that the program's handlers run on the
+ * program's threads. That thread calls on_event(); all it touches is one atomic.
  */
 #include <errno.h>
 #include <pthread.h>

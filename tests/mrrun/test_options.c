@@ -28,8 +28,8 @@ START_TEST(everything)
 {
     struct mrrun_options o;
 
-    ck_assert_int_eq(PARSE(&o, "-n", "4", "--ppn=2", "--hosts", "a,b,c", "-x", "A=1", "--env", "B", "--job-id", "j7", "--timeout",
-                           "30", "--grace", "0", "--stats", "-l", "-v", "prog", "-n", "9", "--hosts"),
+    ck_assert_int_eq(PARSE(&o, "-n", "4", "--ppn=2", "--hosts", "a,b,c", "-x", "A=1", "--env", "B", "--job-id", "j7",
+                           "--timeout", "30", "--grace", "0", "--stats", "-l", "-v", "prog", "-n", "9", "--hosts"),
                      0);
     ck_assert_int_eq(o.ranks, 4);
     ck_assert_int_eq(o.ppn, 2);
