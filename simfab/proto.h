@@ -96,6 +96,9 @@ struct sf_arena {
     uint32_t cmd_bytes;       /* a power of two */
     _Alignas(64) uint64_t cmd_head; /* bytes produced, by the client (under its own lock) */
     _Alignas(64) uint64_t cmd_tail; /* bytes consumed, by the engine */
+    /* Nonzero: nothing in the fabric can happen by itself, and several actors share this host's memory. An empty poll
+       returns at once and costs nothing, unless commands are waiting (cmd_head != cmd_tail): then it goes IDLE. */
+    _Alignas(64) uint32_t free_run;
     _Alignas(64) struct sf_actor actor[SF_ACTORS_MAX];
 };
 

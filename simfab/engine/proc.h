@@ -33,6 +33,7 @@ struct actor {
     bool spins;             /* that is because it burns processor time, not because it sleeps */
     uint64_t calls_checked, head_before;
     bool looking;           /* woken only to look at shared memory or the real world */
+    bool free;              /* and it runs freely meanwhile */
     int stat_fd;            /* /proc/PID/task/TID/stat, -1: not open */
     uint32_t stat_tid;
     uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then */
@@ -87,8 +88,8 @@ void sched_proc_gone(struct proc *p);             /* before proc_free: nobody wa
 void sched_proc_free(struct proc *p);             /* its memory, once no timer is queued on its actors */
 void sched_event(struct proc *p);                 /* something that idle actors of p wait for is visible now */
 /* Let the simulation go as far as it may. paused: the wait it asked for went by without any message. Returns how long to
-   wait for messages and doorbells now, in ms (-1: until one comes). */
-int sched_run(struct sim *s, bool paused);
+   wait for messages and doorbells now, in microseconds (-1: until one comes). */
+int64_t sched_run(struct sim *s, bool paused);
 void sched_init(struct sim *s);
 void sched_fini(struct sim *s);
 

@@ -22,6 +22,9 @@ enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, W
 #define LOOK_CALLS      8u           /* more calls than this in one look: it led to something */
 #define QUICK_LOOKS     16u          /* without a pause, when nothing else can happen */
 #define IDLE_MS_MAX     10
+#define FREE_TURN_NS    20000000ull   /* how long actors run freely at once */
+#define FREE_BUDGET_NS  2000000000ull /* and in all, without anything that the engine sees, before they slow down */
+#define COMING_US       200          /* between two looks at threads that are about to come back */
 #define COMING_NS       100000000ull /* how long to wait for a thread that the kernel is about to run */
 
 static struct sf_actor *shared(const struct actor *a)
@@ -93,10 +96,17 @@ void sched_event(struct proc *p)
 
 /* ---- what actors say of themselves ----------------------------------------------------------------------------- */
 
-/* Did the actor, woken only to look, find something? */
+static void seen_activity(struct sched *sc)
+{
+    sc->quick_looks = 0;
+    sc->idle_ms = 0;
+    sc->free_used_ns = 0;
+}
+
+/* Did the actor, woken only to look, find something? One that ran freely has made many calls for nothing. */
 static bool look_was_fruitful(const struct actor *a)
 {
-    return __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED) - a->calls > LOOK_CALLS ||
+    return (!a->free && __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED) - a->calls > LOOK_CALLS) ||
            __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED) != a->head_before;
 }
 
@@ -105,17 +115,18 @@ static void ran(struct actor *a, uint64_t clock)
 {
     struct host_time *h = host_time(a);
 
-    if (a->looking && !look_was_fruitful(a)) {
-        a->looking = false;
+    bool fruitful = !a->looking || look_was_fruitful(a), free = a->free;
+
+    a->looking = a->free = false;
+    if (free)
+        a->idle_clock_ps = max_u64(a->idle_clock_ps, clock); /* it may have read the clock all the time */
+    if (!fruitful)
         return; /* as if it had not happened: its clock is what it was */
-    }
-    a->looking = false;
     a->idle_clock_ps = clock;
     h->runner = h->ran ? NULL : a;
     h->ran = true;
     h->clock_ps = max_u64(h->clock_ps, clock);
-    a->proc->sim->sched->quick_looks = 0;
-    a->proc->sim->sched->idle_ms = 0;
+    seen_activity(a->proc->sim->sched);
 }
 
 static void goes_idle(struct actor *a)
@@ -348,10 +359,62 @@ static bool move_time(struct sim *s)
     s->busy_ns += real_ns() - start;
     publish_time(s);
     if (n) {
-        s->sched->quick_looks = 0;
-        s->sched->idle_ms = 0;
+        seen_activity(s->sched);
     }
     return more;
+}
+
+/* ---- running freely -------------------------------------------------------------------------------------------- */
+
+static uint32_t idle_actors(const struct proc *p)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < p->actors_used; i++)
+        n += p->actors[i].seen == SF_ACTOR_IDLE;
+    return n;
+}
+
+/*
+ * Nothing can happen by itself, but threads of one host may be talking through memory that the engine does not see:
+ * they run as they would without us, until one of them wants something. False: no host has two of them.
+ */
+static bool start_free_run(struct sim *s)
+{
+    struct sched *sc = s->sched;
+    bool any = false;
+
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        sc->hosts[s->procs[i]->host->index].idle = 0;
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        sc->hosts[s->procs[i]->host->index].idle += idle_actors(s->procs[i]);
+    for (uint32_t i = 0; i < s->num_procs; i++) {
+        struct proc *p = s->procs[i];
+
+        if (sc->hosts[p->host->index].idle < 2)
+            continue;
+        __atomic_store_n(&p->arena->free_run, 1, __ATOMIC_RELEASE);
+        for (uint32_t n = 0; n < p->actors_used; n++)
+            if (p->actors[n].seen == SF_ACTOR_IDLE) {
+                wake(&p->actors[n], WAKE_WORLD, p->actors[n].idle_clock_ps);
+                p->actors[n].free = any = true;
+            }
+    }
+    if (any) {
+        sc->free = true;
+        sc->free_since_ns = real_ns();
+    }
+    return any;
+}
+
+static void end_free_run(struct sim *s)
+{
+    struct sched *sc = s->sched;
+
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        __atomic_store_n(&s->procs[i]->arena->free_run, 0, __ATOMIC_RELEASE);
+    sc->free = false;
+    sc->free_used_ns += real_ns() - sc->free_since_ns;
 }
 
 /* Nothing can happen any more by itself. Let the idle ones look at the world now and then; returns the pause in ms. */
@@ -359,6 +422,10 @@ static int wait_for_world(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;
 
+    if ((sc->free_used_ns < FREE_BUDGET_NS || (paused && sc->idle_ms)) && start_free_run(s)) {
+        sc->idle_ms = 0;
+        return -1;
+    }
     if (sc->quick_looks < QUICK_LOOKS) {
         sc->quick_looks++;
         return wake_idle(s, NULL, NULL, WAKE_WORLD, 0, 0) ? -1 : IDLE_MS_MAX;
@@ -375,26 +442,37 @@ static int wait_for_world(struct sim *s, bool paused)
     return sc->idle_ms;
 }
 
-int sched_run(struct sim *s, bool paused)
+/* How long to wait for running actors before looking at what they do. */
+static int64_t patience(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;
 
+    sc->patience_us = paused && sc->patience_us ? THREAD_AGAIN_US : THREAD_FIRST_US;
+    return sc->patience_us;
+}
+
+int64_t sched_run(struct sim *s, bool paused)
+{
+    struct sched *sc = s->sched;
+
+    if (sc->free && (!paused || real_ns() - sc->free_since_ns > FREE_TURN_NS))
+        end_free_run(s);
     if (s->running && paused)
         threads_check(s);
     if (s->running)
-        return THREAD_CHECK_MS;
+        return patience(s, paused);
     commands_drain(s);
     if (sc->draining)
         wake_drained(s);
     if (s->running || look_around(s))
-        return THREAD_CHECK_MS;
+        return patience(s, paused);
     if (somebody_coming(s))
-        return 1;
+        return COMING_US;
     if (move_time(s) || s->running)
-        return s->running ? THREAD_CHECK_MS : 0;
+        return s->running ? patience(s, false) : 0;
     if (!s->num_procs)
         return -1;
-    return wait_for_world(s, paused) < 0 ? THREAD_CHECK_MS : sc->idle_ms ? sc->idle_ms : IDLE_MS_MAX;
+    return wait_for_world(s, paused) < 0 ? patience(s, false) : 1000 * (sc->idle_ms ? sc->idle_ms : IDLE_MS_MAX);
 }
 
 void sched_init(struct sim *s)

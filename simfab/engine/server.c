@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "simfab/engine/mad.h"
@@ -35,7 +36,7 @@ struct server {
     int epoll;
     char path[108];
     struct source *sources;
-    int timeout_ms;
+    int64_t timeout_us;
     uint8_t in[SF_MSG_MAX], out[sizeof(struct sf_rep) + SF_MSG_MAX];
 };
 
@@ -133,7 +134,7 @@ struct server *server_open(struct sim *s, const char *dir)
     }
     v->sim = s;
     s->server = v;
-    v->timeout_ms = -1;
+    v->timeout_us = -1;
     v->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (v->epoll < 0 || catch_signals(v) || !watch(v, SRC_MAD, mad_fd(s->mad)) || listen_in(v, dir)) {
         server_close(v);
@@ -406,10 +407,20 @@ static void serve(struct server *v, struct source *src)
     }
 }
 
+static int wait_for_events(struct server *v, struct epoll_event *ev, int max)
+{
+    struct timespec ts = { v->timeout_us / 1000000, v->timeout_us % 1000000 * 1000 };
+    int n = epoll_pwait2(v->epoll, ev, max, v->timeout_us < 0 ? NULL : &ts, NULL);
+
+    if (n < 0 && errno == ENOSYS) /* a kernel before 5.11 counts in milliseconds */
+        n = epoll_wait(v->epoll, ev, max, v->timeout_us < 0 ? -1 : (int)((v->timeout_us + 999) / 1000));
+    return n;
+}
+
 void server_turn(struct server *v)
 {
     struct epoll_event ev[64];
-    int n = epoll_wait(v->epoll, ev, 64, v->timeout_ms);
+    int n = wait_for_events(v, ev, 64);
     bool changed = false;
 
     for (int i = 0; i < n; i++) {
@@ -422,5 +433,5 @@ void server_turn(struct server *v)
     }
     detach_dead(v->sim);
     sweep(v);
-    v->timeout_ms = sched_run(v->sim, !changed && n == 0 && v->timeout_ms > 0);
+    v->timeout_us = sched_run(v->sim, !changed && n == 0 && v->timeout_us > 0);
 }

@@ -11,6 +11,7 @@
 
 #include "simfab/engine/util.h"
 
+#define DISK_NS     2000000ull /* a wait for a disk or a page is not left alone before */
 #define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner */
 
 uint64_t real_ns(void)
@@ -80,13 +81,16 @@ static void check(struct actor *a, uint64_t now)
 {
     uint64_t calls = __atomic_load_n(&a->proc->arena->actor[a->index].calls, __ATOMIC_RELAXED);
 
+    char state = thread_state(a);
+
     if (calls != a->calls_checked || !a->waited_since_ns) {
         a->calls_checked = calls;
         a->waited_since_ns = now;
         a->cpu_since_ns = 0;
-        return;
     }
-    if (thread_state(a) != 'R') {
+    if (state == 'D' && now - a->waited_since_ns < DISK_NS)
+        return;
+    if (state != 'R') {
         a->spins = false;
     } else {
         uint64_t cpu = thread_cpu_ns(a);

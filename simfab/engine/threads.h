@@ -8,7 +8,9 @@
 
 #include "simfab/engine/proc.h"
 
-#define THREAD_CHECK_MS 2 /* how long the engine waits for running actors before it asks the kernel about them */
+/* How long the engine waits for running actors before it asks the kernel about them: first, and then again. */
+#define THREAD_FIRST_US 150
+#define THREAD_AGAIN_US 1000
 
 uint64_t real_ns(void);
 /* Is the thread running or about to run? False too if it is gone. */

@@ -6,6 +6,7 @@
 #include "simfab/preload/verbs.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,6 +197,18 @@ bool sfp_idle(struct sf_actor *a)
     return sfp_wait(a, SF_ACTOR_IDLE, 0) >= 0;
 }
 
+/* The engine has nothing to do: whatever this thread waits for comes through memory that it shares with others. */
+static bool free_run(void)
+{
+    const struct sf_arena *ar = sfp_proc.arena;
+
+    if (!__atomic_load_n(&ar->free_run, __ATOMIC_ACQUIRE) ||
+        __atomic_load_n(&ar->cmd_head, __ATOMIC_RELAXED) != __atomic_load_n(&ar->cmd_tail, __ATOMIC_RELAXED))
+        return false;
+    sched_yield();
+    return true;
+}
+
 static void fill_wc(struct ibv_wc *wc, const struct sf_cqe *e)
 {
     *wc = (struct ibv_wc){
@@ -235,6 +248,8 @@ int sfp_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
             return -1;
         if (sfp_news_elsewhere(cq, a))
             break;
+        if (free_run())
+            return 0;
         if (!sfp_idle(a))
             return -1;
     }
@@ -291,6 +306,8 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
     if (!a)
         return errno;
     if (!sfp_news_elsewhere(cq, a)) {
+        if (free_run())
+            return ENOENT;
         if (!sfp_idle(a))
             return EIO;
         err = next_poll(ex);
