@@ -28,6 +28,7 @@ tests/simfab/test_umad_client_SRCS := tests/simfab/test_umad_client.c
 tests/simfab/test_umad_client_PKGS := check
 
 SCRIPT_TESTS += tests/simfab/umad.sh tests/simfab/opensm.sh
+LONG_TESTS += tests/simfab/fuzz.sh
 
 # the verbs of simulated hosts and the simfab command
 TESTPROGS += tests/simfab/test_verbs

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libFuzzer target for what simfab's management side reads of others: netlists, models, paths, datagrams and what programs
+ * send on umad connections. The first byte chooses. Besides not crashing: an accepted netlist is a sound fabric, and
+ * whatever a manager sets, the state that the data plane obeys stays within its bounds.
+ */
+#include "simfab/engine/agents.h"
+#include "simfab/engine/model.h"
+#include "simfab/engine/umad.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+void port_notify(struct port *p, enum port_event ev)
+{
+    mad_port_event(p, ev);
+}
+
+__attribute__((noinline)) static void need(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void sound(const struct fabric *f)
+{
+    for (uint32_t i = 0; i < f->num_nodes; i++) {
+        const struct node *n = f->nodes[i];
+
+        need(n->node_guid && (n->kind != NODE_CA || (n->host && *n->dev_name)));
+        for (unsigned k = 0; k <= n->num_ports; k++) {
+            const struct port *p = &n->ports[k];
+
+            need(p->guid && p->num == k && p->node == n);
+            need(!p->peer || (p->peer->peer == p && p->peer != p && p->peer->cable_up == p->cable_up));
+            need(p->op_vls >= 1 && p->op_vls <= p->vl_cap && p->mtu_neighbor >= 1 && p->mtu_neighbor <= p->mtu_cap);
+            need(p->state >= PORT_DOWN && p->state <= PORT_ACTIVE && p->lmc <= 7 && p->lid < FABRIC_LIDS);
+            need(p->phys_state >= PHYS_SLEEP && p->phys_state <= PHYS_LINKUP);
+            need(!k || (p->state == PORT_DOWN) == (p->phys_state != PHYS_LINKUP));
+            need(!(p->width_active & (p->width_active - 1)) && port_rate_bps(p) > 0);
+        }
+    }
+}
+
+static void with_file(const uint8_t *data, size_t size, void (*use)(const char *path))
+{
+    int fd = memfd_create("x", 0);
+    char path[64];
+
+    need(write(fd, data, size) == (ssize_t)size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    use(path);
+    close(fd);
+}
+
+static void netlist(const char *path)
+{
+    struct parse_error err;
+    struct model *m = model_load(NULL, &err);
+    struct fabric *f = fabric_load(path, m, &err);
+
+    if (f)
+        sound(f);
+    else
+        need(strchr(err.text, ':') != NULL);
+    fabric_free(f);
+    model_free(m);
+}
+
+static void model(const char *path)
+{
+    struct parse_error err;
+    struct model *m = model_load(path, &err);
+
+    need(m ? m->mtu >= 1 && m->mtu <= 5 && m->vl_cap >= 1 && m->vlarb_cap <= FABRIC_VLARB_MAX && m->width && m->speed
+           : strchr(err.text, ':') != NULL);
+    model_free(m);
+}
+
+/* Records of an operation byte, a length byte, and as many bytes */
+static void programs(const uint8_t *data, size_t size)
+{
+    struct parse_error err;
+    struct model *mo = model_load(NULL, &err);
+    struct fabric *f = fabric_load("etc/topologies/two-switches-two-paths.net", mo, &err);
+    struct mad *m;
+    struct sf_hello hello = {.kind = SF_CONN_UMAD, .host = "h1"};
+    uint8_t msg[sizeof(struct umad_req) + 2 * UMAD_HDR + 1024], sink[65536];
+    int pair[2];
+
+    need(f != NULL);
+    m = mad_new(f);
+    need(m && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair));
+    mad_accept(m, pair[1], &hello);
+    while (size >= 2) {
+        size_t n = data[1] < size - 2 ? data[1] : size - 2;
+        struct umad_req req = {.op = data[0] & 7, .bytes = n};
+        struct port *from = &f->nodes[data[0] >> 3 & 3]->ports[data[0] >> 5 & 1];
+
+        if ((data[0] & 7) == 6) { /* a datagram of any shape, from any port */
+            uint8_t mad[MAD_BYTES] = {1, 0x81, 1, 2};
+            struct packet pkt = {.mad = mad, .bytes = sizeof mad, .slid = 4, .dlid = n > 3 ? data[5] : 0};
+
+            memcpy(mad, data + 2, n);
+            pkt.qpn = mad[1] != 1 && mad[1] != 0x81;
+            mad_send(from, &pkt);
+        } else {
+            /* short records stand for whole messages: the rest is zero */
+            if (req.op == UMAD_OP_WRITE)
+                req.bytes = UMAD_HDR + (n > 200 ? 700 : 256);
+            else if (req.op == UMAD_OP_REGISTER)
+                req.bytes = sizeof(struct ib_user_mad_reg_req);
+            else if (req.op == UMAD_OP_REGISTER2)
+                req.bytes = sizeof(struct ib_user_mad_reg_req2);
+            memset(msg, 0, sizeof msg);
+            memcpy(msg, &req, sizeof req);
+            memcpy(msg + sizeof req, data + 2, n < req.bytes ? n : req.bytes);
+            send(pair[0], msg, sizeof req + req.bytes, MSG_NOSIGNAL);
+        }
+        mad_run(m);
+        while (recv(pair[0], sink, sizeof sink, MSG_DONTWAIT) > 0)
+            ;
+        data += 2 + n;
+        size -= 2 + n;
+    }
+    sound(f);
+    close(pair[0]);
+    mad_run(m);
+    mad_free(m);
+    fabric_free(f);
+    model_free(mo);
+}
+
+static void path(const uint8_t *data, size_t size)
+{
+    static struct fabric *f;
+    static struct model *mo;
+    struct parse_error err;
+    char text[512], body[8192];
+    size_t n = size < sizeof text - 1 ? size : sizeof text - 1;
+
+    if (!f) {
+        mo = model_load(NULL, &err);
+        f = fabric_load("etc/topologies/two-hosts-two-rails.net", mo, &err);
+    }
+    memcpy(text, data, n);
+    text[n] = 0;
+    need(sysfs_answer(f->hosts[0], text, body, sizeof body) <= sizeof body);
+    need(sysfs_answer(f->hosts[0], text, body, 40) <= 40);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!size)
+        return 0;
+    switch (data[0] & 3) {
+    case 0:
+        with_file(data + 1, size - 1, netlist);
+        break;
+    case 1:
+        with_file(data + 1, size - 1, model);
+        break;
+    case 2:
+        programs(data + 1, size - 1);
+        break;
+    default:
+        path(data + 1, size - 1);
+    }
+    return 0;
+}
