@@ -3,6 +3,7 @@
 . "$(dirname "$0")/../tap.sh"
 cd "$(dirname "$0")/../.." || exit 2
 if [ -z "${SIMFAB_DIR:-}" ]; then
+  rm -rf "$tmp" # exec leaves no trap to do it
   exec simfab run --topology two-hosts-two-rails -- bash "$0"
 fi
 export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
