@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LIDS              0xbfffu
 #define DEFAULT_TABLE_CAP 8 /* entries that every adapter and switch we know has */
 
 static unsigned vls_code(unsigned vls)
@@ -238,6 +239,9 @@ static void check_caps(const struct policy *p, const struct fabric_caps *caps, c
     if (caps->mtu && caps->mtu > p->mtu)
         diag_warn(d, p->vls_at, "links have an MTU of %u and the weights are made for %u: shares will be inexact", caps->mtu,
                   p->mtu);
+    if ((uint64_t)caps->ca_ports << p->lmc > LIDS)
+        diag_error(d, p->lmc_at, "%u adapter ports with 2^%u LIDs each are more than the %u LIDs of a subnet", caps->ca_ports,
+                   p->lmc, LIDS);
     if (caps->sm_sl >= SLS)
         diag_error(d, (struct place){0}, "opensm's sm_sl is %u; allowed: 0 to 15", caps->sm_sl);
     check_routing(p, caps, d);

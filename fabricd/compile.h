@@ -24,7 +24,8 @@ struct vlarb {
 struct fabric_caps {
     unsigned vls;               /* data VLs that every port can have */
     unsigned low_cap, high_cap; /* entries of the arbitration tables */
-    unsigned mtu;               /* of every link */
+    unsigned mtu;               /* the largest of any link */
+    unsigned ca_ports;          /* adapters' ports: each takes 2^lmc LIDs */
     const char *routing_engine; /* opensm's setting, NULL: its default */
     unsigned sm_sl;
 };

@@ -87,6 +87,9 @@ static void save_generation(struct daemon *d)
 static void take_look(struct daemon *d, struct manager_event *e)
 {
     bool same = d->looked == e->looked && d->verified == e->verified && d->differences == e->differences;
+    if (!e->looked && e->status != d->look_error)
+        log_warn("the fabric cannot be looked at: %s", strerror(-e->status));
+    d->look_error = e->looked ? 0 : e->status;
     d->looked = e->looked;
     d->verified = e->verified;
     d->nodes = e->nodes;
@@ -374,6 +377,8 @@ static const char *policy_state(const struct daemon *d)
 {
     if (!d->current.valid)
         return "none";
+    if (d->look_error)
+        return "the fabric cannot be looked at";
     if (!d->looked)
         return "not looked yet";
     return d->verified ? "verified" : "differs";

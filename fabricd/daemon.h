@@ -29,6 +29,7 @@ struct daemon {
 
     /* the last look at the fabric */
     bool looked, verified;
+    int look_error; /* why there was nothing to see */
     unsigned nodes, ports, differences;
     struct text difference_text;
     uint64_t looked_us;

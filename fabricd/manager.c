@@ -192,7 +192,7 @@ static bool refuse(struct manager *m, struct task *t, struct diag *d)
 
 static int read_conf(struct manager *m, struct task *t, struct change *c)
 {
-    char value[64];
+    char value[PATH_MAX];
     int rc = m->conf.manage ? text_read_file(&c->old_conf, m->conf.opensm_config, OPENSM_CONF_MAX) : 0;
     if (!rc && strlen(text_str(&c->old_conf)) != c->old_conf.len)
         rc = -EILSEQ; /* a zero byte: not a text file, and what follows it would be lost */
@@ -202,6 +202,9 @@ static int read_conf(struct manager *m, struct task *t, struct change *c)
     }
     if (opensm_conf_get(text_str(&c->old_conf), "routing_engine", c->engine, sizeof(c->engine)))
         c->caps.routing_engine = c->engine;
+    if (opensm_conf_get(text_str(&c->old_conf), "qos_policy_file", value, sizeof(value)) && strcmp(value, "(null)") &&
+        !access(value, F_OK))
+        say(m, t, "warning: opensm also has %s: the service levels that it gives out ride on this policy's lanes", value);
     if (opensm_conf_get(text_str(&c->old_conf), "sm_sl", value, sizeof(value)))
         c->caps.sm_sl = (unsigned)strtoul(value, NULL, 0);
     if (opensm_conf_get(text_str(&c->old_conf), "lmc", value, sizeof(value)))
@@ -230,6 +233,7 @@ static int prepare(struct manager *m, struct task *t, struct change *c)
         c->caps.low_cap = r.caps.low_cap;
         c->caps.high_cap = r.caps.high_cap;
         c->caps.mtu = r.caps.mtu;
+        c->caps.ca_ports = r.caps.ca_ports;
         c->old_lmc = r.lmc;
         say(m, t, "%u ports of %u nodes are up; links can have %u data VLs, tables %u low and %u high entries", r.ports,
             r.nodes, r.caps.vls, r.caps.low_cap, r.caps.high_cap);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Directed-route SMPs: see smp.h. The packet's layout is that of the InfiniBand specification, volume 1, 14.2.1.2. */
+/* SMPs: see smp.h. The packets' layout is that of the InfiniBand specification, volume 1, 14.2.1. */
 #include "fabricd/smp.h"
 
 #include <endian.h>
@@ -10,6 +10,7 @@
 
 #include <infiniband/umad.h>
 
+#define CLASS_LID  0x01
 #define CLASS_DR   0x81
 #define METHOD_GET 1
 #define METHOD_SET 2
@@ -17,7 +18,8 @@
 #define TIMEOUT_MS 200
 #define RETRIES    3
 
-struct dr_smp {
+/* The LID-routed kind differs in class and in leaving the directed-route fields zero. */
+struct packet {
     uint8_t base_version, mgmt_class, class_version, method;
     uint16_t status; /* top bit: the packet is on its way back */
     uint8_t hop_pointer, hop_count;
@@ -32,7 +34,7 @@ struct dr_smp {
 } __attribute__((packed));
 
 struct smp {
-    int fd, agent;
+    int fd, agent_dr, agent_lid;
     uint32_t tid;
     void *umad; /* room for one packet */
 };
@@ -48,12 +50,13 @@ struct smp *smp_open(const char *device, int port)
         rc = -s->fd;
         goto free_smp;
     }
-    s->agent = umad_register(s->fd, CLASS_DR, 1, 0, NULL);
-    if (s->agent < 0) {
-        rc = -s->agent;
+    s->agent_dr = umad_register(s->fd, CLASS_DR, 1, 0, NULL);
+    s->agent_lid = umad_register(s->fd, CLASS_LID, 1, 0, NULL);
+    if (s->agent_dr < 0 || s->agent_lid < 0) {
+        rc = EPERM;
         goto close_port;
     }
-    s->umad = umad_alloc(1, umad_size() + sizeof(struct dr_smp));
+    s->umad = umad_alloc(1, umad_size() + sizeof(struct packet));
     if (!s->umad) {
         rc = ENOMEM;
         goto close_port;
@@ -75,26 +78,29 @@ void smp_close(struct smp *s)
 {
     if (!s)
         return;
-    umad_unregister(s->fd, s->agent);
+    umad_unregister(s->fd, s->agent_dr);
+    umad_unregister(s->fd, s->agent_lid);
     umad_close_port(s->fd);
     umad_free(s->umad);
     free(s);
 }
 
-static void build(struct dr_smp *m, uint8_t method, uint32_t tid, const struct smp_path *path, uint16_t attribute,
+static void build(struct packet *m, uint8_t method, uint32_t tid, const struct smp_path *path, uint16_t attribute,
                   uint32_t modifier, const uint8_t *data)
 {
     memset(m, 0, sizeof(*m));
     m->base_version = 1;
-    m->mgmt_class = CLASS_DR;
+    m->mgmt_class = path->lid ? CLASS_LID : CLASS_DR;
     m->class_version = 1;
     m->method = method;
-    m->hop_count = path->hops;
     m->tid = htobe64(tid);
     m->attribute = htobe16(attribute);
     m->modifier = htobe32(modifier);
-    m->dr_slid = m->dr_dlid = 0xffff; /* directed all the way */
-    memcpy(m->initial_path + 1, path->port + 1, path->hops);
+    if (!path->lid) {
+        m->hop_count = path->hops;
+        m->dr_slid = m->dr_dlid = 0xffff; /* directed all the way */
+        memcpy(m->initial_path + 1, path->port + 1, path->hops);
+    }
     if (data)
         memcpy(m->data, data, 64);
 }
@@ -103,11 +109,11 @@ static void build(struct dr_smp *m, uint8_t method, uint32_t tid, const struct s
 static int receive(struct smp *s, uint32_t tid, uint16_t attribute, uint8_t data[64])
 {
     for (int strays = 0; strays < 1000; strays++) {
-        int length = sizeof(struct dr_smp);
+        int length = sizeof(struct packet);
         int rc = umad_recv(s->fd, s->umad, &length, TIMEOUT_MS * (RETRIES + 2));
         if (rc < 0)
             return rc == -EWOULDBLOCK || rc == -ETIMEDOUT ? -ETIMEDOUT : rc;
-        const struct dr_smp *m = umad_get_mad(s->umad);
+        const struct packet *m = umad_get_mad(s->umad);
         if ((uint32_t)be64toh(m->tid) != tid)
             continue;
         if (umad_status(s->umad))
@@ -126,8 +132,8 @@ static int ask(struct smp *s, uint8_t method, const struct smp_path *path, uint1
     uint32_t tid = ++s->tid;
     memset(s->umad, 0, umad_size());
     build(umad_get_mad(s->umad), method, tid, path, attribute, modifier, method == METHOD_SET ? data : NULL);
-    umad_set_addr(s->umad, 0xffff, 0, 0, 0);
-    int rc = umad_send(s->fd, s->agent, s->umad, sizeof(struct dr_smp), TIMEOUT_MS, RETRIES);
+    umad_set_addr(s->umad, path->lid ? path->lid : 0xffff, 0, 0, 0);
+    int rc = umad_send(s->fd, path->lid ? s->agent_lid : s->agent_dr, s->umad, sizeof(struct packet), TIMEOUT_MS, RETRIES);
     if (rc < 0)
         return rc == -EIO || rc == -EINVAL ? rc : -EIO;
     return receive(s, tid, attribute, data);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Directed-route subnet management packets, one question at a time, over libibumad.
+ * Subnet management packets, one question at a time, over libibumad.
  *
- * A path is the list of exit ports from this host's port on. Nothing here assumes that LIDs or forwarding tables are
- * right. One struct smp belongs to one thread.
+ * A path is the list of exit ports from this host's port on: then nothing is assumed of LIDs and forwarding tables. Or it
+ * is a LID: then the answer shows that the forwarding tables lead there and back. One struct smp belongs to one thread.
  */
 #ifndef FABRICD_SMP_H
 #define FABRICD_SMP_H
@@ -22,6 +22,7 @@ enum {
 };
 
 struct smp_path {
+    uint16_t lid; /* 0: by ports */
     uint8_t hops;
     uint8_t port[SMP_HOPS_MAX + 1]; /* port[1..hops] */
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define NODES_MAX 65536
+#define UNREACHABLE_MAX 3 /* each costs a time-out, and more would say nothing new */
 
 enum { TYPE_CA = 1, TYPE_SWITCH = 2 };
 enum { STATE_DOWN = 1, STATE_INIT = 2, STATE_ACTIVE = 4 };
@@ -24,6 +25,7 @@ struct node {
 
 struct port {
     uint8_t num;
+    uint16_t lid;
     uint8_t state, lmc, mtu_code, vl_cap, op_vls, high_limit, high_cap, low_cap;
 };
 
@@ -34,6 +36,7 @@ struct walk {
     struct verify_result *r;
     struct node *nodes;
     size_t num_nodes, cap_nodes;
+    unsigned unreachable;
     uint32_t *hash; /* node number + 1, by guid and, for an adapter, port */
     size_t hash_size;
 };
@@ -74,6 +77,7 @@ static int read_port(struct walk *w, const struct node *n, unsigned num, struct 
         return rc;
     *p = (struct port){
         .num = (uint8_t)num,
+        .lid = (uint16_t)(d[16] << 8 | d[17]),
         .state = d[32] & 15,
         .lmc = d[34] & 7,
         .mtu_code = d[36] >> 4,
@@ -190,6 +194,29 @@ static void compare_port(struct walk *w, const struct node *n, const struct port
     compare_vlarb(w, n, p, true);
 }
 
+/* Every LID of an adapter's port leads there and back: a subnet that is being set up anew is not ready before. */
+static void compare_route(struct walk *w, const struct node *n, const struct port *p)
+{
+    if (p->state != STATE_ACTIVE || w->unreachable >= UNREACHABLE_MAX)
+        return;
+    for (unsigned i = 0; i < 1u << p->lmc; i++) {
+        struct smp_path path = {.lid = (uint16_t)(p->lid + i)};
+        uint8_t d[64];
+        uint64_t guid;
+        int rc = p->lid ? smp_get(w->smp, &path, SMP_NODE_INFO, 0, d) : -ENOENT;
+        memcpy(&guid, d + 12, 8);
+        if (!rc && be64toh(guid) == n->guid)
+            continue;
+        w->r->unsettled = true;
+        w->unreachable++;
+        if (!rc)
+            differs(w, n, p->num, "LID %u leads to another node (0x%016" PRIx64 ")", path.lid, be64toh(guid));
+        else
+            differs(w, n, p->num, "LID %u: %s", path.lid, p->lid ? "no route there from this host" : "none assigned");
+        return;
+    }
+}
+
 /* ---- walking ---- */
 
 static void least(unsigned *least_so_far, unsigned v)
@@ -300,9 +327,11 @@ static void visit_ca(struct walk *w, size_t index)
         return;
     }
     note_caps(w, &p);
+    w->r->caps.ca_ports++;
     if (w->want) {
         compare_port(w, &n, &p);
         compare_sl2vl(w, &n, 0, p.num);
+        compare_route(w, &n, &p);
     }
     if (!n.path.hops)
         step_out(w, &n, p.num);

@@ -8,6 +8,7 @@
  *   fabric_tool garbage SOCKET N             send N messages of nonsense, each on its own connection
  *   fabric_tool flood SOCKET                 ask and never read, until the daemon drops us
  *   fabric_tool vlarb HOPS MODIFIER V:W,...  set a VLArb block of the node at the end of the path ("1,3", "-": here)
+ *   fabric_tool lft HOPS LID PORT            set a switch's forwarding entry, print what it was
  */
 #include "fabricd/message.h"
 #include "fabricd/smp.h"
@@ -114,15 +115,31 @@ static int flood(const char *path)
     return 1;
 }
 
-static int set_vlarb(const char *hops, const char *modifier, const char *table)
+static struct smp_path parse_hops(const char *hops)
 {
     struct smp_path path = {0};
-    uint8_t data[64] = {0};
     for (const char *p = hops; *p >= '0' && *p <= '9' && path.hops < SMP_HOPS_MAX;) {
         char *end;
         path.port[++path.hops] = (uint8_t)strtoul(p, &end, 10);
         p = *end ? end + 1 : end;
     }
+    return path;
+}
+
+static struct smp *open_port(void)
+{
+    struct smp *s = smp_open(NULL, 0);
+    if (!s) {
+        perror("umad");
+        exit(1);
+    }
+    return s;
+}
+
+static int set_vlarb(const char *hops, const char *modifier, const char *table)
+{
+    struct smp_path path = parse_hops(hops);
+    uint8_t data[64] = {0};
     const char *p = table;
     for (int i = 0; i < 32 && *p; i++) {
         char *end;
@@ -130,15 +147,26 @@ static int set_vlarb(const char *hops, const char *modifier, const char *table)
         data[2 * i + 1] = (uint8_t)strtoul(*end ? end + 1 : end, &end, 10);
         p = *end ? end + 1 : end;
     }
-    struct smp *s = smp_open(NULL, 0);
-    if (!s) {
-        perror("umad");
-        return 1;
-    }
+    struct smp *s = open_port();
     int rc = smp_set(s, &path, SMP_VLARB, (uint32_t)strtoul(modifier, NULL, 0), data);
     smp_close(s);
     if (rc)
         fprintf(stderr, "set: %d\n", rc);
+    return rc != 0;
+}
+
+static int set_lft(const char *hops, unsigned lid, unsigned port)
+{
+    enum { ATTRIBUTE_LFT = 0x19 };
+    struct smp_path path = parse_hops(hops);
+    uint8_t data[64] = {0};
+    struct smp *s = open_port();
+    int rc = smp_get(s, &path, ATTRIBUTE_LFT, lid / 64, data);
+    printf("%u\n", data[lid % 64]);
+    data[lid % 64] = (uint8_t)port;
+    if (!rc)
+        rc = smp_set(s, &path, ATTRIBUTE_LFT, lid / 64, data);
+    smp_close(s);
     return rc != 0;
 }
 
@@ -158,6 +186,8 @@ int main(int argc, char **argv)
         return flood(argv[2]);
     if (argc == 5 && !strcmp(verb, "vlarb"))
         return set_vlarb(argv[2], argv[3], argv[4]);
+    if (argc == 5 && !strcmp(verb, "lft"))
+        return set_lft(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]));
     fprintf(stderr, "usage: see the head of fabric_tool.c\n");
     return 2;
 }

@@ -84,6 +84,15 @@ ok "applying the policy again repairs it" fabricctl policy apply "$top/etc/polic
 simfab exec h2 -- smpquery -D VLArb 0,1 2 >q
 like "infiniband-diags agree" 'WEIGHT: \|0xC0\|0xC0\|0xC0\|0x40\|' q
 
+# a forwarding table loses a host
+lid=$(simfab exec h2 -- cat /sys/class/infiniband/mlx5_0/ports/1/lid)
+was=$(simfab exec h1 -- "$tool" lft 1 $((lid)) 255)
+ok "a lost route is noticed" exits 1 fabricctl policy verify
+fabricctl status >q
+like "and the LID is named" "h2 mlx5_0 .0x[0-9a-f]{16}. port 1: LID $((lid)): no route there from this host" q
+simfab exec h1 -- "$tool" lft 1 $((lid)) "$was" >/dev/null
+ok "and its return" fabricctl policy verify
+
 # LMC needs a restart of opensm
 sed 's/lmc: 0/lmc: 1/' "$top/etc/policies/simple.yaml" >lmc1.yaml
 old=$(simfab opensm pid)

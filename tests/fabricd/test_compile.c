@@ -219,6 +219,8 @@ START_TEST(what_does_not_fit)
     q = p;
     q.lmc = 1;
     ck_assert(!compile(&q, &(struct fabric_caps){.routing_engine = "ftree,minhop"}, &t, NULL));
+    ck_assert(compile(&q, &(struct fabric_caps){.ca_ports = 24575}, &t, NULL));
+    ck_assert(!compile(&q, &(struct fabric_caps){.ca_ports = 24576}, &t, NULL)); /* two LIDs each */
     q = p;
     q.vls = 1;
     ck_assert(!compile(&q, &(struct fabric_caps){0}, &t, NULL));
