@@ -8,9 +8,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +68,18 @@ const char *sfp_dir(void)
 {
     pthread_once(&env_once, read_environment);
     return sim_dir;
+}
+
+long sfp_syscall(long number, ...)
+{
+    long arg[6];
+    va_list ap;
+
+    va_start(ap, number);
+    for (int i = 0; i < 6; i++)
+        arg[i] = va_arg(ap, long);
+    va_end(ap);
+    return SFP_REAL(syscall)(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
 void *sfp_real(const char *name)
@@ -161,11 +175,11 @@ int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome
     snprintf(addr.sun_path, sizeof addr.sun_path, "%.90s/engine.sock", sfp_dir());
     snprintf(hello.host, sizeof hello.host, "%s", sfp_host());
 
-    fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    fd = (int)sfp_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
     do
-        err = (int)syscall(SYS_connect, fd, &addr, sizeof addr);
+        err = (int)sfp_syscall(SYS_connect, fd, &addr, sizeof addr);
     while (err && errno == EINTR);
     if (err || send_parts(fd, &hello, sizeof hello, NULL, 0))
         goto fail;
@@ -409,7 +423,7 @@ static uint64_t thread_cpu_ns(void)
 {
     struct timespec ts;
 
-    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts);
+    sfp_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -448,7 +462,7 @@ static struct sf_actor *new_actor(void)
 
         if (!__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
             continue;
-        a->tid = (uint32_t)syscall(SYS_gettid);
+        a->tid = (uint32_t)sfp_syscall(SYS_gettid);
         a->wake_ps = 0;
         a->clock_ps = first_clock();
         cpu_ns = thread_cpu_ns();
@@ -488,6 +502,11 @@ struct sf_actor *sfp_enter(void)
     return a ? enter(a) : NULL;
 }
 
+bool sfp_is_actor(void)
+{
+    return self;
+}
+
 struct sf_actor *sfp_enter_if_actor(void)
 {
     return self ? enter(self) : NULL;
@@ -508,7 +527,7 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
     __atomic_store_n(&a->state, (uint32_t)state, __ATOMIC_SEQ_CST);
     sfp_ring();
     while ((now = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE)) != SF_ACTOR_RUNNING) {
-        if (syscall(SYS_futex, &a->state, FUTEX_WAIT, now, &patience, NULL, 0) && errno == ETIMEDOUT && !sfp_alive()) {
+        if (sfp_syscall(SYS_futex, &a->state, FUTEX_WAIT, now, &patience, NULL, 0) && errno == ETIMEDOUT && !sfp_alive()) {
             __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
             return -1;
         }
@@ -518,6 +537,29 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
     if (sfp_proc.welcome.cpu_factor_milli)
         cpu_ns = thread_cpu_ns(); /* going to sleep and waking is not the program's work */
     return (int)a->wake_reason;
+}
+
+/*
+ * A thread is about to wait for a lock. Its holder may be an idle poller of this process, which on real hardware would
+ * have returned at once: let every idle thread of the process look and go on.
+ */
+void sfp_wake_siblings(void)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
+        struct sf_actor *a = &sfp_proc.arena->actor[i];
+        uint32_t was = SF_ACTOR_IDLE;
+
+        if (__atomic_load_n(&a->state, __ATOMIC_RELAXED) != SF_ACTOR_IDLE)
+            continue;
+        if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+            sfp_syscall(SYS_futex, &a->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+            any = true;
+        }
+    }
+    if (any)
+        sfp_ring();
 }
 
 void sfp_block_begin(void)
@@ -551,7 +593,7 @@ bool sfp_block_begin_on(int fd, short events)
 
     if (!self || blocked)
         return false;
-    flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
+    flags = (int)sfp_syscall(SYS_fcntl, fd, F_GETFL);
     if (flags < 0 || flags & O_NONBLOCK || sfp_sys_poll(&p, 1, 0) != 0) {
         errno = e;
         return false;

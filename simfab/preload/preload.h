@@ -65,21 +65,26 @@ void sfp_block_end(void);
 /* The same for a call on fd that waits for events (POLLIN, ...): does nothing, and returns false, unless the thread is an
    actor, fd is in blocking mode and not ready. Call sfp_block_end if it returned true. */
 bool sfp_block_begin_on(int fd, short events);
+/* Before waiting for a lock: idle actors of this process, one of which may hold it, return from their polls. */
+void sfp_wake_siblings(void);
 
 /* System calls that no interposition sees; they set errno as usual. */
+/* The kernel's own entry: the C library's syscall() is interposed too. Sets errno. */
+long sfp_syscall(long number, ...);
+
 static inline int sfp_sys_close(int fd)
 {
-    return (int)syscall(SYS_close, fd);
+    return (int)sfp_syscall(SYS_close, fd);
 }
 
 static inline ssize_t sfp_sys_read(int fd, void *buf, size_t n)
 {
-    return syscall(SYS_read, fd, buf, n);
+    return sfp_syscall(SYS_read, fd, buf, n);
 }
 
 static inline ssize_t sfp_sys_write(int fd, const void *buf, size_t n)
 {
-    return syscall(SYS_write, fd, buf, n);
+    return sfp_syscall(SYS_write, fd, buf, n);
 }
 
 struct pollfd;
@@ -87,17 +92,17 @@ struct msghdr;
 
 static inline int sfp_sys_poll(struct pollfd *fds, unsigned n, int ms)
 {
-    return (int)syscall(SYS_poll, fds, n, ms);
+    return (int)sfp_syscall(SYS_poll, fds, n, ms);
 }
 
 static inline ssize_t sfp_sys_sendmsg(int fd, const struct msghdr *m, int flags)
 {
-    return syscall(SYS_sendmsg, fd, m, flags);
+    return sfp_syscall(SYS_sendmsg, fd, m, flags);
 }
 
 static inline ssize_t sfp_sys_recvmsg(int fd, struct msghdr *m, int flags)
 {
-    return syscall(SYS_recvmsg, fd, m, flags);
+    return sfp_syscall(SYS_recvmsg, fd, m, flags);
 }
 
 /* ---- attach.c: the process's attachment and its actors (verbs_*.c, clock.c) ------------------------------------ */
@@ -122,7 +127,8 @@ int sfp_attach(void);
  * the last call where the model asks for it. NULL (errno set) without an engine or when no slot is free.
  */
 struct sf_actor *sfp_enter(void);
-/* The same for a thread that already is an actor; NULL if it is none. Never attaches. */
+/* Whether the calling thread is an actor; and the same as sfp_enter for one that is: NULL if not, never attaches. */
+bool sfp_is_actor(void);
 struct sf_actor *sfp_enter_if_actor(void);
 
 /* A control request. The answer's body goes to rep (at most rep_size bytes, *rep_len tells how many came); a descriptor

@@ -49,7 +49,7 @@ static int sleep_ns(uint64_t ns, struct timespec *left)
         sfp_clock_advance_to(until);
         return 0;
     }
-    err = (int)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, &ts) ? errno : 0;
+    err = (int)sfp_syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, &ts) ? errno : 0;
     if (err == EINTR) {
         uint64_t rest = ns_of(&ts) * SFP_PS_PER_NS;
 
@@ -118,7 +118,7 @@ static struct timespec to_real(clockid_t id, const struct timespec *abs, uint64_
     sfp_clock_epoch(id, &epoch);
     now = epoch + sfp_clock_peek() / SFP_PS_PER_NS;
     *virtual_ps = at > epoch ? (at - epoch) * SFP_PS_PER_NS : 0;
-    syscall(SYS_clock_gettime, id, &real);
+    sfp_syscall(SYS_clock_gettime, id, &real);
     return timespec_of(ns_of(&real) + (at > now ? at - now : 0));
 }
 

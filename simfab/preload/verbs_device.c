@@ -197,7 +197,7 @@ SFP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
     sfp_mark_fd(fd, true);
     c->v.context.num_comp_vectors = 1;
     /* some programs duplicate or fstat it; all commands go through the engine's socket */
-    c->v.context.cmd_fd = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+    c->v.context.cmd_fd = (int)sfp_syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
     pthread_mutex_init(&c->v.context.mutex, NULL);
     return &c->v.context;
 }

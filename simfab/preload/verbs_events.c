@@ -85,7 +85,7 @@ static int await(struct sf_actor *a, int fd)
 int sfp_read_record(int fd, void *record, size_t bytes)
 {
     struct sf_actor *a = sfp_enter();
-    int flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
+    int flags = (int)sfp_syscall(SYS_fcntl, fd, F_GETFL);
     ssize_t n;
 
     if (flags < 0 || (a && !(flags & O_NONBLOCK) && await(a, fd)))
