@@ -57,14 +57,26 @@ static struct task *task_new(const struct daemon *d, enum task_kind kind, uint64
     return t;
 }
 
+static int submit_policy(struct daemon *d, enum task_kind kind, const char *name, const char *text, size_t len,
+                         uint64_t client)
+{
+    struct task *t = task_new(d, kind, client);
+    snprintf(t->name, sizeof(t->name), "%.*s", (int)sizeof(t->name) - 1, name);
+    text_put(&t->text, text, len);
+    return manager_submit(d->manager, t) ? 0 : -EBUSY;
+}
+
+int daemon_diff(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client)
+{
+    return submit_policy(d, TASK_DIFF, name, text, len, client);
+}
+
 int daemon_apply(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client)
 {
-    struct task *t = task_new(d, TASK_APPLY, client);
-    snprintf(t->name, sizeof(t->name), "%s", name);
-    text_put(&t->text, text, len);
-    if (!manager_submit(d->manager, t))
-        return -EBUSY;
-    snprintf(d->applying, sizeof(d->applying), "%s", name);
+    int rc = submit_policy(d, TASK_APPLY, name, text, len, client);
+    if (rc)
+        return rc;
+    snprintf(d->applying, sizeof(d->applying), "%.*s", (int)sizeof(d->applying) - 1, name);
     log_info("putting the policy %s in force", name);
     return 0;
 }
@@ -74,14 +86,23 @@ int daemon_verify(struct daemon *d, uint64_t client)
     return manager_submit(d->manager, task_new(d, TASK_VERIFY, client)) ? 0 : -EBUSY;
 }
 
-static void save_generation(struct daemon *d)
+static void save(const struct daemon *d, const char *name, const char *s, size_t len)
 {
-    char path[PATH_MAX + 32], s[32];
-    state_path(d, "generation", path, sizeof(path));
-    snprintf(s, sizeof(s), "%" PRIu64 "\n", d->generation);
-    int rc = text_write_file(path, s, strlen(s));
+    char path[PATH_MAX + 32];
+    state_path(d, name, path, sizeof(path));
+    int rc = text_write_file(path, s, len);
     if (rc)
         log_error("%s: %s", path, strerror(-rc));
+}
+
+/* Another policy is in force now: so it stays when the daemon starts again. */
+static void next_generation(struct daemon *d)
+{
+    char s[32];
+    d->generation++;
+    save(d, "policy.yaml", text_str(&d->current.text), d->current.text.len);
+    snprintf(s, sizeof(s), "%" PRIu64 "\n", d->generation);
+    save(d, "generation", s, strlen(s));
 }
 
 static void take_look(struct daemon *d, struct manager_event *e)
@@ -107,14 +128,17 @@ static void take_look(struct daemon *d, struct manager_event *e)
 
 static void on_outcome(struct daemon *d, struct manager_event *e)
 {
+    if (e->task == TASK_DIFF) {
+        server_done(d->server, e->client, e->status);
+        return;
+    }
     if (e->task == TASK_APPLY) {
         d->applying[0] = 0;
         if (!e->status) {
             in_force_free(&d->current);
             d->current = e->next_in_force;
             e->next_in_force = (struct in_force){0};
-            d->generation++;
-            save_generation(d);
+            next_generation(d);
             log_info("policy in force: generation %" PRIu64, d->generation);
         } else {
             log_error("the policy was not put in force: %s", strerror(-e->status));
@@ -218,8 +242,7 @@ static void load_policy(struct daemon *d)
     } else if (have_file && d->conf.manage) {
         daemon_apply(d, d->conf.policy, text_str(&file), file.len, 0);
     } else if (have_file && adopt(d, d->conf.policy, &file)) {
-        d->generation++;
-        save_generation(d);
+        next_generation(d);
         daemon_verify(d, 0);
     }
     text_free(&saved);

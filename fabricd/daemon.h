@@ -43,6 +43,7 @@ void daemon_stop(struct daemon *d);
 
 /* Begin a task; client is told of its progress and end by server_progress and server_done. -EBUSY: one is running. */
 int daemon_apply(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client);
+int daemon_diff(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client);
 int daemon_verify(struct daemon *d, uint64_t client);
 
 /* What is known, as YAML; uid sees only what it may. */

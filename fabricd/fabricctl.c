@@ -22,6 +22,7 @@ static const char usage[] =
     "  status                     the policy in force, whether the ports have it, rails, jobs\n"
     "  policy check FILE          is the policy right? (no daemon needed)\n"
     "  policy plan FILE           the tables that it would become (no daemon needed)\n"
+    "  policy diff FILE           which ports apply would change, and how\n"
     "  policy apply FILE          put it in force: opensm, then every port is read back\n"
     "  policy verify              read the tables of every port now\n"
     "  job list                   the jobs that the daemon was told of\n"
@@ -106,14 +107,14 @@ static int load(const char *path, struct text *text, struct policy *p, struct qo
     return ok ? 0 : 2;
 }
 
-static int policy_apply(const struct args *a, const char *path, const struct text *text)
+static int policy_send(const struct args *a, enum fd_type type, const char *path, const struct text *text)
 {
     struct fd_apply *m = calloc(1, sizeof(*m) + text->len);
     if (!m)
         abort();
     snprintf(m->name, sizeof(m->name), "%s", path);
     memcpy(m + 1, text_str(text), text->len);
-    int rc = converse(a, FD_APPLY, m, sizeof(*m) + text->len);
+    int rc = converse(a, type, m, sizeof(*m) + text->len);
     free(m);
     return rc;
 }
@@ -126,11 +127,11 @@ static int policy_command(const struct args *a)
     const char *verb = a->num > 1 ? a->word[1] : "";
     if (a->num == 2 && !strcmp(verb, "verify"))
         return simple_request(a, FD_VERIFY);
-    if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "apply")))
+    if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "diff") && strcmp(verb, "apply")))
         return -1;
     int rc = load(a->word[2], &text, &p, &t);
-    if (!rc && !strcmp(verb, "apply")) {
-        rc = policy_apply(a, a->word[2], &text);
+    if (!rc && (!strcmp(verb, "apply") || !strcmp(verb, "diff"))) {
+        rc = policy_send(a, *verb == 'a' ? FD_APPLY : FD_DIFF, a->word[2], &text);
     } else if (!rc && !strcmp(verb, "plan")) {
         tables_plan_text(&plan, &p, &t);
         fputs(text_str(&plan), stdout);

@@ -369,16 +369,6 @@ static void roll_back(struct manager *m, struct task *t, struct change *c, bool 
         settle(m, t, c, &t->current.tables, false, out);
 }
 
-static int save_state(struct manager *m, struct task *t, const struct text *policy)
-{
-    char path[PATH_MAX + 32];
-    snprintf(path, sizeof(path), "%s/policy.yaml", m->conf.state);
-    int rc = text_write_file(path, text_str(policy), policy->len);
-    if (rc)
-        say(m, t, "%s: %s", path, strerror(-rc));
-    return rc;
-}
-
 static int change_fabric(struct manager *m, struct task *t, struct change *c, struct manager_event *out)
 {
     bool restart = c->tables.lmc != c->old_lmc;
@@ -407,8 +397,6 @@ static void run_apply(struct manager *m, struct task *t, struct manager_event *o
         out->status = change_fabric(m, t, &c, out);
     else if (!out->status)
         out->status = settle(m, t, &c, &c.tables, false, out);
-    if (!out->status)
-        out->status = save_state(m, t, &t->text);
     if (!out->status) {
         out->next_in_force = (struct in_force){.valid = true, .policy = c.policy, .tables = c.tables};
         out->next_in_force.text = t->text;
@@ -416,6 +404,27 @@ static void run_apply(struct manager *m, struct task *t, struct manager_event *o
     }
     text_free(&c.old_conf);
     text_free(&c.new_conf);
+}
+
+/* What apply would change: the plan against the ports, and nothing is written. */
+static void run_diff(struct manager *m, struct task *t, struct manager_event *out)
+{
+    struct change c = {.opensm = opensm_of(m)};
+    struct verify_options o = look_options(m);
+    struct verify_result r;
+    out->status = prepare(m, t, &c);
+    text_free(&c.old_conf);
+    if (out->status)
+        return;
+    bool same = verify_fabric(&o, &c.tables, &r);
+    if (r.error)
+        say(m, t, "the fabric cannot be looked at: %s", strerror(-r.error));
+    else if (same)
+        say(m, t, "all %u ports have what this policy wants", r.ports);
+    else
+        say(m, t, "%s%u differences on %u ports of %u nodes", text_str(&r.text), r.differences, r.ports, r.nodes);
+    out->status = r.error;
+    verify_result_free(&r);
 }
 
 /* ---- the thread ---- */
@@ -435,6 +444,8 @@ static void *manager_main(void *arg)
             struct manager_event *out = event_new(t, EVENT_OUTCOME);
             if (t->kind == TASK_APPLY)
                 run_apply(m, t, out);
+            else if (t->kind == TASK_DIFF)
+                run_diff(m, t, out);
             else
                 run_verify(m, t, out);
             post(m, out);

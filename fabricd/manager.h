@@ -22,13 +22,13 @@ struct in_force {
 void in_force_copy(struct in_force *to, const struct in_force *from);
 void in_force_free(struct in_force *f);
 
-enum task_kind { TASK_APPLY, TASK_VERIFY };
+enum task_kind { TASK_APPLY, TASK_DIFF, TASK_VERIFY };
 
 struct task {
     enum task_kind kind;
     uint64_t client;         /* who wants to know; 0: only the log */
-    char name[256];          /* APPLY: what the file is called */
-    struct text text;        /* APPLY: the new policy */
+    char name[256];          /* APPLY, DIFF: what the file is called */
+    struct text text;        /* APPLY, DIFF: the new policy */
     struct in_force current; /* what is in force now */
 };
 

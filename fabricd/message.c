@@ -41,6 +41,7 @@ int message_check(const void *msg, size_t len)
     case FD_RAIL_LIST:
         return len == sizeof(*h) ? 0 : -EPROTO;
     case FD_APPLY:
+    case FD_DIFF:
         if (len < sizeof(struct fd_apply) || len > sizeof(struct fd_apply) + FD_POLICY_MAX)
             return -EPROTO;
         return good_text(((const struct fd_apply *)msg)->name, sizeof(((struct fd_apply *)0)->name), false) ? 0 : -EINVAL;

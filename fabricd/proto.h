@@ -47,6 +47,7 @@ enum fd_type {
     FD_JOB_DEL = 20, /* struct fd_job, only the id is looked at */
     FD_JOB_LIST = 21,/* header only */
     FD_RAIL_LIST = 22,/* header only */
+    FD_DIFF = 23,    /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
 
     FD_TEXT = 32,    /* header, then text that is not zero-terminated; from the daemon */
     FD_DONE = 33,    /* struct fd_done; from the daemon */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,6 +17,7 @@
 
 #define TEXT_CHUNK 16384
 #define ROOT_SLOTS 16 /* beyond clients_max, for the administrator */
+#define OWN_DESCRIPTORS 32
 
 struct client {
     struct client *next;
@@ -211,7 +213,10 @@ static int on_apply(struct client *c, const struct fd_apply *m, size_t len)
     if (!privileged(c))
         return -EACCES;
     c->task_seq = m->h.seq;
-    return daemon_apply(c->server->daemon, m->name, (const char *)(m + 1), len - sizeof(*m), c->id);
+    struct daemon *d = c->server->daemon;
+    const char *text = (const char *)(m + 1);
+    len -= sizeof(*m);
+    return m->h.type == FD_DIFF ? daemon_diff(d, m->name, text, len, c->id) : daemon_apply(d, m->name, text, len, c->id);
 }
 
 static int on_verify(struct client *c, const struct fd_header *h)
@@ -284,6 +289,7 @@ static void handle(struct client *c, const void *msg, size_t len)
         on_hello(c, msg);
         return;
     case FD_APPLY:
+    case FD_DIFF:
         rc = on_apply(c, msg, len);
         break;
     case FD_VERIFY:
@@ -404,8 +410,24 @@ static int open_socket(struct server *s, const char *path)
     return rc ? rc : fd;
 }
 
+/* Without a descriptor for the next client, the loop would find the socket readable for ever. */
+static void fit_clients(struct conf *c)
+{
+    struct rlimit r;
+    rlim_t want = (rlim_t)c->clients_max + ROOT_SLOTS + OWN_DESCRIPTORS;
+    if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= want)
+        return;
+    r.rlim_cur = want < r.rlim_max ? want : r.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &r);
+    if (r.rlim_cur >= want || r.rlim_cur < ROOT_SLOTS + OWN_DESCRIPTORS + 1)
+        return;
+    c->clients_max = (uint32_t)(r.rlim_cur - ROOT_SLOTS - OWN_DESCRIPTORS);
+    log_warn("the limit of open files allows %u clients", c->clients_max);
+}
+
 struct server *server_start(struct daemon *d, const char *path)
 {
+    fit_clients(&d->conf);
     struct server *s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;

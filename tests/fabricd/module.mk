@@ -14,7 +14,7 @@ tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fa
 tests/fabricd/test_proto_PKGS := check yaml-0.1
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_opensm_conf tests/fabricd/test_proto
-SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/ibsim.sh
+SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/daemon.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c

@@ -33,7 +33,13 @@ ok "fabricd serves its socket" wait_for 10 fabricctl status
 "$tool" query "$FABRICD_SOCKET" 4711 >q
 like "without a policy: service level 0, said so" '^seq=5 status=-2 .* small=0 bulk=0 .* rails=mlx5_0/1/lidok/lmc0/up,mlx5_1/1/' q
 
+ok "diff tells what a policy would change" fabricctl policy diff "$top/etc/policies/simple.yaml"
+fabricctl policy diff "$top/etc/policies/simple.yaml" >q
+like "on which port and how" 'h2 mlx5_1 .0x[0-9a-f]{16}. port 1: VLArb low: expected 0:192,1:192,2:192,3:64 found ' q
+ok "and changes nothing" status_has '^policy: .*state: none'
 ok "a policy is applied and verified" fabricctl policy apply "$top/etc/policies/simple.yaml"
+fabricctl policy diff "$top/etc/policies/simple.yaml" >q
+like "after which diff has nothing to tell" '^all 8 ports have what this policy wants' q
 ok "8 ports of 5 nodes have it" status_has '^policy: .*generation: 1, state: verified, nodes: 5, ports: 8, differences: 0'
 simfab exec h2 -- smpquery -D SL2VL 0 >q
 like "infiniband-diags agree about SL2VL" '0\| 1\| 2\| 3\| 4\| 5\| 3\| 0' q

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# fabricd by itself, on a host without any adapter: start, state, signals, activation, limits.
+
+. "$(dirname "$0")/lib.sh"
+tool=$BUILD/tests/fabricd/fabric_tool
+unset SIMFAB_DIR SIM_HOST LD_PRELOAD
+if compgen -G '/sys/class/infiniband/*' >/dev/null; then
+  skip_all "this host has an adapter"
+fi
+
+cat >fabricd.yaml <<END
+policy: $tmp/policy.yaml
+state: $tmp/state
+socket: $tmp/%h.sock
+clients: {total: 8}
+END
+cp "$top/etc/policies/simple.yaml" policy.yaml
+FABRICD_SOCKET=$tmp/$(hostname).sock
+fabricd --config fabricd.yaml 2>log &
+daemon=$!
+started
+ok "serves at the socket with the host's name" wait_for 10 fabricctl status
+"$tool" query "$FABRICD_SOCKET" 1 >q
+like "the configured policy is in force for jobs, unverified, without rails" \
+  'status=0 .*generation=1 class=normal small=5 bulk=0 .*verified=0 rails=$' q
+ok "status says why nothing is verified" wait_for 5 status_has 'state: the fabric cannot be looked at'
+fabricd --config fabricd.yaml --socket "$tmp/other.sock" 2>q
+like "a second daemon may not use the same state" 'state/lock: another fabricd uses this state directory' q
+
+sed -i 's/default: normal/default: batch/' policy.yaml
+kill -HUP $daemon
+ok "SIGHUP takes the policy file up, but a fabric that cannot be looked at refuses it" \
+  wait_for 5 grep -q 'the policy was not put in force: ' log
+
+"$tool" watch "$FABRICD_SOCKET" 1 >watch 2>&1 &
+started
+ok "a subscriber" wait_for 5 grep -q '^seq=5' watch
+ok "a job with every field" fabricctl job set 7 urgent --account a --name 'x: y' --user 4242
+fabricctl job list >q
+like "is listed" '^- \{id: "7", class: urgent, uid: 4242, account: a, name: "x: y"\}$' q
+ok "and forgotten" fabricctl job del 7
+ok "once" exits 1 fabricctl job del 7
+ok "an id that is too long is refused" exits 2 fabricctl job set "$(printf 'x%.0s' {1..64})" urgent
+ok "no such command" exits 2 fabricctl jobs
+ok "no daemon there" exits 1 fabricctl --socket "$tmp/nobody" status
+
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 711 "$tmp"
+  cp "$tool" "$BUILD/bin/fabricctl" .
+  other() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+  for _ in 1 2 3 4 5 6 7; do
+    other ./fabric_tool watch "$FABRICD_SOCKET" 1 >>others 2>&1 &
+    started
+  done
+  crowd() { [ "$(grep -c '^seq=5' others)" = 7 ]; }
+  ok "8 clients may connect" wait_for 5 crowd
+  ok "the ninth may not" exits 1 other ./fabricctl status
+  ok "but root still gets in" fabricctl status
+fi
+
+kill $daemon
+rc=0
+wait $daemon || rc=$?
+is "SIGTERM ends it with status 0" $rc 0
+
+if command -v systemd-socket-activate >/dev/null; then
+  FABRICD_SOCKET=$tmp/activated.sock
+  systemd-socket-activate --seqpacket -l "$FABRICD_SOCKET" "$BUILD/bin/fabricd" --config "$tmp/fabricd.yaml" 2>log2 &
+  started
+  ok "systemd's socket is used" wait_for 10 fabricctl status
+  "$tool" query "$FABRICD_SOCKET" 1 >q
+  like "with the state of before" 'status=0 .*generation=1 class=normal' q
+fi
+
+done_testing
