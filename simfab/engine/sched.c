@@ -18,7 +18,9 @@
 enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, WAKE_DRAINED = 4, WAKE_WORLD = 5 };
 
 #define EVENT_BATCH     512          /* events between two looks at the real world */
-#define LOOK_ROUNDS     2u           /* looks at shared memory after the last one that led to something */
+#define LOOK_DELAY_PS   500000ull    /* after which the others of a host look at shared memory; */
+#define LOOK_ACTOR_PS   100000ull    /* more for each of them */
+#define LOOK_AGAIN_ACTORS 8u         /* up to so many look twice */
 #define LOOK_CALLS      8u           /* more calls than this in one look: it led to something */
 #define QUICK_LOOKS     16u          /* without a pause, when nothing else can happen */
 #define IDLE_MS_MAX     10
@@ -36,6 +38,9 @@ static struct host_time *host_time(const struct actor *a)
 {
     return &a->proc->sim->sched->hosts[a->proc->host->index];
 }
+
+static void look_later(struct host_time *h, uint64_t from);
+static void look(void *obj, uint64_t arg);
 
 /* ---- waking ---------------------------------------------------------------------------------------------------- */
 
@@ -126,6 +131,8 @@ static void ran(struct actor *a, uint64_t clock)
     h->runner = h->ran ? NULL : a;
     h->ran = true;
     h->clock_ps = max_u64(h->clock_ps, clock);
+    if (h->actors > 1)
+        look_later(h, max_u64(clock, sim_now(h->sim)));
     seen_activity(a->proc->sim->sched);
 }
 
@@ -161,6 +168,7 @@ static void changed(struct actor *a, uint32_t state)
             s->running--;
         ran(a, clock);
     }
+    host_time(a)->actors += (a->seen == SF_ACTOR_FREE) - (state == SF_ACTOR_FREE);
     a->excluded = false;
     evtimer_stop(&a->wake);
     if (state == SF_ACTOR_RUNNING) { /* a new thread, or back from a system call */
@@ -222,6 +230,7 @@ void sched_proc_gone(struct proc *p)
             p->sim->running--;
         if (h->runner == a)
             h->runner = NULL;
+        h->actors -= a->seen != SF_ACTOR_FREE;
         a->seen = SF_ACTOR_FREE;
         evtimer_stop(&a->wake);
         thread_forget(a);
@@ -277,32 +286,29 @@ static uint32_t wake_idle(struct sim *s, const struct host *host, const struct a
 }
 
 /*
- * Where somebody has run, the others of that host look at the memory they share with it, all at once. What one of them
- * does then may concern the first: a second round, and so on until a round leads to nothing.
+ * Where somebody has run, the others of that host look at the memory they share with it, all at once, a moment later:
+ * the time in which one processor notices what another has written, and longer where many would be woken for each other.
  */
-static bool look_around(struct sim *s)
+static void look_later(struct host_time *h, uint64_t from)
 {
-    struct sched *sc = s->sched;
-    uint32_t woken = 0;
+    evtimer_set_earlier(&h->sim->q, &h->look, from + LOOK_DELAY_PS + h->actors * LOOK_ACTOR_PS);
+}
 
-    for (uint32_t i = 0; i < s->fabric->num_hosts; i++) {
-        struct host_time *h = &sc->hosts[i];
-        struct actor *except = NULL;
+/* What one of them does then may concern the first: among few there is a second round, and so on while one leads on. */
+static void look(void *obj, uint64_t arg)
+{
+    struct host_time *h = obj;
+    struct actor *except = NULL;
 
-        if (h->ran) {
-            h->rounds = LOOK_ROUNDS;
-            except = h->runner;
-            h->ran = false;
-            h->runner = NULL;
-        }
-        if (!h->rounds)
-            continue;
-        h->rounds--;
-        woken += wake_idle(s, s->fabric->hosts[i], except, WAKE_SHARED_MEMORY, h->clock_ps, 0);
-        if (except && !woken)
-            h->rounds = 0; /* it is alone on its host */
+    if (h->ran) {
+        h->rounds = h->actors <= LOOK_AGAIN_ACTORS ? 2 : 1;
+        except = h->runner;
+        h->ran = false;
+        h->runner = NULL;
     }
-    return woken > 0;
+    wake_idle(h->sim, h->host, except, WAKE_SHARED_MEMORY, h->clock_ps, 0);
+    if (h->rounds && --h->rounds)
+        look_later(h, sim_now(h->sim));
 }
 
 /* ---- moving time ----------------------------------------------------------------------------------------------- */
@@ -464,7 +470,7 @@ int64_t sched_run(struct sim *s, bool paused)
     commands_drain(s);
     if (sc->draining)
         wake_drained(s);
-    if (s->running || look_around(s))
+    if (s->running)
         return patience(s, paused);
     if (somebody_coming(s))
         return COMING_US;
@@ -479,6 +485,13 @@ void sched_init(struct sim *s)
 {
     s->sched = xcalloc(1, sizeof *s->sched);
     s->sched->hosts = xcalloc(s->fabric->num_hosts, sizeof *s->sched->hosts);
+    for (uint32_t i = 0; i < s->fabric->num_hosts; i++) {
+        struct host_time *h = &s->sched->hosts[i];
+
+        h->sim = s;
+        h->host = s->fabric->hosts[i];
+        evtimer_init(&h->look, look, h);
+    }
 }
 
 void sched_fini(struct sim *s)

@@ -6,6 +6,10 @@
 #include "simfab/engine/proc.h"
 
 struct host_time {
+    struct sim *sim;
+    struct host *host;
+    struct evtimer look;
+    uint32_t actors;        /* in any state but FREE */
     bool ran;               /* somebody of the host has run since the last look */
     struct actor *runner;   /* the only one that has; NULL: several */
     uint64_t clock_ps;      /* the latest clock among those who ran */

@@ -45,7 +45,8 @@ struct server {
 static struct source *watch(struct server *v, enum source_kind kind, int fd)
 {
     struct source *src = xcalloc(1, sizeof *src);
-    struct epoll_event ev = { .events = EPOLLIN, .data.ptr = src };
+    /* every ring of a bell is an edge: nobody has to read it */
+    struct epoll_event ev = { .events = kind == SRC_BELL ? EPOLLIN | EPOLLET : EPOLLIN, .data.ptr = src };
 
     src->kind = kind;
     src->fd = fd;
@@ -379,8 +380,6 @@ static void detach_dead(struct sim *s)
 
 static void serve(struct server *v, struct source *src)
 {
-    uint64_t rings;
-
     switch (src->kind) {
     case SRC_LISTEN:
         accept_one(v, src->fd);
@@ -401,8 +400,7 @@ static void serve(struct server *v, struct source *src)
         serve_process(v, src);
         break;
     case SRC_BELL:
-        if (read(src->fd, &rings, sizeof rings) == sizeof rings)
-            sched_scan(src->proc);
+        sched_scan(src->proc);
         break;
     }
 }
