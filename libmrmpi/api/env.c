@@ -82,8 +82,7 @@ MPI_FN(int, Finalize, (void))
 MPI_FN(int, Abort, (MPI_Comm comm, int errorcode))
 {
     char why[128];
-    const struct mr_launch *l = mr_core_launch();
-    snprintf(why, sizeof(why), "rank %d called MPI_Abort(%d)", l ? l->rank : 0, errorcode);
+    snprintf(why, sizeof(why), "MPI_Abort was called with %d", errorcode);
     mr_launch_abort(errorcode, why);
 }
 

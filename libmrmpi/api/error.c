@@ -72,13 +72,6 @@ enum mr_err api_null(const char *name)
 
 /* ---- the way out ---- */
 
-static void say_where(char *to, size_t cap, const char *function, const char *text)
-{
-    const struct mr_launch *l = mr_core_launch();
-    snprintf(to, cap, "rank %d%s%s%s: %s: %s", l ? l->rank : 0, l && l->node_name[0] ? " (host " : "",
-             l ? l->node_name : "", l && l->node_name[0] ? ")" : "", function, text);
-}
-
 _Noreturn void api_not_running(const char *function)
 {
     char why[256];
@@ -87,10 +80,11 @@ _Noreturn void api_not_running(const char *function)
     mr_launch_abort(1, why);
 }
 
+/* The launcher says rank and host, and ends the job. */
 static _Noreturn void abort_job(int code, const char *function)
 {
     char why[MPI_MAX_ERROR_STRING + 256];
-    say_where(why, sizeof(why), function, last.text);
+    snprintf(why, sizeof(why), "%s: %s", function, last.text);
     mr_launch_abort(code, why);
 }
 

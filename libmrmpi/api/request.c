@@ -228,7 +228,7 @@ static void null_status(MPI_Status *st)
         st->MPI_ERROR = MPI_SUCCESS;
 }
 
-MPI_FN(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]))
+MPI_FN(int, Waitall, (int count, MPI_Request requests[], MPI_Status *statuses))
 {
     struct mr_comm *c = NULL;
     bool failed = false;
@@ -270,7 +270,7 @@ static int all_complete(int count, MPI_Request *handles, enum mr_err *err)
     return 0;
 }
 
-MPI_FN(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]))
+MPI_FN(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status *statuses))
 {
     struct mr_comm *c = NULL;
     bool failed = false;
@@ -361,7 +361,7 @@ static enum mr_err take_some(struct many *m, int *outcount, int *indices, MPI_St
     return in_status(failed);
 }
 
-MPI_FN(int, Waitsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]))
+MPI_FN(int, Waitsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status *statuses))
 {
     struct mr_comm *c = NULL;
     struct many m = {.count = incount, .handles = requests};
@@ -378,7 +378,7 @@ MPI_FN(int, Waitsome, (int incount, MPI_Request requests[], int *outcount, int i
     API_LEAVE(c);
 }
 
-MPI_FN(int, Testsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]))
+MPI_FN(int, Testsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status *statuses))
 {
     struct mr_comm *c = NULL;
     struct many m = {.count = incount, .handles = requests};

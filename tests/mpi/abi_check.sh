@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# The binary interface against MPICH's own header, when it is installed: every constant that both define has the same value,
+# every type the same size, every function that ours declares the same prototype.
+. "$(dirname "$0")/../tap.sh"
+cd "$(dirname "$0")/../.." || exit 2
+ours=$PWD/libmrmpi/include theirs=
+for d in /usr/lib/*/mpich/include /usr/include/mpich*; do [ -f "$d/mpi.h" ] && theirs=$d; done
+[ -n "$theirs" ] || skip_all "MPICH's mpi.h is not installed"
+
+# names: object-like macros and enumerators of our header; not the version, which is our own
+names() {
+  gcc -E -dM -I "$ours" -include mpi.h -x c /dev/null | sed -n 's/^#define \(MPIX\?_[A-Za-z0-9_]*\) .*/\1/p'
+  gcc -E -P -I "$ours" -include mpi.h -x c /dev/null | grep -oE '\bMPI_[A-Z0-9_]+ = [0-9]+' | sed 's/ = .*//'
+}
+defined_in() { # header-dir: those of the names on stdin that it knows, as a program
+  local n
+  echo '#include <mpi.h>'
+  echo '#include <stdio.h>'
+  echo '#include <stddef.h>'
+  echo 'int main(void) {'
+  while read -r n; do
+    echo "printf(\"%s %llx\\n\", \"$n\", (unsigned long long)($n));"
+  done
+  for n in MPI_Comm MPI_Datatype MPI_Request MPI_Status MPI_Aint MPI_Offset MPI_Count MPI_Fint MPI_Message MPI_Info MPI_File; do
+    echo "printf(\"sizeof %s %zu\\n\", \"$n\", sizeof($n));"
+  done
+  for n in MPI_SOURCE MPI_TAG MPI_ERROR count_lo count_hi_and_cancelled; do
+    echo "printf(\"offset %s %zu\\n\", \"$n\", offsetof(MPI_Status, $n));"
+  done
+  echo 'return 0; }'
+}
+values() { # header-dir out
+  defined_in <"$tmp/names" >"$tmp/v.c"
+  gcc -w -c -I "$1" -o "$tmp/v.o" "$tmp/v.c" && gcc -o "$tmp/v" "$tmp/v.o" -Wl,--unresolved-symbols=ignore-all && "$tmp/v" >"$2"
+}
+
+names | sort -u >"$tmp/all"
+gcc -E -dM -I "$theirs" -include mpi.h -x c /dev/null | sed -n 's/^#define \([A-Za-z0-9_]*\) .*/\1/p' >"$tmp/known"
+gcc -E -P -I "$theirs" -include mpi.h -x c /dev/null | grep -oE '\bMPI_[A-Z0-9_]+ ?= ?[0-9]+' | sed 's/ *=.*//' >>"$tmp/known"
+sort -u -o "$tmp/known" "$tmp/known"
+# addresses of functions differ, of course; so do the versions
+comm -12 "$tmp/all" "$tmp/known" | grep -vE '^MPI_(SUB)?VERSION$|^MPI_INCLUDED$|_FN$' >"$tmp/names"
+ok "there is something to compare" test "$(wc -l <"$tmp/names")" -gt 200
+unknown=$(comm -23 "$tmp/all" "$tmp/known" | tr '\n' ' ')
+is "no constant is ours alone" "$unknown" ""
+ok "our header's values" values "$ours" "$tmp/a"
+ok "MPICH's values" values "$theirs" "$tmp/b"
+ok "all $(wc -l <"$tmp/names") constants, sizes and offsets agree" diff "$tmp/a" "$tmp/b"
+
+# Prototypes: declaring every function of ours after MPICH's header is an error if one differs.
+prototypes() {
+  gcc -E -P -I "$ours" -include mpi.h -x c /dev/null | tr '\n' ' ' | sed 's/;/;\n/g' |
+    grep -E '^ *(int|double|MPI_Aint) P?MPI_[A-Z][A-Za-z0-9_]* *\(' | sed 's/^ *//' >"$tmp/protos"
+  [ "$(wc -l <"$tmp/protos")" -gt 400 ] || { echo "found too few: $(wc -l <"$tmp/protos")"; return 1; }
+  { echo '#include <mpi.h>'; cat "$tmp/protos"; } >"$tmp/p.c"
+  gcc -w -fsyntax-only -I "$theirs" "$tmp/p.c"
+}
+ok "every function has MPICH's prototype" prototypes
+ok "the header is C++" g++ -Wall -Wextra -Werror -fsyntax-only -I "$ours" -include mpi.h -x c++ /dev/null
+ok "and strict C99" gcc -std=c99 -pedantic -Wall -Wextra -Werror -fsyntax-only -I "$ours" -include mpi.h -x c /dev/null
+done_testing

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Errors that return: every wrong argument is named by its class, and the library goes on working afterwards. */
+#include "mt.h"
+
+static int class_of(int code)
+{
+    int c;
+    MPI_Error_class(code, &c);
+    return c;
+}
+
+/* The call fails with this class, and the text of the error says what must be in it. */
+static void text_has(int code, const char *part)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int len;
+    MPI_Error_string(code, text, &len);
+    EQ(strlen(text), len);
+    if (!strstr(text, part)) {
+        fprintf(stderr, "rank %d: \"%s\" is not in \"%s\"\n", rank, part, text);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+#define FAILS(call, class, part)                                                                                       \
+    do {                                                                                                               \
+        int code_ = (call);                                                                                            \
+        EQ(class_of(code_), class);                                                                                    \
+        text_has(code_, part);                                                                                         \
+    } while (0)
+
+static void arguments(void)
+{
+    int x = 0, flag, n;
+    MPI_Request q;
+    MPI_Status st;
+    MPI_Comm c;
+    MPI_Datatype t;
+    MPI_Group g;
+    FAILS(MPI_Send(&x, 1, MPI_INT, size, 0, MPI_COMM_WORLD), MPI_ERR_RANK, "not in MPI_COMM_WORLD");
+    FAILS(MPI_Send(&x, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD), MPI_ERR_RANK, "for receives");
+    FAILS(MPI_Send(&x, 1, MPI_INT, 0, -1, MPI_COMM_WORLD), MPI_ERR_TAG, "tag -1");
+    FAILS(MPI_Send(&x, -1, MPI_INT, 0, 0, MPI_COMM_WORLD), MPI_ERR_COUNT, "-1");
+    FAILS(MPI_Send(NULL, 1, MPI_INT, 0, 0, MPI_COMM_WORLD), MPI_ERR_BUFFER, "null");
+    FAILS(MPI_Send(&x, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD), MPI_ERR_TYPE, "null handle");
+    FAILS(MPI_Send(&x, 1, 12345, 0, 0, MPI_COMM_WORLD), MPI_ERR_TYPE, "0x00003039");
+    FAILS(MPI_Send(&x, 1, MPI_INT, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM, "null handle");
+    FAILS(MPI_Recv(&x, 1, MPI_INT, -7, 0, MPI_COMM_WORLD, &st), MPI_ERR_RANK, "-7");
+    FAILS(MPI_Irecv(&x, 1, MPI_INT, 0, -9, MPI_COMM_WORLD, &q), MPI_ERR_TAG, "-9");
+    FAILS(MPI_Isend(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL), MPI_ERR_ARG, "request");
+    FAILS(MPI_Bcast(&x, 1, MPI_INT, size, MPI_COMM_WORLD), MPI_ERR_ROOT, "root");
+    FAILS(MPI_Allreduce(&x, &n, 1, MPI_BYTE, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_OP, "MPI_SUM is not defined on MPI_BYTE");
+    FAILS(MPI_Allreduce(&x, &n, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD), MPI_ERR_OP, "null handle");
+    FAILS(MPI_Allreduce(&x, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER, "MPI_IN_PLACE");
+    FAILS(MPI_Comm_split(MPI_COMM_WORLD, -5, 0, &c), MPI_ERR_ARG, "color");
+    q = MPI_COMM_WORLD;
+    FAILS(MPI_Wait(&q, &st), MPI_ERR_REQUEST, "not a valid request");
+    c = MPI_COMM_WORLD;
+    FAILS(MPI_Comm_free(&c), MPI_ERR_COMM, "cannot be freed");
+    t = MPI_INT;
+    FAILS(MPI_Type_free(&t), MPI_ERR_TYPE, "built in");
+    MPI_Type_vector(2, 1, 2, MPI_INT, &t);
+    FAILS(MPI_Send(&x, 1, t, 0, 0, MPI_COMM_WORLD), MPI_ERR_TYPE, "MPI_Type_commit");
+    MPI_Datatype old = t;
+    MPI_Type_free(&t);
+    FAILS(MPI_Type_size(old, &n), MPI_ERR_TYPE, "freed");
+    FAILS(MPI_Type_vector(-1, 1, 1, MPI_INT, &t), MPI_ERR_COUNT, "-1");
+    MPI_Comm_group(MPI_COMM_WORLD, &g);
+    int ranks[2] = {0, 0};
+    FAILS(MPI_Group_incl(g, 2, ranks, &g), MPI_ERR_RANK, "twice");
+    MPI_Group_free(&g);
+    FAILS(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_KEYVAL_INVALID, &n, &flag), MPI_ERR_KEYVAL, "null handle");
+    FAILS(MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_TAG_UB, NULL), MPI_ERR_KEYVAL, "belongs to MPI");
+    MPI_Comm_dup(MPI_COMM_WORLD, &c);
+    MPI_Comm gone = c;
+    MPI_Comm_free(&c);
+    FAILS(MPI_Barrier(gone), MPI_ERR_COMM, "freed");
+    FAILS(MPI_Cart_coords(MPI_COMM_WORLD, 0, 1, &n), MPI_ERR_TOPOLOGY, "Cartesian");
+}
+
+/* Truncation: the receive fails, in its status too, and the next message comes through. */
+static void truncation(int n)
+{
+    int *a = calloc((size_t)n, sizeof(int)), *b = calloc((size_t)n, sizeof(int)), *c = calloc((size_t)n, sizeof(int));
+    int left = (rank - 1 + size) % size;
+    MPI_Request q[2];
+    MPI_Status st[2];
+    b[n - 1] = -3;
+    MPI_Irecv(b, n - 1, MPI_INT, left, 1, MPI_COMM_WORLD, &q[0]);
+    MPI_Irecv(c, n, MPI_INT, left, 2, MPI_COMM_WORLD, &q[1]);
+    a[0] = 1;
+    MPI_Send(a, n, MPI_INT, (rank + 1) % size, 1, MPI_COMM_WORLD);
+    EQ(class_of(MPI_Wait(&q[0], &st[0])), MPI_ERR_TRUNCATE);
+    EQ(b[n - 1], -3);
+    a[n - 1] = 9;
+    MPI_Send(a, n, MPI_INT, (rank + 1) % size, 2, MPI_COMM_WORLD);
+    MPI_Wait(&q[1], &st[1]);
+    EQ(c[n - 1], 9);
+    MPI_Irecv(b, 0, MPI_INT, left, 3, MPI_COMM_WORLD, &q[0]);
+    MPI_Irecv(b, 1, MPI_INT, left, 4, MPI_COMM_WORLD, &q[1]);
+    MPI_Send(a, 1, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD);
+    MPI_Send(a, 1, MPI_INT, (rank + 1) % size, 4, MPI_COMM_WORLD);
+    EQ(class_of(MPI_Waitall(2, q, st)), MPI_ERR_IN_STATUS);
+    EQ(class_of(st[0].MPI_ERROR), MPI_ERR_TRUNCATE);
+    EQ(st[1].MPI_ERROR, MPI_SUCCESS);
+    free(a);
+    free(b);
+    free(c);
+}
+
+static int calls, seen_class;
+static MPI_Comm seen_comm;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    calls++;
+    seen_comm = *comm;
+    seen_class = class_of(*code);
+    int n;
+    MPI_Comm_size(*comm, &n); /* MPI may be called from here */
+    EQ(n, size);
+}
+
+static void handlers(void)
+{
+    MPI_Errhandler h, got;
+    MPI_Comm c;
+    int x = 0;
+    MPI_Comm_create_errhandler(handler, &h);
+    MPI_Comm_dup(MPI_COMM_WORLD, &c);
+    MPI_Comm_get_errhandler(c, &got); /* inherited */
+    EQ(got, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(c, h);
+    MPI_Comm_get_errhandler(c, &got);
+    EQ(got, h);
+    MPI_Errhandler_free(&got);
+    MPI_Errhandler_free(&h);
+    EQ(h, MPI_ERRHANDLER_NULL);
+    EQ(class_of(MPI_Send(&x, 1, MPI_INT, size + 3, 0, c)), MPI_ERR_RANK);
+    EQ(calls, 1);
+    EQ(seen_comm, c);
+    EQ(seen_class, MPI_ERR_RANK);
+    MPI_Comm_call_errhandler(c, MPI_ERR_OTHER);
+    EQ(calls, 2);
+    EQ(seen_class, MPI_ERR_OTHER);
+    MPI_Comm_free(&c);
+}
+
+static void codes(void)
+{
+    int class, code, got, len, flag, *last;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Add_error_class(&class);
+    CHECK(class > MPI_ERR_LASTCODE);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(code, "the coffee is out");
+    MPI_Error_class(code, &got);
+    EQ(got, class);
+    MPI_Error_string(code, text, &len);
+    CHECK(!strcmp(text, "the coffee is out"));
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
+    CHECK(flag && *last >= code);
+    MPI_Error_string(MPI_ERR_TRUNCATE, text, &len);
+    CHECK(strstr(text, "MPI_ERR_TRUNCATE"));
+    EQ(class_of(MPI_Add_error_string(MPI_ERR_RANK, "no")), MPI_ERR_ARG);
+}
+
+int main(int argc, char **argv)
+{
+    mt_begin(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    arguments();
+    truncation(10);
+    truncation(300000);
+    handlers();
+    codes();
+    int sum = 0;
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    EQ(sum, size * (size - 1) / 2);
+    return mt_end();
+}

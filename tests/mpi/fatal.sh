@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# What a job says when it dies of an MPI error: one line with rank, function, argument and class, and a status that is not 0.
+. "$(dirname "$0")/../tap.sh"
+prog=$BUILD/tests/mpi/fatal
+
+dies() { # way
+  timeout -k 5 30 mrrun -n 2 "$prog" "$1" >"$tmp/$1" 2>&1 </dev/null
+  local rc=$?
+  cat "$tmp/$1"
+  [ $rc -ne 0 ] && [ $rc -lt 124 ]
+}
+ok "a wrong rank ends the job" dies rank
+like "says who, where and what" 'rank 1 .*MPI_Send: .*rank 77 is not in MPI_COMM_WORLD.*MPI_ERR_RANK' "$tmp/rank"
+is "in one line" "$(grep -c MPI_Send "$tmp/rank")" 1
+ok "a truncated message ends the job" dies truncate
+like "says how long it was" 'MPI_Recv: .*8 bytes.*MPI_ERR_TRUNCATE' "$tmp/truncate"
+ok "MPI_Abort ends the job" dies abort
+like "says the code" 'rank 1 .*code 9.*MPI_Abort' "$tmp/abort"
+ok "a call before MPI_Init ends the job" dies early
+like "says so" 'MPI_Comm_rank was called before MPI_Init' "$tmp/early"
+ok "a call after MPI_Finalize ends the job" dies late
+like "says so" 'MPI_Barrier was called after MPI_Finalize' "$tmp/late"
+done_testing

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The MPI programs of programs.list, and the scripts that run them.
+
+MPI_TESTS := $(patsubst tests/mpi/%.c,%,$(wildcard tests/mpi/*.c))
+TESTPROGS += $(addprefix tests/mpi/,$(MPI_TESTS))
+define mpi_test
+tests/mpi/$(1)_SRCS := tests/mpi/$(1).c
+tests/mpi/$(1)_CFLAGS := -Ilibmrmpi/include
+tests/mpi/$(1)_DEPS := libmpi.so.12
+tests/mpi/$(1)_LDLIBS := -lpthread
+endef
+$(foreach t,$(MPI_TESTS),$(eval $(call mpi_test,$(t))))
+
+SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/fatal.sh tests/mpi/shm.sh tests/mpi/net1.sh tests/mpi/net2.sh

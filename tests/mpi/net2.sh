@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+# The MPI programs, mode net2 (see run-mpi.sh).
+exec bash "$(dirname "$0")/run-mpi.sh" net2 "$@"

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Run the programs of programs.list: run-mpi.sh MODE [PATTERN]
+#   shm   on this machine, through shared memory
+#   net1  on two simulated hosts over one rail
+#   net2  the same over two rails
+# PATTERN (an extended regular expression) picks programs by name.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../tap.sh"
+mode=$1 pattern=${2:-.}
+limit=${MPI_TEST_TIMEOUT:-120}
+
+net() { [[ $mode == net* ]]; }
+
+# Inside a simfab this script runs itself: one fabric serves all programs.
+if net && [ -z "${SIMFAB_DIR:-}" ]; then
+  simfab run --topology "$here/../../etc/topologies/two-hosts-two-rails.net" -- bash "$0" "$mode" "$pattern"
+  exit $?
+fi
+net && export MRMPI_RAILS_MAX=${mode#net}
+
+run() { # name ranks args...
+  local name=$1 n=$2
+  shift 2
+  local place=()
+  net && place=(--ppn $(((n + 1) / 2)))
+  timeout -k 5 "$limit" mrrun -n "$n" "${place[@]}" "$BUILD/tests/mpi/$name" "$@" >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  cat "$tmp/out"
+  [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
+}
+
+while read -r name modes rest; do
+  [[ -z $name || $name == \#* ]] && continue
+  [[ ,$modes, == *,${mode%[12]},* ]] || continue
+  [[ $name =~ $pattern ]] || continue
+  args=()
+  [[ $rest == *--* ]] && read -ra args <<<"${rest#*--}"
+  for n in ${rest%%--*}; do
+    ok "$name, $n ranks, $mode" run "$name" "$n" "${args[@]}"
+  done
+done <"$here/programs.list"
+done_testing
