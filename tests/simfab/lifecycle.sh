@@ -87,6 +87,18 @@ for who in guardian supervisor engine command; do
   kill -KILL $pid 2>/dev/null
   wait $pid 2>/dev/null
 done
+# a program that outlives the engine sees its HCA die, and does not hang
+simfab run --topology $net -- sh -c 'trap "" TERM; export BUILD='"$BUILD"'; simfab exec h1 -- "$BUILD/tests/simfab/test_engine_death"' >"$tmp/death" 2>&1 &
+pid=$!
+for ((i = 0; i < 1000; i++)); do grep -qs waiting "$tmp/death" && break; sleep 0.01; done
+kill_one engine
+wait $pid
+is "the engine's death in mid-run: simfab's status" $? 1
+like "a poll fails" '^poll: failed$' "$tmp/death"
+like "a post fails with EIO" '^post: Input/output error$' "$tmp/death"
+like "a fatal event of the device" '^event: local catastrophic error$' "$tmp/death"
+like "and simfab says why" 'the engine was killed by signal 9 .*: ending the run' "$tmp/death"
+
 start
 await_up
 kill_one opensm

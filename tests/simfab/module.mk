@@ -34,6 +34,9 @@ LONG_TESTS += tests/simfab/fuzz.sh
 TESTPROGS += tests/simfab/test_verbs
 tests/simfab/test_verbs_SRCS := tests/simfab/test_verbs.c
 tests/simfab/test_verbs_PKGS := check libibverbs
+TESTPROGS += tests/simfab/test_engine_death
+tests/simfab/test_engine_death_SRCS := tests/simfab/test_engine_death.c
+tests/simfab/test_engine_death_PKGS := libibverbs
 SCRIPT_TESTS += tests/simfab/errors.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
 
 # the engine's data plane

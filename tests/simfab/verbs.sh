@@ -4,6 +4,16 @@
 # timeout: 120
 . "$(dirname "$0")/../tap.sh"
 
+# what libibverbs exports and needs no object of ours, or only converts
+real='copy_ah_attr_from_kern|copy_path_rec_from_kern|copy_path_rec_to_kern|copy_qp_attr_from_kern|event_type_str'
+real+='|get_sysfs_path|node_type_str|port_state_str|rate_to_mbps|rate_to_mult|read_ibdev_sysfs_file|register_driver|wc_status_str'
+missing() {
+  local lib
+  lib=$(ldconfig -p | awk '/libibverbs\.so\.1 /{print $NF; exit}')
+  comm -23 <(exported "$lib" | grep -vE "^_?ibv_(cmd_.*|$real)$") <(exported "$BUILD/lib/libsimfab.so")
+}
+exported() { nm -D --defined-only "$1" | awk '{sub(/@.*/, "", $3); print $3}' | grep -E '^_?ibv_' | sort -u; }
+
 if [ "${1:-}" != inside ]; then
   for p in ibv_devices ibv_devinfo ibv_rc_pingpong opensm; do
     command -v $p >/dev/null || skip_all "$p is not installed"
@@ -47,6 +57,9 @@ pair() {
 }
 figures() { grep -hE 'bytes in|iters in' "$tmp/$1.client" "$tmp/$1.server"; }
 data_is_right() { ! grep -h 'invalid data' "$tmp/$1.server" "$tmp/$1.client"; }
+
+is "every function of libibverbs that takes an object is ours" "$(missing)" ""
+is "and nothing else is exported but what programs call by that name" "$(nm -D --defined-only "$BUILD/lib/libsimfab.so" | awk '{print $3}' | grep '^sfp_')" ""
 
 simfab exec h1 -- ibv_devices >"$tmp/devices" 2>&1
 like "ibv_devices lists the first HCA of h1" '^ +mlx5_0[[:space:]]+[0-9a-f]{16}$' "$tmp/devices"
