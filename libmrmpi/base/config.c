@@ -281,6 +281,11 @@ void mr_config_finalize(void)
         }
 }
 
+bool mr_config_foreign(const char *name)
+{
+    return getenv(name);
+}
+
 size_t mr_config_count(void)
 {
     return ROWS;

@@ -15,6 +15,7 @@
 
 #include <pmix.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/backend.h"
 
 static pmix_proc_t me;
@@ -45,10 +46,9 @@ static int errno_of(pmix_status_t rc)
     }
 }
 
-/* The two variables are the launcher's protocol with libpmix, not settings of ours: base/config has no say in them. */
 static bool pmix_present(void)
 {
-    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
+    return mr_config_foreign("PMIX_NAMESPACE") && mr_config_foreign("PMIX_RANK");
 }
 
 static void on_event(size_t ref, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[], size_t ninfo,

@@ -11,11 +11,10 @@ TESTPROGS += tests/mrrun/test_output
 tests/mrrun/test_output_SRCS := tests/mrrun/test_output.c mrrun/output.c mrrun/verdict.c
 tests/mrrun/test_output_PKGS := check
 
-# A rank for the scripts: the launch room without the library around it.
+# A rank for the scripts: it talks to the launch room alone.
 TESTPROGS += tests/mrrun/test_launch_client
-tests/mrrun/test_launch_client_SRCS := tests/mrrun/test_launch_client.c $(wildcard libmrmpi/launch/*.c)
-tests/mrrun/test_launch_client_PKGS := pmix
-tests/mrrun/test_launch_client_LDLIBS := -lpthread
+tests/mrrun/test_launch_client_SRCS := tests/mrrun/test_launch_client.c
+tests/mrrun/test_launch_client_DEPS := libmrmpi.so
 
 UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output
 SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
