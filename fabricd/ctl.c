@@ -65,3 +65,20 @@ int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out)
             return status;
     }
 }
+
+int ctl_hello(int fd, const char *job, struct fd_state *s)
+{
+    struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 1)};
+    if (strlen(job) >= sizeof(m.job))
+        return -ENAMETOOLONG;
+    memcpy(m.job, job, strlen(job));
+    if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) != (ssize_t)sizeof(m))
+        return -errno;
+    ssize_t n = recv(fd, s, sizeof(*s), 0);
+    if (n < 0)
+        return -errno;
+    if (n < (ssize_t)FD_STATE_LENGTH(0) || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION || s->h.type != FD_STATE ||
+        s->num_lanes < 1 || s->num_lanes > FD_LANES_MAX || s->class_name[sizeof(s->class_name) - 1])
+        return -EPROTO;
+    return 0;
+}

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define WAITING_MAX 32
+
 static uint64_t now_us(void)
 {
     struct timespec t;
@@ -46,44 +48,58 @@ static bool refresh_rails(struct daemon *d)
 
 /* ---- tasks ---- */
 
-static struct task *task_new(const struct daemon *d, enum task_kind kind, uint64_t client)
+/* One task runs at a time; the others wait here, each to be given the policy that is in force when it begins. */
+static void start_next(struct daemon *d)
 {
-    struct task *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
-    t->kind = kind;
-    t->client = client;
+    struct task *t = d->first_waiting;
+    if (!t || d->task_runs)
+        return;
+    d->first_waiting = t->next;
+    d->num_waiting--;
     in_force_copy(&t->current, &d->current);
-    return t;
+    if (t->kind == TASK_APPLY) {
+        snprintf(d->applying, sizeof(d->applying), "%.*s", (int)sizeof(d->applying) - 1, t->name);
+        log_info("putting the policy %s in force", t->name);
+    }
+    manager_submit(d->manager, t);
+    d->task_runs = true;
 }
 
-static int submit_policy(struct daemon *d, enum task_kind kind, const char *name, const char *text, size_t len,
-                         uint64_t client)
+static int submit(struct daemon *d, enum task_kind kind, const char *name, const char *text, size_t len, uint64_t client)
 {
-    struct task *t = task_new(d, kind, client);
+    if (d->num_waiting == WAITING_MAX)
+        return -EBUSY;
+    struct task *t = calloc(1, sizeof(*t));
+    if (!t)
+        return -ENOMEM;
+    t->kind = kind;
+    t->client = client;
     snprintf(t->name, sizeof(t->name), "%.*s", (int)sizeof(t->name) - 1, name);
     text_put(&t->text, text, len);
-    return manager_submit(d->manager, t) ? 0 : -EBUSY;
+    struct task **last = &d->first_waiting;
+    while (*last)
+        last = &(*last)->next;
+    *last = t;
+    d->num_waiting++;
+    start_next(d);
+    return 0;
 }
 
 int daemon_diff(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client)
 {
-    return submit_policy(d, TASK_DIFF, name, text, len, client);
+    return submit(d, TASK_DIFF, name, text, len, client);
 }
 
 int daemon_apply(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client)
 {
-    int rc = submit_policy(d, TASK_APPLY, name, text, len, client);
-    if (rc)
-        return rc;
-    snprintf(d->applying, sizeof(d->applying), "%.*s", (int)sizeof(d->applying) - 1, name);
-    log_info("putting the policy %s in force", name);
-    return 0;
+    return submit(d, TASK_APPLY, name, text, len, client);
 }
 
 int daemon_verify(struct daemon *d, uint64_t client)
 {
-    return manager_submit(d->manager, task_new(d, TASK_VERIFY, client)) ? 0 : -EBUSY;
+    if (!client && d->task_runs)
+        return -EBUSY; /* the running task looks too */
+    return submit(d, TASK_VERIFY, "", "", 0, client);
 }
 
 static void save(const struct daemon *d, const char *name, const char *s, size_t len)
@@ -128,6 +144,7 @@ static void take_look(struct daemon *d, struct manager_event *e)
 
 static void on_outcome(struct daemon *d, struct manager_event *e)
 {
+    d->task_runs = false;
     if (e->task == TASK_DIFF) {
         server_done(d->server, e->client, e->status);
         return;
@@ -166,6 +183,7 @@ static int on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
     for (struct manager_event *e; (e = manager_next_event(d->manager));) {
         if (e->kind == EVENT_OUTCOME) {
             on_outcome(d, e);
+            start_next(d);
         } else {
             if (e->task == TASK_APPLY)
                 log_info("%s", text_str(&e->text));
@@ -255,8 +273,8 @@ static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
 {
     struct daemon *d = arg;
     if (d->current.valid)
-        daemon_verify(d, 0); /* busy: the running task looks too */
-    else if (d->conf.policy[0] && !d->refused && !manager_busy(d->manager))
+        daemon_verify(d, 0);
+    else if (d->conf.policy[0] && !d->refused && !d->task_runs)
         load_policy(d); /* perhaps opensm is up by now */
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.verify_interval_s * 1000000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -289,7 +307,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *si, vo
     if (!d->conf.policy[0])
         log_warn("SIGHUP: the configuration names no policy file; use fabricctl policy apply FILE");
     else if (apply_file(d, d->conf.policy) == -EBUSY)
-        log_warn("SIGHUP: a task is running; send it again later");
+        log_warn("SIGHUP: too many tasks are waiting; send it again later");
     return 0;
 }
 
@@ -386,6 +404,10 @@ void daemon_stop(struct daemon *d)
         server_stop(d->server);
     if (d->manager)
         manager_stop(d->manager);
+    for (struct task *t = d->first_waiting, *next; t; t = next) {
+        next = t->next;
+        task_free(t);
+    }
     jobs_close(&d->jobs);
     in_force_free(&d->current);
     text_free(&d->difference_text);

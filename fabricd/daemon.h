@@ -27,6 +27,10 @@ struct daemon {
     uint64_t started_us; /* CLOCK_MONOTONIC */
     int lock_fd;
 
+    bool task_runs;
+    struct task *first_waiting;
+    unsigned num_waiting;
+
     /* the last look at the fabric */
     bool looked, verified;
     int look_error; /* why there was nothing to see */
@@ -41,7 +45,7 @@ struct daemon {
 int daemon_start(struct daemon *d, const struct conf *conf);
 void daemon_stop(struct daemon *d);
 
-/* Begin a task; client is told of its progress and end by server_progress and server_done. -EBUSY: one is running. */
+/* Begin a task, or let it wait; client hears of it by server_progress and server_done. -EBUSY: too many wait. */
 int daemon_apply(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client);
 int daemon_diff(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client);
 int daemon_verify(struct daemon *d, uint64_t client);

@@ -28,6 +28,7 @@ static const char usage[] =
     "  job list                   the jobs that the daemon was told of\n"
     "  job set JOB CLASS          give a job a class; '-': let the policy's rules decide\n"
     "      [--user U] [--account A] [--name N]    what the rules look at\n"
+    "  job show JOB               the class and service levels that a process of mine in it has\n"
     "  job del JOB                forget a job\n"
     "  rail list                  the ports of this host\n"
     "\n"
@@ -67,7 +68,7 @@ static int converse(const struct args *a, enum fd_type type, void *msg, size_t l
         fprintf(stderr, "fabricctl: only root and the daemon's own user may do that\n");
         return 1;
     case -EBUSY:
-        fprintf(stderr, "fabricctl: the daemon is busy with another policy or verification; try again when it is done\n");
+        fprintf(stderr, "fabricctl: too many requests wait for the daemon; try again later\n");
         return 1;
     case -EILSEQ:
         fprintf(stderr, "fabricctl: the fabric differs from the policy; see 'fabricctl status'\n");
@@ -171,12 +172,39 @@ static bool owner(const struct args *a, uint32_t *uid)
     return true;
 }
 
+/* What the library would be told: asked as it asks. */
+static int job_show(const struct args *a, const char *job)
+{
+    struct fd_state s;
+    int fd = ctl_connect(a->socket);
+    int rc = fd < 0 ? fd : ctl_hello(fd, job, &s);
+    if (fd >= 0)
+        close(fd);
+    if (rc)
+        return fail(a, rc);
+    if (s.status) {
+        printf("job: %s\nclass: none\n", job);
+        return 0;
+    }
+    printf("job: %s\nclass: %s\nsl_small: %u\nsl_bulk: [", job, s.class_name, s.sl_small);
+    for (unsigned i = 0; i < s.num_lanes; i++)
+        printf("%s%u", i ? ", " : "", s.sl_bulk[i]);
+    printf("]\nsmall: %u\ngeneration: %llu\nverified: %s\n", s.small_max, (unsigned long long)s.generation,
+           s.verified ? "true" : "false");
+    return 0;
+}
+
 static int job_command(const struct args *a)
 {
     struct fd_job m = {0};
     const char *verb = a->num > 1 ? a->word[1] : "";
     if (a->num == 2 && !strcmp(verb, "list"))
         return simple_request(a, FD_JOB_LIST);
+    if (a->num == 3 && !strcmp(verb, "show")) {
+        if (!put(m.job, sizeof(m.job), a->word[2], "job id"))
+            return 2;
+        return job_show(a, a->word[2]);
+    }
     bool set = a->num == 4 && !strcmp(verb, "set"), del = a->num == 3 && !strcmp(verb, "del");
     if (!set && !del)
         return -1;

@@ -24,7 +24,7 @@ struct manager {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool stopping, busy;
+    bool stopping;
     struct task *task;
     struct manager_event *first, **last;
     int fd;
@@ -45,7 +45,7 @@ void in_force_free(struct in_force *f)
     f->valid = false;
 }
 
-static void task_free(struct task *t)
+void task_free(struct task *t)
 {
     text_free(&t->text);
     in_force_free(&t->current);
@@ -83,8 +83,6 @@ static void post(struct manager *m, struct manager_event *e)
     pthread_mutex_lock(&m->lock);
     *m->last = e;
     m->last = &e->next;
-    if (e->kind == EVENT_OUTCOME)
-        m->busy = false;
     pthread_mutex_unlock(&m->lock);
     if (write(m->fd, &one, sizeof(one)) < 0)
         abort(); /* the counter cannot overflow */
@@ -504,27 +502,12 @@ int manager_fd(const struct manager *m)
     return m->fd;
 }
 
-bool manager_busy(struct manager *m)
+void manager_submit(struct manager *m, struct task *t)
 {
     pthread_mutex_lock(&m->lock);
-    bool busy = m->busy;
+    m->task = t;
+    pthread_cond_signal(&m->wake);
     pthread_mutex_unlock(&m->lock);
-    return busy;
-}
-
-bool manager_submit(struct manager *m, struct task *t)
-{
-    pthread_mutex_lock(&m->lock);
-    bool taken = !m->busy && !m->stopping;
-    if (taken) {
-        m->task = t;
-        m->busy = true;
-        pthread_cond_signal(&m->wake);
-    }
-    pthread_mutex_unlock(&m->lock);
-    if (!taken)
-        task_free(t);
-    return taken;
 }
 
 struct manager_event *manager_next_event(struct manager *m)

@@ -25,6 +25,7 @@ void in_force_free(struct in_force *f);
 enum task_kind { TASK_APPLY, TASK_DIFF, TASK_VERIFY };
 
 struct task {
+    struct task *next;
     enum task_kind kind;
     uint64_t client;         /* who wants to know; 0: only the log */
     char name[256];          /* APPLY, DIFF: what the file is called */
@@ -54,9 +55,9 @@ struct manager *manager_start(const struct conf *conf);
 /* Ends a running task at its next step and waits for it. */
 void manager_stop(struct manager *m);
 int manager_fd(const struct manager *m);
-bool manager_busy(struct manager *m);
-/* Takes over what the task owns. False if a task is running (the task is then freed). */
-bool manager_submit(struct manager *m, struct task *t);
+/* Takes the task over. The one before must have had its outcome. */
+void manager_submit(struct manager *m, struct task *t);
+void task_free(struct task *t);
 /* The oldest event, or NULL. Free it with manager_event_free. */
 struct manager_event *manager_next_event(struct manager *m);
 void manager_event_free(struct manager_event *e);

@@ -62,6 +62,8 @@ started
 ok "the library is told the default class" wait_for 5 grep -q '^seq=5 status=0 changed=0 .*class=normal small=5 bulk=0 ' watch
 ok "a job is given another class" fabricctl job set 4711 urgent
 ok "its subscriber hears of it" wait_for 5 grep -q '^seq=0 status=0 changed=1 .*class=urgent small=4 bulk=1,2 small_max=8192' watch
+fabricctl job show 4711 >q
+is "fabricctl says it, too" "$(grep -E '^(class|sl_)' q | tr '\n' ' ')" "class: urgent sl_small: 4 sl_bulk: [1, 2] "
 "$tool" query "$FABRICD_SOCKET" 4712 >q
 like "other jobs keep theirs" 'class=normal small=5' q
 ok "an unknown class is refused" exits 2 fabricctl job set 4711 urgnt
@@ -98,6 +100,16 @@ fabricctl status >q
 like "and the LID is named" "h2 mlx5_0 .0x[0-9a-f]{16}. port 1: LID $((lid)): no route there from this host" q
 simfab exec h1 -- "$tool" lft 1 $((lid)) "$was" >/dev/null
 ok "and its return" fabricctl policy verify
+
+# requests wait for each other
+pids=()
+for i in 1 2 3 4 5 6; do
+  fabricctl policy verify >"v$i" 2>&1 &
+  pids+=($!)
+done
+bad=0
+for p in "${pids[@]}"; do wait "$p" || bad=1; done
+is "six verifications at once are all answered" "$bad $(cat v? | grep -c '^verified: 8 ports')" "0 6"
 
 # LMC needs a restart of opensm
 sed 's/lmc: 0/lmc: 1/' "$top/etc/policies/simple.yaml" >lmc1.yaml
