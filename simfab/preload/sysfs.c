@@ -349,6 +349,18 @@ int __xstat(int ver, const char *path, struct stat *st);
 int __lxstat(int ver, const char *path, struct stat *st);
 int __xstat64(int ver, const char *path, struct stat64 *st);
 int __lxstat64(int ver, const char *path, struct stat64 *st);
+int __fxstatat(int ver, int dirfd, const char *path, struct stat *st, int flags);
+int __fxstatat64(int ver, int dirfd, const char *path, struct stat64 *st, int flags);
+
+SFP_EXPORT int __fxstatat(int ver, int dirfd, const char *path, struct stat *st, int flags)
+{
+    return fstatat(dirfd, path, st, flags);
+}
+
+SFP_EXPORT int __fxstatat64(int ver, int dirfd, const char *path, struct stat64 *st, int flags)
+{
+    return fstatat64(dirfd, path, st, flags);
+}
 
 SFP_EXPORT int __xstat(int ver, const char *path, struct stat *st)
 {
