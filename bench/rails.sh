@@ -30,7 +30,7 @@ peak() { # RAILS [OPTIONS]: the best MB/s over large sizes
   local rails=$1 best=0 s
   shift
   for s in 262144 1048576 4194304; do
-    best=$(awk -v b="$best" -v s=$s -v u="$(np "$rails" $s 10 "$@")" 'BEGIN {x = s / u; printf "%.0f", x > b ? x : b}')
+    best=$(awk -v b="$best" -v s=$s -v u="$(np "$rails" $s 10 "$@")" 'BEGIN {x = s / u; if (x < b) x = b; printf "%.0f", x}')
   done
   echo "$best"
 }
