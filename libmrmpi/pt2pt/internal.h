@@ -7,7 +7,7 @@
  *   synchronous  S EAGER(payload, ACK wanted), R ACK when it is matched
  *   get          S RTS(where the data is); R reads it, R FIN
  *   shared       S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from
- *                the back, R FIN when they meet. Two cores that both copy, through memory that stays in their caches,
+ *                the back, R FIN when all is there. Two cores that both copy, through memory that stays in their caches,
  *                are faster than one that copies once; but a sender that computes instead costs the receiver nothing
  *   put          S RTS; R CTS(where to write); S writes, both are told by the channel
  *   copy         S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, and when the kernel
@@ -51,6 +51,7 @@ enum mr_rndv_state {
     MR_RNDV_OFFERED,  /* sender: RTS is out */
     MR_RNDV_PUTTING,  /* sender: the channel is writing */
     MR_RNDV_PUSHING,  /* sender: DATA going out */
+    MR_RNDV_PUSHED,   /* sender, shared: all DATA is out, the receiver may be reading still */
     MR_RNDV_GETTING,  /* receiver: reads chunk by chunk */
     MR_RNDV_LANDING,  /* receiver: the peer writes into exposed memory */
     MR_RNDV_DRAINING, /* receiver: DATA coming in */
@@ -67,6 +68,7 @@ struct mr_rndv {
     uint64_t tail;              /* receiver: what lies from here to total has been read already */
     uint64_t data_seen;         /* receiver, shared: the count of DATA packets when it last looked, ... */
     unsigned silence;           /* ... and the looks since it changed */
+    bool shared;                /* pushed and read at once: ends with FIN */
     struct mr_remote remote;
     struct mr_region *region;
     struct mr_rndv *next, *prev; /* in the list of active ones: GETTING, SHARING, PUSHING */

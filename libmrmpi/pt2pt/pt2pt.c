@@ -105,7 +105,7 @@ static void dissemination_barrier(void)
 static bool started(const struct mr_rndv *r)
 {
     return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING ||
-           r->state == MR_RNDV_SHARING || r->state == MR_RNDV_DRAINING;
+           r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_SHARING || r->state == MR_RNDV_DRAINING;
 }
 
 /* Nothing of ours is under way. Offers that nobody has accepted (an error of the program) are not waited for. */

@@ -140,6 +140,8 @@ static int tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void
 
     hdr.sreq = sender ? mr_rndv_id(r) : r->peer_id;
     hdr.rreq = sender ? r->peer_id : mr_rndv_id(r);
+    if (kind == MR_PKT_GO && r->shared)
+        hdr.flags = MR_FLAG_GET;
     return mr_vc_send(r->vc, &hdr, payload, payload_len);
 }
 
@@ -197,8 +199,14 @@ static int push_some(struct mr_rndv *r)
         r->done += len;
         n++;
     }
-    if (r->done == r->total)
+    if (r->done < r->total)
+        return n;
+    if (r->shared) { /* the receiver may be reading the buffer still */
+        r->state = MR_RNDV_PUSHED;
+        deactivate(r);
+    } else {
         finish(r, MR_SUCCESS);
+    }
     return n;
 }
 
@@ -209,6 +217,7 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr)
     r->peer_id = hdr->rreq;
     r->total = hdr->len;
     r->done = r->told = 0;
+    r->shared = hdr->flags & MR_FLAG_GET;
     r->state = MR_RNDV_PUSHING;
     activate(r);
     push_some(r);
@@ -242,10 +251,19 @@ void mr_rndv_put_sent(void *cookie, int error)
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
+/* All bytes are here. A sender whose memory was ours to read waits to hear it. */
+static void received(struct mr_rndv *r)
+{
+    int err = r->shared ? tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
+
+    finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+}
+
 /* Have the sender push the data in packets. */
 static void ask_for_data(struct mr_rndv *r, enum mr_rndv_state state)
 {
     r->state = state;
+    r->shared = state == MR_RNDV_SHARING;
     r->done = r->told = 0;
     r->tail = r->total;
     if (tell(r, MR_PKT_GO, r->total, NULL, 0))
@@ -270,9 +288,7 @@ static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *pay
     r->done += len;
     mr_pt2pt.data_seen++;
     if (r->done >= r->tail) {
-        int err = r->tail < r->total ? tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
-
-        finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+        received(r);
     } else if (r->done - r->told >= 2 * len) {
         r->told = r->done;
         if (tell(r, MR_PKT_CREDIT, r->done, NULL, 0))
@@ -359,10 +375,8 @@ static int share_some(struct mr_rndv *r)
         return 1;
     }
     r->tail -= len;
-    if (r->done >= r->tail) {
-        err = tell(r, MR_PKT_FIN, 0, NULL, 0);
-        finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
-    }
+    if (r->done >= r->tail)
+        received(r);
     return 1;
 }
 
@@ -399,7 +413,7 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
     if (hdr->flags & MR_FLAG_GET && len == sizeof(r->remote) && !mr_pt2pt.get_refused) {
         memcpy(&r->remote, payload, len);
         activate(r);
-        if (sharing_pays(vc))
+        if (r->total && sharing_pays(vc))
             ask_for_data(r, MR_RNDV_SHARING);
         else
             get_some(r);
@@ -444,7 +458,7 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
             r->told = hdr->len;
         break;
     case MR_PKT_FIN:
-        if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_PUSHING)
+        if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_PUSHED)
             finish(r, hdr->len ? MR_ERR_OTHER : MR_SUCCESS);
         break;
     case MR_PKT_FAIL:
