@@ -55,8 +55,8 @@ static unsigned small_order(const struct policy *p, unsigned out[POLICY_CLASSES_
     return n;
 }
 
-static void assign_small(const struct policy *p, struct qos_tables *t, unsigned next_sl, unsigned first_vl, unsigned room,
-                         unsigned quantum, struct diag *d)
+static void assign_small(const struct policy *p, struct qos_tables *t, unsigned next_sl, unsigned first_vl,
+                         unsigned room, unsigned quantum, struct diag *d)
 {
     unsigned order[POLICY_CLASSES_MAX], n = small_order(p, order);
     for (unsigned i = 0; i < p->num_classes; i++) {
@@ -76,10 +76,12 @@ static void assign_small(const struct policy *p, struct qos_tables *t, unsigned 
     for (unsigned i = 0; i < p->num_classes; i++)
         t->sl2vl[t->classes[i].sl_small] = t->classes[i].vl_small;
     if (n && !room)
-        diag_warn(d, p->vls_at, "all %u virtual lanes carry bulk: small messages go with the bulk of their class", p->vls);
+        diag_warn(d, p->vls_at, "all %u virtual lanes carry bulk: small messages go with the bulk of their class",
+                  p->vls);
     else if (n > room)
-        diag_warn(d, p->vls_at, "%u classes want a lane for small messages and %u are left: the less important share the last",
-                  n, room);
+        diag_warn(d, p->vls_at,
+                  "%u classes want a lane for small messages and %u are left: the less important share the last", n,
+                  room);
 }
 
 /* ---- weights ---- */
@@ -178,18 +180,19 @@ static void compile_low(const struct policy *p, unsigned lanes, unsigned cap, un
     for (unsigned i = 0; i < p->num_classes; i++)
         want[i] = 100.0 * p->classes[i].share / total;
     if (!low_best(p, want, lanes, per_entry, cap, &plan)) {
-        diag_error(d, p->vls_at, "the classes use %u lanes for bulk, but the ports' low-priority tables have %u entries",
-                   lanes, cap);
+        diag_error(d, p->vls_at,
+                   "the classes use %u lanes for bulk, but the ports' low-priority tables have %u entries", lanes, cap);
         return;
     }
     low_fill(p, &plan, per_entry, quantum, t);
     for (unsigned i = 0; i < p->num_classes; i++) {
         double off = t->classes[i].share - want[i];
         if (off > 2 || off < -2)
-            diag_warn(d, p->classes[i].share_at,
-                      "class '%s' asks for %.1f percent, the tables of %u entries can give %.1f; use fewer classes or lanes, "
-                      "or rounder shares",
-                      p->classes[i].name, want[i], cap, t->classes[i].share);
+            diag_warn(
+                d, p->classes[i].share_at,
+                "class '%s' asks for %.1f percent, the tables of %u entries can give %.1f; use fewer classes or lanes, "
+                "or rounder shares",
+                p->classes[i].name, want[i], cap, t->classes[i].share);
     }
 }
 
@@ -216,19 +219,21 @@ static void check_routing(const struct policy *p, const struct fabric_caps *caps
         size_t n = strcspn(s, ", \t");
         for (int i = 0; need_vls[i]; i++)
             if (n == strlen(need_vls[i]) && !strncmp(s, need_vls[i], n))
-                diag_error(d, p->vls_at,
-                           "opensm's routing engine %s needs service levels and lanes of its own to be free of deadlock; "
-                           "choose another routing_engine in opensm.conf, or no classes",
-                           need_vls[i]);
+                diag_error(
+                    d, p->vls_at,
+                    "opensm's routing engine %s needs service levels and lanes of its own to be free of deadlock; "
+                    "choose another routing_engine in opensm.conf, or no classes",
+                    need_vls[i]);
         if (n == 5 && !strncmp(s, "ftree", n) && p->lmc)
-            diag_error(d, p->lmc_at, "opensm's routing engine ftree does not know lmc %u and would silently become minhop",
-                       p->lmc);
+            diag_error(d, p->lmc_at,
+                       "opensm's routing engine ftree does not know lmc %u and would silently become minhop", p->lmc);
         s += n;
         s += strspn(s, ", \t");
     }
 }
 
-static void check_caps(const struct policy *p, const struct fabric_caps *caps, const struct qos_tables *t, struct diag *d)
+static void check_caps(const struct policy *p, const struct fabric_caps *caps, const struct qos_tables *t,
+                       struct diag *d)
 {
     if (caps->vls && p->vls > caps->vls)
         diag_error(d, p->vls_at, "vls is %u, but some link of the fabric can have only %u data virtual lanes", p->vls,
@@ -237,11 +242,11 @@ static void check_caps(const struct policy *p, const struct fabric_caps *caps, c
         diag_error(d, p->vls_at, "%u lanes for small messages, but the ports' high-priority tables have %u entries",
                    t->num_high, caps->high_cap);
     if (caps->mtu && caps->mtu > p->mtu)
-        diag_warn(d, p->vls_at, "links have an MTU of %u and the weights are made for %u: shares will be inexact", caps->mtu,
-                  p->mtu);
+        diag_warn(d, p->vls_at, "links have an MTU of %u and the weights are made for %u: shares will be inexact",
+                  caps->mtu, p->mtu);
     if ((uint64_t)caps->ca_ports << p->lmc > LIDS)
-        diag_error(d, p->lmc_at, "%u adapter ports with 2^%u LIDs each are more than the %u LIDs of a subnet", caps->ca_ports,
-                   p->lmc, LIDS);
+        diag_error(d, p->lmc_at, "%u adapter ports with 2^%u LIDs each are more than the %u LIDs of a subnet",
+                   caps->ca_ports, p->lmc, LIDS);
     if (caps->sm_sl >= SLS)
         diag_error(d, (struct place){0}, "opensm's sm_sl is %u; allowed: 0 to 15", caps->sm_sl);
     check_routing(p, caps, d);
@@ -258,7 +263,8 @@ bool policy_compile(const struct policy *p, const struct fabric_caps *caps, stru
     if (lanes > p->vls)
         diag_error(d, p->vls_at, "the classes use %u lanes for bulk, and vls is %u", lanes, p->vls);
     if (lanes + p->num_classes > SLS)
-        diag_error(d, p->vls_at, "the classes need %u service levels (one for small messages and one for each lane); there are %d",
+        diag_error(d, p->vls_at,
+                   "the classes need %u service levels (one for small messages and one for each lane); there are %d",
                    lanes + p->num_classes, SLS);
     if (d->errors > errors)
         return false;

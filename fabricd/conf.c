@@ -105,8 +105,11 @@ static void parse_opensm(struct ydoc *y, yaml_node_t *n, struct conf *c)
 
 static void parse_verify(struct ydoc *y, yaml_node_t *n, struct conf *c)
 {
-    struct ykey k[] = {{"timeout", false, NULL}, {"interval", false, NULL}, {"device", false, NULL},
-                       {"port", false, NULL},    {"high_limit", false, NULL}};
+    struct ykey k[] = {{"timeout", false, NULL},
+                       {"interval", false, NULL},
+                       {"device", false, NULL},
+                       {"port", false, NULL},
+                       {"high_limit", false, NULL}};
     ydoc_map(y, n, "verify", k, COUNT(k));
     if (k[0].value)
         ydoc_uint(y, k[0].value, "timeout", 1, 3600, &c->verify_timeout_s);
@@ -136,8 +139,9 @@ bool conf_parse(struct conf *c, const char *text, size_t len, struct diag *d)
     unsigned before = d->errors;
     if (!ydoc_load(&y, text, len, d))
         return false;
-    struct ykey k[] = {{"policy", false, NULL}, {"state", false, NULL},  {"socket", false, NULL}, {"opensm", false, NULL},
-                       {"verify", false, NULL}, {"rails", false, NULL}, {"clients", false, NULL}};
+    struct ykey k[] = {{"policy", false, NULL}, {"state", false, NULL},  {"socket", false, NULL},
+                       {"opensm", false, NULL}, {"verify", false, NULL}, {"rails", false, NULL},
+                       {"clients", false, NULL}};
     ydoc_map(&y, ydoc_root(&y), "the configuration", k, COUNT(k));
     path_value(&y, k[0].value, "policy", c->policy, sizeof(c->policy), true);
     path_value(&y, k[1].value, "state", c->state, sizeof(c->state), true);

@@ -77,8 +77,9 @@ int ctl_hello(int fd, const char *job, struct fd_state *s)
     ssize_t n = recv(fd, s, sizeof(*s), 0);
     if (n < 0)
         return -errno;
-    if (n < (ssize_t)FD_STATE_LENGTH(0) || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION || s->h.type != FD_STATE ||
-        s->num_lanes < 1 || s->num_lanes > FD_LANES_MAX || s->class_name[sizeof(s->class_name) - 1])
+    if (n < (ssize_t)FD_STATE_LENGTH(0) || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION ||
+        s->h.type != FD_STATE || s->num_lanes < 1 || s->num_lanes > FD_LANES_MAX ||
+        s->class_name[sizeof(s->class_name) - 1])
         return -EPROTO;
     return 0;
 }

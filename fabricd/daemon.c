@@ -65,7 +65,8 @@ static void start_next(struct daemon *d)
     d->task_runs = true;
 }
 
-static int submit(struct daemon *d, enum task_kind kind, const char *name, const char *text, size_t len, uint64_t client)
+static int submit(struct daemon *d, enum task_kind kind, const char *name, const char *text, size_t len,
+                  uint64_t client)
 {
     if (d->num_waiting == WAITING_MAX)
         return -EBUSY;
@@ -137,7 +138,8 @@ static void take_look(struct daemon *d, struct manager_event *e)
     d->difference_text = e->text;
     e->text = (struct text){0};
     if (!same && d->current.valid && d->looked && !d->verified)
-        log_warn("%u differences between the policy and the fabric:\n%s", d->differences, text_str(&d->difference_text));
+        log_warn("%u differences between the policy and the fabric:\n%s", d->differences,
+                 text_str(&d->difference_text));
     else if (!same && d->verified)
         log_info("verified: %u ports of %u nodes have the policy's tables", d->ports, d->nodes);
 }
@@ -197,7 +199,8 @@ static int on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
 
 /* ---- the policy at start ---- */
 
-/* Put a policy in force for this host's jobs without touching the fabric; whether the fabric has it is looked at next. */
+/* Put a policy in force for this host's jobs without touching the fabric; whether the fabric has it is looked at next.
+ */
 static bool adopt(struct daemon *d, const char *path, const struct text *t)
 {
     struct diag diag = {.file = path};
@@ -354,8 +357,8 @@ static int start_loop(struct daemon *d)
         rc = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, (uint64_t)d->conf.rails_interval_ms * 1000, 0,
                                         on_rails_timer, d);
     if (rc >= 0 && d->conf.verify_interval_s)
-        rc = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, (uint64_t)d->conf.verify_interval_s * 1000000, 0,
-                                        on_verify_timer, d);
+        rc = sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, (uint64_t)d->conf.verify_interval_s * 1000000,
+                                        0, on_verify_timer, d);
     if (rc >= 0)
         rc = sd_event_set_watchdog(d->event, 1);
     if (rc < 0)
@@ -437,7 +440,8 @@ void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, boo
     text_yaml_string(out, host);
     text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", d->conf.manage ? "manager" : "server",
                 (now_us() - d->started_us) / 1000000, server_clients(d->server));
-    text_printf(out, "policy: {generation: %" PRIu64 ", state: %s, nodes: %u, ports: %u, differences: %u, looked_s_ago: ",
+    text_printf(out,
+                "policy: {generation: %" PRIu64 ", state: %s, nodes: %u, ports: %u, differences: %u, looked_s_ago: ",
                 d->generation, policy_state(d), d->nodes, d->ports, d->differences);
     if (d->looked_us)
         text_printf(out, "%" PRIu64, (now_us() - d->looked_us) / 1000000);

@@ -209,9 +209,10 @@ static int job_command(const struct args *a)
     if (!set && !del)
         return -1;
     const char *class = set && strcmp(a->word[3], "-") ? a->word[3] : NULL;
-    if (!put(m.job, sizeof(m.job), a->word[2], "job id") || !put(m.class_name, sizeof(m.class_name), class, "class name") ||
-        !put(m.account, sizeof(m.account), a->account, "account") || !put(m.name, sizeof(m.name), a->name, "job name") ||
-        !owner(a, &m.uid))
+    if (!put(m.job, sizeof(m.job), a->word[2], "job id") ||
+        !put(m.class_name, sizeof(m.class_name), class, "class name") ||
+        !put(m.account, sizeof(m.account), a->account, "account") ||
+        !put(m.name, sizeof(m.name), a->name, "job name") || !owner(a, &m.uid))
         return 2;
     return converse(a, set ? FD_JOB_SET : FD_JOB_DEL, &m, sizeof(m));
 }
@@ -233,9 +234,12 @@ static int run(const struct args *a)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"socket", required_argument, NULL, 's'},  {"user", required_argument, NULL, 'u'},
-        {"account", required_argument, NULL, 'a'}, {"name", required_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},          {"version", no_argument, NULL, 'V'},
+        {"socket", required_argument, NULL, 's'},
+        {"user", required_argument, NULL, 'u'},
+        {"account", required_argument, NULL, 'a'},
+        {"name", required_argument, NULL, 'n'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
         {NULL, 0, NULL, 0},
     };
     const char *env = getenv("FABRICD_SOCKET");

@@ -13,7 +13,10 @@
 
 static void parse_job(struct ydoc *y, yaml_node_t *n, struct jobs *j)
 {
-    struct ykey k[] = {{"id", true, NULL}, {"class", false, NULL}, {"uid", false, NULL}, {"account", false, NULL},
+    struct ykey k[] = {{"id", true, NULL},
+                       {"class", false, NULL},
+                       {"uid", false, NULL},
+                       {"account", false, NULL},
                        {"name", false, NULL}};
     struct job job = {.uid = FD_UID_ANY};
     if (!ydoc_map(y, n, "a job", k, COUNT(k)) || !ydoc_string(y, k[0].value, "id", job.id, sizeof(job.id)))

@@ -10,20 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "usage: fabricd [--config FILE] [--socket PATH] [--state DIR]\n"
-    "\n"
-    "Compiles the fabric's quality-of-service policy, has opensm put it in force, verifies\n"
-    "every port, and tells MPI jobs their service levels and rails over a UNIX socket.\n"
-    "\n"
-    "  -c, --config FILE  settings (default " CONF_DEFAULT_FILE ")\n"
-    "  -s, --socket PATH  instead of the configuration's socket; %h is the host's name\n"
-    "  -d, --state DIR    instead of the configuration's state directory\n"
-    "  -t, --test         check the configuration and exit\n"
-    "  -h, --help         show this\n"
-    "  -V, --version      show the version\n"
-    "\n"
-    "SIGHUP puts the configured policy file in force again. fabricctl talks to the daemon.\n";
+static const char usage[] = "usage: fabricd [--config FILE] [--socket PATH] [--state DIR]\n"
+                            "\n"
+                            "Compiles the fabric's quality-of-service policy, has opensm put it in force, verifies\n"
+                            "every port, and tells MPI jobs their service levels and rails over a UNIX socket.\n"
+                            "\n"
+                            "  -c, --config FILE  settings (default " CONF_DEFAULT_FILE ")\n"
+                            "  -s, --socket PATH  instead of the configuration's socket; %h is the host's name\n"
+                            "  -d, --state DIR    instead of the configuration's state directory\n"
+                            "  -t, --test         check the configuration and exit\n"
+                            "  -h, --help         show this\n"
+                            "  -V, --version      show the version\n"
+                            "\n"
+                            "SIGHUP puts the configured policy file in force again. fabricctl talks to the daemon.\n";
 
 static bool read_conf(const char *path, bool must, struct conf *c)
 {
@@ -68,9 +67,12 @@ static void want_real_clocks(char **argv)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'}, {"socket", required_argument, NULL, 's'},
-        {"state", required_argument, NULL, 'd'},  {"test", no_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},         {"version", no_argument, NULL, 'V'},
+        {"config", required_argument, NULL, 'c'},
+        {"socket", required_argument, NULL, 's'},
+        {"state", required_argument, NULL, 'd'},
+        {"test", no_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
         {NULL, 0, NULL, 0},
     };
     const char *config = NULL, *socket = NULL, *state = NULL;

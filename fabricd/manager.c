@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread that puts policies in force and looks at the fabric: see manager.h. */
+/* The thread, what it is given and what it hands back: see manager.h. What it does is in apply.c. */
 #include "fabricd/manager.h"
-#include "fabricd/opensm.h"
-#include "fabricd/verify.h"
+#include "fabricd/apply.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,12 +11,6 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Tables still wrong: opensm wrote them before OperVLs was settled, and a second sweep mends that. */
-#define RELOAD_AGAIN_MS 1500
-/* Still wrong: opensm believes that they are right and must be made to write them. Both come sooner if time is short. */
-#define REWRITE_AFTER_MS 4000
-#define RESTART_TIMEOUT_MS 60000
 
 struct manager {
     struct conf conf;
@@ -59,13 +52,6 @@ void manager_event_free(struct manager_event *e)
     free(e);
 }
 
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static struct manager_event *event_new(const struct task *t, enum manager_event_kind kind)
 {
     struct manager_event *e = calloc(1, sizeof(*e));
@@ -88,9 +74,7 @@ static void post(struct manager *m, struct manager_event *e)
         abort(); /* the counter cannot overflow */
 }
 
-static void say(struct manager *m, const struct task *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-static void say(struct manager *m, const struct task *t, const char *fmt, ...)
+void manager_say(struct manager *m, const struct task *t, const char *fmt, ...)
 {
     struct manager_event *e = event_new(t, EVENT_PROGRESS);
     va_list ap;
@@ -100,8 +84,7 @@ static void say(struct manager *m, const struct task *t, const char *fmt, ...)
     post(m, e);
 }
 
-/* Wait, unless the daemon is to end: false then. */
-static bool pause_ms(struct manager *m, unsigned ms)
+bool manager_pause(struct manager *m, unsigned ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -114,315 +97,6 @@ static bool pause_ms(struct manager *m, unsigned ms)
     bool go_on = !m->stopping;
     pthread_mutex_unlock(&m->lock);
     return go_on;
-}
-
-static struct verify_options look_options(const struct manager *m)
-{
-    return (struct verify_options){
-        .high_limit = m->conf.verify_high_limit,
-        .device = m->conf.device[0] ? m->conf.device : NULL,
-        .port = (int)m->conf.port,
-    };
-}
-
-static struct opensm opensm_of(const struct manager *m)
-{
-    return (struct opensm){
-        .config = m->conf.opensm_config,
-        .pid_file = m->conf.opensm_pid_file,
-        .restart = m->conf.opensm_restart[0] ? m->conf.opensm_restart : NULL,
-    };
-}
-
-/* ---- looking ---- */
-
-static void take_result(struct manager_event *e, struct verify_result *r, bool verified)
-{
-    e->looked = !r->error;
-    e->verified = verified;
-    e->nodes = r->nodes;
-    e->ports = r->ports;
-    e->differences = r->differences;
-    text_free(&e->text);
-    e->text = r->text;
-    r->text = (struct text){0};
-}
-
-static void run_verify(struct manager *m, struct task *t, struct manager_event *out)
-{
-    struct verify_options o = look_options(m);
-    struct verify_result r;
-    bool ok = verify_fabric(&o, t->current.valid ? &t->current.tables : NULL, &r);
-    if (r.error)
-        say(m, t, "the fabric cannot be looked at: %s", strerror(-r.error));
-    else if (!t->current.valid)
-        say(m, t, "%u ports of %u nodes are up; no policy is in force", r.ports, r.nodes);
-    else if (ok)
-        say(m, t, "verified: %u ports of %u nodes have the policy's tables", r.ports, r.nodes);
-    else
-        say(m, t, "not verified: %u differences on %u ports of %u nodes", r.differences, r.ports, r.nodes);
-    out->status = r.error ? r.error : 0;
-    take_result(out, &r, ok && t->current.valid);
-    verify_result_free(&r);
-}
-
-/* ---- putting in force ---- */
-
-struct change {
-    struct opensm opensm;
-    struct text old_conf, new_conf;
-    struct qos_tables tables;
-    struct policy policy;
-    unsigned old_lmc;
-    char engine[64]; /* opensm's routing_engine */
-    struct fabric_caps caps;
-};
-
-static bool refuse(struct manager *m, struct task *t, struct diag *d)
-{
-    if (d->errors || d->warnings)
-        say(m, t, "%.*s", (int)(d->out.len ? d->out.len - 1 : 0), text_str(&d->out));
-    bool refused = d->errors > 0;
-    text_free(&d->out);
-    *d = (struct diag){.file = d->file};
-    return refused;
-}
-
-static int read_conf(struct manager *m, struct task *t, struct change *c)
-{
-    char value[PATH_MAX];
-    int rc = m->conf.manage ? text_read_file(&c->old_conf, m->conf.opensm_config, OPENSM_CONF_MAX) : 0;
-    if (!rc && strlen(text_str(&c->old_conf)) != c->old_conf.len)
-        rc = -EILSEQ; /* a zero byte: not a text file, and what follows it would be lost */
-    if (rc && rc != -ENOENT) {
-        say(m, t, "%s: %s", m->conf.opensm_config, strerror(-rc));
-        return rc;
-    }
-    if (opensm_conf_get(text_str(&c->old_conf), "routing_engine", c->engine, sizeof(c->engine)))
-        c->caps.routing_engine = c->engine;
-    if (opensm_conf_get(text_str(&c->old_conf), "qos_policy_file", value, sizeof(value)) && strcmp(value, "(null)") &&
-        !access(value, F_OK))
-        say(m, t, "warning: opensm also has %s: the service levels that it gives out ride on this policy's lanes", value);
-    if (opensm_conf_get(text_str(&c->old_conf), "sm_sl", value, sizeof(value)))
-        c->caps.sm_sl = (unsigned)strtoul(value, NULL, 0);
-    if (opensm_conf_get(text_str(&c->old_conf), "lmc", value, sizeof(value)))
-        c->old_lmc = (unsigned)strtoul(value, NULL, 0);
-    return 0;
-}
-
-/* Everything that can be known to be wrong before anything is changed. */
-static int prepare(struct manager *m, struct task *t, struct change *c)
-{
-    struct diag d = {.file = t->name};
-    bool parsed = policy_parse(&c->policy, text_str(&t->text), t->text.len, &d);
-    if (refuse(m, t, &d) || !parsed)
-        return -EINVAL;
-    int rc = read_conf(m, t, c);
-    if (rc)
-        return rc;
-    struct verify_options o = look_options(m);
-    struct verify_result r;
-    verify_fabric(&o, NULL, &r);
-    rc = r.error;
-    if (rc) {
-        say(m, t, "the fabric cannot be looked at: %s", strerror(-rc));
-    } else {
-        c->caps.vls = r.caps.vls;
-        c->caps.low_cap = r.caps.low_cap;
-        c->caps.high_cap = r.caps.high_cap;
-        c->caps.mtu = r.caps.mtu;
-        c->caps.ca_ports = r.caps.ca_ports;
-        c->old_lmc = r.lmc;
-        say(m, t, "%u ports of %u nodes are up; links can have %u data VLs, tables %u low and %u high entries", r.ports,
-            r.nodes, r.caps.vls, r.caps.low_cap, r.caps.high_cap);
-    }
-    verify_result_free(&r);
-    if (rc)
-        return rc;
-    bool compiled = policy_compile(&c->policy, &c->caps, &c->tables, &d);
-    if (refuse(m, t, &d) || !compiled)
-        return -EINVAL;
-    return 0;
-}
-
-static int write_conf(struct manager *m, struct task *t, const struct text *conf)
-{
-    int rc = text_write_file(m->conf.opensm_config, text_str(conf), conf->len);
-    if (rc)
-        say(m, t, "%s: %s", m->conf.opensm_config, strerror(-rc));
-    return rc;
-}
-
-/* Make opensm take what is in its file. */
-static int push(struct manager *m, struct task *t, const struct change *c, bool restart)
-{
-    int rc;
-    if (restart) {
-        if (!c->opensm.restart) {
-            say(m, t, "lmc changes only when opensm restarts, and fabricd.yaml has no opensm: restart: command");
-            return -ENOTSUP;
-        }
-        say(m, t, "restarting opensm, because lmc changes (%s)", c->opensm.restart);
-        rc = opensm_restart(&c->opensm, RESTART_TIMEOUT_MS);
-        if (rc > 0) {
-            say(m, t, "the restart command failed with status %d", rc);
-            rc = -EIO;
-        } else if (rc < 0)
-            say(m, t, "the restart command: %s", strerror(-rc));
-        return rc;
-    }
-    rc = opensm_reload(&c->opensm);
-    if (rc)
-        say(m, t, "opensm does not run here (pid file %s): %s; start it and apply again", c->opensm.pid_file, strerror(-rc));
-    return rc;
-}
-
-/*
- * opensm writes a table only when the configuration differs from what it wrote last, so a table that was changed behind
- * its back stays wrong. Let it write a harmless variant first, then the real thing.
- */
-static int rewrite(struct manager *m, struct task *t, struct change *c)
-{
-    struct qos_tables variant = c->tables;
-    struct text conf = {0};
-    say(m, t, "opensm believes that the tables are right: making it write them again");
-    for (unsigned i = 0; i < variant.num_low; i++)
-        variant.low[i].weight ^= 1;
-    for (unsigned i = 0; i < variant.num_high; i++)
-        variant.high[i].weight ^= 1;
-    variant.high_limit ^= 1;
-    variant.sl2vl[SLS - 1] = variant.sl2vl[SLS - 1] ? 0 : variant.low[variant.num_low - 1].vl;
-    opensm_conf_merge(text_str(&c->old_conf), &variant, &conf);
-    int rc = write_conf(m, t, &conf);
-    text_free(&conf);
-    if (rc)
-        return rc;
-    rc = push(m, t, c, false);
-    struct verify_options o = look_options(m);
-    for (unsigned tries = 0; !rc && tries < 20; tries++) {
-        struct verify_result r;
-        bool taken = verify_fabric(&o, &variant, &r);
-        verify_result_free(&r);
-        if (taken)
-            break;
-        if (!pause_ms(m, 100))
-            rc = -ECANCELED;
-    }
-    int again = write_conf(m, t, &c->new_conf);
-    if (!again)
-        again = push(m, t, c, false);
-    return rc ? rc : again;
-}
-
-/* Look until all is as wanted or time is up; help opensm along where it is known to fall short. */
-static int settle(struct manager *m, struct task *t, struct change *c, const struct qos_tables *want, bool may_push,
-                  struct manager_event *out)
-{
-    struct verify_options o = look_options(m);
-    uint64_t start = now_ms(), limit = (uint64_t)m->conf.verify_timeout_s * 1000;
-    uint64_t reload_at = limit / 6 < RELOAD_AGAIN_MS ? limit / 6 : RELOAD_AGAIN_MS;
-    uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
-    bool reloaded = !may_push, rewritten = !may_push;
-    for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
-        struct verify_result r;
-        bool ok = verify_fabric(&o, want, &r);
-        uint64_t took = now_ms() - start;
-        unsigned ports = r.ports, nodes = r.nodes, differences = r.differences;
-        bool lag = r.vls_lag, unsettled = r.unsettled || r.error;
-        take_result(out, &r, ok);
-        verify_result_free(&r);
-        if (ok) {
-            say(m, t, "verified: %u ports of %u nodes have the policy's tables, after %llu ms", ports, nodes,
-                (unsigned long long)took);
-            return 0;
-        }
-        if (took > limit) {
-            say(m, t, "not verified within %u s: %u differences on %u ports of %u nodes%s%.*s", m->conf.verify_timeout_s,
-                differences, ports, nodes, out->text.len ? "\n" : "", (int)(out->text.len ? out->text.len - 1 : 0),
-                text_str(&out->text));
-            return -ETIMEDOUT;
-        }
-        int rc = 0;
-        if (!reloaded && !unsettled && (took > reload_at || (lag && took > reload_at / 3))) {
-            say(m, t, "%u differences after the first sweep: asking opensm for another", differences);
-            reloaded = true;
-            rc = push(m, t, c, false);
-        } else if (!rewritten && !unsettled && !lag && took > rewrite_at) {
-            rewritten = true;
-            rc = rewrite(m, t, c);
-        }
-        if (rc)
-            return rc;
-        if (!pause_ms(m, wait))
-            return -ECANCELED;
-    }
-}
-
-static void roll_back(struct manager *m, struct task *t, struct change *c, bool restarted, struct manager_event *out)
-{
-    say(m, t, "rolling back to the configuration from before");
-    if (write_conf(m, t, &c->old_conf) || push(m, t, c, restarted))
-        return;
-    if (t->current.valid)
-        settle(m, t, c, &t->current.tables, false, out);
-}
-
-static int change_fabric(struct manager *m, struct task *t, struct change *c, struct manager_event *out)
-{
-    bool restart = c->tables.lmc != c->old_lmc;
-    opensm_conf_merge(text_str(&c->old_conf), &c->tables, &c->new_conf);
-    int rc = opensm_pid(&c->opensm) < 0 && !restart ? push(m, t, c, false) : 0; /* says why, before anything is written */
-    if (!rc && restart && !c->opensm.restart)
-        rc = push(m, t, c, true);
-    if (!rc)
-        rc = write_conf(m, t, &c->new_conf);
-    if (rc)
-        return rc;
-    say(m, t, "wrote %s", m->conf.opensm_config);
-    rc = push(m, t, c, restart);
-    if (!rc)
-        rc = settle(m, t, c, &c->tables, true, out);
-    if (rc)
-        roll_back(m, t, c, restart, out);
-    return rc;
-}
-
-static void run_apply(struct manager *m, struct task *t, struct manager_event *out)
-{
-    struct change c = {.opensm = opensm_of(m)};
-    out->status = prepare(m, t, &c);
-    if (!out->status && m->conf.manage)
-        out->status = change_fabric(m, t, &c, out);
-    else if (!out->status)
-        out->status = settle(m, t, &c, &c.tables, false, out);
-    if (!out->status) {
-        out->next_in_force = (struct in_force){.valid = true, .policy = c.policy, .tables = c.tables};
-        out->next_in_force.text = t->text;
-        t->text = (struct text){0};
-    }
-    text_free(&c.old_conf);
-    text_free(&c.new_conf);
-}
-
-/* What apply would change: the plan against the ports, and nothing is written. */
-static void run_diff(struct manager *m, struct task *t, struct manager_event *out)
-{
-    struct change c = {.opensm = opensm_of(m)};
-    struct verify_options o = look_options(m);
-    struct verify_result r;
-    out->status = prepare(m, t, &c);
-    text_free(&c.old_conf);
-    if (out->status)
-        return;
-    bool same = verify_fabric(&o, &c.tables, &r);
-    if (r.error)
-        say(m, t, "the fabric cannot be looked at: %s", strerror(-r.error));
-    else if (same)
-        say(m, t, "all %u ports have what this policy wants", r.ports);
-    else
-        say(m, t, "%s%u differences on %u ports of %u nodes", text_str(&r.text), r.differences, r.ports, r.nodes);
-    out->status = r.error;
-    verify_result_free(&r);
 }
 
 /* ---- the thread ---- */
@@ -440,12 +114,7 @@ static void *manager_main(void *arg)
         pthread_mutex_unlock(&m->lock);
         if (t && !stop) {
             struct manager_event *out = event_new(t, EVENT_OUTCOME);
-            if (t->kind == TASK_APPLY)
-                run_apply(m, t, out);
-            else if (t->kind == TASK_DIFF)
-                run_diff(m, t, out);
-            else
-                run_verify(m, t, out);
+            apply_run(m, &m->conf, t, out);
             post(m, out);
         }
         if (t)

@@ -62,4 +62,8 @@ void task_free(struct task *t);
 struct manager_event *manager_next_event(struct manager *m);
 void manager_event_free(struct manager_event *e);
 
+/* For the thread itself: a line of progress; a pause, false if the daemon is to end. */
+void manager_say(struct manager *m, const struct task *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+bool manager_pause(struct manager *m, unsigned ms);
+
 #endif

@@ -44,7 +44,8 @@ int message_check(const void *msg, size_t len)
     case FD_DIFF:
         if (len < sizeof(struct fd_apply) || len > sizeof(struct fd_apply) + FD_POLICY_MAX)
             return -EPROTO;
-        return good_text(((const struct fd_apply *)msg)->name, sizeof(((struct fd_apply *)0)->name), false) ? 0 : -EINVAL;
+        return good_text(((const struct fd_apply *)msg)->name, sizeof(((struct fd_apply *)0)->name), false) ? 0
+                                                                                                            : -EINVAL;
     case FD_JOB_SET:
     case FD_JOB_DEL:
         return len == sizeof(struct fd_job) ? check_job(msg) : -EPROTO;

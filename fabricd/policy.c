@@ -24,8 +24,11 @@ static void parse_priority(struct ydoc *y, yaml_node_t *n, struct policy_class *
 
 static void parse_class(struct ydoc *y, yaml_node_t *n, struct policy *p)
 {
-    struct ykey k[] = {{"name", true, NULL},   {"share", true, NULL}, {"priority", false, NULL},
-                       {"lanes", false, NULL}, {"small", false, NULL}};
+    struct ykey k[] = {{"name", true, NULL},
+                       {"share", true, NULL},
+                       {"priority", false, NULL},
+                       {"lanes", false, NULL},
+                       {"small", false, NULL}};
     struct policy_class c = {.priority = PRIORITY_NORMAL, .lanes = 1, .small_max = 8192, .at = ydoc_place(n)};
     ydoc_map(y, n, "a class", k, COUNT(k));
     if (k[0].value && ydoc_string(y, k[0].value, "name", c.name, sizeof(c.name))) {
@@ -69,12 +72,12 @@ static void parse_classes(struct ydoc *y, yaml_node_t *n, struct policy *p)
         total += p->classes[i].share;
         if (total > 100 && before <= 100)
             diag_error(y->diag, p->classes[i].share_at,
-                       "the shares add up to more than 100 with class '%s' (%u before it, %u with it)", p->classes[i].name,
-                       before, total);
+                       "the shares add up to more than 100 with class '%s' (%u before it, %u with it)",
+                       p->classes[i].name, before, total);
     }
     if (total < 100 && !y->diag->errors)
-        diag_warn(y->diag, ydoc_place(n), "the shares add up to %u; the other %u are divided in the same proportion", total,
-                  100 - total);
+        diag_warn(y->diag, ydoc_place(n), "the shares add up to %u; the other %u are divided in the same proportion",
+                  total, 100 - total);
 }
 
 static bool parse_class_ref(struct ydoc *y, yaml_node_t *n, const char *what, const struct policy *p, unsigned *out)

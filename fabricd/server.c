@@ -15,8 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define TEXT_CHUNK 16384
-#define ROOT_SLOTS 16 /* beyond clients_max, for the administrator */
+#define TEXT_CHUNK      16384
+#define ROOT_SLOTS      16 /* beyond clients_max, for the administrator */
 #define OWN_DESCRIPTORS 32
 
 struct client {
@@ -31,7 +31,7 @@ struct client {
     bool drop; /* to be freed when the loop is back in server_receive or server_publish */
     char job[FD_JOB_MAX];
     char user[FD_JOB_MAX]; /* name of cred.uid, looked up at the first hello */
-    struct fd_state told; /* the last FD_STATE sent */
+    struct fd_state told;  /* the last FD_STATE sent */
 };
 
 struct server {
@@ -216,7 +216,8 @@ static int on_apply(struct client *c, const struct fd_apply *m, size_t len)
     struct daemon *d = c->server->daemon;
     const char *text = (const char *)(m + 1);
     len -= sizeof(*m);
-    return m->h.type == FD_DIFF ? daemon_diff(d, m->name, text, len, c->id) : daemon_apply(d, m->name, text, len, c->id);
+    return m->h.type == FD_DIFF ? daemon_diff(d, m->name, text, len, c->id)
+                                : daemon_apply(d, m->name, text, len, c->id);
 }
 
 static int on_verify(struct client *c, const struct fd_header *h)
@@ -251,7 +252,8 @@ static int on_job_set(struct client *c, const struct fd_job *m)
     if (rc)
         log_error("%s: %s", d->jobs.path, strerror(-rc));
     else
-        log_info("job %s: class %s (set by uid %u)", job.id, *job.class_name ? job.class_name : "by the rules", c->cred.uid);
+        log_info("job %s: class %s (set by uid %u)", job.id, *job.class_name ? job.class_name : "by the rules",
+                 c->cred.uid);
     return rc;
 }
 
@@ -269,7 +271,8 @@ static void text_request(struct client *c, const struct fd_header *h)
     else if (h->type == FD_RAIL_LIST)
         rails_text(&t, &d->rails, "");
     else
-        jobs_text(&t, &d->jobs, d->current.valid ? &d->current.policy : NULL, "", privileged(c) ? FD_UID_ANY : c->cred.uid);
+        jobs_text(&t, &d->jobs, d->current.valid ? &d->current.policy : NULL, "",
+                  privileged(c) ? FD_UID_ANY : c->cred.uid);
     send_text(c, h->seq, text_str(&t), t.len);
     text_free(&t);
     send_done(c, h->seq, 0);

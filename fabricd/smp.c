@@ -10,13 +10,13 @@
 
 #include <infiniband/umad.h>
 
-#define CLASS_LID  0x01
-#define CLASS_DR   0x81
-#define METHOD_GET 1
-#define METHOD_SET 2
+#define CLASS_LID   0x01
+#define CLASS_DR    0x81
+#define METHOD_GET  1
+#define METHOD_SET  2
 #define METHOD_RESP 0x81
-#define TIMEOUT_MS 200
-#define RETRIES    3
+#define TIMEOUT_MS  200
+#define RETRIES     3
 
 /* The LID-routed kind differs in class and in leaving the directed-route fields zero. */
 struct packet {
@@ -133,7 +133,8 @@ static int ask(struct smp *s, uint8_t method, const struct smp_path *path, uint1
     memset(s->umad, 0, umad_size());
     build(umad_get_mad(s->umad), method, tid, path, attribute, modifier, method == METHOD_SET ? data : NULL);
     umad_set_addr(s->umad, path->lid ? path->lid : 0xffff, 0, 0, 0);
-    int rc = umad_send(s->fd, path->lid ? s->agent_lid : s->agent_dr, s->umad, sizeof(struct packet), TIMEOUT_MS, RETRIES);
+    int rc =
+        umad_send(s->fd, path->lid ? s->agent_lid : s->agent_dr, s->umad, sizeof(struct packet), TIMEOUT_MS, RETRIES);
     if (rc < 0)
         return rc == -EIO || rc == -EINVAL ? rc : -EIO;
     return receive(s, tid, attribute, data);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_MAX 65536
+#define NODES_MAX       65536
 #define UNREACHABLE_MAX 3 /* each costs a time-out, and more would say nothing new */
 
 enum { TYPE_CA = 1, TYPE_SWITCH = 2 };

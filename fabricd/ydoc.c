@@ -103,8 +103,8 @@ static void unknown_key(struct ydoc *y, yaml_node_t *key, const char *name, cons
     names[n] = NULL;
     const char *near = nearest_name(name, names);
     if (near)
-        diag_error(y->diag, ydoc_place(key), "unknown key '%.60s' in %s, did you mean '%s'? allowed: %s", name, what, near,
-                   text_str(&all));
+        diag_error(y->diag, ydoc_place(key), "unknown key '%.60s' in %s, did you mean '%s'? allowed: %s", name, what,
+                   near, text_str(&all));
     else
         diag_error(y->diag, ydoc_place(key), "unknown key '%.60s' in %s; allowed: %s", name, what, text_str(&all));
     text_free(&all);
@@ -225,7 +225,8 @@ bool ydoc_size(struct ydoc *y, yaml_node_t *n, const char *what, uint32_t max, u
     else
         ok = ok && !*end;
     if (!ok || v > max) {
-        diag_error(y->diag, ydoc_place(n), "%s is '%.40s'; allowed: bytes from 0 to %u, as 8192, 8K or 1M", what, s, max);
+        diag_error(y->diag, ydoc_place(n), "%s is '%.40s'; allowed: bytes from 0 to %u, as 8192, 8K or 1M", what, s,
+                   max);
         return false;
     }
     *out = (uint32_t)v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the scripts here cannot do in shell: speak to the daemon as the library does, misbehave as no library should, and
- * change a port's table behind opensm's back.
+ * What the scripts here cannot do in shell: speak to the daemon as the library does, misbehave as no library should,
+ * and change a port's table behind opensm's back.
  *
  *   fabric_tool query SOCKET JOB             print the answer to a hello, one line of key=value
  *   fabric_tool watch SOCKET JOB             subscribe; print every state until the daemon ends the connection

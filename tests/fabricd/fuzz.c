@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for everything in fabricd that reads what others wrote. The first byte chooses the reader. Besides not
- * crashing: a policy that compiles gives tables that are sound, and opensm's file merged twice is the same as once.
+ * libFuzzer target for everything in fabricd that reads what others wrote. The first byte chooses the reader. Besides
+ * not crashing: a policy that compiles gives tables that are sound, and opensm's file merged twice is the same as once.
  */
 #include "fabricd/conf.h"
 #include "fabricd/message.h"
@@ -34,7 +34,8 @@ static void policy(const char *s, size_t len)
     static struct policy p;
     static struct qos_tables t;
     struct diag d = {.file = "f"};
-    struct fabric_caps caps = {.vls = 8, .low_cap = len % 3 ? 8 : 64, .high_cap = 8, .mtu = 4096, .routing_engine = "updn"};
+    struct fabric_caps caps = {
+        .vls = 8, .low_cap = len % 3 ? 8 : 64, .high_cap = 8, .mtu = 4096, .routing_engine = "updn"};
     if (policy_parse(&p, s, len, &d) && policy_compile(&p, &caps, &t, &d)) {
         struct text out = {0};
         sound(&t);

@@ -46,7 +46,8 @@ static double share_on_wire(const struct policy *p, const struct qos_tables *t, 
     return 100.0 * mine / all;
 }
 
-/* What opensm-made tables must never have: a level without a lane that is served, or a lane that is not in operation. */
+/* What opensm-made tables must never have: a level without a lane that is served, or a lane that is not in operation.
+ */
 static void sound(const struct policy *p, const struct qos_tables *t)
 {
     unsigned quantum = p->mtu / 64;
@@ -104,10 +105,17 @@ static const struct {
     uint32_t mtu;
     double within;
 } splits[] = {
-    {2, {50, 50}, {1, 1}, 4096, 0.001},      {2, {67, 33}, {1, 1}, 4096, 0.5},     {2, {90, 10}, {1, 1}, 4096, 0.001},
-    {2, {95, 5}, {1, 1}, 4096, 0.5},         {3, {50, 35, 15}, {1, 1, 1}, 4096, 0.001}, {3, {55, 30, 15}, {1, 1, 1}, 4096, 1},
-    {3, {70, 20, 10}, {2, 1, 1}, 2048, 0.001},   {4, {40, 30, 20, 10}, {1, 1, 1, 1}, 4096, 0.001},
-    {4, {45, 30, 20, 5}, {1, 1, 1, 1}, 2048, 1}, {3, {1, 49, 50}, {1, 1, 1}, 2048, 1.5}, {1, {100}, {4}, 4096, 0.001},
+    {2, {50, 50}, {1, 1}, 4096, 0.001},
+    {2, {67, 33}, {1, 1}, 4096, 0.5},
+    {2, {90, 10}, {1, 1}, 4096, 0.001},
+    {2, {95, 5}, {1, 1}, 4096, 0.5},
+    {3, {50, 35, 15}, {1, 1, 1}, 4096, 0.001},
+    {3, {55, 30, 15}, {1, 1, 1}, 4096, 1},
+    {3, {70, 20, 10}, {2, 1, 1}, 2048, 0.001},
+    {4, {40, 30, 20, 10}, {1, 1, 1, 1}, 4096, 0.001},
+    {4, {45, 30, 20, 5}, {1, 1, 1, 1}, 2048, 1},
+    {3, {1, 49, 50}, {1, 1, 1}, 2048, 1.5},
+    {1, {100}, {4}, 4096, 0.001},
     {3, {30, 20, 10}, {1, 1, 1}, 4096, 0.001},
 };
 
@@ -185,7 +193,8 @@ START_TEST(limits)
     static const struct {
         uint32_t mtu, minimum;
         unsigned limit;
-    } cases[] = {{4096, 50, 1}, {4096, 20, 4}, {4096, 10, 9}, {2048, 20, 2}, {2048, 50, 0}, {4096, 1, 99}, {256, 50, 0}};
+    } cases[] = {{4096, 50, 1}, {4096, 20, 4}, {4096, 10, 9}, {2048, 20, 2},
+                 {2048, 50, 0}, {4096, 1, 99}, {256, 50, 0}};
     struct fabric_caps caps = {0};
     struct qos_tables t;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -224,8 +233,8 @@ START_TEST(what_does_not_fit)
     q = p;
     q.vls = 1;
     ck_assert(!compile(&q, &(struct fabric_caps){0}, &t, NULL));
-    struct policy many = base(8, (uint32_t[]){10, 10, 10, 10, 10, 10, 10, 10}, (uint32_t[8]){0},
-                              (uint32_t[]){2, 1, 1, 1, 1, 1, 1, 1});
+    struct policy many =
+        base(8, (uint32_t[]){10, 10, 10, 10, 10, 10, 10, 10}, (uint32_t[8]){0}, (uint32_t[]){2, 1, 1, 1, 1, 1, 1, 1});
     many.vls = 15;
     ck_assert(!compile(&many, &(struct fabric_caps){0}, &t, NULL)); /* 17 service levels */
     many.classes[0].lanes = 1;

@@ -75,8 +75,10 @@ static const struct {
      "f.yaml:3:35: error: priority is 'hihg', did you mean 'high'?; allowed: high, normal, low"},
     {"version: 1\nclasses:\n  - {name: a, share: 1, priority: 4}\njobs: {default: a}\n",
      "f.yaml:3:35: error: priority is '4'; allowed: a whole number from 0 to 3"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, lanes: 9}\njobs: {default: a}\n", "f.yaml:3:32: error: lanes is '9'"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, small: 2M}\njobs: {default: a}\n", "f.yaml:3:32: error: small is '2M'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 1, lanes: 9}\njobs: {default: a}\n",
+     "f.yaml:3:32: error: lanes is '9'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 1, small: 2M}\njobs: {default: a}\n",
+     "f.yaml:3:32: error: small is '2M'"},
     {"version: 1\nclasses:\n  - {name: \"a b\", share: 1}\njobs: {default: \"a b\"}\n",
      "f.yaml:3:12: error: class name 'a b'; allowed: letters"},
     {"version: 1\nclasses: []\njobs: {default: a}\n", "f.yaml:2:10: error: classes is empty"},
@@ -92,7 +94,8 @@ static const struct {
      "f.yaml:4:40: error: bulk_minimum and high_limit"},
     {"version: 1\nclasses: [{name: abc, share: 1}]\njobs: {default: abc}\n---\na: 1\n",
      "f.yaml:5:1: error: a second YAML document"},
-    {"version: 1\nclasses: [{name: abc, share: 99999999999999999999}]\njobs: {default: abc}\n", "f.yaml:2:30: error: share is"},
+    {"version: 1\nclasses: [{name: abc, share: 99999999999999999999}]\njobs: {default: abc}\n",
+     "f.yaml:2:30: error: share is"},
     {"version: 1\nclasses: [{name: \"a\\0b\", share: 1}]\njobs: {default: a}\n", "text with a zero byte in it"},
 };
 
@@ -110,7 +113,8 @@ END_TEST
 
 START_TEST(all_errors_at_once)
 {
-    static const char text[] = "version: 1\nclasses:\n  - {name: a, share: x}\n  - {name: b, lanes: 0}\njobs: {default: c}\n";
+    static const char text[] =
+        "version: 1\nclasses:\n  - {name: a, share: x}\n  - {name: b, lanes: 0}\njobs: {default: c}\n";
     struct policy p;
     struct diag d = {.file = "f.yaml"};
     ck_assert(!policy_parse(&p, text, strlen(text), &d));
@@ -144,8 +148,9 @@ START_TEST(yaml_strings)
 {
     static const struct {
         const char *in, *out;
-    } cases[] = {{"plain-1.x", "plain-1.x"}, {"12", "\"12\""}, {"true", "\"true\""}, {"a: b", "\"a: b\""},
-                 {"", "\"\""},               {"q\"\\", "\"q\\\"\\\\\""}, {"h1 mlx5_0", "h1 mlx5_0"}};
+    } cases[] = {{"plain-1.x", "plain-1.x"}, {"12", "\"12\""}, {"true", "\"true\""},
+                 {"a: b", "\"a: b\""},       {"", "\"\""},     {"q\"\\", "\"q\\\"\\\\\""},
+                 {"h1 mlx5_0", "h1 mlx5_0"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct text t = {0};
         text_yaml_string(&t, cases[i].in);

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the manager's thread does: put a policy in force (prepare, write, push, settle, else roll back), compare one
+ * with the ports, or look whether the ports have what they should.
+ */
+#include "fabricd/apply.h"
+#include "fabricd/opensm.h"
+#include "fabricd/verify.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Tables still wrong: opensm wrote them before OperVLs was settled, and a second sweep mends that. */
+#define RELOAD_AGAIN_MS 1500
+/* Still wrong: opensm believes that they are right and must be made to write them. Both come sooner if time is short.
+ */
+#define REWRITE_AFTER_MS   4000
+#define RESTART_TIMEOUT_MS 60000
+
+struct applier {
+    struct manager *m;
+    const struct conf *conf;
+};
+
+/* A line of progress, for who asked and for the log. */
+#define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static struct verify_options look_options(const struct applier *a)
+{
+    return (struct verify_options){
+        .high_limit = a->conf->verify_high_limit,
+        .device = a->conf->device[0] ? a->conf->device : NULL,
+        .port = (int)a->conf->port,
+    };
+}
+
+static struct opensm opensm_of(const struct applier *a)
+{
+    return (struct opensm){
+        .config = a->conf->opensm_config,
+        .pid_file = a->conf->opensm_pid_file,
+        .restart = a->conf->opensm_restart[0] ? a->conf->opensm_restart : NULL,
+    };
+}
+
+/* ---- looking ---- */
+
+static void take_result(struct manager_event *e, struct verify_result *r, bool verified)
+{
+    e->looked = !r->error;
+    e->verified = verified;
+    e->nodes = r->nodes;
+    e->ports = r->ports;
+    e->differences = r->differences;
+    text_free(&e->text);
+    e->text = r->text;
+    r->text = (struct text){0};
+}
+
+static void run_verify(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct verify_options o = look_options(a);
+    struct verify_result r;
+    bool ok = verify_fabric(&o, t->current.valid ? &t->current.tables : NULL, &r);
+    if (r.error)
+        say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
+    else if (!t->current.valid)
+        say(a, t, "%u ports of %u nodes are up; no policy is in force", r.ports, r.nodes);
+    else if (ok)
+        say(a, t, "verified: %u ports of %u nodes have the policy's tables", r.ports, r.nodes);
+    else
+        say(a, t, "not verified: %u differences on %u ports of %u nodes", r.differences, r.ports, r.nodes);
+    out->status = r.error ? r.error : 0;
+    take_result(out, &r, ok && t->current.valid);
+    verify_result_free(&r);
+}
+
+/* ---- putting in force ---- */
+
+struct change {
+    struct opensm opensm;
+    struct text old_conf, new_conf;
+    struct qos_tables tables;
+    struct policy policy;
+    unsigned old_lmc;
+    char engine[64]; /* opensm's routing_engine */
+    struct fabric_caps caps;
+};
+
+static bool refuse(struct applier *a, struct task *t, struct diag *d)
+{
+    if (d->errors || d->warnings)
+        say(a, t, "%.*s", (int)(d->out.len ? d->out.len - 1 : 0), text_str(&d->out));
+    bool refused = d->errors > 0;
+    text_free(&d->out);
+    *d = (struct diag){.file = d->file};
+    return refused;
+}
+
+static int read_conf(struct applier *a, struct task *t, struct change *c)
+{
+    char value[PATH_MAX];
+    int rc = a->conf->manage ? text_read_file(&c->old_conf, a->conf->opensm_config, OPENSM_CONF_MAX) : 0;
+    if (!rc && strlen(text_str(&c->old_conf)) != c->old_conf.len)
+        rc = -EILSEQ; /* a zero byte: not a text file, and what follows it would be lost */
+    if (rc && rc != -ENOENT) {
+        say(a, t, "%s: %s", a->conf->opensm_config, strerror(-rc));
+        return rc;
+    }
+    if (opensm_conf_get(text_str(&c->old_conf), "routing_engine", c->engine, sizeof(c->engine)))
+        c->caps.routing_engine = c->engine;
+    if (opensm_conf_get(text_str(&c->old_conf), "qos_policy_file", value, sizeof(value)) && strcmp(value, "(null)") &&
+        !access(value, F_OK))
+        say(a, t, "warning: opensm also has %s: the service levels that it gives out ride on this policy's lanes",
+            value);
+    if (opensm_conf_get(text_str(&c->old_conf), "sm_sl", value, sizeof(value)))
+        c->caps.sm_sl = (unsigned)strtoul(value, NULL, 0);
+    if (opensm_conf_get(text_str(&c->old_conf), "lmc", value, sizeof(value)))
+        c->old_lmc = (unsigned)strtoul(value, NULL, 0);
+    return 0;
+}
+
+/* Everything that can be known to be wrong before anything is changed. */
+static int prepare(struct applier *a, struct task *t, struct change *c)
+{
+    struct diag d = {.file = t->name};
+    bool parsed = policy_parse(&c->policy, text_str(&t->text), t->text.len, &d);
+    if (refuse(a, t, &d) || !parsed)
+        return -EINVAL;
+    int rc = read_conf(a, t, c);
+    if (rc)
+        return rc;
+    struct verify_options o = look_options(a);
+    struct verify_result r;
+    verify_fabric(&o, NULL, &r);
+    rc = r.error;
+    if (rc) {
+        say(a, t, "the fabric cannot be looked at: %s", strerror(-rc));
+    } else {
+        c->caps.vls = r.caps.vls;
+        c->caps.low_cap = r.caps.low_cap;
+        c->caps.high_cap = r.caps.high_cap;
+        c->caps.mtu = r.caps.mtu;
+        c->caps.ca_ports = r.caps.ca_ports;
+        c->old_lmc = r.lmc;
+        say(a, t, "%u ports of %u nodes are up; links can have %u data VLs, tables %u low and %u high entries", r.ports,
+            r.nodes, r.caps.vls, r.caps.low_cap, r.caps.high_cap);
+    }
+    verify_result_free(&r);
+    if (rc)
+        return rc;
+    bool compiled = policy_compile(&c->policy, &c->caps, &c->tables, &d);
+    if (refuse(a, t, &d) || !compiled)
+        return -EINVAL;
+    return 0;
+}
+
+static int write_conf(struct applier *a, struct task *t, const struct text *conf)
+{
+    int rc = text_write_file(a->conf->opensm_config, text_str(conf), conf->len);
+    if (rc)
+        say(a, t, "%s: %s", a->conf->opensm_config, strerror(-rc));
+    return rc;
+}
+
+/* Make opensm take what is in its file. */
+static int push(struct applier *a, struct task *t, const struct change *c, bool restart)
+{
+    int rc;
+    if (restart) {
+        if (!c->opensm.restart) {
+            say(a, t, "lmc changes only when opensm restarts, and fabricd.yaml has no opensm: restart: command");
+            return -ENOTSUP;
+        }
+        say(a, t, "restarting opensm, because lmc changes (%s)", c->opensm.restart);
+        rc = opensm_restart(&c->opensm, RESTART_TIMEOUT_MS);
+        if (rc > 0) {
+            say(a, t, "the restart command failed with status %d", rc);
+            rc = -EIO;
+        } else if (rc < 0)
+            say(a, t, "the restart command: %s", strerror(-rc));
+        return rc;
+    }
+    rc = opensm_reload(&c->opensm);
+    if (rc)
+        say(a, t, "opensm does not run here (pid file %s): %s; start it and apply again", c->opensm.pid_file,
+            strerror(-rc));
+    return rc;
+}
+
+/*
+ * opensm writes a table only when the configuration differs from what it wrote last, so a table that was changed behind
+ * its back stays wrong. Let it write a harmless variant first, then the real thing.
+ */
+static int rewrite(struct applier *a, struct task *t, struct change *c)
+{
+    struct qos_tables variant = c->tables;
+    struct text conf = {0};
+    say(a, t, "opensm believes that the tables are right: making it write them again");
+    for (unsigned i = 0; i < variant.num_low; i++)
+        variant.low[i].weight ^= 1;
+    for (unsigned i = 0; i < variant.num_high; i++)
+        variant.high[i].weight ^= 1;
+    variant.high_limit ^= 1;
+    variant.sl2vl[SLS - 1] = variant.sl2vl[SLS - 1] ? 0 : variant.low[variant.num_low - 1].vl;
+    opensm_conf_merge(text_str(&c->old_conf), &variant, &conf);
+    int rc = write_conf(a, t, &conf);
+    text_free(&conf);
+    if (rc)
+        return rc;
+    rc = push(a, t, c, false);
+    struct verify_options o = look_options(a);
+    for (unsigned tries = 0; !rc && tries < 20; tries++) {
+        struct verify_result r;
+        bool taken = verify_fabric(&o, &variant, &r);
+        verify_result_free(&r);
+        if (taken)
+            break;
+        if (!manager_pause(a->m, 100))
+            rc = -ECANCELED;
+    }
+    int again = write_conf(a, t, &c->new_conf);
+    if (!again)
+        again = push(a, t, c, false);
+    return rc ? rc : again;
+}
+
+/* Look until all is as wanted or time is up; help opensm along where it is known to fall short. */
+static int settle(struct applier *a, struct task *t, struct change *c, const struct qos_tables *want, bool may_push,
+                  struct manager_event *out)
+{
+    struct verify_options o = look_options(a);
+    uint64_t start = now_ms(), limit = (uint64_t)a->conf->verify_timeout_s * 1000;
+    uint64_t reload_at = limit / 6 < RELOAD_AGAIN_MS ? limit / 6 : RELOAD_AGAIN_MS;
+    uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
+    bool reloaded = !may_push, rewritten = !may_push;
+    for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
+        struct verify_result r;
+        bool ok = verify_fabric(&o, want, &r);
+        uint64_t took = now_ms() - start;
+        unsigned ports = r.ports, nodes = r.nodes, differences = r.differences;
+        bool lag = r.vls_lag, unsettled = r.unsettled || r.error;
+        take_result(out, &r, ok);
+        verify_result_free(&r);
+        if (ok) {
+            say(a, t, "verified: %u ports of %u nodes have the policy's tables, after %llu ms", ports, nodes,
+                (unsigned long long)took);
+            return 0;
+        }
+        if (took > limit) {
+            say(a, t, "not verified within %u s: %u differences on %u ports of %u nodes%s%.*s",
+                a->conf->verify_timeout_s, differences, ports, nodes, out->text.len ? "\n" : "",
+                (int)(out->text.len ? out->text.len - 1 : 0), text_str(&out->text));
+            return -ETIMEDOUT;
+        }
+        int rc = 0;
+        if (!reloaded && !unsettled && (took > reload_at || (lag && took > reload_at / 3))) {
+            say(a, t, "%u differences after the first sweep: asking opensm for another", differences);
+            reloaded = true;
+            rc = push(a, t, c, false);
+        } else if (!rewritten && !unsettled && !lag && took > rewrite_at) {
+            rewritten = true;
+            rc = rewrite(a, t, c);
+        }
+        if (rc)
+            return rc;
+        if (!manager_pause(a->m, wait))
+            return -ECANCELED;
+    }
+}
+
+static void roll_back(struct applier *a, struct task *t, struct change *c, bool restarted, struct manager_event *out)
+{
+    say(a, t, "rolling back to the configuration from before");
+    if (write_conf(a, t, &c->old_conf) || push(a, t, c, restarted))
+        return;
+    if (t->current.valid)
+        settle(a, t, c, &t->current.tables, false, out);
+}
+
+static int change_fabric(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
+{
+    bool restart = c->tables.lmc != c->old_lmc;
+    opensm_conf_merge(text_str(&c->old_conf), &c->tables, &c->new_conf);
+    int rc =
+        opensm_pid(&c->opensm) < 0 && !restart ? push(a, t, c, false) : 0; /* says why, before anything is written */
+    if (!rc && restart && !c->opensm.restart)
+        rc = push(a, t, c, true);
+    if (!rc)
+        rc = write_conf(a, t, &c->new_conf);
+    if (rc)
+        return rc;
+    say(a, t, "wrote %s", a->conf->opensm_config);
+    rc = push(a, t, c, restart);
+    if (!rc)
+        rc = settle(a, t, c, &c->tables, true, out);
+    if (rc)
+        roll_back(a, t, c, restart, out);
+    return rc;
+}
+
+static void run_apply(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct change c = {.opensm = opensm_of(a)};
+    out->status = prepare(a, t, &c);
+    if (!out->status && a->conf->manage)
+        out->status = change_fabric(a, t, &c, out);
+    else if (!out->status)
+        out->status = settle(a, t, &c, &c.tables, false, out);
+    if (!out->status) {
+        out->next_in_force = (struct in_force){.valid = true, .policy = c.policy, .tables = c.tables};
+        out->next_in_force.text = t->text;
+        t->text = (struct text){0};
+    }
+    text_free(&c.old_conf);
+    text_free(&c.new_conf);
+}
+
+/* What apply would change: the plan against the ports, and nothing is written. */
+static void run_diff(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct change c = {.opensm = opensm_of(a)};
+    struct verify_options o = look_options(a);
+    struct verify_result r;
+    out->status = prepare(a, t, &c);
+    text_free(&c.old_conf);
+    if (out->status)
+        return;
+    bool same = verify_fabric(&o, &c.tables, &r);
+    if (r.error)
+        say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
+    else if (same)
+        say(a, t, "all %u ports have what this policy wants", r.ports);
+    else
+        say(a, t, "%s%u differences on %u ports of %u nodes", text_str(&r.text), r.differences, r.ports, r.nodes);
+    out->status = r.error;
+    verify_result_free(&r);
+}
+
+void apply_run(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out)
+{
+    struct applier a = {m, conf};
+    switch (t->kind) {
+    case TASK_APPLY:
+        run_apply(&a, t, out);
+        break;
+    case TASK_DIFF:
+        run_diff(&a, t, out);
+        break;
+    case TASK_VERIFY:
+        run_verify(&a, t, out);
+        break;
+    }
+}
