@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Point-to-point over shared memory and self, without a launcher: protocols, sizes around their limits, errors. */
 #include <check.h>
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 #include "tests/libmrmpi/fake_world.h"
 
@@ -20,6 +26,29 @@
             return 1;                                                                                                  \
         }                                                                                                              \
     } while (0)
+
+/* Stands before libc's: a kernel that lets no process read another one's memory, from the given call on. */
+static long refuse_after = -1;
+/* Shared by the ranks: lets the test hold a reader up until the sender has done all it can. */
+static volatile struct { int wanted, reading, sender_done; } *hold;
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long num_here, const struct iovec *there,
+                         unsigned long num_there, unsigned long flags)
+{
+    if (refuse_after == 0) {
+        errno = EPERM;
+        return -1;
+    }
+    if (refuse_after > 0)
+        refuse_after--;
+    if (hold && hold->wanted) {
+        hold->wanted = 0;
+        hold->reading = 1;
+        for (int ms = 0; ms < 50 && !hold->sender_done; ms++)
+            usleep(1000);
+    }
+    return syscall(SYS_process_vm_readv, pid, here, num_here, there, num_there, flags);
+}
 
 static void fill(uint8_t *p, size_t n, unsigned seed)
 {
@@ -79,6 +108,74 @@ START_TEST(exchange_all_sizes)
 
     setenv(settings[_i][0], settings[_i][1], 1);
     ck_assert_int_eq(fake_world_run(2, exchange), 0);
+}
+END_TEST
+
+/* Single copy refused at once, or in the middle of a message. */
+START_TEST(refused_single_copy)
+{
+    setenv("MRMPI_OVERSUBSCRIBED", "1", 1);
+    refuse_after = _i * 3;
+    ck_assert_int_eq(fake_world_run(2, exchange), 0);
+}
+END_TEST
+
+/* A sender that sleeps outside the library: the receiver reads all by itself, whatever the policy is. */
+static int silent(int rank, int size)
+{
+    uint8_t *buf = malloc(5000000);
+    struct mr_request *req;
+
+    if (rank == 0) {
+        fill(buf, 5000000, 9);
+        EXPECT(mr_isend(buf, 5000000, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &req) == MR_SUCCESS);
+        mr_launch_fence(); /* does not look at packets: comes back only when the receiver has everything */
+        EXPECT(mr_wait(req) == MR_SUCCESS);
+        mr_request_put(req);
+    } else {
+        memset(buf, 0, 5000000);
+        EXPECT(mr_recv(buf, 5000000, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(holds(buf, 5000000, 9));
+        mr_launch_fence();
+    }
+    free(buf);
+    return 0;
+}
+
+START_TEST(silent_sender)
+{
+    ck_assert_int_eq(fake_world_run(2, silent), 0);
+}
+END_TEST
+
+/* A sender that is told "done" may write its buffer at once, so it must not be told while the receiver still reads it. */
+static int reuse(int rank, int size)
+{
+    enum { N = 70000 };
+    static uint8_t buf[N];
+    struct mr_request *req;
+
+    if (rank == 1) {
+        EXPECT(mr_recv(buf, N, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(holds(buf, N, 4));
+        return 0;
+    }
+    fill(buf, N, 4);
+    EXPECT(mr_isend(buf, N, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &req) == MR_SUCCESS);
+    while (!hold->reading)
+        sched_yield();
+    EXPECT(mr_wait(req) == MR_SUCCESS);
+    memset(buf, 0, N);
+    hold->sender_done = 1;
+    mr_request_put(req);
+    return 0;
+}
+
+START_TEST(buffer_reused_after_send)
+{
+    hold = mmap(NULL, sizeof(*hold), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    hold->wanted = 1;
+    ck_assert_int_eq(fake_world_run(2, reuse), 0);
 }
 END_TEST
 
@@ -366,6 +463,9 @@ int main(void)
 
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, exchange_all_sizes, 0, 4);
+    tcase_add_loop_test(c, refused_single_copy, 0, 2);
+    tcase_add_test(c, silent_sender);
+    tcase_add_test(c, buffer_reused_after_send);
     tcase_add_loop_test(c, truncation, 0, 2);
     tcase_add_test(c, self_messages);
     tcase_add_test(c, unexpected_flood);

@@ -7,7 +7,7 @@
 
 #include "p2p.h"
 
-enum { THREADS = 4, ROUNDS = 200, BIG = 100000 };
+enum { THREADS = 4, ROUNDS = 80, BIG = 100000 };
 
 static void *talk(void *arg)
 {
