@@ -2,3 +2,4 @@
 PROGRAMS += simfab
 simfab_SRCS := $(wildcard simfab/cmd/*.c)
 simfab_CFLAGS := -DINSTALLED_LIBDIR='"$(LIBDIR)"' -DINSTALLED_SHARE='"$(PREFIX)/share/mrmpi"'
+MANPAGES += man/simfab.1

@@ -76,5 +76,11 @@ for c in run exec status opensm; do
   simfab $c --help >"$tmp/out" 2>&1
   is "simfab $c --help" "$? $(head -n 1 "$tmp/out" | cut -d' ' -f1-3)" "0 usage: simfab $c"
 done
+undocumented() { # long options that --help tells and the manual page does not
+  for c in run exec status opensm; do simfab $c --help; done | grep -oE -- '--[a-z][a-z-]+' | sort -u | while read -r o; do
+    sed 's/\\-/-/g' "$(dirname "$0")/../../man/simfab.1" | grep -q -- "$o" || echo "$o"
+  done
+}
+is "simfab(1) has every option" "$(undocumented)" ""
 ok "the good netlist starts" simfab run --topology "$tmp/good.net" --no-opensm -- true
 done_testing
