@@ -122,6 +122,13 @@ static void next_generation(struct daemon *d)
     save(d, "generation", s, strlen(s));
 }
 
+/* The same file for the same fabric. What the ports can do may have changed the tables. */
+static bool same_policy(const struct in_force *a, const struct in_force *b)
+{
+    return a->valid && b->valid && a->text.len == b->text.len &&
+           !memcmp(text_str(&a->text), text_str(&b->text), a->text.len) && tables_equal(&a->tables, &b->tables);
+}
+
 static void take_look(struct daemon *d, struct manager_event *e)
 {
     bool same = d->looked == e->looked && d->verified == e->verified && d->differences == e->differences;
@@ -153,7 +160,9 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     }
     if (e->task == TASK_APPLY) {
         d->applying[0] = 0;
-        if (!e->status) {
+        if (!e->status && same_policy(&d->current, &e->next_in_force)) {
+            log_info("policy in force: generation %" PRIu64 " as before", d->generation);
+        } else if (!e->status) {
             in_force_free(&d->current);
             d->current = e->next_in_force;
             e->next_in_force = (struct in_force){0};
