@@ -245,7 +245,8 @@ static int send_mad(struct agent *a, const struct ib_user_mad_hdr *hdr, uint8_t 
         return EINVAL;
     }
     /* a multi-segment response wants acknowledges: unheard, it comes back like a request */
-    if (result == MAD_LOST && rmpp_active && hdr->timeout_ms && mad_is_response(mad) && !request_new(a, hdr, mad, bytes))
+    if (result == MAD_LOST && rmpp_active && hdr->timeout_ms && mad_is_response(mad) &&
+        !request_new(a, hdr, mad, bytes))
         return ENOMEM;
     return 0;
 }

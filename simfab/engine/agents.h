@@ -14,7 +14,7 @@
 #include "simfab/engine/wire.h"
 
 struct timer {
-    struct timer *prev, *next;  /* in the order of deadlines; NULL, NULL: not set */
+    struct timer *prev, *next; /* in the order of deadlines; NULL, NULL: not set */
     uint64_t deadline_ns;
     void (*fire)(struct timer *t);
     struct mad *mad;
@@ -30,11 +30,11 @@ struct trap;
 struct mad {
     struct fabric *f;
     int epfd, timerfd;
-    struct timer timers;        /* list head */
+    struct timer timers; /* list head */
     struct mad_port *ports;
     struct umad_file *files;
-    uint32_t last_agent;        /* the number given last: upper half of transaction ids */
-    uint32_t last_trap;         /* the same for traps */
+    uint32_t last_agent; /* the number given last: upper half of transaction ids */
+    uint32_t last_trap;  /* the same for traps */
 };
 
 struct mad_port {
@@ -55,8 +55,8 @@ static inline struct mad_port *mad_port_of(const struct port *p)
 /* A datagram with what a receiver learns from its packet's headers. */
 struct packet {
     const uint8_t *mad;
-    size_t bytes;               /* 256, or more for a multi-segment message that travels whole */
-    uint8_t qpn;                /* 0 or 1, of both ends */
+    size_t bytes; /* 256, or more for a multi-segment message that travels whole */
+    uint8_t qpn;  /* 0 or 1, of both ends */
     uint16_t slid, dlid;
     uint8_t sl;
     bool grh;
@@ -87,9 +87,9 @@ void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port th
 
 /* ---- trap.c --------------------------------------------------------------------------------------------------- */
 
-#define TRAP_PORT_STATE  128
-#define TRAP_CAP_MASK    144
-#define TRAP_BAD_MKEY    256
+#define TRAP_PORT_STATE 128
+#define TRAP_CAP_MASK   144
+#define TRAP_BAD_MKEY   256
 
 /* Tell the subnet manager of the port's node, again and again until it answers. */
 void trap_cap_mask(struct port *p);

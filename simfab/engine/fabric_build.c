@@ -34,8 +34,8 @@ struct builder {
     struct fabric *f;
     struct model *model;
     struct parse_error *err;
-    unsigned **listed;      /* listed[node][port]: line that lists the cable from this end */
-    unsigned **joined;      /* joined[node][port]: line that joined the port to its peer */
+    unsigned **listed;       /* listed[node][port]: line that lists the cable from this end */
+    unsigned **joined;       /* joined[node][port]: line that joined the port to its peer */
     struct link_rate **rate; /* as said by the netlist; 0: not said */
 };
 
@@ -272,8 +272,9 @@ static int check_port_guids(struct builder *b)
     qsort(refs, n, sizeof *refs, by_guid);
     for (size_t i = 1; i < n && rc == 0; i++) {
         if (refs[i].guid == refs[i - 1].guid)
-            rc = FAIL(b, b->nl.nodes[refs[i].port->node->index].line, "\"%s\"[%u] and \"%s\"[%u] both have port GUID 0x%llx",
-                      refs[i].port->node->name, refs[i].port->num, refs[i - 1].port->node->name, refs[i - 1].port->num,
+            rc = FAIL(b, b->nl.nodes[refs[i].port->node->index].line,
+                      "\"%s\"[%u] and \"%s\"[%u] both have port GUID 0x%llx", refs[i].port->node->name,
+                      refs[i].port->num, refs[i - 1].port->node->name, refs[i - 1].port->num,
                       (unsigned long long)refs[i].guid);
     }
     free(refs);

@@ -232,7 +232,8 @@ static int read_scalar(struct reader *r, struct model *m, const char *section, c
         }
         return 0;
     }
-    return fail(r, &name->start_mark, *section ? "unknown key \"%.40s\" in %s" : "unknown key \"%.40s\"%s", key, section);
+    return fail(r, &name->start_mark, *section ? "unknown key \"%.40s\" in %s" : "unknown key \"%.40s\"%s", key,
+                section);
 }
 
 static bool is_section(const char *name)

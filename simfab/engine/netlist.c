@@ -344,7 +344,8 @@ static int parse_line(struct parser *p)
     static const struct {
         const char *word;
         enum node_kind kind;
-    } kinds[] = {{"Switch", NODE_SWITCH}, {"Hca", NODE_CA}, {"Ca", NODE_CA}, {"Rt", NODE_ROUTER}, {"Router", NODE_ROUTER}};
+    } kinds[] = {
+        {"Switch", NODE_SWITCH}, {"Hca", NODE_CA}, {"Ca", NODE_CA}, {"Rt", NODE_ROUTER}, {"Router", NODE_ROUTER}};
     const char *word;
     size_t len;
 

@@ -19,7 +19,7 @@ struct netlist_node {
     enum node_kind kind;
     unsigned num_ports;
     char id[64];
-    char desc[65];                /* empty: not said */
+    char desc[65];                       /* empty: not said */
     uint64_t guid, port0_guid, sys_guid; /* 0: not said */
     uint32_t vendor, device;
     bool enhanced_port0;
@@ -27,7 +27,7 @@ struct netlist_node {
 
 struct netlist_link {
     unsigned line;
-    unsigned node;                /* index of the record that it stands in */
+    unsigned node; /* index of the record that it stands in */
     unsigned port, peer_port;
     char peer_id[64];
     uint64_t port_guid, peer_guid; /* 0: not said */

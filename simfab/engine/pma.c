@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#define ALL_PORTS      255
-#define CAP_ALL_PORTS  0x0100
-#define CAP_EXT_WIDTH  0x0200
-#define CAP_XMIT_WAIT  0x1000
-#define RESP_TIME      18
+#define ALL_PORTS     255
+#define CAP_ALL_PORTS 0x0100
+#define CAP_EXT_WIDTH 0x0200
+#define CAP_XMIT_WAIT 0x1000
+#define RESP_TIME     18
 
 #define PORT_SELECT    8, 8
 #define COUNTER_SELECT 16, 16
@@ -27,17 +27,17 @@ struct counter {
 #define AT(f) offsetof(struct port_count, f)
 
 static const struct counter counters[] = {
-    {32, 16, 0, AT(symbol_errors)},      {48, 8, 1, AT(link_recovers)},     {56, 8, 2, AT(link_downed)},
-    {64, 16, 3, AT(rcv_errors)},         {80, 16, 4, AT(rcv_remote_phys)},  {96, 16, 5, AT(rcv_switch_relay)},
-    {112, 16, 6, AT(xmit_discards)},     {128, 8, 7, AT(xmit_constraint)},  {136, 8, 8, AT(rcv_constraint)},
-    {152, 4, 9, AT(local_integrity)},    {156, 4, 10, AT(excess_overrun)},  {176, 16, 11, AT(vl15_dropped)},
-    {192, 32, 12, AT(xmit_data)},        {224, 32, 13, AT(rcv_data)},       {256, 32, 14, AT(xmit_pkts)},
-    {288, 32, 15, AT(rcv_pkts)},         {320, 32, 16, AT(xmit_wait)},
+    {32, 16, 0, AT(symbol_errors)},   {48, 8, 1, AT(link_recovers)},    {56, 8, 2, AT(link_downed)},
+    {64, 16, 3, AT(rcv_errors)},      {80, 16, 4, AT(rcv_remote_phys)}, {96, 16, 5, AT(rcv_switch_relay)},
+    {112, 16, 6, AT(xmit_discards)},  {128, 8, 7, AT(xmit_constraint)}, {136, 8, 8, AT(rcv_constraint)},
+    {152, 4, 9, AT(local_integrity)}, {156, 4, 10, AT(excess_overrun)}, {176, 16, 11, AT(vl15_dropped)},
+    {192, 32, 12, AT(xmit_data)},     {224, 32, 13, AT(rcv_data)},      {256, 32, 14, AT(xmit_pkts)},
+    {288, 32, 15, AT(rcv_pkts)},      {320, 32, 16, AT(xmit_wait)},
 };
 
 static const struct counter extended[] = {
-    {64, 64, 0, AT(xmit_data)},      {128, 64, 1, AT(rcv_data)},    {192, 64, 2, AT(xmit_pkts)},
-    {256, 64, 3, AT(rcv_pkts)},      {320, 64, 4, AT(unicast_xmit)}, {384, 64, 5, AT(unicast_rcv)},
+    {64, 64, 0, AT(xmit_data)},       {128, 64, 1, AT(rcv_data)},      {192, 64, 2, AT(xmit_pkts)},
+    {256, 64, 3, AT(rcv_pkts)},       {320, 64, 4, AT(unicast_xmit)},  {384, 64, 5, AT(unicast_rcv)},
     {448, 64, 6, AT(multicast_xmit)}, {512, 64, 7, AT(multicast_rcv)},
 };
 

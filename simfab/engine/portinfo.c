@@ -194,10 +194,11 @@ static void store_link(struct port *p, const uint8_t *data)
     uint64_t ext = wire_get(data, PI_EXT_ENABLED);
     bool changed = false;
 
-    p->width_enabled = (uint8_t)enabled_mask(wire_get(data, PI_WIDTH_ENABLED), p->width_enabled, p->width_supported, 255);
-    p->speed_enabled = (uint8_t)enabled_mask(wire_get(data, PI_SPEED_ENABLED), p->speed_enabled, p->speed_supported, 15);
-    p->ext_speed_enabled =
-        ext == 30 ? 0 : (uint8_t)enabled_mask(ext, p->ext_speed_enabled, p->ext_speed_supported, 31);
+    p->width_enabled =
+        (uint8_t)enabled_mask(wire_get(data, PI_WIDTH_ENABLED), p->width_enabled, p->width_supported, 255);
+    p->speed_enabled =
+        (uint8_t)enabled_mask(wire_get(data, PI_SPEED_ENABLED), p->speed_enabled, p->speed_supported, 15);
+    p->ext_speed_enabled = ext == 30 ? 0 : (uint8_t)enabled_mask(ext, p->ext_speed_enabled, p->ext_speed_supported, 31);
     if (wire_get(data, PI_DOWN_DEFAULT))
         p->down_default = (uint8_t)wire_get(data, PI_DOWN_DEFAULT);
     if (wire_get(data, PI_NEIGHBOR_MTU))

@@ -10,10 +10,10 @@
 #include <string.h>
 
 struct smp {
-    struct port *at;            /* whose agent this is; port 0 of a switch */
+    struct port *at; /* whose agent this is; port 0 of a switch */
     const struct port *ingress;
     struct node *node;
-    uint8_t *mad, *data;        /* the answer being made: starts as a copy of the request */
+    uint8_t *mad, *data; /* the answer being made: starts as a copy of the request */
     uint32_t mod;
     bool set;
 };
@@ -241,7 +241,8 @@ static uint16_t multicast_forwarding(struct smp *s)
     return STATUS_OK;
 }
 
-/* A vendor's attribute that diagnostics ask HCAs of that vendor for: link speeds that the specification does not have. */
+/* A vendor's attribute that diagnostics ask HCAs of that vendor for: link speeds that the specification does not have.
+ */
 static uint16_t vendor_port_info(struct smp *s)
 {
     if (s->set)

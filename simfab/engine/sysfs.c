@@ -135,7 +135,8 @@ static void phys_state(struct text *t, const struct place *p)
 {
     static const char *const names[] = {"", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp"};
 
-    say(t, "%u: %s\n", p->port->phys_state, p->port->phys_state <= PHYS_LINKUP ? names[p->port->phys_state] : "<unknown>");
+    say(t, "%u: %s\n", p->port->phys_state,
+        p->port->phys_state <= PHYS_LINKUP ? names[p->port->phys_state] : "<unknown>");
 }
 
 /* "100 Gb/sec (4X EDR)": signalling rate, without the lanes' extra 64b/66b bits */
@@ -206,28 +207,28 @@ static const struct {
     const char *name;
     size_t offset;
 } counter_names[] = {
-#define COUNTER(name, f) {name, offsetof(struct port_count, f)}
-    COUNTER("symbol_error", symbol_errors),
-    COUNTER("link_error_recovery", link_recovers),
-    COUNTER("link_downed", link_downed),
-    COUNTER("port_rcv_errors", rcv_errors),
-    COUNTER("port_rcv_remote_physical_errors", rcv_remote_phys),
-    COUNTER("port_rcv_switch_relay_errors", rcv_switch_relay),
-    COUNTER("port_xmit_discards", xmit_discards),
-    COUNTER("port_xmit_constraint_errors", xmit_constraint),
-    COUNTER("port_rcv_constraint_errors", rcv_constraint),
-    COUNTER("local_link_integrity_errors", local_integrity),
-    COUNTER("excessive_buffer_overrun_errors", excess_overrun),
-    COUNTER("VL15_dropped", vl15_dropped),
-    COUNTER("port_xmit_wait", xmit_wait),
-    COUNTER("port_xmit_data", xmit_data),
-    COUNTER("port_rcv_data", rcv_data),
-    COUNTER("port_xmit_packets", xmit_pkts),
-    COUNTER("port_rcv_packets", rcv_pkts),
-    COUNTER("unicast_xmit_packets", unicast_xmit),
-    COUNTER("unicast_rcv_packets", unicast_rcv),
-    COUNTER("multicast_xmit_packets", multicast_xmit),
-    COUNTER("multicast_rcv_packets", multicast_rcv),
+#define COUNTER(name, f) name, offsetof(struct port_count, f)
+    {COUNTER("symbol_error", symbol_errors)},
+    {COUNTER("link_error_recovery", link_recovers)},
+    {COUNTER("link_downed", link_downed)},
+    {COUNTER("port_rcv_errors", rcv_errors)},
+    {COUNTER("port_rcv_remote_physical_errors", rcv_remote_phys)},
+    {COUNTER("port_rcv_switch_relay_errors", rcv_switch_relay)},
+    {COUNTER("port_xmit_discards", xmit_discards)},
+    {COUNTER("port_xmit_constraint_errors", xmit_constraint)},
+    {COUNTER("port_rcv_constraint_errors", rcv_constraint)},
+    {COUNTER("local_link_integrity_errors", local_integrity)},
+    {COUNTER("excessive_buffer_overrun_errors", excess_overrun)},
+    {COUNTER("VL15_dropped", vl15_dropped)},
+    {COUNTER("port_xmit_wait", xmit_wait)},
+    {COUNTER("port_xmit_data", xmit_data)},
+    {COUNTER("port_rcv_data", rcv_data)},
+    {COUNTER("port_xmit_packets", xmit_pkts)},
+    {COUNTER("port_rcv_packets", rcv_pkts)},
+    {COUNTER("unicast_xmit_packets", unicast_xmit)},
+    {COUNTER("unicast_rcv_packets", unicast_rcv)},
+    {COUNTER("multicast_xmit_packets", multicast_xmit)},
+    {COUNTER("multicast_rcv_packets", multicast_rcv)},
 #undef COUNTER
 };
 
@@ -278,8 +279,8 @@ static const struct entry {
     enum wild wild[3];
     value_fn *value;
 } tree[] = {
-#define CA    "/sys/class/infiniband/*"
-#define PORT  CA "/ports/*"
+#define CA   "/sys/class/infiniband/*"
+#define PORT CA "/ports/*"
     {CA "/node_type", {W_CA}, node_type},
     {CA "/node_desc", {W_CA}, node_desc},
     {CA "/node_guid", {W_CA}, node_guid},

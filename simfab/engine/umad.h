@@ -29,8 +29,8 @@ struct umad_file {
     bool want_write;
 };
 
-struct request {                    /* waits for its response, or for its time */
-    struct timer timer;             /* first: the timer is the request */
+struct request {        /* waits for its response, or for its time */
+    struct timer timer; /* first: the timer is the request */
     struct request *prev, *next;
     struct agent *agent;
     struct ib_user_mad_hdr hdr;
@@ -41,12 +41,12 @@ struct request {                    /* waits for its response, or for its time *
 
 struct agent {
     struct umad_file *file;
-    struct agent *next;             /* of the same port */
-    uint32_t id, number;            /* in its file; in the fabric: the upper half of its transaction ids */
+    struct agent *next;  /* of the same port */
+    uint32_t id, number; /* in its file; in the fabric: the upper half of its transaction ids */
     uint8_t qpn, mgmt_class, version;
     uint32_t oui;
     uint64_t methods[2];
-    bool rmpp;                      /* the engine does RMPP for it, as a kernel would */
+    bool rmpp; /* the engine does RMPP for it, as a kernel would */
     struct request *requests;
 };
 

@@ -32,7 +32,7 @@
 #define SMP_DR_SLID 256, 16
 #define SMP_DR_DLID 272, 16
 
-#define SMP_DATA         64  /* byte offsets */
+#define SMP_DATA         64 /* byte offsets */
 #define SMP_DATA_BYTES   64
 #define SMP_INITIAL_PATH 128
 #define SMP_RETURN_PATH  192
@@ -60,18 +60,18 @@
 #define CLASS_DEV_ADM 0x10
 #define CLASS_BIS     0x12
 
-#define METHOD_GET           0x01
-#define METHOD_SET           0x02
-#define METHOD_TRAP          0x05
-#define METHOD_TRAP_REPRESS  0x07
-#define METHOD_GET_RESP      0x81
-#define METHOD_RESPONSE      0x80
+#define METHOD_GET          0x01
+#define METHOD_SET          0x02
+#define METHOD_TRAP         0x05
+#define METHOD_TRAP_REPRESS 0x07
+#define METHOD_GET_RESP     0x81
+#define METHOD_RESPONSE     0x80
 
-#define STATUS_OK           0x0000
-#define STATUS_BAD_VERSION  0x0004
-#define STATUS_BAD_METHOD   0x0008
-#define STATUS_BAD_ATTR     0x000c
-#define STATUS_BAD_FIELD    0x001c
+#define STATUS_OK          0x0000
+#define STATUS_BAD_VERSION 0x0004
+#define STATUS_BAD_METHOD  0x0008
+#define STATUS_BAD_ATTR    0x000c
+#define STATUS_BAD_FIELD   0x001c
 
 #define LID_PERMISSIVE 0xffff
 

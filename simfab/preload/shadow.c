@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const roots[] = { "/sys/class/infiniband", "/sys/class/infiniband_mad", "/sys/class/infiniband_verbs",
-                                     "/dev/infiniband" };
+static const char *const roots[] = {"/sys/class/infiniband", "/sys/class/infiniband_mad", "/sys/class/infiniband_verbs",
+                                    "/dev/infiniband"};
 
 static pthread_mutex_t make_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -166,7 +166,7 @@ static int make_shadow(const char *root)
     if (make_dir(path) || make_dir(base))
         return -1;
     for (size_t i = 0; i < 3 && !err; i++) {
-        static const char *const parents[] = { "/sys", "/sys/class", "/dev" };
+        static const char *const parents[] = {"/sys", "/sys/class", "/dev"};
 
         snprintf(path, sizeof path, "%.2000s%s", base, parents[i]);
         err = make_dir(path);

@@ -115,7 +115,8 @@ SFP_EXPORT int open(const char *path, int flags, ...)
     char virtual[PATH_MAX];
     mode_t mode = OPEN_MODE(flags);
 
-    return sfp_path_is_ours(AT_FDCWD, path, virtual) ? sfp_path_open(virtual, flags) : SFP_REAL(open)(path, flags, mode);
+    return sfp_path_is_ours(AT_FDCWD, path, virtual) ? sfp_path_open(virtual, flags)
+                                                     : SFP_REAL(open)(path, flags, mode);
 }
 
 SFP_EXPORT int open64(const char *path, int flags, ...)
@@ -167,7 +168,8 @@ SFP_EXPORT int __open64_2(const char *path, int flags)
 {
     char virtual[PATH_MAX];
 
-    return sfp_path_is_ours(AT_FDCWD, path, virtual) ? sfp_path_open(virtual, flags) : SFP_REAL(__open64_2)(path, flags);
+    return sfp_path_is_ours(AT_FDCWD, path, virtual) ? sfp_path_open(virtual, flags)
+                                                     : SFP_REAL(__open64_2)(path, flags);
 }
 
 SFP_EXPORT int __openat_2(int dirfd, const char *path, int flags)
@@ -341,7 +343,8 @@ SFP_EXPORT int fstatat(int dirfd, const char *restrict path, struct stat *restri
 
 SFP_EXPORT int fstatat64(int dirfd, const char *restrict path, struct stat64 *restrict st, int flags)
 {
-    STAT(dirfd, path, st, SFP_REAL(fstatat64)(AT_FDCWD, shadow, st, flags), SFP_REAL(fstatat64)(dirfd, path, st, flags));
+    STAT(dirfd, path, st, SFP_REAL(fstatat64)(AT_FDCWD, shadow, st, flags),
+         SFP_REAL(fstatat64)(dirfd, path, st, flags));
 }
 
 /* programs built against an older C library */

@@ -31,7 +31,7 @@ static pthread_mutex_t read_lock = PTHREAD_MUTEX_INITIALIZER; /* a look at the q
 static int name_socket(int fd)
 {
     static unsigned count;
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
     int n;
 
     do {
@@ -99,7 +99,7 @@ __attribute__((constructor)) static void look_for_inherited(void)
     if (!sfp_enabled())
         return;
     for (int i = 0; i < 64; i++)
-        fds[i] = (struct pollfd){ .fd = i };
+        fds[i] = (struct pollfd){.fd = i};
     if (sfp_sys_poll(fds, 64, 0) < 0)
         return;
     __atomic_store_n(&seen, true, __ATOMIC_RELAXED);
@@ -130,12 +130,12 @@ static int payload_memfd(const void *body, size_t bytes)
 
 static int send_request(int fd, struct umad_req *req, const void *body, const int *fds, unsigned num_fds)
 {
-    struct iovec iov[2] = { { req, sizeof *req }, { (void *)body, req->flags & UMAD_REQ_MEMFD ? 0 : req->bytes } };
+    struct iovec iov[2] = {{req, sizeof *req}, {(void *)body, req->flags & UMAD_REQ_MEMFD ? 0 : req->bytes}};
     union {
         char bytes[CMSG_SPACE(2 * sizeof(int))];
         struct cmsghdr align;
-    } control = { { 0 } };
-    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2, .msg_control = &control };
+    } control = {{0}};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2, .msg_control = &control};
     struct cmsghdr *c;
 
     msg.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
@@ -145,7 +145,7 @@ static int send_request(int fd, struct umad_req *req, const void *body, const in
     c->cmsg_len = CMSG_LEN(num_fds * sizeof(int));
     memcpy(CMSG_DATA(c), fds, num_fds * sizeof(int));
     while (sfp_sys_sendmsg(fd, &msg, MSG_NOSIGNAL) < 0) {
-        struct pollfd p = { .fd = fd, .events = POLLOUT };
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
 
         if (errno == EAGAIN)
             sfp_sys_poll(&p, 1, -1);
@@ -158,7 +158,7 @@ static int send_request(int fd, struct umad_req *req, const void *body, const in
 static int receive_answer(int fd, int umad, struct umad_rep *rep)
 {
     for (;;) {
-        struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .fd = umad } };
+        struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = umad}};
 
         if (sfp_sys_poll(p, 2, -1) < 0 && errno != EINTR)
             return EIO;
@@ -172,7 +172,7 @@ static int receive_answer(int fd, int umad, struct umad_rep *rep)
 /* One request and its answer: 0 or an errno. */
 static int request(int fd, enum umad_op op, const void *body, size_t bytes, struct umad_rep *rep)
 {
-    struct umad_req req = { .op = op, .bytes = bytes };
+    struct umad_req req = {.op = op, .bytes = bytes};
     int pair[2], fds[2], n = 1, err;
 
     if (bytes > UMAD_DATA_MAX)
@@ -208,7 +208,7 @@ static ssize_t umad_write(int fd, const void *buf, size_t n)
 
 static int umad_ioctl(int fd, unsigned long cmd, void *arg)
 {
-    struct umad_rep rep = { 0 };
+    struct umad_rep rep = {0};
     uint32_t id;
     int err;
 
@@ -248,12 +248,12 @@ static int umad_ioctl(int fd, unsigned long cmd, void *arg)
 static ssize_t take(int fd, void *buf, const struct umad_rx *rx)
 {
     struct umad_rx again;
-    struct iovec iov[2] = { { &again, sizeof again }, { buf, rx->bytes } };
+    struct iovec iov[2] = {{&again, sizeof again}, {buf, rx->bytes}};
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control };
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t n = sfp_sys_recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     struct cmsghdr *c;
     size_t at = 0;
@@ -289,8 +289,8 @@ static ssize_t take(int fd, void *buf, const struct umad_rx *rx)
 static ssize_t read_one(int fd, void *buf, size_t size)
 {
     struct umad_rx rx;
-    struct iovec iov[2] = { { &rx, sizeof rx }, { buf, 0 } };
-    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 };
+    struct iovec iov[2] = {{&rx, sizeof rx}, {buf, 0}};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 1};
     ssize_t n = sfp_sys_recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
 
     if (n < (ssize_t)sizeof rx) {
@@ -309,7 +309,7 @@ static ssize_t read_one(int fd, void *buf, size_t size)
         return -1;
     }
     iov[1].iov_len = rx.hdr_bytes + 256u;
-    msg = (struct msghdr){ .msg_iov = iov, .msg_iovlen = 2 };
+    msg = (struct msghdr){.msg_iov = iov, .msg_iovlen = 2};
     sfp_sys_recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
     errno = ENOSPC;
     return -1;
@@ -318,7 +318,7 @@ static ssize_t read_one(int fd, void *buf, size_t size)
 static ssize_t umad_read(int fd, void *buf, size_t size)
 {
     for (;;) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
+        struct pollfd p = {.fd = fd, .events = POLLIN};
         ssize_t n;
 
         pthread_mutex_lock(&read_lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for what simfab's management side reads of others: netlists, models, paths, datagrams and what programs
- * send on umad connections. The first byte chooses. Besides not crashing: an accepted netlist is a sound fabric, and
- * whatever a manager sets, the state that the data plane obeys stays within its bounds.
+ * libFuzzer target for what simfab's management side reads of others: netlists, models, paths, datagrams and what
+ * programs send on umad connections. The first byte chooses. Besides not crashing: an accepted netlist is a sound
+ * fabric, and whatever a manager sets, the state that the data plane obeys stays within its bounds.
  */
 #include "simfab/engine/agents.h"
 #include "simfab/engine/model.h"

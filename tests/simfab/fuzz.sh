@@ -17,16 +17,20 @@ if ! clang -std=gnu17 -D_GNU_SOURCE -I"$top" -O1 -g -fsanitize=fuzzer,address,un
 fi
 mkdir "$tmp/seeds"
 n=0
-for f in "$top"/etc/topologies/*.net; do { printf '\0'; cat "$f"; } >"$tmp/seeds/$((n += 1))"; done
-for f in "$top"/etc/models/*.yaml; do { printf '\1'; cat "$f"; } >"$tmp/seeds/$((n += 1))"; done
+seed() { # from stdin
+  n=$((n + 1))
+  cat >"$tmp/seeds/$n"
+}
+for f in "$top"/etc/topologies/*.net; do seed < <(printf '\0'; cat "$f"); done
+for f in "$top"/etc/models/*.yaml; do seed < <(printf '\1'; cat "$f"); done
 # register a directed-route agent (REGISTER2: qpn 0, class 0x81 version 1), write NodeInfo through it; Set PortInfo
 zeros() { head -c "$1" /dev/zero; }
-{
+seed < <(
   printf '\2\4\12'; zeros 8; printf '\201\1'
   printf '\1\142'; zeros 64; printf '\1\201\1\1'; zeros 13; printf '\21'; zeros 14; printf '\377\377'
   printf '\6\200\1\201\1\2'; zeros 13; printf '\25'; zeros 14; printf '\377\377\377\377'; zeros 92
-} >"$tmp/seeds/$((n += 1))"
-printf '\3/sys/class/infiniband/mlx5_0/ports/1/lid' >"$tmp/seeds/$((n += 1))"
+)
+seed < <(printf '\3/sys/class/infiniband/mlx5_0/ports/1/lid')
 cd "$top" || exit 1
 ok "nothing falls over" "$tmp/fuzz" -max_total_time="${FUZZ_SECONDS:-20}" -max_len=4096 -timeout=5 -rss_limit_mb=1024 \
   -artifact_prefix="$tmp/" -verbosity=0 "$tmp/seeds"

@@ -79,8 +79,8 @@ tools() {
   kill $server
   wait $server 2>/dev/null
   # killed tools leave nothing that hinders others
-  local i pids=()
-  for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+  local pids=()
+  while [ ${#pids[@]} -lt 12 ]; do
     simfab exec h2 -- ibping 47 >/dev/null 2>&1 & pids+=($!)
   done
   sleep 0.2

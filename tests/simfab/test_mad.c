@@ -26,7 +26,7 @@ static struct fabric *fabric;
 static struct mad *mad;
 static struct port *p1, *p2; /* of h1 and h2 */
 static struct node *leaf1, *leaf2;
-static int u1, u2;           /* their umads, with the pkey header */
+static int u1, u2; /* their umads, with the pkey header */
 
 void port_notify(struct port *p, enum port_event ev)
 {
@@ -91,8 +91,10 @@ static int ask(int u, uint32_t op, const void *body, size_t bytes, struct umad_r
 
 static int reg(int u, unsigned qpn, unsigned class, unsigned version, unsigned methods, unsigned rmpp, uint32_t *id)
 {
-    struct ib_user_mad_reg_req2 r = {
-        .qpn = qpn, .mgmt_class = (uint8_t)class, .mgmt_class_version = (uint8_t)version, .rmpp_version = (uint8_t)rmpp};
+    struct ib_user_mad_reg_req2 r = {.qpn = qpn,
+                                     .mgmt_class = (uint8_t) class,
+                                     .mgmt_class_version = (uint8_t)version,
+                                     .rmpp_version = (uint8_t)rmpp};
     struct umad_rep rep;
     int e;
 
@@ -468,7 +470,8 @@ START_TEST(requests_between_programs)
         size_t segments = (data + 199) / 200;
 
         if (data > 1000) {
-            ck_assert_int_eq((request(a, 8, CLASS_SA, METHOD_GET, 0x35, 0), out.hdr.timeout_ms = 1000, write_mad(u1, 256)), 0);
+            ck_assert_int_eq(
+                (request(a, 8, CLASS_SA, METHOD_GET, 0x35, 0), out.hdr.timeout_ms = 1000, write_mad(u1, 256)), 0);
             ck_assert_uint_eq(next(u2), 320);
         }
         memcpy(&out, &in, sizeof in.hdr + 256);

@@ -77,17 +77,18 @@ END_TEST
 
 START_TEST(discover_form)
 {
-    struct fabric *f = load("# Topology file: generated on Tue Jun  5 14:15:10 2007\n#\n\nNon-Chassis Nodes\n\n"
-                            "vendid=0x8f1\ndevid=0x5a06\nsysimgguid=0x5442ba00003000\n"
-                            "switchguid=0x5442ba00003080(5442ba00003081)\n"
-                            "Switch  24 \"S-005442ba00003080\"         # \"ISR9024 Voltaire\" enhanced port 0 lid 6 lmc 0\n"
-                            "[22]    \"H-0008f10403961354\"[1](8f10403961355)         # \"h1 mlx5_3\" lid 4 1xDDR\n"
-                            "[3][ext 7]    \"H-0008f10403961358\"[1](8f10403961359)         # \"h1 HCA-2\" lid 5 4xEDR\n\n"
-                            "vendid=0x2c9\ndevid=0x5a44\ncaguid=0x8f10403961354\n"
-                            "Ca      2 \"H-0008f10403961354\"          # \"h1 mlx5_3\"\n"
-                            "[1](8f10403961355)     \"S-005442ba00003080\"[22]                # lid 4 lmc 1 \"ISR9024 "
-                            "Voltaire\" lid 6 1xDDR\n\n"
-                            "Ca      1 \"H-0008f10403961358\"          # \"h1 HCA-2\"\n");
+    struct fabric *f =
+        load("# Topology file: generated on Tue Jun  5 14:15:10 2007\n#\n\nNon-Chassis Nodes\n\n"
+             "vendid=0x8f1\ndevid=0x5a06\nsysimgguid=0x5442ba00003000\n"
+             "switchguid=0x5442ba00003080(5442ba00003081)\n"
+             "Switch  24 \"S-005442ba00003080\"         # \"ISR9024 Voltaire\" enhanced port 0 lid 6 lmc 0\n"
+             "[22]    \"H-0008f10403961354\"[1](8f10403961355)         # \"h1 mlx5_3\" lid 4 1xDDR\n"
+             "[3][ext 7]    \"H-0008f10403961358\"[1](8f10403961359)         # \"h1 HCA-2\" lid 5 4xEDR\n\n"
+             "vendid=0x2c9\ndevid=0x5a44\ncaguid=0x8f10403961354\n"
+             "Ca      2 \"H-0008f10403961354\"          # \"h1 mlx5_3\"\n"
+             "[1](8f10403961355)     \"S-005442ba00003080\"[22]                # lid 4 lmc 1 \"ISR9024 "
+             "Voltaire\" lid 6 1xDDR\n\n"
+             "Ca      1 \"H-0008f10403961358\"          # \"h1 HCA-2\"\n");
     struct node *sw, *a, *b;
 
     ck_assert_msg(f != NULL, "%s", err.text);
@@ -179,7 +180,8 @@ static const struct {
     {"Switch 4 \"S\"\n[1] \"A\"[1] s=XDR\n\nHca 2 \"A\"\n", "F:2: unknown speed \"XDR\""},
     {"Switch 4 \"S\"\n[1] \"A\"[1] w=4\n\nHca 2 \"A\"\n[1] \"S\"[1] w=1\n", "F:5: the cable at"},
     {"Hca 2 \"A\"\n\nHca 2 \"A\"\n", "F:3: node \"A\" is there already (line 1)"},
-    {"Hca 1 \"A\" # \"h1 mlx5_0\"\n\nHca 1 \"B\" # \"h1 mlx5_0\"\n", "F:3: host h1 has a device mlx5_0 already (line 1)"},
+    {"Hca 1 \"A\" # \"h1 mlx5_0\"\n\nHca 1 \"B\" # \"h1 mlx5_0\"\n",
+     "F:3: host h1 has a device mlx5_0 already (line 1)"},
     {"Hca 1 \"A\" # \"h/1 mlx5_0\"\n", "F:1: \"h/1\" is not a host's name"},
     {"Hca 1 \"A\" # \"h1 a-very-long-device-name\"\n", "F:1: \"a-very-long-device-name\" is not a device's name"},
     {"caguid=0x12\nHca 1 \"A\"\n\ncaguid=0x12\nHca 1 \"B\"\n", "F:5: node \"B\" has the GUID 0x12 of \"A\""},

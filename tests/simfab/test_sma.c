@@ -213,12 +213,12 @@ static const struct {
     enum MAD_FIELDS field;
     uint32_t value;
 } refused[] = {
-    {IB_PORT_STATE_F, PORT_ACTIVE},          /* from Initialize */
+    {IB_PORT_STATE_F, PORT_ACTIVE}, /* from Initialize */
     {IB_PORT_STATE_F, PORT_INIT},
     {IB_PORT_STATE_F, 5},
     {IB_PORT_PHYS_STATE_F, 5},
     {IB_PORT_NEIGHBOR_MTU_F, 6},
-    {IB_PORT_OPER_VLS_F, 5},                 /* VLCap is 4 */
+    {IB_PORT_OPER_VLS_F, 5}, /* VLCap is 4 */
     {IB_PORT_LID_F, 0xc000},
     {IB_PORT_LID_F, 0xffff},
     {IB_PORT_LINK_WIDTH_ENABLED_F, 8},
@@ -450,7 +450,8 @@ static bool sysfs(const char *path, enum sf_sysfs_kind kind, const char *text)
 
     ck_assert_uint_ge(n, sizeof head);
     memcpy(&head, body, sizeof head);
-    return head.kind == kind && (!text || (head.bytes == strlen(text) && !memcmp(body + sizeof head, text, head.bytes)));
+    return head.kind == kind &&
+           (!text || (head.bytes == strlen(text) && !memcmp(body + sizeof head, text, head.bytes)));
 }
 
 START_TEST(sysfs_tree)

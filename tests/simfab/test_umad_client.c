@@ -44,7 +44,7 @@ static int open_umad(void)
 static int reg(int fd, unsigned qpn, unsigned class, unsigned version, uint64_t methods, unsigned rmpp)
 {
     struct ib_user_mad_reg_req r = {.qpn = (uint8_t)qpn,
-                                    .mgmt_class = (uint8_t)class,
+                                    .mgmt_class = (uint8_t) class,
                                     .mgmt_class_version = (uint8_t)version,
                                     .rmpp_version = (uint8_t)rmpp};
 
@@ -124,8 +124,8 @@ START_TEST(registering)
     ck_assert_int_eq(reg(fd, 1, 0x0a, 1, 0x0e, 0), 0);
     ck_assert_int_eq(reg(fd2, 1, 0x0a, 1, 0x02, 0), -EINVAL);
     ck_assert_int_eq(reg(fd2, 1, 0x0a, 1, 0, 0), 0);
-    ck_assert_int_eq(reg(fd, 0, 1, 1, 0, 1), -EINVAL);  /* RMPP on class 1 */
-    ck_assert_int_eq(reg(fd, 0, 1, 9, 0, 0), -EINVAL);  /* class version 9 */
+    ck_assert_int_eq(reg(fd, 0, 1, 1, 0, 1), -EINVAL); /* RMPP on class 1 */
+    ck_assert_int_eq(reg(fd, 0, 1, 9, 0, 0), -EINVAL); /* class version 9 */
     ck_assert_int_eq(ioctl(fd, IB_USER_MAD_ENABLE_PKEY), -1);
     ck_assert_int_eq(errno, EINVAL);
     ck_assert_int_eq(ioctl(fd, IB_USER_MAD_REGISTER_AGENT2, &r), -1);
@@ -166,7 +166,7 @@ START_TEST(writing)
     ck_assert_int_eq(write(fd, &m, 320), -1);
     ck_assert_int_eq(errno, EINVAL);
     local_get(&m, (unsigned)smi, 0x11, 1);
-    m.data[7] = 1;   /* one hop, by a port that this HCA does not have */
+    m.data[7] = 1; /* one hop, by a port that this HCA does not have */
     m.data[129] = 9;
     ck_assert_int_eq(write(fd, &m, 320), -1);
     ck_assert_int_eq(errno, EINVAL);
