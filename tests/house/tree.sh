@@ -7,7 +7,7 @@ cd "$root" || exit 2
 headers_alone() {
   local h rc=0
   while read -r h; do
-    gcc -std=gnu17 -D_GNU_SOURCE -I. -Wall -Wextra -Wno-unused-parameter -Werror -Wno-error=unused-function \
+    gcc -std=gnu17 -D_GNU_SOURCE -I. -Ilibmrmpi/include -Wall -Wextra -Wno-unused-parameter -Werror -Wno-error=unused-function \
       $(pkg-config --cflags libibverbs) -fsyntax-only -x c "$h" -Wno-pragma-once-outside-header || { echo "$h does not compile alone"; rc=1; }
   done < <(find libmrmpi fabricd simfab mrrun -name '*.h')
   return $rc
@@ -60,9 +60,9 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
       done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
     done
   done <<'ROOMS'
-api core coll pt2pt rail include fabric
+api core coll pt2pt rail include fabric verbs
 coll core pt2pt
-pt2pt core rail
+pt2pt core rail channel
 rail channel verbs fabric
 channel rail verbs
 verbs rail
