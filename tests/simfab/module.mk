@@ -37,7 +37,10 @@ tests/simfab/test_verbs_PKGS := check libibverbs
 TESTPROGS += tests/simfab/test_engine_death
 tests/simfab/test_engine_death_SRCS := tests/simfab/test_engine_death.c
 tests/simfab/test_engine_death_PKGS := libibverbs
-SCRIPT_TESTS += tests/simfab/errors.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
+TESTPROGS += tests/simfab/test_cpu_factor
+tests/simfab/test_cpu_factor_SRCS := tests/simfab/test_cpu_factor.c
+tests/simfab/test_cpu_factor_PKGS := libibverbs
+SCRIPT_TESTS += tests/simfab/cpu_factor.sh tests/simfab/errors.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
 
 # the engine's data plane
 TESTPROGS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
