@@ -33,8 +33,10 @@ struct mad {
     struct timer timers; /* list head */
     struct mad_port *ports;
     struct umad_file *files;
-    uint32_t last_agent; /* the number given last: upper half of transaction ids */
-    uint32_t last_trap;  /* the same for traps */
+    uint32_t last_agent;     /* the number given last: upper half of transaction ids */
+    struct port *going_down; /* by a Set whose answer leaves first, to this physical state */
+    enum phys_state going_to;
+    uint32_t last_trap; /* the same for traps */
 };
 
 struct mad_port {
@@ -83,6 +85,7 @@ bool mad_class_has_rmpp(uint8_t mgmt_class);
 
 bool sma_answer(struct port *at, const struct port *ingress, uint8_t *resp);
 bool pma_answer(struct port *at, uint8_t *resp);
+void sma_settle(struct mad *m);          /* after the answer has left: do what it could not have outlived */
 void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port that holds the timer */
 
 /* ---- trap.c --------------------------------------------------------------------------------------------------- */

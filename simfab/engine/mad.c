@@ -192,6 +192,7 @@ static bool deliver(struct port *at, const struct port *ingress, const struct pa
         memcpy(resp, pkt->mad, sizeof resp);
         if (smp ? sma_answer(at, ingress, resp) : pma_answer(at, resp))
             send_answer(at, pkt, resp);
+        sma_settle(mad_port_of(at)->mad);
         return true;
     }
     if (agent_deliver(at, pkt))

@@ -3,8 +3,8 @@
  * PortInfo: the state of a port as the subnet manager reads and writes it. A Set is checked as a whole first, so that
  * a refused one changes nothing; then settings are stored, and last the link's state moves.
  */
+#include "simfab/engine/agents.h"
 #include "simfab/engine/sma.h"
-#include "simfab/engine/wire.h"
 
 #include <string.h>
 
@@ -221,6 +221,17 @@ static void store_link(struct port *p, const uint8_t *data)
     }
 }
 
+/* Disabled or Sleep: the answer, which may need this very link, leaves first and says what will be. */
+static void take_down(struct port *p, enum phys_state phys, uint8_t *data)
+{
+    struct mad *m = mad_port_of(p)->mad;
+
+    m->going_down = p;
+    m->going_to = phys;
+    wire_put(data, PI_STATE, PORT_DOWN);
+    wire_put(data, PI_PHYS, phys);
+}
+
 uint16_t portinfo_set(struct port *p, unsigned local_port, uint8_t *data)
 {
     unsigned state = (unsigned)wire_get(data, PI_STATE), phys = (unsigned)wire_get(data, PI_PHYS);
@@ -235,14 +246,16 @@ uint16_t portinfo_set(struct port *p, unsigned local_port, uint8_t *data)
     if (p->num == 0) {
         if (p->node->enhanced_port0 && state > PORT_DOWN)
             port_set_state(p, state);
-    } else if (phys) {
+    } else if (phys == PHYS_POLLING) {
         port_set_phys(p, phys);
-    } else if (state) {
+    } else if (state && !phys) {
         port_set_state(p, state);
     }
     if (rereg)
         port_notify(p, PORT_EV_REREG);
     portinfo_get(p, local_port, data);
+    if (p->num && (phys == PHYS_SLEEP || phys == PHYS_DISABLED))
+        take_down(p, phys, data);
     wire_put(data, PI_REREG, rereg); /* echoed, not kept */
     return STATUS_OK;
 }

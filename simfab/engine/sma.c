@@ -338,6 +338,15 @@ static bool mkey_allows(struct smp *s)
     return false;
 }
 
+void sma_settle(struct mad *m)
+{
+    struct port *p = m->going_down;
+
+    m->going_down = NULL;
+    if (p)
+        port_set_phys(p, m->going_to);
+}
+
 bool sma_answer(struct port *at, const struct port *ingress, uint8_t *resp)
 {
     struct smp s = {.at = at, .ingress = ingress, .node = at->node, .mad = resp, .data = resp + SMP_DATA};

@@ -38,7 +38,7 @@ static void say_port(struct text *t, const struct port *p)
     say(t, "%s %u %s", p->node->desc, p->num, state_name(p->state));
     if (p->lid)
         say(t, " lid %u lmc %u", p->lid, p->lmc);
-    say(t, " vls %u rate %.1f Gbit/s\n", p->op_vls, (double)port_rate_bps(p) / 1e9);
+    say(t, " vls %u rate %.1f Gbit/s\n", p->op_vls == 5 ? 15 : 1u << (p->op_vls - 1), (double)port_rate_bps(p) / 1e9);
 }
 
 static double real_seconds(const struct sim *s)

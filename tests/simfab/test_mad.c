@@ -346,6 +346,30 @@ START_TEST(lid_routes)
 }
 END_TEST
 
+/* A link that a request takes down carries the answer still. */
+START_TEST(sawing_off_the_branch)
+{
+    uint32_t id;
+
+    configure();
+    ck_assert_int_eq(reg(u1, 0, CLASS_SMP_LID, 1, 0, 0, &id), 0);
+    request(id, 2, CLASS_SMP_LID, METHOD_GET, 0x15, 3); /* leaf2's port towards leaf1 */
+    out.hdr.timeout_ms = 1000;
+    ck_assert_int_eq(write_mad(u1, 256), 0);
+    ck_assert_uint_eq(next(u1), 320);
+    memcpy(out.mad + SMP_DATA, in.mad + SMP_DATA, SMP_DATA_BYTES);
+    wire_put(out.mad, MAD_METHOD, METHOD_SET);
+    wire_put(out.mad + SMP_DATA, 260, 4, PORT_DOWN);
+    wire_put(out.mad + SMP_DATA, 264, 4, PHYS_DISABLED);
+    ck_assert_int_eq(write_mad(u1, 256), 0);
+    ck_assert_uint_eq(next(u1), 320);
+    ck_assert_uint_eq(wire_get(in.mad, MAD_STATUS), 0);
+    ck_assert_uint_eq(wire_get(in.mad + SMP_DATA, 264, 4), PHYS_DISABLED);
+    ck_assert_int_eq(leaf2->ports[3].phys_state, PHYS_DISABLED);
+    ck_assert_int_eq(leaf1->ports[3].state, PORT_DOWN);
+}
+END_TEST
+
 START_TEST(time_out_and_retries)
 {
     struct timespec a, b;
@@ -627,6 +651,7 @@ int main(void)
     tcase_add_test(t, directed_routes);
     tcase_add_test(t, lid_then_directed);
     tcase_add_test(t, lid_routes);
+    tcase_add_test(t, sawing_off_the_branch);
     tcase_add_test(t, time_out_and_retries);
     tcase_add_test(t, registration);
     tcase_add_test(t, bad_writes);

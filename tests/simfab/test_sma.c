@@ -67,6 +67,7 @@ static unsigned ask(struct port *at, unsigned method, unsigned attr, uint32_t mo
     wire_put(smp, MAD_ATTR, attr);
     wire_put(smp, MAD_MODIFIER, mod);
     ck_assert(sma_answer(to, at, smp));
+    sma_settle(mad);
     ck_assert_uint_eq(wire_get(smp, MAD_METHOD), METHOD_GET_RESP);
     ck_assert_uint_eq(wire_get(smp, MAD_ATTR), attr);
     ck_assert_uint_eq(wire_get(smp, MAD_MODIFIER), mod);
@@ -264,6 +265,7 @@ START_TEST(state_machine)
     ck_assert_uint_eq(set_state(h1, 1, PORT_ACTIVE, 0), 0);
     ck_assert_uint_eq(h1->state, PORT_ACTIVE);
     ck_assert_uint_eq(set_state(s0, 1, PORT_DOWN, 3), 0);
+    ck_assert_uint_eq(field(IB_PORT_PHYS_STATE_F), PHYS_DISABLED);
     ck_assert_uint_eq(s1->phys_state, PHYS_DISABLED);
     ck_assert_uint_eq(h1->state, PORT_DOWN);
     ck_assert_uint_eq(h1->phys_state, PHYS_POLLING);
