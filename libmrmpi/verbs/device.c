@@ -218,6 +218,9 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, m
 
     memset(&mr_verbs, 0, sizeof mr_verbs);
     mr_verbs_up = *handlers;
+    /* so that a child of fork does not take registered pages away; does nothing where the kernel sees to it */
+    if (ibv_fork_init())
+        mr_log(MR_LOG_INFO, "no protection of registered memory against fork");
     list = ibv_get_device_list(&n);
     for (int i = 0; list && i < n && mr_verbs.num_devices < MR_DEVICES_MAX; i++) {
         struct mr_device *dev = &mr_verbs.device[mr_verbs.num_devices];
