@@ -27,9 +27,34 @@ ABI_BASICS(X)
 
 const int abi_error_of[MR_ERR_PROC_FAILED + 1] = {
 #define E(name) [MR_ERR_##name] = MPI_ERR_##name
-    E(BUFFER), E(COUNT), E(TYPE), E(TAG), E(COMM), E(RANK), E(ROOT), E(GROUP), E(OP), E(TOPOLOGY), E(DIMS), E(ARG), E(UNKNOWN),
-    E(TRUNCATE), E(OTHER), E(INTERN), E(IN_STATUS), E(PENDING), E(REQUEST), E(NO_MEM), E(KEYVAL), E(INFO), E(INFO_KEY),
-    E(INFO_VALUE), E(INFO_NOKEY), E(NAME), E(UNSUPPORTED_OPERATION), [MR_ERR_PROC_FAILED] = MPIX_ERR_PROC_FAILED,
+    E(BUFFER),
+    E(COUNT),
+    E(TYPE),
+    E(TAG),
+    E(COMM),
+    E(RANK),
+    E(ROOT),
+    E(GROUP),
+    E(OP),
+    E(TOPOLOGY),
+    E(DIMS),
+    E(ARG),
+    E(UNKNOWN),
+    E(TRUNCATE),
+    E(OTHER),
+    E(INTERN),
+    E(IN_STATUS),
+    E(PENDING),
+    E(REQUEST),
+    E(NO_MEM),
+    E(KEYVAL),
+    E(INFO),
+    E(INFO_KEY),
+    E(INFO_VALUE),
+    E(INFO_NOKEY),
+    E(NAME),
+    E(UNSUPPORTED_OPERATION),
+    [MR_ERR_PROC_FAILED] = MPIX_ERR_PROC_FAILED,
 #undef E
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is particular to the MPICH binary interface: how handles, statuses, error numbers and special addresses look. The rest of
- * api/ knows only these names; a second ABI is a second file like this one.
+ * What is particular to the MPICH binary interface: how handles, statuses, error numbers and special addresses look.
+ * The rest of api/ knows only these names; a second ABI is a second file like this one.
  */
 #ifndef MRMPI_API_ABI_H
 #define MRMPI_API_ABI_H
@@ -15,8 +15,16 @@
 /* ---- handles made at run time: 11 kind(4) generation(5) index(21) ---- */
 
 enum abi_kind {
-    ABI_COMM = 1, ABI_GROUP = 2, ABI_TYPE = 3, ABI_MESSAGE = 4, ABI_ERRHANDLER = 5, ABI_OP = 6, ABI_INFO = 7, ABI_KEYVAL = 9,
-    ABI_REQUEST = 11, ABI_KINDS = 12,
+    ABI_COMM = 1,
+    ABI_GROUP = 2,
+    ABI_TYPE = 3,
+    ABI_MESSAGE = 4,
+    ABI_ERRHANDLER = 5,
+    ABI_OP = 6,
+    ABI_INFO = 7,
+    ABI_KEYVAL = 9,
+    ABI_REQUEST = 11,
+    ABI_KINDS = 12,
 };
 enum { ABI_INDEX_BITS = 21, ABI_GENERATION_BITS = 5, ABI_INDEX_MAX = 1 << ABI_INDEX_BITS };
 

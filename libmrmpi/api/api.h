@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What every file of api/ is written with: defining an MPI function with its PMPI twin, the lock, handles to objects and back,
- * argument checks, and the way out through the error handler. The shape of a function:
+ * What every file of api/ is written with: defining an MPI function with its PMPI twin, the lock, handles to objects
+ * and back, argument checks, and the way out through the error handler. The shape of a function:
  *
  *     MPI_FN(int, Thing, (MPI_Comm comm, int n))
  *     {
@@ -28,7 +28,8 @@
 
 /* ---- entering and leaving ---- */
 
-/* In a callback of the user's (operation, attribute function) the lock is already held: MPI calls from there do not take it. */
+/* In a callback of the user's (operation, attribute function) the lock is already held: MPI calls from there do not
+ * take it. */
 extern _Thread_local int api_in_callback;
 
 static inline void api_lock(void)
@@ -71,11 +72,11 @@ int api_fail(struct mr_comm *c, enum mr_err err, const char *function);
 /* ---- handles (handle.c) ---- */
 
 struct api_slot {
-    void *object;        /* NULL: free */
-    int handle;          /* valid one, if not free */
-    uint32_t next;       /* free list; 0: end */
-    uint32_t refs;       /* how often the handle was given out */
-    uint8_t generation;  /* counts uses of the slot, so that a freed handle is recognised */
+    void *object;       /* NULL: free */
+    int handle;         /* valid one, if not free */
+    uint32_t next;      /* free list; 0: end */
+    uint32_t refs;      /* how often the handle was given out */
+    uint8_t generation; /* counts uses of the slot, so that a freed handle is recognised */
 };
 struct api_table {
     struct api_slot **chunks;
@@ -98,7 +99,8 @@ int api_handle_new(enum abi_kind kind, void *object); /* 0: no memory or too man
 bool api_handle_free(enum abi_kind kind, int handle); /* true: that was the last use, the slot is free */
 void api_handles_finalize(void);
 
-/* Give an object its handle; without memory (object NULL: it could not be made) the object is put and MR_ERR_NO_MEM returned. */
+/* Give an object its handle; without memory (object NULL: it could not be made) the object is put and MR_ERR_NO_MEM
+ * returned. */
 enum mr_err api_new_comm(struct mr_comm *c, MPI_Comm *h);
 enum mr_err api_new_request(struct mr_request *r, MPI_Request *h);
 enum mr_err api_new_group(struct mr_group *g, MPI_Group *h);

@@ -55,7 +55,8 @@ static enum mr_err keyval_of(int h, enum mr_keyval_kind kind, struct mr_keyval *
     if (!*k)
         return api_bad_handle(MR_ERR_KEYVAL, "attribute key", h, MPI_KEYVAL_INVALID);
     if ((*k)->kind != kind)
-        return mr_fail(MR_ERR_KEYVAL, "the attribute key is for %s", kind == MR_KEYVAL_COMM ? "datatypes" : "communicators");
+        return mr_fail(MR_ERR_KEYVAL, "the attribute key is for %s",
+                       kind == MR_KEYVAL_COMM ? "datatypes" : "communicators");
     return MR_SUCCESS;
 }
 
@@ -97,13 +98,8 @@ static enum mr_err get(struct mr_attr *list, int h, enum mr_keyval_kind kind, vo
     return MR_SUCCESS;
 }
 
-static enum mr_err delete(struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind)
-{
-    struct mr_keyval *k;
-    int user_error;
-    enum mr_err err = keyval_of(h, kind, &k);
-    if (err)
-        return err;
+static enum mr_err delete (struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind) {
+    struct mr_keyval *k; int user_error; enum mr_err err = keyval_of(h, kind, &k); if (err) return err;
     api_in_callback++;
     err = mr_attr_delete(list, object, k, &user_error);
     api_in_callback--;
@@ -139,7 +135,8 @@ static int *predefined(int keyval)
 }
 
 MPI_FN(int, Comm_create_keyval,
-       (MPI_Comm_copy_attr_function * copy_fn, MPI_Comm_delete_attr_function *delete_fn, int *keyval, void *extra_state))
+       (MPI_Comm_copy_attr_function * copy_fn, MPI_Comm_delete_attr_function *delete_fn, int *keyval,
+        void *extra_state))
 {
     API_ENTER();
     NOT_NULL(keyval);
@@ -195,7 +192,8 @@ MPI_FN(int, Comm_delete_attr, (MPI_Comm comm, int keyval))
 }
 
 /* The names of MPI-1. */
-MPI_FN(int, Keyval_create, (MPI_Copy_function * copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state))
+MPI_FN(int, Keyval_create,
+       (MPI_Copy_function * copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state))
 {
     return PMPI_Comm_create_keyval(copy_fn, delete_fn, keyval, extra_state);
 }
@@ -223,7 +221,8 @@ MPI_FN(int, Attr_delete, (MPI_Comm comm, int keyval))
 /* ---- datatypes ---- */
 
 MPI_FN(int, Type_create_keyval,
-       (MPI_Type_copy_attr_function * copy_fn, MPI_Type_delete_attr_function *delete_fn, int *keyval, void *extra_state))
+       (MPI_Type_copy_attr_function * copy_fn, MPI_Type_delete_attr_function *delete_fn, int *keyval,
+        void *extra_state))
 {
     API_ENTER();
     NOT_NULL(keyval);

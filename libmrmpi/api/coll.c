@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collective communication (MPI-3.1 chapter 5). Each operation is one function `start_*` that checks and starts it; the blocking and
- * the nonblocking MPI function differ only in what they do with its request, which COLLECTIVE writes once.
+ * Collective communication (MPI-3.1 chapter 5). Each operation is one function `start_*` that checks and starts it; the
+ * blocking and the nonblocking MPI function differ only in what they do with its request, which COLLECTIVE writes once.
  */
 #include "libmrmpi/api/api.h"
 
 #include <stdlib.h>
 
 /*
- * MPI_name(args...) and MPI_Iname(args..., request). params is the list in parentheses without the closing one; call has the
- * names, c and &r.
+ * MPI_name(args...) and MPI_Iname(args..., request). params is the list in parentheses without the closing one; call
+ * has the names, c and &r.
  */
 #define ARGS(...) __VA_ARGS__
 #define COLLECTIVE(name, iname, params, start, ...)                                                                    \
@@ -23,7 +23,7 @@
         err = mr_coll_run(err, r);                                                                                     \
         API_LEAVE(c);                                                                                                  \
     }                                                                                                                  \
-    MPI_FN(int, iname, (params, MPI_Comm comm, MPI_Request *request))                                                  \
+    MPI_FN(int, iname, (params, MPI_Comm comm, MPI_Request * request))                                                 \
     {                                                                                                                  \
         struct mr_comm *c = NULL;                                                                                      \
         struct mr_request *r = NULL;                                                                                   \
@@ -65,7 +65,8 @@ static enum mr_err op_on(MPI_Op op, struct mr_op **o, const struct mr_type *t)
 {
     TRY(api_op(op, o));
     if (unlikely(!mr_op_allows(*o, t)))
-        return mr_fail(MR_ERR_OP, "%s is not defined on %s", mr_op_name(*o), t->builtin ? mr_type_name(t) : "a derived datatype");
+        return mr_fail(MR_ERR_OP, "%s is not defined on %s", mr_op_name(*o),
+                       t->builtin ? mr_type_name(t) : "a derived datatype");
     return MR_SUCCESS;
 }
 
@@ -79,7 +80,8 @@ static enum mr_err counts_of(const int *counts, int n)
     return MR_SUCCESS;
 }
 
-static enum mr_err vec_of(struct mr_vec *v, const void *buf, const int *counts, const int *displs, MPI_Datatype datatype, int n)
+static enum mr_err vec_of(struct mr_vec *v, const void *buf, const int *counts, const int *displs,
+                          MPI_Datatype datatype, int n)
 {
     TRY(api_type(datatype, &v->type));
     if (unlikely(!v->type->committed))
@@ -118,20 +120,21 @@ MPI_FN(int, Ibarrier, (MPI_Comm comm, MPI_Request *request))
     API_LEAVE(c);
 }
 
-static enum mr_err start_bcast(void *buf, int count, MPI_Datatype datatype, int root, struct mr_comm *c, struct mr_request **r)
+static enum mr_err start_bcast(void *buf, int count, MPI_Datatype datatype, int root, struct mr_comm *c,
+                               struct mr_request **r)
 {
     struct mr_type *t;
     TRY(side(buf, count, datatype, &t));
     TRY(root_of(root, c));
     return mr_ibcast(buf, (size_t)count, t, root, c, r);
 }
-COLLECTIVE(Bcast, Ibcast, ARGS(void *buffer, int count, MPI_Datatype datatype, int root), start_bcast, buffer, count, datatype,
-           root)
+COLLECTIVE(Bcast, Ibcast, ARGS(void *buffer, int count, MPI_Datatype datatype, int root), start_bcast, buffer, count,
+           datatype, root)
 
 /* ---- reductions ---- */
 
-static enum mr_err start_reduce(const void *in, void *out, int count, MPI_Datatype datatype, MPI_Op op, int root, struct mr_comm *c,
-                                struct mr_request **r)
+static enum mr_err start_reduce(const void *in, void *out, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                                struct mr_comm *c, struct mr_request **r)
 {
     struct mr_type *t;
     struct mr_op *o;
@@ -144,11 +147,12 @@ static enum mr_err start_reduce(const void *in, void *out, int count, MPI_Dataty
     TRY(op_on(op, &o, t));
     return mr_ireduce(in_place(in), out, (size_t)count, t, o, root, c, r);
 }
-COLLECTIVE(Reduce, Ireduce, ARGS(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root),
+COLLECTIVE(Reduce, Ireduce,
+           ARGS(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root),
            start_reduce, sendbuf, recvbuf, count, datatype, op, root)
 
-static enum mr_err reduce_sides(const void *in, void *out, int count, MPI_Datatype datatype, MPI_Op op, struct mr_type **t,
-                                struct mr_op **o)
+static enum mr_err reduce_sides(const void *in, void *out, int count, MPI_Datatype datatype, MPI_Op op,
+                                struct mr_type **t, struct mr_op **o)
 {
     TRY(side(out, count, datatype, t));
     if (in != MPI_IN_PLACE)
@@ -158,8 +162,8 @@ static enum mr_err reduce_sides(const void *in, void *out, int count, MPI_Dataty
     return op_on(op, o, *t);
 }
 
-static enum mr_err start_allreduce(const void *in, void *out, int count, MPI_Datatype datatype, MPI_Op op, struct mr_comm *c,
-                                   struct mr_request **r)
+static enum mr_err start_allreduce(const void *in, void *out, int count, MPI_Datatype datatype, MPI_Op op,
+                                   struct mr_comm *c, struct mr_request **r)
 {
     struct mr_type *t;
     struct mr_op *o;
@@ -177,10 +181,10 @@ static enum mr_err start_scan(const void *in, void *out, int count, MPI_Datatype
     TRY(reduce_sides(in, out, count, datatype, op, &t, &o));
     return mr_iscan(in_place(in), out, (size_t)count, t, o, exclusive, c, r);
 }
-COLLECTIVE(Scan, Iscan, ARGS(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op), start_scan, sendbuf,
-           recvbuf, count, datatype, op, false)
-COLLECTIVE(Exscan, Iexscan, ARGS(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op), start_scan,
-           sendbuf, recvbuf, count, datatype, op, true)
+COLLECTIVE(Scan, Iscan, ARGS(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op),
+           start_scan, sendbuf, recvbuf, count, datatype, op, false)
+COLLECTIVE(Exscan, Iexscan, ARGS(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op),
+           start_scan, sendbuf, recvbuf, count, datatype, op, true)
 
 static enum mr_err start_reduce_scatter(const void *in, void *out, const int *counts, MPI_Datatype datatype, MPI_Op op,
                                         struct mr_comm *c, struct mr_request **r)
@@ -192,8 +196,8 @@ static enum mr_err start_reduce_scatter(const void *in, void *out, const int *co
     return mr_ireduce_scatter(in_place(in), out, counts, t, o, c, r);
 }
 COLLECTIVE(Reduce_scatter, Ireduce_scatter,
-           ARGS(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op), start_reduce_scatter,
-           sendbuf, recvbuf, recvcounts, datatype, op)
+           ARGS(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op),
+           start_reduce_scatter, sendbuf, recvbuf, recvcounts, datatype, op)
 
 static enum mr_err start_reduce_scatter_block(const void *in, void *out, int count, MPI_Datatype datatype, MPI_Op op,
                                               struct mr_comm *c, struct mr_request **r)
@@ -208,13 +212,13 @@ static enum mr_err start_reduce_scatter_block(const void *in, void *out, int cou
     return err;
 }
 COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
-           ARGS(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op), start_reduce_scatter_block,
-           sendbuf, recvbuf, recvcount, datatype, op)
+           ARGS(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op),
+           start_reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op)
 
 /* ---- gather, scatter: what only the root needs is looked at only there ---- */
 
-static enum mr_err start_gather(const void *in, int icount, MPI_Datatype itype, void *out, int ocount, MPI_Datatype otype, int root,
-                                struct mr_comm *c, struct mr_request **r)
+static enum mr_err start_gather(const void *in, int icount, MPI_Datatype itype, void *out, int ocount,
+                                MPI_Datatype otype, int root, struct mr_comm *c, struct mr_request **r)
 {
     struct mr_type *it = mr_type_byte, *ot = mr_type_byte;
     TRY(root_of(root, c));
@@ -227,12 +231,13 @@ static enum mr_err start_gather(const void *in, int icount, MPI_Datatype itype, 
     return mr_igather(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, root, c, r);
 }
 COLLECTIVE(Gather, Igather,
-           ARGS(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                int root),
+           ARGS(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                MPI_Datatype recvtype, int root),
            start_gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)
 
-static enum mr_err start_gatherv(const void *in, int icount, MPI_Datatype itype, void *out, const int *counts, const int *displs,
-                                 MPI_Datatype otype, int root, struct mr_comm *c, struct mr_request **r)
+static enum mr_err start_gatherv(const void *in, int icount, MPI_Datatype itype, void *out, const int *counts,
+                                 const int *displs, MPI_Datatype otype, int root, struct mr_comm *c,
+                                 struct mr_request **r)
 {
     struct mr_type *it = mr_type_byte;
     struct mr_vec v = {0};
@@ -250,8 +255,8 @@ COLLECTIVE(Gatherv, Igatherv,
                 const int displs[], MPI_Datatype recvtype, int root),
            start_gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)
 
-static enum mr_err start_scatter(const void *in, int icount, MPI_Datatype itype, void *out, int ocount, MPI_Datatype otype, int root,
-                                 struct mr_comm *c, struct mr_request **r)
+static enum mr_err start_scatter(const void *in, int icount, MPI_Datatype itype, void *out, int ocount,
+                                 MPI_Datatype otype, int root, struct mr_comm *c, struct mr_request **r)
 {
     struct mr_type *it = mr_type_byte, *ot = mr_type_byte;
     TRY(root_of(root, c));
@@ -264,12 +269,12 @@ static enum mr_err start_scatter(const void *in, int icount, MPI_Datatype itype,
     return mr_iscatter(in, (size_t)icount, it, (void *)(uintptr_t)in_place(out), (size_t)ocount, ot, root, c, r);
 }
 COLLECTIVE(Scatter, Iscatter,
-           ARGS(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                int root),
+           ARGS(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                MPI_Datatype recvtype, int root),
            start_scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)
 
-static enum mr_err start_scatterv(const void *in, const int *counts, const int *displs, MPI_Datatype itype, void *out, int ocount,
-                                  MPI_Datatype otype, int root, struct mr_comm *c, struct mr_request **r)
+static enum mr_err start_scatterv(const void *in, const int *counts, const int *displs, MPI_Datatype itype, void *out,
+                                  int ocount, MPI_Datatype otype, int root, struct mr_comm *c, struct mr_request **r)
 {
     struct mr_type *ot = mr_type_byte;
     struct mr_vec v = {0};
@@ -283,14 +288,14 @@ static enum mr_err start_scatterv(const void *in, const int *counts, const int *
     return mr_iscatterv(&v, (void *)(uintptr_t)in_place(out), (size_t)ocount, ot, root, c, r);
 }
 COLLECTIVE(Scatterv, Iscatterv,
-           ARGS(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                MPI_Datatype recvtype, int root),
+           ARGS(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf,
+                int recvcount, MPI_Datatype recvtype, int root),
            start_scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root)
 
 /* ---- all to all ---- */
 
-static enum mr_err start_allgather(const void *in, int icount, MPI_Datatype itype, void *out, int ocount, MPI_Datatype otype,
-                                   struct mr_comm *c, struct mr_request **r)
+static enum mr_err start_allgather(const void *in, int icount, MPI_Datatype itype, void *out, int ocount,
+                                   MPI_Datatype otype, struct mr_comm *c, struct mr_request **r)
 {
     struct mr_type *it = mr_type_byte, *ot;
     if (in != MPI_IN_PLACE)
@@ -299,11 +304,12 @@ static enum mr_err start_allgather(const void *in, int icount, MPI_Datatype ityp
     return mr_iallgather(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, c, r);
 }
 COLLECTIVE(Allgather, Iallgather,
-           ARGS(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype),
+           ARGS(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                MPI_Datatype recvtype),
            start_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)
 
-static enum mr_err start_allgatherv(const void *in, int icount, MPI_Datatype itype, void *out, const int *counts, const int *displs,
-                                    MPI_Datatype otype, struct mr_comm *c, struct mr_request **r)
+static enum mr_err start_allgatherv(const void *in, int icount, MPI_Datatype itype, void *out, const int *counts,
+                                    const int *displs, MPI_Datatype otype, struct mr_comm *c, struct mr_request **r)
 {
     struct mr_type *it = mr_type_byte;
     struct mr_vec v = {0};
@@ -317,8 +323,8 @@ COLLECTIVE(Allgatherv, Iallgatherv,
                 const int displs[], MPI_Datatype recvtype),
            start_allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)
 
-static enum mr_err start_alltoall(const void *in, int icount, MPI_Datatype itype, void *out, int ocount, MPI_Datatype otype,
-                                  struct mr_comm *c, struct mr_request **r)
+static enum mr_err start_alltoall(const void *in, int icount, MPI_Datatype itype, void *out, int ocount,
+                                  MPI_Datatype otype, struct mr_comm *c, struct mr_request **r)
 {
     struct mr_type *it = mr_type_byte, *ot;
     if (in != MPI_IN_PLACE)
@@ -327,12 +333,13 @@ static enum mr_err start_alltoall(const void *in, int icount, MPI_Datatype itype
     return mr_ialltoall(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, c, r);
 }
 COLLECTIVE(Alltoall, Ialltoall,
-           ARGS(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype),
+           ARGS(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                MPI_Datatype recvtype),
            start_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)
 
-static enum mr_err start_alltoallv(const void *in, const int *icounts, const int *idispls, MPI_Datatype itype, void *out,
-                                   const int *ocounts, const int *odispls, MPI_Datatype otype, struct mr_comm *c,
-                                   struct mr_request **r)
+static enum mr_err start_alltoallv(const void *in, const int *icounts, const int *idispls, MPI_Datatype itype,
+                                   void *out, const int *ocounts, const int *odispls, MPI_Datatype otype,
+                                   struct mr_comm *c, struct mr_request **r)
 {
     struct mr_vec from = {.buf = MR_IN_PLACE}, to = {0};
     if (in != MPI_IN_PLACE)
@@ -355,9 +362,9 @@ static enum mr_err types_of(const MPI_Datatype *handles, struct mr_type **types,
     return MR_SUCCESS;
 }
 
-static enum mr_err start_alltoallw(const void *in, const int *icounts, const int *idispls, const MPI_Datatype *itypes, void *out,
-                                   const int *ocounts, const int *odispls, const MPI_Datatype *otypes, struct mr_comm *c,
-                                   struct mr_request **r)
+static enum mr_err start_alltoallw(const void *in, const int *icounts, const int *idispls, const MPI_Datatype *itypes,
+                                   void *out, const int *ocounts, const int *odispls, const MPI_Datatype *otypes,
+                                   struct mr_comm *c, struct mr_request **r)
 {
     size_t n = (size_t)c->size;
     struct mr_type **types = malloc(2 * n * sizeof(struct mr_type *));
@@ -376,8 +383,8 @@ static enum mr_err start_alltoallw(const void *in, const int *icounts, const int
     return err;
 }
 COLLECTIVE(Alltoallw, Ialltoallw,
-           ARGS(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,
-                const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[]),
+           ARGS(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
+                void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[]),
            start_alltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes)
 
 /* ---- operations ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How errors leave the library: error handlers, classes, codes and strings (MPI-3.1 chapter 8.3-8.5), and what checks say. */
+/* How errors leave the library: error handlers, classes, codes and strings (MPI-3.1 chapter 8.3-8.5), and what checks
+ * say. */
 #include "libmrmpi/api/api.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ static struct {
     struct user_code {
         int class;
         char text[MPI_MAX_ERROR_STRING];
-    } **items;
+    } * *items;
 } added;
 
 int api_last_used_code(void)
@@ -55,8 +56,9 @@ enum mr_err api_bad_type(const struct mr_type *t)
 
 enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive)
 {
-    return mr_fail(MR_ERR_RANK, "rank %d is not in %s, which has ranks 0 to %d%s", rank, c->name[0] ? c->name : "the communicator",
-                   c->size - 1, rank == MPI_ANY_SOURCE && !receive ? " (MPI_ANY_SOURCE is for receives)" : "");
+    return mr_fail(MR_ERR_RANK, "rank %d is not in %s, which has ranks 0 to %d%s", rank,
+                   c->name[0] ? c->name : "the communicator", c->size - 1,
+                   rank == MPI_ANY_SOURCE && !receive ? " (MPI_ANY_SOURCE is for receives)" : "");
 }
 
 enum mr_err api_bad_tag(int tag)

@@ -79,7 +79,7 @@ MPI_FN(int, Group_compare, (MPI_Group group1, MPI_Group group2, int *result))
 }
 
 #define SET_OPERATION(name, make)                                                                                      \
-    MPI_FN(int, name, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup))                                       \
+    MPI_FN(int, name, (MPI_Group group1, MPI_Group group2, MPI_Group * newgroup))                                      \
     {                                                                                                                  \
         struct mr_group *a, *b;                                                                                        \
         API_ENTER();                                                                                                   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles made at run time: a table of slots per kind of object. Freed slots are used again with the next generation, so that a
- * handle used after its object was freed is recognised (until the generation comes round).
+ * Handles made at run time: a table of slots per kind of object. Freed slots are used again with the next generation,
+ * so that a handle used after its object was freed is recognised (until the generation comes round).
  */
 #include "libmrmpi/api/api.h"
 

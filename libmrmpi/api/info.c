@@ -52,7 +52,8 @@ MPI_FN(int, Info_set, (MPI_Info info, const char *key, const char *value))
     CHECK(check_key(key));
     NOT_NULL(value);
     if (strlen(value) > MPI_MAX_INFO_VAL)
-        CHECK(mr_fail(MR_ERR_INFO_VALUE, "the value has %zu characters: at most %d are allowed", strlen(value), MPI_MAX_INFO_VAL));
+        CHECK(mr_fail(MR_ERR_INFO_VALUE, "the value has %zu characters: at most %d are allowed", strlen(value),
+                      MPI_MAX_INFO_VAL));
     if (!mr_info_set(i, key, value))
         CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for an info pair"));
     API_LEAVE(NULL);

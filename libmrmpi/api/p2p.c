@@ -36,8 +36,9 @@ static inline enum mr_err recv_args(void *buf, int count, MPI_Datatype datatype,
     }
 
 #define ISEND(name, mode)                                                                                              \
-    MPI_FN(int, name,                                                                                                  \
-           (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)) \
+    MPI_FN(                                                                                                            \
+        int, name,                                                                                                     \
+        (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request))   \
     {                                                                                                                  \
         struct mr_comm *c = NULL;                                                                                      \
         struct mr_type *t;                                                                                             \
@@ -87,8 +88,9 @@ MPI_FN(int, Irecv,
 }
 
 /* A send and a receive at the same time; the receive's status and the first error. */
-static enum mr_err both(const void *sbuf, size_t scount, struct mr_type *st, int dest, int stag, void *rbuf, size_t rcount,
-                        struct mr_type *rt, int source, int rtag, struct mr_comm *c, struct mr_status *status)
+static enum mr_err both(const void *sbuf, size_t scount, struct mr_type *st, int dest, int stag, void *rbuf,
+                        size_t rcount, struct mr_type *rt, int source, int rtag, struct mr_comm *c,
+                        struct mr_status *status)
 {
     struct mr_request *in, *out;
     enum mr_err err = mr_irecv(rbuf, rcount, rt, source, rtag, c, c->context, &in);
@@ -246,8 +248,8 @@ MPI_FN(int, Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message
     API_LEAVE(c);
 }
 
-static enum mr_err mrecv_args(const void *buf, int count, MPI_Datatype datatype, const MPI_Message *message, struct mr_type **t,
-                              struct mr_message **m)
+static enum mr_err mrecv_args(const void *buf, int count, MPI_Datatype datatype, const MPI_Message *message,
+                              struct mr_type **t, struct mr_message **m)
 {
     enum mr_err err;
     if ((err = api_type(datatype, t)) || (err = api_buffer(buf, count, *t)))

@@ -2,8 +2,8 @@
 /*
  * Completion (MPI-3.1 section 3.7) and persistent requests (3.9), generalized requests (12.2).
  *
- * A persistent request is a record of the arguments; while it is active, `on_complete_arg` (which such requests do not need otherwise) is the request under way. A generalized one has its
- * callbacks there. live() is what waiting looks at.
+ * A persistent request is a record of the arguments; while it is active, `on_complete_arg` (which such requests do not
+ * need otherwise) is the request under way. A generalized one has its callbacks there. live() is what waiting looks at.
  */
 #include "libmrmpi/api/api.h"
 
@@ -452,8 +452,8 @@ MPI_FN(int, Cancel, (MPI_Request * request))
 
 /* ---- persistent requests ---- */
 
-static enum mr_err record(enum mr_request_kind kind, const void *sbuf, void *rbuf, int count, struct mr_type *t, int peer, int tag,
-                          struct mr_comm *c, enum mr_send_mode mode, MPI_Request *h)
+static enum mr_err record(enum mr_request_kind kind, const void *sbuf, void *rbuf, int count, struct mr_type *t,
+                          int peer, int tag, struct mr_comm *c, enum mr_send_mode mode, MPI_Request *h)
 {
     struct mr_request *r = mr_request_new(kind, c);
     if (!r)
@@ -469,8 +469,9 @@ static enum mr_err record(enum mr_request_kind kind, const void *sbuf, void *rbu
 }
 
 #define SEND_INIT(name, mode)                                                                                          \
-    MPI_FN(int, name,                                                                                                  \
-           (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)) \
+    MPI_FN(                                                                                                            \
+        int, name,                                                                                                     \
+        (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request))   \
     {                                                                                                                  \
         struct mr_comm *c = NULL;                                                                                      \
         struct mr_type *t;                                                                                             \
@@ -544,8 +545,8 @@ MPI_FN(int, Startall, (int count, MPI_Request requests[]))
 /* ---- generalized requests ---- */
 
 MPI_FN(int, Grequest_start,
-       (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn,
-        void *extra_state, MPI_Request *request))
+       (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn,
+        MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request))
 {
     API_ENTER();
     NOT_NULL(request);

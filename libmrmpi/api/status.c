@@ -60,7 +60,8 @@ MPI_FN(int, Status_set_elements_x, (MPI_Status * status, MPI_Datatype datatype, 
     if (count < 0)
         CHECK(api_bad_count(count, "count"));
     if (t->elements && (size_t)count % t->elements && t->basic == MR_BASIC_MIXED)
-        CHECK(mr_fail(MR_ERR_COUNT, "%ld elements are not a whole number of the datatype, which has %zu", count, t->elements));
+        CHECK(mr_fail(MR_ERR_COUNT, "%ld elements are not a whole number of the datatype, which has %zu", count,
+                      t->elements));
     size_t bytes = t->elements ? (size_t)count * t->size / t->elements : 0;
     abi_status_set_bytes(status, bytes, abi_status_cancelled(status));
     API_LEAVE(NULL);

@@ -44,13 +44,16 @@ CONSTRUCTOR(Type_contiguous, (int count, MPI_Datatype oldtype, MPI_Datatype *new
             mr_type_contiguous(count, t))
 CONSTRUCTOR(Type_vector, (int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
             check_block(count, blocklength), mr_type_vector(count, blocklength, stride, t))
-CONSTRUCTOR(Type_create_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
+CONSTRUCTOR(Type_create_hvector,
+            (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
             check_block(count, blocklength), mr_type_hvector(count, blocklength, stride, t))
 CONSTRUCTOR(Type_indexed,
-            (int count, const int blocklengths[], const int displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (int count, const int blocklengths[], const int displacements[], MPI_Datatype oldtype,
+             MPI_Datatype *newtype),
             check_counts(count, blocklengths, displacements), mr_type_indexed(count, blocklengths, displacements, t))
 CONSTRUCTOR(Type_create_hindexed,
-            (int count, const int blocklengths[], const MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (int count, const int blocklengths[], const MPI_Aint displacements[], MPI_Datatype oldtype,
+             MPI_Datatype *newtype),
             check_counts(count, blocklengths, displacements), mr_type_hindexed(count, blocklengths, displacements, t))
 CONSTRUCTOR(Type_create_indexed_block,
             (int count, int blocklength, const int displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype),
@@ -58,8 +61,8 @@ CONSTRUCTOR(Type_create_indexed_block,
 CONSTRUCTOR(Type_create_hindexed_block,
             (int count, int blocklength, const MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype),
             check_block(count, blocklength), mr_type_hindexed_block(count, blocklength, displacements, t))
-CONSTRUCTOR(Type_create_resized, (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype), MR_SUCCESS,
-            mr_type_resized(t, lb, extent))
+CONSTRUCTOR(Type_create_resized, (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype),
+            MR_SUCCESS, mr_type_resized(t, lb, extent))
 
 static enum mr_err check_subarray(int ndims, const int *sizes, const int *subsizes, const int *starts, int order)
 {
@@ -68,9 +71,10 @@ static enum mr_err check_subarray(int ndims, const int *sizes, const int *subsiz
     if (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN)
         return mr_fail(MR_ERR_ARG, "order is %d: neither MPI_ORDER_C nor MPI_ORDER_FORTRAN", order);
     for (int i = 0; i < ndims; i++)
-        if (sizes[i] < 1 || subsizes[i] < 1 || subsizes[i] > sizes[i] || starts[i] < 0 || starts[i] > sizes[i] - subsizes[i])
-            return mr_fail(MR_ERR_ARG, "dimension %d: %d elements from %d on do not fit into %d", i, subsizes[i], starts[i],
-                           sizes[i]);
+        if (sizes[i] < 1 || subsizes[i] < 1 || subsizes[i] > sizes[i] || starts[i] < 0 ||
+            starts[i] > sizes[i] - subsizes[i])
+            return mr_fail(MR_ERR_ARG, "dimension %d: %d elements from %d on do not fit into %d", i, subsizes[i],
+                           starts[i], sizes[i]);
     return MR_SUCCESS;
 }
 CONSTRUCTOR(Type_create_subarray,
@@ -80,7 +84,8 @@ CONSTRUCTOR(Type_create_subarray,
             mr_type_subarray(ndims, sizes, subsizes, starts, order == MPI_ORDER_FORTRAN, order, t))
 
 MPI_FN(int, Type_create_struct,
-       (int count, const int blocklengths[], const MPI_Aint displacements[], const MPI_Datatype types[], MPI_Datatype *newtype))
+       (int count, const int blocklengths[], const MPI_Aint displacements[], const MPI_Datatype types[],
+        MPI_Datatype *newtype))
 {
     struct mr_type **t = NULL;
     API_ENTER();
@@ -167,7 +172,7 @@ MPI_FN(int, Type_size_x, (MPI_Datatype datatype, MPI_Count *size))
 }
 
 #define EXTENT(name, itype, lbfield, extentfield)                                                                      \
-    MPI_FN(int, name, (MPI_Datatype datatype, itype *lb, itype *extent))                                               \
+    MPI_FN(int, name, (MPI_Datatype datatype, itype * lb, itype * extent))                                             \
     {                                                                                                                  \
         struct mr_type *t;                                                                                             \
         API_ENTER();                                                                                                   \
@@ -226,8 +231,8 @@ static enum mr_err contained(struct mr_type *t, MPI_Datatype *h)
 }
 
 MPI_FN(int, Type_get_contents,
-       (MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int integers[], MPI_Aint addresses[],
-        MPI_Datatype datatypes[]))
+       (MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int integers[],
+        MPI_Aint addresses[], MPI_Datatype datatypes[]))
 {
     struct mr_type *t;
     API_ENTER();
@@ -237,8 +242,8 @@ MPI_FN(int, Type_get_contents,
         CHECK(mr_fail(MR_ERR_TYPE, "%s is built in: it has no contents", mr_type_name(t)));
     int types = combiners[r->combiner].types < 0 ? r->num_types : combiners[r->combiner].types;
     if (max_integers < r->num_ints || max_addresses < r->num_aints || max_datatypes < types)
-        CHECK(mr_fail(MR_ERR_ARG, "the arrays are too short: %d integers, %d addresses and %d datatypes are needed", r->num_ints,
-                      r->num_aints, types));
+        CHECK(mr_fail(MR_ERR_ARG, "the arrays are too short: %d integers, %d addresses and %d datatypes are needed",
+                      r->num_ints, r->num_aints, types));
     for (int i = 0; i < r->num_ints; i++)
         integers[i] = r->ints[i];
     for (int i = 0; i < r->num_aints; i++)
@@ -297,7 +302,8 @@ MPI_FN(MPI_Aint, Aint_diff, (MPI_Aint addr1, MPI_Aint addr2))
 static enum mr_err check_room(int position, size_t bytes, int size)
 {
     if (position < 0 || position > size || bytes > (size_t)(size - position))
-        return mr_fail(MR_ERR_TRUNCATE, "%zu bytes at position %d do not fit into a packed buffer of %d", bytes, position, size);
+        return mr_fail(MR_ERR_TRUNCATE, "%zu bytes at position %d do not fit into a packed buffer of %d", bytes,
+                       position, size);
     return MR_SUCCESS;
 }
 

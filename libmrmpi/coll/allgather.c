@@ -4,8 +4,8 @@
 #include "libmrmpi/coll/select.h"
 
 /* flat[i] is the block of rank (r + i) % p: doubles every round. */
-static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t count, struct mr_type *t,
-                  struct mr_comm *c)
+static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t count,
+                  struct mr_type *t, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
     size_t block = count * t->size;
@@ -37,8 +37,8 @@ static void ring(struct mr_schedule *s, void *out, size_t count, struct mr_type 
     }
 }
 
-enum mr_err mr_iallgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
-                          struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_iallgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                          struct mr_type *ot, struct mr_comm *c, struct mr_request **req)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -86,8 +86,8 @@ static void spreadv(struct mr_schedule *s, const struct mr_vec *out, struct mr_c
         mr_schedule_send(s, part(out, r), (size_t)out->counts[r], out->type, (r + k) % p);
 }
 
-enum mr_err mr_iallgatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, struct mr_comm *c,
-                           struct mr_request **req)
+enum mr_err mr_iallgatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out,
+                           struct mr_comm *c, struct mr_request **req)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)

@@ -6,15 +6,16 @@
 enum { PAIRWISE_WINDOW = 4 }; /* peers exchanged with at a time */
 
 /*
- * Step 1: flat[i] = my block for rank (r + i). Step 2: in round k every block whose index has bit k travels k ranks on. Step 3:
- * flat[i] is now the block that rank (r - i) had for me.
+ * Step 1: flat[i] = my block for rank (r + i). Step 2: in round k every block whose index has bit k travels k ranks on.
+ * Step 3: flat[i] is now the block that rank (r - i) had for me.
  */
 static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                   struct mr_type *ot, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
     size_t block = ocount * ot->size, half = (size_t)(p + 1) / 2 * block;
-    char *flat = mr_schedule_temp(s, (size_t)p * block), *give = mr_schedule_temp(s, half), *take = mr_schedule_temp(s, half);
+    char *flat = mr_schedule_temp(s, (size_t)p * block), *give = mr_schedule_temp(s, half),
+         *take = mr_schedule_temp(s, half);
     size_t first = (size_t)(p - r);
     mr_schedule_copy(s, mr_at(in, (size_t)r * icount, it), first * icount, it, flat, first * block, mr_type_byte);
     if (r)
@@ -23,22 +24,24 @@ static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct m
         size_t n = 0;
         for (int i = 0; i < p; i++)
             if (i & k)
-                mr_schedule_copy(s, flat + (size_t)i * block, block, mr_type_byte, give + n++ * block, block, mr_type_byte);
+                mr_schedule_copy(s, flat + (size_t)i * block, block, mr_type_byte, give + n++ * block, block,
+                                 mr_type_byte);
         mr_schedule_recv(s, take, n * block, mr_type_byte, (r - k + p) % p);
         mr_schedule_send(s, give, n * block, mr_type_byte, (r + k) % p);
         mr_schedule_fence(s);
         n = 0;
         for (int i = 0; i < p; i++)
             if (i & k)
-                mr_schedule_copy(s, take + n++ * block, block, mr_type_byte, flat + (size_t)i * block, block, mr_type_byte);
+                mr_schedule_copy(s, take + n++ * block, block, mr_type_byte, flat + (size_t)i * block, block,
+                                 mr_type_byte);
     }
     for (int i = 0; i < p; i++)
-        mr_schedule_copy(s, flat + (size_t)i * block, block, mr_type_byte, mr_at_mut(out, (size_t)((r - i + p) % p) * ocount, ot),
-                      ocount, ot);
+        mr_schedule_copy(s, flat + (size_t)i * block, block, mr_type_byte,
+                         mr_at_mut(out, (size_t)((r - i + p) % p) * ocount, ot), ocount, ot);
 }
 
-enum mr_err mr_ialltoall(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
-                         struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_ialltoall(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                         struct mr_type *ot, struct mr_comm *c, struct mr_request **req)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -70,7 +73,8 @@ enum mr_err mr_ialltoall(const void *in, size_t icount, struct mr_type *it, void
             mr_schedule_send(s, mr_at(in, (size_t)((r + j) % p) * icount, it), icount, it, (r + j) % p);
         mr_schedule_fence(s);
     }
-    mr_schedule_copy(s, mr_at(in, (size_t)r * icount, it), icount, it, mr_at_mut(out, (size_t)r * ocount, ot), ocount, ot);
+    mr_schedule_copy(s, mr_at(in, (size_t)r * icount, it), icount, it, mr_at_mut(out, (size_t)r * ocount, ot), ocount,
+                     ot);
     return mr_schedule_start(s, req);
 }
 
@@ -143,6 +147,7 @@ enum mr_err mr_ialltoallv(const struct mr_vec *in, const struct mr_vec *out, str
             mr_schedule_send(s, part(in, to), (size_t)in->counts[to], type_of(in, to), to);
     }
     if (!in_place && bytes_of(in, r))
-        mr_schedule_copy(s, part(in, r), (size_t)in->counts[r], type_of(in, r), part(out, r), (size_t)out->counts[r], type_of(out, r));
+        mr_schedule_copy(s, part(in, r), (size_t)in->counts[r], type_of(in, r), part(out, r), (size_t)out->counts[r],
+                         type_of(out, r));
     return mr_schedule_start(s, req);
 }

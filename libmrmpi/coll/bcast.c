@@ -56,7 +56,8 @@ enum mr_err mr_ibcast(void *buf, size_t count, struct mr_type *t, int root, stru
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, t);
     size_t bytes = count * t->size;
-    /* all ranks must choose alike, but their types may differ in layout: so the choice looks at bytes only, and who has holes packs */
+    /* all ranks must choose alike, but their types may differ in layout: so the choice looks at bytes only, and who has
+     * holes packs */
     enum mr_alg alg = mr_coll_select(MR_COLL_BCAST, bytes, c->size, MR_HAS_CONTIGUOUS);
     if (c->size == 1 || bytes == 0) {
         /* nothing to do */

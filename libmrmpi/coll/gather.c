@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gather and scatter: binomial trees that carry packed blocks when blocks are small, else straight to and from the root.
- * Trees count ranks from the root (v); the subtree of v is v .. v + mask - 1, where mask is v's lowest set bit.
+ * Gather and scatter: binomial trees that carry packed blocks when blocks are small, else straight to and from the
+ * root. Trees count ranks from the root (v); the subtree of v is v .. v + mask - 1, where mask is v's lowest set bit.
  */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/select.h"
 
 /* Blocks in order of v at flat, from or to the user's buffer in order of ranks: two runs. */
-static void unrotate(struct mr_schedule *s, const char *flat, size_t block, void *out, size_t count, struct mr_type *t, int root, int p)
+static void unrotate(struct mr_schedule *s, const char *flat, size_t block, void *out, size_t count, struct mr_type *t,
+                     int root, int p)
 {
     size_t first = (size_t)(p - root), rest = (size_t)root;
     mr_schedule_copy(s, flat, first * block, mr_type_byte, mr_at_mut(out, (size_t)root * count, t), first * count, t);
@@ -15,7 +16,8 @@ static void unrotate(struct mr_schedule *s, const char *flat, size_t block, void
         mr_schedule_copy(s, flat + first * block, rest * block, mr_type_byte, out, rest * count, t);
 }
 
-static void rotate(struct mr_schedule *s, const void *in, size_t count, struct mr_type *t, char *flat, size_t block, int root, int p)
+static void rotate(struct mr_schedule *s, const void *in, size_t count, struct mr_type *t, char *flat, size_t block,
+                   int root, int p)
 {
     size_t first = (size_t)(p - root), rest = (size_t)root;
     mr_schedule_copy(s, mr_at(in, (size_t)root * count, t), first * count, t, flat, first * block, mr_type_byte);
@@ -31,8 +33,8 @@ static int subtree(int v, int p)
     return mask;
 }
 
-static void gather_binomial(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                            struct mr_type *ot, int root, struct mr_comm *c)
+static void gather_binomial(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
+                            size_t ocount, struct mr_type *ot, int root, struct mr_comm *c)
 {
     int p = c->size, v = (c->rank - root + p) % p, top = subtree(v, p);
     size_t block = v ? icount * it->size : ocount * ot->size;
@@ -55,8 +57,8 @@ static void gather_binomial(struct mr_schedule *s, const void *in, size_t icount
         unrotate(s, flat, block, out, ocount, ot, root, p);
 }
 
-static void gather_linear(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                          struct mr_type *ot, int root, struct mr_comm *c)
+static void gather_linear(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
+                          size_t ocount, struct mr_type *ot, int root, struct mr_comm *c)
 {
     if (c->rank != root) {
         mr_schedule_send(s, in, icount, it, root);
@@ -69,8 +71,8 @@ static void gather_linear(struct mr_schedule *s, const void *in, size_t icount, 
         mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)root * ocount, ot), ocount, ot);
 }
 
-enum mr_err mr_igather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot, int root,
-                       struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_igather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
+                       int root, struct mr_comm *c, struct mr_request **req)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -85,8 +87,8 @@ enum mr_err mr_igather(const void *in, size_t icount, struct mr_type *it, void *
     return mr_schedule_start(s, req);
 }
 
-enum mr_err mr_igatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root, struct mr_comm *c,
-                        struct mr_request **req)
+enum mr_err mr_igatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root,
+                        struct mr_comm *c, struct mr_request **req)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -111,8 +113,8 @@ enum mr_err mr_igatherv(const void *in, size_t icount, struct mr_type *it, const
     return mr_schedule_start(s, req);
 }
 
-static void scatter_binomial(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                             struct mr_type *ot, int root, struct mr_comm *c)
+static void scatter_binomial(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
+                             size_t ocount, struct mr_type *ot, int root, struct mr_comm *c)
 {
     int p = c->size, v = (c->rank - root + p) % p, top = subtree(v, p);
     size_t block = v ? ocount * ot->size : icount * it->size;
@@ -134,8 +136,8 @@ static void scatter_binomial(struct mr_schedule *s, const void *in, size_t icoun
         mr_schedule_copy(s, flat, block, mr_type_byte, out, ocount, ot);
 }
 
-static void scatter_linear(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                           struct mr_type *ot, int root, struct mr_comm *c)
+static void scatter_linear(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
+                           size_t ocount, struct mr_type *ot, int root, struct mr_comm *c)
 {
     if (c->rank != root) {
         mr_schedule_recv(s, out, ocount, ot, root);
@@ -148,8 +150,8 @@ static void scatter_linear(struct mr_schedule *s, const void *in, size_t icount,
         mr_schedule_copy(s, mr_at(in, (size_t)root * icount, it), icount, it, out, ocount, ot);
 }
 
-enum mr_err mr_iscatter(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot, int root,
-                        struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_iscatter(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
+                        int root, struct mr_comm *c, struct mr_request **req)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -164,8 +166,8 @@ enum mr_err mr_iscatter(const void *in, size_t icount, struct mr_type *it, void 
     return mr_schedule_start(s, req);
 }
 
-enum mr_err mr_iscatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root, struct mr_comm *c,
-                         struct mr_request **req)
+enum mr_err mr_iscatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root,
+                         struct mr_comm *c, struct mr_request **req)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce, allreduce, reduce-scatter. mr_schedule_reduce does inout = in op inout, so "mine op theirs" is a reduction into their buffer,
- * which is the accumulator from then on: algorithms that keep the order of ranks swap the two names while they build the schedule.
+ * Reduce, allreduce, reduce-scatter. mr_schedule_reduce does inout = in op inout, so "mine op theirs" is a reduction
+ * into their buffer, which is the accumulator from then on: algorithms that keep the order of ranks swap the two names
+ * while they build the schedule.
  */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/select.h"
@@ -18,9 +19,10 @@ static unsigned has_of(const struct mr_op *op)
     return op->commutative ? MR_HAS_COMMUTATIVE : 0;
 }
 
-/* In order of ranks: subtrees are runs of ranks after this one. A non-commutative operation makes rank 0 the tree's root. */
-void mr_alg_reduce_binomial(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op,
-                            int root, struct mr_comm *c)
+/* In order of ranks: subtrees are runs of ranks after this one. A non-commutative operation makes rank 0 the tree's
+ * root. */
+void mr_alg_reduce_binomial(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
+                            struct mr_op *op, int root, struct mr_comm *c)
 {
     int p = c->size, top = op->commutative ? root : 0, v = (c->rank - top + p) % p;
     const void *mine = in == MR_IN_PLACE ? out : in;
@@ -80,8 +82,8 @@ void mr_alg_ring_reduce_scatter(struct mr_schedule *s, void *acc, size_t count, 
 }
 
 /* Ring reduce-scatter, then the pieces go to the root. */
-static void reduce_ring(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root,
-                        struct mr_comm *c)
+static void reduce_ring(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
+                        struct mr_op *op, int root, struct mr_comm *c)
 {
     int p = c->size, r = c->rank, mine = (r + 1) % p;
     void *acc = r == root ? out : mr_schedule_temp_for(s, t, count);
@@ -101,8 +103,8 @@ static void reduce_ring(struct mr_schedule *s, const void *in, void *out, size_t
     }
 }
 
-enum mr_err mr_ireduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root, struct mr_comm *c,
-                       struct mr_request **req)
+enum mr_err mr_ireduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root,
+                       struct mr_comm *c, struct mr_request **req)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -120,10 +122,11 @@ enum mr_err mr_ireduce(const void *in, void *out, size_t count, struct mr_type *
 }
 
 /*
- * Recursive doubling over the largest power of two of ranks; of the first 2 * rest ranks, the even ones hand their data to
- * their odd neighbours before and get the result after. Pairs are neighbouring runs of ranks, so the order is kept.
+ * Recursive doubling over the largest power of two of ranks; of the first 2 * rest ranks, the even ones hand their data
+ * to their odd neighbours before and get the result after. Pairs are neighbouring runs of ranks, so the order is kept.
  */
-static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op, struct mr_comm *c)
+static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
+                               struct mr_comm *c)
 {
     int p = c->size, r = c->rank, pow2 = 1;
     while (2 * pow2 <= p)
@@ -160,7 +163,8 @@ static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, s
         mr_schedule_send(s, out, count, t, r - 1);
 }
 
-static void allreduce_ring(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op, struct mr_comm *c)
+static void allreduce_ring(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
+                           struct mr_comm *c)
 {
     int p = c->size, r = c->rank, right = (r + 1) % p, left = (r - 1 + p) % p;
     mr_alg_ring_reduce_scatter(s, out, count, t, op, c);
@@ -173,8 +177,8 @@ static void allreduce_ring(struct mr_schedule *s, void *out, size_t count, struc
     }
 }
 
-enum mr_err mr_iallreduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, struct mr_comm *c,
-                          struct mr_request **req)
+enum mr_err mr_iallreduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op,
+                          struct mr_comm *c, struct mr_request **req)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -203,8 +207,8 @@ static size_t before(const int *counts, int rank)
 }
 
 /* Everybody sends every piece straight to its owner, who adds up as they come: one peer per round. */
-static void reduce_scatter_pairwise(struct mr_schedule *s, const void *in, void *out, const int *counts, struct mr_type *t,
-                                    struct mr_op *op, struct mr_comm *c)
+static void reduce_scatter_pairwise(struct mr_schedule *s, const void *in, void *out, const int *counts,
+                                    struct mr_type *t, struct mr_op *op, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
     size_t n = (size_t)counts[r];
@@ -223,8 +227,8 @@ static void reduce_scatter_pairwise(struct mr_schedule *s, const void *in, void 
 }
 
 /* In order: reduce to rank 0, which scatters. */
-static void reduce_scatter_by_root(struct mr_schedule *s, const void *in, void *out, const int *counts, struct mr_type *t,
-                                   struct mr_op *op, struct mr_comm *c)
+static void reduce_scatter_by_root(struct mr_schedule *s, const void *in, void *out, const int *counts,
+                                   struct mr_type *t, struct mr_op *op, struct mr_comm *c)
 {
     int p = c->size;
     size_t total = 0;

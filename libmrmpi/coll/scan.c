@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scan and exscan by recursive doubling: `all` is the reduction over this rank's run of 2^k ranks, the result takes in only the
- * runs before this one. Runs are neighbours, so the order of ranks is kept for operations that do not commute.
+ * Scan and exscan by recursive doubling: `all` is the reduction over this rank's run of 2^k ranks, the result takes in
+ * only the runs before this one. Runs are neighbours, so the order of ranks is kept for operations that do not commute.
  */
 #include "libmrmpi/coll/sched.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Running schedules: see sched.h. A finished receive puts its schedule on the ready list; the progress engine runs that list. */
+/* Running schedules: see sched.h. A finished receive puts its schedule on the ready list; the progress engine runs that
+ * list. */
 #include "libmrmpi/coll/sched.h"
 
 #include "libmrmpi/core/objects.h"
@@ -33,7 +34,7 @@ struct mr_schedule {
     int tag;
     enum mr_err error;
     bool no_memory, running, queued;
-    int pending;                /* sends and receives in flight */
+    int pending;                 /* sends and receives in flight */
     size_t num, cap, pos, phase; /* steps, room, next one, first of this phase */
     struct step *steps;
     struct temp *temps;
@@ -136,8 +137,8 @@ void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_
     st->peer = src;
 }
 
-void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                   struct mr_type *ot)
+void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
+                      size_t ocount, struct mr_type *ot)
 {
     struct step *st = add(s, STEP_COPY);
     st->in = in;
@@ -148,7 +149,8 @@ void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, stru
     st->out_type = ot;
 }
 
-void mr_schedule_reduce(struct mr_schedule *s, struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *t)
+void mr_schedule_reduce(struct mr_schedule *s, struct mr_op *op, const void *in, void *inout, size_t count,
+                        struct mr_type *t)
 {
     struct step *st = add(s, STEP_REDUCE);
     st->in = in;

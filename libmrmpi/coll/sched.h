@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A schedule: the list of steps that a collective takes on this rank, in phases. Sends and receives of a phase run at the same time;
- * copies and reductions happen when their turn comes; a fence waits for all sends and receives before it. Algorithms only append
- * steps; memory that runs out is remembered and reported by mr_schedule_start, so they need not check.
+ * A schedule: the list of steps that a collective takes on this rank, in phases. Sends and receives of a phase run at
+ * the same time; copies and reductions happen when their turn comes; a fence waits for all sends and receives before
+ * it. Algorithms only append steps; memory that runs out is remembered and reported by mr_schedule_start, so they need
+ * not check.
  *
- * A schedule owns its temporary buffers, holds references to communicator, types and operation, and frees itself when it is done.
+ * A schedule owns its temporary buffers, holds references to communicator, types and operation, and frees itself when
+ * it is done.
  */
 #ifndef MRMPI_COLL_SCHED_H
 #define MRMPI_COLL_SCHED_H
@@ -18,16 +20,18 @@ enum mr_err mr_schedule_start(struct mr_schedule *s, struct mr_request **req);
 
 void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, struct mr_type *t, int dest);
 void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int src);
-void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                   struct mr_type *ot);
+void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
+                      size_t ocount, struct mr_type *ot);
 /* inout = in op inout */
-void mr_schedule_reduce(struct mr_schedule *s, struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *t);
+void mr_schedule_reduce(struct mr_schedule *s, struct mr_op *op, const void *in, void *inout, size_t count,
+                        struct mr_type *t);
 void mr_schedule_fence(struct mr_schedule *s);
 /* Keep an object until the schedule is done (once per type or op used). */
 void mr_schedule_hold_type(struct mr_schedule *s, struct mr_type *t);
 void mr_schedule_hold_op(struct mr_schedule *s, struct mr_op *op);
 
-/* Memory that lives as long as the schedule; for `count` elements of t, such that it can be used as their buffer. Never NULL. */
+/* Memory that lives as long as the schedule; for `count` elements of t, such that it can be used as their buffer. Never
+ * NULL. */
 bool mr_schedule_no_memory(const struct mr_schedule *s); /* for who writes to a temporary buffer while building */
 void *mr_schedule_temp(struct mr_schedule *s, size_t bytes);
 void *mr_schedule_temp_for(struct mr_schedule *s, const struct mr_type *t, size_t count);

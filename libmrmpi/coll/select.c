@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The selection table. Small messages want few steps (log p), large ones little data on the way (2 n (p-1)/p); in between, what
- * sends everything at once keeps the network busy. The last row of each collective always matches.
+ * The selection table. Small messages want few steps (log p), large ones little data on the way (2 n (p-1)/p); in
+ * between, what sends everything at once keeps the network busy. The last row of each collective always matches.
  */
 #include "libmrmpi/coll/select.h"
 

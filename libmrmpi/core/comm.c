@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators. A context id is a bit that is free at all members: they AND their masks of free ids. Only one thread of a process
- * may have the mask on offer at a time; the others offer nothing and try again, and the communicator with the lowest context
- * goes first everywhere, so that two creations in two threads cannot starve each other.
+ * Communicators. A context id is a bit that is free at all members: they AND their masks of free ids. Only one thread
+ * of a process may have the mask on offer at a time; the others offer nothing and try again, and the communicator with
+ * the lowest context goes first everywhere, so that two creations in two threads cannot starve each other.
  */
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/core/objects.h"
@@ -16,8 +16,8 @@ enum { CONTEXT_WORDS = 64, CONTEXT_MAX = CONTEXT_WORDS * 64 };
 /* Context ids of this process. */
 static struct {
     uint64_t free[CONTEXT_WORDS];
-    bool offered;          /* a thread has the mask in an agreement */
-    uint32_t *waiting;     /* contexts of the parents on which a thread of ours creates now */
+    bool offered;      /* a thread has the mask in an agreement */
+    uint32_t *waiting; /* contexts of the parents on which a thread of ours creates now */
     int num_waiting, cap_waiting;
 } contexts;
 
@@ -234,8 +234,8 @@ enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm
 }
 
 /*
- * Only the group's members take part, so the agreement runs on a passing communicator of theirs: the parent's context, ranks of the
- * group, and tags that collectives of the parent do not use.
+ * Only the group's members take part, so the agreement runs on a passing communicator of theirs: the parent's context,
+ * ranks of the group, and tags that collectives of the parent do not use.
  */
 enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out)
 {

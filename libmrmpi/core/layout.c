@@ -119,5 +119,6 @@ bool mr_layout_add(struct mr_layout *l, ptrdiff_t disp, size_t count, ptrdiff_t 
             return append(l, r);
         }
     }
-    return append(l, (struct mr_run){.disp = disp, .count = count, .elem = child->size, .stride = stride, .child = child});
+    return append(l,
+                  (struct mr_run){.disp = disp, .count = count, .elem = child->size, .stride = stride, .child = child});
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The flattened layout of a datatype: a list of runs. A run is `count` pieces, `stride` bytes apart; a piece is `elem` bytes of
- * memory in one stretch (child == NULL) or another layout. Neighbouring stretches are merged and regular lists of blocks become
- * one run, so a vector of a million doubles is one run, not a million blocks.
+ * The flattened layout of a datatype: a list of runs. A run is `count` pieces, `stride` bytes apart; a piece is `elem`
+ * bytes of memory in one stretch (child == NULL) or another layout. Neighbouring stretches are merged and regular lists
+ * of blocks become one run, so a vector of a million doubles is one run, not a million blocks.
  *
- * A layout belongs to the type that made it. It may point into the layouts of the types in that type's recipe, which the recipe
- * keeps alive.
+ * A layout belongs to the type that made it. It may point into the layouts of the types in that type's recipe, which
+ * the recipe keeps alive.
  */
 #ifndef MRMPI_CORE_LAYOUT_H
 #define MRMPI_CORE_LAYOUT_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects that only api/ and coll/ deal with: constructors of datatypes, operations, groups, communicators, attributes,
- * error handlers, info, topologies. What transports need too is in core.h; the rules there hold here.
+ * The objects that only api/ and coll/ deal with: constructors of datatypes, operations, groups, communicators,
+ * attributes, error handlers, info, topologies. What transports need too is in core.h; the rules there hold here.
  *
- * Callbacks into the user's program are given as a function of the ABI shell (`invoke`, `call`) that knows how to make handles,
- * plus the user's function as an opaque pointer: core/ never sees a handle.
+ * Callbacks into the user's program are given as a function of the ABI shell (`invoke`, `call`) that knows how to make
+ * handles, plus the user's function as an opaque pointer: core/ never sees a handle.
  */
 #ifndef MRMPI_CORE_OBJECTS_H
 #define MRMPI_CORE_OBJECTS_H
@@ -26,9 +26,18 @@ void mr_finalize(void);
 extern struct mr_type mr_type_basic[MR_NUM_BASICS];
 
 enum mr_combiner {
-    MR_COMBINER_NAMED, MR_COMBINER_DUP, MR_COMBINER_CONTIGUOUS, MR_COMBINER_VECTOR, MR_COMBINER_HVECTOR,
-    MR_COMBINER_INDEXED, MR_COMBINER_HINDEXED, MR_COMBINER_INDEXED_BLOCK, MR_COMBINER_HINDEXED_BLOCK,
-    MR_COMBINER_STRUCT, MR_COMBINER_SUBARRAY, MR_COMBINER_RESIZED,
+    MR_COMBINER_NAMED,
+    MR_COMBINER_DUP,
+    MR_COMBINER_CONTIGUOUS,
+    MR_COMBINER_VECTOR,
+    MR_COMBINER_HVECTOR,
+    MR_COMBINER_INDEXED,
+    MR_COMBINER_HINDEXED,
+    MR_COMBINER_INDEXED_BLOCK,
+    MR_COMBINER_HINDEXED_BLOCK,
+    MR_COMBINER_STRUCT,
+    MR_COMBINER_SUBARRAY,
+    MR_COMBINER_RESIZED,
 };
 
 /* The arguments of the constructor, in the order of MPI_Type_get_contents. */
@@ -51,8 +60,8 @@ struct mr_type *mr_type_indexed_block(int count, int length, const int *disps, s
 struct mr_type *mr_type_hindexed_block(int count, int length, const ptrdiff_t *disps, struct mr_type *t);
 struct mr_type *mr_type_struct(int count, const int *lengths, const ptrdiff_t *disps, struct mr_type *const *types);
 struct mr_type *mr_type_resized(struct mr_type *t, ptrdiff_t lb, ptrdiff_t extent);
-struct mr_type *mr_type_subarray(int ndims, const int *sizes, const int *subsizes, const int *starts, bool fortran_order,
-                                 int order_constant, struct mr_type *t);
+struct mr_type *mr_type_subarray(int ndims, const int *sizes, const int *subsizes, const int *starts,
+                                 bool fortran_order, int order_constant, struct mr_type *t);
 /* Basic elements in the first `bytes` bytes of data of a sequence of t. */
 size_t mr_type_elements(const struct mr_type *t, size_t bytes);
 const char *mr_type_name(const struct mr_type *t);
@@ -73,8 +82,21 @@ struct mr_span mr_type_span(const struct mr_type *t, size_t count);
 /* ---- operations (op.c) ------------------------------------------------------------------------------------------- */
 
 enum mr_op_id {
-    MR_OP_MAX, MR_OP_MIN, MR_OP_SUM, MR_OP_PROD, MR_OP_LAND, MR_OP_BAND, MR_OP_LOR, MR_OP_BOR, MR_OP_LXOR, MR_OP_BXOR,
-    MR_OP_MINLOC, MR_OP_MAXLOC, MR_OP_REPLACE, MR_OP_NO_OP, MR_OP_COUNT,
+    MR_OP_MAX,
+    MR_OP_MIN,
+    MR_OP_SUM,
+    MR_OP_PROD,
+    MR_OP_LAND,
+    MR_OP_BAND,
+    MR_OP_LOR,
+    MR_OP_BOR,
+    MR_OP_LXOR,
+    MR_OP_BXOR,
+    MR_OP_MINLOC,
+    MR_OP_MAXLOC,
+    MR_OP_REPLACE,
+    MR_OP_NO_OP,
+    MR_OP_COUNT,
     MR_OP_USER = MR_OP_COUNT,
 };
 
@@ -117,8 +139,8 @@ enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group
 /* ---- communicators (comm.c): all collective, blocking ------------------------------------------------------------ */
 
 enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out);
-enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out);      /* *out NULL: MR_UNDEFINED */
-enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out);   /* by shared memory */
+enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out);    /* *out NULL: MR_UNDEFINED */
+enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out); /* by shared memory */
 enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
 enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out);
 enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);
@@ -162,8 +184,8 @@ extern struct mr_errhandler mr_errhandler_fatal, mr_errhandler_return, mr_errhan
 struct mr_errhandler *mr_errhandler_new(void);
 struct mr_errhandler *mr_errhandler_get(struct mr_errhandler *h);
 void mr_errhandler_put(struct mr_errhandler *h);
-const char *mr_err_text(enum mr_err err);  /* "invalid rank" */
-const char *mr_err_name(enum mr_err err);  /* "MPI_ERR_RANK" */
+const char *mr_err_text(enum mr_err err); /* "invalid rank" */
+const char *mr_err_name(enum mr_err err); /* "MPI_ERR_RANK" */
 /* Sets the detail text and returns err: return mr_fail(MR_ERR_RANK, "rank %d ...", rank); */
 #define mr_fail(err, ...) (mr_error_detail(__VA_ARGS__), (err))
 
@@ -194,7 +216,8 @@ struct mr_topology {
 struct mr_topology *mr_cart_new(int ndims, const int *dims, const int *periods, int rank);
 struct mr_topology *mr_cart_dup(const struct mr_topology *t);
 void mr_cart_free(struct mr_topology *t);
-int mr_cart_rank(const struct mr_topology *t, const int *coords); /* MR_PROC_NULL: outside of a non-periodic dimension */
+int mr_cart_rank(const struct mr_topology *t,
+                 const int *coords); /* MR_PROC_NULL: outside of a non-periodic dimension */
 void mr_cart_coords(const struct mr_topology *t, int rank, int maxdims, int *coords);
 enum mr_err mr_dims_create(int nnodes, int ndims, int *dims);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduction operations. A built-in one is a row of a table by number kind (core/basic.h); the loops come from one macro per kind of
- * arithmetic. NULL in the table: the standard does not allow the operation on that type.
+ * Reduction operations. A built-in one is a row of a table by number kind (core/basic.h); the loops come from one macro
+ * per kind of arithmetic. NULL in the table: the standard does not allow the operation on that type.
  */
 #include "libmrmpi/core/objects.h"
 
@@ -96,8 +96,8 @@ MR_PAIRS(PAIR_LOOPS)
 
 #define INT_ROW(name, T)                                                                                               \
     [MR_NUM_##name] = {                                                                                                \
-        [MR_OP_MAX] = name##_max,   [MR_OP_MIN] = name##_min,   [MR_OP_SUM] = name##_sum,   [MR_OP_PROD] = name##_prod, \
-        [MR_OP_LAND] = name##_land, [MR_OP_BAND] = name##_band, [MR_OP_LOR] = name##_lor,   [MR_OP_BOR] = name##_bor,  \
+        [MR_OP_MAX] = name##_max,   [MR_OP_MIN] = name##_min,   [MR_OP_SUM] = name##_sum, [MR_OP_PROD] = name##_prod,  \
+        [MR_OP_LAND] = name##_land, [MR_OP_BAND] = name##_band, [MR_OP_LOR] = name##_lor, [MR_OP_BOR] = name##_bor,    \
         [MR_OP_LXOR] = name##_lxor, [MR_OP_BXOR] = name##_bxor,                                                        \
     },
 #define FLOAT_ROW(name, T)                                                                                             \
@@ -121,16 +121,26 @@ static const uint8_t number_of[MR_NUM_BASICS] = {
     MR_BASICS(X)
 #undef X
 #define X(id, ...) [MR_BASIC_##id] = MR_NUM_##id,
-    MR_PAIRS(X)
+        MR_PAIRS(X)
 #undef X
 };
 
 #define BUILTIN(op) [MR_OP_##op] = {.refs = 1, .id = MR_OP_##op, .commutative = true}
 struct mr_op mr_op_builtin[MR_OP_COUNT] = {
-    BUILTIN(MAX),  BUILTIN(MIN),    BUILTIN(SUM),    BUILTIN(PROD),
-    BUILTIN(LAND), BUILTIN(BAND),   BUILTIN(LOR),    BUILTIN(BOR),
-    BUILTIN(LXOR), BUILTIN(BXOR),   BUILTIN(MINLOC), BUILTIN(MAXLOC),
-    [MR_OP_REPLACE] = {.refs = 1, .id = MR_OP_REPLACE}, [MR_OP_NO_OP] = {.refs = 1, .id = MR_OP_NO_OP},
+    BUILTIN(MAX),
+    BUILTIN(MIN),
+    BUILTIN(SUM),
+    BUILTIN(PROD),
+    BUILTIN(LAND),
+    BUILTIN(BAND),
+    BUILTIN(LOR),
+    BUILTIN(BOR),
+    BUILTIN(LXOR),
+    BUILTIN(BXOR),
+    BUILTIN(MINLOC),
+    BUILTIN(MAXLOC),
+    [MR_OP_REPLACE] = {.refs = 1, .id = MR_OP_REPLACE},
+    [MR_OP_NO_OP] = {.refs = 1, .id = MR_OP_NO_OP},
 };
 
 struct mr_op *mr_op_new(void)
@@ -164,7 +174,7 @@ bool mr_op_allows(const struct mr_op *op, const struct mr_type *type)
 const char *mr_op_name(const struct mr_op *op)
 {
     static const char *const names[MR_OP_COUNT + 1] = {
-        "MPI_MAX", "MPI_MIN",  "MPI_SUM",  "MPI_PROD",   "MPI_LAND",   "MPI_BAND",    "MPI_LOR",   "MPI_BOR",
+        "MPI_MAX",  "MPI_MIN",  "MPI_SUM",    "MPI_PROD",   "MPI_LAND",    "MPI_BAND",  "MPI_LOR",          "MPI_BOR",
         "MPI_LXOR", "MPI_BXOR", "MPI_MINLOC", "MPI_MAXLOC", "MPI_REPLACE", "MPI_NO_OP", "user's operation",
     };
     return names[op->id];

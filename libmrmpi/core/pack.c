@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packing and unpacking: bytes [offset, offset + len) of the packed form of (buf, count, type). Stateless: where an offset lies
- * is found again by division and bisection, so a protocol may resume anywhere at no cost worth remembering.
+ * Packing and unpacking: bytes [offset, offset + len) of the packed form of (buf, count, type). Stateless: where an
+ * offset lies is found again by division and bisection, so a protocol may resume anywhere at no cost worth remembering.
  */
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/core/layout.h"

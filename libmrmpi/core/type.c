@@ -59,12 +59,24 @@ struct mr_type mr_type_basic[MR_NUM_BASICS] = {
                        .elements = 2,                                                                                  \
                        .basic = MR_BASIC_##id,                                                                         \
                        .layout = &layout_##id},
-    MR_PAIRS(X)
+        MR_PAIRS(X)
 #undef X
-    [MR_BASIC_LB] = {.refs = 1, .committed = true, .builtin = true, .contiguous = true, .sticky_lb = true, .align = 1,
-                     .basic = MR_BASIC_LB, .layout = &layout_empty},
-    [MR_BASIC_UB] = {.refs = 1, .committed = true, .builtin = true, .contiguous = true, .sticky_ub = true, .align = 1,
-                     .basic = MR_BASIC_UB, .layout = &layout_empty},
+            [MR_BASIC_LB] = {.refs = 1,
+                             .committed = true,
+                             .builtin = true,
+                             .contiguous = true,
+                             .sticky_lb = true,
+                             .align = 1,
+                             .basic = MR_BASIC_LB,
+                             .layout = &layout_empty},
+    [MR_BASIC_UB] = {.refs = 1,
+                     .committed = true,
+                     .builtin = true,
+                     .contiguous = true,
+                     .sticky_ub = true,
+                     .align = 1,
+                     .basic = MR_BASIC_UB,
+                     .layout = &layout_empty},
 };
 
 struct mr_type *const mr_type_byte = &mr_type_basic[MR_BASIC_BYTE];
@@ -100,7 +112,8 @@ const char *mr_type_name(const struct mr_type *t)
 #define X(id, ...) [MR_BASIC_##id] = "MPI_" #id,
         MR_BASICS(X) MR_PAIRS(X)
 #undef X
-        [MR_BASIC_LB] = "MPI_LB", [MR_BASIC_UB] = "MPI_UB",
+            [MR_BASIC_LB] = "MPI_LB",
+        [MR_BASIC_UB] = "MPI_UB",
     };
     if (t->name)
         return t->name;

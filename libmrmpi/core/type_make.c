@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The constructors of datatypes. Each is a list of blocks (length copies of a type at a displacement); bounds and layout are
- * computed block by block (`struct maker`), the arguments are kept as the recipe.
+ * The constructors of datatypes. Each is a list of blocks (length copies of a type at a displacement); bounds and
+ * layout are computed block by block (`struct maker`), the arguments are kept as the recipe.
  */
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/core/layout.h"
@@ -34,8 +34,13 @@ static struct maker begin(enum mr_combiner combiner, int ni, const int *ints, in
     struct mr_recipe *r = calloc(1, sizeof(*r));
     struct mr_layout *l = mr_layout_new();
     if (r) {
-        *r = (struct mr_recipe){combiner, ni, na, nt, copy_of(ints, (size_t)ni * sizeof(*ints)),
-                                copy_of(aints, (size_t)na * sizeof(*aints)), copy_of(types, (size_t)nt * sizeof(*types))};
+        *r = (struct mr_recipe){combiner,
+                                ni,
+                                na,
+                                nt,
+                                copy_of(ints, (size_t)ni * sizeof(*ints)),
+                                copy_of(aints, (size_t)na * sizeof(*aints)),
+                                copy_of(types, (size_t)nt * sizeof(*types))};
     }
     if (!m.t || !l || !r || !r->ints || !r->aints || !r->types) {
         if (r) {
@@ -127,8 +132,8 @@ static struct mr_type *end(struct maker *m)
     t->size = l->size;
     t->true_lb = l->size ? l->lo : 0;
     t->true_extent = l->size ? l->hi - l->lo : 0;
-    t->contiguous = l->size == 0 || (l->num == 1 && l->runs[0].count == 1 && !l->runs[0].child &&
-                                     (ptrdiff_t)l->size == t->extent);
+    t->contiguous =
+        l->size == 0 || (l->num == 1 && l->runs[0].count == 1 && !l->runs[0].child && (ptrdiff_t)l->size == t->extent);
     return t;
 }
 
@@ -158,7 +163,8 @@ static struct mr_type *vector(struct maker m, int count, int length, ptrdiff_t s
 {
     if (m.failed || count == 0 || length == 0)
         return end(&m);
-    /* the blocks of a vector are one layout, repeated: kept as a recipe-less part of this type's own runs where it merges */
+    /* the blocks of a vector are one layout, repeated: kept as a recipe-less part of this type's own runs where it
+     * merges */
     struct mr_layout *inner = mr_layout_new();
     if (!inner || !mr_layout_add(inner, 0, (size_t)length, t->extent, t->layout)) {
         mr_layout_free(inner);
@@ -292,17 +298,19 @@ struct mr_type *mr_type_resized(struct mr_type *t, ptrdiff_t lb, ptrdiff_t exten
 }
 
 /*
- * A subarray is a nest of vectors from the fastest dimension outwards, shifted to where it starts, with the extent of the whole
- * array. The vectors are temporary types of their own: the layout that points into them keeps them through the recipe.
+ * A subarray is a nest of vectors from the fastest dimension outwards, shifted to where it starts, with the extent of
+ * the whole array. The vectors are temporary types of their own: the layout that points into them keeps them through
+ * the recipe.
  */
-struct mr_type *mr_type_subarray(int ndims, const int *sizes, const int *subsizes, const int *starts, bool fortran_order,
-                                 int order_constant, struct mr_type *t)
+struct mr_type *mr_type_subarray(int ndims, const int *sizes, const int *subsizes, const int *starts,
+                                 bool fortran_order, int order_constant, struct mr_type *t)
 {
     struct mr_type *inner = mr_type_get(t);
     ptrdiff_t stride = t->extent, shift = 0;
     for (int k = 0; k < ndims && inner; k++) {
         int d = fortran_order ? k : ndims - 1 - k;
-        struct mr_type *outer = k == 0 ? mr_type_contiguous(subsizes[d], inner) : mr_type_hvector(subsizes[d], 1, stride, inner);
+        struct mr_type *outer =
+            k == 0 ? mr_type_contiguous(subsizes[d], inner) : mr_type_hvector(subsizes[d], 1, stride, inner);
         mr_type_put(inner);
         inner = outer;
         shift += starts[d] * stride;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reduction operations: values on every kind of number, what is not allowed, ties of MINLOC, orders of user operations. */
+/* Reduction operations: values on every kind of number, what is not allowed, ties of MINLOC, orders of user operations.
+ */
 #include <check.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datatypes against a naive reference: a type is the list of its bytes' displacements, made by following the definition of
- * each constructor byte by byte. Random nests of constructors are packed and unpacked in random pieces.
+ * Datatypes against a naive reference: a type is the list of its bytes' displacements, made by following the definition
+ * of each constructor byte by byte. Random nests of constructors are packed and unpacked in random pieces.
  */
 #include <check.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@ struct mr_comm *mr_comm_world;
 struct ref {
     struct mr_type *t;
     size_t n;
-    ptrdiff_t *at;      /* displacement of each byte of data, in order */
+    ptrdiff_t *at; /* displacement of each byte of data, in order */
     ptrdiff_t lb, ub;
-    bool sticky, any;   /* resized somewhere inside: bounds are taken from the library's */
+    bool sticky, any; /* resized somewhere inside: bounds are taken from the library's */
 };
 
 static struct ref make_ref(struct mr_type *t)
@@ -69,7 +69,8 @@ static struct ref build_vector(const struct ref *c, bool bytes)
 {
     int count = rnd(5), length = rnd(4), stride = rnd(7) - 1;
     ptrdiff_t step = bytes ? stride * 5 : stride * (c->ub - c->lb);
-    struct ref r = make_ref(bytes ? mr_type_hvector(count, length, step, c->t) : mr_type_vector(count, length, stride, c->t));
+    struct ref r =
+        make_ref(bytes ? mr_type_hvector(count, length, step, c->t) : mr_type_vector(count, length, stride, c->t));
     for (int i = 0; i < count; i++)
         put(&r, c, i * step, length);
     return r;
@@ -200,7 +201,8 @@ static void compare_pack(const struct ref *r, size_t count)
 {
     struct mr_span span = mr_type_span(r->t, count);
     size_t total = count * r->n, guard = 64;
-    unsigned char *mem = malloc(span.len + 2 * guard), *flat = malloc(total + 1), *back = calloc(1, span.len + 2 * guard);
+    unsigned char *mem = malloc(span.len + 2 * guard), *flat = malloc(total + 1),
+                  *back = calloc(1, span.len + 2 * guard);
     for (size_t i = 0; i < span.len + 2 * guard; i++)
         mem[i] = (unsigned char)rand();
     unsigned char *buf = mem + guard - span.lo, *out = back + guard - span.lo;
@@ -293,8 +295,9 @@ START_TEST(struct_is_padded_like_c)
         double d;
         char c;
     };
-    struct mr_type *t = mr_type_struct(2, (int[]){1, 1}, (ptrdiff_t[]){offsetof(struct s, d), offsetof(struct s, c)},
-                                       (struct mr_type *[]){&mr_type_basic[MR_BASIC_DOUBLE], &mr_type_basic[MR_BASIC_CHAR]});
+    struct mr_type *t =
+        mr_type_struct(2, (int[]){1, 1}, (ptrdiff_t[]){offsetof(struct s, d), offsetof(struct s, c)},
+                       (struct mr_type *[]){&mr_type_basic[MR_BASIC_DOUBLE], &mr_type_basic[MR_BASIC_CHAR]});
     ck_assert_int_eq(t->extent, sizeof(struct s));
     ck_assert_uint_eq(t->size, 9);
     mr_type_put(t);
@@ -304,8 +307,9 @@ END_TEST
 START_TEST(markers_set_the_bounds)
 {
     struct mr_type *i = &mr_type_basic[MR_BASIC_INT];
-    struct mr_type *t = mr_type_struct(3, (int[]){1, 1, 1}, (ptrdiff_t[]){-3, 0, 6},
-                                       (struct mr_type *[]){&mr_type_basic[MR_BASIC_LB], i, &mr_type_basic[MR_BASIC_UB]});
+    struct mr_type *t =
+        mr_type_struct(3, (int[]){1, 1, 1}, (ptrdiff_t[]){-3, 0, 6},
+                       (struct mr_type *[]){&mr_type_basic[MR_BASIC_LB], i, &mr_type_basic[MR_BASIC_UB]});
     ck_assert_int_eq(t->lb, -3);
     ck_assert_int_eq(t->extent, 9);
     struct mr_type *two = mr_type_contiguous(2, t); /* markers at -3, 6, 15: from MPI's own example */
@@ -324,8 +328,9 @@ END_TEST
 
 START_TEST(elements_are_counted)
 {
-    struct mr_type *t = mr_type_struct(2, (int[]){1, 3}, (ptrdiff_t[]){0, 8},
-                                       (struct mr_type *[]){&mr_type_basic[MR_BASIC_DOUBLE], &mr_type_basic[MR_BASIC_SHORT]});
+    struct mr_type *t =
+        mr_type_struct(2, (int[]){1, 3}, (ptrdiff_t[]){0, 8},
+                       (struct mr_type *[]){&mr_type_basic[MR_BASIC_DOUBLE], &mr_type_basic[MR_BASIC_SHORT]});
     struct mr_type *many = mr_type_contiguous(5, t);
     ck_assert_uint_eq(many->size, 70);
     ck_assert_uint_eq(many->elements, 20);
@@ -340,7 +345,8 @@ END_TEST
 
 START_TEST(copy_between_layouts)
 {
-    struct mr_type *i = &mr_type_basic[MR_BASIC_INT], *v = mr_type_vector(3000, 1, 2, i), *w = mr_type_vector(1000, 3, 5, i);
+    struct mr_type *i = &mr_type_basic[MR_BASIC_INT], *v = mr_type_vector(3000, 1, 2, i),
+                   *w = mr_type_vector(1000, 3, 5, i);
     int *a = malloc(24000), *b = calloc(1, 20000);
     for (int k = 0; k < 6000; k++)
         a[k] = k;

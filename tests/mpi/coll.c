@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every blocking collective: sizes across all the algorithms' thresholds, all roots, MPI_IN_PLACE, derived types, orders. */
+/* Every blocking collective: sizes across all the algorithms' thresholds, all roots, MPI_IN_PLACE, derived types,
+ * orders. */
 #include "mt.h"
 
 static const int counts[] = {0, 1, 3, 64, 600, 5000, 40000};
@@ -142,7 +143,8 @@ static void in_order(int n)
 {
     MPI_Op op;
     MPI_Op_create(mat_op, 0, &op);
-    struct mat *in = calloc((size_t)n * (size_t)size + 1, sizeof(*in)), *out = calloc((size_t)n * (size_t)size + 1, sizeof(*out));
+    struct mat *in = calloc((size_t)n * (size_t)size + 1, sizeof(*in)),
+               *out = calloc((size_t)n * (size_t)size + 1, sizeof(*out));
     for (int i = 0; i < n * size; i++)
         in[i] = mat_of(rank, i);
     for (int root = 0; root < roots(); root++) {

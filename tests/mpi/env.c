@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Beginning and end, versions, names, clocks, memory; an attribute of MPI_COMM_SELF is deleted first thing in MPI_Finalize. */
+/* Beginning and end, versions, names, clocks, memory; an attribute of MPI_COMM_SELF is deleted first thing in
+ * MPI_Finalize. */
 #include "mt.h"
 
 static int deleted;

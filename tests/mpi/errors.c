@@ -49,7 +49,8 @@ static void arguments(void)
     FAILS(MPI_Irecv(&x, 1, MPI_INT, 0, -9, MPI_COMM_WORLD, &q), MPI_ERR_TAG, "-9");
     FAILS(MPI_Isend(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL), MPI_ERR_ARG, "request");
     FAILS(MPI_Bcast(&x, 1, MPI_INT, size, MPI_COMM_WORLD), MPI_ERR_ROOT, "root");
-    FAILS(MPI_Allreduce(&x, &n, 1, MPI_BYTE, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_OP, "MPI_SUM is not defined on MPI_BYTE");
+    FAILS(MPI_Allreduce(&x, &n, 1, MPI_BYTE, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_OP,
+          "MPI_SUM is not defined on MPI_BYTE");
     FAILS(MPI_Allreduce(&x, &n, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD), MPI_ERR_OP, "null handle");
     FAILS(MPI_Allreduce(&x, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER, "MPI_IN_PLACE");
     FAILS(MPI_Comm_split(MPI_COMM_WORLD, -5, 0, &c), MPI_ERR_ARG, "color");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The profiling interface: a program's own MPI_Send and MPI_Allreduce are called instead, and reach the library's by PMPI. */
+/* The profiling interface: a program's own MPI_Send and MPI_Allreduce are called instead, and reach the library's by
+ * PMPI. */
 #include "mt.h"
 
 static int sends, reduces;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion: any, some, all, null and inactive requests, persistent and generalized ones, cancel, status queries, probes. */
+/* Completion: any, some, all, null and inactive requests, persistent and generalized ones, cancel, status queries,
+ * probes. */
 #include "mt.h"
 
 static int left, right;

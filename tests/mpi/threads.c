@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_THREAD_MULTIPLE: threads with a communicator each do collectives, make communicators and exchange messages at once. */
+/* MPI_THREAD_MULTIPLE: threads with a communicator each do collectives, make communicators and exchange messages at
+ * once. */
 #include "mt.h"
 
 #include <pthread.h>
@@ -15,7 +16,8 @@ static void *work(void *arg)
         int x = rank + t * 10 + i, sum = -1, got = -1, all[size];
         MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c);
         EQ(sum, size * (size - 1) / 2 + size * (t * 10 + i));
-        MPI_Sendrecv(&x, 1, MPI_INT, (rank + 1) % size, i, &got, 1, MPI_INT, (rank - 1 + size) % size, i, c, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&x, 1, MPI_INT, (rank + 1) % size, i, &got, 1, MPI_INT, (rank - 1 + size) % size, i, c,
+                     MPI_STATUS_IGNORE);
         EQ(got, (rank - 1 + size) % size + t * 10 + i);
         MPI_Allgather(&x, 1, MPI_INT, all, 1, MPI_INT, c);
         for (int r = 0; r < size; r++)

@@ -32,7 +32,8 @@ static void structs(int n)
         a[i] = (struct particle){(char)i, {i + rank, i + 0.5, -i}, rank};
     MPI_Sendrecv(a, n, t, right, 0, b, n, t, left, 0, MPI_COMM_WORLD, &st);
     for (int i = 0; i < n; i++)
-        CHECK(b[i].tag == (char)i && b[i].x[0] == i + left && b[i].x[1] == i + 0.5 && b[i].x[2] == -i && b[i].id == left);
+        CHECK(b[i].tag == (char)i && b[i].x[0] == i + left && b[i].x[1] == i + 0.5 && b[i].x[2] == -i &&
+              b[i].id == left);
     MPI_Get_count(&st, t, &count);
     EQ(count, n);
     MPI_Get_elements(&st, t, &count);
@@ -131,7 +132,8 @@ static void packing(void)
     MPI_Pack(d, 2, MPI_DOUBLE, buf, sizeof(buf), &at, MPI_COMM_WORLD);
     EQ(at, 20);
     char got[100];
-    MPI_Sendrecv(buf, at, MPI_PACKED, right, 0, got, sizeof(got), MPI_PACKED, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(buf, at, MPI_PACKED, right, 0, got, sizeof(got), MPI_PACKED, left, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     a = 0;
     d[1] = 0;
     at = 0;
