@@ -22,6 +22,8 @@
 #include <sys/un.h>
 #include <time.h>
 
+#define SIBLING_WAKES 8u /* of one idle actor, for the sake of others, until time has moved */
+
 struct sfp_proc sfp_proc = { .sock = -1, .bell = -1 };
 unsigned sfp_generation;
 
@@ -541,12 +543,18 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
 }
 
 /*
- * A thread is about to wait for a lock. Its holder may be an idle poller of this process, which on real hardware would
- * have returned at once: let every idle thread of the process look and go on.
+ * A thread is about to wait for another. Whom it waits for may be an idle poller of this process, which on real hardware
+ * would have returned at once: let the idle ones look and go on. Not for ever, though: threads that take turns in polling
+ * and waiting would keep each other from being idle at the same time, which is when time moves.
  */
-void sfp_wake_siblings(void)
+bool sfp_wake_siblings(void)
 {
-    bool any = false;
+    static struct {
+        uint64_t at_ps;
+        uint32_t times;
+    } woken[SF_ACTORS_MAX];
+    uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE);
+    bool any = false, all = true;
 
     for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
         struct sf_actor *a = &sfp_proc.arena->actor[i];
@@ -554,6 +562,12 @@ void sfp_wake_siblings(void)
 
         if (__atomic_load_n(&a->state, __ATOMIC_RELAXED) != SF_ACTOR_IDLE)
             continue;
+        if (__atomic_exchange_n(&woken[i].at_ps, now, __ATOMIC_RELAXED) != now)
+            __atomic_store_n(&woken[i].times, 0, __ATOMIC_RELAXED);
+        if (__atomic_fetch_add(&woken[i].times, 1, __ATOMIC_RELAXED) >= SIBLING_WAKES) {
+            all = false;
+            continue;
+        }
         if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
             sfp_syscall(SYS_futex, &a->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
             any = true;
@@ -561,6 +575,7 @@ void sfp_wake_siblings(void)
     }
     if (any)
         sfp_ring();
+    return all;
 }
 
 void sfp_block_begin(void)

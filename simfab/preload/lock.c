@@ -8,6 +8,7 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 
 static bool is_actor(void)
@@ -45,6 +46,19 @@ SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
     err = SFP_REAL(pthread_spin_lock)(lock);
     sfp_block_end();
     return err;
+}
+
+/*
+ * Who yields waits for another thread. If that is an idle poller, it looks again; when that has not helped, this thread is
+ * idle too, and time moves on.
+ */
+SFP_EXPORT int sched_yield(void)
+{
+    struct sf_actor *a;
+
+    if (is_actor() && !sfp_wake_siblings() && (a = sfp_enter_if_actor()) && sfp_wait(a, SF_ACTOR_IDLE, 0) >= 0)
+        return 0;
+    return SFP_REAL(sched_yield)();
 }
 
 /* The kernel keeps the wait (another process may wake it); a time-out moves the clock by its length. */

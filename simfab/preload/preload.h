@@ -65,8 +65,9 @@ void sfp_block_end(void);
 /* The same for a call on fd that waits for events (POLLIN, ...): does nothing, and returns false, unless the thread is an
    actor, fd is in blocking mode and not ready. Call sfp_block_end if it returned true. */
 bool sfp_block_begin_on(int fd, short events);
-/* Before waiting for a lock: idle actors of this process, one of which may hold it, return from their polls. */
-void sfp_wake_siblings(void);
+/* Before waiting for another thread: idle actors of this process, one of which may hold the lock in question, return from
+   their polls. False: some have done so often enough at this time. */
+bool sfp_wake_siblings(void);
 
 /* System calls that no interposition sees; they set errno as usual. */
 /* The kernel's own entry: the C library's syscall() is interposed too. Sets errno. */

@@ -205,7 +205,7 @@ static bool free_run(void)
     if (!__atomic_load_n(&ar->free_run, __ATOMIC_ACQUIRE) ||
         __atomic_load_n(&ar->cmd_head, __ATOMIC_RELAXED) != __atomic_load_n(&ar->cmd_tail, __ATOMIC_RELAXED))
         return false;
-    sched_yield();
+    SFP_REAL(sched_yield)();
     return true;
 }
 
