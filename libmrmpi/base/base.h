@@ -13,39 +13,39 @@
 
 /* Sizes in bytes, times as named. The names in the environment are MRMPI_ + upper case of the field. */
 struct mr_config {
-    size_t eager_max;          /* largest message sent eagerly between hosts */
-    size_t shm_eager_max;      /* the same inside a host */
-    bool single_copy;          /* large messages inside a host by process_vm_readv */
-    char *devices;             /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
-    int rails_max;             /* use at most so many; 0: all */
-    int paths;                 /* LID paths used between each pair of rails */
-    size_t stripe_min;         /* messages below are not striped */
+    size_t eager_max;     /* largest message sent eagerly between hosts */
+    size_t shm_eager_max; /* the same inside a host */
+    bool single_copy;     /* large messages inside a host by process_vm_readv */
+    char *devices;        /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
+    int rails_max;        /* use at most so many; 0: all */
+    int paths;            /* LID paths used between each pair of rails */
+    size_t stripe_min;    /* messages below are not striped */
     int srq_depth, sq_depth;
-    size_t reg_cache_max;      /* bytes kept registered */
-    int connect_timeout_ms;    /* UD connection set-up: first retransmission after this */
+    size_t reg_cache_max;   /* bytes kept registered */
+    int connect_timeout_ms; /* UD connection set-up: first retransmission after this */
     int connect_retries;
     int rc_timeout, rc_retry, rnr_retry; /* QP attributes */
-    int spin_us;               /* poll so long before yielding */
-    int oversubscribed;        /* more ranks than cores: 1 yes, 0 no, -1 count them */
+    int spin_us;                         /* poll so long before yielding */
+    int oversubscribed;                  /* more ranks than cores: 1 yes, 0 no, -1 count them */
     bool check_args;
-    char *fabricd_socket;      /* %h: host name */
-    char *job_id;              /* MRMPI_JOBID, else SLURM_JOB_ID */
-    int log_level;             /* 0 errors, 1 warnings, 2 info, 3 debug */
-    bool stats;                /* print counters at finalize */
+    char *fabricd_socket; /* %h: host name */
+    char *job_id;         /* MRMPI_JOBID, else SLURM_JOB_ID */
+    int log_level;        /* 0 errors, 1 warnings, 2 info, 3 debug */
+    bool stats;           /* print counters at finalize */
 };
 extern struct mr_config mr_config;
-/* Unknown MRMPI_ names and bad values (which keep their default) are remembered; rank 0 warns as soon as it is known. */
+/* Unknown MRMPI_ names and bad values (which keep their default) are remembered; rank 0 warns once it is known. */
 int mr_config_init(void);
 void mr_config_finalize(void);
-void mr_config_complain(void);                      /* print what is remembered, and forget it */
-size_t mr_config_complaints(const char **first);    /* how many, and the first one's text ("") */
+void mr_config_complain(void);                   /* print what is remembered, and forget it */
+size_t mr_config_complaints(const char **first); /* how many, and the first one's text ("") */
 /* Is a variable set that is no setting of ours, such as a launcher's? Needs no init. */
 bool mr_config_foreign(const char *name);
 /* One line per setting ("NAME type default unit help") for documentation and MPI_T. */
 size_t mr_config_count(void);
 const char *mr_config_describe(size_t i, char *buf, size_t cap);
 
-/* ---- log: to stderr, prefixed with rank and host once known ------------------------------------------------------- */
+/* ---- log: to stderr, prefixed with rank and host once known ------------------------------------------------------ */
 enum mr_log_level { MR_LOG_ERROR, MR_LOG_WARN, MR_LOG_INFO, MR_LOG_DEBUG };
 void mr_log_identity(int rank, const char *host); /* rank 0 prints the complaints about settings here */
 void mr_log_print(enum mr_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -60,8 +60,18 @@ uint64_t mr_clock_ns(void); /* CLOCK_MONOTONIC */
 
 /* ---- counters: one table in stats.c ------------------------------------------------------------------------------ */
 enum mr_stat {
-    MR_STAT_EAGER_SENT, MR_STAT_RNDV_SENT, MR_STAT_UNEXPECTED, MR_STAT_OUT_OF_ORDER, MR_STAT_SHM_SENT, MR_STAT_SHM_SINGLE_COPY,
-    MR_STAT_NET_SENT, MR_STAT_NET_STRIPES, MR_STAT_REG_HITS, MR_STAT_REG_MISSES, MR_STAT_CONNECTS, MR_STAT_CONNECT_RETRIES,
+    MR_STAT_EAGER_SENT,
+    MR_STAT_RNDV_SENT,
+    MR_STAT_UNEXPECTED,
+    MR_STAT_OUT_OF_ORDER,
+    MR_STAT_SHM_SENT,
+    MR_STAT_SHM_SINGLE_COPY,
+    MR_STAT_NET_SENT,
+    MR_STAT_NET_STRIPES,
+    MR_STAT_REG_HITS,
+    MR_STAT_REG_MISSES,
+    MR_STAT_CONNECTS,
+    MR_STAT_CONNECT_RETRIES,
     MR_STAT_COUNT
 };
 extern uint64_t mr_stats[MR_STAT_COUNT];

@@ -20,8 +20,8 @@
 enum type { SIZE, INT, BOOL, STRING };
 
 struct row {
-    const char *name;     /* in the environment */
-    const char *also;     /* asked when name is not set; NULL: none */
+    const char *name; /* in the environment */
+    const char *also; /* asked when name is not set; NULL: none */
     size_t offset;
     enum type type;
     const char *standard; /* the default, parsed like a value */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The log: one line per message, written at once, to standard error. Before the rank is known lines carry the process id.
+ * The log: one line per message, written at once, to standard error. Before the rank is known lines carry the process
+ * id.
  */
 #include "libmrmpi/base/base.h"
 
@@ -31,7 +32,8 @@ void mr_log_print(enum mr_log_level level, const char *fmt, ...)
     if (who.rank < 0)
         used = snprintf(line, sizeof(line), "mrmpi[pid %d] %s: ", (int)getpid(), words[level]);
     else
-        used = snprintf(line, sizeof(line), "mrmpi[%d%s%s] %s: ", who.rank, *who.host ? "@" : "", who.host, words[level]);
+        used =
+            snprintf(line, sizeof(line), "mrmpi[%d%s%s] %s: ", who.rank, *who.host ? "@" : "", who.host, words[level]);
     va_start(ap, fmt);
     more = vsnprintf(line + used, sizeof(line) - 1 - used, fmt, ap);
     va_end(ap);

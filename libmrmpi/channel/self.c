@@ -125,7 +125,8 @@ static unsigned self_caps(int world_rank)
     return MR_VC_GET;
 }
 
-static int self_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie)
+static int self_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
+                    void *cookie)
 {
     return -ENOTSUP;
 }

@@ -75,7 +75,7 @@ struct peer {
 
 static struct {
     const struct mr_launch *launch;
-    int *local_of;      /* [size] local rank of a world rank, -1: on another node */
+    int *local_of; /* [size] local rank of a world rank, -1: on another node */
     int fd;
     uint8_t *base;
     struct header *header;
@@ -84,10 +84,10 @@ static struct {
     int *senders;       /* local ranks whose rings are polled */
     int num_senders;
     uint32_t senders_version;
-    int num_waiting;    /* packets in all queues */
+    int num_waiting; /* packets in all queues */
     size_t eager_max;
     bool sleepers;
-    int num_asleep;     /* threads of this process in mr_shm_sleep */
+    int num_asleep; /* threads of this process in mr_shm_sleep */
 } shm = {.fd = -1};
 
 static size_t boxes_offset(void)
@@ -188,8 +188,10 @@ static int open_segment(size_t *bytes)
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", card.pid, card.fd);
     shm.fd = open(path, O_RDWR | O_CLOEXEC);
     if (shm.fd < 0) {
-        mr_log(MR_LOG_ERROR, "cannot open the shared memory of rank %d at %s: %m; ranks of one node must run as one "
-               "user and see each other's processes", shm.launch->local_ranks[0], path);
+        mr_log(MR_LOG_ERROR,
+               "cannot open the shared memory of rank %d at %s: %m; ranks of one node must run as one "
+               "user and see each other's processes",
+               shm.launch->local_ranks[0], path);
         return -errno;
     }
     return 0;
@@ -274,7 +276,7 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
     return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
 }
 
-/* Wake the receiver if it sleeps. The fence orders the packet before the look: the sleeper does it the other way round. */
+/* Wake the receiver if it sleeps. The fence orders the packet before the look; the sleeper does the reverse. */
 static void ring_bell(int to)
 {
     struct mailbox *box = &shm.boxes[to];
@@ -377,8 +379,10 @@ static bool senders_changed(void)
 
 static void give_up(int from)
 {
-    mr_log(MR_LOG_ERROR, "rank %d wrote an impossible packet into shared memory (its memory may be damaged); "
-           "nothing more is taken from it", shm.launch->local_ranks[from]);
+    mr_log(MR_LOG_ERROR,
+           "rank %d wrote an impossible packet into shared memory (its memory may be damaged); "
+           "nothing more is taken from it",
+           shm.launch->local_ranks[from]);
     shm.peers[from].broken = true;
     read_senders();
 }
@@ -442,7 +446,8 @@ static unsigned shm_caps(int world_rank)
     return mr_config.single_copy ? MR_VC_GET : 0;
 }
 
-static int shm_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie)
+static int shm_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
+                   void *cookie)
 {
     return -ENOTSUP;
 }

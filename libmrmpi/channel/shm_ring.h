@@ -51,17 +51,17 @@ struct mr_ring_shape {
 struct mr_ring_writer {
     struct mr_ring *ring;
     uint8_t *data;
-    uint64_t slot, position;           /* next to be written */
-    uint64_t slots_freed, data_freed;  /* as last seen */
+    uint64_t slot, position;          /* next to be written */
+    uint64_t slots_freed, data_freed; /* as last seen */
     struct mr_ring_shape shape;
 };
 
 struct mr_ring_reader {
     struct mr_ring *ring;
     const uint8_t *data;
-    uint64_t slot;                     /* next to be read */
-    uint64_t data_used;                /* end of the last payload read */
-    uint64_t slots_told, data_told;    /* given back so far */
+    uint64_t slot;                  /* next to be read */
+    uint64_t data_used;             /* end of the last payload read */
+    uint64_t slots_told, data_told; /* given back so far */
     struct mr_ring_shape shape;
 };
 

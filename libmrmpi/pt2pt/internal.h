@@ -7,13 +7,11 @@
  *   synchronous  S EAGER(payload, ACK wanted), R ACK when it is matched
  *   get          S RTS(where the data is); R reads it, R FIN
  *   shared       S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from
- *                the back, R FIN when all is there. Two cores that both copy, through memory that stays in their caches,
- *                are faster than one that copies once; but a sender that computes instead costs the receiver nothing
- *   put          S RTS; R CTS(where to write); S writes, both are told by the channel
- *   copy         S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, and when the kernel
- *                refuses single copy
- * The receiver decides, knowing what the sender offers. A receiver with less room than the message asks only for what
- * fits.
+ *                the back, R FIN when all is there. Two cores that both copy, through memory that stays in their
+ * caches, are faster than one that copies once; but a sender that computes instead costs the receiver nothing put S
+ * RTS; R CTS(where to write); S writes, both are told by the channel copy         S RTS; R GO; S DATA..., R CREDIT now
+ * and then; for data that is not in one piece, and when the kernel refuses single copy The receiver decides, knowing
+ * what the sender offers. A receiver with less room than the message asks only for what fits.
  *
  * Ids that travel (sreq, rreq) are index and generation of a slot in the table of transfers, never pointers: a stale or
  * damaged one is recognised.
@@ -39,9 +37,9 @@ enum mr_packet {
 };
 
 enum mr_packet_flags {
-    MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
-    MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
-    MR_FLAG_PUT = 4,    /* RTS: the sender can write into exposed memory */
+    MR_FLAG_ACK = 1, /* EAGER: the sender waits for ACK */
+    MR_FLAG_GET = 2, /* RTS: the payload is a struct mr_remote of the data */
+    MR_FLAG_PUT = 4, /* RTS: the sender can write into exposed memory */
 };
 
 /* A transfer that takes more than one packet. */
@@ -95,11 +93,11 @@ struct mr_pt2pt {
     uint32_t rndv_num_free;
     struct mr_rndv *active, *active_last;
     uint64_t data_seen; /* counts DATA packets */
-    bool get_refused; /* the kernel has refused single copy once */
+    bool get_refused;   /* the kernel has refused single copy once */
     int (*polls[4])(void);
     unsigned num_polls;
     unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
-    uint8_t *scratch; /* one piece of data on its way from or to a buffer with holes */
+    uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
 };
 extern struct mr_pt2pt mr_pt2pt;
 
@@ -133,7 +131,8 @@ static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
     return (uint64_t)r->generation << 32 | r->index;
 }
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr);
-void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
+                    size_t len);
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_rndv_put_sent(void *cookie, int error);
 void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);

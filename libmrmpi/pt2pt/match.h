@@ -29,9 +29,9 @@ struct mr_match_entry {
 
 struct mr_match_table {
     struct mr_match_queue **buckets;
-    uint32_t mask;         /* number of buckets - 1 */
+    uint32_t mask; /* number of buckets - 1 */
     uint32_t num_queues;
-    uint32_t by_class[4];  /* entries whose key has: no wildcard, any source, any tag, both */
+    uint32_t by_class[4]; /* entries whose key has: no wildcard, any source, any tag, both */
     uint64_t stamp;
     struct mr_match_queue *spare; /* free queues */
     struct mr_match_slab *slabs;
@@ -52,7 +52,8 @@ struct mr_match_entry *mr_match_find_taker(const struct mr_match_table *t, uint3
 struct mr_match_quad {
     struct mr_match_entry e[4];
 };
-int mr_match_insert_quad(struct mr_match_table *t, struct mr_match_quad *q, uint32_t ctx, int src, int tag, void *owner);
+int mr_match_insert_quad(struct mr_match_table *t, struct mr_match_quad *q, uint32_t ctx, int src, int tag,
+                         void *owner);
 void mr_match_remove_quad(struct mr_match_table *t, struct mr_match_quad *q);
 
 /* Calls f for every entry, oldest first within a key; f may remove the entry that it is given. */

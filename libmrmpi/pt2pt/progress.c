@@ -16,8 +16,8 @@
 #define CROWDED_SPINS  4
 #define CROWDED_YIELDS 4
 /* A sleeper wakes by itself after so long; when there is a network, nobody rings for its packets. */
-#define SLEEP_US       2000
-#define SLEEP_NET_US   50
+#define SLEEP_US     2000
+#define SLEEP_NET_US 50
 /* The clock is read once in so many idle looks. */
 #define CLOCK_EVERY    64
 #define SPIN_SHIFT_MAX 8

@@ -14,20 +14,27 @@
 enum mr_send_mode { MR_SEND_STANDARD, MR_SEND_SYNCHRONOUS, MR_SEND_READY, MR_SEND_BUFFERED };
 
 struct mr_status {
-    int source, tag;      /* ranks of the communicator; MR_PROC_NULL / MR_ANY_TAG for an empty one */
+    int source, tag; /* ranks of the communicator; MR_PROC_NULL / MR_ANY_TAG for an empty one */
     enum mr_err error;
     bool cancelled;
     uint64_t bytes;
 };
 
-enum mr_request_kind { MR_REQ_SEND, MR_REQ_RECV, MR_REQ_COLL, MR_REQ_PERSISTENT_SEND, MR_REQ_PERSISTENT_RECV, MR_REQ_GENERALIZED };
+enum mr_request_kind {
+    MR_REQ_SEND,
+    MR_REQ_RECV,
+    MR_REQ_COLL,
+    MR_REQ_PERSISTENT_SEND,
+    MR_REQ_PERSISTENT_RECV,
+    MR_REQ_GENERALIZED
+};
 
 struct mr_request {
     int refs;
-    int handle;           /* for the api's table; 0: none yet */
+    int handle; /* for the api's table; 0: none yet */
     enum mr_request_kind kind;
     volatile bool complete; /* written under the lock, read by waiters under the lock */
-    bool active;          /* persistent requests: started and not yet completed */
+    bool active;            /* persistent requests: started and not yet completed */
     struct mr_status status;
     struct mr_comm *comm;
     /* called once at completion, lock held; used by schedules (coll/) and generalized requests; may be NULL */
@@ -38,7 +45,7 @@ struct mr_request {
     void *recv_buf;
     size_t count;
     struct mr_type *type;
-    int peer, tag;        /* as asked: may be wildcards */
+    int peer, tag; /* as asked: may be wildcards */
     uint32_t ctx;
     enum mr_send_mode mode;
     struct mr_request *next, *prev; /* next: pt2pt's pool while free; else its user's */
@@ -46,7 +53,7 @@ struct mr_request {
     struct mr_match_entry match;    /* in the posted queue */
 };
 
-int mr_pt2pt_init(void);       /* opens the rails too: mr_rail_init */
+int mr_pt2pt_init(void); /* opens the rails too: mr_rail_init */
 /* Completes what must be completed and synchronises with all peers: after it nobody needs this process any more. */
 int mr_pt2pt_finalize(void);
 
@@ -63,7 +70,7 @@ enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int 
 
 bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status); /* polls once */
 enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
-/* Matched probe: takes the message out of the queue. NULL: there is none. For MR_PROC_NULL it gives mr_message_no_proc. */
+/* Matched probe: takes the message out of the queue; NULL: none. For MR_PROC_NULL it gives mr_message_no_proc. */
 struct mr_message;
 extern struct mr_message *const mr_message_no_proc;
 struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
@@ -75,9 +82,9 @@ struct mr_request *mr_request_get(struct mr_request *r);
 void mr_request_put(struct mr_request *r);
 void mr_request_complete(struct mr_request *r); /* sets complete, wakes waiters, calls on_complete */
 
-enum mr_err mr_wait(struct mr_request *req);    /* until complete; the error is in req->status */
-bool mr_test(struct mr_request *req);           /* one look at the network if not complete */
-int mr_progress(void);                          /* one look; number of things done */
+enum mr_err mr_wait(struct mr_request *req); /* until complete; the error is in req->status */
+bool mr_test(struct mr_request *req);        /* one look at the network if not complete */
+int mr_progress(void);                       /* one look; number of things done */
 /* One look on behalf of a caller that will come again (test, probe): gives others a chance if there was nothing. */
 void mr_progress_once(void);
 /* Wait politely (spin, yield, sleep) until done(arg); polls the network, gives the lock away in between. */

@@ -13,7 +13,7 @@
 #define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
 #define PUSH_WINDOW 8          /* DATA packets under way */
 #define SHARE_CHUNK (256u << 10)
-#define SILENCE_MAX 256        /* looks without any DATA after which a sharing receiver reads by itself */
+#define SILENCE_MAX 256 /* looks without any DATA after which a sharing receiver reads by itself */
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 

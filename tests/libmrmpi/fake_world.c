@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The launcher and the world communicator of tests: see fake_world.h. Cards and fences live in memory shared by fork. */
+/* The launcher and the world communicator of tests (fake_world.h). Cards and fences live in memory shared by fork. */
 #include "tests/libmrmpi/fake_world.h"
 
 #include <errno.h>
@@ -22,10 +22,11 @@ static struct shared {
     pthread_barrier_t fence;
     size_t len[RANKS];
     char card[RANKS][128];
-} *shared;
+} * shared;
 
 static int zeros[RANKS], identity[RANKS];
-static struct mr_launch launch = {.num_nodes = 1, .node_of = zeros, .local_ranks = identity, .job_id = "", .node_name = ""};
+static struct mr_launch launch = {
+    .num_nodes = 1, .node_of = zeros, .local_ranks = identity, .job_id = "", .node_name = ""};
 static struct mr_group group = {.refs = 1, .world = identity};
 static struct mr_comm world = {.refs = 1, .group = &group};
 struct mr_comm *mr_comm_world = &world;

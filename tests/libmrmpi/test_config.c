@@ -70,9 +70,15 @@ START_TEST(job_id_from_scheduler)
 END_TEST
 
 static const char *const bad[][2] = {
-    {"MRMPI_EAGER_MAX", "12parsecs"}, {"MRMPI_EAGER_MAX", "1G"},       {"MRMPI_EAGER_MAX", "-1"},
-    {"MRMPI_EAGER_MAX", ""},          {"MRMPI_EAGER_MAX", "9999999999999999999999"}, {"MRMPI_EAGER_MAX", "8589934592G"},
-    {"MRMPI_RAILS_MAX", "2K"},        {"MRMPI_RAILS_MAX", "65"},       {"MRMPI_SINGLE_COPY", "maybe"},
+    {"MRMPI_EAGER_MAX", "12parsecs"},
+    {"MRMPI_EAGER_MAX", "1G"},
+    {"MRMPI_EAGER_MAX", "-1"},
+    {"MRMPI_EAGER_MAX", ""},
+    {"MRMPI_EAGER_MAX", "9999999999999999999999"},
+    {"MRMPI_EAGER_MAX", "8589934592G"},
+    {"MRMPI_RAILS_MAX", "2K"},
+    {"MRMPI_RAILS_MAX", "65"},
+    {"MRMPI_SINGLE_COPY", "maybe"},
     {"MRMPI_LOG_LEVEL", "loud"},
 };
 

@@ -42,7 +42,8 @@ START_TEST(posted_like_reference)
         if (rand() % 2 && used < MANY) {
             items[used] = random_item(true);
             items[used].entry.owner = &items[used];
-            ck_assert_int_eq(mr_match_insert(&t, &items[used].entry, items[used].ctx, items[used].src, items[used].tag), 0);
+            ck_assert_int_eq(mr_match_insert(&t, &items[used].entry, items[used].ctx, items[used].src, items[used].tag),
+                             0);
             used++;
         } else {
             struct item m = random_item(false), *expected = NULL;
@@ -73,7 +74,8 @@ START_TEST(unexpected_like_reference)
         if (rand() % 2 && used < MANY) {
             items[used] = random_item(false);
             ck_assert_int_eq(mr_match_insert_quad(&t, &items[used].quad, items[used].ctx, items[used].src,
-                                                  items[used].tag, &items[used]), 0);
+                                                  items[used].tag, &items[used]),
+                             0);
             used++;
         } else {
             struct item r = random_item(true), *expected = NULL;

@@ -30,7 +30,9 @@
 /* Stands before libc's: a kernel that lets no process read another one's memory, from the given call on. */
 static long refuse_after = -1;
 /* Shared by the ranks: lets the test hold a reader up until the sender has done all it can. */
-static volatile struct { int wanted, reading, sender_done; } *hold;
+static volatile struct {
+    int wanted, reading, sender_done;
+} * hold;
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long num_here, const struct iovec *there,
                          unsigned long num_there, unsigned long flags)
@@ -64,7 +66,7 @@ static bool holds(const uint8_t *p, size_t n, unsigned seed)
     return true;
 }
 
-static const size_t sizes[] = {0,     1,     72,    73,    256,     257,     8191,        16384,   16385,
+static const size_t sizes[] = {0,     1,     72,     73,     256,     257,     8191,        16384,   16385,
                                32768, 65537, 262144, 300001, 1 << 20, 4194301, 4194304 + 9, 20000003};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
@@ -103,8 +105,10 @@ static int exchange(int rank, int size)
 
 START_TEST(exchange_all_sizes)
 {
-    static const char *const settings[][2] = {
-        {"MRMPI_LOG_LEVEL", "1"}, {"MRMPI_SINGLE_COPY", "0"}, {"MRMPI_OVERSUBSCRIBED", "1"}, {"MRMPI_SHM_EAGER_MAX", "64"}};
+    static const char *const settings[][2] = {{"MRMPI_LOG_LEVEL", "1"},
+                                              {"MRMPI_SINGLE_COPY", "0"},
+                                              {"MRMPI_OVERSUBSCRIBED", "1"},
+                                              {"MRMPI_SHM_EAGER_MAX", "64"}};
 
     setenv(settings[_i][0], settings[_i][1], 1);
     ck_assert_int_eq(fake_world_run(2, exchange), 0);
@@ -148,7 +152,7 @@ START_TEST(silent_sender)
 }
 END_TEST
 
-/* A sender that is told "done" may write its buffer at once, so it must not be told while the receiver still reads it. */
+/* A sender that is told "done" may write its buffer at once, so not while the receiver still reads it. */
 static int reuse(int rank, int size)
 {
     enum { N = 70000 };
@@ -182,7 +186,8 @@ END_TEST
 static int truncated(int rank, int size)
 {
     static uint8_t buf[3 << 20], in[3 << 20];
-    static const size_t lengths[][2] = {{100, 10}, {100, 0}, {20000, 19999}, {3 << 20, 1 << 20}, {3 << 20, 0}, {1 << 20, 64}};
+    static const size_t lengths[][2] = {{100, 10},          {100, 0},     {20000, 19999},
+                                        {3 << 20, 1 << 20}, {3 << 20, 0}, {1 << 20, 64}};
     struct mr_status st;
 
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -245,7 +250,8 @@ static int flood(int rank, int size)
 
     if (rank == 0) {
         for (int i = 0; i < N; i++) {
-            EXPECT(mr_isend(&i, sizeof(i), mr_type_byte, 1, i % 7, mr_comm_world, 0, MR_SEND_STANDARD, &reqs[0]) == MR_SUCCESS);
+            EXPECT(mr_isend(&i, sizeof(i), mr_type_byte, 1, i % 7, mr_comm_world, 0, MR_SEND_STANDARD, &reqs[0]) ==
+                   MR_SUCCESS);
             mr_request_put(reqs[0]);
         }
         return 0;
@@ -331,9 +337,15 @@ static int nonsense(int rank, int size)
     EXPECT(freopen("/dev/null", "w", stderr)); /* the log has thousands of complaints to make */
     if (rank == 0)
         for (unsigned seq = 0; seq < 300000; seq++) {
-            struct mr_hdr h = {.kind = rand() % 12, .flags = rand() % 8, .seq = seq, .src = 1, .rank = rand() % 3,
-                               .tag = rand() % 3, .len = rand() % 4 ? (uint64_t)rand() % 100 : (uint64_t)rand() << (rand() % 34),
-                               .sreq = rand() % 4 | (uint64_t)(rand() % 5) << 32, .rreq = rand() % 4 | (uint64_t)(rand() % 5) << 32};
+            struct mr_hdr h = {.kind = rand() % 12,
+                               .flags = rand() % 8,
+                               .seq = seq,
+                               .src = 1,
+                               .rank = rand() % 3,
+                               .tag = rand() % 3,
+                               .len = rand() % 4 ? (uint64_t)rand() % 100 : (uint64_t)rand() << (rand() % 34),
+                               .sreq = rand() % 4 | (uint64_t)(rand() % 5) << 32,
+                               .rreq = rand() % 4 | (uint64_t)(rand() % 5) << 32};
             size_t len = rand() % 3 ? h.len % 512 : (size_t)rand() % 512;
 
             if (seq % 16 == 0) {
@@ -435,7 +447,8 @@ static int crowd(int rank, int size)
         if (to == rank) {
             struct mr_request *s;
 
-            EXPECT(mr_isend(out, sizeof(out), mr_type_byte, to, 1, mr_comm_world, 0, MR_SEND_STANDARD, &s) == MR_SUCCESS);
+            EXPECT(mr_isend(out, sizeof(out), mr_type_byte, to, 1, mr_comm_world, 0, MR_SEND_STANDARD, &s) ==
+                   MR_SUCCESS);
             EXPECT(mr_wait(r) == MR_SUCCESS && mr_wait(s) == MR_SUCCESS);
             mr_request_put(s);
         } else {

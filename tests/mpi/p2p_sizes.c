@@ -2,15 +2,15 @@
 /* All send modes and many sizes, zero among them, between neighbours; also from and to memory with holes. */
 #include "p2p.h"
 
-static const int sizes[] = {0,     1,     7,     8,     64,    72,     73,     255,     1024,    2047,        4096,   8191, 8192,
-                            8193,  16383, 16384, 16385, 32768, 65535,  65536,  65537,   131072,  262143,      500001, 1 << 20,
-                            (1 << 22) + 3};
+static const int sizes[] = {0,     1,     7,     8,      64,     72,     73,      255,          1024,
+                            2047,  4096,  8191,  8192,   8193,   16383,  16384,   16385,        32768,
+                            65535, 65536, 65537, 131072, 262143, 500001, 1 << 20, (1 << 22) + 3};
 enum { N = sizeof(sizes) / sizeof(sizes[0]) };
 
 static void exchange(int n, int mode, MPI_Datatype out_type, MPI_Datatype in_type)
 {
-    static int (*const isend[])(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = {
-        MPI_Isend, MPI_Issend, MPI_Ibsend, MPI_Irsend};
+    static int (*const isend[])(const void *, int, MPI_Datatype, int, int, MPI_Comm,
+                                MPI_Request *) = {MPI_Isend, MPI_Issend, MPI_Ibsend, MPI_Irsend};
     int right = (rank + 1) % size, left = (rank - 1 + size) % size, got;
     char *out = room(4 * (size_t)n + 64), *in = room(4 * (size_t)n + 64);
     size_t step_out = out_type == MPI_CHAR ? 1 : 3, step_in = in_type == MPI_CHAR ? 1 : 3;

@@ -2,7 +2,8 @@
 /* A message longer than its receive: MPI_ERR_TRUNCATE, what fits has arrived, nothing is overwritten, life goes on. */
 #include "p2p.h"
 
-static const int lengths[][2] = {{10, 9}, {100, 0}, {20000, 19999}, {8193, 8192}, {1 << 20, 1000}, {3 << 20, 2 << 20}, {1 << 20, 0}};
+static const int lengths[][2] = {{10, 9},         {100, 0},           {20000, 19999}, {8193, 8192},
+                                 {1 << 20, 1000}, {3 << 20, 2 << 20}, {1 << 20, 0}};
 
 int main(int argc, char **argv)
 {
