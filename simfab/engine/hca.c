@@ -55,6 +55,10 @@ void hcas_fini(struct sim *s)
 
         if (!h)
             continue;
+        for (struct qp *qp = h->free_qps, *next; qp; qp = next) {
+            next = qp->next_free;
+            free(qp);
+        }
         free(h->ports);
         free(h->qp_table);
         free(h->mr_table);

@@ -137,6 +137,8 @@ static void tear_down(struct sim *s)
         fabric_free(s->fabric);
     }
     evq_fini(&s->q);
+    free(s->procs);
+    free(s->proc_by_id);
     if (s->model)
         model_free(s->model);
 }

@@ -132,6 +132,8 @@ static bool move(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32
         if (done <= 0) {
             if (done < 0 && errno == EPERM)
                 engine_log("process %d: no permission to reach its memory (ptrace scope?)", (int)proc->pid);
+            if (done < 0 && errno == ESRCH)
+                proc->dead = true; /* killed, and its socket has not told yet: its adapters fall silent now */
             return false;
         }
         here += done;

@@ -470,6 +470,8 @@ bool qp_wants_turn(struct qp *qp)
 {
     struct wqe *w;
 
+    if (qp->obj.proc->dead)
+        return false;
     if (qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp))
         return true;
     if (qp->state != IBV_QPS_RTS || qp->req.cur == qp->req.tail)
@@ -514,7 +516,8 @@ int qp_lane(struct qp *qp)
 
 void qp_received(struct qp *qp, struct packet *p)
 {
-    if (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD && qp->state != IBV_QPS_SQE)
+    if (qp->obj.proc->dead ||
+        (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD && qp->state != IBV_QPS_SQE))
         return;
     if (qp->type == IBV_QPT_UD) {
         ud_handle(qp, p);

@@ -338,6 +338,8 @@ static void take_message(struct qp *qp, struct packet *p)
         refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_LOC_LEN_ERR);
         break;
     case TAKE_NO_MEMORY:
+        if (qp->obj.proc->dead)
+            break; /* nobody is left to answer */
         if (r->message_op == PKT_WRITE)
             refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         else
