@@ -20,4 +20,4 @@ TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c
 tests/fabricd/fabric_tool_PKGS := libibumad
 SCRIPT_TESTS += tests/fabricd/simfab.sh
-LONG_TESTS += tests/fabricd/fuzz.sh
+LONG_TESTS += tests/fabricd/fuzz.sh tests/fabricd/shares.sh

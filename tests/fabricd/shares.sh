@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The policy on the wire: two streams of classes with shares 80 and 20 want the same link. Every figure is virtual time.
+
+if [ -z "${SIMFAB_DIR:-}" ]; then
+    here=$(cd "$(dirname "$0")" && pwd)
+    exec "$BUILD/bin/simfab" run --topology "$here/../../etc/topologies/two-hosts-two-rails.net" \
+        --model "$here/../../etc/models/hdr.yaml" -- bash "$here/shares.sh"
+fi
+. "$(dirname "$0")/lib.sh"
+command -v ib_write_bw >/dev/null || skip_all "perftest is not installed"
+
+cat >policy.yaml <<END
+version: 1
+vls: 8
+mtu: 4096
+classes:
+  - {name: gold, share: 80, priority: low}
+  - {name: tin, share: 20, priority: low}
+jobs: {default: tin}
+END
+printf 'state: %s\nsocket: %s\nopensm:\n  config: %s\n  pid_file: %s\n' "$tmp/state" "$FABRICD_SOCKET" \
+  "$SIMFAB_DIR/opensm/opensm.conf" "$SIMFAB_DIR/opensm/opensm.pid" >fabricd.yaml
+simfab exec h1 -- fabricd --config "$tmp/fabricd.yaml" 2>fabricd.log &
+started
+wait_for 10 fabricctl status || cat fabricd.log
+ok "the policy is applied and verified" fabricctl policy apply policy.yaml
+"$BUILD/tests/fabricd/fabric_tool" query "$FABRICD_SOCKET" 1 >q
+like "the default class is on service level 0" 'class=tin .*bulk=0 ' q
+
+port=$((20000 + RANDOM % 20000))
+stream() { # SL MESSAGES: h1 writes to h2, the result goes to file bw.SL; the client is the last background process
+  port=$((port + 1))
+  simfab exec h2 -- ib_write_bw -F -d mlx5_0 -S "$1" -p $port -s 65536 -n "$2" >"server.$1" 2>&1 &
+  started
+  wait_for 10 eval "ss -Hltn | grep -q ':$port '"
+  simfab exec h1 -- ib_write_bw -F -d mlx5_0 -S "$1" -p $port -s 65536 -n "$2" 127.0.0.1 >"bw.$1" 2>&1 &
+  started
+}
+measure() { # SL: MB/s of 800 messages
+  stream "$1" 800
+  wait $!
+  awk '/#bytes/ {getline; print $4}' "bw.$1"
+}
+sending() { # VL: does the lane carry something at this moment?
+  local a b
+  a=$(simfab status --counters | awk -v vl="$1" '/^h1 mlx5_0 1 vl/ && $5 == vl {print $7}')
+  sleep 0.05
+  b=$(simfab status --counters | awk -v vl="$1" '/^h1 mlx5_0 1 vl/ && $5 == vl {print $7}')
+  [ "${b:-0}" -gt "${a:-0}" ]
+}
+about() { # PERCENT GOT ALL: within one point
+  awk -v p="$1" -v g="$2" -v a="$3" 'BEGIN {s = 100 * g / a; print "share: " s; exit !(a > 0 && s > p - 1 && s < p + 1)}'
+}
+
+alone=$(measure 1)
+stream 0 5000000
+tin=$!
+ok "tin is sending" wait_for 10 sending 0
+gold=$(measure 1)
+ok "and sends to the end" sending 0
+echo "# gold alone $alone MB/s, against tin $gold MB/s (simulated)"
+ok "gold has 80 percent of the link" about 80 "$gold" "$alone"
+stop $tin
+
+stream 1 5000000
+ok "gold is sending" wait_for 10 sending 1
+tin=$(measure 0)
+ok "and sends to the end, too" sending 1
+echo "# tin against gold $tin MB/s (simulated)"
+ok "tin has 20 percent of the link" about 20 "$tin" "$alone"
+
+done_testing
