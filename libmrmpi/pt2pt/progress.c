@@ -15,9 +15,10 @@
 /* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4
 #define CROWDED_YIELDS 4
-/* A sleeper wakes by itself after so long; when there is a network, nobody rings for its packets. */
-#define SLEEP_US     2000
-#define SLEEP_NET_US 50
+/* A sleeper wakes by itself after so long, at first and at most. With a network, nobody rings for its packets. */
+#define SLEEP_US      1000
+#define SLEEP_MOST_US 50000
+#define SLEEP_NET_US  50
 /* The clock is read once in so many idle looks. */
 #define CLOCK_EVERY    64
 #define SPIN_SHIFT_MAX 8
@@ -26,6 +27,7 @@ struct idle {
     unsigned rounds;
     uint64_t since_ns;
     bool spun; /* long enough: yield from now on */
+    uint32_t sleep_us;
 };
 
 static inline void relax(void)
@@ -63,6 +65,13 @@ void mr_progress_register(int (*poll)(void))
         mr_pt2pt.polls[mr_pt2pt.num_polls++] = poll;
 }
 
+static uint32_t longer(uint32_t sleep_us)
+{
+    if (!sleep_us)
+        return SLEEP_US;
+    return sleep_us * 2 < SLEEP_MOST_US ? sleep_us * 2 : SLEEP_MOST_US;
+}
+
 static void idle_crowded(struct idle *idle)
 {
     bool network = mr_core_launch()->num_nodes > 1;
@@ -71,8 +80,10 @@ static void idle_crowded(struct idle *idle)
         relax();
     else if (idle->rounds <= CROWDED_SPINS + CROWDED_YIELDS)
         sched_yield();
+    else if (network)
+        mr_shm_sleep(SLEEP_NET_US);
     else
-        mr_shm_sleep(network ? SLEEP_NET_US : SLEEP_US);
+        mr_shm_sleep(idle->sleep_us = longer(idle->sleep_us));
 }
 
 /*

@@ -61,3 +61,5 @@ tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/han
     $(addprefix libmrmpi/core/,info.c errhandler.c) $(CORE_TEST_SRCS)
 tests/libmrmpi/test_handle_CFLAGS := -Ilibmrmpi/include
 $(foreach t,$(CORE_TESTS),$(eval $(t)_PKGS := check))
+
+SCRIPT_TESTS += tests/libmrmpi/shm.sh
