@@ -3,6 +3,7 @@
 #include "libmrmpi/api/api.h"
 
 #include <limits.h>
+#include <string.h>
 
 MPI_FN(int, Test_cancelled, (const MPI_Status *status, int *flag))
 {
@@ -77,5 +78,28 @@ MPI_FN(int, Status_set_cancelled, (MPI_Status * status, int flag))
     API_ENTER();
     NOT_NULL(status);
     abi_status_set_bytes(status, abi_status_bytes(status), flag != 0);
+    API_LEAVE(NULL);
+}
+
+/* A Fortran status is the same five integers. */
+_Static_assert(sizeof(MPI_Status) == 5 * sizeof(MPI_Fint), "status in Fortran");
+
+MPI_FN(int, Status_c2f, (const MPI_Status *c_status, MPI_Fint *f_status))
+{
+    API_ENTER();
+    NOT_NULL(c_status);
+    NOT_NULL(f_status);
+    if (c_status == MPI_STATUS_IGNORE)
+        CHECK(mr_fail(MR_ERR_ARG, "MPI_STATUS_IGNORE has no content to convert"));
+    memcpy(f_status, c_status, sizeof(*c_status));
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Status_f2c, (const MPI_Fint *f_status, MPI_Status *c_status))
+{
+    API_ENTER();
+    NOT_NULL(f_status);
+    NOT_NULL(c_status);
+    memcpy(c_status, f_status, sizeof(*c_status));
     API_LEAVE(NULL);
 }

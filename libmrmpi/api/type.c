@@ -278,6 +278,32 @@ MPI_FN(int, Type_get_name, (MPI_Datatype type, char *type_name, int *resultlen))
     API_LEAVE(NULL);
 }
 
+static const struct {
+    int typeclass, size;
+    MPI_Datatype type;
+} sized[] = {
+    {MPI_TYPECLASS_REAL, 4, MPI_FLOAT},         {MPI_TYPECLASS_REAL, 8, MPI_DOUBLE},
+    {MPI_TYPECLASS_REAL, 16, MPI_REAL16},       {MPI_TYPECLASS_INTEGER, 1, MPI_INT8_T},
+    {MPI_TYPECLASS_INTEGER, 2, MPI_INT16_T},    {MPI_TYPECLASS_INTEGER, 4, MPI_INT32_T},
+    {MPI_TYPECLASS_INTEGER, 8, MPI_INT64_T},    {MPI_TYPECLASS_COMPLEX, 8, MPI_COMPLEX8},
+    {MPI_TYPECLASS_COMPLEX, 16, MPI_COMPLEX16}, {MPI_TYPECLASS_COMPLEX, 32, MPI_COMPLEX32},
+};
+
+MPI_FN(int, Type_match_size, (int typeclass, int size, MPI_Datatype *datatype))
+{
+    API_ENTER();
+    NOT_NULL(datatype);
+    for (size_t i = 0; i < sizeof(sized) / sizeof(sized[0]); i++) {
+        if (sized[i].typeclass == typeclass && sized[i].size == size) {
+            *datatype = sized[i].type;
+            goto out;
+        }
+    }
+    *datatype = MPI_DATATYPE_NULL;
+    CHECK(mr_fail(MR_ERR_ARG, "there is no datatype of class %d with %d bytes", typeclass, size));
+    API_LEAVE(NULL);
+}
+
 /* ---- addresses ---- */
 
 MPI_FN(int, Get_address, (const void *location, MPI_Aint *address))

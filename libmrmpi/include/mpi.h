@@ -220,6 +220,10 @@ typedef int(MPI_Grequest_cancel_function)(void *, int);
 
 enum { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 };
 
+#define MPI_TYPECLASS_REAL    1
+#define MPI_TYPECLASS_INTEGER 2
+#define MPI_TYPECLASS_COMPLEX 3
+
 #define MPI_ORDER_C       56
 #define MPI_ORDER_FORTRAN 57
 
@@ -442,6 +446,8 @@ MRMPI_FN(int, Get_elements, (const MPI_Status *status, MPI_Datatype datatype, in
 MRMPI_FN(int, Get_elements_x, (const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count))
 MRMPI_FN(int, Status_set_elements, (MPI_Status *status, MPI_Datatype datatype, int count))
 MRMPI_FN(int, Status_set_elements_x, (MPI_Status *status, MPI_Datatype datatype, MPI_Count count))
+MRMPI_FN(int, Status_c2f, (const MPI_Status *c_status, MPI_Fint *f_status))
+MRMPI_FN(int, Status_f2c, (const MPI_Fint *f_status, MPI_Status *c_status))
 MRMPI_FN(int, Status_set_cancelled, (MPI_Status *status, int flag))
 MRMPI_FN(int, Grequest_start, (MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
                                MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request))
@@ -607,6 +613,7 @@ MRMPI_FN(int, Type_get_envelope, (MPI_Datatype datatype, int *num_integers, int 
                                   int *combiner))
 MRMPI_FN(int, Type_get_contents, (MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int
                                   integers[], MPI_Aint addresses[], MPI_Datatype datatypes[]))
+MRMPI_FN(int, Type_match_size, (int typeclass, int size, MPI_Datatype *datatype))
 MRMPI_FN(int, Type_set_name, (MPI_Datatype type, const char *type_name))
 MRMPI_FN(int, Type_get_name, (MPI_Datatype type, char *type_name, int *resultlen))
 MRMPI_FN(int, Get_address, (const void *location, MPI_Aint *address))

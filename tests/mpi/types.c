@@ -192,6 +192,16 @@ static void names(void)
     EQ(n, 12);
     MPI_Type_free(&t);
     MPI_Type_free(&u);
+    MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &t);
+    EQ(t, MPI_DOUBLE);
+    MPI_Fint f[5] = {12, 0, 3, 4, 5};
+    MPI_Status st;
+    MPI_Status_f2c(f, &st);
+    MPI_Get_count(&st, MPI_INT, &n);
+    CHECK(n == 3 && st.MPI_SOURCE == 3 && st.MPI_TAG == 4);
+    st.MPI_TAG = 9;
+    MPI_Status_c2f(&st, f);
+    EQ(f[3], 9);
 }
 
 int main(int argc, char **argv)
