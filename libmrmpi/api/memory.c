@@ -6,9 +6,9 @@
  *
  * The allocator of the C library unmaps memory with calls that nobody can interpose, but only inside free and realloc,
  * and where a block lies can be seen from its header: a block with a mapping of its own is reported when it is freed, a
- * block of a thread's arena together with its whole heap, and the main heap is told not to shrink (verbs/watch.c). That is a fact
- * about the GNU C library's allocator; when the program runs with another one, or when these definitions did not come
- * first (the MPI library was loaded late), nothing is promised and no registration is kept beyond its use.
+ * block of a thread's arena together with its whole heap, and the main heap is told not to shrink (verbs/watch.c). That
+ * is a fact about the GNU C library's allocator; when the program runs with another one, or when these definitions did
+ * not come first (the MPI library was loaded late), nothing is promised and no registration is kept beyond its use.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -182,8 +182,9 @@ static bool in_libc(void *f)
 
 static void __attribute__((constructor)) begin(void)
 {
-    if (!first_is("munmap", (void *)munmap) || !first_is("mmap", (void *)mmap) || !first_is("madvise", (void *)madvise) ||
-        !first_is("mremap", (void *)mremap) || !first_is("free", (void *)free) || !first_is("realloc", (void *)realloc))
+    if (!first_is("munmap", (void *)munmap) || !first_is("mmap", (void *)mmap) ||
+        !first_is("madvise", (void *)madvise) || !first_is("mremap", (void *)mremap) ||
+        !first_is("free", (void *)free) || !first_is("realloc", (void *)realloc))
         return;
     if (!in_libc((void *)NEXT(free)) || !in_libc((void *)NEXT(realloc)))
         return;

@@ -23,8 +23,8 @@ struct mr_stripe_op {
     const unsigned char *src;
     uint64_t raddr, left;
     uint32_t rkey, imm;
-    bool finished;             /* its completion came, or never will */
-    bool posted;               /* the last, signaled write is on its way */
+    bool finished; /* its completion came, or never will */
+    bool posted;   /* the last, signaled write is on its way */
 };
 
 struct mr_put {
@@ -56,8 +56,10 @@ int mr_rc_expose(struct mr_peer *p, void *buf, size_t len, struct mr_region **re
     r->rank = p->rank;
     err = mr_regcache_get(&mr_net.regs, buf, len, MR_ACCESS_TARGET, &r->reg);
     if (err) {
-        mr_log(MR_LOG_ERROR, "%zu bytes at %p cannot be registered for receiving: %s; is the limit of locked memory too low "
-               "(ulimit -l)?", len, buf, strerror(-err));
+        mr_log(MR_LOG_ERROR,
+               "%zu bytes at %p cannot be registered for receiving: %s; is the limit of locked memory too low "
+               "(ulimit -l)?",
+               len, buf, strerror(-err));
         goto free_region;
     }
     err = mr_landing_open(&mr_net.landings, r, &r->token);
@@ -238,8 +240,10 @@ int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_re
         return -ENOMEM;
     err = mr_regcache_get(&mr_net.regs, buf, len, MR_ACCESS_SOURCE, &put->reg);
     if (err) {
-        mr_log(MR_LOG_ERROR, "%zu bytes at %p cannot be registered for sending: %s; is the limit of locked memory too low "
-               "(ulimit -l)?", len, buf, strerror(-err));
+        mr_log(MR_LOG_ERROR,
+               "%zu bytes at %p cannot be registered for sending: %s; is the limit of locked memory too low "
+               "(ulimit -l)?",
+               len, buf, strerror(-err));
         free(put);
         return err;
     }

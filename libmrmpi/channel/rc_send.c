@@ -18,7 +18,7 @@
 struct rc_packet {
     struct mr_tx tx;
     struct rc_packet *next;
-    unsigned char *data;     /* NULL: only counts an inline packet */
+    unsigned char *data; /* NULL: only counts an inline packet */
     struct slab *slab;
 };
 
@@ -75,8 +75,8 @@ static int add_slab(void)
         return err;
     }
     for (unsigned i = 0; i < SLAB_BUFFERS; i++) {
-        s->packet[i] = (struct rc_packet){ .tx.wr.done = bounce_done, .data = s->data + i * rc.stride, .slab = s,
-                                           .next = rc.free_bounce };
+        s->packet[i] = (struct rc_packet){
+            .tx.wr.done = bounce_done, .data = s->data + i * rc.stride, .slab = s, .next = rc.free_bounce};
         rc.free_bounce = &s->packet[i];
     }
     rc.slab[rc.num_slabs++] = s;

@@ -18,7 +18,7 @@
 _Static_assert(MR_LANES_MAX == FD_LANES_MAX, "all lanes fit");
 
 static struct {
-    int fd;                    /* -1: none */
+    int fd; /* -1: none */
     uint32_t seq;
     uint64_t next_try_ns;
     bool was_open;
@@ -26,11 +26,11 @@ static struct {
     char job[FD_JOB_MAX];
     unsigned num_rails;
     struct fd_rail rails[FD_RAILS_MAX];
-} client = { .fd = -1 };
+} client = {.fd = -1};
 
 void mr_fabric_defaults(struct mr_fabric_qos *qos)
 {
-    *qos = (struct mr_fabric_qos){ .num_lanes = 1, .small_max = UINT32_MAX };
+    *qos = (struct mr_fabric_qos){.num_lanes = 1, .small_max = UINT32_MAX};
 }
 
 /* ---- messages -------------------------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static int receive(int flags, struct mr_fabric_qos *qos)
 static int say_hello(void)
 {
     struct fd_hello hello = {
-        .h = { .magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq },
+        .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq},
         .flags = FD_HELLO_SUBSCRIBE,
     };
 
@@ -121,7 +121,7 @@ static int expand(const char *path, struct sockaddr_un *addr)
 
     if (gethostname(host, sizeof host - 1))
         return -errno;
-    *addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    *addr = (struct sockaddr_un){.sun_family = AF_UNIX};
     for (const char *p = path; *p; p++) {
         const char *piece = p[0] == '%' && p[1] == 'h' ? host : NULL;
         size_t len = piece ? strlen(piece) : 1;
@@ -137,7 +137,7 @@ static int expand(const char *path, struct sockaddr_un *addr)
 
 static int connect_daemon(unsigned timeout_ms)
 {
-    struct timeval limit = { .tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000 };
+    struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     int err;
 
     client.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (timeout_ms ? 0 : SOCK_NONBLOCK), 0);

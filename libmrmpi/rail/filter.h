@@ -36,10 +36,10 @@ static inline bool mr_filter_done(struct mr_filter *f, int error)
 /* ---- receiver -------------------------------------------------------------------------------------------------- */
 
 struct mr_landing {
-    void *owner;       /* NULL: free */
+    void *owner; /* NULL: free */
     uint32_t next_free;
     uint8_t generation;
-    uint8_t expected;  /* stripes; 0: none has come yet */
+    uint8_t expected; /* stripes; 0: none has come yet */
     uint8_t arrived;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The channel to peers on other hosts: multirail over RC. A packet takes the next subchannel in turn that has room; what
- * finds none, or no connection yet, waits here in order and goes out from poll. Receivers that are slow hold senders
- * back through the HCA (no receive buffer: the sender's queue pair waits and tries again), so a sender's queues fill and
- * the rest waits here too.
+ * The channel to peers on other hosts: multirail over RC. A packet takes the next subchannel in turn that has room;
+ * what finds none, or no connection yet, waits here in order and goes out from poll. Receivers that are slow hold
+ * senders back through the HCA (no receive buffer: the sender's queue pair waits and tries again), so a sender's queues
+ * fill and the rest waits here too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@ struct mr_net mr_net;
 
 #define FABRIC_TIMEOUT_MS 1000
 /* After so many idle looks: port events and news of fabricd; and, while connecting, a short sleep. */
-#define IDLE_CHECK        256
-#define BUSY_CHECK        16384
-#define CONNECT_NAP_NS    50000
+#define IDLE_CHECK     256
+#define BUSY_CHECK     16384
+#define CONNECT_NAP_NS 50000
 
 /* ---- up from the HCA --------------------------------------------------------------------------------------------- */
 
@@ -59,7 +59,7 @@ static const struct mr_verbs_handlers handlers = {
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-static const struct mr_regcache_backend reg_backend = { .add = mr_memory_register, .remove = mr_memory_deregister };
+static const struct mr_regcache_backend reg_backend = {.add = mr_memory_register, .remove = mr_memory_deregister};
 
 static uint32_t hash(const char *s)
 {
@@ -83,7 +83,8 @@ static void ask_fabricd(const struct mr_launch *launch)
     }
     if (err == -ENOENT || err == -ECONNREFUSED) {
         if (!launch->rank)
-            mr_log(MR_LOG_WARN, "there is no fabricd at %s: all traffic goes on service level 0", mr_config.fabricd_socket);
+            mr_log(MR_LOG_WARN, "there is no fabricd at %s: all traffic goes on service level 0",
+                   mr_config.fabricd_socket);
     } else if (!launch->local_rank) {
         mr_log(MR_LOG_WARN, "fabricd at %s cannot be asked (%s): this host's traffic goes on service level 0",
                mr_config.fabricd_socket, strerror(-err));
@@ -227,7 +228,8 @@ static int net_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region 
     return p ? mr_rc_expose(p, buf, len, region, out) : -ENOMEM;
 }
 
-static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie)
+static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
+                   void *cookie)
 {
     struct mr_peer *p = mr_vc_channel_data(vc);
 
@@ -294,8 +296,8 @@ static void look_for_news(void)
     if (!mr_fabric_news(&q, mr_clock_ns()) || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)
-        mr_log(MR_LOG_INFO, "fabricd: class %s now; new connections use service levels %u and %u", q.class_name, q.sl_small,
-               q.sl_bulk[0]);
+        mr_log(MR_LOG_INFO, "fabricd: class %s now; new connections use service levels %u and %u", q.class_name,
+               q.sl_small, q.sl_bulk[0]);
     mr_net.qos = q;
 }
 
@@ -306,7 +308,7 @@ static void look_for_news(void)
 static void serve_connecting(int done)
 {
     if (!done && mr_net.idle_polls >= IDLE_CHECK) {
-        struct timespec nap = { .tv_nsec = CONNECT_NAP_NS };
+        struct timespec nap = {.tv_nsec = CONNECT_NAP_NS};
 
         nanosleep(&nap, NULL);
     }
@@ -315,7 +317,7 @@ static void serve_connecting(int done)
 
 static int net_poll(void)
 {
-    static const unsigned every[2] = { BUSY_CHECK, IDLE_CHECK };
+    static const unsigned every[2] = {BUSY_CHECK, IDLE_CHECK};
     int done = mr_verbs_poll();
 
     if (__builtin_expect(mr_net.connecting != NULL, 0))

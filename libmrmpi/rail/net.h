@@ -31,7 +31,7 @@ struct mr_sub {
     struct mr_peer *peer;
     struct mr_rail *rail;
     uint8_t remote_rail, path;
-    struct mr_qp qp[MR_LEVELS];     /* the second only if the levels differ */
+    struct mr_qp qp[MR_LEVELS]; /* the second only if the levels differ */
     struct mr_qp *level[MR_LEVELS];
     struct mr_stripe_op *waiting, **waiting_end; /* stripes that found no room */
 };
@@ -45,8 +45,8 @@ struct mr_pending {
 
 struct mr_peer {
     int rank;
-    int error;               /* lost; nothing is sent any more */
-    bool up;                 /* packets can be posted */
+    int error;                            /* lost; nothing is sent any more */
+    bool up;                              /* packets can be posted */
     bool connecting, backlogged, failing; /* is in the list of that name */
     struct mr_peer *next_connecting, *next_backlogged, *next_failing;
     struct mr_vc *vc;
@@ -57,18 +57,18 @@ struct mr_peer {
     struct mr_load load[MR_SUBS_MAX];
     struct mr_sched packet_turn, stripe_turn;
     struct mr_pending *pending, **pending_end;
-    struct mr_put *puts;     /* not yet complete */
+    struct mr_put *puts; /* not yet complete */
 };
 
 struct mr_net {
     const struct mr_launch *launch;
     bool open;
-    uint32_t run;            /* of this run of the job, in connection messages */
+    uint32_t run; /* of this run of the job, in connection messages */
     uint32_t next_id;
     struct mr_fabric_qos qos;
     struct mr_regcache regs;
     struct mr_landings landings;
-    struct mr_peer **peer;   /* [launch->size], made on demand */
+    struct mr_peer **peer; /* [launch->size], made on demand */
     struct mr_peer *connecting, *backlogged, *failing;
     unsigned open_puts;
     unsigned idle_polls, polls;

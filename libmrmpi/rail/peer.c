@@ -3,7 +3,8 @@
  * Peers on other hosts: business cards, pairing of rails, connecting on demand, and losing a peer.
  *
  * Rail i of ours is paired with rail i of the peer as far as both have rails that can reach each other. For each LID
- * path of a pair there is a queue pair for small messages, and a second for bulk ones where their service level differs.
+ * path of a pair there is a queue pair for small messages, and a second for bulk ones where their service level
+ * differs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static size_t card_length(unsigned rails)
 
 int mr_card_publish(void)
 {
-    struct mr_card card = { .magic = CARD_MAGIC, .version = CARD_VERSION, .num_rails = (uint16_t)mr_verbs.num_rails };
+    struct mr_card card = {.magic = CARD_MAGIC, .version = CARD_VERSION, .num_rails = (uint16_t)mr_verbs.num_rails};
 
     gethostname(card.host, sizeof card.host - 1);
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
@@ -72,6 +73,16 @@ static unsigned paths_of(const struct mr_rail_addr *a, const struct mr_rail_addr
     return want < 1u << lmc ? want : 1u << lmc;
 }
 
+/* How many subchannels there can be, all pairs of rails and their paths; at least one, so that there is memory. */
+static unsigned most_subs(const struct mr_peer *p)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails && i < p->card.num_rails; i++)
+        n += paths_of(&mr_verbs.rail[i].addr, &p->card.rail[i]);
+    return n < 1 ? 1 : n < MR_SUBS_MAX ? n : MR_SUBS_MAX;
+}
+
 static void describe_failure(struct mr_qp *qp, const struct mr_wc *wc)
 {
     const struct mr_sub *sub = qp->owner;
@@ -103,7 +114,7 @@ static int make_sub(struct mr_peer *p, struct mr_rail *rail, unsigned path, stru
     uint8_t bulk = qos->num_lanes ? qos->sl_bulk[p->num_subs % qos->num_lanes] : qos->sl_small;
     unsigned levels = bulk == qos->sl_small ? 1 : 2;
 
-    *sub = (struct mr_sub){ .peer = p, .rail = rail, .remote_rail = (uint8_t)rail->index, .path = (uint8_t)path };
+    *sub = (struct mr_sub){.peer = p, .rail = rail, .remote_rail = (uint8_t)rail->index, .path = (uint8_t)path};
     sub->waiting_end = &sub->waiting;
     for (unsigned l = 0; l < levels; l++) {
         int err = mr_qp_create(rail, &sub->qp[l]);
@@ -117,9 +128,11 @@ static int make_sub(struct mr_peer *p, struct mr_rail *rail, unsigned path, stru
     }
     sub->level[MR_LEVEL_SMALL] = &sub->qp[0];
     sub->level[MR_LEVEL_BULK] = &sub->qp[levels - 1];
-    *out = (struct mr_cm_sub){ .rail = (uint8_t)rail->index, .path = (uint8_t)path, .sl = { qos->sl_small, bulk },
-                               .qpn = { sub->qp[0].qpn, sub->qp[levels - 1].qpn } };
-    p->load[p->num_subs++] = (struct mr_load){ .weight = 1 };
+    *out = (struct mr_cm_sub){.rail = (uint8_t)rail->index,
+                              .path = (uint8_t)path,
+                              .sl = {qos->sl_small, bulk},
+                              .qpn = {sub->qp[0].qpn, sub->qp[levels - 1].qpn}};
+    p->load[p->num_subs++] = (struct mr_load){.weight = 1};
     return 0;
 }
 
@@ -139,7 +152,7 @@ static int prepare(struct mr_cm_conn *c, struct mr_cm_msg *out)
 
     if (err)
         return err;
-    p->sub = calloc(MR_SUBS_MAX, sizeof *p->sub);
+    p->sub = calloc(most_subs(p), sizeof *p->sub);
     if (!p->sub)
         return -ENOMEM;
     err = -EHOSTUNREACH;
@@ -161,7 +174,8 @@ static int prepare(struct mr_cm_conn *c, struct mr_cm_msg *out)
     if (out->num_subs)
         return 0;
     mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
-           err == -EHOSTUNREACH ? "none of ours is up and in the same subnet as its counterpart there" : strerror(-err));
+           err == -EHOSTUNREACH ? "none of ours is up and in the same subnet as its counterpart there"
+                                : strerror(-err));
     return err;
 }
 
@@ -180,7 +194,8 @@ static int connect_sub(struct mr_sub *sub, const struct mr_rail_addr *to, const 
     bool two = sub->level[MR_LEVEL_BULK] != sub->level[MR_LEVEL_SMALL] && remote->qpn[1] != remote->qpn[0];
     int err;
 
-    err = mr_qp_connect(sub->level[MR_LEVEL_SMALL], to, remote->qpn[0], local_psn, remote_psn, sls->sl[0] & 15, sub->path);
+    err = mr_qp_connect(sub->level[MR_LEVEL_SMALL], to, remote->qpn[0], local_psn, remote_psn, sls->sl[0] & 15,
+                        sub->path);
     if (!err && two)
         err = mr_qp_connect(sub->level[MR_LEVEL_BULK], to, remote->qpn[1], local_psn, remote_psn, sls->sl[1] & 15,
                             sub->path);
@@ -223,7 +238,8 @@ static void transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned
 {
     struct mr_peer *p = (struct mr_peer *)((char *)c - offsetof(struct mr_peer, cm));
     struct mr_sub *sub = &p->sub[attempt % p->num_subs];
-    int err = mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.sl_small, msg, MR_CM_LENGTH(msg->num_subs));
+    int err =
+        mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.sl_small, msg, MR_CM_LENGTH(msg->num_subs));
 
     if (attempt)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
@@ -248,8 +264,10 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     struct mr_peer *p = (struct mr_peer *)((char *)c - offsetof(struct mr_peer, cm));
 
     if (error == -ETIMEDOUT)
-        mr_log(MR_LOG_ERROR, "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
-               "no path leads there; MRMPI_CONNECT_RETRIES says how often to try", p->rank, p->card.host, c->attempts);
+        mr_log(MR_LOG_ERROR,
+               "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
+               "no path leads there; MRMPI_CONNECT_RETRIES says how often to try",
+               p->rank, p->card.host, c->attempts);
     mr_peer_lost(p, error);
 }
 

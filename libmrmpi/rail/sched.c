@@ -60,7 +60,7 @@ unsigned mr_sched_plan(struct mr_sched *s, const struct mr_load *load, unsigned 
             to = len;
         if (to <= from)
             continue;
-        out[used++] = (struct mr_stripe){ .sub = sub[i], .offset = from, .len = to - from };
+        out[used++] = (struct mr_stripe){.sub = sub[i], .offset = from, .len = to - from};
         from = to;
     }
     return used;

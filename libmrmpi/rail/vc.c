@@ -17,10 +17,10 @@
 
 struct mr_vc {
     int rank;
-    int error;                        /* nonzero: the peer is lost */
+    int error; /* nonzero: the peer is lost */
     const struct mr_channel_ops *ops;
     size_t eager_max;
-    uint32_t next_seq;                /* of the next packet that we send */
+    uint32_t next_seq; /* of the next packet that we send */
     struct mr_reorder in;
     void *channel_data;
 };
@@ -31,8 +31,8 @@ struct mr_vc {
 static struct {
     const struct mr_launch *launch;
     struct mr_vc_upcalls up;
-    struct mr_vc **vc;                      /* [launch->size] */
-    const struct mr_channel_ops *open[3];   /* cheapest first */
+    struct mr_vc **vc;                    /* [launch->size] */
+    const struct mr_channel_ops *open[3]; /* cheapest first */
     unsigned num_open;
     unsigned busy_rounds;
 } rail;
@@ -132,7 +132,7 @@ static struct mr_vc *make_vc(int rank)
     struct mr_vc *vc = calloc(1, sizeof *vc);
 
     if (!vc) {
-        static struct mr_vc none = { .rank = -1, .error = -ENOMEM }; /* every send on it says so; made again next time */
+        static struct mr_vc none = {.rank = -1, .error = -ENOMEM}; /* every send on it says so; made again next time */
 
         mr_log(MR_LOG_ERROR, "no memory for the virtual channel to rank %d", rank);
         return &none;

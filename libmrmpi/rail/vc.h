@@ -22,15 +22,15 @@
 
 /* What pt2pt/ says to its peer; the transport looks only at seq and src. Little endian on the wire as in memory. */
 struct mr_hdr {
-    uint8_t kind;   /* pt2pt's: eager, request to send, ... */
+    uint8_t kind; /* pt2pt's: eager, request to send, ... */
     uint8_t flags;
     uint16_t pad;
-    uint32_t seq;   /* set by mr_vc_send */
-    uint32_t src;   /* world rank of the sender; set by mr_vc_send */
-    int32_t rank;   /* rank of the sender in the communicator */
+    uint32_t seq; /* set by mr_vc_send */
+    uint32_t src; /* world rank of the sender; set by mr_vc_send */
+    int32_t rank; /* rank of the sender in the communicator */
     int32_t tag;
     uint32_t ctx;
-    uint64_t len;   /* of the whole message */
+    uint64_t len; /* of the whole message */
     uint64_t sreq, rreq;
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
@@ -38,10 +38,10 @@ _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */
 struct mr_remote {
     uint64_t addr, len;
-    int32_t pid;             /* inside a host */
+    int32_t pid; /* inside a host */
     uint32_t num_keys;
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
-    uint32_t token;          /* names the exposed region in put notifications; the owner's channel gives and reads it */
+    uint32_t token; /* names the exposed region in put notifications; the owner's channel gives and reads it */
     uint32_t pad;
 };
 
@@ -56,15 +56,15 @@ enum mr_vc_caps {
 struct mr_vc_upcalls {
     /* A packet, in order. payload is valid during the call only. */
     void (*deliver)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-    void (*put_sent)(void *cookie, int error);                   /* sender: buffer is free; error: negative errno */
+    void (*put_sent)(void *cookie, int error);                      /* sender: buffer is free; error: negative errno */
     void (*put_landed)(struct mr_vc *vc, uint64_t rreq, int error); /* receiver: all bytes are there */
-    void (*failed)(struct mr_vc *vc, int error);                 /* the peer cannot be reached any more */
+    void (*failed)(struct mr_vc *vc, int error);                    /* the peer cannot be reached any more */
 };
 
 struct mr_launch;
 /* Opens the devices, publishes the addresses (mr_launch_put; the caller does the fence), sets up shared memory. */
 int mr_rail_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up);
-int mr_rail_ready(void);    /* after the launcher's fence: attach to the node's shared memory, read cards lazily */
+int mr_rail_ready(void);     /* after the launcher's fence: attach to the node's shared memory, read cards lazily */
 void mr_rail_finalize(void); /* drains what is queued; peers have been synchronised by the caller */
 /* Handles completions, arrivals, connection set-up, deferred sends. Returns the number of things done; 0: idle. */
 int mr_rail_poll(void);
@@ -97,7 +97,8 @@ void mr_vc_expect(struct mr_region *region, uint64_t rreq);
 
 /*
  * Write buf into the peer's exposed memory, striped over the rails. cookie comes back in put_sent; rreq is given to the
- * peer's put_landed (it is what the peer gave to mr_vc_expect for this region). len > 0. The region for the local buffer is taken and released inside.
+ * peer's put_landed (it is what the peer gave to mr_vc_expect for this region). len > 0. The region for the local
+ * buffer is taken and released inside.
  */
 int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
 

@@ -24,19 +24,19 @@
 enum mr_cm_type { MR_CM_REQ = 1, MR_CM_REP, MR_CM_RTU };
 
 struct mr_cm_sub {
-    uint8_t rail, path;  /* the same on both sides */
-    uint8_t sl[2];       /* of small and of bulk messages; the initiator's count for both directions */
-    uint32_t qpn[2];     /* qpn[1] == qpn[0]: no queue pair of their own for bulk messages */
+    uint8_t rail, path; /* the same on both sides */
+    uint8_t sl[2];      /* of small and of bulk messages; the initiator's count for both directions */
+    uint32_t qpn[2];    /* qpn[1] == qpn[0]: no queue pair of their own for bulk messages */
 };
 
 struct mr_cm_msg {
     uint32_t magic;
     uint8_t version, type;
     uint16_t num_subs;
-    uint32_t job;        /* of this run of the job: a stranger's datagram is not listened to */
-    uint32_t from, to;   /* world ranks */
-    uint32_t id;         /* the initiator's number of this attempt to connect */
-    uint32_t psn;        /* first packet of the sender's queue pairs */
+    uint32_t job;      /* of this run of the job: a stranger's datagram is not listened to */
+    uint32_t from, to; /* world ranks */
+    uint32_t id;       /* the initiator's number of this attempt to connect */
+    uint32_t psn;      /* first packet of the sender's queue pairs */
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];
 };
 _Static_assert(sizeof(struct mr_cm_msg) == 28 + 12 * MR_CM_SUBS_MAX, "on the wire");
@@ -66,10 +66,10 @@ struct mr_cm_conn {
     bool prepared, initiator;
     uint32_t job, self, peer, id;
     unsigned attempts;
-    uint64_t deadline_ns;      /* valid in REQ_SENT and REP_SENT */
+    uint64_t deadline_ns; /* valid in REQ_SENT and REP_SENT */
     uint64_t timeout_ns, timeout_max_ns;
     unsigned attempts_max;
-    struct mr_cm_msg local;    /* what we say about ourselves */
+    struct mr_cm_msg local; /* what we say about ourselves */
 };
 
 void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job, uint32_t self, uint32_t peer,

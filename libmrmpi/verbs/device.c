@@ -79,10 +79,16 @@ static void close_device(struct mr_device *dev)
 
 static uint32_t port_rate_mbps(const struct ibv_port_attr *p)
 {
-    static const struct { uint8_t code; uint32_t mbps; } speed[] = {
-        { 1, 2500 }, { 2, 5000 }, { 4, 10000 }, { 8, 10312 }, { 16, 14062 }, { 32, 25781 }, { 64, 53125 }, { 128, 106250 },
+    static const struct {
+        uint8_t code;
+        uint32_t mbps;
+    } speed[] = {
+        {1, 2500}, {2, 5000}, {4, 10000}, {8, 10312}, {16, 14062}, {32, 25781}, {64, 53125}, {128, 106250},
     };
-    static const struct { uint8_t code; uint32_t lanes; } width[] = { { 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 } };
+    static const struct {
+        uint8_t code;
+        uint32_t lanes;
+    } width[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
     uint32_t mbps = 0;
 
     for (size_t i = 0; i < sizeof speed / sizeof *speed; i++)
@@ -165,14 +171,14 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     if (!err)
         err = mr_ud_open(rail);
     if (err) {
-        mr_log(MR_LOG_WARN, "%s port %u: no queues (%s); is the limit of locked memory too low (ulimit -l)?", dev->name, num,
-               strerror(-err));
+        mr_log(MR_LOG_WARN, "%s port %u: no queues (%s); is the limit of locked memory too low (ulimit -l)?", dev->name,
+               num, strerror(-err));
         close_rail(rail);
         return err;
     }
     mr_verbs.num_rails++;
-    mr_log(MR_LOG_INFO, "rail %u: %s port %u, LID %u LMC %u, %u Mb/s", rail->index, dev->name, num, port->lid, port->lmc,
-           rail->rate_mbps);
+    mr_log(MR_LOG_INFO, "rail %u: %s port %u, LID %u LMC %u, %u Mb/s", rail->index, dev->name, num, port->lid,
+           port->lmc, rail->rate_mbps);
     return 0;
 }
 
@@ -198,8 +204,8 @@ static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_p
 static bool open_ports(struct mr_device *dev, unsigned ports, size_t packet_max, mr_rail_reject *reject, void *arg)
 {
     unsigned before = mr_verbs.num_rails;
-    unsigned limit = mr_config.rails_max > 0 && mr_config.rails_max < MR_RAILS_MAX ? (unsigned)mr_config.rails_max
-                                                                                     : MR_RAILS_MAX;
+    unsigned limit =
+        mr_config.rails_max > 0 && mr_config.rails_max < MR_RAILS_MAX ? (unsigned)mr_config.rails_max : MR_RAILS_MAX;
 
     for (unsigned num = 1; num <= ports && mr_verbs.num_rails < limit; num++) {
         struct ibv_port_attr port;
@@ -241,8 +247,10 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, m
     if (!n)
         mr_log(MR_LOG_ERROR, "this host has no InfiniBand device, and the job has ranks on other hosts");
     else
-        mr_log(MR_LOG_ERROR, "none of the %d InfiniBand device(s) here has a port that can be used%s%s: look at ibstat, and "
-               "whether a subnet manager runs", n, *mr_config.devices ? ", given MRMPI_DEVICES=" : "", mr_config.devices);
+        mr_log(MR_LOG_ERROR,
+               "none of the %d InfiniBand device(s) here has a port that can be used%s%s: look at ibstat, and "
+               "whether a subnet manager runs",
+               n, *mr_config.devices ? ", given MRMPI_DEVICES=" : "", mr_config.devices);
     return -ENODEV;
 }
 
@@ -265,7 +273,9 @@ static void change_rails(const struct mr_device *dev, unsigned port, bool down)
             continue;
         rail->down = down;
         mr_log(MR_LOG_WARN, "rail %u (%s port %u) is %s", i, dev->name, rail->port,
-               dev->fatal ? "lost: the device failed" : down ? "down" : "up again");
+               dev->fatal ? "lost: the device failed"
+               : down     ? "down"
+                          : "up again");
         mr_verbs_up.rail_changed(rail);
     }
 }
@@ -299,7 +309,7 @@ void mr_verbs_check_events(void)
 {
     for (unsigned i = 0; i < mr_verbs.num_devices; i++) {
         struct mr_device *dev = &mr_verbs.device[i];
-        struct pollfd p = { .fd = dev->ctx->async_fd, .events = POLLIN };
+        struct pollfd p = {.fd = dev->ctx->async_fd, .events = POLLIN};
         struct ibv_async_event e;
 
         while (!dev->fatal && poll(&p, 1, 0) == 1 && p.revents & POLLIN && !ibv_get_async_event(dev->ctx, &e)) {

@@ -44,11 +44,14 @@ static void count_qp(struct mr_rail *rail, int add)
 int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp)
 {
     struct ibv_qp_init_attr init = {
-        .send_cq = rail->cq, .recv_cq = rail->cq, .srq = rail->srq, .qp_type = IBV_QPT_RC,
-        .cap = { .max_send_wr = (uint32_t)mr_config.sq_depth, .max_send_sge = 2 },
+        .send_cq = rail->cq,
+        .recv_cq = rail->cq,
+        .srq = rail->srq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = (uint32_t)mr_config.sq_depth, .max_send_sge = 2},
     };
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = rail->port,
-                                .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT, .port_num = rail->port, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     int err;
 
     if (rail->dev->fatal)
@@ -90,8 +93,9 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
     qp->sl = sl;
     qp->path = path;
     mr_rail_ah_attr(rail, to, sl, path, &attr.ah_attr);
-    err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    err = ibv_modify_qp(qp->qp, &attr,
+                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     if (err)
         return -err;
     attr = (struct ibv_qp_attr){
@@ -102,13 +106,14 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
         .rnr_retry = (uint8_t)mr_config.rnr_retry,
         .max_rd_atomic = 1,
     };
-    return -ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                          IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+    return -ibv_modify_qp(qp->qp, &attr,
+                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 void mr_qp_abort(struct mr_qp *qp)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
     if (qp->qp && !qp->rail->dev->fatal)
         ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
@@ -162,18 +167,18 @@ static int post(struct mr_qp *qp, struct ibv_send_wr *wr, struct mr_tx *tx)
 
 int mr_qp_send_inline(struct mr_qp *qp, const void *a, size_t a_len, const void *b, size_t b_len, struct mr_tx *tx)
 {
-    struct ibv_sge sge[2] = { { .addr = (uintptr_t)a, .length = (uint32_t)a_len },
-                              { .addr = (uintptr_t)b, .length = (uint32_t)b_len } };
-    struct ibv_send_wr wr = { .sg_list = sge, .num_sge = b_len ? 2 : 1, .opcode = IBV_WR_SEND,
-                              .send_flags = IBV_SEND_INLINE };
+    struct ibv_sge sge[2] = {{.addr = (uintptr_t)a, .length = (uint32_t)a_len},
+                             {.addr = (uintptr_t)b, .length = (uint32_t)b_len}};
+    struct ibv_send_wr wr = {
+        .sg_list = sge, .num_sge = b_len ? 2 : 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE};
 
     return post(qp, &wr, tx);
 }
 
 int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, struct mr_tx *tx)
 {
-    struct ibv_sge sge = { .addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey };
-    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
 
     return post(qp, &wr, tx);
 }
@@ -181,8 +186,8 @@ int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, st
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                 const uint32_t *imm, struct mr_tx *tx)
 {
-    struct ibv_sge sge = { .addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey };
-    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE };
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
 
     wr.wr.rdma.remote_addr = raddr;
     wr.wr.rdma.rkey = rkey;

@@ -130,7 +130,9 @@ void mr_regcache_unmapped(struct mr_regcache *c, const void *addr, size_t len)
 
 static void act_on_notes(struct mr_regcache *c)
 {
-    struct { uintptr_t start, end; } note[MR_REGCACHE_NOTES];
+    struct {
+        uintptr_t start, end;
+    } note[MR_REGCACHE_NOTES];
     unsigned n;
 
     _Static_assert(sizeof note == sizeof c->note, "the same");

@@ -24,8 +24,8 @@
 struct mr_reg {
     uintptr_t start, end;
     unsigned refs;
-    bool writable;           /* may be the target of the HCA's writes */
-    bool cached;             /* is in the table; else it is freed with its last use */
+    bool writable; /* may be the target of the HCA's writes */
+    bool cached;   /* is in the table; else it is freed with its last use */
     struct mr_memory memory;
     struct mr_reg *older, *newer; /* unused ones, by the time of their last use */
 };
@@ -40,16 +40,18 @@ struct mr_regcache_backend {
 struct mr_regcache {
     const struct mr_regcache_backend *backend;
     size_t max_bytes, bytes;
-    bool keep;               /* unmappings are reported: unused entries may stay */
-    struct mr_reg **entry;   /* ascending */
+    bool keep;             /* unmappings are reported: unused entries may stay */
+    struct mr_reg **entry; /* ascending */
     size_t num, room;
     struct mr_reg *oldest, *newest;
     size_t page;
 
     /* unmappings that have not been acted on yet */
     atomic_flag notes_lock;
-    atomic_uint num_notes;   /* more than there is room for: everything is suspect */
-    struct { uintptr_t start, end; } note[MR_REGCACHE_NOTES];
+    atomic_uint num_notes; /* more than there is room for: everything is suspect */
+    struct {
+        uintptr_t start, end;
+    } note[MR_REGCACHE_NOTES];
     atomic_uintptr_t lowest, highest; /* of all that ever was registered: others' unmappings are no business of ours */
 };
 

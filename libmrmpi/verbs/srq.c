@@ -86,10 +86,10 @@ static void fill(struct mr_rail *rail, struct mr_rx *rx, size_t stride)
 
         b->wr.done = received;
         b->rail = rail;
-        b->sge = (struct ibv_sge){ .addr = (uintptr_t)(rx->slab + i * stride), .length = (uint32_t)stride,
-                                   .lkey = rx->mr->lkey };
-        b->recv = (struct ibv_recv_wr){ .wr_id = mr_wr_id(&b->wr), .sg_list = &b->sge, .num_sge = 1,
-                                        .next = rx->returned };
+        b->sge = (struct ibv_sge){
+            .addr = (uintptr_t)(rx->slab + i * stride), .length = (uint32_t)stride, .lkey = rx->mr->lkey};
+        b->recv =
+            (struct ibv_recv_wr){.wr_id = mr_wr_id(&b->wr), .sg_list = &b->sge, .num_sge = 1, .next = rx->returned};
         rx->returned = &b->recv;
     }
 }
@@ -97,7 +97,7 @@ static void fill(struct mr_rail *rail, struct mr_rx *rx, size_t stride)
 int mr_rx_open(struct mr_rail *rail, size_t packet_max)
 {
     size_t stride = (packet_max + 63) & ~(size_t)63;
-    struct ibv_srq_init_attr attr = { .attr = { .max_sge = 1 } };
+    struct ibv_srq_init_attr attr = {.attr = {.max_sge = 1}};
     struct mr_rx *rx = calloc(1, sizeof *rx);
 
     if (!rx)

@@ -21,8 +21,8 @@ struct ud_buf {
     struct mr_wr wr;
     struct mr_rail *rail;
     unsigned char *data;
-    struct ibv_ah *ah;     /* sends: in flight while not NULL */
-    struct ud_buf *next;   /* sends: free list */
+    struct ibv_ah *ah;   /* sends: in flight while not NULL */
+    struct ud_buf *next; /* sends: free list */
 };
 
 struct mr_ud {
@@ -55,8 +55,8 @@ void mr_rail_ah_attr(const struct mr_rail *rail, const struct mr_rail_addr *to, 
 
 static int post_recv(struct ud_buf *b)
 {
-    struct ibv_sge sge = { .addr = (uintptr_t)b->data, .length = STRIDE, .lkey = b->rail->ud->mr->lkey };
-    struct ibv_recv_wr wr = { .wr_id = mr_wr_id(&b->wr), .sg_list = &sge, .num_sge = 1 }, *bad;
+    struct ibv_sge sge = {.addr = (uintptr_t)b->data, .length = STRIDE, .lkey = b->rail->ud->mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = mr_wr_id(&b->wr), .sg_list = &sge, .num_sge = 1}, *bad;
 
     return -ibv_post_recv(b->rail->ud->qp, &wr, &bad);
 }
@@ -106,9 +106,13 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, 
         return errno ? -errno : -ENOMEM;
     memcpy(b->data, data, len);
 
-    struct ibv_sge sge = { .addr = (uintptr_t)b->data, .length = (uint32_t)len, .lkey = ud->mr->lkey };
-    struct ibv_send_wr wr = { .wr_id = mr_wr_id(&b->wr), .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-                              .send_flags = IBV_SEND_SIGNALED }, *bad;
+    struct ibv_sge sge = {.addr = (uintptr_t)b->data, .length = (uint32_t)len, .lkey = ud->mr->lkey};
+    struct ibv_send_wr wr = {.wr_id = mr_wr_id(&b->wr),
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
 
     wr.wr.ud.ah = b->ah;
     wr.wr.ud.remote_qpn = to->ud_qpn;
@@ -127,7 +131,7 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, 
 
 static int bring_up(struct mr_rail *rail, struct ibv_qp *qp, uint32_t qkey)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = rail->port, .qkey = qkey };
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = rail->port, .qkey = qkey};
     int err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 
     attr.qp_state = IBV_QPS_RTR;
@@ -149,8 +153,10 @@ static uint32_t random_qkey(const struct ibv_qp *qp)
 int mr_ud_open(struct mr_rail *rail)
 {
     struct ibv_qp_init_attr init = {
-        .send_cq = rail->cq, .recv_cq = rail->cq, .qp_type = IBV_QPT_UD,
-        .cap = { .max_send_wr = MR_UD_SENDS, .max_recv_wr = MR_UD_RECVS, .max_send_sge = 1, .max_recv_sge = 1 },
+        .send_cq = rail->cq,
+        .recv_cq = rail->cq,
+        .qp_type = IBV_QPT_UD,
+        .cap = {.max_send_wr = MR_UD_SENDS, .max_recv_wr = MR_UD_RECVS, .max_send_sge = 1, .max_recv_sge = 1},
     };
     struct mr_ud *ud = calloc(1, sizeof *ud);
     size_t bytes = (size_t)(MR_UD_RECVS + MR_UD_SENDS) * STRIDE;
@@ -172,12 +178,12 @@ int mr_ud_open(struct mr_rail *rail)
     rail->addr.ud_qkey = random_qkey(ud->qp);
     err = bring_up(rail, ud->qp, rail->addr.ud_qkey);
     for (unsigned i = 0; !err && i < MR_UD_RECVS; i++) {
-        ud->recv[i] = (struct ud_buf){ .wr.done = received, .rail = rail, .data = ud->slab + i * STRIDE };
+        ud->recv[i] = (struct ud_buf){.wr.done = received, .rail = rail, .data = ud->slab + i * STRIDE};
         err = post_recv(&ud->recv[i]);
     }
     for (unsigned i = 0; i < MR_UD_SENDS; i++) {
-        ud->send[i] = (struct ud_buf){ .wr.done = sent, .rail = rail, .data = ud->slab + (MR_UD_RECVS + i) * STRIDE,
-                                       .next = ud->free };
+        ud->send[i] = (struct ud_buf){
+            .wr.done = sent, .rail = rail, .data = ud->slab + (MR_UD_RECVS + i) * STRIDE, .next = ud->free};
         ud->free = &ud->send[i];
     }
     return err;

@@ -38,10 +38,10 @@ struct mr_wc {
     int error;            /* 0 or negative errno */
     bool flushed;         /* the error is an earlier one's consequence */
     bool has_imm;
-    uint32_t len;         /* received bytes (UD: with the 40 bytes of GRH) */
-    uint32_t imm;         /* host order */
+    uint32_t len; /* received bytes (UD: with the 40 bytes of GRH) */
+    uint32_t imm; /* host order */
     uint32_t qp_num;
-    const char *status;   /* text of an error */
+    const char *status; /* text of an error */
 };
 
 struct mr_wr {
@@ -55,7 +55,7 @@ struct mr_device {
     struct ibv_pd *pd;
     unsigned index;
     char name[64];
-    bool fatal;             /* the device went away: nothing can be posted any more */
+    bool fatal; /* the device went away: nothing can be posted any more */
     uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe;
 };
 
@@ -65,8 +65,8 @@ struct mr_rail_addr {
     uint32_t ud_qpn, ud_qkey;
     uint16_t lid;
     uint8_t lmc;
-    uint8_t mtu;            /* enum ibv_mtu */
-    uint8_t global;         /* needs a GRH (link layer Ethernet) */
+    uint8_t mtu;    /* enum ibv_mtu */
+    uint8_t global; /* needs a GRH (link layer Ethernet) */
     uint8_t port;
     uint16_t pad;
     char device[32];
@@ -80,13 +80,13 @@ struct mr_rail {
     struct mr_device *dev;
     uint8_t port;
     uint8_t gid_index;
-    bool down;              /* the port is not active at present (seen by an event) */
-    uint32_t max_msg;       /* longest message of the port */
+    bool down;        /* the port is not active at present (seen by an event) */
+    uint32_t max_msg; /* longest message of the port */
     uint32_t rate_mbps;
     struct mr_rail_addr addr;
     struct ibv_cq *cq;
-    unsigned cq_room;       /* completions that may still be asked for without overrunning the queue */
-    unsigned signal_every;  /* at least one of so many requests of a queue pair is signaled */
+    unsigned cq_room;      /* completions that may still be asked for without overrunning the queue */
+    unsigned signal_every; /* at least one of so many requests of a queue pair is signaled */
     unsigned num_qps;
     struct ibv_srq *srq;
     struct mr_rx *rx;
@@ -97,7 +97,7 @@ struct mr_verbs {
     unsigned num_devices, num_rails;
     struct mr_device device[MR_DEVICES_MAX];
     struct mr_rail rail[MR_RAILS_MAX];
-    unsigned next_poll;     /* the rail whose turn it is */
+    unsigned next_poll; /* the rail whose turn it is */
 };
 extern struct mr_verbs mr_verbs;
 
@@ -141,8 +141,8 @@ struct mr_qp {
     struct mr_rail *rail;
     uint32_t qpn;
     uint32_t max_inline;
-    unsigned depth, room;   /* of the send queue; requests that may still be posted */
-    unsigned unsignaled;    /* posted since the last signaled one */
+    unsigned depth, room; /* of the send queue; requests that may still be posted */
+    unsigned unsignaled;  /* posted since the last signaled one */
     int error;
     uint8_t sl, path;
     /* Called once, at the first request that failed. */

@@ -22,8 +22,9 @@ bool mr_memory_watched(void)
 }
 
 /*
- * The allocator shrinks its main heap by a call that cannot be interposed, so it is told not to. That also stops it from
- * moving its other limit, so blocks of up to 32 MiB are asked to stay in the heap, as it would have found by itself.
+ * The allocator shrinks its main heap by a call that cannot be interposed, so it is told not to. That also stops it
+ * from moving its other limit, so blocks of up to 32 MiB are asked to stay in the heap, as it would have found by
+ * itself.
  */
 void mr_memory_watch_for(struct mr_regcache *c)
 {

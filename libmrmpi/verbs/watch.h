@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Knowing when memory is unmapped, which the registration cache depends on (regcache.h). The calls that unmap memory are
- * interposed by the ABI library, which the program links with ahead of the C library (api/memory.c); it says so here.
+ * Knowing when memory is unmapped, which the registration cache depends on (regcache.h). The calls that unmap memory
+ * are interposed by the ABI library, which the program links with ahead of the C library (api/memory.c); it says so
+ * here.
  */
 #ifndef MRMPI_WATCH_H
 #define MRMPI_WATCH_H
