@@ -59,6 +59,8 @@ static enum mr_err dup_comm(struct mr_comm *c, MPI_Comm *newcomm)
         return err;
     api_in_callback++;
     err = mr_attr_copy_all(c->attrs, c, &made->attrs, &user_error);
+    if (err)
+        mr_attr_delete_all(&made->attrs, made, &(int){0}); /* the first error is the one to tell */
     api_in_callback--;
     if (err) {
         mr_comm_put(made);

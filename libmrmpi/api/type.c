@@ -112,6 +112,10 @@ MPI_FN(int, Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype))
     if (made) {
         api_in_callback++;
         err = mr_attr_copy_all(t->attrs, t, &made->attrs, &user_error);
+        if (err) { /* the first error is the one to tell */
+            mr_attr_delete_all(&made->attrs, made, &(int){0});
+            mr_type_put(made);
+        }
         api_in_callback--;
     }
     CHECK(err);

@@ -153,6 +153,37 @@ static int delete_fn(MPI_Comm c, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+static int refuse_fn(MPI_Comm c, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)c, (void)key, (void)extra, (void)in, (void)out, (void)flag;
+    return MPI_ERR_OTHER;
+}
+
+/* A copy function that refuses makes MPI_Comm_dup fail, everywhere alike, and nothing is left over. */
+static void refusal(void)
+{
+    MPI_Comm c, d;
+    int key, extra = 42, refuse, before = deletes;
+    char base;
+    MPI_Comm_dup(MPI_COMM_WORLD, &c);
+    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+    MPI_Comm_create_keyval(copy_fn, delete_fn, &key, &extra);
+    MPI_Comm_create_keyval(refuse_fn, MPI_COMM_NULL_DELETE_FN, &refuse, NULL);
+    MPI_Comm_set_attr(c, key, &base);
+    MPI_Comm_set_attr(c, refuse, &base);
+    CHECK(MPI_Comm_dup(c, &d) != MPI_SUCCESS);
+    EQ(d, MPI_COMM_NULL);
+    EQ(deletes, before + 1);
+    MPI_Comm_delete_attr(c, refuse);
+    MPI_Comm_dup(c, &d);
+    EQ(total(d, 1), size);
+    MPI_Comm_free(&d);
+    MPI_Comm_free_keyval(&key);
+    MPI_Comm_free_keyval(&refuse);
+    MPI_Comm_free(&c);
+    EQ(deletes, before + 3);
+}
+
 static void attributes(void)
 {
     MPI_Comm c, d;
@@ -270,6 +301,7 @@ int main(int argc, char **argv)
     making();
     many();
     attributes();
+    refusal();
     names_and_info();
     grids();
     return mt_end();

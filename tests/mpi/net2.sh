@@ -1,3 +1,4 @@
 #!/usr/bin/env bash
+# timeout: 900
 # The MPI programs, mode net2 (see run-mpi.sh).
 exec bash "$(dirname "$0")/run-mpi.sh" net2 "$@"
