@@ -62,7 +62,7 @@ static const struct row rows[] = {
     {"MRMPI_RC_RETRY", NULL, FIELD(rc_retry), INT, "7", 0, 7, "times", "transport retries of queue pairs"},
     {"MRMPI_RNR_RETRY", NULL, FIELD(rnr_retry), INT, "7", 0, 7, "times",
      "retries when the receiver has no buffer; 7: for ever"},
-    {"MRMPI_SPIN_US", NULL, FIELD(spin_us), INT, "200", 0, 1000000, "us",
+    {"MRMPI_SPIN_US", NULL, FIELD(spin_us), INT, "1000", 0, 1000000, "us",
      "a blocked rank polls this long before it yields the processor"},
     {"MRMPI_OVERSUBSCRIBED", NULL, FIELD(oversubscribed), INT, "-1", -1, 1, "",
      "1: more ranks than cores, blocked ranks sleep; 0: they do not; -1: count them"},
