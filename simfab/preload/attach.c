@@ -44,10 +44,16 @@ static char sim_host[SF_HOST_MAX];
 static char sim_dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
 static pthread_once_t env_once = PTHREAD_ONCE_INIT;
 
+__thread bool sfp_starting;
+
 static void read_environment(void)
 {
-    const char *host = getenv("SIM_HOST"), *dir = getenv("SIMFAB_DIR");
+    const char *host, *dir;
 
+    sfp_starting = true;
+    host = getenv("SIM_HOST");
+    dir = getenv("SIMFAB_DIR");
+    sfp_starting = false;
     if (!host || !dir || strlen(host) >= sizeof sim_host || strlen(dir) + sizeof "/engine.sock" > sizeof sim_dir)
         return;
     strcpy(sim_host, host);
@@ -56,6 +62,8 @@ static void read_environment(void)
 
 bool sfp_enabled(void)
 {
+    if (sfp_starting)
+        return false;
     pthread_once(&env_once, read_environment);
     return sim_host[0] && sim_dir[0];
 }
@@ -171,7 +179,8 @@ int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome
     int got[2] = { -1, -1 };
     int fd, err;
 
-    if (!sfp_enabled()) {
+    sfp_enabled(); /* reads the environment, if that was not done yet */
+    if (!sim_host[0] || !sim_dir[0]) {
         errno = ENOENT;
         return -1;
     }

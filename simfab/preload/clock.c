@@ -26,13 +26,13 @@ static uint64_t local_ps;
    library come first, so it takes gettimeofday. */
 SFP_EXPORT int ucs_arch_x86_enable_rdtsc = 0;
 
-static void choose_mode(void)
+static void find_mode(void)
 {
     const char *clock = getenv("SIMFAB_CLOCK");
     struct sf_welcome w;
     int fd;
 
-    if (!sfp_enabled() || (clock && !strcmp(clock, "real")))
+    if (clock && !strcmp(clock, "real"))
         return;
     fd = sfp_connect(SF_CONN_QUERY, 0, &w, NULL);
     if (fd < 0)
@@ -45,10 +45,22 @@ static void choose_mode(void)
     virtual_time = true;
 }
 
+static void choose_mode(void)
+{
+    bool enabled = sfp_enabled();
+
+    sfp_starting = true;
+    if (enabled)
+        find_mode();
+    sfp_starting = false;
+}
+
 bool sfp_clock_is_virtual(void)
 {
     int e = errno;
 
+    if (sfp_starting)
+        return false;
     pthread_once(&mode_once, choose_mode);
     errno = e;
     return virtual_time;

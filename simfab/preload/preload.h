@@ -23,6 +23,10 @@
 
 /* ---- attach.c: where we are, and talking to the engine --------------------------------------------------------- */
 
+/* True while this thread is finding out where it is: an allocator or a sanitizer that reads the clock from within must not
+   ask again (and gets the real one). */
+extern __thread bool sfp_starting;
+
 /* True inside a simulated host. */
 bool sfp_enabled(void);
 const char *sfp_host(void); /* SIM_HOST, "" outside */
