@@ -108,6 +108,7 @@ static bool next_record(struct proc *p, union record *r, uint64_t *after)
         memcpy(r, ring + at, bytes);
         r->cmd.bytes = bytes;
         r->cmd.op = op;
+        r->cmd.stamp_ps = proc_time(p->sim, r->cmd.stamp_ps);
         *after = p->cmd_tail + bytes;
         return true;
     }

@@ -70,15 +70,13 @@ static void drop_all(struct link_dir *l)
 
         while ((p = q->first)) {
             q->first = p->next;
+            q->packets--;
             drop(l, p);
-        }
-        q->last = &q->first;
-        q->wait_since_ps = 0;
-        if (q->packets) {
-            q->packets = 0;
             if (l->from->node->hca)
                 hca_lane_drained(l->from, vl);
         }
+        q->last = &q->first;
+        q->wait_since_ps = 0;
     }
     l->occupied = 0;
 }

@@ -60,6 +60,13 @@ struct proc {
     bool dead;              /* to be detached at the next occasion */
 };
 
+/* A time that a process told us. No clock is that far ahead: a broken one must not take the fabric's time with it. */
+#define CLOCK_HORIZON_PS 100000000000000000ull /* a day and some hours */
+static inline uint64_t proc_time(const struct sim *s, uint64_t t_ps)
+{
+    return t_ps > sim_now(s) + CLOCK_HORIZON_PS ? sim_now(s) + CLOCK_HORIZON_PS : t_ps;
+}
+
 /* proc.c */
 struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock);
 void proc_free(struct proc *p); /* and everything it had */

@@ -18,6 +18,7 @@ struct call {
     uint8_t *out;
     size_t cap, used;
     int fd; /* sent with the answer and closed here */
+    uint64_t cost_ps; /* what the call takes of the caller's time */
 };
 
 static uint32_t arg(const struct call *c, unsigned i)
@@ -234,6 +235,7 @@ static int do_reg_mr(struct call *c)
     mr = mr_register(pd, &r, &err);
     if (!mr)
         return err;
+    c->cost_ps = c->p->sim->model->reg_mr_ps + (r.length + 4095) / 4096 * c->p->sim->model->reg_mr_page_ps;
     put32(c, object_add(c->p, pd->obj.ctx, OBJ_MR, &mr->obj));
     put32(c, mr->key);
     put32(c, mr->key);
@@ -567,6 +569,8 @@ size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, si
         head.error = EPROTO;
     else
         head.error = h->run(&c);
+    if (c.cost_ps && req.actor < SF_ACTORS_MAX) /* the caller waits for the answer: its clock is ours to move */
+        __atomic_add_fetch(&p->arena->actor[req.actor].clock_ps, c.cost_ps, __ATOMIC_RELAXED);
     head.op = req.op;
     head.seq = req.seq;
     head.body_bytes = head.error ? 0 : (uint32_t)c.used;

@@ -138,7 +138,7 @@ static void ran(struct actor *a, uint64_t clock)
 
 static void goes_idle(struct actor *a)
 {
-    uint64_t wake_ps = shared(a)->wake_ps;
+    uint64_t wake_ps = proc_time(a->proc->sim, shared(a)->wake_ps);
 
     if (a->proc->events != a->seen_events) {
         a->seen_events = a->proc->events;
@@ -161,7 +161,7 @@ static void init_actor(struct proc *p, uint32_t i)
 static void changed(struct actor *a, uint32_t state)
 {
     struct sim *s = a->proc->sim;
-    uint64_t clock = __atomic_load_n(&shared(a)->clock_ps, __ATOMIC_RELAXED);
+    uint64_t clock = proc_time(s, __atomic_load_n(&shared(a)->clock_ps, __ATOMIC_RELAXED));
 
     if (a->seen == SF_ACTOR_RUNNING) {
         if (!a->excluded)
@@ -183,7 +183,7 @@ static void changed(struct actor *a, uint32_t state)
         goes_idle(a);
         break;
     case SF_ACTOR_SLEEP:
-        wake_at(a, WAKE_TIME, shared(a)->wake_ps);
+        wake_at(a, WAKE_TIME, proc_time(s, shared(a)->wake_ps));
         break;
     case SF_ACTOR_DRAIN:
         s->sched->draining = true;

@@ -46,7 +46,9 @@ LONG_TESTS += tests/simfab/others.sh
 # the engine's data plane
 TESTPROGS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
 UNIT_TESTS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
-SCRIPT_TESTS += tests/simfab/faults.sh
+SCRIPT_TESTS += tests/simfab/faults.sh tests/simfab/hostile.sh
+TESTPROGS += tests/simfab/test_hostile
+tests/simfab/test_hostile_SRCS := tests/simfab/test_hostile.c
 tests/simfab/test_event_SRCS := tests/simfab/test_event.c simfab/engine/event.c simfab/engine/util.c
 tests/simfab/test_event_PKGS := check
 tests/simfab/test_vlarb_SRCS := tests/simfab/test_vlarb.c simfab/engine/vlarb.c
