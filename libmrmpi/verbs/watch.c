@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "libmrmpi/verbs/regcache.h"
@@ -21,6 +22,17 @@ bool mr_memory_watched(void)
     return atomic_load(&watched);
 }
 
+/* A child has none of our registrations, and another thread may have been taking a note when it was made. */
+static void forget_in_child(void)
+{
+    atomic_store(&listener, NULL);
+}
+
+static void prepare_for_fork(void)
+{
+    pthread_atfork(NULL, NULL, forget_in_child);
+}
+
 /*
  * The allocator shrinks its main heap by a call that cannot be interposed, so it is told not to. That also stops it
  * from moving its other limit, so blocks of up to 32 MiB are asked to stay in the heap, as it would have found by
@@ -28,6 +40,9 @@ bool mr_memory_watched(void)
  */
 void mr_memory_watch_for(struct mr_regcache *c)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, prepare_for_fork);
     if (c && mr_memory_watched() && !(mallopt(M_TRIM_THRESHOLD, INT_MAX) && mallopt(M_MMAP_THRESHOLD, 32 << 20)))
         c->keep = false;
     atomic_store(&listener, c);
