@@ -48,35 +48,38 @@ __thread bool sfp_starting;
 
 static void read_environment(void)
 {
-    const char *host, *dir;
+    const char *host = getenv("SIM_HOST"), *dir = getenv("SIMFAB_DIR");
 
-    sfp_starting = true;
-    host = getenv("SIM_HOST");
-    dir = getenv("SIMFAB_DIR");
-    sfp_starting = false;
     if (!host || !dir || strlen(host) >= sizeof sim_host || strlen(dir) + sizeof "/engine.sock" > sizeof sim_dir)
         return;
     strcpy(sim_host, host);
     strcpy(sim_dir, dir);
 }
 
-bool sfp_enabled(void)
+static void where_are_we(void)
 {
     if (sfp_starting)
-        return false;
+        return;
+    sfp_starting = true;
     pthread_once(&env_once, read_environment);
+    sfp_starting = false;
+}
+
+bool sfp_enabled(void)
+{
+    where_are_we();
     return sim_host[0] && sim_dir[0];
 }
 
 const char *sfp_host(void)
 {
-    pthread_once(&env_once, read_environment);
+    where_are_we();
     return sim_host;
 }
 
 const char *sfp_dir(void)
 {
-    pthread_once(&env_once, read_environment);
+    where_are_we();
     return sim_dir;
 }
 
@@ -179,8 +182,7 @@ int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome
     int got[2] = { -1, -1 };
     int fd, err;
 
-    sfp_enabled(); /* reads the environment, if that was not done yet */
-    if (!sim_host[0] || !sim_dir[0]) {
+    if (!sfp_enabled()) {
         errno = ENOENT;
         return -1;
     }

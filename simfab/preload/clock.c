@@ -18,7 +18,7 @@
 #define NS_PER_S  1000000000ull
 
 static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
-static bool virtual_time;
+static bool virtual_time, mode_known;
 static uint64_t epoch_ns, mono_epoch_ns, read_ps;
 static uint64_t local_ps;
 
@@ -26,7 +26,7 @@ static uint64_t local_ps;
    library come first, so it takes gettimeofday. */
 SFP_EXPORT int ucs_arch_x86_enable_rdtsc = 0;
 
-static void find_mode(void)
+static void choose_mode(void)
 {
     const char *clock = getenv("SIMFAB_CLOCK");
     struct sf_welcome w;
@@ -45,23 +45,18 @@ static void find_mode(void)
     virtual_time = true;
 }
 
-static void choose_mode(void)
-{
-    bool enabled = sfp_enabled();
-
-    sfp_starting = true;
-    if (enabled)
-        find_mode();
-    sfp_starting = false;
-}
-
 bool sfp_clock_is_virtual(void)
 {
     int e = errno;
 
-    if (sfp_starting)
+    if (sfp_starting || !sfp_enabled())
         return false;
+    if (__atomic_load_n(&mode_known, __ATOMIC_ACQUIRE))
+        return virtual_time;
+    sfp_starting = true;
     pthread_once(&mode_once, choose_mode);
+    sfp_starting = false;
+    __atomic_store_n(&mode_known, true, __ATOMIC_RELEASE);
     errno = e;
     return virtual_time;
 }

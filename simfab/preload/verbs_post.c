@@ -169,7 +169,8 @@ static void fill_send(struct sf_send *s, const struct sfp_qp *q, const struct ib
 static void copy_inline(char *to, const struct ibv_send_wr *wr)
 {
     for (int i = 0; i < wr->num_sge; i++) {
-        memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+        if (wr->sg_list[i].length) /* the address of nothing may be anything */
+            memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
         to += wr->sg_list[i].length;
     }
 }

@@ -165,7 +165,8 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge
         q->batch->err = EINVAL;
         return;
     }
-    memcpy(it->sge, list, n * sizeof *list);
+    if (n)
+        memcpy(it->sge, list, n * sizeof *list);
     it->wr.num_sge = (int)n;
 }
 
@@ -190,7 +191,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
             q->batch->err = EINVAL;
             return;
         }
-        memcpy(it->data + total, list[i].addr, list[i].length);
+        if (list[i].length)
+            memcpy(it->data + total, list[i].addr, list[i].length);
         total += list[i].length;
     }
     it->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)it->data, .length = (uint32_t)total };

@@ -107,6 +107,8 @@ static void to_rts(struct end *e, const struct end *peer, uint8_t retry, uint8_t
     ck_assert_int_eq(ibv_modify_qp(e->qp, &at, mask), 0);
 }
 
+static uint8_t rnr_retry = 1;
+
 static void make_pair(enum ibv_qp_type type, bool srq)
 {
     open_end(&a, 0);
@@ -115,8 +117,8 @@ static void make_pair(enum ibv_qp_type type, bool srq)
     make_qp(&b, type, srq);
     to_init(&a);
     to_init(&b);
-    to_rts(&a, &b, 2, 1);
-    to_rts(&b, &a, 2, 1);
+    to_rts(&a, &b, 2, rnr_retry);
+    to_rts(&b, &a, 2, rnr_retry);
 }
 
 static int post_recv(struct end *e, uint64_t id, uint32_t offset, uint32_t length)
@@ -655,6 +657,7 @@ START_TEST(two_threads)
 {
     pthread_t t;
 
+    rnr_retry = 7; /* the receiver may be late */
     make_pair(IBV_QPT_RC, false);
     for (uint64_t i = 0; i < 4; i++)
         ck_assert_int_eq(post_recv(&b, i, 0, 64), 0);
