@@ -4,6 +4,8 @@
  * and the packed message; a new one goes into the first gap that is large enough. A message that leaves at once gives
  * its block back at once, but must have found room, so that a program that attached too little learns it always.
  */
+#include <string.h>
+
 #include "libmrmpi/pt2pt/internal.h"
 
 #define ALIGN 16
@@ -90,6 +92,13 @@ bool mr_bsend_idle(void)
 {
     reap();
     return !buffer.first;
+}
+
+/* The buffer is the program's; what was sent from it has arrived by now, or never will. */
+void mr_bsend_finalize(void)
+{
+    reap();
+    memset(&buffer, 0, sizeof(buffer));
 }
 
 enum mr_err mr_buffer_attach(void *buf, size_t bytes)
