@@ -278,6 +278,8 @@ void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
         return;
     }
     vc = mr_vc_get_peer((int)hdr->src);
+    if (__builtin_expect(vc->rank < 0, 0))
+        return; /* no memory for it, and that has been said */
     order = mr_reorder_classify(&vc->in, hdr->seq);
     if (__builtin_expect(order != MR_ORDER_NEXT, 0)) {
         arrived_out_of_turn(vc, order, hdr, payload, len);
@@ -303,7 +305,7 @@ void mr_vc_failed(int world_rank, int error)
 {
     struct mr_vc *vc = mr_vc_get_peer(world_rank);
 
-    if (vc->error)
+    if (vc->rank < 0 || vc->error)
         return;
     vc->error = error;
     rail.up.failed(vc, error);
