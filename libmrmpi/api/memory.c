@@ -118,9 +118,11 @@ static void report_block(void *p)
         mr_memory_unmapped((void *)(block & ~(THREAD_HEAP - 1)), THREAD_HEAP);
 }
 
+static bool glibc_heap; /* blocks are the C library's: their headers may be read */
+
 static inline void report_freed(void *p)
 {
-    if (p && __builtin_expect(((size_t *)p)[-1] & (OWN_MAPPING | THREAD_ARENA), 0))
+    if (p && glibc_heap && __builtin_expect(((size_t *)p)[-1] & (OWN_MAPPING | THREAD_ARENA), 0))
         report_block(p);
 }
 
@@ -188,5 +190,6 @@ static void __attribute__((constructor)) begin(void)
         return;
     if (!in_libc((void *)NEXT(free)) || !in_libc((void *)NEXT(realloc)))
         return;
+    glibc_heap = true;
     mr_memory_watch_begin();
 }
