@@ -27,7 +27,7 @@ extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[];
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* paths.c: where things are. Results are in static memory of the callers' buffers; false: not found (and complained) */
-bool find_own_dir(char dir[PATH_MAX]);                    /* the directory of this program */
+bool find_own_dir(char dir[PATH_MAX]); /* the directory of this program */
 bool find_engine(char path[PATH_MAX]);
 bool find_preload(char path[PATH_MAX]);
 bool find_opensm(char path[PATH_MAX]);

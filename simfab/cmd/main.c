@@ -7,46 +7,54 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: simfab run --topology FILE [OPTIONS] -- CMD...   bring up a simulated InfiniBand subnet, run CMD, take it down\n"
+    "usage: simfab run --topology FILE [OPTIONS] -- CMD...   bring up a simulated InfiniBand subnet, run CMD, take it "
+    "down\n"
     "       simfab exec HOST -- CMD...                       inside it: run CMD on a simulated host\n"
     "       simfab status [--hosts|--counters]               inside it: what the subnet looks like\n"
     "       simfab opensm pid|wait|restart                   inside it: the subnet manager\n"
     "       simfab SUBCOMMAND --help | --version\n";
 
 const char usage_run[] =
-    "usage: simfab run --topology FILE [--model FILE] [--sm HOST] [--opensm-option \"NAME VALUE\"]... [--no-opensm] -- CMD...\n"
+    "usage: simfab run --topology FILE [--model FILE] [--sm HOST] [--opensm-option \"NAME VALUE\"]... [--no-opensm] -- "
+    "CMD...\n"
     "\n"
-    "Starts the engine of a simulated InfiniBand subnet and opensm in it, waits until the subnet is up, runs CMD, and takes\n"
+    "Starts the engine of a simulated InfiniBand subnet and opensm in it, waits until the subnet is up, runs CMD, and "
+    "takes\n"
     "everything down when CMD ends. Any number may run at once; no privilege is needed; nothing is left behind.\n"
     "\n"
-    "  --topology FILE       a netlist as ibnetdiscover prints it, or the name of an installed one (two-hosts-two-rails)\n"
-    "  --model FILE          a timing model, or the name of an installed one (sdr-pcix, hdr); default: built-in values\n"
+    "  --topology FILE       a netlist as ibnetdiscover prints it, or the name of an installed one "
+    "(two-hosts-two-rails)\n"
+    "  --model FILE          a timing model, or the name of an installed one (sdr-pcix, hdr); default: built-in "
+    "values\n"
     "  --sm HOST             the host that opensm runs on; default: the first of the netlist\n"
     "  --opensm-option TEXT  one more line for opensm.conf, such as \"lmc 1\"; may be repeated\n"
     "  --no-opensm           start no opensm: ports stay in state Initialize until CMD starts a subnet manager\n"
     "\n"
-    "CMD finds SIMFAB_DIR (the fabric's directory: engine.log, opensm/opensm.conf, opensm/opensm.log, opensm/opensm.pid) in\n"
-    "its environment and this program in its PATH. Exit status: CMD's (128+N if signal N killed it); 2 if the command line, the\n"
+    "CMD finds SIMFAB_DIR (the fabric's directory: engine.log, opensm/opensm.conf, opensm/opensm.log, "
+    "opensm/opensm.pid) in\n"
+    "its environment and this program in its PATH. Exit status: CMD's (128+N if signal N killed it); 2 if the command "
+    "line, the\n"
     "topology or the model is wrong (nothing was started); 1 if the subnet did not come up or the engine died.\n";
 
-const char usage_exec[] =
-    "usage: simfab exec HOST -- CMD...\n"
-    "\n"
-    "Becomes CMD on the simulated host HOST: it sees HOST's name, its InfiniBand devices and virtual time. Works inside\n"
-    "`simfab run`. With SIMFAB_CLOCK=real in the environment CMD keeps the real clock.\n";
+const char usage_exec[] = "usage: simfab exec HOST -- CMD...\n"
+                          "\n"
+                          "Becomes CMD on the simulated host HOST: it sees HOST's name, its InfiniBand devices and "
+                          "virtual time. Works inside\n"
+                          "`simfab run`. With SIMFAB_CLOCK=real in the environment CMD keeps the real clock.\n";
 
-const char usage_status[] =
-    "usage: simfab status [--hosts|--counters [\"NODE PORT\"]]\n"
-    "\n"
-    "Prints the state of the fabric: virtual time, events, processes, ports with their LIDs. --hosts prints the names of the\n"
-    "hosts, one per line; --counters prints data and packets by port and virtual lane.\n";
+const char usage_status[] = "usage: simfab status [--hosts|--counters [\"NODE PORT\"]]\n"
+                            "\n"
+                            "Prints the state of the fabric: virtual time, events, processes, ports with their LIDs. "
+                            "--hosts prints the names of the\n"
+                            "hosts, one per line; --counters prints data and packets by port and virtual lane.\n";
 
-const char usage_opensm[] =
-    "usage: simfab opensm pid|wait|restart\n"
-    "\n"
-    "  pid      print the process id of the opensm that `simfab run` started (kill -HUP makes it read its configuration)\n"
-    "  wait     wait until it has brought the subnet up\n"
-    "  restart  stop it, start it again with $SIMFAB_DIR/opensm/opensm.conf, wait until the subnet is up (needed for lmc)\n";
+const char usage_opensm[] = "usage: simfab opensm pid|wait|restart\n"
+                            "\n"
+                            "  pid      print the process id of the opensm that `simfab run` started (kill -HUP makes "
+                            "it read its configuration)\n"
+                            "  wait     wait until it has brought the subnet up\n"
+                            "  restart  stop it, start it again with $SIMFAB_DIR/opensm/opensm.conf, wait until the "
+                            "subnet is up (needed for lmc)\n";
 
 void complain(const char *fmt, ...)
 {
@@ -64,10 +72,10 @@ static const struct subcommand {
     int (*run)(int argc, char **argv);
     const char *usage;
 } subcommands[] = {
-    { "run", cmd_run, usage_run },
-    { "exec", cmd_exec, usage_exec },
-    { "status", cmd_status, usage_status },
-    { "opensm", cmd_opensm, usage_opensm },
+    {"run", cmd_run, usage_run},
+    {"exec", cmd_exec, usage_exec},
+    {"status", cmd_status, usage_status},
+    {"opensm", cmd_opensm, usage_opensm},
 };
 
 int main(int argc, char **argv)

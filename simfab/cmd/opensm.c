@@ -39,7 +39,8 @@ static bool write_file(const char *path, const char *text)
     return ok;
 }
 
-/* The first configuration. Others (fabricd, the user) may replace it: what opensm needs of us is on its command line. */
+/* The first configuration. Others (fabricd, the user) may replace it: what opensm needs of us is on its command line.
+ */
 static bool write_conf(const struct run *r, const char *path)
 {
     char dir[PATH_MAX];
@@ -195,7 +196,8 @@ bool sm_wait_up(struct run *r)
     close(watch);
     if (r->sm_up || run_is_over(r))
         return r->sm_up;
-    complain(r->sm ? "opensm did not bring the subnet up in %d seconds" : "opensm ended before the subnet was up (limit %d s)",
+    complain(r->sm ? "opensm did not bring the subnet up in %d seconds"
+                   : "opensm ended before the subnet was up (limit %d s)",
              SM_UP_MS / 1000);
     sm_path(r, "opensm.out", path);
     show_tail(path, 0);
@@ -208,7 +210,7 @@ bool sm_wait_up(struct run *r)
 
 static bool control_address(const char *dir, struct sockaddr_un *addr)
 {
-    *addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    *addr = (struct sockaddr_un){.sun_family = AF_UNIX};
     return snprintf(addr->sun_path, sizeof addr->sun_path, "%s/control.sock", dir) < (int)sizeof addr->sun_path;
 }
 

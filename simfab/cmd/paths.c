@@ -103,8 +103,8 @@ bool find_data(const char *kind, const char *suffix, const char *name, char path
             try_path(path, R_OK, INSTALLED_SHARE "/%s/%s%s", kind, name, end))
             return true;
     }
-    complain("%s: no such file here, nor among the installed %s (%s/../share/mrmpi/%s, %s/../../etc/%s)", name, kind, own,
-             kind, own, kind);
+    complain("%s: no such file here, nor among the installed %s (%s/../share/mrmpi/%s, %s/../../etc/%s)", name, kind,
+             own, kind, own, kind);
     return false;
 }
 

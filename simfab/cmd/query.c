@@ -12,8 +12,8 @@
 
 static int greet(const char *dir, const char *host)
 {
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    struct sf_hello hello = { .magic = SF_MAGIC, .version = SF_VERSION, .kind = SF_CONN_QUERY };
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct sf_hello hello = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = SF_CONN_QUERY};
     struct sf_welcome w;
     int fd, e;
 
@@ -60,7 +60,7 @@ char *query_text(const char *dir, const char *host, enum sf_op op, const char *b
         e = errno;
         goto out;
     }
-    *req = (struct sf_req){ .op = op, .seq = 1, .body_bytes = (uint32_t)len };
+    *req = (struct sf_req){.op = op, .seq = 1, .body_bytes = (uint32_t)len};
     memcpy(req + 1, body, len);
     if (send(fd, req, sizeof *req + len, MSG_NOSIGNAL) < 0 || (n = recv(fd, rep, sizeof *rep + SF_MSG_MAX, 0)) < 0) {
         e = errno;

@@ -58,7 +58,7 @@ static int signal_children(int sig, pid_t spare1, pid_t spare2)
 
 void kill_children(int sig, int patience_ms, pid_t spare1, pid_t spare2)
 {
-    const struct timespec step = { .tv_nsec = 2000000 };
+    const struct timespec step = {.tv_nsec = 2000000};
     int64_t end = now_ms() + patience_ms, give_up = end + 3000;
 
     signal_children(sig, spare1, spare2);

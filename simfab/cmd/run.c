@@ -21,12 +21,12 @@ static bool parse(int argc, char **args, struct options *o)
 {
     enum { TOPOLOGY = 1, MODEL, SM, SM_OPTION, NO_OPENSM };
     static const struct option longs[] = {
-        { "topology", required_argument, NULL, TOPOLOGY },
-        { "model", required_argument, NULL, MODEL },
-        { "sm", required_argument, NULL, SM },
-        { "opensm-option", required_argument, NULL, SM_OPTION },
-        { "no-opensm", no_argument, NULL, NO_OPENSM },
-        { NULL, 0, NULL, 0 },
+        {"topology", required_argument, NULL, TOPOLOGY},
+        {"model", required_argument, NULL, MODEL},
+        {"sm", required_argument, NULL, SM},
+        {"opensm-option", required_argument, NULL, SM_OPTION},
+        {"no-opensm", no_argument, NULL, NO_OPENSM},
+        {NULL, 0, NULL, 0},
     };
     const char *topology = NULL, *model = NULL;
     int c;
@@ -35,12 +35,24 @@ static bool parse(int argc, char **args, struct options *o)
     o->opensm = true;
     while ((c = getopt_long(argc, args, "+", longs, NULL)) != -1) {
         switch (c) {
-        case TOPOLOGY: topology = optarg; break;
-        case MODEL: model = optarg; break;
-        case SM: o->sm_host = optarg; break;
-        case SM_OPTION: o->sm_options[o->num_sm_options++] = optarg; break;
-        case NO_OPENSM: o->opensm = false; break;
-        default: fputs(usage_run, stderr); return false;
+        case TOPOLOGY:
+            topology = optarg;
+            break;
+        case MODEL:
+            model = optarg;
+            break;
+        case SM:
+            o->sm_host = optarg;
+            break;
+        case SM_OPTION:
+            o->sm_options[o->num_sm_options++] = optarg;
+            break;
+        case NO_OPENSM:
+            o->opensm = false;
+            break;
+        default:
+            fputs(usage_run, stderr);
+            return false;
         }
     }
     o->command = args + optind;
@@ -73,7 +85,7 @@ static bool choose_dir(char *dir, size_t size)
 
 static int block_signals(void)
 {
-    static const int handled[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE };
+    static const int handled[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
     sigset_t set;
 
     sigemptyset(&set);
@@ -111,7 +123,7 @@ static int guard(pid_t supervisor, int pipe_out, int sigfd, const char *dir)
                 break;
         } else if (si.ssi_code != SI_KERNEL) {
             /* what the terminal sends, CMD gets itself */
-            (void)!write(pipe_out, &(char){ (char)si.ssi_signo }, 1);
+            (void)!write(pipe_out, &(char){(char)si.ssi_signo}, 1);
         }
     }
     if (WIFEXITED(status))

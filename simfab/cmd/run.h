@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `simfab run` is two processes. The guardian is the one that the user started: it forwards signals and waits. The
- * supervisor, its child, makes the fabric's directory and starts engine, opensm and CMD. Both are subreapers, so whatever
- * CMD leaves behind becomes their child; each notices the other's death (a pipe, SIGCHLD) and then kills all that is left
- * and removes the directory. So nothing survives, whoever is killed, at whatever moment.
+ * supervisor, its child, makes the fabric's directory and starts engine, opensm and CMD. Both are subreapers, so
+ * whatever CMD leaves behind becomes their child; each notices the other's death (a pipe, SIGCHLD) and then kills all
+ * that is left and removes the directory. So nothing survives, whoever is killed, at whatever moment.
  */
 #ifndef SIMFAB_CMD_RUN_H
 #define SIMFAB_CMD_RUN_H
@@ -12,28 +12,28 @@
 
 struct options {
     char topology[PATH_MAX];
-    char model[PATH_MAX];  /* "": the engine's defaults */
-    const char *sm_host;   /* NULL: the first host */
+    char model[PATH_MAX]; /* "": the engine's defaults */
+    const char *sm_host;  /* NULL: the first host */
     bool opensm;
-    char **sm_options;     /* lines for opensm.conf */
+    char **sm_options; /* lines for opensm.conf */
     int num_sm_options;
     char **command;
 };
 
 struct run {
     const struct options *opt;
-    const char *dir;       /* the fabric's directory; in memory shared with the guardian */
-    pid_t self;            /* the supervisor */
-    pid_t group;           /* the guardian's process group, which CMD joins */
-    int guard;             /* from the guardian: a byte is a signal to forward, the end means that it died */
-    int sigfd;             /* SIGCHLD */
-    int control;           /* requests of `simfab opensm`; -1 before */
+    const char *dir;           /* the fabric's directory; in memory shared with the guardian */
+    pid_t self;                /* the supervisor */
+    pid_t group;               /* the guardian's process group, which CMD joins */
+    int guard;                 /* from the guardian: a byte is a signal to forward, the end means that it died */
+    int sigfd;                 /* SIGCHLD */
+    int control;               /* requests of `simfab opensm`; -1 before */
     pid_t engine, sm, command; /* 0: not running */
     bool guardian_gone, engine_gone, command_done;
     int engine_status, sm_status, command_status; /* as waitpid gives it */
-    bool sm_expected;      /* its end is our doing */
+    bool sm_expected;                             /* its end is our doing */
     bool sm_up;
-    off_t sm_log_start;    /* where the log of the present opensm begins */
+    off_t sm_log_start; /* where the log of the present opensm begins */
 };
 
 /* True when the run cannot go on: guardian or engine gone, or CMD done. */
@@ -53,7 +53,7 @@ int64_t now_ms(void);
 void show_tail(const char *path, off_t from);
 
 /* opensm.c */
-bool sm_start(struct run *r);   /* false: complained */
+bool sm_start(struct run *r); /* false: complained */
 void sm_stop(struct run *r, int patience_ms);
 bool sm_wait_up(struct run *r); /* false: complained, unless the run is over */
 bool control_open(struct run *r);

@@ -128,9 +128,9 @@ int run_pump(struct run *r, int fd, int timeout_ms)
 
     for (;;) {
         struct pollfd p[] = {
-            { .fd = r->guard, .events = POLLIN },
-            { .fd = r->sigfd, .events = POLLIN },
-            { .fd = fd, .events = POLLIN },
+            {.fd = r->guard, .events = POLLIN},
+            {.fd = r->sigfd, .events = POLLIN},
+            {.fd = fd, .events = POLLIN},
         };
         int64_t left = end - now_ms();
 
@@ -202,7 +202,7 @@ static int start_engine(struct run *r)
         exec_engine(r, ready[1]);
     close(ready[1]);
     while (r->engine > 0 && got < sizeof text - 1) {
-        struct pollfd p = { .fd = ready[0], .events = POLLIN };
+        struct pollfd p = {.fd = ready[0], .events = POLLIN};
         int st = run_pump(r, ready[0], ENGINE_START_MS);
         ssize_t n;
 
@@ -309,7 +309,7 @@ static int bring_up_and_run(struct run *r)
 
 int supervise(const struct options *opt, const char *dir, int guard)
 {
-    struct run r = { .opt = opt, .dir = dir, .guard = guard, .control = -1, .self = getpid() };
+    struct run r = {.opt = opt, .dir = dir, .guard = guard, .control = -1, .self = getpid()};
     sigset_t all, chld;
     int status;
 

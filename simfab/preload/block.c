@@ -4,8 +4,8 @@
  * engine before it waits, so that virtual time can go on for the others at once. Calls that are ready, or do not wait,
  * are not announced: they must not let time slip. (read and write are in umad.c, with the devices.)
  *
- * Waiting for our own pipes (completion channels, asynchronous events) is different: their events have a virtual time, at
- * which the engine itself resumes the actor. So a poll or epoll that includes one waits as an idle actor does.
+ * Waiting for our own pipes (completion channels, asynchronous events) is different: their events have a virtual time,
+ * at which the engine itself resumes the actor. So a poll or epoll that includes one waits as an idle actor does.
  */
 #include "simfab/preload/clock.h"
 
@@ -206,7 +206,8 @@ static bool sleeps(bool no_descriptors, int64_t ns)
 
 static int just_sleep(int64_t ns)
 {
-    struct timespec ts = { .tv_sec = (time_t)((uint64_t)ns / SFP_NS_PER_S), .tv_nsec = (long)((uint64_t)ns % SFP_NS_PER_S) };
+    struct timespec ts = {.tv_sec = (time_t)((uint64_t)ns / SFP_NS_PER_S),
+                          .tv_nsec = (long)((uint64_t)ns % SFP_NS_PER_S)};
 
     return nanosleep(&ts, NULL);
 }
@@ -246,7 +247,7 @@ SFP_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size
 
 SFP_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
-    const struct timespec zero = { 0 };
+    const struct timespec zero = {0};
     int64_t ns = ns_of_timespec(timeout);
 
     if (!sfp_clock_is_virtual())
@@ -254,7 +255,8 @@ SFP_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeou
     return MULTI(ns, SFP_REAL(ppoll)(fds, n, &zero, mask), SFP_REAL(ppoll)(fds, n, timeout, mask));
 }
 
-SFP_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t size)
+SFP_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
+                           size_t size)
 {
     if (n > size / sizeof *fds)
         return SFP_REAL(__ppoll_chk)(fds, n, timeout, mask, size);
@@ -315,7 +317,8 @@ SFP_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int time
 
 SFP_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
-    return options & WNOHANG ? SFP_REAL(waitpid)(pid, status, options) : WAITING(SFP_REAL(waitpid)(pid, status, options));
+    return options & WNOHANG ? SFP_REAL(waitpid)(pid, status, options)
+                             : WAITING(SFP_REAL(waitpid)(pid, status, options));
 }
 
 SFP_EXPORT pid_t wait(int *status)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Virtual time, as a program sees it. An actor reads its own clock (which the engine moves); every other thread of a
- * simulated host reads the process's local clock: it begins at the engine's time, is never behind it, and moves with every
- * reading and with the length of every sleep. SIMFAB_CLOCK=real leaves a process all its real clocks.
+ * simulated host reads the process's local clock: it begins at the engine's time, is never behind it, and moves with
+ * every reading and with the length of every sleep. SIMFAB_CLOCK=real leaves a process all its real clocks.
  *
  * A reading costs time (the model says how much), so whoever waits by the clock gets there.
  */

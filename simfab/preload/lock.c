@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Locks and futexes. An actor that finds a lock taken tells the engine that it waits, and wakes the idle pollers of its
- * process, because one of them may hold it. One that waits on a futex of its own (the program calls the kernel directly)
- * tells the engine too.
+ * process, because one of them may hold it. One that waits on a futex of its own (the program calls the kernel
+ * directly) tells the engine too.
  */
 #include "simfab/preload/clock.h"
 
@@ -49,8 +49,8 @@ SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 }
 
 /*
- * Who yields waits for another thread. If that is an idle poller, it looks again; when that has not helped, this thread is
- * idle too, and time moves on.
+ * Who yields waits for another thread. If that is an idle poller, it looks again; when that has not helped, this thread
+ * is idle too, and time moves on.
  */
 SFP_EXPORT int sched_yield(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of libsimfab.so share. The library is preloaded into unmodified programs, so it keeps out of their way:
- * every non-static name begins with sfp_ and is hidden, only the interposed functions are exported (SFP_EXPORT), nothing
- * happens before the program's first use of InfiniBand, and outside a simulated host (SIM_HOST or SIMFAB_DIR unset) there
- * are no devices and every other interposed function goes straight to the real one.
+ * What the files of libsimfab.so share. The library is preloaded into unmodified programs, so it keeps out of their
+ * way: every non-static name begins with sfp_ and is hidden, only the interposed functions are exported (SFP_EXPORT),
+ * nothing happens before the program's first use of InfiniBand, and outside a simulated host (SIM_HOST or SIMFAB_DIR
+ * unset) there are no devices and every other interposed function goes straight to the real one.
  *
  * Inside the library, system calls on our own descriptors use the sfp_sys_* wrappers below: the C library's names
  * (read, poll, close, ...) may be interposed by ourselves.
@@ -21,10 +21,10 @@
 
 #define SFP_EXPORT __attribute__((visibility("default")))
 
-/* ---- attach.c: where we are, and talking to the engine --------------------------------------------------------- */
+/* ---- connect.c: where we are, and talking to the engine -------------------------------------------------------- */
 
-/* True while this thread is finding out where it is: an allocator or a sanitizer that reads the clock from within must not
-   ask again (and gets the real one). */
+/* True while this thread is finding out where it is: an allocator or a sanitizer that reads the clock from within must
+   not ask again (and gets the real one). */
 extern __thread bool sfp_starting;
 
 /* True inside a simulated host. */
@@ -40,10 +40,14 @@ const char *sfp_dir(void);  /* SIMFAB_DIR, "" outside */
 int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome, int fds[2]);
 
 /*
- * Ask a stateless question (SF_OP_SYSFS, ...) on a connection of its own. Returns 0 and the answer's body in memory that
- * the caller frees (never NULL, a zero byte follows the body), or an errno.
+ * Ask a stateless question (SF_OP_SYSFS, ...) on a connection of its own. Returns 0 and the answer's body in memory
+ * that the caller frees (never NULL, a zero byte follows the body), or an errno.
  */
 int sfp_query(enum sf_op op, const void *req, size_t req_len, void **rep, size_t *rep_len);
+
+/* One request and its answer on a connection; see sfp_call. rep_len or fd may be NULL. 0 or an errno. */
+int sfp_converse(int fd, struct sf_req *req, const void *body, void *rep, size_t rep_size, size_t *rep_len,
+                 int *out_fd);
 
 /* The next definition of an interposed function; NULL if there is none. Use SFP_REAL, which remembers the answer. */
 void *sfp_real(const char *name);
@@ -66,11 +70,11 @@ void *sfp_real_version(const char *name, const char *version);
  */
 void sfp_block_begin(void);
 void sfp_block_end(void);
-/* The same for a call on fd that waits for events (POLLIN, ...): does nothing, and returns false, unless the thread is an
-   actor, fd is in blocking mode and not ready. Call sfp_block_end if it returned true. */
+/* The same for a call on fd that waits for events (POLLIN, ...): does nothing, and returns false, unless the thread is
+   an actor, fd is in blocking mode and not ready. Call sfp_block_end if it returned true. */
 bool sfp_block_begin_on(int fd, short events);
-/* Before waiting for another thread: idle actors of this process, one of which may hold the lock in question, return from
-   their polls. False: some have done so often enough at this time. */
+/* Before waiting for another thread: idle actors of this process, one of which may hold the lock in question, return
+   from their polls. False: some have done so often enough at this time. */
 bool sfp_wake_siblings(void);
 
 /* System calls that no interposition sees; they set errno as usual. */
@@ -110,15 +114,15 @@ static inline ssize_t sfp_sys_recvmsg(int fd, struct msghdr *m, int flags)
     return sfp_syscall(SYS_recvmsg, fd, m, flags);
 }
 
-/* ---- attach.c: the process's attachment and its actors (verbs_*.c, clock.c) ------------------------------------ */
+/* ---- attach.c, actor.c: the attachment and its actors (verbs_*.c, clock.c) ------------------------------------ */
 
 struct sfp_proc {
-    int sock;                  /* SF_CONN_PROC, -1 when not attached */
-    int bell;                  /* eventfd: wakes a sleeping engine */
+    int sock; /* SF_CONN_PROC, -1 when not attached */
+    int bell; /* eventfd: wakes a sleeping engine */
     struct sf_arena *arena;
     size_t arena_bytes;
     struct sf_welcome welcome;
-    bool dead;                 /* the engine went away: every verb fails from now on */
+    bool dead; /* the engine went away: every verb fails from now on */
 };
 
 extern struct sfp_proc sfp_proc;
@@ -127,9 +131,13 @@ extern unsigned sfp_generation; /* goes up in a forked child, which starts witho
 /* Attach this process to the engine if it is not yet. 0 or an errno. */
 int sfp_attach(void);
 
+/* actor.c, for attach.c: before the first actor; in a forked child, which has none. */
+void sfp_actor_init(void);
+void sfp_actor_after_fork(void);
+
 /*
- * Enter simfab as an actor: counts the call, catches up with the engine's time and charges the processor time used since
- * the last call where the model asks for it. NULL (errno set) without an engine or when no slot is free.
+ * Enter simfab as an actor: counts the call, catches up with the engine's time and charges the processor time used
+ * since the last call where the model asks for it. NULL (errno set) without an engine or when no slot is free.
  */
 struct sf_actor *sfp_enter(void);
 /* Whether the calling thread is an actor; and the same as sfp_enter for one that is: NULL if not, never attaches. */

@@ -29,7 +29,7 @@ static uint64_t ns_of(const struct timespec *ts)
 
 static struct timespec timespec_of(uint64_t ns)
 {
-    return (struct timespec){ .tv_sec = (time_t)(ns / SFP_NS_PER_S), .tv_nsec = (long)(ns % SFP_NS_PER_S) };
+    return (struct timespec){.tv_sec = (time_t)(ns / SFP_NS_PER_S), .tv_nsec = (long)(ns % SFP_NS_PER_S)};
 }
 
 static bool valid(const struct timespec *ts)
@@ -102,7 +102,7 @@ SFP_EXPORT int usleep(useconds_t us)
 
 SFP_EXPORT unsigned int sleep(unsigned int seconds)
 {
-    struct timespec ts = { .tv_sec = seconds }, left = { 0 };
+    struct timespec ts = {.tv_sec = seconds}, left = {0};
 
     return nanosleep(&ts, &left) ? (unsigned)left.tv_sec + (left.tv_nsec >= 500000000) : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starting other programs: the time stamp counter must be readable again before an exec (see tsc.c). The C library's own
- * functions call each other without passing by here, so each is taken.
+ * Starting other programs: the time stamp counter must be readable again before an exec (see tsc.c). The C library's
+ * own functions call each other without passing by here, so each is taken.
  */
 #include "simfab/preload/clock.h"
 
@@ -82,7 +82,8 @@ SFP_EXPORT int execle(const char *path, const char *arg, ...)
 }
 
 SFP_EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *actions,
-                           const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const envp[restrict])
+                           const posix_spawnattr_t *restrict attr, char *const argv[restrict],
+                           char *const envp[restrict])
 {
     return RELEASED(SFP_REAL(posix_spawn)(pid, path, actions, attr, argv, envp));
 }

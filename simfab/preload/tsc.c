@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The time stamp counter. Some programs (perftest) read it directly; in threads that use verbs the kernel is asked to make
- * that a fault, whose handler here answers with virtual time. SIMFAB_TSC=real leaves the counter alone.
+ * The time stamp counter. Some programs (perftest) read it directly; in threads that use verbs the kernel is asked to
+ * make that a fault, whose handler here answers with virtual time. SIMFAB_TSC=real leaves the counter alone.
  *
  * The price is care: the program's own SIGSEGV handler must not displace ours (nor may the signal be blocked), the C
- * library's clocks read the counter too (in the vDSO; there it stays real), and the setting survives exec, where it would
- * kill the next program before anybody could help it: spawn.c takes it back.
+ * library's clocks read the counter too (in the vDSO; there it stays real), and the setting survives exec, where it
+ * would kill the next program before anybody could help it: spawn.c takes it back.
  */
 #include "simfab/preload/clock.h"
 
@@ -22,11 +22,11 @@
 #include <ucontext.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool catching;              /* our handler is installed */
-static struct sigaction theirs;    /* what the program wants for SIGSEGV */
+static bool catching;           /* our handler is installed */
+static struct sigaction theirs; /* what the program wants for SIGSEGV */
 static uint64_t khz = 2000000;
 static uintptr_t vdso;
-static __thread bool trapped;      /* this thread's counter faults */
+static __thread bool trapped; /* this thread's counter faults */
 
 enum { VDSO_BYTES = 16384 };
 
@@ -54,7 +54,7 @@ static int counter_instruction(const uint8_t *ip, const siginfo_t *info)
     if (info->si_code != SI_KERNEL) /* a bad address: its instruction may not even be readable */
         return 0;
     if (ip[0] == 0x0f && ip[1] == 0x31)
-        return 2; /* rdtsc */
+        return 2;                                                   /* rdtsc */
     return ip[0] == 0x0f && ip[1] == 0x01 && ip[2] == 0xf9 ? 3 : 0; /* rdtscp */
 }
 
@@ -65,7 +65,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
     } else if (theirs.sa_handler != SIG_DFL && theirs.sa_handler != SIG_IGN) {
         theirs.sa_handler(sig);
     } else {
-        struct sigaction dfl = { .sa_handler = SIG_DFL };
+        struct sigaction dfl = {.sa_handler = SIG_DFL};
 
         SFP_REAL(sigaction)(sig, &dfl, NULL); /* the instruction faults again, and then it is fatal */
     }
@@ -110,7 +110,7 @@ static void read_frequency(void)
 
 static void install(void)
 {
-    struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART };
+    struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
     const char *tsc = getenv("SIMFAB_TSC");
 
     if (!sfp_clock_is_virtual() || (tsc && !strcmp(tsc, "real")))
@@ -164,7 +164,7 @@ SFP_EXPORT int sigaction(int sig, const struct sigaction *restrict act, struct s
 
 SFP_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
 {
-    struct sigaction act = { .sa_handler = handler, .sa_flags = SA_RESTART }, old;
+    struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
 
     if (!catching || sig != SIGSEGV)
         return SFP_REAL(signal)(sig, handler);

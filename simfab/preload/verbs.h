@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verbs objects of libsimfab.so. Each begins with the public structure of <infiniband/verbs.h> that the program holds
- * a pointer to; what follows is ours. Handles name the engine's objects. Control verbs are one request each (sfp_call);
- * posting and polling touch only the arena.
+ * The verbs objects of libsimfab.so. Each begins with the public structure of <infiniband/verbs.h> that the program
+ * holds a pointer to; what follows is ours. Handles name the engine's objects. Control verbs are one request each
+ * (sfp_call); posting and polling touch only the arena.
  *
- * Objects belong to the attachment (sfp_generation) that made them: after fork() the child's inherited objects answer EIO.
+ * Objects belong to the attachment (sfp_generation) that made them: after fork() the child's inherited objects answer
+ * EIO.
  */
 #ifndef SIMFAB_PRELOAD_VERBS_H
 #define SIMFAB_PRELOAD_VERBS_H
@@ -53,12 +54,12 @@ struct sfp_cq {
     struct sf_cq_ring *ring;
     uint64_t cookie;
     unsigned generation;
-    pthread_mutex_t lock;       /* consuming end of the ring */
-    uint64_t noticed;           /* entries that another queue's empty poll has stepped aside for */
+    pthread_mutex_t lock; /* consuming end of the ring */
+    uint64_t noticed;     /* entries that another queue's empty poll has stepped aside for */
     uint32_t notices;
-    uint32_t events_reported;   /* completion events handed to the program; under cq.mutex */
+    uint32_t events_reported; /* completion events handed to the program; under cq.mutex */
     uint32_t async_reported;
-    struct sf_cqe now;          /* extended polling: the entry being read */
+    struct sf_cqe now; /* extended polling: the entry being read */
     struct sfp_cq *next;
 };
 
@@ -75,7 +76,7 @@ struct sfp_qp {
     uint32_t rq_posted, rq_done;
     uint32_t async_reported;
     struct sfp_qp *next;
-    struct sfp_wr_batch *batch;  /* ibv_wr_*: the list being built */
+    struct sfp_wr_batch *batch; /* ibv_wr_*: the list being built */
 };
 
 struct sfp_ah {
@@ -134,7 +135,8 @@ bool sfp_take_cqe(struct sfp_cq *cq, struct sf_actor *a, struct sf_cqe *e);
 
 /* verbs_events.c */
 uint32_t sfp_channel_handle(const struct ibv_comp_channel *chan);
-/* Read one record of bytes from a pipe of the engine; 0, or -1 with errno (EAGAIN when the descriptor does not block). */
+/* Read one record of bytes from a pipe of the engine; 0, or -1 with errno (EAGAIN when the descriptor does not block).
+ */
 int sfp_read_record(int fd, void *record, size_t bytes);
 
 /* verbs_qp.c */

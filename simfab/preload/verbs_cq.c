@@ -32,7 +32,7 @@ static int place_ring(struct sfp_cq *cq, const struct created *rep)
 static struct sfp_cq *create_cq(struct ibv_context *context, uint32_t cqe, void *cq_context,
                                 struct ibv_comp_channel *channel)
 {
-    struct sf_create_cq req = { .ctx = sfp_context(context)->handle, .cqe = cqe };
+    struct sf_create_cq req = {.ctx = sfp_context(context)->handle, .cqe = cqe};
     struct sfp_cq *cq = calloc(1, sizeof *cq);
     struct created rep;
     int err;
@@ -84,7 +84,7 @@ SFP_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, vo
 SFP_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
     struct sfp_cq *cq = sfp_cq(ibcq);
-    uint32_t req[2] = { ibcq->handle, (uint32_t)cqe };
+    uint32_t req[2] = {ibcq->handle, (uint32_t)cqe};
     struct created rep;
     int err;
 
@@ -130,8 +130,8 @@ static void raise_count(uint32_t *count, uint32_t to)
 {
     uint32_t was = __atomic_load_n(count, __ATOMIC_RELAXED);
 
-    while ((int32_t)(to - was) > 0 && !__atomic_compare_exchange_n(count, &was, to, true, __ATOMIC_RELEASE,
-                                                                   __ATOMIC_RELAXED))
+    while ((int32_t)(to - was) > 0 &&
+           !__atomic_compare_exchange_n(count, &was, to, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
 }
 
@@ -345,7 +345,8 @@ struct ibv_cq_ex *sfp_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_att
 
     if ((attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) ||
         (attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
-        (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS && attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) {
+        (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+         attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) {
         errno = EOPNOTSUPP;
         return NULL;
     }

@@ -115,7 +115,7 @@ SFP_EXPORT int ibv_get_device_index(struct ibv_device *device)
 
 static int query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
-    uint32_t req[2] = { sfp_context(c)->handle, port };
+    uint32_t req[2] = {sfp_context(c)->handle, port};
     struct ibv_port_attr full;
     int err = sfp_call(SF_OP_QUERY_PORT, req, sizeof req, &full, sizeof full, NULL, NULL);
 
@@ -129,7 +129,7 @@ static int query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr 
 static int query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
                            struct ibv_device_attr_ex *attr, size_t size)
 {
-    struct ibv_device_attr_ex full = { 0 };
+    struct ibv_device_attr_ex full = {0};
     int err = ibv_query_device(c, &full.orig_attr);
 
     if (err)
@@ -234,7 +234,7 @@ SFP_EXPORT int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compa
 
 SFP_EXPORT int ibv_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid)
 {
-    uint32_t req[3] = { sfp_context(c)->handle, port, (uint32_t)index };
+    uint32_t req[3] = {sfp_context(c)->handle, port, (uint32_t)index};
     int err = sfp_call(SF_OP_QUERY_GID, req, sizeof req, gid, sizeof *gid, NULL, NULL);
 
     if (!err)
@@ -260,7 +260,7 @@ static bool gid_is_set(const union ibv_gid *gid)
 
 static void fill_gid_entry(const union ibv_gid *gid, uint32_t port, uint32_t index, void *to, size_t size)
 {
-    struct ibv_gid_entry e = { .gid = *gid, .gid_index = index, .port_num = port, .gid_type = IBV_GID_TYPE_IB };
+    struct ibv_gid_entry e = {.gid = *gid, .gid_index = index, .port_num = port, .gid_type = IBV_GID_TYPE_IB};
 
     memset(to, 0, size);
     memcpy(to, &e, size < sizeof e ? size : sizeof e);
@@ -281,8 +281,8 @@ SFP_EXPORT int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t 
     return 0;
 }
 
-SFP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries, size_t max, uint32_t flags,
-                                        size_t size)
+SFP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries, size_t max,
+                                        uint32_t flags, size_t size)
 {
     struct ibv_device_attr dev;
     size_t n = 0;
@@ -313,7 +313,7 @@ SFP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *c, struct ibv_gid_en
 
 SFP_EXPORT int ibv_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
 {
-    uint32_t req[3] = { sfp_context(c)->handle, port, (uint32_t)index };
+    uint32_t req[3] = {sfp_context(c)->handle, port, (uint32_t)index};
     int err = sfp_call(SF_OP_QUERY_PKEY, req, sizeof req, pkey, sizeof *pkey, NULL, NULL);
 
     if (!err)

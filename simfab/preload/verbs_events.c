@@ -29,8 +29,8 @@ SFP_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
 
     if (!ch)
         return NULL;
-    err = sfp_call(SF_OP_CREATE_CHANNEL, &sfp_context(context)->handle, sizeof(uint32_t), &ch->handle, sizeof ch->handle,
-                   NULL, &fd);
+    err = sfp_call(SF_OP_CREATE_CHANNEL, &sfp_context(context)->handle, sizeof(uint32_t), &ch->handle,
+                   sizeof ch->handle, NULL, &fd);
     if (!err && fd < 0)
         err = EPROTO;
     if (err) {
@@ -68,7 +68,7 @@ SFP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *chan)
 /* Wait until fd has something. A closed pipe counts as something. */
 static int await(struct sf_actor *a, int fd)
 {
-    struct pollfd p = { .fd = fd, .events = POLLIN };
+    struct pollfd p = {.fd = fd, .events = POLLIN};
 
     for (;;) {
         int n = sfp_sys_poll(&p, 1, 0);
@@ -176,7 +176,7 @@ SFP_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async
             if (errno != EIO || c->fatal_told)
                 return -1;
             c->fatal_told = true; /* the engine is gone: for the program its HCA died */
-            ev = (struct sf_async_event){ .event = IBV_EVENT_DEVICE_FATAL };
+            ev = (struct sf_async_event){.event = IBV_EVENT_DEVICE_FATAL};
         }
         catch_up(ev.t_ps);
         event->event_type = (enum ibv_event_type)ev.event;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains, memory regions and address handles: plain handles to the engine's objects. The engine checks keys,
- * bounds and rights; nothing of that is decided here.
+ * Protection domains, memory regions and address handles: plain handles to the engine's objects. The engine checks
+ * keys, bounds and rights; nothing of that is decided here.
  */
 #include "simfab/preload/verbs.h"
 
@@ -24,8 +24,8 @@ SFP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
     if (!pd)
         return NULL;
     pd->context = context;
-    err = sfp_call(SF_OP_ALLOC_PD, &sfp_context(context)->handle, sizeof(uint32_t), &pd->handle, sizeof pd->handle, NULL,
-                   NULL);
+    err = sfp_call(SF_OP_ALLOC_PD, &sfp_context(context)->handle, sizeof(uint32_t), &pd->handle, sizeof pd->handle,
+                   NULL, NULL);
     if (err) {
         free(pd);
         errno = err;
@@ -71,8 +71,13 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
         errno = err;
         return NULL;
     }
-    *mr = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr, .length = length, .handle = rep[0],
-                           .lkey = rep[1], .rkey = rep[2] };
+    *mr = (struct ibv_mr){.context = pd->context,
+                          .pd = pd,
+                          .addr = addr,
+                          .length = length,
+                          .handle = rep[0],
+                          .lkey = rep[1],
+                          .rkey = rep[2]};
     return mr;
 }
 
@@ -108,7 +113,7 @@ SFP_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
     struct {
         uint32_t pd;
         struct ibv_ah_attr attr;
-    } req = { .pd = pd->handle, .attr = *attr };
+    } req = {.pd = pd->handle, .attr = *attr};
     struct ibv_ah *ah = calloc(1, sizeof *ah);
     int err;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting: the fast path. Requests are checked here as an HCA's driver would, and written into the command ring that the
- * engine reads; no system call, unless the ring is full.
+ * Posting: the fast path. Requests are checked here as an HCA's driver would, and written into the command ring that
+ * the engine reads; no system call, unless the ring is full.
  */
 #include "simfab/preload/verbs.h"
 
@@ -16,8 +16,8 @@ static size_t round8(size_t n)
 }
 
 /*
- * Room for a record of bytes, contiguous; NULL when the engine died. Called with ring_lock held, which is given up while
- * waiting: other threads may get their records in first, but never in the middle of one.
+ * Room for a record of bytes, contiguous; NULL when the engine died. Called with ring_lock held, which is given up
+ * while waiting: other threads may get their records in first, but never in the middle of one.
  */
 static struct sf_cmd *reserve(struct sf_actor *a, size_t bytes)
 {
@@ -61,7 +61,7 @@ static bool too_big(size_t bytes)
 static void copy_sges(struct sf_sge *to, const struct ibv_sge *from, int n)
 {
     for (int i = 0; i < n; i++)
-        to[i] = (struct sf_sge){ .addr = from[i].addr, .length = from[i].length, .lkey = from[i].lkey };
+        to[i] = (struct sf_sge){.addr = from[i].addr, .length = from[i].length, .lkey = from[i].lkey};
 }
 
 int sfp_post_simple(struct sf_actor *a, enum sf_cmd_op op, uint32_t object, uint32_t flags)
@@ -71,8 +71,8 @@ int sfp_post_simple(struct sf_actor *a, enum sf_cmd_op op, uint32_t object, uint
     pthread_mutex_lock(&ring_lock);
     c = reserve(a, sizeof *c);
     if (c) {
-        *c = (struct sf_cmd){ .bytes = sizeof *c, .op = (uint16_t)op, .object = object, .flags = flags,
-                              .stamp_ps = sfp_now(a) };
+        *c = (struct sf_cmd){
+            .bytes = sizeof *c, .op = (uint16_t)op, .object = object, .flags = flags, .stamp_ps = sfp_now(a)};
         commit(c);
     }
     pthread_mutex_unlock(&ring_lock);
@@ -150,7 +150,7 @@ static uint32_t cmd_flags(const struct sfp_qp *q, const struct ibv_send_wr *wr)
 
 static void fill_send(struct sf_send *s, const struct sfp_qp *q, const struct ibv_send_wr *wr)
 {
-    *s = (struct sf_send){ .opcode = wr->opcode, .imm = wr->imm_data, .wqe_index = q->sq_posted };
+    *s = (struct sf_send){.opcode = wr->opcode, .imm = wr->imm_data, .wqe_index = q->sq_posted};
     if (q->qp.qp_type == IBV_QPT_UD) {
         s->ah = wr->wr.ud.ah->handle;
         s->remote_qpn = wr->wr.ud.remote_qpn;
@@ -194,9 +194,13 @@ static int post_one_send(struct sf_actor *a, struct sfp_qp *q, const struct ibv_
     if (!c)
         return EIO;
     sfp_spend(a, sfp_proc.welcome.post_ps);
-    *c = (struct sf_cmd){ .bytes = (uint32_t)bytes, .op = SF_CMD_POST_SEND,
-                          .num_sge = in_line ? 0 : (uint16_t)wr->num_sge, .object = q->qp.handle,
-                          .flags = cmd_flags(q, wr), .stamp_ps = sfp_now(a), .wr_id = wr->wr_id };
+    *c = (struct sf_cmd){.bytes = (uint32_t)bytes,
+                         .op = SF_CMD_POST_SEND,
+                         .num_sge = in_line ? 0 : (uint16_t)wr->num_sge,
+                         .object = q->qp.handle,
+                         .flags = cmd_flags(q, wr),
+                         .stamp_ps = sfp_now(a),
+                         .wr_id = wr->wr_id};
     s = (struct sf_send *)(c + 1);
     fill_send(s, q, wr);
     if (in_line) {
@@ -253,15 +257,20 @@ static int post_one_recv(struct sf_actor *a, const struct receiver *r, const str
     if (!c)
         return EIO;
     sfp_spend(a, sfp_proc.welcome.post_ps);
-    *c = (struct sf_cmd){ .bytes = (uint32_t)bytes, .op = (uint16_t)r->op, .num_sge = (uint16_t)wr->num_sge,
-                          .object = r->handle, .stamp_ps = sfp_now(a), .wr_id = wr->wr_id };
+    *c = (struct sf_cmd){.bytes = (uint32_t)bytes,
+                         .op = (uint16_t)r->op,
+                         .num_sge = (uint16_t)wr->num_sge,
+                         .object = r->handle,
+                         .stamp_ps = sfp_now(a),
+                         .wr_id = wr->wr_id};
     copy_sges((struct sf_sge *)(c + 1), wr->sg_list, wr->num_sge);
     ++*r->posted;
     commit(c);
     return 0;
 }
 
-static int post_receives(unsigned generation, const struct receiver *r, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static int post_receives(unsigned generation, const struct receiver *r, struct ibv_recv_wr *wr,
+                         struct ibv_recv_wr **bad)
 {
     struct sf_actor *a = generation == sfp_generation ? sfp_enter() : NULL;
     int err = a ? 0 : EIO;
@@ -280,7 +289,8 @@ static int post_receives(unsigned generation, const struct receiver *r, struct i
 int sfp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct sfp_qp *q = sfp_qp(qp);
-    struct receiver r = { SF_CMD_POST_RECV, qp->handle, q->cap.max_recv_wr, q->cap.max_recv_sge, &q->rq_posted, &q->rq_done };
+    struct receiver r = {SF_CMD_POST_RECV,    qp->handle,    q->cap.max_recv_wr,
+                         q->cap.max_recv_sge, &q->rq_posted, &q->rq_done};
 
     if (qp->srq || qp->state == IBV_QPS_RESET) {
         if (bad)
@@ -293,7 +303,7 @@ int sfp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 int sfp_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct sfp_srq *s = sfp_srq(srq);
-    struct receiver r = { SF_CMD_POST_SRQ, srq->handle, s->max_wr, s->max_sge, &s->posted, &s->done };
+    struct receiver r = {SF_CMD_POST_SRQ, srq->handle, s->max_wr, s->max_sge, &s->posted, &s->done};
 
     return post_receives(s->generation, &r, wr, bad);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs and shared receive queues: their control verbs. The counts of posted and completed requests are kept here,
- * so that a full queue refuses a post without asking anybody.
+ * Queue pairs and shared receive queues: their control verbs. The counts of posted and completed requests are kept
+ * here, so that a full queue refuses a post without asking anybody.
  */
 #include "simfab/preload/verbs.h"
 
@@ -13,7 +13,7 @@
 
 SFP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-    struct sf_create_srq req = { .pd = pd->handle, .max_wr = attr->attr.max_wr, .max_sge = attr->attr.max_sge };
+    struct sf_create_srq req = {.pd = pd->handle, .max_wr = attr->attr.max_wr, .max_sge = attr->attr.max_sge};
     struct sfp_srq *s = calloc(1, sizeof *s);
     uint32_t rep[3];
     int err;
@@ -46,7 +46,7 @@ SFP_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, in
         uint32_t srq;
         int32_t mask;
         struct ibv_srq_attr attr;
-    } req = { srq->handle, mask, *attr };
+    } req = {srq->handle, mask, *attr};
     int err;
 
     if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
@@ -121,7 +121,7 @@ struct ibv_qp *sfp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     if (err)
         goto fail;
     q->generation = sfp_generation;
-    q->cap = (struct ibv_qp_cap){ rep.max_send_wr, rep.max_recv_wr, rep.max_send_sge, rep.max_recv_sge, rep.max_inline };
+    q->cap = (struct ibv_qp_cap){rep.max_send_wr, rep.max_recv_wr, rep.max_send_sge, rep.max_recv_sge, rep.max_inline};
     q->sig_all = attr->sq_sig_all;
     q->qp.context = pd->context;
     q->qp.qp_context = attr->qp_context;
@@ -170,7 +170,7 @@ SFP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int ma
         uint32_t qp;
         int32_t mask;
         struct ibv_qp_attr attr;
-    } req = { qp->handle, mask, *attr };
+    } req = {qp->handle, mask, *attr};
     int err;
 
     if (sfp_qp(qp)->generation != sfp_generation)
@@ -244,7 +244,7 @@ static int multicast(enum sf_op op, struct ibv_qp *qp, const union ibv_gid *gid,
         uint32_t qp;
         uint16_t lid;
         uint8_t gid[16];
-    } __attribute__((packed)) req = { .qp = qp->handle, .lid = lid };
+    } __attribute__((packed)) req = {.qp = qp->handle, .lid = lid};
 
     memcpy(req.gid, gid->raw, sizeof req.gid);
     return sfp_call(op, &req, sizeof req, NULL, 0, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What simulated HCAs do not do. Every function of libibverbs that takes an object must be defined here or elsewhere: the
- * real library would take our objects for its own.
+ * What simulated HCAs do not do. Every function of libibverbs that takes an object must be defined here or elsewhere:
+ * the real library would take our objects for its own.
  */
 #include "simfab/preload/verbs.h"
 
@@ -64,7 +64,7 @@ SFP_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 /* Enhanced connection establishment: nothing to agree on, as for an HCA without options. */
 SFP_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-    *ece = (struct ibv_ece){ 0 };
+    *ece = (struct ibv_ece){0};
     return 0;
 }
 

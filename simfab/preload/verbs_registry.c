@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The live verbs objects of the process. Completions name queue pairs by handle, events name objects by cookie; both may
- * arrive after the program has destroyed the object, so neither is ever used as a pointer.
+ * The live verbs objects of the process. Completions name queue pairs by handle, events name objects by cookie; both
+ * may arrive after the program has destroyed the object, so neither is ever used as a pointer.
  */
 #include "simfab/preload/verbs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The extended queue pair (ibv_wr_start .. ibv_wr_complete): requests are collected as ordinary work requests and posted
- * as one list when the program completes the batch.
+ * The extended queue pair (ibv_wr_start .. ibv_wr_complete): requests are collected as ordinary work requests and
+ * posted as one list when the program completes the batch.
  */
 #include "simfab/preload/verbs.h"
 
@@ -16,8 +16,8 @@
 
 struct item {
     struct ibv_send_wr wr;
-    struct ibv_sge *sge;  /* max_send_sge of them */
-    char *data;           /* max_inline_data bytes */
+    struct ibv_sge *sge; /* max_send_sge of them */
+    char *data;          /* max_inline_data bytes */
 };
 
 struct sfp_wr_batch {
@@ -84,8 +84,10 @@ static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
     if (b->err)
         return &nowhere;
     it = &b->item[b->used++];
-    it->wr = (struct ibv_send_wr){ .wr_id = ex->wr_id, .sg_list = it->sge, .opcode = opcode,
-                                   .send_flags = ex->wr_flags & ~(unsigned)IBV_SEND_INLINE };
+    it->wr = (struct ibv_send_wr){.wr_id = ex->wr_id,
+                                  .sg_list = it->sge,
+                                  .opcode = opcode,
+                                  .send_flags = ex->wr_flags & ~(unsigned)IBV_SEND_INLINE};
     return &it->wr;
 }
 
@@ -172,7 +174,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
 {
-    struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+    struct ibv_sge sge = {.addr = addr, .length = length, .lkey = lkey};
 
     wr_set_sge_list(ex, 1, &sge);
 }
@@ -195,14 +197,14 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
             memcpy(it->data + total, list[i].addr, list[i].length);
         total += list[i].length;
     }
-    it->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)it->data, .length = (uint32_t)total };
+    it->sge[0] = (struct ibv_sge){.addr = (uintptr_t)it->data, .length = (uint32_t)total};
     it->wr.num_sge = 1;
     it->wr.send_flags |= IBV_SEND_INLINE;
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 {
-    struct ibv_data_buf buf = { .addr = addr, .length = length };
+    struct ibv_data_buf buf = {.addr = addr, .length = length};
 
     wr_set_inline_data_list(ex, 1, &buf);
 }

@@ -11,11 +11,13 @@ int main(void)
     struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
     struct ibv_cq *cq = ctx ? ibv_create_cq(ctx, 10, NULL, NULL, 0) : NULL;
     struct ibv_pd *pd = ctx ? ibv_alloc_pd(ctx) : NULL;
-    struct ibv_qp_init_attr init = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD,
-                                     .cap = { .max_recv_wr = 4, .max_recv_sge = 1, .max_send_wr = 1, .max_send_sge = 1 } };
+    struct ibv_qp_init_attr init = {.send_cq = cq,
+                                    .recv_cq = cq,
+                                    .qp_type = IBV_QPT_UD,
+                                    .cap = {.max_recv_wr = 4, .max_recv_sge = 1, .max_send_wr = 1, .max_send_sge = 1}};
     struct ibv_qp *qp = pd && cq ? ibv_create_qp(pd, &init) : NULL;
-    struct ibv_qp_attr to_init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
-    struct ibv_recv_wr wr = { 0 }, *bad;
+    struct ibv_qp_attr to_init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    struct ibv_recv_wr wr = {0}, *bad;
     struct ibv_async_event ev;
     struct ibv_wc wc;
     int n;

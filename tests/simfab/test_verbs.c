@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verbs of a simulated host, operation by operation and error by error, as the InfiniBand specification has them. Runs
- * on host h1 of two-hosts-two-rails (see verbs_api.sh): its HCAs mlx5_0 and mlx5_1 talk to each other through the switch.
+ * The verbs of a simulated host, operation by operation and error by error, as the InfiniBand specification has them.
+ * Runs on host h1 of two-hosts-two-rails (see verbs_api.sh): its HCAs mlx5_0 and mlx5_1 talk to each other through the
+ * switch.
  */
 #include <check.h>
 #include <errno.h>
@@ -53,18 +54,19 @@ static void open_end(struct end *e, int device)
     e->buf = aligned_alloc(4096, SIZE);
     memset(e->buf, 0, SIZE);
     e->mr = ibv_reg_mr(e->pd, e->buf, SIZE,
-                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                           IBV_ACCESS_REMOTE_ATOMIC);
     ck_assert_ptr_nonnull(e->cq);
     ck_assert_ptr_nonnull(e->mr);
 }
 
 static void make_qp(struct end *e, enum ibv_qp_type type, bool with_srq)
 {
-    struct ibv_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 2 } };
+    struct ibv_srq_init_attr srq = {.attr = {.max_wr = 8, .max_sge = 2}};
     struct ibv_qp_init_attr init = {
         .send_cq = e->cq,
         .recv_cq = e->cq,
-        .cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 2, .max_inline_data = 32 },
+        .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 2, .max_inline_data = 32},
         .qp_type = type,
     };
 
@@ -79,8 +81,11 @@ static void make_qp(struct end *e, enum ibv_qp_type type, bool with_srq)
 
 static void to_init(struct end *e)
 {
-    struct ibv_qp_attr at = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 0x1234,
-                              .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
+    struct ibv_qp_attr at = {.qp_state = IBV_QPS_INIT,
+                             .port_num = 1,
+                             .qkey = 0x1234,
+                             .qp_access_flags =
+                                 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC};
     int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
                (e->qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
 
@@ -91,8 +96,12 @@ static void to_init(struct end *e)
 static void to_rts(struct end *e, const struct end *peer, uint8_t retry, uint8_t rnr)
 {
     struct ibv_qp_attr at = {
-        .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer->qp->qp_num, .max_dest_rd_atomic = 4,
-        .min_rnr_timer = 1, .ah_attr = { .dlid = peer->lid, .port_num = 1 },
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = IBV_MTU_1024,
+        .dest_qp_num = peer->qp->qp_num,
+        .max_dest_rd_atomic = 4,
+        .min_rnr_timer = 1,
+        .ah_attr = {.dlid = peer->lid, .port_num = 1},
     };
     int mask = IBV_QP_STATE;
 
@@ -100,7 +109,8 @@ static void to_rts(struct end *e, const struct end *peer, uint8_t retry, uint8_t
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
                 IBV_QP_MIN_RNR_TIMER;
     ck_assert_int_eq(ibv_modify_qp(e->qp, &at, mask), 0);
-    at = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 10, .retry_cnt = retry, .rnr_retry = rnr, .max_rd_atomic = 4 };
+    at = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS, .timeout = 10, .retry_cnt = retry, .rnr_retry = rnr, .max_rd_atomic = 4};
     mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (e->qp->qp_type == IBV_QPT_RC)
         mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
@@ -123,8 +133,8 @@ static void make_pair(enum ibv_qp_type type, bool srq)
 
 static int post_recv(struct end *e, uint64_t id, uint32_t offset, uint32_t length)
 {
-    struct ibv_sge sge = { (uintptr_t)e->buf + offset, length, e->mr->lkey };
-    struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
+    struct ibv_sge sge = {(uintptr_t)e->buf + offset, length, e->mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
 
     return e->srq ? ibv_post_srq_recv(e->srq, &wr, &bad) : ibv_post_recv(e->qp, &wr, &bad);
 }
@@ -134,8 +144,9 @@ static struct ibv_send_wr *request(struct end *e, enum ibv_wr_opcode op, uint64_
     static struct ibv_sge sge;
     static struct ibv_send_wr wr;
 
-    sge = (struct ibv_sge){ (uintptr_t)e->buf + offset, length, e->mr->lkey };
-    wr = (struct ibv_send_wr){ .wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED };
+    sge = (struct ibv_sge){(uintptr_t)e->buf + offset, length, e->mr->lkey};
+    wr =
+        (struct ibv_send_wr){.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED};
     return &wr;
 }
 
@@ -229,17 +240,20 @@ END_TEST
 
 START_TEST(rc_scatter_gather_and_inline)
 {
-    struct ibv_sge out[2] = { { 0 } }, in[2] = { { 0 } };
-    struct ibv_recv_wr rwr = { .wr_id = 1, .sg_list = in, .num_sge = 2 }, *bad_r;
-    struct ibv_send_wr wr = { .wr_id = 2, .sg_list = out, .num_sge = 2, .opcode = IBV_WR_SEND,
-                              .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE };
+    struct ibv_sge out[2] = {{0}}, in[2] = {{0}};
+    struct ibv_recv_wr rwr = {.wr_id = 1, .sg_list = in, .num_sge = 2}, *bad_r;
+    struct ibv_send_wr wr = {.wr_id = 2,
+                             .sg_list = out,
+                             .num_sge = 2,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE};
 
     make_pair(IBV_QPT_RC, false);
     fill(&a, 100, 9);
-    in[0] = (struct ibv_sge){ (uintptr_t)b.buf, 7, b.mr->lkey };
-    in[1] = (struct ibv_sge){ (uintptr_t)b.buf + 1000, 100, b.mr->lkey };
-    out[0] = (struct ibv_sge){ (uintptr_t)a.buf, 10, 0 }; /* inline data needs no key */
-    out[1] = (struct ibv_sge){ (uintptr_t)a.buf + 50, 20, 0 };
+    in[0] = (struct ibv_sge){(uintptr_t)b.buf, 7, b.mr->lkey};
+    in[1] = (struct ibv_sge){(uintptr_t)b.buf + 1000, 100, b.mr->lkey};
+    out[0] = (struct ibv_sge){(uintptr_t)a.buf, 10, 0}; /* inline data needs no key */
+    out[1] = (struct ibv_sge){(uintptr_t)a.buf + 50, 20, 0};
     ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &bad_r), 0);
     ck_assert_int_eq(post(&a, &wr), 0);
     memset(a.buf, 0xee, 100); /* inline: already taken */
@@ -336,7 +350,7 @@ END_TEST
 
 START_TEST(shared_receive_queue)
 {
-    struct ibv_srq_attr at = { .srq_limit = 3 };
+    struct ibv_srq_attr at = {.srq_limit = 3};
     struct ibv_async_event ev;
 
     make_pair(IBV_QPT_RC, true);
@@ -363,7 +377,7 @@ END_TEST
 
 START_TEST(ud_send)
 {
-    struct ibv_ah_attr to = { .port_num = 1 };
+    struct ibv_ah_attr to = {.port_num = 1};
     struct ibv_send_wr *wr;
     struct ibv_ah *ah, *back;
     struct ibv_wc wc;
@@ -427,7 +441,7 @@ START_TEST(completion_events)
     ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
     ck_assert_int_eq(post_recv(&b, 1, 0, 100), 0);
     ck_assert_int_eq(post(&a, request(&a, IBV_WR_SEND, 2, 0, 100)), 0);
-    p = (struct pollfd){ .fd = b.chan->fd, .events = POLLIN };
+    p = (struct pollfd){.fd = b.chan->fd, .events = POLLIN};
     ck_assert_int_eq(poll(&p, 1, 5000), 1);
     ck_assert_int_eq(ibv_get_cq_event(b.chan, &cq, &context), 0);
     ck_assert_ptr_eq(cq, b.cq);
@@ -486,7 +500,7 @@ END_TEST
 
 START_TEST(wrong_state_and_arguments)
 {
-    struct ibv_qp_attr at = { .qp_state = IBV_QPS_RTS };
+    struct ibv_qp_attr at = {.qp_state = IBV_QPS_RTS};
     struct ibv_send_wr *wr;
 
     open_end(&a, 0);
@@ -586,7 +600,7 @@ END_TEST
 
 START_TEST(error_state_flushes)
 {
-    struct ibv_qp_attr at = { .qp_state = IBV_QPS_ERR };
+    struct ibv_qp_attr at = {.qp_state = IBV_QPS_ERR};
 
     make_pair(IBV_QPT_RC, false);
     ck_assert_int_eq(post_recv(&b, 1, 0, 64), 0);

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Actors: the threads of this process that call verbs, each in a slot of the arena with its own clock. A thread takes a
+ * slot at its first call and gives it back when it ends. Here it tells the engine that it waits, and for what.
+ */
+#include "simfab/preload/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <time.h>
+
+#define SIBLING_WAKES 8u /* of one idle actor, for the sake of others, until time has moved */
+
+static pthread_key_t actor_key;
+
+static __thread struct sf_actor *self;
+static __thread uint64_t cpu_ns; /* processor time of this thread already charged */
+static __thread uint64_t
+    shown_ps; /* the latest time that the program has seen; the engine may take back a look's cost */
+static __thread unsigned blocked; /* depth of sfp_block_begin */
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec ts;
+
+    sfp_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void forget_actor(void *arg)
+{
+    struct sf_actor *a = arg;
+
+    sfp_clock_raise_local(sfp_now(a)); /* what still runs in this thread reads the process's clock */
+    self = NULL;
+    __atomic_store_n(&a->state, SF_ACTOR_FREE, __ATOMIC_SEQ_CST);
+    sfp_ring();
+}
+
+void sfp_actor_init(void)
+{
+    pthread_key_create(&actor_key, forget_actor);
+}
+
+void sfp_actor_after_fork(void)
+{
+    if (self)
+        sfp_clock_raise_local(sfp_now(self)); /* time goes on from the parent's */
+    self = NULL;
+    blocked = 0;
+    if (sfp_proc.sock >= 0)
+        pthread_setspecific(actor_key, NULL);
+}
+
+/*
+ * A thread begins at a whole microsecond, and epochs are whole seconds (clock.c): clocks of that resolution then round
+ * the same times to the same digits whenever a program is run.
+ */
+static uint64_t first_clock(void)
+{
+    uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE), local = sfp_clock_local();
+
+    return ((now > local ? now : local) + 999999) / 1000000 * 1000000;
+}
+
+static struct sf_actor *new_actor(void)
+{
+    int err = sfp_attach();
+
+    if (err) {
+        errno = err;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
+        struct sf_actor *a = &sfp_proc.arena->actor[i];
+        uint32_t was = SF_ACTOR_FREE;
+
+        if (!__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            continue;
+        a->tid = (uint32_t)sfp_syscall(SYS_gettid);
+        a->wake_ps = 0;
+        a->clock_ps = first_clock();
+        cpu_ns = thread_cpu_ns();
+        self = a;
+        pthread_setspecific(actor_key, a);
+        sfp_ring();
+        sfp_tsc_trap();
+        return a;
+    }
+    errno = EAGAIN;
+    return NULL;
+}
+
+static struct sf_actor *enter(struct sf_actor *a)
+{
+    uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE), clock = sfp_now(a);
+
+    __atomic_store_n(&a->calls, a->calls + 1, __ATOMIC_RELEASE);
+    if (sfp_proc.welcome.cpu_factor_milli) {
+        uint64_t used = thread_cpu_ns();
+
+        clock += (used - cpu_ns) * sfp_proc.welcome.cpu_factor_milli; /* ns * 1/1000 = ps * 1 */
+        cpu_ns = used;
+    }
+    __atomic_store_n(&a->clock_ps, clock > now ? clock : now, __ATOMIC_RELAXED);
+    return a;
+}
+
+struct sf_actor *sfp_enter(void)
+{
+    struct sf_actor *a = self ? self : new_actor();
+
+    if (a && sfp_proc.dead) {
+        errno = EIO;
+        return NULL;
+    }
+    return a ? enter(a) : NULL;
+}
+
+bool sfp_is_actor(void)
+{
+    return self;
+}
+
+struct sf_actor *sfp_enter_if_actor(void)
+{
+    return self ? enter(self) : NULL;
+}
+
+uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps)
+{
+    sfp_spend(a, cost_ps);
+    return shown_ps = sfp_now(a);
+}
+
+int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
+{
+    const struct timespec patience = {.tv_nsec = 200000000};
+    uint32_t now;
+
+    __atomic_store_n(&a->wake_ps, wake_ps, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->state, (uint32_t)state, __ATOMIC_SEQ_CST);
+    sfp_ring();
+    while ((now = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE)) != SF_ACTOR_RUNNING) {
+        if (sfp_syscall(SYS_futex, &a->state, FUTEX_WAIT, now, &patience, NULL, 0) && errno == ETIMEDOUT &&
+            !sfp_alive()) {
+            __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
+            return -1;
+        }
+    }
+    if (sfp_now(a) < shown_ps)
+        __atomic_store_n(&a->clock_ps, shown_ps, __ATOMIC_RELAXED);
+    if (sfp_proc.welcome.cpu_factor_milli)
+        cpu_ns = thread_cpu_ns(); /* going to sleep and waking is not the program's work */
+    return (int)a->wake_reason;
+}
+
+/*
+ * A thread is about to wait for another. Whom it waits for may be an idle poller of this process, which on real
+ * hardware would have returned at once: let the idle ones look and go on. Not for ever, though: threads that take turns
+ * in polling and waiting would keep each other from being idle at the same time, which is when time moves.
+ */
+bool sfp_wake_siblings(void)
+{
+    static struct {
+        uint64_t at_ps;
+        uint32_t times;
+    } woken[SF_ACTORS_MAX];
+    uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE);
+    bool any = false, all = true;
+
+    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
+        struct sf_actor *a = &sfp_proc.arena->actor[i];
+        uint32_t was = SF_ACTOR_IDLE;
+
+        if (__atomic_load_n(&a->state, __ATOMIC_RELAXED) != SF_ACTOR_IDLE)
+            continue;
+        if (__atomic_exchange_n(&woken[i].at_ps, now, __ATOMIC_RELAXED) != now)
+            __atomic_store_n(&woken[i].times, 0, __ATOMIC_RELAXED);
+        if (__atomic_fetch_add(&woken[i].times, 1, __ATOMIC_RELAXED) >= SIBLING_WAKES) {
+            all = false;
+            continue;
+        }
+        if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+            sfp_syscall(SYS_futex, &a->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+            any = true;
+        }
+    }
+    if (any)
+        sfp_ring();
+    return all;
+}
+
+void sfp_block_begin(void)
+{
+    struct sf_actor *a = self;
+
+    if (!a || blocked++)
+        return;
+    enter(a);
+    __atomic_store_n(&a->state, SF_ACTOR_BLOCKED, __ATOMIC_SEQ_CST);
+    sfp_ring();
+}
+
+void sfp_block_end(void)
+{
+    struct sf_actor *a = self;
+    int e = errno;
+
+    if (!a || --blocked)
+        return;
+    __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
+    sfp_ring();
+    enter(a);
+    errno = e;
+}
+
+bool sfp_block_begin_on(int fd, short events)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    int e = errno, flags;
+
+    if (!self || blocked)
+        return false;
+    flags = (int)sfp_syscall(SYS_fcntl, fd, F_GETFL);
+    if (flags < 0 || flags & O_NONBLOCK || sfp_sys_poll(&p, 1, 0) != 0) {
+        errno = e;
+        return false;
+    }
+    errno = e;
+    sfp_block_begin();
+    return true;
+}

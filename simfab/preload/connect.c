@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where this process is, and talking to the engine: connections, requests and answers. No state but the environment's.
+ */
+#include "simfab/preload/preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* ---- where we are ---------------------------------------------------------------------------------------------- */
+
+static char sim_host[SF_HOST_MAX];
+static char sim_dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+static pthread_once_t env_once = PTHREAD_ONCE_INIT;
+
+__thread bool sfp_starting;
+
+static void read_environment(void)
+{
+    const char *host = getenv("SIM_HOST"), *dir = getenv("SIMFAB_DIR");
+
+    if (!host || !dir || strlen(host) >= sizeof sim_host || strlen(dir) + sizeof "/engine.sock" > sizeof sim_dir)
+        return;
+    strcpy(sim_host, host);
+    strcpy(sim_dir, dir);
+}
+
+static void where_are_we(void)
+{
+    if (sfp_starting)
+        return;
+    sfp_starting = true;
+    pthread_once(&env_once, read_environment);
+    sfp_starting = false;
+}
+
+bool sfp_enabled(void)
+{
+    where_are_we();
+    return sim_host[0] && sim_dir[0];
+}
+
+const char *sfp_host(void)
+{
+    where_are_we();
+    return sim_host;
+}
+
+const char *sfp_dir(void)
+{
+    where_are_we();
+    return sim_dir;
+}
+
+/* Like the C library's own, it reads six arguments however many were passed; the kernel ignores the rest. */
+__attribute__((no_sanitize_address)) long sfp_syscall(long number, ...)
+{
+    long arg[6];
+    va_list ap;
+
+    va_start(ap, number);
+    for (int i = 0; i < 6; i++)
+        arg[i] = va_arg(ap, long);
+    va_end(ap);
+    return SFP_REAL(syscall)(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+void *sfp_real(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+void *sfp_real_version(const char *name, const char *version)
+{
+    void *f = dlvsym(RTLD_NEXT, name, version);
+
+    return f ? f : dlsym(RTLD_NEXT, name);
+}
+
+/* ---- messages -------------------------------------------------------------------------------------------------- */
+
+static void close_keep_errno(int fd)
+{
+    int e = errno;
+
+    sfp_sys_close(fd);
+    errno = e;
+}
+
+static int send_parts(int fd, const void *a, size_t a_len, const void *b, size_t b_len)
+{
+    struct iovec iov[2] = {{(void *)a, a_len}, {(void *)b, b_len}};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = b_len ? 2 : 1};
+    ssize_t n;
+
+    do
+        n = sfp_sys_sendmsg(fd, &msg, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -1;
+    if ((size_t)n != a_len + b_len) {
+        errno = EPROTO;
+        return -1;
+    }
+    return 0;
+}
+
+/* Receive one message in two parts with up to two descriptors; the number of bytes, or -1 (EPIPE at the end). */
+static ssize_t recv_parts(int fd, void *a, size_t a_len, void *b, size_t b_len, int fds[2])
+{
+    union {
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov[2] = {{a, a_len}, {b, b_len}};
+    struct msghdr msg = {
+        .msg_iov = iov, .msg_iovlen = b_len ? 2 : 1, .msg_control = &control, .msg_controllen = sizeof control};
+    int got[2] = {-1, -1};
+    ssize_t n;
+
+    do
+        n = sfp_sys_recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
+            if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+                size_t bytes = c->cmsg_len - CMSG_LEN(0);
+                memcpy(got, CMSG_DATA(c), bytes < sizeof got ? bytes : sizeof got);
+            }
+        if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+            n = -1;
+            errno = EPROTO;
+        }
+    } else if (n == 0) {
+        n = -1;
+        errno = EPIPE;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (n > 0 && fds)
+            fds[i] = got[i];
+        else if (got[i] >= 0)
+            close_keep_errno(got[i]);
+    }
+    return n;
+}
+
+int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome, int fds[2])
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct sf_hello hello = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = kind, .arg = arg};
+    struct sf_welcome w = {0};
+    int got[2] = {-1, -1};
+    int fd, err;
+
+    if (!sfp_enabled()) {
+        errno = ENOENT;
+        return -1;
+    }
+    snprintf(addr.sun_path, sizeof addr.sun_path, "%.90s/engine.sock", sfp_dir());
+    snprintf(hello.host, sizeof hello.host, "%s", sfp_host());
+
+    fd = (int)sfp_syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    do
+        err = (int)sfp_syscall(SYS_connect, fd, &addr, sizeof addr);
+    while (err && errno == EINTR);
+    if (err || send_parts(fd, &hello, sizeof hello, NULL, 0))
+        goto fail;
+    if (recv_parts(fd, &w, sizeof w, NULL, 0, got) != sizeof w) {
+        errno = errno ? errno : EPROTO;
+        goto fail;
+    }
+    if (w.magic != SF_MAGIC || w.version != SF_VERSION || w.error) {
+        errno = w.magic == SF_MAGIC && w.version == SF_VERSION ? w.error : EPROTO;
+        goto fail;
+    }
+    if (welcome)
+        *welcome = w;
+    for (int i = 0; i < 2; i++) {
+        if (fds)
+            fds[i] = got[i];
+        else if (got[i] >= 0)
+            sfp_sys_close(got[i]);
+    }
+    return fd;
+
+fail:
+    for (int i = 0; i < 2; i++)
+        if (got[i] >= 0)
+            close_keep_errno(got[i]);
+    close_keep_errno(fd);
+    return -1;
+}
+
+/* One request and its answer on fd. 0 or an errno: the engine's, or ours when the conversation failed. */
+int sfp_converse(int fd, struct sf_req *req, const void *body, void *rep, size_t rep_size, size_t *rep_len, int *out_fd)
+{
+    struct sf_rep head;
+    int fds[2] = {-1, -1};
+    ssize_t n;
+
+    if (send_parts(fd, req, sizeof *req, body, req->body_bytes))
+        return errno;
+    n = recv_parts(fd, &head, sizeof head, rep, rep_size, fds);
+    if (n < 0)
+        return errno;
+    if (fds[1] >= 0)
+        sfp_sys_close(fds[1]);
+    if ((size_t)n < sizeof head || head.op != req->op || head.seq != req->seq ||
+        head.body_bytes != (size_t)n - sizeof head) {
+        head.error = EPROTO;
+    } else if (!head.error) {
+        if (rep_len)
+            *rep_len = head.body_bytes;
+        else if (head.body_bytes != rep_size)
+            head.error = EPROTO;
+    }
+    if (out_fd && !head.error)
+        *out_fd = fds[0];
+    else if (fds[0] >= 0)
+        sfp_sys_close(fds[0]);
+    return head.error;
+}
+
+int sfp_query(enum sf_op op, const void *body, size_t body_len, void **rep, size_t *rep_len)
+{
+    struct sf_req req = {.op = op, .seq = 1, .body_bytes = (uint32_t)body_len};
+    char *buf;
+    int fd, err;
+
+    if (body_len > SF_MSG_MAX - sizeof req)
+        return EMSGSIZE;
+    fd = sfp_connect(SF_CONN_QUERY, 0, NULL, NULL);
+    if (fd < 0)
+        return errno;
+    buf = malloc(SF_MSG_MAX + 1);
+    err = buf ? sfp_converse(fd, &req, body, buf, SF_MSG_MAX, rep_len, NULL) : ENOMEM;
+    sfp_sys_close(fd);
+    if (err) {
+        free(buf);
+        return err;
+    }
+    buf[*rep_len] = 0;
+    *rep = buf;
+    return 0;
+}
