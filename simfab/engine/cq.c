@@ -115,7 +115,7 @@ static void cq_event(void *obj, uint64_t arg)
 
     if (!cq || !cq->channel)
         return;
-    rec = (struct sf_cq_event){ cq->cookie, sim_now(s) };
+    rec = (struct sf_cq_event){cq->cookie, sim_now(s)};
     put_record(cq->channel->fd, &rec, sizeof rec);
     sched_event(p);
 }
@@ -178,7 +178,7 @@ void cq_arm(struct cq *cq, bool solicited_only)
 
 void async_event(struct ctx *ctx, enum ibv_event_type ev, uint32_t port, uint64_t cookie)
 {
-    struct sf_async_event rec = { .event = ev, .port = port, .cookie = cookie, .t_ps = sim_now(ctx->hca->sim) };
+    struct sf_async_event rec = {.event = ev, .port = port, .cookie = cookie, .t_ps = sim_now(ctx->hca->sim)};
 
     put_record(ctx->async_fd, &rec, sizeof rec);
     sched_event(ctx->obj.proc);

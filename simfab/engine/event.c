@@ -8,13 +8,13 @@
 
 void evq_init(struct event_queue *q)
 {
-    *q = (struct event_queue){ 0 };
+    *q = (struct event_queue){0};
 }
 
 void evq_fini(struct event_queue *q)
 {
     free(q->heap);
-    *q = (struct event_queue){ 0 };
+    *q = (struct event_queue){0};
 }
 
 static bool before(const struct event *a, const struct event *b)
@@ -24,7 +24,7 @@ static bool before(const struct event *a, const struct event *b)
 
 void evq_push(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg)
 {
-    struct event e = { t_ps < q->now_ps ? q->now_ps : t_ps, q->next_seq++, fn, obj, arg };
+    struct event e = {t_ps < q->now_ps ? q->now_ps : t_ps, q->next_seq++, fn, obj, arg};
     size_t i;
 
     if (q->used == q->cap) {
@@ -115,7 +115,7 @@ bool evq_run_one(struct event_queue *q)
 
 void evtimer_init(struct evtimer *t, event_fn fn, void *obj)
 {
-    *t = (struct evtimer){ .fn = fn, .obj = obj };
+    *t = (struct evtimer){.fn = fn, .obj = obj};
 }
 
 void evtimer_set(struct event_queue *q, struct evtimer *t, uint64_t t_ps)

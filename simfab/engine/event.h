@@ -34,7 +34,7 @@ struct evtimer {
     uint64_t queued_ps;   /* when its event in the queue comes up; 0: none */
     event_fn fn;
     void *obj;
-    uint32_t entries;     /* events in the queue that point here */
+    uint32_t entries; /* events in the queue that point here */
 };
 
 void evq_init(struct event_queue *q);

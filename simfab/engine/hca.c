@@ -199,7 +199,7 @@ static void tx_turn(struct hca_port *hp, struct qp *qp)
 {
     struct sim *s = hp->hca->sim;
     const struct model *m = s->model;
-    struct tx_cost cost = { 0 };
+    struct tx_cost cost = {0};
     bool more = false;
     struct packet *p = qp_emit(qp, &cost, &more);
     uint64_t t = sim_now(s), done;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Host channel adapters and the verbs objects that live in them. An object belongs to the process that made it
- * (struct object is its first member) and to the HCA of its context. Queue pairs are type-stable: their memory is reused
- * only for queue pairs, so that the timers in it may still be queued when one is gone.
+ * (struct object is its first member) and to the HCA of its context. Queue pairs are type-stable: their memory is
+ * reused only for queue pairs, so that the timers in it may still be queued when one is gone.
  */
 #ifndef SIMFAB_HCA_H
 #define SIMFAB_HCA_H
@@ -28,7 +28,7 @@ struct object {
 struct ctx {
     struct object obj;
     struct hca *hca;
-    int async_fd; /* write end */
+    int async_fd;     /* write end */
     struct ctx *next; /* of the HCA */
 };
 
@@ -95,14 +95,14 @@ struct wqe {
     uint32_t imm, rkey, wqe_index;
     uint64_t remote_addr, compare_add, swap;
     uint32_t remote_qpn, remote_qkey;
-    struct ibv_ah_attr av;  /* UD: the address as it was when posted */
+    struct ibv_ah_attr av; /* UD: the address as it was when posted */
     uint32_t length, num_sge;
     struct sf_sge *sge;
     struct chunk *inline_data;
     /* once it is being sent */
     bool started;
     uint32_t first_psn, packets; /* packets: PSNs that it takes */
-    uint32_t status;        /* enum ibv_wc_status: what it completes with when its turn comes */
+    uint32_t status;             /* enum ibv_wc_status: what it completes with when its turn comes */
 };
 
 /* The responder's duties in the order of their PSNs: acknowledges, and reads and atomics to answer. */
@@ -114,7 +114,7 @@ struct duty {
     uint32_t psn, msn;
     uint8_t nak, rnr_timer;
     uint64_t ready_ps;
-    uint64_t raddr, value;  /* value: what an atomic found */
+    uint64_t raddr, value; /* value: what an atomic found */
     uint32_t rkey, length, sent, packets;
 };
 
@@ -131,16 +131,16 @@ void landing_clear(struct landing *l);
 #define ATOMIC_REPLAYS 16u
 
 struct requester {
-    uint32_t next_psn;      /* of the next new request */
-    uint32_t una_psn;       /* the oldest not yet acknowledged */
+    uint32_t next_psn;        /* of the next new request */
+    uint32_t una_psn;         /* the oldest not yet acknowledged */
     uint64_t head, cur, tail; /* request numbers: oldest incomplete, being sent, next to be posted */
     uint32_t cur_packet;
-    uint32_t reads;         /* reads and atomics on their way */
+    uint32_t reads; /* reads and atomics on their way */
     uint32_t retries, rnr_retries;
     struct landing landing; /* of the read that is being answered */
     bool rnr_wait, halted;  /* halted: an error waits for its turn */
     struct evtimer timeout, rnr;
-    struct chunk *chunk;    /* what was read from memory last: of request chunk_wqe, from chunk_at */
+    struct chunk *chunk; /* what was read from memory last: of request chunk_wqe, from chunk_at */
     uint64_t chunk_wqe;
     uint32_t chunk_at;
 };
@@ -149,15 +149,15 @@ struct responder {
     uint32_t expected_psn, msn;
     bool nak_sent, in_message, has_recv;
     uint8_t message_op;
-    struct rwqe recv;       /* taken; sge points to recv_sge */
+    struct rwqe recv; /* taken; sge points to recv_sge */
     struct sf_sge *recv_sge;
-    uint32_t offset;        /* bytes of the message received */
-    uint64_t raddr;         /* RDMA write: where the message goes */
+    uint32_t offset; /* bytes of the message received */
+    uint64_t raddr;  /* RDMA write: where the message goes */
     uint32_t rkey, dma_len, capacity;
     struct landing landing;
     struct duty *first, **last;
     struct evtimer ready;
-    struct chunk *chunk;    /* of the read being answered, from chunk_at */
+    struct chunk *chunk; /* of the read being answered, from chunk_at */
     uint32_t chunk_at;
     struct {
         uint32_t psn;
@@ -185,7 +185,7 @@ struct qp {
     uint32_t mtu;
     uint16_t remote_lid;
     uint8_t sl;
-    int vl;                 /* by the port's SL2VL when vl_changes was its changes */
+    int vl; /* by the port's SL2VL when vl_changes was its changes */
     uint32_t vl_changes;
     struct wqe *sq;
     uint32_t sq_cap;
@@ -193,9 +193,9 @@ struct qp {
     struct rq rq;
     struct requester req;
     struct responder resp;
-    bool in_ready;          /* in a ready list of its port */
+    bool in_ready; /* in a ready list of its port */
     struct qp *next_ready;
-    struct evtimer start;     /* the first posted request becomes visible to the HCA */
+    struct evtimer start; /* the first posted request becomes visible to the HCA */
 };
 
 struct ready_list {
@@ -221,7 +221,7 @@ struct hca {
     struct hca_port *ports; /* num_ports + 1 */
     struct qp **qp_table;   /* by number - HCA_FIRST_QPN */
     uint32_t qp_table_size, next_qpn;
-    struct mr **mr_table;   /* by key >> 8 */
+    struct mr **mr_table; /* by key >> 8 */
     uint32_t mr_table_size, mr_hint;
     uint8_t mr_tag;
     struct qp *free_qps;
@@ -233,7 +233,7 @@ struct hca {
 /* ---- hca.c: the adapter itself */
 void hcas_init(struct sim *s);
 void hcas_fini(struct sim *s);
-void hca_lane_drained(struct port *p, unsigned vl);        /* a packet left the output queue: room for another */
+void hca_lane_drained(struct port *p, unsigned vl);          /* a packet left the output queue: room for another */
 void hca_packet_arrived(struct port *p, struct packet *pkt); /* the last bit has come in */
 void hca_port_changed(struct port *p);
 /* The queue pair has something to send: it takes its turn in its lane. */
@@ -246,19 +246,20 @@ struct qp *hca_find_qp(struct hca *h, uint32_t qpn);
 
 /* What emitting a packet costs. */
 struct tx_cost {
-    bool first;       /* a request had to be fetched */
-    bool inlined;     /* its data came with the doorbell */
-    uint32_t memory;  /* bytes read from memory */
+    bool first;      /* a request had to be fetched */
+    bool inlined;    /* its data came with the doorbell */
+    uint32_t memory; /* bytes read from memory */
 };
 
-/* ---- qp.c: creating, state machine, posting */
+/* ---- qp.c, qp_state.c: creating, state machine, posting */
 int qp_create(struct ctx *ctx, const struct sf_create_qp *r, struct pd *pd, struct cq *scq, struct cq *rcq,
               struct srq *srq, struct qp **out);
 void qp_destroy(struct qp *qp);
+void qp_clear(struct qp *qp); /* forget all that was posted and all that is under way */
 int qp_modify(struct qp *qp, int mask, const struct ibv_qp_attr *a);
 void qp_query(const struct qp *qp, struct ibv_qp_attr *a, struct ibv_qp_init_attr *init);
 int qp_post_send(struct qp *qp, const struct sf_cmd *cmd, const struct sf_send *s, const void *data, struct ah *ah);
-void qp_to_error(struct qp *qp);      /* state ERR, everything flushed */
+void qp_to_error(struct qp *qp); /* state ERR, everything flushed */
 void qp_flush_send(struct qp *qp);
 void qp_flush_recv(struct qp *qp);
 void qp_complete_send(struct qp *qp, enum ibv_wc_status status); /* the oldest request, and advance */
@@ -270,7 +271,7 @@ struct packet *qp_emit(struct qp *qp, struct tx_cost *cost, bool *more);
 bool qp_wants_turn(struct qp *qp);
 void qp_received(struct qp *qp, struct packet *p);
 
-/* receive queues */
+/* ---- rq.c */
 void rq_init(struct rq *rq, uint32_t cap, uint32_t max_sge);
 void rq_fini(struct rq *rq);
 int rq_post(struct rq *rq, const struct sf_cmd *cmd, const struct sf_sge *sge);
@@ -325,7 +326,8 @@ struct mr *mr_check(struct hca *h, uint32_t key, const struct pd *pd, uint64_t a
 bool sge_check(struct qp *qp, const struct sf_sge *sge, uint32_t n, uint32_t access);
 /* len bytes of the message described by the list, from offset on. False: the memory is not there. */
 bool mem_gather(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, void *to, uint32_t len);
-bool mem_scatter(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, const void *from, uint32_t len);
+bool mem_scatter(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, const void *from,
+                 uint32_t len);
 bool mem_read(struct mr *mr, uint64_t addr, void *to, uint32_t len);
 bool mem_write(struct mr *mr, uint64_t addr, const void *from, uint32_t len);
 

@@ -92,7 +92,7 @@ void links_fini(struct sim *s)
 
 int link_lane(const struct port *out, uint8_t in, uint8_t sl)
 {
-    static const uint8_t lanes[] = { 1, 1, 2, 4, 8, 15 };
+    static const uint8_t lanes[] = {1, 1, 2, 4, 8, 15};
     uint8_t vl = out->sl2vl ? out->sl2vl[in][sl & 15] : 0;
     uint8_t usable = out->op_vls < sizeof lanes ? lanes[out->op_vls] : 15;
 
@@ -102,8 +102,8 @@ int link_lane(const struct port *out, uint8_t in, uint8_t sl)
 struct vlarb_config link_arb_config(const struct port *p)
 {
     struct vlarb_config c = {
-        .high = { p->vlarb_high, p->vlarb_high_cap < FABRIC_VLARB_MAX ? p->vlarb_high_cap : FABRIC_VLARB_MAX },
-        .low = { p->vlarb_low, p->vlarb_low_cap < FABRIC_VLARB_MAX ? p->vlarb_low_cap : FABRIC_VLARB_MAX },
+        .high = {p->vlarb_high, p->vlarb_high_cap < FABRIC_VLARB_MAX ? p->vlarb_high_cap : FABRIC_VLARB_MAX},
+        .low = {p->vlarb_low, p->vlarb_low_cap < FABRIC_VLARB_MAX ? p->vlarb_low_cap : FABRIC_VLARB_MAX},
         .high_limit = p->vl_high_limit,
     };
 
@@ -318,7 +318,7 @@ void link_release(struct packet *p)
 
 void link_port_changed(struct port *p)
 {
-    struct link_dir *dirs[2] = { p->out, p->peer ? p->peer->out : NULL };
+    struct link_dir *dirs[2] = {p->out, p->peer ? p->peer->out : NULL};
 
     for (int i = 0; i < 2; i++) {
         if (!dirs[i])

@@ -16,17 +16,17 @@ struct vl_queue {
     struct packet *first, **last;
     uint32_t packets;
     struct credit credit;
-    uint64_t wait_since_ps;   /* blocked by credits since; 0: not blocked */
+    uint64_t wait_since_ps; /* blocked by credits since; 0: not blocked */
 };
 
 struct link_dir {
     struct sim *sim;
     struct port *from, *to;
     uint64_t rate_bps;
-    uint32_t changes_seen;    /* port->changes that rate_bps and the lanes belong to */
+    uint32_t changes_seen; /* port->changes that rate_bps and the lanes belong to */
     uint64_t busy_until_ps;
     bool kick_queued;
-    uint32_t occupied;        /* mask of lanes with packets */
+    uint32_t occupied; /* mask of lanes with packets */
     struct vlarb_state arb;
     struct vl_queue vl[FABRIC_VLS];
 };

@@ -32,16 +32,16 @@ static const char usage[] =
 
 static int parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = { { "topology", required_argument, NULL, 't' },
-                                           { "model", required_argument, NULL, 'm' },
-                                           { "dir", required_argument, NULL, 'd' },
-                                           { "ready-fd", required_argument, NULL, 'r' },
-                                           { "static-subnet", required_argument, NULL, 's' },
-                                           { "help", no_argument, NULL, 'h' },
-                                           { NULL, 0, NULL, 0 } };
+    static const struct option longs[] = {{"topology", required_argument, NULL, 't'},
+                                          {"model", required_argument, NULL, 'm'},
+                                          {"dir", required_argument, NULL, 'd'},
+                                          {"ready-fd", required_argument, NULL, 'r'},
+                                          {"static-subnet", required_argument, NULL, 's'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     int c;
 
-    *o = (struct options){ .ready_fd = -1, .static_lmc = -1 };
+    *o = (struct options){.ready_fd = -1, .static_lmc = -1};
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         switch (c) {
         case 't':
@@ -97,7 +97,7 @@ static uint64_t wall_ns(clockid_t clock)
 
 static int build(struct sim *s, const struct options *o)
 {
-    struct parse_error err = { "" };
+    struct parse_error err = {""};
 
     s->model = model_load(o->model, &err);
     if (s->model)
@@ -146,7 +146,7 @@ static void tear_down(struct sim *s)
 int main(int argc, char **argv)
 {
     struct options o;
-    struct sim sim = { 0 };
+    struct sim sim = {0};
     struct server *server;
     int rc = parse(argc, argv, &o);
 

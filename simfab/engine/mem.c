@@ -48,7 +48,7 @@ struct mr *mr_register(struct pd *pd, const struct sf_reg_mr *r, int *err)
         return NULL;
     }
     mr = xcalloc(1, sizeof *mr);
-    *mr = (struct mr){ .pd = pd, .addr = r->addr, .length = r->length, .iova = r->iova, .access = r->access };
+    *mr = (struct mr){.pd = pd, .addr = r->addr, .length = r->length, .iova = r->iova, .access = r->access};
     mr->key = i << 8 | ++h->mr_tag;
     h->mr_table[i] = mr;
     h->mr_hint = i + 1;
@@ -107,7 +107,7 @@ static unsigned pieces(const struct sf_sge *sge, uint32_t n, uint32_t offset, ui
         take = sge[i].length - offset;
         if (take > len)
             take = len;
-        iov[used++] = (struct iovec){ (void *)(uintptr_t)(sge[i].addr + offset), take };
+        iov[used++] = (struct iovec){(void *)(uintptr_t)(sge[i].addr + offset), take};
         *covered += take;
         len -= take;
         offset = 0;
@@ -126,7 +126,7 @@ static bool move(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32
 
         if (!used)
             return false;
-        local = (struct iovec){ here, covered };
+        local = (struct iovec){here, covered};
         done = read ? process_vm_readv(proc->pid, &local, 1, remote, used, 0)
                     : process_vm_writev(proc->pid, &local, 1, remote, used, 0);
         if (done <= 0) {
@@ -148,21 +148,22 @@ bool mem_gather(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_
     return move(proc, sge, n, offset, to, len, true);
 }
 
-bool mem_scatter(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, const void *from, uint32_t len)
+bool mem_scatter(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, const void *from,
+                 uint32_t len)
 {
     return move(proc, sge, n, offset, (uint8_t *)from, len, false);
 }
 
 bool mem_read(struct mr *mr, uint64_t addr, void *to, uint32_t len)
 {
-    struct sf_sge one = { mr->addr + (addr - mr->iova), len, 0 };
+    struct sf_sge one = {mr->addr + (addr - mr->iova), len, 0};
 
     return move(mr->obj.proc, &one, 1, 0, to, len, true);
 }
 
 bool mem_write(struct mr *mr, uint64_t addr, const void *from, uint32_t len)
 {
-    struct sf_sge one = { mr->addr + (addr - mr->iova), len, 0 };
+    struct sf_sge one = {mr->addr + (addr - mr->iova), len, 0};
 
     return move(mr->obj.proc, &one, 1, 0, (uint8_t *)from, len, false);
 }

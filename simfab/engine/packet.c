@@ -8,7 +8,7 @@
 
 static struct packet *free_packets;
 
-static const uint32_t chunk_sizes[] = { 256, 4096, CHUNK_MAX };
+static const uint32_t chunk_sizes[] = {256, 4096, CHUNK_MAX};
 #define CHUNK_CLASSES (sizeof chunk_sizes / sizeof *chunk_sizes)
 static struct chunk *free_chunks[CHUNK_CLASSES];
 

@@ -57,12 +57,12 @@ struct link_dir;
 
 struct packet {
     struct packet *next;
-    struct link_dir *held;   /* the link whose receive buffer it occupies, on lane held_vl */
+    struct link_dir *held; /* the link whose receive buffer it occupies, on lane held_vl */
     uint16_t slid, dlid;
     uint8_t sl, vl, held_vl;
-    uint8_t op, transport;   /* enum packet_op, enum ibv_qp_type */
+    uint8_t op, transport; /* enum packet_op, enum ibv_qp_type */
     uint8_t nak, rnr_timer;
-    uint8_t in_port;         /* of the switch it is in */
+    uint8_t in_port; /* of the switch it is in */
     uint32_t flags;
     uint32_t dest_qpn, src_qpn, qkey, psn;
     uint32_t payload, wire_bytes;
@@ -74,8 +74,8 @@ struct packet {
     /* payload = chunk->data[offset .. offset + payload) */
     struct chunk *chunk;
     uint32_t chunk_off;
-    uint64_t tail_ps;        /* when its last bit reached (or will reach) the node it is in */
-    uint8_t grh[40];         /* if PKT_GRH */
+    uint64_t tail_ps; /* when its last bit reached (or will reach) the node it is in */
+    uint8_t grh[40];  /* if PKT_GRH */
 };
 
 struct packet *packet_new(void);

@@ -110,7 +110,7 @@ void arena_free(struct proc *p, uint32_t offset, uint32_t bytes)
             p->holes = xrealloc(p->holes, p->holes_cap * sizeof *p->holes);
         }
         memmove(p->holes + i + 1, p->holes + i, (p->num_holes - i) * sizeof *p->holes);
-        p->holes[i] = (struct extent){ offset, bytes };
+        p->holes[i] = (struct extent){offset, bytes};
         p->num_holes++;
     }
     if (i + 1 < p->num_holes && p->holes[i].offset + p->holes[i].bytes == p->holes[i + 1].offset) {
@@ -173,7 +173,7 @@ static void destroy_kind(struct proc *p, enum object_kind kind)
 
 void proc_free(struct proc *p)
 {
-    static const enum object_kind order[] = { OBJ_QP, OBJ_AH, OBJ_SRQ, OBJ_CQ, OBJ_CHANNEL, OBJ_MR, OBJ_PD, OBJ_CTX };
+    static const enum object_kind order[] = {OBJ_QP, OBJ_AH, OBJ_SRQ, OBJ_CQ, OBJ_CHANNEL, OBJ_MR, OBJ_PD, OBJ_CTX};
     struct sim *s = p->sim;
 
     for (unsigned i = 0; i < sizeof order / sizeof *order; i++)

@@ -29,12 +29,12 @@ struct actor {
     uint64_t seen_events;   /* proc->events when it last ran */
     struct evtimer wake;
     uint32_t wake_reason;
-    bool excluded;          /* RUNNING, but time does not wait for it */
-    bool spins;             /* that is because it burns processor time, not because it sleeps */
+    bool excluded; /* RUNNING, but time does not wait for it */
+    bool spins;    /* that is because it burns processor time, not because it sleeps */
     uint64_t calls_checked, head_before;
-    bool looking;           /* woken only to look at shared memory or the real world */
-    bool free;              /* and it runs freely meanwhile */
-    int stat_fd;            /* /proc/PID/task/TID/stat, -1: not open */
+    bool looking; /* woken only to look at shared memory or the real world */
+    bool free;    /* and it runs freely meanwhile */
+    int stat_fd;  /* /proc/PID/task/TID/stat, -1: not open */
     uint32_t stat_tid;
     uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then */
 };
@@ -47,9 +47,9 @@ struct proc {
     int sock, bell, memfd;
     void *source, *bell_source; /* server.c's */
     struct sf_arena *arena;
-    struct extent *holes;   /* free room in the arena, by offset */
+    struct extent *holes; /* free room in the arena, by offset */
     uint32_t num_holes, holes_cap;
-    uint32_t ring_offset;   /* of the command ring: the arena says it too, but the process could write there */
+    uint32_t ring_offset; /* of the command ring: the arena says it too, but the process could write there */
     uint64_t cmd_tail;
     struct object **objects; /* by handle - 1 */
     uint32_t num_objects, free_hint;
@@ -90,12 +90,12 @@ bool commands_drain_one(struct proc *p); /* true if there were any */
 size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, size_t cap, int *fd);
 
 /* sched.c: actors */
-void sched_scan(struct proc *p);                  /* the doorbell rang: what has changed? */
-void sched_proc_gone(struct proc *p);             /* before proc_free: nobody waits for it any more */
-void sched_proc_free(struct proc *p);             /* its memory, once no timer is queued on its actors */
-void sched_event(struct proc *p);                 /* something that idle actors of p wait for is visible now */
-/* Let the simulation go as far as it may. paused: the wait it asked for went by without any message. Returns how long to
-   wait for messages and doorbells now, in microseconds (-1: until one comes). */
+void sched_scan(struct proc *p);      /* the doorbell rang: what has changed? */
+void sched_proc_gone(struct proc *p); /* before proc_free: nobody waits for it any more */
+void sched_proc_free(struct proc *p); /* its memory, once no timer is queued on its actors */
+void sched_event(struct proc *p);     /* something that idle actors of p wait for is visible now */
+/* Let the simulation go as far as it may. paused: the wait it asked for went by without any message. Returns how long
+   to wait for messages and doorbells now, in microseconds (-1: until one comes). */
 int64_t sched_run(struct sim *s, bool paused);
 void sched_init(struct sim *s);
 void sched_fini(struct sim *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs: creation, the state machine of the specification (10.3.1), posting, completing, flushing. */
+/* Queue pairs: creation, posting, completing, flushing. */
 #include "simfab/engine/hca.h"
 
 #include <errno.h>
@@ -8,99 +8,6 @@
 
 #include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
-
-/* ---- receive queues -------------------------------------------------------------------------------------------- */
-
-void rq_init(struct rq *rq, uint32_t cap, uint32_t max_sge)
-{
-    *rq = (struct rq){ .cap = cap, .max_sge = max_sge };
-    if (!cap)
-        return;
-    rq->slot = xcalloc(cap, sizeof *rq->slot);
-    rq->sges = xcalloc((size_t)cap * max_sge, sizeof *rq->sges);
-    for (uint32_t i = 0; i < cap; i++)
-        rq->slot[i].sge = rq->sges + (size_t)i * max_sge;
-}
-
-int rq_resize(struct rq *rq, uint32_t cap, uint32_t max)
-{
-    struct rq bigger;
-
-    if (!cap || cap > max || cap < rq->posted - rq->taken)
-        return EINVAL;
-    rq_init(&bigger, cap, rq->max_sge);
-    for (; rq->taken < rq->posted; rq->taken++) {
-        const struct rwqe *from = &rq->slot[rq->taken % rq->cap];
-        struct rwqe *to = &bigger.slot[bigger.posted++];
-        struct sf_sge *sge = to->sge;
-
-        memcpy(sge, from->sge, from->num_sge * sizeof *sge);
-        *to = *from;
-        to->sge = sge;
-    }
-    rq_fini(rq);
-    *rq = bigger;
-    return 0;
-}
-
-void rq_fini(struct rq *rq)
-{
-    free(rq->slot);
-    free(rq->sges);
-    *rq = (struct rq){ 0 };
-}
-
-int rq_post(struct rq *rq, const struct sf_cmd *cmd, const struct sf_sge *sge)
-{
-    struct rwqe *w;
-
-    if (rq->posted - rq->taken >= rq->cap)
-        return ENOMEM;
-    if (cmd->num_sge > rq->max_sge)
-        return EINVAL;
-    w = &rq->slot[rq->posted++ % rq->cap];
-    w->wr_id = cmd->wr_id;
-    w->ready_ps = cmd->stamp_ps;
-    w->num_sge = cmd->num_sge;
-    memcpy(w->sge, sge, cmd->num_sge * sizeof *sge);
-    return 0;
-}
-
-bool rq_take(struct rq *rq, uint64_t now, struct rwqe *out, struct sf_sge *store)
-{
-    struct rwqe *w;
-
-    if (rq->posted == rq->taken)
-        return false;
-    w = &rq->slot[rq->taken % rq->cap];
-    if (w->ready_ps > now)
-        return false;
-    rq->taken++;
-    *out = *w;
-    memcpy(store, w->sge, w->num_sge * sizeof *store);
-    out->sge = store;
-    return true;
-}
-
-void srq_check_limit(struct srq *srq)
-{
-    if (srq->limit && srq->rq.posted - srq->rq.taken < srq->limit) {
-        srq->limit = 0; /* fires once, until it is armed again */
-        async_event(srq->obj.ctx, IBV_EVENT_SRQ_LIMIT_REACHED, 0, srq->cookie);
-    }
-}
-
-bool qp_take_recv(struct qp *qp, struct rwqe *out, struct sf_sge *store)
-{
-    uint64_t now = sim_now(qp->hca->sim);
-
-    if (!qp->srq)
-        return rq_take(&qp->rq, now, out, store);
-    if (!rq_take(&qp->srq->rq, now, out, store))
-        return false;
-    srq_check_limit(qp->srq);
-    return true;
-}
 
 /* ---- creation -------------------------------------------------------------------------------------------------- */
 
@@ -184,8 +91,8 @@ int qp_create(struct ctx *ctx, const struct sf_create_qp *r, struct pd *pd, stru
     qp->state = IBV_QPS_RESET;
     qp->cookie = r->cookie;
     qp->sq_sig_all = r->sq_sig_all;
-    qp->cap = (struct ibv_qp_cap){ at_least_one(r->max_send_wr), r->max_recv_wr, at_least_one(r->max_send_sge),
-                                   at_least_one(r->max_recv_sge), r->max_inline };
+    qp->cap = (struct ibv_qp_cap){at_least_one(r->max_send_wr), r->max_recv_wr, at_least_one(r->max_send_sge),
+                                  at_least_one(r->max_recv_sge), r->max_inline};
     qp->attr.path_mtu = IBV_MTU_256;
     qp->sq_cap = qp->cap.max_send_wr;
     qp->sq = xcalloc(qp->sq_cap, sizeof *qp->sq);
@@ -216,7 +123,7 @@ static void release_wqe(struct wqe *w)
 }
 
 /* Forget all that was posted and all that is under way. */
-static void qp_clear(struct qp *qp)
+void qp_clear(struct qp *qp)
 {
     hca_qp_forget(qp);
     evtimer_stop(&qp->start);
@@ -245,184 +152,6 @@ void qp_destroy(struct qp *qp)
     qp->hca->free_qps = qp;
 }
 
-/* ---- the state machine ----------------------------------------------------------------------------------------- */
-
-struct transition {
-    enum ibv_qp_state from, to;
-    int required[3], optional[3]; /* by type: RC, UC, UD */
-};
-
-#define ACCESS_PATH (IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH)
-
-static const struct transition transitions[] = {
-    { IBV_QPS_RESET, IBV_QPS_INIT,
-      { IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-        IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
-      { 0, 0, 0 } },
-    { IBV_QPS_INIT, IBV_QPS_INIT,
-      { 0, 0, 0 },
-      { IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-        IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY } },
-    { IBV_QPS_INIT, IBV_QPS_RTR,
-      { IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-        IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, 0 },
-      { ACCESS_PATH | IBV_QP_PKEY_INDEX, ACCESS_PATH | IBV_QP_PKEY_INDEX, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
-    { IBV_QPS_RTR, IBV_QPS_RTS,
-      { IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC, IBV_QP_SQ_PSN,
-        IBV_QP_SQ_PSN },
-      { IBV_QP_CUR_STATE | ACCESS_PATH | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE,
-        IBV_QP_CUR_STATE | ACCESS_PATH | IBV_QP_PATH_MIG_STATE, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
-    { IBV_QPS_RTS, IBV_QPS_RTS,
-      { 0, 0, 0 },
-      { IBV_QP_CUR_STATE | ACCESS_PATH | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE,
-        IBV_QP_CUR_STATE | ACCESS_PATH | IBV_QP_PATH_MIG_STATE, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
-    { IBV_QPS_SQE, IBV_QPS_RTS,
-      { 0, 0, 0 },
-      { IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS,
-        IBV_QP_CUR_STATE | IBV_QP_QKEY } },
-    { IBV_QPS_RTS, IBV_QPS_SQD, { 0, 0, 0 }, { IBV_QP_EN_SQD_ASYNC_NOTIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY,
-                                               IBV_QP_EN_SQD_ASYNC_NOTIFY } },
-    { IBV_QPS_SQD, IBV_QPS_RTS,
-      { 0, 0, 0 },
-      { IBV_QP_CUR_STATE | ACCESS_PATH | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE,
-        IBV_QP_CUR_STATE | ACCESS_PATH | IBV_QP_PATH_MIG_STATE, IBV_QP_CUR_STATE | IBV_QP_QKEY } },
-};
-
-static bool transition_allowed(const struct qp *qp, enum ibv_qp_state to, int mask)
-{
-    unsigned type = qp->type == IBV_QPT_RC ? 0 : qp->type == IBV_QPT_UC ? 1 : 2;
-    /* a rate limit is a hint that this hardware does not know; the current state is always allowed to be named */
-    int given = mask & ~(IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_RATE_LIMIT);
-
-    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
-        return !given;
-    for (unsigned i = 0; i < sizeof transitions / sizeof *transitions; i++) {
-        const struct transition *t = &transitions[i];
-
-        if (t->from == qp->state && t->to == to)
-            return (given & t->required[type]) == t->required[type] &&
-                   !(given & ~(t->required[type] | t->optional[type]));
-    }
-    return false;
-}
-
-static bool attributes_valid(const struct qp *qp, int mask, const struct ibv_qp_attr *a)
-{
-    if ((mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > qp->hca->node->num_ports))
-        return false;
-    if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index >= FABRIC_PKEYS)
-        return false;
-    if ((mask & IBV_QP_PATH_MTU) &&
-        (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096 || a->path_mtu > qp->port->port->mtu_cap))
-        return false;
-    if ((mask & IBV_QP_AV) && (a->ah_attr.sl > 15 || (a->ah_attr.port_num && a->ah_attr.port_num != qp->attr.port_num)))
-        return false;
-    if ((mask & IBV_QP_TIMEOUT) && a->timeout > 31)
-        return false;
-    if (((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7) || ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7) ||
-        ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31))
-        return false;
-    if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > qp->hca->sim->model->max_rd_atomic) ||
-        ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > qp->hca->sim->model->max_rd_atomic))
-        return false;
-    return true;
-}
-
-static void take_path(struct qp *qp, const struct ibv_qp_attr *a)
-{
-    qp->attr.ah_attr = a->ah_attr;
-    qp->remote_lid = a->ah_attr.dlid;
-    qp->sl = a->ah_attr.sl;
-    qp->vl_changes = 0;
-    qp->vl = -1;
-}
-
-static void take_attributes(struct qp *qp, int mask, const struct ibv_qp_attr *a)
-{
-    struct ibv_qp_attr *q = &qp->attr;
-
-    if (mask & IBV_QP_PORT) {
-        q->port_num = a->port_num;
-        qp->port = &qp->hca->ports[a->port_num];
-    }
-    if (mask & IBV_QP_PKEY_INDEX)
-        q->pkey_index = a->pkey_index;
-    if (mask & IBV_QP_QKEY)
-        q->qkey = a->qkey;
-    if (mask & IBV_QP_ACCESS_FLAGS)
-        q->qp_access_flags = a->qp_access_flags;
-    if (mask & IBV_QP_AV)
-        take_path(qp, a);
-    if (mask & IBV_QP_PATH_MTU)
-        q->path_mtu = a->path_mtu;
-    if (mask & IBV_QP_DEST_QPN)
-        q->dest_qp_num = a->dest_qp_num & 0xffffff;
-    if (mask & IBV_QP_RQ_PSN)
-        qp->resp.expected_psn = q->rq_psn = a->rq_psn & PSN_MASK;
-    if (mask & IBV_QP_SQ_PSN)
-        qp->req.next_psn = qp->req.una_psn = q->sq_psn = a->sq_psn & PSN_MASK;
-    if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
-        q->max_rd_atomic = a->max_rd_atomic;
-    if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
-        q->max_dest_rd_atomic = a->max_dest_rd_atomic;
-    if (mask & IBV_QP_MIN_RNR_TIMER)
-        q->min_rnr_timer = a->min_rnr_timer;
-    if (mask & IBV_QP_TIMEOUT)
-        q->timeout = a->timeout;
-    if (mask & IBV_QP_RETRY_CNT)
-        qp->req.retries = q->retry_cnt = a->retry_cnt;
-    if (mask & IBV_QP_RNR_RETRY)
-        qp->req.rnr_retries = q->rnr_retry = a->rnr_retry;
-    if (mask & IBV_QP_ALT_PATH) {
-        q->alt_ah_attr = a->alt_ah_attr;
-        q->alt_port_num = a->alt_port_num;
-        q->alt_timeout = a->alt_timeout;
-        q->alt_pkey_index = a->alt_pkey_index;
-    }
-    if (mask & IBV_QP_PATH_MIG_STATE)
-        q->path_mig_state = a->path_mig_state;
-}
-
-int qp_modify(struct qp *qp, int mask, const struct ibv_qp_attr *a)
-{
-    enum ibv_qp_state to = mask & IBV_QP_STATE ? a->qp_state : qp->state;
-
-    if (((mask & IBV_QP_CUR_STATE) && a->cur_qp_state != qp->state) || !transition_allowed(qp, to, mask) ||
-        !attributes_valid(qp, mask, a))
-        return EINVAL;
-    take_attributes(qp, mask, a);
-    if (to == IBV_QPS_RESET) {
-        qp_clear(qp);
-        qp->state = to;
-        return 0;
-    }
-    if (to == IBV_QPS_ERR) {
-        qp_to_error(qp);
-        return 0;
-    }
-    qp->state = to;
-    if (to == IBV_QPS_RTR)
-        qp->mtu = qp->type == IBV_QPT_UD ? mtu_bytes(qp->port->port->mtu_cap) : mtu_bytes(qp->attr.path_mtu);
-    if (to == IBV_QPS_RTS && qp_wants_turn(qp))
-        hca_qp_ready(qp);
-    if (to == IBV_QPS_SQD && qp->req.head == qp->req.cur && qp->attr.en_sqd_async_notify)
-        async_event(qp->obj.ctx, IBV_EVENT_SQ_DRAINED, 0, qp->cookie);
-    return 0;
-}
-
-void qp_query(const struct qp *qp, struct ibv_qp_attr *a, struct ibv_qp_init_attr *init)
-{
-    *a = qp->attr;
-    a->qp_state = a->cur_qp_state = qp->state;
-    a->cap = qp->cap;
-    a->rq_psn = qp->resp.expected_psn;
-    a->sq_psn = qp->req.next_psn;
-    memset(init, 0, sizeof *init);
-    init->cap = qp->cap;
-    init->qp_type = qp->type;
-    init->sq_sig_all = qp->sq_sig_all;
-}
-
 /* ---- posting --------------------------------------------------------------------------------------------------- */
 
 int qp_post_send(struct qp *qp, const struct sf_cmd *cmd, const struct sf_send *s, const void *data, struct ah *ah)
@@ -435,11 +164,19 @@ int qp_post_send(struct qp *qp, const struct sf_cmd *cmd, const struct sf_send *
     if (!(cmd->flags & SF_SEND_INLINE) && cmd->num_sge > qp->cap.max_send_sge)
         return EINVAL;
     w = qp_wqe(qp, qp->req.tail);
-    *w = (struct wqe){ .wr_id = cmd->wr_id, .ready_ps = cmd->stamp_ps + m->doorbell_ps, .opcode = s->opcode,
-                       .flags = cmd->flags, .imm = s->imm, .rkey = s->rkey, .wqe_index = s->wqe_index,
-                       .remote_addr = s->remote_addr, .compare_add = s->compare_add, .swap = s->swap,
-                       .remote_qpn = s->remote_qpn & 0xffffff, .remote_qkey = s->remote_qkey,
-                       .sge = qp->sq_sges + (qp->req.tail % qp->sq_cap) * qp->cap.max_send_sge };
+    *w = (struct wqe){.wr_id = cmd->wr_id,
+                      .ready_ps = cmd->stamp_ps + m->doorbell_ps,
+                      .opcode = s->opcode,
+                      .flags = cmd->flags,
+                      .imm = s->imm,
+                      .rkey = s->rkey,
+                      .wqe_index = s->wqe_index,
+                      .remote_addr = s->remote_addr,
+                      .compare_add = s->compare_add,
+                      .swap = s->swap,
+                      .remote_qpn = s->remote_qpn & 0xffffff,
+                      .remote_qkey = s->remote_qkey,
+                      .sge = qp->sq_sges + (qp->req.tail % qp->sq_cap) * qp->cap.max_send_sge};
     if (ah)
         w->av = ah->attr;
     if (cmd->flags & SF_SEND_INLINE) {
@@ -538,9 +275,12 @@ void qp_received(struct qp *qp, struct packet *p)
 /* ---- completing ------------------------------------------------------------------------------------------------ */
 
 static const uint8_t wc_opcodes[] = {
-    [IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,  [IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
-    [IBV_WR_SEND] = IBV_WC_SEND,              [IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
-    [IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,    [IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
+    [IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+    [IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+    [IBV_WR_SEND] = IBV_WC_SEND,
+    [IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+    [IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+    [IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
     [IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
 };
 
@@ -549,8 +289,12 @@ void qp_complete_send(struct qp *qp, enum ibv_wc_status status)
     struct wqe *w = qp_wqe(qp, qp->req.head);
 
     if (status != IBV_WC_SUCCESS || qp->sq_sig_all || (w->flags & SF_SEND_SIGNALED)) {
-        struct sf_cqe cqe = { .wr_id = w->wr_id, .status = status, .byte_len = w->length, .qp_num = qp->qpn,
-                              .qp_handle = qp->obj.handle, .wqe_index = w->wqe_index };
+        struct sf_cqe cqe = {.wr_id = w->wr_id,
+                             .status = status,
+                             .byte_len = w->length,
+                             .qp_num = qp->qpn,
+                             .qp_handle = qp->obj.handle,
+                             .wqe_index = w->wqe_index};
 
         cqe.opcode = w->opcode < sizeof wc_opcodes ? wc_opcodes[w->opcode] : IBV_WC_SEND;
         cq_push(qp->send_cq, &cqe, false);
@@ -579,7 +323,7 @@ void qp_flush_send(struct qp *qp)
 
 static void flush_one_recv(struct qp *qp, uint64_t wr_id)
 {
-    struct sf_cqe cqe = { .wr_id = wr_id, .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV };
+    struct sf_cqe cqe = {.wr_id = wr_id, .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV};
 
     qp_complete_recv(qp, &cqe, false);
 }

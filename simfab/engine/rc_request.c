@@ -10,7 +10,7 @@
 #include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
 
-#define ACK_EVERY 32u /* packets: a long message is acknowledged on its way, so that its time-out does not run out */
+#define ACK_EVERY   32u /* packets: a long message is acknowledged on its way, so that its time-out does not run out */
 #define MESSAGE_MAX (1u << 31)
 
 static void on_timeout(void *obj, uint64_t arg);
@@ -151,7 +151,8 @@ struct packet *request_data_packet(struct qp *qp, uint64_t number, uint32_t inde
     }
     p->flags = (index == 0 ? PKT_FIRST : 0) | (index % ACK_EVERY == ACK_EVERY - 1 ? PKT_ACK_REQ : 0);
     if (index == w->packets - 1) {
-        p->flags |= PKT_LAST | PKT_ACK_REQ | (w->flags & SF_SEND_SOLICITED ? PKT_SOLICITED : 0) | (has_imm(w) ? PKT_IMM : 0);
+        p->flags |=
+            PKT_LAST | PKT_ACK_REQ | (w->flags & SF_SEND_SOLICITED ? PKT_SOLICITED : 0) | (has_imm(w) ? PKT_IMM : 0);
         p->imm = w->imm;
     }
     p->raddr = w->remote_addr;
@@ -374,7 +375,8 @@ static void progressed(struct qp *qp)
     if (r->head < r->tail && r->cur == r->head) {
         /* an acknowledge for packets that were about to go again */
         struct wqe *w = qp_wqe(qp, r->head);
-        int32_t done = w->started && !w->status && !is_read(w) && !is_atomic(w) ? psn_diff(r->una_psn, w->first_psn) : 0;
+        int32_t done =
+            w->started && !w->status && !is_read(w) && !is_atomic(w) ? psn_diff(r->una_psn, w->first_psn) : 0;
 
         if (done > (int32_t)r->cur_packet)
             r->cur_packet = (uint32_t)done;
@@ -475,9 +477,38 @@ static void atomic_response(struct qp *qp, struct packet *p)
 }
 
 /* Receiver-not-ready time-outs by their code, in units of 10 us (specification, table 45). */
-static const uint16_t rnr_delay[32] = { 65536 & 0xffff, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
-                                        512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
-                                        49152 };
+static const uint16_t rnr_delay[32] = {65536 & 0xffff,
+                                       1,
+                                       2,
+                                       3,
+                                       4,
+                                       6,
+                                       8,
+                                       12,
+                                       16,
+                                       24,
+                                       32,
+                                       48,
+                                       64,
+                                       96,
+                                       128,
+                                       192,
+                                       256,
+                                       384,
+                                       512,
+                                       768,
+                                       1024,
+                                       1536,
+                                       2048,
+                                       3072,
+                                       4096,
+                                       6144,
+                                       8192,
+                                       12288,
+                                       16384,
+                                       24576,
+                                       32768,
+                                       49152};
 
 static void not_ready(struct qp *qp, struct packet *p)
 {
@@ -500,9 +531,9 @@ static void not_ready(struct qp *qp, struct packet *p)
 
 static void refused(struct qp *qp, struct packet *p)
 {
-    static const enum ibv_wc_status status[] = { [NAK_INVALID_REQUEST] = IBV_WC_REM_INV_REQ_ERR,
-                                                 [NAK_REMOTE_ACCESS] = IBV_WC_REM_ACCESS_ERR,
-                                                 [NAK_REMOTE_OPERATION] = IBV_WC_REM_OP_ERR };
+    static const enum ibv_wc_status status[] = {[NAK_INVALID_REQUEST] = IBV_WC_REM_INV_REQ_ERR,
+                                                [NAK_REMOTE_ACCESS] = IBV_WC_REM_ACCESS_ERR,
+                                                [NAK_REMOTE_OPERATION] = IBV_WC_REM_OP_ERR};
 
     if (psn_diff(p->psn, qp->req.una_psn) < 0 || !outstanding(qp))
         return;

@@ -14,7 +14,7 @@
 bool landing_add(struct landing *l, struct packet *p, uint32_t at)
 {
     if (!l->chunk) {
-        *l = (struct landing){ chunk_get(p->chunk), p->chunk_off, p->payload, at };
+        *l = (struct landing){chunk_get(p->chunk), p->chunk_off, p->payload, at};
         return true;
     }
     if (l->chunk != p->chunk || l->off + l->len != p->chunk_off || l->at + l->len != at)
@@ -26,7 +26,7 @@ bool landing_add(struct landing *l, struct packet *p, uint32_t at)
 void landing_clear(struct landing *l)
 {
     chunk_put(l->chunk);
-    *l = (struct landing){ 0 };
+    *l = (struct landing){0};
 }
 
 static bool flush(struct qp *qp)
@@ -93,8 +93,12 @@ static void finish(struct qp *qp, struct packet *p)
 
     r->in_message = false;
     if (r->has_recv) {
-        struct sf_cqe cqe = { .wr_id = r->recv.wr_id, .byte_len = r->offset, .src_qp = qp->attr.dest_qp_num, .slid = p->slid,
-                              .sl = p->sl, .opcode = p->op == PKT_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM };
+        struct sf_cqe cqe = {.wr_id = r->recv.wr_id,
+                             .byte_len = r->offset,
+                             .src_qp = qp->attr.dest_qp_num,
+                             .slid = p->slid,
+                             .sl = p->sl,
+                             .opcode = p->op == PKT_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM};
 
         if (p->flags & PKT_IMM) {
             cqe.wc_flags = IBV_WC_WITH_IMM;
@@ -180,8 +184,8 @@ static void acknowledge(struct qp *qp, uint32_t psn)
 
 static void send_answer(struct qp *qp, const struct duty *d)
 {
-    static const enum packet_op ops[] = { [DUTY_ACK] = PKT_ACK, [DUTY_NAK] = PKT_NAK, [DUTY_RNR_NAK] = PKT_RNR_NAK,
-                                          [DUTY_ATOMIC] = PKT_ATOMIC_ACK };
+    static const enum packet_op ops[] = {
+        [DUTY_ACK] = PKT_ACK, [DUTY_NAK] = PKT_NAK, [DUTY_RNR_NAK] = PKT_RNR_NAK, [DUTY_ATOMIC] = PKT_ATOMIC_ACK};
     struct packet *p = connected_packet(qp, ops[d->kind], d->psn, 0);
 
     p->nak = d->nak;
@@ -298,7 +302,7 @@ static void refuse(struct qp *qp, struct packet *p, enum nak_code code, enum ibv
     nak->wire_bytes += 4;
     hca_send_control(qp, nak);
     if (r->has_recv && recv_status != IBV_WC_SUCCESS) {
-        struct sf_cqe cqe = { .wr_id = r->recv.wr_id, .status = recv_status, .opcode = IBV_WC_RECV };
+        struct sf_cqe cqe = {.wr_id = r->recv.wr_id, .status = recv_status, .opcode = IBV_WC_RECV};
 
         r->has_recv = false;
         qp_complete_recv(qp, &cqe, true);

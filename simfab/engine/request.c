@@ -17,7 +17,7 @@ struct call {
     size_t len;
     uint8_t *out;
     size_t cap, used;
-    int fd; /* sent with the answer and closed here */
+    int fd;           /* sent with the answer and closed here */
     uint64_t cost_ps; /* what the call takes of the caller's time */
 };
 
@@ -56,7 +56,7 @@ static int do_devices(struct call *c)
     put32(c, h->num_cas);
     for (uint32_t i = 0; i < h->num_cas; i++) {
         struct node *n = h->cas[i];
-        struct sf_device d = { .node_guid = n->node_guid, .sys_guid = n->sys_guid, .ports = n->num_ports, .index = i };
+        struct sf_device d = {.node_guid = n->node_guid, .sys_guid = n->sys_guid, .ports = n->num_ports, .index = i};
 
         snprintf(d.name, sizeof d.name, "%s", n->dev_name);
         put(c, &d, sizeof d);
@@ -105,7 +105,7 @@ static int do_query_device(struct call *c)
     struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
     const struct model *m = c->p->sim->model;
     struct node *n;
-    struct ibv_device_attr a = { 0 };
+    struct ibv_device_attr a = {0};
 
     if (!ctx)
         return EINVAL;
@@ -152,7 +152,7 @@ static int do_query_port(struct call *c)
 {
     struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
     struct port *p = ctx ? port_of(ctx, arg(c, 1)) : NULL;
-    struct ibv_port_attr a = { 0 };
+    struct ibv_port_attr a = {0};
 
     if (!p)
         return EINVAL;
@@ -353,7 +353,7 @@ static int do_query_srq(struct call *c)
 
     if (!srq)
         return EINVAL;
-    a = (struct ibv_srq_attr){ srq->rq.cap, srq->rq.max_sge, srq->limit };
+    a = (struct ibv_srq_attr){srq->rq.cap, srq->rq.max_sge, srq->limit};
     put(c, &a, sizeof a);
     return 0;
 }
@@ -367,7 +367,7 @@ static int do_create_qp(struct call *c)
     struct cq *scq, *rcq;
     struct srq *srq = NULL;
     struct qp *qp;
-    struct sf_created_qp rep = { 0 };
+    struct sf_created_qp rep = {0};
     int err;
 
     memcpy(&r, c->body, sizeof r);
@@ -519,42 +519,45 @@ static const struct handler {
     int (*run)(struct call *c);
     size_t body; /* bytes at least */
 } handlers[] = {
-    [SF_OP_DEVICES] = { do_devices, 0 },
-    [SF_OP_OPEN] = { do_open, 4 },
-    [SF_OP_CLOSE] = { do_close, 4 },
-    [SF_OP_QUERY_DEVICE] = { do_query_device, 4 },
-    [SF_OP_QUERY_PORT] = { do_query_port, 8 },
-    [SF_OP_QUERY_GID] = { do_query_gid, 12 },
-    [SF_OP_QUERY_PKEY] = { do_query_pkey, 12 },
-    [SF_OP_ALLOC_PD] = { do_alloc_pd, 4 },
-    [SF_OP_DEALLOC_PD] = { do_dealloc_pd, 4 },
-    [SF_OP_REG_MR] = { do_reg_mr, sizeof(struct sf_reg_mr) },
-    [SF_OP_DEREG_MR] = { do_dereg_mr, 4 },
-    [SF_OP_CREATE_CHANNEL] = { do_create_channel, 4 },
-    [SF_OP_DESTROY_CHANNEL] = { do_destroy_channel, 4 },
-    [SF_OP_CREATE_CQ] = { do_create_cq, sizeof(struct sf_create_cq) },
-    [SF_OP_RESIZE_CQ] = { do_resize_cq, 8 },
-    [SF_OP_DESTROY_CQ] = { do_destroy_cq, 4 },
-    [SF_OP_CREATE_SRQ] = { do_create_srq, sizeof(struct sf_create_srq) },
-    [SF_OP_MODIFY_SRQ] = { do_modify_srq, 8 + sizeof(struct ibv_srq_attr) },
-    [SF_OP_QUERY_SRQ] = { do_query_srq, 4 },
-    [SF_OP_DESTROY_SRQ] = { do_destroy_srq, 4 },
-    [SF_OP_CREATE_QP] = { do_create_qp, sizeof(struct sf_create_qp) },
-    [SF_OP_MODIFY_QP] = { do_modify_qp, 8 + sizeof(struct ibv_qp_attr) },
-    [SF_OP_QUERY_QP] = { do_query_qp, 4 },
-    [SF_OP_DESTROY_QP] = { do_destroy_qp, 4 },
-    [SF_OP_CREATE_AH] = { do_create_ah, 8 + sizeof(struct ibv_ah_attr) },
-    [SF_OP_DESTROY_AH] = { do_destroy_ah, 4 },
-    [SF_OP_ATTACH_MCAST] = { do_mcast, 4 },
-    [SF_OP_DETACH_MCAST] = { do_mcast, 4 },
+    [SF_OP_DEVICES] = {do_devices, 0},
+    [SF_OP_OPEN] = {do_open, 4},
+    [SF_OP_CLOSE] = {do_close, 4},
+    [SF_OP_QUERY_DEVICE] = {do_query_device, 4},
+    [SF_OP_QUERY_PORT] = {do_query_port, 8},
+    [SF_OP_QUERY_GID] = {do_query_gid, 12},
+    [SF_OP_QUERY_PKEY] = {do_query_pkey, 12},
+    [SF_OP_ALLOC_PD] = {do_alloc_pd, 4},
+    [SF_OP_DEALLOC_PD] = {do_dealloc_pd, 4},
+    [SF_OP_REG_MR] = {do_reg_mr, sizeof(struct sf_reg_mr)},
+    [SF_OP_DEREG_MR] = {do_dereg_mr, 4},
+    [SF_OP_CREATE_CHANNEL] = {do_create_channel, 4},
+    [SF_OP_DESTROY_CHANNEL] = {do_destroy_channel, 4},
+    [SF_OP_CREATE_CQ] = {do_create_cq, sizeof(struct sf_create_cq)},
+    [SF_OP_RESIZE_CQ] = {do_resize_cq, 8},
+    [SF_OP_DESTROY_CQ] = {do_destroy_cq, 4},
+    [SF_OP_CREATE_SRQ] = {do_create_srq, sizeof(struct sf_create_srq)},
+    [SF_OP_MODIFY_SRQ] = {do_modify_srq, 8 + sizeof(struct ibv_srq_attr)},
+    [SF_OP_QUERY_SRQ] = {do_query_srq, 4},
+    [SF_OP_DESTROY_SRQ] = {do_destroy_srq, 4},
+    [SF_OP_CREATE_QP] = {do_create_qp, sizeof(struct sf_create_qp)},
+    [SF_OP_MODIFY_QP] = {do_modify_qp, 8 + sizeof(struct ibv_qp_attr)},
+    [SF_OP_QUERY_QP] = {do_query_qp, 4},
+    [SF_OP_DESTROY_QP] = {do_destroy_qp, 4},
+    [SF_OP_CREATE_AH] = {do_create_ah, 8 + sizeof(struct ibv_ah_attr)},
+    [SF_OP_DESTROY_AH] = {do_destroy_ah, 4},
+    [SF_OP_ATTACH_MCAST] = {do_mcast, 4},
+    [SF_OP_DETACH_MCAST] = {do_mcast, 4},
 };
 
 size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, size_t cap, int *fd)
 {
     struct sf_req req;
-    struct sf_rep head = { 0 };
-    struct call c = { .p = p, .body = (const uint8_t *)msg + sizeof req, .out = (uint8_t *)rep + sizeof head,
-                      .cap = cap - sizeof head, .fd = -1 };
+    struct sf_rep head = {0};
+    struct call c = {.p = p,
+                     .body = (const uint8_t *)msg + sizeof req,
+                     .out = (uint8_t *)rep + sizeof head,
+                     .cap = cap - sizeof head,
+                     .fd = -1};
     const struct handler *h;
 
     if (len < sizeof req)

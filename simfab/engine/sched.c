@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Actors and time. The rule: virtual time moves only while no actor is RUNNING, and it stops as soon as one is woken.
- * Everything here serves to know when that is so, without waiting for threads that will not call again soon, and to wake
- * exactly those that have a reason. See simfab/README.md, "Time".
+ * Everything here serves to know when that is so, without waiting for threads that will not call again soon, and to
+ * wake exactly those that have a reason. See simfab/README.md, "Time".
  */
 #include "simfab/engine/sched.h"
 
@@ -17,17 +17,17 @@
 
 enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, WAKE_DRAINED = 4, WAKE_WORLD = 5 };
 
-#define EVENT_BATCH     512          /* events between two looks at the real world */
-#define LOOK_DELAY_PS   500000ull    /* after which the others of a host look at shared memory; */
-#define LOOK_ACTOR_PS   100000ull    /* more for each of them */
-#define LOOK_AGAIN_ACTORS 8u         /* up to so many look twice */
-#define LOOK_CALLS      8u           /* more calls than this in one look: it led to something */
-#define QUICK_LOOKS     16u          /* without a pause, when nothing else can happen */
-#define IDLE_MS_MAX     10
-#define FREE_TURN_NS    20000000ull   /* how long actors run freely at once */
-#define FREE_BUDGET_NS  2000000000ull /* and in all, without anything that the engine sees, before they slow down */
-#define COMING_US       200          /* between two looks at threads that are about to come back */
-#define COMING_NS       100000000ull /* how long to wait for a thread that the kernel is about to run */
+#define EVENT_BATCH       512       /* events between two looks at the real world */
+#define LOOK_DELAY_PS     500000ull /* after which the others of a host look at shared memory; */
+#define LOOK_ACTOR_PS     100000ull /* more for each of them */
+#define LOOK_AGAIN_ACTORS 8u        /* up to so many look twice */
+#define LOOK_CALLS        8u        /* more calls than this in one look: it led to something */
+#define QUICK_LOOKS       16u       /* without a pause, when nothing else can happen */
+#define IDLE_MS_MAX       10
+#define FREE_TURN_NS      20000000ull   /* how long actors run freely at once */
+#define FREE_BUDGET_NS    2000000000ull /* and in all, without anything that the engine sees, before they slow down */
+#define COMING_US         200           /* between two looks at threads that are about to come back */
+#define COMING_NS         100000000ull  /* how long to wait for a thread that the kernel is about to run */
 
 static struct sf_actor *shared(const struct actor *a)
 {
@@ -194,7 +194,8 @@ static void changed(struct actor *a, uint32_t state)
         thread_forget(a);
         break;
     default:
-        engine_log("process %u (pid %d): actor %u in state %u; detached", a->proc->id, (int)a->proc->pid, a->index, state);
+        engine_log("process %u (pid %d): actor %u in state %u; detached", a->proc->id, (int)a->proc->pid, a->index,
+                   state);
         a->proc->dead = true;
     }
 }
@@ -287,7 +288,8 @@ static uint32_t wake_idle(struct sim *s, const struct host *host, const struct a
 
 /*
  * Where somebody has run, the others of that host look at the memory they share with it, all at once, a moment later:
- * the time in which one processor notices what another has written, and longer where many would be woken for each other.
+ * the time in which one processor notices what another has written, and longer where many would be woken for each
+ * other.
  */
 static void look_later(struct host_time *h, uint64_t from)
 {

@@ -46,7 +46,7 @@ static struct source *watch(struct server *v, enum source_kind kind, int fd)
 {
     struct source *src = xcalloc(1, sizeof *src);
     /* every ring of a bell is an edge: nobody has to read it */
-    struct epoll_event ev = { .events = kind == SRC_BELL ? EPOLLIN | EPOLLET : EPOLLIN, .data.ptr = src };
+    struct epoll_event ev = {.events = kind == SRC_BELL ? EPOLLIN | EPOLLET : EPOLLIN, .data.ptr = src};
 
     src->kind = kind;
     src->fd = fd;
@@ -89,7 +89,7 @@ static void sweep(struct server *v)
 
 static int listen_in(struct server *v, const char *dir)
 {
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
     int fd;
 
     if (snprintf(v->path, sizeof v->path, "%s/engine.sock", dir) >= (int)sizeof v->path) {
@@ -178,7 +178,7 @@ static void hang_up(struct server *v, struct source *src)
 
 static void answer_error(struct server *v, struct source *src, int error)
 {
-    struct sf_welcome w = { .magic = SF_MAGIC, .version = SF_VERSION, .error = error };
+    struct sf_welcome w = {.magic = SF_MAGIC, .version = SF_VERSION, .error = error};
 
     send(src->fd, &w, sizeof w, MSG_NOSIGNAL | MSG_DONTWAIT);
     hang_up(v, src);
@@ -189,9 +189,9 @@ static bool send_with_fds(int fd, const void *data, size_t len, const int *fds, 
     union {
         char bytes[CMSG_SPACE(2 * sizeof(int))];
         struct cmsghdr align;
-    } control = { 0 };
-    struct iovec iov = { (void *)data, len };
-    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+    } control = {0};
+    struct iovec iov = {(void *)data, len};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
     if (nfds) {
         struct cmsghdr *c;
@@ -211,10 +211,16 @@ static struct sf_welcome welcome(const struct sim *s)
 {
     const struct model *m = s->model;
 
-    return (struct sf_welcome){ .magic = SF_MAGIC, .version = SF_VERSION, .arena_bytes = ARENA_BYTES,
-                                .epoch_ns = s->epoch_ns, .mono_epoch_ns = s->mono_epoch_ns,
-                                .clock_read_ps = m->clock_read_ps, .post_ps = m->post_ps, .poll_ps = m->poll_ps,
-                                .poll_empty_ps = m->poll_empty_ps, .cpu_factor_milli = m->cpu_factor_milli };
+    return (struct sf_welcome){.magic = SF_MAGIC,
+                               .version = SF_VERSION,
+                               .arena_bytes = ARENA_BYTES,
+                               .epoch_ns = s->epoch_ns,
+                               .mono_epoch_ns = s->mono_epoch_ns,
+                               .clock_read_ps = m->clock_read_ps,
+                               .post_ps = m->post_ps,
+                               .poll_ps = m->poll_ps,
+                               .poll_empty_ps = m->poll_empty_ps,
+                               .cpu_factor_milli = m->cpu_factor_milli};
 }
 
 static void attach_process(struct server *v, struct source *src, struct host *host)
@@ -292,7 +298,7 @@ static size_t answer_query(struct server *v, struct source *src, const struct sf
     const size_t cap = SF_MSG_MAX - sizeof *rep;
     size_t n = 0;
 
-    *rep = (struct sf_rep){ .op = req->op, .seq = req->seq };
+    *rep = (struct sf_rep){.op = req->op, .seq = req->seq};
     switch (req->op) {
     case SF_OP_STATUS:
         n = strcmp(text, "hosts") ? status_text(v->sim, body, cap) : hosts_text(v->sim, body, cap);
@@ -407,7 +413,7 @@ static void serve(struct server *v, struct source *src)
 
 static int wait_for_events(struct server *v, struct epoll_event *ev, int max)
 {
-    struct timespec ts = { v->timeout_us / 1000000, v->timeout_us % 1000000 * 1000 };
+    struct timespec ts = {v->timeout_us / 1000000, v->timeout_us % 1000000 * 1000};
     int n = epoll_pwait2(v->epoll, ev, max, v->timeout_us < 0 ? NULL : &ts, NULL);
 
     if (n < 0 && errno == ENOSYS) /* a kernel before 5.11 counts in milliseconds */

@@ -14,6 +14,6 @@ struct server;
 struct server *server_open(struct sim *s, const char *dir); /* NULL: logged */
 void server_turn(struct server *v);                         /* wait for what comes next and serve it */
 void server_close(struct server *v);
-void server_detach(struct proc *p);                         /* the process is gone, or has to go */
+void server_detach(struct proc *p); /* the process is gone, or has to go */
 
 #endif

@@ -21,17 +21,17 @@ struct sim {
     struct mad *mad;
     struct sched *sched;
     struct server *server;
-    uint64_t random;             /* state of the generator of faults */
+    uint64_t random; /* state of the generator of faults */
 
-    struct proc **procs;         /* attached processes, in the order of their attachment */
+    struct proc **procs; /* attached processes, in the order of their attachment */
     uint32_t num_procs, procs_cap;
-    struct proc **proc_by_id;    /* NULL where the process is gone: events name processes by number */
+    struct proc **proc_by_id; /* NULL where the process is gone: events name processes by number */
     uint32_t next_proc_id, by_id_cap;
-    uint32_t running;            /* actors that the engine waits for */
+    uint32_t running; /* actors that the engine waits for */
 
     uint64_t epoch_ns, mono_epoch_ns;
     uint64_t started_mono_ns;
-    uint64_t busy_ns;            /* real time spent on events */
+    uint64_t busy_ns; /* real time spent on events */
     uint64_t packets_delivered, packets_dropped;
     bool stop;
 };

@@ -28,7 +28,7 @@ static void say(struct text *t, const char *fmt, ...)
 
 static const char *state_name(uint8_t state)
 {
-    static const char *const names[] = { "NoChange", "Down", "Initialize", "Armed", "Active" };
+    static const char *const names[] = {"NoChange", "Down", "Initialize", "Armed", "Active"};
 
     return state < sizeof names / sizeof *names ? names[state] : "?";
 }
@@ -51,7 +51,7 @@ static double real_seconds(const struct sim *s)
 
 size_t hosts_text(struct sim *s, char *buf, size_t cap)
 {
-    struct text t = { buf, cap, 0 };
+    struct text t = {buf, cap, 0};
 
     for (uint32_t i = 0; i < s->fabric->num_hosts; i++)
         say(&t, "%s\n", s->fabric->hosts[i]->name);
@@ -60,7 +60,7 @@ size_t hosts_text(struct sim *s, char *buf, size_t cap)
 
 size_t status_text(struct sim *s, char *buf, size_t cap)
 {
-    struct text t = { buf, cap, 0 };
+    struct text t = {buf, cap, 0};
     const struct fabric *f = s->fabric;
     uint32_t switches = 0;
 
@@ -117,7 +117,7 @@ static bool wanted(const struct port *p, const char *filter)
 
 size_t counters_text(struct sim *s, const char *filter, char *buf, size_t cap)
 {
-    struct text t = { buf, cap, 0 };
+    struct text t = {buf, cap, 0};
 
     for (uint32_t i = 0; i < s->fabric->num_nodes; i++)
         for (uint32_t n = 1; n <= s->fabric->nodes[i]->num_ports; n++)

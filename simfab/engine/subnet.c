@@ -78,7 +78,7 @@ static void route_to(struct fabric *f, const struct port *target, uint32_t *hops
 
 static void configure_port(struct port *p)
 {
-    static const uint8_t lanes[] = { 1, 1, 2, 4, 8, 15 };
+    static const uint8_t lanes[] = {1, 1, 2, 4, 8, 15};
     uint32_t inputs = p->node->kind == NODE_SWITCH ? p->node->num_ports + 1 : 1;
     uint8_t usable;
 

@@ -11,7 +11,7 @@
 
 #include "simfab/engine/util.h"
 
-#define DISK_NS     2000000ull /* a wait for a disk or a page is not left alone before */
+#define DISK_NS     2000000ull  /* a wait for a disk or a page is not left alone before */
 #define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner */
 
 uint64_t real_ns(void)

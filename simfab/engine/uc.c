@@ -55,7 +55,7 @@ void uc_handle(struct qp *qp, struct packet *p)
     case TAKE_TOO_LONG:
     case TAKE_NO_MEMORY:
         if (r->has_recv) {
-            struct sf_cqe cqe = { .wr_id = r->recv.wr_id, .status = IBV_WC_LOC_LEN_ERR, .opcode = IBV_WC_RECV };
+            struct sf_cqe cqe = {.wr_id = r->recv.wr_id, .status = IBV_WC_LOC_LEN_ERR, .opcode = IBV_WC_RECV};
 
             r->has_recv = false;
             qp_complete_recv(qp, &cqe, true);

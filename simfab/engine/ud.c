@@ -119,8 +119,12 @@ void ud_handle(struct qp *qp, struct packet *p)
     struct responder *r = &qp->resp;
     uint64_t capacity = 0;
     bool ok;
-    struct sf_cqe cqe = { .opcode = IBV_WC_RECV, .byte_len = p->payload + GRH_BYTES, .src_qp = p->src_qpn,
-                          .slid = p->slid, .sl = p->sl, .pkey_index = qp->attr.pkey_index };
+    struct sf_cqe cqe = {.opcode = IBV_WC_RECV,
+                         .byte_len = p->payload + GRH_BYTES,
+                         .src_qp = p->src_qpn,
+                         .slid = p->slid,
+                         .sl = p->sl,
+                         .pkey_index = qp->attr.pkey_index};
 
     if (!keys_match(qp, p) || !qp_take_recv(qp, &r->recv, r->recv_sge))
         return; /* dropped, as datagrams are */

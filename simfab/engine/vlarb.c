@@ -17,7 +17,7 @@ static int take_turn(struct vlarb_turn *turn, const struct vlarb_table *t, uint3
                      const uint32_t bytes[FABRIC_VLS])
 {
     if (turn->at >= t->entries)
-        *turn = (struct vlarb_turn){ 0 };
+        *turn = (struct vlarb_turn){0};
     /* at most once around: the entry that has the turn may come up again with a fresh weight */
     for (uint32_t step = 0; step <= t->entries; step++) {
         const struct vlarb_entry *e = &t->entry[turn->at];

@@ -20,14 +20,14 @@ struct vlarb_config {
 };
 
 struct vlarb_turn {
-    uint32_t at;        /* the entry whose turn it is */
-    int64_t left;       /* bytes that it may still send in this turn */
+    uint32_t at;  /* the entry whose turn it is */
+    int64_t left; /* bytes that it may still send in this turn */
 };
 
 struct vlarb_state {
     struct vlarb_turn high, low;
-    int64_t high_sent;  /* bytes sent from the high table since the low one had its chance */
-    uint8_t rr;         /* last lane when there are no tables to go by */
+    int64_t high_sent; /* bytes sent from the high table since the low one had its chance */
+    uint8_t rr;        /* last lane when there are no tables to go by */
 };
 
 /*

@@ -19,7 +19,7 @@ static struct sim sim;
 
 static void bring_up(const char *netlist, uint8_t lmc)
 {
-    struct parse_error err = { "" };
+    struct parse_error err = {""};
 
     memset(&sim, 0, sizeof sim);
     sim.model = model_load("etc/models/sdr-pcix.yaml", &err);
@@ -197,7 +197,7 @@ END_TEST
 
 START_TEST(a_congested_output_is_shared_by_weight)
 {
-    static const struct vlarb_entry low[] = { { 0, 32 }, { 1, 96 } };
+    static const struct vlarb_entry low[] = {{0, 32}, {1, 96}};
 
     bring_up(TWO_RAILS, 0);
     struct port *a = port_of("h1 mlx5_0", 1), *b = port_of("h1 mlx5_1", 1), *to = port_of("h2 mlx5_0", 1);

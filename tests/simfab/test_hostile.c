@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A process that breaks the rules of the attach protocol, in all the ways that chance finds: requests with random
- * bodies, command rings full of noise, impossible indexes and states. Run against a live engine (hostile.sh), which must
- * detach it and go on. usage: test_hostile DIR HOST SEED
+ * bodies, command rings full of noise, impossible indexes and states. Run against a live engine (hostile.sh), which
+ * must detach it and go on. usage: test_hostile DIR HOST SEED
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,12 +28,12 @@ static uint64_t chance(void)
 
 static int attach(const char *dir, const char *host, struct sf_welcome *w, int fds[2])
 {
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    struct sf_hello hello = { .magic = SF_MAGIC, .version = SF_VERSION, .kind = SF_CONN_PROC };
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct sf_hello hello = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = SF_CONN_PROC};
     char control[CMSG_SPACE(2 * sizeof(int))];
-    struct iovec iov = { w, sizeof *w };
-    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-    struct timeval patience = { .tv_sec = 5 };
+    struct iovec iov = {w, sizeof *w};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct timeval patience = {.tv_sec = 5};
     int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
     snprintf(addr.sun_path, sizeof addr.sun_path, "%s/engine.sock", dir);
@@ -76,21 +76,29 @@ static int random_request(int fd, uint32_t seq)
 static void some_objects(int fd)
 {
     static const uint32_t steps[][8] = {
-        { SF_OP_OPEN, 1, 0 }, { SF_OP_ALLOC_PD, 1, 1 }, { SF_OP_CREATE_CQ, 6, 1, 64, 0, 0, 0, 0 },
+        {SF_OP_OPEN, 1, 0},
+        {SF_OP_ALLOC_PD, 1, 1},
+        {SF_OP_CREATE_CQ, 6, 1, 64, 0, 0, 0, 0},
     };
     struct {
         struct sf_req req;
         struct sf_create_qp qp;
-    } m = { .req = { .op = SF_OP_CREATE_QP, .body_bytes = sizeof m.qp },
-            .qp = { .pd = 2, .qp_type = 2, .send_cq = 3, .recv_cq = 3, .max_send_wr = 16, .max_recv_wr = 16,
-                    .max_send_sge = 2, .max_recv_sge = 2 } };
+    } m = {.req = {.op = SF_OP_CREATE_QP, .body_bytes = sizeof m.qp},
+           .qp = {.pd = 2,
+                  .qp_type = 2,
+                  .send_cq = 3,
+                  .recv_cq = 3,
+                  .max_send_wr = 16,
+                  .max_recv_wr = 16,
+                  .max_send_sge = 2,
+                  .max_recv_sge = 2}};
     char rep[4096];
 
     for (unsigned i = 0; i < 3; i++) {
         struct {
             struct sf_req req;
             uint32_t body[6];
-        } s = { .req = { .op = steps[i][0], .body_bytes = 4 * steps[i][1] } };
+        } s = {.req = {.op = steps[i][0], .body_bytes = 4 * steps[i][1]}};
 
         memcpy(s.body, &steps[i][2], 4 * steps[i][1]);
         send(fd, &s, sizeof s.req + s.req.body_bytes, MSG_NOSIGNAL);
@@ -106,10 +114,14 @@ static void noise_in_the_ring(struct sf_arena *a)
     uint64_t head = a->cmd_head;
 
     for (unsigned n = 0; n < 20; n++) {
-        struct sf_cmd c = { .bytes = (uint32_t)(chance() % 40) * 8, .op = (uint16_t)(chance() % 6), .num_sge = (uint16_t)(chance() % 4),
-                            .object = some_number(), .flags = (uint32_t)(chance() % 32), .stamp_ps = chance() >> (chance() % 64) };
-        struct sf_send s = { .opcode = some_number(), .inline_bytes = some_number(), .ah = some_number(),
-                             .remote_qpn = some_number() };
+        struct sf_cmd c = {.bytes = (uint32_t)(chance() % 40) * 8,
+                           .op = (uint16_t)(chance() % 6),
+                           .num_sge = (uint16_t)(chance() % 4),
+                           .object = some_number(),
+                           .flags = (uint32_t)(chance() % 32),
+                           .stamp_ps = chance() >> (chance() % 64)};
+        struct sf_send s = {
+            .opcode = some_number(), .inline_bytes = some_number(), .ah = some_number(), .remote_qpn = some_number()};
         uint32_t at = (uint32_t)(head & (a->cmd_bytes - 1));
 
         if (at + 4096 > a->cmd_bytes)
@@ -135,7 +147,8 @@ static void noise_among_the_actors(struct sf_arena *a)
     a->actor[i].tid = some_number();
     a->actor[i].clock_ps = chance() % 4 ? a->now_ps : chance();
     a->actor[i].wake_ps = chance() % 2 ? 0 : chance();
-    __atomic_store_n(&a->actor[i].state, chance() % 50 ? (uint32_t)(chance() % 6) : (uint32_t)chance(), __ATOMIC_SEQ_CST);
+    __atomic_store_n(&a->actor[i].state, chance() % 50 ? (uint32_t)(chance() % 6) : (uint32_t)chance(),
+                     __ATOMIC_SEQ_CST);
 }
 
 int main(int argc, char **argv)

@@ -10,7 +10,7 @@ static uint64_t sent[FABRIC_VLS];
 /* Let every lane of ready always have packets of the given size, and send so many. */
 static void run(const struct vlarb_config *c, uint32_t ready, uint32_t size, unsigned packets)
 {
-    struct vlarb_state s = { 0 };
+    struct vlarb_state s = {0};
     uint32_t bytes[FABRIC_VLS];
 
     for (unsigned vl = 0; vl < FABRIC_VLS; vl++) {
@@ -37,8 +37,8 @@ static double share(unsigned vl)
 
 START_TEST(weights_are_shares)
 {
-    static const struct vlarb_entry low[] = { { 0, 32 }, { 1, 64 }, { 2, 128 } };
-    struct vlarb_config c = { .low = { low, 3 }, .high_limit = 255 };
+    static const struct vlarb_entry low[] = {{0, 32}, {1, 64}, {2, 128}};
+    struct vlarb_config c = {.low = {low, 3}, .high_limit = 255};
 
     run(&c, 7, 2048, 70000);
     ck_assert_double_eq_tol(share(0), 1.0 / 7, 0.01);
@@ -50,8 +50,8 @@ END_TEST
 START_TEST(a_weight_is_rounded_up_to_whole_packets)
 {
     /* 64 bytes of weight still let a packet of 2048 pass: then both lanes are equal */
-    static const struct vlarb_entry low[] = { { 0, 1 }, { 1, 32 } };
-    struct vlarb_config c = { .low = { low, 2 }, .high_limit = 255 };
+    static const struct vlarb_entry low[] = {{0, 1}, {1, 32}};
+    struct vlarb_config c = {.low = {low, 2}, .high_limit = 255};
 
     run(&c, 3, 2048, 10000);
     ck_assert_double_eq_tol(share(0), 0.5, 0.01);
@@ -60,8 +60,8 @@ END_TEST
 
 START_TEST(an_idle_lane_leaves_its_share_to_the_others)
 {
-    static const struct vlarb_entry low[] = { { 0, 10 }, { 1, 200 }, { 2, 10 } };
-    struct vlarb_config c = { .low = { low, 3 }, .high_limit = 255 };
+    static const struct vlarb_entry low[] = {{0, 10}, {1, 200}, {2, 10}};
+    struct vlarb_config c = {.low = {low, 3}, .high_limit = 255};
 
     run(&c, 5, 64, 10000);
     ck_assert_double_eq_tol(share(0), 0.5, 0.01);
@@ -71,8 +71,8 @@ END_TEST
 
 START_TEST(a_lane_may_stand_in_a_table_more_than_once)
 {
-    static const struct vlarb_entry low[] = { { 0, 16 }, { 1, 16 }, { 0, 16 }, { 2, 16 } };
-    struct vlarb_config c = { .low = { low, 4 }, .high_limit = 255 };
+    static const struct vlarb_entry low[] = {{0, 16}, {1, 16}, {0, 16}, {2, 16}};
+    struct vlarb_config c = {.low = {low, 4}, .high_limit = 255};
 
     run(&c, 7, 1024, 40000);
     ck_assert_double_eq_tol(share(0), 0.5, 0.01);
@@ -82,8 +82,8 @@ END_TEST
 
 START_TEST(high_without_limit_starves_low)
 {
-    static const struct vlarb_entry high[] = { { 1, 4 } }, low[] = { { 0, 255 } };
-    struct vlarb_config c = { { high, 1 }, { low, 1 }, 255 };
+    static const struct vlarb_entry high[] = {{1, 4}}, low[] = {{0, 255}};
+    struct vlarb_config c = {{high, 1}, {low, 1}, 255};
 
     run(&c, 3, 2048, 1000);
     ck_assert_uint_eq(sent[0], 0);
@@ -94,8 +94,8 @@ END_TEST
 
 START_TEST(the_limit_gives_low_one_packet_per_limit)
 {
-    static const struct vlarb_entry high[] = { { 1, 255 } }, low[] = { { 0, 255 } };
-    struct vlarb_config c = { { high, 1 }, { low, 1 }, 4 }; /* 16384 bytes = 8 packets of 2048 */
+    static const struct vlarb_entry high[] = {{1, 255}}, low[] = {{0, 255}};
+    struct vlarb_config c = {{high, 1}, {low, 1}, 4}; /* 16384 bytes = 8 packets of 2048 */
 
     run(&c, 3, 2048, 9000);
     ck_assert_double_eq_tol(share(1), 8.0 / 9, 0.005);
@@ -104,8 +104,8 @@ END_TEST
 
 START_TEST(limit_zero_alternates)
 {
-    static const struct vlarb_entry high[] = { { 1, 255 } }, low[] = { { 0, 255 } };
-    struct vlarb_config c = { { high, 1 }, { low, 1 }, 0 };
+    static const struct vlarb_entry high[] = {{1, 255}}, low[] = {{0, 255}};
+    struct vlarb_config c = {{high, 1}, {low, 1}, 0};
 
     run(&c, 3, 2048, 1000);
     ck_assert_double_eq_tol(share(1), 0.5, 0.01);
@@ -114,10 +114,10 @@ END_TEST
 
 START_TEST(weight_zero_never_sends)
 {
-    static const struct vlarb_entry low[] = { { 0, 8 }, { 1, 0 } };
-    struct vlarb_config c = { .low = { low, 2 }, .high_limit = 255 };
-    struct vlarb_state s = { 0 };
-    uint32_t bytes[FABRIC_VLS] = { 64, 64 };
+    static const struct vlarb_entry low[] = {{0, 8}, {1, 0}};
+    struct vlarb_config c = {.low = {low, 2}, .high_limit = 255};
+    struct vlarb_state s = {0};
+    uint32_t bytes[FABRIC_VLS] = {64, 64};
 
     run(&c, 3, 64, 100);
     ck_assert_uint_eq(sent[1], 0);
@@ -127,12 +127,12 @@ END_TEST
 
 START_TEST(without_tables_lanes_take_turns)
 {
-    struct vlarb_config c = { .high_limit = 0 };
+    struct vlarb_config c = {.high_limit = 0};
 
     run(&c, 0x8005, 256, 3000);
     ck_assert_uint_eq(sent[0], sent[2]);
     ck_assert_uint_eq(sent[0], sent[15]);
-    ck_assert_int_eq(vlarb_pick(&(struct vlarb_state){ 0 }, &c, 0, (uint32_t[FABRIC_VLS]){ 0 }), -1);
+    ck_assert_int_eq(vlarb_pick(&(struct vlarb_state){0}, &c, 0, (uint32_t[FABRIC_VLS]){0}), -1);
 }
 END_TEST
 
