@@ -4,6 +4,7 @@
 #   not_ok "text" CMD...    passes when CMD exits nonzero
 #   like "text" REGEX FILE  passes when a line of FILE matches the extended regular expression
 #   is "text" GOT WANTED    passes when the two strings are equal
+#   sanitizers              prints what the build is made with, as make's SAN: address,undefined or thread or nothing
 #   done_testing            prints the plan; the exit status says whether all passed
 #
 # $tmp is a fresh directory, removed at exit. on_exit 'CMD' runs CMD at exit, last first.
@@ -64,6 +65,13 @@ is() {
     printf 'got:    %s\nwanted: %s\n' "$2" "$3" >"$tmp/.tap"
     tap_result 1 "$1" "$tmp/.tap"
   fi
+}
+sanitizers() {
+  nm -D "$BUILD/lib/libmpi.so.12" | awk '
+    $2 == "__asan_init" { san = san ",address" }
+    $2 == "__tsan_init" { san = san ",thread" }
+    $2 ~ /^__ubsan_handle/ && !u++ { san = san ",undefined" }
+    END { print substr(san, 2) }'
 }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 done_testing() {

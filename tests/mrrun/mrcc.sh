@@ -40,8 +40,8 @@ int main(int argc, char **argv)
 }
 C
 cd "$tmp" || exit 1
-san=
-nm -D "$BUILD/lib/libmpi.so.12" | grep -q __asan_init && san=-fsanitize=address
+san=$(sanitizers)
+san=${san:+-fsanitize=$san}
 ok "compile and link in one step" mrcc $san -Wall -Werror -o ring ring.c
 is "the program runs with 4 ranks" "$(timeout 60 mrrun -n 4 ./ring)" "token 4 of 4"
 ok "it is linked with the ABI library" sh -c "readelf -d ring | grep -q 'NEEDED.*libmpi.so.12'"
