@@ -415,6 +415,12 @@ static bool start_free_run(struct sim *s)
     return any;
 }
 
+/* Long in vain: shorter turns between the pauses, so that a job that hangs leaves the machine to others. */
+static uint64_t free_turn_ns(const struct sched *sc)
+{
+    return sc->free_used_ns < FREE_BUDGET_NS ? FREE_TURN_NS : FREE_TURN_NS / 4;
+}
+
 static void end_free_run(struct sim *s)
 {
     struct sched *sc = s->sched;
@@ -463,7 +469,7 @@ int64_t sched_run(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;
 
-    if (sc->free && (!paused || real_ns() - sc->free_since_ns > FREE_TURN_NS))
+    if (sc->free && (!paused || real_ns() - sc->free_since_ns > free_turn_ns(sc)))
         end_free_run(s);
     if (s->running && paused)
         threads_check(s);
