@@ -75,8 +75,8 @@ static const struct row rows[] = {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* Names of the launcher's own, which are no settings of the library. */
-static const char *const foreign[] = {"MRMPI_VERSION"};
+/* Names of our other programs, which are no settings of the library. */
+static const char *const foreign[] = {"MRMPI_VERSION", "MRMPI_CC", "MRMPI_CXX"};
 
 struct mr_config mr_config;
 

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Man pages against the programs: settings, defaults, counters, options, variables of the environment; and groff likes them.
+. "$(dirname "$0")/../tap.sh"
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$top" || exit 2
+
+plain() { sed 's/\\-/-/g; s/\\(dq/"/g; s/\\f[A-Z]//g' "$1"; } # a page's source without escapes
+section() { # PAGE TITLE: the lines of a section
+  plain "$1" | awk -v title="$2" '/^\.SH / { inside = ($0 == ".SH " title) } inside'
+}
+
+# ---- libmrmpi(7) and the tables of the library
+"$BUILD/tests/house/settings" >"$tmp/tables" || exit 2
+is_more_than() { [ "$1" -gt "$2" ]; }
+ok "the library has settings and counters" is_more_than "$(grep -c '^setting' "$tmp/tables")" 10
+
+wanted=$(awk '$1 == "setting" { printf "%s (%s%s, default %s)\n", $2, $3, $5 == "-" ? "" : ", " $5, $4 }' "$tmp/tables" | sort)
+got=$(section man/libmrmpi.7 SETTINGS | sed -nE 's/^\.BR (MRMPI_[A-Z_]+) " (\(.*\))"$/\1 \2/p' | sort)
+is "libmrmpi(7) has every setting with its type, unit and default" "$got" "$wanted"
+wanted=$(awk '$1 == "counter" { print $2 }' "$tmp/tables" | sort)
+got=$(section man/libmrmpi.7 COUNTERS | sed -nE 's/^\.B ([a-z_]+)$/\1/p' | sort)
+is "libmrmpi(7) has every counter" "$got" "$wanted"
+
+absent() { # families that the page says are not there: is a function of them exported?
+  nm -D --defined-only "$BUILD/lib/libmpi.so.12" | awk '{ print $3 }' |
+    grep -E '^MPI_(Win_|File_|Comm_(spawn|accept|connect|join|idup)|Open_port|Intercomm_|Graph_|Dist_graph|(In|N)eighbor_|Type_create_(darray|f90)|T_)'
+}
+is "what libmrmpi(7) says is not there is not" "$(absent)" ""
+interposed=$(sed -n '/# memory.c/{n;s/[ ;]\+/\n/g;p}' libmrmpi/api/mpich.map | grep -v '^mmap64$' | sed '/^$/d' | sort)
+for f in $interposed; do
+  section man/libmrmpi.7 NOTES | grep -qw "$f" || echo "$f"
+done >"$tmp/missing"
+is "libmrmpi(7) names every call that the library defines besides MPI" "$(cat "$tmp/missing")" ""
+
+# ---- each program and its page
+options() { grep -oE '(^|[^-A-Za-z0-9])--?[A-Za-z][-A-Za-z]*' | sed -E 's/^[^-]//' | sort -u; }
+helps() { # PROGRAM: all that it says of itself
+  case $1 in
+  simfab) simfab --help; for s in run exec status opensm; do simfab $s --help; done ;;
+  mrcc) mrcc -help ;;
+  *) "$1" --help ;;
+  esac
+}
+page_options() { # PAGE: options where a page describes or shows them, not in examples or sentences
+  plain "$1" | awk '/^\.SH / { on = !/EXAMPLE|DESCRIPTION|SEE ALSO|ON A SIMULATED|CONFIGURATION|STATE/ } on && /^\.B|^\.RB/' | options
+}
+compare() { # PROGRAM SECTION [options that only the page may have [that only the help may have]]
+  local page=man/$1.$2 only_page only_help
+  helps "$1" 2>&1 | sed 's/kill -[A-Z]*//' | options >"$tmp/help"
+  page_options "$page" | grep -vxE -- "${3:-NONE}" >"$tmp/page"
+  only_help=$(comm -23 "$tmp/help" <(plain "$page" | options) | grep -vxE -- "${4:-NONE}" | tr '\n' ' ')
+  only_page=$(comm -13 "$tmp/help" "$tmp/page" | tr '\n' ' ')
+  is "$1($2) has every option of --help" "$only_help" ""
+  is "--help of $1 has every option of $1($2)" "$only_page" ""
+}
+compare mrrun 1 '--mpi'
+compare mrcc 1 '-[cSEM]|-MM|-fsyntax-only'
+compare simfab 1
+compare fabricd 8 '-F'
+compare fabricctl 1
+
+# ---- variables of the environment
+variables() { # every name that a source asks the environment for, but the library's, which are in its table
+  grep -rhoE '\bgetenv\("(MRMPI|SIMFAB|SIM|FABRICD)_[A-Z_]+"\)' simfab fabricd mrrun | grep -oE '[A-Z]+_[A-Z_]+'
+  grep -hoE '\$\{MRMPI_(CC|CXX)\b' mrrun/mrcc | tr -d '${'
+}
+variables | sort -u >"$tmp/variables"
+ok "programs read the environment" grep -qx SIMFAB_DIR "$tmp/variables"
+while read -r v; do
+  plain man/libmrmpi.7 | cat - <(for p in man/*.[1-8]; do plain "$p"; done) | grep -E "^\.BR? .*\b$v\b" >/dev/null || echo "$v"
+done <"$tmp/variables" >"$tmp/missing"
+is "every variable is in a man page" "$(cat "$tmp/missing")" ""
+
+# ---- the pages themselves
+for p in man/*.[1-8]; do
+  ok "${p#man/} is installed" grep -rqE "MANPAGES.*\b${p//./\\.}" --include=module.mk .
+  if command -v groff >/dev/null; then
+    is "${p#man/} has no groff warnings" "$(groff -man -Tutf8 -ww "$p" 2>&1 >/dev/null)" ""
+  fi
+  while read -r name sec; do
+    if ls man/"$name".* >/dev/null 2>&1; then
+      [ -f "man/$name.$sec" ] || echo "$name($sec)"
+    fi
+  done < <(plain "$p" | sed -nE 's/^\.BR ([a-z-]+) \(([0-9])\).*/\1 \2/p') >"$tmp/missing"
+  is "${p#man/} refers to pages by their sections" "$(cat "$tmp/missing")" ""
+done
+
+done_testing
