@@ -106,16 +106,44 @@ void job_on_finalized(struct job *job, int rank)
     job->ranks[rank].finalized = true;
 }
 
+enum { SUSPECT_MS = 60 };
+
+static void tell_suspect(struct job *job)
+{
+    struct suspect *s = &job->suspect;
+
+    if (!s->set)
+        return;
+    s->set = false;
+    if (job->failed)
+        return;
+    job_say(job, "%s%s", s->text, !s->aborted && job->running ? "; ending the job" : "");
+    fail(job, s->status);
+    job->status_fixed |= s->aborted;
+}
+
+static void suspect(struct job *job, int rank, int status, bool aborted)
+{
+    struct suspect *s = &job->suspect;
+
+    s->set = true;
+    s->rank = rank;
+    s->status = status;
+    s->aborted = aborted;
+    s->tell_at_ms = job_now_ms() + SUSPECT_MS;
+    if (job->running == job->ranks[rank].running) /* nobody else is left who could have been the cause */
+        tell_suspect(job);
+}
+
 void job_on_abort(struct job *job, int rank, int code, const char *why)
 {
     char name[160];
 
-    if (job->failed)
+    if (job->failed || job->suspect.set)
         return;
-    job_say(job, "%s aborted the job with code %d%s%s", name_rank(job, rank, name, sizeof(name)), code,
-            *why ? ": " : "", why);
-    fail(job, code & 0xff ? code & 0xff : 1);
-    job->status_fixed = true;
+    snprintf(job->suspect.text, sizeof(job->suspect.text), "%s aborted the job with code %d%s%s",
+             name_rank(job, rank, name, sizeof(name)), code, *why ? ": " : "", why);
+    suspect(job, rank, code & 0xff ? code & 0xff : 1, true);
 }
 
 void job_on_start_failure(struct job *job)
@@ -155,12 +183,23 @@ void job_on_exit(struct job *job, int rank, int wait_status)
     r->running = false;
     r->out.owner_gone = r->err.owner_gone = true;
     job->running--;
+    if (job->suspect.set && v == VERDICT_SIGNAL)
+        job->suspect.set = false; /* this is what the other one ran into */
+    if (job->suspect.set) {
+        if (!job->suspect.aborted && verdict_exit_status(wait_status) > job->suspect.status)
+            job->suspect.status = verdict_exit_status(wait_status);
+        if (!job->running)
+            tell_suspect(job);
+        return;
+    }
     count_status(job, wait_status);
 
     if (job->phase == JOB_RUNNING && v != VERDICT_FINE) {
-        job_say(job, "%s %s%s", name, what, job->running ? "; ending the job" : "");
         int status = verdict_exit_status(wait_status);
-        fail(job, status ? status : 1);
+        snprintf(job->suspect.text, sizeof(job->suspect.text), "%s %s", name, what);
+        suspect(job, rank, status ? status : 1, false);
+        if (v == VERDICT_SIGNAL)
+            tell_suspect(job);
         return;
     }
     if (job->opts->verbose)
@@ -224,6 +263,8 @@ void job_on_time(struct job *job)
 {
     uint64_t now = job_now_ms();
 
+    if (job->suspect.set && now >= job->suspect.tell_at_ms)
+        tell_suspect(job);
     if (job->timeout_at_ms && now >= job->timeout_at_ms) {
         job->timeout_at_ms = 0;
         if (job->phase == JOB_RUNNING) {

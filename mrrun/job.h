@@ -31,6 +31,20 @@ enum job_phase {
     JOB_KILLED, /* SIGKILL was sent */
 };
 
+/*
+ * A rank that aborted or ended with an error may only have noticed that another one died: news of a death by a signal
+ * takes longer (the kernel tears the process down first) than the loss of a connection. So its failure waits a moment
+ * before it is told and acted upon, and a rank killed by a signal takes the blame from it.
+ */
+struct suspect {
+    bool set;
+    int rank;
+    uint64_t tell_at_ms;
+    int status;
+    bool aborted; /* MPI_Abort: the status is what it asked for, whatever the others' are */
+    char text[640];
+};
+
 struct job {
     const struct mrrun_options *opts;
     struct hosts hosts;
@@ -50,6 +64,7 @@ struct job {
     uint64_t end_signal_ms;             /* when somebody last asked for the end */
     bool failed;                        /* a culprit has been named; status is its */
     bool status_fixed;                  /* by abort or timeout: later exits do not change it */
+    struct suspect suspect;             /* who failed, as far as is known yet */
     bool hurry;                         /* the user wants out: wait for no reader of our output */
     int status;
 

@@ -64,6 +64,8 @@ static int wait_ms(const struct job *job)
 
     if (prompt_waits(job))
         return PROMPT_MS;
+    if (job->suspect.set && (!next || job->suspect.tell_at_ms < next))
+        next = job->suspect.tell_at_ms;
     if (job->timeout_at_ms && (!next || job->timeout_at_ms < next))
         next = job->timeout_at_ms;
     if (!next)
