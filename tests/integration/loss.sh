@@ -59,7 +59,7 @@ for h in h1 h2; do
   printf 'policy: %s\nstate: %s\nsocket: %s\n' "$PWD/etc/policies/simple.yaml" "$tmp/state-$h" "$tmp/$h.sock" >"$tmp/$h.yaml"
   SIMFAB_CLOCK=real simfab exec $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
   eval "daemon_$h=$!"
-  on_exit "kill -9 $! 2>/dev/null"
+  on_exit "kill -9 $! 2>/dev/null; wait $! 2>/dev/null"
 done
 export MRMPI_FABRICD_SOCKET=$tmp/%h.sock
 ok "fabricd runs on both hosts" wait_for 10 test -S "$tmp/h1.sock" -a -S "$tmp/h2.sock"
