@@ -187,15 +187,18 @@ static struct mr_sub *find_sub(struct mr_peer *p, const struct mr_cm_sub *s)
     return NULL;
 }
 
-/* One or two queue pairs, as many as both sides have made. */
+/*
+ * One or two queue pairs, as many as both sides have made. A single one is on the level of large messages: those would
+ * crowd the lane of small ones, but not the other way round.
+ */
 static int connect_sub(struct mr_sub *sub, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,
                        const struct mr_cm_sub *sls, uint32_t local_psn, uint32_t remote_psn)
 {
     bool two = sub->level[MR_LEVEL_BULK] != sub->level[MR_LEVEL_SMALL] && remote->qpn[1] != remote->qpn[0];
     int err;
 
-    err = mr_qp_connect(sub->level[MR_LEVEL_SMALL], to, remote->qpn[0], local_psn, remote_psn, sls->sl[0] & 15,
-                        sub->path);
+    err = mr_qp_connect(sub->level[MR_LEVEL_SMALL], to, remote->qpn[0], local_psn, remote_psn,
+                        sls->sl[two ? 0 : 1] & 15, sub->path);
     if (!err && two)
         err = mr_qp_connect(sub->level[MR_LEVEL_BULK], to, remote->qpn[1], local_psn, remote_psn, sls->sl[1] & 15,
                             sub->path);
