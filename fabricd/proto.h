@@ -26,31 +26,31 @@
 #define FD_MAGIC   0x64626166u /* "fabd" */
 #define FD_VERSION 1u
 
-#define FD_MSG_MAX   81920u /* longest message; only FD_APPLY comes near it */
-#define FD_JOB_MAX   64u    /* job id, with the terminating zero */
-#define FD_NAME_MAX  32u    /* class name */
-#define FD_DEV_MAX   64u    /* device name, as ibv_get_device_name() gives it */
-#define FD_RAILS_MAX 32u
-#define FD_LANES_MAX 8u
+#define FD_MSG_MAX    81920u /* longest message; only FD_APPLY comes near it */
+#define FD_JOB_MAX    64u    /* job id, with the terminating zero */
+#define FD_NAME_MAX   32u    /* class name */
+#define FD_DEV_MAX    64u    /* device name, as ibv_get_device_name() gives it */
+#define FD_RAILS_MAX  32u
+#define FD_LANES_MAX  8u
 #define FD_POLICY_MAX 65536u /* longest policy text */
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
 
 enum fd_type {
-    FD_HELLO = 1,    /* struct fd_hello; from the library */
-    FD_STATE = 2,    /* struct fd_state; from the daemon */
+    FD_HELLO = 1, /* struct fd_hello; from the library */
+    FD_STATE = 2, /* struct fd_state; from the daemon */
 
-    FD_STATUS = 16,  /* header only: what the daemon knows, as text */
-    FD_VERIFY = 17,  /* header only: read the tables of every port now */
-    FD_APPLY = 18,   /* struct fd_apply followed by the policy's text */
-    FD_JOB_SET = 19, /* struct fd_job */
-    FD_JOB_DEL = 20, /* struct fd_job, only the id is looked at */
-    FD_JOB_LIST = 21,/* header only */
-    FD_RAIL_LIST = 22,/* header only */
-    FD_DIFF = 23,    /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
+    FD_STATUS = 16,    /* header only: what the daemon knows, as text */
+    FD_VERIFY = 17,    /* header only: read the tables of every port now */
+    FD_APPLY = 18,     /* struct fd_apply followed by the policy's text */
+    FD_JOB_SET = 19,   /* struct fd_job */
+    FD_JOB_DEL = 20,   /* struct fd_job, only the id is looked at */
+    FD_JOB_LIST = 21,  /* header only */
+    FD_RAIL_LIST = 22, /* header only */
+    FD_DIFF = 23,      /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
 
-    FD_TEXT = 32,    /* header, then text that is not zero-terminated; from the daemon */
-    FD_DONE = 33,    /* struct fd_done; from the daemon */
+    FD_TEXT = 32, /* header, then text that is not zero-terminated; from the daemon */
+    FD_DONE = 33, /* struct fd_done; from the daemon */
 };
 
 struct fd_header {
@@ -101,7 +101,7 @@ struct fd_state {
     uint8_t num_rails;   /* 0..FD_RAILS_MAX */
     uint8_t sl_bulk[FD_LANES_MAX];
     char class_name[FD_NAME_MAX];
-    char job[FD_JOB_MAX]; /* the job that this is about, as asked */
+    char job[FD_JOB_MAX];               /* the job that this is about, as asked */
     struct fd_rail rails[FD_RAILS_MAX]; /* the message ends after rails[num_rails - 1] */
 };
 
@@ -119,7 +119,7 @@ struct fd_apply {
 /* Empty text: not given. If class_name is empty the policy's rules decide, by user, account and name. */
 struct fd_job {
     struct fd_header h;
-    uint32_t uid;         /* owner: only this user's processes are of the job; FD_UID_ANY: not given */
+    uint32_t uid; /* owner: only this user's processes are of the job; FD_UID_ANY: not given */
     uint32_t reserved;
     char job[FD_JOB_MAX];
     char class_name[FD_NAME_MAX];
@@ -129,7 +129,7 @@ struct fd_job {
 
 struct fd_done {
     struct fd_header h;
-    int32_t status;  /* 0 or a negative errno */
+    int32_t status; /* 0 or a negative errno */
     uint32_t reserved;
 };
 

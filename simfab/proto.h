@@ -9,10 +9,11 @@
  * SF_CONN_PROC   a process that uses verbs. Control verbs are requests answered one by one (struct sf_req/sf_rep);
  *                posting and polling go through the arena, a memory that engine and process share.
  * SF_CONN_UMAD   the socket becomes one open /dev/infiniband/umadN: see simfab/umad_proto.h.
+ * SF_CONN_ISSM   the same for issmN.
  * SF_CONN_QUERY  stateless questions (sysfs contents, status, counters), answered one by one; the host may be "".
  *
- * Whoever starts the engine gives it a descriptor (--ready-fd): it writes "ready\n" there once it listens, or the text of
- * what is wrong with the topology or the model, and ends.
+ * Whoever starts the engine gives it a descriptor (--ready-fd): it writes "ready\n" there once it listens, or the text
+ * of what is wrong with the topology or the model, and ends.
  *
  * Virtual time is in picoseconds (u64) since the engine started. The engine moves time only while no actor (a thread
  * that calls verbs) is RUNNING; an actor's own clock may be ahead of the engine's. See simfab/README.md, "Time".
@@ -39,26 +40,30 @@ enum sf_conn_kind {
 struct sf_hello {
     uint32_t magic;
     uint32_t version;
-    uint32_t kind;            /* enum sf_conn_kind */
-    uint32_t arg;             /* UMAD, ISSM: the number N of umadN/issmN on this host */
-    char host[SF_HOST_MAX];   /* the simulated host, from SIM_HOST */
+    uint32_t kind;          /* enum sf_conn_kind */
+    uint32_t arg;           /* UMAD, ISSM: the number N of umadN/issmN on this host; SF_UMAD_NONBLOCK */
+    char host[SF_HOST_MAX]; /* the simulated host, from SIM_HOST */
 };
 
-/* The engine's answer to a hello, the same for PROC and QUERY. PROC: carries two descriptors, the arena's memfd and the doorbell's eventfd. */
+/*
+ * The engine's answer to a hello. PROC: it carries two descriptors, the arena's memfd and the doorbell's eventfd.
+ * QUERY: there is no arena. UMAD, ISSM: only error is valid; who waits for an issm that is taken gets the answer when
+ * it is free.
+ */
 struct sf_welcome {
     uint32_t magic;
     uint32_t version;
-    int32_t error;            /* 0, or an errno; nothing else is valid then */
+    int32_t error; /* 0, or an errno; nothing else is valid then */
     uint32_t arena_bytes;
-    uint64_t epoch_ns;        /* CLOCK_REALTIME at virtual time 0 */
-    uint64_t mono_epoch_ns;   /* CLOCK_MONOTONIC at virtual time 0 */
-    uint64_t clock_read_ps;   /* what one reading of the clock costs */
-    uint64_t post_ps;         /* what a post to a queue costs the caller */
-    uint64_t poll_ps;         /* what a poll that found something costs the caller */
-    uint64_t poll_empty_ps;   /* what a poll that found nothing costs the caller */
-    uint32_t cpu_factor_milli;/* measured CPU time of the caller counts times this / 1000; 0: not at all */
-    uint32_t proc_id;         /* the engine's number for this process */
-    uint64_t now_ps;          /* PROC, QUERY: the engine's virtual time; clocks of processes without actors begin here */
+    uint64_t epoch_ns;         /* CLOCK_REALTIME at virtual time 0 */
+    uint64_t mono_epoch_ns;    /* CLOCK_MONOTONIC at virtual time 0 */
+    uint64_t clock_read_ps;    /* what one reading of the clock costs */
+    uint64_t post_ps;          /* what a post to a queue costs the caller */
+    uint64_t poll_ps;          /* what a poll that found something costs the caller */
+    uint64_t poll_empty_ps;    /* what a poll that found nothing costs the caller */
+    uint32_t cpu_factor_milli; /* measured CPU time of the caller counts times this / 1000; 0: not at all */
+    uint32_t pad;
+    uint64_t now_ps; /* PROC, QUERY: the engine's virtual time; clocks of processes without actors begin here */
 };
 
 /* ---- the arena ------------------------------------------------------------------------------------------------- */
@@ -76,10 +81,11 @@ enum sf_actor_state {
 };
 
 struct sf_actor {
-    uint32_t state;       /* enum sf_actor_state; also the futex word. The client sets IDLE/BLOCKED/SLEEP/DRAIN, the
-                             engine RUNNING; a BLOCKED actor sets RUNNING itself and rings the doorbell */
+    uint32_t state; /* enum sf_actor_state; also the futex word. The client sets IDLE/BLOCKED/SLEEP/DRAIN, the
+                       engine RUNNING; a BLOCKED actor sets RUNNING itself, a thread that wants a lock does so for the
+                       IDLE ones of its process, and both ring the doorbell */
     uint32_t tid;
-    uint64_t clock_ps;    /* the actor's local clock; the engine raises it when it wakes the actor */
+    uint64_t clock_ps; /* the actor's local clock; the engine raises it when it wakes the actor */
     uint64_t wake_ps;
     uint64_t calls;       /* counts every call into simfab: a spinner that never calls does not move it */
     uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do */
@@ -89,11 +95,11 @@ struct sf_actor {
 struct sf_arena {
     uint32_t magic;
     uint32_t version;
-    uint64_t now_ps;          /* engine's virtual time, for threads that are not actors and for BLOCKED ones */
-    uint32_t engine_asleep;   /* nonzero: ring the doorbell (write 1 to the eventfd) after a change of state */
-    uint32_t engine_dead;     /* set when the engine leaves in good order */
-    uint32_t cmd_offset;      /* from the start of the arena */
-    uint32_t cmd_bytes;       /* a power of two */
+    uint64_t now_ps;                /* engine's virtual time, for threads that are not actors and for BLOCKED ones */
+    uint32_t engine_asleep;         /* nonzero: ring the doorbell (write 1 to the eventfd) after a change of state */
+    uint32_t engine_dead;           /* set when the engine leaves in good order */
+    uint32_t cmd_offset;            /* from the start of the arena */
+    uint32_t cmd_bytes;             /* a power of two */
     _Alignas(64) uint64_t cmd_head; /* bytes produced, by the client (under its own lock) */
     _Alignas(64) uint64_t cmd_tail; /* bytes consumed, by the engine */
     /* Nonzero: nothing in the fabric can happen by itself, and several actors share this host's memory. An empty poll
@@ -121,11 +127,11 @@ struct sf_sge {
 };
 
 struct sf_cmd {
-    uint32_t bytes;        /* of the whole record, a multiple of 8 */
-    uint16_t op;           /* enum sf_cmd_op */
+    uint32_t bytes; /* of the whole record, a multiple of 8 */
+    uint16_t op;    /* enum sf_cmd_op */
     uint16_t num_sge;
     uint32_t object;
-    uint32_t flags;        /* enum sf_send_flags */
+    uint32_t flags; /* enum sf_send_flags */
     uint64_t stamp_ps;
     uint64_t wr_id;
     /* POST_SEND: struct sf_send follows, then num_sge struct sf_sge, or inline_bytes of data (padded to 8).
@@ -137,30 +143,28 @@ enum sf_send_flags {
     SF_SEND_SOLICITED = 2,
     SF_SEND_FENCE = 4,
     SF_SEND_INLINE = 8,
-    SF_SEND_IMM = 16, /* informative: opcode says it too */
 };
 
 struct sf_send {
-    uint32_t opcode;       /* enum ibv_wr_opcode */
+    uint32_t opcode; /* enum ibv_wr_opcode */
     uint32_t inline_bytes;
-    uint32_t imm;          /* as given (big endian) */
+    uint32_t imm; /* as given (big endian) */
     uint32_t rkey;
     uint64_t remote_addr;
-    uint64_t compare_add;  /* atomics */
+    uint64_t compare_add; /* atomics */
     uint64_t swap;
-    uint32_t ah;           /* UD: address handle */
-    uint32_t remote_qpn;   /* UD */
-    uint32_t remote_qkey;  /* UD */
-    uint32_t wqe_index;    /* the client's count of posted send requests of this queue pair, mod 2^32 */
+    uint32_t ah;          /* UD: address handle */
+    uint32_t remote_qpn;  /* UD */
+    uint32_t remote_qkey; /* UD */
+    uint32_t wqe_index;   /* the client's count of posted send requests of this queue pair, mod 2^32 */
 };
 
 /* A completion queue lives in the arena; the engine produces, the client consumes. */
 struct sf_cqe {
-    uint64_t t_ps;         /* when it became visible; a poller whose clock is earlier does not see it */
+    uint64_t t_ps; /* when it became visible; a poller whose clock is earlier does not see it */
     uint64_t wr_id;
-    uint32_t status;       /* enum ibv_wc_status */
-    uint32_t opcode;       /* enum ibv_wc_opcode */
-    uint32_t vendor_err;
+    uint32_t status; /* enum ibv_wc_status */
+    uint32_t opcode; /* enum ibv_wc_opcode */
     uint32_t byte_len;
     uint32_t imm;
     uint32_t qp_num;
@@ -170,8 +174,8 @@ struct sf_cqe {
     uint16_t slid;
     uint8_t sl;
     uint8_t dlid_path_bits;
-    uint8_t is_recv;       /* frees a receive slot (of the QP or its SRQ), else send slots up to wqe_index */
-    uint8_t pad;
+    uint8_t is_recv; /* frees a receive slot (of the QP or its SRQ), else send slots up to wqe_index */
+    uint8_t stale;   /* the client's mark: the queue pair was destroyed or reset, the entry is passed over */
     uint32_t qp_handle;
     uint32_t wqe_index;
 };
@@ -179,54 +183,54 @@ struct sf_cqe {
 struct sf_cq_ring {
     _Alignas(64) uint64_t produced;
     _Alignas(64) uint64_t consumed;
-    uint32_t slots;        /* the real number of entries in cqe[] */
-    uint32_t overrun;      /* set by the engine when it had to drop one */
+    uint32_t slots;   /* the real number of entries in cqe[] */
+    uint32_t overrun; /* set by the engine when it had to drop one */
     _Alignas(64) struct sf_cqe cqe[];
 };
 
 /* ---- control requests (SF_CONN_PROC) --------------------------------------------------------------------------- */
 
 enum sf_op {
-    SF_OP_DEVICES = 1,     /* rep: u32 n, then n struct sf_device */
-    SF_OP_OPEN,            /* req: u32 device; rep: u32 ctx; fd: the async event pipe */
-    SF_OP_CLOSE,           /* req: u32 ctx */
-    SF_OP_QUERY_DEVICE,    /* req: u32 ctx; rep: struct ibv_device_attr */
-    SF_OP_QUERY_PORT,      /* req: u32 ctx, u32 port; rep: struct ibv_port_attr */
-    SF_OP_QUERY_GID,       /* req: u32 ctx, u32 port, u32 index; rep: 16 bytes */
-    SF_OP_QUERY_PKEY,      /* req: u32 ctx, u32 port, u32 index; rep: u16 big endian */
-    SF_OP_ALLOC_PD,        /* req: u32 ctx; rep: u32 pd */
+    SF_OP_DEVICES = 1,  /* rep: u32 n, then n struct sf_device */
+    SF_OP_OPEN,         /* req: u32 device; rep: u32 ctx; fd: the async event pipe */
+    SF_OP_CLOSE,        /* req: u32 ctx */
+    SF_OP_QUERY_DEVICE, /* req: u32 ctx; rep: struct ibv_device_attr */
+    SF_OP_QUERY_PORT,   /* req: u32 ctx, u32 port; rep: struct ibv_port_attr */
+    SF_OP_QUERY_GID,    /* req: u32 ctx, u32 port, u32 index; rep: 16 bytes */
+    SF_OP_QUERY_PKEY,   /* req: u32 ctx, u32 port, u32 index; rep: u16 big endian */
+    SF_OP_ALLOC_PD,     /* req: u32 ctx; rep: u32 pd */
     SF_OP_DEALLOC_PD,
-    SF_OP_REG_MR,          /* req: struct sf_reg_mr; rep: u32 mr, u32 lkey, u32 rkey */
+    SF_OP_REG_MR, /* req: struct sf_reg_mr; rep: u32 mr, u32 lkey, u32 rkey */
     SF_OP_DEREG_MR,
-    SF_OP_CREATE_CHANNEL,  /* req: u32 ctx; rep: u32 channel; fd: the event pipe (records: struct sf_cq_event) */
+    SF_OP_CREATE_CHANNEL, /* req: u32 ctx; rep: u32 channel; fd: the event pipe (records: struct sf_cq_event) */
     SF_OP_DESTROY_CHANNEL,
-    SF_OP_CREATE_CQ,       /* req: struct sf_create_cq; rep: u32 cq, u32 arena offset of the ring, u32 cqe */
-    SF_OP_RESIZE_CQ,       /* req: u32 cq, u32 cqe; rep as CREATE_CQ; what was not consumed moves along */
+    SF_OP_CREATE_CQ, /* req: struct sf_create_cq; rep: u32 cq, u32 arena offset of the ring, u32 cqe */
+    SF_OP_RESIZE_CQ, /* req: u32 cq, u32 cqe; rep as CREATE_CQ; what was not consumed moves along */
     SF_OP_DESTROY_CQ,
-    SF_OP_CREATE_SRQ,      /* req: struct sf_create_srq; rep: u32 srq, u32 max_wr, u32 max_sge */
-    SF_OP_MODIFY_SRQ,      /* req: u32 srq, s32 mask, struct ibv_srq_attr */
-    SF_OP_QUERY_SRQ,       /* req: u32 srq; rep: struct ibv_srq_attr */
+    SF_OP_CREATE_SRQ, /* req: struct sf_create_srq; rep: u32 srq, u32 max_wr, u32 max_sge */
+    SF_OP_MODIFY_SRQ, /* req: u32 srq, s32 mask, struct ibv_srq_attr */
+    SF_OP_QUERY_SRQ,  /* req: u32 srq; rep: struct ibv_srq_attr */
     SF_OP_DESTROY_SRQ,
-    SF_OP_CREATE_QP,       /* req: struct sf_create_qp; rep: u32 qp handle, u32 qpn, caps */
-    SF_OP_MODIFY_QP,       /* req: u32 qp, s32 mask, struct ibv_qp_attr */
-    SF_OP_QUERY_QP,        /* req: u32 qp; rep: struct ibv_qp_attr, struct ibv_qp_init_attr (pointers zero) */
+    SF_OP_CREATE_QP, /* req: struct sf_create_qp; rep: u32 qp handle, u32 qpn, caps */
+    SF_OP_MODIFY_QP, /* req: u32 qp, s32 mask, struct ibv_qp_attr */
+    SF_OP_QUERY_QP,  /* req: u32 qp; rep: struct ibv_qp_attr, struct ibv_qp_init_attr (pointers zero) */
     SF_OP_DESTROY_QP,
-    SF_OP_CREATE_AH,       /* req: u32 pd, struct ibv_ah_attr; rep: u32 ah */
+    SF_OP_CREATE_AH, /* req: u32 pd, struct ibv_ah_attr; rep: u32 ah */
     SF_OP_DESTROY_AH,
-    SF_OP_ATTACH_MCAST,    /* req: u32 qp, u16 lid, 16 bytes gid */
+    SF_OP_ATTACH_MCAST, /* refused (there is no multicast), as is the next; req: u32 qp, u16 lid, 16 bytes gid */
     SF_OP_DETACH_MCAST,
     /* SF_CONN_QUERY */
-    SF_OP_SYSFS = 100,     /* req: a path under /sys/class/infiniband*, or /dev/infiniband; rep: struct sf_sysfs + data */
-    SF_OP_STATUS,          /* req: nothing, or the text "hosts"; rep: text, as `simfab status` prints it, or the names
-                              of the hosts in netlist order, one per line */
-    SF_OP_COUNTERS,        /* req: text "NODE PORT" or empty; rep: text, per port and VL */
-    SF_OP_STOP,            /* end the engine in good order */
+    SF_OP_SYSFS = 100, /* req: a path under /sys/class/infiniband*, or /dev/infiniband; rep: struct sf_sysfs + data */
+    SF_OP_STATUS,      /* req: nothing, or the text "hosts"; rep: text, as `simfab status` prints it, or the names
+                          of the hosts in netlist order, one per line */
+    SF_OP_COUNTERS,    /* req: text "NODE PORT" or empty; rep: text, per port and VL */
+    SF_OP_STOP,        /* end the engine in good order */
 };
 
 struct sf_req {
     uint32_t op;
     uint32_t seq;
-    uint32_t actor;        /* index in the arena */
+    uint32_t actor; /* index in the arena */
     uint32_t body_bytes;
     uint64_t stamp_ps;
     /* body */
@@ -235,7 +239,7 @@ struct sf_req {
 struct sf_rep {
     uint32_t op;
     uint32_t seq;
-    int32_t error;         /* 0 or errno */
+    int32_t error; /* 0 or errno */
     uint32_t body_bytes;
     /* body */
 };
@@ -245,12 +249,12 @@ struct sf_device {
     uint64_t node_guid;    /* host order */
     uint64_t sys_guid;
     uint32_t ports;
-    uint32_t index;        /* what SF_OP_OPEN wants */
+    uint32_t index; /* what SF_OP_OPEN wants */
 };
 
 struct sf_reg_mr {
     uint32_t pd;
-    uint32_t access;       /* enum ibv_access_flags */
+    uint32_t access; /* enum ibv_access_flags */
     uint64_t addr;
     uint64_t length;
     uint64_t iova;
@@ -259,24 +263,24 @@ struct sf_reg_mr {
 struct sf_create_cq {
     uint32_t ctx;
     uint32_t cqe;
-    uint32_t channel;      /* 0: none */
+    uint32_t channel; /* 0: none */
     uint32_t pad;
-    uint64_t cookie;       /* comes back in events: the client's struct ibv_cq pointer */
+    uint64_t cookie; /* comes back in events: the client's struct ibv_cq pointer */
 };
 
 struct sf_create_srq {
     uint32_t pd;
     uint32_t max_wr;
     uint32_t max_sge;
-    uint32_t limit;
+    uint32_t pad;
     uint64_t cookie;
 };
 
 struct sf_create_qp {
     uint32_t pd;
-    uint32_t qp_type;      /* enum ibv_qp_type */
+    uint32_t qp_type; /* enum ibv_qp_type */
     uint32_t send_cq, recv_cq;
-    uint32_t srq;          /* 0: none */
+    uint32_t srq; /* 0: none */
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
     uint32_t sq_sig_all;
     uint32_t pad;
@@ -289,21 +293,21 @@ struct sf_created_qp {
     uint32_t pad;
 };
 
-struct sf_cq_event {       /* one record in a channel's pipe */
+struct sf_cq_event { /* one record in a channel's pipe */
     uint64_t cookie;
     uint64_t t_ps;
 };
 
-struct sf_async_event {    /* one record in a context's pipe */
-    uint32_t event;        /* enum ibv_event_type */
+struct sf_async_event { /* one record in a context's pipe */
+    uint32_t event;     /* enum ibv_event_type */
     uint32_t port;
-    uint64_t cookie;       /* of the qp, cq or srq */
+    uint64_t cookie; /* of the qp, cq or srq */
     uint64_t t_ps;
 };
 
 enum sf_sysfs_kind { SF_SYSFS_NONE = 0, SF_SYSFS_FILE = 1, SF_SYSFS_DIR = 2, SF_SYSFS_DEV = 3 };
 struct sf_sysfs {
-    uint32_t kind;         /* FILE: the content follows; DIR: names, each ending in a newline; DEV: nothing */
+    uint32_t kind; /* FILE: the content follows; DIR: names, each ending in a newline; DEV: nothing */
     uint32_t bytes;
 };
 

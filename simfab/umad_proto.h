@@ -24,17 +24,17 @@
 
 #define UMAD_NAME "simfab-umad/" /* after the leading zero byte of the abstract address */
 
-#define UMAD_HDR      64u        /* struct ib_user_mad with the pkey fields; 56 without */
+#define UMAD_HDR      64u /* struct ib_user_mad with the pkey fields; 56 without */
 #define UMAD_HDR_OLD  56u
-#define UMAD_INLINE   16384u     /* larger payloads travel in a memfd */
+#define UMAD_INLINE   16384u      /* larger payloads travel in a memfd */
 #define UMAD_DATA_MAX (64u << 20) /* largest multi-segment message */
 
 enum umad_op {
-    UMAD_OP_WRITE = 1,       /* payload: what was written */
+    UMAD_OP_WRITE = 1, /* payload: what was written */
     UMAD_OP_ENABLE_PKEY,
-    UMAD_OP_REGISTER,        /* payload: struct ib_user_mad_reg_req (28 bytes); rep: id */
-    UMAD_OP_REGISTER2,       /* payload: struct ib_user_mad_reg_req2 (40 bytes); rep: id, flags */
-    UMAD_OP_UNREGISTER,      /* payload: u32 id */
+    UMAD_OP_REGISTER,   /* payload: struct ib_user_mad_reg_req (28 bytes); rep: id */
+    UMAD_OP_REGISTER2,  /* payload: struct ib_user_mad_reg_req2 (40 bytes); rep: id, flags */
+    UMAD_OP_UNREGISTER, /* payload: u32 id */
 };
 
 #define UMAD_REQ_MEMFD 1u
@@ -43,19 +43,19 @@ enum umad_op {
 struct umad_req {
     uint32_t op;
     uint32_t flags;
-    uint64_t bytes;          /* of the payload */
+    uint64_t bytes; /* of the payload */
 };
 
 struct umad_rep {
-    int32_t error;           /* 0 or a positive errno */
+    int32_t error; /* 0 or a positive errno */
     uint32_t id;
-    uint32_t flags;          /* REGISTER2 refused for its flags: those that are supported */
+    uint32_t flags; /* REGISTER2 refused for its flags: those that are supported */
     uint32_t pad;
 };
 
 struct umad_rx {
-    uint64_t bytes;          /* umad header and datagram */
-    uint32_t hdr_bytes;      /* UMAD_HDR or UMAD_HDR_OLD, as this open file has it */
+    uint64_t bytes;     /* umad header and datagram */
+    uint32_t hdr_bytes; /* UMAD_HDR or UMAD_HDR_OLD, as this open file has it */
     uint32_t flags;
 };
 

@@ -41,7 +41,7 @@ void mr_config_complain(void);                   /* print what is remembered, an
 size_t mr_config_complaints(const char **first); /* how many, and the first one's text ("") */
 /* Is a variable set that is no setting of ours, such as a launcher's? Needs no init. */
 bool mr_config_foreign(const char *name);
-/* One line per setting ("NAME type default unit help") for documentation and MPI_T. */
+/* One line per setting, "NAME type default unit help": what libmrmpi(7) is checked against. */
 size_t mr_config_count(void);
 const char *mr_config_describe(size_t i, char *buf, size_t cap);
 

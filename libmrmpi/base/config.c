@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Settings: one table, read once from the environment. A row names the variable, the field of struct mr_config that it
- * fills, its type, bounds, default and unit, and says in one line what it does. Documentation and MPI_T come from the
- * same rows. Nothing else in the library reads the environment.
+ * fills, its type, bounds, default and unit, and says in one line what it does; libmrmpi(7) is checked against the same
+ * rows. Nothing else in the library reads the environment.
  *
  * Bad values keep their default. What is wrong is collected here and printed by rank 0 alone (mr_config_complain), so
  * that a job of many ranks says it once.

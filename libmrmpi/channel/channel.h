@@ -16,15 +16,15 @@ struct mr_launch;
 /* All of init, ready, finalize, drained, expose, unexpose, put, get may be NULL: nothing to do, or not supported. */
 struct mr_channel_ops {
     const char *name;
-    int (*init)(const struct mr_launch *launch);  /* before the fence: publish addresses */
-    int (*ready)(void);                           /* after the fence */
+    int (*init)(const struct mr_launch *launch); /* before the fence: publish addresses */
+    int (*ready)(void);                          /* after the fence */
     void (*finalize)(void);
-    int (*poll)(void);                            /* number of things done */
+    int (*poll)(void); /* number of things done */
     bool (*drained)(void);
-    unsigned (*waiting)(struct mr_vc *vc);        /* packets to that peer that wait for room; NULL: never any */
-    bool (*reaches)(int world_rank);              /* this channel is the one for that peer (self, same node, any) */
+    unsigned (*waiting)(struct mr_vc *vc); /* packets to that peer that wait for room; NULL: never any */
+    bool (*reaches)(int world_rank);       /* this channel is the one for that peer (self, same node, any) */
     size_t (*eager_max)(int world_rank);
-    unsigned (*caps)(int world_rank);             /* enum mr_vc_caps */
+    unsigned (*caps)(int world_rank);                                                         /* enum mr_vc_caps */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
     int (*expose)(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
     void (*unexpose)(struct mr_region *region);

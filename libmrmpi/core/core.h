@@ -19,7 +19,6 @@
 /* Special ranks and tags inside the library. */
 #define MR_PROC_NULL  (-1)
 #define MR_ANY_SOURCE (-2)
-#define MR_ROOT       (-3)
 #define MR_ANY_TAG    (-1)
 #define MR_UNDEFINED  (-32766)
 #define MR_TAG_UB     0x3fffffff
@@ -27,13 +26,38 @@
 /* MPI-3.1 section 8.4, error classes. */
 enum mr_err {
     MR_SUCCESS = 0,
-    MR_ERR_BUFFER, MR_ERR_COUNT, MR_ERR_TYPE, MR_ERR_TAG, MR_ERR_COMM, MR_ERR_RANK, MR_ERR_ROOT, MR_ERR_GROUP,
-    MR_ERR_OP, MR_ERR_TOPOLOGY, MR_ERR_DIMS, MR_ERR_ARG, MR_ERR_UNKNOWN, MR_ERR_TRUNCATE, MR_ERR_OTHER, MR_ERR_INTERN,
-    MR_ERR_IN_STATUS, MR_ERR_PENDING, MR_ERR_REQUEST, MR_ERR_NO_MEM, MR_ERR_KEYVAL, MR_ERR_INFO, MR_ERR_INFO_KEY,
-    MR_ERR_INFO_VALUE, MR_ERR_INFO_NOKEY, MR_ERR_NAME, MR_ERR_UNSUPPORTED_OPERATION, MR_ERR_PROC_FAILED,
+    MR_ERR_BUFFER,
+    MR_ERR_COUNT,
+    MR_ERR_TYPE,
+    MR_ERR_TAG,
+    MR_ERR_COMM,
+    MR_ERR_RANK,
+    MR_ERR_ROOT,
+    MR_ERR_GROUP,
+    MR_ERR_OP,
+    MR_ERR_TOPOLOGY,
+    MR_ERR_DIMS,
+    MR_ERR_ARG,
+    MR_ERR_UNKNOWN,
+    MR_ERR_TRUNCATE,
+    MR_ERR_OTHER,
+    MR_ERR_INTERN,
+    MR_ERR_IN_STATUS,
+    MR_ERR_PENDING,
+    MR_ERR_REQUEST,
+    MR_ERR_NO_MEM,
+    MR_ERR_KEYVAL,
+    MR_ERR_INFO,
+    MR_ERR_INFO_KEY,
+    MR_ERR_INFO_VALUE,
+    MR_ERR_INFO_NOKEY,
+    MR_ERR_NAME,
+    MR_ERR_UNSUPPORTED_OPERATION,
+    MR_ERR_PROC_FAILED,
 };
 
-/* Text for the error that this thread is about to return: function, argument, value, host, rail. Bounded, never fails. */
+/* Text for the error that this thread is about to return: function, argument, value, host, rail. Bounded, never fails.
+ */
 void mr_error_detail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *mr_error_take_detail(void); /* "" if none; clears it */
 
@@ -44,8 +68,8 @@ struct mr_group {
     int refs;
     int handle;
     int size;
-    int rank;    /* of the calling process, MR_UNDEFINED if not a member */
-    int *world;  /* [size] world ranks */
+    int rank;   /* of the calling process, MR_UNDEFINED if not a member */
+    int *world; /* [size] world ranks */
 };
 
 struct mr_errhandler;
@@ -56,17 +80,17 @@ struct mr_topology;
 
 struct mr_comm {
     int refs;
-    int handle;              /* index for the api's table */
-    uint32_t context;        /* even; point-to-point uses it as it is, collectives use context | 1 */
+    int handle;       /* index for the api's table */
+    uint32_t context; /* even; point-to-point uses it as it is, collectives use context | 1 */
     int rank, size;
     struct mr_group *group;
     struct mr_errhandler *errhandler;
-    uint32_t coll_seq;       /* counts collectives: their tag */
-    uint32_t coll_base;      /* added to it: keeps a passing communicator's apart from its parent's */
-    bool passing;            /* lives during MPI_Comm_create_group only, with the parent's context */
+    uint32_t coll_seq;  /* counts collectives: their tag */
+    uint32_t coll_base; /* added to it: keeps a passing communicator's apart from its parent's */
+    bool passing;       /* lives during MPI_Comm_create_group only, with the parent's context */
     struct mr_coll_state *coll;
-    struct mr_attr *attrs;   /* core/attr.c */
-    struct mr_info *info;    /* hints, NULL if none */
+    struct mr_attr *attrs;        /* core/attr.c */
+    struct mr_info *info;         /* hints, NULL if none */
     struct mr_topology *topology; /* core/topo.c, NULL if none */
     char name[128];
 };
@@ -80,20 +104,20 @@ static inline int mr_comm_world_rank(const struct mr_comm *c, int rank)
 struct mr_type {
     int refs;
     int handle;
-    size_t size;             /* bytes of data in one element */
+    size_t size; /* bytes of data in one element */
     ptrdiff_t lb, extent;
     ptrdiff_t true_lb, true_extent;
-    bool contiguous;         /* any count of it is one run of bytes starting at true_lb */
+    bool contiguous; /* any count of it is one run of bytes starting at true_lb */
     bool committed;
     bool builtin;
     bool sticky_lb, sticky_ub; /* set by MPI_LB, MPI_UB, resized: they outlast constructors */
-    uint8_t align;           /* largest alignment of its basic types */
-    size_t elements;         /* basic elements in one */
-    uint8_t basic;           /* built-in: enum mr_basic; else the one basic type it consists of, or MR_BASIC_MIXED */
+    uint8_t align;             /* largest alignment of its basic types */
+    size_t elements;           /* basic elements in one */
+    uint8_t basic;             /* built-in: enum mr_basic; else the one basic type it consists of, or MR_BASIC_MIXED */
     struct mr_layout *layout;
     struct mr_recipe *recipe; /* how it was made (NULL: built-in); keeps the types it was made of */
     struct mr_attr *attrs;
-    char *name;              /* MPI_Type_set_name, NULL: none */
+    char *name; /* MPI_Type_set_name, NULL: none */
 };
 
 /*
@@ -116,7 +140,7 @@ extern struct mr_type *const mr_type_byte;           /* for transport and collec
  * mr_pt2pt_finalize, mr_launch_fence, mr_rail_finalize, mr_core_finalize, mr_launch_finalize.
  */
 struct mr_launch;
-const struct mr_launch *mr_core_launch(void); /* from mr_core_init on */
+const struct mr_launch *mr_core_launch(void);     /* from mr_core_init on */
 int mr_core_init(const struct mr_launch *launch); /* builds the world; 0 or negative errno */
 void mr_core_finalize(void);
 

@@ -88,11 +88,6 @@ static bool append(struct mr_layout *l, struct mr_run r)
     return true;
 }
 
-bool mr_layout_add_bytes(struct mr_layout *l, ptrdiff_t disp, size_t bytes)
-{
-    return append(l, (struct mr_run){.disp = disp, .count = 1, .elem = bytes});
-}
-
 bool mr_layout_add(struct mr_layout *l, ptrdiff_t disp, size_t count, ptrdiff_t stride, const struct mr_layout *child)
 {
     if (count == 0 || child->size == 0)

@@ -34,6 +34,5 @@ struct mr_layout *mr_layout_new(void);
 void mr_layout_free(struct mr_layout *l);
 /* Append count copies of child, stride apart, the first at disp. False: no memory. */
 bool mr_layout_add(struct mr_layout *l, ptrdiff_t disp, size_t count, ptrdiff_t stride, const struct mr_layout *child);
-bool mr_layout_add_bytes(struct mr_layout *l, ptrdiff_t disp, size_t bytes);
 
 #endif

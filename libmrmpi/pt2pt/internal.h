@@ -3,15 +3,18 @@
  * pt2pt's inside: the packets, the state of a transfer, and what its files want of each other.
  *
  * Protocols, as seen on the virtual channel (S sender, R receiver):
- *   eager        S EAGER(payload)
- *   synchronous  S EAGER(payload, ACK wanted), R ACK when it is matched
- *   get          S RTS(where the data is); R reads it, R FIN
- *   shared       S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from
- *                the back, R FIN when all is there. Two cores that both copy, through memory that stays in their
- * caches, are faster than one that copies once; but a sender that computes instead costs the receiver nothing put S
- * RTS; R CTS(where to write); S writes, both are told by the channel copy         S RTS; R GO; S DATA..., R CREDIT now
- * and then; for data that is not in one piece, and when the kernel refuses single copy The receiver decides, knowing
- * what the sender offers. A receiver with less room than the message asks only for what fits.
+ * - eager: S EAGER(payload)
+ * - synchronous: S EAGER(payload, ACK wanted); R ACK when it is matched
+ * - get: S RTS(where the data is); R reads it, R FIN
+ * - shared: S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from the
+ *   back; R FIN when all is there. Two cores that both copy, through memory that stays in their caches, are faster than
+ *   one that copies once; but a sender that computes instead costs the receiver nothing.
+ * - put: S RTS; R CTS(where to write); S writes, both are told by the channel
+ * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, and when the kernel refuses
+ *   single copy
+ *
+ * The receiver decides, knowing what the sender offers. A receiver with less room than the message asks only for what
+ * fits.
  *
  * Ids that travel (sreq, rreq) are index and generation of a slot in the table of transfers, never pointers: a stale or
  * damaged one is recognised.

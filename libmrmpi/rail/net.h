@@ -62,7 +62,6 @@ struct mr_peer {
 
 struct mr_net {
     const struct mr_launch *launch;
-    bool open;
     uint32_t run; /* of this run of the job, in connection messages */
     uint32_t next_id;
     struct mr_fabric_qos qos;
@@ -96,6 +95,5 @@ int mr_card_publish(void);
 
 /* Something of this peer waits for room: try again from poll. */
 void mr_net_backlog(struct mr_peer *p);
-void mr_net_flush(struct mr_peer *p);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The virtual channel (seed papers: "virtual channel" with "virtual subchannels"): the one thing that pt2pt/ knows of a
- * peer. Below it, subchannels are (HCA, port, LMC path, service level) or shared memory or the process itself; each is
- * driven by a channel (channel/channel.h).
+ * The virtual channel: the one thing that pt2pt/ knows of a peer. Below it, subchannels are (HCA, port, LMC path,
+ * service level) or shared memory or the process itself; each is driven by a channel (channel/channel.h).
  *
  * Promises: packets of one virtual channel are delivered exactly once and in the order of mr_vc_send, whatever
  * subchannels they took (sequence numbers are per virtual channel). A put is reported at the sender when its buffer may

@@ -14,14 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FABRIC_VLS        16 /* VL 0-14 data, 15 management */
-#define FABRIC_SLS        16
-#define FABRIC_LIDS       49152 /* unicast LIDs are 1..0xbfff */
-#define FABRIC_PKEYS      64
-#define FABRIC_GUIDS      8
-#define FABRIC_VLARB_MAX  64
-#define FABRIC_PORTS_MAX  254
-#define FABRIC_NO_PORT    255 /* forwarding table entry: no path */
+#define FABRIC_VLS       16 /* VL 0-14 data, 15 management */
+#define FABRIC_SLS       16
+#define FABRIC_LIDS      49152 /* unicast LIDs are 1..0xbfff */
+#define FABRIC_PKEYS     64
+#define FABRIC_GUIDS     8
+#define FABRIC_VLARB_MAX 64
+#define FABRIC_PORTS_MAX 254
+#define FABRIC_NO_PORT   255 /* forwarding table entry: no path */
 
 enum node_kind { NODE_CA = 1, NODE_SWITCH = 2, NODE_ROUTER = 3 }; /* as NodeInfo.NodeType */
 
@@ -34,17 +34,17 @@ struct vlarb_entry {
 };
 
 struct vl_count {
-    uint64_t xmit_data, rcv_data;  /* bytes, as they cross the link (headers and CRCs included) */
+    uint64_t xmit_data, rcv_data; /* bytes, as they cross the link (headers and CRCs included) */
     uint64_t xmit_pkts, rcv_pkts;
-    uint64_t xmit_wait_ps;         /* time with something to send and no credit */
+    uint64_t xmit_wait_ps; /* time with something to send and no credit */
 };
 
 /* Counters as PortCounters(Extended) wants them; kept in 64 bits, saturated or wrapped when read. */
 struct port_count {
     uint64_t symbol_errors, link_recovers, link_downed, rcv_errors, rcv_remote_phys, rcv_switch_relay, xmit_discards;
     uint64_t xmit_constraint, rcv_constraint, local_integrity, excess_overrun, vl15_dropped;
-    uint64_t xmit_wait;            /* ticks */
-    uint64_t xmit_data, rcv_data;  /* in units of 4 bytes */
+    uint64_t xmit_wait;           /* ticks */
+    uint64_t xmit_data, rcv_data; /* in units of 4 bytes */
     uint64_t xmit_pkts, rcv_pkts;
     uint64_t unicast_xmit, unicast_rcv, multicast_xmit, multicast_rcv;
 };
@@ -54,27 +54,27 @@ struct link_dir; /* data plane: one direction of a link (link.c) */
 
 struct port {
     struct node *node;
-    uint8_t num;                 /* 1.. ; 0 is a switch's management port */
-    struct port *peer;           /* the other end of the cable, or NULL */
-    bool cable_up;               /* false: unplugged or faulted (the peer says the same) */
+    uint8_t num;       /* 1.. ; 0 is a switch's management port */
+    struct port *peer; /* the other end of the cable, or NULL */
+    bool cable_up;     /* false: unplugged or faulted (the peer says the same) */
 
     /* set by the subnet manager (PortInfo), read by both planes */
     uint16_t lid, sm_lid;
     uint8_t lmc, sm_sl;
-    uint8_t state, phys_state;   /* enum port_state, enum phys_state */
+    uint8_t state, phys_state; /* enum port_state, enum phys_state */
     uint8_t down_default;
-    uint8_t width_supported, width_enabled, width_active; /* bit masks: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X */
-    uint8_t speed_supported, speed_enabled, speed_active; /* bit masks: 1 SDR, 2 DDR, 4 QDR */
+    uint8_t width_supported, width_enabled, width_active;             /* bit masks: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X */
+    uint8_t speed_supported, speed_enabled, speed_active;             /* bit masks: 1 SDR, 2 DDR, 4 QDR */
     uint8_t ext_speed_supported, ext_speed_enabled, ext_speed_active; /* 1 FDR, 2 EDR, 4 HDR, 8 NDR */
-    uint8_t mtu_cap, mtu_neighbor;      /* 1..5: 256..4096 */
-    uint8_t vl_cap, op_vls;             /* 1..5: VL0, VL0-1, VL0-3, VL0-7, VL0-14 */
+    uint8_t mtu_cap, mtu_neighbor;                                    /* 1..5: 256..4096 */
+    uint8_t vl_cap, op_vls;                                           /* 1..5: VL0, VL0-1, VL0-3, VL0-7, VL0-14 */
     uint8_t vl_high_limit;
     uint8_t vlarb_high_cap, vlarb_low_cap;
     struct vlarb_entry vlarb_high[FABRIC_VLARB_MAX], vlarb_low[FABRIC_VLARB_MAX];
     /* sl2vl[in][sl] of this port as the output: CA ports use in = 0, switches the port number the packet came by */
     uint8_t (*sl2vl)[FABRIC_SLS];
-    uint32_t cap_mask;                  /* host order */
-    uint64_t gid_prefix, guid;          /* host order */
+    uint32_t cap_mask;         /* host order */
+    uint64_t gid_prefix, guid; /* host order */
     uint64_t guids[FABRIC_GUIDS];
     uint16_t pkeys[FABRIC_PKEYS];
     uint64_t mkey;
@@ -82,37 +82,37 @@ struct port {
     uint8_t mkey_protect;
     uint16_t mkey_violations, pkey_violations, qkey_violations;
     uint8_t local_phys_errors, overrun_errors, hoq_life, vl_stall, subnet_timeout, resp_time;
-    uint8_t partition_enforce, client_rereg;
+    uint8_t partition_enforce;
 
-    uint32_t changes;                   /* goes up whenever a table or state above changes: caches compare it */
+    uint32_t changes; /* goes up whenever a table or state above changes: caches compare it */
 
     struct port_count count;
     struct vl_count vl[FABRIC_VLS];
 
-    struct link_dir *out;               /* data plane: towards peer */
-    void *mad;                          /* management plane: agents, pending traps (mad.c) */
+    struct link_dir *out; /* data plane: towards peer */
+    void *mad;            /* management plane: agents, pending traps (mad.c) */
 };
 
 struct node {
     struct fabric *fabric;
     enum node_kind kind;
     uint32_t index;
-    char name[64];                      /* netlist id, "S-0002c9..." or "Switch1" */
-    char desc[65];                      /* node description; "h1 mlx5_0" for a CA of host h1 */
-    uint64_t node_guid, sys_guid;       /* host order */
+    char name[64];                /* netlist id, "S-0002c9..." or "Switch1" */
+    char desc[65];                /* node description; "h1 mlx5_0" for a CA of host h1 */
+    uint64_t node_guid, sys_guid; /* host order */
     uint32_t vendor, device, revision;
     uint32_t num_ports;
-    struct port *ports;                 /* num_ports + 1 of them: [0] is a switch's own port, unused for a CA */
+    struct port *ports; /* num_ports + 1 of them: [0] is a switch's own port, unused for a CA */
 
     /* CA */
     struct host *host;
-    char dev_name[64];                  /* "mlx5_0" */
-    struct hca *hca;                    /* data plane (hca.c) */
+    char dev_name[64]; /* "mlx5_0" */
+    struct hca *hca;   /* data plane (hca.c) */
 
     /* switch (SwitchInfo and tables) */
     uint16_t lft_cap, lft_top, mft_cap;
-    uint8_t *lft;                       /* FABRIC_LIDS entries: LID -> port */
-    uint16_t *mft;                      /* (mlid - 0xc000) * 16 + position: port masks */
+    uint8_t *lft;  /* FABRIC_LIDS entries: LID -> port */
+    uint16_t *mft; /* (mlid - 0xc000) * 16 + position: port masks */
     uint8_t life_time, default_mcast_primary, default_mcast_not_primary, enhanced_port0;
     bool state_change;
 };
@@ -121,7 +121,7 @@ struct host {
     struct fabric *fabric;
     char name[64];
     uint32_t index;
-    struct node **cas;                  /* in the order of the netlist: umad and device numbers follow it */
+    struct node **cas; /* in the order of the netlist: umad and device numbers follow it */
     uint32_t num_cas;
 };
 
@@ -133,7 +133,7 @@ struct fabric {
     uint32_t num_nodes;
     struct host **hosts;
     uint32_t num_hosts;
-    uint64_t generation;                /* goes up with every change of any table, LID or link */
+    uint64_t generation; /* goes up with every change of any table, LID or link */
 };
 
 /* Error text of a parse: "FILE:LINE: what is wrong". */
@@ -168,7 +168,15 @@ void port_cable(struct port *p, bool up); /* pull or plug the cable at p */
 
 /* Called (by fabric.c, sma.c) after a change that the other plane wants to hear of; implemented in events.c, which
    fans out to hca.c (async events, link restart) and to mad.c (traps). */
-enum port_event { PORT_EV_STATE, PORT_EV_LID, PORT_EV_SM_CHANGE, PORT_EV_REREG, PORT_EV_PKEY, PORT_EV_TABLES, PORT_EV_CAPMASK };
+enum port_event {
+    PORT_EV_STATE,
+    PORT_EV_LID,
+    PORT_EV_SM_CHANGE,
+    PORT_EV_REREG,
+    PORT_EV_PKEY,
+    PORT_EV_TABLES,
+    PORT_EV_CAPMASK
+};
 void port_notify(struct port *p, enum port_event ev);
 
 #endif

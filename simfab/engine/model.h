@@ -14,14 +14,14 @@ struct model {
     char description[256];
 
     /* links: defaults for cables whose netlist line does not say width and speed */
-    uint8_t width, speed, ext_speed;     /* PortInfo codes, one bit each */
-    uint8_t mtu, vl_cap;                 /* PortInfo codes */
-    uint32_t vlarb_cap;                  /* entries per table */
-    uint64_t propagation_ps;             /* per cable */
-    uint64_t switch_delay_ps;            /* from the last (store and forward) or first (cut through) bit in, to out */
+    uint8_t width, speed, ext_speed; /* PortInfo codes, one bit each */
+    uint8_t mtu, vl_cap;             /* PortInfo codes */
+    uint32_t vlarb_cap;              /* entries per table */
+    uint64_t propagation_ps;         /* per cable */
+    uint64_t switch_delay_ps;        /* from the last (store and forward) or first (cut through) bit in, to out */
     bool cut_through;
-    uint32_t vl_buffer_bytes;            /* receive buffer per VL and port; credits count blocks of 64 bytes */
-    uint32_t packet_overhead_bytes;      /* LRH+BTH+ICRC+VCRC and framing, besides extended headers */
+    uint32_t vl_buffer_bytes;       /* receive buffer per VL and port; credits count blocks of 64 bytes */
+    uint32_t packet_overhead_bytes; /* LRH+BTH+ICRC+VCRC and framing, besides extended headers */
 
     /* HCA */
     uint64_t post_ps, doorbell_ps;       /* caller's cost of a post; from the doorbell to the HCA starting on it */
@@ -33,19 +33,19 @@ struct model {
     uint64_t ack_ps;                     /* making or handling an acknowledge */
     uint64_t cqe_ps;                     /* from the completion to the entry being visible */
     uint64_t bus_bps;                    /* the I/O bus of one HCA, shared by both directions; 0: no limit */
-    uint64_t dma_read_bps;               /* what reading memory across the bus reaches at most; 0: no limit of its own */
-    uint32_t bus_overhead_bytes;         /* per packet on the bus */
-    uint64_t event_ps;                   /* completion event: interrupt to wake-up */
+    uint64_t dma_read_bps;       /* what reading memory across the bus reaches at most; 0: no limit of its own */
+    uint32_t bus_overhead_bytes; /* per packet on the bus */
+    uint64_t event_ps;           /* completion event: interrupt to wake-up */
     uint64_t reg_mr_ps, reg_mr_page_ps;
     uint32_t max_inline_bytes, max_sge, max_qp_wr, max_cqe, max_srq_wr, max_rd_atomic;
     uint32_t vendor_part_id;
 
     /* the program's own costs */
     uint64_t clock_read_ps, poll_ps, poll_empty_ps;
-    uint32_t cpu_factor_milli;           /* measured CPU time times this / 1000 */
+    uint32_t cpu_factor_milli; /* measured CPU time times this / 1000 */
 
     /* faults */
-    double loss;                         /* probability that a data packet is lost on a cable */
+    double loss; /* probability that a data packet is lost on a cable */
     uint64_t seed;
 };
 

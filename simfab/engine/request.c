@@ -313,7 +313,6 @@ static int do_create_srq(struct call *c)
     srq = xcalloc(1, sizeof *srq);
     srq->pd = pd;
     srq->cookie = r.cookie;
-    srq->limit = r.limit;
     rq_init(&srq->rq, r.max_wr, r.max_sge ? r.max_sge : 1);
     pd->obj.uses++;
     put32(c, object_add(c->p, pd->obj.ctx, OBJ_SRQ, &srq->obj));

@@ -246,7 +246,6 @@ static void attach_process(struct server *v, struct source *src, struct host *ho
     p->bell_source = bell;
     src->kind = SRC_PROC;
     src->proc = p;
-    w.proc_id = p->id;
     fds[0] = p->memfd;
     fds[1] = p->bell;
     if (bell)

@@ -146,7 +146,6 @@ static void free_slots(struct sfp_qp *qp, const struct sf_cqe *e)
         __atomic_add_fetch(&qp->rq_done, 1, __ATOMIC_RELEASE);
 }
 
-/* cqe.pad is ours: a nonzero one marks an entry of a queue pair that was destroyed or reset */
 bool sfp_take_cqe(struct sfp_cq *cq, struct sf_actor *a, struct sf_cqe *e)
 {
     struct sf_cq_ring *r = cq->ring;
@@ -160,7 +159,7 @@ bool sfp_take_cqe(struct sfp_cq *cq, struct sf_actor *a, struct sf_cqe *e)
 
         if (next->t_ps > now)
             break;
-        found = !next->pad;
+        found = !next->stale;
         if (found)
             *e = *next;
         at++;
@@ -184,8 +183,8 @@ void sfp_purge_cq(struct sfp_cq *cq, struct sfp_qp *qp)
     for (uint64_t at = r->consumed; r->slots && at != __atomic_load_n(&r->produced, __ATOMIC_ACQUIRE); at++) {
         struct sf_cqe *e = &r->cqe[at % r->slots];
 
-        if (e->qp_handle == qp->qp.handle && !e->pad) {
-            e->pad = 1;
+        if (e->qp_handle == qp->qp.handle && !e->stale) {
+            e->stale = 1;
             free_slots(qp, e);
         }
     }
@@ -215,7 +214,6 @@ static void fill_wc(struct ibv_wc *wc, const struct sf_cqe *e)
         .wr_id = e->wr_id,
         .status = (enum ibv_wc_status)e->status,
         .opcode = (enum ibv_wc_opcode)e->opcode,
-        .vendor_err = e->vendor_err,
         .byte_len = e->byte_len,
         .imm_data = e->imm,
         .qp_num = e->qp_num,
@@ -329,7 +327,6 @@ static void end_poll(struct ibv_cq_ex *ex)
     }
 
 READER(enum ibv_wc_opcode, opcode, (enum ibv_wc_opcode)e->opcode)
-READER(uint32_t, vendor_err, e->vendor_err)
 READER(uint32_t, byte_len, e->byte_len)
 READER(__be32, imm_data, e->imm)
 READER(uint32_t, qp_num, e->qp_num)
@@ -338,6 +335,11 @@ READER(unsigned int, wc_flags, e->wc_flags)
 READER(uint32_t, slid, e->slid)
 READER(uint8_t, sl, e->sl)
 READER(uint8_t, dlid_path_bits, e->dlid_path_bits)
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
+{
+    return 0;
+}
 
 struct ibv_cq_ex *sfp_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr)
 {

@@ -143,8 +143,6 @@ static uint32_t cmd_flags(const struct sfp_qp *q, const struct ibv_send_wr *wr)
         f |= SF_SEND_FENCE;
     if (wr->send_flags & IBV_SEND_INLINE)
         f |= SF_SEND_INLINE;
-    if (wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-        f |= SF_SEND_IMM;
     return f;
 }
 
