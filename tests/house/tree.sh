@@ -58,6 +58,15 @@ map_entries() { # each source is in its folder's map, and what a map names exist
 }
 ok "maps name all sources, and none that is not there" map_entries
 
+maps_short() { # a map fits on a screen or so
+  local f rc=0
+  while read -r f; do
+    [ "$(wc -l <"$f")" -le 60 ] || { echo "$f has more than 60 lines"; rc=1; }
+  done < <(find . -path ./build -prune -o -mindepth 2 -name README.md -print)
+  return $rc
+}
+ok "maps are short" maps_short
+
 spdx() {
   local f rc=0
   while read -r f; do
