@@ -98,16 +98,35 @@ static _Noreturn void janitor(const char *path, int fd)
     _exit(0);
 }
 
-int scratch_open(struct scratch *s)
+static int make_directory(struct scratch *s, const char *parent)
 {
-    const char *tmp = getenv("TMPDIR");
-    int fds[2];
+    int len = snprintf(s->path, sizeof(s->path), "%s/mrrun.XXXXXX", parent);
 
-    int len = snprintf(s->path, sizeof(s->path), "%s/mrrun.XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
     if (len < 0 || (size_t)len >= sizeof(s->path))
         return -ENAMETOOLONG;
-    if (!mkdtemp(s->path))
-        return -errno;
+    return mkdtemp(s->path) ? 0 : -errno;
+}
+
+/*
+ * Inside a simulated fabric, its directory is the place: when the fabric is killed, so is the janitor, and then the
+ * directory goes with the fabric's.
+ */
+static int make_directory_somewhere(struct scratch *s)
+{
+    const char *fabric = getenv("SIMFAB_DIR"), *tmp = getenv("TMPDIR");
+
+    if (fabric && fabric[0] == '/' && make_directory(s, fabric) == 0)
+        return 0;
+    return make_directory(s, tmp && tmp[0] == '/' ? tmp : "/tmp");
+}
+
+int scratch_open(struct scratch *s)
+{
+    int fds[2];
+    int err = make_directory_somewhere(s);
+
+    if (err)
+        return err;
     if (pipe2(fds, O_CLOEXEC))
         goto remove_dir;
     s->janitor = fork();
@@ -124,8 +143,8 @@ int scratch_open(struct scratch *s)
 close_pipe:
     close(fds[0]);
     close(fds[1]);
-remove_dir:;
-    int err = -errno;
+remove_dir:
+    err = -errno;
     rmdir(s->path);
     return err;
 }

@@ -27,4 +27,22 @@ is "64 ranks on two simulated hosts" "$? $(grep -c '^rank [0-9]*/64 local [0-9]*
 SIMFAB_DIR=$tmp/none mrrun -n 1 true 2>"$tmp/err"
 is "a fabric that is not there is refused" $? 2
 like "and why is told" "the fabric at SIMFAB_DIR=$tmp/none does not answer" "$tmp/err"
+
+# The fabric is killed, and with it whoever would clear up behind mrrun.
+mkdir "$tmp/dir"
+TMPDIR=$tmp/dir simfab run --topology "$net" --no-opensm -- \
+    mrrun -n 2 bash -c "echo >>$tmp/ready; sleep 300" >"$tmp/out" 2>&1 &
+pid=$!
+for _ in $(seq 200); do
+    [ -e "$tmp/ready" ] && [ "$(wc -l <"$tmp/ready")" = 2 ] && break
+    sleep 0.05
+done
+is "a job runs in a fabric" "$(wc -l <"$tmp/ready")" 2
+kill -9 $pid
+wait $pid 2>/dev/null
+for _ in $(seq 200); do
+    [ -z "$(ls -A "$tmp/dir")" ] && break
+    sleep 0.05
+done
+is "kill -9 of simfab run leaves nothing of mrrun's" "$(ls -A "$tmp/dir")" ""
 done_testing
