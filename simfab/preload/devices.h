@@ -7,6 +7,7 @@
 #ifndef SIMFAB_PRELOAD_DEVICES_H
 #define SIMFAB_PRELOAD_DEVICES_H
 
+#include <dirent.h>
 #include <limits.h>
 
 #include "simfab/preload/preload.h"
@@ -22,6 +23,9 @@ bool sfp_path_is_ours(int dirfd, const char *path, char virtual[PATH_MAX]);
 
 /* The shadow of a virtual path, made now if need be. False with errno: there is no such thing, or no engine. */
 bool sfp_path_shadow(const char *virtual, char shadow[PATH_MAX]);
+
+/* A directory of the shadow just opened (or NULL): from now on readdir() gives its entries in the order of their names. */
+DIR *sfp_dir_sorted(DIR *dir);
 
 /* open(2) of a virtual path. */
 int sfp_path_open(const char *virtual, int flags);

@@ -220,7 +220,7 @@ SFP_EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
 
 SFP_EXPORT DIR *opendir(const char *path)
 {
-    ON_PATH(AT_FDCWD, path, NULL, SFP_REAL(opendir)(shadow), SFP_REAL(opendir)(path));
+    ON_PATH(AT_FDCWD, path, NULL, sfp_dir_sorted(SFP_REAL(opendir)(shadow)), SFP_REAL(opendir)(path));
 }
 
 SFP_EXPORT int scandir(const char *restrict path, struct dirent ***restrict list, int (*filter)(const struct dirent *),
