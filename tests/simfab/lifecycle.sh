@@ -130,8 +130,13 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   mkdir -m 700 "$tmp/nobody"
   chown 65534:65534 "$tmp/nobody"
   export XDG_RUNTIME_DIR=$tmp/nobody
+  # the tree itself may be where only root can read
+  mkdir -p "$tmp/tree/build"
+  cp -r "$BUILD/bin" "$BUILD/lib" "$tmp/tree/build/"
+  cp -r "$(dirname "$0")/../../etc" "$tmp/tree/"
+  chmod -R a+rX "$tmp/tree"
   ok "not root" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
-    "$BUILD/bin/simfab" run --topology $net -- sh -c '[ "$(id -u)" = 65534 ] && simfab exec h2 -- ibv_devinfo | grep -q PORT_ACTIVE'
+    "$tmp/tree/build/bin/simfab" run --topology $net -- sh -c '[ "$(id -u)" = 65534 ] && simfab exec h2 -- ibv_devinfo | grep -q PORT_ACTIVE'
 else
   ok "not root: this is it" [ "$(id -u)" != 0 ]
 fi
