@@ -58,6 +58,12 @@ MANPAGES :=
 MODULES := $(sort $(wildcard */module.mk */*/module.mk))
 include $(MODULES)
 
+ifeq ($(SAN),thread)
+# simfab stands between programs and their locks, which hides them from the thread sanitizer
+SCRIPT_TESTS := tests/mpi/shm.sh
+LONG_TESTS :=
+endif
+
 ALL_TARGETS := $(PROGRAMS) $(LIBRARIES) $(TESTPROGS)
 ALL_DEPFILES :=
 
