@@ -6,9 +6,10 @@ inc=
 for d in /usr/lib/*/mpich/include /usr/include/mpich*; do [ -f "$d/mpi.h" ] && inc=$d; done
 [ -n "$inc" ] || skip_all "MPICH's mpi.h is not installed"
 export MRMPI_LOG_LEVEL=0
+san=$(sanitizers) # our library is then for programs that begin with the runtime
 
 build() { # name: as MPICH's mpicc would
-  gcc -w -g -O1 -I "$inc" -o "$tmp/$1" "$here/$1.c" -lmpich -lpthread
+  gcc ${san:+"-fsanitize=$san"} -w -g -O1 -I "$inc" -o "$tmp/$1" "$here/$1.c" -lmpich -lpthread
 }
 quiet() { # ranks name
   timeout -k 5 100 mrrun -n "$1" "$tmp/$2" >"$tmp/out" 2>&1 </dev/null
