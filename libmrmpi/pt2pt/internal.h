@@ -96,6 +96,7 @@ struct mr_pt2pt {
     uint32_t rndv_num_free;
     struct mr_rndv *active, *active_last;
     uint64_t data_seen; /* counts DATA packets */
+    bool peer_lost;     /* some peer has been lost: receives have to ask whether it is theirs */
     bool get_refused;   /* the kernel has refused single copy once */
     int (*polls[4])(void);
     unsigned num_polls;
@@ -125,6 +126,8 @@ struct mr_message *mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, c
 void mr_message_free(struct mr_message *m);
 void mr_message_pool_free(void);
 void mr_recv_fail_peer(struct mr_vc *vc); /* receives posted for this peer end with an error */
+/* A message from this rank, and not here yet, will never be: the peer is lost. */
+bool mr_recv_never_comes(struct mr_comm *comm, int src);
 
 /* ---- rndv.c ---- */
 struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state);

@@ -40,26 +40,30 @@ bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_s
 
 struct probe {
     int src, tag;
+    struct mr_comm *comm;
     uint32_t ctx;
     struct mr_status *status;
+    bool found;
 };
 
 static bool probed(void *arg)
 {
     struct probe *p = arg;
 
-    return look(p->src, p->tag, p->ctx, p->status) != NULL;
+    p->found = look(p->src, p->tag, p->ctx, p->status);
+    return p->found || mr_recv_never_comes(p->comm, p->src);
 }
 
 enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
 {
-    struct probe p = {.src = src, .tag = tag, .ctx = ctx, .status = status};
+    struct probe p = {.src = src, .tag = tag, .comm = comm, .ctx = ctx, .status = status};
 
-    if (src == MR_PROC_NULL)
+    if (src == MR_PROC_NULL) {
         *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
-    else
-        mr_progress_until(probed, &p);
-    return MR_SUCCESS;
+        return MR_SUCCESS;
+    }
+    mr_progress_until(probed, &p);
+    return p.found ? MR_SUCCESS : MR_ERR_PROC_FAILED;
 }
 
 struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)

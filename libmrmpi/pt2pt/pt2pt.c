@@ -43,6 +43,7 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
 
 static void failed(struct mr_vc *vc, int error)
 {
+    mr_pt2pt.peer_lost = true;
     mr_rndv_fail_peer(vc);
     mr_recv_fail_peer(vc);
 }

@@ -113,6 +113,13 @@ void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr
         mr_rndv_accept(req, vc, hdr, payload, len);
 }
 
+/* What a lost peer had sent before can be received; no more will come. */
+bool mr_recv_never_comes(struct mr_comm *comm, int src)
+{
+    return __builtin_expect(mr_pt2pt.peer_lost, 0) && src >= 0 &&
+           mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, src)));
+}
+
 enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
                      uint32_t ctx, struct mr_request **out)
 {
@@ -136,6 +143,11 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
         mr_match_remove_quad(&mr_pt2pt.unexpected, &m->match);
         mr_recv_match(req, m->vc, &m->hdr, m->payload, m->len);
         mr_message_free(m);
+        return MR_SUCCESS;
+    }
+    if (mr_recv_never_comes(comm, src)) {
+        req->status.error = MR_ERR_PROC_FAILED;
+        mr_request_complete(req);
         return MR_SUCCESS;
     }
     req->match.owner = req;

@@ -171,6 +171,11 @@ unsigned mr_vc_caps(const struct mr_vc *vc)
     return vc->ops ? vc->ops->caps(vc->rank) : 0;
 }
 
+bool mr_vc_lost(const struct mr_vc *vc)
+{
+    return vc->error;
+}
+
 void *mr_vc_channel_data(const struct mr_vc *vc)
 {
     return vc->channel_data;

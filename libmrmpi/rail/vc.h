@@ -74,6 +74,7 @@ struct mr_vc *mr_vc_get_peer(int world_rank); /* made on demand, never NULL */
 int mr_vc_world_rank(const struct mr_vc *vc);
 size_t mr_vc_eager_max(const struct mr_vc *vc); /* payload bytes that one mr_vc_send takes */
 unsigned mr_vc_caps(const struct mr_vc *vc);
+bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */
 
 /*
  * Send one packet with len <= eager_max bytes of payload. hdr and payload may be reused on return: they have been
