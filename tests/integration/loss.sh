@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A rank, fabricd or the engine is killed while a job runs between two simulated hosts.
+# A rank, fabricd, the engine or a link goes while a job runs between two simulated hosts.
 . "$(dirname "$0")/../tap.sh"
 cd "$(dirname "$0")/../.." || exit 2
 
@@ -73,4 +73,36 @@ wait $mrrun 2>/dev/null
 MRMPI_LOG_LEVEL=1 mrrun -n 2 --hosts h1,h2 NPmpich2 -o "$tmp/np" -l 4 -u 4 -p 0 -n 5 >"$tmp/out" 2>&1
 is "a new job runs with defaults" $? 0
 is "and says so once" "$(grep -ci 'fabricd' "$tmp/out")" 1
+
+# A link goes: a program that handles errors hears of it, now and whenever it asks again.
+cat >"$tmp/lost.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    int rank, x = 0, err = 0, send, recv, probe;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    while (!err)
+        err = MPI_Sendrecv_replace(&x, 1, MPI_INT, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    send = MPI_Send(&x, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD);
+    recv = MPI_Recv(&x, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    probe = MPI_Probe(1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    printf("rank %d: %d %d %d\n", rank, send != 0, recv != 0, probe != 0);
+    MPI_Finalize();
+}
+END
+san=$(sanitizers)
+ok "a program that handles errors" mrcc ${san:+"-fsanitize=$san"} -o "$tmp/lost" "$tmp/lost.c"
+timeout 60 mrrun -n 2 --hosts h1,h2 "$tmp/lost" >"$tmp/out" 2>&1 &
+mrrun=$!
+ok "it is running" wait_for 20 moving
+leaf=$(simfab exec h1 -- ibswitches | sed -n 's/.* lid \([0-9]*\) .*/\1/p')
+for port in 1 2; do simfab exec h2 -- ibportstate "$leaf" $port disable >/dev/null 2>&1; done
+wait $mrrun
+is "it ends by itself" $? 0
+is "each rank is told so again by send, receive and probe" "$(grep -o '^rank [01]: .*' "$tmp/out" | sort | tr '\n' ' ')" "rank 0: 1 1 1 rank 1: 1 1 1 "
 done_testing
