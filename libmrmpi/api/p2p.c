@@ -192,21 +192,6 @@ static enum mr_err new_message(struct mr_message *m, MPI_Message *h)
     return mr_fail(MR_ERR_NO_MEM, "no memory for a message handle");
 }
 
-struct mprobe {
-    int source, tag;
-    struct mr_comm *c;
-    struct mr_status *st;
-    struct mr_message *found;
-};
-
-static bool mprobe_done(void *arg)
-{
-    struct mprobe *p = arg;
-    if (!p->found)
-        p->found = mr_improbe(p->source, p->tag, p->c, p->c->context, p->st);
-    return p->found != NULL;
-}
-
 MPI_FN(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status))
 {
     struct mr_comm *c = NULL;
@@ -217,9 +202,9 @@ MPI_FN(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, M
     CHECK(api_source(c, source, tag));
     *message = MPI_MESSAGE_NO_PROC;
     if (source != MPI_PROC_NULL) {
-        struct mprobe p = {source, tag, c, &st, NULL};
-        mr_progress_until(mprobe_done, &p);
-        CHECK(new_message(p.found, message));
+        struct mr_message *m;
+        CHECK(mr_mprobe(source, tag, c, c->context, &m, &st));
+        CHECK(new_message(m, message));
     }
     api_status(status, &st);
     API_LEAVE(c);

@@ -125,7 +125,7 @@ void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr
 struct mr_message *mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_message_free(struct mr_message *m);
 void mr_message_pool_free(void);
-void mr_recv_fail_peer(struct mr_vc *vc); /* receives posted for this peer end with an error */
+void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
 /* A message from this rank, and not here yet, will never be: the peer is lost. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src);
 

@@ -66,6 +66,18 @@ enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struc
     return p.found ? MR_SUCCESS : MR_ERR_PROC_FAILED;
 }
 
+/* Lock held: what the probe has just seen is still there. */
+enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_message **msg,
+                      struct mr_status *status)
+{
+    enum mr_err err = mr_probe(src, tag, comm, ctx, status);
+
+    *msg = NULL;
+    if (!err)
+        *msg = mr_improbe(src, tag, comm, ctx, status);
+    return err;
+}
+
 struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
 {
     struct mr_message *m;

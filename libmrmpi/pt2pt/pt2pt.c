@@ -45,7 +45,7 @@ static void failed(struct mr_vc *vc, int error)
 {
     mr_pt2pt.peer_lost = true;
     mr_rndv_fail_peer(vc);
-    mr_recv_fail_peer(vc);
+    mr_recv_peer_lost();
 }
 
 static const struct mr_vc_upcalls upcalls = {

@@ -73,6 +73,8 @@ enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struc
 /* Matched probe: takes the message out of the queue; NULL: none. For MR_PROC_NULL it gives mr_message_no_proc. */
 struct mr_message;
 extern struct mr_message *const mr_message_no_proc;
+enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_message **msg,
+                      struct mr_status *status);
 struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
 enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *msg, struct mr_request **req);
 enum mr_err mr_cancel(struct mr_request *req); /* receives that have not matched; sends: no effect */

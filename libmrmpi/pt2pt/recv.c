@@ -113,11 +113,22 @@ void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr
         mr_rndv_accept(req, vc, hdr, payload, len);
 }
 
-/* What a lost peer had sent before can be received; no more will come. */
+static bool anybody_left(struct mr_comm *comm)
+{
+    for (int r = 0; r < comm->size; r++)
+        if ((r != comm->rank || mr_threaded) && !mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, r))))
+            return true; /* the process itself can send only from another thread */
+    return false;
+}
+
+/* What a lost peer had sent before can be received; no more will come. From anybody: until the last one is lost. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src)
 {
-    return __builtin_expect(mr_pt2pt.peer_lost, 0) && src >= 0 &&
-           mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, src)));
+    if (__builtin_expect(!mr_pt2pt.peer_lost, 1))
+        return false;
+    if (src == MR_ANY_SOURCE)
+        return !anybody_left(comm);
+    return src >= 0 && mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, src)));
 }
 
 enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
@@ -209,21 +220,18 @@ enum mr_err mr_cancel(struct mr_request *req)
     return MR_SUCCESS;
 }
 
-static void fail_if_from(struct mr_match_entry *e, void *arg)
+static void fail_if_never(struct mr_match_entry *e, void *arg)
 {
     struct mr_request *req = e->owner;
-    int rank = *(const int *)arg;
 
-    if (req->peer < 0 || mr_comm_world_rank(req->comm, req->peer) != rank)
+    if (!mr_recv_never_comes(req->comm, req->peer))
         return;
     mr_match_remove(&mr_pt2pt.posted, e);
     req->status.error = MR_ERR_PROC_FAILED;
     mr_request_complete(req);
 }
 
-void mr_recv_fail_peer(struct mr_vc *vc)
+void mr_recv_peer_lost(void)
 {
-    int rank = mr_vc_world_rank(vc);
-
-    mr_match_each(&mr_pt2pt.posted, fail_if_from, &rank);
+    mr_match_each(&mr_pt2pt.posted, fail_if_never, NULL);
 }

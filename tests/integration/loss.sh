@@ -81,17 +81,23 @@ cat >"$tmp/lost.c" <<'END'
 
 int main(int argc, char **argv)
 {
-    int rank, x = 0, err = 0, send, recv, probe;
+    int rank, x = 0, err = 0, send, recv, probe, mprobe, any;
+    MPI_Message m;
+    MPI_Request posted;
+
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Irecv(&any, 1, MPI_INT, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &posted);
     while (!err)
         err = MPI_Sendrecv_replace(&x, 1, MPI_INT, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     send = MPI_Send(&x, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD);
     recv = MPI_Recv(&x, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     probe = MPI_Probe(1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    printf("rank %d: %d %d %d\n", rank, send != 0, recv != 0, probe != 0);
+    mprobe = MPI_Mprobe(1 - rank, 1, MPI_COMM_WORLD, &m, MPI_STATUS_IGNORE);
+    any = MPI_Wait(&posted, MPI_STATUS_IGNORE); /* nobody is left who could send it */
+    printf("rank %d: %d %d %d %d %d\n", rank, send != 0, recv != 0, probe != 0, mprobe != 0, any != 0);
     MPI_Finalize();
 }
 END
@@ -104,5 +110,5 @@ leaf=$(simfab exec h1 -- ibswitches | sed -n 's/.* lid \([0-9]*\) .*/\1/p')
 for port in 1 2; do simfab exec h2 -- ibportstate "$leaf" $port disable >/dev/null 2>&1; done
 wait $mrrun
 is "it ends by itself" $? 0
-is "each rank is told so again by send, receive and probe" "$(grep -o '^rank [01]: .*' "$tmp/out" | sort | tr '\n' ' ')" "rank 0: 1 1 1 rank 1: 1 1 1 "
+is "each rank is told so again by send, receive, probe and matched probe, and by a receive from anybody" "$(grep -o '^rank [01]: .*' "$tmp/out" | sort | tr '\n' ' ')" "rank 0: 1 1 1 1 1 rank 1: 1 1 1 1 1 "
 done_testing
