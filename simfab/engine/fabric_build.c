@@ -415,6 +415,32 @@ static int make_hosts(struct builder *b)
     return 0;
 }
 
+/*
+ * A cable may be listed at one end only, as in nets written by hand; but in a file that lists cables at both ends, as
+ * ibnetdiscover does, one that is not is a mistake: something was cut off or mistyped.
+ */
+static int check_dangling(struct builder *b)
+{
+    const struct netlist_link *one_sided = NULL;
+    bool two_sided = false;
+
+    for (unsigned i = 0; i < b->nl.num_links; i++) {
+        const struct netlist_link *l = &b->nl.links[i];
+        const struct port *q = b->f->nodes[l->node]->ports[l->port].peer;
+
+        if (b->listed[q->node->index][q->num])
+            two_sided = true;
+        else if (!one_sided)
+            one_sided = l;
+    }
+    if (!one_sided || !two_sided)
+        return 0;
+    return FAIL(b, one_sided->line,
+                "dangling: the record of \"%s\" does not list this cable at its port %u, though other "
+                "cables of this file are listed at both ends",
+                one_sided->peer_id, one_sided->peer_port);
+}
+
 static int build(struct builder *b)
 {
     unsigned n = b->nl.num_nodes;
@@ -439,7 +465,7 @@ static int build(struct builder *b)
     for (unsigned i = 0; i < b->nl.num_links; i++)
         if (make_link(b, &b->nl.links[i]))
             return -1;
-    return finish_ports(b) || make_hosts(b) ? -1 : 0;
+    return check_dangling(b) || finish_ports(b) || make_hosts(b) ? -1 : 0;
 }
 
 struct fabric *fabric_load(const char *netlist_path, struct model *model, struct parse_error *err)

@@ -41,6 +41,12 @@ $h2[1] \"S-10\"[1]"
 wrong "port used twice" "bad\.net:6: .*S-10.*used twice" --topology "$tmp/bad.net"
 
 net <<<"$head[1] \"H-20\"[1]
+[2] \"H-30\"[1]
+$h1[1] \"S-10\"[1]
+$h2"
+wrong "a cable that dangles" "bad\.net:6: dangling: .*H-30" --topology "$tmp/bad.net"
+
+net <<<"$head[1] \"H-20\"[1]
 $h1[1] \"S-10\"[2]"
 wrong "ends that contradict" "bad\.net:[0-9]+:.*" --topology "$tmp/bad.net"
 

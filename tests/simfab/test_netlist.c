@@ -51,7 +51,7 @@ static void unload(struct fabric *f)
 START_TEST(simple_form)
 {
     struct fabric *f = load("Switch 8 \"Switch1\"\n[1] \"Hca1\"[2]\n[2] \"Hca2\"[1] w=12\n\n"
-                            "Hca 2 \"Hca1\"\n[2] \"Switch1\"[1]\n\nHca 2 \"Hca2\"\n");
+                            "Hca 2 \"Hca1\"\n\nHca 2 \"Hca2\"\n");
     struct node *sw, *a, *b;
 
     ck_assert_msg(f != NULL, "%s", err.text);
@@ -88,7 +88,9 @@ START_TEST(discover_form)
              "Ca      2 \"H-0008f10403961354\"          # \"h1 mlx5_3\"\n"
              "[1](8f10403961355)     \"S-005442ba00003080\"[22]                # lid 4 lmc 1 \"ISR9024 "
              "Voltaire\" lid 6 1xDDR\n\n"
-             "Ca      1 \"H-0008f10403961358\"          # \"h1 HCA-2\"\n");
+             "Ca      1 \"H-0008f10403961358\"          # \"h1 HCA-2\"\n"
+             "[1](8f10403961359)     \"S-005442ba00003080\"[3]                # lid 5 lmc 0 \"ISR9024 "
+             "Voltaire\" lid 6 4xEDR\n");
     struct node *sw, *a, *b;
 
     ck_assert_msg(f != NULL, "%s", err.text);
@@ -176,6 +178,7 @@ static const struct {
     {"Switch 4 \"S\"\n[1] \"A\"[1]\n[1] \"A\"[2]\n\nHca 2 \"A\"\n", "F:3: \"S\"[1] is used twice: see line 2"},
     {"Switch 4 \"S\"\n[1] \"A\"[1]\n\nHca 2 \"A\"\n[1] \"S\"[2]\n", "F:5: \"A\"[1] is used twice: line 2 joins it"},
     {"Switch 4 \"S\"\n[1] \"A\"[1]\n[2] \"A\"[1]\n\nHca 2 \"A\"\n", "F:3: \"A\"[1] is used twice: line 2"},
+    {"Switch 4 \"S\"\n[1] \"A\"[1]\n[2] \"A\"[2]\n\nHca 2 \"A\"\n[1] \"S\"[1]\n", "F:3: dangling: the record of \"A\""},
     {"Switch 4 \"S\"\n[1] \"A\"[1] w=3\n\nHca 2 \"A\"\n", "F:2: width 3"},
     {"Switch 4 \"S\"\n[1] \"A\"[1] s=XDR\n\nHca 2 \"A\"\n", "F:2: unknown speed \"XDR\""},
     {"Switch 4 \"S\"\n[1] \"A\"[1] w=4\n\nHca 2 \"A\"\n[1] \"S\"[1] w=1\n", "F:5: the cable at"},
