@@ -14,7 +14,7 @@ enum verdict verdict_of(bool connected, bool finalized, int wait_status)
     if (finalized)
         return VERDICT_FINE;
     if (WEXITSTATUS(wait_status))
-        return VERDICT_CODE;
+        return connected ? VERDICT_CODE : VERDICT_PLAIN_CODE;
     return connected ? VERDICT_NO_FINALIZE : VERDICT_FINE;
 }
 
@@ -46,6 +46,7 @@ void verdict_describe(enum verdict v, int wait_status, char *buf, size_t cap)
     case VERDICT_NO_FINALIZE:
         snprintf(buf, cap, "exited with code 0 after MPI_Init without MPI_Finalize");
         break;
+    case VERDICT_PLAIN_CODE:
     case VERDICT_FINE:
         snprintf(buf, cap, "exited with code %d", WEXITSTATUS(wait_status));
         break;

@@ -10,6 +10,7 @@ enum verdict {
     VERDICT_FINE,        /* the job goes on */
     VERDICT_SIGNAL,      /* killed by a signal */
     VERDICT_CODE,        /* exited with a nonzero code before MPI_Finalize */
+    VERDICT_PLAIN_CODE,  /* exited with a nonzero code and never called MPI_Init */
     VERDICT_NO_FINALIZE, /* called MPI_Init, exited with 0 without MPI_Finalize */
 };
 

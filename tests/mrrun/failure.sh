@@ -17,6 +17,10 @@ run -n 4 "$client" exit:1:7
 is "a rank that exits before MPI_Finalize: its code" $? 7
 like "rank and code are told" "^mrrun: rank 1 .* exited with code 7 before MPI_Finalize; ending the job" "$tmp/err"
 
+run -n 1 false
+is "a program that is not MPI's" $? 1
+like "and is not blamed for what it need not do" "^mrrun: rank 0 .* exited with code 1\$" "$tmp/err"
+
 run -n 4 "$client" exit:3:0
 is "a rank that exits with 0 without MPI_Finalize" $? 1
 like "is told" "^mrrun: rank 3 .* exited with code 0 after MPI_Init without MPI_Finalize" "$tmp/err"
