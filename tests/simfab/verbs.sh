@@ -46,7 +46,7 @@ pair() {
     kill -0 $server 2>/dev/null || break
     sleep 0.01
   done
-  timeout 30 simfab exec h2 -- "$prog" -p "$port" "$@" localhost >"$tmp/$name.client" 2>&1
+  timeout 30 simfab exec h2 -- "$prog" -p "$port" "$@" h1 >"$tmp/$name.client" 2>&1
   rc_client=$?
   wait $server
   rc_server=$?
