@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 2
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-port=$((20000 + $$ % 20000))
+port=$((10000 + $$ % 20000)) # below those that the kernel gives to clients
 
 pingpong() { # BYTES ITERATIONS: microseconds per round trip
   port=$((port + 1))

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 2
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-port=$((20000 + $$ % 20000))
+port=$((10000 + $$ % 20000)) # below those that the kernel gives to clients
 
 value() { simfab status | awk -v k="$1" '{l = $0} index(l, k) == 1 {sub(k "[: ]*", "", l); split(l, a, " "); print a[1]; exit}'; }
 measure() { # NAME CMD...: real seconds, virtual seconds, events

@@ -131,7 +131,7 @@ START_TEST(verdicts)
     ck_assert_int_eq(verdict_of(false, false, killed), VERDICT_SIGNAL);
     ck_assert_int_eq(verdict_of(true, true, code), VERDICT_FINE);
     ck_assert_int_eq(verdict_of(true, false, code), VERDICT_CODE);
-    ck_assert_int_eq(verdict_of(false, false, code), VERDICT_CODE);
+    ck_assert_int_eq(verdict_of(false, false, code), VERDICT_PLAIN_CODE);
     ck_assert_int_eq(verdict_of(true, false, fine), VERDICT_NO_FINALIZE);
     ck_assert_int_eq(verdict_of(false, false, fine), VERDICT_FINE);
     ck_assert_int_eq(verdict_exit_status(killed), 139);

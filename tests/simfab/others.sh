@@ -15,7 +15,7 @@ listening() { awk -v p="$(printf ':%04X' "$1")" '$4 == "0A" && index($2, p) {f =
 # pair PROGRAM ARGS: the client's output in $tmp/client
 pair() {
   local port server i
-  while port=$((20000 + RANDOM % 20000)) && listening $port; do :; done
+  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
   timeout 60 simfab exec h1 -- "$@" -p $port >"$tmp/server" 2>&1 &
   server=$!
   for ((i = 0; i < 1000; i++)); do listening $port && break; sleep 0.01; done
