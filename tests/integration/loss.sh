@@ -78,20 +78,28 @@ is "and says so once" "$(grep -ci 'fabricd' "$tmp/out")" 1
 cat >"$tmp/lost.c" <<'END'
 #include <mpi.h>
 #include <stdio.h>
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
     int rank, x = 0, err = 0, send, recv, probe, mprobe, any;
     MPI_Message m;
-    MPI_Request posted;
-
+    MPI_Request posted, loop;
+    int in, done;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Irecv(&any, 1, MPI_INT, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &posted);
-    while (!err)
-        err = MPI_Sendrecv_replace(&x, 1, MPI_INT, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Irecv(&in, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, &loop);
+    while (!err) { /* always sending: who only waits cannot hear of the other's end */
+        err = MPI_Send(&x, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD);
+        if (!err)
+            err = MPI_Test(&loop, &done, MPI_STATUS_IGNORE);
+        if (!err && done)
+            MPI_Irecv(&in, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, &loop);
+        usleep(20);
+    }
     send = MPI_Send(&x, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD);
     recv = MPI_Recv(&x, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     probe = MPI_Probe(1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
