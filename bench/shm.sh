@@ -7,7 +7,7 @@ set -u
 : "${RUNS:=5}"
 PATH=$BUILD/bin:$PATH
 for program in NPmpich2 mpiexec.hydra taskset; do
-  command -v "$program" >/dev/null || { echo "bench/shm.sh: $program is not installed (packaging/install-deps --bench)"; exit 1; }
+  command -v "$program" >/dev/null || { echo "bench/shm.sh: $program is not installed (packaging/install-deps)"; exit 1; }
 done
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
