@@ -22,9 +22,9 @@ static bool before(const struct event *a, const struct event *b)
     return a->t_ps < b->t_ps || (a->t_ps == b->t_ps && a->seq < b->seq);
 }
 
-void evq_push(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg)
+static void push(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg, bool quiet)
 {
-    struct event e = {t_ps < q->now_ps ? q->now_ps : t_ps, q->next_seq++, fn, obj, arg};
+    struct event e = {t_ps < q->now_ps ? q->now_ps : t_ps, q->next_seq++ << 1 | quiet, fn, obj, arg};
     size_t i;
 
     if (q->used == q->cap) {
@@ -39,6 +39,17 @@ void evq_push(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint
         q->heap[i] = q->heap[up];
     }
     q->heap[i] = e;
+}
+
+void evq_push(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg)
+{
+    q->loud++;
+    push(q, t_ps, fn, obj, arg, false);
+}
+
+void evq_push_quiet(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg)
+{
+    push(q, t_ps, fn, obj, arg, true);
 }
 
 static void drop_first(struct event_queue *q)
@@ -102,12 +113,14 @@ bool evq_run_one(struct event_queue *q)
     q->now_ps = t;
     q->executed++;
     if (e.fn) {
+        q->loud -= !(e.seq & 1);
         e.fn(e.obj, e.arg);
     } else {
         struct evtimer *timer = e.obj;
 
         timer->entries--;
-        timer->queued_ps = timer->deadline_ps = 0;
+        evtimer_stop(timer);
+        timer->queued_ps = 0;
         timer->fn(timer->obj, 0);
     }
     return true;
@@ -124,12 +137,15 @@ void evtimer_set(struct event_queue *q, struct evtimer *t, uint64_t t_ps)
         t_ps = q->now_ps;
     if (!t_ps)
         t_ps = 1; /* 0 means stopped */
+    if (!t->deadline_ps && !t->quiet)
+        q->loud++;
+    t->q = q;
     t->deadline_ps = t_ps;
     if (t->queued_ps && t->queued_ps <= t_ps)
         return; /* its event comes up before: it will be moved then */
     t->queued_ps = t_ps;
     t->entries++;
-    evq_push(q, t_ps, NULL, t, 0);
+    push(q, t_ps, NULL, t, 0, true); /* that it is loud was counted when it was set */
 }
 
 void evtimer_set_earlier(struct event_queue *q, struct evtimer *t, uint64_t t_ps)

@@ -4,6 +4,9 @@
  * that two runs with the same input are the same to the last picosecond. An event calls fn(obj, arg); obj must live
  * until then. A timer is an event that can be moved or stopped at no cost: it belongs to its owner, may be queued more
  * than once behind the scenes, and its memory may be reused only for another timer while evtimer_queued() says so.
+ *
+ * Events are loud or quiet. A loud one is a reason for time to move; a quiet one happens when time gets there anyway
+ * (what packets do on their way: whoever cares for a packet counts it himself). q.loud says how many loud ones wait.
  */
 #ifndef SIMFAB_EVENT_H
 #define SIMFAB_EVENT_H
@@ -15,8 +18,8 @@
 typedef void (*event_fn)(void *obj, uint64_t arg);
 
 struct event {
-    uint64_t t_ps, seq;
-    event_fn fn; /* NULL: obj is a struct evtimer */
+    uint64_t t_ps, seq; /* the lowest bit of seq: quiet */
+    event_fn fn;        /* NULL: obj is a struct evtimer */
     void *obj;
     uint64_t arg;
 };
@@ -27,6 +30,7 @@ struct event_queue {
     uint64_t next_seq;
     uint64_t now_ps;
     uint64_t executed;
+    uint64_t loud; /* events and set timers that are not quiet */
 };
 
 struct evtimer {
@@ -34,7 +38,9 @@ struct evtimer {
     uint64_t queued_ps;   /* when its event in the queue comes up; 0: none */
     event_fn fn;
     void *obj;
-    uint32_t entries; /* events in the queue that point here */
+    uint32_t entries;      /* events in the queue that point here */
+    bool quiet;            /* may be set after evtimer_init */
+    struct event_queue *q; /* where it was last set */
 };
 
 void evq_init(struct event_queue *q);
@@ -42,6 +48,7 @@ void evq_fini(struct event_queue *q);
 
 /* Schedule fn(obj, arg) at t (not before now). */
 void evq_push(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg);
+void evq_push_quiet(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj, uint64_t arg);
 
 /* The time of the next event that will really do something; false if there is none. Never moves time. */
 bool evq_next(struct event_queue *q, uint64_t *t_ps);
@@ -55,6 +62,8 @@ void evtimer_set(struct event_queue *q, struct evtimer *t, uint64_t t_ps);
 void evtimer_set_earlier(struct event_queue *q, struct evtimer *t, uint64_t t_ps);
 static inline void evtimer_stop(struct evtimer *t)
 {
+    if (t->deadline_ps && !t->quiet)
+        t->q->loud--;
     t->deadline_ps = 0;
 }
 static inline bool evtimer_is_set(const struct evtimer *t)

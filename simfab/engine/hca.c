@@ -35,6 +35,7 @@ static void make_hca(struct sim *s, struct node *n)
         hp->hca = h;
         hp->port = &n->ports[i];
         evtimer_init(&hp->tx, tx_run, hp);
+        hp->tx.quiet = true; /* the queue pairs that wait for it are counted */
         for (unsigned vl = 0; vl < FABRIC_VLS; vl++)
             hp->ready[vl].last = &hp->ready[vl].first;
     }
@@ -102,6 +103,7 @@ void hca_qp_ready(struct qp *qp)
     if (qp->in_ready || vl < 0)
         return;
     qp->in_ready = true;
+    hp->hca->sim->ready_qps++;
     qp->next_ready = NULL;
     *hp->ready[vl].last = qp;
     hp->ready[vl].last = &qp->next_ready;
@@ -120,6 +122,7 @@ static void unlink_first(struct hca_port *hp, unsigned vl)
         hp->ready_mask &= ~(1u << vl);
     }
     qp->in_ready = false;
+    hp->hca->sim->ready_qps--;
 }
 
 void hca_qp_forget(struct qp *qp)
@@ -137,6 +140,7 @@ void hca_qp_forget(struct qp *qp)
                 if (!hp->ready[vl].first)
                     hp->ready_mask &= ~(1u << vl);
                 qp->in_ready = false;
+                hp->hca->sim->ready_qps--;
                 return;
             }
 }
@@ -214,8 +218,8 @@ static void tx_turn(struct hca_port *hp, struct qp *qp)
     /* reading may be slower than the bus: what it leaves of the bus is for the other direction */
     hp->tx_busy_ps = max_u64(done, t + max_u64(m->tx_packet_ps, transfer_ps(cost.memory, m->dma_read_bps)));
     hp->in_pipe[p->vl]++;
-    evq_push(&s->q, done + m->tx_packet_ps + (cost.memory && !cost.inlined ? m->dma_latency_ps : 0), to_wire, hp,
-             (uintptr_t)p);
+    evq_push_quiet(&s->q, done + m->tx_packet_ps + (cost.memory && !cost.inlined ? m->dma_latency_ps : 0), to_wire, hp,
+                   (uintptr_t)p);
 }
 
 static void tx_run(void *obj, uint64_t arg)
@@ -288,7 +292,7 @@ void hca_packet_arrived(struct port *port, struct packet *p)
         t = max_u64(t, bus_book(hp->hca, now, p->payload)) + m->dma_write_ps;
     /* nothing overtakes: a short packet waits for the data before it */
     hp->last_landed_ps = max_u64(t, hp->last_landed_ps);
-    evq_push(&s->q, hp->last_landed_ps, landed, hp, (uintptr_t)p);
+    evq_push_quiet(&s->q, hp->last_landed_ps, landed, hp, (uintptr_t)p);
 }
 
 void hca_port_changed(struct port *p)

@@ -171,7 +171,7 @@ static void queue_kick(struct link_dir *l, uint64_t t)
     if (l->kick_queued)
         return;
     l->kick_queued = true;
-    evq_push(&l->sim->q, t, link_kick, l, 0);
+    evq_push_quiet(&l->sim->q, t, link_kick, l, 0);
 }
 
 /* Put the first packet of the lane on the wire. */
@@ -197,15 +197,15 @@ static void transmit(struct link_dir *l, unsigned vl)
         end = p->tail_ps;
     l->busy_until_ps = end;
     if (p->held)
-        evq_push(&s->q, end, link_release_at, p->held, (uint64_t)p->held_vl << 32 | p->wire_bytes);
+        evq_push_quiet(&s->q, end, link_release_at, p->held, (uint64_t)p->held_vl << 32 | p->wire_bytes);
     p->held = l;
     p->held_vl = (uint8_t)vl;
     p->tail_ps = end + m->propagation_ps;
     if (l->to->node->kind == NODE_SWITCH)
-        evq_push(&s->q, (m->cut_through ? now + m->propagation_ps : p->tail_ps) + m->switch_delay_ps, link_arrive, l,
-                 (uintptr_t)p);
+        evq_push_quiet(&s->q, (m->cut_through ? now + m->propagation_ps : p->tail_ps) + m->switch_delay_ps, link_arrive,
+                       l, (uintptr_t)p);
     else
-        evq_push(&s->q, p->tail_ps, link_arrive, l, (uintptr_t)p);
+        evq_push_quiet(&s->q, p->tail_ps, link_arrive, l, (uintptr_t)p);
     if (l->from->node->hca)
         hca_lane_drained(l->from, vl);
 }

@@ -7,6 +7,7 @@
 #include "simfab/engine/util.h"
 
 static struct packet *free_packets;
+static uint64_t foreground;
 
 static const uint32_t chunk_sizes[] = {256, 4096, CHUNK_MAX};
 #define CHUNK_CLASSES (sizeof chunk_sizes / sizeof *chunk_sizes)
@@ -27,6 +28,7 @@ struct packet *packet_new(void)
         p = free_packets;
     }
     free_packets = p->next;
+    foreground++;
     memset(p, 0, sizeof *p);
     return p;
 }
@@ -34,8 +36,24 @@ struct packet *packet_new(void)
 void packet_free(struct packet *p)
 {
     chunk_put(p->chunk);
+    if (p->background)
+        --*p->background;
+    else
+        foreground--;
     p->next = free_packets;
     free_packets = p;
+}
+
+void packet_is_background(struct packet *p, uint32_t *count)
+{
+    foreground--;
+    ++*count;
+    p->background = count;
+}
+
+uint64_t packets_foreground(void)
+{
+    return foreground;
 }
 
 static unsigned chunk_class(uint32_t len)

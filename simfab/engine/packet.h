@@ -74,11 +74,16 @@ struct packet {
     /* payload = chunk->data[offset .. offset + payload) */
     struct chunk *chunk;
     uint32_t chunk_off;
-    uint64_t tail_ps; /* when its last bit reached (or will reach) the node it is in */
-    uint8_t grh[40];  /* if PKT_GRH */
+    uint64_t tail_ps;     /* when its last bit reached (or will reach) the node it is in */
+    uint32_t *background; /* of a flow without a process: counts that flow's packets; else NULL */
+    uint8_t grh[40];      /* if PKT_GRH */
 };
 
 struct packet *packet_new(void);
 void packet_free(struct packet *p); /* also drops its chunk */
+/* The packet is nobody's in particular: *count, which must outlive it, counts it until it is freed. */
+void packet_is_background(struct packet *p, uint32_t *count);
+/* How many packets there are that somebody cares for. */
+uint64_t packets_foreground(void);
 
 #endif

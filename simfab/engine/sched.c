@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "simfab/engine/packet.h"
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
 
@@ -355,6 +356,15 @@ static void publish_time(struct sim *s)
         __atomic_store_n(&s->procs[i]->arena->now_ps, sim_now(s), __ATOMIC_RELEASE);
 }
 
+/*
+ * Is there anything that time should move for? Flows without a process and faults that are due later happen as time
+ * passes, but it does not pass for their sake: somebody must wait for an event, a packet or a queue pair.
+ */
+static bool next_event(struct sim *s, uint64_t *t)
+{
+    return evq_next(&s->q, t) && (!s->background || s->q.loud || packets_foreground() || s->ready_qps);
+}
+
 /* Events until somebody runs; those at the same time as the first waking still happen. True if there may be more. */
 static bool move_time(struct sim *s)
 {
@@ -362,7 +372,7 @@ static bool move_time(struct sim *s)
     unsigned n = 0;
     bool more;
 
-    while ((more = evq_next(&s->q, &t)) && (!s->running || t == sim_now(s)) && n++ < EVENT_BATCH)
+    while ((more = next_event(s, &t)) && (!s->running || t == sim_now(s)) && n++ < EVENT_BATCH)
         evq_run_one(&s->q);
     s->busy_ns += real_ns() - start;
     publish_time(s);

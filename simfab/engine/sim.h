@@ -27,7 +27,9 @@ struct sim {
     uint32_t num_procs, procs_cap;
     struct proc **proc_by_id; /* NULL where the process is gone: events name processes by number */
     uint32_t next_proc_id, by_id_cap;
-    uint32_t running; /* actors that the engine waits for */
+    uint32_t running;    /* actors that the engine waits for */
+    uint32_t ready_qps;  /* queue pairs that wait for their adapter's turn */
+    uint32_t background; /* sources of events that do not move time by themselves: flows, faults to come */
 
     uint64_t epoch_ns, mono_epoch_ns;
     uint64_t started_mono_ns;

@@ -167,6 +167,32 @@ START_TEST(moving_a_timer_to_and_fro_keeps_one_firing)
 }
 END_TEST
 
+START_TEST(what_is_loud_is_counted_exactly)
+{
+    struct evtimer loud, quiet;
+
+    evtimer_init(&loud, note, NULL);
+    evtimer_init(&quiet, note, NULL);
+    quiet.quiet = true;
+    evq_push(&q, 10, note, NULL, 0);
+    evq_push_quiet(&q, 20, note, NULL, 0);
+    ck_assert_uint_eq(q.loud, 1);
+    evtimer_set(&q, &loud, 100);
+    evtimer_set(&q, &loud, 50); /* moved: still one */
+    evtimer_set(&q, &quiet, 60);
+    ck_assert_uint_eq(q.loud, 2);
+    evtimer_stop(&loud);
+    evtimer_stop(&loud);
+    ck_assert_uint_eq(q.loud, 1);
+    evtimer_set(&q, &loud, 70);
+    while (evq_run_one(&q))
+        ;
+    ck_assert_uint_eq(q.loud, 0);
+    ck_assert_uint_eq(traced, 4);
+    ck_assert_uint_eq(q.now_ps, 70);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("event");
@@ -183,6 +209,7 @@ int main(void)
     tcase_add_test(c, a_stopped_timer_moves_no_time);
     tcase_add_test(c, a_timer_can_be_set_again_as_it_fires);
     tcase_add_test(c, moving_a_timer_to_and_fro_keeps_one_firing);
+    tcase_add_test(c, what_is_loud_is_counted_exactly);
     suite_add_tcase(s, c);
     r = srunner_create(s);
     srunner_set_tap(r, "-");
