@@ -118,9 +118,9 @@ static uint8_t top_bit(uint8_t mask)
     return mask;
 }
 
-/* What the two ends agree on when a link trains; false: nothing in common, the link stays down. */
-static bool negotiate(struct port *p, struct port *q)
+bool port_negotiate(struct port *p)
 {
+    struct port *q = p->peer;
     uint8_t width = p->width_enabled & q->width_enabled, speed = p->speed_enabled & q->speed_enabled;
     uint8_t ext = p->ext_speed_enabled & q->ext_speed_enabled;
 
@@ -147,7 +147,7 @@ static void link_train(struct port *p)
 {
     struct port *q = p->peer;
 
-    if (!link_trainable(p) || p->phys_state == PHYS_LINKUP || !negotiate(p, q))
+    if (!link_trainable(p) || p->phys_state == PHYS_LINKUP || !port_negotiate(p))
         return;
     p->phys_state = q->phys_state = PHYS_LINKUP;
     set_state_field(p, PORT_INIT);

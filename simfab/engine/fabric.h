@@ -69,6 +69,7 @@ struct port {
     uint8_t mtu_cap, mtu_neighbor;                                    /* 1..5: 256..4096 */
     uint8_t vl_cap, op_vls;                                           /* 1..5: VL0, VL0-1, VL0-3, VL0-7, VL0-14 */
     uint8_t vl_high_limit;
+    uint32_t vl_buffer_bytes; /* receive buffer of each lane */
     uint8_t vlarb_high_cap, vlarb_low_cap;
     struct vlarb_entry vlarb_high[FABRIC_VLARB_MAX], vlarb_low[FABRIC_VLARB_MAX];
     /* sl2vl[in][sl] of this port as the output: CA ports use in = 0, switches the port number the packet came by */
@@ -165,6 +166,9 @@ uint32_t mtu_bytes(uint8_t code);
 void port_set_state(struct port *p, enum port_state state);
 void port_set_phys(struct port *p, enum phys_state phys);
 void port_cable(struct port *p, bool up); /* pull or plug the cable at p */
+
+/* The active width and speed of both ends, from what they enable, as a link trains; false: nothing in common. */
+bool port_negotiate(struct port *p);
 
 /* Called (by fabric.c, sma.c) after a change that the other plane wants to hear of; implemented in events.c, which
    fans out to hca.c (async events, link restart) and to mad.c (traps). */

@@ -6,6 +6,7 @@
 #include "simfab/engine/fabric.h"
 #include "simfab/engine/model.h"
 #include "simfab/engine/netlist.h"
+#include "simfab/engine/port_caps.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -23,7 +24,6 @@
 #define CAP_TRAP         0x00000008u
 #define CAP_SL_MAP       0x00000040u
 #define CAP_SYS_GUID     0x00000800u
-#define CAP_EXT_SPEEDS   0x00004000u
 #define CAP_COMM_MGMT    0x00010000u
 #define CAP_CAP_NOTICE   0x00400000u
 #define CAP_CLIENT_REREG 0x02000000u
@@ -53,47 +53,15 @@ static uint64_t guid_from_id(const char *id)
     return *end ? 0 : v;
 }
 
-static uint8_t masks_up_to(uint8_t top)
-{
-    return (uint8_t)(top | (top - 1));
-}
-
-/* The widths a port of this width also runs at: a 4X port is 1X or 4X. */
-static uint8_t widths_up_to(uint8_t width)
-{
-    return width == 16 ? 1 | 16 : masks_up_to(width);
-}
-
-static void port_set_rate(struct port *p, const struct link_rate *said, const struct model *model)
-{
-    uint8_t width = said->width ? said->width : model->width;
-    uint8_t speed = said->speed ? said->speed : model->speed;
-    uint8_t ext = said->speed ? said->ext_speed : model->ext_speed;
-
-    p->width_supported = p->width_enabled = widths_up_to(width);
-    p->width_active = width;
-    p->speed_supported = p->speed_enabled = masks_up_to(speed);
-    p->speed_active = speed;
-    p->ext_speed_supported = p->ext_speed_enabled = ext ? masks_up_to(ext) : 0;
-    p->ext_speed_active = ext;
-    if (ext)
-        p->cap_mask |= CAP_EXT_SPEEDS;
-}
-
 /* A port as it comes out of reset: no LID, everything on VL 0, arbitration even, the default partition. */
 static int port_init(struct port *p, struct node *n, unsigned num, const struct model *model)
 {
     unsigned inputs = n->kind == NODE_SWITCH ? n->num_ports + 1 : 1;
-    unsigned vls = model->vl_cap == 5 ? 15 : 1u << (model->vl_cap - 1);
 
     p->node = n;
     p->num = (uint8_t)num;
     p->down_default = PHYS_POLLING;
-    p->mtu_cap = p->mtu_neighbor = model->mtu;
-    p->vl_cap = p->op_vls = model->vl_cap;
-    p->vlarb_high_cap = p->vlarb_low_cap = (uint8_t)model->vlarb_cap;
-    for (unsigned i = 0; i < vls && i < model->vlarb_cap; i++)
-        p->vlarb_low[i] = (struct vlarb_entry){.vl = (uint8_t)i, .weight = 64};
+    port_caps_init(p, model);
     p->sl2vl = calloc(inputs, sizeof *p->sl2vl);
     if (!p->sl2vl)
         return -1;
@@ -292,7 +260,7 @@ static int finish_ports(struct builder *b)
             if (!p->guid)
                 p->guid = n->node_guid + k;
             p->guids[0] = p->guid;
-            port_set_rate(p, &b->rate[i][k], b->model);
+            port_caps_set_rate(p, &b->rate[i][k], b->model);
             if (n->kind == NODE_SWITCH && k == 0)
                 continue;
             p->cable_up = p->peer != NULL;
@@ -300,7 +268,7 @@ static int finish_ports(struct builder *b)
             p->phys_state = p->peer ? PHYS_LINKUP : PHYS_POLLING;
         }
     }
-    return check_port_guids(b);
+    return port_caps_apply(b->f, b->err) || check_port_guids(b) ? -1 : 0;
 }
 
 /*

@@ -31,7 +31,7 @@ static void reset_lanes(struct link_dir *l)
         q->last = &q->first;
         q->packets = 0;
         q->wait_since_ps = 0;
-        credit_init(&q->credit, l->sim->model->vl_buffer_bytes);
+        credit_init(&q->credit, l->to->vl_buffer_bytes);
     }
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading a model: one table says of every key where it goes, in which unit it is written and what it may be; the
- * file (YAML: sections of scalars) is walked against it. etc/models/README.md documents the same keys.
+ * Reading a model: tables say of every key where it goes, in which unit it is written and what it may be; the file
+ * (YAML: sections of scalars, and lists of mappings) is walked against them. etc/models/KEYS.md documents the same
+ * keys.
  */
 #include "simfab/engine/model.h"
-#include "simfab/engine/netlist.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,23 +14,13 @@
 #include <string.h>
 #include <yaml.h>
 
-enum key_type { KEY_TEXT, KEY_U32, KEY_U64, KEY_REAL, KEY_BOOL, KEY_WIDTH, KEY_SPEED, KEY_MTU, KEY_VLS };
+#include "simfab/engine/model_value.h"
 
-struct key {
-    const char *section; /* "": the top of the file */
-    const char *name;
-    enum key_type type;
-    size_t offset, size; /* of the field; KEY_TEXT: its capacity */
-    double scale;        /* numbers: field = written * scale */
-    double min, max;     /* as written */
-    const char *def;
-};
-
-#define FIELD(f)  offsetof(struct model, f), sizeof(((struct model *)0)->f)
+#define FIELD(f)  MODEL_FIELD(model, f)
 #define NS        1000.0 /* _ps fields are written in nanoseconds */
 #define SECOND_NS 1e9
 
-static const struct key keys[] = {
+static const struct model_key keys[] = {
     {"", "name", KEY_TEXT, FIELD(name), 0, 0, 0, "default"},
     {"", "description", KEY_TEXT, FIELD(description), 0, 0, 0, ""},
 
@@ -81,11 +70,47 @@ static const struct key keys[] = {
 
 #define NUM_KEYS (sizeof keys / sizeof *keys)
 
+/* A section that is a list of mappings: each becomes an item of an array that the model owns. */
+struct list {
+    const char *name;
+    const struct model_key *keys;
+    size_t num_keys, item_size; /* an item begins with its struct model_place */
+    size_t items_at, num_at;    /* in struct model: the pointer to the items, and their number (uint32_t) */
+};
+
+#define PORT(f) MODEL_FIELD(model_port, f)
+
+static const struct model_key port_keys[] = {
+    {"ports", "node", KEY_TEXT, PORT(node), 0, 0, 0, NULL},
+    {"ports", "port", KEY_U32, PORT(port), 1, 1, FABRIC_PORTS_MAX, "all"},
+    {"ports", "width", KEY_WIDTH, PORT(width), 0, 0, 0, ""},
+    {"ports", "speed", KEY_SPEED, PORT(speed), 0, 0, 0, ""},
+    {"ports", "mtu", KEY_MTU, PORT(mtu), 0, 0, 0, ""},
+    {"ports", "vls", KEY_VLS, PORT(vl_cap), 0, 0, 0, ""},
+    {"ports", "vlarb_entries", KEY_U32, PORT(vlarb_cap), 1, 1, FABRIC_VLARB_MAX, ""},
+    {"ports", "vl_buffer_bytes", KEY_U32, PORT(vl_buffer_bytes), 1, 4352, 1 << 30, ""},
+};
+
+#define LIST(name, keys, type, items, num)                                                                             \
+    {                                                                                                                  \
+        name, keys, sizeof keys / sizeof *keys, sizeof(struct type), offsetof(struct model, items),                    \
+            offsetof(struct model, num)                                                                                \
+    }
+
+static const struct list lists[] = {
+    LIST("ports", port_keys, model_port, ports, num_ports),
+};
+
+#define NUM_LISTS     (sizeof lists / sizeof *lists)
+#define LIST_KEYS_MAX 32
+#define ITEMS_MAX     65536
+
 struct reader {
     const char *path;
     yaml_document_t doc;
     struct parse_error *err;
     bool seen[NUM_KEYS];
+    bool list_seen[NUM_LISTS];
 };
 
 __attribute__((format(printf, 3, 4))) static int fail(struct reader *r, const yaml_mark_t *at, const char *fmt, ...)
@@ -101,139 +126,95 @@ __attribute__((format(printf, 3, 4))) static int fail(struct reader *r, const ya
     return -1;
 }
 
-/* "1, 2" or "a, b": what is allowed, for messages */
-static const char *allowed(enum key_type type)
+/* One "key: value" line: into base, by the key of that name among those of the section. */
+static int read_scalar(struct reader *r, void *base, const struct model_key *list, size_t num, bool *seen,
+                       const char *section, const yaml_node_t *name, const yaml_node_t *value)
 {
-    switch (type) {
-    case KEY_BOOL:
-        return "true or false";
-    case KEY_WIDTH:
-        return "1, 2, 4, 8 or 12";
-    case KEY_SPEED:
-        return "SDR, DDR, QDR, FDR, EDR, HDR or NDR";
-    case KEY_MTU:
-        return "256, 512, 1024, 2048 or 4096";
-    case KEY_VLS:
-        return "1, 2, 4, 8 or 15";
-    default:
-        return "a number";
-    }
-}
+    const char *key = (const char *)name->data.scalar.value, *text = (const char *)value->data.scalar.value;
+    char wanted[128];
 
-static bool parse_plain(const char *text, double *out)
-{
-    char *end;
-
-    errno = 0;
-    *out = strtod(text, &end);
-    return *text && *text != ' ' && !*end && !errno && isfinite(*out);
-}
-
-/* One of five codes 1..5 for a list of values; 0 when it is none of them. */
-static uint8_t code_of(double v, const unsigned list[5])
-{
-    for (uint8_t i = 0; i < 5; i++)
-        if (v == list[i])
-            return i + 1;
-    return 0;
-}
-
-static void store(struct model *m, const struct key *k, double v)
-{
-    char *at = (char *)m + k->offset;
-    uint64_t u = (uint64_t)llround(v);
-
-    if (k->type == KEY_REAL)
-        memcpy(at, &v, sizeof v);
-    else if (k->size == 8)
-        memcpy(at, &u, 8);
-    else if (k->size == 4)
-        memcpy(at, &(uint32_t){(uint32_t)u}, 4);
-    else
-        *at = (char)u;
-}
-
-/* 0: stored; -1: not what the key wants; -2: out of range */
-static int set_value(struct model *m, const struct key *k, const char *text)
-{
-    static const unsigned mtus[5] = {256, 512, 1024, 2048, 4096}, vls[5] = {1, 2, 4, 8, 15};
-    struct link_rate rate = {0};
-    double v = 0;
-
-    if (k->type == KEY_TEXT) {
-        if (strlen(text) >= k->size)
-            return -2;
-        strcpy((char *)m + k->offset, text);
-        return 0;
-    }
-    if (k->type == KEY_SPEED) {
-        if (!link_speed_parse(text, strlen(text), &rate))
-            return -1;
-        m->speed = rate.speed;
-        m->ext_speed = rate.ext_speed;
-        return 0;
-    }
-    if (k->type == KEY_BOOL) {
-        if (strcmp(text, "true") && strcmp(text, "false"))
-            return -1;
-        store(m, k, *text == 't');
-        return 0;
-    }
-    if (!parse_plain(text, &v))
-        return -1;
-    if (k->type == KEY_WIDTH) {
-        if (v < 0 || v > 12 || v != floor(v) || !link_width_parse((unsigned)v, &rate))
-            return -1;
-        m->width = rate.width;
-        return 0;
-    }
-    if (k->type == KEY_MTU || k->type == KEY_VLS) {
-        uint8_t code = code_of(v, k->type == KEY_MTU ? mtus : vls);
-
-        if (!code)
-            return -1;
-        store(m, k, code);
-        return 0;
-    }
-    if (v < k->min || v > k->max)
-        return -2;
-    if (k->type != KEY_REAL && k->scale == 1 && v != floor(v))
-        return -1;
-    store(m, k, k->type == KEY_REAL ? v : v * k->scale);
-    return 0;
-}
-
-static int read_scalar(struct reader *r, struct model *m, const char *section, const yaml_node_t *name,
-                       const yaml_node_t *value)
-{
-    const char *key = (const char *)name->data.scalar.value;
-
-    for (size_t i = 0; i < NUM_KEYS; i++) {
-        const struct key *k = &keys[i];
+    for (size_t i = 0; i < num; i++) {
+        const struct model_key *k = &list[i];
 
         if (strcmp(k->section, section) || strcmp(k->name, key))
             continue;
-        if (r->seen[i])
+        if (seen[i])
             return fail(r, &name->start_mark, "%s is given twice", key);
-        r->seen[i] = true;
+        seen[i] = true;
         if (value->type != YAML_SCALAR_NODE)
             return fail(r, &value->start_mark, "%s wants one value", key);
-        if (strlen((const char *)value->data.scalar.value) != value->data.scalar.length)
+        if (strlen(text) != value->data.scalar.length)
             return fail(r, &value->start_mark, "%s: a zero byte", key);
-        switch (set_value(m, k, (const char *)value->data.scalar.value)) {
-        case -1:
-            return fail(r, &value->start_mark, "%s: \"%.40s\" is not %s", key, value->data.scalar.value,
-                        k->scale == 1 && k->type != KEY_REAL ? "a whole number" : allowed(k->type));
-        case -2:
+        switch (model_value_set(base, k, text)) {
+        case VALUE_OK:
+            return 0;
+        case VALUE_WRONG:
+            model_value_wanted(k, wanted, sizeof wanted);
+            return fail(r, &value->start_mark, "%s: \"%.40s\" is not %s", key, text, wanted);
+        case VALUE_OUT_OF_RANGE:
             if (k->type == KEY_TEXT)
                 return fail(r, &value->start_mark, "%s is too long: at most %zu characters", key, k->size - 1);
-            return fail(r, &value->start_mark, "%s: %.40s is out of range: %.15g to %.15g", key,
-                        value->data.scalar.value, k->min, k->max);
+            return fail(r, &value->start_mark, "%s: %.40s is out of range: %.15g to %.15g", key, text, k->min, k->max);
         }
-        return 0;
     }
     return fail(r, &name->start_mark, *section ? "unknown key \"%.40s\" in %s" : "unknown key \"%.40s\"%s", key,
                 section);
+}
+
+/* The pair's name; NULL with err filled if it is no plain word. */
+static const char *key_name(struct reader *r, const yaml_node_t *map, const yaml_node_pair_t *p,
+                            const yaml_node_t **name, const yaml_node_t **value)
+{
+    *name = yaml_document_get_node(&r->doc, p->key);
+    *value = yaml_document_get_node(&r->doc, p->value);
+    if (*name && *value && (*name)->type == YAML_SCALAR_NODE)
+        return (const char *)(*name)->data.scalar.value;
+    fail(r, &map->start_mark, "a key must be a plain word");
+    return NULL;
+}
+
+static int read_item(struct reader *r, void *item, const struct list *l, const yaml_node_t *map)
+{
+    bool seen[LIST_KEYS_MAX] = {false};
+    const yaml_node_t *name, *value;
+
+    _Static_assert(sizeof port_keys / sizeof *port_keys <= LIST_KEYS_MAX, "a list with too many keys");
+    if (map->type != YAML_MAPPING_NODE)
+        return fail(r, &map->start_mark, "an item of %s is a mapping: \"{key: value, ...}\"", l->name);
+    *(struct model_place *)item =
+        (struct model_place){(unsigned)map->start_mark.line + 1, (unsigned)map->start_mark.column + 1};
+    for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++)
+        if (!key_name(r, map, p, &name, &value) ||
+            read_scalar(r, item, l->keys, l->num_keys, seen, l->name, name, value))
+            return -1;
+    for (size_t i = 0; i < l->num_keys; i++)
+        if (!seen[i] && !l->keys[i].def)
+            return fail(r, &map->start_mark, "an item of %s wants a %s", l->name, l->keys[i].name);
+    return 0;
+}
+
+static int read_list(struct reader *r, struct model *m, const struct list *l, const yaml_node_t *seq)
+{
+    void **items = (void **)((char *)m + l->items_at);
+    uint32_t *num = (uint32_t *)((char *)m + l->num_at);
+    size_t n;
+
+    if (seq->type != YAML_SEQUENCE_NODE)
+        return fail(r, &seq->start_mark, "%s is a list: indented \"- {key: value, ...}\" lines are wanted", l->name);
+    n = (size_t)(seq->data.sequence.items.top - seq->data.sequence.items.start);
+    if (n > ITEMS_MAX)
+        return fail(r, &seq->start_mark, "%s: %zu items, at most %d", l->name, n, ITEMS_MAX);
+    *items = calloc(n ? n : 1, l->item_size);
+    if (!*items)
+        return fail(r, &seq->start_mark, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        const yaml_node_t *item = yaml_document_get_node(&r->doc, seq->data.sequence.items.start[i]);
+
+        if (!item || read_item(r, (char *)*items + i * l->item_size, l, item))
+            return item ? -1 : fail(r, &seq->start_mark, "%s: an item is missing", l->name);
+        *num = (uint32_t)i + 1;
+    }
+    return 0;
 }
 
 static bool is_section(const char *name)
@@ -244,24 +225,46 @@ static bool is_section(const char *name)
     return false;
 }
 
-static int read_mapping(struct reader *r, struct model *m, const char *section, const yaml_node_t *map)
+static const struct list *find_list(const char *name)
 {
-    for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
-        const yaml_node_t *name = yaml_document_get_node(&r->doc, p->key);
-        const yaml_node_t *value = yaml_document_get_node(&r->doc, p->value);
-        const char *key;
+    for (size_t i = 0; i < NUM_LISTS; i++)
+        if (!strcmp(lists[i].name, name))
+            return &lists[i];
+    return NULL;
+}
 
-        if (!name || !value || name->type != YAML_SCALAR_NODE)
-            return fail(r, &map->start_mark, "a key must be a plain word");
-        key = (const char *)name->data.scalar.value;
-        if (!*section && is_section(key)) {
-            if (value->type != YAML_MAPPING_NODE)
-                return fail(r, &value->start_mark, "%s is a section: indented \"key: value\" lines are wanted", key);
-            if (read_mapping(r, m, key, value))
-                return -1;
-        } else if (read_scalar(r, m, section, name, value)) {
+static int read_section(struct reader *r, struct model *m, const char *section, const yaml_node_t *map)
+{
+    const yaml_node_t *name, *value;
+
+    if (map->type != YAML_MAPPING_NODE)
+        return fail(r, &map->start_mark, "%s is a section: indented \"key: value\" lines are wanted", section);
+    for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++)
+        if (!key_name(r, map, p, &name, &value) || read_scalar(r, m, keys, NUM_KEYS, r->seen, section, name, value))
             return -1;
-        }
+    return 0;
+}
+
+static int read_top(struct reader *r, struct model *m, const yaml_node_t *map)
+{
+    const yaml_node_t *name, *value;
+
+    for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
+        const char *key = key_name(r, map, p, &name, &value);
+        const struct list *l = key ? find_list(key) : NULL;
+        int rc;
+
+        if (!key)
+            return -1;
+        if (l && r->list_seen[l - lists])
+            return fail(r, &name->start_mark, "%s is given twice", key);
+        if (l)
+            r->list_seen[l - lists] = true;
+        rc = l                 ? read_list(r, m, l, value)
+             : is_section(key) ? read_section(r, m, key, value)
+                               : read_scalar(r, m, keys, NUM_KEYS, r->seen, "", name, value);
+        if (rc)
+            return rc;
     }
     return 0;
 }
@@ -294,7 +297,7 @@ static int read_file(struct reader *r, struct model *m)
         else if (root->type != YAML_MAPPING_NODE)
             rc = fail(r, &root->start_mark, "\"key: value\" lines are wanted");
         else
-            rc = read_mapping(r, m, "", root);
+            rc = read_top(r, m, root);
         yaml_document_delete(&r->doc);
     }
     yaml_parser_delete(&parser);
@@ -313,9 +316,10 @@ struct model *model_load(const char *path, struct parse_error *err)
         return NULL;
     }
     for (size_t i = 0; i < NUM_KEYS; i++)
-        set_value(m, &keys[i], keys[i].def);
+        model_value_set(m, &keys[i], keys[i].def);
+    snprintf(m->path, sizeof m->path, "%s", path ? path : "");
     if (path && read_file(&r, m)) {
-        free(m);
+        model_free(m);
         return NULL;
     }
     return m;
@@ -323,15 +327,38 @@ struct model *model_load(const char *path, struct parse_error *err)
 
 void model_free(struct model *m)
 {
+    for (size_t i = 0; i < NUM_LISTS; i++)
+        free(*(void **)((char *)m + lists[i].items_at));
     free(m);
+}
+
+int model_error(const struct model *m, const struct model_place *at, struct parse_error *err, const char *fmt, ...)
+{
+    va_list ap;
+    int n = snprintf(err->text, sizeof err->text, "%s:%u:%u: ", m->path, at->line, at->column);
+
+    if (n > 0 && (size_t)n < sizeof err->text) {
+        va_start(ap, fmt);
+        vsnprintf(err->text + n, sizeof err->text - (size_t)n, fmt, ap);
+        va_end(ap);
+    }
+    return -1;
 }
 
 bool model_key(size_t i, const char **section, const char **name, const char **def)
 {
-    if (i >= NUM_KEYS)
+    const struct model_key *k = NULL;
+
+    if (i < NUM_KEYS)
+        k = &keys[i];
+    i -= NUM_KEYS;
+    for (size_t l = 0; !k && l < NUM_LISTS; i -= lists[l++].num_keys)
+        if (i < lists[l].num_keys)
+            k = &lists[l].keys[i];
+    if (!k)
         return false;
-    *section = keys[i].section;
-    *name = keys[i].name;
-    *def = keys[i].def;
+    *section = k->section;
+    *name = k->name;
+    *def = k->def ? k->def : "required";
     return true;
 }

@@ -9,7 +9,22 @@
 
 #include "simfab/engine/fabric.h"
 
+/* Where in the file an item of a list stands. */
+struct model_place {
+    unsigned line, column;
+};
+
+/* ports: what single ports can do; 0: not said. Its own capability, whatever the cable and the other end can. */
+struct model_port {
+    struct model_place at;
+    char node[65]; /* name or description of a node, or a pattern of shell wildcards that several match */
+    uint32_t port; /* 0: all of its ports */
+    uint8_t width, speed, ext_speed, mtu, vl_cap;
+    uint32_t vlarb_cap, vl_buffer_bytes;
+};
+
 struct model {
+    char path[256]; /* for messages; "": no file */
     char name[64];
     char description[256];
 
@@ -47,11 +62,19 @@ struct model {
     /* faults */
     double loss; /* probability that a data packet is lost on a cable */
     uint64_t seed;
+
+    /* lists, in the order of the file: later items have the last word */
+    struct model_port *ports;
+    uint32_t num_ports;
 };
 
 /* A model with every default; path NULL gives the defaults themselves. NULL with err filled when the file is wrong. */
 struct model *model_load(const char *path, struct parse_error *err);
 void model_free(struct model *m);
+
+/* "FILE:LINE:COLUMN: text" about an item of a list, for what only the fabric can tell; returns -1. */
+int model_error(const struct model *m, const struct model_place *at, struct parse_error *err, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* The i-th key that a file may have ("" is the section of those at its top); false when there are no more. */
 bool model_key(size_t i, const char **section, const char **name, const char **def);

@@ -5,7 +5,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=("$top/tests/simfab/fuzz.c")
-for f in netlist fabric_build fabric model mad agent umad sma portinfo pma trap sysfs; do
+for f in netlist fabric_build fabric model model_value port_caps mad agent umad sma portinfo pma trap sysfs; do
   sources+=("$top/simfab/engine/$f.c")
 done
 # shellcheck disable=SC2046

@@ -1,13 +1,15 @@
 # Tests of simfab: netlist, model and the management plane
 
-FABRIC_SRCS := simfab/engine/netlist.c simfab/engine/fabric_build.c simfab/engine/fabric.c simfab/engine/model.c
+FABRIC_SRCS := simfab/engine/netlist.c simfab/engine/fabric_build.c simfab/engine/fabric.c simfab/engine/model.c \
+               simfab/engine/model_value.c simfab/engine/port_caps.c
 
 TESTPROGS += tests/simfab/test_netlist tests/simfab/test_model
 UNIT_TESTS += tests/simfab/test_netlist tests/simfab/test_model
 tests/simfab/test_netlist_SRCS := tests/simfab/test_netlist.c $(FABRIC_SRCS)
 tests/simfab/test_netlist_PKGS := check yaml-0.1
 tests/simfab/test_netlist_LDLIBS := -lm
-tests/simfab/test_model_SRCS := tests/simfab/test_model.c simfab/engine/model.c simfab/engine/netlist.c
+tests/simfab/test_model_SRCS := tests/simfab/test_model.c simfab/engine/model.c simfab/engine/model_value.c \
+                               simfab/engine/netlist.c
 tests/simfab/test_model_PKGS := check yaml-0.1
 tests/simfab/test_model_LDLIBS := -lm
 
@@ -56,3 +58,9 @@ tests/simfab/test_vlarb_PKGS := check
 tests/simfab/test_dataplane_SRCS := tests/simfab/test_dataplane.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
 tests/simfab/test_dataplane_PKGS := check yaml-0.1
 tests/simfab/test_dataplane_LDLIBS := -lm
+
+TESTPROGS += tests/simfab/test_port_caps
+UNIT_TESTS += tests/simfab/test_port_caps
+tests/simfab/test_port_caps_SRCS := tests/simfab/test_port_caps.c $(FABRIC_SRCS)
+tests/simfab/test_port_caps_PKGS := check yaml-0.1
+tests/simfab/test_port_caps_LDLIBS := -lm

@@ -68,9 +68,50 @@ START_TEST(values)
 }
 END_TEST
 
+START_TEST(lists)
+{
+    struct model *m =
+        load("name: x\nports:\n- {node: \"h2 mlx5_0\", port: 1, vls: 4, mtu: 2048, width: 1, speed: SDR}\n"
+             "- node: leaf*\n  vl_buffer_bytes: 8192\n  vlarb_entries: 3\n");
+
+    ck_assert_msg(m != NULL, "%s", err.text);
+    ck_assert_uint_eq(m->num_ports, 2);
+    ck_assert_str_eq(m->ports[0].node, "h2 mlx5_0");
+    ck_assert_uint_eq(m->ports[0].port, 1);
+    ck_assert_uint_eq(m->ports[0].vl_cap, 3);
+    ck_assert_uint_eq(m->ports[0].mtu, 4);
+    ck_assert_uint_eq(m->ports[0].width, 1);
+    ck_assert_uint_eq(m->ports[0].speed, 1);
+    ck_assert_uint_eq(m->ports[0].vl_buffer_bytes, 0);
+    ck_assert_uint_eq(m->ports[1].at.line, 4);
+    ck_assert_uint_eq(m->ports[1].at.column, 3);
+    ck_assert_str_eq(m->ports[1].node, "leaf*");
+    ck_assert_uint_eq(m->ports[1].port, 0);
+    ck_assert_uint_eq(m->ports[1].vl_buffer_bytes, 8192);
+    ck_assert_uint_eq(m->ports[1].vlarb_cap, 3);
+    model_error(m, &m->ports[1].at, &err, "%s", "text");
+    ck_assert_msg(strstr(err.text, ":4:3: text") != NULL, "%s", err.text);
+    model_free(m);
+    m = load("ports: []\n");
+    ck_assert_msg(m != NULL, "%s", err.text);
+    ck_assert_uint_eq(m->num_ports, 0);
+    model_free(m);
+}
+END_TEST
+
 static const struct {
     const char *text, *message;
 } bad[] = {
+    {"ports: 3\n", "F:1:8: ports is a list: indented"},
+    {"ports: {node: a}\n", "F:1:8: ports is a list: indented"},
+    {"ports:\n- 3\n", "F:2:3: an item of ports is a mapping"},
+    {"ports:\n- {port: 3}\n", "F:2:3: an item of ports wants a node"},
+    {"ports:\n- {node: a}\n- {node: b, nod: a}\n", "F:3:13: unknown key \"nod\" in ports"},
+    {"ports:\n- {node: a, port: 0}\n", "F:2:19: port: 0 is out of range: 1 to 254"},
+    {"ports:\n- {node: a, vls: 3}\n", "F:2:18: vls: \"3\" is not 1, 2, 4, 8 or 15"},
+    {"ports:\n- {node: a, node: b}\n", "F:2:13: node is given twice"},
+    {"ports: []\nports: []\n", "F:2:1: ports is given twice"},
+    {"ports:\n- {node: [a]}\n", "F:2:10: node wants one value"},
     {"", "F:1:1: the file is empty"},
     {"- 1\n", "F:1:1: \"key: value\" lines are wanted"},
     {"nmae: x\n", "F:1:1: unknown key \"nmae\""},
@@ -117,12 +158,12 @@ START_TEST(shipped)
 }
 END_TEST
 
-/* etc/models/README.md has a line for every key, with its default. */
+/* etc/models/KEYS.md has a line for every key, with its default. */
 START_TEST(documented)
 {
     const char *section, *name, *def;
     static char readme[65536];
-    FILE *f = fopen("etc/models/README.md", "r");
+    FILE *f = fopen("etc/models/KEYS.md", "r");
     size_t i;
 
     ck_assert_ptr_nonnull(f);
@@ -147,6 +188,7 @@ int main(void)
 
     tcase_add_test(t, defaults);
     tcase_add_test(t, values);
+    tcase_add_test(t, lists);
     tcase_add_loop_test(t, mistakes, 0, sizeof bad / sizeof *bad);
     tcase_add_test(t, shipped);
     tcase_add_test(t, documented);
