@@ -91,6 +91,7 @@ void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port th
 /* ---- trap.c --------------------------------------------------------------------------------------------------- */
 
 #define TRAP_PORT_STATE 128
+#define TRAP_INTEGRITY  129
 #define TRAP_CAP_MASK   144
 #define TRAP_BAD_MKEY   256
 

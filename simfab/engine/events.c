@@ -51,6 +51,7 @@ void port_notify(struct port *p, enum port_event ev)
         link_port_changed(p);
         break;
     case PORT_EV_CAPMASK:
+    case PORT_EV_INTEGRITY:
         break;
     }
     mad_port_event(p, ev);

@@ -121,15 +121,14 @@ static uint8_t top_bit(uint8_t mask)
 bool port_negotiate(struct port *p)
 {
     struct port *q = p->peer;
-    uint8_t width = p->width_enabled & q->width_enabled, speed = p->speed_enabled & q->speed_enabled;
-    uint8_t ext = p->ext_speed_enabled & q->ext_speed_enabled;
+    uint8_t width = p->width_enabled & q->width_enabled & (uint8_t) ~(p->width_denied | q->width_denied);
+    uint8_t speed = p->speed_enabled & q->speed_enabled & (uint8_t) ~(p->speed_denied | q->speed_denied);
+    uint8_t ext = p->ext_speed_enabled & q->ext_speed_enabled & (uint8_t) ~(p->ext_speed_denied | q->ext_speed_denied);
 
     if (!width || !speed)
         return false;
     /* 2X has the highest bit and the second lowest width */
-    width = width > 16 ? width & 15 : width;
-    if (width != 16)
-        width = top_bit(width & 15);
+    width = width & 14 ? top_bit(width & 14) : width & 16 ? 16 : 1;
     p->width_active = q->width_active = width;
     p->ext_speed_active = q->ext_speed_active = ext ? top_bit(ext) : 0;
     p->speed_active = q->speed_active = ext && (speed & 4) ? 4 : top_bit(speed);
@@ -209,4 +208,83 @@ void port_cable(struct port *p, bool up)
         link_train(p);
     else if (p->phys_state == PHYS_LINKUP)
         link_drop(p, PHYS_POLLING);
+}
+
+bool port_cable_settle(struct port *p)
+{
+    bool up = p->peer && !p->unplugged && !p->peer->unplugged && !p->node->dead && !p->peer->node->dead;
+
+    if (p->cable_up == up)
+        return false;
+    port_cable(p, up);
+    return true;
+}
+
+void port_retrain(struct port *p)
+{
+    if (p->phys_state != PHYS_LINKUP && (!p->peer || p->peer->phys_state != PHYS_POLLING))
+        return;
+    if (p->phys_state == PHYS_LINKUP)
+        link_drop(p, PHYS_POLLING);
+    link_train(p);
+}
+
+/* ---- power ---------------------------------------------------------------------------------------------------------
+ */
+
+/* No LID, everything on VL 0, arbitration even, the default partition. */
+void port_power_on(struct port *p)
+{
+    unsigned inputs = p->node->kind == NODE_SWITCH ? p->node->num_ports + 1 : 1;
+    unsigned vls = p->vl_cap == 5 ? 15 : 1u << (p->vl_cap - 1);
+
+    p->lid = p->sm_lid = 0;
+    p->lmc = p->sm_sl = 0;
+    p->down_default = PHYS_POLLING;
+    p->mtu_neighbor = p->mtu_cap;
+    p->op_vls = p->vl_cap;
+    p->vl_high_limit = 0;
+    memset(p->vlarb_high, 0, sizeof p->vlarb_high);
+    memset(p->vlarb_low, 0, sizeof p->vlarb_low);
+    for (unsigned i = 0; i < vls && i < p->vlarb_low_cap; i++)
+        p->vlarb_low[i] = (struct vlarb_entry){.vl = (uint8_t)i, .weight = 64};
+    memset(p->sl2vl, 0, inputs * sizeof *p->sl2vl);
+    p->gid_prefix = 0xfe80000000000000ull;
+    memset(p->guids + 1, 0, sizeof p->guids - sizeof *p->guids);
+    memset(p->pkeys, 0, sizeof p->pkeys);
+    p->pkeys[0] = 0xffff;
+    p->mkey = 0;
+    p->mkey_lease = 0;
+    p->mkey_protect = 0;
+    p->mkey_violations = p->pkey_violations = p->qkey_violations = 0;
+    p->local_phys_errors = p->overrun_errors = 8;
+    p->hoq_life = 20;
+    p->vl_stall = 0;
+    p->subnet_timeout = 18;
+    p->resp_time = 16;
+    p->partition_enforce = 0;
+    p->physical_errors = 0;
+    p->width_enabled = p->width_supported;
+    p->speed_enabled = p->speed_supported;
+    p->ext_speed_enabled = p->ext_speed_supported;
+    p->count = (struct port_count){0};
+    memset(p->vl, 0, sizeof p->vl);
+    p->changes++;
+}
+
+void node_power_on(struct node *n)
+{
+    for (uint32_t k = 0; k <= n->num_ports; k++)
+        port_power_on(&n->ports[k]);
+    n->fabric->generation++;
+    if (n->kind != NODE_SWITCH)
+        return;
+    n->ports[0].state = n->enhanced_port0 ? PORT_INIT : PORT_ACTIVE;
+    n->ports[0].phys_state = PHYS_LINKUP;
+    n->lft_top = 0;
+    memset(n->lft, FABRIC_NO_PORT, FABRIC_LIDS);
+    memset(n->mft, 0, (size_t)n->mft_cap * 16 * sizeof *n->mft);
+    n->life_time = 0;
+    n->default_mcast_primary = n->default_mcast_not_primary = FABRIC_NO_PORT;
+    n->state_change = false;
 }

@@ -57,6 +57,9 @@ struct port {
     uint8_t num;       /* 1.. ; 0 is a switch's management port */
     struct port *peer; /* the other end of the cable, or NULL */
     bool cable_up;     /* false: unplugged or faulted (the peer says the same) */
+    bool unplugged;    /* by a fault at this end */
+    /* what a fault keeps the link from training at, as bits of the masks below */
+    uint8_t width_denied, speed_denied, ext_speed_denied;
 
     /* set by the subnet manager (PortInfo), read by both planes */
     uint16_t lid, sm_lid;
@@ -84,6 +87,7 @@ struct port {
     uint16_t mkey_violations, pkey_violations, qkey_violations;
     uint8_t local_phys_errors, overrun_errors, hoq_life, vl_stall, subnet_timeout, resp_time;
     uint8_t partition_enforce;
+    uint32_t physical_errors; /* bad packets not yet outweighed by good ones (link.c) */
 
     uint32_t changes; /* goes up whenever a table or state above changes: caches compare it */
 
@@ -116,6 +120,7 @@ struct node {
     uint16_t *mft; /* (mlid - 0xc000) * 16 + position: port masks */
     uint8_t life_time, default_mcast_primary, default_mcast_not_primary, enhanced_port0;
     bool state_change;
+    bool dead; /* by a fault: its cables carry nothing */
 };
 
 struct host {
@@ -124,6 +129,7 @@ struct host {
     uint32_t index;
     struct node **cas; /* in the order of the netlist: umad and device numbers follow it */
     uint32_t num_cas;
+    bool dead; /* crashed, by a fault: nobody can be on it */
 };
 
 struct model;
@@ -166,6 +172,14 @@ uint32_t mtu_bytes(uint8_t code);
 void port_set_state(struct port *p, enum port_state state);
 void port_set_phys(struct port *p, enum phys_state phys);
 void port_cable(struct port *p, bool up); /* pull or plug the cable at p */
+/* Faults at either end have changed: the cable is up when none is against it. True if it has come up or gone. */
+bool port_cable_settle(struct port *p);
+/* What the ends may train at has changed: if the link is up, it goes down and trains again. */
+void port_retrain(struct port *p);
+/* All that a manager has set is forgotten, counters are 0: as after switching the node on. Cables must be down. */
+void node_power_on(struct node *n);
+/* What power gives a port, from its capabilities (part of node_power_on, and of building a fabric). */
+void port_power_on(struct port *p);
 
 /* The active width and speed of both ends, from what they enable, as a link trains; false: nothing in common. */
 bool port_negotiate(struct port *p);
@@ -179,7 +193,8 @@ enum port_event {
     PORT_EV_REREG,
     PORT_EV_PKEY,
     PORT_EV_TABLES,
-    PORT_EV_CAPMASK
+    PORT_EV_CAPMASK,
+    PORT_EV_INTEGRITY, /* more bad packets than LocalPhyErrors allows */
 };
 void port_notify(struct port *p, enum port_event ev);
 

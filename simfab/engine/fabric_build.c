@@ -53,24 +53,18 @@ static uint64_t guid_from_id(const char *id)
     return *end ? 0 : v;
 }
 
-/* A port as it comes out of reset: no LID, everything on VL 0, arbitration even, the default partition. */
+/* A port's place and capabilities, and what power makes of it. */
 static int port_init(struct port *p, struct node *n, unsigned num, const struct model *model)
 {
     unsigned inputs = n->kind == NODE_SWITCH ? n->num_ports + 1 : 1;
 
     p->node = n;
     p->num = (uint8_t)num;
-    p->down_default = PHYS_POLLING;
     port_caps_init(p, model);
     p->sl2vl = calloc(inputs, sizeof *p->sl2vl);
     if (!p->sl2vl)
         return -1;
-    p->gid_prefix = 0xfe80000000000000ull;
-    p->pkeys[0] = 0xffff;
-    p->subnet_timeout = 18;
-    p->resp_time = 16;
-    p->local_phys_errors = p->overrun_errors = 8;
-    p->hoq_life = 20;
+    port_power_on(p);
     if (n->kind != NODE_SWITCH || num == 0)
         p->cap_mask = CAP_TRAP | CAP_SL_MAP | CAP_SYS_GUID | CAP_CAP_NOTICE | CAP_CLIENT_REREG | CAP_LOCAL_NOTICE;
     if (n->kind == NODE_CA)

@@ -7,6 +7,8 @@
 #include "simfab/engine/hca.h"
 #include "simfab/engine/util.h"
 
+#define RECOVERY_PS 2000000ull /* what recovering a link that had too many errors takes it */
+
 static void link_kick(void *obj, uint64_t arg);
 
 static bool carries_data(const struct link_dir *l)
@@ -35,6 +37,16 @@ static void reset_lanes(struct link_dir *l)
     }
 }
 
+/* Neighbouring seeds and ports get generators that have nothing in common (splitmix64). */
+static uint64_t seed_of(const struct sim *s, const struct port *p)
+{
+    uint64_t z = s->model->seed + (((uint64_t)p->node->index << 8 | p->num) + 1) * 0x9e3779b97f4a7c15ull;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return (z ^ z >> 31) | 1;
+}
+
 static void make_dir(struct sim *s, struct port *p)
 {
     struct link_dir *l = xcalloc(1, sizeof *l);
@@ -42,6 +54,8 @@ static void make_dir(struct sim *s, struct port *p)
     l->sim = s;
     l->from = p;
     l->to = p->peer;
+    l->loss = s->model->loss;
+    l->random = seed_of(s, p);
     reset_lanes(l);
     p->out = l;
 }
@@ -111,12 +125,12 @@ struct vlarb_config link_arb_config(const struct port *p)
 }
 
 /* xorshift*: small, good enough for losing packets, and the same on every machine. */
-static double draw(struct sim *s)
+static double draw(struct link_dir *l)
 {
-    s->random ^= s->random >> 12;
-    s->random ^= s->random << 25;
-    s->random ^= s->random >> 27;
-    return (double)((s->random * 0x2545f4914f6cdd1dull) >> 11) / (double)(1ull << 53);
+    l->random ^= l->random >> 12;
+    l->random ^= l->random << 25;
+    l->random ^= l->random >> 27;
+    return (double)((l->random * 0x2545f4914f6cdd1dull) >> 11) / (double)(1ull << 53);
 }
 
 static void count_sent(struct port *p, const struct packet *pkt)
@@ -143,6 +157,48 @@ static void count_received(struct port *p, const struct packet *pkt)
     p->vl[pkt->vl].rcv_pkts++;
 }
 
+static void stall(struct link_dir *l, uint64_t until)
+{
+    l->busy_until_ps = max_u64(l->busy_until_ps, until);
+}
+
+/*
+ * A packet's checksum was wrong. Ports forgive as many of these as good packets come between, and LocalPhyErrors more;
+ * then they say so (trap 129) and have the link recover, which takes it a moment in both directions.
+ */
+static void bad_packet(struct link_dir *l)
+{
+    struct port *p = l->to;
+
+    p->count.symbol_errors++;
+    p->count.rcv_errors++;
+    if (++p->physical_errors <= p->local_phys_errors)
+        return;
+    p->physical_errors = 0;
+    p->count.local_integrity++;
+    p->count.link_recovers++;
+    l->from->count.link_recovers++;
+    stall(l, sim_now(l->sim) + RECOVERY_PS);
+    stall(p->out, sim_now(l->sim) + RECOVERY_PS);
+    port_notify(p, PORT_EV_INTEGRITY);
+}
+
+/* Does the packet come out of the cable as it went in? The receiver's counters tell of it if not. */
+static bool comes_through(struct link_dir *l)
+{
+    if (!carries_data(l) || (l->loss > 0 && draw(l) < l->loss)) {
+        l->to->count.symbol_errors++; /* not even its beginning was seen */
+        return false;
+    }
+    if (l->corrupt > 0 && draw(l) < l->corrupt) {
+        bad_packet(l);
+        return false;
+    }
+    if (l->to->physical_errors)
+        l->to->physical_errors--;
+    return true;
+}
+
 /* A packet has crossed the cable (HCA: wholly; switch: and was looked at). arg is the packet. */
 static void link_arrive(void *obj, uint64_t arg)
 {
@@ -150,9 +206,8 @@ static void link_arrive(void *obj, uint64_t arg)
     struct packet *p = (struct packet *)(uintptr_t)arg;
     struct sim *s = l->sim;
 
-    if (!carries_data(l) || (s->model->loss > 0 && draw(s) < s->model->loss)) {
+    if (!comes_through(l)) {
         s->packets_dropped++;
-        l->to->count.symbol_errors++;
         link_release(p);
         packet_free(p);
         return;

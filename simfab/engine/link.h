@@ -28,6 +28,8 @@ struct link_dir {
     bool kick_queued;
     uint32_t occupied; /* mask of lanes with packets */
     struct vlarb_state arb;
+    double loss, corrupt; /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
+    uint64_t random;      /* state of this direction's own generator: what others carry does not change its faults */
     struct vl_queue vl[FABRIC_VLS];
 };
 

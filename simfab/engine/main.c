@@ -107,7 +107,6 @@ static int build(struct sim *s, const struct options *o)
         return -1;
     }
     evq_init(&s->q);
-    s->random = s->model->seed * 2 + 1;
     s->epoch_ns = wall_ns(CLOCK_REALTIME);
     s->mono_epoch_ns = wall_ns(CLOCK_MONOTONIC);
     s->started_mono_ns = s->mono_epoch_ns;

@@ -21,7 +21,6 @@ struct sim {
     struct mad *mad;
     struct sched *sched;
     struct server *server;
-    uint64_t random; /* state of the generator of faults */
 
     struct proc **procs; /* attached processes, in the order of their attachment */
     uint32_t num_procs, procs_cap;

@@ -157,6 +157,17 @@ static void switch_state_changed(struct port *p)
     trap_send(p0, TRAP_PORT_STATE, TYPE_URGENT, details, sizeof details);
 }
 
+static void link_integrity(struct port *p)
+{
+    struct port *issuer = p->node->kind == NODE_SWITCH ? &p->node->ports[0] : p;
+    uint8_t details[5] = {0};
+
+    /* two reserved bytes, LID, port */
+    wire_put(details, 16, 16, issuer->lid);
+    wire_put(details, 32, 8, p->num);
+    trap_send(issuer, TRAP_INTEGRITY, TYPE_URGENT, details, sizeof details);
+}
+
 void mad_port_event(struct port *p, enum port_event ev)
 {
     struct mad_port *mp = mad_port_of(p);
@@ -168,6 +179,8 @@ void mad_port_event(struct port *p, enum port_event ev)
         trap_cap_mask(p);
         return;
     }
+    if (ev == PORT_EV_INTEGRITY)
+        link_integrity(p);
     if (ev != PORT_EV_STATE)
         return;
     was_down = mp->last_state == PORT_DOWN;

@@ -27,7 +27,6 @@ static void bring_up(const char *netlist, uint8_t lmc)
     sim.fabric = fabric_load(netlist, sim.model, &err);
     ck_assert_msg(sim.fabric != NULL, "%s", err.text);
     evq_init(&sim.q);
-    sim.random = 1;
     links_init(&sim);
     hcas_init(&sim);
     sched_init(&sim);
@@ -247,11 +246,90 @@ START_TEST(cables_lose_as_many_as_they_are_told)
     bring_up(TWO_RAILS, 0);
     struct port *from = port_of("h1 mlx5_0", 1), *to = port_of("h2 mlx5_0", 1);
 
-    sim.model->loss = 0.1;
+    from->out->loss = to->peer->out->loss = 0.1;
     for (int i = 0; i < 20000; i++)
         send_packet(from, to->lid, 0, 64);
     run_all();
     ck_assert_double_eq_tol((double)to->count.rcv_pkts / 20000, 0.81, 0.01); /* two cables */
+    ck_assert_uint_eq(to->count.symbol_errors, to->peer->count.xmit_pkts - to->count.rcv_pkts);
+    ck_assert_uint_eq(to->count.rcv_errors, 0); /* what is lost was never seen */
+    take_down();
+}
+END_TEST
+
+START_TEST(wrong_checksums_are_counted_and_forgiven_up_to_the_threshold)
+{
+    bring_up(TWO_RAILS, 0);
+    struct port *from = port_of("h1 mlx5_0", 1), *to = port_of("h2 mlx5_0", 1);
+
+    from->peer->local_phys_errors = 8;
+    from->out->corrupt = 0.001;
+    for (int i = 0; i < 20000; i++)
+        send_packet(from, to->lid, 0, 64);
+    run_all();
+    ck_assert_uint_gt(from->peer->count.rcv_errors, 5);
+    ck_assert_uint_eq(from->peer->count.rcv_errors, from->peer->count.symbol_errors);
+    ck_assert_uint_eq(from->peer->count.rcv_errors + to->count.rcv_pkts, 20000);
+    ck_assert_uint_eq(from->peer->count.local_integrity, 0);
+    ck_assert_uint_eq(from->count.link_recovers, 0);
+    /* all of them: every ninth passes it */
+    from->out->corrupt = 1;
+    from->peer->physical_errors = 0;
+    for (int i = 0; i < 90; i++)
+        send_packet(from, to->lid, 0, 64);
+    run_all();
+    ck_assert_uint_eq(from->peer->count.local_integrity, 10);
+    ck_assert_uint_eq(from->peer->count.link_recovers, 10);
+    ck_assert_uint_eq(from->count.link_recovers, 10);
+    take_down();
+}
+END_TEST
+
+START_TEST(a_link_trains_at_what_a_fault_leaves_of_it)
+{
+    bring_up(TWO_RAILS, 0);
+    struct port *p = port_of("h1 mlx5_0", 1);
+
+    ck_assert_uint_eq(port_rate_bps(p), 8000000000ull);
+    p->width_denied = (uint8_t)~1;
+    port_retrain(p);
+    ck_assert_uint_eq(p->width_active, 1);
+    ck_assert_uint_eq(p->peer->width_active, 1);
+    ck_assert_uint_eq(p->state, PORT_INIT);
+    ck_assert_uint_eq(p->count.link_downed, 1);
+    ck_assert_uint_eq(port_rate_bps(p), 2000000000ull);
+    p->width_denied = 0;
+    port_retrain(p);
+    ck_assert_uint_eq(p->width_active, 2);
+    take_down();
+}
+END_TEST
+
+START_TEST(a_switch_without_power_forgets)
+{
+    bring_up(TWO_PATHS, 1);
+    struct node *sw = fabric_node_by_name(sim.fabric, "leaf2");
+    struct port *p = &sw->ports[3];
+
+    ck_assert_uint_ne(sw->ports[0].lid, 0);
+    sw->dead = true;
+    for (uint32_t i = 1; i <= sw->num_ports; i++)
+        port_cable_settle(&sw->ports[i]);
+    ck_assert_uint_eq(p->peer->state, PORT_DOWN);
+    ck_assert_uint_eq(p->peer->phys_state, PHYS_POLLING);
+    ck_assert_uint_eq(p->peer->count.link_downed, 1);
+    p->peer->unplugged = true; /* a second reason */
+    node_power_on(sw);
+    sw->dead = false;
+    for (uint32_t i = 1; i <= sw->num_ports; i++)
+        port_cable_settle(&sw->ports[i]);
+    ck_assert_uint_eq(sw->ports[0].lid, 0);
+    ck_assert_uint_eq(sw->lft[sw->ports[1].peer->lid], FABRIC_NO_PORT);
+    ck_assert_uint_eq(sw->ports[1].state, PORT_INIT);
+    ck_assert_uint_eq(p->state, PORT_DOWN);
+    p->peer->unplugged = false;
+    ck_assert(port_cable_settle(p));
+    ck_assert_uint_eq(p->state, PORT_INIT);
     take_down();
 }
 END_TEST
@@ -272,6 +350,9 @@ int main(void)
     tcase_add_test(c, a_congested_output_is_shared_by_weight);
     tcase_add_test(c, a_full_lane_does_not_stop_another);
     tcase_add_test(c, cables_lose_as_many_as_they_are_told);
+    tcase_add_test(c, wrong_checksums_are_counted_and_forgiven_up_to_the_threshold);
+    tcase_add_test(c, a_link_trains_at_what_a_fault_leaves_of_it);
+    tcase_add_test(c, a_switch_without_power_forgets);
     suite_add_tcase(s, c);
     r = srunner_create(s);
     srunner_set_tap(r, "-");
