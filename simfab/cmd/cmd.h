@@ -20,9 +20,12 @@ int cmd_run(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_opensm(int argc, char **argv);
+int cmd_topology(int argc, char **argv);
+
+/* What `simfab SUBCOMMAND --help` prints: in main.c, or beside the subcommand. */
+extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[], usage_topology[];
 
 /* main.c */
-extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[];
 /* "simfab: " and the message, on stderr. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

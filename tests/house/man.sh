@@ -37,7 +37,7 @@ is "libmrmpi(7) names every call that the library defines besides MPI" "$(cat "$
 options() { grep -oE '(^|[^-A-Za-z0-9])--?[A-Za-z][-A-Za-z]*' | sed -E 's/^[^-]//' | sort -u; }
 helps() { # PROGRAM: all that it says of itself
   case $1 in
-  simfab) simfab --help; for s in run exec status opensm; do simfab $s --help; done ;;
+  simfab) simfab --help; for s in $(simfab --help | sed -n 's/^  simfab \([a-z]*\) .*/\1/p'); do simfab $s --help; done ;;
   mrcc) mrcc -help ;;
   *) "$1" --help ;;
   esac
