@@ -4,8 +4,13 @@
  * both directions share, and hands packets to the link; what comes in crosses the bus into memory.
  *
  * Queue pairs wait in a list per virtual lane; the lane is chosen by the port's own arbitration tables, so that what
- * the administrator wrote decides already where packets are made, not only where they leave. At most PIPE_PACKETS of
- * a lane are on their way to the wire: the rest of the work stays where it can still be arbitrated.
+ * the administrator wrote decides already where packets are made, not only where they leave. Of a lane at most six
+ * full packets, or PIPE_PACKETS short ones, are on their way to the wire: the rest of the work stays where it can
+ * still be arbitrated. For the same reason the send engine does not go on before the bus has taken up its packet.
+ *
+ * What comes in is taken in the order of its arrival, whatever its lane, and leaves the receive buffer when it is in
+ * memory: an engine or a bus that cannot keep up holds back the credits of the lanes that sent. A packet waits there
+ * for what the buffers of its port hold before it, and no longer.
  */
 #include "simfab/engine/hca.h"
 
@@ -14,7 +19,8 @@
 #include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
 
-#define PIPE_PACKETS 6u
+#define PIPE_BYTES   5u /* of full packets: the sixth may begin when fewer are on their way */
+#define PIPE_PACKETS 64u
 
 static void tx_run(void *obj, uint64_t arg);
 
@@ -26,6 +32,7 @@ static void make_hca(struct sim *s, struct node *n)
 
     h->sim = s;
     h->node = n;
+    qp_cache_init(&h->contexts_held, s->model->qp_cache_entries);
     h->next_qpn = HCA_FIRST_QPN;
     h->mr_hint = 1;
     h->ports = xcalloc(n->num_ports + 1, sizeof *h->ports);
@@ -42,11 +49,32 @@ static void make_hca(struct sim *s, struct node *n)
     n->hca = h;
 }
 
+/* The adapters of a host share its memory, and so many in turn a bus. */
+static void join_bus(struct hca *h, struct hca *first_on_bus, struct hca *first_of_host)
+{
+    const struct model *m = h->sim->model;
+
+    h->memory = &first_of_host->own_memory;
+    h->bus = &first_on_bus->own_bus;
+    if (h == first_of_host)
+        h->own_memory.bps = m->memory_bps;
+    if (h == first_on_bus)
+        bus_init(h->bus, &h->sim->q, m->bus_bps, m->bus_overhead_bytes, h->memory);
+    dma_init(&h->reader, h->bus, m->dma_read_bps);
+    dma_init(&h->writer, h->bus, m->dma_write_bps);
+}
+
 void hcas_init(struct sim *s)
 {
     for (uint32_t i = 0; i < s->fabric->num_nodes; i++)
         if (s->fabric->nodes[i]->kind == NODE_CA)
             make_hca(s, s->fabric->nodes[i]);
+    for (uint32_t i = 0; i < s->fabric->num_hosts; i++) {
+        struct node **cas = s->fabric->hosts[i]->cas;
+
+        for (uint32_t k = 0; k < s->fabric->hosts[i]->num_cas; k++)
+            join_bus(cas[k]->hca, cas[k - k % s->model->hcas_per_bus]->hca, cas[0]->hca);
+    }
 }
 
 void hcas_fini(struct sim *s)
@@ -60,6 +88,8 @@ void hcas_fini(struct sim *s)
             next = qp->next_free;
             free(qp);
         }
+        dma_fini(&h->reader);
+        dma_fini(&h->writer);
         free(h->ports);
         free(h->qp_table);
         free(h->mr_table);
@@ -80,17 +110,14 @@ bool hca_owns_lid(const struct port *p, uint16_t lid)
     return p->lid && lid >= p->lid && lid < p->lid + (1u << p->lmc);
 }
 
-/* ---- the I/O bus ----------------------------------------------------------------------------------------------- */
+/* ---- queue pair contexts --------------------------------------------------------------------------------------- */
 
-/* Book the bus for a packet's bytes, not before t. Returns when they are across. */
-static uint64_t bus_book(struct hca *h, uint64_t t, uint32_t bytes)
+/* Work on the queue pair: the time until its context is there. */
+static uint64_t context_ps(struct qp *qp)
 {
-    const struct model *m = h->sim->model;
+    struct hca *h = qp->hca;
 
-    if (!bytes || !m->bus_bps)
-        return t;
-    h->bus_busy_ps = max_u64(t, h->bus_busy_ps) + transfer_ps(bytes + m->bus_overhead_bytes, m->bus_bps);
-    return h->bus_busy_ps;
+    return qp_cache_touch(&h->contexts_held, &qp->context) ? 0 : h->sim->model->qp_cache_miss_ps;
 }
 
 /* ---- out ------------------------------------------------------------------------------------------------------- */
@@ -129,6 +156,7 @@ void hca_qp_forget(struct qp *qp)
 {
     struct hca_port *hp = qp->port;
 
+    qp_cache_forget(&qp->hca->contexts_held, &qp->context);
     if (!qp->in_ready)
         return;
     for (unsigned vl = 0; vl < FABRIC_VLS; vl++)
@@ -158,28 +186,28 @@ static void to_wire(void *obj, uint64_t arg)
 
     if (!p->dlid) { /* no lane for its service level */
         hp->port->count.xmit_discards++;
-        hca_lane_drained(hp->port, p->vl);
+        hca_lane_drained(hp->port, p->vl, p->wire_bytes);
         packet_free(p);
     } else if (hca_owns_lid(hp->port, p->dlid)) {
-        hca_lane_drained(hp->port, p->vl);
+        hca_lane_drained(hp->port, p->vl, p->wire_bytes);
         loop_back(hp, arg);
     } else if (hp->port->out) {
         link_enqueue(hp->port->out, p);
     } else {
         hp->port->count.xmit_discards++;
-        hca_lane_drained(hp->port, p->vl);
+        hca_lane_drained(hp->port, p->vl, p->wire_bytes);
         packet_free(p);
     }
 }
 
 static uint32_t lanes_with_room(struct hca_port *hp)
 {
-    uint32_t mask = 0;
+    uint32_t mask = 0, room = PIPE_BYTES * mtu_bytes(hp->port->mtu_neighbor);
 
     for (uint32_t rest = hp->ready_mask; rest; rest &= rest - 1) {
         unsigned vl = (unsigned)__builtin_ctz(rest);
 
-        if (hp->in_pipe[vl] < PIPE_PACKETS)
+        if (hp->pipe[vl].packets < PIPE_PACKETS && hp->pipe[vl].bytes <= room)
             mask |= 1u << vl;
     }
     return mask;
@@ -198,6 +226,40 @@ static int choose_lane(struct hca_port *hp)
     return vlarb_pick(&hp->arb, &c, ready, bytes);
 }
 
+static void pipe_add(struct hca_port *hp, const struct packet *p)
+{
+    hp->pipe[p->vl].packets++;
+    hp->pipe[p->vl].bytes += p->wire_bytes;
+}
+
+/* The bus has taken up the packet's data: it goes to the wire, and the engine to the next. */
+static void data_read(void *obj, uint64_t arg, uint64_t start_ps, uint64_t done_ps)
+{
+    struct hca_port *hp = obj;
+    struct packet *p = (struct packet *)(uintptr_t)arg;
+    struct sim *s = hp->hca->sim;
+    const struct model *m = s->model;
+    uint64_t t = done_ps + m->tx_packet_ps + hp->tx_behind_ps, *last = &hp->last_wire_ps[p->vl];
+
+    if (hp->tx_cost.memory && !hp->tx_cost.inlined)
+        t += m->dma_latency_ps;
+    *last = max_u64(*last, t); /* nothing overtakes in its lane */
+    evq_push_quiet(&s->q, *last, to_wire, hp, arg);
+    hp->tx_reading = false;
+    hp->tx_busy_ps = max_u64(done_ps, start_ps + m->tx_packet_ps);
+    if (hp->tx_cost.memory) /* reading may be slower than the bus: what it leaves is for the others there */
+        hp->tx_busy_ps = max_u64(hp->tx_busy_ps, start_ps + transfer_ps(hp->tx_cost.memory, m->dma_read_bps));
+    if (hp->ready_mask)
+        evtimer_set_earlier(&s->q, &hp->tx, max_u64(sim_now(s), hp->tx_busy_ps));
+}
+
+static void request_fetched(void *obj, uint64_t arg)
+{
+    struct hca_port *hp = obj;
+
+    dma_request(&hp->hca->reader, hp->tx_cost.memory, data_read, hp, arg);
+}
+
 /* One turn of one queue pair. */
 static void tx_turn(struct hca_port *hp, struct qp *qp)
 {
@@ -206,20 +268,24 @@ static void tx_turn(struct hca_port *hp, struct qp *qp)
     struct tx_cost cost = {0};
     bool more = false;
     struct packet *p = qp_emit(qp, &cost, &more);
-    uint64_t t = sim_now(s), done;
+    uint64_t fetch = 0, busy;
 
     if (more)
         hca_qp_ready(qp);
     if (!p)
         return;
     if (cost.first)
-        t += m->wqe_ps - (cost.inlined ? min_u64(m->wqe_inline_saves_ps, m->wqe_ps) : 0);
-    done = bus_book(hp->hca, t, cost.memory);
-    /* reading may be slower than the bus: what it leaves of the bus is for the other direction */
-    hp->tx_busy_ps = max_u64(done, t + max_u64(m->tx_packet_ps, transfer_ps(cost.memory, m->dma_read_bps)));
-    hp->in_pipe[p->vl]++;
-    evq_push_quiet(&s->q, done + m->tx_packet_ps + (cost.memory && !cost.inlined ? m->dma_latency_ps : 0), to_wire, hp,
-                   (uintptr_t)p);
+        fetch = m->wqe_ps - (cost.inlined ? min_u64(m->wqe_inline_saves_ps, m->wqe_ps) : 0);
+    busy = fetch - min_u64(fetch, m->wqe_overlap_ps);
+    hp->tx_reading = true;
+    hp->tx_cost = cost;
+    hp->tx_behind_ps = fetch - busy;
+    pipe_add(hp, p);
+    busy += context_ps(qp);
+    if (busy)
+        evq_push_quiet(&s->q, sim_now(s) + busy, request_fetched, hp, (uintptr_t)p);
+    else
+        request_fetched(hp, (uintptr_t)p);
 }
 
 static void tx_run(void *obj, uint64_t arg)
@@ -228,29 +294,32 @@ static void tx_run(void *obj, uint64_t arg)
     struct sim *s = hp->hca->sim;
     int vl;
 
+    if (hp->tx_reading)
+        return;
     if (hp->tx_busy_ps <= sim_now(s) && (vl = choose_lane(hp)) >= 0) {
         struct qp *qp = hp->ready[vl].first;
 
         unlink_first(hp, (unsigned)vl);
         tx_turn(hp, qp);
     }
-    if (lanes_with_room(hp))
+    if (!hp->tx_reading && lanes_with_room(hp))
         evtimer_set_earlier(&s->q, &hp->tx, max_u64(sim_now(s), hp->tx_busy_ps));
 }
 
-void hca_lane_drained(struct port *p, unsigned vl)
+void hca_lane_drained(struct port *p, unsigned vl, uint32_t wire_bytes)
 {
     struct hca_port *hp = &p->node->hca->ports[p->num];
 
-    if (hp->in_pipe[vl])
-        hp->in_pipe[vl]--;
+    if (hp->pipe[vl].packets)
+        hp->pipe[vl].packets--;
+    hp->pipe[vl].bytes -= min_u64(hp->pipe[vl].bytes, wire_bytes);
     if (hp->ready_mask & 1u << vl)
         evtimer_set_earlier(&hp->hca->sim->q, &hp->tx, max_u64(sim_now(hp->hca->sim), hp->tx_busy_ps));
 }
 
 void hca_send_control(struct qp *qp, struct packet *p)
 {
-    qp->port->in_pipe[p->vl]++;
+    pipe_add(qp->port, p);
     to_wire(qp->port, (uintptr_t)p);
 }
 
@@ -272,12 +341,40 @@ static void landed(void *obj, uint64_t arg)
     packet_free(p);
 }
 
+/* The bus has taken up the packet's data. arg is the packet. */
+static void data_written(void *obj, uint64_t arg, uint64_t start_ps, uint64_t done_ps)
+{
+    struct hca_port *hp = obj;
+    struct packet *p = (struct packet *)(uintptr_t)arg;
+    uint64_t t = p->tail_ps; /* when the receive engine is through with it */
+
+    if (p->payload)
+        t = max_u64(t, done_ps) + hp->hca->sim->model->dma_write_ps;
+    /* nothing overtakes: a short packet waits for the data before it */
+    hp->last_landed_ps = max_u64(t, hp->last_landed_ps);
+    evq_push_quiet(&hp->hca->sim->q, hp->last_landed_ps, landed, hp, arg);
+}
+
+/* The engine knows where the packet goes: while it checks the rest the data is on its way. */
+static void rx_begin(struct hca_port *hp, struct packet *p)
+{
+    dma_request(&hp->hca->writer, p->payload, data_written, hp, (uintptr_t)p);
+}
+
+static void rx_turn(void *obj, uint64_t arg)
+{
+    struct hca_port *hp = obj;
+
+    hp->rx_waiting--;
+    rx_begin(hp, (struct packet *)(uintptr_t)arg);
+}
+
 void hca_packet_arrived(struct port *port, struct packet *p)
 {
     struct hca_port *hp = &port->node->hca->ports[port->num];
     struct sim *s = hp->hca->sim;
-    const struct model *m = s->model;
-    uint64_t now = sim_now(s), t;
+    struct qp *qp;
+    uint64_t start;
 
     if (!hca_owns_lid(port, p->dlid) && !(p->flags & PKT_MULTICAST)) {
         port->count.rcv_errors++;
@@ -286,13 +383,15 @@ void hca_packet_arrived(struct port *port, struct packet *p)
         packet_free(p);
         return;
     }
-    hp->rx_busy_ps = max_u64(now, hp->rx_busy_ps) + m->rx_packet_ps;
-    t = hp->rx_busy_ps;
-    if (p->payload)
-        t = max_u64(t, bus_book(hp->hca, now, p->payload)) + m->dma_write_ps;
-    /* nothing overtakes: a short packet waits for the data before it */
-    hp->last_landed_ps = max_u64(t, hp->last_landed_ps);
-    evq_push_quiet(&s->q, hp->last_landed_ps, landed, hp, (uintptr_t)p);
+    qp = hca_find_qp(hp->hca, p->dest_qpn);
+    start = max_u64(sim_now(s), hp->rx_busy_ps) + (qp ? context_ps(qp) : 0);
+    hp->rx_busy_ps = p->tail_ps = start + s->model->rx_packet_ps;
+    if (start > sim_now(s) || hp->rx_waiting) {
+        hp->rx_waiting++;
+        evq_push_quiet(&s->q, start, rx_turn, hp, (uintptr_t)p);
+    } else {
+        rx_begin(hp, p);
+    }
 }
 
 void hca_port_changed(struct port *p)

@@ -9,7 +9,9 @@
 
 #include <infiniband/verbs.h>
 
+#include "simfab/engine/bus.h"
 #include "simfab/engine/link.h"
+#include "simfab/engine/qp_cache.h"
 #include "simfab/proto.h"
 
 struct proc;
@@ -193,6 +195,7 @@ struct qp {
     struct rq rq;
     struct requester req;
     struct responder resp;
+    struct qp_cache_entry context; /* in the adapter's cache */
     bool in_ready; /* in a ready list of its port */
     struct qp *next_ready;
     struct evtimer start; /* the first posted request becomes visible to the HCA */
@@ -202,22 +205,39 @@ struct ready_list {
     struct qp *first, **last;
 };
 
+/* What emitting a packet costs. */
+struct tx_cost {
+    bool first;      /* a request had to be fetched */
+    bool inlined;    /* its data came with the doorbell */
+    uint32_t memory; /* bytes read from memory */
+};
+
 struct hca_port {
     struct hca *hca;
     struct port *port;
     bool was_active;
     uint64_t tx_busy_ps, rx_busy_ps, last_landed_ps;
+    bool tx_reading; /* the packet in hand waits for its request or its data: no other is begun */
+    struct tx_cost tx_cost; /* of that packet */
+    uint64_t tx_behind_ps;  /* what its request takes beyond the engine's time for it */
+    uint64_t last_wire_ps[FABRIC_VLS];
+    uint32_t rx_waiting; /* packets whose turn at the receive engine is an event */
     struct evtimer tx;
     struct ready_list ready[FABRIC_VLS];
     uint32_t ready_mask;
-    uint32_t in_pipe[FABRIC_VLS]; /* packets made and not yet on the wire */
+    struct {
+        uint32_t packets, bytes; /* made and not yet on the wire */
+    } pipe[FABRIC_VLS];
     struct vlarb_state arb;
 };
 
 struct hca {
     struct sim *sim;
     struct node *node;
-    uint64_t bus_busy_ps;
+    struct bus *bus, own_bus; /* bus: its own, or that of the first adapter on it */
+    struct memory *memory, own_memory; /* the same for the host's memory */
+    struct dma reader, writer;
+    struct qp_cache contexts_held;
     struct hca_port *ports; /* num_ports + 1 */
     struct qp **qp_table;   /* by number - HCA_FIRST_QPN */
     uint32_t qp_table_size, next_qpn;
@@ -233,7 +253,8 @@ struct hca {
 /* ---- hca.c: the adapter itself */
 void hcas_init(struct sim *s);
 void hcas_fini(struct sim *s);
-void hca_lane_drained(struct port *p, unsigned vl);          /* a packet left the output queue: room for another */
+/* A packet of so many bytes left the output queue: room for another. */
+void hca_lane_drained(struct port *p, unsigned vl, uint32_t wire_bytes);
 void hca_packet_arrived(struct port *p, struct packet *pkt); /* the last bit has come in */
 void hca_port_changed(struct port *p);
 /* The queue pair has something to send: it takes its turn in its lane. */
@@ -243,13 +264,6 @@ void hca_qp_forget(struct qp *qp); /* take it out of the ready lists */
 void hca_send_control(struct qp *qp, struct packet *p);
 bool hca_owns_lid(const struct port *p, uint16_t lid);
 struct qp *hca_find_qp(struct hca *h, uint32_t qpn);
-
-/* What emitting a packet costs. */
-struct tx_cost {
-    bool first;      /* a request had to be fetched */
-    bool inlined;    /* its data came with the doorbell */
-    uint32_t memory; /* bytes read from memory */
-};
 
 /* ---- qp.c, qp_state.c: creating, state machine, posting */
 int qp_create(struct ctx *ctx, const struct sf_create_qp *r, struct pd *pd, struct cq *scq, struct cq *rcq,
@@ -321,6 +335,9 @@ static inline int32_t psn_diff(uint32_t a, uint32_t b)
 /* ---- mem.c: protection and movement of memory */
 struct mr *mr_register(struct pd *pd, const struct sf_reg_mr *r, int *err);
 void mr_deregister(struct mr *mr);
+/* What the two take of the caller's time: pages are pinned and entered into the adapter's tables one by one. */
+uint64_t mr_register_ps(const struct mr *mr);
+uint64_t mr_deregister_ps(const struct mr *mr);
 /* Is [addr, addr + len) in the region of key, in the protection domain, with all of the access? */
 struct mr *mr_check(struct hca *h, uint32_t key, const struct pd *pd, uint64_t addr, uint64_t len, uint32_t access);
 bool sge_check(struct qp *qp, const struct sf_sge *sge, uint32_t n, uint32_t access);

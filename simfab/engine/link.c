@@ -85,9 +85,9 @@ static void drop_all(struct link_dir *l)
         while ((p = q->first)) {
             q->first = p->next;
             q->packets--;
-            drop(l, p);
             if (l->from->node->hca)
-                hca_lane_drained(l->from, vl);
+                hca_lane_drained(l->from, vl, p->wire_bytes);
+            drop(l, p);
         }
         q->last = &q->first;
         q->wait_since_ps = 0;
@@ -262,7 +262,7 @@ static void transmit(struct link_dir *l, unsigned vl)
     else
         evq_push_quiet(&s->q, p->tail_ps, link_arrive, l, (uintptr_t)p);
     if (l->from->node->hca)
-        hca_lane_drained(l->from, vl);
+        hca_lane_drained(l->from, vl, p->wire_bytes);
 }
 
 /* Which lanes may send; notes the ones that wait for credits. */
@@ -337,9 +337,9 @@ void link_enqueue(struct link_dir *l, struct packet *p)
     struct vl_queue *q;
 
     if (!carries_data(l)) {
-        drop(l, p);
         if (l->from->node->hca)
-            hca_lane_drained(l->from, p->vl);
+            hca_lane_drained(l->from, p->vl, p->wire_bytes);
+        drop(l, p);
         return;
     }
     q = &l->vl[p->vl];

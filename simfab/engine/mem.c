@@ -68,6 +68,25 @@ void mr_deregister(struct mr *mr)
     free(mr);
 }
 
+static uint64_t pages(const struct mr *mr)
+{
+    return mr->length ? ((mr->addr + mr->length - 1) >> 12) - (mr->addr >> 12) + 1 : 0;
+}
+
+uint64_t mr_register_ps(const struct mr *mr)
+{
+    const struct model *m = mr->pd->obj.ctx->hca->sim->model;
+
+    return m->reg_mr_ps + pages(mr) * m->reg_mr_page_ps;
+}
+
+uint64_t mr_deregister_ps(const struct mr *mr)
+{
+    const struct model *m = mr->pd->obj.ctx->hca->sim->model;
+
+    return m->dereg_mr_ps + pages(mr) * m->dereg_mr_page_ps;
+}
+
 struct mr *mr_check(struct hca *h, uint32_t key, const struct pd *pd, uint64_t addr, uint64_t len, uint32_t access)
 {
     uint32_t i = key >> 8;

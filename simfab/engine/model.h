@@ -42,16 +42,22 @@ struct model {
     uint64_t post_ps, doorbell_ps;       /* caller's cost of a post; from the doorbell to the HCA starting on it */
     uint64_t wqe_ps;                     /* fetching and decoding one request */
     uint64_t wqe_inline_saves_ps;        /* what an inline request saves of it */
+    uint64_t wqe_overlap_ps;             /* what of the rest does not keep the engine from the next request */
     uint64_t tx_packet_ps, rx_packet_ps; /* engine occupancy per packet */
     uint64_t dma_latency_ps;             /* reading memory: from request to the first byte */
     uint64_t dma_write_ps;               /* from the last byte in to memory being written */
     uint64_t ack_ps;                     /* making or handling an acknowledge */
     uint64_t cqe_ps;                     /* from the completion to the entry being visible */
-    uint64_t bus_bps;                    /* the I/O bus of one HCA, shared by both directions; 0: no limit */
+    uint64_t bus_bps;            /* the I/O bus, shared by both directions and hcas_per_bus adapters; 0: no limit */
     uint64_t dma_read_bps;       /* what reading memory across the bus reaches at most; 0: no limit of its own */
+    uint64_t dma_write_bps;      /* the same for writing */
     uint32_t bus_overhead_bytes; /* per packet on the bus */
+    uint32_t hcas_per_bus;
+    uint64_t memory_bps;         /* the memory of a host, for all of its buses; 0: no limit */
+    uint32_t qp_cache_entries;   /* contexts of queue pairs that an adapter holds; 0: all */
+    uint64_t qp_cache_miss_ps;   /* fetching one that it does not hold */
     uint64_t event_ps;           /* completion event: interrupt to wake-up */
-    uint64_t reg_mr_ps, reg_mr_page_ps;
+    uint64_t reg_mr_ps, reg_mr_page_ps, dereg_mr_ps, dereg_mr_page_ps;
     uint32_t max_inline_bytes, max_sge, max_qp_wr, max_cqe, max_srq_wr, max_rd_atomic;
     uint32_t vendor_part_id;
 

@@ -235,7 +235,7 @@ static int do_reg_mr(struct call *c)
     mr = mr_register(pd, &r, &err);
     if (!mr)
         return err;
-    c->cost_ps = c->p->sim->model->reg_mr_ps + (r.length + 4095) / 4096 * c->p->sim->model->reg_mr_page_ps;
+    c->cost_ps = mr_register_ps(mr);
     put32(c, object_add(c->p, pd->obj.ctx, OBJ_MR, &mr->obj));
     put32(c, mr->key);
     put32(c, mr->key);
@@ -505,11 +505,21 @@ static int destroy(struct call *c, enum object_kind kind)
     }
 DESTROYER(do_close, OBJ_CTX)
 DESTROYER(do_dealloc_pd, OBJ_PD)
-DESTROYER(do_dereg_mr, OBJ_MR)
 DESTROYER(do_destroy_channel, OBJ_CHANNEL)
 DESTROYER(do_destroy_cq, OBJ_CQ)
 DESTROYER(do_destroy_srq, OBJ_SRQ)
 DESTROYER(do_destroy_qp, OBJ_QP)
+
+static int do_dereg_mr(struct call *c)
+{
+    const struct mr *mr = object_find(c->p, arg(c, 0), OBJ_MR);
+    uint64_t cost_ps = mr ? mr_deregister_ps(mr) : 0;
+    int err = destroy(c, OBJ_MR);
+
+    if (!err)
+        c->cost_ps = cost_ps;
+    return err;
+}
 DESTROYER(do_destroy_ah, OBJ_AH)
 
 /* ---- dispatch -------------------------------------------------------------------------------------------------- */

@@ -115,13 +115,28 @@ static bool wanted(const struct port *p, const char *filter)
     return !strncmp(full, filter, len) && (full[len] == 0 || full[len] == ' ');
 }
 
+/* An adapter's cache of contexts, if it has one and it was used; shown with its first port. */
+static void say_contexts(struct text *t, const struct node *n)
+{
+    const struct qp_cache *c = &n->hca->contexts_held;
+
+    if (c->hits || c->misses)
+        say(t, "%s contexts hits %llu misses %llu\n", n->desc, (unsigned long long)c->hits,
+            (unsigned long long)c->misses);
+}
+
 size_t counters_text(struct sim *s, const char *filter, char *buf, size_t cap)
 {
     struct text t = {buf, cap, 0};
 
-    for (uint32_t i = 0; i < s->fabric->num_nodes; i++)
-        for (uint32_t n = 1; n <= s->fabric->nodes[i]->num_ports; n++)
-            if (wanted(&s->fabric->nodes[i]->ports[n], filter))
-                say_counters(&t, &s->fabric->nodes[i]->ports[n]);
+    for (uint32_t i = 0; i < s->fabric->num_nodes; i++) {
+        const struct node *node = s->fabric->nodes[i];
+
+        if (node->hca && wanted(&node->ports[1], filter))
+            say_contexts(&t, node);
+        for (uint32_t n = 1; n <= node->num_ports; n++)
+            if (wanted(&node->ports[n], filter))
+                say_counters(&t, &node->ports[n]);
+    }
     return t.used;
 }

@@ -72,3 +72,9 @@ SCRIPT_TESTS += tests/simfab/topology.sh
 tests/simfab/test_topology_SRCS := tests/simfab/test_topology.c simfab/cmd/shape.c simfab/cmd/graph.c $(FABRIC_SRCS)
 tests/simfab/test_topology_PKGS := check yaml-0.1
 tests/simfab/test_topology_LDLIBS := -lm
+
+# the host: buses, the adapter's cache, what each step costs
+TESTPROGS += tests/simfab/test_host_bus
+UNIT_TESTS += tests/simfab/test_host_bus
+tests/simfab/test_host_bus_SRCS := tests/simfab/test_host_bus.c $(addprefix simfab/engine/,bus.c qp_cache.c event.c util.c)
+tests/simfab/test_host_bus_PKGS := check

@@ -205,7 +205,7 @@ START_TEST(a_congested_output_is_shared_by_weight)
     memset(out->vlarb_high, 0, sizeof out->vlarb_high);
     memset(out->vlarb_low, 0, sizeof out->vlarb_low);
     memcpy(out->vlarb_low, low, sizeof low);
-    sim.model->bus_bps = 0; /* the cable is to be the narrow place, not the receiver */
+    to->node->hca->bus->bps = 0; /* the cable is to be the narrow place, not the receiver */
     for (int i = 0; i < 4000; i++) {
         send_packet(a, to->lid, 0, 2018);
         send_packet(b, to->lid, 1, 2018);
