@@ -332,7 +332,7 @@ static void landed(void *obj, uint64_t arg)
     struct qp *qp = hca_find_qp(hp->hca, p->dest_qpn);
 
     link_release(p);
-    if (qp && qp->type == p->transport && qp->port == hp) {
+    if (qp && qp->type == p->transport && qp_listens(qp, hp)) {
         hp->hca->sim->packets_delivered++;
         qp_received(qp, p);
     } else {

@@ -189,6 +189,11 @@ struct qp {
     uint8_t sl;
     int vl; /* by the port's SL2VL when vl_changes was its changes */
     uint32_t vl_changes;
+    bool alt_loaded;  /* the alternate path has been given */
+    bool established; /* the program was told that a packet came before it said RTS */
+    bool draining;    /* SQD: requests before drain_to are finished, then the program is told */
+    uint64_t drain_to;
+    uint64_t paced_ps; /* the static rate lets the next packet go then */
     struct wqe *sq;
     uint32_t sq_cap;
     struct sf_sge *sq_sges; /* max_send_sge per slot */
@@ -271,6 +276,9 @@ int qp_create(struct ctx *ctx, const struct sf_create_qp *r, struct pd *pd, stru
 void qp_destroy(struct qp *qp);
 void qp_clear(struct qp *qp); /* forget all that was posted and all that is under way */
 int qp_modify(struct qp *qp, int mask, const struct ibv_qp_attr *a);
+bool ah_attr_valid(const struct hca *h, const struct ibv_ah_attr *a);
+void qp_take_path(struct qp *qp, const struct ibv_ah_attr *a, uint8_t port);
+void qp_check_drained(struct qp *qp); /* a request is done: was it the last that SQD waits for? */
 void qp_query(const struct qp *qp, struct ibv_qp_attr *a, struct ibv_qp_init_attr *init);
 int qp_post_send(struct qp *qp, const struct sf_cmd *cmd, const struct sf_send *s, const void *data, struct ah *ah);
 void qp_to_error(struct qp *qp); /* state ERR, everything flushed */
@@ -284,6 +292,13 @@ int qp_lane(struct qp *qp);
 struct packet *qp_emit(struct qp *qp, struct tx_cost *cost, bool *more);
 bool qp_wants_turn(struct qp *qp);
 void qp_received(struct qp *qp, struct packet *p);
+
+/* ---- path.c: automatic path migration, static rates */
+void qp_migrate(struct qp *qp); /* to the alternate path, and tell the program */
+bool qp_listens(const struct qp *qp, const struct hca_port *hp);
+/* Does the packet come by a path of the connection? May migrate, or complete the arming. */
+bool qp_path_accepts(struct qp *qp, const struct packet *p);
+void qp_pace(struct qp *qp, const struct ibv_ah_attr *a, const struct packet *p);
 
 /* ---- rq.c */
 void rq_init(struct rq *rq, uint32_t cap, uint32_t max_sge);
@@ -322,6 +337,8 @@ enum take_result take_data(struct qp *qp, struct packet *p);
 /* ---- uc.c, ud.c */
 struct packet *uc_emit(struct qp *qp, struct tx_cost *cost);
 void uc_handle(struct qp *qp, struct packet *p);
+/* Give the packet a global route header. */
+void packet_route_globally(struct packet *p, const struct qp *qp, const struct ibv_ah_attr *a);
 struct packet *ud_emit(struct qp *qp, struct tx_cost *cost);
 void ud_handle(struct qp *qp, struct packet *p);
 

@@ -49,6 +49,8 @@ enum packet_flags {
     PKT_GRH = 32,
     PKT_MULTICAST = 64,
     PKT_DATAGRAM = 128,
+    PKT_MIGREQ = 256,     /* BTH's MigReq bit: the sender's path state is migrated */
+    PKT_INVALIDATE = 512, /* a send that invalidates the memory window rkey */
 };
 
 enum nak_code { NAK_SEQUENCE = 0, NAK_INVALID_REQUEST = 1, NAK_REMOTE_ACCESS = 2, NAK_REMOTE_OPERATION = 3 };

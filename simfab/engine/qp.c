@@ -202,6 +202,21 @@ int qp_post_send(struct qp *qp, const struct sf_cmd *cmd, const struct sf_send *
     return 0;
 }
 
+/* In SQD only what was begun before. */
+static bool may_send(const struct qp *qp)
+{
+    return qp->state == IBV_QPS_RTS || (qp->state == IBV_QPS_SQD && qp->req.cur < qp->drain_to);
+}
+
+/* Has t come? Otherwise look again then. */
+static bool not_before(struct qp *qp, uint64_t t)
+{
+    if (t <= sim_now(qp->hca->sim))
+        return true;
+    evtimer_set_earlier(&qp->hca->sim->q, &qp->start, t);
+    return false;
+}
+
 /* Is there anything that the HCA could send now, if its lane has room? Sets the timer for what becomes ready later. */
 bool qp_wants_turn(struct qp *qp)
 {
@@ -210,14 +225,12 @@ bool qp_wants_turn(struct qp *qp)
     if (qp->obj.proc->dead)
         return false;
     if (qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp))
-        return true;
-    if (qp->state != IBV_QPS_RTS || qp->req.cur == qp->req.tail)
+        return not_before(qp, qp->paced_ps);
+    if (!may_send(qp) || qp->req.cur == qp->req.tail)
         return false;
     w = qp_wqe(qp, qp->req.cur);
-    if (w->ready_ps > sim_now(qp->hca->sim)) {
-        evtimer_set_earlier(&qp->hca->sim->q, &qp->start, w->ready_ps);
+    if (!not_before(qp, max_u64(w->ready_ps, qp->paced_ps)))
         return false;
-    }
     return qp->type != IBV_QPT_RC || rc_can_emit(qp);
 }
 
@@ -225,10 +238,12 @@ struct packet *qp_emit(struct qp *qp, struct tx_cost *cost, bool *more)
 {
     struct packet *p = NULL;
 
-    if (qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp))
+    if (qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp) && qp->paced_ps <= sim_now(qp->hca->sim))
         p = rc_emit_duty(qp, cost);
     else if (qp_wants_turn(qp))
         p = qp->type == IBV_QPT_RC ? rc_emit(qp, cost) : qp->type == IBV_QPT_UC ? uc_emit(qp, cost) : ud_emit(qp, cost);
+    if (p && qp->type != IBV_QPT_UD)
+        qp_pace(qp, &qp->attr.ah_attr, p);
     *more = qp_wants_turn(qp);
     return p;
 }
@@ -251,6 +266,21 @@ int qp_lane(struct qp *qp)
     return qp->vl;
 }
 
+static bool is_response(const struct packet *p)
+{
+    return p->op == PKT_ACK || p->op == PKT_NAK || p->op == PKT_RNR_NAK || p->op == PKT_READ_RESPONSE ||
+           p->op == PKT_ATOMIC_ACK;
+}
+
+/* The first packet on a connection that the program has not brought to RTS yet: it may do so now. */
+static void tell_established(struct qp *qp)
+{
+    if (qp->state != IBV_QPS_RTR || qp->established)
+        return;
+    qp->established = true;
+    async_event(qp->obj.ctx, IBV_EVENT_COMM_EST, 0, qp->cookie);
+}
+
 void qp_received(struct qp *qp, struct packet *p)
 {
     if (qp->obj.proc->dead ||
@@ -260,13 +290,12 @@ void qp_received(struct qp *qp, struct packet *p)
         ud_handle(qp, p);
         return;
     }
-    if (p->slid != qp->remote_lid && !hca_owns_lid(qp->port->port, p->slid) &&
-        (p->slid ^ qp->remote_lid) >> 7) /* not even among the LIDs that one port could have */
+    if (!qp_path_accepts(qp, p))
         return;
+    tell_established(qp);
     if (qp->type == IBV_QPT_UC)
         uc_handle(qp, p);
-    else if (p->op == PKT_ACK || p->op == PKT_NAK || p->op == PKT_RNR_NAK || p->op == PKT_READ_RESPONSE ||
-             p->op == PKT_ATOMIC_ACK)
+    else if (is_response(p))
         rc_handle_response(qp, p);
     else
         rc_handle_request(qp, p);
@@ -305,6 +334,7 @@ void qp_complete_send(struct qp *qp, enum ibv_wc_status status)
         qp->req.cur = qp->req.head;
         qp->req.cur_packet = 0;
     }
+    qp_check_drained(qp);
 }
 
 void qp_complete_recv(struct qp *qp, struct sf_cqe *cqe, bool solicited)
@@ -339,6 +369,7 @@ void qp_to_error(struct qp *qp)
     bool first = qp->state != IBV_QPS_ERR;
 
     qp->state = IBV_QPS_ERR;
+    qp->draining = false;
     hca_qp_forget(qp);
     evtimer_stop(&qp->start);
     rc_requester_reset(qp);

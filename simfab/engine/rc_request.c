@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "simfab/engine/proc.h"
+#include "simfab/engine/qp_table.h"
 #include "simfab/engine/util.h"
 
 #define ACK_EVERY   32u /* packets: a long message is acknowledged on its way, so that its time-out does not run out */
@@ -105,6 +106,10 @@ struct packet *connected_packet(struct qp *qp, enum packet_op op, uint32_t psn, 
     p->pkey = port->pkeys[qp->attr.pkey_index];
     p->payload = payload;
     p->wire_bytes = payload + qp->hca->sim->model->packet_overhead_bytes;
+    if (qp->attr.path_mig_state == IBV_MIG_MIGRATED)
+        p->flags |= PKT_MIGREQ;
+    if (qp->attr.ah_attr.is_global)
+        packet_route_globally(p, qp, &qp->attr.ah_attr);
     return p;
 }
 
@@ -149,7 +154,7 @@ struct packet *request_data_packet(struct qp *qp, uint64_t number, uint32_t inde
         p->chunk = chunk_get(c);
         p->chunk_off = w->inline_data ? offset : offset - qp->req.chunk_at;
     }
-    p->flags = (index == 0 ? PKT_FIRST : 0) | (index % ACK_EVERY == ACK_EVERY - 1 ? PKT_ACK_REQ : 0);
+    p->flags |= (index == 0 ? PKT_FIRST : 0) | (index % ACK_EVERY == ACK_EVERY - 1 ? PKT_ACK_REQ : 0);
     if (index == w->packets - 1) {
         p->flags |=
             PKT_LAST | PKT_ACK_REQ | (w->flags & SF_SEND_SOLICITED ? PKT_SOLICITED : 0) | (has_imm(w) ? PKT_IMM : 0);
@@ -177,7 +182,7 @@ static struct packet *read_request(struct qp *qp, struct wqe *w)
     p->raddr = w->remote_addr + offset;
     p->dma_len = w->length - offset;
     p->rkey = w->rkey;
-    p->flags = PKT_FIRST | PKT_LAST | PKT_ACK_REQ;
+    p->flags |= PKT_FIRST | PKT_LAST | PKT_ACK_REQ;
     add_headers(p);
     return p;
 }
@@ -191,7 +196,7 @@ static struct packet *atomic_request(struct qp *qp, struct wqe *w)
     p->rkey = w->rkey;
     p->compare_add = w->compare_add;
     p->swap = w->swap;
-    p->flags = PKT_FIRST | PKT_LAST | PKT_ACK_REQ;
+    p->flags |= PKT_FIRST | PKT_LAST | PKT_ACK_REQ;
     add_headers(p);
     return p;
 }
@@ -326,11 +331,15 @@ static void retry(struct qp *qp)
 {
     struct requester *r = &qp->req;
 
-    if (!r->retries) {
+    if (!r->retries && qp->attr.path_mig_state == IBV_MIG_ARMED) {
+        r->retries = qp->attr.retry_cnt;
+        qp_migrate(qp);
+    } else if (!r->retries) {
         fail(qp, IBV_WC_RETRY_EXC_ERR);
         return;
+    } else {
+        r->retries--;
     }
-    r->retries--;
     r->halted = false; /* if a request behind failed locally, it is met again */
     go_back(qp);
     start_timeout(qp);
@@ -476,44 +485,9 @@ static void atomic_response(struct qp *qp, struct packet *p)
     progressed(qp);
 }
 
-/* Receiver-not-ready time-outs by their code, in units of 10 us (specification, table 45). */
-static const uint16_t rnr_delay[32] = {65536 & 0xffff,
-                                       1,
-                                       2,
-                                       3,
-                                       4,
-                                       6,
-                                       8,
-                                       12,
-                                       16,
-                                       24,
-                                       32,
-                                       48,
-                                       64,
-                                       96,
-                                       128,
-                                       192,
-                                       256,
-                                       384,
-                                       512,
-                                       768,
-                                       1024,
-                                       1536,
-                                       2048,
-                                       3072,
-                                       4096,
-                                       6144,
-                                       8192,
-                                       12288,
-                                       16384,
-                                       24576,
-                                       32768,
-                                       49152};
-
 static void not_ready(struct qp *qp, struct packet *p)
 {
     struct requester *r = &qp->req;
-    uint64_t units = rnr_delay[p->rnr_timer & 31] ? rnr_delay[p->rnr_timer & 31] : 65536;
 
     if (p->psn != r->una_psn || r->rnr_wait)
         return; /* of an attempt that has been overtaken */
@@ -526,7 +500,7 @@ static void not_ready(struct qp *qp, struct packet *p)
     }
     r->rnr_wait = true;
     evtimer_stop(&r->timeout);
-    evtimer_set(&qp->hca->sim->q, &r->rnr, sim_now(qp->hca->sim) + units * 10000000ull);
+    evtimer_set(&qp->hca->sim->q, &r->rnr, sim_now(qp->hca->sim) + qp_rnr_delay_ps(p->rnr_timer));
 }
 
 static void refused(struct qp *qp, struct packet *p)
@@ -572,6 +546,6 @@ void rc_handle_response(struct qp *qp, struct packet *p)
         refused(qp, p);
         break;
     }
-    if (qp->state == IBV_QPS_RTS)
+    if (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD)
         kick(qp);
 }

@@ -260,7 +260,7 @@ struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost)
         d->sent = d->packets;
     } else {
         p = connected_packet(qp, PKT_READ_RESPONSE, d->psn + d->sent, len);
-        p->flags = (d->sent == 0 ? PKT_FIRST : 0) | (d->sent == d->packets - 1 ? PKT_LAST : 0);
+        p->flags |= (d->sent == 0 ? PKT_FIRST : 0) | (d->sent == d->packets - 1 ? PKT_LAST : 0);
         p->wire_bytes += 4;
         p->chunk = chunk_get(c);
         p->chunk_off = c ? offset - r->chunk_at : 0;

@@ -120,8 +120,8 @@ static int do_query_device(struct call *c)
     a.hw_ver = n->revision;
     a.max_qp = 1 << 20;
     a.max_qp_wr = (int)m->max_qp_wr;
-    a.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                         IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE;
+    a.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_AUTO_PATH_MIG | IBV_DEVICE_PORT_ACTIVE_EVENT |
+                         IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE;
     a.max_sge = (int)m->max_sge;
     a.max_sge_rd = (int)m->max_sge;
     a.max_cq = 1 << 16;
@@ -417,16 +417,16 @@ static int do_query_qp(struct call *c)
 static int do_create_ah(struct call *c)
 {
     struct pd *pd = object_find(c->p, arg(c, 0), OBJ_PD);
+    struct ibv_ah_attr attr;
     struct ah *ah;
 
     if (!pd)
         return EINVAL;
-    ah = xcalloc(1, sizeof *ah);
-    memcpy(&ah->attr, c->body + 8, sizeof ah->attr); /* aligned, as a C structure */
-    if (!port_of(pd->obj.ctx, ah->attr.port_num) || !ah->attr.dlid || ah->attr.sl > 15) {
-        free(ah);
+    memcpy(&attr, c->body + 8, sizeof attr); /* aligned, as a C structure */
+    if (!ah_attr_valid(pd->obj.ctx->hca, &attr))
         return EINVAL;
-    }
+    ah = xcalloc(1, sizeof *ah);
+    ah->attr = attr;
     ah->pd = pd;
     pd->obj.uses++;
     put32(c, object_add(c->p, pd->obj.ctx, OBJ_AH, &ah->obj));

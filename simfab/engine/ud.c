@@ -7,12 +7,13 @@
 
 #define GRH_BYTES 40u
 
-static void write_grh(struct packet *p, const struct qp *qp, const struct ibv_ah_attr *a)
+void packet_route_globally(struct packet *p, const struct qp *qp, const struct ibv_ah_attr *a)
 {
     const struct port *port = qp->port->port;
     uint32_t version = htobe32(6u << 28 | (uint32_t)a->grh.traffic_class << 20 | (a->grh.flow_label & 0xfffff));
     uint16_t length = htobe16((uint16_t)(p->payload + 24)); /* from BTH on, with DETH and the invariant CRC */
-    uint64_t prefix = htobe64(port->gid_prefix), guid = htobe64(port->guid);
+    uint64_t prefix = htobe64(port->gid_prefix),
+             guid = htobe64(a->grh.sgid_index ? port->guids[a->grh.sgid_index] : port->guid);
 
     memcpy(p->grh, &version, 4);
     memcpy(p->grh + 4, &length, 2);
@@ -54,7 +55,7 @@ static struct packet *datagram(struct qp *qp, struct wqe *w)
         p->wire_bytes += 4;
     }
     if (a->is_global)
-        write_grh(p, qp, a);
+        packet_route_globally(p, qp, a);
     if (w->length) {
         p->chunk = w->inline_data ? chunk_get(w->inline_data) : chunk_new(w->length);
         if (!w->inline_data && !mem_gather(qp->obj.proc, w->sge, w->num_sge, 0, p->chunk->data, w->length))
@@ -93,6 +94,7 @@ struct packet *ud_emit(struct qp *qp, struct tx_cost *cost)
             packet_free(p);
         return NULL;
     }
+    qp_pace(qp, &w->av, p);
     qp->req.cur++;
     qp_complete_send(qp, IBV_WC_SUCCESS);
     return p;
