@@ -241,8 +241,10 @@ struct sf_rep {
     uint32_t seq;
     int32_t error; /* 0 or errno */
     uint32_t body_bytes;
-    /* body */
+    /* body; QUERY: if it has more than SF_BODY_MAX bytes it is in a memfd that comes with the message */
 };
+
+#define SF_BODY_MAX (SF_MSG_MAX - (uint32_t)sizeof(struct sf_rep))
 
 struct sf_device {
     char name[SF_DEV_MAX]; /* "mlx5_0" */

@@ -97,6 +97,24 @@ bool enter_host(const char *dir, const char *host, bool real_clock)
     return ok;
 }
 
+/* A list with one name per line in one line; of a long one the beginning, and how many there are. */
+static void shorten(char *hosts)
+{
+    enum { SHOWN = 20 };
+    unsigned n = 0;
+    char *end = NULL;
+
+    for (char *p = hosts; *p; p++) {
+        if (*p != '\n')
+            continue;
+        if (++n == SHOWN)
+            end = p;
+        *p = p[1] ? ' ' : 0;
+    }
+    if (n > 2 * SHOWN) /* so that there is room */
+        snprintf(end, strlen(end) + 1, " ... %u in all", n);
+}
+
 bool check_host(const char *dir, const char *host)
 {
     char *hosts = query_text(dir, "", SF_OP_STATUS, "hosts");
@@ -113,9 +131,7 @@ bool check_host(const char *dir, const char *host)
         p += n + (p[n] == '\n');
     }
     if (!found) {
-        for (char *p = hosts; *p; p++)
-            if (*p == '\n')
-                *p = p[1] ? ' ' : 0;
+        shorten(hosts);
         complain("there is no host \"%s\" in this fabric; there are: %s", host, hosts);
     }
     free(hosts);
@@ -124,18 +140,21 @@ bool check_host(const char *dir, const char *host)
 
 int cmd_exec(int argc, char **argv)
 {
-    char **command = argv + 1;
-    const char *dir;
+    bool real_clock = argc >= 1 && !strcmp(argv[0], "--real-clock");
+    const char *dir, *host;
+    char **command;
     int e;
 
-    if (argc >= 2 && !strcmp(argv[1], "--"))
-        command++, argc--;
-    if (argc < 2 || argv[0][0] == '-') {
+    argc -= real_clock;
+    argv += real_clock;
+    host = argc >= 1 && argv[0][0] != '-' ? argv[0] : NULL;
+    command = argv + (argc >= 2 && !strcmp(argv[1], "--") ? 2 : 1);
+    if (!host || command >= argv + argc) {
         fputs(usage_exec, stderr);
         return EXIT_USAGE;
     }
     dir = fabric_dir();
-    if (!dir || !check_host(dir, argv[0]) || !enter_host(dir, argv[0], false))
+    if (!dir || !check_host(dir, host) || !enter_host(dir, host, real_clock))
         return EXIT_USAGE;
     execvp(command[0], command);
     e = errno;

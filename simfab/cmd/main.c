@@ -28,11 +28,14 @@ const char usage_run[] =
     "line, the\n"
     "topology or the model is wrong (nothing was started); 1 if the subnet did not come up or the engine died.\n";
 
-const char usage_exec[] = "usage: simfab exec HOST -- CMD...\n"
+const char usage_exec[] = "usage: simfab exec [--real-clock] HOST -- CMD...\n"
                           "\n"
                           "Becomes CMD on the simulated host HOST: it sees HOST's name, its InfiniBand devices and "
                           "virtual time. Works inside\n"
-                          "`simfab run`. With SIMFAB_CLOCK=real in the environment CMD keeps the real clock.\n";
+                          "`simfab run`.\n"
+                          "\n"
+                          "  --real-clock  CMD keeps the real clock, as daemons want it; the same as SIMFAB_CLOCK=real "
+                          "in the environment\n";
 
 const char usage_status[] = "usage: simfab status [--hosts|--counters [\"NODE PORT\"]]\n"
                             "\n"

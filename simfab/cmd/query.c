@@ -44,41 +44,81 @@ fail:
     return -1;
 }
 
+/* One message, and the descriptor that came with it (else -1). */
+static ssize_t receive(int from, void *data, size_t cap, int *fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov = {data, cap};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+    *fd = -1;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+        memcpy(fd, CMSG_DATA(c), sizeof *fd);
+    return n;
+}
+
+static bool read_all(int fd, char *to, size_t bytes)
+{
+    size_t got = 0;
+    ssize_t n;
+
+    while (got < bytes && (n = pread(fd, to + got, bytes - got, (off_t)got)) > 0)
+        got += (size_t)n;
+    return got == bytes;
+}
+
+/* The answer's text: in the message, or in the memory that came with it. NULL and errno when there is none. */
+static char *read_answer(int from, enum sf_op op)
+{
+    struct sf_rep *rep = malloc(SF_MSG_MAX);
+    char *text = NULL;
+    int fd = -1, e = ENOMEM;
+    ssize_t n = rep ? receive(from, rep, SF_MSG_MAX, &fd) : 0;
+    size_t body = n > (ssize_t)sizeof *rep ? (size_t)n - sizeof *rep : 0;
+
+    if (n < 0) {
+        e = errno;
+    } else if (rep && ((size_t)n < sizeof *rep || rep->op != op || (fd < 0 && rep->body_bytes != body))) {
+        e = EPROTO;
+    } else if (rep && !(e = rep->error) && (text = malloc((size_t)rep->body_bytes + 1))) {
+        text[rep->body_bytes] = 0;
+        if (fd < 0)
+            memcpy(text, rep + 1, body);
+        else if (!read_all(fd, text, rep->body_bytes)) {
+            free(text);
+            text = NULL;
+            e = EPROTO;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    free(rep);
+    errno = e;
+    return text;
+}
+
 char *query_text(const char *dir, const char *host, enum sf_op op, const char *body)
 {
     size_t len = strlen(body);
     struct sf_req *req = calloc(1, sizeof *req + len);
-    struct sf_rep *rep = malloc(sizeof *rep + SF_MSG_MAX + 1);
     char *text = NULL;
-    ssize_t n;
-    int fd = -1, e = ENOMEM;
+    int fd = req ? greet(dir, host) : -1, e = errno;
 
-    if (!req || !rep)
-        goto out;
-    fd = greet(dir, host);
-    if (fd < 0) {
+    if (fd >= 0) {
+        *req = (struct sf_req){.op = op, .seq = 1, .body_bytes = (uint32_t)len};
+        memcpy(req + 1, body, len);
+        if (send(fd, req, sizeof *req + len, MSG_NOSIGNAL) >= 0)
+            text = read_answer(fd, op);
         e = errno;
-        goto out;
-    }
-    *req = (struct sf_req){.op = op, .seq = 1, .body_bytes = (uint32_t)len};
-    memcpy(req + 1, body, len);
-    if (send(fd, req, sizeof *req + len, MSG_NOSIGNAL) < 0 || (n = recv(fd, rep, sizeof *rep + SF_MSG_MAX, 0)) < 0) {
-        e = errno;
-    } else if ((size_t)n < sizeof *rep || rep->op != op || rep->body_bytes != (size_t)n - sizeof *rep) {
-        e = EPROTO;
-    } else if (!(e = rep->error)) {
-        text = (char *)(rep + 1);
-        text[rep->body_bytes] = 0;
-        text = strdup(text);
-        e = ENOMEM;
-    }
-out:
-    if (fd >= 0)
         close(fd);
+    }
     free(req);
-    free(rep);
-    if (!text)
-        errno = e;
+    errno = e;
     return text;
 }
 

@@ -101,8 +101,9 @@ void sched_init(struct sim *s);
 void sched_fini(struct sim *s);
 
 /* status.c */
-size_t hosts_text(struct sim *s, char *buf, size_t cap);
-size_t status_text(struct sim *s, char *buf, size_t cap);
-size_t counters_text(struct sim *s, const char *filter, char *buf, size_t cap);
+struct text;
+void hosts_text(struct sim *s, struct text *t);
+void status_text(struct sim *s, struct text *t);
+void counters_text(struct sim *s, const char *filter, struct text *t);
 
 #endif

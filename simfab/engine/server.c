@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "simfab/engine/mad.h"
+#include "simfab/engine/text.h"
 #include "simfab/engine/util.h"
 
 enum source_kind { SRC_LISTEN, SRC_SIGNAL, SRC_MAD, SRC_NEW, SRC_QUERY, SRC_PROC, SRC_BELL };
@@ -290,41 +292,61 @@ static void greet(struct server *v, struct source *src)
 
 /* ---- questions ------------------------------------------------------------------------------------------------- */
 
-static size_t answer_query(struct server *v, struct source *src, const struct sf_req *req, const char *text)
+/* Answer a question: 0 and the text, or an errno. */
+static int answer_query(struct server *v, struct source *src, const struct sf_req *req, const char *body,
+                        struct text *t)
 {
-    struct sf_rep *rep = (struct sf_rep *)v->out;
-    char *body = (char *)(rep + 1);
-    const size_t cap = SF_MSG_MAX - sizeof *rep;
-    size_t n = 0;
-
-    *rep = (struct sf_rep){.op = req->op, .seq = req->seq};
     switch (req->op) {
     case SF_OP_STATUS:
-        n = strcmp(text, "hosts") ? status_text(v->sim, body, cap) : hosts_text(v->sim, body, cap);
-        break;
+        if (strcmp(body, "hosts"))
+            status_text(v->sim, t);
+        else
+            hosts_text(v->sim, t);
+        return 0;
     case SF_OP_COUNTERS:
-        n = counters_text(v->sim, text, body, cap);
-        break;
+        counters_text(v->sim, body, t);
+        return 0;
     case SF_OP_SYSFS:
         if (src->host)
-            n = sysfs_answer(src->host, text, body, cap);
-        rep->error = n ? 0 : ENOENT;
-        break;
+            t->used = sysfs_answer(src->host, body, text_room(t, SF_BODY_MAX), SF_BODY_MAX);
+        return t->used ? 0 : ENOENT;
     case SF_OP_STOP:
         v->sim->stop = true;
-        break;
+        return 0;
     default:
-        rep->error = EOPNOTSUPP;
+        return EOPNOTSUPP;
     }
-    rep->body_bytes = (uint32_t)n;
-    return sizeof *rep + n;
+}
+
+/* A text that is too long for a message goes into a memory whose descriptor the message carries. */
+static void send_long(int to, const struct sf_rep *rep, const struct text *t)
+{
+    int fd = memfd_create("simfab-answer", MFD_CLOEXEC);
+
+    if (fd < 0 || write(fd, t->buf, t->used) != (ssize_t)t->used || !send_with_fds(to, rep, sizeof *rep, &fd, 1))
+        engine_log("an answer of %zu bytes could not be given: %s", t->used, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+}
+
+static void send_answer(struct server *v, int to, const struct sf_rep *rep, const struct text *t)
+{
+    if (t->used > SF_BODY_MAX) {
+        send_long(to, rep, t);
+        return;
+    }
+    memcpy(v->out, rep, sizeof *rep);
+    if (t->used)
+        memcpy(v->out + sizeof *rep, t->buf, t->used);
+    send(to, v->out, sizeof *rep + t->used, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void serve_query(struct server *v, struct source *src)
 {
     struct sf_req req;
     ssize_t n = recv(src->fd, v->in, sizeof v->in - 1, MSG_DONTWAIT);
-    size_t out;
+    struct text t = {0};
+    struct sf_rep rep;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -334,8 +356,11 @@ static void serve_query(struct server *v, struct source *src)
     }
     memcpy(&req, v->in, sizeof req);
     v->in[n] = 0; /* the body is text */
-    out = answer_query(v, src, &req, (const char *)v->in + sizeof req);
-    send(src->fd, v->out, out, MSG_NOSIGNAL | MSG_DONTWAIT);
+    rep = (struct sf_rep){.op = req.op, .seq = req.seq};
+    rep.error = answer_query(v, src, &req, (const char *)v->in + sizeof req, &t);
+    rep.body_bytes = (uint32_t)t.used;
+    send_answer(v, src->fd, &rep, &t);
+    text_free(&t);
 }
 
 /* ---- processes ------------------------------------------------------------------------------------------------- */

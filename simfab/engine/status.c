@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What `simfab status` prints: the state of the simulation, the ports, the counters. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "simfab/engine/proc.h"
-
-struct text {
-    char *buf;
-    size_t cap, used;
-};
-
-static void say(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(struct text *t, const char *fmt, ...)
-{
-    va_list ap;
-    int n;
-
-    va_start(ap, fmt);
-    n = vsnprintf(t->buf + t->used, t->cap - t->used, fmt, ap);
-    va_end(ap);
-    if (n > 0)
-        t->used = t->used + (size_t)n < t->cap ? t->used + (size_t)n : t->cap - 1;
-}
+#include "simfab/engine/text.h"
 
 static const char *state_name(uint8_t state)
 {
@@ -35,10 +16,10 @@ static const char *state_name(uint8_t state)
 
 static void say_port(struct text *t, const struct port *p)
 {
-    say(t, "%s %u %s", p->node->desc, p->num, state_name(p->state));
+    text_say(t, "%s %u %s", p->node->desc, p->num, state_name(p->state));
     if (p->lid)
-        say(t, " lid %u lmc %u", p->lid, p->lmc);
-    say(t, " vls %u rate %.1f Gbit/s\n", p->op_vls == 5 ? 15 : 1u << (p->op_vls - 1), (double)port_rate_bps(p) / 1e9);
+        text_say(t, " lid %u lmc %u", p->lid, p->lmc);
+    text_say(t, " vls %u rate %.1f Gbit/s\n", p->op_vls == 5 ? 15 : 1u << (p->op_vls - 1), (double)port_rate_bps(p) / 1e9);
 }
 
 static double real_seconds(const struct sim *s)
@@ -49,38 +30,33 @@ static double real_seconds(const struct sim *s)
     return (double)((uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - s->started_mono_ns) / 1e9;
 }
 
-size_t hosts_text(struct sim *s, char *buf, size_t cap)
+void hosts_text(struct sim *s, struct text *t)
 {
-    struct text t = {buf, cap, 0};
-
     for (uint32_t i = 0; i < s->fabric->num_hosts; i++)
-        say(&t, "%s\n", s->fabric->hosts[i]->name);
-    return t.used;
+        text_say(t, "%s\n", s->fabric->hosts[i]->name);
 }
 
-size_t status_text(struct sim *s, char *buf, size_t cap)
+void status_text(struct sim *s, struct text *t)
 {
-    struct text t = {buf, cap, 0};
     const struct fabric *f = s->fabric;
     uint32_t switches = 0;
 
     for (uint32_t i = 0; i < f->num_nodes; i++)
         switches += f->nodes[i]->kind == NODE_SWITCH;
-    say(&t, "model: %s\n", s->model->name);
-    say(&t, "fabric: %u hosts, %u adapters, %u switches\n", f->num_hosts, f->num_nodes - switches, switches);
-    say(&t, "virtual time: %.9f s\n", (double)sim_now(s) / 1e12);
-    say(&t, "real time: %.3f s\n", real_seconds(s));
-    say(&t, "events: %llu\n", (unsigned long long)s->q.executed);
-    say(&t, "events per second: %.0f (while simulating, %.3f s in all)\n",
+    text_say(t, "model: %s\n", s->model->name);
+    text_say(t, "fabric: %u hosts, %u adapters, %u switches\n", f->num_hosts, f->num_nodes - switches, switches);
+    text_say(t, "virtual time: %.9f s\n", (double)sim_now(s) / 1e12);
+    text_say(t, "real time: %.3f s\n", real_seconds(s));
+    text_say(t, "events: %llu\n", (unsigned long long)s->q.executed);
+    text_say(t, "events per second: %.0f (while simulating, %.3f s in all)\n",
         s->busy_ns ? (double)s->q.executed * 1e9 / (double)s->busy_ns : 0.0, (double)s->busy_ns / 1e9);
-    say(&t, "packets: %llu delivered, %llu dropped\n", (unsigned long long)s->packets_delivered,
+    text_say(t, "packets: %llu delivered, %llu dropped\n", (unsigned long long)s->packets_delivered,
         (unsigned long long)s->packets_dropped);
-    say(&t, "processes: %u\n", s->num_procs);
+    text_say(t, "processes: %u\n", s->num_procs);
     for (uint32_t i = 0; i < f->num_nodes; i++)
         for (uint32_t n = f->nodes[i]->kind == NODE_SWITCH ? 0 : 1; n <= f->nodes[i]->num_ports; n++)
             if (n == 0 || f->nodes[i]->ports[n].peer || f->nodes[i]->kind == NODE_CA)
-                say_port(&t, &f->nodes[i]->ports[n]);
-    return t.used;
+                say_port(t, &f->nodes[i]->ports[n]);
 }
 
 static void say_counters(struct text *t, const struct port *p)
@@ -91,13 +67,13 @@ static void say_counters(struct text *t, const struct port *p)
         const struct vl_count *v = &p->vl[vl];
 
         if (v->xmit_pkts || v->rcv_pkts || v->xmit_wait_ps)
-            say(t, "%s %u vl %u xmit_data %llu xmit_pkts %llu rcv_data %llu rcv_pkts %llu xmit_wait_ns %llu\n",
+            text_say(t, "%s %u vl %u xmit_data %llu xmit_pkts %llu rcv_data %llu rcv_pkts %llu xmit_wait_ns %llu\n",
                 p->node->desc, p->num, vl, (unsigned long long)v->xmit_data, (unsigned long long)v->xmit_pkts,
                 (unsigned long long)v->rcv_data, (unsigned long long)v->rcv_pkts,
                 (unsigned long long)(v->xmit_wait_ps / 1000));
     }
     if (c->xmit_discards || c->symbol_errors || c->rcv_errors || c->rcv_switch_relay || c->link_downed)
-        say(t, "%s %u errors xmit_discards %llu symbol %llu rcv %llu rcv_switch_relay %llu link_downed %llu\n",
+        text_say(t, "%s %u errors xmit_discards %llu symbol %llu rcv %llu rcv_switch_relay %llu link_downed %llu\n",
             p->node->desc, p->num, (unsigned long long)c->xmit_discards, (unsigned long long)c->symbol_errors,
             (unsigned long long)c->rcv_errors, (unsigned long long)c->rcv_switch_relay,
             (unsigned long long)c->link_downed);
@@ -121,22 +97,19 @@ static void say_contexts(struct text *t, const struct node *n)
     const struct qp_cache *c = &n->hca->contexts_held;
 
     if (c->hits || c->misses)
-        say(t, "%s contexts hits %llu misses %llu\n", n->desc, (unsigned long long)c->hits,
+        text_say(t, "%s contexts hits %llu misses %llu\n", n->desc, (unsigned long long)c->hits,
             (unsigned long long)c->misses);
 }
 
-size_t counters_text(struct sim *s, const char *filter, char *buf, size_t cap)
+void counters_text(struct sim *s, const char *filter, struct text *t)
 {
-    struct text t = {buf, cap, 0};
-
     for (uint32_t i = 0; i < s->fabric->num_nodes; i++) {
         const struct node *node = s->fabric->nodes[i];
 
         if (node->hca && wanted(&node->ports[1], filter))
-            say_contexts(&t, node);
+            say_contexts(t, node);
         for (uint32_t n = 1; n <= node->num_ports; n++)
             if (wanted(&node->ports[n], filter))
-                say_counters(&t, &node->ports[n]);
+                say_counters(t, &node->ports[n]);
     }
-    return t.used;
 }

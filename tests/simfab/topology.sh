@@ -37,6 +37,19 @@ ok "programs of different pods talk" simfab run --topology "$tmp/three.net" --mo
   simfab exec h01 -- ibv_rc_pingpong -n 20 >/dev/null & sleep 0.3
   simfab exec h30 -- ibv_rc_pingpong -n 20 h01; rc=$?; wait $! && exit $rc'
 
+# ---- answers longer than a message (64 KiB)
+simfab topology fat-tree --hosts 2000 >"$tmp/2000.net"
+ask() {
+  (cd "$tmp" && simfab run --topology 2000.net --no-opensm -- bash -c '
+    simfab status >all; simfab status --hosts >hosts; simfab exec h9999 -- true 2>unknown
+    simfab exec --real-clock h0002 -- sh -c "echo \$SIMFAB_CLOCK \$SIM_HOST" >real')
+}
+ok "2000 hosts are asked" ask
+is "every adapter is in the status" "$(grep -c '^h[0-9]* mlx5_0 1 ' "$tmp/all")" 2000
+is "and in the list of hosts" "$(tail -n 1 "$tmp/hosts") $(wc -l <"$tmp/hosts")" "h2000 2000"
+like "a wrong host: some of those there are" 'no host "h9999".* h0020 \.\.\. 2000 in all$' "$tmp/unknown"
+is "exec --real-clock" "$(cat "$tmp/real")" "real h0002"
+
 # ---- ibsim, which knows nothing of us
 PRELOAD=$(ls /usr/lib/*/umad2sim/libumad2sim.so /usr/lib/umad2sim/libumad2sim.so 2>/dev/null | head -1)
 in_ibsim() { # NETLIST: opensm's fat tree on ibsim
