@@ -217,7 +217,7 @@ enum sf_op {
     SF_OP_DESTROY_QP,
     SF_OP_CREATE_AH, /* req: u32 pd, struct ibv_ah_attr; rep: u32 ah */
     SF_OP_DESTROY_AH,
-    SF_OP_ATTACH_MCAST, /* refused (there is no multicast), as is the next; req: u32 qp, u16 lid, 16 bytes gid */
+    SF_OP_ATTACH_MCAST, /* req, of the next too: u32 qp, u16 lid, 16 bytes gid, without padding */
     SF_OP_DETACH_MCAST,
     /* SF_CONN_QUERY */
     SF_OP_SYSFS = 100, /* req: a path under /sys/class/infiniband*, or /dev/infiniband; rep: struct sf_sysfs + data */

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#include "simfab/engine/mcast.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
 
@@ -182,8 +183,10 @@ static void loop_back(void *obj, uint64_t arg)
 static void to_wire(void *obj, uint64_t arg)
 {
     struct hca_port *hp = obj;
-    struct packet *p = (struct packet *)(uintptr_t)arg;
+    struct packet *p = (struct packet *)(uintptr_t)arg, *own = NULL;
 
+    if (p->flags & PKT_MULTICAST)
+        own = mcast_own_copy(hp, p);
     if (!p->dlid) { /* no lane for its service level */
         hp->port->count.xmit_discards++;
         hca_lane_drained(hp->port, p->vl, p->wire_bytes);
@@ -198,6 +201,8 @@ static void to_wire(void *obj, uint64_t arg)
         hca_lane_drained(hp->port, p->vl, p->wire_bytes);
         packet_free(p);
     }
+    if (own)
+        loop_back(hp, (uintptr_t)own);
 }
 
 static uint32_t lanes_with_room(struct hca_port *hp)
@@ -332,7 +337,9 @@ static void landed(void *obj, uint64_t arg)
     struct qp *qp = hca_find_qp(hp->hca, p->dest_qpn);
 
     link_release(p);
-    if (qp && qp->type == p->transport && qp_listens(qp, hp)) {
+    if ((p->flags & PKT_MULTICAST) && mcast_deliver(hp, p)) {
+        hp->hca->sim->packets_delivered++;
+    } else if (qp && qp->type == p->transport && qp_listens(qp, hp)) {
         hp->hca->sim->packets_delivered++;
         qp_received(qp, p);
     } else {
@@ -358,7 +365,9 @@ static void data_written(void *obj, uint64_t arg, uint64_t start_ps, uint64_t do
 /* The engine knows where the packet goes: while it checks the rest the data is on its way. */
 static void rx_begin(struct hca_port *hp, struct packet *p)
 {
-    dma_request(&hp->hca->writer, p->payload, data_written, hp, (uintptr_t)p);
+    uint32_t copies = p->flags & PKT_MULTICAST ? mcast_receivers(hp, p) : 1;
+
+    dma_request(&hp->hca->writer, p->payload * copies, data_written, hp, (uintptr_t)p);
 }
 
 static void rx_turn(void *obj, uint64_t arg)

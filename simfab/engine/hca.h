@@ -201,6 +201,7 @@ struct qp {
     struct requester req;
     struct responder resp;
     struct qp_cache_entry context; /* in the adapter's cache */
+    uint32_t mcast_groups; /* that it is attached to */
     bool in_ready; /* in a ready list of its port */
     struct qp *next_ready;
     struct evtimer start; /* the first posted request becomes visible to the HCA */
@@ -251,6 +252,8 @@ struct hca {
     uint8_t mr_tag;
     struct qp *free_qps;
     struct ctx *contexts;
+    struct mcast_group *mcast_groups; /* mcast.c */
+    uint32_t num_mcast_groups;
 };
 
 #define HCA_FIRST_QPN 64u

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "simfab/engine/hca.h"
+#include "simfab/engine/mcast.h"
 #include "simfab/engine/util.h"
 
 #define RECOVERY_PS 2000000ull /* what recovering a link that had too many errors takes it */
@@ -251,8 +252,11 @@ static void transmit(struct link_dir *l, unsigned vl)
     if (p->tail_ps > end)
         end = p->tail_ps;
     l->busy_until_ps = end;
-    if (p->held)
+    if (p->hold)
+        evq_push_quiet(&s->q, end, mcast_copy_left, p->hold, 0);
+    else if (p->held)
         evq_push_quiet(&s->q, end, link_release_at, p->held, (uint64_t)p->held_vl << 32 | p->wire_bytes);
+    p->hold = NULL;
     p->held = l;
     p->held_vl = (uint8_t)vl;
     p->tail_ps = end + m->propagation_ps;
@@ -366,8 +370,11 @@ void link_release_at(void *link, uint64_t arg)
 
 void link_release(struct packet *p)
 {
-    if (p->held)
+    if (p->hold)
+        mcast_copy_left(p->hold, 0);
+    else if (p->held)
         link_release_at(p->held, (uint64_t)p->held_vl << 32 | p->wire_bytes);
+    p->hold = NULL;
     p->held = NULL;
 }
 

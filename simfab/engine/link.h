@@ -58,4 +58,7 @@ struct vlarb_config link_arb_config(const struct port *p);
 /* switch.c: a packet is ready at a switch's output. fn of an event: obj the packet's link_dir it came by. */
 void switch_forward(struct port *in, struct packet *p);
 
+/* On to an output port of the same switch, or away if its service level has no lane there. */
+void switch_output(struct port *in, uint8_t out_num, struct packet *p);
+
 #endif

@@ -60,6 +60,7 @@ struct link_dir;
 struct packet {
     struct packet *next;
     struct link_dir *held; /* the link whose receive buffer it occupies, on lane held_vl */
+    struct mcast_hold *hold; /* which it shares with other copies; or NULL */
     uint16_t slid, dlid;
     uint8_t sl, vl, held_vl;
     uint8_t op, transport; /* enum packet_op, enum ibv_qp_type */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simfab/engine/mcast.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
 
@@ -136,6 +137,7 @@ void qp_clear(struct qp *qp)
 
 void qp_destroy(struct qp *qp)
 {
+    mcast_forget(qp);
     qp_clear(qp);
     qp->hca->qp_table[qp->qpn - HCA_FIRST_QPN] = NULL;
     qp->pd->obj.uses--;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "simfab/engine/mcast.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
 
@@ -135,6 +136,9 @@ static int do_query_device(struct call *c)
     a.max_srq = 1 << 16;
     a.max_srq_wr = (int)m->max_srq_wr;
     a.max_srq_sge = (int)m->max_sge;
+    a.max_mcast_grp = MCAST_GROUPS_MAX;
+    a.max_mcast_qp_attach = MCAST_QPS_MAX;
+    a.max_total_mcast_qp_attach = MCAST_GROUPS_MAX * MCAST_QPS_MAX;
     a.max_pkeys = FABRIC_PKEYS;
     a.local_ca_ack_delay = 15;
     a.phys_port_cnt = (uint8_t)n->num_ports;
@@ -433,9 +437,25 @@ static int do_create_ah(struct call *c)
     return 0;
 }
 
-static int do_mcast(struct call *c)
+#define MCAST_BODY 22 /* queue pair, LID, GID */
+
+static int do_mcast(struct call *c, int (*change)(struct qp *qp, const uint8_t gid[16], uint16_t lid))
 {
-    return object_find(c->p, arg(c, 0), OBJ_QP) ? EOPNOTSUPP : EINVAL;
+    struct qp *qp = object_find(c->p, arg(c, 0), OBJ_QP);
+    uint16_t lid;
+
+    memcpy(&lid, c->body + 4, sizeof lid);
+    return qp ? change(qp, c->body + 6, lid) : EINVAL;
+}
+
+static int do_attach_mcast(struct call *c)
+{
+    return do_mcast(c, mcast_attach);
+}
+
+static int do_detach_mcast(struct call *c)
+{
+    return do_mcast(c, mcast_detach);
 }
 
 /* ---- destroying ------------------------------------------------------------------------------------------------ */
@@ -554,8 +574,8 @@ static const struct handler {
     [SF_OP_DESTROY_QP] = {do_destroy_qp, 4},
     [SF_OP_CREATE_AH] = {do_create_ah, 8 + sizeof(struct ibv_ah_attr)},
     [SF_OP_DESTROY_AH] = {do_destroy_ah, 4},
-    [SF_OP_ATTACH_MCAST] = {do_mcast, 4},
-    [SF_OP_DETACH_MCAST] = {do_mcast, 4},
+    [SF_OP_ATTACH_MCAST] = {do_attach_mcast, MCAST_BODY},
+    [SF_OP_DETACH_MCAST] = {do_detach_mcast, MCAST_BODY},
 };
 
 size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, size_t cap, int *fd)

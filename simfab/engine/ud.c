@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "simfab/engine/mcast.h"
 #include "simfab/engine/proc.h"
 
 #define GRH_BYTES 40u
@@ -13,7 +14,7 @@ void packet_route_globally(struct packet *p, const struct qp *qp, const struct i
     uint32_t version = htobe32(6u << 28 | (uint32_t)a->grh.traffic_class << 20 | (a->grh.flow_label & 0xfffff));
     uint16_t length = htobe16((uint16_t)(p->payload + 24)); /* from BTH on, with DETH and the invariant CRC */
     uint64_t prefix = htobe64(port->gid_prefix),
-             guid = htobe64(a->grh.sgid_index ? port->guids[a->grh.sgid_index] : port->guid);
+             guid = htobe64(port->guids[a->grh.sgid_index < FABRIC_GUIDS ? a->grh.sgid_index : 0]);
 
     memcpy(p->grh, &version, 4);
     memcpy(p->grh + 4, &length, 2);
@@ -48,7 +49,8 @@ static struct packet *datagram(struct qp *qp, struct wqe *w)
     p->pkey = port->pkeys[qp->attr.pkey_index];
     p->payload = w->length;
     p->wire_bytes = w->length + qp->hca->sim->model->packet_overhead_bytes + 8;
-    p->flags = PKT_FIRST | PKT_LAST | (w->flags & SF_SEND_SOLICITED ? PKT_SOLICITED : 0);
+    p->flags = PKT_FIRST | PKT_LAST | (w->flags & SF_SEND_SOLICITED ? PKT_SOLICITED : 0) |
+               (mcast_lid(p->dlid) ? PKT_MULTICAST : 0);
     if (w->opcode == IBV_WR_SEND_WITH_IMM) {
         p->flags |= PKT_IMM;
         p->imm = w->imm;

@@ -30,6 +30,12 @@ tests/simfab/test_umad_client_SRCS := tests/simfab/test_umad_client.c
 tests/simfab/test_umad_client_PKGS := check
 
 SCRIPT_TESTS += tests/simfab/umad.sh tests/simfab/opensm.sh
+
+# members of multicast groups, run by multicast.sh
+TESTPROGS += tests/simfab/test_mcast
+tests/simfab/test_mcast_SRCS := tests/simfab/test_mcast.c
+tests/simfab/test_mcast_PKGS := libibverbs libibumad
+SCRIPT_TESTS += tests/simfab/multicast.sh
 LONG_TESTS += tests/simfab/fuzz.sh
 
 # the verbs of simulated hosts and the simfab command
