@@ -25,6 +25,8 @@ struct actor {
     uint32_t index;
     uint32_t seen;          /* enum sf_actor_state as last read */
     uint64_t idle_clock_ps; /* its clock when it went idle */
+    uint64_t idle_since_ps; /* the engine's time then */
+    uint64_t patience_ps;   /* how long it stays so while others make time pass */
     uint64_t calls;         /* its counter when last looked at */
     uint64_t seen_events;   /* proc->events when it last ran */
     struct evtimer wake;

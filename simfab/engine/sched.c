@@ -24,6 +24,8 @@ enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, W
 #define LOOK_AGAIN_ACTORS 8u        /* up to so many look twice */
 #define LOOK_CALLS        8u        /* more calls than this in one look: it led to something */
 #define QUICK_LOOKS       16u       /* without a pause, when nothing else can happen */
+#define RESTLESS_PS       100000000ull   /* of time that others make pass, after which an idle actor looks at the world: */
+#define RESTLESS_MAX_PS   10000000000ull /* at first, and at most */
 #define IDLE_MS_MAX       10
 #define FREE_TURN_NS      20000000ull   /* how long actors run freely at once */
 #define FREE_BUDGET_NS    2000000000ull /* and in all, without anything that the engine sees, before they slow down */
@@ -129,6 +131,7 @@ static void ran(struct actor *a, uint64_t clock)
     if (!fruitful)
         return; /* as if it had not happened: its clock is what it was */
     a->idle_clock_ps = clock;
+    a->patience_ps = RESTLESS_PS;
     h->runner = h->ran ? NULL : a;
     h->ran = true;
     h->clock_ps = max_u64(h->clock_ps, clock);
@@ -141,6 +144,7 @@ static void goes_idle(struct actor *a)
 {
     uint64_t wake_ps = proc_time(a->proc->sim, shared(a)->wake_ps);
 
+    a->idle_since_ps = sim_now(a->proc->sim);
     if (a->proc->events != a->seen_events) {
         a->seen_events = a->proc->events;
         wake_at(a, WAKE_COMPLETION, 0);
@@ -365,6 +369,25 @@ static bool next_event(struct sim *s, uint64_t *t)
     return evq_next(&s->q, t) && (!s->background || s->q.loud || packets_foreground() || s->ready_qps);
 }
 
+/*
+ * Others keep time going (by sleeping again and again until something outside has happened, or by a traffic of their own).
+ * What it is that they wait for may be up to an actor that polled once, in vain, and would have gone on at once on real
+ * hardware: who has been idle for long looks at the world, and again after twice the time.
+ */
+static void wake_restless(struct sim *s)
+{
+    s->sched->restless_ps = sim_now(s) + RESTLESS_PS;
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen != SF_ACTOR_IDLE || sim_now(s) - a->idle_since_ps < max_u64(a->patience_ps, RESTLESS_PS))
+                continue;
+            a->patience_ps = min_u64(2 * max_u64(a->patience_ps, RESTLESS_PS), RESTLESS_MAX_PS);
+            wake(a, WAKE_WORLD, max_u64(a->idle_clock_ps, sim_now(s)));
+        }
+}
+
 /* Events until somebody runs; those at the same time as the first waking still happen. True if there may be more. */
 static bool move_time(struct sim *s)
 {
@@ -372,8 +395,11 @@ static bool move_time(struct sim *s)
     unsigned n = 0;
     bool more;
 
-    while ((more = next_event(s, &t)) && (!s->running || t == sim_now(s)) && n++ < EVENT_BATCH)
+    while ((more = next_event(s, &t)) && (!s->running || t == sim_now(s)) && n++ < EVENT_BATCH) {
         evq_run_one(&s->q);
+        if (sim_now(s) >= s->sched->restless_ps)
+            wake_restless(s);
+    }
     s->busy_ns += real_ns() - start;
     publish_time(s);
     if (n) {
@@ -391,6 +417,18 @@ static uint32_t idle_actors(const struct proc *p)
     for (uint32_t i = 0; i < p->actors_used; i++)
         n += p->actors[i].seen == SF_ACTOR_IDLE;
     return n;
+}
+
+/* While others run freely, who is alone on its host looks at the world as well: it may be what they wait for. */
+static void wake_lonely(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen == SF_ACTOR_IDLE)
+                wake(a, WAKE_WORLD, a->idle_clock_ps);
+        }
 }
 
 /*
@@ -421,6 +459,7 @@ static bool start_free_run(struct sim *s)
     if (any) {
         sc->free = true;
         sc->free_since_ns = real_ns();
+        wake_lonely(s);
     }
     return any;
 }

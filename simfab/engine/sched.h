@@ -23,6 +23,7 @@ struct sched {
     bool draining;
     bool free; /* actors that share memory run freely: nothing else can happen */
     uint64_t free_since_ns, free_used_ns;
+    uint64_t restless_ps; /* when the idle are next asked how long they have been so */
     uint32_t quick_looks;
     int idle_ms;
     int64_t patience_us;

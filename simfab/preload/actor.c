@@ -131,10 +131,21 @@ struct sf_actor *sfp_enter_if_actor(void)
     return self ? enter(self) : NULL;
 }
 
+/*
+ * The threads of a process compare what they read (a time that one has written down, and another's a moment later): a
+ * reading is never before what another has read. The clock of the reader itself stays what it is.
+ */
 uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps)
 {
+    static uint64_t latest_ps;
+    uint64_t was = __atomic_load_n(&latest_ps, __ATOMIC_RELAXED);
+
     sfp_spend(a, cost_ps);
-    return shown_ps = sfp_now(a);
+    shown_ps = sfp_now(a);
+    while (was < shown_ps &&
+           !__atomic_compare_exchange_n(&latest_ps, &was, shown_ps, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    return was < shown_ps ? shown_ps : was;
 }
 
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
