@@ -7,7 +7,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* Locally administered; byte 3 tells what the node is (never 0: those the engine makes up), byte 4 its plane or rail. */
+/* Locally administered; byte 3 tells what the node is (never 0: those the engine makes up), byte 4 its plane or rail.
+ */
 #define GUID_BASE 0x0253460000000000ull
 
 enum guid_kind { GUID_HCA = 1, GUID_LEAF, GUID_SPINE, GUID_CORE };
@@ -18,7 +19,7 @@ static uint64_t make_guid(enum guid_kind kind, unsigned plane, unsigned index)
 }
 
 __attribute__((format(printf, 5, 6))) static unsigned add_node(struct graph *g, bool is_switch, unsigned ports,
-                                                              uint64_t guid, const char *fmt, ...)
+                                                               uint64_t guid, const char *fmt, ...)
 {
     struct graph_node *n;
     va_list ap;
@@ -114,11 +115,11 @@ static unsigned add_plane(struct graph *g, const struct shape_request *r, const 
 }
 
 /*
- * Where an adapter's cable goes: hosts are dealt to groups of leaves, the first hosts % groups of which get one more. In
- * a tree a group has a leaf for each rail, else one for all.
+ * Where an adapter's cable goes: hosts are dealt to groups of leaves, the first hosts % groups of which get one more.
+ * In a tree a group has a leaf for each rail, else one for all.
  */
-static void join_host(struct graph *g, const struct shape_request *r, const struct shape *s, unsigned leaf, unsigned hca,
-                      unsigned host, unsigned rail)
+static void join_host(struct graph *g, const struct shape_request *r, const struct shape *s, unsigned leaf,
+                      unsigned hca, unsigned host, unsigned rail)
 {
     unsigned per_group = s->levels > 1 ? r->rails : 1, groups = s->leaves / per_group;
     unsigned each = r->hosts / groups, longer = r->hosts % groups, group, at;
@@ -145,7 +146,8 @@ void graph_build(struct graph *g, const struct shape_request *r, const struct sh
         leaf[p] = add_plane(g, r, s, p);
     for (unsigned h = 0; h < r->hosts; h++) {
         for (unsigned d = 0; d < r->planes * r->rails; d++) {
-            unsigned hca = add_node(g, false, 1, make_guid(GUID_HCA, d, h), "h%0*u mlx5_%u", digits(r->hosts), h + 1, d);
+            unsigned hca =
+                add_node(g, false, 1, make_guid(GUID_HCA, d, h), "h%0*u mlx5_%u", digits(r->hosts), h + 1, d);
 
             join_host(g, r, s, leaf[d / r->rails], hca, h, d % r->rails);
         }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 const char usage_run[] =
-    "usage: simfab run --topology FILE [--model FILE] [--sm HOST] [--opensm-option \"NAME VALUE\"]... [--no-opensm] -- "
+    "usage: simfab run --topology FILE [--model FILE] [--sm HOST]... [--opensm-option \"NAME VALUE\"]... [--no-opensm] -- "
     "CMD...\n"
     "\n"
     "Starts the engine of a simulated InfiniBand subnet and opensm in it, waits until the subnet is up, runs CMD, and "
@@ -18,12 +18,13 @@ const char usage_run[] =
     "(two-hosts-two-rails)\n"
     "  --model FILE          a timing model, or the name of an installed one (sdr-pcix, hdr); default: built-in "
     "values\n"
-    "  --sm HOST             the host that opensm runs on; default: the first of the netlist\n"
+    "  --sm HOST             the host that opensm runs on; default: the first of the netlist. A netlist of several\n"
+    "                        subnets has an opensm for each: repeated, it names their hosts in turn\n"
     "  --opensm-option TEXT  one more line for opensm.conf, such as \"lmc 1\"; may be repeated\n"
     "  --no-opensm           start no opensm: ports stay in state Initialize until CMD starts a subnet manager\n"
     "\n"
     "CMD finds SIMFAB_DIR (the fabric's directory: engine.log, opensm/opensm.conf, opensm/opensm.log, "
-    "opensm/opensm.pid) in\n"
+    "opensm/opensm.pid; opensm-2/ of a second subnet) in\n"
     "its environment and this program in its PATH. Exit status: CMD's (128+N if signal N killed it); 2 if the command "
     "line, the\n"
     "topology or the model is wrong (nothing was started); 1 if the subnet did not come up or the engine died.\n";
@@ -43,13 +44,16 @@ const char usage_status[] = "usage: simfab status [--hosts|--counters [\"NODE PO
                             "--hosts prints the names of the\n"
                             "hosts, one per line; --counters prints data and packets by port and virtual lane.\n";
 
-const char usage_opensm[] = "usage: simfab opensm pid|wait|restart\n"
-                            "\n"
-                            "  pid      print the process id of the opensm that `simfab run` started (kill -HUP makes "
-                            "it read its configuration)\n"
-                            "  wait     wait until it has brought the subnet up\n"
-                            "  restart  stop it, start it again with $SIMFAB_DIR/opensm/opensm.conf, wait until the "
-                            "subnet is up (needed for lmc)\n";
+const char usage_opensm[] =
+    "usage: simfab opensm pid|wait|restart [SUBNET]\n"
+    "\n"
+    "  pid      print the process id of the opensm that `simfab run` started (kill -HUP makes it read its "
+    "configuration)\n"
+    "  wait     wait until it has brought the subnet up\n"
+    "  restart  stop it, start it again with $SIMFAB_DIR/opensm/opensm.conf, wait until the subnet is up (needed for "
+    "lmc)\n"
+    "\n"
+    "A fabric of several subnets has several: the number picks one, 1 or 2 and so on; without it all are meant.\n";
 
 void complain(const char *fmt, ...)
 {

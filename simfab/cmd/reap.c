@@ -33,8 +33,16 @@ static pid_t parent_of(const char *pid)
     return state == 'Z' ? 0 : parent;
 }
 
+static bool is_one_of(pid_t pid, const pid_t *list, unsigned n)
+{
+    while (n--)
+        if (list[n] == pid)
+            return true;
+    return false;
+}
+
 /* Send sig (0: nothing) to every child; how many there are. */
-static int signal_children(int sig, pid_t spare1, pid_t spare2)
+static int signal_children(int sig, const pid_t *spare, unsigned num_spare)
 {
     DIR *proc = opendir("/proc");
     int n = 0;
@@ -44,7 +52,7 @@ static int signal_children(int sig, pid_t spare1, pid_t spare2)
     for (struct dirent *e; (e = readdir(proc));) {
         pid_t pid = (pid_t)atoi(e->d_name);
 
-        if (pid <= 1 || pid == spare1 || pid == spare2 || parent_of(e->d_name) != getpid())
+        if (pid <= 1 || is_one_of(pid, spare, num_spare) || parent_of(e->d_name) != getpid())
             continue;
         if (sig)
             kill(pid, sig);
@@ -56,13 +64,13 @@ static int signal_children(int sig, pid_t spare1, pid_t spare2)
     return n;
 }
 
-void kill_children(int sig, int patience_ms, pid_t spare1, pid_t spare2)
+void kill_children(int sig, int patience_ms, const pid_t *spare, unsigned num_spare)
 {
     const struct timespec step = {.tv_nsec = 2000000};
     int64_t end = now_ms() + patience_ms, give_up = end + 3000;
 
-    signal_children(sig, spare1, spare2);
-    while (now_ms() < give_up && signal_children(now_ms() >= end ? SIGKILL : 0, spare1, spare2))
+    signal_children(sig, spare, num_spare);
+    while (now_ms() < give_up && signal_children(now_ms() >= end ? SIGKILL : 0, spare, num_spare))
         nanosleep(&step, NULL);
 }
 

@@ -42,7 +42,7 @@ static bool parse(int argc, char **args, struct options *o)
             model = optarg;
             break;
         case SM:
-            o->sm_host = optarg;
+            o->sm_hosts[o->num_sm_hosts++] = optarg;
             break;
         case SM_OPTION:
             o->sm_options[o->num_sm_options++] = optarg;
@@ -129,7 +129,7 @@ static int guard(pid_t supervisor, int pipe_out, int sigfd, const char *dir)
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     complain("the supervisor of %s was killed by signal %d: ending everything", dir, WTERMSIG(status));
-    kill_children(SIGKILL, 0, 0, 0);
+    kill_children(SIGKILL, 0, NULL, 0);
     remove_tree(dir);
     return 1;
 }
@@ -170,15 +170,16 @@ static int run(int argc, char **args, struct options *o)
 int cmd_run(int argc, char **argv)
 {
     struct options *o = calloc(1, sizeof *o);
-    char **args = calloc((size_t)argc + 2, sizeof *args), **sm_options = calloc((size_t)argc + 1, sizeof *sm_options);
+    char **args = calloc((size_t)argc + 2, sizeof *args), **lists = calloc((size_t)argc + 1, 2 * sizeof *lists);
     int status = 1;
 
-    if (o && args && sm_options) {
+    if (o && args && lists) {
         memcpy(args + 1, argv, (size_t)argc * sizeof *argv);
-        o->sm_options = sm_options;
+        o->sm_options = lists;
+        o->sm_hosts = lists + argc + 1;
         status = run(argc + 1, args, o);
     }
-    free(sm_options);
+    free(lists);
     free(args);
     free(o);
     return status;

@@ -10,30 +10,44 @@
 
 #include "simfab/cmd/cmd.h"
 
+enum { SMS_MAX = 16 };
+
 struct options {
     char topology[PATH_MAX];
     char model[PATH_MAX]; /* "": the engine's defaults */
-    const char *sm_host;  /* NULL: the first host */
+    char **sm_hosts;      /* of the first subnet, the second, ...; then as sms_place says */
+    unsigned num_sm_hosts;
     bool opensm;
     char **sm_options; /* lines for opensm.conf */
     int num_sm_options;
     char **command;
 };
 
+/* An opensm: there is one for each subnet. */
+struct sm {
+    char name[16];      /* of its directory in the fabric's: opensm, opensm-2, ... */
+    char host[64];      /* where it runs */
+    char port_guid[24]; /* the port that it serves; "": it takes the first */
+    unsigned subnet;    /* from 1 */
+    pid_t pid;          /* 0: not running */
+    bool expected;      /* its end is our doing */
+    bool up;
+    off_t log_start; /* where the log of the present process begins */
+};
+
 struct run {
     const struct options *opt;
-    const char *dir;           /* the fabric's directory; in memory shared with the guardian */
-    pid_t self;                /* the supervisor */
-    pid_t group;               /* the guardian's process group, which CMD joins */
-    int guard;                 /* from the guardian: a byte is a signal to forward, the end means that it died */
-    int sigfd;                 /* SIGCHLD */
-    int control;               /* requests of `simfab opensm`; -1 before */
-    pid_t engine, sm, command; /* 0: not running */
+    const char *dir;       /* the fabric's directory; in memory shared with the guardian */
+    pid_t self;            /* the supervisor */
+    pid_t group;           /* the guardian's process group, which CMD joins */
+    int guard;             /* from the guardian: a byte is a signal to forward, the end means that it died */
+    int sigfd;             /* SIGCHLD */
+    int control;           /* requests of `simfab opensm`; -1 before */
+    pid_t engine, command; /* 0: not running */
+    struct sm sm[SMS_MAX];
+    unsigned num_sms;
     bool guardian_gone, engine_gone, command_done;
-    int engine_status, sm_status, command_status; /* as waitpid gives it */
-    bool sm_expected;                             /* its end is our doing */
-    bool sm_up;
-    off_t sm_log_start; /* where the log of the present opensm begins */
+    int engine_status, command_status; /* as waitpid gives it */
 };
 
 /* True when the run cannot go on: guardian or engine gone, or CMD done. */
@@ -52,17 +66,26 @@ int64_t now_ms(void);
 /* A file's last lines, on stderr. */
 void show_tail(const char *path, off_t from);
 
+/* place.c: where opensm runs, one for each subnet; false: complained, the command line asks for what cannot be */
+bool sms_place(struct run *r);
+
 /* opensm.c */
-bool sm_start(struct run *r); /* false: complained */
-void sm_stop(struct run *r, int patience_ms);
-bool sm_wait_up(struct run *r); /* false: complained, unless the run is over */
+bool sm_start(struct run *r, struct sm *sm); /* false: complained */
+void sm_stop(struct run *r, struct sm *sm, int patience_ms);
+bool sm_wait_up(struct run *r, struct sm *sm); /* false: complained, unless the run is over */
+void sm_ended(struct run *r, struct sm *sm, int status);
+void sm_path(const struct run *r, const struct sm *sm, const char *name, char path[PATH_MAX]);
+/* "was killed by signal 9 (Killed)" */
+const char *how_it_ended(int status, char buf[64]);
+
+/* control.c */
 bool control_open(struct run *r);
 void control_serve(struct run *r);
 
 /* reap.c */
-/* Kill every descendant (this process is a subreaper: orphans become its children) but spare up to two; sig first,
-   SIGKILL after patience_ms. */
-void kill_children(int sig, int patience_ms, pid_t spare1, pid_t spare2);
+/* Kill every descendant (this process is a subreaper: orphans become its children) but those in the list (0 is nobody);
+   sig first, SIGKILL after patience_ms. */
+void kill_children(int sig, int patience_ms, const pid_t *spare, unsigned num_spare);
 void remove_tree(const char *dir);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fat trees: hosts are dealt evenly to the leaves. Towards the hosts a leaf has at most `to_hosts` ports for every `up`
- * ports towards the spines; all higher switches have at least as many ports upwards as downwards, so that a 1:1 tree has
- * full bisection. Of the networks that do, the one with the fewest switches on each level is taken, from below.
+ * ports towards the spines; all higher switches have at least as many ports upwards as downwards, so that a 1:1 tree
+ * has full bisection. Of the networks that do, the one with the fewest switches on each level is taken, from below.
  *
  * Two levels are one pod whose spines have nobody above them. With three, spine number i of every pod is joined to the
  * cores of group i.
@@ -32,8 +32,8 @@ static unsigned capacity(unsigned levels, unsigned radix, const struct shape_req
 }
 
 /*
- * Join every one of `lower` switches to all of n higher ones with k cables each: the fewest higher ones, so that a lower
- * one has at least `want` and at most `room` cables, and a higher one at most `ports`. False: there are none.
+ * Join every one of `lower` switches to all of n higher ones with k cables each: the fewest higher ones, so that a
+ * lower one has at least `want` and at most `room` cables, and a higher one at most `ports`. False: there are none.
  */
 static bool join_level(unsigned lower, unsigned want, unsigned room, unsigned ports, unsigned *n, unsigned *k)
 {
@@ -55,7 +55,8 @@ static bool try_pod(const struct shape_request *r, unsigned radix, struct shape 
     return join_level(s->leaves, up, radix - s->leaf_hosts, radix, &s->pod_spines, &s->leaf_link);
 }
 
-/* Three: the fewest pods of equal size. Leaves come in groups of one for each rail, so there may be more than asked for. */
+/* Three: the fewest pods of equal size. Leaves come in groups of one for each rail, so there may be more than asked
+ * for. */
 static bool try_pods(const struct shape_request *r, unsigned radix, struct shape *s)
 {
     unsigned wanted = s->leaves, up;
@@ -121,9 +122,10 @@ static bool plan_tree(const struct shape_request *r, struct shape *s, char why[5
     for (unsigned n = r->radix + 1; n <= SHAPE_RADIX_MAX && !*radix; n++)
         if (try_tree(r, last, n, s))
             snprintf(radix, sizeof radix, "--radix %u (at most %u)", n, capacity(last, n, r));
-    return refuse(why, "%u hosts (%u:%u, rails: %u) do not fit into %u levels of switches with %u ports (at most %u)%s%s%s%s",
-                  r->hosts, r->to_hosts, r->up, r->rails, last, r->radix, capacity(last, r->radix, r),
-                  *levels || *radix ? ": use " : "", levels, *levels && *radix ? " or " : "", radix);
+    return refuse(
+        why, "%u hosts (%u:%u, rails: %u) do not fit into %u levels of switches with %u ports (at most %u)%s%s%s%s",
+        r->hosts, r->to_hosts, r->up, r->rails, last, r->radix, capacity(last, r->radix, r),
+        *levels || *radix ? ": use " : "", levels, *levels && *radix ? " or " : "", radix);
 }
 
 static bool plan_star(const struct shape_request *r, struct shape *s, char why[512])
@@ -152,7 +154,8 @@ static bool plan_row(const struct shape_request *r, struct shape *s, char why[51
         return refuse(why, "switches with %u ports have no room for adapters: use --radix %u", r->radix, r->rails + 2);
     if (each > most)
         return refuse(why, "%u adapters and two cables do not fit on a switch with %u ports: use --switches %u%s", each,
-                      r->radix, ceil_div(r->hosts * r->rails, most), each + 2 <= SHAPE_RADIX_MAX ? " or a larger --radix" : "");
+                      r->radix, ceil_div(r->hosts * r->rails, most),
+                      each + 2 <= SHAPE_RADIX_MAX ? " or a larger --radix" : "");
     *s = (struct shape){.levels = 1, .leaves = r->switches, .leaf_hosts = each, .line = true, .ring = ring};
     return true;
 }

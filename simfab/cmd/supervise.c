@@ -59,27 +59,13 @@ void run_child_setup(const struct run *r)
 
 /* ---- what happens meanwhile ------------------------------------------------------------------------------------ */
 
-static const char *how_it_ended(int status, char buf[64])
+const char *how_it_ended(int status, char buf[64])
 {
     if (WIFEXITED(status))
         snprintf(buf, 64, "ended with status %d", WEXITSTATUS(status));
     else
         snprintf(buf, 64, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     return buf;
-}
-
-static void sm_ended(struct run *r, int status)
-{
-    char path[PATH_MAX], how[64];
-
-    r->sm = 0;
-    r->sm_up = false;
-    r->sm_status = status;
-    snprintf(path, sizeof path, "%s/opensm/opensm.pid", r->dir);
-    unlink(path);
-    if (!r->sm_expected)
-        complain("opensm %s: the fabric goes on without a subnet manager (simfab opensm restart starts one)",
-                 how_it_ended(status, how));
 }
 
 static void collect(struct run *r)
@@ -99,9 +85,10 @@ static void collect(struct run *r)
             r->command = 0;
             r->command_done = true;
             r->command_status = st;
-        } else if (pid == r->sm) {
-            sm_ended(r, st);
         }
+        for (unsigned i = 0; i < r->num_sms; i++)
+            if (pid == r->sm[i].pid)
+                sm_ended(r, &r->sm[i], st);
     }
 }
 
@@ -282,13 +269,29 @@ static int run_command(struct run *r)
 
 static void take_down(struct run *r)
 {
+    pid_t last[1 + SMS_MAX] = {r->engine};
+
+    for (unsigned i = 0; i < r->num_sms; i++)
+        last[1 + i] = r->sm[i].pid;
     if (!r->guardian_gone) {
-        kill_children(SIGTERM, GRACE_MS, r->engine, r->sm);
-        kill_children(SIGTERM, 200, r->engine, 0);
-        kill_children(SIGTERM, 300, 0, 0);
+        kill_children(SIGTERM, GRACE_MS, last, 1 + r->num_sms);
+        kill_children(SIGTERM, 200, last, 1);
+        kill_children(SIGTERM, 300, NULL, 0);
     }
-    kill_children(SIGKILL, 0, 0, 0);
+    kill_children(SIGKILL, 0, NULL, 0);
     remove_tree(r->dir);
+}
+
+/* All at once, so that many take no longer than one. */
+static bool start_sms(struct run *r)
+{
+    for (unsigned i = 0; i < r->num_sms; i++)
+        if (!sm_start(r, &r->sm[i]))
+            return false;
+    for (unsigned i = 0; i < r->num_sms; i++)
+        if (!sm_wait_up(r, &r->sm[i]))
+            return false;
+    return true;
 }
 
 static int bring_up_and_run(struct run *r)
@@ -302,7 +305,9 @@ static int bring_up_and_run(struct run *r)
     status = start_engine(r);
     if (status)
         return status;
-    if (!control_open(r) || (r->opt->opensm && (!sm_start(r) || !sm_wait_up(r))))
+    if (!sms_place(r))
+        return EXIT_USAGE;
+    if (!control_open(r) || (r->opt->opensm && !start_sms(r)))
         return r->command_done ? 128 + r->command_status : 1;
     return run_command(r);
 }

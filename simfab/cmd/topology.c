@@ -39,11 +39,8 @@ static const struct {
     const char *name;
     enum shape_kind kind;
 } shapes[] = {
-    {"star", SHAPE_STAR},
-    {"fat-tree", SHAPE_FAT_TREE},
-    {"dual-plane", SHAPE_DUAL_PLANE},
-    {"line", SHAPE_LINE},
-    {"ring", SHAPE_RING},
+    {"star", SHAPE_STAR}, {"fat-tree", SHAPE_FAT_TREE}, {"dual-plane", SHAPE_DUAL_PLANE},
+    {"line", SHAPE_LINE}, {"ring", SHAPE_RING},
 };
 
 static bool number(const char *option, const char *text, unsigned low, unsigned high, unsigned *out)
@@ -174,8 +171,8 @@ static void write_heading(const struct wish *w, const struct shape *s, const str
     fputs("# simfab topology", stdout);
     for (int i = 0; i < argc; i++)
         printf(" %s", argv[i]);
-    printf("\n#\n# %u hosts, %u adapter%s each, %u switches, %u cables", w->r.hosts, w->r.rails * w->r.planes, w->r.rails * w->r.planes == 1 ? "" : "s",
-           shape_switches(s) * w->r.planes, g->num_cables);
+    printf("\n#\n# %u hosts, %u adapter%s each, %u switches, %u cables", w->r.hosts, w->r.rails * w->r.planes,
+           w->r.rails * w->r.planes == 1 ? "" : "s", shape_switches(s) * w->r.planes, g->num_cables);
     if (w->r.planes > 1)
         printf("; %u planes, each a subnet", w->r.planes);
     putchar('\n');

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "simfab/engine/mad.h"
+#include "simfab/engine/planes.h"
 #include "simfab/engine/text.h"
 #include "simfab/engine/util.h"
 
@@ -298,10 +299,12 @@ static int answer_query(struct server *v, struct source *src, const struct sf_re
 {
     switch (req->op) {
     case SF_OP_STATUS:
-        if (strcmp(body, "hosts"))
-            status_text(v->sim, t);
-        else
+        if (!strcmp(body, "hosts"))
             hosts_text(v->sim, t);
+        else if (!strcmp(body, "subnets"))
+            subnets_text(v->sim->fabric, t);
+        else
+            status_text(v->sim, t);
         return 0;
     case SF_OP_COUNTERS:
         counters_text(v->sim, body, t);

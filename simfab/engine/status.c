@@ -19,7 +19,8 @@ static void say_port(struct text *t, const struct port *p)
     text_say(t, "%s %u %s", p->node->desc, p->num, state_name(p->state));
     if (p->lid)
         text_say(t, " lid %u lmc %u", p->lid, p->lmc);
-    text_say(t, " vls %u rate %.1f Gbit/s\n", p->op_vls == 5 ? 15 : 1u << (p->op_vls - 1), (double)port_rate_bps(p) / 1e9);
+    text_say(t, " vls %u rate %.1f Gbit/s\n", p->op_vls == 5 ? 15 : 1u << (p->op_vls - 1),
+             (double)port_rate_bps(p) / 1e9);
 }
 
 static double real_seconds(const struct sim *s)
@@ -49,9 +50,9 @@ void status_text(struct sim *s, struct text *t)
     text_say(t, "real time: %.3f s\n", real_seconds(s));
     text_say(t, "events: %llu\n", (unsigned long long)s->q.executed);
     text_say(t, "events per second: %.0f (while simulating, %.3f s in all)\n",
-        s->busy_ns ? (double)s->q.executed * 1e9 / (double)s->busy_ns : 0.0, (double)s->busy_ns / 1e9);
+             s->busy_ns ? (double)s->q.executed * 1e9 / (double)s->busy_ns : 0.0, (double)s->busy_ns / 1e9);
     text_say(t, "packets: %llu delivered, %llu dropped\n", (unsigned long long)s->packets_delivered,
-        (unsigned long long)s->packets_dropped);
+             (unsigned long long)s->packets_dropped);
     text_say(t, "processes: %u\n", s->num_procs);
     for (uint32_t i = 0; i < f->num_nodes; i++)
         for (uint32_t n = f->nodes[i]->kind == NODE_SWITCH ? 0 : 1; n <= f->nodes[i]->num_ports; n++)
@@ -68,15 +69,15 @@ static void say_counters(struct text *t, const struct port *p)
 
         if (v->xmit_pkts || v->rcv_pkts || v->xmit_wait_ps)
             text_say(t, "%s %u vl %u xmit_data %llu xmit_pkts %llu rcv_data %llu rcv_pkts %llu xmit_wait_ns %llu\n",
-                p->node->desc, p->num, vl, (unsigned long long)v->xmit_data, (unsigned long long)v->xmit_pkts,
-                (unsigned long long)v->rcv_data, (unsigned long long)v->rcv_pkts,
-                (unsigned long long)(v->xmit_wait_ps / 1000));
+                     p->node->desc, p->num, vl, (unsigned long long)v->xmit_data, (unsigned long long)v->xmit_pkts,
+                     (unsigned long long)v->rcv_data, (unsigned long long)v->rcv_pkts,
+                     (unsigned long long)(v->xmit_wait_ps / 1000));
     }
     if (c->xmit_discards || c->symbol_errors || c->rcv_errors || c->rcv_switch_relay || c->link_downed)
         text_say(t, "%s %u errors xmit_discards %llu symbol %llu rcv %llu rcv_switch_relay %llu link_downed %llu\n",
-            p->node->desc, p->num, (unsigned long long)c->xmit_discards, (unsigned long long)c->symbol_errors,
-            (unsigned long long)c->rcv_errors, (unsigned long long)c->rcv_switch_relay,
-            (unsigned long long)c->link_downed);
+                 p->node->desc, p->num, (unsigned long long)c->xmit_discards, (unsigned long long)c->symbol_errors,
+                 (unsigned long long)c->rcv_errors, (unsigned long long)c->rcv_switch_relay,
+                 (unsigned long long)c->link_downed);
 }
 
 /* filter: "NODE" or "NODE PORT", NODE being a description, the start of one up to a space, or a netlist name. */
@@ -98,7 +99,7 @@ static void say_contexts(struct text *t, const struct node *n)
 
     if (c->hits || c->misses)
         text_say(t, "%s contexts hits %llu misses %llu\n", n->desc, (unsigned long long)c->hits,
-            (unsigned long long)c->misses);
+                 (unsigned long long)c->misses);
 }
 
 void counters_text(struct sim *s, const char *filter, struct text *t)

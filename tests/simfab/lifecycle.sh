@@ -38,7 +38,7 @@ is "an unknown host" "$(status_of simfab run --topology $net --no-opensm -- simf
 like "is named, and those there are" 'no host "h9" in this fabric; there are: h1 h2' "$tmp/out"
 is "exec outside a fabric" "$(status_of env -u SIMFAB_DIR simfab exec h1 -- true)" 2
 like "says how to get inside" 'simfab run --topology' "$tmp/out"
-is "an unknown --sm host" "$(status_of simfab run --topology $net --sm h9 -- true)" 1
+is "an unknown --sm host" "$(status_of simfab run --topology $net --sm h9 -- true)" 2
 like "is named too" 'no host "h9"' "$tmp/out"
 is "hosts in the order of the netlist" "$(simfab run --topology $net --no-opensm -- simfab status --hosts | tr '\n' ' ')" "h1 h2 "
 ok "status" simfab run --topology $net -- simfab status

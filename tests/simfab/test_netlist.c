@@ -234,6 +234,17 @@ START_TEST(shipped_topologies)
     ck_assert_uint_eq(f->num_nodes, 4);
     ck_assert_ptr_eq(f->nodes[0]->ports[5].peer, &f->nodes[1]->ports[5]);
     fabric_free(f);
+    f = fabric_load("etc/topologies/eight-hosts-two-rails.net", m, &err);
+    ck_assert_msg(f != NULL, "%s", err.text);
+    ck_assert_uint_eq(f->num_hosts, 8);
+    ck_assert_uint_eq(f->num_nodes, 17);
+    ck_assert_str_eq(f->nodes[0]->ports[16].peer->node->desc, "h8 mlx5_1");
+    fabric_free(f);
+    f = fabric_load("etc/topologies/eight-hosts-two-planes.net", m, &err);
+    ck_assert_msg(f != NULL, "%s", err.text);
+    ck_assert_uint_eq(f->num_hosts, 8);
+    ck_assert_uint_eq(f->num_nodes, 18);
+    fabric_free(f);
     model_free(m);
 }
 END_TEST

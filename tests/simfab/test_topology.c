@@ -19,7 +19,8 @@ static char why[512];
 
 static struct shape_request request(enum shape_kind kind, unsigned hosts)
 {
-    return (struct shape_request){.kind = kind, .hosts = hosts, .radix = 36, .to_hosts = 1, .up = 1, .rails = 1, .planes = 1};
+    return (struct shape_request){
+        .kind = kind, .hosts = hosts, .radix = 36, .to_hosts = 1, .up = 1, .rails = 1, .planes = 1};
 }
 
 /* The fabric that the engine makes of the netlist. */
@@ -225,7 +226,8 @@ static const struct {
     struct shape_request r;
     const char *message;
 } refused[] = {
-    {{SHAPE_FAT_TREE, 700, 2, 36, 1, 1, 1, 1, 0}, "(at most 648): use --levels 3 (at most 11664) or --radix 38 (at most 722)"},
+    {{SHAPE_FAT_TREE, 700, 2, 36, 1, 1, 1, 1, 0},
+     "(at most 648): use --levels 3 (at most 11664) or --radix 38 (at most 722)"},
     {{SHAPE_FAT_TREE, 20000, 0, 36, 1, 1, 1, 1, 0}, "(at most 11664): use --radix 44 (at most 21296)"},
     {{SHAPE_FAT_TREE, 40000, 0, 4, 1, 1, 32, 1, 0}, "do not fit"},
     {{SHAPE_FAT_TREE, 8, 0, 4, 4, 1, 1, 1, 0}, "a ratio of 4:1 wants switches with at least 5 ports: --radix 5"},
