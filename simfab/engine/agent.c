@@ -4,6 +4,7 @@
  * those of a Linux kernel's MAD layer, because programs lean on them: a response finds its agent by the upper half of
  * the transaction id, a request by class, version and method; a request without response comes back with ETIMEDOUT.
  */
+#include "simfab/engine/pkey.h"
 #include "simfab/engine/umad.h"
 
 #include <arpa/inet.h>
@@ -142,6 +143,9 @@ static enum mad_result transmit(struct agent *a, const struct ib_user_mad_hdr *h
         .slid = (uint16_t)(p->lid | (hdr->path_bits & ((1u << p->lmc) - 1))),
         .dlid = ntohs(hdr->lid),
         .sl = hdr->sl & 15,
+        .pkey = p->pkeys[hdr->pkey_index < FABRIC_PKEYS ? hdr->pkey_index : 0],
+        /* the highest bit stands for the sender's own queue key, which is that of its queue pair 1 */
+        .qkey = ntohl(hdr->qkey) & 0x80000000u ? MAD_QKEY : ntohl(hdr->qkey),
     };
 
     if (hdr->grh_present) {
@@ -263,7 +267,7 @@ int agent_write(struct umad_file *u, const uint8_t *buf, size_t bytes)
     if (bytes < head + RMPP_HDR)
         return EINVAL;
     memcpy(&hdr, buf, head);
-    if (hdr.id >= AGENTS_MAX)
+    if (hdr.id >= AGENTS_MAX || hdr.pkey_index >= FABRIC_PKEYS)
         return EINVAL;
     a = u->agents[hdr.id];
     if (!a)
@@ -300,7 +304,9 @@ static void hand_over(struct agent *a, const struct packet *pkt)
         .grh_present = pkt->grh,
     };
     size_t bytes = pkt->bytes;
+    int pkey_index = pkt->qpn ? pkey_find(p, pkt->pkey) : 0;
 
+    hdr.pkey_index = (uint16_t)(pkey_index < 0 ? 0 : pkey_index);
     /* an agent that does RMPP itself sees segments, and only the first comes unasked */
     if (bytes > MAD_BYTES && !a->rmpp)
         bytes = MAD_BYTES;

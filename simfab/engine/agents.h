@@ -22,6 +22,7 @@ struct timer {
 
 void timer_set(struct mad *m, struct timer *t, uint64_t delay_ms);
 void timer_cancel(struct timer *t);
+uint64_t timer_now_ns(void); /* of the clock that timers go by */
 
 struct umad_file;
 struct agent;
@@ -54,6 +55,8 @@ static inline struct mad_port *mad_port_of(const struct port *p)
     return p->mad;
 }
 
+#define MAD_QKEY 0x80010000u /* of every queue pair 1 */
+
 /* A datagram with what a receiver learns from its packet's headers. */
 struct packet {
     const uint8_t *mad;
@@ -61,6 +64,8 @@ struct packet {
     uint8_t qpn;  /* 0 or 1, of both ends */
     uint16_t slid, dlid;
     uint8_t sl;
+    uint16_t pkey; /* of datagrams to queue pair 1 */
+    uint32_t qkey;
     bool grh;
     uint8_t sgid[16];
     uint32_t flow_label;
@@ -83,17 +88,20 @@ bool mad_class_has_rmpp(uint8_t mgmt_class);
 
 /* ---- sma.c, pma.c: answer a request at port; false: no answer. resp is 256 bytes, a copy of the request --------- */
 
-bool sma_answer(struct port *at, const struct port *ingress, uint8_t *resp);
+bool sma_answer(struct port *at, const struct port *ingress, uint16_t slid, uint8_t *resp);
 bool pma_answer(struct port *at, uint8_t *resp);
 void sma_settle(struct mad *m);          /* after the answer has left: do what it could not have outlived */
 void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port that holds the timer */
 
 /* ---- trap.c --------------------------------------------------------------------------------------------------- */
 
-#define TRAP_PORT_STATE 128
-#define TRAP_INTEGRITY  129
-#define TRAP_CAP_MASK   144
-#define TRAP_BAD_MKEY   256
+#define TRAP_PORT_STATE  128
+#define TRAP_INTEGRITY   129
+#define TRAP_CAP_MASK    144
+#define TRAP_BAD_MKEY    256
+#define TRAP_BAD_PKEY    257
+#define TRAP_BAD_QKEY    258
+#define TRAP_SWITCH_PKEY 259
 
 /* Tell the subnet manager of the port's node, again and again until it answers. */
 void trap_cap_mask(struct port *p);

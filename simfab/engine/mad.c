@@ -6,6 +6,7 @@
  * SMPs travel on VL 15 as soon as a link is up; other datagrams want every link of their way to be active.
  */
 #include "simfab/engine/agents.h"
+#include "simfab/engine/pkey.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 
 /* ---- timers --------------------------------------------------------------------------------------------------- */
 
-static uint64_t real_now_ns(void)
+uint64_t timer_now_ns(void)
 {
     struct timespec ts;
 
@@ -46,7 +47,7 @@ void timer_set(struct mad *m, struct timer *t, uint64_t delay_ms)
 
     timer_cancel(t);
     t->mad = m;
-    t->deadline_ns = real_now_ns() + delay_ms * 1000000u;
+    t->deadline_ns = timer_now_ns() + delay_ms * 1000000u;
     /* most deadlines are later than all before */
     for (after = m->timers.prev; after != &m->timers && after->deadline_ns > t->deadline_ns; after = after->prev)
         ;
@@ -69,7 +70,7 @@ void timer_cancel(struct timer *t)
 
 static void run_timers(struct mad *m)
 {
-    uint64_t count, now = real_now_ns();
+    uint64_t count, now = timer_now_ns();
 
     (void)!read(m->timerfd, &count, sizeof count);
     while (m->timers.next != &m->timers && m->timers.next->deadline_ns <= now) {
@@ -120,11 +121,62 @@ static struct port *cross(struct port *p, bool smp)
     return smp || (p->state == PORT_ACTIVE && p->peer->state == PORT_ACTIVE) ? p->peer : NULL;
 }
 
-/*
- * Follow the forwarding tables from a port to the owner of dlid. *ingress is the port by which the datagram came in.
- */
-static struct port *follow_lid(struct port *from, uint16_t dlid, bool smp, struct port **ingress)
+/* SMPs know no partitions; to queue pair 1 a key must match one of the port's. What does not is counted and told. */
+static void bad_key(struct port *at, enum mad_key_kind kind, const struct packet *pkt)
 {
+    struct mad_bad_key b = {.kind = kind,
+                            .key = kind == MAD_BAD_PKEY ? pkt->pkey : pkt->qkey,
+                            .slid = pkt->slid,
+                            .dlid = pkt->dlid,
+                            .sl = pkt->sl,
+                            .src_qpn = pkt->qpn,
+                            .dest_qpn = pkt->qpn};
+
+    mad_bad_key(at, &b);
+}
+
+static bool keys_accept(struct port *at, const struct packet *pkt)
+{
+    if (pkt->qpn == 0)
+        return true;
+    if (pkey_find(at, pkt->pkey) < 0) {
+        at->pkey_violations += at->pkey_violations < UINT16_MAX;
+        bad_key(at, MAD_BAD_PKEY, pkt);
+        return false;
+    }
+    if (pkt->qkey != MAD_QKEY) {
+        at->qkey_violations += at->qkey_violations < UINT16_MAX;
+        bad_key(at, MAD_BAD_QKEY, pkt);
+        return false;
+    }
+    return true;
+}
+
+/* Through a switch whose ports enforce partitions. */
+static bool keys_pass(struct port *in, struct port *out, const struct packet *pkt)
+{
+    if (pkt->qpn == 0)
+        return true;
+    if (in->num && !pkey_may_enter(in, pkt->pkey)) {
+        in->count.rcv_constraint++;
+        bad_key(in, MAD_BAD_PKEY, pkt);
+        return false;
+    }
+    if (out->num && !pkey_may_leave(out, pkt->pkey)) {
+        out->count.xmit_constraint++;
+        bad_key(out, MAD_BAD_PKEY, pkt);
+        return false;
+    }
+    return true;
+}
+
+/*
+ * Follow the forwarding tables from a port to the owner of its dlid. *ingress is the port by which it came in.
+ */
+static struct port *follow_lid(struct port *from, const struct packet *pkt, struct port **ingress)
+{
+    uint16_t dlid = pkt->dlid;
+    bool smp = pkt->qpn == 0;
     struct port *at = from;
 
     *ingress = from;
@@ -143,9 +195,11 @@ static struct port *follow_lid(struct port *from, uint16_t dlid, bool smp, struc
         if (n->kind != NODE_SWITCH)
             return has_lid(at, dlid) ? at : NULL;
         if (has_lid(&n->ports[0], dlid))
-            return &n->ports[0];
+            return keys_pass(at, &n->ports[0], pkt) ? &n->ports[0] : NULL;
         out = n->lft[dlid];
         if (dlid > n->lft_top || out == 0 || out > n->num_ports)
+            return NULL;
+        if (!keys_pass(at, &n->ports[out], pkt))
             return NULL;
         at = cross(&n->ports[out], smp);
     }
@@ -184,13 +238,13 @@ static bool deliver(struct port *at, const struct port *ingress, const struct pa
     uint8_t resp[MAD_BYTES], class = (uint8_t)wire_get(pkt->mad, MAD_CLASS);
     bool smp = class == CLASS_SMP_LID || class == CLASS_SMP_DR;
 
-    if (smp != (pkt->qpn == 0))
+    if (smp != (pkt->qpn == 0) || !keys_accept(at, pkt))
         return false;
     if (smp && wire_get(pkt->mad, MAD_METHOD) == METHOD_TRAP_REPRESS && trap_repress(at, pkt->mad))
         return true;
     if (!mad_is_response(pkt->mad) && (smp ? sma_wants(at, pkt->mad) : class == CLASS_PERF)) {
         memcpy(resp, pkt->mad, sizeof resp);
-        if (smp ? sma_answer(at, ingress, resp) : pma_answer(at, resp))
+        if (smp ? sma_answer(at, ingress, pkt->slid, resp) : pma_answer(at, resp))
             send_answer(at, pkt, resp);
         sma_settle(mad_port_of(at)->mad);
         return true;
@@ -205,7 +259,7 @@ static bool deliver(struct port *at, const struct port *ingress, const struct pa
 
 static enum mad_result send_by_lid(struct port *from, const struct packet *pkt)
 {
-    struct port *ingress, *to = follow_lid(from, pkt->dlid, pkt->qpn == 0, &ingress);
+    struct port *ingress, *to = follow_lid(from, pkt, &ingress);
 
     if (!to)
         return MAD_LOST;
@@ -246,7 +300,7 @@ static enum mad_result dr_outward(struct port *from, struct packet *pkt, uint8_t
         return MAD_BAD_ROUTE;
     if (wire_get(mad, SMP_DR_SLID) != LID_PERMISSIVE) {
         /* first by LID to the node where the directed part begins */
-        struct port *to = follow_lid(from, pkt->dlid, true, &in);
+        struct port *to = follow_lid(from, pkt, &in);
 
         if (!to || ptr != 0)
             return MAD_LOST;
@@ -295,7 +349,7 @@ static enum mad_result dr_homeward(struct port *from, struct packet *pkt, uint8_
     if (cnt >= HOPS_MAX)
         return MAD_BAD_ROUTE;
     if (wire_get(mad, SMP_DR_DLID) != LID_PERMISSIVE) {
-        struct port *to = follow_lid(from, pkt->dlid, true, &in);
+        struct port *to = follow_lid(from, pkt, &in);
 
         if (!to)
             return MAD_LOST;
@@ -342,11 +396,13 @@ enum mad_result mad_send(struct port *from, const struct packet *pkt)
 static void send_answer(struct port *at, const struct packet *request, const uint8_t *resp)
 {
     uint8_t mad[MAD_BYTES];
-    struct packet pkt = {.mad = mad, .bytes = sizeof mad, .qpn = request->qpn, .sl = request->sl};
+    struct packet pkt = {.mad = mad, .bytes = sizeof mad, .qpn = request->qpn, .sl = request->sl, .qkey = MAD_QKEY};
+    int key = request->qpn ? pkey_find(at, request->pkey) : -1;
 
     memcpy(mad, resp, sizeof mad);
     pkt.slid = request->dlid;
     pkt.dlid = request->slid;
+    pkt.pkey = key < 0 ? 0 : at->pkeys[key];
     if (wire_get(mad, MAD_CLASS) == CLASS_SMP_DR) {
         wire_put(mad, SMP_D, 1);
         wire_put(mad, SMP_HOP_PTR, wire_get(mad, SMP_HOP_CNT) + 1);

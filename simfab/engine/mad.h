@@ -39,6 +39,23 @@ void mad_accept(struct mad *m, int fd, const struct sf_hello *hello);
 void mad_port_event(struct port *p, enum port_event ev);
 
 /*
+ * A packet with a wrong key has come to the port p, of an adapter or of an enforcing switch: tell the subnet manager
+ * (traps 257, 258, 259), but not more often than the port's subnet time-out allows.
+ */
+enum mad_key_kind { MAD_BAD_PKEY, MAD_BAD_QKEY };
+
+struct mad_bad_key {
+    enum mad_key_kind kind;
+    uint32_t key;
+    uint16_t slid, dlid;
+    uint8_t sl;
+    uint32_t src_qpn, dest_qpn;
+    const uint8_t *gids; /* source and destination, 32 bytes; NULL: unknown */
+};
+
+void mad_bad_key(struct port *p, const struct mad_bad_key *b);
+
+/*
  * What host sees at path (below /sys/class/infiniband, infiniband_mad, infiniband_verbs, or in /dev/infiniband):
  * a struct sf_sysfs and its data into body. Returns the bytes written, 0 when cap is too small.
  */

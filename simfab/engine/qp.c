@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simfab/engine/keys.h"
 #include "simfab/engine/mcast.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
@@ -287,6 +288,8 @@ void qp_received(struct qp *qp, struct packet *p)
 {
     if (qp->obj.proc->dead ||
         (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD && qp->state != IBV_QPS_SQE))
+        return;
+    if (!keys_accept(qp, p))
         return;
     if (qp->type == IBV_QPT_UD) {
         ud_handle(qp, p);

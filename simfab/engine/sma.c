@@ -14,6 +14,7 @@ struct smp {
     const struct port *ingress;
     struct node *node;
     uint8_t *mad, *data; /* the answer being made: starts as a copy of the request */
+    uint16_t slid;       /* the requester's */
     uint32_t mod;
     bool set;
 };
@@ -331,7 +332,7 @@ static bool mkey_allows(struct smp *s)
     if (p->mkey_violations < UINT16_MAX)
         p->mkey_violations++;
     if (mp) {
-        trap_bad_mkey(p, s->mad, p->sm_lid);
+        trap_bad_mkey(p, s->mad, s->slid);
         if (p->mkey_lease && !mp->lease.next)
             timer_set(mp->mad, &mp->lease, p->mkey_lease * 1000u);
     }
@@ -347,9 +348,9 @@ void sma_settle(struct mad *m)
         port_set_phys(p, m->going_to);
 }
 
-bool sma_answer(struct port *at, const struct port *ingress, uint8_t *resp)
+bool sma_answer(struct port *at, const struct port *ingress, uint16_t slid, uint8_t *resp)
 {
-    struct smp s = {.at = at, .ingress = ingress, .node = at->node, .mad = resp, .data = resp + SMP_DATA};
+    struct smp s = {.at = at, .ingress = ingress, .slid = slid, .node = at->node, .mad = resp, .data = resp + SMP_DATA};
     uint64_t method = wire_get(resp, MAD_METHOD);
     uint16_t status;
 

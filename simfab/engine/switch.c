@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Forwarding: by the table that the subnet manager wrote, from the receive buffer to an output's queue. */
+#include "simfab/engine/keys.h"
 #include "simfab/engine/link.h"
 #include "simfab/engine/mcast.h"
 
@@ -15,6 +16,10 @@ void switch_output(struct port *in, uint8_t out_num, struct packet *p)
     struct port *out = &in->node->ports[out_num];
     int vl = out->out ? link_lane(out, in->num, p->sl) : -1;
 
+    if (!keys_leave(out, p)) {
+        drop(p);
+        return;
+    }
     if (vl < 0) {
         out->count.xmit_discards++;
         drop(p);
@@ -31,6 +36,10 @@ void switch_forward(struct port *in, struct packet *p)
     struct node *sw = in->node;
     uint8_t out_num = p->dlid < FABRIC_LIDS ? sw->lft[p->dlid] : FABRIC_NO_PORT;
 
+    if (!keys_enter(in, p)) {
+        drop(p);
+        return;
+    }
     if (mcast_lid(p->dlid)) {
         mcast_forward(in, p);
         return;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simfab/engine/util.h"
+
 #define REPEAT_FIRST_MS 200
 #define REPEAT_MAX_MS   5000
 
@@ -30,6 +32,8 @@ struct trap {
     struct mad_port *mp;
     unsigned number;
     unsigned delay_ms;
+    bool repressed; /* kept, so that news wait until quiet_ns */
+    uint64_t quiet_ns;
     uint8_t mad[MAD_BYTES];
 };
 
@@ -56,47 +60,95 @@ static void repeat(struct timer *timer)
 {
     struct trap *t = (struct trap *)timer;
 
-    t->delay_ms = t->delay_ms * 2 < REPEAT_MAX_MS ? t->delay_ms * 2 : REPEAT_MAX_MS;
+    if (t->repressed) {
+        trap_free(t);
+        return;
+    }
+    t->delay_ms = t->delay_ms ? (unsigned)min_u64(2 * t->delay_ms, REPEAT_MAX_MS) : REPEAT_FIRST_MS;
     timer_set(timer->mad, timer, t->delay_ms);
     transmit(t); /* may be repressed at once */
+}
+
+static struct trap *trap_get(struct mad_port *mp, unsigned number)
+{
+    struct trap *t;
+
+    for (t = mp->traps; t && t->number != number; t = t->next)
+        ;
+    if (t)
+        return t;
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->mp = mp;
+    t->number = number;
+    t->timer.fire = repeat;
+    t->next = mp->traps;
+    mp->traps = t;
+    return t;
+}
+
+static void fill(struct trap *t, unsigned type, const uint8_t *details, size_t bytes)
+{
+    const struct port *p = t->mp->port;
+    uint8_t *notice = t->mad + SMP_DATA;
+
+    memset(t->mad, 0, sizeof t->mad);
+    wire_put(t->mad, MAD_BASE_VERSION, 1);
+    wire_put(t->mad, MAD_CLASS, CLASS_SMP_LID);
+    wire_put(t->mad, MAD_CLASS_VERSION, 1);
+    wire_put(t->mad, MAD_METHOD, METHOD_TRAP);
+    wire_put(t->mad, MAD_TID, ++t->mp->mad->last_trap);
+    wire_put(t->mad, MAD_ATTR, 2);
+    wire_put(t->mad, SMP_MKEY, p->mkey);
+    wire_put(notice, NOTICE_GENERIC, 1);
+    wire_put(notice, NOTICE_TYPE, type);
+    wire_put(notice, NOTICE_PRODUCER, p->node->kind);
+    wire_put(notice, NOTICE_NUMBER, t->number);
+    wire_put(notice, NOTICE_ISSUER, p->lid);
+    memcpy(notice + NOTICE_DETAILS, details, bytes);
 }
 
 /* details: byte offset 10 of the notice, at most 54 bytes */
 static void trap_send(struct port *p, unsigned number, unsigned type, const uint8_t *details, size_t bytes)
 {
     struct mad_port *mp = mad_port_of(p);
-    uint8_t *notice;
     struct trap *t;
 
-    if (!mp || !p->lid || !p->sm_lid)
+    if (!mp || !p->lid || !p->sm_lid || !(t = trap_get(mp, number)))
         return;
-    for (t = mp->traps; t && t->number != number; t = t->next)
-        ;
-    if (!t) {
-        t = calloc(1, sizeof *t);
-        if (!t)
-            return;
-        t->mp = mp;
-        t->number = number;
-        t->timer.fire = repeat;
-        t->next = mp->traps;
-        mp->traps = t;
+    fill(t, type, details, bytes);
+    t->repressed = false;
+    t->delay_ms = REPEAT_FIRST_MS;
+    timer_set(mp->mad, &t->timer, t->delay_ms);
+    transmit(t);
+}
+
+/* The specification's bound on how often a port may trouble the manager: 4.096 us * 2^SubnetTimeOut. */
+static uint64_t interval_ns(const struct port *p)
+{
+    return 4096ull << p->subnet_timeout;
+}
+
+/* The same for what anybody can provoke as often as he likes: one within the interval, the last news at its end. */
+static void trap_send_slowly(struct port *p, unsigned number, const uint8_t *details, size_t bytes)
+{
+    struct mad_port *mp = mad_port_of(p);
+    uint64_t now = timer_now_ns();
+    struct trap *t;
+
+    if (!mp || !p->lid || !p->sm_lid || !(t = trap_get(mp, number)))
+        return;
+    if (t->timer.next && !t->repressed)
+        return; /* the manager has not answered the last one */
+    fill(t, TYPE_SECURITY, details, bytes);
+    t->repressed = false;
+    if (now < t->quiet_ns) {
+        t->delay_ms = 0;
+        timer_set(mp->mad, &t->timer, (t->quiet_ns - now) / 1000000 + 1);
+        return;
     }
-    memset(t->mad, 0, sizeof t->mad);
-    wire_put(t->mad, MAD_BASE_VERSION, 1);
-    wire_put(t->mad, MAD_CLASS, CLASS_SMP_LID);
-    wire_put(t->mad, MAD_CLASS_VERSION, 1);
-    wire_put(t->mad, MAD_METHOD, METHOD_TRAP);
-    wire_put(t->mad, MAD_TID, ++mp->mad->last_trap);
-    wire_put(t->mad, MAD_ATTR, 2);
-    wire_put(t->mad, SMP_MKEY, p->mkey);
-    notice = t->mad + SMP_DATA;
-    wire_put(notice, NOTICE_GENERIC, 1);
-    wire_put(notice, NOTICE_TYPE, type);
-    wire_put(notice, NOTICE_PRODUCER, p->node->kind);
-    wire_put(notice, NOTICE_NUMBER, number);
-    wire_put(notice, NOTICE_ISSUER, p->lid);
-    memcpy(notice + NOTICE_DETAILS, details, bytes);
+    t->quiet_ns = now + interval_ns(p);
     t->delay_ms = REPEAT_FIRST_MS;
     timer_set(mp->mad, &t->timer, t->delay_ms);
     transmit(t);
@@ -108,13 +160,26 @@ void traps_free(struct mad_port *mp)
         trap_free(mp->traps);
 }
 
+/* The manager has heard of it. */
+static void trap_end(struct trap *t)
+{
+    uint64_t now = timer_now_ns();
+
+    if (now >= t->quiet_ns) {
+        trap_free(t);
+        return;
+    }
+    t->repressed = true;
+    timer_set(t->mp->mad, &t->timer, (t->quiet_ns - now) / 1000000 + 1);
+}
+
 bool trap_repress(struct port *p, const uint8_t *smp)
 {
     struct mad_port *mp = mad_port_of(p);
 
     for (struct trap *t = mp->traps; t; t = t->next) {
         if (wire_get(t->mad, MAD_TID) == wire_get(smp, MAD_TID)) {
-            trap_free(t);
+            trap_end(t);
             return true;
         }
     }
@@ -131,19 +196,72 @@ void trap_cap_mask(struct port *p)
     trap_send(p, TRAP_CAP_MASK, TYPE_INFO, details, sizeof details);
 }
 
+#define DR_NOTICE    0x80u /* it came by a directed route */
+#define DR_TRUNCATED 0x40u
+#define DR_HOPS_MAX  30u
+
 void trap_bad_mkey(struct port *p, const uint8_t *smp, uint16_t slid)
 {
     uint8_t details[54] = {0};
 
-    /* two reserved bytes, LID, the request's source, its directed source, method, attribute, modifier, key */
-    wire_put(details, 16, 16, p->lid);
-    wire_put(details, 32, 16, slid);
-    wire_put(details, 48, 16, wire_get(smp, SMP_DR_SLID));
-    wire_put(details, 64, 8, wire_get(smp, MAD_METHOD));
-    wire_put(details, 80, 16, wire_get(smp, MAD_ATTR));
-    wire_put(details, 96, 32, wire_get(smp, MAD_MODIFIER));
-    wire_put(details, 128, 64, wire_get(smp, SMP_MKEY));
-    trap_send(p, TRAP_BAD_MKEY, TYPE_SECURITY, details, sizeof details);
+    /* two reserved bytes, requester, its directed source, method, a reserved byte, attribute, modifier, key, route */
+    wire_put(details, 16, 16, slid);
+    wire_put(details, 48, 8, wire_get(smp, MAD_METHOD));
+    wire_put(details, 64, 16, wire_get(smp, MAD_ATTR));
+    wire_put(details, 80, 32, wire_get(smp, MAD_MODIFIER));
+    wire_put(details, 112, 64, wire_get(smp, SMP_MKEY));
+    if (wire_get(smp, MAD_CLASS) == CLASS_SMP_DR) {
+        unsigned hops = (unsigned)wire_get(smp, SMP_HOP_CNT), kept = hops < DR_HOPS_MAX ? hops : DR_HOPS_MAX;
+
+        wire_put(details, 32, 16, wire_get(smp, SMP_DR_SLID));
+        details[23] = (uint8_t)(DR_NOTICE | (kept < hops ? DR_TRUNCATED : 0) | kept);
+        memcpy(details + 24, smp + SMP_RETURN_PATH + 1, kept);
+    }
+    trap_send_slowly(p, TRAP_BAD_MKEY, details, sizeof details);
+}
+
+/* Source and destination, common to the traps of bad keys: LIDs, then service level and queue pairs, then GIDs. */
+static void put_ends(uint8_t *lids, uint8_t *qps, const struct mad_bad_key *b)
+{
+    wire_put(lids, 0, 16, b->slid);
+    wire_put(lids, 16, 16, b->dlid);
+    wire_put(qps, 0, 4, b->sl);
+    wire_put(qps, 8, 24, b->src_qpn);
+    wire_put(qps, 40, 24, b->dest_qpn);
+    if (b->gids)
+        memcpy(qps + 8, b->gids, 32);
+}
+
+/* the first field of trap 259 says which of the others are valid */
+#define VALID_LIDS 0x03u
+#define VALID_KEY  0x04u
+#define VALID_QPS  0x38u /* with the service level */
+#define VALID_GIDS 0xc0u
+
+static void switch_bad_pkey(struct port *p, const struct mad_bad_key *b)
+{
+    struct port *p0 = &p->node->ports[0];
+    uint8_t details[54] = {0};
+
+    wire_put(details, 0, 16, VALID_LIDS | VALID_KEY | VALID_QPS | (b->gids ? VALID_GIDS : 0));
+    put_ends(details + 2, details + 8, b);
+    wire_put(details, 48, 16, b->key);
+    wire_put(details, 384, 16, p0->lid);
+    details[50] = p->num;
+    trap_send_slowly(p0, TRAP_SWITCH_PKEY, details, sizeof details);
+}
+
+void mad_bad_key(struct port *p, const struct mad_bad_key *b)
+{
+    uint8_t details[54] = {0};
+
+    if (p->node->kind == NODE_SWITCH && p->num) {
+        switch_bad_pkey(p, b);
+        return;
+    }
+    put_ends(details + 2, details + 10, b);
+    wire_put(details, 48, 32, b->key);
+    trap_send_slowly(p, b->kind == MAD_BAD_PKEY ? TRAP_BAD_PKEY : TRAP_BAD_QKEY, details, sizeof details);
 }
 
 /* A link of a switch went up or down (not: was armed or activated, which the manager itself does). */

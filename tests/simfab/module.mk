@@ -15,6 +15,11 @@ tests/simfab/test_model_LDLIBS := -lm
 
 # the management plane without an engine around it; libibmad is the second opinion on the layout of attributes
 MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mad.c agent.c umad.c sma.c portinfo.c pma.c trap.c sysfs.c)
+TESTPROGS += tests/simfab/test_pkey
+UNIT_TESTS += tests/simfab/test_pkey
+tests/simfab/test_pkey_SRCS := tests/simfab/test_pkey.c
+tests/simfab/test_pkey_PKGS := check
+
 TESTPROGS += tests/simfab/test_sma tests/simfab/test_mad
 UNIT_TESTS += tests/simfab/test_sma tests/simfab/test_mad
 tests/simfab/test_mad_SRCS := tests/simfab/test_mad.c $(MGMT_SRCS)

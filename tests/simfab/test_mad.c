@@ -4,6 +4,8 @@
  * played here, and the engine's side runs in between.
  */
 #include "simfab/engine/agents.h"
+#include "simfab/engine/pkey.h"
+#include "simfab/engine/pkey.h"
 #include "simfab/engine/model.h"
 #include "simfab/umad_proto.h"
 
@@ -117,6 +119,7 @@ static void request(uint32_t id, uint16_t lid, unsigned class, unsigned method, 
     out.hdr.id = id;
     out.hdr.lid = htons(lid);
     out.hdr.qpn = htonl(class != CLASS_SMP_LID && class != CLASS_SMP_DR);
+    out.hdr.qkey = htonl(MAD_QKEY);
     wire_put(out.mad, MAD_BASE_VERSION, 1);
     wire_put(out.mad, MAD_CLASS, class);
     wire_put(out.mad, MAD_CLASS_VERSION, class == CLASS_SA ? 2 : 1);
@@ -500,6 +503,7 @@ START_TEST(requests_between_programs)
         }
         memcpy(&out, &in, sizeof in.hdr + 256);
         out.hdr.id = b;
+        out.hdr.qkey = htonl(MAD_QKEY);
         wire_put(out.mad, MAD_METHOD, METHOD_GET_RESP);
         wire_put(out.mad, RMPP_FLAGS, RMPP_ACTIVE);
         memset(out.mad + 56, 0x5a, data);
@@ -551,6 +555,134 @@ START_TEST(traps)
     wire_put(out.mad, MAD_METHOD, METHOD_TRAP_REPRESS);
     ck_assert_int_eq(write_mad(u1, 256), 0);
     ck_assert_uint_eq(next_within(u1, 600), 0);
+}
+END_TEST
+
+/* Answer the trap in "in", whose agent is id. */
+static void repress(uint32_t id)
+{
+    memcpy(&out, &in, sizeof in.hdr + 256);
+    out.hdr.id = id;
+    wire_put(out.mad, MAD_METHOD, METHOD_TRAP_REPRESS);
+    ck_assert_int_eq(write_mad(u1, 256), 0);
+}
+
+static const uint8_t *trap_details(unsigned number, unsigned issuer)
+{
+    ck_assert_uint_eq(next_within(u1, 5000), 320);
+    ck_assert_uint_eq(wire_get(in.mad, MAD_METHOD), METHOD_TRAP);
+    ck_assert_uint_eq(wire_get(in.mad + SMP_DATA, 1, 7), 2); /* security */
+    ck_assert_uint_eq(wire_get(in.mad + SMP_DATA, 32, 16), number);
+    ck_assert_uint_eq(wire_get(in.mad + SMP_DATA, 48, 16), issuer);
+    return in.mad + SMP_DATA + 10;
+}
+
+/* A request from h1 to h2 that nobody answers. */
+static void unheard(uint32_t gsi, uint32_t qkey)
+{
+    request(gsi, 8, CLASS_PERF, METHOD_GET, 0x01, 0);
+    out.hdr.qkey = htonl(qkey);
+    ck_assert_int_eq(write_mad(u1, 256), 0);
+}
+
+static void answered(uint32_t gsi)
+{
+    request(gsi, 8, CLASS_PERF, METHOD_GET, 0x01, 0);
+    out.hdr.timeout_ms = 1000;
+    ck_assert_int_eq(write_mad(u1, 256), 0);
+    ck_assert_uint_eq(next(u1), 320);
+    ck_assert_uint_eq(wire_get(in.mad, MAD_METHOD), METHOD_GET_RESP);
+}
+
+static void is_from_h1_to_h2(const uint8_t *lids, const uint8_t *qps)
+{
+    ck_assert_uint_eq(wire_get(lids, 0, 16), 4);
+    ck_assert_uint_eq(wire_get(lids, 16, 16), 8);
+    ck_assert_uint_eq(wire_get(qps, 8, 24), 1);
+    ck_assert_uint_eq(wire_get(qps, 40, 24), 1);
+}
+
+START_TEST(bad_keys)
+{
+    struct port *out_port = &leaf2->ports[1], *in_port = &leaf1->ports[1];
+    const uint8_t *d;
+    uint32_t smi, gsi;
+
+    configure();
+    p2->sm_lid = 4;
+    ck_assert_int_eq(reg(u1, 0, CLASS_SMP_LID, 1, 0xa6, 0, &smi), 0);
+    ck_assert_int_eq(reg(u1, 1, CLASS_PERF, 1, 0, 0, &gsi), 0);
+    /* limited members do not talk to each other; the manager hears of it once within its time-out */
+    p1->pkeys[0] = p2->pkeys[0] = 0x7fff;
+    unheard(gsi, MAD_QKEY);
+    d = trap_details(257, 8);
+    is_from_h1_to_h2(d + 2, d + 10);
+    ck_assert_uint_eq(wire_get(d, 48, 32), 0x7fff);
+    repress(smi);
+    unheard(gsi, MAD_QKEY);
+    unheard(gsi, MAD_QKEY);
+    ck_assert_uint_eq(next_within(u1, 300), 0);
+    ck_assert_uint_eq(p2->pkey_violations, 3);
+    trap_details(257, 8); /* the news since, when the time is over */
+    repress(smi);
+    ck_assert_uint_eq(next_within(u1, 300), 0);
+    /* a full one may talk to a limited one; any entry of the table will do */
+    p2->pkeys[0] = 0;
+    p2->pkeys[5] = 0xffff;
+    answered(gsi);
+    /* the queue key */
+    unheard(gsi, 0x1234);
+    d = trap_details(258, 8);
+    is_from_h1_to_h2(d + 2, d + 10);
+    ck_assert_uint_eq(wire_get(d, 48, 32), 0x1234);
+    ck_assert_uint_eq(p2->qkey_violations, 1);
+    repress(smi);
+    /* switches: what may go out is what the other end accepts */
+    out_port->partition_enforce = PKEY_ENFORCE_OUT;
+    out_port->pkeys[0] = 0x7fff;
+    unheard(gsi, MAD_QKEY);
+    d = trap_details(259, 2);
+    is_from_h1_to_h2(d + 2, d + 8);
+    ck_assert_uint_eq(wire_get(d, 0, 16), 0x3f);
+    ck_assert_uint_eq(wire_get(d, 48, 16), 0x7fff);
+    ck_assert_uint_eq(wire_get(d, 48 * 8, 16), 2);
+    ck_assert_uint_eq(d[50], 1);
+    ck_assert_uint_eq(out_port->count.xmit_constraint, 1);
+    repress(smi);
+    out_port->pkeys[0] = 0xffff;
+    answered(gsi);
+    /* and what may come in is what the other end may say */
+    in_port->partition_enforce = PKEY_ENFORCE_IN;
+    in_port->pkeys[0] = 0x7fff;
+    answered(gsi);
+    p1->pkeys[0] = 0xffff;
+    unheard(gsi, MAD_QKEY);
+    d = trap_details(259, 1);
+    ck_assert_uint_eq(in_port->count.rcv_constraint, 1);
+    repress(smi);
+}
+END_TEST
+
+START_TEST(bad_mkey)
+{
+    const uint8_t *d;
+    uint32_t smi;
+
+    configure();
+    p2->sm_lid = 4;
+    p2->mkey = 0x1234;
+    ck_assert_int_eq(reg(u1, 0, CLASS_SMP_LID, 1, 0xa6, 0, &smi), 0);
+    request(smi, 8, CLASS_SMP_LID, METHOD_SET, 0x15, 1);
+    wire_put(out.mad, SMP_MKEY, 0x5678);
+    ck_assert_int_eq(write_mad(u1, 256), 0);
+    d = trap_details(256, 8);
+    ck_assert_uint_eq(wire_get(d, 16, 16), 4);
+    ck_assert_uint_eq(wire_get(d, 48, 8), METHOD_SET);
+    ck_assert_uint_eq(wire_get(d, 64, 16), 0x15);
+    ck_assert_uint_eq(wire_get(d, 80, 32), 1);
+    ck_assert_uint_eq(wire_get(d, 112, 64), 0x5678);
+    ck_assert_uint_eq(d[23], 0);
+    repress(smi);
 }
 END_TEST
 
@@ -657,6 +789,8 @@ int main(void)
     tcase_add_test(t, bad_writes);
     tcase_add_test(t, requests_between_programs);
     tcase_add_test(t, traps);
+    tcase_add_test(t, bad_keys);
+    tcase_add_test(t, bad_mkey);
     tcase_add_test(t, issm);
     tcase_add_test(t, slow_reader);
     tcase_add_test(t, nonsense);

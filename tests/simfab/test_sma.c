@@ -66,7 +66,7 @@ static unsigned ask(struct port *at, unsigned method, unsigned attr, uint32_t mo
     wire_put(smp, MAD_METHOD, method);
     wire_put(smp, MAD_ATTR, attr);
     wire_put(smp, MAD_MODIFIER, mod);
-    ck_assert(sma_answer(to, at, smp));
+    ck_assert(sma_answer(to, at, 7, smp));
     sma_settle(mad);
     ck_assert_uint_eq(wire_get(smp, MAD_METHOD), METHOD_GET_RESP);
     ck_assert_uint_eq(wire_get(smp, MAD_ATTR), attr);
@@ -354,16 +354,16 @@ START_TEST(mkey)
     ck_assert_uint_eq(field64(IB_PORT_MKEY_F), 0); /* not shown to those who do not know it */
     wire_put(smp, MAD_METHOD, METHOD_SET);
     wire_put(smp, MAD_STATUS, 0);
-    ck_assert(!sma_answer(h1, h1, smp));
+    ck_assert(!sma_answer(h1, h1, 7, smp));
     ck_assert_uint_eq(h1->mkey_violations, 1);
     wire_put(smp, SMP_MKEY, 0x1234);
     wire_put(smp, MAD_METHOD, METHOD_GET);
-    ck_assert(sma_answer(h1, h1, smp));
+    ck_assert(sma_answer(h1, h1, 7, smp));
     ck_assert_uint_eq(field64(IB_PORT_MKEY_F), 0x1234);
     h1->mkey_protect = 2;
     wire_put(smp, SMP_MKEY, 0x1233);
     wire_put(smp, MAD_METHOD, METHOD_GET);
-    ck_assert(!sma_answer(h1, h1, smp));
+    ck_assert(!sma_answer(h1, h1, 7, smp));
     ck_assert_uint_eq(h1->mkey_violations, 2);
 }
 END_TEST
@@ -376,10 +376,10 @@ START_TEST(versions)
     wire_put(smp, MAD_CLASS_VERSION, 2);
     wire_put(smp, MAD_METHOD, METHOD_GET);
     wire_put(smp, MAD_ATTR, 0x11);
-    ck_assert(sma_answer(h1, h1, smp));
+    ck_assert(sma_answer(h1, h1, 7, smp));
     ck_assert_uint_eq(wire_get(smp, MAD_STATUS), STATUS_BAD_VERSION);
     wire_put(smp, MAD_METHOD, METHOD_TRAP);
-    ck_assert(!sma_answer(h1, h1, smp));
+    ck_assert(!sma_answer(h1, h1, 7, smp));
 }
 END_TEST
 
