@@ -134,7 +134,8 @@ struct sf_cmd {
     uint32_t flags; /* enum sf_send_flags */
     uint64_t stamp_ps;
     uint64_t wr_id;
-    /* POST_SEND: struct sf_send follows, then num_sge struct sf_sge, or inline_bytes of data (padded to 8).
+    /* POST_SEND: struct sf_send follows, then num_sge struct sf_sge, or inline_bytes of data (padded to 8), or a
+       struct sf_bind.
        POST_RECV, POST_SRQ: num_sge struct sf_sge follow. */
 };
 
@@ -148,8 +149,8 @@ enum sf_send_flags {
 struct sf_send {
     uint32_t opcode; /* enum ibv_wr_opcode */
     uint32_t inline_bytes;
-    uint32_t imm; /* as given (big endian) */
-    uint32_t rkey;
+    uint32_t imm;  /* as given (big endian) */
+    uint32_t rkey; /* also what IBV_WR_LOCAL_INV and IBV_WR_SEND_WITH_INV invalidate */
     uint64_t remote_addr;
     uint64_t compare_add; /* atomics */
     uint64_t swap;
@@ -157,6 +158,14 @@ struct sf_send {
     uint32_t remote_qpn;  /* UD */
     uint32_t remote_qkey; /* UD */
     uint32_t wqe_index;   /* the client's count of posted send requests of this queue pair, mod 2^32 */
+};
+
+/* What follows struct sf_send when its opcode is IBV_WR_BIND_MW. */
+struct sf_bind {
+    uint32_t mw, mr; /* handles */
+    uint32_t rkey;   /* the window's from now on */
+    uint32_t access; /* enum ibv_access_flags */
+    uint64_t addr, length;
 };
 
 /* A completion queue lives in the arena; the engine produces, the client consumes. */
@@ -219,6 +228,11 @@ enum sf_op {
     SF_OP_DESTROY_AH,
     SF_OP_ATTACH_MCAST, /* req, of the next too: u32 qp, u16 lid, 16 bytes gid, without padding */
     SF_OP_DETACH_MCAST,
+    SF_OP_REREG_MR = 40, /* req: struct sf_rereg_mr; rep: u32 mr, u32 lkey, u32 rkey */
+    SF_OP_NULL_MR,       /* req: u32 pd; rep: u32 mr, u32 lkey, u32 rkey */
+    SF_OP_ALLOC_MW,      /* req: u32 pd, u32 enum ibv_mw_type; rep: u32 mw, u32 rkey */
+    SF_OP_DEALLOC_MW,    /* req: u32 mw */
+    SF_OP_MODIFY_CQ,     /* req: u32 cq, u32 count, u32 period in us: completions per event, and for how long at most */
     /* SF_CONN_QUERY */
     SF_OP_SYSFS = 100, /* req: a path under /sys/class/infiniband*, or /dev/infiniband; rep: struct sf_sysfs + data */
     SF_OP_STATUS,      /* req: nothing, or the text "hosts"; rep: text, as `simfab status` prints it, or the names
@@ -260,6 +274,12 @@ struct sf_reg_mr {
     uint64_t addr;
     uint64_t length;
     uint64_t iova;
+};
+
+struct sf_rereg_mr {
+    uint32_t mr;
+    uint32_t flags; /* enum ibv_rereg_mr_flags */
+    struct sf_reg_mr to;
 };
 
 struct sf_create_cq {

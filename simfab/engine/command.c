@@ -22,7 +22,9 @@ static void post_send(struct proc *p, const union record *r)
     const struct sf_send *s = (const struct sf_send *)(c + 1);
     struct qp *qp = object_find(p, c->object, OBJ_QP);
     struct ah *ah = NULL;
-    size_t data = c->flags & SF_SEND_INLINE ? s->inline_bytes : c->num_sge * sizeof(struct sf_sge);
+    size_t data = c->flags & SF_SEND_INLINE     ? s->inline_bytes
+                  : s->opcode == IBV_WR_BIND_MW ? sizeof(struct sf_bind)
+                                                : c->num_sge * sizeof(struct sf_sge);
 
     if (!qp)
         return; /* destroyed meanwhile */

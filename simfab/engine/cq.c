@@ -100,17 +100,23 @@ static void put_record(int fd, const void *rec, size_t bytes)
         engine_log("event pipe: %s", strerror(errno));
 }
 
-static struct cq *find_cq(struct proc *p, uint64_t arg)
+/* Events name queues by process << 32 | handle. */
+static uint64_t cq_name(const struct cq *cq)
 {
-    return object_find(p, (uint32_t)arg, OBJ_CQ);
+    return (uint64_t)cq->obj.proc->id << 32 | cq->obj.handle;
 }
 
-/* A completion event reaches the process. arg: process << 32 | handle. */
+static struct cq *find_cq(struct proc *p, uint64_t name)
+{
+    return p ? object_find(p, (uint32_t)name, OBJ_CQ) : NULL;
+}
+
+/* A completion event reaches the process. */
 static void cq_event(void *obj, uint64_t arg)
 {
     struct sim *s = obj;
     struct proc *p = proc_by_id(s, (uint32_t)(arg >> 32));
-    struct cq *cq = p ? find_cq(p, arg) : NULL;
+    struct cq *cq = find_cq(p, arg);
     struct sf_cq_event rec;
 
     if (!cq || !cq->channel)
@@ -125,8 +131,41 @@ static void notify(struct cq *cq, uint64_t t)
     struct sim *s = cq->obj.proc->sim;
 
     cq->armed = CQ_UNARMED;
+    cq->pending = 0;
+    cq->event_due_ps = 0;
     if (cq->channel)
-        evq_push(&s->q, t + s->model->event_ps, cq_event, s, (uint64_t)cq->obj.proc->id << 32 | cq->obj.handle);
+        evq_push(&s->q, t + s->model->event_ps, cq_event, s, cq_name(cq));
+}
+
+/* The longest time that moderation holds an event back has gone by. */
+static void moderation_over(void *obj, uint64_t arg)
+{
+    struct sim *s = obj;
+    struct cq *cq = find_cq(proc_by_id(s, (uint32_t)(arg >> 32)), arg);
+
+    if (cq && cq->pending && cq->event_due_ps == sim_now(s))
+        notify(cq, sim_now(s));
+}
+
+/* An entry that an event is for has become visible at t. */
+static void count_for_event(struct cq *cq, uint64_t t)
+{
+    struct sim *s = cq->obj.proc->sim;
+
+    if ((!cq->event_count && !cq->event_period_us) || ++cq->pending == cq->event_count) {
+        notify(cq, t);
+    } else if (cq->event_period_us && !cq->event_due_ps) {
+        cq->event_due_ps = t + cq->event_period_us * 1000000ull;
+        evq_push(&s->q, cq->event_due_ps, moderation_over, s, cq_name(cq));
+    }
+}
+
+void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
+{
+    cq->event_count = count;
+    cq->event_period_us = period_us;
+    if (cq->pending)
+        notify(cq, sim_now(cq->obj.proc->sim));
 }
 
 /* The newest completions become visible. If all have been taken already, nobody waits for them. */
@@ -134,10 +173,37 @@ static void cq_visible(void *obj, uint64_t arg)
 {
     struct sim *s = obj;
     struct proc *p = proc_by_id(s, (uint32_t)(arg >> 32));
-    struct cq *cq = p ? find_cq(p, arg) : NULL;
+    struct cq *cq = find_cq(p, arg);
 
     if (cq && __atomic_load_n(&ring_of(cq)->consumed, __ATOMIC_ACQUIRE) < cq->produced)
         sched_event(p);
+}
+
+/* Queue pairs whose completions are lost cannot go on. */
+static void stop_users(void *obj, uint64_t arg)
+{
+    struct sim *s = obj;
+    struct cq *cq = find_cq(proc_by_id(s, (uint32_t)(arg >> 32)), arg);
+    const struct hca *h = cq ? cq->obj.ctx->hca : NULL;
+
+    for (uint32_t i = 0; h && i < h->qp_table_size; i++) {
+        struct qp *qp = h->qp_table[i];
+
+        if (!qp || (qp->send_cq != cq && qp->recv_cq != cq) || qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR)
+            continue;
+        qp_to_error(qp);
+        async_event(qp->obj.ctx, IBV_EVENT_QP_FATAL, 0, qp->cookie);
+    }
+}
+
+static void overrun(struct cq *cq)
+{
+    struct sim *s = cq->obj.proc->sim;
+
+    cq->overrun = true;
+    ring_of(cq)->overrun = 1;
+    async_event(cq->obj.ctx, IBV_EVENT_CQ_ERR, 0, cq->cookie);
+    evq_push(&s->q, sim_now(s), stop_users, s, cq_name(cq)); /* not from within the queue pair that is at work */
 }
 
 void cq_push(struct cq *cq, const struct sf_cqe *cqe, bool solicited)
@@ -148,21 +214,21 @@ void cq_push(struct cq *cq, const struct sf_cqe *cqe, bool solicited)
     uint64_t consumed = __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE), t = sim_now(s) + s->model->cqe_ps;
     struct sf_cqe *slot;
 
+    if (cq->overrun)
+        return;
     if (consumed > cq->produced || cq->produced - consumed >= cq->cqe) {
-        if (!cq->overrun) {
-            cq->overrun = true;
-            ring->overrun = 1;
-            async_event(cq->obj.ctx, IBV_EVENT_CQ_ERR, 0, cq->cookie);
-        }
+        overrun(cq);
         return;
     }
     slot = &ring->cqe[cq->produced & (cq->slots - 1)];
     *slot = *cqe;
     slot->t_ps = t;
     __atomic_store_n(&ring->produced, ++cq->produced, __ATOMIC_RELEASE);
-    evq_push(&s->q, t, cq_visible, s, (uint64_t)p->id << 32 | cq->obj.handle);
-    if (cq->armed == CQ_ARMED_ANY || (cq->armed == CQ_ARMED_SOLICITED && (solicited || cqe->status)))
-        notify(cq, t);
+    evq_push(&s->q, t, cq_visible, s, cq_name(cq));
+    if (solicited || cqe->status)
+        cq->solicited = cq->produced;
+    if (cq->armed == CQ_ARMED_ANY || (cq->armed == CQ_ARMED_SOLICITED && cq->solicited == cq->produced))
+        count_for_event(cq, t);
 }
 
 void cq_arm(struct cq *cq, bool solicited_only)
@@ -172,7 +238,7 @@ void cq_arm(struct cq *cq, bool solicited_only)
 
     if (cq->armed != CQ_ARMED_ANY)
         cq->armed = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_ANY;
-    if (cq->armed == CQ_ARMED_ANY && consumed < cq->produced)
+    if (consumed < (cq->armed == CQ_ARMED_ANY ? cq->produced : cq->solicited))
         notify(cq, sim_now(cq->obj.proc->sim)); /* it came before the arming: no wake-up may be lost */
 }
 

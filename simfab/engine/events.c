@@ -38,6 +38,9 @@ void port_notify(struct port *p, enum port_event ev)
     case PORT_EV_LID:
         tell_programs(p, IBV_EVENT_LID_CHANGE);
         break;
+    case PORT_EV_GID:
+        tell_programs(p, IBV_EVENT_GID_CHANGE);
+        break;
     case PORT_EV_SM_CHANGE:
         tell_programs(p, IBV_EVENT_SM_CHANGE);
         break;

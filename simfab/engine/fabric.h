@@ -189,6 +189,7 @@ bool port_negotiate(struct port *p);
 enum port_event {
     PORT_EV_STATE,
     PORT_EV_LID,
+    PORT_EV_GID,
     PORT_EV_SM_CHANGE,
     PORT_EV_REREG,
     PORT_EV_PKEY,

@@ -17,7 +17,7 @@
 struct proc;
 struct qp;
 
-enum object_kind { OBJ_CTX = 1, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_SRQ, OBJ_QP, OBJ_AH };
+enum object_kind { OBJ_CTX = 1, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_SRQ, OBJ_QP, OBJ_AH, OBJ_MW };
 
 struct object {
     enum object_kind kind;
@@ -38,11 +38,18 @@ struct pd {
     struct object obj;
 };
 
+/* What a key stands for: a memory region, or a memory window (mw.c), which is part of a region once it is bound. */
 struct mr {
     struct object obj;
     struct pd *pd;
     uint64_t addr, length, iova;
     uint32_t access, key;
+    bool null; /* reads as zeros, swallows what is written */
+    /* windows */
+    enum ibv_mw_type window; /* 0: a region */
+    struct mr *region;       /* that it is bound to; NULL: not bound */
+    struct qp *qp;           /* type 2: whose packets alone may use it */
+    struct mr *next_of_qp;
 };
 
 struct channel {
@@ -59,7 +66,11 @@ struct cq {
     uint32_t offset, slots, cqe; /* of the ring in the arena */
     uint64_t produced;
     enum cq_arm armed;
-    bool overrun;
+    uint64_t solicited; /* entries produced up to the last that a solicited-only event is for */
+    bool overrun;       /* an entry had to be dropped: no more come */
+    /* moderation: an event for so many entries, or after so long */
+    uint32_t event_count, event_period_us, pending;
+    uint64_t event_due_ps;
 };
 
 struct rwqe {
@@ -101,6 +112,7 @@ struct wqe {
     uint32_t length, num_sge;
     struct sf_sge *sge;
     struct chunk *inline_data;
+    struct sf_bind bind; /* IBV_WR_BIND_MW */
     /* once it is being sent */
     bool started;
     uint32_t first_psn, packets; /* packets: PSNs that it takes */
@@ -200,9 +212,10 @@ struct qp {
     struct rq rq;
     struct requester req;
     struct responder resp;
+    struct mr *windows;            /* of type 2 that are bound through it */
     struct qp_cache_entry context; /* in the adapter's cache */
-    uint32_t mcast_groups; /* that it is attached to */
-    bool in_ready; /* in a ready list of its port */
+    uint32_t mcast_groups;         /* that it is attached to */
+    bool in_ready;                 /* in a ready list of its port */
     struct qp *next_ready;
     struct evtimer start; /* the first posted request becomes visible to the HCA */
 };
@@ -223,7 +236,7 @@ struct hca_port {
     struct port *port;
     bool was_active;
     uint64_t tx_busy_ps, rx_busy_ps, last_landed_ps;
-    bool tx_reading; /* the packet in hand waits for its request or its data: no other is begun */
+    bool tx_reading;        /* the packet in hand waits for its request or its data: no other is begun */
     struct tx_cost tx_cost; /* of that packet */
     uint64_t tx_behind_ps;  /* what its request takes beyond the engine's time for it */
     uint64_t last_wire_ps[FABRIC_VLS];
@@ -240,7 +253,7 @@ struct hca_port {
 struct hca {
     struct sim *sim;
     struct node *node;
-    struct bus *bus, own_bus; /* bus: its own, or that of the first adapter on it */
+    struct bus *bus, own_bus;          /* bus: its own, or that of the first adapter on it */
     struct memory *memory, own_memory; /* the same for the host's memory */
     struct dma reader, writer;
     struct qp_cache contexts_held;
@@ -311,6 +324,11 @@ int rq_resize(struct rq *rq, uint32_t cap, uint32_t max);
 void srq_check_limit(struct srq *srq);
 /* Take the oldest request that the HCA can see at now; sge is copied to *store. False: none. */
 bool rq_take(struct rq *rq, uint64_t now, struct rwqe *out, struct sf_sge *store);
+/* The domain whose keys receive requests have. */
+static inline const struct pd *qp_recv_pd(const struct qp *qp)
+{
+    return qp->srq ? qp->srq->pd : qp->pd;
+}
 bool qp_take_recv(struct qp *qp, struct rwqe *out, struct sf_sge *store);
 
 /* ---- rc_request.c: the sending side of RC, and the packets of a message for UC too */
@@ -333,7 +351,15 @@ struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost);
 void rc_handle_request(struct qp *qp, struct packet *p);
 void rc_responder_reset(struct qp *qp);
 
-enum take_result { TAKE_OK, TAKE_NO_RECV, TAKE_BAD_REQUEST, TAKE_NO_ACCESS, TAKE_TOO_LONG, TAKE_NO_MEMORY };
+enum take_result {
+    TAKE_OK,
+    TAKE_NO_RECV,
+    TAKE_BAD_REQUEST,
+    TAKE_NO_ACCESS,
+    TAKE_TOO_LONG,
+    TAKE_BAD_KEY,
+    TAKE_NO_MEMORY
+};
 /* A packet of a send or a write, in its turn: place the data, complete the message. */
 enum take_result take_data(struct qp *qp, struct packet *p);
 
@@ -354,23 +380,40 @@ static inline int32_t psn_diff(uint32_t a, uint32_t b)
 
 /* ---- mem.c: protection and movement of memory */
 struct mr *mr_register(struct pd *pd, const struct sf_reg_mr *r, int *err);
+struct mr *mr_null(struct pd *pd, int *err);
+int mr_reregister(struct mr *mr, struct pd *pd, const struct sf_rereg_mr *r);
 void mr_deregister(struct mr *mr);
+struct mr *mr_add_key(struct pd *pd, int *err); /* a zeroed object with a key of its own, mw.c */
+struct mr *mr_of_key(const struct hca *h, uint32_t key);
 /* What the two take of the caller's time: pages are pinned and entered into the adapter's tables one by one. */
 uint64_t mr_register_ps(const struct mr *mr);
 uint64_t mr_deregister_ps(const struct mr *mr);
-/* Is [addr, addr + len) in the region of key, in the protection domain, with all of the access? */
-struct mr *mr_check(struct hca *h, uint32_t key, const struct pd *pd, uint64_t addr, uint64_t len, uint32_t access);
-bool sge_check(struct qp *qp, const struct sf_sge *sge, uint32_t n, uint32_t access);
-/* len bytes of the message described by the list, from offset on. False: the memory is not there. */
-bool mem_gather(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, void *to, uint32_t len);
-bool mem_scatter(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, const void *from,
-                 uint32_t len);
-bool mem_read(struct mr *mr, uint64_t addr, void *to, uint32_t len);
-bool mem_write(struct mr *mr, uint64_t addr, const void *from, uint32_t len);
+/* What a peer's key lets it do: the region or window if [addr, addr + len) is in it, with all of the access. */
+struct mr *mr_check(const struct qp *qp, uint32_t key, uint64_t addr, uint64_t len, uint32_t access);
+/* Are all parts of a list in regions of the domain, with the access (0: reading)? */
+bool sge_check(const struct qp *qp, const struct pd *pd, const struct sf_sge *sge, uint32_t n, uint32_t access);
+/*
+ * len bytes of the message described by the list, from offset on; keys and bounds of the parts that are touched are
+ * checked. False: the memory is not there or not ours.
+ */
+bool mem_gather(const struct qp *qp, const struct sf_sge *sge, uint32_t n, uint32_t offset, void *to, uint32_t len);
+bool mem_scatter(const struct qp *qp, const struct pd *pd, const struct sf_sge *sge, uint32_t n, uint32_t offset,
+                 const void *from, uint32_t len);
+bool mem_read(const struct mr *mr, uint64_t addr, void *to, uint32_t len);
+bool mem_write(const struct mr *mr, uint64_t addr, const void *from, uint32_t len);
+
+/* ---- mw.c: memory windows */
+struct mr *mw_alloc(struct pd *pd, enum ibv_mw_type type, int *err);
+void mw_free(struct mr *w);
+/* Requests of a send queue. False: it may not be done. */
+bool mw_bind(struct qp *qp, const struct sf_bind *b);
+bool mw_invalidate(struct qp *qp, uint32_t key);
+void mw_forget_qp(struct qp *qp);
 
 /* ---- cq.c: completions and events */
 int cq_create(struct ctx *ctx, const struct sf_create_cq *r, struct channel *ch, struct cq **out);
 int cq_resize(struct cq *cq, uint32_t cqe);
+void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us);
 void cq_destroy(struct cq *cq);
 void cq_push(struct cq *cq, const struct sf_cqe *cqe, bool solicited);
 void cq_arm(struct cq *cq, bool solicited_only);

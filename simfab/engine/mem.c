@@ -30,30 +30,100 @@ static uint32_t free_slot(struct hca *h)
     return i ? i : 1; /* key 0 belongs to nobody */
 }
 
-struct mr *mr_register(struct pd *pd, const struct sf_reg_mr *r, int *err)
+struct mr *mr_add_key(struct pd *pd, int *err)
 {
-    const uint32_t remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     struct hca *h = pd->obj.ctx->hca;
+    uint32_t i = free_slot(h);
     struct mr *mr;
-    uint32_t i;
 
-    if (r->addr + r->length < r->addr || r->iova + r->length < r->iova ||
-        ((r->access & remote) && !(r->access & IBV_ACCESS_LOCAL_WRITE))) {
-        *err = EINVAL;
-        return NULL;
-    }
-    i = free_slot(h);
     if (!i) {
         *err = ENOMEM;
         return NULL;
     }
     mr = xcalloc(1, sizeof *mr);
-    *mr = (struct mr){.pd = pd, .addr = r->addr, .length = r->length, .iova = r->iova, .access = r->access};
+    mr->pd = pd;
     mr->key = i << 8 | ++h->mr_tag;
     h->mr_table[i] = mr;
     h->mr_hint = i + 1;
     pd->obj.uses++;
     return mr;
+}
+
+struct mr *mr_of_key(const struct hca *h, uint32_t key)
+{
+    uint32_t i = key >> 8;
+    struct mr *mr = i < h->mr_table_size ? h->mr_table[i] : NULL;
+
+    return mr && mr->key == key ? mr : NULL;
+}
+
+/* Rights that a region may have together: who lets others write must be able to write. */
+static bool access_valid(uint32_t access)
+{
+    const uint32_t remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    const uint32_t known = remote | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND |
+                           IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB;
+
+    return !(access & ~known) && (!(access & remote) || (access & IBV_ACCESS_LOCAL_WRITE));
+}
+
+static bool range_valid(const struct sf_reg_mr *r)
+{
+    return r->length && r->addr + r->length > r->addr && r->iova + r->length > r->iova;
+}
+
+struct mr *mr_register(struct pd *pd, const struct sf_reg_mr *r, int *err)
+{
+    struct mr *mr;
+
+    *err = EINVAL;
+    if (!range_valid(r) || !access_valid(r->access) || !(mr = mr_add_key(pd, err)))
+        return NULL;
+    mr->addr = r->addr;
+    mr->length = r->length;
+    mr->iova = r->iova;
+    mr->access = r->access;
+    return mr;
+}
+
+struct mr *mr_null(struct pd *pd, int *err)
+{
+    struct mr *mr = mr_add_key(pd, err);
+
+    if (mr) {
+        mr->null = true;
+        mr->length = UINT64_MAX;
+        mr->access = IBV_ACCESS_LOCAL_WRITE;
+    }
+    return mr;
+}
+
+/* The same handle for other memory, rights or another domain. Old keys are dead: packets under way may still have them.
+ */
+int mr_reregister(struct mr *mr, struct pd *pd, const struct sf_rereg_mr *r)
+{
+    struct hca *h = mr->obj.ctx->hca;
+
+    if (mr->window || mr->null || (r->flags & ~(uint32_t)IBV_REREG_MR_FLAGS_SUPPORTED) || !r->flags ||
+        ((r->flags & IBV_REREG_MR_CHANGE_TRANSLATION) && !range_valid(&r->to)) ||
+        ((r->flags & IBV_REREG_MR_CHANGE_ACCESS) && !access_valid(r->to.access)))
+        return EINVAL;
+    if (mr->obj.uses)
+        return EBUSY; /* windows are bound to it */
+    if (r->flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+        mr->addr = r->to.addr;
+        mr->length = r->to.length;
+        mr->iova = r->to.iova;
+    }
+    if (r->flags & IBV_REREG_MR_CHANGE_ACCESS)
+        mr->access = r->to.access;
+    if (r->flags & IBV_REREG_MR_CHANGE_PD) {
+        mr->pd->obj.uses--;
+        mr->pd = pd;
+        pd->obj.uses++;
+    }
+    mr->key = (mr->key & ~0xffu) | (++h->mr_tag & 0xff);
+    return 0;
 }
 
 void mr_deregister(struct mr *mr)
@@ -70,7 +140,7 @@ void mr_deregister(struct mr *mr)
 
 static uint64_t pages(const struct mr *mr)
 {
-    return mr->length ? ((mr->addr + mr->length - 1) >> 12) - (mr->addr >> 12) + 1 : 0;
+    return mr->length && !mr->null ? ((mr->addr + mr->length - 1) >> 12) - (mr->addr >> 12) + 1 : 0;
 }
 
 uint64_t mr_register_ps(const struct mr *mr)
@@ -87,67 +157,52 @@ uint64_t mr_deregister_ps(const struct mr *mr)
     return m->dereg_mr_ps + pages(mr) * m->dereg_mr_page_ps;
 }
 
-struct mr *mr_check(struct hca *h, uint32_t key, const struct pd *pd, uint64_t addr, uint64_t len, uint32_t access)
+static bool covers(const struct mr *mr, uint64_t addr, uint64_t len)
 {
-    uint32_t i = key >> 8;
-    struct mr *mr = i < h->mr_table_size ? h->mr_table[i] : NULL;
+    return addr >= mr->iova && addr - mr->iova <= mr->length && len <= mr->length - (addr - mr->iova);
+}
 
-    if (!mr || mr->key != key || mr->pd != pd || (mr->access & access) != access)
+struct mr *mr_check(const struct qp *qp, uint32_t key, uint64_t addr, uint64_t len, uint32_t access)
+{
+    struct mr *mr = mr_of_key(qp->hca, key);
+
+    if (!mr || mr->pd != qp->pd || (mr->access & access) != access || !covers(mr, addr, len))
         return NULL;
-    if (addr < mr->iova || addr - mr->iova > mr->length || len > mr->length - (addr - mr->iova))
+    if (mr->window && (!mr->region || (mr->qp && mr->qp != qp)))
         return NULL;
     return mr;
 }
 
-bool sge_check(struct qp *qp, const struct sf_sge *sge, uint32_t n, uint32_t access)
+/* What a local key stands for; windows have none. */
+static struct mr *local(const struct hca *h, const struct pd *pd, const struct sf_sge *sge, uint32_t access)
+{
+    struct mr *mr = mr_of_key(h, sge->lkey);
+
+    if (!mr || mr->window || mr->pd != pd || (mr->access & access) != access || !covers(mr, sge->addr, sge->length))
+        return NULL;
+    return mr;
+}
+
+bool sge_check(const struct qp *qp, const struct pd *pd, const struct sf_sge *sge, uint32_t n, uint32_t access)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (sge[i].length && !mr_check(qp->hca, sge[i].lkey, qp->pd, sge[i].addr, sge[i].length, access))
+        if (sge[i].length && !local(qp->hca, pd, &sge[i], access))
             return false;
     return true;
 }
 
+/* ---- movement -------------------------------------------------------------------------------------------------- */
+
 #define PIECES 64u
 
-/* The parts of [offset, offset + len) of a list, at most PIECES; returns their number, *covered the bytes in them. */
-static unsigned pieces(const struct sf_sge *sge, uint32_t n, uint32_t offset, uint32_t len, struct iovec *iov,
-                       uint32_t *covered)
-{
-    unsigned used = 0;
-
-    *covered = 0;
-    for (uint32_t i = 0; i < n && len && used < PIECES; i++) {
-        uint32_t take;
-
-        if (offset >= sge[i].length) {
-            offset -= sge[i].length;
-            continue;
-        }
-        take = sge[i].length - offset;
-        if (take > len)
-            take = len;
-        iov[used++] = (struct iovec){(void *)(uintptr_t)(sge[i].addr + offset), take};
-        *covered += take;
-        len -= take;
-        offset = 0;
-    }
-    return used;
-}
-
-static bool move(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, uint8_t *here, uint32_t len,
-                 bool read)
+/* Between len bytes here and the pieces of the process's memory that make up as many. */
+static bool transfer(struct proc *proc, struct iovec *remote, unsigned n, uint8_t *here, size_t len, bool read)
 {
     while (len) {
-        struct iovec remote[PIECES], local;
-        uint32_t covered;
-        unsigned used = pieces(sge, n, offset, len, remote, &covered);
-        ssize_t done;
+        struct iovec local = {here, len};
+        ssize_t done = read ? process_vm_readv(proc->pid, &local, 1, remote, n, 0)
+                            : process_vm_writev(proc->pid, &local, 1, remote, n, 0);
 
-        if (!used)
-            return false;
-        local = (struct iovec){here, covered};
-        done = read ? process_vm_readv(proc->pid, &local, 1, remote, used, 0)
-                    : process_vm_writev(proc->pid, &local, 1, remote, used, 0);
         if (done <= 0) {
             if (done < 0 && errno == EPERM)
                 engine_log("process %d: no permission to reach its memory (ptrace scope?)", (int)proc->pid);
@@ -156,33 +211,111 @@ static bool move(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32
             return false;
         }
         here += done;
-        offset += (uint32_t)done;
-        len -= (uint32_t)done;
+        len -= (size_t)done;
+        for (size_t skip = (size_t)done; skip;) {
+            size_t part = skip < remote->iov_len ? skip : remote->iov_len;
+
+            remote->iov_base = (uint8_t *)remote->iov_base + part;
+            remote->iov_len -= part;
+            skip -= part;
+            if (!remote->iov_len) {
+                remote++;
+                n--;
+            }
+        }
     }
     return true;
 }
 
-bool mem_gather(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, void *to, uint32_t len)
+/* A list being walked: what of it has been collected for the next transfer. */
+struct walk {
+    const struct qp *qp;
+    const struct pd *pd;
+    uint32_t access;
+    bool read;
+    uint8_t *here;
+    struct iovec iov[PIECES];
+    unsigned used;
+    size_t collected;
+};
+
+static bool walk_flush(struct walk *w)
 {
-    return move(proc, sge, n, offset, to, len, true);
+    bool ok = !w->used || transfer(w->qp->obj.proc, w->iov, w->used, w->here, w->collected, w->read);
+
+    w->here += w->collected;
+    w->used = 0;
+    w->collected = 0;
+    return ok;
 }
 
-bool mem_scatter(struct proc *proc, const struct sf_sge *sge, uint32_t n, uint32_t offset, const void *from,
-                 uint32_t len)
+static bool walk_add(struct walk *w, const struct sf_sge *sge, uint32_t skip, uint32_t len)
 {
-    return move(proc, sge, n, offset, (uint8_t *)from, len, false);
+    const struct mr *mr = local(w->qp->hca, w->pd, sge, w->access);
+
+    if (!mr)
+        return false;
+    if (mr->null) {
+        if (!walk_flush(w))
+            return false;
+        if (w->read)
+            memset(w->here, 0, len);
+        w->here += len;
+        return true;
+    }
+    if (w->used == PIECES && !walk_flush(w))
+        return false;
+    w->iov[w->used++] = (struct iovec){(void *)(uintptr_t)(mr->addr + (sge->addr - mr->iova) + skip), len};
+    w->collected += len;
+    return true;
 }
 
-bool mem_read(struct mr *mr, uint64_t addr, void *to, uint32_t len)
+static bool walk(struct walk *w, const struct sf_sge *sge, uint32_t n, uint32_t offset, uint32_t len)
 {
-    struct sf_sge one = {mr->addr + (addr - mr->iova), len, 0};
+    for (uint32_t i = 0; i < n && len; i++) {
+        uint32_t take;
 
-    return move(mr->obj.proc, &one, 1, 0, to, len, true);
+        if (offset >= sge[i].length) {
+            offset -= sge[i].length;
+            continue;
+        }
+        take = sge[i].length - offset < len ? sge[i].length - offset : len;
+        if (!walk_add(w, &sge[i], offset, take))
+            return false;
+        len -= take;
+        offset = 0;
+    }
+    return !len && walk_flush(w);
 }
 
-bool mem_write(struct mr *mr, uint64_t addr, const void *from, uint32_t len)
+bool mem_gather(const struct qp *qp, const struct sf_sge *sge, uint32_t n, uint32_t offset, void *to, uint32_t len)
 {
-    struct sf_sge one = {mr->addr + (addr - mr->iova), len, 0};
+    struct walk w = {.qp = qp, .pd = qp->pd, .read = true, .here = to};
 
-    return move(mr->obj.proc, &one, 1, 0, (uint8_t *)from, len, false);
+    return walk(&w, sge, n, offset, len);
+}
+
+bool mem_scatter(const struct qp *qp, const struct pd *pd, const struct sf_sge *sge, uint32_t n, uint32_t offset,
+                 const void *from, uint32_t len)
+{
+    struct walk w = {.qp = qp, .pd = pd, .access = IBV_ACCESS_LOCAL_WRITE, .here = (uint8_t *)from};
+
+    return walk(&w, sge, n, offset, len);
+}
+
+static bool direct(const struct mr *mr, uint64_t addr, uint8_t *here, uint32_t len, bool read)
+{
+    struct iovec one = {(void *)(uintptr_t)(mr->addr + (addr - mr->iova)), len};
+
+    return transfer(mr->obj.proc, &one, 1, here, len, read);
+}
+
+bool mem_read(const struct mr *mr, uint64_t addr, void *to, uint32_t len)
+{
+    return direct(mr, addr, to, len, true);
+}
+
+bool mem_write(const struct mr *mr, uint64_t addr, const void *from, uint32_t len)
+{
+    return direct(mr, addr, (uint8_t *)from, len, false);
 }

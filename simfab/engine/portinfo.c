@@ -168,6 +168,7 @@ static void store_endport(struct port *p, const uint8_t *data)
 {
     uint16_t lid = p->lid, sm_lid = p->sm_lid;
     uint8_t lmc = p->lmc, sm_sl = p->sm_sl;
+    uint64_t prefix = p->gid_prefix;
     bool changed = false;
 
     STORE(p->mkey, PI_MKEY);
@@ -185,6 +186,8 @@ static void store_endport(struct port *p, const uint8_t *data)
     p->node->fabric->generation++;
     if (lid != p->lid || lmc != p->lmc)
         port_notify(p, PORT_EV_LID);
+    if (prefix != p->gid_prefix)
+        port_notify(p, PORT_EV_GID);
     if (sm_lid != p->sm_lid || sm_sl != p->sm_sl)
         port_notify(p, PORT_EV_SM_CHANGE);
 }

@@ -164,20 +164,27 @@ void *object_find(const struct proc *p, uint32_t handle, enum object_kind kind)
 
 /* ---- the end --------------------------------------------------------------------------------------------------- */
 
-static void destroy_kind(struct proc *p, enum object_kind kind)
+static void destroy_kind(struct proc *p, enum object_kind kind, const struct ctx *ctx)
 {
     for (uint32_t i = 0; i < p->num_objects; i++)
-        if (p->objects[i] && p->objects[i]->kind == kind)
+        if (p->objects[i] && p->objects[i]->kind == kind && (!ctx || p->objects[i]->ctx == ctx))
             object_destroy(p->objects[i]);
+}
+
+void objects_destroy(struct proc *p, const struct ctx *ctx)
+{
+    static const enum object_kind order[] = {OBJ_QP, OBJ_AH, OBJ_MW, OBJ_SRQ, OBJ_CQ, OBJ_CHANNEL, OBJ_MR, OBJ_PD};
+
+    for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
+        destroy_kind(p, order[i], ctx);
 }
 
 void proc_free(struct proc *p)
 {
-    static const enum object_kind order[] = {OBJ_QP, OBJ_AH, OBJ_SRQ, OBJ_CQ, OBJ_CHANNEL, OBJ_MR, OBJ_PD, OBJ_CTX};
     struct sim *s = p->sim;
 
-    for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
-        destroy_kind(p, order[i]);
+    objects_destroy(p, NULL);
+    destroy_kind(p, OBJ_CTX, NULL);
     for (uint32_t i = 0; i < s->num_procs; i++)
         if (s->procs[i] == p) {
             memmove(s->procs + i, s->procs + i + 1, (s->num_procs - i - 1) * sizeof *s->procs);

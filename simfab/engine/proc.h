@@ -81,7 +81,8 @@ uint32_t arena_alloc(struct proc *p, uint32_t bytes);
 void arena_free(struct proc *p, uint32_t offset, uint32_t bytes);
 uint32_t object_add(struct proc *p, struct ctx *ctx, enum object_kind kind, struct object *o);
 void object_remove(struct object *o);
-void object_destroy(struct object *o); /* request.c: whatever it is; nothing uses it any more */
+void object_destroy(struct object *o);                       /* request.c: whatever it is; nothing uses it any more */
+void objects_destroy(struct proc *p, const struct ctx *ctx); /* all but contexts; ctx NULL: of all contexts */
 void *object_find(const struct proc *p, uint32_t handle, enum object_kind kind);
 
 /* command.c: take what is in the command rings of all processes, in the order of stamp, process, ring. */

@@ -140,6 +140,7 @@ void qp_destroy(struct qp *qp)
 {
     mcast_forget(qp);
     qp_clear(qp);
+    mw_forget_qp(qp);
     qp->hca->qp_table[qp->qpn - HCA_FIRST_QPN] = NULL;
     qp->pd->obj.uses--;
     qp->send_cq->obj.uses--;
@@ -188,6 +189,8 @@ int qp_post_send(struct qp *qp, const struct sf_cmd *cmd, const struct sf_send *
             w->inline_data = chunk_new(w->length);
             memcpy(w->inline_data->data, data, w->length);
         }
+    } else if (s->opcode == IBV_WR_BIND_MW) {
+        memcpy(&w->bind, data, sizeof w->bind);
     } else {
         uint64_t total = 0;
 
@@ -316,6 +319,9 @@ static const uint8_t wc_opcodes[] = {
     [IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
     [IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
     [IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+    [IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
+    [IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
+    [IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
 };
 
 void qp_complete_send(struct qp *qp, enum ibv_wc_status status)

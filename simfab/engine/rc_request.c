@@ -56,7 +56,13 @@ static bool is_write(const struct wqe *w)
 
 static bool is_send(const struct wqe *w)
 {
-    return w->opcode == IBV_WR_SEND || w->opcode == IBV_WR_SEND_WITH_IMM;
+    return w->opcode == IBV_WR_SEND || w->opcode == IBV_WR_SEND_WITH_IMM || w->opcode == IBV_WR_SEND_WITH_INV;
+}
+
+/* Done by the adapter itself, in its turn: no packet, no PSN. */
+static bool is_local(const struct wqe *w)
+{
+    return w->opcode == IBV_WR_BIND_MW || w->opcode == IBV_WR_LOCAL_INV;
 }
 
 static bool has_imm(const struct wqe *w)
@@ -68,7 +74,7 @@ static bool has_imm(const struct wqe *w)
 
 static uint32_t extended_headers(const struct packet *p)
 {
-    uint32_t bytes = p->flags & PKT_IMM ? 4 : 0;
+    uint32_t bytes = p->flags & (PKT_IMM | PKT_INVALIDATE) ? 4 : 0;
 
     switch (p->op) {
     case PKT_WRITE:
@@ -131,7 +137,7 @@ static struct chunk *read_chunk(struct qp *qp, uint64_t number, uint32_t offset)
     r->chunk = chunk_new(len < whole ? len : whole);
     r->chunk_wqe = number;
     r->chunk_at = offset;
-    if (mem_gather(qp->obj.proc, w->sge, w->num_sge, offset, r->chunk->data, r->chunk->len))
+    if (mem_gather(qp, w->sge, w->num_sge, offset, r->chunk->data, r->chunk->len))
         return r->chunk;
     chunk_put(r->chunk);
     r->chunk = NULL;
@@ -156,8 +162,8 @@ struct packet *request_data_packet(struct qp *qp, uint64_t number, uint32_t inde
     }
     p->flags |= (index == 0 ? PKT_FIRST : 0) | (index % ACK_EVERY == ACK_EVERY - 1 ? PKT_ACK_REQ : 0);
     if (index == w->packets - 1) {
-        p->flags |=
-            PKT_LAST | PKT_ACK_REQ | (w->flags & SF_SEND_SOLICITED ? PKT_SOLICITED : 0) | (has_imm(w) ? PKT_IMM : 0);
+        p->flags |= PKT_LAST | PKT_ACK_REQ | (w->flags & SF_SEND_SOLICITED ? PKT_SOLICITED : 0) |
+                    (has_imm(w) ? PKT_IMM : 0) | (w->opcode == IBV_WR_SEND_WITH_INV ? PKT_INVALIDATE : 0);
         p->imm = w->imm;
     }
     p->raddr = w->remote_addr;
@@ -239,13 +245,19 @@ void request_start(struct qp *qp, struct wqe *w)
     w->started = true;
     w->first_psn = qp->req.next_psn;
     w->packets = w->length > qp->mtu && !is_atomic(w) ? (w->length - 1) / qp->mtu + 1 : 1;
+    if (is_local(w)) {
+        w->packets = 0;
+        if (!(w->opcode == IBV_WR_BIND_MW ? mw_bind(qp, &w->bind) : mw_invalidate(qp, w->rkey)))
+            w->status = IBV_WC_MW_BIND_ERR;
+        return;
+    }
     if (!is_read(w) && !is_atomic(w) && !is_write(w) && !is_send(w))
         w->status = IBV_WC_LOC_QP_OP_ERR;
     else if (w->length > MESSAGE_MAX || (is_atomic(w) && w->length < 8))
         w->status = IBV_WC_LOC_LEN_ERR;
     else if (local_write && (!qp->attr.max_rd_atomic || qp->type != IBV_QPT_RC))
         w->status = IBV_WC_LOC_QP_OP_ERR;
-    else if (!w->inline_data && !sge_check(qp, w->sge, w->num_sge, local_write ? IBV_ACCESS_LOCAL_WRITE : 0))
+    else if (!w->inline_data && !sge_check(qp, qp->pd, w->sge, w->num_sge, local_write ? IBV_ACCESS_LOCAL_WRITE : 0))
         w->status = IBV_WC_LOC_PROT_ERR;
     if (w->status)
         return;
@@ -269,6 +281,15 @@ static void fail_in_turn(struct qp *qp)
         fail(qp, qp_wqe(qp, r->head)->status);
 }
 
+/* Requests at the head that the adapter has done by itself. */
+static void retire_local(struct qp *qp)
+{
+    struct requester *r = &qp->req;
+
+    while (r->head < r->cur && is_local(qp_wqe(qp, r->head)) && !qp_wqe(qp, r->head)->status)
+        qp_complete_send(qp, IBV_WC_SUCCESS);
+}
+
 struct packet *rc_emit(struct qp *qp, struct tx_cost *cost)
 {
     struct requester *r = &qp->req;
@@ -283,6 +304,11 @@ struct packet *rc_emit(struct qp *qp, struct tx_cost *cost)
     }
     if (w->status) {
         fail_in_turn(qp);
+        return NULL;
+    }
+    if (is_local(w)) {
+        r->cur++;
+        retire_local(qp);
         return NULL;
     }
     if (is_read(w) || is_atomic(w)) {
@@ -373,6 +399,7 @@ static void complete_head(struct qp *qp)
         qp->req.reads--;
     qp->req.una_psn = (w->first_psn + w->packets) & PSN_MASK;
     qp_complete_send(qp, IBV_WC_SUCCESS);
+    retire_local(qp);
 }
 
 static void progressed(struct qp *qp)
@@ -427,8 +454,7 @@ static bool flush_landing(struct qp *qp)
 {
     struct landing *l = &qp->req.landing;
     struct wqe *w = qp_wqe(qp, qp->req.head);
-    bool ok = !l->chunk || (sge_check(qp, w->sge, w->num_sge, IBV_ACCESS_LOCAL_WRITE) &&
-                            mem_scatter(qp->obj.proc, w->sge, w->num_sge, l->at, l->chunk->data + l->off, l->len));
+    bool ok = !l->chunk || mem_scatter(qp, qp->pd, w->sge, w->num_sge, l->at, l->chunk->data + l->off, l->len);
 
     landing_clear(l);
     return ok;
@@ -476,8 +502,7 @@ static void atomic_response(struct qp *qp, struct packet *p)
 
     if (r->head == r->tail || !w->started || !is_atomic(w) || p->psn != r->una_psn)
         return;
-    if (!sge_check(qp, w->sge, w->num_sge, IBV_ACCESS_LOCAL_WRITE) ||
-        !mem_scatter(qp->obj.proc, w->sge, w->num_sge, 0, &p->swap, sizeof p->swap)) {
+    if (!mem_scatter(qp, qp->pd, w->sge, w->num_sge, 0, &p->swap, sizeof p->swap)) {
         fail(qp, IBV_WC_LOC_PROT_ERR);
         return;
     }

@@ -36,10 +36,9 @@ static bool flush(struct qp *qp)
     bool ok = true;
 
     if (l->chunk && r->message_op == PKT_SEND) {
-        ok = sge_check(qp, r->recv.sge, r->recv.num_sge, IBV_ACCESS_LOCAL_WRITE) &&
-             mem_scatter(qp->obj.proc, r->recv.sge, r->recv.num_sge, l->at, l->chunk->data + l->off, l->len);
+        ok = mem_scatter(qp, qp_recv_pd(qp), r->recv.sge, r->recv.num_sge, l->at, l->chunk->data + l->off, l->len);
     } else if (l->chunk) {
-        struct mr *mr = mr_check(qp->hca, r->rkey, qp->pd, r->raddr + l->at, l->len, IBV_ACCESS_REMOTE_WRITE);
+        struct mr *mr = mr_check(qp, r->rkey, r->raddr + l->at, l->len, IBV_ACCESS_REMOTE_WRITE);
 
         ok = mr && mem_write(mr, r->raddr + l->at, l->chunk->data + l->off, l->len);
     }
@@ -73,7 +72,7 @@ static enum take_result begin(struct qp *qp, struct packet *p)
     } else {
         if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
             return TAKE_NO_ACCESS;
-        if (p->dma_len && !mr_check(qp->hca, p->rkey, qp->pd, p->raddr, p->dma_len, IBV_ACCESS_REMOTE_WRITE))
+        if (p->dma_len && !mr_check(qp, p->rkey, p->raddr, p->dma_len, IBV_ACCESS_REMOTE_WRITE))
             return TAKE_NO_ACCESS;
         r->raddr = p->raddr;
         r->rkey = p->rkey;
@@ -92,7 +91,7 @@ static void finish(struct qp *qp, struct packet *p)
     struct responder *r = &qp->resp;
 
     r->in_message = false;
-    if (r->has_recv) {
+    if (p->op == PKT_SEND || (p->flags & PKT_IMM)) {
         struct sf_cqe cqe = {.wr_id = r->recv.wr_id,
                              .byte_len = r->offset,
                              .src_qp = qp->attr.dest_qp_num,
@@ -104,9 +103,23 @@ static void finish(struct qp *qp, struct packet *p)
             cqe.wc_flags = IBV_WC_WITH_IMM;
             cqe.imm = p->imm;
         }
+        if (p->flags & PKT_INVALIDATE) {
+            cqe.wc_flags = IBV_WC_WITH_INV;
+            cqe.imm = p->rkey;
+        }
+        if (p->flags & PKT_GRH)
+            cqe.wc_flags |= IBV_WC_GRH;
         r->has_recv = false;
         qp_complete_recv(qp, &cqe, p->flags & PKT_SOLICITED);
     }
+}
+
+/* All packets but the last are full ones, and a write brings what its first packet announced. */
+static bool length_fits(const struct qp *qp, const struct packet *p)
+{
+    if (p->payload > qp->mtu || (!(p->flags & PKT_LAST) && p->payload != qp->mtu))
+        return false;
+    return p->op != PKT_WRITE || !(p->flags & PKT_LAST) || qp->resp.offset + p->payload == qp->resp.dma_len;
 }
 
 enum take_result take_data(struct qp *qp, struct packet *p)
@@ -120,6 +133,8 @@ enum take_result take_data(struct qp *qp, struct packet *p)
         return result;
     if (r->offset + (uint64_t)p->payload > r->capacity)
         return p->op == PKT_SEND ? TAKE_TOO_LONG : TAKE_BAD_REQUEST;
+    if (!length_fits(qp, p))
+        return TAKE_BAD_REQUEST;
     if (p->op == PKT_WRITE && (p->flags & PKT_IMM) && !take_recv(qp)) {
         if (p->flags & PKT_FIRST)
             r->in_message = false; /* it comes again as a whole */
@@ -134,6 +149,8 @@ enum take_result take_data(struct qp *qp, struct packet *p)
     if (p->flags & PKT_LAST) {
         if (!flush(qp))
             return TAKE_NO_MEMORY;
+        if ((p->flags & PKT_INVALIDATE) && !mw_invalidate(qp, p->rkey))
+            return TAKE_BAD_KEY;
         finish(qp, p);
     }
     return TAKE_OK;
@@ -232,7 +249,7 @@ static struct chunk *answer_chunk(struct qp *qp, struct duty *d, uint32_t offset
         return r->chunk;
     chunk_put(r->chunk);
     r->chunk = NULL;
-    mr = mr_check(qp->hca, d->rkey, qp->pd, d->raddr + offset, len, IBV_ACCESS_REMOTE_READ);
+    mr = mr_check(qp, d->rkey, d->raddr + offset, len, IBV_ACCESS_REMOTE_READ);
     if (!mr)
         return NULL;
     r->chunk = chunk_new(len);
@@ -338,6 +355,9 @@ static void take_message(struct qp *qp, struct packet *p)
     case TAKE_NO_ACCESS:
         refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         break;
+    case TAKE_BAD_KEY: /* to invalidate */
+        refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_REM_INV_REQ_ERR);
+        break;
     case TAKE_TOO_LONG:
         refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_LOC_LEN_ERR);
         break;
@@ -372,7 +392,7 @@ static void take_read(struct qp *qp, struct packet *p, bool again)
         return;
     }
     if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
-        (p->dma_len && !mr_check(qp->hca, p->rkey, qp->pd, p->raddr, p->dma_len, IBV_ACCESS_REMOTE_READ))) {
+        (p->dma_len && !mr_check(qp, p->rkey, p->raddr, p->dma_len, IBV_ACCESS_REMOTE_READ))) {
         refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         return;
     }
@@ -390,7 +410,7 @@ static void take_read(struct qp *qp, struct packet *p, bool again)
 static void take_atomic(struct qp *qp, struct packet *p)
 {
     struct responder *r = &qp->resp;
-    struct mr *mr = mr_check(qp->hca, p->rkey, qp->pd, p->raddr, 8, IBV_ACCESS_REMOTE_ATOMIC);
+    struct mr *mr = mr_check(qp, p->rkey, p->raddr, 8, IBV_ACCESS_REMOTE_ATOMIC);
     uint64_t old, new;
 
     if (r->in_message || (p->raddr & 7) || open_reads(r) >= qp->attr.max_dest_rd_atomic) {

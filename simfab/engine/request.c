@@ -8,40 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "simfab/engine/call.h"
 #include "simfab/engine/mcast.h"
-#include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
-
-struct call {
-    struct proc *p;
-    const uint8_t *body;
-    size_t len;
-    uint8_t *out;
-    size_t cap, used;
-    int fd;           /* sent with the answer and closed here */
-    uint64_t cost_ps; /* what the call takes of the caller's time */
-};
-
-static uint32_t arg(const struct call *c, unsigned i)
-{
-    uint32_t v;
-
-    memcpy(&v, c->body + 4 * i, sizeof v);
-    return v;
-}
-
-static void put(struct call *c, const void *data, size_t len)
-{
-    if (c->cap - c->used < len)
-        return;
-    memcpy(c->out + c->used, data, len);
-    c->used += len;
-}
-
-static void put32(struct call *c, uint32_t v)
-{
-    put(c, &v, sizeof v);
-}
 
 static struct port *port_of(struct ctx *ctx, uint32_t num)
 {
@@ -54,13 +23,13 @@ static int do_devices(struct call *c)
 {
     struct host *h = c->p->host;
 
-    put32(c, h->num_cas);
+    call_put32(c, h->num_cas);
     for (uint32_t i = 0; i < h->num_cas; i++) {
         struct node *n = h->cas[i];
         struct sf_device d = {.node_guid = n->node_guid, .sys_guid = n->sys_guid, .ports = n->num_ports, .index = i};
 
         snprintf(d.name, sizeof d.name, "%s", n->dev_name);
-        put(c, &d, sizeof d);
+        call_put(c, &d, sizeof d);
     }
     return 0;
 }
@@ -80,7 +49,7 @@ static int make_pipe(int *write_end, int *read_end)
 static int do_open(struct call *c)
 {
     struct host *h = c->p->host;
-    uint32_t i = arg(c, 0);
+    uint32_t i = call_arg(c, 0);
     struct ctx *ctx;
     int err;
 
@@ -97,13 +66,13 @@ static int do_open(struct call *c)
     ctx->obj.ctx = ctx;
     ctx->next = ctx->hca->contexts;
     ctx->hca->contexts = ctx;
-    put32(c, ctx->obj.handle);
+    call_put32(c, ctx->obj.handle);
     return 0;
 }
 
 static int do_query_device(struct call *c)
 {
-    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
+    struct ctx *ctx = object_find(c->p, call_arg(c, 0), OBJ_CTX);
     const struct model *m = c->p->sim->model;
     struct node *n;
     struct ibv_device_attr a = {0};
@@ -122,12 +91,14 @@ static int do_query_device(struct call *c)
     a.max_qp = 1 << 20;
     a.max_qp_wr = (int)m->max_qp_wr;
     a.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_AUTO_PATH_MIG | IBV_DEVICE_PORT_ACTIVE_EVENT |
-                         IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE;
+                         IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+                         IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_MEM_WINDOW |
+                         IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
     a.max_sge = (int)m->max_sge;
     a.max_sge_rd = (int)m->max_sge;
     a.max_cq = 1 << 16;
     a.max_cqe = (int)m->max_cqe;
-    a.max_mr = 1 << 24;
+    a.max_mr = a.max_mw = 1 << 24;
     a.max_pd = 1 << 16;
     a.max_qp_rd_atom = a.max_qp_init_rd_atom = (int)m->max_rd_atomic;
     a.max_res_rd_atom = (int)m->max_rd_atomic << 16;
@@ -142,7 +113,7 @@ static int do_query_device(struct call *c)
     a.max_pkeys = FABRIC_PKEYS;
     a.local_ca_ack_delay = 15;
     a.phys_port_cnt = (uint8_t)n->num_ports;
-    put(c, &a, sizeof a);
+    call_put(c, &a, sizeof a);
     return 0;
 }
 
@@ -154,8 +125,8 @@ static uint8_t verbs_speed(const struct port *p)
 
 static int do_query_port(struct call *c)
 {
-    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
-    struct port *p = ctx ? port_of(ctx, arg(c, 1)) : NULL;
+    struct ctx *ctx = object_find(c->p, call_arg(c, 0), OBJ_CTX);
+    struct port *p = ctx ? port_of(ctx, call_arg(c, 1)) : NULL;
     struct ibv_port_attr a = {0};
 
     if (!p)
@@ -179,70 +150,35 @@ static int do_query_port(struct call *c)
     a.active_speed = verbs_speed(p);
     a.phys_state = p->phys_state;
     a.link_layer = IBV_LINK_LAYER_INFINIBAND;
-    put(c, &a, sizeof a);
+    call_put(c, &a, sizeof a);
     return 0;
 }
 
 static int do_query_gid(struct call *c)
 {
-    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
-    struct port *p = ctx ? port_of(ctx, arg(c, 1)) : NULL;
-    uint32_t i = arg(c, 2);
+    struct ctx *ctx = object_find(c->p, call_arg(c, 0), OBJ_CTX);
+    struct port *p = ctx ? port_of(ctx, call_arg(c, 1)) : NULL;
+    uint32_t i = call_arg(c, 2);
     uint64_t gid[2];
 
     if (!p || i >= FABRIC_GUIDS)
         return EINVAL;
     gid[0] = htobe64(p->gid_prefix);
     gid[1] = htobe64(i ? p->guids[i] : p->guid);
-    put(c, gid, sizeof gid);
+    call_put(c, gid, sizeof gid);
     return 0;
 }
 
 static int do_query_pkey(struct call *c)
 {
-    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
-    struct port *p = ctx ? port_of(ctx, arg(c, 1)) : NULL;
+    struct ctx *ctx = object_find(c->p, call_arg(c, 0), OBJ_CTX);
+    struct port *p = ctx ? port_of(ctx, call_arg(c, 1)) : NULL;
     uint16_t pkey;
 
-    if (!p || arg(c, 2) >= FABRIC_PKEYS)
+    if (!p || call_arg(c, 2) >= FABRIC_PKEYS)
         return EINVAL;
-    pkey = htobe16(p->pkeys[arg(c, 2)]);
-    put(c, &pkey, sizeof pkey);
-    return 0;
-}
-
-/* ---- memory ---------------------------------------------------------------------------------------------------- */
-
-static int do_alloc_pd(struct call *c)
-{
-    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
-    struct pd *pd;
-
-    if (!ctx)
-        return EINVAL;
-    pd = xcalloc(1, sizeof *pd);
-    put32(c, object_add(c->p, ctx, OBJ_PD, &pd->obj));
-    return 0;
-}
-
-static int do_reg_mr(struct call *c)
-{
-    struct sf_reg_mr r;
-    struct pd *pd;
-    struct mr *mr;
-    int err;
-
-    memcpy(&r, c->body, sizeof r);
-    pd = object_find(c->p, r.pd, OBJ_PD);
-    if (!pd)
-        return EINVAL;
-    mr = mr_register(pd, &r, &err);
-    if (!mr)
-        return err;
-    c->cost_ps = mr_register_ps(mr);
-    put32(c, object_add(c->p, pd->obj.ctx, OBJ_MR, &mr->obj));
-    put32(c, mr->key);
-    put32(c, mr->key);
+    pkey = htobe16(p->pkeys[call_arg(c, 2)]);
+    call_put(c, &pkey, sizeof pkey);
     return 0;
 }
 
@@ -250,7 +186,7 @@ static int do_reg_mr(struct call *c)
 
 static int do_create_channel(struct call *c)
 {
-    struct ctx *ctx = object_find(c->p, arg(c, 0), OBJ_CTX);
+    struct ctx *ctx = object_find(c->p, call_arg(c, 0), OBJ_CTX);
     struct channel *ch;
     int err;
 
@@ -262,15 +198,15 @@ static int do_create_channel(struct call *c)
         free(ch);
         return err;
     }
-    put32(c, object_add(c->p, ctx, OBJ_CHANNEL, &ch->obj));
+    call_put32(c, object_add(c->p, ctx, OBJ_CHANNEL, &ch->obj));
     return 0;
 }
 
 static void put_cq(struct call *c, const struct cq *cq)
 {
-    put32(c, cq->obj.handle);
-    put32(c, cq->offset);
-    put32(c, cq->cqe);
+    call_put32(c, cq->obj.handle);
+    call_put32(c, cq->offset);
+    call_put32(c, cq->cqe);
 }
 
 static int do_create_cq(struct call *c)
@@ -293,12 +229,22 @@ static int do_create_cq(struct call *c)
 
 static int do_resize_cq(struct call *c)
 {
-    struct cq *cq = object_find(c->p, arg(c, 0), OBJ_CQ);
-    int err = cq ? cq_resize(cq, arg(c, 1)) : EINVAL;
+    struct cq *cq = object_find(c->p, call_arg(c, 0), OBJ_CQ);
+    int err = cq ? cq_resize(cq, call_arg(c, 1)) : EINVAL;
 
     if (!err)
         put_cq(c, cq);
     return err;
+}
+
+static int do_modify_cq(struct call *c)
+{
+    struct cq *cq = object_find(c->p, call_arg(c, 0), OBJ_CQ);
+
+    if (!cq || call_arg(c, 1) > UINT16_MAX || call_arg(c, 2) > UINT16_MAX)
+        return EINVAL;
+    cq_moderate(cq, call_arg(c, 1), call_arg(c, 2));
+    return 0;
 }
 
 /* ---- receive queues -------------------------------------------------------------------------------------------- */
@@ -319,20 +265,22 @@ static int do_create_srq(struct call *c)
     srq->cookie = r.cookie;
     rq_init(&srq->rq, r.max_wr, r.max_sge ? r.max_sge : 1);
     pd->obj.uses++;
-    put32(c, object_add(c->p, pd->obj.ctx, OBJ_SRQ, &srq->obj));
-    put32(c, srq->rq.cap);
-    put32(c, srq->rq.max_sge);
+    call_put32(c, object_add(c->p, pd->obj.ctx, OBJ_SRQ, &srq->obj));
+    call_put32(c, srq->rq.cap);
+    call_put32(c, srq->rq.max_sge);
     return 0;
 }
 
 static int do_modify_srq(struct call *c)
 {
-    struct srq *srq = object_find(c->p, arg(c, 0), OBJ_SRQ);
-    int mask = (int)arg(c, 1);
+    struct srq *srq = object_find(c->p, call_arg(c, 0), OBJ_SRQ);
+    int mask = (int)call_arg(c, 1);
     struct ibv_srq_attr a;
 
     memcpy(&a, c->body + 8, sizeof a);
     if (!srq || (mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR)))
+        return EINVAL;
+    if ((mask & IBV_SRQ_LIMIT) && a.srq_limit > (mask & IBV_SRQ_MAX_WR ? a.max_wr : srq->rq.cap))
         return EINVAL;
     if (mask & IBV_SRQ_MAX_WR) {
         int err = rq_resize(&srq->rq, a.max_wr, c->p->sim->model->max_srq_wr);
@@ -341,8 +289,6 @@ static int do_modify_srq(struct call *c)
             return err;
     }
     if (mask & IBV_SRQ_LIMIT) {
-        if (a.srq_limit > srq->rq.cap)
-            return EINVAL;
         srq->limit = a.srq_limit;
         srq_check_limit(srq);
     }
@@ -351,13 +297,13 @@ static int do_modify_srq(struct call *c)
 
 static int do_query_srq(struct call *c)
 {
-    struct srq *srq = object_find(c->p, arg(c, 0), OBJ_SRQ);
+    struct srq *srq = object_find(c->p, call_arg(c, 0), OBJ_SRQ);
     struct ibv_srq_attr a;
 
     if (!srq)
         return EINVAL;
     a = (struct ibv_srq_attr){srq->rq.cap, srq->rq.max_sge, srq->limit};
-    put(c, &a, sizeof a);
+    call_put(c, &a, sizeof a);
     return 0;
 }
 
@@ -379,7 +325,8 @@ static int do_create_qp(struct call *c)
     rcq = object_find(c->p, r.recv_cq, OBJ_CQ);
     if (r.srq)
         srq = object_find(c->p, r.srq, OBJ_SRQ);
-    if (!pd || !scq || !rcq || (r.srq && !srq) || scq->obj.ctx != pd->obj.ctx || rcq->obj.ctx != pd->obj.ctx)
+    if (!pd || !scq || !rcq || (r.srq && !srq) || scq->obj.ctx != pd->obj.ctx || rcq->obj.ctx != pd->obj.ctx ||
+        (srq && srq->obj.ctx != pd->obj.ctx))
         return EINVAL;
     err = qp_create(pd->obj.ctx, &r, pd, scq, rcq, srq, &qp);
     if (err)
@@ -391,36 +338,36 @@ static int do_create_qp(struct call *c)
     rep.max_send_sge = qp->cap.max_send_sge;
     rep.max_recv_sge = qp->cap.max_recv_sge;
     rep.max_inline = qp->cap.max_inline_data;
-    put(c, &rep, sizeof rep);
+    call_put(c, &rep, sizeof rep);
     return 0;
 }
 
 static int do_modify_qp(struct call *c)
 {
-    struct qp *qp = object_find(c->p, arg(c, 0), OBJ_QP);
+    struct qp *qp = object_find(c->p, call_arg(c, 0), OBJ_QP);
     struct ibv_qp_attr a;
 
     memcpy(&a, c->body + 8, sizeof a);
-    return qp ? qp_modify(qp, (int)arg(c, 1), &a) : EINVAL;
+    return qp ? qp_modify(qp, (int)call_arg(c, 1), &a) : EINVAL;
 }
 
 static int do_query_qp(struct call *c)
 {
-    struct qp *qp = object_find(c->p, arg(c, 0), OBJ_QP);
+    struct qp *qp = object_find(c->p, call_arg(c, 0), OBJ_QP);
     struct ibv_qp_attr a;
     struct ibv_qp_init_attr init;
 
     if (!qp)
         return EINVAL;
     qp_query(qp, &a, &init);
-    put(c, &a, sizeof a);
-    put(c, &init, sizeof init);
+    call_put(c, &a, sizeof a);
+    call_put(c, &init, sizeof init);
     return 0;
 }
 
 static int do_create_ah(struct call *c)
 {
-    struct pd *pd = object_find(c->p, arg(c, 0), OBJ_PD);
+    struct pd *pd = object_find(c->p, call_arg(c, 0), OBJ_PD);
     struct ibv_ah_attr attr;
     struct ah *ah;
 
@@ -433,7 +380,7 @@ static int do_create_ah(struct call *c)
     ah->attr = attr;
     ah->pd = pd;
     pd->obj.uses++;
-    put32(c, object_add(c->p, pd->obj.ctx, OBJ_AH, &ah->obj));
+    call_put32(c, object_add(c->p, pd->obj.ctx, OBJ_AH, &ah->obj));
     return 0;
 }
 
@@ -441,7 +388,7 @@ static int do_create_ah(struct call *c)
 
 static int do_mcast(struct call *c, int (*change)(struct qp *qp, const uint8_t gid[16], uint16_t lid))
 {
-    struct qp *qp = object_find(c->p, arg(c, 0), OBJ_QP);
+    struct qp *qp = object_find(c->p, call_arg(c, 0), OBJ_QP);
     uint16_t lid;
 
     memcpy(&lid, c->body + 4, sizeof lid);
@@ -489,6 +436,10 @@ void object_destroy(struct object *o)
         object_remove(o);
         mr_deregister((struct mr *)o);
         return;
+    case OBJ_MW:
+        object_remove(o);
+        mw_free((struct mr *)o);
+        return;
     case OBJ_CHANNEL:
         close(((struct channel *)o)->fd);
         break;
@@ -506,9 +457,9 @@ void object_destroy(struct object *o)
     free(o);
 }
 
-static int destroy(struct call *c, enum object_kind kind)
+int call_destroy(struct call *c, enum object_kind kind)
 {
-    struct object *o = object_find(c->p, arg(c, 0), kind);
+    struct object *o = object_find(c->p, call_arg(c, 0), kind);
 
     if (!o)
         return EINVAL;
@@ -521,25 +472,25 @@ static int destroy(struct call *c, enum object_kind kind)
 #define DESTROYER(name, kind)                                                                                          \
     static int name(struct call *c)                                                                                    \
     {                                                                                                                  \
-        return destroy(c, kind);                                                                                       \
+        return call_destroy(c, kind);                                                                                  \
     }
-DESTROYER(do_close, OBJ_CTX)
+
+/* Whatever the program has left goes with the context, as it does when a descriptor is closed. */
+static int do_close(struct call *c)
+{
+    struct ctx *ctx = object_find(c->p, call_arg(c, 0), OBJ_CTX);
+
+    if (!ctx)
+        return EINVAL;
+    objects_destroy(c->p, ctx);
+    object_destroy(&ctx->obj);
+    return 0;
+}
 DESTROYER(do_dealloc_pd, OBJ_PD)
 DESTROYER(do_destroy_channel, OBJ_CHANNEL)
 DESTROYER(do_destroy_cq, OBJ_CQ)
 DESTROYER(do_destroy_srq, OBJ_SRQ)
 DESTROYER(do_destroy_qp, OBJ_QP)
-
-static int do_dereg_mr(struct call *c)
-{
-    const struct mr *mr = object_find(c->p, arg(c, 0), OBJ_MR);
-    uint64_t cost_ps = mr ? mr_deregister_ps(mr) : 0;
-    int err = destroy(c, OBJ_MR);
-
-    if (!err)
-        c->cost_ps = cost_ps;
-    return err;
-}
 DESTROYER(do_destroy_ah, OBJ_AH)
 
 /* ---- dispatch -------------------------------------------------------------------------------------------------- */
@@ -555,10 +506,10 @@ static const struct handler {
     [SF_OP_QUERY_PORT] = {do_query_port, 8},
     [SF_OP_QUERY_GID] = {do_query_gid, 12},
     [SF_OP_QUERY_PKEY] = {do_query_pkey, 12},
-    [SF_OP_ALLOC_PD] = {do_alloc_pd, 4},
+    [SF_OP_ALLOC_PD] = {call_alloc_pd, 4},
     [SF_OP_DEALLOC_PD] = {do_dealloc_pd, 4},
-    [SF_OP_REG_MR] = {do_reg_mr, sizeof(struct sf_reg_mr)},
-    [SF_OP_DEREG_MR] = {do_dereg_mr, 4},
+    [SF_OP_REG_MR] = {call_reg_mr, sizeof(struct sf_reg_mr)},
+    [SF_OP_DEREG_MR] = {call_dereg_mr, 4},
     [SF_OP_CREATE_CHANNEL] = {do_create_channel, 4},
     [SF_OP_DESTROY_CHANNEL] = {do_destroy_channel, 4},
     [SF_OP_CREATE_CQ] = {do_create_cq, sizeof(struct sf_create_cq)},
@@ -576,6 +527,11 @@ static const struct handler {
     [SF_OP_DESTROY_AH] = {do_destroy_ah, 4},
     [SF_OP_ATTACH_MCAST] = {do_attach_mcast, MCAST_BODY},
     [SF_OP_DETACH_MCAST] = {do_detach_mcast, MCAST_BODY},
+    [SF_OP_REREG_MR] = {call_rereg_mr, sizeof(struct sf_rereg_mr)},
+    [SF_OP_NULL_MR] = {call_null_mr, 4},
+    [SF_OP_ALLOC_MW] = {call_alloc_mw, 8},
+    [SF_OP_DEALLOC_MW] = {call_dealloc_mw, 4},
+    [SF_OP_MODIFY_CQ] = {do_modify_cq, 12},
 };
 
 size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, size_t cap, int *fd)

@@ -122,7 +122,7 @@ static uint16_t guid_info(struct smp *s)
         put(s, i * 64, 64, *guid);
     }
     if (changed)
-        tables_changed(p, PORT_EV_LID);
+        tables_changed(p, PORT_EV_GID);
     return STATUS_OK;
 }
 

@@ -12,6 +12,11 @@ struct packet *uc_emit(struct qp *qp, struct tx_cost *cost)
         request_start(qp, w);
         cost->first = true;
     }
+    if (!w->status && !w->packets) { /* done by the adapter itself */
+        r->cur++;
+        qp_complete_send(qp, IBV_WC_SUCCESS);
+        return NULL;
+    }
     if (!w->status)
         p = request_data_packet(qp, r->cur, r->cur_packet, cost);
     if (!p) {
@@ -41,6 +46,7 @@ static void abandon(struct responder *r)
 void uc_handle(struct qp *qp, struct packet *p)
 {
     struct responder *r = &qp->resp;
+    enum take_result result;
 
     if (p->op != PKT_SEND && p->op != PKT_WRITE)
         return;
@@ -49,13 +55,17 @@ void uc_handle(struct qp *qp, struct packet *p)
     r->expected_psn = (p->psn + 1) & PSN_MASK;
     if (!r->in_message && !(p->flags & PKT_FIRST))
         return; /* the rest of a message that lost a packet */
-    switch (take_data(qp, p)) {
+    result = take_data(qp, p);
+    switch (result) {
     case TAKE_OK:
         break;
     case TAKE_TOO_LONG:
     case TAKE_NO_MEMORY:
-        if (r->has_recv) {
+        if (r->message_op == PKT_SEND) {
             struct sf_cqe cqe = {.wr_id = r->recv.wr_id, .status = IBV_WC_LOC_LEN_ERR, .opcode = IBV_WC_RECV};
+
+            if (result == TAKE_NO_MEMORY)
+                cqe.status = IBV_WC_LOC_PROT_ERR;
 
             r->has_recv = false;
             qp_complete_recv(qp, &cqe, true);

@@ -60,7 +60,7 @@ static struct packet *datagram(struct qp *qp, struct wqe *w)
         packet_route_globally(p, qp, a);
     if (w->length) {
         p->chunk = w->inline_data ? chunk_get(w->inline_data) : chunk_new(w->length);
-        if (!w->inline_data && !mem_gather(qp->obj.proc, w->sge, w->num_sge, 0, p->chunk->data, w->length))
+        if (!w->inline_data && !mem_gather(qp, w->sge, w->num_sge, 0, p->chunk->data, w->length))
             w->status = IBV_WC_LOC_PROT_ERR;
     }
     return p;
@@ -83,7 +83,7 @@ struct packet *ud_emit(struct qp *qp, struct tx_cost *cost)
         w->status = IBV_WC_LOC_QP_OP_ERR;
     else if (w->length > qp->mtu)
         w->status = IBV_WC_LOC_LEN_ERR;
-    else if (!w->inline_data && !sge_check(qp, w->sge, w->num_sge, 0))
+    else if (!w->inline_data && !sge_check(qp, qp->pd, w->sge, w->num_sge, 0))
         w->status = IBV_WC_LOC_PROT_ERR;
     else
         p = datagram(qp, w);
@@ -128,9 +128,9 @@ void ud_handle(struct qp *qp, struct packet *p)
         qp_to_error(qp);
         return;
     }
-    ok = sge_check(qp, r->recv.sge, r->recv.num_sge, IBV_ACCESS_LOCAL_WRITE) &&
-         (!(p->flags & PKT_GRH) || mem_scatter(qp->obj.proc, r->recv.sge, r->recv.num_sge, 0, p->grh, GRH_BYTES)) &&
-         (!p->payload || mem_scatter(qp->obj.proc, r->recv.sge, r->recv.num_sge, GRH_BYTES,
+    ok = (!(p->flags & PKT_GRH) ||
+          mem_scatter(qp, qp_recv_pd(qp), r->recv.sge, r->recv.num_sge, 0, p->grh, GRH_BYTES)) &&
+         (!p->payload || mem_scatter(qp, qp_recv_pd(qp), r->recv.sge, r->recv.num_sge, GRH_BYTES,
                                      p->chunk->data + p->chunk_off, p->payload));
     if (!ok)
         cqe.status = IBV_WC_LOC_PROT_ERR;

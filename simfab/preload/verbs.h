@@ -20,6 +20,8 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
+#define SFP_CORE_CLOCK_KHZ 1000000u /* time stamps of completions count nanoseconds of virtual time */
+
 struct sfp_device {
     struct ibv_device dev;
     char provider_area[128]; /* zeros: provider libraries look behind ibv_device for their own operations */
@@ -79,9 +81,28 @@ struct sfp_qp {
     struct sfp_wr_batch *batch; /* ibv_wr_*: the list being built */
 };
 
+struct sfp_pd {
+    struct ibv_pd pd;
+    unsigned generation;
+    uint32_t parents;    /* domains made of it; under the context's mutex */
+    struct sfp_pd *base; /* of a parent domain: whose handle it has */
+    struct sfp_td *td;
+};
+
+struct sfp_td {
+    struct ibv_td td;
+    uint32_t users; /* under the context's mutex */
+};
+
 struct sfp_ah {
     struct ibv_ah ah;
 };
+
+/* Domains are compared by handle: a parent domain is the domain that it was made of. */
+static inline bool sfp_same_pd(const struct ibv_pd *a, const struct ibv_pd *b)
+{
+    return a->handle == b->handle;
+}
 
 #define sfp_container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
@@ -122,7 +143,17 @@ struct sfp_srq *sfp_srq_of_event(uint64_t cookie);
 /* True if a queue other than cq has a completion that a is able to see and nobody was told of yet. */
 bool sfp_news_elsewhere(const struct sfp_cq *cq, const struct sf_actor *a);
 
+/* verbs_mem.c, verbs_domain.c: what the tables of operations name */
+struct ibv_mr *sfp_alloc_null_mr(struct ibv_pd *pd);
+struct ibv_mw *sfp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int sfp_dealloc_mw(struct ibv_mw *mw);
+int sfp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+struct ibv_td *sfp_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr);
+int sfp_dealloc_td(struct ibv_td *td);
+struct ibv_pd *sfp_alloc_parent_domain(struct ibv_context *c, struct ibv_parent_domain_init_attr *attr);
+
 /* verbs_cq.c */
+int sfp_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int sfp_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int sfp_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 struct ibv_cq_ex *sfp_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);

@@ -98,6 +98,17 @@ SFP_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     return err;
 }
 
+int sfp_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
+{
+    uint32_t req[3] = {ibcq->handle, attr->moderate.cq_count, attr->moderate.cq_period};
+
+    if (sfp_cq(ibcq)->generation != sfp_generation)
+        return EIO;
+    if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
+        return EINVAL;
+    return sfp_call(SF_OP_MODIFY_CQ, req, sizeof req, NULL, 0, NULL, NULL);
+}
+
 SFP_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 {
     struct sfp_cq *cq = sfp_cq(ibcq);
@@ -242,8 +253,6 @@ int sfp_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
             fill_wc(&wc[got++], &e);
         if (got || look)
             break;
-        if (__atomic_load_n(&cq->ring->overrun, __ATOMIC_RELAXED))
-            return -1;
         if (sfp_news_elsewhere(cq, a))
             break;
         if (free_run())
@@ -336,6 +345,9 @@ READER(uint32_t, slid, e->slid)
 READER(uint8_t, sl, e->sl)
 READER(uint8_t, dlid_path_bits, e->dlid_path_bits)
 
+READER(uint64_t, completion_ts, e->t_ps / 1000)
+READER(uint64_t, completion_wallclock_ns, sfp_proc.welcome.epoch_ns + e->t_ps / 1000)
+
 static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
 {
     return 0;
@@ -343,10 +355,12 @@ static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
 
 struct ibv_cq_ex *sfp_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr)
 {
+    const uint64_t readable =
+        IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
     struct sfp_cq *cq;
 
-    if ((attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) ||
-        (attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+    if ((attr->wc_flags & ~readable) ||
+        (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) ||
         (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
          attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) {
         errno = EOPNOTSUPP;
@@ -372,5 +386,7 @@ struct ibv_cq_ex *sfp_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_att
     cq->ex.read_slid = read_slid;
     cq->ex.read_sl = read_sl;
     cq->ex.read_dlid_path_bits = read_dlid_path_bits;
+    cq->ex.read_completion_ts = read_completion_ts;
+    cq->ex.read_completion_wallclock_ns = read_completion_wallclock_ns;
     return &cq->ex;
 }

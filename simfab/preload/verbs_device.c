@@ -130,10 +130,15 @@ static int query_device_ex(struct ibv_context *c, const struct ibv_query_device_
                            struct ibv_device_attr_ex *attr, size_t size)
 {
     struct ibv_device_attr_ex full = {0};
-    int err = ibv_query_device(c, &full.orig_attr);
+    int err = input && input->comp_mask ? EINVAL : size < sizeof full.orig_attr ? EOPNOTSUPP : 0;
 
+    if (!err)
+        err = ibv_query_device(c, &full.orig_attr);
     if (err)
         return err;
+    full.completion_timestamp_mask = UINT64_MAX;
+    full.hca_core_clock = SFP_CORE_CLOCK_KHZ;
+    full.cq_mod_caps = (struct ibv_cq_moderation_caps){.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX};
     full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
     memset(attr, 0, size);
@@ -149,8 +154,9 @@ static int query_rt_values(struct ibv_context *c, struct ibv_values_ex *values)
         return errno;
     if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
         return EINVAL;
-    values->raw_clock.tv_sec = (time_t)(sfp_now(a) / 1000000000000u);
-    values->raw_clock.tv_nsec = (long)(sfp_now(a) / 1000u % 1000000000u);
+    /* ticks of the adapter's clock, all of them in tv_nsec: as programs know it of real adapters */
+    if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
+        values->raw_clock = (struct timespec){.tv_nsec = (long)(sfp_now(a) / 1000u)};
     return 0;
 }
 
@@ -161,6 +167,14 @@ static void set_operations(struct verbs_context *v)
     v->query_device_ex = query_device_ex;
     v->query_rt_values = query_rt_values;
     v->create_cq_ex = sfp_create_cq_ex;
+    v->modify_cq = sfp_modify_cq;
+    v->alloc_td = sfp_alloc_td;
+    v->dealloc_td = sfp_dealloc_td;
+    v->alloc_parent_domain = sfp_alloc_parent_domain;
+    v->alloc_null_mr = sfp_alloc_null_mr;
+    v->context.ops.alloc_mw = sfp_alloc_mw;
+    v->context.ops.bind_mw = sfp_bind_mw;
+    v->context.ops.dealloc_mw = sfp_dealloc_mw;
     v->create_qp_ex = sfp_create_qp_ex;
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
     v->context.ops.poll_cq = sfp_poll_cq;

@@ -89,8 +89,11 @@ static bool opcode_allowed(enum ibv_qp_type type, enum ibv_wr_opcode op)
         return true;
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_BIND_MW:
+    case IBV_WR_LOCAL_INV:
         return type == IBV_QPT_RC || type == IBV_QPT_UC;
     case IBV_WR_RDMA_READ:
+    case IBV_WR_SEND_WITH_INV:
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
         return type == IBV_QPT_RC;
@@ -102,6 +105,12 @@ static bool opcode_allowed(enum ibv_qp_type type, enum ibv_wr_opcode op)
 static bool is_atomic(enum ibv_wr_opcode op)
 {
     return op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Done by the adapter without the peer; the data part of the request means something else, or nothing. */
+static bool is_local(enum ibv_wr_opcode op)
+{
+    return op == IBV_WR_BIND_MW || op == IBV_WR_LOCAL_INV;
 }
 
 static uint64_t total_length(const struct ibv_send_wr *wr)
@@ -123,10 +132,13 @@ static int check_send(const struct sfp_qp *q, const struct ibv_send_wr *wr)
         return EINVAL;
     if (is_atomic(wr->opcode) && (wr->num_sge != 1 || wr->sg_list[0].length < 8))
         return EINVAL;
-    if (q->qp.qp_type == IBV_QPT_UD && (!wr->wr.ud.ah || wr->wr.ud.ah->pd != q->qp.pd))
+    if (q->qp.qp_type == IBV_QPT_UD && (!wr->wr.ud.ah || !sfp_same_pd(wr->wr.ud.ah->pd, q->qp.pd)))
         return EINVAL;
-    if (wr->send_flags & IBV_SEND_INLINE &&
-        (wr->opcode == IBV_WR_RDMA_READ || is_atomic(wr->opcode) || total_length(wr) > q->cap.max_inline_data))
+    if (wr->send_flags & IBV_SEND_INLINE && (wr->opcode == IBV_WR_RDMA_READ || is_atomic(wr->opcode) ||
+                                             is_local(wr->opcode) || total_length(wr) > q->cap.max_inline_data))
+        return EINVAL;
+    if (wr->opcode == IBV_WR_BIND_MW &&
+        (!wr->bind_mw.mw || (wr->bind_mw.bind_info.length && !wr->bind_mw.bind_info.mr)))
         return EINVAL;
     return 0;
 }
@@ -149,7 +161,9 @@ static uint32_t cmd_flags(const struct sfp_qp *q, const struct ibv_send_wr *wr)
 static void fill_send(struct sf_send *s, const struct sfp_qp *q, const struct ibv_send_wr *wr)
 {
     *s = (struct sf_send){.opcode = wr->opcode, .imm = wr->imm_data, .wqe_index = q->sq_posted};
-    if (q->qp.qp_type == IBV_QPT_UD) {
+    if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_SEND_WITH_INV)
+        s->rkey = wr->invalidate_rkey;
+    else if (q->qp.qp_type == IBV_QPT_UD) {
         s->ah = wr->wr.ud.ah->handle;
         s->remote_qpn = wr->wr.ud.remote_qpn;
         s->remote_qkey = wr->wr.ud.remote_qkey;
@@ -164,6 +178,18 @@ static void fill_send(struct sf_send *s, const struct sfp_qp *q, const struct ib
     }
 }
 
+static void fill_bind(struct sf_bind *b, const struct ibv_send_wr *wr)
+{
+    const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+    *b = (struct sf_bind){.mw = wr->bind_mw.mw->handle,
+                          .mr = info->mr ? info->mr->handle : 0,
+                          .rkey = wr->bind_mw.rkey,
+                          .access = info->mw_access_flags,
+                          .addr = info->addr,
+                          .length = info->length};
+}
+
 static void copy_inline(char *to, const struct ibv_send_wr *wr)
 {
     for (int i = 0; i < wr->num_sge; i++) {
@@ -176,6 +202,7 @@ static void copy_inline(char *to, const struct ibv_send_wr *wr)
 static int post_one_send(struct sf_actor *a, struct sfp_qp *q, const struct ibv_send_wr *wr)
 {
     bool in_line = wr->send_flags & IBV_SEND_INLINE;
+    int num_sge = in_line || is_local(wr->opcode) ? 0 : wr->num_sge;
     struct sf_send *s;
     struct sf_cmd *c;
     size_t bytes;
@@ -185,7 +212,11 @@ static int post_one_send(struct sf_actor *a, struct sfp_qp *q, const struct ibv_
         return err;
     if (q->sq_posted - __atomic_load_n(&q->sq_done, __ATOMIC_ACQUIRE) >= q->cap.max_send_wr)
         return ENOMEM;
-    bytes = sizeof *c + sizeof *s + (in_line ? round8(total_length(wr)) : (size_t)wr->num_sge * sizeof(struct sf_sge));
+    bytes = sizeof *c + sizeof *s + (size_t)num_sge * sizeof(struct sf_sge);
+    if (in_line)
+        bytes += round8(total_length(wr));
+    else if (wr->opcode == IBV_WR_BIND_MW)
+        bytes += sizeof(struct sf_bind);
     if (too_big(bytes))
         return EINVAL;
     c = reserve(a, bytes);
@@ -194,7 +225,7 @@ static int post_one_send(struct sf_actor *a, struct sfp_qp *q, const struct ibv_
     sfp_spend(a, sfp_proc.welcome.post_ps);
     *c = (struct sf_cmd){.bytes = (uint32_t)bytes,
                          .op = SF_CMD_POST_SEND,
-                         .num_sge = in_line ? 0 : (uint16_t)wr->num_sge,
+                         .num_sge = (uint16_t)num_sge,
                          .object = q->qp.handle,
                          .flags = cmd_flags(q, wr),
                          .stamp_ps = sfp_now(a),
@@ -204,8 +235,10 @@ static int post_one_send(struct sf_actor *a, struct sfp_qp *q, const struct ibv_
     if (in_line) {
         s->inline_bytes = (uint32_t)total_length(wr);
         copy_inline((char *)(s + 1), wr);
+    } else if (wr->opcode == IBV_WR_BIND_MW) {
+        fill_bind((struct sf_bind *)(s + 1), wr);
     } else {
-        copy_sges((struct sf_sge *)(s + 1), wr->sg_list, wr->num_sge);
+        copy_sges((struct sf_sge *)(s + 1), wr->sg_list, num_sge);
     }
     q->sq_posted++;
     commit(c);

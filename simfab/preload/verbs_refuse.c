@@ -23,12 +23,6 @@ SFP_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, 
     return refuse();
 }
 
-SFP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
-{
-    errno = EOPNOTSUPP;
-    return IBV_REREG_MR_ERR_INPUT;
-}
-
 SFP_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
     return refuse();

@@ -12,7 +12,8 @@
 #define SUPPORTED_OPS                                                                                                  \
     (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |                            \
      IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                     \
-     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |                         \
+     IBV_QP_EX_WITH_SEND_WITH_INV)
 
 struct item {
     struct ibv_send_wr wr;
@@ -145,6 +146,25 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t ad
     atomic(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, value, 0);
 }
 
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+    add(ex, IBV_WR_SEND_WITH_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+    add(ex, IBV_WR_LOCAL_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+    struct ibv_send_wr *wr = add(ex, IBV_WR_BIND_MW);
+
+    wr->bind_mw.mw = mw;
+    wr->bind_mw.rkey = rkey;
+    wr->bind_mw.bind_info = *info;
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
     struct item *it = last(ex);
@@ -264,6 +284,9 @@ struct ibv_qp *sfp_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_e
     }
     q->ex.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
     q->ex.wr_atomic_fetch_add = wr_atomic_fetch_add;
+    q->ex.wr_bind_mw = wr_bind_mw;
+    q->ex.wr_local_inv = wr_local_inv;
+    q->ex.wr_send_inv = wr_send_inv;
     q->ex.wr_rdma_read = wr_rdma_read;
     q->ex.wr_rdma_write = wr_rdma_write;
     q->ex.wr_rdma_write_imm = wr_rdma_write_imm;
