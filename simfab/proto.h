@@ -239,6 +239,8 @@ enum sf_op {
                           of the hosts in netlist order, one per line */
     SF_OP_COUNTERS,    /* req: text "NODE PORT" or empty; rep: text, per port and VL */
     SF_OP_STOP,        /* end the engine in good order */
+    SF_OP_FAULT = 110, /* req: the words of `simfab fault`, separated by newlines; rep: "+" and the answer, or "-" and
+                          what is wrong */
 };
 
 struct sf_req {

@@ -20,10 +20,11 @@ int cmd_run(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_opensm(int argc, char **argv);
+int cmd_fault(int argc, char **argv);
 int cmd_topology(int argc, char **argv);
 
 /* What `simfab SUBCOMMAND --help` prints: in main.c, or beside the subcommand. */
-extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[], usage_topology[];
+extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[], usage_topology[], usage_fault[];
 
 /* main.c */
 /* "simfab: " and the message, on stderr. */
@@ -41,6 +42,9 @@ const char *fabric_dir(void);
 
 /* query.c: ask the engine of the fabric at dir. The text belongs to the caller; NULL and errno on failure. */
 char *query_text(const char *dir, const char *host, enum sf_op op, const char *body);
+
+/* fault.c: the engine's answer to a command's words, on stdout; what is wrong on stderr. Returns the exit status. */
+int ask_engine(enum sf_op op, int argc, char **argv);
 
 /* environ.c: turn this process's environment into that of a simulated host */
 bool enter_host(const char *dir, const char *host, bool real_clock);

@@ -55,6 +55,35 @@ const char usage_opensm[] =
     "\n"
     "A fabric of several subnets has several: the number picks one, 1 or 2 and so on; without it all are meant.\n";
 
+const char usage_fault[] =
+    "usage: simfab fault link NODE [PORT] SETTING...\n"
+    "       simfab fault node NODE die|revive [WHEN]...\n"
+    "       simfab fault host HOST die|revive|slow=FACTOR [WHEN]...\n"
+    "       simfab fault list|clear\n"
+    "\n"
+    "NODE is a node's description (\"h1 mlx5_0\") or its name in the netlist; NODE and HOST may be patterns "
+    "(\"leaf*\") or "
+    "all. Without\n"
+    "PORT, or with PORT all, every cable of the node is meant. A fault concerns both directions of a cable.\n"
+    "\n"
+    "  down, up      the cable is pulled, or back\n"
+    "  loss=P        a packet vanishes with probability P\n"
+    "  corrupt=P     a packet arrives with a wrong checksum with probability P\n"
+    "  width=N       the link trains at N lanes at most: 1, 2, 4, 8, 12 (12: as ever)\n"
+    "  speed=S       it trains at S at most: SDR, DDR, QDR, FDR, EDR, HDR, NDR (NDR: as ever)\n"
+    "  die, revive   no power, power again: a switch or adapter forgets all that it was told; on a host that dies all "
+    "processes\n"
+    "                are killed, and nobody gets on it until it is revived\n"
+    "  slow=FACTOR   the host's adapters and buses take FACTOR times as long; 1: as ever\n"
+    "\n"
+    "WHEN, for links too:\n"
+    "  at=TIME       at this time of the fabric (virtual; 1.5ms, 20us, 2s)\n"
+    "  after=TIME    so much later than now\n"
+    "  for=TIME      and undone so much later than that\n"
+    "  nowait        virtual time does not stand still while the subnet manager deals with it\n"
+    "\n"
+    "list prints the faults there are and those to come; clear ends them all.\n";
+
 void complain(const char *fmt, ...)
 {
     va_list ap;
@@ -76,6 +105,7 @@ static const struct subcommand {
     {"exec", cmd_exec, usage_exec, "inside it: run a command on a simulated host"},
     {"status", cmd_status, usage_status, "inside it: what the subnet looks like"},
     {"opensm", cmd_opensm, usage_opensm, "inside it: the subnet manager"},
+    {"fault", cmd_fault, usage_fault, "inside it: break and mend links, switches, adapters and hosts"},
     {"topology", cmd_topology, usage_topology, "write the netlist of a star, a fat tree, ..."},
 };
 

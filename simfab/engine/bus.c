@@ -16,6 +16,13 @@ void bus_init(struct bus *b, struct event_queue *q, uint64_t bps, uint32_t overh
 {
     *b = (struct bus){.q = q, .memory = memory, .bps = bps, .overhead_bytes = overhead_bytes};
     evtimer_init(&b->timer, serve, b);
+    b->timer.quiet = true; /* the packets that wait for it are counted */
+}
+
+void bus_slow(struct bus *b, uint32_t factor_milli, uint64_t natural_bps)
+{
+    b->slow_milli = factor_milli;
+    b->slow_bps = factor_milli == 1000 ? 0 : (b->bps ? b->bps : natural_bps) / factor_milli * 1000;
 }
 
 void dma_init(struct dma *d, struct bus *b, uint64_t bps)
@@ -38,16 +45,17 @@ void dma_fini(struct dma *d)
 /* When a transfer that begins now is across; the bus and the memory are taken until then. */
 static uint64_t cross(struct bus *b, struct dma *d, uint32_t bytes)
 {
-    uint64_t now = b->q->now_ps, done = now + transfer_ps(bytes, d->bps);
+    uint64_t now = b->q->now_ps, bps = b->slow_bps ? b->slow_bps : b->bps;
+    uint64_t done = now + transfer_ps(bytes, b->slow_bps ? d->bps / b->slow_milli * 1000 : d->bps);
 
     d->free_ps = done;
-    if (b->bps)
-        done = now + transfer_ps(bytes + b->overhead_bytes, b->bps);
+    if (bps)
+        done = now + transfer_ps(bytes + b->overhead_bytes, bps);
     if (b->memory && b->memory->bps) {
         b->memory->busy_ps = max_u64(now, b->memory->busy_ps) + transfer_ps(bytes, b->memory->bps);
         done = max_u64(done, b->memory->busy_ps);
     }
-    if (b->bps)
+    if (bps)
         b->busy_ps = done;
     d->free_ps = max_u64(d->free_ps, done);
     return done;

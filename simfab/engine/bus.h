@@ -30,9 +30,9 @@ struct dma_request {
 
 struct dma {
     struct bus *bus;
-    struct dma *next;  /* of the bus, in the order of its turns */
-    uint64_t bps;      /* its own pace; 0: as fast as the bus */
-    uint64_t free_ps;  /* when it may begin the next transfer */
+    struct dma *next; /* of the bus, in the order of its turns */
+    uint64_t bps;     /* its own pace; 0: as fast as the bus */
+    uint64_t free_ps; /* when it may begin the next transfer */
     struct dma_request *ring;
     uint32_t cap, first, used;
 };
@@ -41,6 +41,8 @@ struct bus {
     struct event_queue *q;
     struct memory *memory; /* NULL: no limit */
     uint64_t bps;          /* 0: no limit */
+    uint64_t slow_bps;     /* by a fault: no faster than this; 0: no fault */
+    uint32_t slow_milli;   /* and what the DMA engines do takes so many thousandths of its time */
     uint32_t overhead_bytes;
     uint64_t busy_ps;
     struct dma *turn; /* who is asked first; the engines form a circle */
@@ -50,6 +52,10 @@ struct bus {
 };
 
 void bus_init(struct bus *b, struct event_queue *q, uint64_t bps, uint32_t overhead_bytes, struct memory *memory);
+
+/* A fault slows the bus and its engines by factor_milli / 1000 (1000: not any more); without a limit of its own it
+   counts as a bus of natural_bps. */
+void bus_slow(struct bus *b, uint32_t factor_milli, uint64_t natural_bps);
 
 /* One more engine on the bus. */
 void dma_init(struct dma *d, struct bus *b, uint64_t bps);

@@ -140,7 +140,8 @@ struct fabric {
     uint32_t num_nodes;
     struct host **hosts;
     uint32_t num_hosts;
-    uint64_t generation; /* goes up with every change of any table, LID or link */
+    uint64_t generation;    /* goes up with every change of any table, LID or link */
+    uint64_t management_ns; /* real time when a program last sent a management datagram */
 };
 
 /* Error text of a parse: "FILE:LINE: what is wrong". */

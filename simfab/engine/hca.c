@@ -33,6 +33,7 @@ static void make_hca(struct sim *s, struct node *n)
 
     h->sim = s;
     h->node = n;
+    h->slow_milli = 1000;
     qp_cache_init(&h->contexts_held, s->model->qp_cache_entries);
     h->next_qpn = HCA_FIRST_QPN;
     h->mr_hint = 1;
@@ -394,13 +395,19 @@ void hca_packet_arrived(struct port *port, struct packet *p)
     }
     qp = hca_find_qp(hp->hca, p->dest_qpn);
     start = max_u64(sim_now(s), hp->rx_busy_ps) + (qp ? context_ps(qp) : 0);
-    hp->rx_busy_ps = p->tail_ps = start + s->model->rx_packet_ps;
+    hp->rx_busy_ps = p->tail_ps = start + s->model->rx_packet_ps * hp->hca->slow_milli / 1000;
     if (start > sim_now(s) || hp->rx_waiting) {
         hp->rx_waiting++;
         evq_push_quiet(&s->q, start, rx_turn, hp, (uintptr_t)p);
     } else {
         rx_begin(hp, p);
     }
+}
+
+void hca_slow(struct hca *h, uint32_t factor_milli)
+{
+    h->slow_milli = factor_milli;
+    bus_slow(h->bus, factor_milli, port_rate_bps(&h->node->ports[1]));
 }
 
 void hca_port_changed(struct port *p)

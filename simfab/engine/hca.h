@@ -253,6 +253,7 @@ struct hca_port {
 struct hca {
     struct sim *sim;
     struct node *node;
+    uint32_t slow_milli;               /* by a fault: what comes in takes so many thousandths of its time */
     struct bus *bus, own_bus;          /* bus: its own, or that of the first adapter on it */
     struct memory *memory, own_memory; /* the same for the host's memory */
     struct dma reader, writer;
@@ -278,6 +279,7 @@ void hcas_fini(struct sim *s);
 void hca_lane_drained(struct port *p, unsigned vl, uint32_t wire_bytes);
 void hca_packet_arrived(struct port *p, struct packet *pkt); /* the last bit has come in */
 void hca_port_changed(struct port *p);
+void hca_slow(struct hca *h, uint32_t factor_milli); /* 1000: as the model says */
 /* The queue pair has something to send: it takes its turn in its lane. */
 void hca_qp_ready(struct qp *qp);
 void hca_qp_forget(struct qp *qp); /* take it out of the ready lists */

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "simfab/engine/fault.h"
 #include "simfab/engine/link.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/server.h"
@@ -118,8 +119,16 @@ static int build(struct sim *s, const struct options *o)
         tell(o->ready_fd, "the management plane could not be started");
         return -1;
     }
-    if (o->static_lmc >= 0)
-        subnet_configure(s->fabric, (uint8_t)o->static_lmc);
+    s->dir = o->dir;
+    if (o->static_lmc >= 0) {
+        s->static_subnet = true;
+        s->static_lmc = (uint8_t)o->static_lmc;
+        subnet_configure(s->fabric, s->static_lmc);
+    }
+    if (faults_init(s, &err)) {
+        tell(o->ready_fd, err.text);
+        return -1;
+    }
     return 0;
 }
 
@@ -127,6 +136,7 @@ static void tear_down(struct sim *s)
 {
     while (s->num_procs)
         server_detach(s->procs[0]);
+    faults_fini(s);
     if (s->mad)
         mad_free(s->mad);
     if (s->fabric) {

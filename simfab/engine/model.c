@@ -100,6 +100,20 @@ static const struct model_key port_keys[] = {
     {"ports", "vl_buffer_bytes", KEY_U32, PORT(vl_buffer_bytes), 1, 4352, 1 << 30, ""},
 };
 
+#define FAULT(f) MODEL_FIELD(model_fault, f)
+#define MS       1e9 /* _ps fields are written in milliseconds */
+#define DAY_MS   86400e3
+
+static const struct model_key fault_keys[] = {
+    {"faults", "link", KEY_TEXT, FAULT(link), 0, 0, 0, ""},
+    {"faults", "port", KEY_U32, FAULT(port), 1, 1, FABRIC_PORTS_MAX, "all"},
+    {"faults", "node", KEY_TEXT, FAULT(node), 0, 0, 0, ""},
+    {"faults", "host", KEY_TEXT, FAULT(host), 0, 0, 0, ""},
+    {"faults", "set", KEY_TEXT, FAULT(set), 0, 0, 0, NULL},
+    {"faults", "at_ms", KEY_U64, FAULT(at_ps), MS, 0, DAY_MS, "0"},
+    {"faults", "for_ms", KEY_U64, FAULT(for_ps), MS, 0, DAY_MS, "0"},
+};
+
 #define LIST(name, keys, type, items, num)                                                                             \
     {                                                                                                                  \
         name, keys, sizeof keys / sizeof *keys, sizeof(struct type), offsetof(struct model, items),                    \
@@ -108,6 +122,7 @@ static const struct model_key port_keys[] = {
 
 static const struct list lists[] = {
     LIST("ports", port_keys, model_port, ports, num_ports),
+    LIST("faults", fault_keys, model_fault, faults, num_faults),
 };
 
 #define NUM_LISTS     (sizeof lists / sizeof *lists)

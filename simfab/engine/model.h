@@ -14,6 +14,15 @@ struct model_place {
     unsigned line, column;
 };
 
+/* faults: what goes wrong, and when; one of link, node and host is not empty. */
+struct model_fault {
+    struct model_place at;
+    char link[65], node[65], host[65]; /* names or patterns */
+    uint32_t port;                     /* of link; 0: all */
+    char set[128];                     /* words as `simfab fault` takes them, separated by spaces */
+    uint64_t at_ps, for_ps;            /* for: 0: it lasts */
+};
+
 /* ports: what single ports can do; 0: not said. Its own capability, whatever the cable and the other end can. */
 struct model_port {
     struct model_place at;
@@ -53,10 +62,10 @@ struct model {
     uint64_t dma_write_bps;      /* the same for writing */
     uint32_t bus_overhead_bytes; /* per packet on the bus */
     uint32_t hcas_per_bus;
-    uint64_t memory_bps;         /* the memory of a host, for all of its buses; 0: no limit */
-    uint32_t qp_cache_entries;   /* contexts of queue pairs that an adapter holds; 0: all */
-    uint64_t qp_cache_miss_ps;   /* fetching one that it does not hold */
-    uint64_t event_ps;           /* completion event: interrupt to wake-up */
+    uint64_t memory_bps;       /* the memory of a host, for all of its buses; 0: no limit */
+    uint32_t qp_cache_entries; /* contexts of queue pairs that an adapter holds; 0: all */
+    uint64_t qp_cache_miss_ps; /* fetching one that it does not hold */
+    uint64_t event_ps;         /* completion event: interrupt to wake-up */
     uint64_t reg_mr_ps, reg_mr_page_ps, dereg_mr_ps, dereg_mr_page_ps;
     uint32_t max_inline_bytes, max_sge, max_qp_wr, max_cqe, max_srq_wr, max_rd_atomic;
     uint32_t vendor_part_id;
@@ -72,6 +81,8 @@ struct model {
     /* lists, in the order of the file: later items have the last word */
     struct model_port *ports;
     uint32_t num_ports;
+    struct model_fault *faults;
+    uint32_t num_faults;
 };
 
 /* A model with every default; path NULL gives the defaults themselves. NULL with err filled when the file is wrong. */

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "simfab/engine/fault.h"
 #include "simfab/engine/packet.h"
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
@@ -30,6 +31,7 @@ enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, W
 #define FREE_TURN_NS      20000000ull   /* how long actors run freely at once */
 #define FREE_BUDGET_NS    2000000000ull /* and in all, without anything that the engine sees, before they slow down */
 #define COMING_US         200           /* between two looks at threads that are about to come back */
+#define HOLD_US           10000         /* between two looks at whether the subnet manager is done */
 #define COMING_NS         100000000ull  /* how long to wait for a thread that the kernel is about to run */
 
 static struct sf_actor *shared(const struct actor *a)
@@ -393,9 +395,9 @@ static bool move_time(struct sim *s)
 {
     uint64_t start = real_ns(), t;
     unsigned n = 0;
-    bool more;
+    bool more = true;
 
-    while ((more = next_event(s, &t)) && (!s->running || t == sim_now(s)) && n++ < EVENT_BATCH) {
+    while (!s->holding && (more = next_event(s, &t)) && (!s->running || t == sim_now(s)) && n++ < EVENT_BATCH) {
         evq_run_one(&s->q);
         if (sim_now(s) >= s->sched->restless_ps)
             wake_restless(s);
@@ -531,6 +533,8 @@ int64_t sched_run(struct sim *s, bool paused)
         return patience(s, paused);
     if (somebody_coming(s))
         return COMING_US;
+    if (faults_hold_time(s))
+        return HOLD_US;
     if (move_time(s) || s->running)
         return s->running ? patience(s, false) : 0;
     if (!s->num_procs)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "simfab/engine/fault.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/planes.h"
 #include "simfab/engine/text.h"
@@ -281,6 +282,8 @@ static void greet(struct server *v, struct source *src)
         send(src->fd, &w, sizeof w, MSG_NOSIGNAL | MSG_DONTWAIT);
     } else if (!host) {
         answer_error(v, src, ENOENT);
+    } else if (host->dead) {
+        answer_error(v, src, EHOSTDOWN);
     } else if (hello.kind == SF_CONN_PROC) {
         attach_process(v, src, host);
     } else if (hello.kind == SF_CONN_UMAD || hello.kind == SF_CONN_ISSM) {
@@ -313,6 +316,11 @@ static int answer_query(struct server *v, struct source *src, const struct sf_re
         if (src->host)
             t->used = sysfs_answer(src->host, body, text_room(t, SF_BODY_MAX), SF_BODY_MAX);
         return t->used ? 0 : ENOENT;
+    case SF_OP_FAULT:
+        text_say(t, "+");
+        if (!fault_command(v->sim, body, t))
+            *t->buf = '-';
+        return 0;
     case SF_OP_STOP:
         v->sim->stop = true;
         return 0;

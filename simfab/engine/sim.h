@@ -12,6 +12,7 @@
 struct proc;
 struct mad;
 struct sched;
+struct faults;
 struct server;
 
 struct sim {
@@ -20,6 +21,10 @@ struct sim {
     struct model *model;
     struct mad *mad;
     struct sched *sched;
+    struct faults *faults;
+    const char *dir;    /* the fabric's directory */
+    bool static_subnet; /* no manager: the engine configures the subnet, with this LMC */
+    uint8_t static_lmc;
     struct server *server;
 
     struct proc **procs; /* attached processes, in the order of their attachment */
@@ -28,6 +33,7 @@ struct sim {
     uint32_t next_proc_id, by_id_cap;
     uint32_t running;    /* actors that the engine waits for */
     uint32_t ready_qps;  /* queue pairs that wait for their adapter's turn */
+    bool holding;        /* time stands still: the subnet manager deals with a fault (fault.c) */
     uint32_t background; /* sources of events that do not move time by themselves: flows, faults to come */
 
     uint64_t epoch_ns, mono_epoch_ns;

@@ -89,3 +89,10 @@ TESTPROGS += tests/simfab/test_host_bus
 UNIT_TESTS += tests/simfab/test_host_bus
 tests/simfab/test_host_bus_SRCS := tests/simfab/test_host_bus.c $(addprefix simfab/engine/,bus.c qp_cache.c event.c util.c)
 tests/simfab/test_host_bus_PKGS := check
+
+# faults and flows
+TESTPROGS += tests/simfab/test_fault
+UNIT_TESTS += tests/simfab/test_fault
+tests/simfab/test_fault_SRCS := tests/simfab/test_fault.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_fault_PKGS := check yaml-0.1
+tests/simfab/test_fault_LDLIBS := -lm
