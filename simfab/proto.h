@@ -16,7 +16,7 @@
  * of what is wrong with the topology or the model, and ends.
  *
  * Virtual time is in picoseconds (u64) since the engine started. The engine moves time only while no actor (a thread
- * that calls verbs) is RUNNING; an actor's own clock may be ahead of the engine's. See simfab/README.md, "Time".
+ * that calls verbs) is RUNNING; an actor's own clock may be ahead of the engine's. See simfab/TIME.md.
  */
 #ifndef SIMFAB_PROTO_H
 #define SIMFAB_PROTO_H
@@ -41,7 +41,9 @@ struct sf_hello {
     uint32_t magic;
     uint32_t version;
     uint32_t kind;          /* enum sf_conn_kind */
-    uint32_t arg;           /* UMAD, ISSM: the number N of umadN/issmN on this host; SF_UMAD_NONBLOCK */
+    uint32_t arg;           /* UMAD, ISSM: the number N of umadN/issmN on this host; SF_UMAD_NONBLOCK. PROC: the
+                               process's rank in its job plus 1, 0 if it has none: among processes of a host it decides
+                               who comes first in what happens at the same time */
     char host[SF_HOST_MAX]; /* the simulated host, from SIM_HOST */
 };
 
@@ -105,6 +107,7 @@ struct sf_arena {
     /* Nonzero: nothing in the fabric can happen by itself, and several actors share this host's memory. An empty poll
        returns at once and costs nothing, unless commands are waiting (cmd_head != cmd_tail): then it goes IDLE. */
     _Alignas(64) uint32_t free_run;
+    uint32_t births; /* counts the threads that actors have started: each may become an actor soon */
     _Alignas(64) struct sf_actor actor[SF_ACTORS_MAX];
 };
 

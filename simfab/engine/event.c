@@ -101,6 +101,14 @@ bool evq_next(struct event_queue *q, uint64_t *t_ps)
     return false;
 }
 
+void evq_skip_to(struct event_queue *q, uint64_t t_ps)
+{
+    uint64_t next;
+
+    if (t_ps > q->now_ps && (!evq_next(q, &next) || next >= t_ps))
+        q->now_ps = t_ps;
+}
+
 bool evq_run_one(struct event_queue *q)
 {
     struct event e;

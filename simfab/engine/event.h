@@ -53,6 +53,9 @@ void evq_push_quiet(struct event_queue *q, uint64_t t_ps, event_fn fn, void *obj
 /* The time of the next event that will really do something; false if there is none. Never moves time. */
 bool evq_next(struct event_queue *q, uint64_t *t_ps);
 
+/* Move time to t, unless something is to happen before or time is there already. */
+void evq_skip_to(struct event_queue *q, uint64_t t_ps);
+
 /* Move time to the next event and run it; false if there is none. */
 bool evq_run_one(struct event_queue *q);
 

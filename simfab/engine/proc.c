@@ -44,14 +44,45 @@ static int make_arena(struct proc *p)
     return 0;
 }
 
-struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock)
+/*
+ * What happens at the same virtual time happens in the order of this list, so that it must not depend on who attached
+ * first: processes of a host that no launcher numbers are the only ones for which it does.
+ */
+static bool goes_before(const struct proc *a, const struct proc *b)
+{
+    if (a->host != b->host)
+        return a->host->index < b->host->index;
+    return a->rank < b->rank;
+}
+
+static void enlist(struct sim *s, struct proc *p)
+{
+    uint32_t i;
+
+    if (s->num_procs == s->procs_cap) {
+        s->procs_cap = s->procs_cap ? 2 * s->procs_cap : 16;
+        s->procs = xrealloc(s->procs, s->procs_cap * sizeof *s->procs);
+    }
+    for (i = s->num_procs++; i > 0 && goes_before(p, s->procs[i - 1]); i--)
+        s->procs[i] = s->procs[i - 1];
+    s->procs[i] = p;
+    if (p->id >= s->by_id_cap) {
+        s->by_id_cap = 2 * p->id + 64;
+        s->proc_by_id = xrealloc(s->proc_by_id, s->by_id_cap * sizeof *s->proc_by_id);
+    }
+    s->proc_by_id[p->id] = p;
+}
+
+struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock, uint32_t rank)
 {
     struct proc *p = xcalloc(1, sizeof *p);
     int err;
 
+    sched_proc_new(s);
     p->sim = s;
     p->host = host;
     p->pid = pid;
+    p->rank = rank;
     p->sock = sock;
     p->memfd = -1;
     p->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -63,16 +94,7 @@ struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock)
         return NULL;
     }
     p->id = ++s->next_proc_id;
-    if (s->num_procs == s->procs_cap) {
-        s->procs_cap = s->procs_cap ? 2 * s->procs_cap : 16;
-        s->procs = xrealloc(s->procs, s->procs_cap * sizeof *s->procs);
-    }
-    s->procs[s->num_procs++] = p;
-    if (p->id >= s->by_id_cap) {
-        s->by_id_cap = 2 * p->id + 64;
-        s->proc_by_id = xrealloc(s->proc_by_id, s->by_id_cap * sizeof *s->proc_by_id);
-    }
-    s->proc_by_id[p->id] = p;
+    enlist(s, p);
     return p;
 }
 

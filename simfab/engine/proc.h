@@ -44,6 +44,7 @@ struct actor {
 struct proc {
     struct sim *sim;
     uint32_t id;
+    uint32_t rank; /* as its launcher numbers it, 1 for the first; 0: unknown */
     struct host *host;
     pid_t pid;
     int sock, bell, memfd;
@@ -56,6 +57,7 @@ struct proc {
     struct object **objects; /* by handle - 1 */
     uint32_t num_objects, free_hint;
     struct actor actors[SF_ACTORS_MAX];
+    uint32_t births;        /* of threads, when nobody was on his way */
     uint32_t actors_used;   /* all with a greater index are free */
     uint64_t events;        /* completions and events made visible so far */
     struct proc *next_gone; /* sched.c */
@@ -70,7 +72,7 @@ static inline uint64_t proc_time(const struct sim *s, uint64_t t_ps)
 }
 
 /* proc.c */
-struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock);
+struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock, uint32_t rank);
 void proc_free(struct proc *p); /* and everything it had */
 static inline struct proc *proc_by_id(const struct sim *s, uint32_t id)
 {
@@ -93,6 +95,7 @@ bool commands_drain_one(struct proc *p); /* true if there were any */
 size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, size_t cap, int *fd);
 
 /* sched.c: actors */
+void sched_proc_new(struct sim *s);   /* before one is attached */
 void sched_scan(struct proc *p);      /* the doorbell rang: what has changed? */
 void sched_proc_gone(struct proc *p); /* before proc_free: nobody waits for it any more */
 void sched_proc_free(struct proc *p); /* its memory, once no timer is queued on its actors */

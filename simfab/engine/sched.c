@@ -2,7 +2,7 @@
 /*
  * Actors and time. The rule: virtual time moves only while no actor is RUNNING, and it stops as soon as one is woken.
  * Everything here serves to know when that is so, without waiting for threads that will not call again soon, and to
- * wake exactly those that have a reason. See simfab/README.md, "Time".
+ * wake exactly those that have a reason. See simfab/TIME.md.
  */
 #include "simfab/engine/sched.h"
 
@@ -16,6 +16,7 @@
 #include "simfab/engine/packet.h"
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
+#include "simfab/engine/world.h"
 
 enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, WAKE_DRAINED = 4, WAKE_WORLD = 5 };
 
@@ -228,6 +229,18 @@ void sched_scan(struct proc *p)
     }
 }
 
+/*
+ * The first process on a fabric begins at a whole number of microseconds and of 2^-22 s, which is how finely a double
+ * counts the seconds since 1970: the clocks of a program that is run again round the same times to the same digits.
+ */
+void sched_proc_new(struct sim *s)
+{
+    const uint64_t grid = 15625000000;
+
+    if (!s->num_procs)
+        evq_skip_to(&s->q, (sim_now(s) + grid - 1) / grid * grid);
+}
+
 void sched_proc_gone(struct proc *p)
 {
     for (uint32_t i = 0; i < p->actors_used; i++) {
@@ -338,15 +351,8 @@ static void wake_drained(struct sim *s)
 static bool somebody_coming(struct sim *s)
 {
     struct sched *sc = s->sched;
-    bool coming = false;
+    bool coming = !world_is_quiet(sc->world, s);
 
-    for (uint32_t i = 0; i < s->num_procs && !coming; i++)
-        for (uint32_t n = 0; n < s->procs[i]->actors_used && !coming; n++) {
-            struct actor *a = &s->procs[i]->actors[n];
-
-            if (a->seen == SF_ACTOR_BLOCKED || (a->excluded && !a->spins))
-                coming = thread_runs(a);
-        }
     if (!coming)
         sc->coming_since_ns = 0;
     else if (!sc->coming_since_ns)
@@ -545,6 +551,7 @@ int64_t sched_run(struct sim *s, bool paused)
 void sched_init(struct sim *s)
 {
     s->sched = xcalloc(1, sizeof *s->sched);
+    s->sched->world = world_new();
     s->sched->hosts = xcalloc(s->fabric->num_hosts, sizeof *s->sched->hosts);
     for (uint32_t i = 0; i < s->fabric->num_hosts; i++) {
         struct host_time *h = &s->sched->hosts[i];
@@ -563,6 +570,7 @@ void sched_fini(struct sim *s)
         s->sched->gone = p->next_gone;
         free(p);
     }
+    world_free(s->sched->world);
     free(s->sched->hosts);
     free(s->sched);
 }

@@ -26,6 +26,7 @@ struct sched {
     uint64_t restless_ps; /* when the idle are next asked how long they have been so */
     uint32_t quick_looks;
     int idle_ms;
+    struct world *world;
     int64_t patience_us;
     uint64_t coming_since_ns;
 };

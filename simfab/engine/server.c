@@ -227,7 +227,7 @@ static struct sf_welcome welcome(const struct sim *s)
                                .cpu_factor_milli = m->cpu_factor_milli};
 }
 
-static void attach_process(struct server *v, struct source *src, struct host *host)
+static void attach_process(struct server *v, struct source *src, struct host *host, uint32_t rank)
 {
     struct ucred cred;
     socklen_t len = sizeof cred;
@@ -240,7 +240,7 @@ static void attach_process(struct server *v, struct source *src, struct host *ho
         answer_error(v, src, errno);
         return;
     }
-    p = proc_new(v->sim, host, cred.pid, src->fd);
+    p = proc_new(v->sim, host, cred.pid, src->fd, rank);
     if (!p) {
         answer_error(v, src, errno);
         return;
@@ -285,7 +285,7 @@ static void greet(struct server *v, struct source *src)
     } else if (host->dead) {
         answer_error(v, src, EHOSTDOWN);
     } else if (hello.kind == SF_CONN_PROC) {
-        attach_process(v, src, host);
+        attach_process(v, src, host, hello.arg);
     } else if (hello.kind == SF_CONN_UMAD || hello.kind == SF_CONN_ISSM) {
         unwatch(v, src);
         mad_accept(v->sim->mad, src->fd, &hello);

@@ -27,7 +27,7 @@ struct sim {
     uint8_t static_lmc;
     struct server *server;
 
-    struct proc **procs; /* attached processes, in the order of their attachment */
+    struct proc **procs; /* attached processes: by host, rank, attachment (proc.c) */
     uint32_t num_procs, procs_cap;
     struct proc **proc_by_id; /* NULL where the process is gone: events name processes by number */
     uint32_t next_proc_id, by_id_cap;

@@ -52,11 +52,6 @@ static char thread_state(struct actor *a)
     return paren && paren[1] == ' ' && paren[2] ? paren[2] : 'X';
 }
 
-bool thread_runs(struct actor *a)
-{
-    return thread_state(a) == 'R';
-}
-
 static uint64_t thread_cpu_ns(const struct actor *a)
 {
     char path[64], buf[128];
@@ -79,10 +74,12 @@ static uint64_t thread_cpu_ns(const struct actor *a)
 
 static void check(struct actor *a, uint64_t now)
 {
-    uint64_t calls = __atomic_load_n(&a->proc->arena->actor[a->index].calls, __ATOMIC_RELAXED);
-
+    const struct sf_actor *shared = &a->proc->arena->actor[a->index];
+    uint64_t calls = __atomic_load_n(&shared->calls, __ATOMIC_RELAXED);
     char state = thread_state(a);
 
+    if (__atomic_load_n(&shared->state, __ATOMIC_ACQUIRE) != SF_ACTOR_RUNNING)
+        return; /* it has just told why not: the doorbell rings */
     if (calls != a->calls_checked || !a->waited_since_ns) {
         a->calls_checked = calls;
         a->waited_since_ns = now;

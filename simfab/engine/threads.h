@@ -13,8 +13,6 @@
 #define THREAD_AGAIN_US 1000
 
 uint64_t real_ns(void);
-/* Is the thread running or about to run? False too if it is gone. */
-bool thread_runs(struct actor *a);
 /* Exclude the running actors that will not call soon. */
 void threads_check(struct sim *s);
 void thread_forget(struct actor *a);

@@ -35,7 +35,7 @@ static void forget_actor(void *arg)
 {
     struct sf_actor *a = arg;
 
-    sfp_clock_raise_local(sfp_now(a)); /* what still runs in this thread reads the process's clock */
+    sfp_clock_raise_mine(sfp_now(a)); /* for what still runs in this thread */
     self = NULL;
     __atomic_store_n(&a->state, SF_ACTOR_FREE, __ATOMIC_SEQ_CST);
     sfp_ring();
@@ -58,7 +58,7 @@ void sfp_actor_after_fork(void)
 
 /*
  * A thread begins at a whole microsecond, and epochs are whole seconds (clock.c): clocks of that resolution then round
- * the same times to the same digits whenever a program is run.
+ * the same times to the same digits whenever a program is run. (The engine does the same for coarser clocks.)
  */
 static uint64_t first_clock(void)
 {

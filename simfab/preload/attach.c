@@ -67,6 +67,20 @@ static bool arena_is_sound(const struct sf_arena *a, size_t bytes)
            a->cmd_offset <= bytes && a->cmd_bytes <= bytes - a->cmd_offset;
 }
 
+/* Whatever launched this process as one of many has numbered it. */
+static uint32_t rank_plus_1(void)
+{
+    static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+
+        if (value && *value >= '0' && *value <= '9')
+            return (uint32_t)strtoul(value, NULL, 10) + 1;
+    }
+    return 0;
+}
+
 static int attach_locked(void)
 {
     struct sf_welcome w;
@@ -76,7 +90,7 @@ static int attach_locked(void)
     if (sfp_proc.sock >= 0)
         return sfp_proc.dead ? EIO : 0;
     pthread_once(&prepare_once, prepare);
-    sock = sfp_connect(SF_CONN_PROC, 0, &w, fds);
+    sock = sfp_connect(SF_CONN_PROC, rank_plus_1(), &w, fds);
     if (sock < 0)
         return errno;
     if (fds[0] < 0 || fds[1] < 0) {

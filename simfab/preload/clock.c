@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Virtual time, as a program sees it. An actor reads its own clock (which the engine moves); every other thread of a
- * simulated host reads the process's local clock: it begins at the engine's time, is never behind it, and moves with
- * every reading and with the length of every sleep. SIMFAB_CLOCK=real leaves a process all its real clocks.
+ * Virtual time, as a program sees it. An actor reads its own clock (which the engine moves); so does every other thread
+ * of a simulated host: its clock begins at the engine's time or its creator's, is never behind the engine's, and moves
+ * with every reading and with the length of every sleep. No thread's clock depends on what another one does: helper
+ * threads live in real time, and what they read must not show in the figures. SIMFAB_CLOCK=real leaves a process all
+ * its real clocks.
  *
  * A reading costs time (the model says how much), so whoever waits by the clock gets there.
  */
@@ -20,7 +22,8 @@
 static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
 static bool virtual_time, mode_known;
 static uint64_t epoch_ns, mono_epoch_ns, read_ps;
-static uint64_t local_ps;
+static uint64_t local_ps;         /* where clocks of threads begin: the process's first look at the engine, or its parent */
+static __thread uint64_t mine_ps; /* of a thread that is no actor (yet, or any more) */
 
 /* UCX reads the time stamp counter inline unless its library's variable of this name says no: symbols of a preloaded
    library come first, so it takes gettimeofday. */
@@ -63,15 +66,32 @@ bool sfp_clock_is_virtual(void)
 
 uint64_t sfp_clock_local(void)
 {
-    return __atomic_load_n(&local_ps, __ATOMIC_RELAXED);
+    uint64_t ps = __atomic_load_n(&local_ps, __ATOMIC_RELAXED);
+
+    return ps > mine_ps ? ps : mine_ps;
 }
 
 void sfp_clock_raise_local(uint64_t ps)
 {
-    uint64_t was = sfp_clock_local();
+    uint64_t was = __atomic_load_n(&local_ps, __ATOMIC_RELAXED);
 
     while (was < ps && !__atomic_compare_exchange_n(&local_ps, &was, ps, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
+}
+
+void sfp_clock_raise_mine(uint64_t ps)
+{
+    if (mine_ps < ps)
+        mine_ps = ps;
+}
+
+/* The clock of this thread, which is no actor. */
+static uint64_t catch_up(void)
+{
+    sfp_clock_raise_mine(sfp_clock_local());
+    if (sfp_proc.arena)
+        sfp_clock_raise_mine(__atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE));
+    return mine_ps;
 }
 
 /* The time of this thread without the cost of a reading. */
@@ -79,11 +99,7 @@ uint64_t sfp_clock_peek(void)
 {
     struct sf_actor *a = sfp_enter_if_actor();
 
-    if (a)
-        return sfp_now(a);
-    if (sfp_proc.arena)
-        sfp_clock_raise_local(__atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE));
-    return sfp_clock_local();
+    return a ? sfp_now(a) : catch_up();
 }
 
 void sfp_clock_advance_to(uint64_t ps)
@@ -91,7 +107,7 @@ void sfp_clock_advance_to(uint64_t ps)
     struct sf_actor *a = sfp_enter_if_actor();
 
     if (!a)
-        sfp_clock_raise_local(ps);
+        sfp_clock_raise_mine(ps);
     else if (sfp_now(a) < ps)
         sfp_spend(a, ps - sfp_now(a));
 }
@@ -102,9 +118,7 @@ static uint64_t read_clock(void)
 
     if (a)
         return sfp_show(a, read_ps);
-    if (sfp_proc.arena)
-        sfp_clock_raise_local(__atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE));
-    return __atomic_add_fetch(&local_ps, read_ps, __ATOMIC_RELAXED);
+    return mine_ps = catch_up() + read_ps;
 }
 
 bool sfp_clock_epoch(clockid_t id, uint64_t *epoch)

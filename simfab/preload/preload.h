@@ -162,9 +162,11 @@ bool sfp_alive(void);
 /* block.c: fd is (on) or no longer is one of the engine's event pipes. */
 void sfp_mark_fd(int fd, bool on);
 
-/* clock.c: a process's clock while it has no actor, or for its threads that are none; actors begin there. */
+/* clock.c: the clock of this thread while it is no actor, where it begins as one; threads that are none begin at the
+   process's, which the second raises, the third only this thread's. */
 uint64_t sfp_clock_local(void);
 void sfp_clock_raise_local(uint64_t ps);
+void sfp_clock_raise_mine(uint64_t ps);
 
 static inline uint64_t sfp_now(const struct sf_actor *a)
 {

@@ -193,6 +193,22 @@ START_TEST(what_is_loud_is_counted_exactly)
 }
 END_TEST
 
+START_TEST(time_skips_only_where_nothing_happens)
+{
+    evq_push(&q, 50, note, NULL, 1);
+    evq_skip_to(&q, 60);
+    ck_assert_uint_eq(q.now_ps, 0);
+    evq_skip_to(&q, 50);
+    ck_assert_uint_eq(q.now_ps, 50);
+    ck_assert_uint_eq(traced, 0);
+    ck_assert(evq_run_one(&q));
+    evq_skip_to(&q, 40);
+    ck_assert_uint_eq(q.now_ps, 50);
+    evq_skip_to(&q, 1000);
+    ck_assert_uint_eq(q.now_ps, 1000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("event");
@@ -210,6 +226,7 @@ int main(void)
     tcase_add_test(c, a_timer_can_be_set_again_as_it_fires);
     tcase_add_test(c, moving_a_timer_to_and_fro_keeps_one_firing);
     tcase_add_test(c, what_is_loud_is_counted_exactly);
+    tcase_add_test(c, time_skips_only_where_nothing_happens);
     suite_add_tcase(s, c);
     r = srunner_create(s);
     srunner_set_tap(r, "-");

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A chain of wake-ups (a launcher answers, a helper thread reads the answer and rings a condition variable, the actor
+ * wakes) always has one thread that is runnable, but a walk over the threads could pass each of them just before its
+ * turn. So it is walked twice, and only if nobody was runnable nor has run in between it is quiet.
+ */
+#include "simfab/engine/world.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "simfab/engine/threads.h"
+#include "simfab/engine/util.h"
+
+#define ANCESTORS_MAX 8u  /* from a process up to its launcher */
+#define VISITED_MAX   64u /* launchers; processes of a job share theirs */
+
+struct world {
+    int loadavg; /* -1: not readable */
+    pid_t parent, self;
+    pid_t visited[VISITED_MAX];
+    uint32_t num_visited;
+    uint64_t ran; /* sum over the threads seen in this walk */
+    bool busy;
+};
+
+struct world *world_new(void)
+{
+    struct world *w = xcalloc(1, sizeof *w);
+
+    w->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    w->self = getpid();
+    w->parent = getppid();
+    return w;
+}
+
+void world_free(struct world *w)
+{
+    if (w->loadavg >= 0)
+        close(w->loadavg);
+    free(w);
+}
+
+/* ---- the whole machine ----------------------------------------------------------------------------------------- */
+
+/* Does nobody but us want a processor? Then there is no need to ask further: `0.00 0.00 0.00 1/123 4567`. */
+static bool machine_is_quiet(const struct world *w)
+{
+    for (int i = 0; i < 2; i++) {
+        char buf[128], *slash;
+        ssize_t n = w->loadavg >= 0 ? pread(w->loadavg, buf, sizeof buf - 1, 0) : -1;
+
+        if (n <= 0)
+            return false;
+        buf[n] = 0;
+        slash = strchr(buf, '/');
+        if (!slash || slash - buf < 2 || slash[-1] != '1' || slash[-2] != ' ')
+            return false;
+    }
+    return true;
+}
+
+/* ---- one process ----------------------------------------------------------------------------------------------- */
+
+static bool read_proc(const char *path, char *buf, size_t cap)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return false;
+    n = read(fd, buf, cap - 1);
+    close(fd);
+    buf[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+/* What follows the name in a stat file: the state, then the parent. */
+static const char *after_name(const char *stat)
+{
+    const char *paren = strrchr(stat, ')');
+
+    return paren && paren[1] == ' ' ? paren + 2 : "";
+}
+
+/* Its run time, the time it waited and how often it got a processor, in one number that changes when it runs. */
+static uint64_t digest(const char *schedstat)
+{
+    uint64_t sum = 0;
+
+    for (char *end; *schedstat; schedstat = end) {
+        sum = sum * 31 + strtoull(schedstat, &end, 10);
+        if (end == schedstat)
+            break;
+    }
+    return sum;
+}
+
+static void look_at_thread(struct world *w, pid_t pid, const char *tid)
+{
+    char path[64], buf[512];
+
+    snprintf(path, sizeof path, "/proc/%d/task/%.16s/schedstat", (int)pid, tid);
+    if (read_proc(path, buf, sizeof buf))
+        w->ran += digest(buf);
+    snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, tid);
+    if (read_proc(path, buf, sizeof buf))
+        w->busy |= *after_name(buf) == 'R';
+}
+
+/* Spinners run all the time, and wake nobody: they would have to call somebody for that. */
+static bool is_spinner(const struct proc *p, uint32_t tid)
+{
+    for (uint32_t i = 0; p && i < p->actors_used; i++)
+        if (p->actors[i].excluded && p->actors[i].spins && p->arena->actor[i].tid == tid)
+            return true;
+    return false;
+}
+
+static void look_at_process(struct world *w, pid_t pid, const struct proc *p)
+{
+    char path[64];
+    struct dirent *e;
+    DIR *d;
+
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    d = opendir(path);
+    while (d && !w->busy && (e = readdir(d)))
+        if (e->d_name[0] != '.' && !is_spinner(p, (uint32_t)strtoul(e->d_name, NULL, 10)))
+            look_at_thread(w, pid, e->d_name);
+    if (d)
+        closedir(d);
+}
+
+/* ---- where it comes from --------------------------------------------------------------------------------------- */
+
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], buf[512], state;
+    int parent = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    return read_proc(path, buf, sizeof buf) && sscanf(after_name(buf), "%c %d", &state, &parent) == 2 ? parent : 0;
+}
+
+static bool visited_before(struct world *w, pid_t pid)
+{
+    for (uint32_t i = 0; i < w->num_visited; i++)
+        if (w->visited[i] == pid)
+            return true;
+    if (w->num_visited < VISITED_MAX)
+        w->visited[w->num_visited++] = pid;
+    return false;
+}
+
+static void look_at_launchers(struct world *w, pid_t pid)
+{
+    for (uint32_t i = 0; i < ANCESTORS_MAX && !w->busy; i++) {
+        pid = parent_of(pid);
+        if (pid <= 1 || pid == w->parent || pid == w->self || visited_before(w, pid))
+            return;
+        look_at_process(w, pid, NULL);
+    }
+}
+
+/* ---- everybody concerned --------------------------------------------------------------------------------------- */
+
+static bool somebody_is_away(const struct proc *p)
+{
+    for (uint32_t i = 0; i < p->actors_used; i++) {
+        const struct actor *a = &p->actors[i];
+
+        if (a->seen == SF_ACTOR_BLOCKED || (a->excluded && !a->spins))
+            return true;
+    }
+    return p->births != __atomic_load_n(&p->arena->births, __ATOMIC_RELAXED);
+}
+
+/* The sum of what all threads have run so far; w->busy if one does. */
+static uint64_t walk(struct world *w, struct sim *s)
+{
+    w->ran = w->num_visited = 0;
+    w->busy = false;
+    for (uint32_t i = 0; i < s->num_procs && !w->busy; i++) {
+        const struct proc *p = s->procs[i];
+
+        if (!somebody_is_away(p))
+            continue;
+        look_at_process(w, p->pid, p);
+        look_at_launchers(w, p->pid);
+    }
+    return w->ran;
+}
+
+/* New threads have had their chance to become actors. */
+static void forget_births(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        s->procs[i]->births = __atomic_load_n(&s->procs[i]->arena->births, __ATOMIC_RELAXED);
+}
+
+bool world_is_quiet(struct world *w, struct sim *s)
+{
+    bool away = false;
+
+    for (uint32_t i = 0; i < s->num_procs && !away; i++)
+        away = somebody_is_away(s->procs[i]);
+    if (!away)
+        return true;
+    if (!machine_is_quiet(w)) {
+        uint64_t before = walk(w, s);
+
+        if (w->busy || walk(w, s) != before || w->busy)
+            return false;
+    }
+    forget_births(s);
+    return true;
+}
