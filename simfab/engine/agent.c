@@ -286,7 +286,7 @@ int agent_write(struct umad_file *u, const uint8_t *buf, size_t bytes)
         return ENOMEM;
     memcpy(mad, buf + head, bytes - head);
     hdr.status = 0;
-    mad_heard(u->mad);
+    u->mad->f->management_ns = timer_now_ns();
     err = send_mad(a, &hdr, mad, active ? n : MAD_BYTES, active);
     free(mad);
     return err;

@@ -82,7 +82,6 @@ enum mad_result { MAD_SENT, MAD_LOST, MAD_BAD_ROUTE };
  */
 enum mad_result mad_send(struct port *from, const struct packet *pkt);
 
-void mad_heard(struct mad *m); /* a program has sent a datagram: the fabric notes when */
 bool mad_is_response(const uint8_t *mad);
 unsigned mad_header_bytes(uint8_t mgmt_class); /* where a class's data begins: 24, 56 (SA), 64, 40 */
 bool mad_class_has_rmpp(uint8_t mgmt_class);

@@ -28,11 +28,6 @@ uint64_t timer_now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-void mad_heard(struct mad *m)
-{
-    m->f->management_ns = real_now_ns();
-}
-
 static void arm(struct mad *m)
 {
     struct itimerspec when = {0};
