@@ -33,9 +33,30 @@ static inline void credit_init(struct credit *c, uint32_t buffer_bytes)
     c->freed = c->fccl = (uint16_t)(blocks > CREDIT_BLOCKS_MAX ? CREDIT_BLOCKS_MAX : blocks);
 }
 
+/* What the sender may still send, as far as it knows. */
+static inline uint32_t credit_available(const struct credit *c)
+{
+    return (uint32_t)(c->fccl - c->fctbs) & (CREDIT_MODULUS - 1);
+}
+
+/* What really is free: never less than the sender thinks. */
+static inline uint32_t credit_free(const struct credit *c)
+{
+    return (uint32_t)(c->freed - c->fctbs) & (CREDIT_MODULUS - 1);
+}
+
 static inline bool credit_may_send(const struct credit *c, uint32_t bytes)
 {
-    return ((uint32_t)(c->fccl - c->fctbs - credit_blocks(bytes)) & (CREDIT_MODULUS - 1)) < CREDIT_MODULUS / 2;
+    return credit_blocks(bytes) <= credit_available(c);
+}
+
+/* What always holds: nobody sends without credit, and no more is free than the buffer has. */
+static inline bool credit_holds(const struct credit *c, uint32_t buffer_bytes)
+{
+    uint32_t blocks = buffer_bytes / CREDIT_BLOCK_BYTES;
+
+    return credit_available(c) <= credit_free(c) &&
+           credit_free(c) <= (blocks > CREDIT_BLOCKS_MAX ? CREDIT_BLOCKS_MAX : blocks);
 }
 
 static inline void credit_sent(struct credit *c, uint32_t bytes)
@@ -49,9 +70,9 @@ static inline void credit_freed(struct credit *c, uint32_t bytes)
     c->freed = (c->freed + credit_blocks(bytes)) & (CREDIT_MODULUS - 1);
 }
 
-static inline void credit_update(struct credit *c)
+static inline void credit_update(struct credit *c, uint16_t fccl)
 {
-    c->fccl = c->freed;
+    c->fccl = fccl;
 }
 
 #endif

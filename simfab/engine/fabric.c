@@ -47,27 +47,33 @@ struct node *fabric_node_by_name(struct fabric *f, const char *name_or_desc)
     return NULL;
 }
 
-uint64_t port_rate_bps(const struct port *p)
+uint32_t port_lanes(const struct port *p)
 {
-    uint64_t lanes, lane = 0;
-
     switch (p->width_active) {
     case 16:
-        lanes = 2;
-        break;
+        return 2;
     case 2:
-        lanes = 4;
-        break;
+        return 4;
     case 4:
-        lanes = 8;
-        break;
+        return 8;
     case 8:
-        lanes = 12;
-        break;
+        return 12;
     default:
-        lanes = 1;
-        break;
+        return 1;
     }
+}
+
+uint32_t port_lanes_operating(const struct port *p)
+{
+    static const uint8_t lanes[] = {1, 1, 2, 4, 8, 15};
+
+    return p->op_vls < sizeof lanes ? lanes[p->op_vls] : 15;
+}
+
+uint64_t port_rate_bps(const struct port *p)
+{
+    uint64_t lane = 0;
+
     /* data bits: 8b/10b up to QDR, 64b/66b from FDR */
     switch (p->ext_speed_active) {
     case 1:
@@ -86,7 +92,7 @@ uint64_t port_rate_bps(const struct port *p)
         lane = p->speed_active == 4 ? 8000000000ull : p->speed_active == 2 ? 4000000000ull : 2000000000ull;
         break;
     }
-    return lanes * lane;
+    return port_lanes(p) * lane;
 }
 
 uint32_t mtu_bytes(uint8_t code)
@@ -284,7 +290,7 @@ void node_power_on(struct node *n)
     n->lft_top = 0;
     memset(n->lft, FABRIC_NO_PORT, FABRIC_LIDS);
     memset(n->mft, 0, (size_t)n->mft_cap * 16 * sizeof *n->mft);
-    n->life_time = 0;
+    n->life_time = 20; /* for ever */
     n->default_mcast_primary = n->default_mcast_not_primary = FABRIC_NO_PORT;
     n->state_change = false;
 }

@@ -43,6 +43,7 @@ struct vl_count {
 struct port_count {
     uint64_t symbol_errors, link_recovers, link_downed, rcv_errors, rcv_remote_phys, rcv_switch_relay, xmit_discards;
     uint64_t xmit_constraint, rcv_constraint, local_integrity, excess_overrun, vl15_dropped;
+    uint64_t discard_inactive, discard_mtu, discard_sw_lifetime, discard_sw_hoq; /* parts of xmit_discards */
     uint64_t xmit_wait;           /* ticks */
     uint64_t xmit_data, rcv_data; /* in units of 4 bytes */
     uint64_t xmit_pkts, rcv_pkts;
@@ -163,6 +164,9 @@ struct node *fabric_node_by_name(struct fabric *f, const char *name_or_desc);
 
 /* The link rate of a port in bits of data per second (after 8b/10b or 64b/66b), from its active width and speed. */
 uint64_t port_rate_bps(const struct port *p);
+/* The number of physical lanes that it uses, and of the data virtual lanes that operate. */
+uint32_t port_lanes(const struct port *p);
+uint32_t port_lanes_operating(const struct port *p);
 /* Bytes of MTU for a PortInfo code 1..5. */
 uint32_t mtu_bytes(uint8_t code);
 

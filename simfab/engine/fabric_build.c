@@ -79,6 +79,7 @@ static int node_tables_init(struct node *n)
     n->lft_cap = FABRIC_LIDS - 1;
     n->mft_cap = 4096;
     n->default_mcast_primary = n->default_mcast_not_primary = FABRIC_NO_PORT;
+    n->life_time = 20; /* for ever */
     n->lft = malloc(FABRIC_LIDS);
     n->mft = calloc((size_t)n->mft_cap * 16, sizeof *n->mft);
     if (!n->lft || !n->mft)

@@ -6,35 +6,70 @@
 
 #include "simfab/engine/hca.h"
 #include "simfab/engine/mcast.h"
-#include "simfab/engine/util.h"
 
 #define RECOVERY_PS 2000000ull /* what recovering a link that had too many errors takes it */
 
-static void link_kick(void *obj, uint64_t arg);
+#define TICK_BYTES 4 /* PortXmitWait counts ticks: the time of one unit of PortXmitData */
 
 static bool carries_data(const struct link_dir *l)
 {
     return l->from->state == PORT_ACTIVE && l->to->state == PORT_ACTIVE && l->from->cable_up;
 }
 
-static void refresh(struct link_dir *l)
+int link_lane(const struct port *out, uint8_t in, uint8_t sl)
 {
-    if (l->rate_bps && l->changes_seen == l->from->changes)
-        return;
+    uint8_t vl = out->sl2vl ? out->sl2vl[in][sl & 15] : 0;
+
+    return vl < port_lanes_operating(out) ? vl : -1; /* also 15: "discard" */
+}
+
+static uint32_t entries(uint8_t cap)
+{
+    return cap < FABRIC_VLARB_MAX ? cap : FABRIC_VLARB_MAX;
+}
+
+/* With a single lane there is nothing to arbitrate, whatever the tables say. */
+static struct vlarb_config arb_config_of(const struct port *p)
+{
+    struct vlarb_config c = {.high_limit = p->vl_high_limit};
+
+    if (port_lanes_operating(p) > 1) {
+        c.high = vlarb_table_of(p->vlarb_high, entries(p->vlarb_high_cap));
+        c.low = vlarb_table_of(p->vlarb_low, entries(p->vlarb_low_cap));
+    }
+    return c;
+}
+
+struct vlarb_config link_arb_config(const struct port *p)
+{
+    if (!p->out)
+        return arb_config_of(p);
+    link_refresh(p->out);
+    return p->out->arb_config;
+}
+
+void link_reload(struct link_dir *l)
+{
     l->rate_bps = port_rate_bps(l->from);
+    l->last_bytes = 0;
+    l->last_ps = 0;
+    l->fc_ps = fc_travel_ps(l);
+    l->mtu = mtu_bytes(l->from->mtu_neighbor);
+    l->arb_config = arb_config_of(l->from);
+    l->arb = (struct vlarb_state){0};
     l->changes_seen = l->from->changes;
 }
 
-static void reset_lanes(struct link_dir *l)
+static void init_lanes(struct link_dir *l)
 {
     for (unsigned vl = 0; vl < FABRIC_VLS; vl++) {
         struct vl_queue *q = &l->vl[vl];
 
-        q->first = NULL;
-        q->last = &q->first;
-        q->packets = 0;
-        q->wait_since_ps = 0;
+        q->link = l;
+        q->turn_last = &q->turn;
         credit_init(&q->credit, l->to->vl_buffer_bytes);
+        lane_life_init(q);
+        l->rx[vl].last = &l->rx[vl].first;
     }
 }
 
@@ -57,7 +92,8 @@ static void make_dir(struct sim *s, struct port *p)
     l->to = p->peer;
     l->loss = s->model->loss;
     l->random = seed_of(s, p);
-    reset_lanes(l);
+    init_lanes(l);
+    link_refresh(l);
     p->out = l;
 }
 
@@ -69,60 +105,29 @@ void links_init(struct sim *s)
                 make_dir(s, &s->fabric->nodes[i]->ports[n]);
 }
 
-static void drop(struct link_dir *l, struct packet *p)
-{
-    l->from->count.xmit_discards++;
-    l->sim->packets_dropped++;
-    link_release(p);
-    packet_free(p);
-}
-
 static void drop_all(struct link_dir *l)
 {
-    for (unsigned vl = 0; vl < FABRIC_VLS; vl++) {
-        struct vl_queue *q = &l->vl[vl];
-        struct packet *p;
+    for (unsigned vl = 0; vl < FABRIC_VLS; vl++)
+        while (l->vl[vl].packets)
+            link_drop(l, lane_pop(&l->vl[vl]), DISCARD_INACTIVE);
+}
 
-        while ((p = q->first)) {
-            q->first = p->next;
-            q->packets--;
-            if (l->from->node->hca)
-                hca_lane_drained(l->from, vl, p->wire_bytes);
-            drop(l, p);
-        }
-        q->last = &q->first;
-        q->wait_since_ps = 0;
+static void free_dir(struct link_dir *l)
+{
+    for (unsigned vl = 0; l && vl < FABRIC_VLS; vl++) {
+        free(l->vl[vl].in);
+        free(l->vl[vl].fc.update);
     }
-    l->occupied = 0;
+    free(l);
 }
 
 void links_fini(struct sim *s)
 {
     for (uint32_t i = 0; i < s->fabric->num_nodes; i++)
         for (uint32_t n = 1; n <= s->fabric->nodes[i]->num_ports; n++) {
-            free(s->fabric->nodes[i]->ports[n].out);
+            free_dir(s->fabric->nodes[i]->ports[n].out);
             s->fabric->nodes[i]->ports[n].out = NULL;
         }
-}
-
-int link_lane(const struct port *out, uint8_t in, uint8_t sl)
-{
-    static const uint8_t lanes[] = {1, 1, 2, 4, 8, 15};
-    uint8_t vl = out->sl2vl ? out->sl2vl[in][sl & 15] : 0;
-    uint8_t usable = out->op_vls < sizeof lanes ? lanes[out->op_vls] : 15;
-
-    return vl < usable ? vl : -1; /* also 15: "discard" */
-}
-
-struct vlarb_config link_arb_config(const struct port *p)
-{
-    struct vlarb_config c = {
-        .high = {p->vlarb_high, p->vlarb_high_cap < FABRIC_VLARB_MAX ? p->vlarb_high_cap : FABRIC_VLARB_MAX},
-        .low = {p->vlarb_low, p->vlarb_low_cap < FABRIC_VLARB_MAX ? p->vlarb_low_cap : FABRIC_VLARB_MAX},
-        .high_limit = p->vl_high_limit,
-    };
-
-    return c;
 }
 
 /* xorshift*: small, good enough for losing packets, and the same on every machine. */
@@ -209,64 +214,96 @@ static void link_arrive(void *obj, uint64_t arg)
 
     if (!comes_through(l)) {
         s->packets_dropped++;
-        link_release(p);
+        if (carries_data(l))
+            fc_lost(l, p->held_vl, p->wire_bytes);
+        else /* a link that comes up begins with all of its credits */
+            fc_freed(l, p->held_vl, p->wire_bytes);
         packet_free(p);
         return;
     }
     count_received(l->to, p);
     if (l->to->node->kind == NODE_SWITCH) {
         p->tail_ps += s->model->switch_delay_ps;
-        switch_forward(l->to, p);
+        switch_arrive(l, p);
     } else {
         hca_packet_arrived(l->to, p);
     }
 }
 
-static void queue_kick(struct link_dir *l, uint64_t t)
+/* ---- sending --------------------------------------------------------------------------------------------------- */
+
+static void try_send(struct link_dir *l);
+
+/* A look at the lanes was due; one that was put forward in the meantime does no harm. */
+static void link_kick(void *obj, uint64_t arg)
 {
-    if (l->kick_queued)
-        return;
-    l->kick_queued = true;
-    evq_push_quiet(&l->sim->q, t, link_kick, l, 0);
+    struct link_dir *l = obj;
+
+    if (l->kick_ps == arg)
+        l->kick_ps = 0;
+    try_send(l);
 }
 
-/* Put the first packet of the lane on the wire. */
-static void transmit(struct link_dir *l, unsigned vl)
+void link_look_at(struct link_dir *l, uint64_t t)
+{
+    if (l->kick_ps && l->kick_ps <= t)
+        return;
+    l->kick_ps = t;
+    evq_push_quiet(&l->sim->q, t, link_kick, l, t);
+}
+
+/* Let the packet go on to the other end: its head at once, its tail at end. */
+static void put_on_wire(struct link_dir *l, struct packet *p, uint64_t end)
 {
     struct sim *s = l->sim;
     const struct model *m = s->model;
-    struct vl_queue *q = &l->vl[vl];
-    struct packet *p = q->first;
-    uint64_t now = sim_now(s), ser = transfer_ps(p->wire_bytes, l->rate_bps), end = now + ser;
+    uint64_t arrival;
 
-    q->first = p->next;
-    if (!q->first) {
-        q->last = &q->first;
-        l->occupied &= ~(1u << vl);
-    }
-    q->packets--;
-    credit_sent(&q->credit, p->wire_bytes);
-    count_sent(l->from, p);
-
-    /* cut through: the tail cannot leave before it has come */
-    if (p->tail_ps > end)
-        end = p->tail_ps;
-    l->busy_until_ps = end;
     if (p->hold)
         evq_push_quiet(&s->q, end, mcast_copy_left, p->hold, 0);
     else if (p->held)
         evq_push_quiet(&s->q, end, link_release_at, p->held, (uint64_t)p->held_vl << 32 | p->wire_bytes);
     p->hold = NULL;
     p->held = l;
-    p->held_vl = (uint8_t)vl;
-    p->tail_ps = end + m->propagation_ps;
+    p->held_vl = p->vl;
+    p->tail_ps = arrival = end + m->propagation_ps;
     if (l->to->node->kind == NODE_SWITCH)
-        evq_push_quiet(&s->q, (m->cut_through ? now + m->propagation_ps : p->tail_ps) + m->switch_delay_ps, link_arrive,
-                       l, (uintptr_t)p);
-    else
-        evq_push_quiet(&s->q, p->tail_ps, link_arrive, l, (uintptr_t)p);
+        arrival = (m->cut_through ? sim_now(s) + m->propagation_ps : arrival) + m->switch_delay_ps;
+    evq_push_quiet(&s->q, arrival, link_arrive, l, (uintptr_t)p);
+}
+
+/* The wire was idle though packets waited, up to now. */
+static void end_wait(struct link_dir *l)
+{
+    uint64_t tick = transfer_ps(TICK_BYTES, l->rate_bps);
+
+    if (!l->wait_since_ps)
+        return;
+    l->wait_rest_ps += sim_now(l->sim) - l->wait_since_ps;
+    l->from->count.xmit_wait += l->wait_rest_ps / tick;
+    l->wait_rest_ps %= tick;
+    l->wait_since_ps = 0;
+}
+
+/* Put the first packet of the lane on the wire. */
+static void transmit(struct link_dir *l, unsigned vl)
+{
+    struct vl_queue *q = &l->vl[vl];
+    struct packet *p = lane_pop(q);
+    uint64_t end = sim_now(l->sim) + link_serialise_ps(l, p->wire_bytes);
+
+    end_wait(l);
+    credit_sent(&q->credit, p->wire_bytes);
+    count_sent(l->from, p);
+    lane_life_sent(q);
+    /* cut through: the tail cannot leave before it has come (a link may have become faster since) */
+    end = max_u64(end, p->tail_ps);
+    l->busy_until_ps = end;
+    put_on_wire(l, p, end);
     if (l->from->node->hca)
         hca_lane_drained(l->from, vl, p->wire_bytes);
+    else if (q->packets)
+        lane_life_watch(q);
 }
 
 /* Which lanes may send; notes the ones that wait for credits. */
@@ -279,16 +316,11 @@ static uint32_t ready_lanes(struct link_dir *l, uint32_t bytes[FABRIC_VLS])
         unsigned vl = (unsigned)__builtin_ctz(rest);
         struct vl_queue *q = &l->vl[vl];
 
-        bytes[vl] = q->first->wire_bytes;
+        bytes[vl] = q->turn->first->wire_bytes;
+        fc_take(q, now);
         if (credit_may_send(&q->credit, bytes[vl])) {
             ready |= 1u << vl;
-            if (q->wait_since_ps) {
-                uint64_t waited = now - q->wait_since_ps;
-
-                l->from->vl[vl].xmit_wait_ps += waited;
-                l->from->count.xmit_wait += waited / transfer_ps(4, l->rate_bps);
-                q->wait_since_ps = 0;
-            }
+            lane_end_wait(q);
         } else if (!q->wait_since_ps) {
             q->wait_since_ps = now ? now : 1;
         }
@@ -296,76 +328,85 @@ static uint32_t ready_lanes(struct link_dir *l, uint32_t bytes[FABRIC_VLS])
     return ready;
 }
 
+/* Nothing may be sent: look again when the next update of credits arrives. Those to come will see that one waits. */
+static void wait_for_credits(struct link_dir *l)
+{
+    uint64_t now = sim_now(l->sim);
+
+    if (!l->wait_since_ps)
+        l->wait_since_ps = now ? now : 1;
+    for (uint32_t rest = l->occupied; rest; rest &= rest - 1) {
+        uint64_t t = fc_next(&l->vl[__builtin_ctz(rest)]);
+
+        if (t)
+            link_look_at(l, t);
+    }
+}
+
 static void try_send(struct link_dir *l)
 {
     uint32_t bytes[FABRIC_VLS], ready;
-    uint64_t now = sim_now(l->sim);
     int vl;
 
-    if (!l->occupied)
-        return;
-    if (l->busy_until_ps > now) {
-        queue_kick(l, l->busy_until_ps);
+    if (l->busy_until_ps > sim_now(l->sim)) {
+        if (l->occupied)
+            link_look_at(l, l->busy_until_ps);
         return;
     }
-    if (!carries_data(l)) {
+    if (!carries_data(l))
         drop_all(l);
+    if (!l->occupied) {
+        end_wait(l);
         return;
     }
-    refresh(l);
+    link_refresh(l);
     ready = ready_lanes(l, bytes);
-    if (ready & (ready - 1)) {
-        struct vlarb_config c = link_arb_config(l->from);
-
-        vl = vlarb_pick(&l->arb, &c, ready, bytes);
-    } else {
-        vl = ready ? __builtin_ctz(ready) : -1;
+    vl = ready ? vlarb_pick(&l->arb, &l->arb_config, ready, bytes) : -1;
+    if (vl < 0) {
+        wait_for_credits(l);
+        return;
     }
-    if (vl < 0)
-        return; /* an update of credits kicks again */
     transmit(l, (unsigned)vl);
     if (l->occupied)
-        queue_kick(l, l->busy_until_ps);
+        link_look_at(l, l->busy_until_ps);
 }
 
-static void link_kick(void *obj, uint64_t arg)
+void link_look(struct link_dir *l)
 {
-    struct link_dir *l = obj;
-
-    l->kick_queued = false;
     try_send(l);
 }
 
 void link_enqueue(struct link_dir *l, struct packet *p)
 {
-    struct vl_queue *q;
+    struct vl_queue *q = &l->vl[p->vl];
 
     if (!carries_data(l)) {
-        if (l->from->node->hca)
-            hca_lane_drained(l->from, p->vl, p->wire_bytes);
-        drop(l, p);
+        link_drop(l, p, DISCARD_INACTIVE);
         return;
     }
-    q = &l->vl[p->vl];
-    p->next = NULL;
-    *q->last = p;
-    q->last = &p->next;
-    q->packets++;
-    l->occupied |= 1u << p->vl;
-    if (!l->kick_queued)
-        try_send(l);
+    link_refresh(l);
+    if (p->payload > l->mtu) {
+        link_drop(l, p, DISCARD_MTU);
+        return;
+    }
+    if (!lane_life_takes(q)) {
+        link_drop(l, p, DISCARD_HOQ);
+        return;
+    }
+    lane_push(q, p);
+    try_send(l);
+    if (q->packets)
+        lane_life_watch(q);
 }
 
 void link_release_at(void *link, uint64_t arg)
 {
     struct link_dir *l = link;
-    struct vl_queue *q = &l->vl[arg >> 32 & 15];
+    unsigned vl = arg >> 32 & 15;
 
-    credit_freed(&q->credit, (uint32_t)arg);
-    credit_update(&q->credit);
-    /* The update takes a moment to travel; that matters only to a sender that waits for it. */
-    if (q->wait_since_ps)
-        queue_kick(l, max_u64(sim_now(l->sim) + l->sim->model->propagation_ps, l->busy_until_ps));
+    fc_freed(l, vl, (uint32_t)arg);
+    if (l->to->node->kind == NODE_SWITCH && l->sim->model->switch_queues == QUEUES_LANE)
+        switch_head_left(l, vl);
 }
 
 void link_release(struct packet *p)
@@ -383,12 +424,18 @@ void link_port_changed(struct port *p)
     struct link_dir *dirs[2] = {p->out, p->peer ? p->peer->out : NULL};
 
     for (int i = 0; i < 2; i++) {
-        if (!dirs[i])
+        struct link_dir *l = dirs[i];
+
+        if (!l)
             continue;
-        dirs[i]->rate_bps = 0;
-        if (!carries_data(dirs[i]))
-            drop_all(dirs[i]);
-        else if (dirs[i]->occupied && !dirs[i]->kick_queued)
-            queue_kick(dirs[i], sim_now(dirs[i]->sim));
+        l->rate_bps = 0;
+        link_refresh(l);
+        if (!carries_data(l))
+            drop_all(l);
+        for (unsigned vl = 0; vl < FABRIC_VLS; vl++)
+            if (l->vl[vl].packets)
+                lane_life_watch_anew(&l->vl[vl]);
+        if (l->occupied)
+            link_look_at(l, max_u64(sim_now(l->sim), l->busy_until_ps));
     }
 }

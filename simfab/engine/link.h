@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links: one struct link_dir per direction of a cable, with a queue per virtual lane at its output, the arbiter that
+ * Links: one struct link_dir per direction of a cable, with its queues per virtual lane at the output, the arbiter that
  * chooses among them, and the credits of the receive buffers at its far end. A packet in a switch stays in the receive
  * buffer of the link it came by until its last bit has left.
+ *
+ * An output lane of a switch has a queue for every input port; they take turns, packet by packet, so that no input gets
+ * more than another by sending faster. The packet whose turn it is waits for its credits; nothing overtakes it in its
+ * lane. How much of an input buffer is in these queues is the model's link.switch_queues: all that has come, or only
+ * what stands at the head of the buffer of its lane (switch.c).
  */
 #ifndef SIMFAB_LINK_H
 #define SIMFAB_LINK_H
@@ -10,28 +15,72 @@
 #include "simfab/engine/credit.h"
 #include "simfab/engine/packet.h"
 #include "simfab/engine/sim.h"
+#include "simfab/engine/util.h"
 #include "simfab/engine/vlarb.h"
 
-struct vl_queue {
+/* Packets of one input that wait for an output lane. Adapters have one such queue for a lane. */
+struct in_queue {
     struct packet *first, **last;
+    struct in_queue *next; /* whose turn it is after this one */
+};
+
+/* A flow control packet on its way: from t on the sender knows of fccl. */
+struct fc_update {
+    uint64_t t_ps;
+    uint16_t fccl;
+};
+
+struct fc_ring {
+    struct fc_update *update;
+    uint32_t first, used, cap; /* cap: a power of two */
+};
+
+/* An output lane. */
+struct vl_queue {
+    struct link_dir *link;
+    struct in_queue *in;                /* by input port; made when the first packet comes */
+    struct in_queue *turn, **turn_last; /* those with packets, in the order of their turns */
     uint32_t packets;
     struct credit credit;
+    struct fc_ring fc;
     uint64_t wait_since_ps; /* blocked by credits since; 0: not blocked */
+    /* lane_life.c */
+    uint64_t head_since_ps, stalled_until_ps;
+    uint32_t dropped_in_a_row;
+    struct evtimer life;
+};
+
+/* What has come into a receive buffer of a switch and is not at its head yet (link.switch_queues: lane). */
+struct rx_lane {
+    struct packet *first, **last;
+    bool head_out; /* its head waits at an output, or is leaving */
+    bool advancing;
 };
 
 struct link_dir {
     struct sim *sim;
     struct port *from, *to;
     uint64_t rate_bps;
-    uint32_t changes_seen; /* port->changes that rate_bps and the lanes belong to */
-    uint64_t busy_until_ps;
-    bool kick_queued;
-    uint32_t occupied; /* mask of lanes with packets */
+    uint64_t fc_ps; /* what a flow control packet takes, with the way */
+    uint32_t mtu;
+    uint32_t changes_seen; /* port->changes that what is above and below belongs to */
+    struct vlarb_config arb_config;
     struct vlarb_state arb;
-    double loss, corrupt; /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
-    uint64_t random;      /* state of this direction's own generator: what others carry does not change its faults */
+    uint32_t last_bytes; /* the last packet's length, and what such a one takes */
+    uint64_t last_ps;
+    uint64_t busy_until_ps;
+    uint64_t kick_ps;       /* when the next look at the lanes is due; 0: none */
+    uint64_t wait_since_ps; /* the wire is idle though there are packets: no lane has credits */
+    uint64_t wait_rest_ps;  /* what was waited and is less than a tick */
+    uint32_t occupied;      /* mask of lanes with packets */
+    double loss, corrupt;   /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
+    uint64_t random;        /* state of this direction's own generator: what others carry does not change its faults */
     struct vl_queue vl[FABRIC_VLS];
+    struct rx_lane rx[FABRIC_VLS]; /* at the far end */
 };
+
+/* Why a packet does not leave by a port (PortXmitDiscardDetails). */
+enum discard { DISCARD_INACTIVE, DISCARD_MTU, DISCARD_LIFETIME, DISCARD_HOQ, DISCARD_LANE };
 
 /* Make the two directions of every cable of the fabric, in p->out. */
 void links_init(struct sim *s);
@@ -55,8 +104,89 @@ int link_lane(const struct port *out, uint8_t in, uint8_t sl);
 /* Tables of a port as the arbiter wants them. */
 struct vlarb_config link_arb_config(const struct port *p);
 
-/* switch.c: a packet is ready at a switch's output. fn of an event: obj the packet's link_dir it came by. */
-void switch_forward(struct port *in, struct packet *p);
+/* The rate, tables and limits that belong to the port's present state. */
+void link_reload(struct link_dir *l);
+static inline void link_refresh(struct link_dir *l)
+{
+    if (!l->rate_bps || l->changes_seen != l->from->changes)
+        link_reload(l);
+}
+
+/* What so many bytes take on the wire: most are as many as those before them. */
+static inline uint64_t link_serialise_ps(struct link_dir *l, uint32_t bytes)
+{
+    if (bytes != l->last_bytes) {
+        l->last_bytes = bytes;
+        l->last_ps = transfer_ps(bytes, l->rate_bps);
+    }
+    return l->last_ps;
+}
+
+/* ---- for the files of the link layer ---------------------------------------------------------------------------- */
+
+/* lane.c: put a packet at the end of its input's queue for the lane. */
+void lane_push(struct vl_queue *q, struct packet *p);
+/* The lane no longer waits for credits: it has them, or nothing that would need them. */
+void lane_end_wait(struct vl_queue *q);
+
+/* Count a packet that port out does not send. */
+void link_count_discard(struct port *out, enum discard why);
+
+/* Take the packet whose turn it is out of a lane that has some, or the first one of a certain input. */
+struct packet *lane_pop(struct vl_queue *q);
+struct packet *lane_pop_from(struct vl_queue *q, struct in_queue *in);
+
+/* Something has changed that may let the link send, or will have at t. */
+void link_look(struct link_dir *l);
+void link_look_at(struct link_dir *l, uint64_t t_ps);
+
+/* Count, release and free a packet that was in a queue of l. */
+void link_drop(struct link_dir *l, struct packet *p, enum discard why);
+
+/* fc.c: what a flow control packet takes to leave and arrive. */
+uint64_t fc_travel_ps(const struct link_dir *l);
+/* The packet's blocks are free again; the sender hears of it when a flow control packet arrives. */
+void fc_freed(struct link_dir *l, unsigned vl, uint32_t bytes);
+/* A packet was lost on the cable: its blocks come back with the next resynchronisation of the counters. */
+void fc_lost(struct link_dir *l, unsigned vl, uint32_t bytes);
+/* When the next update arrives; 0: none is on its way. */
+static inline uint64_t fc_next(const struct vl_queue *q)
+{
+    return q->fc.used ? q->fc.update[q->fc.first].t_ps : 0;
+}
+/* Take in what has arrived until now. */
+static inline void fc_take(struct vl_queue *q, uint64_t now_ps)
+{
+    struct fc_ring *r = &q->fc;
+
+    while (r->used && r->update[r->first].t_ps <= now_ps) {
+        credit_update(&q->credit, r->update[r->first].fccl);
+        r->first = (r->first + 1) & (r->cap - 1);
+        r->used--;
+    }
+}
+
+/* lane_life.c: packets that wait too long in a switch. */
+void lane_life_init(struct vl_queue *q);
+/* Packets wait in the lane: make sure that they do not wait for ever. */
+void lane_life_watch(struct vl_queue *q);
+/* The same after the limits have changed. */
+void lane_life_watch_anew(struct vl_queue *q);
+/* A packet has left the lane by the wire. */
+static inline void lane_life_sent(struct vl_queue *q)
+{
+    q->dropped_in_a_row = 0;
+}
+/* Does the lane take packets, or is it stalled? */
+static inline bool lane_life_takes(const struct vl_queue *q)
+{
+    return q->stalled_until_ps <= sim_now(q->link->sim);
+}
+
+/* switch.c: a packet has come by l and was looked at. */
+void switch_arrive(struct link_dir *l, struct packet *p);
+/* The packet at the head of a receive buffer of a switch has left it. */
+void switch_head_left(struct link_dir *l, unsigned vl);
 
 /* On to an output port of the same switch, or away if its service level has no lane there. */
 void switch_output(struct port *in, uint8_t out_num, struct packet *p);

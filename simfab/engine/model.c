@@ -32,6 +32,7 @@ static const struct model_key keys[] = {
     {"link", "propagation_ns", KEY_U64, FIELD(propagation_ps), NS, 0, SECOND_NS, "5"},
     {"link", "switch_delay_ns", KEY_U64, FIELD(switch_delay_ps), NS, 0, SECOND_NS, "100"},
     {"link", "cut_through", KEY_BOOL, FIELD(cut_through), 0, 0, 0, "true"},
+    {"link", "switch_queues", KEY_QUEUES, FIELD(switch_queues), 0, 0, 0, "output"},
     {"link", "vl_buffer_bytes", KEY_U32, FIELD(vl_buffer_bytes), 1, 4352, 1 << 30, "16384"},
     {"link", "packet_overhead_bytes", KEY_U32, FIELD(packet_overhead_bytes), 1, 0, 256, "30"},
 

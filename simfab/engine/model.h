@@ -9,6 +9,9 @@
 
 #include "simfab/engine/fabric.h"
 
+/* What of a switch's receive buffer the outputs see: the first packet of each lane, or all. */
+enum switch_queues { QUEUES_LANE, QUEUES_OUTPUT };
+
 /* Where in the file an item of a list stands. */
 struct model_place {
     unsigned line, column;
@@ -44,6 +47,7 @@ struct model {
     uint64_t propagation_ps;         /* per cable */
     uint64_t switch_delay_ps;        /* from the last (store and forward) or first (cut through) bit in, to out */
     bool cut_through;
+    uint8_t switch_queues;          /* enum switch_queues */
     uint32_t vl_buffer_bytes;       /* receive buffer per VL and port; credits count blocks of 64 bytes */
     uint32_t packet_overhead_bytes; /* LRH+BTH+ICRC+VCRC and framing, besides extended headers */
 

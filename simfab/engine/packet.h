@@ -77,6 +77,7 @@ struct packet {
     /* payload = chunk->data[offset .. offset + payload) */
     struct chunk *chunk;
     uint32_t chunk_off;
+    uint64_t arrived_ps;  /* when its first bit came into the switch that it is in */
     uint64_t tail_ps;     /* when its last bit reached (or will reach) the node it is in */
     uint32_t *background; /* of a flow without a process: counts that flow's packets; else NULL */
     uint8_t grh[40];      /* if PKT_GRH */

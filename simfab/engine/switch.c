@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forwarding: by the table that the subnet manager wrote, from the receive buffer to an output's queue. */
+/*
+ * Switches: forwarding by the table that the subnet manager wrote, from the receive buffer to an output's queue.
+ *
+ * The model's link.switch_queues says what of a receive buffer is seen by the outputs. "output": all of it; whoever
+ * waits for a busy output holds up nobody else, until the buffer of the lane is full. "lane": one queue for each lane
+ * of a port, of which only the first packet is seen; while it waits, all behind it wait too.
+ */
 #include "simfab/engine/keys.h"
 #include "simfab/engine/link.h"
 #include "simfab/engine/mcast.h"
@@ -9,6 +15,24 @@ static void drop(struct packet *p)
     p->held->sim->packets_dropped++;
     link_release(p);
     packet_free(p);
+}
+
+static void enqueue_later(void *obj, uint64_t arg)
+{
+    link_enqueue(obj, (struct packet *)(uintptr_t)arg);
+}
+
+/* A faster output must not run out of a packet that comes in slowly: it begins so late that both end together. */
+static void enqueue(struct link_dir *l, struct packet *p)
+{
+    uint64_t now = sim_now(l->sim), ser;
+
+    link_refresh(l);
+    ser = link_serialise_ps(l, p->wire_bytes);
+    if (p->tail_ps > now + ser)
+        evq_push_quiet(&l->sim->q, p->tail_ps - ser, enqueue_later, l, (uintptr_t)p);
+    else
+        link_enqueue(l, p);
 }
 
 void switch_output(struct port *in, uint8_t out_num, struct packet *p)
@@ -21,17 +45,16 @@ void switch_output(struct port *in, uint8_t out_num, struct packet *p)
         return;
     }
     if (vl < 0) {
-        out->count.xmit_discards++;
+        link_count_discard(out, DISCARD_LANE);
         drop(p);
         return;
     }
     p->in_port = in->num;
     p->vl = (uint8_t)vl;
-    link_enqueue(out->out, p);
+    enqueue(out->out, p);
 }
 
-/* The packet came by port in and was looked at for the switch's delay: on to its output, or away with it. */
-void switch_forward(struct port *in, struct packet *p)
+static void forward(struct port *in, struct packet *p)
 {
     struct node *sw = in->node;
     uint8_t out_num = p->dlid < FABRIC_LIDS ? sw->lft[p->dlid] : FABRIC_NO_PORT;
@@ -51,4 +74,45 @@ void switch_forward(struct port *in, struct packet *p)
         return;
     }
     switch_output(in, out_num, p);
+}
+
+/* Show the outputs the first packet of the buffer, and the next while those are dropped at once. */
+static void advance(struct link_dir *l, struct rx_lane *rx)
+{
+    if (rx->advancing)
+        return;
+    rx->advancing = true;
+    while (rx->first && !rx->head_out) {
+        struct packet *p = rx->first;
+
+        rx->first = p->next;
+        if (!rx->first)
+            rx->last = &rx->first;
+        rx->head_out = true;
+        forward(l->to, p);
+    }
+    rx->advancing = false;
+}
+
+void switch_arrive(struct link_dir *l, struct packet *p)
+{
+    struct rx_lane *rx = &l->rx[p->held_vl];
+
+    p->arrived_ps = sim_now(l->sim) - l->sim->model->switch_delay_ps;
+    if (l->sim->model->switch_queues == QUEUES_OUTPUT) {
+        forward(l->to, p);
+        return;
+    }
+    p->next = NULL;
+    *rx->last = p;
+    rx->last = &p->next;
+    advance(l, rx);
+}
+
+void switch_head_left(struct link_dir *l, unsigned vl)
+{
+    struct rx_lane *rx = &l->rx[vl];
+
+    rx->head_out = false;
+    advance(l, rx);
 }

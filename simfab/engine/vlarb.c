@@ -2,33 +2,41 @@
 /* Virtual lane arbitration: see vlarb.h. */
 #include "simfab/engine/vlarb.h"
 
-static uint32_t lanes_of(const struct vlarb_table *t)
-{
-    uint32_t mask = 0;
+#include "simfab/engine/credit.h"
 
-    for (uint32_t i = 0; i < t->entries; i++)
-        if (t->entry[i].weight)
-            mask |= 1u << (t->entry[i].vl & 15);
-    return mask;
+#define LIMIT_BLOCKS    (4096 / CREDIT_BLOCK_BYTES)
+#define LIMIT_NONE      255
+#define LANE_MANAGEMENT 15
+
+struct vlarb_table vlarb_table_of(const struct vlarb_entry *entry, uint32_t entries)
+{
+    struct vlarb_table t = {.entry = entry};
+
+    for (uint32_t i = 0; i < entries; i++)
+        if (entry[i].weight && entry[i].vl < LANE_MANAGEMENT) {
+            t.lanes |= 1u << entry[i].vl;
+            t.entries = i + 1;
+        }
+    return t;
 }
 
 /* One step of the weighted round robin of a table in which some ready lane has a weight. */
 static int take_turn(struct vlarb_turn *turn, const struct vlarb_table *t, uint32_t ready,
                      const uint32_t bytes[FABRIC_VLS])
 {
-    if (turn->at >= t->entries)
-        *turn = (struct vlarb_turn){0};
+    if (!turn->begun || turn->at >= t->entries)
+        *turn = (struct vlarb_turn){.left = t->entry[0].weight, .begun = true};
     /* at most once around: the entry that has the turn may come up again with a fresh weight */
     for (uint32_t step = 0; step <= t->entries; step++) {
-        const struct vlarb_entry *e = &t->entry[turn->at];
-        uint8_t vl = e->vl & 15;
+        uint8_t vl = t->entry[turn->at].vl;
 
-        if (turn->left > 0 && e->weight && (ready & 1u << vl)) {
-            turn->left -= bytes[vl]; /* a packet is sent whole: the last one may exceed the weight */
+        if (turn->left > 0 && (ready & 1u << vl)) {
+            turn->left -= credit_blocks(bytes[vl]);
             return vl;
         }
-        turn->at = (turn->at + 1) % t->entries;
-        turn->left = 64 * (int64_t)t->entry[turn->at].weight;
+        if (++turn->at >= t->entries)
+            turn->at = 0;
+        turn->left = t->entry[turn->at].weight;
     }
     return -1;
 }
@@ -46,28 +54,31 @@ static int take_next_lane(struct vlarb_state *s, uint32_t ready)
     return -1;
 }
 
+static bool limit_reached(const struct vlarb_state *s, uint8_t limit)
+{
+    return limit != LIMIT_NONE && s->high_sent > 0 && s->high_sent >= limit * LIMIT_BLOCKS;
+}
+
+static int take_high(struct vlarb_state *s, const struct vlarb_config *c, uint32_t high,
+                     const uint32_t bytes[FABRIC_VLS])
+{
+    int vl = take_turn(&s->high, &c->high, high, bytes);
+
+    if (c->high_limit != LIMIT_NONE)
+        s->high_sent += credit_blocks(bytes[vl]);
+    return vl;
+}
+
 int vlarb_pick(struct vlarb_state *s, const struct vlarb_config *c, uint32_t ready, const uint32_t bytes[FABRIC_VLS])
 {
-    uint32_t in_high = lanes_of(&c->high), in_low = lanes_of(&c->low);
-    uint32_t high = ready & in_high, low = ready & in_low;
-    bool spent;
-    int vl;
+    uint32_t high = ready & c->high.lanes, low = ready & c->low.lanes;
 
-    if (!ready)
-        return -1;
-    if (!(in_high | in_low))
+    if (!(c->high.lanes | c->low.lanes))
         return take_next_lane(s, ready);
-    if (!low)
-        s->high_sent = 0; /* nobody waits: the limit starts anew */
-    spent = c->high_limit != 255 && s->high_sent > 0 && s->high_sent >= (int64_t)c->high_limit * 4096;
-    if (high && !(spent && low)) {
-        vl = take_turn(&s->high, &c->high, high, bytes);
-        if (vl >= 0)
-            s->high_sent += bytes[vl];
-        return vl;
-    }
-    if (!low)
-        return -1;
+    if (high && !limit_reached(s, c->high_limit))
+        return take_high(s, c, high, bytes);
     s->high_sent = 0;
-    return take_turn(&s->low, &c->low, low, bytes);
+    if (low)
+        return take_turn(&s->low, &c->low, low, bytes);
+    return high ? take_high(s, c, high, bytes) : -1;
 }

@@ -38,7 +38,7 @@ static double share(unsigned vl)
 START_TEST(weights_are_shares)
 {
     static const struct vlarb_entry low[] = {{0, 32}, {1, 64}, {2, 128}};
-    struct vlarb_config c = {.low = {low, 3}, .high_limit = 255};
+    struct vlarb_config c = {.low = vlarb_table_of(low, 3), .high_limit = 255};
 
     run(&c, 7, 2048, 70000);
     ck_assert_double_eq_tol(share(0), 1.0 / 7, 0.01);
@@ -51,7 +51,7 @@ START_TEST(a_weight_is_rounded_up_to_whole_packets)
 {
     /* 64 bytes of weight still let a packet of 2048 pass: then both lanes are equal */
     static const struct vlarb_entry low[] = {{0, 1}, {1, 32}};
-    struct vlarb_config c = {.low = {low, 2}, .high_limit = 255};
+    struct vlarb_config c = {.low = vlarb_table_of(low, 2), .high_limit = 255};
 
     run(&c, 3, 2048, 10000);
     ck_assert_double_eq_tol(share(0), 0.5, 0.01);
@@ -61,7 +61,7 @@ END_TEST
 START_TEST(an_idle_lane_leaves_its_share_to_the_others)
 {
     static const struct vlarb_entry low[] = {{0, 10}, {1, 200}, {2, 10}};
-    struct vlarb_config c = {.low = {low, 3}, .high_limit = 255};
+    struct vlarb_config c = {.low = vlarb_table_of(low, 3), .high_limit = 255};
 
     run(&c, 5, 64, 10000);
     ck_assert_double_eq_tol(share(0), 0.5, 0.01);
@@ -72,7 +72,7 @@ END_TEST
 START_TEST(a_lane_may_stand_in_a_table_more_than_once)
 {
     static const struct vlarb_entry low[] = {{0, 16}, {1, 16}, {0, 16}, {2, 16}};
-    struct vlarb_config c = {.low = {low, 4}, .high_limit = 255};
+    struct vlarb_config c = {.low = vlarb_table_of(low, 4), .high_limit = 255};
 
     run(&c, 7, 1024, 40000);
     ck_assert_double_eq_tol(share(0), 0.5, 0.01);
@@ -83,7 +83,7 @@ END_TEST
 START_TEST(high_without_limit_starves_low)
 {
     static const struct vlarb_entry high[] = {{1, 4}}, low[] = {{0, 255}};
-    struct vlarb_config c = {{high, 1}, {low, 1}, 255};
+    struct vlarb_config c = {vlarb_table_of(high, 1), vlarb_table_of(low, 1), 255};
 
     run(&c, 3, 2048, 1000);
     ck_assert_uint_eq(sent[0], 0);
@@ -95,7 +95,7 @@ END_TEST
 START_TEST(the_limit_gives_low_one_packet_per_limit)
 {
     static const struct vlarb_entry high[] = {{1, 255}}, low[] = {{0, 255}};
-    struct vlarb_config c = {{high, 1}, {low, 1}, 4}; /* 16384 bytes = 8 packets of 2048 */
+    struct vlarb_config c = {vlarb_table_of(high, 1), vlarb_table_of(low, 1), 4}; /* 16384 bytes = 8 packets of 2048 */
 
     run(&c, 3, 2048, 9000);
     ck_assert_double_eq_tol(share(1), 8.0 / 9, 0.005);
@@ -105,7 +105,7 @@ END_TEST
 START_TEST(limit_zero_alternates)
 {
     static const struct vlarb_entry high[] = {{1, 255}}, low[] = {{0, 255}};
-    struct vlarb_config c = {{high, 1}, {low, 1}, 0};
+    struct vlarb_config c = {vlarb_table_of(high, 1), vlarb_table_of(low, 1), 0};
 
     run(&c, 3, 2048, 1000);
     ck_assert_double_eq_tol(share(1), 0.5, 0.01);
@@ -115,7 +115,7 @@ END_TEST
 START_TEST(weight_zero_never_sends)
 {
     static const struct vlarb_entry low[] = {{0, 8}, {1, 0}};
-    struct vlarb_config c = {.low = {low, 2}, .high_limit = 255};
+    struct vlarb_config c = {.low = vlarb_table_of(low, 2), .high_limit = 255};
     struct vlarb_state s = {0};
     uint32_t bytes[FABRIC_VLS] = {64, 64};
 
@@ -149,7 +149,7 @@ START_TEST(credits_stop_at_the_buffer_and_come_back)
     ck_assert_uint_eq(n, 7);
     credit_freed(&c, 2078);
     ck_assert(!credit_may_send(&c, 2078)); /* the sender has not heard of it */
-    credit_update(&c);
+    credit_update(&c, c.freed);
     ck_assert(credit_may_send(&c, 2078));
 }
 END_TEST
@@ -165,7 +165,7 @@ START_TEST(credits_wrap_around_for_ever)
         ck_assert(credit_may_send(&c, bytes));
         credit_sent(&c, bytes);
         credit_freed(&c, bytes);
-        credit_update(&c);
+        credit_update(&c, c.freed);
     }
 }
 END_TEST
