@@ -15,15 +15,25 @@
 
 extern char **environ;
 
-static int add_name(struct hosts *h, const char *name)
+/* Make room for one more in a list. */
+static int grow(char ***list, int count)
 {
-    char **grown = realloc(h->name, (h->count + 1) * sizeof(*grown));
+    char **grown = realloc(*list, (count + 1) * sizeof(*grown));
 
     if (!grown)
         return -1;
-    h->name = grown;
+    *list = grown;
+    return 0;
+}
+
+static int add_host(struct hosts *h, const char *name, const char *devices)
+{
+    if (grow(&h->name, h->count) || grow(&h->devices, h->count))
+        return -1;
     h->name[h->count] = strdup(name);
-    return h->name[h->count++] ? 0 : -1;
+    h->devices[h->count] = devices ? strdup(devices) : NULL;
+    h->count++;
+    return h->name[h->count - 1] && (!devices || h->devices[h->count - 1]) ? 0 : -1;
 }
 
 static bool has_name(const struct hosts *h, const char *name)
@@ -36,9 +46,12 @@ static bool has_name(const struct hosts *h, const char *name)
 
 void hosts_clear(struct hosts *h)
 {
-    for (int i = 0; i < h->count; i++)
+    for (int i = 0; i < h->count; i++) {
         free(h->name[i]);
+        free(h->devices[i]);
+    }
     free(h->name);
+    free(h->devices);
     free(h->simfab);
     memset(h, 0, sizeof(*h));
 }
@@ -91,7 +104,7 @@ static int list_simulated(struct hosts *h, char *why, size_t cap)
     while (fgets(line, sizeof(line), in)) {
         line[strcspn(line, " \t\r\n")] = 0;
         if (line[0])
-            add_name(h, line);
+            add_host(h, line, NULL);
     }
     fclose(in);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -110,33 +123,45 @@ static int list_this_machine(struct hosts *h, char *why, size_t cap)
     char name[HOST_NAME_MAX + 1] = "localhost";
 
     gethostname(name, sizeof(name) - 1);
-    if (add_name(h, name)) {
+    if (add_host(h, name, NULL)) {
         snprintf(why, cap, "out of memory");
         return -1;
     }
     return 0;
 }
 
+static void explain_unknown(const struct hosts *h, const char *name, char *why, size_t cap)
+{
+    if (h->simfab)
+        snprintf(why, cap, "the fabric has no host '%s' ('simfab status --hosts' lists them)", name);
+    else
+        snprintf(why, cap,
+                 "'%s' is not this machine (%s): mrrun starts ranks here, on parts of this machine with HCAs of their own "
+                 "(--hosts %s=DEVICE,...), or on simulated hosts under 'simfab run'; on a cluster, use the scheduler's "
+                 "launcher",
+                 name, h->name[0], name);
+}
+
 /* Keep the wanted hosts, in the order wanted. */
-static int pick(struct hosts *h, char *const *wanted, int num_wanted, char *why, size_t cap)
+static int pick(struct hosts *h, const struct mrrun_host *wanted, int num_wanted, char *why, size_t cap)
 {
     struct hosts picked = {0};
 
     for (int i = 0; i < num_wanted; i++) {
-        bool here = !h->simfab && !strcmp(wanted[i], "localhost");
-        if (!here && !has_name(h, wanted[i])) {
-            if (h->simfab)
-                snprintf(why, cap, "the fabric has no host '%s' ('simfab status --hosts' lists them)", wanted[i]);
-            else
-                snprintf(why, cap,
-                         "'%s' is not this machine (%s): mrrun starts ranks here, or on simulated hosts under 'simfab "
-                         "run'; on a "
-                         "cluster, use the scheduler's launcher",
-                         wanted[i], h->name[0]);
+        const struct mrrun_host *w = &wanted[i];
+        bool here = !h->simfab && !strcmp(w->name, "localhost") && !w->devices;
+        bool part = !h->simfab && w->devices;
+
+        if (!here && !part && !has_name(h, w->name)) {
+            explain_unknown(h, w->name, why, cap);
             hosts_clear(&picked);
             return -1;
         }
-        add_name(&picked, here ? h->name[0] : wanted[i]);
+        if (add_host(&picked, here ? h->name[0] : w->name, w->devices)) {
+            snprintf(why, cap, "out of memory");
+            hosts_clear(&picked);
+            return -1;
+        }
     }
     picked.simfab = h->simfab;
     h->simfab = NULL;
@@ -145,7 +170,7 @@ static int pick(struct hosts *h, char *const *wanted, int num_wanted, char *why,
     return 0;
 }
 
-int hosts_find(struct hosts *h, char *const *wanted, int num_wanted, const char *bin_dir, char *why, size_t cap)
+int hosts_find(struct hosts *h, const struct mrrun_host *wanted, int num_wanted, const char *bin_dir, char *why, size_t cap)
 {
     const char *fabric = getenv("SIMFAB_DIR");
     int err;

@@ -27,7 +27,8 @@ static const struct option_row table[] = {
     {"ppn", NULL, OPT_COUNT, FIELD(ppn), 1, MRRUN_RANKS_MAX,
      "--ppn K           at most K ranks per host, host by host (default: spread evenly)"},
     {"hosts", NULL, OPT_LIST, FIELD(hosts), 0, 0,
-     "--hosts A,B,...   the hosts to use, in this order (default: all of the fabric)"},
+     "--hosts A,B,...   the hosts to use, in this order (default: all of the fabric); A=DEVICE+DEVICE: with these\n"
+     "                  HCAs only, which also makes hosts of parts of this machine"},
     {"x", "env", OPT_ENV, FIELD(env), 0, 0, "-x NAME[=VALUE]   set a variable for the ranks (also --env)"},
     {"job-id", NULL, OPT_TEXT, FIELD(job_id), 0, 0,
      "--job-id ID       the job's name for fabricd (default: SLURM_JOB_ID, or made up)"},
@@ -140,31 +141,72 @@ static int append(char ***list, int *count, char *item)
     return 0;
 }
 
-/* Hosts are separated by commas; the names are copies. A later --hosts replaces an earlier one. */
+static void clear_hosts(struct mrrun_options *opts)
+{
+    for (int i = 0; i < opts->num_hosts; i++) {
+        free(opts->hosts[i].name);
+        free(opts->hosts[i].devices);
+    }
+    free(opts->hosts);
+    opts->hosts = NULL;
+    opts->num_hosts = 0;
+}
+
+/* DEVICE+DEVICE as the ranks' MRMPI_DEVICES wants it. NULL: out of memory. */
+static char *copy_devices(const char *text, size_t len)
+{
+    char *devices = strndup(text, len);
+
+    for (char *p = devices; p && (p = strchr(p, '+'));)
+        *p = ',';
+    return devices;
+}
+
+/* NAME or NAME=DEVICE+DEVICE, len characters of it. */
+static int add_host(struct mrrun_options *opts, const char *text, size_t len, char *why, size_t cap)
+{
+    const char *equals = memchr(text, '=', len);
+    size_t name_len = equals ? (size_t)(equals - text) : len;
+    struct mrrun_host host = {0}, *grown;
+
+    if (!name_len || (equals && equals + 1 == text + len)) {
+        snprintf(why, cap, "option --hosts: an empty name in '%.*s'", (int)len, text);
+        return -1;
+    }
+    for (int i = 0; i < opts->num_hosts; i++) {
+        if (strlen(opts->hosts[i].name) == name_len && !memcmp(opts->hosts[i].name, text, name_len)) {
+            snprintf(why, cap, "option --hosts: '%.*s' is named twice", (int)name_len, text);
+            return -1;
+        }
+    }
+    host.name = strndup(text, name_len);
+    if (equals)
+        host.devices = copy_devices(equals + 1, len - name_len - 1);
+    grown = realloc(opts->hosts, (opts->num_hosts + 1) * sizeof(*grown));
+    if (grown)
+        opts->hosts = grown;
+    if (!host.name || (equals && !host.devices) || !grown) {
+        free(host.name);
+        free(host.devices);
+        snprintf(why, cap, "out of memory");
+        return -1;
+    }
+    opts->hosts[opts->num_hosts++] = host;
+    return 0;
+}
+
+/* Hosts are separated by commas. A later --hosts replaces an earlier one. */
 static int parse_hosts(struct mrrun_options *opts, const char *text, char *why, size_t cap)
 {
-    for (int i = 0; i < opts->num_hosts; i++)
-        free(opts->hosts[i]);
-    opts->num_hosts = 0;
-
+    clear_hosts(opts);
     for (const char *p = text;; p++) {
         size_t len = strcspn(p, ",");
         if (!len) {
             snprintf(why, cap, "option --hosts: an empty name in '%s'", text);
             return -1;
         }
-        for (int i = 0; i < opts->num_hosts; i++) {
-            if (strlen(opts->hosts[i]) == len && !memcmp(opts->hosts[i], p, len)) {
-                snprintf(why, cap, "option --hosts: '%.*s' is named twice", (int)len, p);
-                return -1;
-            }
-        }
-        char *name = strndup(p, len);
-        if (!name || append(&opts->hosts, &opts->num_hosts, name)) {
-            free(name);
-            snprintf(why, cap, "out of memory");
+        if (add_host(opts, p, len, why, cap))
             return -1;
-        }
         p += len;
         if (!*p)
             return 0;
@@ -272,9 +314,7 @@ int mrrun_options_parse(struct mrrun_options *opts, int argc, char **argv, char 
 
 void mrrun_options_clear(struct mrrun_options *opts)
 {
-    for (int i = 0; i < opts->num_hosts; i++)
-        free(opts->hosts[i]);
-    free(opts->hosts);
+    clear_hosts(opts);
     free(opts->env);
     memset(opts, 0, sizeof(*opts));
 }

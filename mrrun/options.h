@@ -9,10 +9,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct mrrun_host {
+    char *name;
+    char *devices; /* which HCAs its ranks may use, as MRMPI_DEVICES says it; NULL: not said */
+};
+
 struct mrrun_options {
-    int ranks;    /* -n */
-    int ppn;      /* 0: spread evenly */
-    char **hosts; /* NULL: the launcher decides */
+    int ranks; /* -n */
+    int ppn;   /* 0: spread evenly */
+    struct mrrun_host *hosts; /* NULL: the launcher decides */
     int num_hosts;
     char **env; /* NAME=VALUE, or NAME: as it is in the environment */
     int num_env;

@@ -140,9 +140,12 @@ static int start_rank(struct job *job, int rank, char *const *job_env, int repor
     char **env = environment_copy(job_env);
     char **words = make_words(job, rank);
     const char *host = job->hosts.name[job->place.host_of[rank]];
+    const char *devices = job->hosts.devices[job->place.host_of[rank]];
     int err = -ENOMEM;
 
     if (!env || !words)
+        goto out;
+    if (devices && environment_set(&env, "MRMPI_DEVICES", devices))
         goto out;
     if (server_add_rank(rank, host, &env)) {
         err = -EIO;

@@ -34,8 +34,8 @@ START_TEST(everything)
     ck_assert_int_eq(o.ranks, 4);
     ck_assert_int_eq(o.ppn, 2);
     ck_assert_int_eq(o.num_hosts, 3);
-    ck_assert_str_eq(o.hosts[0], "a");
-    ck_assert_str_eq(o.hosts[2], "c");
+    ck_assert_str_eq(o.hosts[0].name, "a");
+    ck_assert_str_eq(o.hosts[2].name, "c");
     ck_assert_int_eq(o.num_env, 2);
     ck_assert_str_eq(o.env[0], "A=1");
     ck_assert_str_eq(o.env[1], "B");
@@ -75,6 +75,21 @@ static void refuse(const char *message, char **words)
     mrrun_options_clear(&o);
 }
 
+START_TEST(hosts_with_devices)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(PARSE(&o, "-n", "2", "--hosts", "a=mlx5_0+mlx5_1:2,b,c=rxe0", "p"), 0);
+    ck_assert_int_eq(o.num_hosts, 3);
+    ck_assert_str_eq(o.hosts[0].name, "a");
+    ck_assert_str_eq(o.hosts[0].devices, "mlx5_0,mlx5_1:2");
+    ck_assert_str_eq(o.hosts[1].name, "b");
+    ck_assert_ptr_null(o.hosts[1].devices);
+    ck_assert_str_eq(o.hosts[2].devices, "rxe0");
+    mrrun_options_clear(&o);
+}
+END_TEST
+
 #define REFUSE(message, ...) refuse(message, (char *[]){"mrrun", __VA_ARGS__, NULL})
 
 START_TEST(mistakes)
@@ -89,6 +104,9 @@ START_TEST(mistakes)
     REFUSE("option --hosts: an empty name in 'a,,b'", "-n", "2", "--hosts", "a,,b", "p");
     REFUSE("option --hosts: an empty name in 'a,'", "-n", "2", "--hosts", "a,", "p");
     REFUSE("option --hosts: 'a' is named twice", "-n", "2", "--hosts", "a,b,a", "p");
+    REFUSE("option --hosts: 'a' is named twice", "-n", "2", "--hosts", "a=x,a=y", "p");
+    REFUSE("option --hosts: an empty name in 'a='", "-n", "2", "--hosts", "a=", "p");
+    REFUSE("option --hosts: an empty name in '=x'", "-n", "2", "--hosts", "=x", "p");
     REFUSE("option -x: '=1' names no variable (wanted: NAME or NAME=VALUE)", "-n", "2", "-x", "=1", "p");
     REFUSE("option '--label' takes no value", "-n", "2", "--label=yes", "p");
     REFUSE("option '-n' needs a value (-n N              start N ranks (also -np))", "-n");
@@ -133,6 +151,7 @@ int main(void)
 
     tcase_add_test(tc, everything);
     tcase_add_test(tc, other_launchers_spellings);
+    tcase_add_test(tc, hosts_with_devices);
     tcase_add_test(tc, mistakes);
     tcase_add_test(tc, help_needs_nothing_else);
     tcase_add_test(tc, environments);
