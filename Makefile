@@ -53,6 +53,7 @@ SCRIPTS :=
 UNIT_TESTS :=
 SCRIPT_TESTS :=
 LONG_TESTS :=
+RXE_TESTS :=
 MANPAGES :=
 
 MODULES := $(sort $(wildcard */module.mk */*/module.mk))
@@ -110,7 +111,7 @@ PROGRAM_FILES := $(addprefix $(BUILD)/bin/,$(PROGRAMS) $(notdir $(SCRIPTS)))
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
-.PHONY: all programs libraries tests check check-all demo bench install clean deps
+.PHONY: all programs libraries tests check check-all check-rxe demo bench install clean deps
 all: libraries programs
 libraries: $(LIBRARY_FILES)
 programs: $(PROGRAM_FILES)
@@ -126,6 +127,10 @@ check: deps
 check-all: deps
 	+@$(MAKE) --no-print-directory tests
 	@BUILD=$(abspath $(BUILD)) tests/run $(UNIT_TESTS) $(SCRIPT_TESTS) $(LONG_TESTS)
+
+check-rxe: deps
+	+@$(MAKE) --no-print-directory tests
+	@BUILD=$(abspath $(BUILD)) tests/run $(RXE_TESTS)
 
 demo: deps
 	+@$(MAKE) --no-print-directory all

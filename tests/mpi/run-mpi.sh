@@ -3,6 +3,7 @@
 #   shm   on this machine, through shared memory
 #   net1  on two simulated hosts over one rail
 #   net2  the same over two rails
+#   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
 # PATTERN (an extended regular expression) picks programs by name.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
@@ -11,6 +12,7 @@ export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$here/../mrrun/lsan.supp:print_
 limit=${MPI_TEST_TIMEOUT:-120}
 
 net() { [[ $mode == net* ]]; }
+rxe() { [[ $mode == rxe* ]]; }
 
 # Inside a simfab this script runs itself: one fabric serves all programs.
 if net && [ -z "${SIMFAB_DIR:-}" ]; then
@@ -19,12 +21,19 @@ if net && [ -z "${SIMFAB_DIR:-}" ]; then
 fi
 # no fabricd runs here: its absence is said once, which is not what these programs are about
 net && export MRMPI_RAILS_MAX=${mode#net} MRMPI_LOG_LEVEL=0
+rxe && export MRMPI_LOG_LEVEL=0
 
+devices() { # a|b: its adapters, joined by +
+  local r list=
+  for ((r = 0; r < ${mode#rxe}; r++)); do list+=+rx$1$r; done
+  echo "${list#+}"
+}
 run() { # name ranks args...
   local name=$1 n=$2
   shift 2
   local place=()
   net && place=(--ppn $(((n + 1) / 2)))
+  rxe && place=(--ppn $(((n + 1) / 2)) --hosts "a=$(devices a),b=$(devices b)")
   timeout -k 5 "$limit" mrrun -n "$n" "${place[@]}" "$BUILD/tests/mpi/$name" "$@" >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   cat "$tmp/out"
@@ -33,11 +42,15 @@ run() { # name ranks args...
 
 while read -r name modes rest; do
   [[ -z $name || $name == \#* ]] && continue
+  rxe && [[ ,$modes, == *,net,* ]] && modes+=,rxe
   [[ ,$modes, == *,${mode%[12]},* ]] || continue
   [[ $name =~ $pattern ]] || continue
   args=()
   [[ $rest == *--* ]] && read -ra args <<<"${rest#*--}"
-  for n in ${rest%%--*}; do
+  ranks=${rest%%--*}
+  # the machine of the laboratory is a slow one; a program that is for two stays with two
+  rxe && ranks="2 $([[ $ranks =~ (^| )([3-9]|[1-9][0-9]) ]] && echo 4)"
+  for n in $ranks; do
     ok "$name, $n ranks, $mode" run "$name" "$n" "${args[@]}"
   done
 done <"$here/programs.list"
