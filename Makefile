@@ -3,7 +3,7 @@
 #   PROGRAMS  += simfab            a program in $(BUILD)/bin;    simfab_SRCS, _CFLAGS, _LDFLAGS, _LDLIBS, _DEPS, _PKGS
 #   LIBRARIES += libmrmpi.so       a library in $(BUILD)/lib;    same variables, plus _SONAME and _LINKS (extra names)
 #   TESTPROGS += tests/x/test_y    a program in $(BUILD)/tests/; same variables, with the target's name as the prefix
-#   UNIT_TESTS / SCRIPT_TESTS      what `make check` runs, in order (see tests/README.md)
+#   UNIT_TESTS / SCRIPT_TESTS      what `make check` runs, in order (see tests/README.md); LONG_TESTS, RXE_TESTS others
 #
 # _DEPS are libraries of ours that the target links with (libmrmpi.so), _PKGS are pkg-config names.
 # A source is compiled once per target that names it, so the same file may serve two targets with different flags.
