@@ -41,6 +41,12 @@ TESTPROGS += tests/simfab/test_mcast
 tests/simfab/test_mcast_SRCS := tests/simfab/test_mcast.c
 tests/simfab/test_mcast_PKGS := libibverbs libibumad
 SCRIPT_TESTS += tests/simfab/multicast.sh
+
+# a message with keys of one's choice, run by partitions.sh
+TESTPROGS += tests/simfab/test_keys
+tests/simfab/test_keys_SRCS := tests/simfab/test_keys.c
+tests/simfab/test_keys_PKGS := libibverbs
+SCRIPT_TESTS += tests/simfab/partitions.sh
 LONG_TESTS += tests/simfab/fuzz.sh
 
 # the verbs of simulated hosts and the simfab command
