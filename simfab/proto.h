@@ -244,6 +244,7 @@ enum sf_op {
     SF_OP_STOP,        /* end the engine in good order */
     SF_OP_FAULT = 110, /* req: the words of `simfab fault`, separated by newlines; rep: "+" and the answer, or "-" and
                           what is wrong */
+    SF_OP_FLOW = 111,  /* the same for `simfab flow` */
 };
 
 struct sf_req {

@@ -21,10 +21,11 @@ int cmd_exec(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_opensm(int argc, char **argv);
 int cmd_fault(int argc, char **argv);
+int cmd_flow(int argc, char **argv);
 int cmd_topology(int argc, char **argv);
 
 /* What `simfab SUBCOMMAND --help` prints: in main.c, or beside the subcommand. */
-extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[], usage_topology[], usage_fault[];
+extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[], usage_topology[], usage_fault[], usage_flow[];
 
 /* main.c */
 /* "simfab: " and the message, on stderr. */

@@ -2,6 +2,7 @@
 /* What a change of a port means to the data plane and to the programs that watch it, and on to the management plane. */
 #include <endian.h>
 
+#include "simfab/engine/flow.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
 
@@ -29,13 +30,21 @@ static void state_changed(struct port *p)
     hp->was_active = active;
 }
 
+static void flows_changed(struct port *p)
+{
+    if (p->node->hca)
+        flows_port_changed(p->node->hca->sim, p);
+}
+
 void port_notify(struct port *p, enum port_event ev)
 {
     switch (ev) {
     case PORT_EV_STATE:
         state_changed(p);
+        flows_changed(p);
         break;
     case PORT_EV_LID:
+        flows_changed(p);
         tell_programs(p, IBV_EVENT_LID_CHANGE);
         break;
     case PORT_EV_GID:
@@ -52,6 +61,7 @@ void port_notify(struct port *p, enum port_event ev)
         break;
     case PORT_EV_TABLES:
         link_port_changed(p);
+        flows_changed(p);
         break;
     case PORT_EV_CAPMASK:
     case PORT_EV_INTEGRITY:

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "simfab/engine/mcast.h"
+#include "simfab/engine/flow.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
 
@@ -132,7 +133,7 @@ void hca_qp_ready(struct qp *qp)
     if (qp->in_ready || vl < 0)
         return;
     qp->in_ready = true;
-    hp->hca->sim->ready_qps++;
+    hp->hca->sim->ready_qps += qp->type != QPT_FLOW;
     qp->next_ready = NULL;
     *hp->ready[vl].last = qp;
     hp->ready[vl].last = &qp->next_ready;
@@ -151,7 +152,7 @@ static void unlink_first(struct hca_port *hp, unsigned vl)
         hp->ready_mask &= ~(1u << vl);
     }
     qp->in_ready = false;
-    hp->hca->sim->ready_qps--;
+    hp->hca->sim->ready_qps -= qp->type != QPT_FLOW;
 }
 
 void hca_qp_forget(struct qp *qp)
@@ -170,7 +171,7 @@ void hca_qp_forget(struct qp *qp)
                 if (!hp->ready[vl].first)
                     hp->ready_mask &= ~(1u << vl);
                 qp->in_ready = false;
-                hp->hca->sim->ready_qps--;
+                hp->hca->sim->ready_qps -= qp->type != QPT_FLOW;
                 return;
             }
 }
@@ -338,7 +339,10 @@ static void landed(void *obj, uint64_t arg)
     struct qp *qp = hca_find_qp(hp->hca, p->dest_qpn);
 
     link_release(p);
-    if ((p->flags & PKT_MULTICAST) && mcast_deliver(hp, p)) {
+    if (p->background) {
+        hp->hca->sim->packets_delivered++;
+        flow_landed(hp->hca->sim, p);
+    } else if ((p->flags & PKT_MULTICAST) && mcast_deliver(hp, p)) {
         hp->hca->sim->packets_delivered++;
     } else if (qp && qp->type == p->transport && qp_listens(qp, hp)) {
         hp->hca->sim->packets_delivered++;

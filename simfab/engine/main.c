@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "simfab/engine/fault.h"
+#include "simfab/engine/flow.h"
 #include "simfab/engine/link.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/server.h"
@@ -125,7 +126,7 @@ static int build(struct sim *s, const struct options *o)
         s->static_lmc = (uint8_t)o->static_lmc;
         subnet_configure(s->fabric, s->static_lmc);
     }
-    if (faults_init(s, &err)) {
+    if (faults_init(s, &err) || flows_init(s, &err)) {
         tell(o->ready_fd, err.text);
         return -1;
     }
@@ -137,6 +138,7 @@ static void tear_down(struct sim *s)
     while (s->num_procs)
         server_detach(s->procs[0]);
     faults_fini(s);
+    flows_fini(s);
     if (s->mad)
         mad_free(s->mad);
     if (s->fabric) {

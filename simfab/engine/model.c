@@ -115,6 +115,22 @@ static const struct model_key fault_keys[] = {
     {"faults", "for_ms", KEY_U64, FAULT(for_ps), MS, 0, DAY_MS, "0"},
 };
 
+#define FLOW(f) MODEL_FIELD(model_flow, f)
+
+static const struct model_key flow_keys[] = {
+    {"flows", "from", KEY_TEXT, FLOW(from), 0, 0, 0, NULL},
+    {"flows", "from_port", KEY_U32, FLOW(from_port), 1, 1, FABRIC_PORTS_MAX, "first"},
+    {"flows", "to", KEY_TEXT, FLOW(to), 0, 0, 0, NULL},
+    {"flows", "to_port", KEY_U32, FLOW(to_port), 1, 1, FABRIC_PORTS_MAX, "first"},
+    {"flows", "sl", KEY_U32, FLOW(sl), 1, 0, 15, "0"},
+    {"flows", "path", KEY_U32, FLOW(path), 1, 0, 127, "0"},
+    {"flows", "mtu", KEY_MTU, FLOW(mtu), 0, 0, 0, ""},
+    {"flows", "size_bytes", KEY_U64, FLOW(size), 1, 1, 2147483648.0, "65536"},
+    {"flows", "rate_mbytes_per_s", KEY_REAL, FLOW(rate_mbps), 1, 0, 1e9, "0"},
+    {"flows", "at_ms", KEY_U64, FLOW(at_ps), MS, 0, DAY_MS, "0"},
+    {"flows", "for_ms", KEY_U64, FLOW(for_ps), MS, 0, DAY_MS, "0"},
+};
+
 #define LIST(name, keys, type, items, num)                                                                             \
     {                                                                                                                  \
         name, keys, sizeof keys / sizeof *keys, sizeof(struct type), offsetof(struct model, items),                    \
@@ -124,6 +140,7 @@ static const struct model_key fault_keys[] = {
 static const struct list lists[] = {
     LIST("ports", port_keys, model_port, ports, num_ports),
     LIST("faults", fault_keys, model_fault, faults, num_faults),
+    LIST("flows", flow_keys, model_flow, flows, num_flows),
 };
 
 #define NUM_LISTS     (sizeof lists / sizeof *lists)

@@ -26,6 +26,18 @@ struct model_fault {
     uint64_t at_ps, for_ps;            /* for: 0: it lasts */
 };
 
+/* flows: traffic without a process. */
+struct model_flow {
+    struct model_place at;
+    char from[65], to[65]; /* adapters */
+    uint32_t from_port, to_port;
+    uint32_t sl, path;
+    uint8_t mtu;       /* PortInfo code; 0: as the path allows */
+    uint64_t size;     /* bytes of a message; 0: not said */
+    double rate_mbps;  /* 0: as much as goes */
+    uint64_t at_ps, for_ps;
+};
+
 /* ports: what single ports can do; 0: not said. Its own capability, whatever the cable and the other end can. */
 struct model_port {
     struct model_place at;
@@ -87,6 +99,8 @@ struct model {
     uint32_t num_ports;
     struct model_fault *faults;
     uint32_t num_faults;
+    struct model_flow *flows;
+    uint32_t num_flows;
 };
 
 /* A model with every default; path NULL gives the defaults themselves. NULL with err filled when the file is wrong. */

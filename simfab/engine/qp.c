@@ -8,6 +8,7 @@
 
 #include "simfab/engine/keys.h"
 #include "simfab/engine/mcast.h"
+#include "simfab/engine/flow.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/util.h"
 
@@ -228,6 +229,8 @@ bool qp_wants_turn(struct qp *qp)
 {
     struct wqe *w;
 
+    if (qp->type == QPT_FLOW)
+        return flow_wants_turn(qp);
     if (qp->obj.proc->dead)
         return false;
     if (qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp))
@@ -244,6 +247,8 @@ struct packet *qp_emit(struct qp *qp, struct tx_cost *cost, bool *more)
 {
     struct packet *p = NULL;
 
+    if (qp->type == QPT_FLOW)
+        return flow_emit(qp, cost, more);
     if (qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp) && qp->paced_ps <= sim_now(qp->hca->sim))
         p = rc_emit_duty(qp, cost);
     else if (qp_wants_turn(qp))

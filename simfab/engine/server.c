@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "simfab/engine/fault.h"
+#include "simfab/engine/flow.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/planes.h"
 #include "simfab/engine/text.h"
@@ -319,6 +320,11 @@ static int answer_query(struct server *v, struct source *src, const struct sf_re
     case SF_OP_FAULT:
         text_say(t, "+");
         if (!fault_command(v->sim, body, t))
+            *t->buf = '-';
+        return 0;
+    case SF_OP_FLOW:
+        text_say(t, "+");
+        if (!flow_command(v->sim, body, t))
             *t->buf = '-';
         return 0;
     case SF_OP_STOP:

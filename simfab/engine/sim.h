@@ -13,6 +13,7 @@ struct proc;
 struct mad;
 struct sched;
 struct faults;
+struct flows;
 struct server;
 
 struct sim {
@@ -22,6 +23,7 @@ struct sim {
     struct mad *mad;
     struct sched *sched;
     struct faults *faults;
+    struct flows *flows;
     const char *dir;    /* the fabric's directory */
     bool static_subnet; /* no manager: the engine configures the subnet, with this LMC */
     uint8_t static_lmc;
