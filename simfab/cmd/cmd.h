@@ -23,9 +23,11 @@ int cmd_opensm(int argc, char **argv);
 int cmd_fault(int argc, char **argv);
 int cmd_flow(int argc, char **argv);
 int cmd_topology(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
 
 /* What `simfab SUBCOMMAND --help` prints: in main.c, or beside the subcommand. */
 extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[], usage_topology[], usage_fault[], usage_flow[];
+extern const char usage_trace[];
 
 /* main.c */
 /* "simfab: " and the message, on stderr. */
@@ -43,6 +45,14 @@ const char *fabric_dir(void);
 
 /* query.c: ask the engine of the fabric at dir. The text belongs to the caller; NULL and errno on failure. */
 char *query_text(const char *dir, const char *host, enum sf_op op, const char *body);
+/* The same, giving it a descriptor. */
+char *query_with_fd(const char *dir, const char *host, enum sf_op op, const char *body, int pass);
+
+#define TRACE_LIMIT_DEFAULT ((uint64_t)1 << 30)
+
+/* trace.c: a new file for a trace (-1: complained), and the order to begin it */
+int trace_open(const char *path);
+bool trace_begin(const char *dir, const char *path, int fd, uint64_t limit, const char *links);
 
 /* fault.c: the engine's answer to a command's words, on stdout; what is wrong on stderr. Returns the exit status. */
 int ask_engine(enum sf_op op, int argc, char **argv);

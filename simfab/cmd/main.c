@@ -7,8 +7,8 @@
 #include <string.h>
 
 const char usage_run[] =
-    "usage: simfab run --topology FILE [--model FILE] [--sm HOST]... [--opensm-option \"NAME VALUE\"]... [--no-opensm] -- "
-    "CMD...\n"
+    "usage: simfab run --topology FILE [--model FILE] [--sm HOST]... [--opensm-option \"NAME VALUE\"]... [--no-opensm] "
+    "[--trace FILE] -- CMD...\n"
     "\n"
     "Starts the engine of a simulated InfiniBand subnet and opensm in it, waits until the subnet is up, runs CMD, and "
     "takes\n"
@@ -22,6 +22,7 @@ const char usage_run[] =
     "                        subnets has an opensm for each: repeated, it names their hosts in turn\n"
     "  --opensm-option TEXT  one more line for opensm.conf, such as \"lmc 1\"; may be repeated\n"
     "  --no-opensm           start no opensm: ports stay in state Initialize until CMD starts a subnet manager\n"
+    "  --trace FILE          write down what happens on the links: see simfab trace\n"
     "\n"
     "CMD finds SIMFAB_DIR (the fabric's directory: engine.log, opensm/opensm.conf, opensm/opensm.log, "
     "opensm/opensm.pid; opensm-2/ of a second subnet) in\n"
@@ -131,6 +132,7 @@ static const struct subcommand {
     {"opensm", cmd_opensm, usage_opensm, "inside it: the subnet manager"},
     {"fault", cmd_fault, usage_fault, "inside it: break and mend links, switches, adapters and hosts"},
     {"flow", cmd_flow, usage_flow, "inside it: traffic without a process; let virtual time pass"},
+    {"trace", cmd_trace, usage_trace, "inside it: write down what happens on the links"},
     {"topology", cmd_topology, usage_topology, "write the netlist of a star, a fat tree, ..."},
 };
 

@@ -102,7 +102,32 @@ static char *read_answer(int from, enum sf_op op)
     return text;
 }
 
+/* One message, and a descriptor with it unless that is -1. */
+static bool send_with_fd(int to, const void *data, size_t len, int fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {0};
+    struct iovec iov = {(void *)data, len};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+    if (fd >= 0) {
+        msg.msg_control = &control;
+        msg.msg_controllen = sizeof control;
+        *CMSG_FIRSTHDR(&msg) =
+            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof fd);
+    }
+    return sendmsg(to, &msg, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
 char *query_text(const char *dir, const char *host, enum sf_op op, const char *body)
+{
+    return query_with_fd(dir, host, op, body, -1);
+}
+
+char *query_with_fd(const char *dir, const char *host, enum sf_op op, const char *body, int pass)
 {
     size_t len = strlen(body);
     struct sf_req *req = calloc(1, sizeof *req + len);
@@ -112,7 +137,7 @@ char *query_text(const char *dir, const char *host, enum sf_op op, const char *b
     if (fd >= 0) {
         *req = (struct sf_req){.op = op, .seq = 1, .body_bytes = (uint32_t)len};
         memcpy(req + 1, body, len);
-        if (send(fd, req, sizeof *req + len, MSG_NOSIGNAL) >= 0)
+        if (send_with_fd(fd, req, sizeof *req + len, pass))
             text = read_answer(fd, op);
         e = errno;
         close(fd);

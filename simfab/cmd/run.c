@@ -19,13 +19,14 @@
 /* args is the command line with room for a program name in front. */
 static bool parse(int argc, char **args, struct options *o)
 {
-    enum { TOPOLOGY = 1, MODEL, SM, SM_OPTION, NO_OPENSM };
+    enum { TOPOLOGY = 1, MODEL, SM, SM_OPTION, NO_OPENSM, TRACE };
     static const struct option longs[] = {
         {"topology", required_argument, NULL, TOPOLOGY},
         {"model", required_argument, NULL, MODEL},
         {"sm", required_argument, NULL, SM},
         {"opensm-option", required_argument, NULL, SM_OPTION},
         {"no-opensm", no_argument, NULL, NO_OPENSM},
+        {"trace", required_argument, NULL, TRACE},
         {NULL, 0, NULL, 0},
     };
     const char *topology = NULL, *model = NULL;
@@ -50,6 +51,9 @@ static bool parse(int argc, char **args, struct options *o)
         case NO_OPENSM:
             o->opensm = false;
             break;
+        case TRACE:
+            o->trace = optarg;
+            break;
         default:
             fputs(usage_run, stderr);
             return false;
@@ -61,7 +65,8 @@ static bool parse(int argc, char **args, struct options *o)
         return false;
     }
     return find_data("topologies", ".net", topology, o->topology) &&
-           (!model || find_data("models", ".yaml", model, o->model));
+           (!model || find_data("models", ".yaml", model, o->model)) &&
+           (!o->trace || (o->trace_fd = trace_open(o->trace)) >= 0);
 }
 
 /* A name that nobody can guess or has taken; the directory itself is made by the supervisor. */

@@ -20,6 +20,8 @@ struct options {
     bool opensm;
     char **sm_options; /* lines for opensm.conf */
     int num_sm_options;
+    const char *trace; /* NULL: none */
+    int trace_fd;
     char **command;
 };
 

@@ -307,6 +307,8 @@ static int bring_up_and_run(struct run *r)
         return status;
     if (!sms_place(r))
         return EXIT_USAGE;
+    if (r->opt->trace && !trace_begin(r->dir, r->opt->trace, r->opt->trace_fd, TRACE_LIMIT_DEFAULT, ""))
+        return 1;
     if (!control_open(r) || (r->opt->opensm && !start_sms(r)))
         return r->command_done ? 128 + r->command_status : 1;
     return run_command(r);

@@ -5,6 +5,7 @@
 #include "simfab/engine/flow.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
+#include "simfab/engine/trace_log.h"
 
 static void tell_programs(struct port *p, enum ibv_event_type ev)
 {
@@ -22,6 +23,8 @@ static void state_changed(struct port *p)
     bool active = p->state == PORT_ACTIVE;
 
     link_port_changed(p);
+    if (p->out && TRACED(p->out->sim))
+        trace_log_state(p->out->sim->trace, p);
     if (!hp)
         return;
     hca_port_changed(p);

@@ -19,6 +19,7 @@
 #include "simfab/engine/mcast.h"
 #include "simfab/engine/flow.h"
 #include "simfab/engine/proc.h"
+#include "simfab/engine/trace_log.h"
 #include "simfab/engine/util.h"
 
 #define PIPE_BYTES   5u /* of full packets: the sixth may begin when fewer are on their way */
@@ -191,6 +192,7 @@ static void to_wire(void *obj, uint64_t arg)
         own = mcast_own_copy(hp, p);
     if (!p->dlid) { /* no lane for its service level */
         hp->port->count.xmit_discards++;
+        trace_drop(hp->hca->sim, hp->port, p, "no lane for its service level");
         hca_lane_drained(hp->port, p->vl, p->wire_bytes);
         packet_free(p);
     } else if (hca_owns_lid(hp->port, p->dlid)) {
@@ -200,6 +202,7 @@ static void to_wire(void *obj, uint64_t arg)
         link_enqueue(hp->port->out, p);
     } else {
         hp->port->count.xmit_discards++;
+        trace_drop(hp->hca->sim, hp->port, p, "no cable at the output");
         hca_lane_drained(hp->port, p->vl, p->wire_bytes);
         packet_free(p);
     }
@@ -349,6 +352,7 @@ static void landed(void *obj, uint64_t arg)
         qp_received(qp, p);
     } else {
         hp->hca->sim->packets_dropped++;
+        trace_drop(hp->hca->sim, hp->port, p, "no such queue pair");
     }
     packet_free(p);
 }
@@ -393,6 +397,7 @@ void hca_packet_arrived(struct port *port, struct packet *p)
     if (!hca_owns_lid(port, p->dlid) && !(p->flags & PKT_MULTICAST)) {
         port->count.rcv_errors++;
         s->packets_dropped++;
+        trace_drop(s, port, p, "not its LID");
         link_release(p);
         packet_free(p);
         return;

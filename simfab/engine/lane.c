@@ -3,6 +3,7 @@
 #include "simfab/engine/link.h"
 
 #include "simfab/engine/hca.h"
+#include "simfab/engine/trace_log.h"
 
 void link_count_discard(struct port *out, enum discard why)
 {
@@ -29,8 +30,16 @@ void link_count_discard(struct port *out, enum discard why)
 
 void link_drop(struct link_dir *l, struct packet *p, enum discard why)
 {
+    static const char *const reasons[] = {
+        [DISCARD_INACTIVE] = "the link is not active",     [DISCARD_MTU] = "longer than the link's MTU",
+        [DISCARD_LIFETIME] = "in the switch for too long", [DISCARD_HOQ] = "first of its lane for too long",
+        [DISCARD_LANE] = "no lane for its service level",
+    };
+
     link_count_discard(l->from, why);
     l->sim->packets_dropped++;
+    trace_drop(l->sim, l->from, p, reasons[why]);
+    trace_lane(l, p->vl);
     if (l->from->node->hca)
         hca_lane_drained(l->from, p->vl, p->wire_bytes);
     link_release(p);
@@ -78,6 +87,7 @@ void lane_end_wait(struct vl_queue *q)
 
     if (!q->wait_since_ps)
         return;
+    trace_wait(l, (unsigned)(q - l->vl), q->wait_since_ps);
     l->from->vl[q - l->vl].xmit_wait_ps += sim_now(l->sim) - q->wait_since_ps;
     q->wait_since_ps = 0;
 }

@@ -6,6 +6,7 @@
 
 #include "simfab/engine/hca.h"
 #include "simfab/engine/mcast.h"
+#include "simfab/engine/trace_log.h"
 
 #define RECOVERY_PS 2000000ull /* what recovering a link that had too many errors takes it */
 
@@ -214,6 +215,7 @@ static void link_arrive(void *obj, uint64_t arg)
 
     if (!comes_through(l)) {
         s->packets_dropped++;
+        trace_drop(s, l->to, p, carries_data(l) ? "lost or spoilt on the cable" : "the link went down");
         if (carries_data(l))
             fc_lost(l, p->held_vl, p->wire_bytes);
         else /* a link that comes up begins with all of its credits */
@@ -299,6 +301,8 @@ static void transmit(struct link_dir *l, unsigned vl)
     /* cut through: the tail cannot leave before it has come (a link may have become faster since) */
     end = max_u64(end, p->tail_ps);
     l->busy_until_ps = end;
+    trace_packet(l, p, sim_now(l->sim), end);
+    trace_lane(l, vl);
     put_on_wire(l, p, end);
     if (l->from->node->hca)
         hca_lane_drained(l->from, vl, p->wire_bytes);
@@ -395,6 +399,7 @@ void link_enqueue(struct link_dir *l, struct packet *p)
     }
     lane_push(q, p);
     try_send(l);
+    trace_lane(l, (unsigned)(q - l->vl));
     if (q->packets)
         lane_life_watch(q);
 }

@@ -154,6 +154,8 @@ static inline uint64_t fc_next(const struct vl_queue *q)
 {
     return q->fc.used ? q->fc.update[q->fc.first].t_ps : 0;
 }
+/* trace_log.c: at t the sender has learnt of credits. */
+void trace_log_credits(struct trace_log *t, const struct vl_queue *q, uint64_t t_ps);
 /* Take in what has arrived until now. */
 static inline void fc_take(struct vl_queue *q, uint64_t now_ps)
 {
@@ -161,6 +163,8 @@ static inline void fc_take(struct vl_queue *q, uint64_t now_ps)
 
     while (r->used && r->update[r->first].t_ps <= now_ps) {
         credit_update(&q->credit, r->update[r->first].fccl);
+        if (__builtin_expect(q->link->sim->trace != NULL, 0))
+            trace_log_credits(q->link->sim->trace, q, r->update[r->first].t_ps);
         r->first = (r->first + 1) & (r->cap - 1);
         r->used--;
     }

@@ -19,6 +19,8 @@
 #include "simfab/engine/mad.h"
 #include "simfab/engine/server.h"
 #include "simfab/engine/subnet.h"
+#include "simfab/engine/text.h"
+#include "simfab/engine/trace_log.h"
 #include "simfab/engine/util.h"
 
 struct options {
@@ -133,8 +135,18 @@ static int build(struct sim *s, const struct options *o)
     return 0;
 }
 
+static void end_trace(struct sim *s)
+{
+    struct text t = {0};
+
+    if (!trace_log_stop(s, &t))
+        engine_log("trace: %s", t.buf);
+    text_free(&t);
+}
+
 static void tear_down(struct sim *s)
 {
+    end_trace(s);
     while (s->num_procs)
         server_detach(s->procs[0]);
     faults_fini(s);

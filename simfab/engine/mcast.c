@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "simfab/engine/hca.h"
+#include "simfab/engine/trace_log.h"
 #include "simfab/engine/util.h"
 
 /* A queue pair's membership of a group, in the list of its adapter's groups. */
@@ -209,9 +210,10 @@ void mcast_copy_left(void *obj, uint64_t unused)
     free(h);
 }
 
-static void discard(struct sim *s, struct packet *p)
+static void discard(struct sim *s, const struct port *at, struct packet *p, const char *reason)
 {
     s->packets_dropped++;
+    trace_drop(s, at, p, reason);
     link_release(p);
     packet_free(p);
 }
@@ -224,7 +226,7 @@ void mcast_forward(struct port *in, struct packet *p)
 
     if (!n) {
         in->count.rcv_switch_relay++;
-        discard(s, p);
+        discard(s, in, p, "nobody of the group is here");
         return;
     }
     if (n > 1) {

@@ -22,6 +22,7 @@
 #include "simfab/engine/mad.h"
 #include "simfab/engine/planes.h"
 #include "simfab/engine/text.h"
+#include "simfab/engine/trace_log.h"
 #include "simfab/engine/util.h"
 
 enum source_kind { SRC_LISTEN, SRC_SIGNAL, SRC_MAD, SRC_NEW, SRC_QUERY, SRC_PROC, SRC_BELL };
@@ -297,8 +298,24 @@ static void greet(struct server *v, struct source *src)
 
 /* ---- questions ------------------------------------------------------------------------------------------------- */
 
+/* *fd came with the order; it is left there if the trace does not take it. */
+static int order_trace(struct sim *s, const char *body, int *fd, struct text *t)
+{
+    struct trace_request r;
+    int e;
+
+    if (!strcmp(body, "stop"))
+        return trace_log_stop(s, t);
+    if (!trace_request_parse(body, &r) || *fd < 0)
+        return EINVAL;
+    e = trace_log_start(s, *fd, &r);
+    if (!e)
+        *fd = -1;
+    return e;
+}
+
 /* Answer a question: 0 and the text, or an errno. */
-static int answer_query(struct server *v, struct source *src, const struct sf_req *req, const char *body,
+static int answer_query(struct server *v, struct source *src, const struct sf_req *req, const char *body, int *fd,
                         struct text *t)
 {
     switch (req->op) {
@@ -330,6 +347,8 @@ static int answer_query(struct server *v, struct source *src, const struct sf_re
     case SF_OP_STOP:
         v->sim->stop = true;
         return 0;
+    case SF_OP_TRACE:
+        return order_trace(v->sim, body, fd, t);
     default:
         return EOPNOTSUPP;
     }
@@ -358,23 +377,55 @@ static void send_answer(struct server *v, int to, const struct sf_rep *rep, cons
     send(to, v->out, sizeof *rep + t->used, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* One message, and the first descriptor that came with it (else -1); others are closed. */
+static ssize_t receive_with_fd(int from, void *data, size_t cap, int *fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov = {data, cap};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+    *fd = -1;
+    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+        return n;
+    for (size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+        int got;
+
+        memcpy(&got, CMSG_DATA(c) + at, sizeof got);
+        if (*fd < 0)
+            *fd = got;
+        else
+            close(got);
+    }
+    return n;
+}
+
 static void serve_query(struct server *v, struct source *src)
 {
     struct sf_req req;
-    ssize_t n = recv(src->fd, v->in, sizeof v->in - 1, MSG_DONTWAIT);
+    int fd;
+    ssize_t n = receive_with_fd(src->fd, v->in, sizeof v->in - 1, &fd);
     struct text t = {0};
     struct sf_rep rep;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n < (ssize_t)sizeof req) {
+        if (fd >= 0)
+            close(fd);
         hang_up(v, src);
         return;
     }
     memcpy(&req, v->in, sizeof req);
     v->in[n] = 0; /* the body is text */
     rep = (struct sf_rep){.op = req.op, .seq = req.seq};
-    rep.error = answer_query(v, src, &req, (const char *)v->in + sizeof req, &t);
+    rep.error = answer_query(v, src, &req, (const char *)v->in + sizeof req, &fd, &t);
+    if (fd >= 0)
+        close(fd);
     rep.body_bytes = (uint32_t)t.used;
     send_answer(v, src->fd, &rep, &t);
     text_free(&t);
@@ -478,5 +529,7 @@ void server_turn(struct server *v)
     }
     detach_dead(v->sim);
     sweep(v);
+    if (TRACED(v->sim))
+        trace_log_tick(v->sim);
     v->timeout_us = sched_run(v->sim, !changed && n == 0 && v->timeout_us > 0);
 }

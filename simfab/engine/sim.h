@@ -15,6 +15,7 @@ struct sched;
 struct faults;
 struct flows;
 struct server;
+struct trace_log;
 
 struct sim {
     struct event_queue q;
@@ -28,6 +29,7 @@ struct sim {
     bool static_subnet; /* no manager: the engine configures the subnet, with this LMC */
     uint8_t static_lmc;
     struct server *server;
+    struct trace_log *trace; /* NULL: nobody wants one */
 
     struct proc **procs; /* attached processes: by host, rank, attachment (proc.c) */
     uint32_t num_procs, procs_cap;

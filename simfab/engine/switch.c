@@ -9,10 +9,12 @@
 #include "simfab/engine/keys.h"
 #include "simfab/engine/link.h"
 #include "simfab/engine/mcast.h"
+#include "simfab/engine/trace_log.h"
 
-static void drop(struct packet *p)
+static void drop(const struct port *at, struct packet *p, const char *reason)
 {
     p->held->sim->packets_dropped++;
+    trace_drop(p->held->sim, at, p, reason);
     link_release(p);
     packet_free(p);
 }
@@ -41,12 +43,12 @@ void switch_output(struct port *in, uint8_t out_num, struct packet *p)
     int vl = out->out ? link_lane(out, in->num, p->sl) : -1;
 
     if (!keys_leave(out, p)) {
-        drop(p);
+        drop(out, p, "the output refuses its partition");
         return;
     }
     if (vl < 0) {
         link_count_discard(out, DISCARD_LANE);
-        drop(p);
+        drop(out, p, out->out ? "no lane for its service level" : "no cable at the output");
         return;
     }
     p->in_port = in->num;
@@ -60,7 +62,7 @@ static void forward(struct port *in, struct packet *p)
     uint8_t out_num = p->dlid < FABRIC_LIDS ? sw->lft[p->dlid] : FABRIC_NO_PORT;
 
     if (!keys_enter(in, p)) {
-        drop(p);
+        drop(in, p, "the input refuses its partition");
         return;
     }
     if (mcast_lid(p->dlid)) {
@@ -70,7 +72,7 @@ static void forward(struct port *in, struct packet *p)
     /* a port may send back where it came from: the specification allows it, and only a wrong table does it */
     if (out_num == FABRIC_NO_PORT || out_num == 0 || out_num > sw->num_ports || p->dlid > sw->lft_top) {
         in->count.rcv_switch_relay++;
-        drop(p);
+        drop(in, p, "no entry in the forwarding table");
         return;
     }
     switch_output(in, out_num, p);

@@ -85,7 +85,7 @@ tests/simfab/test_port_caps_LDLIBS := -lm
 # generated networks
 TESTPROGS += tests/simfab/test_topology
 UNIT_TESTS += tests/simfab/test_topology
-SCRIPT_TESTS += tests/simfab/topology.sh tests/simfab/planes.sh
+SCRIPT_TESTS += tests/simfab/topology.sh tests/simfab/planes.sh tests/simfab/trace.sh
 tests/simfab/test_topology_SRCS := tests/simfab/test_topology.c simfab/cmd/shape.c simfab/cmd/graph.c $(FABRIC_SRCS)
 tests/simfab/test_topology_PKGS := check yaml-0.1
 tests/simfab/test_topology_LDLIBS := -lm

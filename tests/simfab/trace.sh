@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# `simfab trace`: the files are JSON whatever happens, and say the same as the counters.
+. "$(dirname "$0")/../tap.sh"
+command -v python3 >/dev/null || skip_all "python3 is not installed"
+here=$(cd "$(dirname "$0")" && pwd)
+check() { python3 "$here/trace_check.py" "$@" >"$tmp/check" 2>&1; }
+said() { sed -n "s/^$1 //p" "$tmp/check"; }
+
+listens() { # PORT, without connecting: that would be a client
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$1") [0-9A-F:]* 0A "
+}
+pingpong() { # SERVER CLIENT PORT ARGS: two processes, both must end well
+  local server=$1 client=$2 port=$3 pid i
+  shift 3
+  simfab exec "$server" -- ibv_rc_pingpong -p "$port" "$@" >/dev/null 2>&1 &
+  pid=$!
+  for ((i = 0; i < 400; i++)); do listens "$port" && break; sleep 0.025; done
+  simfab exec "$client" -- ibv_rc_pingpong -p "$port" "$@" "$server" >/dev/null 2>&1 && wait $pid
+}
+free_ports() { # the first of three that nobody listens at
+  local p
+  for ((p = 10000 + RANDOM % 18000; ; p += 3)); do
+    listens $p || listens $((p + 1)) || listens $((p + 2)) || break
+  done
+  echo $p
+}
+export -f listens pingpong
+port=$(free_ports)
+export port tmp
+
+# two flows into one port, on two lanes: queues, waits for credits
+printf 'name: tight\nlink: {width: 4, speed: SDR, vl_buffer_bytes: 8192}\n' >"$tmp/tight.yaml"
+two_flows() {
+  simfab run --topology eight-hosts-two-rails --model "$tmp/tight.yaml" --trace "$1" \
+    --opensm-option "qos TRUE" --opensm-option "qos_sl2vl 0,1,2,3,4,5,6,7,0,1,2,3,4,5,6,7" -- bash -c '
+      pingpong h1 h2 $port -s 200000 -n 3 & a=$!
+      pingpong h1 h3 $((port + 1)) -s 200000 -n 3 -l 3 & b=$!
+      pingpong h1 h4 $((port + 2)) -s 200000 -n 3 -l 3 & c=$!
+      wait $a && wait $b && wait $c && simfab status --counters >"$tmp/counters"'
+}
+ok "three flows, traced from the beginning" two_flows "$tmp/flows.json"
+ok "the trace is JSON, spans on a link never overlap, bytes and waits are those of the counters" \
+  check "$tmp/flows.json" "$tmp/counters"
+is "its end is there, with packets of two lanes" "$(said end) $(said lanes)" "there 2"
+like "packets" '^x packet [0-9]{3}' "$tmp/check"
+like "credits" '^c credits [0-9]' "$tmp/check"
+like "queues" '^c queue [0-9]' "$tmp/check"
+like "waits for credits" '^x wait [0-9]' "$tmp/check"
+
+# the same again, to the last picosecond (packet sequence numbers are the programs' random numbers)
+same_again() {
+  for i in 1 2; do
+    simfab run --topology two-switches-two-paths --trace "$tmp/same$i" -- bash -c 'pingpong h1 h2 $port -n 20' || return
+    sed 's/,"psn":[0-9]*//' "$tmp/same$i" >"$tmp/same$i.txt"
+  done
+  cmp "$tmp/same1.txt" "$tmp/same2.txt"
+}
+ok "two runs give the same trace" same_again
+
+# started and stopped within a run, some links only, a file that is full
+inside() {
+  cd "$tmp"
+  simfab trace start links.json --links 'h1 mlx5_0*'
+  simfab trace start links.json 2>busy
+  pingpong h1 h2 $port -n 50
+  simfab trace stop >stopped
+  simfab trace stop 2>none
+  simfab trace start full.json --limit 20k
+  pingpong h1 h2 $port -n 200
+  simfab exec h1 -- ibportstate -D 0,1 3 disable >/dev/null
+  simfab trace stop >stopped_full
+  simfab trace start state.json
+  simfab exec h1 -- ibportstate -D 0,1 3 enable >/dev/null
+  simfab trace stop >/dev/null
+  simfab trace start x.json --links 'h9*' 2>nolink
+  echo $? >nolink_rc
+  mkfifo pipe
+  timeout 5 simfab trace start pipe 2>notfile
+  simfab status --counters >/dev/null
+}
+export -f inside
+ok "start and stop" simfab run --topology two-switches-two-paths -- bash -c inside
+ok "one link of three" check "$tmp/links.json"
+is "both its directions" "$(said links)" "h1/0:1 leaf1:1"
+like "stop tells how much" '^[0-9]+ events of 0\.[0-9]+ s of virtual time$' "$tmp/stopped"
+like "a second start is refused" 'being written already' "$tmp/busy"
+like "a second stop is refused" 'no trace is being written' "$tmp/none"
+ok "a full file is JSON" check "$tmp/full.json"
+is "with its end" "$(said end)" there
+ok "and no longer than allowed" [ "$(stat -c %s "$tmp/full.json")" -le 20480 ]
+like "it says so" 'limit was reached.*events left out' "$tmp/full.json"
+like "and stop, too" 'the limit of 20480 bytes was reached, [0-9]+ events were left out' "$tmp/stopped_full"
+like "a port comes up" '"cat":"state","name":"Initialize"' "$tmp/state.json"
+like "no such link" 'no link is called "h9\*"' "$tmp/nolink"
+is "exit status" "$(cat "$tmp/nolink_rc")" 1
+like "a pipe is refused: nobody may hold up the fabric" 'pipe: (a trace wants a regular file|No such device)' "$tmp/notfile"
+
+# packets that are lost
+printf 'name: lossy\nfault: {loss: 0.05}\n' >"$tmp/lossy.yaml"
+ok "a cable that loses packets" simfab run --topology two-hosts-two-rails --model "$tmp/lossy.yaml" --trace "$tmp/lost.json" -- \
+  bash -c 'pingpong h1 h2 $port -n 100; simfab status --counters >"$tmp/counters"'
+ok "its trace is like the counters" check "$tmp/lost.json" "$tmp/counters"
+is "every loss is there" "$(said 'i drop')" "$(sed -n 's/.* errors .* symbol \([0-9]*\) .*/\1/p' "$tmp/counters" | paste -sd+ | bc)"
+like "with its reason" '"name":"dropped: lost or spoilt on the cable"' "$tmp/lost.json"
+
+# the engine is killed while it writes
+killed() {
+  simfab run --topology two-switches-two-paths --trace "$tmp/killed.json" -- bash -c '
+    while [ "$(stat -c %s "$tmp/killed.json")" -lt 300000 ]; do pingpong h1 h2 $port -n 1000; done
+    kill -KILL $(pgrep -P $PPID -x simfab-engine)
+    sleep 5' 2>/dev/null
+}
+killed
+ok "after kill -9 of the engine the file is JSON but for its end" check "$tmp/killed.json"
+is "which is missing" "$(said end)" missing
+
+refuses() { # TEXT ARGS...
+  local text=$1; shift
+  "$@" >"$tmp/out" 2>&1
+  [ $? = 2 ] && grep -qF -- "$text" "$tmp/out" || { cat "$tmp/out"; return 1; }
+}
+ok "a file that cannot be made: nothing starts" refuses "/nonexistent/t: No such file" \
+  simfab run --topology two-hosts-two-rails --trace /nonexistent/t -- true
+ok "a limit that is none" refuses "--limit 3x: a number of bytes" simfab trace start f --limit 3x
+ok "a limit that is too small" refuses "--limit 1k: at least 4096" simfab trace start f --limit 1k
+ok "outside of a fabric" refuses "SIMFAB_DIR is not set" env -u SIMFAB_DIR simfab trace stop
+ok "no order" refuses "usage: simfab trace start" simfab trace
+done_testing
