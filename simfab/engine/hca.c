@@ -357,6 +357,12 @@ static void landed(void *obj, uint64_t arg)
     packet_free(p);
 }
 
+/* What of a packet goes to memory; an atomic's answer carries its value among the headers. */
+static uint32_t memory_bytes(const struct packet *p)
+{
+    return p->op == PKT_ATOMIC_ACK ? sizeof p->swap : p->payload;
+}
+
 /* The bus has taken up the packet's data. arg is the packet. */
 static void data_written(void *obj, uint64_t arg, uint64_t start_ps, uint64_t done_ps)
 {
@@ -364,7 +370,7 @@ static void data_written(void *obj, uint64_t arg, uint64_t start_ps, uint64_t do
     struct packet *p = (struct packet *)(uintptr_t)arg;
     uint64_t t = p->tail_ps; /* when the receive engine is through with it */
 
-    if (p->payload)
+    if (memory_bytes(p))
         t = max_u64(t, done_ps) + hp->hca->sim->model->dma_write_ps;
     /* nothing overtakes: a short packet waits for the data before it */
     hp->last_landed_ps = max_u64(t, hp->last_landed_ps);
@@ -376,7 +382,7 @@ static void rx_begin(struct hca_port *hp, struct packet *p)
 {
     uint32_t copies = p->flags & PKT_MULTICAST ? mcast_receivers(hp, p) : 1;
 
-    dma_request(&hp->hca->writer, p->payload * copies, data_written, hp, (uintptr_t)p);
+    dma_request(&hp->hca->writer, memory_bytes(p) * copies, data_written, hp, (uintptr_t)p);
 }
 
 static void rx_turn(void *obj, uint64_t arg)

@@ -412,6 +412,7 @@ static void take_atomic(struct qp *qp, struct packet *p)
     struct responder *r = &qp->resp;
     struct mr *mr = mr_check(qp, p->rkey, p->raddr, 8, IBV_ACCESS_REMOTE_ATOMIC);
     uint64_t old, new;
+    struct duty *d;
 
     if (r->in_message || (p->raddr & 7) || open_reads(r) >= qp->attr.max_dest_rd_atomic) {
         refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
@@ -429,7 +430,9 @@ static void take_atomic(struct qp *qp, struct packet *p)
     r->replay[r->next_replay].value = old;
     r->replay[r->next_replay].valid = true;
     r->next_replay = (r->next_replay + 1) % ATOMIC_REPLAYS;
-    add_duty(qp, DUTY_ATOMIC, p->psn)->value = old;
+    d = add_duty(qp, DUTY_ATOMIC, p->psn);
+    d->value = old;
+    d->ready_ps += qp->hca->sim->model->dma_latency_ps; /* the old value had to be read */
 }
 
 /* A request that was answered before: the answer was lost or late. */

@@ -62,6 +62,9 @@ tests/simfab/test_cpu_factor_PKGS := libibverbs
 SCRIPT_TESTS += tests/simfab/cpu_factor.sh tests/simfab/errors.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
 LONG_TESTS += tests/simfab/others.sh
 
+# programs that others wrote, unmodified
+SCRIPT_TESTS += tests/simfab/peers_perftest.sh
+
 # the engine's data plane
 TESTPROGS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
 UNIT_TESTS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
