@@ -57,6 +57,9 @@ bool trace_begin(const char *dir, const char *path, int fd, uint64_t limit, cons
 /* fault.c: the engine's answer to a command's words, on stdout; what is wrong on stderr. Returns the exit status. */
 int ask_engine(enum sf_op op, int argc, char **argv);
 
+/* control.c: VERB [standby] [N] about opensm, for the supervisor. help: what to print when the words are wrong. */
+int control_command(const char *verb, int argc, char **argv, const char *help);
+
 /* environ.c: turn this process's environment into that of a simulated host */
 bool enter_host(const char *dir, const char *host, bool real_clock);
 /* True if host exists; else complains, naming the hosts there are. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `simfab opensm` and its ear in the supervisor, $SIMFAB_DIR/control.sock: one request ("restart" or "wait", and a
- * subnet's number if not for all), one answer ("ok", or what is wrong).
+ * `simfab opensm` and its ear in the supervisor, $SIMFAB_DIR/control.sock: one request ("restart", "wait" or "kill",
+ * "first" or "standby", a subnet's number or 0 for all), one answer ("ok", or what is wrong).
  */
 #include "simfab/cmd/run.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,33 +41,61 @@ static bool restart(struct run *r, struct sm *sm)
     return sm_start(r, sm);
 }
 
-/* "restart", "wait": all; "restart 2": the second's. */
+/* Is it one that the request is about? only: a subnet, 0 for all. */
+static bool is_meant(const struct sm *sm, bool standby, unsigned only)
+{
+    return sm->standby == standby && (!only || sm->subnet == only);
+}
+
+/* As in a crash: it has no time to say that it goes. */
+static void kill_sm(struct run *r, struct sm *sm)
+{
+    sm->expected = true;
+    if (sm->pid)
+        kill(sm->pid, SIGKILL);
+    while (sm->pid && !run_is_over(r))
+        run_pump(r, -1, 10);
+}
+
+static const char *serve_one(struct run *r, struct sm *sm, const char *verb)
+{
+    if (!strcmp(verb, "restart") && !restart(r, sm))
+        return "opensm could not be started: see the output of simfab run";
+    if (!sm->pid)
+        return "no opensm is running (simfab opensm restart starts one)";
+    if (!strcmp(verb, "kill"))
+        kill_sm(r, sm);
+    else if (!sm->up && !sm_wait_up(r, sm))
+        return "the subnet did not come up: see opensm.log";
+    return NULL;
+}
+
+/* "restart", "wait", "kill": all; "restart 2": the second subnet's; "restart standby 2": the one that stands by. */
 static const char *serve_request(struct run *r, const char *request)
 {
-    char verb[16] = "";
-    unsigned only = 0;
+    char verb[16] = "", who[16] = "";
+    unsigned only = 0, found = 0;
+    bool standby;
 
-    if (sscanf(request, "%15s %u", verb, &only) < 1 || (strcmp(verb, "restart") && strcmp(verb, "wait")))
+    if (sscanf(request, "%15s %15s %u", verb, who, &only) < 2 ||
+        (strcmp(verb, "restart") && strcmp(verb, "wait") && strcmp(verb, "kill")))
         return "unknown request";
-    if (only > r->num_sms)
-        return "there is no such subnet";
-    for (unsigned i = 0; i < r->num_sms; i++)
-        if ((!only || i == only - 1) && !strcmp(verb, "restart") && !restart(r, &r->sm[i]))
-            return "opensm could not be started: see the output of simfab run";
+    standby = !strcmp(who, "standby");
     for (unsigned i = 0; i < r->num_sms; i++) {
-        if (only && i != only - 1)
-            continue;
-        if (!r->sm[i].pid)
-            return "no opensm is running (simfab opensm restart starts one)";
-        if (!r->sm[i].up && !sm_wait_up(r, &r->sm[i]))
-            return "the subnet did not come up: see $SIMFAB_DIR/opensm/opensm.log";
+        const char *wrong = is_meant(&r->sm[i], standby, only) ? serve_one(r, &r->sm[i], verb) : NULL;
+
+        if (wrong)
+            return wrong;
+        found += is_meant(&r->sm[i], standby, only);
     }
-    return "ok";
+    if (found)
+        return "ok";
+    return standby ? "no opensm stands by: simfab run --standby-sm HOST starts one" : "there is no such subnet";
 }
 
 void control_serve(struct run *r)
 {
-    char request[32];
+    char request[64];
     const char *answer;
     ssize_t n;
     int fd = accept4(r->control, NULL, NULL, SOCK_CLOEXEC);
@@ -103,7 +132,7 @@ static int ask_supervisor(const char *dir, const char *request)
 }
 
 /* The process ids that the supervisor has written; those of all subnets, or of one. */
-static int print_pids(const char *dir, unsigned only)
+static int print_pids(const char *dir, bool standby, unsigned only)
 {
     bool found = false;
 
@@ -114,7 +143,7 @@ static int print_pids(const char *dir, unsigned only)
 
         if (i > 1)
             snprintf(number, sizeof number, "-%u", i);
-        snprintf(path, sizeof path, "%s/opensm%s/opensm.pid", dir, number);
+        snprintf(path, sizeof path, "%s/opensm%s%s/opensm.pid", dir, standby ? "-standby" : "", number);
         f = only && only != i ? NULL : fopen(path, "re");
         if (!f)
             continue;
@@ -125,25 +154,39 @@ static int print_pids(const char *dir, unsigned only)
         fclose(f);
     }
     if (!found)
-        complain("no opensm is running in this fabric (simfab opensm restart starts one)");
+        complain("no opensm %s in this fabric (simfab opensm restart%s starts one)",
+                 standby ? "stands by" : "is running", standby ? " standby" : "");
     return found ? 0 : 1;
 }
 
-int cmd_opensm(int argc, char **argv)
+int control_command(const char *verb, int argc, char **argv, const char *help)
 {
-    const char *dir, *end = argc == 2 ? argv[1] + strspn(argv[1], "0123456789") : "";
-    char request[32];
+    bool standby = argc && !strcmp(argv[0], "standby");
+    char request[64], **rest = argv + standby;
+    const char *dir, *number;
+    unsigned only;
 
-    if (argc < 1 || argc > 2 || (strcmp(argv[0], "pid") && strcmp(argv[0], "wait") && strcmp(argv[0], "restart")) ||
-        *end || (argc == 2 && (atoi(argv[1]) < 1 || atoi(argv[1]) > SMS_MAX))) {
-        fputs(usage_opensm, stderr);
+    argc -= standby;
+    number = argc ? rest[0] : "";
+    only = (unsigned)strtoul(number, NULL, 10);
+    if (argc > 1 || number[strspn(number, "0123456789")] || (argc && (only < 1 || only > SMS_MAX))) {
+        fputs(help, stderr);
         return EXIT_USAGE;
     }
     dir = fabric_dir();
     if (!dir)
         return EXIT_USAGE;
-    if (!strcmp(argv[0], "pid"))
-        return print_pids(dir, argc == 2 ? (unsigned)atoi(argv[1]) : 0);
-    snprintf(request, sizeof request, "%s %s", argv[0], argc == 2 ? argv[1] : "");
+    if (!strcmp(verb, "pid"))
+        return print_pids(dir, standby, only);
+    snprintf(request, sizeof request, "%s %s %u", verb, standby ? "standby" : "first", only);
     return ask_supervisor(dir, request);
+}
+
+int cmd_opensm(int argc, char **argv)
+{
+    if (argc < 1 || (strcmp(argv[0], "pid") && strcmp(argv[0], "wait") && strcmp(argv[0], "restart"))) {
+        fputs(usage_opensm, stderr);
+        return EXIT_USAGE;
+    }
+    return control_command(argv[0], argc - 1, argv + 1, usage_opensm);
 }

@@ -138,6 +138,22 @@ bool check_host(const char *dir, const char *host)
     return found;
 }
 
+/* A host that a fault has killed takes nobody. */
+static bool host_is_alive(const char *dir, const char *host)
+{
+    char words[SF_HOST_MAX + 16], *answer = NULL;
+    bool alive = true;
+
+    if (snprintf(words, sizeof words, "alive\n%s", host) < (int)sizeof words)
+        answer = query_text(dir, "", SF_OP_FAULT, words);
+    if (answer && *answer == '-') {
+        complain("%s", answer + 1);
+        alive = false;
+    }
+    free(answer);
+    return alive;
+}
+
 int cmd_exec(int argc, char **argv)
 {
     bool real_clock = argc >= 1 && !strcmp(argv[0], "--real-clock");
@@ -154,7 +170,7 @@ int cmd_exec(int argc, char **argv)
         return EXIT_USAGE;
     }
     dir = fabric_dir();
-    if (!dir || !check_host(dir, host) || !enter_host(dir, host, real_clock))
+    if (!dir || !check_host(dir, host) || !host_is_alive(dir, host) || !enter_host(dir, host, real_clock))
         return EXIT_USAGE;
     execvp(command[0], command);
     e = errno;

@@ -60,5 +60,12 @@ int cmd_fault(int argc, char **argv)
         fputs(usage_fault, stderr);
         return EXIT_USAGE;
     }
+    if (!strcmp(argv[0], "sm")) {
+        if (argc < 2 || strcmp(argv[1], "kill")) {
+            complain("simfab fault sm kill [standby] [N]: nothing else can be done to a subnet manager");
+            return EXIT_USAGE;
+        }
+        return control_command("kill", argc - 2, argv + 2, usage_fault);
+    }
     return ask_engine(SF_OP_FAULT, argc, argv);
 }

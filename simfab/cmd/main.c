@@ -20,6 +20,7 @@ const char usage_run[] =
     "values\n"
     "  --sm HOST             the host that opensm runs on; default: the first of the netlist. A netlist of several\n"
     "                        subnets has an opensm for each: repeated, it names their hosts in turn\n"
+    "  --standby-sm HOST     a second opensm, with less priority, that takes over when the first one is gone\n"
     "  --opensm-option TEXT  one more line for opensm.conf, such as \"lmc 1\"; may be repeated\n"
     "  --no-opensm           start no opensm: ports stay in state Initialize until CMD starts a subnet manager\n"
     "  --trace FILE          write down what happens on the links: see simfab trace\n"
@@ -46,7 +47,7 @@ const char usage_status[] = "usage: simfab status [--hosts|--counters [\"NODE PO
                             "hosts, one per line; --counters prints data and packets by port and virtual lane.\n";
 
 const char usage_opensm[] =
-    "usage: simfab opensm pid|wait|restart [SUBNET]\n"
+    "usage: simfab opensm pid|wait|restart [standby] [SUBNET]\n"
     "\n"
     "  pid      print the process id of the opensm that `simfab run` started (kill -HUP makes it read its "
     "configuration)\n"
@@ -54,12 +55,15 @@ const char usage_opensm[] =
     "  restart  stop it, start it again with $SIMFAB_DIR/opensm/opensm.conf, wait until the subnet is up (needed for "
     "lmc)\n"
     "\n"
-    "A fabric of several subnets has several: the number picks one, 1 or 2 and so on; without it all are meant.\n";
+    "A fabric of several subnets has several: the number picks one, 1 or 2 and so on; without it all are meant. standby: "
+    "the one\n"
+    "that `simfab run --standby-sm` started.\n";
 
 const char usage_fault[] =
     "usage: simfab fault link NODE [PORT] SETTING...\n"
     "       simfab fault node NODE die|revive [WHEN]...\n"
     "       simfab fault host HOST die|revive|slow=FACTOR [WHEN]...\n"
+    "       simfab fault sm kill [standby] [SUBNET]\n"
     "       simfab fault list|clear\n"
     "\n"
     "NODE is a node's description (\"h1 mlx5_0\") or its name in the netlist; NODE and HOST may be patterns "
@@ -83,6 +87,7 @@ const char usage_fault[] =
     "  for=TIME      and undone so much later than that\n"
     "  nowait        virtual time does not stand still while the subnet manager deals with it\n"
     "\n"
+    "sm kill: opensm, or the one that stands by, gets SIGKILL; simfab opensm restart starts it again.\n"
     "list prints the faults there are and those to come; clear ends them all.\n";
 
 const char usage_flow[] =

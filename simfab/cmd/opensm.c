@@ -14,7 +14,8 @@
 
 enum { SM_UP_MS = 20000 };
 
-static const char up_message[] = "SUBNET UP";
+/* What the log says when an opensm has brought its subnet up, and when it has found another that does. */
+static const char up_message[] = "SUBNET UP", standby_message[] = "Entering STANDBY state";
 
 void sm_path(const struct run *r, const struct sm *sm, const char *name, char path[PATH_MAX])
 {
@@ -47,7 +48,9 @@ static bool write_conf(const struct run *r, const struct sm *sm, const char *pat
         complain("%s: %s", path, strerror(errno));
         return false;
     }
-    fprintf(f, "force_log_flush TRUE\ndump_files_dir %s\nsm_priority 8\n", dir);
+    fprintf(f, "force_log_flush TRUE\ndump_files_dir %s\nsm_priority %d\n", dir, sm->standby ? 4 : 8);
+    if (sm->standby) /* it notices within a second that the master is gone */
+        fputs("sminfo_polling_timeout 250\npolling_retry_number 3\n", f);
     if (sm->subnet > 1) /* GIDs of different subnets differ */
         fprintf(f, "subnet_prefix 0xfe80000000%06x\n", sm->subnet - 1);
     for (int i = 0; i < r->opt->num_sm_options; i++)
@@ -108,6 +111,15 @@ bool sm_start(struct run *r, struct sm *sm)
     return write_file(path, pid);
 }
 
+/* The other opensm of the same subnet, if it runs. */
+static const struct sm *sm_partner(const struct run *r, const struct sm *sm)
+{
+    for (unsigned i = 0; i < r->num_sms; i++)
+        if (&r->sm[i] != sm && r->sm[i].subnet == sm->subnet && r->sm[i].pid)
+            return &r->sm[i];
+    return NULL;
+}
+
 void sm_ended(struct run *r, struct sm *sm, int status)
 {
     char path[PATH_MAX], how[64];
@@ -117,8 +129,8 @@ void sm_ended(struct run *r, struct sm *sm, int status)
     sm_path(r, sm, "opensm.pid", path);
     unlink(path);
     if (!sm->expected)
-        complain("%s %s: the fabric goes on without a subnet manager (simfab opensm restart starts one)", sm->name,
-                 how_it_ended(status, how));
+        complain("%s %s: the fabric goes on %s (simfab opensm restart starts one)", sm->name, how_it_ended(status, how),
+                 sm_partner(r, sm) ? "with the other subnet manager" : "without a subnet manager");
 }
 
 void sm_stop(struct run *r, struct sm *sm, int patience_ms)
@@ -149,10 +161,11 @@ static bool log_says_up(const struct run *r, const struct sm *sm)
     if (fd < 0)
         return false;
     while (!found && (n = pread(fd, buf, sizeof buf, at)) > 0) {
-        found = memmem(buf, (size_t)n, up_message, sizeof up_message - 1) != NULL;
+        found = memmem(buf, (size_t)n, up_message, sizeof up_message - 1) ||
+                (sm_partner(r, sm) && memmem(buf, (size_t)n, standby_message, sizeof standby_message - 1));
         if ((size_t)n < sizeof buf)
             break;
-        at += n - (off_t)sizeof up_message; /* it may straddle two pieces */
+        at += n - (off_t)sizeof standby_message; /* it may straddle two pieces */
     }
     close(fd);
     return found;

@@ -76,6 +76,33 @@ static bool place_all(struct run *r, const char *list, unsigned subnets)
     return true;
 }
 
+/* The i-th that was given stands by for the i-th subnet. */
+static bool place_standbys(struct run *r, const char *list, unsigned subnets)
+{
+    const struct options *o = r->opt;
+
+    for (unsigned i = 0; i < o->num_standby_hosts; i++) {
+        struct sm *sm = &r->sm[r->num_sms];
+        struct place p;
+
+        if (i >= subnets || !find_place(list, i + 1, o->standby_hosts[i], &p)) {
+            complain("--standby-sm %s: the host has no cable into subnet %u", o->standby_hosts[i], i + 1);
+            return false;
+        }
+        if (!strcmp(p.host, r->sm[i].host)) {
+            complain("--standby-sm %s: the subnet manager runs on that host already", p.host);
+            return false;
+        }
+        *sm = (struct sm){.subnet = i + 1, .standby = true};
+        snprintf(sm->name, sizeof sm->name, i ? "opensm-standby-%u" : "opensm-standby", i + 1);
+        strcpy(sm->host, p.host);
+        if (subnets > 1)
+            strcpy(sm->port_guid, p.guid);
+        r->num_sms++;
+    }
+    return true;
+}
+
 /* No cable at all: opensm runs on the first host nevertheless, and says what it thinks of it. */
 static bool place_alone(struct run *r)
 {
@@ -100,6 +127,13 @@ bool sms_place(struct run *r)
     for (unsigned i = 0; i < o->num_sm_hosts; i++)
         if (!check_host(r->dir, o->sm_hosts[i]))
             return false;
+    for (unsigned i = 0; i < o->num_standby_hosts; i++)
+        if (!check_host(r->dir, o->standby_hosts[i]))
+            return false;
+    if (o->num_standby_hosts > SMS_MAX) {
+        complain("--standby-sm: at most %d", SMS_MAX);
+        return false;
+    }
     list = query_text(r->dir, "", SF_OP_STATUS, "subnets");
     if (!list) {
         complain("the engine does not tell its subnets: %s", strerror(errno));
@@ -115,7 +149,8 @@ bool sms_place(struct run *r)
                  subnets == 1 ? "" : "s");
         ok = false;
     } else {
-        ok = subnets ? place_all(r, list, subnets > SMS_MAX ? SMS_MAX : subnets) : place_alone(r);
+        subnets = subnets > SMS_MAX ? SMS_MAX : subnets;
+        ok = (subnets ? place_all(r, list, subnets) : place_alone(r)) && place_standbys(r, list, subnets);
     }
     free(list);
     return ok;

@@ -19,11 +19,12 @@
 /* args is the command line with room for a program name in front. */
 static bool parse(int argc, char **args, struct options *o)
 {
-    enum { TOPOLOGY = 1, MODEL, SM, SM_OPTION, NO_OPENSM, TRACE };
+    enum { TOPOLOGY = 1, MODEL, SM, STANDBY_SM, SM_OPTION, NO_OPENSM, TRACE };
     static const struct option longs[] = {
         {"topology", required_argument, NULL, TOPOLOGY},
         {"model", required_argument, NULL, MODEL},
         {"sm", required_argument, NULL, SM},
+        {"standby-sm", required_argument, NULL, STANDBY_SM},
         {"opensm-option", required_argument, NULL, SM_OPTION},
         {"no-opensm", no_argument, NULL, NO_OPENSM},
         {"trace", required_argument, NULL, TRACE},
@@ -44,6 +45,9 @@ static bool parse(int argc, char **args, struct options *o)
             break;
         case SM:
             o->sm_hosts[o->num_sm_hosts++] = optarg;
+            break;
+        case STANDBY_SM:
+            o->standby_hosts[o->num_standby_hosts++] = optarg;
             break;
         case SM_OPTION:
             o->sm_options[o->num_sm_options++] = optarg;
@@ -175,13 +179,14 @@ static int run(int argc, char **args, struct options *o)
 int cmd_run(int argc, char **argv)
 {
     struct options *o = calloc(1, sizeof *o);
-    char **args = calloc((size_t)argc + 2, sizeof *args), **lists = calloc((size_t)argc + 1, 2 * sizeof *lists);
+    char **args = calloc((size_t)argc + 2, sizeof *args), **lists = calloc((size_t)argc + 1, 3 * sizeof *lists);
     int status = 1;
 
     if (o && args && lists) {
         memcpy(args + 1, argv, (size_t)argc * sizeof *argv);
         o->sm_options = lists;
         o->sm_hosts = lists + argc + 1;
+        o->standby_hosts = lists + 2 * (argc + 1);
         status = run(argc + 1, args, o);
     }
     free(lists);

@@ -17,6 +17,8 @@ struct options {
     char model[PATH_MAX]; /* "": the engine's defaults */
     char **sm_hosts;      /* of the first subnet, the second, ...; then as sms_place says */
     unsigned num_sm_hosts;
+    char **standby_hosts; /* the same for those that stand by */
+    unsigned num_standby_hosts;
     bool opensm;
     char **sm_options; /* lines for opensm.conf */
     int num_sm_options;
@@ -25,12 +27,13 @@ struct options {
     char **command;
 };
 
-/* An opensm: there is one for each subnet. */
+/* An opensm: there is one for each subnet, and may be a second one that stands by. */
 struct sm {
-    char name[16];      /* of its directory in the fabric's: opensm, opensm-2, ... */
+    char name[32];      /* of its directory in the fabric's: opensm, opensm-2, opensm-standby, ... */
     char host[64];      /* where it runs */
     char port_guid[24]; /* the port that it serves; "": it takes the first */
     unsigned subnet;    /* from 1 */
+    bool standby;       /* takes over when the other one is gone */
     pid_t pid;          /* 0: not running */
     bool expected;      /* its end is our doing */
     bool up;
@@ -46,7 +49,7 @@ struct run {
     int sigfd;             /* SIGCHLD */
     int control;           /* requests of `simfab opensm`; -1 before */
     pid_t engine, command; /* 0: not running */
-    struct sm sm[SMS_MAX];
+    struct sm sm[2 * SMS_MAX]; /* those that stand by come last */
     unsigned num_sms;
     bool guardian_gone, engine_gone, command_done;
     int engine_status, command_status; /* as waitpid gives it */

@@ -283,13 +283,13 @@ static void take_down(struct run *r)
 }
 
 /* All at once, so that many take no longer than one. */
-static bool start_sms(struct run *r)
+static bool start_sms(struct run *r, bool standby)
 {
     for (unsigned i = 0; i < r->num_sms; i++)
-        if (!sm_start(r, &r->sm[i]))
+        if (r->sm[i].standby == standby && !sm_start(r, &r->sm[i]))
             return false;
     for (unsigned i = 0; i < r->num_sms; i++)
-        if (!sm_wait_up(r, &r->sm[i]))
+        if (r->sm[i].standby == standby && !sm_wait_up(r, &r->sm[i]))
             return false;
     return true;
 }
@@ -309,7 +309,7 @@ static int bring_up_and_run(struct run *r)
         return EXIT_USAGE;
     if (r->opt->trace && !trace_begin(r->dir, r->opt->trace, r->opt->trace_fd, TRACE_LIMIT_DEFAULT, ""))
         return 1;
-    if (!control_open(r) || (r->opt->opensm && !start_sms(r)))
+    if (!control_open(r) || (r->opt->opensm && (!start_sms(r, false) || !start_sms(r, true))))
         return r->command_done ? 128 + r->command_status : 1;
     return run_command(r);
 }
