@@ -140,7 +140,7 @@ int run_pump(struct run *r, int fd, int timeout_ms)
 
 static void exec_engine(struct run *r, int ready)
 {
-    char path[PATH_MAX], log[PATH_MAX], fd[16];
+    char path[PATH_MAX], log[PATH_MAX], fd[16], notices[16];
     const char *args[16];
     int n = 0, out, null;
 
@@ -151,6 +151,7 @@ static void exec_engine(struct run *r, int ready)
     null = open("/dev/null", O_RDONLY);
     if (!find_engine(path) || out < 0 || null < 0)
         _exit(1);
+    snprintf(notices, sizeof notices, "%d", fcntl(2, F_DUPFD, 3)); /* what cannot wait for a look at the log */
     dup2(null, 0);
     dup2(out, 1);
     dup2(out, 2);
@@ -167,6 +168,8 @@ static void exec_engine(struct run *r, int ready)
     args[n++] = r->dir;
     args[n++] = "--ready-fd";
     args[n++] = fd;
+    args[n++] = "--notice-fd";
+    args[n++] = notices;
     args[n] = NULL;
     execv(path, (char *const *)args);
     _exit(1);

@@ -351,6 +351,7 @@ void rc_duties_run(void *qp, uint64_t arg);
 bool rc_duty_needs_turn(struct qp *qp);
 struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost);
 void rc_handle_request(struct qp *qp, struct packet *p);
+void rc_acknowledge_now(struct qp *qp); /* what it has taken already */
 void rc_responder_reset(struct qp *qp);
 
 enum take_result {

@@ -4,6 +4,7 @@
  * is told to stop or the process that started it is gone.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,12 +26,13 @@
 
 struct options {
     const char *topology, *model, *dir;
-    int ready_fd;
+    int ready_fd, notice_fd;
     int static_lmc; /* -1: a subnet manager will come */
 };
 
 static const char usage[] =
-    "usage: simfab-engine --topology FILE [--model FILE] --dir DIR [--ready-fd N] [--static-subnet LMC]\n"
+    "usage: simfab-engine --topology FILE [--model FILE] --dir DIR [--ready-fd N] [--notice-fd N]\n"
+    "                     [--static-subnet LMC]\n"
     "The engine of one simulated fabric; started by `simfab run`.\n"
     "--static-subnet configures the subnet at once, with LMC, without a subnet manager.\n";
 
@@ -40,12 +42,13 @@ static int parse(int argc, char **argv, struct options *o)
                                           {"model", required_argument, NULL, 'm'},
                                           {"dir", required_argument, NULL, 'd'},
                                           {"ready-fd", required_argument, NULL, 'r'},
+                                          {"notice-fd", required_argument, NULL, 'n'},
                                           {"static-subnet", required_argument, NULL, 's'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int c;
 
-    *o = (struct options){.ready_fd = -1, .static_lmc = -1};
+    *o = (struct options){.ready_fd = -1, .notice_fd = -1, .static_lmc = -1};
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         switch (c) {
         case 't':
@@ -59,6 +62,9 @@ static int parse(int argc, char **argv, struct options *o)
             break;
         case 'r':
             o->ready_fd = atoi(optarg);
+            break;
+        case 'n':
+            o->notice_fd = atoi(optarg);
             break;
         case 's':
             o->static_lmc = atoi(optarg);
@@ -178,6 +184,8 @@ int main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stderr, NULL, _IOLBF, 0);
+    if (o.notice_fd > STDERR_FILENO && !fcntl(o.notice_fd, F_SETFD, FD_CLOEXEC))
+        engine_notices_to(o.notice_fd);
     if (build(&sim, &o))
         return 2;
     server = server_open(&sim, o.dir);

@@ -198,6 +198,8 @@ bool sge_check(const struct qp *qp, const struct pd *pd, const struct sf_sge *sg
 /* Between len bytes here and the pieces of the process's memory that make up as many. */
 static bool transfer(struct proc *proc, struct iovec *remote, unsigned n, uint8_t *here, size_t len, bool read)
 {
+    if (!read)
+        sched_landing(proc);
     while (len) {
         struct iovec local = {here, len};
         ssize_t done = read ? process_vm_readv(proc->pid, &local, 1, remote, n, 0)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
 
 static uint32_t align_arena(uint64_t bytes)
@@ -215,8 +216,8 @@ void proc_free(struct proc *p)
             break;
         }
     for (uint32_t i = 0; i < SF_ACTORS_MAX; i++)
-        if (p->actors[i].proc && p->actors[i].stat_fd >= 0)
-            close(p->actors[i].stat_fd);
+        if (p->actors[i].proc)
+            thread_forget(&p->actors[i]);
     if (p->arena) {
         __atomic_store_n(&p->arena->engine_dead, 1, __ATOMIC_RELEASE);
         munmap(p->arena, ARENA_BYTES);

@@ -33,6 +33,10 @@ struct actor {
     uint32_t wake_reason;
     bool excluded; /* RUNNING, but time does not wait for it */
     bool spins;    /* that is because it burns processor time, not because it sleeps */
+    uint64_t stuck_calls; /* its counter when it was last named as the one for whom time stands still */
+    bool landed;   /* it spun, until something was written to its memory: not a call since */
+    uint64_t spin_ns; /* of processor time without a call, after which it is taken for a spinner */
+    int cpu_fd;       /* its processor time, as the kernel's performance events count it; -1: not open, -2: cannot be */
     uint64_t calls_checked, head_before;
     bool looking; /* woken only to look at shared memory or the real world */
     bool free;    /* and it runs freely meanwhile */
@@ -57,6 +61,7 @@ struct proc {
     struct object **objects; /* by handle - 1 */
     uint32_t num_objects, free_hint;
     struct actor actors[SF_ACTORS_MAX];
+    uint32_t spinners;      /* actors that spin, and are excluded for that */
     uint32_t births;        /* of threads, when nobody was on his way */
     uint32_t actors_used;   /* all with a greater index are free */
     uint64_t events;        /* completions and events made visible so far */
@@ -100,6 +105,10 @@ void sched_scan(struct proc *p);      /* the doorbell rang: what has changed? */
 void sched_proc_gone(struct proc *p); /* before proc_free: nobody waits for it any more */
 void sched_proc_free(struct proc *p); /* its memory, once no timer is queued on its actors */
 void sched_event(struct proc *p);     /* something that idle actors of p wait for is visible now */
+/* Before memory of p is written: whoever spins on it may see it, and call, at once. */
+void sched_landing(struct proc *p);
+/* Memory of p was written by a peer, and no completion will tell. */
+void sched_written(struct proc *p);
 /* Let the simulation go as far as it may. paused: the wait it asked for went by without any message. Returns how long
    to wait for messages and doorbells now, in microseconds (-1: until one comes). */
 int64_t sched_run(struct sim *s, bool paused);

@@ -133,6 +133,7 @@ void qp_clear(struct qp *qp)
     for (; qp->req.head < qp->req.tail; qp->req.head++)
         release_wqe(qp_wqe(qp, qp->req.head));
     rc_requester_reset(qp);
+    rc_acknowledge_now(qp);
     rc_responder_reset(qp);
     qp->rq.taken = qp->rq.posted;
 }

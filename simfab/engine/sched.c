@@ -14,6 +14,7 @@
 
 #include "simfab/engine/fault.h"
 #include "simfab/engine/packet.h"
+#include "simfab/engine/stuck.h"
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
 #include "simfab/engine/world.h"
@@ -52,8 +53,9 @@ static void look(void *obj, uint64_t arg);
 
 static void now_running(struct actor *a)
 {
+    thread_include(a);
     a->seen = SF_ACTOR_RUNNING;
-    a->excluded = false;
+    a->landed = false;
     a->calls = __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED);
     a->waited_since_ns = 0;
     a->proc->sim->running++;
@@ -103,6 +105,51 @@ void sched_event(struct proc *p)
     for (uint32_t i = 0; i < p->actors_used; i++)
         if (p->actors[i].seen == SF_ACTOR_IDLE)
             wake_at(&p->actors[i], WAKE_COMPLETION, 0);
+}
+
+/* Threads that poll look at the memory too, though no completion has come. */
+void sched_written(struct proc *p)
+{
+    for (uint32_t i = 0; i < p->actors_used; i++)
+        if (p->actors[i].seen == SF_ACTOR_IDLE)
+            wake_at(&p->actors[i], WAKE_SHARED_MEMORY, 0);
+}
+
+/*
+ * A thread that spins on memory is not waited for, until something is written there: then it is, as time would go on
+ * under its hands. When it calls next its clock is that time.
+ */
+void sched_landing(struct proc *p)
+{
+    if (!p->spinners)
+        return;
+    __atomic_store_n(&p->arena->now_ps, sim_now(p->sim), __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < p->actors_used; i++) {
+        struct actor *a = &p->actors[i];
+
+        if (a->excluded && a->spins) {
+            now_running(a);
+            a->landed = true;
+        }
+    }
+}
+
+/* Spinners that have called without being told that something landed: what they were waiting for is not ours to see. */
+static bool spinner_called(struct sim *s)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; s->spinners && i < s->num_procs; i++)
+        for (uint32_t n = 0; s->procs[i]->spinners && n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->excluded && a->spins && __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED) != a->calls) {
+                thread_was_busy(a);
+                now_running(a);
+                any = true;
+            }
+        }
+    return any;
 }
 
 /* ---- what actors say of themselves ----------------------------------------------------------------------------- */
@@ -162,7 +209,7 @@ static void init_actor(struct proc *p, uint32_t i)
 
     a->proc = p;
     a->index = i;
-    a->stat_fd = -1;
+    thread_init(a);
     evtimer_init(&a->wake, wake_due, a);
 }
 
@@ -174,10 +221,11 @@ static void changed(struct actor *a, uint32_t state)
     if (a->seen == SF_ACTOR_RUNNING) {
         if (!a->excluded)
             s->running--;
+        thread_called(a);
         ran(a, clock);
     }
     host_time(a)->actors += (a->seen == SF_ACTOR_FREE) - (state == SF_ACTOR_FREE);
-    a->excluded = false;
+    thread_include(a);
     evtimer_stop(&a->wake);
     if (state == SF_ACTOR_RUNNING) { /* a new thread, or back from a system call */
         a->seen_events = a->proc->events;
@@ -224,8 +272,10 @@ void sched_scan(struct proc *p)
         if (state != a->seen)
             changed(a, state);
         else if (a->seen == SF_ACTOR_RUNNING && a->excluded &&
-                 a->calls != __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED))
+                 a->calls != __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED)) {
+            thread_called(a);
             now_running(a);
+        }
     }
 }
 
@@ -249,6 +299,7 @@ void sched_proc_gone(struct proc *p)
 
         if (a->seen == SF_ACTOR_RUNNING && !a->excluded)
             p->sim->running--;
+        thread_include(a);
         if (h->runner == a)
             h->runner = NULL;
         h->actors -= a->seen != SF_ACTOR_FREE;
@@ -518,7 +569,7 @@ static int64_t patience(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;
 
-    sc->patience_us = paused && sc->patience_us ? THREAD_AGAIN_US : THREAD_FIRST_US;
+    sc->patience_us = threads_patience_us(s, paused && sc->patience_us);
     return sc->patience_us;
 }
 
@@ -532,11 +583,14 @@ int64_t sched_run(struct sim *s, bool paused)
         threads_check(s);
     if (s->running)
         return patience(s, paused);
+    stuck_moved(s);
     commands_drain(s);
     if (sc->draining)
         wake_drained(s);
     if (s->running)
         return patience(s, paused);
+    if (spinner_called(s))
+        return patience(s, false);
     if (somebody_coming(s))
         return COMING_US;
     if (faults_hold_time(s))

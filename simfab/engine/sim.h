@@ -36,12 +36,15 @@ struct sim {
     struct proc **proc_by_id; /* NULL where the process is gone: events name processes by number */
     uint32_t next_proc_id, by_id_cap;
     uint32_t running;    /* actors that the engine waits for */
+    uint32_t spinners;   /* actors that are left out because they spin */
+    bool known_spinners; /* there has been one that proved to be */
     uint32_t ready_qps;  /* queue pairs that wait for their adapter's turn */
     bool holding;        /* time stands still: the subnet manager deals with a fault (fault.c) */
     uint32_t background; /* sources of events that do not move time by themselves: flows, faults to come */
 
     uint64_t epoch_ns, mono_epoch_ns;
     uint64_t started_mono_ns;
+    uint64_t stuck_since_ns, stuck_told_ns; /* real time: since when time waits for running actors; stuck.c */
     uint64_t busy_ns; /* real time spent on events */
     uint64_t packets_delivered, packets_dropped;
     bool stop;

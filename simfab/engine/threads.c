@@ -3,16 +3,24 @@
 #include "simfab/engine/threads.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "simfab/engine/stuck.h"
 #include "simfab/engine/util.h"
 
 #define DISK_NS     2000000ull  /* a wait for a disk or a page is not left alone before */
-#define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner */
+#define FIRST_US    150         /* before the kernel is asked about running actors; */
+#define AGAIN_US    1000        /* and then again */
+#define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner; */
+#define KNOWN_NS    50000ull    /* one that has proved to be one before: for it all is quicker */
+#define KNOWN_FIRST 20
+#define KNOWN_AGAIN 40
 
 uint64_t real_ns(void)
 {
@@ -26,8 +34,16 @@ void thread_forget(struct actor *a)
 {
     if (a->stat_fd >= 0)
         close(a->stat_fd);
-    a->stat_fd = -1;
+    if (a->cpu_fd >= 0)
+        close(a->cpu_fd);
+    a->stat_fd = a->cpu_fd = -1;
     a->stat_tid = 0;
+}
+
+void thread_init(struct actor *a)
+{
+    a->stat_fd = a->cpu_fd = -1;
+    a->spin_ns = SPIN_CPU_NS;
 }
 
 /* The letter of the thread's state; 'X' if it is gone. */
@@ -52,12 +68,33 @@ static char thread_state(struct actor *a)
     return paren && paren[1] == ' ' && paren[2] ? paren[2] : 'X';
 }
 
-static uint64_t thread_cpu_ns(const struct actor *a)
+/* The counter of a thread's processor time that is right at any moment, where the kernel lets us have it. */
+static void open_counter(struct actor *a)
+{
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof attr,
+                                   .config = PERF_COUNT_SW_TASK_CLOCK,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1};
+    pid_t tid = (pid_t)a->proc->arena->actor[a->index].tid;
+
+    a->cpu_fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (a->cpu_fd < 0)
+        a->cpu_fd = -2;
+}
+
+/* Since some moment. 0: unknown. */
+static uint64_t thread_cpu_ns(struct actor *a)
 {
     char path[64], buf[128];
     uint64_t ns = 0;
     ssize_t n;
     int fd;
+
+    if (a->cpu_fd == -1)
+        open_counter(a);
+    if (a->cpu_fd >= 0)
+        return read(a->cpu_fd, &ns, sizeof ns) == sizeof ns ? ns + 1 : 0;
 
     snprintf(path, sizeof path, "/proc/%d/task/%u/schedstat", (int)a->proc->pid, a->proc->arena->actor[a->index].tid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -94,13 +131,54 @@ static void check(struct actor *a, uint64_t now)
 
         if (!a->cpu_since_ns)
             a->cpu_since_ns = cpu;
-        if (!cpu || cpu - a->cpu_since_ns < SPIN_CPU_NS)
+        if (!cpu || cpu - a->cpu_since_ns < a->spin_ns)
             return;
         a->spins = true;
+        a->proc->spinners++;
+        a->proc->sim->spinners++;
     }
     a->excluded = true;
     a->calls = calls;
     a->proc->sim->running--;
+}
+
+void thread_include(struct actor *a)
+{
+    if (a->excluded && a->spins) {
+        a->proc->spinners--;
+        a->proc->sim->spinners--;
+    }
+    a->excluded = false;
+}
+
+/* It spun as long as nothing landed, and no longer: next time we need not wait that long to know. */
+void thread_called(struct actor *a)
+{
+    if (a->landed && !a->excluded) {
+        a->spin_ns = KNOWN_NS;
+        a->proc->sim->known_spinners = true;
+    } else if (a->excluded && a->spins) {
+        thread_was_busy(a);
+    }
+    a->landed = false;
+}
+
+/* It did not spin, it was at work. */
+void thread_was_busy(struct actor *a)
+{
+    a->spin_ns = min_u64(a->spin_ns * 16, SPIN_CPU_NS);
+}
+
+int64_t threads_patience_us(struct sim *s, bool again)
+{
+    for (uint32_t i = 0; s->known_spinners && i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            const struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen == SF_ACTOR_RUNNING && !a->excluded && a->spin_ns < SPIN_CPU_NS)
+                return again ? KNOWN_AGAIN : KNOWN_FIRST;
+        }
+    return again ? AGAIN_US : FIRST_US;
 }
 
 void threads_check(struct sim *s)
@@ -114,4 +192,6 @@ void threads_check(struct sim *s)
             if (a->seen == SF_ACTOR_RUNNING && !a->excluded)
                 check(a, now);
         }
+    if (s->running)
+        stuck_look(s, now);
 }

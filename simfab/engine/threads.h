@@ -8,11 +8,15 @@
 
 #include "simfab/engine/proc.h"
 
-/* How long the engine waits for running actors before it asks the kernel about them: first, and then again. */
-#define THREAD_FIRST_US 150
-#define THREAD_AGAIN_US 1000
-
 uint64_t real_ns(void);
+void thread_init(struct actor *a);
+/* Nothing is held against the actor any more. */
+void thread_include(struct actor *a);
+/* An actor that was left out, or that something landed for, has called: what does that say about it? */
+void thread_called(struct actor *a);
+void thread_was_busy(struct actor *a);
+/* How long to wait for running actors before asking the kernel about them, for the first time or again. */
+int64_t threads_patience_us(struct sim *s, bool again);
 /* Exclude the running actors that will not call soon. */
 void threads_check(struct sim *s);
 void thread_forget(struct actor *a);

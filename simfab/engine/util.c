@@ -2,10 +2,13 @@
 /* Memory that is there or the end, and the log. */
 #include "simfab/engine/util.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static void out_of_memory(size_t bytes)
 {
@@ -30,17 +33,57 @@ void *xrealloc(void *p, size_t size)
     return p;
 }
 
-void engine_log(const char *fmt, ...)
+static int notices = -1;
+
+static void write_log(const char *fmt, va_list ap)
 {
     struct timespec ts;
     struct tm tm;
-    va_list ap;
 
     clock_gettime(CLOCK_REALTIME, &ts);
     localtime_r(&ts.tv_sec, &tm);
     fprintf(stderr, "%02d:%02d:%02d.%06ld ", tm.tm_hour, tm.tm_min, tm.tm_sec, ts.tv_nsec / 1000);
-    va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
-    va_end(ap);
     fputc('\n', stderr);
+}
+
+void engine_log(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    write_log(fmt, ap);
+    va_end(ap);
+}
+
+void engine_notices_to(int fd)
+{
+    notices = fd;
+}
+
+/* A reader that is not there or does not read must not stop the fabric. */
+static void write_notice(const char *fmt, va_list ap)
+{
+    struct pollfd p = {.fd = notices, .events = POLLOUT};
+    char text[512] = "simfab: ";
+    size_t used = strlen(text);
+    int n = vsnprintf(text + used, sizeof text - used - 1, fmt, ap);
+
+    used += n < 0 ? 0 : (size_t)n < sizeof text - used - 1 ? (size_t)n : sizeof text - used - 2;
+    text[used++] = '\n';
+    if (poll(&p, 1, 0) == 1 && p.revents & POLLOUT && write(notices, text, used) < 0)
+        notices = -1;
+}
+
+void engine_notice(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    write_log(fmt, ap);
+    va_end(ap);
+    va_start(ap, fmt);
+    if (notices >= 0)
+        write_notice(fmt, ap);
+    va_end(ap);
 }

@@ -13,6 +13,9 @@ void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);
 
 void engine_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same, and to whoever runs the fabric: something that he should know now. */
+void engine_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void engine_notices_to(int fd);
 
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
 {

@@ -110,3 +110,11 @@ UNIT_TESTS += tests/simfab/test_flow
 tests/simfab/test_flow_SRCS := tests/simfab/test_flow.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
 tests/simfab/test_flow_PKGS := check yaml-0.1
 tests/simfab/test_flow_LDLIBS := -lm
+
+
+# virtual time
+TESTPROGS += tests/simfab/time_mpi
+tests/simfab/time_mpi_SRCS := tests/simfab/time_mpi.c
+tests/simfab/time_mpi_CFLAGS := -Ilibmrmpi/include
+tests/simfab/time_mpi_DEPS := libmpi.so.12
+SCRIPT_TESTS += tests/simfab/time.sh

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Virtual time does not depend on the machine: programs print the same digits each time beside a busy loop, whoever comes
+# first; threads that spin on memory without a call see it change at the right time; nobody stops the world but who computes.
+# timeout: 120
+. "$(dirname "$0")/../tap.sh"
+command -v opensm >/dev/null || skip_all "opensm is not installed"
+
+if [ "${1:-}" != inside ]; then
+  rm -rf "$tmp"
+  trap - EXIT
+  exec simfab run --topology two-hosts-two-rails --model sdr-pcix -- bash "$0" inside
+fi
+
+listening() { awk -v p="$(printf ':%04X' "$1")" '$4 == "0A" && index($2, p) {f = 1} END {exit !f}' /proc/net/tcp /proc/net/tcp6; }
+# pair PROGRAM ARGS: the client's output in $tmp/client
+pair() {
+  local port server i
+  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  timeout 60 simfab exec h1 -- "$@" -p $port >"$tmp/server" 2>&1 &
+  server=$!
+  for ((i = 0; i < 1000; i++)); do listening $port && break; sleep 0.01; done
+  timeout 60 simfab exec h2 -- "$@" -p $port localhost >"$tmp/client" 2>&1 || { cat "$tmp/client" "$tmp/server"; return 1; }
+  wait $server
+}
+outcomes() { sort -u "$tmp/all" | wc -l; } # how many different outcomes there were
+timed() { grep -E 'bytes in|iters in|^ [0-9]+ +[0-9]+ ' "$tmp/client"; }
+
+sh -c 'while :; do :; done' & # the neighbour that takes a processor away
+busy=$!
+on_exit 'kill $busy'
+
+: >"$tmp/all"
+for i in 1 2 3 4 5; do pair ibv_rc_pingpong -n 200 && timed | tr '\n' ' ' >>"$tmp/all" && echo >>"$tmp/all"; done
+is "ibv_rc_pingpong, five times: one outcome" "$(outcomes) of $(wc -l <"$tmp/all")" "1 of 5"
+
+for rails in 1 2; do
+  : >"$tmp/all"
+  for i in 1 2 3 4 5; do
+    MRMPI_RAILS_MAX=$rails timeout 60 mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi" 2>"$tmp/err" | tr '\n' ' ' >>"$tmp/all"
+    echo >>"$tmp/all"
+  done
+  is "MPI over $rails rails, five times: one outcome" "$(outcomes) of $(grep -c us "$tmp/all")" "1 of 5"
+done
+
+if command -v ib_write_lat >/dev/null; then
+  : >"$tmp/all"
+  for i in 1 2 3; do pair ib_write_lat -n 50 -s 4 && timed >>"$tmp/all"; done
+  is "ib_write_lat spins on memory: one outcome" "$(outcomes) of $(wc -l <"$tmp/all")" "1 of 3"
+  is "every exchange takes the same" "$(awk '{print $3 == $4 ? "yes" : $0; exit}' "$tmp/all")" yes
+else
+  ok "perftest # SKIP not installed" true
+fi
+
+done_testing
