@@ -90,6 +90,8 @@ bool mad_class_has_rmpp(uint8_t mgmt_class);
 
 bool sma_answer(struct port *at, const struct port *ingress, uint16_t slid, uint8_t *resp);
 bool pma_answer(struct port *at, uint8_t *resp);
+/* What the attributes show of the counter that is at this offset of struct port_count, the widest of them. */
+uint64_t pma_shown(const struct port *p, size_t offset);
 void sma_settle(struct mad *m);          /* after the answer has left: do what it could not have outlived */
 void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port that holds the timer */
 

@@ -44,11 +44,16 @@ struct port_count {
     uint64_t symbol_errors, link_recovers, link_downed, rcv_errors, rcv_remote_phys, rcv_switch_relay, xmit_discards;
     uint64_t xmit_constraint, rcv_constraint, local_integrity, excess_overrun, vl15_dropped;
     uint64_t discard_inactive, discard_mtu, discard_sw_lifetime, discard_sw_hoq; /* parts of xmit_discards */
-    uint64_t xmit_wait;           /* ticks */
-    uint64_t xmit_data, rcv_data; /* in units of 4 bytes */
+    uint64_t rcv_physical, rcv_malformed;                                        /* parts of rcv_errors */
+    uint64_t rcv_no_route;                                                       /* part of rcv_switch_relay */
+    uint64_t xmit_wait;                                                          /* ticks */
+    uint64_t xmit_data, rcv_data;                                                /* in units of 4 bytes */
     uint64_t xmit_pkts, rcv_pkts;
     uint64_t unicast_xmit, unicast_rcv, multicast_xmit, multicast_rcv;
+    uint64_t xmit_data_sl[FABRIC_SLS], rcv_data_sl[FABRIC_SLS]; /* in units of 4 bytes */
 };
+
+#define FABRIC_PMA_COUNTERS 72 /* at least as many as pma.c's table has */
 
 struct node;
 struct link_dir; /* data plane: one direction of a link (link.c) */
@@ -93,6 +98,7 @@ struct port {
     uint32_t changes; /* goes up whenever a table or state above changes: caches compare it */
 
     struct port_count count;
+    uint64_t pma_base[FABRIC_PMA_COUNTERS]; /* what to take off before a counter is shown (pma.c) */
     struct vl_count vl[FABRIC_VLS];
 
     struct link_dir *out; /* data plane: towards peer */

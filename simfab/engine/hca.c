@@ -402,6 +402,7 @@ void hca_packet_arrived(struct port *port, struct packet *p)
 
     if (!hca_owns_lid(port, p->dlid) && !(p->flags & PKT_MULTICAST)) {
         port->count.rcv_errors++;
+        port->count.rcv_malformed++; /* an address that is not ours */
         s->packets_dropped++;
         trace_drop(s, port, p, "not its LID");
         link_release(p);

@@ -144,6 +144,7 @@ static void count_sent(struct port *p, const struct packet *pkt)
 {
     p->count.xmit_data += (pkt->wire_bytes + 3) / 4;
     p->count.xmit_pkts++;
+    p->count.xmit_data_sl[pkt->sl & 15] += (pkt->wire_bytes + 3) / 4;
     if (pkt->flags & PKT_MULTICAST)
         p->count.multicast_xmit++;
     else
@@ -156,6 +157,7 @@ static void count_received(struct port *p, const struct packet *pkt)
 {
     p->count.rcv_data += (pkt->wire_bytes + 3) / 4;
     p->count.rcv_pkts++;
+    p->count.rcv_data_sl[pkt->sl & 15] += (pkt->wire_bytes + 3) / 4;
     if (pkt->flags & PKT_MULTICAST)
         p->count.multicast_rcv++;
     else
@@ -179,6 +181,7 @@ static void bad_packet(struct link_dir *l)
 
     p->count.symbol_errors++;
     p->count.rcv_errors++;
+    p->count.rcv_physical++;
     if (++p->physical_errors <= p->local_phys_errors)
         return;
     p->physical_errors = 0;

@@ -175,24 +175,27 @@ struct packet *mcast_own_copy(struct hca_port *hp, const struct packet *p)
 
 /* ---- switches -------------------------------------------------------------------------------------------------- */
 
-/* By the group's entry; what the table has no entry for goes to the default port. */
-static uint32_t output_ports(const struct port *in, uint16_t lid, uint8_t ports[FABRIC_PORTS_MAX])
+/* By the group's entry; what the table has no entry for goes to the default port. *known: somebody is in the group. */
+static uint32_t output_ports(const struct port *in, uint16_t lid, uint8_t ports[FABRIC_PORTS_MAX], bool *known)
 {
     const struct node *sw = in->node;
     uint32_t index = lid - MCAST_LID_FIRST, n = 0;
 
+    *known = false;
     if (index >= sw->mft_cap) {
         uint8_t primary = sw->default_mcast_primary;
         uint8_t out = in->num == primary ? sw->default_mcast_not_primary : primary;
 
         if (out && out <= sw->num_ports && out != in->num)
             ports[n++] = out;
+        *known = n > 0;
         return n;
     }
     for (unsigned position = 0; position < 16; position++)
         for (uint32_t mask = sw->mft[index * 16 + position]; mask; mask &= mask - 1) {
             unsigned num = position * 16 + (unsigned)__builtin_ctz(mask);
 
+            *known = true;
             /* port 0 is the switch's own, which has no queue pairs */
             if (num && num <= sw->num_ports && num != in->num)
                 ports[n++] = (uint8_t)num;
@@ -221,11 +224,13 @@ static void discard(struct sim *s, const struct port *at, struct packet *p, cons
 void mcast_forward(struct port *in, struct packet *p)
 {
     uint8_t ports[FABRIC_PORTS_MAX];
-    uint32_t n = output_ports(in, p->dlid, ports);
+    bool known;
+    uint32_t n = output_ports(in, p->dlid, ports, &known);
     struct sim *s = p->held->sim;
 
     if (!n) {
-        in->count.rcv_switch_relay++;
+        in->count.rcv_switch_relay += !known;
+        in->count.rcv_no_route += !known;
         discard(s, in, p, "nobody of the group is here");
         return;
     }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The performance management agent: PortCounters and PortCountersExtended of a node's ports, fed by the data plane.
- * Counters are kept in 64 bits; PortCounters saturates what it shows, PortCountersExtended shows all.
- * A field is said once, in a table: where it is in the answer, which bit of CounterSelect sets it, which counter it is.
+ * The performance management agent: the counters of a node's ports, fed by the data plane. The ports themselves count
+ * on for ever, in 64 bits; what an attribute shows is what has come since it was set (port->pma_base), so each
+ * attribute is cleared by itself. Fields of 32 bits and less stay at their maximum, those of 64 bits wrap.
+ * A field is said once, in a table: its attribute, where it is there, which bit of CounterSelect sets it, what it
+ * shows.
  */
 #include "simfab/engine/agents.h"
 
@@ -18,32 +20,89 @@
 #define PORT_SELECT    8, 8
 #define COUNTER_SELECT 16, 16
 
+enum {
+    ATTR_CLASS_PORT_INFO = 0x01,
+    ATTR_COUNTERS = 0x12,
+    ATTR_RCV_ERROR_DETAILS = 0x15,
+    ATTR_XMIT_DISCARD_DETAILS = 0x16,
+    ATTR_COUNTERS_EXTENDED = 0x1d,
+    ATTR_XMIT_DATA_SL = 0x36,
+    ATTR_RCV_DATA_SL = 0x37,
+};
+
 struct counter {
+    uint8_t attr;
     uint16_t bit, width;
-    uint8_t select; /* bit of CounterSelect; 16: bit 0 of CounterSelect2 */
+    uint8_t select; /* bit of CounterSelect; 16: bit 0 of PortCounters' CounterSelect2 */
     size_t offset;
 };
 
 #define AT(f) offsetof(struct port_count, f)
+#define EXT   ATTR_COUNTERS_EXTENDED
+#define PC    ATTR_COUNTERS
+#define DISC  ATTR_XMIT_DISCARD_DETAILS
+#define RCV   ATTR_RCV_ERROR_DETAILS
 
+#define SL(attr, field, n)                                                                                             \
+    {                                                                                                                  \
+        attr, 32 + 32 * (n), 32, n, AT(field) + (n) * sizeof(uint64_t)                                                 \
+    }
+#define FOUR_SLS(attr, field, n)                                                                                       \
+    SL(attr, field, n), SL(attr, field, n + 1), SL(attr, field, n + 2), SL(attr, field, n + 3)
+#define ALL_SLS(attr, field)                                                                                           \
+    FOUR_SLS(attr, field, 0), FOUR_SLS(attr, field, 4), FOUR_SLS(attr, field, 8), FOUR_SLS(attr, field, 12)
+
+/* PortCountersExtended comes first: pma_shown takes the widest. */
 static const struct counter counters[] = {
-    {32, 16, 0, AT(symbol_errors)},   {48, 8, 1, AT(link_recovers)},    {56, 8, 2, AT(link_downed)},
-    {64, 16, 3, AT(rcv_errors)},      {80, 16, 4, AT(rcv_remote_phys)}, {96, 16, 5, AT(rcv_switch_relay)},
-    {112, 16, 6, AT(xmit_discards)},  {128, 8, 7, AT(xmit_constraint)}, {136, 8, 8, AT(rcv_constraint)},
-    {152, 4, 9, AT(local_integrity)}, {156, 4, 10, AT(excess_overrun)}, {176, 16, 11, AT(vl15_dropped)},
-    {192, 32, 12, AT(xmit_data)},     {224, 32, 13, AT(rcv_data)},      {256, 32, 14, AT(xmit_pkts)},
-    {288, 32, 15, AT(rcv_pkts)},      {320, 32, 16, AT(xmit_wait)},
+    {EXT, 64, 64, 0, AT(xmit_data)},        {EXT, 128, 64, 1, AT(rcv_data)},
+    {EXT, 192, 64, 2, AT(xmit_pkts)},       {EXT, 256, 64, 3, AT(rcv_pkts)},
+    {EXT, 320, 64, 4, AT(unicast_xmit)},    {EXT, 384, 64, 5, AT(unicast_rcv)},
+    {EXT, 448, 64, 6, AT(multicast_xmit)},  {EXT, 512, 64, 7, AT(multicast_rcv)},
+    {PC, 32, 16, 0, AT(symbol_errors)},     {PC, 48, 8, 1, AT(link_recovers)},
+    {PC, 56, 8, 2, AT(link_downed)},        {PC, 64, 16, 3, AT(rcv_errors)},
+    {PC, 80, 16, 4, AT(rcv_remote_phys)},   {PC, 96, 16, 5, AT(rcv_switch_relay)},
+    {PC, 112, 16, 6, AT(xmit_discards)},    {PC, 128, 8, 7, AT(xmit_constraint)},
+    {PC, 136, 8, 8, AT(rcv_constraint)},    {PC, 152, 4, 9, AT(local_integrity)},
+    {PC, 156, 4, 10, AT(excess_overrun)},   {PC, 176, 16, 11, AT(vl15_dropped)},
+    {PC, 192, 32, 12, AT(xmit_data)},       {PC, 224, 32, 13, AT(rcv_data)},
+    {PC, 256, 32, 14, AT(xmit_pkts)},       {PC, 288, 32, 15, AT(rcv_pkts)},
+    {PC, 320, 32, 16, AT(xmit_wait)},       {DISC, 32, 16, 0, AT(discard_inactive)},
+    {DISC, 48, 16, 1, AT(discard_mtu)},     {DISC, 64, 16, 2, AT(discard_sw_lifetime)},
+    {DISC, 80, 16, 3, AT(discard_sw_hoq)},  {RCV, 32, 16, 0, AT(rcv_physical)},
+    {RCV, 48, 16, 1, AT(rcv_malformed)},    {RCV, 64, 16, 2, AT(excess_overrun)},
+    {RCV, 80, 16, 3, AT(rcv_no_route)},     ALL_SLS(ATTR_XMIT_DATA_SL, xmit_data_sl),
+    ALL_SLS(ATTR_RCV_DATA_SL, rcv_data_sl),
 };
 
-static const struct counter extended[] = {
-    {64, 64, 0, AT(xmit_data)},       {128, 64, 1, AT(rcv_data)},      {192, 64, 2, AT(xmit_pkts)},
-    {256, 64, 3, AT(rcv_pkts)},       {320, 64, 4, AT(unicast_xmit)},  {384, 64, 5, AT(unicast_rcv)},
-    {448, 64, 6, AT(multicast_xmit)}, {512, 64, 7, AT(multicast_rcv)},
-};
+#define NUM_COUNTERS (sizeof counters / sizeof *counters)
+_Static_assert(NUM_COUNTERS <= FABRIC_PMA_COUNTERS, "a base for each counter");
 
-static uint64_t *counter_of(struct port *p, const struct counter *c)
+static uint64_t total(const struct port *p, size_t i)
 {
-    return (uint64_t *)((char *)&p->count + c->offset);
+    uint64_t v;
+
+    memcpy(&v, (const char *)&p->count + counters[i].offset, sizeof v);
+    return v;
+}
+
+static uint64_t maximum(size_t i)
+{
+    return counters[i].width == 64 ? UINT64_MAX : (1ull << counters[i].width) - 1;
+}
+
+static uint64_t shown(const struct port *p, size_t i)
+{
+    uint64_t v = total(p, i) - p->pma_base[i];
+
+    return v < maximum(i) ? v : maximum(i);
+}
+
+uint64_t pma_shown(const struct port *p, size_t offset)
+{
+    for (size_t i = 0; i < NUM_COUNTERS; i++)
+        if (counters[i].offset == offset)
+            return shown(p, i);
+    return 0;
 }
 
 static uint16_t class_port_info(uint8_t *data, bool set)
@@ -72,34 +131,42 @@ static bool select_ports(struct port *at, unsigned select, unsigned *first, unsi
     return sw ? select <= at->node->num_ports : select == at->num;
 }
 
-static uint16_t port_counters(struct port *at, uint8_t *data, bool set, const struct counter *list, size_t n)
+/* From here on the port shows value, and what comes. */
+static void set_counter(struct port *p, size_t i, uint64_t value)
+{
+    p->pma_base[i] = total(p, i) - value;
+}
+
+static uint16_t port_counters(struct port *at, uint8_t *data, bool set, unsigned attr)
 {
     unsigned first, last, select = (unsigned)wire_get(data, COUNTER_SELECT);
     unsigned port = (unsigned)wire_get(data, PORT_SELECT);
 
     if (!select_ports(at, port, &first, &last))
         return STATUS_BAD_FIELD;
-    if (set && list == counters && wire_get(data, 144, 8) & 1)
+    if (set && attr == ATTR_COUNTERS && wire_get(data, 144, 8) & 1)
         select |= 1u << 16;
-    for (size_t i = 0; set && i < n; i++)
-        for (unsigned k = first; k <= last && (select >> list[i].select & 1); k++)
-            *counter_of(&at->node->ports[k], &list[i]) = wire_get(data, list[i].bit, list[i].width);
+    for (size_t i = 0; set && i < NUM_COUNTERS; i++)
+        for (unsigned k = first; k <= last && counters[i].attr == attr && (select >> counters[i].select & 1); k++)
+            set_counter(&at->node->ports[k], i, wire_get(data, counters[i].bit, counters[i].width));
     memset(data, 0, MAD_BYTES - GMP_DATA);
     wire_put(data, PORT_SELECT, port);
     wire_put(data, COUNTER_SELECT, select & 0xffff);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t sum = 0, max = list[i].width == 64 ? UINT64_MAX : (1ull << list[i].width) - 1;
+    for (size_t i = 0; i < NUM_COUNTERS; i++) {
+        uint64_t sum = 0;
 
+        if (counters[i].attr != attr)
+            continue;
         for (unsigned k = first; k <= last; k++)
-            sum += *counter_of(&at->node->ports[k], &list[i]);
-        wire_put(data, list[i].bit, list[i].width, sum < max ? sum : max);
+            sum += shown(&at->node->ports[k], i);
+        wire_put(data, counters[i].bit, counters[i].width, sum < maximum(i) ? sum : maximum(i));
     }
     return STATUS_OK;
 }
 
 bool pma_answer(struct port *at, uint8_t *resp)
 {
-    uint64_t method = wire_get(resp, MAD_METHOD);
+    uint64_t method = wire_get(resp, MAD_METHOD), attr = wire_get(resp, MAD_ATTR);
     uint8_t *data = resp + GMP_DATA;
     bool set = method == METHOD_SET;
     uint16_t status;
@@ -109,15 +176,17 @@ bool pma_answer(struct port *at, uint8_t *resp)
     if (wire_get(resp, MAD_BASE_VERSION) != 1 || wire_get(resp, MAD_CLASS_VERSION) != 1) {
         status = STATUS_BAD_VERSION;
     } else {
-        switch (wire_get(resp, MAD_ATTR)) {
-        case 0x01:
+        switch (attr) {
+        case ATTR_CLASS_PORT_INFO:
             status = class_port_info(data, set);
             break;
-        case 0x12:
-            status = port_counters(at, data, set, counters, sizeof counters / sizeof *counters);
-            break;
-        case 0x1d:
-            status = port_counters(at, data, set, extended, sizeof extended / sizeof *extended);
+        case ATTR_COUNTERS:
+        case ATTR_COUNTERS_EXTENDED:
+        case ATTR_RCV_ERROR_DETAILS:
+        case ATTR_XMIT_DISCARD_DETAILS:
+        case ATTR_XMIT_DATA_SL:
+        case ATTR_RCV_DATA_SL:
+            status = port_counters(at, data, set, (unsigned)attr);
             break;
         default:
             status = STATUS_BAD_ATTR;

@@ -50,6 +50,8 @@
 #define PI_EXT_SUPP      500, 4
 #define PI_EXT_ENABLED   507, 5
 
+#define WIDTH_4X 2u
+
 /* Only ports that are an address of their own have LIDs and capabilities: not the cabled ports of a switch. */
 static bool is_endport(const struct port *p)
 {
@@ -76,12 +78,13 @@ void portinfo_get(const struct port *p, unsigned local_port, uint8_t *data)
     wire_put(data, PI_LOCAL_PORT, local_port);
     wire_put(data, PI_WIDTH_ENABLED, p->width_enabled);
     wire_put(data, PI_WIDTH_SUPP, p->width_supported);
-    wire_put(data, PI_WIDTH_ACTIVE, p->width_active);
+    /* a link that is down has no width, but the field has no such value */
+    wire_put(data, PI_WIDTH_ACTIVE, p->width_active ? p->width_active : p->width_supported & WIDTH_4X ? WIDTH_4X : 1);
     wire_put(data, PI_SPEED_SUPP, p->speed_supported);
     wire_put(data, PI_STATE, p->state);
     wire_put(data, PI_PHYS, p->phys_state);
     wire_put(data, PI_DOWN_DEFAULT, p->down_default);
-    wire_put(data, PI_SPEED_ACTIVE, p->speed_active);
+    wire_put(data, PI_SPEED_ACTIVE, p->speed_active ? p->speed_active : 1);
     wire_put(data, PI_SPEED_ENABLED, p->speed_enabled);
     wire_put(data, PI_NEIGHBOR_MTU, p->mtu_neighbor);
     wire_put(data, PI_VL_CAP, p->vl_cap);

@@ -72,6 +72,7 @@ static void forward(struct port *in, struct packet *p)
     /* a port may send back where it came from: the specification allows it, and only a wrong table does it */
     if (out_num == FABRIC_NO_PORT || out_num == 0 || out_num > sw->num_ports || p->dlid > sw->lft_top) {
         in->count.rcv_switch_relay++;
+        in->count.rcv_no_route++;
         drop(in, p, "no entry in the forwarding table");
         return;
     }

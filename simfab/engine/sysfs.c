@@ -4,7 +4,7 @@
  * scripts and monitors read it as they would on a real host. The tree is a table of patterns; a pattern's wildcards
  * stand for the names that the host has (devices, ports, indexes).
  */
-#include "simfab/engine/mad.h"
+#include "simfab/engine/agents.h"
 #include "simfab/engine/fabric.h"
 
 #include <stdarg.h>
@@ -236,10 +236,7 @@ static const struct {
 
 static void counter(struct text *t, const struct place *p)
 {
-    uint64_t v;
-
-    memcpy(&v, (const char *)&p->port->count + counter_names[p->index].offset, sizeof v);
-    say(t, "%llu\n", (unsigned long long)v);
+    say(t, "%llu\n", (unsigned long long)pma_shown(p->port, counter_names[p->index].offset));
 }
 
 static void abi_mad(struct text *t, const struct place *p)

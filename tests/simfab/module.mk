@@ -46,7 +46,8 @@ SCRIPT_TESTS += tests/simfab/multicast.sh
 TESTPROGS += tests/simfab/test_keys
 tests/simfab/test_keys_SRCS := tests/simfab/test_keys.c
 tests/simfab/test_keys_PKGS := libibverbs
-SCRIPT_TESTS += tests/simfab/partitions.sh
+SCRIPT_TESTS += tests/simfab/partitions.sh tests/simfab/sweep.sh
+LONG_TESTS += tests/simfab/osmtest.sh
 LONG_TESTS += tests/simfab/fuzz.sh
 
 # the verbs of simulated hosts and the simfab command

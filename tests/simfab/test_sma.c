@@ -396,6 +396,40 @@ static unsigned pma(struct port *at, unsigned method, unsigned attr, unsigned po
     return (unsigned)wire_get(smp, MAD_STATUS);
 }
 
+START_TEST(counters_in_detail)
+{
+    h1->count.xmit_data_sl[0] = 1000;
+    h1->count.xmit_data_sl[15] = 5000000000ull;
+    h1->count.rcv_data_sl[3] = 33;
+    h1->count.discard_inactive = 1;
+    h1->count.discard_mtu = 2;
+    h1->count.discard_sw_lifetime = 3;
+    h1->count.discard_sw_hoq = 70000;
+    h1->count.rcv_physical = 5;
+    h1->count.rcv_malformed = 6;
+    h1->count.rcv_no_route = 7;
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x36, 1), 0);
+    ck_assert_uint_eq(field(IB_PC_XMT_DATA_SL0_F), 1000);
+    ck_assert_uint_eq(field(IB_PC_XMT_DATA_SL15_F), UINT32_MAX);
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x37, 1), 0);
+    ck_assert_uint_eq(field(IB_PC_RCV_DATA_SL3_F), 33);
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x16, 1), 0);
+    ck_assert_uint_eq(field(IB_PC_XMT_INACT_DISC_F), 1);
+    ck_assert_uint_eq(field(IB_PC_XMT_NEIGH_MTU_DISC_F), 2);
+    ck_assert_uint_eq(field(IB_PC_XMT_SW_LIFE_DISC_F), 3);
+    ck_assert_uint_eq(field(IB_PC_XMT_SW_HOL_DISC_F), 65535);
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x15, 1), 0);
+    ck_assert_uint_eq(field(IB_PC_RCV_LOCAL_PHY_ERR_F), 5);
+    ck_assert_uint_eq(field(IB_PC_RCV_MALFORMED_PKT_ERR_F), 6);
+    ck_assert_uint_eq(field(IB_PC_RCV_DLID_MAP_ERR_F), 7);
+    memset(smp, 0, sizeof smp);
+    wire_put(smp + GMP_DATA, 16, 16, 1 << 15);
+    ck_assert_uint_eq(pma(h1, METHOD_SET, 0x36, 1), 0);
+    ck_assert_uint_eq(field(IB_PC_XMT_DATA_SL15_F), 0);
+    ck_assert_uint_eq(field(IB_PC_XMT_DATA_SL0_F), 1000);
+}
+END_TEST
+
 START_TEST(counters)
 {
     struct port *s0 = &sw->ports[0];
@@ -418,7 +452,7 @@ START_TEST(counters)
     ck_assert_uint_eq(pma(h1, METHOD_GET, 0x1d, 1), 0);
     ck_assert_uint_eq(field64(IB_PC_EXT_XMT_BYTES_F), 5000000000ull);
     ck_assert_uint_eq(pma(h1, METHOD_GET, 0x12, 2), STATUS_BAD_FIELD);
-    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x15, 1), STATUS_BAD_ATTR);
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x1f, 1), STATUS_BAD_ATTR);
     ck_assert_uint_eq(pma(h1, METHOD_GET, 0x01, 0), 0);
     ck_assert_uint_eq(field(IB_CPI_CAPMASK_F), 0x1300);
 
@@ -428,11 +462,27 @@ START_TEST(counters)
     smp[GMP_DATA + 18] = 1;
     wire_put(smp + GMP_DATA, 192, 32, 9);
     ck_assert_uint_eq(pma(h1, METHOD_SET, 0x12, 1), 0);
-    ck_assert_uint_eq(h1->count.symbol_errors, 0);
-    ck_assert_uint_eq(h1->count.link_downed, 300);
-    ck_assert_uint_eq(h1->count.xmit_data, 9);
-    ck_assert_uint_eq(h1->count.xmit_wait, 0);
-    ck_assert_uint_eq(h1->count.xmit_pkts, 77);
+    ck_assert_uint_eq(field(IB_PC_ERR_SYM_F), 0);
+    ck_assert_uint_eq(field(IB_PC_LINK_DOWNED_F), 255);
+    ck_assert_uint_eq(field(IB_PC_XMT_BYTES_F), 9);
+    ck_assert_uint_eq(field(IB_PC_XMT_WAIT_F), 0);
+    ck_assert_uint_eq(field(IB_PC_XMT_PKTS_F), 77);
+    /* they count on from there, and each attribute is set by itself */
+    h1->count.xmit_data += 11;
+    h1->count.symbol_errors += 70000;
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x12, 1), 0);
+    ck_assert_uint_eq(field(IB_PC_XMT_BYTES_F), 20);
+    ck_assert_uint_eq(field(IB_PC_ERR_SYM_F), 65535);
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x1d, 1), 0);
+    ck_assert_uint_eq(field64(IB_PC_EXT_XMT_BYTES_F), 5000000011ull);
+    memset(smp, 0, sizeof smp);
+    wire_put(smp + GMP_DATA, 16, 16, 0xffff);
+    ck_assert_uint_eq(pma(h1, METHOD_SET, 0x1d, 1), 0);
+    h1->count.xmit_data += 1;
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x1d, 1), 0);
+    ck_assert_uint_eq(field64(IB_PC_EXT_XMT_BYTES_F), 1);
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x12, 1), 0);
+    ck_assert_uint_eq(field(IB_PC_XMT_BYTES_F), 21);
 
     sw->ports[1].count.rcv_pkts = 5;
     sw->ports[8].count.rcv_pkts = 6;
@@ -494,6 +544,7 @@ int main(void)
     tcase_add_test(t, mkey);
     tcase_add_test(t, versions);
     tcase_add_test(t, counters);
+    tcase_add_test(t, counters_in_detail);
     tcase_add_test(t, sysfs_tree);
     suite_add_tcase(s, t);
     r = srunner_create(s);
