@@ -119,3 +119,15 @@ tests/simfab/time_mpi_SRCS := tests/simfab/time_mpi.c
 tests/simfab/time_mpi_CFLAGS := -Ilibmrmpi/include
 tests/simfab/time_mpi_DEPS := libmpi.so.12
 SCRIPT_TESTS += tests/simfab/time.sh
+
+# the link layer against arithmetic: the data plane without processes
+ENGINE_SRCS := $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+LINK_TESTS := tests/simfab/test_link
+TESTPROGS += $(LINK_TESTS)
+UNIT_TESTS += $(LINK_TESTS)
+define link_test
+$(1)_SRCS := $(1).c tests/simfab/link_lab.c $(ENGINE_SRCS)
+$(1)_PKGS := check yaml-0.1
+$(1)_LDLIBS := -lm
+endef
+$(foreach t,$(LINK_TESTS),$(eval $(call link_test,$(t))))

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A bench for links and switches: see link_lab.h. */
+#include "tests/simfab/link_lab.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "simfab/engine/hca.h"
+#include "simfab/engine/mad.h"
+#include "simfab/engine/proc.h"
+#include "simfab/engine/subnet.h"
+
+#define CABLES_MAX 128
+
+struct sim lab;
+
+struct cable_end {
+    char node[32];
+    unsigned port;
+};
+
+static bool is_switch(const char *name)
+{
+    return !strncmp(name, "sw", 2);
+}
+
+static const char *parse_end(const char *at, struct cable_end *e)
+{
+    int n = 0;
+
+    e->port = 1;
+    ck_assert_msg(sscanf(at, "%31[a-z0-9]%n", e->node, &n) == 1, "a node's name at \"%s\"", at);
+    at += n;
+    if (*at == '.')
+        e->port = (unsigned)strtoul(at + 1, (char **)&at, 10);
+    return at;
+}
+
+/* The record of the node at its first mention: all cables that have it at one end. */
+static void write_node(FILE *f, const struct cable_end (*cables)[2], unsigned num, const char *name)
+{
+    fprintf(f, "%s \"%s\" # \"%s%s\"\n", is_switch(name) ? "Switch 32" : "Ca 1", name, name,
+            is_switch(name) ? "" : " mlx5_0");
+    for (unsigned i = 0; i < num; i++)
+        for (unsigned k = 0; k < 2; k++)
+            if (!strcmp(cables[i][k].node, name))
+                fprintf(f, "[%u] \"%s\"[%u]\n", cables[i][k].port, cables[i][!k].node, cables[i][!k].port);
+    fputc('\n', f);
+}
+
+static void write_netlist(FILE *f, const char *text)
+{
+    static struct cable_end cables[CABLES_MAX][2];
+    unsigned num = 0;
+
+    while (*text) {
+        ck_assert_uint_lt(num, CABLES_MAX);
+        text = parse_end(text, &cables[num][0]);
+        ck_assert_int_eq(*text++, '-');
+        text = parse_end(text, &cables[num++][1]);
+        text += strspn(text, " ");
+    }
+    for (unsigned i = 0; i < num; i++)
+        for (unsigned k = 0; k < 2; k++) {
+            bool seen = false;
+
+            for (unsigned j = 0; j < i; j++)
+                seen |= !strcmp(cables[j][0].node, cables[i][k].node) || !strcmp(cables[j][1].node, cables[i][k].node);
+            if (!seen && !(k && !strcmp(cables[i][0].node, cables[i][1].node)))
+                write_node(f, (const struct cable_end(*)[2])cables, num, cables[i][k].node);
+        }
+}
+
+static FILE *temporary(char *path)
+{
+    int fd;
+    FILE *f;
+
+    strcpy(path, "/tmp/simfab-lab-XXXXXX");
+    fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    f = fdopen(fd, "w");
+    ck_assert_ptr_nonnull(f);
+    return f;
+}
+
+void lab_up(const char *cables, const char *model)
+{
+    struct parse_error err = {""};
+    char path[64];
+    FILE *f = temporary(path);
+
+    memset(&lab, 0, sizeof lab);
+    fputs(model, f);
+    fclose(f);
+    lab.model = model_load(path, &err);
+    unlink(path);
+    ck_assert_msg(lab.model != NULL, "%s", err.text);
+    f = temporary(path);
+    write_netlist(f, cables);
+    fclose(f);
+    lab.fabric = fabric_load(path, lab.model, &err);
+    unlink(path);
+    ck_assert_msg(lab.fabric != NULL, "%s", err.text);
+    evq_init(&lab.q);
+    links_init(&lab);
+    hcas_init(&lab);
+    sched_init(&lab);
+    lab.mad = mad_new(lab.fabric);
+    ck_assert_ptr_nonnull(lab.mad);
+    subnet_configure(lab.fabric, 0);
+}
+
+void lab_down(void)
+{
+    mad_free(lab.mad);
+    sched_fini(&lab);
+    hcas_fini(&lab);
+    links_fini(&lab);
+    fabric_free(lab.fabric);
+    evq_fini(&lab.q);
+    model_free(lab.model);
+}
+
+struct port *lab_port(const char *node, unsigned num)
+{
+    struct node *n = fabric_node_by_name(lab.fabric, node);
+
+    ck_assert_msg(n != NULL, "no node %s", node);
+    ck_assert_uint_le(num, n->num_ports);
+    return &n->ports[num];
+}
+
+void lab_send(const char *from, const char *to, uint8_t sl, uint32_t wire_bytes, unsigned packets)
+{
+    struct port *p = lab_host(from);
+    int vl = link_lane(p, 0, sl);
+
+    ck_assert_int_ge(vl, 0);
+    while (packets--) {
+        struct packet *pkt = packet_new();
+
+        pkt->slid = p->lid;
+        pkt->dlid = lab_host(to)->lid;
+        pkt->sl = sl;
+        pkt->vl = (uint8_t)vl;
+        pkt->wire_bytes = wire_bytes;
+        pkt->payload = wire_bytes - lab.model->packet_overhead_bytes;
+        link_enqueue(p->out, pkt);
+    }
+}
+
+bool lab_run_until(const char *host, uint64_t packets)
+{
+    const struct port *p = lab_host(host);
+
+    while (!packets || p->count.rcv_pkts < packets)
+        if (!evq_run_one(&lab.q))
+            return !packets;
+    return true;
+}
+
+void lab_run(void)
+{
+    while (evq_run_one(&lab.q))
+        ;
+}
+
+void lab_run_to(uint64_t t_ps)
+{
+    uint64_t t;
+
+    while (evq_next(&lab.q, &t) && t <= t_ps)
+        evq_run_one(&lab.q);
+    lab.q.now_ps = t_ps;
+}
+
+static void fill_table(struct vlarb_entry *table, const struct vlarb_entry *from)
+{
+    memset(table, 0, FABRIC_VLARB_MAX * sizeof *table);
+    for (; from && (from->vl || from->weight); from++)
+        *table++ = *from;
+}
+
+void lab_arbitrate(struct port *p, const struct vlarb_entry *high, const struct vlarb_entry *low, uint8_t limit)
+{
+    fill_table(p->vlarb_high, high);
+    fill_table(p->vlarb_low, low);
+    p->vl_high_limit = limit;
+    p->changes++;
+}
+
+void lab_slow_receiver(const char *host, uint64_t us)
+{
+    struct hca *h = lab_host(host)->node->hca;
+
+    h->slow_milli = (uint32_t)(us * 1000 * 1000000 / lab.model->rx_packet_ps);
+    ck_assert_uint_eq(h->slow_milli * lab.model->rx_packet_ps / 1000, us * 1000000);
+}
+
+void lab_check_credits(bool empty)
+{
+    for (uint32_t i = 0; i < lab.fabric->num_nodes; i++)
+        for (uint32_t n = 1; n <= lab.fabric->nodes[i]->num_ports; n++) {
+            struct link_dir *l = lab.fabric->nodes[i]->ports[n].out;
+
+            for (unsigned vl = 0; l && vl < FABRIC_VLS; vl++) {
+                struct vl_queue *q = &l->vl[vl];
+
+                /* checked very often: a Check assertion costs a system call even if it holds */
+                if (!credit_holds(&q->credit, l->to->vl_buffer_bytes))
+                    ck_abort_msg("credits of lane %u: %u of %u", vl, credit_available(&q->credit),
+                                 credit_free(&q->credit));
+                if (!empty)
+                    continue;
+                fc_take(q, UINT64_MAX);
+                ck_assert_uint_eq(q->packets, 0);
+                ck_assert_uint_eq(credit_available(&q->credit), l->to->vl_buffer_bytes / CREDIT_BLOCK_BYTES);
+            }
+        }
+}
