@@ -44,15 +44,16 @@ void port_caps_set_rate(struct port *p, const struct link_rate *said, const stru
         set_speed(p, m->speed, m->ext_speed);
 }
 
-/* Out of reset all lanes of the low table weigh the same. */
+/* Out of reset all lanes of the low table weigh the same: it has room for them. */
 static void set_lanes(struct port *p, uint8_t vl_cap, uint8_t vlarb_cap)
 {
     unsigned vls = vl_cap == 5 ? 15 : 1u << (vl_cap - 1);
 
     p->vl_cap = p->op_vls = vl_cap;
-    p->vlarb_high_cap = p->vlarb_low_cap = vlarb_cap;
+    p->vlarb_high_cap = vlarb_cap;
+    p->vlarb_low_cap = vlarb_cap > vls ? vlarb_cap : (uint8_t)vls;
     memset(p->vlarb_low, 0, sizeof p->vlarb_low);
-    for (unsigned i = 0; i < vls && i < vlarb_cap; i++)
+    for (unsigned i = 0; i < vls; i++)
         p->vlarb_low[i] = (struct vlarb_entry){.vl = (uint8_t)i, .weight = 64};
 }
 
@@ -75,7 +76,7 @@ static void change(struct port *p, const struct model_port *want)
         p->vl_buffer_bytes = want->vl_buffer_bytes;
     if (want->vl_cap || want->vlarb_cap)
         set_lanes(p, want->vl_cap ? want->vl_cap : p->vl_cap,
-                  want->vlarb_cap ? (uint8_t)want->vlarb_cap : p->vlarb_low_cap);
+                  want->vlarb_cap ? (uint8_t)want->vlarb_cap : p->vlarb_high_cap);
     if ((want->width || want->speed) && p->peer)
         port_negotiate(p);
 }

@@ -77,6 +77,8 @@ START_TEST(patterns_reach_several_and_later_items_win)
     ck_assert_uint_eq(port_of(f, "leaf2", 3)->vl_buffer_bytes, 32768);
     ck_assert_uint_eq(port_of(f, "leaf2", 3)->vlarb_high_cap, 3);
     ck_assert_uint_eq(port_of(f, "leaf2", 3)->vl_cap, 2);
+    ck_assert_uint_eq(port_of(f, "leaf2", 3)->vlarb_low_cap, 3);
+    ck_assert_uint_eq(port_of(f, "h1 mlx5_0", 1)->vlarb_low_cap, 8);
     ck_assert_uint_eq(port_of(f, "leaf2", 3)->vlarb_low[1].weight, 64);
     ck_assert_uint_eq(port_of(f, "leaf2", 3)->vlarb_low[2].weight, 0);
     ck_assert_uint_eq(port_of(f, "h1 mlx5_0", 1)->vl_buffer_bytes, model->vl_buffer_bytes);
