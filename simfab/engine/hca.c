@@ -187,6 +187,7 @@ static void to_wire(void *obj, uint64_t arg)
 {
     struct hca_port *hp = obj;
     struct packet *p = (struct packet *)(uintptr_t)arg, *own = NULL;
+    struct qp *reader = p->op == PKT_READ_RESPONSE ? hca_find_qp(hp->hca, p->src_qpn) : NULL;
 
     if (p->flags & PKT_MULTICAST)
         own = mcast_own_copy(hp, p);
@@ -208,6 +209,8 @@ static void to_wire(void *obj, uint64_t arg)
     }
     if (own)
         loop_back(hp, (uintptr_t)own);
+    if (reader)
+        rc_response_left(reader);
 }
 
 static uint32_t lanes_with_room(struct hca_port *hp)

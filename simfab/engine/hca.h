@@ -173,6 +173,7 @@ struct responder {
     struct evtimer ready;
     struct chunk *chunk; /* of the read being answered, from chunk_at */
     uint32_t chunk_at;
+    uint32_t leaving; /* responses to reads that are in the adapter's pipe: other answers do not overtake them */
     struct {
         uint32_t psn;
         uint64_t value;
@@ -348,6 +349,7 @@ struct packet *request_data_packet(struct qp *qp, uint64_t number, uint32_t inde
 
 /* ---- receive.c: what comes in for RC and UC, and the responder of RC */
 void rc_duties_run(void *qp, uint64_t arg);
+void rc_response_left(struct qp *qp); /* one response to a read has gone from the adapter to the wire */
 bool rc_duty_needs_turn(struct qp *qp);
 struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost);
 void rc_handle_request(struct qp *qp, struct packet *p);

@@ -350,7 +350,7 @@ static void go_back(struct qp *qp)
         return;
     r->cur = r->head;
     r->cur_packet = is_read(w) || is_atomic(w) ? 0 : (uint32_t)psn_diff(r->una_psn, w->first_psn);
-    landing_clear(&r->landing);
+    /* what has come of a read will not come again: it stays in r->landing until it is written */
 }
 
 static void retry(struct qp *qp)

@@ -226,6 +226,8 @@ void rc_duties_run(void *obj, uint64_t arg)
             hca_qp_ready(qp);
             return;
         }
+        if (r->leaving)
+            return; /* rc_response_left goes on */
         send_answer(qp, r->first);
         drop_duty(r);
     }
@@ -241,10 +243,16 @@ void rc_acknowledge_now(struct qp *qp)
 {
     struct responder *r = &qp->resp;
 
-    while (r->first && r->first->kind == DUTY_ACK) {
+    while (r->first && r->first->kind == DUTY_ACK && !r->leaving) {
         send_answer(qp, r->first);
         drop_duty(r);
     }
+}
+
+void rc_response_left(struct qp *qp)
+{
+    if (qp->resp.leaving && !--qp->resp.leaving)
+        rc_duties_run(qp, 0);
 }
 
 bool rc_duty_needs_turn(struct qp *qp)
@@ -299,6 +307,7 @@ struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost)
         p->chunk_off = c ? offset - r->chunk_at : 0;
         cost->memory = len;
         d->sent++;
+        r->leaving++;
     }
     if (d->sent == d->packets) {
         drop_duty(r);
@@ -320,6 +329,7 @@ void rc_responder_reset(struct qp *qp)
     r->chunk = NULL;
     landing_clear(&r->landing);
     r->in_message = r->has_recv = r->nak_sent = false;
+    r->leaving = 0;
     memset(r->replay, 0, sizeof r->replay);
 }
 

@@ -303,6 +303,38 @@ START_TEST(rc_rdma_write_and_read)
 }
 END_TEST
 
+/* Nanoseconds that a read of n bytes takes, with a message behind it or not. */
+static uint64_t time_read(uint32_t n, bool send)
+{
+    struct timespec from, to;
+
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    ck_assert_int_eq(post(&a, rdma(&a, IBV_WR_RDMA_READ, 1, n)), 0);
+    if (send)
+        ck_assert_int_eq(post(&a, request(&a, IBV_WR_SEND, 2, n, 8)), 0);
+    expect(&a, IBV_WC_SUCCESS, 1);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    if (send)
+        expect(&a, IBV_WC_SUCCESS, 2);
+    return (uint64_t)(to.tv_sec - from.tv_sec) * 1000000000u + (uint64_t)to.tv_nsec - (uint64_t)from.tv_nsec;
+}
+
+/* The acknowledge of what follows a read does not overtake its responses, which would make it start again. */
+START_TEST(rc_read_then_send)
+{
+    uint32_t n = SIZE / 2 - 4000;
+    uint64_t alone, followed;
+
+    make_pair(IBV_QPT_RC, false);
+    ck_assert_int_eq(post_recv(&b, 3, n, 100), 0);
+    alone = time_read(n, false);
+    fill(&b, n, 9);
+    followed = time_read(n, true);
+    ck_assert_mem_eq(a.buf, b.buf, n);
+    ck_assert_uint_lt(followed, alone + alone / 100);
+}
+END_TEST
+
 START_TEST(rc_atomics)
 {
     uint64_t *remote, *local;
@@ -735,6 +767,7 @@ int main(void)
     tcase_add_test(works, rc_send);
     tcase_add_test(works, rc_scatter_gather_and_inline);
     tcase_add_test(works, rc_rdma_write_and_read);
+    tcase_add_test(works, rc_read_then_send);
     tcase_add_test(works, rc_atomics);
     tcase_add_test(works, unsignalled_sends_free_their_slots);
     tcase_add_test(works, shared_receive_queue);
