@@ -61,10 +61,9 @@ TESTPROGS += tests/simfab/test_cpu_factor
 tests/simfab/test_cpu_factor_SRCS := tests/simfab/test_cpu_factor.c
 tests/simfab/test_cpu_factor_PKGS := libibverbs
 SCRIPT_TESTS += tests/simfab/cpu_factor.sh tests/simfab/errors.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
-LONG_TESTS += tests/simfab/others.sh
 
 # programs that others wrote, unmodified
-SCRIPT_TESTS += tests/simfab/peers_perftest.sh
+SCRIPT_TESTS += $(addprefix tests/simfab/,peers_perftest.sh peers_pingpong.sh peers_ucx.sh peers_mpi.sh)
 
 # the engine's data plane
 TESTPROGS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
