@@ -46,9 +46,8 @@ void dma_fini(struct dma *d)
 static uint64_t cross(struct bus *b, struct dma *d, uint32_t bytes)
 {
     uint64_t now = b->q->now_ps, bps = b->slow_bps ? b->slow_bps : b->bps;
-    uint64_t done = now + transfer_ps(bytes, b->slow_bps ? d->bps / b->slow_milli * 1000 : d->bps);
+    uint64_t pace = transfer_ps(bytes, b->slow_bps ? d->bps / b->slow_milli * 1000 : d->bps), done = now + pace;
 
-    d->free_ps = done;
     if (bps)
         done = now + transfer_ps(bytes + b->overhead_bytes, bps);
     if (b->memory && b->memory->bps) {
@@ -57,7 +56,8 @@ static uint64_t cross(struct bus *b, struct dma *d, uint32_t bytes)
     }
     if (bps)
         b->busy_ps = done;
-    d->free_ps = max_u64(d->free_ps, done);
+    d->paced_ps = max_u64(d->paced_ps, now - min_u64(now, pace)) + pace;
+    d->free_ps = max_u64(d->paced_ps, done);
     return done;
 }
 

@@ -2,9 +2,9 @@
 /*
  * The way between adapters and memory: a bus that the DMA engines of one or more adapters share, and behind the buses
  * of a host its memory. An adapter has two engines (struct dma), one that reads memory and one that writes it; each
- * takes its requests in the order they came, at its own pace. A bus carries one transfer at a time, a packet's bytes
- * as a whole, and goes round the engines that wait for it, as the arbiters of PCI do: no engine, no direction and no
- * adapter gets more than its turn. What has no limit takes no time.
+ * takes its requests in the order they came, at its own pace on average. A bus carries one transfer at a time, a
+ * packet's bytes as a whole, and goes round the engines that wait for it, as the arbiters of PCI do: no engine, no
+ * direction and no adapter gets more than its turn. What has no limit takes no time.
  *
  * The owner of these structures keeps them until the event queue is gone or has run out.
  */
@@ -30,9 +30,10 @@ struct dma_request {
 
 struct dma {
     struct bus *bus;
-    struct dma *next; /* of the bus, in the order of its turns */
-    uint64_t bps;     /* its own pace; 0: as fast as the bus */
-    uint64_t free_ps; /* when it may begin the next transfer */
+    struct dma *next;  /* of the bus, in the order of its turns */
+    uint64_t bps;      /* its own pace; 0: as fast as the bus */
+    uint64_t paced_ps; /* what it has moved, at its pace: a turn that came late is caught up with, one at most */
+    uint64_t free_ps;  /* when it may begin the next transfer */
     struct dma_request *ring;
     uint32_t cap, first, used;
 };

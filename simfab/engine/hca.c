@@ -263,7 +263,9 @@ static void data_read(void *obj, uint64_t arg, uint64_t start_ps, uint64_t done_
     hp->tx_reading = false;
     hp->tx_busy_ps = max_u64(done_ps, start_ps + m->tx_packet_ps);
     if (hp->tx_cost.memory) /* reading may be slower than the bus: what it leaves is for the others there */
-        hp->tx_busy_ps = max_u64(hp->tx_busy_ps, start_ps + transfer_ps(hp->tx_cost.memory, m->dma_read_bps));
+        hp->tx_busy_ps = max_u64(hp->tx_busy_ps, hp->hca->reader.free_ps);
+    hp->tx_busy_ps += hp->tx_owed_ps;
+    hp->tx_owed_ps = 0;
     if (hp->ready_mask)
         evtimer_set_earlier(&s->q, &hp->tx, max_u64(sim_now(s), hp->tx_busy_ps));
 }
@@ -340,6 +342,19 @@ void hca_send_control(struct qp *qp, struct packet *p)
 
 /* ---- in -------------------------------------------------------------------------------------------------------- */
 
+/* An acknowledge makes the send engine look after its queue of requests, when it is through with what it has in hand. */
+static void note_acknowledge(struct hca_port *hp, const struct packet *p)
+{
+    uint64_t takes = hp->hca->sim->model->ack_engine_ps;
+
+    if (p->op != PKT_ACK && p->op != PKT_NAK && p->op != PKT_RNR_NAK)
+        return;
+    if (hp->tx_reading)
+        hp->tx_owed_ps += takes;
+    else
+        hp->tx_busy_ps = max_u64(sim_now(hp->hca->sim), hp->tx_busy_ps) + takes;
+}
+
 static void landed(void *obj, uint64_t arg)
 {
     struct hca_port *hp = obj;
@@ -354,6 +369,7 @@ static void landed(void *obj, uint64_t arg)
         hp->hca->sim->packets_delivered++;
     } else if (qp && qp->type == p->transport && qp_listens(qp, hp)) {
         hp->hca->sim->packets_delivered++;
+        note_acknowledge(hp, p);
         qp_received(qp, p);
     } else {
         hp->hca->sim->packets_dropped++;

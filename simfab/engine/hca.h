@@ -240,6 +240,7 @@ struct hca_port {
     bool tx_reading;        /* the packet in hand waits for its request or its data: no other is begun */
     struct tx_cost tx_cost; /* of that packet */
     uint64_t tx_behind_ps;  /* what its request takes beyond the engine's time for it */
+    uint64_t tx_owed_ps;    /* for acknowledges that came meanwhile */
     uint64_t last_wire_ps[FABRIC_VLS];
     uint32_t rx_waiting; /* packets whose turn at the receive engine is an event */
     struct evtimer tx;

@@ -46,6 +46,7 @@ static const struct model_key keys[] = {
     {"hca", "dma_latency_ns", KEY_U64, FIELD(dma_latency_ps), NS, 0, SECOND_NS, "200"},
     {"hca", "dma_write_ns", KEY_U64, FIELD(dma_write_ps), NS, 0, SECOND_NS, "100"},
     {"hca", "ack_ns", KEY_U64, FIELD(ack_ps), NS, 0, SECOND_NS, "50"},
+    {"hca", "ack_engine_ns", KEY_U64, FIELD(ack_engine_ps), NS, 0, SECOND_NS, "0"},
     {"hca", "cqe_ns", KEY_U64, FIELD(cqe_ps), NS, 0, SECOND_NS, "50"},
     {"hca", "bus_mbytes_per_s", KEY_U64, FIELD(bus_bps), 8e6, 0, 1e9, "0"},
     {"hca", "dma_read_mbytes_per_s", KEY_U64, FIELD(dma_read_bps), 8e6, 0, 1e9, "0"},
@@ -66,6 +67,7 @@ static const struct model_key keys[] = {
     {"hca", "max_srq_wr", KEY_U32, FIELD(max_srq_wr), 1, 1, 1 << 16, "32767"},
     {"hca", "max_rd_atomic", KEY_U32, FIELD(max_rd_atomic), 1, 1, 255, "16"},
     {"hca", "vendor_part_id", KEY_U32, FIELD(vendor_part_id), 1, 1, 65535, "4123"},
+    {"hca", "fw_ver", KEY_TEXT, FIELD(fw_ver), 0, 0, 0, "1.0.0"},
 
     {"host", "memory_mbytes_per_s", KEY_U64, FIELD(memory_bps), 8e6, 0, 1e9, "0"},
 

@@ -72,6 +72,7 @@ struct model {
     uint64_t dma_latency_ps;             /* reading memory: from request to the first byte */
     uint64_t dma_write_ps;               /* from the last byte in to memory being written */
     uint64_t ack_ps;                     /* making or handling an acknowledge */
+    uint64_t ack_engine_ps;              /* handling one: what it takes of the requester's send engine */
     uint64_t cqe_ps;                     /* from the completion to the entry being visible */
     uint64_t bus_bps;            /* the I/O bus, shared by both directions and hcas_per_bus adapters; 0: no limit */
     uint64_t dma_read_bps;       /* what reading memory across the bus reaches at most; 0: no limit of its own */
@@ -85,6 +86,7 @@ struct model {
     uint64_t reg_mr_ps, reg_mr_page_ps, dereg_mr_ps, dereg_mr_page_ps;
     uint32_t max_inline_bytes, max_sge, max_qp_wr, max_cqe, max_srq_wr, max_rd_atomic;
     uint32_t vendor_part_id;
+    char fw_ver[32];
 
     /* the program's own costs */
     uint64_t clock_read_ps, poll_ps, poll_empty_ps;

@@ -177,6 +177,18 @@ static struct duty *add_duty(struct qp *qp, enum duty_kind kind, uint32_t psn)
     return d;
 }
 
+/* An atomic's answer is ready when its memory has been read and written, as for a request of its own. */
+static void answer_atomic(struct qp *qp, uint32_t psn, uint64_t value)
+{
+    const struct model *m = qp->hca->sim->model;
+    struct duty *d = add_duty(qp, DUTY_ATOMIC, psn);
+
+    d->value = value;
+    d->ready_ps += m->wqe_ps + m->dma_latency_ps + m->dma_write_ps;
+    if (qp->resp.first == d)
+        evtimer_set(&qp->hca->sim->q, &qp->resp.ready, d->ready_ps);
+}
+
 static void drop_duty(struct responder *r)
 {
     struct duty *d = r->first;
@@ -438,7 +450,6 @@ static void take_atomic(struct qp *qp, struct packet *p)
     struct responder *r = &qp->resp;
     struct mr *mr = mr_check(qp, p->rkey, p->raddr, 8, IBV_ACCESS_REMOTE_ATOMIC);
     uint64_t old, new;
-    struct duty *d;
 
     if (r->in_message || (p->raddr & 7) || open_reads(r) >= qp->attr.max_dest_rd_atomic) {
         refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
@@ -457,9 +468,7 @@ static void take_atomic(struct qp *qp, struct packet *p)
     r->replay[r->next_replay].value = old;
     r->replay[r->next_replay].valid = true;
     r->next_replay = (r->next_replay + 1) % ATOMIC_REPLAYS;
-    d = add_duty(qp, DUTY_ATOMIC, p->psn);
-    d->value = old;
-    d->ready_ps += qp->hca->sim->model->dma_latency_ps; /* the old value had to be read */
+    answer_atomic(qp, p->psn, old);
 }
 
 /* A request that was answered before: the answer was lost or late. */
@@ -472,7 +481,7 @@ static void take_duplicate(struct qp *qp, struct packet *p)
     } else if (p->op == PKT_ATOMIC) {
         for (unsigned i = 0; i < ATOMIC_REPLAYS; i++)
             if (r->replay[i].valid && r->replay[i].psn == p->psn)
-                add_duty(qp, DUTY_ATOMIC, p->psn)->value = r->replay[i].value;
+                answer_atomic(qp, p->psn, r->replay[i].value);
     } else {
         acknowledge(qp, r->expected_psn - 1);
     }

@@ -80,7 +80,7 @@ static int do_query_device(struct call *c)
     if (!ctx)
         return EINVAL;
     n = ctx->hca->node;
-    strcpy(a.fw_ver, "1.0.0");
+    snprintf(a.fw_ver, sizeof a.fw_ver, "%s", m->fw_ver);
     a.node_guid = htobe64(n->node_guid);
     a.sys_image_guid = htobe64(n->sys_guid);
     a.max_mr_size = UINT64_MAX;

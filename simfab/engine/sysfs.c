@@ -6,6 +6,7 @@
  */
 #include "simfab/engine/agents.h"
 #include "simfab/engine/fabric.h"
+#include "simfab/engine/model.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ static void sys_image_guid(struct text *t, const struct place *p)
 
 static void fw_ver(struct text *t, const struct place *p)
 {
-    say(t, "1.0.0\n");
+    say(t, "%s\n", p->ca->fabric->model->fw_ver);
 }
 
 static void hw_rev(struct text *t, const struct place *p)
