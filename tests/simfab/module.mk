@@ -98,6 +98,15 @@ TESTPROGS += tests/simfab/test_host_bus
 UNIT_TESTS += tests/simfab/test_host_bus
 tests/simfab/test_host_bus_SRCS := tests/simfab/test_host_bus.c $(addprefix simfab/engine/,bus.c qp_cache.c event.c util.c)
 tests/simfab/test_host_bus_PKGS := check
+TESTPROGS += tests/simfab/test_host_costs
+tests/simfab/test_host_costs_SRCS := tests/simfab/test_host_costs.c tests/simfab/host_ends.c simfab/engine/model.c \
+                                     simfab/engine/model_value.c simfab/engine/netlist.c
+tests/simfab/test_host_costs_PKGS := libibverbs yaml-0.1
+tests/simfab/test_host_costs_LDLIBS := -lm
+TESTPROGS += tests/simfab/test_host_rates
+tests/simfab/test_host_rates_SRCS := tests/simfab/test_host_rates.c tests/simfab/host_ends.c
+tests/simfab/test_host_rates_PKGS := libibverbs
+SCRIPT_TESTS += tests/simfab/models.sh
 
 # faults and flows
 TESTPROGS += tests/simfab/test_fault
