@@ -89,7 +89,9 @@ uint64_t port_rate_bps(const struct port *p)
         lane = 100000000000ull;
         break;
     default:
-        lane = p->speed_active == 4 ? 8000000000ull : p->speed_active == 2 ? 4000000000ull : 2000000000ull;
+        lane = p->speed_active == 4   ? (p->fdr10 ? 10000000000ull : 8000000000ull)
+               : p->speed_active == 2 ? 4000000000ull
+                                      : 2000000000ull;
         break;
     }
     return port_lanes(p) * lane;

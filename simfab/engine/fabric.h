@@ -75,6 +75,7 @@ struct port {
     uint8_t width_supported, width_enabled, width_active;             /* bit masks: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X */
     uint8_t speed_supported, speed_enabled, speed_active;             /* bit masks: 1 SDR, 2 DDR, 4 QDR */
     uint8_t ext_speed_supported, ext_speed_enabled, ext_speed_active; /* 1 FDR, 2 EDR, 4 HDR, 8 NDR */
+    bool fdr10; /* what PortInfo calls QDR is FDR10 at this cable: 64b/66b */
     uint8_t mtu_cap, mtu_neighbor;                                    /* 1..5: 256..4096 */
     uint8_t vl_cap, op_vls;                                           /* 1..5: VL0, VL0-1, VL0-3, VL0-7, VL0-14 */
     uint8_t vl_high_limit;

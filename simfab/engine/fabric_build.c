@@ -151,7 +151,8 @@ static int set_rate(struct builder *b, unsigned line, struct port *p, const stru
     struct link_rate *have = &b->rate[p->node->index][p->num];
 
     if ((said->width && have->width && said->width != have->width) ||
-        (said->speed && have->speed && (said->speed != have->speed || said->ext_speed != have->ext_speed)))
+        (said->speed && have->speed &&
+         (said->speed != have->speed || said->ext_speed != have->ext_speed || said->fdr10 != have->fdr10)))
         return FAIL(b, line, "the cable at \"%s\"[%u] has another width or speed at its other end (line %u)",
                     p->node->name, p->num, b->joined[p->node->index][p->num]);
     if (said->width)
@@ -159,6 +160,7 @@ static int set_rate(struct builder *b, unsigned line, struct port *p, const stru
     if (said->speed) {
         have->speed = said->speed;
         have->ext_speed = said->ext_speed;
+        have->fdr10 = said->fdr10;
     }
     return 0;
 }
@@ -244,6 +246,15 @@ static int check_port_guids(struct builder *b)
     return rc;
 }
 
+/* A switch has one capability mask, port 0's: tools ask it whether the extended speeds of its ports mean anything. */
+static void switch_masks(struct fabric *f)
+{
+    for (uint32_t i = 0; i < f->num_nodes; i++)
+        for (uint32_t k = 1; f->nodes[i]->kind == NODE_SWITCH && k <= f->nodes[i]->num_ports; k++)
+            if (f->nodes[i]->ports[k].ext_speed_supported)
+                f->nodes[i]->ports[0].cap_mask |= CAP_EXT_SPEEDS;
+}
+
 static int finish_ports(struct builder *b)
 {
     for (uint32_t i = 0; i < b->f->num_nodes; i++) {
@@ -263,14 +274,17 @@ static int finish_ports(struct builder *b)
             p->phys_state = p->peer ? PHYS_LINKUP : PHYS_POLLING;
         }
     }
-    return port_caps_apply(b->f, b->err) || check_port_guids(b) ? -1 : 0;
+    if (port_caps_apply(b->f, b->err) || check_port_guids(b))
+        return -1;
+    switch_masks(b->f);
+    return 0;
 }
 
 /*
  * Whose HCA it is: "h1 mlx5_0" is device mlx5_0 of h1; "h1 HCA-1" and "h1" are some device of h1, which gets a name
  * by its turn; a description of more words (a product's name) says nothing, and the node is a host of its own.
  */
-static void split_description(const struct node *n, char *host, char *dev)
+static void split_description(const struct node *n, char host[64], char dev[64])
 {
     char first[64], second[64], rest[2];
     int words = sscanf(n->desc, "%63s %63s %1s", first, second, rest);
@@ -313,29 +327,67 @@ static struct host *find_or_make_host(struct builder *b, const char *name)
     return h;
 }
 
+/* A record that ibnetdiscover made of what it found: its description is what some administrator left there. */
+static bool is_discovered(const struct node *n)
+{
+    return guid_from_id(n->name) != 0;
+}
+
+/* Another adapter of the host with the same name, or the same description unless that is only the host's name. */
+static struct node *same_adapter(const struct host *h, const struct node *n)
+{
+    for (uint32_t i = 0; h && i < h->num_cas; i++)
+        if ((*n->dev_name && !strcmp(h->cas[i]->dev_name, n->dev_name)) ||
+            (!strcmp(h->cas[i]->desc, n->desc) && strchr(n->desc, ' ')))
+            return h->cas[i];
+    return NULL;
+}
+
+/*
+ * Which host the adapter sits in, and what it is called there. Descriptions in netlists of real clusters may say
+ * nothing
+ * ("(none) mlx5_0"), or the same for several ("localhost HCA-1"): then it is a host of its own. In those that somebody
+ * wrote this is a mistake.
+ */
+static int place_adapter(struct builder *b, struct node *n, char name[64])
+{
+    unsigned line = b->nl.nodes[n->index].line;
+    struct node *other;
+
+    split_description(n, name, n->dev_name);
+    other = same_adapter(fabric_host_by_name(b->f, name), n);
+    if (is_discovered(n) && (!valid_name(name, 63) || other)) {
+        snprintf(name, 64, "%s", n->name);
+        *n->dev_name = '\0';
+    }
+    if (is_discovered(n) && *n->dev_name && !valid_name(n->dev_name, DEV_NAME_MAX))
+        *n->dev_name = '\0';
+    if (!valid_name(name, 63))
+        return FAIL(b, line, "\"%s\" is not a host's name: letters, digits, '-', '_' and '.'", name);
+    if (*n->dev_name && !valid_name(n->dev_name, DEV_NAME_MAX))
+        return FAIL(b, line, "\"%s\" is not a device's name: at most %d letters, digits, '-', '_' and '.'", n->dev_name,
+                    DEV_NAME_MAX);
+    if (*n->dev_name && other && !is_discovered(n))
+        return FAIL(b, line, "host %s has a device %s already (line %u)", name, n->dev_name,
+                    b->nl.nodes[other->index].line);
+    return 0;
+}
+
 static int add_to_host(struct builder *b, struct node *n)
 {
     unsigned line = b->nl.nodes[n->index].line, ports = n->num_ports;
     char name[64];
     struct host *h;
 
-    split_description(n, name, n->dev_name);
-    if (!valid_name(name, 63))
-        return FAIL(b, line, "\"%s\" is not a host's name: letters, digits, '-', '_' and '.'", name);
-    if (*n->dev_name && !valid_name(n->dev_name, DEV_NAME_MAX))
-        return FAIL(b, line, "\"%s\" is not a device's name: at most %d letters, digits, '-', '_' and '.'", n->dev_name,
-                    DEV_NAME_MAX);
+    if (place_adapter(b, n, name))
+        return -1;
     if (n->num_ports > CA_PORTS_MAX)
         return FAIL(b, line, "HCA \"%s\" has %u ports: at most %d", n->name, n->num_ports, CA_PORTS_MAX);
     h = find_or_make_host(b, name);
     if (!h)
         return FAIL(b, line, "out of memory");
-    for (uint32_t i = 0; i < h->num_cas; i++) {
+    for (uint32_t i = 0; i < h->num_cas; i++)
         ports += h->cas[i]->num_ports;
-        if (*n->dev_name && !strcmp(h->cas[i]->dev_name, n->dev_name))
-            return FAIL(b, line, "host %s has a device %s already (line %u)", h->name, n->dev_name,
-                        b->nl.nodes[h->cas[i]->index].line);
-    }
     if (h->num_cas == HOST_CAS_MAX || ports > HOST_PORTS_MAX)
         return FAIL(b, line, "host %s has too many HCAs: at most %d HCAs with %d ports", h->name, HOST_CAS_MAX,
                     HOST_PORTS_MAX);

@@ -43,7 +43,7 @@ bool link_speed_parse(const char *text, size_t len, struct link_rate *rate)
         const char *name;
         uint8_t speed, ext;
     } speeds[] = {
-        {"SDR", 1, 0}, {"DDR", 2, 0}, {"QDR", 4, 0}, {"FDR10", 4, 0},
+        {"SDR", 1, 0}, {"DDR", 2, 0}, {"QDR", 4, 0}, {"FDR10", 4, 0}, /* see link_rate.fdr10 */
         {"FDR", 4, 1}, {"EDR", 4, 2}, {"HDR", 4, 4}, {"NDR", 4, 8},
     };
 
@@ -51,6 +51,7 @@ bool link_speed_parse(const char *text, size_t len, struct link_rate *rate)
         if (strlen(speeds[i].name) == len && !strncasecmp(speeds[i].name, text, len)) {
             rate->speed = speeds[i].speed;
             rate->ext_speed = speeds[i].ext;
+            rate->fdr10 = len == strlen("FDR10");
             return true;
         }
     }
@@ -78,6 +79,52 @@ bool link_width_parse(unsigned lanes, struct link_rate *rate)
     default:
         return false;
     }
+}
+
+int link_rate_parse(const char *word, size_t len, struct link_rate *rate)
+{
+    size_t digits = strspn(word, "0123456789");
+
+    if (!digits || digits > 3 || digits + 2 > len || word[digits] != 'x' || !isupper((unsigned char)word[digits + 1]))
+        return 1;
+    return link_width_parse((unsigned)strtoul(word, NULL, 10), rate) &&
+                   link_speed_parse(word + digits + 1, len - digits - 1, rate)
+               ? 0
+               : -1;
+}
+
+/* One more in a list that doubles when it is full. */
+static void *grow(void *list, unsigned used, size_t size)
+{
+    return used & (used - 1) ? list : realloc(list, (used ? used * 2 : 1) * size);
+}
+
+struct netlist_node *netlist_add_node(struct netlist *nl, unsigned line, struct parse_error *err)
+{
+    struct netlist_node *n = grow(nl->nodes, nl->num_nodes, sizeof *n);
+
+    if (!n) {
+        netlist_error(nl, line, err, "out of memory");
+        return NULL;
+    }
+    nl->nodes = n;
+    n += nl->num_nodes++;
+    *n = (struct netlist_node){.line = line};
+    return n;
+}
+
+struct netlist_link *netlist_add_link(struct netlist *nl, unsigned line, struct parse_error *err)
+{
+    struct netlist_link *l = grow(nl->links, nl->num_links, sizeof *l);
+
+    if (!l) {
+        netlist_error(nl, line, err, "out of memory");
+        return NULL;
+    }
+    nl->links = l;
+    l += nl->num_links++;
+    *l = (struct netlist_link){.line = line};
+    return l;
 }
 
 static void skip_blanks(struct parser *p)
@@ -218,30 +265,30 @@ static int parse_attribute(struct parser *p, const char *key, size_t len)
 /* behind a node's id: # "description" enhanced port 0 lid 6 lmc 0 */
 static int parse_node_comment(struct parser *p, struct netlist_node *n)
 {
+    const char *end;
+
     if (*p->at != '#')
         return 0;
     p->at++;
     skip_blanks(p);
     if (*p->at != '"')
         return 0;
-    if (parse_quoted(p, "description", n->desc, sizeof n->desc))
-        return -1;
+    end = strchr(p->at + 1, '"');
+    if (!end)
+        return FAIL(p, "description: the closing quote is missing");
+    /* a map of names may have longer ones: a NodeDescription has 64 characters */
+    snprintf(n->desc, sizeof n->desc, "%.*s", (int)(end - p->at - 1), p->at + 1);
+    p->at = end + 1;
     n->enhanced_port0 = strstr(p->at, "enhanced port 0") != NULL;
     return 0;
 }
 
 static int parse_node(struct parser *p, enum node_kind kind)
 {
-    struct netlist *nl = p->nl;
-    struct netlist_node *n;
+    struct netlist_node *n = netlist_add_node(p->nl, p->line, p->err);
 
-    if (!(nl->num_nodes & (nl->num_nodes - 1))) {
-        n = realloc(nl->nodes, (nl->num_nodes ? nl->num_nodes * 2 : 1) * sizeof *n);
-        if (!n)
-            return FAIL(p, "out of memory");
-        nl->nodes = n;
-    }
-    n = &nl->nodes[nl->num_nodes];
+    if (!n)
+        return -1;
     *n = p->pending;
     n->kind = kind;
     n->line = p->line;
@@ -256,28 +303,29 @@ static int parse_node(struct parser *p, enum node_kind kind)
     if (parse_node_comment(p, n))
         return -1;
     memset(&p->pending, 0, sizeof p->pending);
-    nl->num_nodes++;
     p->in_node = true;
     return 0;
 }
 
-/* The rate that ibnetdiscover adds at the end of a cable's comment: 4xSDR */
-static void parse_rate_comment(struct parser *p, struct netlist_link *l)
+/* The rate that ibnetdiscover adds behind the descriptions of a cable's comment: 4xSDR, perhaps not as the last word.
+ */
+static int parse_rate_comment(struct parser *p, struct netlist_link *l)
 {
-    const char *end = p->at + strlen(p->at), *word;
-    struct link_rate rate = {0};
-    char *x;
-    unsigned long lanes;
+    const char *quote = strrchr(p->at, '"');
 
-    while (end > p->at && isspace((unsigned char)end[-1]))
-        end--;
-    for (word = end; word > p->at && !isspace((unsigned char)word[-1]); word--)
-        ;
-    lanes = strtoul(word, &x, 10);
-    if (x == word || x >= end || *x != 'x' || lanes > 12)
-        return;
-    if (link_width_parse((unsigned)lanes, &rate) && link_speed_parse(x + 1, (size_t)(end - x - 1), &rate))
-        l->rate = rate;
+    for (const char *word = quote ? quote + 1 : p->at; *word;) {
+        size_t len = strcspn(word, " \t");
+        struct link_rate rate = {0};
+        int rc = link_rate_parse(word, len, &rate);
+
+        if (rc < 0)
+            return FAIL(p, "unknown rate \"%.*s\": 1x, 2x, 4x, 8x or 12x of SDR, DDR, QDR, FDR10, FDR, EDR, HDR or NDR",
+                        (int)len, word);
+        if (rc == 0)
+            l->rate = rate;
+        word += len + strspn(word + len, " \t");
+    }
+    return 0;
 }
 
 /* "w=4" and "s=SDR" (or ibsim's number: 1 2 4) behind a cable */
@@ -311,21 +359,14 @@ static int parse_link_option(struct parser *p, struct netlist_link *l)
 
 static int parse_link(struct parser *p)
 {
-    struct netlist *nl = p->nl;
     struct netlist_link *l;
 
     if (!p->in_node)
         return FAIL(p, "a cable outside of a node record: a Switch or Hca line must come first");
-    if (!(nl->num_links & (nl->num_links - 1))) {
-        l = realloc(nl->links, (nl->num_links ? nl->num_links * 2 : 1) * sizeof *l);
-        if (!l)
-            return FAIL(p, "out of memory");
-        nl->links = l;
-    }
-    l = &nl->links[nl->num_links];
-    memset(l, 0, sizeof *l);
-    l->line = p->line;
-    l->node = nl->num_nodes - 1;
+    l = netlist_add_link(p->nl, p->line, p->err);
+    if (!l)
+        return -1;
+    l->node = p->nl->num_nodes - 1;
     if (parse_port(p, "the line's start", &l->port) || parse_paren_guid(p, &l->port_guid) ||
         parse_quoted(p, "peer's name", l->peer_id, sizeof l->peer_id) ||
         parse_port(p, "the peer's name", &l->peer_port) || parse_paren_guid(p, &l->peer_guid))
@@ -333,10 +374,7 @@ static int parse_link(struct parser *p)
     while (!at_end(p))
         if (parse_link_option(p, l))
             return -1;
-    if (*p->at == '#')
-        parse_rate_comment(p, l);
-    nl->num_links++;
-    return 0;
+    return parse_rate_comment(p, l);
 }
 
 static int parse_line(struct parser *p)
@@ -348,6 +386,7 @@ static int parse_line(struct parser *p)
         {"Switch", NODE_SWITCH}, {"Hca", NODE_CA}, {"Ca", NODE_CA}, {"Rt", NODE_ROUTER}, {"Router", NODE_ROUTER}};
     const char *word;
     size_t len;
+    int rc;
 
     if (at_end(p)) {
         if (*p->at == '\0')
@@ -356,6 +395,9 @@ static int parse_line(struct parser *p)
     }
     if (*p->at == '[')
         return parse_link(p);
+    rc = netlist_port_line(p->nl, p->at, p->line, p->err);
+    if (rc <= 0)
+        return rc;
     word = p->at;
     len = strcspn(word, " \t=\"#");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -365,7 +407,7 @@ static int parse_line(struct parser *p)
         }
     }
     /* headings that ibnetdiscover -g prints */
-    if (!strncmp(word, "Non-Chassis", 11) || !strncmp(word, "Chassis", 7))
+    if (!strncmp(word, "Non-Chassis", 11) || !strncmp(word, "Chassis", 7) || !strncmp(word, "Hostname:", 9))
         return 0;
     if (len == 7 && !strncmp(word, "include", len))
         return FAIL(p, "include is not supported: put the records into one file");

@@ -7,8 +7,6 @@
 
 #include "simfab/engine/model.h"
 
-#define CAP_EXT_SPEEDS 0x00004000u
-
 static uint8_t masks_up_to(uint8_t top)
 {
     return (uint8_t)(top | (top - 1));
@@ -38,6 +36,7 @@ static void set_speed(struct port *p, uint8_t speed, uint8_t ext)
 void port_caps_set_rate(struct port *p, const struct link_rate *said, const struct model *m)
 {
     set_width(p, said->width ? said->width : m->width);
+    p->fdr10 = said->fdr10;
     if (said->speed)
         set_speed(p, said->speed, said->ext_speed);
     else

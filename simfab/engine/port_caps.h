@@ -8,6 +8,8 @@
 
 #include "simfab/engine/netlist.h"
 
+#define CAP_EXT_SPEEDS 0x00004000u /* PortInfo.CapabilityMask: the extended speeds are there */
+
 /* MTU, lanes with even arbitration, buffers: as the model says of all ports. */
 void port_caps_init(struct port *p, const struct model *m);
 

@@ -165,6 +165,8 @@ static void rate(struct text *t, const struct place *p)
             name = speeds[i].name;
         }
     }
+    if (p->port->fdr10 && !p->port->ext_speed_active && p->port->speed_active == 4)
+        name = " FDR10";
     tenths *= lanes;
     if (tenths % 10)
         say(t, "%u.%u Gb/sec (%uX%s)\n", tenths / 10, tenths % 10, lanes, name);

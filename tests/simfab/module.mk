@@ -1,6 +1,6 @@
 # Tests of simfab: netlist, model and the management plane
 
-FABRIC_SRCS := simfab/engine/netlist.c simfab/engine/fabric_build.c simfab/engine/fabric.c simfab/engine/model.c \
+FABRIC_SRCS := simfab/engine/netlist.c simfab/engine/netlist_ports.c simfab/engine/fabric_build.c simfab/engine/fabric.c simfab/engine/model.c \
                simfab/engine/model_value.c simfab/engine/port_caps.c
 
 TESTPROGS += tests/simfab/test_netlist tests/simfab/test_model
@@ -9,7 +9,7 @@ tests/simfab/test_netlist_SRCS := tests/simfab/test_netlist.c $(FABRIC_SRCS)
 tests/simfab/test_netlist_PKGS := check yaml-0.1
 tests/simfab/test_netlist_LDLIBS := -lm
 tests/simfab/test_model_SRCS := tests/simfab/test_model.c simfab/engine/model.c simfab/engine/model_value.c \
-                               simfab/engine/netlist.c
+                               simfab/engine/netlist.c simfab/engine/netlist_ports.c
 tests/simfab/test_model_PKGS := check yaml-0.1
 tests/simfab/test_model_LDLIBS := -lm
 
@@ -88,7 +88,7 @@ tests/simfab/test_port_caps_LDLIBS := -lm
 # generated networks
 TESTPROGS += tests/simfab/test_topology
 UNIT_TESTS += tests/simfab/test_topology
-SCRIPT_TESTS += tests/simfab/topology.sh tests/simfab/planes.sh tests/simfab/trace.sh
+SCRIPT_TESTS += tests/simfab/topology.sh tests/simfab/planes.sh tests/simfab/trace.sh tests/simfab/discover.sh
 tests/simfab/test_topology_SRCS := tests/simfab/test_topology.c simfab/cmd/shape.c simfab/cmd/graph.c $(FABRIC_SRCS)
 tests/simfab/test_topology_PKGS := check yaml-0.1
 tests/simfab/test_topology_LDLIBS := -lm

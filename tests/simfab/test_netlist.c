@@ -116,6 +116,82 @@ START_TEST(discover_form)
 }
 END_TEST
 
+/* What a grown cluster's file has in it: chassis, a router, adapters that say nothing or all the same, every rate. */
+START_TEST(grown_cluster)
+{
+    static const struct {
+        unsigned port;
+        uint64_t rate;
+        const char *host, *device;
+    } wanted[] = {
+        {1, 200000000000ull, "node01", "mlx5_0"},
+        {2, 100000000000ull, "localhost", "mlx5_0"},
+        {3, 40000000000ull, "H-0000000000000030", "mlx5_0"},
+        {4, 100000000000ull, "H-0000000000000040", "mlx5_0"},
+        {5, 54545454544ull, "H-0000000000000050", "mlx5_0"},
+        {7, 400000000000ull, "H-0000000000000070", "mlx5_0"},
+        {41, 200000000000ull, "H-0000000000000080", "mlx5_0"},
+    };
+    struct model *m = model_load(NULL, &err);
+    struct fabric *f = fabric_load("tests/simfab/grown.net", m, &err);
+    struct node *sw;
+
+    ck_assert_msg(f != NULL, "%s", err.text);
+    ck_assert_uint_eq(f->num_nodes, 10);
+    ck_assert_uint_eq(f->num_hosts, 7);
+    sw = f->nodes[0];
+    ck_assert_uint_eq(strlen(sw->desc), 64);
+    ck_assert(sw->enhanced_port0);
+    ck_assert_uint_eq(sw->sys_guid, 0x5442ba00003000);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        struct port *p = &sw->ports[wanted[i].port];
+
+        ck_assert_uint_eq(port_rate_bps(p), wanted[i].rate);
+        ck_assert_uint_eq(port_rate_bps(p->peer), wanted[i].rate);
+        ck_assert_str_eq(p->peer->node->host->name, wanted[i].host);
+        ck_assert_str_eq(p->peer->node->dev_name, wanted[i].device);
+    }
+    ck_assert_int_eq(sw->ports[6].peer->node->kind, NODE_ROUTER);
+    ck_assert_uint_eq(port_rate_bps(&sw->ports[6]), 32000000000ull);
+    ck_assert_uint_eq(port_rate_bps(&sw->ports[8]), 48000000000ull);
+    ck_assert_int_eq(sw->ports[5].peer->num, 2);
+    ck_assert_int_eq(sw->ports[5].peer->node->ports[1].state, PORT_DOWN);
+    unload(f);
+}
+END_TEST
+
+/* ibnetdiscover -p */
+START_TEST(port_lines)
+{
+    struct fabric *f =
+        load("CA     5  2 0x0000000000000012 4x HDR - SW     2  4 0x0000000000000100 ( 'h2 mlx4_0' - 'leaf1' )\n"
+             "CA     3  1 0x0000000000000011 2x HDR - SW     2  3 0x0000000000000100 ( 'h2 mlx4_0' - 'leaf1' )\n"
+             "CA     4  1 0x0000000000000021 4x EDR - SW     2  2 0x0000000000000100 ( 'h1 mlx5_1' - 'leaf1' )\n"
+             "SW     2  8 0x0000000000000100 4x SDR                                    'leaf1'\n"
+             "SW     2  4 0x0000000000000100 4x HDR - CA     5  2 0x0000000000000012 ( 'leaf1' - 'h2 mlx4_0' )\n"
+             "SW     2  3 0x0000000000000100 2x HDR - CA     3  1 0x0000000000000011 ( 'leaf1' - 'h2 mlx4_0' )\n"
+             "SW     2  2 0x0000000000000100 4x EDR - CA     4  1 0x0000000000000021 ( 'leaf1' - 'h1 mlx5_1' )\n"
+             "SW     2  1 0x0000000000000100 4x QDR - RT     1  1 0x0000000000000031 ( 'leaf1' - 'r' )\n"
+             "RT     1  1 0x0000000000000031 4x QDR - SW     2  1 0x0000000000000100 ( 'r' - 'leaf1' )\n");
+    struct node *sw;
+
+    ck_assert_msg(f != NULL, "%s", err.text);
+    ck_assert_uint_eq(f->num_nodes, 4);
+    ck_assert_uint_eq(f->num_hosts, 2);
+    sw = fabric_node_by_name(f, "leaf1");
+    ck_assert_uint_eq(sw->num_ports, 8);
+    ck_assert_uint_eq(sw->node_guid, 0x100);
+    ck_assert_str_eq(sw->ports[4].peer->node->host->name, "h2");
+    ck_assert_uint_eq(sw->ports[4].peer->node->num_ports, 2);
+    ck_assert_ptr_eq(sw->ports[3].peer->node, sw->ports[4].peer->node);
+    ck_assert_uint_eq(sw->ports[4].peer->guid, 0x12);
+    ck_assert_uint_eq(port_rate_bps(&sw->ports[3]), 100000000000ull);
+    ck_assert_uint_eq(port_rate_bps(&sw->ports[1]), 32000000000ull);
+    ck_assert_int_eq(sw->ports[8].state, PORT_DOWN);
+    unload(f);
+}
+END_TEST
+
 START_TEST(link_state_machine)
 {
     struct fabric *f = load("Switch 4 \"S\"\n[1] \"A\"[1]\n\nHca 1 \"A\"\n");
@@ -194,6 +270,16 @@ static const struct {
     {"Hub 1 \"A\"\n", "F:1: \"Hub\": a node"},
     {"Hca 1 \"A\"\n[1](5) \"S\"[1]\n\nSwitch 2 \"S\"\n[1] \"A\"[1](6)\n", "F:5: \"A\"[1] has GUID 0x6 here and 0x5"},
     {"Hca 1 \"A\"\n[1](5) \"S\"[1]\n\nSwitch 2 \"S\"\n[2] \"B\"[1](5)\n\nHca 1 \"B\"\n", "both have port GUID 0x5"},
+    {"Hca 1 \"A\" # \"h1 mlx5_0\n", "F:1: description: the closing quote"},
+    {"Switch 4 \"S\"\n[1] \"A\"[1] # \"h1\" lid 4 4xWDR\n\nHca 1 \"A\"\n", "F:2: unknown rate \"4xWDR\""},
+    {"Switch 4 \"S\"\n[1] \"A\"[1] # 3xSDR\n\nHca 1 \"A\"\n", "F:2: unknown rate \"3xSDR\""},
+    {"CA 5 1 0x11 4x\n", "F:1: width and speed are missing"},
+    {"CA 5 1 0x11 4x HDR - SW x\n", "F:1: behind \"-\" the port"},
+    {"CA 5 0 0x11 4x HDR 'h'\n", "F:1: port numbers are 1 to 254"},
+    {"CA 5 1 0x11 4x HDR - SW 2 300 0x1 ( 'h' - 's' )\n", "F:1: port numbers are 1 to 254"},
+    {"CA 5 1 0x11 4x HDR\n", "F:1: the description in single quotes"},
+    {"CA 5 1 0x11 4x HDR - SW 2 3 0x1 ( 'h' )\n", "F:1: the description in single quotes"},
+    {"CA 5 1 0x11 7x HDR - SW 2 3 0x1 ( 'h' - 's' )\n", "F:1: unknown rate \"7x HDR\""},
     {"include other.net\n", "F:1: include is not supported"},
 };
 
@@ -258,6 +344,8 @@ int main(void)
 
     tcase_add_test(t, simple_form);
     tcase_add_test(t, discover_form);
+    tcase_add_test(t, grown_cluster);
+    tcase_add_test(t, port_lines);
     tcase_add_test(t, link_state_machine);
     tcase_add_loop_test(t, mistakes, 0, sizeof bad / sizeof *bad);
     tcase_add_test(t, missing_file);

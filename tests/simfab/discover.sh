@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the unmodified ibnetdiscover prints of a simulated fabric is a netlist of the same fabric.
+. "$(dirname "$0")/../tap.sh"
+command -v ibnetdiscover >/dev/null || skip_all "ibnetdiscover is not installed"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$tmp" || exit 2
+
+# LIDs are the subnet manager's, who gives them in the order of its discovery; the heading has the date
+discovered() { sed '/^# Topology file/d; s/ lid [0-9]*//g' "$1"; }
+twice() { # NETLIST HOST FORM...: discovered as first, and of that as second
+  local net=$1 host=$2 i
+  shift 2
+  for i in first second; do
+    simfab run --topology "$net" --sm "$host" -- simfab exec "$host" -- ibnetdiscover "$@" >$i.net || return
+    net=$i.net
+  done
+}
+round() {
+  twice "$@" && discovered first.net >first.txt && discovered second.net >second.txt && [ -s first.txt ] &&
+    diff first.txt second.txt
+}
+simfab topology fat-tree --hosts 20 --radix 8 --rails 2 --speed HDR >tree.net
+simfab topology ring --hosts 6 --switches 3 --radix 8 --speed FDR --width 2 >ring.net
+cp "$here/grown.net" .
+for form in "" --full --grouping --max_hops; do
+  ok "a fat tree of two rails${form:+, $form}" round tree.net h01 $form
+  ok "a ring at 2xFDR${form:+, $form}" round ring.net h1 $form
+  ok "a grown cluster${form:+, $form}" round grown.net node01 $form
+done
+is "hosts that have no name of their own are called by their GUIDs" \
+  "$(simfab run --topology grown.net --no-opensm -- simfab status --hosts | sort | tr '\n' ' ')" \
+  "H-0000000000000030 H-0000000000000040 H-0000000000000050 H-0000000000000070 H-0000000000000080 localhost node01 "
+
+# a list of ports: in another order, and without what it does not have
+ports() { sed 's/^\(..\) *[0-9]*/\1/; s/ - \(..\) *[0-9]*/ - \1/' "$1" | sort; }
+same_ports() {
+  twice "$@" && ports first.net >first.txt && ports second.net >second.txt && [ -s first.txt ] && diff first.txt second.txt
+}
+ok "the list of ports of a fat tree" same_ports tree.net h01 --ports
+ok "the list of ports of a ring" same_ports ring.net h1 --ports
+done_testing
