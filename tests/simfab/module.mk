@@ -130,7 +130,7 @@ SCRIPT_TESTS += tests/simfab/time.sh
 
 # the link layer against arithmetic: the data plane without processes
 ENGINE_SRCS := $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
-LINK_TESTS := tests/simfab/test_link
+LINK_TESTS := $(addprefix tests/simfab/,test_link test_link_arb test_link_queues)
 TESTPROGS += $(LINK_TESTS)
 UNIT_TESTS += $(LINK_TESTS)
 define link_test
