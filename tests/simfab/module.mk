@@ -100,7 +100,7 @@ tests/simfab/test_host_bus_SRCS := tests/simfab/test_host_bus.c $(addprefix simf
 tests/simfab/test_host_bus_PKGS := check
 TESTPROGS += tests/simfab/test_host_costs
 tests/simfab/test_host_costs_SRCS := tests/simfab/test_host_costs.c tests/simfab/host_ends.c simfab/engine/model.c \
-                                     simfab/engine/model_value.c simfab/engine/netlist.c
+                                     simfab/engine/model_value.c simfab/engine/netlist.c simfab/engine/netlist_ports.c
 tests/simfab/test_host_costs_PKGS := libibverbs yaml-0.1
 tests/simfab/test_host_costs_LDLIBS := -lm
 TESTPROGS += tests/simfab/test_host_rates
