@@ -43,6 +43,7 @@ struct server {
     char path[108];
     struct source *sources;
     int64_t timeout_us;
+    bool any_gone; /* of the sources */
     uint8_t in[SF_MSG_MAX], out[sizeof(struct sf_rep) + SF_MSG_MAX];
 };
 
@@ -73,10 +74,14 @@ static void unwatch(struct server *v, struct source *src)
         return;
     epoll_ctl(v->epoll, EPOLL_CTL_DEL, src->fd, NULL);
     src->gone = true;
+    v->any_gone = true;
 }
 
 static void sweep(struct server *v)
 {
+    if (!v->any_gone)
+        return;
+    v->any_gone = false;
     for (struct source *src = v->sources, *next; src; src = next) {
         next = src->next;
         if (!src->gone)

@@ -139,3 +139,12 @@ $(1)_PKGS := check yaml-0.1
 $(1)_LDLIBS := -lm
 endef
 $(foreach t,$(LINK_TESTS),$(eval $(call link_test,$(t))))
+
+# many hosts
+TESTPROGS += tests/simfab/scale_ud tests/simfab/scale_mpi
+tests/simfab/scale_ud_SRCS := tests/simfab/scale_ud.c
+tests/simfab/scale_ud_PKGS := libibverbs
+tests/simfab/scale_mpi_SRCS := tests/simfab/scale_mpi.c
+tests/simfab/scale_mpi_CFLAGS := -Ilibmrmpi/include
+tests/simfab/scale_mpi_DEPS := libmpi.so.12
+SCRIPT_TESTS += tests/simfab/scale.sh
