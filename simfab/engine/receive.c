@@ -177,14 +177,14 @@ static struct duty *add_duty(struct qp *qp, enum duty_kind kind, uint32_t psn)
     return d;
 }
 
-/* An atomic's answer is ready when its memory has been read and written, as for a request of its own. */
+/* An atomic's answer is ready when its memory has been read, as for a request of its own. */
 static void answer_atomic(struct qp *qp, uint32_t psn, uint64_t value)
 {
     const struct model *m = qp->hca->sim->model;
     struct duty *d = add_duty(qp, DUTY_ATOMIC, psn);
 
     d->value = value;
-    d->ready_ps += m->wqe_ps + m->dma_latency_ps + m->dma_write_ps;
+    d->ready_ps += m->wqe_ps + m->dma_latency_ps;
     if (qp->resp.first == d)
         evtimer_set(&qp->hca->sim->q, &qp->resp.ready, d->ready_ps);
 }

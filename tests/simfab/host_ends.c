@@ -53,7 +53,8 @@ static uint64_t rate_of(const struct ibv_port_attr *p)
 
 void end_open(struct hca_end *e, int device, size_t bytes)
 {
-    int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ, n;
+    int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+        n;
     struct ibv_device **list = need(ibv_get_device_list(&n), "ibv_get_device_list");
     struct ibv_srq_init_attr srq = {.attr = {.max_wr = DEPTH, .max_sge = 1}};
     struct ibv_port_attr port;
@@ -91,7 +92,8 @@ struct ibv_qp *end_qp(struct hca_end *e, enum ibv_qp_type type, bool shared)
     struct ibv_qp_attr at = {.qp_state = IBV_QPS_INIT,
                              .port_num = 1,
                              .qkey = QKEY,
-                             .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+                             .qp_access_flags =
+                                 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC};
     struct ibv_qp *qp = need(ibv_create_qp(e->pd, &init), "ibv_create_qp");
 
     must(ibv_modify_qp(qp, &at,
@@ -151,8 +153,13 @@ void end_post(struct hca_end *from, struct ibv_qp *qp, const struct hca_end *to,
                              .num_sge = bytes != 0},
                        *bad;
 
-    wr.wr.rdma.remote_addr = (uintptr_t)to->buf;
-    wr.wr.rdma.rkey = to->mr->rkey;
+    if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        wr.wr.atomic.remote_addr = (uintptr_t)to->buf;
+        wr.wr.atomic.rkey = to->mr->rkey;
+    } else {
+        wr.wr.rdma.remote_addr = (uintptr_t)to->buf;
+        wr.wr.rdma.rkey = to->mr->rkey;
+    }
     must(ibv_post_send(qp, &wr, &bad), "ibv_post_send");
 }
 

@@ -37,7 +37,7 @@ struct ibv_qp *end_qp(struct hca_end *e, enum ibv_qp_type type, bool shared);
 void end_connect(struct hca_end *a, struct ibv_qp *qa, struct hca_end *b, struct ibv_qp *qb);
 
 void end_post_recv(struct hca_end *e, struct ibv_qp *qp, unsigned n, uint32_t bytes);
-/* A send, a write or a read of the first bytes of the buffers. */
+/* A send, a write, a read or a fetch and add of the first bytes of the buffers. */
 void end_post(struct hca_end *from, struct ibv_qp *qp, const struct hca_end *to, enum ibv_wr_opcode op, uint32_t bytes,
               unsigned flags);
 /* A datagram. */

@@ -187,6 +187,21 @@ static void read_back(struct ibv_qp *qa, uint32_t bytes)
     report(start, clock_ps(), posted() + travel(&ask) + m->ack_ps + travel(&answer) + found(), what);
 }
 
+/* The answer's value is no payload on the wire, but data for the memory that it goes to. */
+static void atomic(struct ibv_qp *qa)
+{
+    struct message ask = {.first_header = 28, .fetched = true}, answer = {.header = 12};
+    uint64_t back = travel(&answer) - m->tx_packet_ps - m->rx_packet_ps, start = clock_ps();
+
+    back += max_u64(m->rx_packet_ps, into_memory(8)) + m->dma_write_ps;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        end_post(&a, qa, &b, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0);
+        end_wait(a.send_cq, 1);
+    }
+    report(start, clock_ps(), posted() + travel(&ask) + m->ack_ps + m->wqe_ps + m->dma_latency_ps + back + found(),
+           "fetch and add");
+}
+
 /* Registering and giving back a region whose pages it touches only in part. */
 static void registration(size_t bytes, size_t offset)
 {
@@ -237,6 +252,7 @@ int main(int argc, char **argv)
             acknowledged(qa, mtu + 1);
             read_back(qa, 4);
             read_back(qa, mtu + 1);
+            atomic(qa);
         }
     }
     datagram(0);
