@@ -2,6 +2,7 @@
 /* Traces of what happens on the links (see trace_log.h). */
 #include "simfab/engine/trace_log.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -54,11 +55,12 @@ bool trace_request_parse(const char *text, struct trace_request *r)
     int at = 0;
 
     *r = (struct trace_request){0};
-    if (sscanf(text, "start %19llu %n", &limit, &at) != 1 || !at || limit < TRACE_LIMIT_MIN ||
-        strlen(text + at) >= sizeof r->links)
+    if (strncmp(text, "start ", 6) || !isdigit((unsigned char)text[6]) ||
+        sscanf(text + 6, "%19llu %n", &limit, &at) != 1 || !at || limit < TRACE_LIMIT_MIN ||
+        strlen(text + 6 + at) >= sizeof r->links)
         return false;
     r->limit = limit;
-    strcpy(r->links, text + at);
+    strcpy(r->links, text + 6 + at);
     return true;
 }
 
@@ -356,6 +358,8 @@ static const char *op_name(const struct packet *p)
         [PKT_RNR_NAK] = "RNR NAK",
     };
 
+    if (p->background)
+        return "flow";
     return p->op < sizeof names / sizeof *names && names[p->op] ? names[p->op] : "packet";
 }
 

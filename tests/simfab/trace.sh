@@ -104,6 +104,75 @@ ok "its trace is like the counters" check "$tmp/lost.json" "$tmp/counters"
 is "every loss is there" "$(said 'i drop')" "$(sed -n 's/.* errors .* symbol \([0-9]*\) .*/\1/p' "$tmp/counters" | paste -sd+ | bc)"
 like "with its reason" '"name":"dropped: lost or spoilt on the cable"' "$tmp/lost.json"
 
+# names as nobody should have given them
+printf 'Switch 4 "S1" # "sw\\x \344\001%%s" base port 0\n[1] "A"[1]\n[2] "B"[1]\n\nCa 1 "A" # "h1 mlx5_0"\n\nCa 1 "B" # "h2 mlx5_0"\n' >"$tmp/odd.net"
+ok "a fabric with odd names" simfab run --topology "$tmp/odd.net" --trace "$tmp/odd.json" -- \
+  bash -c 'pingpong h1 h2 $port -n 2; simfab status --counters | iconv -f latin1 -t utf8 >"$tmp/counters"'
+ok "is JSON in ASCII" check "$tmp/odd.json" "$tmp/counters"
+
+# flows without a process are packets like others
+ok "a flow" simfab run --topology two-hosts-two-rails --trace "$tmp/flow.json" -- bash -c '
+  set -e
+  simfab flow add "h1 mlx5_0" "h2 mlx5_0" size=4096 rate=100
+  simfab flow run 1ms
+  simfab flow del all
+  simfab status --counters >"$tmp/counters"'
+ok "is like its counters" check "$tmp/flow.json" "$tmp/counters"
+like "and called so" '"name":"flow"' "$tmp/flow.json"
+
+# orders that no `simfab trace` gives
+hostile() {
+  simfab run --topology two-hosts-two-rails --no-opensm -- python3 - <<'PY'
+import array, errno, os, socket, struct, subprocess
+HELLO, OP = struct.Struct("=IIII64s"), 120
+files = [os.open("/dev/null", os.O_RDWR), os.memfd_create("m"), os.pipe()[1]]
+good = os.open(os.environ["tmp"] + "/hostile.json", os.O_RDWR | os.O_CREAT)
+read_only = os.open(os.environ["tmp"] + "/hostile.json", os.O_RDONLY)
+engine = int(subprocess.check_output(["pgrep", "-P", str(os.getppid()), "-x", "simfab-engine"]))
+held = lambda: len(os.listdir(f"/proc/{engine}/fd"))
+
+def ask(body, fds=()):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(10)
+    s.connect(os.environ["SIMFAB_DIR"] + "/engine.sock")
+    s.send(HELLO.pack(0x73666162, 1, 3, 0, b""))
+    s.recv(65536)
+    anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    s.sendmsg([struct.pack("=IIIIQ", OP, 1, 0, len(body), 0) + body], anc)
+    error = struct.unpack("=IIiI", s.recv(65536)[:16])[2]
+    s.close()
+    return error
+
+before = held()
+for body, fds, error in [
+    (b"stop", [], errno.ESRCH),
+    (b"", [good], errno.EINVAL),
+    (b"start", [good], errno.EINVAL),
+    (b"start x ", [good], errno.EINVAL),
+    (b"start 100 ", [good], errno.EINVAL),
+    (b"start -1 " + b"*" * 10, [good], errno.EINVAL),
+    (b"start 10000000 " + b"x" * 200, [good], errno.EINVAL),
+    (b"start 10000000 ", [], errno.EINVAL),
+    (b"start 10000000 ", [files[0]], errno.EINVAL),
+    (b"start 10000000 ", [files[2]], errno.EINVAL),
+    (b"start 10000000 ", [read_only], errno.EINVAL),
+    (b"start 10000000 [", [good], errno.ENXIO),
+    (b"start 10000000 ", [good] * 8, 0),
+    (b"start 10000000 ", [good], errno.EBUSY),
+    (b"stop", [good], 0),
+    (b"stop\n", [good] * 3, errno.EINVAL),
+]:
+    got = ask(body, fds)
+    if got != error:
+        raise SystemExit(f"{body[:30]} {fds}: {got}, not {error}")
+ask(b"stop")
+if held() > before:
+    raise SystemExit(f"{held()} descriptors in the engine, {before} before")
+PY
+}
+export -f hostile
+ok "orders that are none are refused, and leave nothing behind" hostile
+
 # the engine is killed while it writes
 killed() {
   simfab run --topology two-switches-two-paths --trace "$tmp/killed.json" -- bash -c '
