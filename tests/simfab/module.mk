@@ -107,6 +107,11 @@ TESTPROGS += tests/simfab/test_host_rates
 tests/simfab/test_host_rates_SRCS := tests/simfab/test_host_rates.c tests/simfab/host_ends.c
 tests/simfab/test_host_rates_PKGS := libibverbs
 SCRIPT_TESTS += tests/simfab/models.sh
+TESTPROGS += tests/simfab/test_host_rx
+UNIT_TESTS += tests/simfab/test_host_rx
+tests/simfab/test_host_rx_SRCS := tests/simfab/test_host_rx.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_host_rx_PKGS := check yaml-0.1
+tests/simfab/test_host_rx_LDLIBS := -lm
 
 # faults and flows
 TESTPROGS += tests/simfab/test_fault

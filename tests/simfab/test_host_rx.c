@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A receiver that cannot keep up, without any process: packets for nobody, which cross the bus and are dropped there.
+ * The bus of the receiving host is the narrow place; the credits of each lane hold its senders back.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "simfab/engine/hca.h"
+#include "simfab/engine/mad.h"
+#include "simfab/engine/proc.h"
+#include "simfab/engine/subnet.h"
+#include "simfab/engine/util.h"
+
+#define PAYLOAD  2018u /* 2048 bytes on the wire */
+#define BUS_MB   100u
+#define PER_LANE (16384u / 2048u) /* packets in the receive buffer of a lane */
+
+static struct sim sim;
+static struct port *a, *b, *to;
+
+static void bring_up(void)
+{
+    struct parse_error err = {""};
+
+    memset(&sim, 0, sizeof sim);
+    sim.model = model_load("etc/models/sdr-pcix.yaml", &err);
+    ck_assert_msg(sim.model != NULL, "%s", err.text);
+    sim.model->bus_overhead_bytes = 0;
+    sim.fabric = fabric_load("etc/topologies/two-hosts-two-rails.net", sim.model, &err);
+    ck_assert_msg(sim.fabric != NULL, "%s", err.text);
+    evq_init(&sim.q);
+    links_init(&sim);
+    hcas_init(&sim);
+    sched_init(&sim);
+    sim.mad = mad_new(sim.fabric);
+    subnet_configure(sim.fabric, 0);
+    a = &fabric_node_by_name(sim.fabric, "h1 mlx5_0")->ports[1];
+    b = &fabric_node_by_name(sim.fabric, "h1 mlx5_1")->ports[1];
+    to = &fabric_node_by_name(sim.fabric, "h2 mlx5_0")->ports[1];
+    to->node->hca->bus->bps = BUS_MB * 8000000ull;
+}
+
+static void take_down(void)
+{
+    mad_free(sim.mad);
+    sched_fini(&sim);
+    hcas_fini(&sim);
+    links_fini(&sim);
+    fabric_free(sim.fabric);
+    evq_fini(&sim.q);
+    model_free(sim.model);
+}
+
+/* What one packet occupies the receiver's bus for. */
+static uint64_t bus_ps(void)
+{
+    return transfer_ps(PAYLOAD, BUS_MB * 8000000ull);
+}
+
+static void send_packet(struct port *from, uint8_t sl, uint32_t *count)
+{
+    struct packet *p = packet_new();
+
+    p->slid = from->lid;
+    p->dlid = to->lid;
+    p->sl = sl;
+    p->vl = (uint8_t)link_lane(from, 0, sl);
+    p->payload = PAYLOAD;
+    p->wire_bytes = PAYLOAD + sim.model->packet_overhead_bytes;
+    if (count)
+        packet_is_background(p, count);
+    link_enqueue(from->out, p);
+}
+
+static void run_until(uint64_t t)
+{
+    uint64_t next;
+
+    while (evq_next(&sim.q, &next) && next <= t)
+        evq_run_one(&sim.q);
+}
+
+static void run_while(const uint32_t *count)
+{
+    while (*count)
+        ck_assert(evq_run_one(&sim.q));
+}
+
+START_TEST(credits_hold_the_sender_back_and_nothing_is_lost)
+{
+    uint32_t left = 0;
+
+    bring_up();
+    for (int i = 0; i < 200; i++)
+        send_packet(a, 0, &left);
+    ck_assert_uint_eq(left, 200);
+    run_until(100 * bus_ps());
+    /* what is not in memory yet, and not in the two buffers on the way, has not left */
+    ck_assert_uint_ge(left, 99);
+    ck_assert_uint_le(a->count.xmit_pkts, 101 + 2 * PER_LANE);
+    ck_assert_uint_gt(a->count.xmit_wait, 0);
+    run_while(&left);
+    ck_assert_uint_eq(to->count.rcv_pkts, 200);
+    ck_assert_uint_eq(a->count.xmit_discards + to->peer->count.xmit_discards, 0);
+    /* the bus was never idle: 200 packets, after the first has come and before the last is written */
+    ck_assert_uint_eq(sim_now(&sim), 200 * bus_ps() + 2048 * 1000 + 2 * sim.model->propagation_ps +
+                                         sim.model->switch_delay_ps + sim.model->dma_write_ps);
+    take_down();
+}
+END_TEST
+
+/* A lane that comes late waits for what the buffers hold, in the order of arrival, and no longer. */
+static void wait_behind(unsigned lanes)
+{
+    uint64_t asked, waited, ahead = (uint64_t)lanes * PER_LANE * bus_ps();
+    uint32_t late = 0;
+
+    bring_up();
+    memset(to->peer->vlarb_high, 0, sizeof to->peer->vlarb_high);
+    to->peer->vlarb_high[0] = (struct vlarb_entry){.vl = 7, .weight = 255};
+    for (int i = 0; i < 100; i++)
+        for (uint8_t sl = 0; sl < lanes; sl++)
+            send_packet(a, sl, NULL);
+    run_until(40 * bus_ps());
+    asked = sim_now(&sim);
+    send_packet(b, 7, &late);
+    run_while(&late);
+    waited = sim_now(&sim) - asked;
+    ck_assert_uint_le(waited, ahead + bus_ps() + 3 * 2048 * 1000 + sim.model->switch_delay_ps + sim.model->dma_write_ps);
+    ck_assert_uint_ge(waited, ahead - 2 * bus_ps());
+    take_down();
+}
+
+START_TEST(a_late_lane_waits_for_the_buffers_only)
+{
+    wait_behind(1);
+    wait_behind(3);
+}
+END_TEST
+
+START_TEST(backlogged_lanes_share_by_their_buffers)
+{
+    static const struct vlarb_entry low[] = {{0, 32}, {1, 96}};
+    uint32_t left[2] = {0};
+
+    bring_up();
+    memset(to->peer->vlarb_high, 0, sizeof to->peer->vlarb_high);
+    memset(to->peer->vlarb_low, 0, sizeof to->peer->vlarb_low);
+    memcpy(to->peer->vlarb_low, low, sizeof low);
+    for (int i = 0; i < 400; i++) {
+        send_packet(a, 0, &left[0]);
+        send_packet(b, 1, &left[1]);
+    }
+    run_until(400 * bus_ps());
+    /* 3 : 1 on the cable, but a credit comes back for each packet that the bus took: 1 : 1 */
+    ck_assert_uint_le(left[0] > left[1] ? left[0] - left[1] : left[1] - left[0], PER_LANE);
+    run_while(&left[0]);
+    run_while(&left[1]);
+    ck_assert_uint_eq(to->count.rcv_pkts, 800);
+    take_down();
+}
+END_TEST
+
+/* The host's other adapter has a bus of its own: a slow one beside it does not hold it up. */
+START_TEST(a_slow_bus_is_its_own_trouble)
+{
+    uint32_t slow = 0, fast = 0;
+    struct port *slow_port;
+
+    bring_up();
+    slow_port = to;
+    for (int i = 0; i < 50; i++)
+        send_packet(a, 0, &slow);
+    to = &fabric_node_by_name(sim.fabric, "h2 mlx5_1")->ports[1];
+    for (int i = 0; i < 50; i++)
+        send_packet(b, 0, &fast);
+    run_while(&fast);
+    ck_assert_uint_lt(sim_now(&sim), 60 * transfer_ps(PAYLOAD, sim.model->bus_bps));
+    ck_assert_uint_gt(slow, 40);
+    to = slow_port;
+    run_while(&slow);
+    take_down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("host_rx");
+    TCase *c = tcase_create("a receiver that cannot keep up");
+    SRunner *r;
+    int failed;
+
+    tcase_add_test(c, credits_hold_the_sender_back_and_nothing_is_lost);
+    tcase_add_test(c, a_late_lane_waits_for_the_buffers_only);
+    tcase_add_test(c, backlogged_lanes_share_by_their_buffers);
+    tcase_add_test(c, a_slow_bus_is_its_own_trouble);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
