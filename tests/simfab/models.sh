@@ -37,10 +37,29 @@ near() { # GOT WANTED PERCENT
 rate() { awk -v t="$1" -v n="${2:-1}" 'index($0, t) && !--n {print $1; exit}' "$tmp/out"; }
 
 for m in sdr-pcix ddr-connectx hdr; do
-  on_four "$models/$m.yaml" simfab exec h1 -- "$BUILD/tests/simfab/test_host_costs" "$models/$m.yaml" >"$tmp/out" 2>&1
-  is "$m: messages measured" "$(grep -c '^[0-9]' "$tmp/out")" 29
-  is "$m: each is the sum of its costs, to the picosecond" "$(awk '$1 != $2' "$tmp/out")" ""
+  on_four "$models/$m.yaml" simfab exec h1 -- "$BUILD/tests/simfab/test_host_costs" "$models/$m.yaml" >"$tmp/$m" 2>&1
+  is "$m: messages measured" "$(grep -c '^[0-9]' "$tmp/$m")" 29
+  is "$m: each is the sum of its costs, to the picosecond" "$(awk '$1 != $2' "$tmp/$m")" ""
 done
+# picoseconds of what is called TEXT in the output for MODEL
+cost() { awk -v t="$2" 'index($0, t) {print $1; exit}' "$tmp/$1"; }
+ok "ddr-connectx: a few bytes take 1.5 us" near "$(cost ddr-connectx 'RC send of 4 bytes inline')" 1500000 5
+ok "ddr-connectx: over UD as well" near "$(cost ddr-connectx 'UD send of 0 bytes')" "$(cost ddr-connectx 'RC send of 0 bytes')" 1
+ok "hdr: a few bytes take 1 us" near "$(cost hdr 'RC send of 4 bytes inline')" 1000000 5
+ok "hdr: a read takes 1.8 us" near "$(cost hdr 'RDMA read of 4 bytes')" 1800000 5
+
+# What ibv_rc_pingpong measured on the papers' cluster.
+on_four "$models/sdr-pcix.yaml" "$(printf '%s\n' \
+  'pingpong() { # BYTES ITERATIONS' \
+  '  p=$((10000 + RANDOM % 20000))' \
+  '  simfab exec h1 -- ibv_rc_pingpong -d mlx5_0 -p $p -s $1 -n $2 >/dev/null & s=$!' \
+  '  for i in $(seq 200); do' \
+  '    simfab exec h1 -- ibv_rc_pingpong -d mlx5_1 -p $p -s $1 -n $2 h1 2>/dev/null && break; sleep 0.05' \
+  '  done; wait $s' \
+  '}' 'pingpong 4 1000; pingpong 1048576 30')" >"$tmp/out" 2>&1
+round_trip() { sed -n 's/.*= \([0-9.]*\) usec\/iter/\1/p' "$tmp/out" | sed -n "$1p"; }
+ok "sdr-pcix: a few bytes take 5.9 us" near "$(awk -v u="$(round_trip 1)" 'BEGIN {print u / 2}')" 5.9 1
+ok "sdr-pcix: 1 MiB at 870 MB/s" near "$(awk -v u="$(round_trip 2)" 'BEGIN {print u ? 2 * 1048576 / u : 0}')" 870 1
 
 # The papers' figures: one rail and two, one way and both, buses of their own.
 on_four "$models/sdr-pcix.yaml" "for r in 1 2; do $rates stream \$r uni 16; $rates stream \$r both 16; done" >"$tmp/out" 2>&1
@@ -60,6 +79,15 @@ on_four "$file" "$rates stream 2 uni 64,16; $rates stream 2 both 64,32" >"$tmp/o
 ok "a 1X rail beside the 4X one: 246 MB/s" near "$(rate 'rail 1' 1)" 246.4 1
 ok "both ways the bus makes the 4X rail a 4X one" near "$(rate 'rail 0' 2)" 943 5
 ok "and the 1X rail has 2X" near "$(rate 'rail 1' 2)" 492.8 1
+
+for m in ddr-connectx hdr; do
+  on_four "$models/$m.yaml" "$rates stream 1 uni 64; $rates stream 1 both 64" >"$tmp/$m" 2>&1
+done
+one() { awk '/in all/ {print $1}' "$tmp/$1" | sed -n "$2p"; }
+ok "ddr-connectx: 1500 MB/s one way" near "$(one ddr-connectx 1)" 1500 5
+ok "ddr-connectx: 2700 MB/s both ways" near "$(one ddr-connectx 2)" 2700 5
+ok "hdr: 24.6 GB/s one way" near "$(one hdr 1)" 24600 5
+ok "hdr: 49 GB/s both ways" near "$(one hdr 2)" 49000 5
 
 file=$(model sdr-pcix)
 printf 'host:\n  memory_mbytes_per_s: 1500\n' >>"$file"
