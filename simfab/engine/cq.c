@@ -38,6 +38,8 @@ int cq_create(struct ctx *ctx, const struct sf_create_cq *r, struct channel *ch,
 
     if (!r->cqe || r->cqe > m->max_cqe)
         return EINVAL;
+    if (ctx->hca->objects[OBJ_CQ] >= m->max_cq)
+        return ENOMEM;
     cq = xcalloc(1, sizeof *cq);
     cq->slots = slots_for(r->cqe);
     cq->cqe = cq->slots - 1;

@@ -18,6 +18,7 @@ struct proc;
 struct qp;
 
 enum object_kind { OBJ_CTX = 1, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_SRQ, OBJ_QP, OBJ_AH, OBJ_MW };
+#define OBJECT_KINDS (OBJ_MW + 1)
 
 struct object {
     enum object_kind kind;
@@ -268,6 +269,7 @@ struct hca {
     uint8_t mr_tag;
     struct qp *free_qps;
     struct ctx *contexts;
+    uint32_t objects[OBJECT_KINDS]; /* how many of each, of all processes */
     struct mcast_group *mcast_groups; /* mcast.c */
     uint32_t num_mcast_groups;
 };

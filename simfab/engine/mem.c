@@ -33,7 +33,7 @@ static uint32_t free_slot(struct hca *h)
 struct mr *mr_add_key(struct pd *pd, int *err)
 {
     struct hca *h = pd->obj.ctx->hca;
-    uint32_t i = free_slot(h);
+    uint32_t i = h->objects[OBJ_MR] + h->objects[OBJ_MW] < h->sim->model->max_mr ? free_slot(h) : 0;
     struct mr *mr;
 
     if (!i) {

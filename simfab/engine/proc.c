@@ -162,8 +162,10 @@ uint32_t object_add(struct proc *p, struct ctx *ctx, enum object_kind kind, stru
     o->handle = i + 1;
     o->proc = p;
     o->ctx = ctx;
-    if (ctx)
+    if (ctx) {
         ctx->obj.uses++;
+        ctx->hca->objects[kind]++;
+    }
     return o->handle;
 }
 
@@ -174,8 +176,10 @@ void object_remove(struct object *o)
     p->objects[o->handle - 1] = NULL;
     if (o->handle - 1 < p->free_hint)
         p->free_hint = o->handle - 1;
-    if (o->ctx)
+    if (o->ctx) {
         o->ctx->obj.uses--;
+        o->ctx->hca->objects[o->kind]--;
+    }
 }
 
 void *object_find(const struct proc *p, uint32_t handle, enum object_kind kind)

@@ -88,7 +88,7 @@ static int do_query_device(struct call *c)
     a.vendor_id = n->vendor;
     a.vendor_part_id = m->vendor_part_id;
     a.hw_ver = n->revision;
-    a.max_qp = 1 << 20;
+    a.max_qp = (int)m->max_qp;
     a.max_qp_wr = (int)m->max_qp_wr;
     a.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_AUTO_PATH_MIG | IBV_DEVICE_PORT_ACTIVE_EVENT |
                          IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
@@ -96,9 +96,9 @@ static int do_query_device(struct call *c)
                          IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
     a.max_sge = (int)m->max_sge;
     a.max_sge_rd = (int)m->max_sge;
-    a.max_cq = 1 << 16;
+    a.max_cq = (int)m->max_cq;
     a.max_cqe = (int)m->max_cqe;
-    a.max_mr = a.max_mw = 1 << 24;
+    a.max_mr = a.max_mw = (int)m->max_mr;
     a.max_pd = 1 << 16;
     a.max_qp_rd_atom = a.max_qp_init_rd_atom = (int)m->max_rd_atomic;
     a.max_res_rd_atom = (int)m->max_rd_atomic << 16;

@@ -111,4 +111,12 @@ ok "256: each message waits for a context as well" near "$(rate 'over 256 RC')" 
 ok "datagrams to 256 are as fast as to one, and faster than connections" near "$(rate 'over 256 UD')" "$(awk -v r="$few" 'BEGIN {print 1.09 * r}')" 3
 is "the sender missed every request's context, and held each until its acknowledge came" "$(grown mlx5_0)" "2304 2304"
 is "the receiver missed every one" "$(grown mlx5_1)" "0 2304"
+
+# Limits of an adapter, and what it says of itself.
+on_four "$(model ddr-connectx 'max_qp: 10')" "simfab exec h1 -- ibv_devinfo -v -d mlx5_0; $rates connections 10 rc 10 8; $rates connections 11 rc 10 8" >"$tmp/out" 2>&1
+like "firmware" 'fw_ver:[[:space:]]+2\.5\.0$' "$tmp/out"
+like "part" 'vendor_part_id:[[:space:]]+25418$' "$tmp/out"
+like "queue pairs" 'max_qp:[[:space:]]+10$' "$tmp/out"
+like "ten can be had" 'over 10 RC connections' "$tmp/out"
+like "and not eleven" '^ibv_create_qp failed' "$tmp/out"
 done_testing
