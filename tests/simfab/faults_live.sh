@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Faults on a fabric that opensm manages, seen by programs that know nothing of them: events, completions, counters, traps,
+# routes. Links, switches and cables; hosts and subnet managers are in faults_hosts.sh.
+# timeout: 200
+. "$(dirname "$0")/../tap.sh"
+for p in ibv_rc_pingpong ibv_ud_pingpong ibv_asyncwatch opensm iblinkinfo perfquery ibqueryerrors; do
+  command -v $p >/dev/null || skip_all "$p is not installed"
+done
+export tmp
+
+cat >"$tmp/lib.sh" <<'END'
+listening() {
+  local hex
+  hex=$(printf ':%04X ' "$1")
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" {print $2 " "}' | grep -q "$hex"
+}
+# server PROGRAM...: on h1; its pid in $server, its port in $port
+server() {
+  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  simfab exec h1 -- timeout 60 "$@" -p $port >"$tmp/server" 2>&1 &
+  server=$!
+  for ((i = 0; i < 500; i++)); do listening $port && break; sleep 0.01; done
+}
+client() { timeout 60 simfab exec h2 -- "$@" -p $port localhost >"$tmp/client" 2>&1; }
+pair() { server "$@"; client "$@"; local rc=$?; wait $server && [ $rc -eq 0 ]; }
+usec() { awk '/iters in/ {print $(NF - 1)}' "$tmp/client"; }
+until_log() { # REGEX: opensm's log says so
+  for ((i = 0; i < 100; i++)); do grep -Eq "$1" "$SIMFAB_DIR/opensm/opensm.log" && return; sleep 0.1; done
+  return 1
+}
+until_seen() { # REGEX COMMAND...: within ten seconds
+  local want=$1; shift
+  for ((i = 0; i < 100; i++)); do "$@" 2>&1 | grep -Eq "$want" && return; sleep 0.1; done
+  "$@"; return 1
+}
+counter() { simfab exec h1 -- perfquery "$1" "$2" | sed -n "s/^$3:\.*//p"; }
+running() { [ "$(simfab status | sed -n 's/^packets: \([0-9]*\) .*/\1/p')" -gt $(($1 + 500)) ]; }
+END
+
+# ---- a link that goes and comes back at given times
+cat >"$tmp/flap.yaml" <<'END'
+faults:
+- {link: "h1 mlx5_0", port: 1, set: down, at_ms: 5, for_ms: 10}
+END
+cat >"$tmp/flap" <<'END'
+. "$tmp/lib.sh"
+exec >"$tmp/flap.out"
+simfab exec h1 -- ibv_asyncwatch -d mlx5_0 >"$tmp/events" 2>&1 &
+watch=$!
+for ((i = 0; i < 200; i++)); do grep -q 'async event' "$tmp/events" && break; sleep 0.01; done
+pair ibv_rc_pingpong -c -s 4096 -n 3000 && echo "delivered $(usec)"
+grep -h 'invalid data' "$tmp/client" "$tmp/server"
+simfab status | grep '^virtual time'
+sed -n 's/^[^ ]* \(fault at .*\)/\1/p' "$SIMFAB_DIR/engine.log"
+for ((i = 0; i < 200; i++)); do grep -q PORT_ACTIVE "$tmp/events" && break; sleep 0.01; done
+kill $watch
+END
+flap() { simfab run --topology two-switches-two-paths --model "$tmp/flap.yaml" -- bash "$tmp/flap"; }
+ok "a link goes for 10 ms" flap
+mv "$tmp/flap.out" "$tmp/first"
+like "a reliable connection survives it" '^delivered' "$tmp/first"
+# 4096 bytes there and back take 4.42 us; one time-out of 4.096 us * 2^14 is 67.1 ms
+ok "at the price of one time-out" awk '/^delivered/ {t = $2 * 3000} END {exit !(t > 67109 + 3000 * 4 && t < 67109 + 3000 * 5)}' "$tmp/first"
+like "it went when it was told to" '^fault at 0.005000000 s of virtual time: link "h1 mlx5_0" 1 down' "$tmp/first"
+like "and came back" '^fault at 0.015000000 s of virtual time: link "h1 mlx5_0" 1 up' "$tmp/first"
+like "programs hear of it: port error" IBV_EVENT_PORT_ERR "$tmp/events"
+like "and port active" IBV_EVENT_PORT_ACTIVE "$tmp/events"
+ok "once more" flap
+is "with the same digits" "$(cat "$tmp/flap.out")" "$(cat "$tmp/first")"
+
+# ---- live
+cat >"$tmp/live" <<'END'
+. "$tmp/lib.sh"
+say() { echo "$1 $(shift; "$@" >"$tmp/said" 2>&1 && echo yes || { echo "no ($?)"; cat "$tmp/said" >&2; })"; }
+leaf1=$(simfab status | sed -n 's/^leaf1 0 .* lid \([0-9]*\) .*/\1/p')
+h2=$(simfab status | sed -n 's/^h2 mlx5_0 1 .* lid \([0-9]*\) .*/\1/p')
+
+route_to() { simfab exec h1 -- ibroute $leaf1 | awk -v l="$(printf 0x%04x $1)" '$1 "" == l "" {print $2 + 0}'; }
+
+simfab fault link "h2 mlx5_0" 1 width=1
+say width until_seen '1X .*Could be 4X' simfab exec h1 -- iblinkinfo
+say sysfs until_seen '1X QDR' simfab exec h2 -- cat /sys/class/infiniband/mlx5_0/ports/1/rate
+say verbs until_seen 'active_width:.*1X' simfab exec h2 -- ibv_devinfo -v
+say trap128 until_log 'Received Generic Notice type:1 num:128|num:128 '
+say pingpong pair ibv_rc_pingpong -n 100 -s 65536
+narrow=$(usec)
+simfab fault link "h2 mlx5_0" 1 width=12
+pair ibv_rc_pingpong -n 100 -s 65536
+echo "ratio $(awk -v a="$narrow" -v b="$(usec)" 'BEGIN {printf "%.1f", a / b}')"
+
+simfab fault link "leaf1" 1 corrupt=0.01
+pair ibv_rc_pingpong -n 1000 -s 4096 && echo "corrupt delivered"
+echo "symbol $(counter $leaf1 1 SymbolErrorCounter)"
+echo "rcv $(counter $leaf1 1 PortRcvErrors)"
+say queryerrors until_seen 'PortRcvErrors == [1-9]' simfab exec h1 -- ibqueryerrors
+simfab fault link "leaf1" 1 corrupt=1
+pair timeout 3 ibv_rc_pingpong -n 10 -s 4096 || echo "corrupt fails"
+grep -h Failed "$tmp/client" "$tmp/server" | sort -u
+say integrity until_seen 'LocalLinkIntegrityErrors == [1-9]' simfab exec h1 -- ibqueryerrors
+echo "recovers $(counter $leaf1 1 LinkErrorRecoveryCounter)"
+say trap129 until_log 'num:129'
+simfab fault clear
+
+for p in uc ud; do # whatever is lost stays lost
+  simfab fault link all loss=1
+  server timeout 1 ibv_${p}_pingpong -n 10
+  timeout 1 simfab exec h2 -- ibv_${p}_pingpong -n 10 -p $port localhost >"$tmp/client" 2>&1
+  echo "$p ends with $?"
+  wait $server
+  simfab fault clear
+  say lossless_$p pair ibv_${p}_pingpong -n 10
+done
+
+cable=$(route_to $h2)
+simfab fault link leaf1 $cable down
+say rerouted pair ibv_rc_pingpong -n 100
+echo "other $([ "$(route_to $h2)" = $((8 - cable)) ] && echo yes || echo "no: $cable, $(route_to $h2)")"
+simfab fault clear
+
+packets=$(simfab status | sed -n 's/^packets: \([0-9]*\) .*/\1/p')
+server ibv_rc_pingpong -s 4096 -n 100000000
+timeout 60 simfab exec h2 -- ibv_rc_pingpong -s 4096 -n 100000000 -p $port localhost >"$tmp/client" 2>&1 &
+other=$!
+for ((i = 0; i < 500; i++)); do running "$packets" && break; sleep 0.01; done
+simfab fault node leaf2 die
+wait -n $server $other # who only waits for a message never hears of it
+kill $server $other 2>/dev/null
+wait $server $other
+echo "die $(cat "$tmp/client" "$tmp/server" | grep Failed | sort -u)"
+say gone until_log 'Removing|leaf2|Discovered.*down|removed'
+simfab exec h1 -- iblinkinfo >"$tmp/links"
+echo "dead $(grep -c '"leaf2"' "$tmp/links")"
+simfab fault list
+simfab fault node leaf2 revive
+say revived pair ibv_rc_pingpong -n 100
+echo "downed $(counter $leaf1 3 LinkDownedCounter)"
+END
+ok "faults on a fabric that opensm manages" simfab run --topology two-switches-two-paths -- bash -c 'bash "$tmp/live" >"$tmp/out" 2>"$tmp/err"; cp $SIMFAB_DIR/opensm/opensm.log "$tmp/opensm.log"'
+yes() { is "$2" "$(sed -n "s/^$1 //p" "$tmp/out")" "${3:-yes}"; }
+yes width "a link that trains at one lane is seen by iblinkinfo"
+yes sysfs "and in sysfs"
+yes verbs "and by verbs"
+yes trap128 "the switch tells opensm (trap 128)"
+yes pingpong "it carries data again"
+ok "at nearly a quarter of the rate" awk '/^ratio/ {exit !($2 > 3.5 && $2 <= 4)}' "$tmp/out"
+like "what is corrupted is sent again" '^corrupt delivered' "$tmp/out"
+like "perfquery counts symbol errors" '^symbol [1-9]' "$tmp/out"
+is "as many receive errors" "$(sed -n 's/^rcv //p' "$tmp/out")" "$(sed -n 's/^symbol //p' "$tmp/out")"
+yes queryerrors "ibqueryerrors names the port"
+like "when all is corrupted the connection fails" '^corrupt fails' "$tmp/out"
+like "by too many retries" 'Failed status transport retry counter exceeded' "$tmp/out"
+yes integrity "link integrity errors are counted"
+like "and recoveries" '^recovers [1-9]' "$tmp/out"
+yes trap129 "the switch tells opensm (trap 129)"
+like "an unreliable connection loses messages" '^uc ends with 124' "$tmp/out"
+like "datagrams too" '^ud ends with 124' "$tmp/out"
+yes lossless_uc "without loss UC goes on"
+yes lossless_ud "and UD"
+yes rerouted "opensm takes the other cable when one goes"
+yes other "as ibroute says"
+like "a connection over a switch that dies fails" '^die .*transport retry counter exceeded' "$tmp/out"
+yes dead "iblinkinfo does not see the switch any more" 0
+like "simfab fault list does" '^node "leaf2": dead' "$tmp/out"
+yes revived "when it is back opensm configures it again"
+like "the links that went are counted" '^downed [1-9]' "$tmp/out"
+
+# ---- a switch in the middle dies: there are others
+cat >"$tmp/spine" <<'END'
+. "$tmp/lib.sh"
+spine=$(simfab exec h1 -- ibswitches | sed -n 's/.*"\(spine[^"]*\)".*/\1/p' | head -1)
+echo "spine $spine"
+pair ibv_rc_pingpong -n 100 && echo before
+simfab fault node "$spine" die
+pair ibv_rc_pingpong -n 100 && echo after
+simfab exec h1 -- ibswitches | grep -c '"spine' | sed 's/^/left /'
+simfab fault node "$spine" revive
+pair ibv_rc_pingpong -n 100 && echo again
+simfab exec h1 -- ibswitches | grep -c '"spine' | sed 's/^/all /'
+END
+simfab topology fat-tree --hosts 8 --radix 4 >"$tmp/tree.net"
+ok "a fat tree whose spine dies" simfab run --topology "$tmp/tree.net" -- bash -c 'bash "$tmp/spine" >"$tmp/out" 2>"$tmp/err"'
+is "opensm routes around it, and takes it up again" "$(sed '/^spine/d' "$tmp/out" | tr '\n' ' ')" "before after left 1 again all 2 "
+done_testing
