@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Faults on a fabric that opensm manages, seen by programs that know nothing of them: events, completions, counters, traps,
-# routes. Links, switches and cables; hosts and subnet managers are in faults_hosts.sh.
+# routes. Links, switches and cables here, hosts and subnet managers in faults_hosts.sh.
 # timeout: 200
 . "$(dirname "$0")/../tap.sh"
 for p in ibv_rc_pingpong ibv_ud_pingpong ibv_asyncwatch opensm iblinkinfo perfquery ibqueryerrors; do
