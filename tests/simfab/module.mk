@@ -144,6 +144,7 @@ $(1)_PKGS := check yaml-0.1
 $(1)_LDLIBS := -lm
 endef
 $(foreach t,$(LINK_TESTS),$(eval $(call link_test,$(t))))
+SCRIPT_TESTS += tests/simfab/lanes.sh
 
 # many hosts
 TESTPROGS += tests/simfab/scale_ud tests/simfab/scale_mpi

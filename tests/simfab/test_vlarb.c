@@ -112,6 +112,67 @@ START_TEST(limit_zero_alternates)
 }
 END_TEST
 
+/* So many packets in a row go by the choice of pick while ready stays as it is. */
+static unsigned in_a_row(struct vlarb_state *s, const struct vlarb_config *c, uint32_t ready, int vl)
+{
+    uint32_t bytes[FABRIC_VLS];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < FABRIC_VLS; i++)
+        bytes[i] = 2078; /* 33 blocks */
+    for (struct vlarb_state next = *s; n < 1000 && vlarb_pick(&next, c, ready, bytes) == vl; *s = next)
+        n++;
+    return n;
+}
+
+START_TEST(what_waits_below_waits_no_longer_because_it_was_away)
+{
+    static const struct vlarb_entry high[] = {{1, 255}}, low[] = {{0, 255}};
+    struct vlarb_config c = {vlarb_table_of(high, 1), vlarb_table_of(low, 1), 4}; /* 256 blocks: 8 packets */
+    struct vlarb_state s = {0};
+    uint32_t bytes[FABRIC_VLS] = {2078, 2078};
+
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(vlarb_pick(&s, &c, 2, bytes), 1);
+    ck_assert_uint_eq(in_a_row(&s, &c, 3, 1), 3); /* 5 of the 8 had gone before it came */
+    ck_assert_uint_eq(in_a_row(&s, &c, 3, 0), 1);
+    ck_assert_uint_eq(in_a_row(&s, &c, 3, 1), 8);
+    ck_assert_int_eq(vlarb_pick(&s, &c, 1, bytes), 0); /* the high table has nothing: its counter starts anew */
+    ck_assert_uint_eq(in_a_row(&s, &c, 3, 1), 8);
+}
+END_TEST
+
+START_TEST(what_is_left_of_a_turn_is_lost)
+{
+    static const struct vlarb_entry low[] = {{0, 100}, {1, 66}};
+    struct vlarb_config c = {.low = vlarb_table_of(low, 2)};
+    struct vlarb_state s = {0};
+    uint32_t bytes[FABRIC_VLS] = {2078, 2078};
+
+    ck_assert_uint_eq(in_a_row(&s, &c, 3, 0),
+                      4); /* 100 blocks: the fourth packet exceeds it by 32, which is forgiven */
+    ck_assert_uint_eq(in_a_row(&s, &c, 3, 1), 2);
+    ck_assert_int_eq(vlarb_pick(&s, &c, 3, bytes), 0);
+    ck_assert_int_eq(vlarb_pick(&s, &c, 2, bytes), 1); /* lane 0 has nothing for a moment */
+    ck_assert_uint_eq(in_a_row(&s, &c, 3, 1), 1);
+    ck_assert_uint_eq(in_a_row(&s, &c, 3, 0), 4);
+}
+END_TEST
+
+START_TEST(lanes_that_no_table_may_name_are_passed_over)
+{
+    static const struct vlarb_entry low[] = {{15, 255}, {0, 0}, {1, 33}, {0, 0}};
+    struct vlarb_config c = {.low = vlarb_table_of(low, 4)};
+    struct vlarb_state s = {0};
+    uint32_t bytes[FABRIC_VLS] = {[1] = 2078, [15] = 2078};
+
+    ck_assert_uint_eq(c.low.lanes, 2);
+    ck_assert_uint_eq(c.low.entries, 3);
+    ck_assert_uint_eq(in_a_row(&s, &c, 0x8003, 1), 1000);
+    ck_assert_int_eq(vlarb_pick(&s, &c, 0x8001, bytes), -1);
+}
+END_TEST
+
 START_TEST(weight_zero_never_sends)
 {
     static const struct vlarb_entry low[] = {{0, 8}, {1, 0}};
@@ -184,6 +245,9 @@ int main(void)
     tcase_add_test(c, high_without_limit_starves_low);
     tcase_add_test(c, the_limit_gives_low_one_packet_per_limit);
     tcase_add_test(c, limit_zero_alternates);
+    tcase_add_test(c, what_waits_below_waits_no_longer_because_it_was_away);
+    tcase_add_test(c, what_is_left_of_a_turn_is_lost);
+    tcase_add_test(c, lanes_that_no_table_may_name_are_passed_over);
     tcase_add_test(c, weight_zero_never_sends);
     tcase_add_test(c, without_tables_lanes_take_turns);
     tcase_add_test(c, credits_stop_at_the_buffer_and_come_back);
