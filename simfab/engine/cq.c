@@ -3,7 +3,7 @@
  * Completion queues in the arena, and the pipes by which a process learns of completion and asynchronous events. An
  * entry is written at once with the time at which it becomes visible; an event at that time wakes whoever waits.
  */
-#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,17 +89,13 @@ int cq_resize(struct cq *cq, uint32_t cqe)
 void cq_destroy(struct cq *cq)
 {
     arena_free(cq->obj.proc, cq->offset, ring_bytes(cq->slots));
-    if (cq->channel)
+    async_forget(cq->obj.ctx, cq->cookie);
+    if (cq->channel) {
+        event_pipe_forget(&cq->channel->events, cq->cookie, sizeof(struct sf_cq_event), offsetof(struct sf_cq_event, cookie));
         cq->channel->obj.uses--;
+    }
     object_remove(&cq->obj);
     free(cq);
-}
-
-/* A record into a pipe. A reader that lets 64 KiB of events pile up loses the next ones, never the engine's time. */
-static void put_record(int fd, const void *rec, size_t bytes)
-{
-    if (fd >= 0 && write(fd, rec, bytes) < 0 && errno != EAGAIN && errno != EPIPE)
-        engine_log("event pipe: %s", strerror(errno));
 }
 
 /* Events name queues by process << 32 | handle. */
@@ -124,7 +120,7 @@ static void cq_event(void *obj, uint64_t arg)
     if (!cq || !cq->channel)
         return;
     rec = (struct sf_cq_event){cq->cookie, sim_now(s)};
-    put_record(cq->channel->fd, &rec, sizeof rec);
+    event_pipe_put(&cq->channel->events, &rec, sizeof rec);
     sched_event(p);
 }
 
@@ -248,6 +244,11 @@ void async_event(struct ctx *ctx, enum ibv_event_type ev, uint32_t port, uint64_
 {
     struct sf_async_event rec = {.event = ev, .port = port, .cookie = cookie, .t_ps = sim_now(ctx->hca->sim)};
 
-    put_record(ctx->async_fd, &rec, sizeof rec);
+    event_pipe_put(&ctx->events, &rec, sizeof rec);
     sched_event(ctx->obj.proc);
+}
+
+void async_forget(struct ctx *ctx, uint64_t cookie)
+{
+    event_pipe_forget(&ctx->events, cookie, sizeof(struct sf_async_event), offsetof(struct sf_async_event, cookie));
 }

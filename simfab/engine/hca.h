@@ -10,6 +10,7 @@
 #include <infiniband/verbs.h>
 
 #include "simfab/engine/bus.h"
+#include "simfab/engine/event_pipe.h"
 #include "simfab/engine/link.h"
 #include "simfab/engine/qp_cache.h"
 #include "simfab/proto.h"
@@ -31,7 +32,7 @@ struct object {
 struct ctx {
     struct object obj;
     struct hca *hca;
-    int async_fd;     /* write end */
+    struct event_pipe events;
     struct ctx *next; /* of the HCA */
 };
 
@@ -55,7 +56,7 @@ struct mr {
 
 struct channel {
     struct object obj;
-    int fd; /* write end */
+    struct event_pipe events;
 };
 
 enum cq_arm { CQ_UNARMED, CQ_ARMED_ANY, CQ_ARMED_SOLICITED };
@@ -426,5 +427,6 @@ void cq_destroy(struct cq *cq);
 void cq_push(struct cq *cq, const struct sf_cqe *cqe, bool solicited);
 void cq_arm(struct cq *cq, bool solicited_only);
 void async_event(struct ctx *ctx, enum ibv_event_type ev, uint32_t port, uint64_t cookie);
+void async_forget(struct ctx *ctx, uint64_t cookie); /* its object is gone: what was not read yet is not read */
 
 #endif

@@ -145,6 +145,7 @@ void qp_destroy(struct qp *qp)
     mcast_forget(qp);
     qp_clear(qp);
     mw_forget_qp(qp);
+    async_forget(qp->obj.ctx, qp->cookie);
     qp->hca->qp_table[qp->qpn - HCA_FIRST_QPN] = NULL;
     qp->pd->obj.uses--;
     qp->send_cq->obj.uses--;

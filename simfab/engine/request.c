@@ -34,18 +34,6 @@ static int do_devices(struct call *c)
     return 0;
 }
 
-static int make_pipe(int *write_end, int *read_end)
-{
-    int fds[2];
-
-    if (pipe2(fds, O_CLOEXEC))
-        return errno;
-    fcntl(fds[1], F_SETFL, O_NONBLOCK); /* the engine never waits for a reader */
-    *read_end = fds[0];
-    *write_end = fds[1];
-    return 0;
-}
-
 static int do_open(struct call *c)
 {
     struct host *h = c->p->host;
@@ -56,7 +44,7 @@ static int do_open(struct call *c)
     if (i >= h->num_cas)
         return ENODEV;
     ctx = xcalloc(1, sizeof *ctx);
-    err = make_pipe(&ctx->async_fd, &c->fd);
+    err = event_pipe_make(&ctx->events, &c->fd);
     if (err) {
         free(ctx);
         return err;
@@ -195,7 +183,7 @@ static int do_create_channel(struct call *c)
     if (!ctx)
         return EINVAL;
     ch = xcalloc(1, sizeof *ch);
-    err = make_pipe(&ch->fd, &c->fd);
+    err = event_pipe_make(&ch->events, &c->fd);
     if (err) {
         free(ch);
         return err;
@@ -416,7 +404,7 @@ static void destroy_ctx(struct ctx *ctx)
             *x = ctx->next;
             break;
         }
-    close(ctx->async_fd);
+    event_pipe_close(&ctx->events);
     ctx->obj.ctx = NULL;
     object_remove(&ctx->obj);
     free(ctx);
@@ -443,9 +431,10 @@ void object_destroy(struct object *o)
         mw_free((struct mr *)o);
         return;
     case OBJ_CHANNEL:
-        close(((struct channel *)o)->fd);
+        event_pipe_close(&((struct channel *)o)->events);
         break;
     case OBJ_SRQ:
+        async_forget(o->ctx, ((struct srq *)o)->cookie);
         ((struct srq *)o)->pd->obj.uses--;
         rq_fini(&((struct srq *)o)->rq);
         break;

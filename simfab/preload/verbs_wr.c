@@ -260,6 +260,17 @@ void sfp_free_wr_batch(struct sfp_qp *q)
     free(q->batch);
 }
 
+/* The operations that queue pairs of a type have. */
+static uint64_t operations(enum ibv_qp_type type)
+{
+    if (type == IBV_QPT_RC)
+        return SUPPORTED_OPS;
+    if (type == IBV_QPT_UC)
+        return SUPPORTED_OPS & ~(uint64_t)(IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                                           IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV);
+    return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+}
+
 struct ibv_qp *sfp_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr)
 {
     const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
@@ -268,7 +279,7 @@ struct ibv_qp *sfp_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_e
 
     if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->comp_mask & ~known ||
         (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags) ||
-        (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr->send_ops_flags & ~(uint64_t)SUPPORTED_OPS)) {
+        (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr->send_ops_flags & ~operations(attr->qp_type))) {
         errno = EOPNOTSUPP;
         return NULL;
     }

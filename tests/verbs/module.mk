@@ -4,3 +4,10 @@ TESTPROGS += tests/simfab/test_qp_table
 UNIT_TESTS += tests/simfab/test_qp_table
 tests/simfab/test_qp_table_SRCS := tests/simfab/test_qp_table.c simfab/engine/qp_table.c
 tests/simfab/test_qp_table_PKGS := check
+
+# Run by tests/simfab/verbs_suite.sh and tests/rxe/verbs.sh
+TESTPROGS += tests/verbs/verbs_suite
+tests/verbs/verbs_suite_SRCS := $(addprefix tests/verbs/,main.c suite.c states.c rc.c errors.c srq.c cq.c events.c ud.c uc.c \
+                                  wr.c memory.c process.c)
+tests/verbs/verbs_suite_PKGS := libibverbs
+SCRIPT_TESTS += tests/simfab/verbs_suite.sh
