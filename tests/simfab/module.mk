@@ -63,7 +63,7 @@ tests/simfab/test_cpu_factor_PKGS := libibverbs
 SCRIPT_TESTS += tests/simfab/cpu_factor.sh tests/simfab/errors.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
 
 # programs that others wrote, unmodified
-SCRIPT_TESTS += $(addprefix tests/simfab/,peers_perftest.sh peers_pingpong.sh peers_ucx.sh peers_mpi.sh)
+SCRIPT_TESTS += $(addprefix tests/simfab/,peers_perftest.sh peers_pingpong.sh peers_ucx.sh peers_mpi.sh peers_rdmacm.sh)
 
 # the engine's data plane
 TESTPROGS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane

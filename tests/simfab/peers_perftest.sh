@@ -29,6 +29,8 @@ ok "the subnet comes up" fabric "${1:-sdr-pcix}"
 check latency 4 ib_send_lat -n 200 -s 4
 check latency 4 ib_send_lat -n 200 -s 4 -c UC
 check latency 4 ib_send_lat -n 200 -s 4 -c UD
+check write 4 ib_write_lat -n 50 -s 4
+check write 4 ib_write_lat -n 50 -s 4 -c UC
 check read 4 ib_read_lat -n 200 -s 4
 check atomic 8 ib_atomic_lat -n 200 -A FETCH_AND_ADD
 check atomic 8 ib_atomic_lat -n 200 -A CMP_AND_SWAP

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Programs that others wrote, unmodified, on two simulated hosts: what each prints beside what the model's keys add up
+# to, and the clock that it reads. Then Open MPI, MPICH and mrmpi with one rail and with two, in one run. All figures
+# are simulated. MODELS names the timing models (default: sdr-pcix and hdr).
+set -u
+cd "$(dirname "$0")/.." || exit 2
+. tests/tap.sh
+. tests/simfab/peers.inc
+on_exit fabric_end
+export UCX_LOG_LEVEL=error MPIR_CVAR_NOLOCAL=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+# NAME WHAT BYTES UNIT VALUE KIND CLOCK [INLINE]
+row() {
+  local low high
+  read -r low high < <(arith "$6" "$3" "${8:-220}")
+  awk -v n="$1" -v w="$2" -v b="$3" -v u="$4" -v v="$5" -v lo="$low" -v hi="$high" -v c="$7" 'BEGIN {
+    if (v == "") v = "failed"; else v = sprintf(v < 100 ? "%.2f" : "%.0f", v)
+    printf "%-18s %-14s %8s %10s %-6s %-18s %s\n", n, w, b, v, u, sprintf(hi < 100 ? "%.2f - %.2f" : "%.0f - %.0f", lo, hi), c }'
+}
+perftest() { # KIND BYTES WHAT CMD...: WHAT begins with the transport
+  local kind=$1 bytes=$2 transport=${3%% *} what=$3 unit=us value=
+  shift 3
+  if PAIR_SECONDS=120 pair "$@" -c "$transport" >/dev/null; then
+    value=$(awk -v k="$kind" '$1 ~ /^[0-9]+$/ && NF > 3 {v = k == "rate" || k == "both" ? $4 * 1.048576 : k == "atomics" ? $5 : $6} END {print v}' "$tmp/client")
+  fi
+  case $kind in rate | both) unit=MB/s ;; atomics) unit=M/s ;; esac
+  row "$1" "$what" "$bytes" $unit "$value" "$kind" "rdtsc (trapped)"
+}
+pingpong() { # TRANSPORT
+  pair ibv_$1_pingpong -s 4 -n 500 >/dev/null
+  row ibv_$1_pingpong "${1^^}" 4 us "$(awk '/usec\/iter/ {print $(NF - 1) / 2}' "$tmp/client")" latency gettimeofday 0
+}
+ucx() { # KIND BYTES TEST
+  UCX_TLS=rc_v,self UCX_NET_DEVICES=mlx5_0:1 pair ucx_perftest -t "$3" -s "$2" -n 300 -w 10 >/dev/null
+  if [ "$1" = rate ]; then
+    row "ucx_perftest" "RC $3" "$2" MB/s "$(awk '/^Final:/ {v = $7 * 1.048576} END {print v}' "$tmp/client")" rate gettimeofday
+  else
+    row "ucx_perftest" "RC $3" "$2" us "$(awk '/^Final:/ {v = $5} END {print v}' "$tmp/client")" "$1" gettimeofday
+  fi
+}
+us() { awk '/-->/ {for (i = 1; i < NF; i++) if ($i == "in") v = $(i + 1)} END {print v}' "$tmp/np"; }
+np() { # MPI RAILS BYTES REPEATS: microseconds, one way
+  local np="-o $tmp/np.out -l $3 -u $3 -p 0 -n $4" net=mlx5_0:1
+  [ "$2" = 1 ] || net+=,mlx5_1:1
+  case $1 in
+    openmpi)
+      UCX_TLS=rc_v,self UCX_MAX_RNDV_RAILS=$2 UCX_NET_DEVICES=$net timeout 100 mpirun.openmpi --oversubscribe --mca pml ucx \
+        --mca btl '^vader,tcp,openib' -n 1 simfab exec h1 -- NPopenmpi $np : -n 1 simfab exec h2 -- NPopenmpi $np ;;
+    mpich)
+      UCX_TLS=rc_v,self UCX_MAX_RNDV_RAILS=$2 UCX_NET_DEVICES=$net timeout 100 mpiexec.hydra \
+        -n 1 simfab exec h1 -- NPmpich2 $np : -n 1 simfab exec h2 -- NPmpich2 $np ;;
+    mrmpi) MRMPI_RAILS_MAX=$2 timeout 100 mrrun -n 2 --hosts h1,h2 NPmpich2 $np ;;
+  esac >"$tmp/np" 2>&1 </dev/null && us
+}
+mpis() {
+  printf '\n%-10s %14s %14s %14s %14s %8s\n' "simulated" "8 B, us" "8 B, 2 rails" "1 MiB, MB/s" "1 MiB, 2 rails" "2 : 1"
+  local mpi a b c d
+  for mpi in mrmpi openmpi mpich; do
+    a=$(np $mpi 1 8 200) b=$(np $mpi 2 8 200) c=$(np $mpi 1 1048576 20) d=$(np $mpi 2 1048576 20)
+    awk -v m=$mpi -v a="$a" -v b="$b" -v c="$c" -v d="$d" 'BEGIN {
+      if (!a || !b || !c || !d) { printf "%-10s failed\n", m; exit 1 }
+      printf "%-10s %14.2f %14.2f %14.0f %14.0f %8.3f\n", m, a, b, 1048576 / c, 1048576 / d, c / d }'
+  done
+  echo "(NetPIPE; Open MPI's progress reads rdtsc, trapped, the others clock_gettime and gettimeofday)"
+}
+
+for m in ${MODELS:-sdr-pcix hdr}; do
+  fabric "$m" || exit 1
+  printf '%-18s %-14s %8s %10s %-6s %-18s %s\n' "simulated, $m" "" bytes here "" "arithmetic" "reads"
+  for t in RC UC UD; do perftest latency 4 $t ib_send_lat -n 300 -s 4; done
+  for t in RC UC; do perftest write 4 $t ib_write_lat -n 100 -s 4; done
+  perftest read 4 RC ib_read_lat -n 300 -s 4
+  perftest atomic 8 "RC fetch-add" ib_atomic_lat -n 300 -A FETCH_AND_ADD
+  perftest atomic 8 "RC cmp-swap" ib_atomic_lat -n 300 -A CMP_AND_SWAP
+  for t in RC UC; do perftest rate 65536 $t ib_send_bw -n 300; done
+  perftest rate 2048 UD ib_send_bw -n 500 -s 2048
+  for t in RC UC; do perftest rate 1048576 $t ib_write_bw -n 50 -s 1048576; done
+  perftest both 1048576 "RC both ways" ib_write_bw -n 50 -s 1048576 -b
+  perftest rate 1048576 RC ib_read_bw -n 50 -s 1048576
+  perftest atomics 8 RC ib_atomic_bw -n 500
+  for t in rc uc ud; do pingpong $t; done
+  ucx latency 8 tag_lat
+  ucx latency 8 ucp_am_lat
+  ucx rate 1048576 tag_bw
+  mpis
+  echo
+  fabric_end
+done
