@@ -104,6 +104,8 @@ static int make_node(struct builder *b, unsigned i)
     n->node_guid = rec->guid ? rec->guid : guid_from_id(rec->id);
     if (!n->node_guid)
         n->node_guid = GUID_BASE | (uint64_t)(i + 1) << 12;
+    if (n->node_guid > UINT64_MAX - FABRIC_PORTS_MAX)
+        return FAIL(b, rec->line, "the GUID of \"%s\" leaves none for its ports", n->name);
     n->sys_guid = rec->sys_guid ? rec->sys_guid : n->node_guid;
     n->vendor = rec->vendor ? rec->vendor : 0x2c9;
     n->device = rec->device ? rec->device : n->kind == NODE_SWITCH ? 0xcb84 : b->model->vendor_part_id;

@@ -374,7 +374,7 @@ struct model *model_load(const char *path, struct parse_error *err)
 
 void model_free(struct model *m)
 {
-    for (size_t i = 0; i < NUM_LISTS; i++)
+    for (size_t i = 0; m && i < NUM_LISTS; i++)
         free(*(void **)((char *)m + lists[i].items_at));
     free(m);
 }

@@ -33,6 +33,12 @@ static bool parse_end(const char *text, struct end *e, const char **rest)
     return e->kind != NODE_ROUTER || !strcmp(kind, "RT");
 }
 
+/* Is there a GUID, and one left for the node? */
+static bool has_guid(const struct end *e)
+{
+    return e->guid > (e->kind == NODE_SWITCH ? 0 : e->port);
+}
+
 /* The name of the node that the port belongs to. */
 static void node_id(const struct end *e, char id[64])
 {
@@ -119,6 +125,8 @@ int netlist_port_line(struct netlist *nl, const char *text, unsigned line, struc
                              "behind \"-\" the port at the other end is wanted: CA, SW or RT, LID, number, GUID");
     if (!e.port || e.port > FABRIC_PORTS_MAX || peer.port > FABRIC_PORTS_MAX || (peer.guid && !peer.port))
         return netlist_error(nl, line, err, "port numbers are 1 to %d", FABRIC_PORTS_MAX);
+    if (!has_guid(&e) || (peer.port && !has_guid(&peer)))
+        return netlist_error(nl, line, err, "a GUID is not 0, and an adapter's larger than the number of its port");
     if (!parse_description(rest, peer.port, desc, sizeof desc))
         return netlist_error(nl, line, err, "the description in single quotes is missing");
     n = node_of(nl, &e, desc, line, err);

@@ -5,7 +5,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=("$top/tests/simfab/fuzz.c")
-for f in netlist fabric_build fabric model model_value port_caps mad agent umad sma portinfo pma trap sysfs; do
+for f in netlist netlist_ports fabric_build fabric model model_value port_caps mad agent umad sma portinfo pma trap sysfs; do
   sources+=("$top/simfab/engine/$f.c")
 done
 # shellcheck disable=SC2046
@@ -21,7 +21,8 @@ seed() { # from stdin
   n=$((n + 1))
   cat >"$tmp/seeds/$n"
 }
-for f in "$top"/etc/topologies/*.net; do seed < <(printf '\0'; cat "$f"); done
+for f in "$top"/etc/topologies/*.net "$top"/tests/simfab/grown.net; do seed < <(printf '\0'; cat "$f"); done
+seed < <(printf "\0CA 3 1 0x0000000000000011 4x HDR - SW 2 3 0x0000000000000100 ( 'h2 mlx5_0' - 'leaf1' )\n")
 for f in "$top"/etc/models/*.yaml; do seed < <(printf '\1'; cat "$f"); done
 # register a directed-route agent (REGISTER2: qpn 0, class 0x81 version 1), write NodeInfo through it; Set PortInfo
 zeros() { head -c "$1" /dev/zero; }

@@ -277,6 +277,8 @@ static const struct {
     {"CA 5 1 0x11 4x HDR - SW x\n", "F:1: behind \"-\" the port"},
     {"CA 5 0 0x11 4x HDR 'h'\n", "F:1: port numbers are 1 to 254"},
     {"CA 5 1 0x11 4x HDR - SW 2 300 0x1 ( 'h' - 's' )\n", "F:1: port numbers are 1 to 254"},
+    {"caguid=0xffffffffffffffff\nHca 1 \"A\"\n", "F:2: the GUID of \"A\" leaves none"},
+    {"CA 5 1 0x0 4x HDR 'h'\n", "F:1: a GUID is not 0"},
     {"CA 5 1 0x11 4x HDR\n", "F:1: the description in single quotes"},
     {"CA 5 1 0x11 4x HDR - SW 2 3 0x1 ( 'h' )\n", "F:1: the description in single quotes"},
     {"CA 5 1 0x11 7x HDR - SW 2 3 0x1 ( 'h' - 's' )\n", "F:1: unknown rate \"7x HDR\""},
