@@ -32,9 +32,9 @@ struct model_flow {
     char from[65], to[65]; /* adapters */
     uint32_t from_port, to_port;
     uint32_t sl, path;
-    uint8_t mtu;       /* PortInfo code; 0: as the path allows */
-    uint64_t size;     /* bytes of a message; 0: not said */
-    double rate_mbps;  /* 0: as much as goes */
+    uint8_t mtu;      /* PortInfo code; 0: as the path allows */
+    uint64_t size;    /* bytes of a message; 0: not said */
+    double rate_mbps; /* 0: as much as goes */
     uint64_t at_ps, for_ps;
 };
 

@@ -8,6 +8,7 @@
 
 #include "simfab/engine/hca.h"
 #include "simfab/engine/mad.h"
+#include "simfab/engine/packet.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/subnet.h"
 #include "simfab/engine/util.h"
@@ -58,7 +59,8 @@ static uint64_t bus_ps(void)
     return transfer_ps(PAYLOAD, BUS_MB * 8000000ull);
 }
 
-static void send_packet(struct port *from, uint8_t sl, uint32_t *count)
+/* A packet that carries a reference to mark, if there is one, until it is dropped. */
+static void send_packet(struct port *from, uint8_t sl, struct chunk *mark)
 {
     struct packet *p = packet_new();
 
@@ -68,8 +70,7 @@ static void send_packet(struct port *from, uint8_t sl, uint32_t *count)
     p->vl = (uint8_t)link_lane(from, 0, sl);
     p->payload = PAYLOAD;
     p->wire_bytes = PAYLOAD + sim.model->packet_overhead_bytes;
-    if (count)
-        packet_is_background(p, count);
+    p->chunk = chunk_get(mark);
     link_enqueue(from->out, p);
 }
 
@@ -81,26 +82,33 @@ static void run_until(uint64_t t)
         evq_run_one(&sim.q);
 }
 
-static void run_while(const uint32_t *count)
+/* How many packets with the mark have not landed. */
+static uint32_t left(const struct chunk *mark)
 {
-    while (*count)
+    return mark->refs - 1;
+}
+
+static void run_until_landed(struct chunk *mark)
+{
+    while (left(mark))
         ck_assert(evq_run_one(&sim.q));
+    chunk_put(mark);
 }
 
 START_TEST(credits_hold_the_sender_back_and_nothing_is_lost)
 {
-    uint32_t left = 0;
+    struct chunk *mark = chunk_new(PAYLOAD);
 
     bring_up();
     for (int i = 0; i < 200; i++)
-        send_packet(a, 0, &left);
-    ck_assert_uint_eq(left, 200);
+        send_packet(a, 0, mark);
+    ck_assert_uint_eq(left(mark), 200);
     run_until(100 * bus_ps());
     /* what is not in memory yet, and not in the two buffers on the way, has not left */
-    ck_assert_uint_ge(left, 99);
+    ck_assert_uint_ge(left(mark), 99);
     ck_assert_uint_le(a->count.xmit_pkts, 101 + 2 * PER_LANE);
     ck_assert_uint_gt(a->count.xmit_wait, 0);
-    run_while(&left);
+    run_until_landed(mark);
     ck_assert_uint_eq(to->count.rcv_pkts, 200);
     ck_assert_uint_eq(a->count.xmit_discards + to->peer->count.xmit_discards, 0);
     /* the bus was never idle: 200 packets, after the first has come and before the last is written */
@@ -114,7 +122,7 @@ END_TEST
 static void wait_behind(unsigned lanes)
 {
     uint64_t asked, waited, ahead = (uint64_t)lanes * PER_LANE * bus_ps();
-    uint32_t late = 0;
+    struct chunk *late = chunk_new(PAYLOAD);
 
     bring_up();
     memset(to->peer->vlarb_high, 0, sizeof to->peer->vlarb_high);
@@ -124,10 +132,11 @@ static void wait_behind(unsigned lanes)
             send_packet(a, sl, NULL);
     run_until(40 * bus_ps());
     asked = sim_now(&sim);
-    send_packet(b, 7, &late);
-    run_while(&late);
+    send_packet(b, 7, late);
+    run_until_landed(late);
     waited = sim_now(&sim) - asked;
-    ck_assert_uint_le(waited, ahead + bus_ps() + 3 * 2048 * 1000 + sim.model->switch_delay_ps + sim.model->dma_write_ps);
+    ck_assert_uint_le(waited,
+                      ahead + bus_ps() + 3 * 2048 * 1000 + sim.model->switch_delay_ps + sim.model->dma_write_ps);
     ck_assert_uint_ge(waited, ahead - 2 * bus_ps());
     take_down();
 }
@@ -142,21 +151,24 @@ END_TEST
 START_TEST(backlogged_lanes_share_by_their_buffers)
 {
     static const struct vlarb_entry low[] = {{0, 32}, {1, 96}};
-    uint32_t left[2] = {0};
+    struct chunk *mark[2] = {chunk_new(PAYLOAD), chunk_new(PAYLOAD)};
+    uint32_t lane[2];
 
     bring_up();
     memset(to->peer->vlarb_high, 0, sizeof to->peer->vlarb_high);
     memset(to->peer->vlarb_low, 0, sizeof to->peer->vlarb_low);
     memcpy(to->peer->vlarb_low, low, sizeof low);
     for (int i = 0; i < 400; i++) {
-        send_packet(a, 0, &left[0]);
-        send_packet(b, 1, &left[1]);
+        send_packet(a, 0, mark[0]);
+        send_packet(b, 1, mark[1]);
     }
     run_until(400 * bus_ps());
     /* 3 : 1 on the cable, but a credit comes back for each packet that the bus took: 1 : 1 */
-    ck_assert_uint_le(left[0] > left[1] ? left[0] - left[1] : left[1] - left[0], PER_LANE);
-    run_while(&left[0]);
-    run_while(&left[1]);
+    lane[0] = left(mark[0]);
+    lane[1] = left(mark[1]);
+    ck_assert_uint_le(lane[0] > lane[1] ? lane[0] - lane[1] : lane[1] - lane[0], PER_LANE);
+    run_until_landed(mark[0]);
+    run_until_landed(mark[1]);
     ck_assert_uint_eq(to->count.rcv_pkts, 800);
     take_down();
 }
@@ -165,21 +177,21 @@ END_TEST
 /* The host's other adapter has a bus of its own: a slow one beside it does not hold it up. */
 START_TEST(a_slow_bus_is_its_own_trouble)
 {
-    uint32_t slow = 0, fast = 0;
+    struct chunk *slow = chunk_new(PAYLOAD), *fast = chunk_new(PAYLOAD);
     struct port *slow_port;
 
     bring_up();
     slow_port = to;
     for (int i = 0; i < 50; i++)
-        send_packet(a, 0, &slow);
+        send_packet(a, 0, slow);
     to = &fabric_node_by_name(sim.fabric, "h2 mlx5_1")->ports[1];
     for (int i = 0; i < 50; i++)
-        send_packet(b, 0, &fast);
-    run_while(&fast);
+        send_packet(b, 0, fast);
+    run_until_landed(fast);
     ck_assert_uint_lt(sim_now(&sim), 60 * transfer_ps(PAYLOAD, sim.model->bus_bps));
-    ck_assert_uint_gt(slow, 40);
+    ck_assert_uint_gt(left(slow), 40);
     to = slow_port;
-    run_while(&slow);
+    run_until_landed(slow);
     take_down();
 }
 END_TEST
