@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for what simfab's management side reads of others: netlists, models, paths, datagrams and what
- * programs send on umad connections. The first byte chooses. Besides not crashing: an accepted netlist is a sound
- * fabric, and whatever a manager sets, the state that the data plane obeys stays within its bounds.
+ * libFuzzer target for what simfab's management side reads of others: netlists, models, paths, datagrams, what programs
+ * send on umad connections, and the words of faults and flows. The first byte chooses. Besides not crashing: an
+ * accepted netlist is a sound fabric, whatever a manager sets, the state that the data plane obeys stays within its
+ * bounds, and numbers in commands are what they may be. (The attach protocol: fuzz_engine.c.)
  */
 #include "simfab/engine/agents.h"
+#include "simfab/engine/fault.h"
+#include "simfab/engine/flow.h"
 #include "simfab/engine/model.h"
 #include "simfab/engine/umad.h"
 
@@ -156,11 +159,40 @@ static void path(const uint8_t *data, size_t size)
     need(sysfs_answer(f->hosts[0], text, body, 40) <= 40);
 }
 
+static void words(const uint8_t *data, size_t size)
+{
+    char line[1024];
+    size_t n = size < sizeof line - 1 ? size : sizeof line - 1;
+    struct text t = {0}, again = {0};
+    struct fault_cmd fault;
+    struct flow_cmd flow;
+
+    memcpy(line, data, n);
+    line[n] = 0;
+    if (fault_parse(line, &fault, &t)) {
+        need(memchr(fault.name, 0, sizeof fault.name) && fault.port <= FABRIC_PORTS_MAX);
+        need(!(fault.has & FAULT_LOSS) || (fault.loss >= 0 && fault.loss <= 1));
+        need(!(fault.has & FAULT_CORRUPT) || (fault.corrupt >= 0 && fault.corrupt <= 1));
+        if (fault.verb == FAULT_SET)
+            fault_print(&fault, &again);
+    } else {
+        need(t.used > 0);
+    }
+    text_free(&t);
+    text_free(&again);
+    if (flow_parse(line, &flow, &t))
+        need(flow.verb != FLOW_ADD ||
+             (flow.sl < FABRIC_SLS && flow.size && flow.size <= FLOW_SIZE_MAX && flow.rate_mbps >= 0));
+    else
+        need(t.used > 0);
+    text_free(&t);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size)
         return 0;
-    switch (data[0] & 3) {
+    switch (data[0] % 5) {
     case 0:
         with_file(data + 1, size - 1, netlist);
         break;
@@ -170,8 +202,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 2:
         programs(data + 1, size - 1);
         break;
-    default:
+    case 3:
         path(data + 1, size - 1);
+        break;
+    default:
+        words(data + 1, size - 1);
     }
     return 0;
 }

@@ -1,29 +1,53 @@
 #!/usr/bin/env bash
-# Fuzz what reads netlists, models, paths and datagrams, for $FUZZ_SECONDS (20).
+# Fuzz what reads netlists, models, paths, datagrams and commands, and a whole engine by what processes say to it, each
+# for $FUZZ_SECONDS (20).
+# timeout: 7200
 . "$(dirname "$0")/../tap.sh"
 top=$(cd "$(dirname "$0")/../.." && pwd)
 command -v clang >/dev/null || skip_all "clang is not installed"
+cd "$top" || exit 1
 
-sources=("$top/tests/simfab/fuzz.c")
-for f in netlist netlist_ports fabric_build fabric model model_value port_caps mad agent umad sma portinfo pma trap sysfs; do
-  sources+=("$top/simfab/engine/$f.c")
-done
-# shellcheck disable=SC2046
-if ! clang -std=gnu17 -D_GNU_SOURCE -I"$top" -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-  -o "$tmp/fuzz" "${sources[@]}" $(pkg-config --libs yaml-0.1) -lm >"$tmp/out" 2>&1; then
+build() { # TARGET SOURCE...
+  local target=$1
+  shift
+  # shellcheck disable=SC2046
+  clang -std=gnu17 -D_GNU_SOURCE -I"$top" -O1 -g -fsanitize=fuzzer,address,undefined \
+    -fno-sanitize-recover=undefined -o "$tmp/$target" "$@" $(pkg-config --libs yaml-0.1) -lm >"$tmp/out" 2>&1 && return
   grep -q 'clang_rt.fuzzer' "$tmp/out" && skip_all "clang has no libFuzzer"
-  ok "the target builds" eval "cat '$tmp/out'; false"
+  ok "$target builds" eval "cat '$tmp/out'; false"
   done_testing
-fi
+  exit 1
+}
+run() { # TARGET OPTION...
+  local target=$1
+  shift
+  ok "$target: nothing falls over" "$tmp/$target" -max_total_time="${FUZZ_SECONDS:-20}" -max_len=4096 -timeout=10 \
+    -rss_limit_mb=2048 -artifact_prefix="$tmp/" -verbosity=0 "$@"
+}
+
+sources=(tests/simfab/fuzz.c)
+for f in netlist netlist_ports fabric_build fabric model model_value port_caps mad agent umad sma portinfo pma trap sysfs words text \
+  fault_parse flow_parse util; do
+  sources+=("simfab/engine/$f.c")
+done
+build inputs "${sources[@]}"
+engine=(tests/simfab/fuzz_engine.c)
+for f in simfab/engine/*.c; do
+  [ "$f" = simfab/engine/main.c ] || engine+=("$f")
+done
+build engine "${engine[@]}"
+
 mkdir "$tmp/seeds"
 n=0
 seed() { # from stdin
   n=$((n + 1))
   cat >"$tmp/seeds/$n"
 }
-for f in "$top"/etc/topologies/*.net "$top"/tests/simfab/grown.net; do seed < <(printf '\0'; cat "$f"); done
+for f in etc/topologies/*.net tests/simfab/*.net; do seed < <(printf '\0'; cat "$f"); done
+for f in etc/models/*.yaml; do seed < <(printf '\1'; cat "$f"); done
 seed < <(printf "\0CA 3 1 0x0000000000000011 4x HDR - SW 2 3 0x0000000000000100 ( 'h2 mlx5_0' - 'leaf1' )\n")
-for f in "$top"/etc/models/*.yaml; do seed < <(printf '\1'; cat "$f"); done
+# lists in models
+seed < <(printf '\1faults:\n  - {link: "h1 mlx5_0", port: 1, loss: 0.1, at_ms: 2}\nflows:\n  - {from: h1, to: h2, sl: 1}\nports:\n  - {node: h1, vl_cap: 2}\n')
 # register a directed-route agent (REGISTER2: qpn 0, class 0x81 version 1), write NodeInfo through it; Set PortInfo
 zeros() { head -c "$1" /dev/zero; }
 seed < <(
@@ -32,7 +56,9 @@ seed < <(
   printf '\6\200\1\201\1\2'; zeros 13; printf '\25'; zeros 14; printf '\377\377\377\377'; zeros 92
 )
 seed < <(printf '\3/sys/class/infiniband/mlx5_0/ports/1/lid')
-cd "$top" || exit 1
-ok "nothing falls over" "$tmp/fuzz" -max_total_time="${FUZZ_SECONDS:-20}" -max_len=4096 -timeout=5 -rss_limit_mb=1024 \
-  -artifact_prefix="$tmp/" -verbosity=0 "$tmp/seeds"
+seed < <(printf '\4link\nh1 mlx5_0\n1\nloss=0.1\ncorrupt=1e-3\nafter=2ms\nfor=10us')
+seed < <(printf '\4add\nh1\nh2\nsl=1\nsize=4096\nrate=100\nfor=1ms')
+
+run inputs "$tmp/seeds"
+run engine -len_control=0
 done_testing
