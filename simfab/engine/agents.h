@@ -111,6 +111,7 @@ void trap_bad_mkey(struct port *p, const uint8_t *smp, uint16_t slid);
 /* A TrapRepress has come to port; true if it was for one of its traps. */
 bool trap_repress(struct port *p, const uint8_t *smp);
 void traps_free(struct mad_port *mp);
+uint32_t traps_waiting(const struct mad_port *mp); /* for an answer */
 
 /* ---- umad.c --------------------------------------------------------------------------------------------------- */
 

@@ -7,6 +7,8 @@
  */
 #include "simfab/engine/agents.h"
 #include "simfab/engine/pkey.h"
+#include "simfab/engine/text.h"
+#include "simfab/engine/umad.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -509,4 +511,24 @@ void mad_accept(struct mad *m, int fd, const struct sf_hello *hello)
     ev.data.ptr = u;
     if (epoll_ctl(m->epfd, EPOLL_CTL_ADD, fd, &ev))
         umad_close(u);
+}
+
+void mad_status(const struct mad *m, struct text *t)
+{
+    uint32_t umads = 0, issms = 0, agents = 0, requests = 0, traps = 0;
+
+    for (const struct umad_file *u = m->files; u; u = u->next) {
+        umads += !u->issm;
+        issms += u->issm;
+        for (unsigned i = 0; i < AGENTS_MAX; i++) {
+            agents += u->agents[i] != NULL;
+            for (const struct request *r = u->agents[i] ? u->agents[i]->requests : NULL; r; r = r->next)
+                requests++;
+        }
+    }
+    for (uint32_t i = 0; i < m->f->num_nodes; i++)
+        for (unsigned k = 0; k <= m->f->nodes[i]->num_ports; k++)
+            traps += traps_waiting(mad_port_of(&m->f->nodes[i]->ports[k]));
+    text_say(t, "management: %u umad, %u issm, %u agents, %u requests, %u traps\n", umads, issms, agents, requests,
+             traps);
 }

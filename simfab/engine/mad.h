@@ -31,6 +31,10 @@ void mad_free(struct mad *m);
 int mad_fd(const struct mad *m);
 void mad_run(struct mad *m);
 
+/* A line for `simfab status`: what programs hold, and what waits for an answer. */
+struct text;
+void mad_status(const struct mad *m, struct text *t);
+
 /* Take over the connection fd, in every case: answer the hello (struct sf_welcome) and serve it, or answer with an
    errno and close it. A second opener of an issm waits for its answer unless SF_UMAD_NONBLOCK is set in hello->arg. */
 void mad_accept(struct mad *m, int fd, const struct sf_hello *hello);

@@ -265,6 +265,17 @@ static void attach_process(struct server *v, struct source *src, struct host *ho
         p->dead = true;
 }
 
+/* Whoever is at the other end broke the rules; his connection ends. */
+static void refuse_nonsense(struct server *v, struct source *src, const char *what)
+{
+    struct ucred cred = {0};
+    socklen_t len = sizeof cred;
+
+    getsockopt(src->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+    engine_log("pid %d: %s; connection closed", (int)cred.pid, what);
+    hang_up(v, src);
+}
+
 static void greet(struct server *v, struct source *src)
 {
     struct sf_hello hello;
@@ -273,8 +284,12 @@ static void greet(struct server *v, struct source *src)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n != sizeof hello || hello.magic != SF_MAGIC) {
+    if (n <= 0) {
         hang_up(v, src);
+        return;
+    }
+    if (n != sizeof hello || hello.magic != SF_MAGIC) {
+        refuse_nonsense(v, src, "something else than a hello");
         return;
     }
     hello.host[sizeof hello.host - 1] = 0;
@@ -422,7 +437,10 @@ static void serve_query(struct server *v, struct source *src)
     if (n < (ssize_t)sizeof req) {
         if (fd >= 0)
             close(fd);
-        hang_up(v, src);
+        if (n > 0)
+            refuse_nonsense(v, src, "a question that is too short");
+        else
+            hang_up(v, src);
         return;
     }
     memcpy(&req, v->in, sizeof req);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/text.h"
 
@@ -37,6 +38,32 @@ void hosts_text(struct sim *s, struct text *t)
         text_say(t, "%s\n", s->fabric->hosts[i]->name);
 }
 
+/* What processes hold: what is left when they are gone would be ours to lose. */
+static void say_objects(const struct sim *s, struct text *t)
+{
+    static const char *const names[] = {[OBJ_CTX] = "contexts",
+                                        [OBJ_PD] = "domains",
+                                        [OBJ_MR] = "regions",
+                                        [OBJ_MW] = "windows",
+                                        [OBJ_CHANNEL] = "channels",
+                                        [OBJ_CQ] = "completion queues",
+                                        [OBJ_SRQ] = "shared receive queues",
+                                        [OBJ_QP] = "queue pairs",
+                                        [OBJ_AH] = "addresses"};
+    uint32_t count[sizeof names / sizeof *names] = {0}, groups = 0;
+
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t k = 0; k < s->procs[i]->num_objects; k++)
+            if (s->procs[i]->objects[k] && s->procs[i]->objects[k]->kind < sizeof names / sizeof *names)
+                count[s->procs[i]->objects[k]->kind]++;
+    for (uint32_t i = 0; i < s->fabric->num_nodes; i++)
+        groups += s->fabric->nodes[i]->hca ? s->fabric->nodes[i]->hca->num_mcast_groups : 0;
+    text_say(t, "objects:");
+    for (size_t i = 1; i < sizeof names / sizeof *names; i++)
+        text_say(t, " %u %s,", count[i], names[i]);
+    text_say(t, " %u multicast groups\n", groups);
+}
+
 void status_text(struct sim *s, struct text *t)
 {
     const struct fabric *f = s->fabric;
@@ -54,6 +81,8 @@ void status_text(struct sim *s, struct text *t)
     text_say(t, "packets: %llu delivered, %llu dropped\n", (unsigned long long)s->packets_delivered,
              (unsigned long long)s->packets_dropped);
     text_say(t, "processes: %u\n", s->num_procs);
+    say_objects(s, t);
+    mad_status(s->mad, t);
     for (uint32_t i = 0; i < f->num_nodes; i++)
         for (uint32_t n = f->nodes[i]->kind == NODE_SWITCH ? 0 : 1; n <= f->nodes[i]->num_ports; n++)
             if (n == 0 || f->nodes[i]->ports[n].peer || f->nodes[i]->kind == NODE_CA)

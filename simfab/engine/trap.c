@@ -160,6 +160,15 @@ void traps_free(struct mad_port *mp)
         trap_free(mp->traps);
 }
 
+uint32_t traps_waiting(const struct mad_port *mp)
+{
+    uint32_t n = 0;
+
+    for (const struct trap *t = mp->traps; t; t = t->next)
+        n += !t->repressed;
+    return n;
+}
+
 /* The manager has heard of it. */
 static void trap_end(struct trap *t)
 {

@@ -5,6 +5,7 @@
  * so that a program that does not read holds up nobody else.
  */
 #include "simfab/engine/umad.h"
+#include "simfab/engine/util.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -249,6 +250,7 @@ static void take_fds(struct msghdr *msg, int fds[2])
 static bool receive(struct umad_file *u)
 {
     uint8_t buf[REQ_BUF_BYTES], *large = NULL;
+    const char *wrong = NULL;
     struct iovec iov = {buf, sizeof buf};
     union {
         char bytes[CMSG_SPACE(2 * sizeof(int))];
@@ -264,14 +266,17 @@ static bool receive(struct umad_file *u)
     if (n < 0)
         return errno == EAGAIN || errno == EINTR;
     take_fds(&msg, fds);
-    if (n < (ssize_t)sizeof req || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || u->issm)
+    if (n == 0)
+        goto close_fds; /* closed */
+    if (n < (ssize_t)sizeof req || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || u->issm) {
+        wrong = u->issm ? "a message on an issm" : "a message of no possible length";
         goto close_fds;
+    }
     memcpy(&req, buf, sizeof req);
-    if (req.flags & UMAD_REQ_MEMFD) {
+    if (req.flags & UMAD_REQ_MEMFD)
         large = read_memfd(fds[1], req.bytes);
-        if (!large)
-            goto close_fds;
-    } else if (req.bytes != (size_t)n - sizeof req) {
+    if (req.flags & UMAD_REQ_MEMFD ? !large : req.bytes != (size_t)n - sizeof req) {
+        wrong = "a message whose payload is not what it says";
         goto close_fds;
     }
     serve(u, &req, large ? large : buf + sizeof req, req.bytes, &rep);
@@ -281,6 +286,9 @@ static bool receive(struct umad_file *u)
     ok = true;
 
 close_fds:
+    if (wrong)
+        engine_log("%s%u of %s (pid %d): %s; closed", u->issm ? "issm" : "umad", u->number, u->mp->port->node->desc,
+                   (int)u->pid, wrong);
     for (int i = 0; i < 2; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -292,7 +300,7 @@ void umad_ready(struct umad_file *u, uint32_t events)
     if (events & EPOLLOUT)
         rx_flush(u);
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !receive(u))
-        umad_close(u);
+        umad_close(u); /* a hang-up, or nonsense, which receive has named */
 }
 
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
@@ -365,6 +373,14 @@ static struct port *find_port(struct fabric *f, const char *name, uint32_t n)
     return NULL;
 }
 
+static pid_t peer_of(int fd)
+{
+    struct ucred cred = {0};
+    socklen_t len = sizeof cred;
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) ? 0 : cred.pid;
+}
+
 struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hello)
 {
     char host[SF_HOST_MAX + 1] = "";
@@ -388,6 +404,8 @@ struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hell
     u->mp = mad_port_of(p);
     u->fd = fd;
     u->issm = hello->kind == SF_CONN_ISSM;
+    u->number = hello->arg & ~SF_UMAD_NONBLOCK;
+    u->pid = peer_of(fd);
     u->rx_tail = &u->rx;
     u->next = m->files;
     if (u->next)

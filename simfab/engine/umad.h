@@ -10,6 +10,7 @@
 #include "simfab/umad_proto.h"
 
 #include <rdma/ib_user_mad.h>
+#include <sys/types.h>
 
 #define AGENTS_MAX 32
 
@@ -20,6 +21,8 @@ struct umad_file {
     struct umad_file *prev, *next;
     struct mad_port *mp;
     int fd;
+    pid_t pid;       /* who opened it */
+    uint32_t number; /* its N, of umadN or issmN */
     bool issm;
     struct umad_file *next_waiting; /* issm: who is next to hold it */
     bool pkey_abi, used;            /* which header; whether an agent was ever registered */

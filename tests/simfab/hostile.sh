@@ -28,5 +28,71 @@ for ((i = 0; i < 200; i++)); do
   sleep 0.01
 done
 is "all of them are gone" "$(simfab status | sed -n 's/^processes: //p')" 0
+
+# ---- killed at every point of a life ---------------------------------------------------------------------------------------
+
+nothing_left() {
+  local i
+  for ((i = 0; i < 400; i++)); do
+    simfab status >"$tmp/status"
+    grep -qx 'processes: 0' "$tmp/status" && grep -qE '^objects:( 0 [a-z ]+,?)+$' "$tmp/status" &&
+      grep -q '^management: 0 umad, 0 issm, 0 agents, 0 requests,' "$tmp/status" && return
+    sleep 0.01
+  done
+  cat "$tmp/status" "$dir/engine.log"
+  return 1
+}
+dying() {
+  local stage rc
+  for ((stage = 1; stage < 100; stage++)); do
+    { "$BUILD/tests/simfab/test_hostile" "$dir" h1 die $stage; } 2>/dev/null
+    rc=$?
+    [ $rc -eq 3 ] && break
+    [ $rc -eq 137 ] || { echo "stage $stage: exit $rc"; return 1; }
+    nothing_left || { echo "stage $stage leaves something"; return 1; }
+  done
+  [ $stage -eq 13 ]
+}
+ok "nothing is left of processes that are killed while they attach, ask, post, wait, hold" dying
+
+# real programs, killed in the middle: of pingpongs, of RDMA writes, of reading a umad, of a group
+at_work() { # KIND: both programs hold what they work with
+  local i what=' [1-9][0-9]+ queue pairs| [2-9] queue pairs'
+  [ "$1" != 2 ] || what='management: [2-9] umad'
+  for ((i = 0; i < 500; i++)); do
+    simfab status | grep -Eq "$what" && return
+    sleep 0.01
+  done
+  return 1
+}
+killed() {
+  local i pids
+  for ((i = 0; i < 12; i++)); do
+    pids=()
+    case $((i % 4)) in
+    0) simfab exec h1 -- ibv_rc_pingpong -p $((port + i)) -n 10000000 -s 65536 & pids+=($!)
+       simfab exec h2 -- bash -c "until ibv_rc_pingpong -p $((port + i)) -n 10000000 -s 65536 localhost; do :; done" & pids+=($!) ;;
+    1) simfab exec h1 -- ib_write_bw -p $((port + i)) -n 1000000 -s 1048576 & pids+=($!)
+       simfab exec h2 -- bash -c "until ib_write_bw -p $((port + i)) -n 1000000 -s 1048576 localhost; do :; done" & pids+=($!) ;;
+    2) simfab exec h1 -- ibping -S & pids+=($!)
+       simfab exec h2 -- ibping -c 1000000 -f "$(simfab exec h1 -- cat /sys/class/infiniband/mlx5_0/ports/1/lid)" & pids+=($!) ;;
+    3) simfab exec h1 -- ibv_srq_pingpong -p $((port + i)) -n 10000000 & pids+=($!)
+       simfab exec h2 -- bash -c "until ibv_srq_pingpong -p $((port + i)) -n 10000000 localhost; do :; done" & pids+=($!) ;;
+    esac
+    at_work $((i % 4)) || { echo "round $i: nobody works"; return 1; }
+    sleep "0.$((1 + i % 3))"
+    # first one, then the other; with what they started
+    for pid in "${pids[@]}"; do
+      kill -9 $(ps -o pid= --ppid "$pid") "$pid" 2>/dev/null
+      { wait "$pid"; } 2>/dev/null
+    done
+    nothing_left || { echo "round $i leaves something"; return 1; }
+  done
+}
+for ((port = 25100; port < 29000; port += 16)); do # a dozen ports that are free
+  ss -Hltn "sport >= :$port and sport < :$((port + 12))" | grep -q . || break
+done
+ok "nor of programs that are killed in the middle of their work" killed
+ok "the engine says whom it refused, and why" grep -Eq 'pid [0-9]+.*(closed|detached)' "$dir/engine.log"
 ok "a well-behaved program still finds its devices" eval 'simfab exec h1 -- ibv_devinfo | grep -q PORT_ACTIVE'
 done_testing

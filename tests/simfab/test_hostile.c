@@ -3,9 +3,11 @@
  * A process that breaks the rules of the attach protocol, in all the ways that chance finds: requests with random
  * bodies, command rings full of noise, impossible indexes and states. Run against a live engine (hostile.sh), which
  * must detach it and go on. usage: test_hostile DIR HOST SEED
+ * Or one that is killed at a given point of its life: test_hostile DIR HOST die STAGE, up to the last stage (exit 3).
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,9 @@
 #include <unistd.h>
 
 #include "simfab/proto.h"
+#include "simfab/umad_proto.h"
+
+#include <rdma/ib_user_mad.h>
 
 static uint64_t seed;
 
@@ -26,21 +31,35 @@ static uint64_t chance(void)
     return seed;
 }
 
-static int attach(const char *dir, const char *host, struct sf_welcome *w, int fds[2])
+static int dial(const char *dir)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    struct sf_hello hello = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = SF_CONN_PROC};
-    char control[CMSG_SPACE(2 * sizeof(int))];
-    struct iovec iov = {w, sizeof *w};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     struct timeval patience = {.tv_sec = 5};
     int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
     snprintf(addr.sun_path, sizeof addr.sun_path, "%s/engine.sock", dir);
-    snprintf(hello.host, sizeof hello.host, "%s", host);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (connect(fd, (struct sockaddr *)&addr, sizeof addr) || send(fd, &hello, sizeof hello, 0) < 0 ||
-        recvmsg(fd, &msg, 0) != sizeof *w || w->error || !CMSG_FIRSTHDR(&msg))
+    return connect(fd, (struct sockaddr *)&addr, sizeof addr) ? -1 : fd;
+}
+
+static struct sf_hello hello_of(const char *host, uint32_t kind)
+{
+    struct sf_hello hello = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = kind};
+
+    snprintf(hello.host, sizeof hello.host, "%s", host);
+    return hello;
+}
+
+static int attach(const char *dir, const char *host, struct sf_welcome *w, int fds[2])
+{
+    struct sf_hello hello = hello_of(host, SF_CONN_PROC);
+    char control[CMSG_SPACE(2 * sizeof(int))];
+    struct iovec iov = {w, sizeof *w};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    int fd = dial(dir);
+
+    if (fd < 0 || send(fd, &hello, sizeof hello, 0) < 0 || recvmsg(fd, &msg, 0) != sizeof *w || w->error ||
+        !CMSG_FIRSTHDR(&msg))
         return -1;
     memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), 2 * sizeof(int));
     return fd;
@@ -151,6 +170,95 @@ static void noise_among_the_actors(struct sf_arena *a)
                      __ATOMIC_SEQ_CST);
 }
 
+/* ---- dying --------------------------------------------------------------------------------------------------- */
+
+static void die(void)
+{
+    kill(getpid(), SIGKILL);
+}
+
+static void die_as_process(const char *dir, const char *host, int stage)
+{
+    struct sf_req req = {.op = SF_OP_DEVICES};
+    struct sf_welcome w;
+    struct sf_arena *a;
+    int fds[2], fd = attach(dir, host, &w, fds);
+
+    if (fd < 0)
+        exit(1);
+    if (stage == 4)
+        die(); /* attached, nothing more */
+    a = mmap(NULL, w.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    a->actor[0].tid = (uint32_t)getpid();
+    __atomic_store_n(&a->actor[0].state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
+    send(fd, &req, sizeof req, 0);
+    if (stage == 5)
+        die(); /* running, and does not take its answer */
+    some_objects(fd);
+    if (stage == 6)
+        die();
+    noise_in_the_ring(a);
+    if (stage == 7)
+        die(); /* without the doorbell */
+    __atomic_store_n(&a->actor[0].state, SF_ACTOR_IDLE, __ATOMIC_SEQ_CST);
+    (void)!write(fds[1], &(uint64_t){1}, 8);
+    die(); /* 8: idle */
+}
+
+static void die_as_manager(const char *dir, const char *host, int stage)
+{
+    struct sf_hello hello = hello_of(host, stage < 12 ? SF_CONN_UMAD : SF_CONN_ISSM);
+    struct umad_req req = {.op = UMAD_OP_REGISTER2, .bytes = sizeof(struct ib_user_mad_reg_req2)};
+    uint8_t msg[sizeof req + 64 + 256] = {0};
+    struct sf_welcome w;
+    int fd = dial(dir);
+
+    send(fd, &hello, sizeof hello, 0);
+    if (stage == 9)
+        die(); /* before the welcome */
+    recv(fd, &w, sizeof w, 0);
+    if (stage == 10)
+        die();
+    if (stage == 12) { /* holds an issm, and somebody waits for it */
+        int second = dial(dir);
+
+        send(second, &hello, sizeof hello, 0);
+        die();
+    }
+    memcpy(msg, &req, sizeof req);
+    memcpy(msg + sizeof req, &(struct ib_user_mad_reg_req2){.mgmt_class = 0x81, .mgmt_class_version = 1}, req.bytes);
+    send(fd, msg, sizeof req + req.bytes, 0);
+    /* a request that nobody will answer */
+    req = (struct umad_req){.op = UMAD_OP_WRITE, .bytes = 64 + 256};
+    memset(msg, 0, sizeof msg);
+    memcpy(msg, &req, sizeof req);
+    memcpy(msg + sizeof req, &(struct ib_user_mad_hdr){.timeout_ms = 60000, .retries = 3, .lid = 0xffff}, 64);
+    memcpy(msg + sizeof req + 64, "\1\201\1\1\0\0\0\1", 8);
+    memset(msg + sizeof req + 64 + 32, 0xff, 4);
+    msg[sizeof req + 64 + 128 + 1] = 1;
+    send(fd, msg, sizeof msg, 0);
+    die(); /* 11 */
+}
+
+static int die_at(const char *dir, const char *host, int stage)
+{
+    struct sf_hello hello = hello_of(host, SF_CONN_PROC);
+    int fd;
+
+    if (stage > 12)
+        return 3;
+    if (stage >= 9)
+        die_as_manager(dir, host, stage);
+    if (stage >= 4)
+        die_as_process(dir, host, stage);
+    fd = dial(dir);
+    if (stage == 1)
+        die(); /* said nothing */
+    send(fd, &hello, stage == 2 ? sizeof hello / 2 : sizeof hello, 0);
+    die(); /* 3: does not take the welcome */
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     struct sf_welcome w;
@@ -158,6 +266,8 @@ int main(int argc, char **argv)
     uint64_t one = 1;
     int fds[2], fd;
 
+    if (argc == 5 && !strcmp(argv[3], "die"))
+        return die_at(argv[1], argv[2], atoi(argv[4]));
     if (argc != 4)
         return 2;
     seed = strtoull(argv[3], NULL, 0) * 0x9e3779b97f4a7c15u + 1;
