@@ -18,19 +18,8 @@
 #define QUIET_NS   300000000ull   /* it is done when it has said nothing for so long */
 #define HOLD_NS    10000000000ull /* at most */
 
-#define NAMED_MAX 12 /* nodes or hosts in a message */
-
-struct pending {
-    uint64_t id, at_ps;
-    struct fault_cmd cmd;
-};
-
-struct faults {
-    struct pending *pending; /* in no order: the event queue has it */
-    uint32_t num, cap;
-    uint64_t next_id;
-    uint64_t hold_since_ns;
-};
+#define PENDING_MAX 65536u
+#define NAMED_MAX   12 /* nodes or hosts in a message */
 
 static void apply(struct sim *s, const struct fault_cmd *c);
 
@@ -155,7 +144,7 @@ static bool check_links(const struct sim *s, const struct fault_cmd *c, struct t
 }
 
 /* Is anybody meant by the command, and can it be done? Says what exists if not. */
-static bool check(const struct sim *s, const struct fault_cmd *c, struct text *t)
+bool fault_check(const struct sim *s, const struct fault_cmd *c, struct text *t)
 {
     if (c->target == FAULT_LINK)
         return check_links(s, c, t);
@@ -312,7 +301,7 @@ static void apply_later(struct sim *s, const struct fault_cmd *c, uint64_t at_ps
         f->cap = f->cap ? 2 * f->cap : 16;
         f->pending = xrealloc(f->pending, f->cap * sizeof *f->pending);
     }
-    f->pending[f->num++] = (struct pending){f->next_id, at_ps, *c};
+    f->pending[f->num++] = (struct fault_pending){f->next_id, at_ps, *c};
     s->background++;
     evq_push_quiet(&s->q, at_ps, due, s, f->next_id++);
 }
@@ -357,7 +346,7 @@ static void apply(struct sim *s, const struct fault_cmd *c)
     }
 }
 
-static void apply_in_time(struct sim *s, const struct fault_cmd *c)
+void fault_apply_in_time(struct sim *s, const struct fault_cmd *c)
 {
     uint64_t at = c->has & FAULT_AT ? c->when_ps : c->has & FAULT_AFTER ? sim_now(s) + c->when_ps : 0;
 
@@ -368,67 +357,6 @@ static void apply_in_time(struct sim *s, const struct fault_cmd *c)
 }
 
 /* ---- commands -------------------------------------------------------------------------------------------------- */
-
-static void list_link(const struct sim *s, const struct port *p, struct text *t)
-{
-    const char *width = fault_width_name(p->width_denied);
-    const char *speed = fault_speed_name(p->speed_denied, p->ext_speed_denied);
-    const struct link_dir *l = p->out;
-    bool down = p->unplugged || p->peer->unplugged;
-
-    if (!down && !width && !speed && l->loss == s->model->loss && l->corrupt == 0)
-        return;
-    text_say(t, "link \"%s\" %u - \"%s\" %u:", p->node->desc, p->num, p->peer->node->desc, p->peer->num);
-    if (down)
-        text_say(t, " down");
-    if (l->loss != s->model->loss)
-        text_say(t, " loss=%g", l->loss);
-    if (l->corrupt > 0)
-        text_say(t, " corrupt=%g", l->corrupt);
-    if (width)
-        text_say(t, " width=%s", width);
-    if (speed)
-        text_say(t, " speed=%s", speed);
-    text_say(t, "\n");
-}
-
-static void list_hosts(const struct fabric *f, struct text *t)
-{
-    for (uint32_t i = 0; i < f->num_hosts; i++) {
-        const struct host *h = f->hosts[i];
-        uint32_t slow = h->num_cas ? h->cas[0]->hca->slow_milli : 1000;
-
-        if (h->dead)
-            text_say(t, "host \"%s\": dead\n", h->name);
-        if (slow != 1000)
-            text_say(t, "host \"%s\": slow=%g\n", h->name, slow / 1000.0);
-    }
-}
-
-static void list(const struct sim *s, struct text *t)
-{
-    const struct fabric *f = s->fabric;
-    size_t before = t->used;
-
-    for (uint32_t i = 0; i < f->num_nodes; i++)
-        for (uint32_t k = 1; k <= f->nodes[i]->num_ports; k++) {
-            const struct port *p = &f->nodes[i]->ports[k], *q = p->peer;
-
-            if (q && (p->node->index < q->node->index || (p->node == q->node && p->num < q->num)))
-                list_link(s, p, t);
-        }
-    for (uint32_t i = 0; i < f->num_nodes; i++)
-        if (f->nodes[i]->dead && !(f->nodes[i]->host && f->nodes[i]->host->dead))
-            text_say(t, "node \"%s\": dead\n", f->nodes[i]->desc);
-    list_hosts(f, t);
-    for (uint32_t i = 0; i < s->faults->num; i++) {
-        text_say(t, "at %.9f s: ", (double)s->faults->pending[i].at_ps / 1e12);
-        fault_print(&s->faults->pending[i].cmd, t);
-        text_say(t, "\n");
-    }
-    if (t->used == before)
-        text_say(t, "no faults\n");
-}
 
 static void clear(struct sim *s)
 {
@@ -466,7 +394,7 @@ bool fault_command(struct sim *s, const char *line, struct text *t)
         return false;
     switch (c.verb) {
     case FAULT_LIST:
-        list(s, t);
+        faults_list(s, t);
         return true;
     case FAULT_CLEAR:
         clear(s);
@@ -474,87 +402,16 @@ bool fault_command(struct sim *s, const char *line, struct text *t)
     case FAULT_ALIVE:
         return alive(s, c.name, t);
     case FAULT_SET:
-        if (!check(s, &c, t))
+        if (!fault_check(s, &c, t))
             return false;
-        apply_in_time(s, &c);
+        if (s->faults->num >= PENDING_MAX) {
+            text_say(t, "%u faults are to come already: simfab fault clear ends them", s->faults->num);
+            return false;
+        }
+        fault_apply_in_time(s, &c);
         return true;
     }
     return false;
-}
-
-/* ---- the model's ----------------------------------------------------------------------------------------------- */
-
-/* The item as the words of a command: there is one grammar. False: not one target. */
-static bool item_words(const struct model_fault *m, struct text *t)
-{
-    const char *target = *m->link ? "link" : *m->node ? "node" : "host";
-    const char *name = *m->link ? m->link : *m->node ? m->node : m->host;
-
-    if (!!*m->link + !!*m->node + !!*m->host != 1)
-        return false;
-    text_say(t, "%s\n%s", target, name);
-    if (m->port)
-        text_say(t, "\n%u", m->port);
-    for (const char *p = m->set + strspn(m->set, " "); *p; p += strspn(p, " ")) {
-        int n = (int)strcspn(p, " ");
-
-        text_say(t, "\n%.*s", n, p);
-        p += n;
-    }
-    return true;
-}
-
-static bool item_parse(const struct sim *s, const struct model_fault *m, struct fault_cmd *c, struct text *wrong)
-{
-    struct text line = {0};
-    bool ok = item_words(m, &line);
-
-    if (!ok) {
-        text_say(wrong, "an item of faults has one of link, node and host");
-    } else if (m->port && !*m->link) {
-        text_say(wrong, "port goes with link only");
-        ok = false;
-    } else {
-        ok = fault_parse(line.buf, c, wrong) && check(s, c, wrong);
-    }
-    text_free(&line);
-    if (ok && (c->has & (FAULT_AT | FAULT_AFTER | FAULT_FOR))) {
-        text_say(wrong, "use the keys at_ms and for_ms instead of at=, after= and for=");
-        ok = false;
-    } else if (ok && m->for_ps && (c->has & FAULT_UP)) {
-        text_say(wrong, "for_ms says how long a fault lasts: it goes with no repair");
-        ok = false;
-    }
-    return ok;
-}
-
-static int init_one(struct sim *s, const struct model_fault *m, struct parse_error *err)
-{
-    struct text wrong = {0};
-    struct fault_cmd c;
-
-    if (!item_parse(s, m, &c, &wrong)) {
-        model_error(s->model, &m->at, err, "%s", wrong.buf);
-        text_free(&wrong);
-        return -1;
-    }
-    if (m->for_ps) {
-        c.has |= FAULT_FOR;
-        c.for_ps = m->for_ps;
-    }
-    c.has |= FAULT_AT;
-    c.when_ps = m->at_ps;
-    apply_in_time(s, &c);
-    return 0;
-}
-
-int faults_init(struct sim *s, struct parse_error *err)
-{
-    s->faults = xcalloc(1, sizeof *s->faults);
-    for (uint32_t i = 0; i < s->model->num_faults; i++)
-        if (init_one(s, &s->model->faults[i], err))
-            return -1;
-    return 0;
 }
 
 void faults_fini(struct sim *s)

@@ -50,9 +50,28 @@ void fault_print(const struct fault_cmd *cmd, struct text *t);
 const char *fault_width_name(uint8_t denied);
 const char *fault_speed_name(uint8_t denied, uint8_t ext_denied);
 
-struct faults; /* those that are due later */
+/* Those that are due later: fault.c's. */
+struct fault_pending {
+    uint64_t id, at_ps;
+    struct fault_cmd cmd;
+};
 
-/* The model's list. -1 with err filled when an item makes no sense in this fabric. */
+struct faults {
+    struct fault_pending *pending; /* in no order: the event queue has it */
+    uint32_t num, cap;
+    uint64_t next_id;
+    uint64_t hold_since_ns; /* real time */
+};
+
+/* Is anybody meant by the command, and can it be done? t says what exists if not. */
+bool fault_check(const struct sim *s, const struct fault_cmd *c, struct text *t);
+/* Now, or when its time has come. c was checked. */
+void fault_apply_in_time(struct sim *s, const struct fault_cmd *c);
+
+/* fault_list.c */
+void faults_list(const struct sim *s, struct text *t);
+
+/* fault_model.c: the model's list. -1 with err filled when an item makes no sense in this fabric. */
 int faults_init(struct sim *s, struct parse_error *err);
 void faults_fini(struct sim *s);
 

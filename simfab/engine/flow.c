@@ -24,10 +24,13 @@ struct flow {
     uint64_t first_ps, last_ps, first_bytes;                   /* the first and the last packet that came */
 };
 
+#define FLOWS_MAX 10000u
+
 struct flows {
     struct flow *first, **last; /* in the order of their numbers */
     struct flow *gone;          /* taken out, while packets or timers still point to them */
     uint64_t next_id;
+    uint32_t num;
 };
 
 static struct flow *flow_of(struct qp *qp)
@@ -199,6 +202,11 @@ static struct flow *add(struct sim *s, const struct flow_cmd *c, struct text *t)
         text_say(t, "a flow goes from one port to another, over the network");
         return NULL;
     }
+    if (s->flows->num == FLOWS_MAX) {
+        text_say(t, "there are %u flows already: simfab flow del ends some", FLOWS_MAX);
+        return NULL;
+    }
+    s->flows->num++;
     f = xcalloc(1, sizeof *f);
     f->id = s->flows->next_id++;
     f->cmd = *c;
@@ -249,6 +257,7 @@ static bool delete (struct flows *fs, uint64_t id)
         *at = f->next;
         f->next = fs->gone;
         fs->gone = f;
+        fs->num--;
     }
     fs->last = &fs->first;
     while (*fs->last)

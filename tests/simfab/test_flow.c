@@ -387,6 +387,19 @@ START_TEST(flows_come_and_go)
 }
 END_TEST
 
+START_TEST(there_is_an_end_to_how_many)
+{
+    start("");
+    for (int i = 0; i < 10000; i++)
+        ck_assert(flow("add\nh1 mlx5_0\nh2 mlx5_0\nafter=1s"));
+    ck_assert(!flow("add\nh1 mlx5_0\nh2 mlx5_0\nafter=1s"));
+    ck_assert_str_eq(said.buf, "there are 10000 flows already: simfab flow del ends some");
+    ck_assert(flow("del\nall"));
+    ck_assert(flow("add\nh1 mlx5_0\nh2 mlx5_0\nafter=1s"));
+    take_down();
+}
+END_TEST
+
 static const struct {
     const char *item, *says;
 } bad_items[] = {
@@ -432,6 +445,7 @@ int main(void)
     tcase_add_test(fabric, a_flow_waits_while_it_has_no_path);
     tcase_add_test(fabric, path_bits_choose_the_cable);
     tcase_add_test(fabric, flows_come_and_go);
+    tcase_add_test(fabric, there_is_an_end_to_how_many);
     tcase_add_loop_test(fabric, wrong_items_are_named_with_their_place, 0, sizeof bad_items / sizeof *bad_items);
     suite_add_tcase(s, words);
     suite_add_tcase(s, fabric);

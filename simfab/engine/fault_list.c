@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What `simfab fault list` prints: read off the state that faults are, and those that are to come. */
+#include "simfab/engine/fault.h"
+#include "simfab/engine/hca.h"
+
+static void list_link(const struct sim *s, const struct port *p, struct text *t)
+{
+    const char *width = fault_width_name(p->width_denied);
+    const char *speed = fault_speed_name(p->speed_denied, p->ext_speed_denied);
+    const struct link_dir *l = p->out;
+    bool down = p->unplugged || p->peer->unplugged;
+
+    if (!down && !width && !speed && l->loss == s->model->loss && l->corrupt == 0)
+        return;
+    text_say(t, "link \"%s\" %u - \"%s\" %u:", p->node->desc, p->num, p->peer->node->desc, p->peer->num);
+    if (down)
+        text_say(t, " down");
+    if (l->loss != s->model->loss)
+        text_say(t, " loss=%g", l->loss);
+    if (l->corrupt > 0)
+        text_say(t, " corrupt=%g", l->corrupt);
+    if (width)
+        text_say(t, " width=%s", width);
+    if (speed)
+        text_say(t, " speed=%s", speed);
+    text_say(t, "\n");
+}
+
+static void list_hosts(const struct fabric *f, struct text *t)
+{
+    for (uint32_t i = 0; i < f->num_hosts; i++) {
+        const struct host *h = f->hosts[i];
+        uint32_t slow = h->num_cas ? h->cas[0]->hca->slow_milli : 1000;
+
+        if (h->dead)
+            text_say(t, "host \"%s\": dead\n", h->name);
+        if (slow != 1000)
+            text_say(t, "host \"%s\": slow=%g\n", h->name, slow / 1000.0);
+    }
+}
+
+void faults_list(const struct sim *s, struct text *t)
+{
+    const struct fabric *f = s->fabric;
+    size_t before = t->used;
+
+    for (uint32_t i = 0; i < f->num_nodes; i++)
+        for (uint32_t k = 1; k <= f->nodes[i]->num_ports; k++) {
+            const struct port *p = &f->nodes[i]->ports[k], *q = p->peer;
+
+            if (q && (p->node->index < q->node->index || (p->node == q->node && p->num < q->num)))
+                list_link(s, p, t);
+        }
+    for (uint32_t i = 0; i < f->num_nodes; i++)
+        if (f->nodes[i]->dead && !(f->nodes[i]->host && f->nodes[i]->host->dead))
+            text_say(t, "node \"%s\": dead\n", f->nodes[i]->desc);
+    list_hosts(f, t);
+    for (uint32_t i = 0; i < s->faults->num; i++) {
+        text_say(t, "at %.9f s: ", (double)s->faults->pending[i].at_ps / 1e12);
+        fault_print(&s->faults->pending[i].cmd, t);
+        text_say(t, "\n");
+    }
+    if (t->used == before)
+        text_say(t, "no faults\n");
+}
