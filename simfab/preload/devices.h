@@ -27,6 +27,9 @@ bool sfp_path_shadow(const char *virtual, char shadow[PATH_MAX]);
 /* A directory of the shadow just opened (or NULL): from now on readdir() gives its entries in the order of their names. */
 DIR *sfp_dir_sorted(DIR *dir);
 
+/* The memory that an open file is: its name begins so, and goes on with the virtual path. */
+#define SFP_CONTENT_NAME "simfab-sysfs:"
+
 /* open(2) of a virtual path. */
 int sfp_path_open(const char *virtual, int flags);
 

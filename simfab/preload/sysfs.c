@@ -20,10 +20,14 @@
 
 /* ---- opening -------------------------------------------------------------------------------------------------- */
 
-static int content_fd(const char *data, size_t bytes, int flags)
+static int content_fd(const char *virtual, const char *data, size_t bytes, int flags)
 {
-    int fd = memfd_create("sysfs", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+    char name[200]; /* the kernel takes 249 bytes; our paths are shorter */
     size_t at = 0;
+    int fd;
+
+    snprintf(name, sizeof name, SFP_CONTENT_NAME "%s", virtual);
+    fd = memfd_create(name, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
 
     while (fd >= 0 && at < bytes) {
         ssize_t n = sfp_sys_write(fd, data + at, bytes - at);
@@ -77,7 +81,7 @@ int sfp_path_open(const char *virtual, int flags)
         else if (flags & O_DIRECTORY)
             errno = ENOTDIR;
         else
-            fd = content_fd((char *)rep + sizeof head, len - sizeof head, flags);
+            fd = content_fd(virtual, (char *)rep + sizeof head, len - sizeof head, flags);
         break;
     case SF_SYSFS_DIR:
         if (sfp_path_shadow(virtual, shadow))

@@ -46,7 +46,7 @@ SCRIPT_TESTS += tests/simfab/multicast.sh
 TESTPROGS += tests/simfab/test_keys
 tests/simfab/test_keys_SRCS := tests/simfab/test_keys.c
 tests/simfab/test_keys_PKGS := libibverbs
-SCRIPT_TESTS += tests/simfab/partitions.sh tests/simfab/sweep.sh
+SCRIPT_TESTS += tests/simfab/sysfs.sh tests/simfab/partitions.sh tests/simfab/sweep.sh
 LONG_TESTS += tests/simfab/osmtest.sh
 LONG_TESTS += tests/simfab/fuzz.sh
 
