@@ -114,8 +114,22 @@ void lab_up(const char *cables, const char *model)
     subnet_configure(lab.fabric, 0);
 }
 
+/* What a test has left in the queues. */
+static void empty_queues(void)
+{
+    for (uint32_t i = 0; i < lab.fabric->num_nodes; i++)
+        for (uint32_t n = 1; n <= lab.fabric->nodes[i]->num_ports; n++) {
+            struct link_dir *l = lab.fabric->nodes[i]->ports[n].out;
+
+            for (unsigned vl = 0; l && vl < FABRIC_VLS; vl++)
+                while (l->vl[vl].packets)
+                    packet_free(lane_pop(&l->vl[vl]));
+        }
+}
+
 void lab_down(void)
 {
+    empty_queues();
     mad_free(lab.mad);
     sched_fini(&lab);
     hcas_fini(&lab);
