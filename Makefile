@@ -24,6 +24,8 @@ LIBDIR   ?= $(PREFIX)/lib
 DESTDIR  ?=
 SAN      ?=
 BUILD    ?= build$(if $(SAN),$(if $(filter thread,$(SAN)),/tsan,/san))
+# one name for one directory, or objects and their dependencies would be known by two
+override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 OPT      ?= $(if $(SAN),-O1,-O2)
 V        ?= 0
 
