@@ -155,6 +155,7 @@ struct requester {
     uint32_t retries, rnr_retries;
     struct landing landing; /* of the read that is being answered */
     bool rnr_wait, halted;  /* halted: an error waits for its turn */
+    bool gap_seen; /* the oldest was asked for again because a later answer came: others like it say nothing new */
     struct evtimer timeout, rnr;
     struct chunk *chunk; /* what was read from memory last: of request chunk_wqe, from chunk_at */
     uint64_t chunk_wqe;

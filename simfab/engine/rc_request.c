@@ -372,10 +372,20 @@ static void retry(struct qp *qp)
     kick(qp);
 }
 
+/* An answer came to what was asked later. All that was under way behind the gap tells the same: it counts once. */
+static void retry_gap(struct qp *qp)
+{
+    if (qp->req.gap_seen)
+        return;
+    qp->req.gap_seen = true;
+    retry(qp);
+}
+
 static void on_timeout(void *obj, uint64_t arg)
 {
     struct qp *qp = obj;
 
+    qp->req.gap_seen = false;
     if (outstanding(qp))
         retry(qp);
 }
@@ -406,6 +416,7 @@ static void progressed(struct qp *qp)
 {
     struct requester *r = &qp->req;
 
+    r->gap_seen = false;
     r->retries = qp->attr.retry_cnt;
     r->rnr_retries = qp->attr.rnr_retry;
     if (r->head < r->tail && r->cur == r->head) {
@@ -470,7 +481,7 @@ static void read_response(struct qp *qp, struct packet *p)
     if (r->head == r->tail || !w->started || !is_read(w) || psn_diff(p->psn, r->una_psn) < 0)
         return;
     if (p->psn != r->una_psn) {
-        retry(qp); /* a response before it was lost */
+        retry_gap(qp); /* a response before it was lost */
         return;
     }
     index = (uint32_t)psn_diff(p->psn, w->first_psn);
@@ -554,7 +565,7 @@ void rc_handle_response(struct qp *qp, struct packet *p)
     if (qp->state == IBV_QPS_ERR)
         return;
     if (!complete && p->op != PKT_READ_RESPONSE) {
-        retry(qp);
+        retry_gap(qp);
         return;
     }
     switch (p->op) {

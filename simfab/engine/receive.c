@@ -71,7 +71,7 @@ static enum take_result begin(struct qp *qp, struct packet *p)
         r->capacity = (uint32_t)min_u64(capacity, UINT32_MAX);
     } else {
         if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
-            return TAKE_NO_ACCESS;
+            return TAKE_BAD_REQUEST; /* not set up for this: as an operation that it does not have */
         if (p->dma_len && !mr_check(qp, p->rkey, p->raddr, p->dma_len, IBV_ACCESS_REMOTE_WRITE))
             return TAKE_NO_ACCESS;
         r->raddr = p->raddr;
@@ -425,12 +425,12 @@ static void take_read(struct qp *qp, struct packet *p, bool again)
     uint32_t packets = p->dma_len > qp->mtu ? (p->dma_len - 1) / qp->mtu + 1 : 1;
     struct duty *d;
 
-    if (r->in_message || (!again && open_reads(r) >= qp->attr.max_dest_rd_atomic)) {
+    if (r->in_message || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
+        (!again && open_reads(r) >= qp->attr.max_dest_rd_atomic)) {
         refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
         return;
     }
-    if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
-        (p->dma_len && !mr_check(qp, p->rkey, p->raddr, p->dma_len, IBV_ACCESS_REMOTE_READ))) {
+    if (p->dma_len && !mr_check(qp, p->rkey, p->raddr, p->dma_len, IBV_ACCESS_REMOTE_READ)) {
         refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         return;
     }
@@ -451,11 +451,11 @@ static void take_atomic(struct qp *qp, struct packet *p)
     struct mr *mr = mr_check(qp, p->rkey, p->raddr, 8, IBV_ACCESS_REMOTE_ATOMIC);
     uint64_t old, new;
 
-    if (r->in_message || (p->raddr & 7) || open_reads(r) >= qp->attr.max_dest_rd_atomic) {
+    if (r->in_message || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || (p->raddr & 7) || open_reads(r) >= qp->attr.max_dest_rd_atomic) {
         refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
         return;
     }
-    if (!mr || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || !mem_read(mr, p->raddr, &old, sizeof old)) {
+    if (!mr || !mem_read(mr, p->raddr, &old, sizeof old)) {
         refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         return;
     }

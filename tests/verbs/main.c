@@ -43,12 +43,12 @@ static struct board {
 
 static const struct theme *const themes[] = {&theme_states, &theme_rc,     &theme_errors, &theme_srq,
                                              &theme_cq,     &theme_events, &theme_ud,     &theme_uc,
-                                             &theme_wr,     &theme_memory, &theme_process};
+                                             &theme_wr,     &theme_memory, &theme_process, &theme_refusals, &theme_loss};
 
 static struct {
     const char *device[2], *pattern, *connect;
     int listen, gid_index, port, seconds;
-    bool list, paired;
+    bool list, paired, verbose;
 } opt = {.gid_index = -1, .port = 1, .seconds = 60};
 
 static void die(const char *format, ...)
@@ -86,6 +86,20 @@ void case_skip(const char *format, ...)
     va_end(ap);
     board->mine.result = SKIP;
     _exit(SKIP);
+}
+
+void case_note(const char *format, ...)
+{
+    va_list ap;
+
+    if (!opt.verbose)
+        return;
+    va_start(ap, format);
+    printf("# ");
+    vprintf(format, ap);
+    printf("\n");
+    va_end(ap);
+    fflush(stdout);
 }
 
 /* ---- between the sides ----------------------------------------------------------------------------------------- */
@@ -308,17 +322,17 @@ static int alone(void)
 }
 
 static const char usage[] =
-    "usage: verbs_suite [-d DEVICE[,DEVICE OF THE SECOND SIDE]] [-i PORT] [-g GID INDEX] [-k TEXT] [-t SECONDS] [-p]\n"
+    "usage: verbs_suite [-d DEVICE[,DEVICE OF THE SECOND SIDE]] [-i PORT] [-g GID INDEX] [-k TEXT] [-t SECONDS] [-p] [-v]\n"
     "                   [-L] [-l TCP PORT | -c HOST:TCP PORT]\n"
     "Without -l (the second side) and -c (the first, which prints) it is both sides. -k runs the cases whose\n"
-    "\"theme: name\" has TEXT; -p only those that need both sides; -L lists them;\n"
+    "\"theme: name\" has TEXT; -p only those that need both sides; -v tells more; -L lists them;\n"
     "-t is how long one may take.\n";
 
 static void options(int argc, char **argv)
 {
     char *comma;
 
-    for (int c; (c = getopt(argc, argv, "d:i:g:k:t:l:c:pLh")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "d:i:g:k:t:l:c:pvLh")) != -1;) {
         switch (c) {
         case 'd':
             opt.device[FIRST] = opt.device[SECOND] = optarg;
@@ -334,6 +348,7 @@ static void options(int argc, char **argv)
         case 'l': opt.listen = atoi(optarg); break;
         case 'c': opt.connect = optarg; break;
         case 'p': opt.paired = true; break;
+        case 'v': opt.verbose = true; break;
         case 'L': opt.list = true; break;
         default: fputs(usage, c == 'h' ? stdout : stderr); exit(c == 'h' ? 0 : 2);
         }

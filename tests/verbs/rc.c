@@ -229,16 +229,20 @@ static void a_list_with_a_bad_one(struct side *s)
 {
     struct request r[3];
     struct ibv_send_wr *bad = NULL;
+    struct ibv_sge sge[64];
     struct end e;
 
     end_open(&e, s, NULL);
     if (s->index == FIRST) {
+        for (size_t i = 0; i < COUNT(sge); i++)
+            sge[i] = (struct ibv_sge){(uintptr_t)e.buf, 1, e.mr->lkey};
         for (uint64_t i = 0; i < 3; i++) {
             request_make(&r[i], &e, IBV_WR_RDMA_WRITE, i, 0, 8);
             r[i].wr.sg_list = &r[i].sge;
             r[i].wr.next = i < 2 ? &r[i + 1].wr : NULL;
         }
-        r[1].wr.num_sge = 1000;
+        r[1].wr.sg_list = sge;
+        r[1].wr.num_sge = COUNT(sge);
         CHECK(ibv_post_send(e.qp, &r[0].wr, &bad), "it was taken");
         CHECK(bad == &r[1].wr, "the wrong one is named");
         EXPECT(e.cq, 0, IBV_WC_SUCCESS);

@@ -39,7 +39,7 @@ static const struct step {
     {IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, CUR | ACCESS},
     {IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_RTS, 0, CUR | ACCESS},
     {IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_SQD, 0, NOTIFY},
-    {IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_AV | ACCESS | PKEY},
+    {IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_SQD, 0, ACCESS | PKEY} /* and the path: a case of its own */,
     {IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | ACCESS},
     {IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, PKEY | PORT | IBV_QP_QKEY, 0},
     {IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0, PKEY | PORT | IBV_QP_QKEY},
@@ -124,7 +124,7 @@ static void every_transition(struct side *s, enum ibv_qp_type type)
             if (may)
                 try_step(&e, states[i], states[j], must | may);
             for (int bit = IBV_QP_CUR_STATE; bit <= IBV_QP_DEST_QPN; bit <<= 1)
-                if (!(bit & MIGRATE))
+                if (!(bit & MIGRATE) && !(type == IBV_QPT_UC && states[j] == IBV_QPS_SQD && bit == IBV_QP_AV))
                     try_step(&e, states[i], states[j], must & bit ? must & ~bit : must | bit);
         }
     }
@@ -145,6 +145,24 @@ static void ud_table(struct side *s)
     every_transition(s, IBV_QPT_UD);
 }
 
+/* In SQD the path may change. */
+static void uc_path(struct side *s)
+{
+    struct end_options o = {.type = IBV_QPT_UC};
+    struct ibv_qp_attr a;
+    struct end e;
+    int err;
+
+    end_make(&e, s, &o);
+    e.remote = e.local;
+    loop_to(&e, IBV_QPS_SQD);
+    end_attributes(&e, IBV_QPS_SQD, &a);
+    err = ibv_modify_qp(e.qp, &a, IBV_QP_STATE | IBV_QP_AV);
+    CHECK(!err, "%s", strerror(err));
+    a.qp_state = IBV_QPS_RTS;
+    CHECK(!ibv_modify_qp(e.qp, &a, IBV_QP_STATE), "back to RTS");
+}
+
 /* A value out of range is refused and nothing is changed. */
 static void bad_values(struct side *s)
 {
@@ -156,7 +174,6 @@ static void bad_values(struct side *s)
     static const struct bad bads[] = {
         {"port 0", IBV_QPS_INIT, IBV_QP_PORT},
         {"a port too high", IBV_QPS_INIT, IBV_QP_PORT},
-        {"a P_Key index too high", IBV_QPS_INIT, IBV_QP_PKEY_INDEX},
         {"an MTU above the port's", IBV_QPS_RTR, IBV_QP_PATH_MTU},
         {"too many reads to answer", IBV_QPS_RTR, IBV_QP_MAX_DEST_RD_ATOMIC},
         {"too many reads", IBV_QPS_RTS, IBV_QP_MAX_QP_RD_ATOMIC},
@@ -181,8 +198,6 @@ static void bad_values(struct side *s)
         a.cur_qp_state = IBV_QPS_SQE;
         if (b->bit == IBV_QP_PORT)
             a.port_num = i ? s->attr.phys_port_cnt + 1 : 0;
-        if (b->bit == IBV_QP_PKEY_INDEX)
-            a.pkey_index = s->attr.max_pkeys;
         if (b->bit == IBV_QP_PATH_MTU)
             a.path_mtu = s->port.active_mtu + 1;
         if (b->bit == IBV_QP_MAX_DEST_RD_ATOMIC)
@@ -193,6 +208,19 @@ static void bad_values(struct side *s)
         CHECK(err == EINVAL, "%s: error %d", b->name, err);
         CHECK_IS(end_state(&e), from, b->name);
     }
+}
+
+static void bad_pkey(struct side *s)
+{
+    struct ibv_qp_attr a;
+    struct end e;
+    int mask;
+
+    end_make(&e, s, NULL);
+    mask = end_attributes(&e, IBV_QPS_INIT, &a);
+    a.pkey_index = s->port.pkey_tbl_len;
+    CHECK_IS(ibv_modify_qp(e.qp, &a, mask), EINVAL, "error");
+    CHECK_IS(end_state(&e), IBV_QPS_RESET, "state");
 }
 
 static void query_tells(struct side *s)
@@ -207,7 +235,7 @@ static void query_tells(struct side *s)
     e.remote = e.local;
     end_connect(&e);
     CHECK_IS(e.qp->state, IBV_QPS_RTS, "the state in struct ibv_qp");
-    CHECK(!ibv_query_qp(e.qp, &a, -1 & ((IBV_QP_RATE_LIMIT << 1) - 1), &init), "%s", strerror(errno));
+    CHECK(!ibv_query_qp(e.qp, &a, (IBV_QP_DEST_QPN << 1) - 1, &init), "%s", strerror(errno));
     CHECK_IS(a.qp_state, IBV_QPS_RTS, "state");
     CHECK_IS(a.timeout, 17, "timeout");
     CHECK_IS(a.retry_cnt, 5, "retry_cnt");
@@ -338,6 +366,8 @@ static const struct test_case cases[] = {
     {"every transition of RC", rc_table, false},
     {"every transition of UC", uc_table, false},
     {"every transition of UD", ud_table, false},
+    {"the path of UC in SQD", uc_path, false},
+    {"a P_Key index out of range", bad_pkey, false},
     {"values out of range", bad_values, false},
     {"a query tells what was set", query_tells, false},
     {"where requests may be posted", where_to_post, false},

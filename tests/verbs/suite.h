@@ -45,12 +45,13 @@ struct theme {
 };
 
 extern const struct theme theme_states, theme_rc, theme_errors, theme_srq, theme_cq, theme_events, theme_ud, theme_uc,
-    theme_wr, theme_memory, theme_process;
+    theme_wr, theme_memory, theme_process, theme_refusals, theme_loss;
 
 /* ---- verdicts */
 
 void case_fail(const char *file, int line, const char *cond, const char *format, ...)
     __attribute__((format(printf, 4, 5), noreturn));
+void case_note(const char *format, ...) __attribute__((format(printf, 1, 2))); /* with -v */
 void case_skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #define CHECK(cond, ...)                                                                                                       \

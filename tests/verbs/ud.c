@@ -131,25 +131,51 @@ static void lost(struct side *s)
     wc_none(e.cq, 1);
     sync_sides(s);
     if (s->index == FIRST) {
-        datagram(&r, &e, ah, 7, 32, 0x80000001); /* the high bit: the sender's own Q_Key */
+        datagram(&r, &e, ah, 7, 32, QKEY);
         CHECK(!request_post(&e, &r), "post");
     }
     EXPECT(e.cq, 7, IBV_WC_SUCCESS);
     sync_sides(s);
 }
 
-/* Longer than the path's MTU. */
-static void too_long(struct side *s)
+/* A Q_Key with the high bit set stands for the queue pair's own (10.2.5). */
+static void own_key(struct side *s)
 {
     struct request r;
+    struct end e;
+
+    end_open(&e, s, &ud);
+    if (s->index == SECOND)
+        recv_post(&e, 1, 0, GRH + 64);
+    sync_sides(s);
+    if (s->index == FIRST) {
+        datagram(&r, &e, address(&e), 1, 32, 0x80000001);
+        CHECK(!request_post(&e, &r), "post");
+    }
+    EXPECT(e.cq, 1, IBV_WC_SUCCESS);
+    sync_sides(s);
+}
+
+/* Longer than the port's MTU: no packet leaves. HCAs say LOC_LEN_ERR; the specification would have silence (C10-93.1.1). */
+static void too_long(struct side *s)
+{
+    uint32_t len = mtu_bytes(s->port.active_mtu) + 1;
+    struct request r;
+    struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
     struct end e;
 
     end_make(&e, s, &ud);
     e.remote = e.local;
     end_connect(&e);
-    datagram(&r, &e, address(&e), 1, mtu_bytes(s->port.active_mtu) + 1, QKEY);
-    if (!request_post(&e, &r))
-        EXPECT(e.cq, 1, IBV_WC_LOC_LEN_ERR);
+    recv_post(&e, 2, 16384, GRH + len);
+    datagram(&r, &e, address(&e), 1, len, QKEY);
+    if (request_post(&e, &r))
+        return;
+    for (int i = 0; i < 5000 && !ibv_poll_cq(e.cq, 1, &wc); i++)
+        sleep_ms(1);
+    CHECK(wc.wr_id == 1 && (wc.status == IBV_WC_LOC_LEN_ERR || !wc.status), "request %d: %s", (int)wc.wr_id,
+          ibv_wc_status_str(wc.status));
+    wc_none(e.cq, 5);
 }
 
 /* A receive request that is too short fails alone or with its queue (10.2.5); nothing is written beyond it. */
@@ -251,6 +277,7 @@ static const struct test_case cases[] = {
     {"datagrams of every size", sizes, true},
     {"an answer to what came", answer, true},
     {"what is lost without a word", lost, true},
+    {"the queue pair's own Q_Key", own_key, true},
     {"longer than the MTU", too_long, false},
     {"longer than the receive request", too_short, true},
     {"a wrong local key", wrong_key, false},

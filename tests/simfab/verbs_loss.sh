@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# The verbs suite's cases about losses, over a link that loses one packet in twenty: reliable connections deliver everything once
+# and in order, unreliable ones whole messages, as many as arithmetic says.
+# timeout: 120
+. "$(dirname "$0")/../tap.sh"
+if [ "${1:-}" != inside ]; then
+  command -v opensm >/dev/null || skip_all "opensm is not installed"
+  rm -rf "$tmp"
+  trap - EXIT
+  exec simfab run --topology two-hosts-two-rails --model sdr-pcix -- bash "$0" inside
+fi
+suite=$BUILD/tests/verbs/verbs_suite
+listening() { # is someone listening on TCP port $1?
+  local hex
+  hex=$(printf ':%04X ' "$1")
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" {print $2 " "}' | grep -q "$hex"
+}
+run() { # NAME TEXT: the first side's output in $tmp/NAME, the second's in $tmp/NAME.second
+  local port i server rc
+  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  timeout 100 simfab exec h1 -- "$suite" -v -l $port -d mlx5_0 -k "$2" >"$tmp/$1.second" 2>&1 &
+  server=$!
+  for ((i = 0; i < 500; i++)); do
+    listening "$port" && break
+    sleep 0.01
+  done
+  timeout 100 simfab exec h2 -- "$suite" -v -c h1:$port -d mlx5_0 -k "$2" >"$tmp/$1" 2>&1
+  rc=$?
+  wait $server || rc=1
+  return $rc
+}
+came() { sed -n 's/^# \([0-9]*\) of 300 .*/\1/p' "$tmp/$1.second"; }
+
+run sound "loss: unreliable"
+is "all unreliable messages come over a sound link" "$(came sound)" 300
+ok "a lossy link" simfab fault link "h1 mlx5_0" loss=0.05
+run lossy "loss: "
+is "every case holds over a link that loses packets" $? 0
+is "that is four cases" "$(grep -c '^ok' "$tmp/lossy")" 4
+sed 's/^/# /' "$tmp/lossy" "$tmp/lossy.second"
+# messages of 1, 1, 2, 2, 3, 5, 8 and 8 packets of 1024 bytes: 250 of 300 are expected, with a deviation of 6.4
+n=$(came lossy)
+ok "${n:-none} of 300 unreliable messages came, about 250 are expected" test "${n:-0}" -ge 225 -a "${n:-0}" -le 275
+done_testing
