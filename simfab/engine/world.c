@@ -112,12 +112,19 @@ static void look_at_thread(struct world *w, pid_t pid, const char *tid)
         w->busy |= *after_name(buf) == 'R';
 }
 
-/* Spinners run all the time, and wake nobody: they would have to call somebody for that. */
-static bool is_spinner(const struct proc *p, uint32_t tid)
+/*
+ * Spinners run all the time, and wake nobody: they would have to call somebody for that. Nor does a thread that has told
+ * us that it waits, and is still on its way to do so.
+ */
+static bool wakes_nobody(const struct proc *p, uint32_t tid)
 {
-    for (uint32_t i = 0; p && i < p->actors_used; i++)
-        if (p->actors[i].excluded && p->actors[i].spins && p->arena->actor[i].tid == tid)
-            return true;
+    for (uint32_t i = 0; p && i < p->actors_used; i++) {
+        const struct actor *a = &p->actors[i];
+
+        if (p->arena->actor[i].tid == tid)
+            return (a->excluded && a->spins) || a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP ||
+                   a->seen == SF_ACTOR_DRAIN;
+    }
     return false;
 }
 
@@ -130,7 +137,7 @@ static void look_at_process(struct world *w, pid_t pid, const struct proc *p)
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     d = opendir(path);
     while (d && !w->busy && (e = readdir(d)))
-        if (e->d_name[0] != '.' && !is_spinner(p, (uint32_t)strtoul(e->d_name, NULL, 10)))
+        if (e->d_name[0] != '.' && !wakes_nobody(p, (uint32_t)strtoul(e->d_name, NULL, 10)))
             look_at_thread(w, pid, e->d_name);
     if (d)
         closedir(d);
