@@ -91,7 +91,8 @@ struct sf_actor {
     uint64_t wake_ps;
     uint64_t calls;       /* counts every call into simfab: a spinner that never calls does not move it */
     uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do */
-    uint32_t pad[21];
+    uint32_t blocks;      /* counts the times it became BLOCKED: between two looks it may have been back */
+    uint32_t pad[20];
 };
 
 struct sf_arena {
@@ -236,6 +237,9 @@ enum sf_op {
     SF_OP_ALLOC_MW,      /* req: u32 pd, u32 enum ibv_mw_type; rep: u32 mw, u32 rkey */
     SF_OP_DEALLOC_MW,    /* req: u32 mw */
     SF_OP_MODIFY_CQ,     /* req: u32 cq, u32 count, u32 period in us: completions per event, and for how long at most */
+    SF_OP_TIMER_NEW = 50, /* req: struct sf_timer_new; rep: u32 timer; fd: of kind FD, an eventfd */
+    SF_OP_TIMER_SET,      /* req: struct sf_timer_set; rep: the same, what was left before */
+    SF_OP_TIMER_DROP,     /* req: u32 timer */
     /* SF_CONN_QUERY */
     SF_OP_SYSFS = 100, /* req: a path under /sys/class/infiniband*, or /dev/infiniband; rep: struct sf_sysfs + data */
     SF_OP_STATUS,      /* req: nothing, or the text "hosts"; rep: text, as `simfab status` prints it, or the names
@@ -333,6 +337,24 @@ struct sf_async_event { /* one record in a context's pipe */
     uint32_t port;
     uint64_t cookie; /* of the qp, cq or srq */
     uint64_t t_ps;
+};
+
+/* A timer of a program, and how it tells that it has ended. */
+enum sf_timer_kind { SF_TIMER_SILENT = 0, SF_TIMER_ALARM = 1, SF_TIMER_SIGNAL = 2, SF_TIMER_FD = 3 };
+struct sf_timer_new {
+    uint32_t kind;
+    uint32_t signo; /* ALARM, SIGNAL */
+    uint32_t tid;   /* SIGNAL: the thread that gets it; 0: any */
+    uint32_t pad;
+    uint64_t value; /* SIGNAL: comes with it */
+};
+
+struct sf_timer_set {
+    uint32_t timer;
+    uint32_t only_look; /* change nothing */
+    uint64_t from_ps;   /* the caller's clock */
+    uint64_t left_ps;   /* from then to its end; 0: it is stopped */
+    uint64_t interval_ps;
 };
 
 enum sf_sysfs_kind { SF_SYSFS_NONE = 0, SF_SYSFS_FILE = 1, SF_SYSFS_DIR = 2, SF_SYSFS_DEV = 3 };

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "simfab/engine/alarm.h"
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
 
@@ -210,6 +211,7 @@ void proc_free(struct proc *p)
 {
     struct sim *s = p->sim;
 
+    alarms_proc_gone(p);
     objects_destroy(p, NULL);
     destroy_kind(p, OBJ_CTX, NULL);
     for (uint32_t i = 0; i < s->num_procs; i++)

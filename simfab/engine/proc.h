@@ -30,6 +30,9 @@ struct actor {
     uint64_t calls;         /* its counter when last looked at */
     uint64_t seen_events;   /* proc->events when it last ran */
     struct evtimer wake;
+    struct evtimer limit; /* BLOCKED: when it stops waiting for what the engine does not see */
+    uint32_t blocks;      /* its counter when last looked at */
+    bool due;             /* the limit has come, and it has not yet returned */
     uint32_t wake_reason;
     bool excluded; /* RUNNING, but time does not wait for it */
     bool spins;    /* that is because it burns processor time, not because it sleeps */
@@ -61,6 +64,9 @@ struct proc {
     struct object **objects; /* by handle - 1 */
     uint32_t num_objects, free_hint;
     struct actor actors[SF_ACTORS_MAX];
+    struct alarm *alarms;   /* alarm.c */
+    uint32_t num_alarms, last_alarm;
+    bool signalled; /* a timer of it has ended, and it may not have noticed */
     uint32_t spinners;      /* actors that spin, and are excluded for that */
     uint32_t births;        /* of threads, when nobody was on his way */
     uint32_t actors_used;   /* all with a greater index are free */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "simfab/engine/alarm.h"
 #include "simfab/engine/call.h"
 #include "simfab/engine/mcast.h"
 #include "simfab/engine/util.h"
@@ -522,6 +523,9 @@ static const struct handler {
     [SF_OP_NULL_MR] = {call_null_mr, 4},
     [SF_OP_ALLOC_MW] = {call_alloc_mw, 8},
     [SF_OP_DEALLOC_MW] = {call_dealloc_mw, 4},
+    [SF_OP_TIMER_NEW] = {alarm_new_call, sizeof(struct sf_timer_new)},
+    [SF_OP_TIMER_SET] = {alarm_set_call, sizeof(struct sf_timer_set)},
+    [SF_OP_TIMER_DROP] = {alarm_drop_call, 4},
     [SF_OP_MODIFY_CQ] = {do_modify_cq, 12},
 };
 

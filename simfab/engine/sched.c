@@ -14,6 +14,7 @@
 
 #include "simfab/engine/fault.h"
 #include "simfab/engine/packet.h"
+#include "simfab/engine/alarm.h"
 #include "simfab/engine/stuck.h"
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
@@ -34,6 +35,7 @@ enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, W
 #define FREE_BUDGET_NS    2000000000ull /* and in all, without anything that the engine sees, before they slow down */
 #define COMING_US         200           /* between two looks at threads that are about to come back */
 #define HOLD_US           10000         /* between two looks at whether the subnet manager is done */
+#define DUE_NS            1000000000ull /* the same for one that must return, as its time has come */
 #define COMING_NS         100000000ull  /* how long to wait for a thread that the kernel is about to run */
 
 static struct sf_actor *shared(const struct actor *a)
@@ -203,6 +205,41 @@ static void goes_idle(struct actor *a)
         wake_at(a, WAKE_TIME, wake_ps);
 }
 
+/*
+ * Waits in the kernel that end at some time: they do not make time pass any more than timers of programs do (alarm.h), but
+ * time stops there until the actor has returned.
+ */
+static void limit_reached(void *obj, uint64_t arg)
+{
+    struct actor *a = obj;
+    struct sim *s = a->proc->sim;
+
+    s->background--;
+    s->alarms_set--;
+    a->due = true;
+    s->due++;
+    __atomic_store_n(&a->proc->arena->now_ps, sim_now(s), __ATOMIC_RELEASE);
+    a->proc->signalled = s->signalled = true;
+}
+
+static void set_limit(struct actor *a, uint64_t t)
+{
+    struct sim *s = a->proc->sim;
+
+    if (evtimer_is_set(&a->limit)) {
+        evtimer_stop(&a->limit);
+        s->background--;
+        s->alarms_set--;
+    }
+    s->due -= a->due;
+    a->due = false;
+    if (t) {
+        s->background++;
+        s->alarms_set++;
+        evtimer_set(&s->q, &a->limit, t);
+    }
+}
+
 static void init_actor(struct proc *p, uint32_t i)
 {
     struct actor *a = &p->actors[i];
@@ -211,6 +248,8 @@ static void init_actor(struct proc *p, uint32_t i)
     a->index = i;
     thread_init(a);
     evtimer_init(&a->wake, wake_due, a);
+    evtimer_init(&a->limit, limit_reached, a);
+    a->limit.quiet = true;
 }
 
 static void changed(struct actor *a, uint32_t state)
@@ -227,6 +266,8 @@ static void changed(struct actor *a, uint32_t state)
     host_time(a)->actors += (a->seen == SF_ACTOR_FREE) - (state == SF_ACTOR_FREE);
     thread_include(a);
     evtimer_stop(&a->wake);
+    a->blocks = __atomic_load_n(&shared(a)->blocks, __ATOMIC_RELAXED);
+    set_limit(a, state == SF_ACTOR_BLOCKED ? proc_time(s, shared(a)->wake_ps) : 0);
     if (state == SF_ACTOR_RUNNING) { /* a new thread, or back from a system call */
         a->seen_events = a->proc->events;
         a->looking = false;
@@ -269,8 +310,8 @@ void sched_scan(struct proc *p)
                 init_actor(p, i);
             p->actors_used = i + 1;
         }
-        if (state != a->seen)
-            changed(a, state);
+        if (state != a->seen || (state == SF_ACTOR_BLOCKED && a->blocks != __atomic_load_n(&shared(a)->blocks, __ATOMIC_RELAXED)))
+            changed(a, state); /* it may have been back, and have left again, since the last look */
         else if (a->seen == SF_ACTOR_RUNNING && a->excluded &&
                  a->calls != __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED)) {
             thread_called(a);
@@ -305,6 +346,7 @@ void sched_proc_gone(struct proc *p)
         h->actors -= a->seen != SF_ACTOR_FREE;
         a->seen = SF_ACTOR_FREE;
         evtimer_stop(&a->wake);
+        set_limit(a, 0);
         thread_forget(a);
     }
     p->sim->sched->idle_ms = 0;
@@ -322,7 +364,7 @@ void sched_proc_free(struct proc *p)
         bool queued = false;
 
         for (uint32_t i = 0; i < p->actors_used && !queued; i++)
-            queued = evtimer_queued(&p->actors[i].wake);
+            queued = evtimer_queued(&p->actors[i].wake) || evtimer_queued(&p->actors[i].limit);
         if (queued) {
             at = &p->next_gone;
         } else {
@@ -408,8 +450,10 @@ static bool somebody_coming(struct sim *s)
         sc->coming_since_ns = 0;
     else if (!sc->coming_since_ns)
         sc->coming_since_ns = real_ns();
-    else if (real_ns() - sc->coming_since_ns > COMING_NS)
+    else if (real_ns() - sc->coming_since_ns > (s->due ? DUE_NS : COMING_NS))
         coming = false;
+    if (!coming && s->signalled)
+        alarms_noticed(s);
     return coming;
 }
 
@@ -454,7 +498,8 @@ static bool move_time(struct sim *s)
     unsigned n = 0;
     bool more = true;
 
-    while (!s->holding && (more = next_event(s, &t)) && (!s->running || t == sim_now(s)) && n++ < EVENT_BATCH) {
+    while (!s->holding && !s->signalled && (more = next_event(s, &t)) && (!s->running || t == sim_now(s)) &&
+           n++ < EVENT_BATCH) {
         evq_run_one(&s->q);
         if (sim_now(s) >= s->sched->restless_ps)
             wake_restless(s);
@@ -537,31 +582,47 @@ static void end_free_run(struct sim *s)
         __atomic_store_n(&s->procs[i]->arena->free_run, 0, __ATOMIC_RELEASE);
     sc->free = false;
     sc->free_used_ns += real_ns() - sc->free_since_ns;
+    alarms_pass(s, (real_ns() - sc->free_since_ns) * 1000);
 }
 
-/* Nothing can happen any more by itself. Let the idle ones look at the world now and then; returns the pause in ms. */
-static int wait_for_world(struct sim *s, bool paused)
+static int64_t start_pause(struct sched *sc, int ms)
+{
+    sc->idle_ms = ms;
+    sc->pause_ends_ns = real_ns() + (uint64_t)ms * 1000000;
+    return 1000 * ms;
+}
+
+/*
+ * Nothing can happen any more by itself. Let the idle ones look at the world now and then; returns the rest of the pause
+ * until then in us, -1 when somebody has something to do. What interrupts a pause does not make it longer: threads that
+ * come back from the kernel again and again must not keep time from passing.
+ */
+static int64_t wait_for_world(struct sim *s)
 {
     struct sched *sc = s->sched;
+    uint64_t now_ns = real_ns();
+    bool paused = sc->idle_ms && now_ns >= sc->pause_ends_ns;
 
-    if ((sc->free_used_ns < FREE_BUDGET_NS || (paused && sc->idle_ms)) && start_free_run(s)) {
+    if ((sc->free_used_ns < FREE_BUDGET_NS || paused) && start_free_run(s)) {
         sc->idle_ms = 0;
         return -1;
     }
     if (sc->quick_looks < QUICK_LOOKS) {
         sc->quick_looks++;
-        return wake_idle(s, NULL, NULL, WAKE_WORLD, 0, 0) ? -1 : IDLE_MS_MAX;
+        if (wake_idle(s, NULL, NULL, WAKE_WORLD, 0, 0))
+            return -1;
     }
-    if (paused && sc->idle_ms) {
+    if (paused) {
         /* while nothing else moves time, it passes as it does in the world: who waits by the clock sees it */
         uint64_t passed = (uint64_t)sc->idle_ms * 1000000000u;
+        int64_t wait_us = start_pause(sc, sc->idle_ms < IDLE_MS_MAX / 2 ? 2 * sc->idle_ms : IDLE_MS_MAX);
 
-        sc->idle_ms = sc->idle_ms < IDLE_MS_MAX / 2 ? 2 * sc->idle_ms : IDLE_MS_MAX;
-        return wake_idle(s, NULL, NULL, WAKE_WORLD, 0, passed) ? -1 : IDLE_MS_MAX;
+        alarms_pass(s, passed);
+        if (s->signalled)
+            return -1;
+        return wake_idle(s, NULL, NULL, WAKE_WORLD, 0, passed) ? -1 : wait_us;
     }
-    if (!sc->idle_ms)
-        sc->idle_ms = 1;
-    return sc->idle_ms;
+    return sc->idle_ms ? (int64_t)((sc->pause_ends_ns - now_ns + 999) / 1000) : start_pause(sc, 1);
 }
 
 /* How long to wait for running actors before looking at what they do. */
@@ -576,6 +637,7 @@ static int64_t patience(struct sim *s, bool paused)
 int64_t sched_run(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;
+    int64_t wait_us;
 
     if (sc->free && (!paused || real_ns() - sc->free_since_ns > free_turn_ns(sc)))
         end_free_run(s);
@@ -599,7 +661,8 @@ int64_t sched_run(struct sim *s, bool paused)
         return s->running ? patience(s, false) : 0;
     if (!s->num_procs)
         return -1;
-    return wait_for_world(s, paused) < 0 ? patience(s, false) : 1000 * (sc->idle_ms ? sc->idle_ms : IDLE_MS_MAX);
+    wait_us = wait_for_world(s);
+    return wait_us < 0 ? patience(s, false) : wait_us;
 }
 
 void sched_init(struct sim *s)
@@ -624,6 +687,7 @@ void sched_fini(struct sim *s)
         s->sched->gone = p->next_gone;
         free(p);
     }
+    alarms_fini(s);
     world_free(s->sched->world);
     free(s->sched->hosts);
     free(s->sched);

@@ -25,7 +25,8 @@ struct sched {
     uint64_t free_since_ns, free_used_ns;
     uint64_t restless_ps; /* when the idle are next asked how long they have been so */
     uint32_t quick_looks;
-    int idle_ms;
+    int idle_ms; /* the length of the pause that ends then; 0: there is none */
+    uint64_t pause_ends_ns;
     struct world *world;
     int64_t patience_us;
     uint64_t coming_since_ns;

@@ -36,6 +36,9 @@ struct sim {
     struct proc **proc_by_id; /* NULL where the process is gone: events name processes by number */
     uint32_t next_proc_id, by_id_cap;
     uint32_t running;    /* actors that the engine waits for */
+    struct alarm *free_alarms;
+    uint32_t alarms_set, due; /* timers and time-outs to come, and time-outs that have come without a return yet */
+    bool signalled;      /* a process is to notice the end of a timer before time goes on */
     uint32_t spinners;   /* actors that are left out because they spin */
     bool known_spinners; /* there has been one that proved to be */
     uint32_t ready_qps;  /* queue pairs that wait for their adapter's turn */

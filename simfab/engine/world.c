@@ -184,7 +184,7 @@ static bool somebody_is_away(const struct proc *p)
         if (a->seen == SF_ACTOR_BLOCKED || (a->excluded && !a->spins))
             return true;
     }
-    return p->births != __atomic_load_n(&p->arena->births, __ATOMIC_RELAXED);
+    return p->signalled || p->births != __atomic_load_n(&p->arena->births, __ATOMIC_RELAXED);
 }
 
 /* The sum of what all threads have run so far; w->busy if one does. */
@@ -214,6 +214,8 @@ bool world_is_quiet(struct world *w, struct sim *s)
 {
     bool away = false;
 
+    if (s->due) /* it returns within a few milliseconds */
+        return false;
     for (uint32_t i = 0; i < s->num_procs && !away; i++)
         away = somebody_is_away(s->procs[i]);
     if (!away)

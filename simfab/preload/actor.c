@@ -148,6 +148,17 @@ uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps)
     return was < shown_ps ? shown_ps : was;
 }
 
+/* A signal was handled: the program goes on, at the engine's time, to see what its handler has done. */
+static bool back_by_itself(struct sf_actor *a, uint32_t was)
+{
+    if (!__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        return false;
+    a->wake_reason = SFP_WAKE_SIGNAL;
+    sfp_ring();
+    enter(a);
+    return true;
+}
+
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
 {
     const struct timespec patience = {.tv_nsec = 200000000};
@@ -157,11 +168,14 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
     __atomic_store_n(&a->state, (uint32_t)state, __ATOMIC_SEQ_CST);
     sfp_ring();
     while ((now = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE)) != SF_ACTOR_RUNNING) {
-        if (sfp_syscall(SYS_futex, &a->state, FUTEX_WAIT, now, &patience, NULL, 0) && errno == ETIMEDOUT &&
-            !sfp_alive()) {
+        if (!sfp_syscall(SYS_futex, &a->state, FUTEX_WAIT, now, &patience, NULL, 0))
+            continue;
+        if (errno == ETIMEDOUT && !sfp_alive()) {
             __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
             return -1;
         }
+        if (errno == EINTR && state != SF_ACTOR_DRAIN && back_by_itself(a, (uint32_t)state))
+            break;
     }
     if (sfp_now(a) < shown_ps)
         __atomic_store_n(&a->clock_ps, shown_ps, __ATOMIC_RELAXED);
@@ -208,11 +222,23 @@ bool sfp_wake_siblings(void)
 
 void sfp_block_begin(void)
 {
+    sfp_block_begin_until(0);
+}
+
+bool sfp_wait_goes_on(uint64_t until_ps)
+{
+    return __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE) < until_ps && sfp_alive();
+}
+
+void sfp_block_begin_until(uint64_t until_ps)
+{
     struct sf_actor *a = self;
 
     if (!a || blocked++)
         return;
     enter(a);
+    __atomic_store_n(&a->wake_ps, until_ps, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->blocks, a->blocks + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&a->state, SF_ACTOR_BLOCKED, __ATOMIC_SEQ_CST);
     sfp_ring();
 }

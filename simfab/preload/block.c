@@ -164,11 +164,14 @@ SFP_EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
         struct sf_actor *a_ = sfp_enter_if_actor();                                                                    \
         uint64_t until_ = ns_ > 0 ? sfp_now(a_) + (uint64_t)ns_ * SFP_PS_PER_NS : 0;                                   \
         int result_;                                                                                                   \
-        while (!(result_ = (look)) && ns_ && !(until_ && sfp_now(a_) >= until_))                                       \
-            if (sfp_wait(a_, SF_ACTOR_IDLE, until_) < 0) {                                                             \
-                result_ = -2;                                                                                          \
+        while (!(result_ = (look)) && ns_ && !(until_ && sfp_now(a_) >= until_)) {                                     \
+            int reason_ = sfp_wait(a_, SF_ACTOR_IDLE, until_);                                                         \
+            if (reason_ < 0 || (reason_ == SFP_WAKE_SIGNAL && !(result_ = (look)))) {                                  \
+                result_ = reason_ < 0 ? -2 : -1;                                                                       \
+                errno = EINTR;                                                                                         \
                 break;                                                                                                 \
             }                                                                                                          \
+        }                                                                                                              \
         result_;                                                                                                       \
     })
 
@@ -181,19 +184,24 @@ static bool waits_idly(bool has_marked)
 
 /*
  * A wait of at most timeout (ns, negative: for ever) that LOOK would end: a look without waiting first, then the wait,
- * announced; a time-out moves the clock by its length. LOOK and WAIT give the number of ready descriptors.
+ * announced; a time-out moves the clock by its length. LOOK and WAIT give the number of ready descriptors; SLICE is a WAIT
+ * of at most slice_ms_ real milliseconds, many of which make one that ends at a virtual time.
  */
-#define MULTI(timeout_ns, look, wait)                                                                                  \
+#define MULTI(timeout_ns, look, wait, slice)                                                                           \
     ({                                                                                                                 \
         int64_t ns_ = (timeout_ns);                                                                                    \
-        uint64_t from_ = ns_ > 0 ? sfp_clock_peek() : 0;                                                               \
-        int result_ = ns_ ? (look) : (wait);                                                                           \
+        uint64_t until_ = ns_ > 0 ? sfp_clock_peek() + (uint64_t)ns_ * SFP_PS_PER_NS : 0;                              \
+        int result_ = ns_ ? (look) : (wait), slice_ms_ = 1;                                                            \
         if (ns_ && !result_) {                                                                                         \
-            sfp_block_begin();                                                                                         \
-            result_ = (wait);                                                                                          \
+            sfp_block_begin_until(until_);                                                                             \
+            if (ns_ < 0 || !sfp_is_actor() || sfp_proc.dead)                                                           \
+                result_ = (wait);                                                                                      \
+            else                                                                                                       \
+                while (!(result_ = (slice)) && sfp_wait_goes_on(until_))                                               \
+                    slice_ms_ = slice_ms_ < SFP_SLICE_MS_MAX ? slice_ms_ + 1 : SFP_SLICE_MS_MAX;                       \
             sfp_block_end();                                                                                           \
             if (!result_ && ns_ > 0)                                                                                   \
-                sfp_clock_advance_to(from_ + (uint64_t)ns_ * SFP_PS_PER_NS);                                           \
+                sfp_clock_advance_to(until_);                                                                          \
         }                                                                                                              \
         result_;                                                                                                       \
     })
@@ -235,7 +243,7 @@ SFP_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
         if (st != -2)
             return st;
     }
-    return MULTI(ns, SFP_REAL(poll)(fds, n, 0), SFP_REAL(poll)(fds, n, timeout));
+    return MULTI(ns, SFP_REAL(poll)(fds, n, 0), SFP_REAL(poll)(fds, n, timeout), SFP_REAL(poll)(fds, n, slice_ms_));
 }
 
 SFP_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
@@ -252,7 +260,8 @@ SFP_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeou
 
     if (!sfp_clock_is_virtual())
         return WAITING(SFP_REAL(ppoll)(fds, n, timeout, mask));
-    return MULTI(ns, SFP_REAL(ppoll)(fds, n, &zero, mask), SFP_REAL(ppoll)(fds, n, timeout, mask));
+    return MULTI(ns, SFP_REAL(ppoll)(fds, n, &zero, mask), SFP_REAL(ppoll)(fds, n, timeout, mask),
+                 SFP_REAL(ppoll)(fds, n, &(struct timespec){.tv_nsec = slice_ms_ * 1000000}, mask));
 }
 
 SFP_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
@@ -263,32 +272,76 @@ SFP_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *
     return ppoll(fds, n, timeout, mask);
 }
 
-/* select overwrites its sets, so there is no look in advance. */
+/* select overwrites its sets: there is no look in advance, and they are put back before it is called again. */
+struct sets {
+    fd_set r, w, e;
+};
+
+static struct sets keep_sets(const fd_set *r, const fd_set *w, const fd_set *e)
+{
+    struct sets s;
+
+    FD_ZERO(&s.r);
+    FD_ZERO(&s.w);
+    FD_ZERO(&s.e);
+    if (r)
+        s.r = *r;
+    if (w)
+        s.w = *w;
+    if (e)
+        s.e = *e;
+    return s;
+}
+
+static void put_sets(const struct sets *s, fd_set *r, fd_set *w, fd_set *e)
+{
+    if (r)
+        *r = s->r;
+    if (w)
+        *w = s->w;
+    if (e)
+        *e = s->e;
+}
+
 SFP_EXPORT int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e, struct timeval *restrict tv)
 {
     int64_t ns = tv ? tv->tv_sec * (int64_t)SFP_NS_PER_S + tv->tv_usec * 1000 : -1;
+    struct sets want;
+    int st;
 
     if (!sfp_clock_is_virtual())
         return WAITING(SFP_REAL(select)(n, r, w, e, tv));
     if (sleeps(!r && !w && !e, ns)) {
-        int st = just_sleep(ns);
-
+        st = just_sleep(ns);
         tv->tv_sec = tv->tv_usec = 0;
         return st;
     }
-    return MULTI(ns, 0, SFP_REAL(select)(n, r, w, e, tv));
+    if (n > FD_SETSIZE)
+        return WAITING(SFP_REAL(select)(n, r, w, e, tv));
+    want = keep_sets(r, w, e);
+    st = MULTI(ns, 0, SFP_REAL(select)(n, r, w, e, tv),
+               (put_sets(&want, r, w, e), SFP_REAL(select)(n, r, w, e, &(struct timeval){.tv_usec = slice_ms_ * 1000})));
+    if (tv && ns > 0 && st == 0)
+        tv->tv_sec = tv->tv_usec = 0;
+    return st;
 }
 
 SFP_EXPORT int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict e,
                        const struct timespec *restrict timeout, const sigset_t *restrict mask)
 {
     int64_t ns = ns_of_timespec(timeout);
+    struct sets want;
 
     if (!sfp_clock_is_virtual())
         return WAITING(SFP_REAL(pselect)(n, r, w, e, timeout, mask));
     if (sleeps(!r && !w && !e && !mask, ns))
         return just_sleep(ns);
-    return MULTI(ns, 0, SFP_REAL(pselect)(n, r, w, e, timeout, mask));
+    if (n > FD_SETSIZE)
+        return WAITING(SFP_REAL(pselect)(n, r, w, e, timeout, mask));
+    want = keep_sets(r, w, e);
+    return MULTI(ns, 0, SFP_REAL(pselect)(n, r, w, e, timeout, mask),
+                 (put_sets(&want, r, w, e),
+                  SFP_REAL(pselect)(n, r, w, e, &(struct timespec){.tv_nsec = slice_ms_ * 1000000}, mask)));
 }
 
 SFP_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
@@ -302,7 +355,7 @@ SFP_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeo
             return st;
     }
     return MULTI(timeout < 0 ? -1 : timeout * 1000000ll, SFP_REAL(epoll_wait)(fd, events, max, 0),
-                 SFP_REAL(epoll_wait)(fd, events, max, timeout));
+                 SFP_REAL(epoll_wait)(fd, events, max, timeout), SFP_REAL(epoll_wait)(fd, events, max, slice_ms_));
 }
 
 SFP_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask)
@@ -310,7 +363,8 @@ SFP_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int time
     if (!sfp_clock_is_virtual())
         return WAITING(SFP_REAL(epoll_pwait)(fd, events, max, timeout, mask));
     return MULTI(timeout < 0 ? -1 : timeout * 1000000ll, SFP_REAL(epoll_pwait)(fd, events, max, 0, mask),
-                 SFP_REAL(epoll_pwait)(fd, events, max, timeout, mask));
+                 SFP_REAL(epoll_pwait)(fd, events, max, timeout, mask),
+                 SFP_REAL(epoll_pwait)(fd, events, max, slice_ms_, mask));
 }
 
 /* ---- children and threads -------------------------------------------------------------------------------------- */

@@ -70,6 +70,11 @@ void *sfp_real_version(const char *name, const char *version);
  */
 void sfp_block_begin(void);
 void sfp_block_end(void);
+/* Of an actor, for a wait that ends at a virtual time: it waits in the kernel for a few milliseconds at once, and asks
+   after each whether it goes on. */
+void sfp_block_begin_until(uint64_t until_ps);
+bool sfp_wait_goes_on(uint64_t until_ps);
+#define SFP_SLICE_MS_MAX 5
 /* The same for a call on fd that waits for events (POLLIN, ...): does nothing, and returns false, unless the thread is
    an actor, fd is in blocking mode and not ready. Call sfp_block_end if it returned true. */
 bool sfp_block_begin_on(int fd, short events);
@@ -150,6 +155,7 @@ int sfp_call(enum sf_op op, const void *req, size_t req_len, void *rep, size_t r
 
 /* Leave RUNNING for state and wait until the engine says RUNNING. Returns the wake reason, or -1 if the engine died. */
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps);
+#define SFP_WAKE_SIGNAL 6 /* by no one: a signal was handled in this thread */
 
 /* The actor's clock, cost_ps later, for the program to see: it never sees an earlier one after that. */
 uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps);

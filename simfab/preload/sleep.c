@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
-#include <sys/timerfd.h>
 
 /* pthread_cond_* exist in two versions; the linker's default for dlsym is the old one */
 #define REAL_COND(name)                                                                                                \
@@ -45,9 +44,18 @@ static int sleep_ns(uint64_t ns, struct timespec *left)
     struct timespec ts = timespec_of(ns);
     int err;
 
-    if (a && !sfp_proc.dead && sfp_wait(a, SF_ACTOR_SLEEP, until) >= 0) {
-        sfp_clock_advance_to(until);
-        return 0;
+    if (a && !sfp_proc.dead) {
+        int reason = sfp_wait(a, SF_ACTOR_SLEEP, until);
+
+        if (reason == SFP_WAKE_SIGNAL && sfp_now(a) < until) {
+            if (left)
+                *left = timespec_of((until - sfp_now(a)) / SFP_PS_PER_NS);
+            return EINTR;
+        }
+        if (reason >= 0) {
+            sfp_clock_advance_to(until);
+            return 0;
+        }
     }
     err = (int)sfp_syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, &ts) ? errno : 0;
     if (err == EINTR) {
@@ -128,16 +136,37 @@ static clockid_t guess_clock(const struct timespec *abs)
     return abs->tv_sec > 1000000000 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 }
 
-/* Around a real call that waits until a time: EXPR uses `real_abs` and gives an error number or -1 with errno. */
-#define TIMED_WAIT(clock_id, abs, failed_by_time, expr)                                                                \
+/* A few milliseconds of the real clock id from now, and not later than at. */
+static struct timespec soon(clockid_t id, const struct timespec *at)
+{
+    struct timespec now;
+    uint64_t slice;
+
+    sfp_syscall(SYS_clock_gettime, id, &now);
+    slice = ns_of(&now) + SFP_SLICE_MS_MAX * 1000000ull;
+    return sfp_is_actor() && !sfp_proc.dead ? timespec_of(slice) : *at;
+}
+
+/*
+ * Around a real call that waits until a time: EXPR uses `real_abs` and gives an error number or -1 with errno. An actor
+ * waits for a few milliseconds at once until its time has come; AGAIN says whether it may be asked again: the waiter of a
+ * condition variable would miss what happens in between, so it is woken for nothing, as it must expect to be.
+ */
+#define TIMED_WAIT(clock_id, abs, failed_by_time, again, expr)                                                         \
     ({                                                                                                                 \
         uint64_t until_;                                                                                               \
-        struct timespec real_abs = to_real((clock_id), (abs), &until_);                                                \
+        struct timespec end_ = to_real((clock_id), (abs), &until_), real_abs;                                          \
         int result_;                                                                                                   \
-        sfp_block_begin();                                                                                             \
-        result_ = (expr);                                                                                              \
+        bool goes_on_ = false;                                                                                         \
+        sfp_block_begin_until(until_);                                                                                 \
+        do {                                                                                                           \
+            real_abs = soon((clock_id), &end_);                                                                        \
+            result_ = (expr);                                                                                          \
+        } while (result_ && (failed_by_time) && (goes_on_ = sfp_is_actor() && sfp_wait_goes_on(until_)) && (again));   \
         sfp_block_end();                                                                                               \
-        if (result_ && (failed_by_time))                                                                               \
+        if (result_ && (failed_by_time) && goes_on_)                                                                   \
+            result_ = 0;                                                                                               \
+        else if (result_ && (failed_by_time))                                                                          \
             sfp_clock_advance_to(until_);                                                                              \
         result_;                                                                                                       \
     })
@@ -157,7 +186,7 @@ SFP_EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mut
 {
     if (!sfp_clock_is_virtual() || !valid(abs))
         return REAL_COND(pthread_cond_timedwait)(cond, mutex, abs);
-    return TIMED_WAIT(guess_clock(abs), abs, result_ == ETIMEDOUT,
+    return TIMED_WAIT(guess_clock(abs), abs, result_ == ETIMEDOUT, false,
                       REAL_COND(pthread_cond_timedwait)(cond, mutex, &real_abs));
 }
 
@@ -168,14 +197,16 @@ SFP_EXPORT int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mut
 
     if (!sfp_clock_is_virtual() || !valid(abs) || !sfp_clock_epoch(id, &epoch))
         return SFP_REAL(pthread_cond_clockwait)(cond, mutex, id, abs);
-    return TIMED_WAIT(id, abs, result_ == ETIMEDOUT, SFP_REAL(pthread_cond_clockwait)(cond, mutex, id, &real_abs));
+    return TIMED_WAIT(id, abs, result_ == ETIMEDOUT, false,
+                      SFP_REAL(pthread_cond_clockwait)(cond, mutex, id, &real_abs));
 }
 
 SFP_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict abs)
 {
     if (!sfp_clock_is_virtual() || !valid(abs))
         return SFP_REAL(pthread_mutex_timedlock)(mutex, abs);
-    return TIMED_WAIT(CLOCK_REALTIME, abs, result_ == ETIMEDOUT, SFP_REAL(pthread_mutex_timedlock)(mutex, &real_abs));
+    return TIMED_WAIT(CLOCK_REALTIME, abs, result_ == ETIMEDOUT, true,
+                      SFP_REAL(pthread_mutex_timedlock)(mutex, &real_abs));
 }
 
 SFP_EXPORT int sem_wait(sem_t *sem)
@@ -194,17 +225,5 @@ SFP_EXPORT int sem_timedwait(sem_t *restrict sem, const struct timespec *restric
 {
     if (!sfp_clock_is_virtual() || !valid(abs))
         return SFP_REAL(sem_timedwait)(sem, abs);
-    return TIMED_WAIT(CLOCK_REALTIME, abs, errno == ETIMEDOUT, SFP_REAL(sem_timedwait)(sem, &real_abs));
-}
-
-SFP_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
-{
-    struct itimerspec real;
-    uint64_t until;
-
-    if (!sfp_clock_is_virtual() || !(flags & TFD_TIMER_ABSTIME) || !valid(&new->it_value) || !ns_of(&new->it_value))
-        return SFP_REAL(timerfd_settime)(fd, flags, new, old);
-    real = *new;
-    real.it_value = to_real(guess_clock(&new->it_value), &new->it_value, &until);
-    return SFP_REAL(timerfd_settime)(fd, flags, &real, old);
+    return TIMED_WAIT(CLOCK_REALTIME, abs, errno == ETIMEDOUT, true, SFP_REAL(sem_timedwait)(sem, &real_abs));
 }

@@ -132,6 +132,10 @@ TESTPROGS += tests/simfab/time_mpi
 tests/simfab/time_mpi_SRCS := tests/simfab/time_mpi.c
 tests/simfab/time_mpi_CFLAGS := -Ilibmrmpi/include
 tests/simfab/time_mpi_DEPS := libmpi.so.12
+TESTPROGS += tests/simfab/time_timers
+tests/simfab/time_timers_SRCS := tests/simfab/time_timers.c
+tests/simfab/time_timers_PKGS := libibverbs
+tests/simfab/time_timers_LDLIBS := -lpthread -lrt
 SCRIPT_TESTS += tests/simfab/time.sh
 
 # the link layer against arithmetic: the data plane without processes

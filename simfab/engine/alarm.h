@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Timers of programs (alarm, setitimer, timer_create, timerfd), which end in virtual time: by a signal that the engine
+ * sends, or by a count in a descriptor. They do not make time pass (whoever waits for one in a quiet world sees it pass
+ * as it does outside), but time stops where they end, until the program has taken notice.
+ */
+#ifndef SIMFAB_ALARM_H
+#define SIMFAB_ALARM_H
+
+#include "simfab/engine/call.h"
+
+struct alarm;
+
+int alarm_new_call(struct call *c);
+int alarm_set_call(struct call *c);
+int alarm_drop_call(struct call *c);
+
+void alarms_proc_gone(struct proc *p);
+void alarms_fini(struct sim *s);
+
+/* Let time pass by so much, as far as it is only for timers, where nothing else moves it. */
+void alarms_pass(struct sim *s, uint64_t ps);
+
+/* Nobody takes notice any more of what has ended: time may go on. */
+void alarms_noticed(struct sim *s);
+
+#endif
