@@ -90,7 +90,7 @@ struct sf_actor {
     uint64_t clock_ps; /* the actor's local clock; the engine raises it when it wakes the actor */
     uint64_t wake_ps;
     uint64_t calls;       /* counts every call into simfab: a spinner that never calls does not move it */
-    uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do */
+    uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do, 6 a signal */
     uint32_t blocks;      /* counts the times it became BLOCKED: between two looks it may have been back */
     uint32_t pad[20];
 };

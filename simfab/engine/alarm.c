@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -28,8 +29,29 @@ struct alarm {
 
 /* ---- ending ---------------------------------------------------------------------------------------------------- */
 
+/* Has the thread a handler for it, and does it not block it? */
+static bool handles(pid_t pid, uint32_t tid, uint32_t signo)
+{
+    unsigned long long caught = 0, blocked = 0;
+    char path[64], line[256];
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%u/status", (int)pid, tid);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        sscanf(line, "SigCgt: %llx", &caught);
+        sscanf(line, "SigBlk: %llx", &blocked);
+    }
+    if (f)
+        fclose(f);
+    return (caught & ~blocked) >> (signo - 1) & 1;
+}
+
+/* Without a thread named it goes to the first one, as far as that takes it. */
 static void send_signal(const struct alarm *a)
 {
+    uint32_t tid = a->how.tid ? a->how.tid : (uint32_t)a->proc->pid;
+    bool handled = handles(a->proc->pid, tid, a->how.signo);
     siginfo_t info;
 
     memset(&info, 0, sizeof info);
@@ -42,6 +64,8 @@ static void send_signal(const struct alarm *a)
         syscall(SYS_rt_tgsigqueueinfo, a->proc->pid, a->how.tid, a->how.signo, &info);
     else
         syscall(SYS_rt_sigqueueinfo, a->proc->pid, a->how.signo, &info);
+    if (handled)
+        sched_signalled(a->proc, tid);
 }
 
 static void disarm(struct alarm *a)

@@ -113,6 +113,8 @@ void sched_proc_free(struct proc *p); /* its memory, once no timer is queued on 
 void sched_event(struct proc *p);     /* something that idle actors of p wait for is visible now */
 /* Before memory of p is written: whoever spins on it may see it, and call, at once. */
 void sched_landing(struct proc *p);
+/* The process has been sent a signal that its thread tid handles. */
+void sched_signalled(struct proc *p, uint32_t tid);
 /* Memory of p was written by a peer, and no completion will tell. */
 void sched_written(struct proc *p);
 /* Let the simulation go as far as it may. paused: the wait it asked for went by without any message. Returns how long

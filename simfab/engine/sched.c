@@ -20,7 +20,8 @@
 #include "simfab/engine/util.h"
 #include "simfab/engine/world.h"
 
-enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, WAKE_DRAINED = 4, WAKE_WORLD = 5 };
+enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, WAKE_DRAINED = 4, WAKE_WORLD = 5,
+                   WAKE_SIGNAL = 6 };
 
 #define EVENT_BATCH       512       /* events between two looks at the real world */
 #define LOOK_DELAY_PS     500000ull /* after which the others of a host look at shared memory; */
@@ -133,6 +134,20 @@ void sched_landing(struct proc *p)
             now_running(a);
             a->landed = true;
         }
+    }
+}
+
+/*
+ * A signal that is handled ends the wait of the thread that gets it. It may have come between the thread's word that it
+ * waits and its waiting, where it would change nothing.
+ */
+void sched_signalled(struct proc *p, uint32_t tid)
+{
+    for (uint32_t i = 0; i < p->actors_used; i++) {
+        struct actor *a = &p->actors[i];
+
+        if ((a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP) && shared(a)->tid == tid)
+            wake(a, WAKE_SIGNAL, max_u64(a->idle_clock_ps, sim_now(p->sim)));
     }
 }
 

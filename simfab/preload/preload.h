@@ -155,7 +155,7 @@ int sfp_call(enum sf_op op, const void *req, size_t req_len, void *rep, size_t r
 
 /* Leave RUNNING for state and wait until the engine says RUNNING. Returns the wake reason, or -1 if the engine died. */
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps);
-#define SFP_WAKE_SIGNAL 6 /* by no one: a signal was handled in this thread */
+#define SFP_WAKE_SIGNAL 6 /* a signal was handled in this thread */
 
 /* The actor's clock, cost_ps later, for the program to see: it never sees an earlier one after that. */
 uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps);

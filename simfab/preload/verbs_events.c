@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 
 struct channel {
@@ -65,20 +66,43 @@ SFP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *chan)
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-/* Wait until fd has something. A closed pipe counts as something. */
+/*
+ * Does a read go on after a signal? So do those whose handlers say SA_RESTART; which signal it was is not known here. Those
+ * of faults do not count: a thread that waits has none.
+ */
+static bool reads_go_on(void)
+{
+    for (int sig = 1; sig <= SIGRTMAX; sig++) {
+        struct sigaction act;
+
+        if (sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGABRT)
+            continue;
+        if (!sigaction(sig, NULL, &act) && act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN &&
+            !(act.sa_flags & SA_RESTART))
+            return false;
+    }
+    return true;
+}
+
+/* Wait until fd has something, or until a signal ends the wait. A closed pipe counts as something. */
 static int await(struct sf_actor *a, int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
     for (;;) {
-        int n = sfp_sys_poll(&p, 1, 0);
+        int n = sfp_sys_poll(&p, 1, 0), reason;
 
         if (n > 0)
             return 0;
         if (n < 0 && errno != EINTR)
             return -1;
-        if (!sfp_idle(a)) /* the pipe's other end is closed too: the next look sees it */
+        reason = sfp_wait(a, SF_ACTOR_IDLE, 0);
+        if (reason < 0) /* the pipe's other end is closed too: the next look sees it */
             return sfp_sys_poll(&p, 1, 1000) > 0 ? 0 : -1;
+        if (reason == SFP_WAKE_SIGNAL && sfp_sys_poll(&p, 1, 0) <= 0 && !reads_go_on()) {
+            errno = EINTR;
+            return -1;
+        }
     }
 }
 
