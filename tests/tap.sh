@@ -5,6 +5,7 @@
 #   like "text" REGEX FILE  passes when a line of FILE matches the extended regular expression
 #   is "text" GOT WANTED    passes when the two strings are equal
 #   sanitizers              prints what the build is made with, as make's SAN: address,undefined or thread or nothing
+#   listening PORT          is somebody listening on this TCP port?
 #   done_testing            prints the plan; the exit status says whether all passed
 #
 # $tmp is a fresh directory, removed at exit. on_exit 'CMD' runs CMD at exit, last first.
@@ -22,6 +23,11 @@ tap_cleanup() {
 trap tap_cleanup EXIT
 trap 'exit 143' TERM INT HUP
 on_exit() { tap_exit+=("$1"); }
+
+listening() {
+  awk -v p="$(printf ':%04X' "$1")" '$4 == "0A" && index($2, p) {f = 1} END {exit !f}' /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}
+export -f listening
 
 tap_result() { # 0|1 text [file with diagnostics]
   tap_n=$((tap_n + 1))

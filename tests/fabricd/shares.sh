@@ -33,7 +33,7 @@ stream() { # SL MESSAGES: h1 writes to h2, the result goes to file bw.SL; the cl
   port=$((port + 1))
   simfab exec h2 -- ib_write_bw -F -d mlx5_0 -S "$1" -p $port -s 65536 -n "$2" >"server.$1" 2>&1 &
   started
-  wait_for 10 eval "ss -Hltn | grep -q ':$port '"
+  wait_for 10 listening $port
   simfab exec h1 -- ib_write_bw -F -d mlx5_0 -S "$1" -p $port -s 65536 -n "$2" 127.0.0.1 >"bw.$1" 2>&1 &
   started
 }

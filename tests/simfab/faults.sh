@@ -26,11 +26,6 @@ start_engine() {
   engine=$!
   read -r -t 10 -u 9 line && [ "$line" = ready ]
 }
-listening() {
-  local hex
-  hex=$(printf ':%04X ' "$1")
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" {print $2 " "}' | grep -q "$hex"
-}
 free_port() { # below those that the kernel gives to clients: one may linger there
   local p
   while p=$((10000 + RANDOM % 20000)) && listening $p; do :; done

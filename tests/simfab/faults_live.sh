@@ -10,11 +10,6 @@ done
 export tmp
 
 cat >"$tmp/lib.sh" <<'END'
-listening() {
-  local hex
-  hex=$(printf ':%04X ' "$1")
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" {print $2 " "}' | grep -q "$hex"
-}
 # server PROGRAM...: on h1; its pid in $server, its port in $port
 server() {
   while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done

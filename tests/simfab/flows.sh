@@ -16,11 +16,6 @@ link: {width: 4, speed: SDR, mtu: 2048, vls: 8, propagation_ns: 10, switch_delay
 END
 
 cat >"$tmp/lib.sh" <<'END'
-listening() {
-  local hex
-  hex=$(printf ':%04X ' "$1")
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" {print $2 " "}' | grep -q "$hex"
-}
 # pingpong SL: microseconds of one way there and back
 pingpong() {
   local port server

@@ -89,8 +89,12 @@ killed() {
     nothing_left || { echo "round $i leaves something"; return 1; }
   done
 }
-for ((port = 25100; port < 29000; port += 16)); do # a dozen ports that are free
-  ss -Hltn "sport >= :$port and sport < :$((port + 12))" | grep -q . || break
+dozen_free() { # from PORT on
+  local p
+  for ((p = $1; p < $1 + 12; p++)); do ! listening $p || return 1; done
+}
+for ((port = 25100; port < 29000; port += 16)); do
+  dozen_free $port && break
 done
 ok "nor of programs that are killed in the middle of their work" killed
 ok "the engine says whom it refused, and why" grep -Eq 'pid [0-9]+.*(closed|detached)' "$dir/engine.log"

@@ -15,11 +15,6 @@ fabric() { # FUNCTION MODEL OPTION...: each option is a line for opensm.conf
   ok "$f: the fabric comes up and goes down" timeout 100 simfab run --topology "$here/../../etc/topologies/two-hosts-two-rails.net" \
     --model "$model" "${options[@]}" -- bash -c "$f"
 }
-listening() {
-  local hex
-  hex=$(printf ':%04X ' "$1")
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" {print $2 " "}' | grep -q "$hex"
-}
 pingpong() { # NAME ARG...: over the first rail; what the client says in $tmp/NAME
   local name=$1 port i
   shift

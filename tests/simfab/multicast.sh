@@ -103,11 +103,11 @@ is "16 receivers of 4 groups get 40 each" "$(cat "$tmp"/flood/[abcd]*.out | grep
 perftest() {
   local port
   for ((port = 24210; port < 24300; port++)); do
-    ss -Hltn "sport = :$port" 2>/dev/null | grep -q . || break
+    listening $port || break
   done
   timeout 30 simfab exec h1 -- ib_send_lat -c UD -g -n 50 -p $port >"$tmp/lat.server" 2>&1 &
   local server=$!
-  wait_for bash -c "ss -Hltn 'sport = :$port' | grep -q ."
+  wait_for listening $port
   timeout 30 simfab exec h3 -- ib_send_lat -c UD -g -n 50 -p $port localhost >"$tmp/lat.client" 2>&1
   wait $server
   simfab exec h3 -- perfquery -x >"$tmp/lat.port"

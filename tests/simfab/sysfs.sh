@@ -20,7 +20,7 @@ look() {
   # a counter follows the packets, and perfquery -R clears it here as well
   simfab exec h1 -- ibv_rc_pingpong -p "$port" -n 10 >"$tmp/pp" 2>&1 &
   local pp=$!
-  until ss -Hltn "sport = :$port" | grep -q .; do sleep 0.05; done
+  until listening $port; do sleep 0.05; done
   simfab exec h2 -- ibv_rc_pingpong -p "$port" -n 10 localhost >>"$tmp/pp" 2>&1
   wait $pp
   simfab exec h1 -- cat /sys/class/infiniband/mlx5_0/ports/1/counters/{port_xmit_packets,unicast_rcv_packets} >"$tmp/before"
@@ -30,7 +30,7 @@ look() {
 }
 export -f look
 for ((port = 23500; port < 23600; port++)); do
-  ss -Hltn "sport = :$port" 2>/dev/null | grep -q . || break
+  listening $port || break
 done
 export port
 ok "the fabric comes up and goes down" \

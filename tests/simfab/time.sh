@@ -11,7 +11,6 @@ if [ "${1:-}" != inside ]; then
   exec simfab run --topology two-hosts-two-rails --model sdr-pcix -- bash "$0" inside
 fi
 
-listening() { awk -v p="$(printf ':%04X' "$1")" '$4 == "0A" && index($2, p) {f = 1} END {exit !f}' /proc/net/tcp /proc/net/tcp6; }
 # pair PROGRAM ARGS: the client's output in $tmp/client
 pair() {
   local port server i

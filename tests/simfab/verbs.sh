@@ -23,11 +23,6 @@ if [ "${1:-}" != inside ]; then
   exec simfab run --topology two-hosts-two-rails --model sdr-pcix -- bash "$0" inside
 fi
 
-listening() { # is someone listening on TCP port $1?
-  local hex
-  hex=$(printf ':%04X ' "$1")
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" {print $2 " "}' | grep -q "$hex"
-}
 free_port() { # below those that the kernel gives to clients: one may linger there
   local p
   while p=$((10000 + RANDOM % 20000)) && listening $p; do :; done

@@ -10,11 +10,6 @@ if [ "${1:-}" != inside ]; then
   exec simfab run --topology two-hosts-two-rails --model sdr-pcix -- bash "$0" inside
 fi
 suite=$BUILD/tests/verbs/verbs_suite
-listening() { # is someone listening on TCP port $1?
-  local hex
-  hex=$(printf ':%04X ' "$1")
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" {print $2 " "}' | grep -q "$hex"
-}
 run() { # NAME TEXT: the first side's output in $tmp/NAME, the second's in $tmp/NAME.second
   local port i server rc
   while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done

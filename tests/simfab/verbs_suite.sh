@@ -10,11 +10,6 @@ if [ "${1:-}" != inside ]; then
 fi
 suite=$BUILD/tests/verbs/verbs_suite
 
-listening() { # is someone listening on TCP port $1?
-  local hex
-  hex=$(printf ':%04X ' "$1")
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" {print $2 " "}' | grep -q "$hex"
-}
 # two ARGS: the second side on h1, the first on h2, whose output is printed
 two() {
   local port i server rc
