@@ -10,6 +10,7 @@ export tmp
 flows() {
   local f
   export OSM_TMP_DIR=$tmp OSM_CACHE_DIR=$tmp
+  cd "$tmp" || return # osmtest leaves qos.txt where it is called
   for f in c a v s e m q; do
     simfab exec h3 -- timeout 60 osmtest -f $f -i "$tmp/inventory" -l "$tmp/log.$f" >"$tmp/out.$f" 2>&1
     echo $? >"$tmp/rc.$f"
