@@ -19,9 +19,34 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 
+#include <limits.h>
+
 #define MPI_FN(type, name, args)                                                                                       \
     type MPI_##name args __attribute__((weak, alias("PMPI_" #name)));                                                  \
     type PMPI_##name args
+
+/*
+ * Functions with counts exist twice since MPI-4 (section 2.5.8): MPI_Name, and MPI_Name_c with wider ones. They live in files of
+ * their own that are compiled twice, X.c as it is and X_large.c, which defines API_LARGE and includes it. There api_count is
+ * what the standard calls int and MPI_Count, api_displ int and MPI_Aint. What has no counts does not belong into such a file.
+ */
+#ifdef API_LARGE
+typedef MPI_Count api_count;
+typedef MPI_Aint api_displ;
+#define API_COUNT_MAX ((uint64_t)INT64_MAX)
+#define MPI_COUNT_FN(type, name, args) MPI_FN(type, name##_c, args)
+#else
+typedef int api_count;
+typedef int api_displ;
+#define API_COUNT_MAX ((uint64_t)INT_MAX)
+#define MPI_COUNT_FN(type, name, args) MPI_FN(type, name, args)
+#endif
+
+/* A count for the user; MPI_UNDEFINED if it does not fit. */
+static inline api_count api_count_of(uint64_t n)
+{
+    return n > API_COUNT_MAX ? MPI_UNDEFINED : (api_count)n;
+}
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -169,7 +194,7 @@ enum mr_err api_bad_tag(int tag);
 enum mr_err api_null(const char *name);
 
 /* A buffer of count elements. A null pointer is fine for nothing, and for types that carry addresses. */
-static inline enum mr_err api_buffer(const void *buf, int count, const struct mr_type *t)
+static inline enum mr_err api_buffer(const void *buf, api_count count, const struct mr_type *t)
 {
     if (!mr_config.check_args)
         return MR_SUCCESS;
@@ -178,7 +203,7 @@ static inline enum mr_err api_buffer(const void *buf, int count, const struct mr
     if (unlikely(!t->committed))
         return api_bad_type(t);
     if (unlikely(!buf) && count && t->size && t->builtin)
-        return mr_fail(MR_ERR_BUFFER, "the buffer is a null pointer, count is %d", count);
+        return mr_fail(MR_ERR_BUFFER, "the buffer is a null pointer, count is %lld", (long long)count);
     if (unlikely(buf == MPI_IN_PLACE) && count)
         return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is not allowed here");
     return MR_SUCCESS;

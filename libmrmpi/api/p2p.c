@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Point-to-point communication (MPI-3.1 chapter 3), all but completion and persistent requests. */
+/*
+ * Point-to-point communication (MPI-4.0 chapter 3): what has counts, so this file is compiled twice (api.h). Probing is
+ * in probe.c, starting and completing in request.c.
+ */
 #include "libmrmpi/api/api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* The checks that all sends and receives share. */
-static inline enum mr_err send_args(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                                    struct mr_comm **c, struct mr_type **t)
+static inline enum mr_err send_args(const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag,
+                                    MPI_Comm comm, struct mr_comm **c, struct mr_type **t)
 {
     enum mr_err err;
     if (unlikely((err = api_comm(comm, c)) || (err = api_type(datatype, t)) || (err = api_buffer(buf, count, *t))))
@@ -15,8 +18,8 @@ static inline enum mr_err send_args(const void *buf, int count, MPI_Datatype dat
     return api_dest(*c, dest, tag);
 }
 
-static inline enum mr_err recv_args(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                                    struct mr_comm **c, struct mr_type **t)
+static inline enum mr_err recv_args(void *buf, api_count count, MPI_Datatype datatype, int source, int tag,
+                                    MPI_Comm comm, struct mr_comm **c, struct mr_type **t)
 {
     enum mr_err err;
     if (unlikely((err = api_comm(comm, c)) || (err = api_type(datatype, t)) || (err = api_buffer(buf, count, *t))))
@@ -25,7 +28,8 @@ static inline enum mr_err recv_args(void *buf, int count, MPI_Datatype datatype,
 }
 
 #define SEND(name, mode)                                                                                               \
-    MPI_FN(int, name, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))           \
+    MPI_COUNT_FN(int, name,                                                                                            \
+                 (const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))          \
     {                                                                                                                  \
         struct mr_comm *c = NULL;                                                                                      \
         struct mr_type *t;                                                                                             \
@@ -36,9 +40,9 @@ static inline enum mr_err recv_args(void *buf, int count, MPI_Datatype datatype,
     }
 
 #define ISEND(name, mode)                                                                                              \
-    MPI_FN(                                                                                                            \
-        int, name,                                                                                                     \
-        (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request))   \
+    MPI_COUNT_FN(int, name,                                                                                            \
+                 (const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,           \
+                  MPI_Request *request))                                                                               \
     {                                                                                                                  \
         struct mr_comm *c = NULL;                                                                                      \
         struct mr_type *t;                                                                                             \
@@ -60,7 +64,9 @@ ISEND(Ibsend, MR_SEND_BUFFERED)
 ISEND(Issend, MR_SEND_SYNCHRONOUS)
 ISEND(Irsend, MR_SEND_READY)
 
-MPI_FN(int, Recv, (void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status))
+MPI_COUNT_FN(int, Recv,
+             (void *buf, api_count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+              MPI_Status *status))
 {
     struct mr_comm *c = NULL;
     struct mr_type *t;
@@ -73,8 +79,9 @@ MPI_FN(int, Recv, (void *buf, int count, MPI_Datatype datatype, int source, int 
     API_LEAVE(c);
 }
 
-MPI_FN(int, Irecv,
-       (void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request))
+MPI_COUNT_FN(int, Irecv,
+             (void *buf, api_count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+              MPI_Request *request))
 {
     struct mr_comm *c = NULL;
     struct mr_type *t;
@@ -111,9 +118,9 @@ static enum mr_err both(const void *sbuf, size_t scount, struct mr_type *st, int
     return err;
 }
 
-MPI_FN(int, Sendrecv,
-       (const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount,
-        MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status))
+MPI_COUNT_FN(int, Sendrecv,
+             (const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+              api_count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status))
 {
     struct mr_comm *c = NULL;
     struct mr_type *st, *rt;
@@ -127,9 +134,9 @@ MPI_FN(int, Sendrecv,
     API_LEAVE(c);
 }
 
-MPI_FN(int, Sendrecv_replace,
-       (void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-        MPI_Status *status))
+MPI_COUNT_FN(int, Sendrecv_replace,
+             (void *buf, api_count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+              MPI_Comm comm, MPI_Status *status))
 {
     struct mr_comm *c = NULL;
     struct mr_type *t;
@@ -151,89 +158,9 @@ MPI_FN(int, Sendrecv_replace,
     API_LEAVE(c);
 }
 
-/* ---- probing ---- */
+/* ---- matched receives ---- */
 
-/* A probe of MPI_PROC_NULL finds an empty message at once. */
-static const struct mr_status no_proc = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
-
-MPI_FN(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status))
-{
-    struct mr_comm *c = NULL;
-    struct mr_status st = no_proc;
-    API_ENTER();
-    CHECK(api_comm(comm, &c));
-    CHECK(api_source(c, source, tag));
-    if (source != MPI_PROC_NULL)
-        CHECK(mr_probe(source, tag, c, c->context, &st));
-    api_status(status, &st);
-    API_LEAVE(c);
-}
-
-MPI_FN(int, Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status))
-{
-    struct mr_comm *c = NULL;
-    struct mr_status st = no_proc;
-    API_ENTER();
-    CHECK(api_comm(comm, &c));
-    NOT_NULL(flag);
-    CHECK(api_source(c, source, tag));
-    *flag = source == MPI_PROC_NULL || mr_iprobe(source, tag, c, c->context, &st);
-    if (*flag)
-        api_status(status, &st);
-    API_LEAVE(c);
-}
-
-static enum mr_err new_message(struct mr_message *m, MPI_Message *h)
-{
-    *h = api_handle_new(ABI_MESSAGE, m);
-    if (*h)
-        return MR_SUCCESS;
-    *h = MPI_MESSAGE_NULL;
-    return mr_fail(MR_ERR_NO_MEM, "no memory for a message handle");
-}
-
-MPI_FN(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status))
-{
-    struct mr_comm *c = NULL;
-    struct mr_status st = no_proc;
-    API_ENTER();
-    CHECK(api_comm(comm, &c));
-    NOT_NULL(message);
-    CHECK(api_source(c, source, tag));
-    *message = MPI_MESSAGE_NO_PROC;
-    if (source != MPI_PROC_NULL) {
-        struct mr_message *m;
-        CHECK(mr_mprobe(source, tag, c, c->context, &m, &st));
-        CHECK(new_message(m, message));
-    }
-    api_status(status, &st);
-    API_LEAVE(c);
-}
-
-MPI_FN(int, Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status))
-{
-    struct mr_comm *c = NULL;
-    struct mr_status st = no_proc;
-    API_ENTER();
-    CHECK(api_comm(comm, &c));
-    NOT_NULL(flag);
-    NOT_NULL(message);
-    CHECK(api_source(c, source, tag));
-    *flag = 1;
-    *message = MPI_MESSAGE_NO_PROC;
-    if (source != MPI_PROC_NULL) {
-        struct mr_message *m = mr_improbe(source, tag, c, c->context, &st);
-        *flag = m != NULL;
-        *message = MPI_MESSAGE_NULL;
-        if (m)
-            CHECK(new_message(m, message));
-    }
-    if (*flag)
-        api_status(status, &st);
-    API_LEAVE(c);
-}
-
-static enum mr_err mrecv_args(const void *buf, int count, MPI_Datatype datatype, const MPI_Message *message,
+static enum mr_err mrecv_args(const void *buf, api_count count, MPI_Datatype datatype, const MPI_Message *message,
                               struct mr_type **t, struct mr_message **m)
 {
     enum mr_err err;
@@ -246,8 +173,8 @@ static enum mr_err mrecv_args(const void *buf, int count, MPI_Datatype datatype,
 }
 
 /* The request of a matched receive; from MPI_MESSAGE_NO_PROC it is a receive from MPI_PROC_NULL. */
-static enum mr_err start_mrecv(void *buf, int count, struct mr_type *t, MPI_Message *message, struct mr_message *m,
-                               struct mr_request **r)
+static enum mr_err start_mrecv(void *buf, api_count count, struct mr_type *t, MPI_Message *message,
+                               struct mr_message *m, struct mr_request **r)
 {
     if (m)
         api_handle_free(ABI_MESSAGE, *message);
@@ -257,7 +184,7 @@ static enum mr_err start_mrecv(void *buf, int count, struct mr_type *t, MPI_Mess
     return mr_irecv(buf, (size_t)count, t, MPI_PROC_NULL, 0, mr_comm_world, mr_comm_world->context, r);
 }
 
-MPI_FN(int, Mrecv, (void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status))
+MPI_COUNT_FN(int, Mrecv, (void *buf, api_count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status))
 {
     struct mr_type *t;
     struct mr_message *m;
@@ -273,7 +200,8 @@ MPI_FN(int, Mrecv, (void *buf, int count, MPI_Datatype datatype, MPI_Message *me
     API_LEAVE(NULL);
 }
 
-MPI_FN(int, Imrecv, (void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request))
+MPI_COUNT_FN(int, Imrecv,
+             (void *buf, api_count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request))
 {
     struct mr_type *t;
     struct mr_message *m;
@@ -287,18 +215,74 @@ MPI_FN(int, Imrecv, (void *buf, int count, MPI_Datatype datatype, MPI_Message *m
     API_LEAVE(NULL);
 }
 
+/* ---- persistent requests ---- */
+
+/* The request that MPI_Start starts. */
+static enum mr_err record(enum mr_request_kind kind, const void *sbuf, void *rbuf, api_count count, struct mr_type *t,
+                          int peer, int tag, struct mr_comm *c, enum mr_send_mode mode, MPI_Request *h)
+{
+    struct mr_request *r = mr_request_new(kind, c);
+    if (!r)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a request");
+    r->send_buf = sbuf;
+    r->recv_buf = rbuf;
+    r->count = (size_t)count;
+    r->type = mr_type_get(t);
+    r->peer = peer;
+    r->tag = tag;
+    r->mode = mode;
+    return api_new_request(r, h);
+}
+
+#define SEND_INIT(name, mode)                                                                                          \
+    MPI_COUNT_FN(int, name,                                                                                            \
+                 (const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,           \
+                  MPI_Request *request))                                                                               \
+    {                                                                                                                  \
+        struct mr_comm *c = NULL;                                                                                      \
+        struct mr_type *t;                                                                                             \
+        API_ENTER();                                                                                                   \
+        NOT_NULL(request);                                                                                             \
+        CHECK(api_comm(comm, &c));                                                                                     \
+        CHECK(api_type(datatype, &t));                                                                                 \
+        CHECK(api_buffer(buf, count, t));                                                                              \
+        CHECK(api_dest(c, dest, tag));                                                                                 \
+        err = record(MR_REQ_PERSISTENT_SEND, buf, NULL, count, t, dest, tag, c, mode, request);                        \
+        API_LEAVE(c);                                                                                                  \
+    }
+SEND_INIT(Send_init, MR_SEND_STANDARD)
+SEND_INIT(Bsend_init, MR_SEND_BUFFERED)
+SEND_INIT(Ssend_init, MR_SEND_SYNCHRONOUS)
+SEND_INIT(Rsend_init, MR_SEND_READY)
+
+MPI_COUNT_FN(int, Recv_init,
+             (void *buf, api_count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+              MPI_Request *request))
+{
+    struct mr_comm *c = NULL;
+    struct mr_type *t;
+    API_ENTER();
+    NOT_NULL(request);
+    CHECK(api_comm(comm, &c));
+    CHECK(api_type(datatype, &t));
+    CHECK(api_buffer(buf, count, t));
+    CHECK(api_source(c, source, tag));
+    err = record(MR_REQ_PERSISTENT_RECV, NULL, buf, count, t, source, tag, c, MR_SEND_STANDARD, request);
+    API_LEAVE(c);
+}
+
 /* ---- buffered sends ---- */
 
-MPI_FN(int, Buffer_attach, (void *buffer, int size))
+MPI_COUNT_FN(int, Buffer_attach, (void *buffer, api_count size))
 {
     API_ENTER();
     if (size < 0)
-        CHECK(mr_fail(MR_ERR_ARG, "size is %d", size));
+        CHECK(mr_fail(MR_ERR_ARG, "size is %lld", (long long)size));
     err = mr_buffer_attach(buffer, (size_t)size);
     API_LEAVE(NULL);
 }
 
-MPI_FN(int, Buffer_detach, (void *buffer_addr, int *size))
+MPI_COUNT_FN(int, Buffer_detach, (void *buffer_addr, api_count *size))
 {
     API_ENTER();
     NOT_NULL(buffer_addr);
@@ -307,6 +291,6 @@ MPI_FN(int, Buffer_detach, (void *buffer_addr, int *size))
     size_t bytes = 0;
     CHECK(mr_buffer_detach(&buf, &bytes));
     memcpy(buffer_addr, &buf, sizeof(buf));
-    *size = (int)bytes;
+    *size = api_count_of(bytes);
     API_LEAVE(NULL);
 }

@@ -452,58 +452,6 @@ MPI_FN(int, Cancel, (MPI_Request * request))
 
 /* ---- persistent requests ---- */
 
-static enum mr_err record(enum mr_request_kind kind, const void *sbuf, void *rbuf, int count, struct mr_type *t,
-                          int peer, int tag, struct mr_comm *c, enum mr_send_mode mode, MPI_Request *h)
-{
-    struct mr_request *r = mr_request_new(kind, c);
-    if (!r)
-        return mr_fail(MR_ERR_NO_MEM, "no memory for a request");
-    r->send_buf = sbuf;
-    r->recv_buf = rbuf;
-    r->count = (size_t)count;
-    r->type = mr_type_get(t);
-    r->peer = peer;
-    r->tag = tag;
-    r->mode = mode;
-    return api_new_request(r, h);
-}
-
-#define SEND_INIT(name, mode)                                                                                          \
-    MPI_FN(                                                                                                            \
-        int, name,                                                                                                     \
-        (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request))   \
-    {                                                                                                                  \
-        struct mr_comm *c = NULL;                                                                                      \
-        struct mr_type *t;                                                                                             \
-        API_ENTER();                                                                                                   \
-        NOT_NULL(request);                                                                                             \
-        CHECK(api_comm(comm, &c));                                                                                     \
-        CHECK(api_type(datatype, &t));                                                                                 \
-        CHECK(api_buffer(buf, count, t));                                                                              \
-        CHECK(api_dest(c, dest, tag));                                                                                 \
-        err = record(MR_REQ_PERSISTENT_SEND, buf, NULL, count, t, dest, tag, c, mode, request);                        \
-        API_LEAVE(c);                                                                                                  \
-    }
-SEND_INIT(Send_init, MR_SEND_STANDARD)
-SEND_INIT(Bsend_init, MR_SEND_BUFFERED)
-SEND_INIT(Ssend_init, MR_SEND_SYNCHRONOUS)
-SEND_INIT(Rsend_init, MR_SEND_READY)
-
-MPI_FN(int, Recv_init,
-       (void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request))
-{
-    struct mr_comm *c = NULL;
-    struct mr_type *t;
-    API_ENTER();
-    NOT_NULL(request);
-    CHECK(api_comm(comm, &c));
-    CHECK(api_type(datatype, &t));
-    CHECK(api_buffer(buf, count, t));
-    CHECK(api_source(c, source, tag));
-    err = record(MR_REQ_PERSISTENT_RECV, NULL, buf, count, t, source, tag, c, MR_SEND_STANDARD, request);
-    API_LEAVE(c);
-}
-
 static enum mr_err start(MPI_Request h)
 {
     struct mr_request *r, *l;
