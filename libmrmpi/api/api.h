@@ -192,6 +192,8 @@ enum mr_err api_bad_type(const struct mr_type *t);
 enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive);
 enum mr_err api_bad_tag(int tag);
 enum mr_err api_null(const char *name);
+/* An operation, and whether it may be applied to t (op.c). */
+enum mr_err api_op_on(MPI_Op op, struct mr_op **o, const struct mr_type *t);
 
 /* A buffer of count elements. A null pointer is fine for nothing, and for types that carry addresses. */
 static inline enum mr_err api_buffer(const void *buf, api_count count, const struct mr_type *t)
