@@ -40,9 +40,10 @@ enum mr_packet {
 };
 
 enum mr_packet_flags {
-    MR_FLAG_ACK = 1, /* EAGER: the sender waits for ACK */
-    MR_FLAG_GET = 2, /* RTS: the payload is a struct mr_remote of the data */
-    MR_FLAG_PUT = 4, /* RTS: the sender can write into exposed memory */
+    MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
+    MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
+    MR_FLAG_PUT = 4,    /* RTS: the sender can write into exposed memory */
+    MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
 };
 
 /* A transfer that takes more than one packet. */

@@ -11,6 +11,8 @@
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/pt2pt/match.h"
 
+struct mr_schedule;
+
 enum mr_send_mode { MR_SEND_STANDARD, MR_SEND_SYNCHRONOUS, MR_SEND_READY, MR_SEND_BUFFERED };
 
 struct mr_status {
@@ -26,6 +28,7 @@ enum mr_request_kind {
     MR_REQ_COLL,
     MR_REQ_PERSISTENT_SEND,
     MR_REQ_PERSISTENT_RECV,
+    MR_REQ_PERSISTENT_COLL,
     MR_REQ_GENERALIZED
 };
 
@@ -42,7 +45,10 @@ struct mr_request {
     void *on_complete_arg;
     /* the rest belongs to pt2pt/ for sends and receives, to their maker for the other kinds */
     const void *send_buf;
-    void *recv_buf;
+    union {
+        void *recv_buf;
+        struct mr_schedule *schedule; /* MR_REQ_PERSISTENT_COLL */
+    };
     size_t count;
     struct mr_type *type;
     int peer, tag; /* as asked: may be wildcards */
@@ -62,6 +68,9 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
                      uint32_t ctx, enum mr_send_mode mode, struct mr_request **req);
 enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
                      uint32_t ctx, struct mr_request **req);
+/* Instead of a collective's message: the receive that it meets ends with this error. */
+enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
+                            struct mr_request **req);
 /* Blocking forms with their short cuts (no request is made for a small send or an already arrived message). */
 enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                     uint32_t ctx, enum mr_send_mode mode);

@@ -5,6 +5,7 @@
 
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
+#include "libmrmpi/core/objects.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/internal.h"
 
@@ -84,6 +85,10 @@ static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr
             memcpy(mr_plain(req->recv_buf, req->type), payload, bytes);
     } else if (bytes) {
         mr_type_unpack(req->recv_buf, req->count, req->type, 0, payload, bytes);
+    }
+    if (__builtin_expect(hdr->flags & MR_FLAG_POISON, 0)) {
+        req->status.error = (enum mr_err)hdr->sreq;
+        mr_error_detail("rank %d has met an error in this operation: %s", hdr->rank, mr_err_text(req->status.error));
     }
     if (__builtin_expect(hdr->flags & MR_FLAG_ACK, 0)) {
         struct mr_hdr ack = {.kind = MR_PKT_ACK, .sreq = hdr->sreq};

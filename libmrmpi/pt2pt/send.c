@@ -110,6 +110,24 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
     return MR_SUCCESS;
 }
 
+enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
+                            struct mr_request **out)
+{
+    struct mr_request *req = mr_request_start(MR_REQ_SEND, comm, mr_type_byte);
+    struct mr_hdr hdr = header(comm, ctx, tag, 0);
+    enum mr_err err;
+
+    *out = req;
+    if (!req)
+        return MR_ERR_NO_MEM;
+    hdr.flags = MR_FLAG_POISON;
+    hdr.sreq = why;
+    err = send_eager(mr_vc_get_peer(mr_comm_world_rank(comm, dest)), &hdr, NULL, 0, mr_type_byte);
+    req->status.error = err;
+    mr_request_complete(req);
+    return MR_SUCCESS;
+}
+
 /* A blocking send is where a program that sends faster than its peer receives is held up. */
 static bool relieved(void *vc)
 {
