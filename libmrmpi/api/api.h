@@ -34,11 +34,13 @@
 typedef MPI_Count api_count;
 typedef MPI_Aint api_displ;
 #define API_COUNT_MAX ((uint64_t)INT64_MAX)
+#define API_WIDE true /* for struct mr_vec */
 #define MPI_COUNT_FN(type, name, args) MPI_FN(type, name##_c, args)
 #else
 typedef int api_count;
 typedef int api_displ;
 #define API_COUNT_MAX ((uint64_t)INT_MAX)
+#define API_WIDE false
 #define MPI_COUNT_FN(type, name, args) MPI_FN(type, name, args)
 #endif
 

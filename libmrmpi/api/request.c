@@ -11,7 +11,7 @@
 
 static bool persistent(const struct mr_request *r)
 {
-    return r->kind == MR_REQ_PERSISTENT_SEND || r->kind == MR_REQ_PERSISTENT_RECV;
+    return r->kind >= MR_REQ_PERSISTENT_SEND && r->kind <= MR_REQ_PERSISTENT_COLL;
 }
 
 /* The request under way; NULL for an inactive persistent one. */
@@ -50,7 +50,10 @@ static enum mr_err finish(MPI_Request *h, struct mr_request *r, MPI_Status *stat
     enum mr_err err;
     if (unlikely(persistent(r))) {
         struct mr_request *l = r->on_complete_arg;
-        api_status(status, &l->status);
+        if (r->kind == MR_REQ_PERSISTENT_COLL)
+            api_status_empty(status);
+        else
+            api_status(status, &l->status);
         err = l->status.error;
         mr_request_put(l);
         r->on_complete_arg = NULL;
@@ -401,7 +404,10 @@ static void free_persistent(struct mr_request *r)
 {
     if (r->on_complete_arg)
         mr_request_put(r->on_complete_arg); /* goes on alone */
-    mr_type_put(r->type);
+    if (r->kind == MR_REQ_PERSISTENT_COLL)
+        mr_coll_drop(r->schedule);
+    else
+        mr_type_put(r->type);
     r->type = NULL;
     mr_request_put(r);
 }
@@ -412,6 +418,9 @@ MPI_FN(int, Request_free, (MPI_Request * request))
     API_ENTER();
     NOT_NULL(request);
     CHECK(api_request(*request, &r));
+    struct mr_request *l = live(r);
+    if (l && l->kind == MR_REQ_COLL)
+        CHECK(mr_fail(MR_ERR_REQUEST, "a collective operation that is under way cannot be freed: wait for it"));
     struct grequest *g = r->kind == MR_REQ_GENERALIZED ? r->on_complete_arg : NULL;
     if (g && !r->complete) {
         g->freed = true; /* MPI_Grequest_complete ends it */
@@ -462,7 +471,9 @@ static enum mr_err start(MPI_Request h)
         return mr_fail(MR_ERR_REQUEST, "the request is not a persistent one");
     if (r->on_complete_arg)
         return mr_fail(MR_ERR_REQUEST, "the request is active already: complete it before it is started again");
-    if (r->kind == MR_REQ_PERSISTENT_SEND)
+    if (r->kind == MR_REQ_PERSISTENT_COLL)
+        err = mr_coll_restart(r->schedule, &l);
+    else if (r->kind == MR_REQ_PERSISTENT_SEND)
         err = mr_isend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, r->mode, &l);
     else
         err = mr_irecv(r->recv_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, &l);

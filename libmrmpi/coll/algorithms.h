@@ -19,4 +19,9 @@ void mr_alg_reduce_binomial(struct mr_schedule *s, const void *in, void *out, si
 void mr_alg_ring_reduce_scatter(struct mr_schedule *s, void *acc, size_t count, struct mr_type *t, struct mr_op *op,
                                 struct mr_comm *c);
 
+size_t mr_vec_before(const struct mr_vec *v, int rank); /* elements of the ranks before this one */
+/* From rank 0, where they are one behind the other at `all`, to out. */
+void mr_alg_scatterv_linear(struct mr_schedule *s, const void *all, void *out, const struct mr_vec *v,
+                            struct mr_comm *c);
+
 #endif

@@ -37,8 +37,8 @@ static void ring(struct mr_schedule *s, void *out, size_t count, struct mr_type 
     }
 }
 
-enum mr_err mr_iallgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                          struct mr_type *ot, struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                              struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -53,12 +53,7 @@ enum mr_err mr_iallgather(const void *in, size_t icount, struct mr_type *it, voi
             mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)c->rank * ocount, ot), ocount, ot);
         ring(s, out, ocount, ot, c);
     }
-    return mr_schedule_start(s, req);
-}
-
-static void *part(const struct mr_vec *v, int i)
-{
-    return (char *)(uintptr_t)v->buf + v->disps[i] * v->type->extent;
+    return mr_schedule_built(s, built);
 }
 
 static void ringv(struct mr_schedule *s, const struct mr_vec *out, struct mr_comm *c)
@@ -66,10 +61,10 @@ static void ringv(struct mr_schedule *s, const struct mr_vec *out, struct mr_com
     int p = c->size, r = c->rank, right = (r + 1) % p, left = (r - 1 + p) % p;
     for (int k = 0; k < p - 1; k++) {
         int give = (r - k + p) % p, take = (r - k - 1 + p) % p;
-        if (out->counts[take])
-            mr_schedule_recv(s, part(out, take), (size_t)out->counts[take], out->type, left);
-        if (out->counts[give])
-            mr_schedule_send(s, part(out, give), (size_t)out->counts[give], out->type, right);
+        if (mr_vec_count(out, take))
+            mr_schedule_recv(s, mr_vec_part(out, take), mr_vec_count(out, take), out->type, left);
+        if (mr_vec_count(out, give))
+            mr_schedule_send(s, mr_vec_part(out, give), mr_vec_count(out, give), out->type, right);
         mr_schedule_fence(s);
     }
 }
@@ -79,30 +74,30 @@ static void spreadv(struct mr_schedule *s, const struct mr_vec *out, struct mr_c
     int p = c->size, r = c->rank;
     for (int k = 1; k < p; k++) {
         int src = (r - k + p) % p;
-        if (out->counts[src])
-            mr_schedule_recv(s, part(out, src), (size_t)out->counts[src], out->type, src);
+        if (mr_vec_count(out, src))
+            mr_schedule_recv(s, mr_vec_part(out, src), mr_vec_count(out, src), out->type, src);
     }
-    for (int k = 1; k < p && out->counts[r]; k++)
-        mr_schedule_send(s, part(out, r), (size_t)out->counts[r], out->type, (r + k) % p);
+    for (int k = 1; k < p && mr_vec_count(out, r); k++)
+        mr_schedule_send(s, mr_vec_part(out, r), mr_vec_count(out, r), out->type, (r + k) % p);
 }
 
-enum mr_err mr_iallgatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out,
-                           struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_allgatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out,
+                               struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, out->type);
-    size_t total = 0, mine = (size_t)out->counts[c->rank];
+    size_t total = 0, mine = mr_vec_count(out, c->rank);
     for (int i = 0; i < c->size; i++)
-        total += (size_t)out->counts[i];
+        total += mr_vec_count(out, i);
     if (in != MR_IN_PLACE && mine)
-        mr_schedule_copy(s, in, icount, it, part(out, c->rank), mine, out->type);
+        mr_schedule_copy(s, in, icount, it, mr_vec_part(out, c->rank), mine, out->type);
     /* the counts are the same everywhere, so all ranks choose alike */
     if (mr_coll_select(MR_COLL_ALLGATHERV, total * out->type->size / (size_t)c->size, c->size, 0) == MR_ALG_SPREAD)
         spreadv(s, out, c);
     else
         ringv(s, out, c);
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }

@@ -40,8 +40,8 @@ static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct m
                          mr_at_mut(out, (size_t)((r - i + p) % p) * ocount, ot), ocount, ot);
 }
 
-enum mr_err mr_ialltoall(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                         struct mr_type *ot, struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                             struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -51,7 +51,7 @@ enum mr_err mr_ialltoall(const void *in, size_t icount, struct mr_type *it, void
     int p = c->size, r = c->rank;
     size_t bytes = ocount * ot->size;
     if (bytes == 0)
-        return mr_schedule_start(s, req);
+        return mr_schedule_built(s, built);
     if (in == MR_IN_PLACE) { /* what is to be sent must survive the receives */
         char *copy = mr_schedule_temp(s, (size_t)p * bytes);
         mr_schedule_copy(s, out, (size_t)p * ocount, ot, copy, (size_t)p * bytes, mr_type_byte);
@@ -62,7 +62,7 @@ enum mr_err mr_ialltoall(const void *in, size_t icount, struct mr_type *it, void
     enum mr_alg alg = mr_coll_select(MR_COLL_ALLTOALL, bytes, p, 0);
     if (alg == MR_ALG_BRUCK) {
         bruck(s, in, icount, it, out, ocount, ot, c);
-        return mr_schedule_start(s, req);
+        return mr_schedule_built(s, built);
     }
     int window = alg == MR_ALG_PAIRWISE ? PAIRWISE_WINDOW : p;
     for (int k = 1; k < p; k += window) {
@@ -75,22 +75,7 @@ enum mr_err mr_ialltoall(const void *in, size_t icount, struct mr_type *it, void
     }
     mr_schedule_copy(s, mr_at(in, (size_t)r * icount, it), icount, it, mr_at_mut(out, (size_t)r * ocount, ot), ocount,
                      ot);
-    return mr_schedule_start(s, req);
-}
-
-static struct mr_type *type_of(const struct mr_vec *v, int i)
-{
-    return v->types ? v->types[i] : v->type;
-}
-
-static void *part(const struct mr_vec *v, int i)
-{
-    return (char *)(uintptr_t)v->buf + (v->types ? v->disps[i] : v->disps[i] * v->type->extent);
-}
-
-static size_t bytes_of(const struct mr_vec *v, int i)
-{
-    return (size_t)v->counts[i] * type_of(v, i)->size;
+    return mr_schedule_built(s, built);
 }
 
 static void hold(struct mr_schedule *s, const struct mr_vec *v, int p)
@@ -107,20 +92,22 @@ static char **copy_blocks(struct mr_schedule *s, const struct mr_vec *v, int p)
 {
     size_t total = (size_t)p * sizeof(char *);
     for (int i = 0; i < p; i++)
-        total += bytes_of(v, i);
+        total += mr_vec_bytes(v, i);
     char **copies = mr_schedule_temp(s, total);
     if (mr_schedule_no_memory(s))
         return NULL;
     char *at = (char *)(copies + p);
     for (int i = 0; i < p; i++) {
         copies[i] = at;
-        mr_schedule_copy(s, part(v, i), (size_t)v->counts[i], type_of(v, i), at, bytes_of(v, i), mr_type_byte);
-        at += bytes_of(v, i);
+        mr_schedule_copy(s, mr_vec_part(v, i), mr_vec_count(v, i), mr_vec_type(v, i), at, mr_vec_bytes(v, i),
+                         mr_type_byte);
+        at += mr_vec_bytes(v, i);
     }
     return copies;
 }
 
-enum mr_err mr_ialltoallv(const struct mr_vec *in, const struct mr_vec *out, struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_alltoallv(const struct mr_vec *in, const struct mr_vec *out, struct mr_comm *c,
+                              struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -132,22 +119,22 @@ enum mr_err mr_ialltoallv(const struct mr_vec *in, const struct mr_vec *out, str
     hold(s, out, p);
     char **copies = NULL;
     if (in_place && !(copies = copy_blocks(s, out, p)))
-        return mr_schedule_start(s, req);
+        return mr_schedule_built(s, built);
     for (int k = 1; k < p; k++) {
         int src = (r - k + p) % p;
-        if (bytes_of(out, src))
-            mr_schedule_recv(s, part(out, src), (size_t)out->counts[src], type_of(out, src), src);
+        if (mr_vec_bytes(out, src))
+            mr_schedule_recv(s, mr_vec_part(out, src), mr_vec_count(out, src), mr_vec_type(out, src), src);
     }
     for (int k = 1; k < p; k++) {
         int to = (r + k) % p;
-        size_t n = bytes_of(give, to);
+        size_t n = mr_vec_bytes(give, to);
         if (n && in_place)
             mr_schedule_send(s, copies[to], n, mr_type_byte, to);
         else if (n)
-            mr_schedule_send(s, part(in, to), (size_t)in->counts[to], type_of(in, to), to);
+            mr_schedule_send(s, mr_vec_part(in, to), mr_vec_count(in, to), mr_vec_type(in, to), to);
     }
-    if (!in_place && bytes_of(in, r))
-        mr_schedule_copy(s, part(in, r), (size_t)in->counts[r], type_of(in, r), part(out, r), (size_t)out->counts[r],
-                         type_of(out, r));
-    return mr_schedule_start(s, req);
+    if (!in_place && mr_vec_bytes(in, r))
+        mr_schedule_copy(s, mr_vec_part(in, r), mr_vec_count(in, r), mr_vec_type(in, r), mr_vec_part(out, r),
+                         mr_vec_count(out, r), mr_vec_type(out, r));
+    return mr_schedule_built(s, built);
 }

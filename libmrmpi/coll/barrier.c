@@ -2,7 +2,7 @@
 /* Barrier by dissemination: in round k everybody tells the rank 2^k further on. */
 #include "libmrmpi/coll/sched.h"
 
-enum mr_err mr_ibarrier(struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_barrier(struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -13,5 +13,5 @@ enum mr_err mr_ibarrier(struct mr_comm *c, struct mr_request **req)
         mr_schedule_send(s, NULL, 0, mr_type_byte, (r + k) % p);
         mr_schedule_fence(s);
     }
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }

@@ -49,7 +49,8 @@ static void scatter_allgather(struct mr_schedule *s, char *base, size_t bytes, i
     }
 }
 
-enum mr_err mr_ibcast(void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c,
+                          struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -73,5 +74,5 @@ enum mr_err mr_ibcast(void *buf, size_t count, struct mr_type *t, int root, stru
         if (c->rank != root)
             mr_schedule_copy(s, flat, bytes, mr_type_byte, buf, count, t);
     }
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }

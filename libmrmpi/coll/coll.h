@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collective operations over a communicator. Every one is a schedule (sched.h) that starts now and goes on in the
- * progress engine; the blocking form is mr_coll_run on the request. Arguments have been checked; MR_IN_PLACE stands for
- * MPI_IN_PLACE. Called with the library's lock held. *req is NULL on error.
+ * Collective operations over a communicator. Each function here builds a schedule (sched.h), *out, NULL on error, which
+ * then is run (blocking), started (nonblocking, goes on in the progress engine) or kept to be started many times
+ * (persistent); all three take it over. All ranks must build in the same order, as the standard says.
+ *
+ * Arguments have been checked; MR_IN_PLACE stands for MPI_IN_PLACE. Arrays of counts are looked at while building only.
+ * Called with the library's lock held.
  */
 #ifndef MRMPI_COLL_H
 #define MRMPI_COLL_H
@@ -15,43 +18,84 @@
 int mr_coll_init(void); /* hooks into progress */
 void mr_coll_finalize(void);
 
-/* Wait, free the request, return its error. */
-enum mr_err mr_coll_run(enum mr_err started, struct mr_request *req);
+struct mr_schedule;
 
-/* One side of a collective: count elements of type at buf; the *v forms have counts and displacements per rank. */
+/* To the end; the operation's error. If building failed (s NULL), that error: mr_coll_run(mr_coll_x(..., &s), s) must
+ * be two statements. */
+enum mr_err mr_coll_run(enum mr_err built, struct mr_schedule *s);
+enum mr_err mr_coll_start(struct mr_schedule *s, struct mr_request **req);
+/* A persistent request, whose schedule starts by mr_coll_restart (not while it runs) and goes by mr_coll_drop (at the
+ * end of its run if it runs). */
+enum mr_err mr_coll_keep(struct mr_schedule *s, struct mr_request **req);
+enum mr_err mr_coll_restart(struct mr_schedule *s, struct mr_request **req);
+void mr_coll_drop(struct mr_schedule *s);
+
+/*
+ * One side of a collective: for each rank (neighbour) a count of elements and a displacement, in arrays of int, or of
+ * int64_t and ptrdiff_t if wide; without an array of counts `each` for all, one behind the other.
+ */
 struct mr_vec {
     const void *buf;
-    const int *counts, *disps; /* disps in extents; for w in bytes */
-    struct mr_type *type;      /* NULL: per rank in types */
+    const void *counts, *disps; /* disps in extents; with types in bytes */
+    bool wide, wide_disps;
+    size_t each;
+    struct mr_type *type; /* NULL: per rank in types */
     struct mr_type *const *types;
 };
 
-enum mr_err mr_ibarrier(struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_ibcast(void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_ireduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root,
-                       struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_iallreduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op,
-                          struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_ireduce_scatter(const void *in, void *out, const int *counts, struct mr_type *t, struct mr_op *op,
-                               struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_iscan(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, bool exclusive,
-                     struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_igather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
-                       int root, struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_igatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root,
-                        struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_iscatter(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
-                        int root, struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_iscatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root,
-                         struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_iallgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                          struct mr_type *ot, struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_iallgatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out,
-                           struct mr_comm *c, struct mr_request **req);
-enum mr_err mr_ialltoall(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                         struct mr_type *ot, struct mr_comm *c, struct mr_request **req);
+static inline size_t mr_vec_count(const struct mr_vec *v, int i)
+{
+    if (!v->counts)
+        return v->each;
+    return v->wide ? (size_t)((const int64_t *)v->counts)[i] : (size_t)((const int *)v->counts)[i];
+}
+
+static inline struct mr_type *mr_vec_type(const struct mr_vec *v, int i)
+{
+    return v->types ? v->types[i] : v->type;
+}
+
+/* Where the part of rank i begins. */
+static inline void *mr_vec_part(const struct mr_vec *v, int i)
+{
+    ptrdiff_t d = v->disps ? v->wide_disps ? ((const ptrdiff_t *)v->disps)[i] : ((const int *)v->disps)[i]
+                           : (ptrdiff_t)v->each * i;
+    return (char *)(uintptr_t)v->buf + (v->types ? d : d * v->type->extent);
+}
+
+static inline size_t mr_vec_bytes(const struct mr_vec *v, int i)
+{
+    return mr_vec_count(v, i) * mr_vec_type(v, i)->size;
+}
+
+enum mr_err mr_coll_barrier(struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c,
+                          struct mr_schedule **built);
+enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root,
+                           struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op,
+                              struct mr_comm *c, struct mr_schedule **built);
+/* v: counts and type; the result is at out */
+enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
+                                   struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_scan(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, bool exclusive,
+                         struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_gather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                           struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_gatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root,
+                            struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                            struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_scatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root,
+                             struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                              struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_allgatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out,
+                               struct mr_comm *c, struct mr_schedule **built);
+enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                             struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built);
 /* v and w alike; in->buf may be MR_IN_PLACE */
-enum mr_err mr_ialltoallv(const struct mr_vec *in, const struct mr_vec *out, struct mr_comm *c,
-                          struct mr_request **req);
+enum mr_err mr_coll_alltoallv(const struct mr_vec *in, const struct mr_vec *out, struct mr_comm *c,
+                              struct mr_schedule **built);
 
 #endif

@@ -71,8 +71,8 @@ static void gather_linear(struct mr_schedule *s, const void *in, size_t icount, 
         mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)root * ocount, ot), ocount, ot);
 }
 
-enum mr_err mr_igather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
-                       int root, struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_gather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                           struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -84,11 +84,11 @@ enum mr_err mr_igather(const void *in, size_t icount, struct mr_type *it, void *
         gather_binomial(s, in, icount, it, out, ocount, ot, root, c);
     else if (bytes)
         gather_linear(s, in, icount, it, out, ocount, ot, root, c);
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }
 
-enum mr_err mr_igatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root,
-                        struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_gatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root,
+                            struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -97,12 +97,12 @@ enum mr_err mr_igatherv(const void *in, size_t icount, struct mr_type *it, const
     if (c->rank != root) {
         if (icount && it->size)
             mr_schedule_send(s, in, icount, it, root);
-        return mr_schedule_start(s, req);
+        return mr_schedule_built(s, built);
     }
     mr_schedule_hold_type(s, out->type);
     for (int i = 0; i < c->size; i++) {
-        void *at = (char *)(uintptr_t)out->buf + out->disps[i] * out->type->extent;
-        size_t n = (size_t)out->counts[i];
+        void *at = mr_vec_part(out, i);
+        size_t n = mr_vec_count(out, i);
         if (n * out->type->size == 0)
             continue;
         if (i != root)
@@ -110,7 +110,7 @@ enum mr_err mr_igatherv(const void *in, size_t icount, struct mr_type *it, const
         else if (in != MR_IN_PLACE)
             mr_schedule_copy(s, in, icount, it, at, n, out->type);
     }
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }
 
 static void scatter_binomial(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
@@ -150,8 +150,8 @@ static void scatter_linear(struct mr_schedule *s, const void *in, size_t icount,
         mr_schedule_copy(s, mr_at(in, (size_t)root * icount, it), icount, it, out, ocount, ot);
 }
 
-enum mr_err mr_iscatter(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount, struct mr_type *ot,
-                        int root, struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
+                            struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -163,11 +163,11 @@ enum mr_err mr_iscatter(const void *in, size_t icount, struct mr_type *it, void 
         scatter_binomial(s, in, icount, it, out, ocount, ot, root, c);
     else if (bytes)
         scatter_linear(s, in, icount, it, out, ocount, ot, root, c);
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }
 
-enum mr_err mr_iscatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root,
-                         struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_scatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root,
+                             struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -176,12 +176,12 @@ enum mr_err mr_iscatterv(const struct mr_vec *in, void *out, size_t ocount, stru
     if (c->rank != root) {
         if (ocount && ot->size)
             mr_schedule_recv(s, out, ocount, ot, root);
-        return mr_schedule_start(s, req);
+        return mr_schedule_built(s, built);
     }
     mr_schedule_hold_type(s, in->type);
     for (int i = 0; i < c->size; i++) {
-        const void *at = (const char *)in->buf + in->disps[i] * in->type->extent;
-        size_t n = (size_t)in->counts[i];
+        const void *at = mr_vec_part(in, i);
+        size_t n = mr_vec_count(in, i);
         if (n * in->type->size == 0)
             continue;
         if (i != root)
@@ -189,5 +189,5 @@ enum mr_err mr_iscatterv(const struct mr_vec *in, void *out, size_t ocount, stru
         else if (out != MR_IN_PLACE)
             mr_schedule_copy(s, at, n, in->type, out, ocount, ot);
     }
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }

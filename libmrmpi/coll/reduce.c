@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce, allreduce, reduce-scatter. mr_schedule_reduce does inout = in op inout, so "mine op theirs" is a reduction
+ * Reduce, allreduce. mr_schedule_reduce does inout = in op inout, so "mine op theirs" is a reduction
  * into their buffer, which is the accumulator from then on: algorithms that keep the order of ranks swap the two names
  * while they build the schedule.
  */
@@ -103,8 +103,8 @@ static void reduce_ring(struct mr_schedule *s, const void *in, void *out, size_t
     }
 }
 
-enum mr_err mr_ireduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root,
-                       struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root,
+                           struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -118,7 +118,7 @@ enum mr_err mr_ireduce(const void *in, void *out, size_t count, struct mr_type *
     } else {
         mr_alg_reduce_binomial(s, in, out, count, t, op, root, c);
     }
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }
 
 /*
@@ -177,8 +177,8 @@ static void allreduce_ring(struct mr_schedule *s, void *out, size_t count, struc
     }
 }
 
-enum mr_err mr_iallreduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op,
-                          struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op,
+                              struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -195,76 +195,5 @@ enum mr_err mr_iallreduce(const void *in, void *out, size_t count, struct mr_typ
         else
             allreduce_doubling(s, out, count, t, op, c);
     }
-    return mr_schedule_start(s, req);
-}
-
-static size_t before(const int *counts, int rank)
-{
-    size_t n = 0;
-    for (int i = 0; i < rank; i++)
-        n += (size_t)counts[i];
-    return n;
-}
-
-/* Everybody sends every piece straight to its owner, who adds up as they come: one peer per round. */
-static void reduce_scatter_pairwise(struct mr_schedule *s, const void *in, void *out, const int *counts,
-                                    struct mr_type *t, struct mr_op *op, struct mr_comm *c)
-{
-    int p = c->size, r = c->rank;
-    size_t n = (size_t)counts[r];
-    void *theirs = mr_schedule_temp_for(s, t, n), *acc = in == MR_IN_PLACE ? mr_schedule_temp_for(s, t, n) : out;
-    const void *from = in == MR_IN_PLACE ? out : in;
-    mr_schedule_copy(s, mr_at(from, before(counts, r), t), n, t, acc, n, t);
-    for (int k = 1; k < p; k++) {
-        int to = (r + k) % p, src = (r - k + p) % p;
-        mr_schedule_recv(s, theirs, n, t, src);
-        mr_schedule_send(s, mr_at(from, before(counts, to), t), (size_t)counts[to], t, to);
-        mr_schedule_fence(s);
-        mr_schedule_reduce(s, op, theirs, acc, n, t);
-    }
-    if (acc != out)
-        mr_schedule_copy(s, acc, n, t, out, n, t);
-}
-
-/* In order: reduce to rank 0, which scatters. */
-static void reduce_scatter_by_root(struct mr_schedule *s, const void *in, void *out, const int *counts,
-                                   struct mr_type *t, struct mr_op *op, struct mr_comm *c)
-{
-    int p = c->size;
-    size_t total = 0;
-    for (int i = 0; i < p; i++)
-        total += (size_t)counts[i];
-    void *all = mr_schedule_temp_for(s, t, total);
-    mr_alg_reduce_binomial(s, in == MR_IN_PLACE ? out : in, all, total, t, op, 0, c);
-    mr_schedule_fence(s);
-    size_t at = 0;
-    if (c->rank == 0) {
-        for (int i = 0; i < p; i++) {
-            if (i == 0)
-                mr_schedule_copy(s, all, (size_t)counts[0], t, out, (size_t)counts[0], t);
-            else
-                mr_schedule_send(s, mr_at(all, at, t), (size_t)counts[i], t, i);
-            at += (size_t)counts[i];
-        }
-    } else {
-        mr_schedule_recv(s, out, (size_t)counts[c->rank], t, 0);
-    }
-}
-
-enum mr_err mr_ireduce_scatter(const void *in, void *out, const int *counts, struct mr_type *t, struct mr_op *op,
-                               struct mr_comm *c, struct mr_request **req)
-{
-    struct mr_schedule *s = mr_schedule_new(c);
-    if (!s)
-        return MR_ERR_NO_MEM;
-    mr_schedule_hold_type(s, t);
-    mr_schedule_hold_op(s, op);
-    size_t total = 0;
-    for (int i = 0; i < c->size; i++)
-        total += (size_t)counts[i];
-    if (total && mr_coll_select(MR_COLL_REDUCE_SCATTER, total * t->size, c->size, has_of(op)) == MR_ALG_PAIRWISE)
-        reduce_scatter_pairwise(s, in, out, counts, t, op, c);
-    else if (total)
-        reduce_scatter_by_root(s, in, out, counts, t, op, c);
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }

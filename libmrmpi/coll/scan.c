@@ -5,8 +5,8 @@
  */
 #include "libmrmpi/coll/sched.h"
 
-enum mr_err mr_iscan(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, bool exclusive,
-                     struct mr_comm *c, struct mr_request **req)
+enum mr_err mr_coll_scan(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, bool exclusive,
+                         struct mr_comm *c, struct mr_schedule **built)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
@@ -14,7 +14,7 @@ enum mr_err mr_iscan(const void *in, void *out, size_t count, struct mr_type *t,
     mr_schedule_hold_type(s, t);
     mr_schedule_hold_op(s, op);
     if (count == 0)
-        return mr_schedule_start(s, req);
+        return mr_schedule_built(s, built);
     int p = c->size, r = c->rank;
     const void *mine = in == MR_IN_PLACE ? out : in;
     void *all = mr_schedule_temp_for(s, t, count), *theirs = mr_schedule_temp_for(s, t, count);
@@ -43,5 +43,5 @@ enum mr_err mr_iscan(const void *in, void *out, size_t count, struct mr_type *t,
             theirs = x;
         }
     }
-    return mr_schedule_start(s, req);
+    return mr_schedule_built(s, built);
 }

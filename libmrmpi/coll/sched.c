@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Running schedules: see sched.h. A finished receive puts its schedule on the ready list; the progress engine runs that
- * list. */
+/*
+ * Running schedules: see sched.h. A finished receive puts its schedule on the ready list; the progress engine runs that
+ * list.
+ *
+ * After an error a schedule goes on sending and receiving, or its peers would wait for ever; but what it sends is a
+ * notice of the error only (mr_isend_poison), which fails the receive that it meets, and nothing is copied or reduced
+ * any more. So an error reaches all who would have got data that depends on it.
+ */
 #include "libmrmpi/coll/sched.h"
 
 #include "libmrmpi/core/objects.h"
 
 #include <stdlib.h>
 
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
 enum step_kind { STEP_SEND, STEP_RECV, STEP_COPY, STEP_REDUCE, STEP_FENCE };
 
 struct step {
-    enum step_kind kind;
+    enum step_kind kind : 8;
+    bool second; /* over the second communicator */
     int peer;
     const void *in;
     void *out;
@@ -29,11 +39,14 @@ enum { HOLD_MAX = 2 }; /* types that are not per rank: send side, receive side *
 
 struct mr_schedule {
     struct mr_schedule *next; /* on the ready list or the pool */
-    struct mr_comm *comm;
-    struct mr_request *req;
-    int tag;
+    struct mr_comm *comm, *second;
+    struct mr_request *req; /* while it runs */
+    int tag, second_tag;
     enum mr_err error;
     bool no_memory, running, queued;
+    bool on_second;              /* what is appended now goes over the second communicator */
+    bool persistent;             /* kept when it is done, to run again */
+    bool dropped;                /* not needed any more after this run */
     int pending;                 /* sends and receives in flight */
     size_t num, cap, pos, phase; /* steps, room, next one, first of this phase */
     struct step *steps;
@@ -51,7 +64,15 @@ static struct {
 
 enum { POOL_STEPS_MAX = 256 }; /* larger step arrays go back to malloc */
 
+/* Persistent collectives keep their tag for long: they have a range of tags of their own. */
+enum { PERSISTENT_TAG = 0x20000000 };
+
 static char no_memory_area[16]; /* what temp returns when there is none: never written, the schedule does not start */
+
+static int next_tag(struct mr_comm *c)
+{
+    return (int)(c->coll_base + (c->coll_seq++ & (PERSISTENT_TAG - 1)));
+}
 
 struct mr_schedule *mr_schedule_new(struct mr_comm *c)
 {
@@ -62,8 +83,17 @@ struct mr_schedule *mr_schedule_new(struct mr_comm *c)
         return NULL;
     s->next = NULL;
     s->comm = mr_comm_get(c);
-    s->tag = (int)(c->coll_base + (c->coll_seq++ & 0x3fffffff));
+    s->tag = next_tag(c);
     return s;
+}
+
+void mr_schedule_on(struct mr_schedule *s, struct mr_comm *c)
+{
+    s->on_second = c != s->comm;
+    if (!s->on_second || s->second == c)
+        return;
+    s->second = mr_comm_get(c);
+    s->second_tag = next_tag(c);
 }
 
 static void release_requests(struct mr_schedule *s)
@@ -87,6 +117,8 @@ static void sched_free(struct mr_schedule *s)
         mr_type_put(s->types[i]);
     if (s->op)
         mr_op_put(s->op);
+    if (s->second)
+        mr_comm_put(s->second);
     mr_comm_put(s->comm);
     struct step *steps = s->steps;
     size_t cap = s->cap;
@@ -115,7 +147,7 @@ static struct step *add(struct mr_schedule *s, enum step_kind kind)
         s->cap = cap;
     }
     struct step *st = &s->steps[s->num++];
-    *st = (struct step){.kind = kind};
+    *st = (struct step){.kind = kind, .second = s->on_second};
     return st;
 }
 
@@ -251,21 +283,40 @@ static void track(struct mr_schedule *s, struct step *st, enum mr_err err)
     s->pending++;
 }
 
+static void start_send(struct mr_schedule *s, struct step *st)
+{
+    struct mr_comm *c = st->second ? s->second : s->comm;
+    int tag = st->second ? s->second_tag : s->tag;
+    if (unlikely(s->error))
+        track(s, st, mr_isend_poison(s->error, st->peer, tag, c, c->context | 1, &st->req));
+    else
+        track(s, st,
+              mr_isend(st->in, st->count, st->type, st->peer, tag, c, c->context | 1, MR_SEND_STANDARD, &st->req));
+}
+
+static void start_recv(struct mr_schedule *s, struct step *st)
+{
+    struct mr_comm *c = st->second ? s->second : s->comm;
+    int tag = st->second ? s->second_tag : s->tag;
+    track(s, st, mr_irecv(st->out, st->count, st->type, st->peer, tag, c, c->context | 1, &st->req));
+}
+
 static void run_step(struct mr_schedule *s, struct step *st)
 {
-    uint32_t ctx = s->comm->context | 1;
     switch (st->kind) {
     case STEP_SEND:
-        track(s, st, mr_isend(st->in, st->count, st->type, st->peer, s->tag, s->comm, ctx, MR_SEND_STANDARD, &st->req));
+        start_send(s, st);
         break;
     case STEP_RECV:
-        track(s, st, mr_irecv(st->out, st->count, st->type, st->peer, s->tag, s->comm, ctx, &st->req));
+        start_recv(s, st);
         break;
     case STEP_COPY:
-        mr_type_copy(st->in, st->count, st->type, st->out, st->out_count, st->out_type);
+        if (likely(!s->error))
+            mr_type_copy(st->in, st->count, st->type, st->out, st->out_count, st->out_type);
         break;
     case STEP_REDUCE:
-        mr_op_apply(st->op, st->in, st->out, st->count, st->type);
+        if (likely(!s->error))
+            mr_op_apply(st->op, st->in, st->out, st->count, st->type);
         break;
     case STEP_FENCE:
         break;
@@ -277,16 +328,17 @@ static void finish(struct mr_schedule *s)
     release_requests(s);
     struct mr_request *req = s->req;
     req->status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG, .error = s->error};
-    sched_free(s);
+    s->req = NULL;
+    if (!s->persistent || s->dropped)
+        sched_free(s);
     mr_request_complete(req);
     mr_request_put(req);
 }
 
-/* As far as it goes; after an error only what is in flight is waited for. */
 static void advance(struct mr_schedule *s)
 {
     s->running = true;
-    while (s->pos < s->num && !s->error) {
+    while (s->pos < s->num) {
         struct step *st = &s->steps[s->pos];
         if (st->kind == STEP_FENCE) {
             if (s->pending)
@@ -297,7 +349,7 @@ static void advance(struct mr_schedule *s)
         s->pos++;
     }
     s->running = false;
-    if (s->pending == 0 && (s->pos == s->num || s->error))
+    if (s->pending == 0 && s->pos == s->num)
         finish(s);
 }
 
@@ -316,28 +368,83 @@ static int poll_ready(void)
     return n;
 }
 
-enum mr_err mr_schedule_start(struct mr_schedule *s, struct mr_request **req)
+static enum mr_err no_memory(void)
+{
+    return mr_fail(MR_ERR_NO_MEM, "no memory for the temporary buffers of a collective operation");
+}
+
+enum mr_err mr_schedule_built(struct mr_schedule *s, struct mr_schedule **out)
+{
+    *out = NULL;
+    if (s->no_memory) {
+        sched_free(s);
+        return no_memory();
+    }
+    *out = s;
+    return MR_SUCCESS;
+}
+
+/* From the beginning, with a new request. */
+static enum mr_err run(struct mr_schedule *s, struct mr_request **req)
 {
     *req = NULL;
-    s->req = s->no_memory ? NULL : mr_request_new(MR_REQ_COLL, s->comm);
-    if (!s->req) {
-        sched_free(s);
-        return mr_fail(MR_ERR_NO_MEM, "no memory for the temporary buffers of a collective operation");
-    }
+    s->req = mr_request_new(MR_REQ_COLL, s->comm);
+    if (!s->req)
+        return no_memory();
     *req = mr_request_get(s->req);
+    s->pos = s->phase = 0;
+    s->error = MR_SUCCESS;
     advance(s);
     return MR_SUCCESS;
 }
 
-enum mr_err mr_coll_run(enum mr_err started, struct mr_request *req)
+enum mr_err mr_coll_start(struct mr_schedule *s, struct mr_request **req)
 {
-    if (started)
-        return started;
-    enum mr_err err = req->complete ? MR_SUCCESS : mr_wait(req);
-    if (!err)
-        err = req->status.error;
+    enum mr_err err = run(s, req);
+    if (err)
+        sched_free(s);
+    return err;
+}
+
+enum mr_err mr_coll_run(enum mr_err built, struct mr_schedule *s)
+{
+    struct mr_request *req;
+    enum mr_err err = built ? built : mr_coll_start(s, &req);
+    if (err)
+        return err;
+    if (!req->complete)
+        mr_wait(req);
+    err = req->status.error;
     mr_request_put(req);
     return err;
+}
+
+enum mr_err mr_coll_keep(struct mr_schedule *s, struct mr_request **req)
+{
+    struct mr_request *r = mr_request_new(MR_REQ_PERSISTENT_COLL, s->comm);
+    *req = r;
+    if (!r) {
+        sched_free(s);
+        return no_memory();
+    }
+    s->persistent = true;
+    s->tag |= PERSISTENT_TAG;
+    s->second_tag |= PERSISTENT_TAG;
+    r->schedule = s;
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_coll_restart(struct mr_schedule *s, struct mr_request **req)
+{
+    return run(s, req);
+}
+
+void mr_coll_drop(struct mr_schedule *s)
+{
+    if (s->req)
+        s->dropped = true;
+    else
+        sched_free(s);
 }
 
 int mr_coll_init(void)

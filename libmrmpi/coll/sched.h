@@ -2,21 +2,25 @@
 /*
  * A schedule: the list of steps that a collective takes on this rank, in phases. Sends and receives of a phase run at
  * the same time; copies and reductions happen when their turn comes; a fence waits for all sends and receives before
- * it. Algorithms only append steps; memory that runs out is remembered and reported by mr_schedule_start, so they need
+ * it. Algorithms only append steps; memory that runs out is remembered and reported by mr_schedule_built, so they need
  * not check.
  *
  * A schedule owns its temporary buffers, holds references to communicator, types and operation, and frees itself when
- * it is done.
+ * it is done; a persistent one when it is dropped.
  */
 #ifndef MRMPI_COLL_SCHED_H
 #define MRMPI_COLL_SCHED_H
 
 #include "libmrmpi/coll/coll.h"
 
-struct mr_schedule;
-
 struct mr_schedule *mr_schedule_new(struct mr_comm *c); /* NULL: no memory; takes the communicator's next tag */
-enum mr_err mr_schedule_start(struct mr_schedule *s, struct mr_request **req);
+/* The end of building: *out is s, or s is freed and *out NULL when memory has run out. */
+enum mr_err mr_schedule_built(struct mr_schedule *s, struct mr_schedule **out);
+/*
+ * Steps that follow are over c: the schedule's own communicator, or one second one (the local group of an
+ * intercommunicator), whose next tag is taken. Both must see the same order of collectives at all their members.
+ */
+void mr_schedule_on(struct mr_schedule *s, struct mr_comm *c);
 
 void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, struct mr_type *t, int dest);
 void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int src);

@@ -76,10 +76,10 @@ static enum mr_err context_agree(struct mr_comm *parent, uint32_t key, bool take
             w.all_offer = 1;
             memcpy(w.mask, contexts.free, sizeof(w.mask));
         }
-        struct mr_request *req;
-        err = mr_iallreduce(MR_IN_PLACE, &w, sizeof(w) / sizeof(uint64_t), &mr_type_basic[MR_BASIC_UINT64_T],
-                            &mr_op_builtin[MR_OP_BAND], parent, &req);
-        err = mr_coll_run(err, req);
+        struct mr_schedule *s;
+        err = mr_coll_allreduce(MR_IN_PLACE, &w, sizeof(w) / sizeof(uint64_t), &mr_type_basic[MR_BASIC_UINT64_T],
+                                &mr_op_builtin[MR_OP_BAND], parent, &s);
+        err = mr_coll_run(err, s);
         if (mine)
             contexts.offered = false;
         if (err || w.all_offer)
@@ -206,9 +206,9 @@ enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm 
     struct split_entry mine = {color, key, 0}, *all = malloc((size_t)c->size * sizeof(*all));
     if (!all)
         return mr_fail(MR_ERR_NO_MEM, "no memory for MPI_Comm_split");
-    struct mr_request *req;
-    enum mr_err err = mr_iallgather(&mine, sizeof(mine), mr_type_byte, all, sizeof(mine), mr_type_byte, c, &req);
-    err = mr_coll_run(err, req);
+    struct mr_schedule *s;
+    enum mr_err err = mr_coll_allgather(&mine, sizeof(mine), mr_type_byte, all, sizeof(mine), mr_type_byte, c, &s);
+    err = mr_coll_run(err, s);
     uint32_t context;
     if (!err)
         err = context_agree(c, c->context, color != MR_UNDEFINED, &context);

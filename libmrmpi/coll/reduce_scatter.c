@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reduce-scatter: everybody sends straight to the owners, or by way of rank 0 where the order of ranks matters. */
+#include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/select.h"
+
+size_t mr_vec_before(const struct mr_vec *v, int rank)
+{
+    size_t n = 0;
+    for (int i = 0; i < rank; i++)
+        n += mr_vec_count(v, i);
+    return n;
+}
+
+/* The owners add up what comes: one peer per round. */
+static void pairwise(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
+                     struct mr_comm *c)
+{
+    int p = c->size, r = c->rank;
+    struct mr_type *t = v->type;
+    size_t n = mr_vec_count(v, r);
+    void *theirs = mr_schedule_temp_for(s, t, n), *acc = in == MR_IN_PLACE ? mr_schedule_temp_for(s, t, n) : out;
+    const void *from = in == MR_IN_PLACE ? out : in;
+    mr_schedule_copy(s, mr_at(from, mr_vec_before(v, r), t), n, t, acc, n, t);
+    for (int k = 1; k < p; k++) {
+        int to = (r + k) % p, src = (r - k + p) % p;
+        mr_schedule_recv(s, theirs, n, t, src);
+        mr_schedule_send(s, mr_at(from, mr_vec_before(v, to), t), mr_vec_count(v, to), t, to);
+        mr_schedule_fence(s);
+        mr_schedule_reduce(s, op, theirs, acc, n, t);
+    }
+    if (acc != out)
+        mr_schedule_copy(s, acc, n, t, out, n, t);
+}
+
+void mr_alg_scatterv_linear(struct mr_schedule *s, const void *all, void *out, const struct mr_vec *v,
+                            struct mr_comm *c)
+{
+    struct mr_type *t = v->type;
+    if (c->rank) {
+        mr_schedule_recv(s, out, mr_vec_count(v, c->rank), t, 0);
+        return;
+    }
+    size_t at = mr_vec_count(v, 0);
+    mr_schedule_copy(s, all, at, t, out, at, t);
+    for (int i = 1; i < c->size; i++) {
+        mr_schedule_send(s, mr_at(all, at, t), mr_vec_count(v, i), t, i);
+        at += mr_vec_count(v, i);
+    }
+}
+
+static void by_root(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
+                    struct mr_comm *c)
+{
+    size_t total = mr_vec_before(v, c->size);
+    void *all = mr_schedule_temp_for(s, v->type, total);
+    /* the tree reduces into a buffer of its own; in place the input is where the result will be */
+    mr_alg_reduce_binomial(s, in == MR_IN_PLACE ? out : in, all, total, v->type, op, 0, c);
+    mr_schedule_fence(s);
+    mr_alg_scatterv_linear(s, all, out, v, c);
+}
+
+enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
+                                   struct mr_comm *c, struct mr_schedule **built)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_hold_type(s, v->type);
+    mr_schedule_hold_op(s, op);
+    size_t total = mr_vec_before(v, c->size);
+    if (total && mr_coll_select(MR_COLL_REDUCE_SCATTER, total * v->type->size, c->size,
+                                op->commutative ? MR_HAS_COMMUTATIVE : 0) == MR_ALG_PAIRWISE)
+        pairwise(s, in, out, v, op, c);
+    else if (total)
+        by_root(s, in, out, v, op, c);
+    return mr_schedule_built(s, built);
+}
