@@ -57,7 +57,7 @@ static const struct row rows[] = {
      "a request to connect that is not answered is repeated after this time"},
     {"MRMPI_CONNECT_RETRIES", NULL, FIELD(connect_retries), INT, "500", 1, 10000, "times",
      "give a peer up after so many repeated requests"},
-    {"MRMPI_RC_TIMEOUT", NULL, FIELD(rc_timeout), INT, "14", 0, 31, "",
+    {"MRMPI_RC_TIMEOUT", NULL, FIELD(rc_timeout), INT, "18", 0, 31, "",
      "local ACK timeout of queue pairs: 4.096 us times 2 to this power; 0: infinite"},
     {"MRMPI_RC_RETRY", NULL, FIELD(rc_retry), INT, "7", 0, 7, "times", "transport retries of queue pairs"},
     {"MRMPI_RNR_RETRY", NULL, FIELD(rnr_retry), INT, "7", 0, 7, "times",
