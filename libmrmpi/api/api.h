@@ -217,7 +217,7 @@ static inline enum mr_err api_dest(const struct mr_comm *c, int rank, int tag)
 {
     if (!mr_config.check_args)
         return MR_SUCCESS;
-    if (unlikely((unsigned)rank >= (unsigned)c->size) && rank != MPI_PROC_NULL)
+    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL)
         return api_bad_rank(c, rank, false);
     if (unlikely(tag < 0 || tag > MR_TAG_UB))
         return api_bad_tag(tag);
@@ -228,7 +228,7 @@ static inline enum mr_err api_source(const struct mr_comm *c, int rank, int tag)
 {
     if (!mr_config.check_args)
         return MR_SUCCESS;
-    if (unlikely((unsigned)rank >= (unsigned)c->size) && rank != MPI_PROC_NULL && rank != MPI_ANY_SOURCE)
+    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL && rank != MPI_ANY_SOURCE)
         return api_bad_rank(c, rank, true);
     if (unlikely((tag < 0 || tag > MR_TAG_UB) && tag != MPI_ANY_TAG))
         return api_bad_tag(tag);

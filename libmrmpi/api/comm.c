@@ -27,6 +27,16 @@ MPI_FN(int, Comm_size, (MPI_Comm comm, int *size))
     API_LEAVE(c);
 }
 
+static enum mr_err need_inter(const struct mr_comm *c)
+{
+    return mr_comm_is_inter(c) ? MR_SUCCESS : mr_fail(MR_ERR_COMM, "the communicator is not an intercommunicator");
+}
+
+static enum mr_err need_intra(const struct mr_comm *c)
+{
+    return mr_comm_is_inter(c) ? mr_fail(MR_ERR_COMM, "the communicator is an intercommunicator") : MR_SUCCESS;
+}
+
 static const int abi_compare[] = {
     [MR_IDENT] = MPI_IDENT, [MR_CONGRUENT] = MPI_CONGRUENT, [MR_SIMILAR] = MPI_SIMILAR, [MR_UNEQUAL] = MPI_UNEQUAL};
 
@@ -160,6 +170,7 @@ MPI_FN(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     struct mr_group *g;
     API_ENTER();
     CHECK(api_comm(comm, &c));
+    CHECK(need_intra(c));
     CHECK(api_group(group, &g));
     NOT_NULL(newcomm);
     if (tag < 0 || tag > MR_TAG_UB)
@@ -167,6 +178,42 @@ MPI_FN(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     CHECK(subgroup(c, g));
     CHECK(mr_comm_create_group(c, g, tag, &made));
     err = give(made, newcomm);
+    API_LEAVE(c);
+}
+
+/* ---- two groups ---- */
+
+MPI_FN(int, Intercomm_create,
+       (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm))
+{
+    struct mr_comm *c = NULL, *peer = NULL, *made;
+    API_ENTER();
+    CHECK(api_comm(local_comm, &c));
+    CHECK(need_intra(c));
+    NOT_NULL(newintercomm);
+    if (local_leader < 0 || local_leader >= c->size)
+        CHECK(api_bad_rank(c, local_leader, false));
+    if (c->rank == local_leader) { /* the others need not know peer_comm and remote_leader */
+        CHECK(api_comm(peer_comm, &peer));
+        if (remote_leader < 0 || remote_leader >= peer->num_peers)
+            CHECK(api_bad_rank(peer, remote_leader, false));
+    }
+    if (tag < 0 || tag > MR_TAG_UB)
+        CHECK(api_bad_tag(tag));
+    CHECK(mr_intercomm_create(c, local_leader, peer, remote_leader, tag, &made));
+    err = give(made, newintercomm);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm *newintracomm))
+{
+    struct mr_comm *c = NULL, *made;
+    API_ENTER();
+    CHECK(api_comm(intercomm, &c));
+    CHECK(need_inter(c));
+    NOT_NULL(newintracomm);
+    CHECK(mr_intercomm_merge(c, high, &made));
+    err = give(made, newintracomm);
     API_LEAVE(c);
 }
 
@@ -246,7 +293,29 @@ MPI_FN(int, Comm_test_inter, (MPI_Comm comm, int *flag))
     API_ENTER();
     CHECK(api_comm(comm, &c));
     NOT_NULL(flag);
-    *flag = 0;
+    *flag = mr_comm_is_inter(c);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_remote_size, (MPI_Comm comm, int *size))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    CHECK(need_inter(c));
+    NOT_NULL(size);
+    *size = c->num_peers;
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_remote_group, (MPI_Comm comm, MPI_Group *group))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    CHECK(need_inter(c));
+    NOT_NULL(group);
+    err = api_new_group(mr_group_get(c->peers), group);
     API_LEAVE(c);
 }
 

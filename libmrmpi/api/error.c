@@ -56,8 +56,9 @@ enum mr_err api_bad_type(const struct mr_type *t)
 
 enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive)
 {
-    return mr_fail(MR_ERR_RANK, "rank %d is not in %s, which has ranks 0 to %d%s", rank,
-                   c->name[0] ? c->name : "the communicator", c->size - 1,
+    return mr_fail(MR_ERR_RANK, "rank %d is not in %s%s, which has ranks 0 to %d%s", rank,
+                   mr_comm_is_inter(c) ? "the remote group of " : "", c->name[0] ? c->name : "the communicator",
+                   c->num_peers - 1,
                    rank == MPI_ANY_SOURCE && !receive ? " (MPI_ANY_SOURCE is for receives)" : "");
 }
 

@@ -37,6 +37,8 @@ MPI_FN(int, Cart_create,
     int n;
     API_ENTER();
     CHECK(api_comm(comm_old, &c));
+    if (mr_comm_is_inter(c))
+        CHECK(mr_fail(MR_ERR_COMM, "the communicator is an intercommunicator"));
     NOT_NULL(comm_cart);
     CHECK(product(ndims, dims, c->size, &n));
     CHECK(mr_comm_split(c, c->rank < n ? 0 : MR_UNDEFINED, c->rank, &made));

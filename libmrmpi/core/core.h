@@ -82,12 +82,15 @@ struct mr_comm {
     int refs;
     int handle;       /* index for the api's table */
     uint32_t context; /* even; point-to-point uses it as it is, collectives use context | 1 */
-    int rank, size;
+    int rank, size;   /* in the local group */
     struct mr_group *group;
+    struct mr_group *peers; /* whom ranks of messages name: the group itself; of an intercommunicator, the remote group */
+    int num_peers;
+    struct mr_comm *local; /* intercommunicators: its local group as an intracommunicator of its own; NULL: it is none */
     struct mr_errhandler *errhandler;
     uint32_t coll_seq;  /* counts collectives: their tag */
     uint32_t coll_base; /* added to it: keeps a passing communicator's apart from its parent's */
-    bool passing;       /* lives during MPI_Comm_create_group only, with the parent's context */
+    bool passing;       /* lives while others are made only, with the parent's context */
     struct mr_coll_state *coll;
     struct mr_attr *attrs;        /* core/attr.c */
     struct mr_info *info;         /* hints, NULL if none */
@@ -95,9 +98,15 @@ struct mr_comm {
     char name[128];
 };
 
+static inline bool mr_comm_is_inter(const struct mr_comm *c)
+{
+    return c->local != NULL;
+}
+
+/* Of a rank that messages can be sent to or received from. */
 static inline int mr_comm_world_rank(const struct mr_comm *c, int rank)
 {
-    return c->group->world[rank];
+    return c->peers->world[rank];
 }
 
 /* A datatype with its layout flattened at commit time (core/type.c, core/pack.c). */

@@ -144,6 +144,11 @@ enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_co
 enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
 enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out);
 enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);
+/* Of local's members and those of the group whose leader is remote_leader in peer (which only the leader needs to have).
+ */
+enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
+                                struct mr_comm **out);
+enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, struct mr_comm **out);
 /* The world and self, for init.c. */
 struct mr_launch;
 int mr_comm_init(const struct mr_launch *launch);

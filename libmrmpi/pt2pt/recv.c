@@ -120,8 +120,9 @@ void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr
 
 static bool anybody_left(struct mr_comm *comm)
 {
-    for (int r = 0; r < comm->size; r++)
-        if ((r != comm->rank || mr_threaded) && !mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, r))))
+    for (int r = 0; r < comm->num_peers; r++)
+        if ((r != comm->rank || mr_threaded || mr_comm_is_inter(comm)) &&
+            !mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, r))))
             return true; /* the process itself can send only from another thread */
     return false;
 }
