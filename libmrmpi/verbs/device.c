@@ -28,6 +28,11 @@ static int negative_errno(int fallback)
 
 /* ---- devices --------------------------------------------------------------------------------------------------- */
 
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct ibv_device_attr *attr)
 {
     int err, flags;
@@ -51,6 +56,7 @@ static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct i
     dev->max_cqe = (uint32_t)attr->max_cqe;
     dev->pd = ibv_alloc_pd(dev->ctx);
     if (!dev->pd) {
+    dev->max_reads = (uint8_t)least(255, least(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom));
         err = errno;
         mr_log(MR_LOG_WARN, "%s gives no protection domain (%s); it is not used", dev->name, strerror(err));
         goto close;

@@ -11,6 +11,7 @@
 #include "libmrmpi/base/base.h"
 
 #define INLINE_WANTED 256
+#define READS_WANTED  1  /* outstanding RDMA reads of a queue pair: the library issues none */
 #define RNR_TIMER     10 /* 0.32 ms: how long a sender waits before it tries again when we had no buffer */
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
@@ -76,6 +77,11 @@ int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp)
     return 0;
 }
 
+static uint8_t reads(const struct mr_device *dev)
+{
+    return dev->max_reads < READS_WANTED ? dev->max_reads : READS_WANTED;
+}
+
 int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
                   uint32_t remote_psn, uint8_t sl, uint8_t path)
 {
@@ -85,7 +91,7 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
         .path_mtu = to->mtu < rail->addr.mtu ? to->mtu : rail->addr.mtu,
         .dest_qp_num = remote_qpn,
         .rq_psn = remote_psn,
-        .max_dest_rd_atomic = 1,
+        .max_dest_rd_atomic = reads(rail->dev),
         .min_rnr_timer = RNR_TIMER,
     };
     int err;
@@ -104,7 +110,7 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
         .timeout = (uint8_t)mr_config.rc_timeout,
         .retry_cnt = (uint8_t)mr_config.rc_retry,
         .rnr_retry = (uint8_t)mr_config.rnr_retry,
-        .max_rd_atomic = 1,
+        .max_rd_atomic = reads(rail->dev),
     };
     return -ibv_modify_qp(qp->qp, &attr,
                           IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

@@ -57,6 +57,7 @@ struct mr_device {
     char name[64];
     bool fatal; /* the device went away: nothing can be posted any more */
     uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe;
+    uint8_t max_reads; /* RDMA reads that a queue pair can have outstanding, in either direction */
 };
 
 /* Where a rail can be found: published by its owner, read by peers. Little endian on the wire as in memory. */
