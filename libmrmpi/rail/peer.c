@@ -87,7 +87,8 @@ static void describe_failure(struct mr_qp *qp, const struct mr_wc *wc)
 {
     const struct mr_sub *sub = qp->owner;
     const struct mr_peer *p = sub->peer;
-    const char *cause = wc->error == -EHOSTUNREACH ? "its host, its process or a link on the way is gone"
+    const char *cause = !mr_rail_is_active(sub->rail)  ? "the port here is down"
+                        : wc->error == -EHOSTUNREACH ? "its host, its process or a link on the way is gone"
                         : wc->error == -ENOBUFS    ? "it takes no packets any more"
                         : wc->error == -EFAULT     ? "memory was unmapped while a transfer was under way"
                                                    : "see the device's log";

@@ -324,3 +324,11 @@ void mr_verbs_check_events(void)
         }
     }
 }
+bool mr_rail_is_active(const struct mr_rail *rail)
+{
+    struct ibv_port_attr port;
+
+    return !rail->down && !rail->dev->fatal && !ibv_query_port(rail->dev->ctx, rail->port, &port) &&
+           port.state == IBV_PORT_ACTIVE;
+}
+

@@ -125,6 +125,8 @@ int mr_verbs_poll(void);
 /* Read asynchronous events of all devices; costs system calls. */
 void mr_verbs_check_events(void);
 
+/* Is the rail's port active now? Asks the device: for who explains a failure, before the event of it has come. */
+bool mr_rail_is_active(const struct mr_rail *rail);
 /* ---- datagrams -------------------------------------------------------------------------------------------------- */
 
 #define MR_UD_MAX 1024 /* longest datagram */
