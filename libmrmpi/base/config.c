@@ -43,6 +43,8 @@ static const struct row rows[] = {
      "copy large messages inside a host directly between the processes"},
     {"MRMPI_DEVICES", NULL, FIELD(devices), STRING, "", 0, 0, "",
      "comma list of rails to use, as mlx5_0:1,mlx5_1; empty: all active ports"},
+    {"MRMPI_ROCE_GID", NULL, FIELD(roce_gid), STRING, "", 0, 0, "",
+     "RoCE: the GID to use, an index or as roce-v2/ipv6; empty: version 2 first, IPv4 first"},
     {"MRMPI_RAILS_MAX", NULL, FIELD(rails_max), INT, "0", 0, 64, "rails", "use at most so many rails; 0: all"},
     {"MRMPI_PATHS", NULL, FIELD(paths), INT, "1", 1, 8, "paths",
      "LID paths (LMC) used between each pair of rails, as far as the subnet has them"},

@@ -19,7 +19,7 @@
 
 #define CARD_KEY     "mrmpi.card"
 #define CARD_MAGIC   0x6d726364u /* "mrcd" */
-#define CARD_VERSION 1
+#define CARD_VERSION 2
 
 /* ---- cards ------------------------------------------------------------------------------------------------------- */
 
@@ -59,10 +59,10 @@ static int fetch_card(struct mr_peer *p)
 
 /* ---- queue pairs ------------------------------------------------------------------------------------------------- */
 
-/* Same link layer, and on InfiniBand the same subnet. */
+/* Same link layer; on InfiniBand the same subnet, on Ethernet the same version of RoCE and family of addresses. */
 static bool can_reach(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
 {
-    return a->global == b->global && (a->global || !memcmp(a->gid, b->gid, 8));
+    return a->global == b->global && (a->global ? a->gid_kind == b->gid_kind : !memcmp(a->gid, b->gid, 8));
 }
 
 static unsigned paths_of(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
@@ -175,7 +175,7 @@ static int prepare(struct mr_cm_conn *c, struct mr_cm_msg *out)
     if (out->num_subs)
         return 0;
     mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
-           err == -EHOSTUNREACH ? "none of ours is up and in the same subnet as its counterpart there"
+           err == -EHOSTUNREACH ? "none of ours is up and, as its counterpart there, in the same subnet (RoCE: with a GID of the same kind)"
                                 : strerror(-err));
     return err;
 }

@@ -5,6 +5,7 @@
  */
 #include "libmrmpi/verbs/internal.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/gid.h"
 #include "libmrmpi/verbs/select.h"
 
 struct mr_verbs mr_verbs;
@@ -26,12 +28,12 @@ static int negative_errno(int fallback)
     return errno ? -errno : -fallback;
 }
 
-/* ---- devices --------------------------------------------------------------------------------------------------- */
-
 static int least(int a, int b)
 {
     return a < b ? a : b;
 }
+
+/* ---- devices --------------------------------------------------------------------------------------------------- */
 
 static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct ibv_device_attr *attr)
 {
@@ -54,9 +56,9 @@ static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct i
     dev->max_qp_wr = (uint32_t)attr->max_qp_wr;
     dev->max_srq_wr = (uint32_t)attr->max_srq_wr;
     dev->max_cqe = (uint32_t)attr->max_cqe;
+    dev->max_reads = (uint8_t)least(255, least(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom));
     dev->pd = ibv_alloc_pd(dev->ctx);
     if (!dev->pd) {
-    dev->max_reads = (uint8_t)least(255, least(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom));
         err = errno;
         mr_log(MR_LOG_WARN, "%s gives no protection domain (%s); it is not used", dev->name, strerror(err));
         goto close;
@@ -80,6 +82,14 @@ static void close_device(struct mr_device *dev)
         ibv_close_device(dev->ctx);
     memset(dev, 0, sizeof *dev);
 }
+
+/* What was asked for when the devices were opened. */
+struct opening {
+    size_t packet_max;
+    struct mr_gid_wish gid;
+    mr_rail_reject *reject;
+    void *arg;
+};
 
 /* ---- rails ----------------------------------------------------------------------------------------------------- */
 
@@ -106,19 +116,57 @@ static uint32_t port_rate_mbps(const struct ibv_port_attr *p)
     return mbps;
 }
 
-/* RoCE: the first GID of version 2; InfiniBand: the port's own. */
-static int choose_gid(struct mr_device *dev, const struct ibv_port_attr *port, uint8_t num, union ibv_gid *gid)
+/* The GIDs of a RoCE port; an address handle has one byte for the index. */
+static size_t read_gids(struct mr_device *dev, const struct ibv_port_attr *port, uint8_t num,
+                        struct mr_gid_entry table[256])
 {
-    if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
-        for (int i = 0; i < port->gid_tbl_len && i < 256; i++) {
-            struct ibv_gid_entry e;
+    size_t n = 0;
 
-            if (!ibv_query_gid_ex(dev->ctx, num, (uint32_t)i, &e, 0) && e.gid_type == IBV_GID_TYPE_ROCE_V2) {
-                *gid = e.gid;
-                return i;
-            }
-        }
-    return ibv_query_gid(dev->ctx, num, 0, gid) ? -1 : 0;
+    for (unsigned i = 0; i < (unsigned)port->gid_tbl_len && i < 256; i++) {
+        struct ibv_gid_entry e;
+
+        if (ibv_query_gid_ex(dev->ctx, num, i, &e, 0) || e.gid_type == IBV_GID_TYPE_IB)
+            continue; /* most places are empty */
+        table[n] = (struct mr_gid_entry){.index = (uint16_t)i,
+                                         .version = e.gid_type == IBV_GID_TYPE_ROCE_V2 ? MR_GID_ROCE_V2 : MR_GID_ROCE_V1};
+        memcpy(table[n++].gid, e.gid.raw, sizeof e.gid.raw);
+    }
+    return n;
+}
+
+static int choose_roce_gid(struct mr_rail *rail, const struct ibv_port_attr *port, const struct mr_gid_wish *wish)
+{
+    struct mr_gid_entry table[256];
+    size_t n = read_gids(rail->dev, port, rail->port, table);
+    const struct mr_gid_entry *e = mr_gid_choose(wish, table, n);
+    char text[INET6_ADDRSTRLEN] = "";
+
+    if (!e) {
+        mr_log(MR_LOG_WARN, "%s port %u is not used: none of its %zu GIDs is as MRMPI_ROCE_GID=%s wants it",
+               rail->dev->name, rail->port, n, mr_config.roce_gid);
+        return -ENODEV;
+    }
+    rail->gid_index = (uint8_t)e->index;
+    memcpy(rail->addr.gid, e->gid, sizeof rail->addr.gid);
+    rail->addr.gid_kind = mr_gid_kind(e);
+    inet_ntop(AF_INET6, e->gid, text, sizeof text);
+    mr_log(MR_LOG_INFO, "%s port %u: GID %u, %s, RoCE v%d", rail->dev->name, rail->port, e->index, text,
+           e->version == MR_GID_ROCE_V2 ? 2 : 1);
+    return 0;
+}
+
+static int choose_gid(struct mr_rail *rail, const struct ibv_port_attr *port, const struct mr_gid_wish *wish)
+{
+    union ibv_gid gid;
+
+    if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
+        return choose_roce_gid(rail, port, wish);
+    if (ibv_query_gid(rail->dev->ctx, rail->port, 0, &gid)) {
+        mr_log(MR_LOG_WARN, "%s port %u has no GID; it is not used", rail->dev->name, rail->port);
+        return -ENODEV;
+    }
+    memcpy(rail->addr.gid, gid.raw, sizeof rail->addr.gid);
+    return 0;
 }
 
 static int create_cq(struct mr_rail *rail, const struct mr_device *dev)
@@ -145,25 +193,20 @@ static void close_rail(struct mr_rail *rail)
     memset(rail, 0, sizeof *rail);
 }
 
-static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_attr *port, size_t packet_max)
+static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_attr *port, const struct opening *o)
 {
     struct mr_rail *rail = &mr_verbs.rail[mr_verbs.num_rails];
-    union ibv_gid gid;
-    int gid_index, err;
+    int err;
 
     memset(rail, 0, sizeof *rail);
-    gid_index = choose_gid(dev, port, num, &gid);
-    if (gid_index < 0) {
-        mr_log(MR_LOG_WARN, "%s port %u has no GID; it is not used", dev->name, num);
-        return -ENODEV;
-    }
     rail->index = mr_verbs.num_rails;
     rail->dev = dev;
     rail->port = num;
-    rail->gid_index = (uint8_t)gid_index;
+    err = choose_gid(rail, port, &o->gid);
+    if (err)
+        return err;
     rail->max_msg = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
     rail->rate_mbps = port_rate_mbps(port);
-    memcpy(rail->addr.gid, gid.raw, sizeof rail->addr.gid);
     rail->addr.lid = port->lid;
     rail->addr.lmc = port->lmc;
     rail->addr.mtu = (uint8_t)port->active_mtu;
@@ -173,7 +216,7 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
 
     err = create_cq(rail, dev);
     if (!err)
-        err = mr_rx_open(rail, packet_max);
+        err = mr_rx_open(rail, o->packet_max);
     if (!err)
         err = mr_ud_open(rail);
     if (err) {
@@ -188,8 +231,8 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     return 0;
 }
 
-static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_port_attr *port, mr_rail_reject *reject,
-                   void *arg)
+static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_port_attr *port,
+                   const struct opening *o)
 {
     const char *why = NULL;
 
@@ -199,7 +242,7 @@ static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_p
         why = "it is not active";
     else if (port->link_layer != IBV_LINK_LAYER_ETHERNET && !port->lid)
         why = "it has no LID; does a subnet manager run?";
-    else if (reject && reject(dev->name, (int)num, arg))
+    else if (o->reject && o->reject(dev->name, (int)num, o->arg))
         why = "fabricd has taken it out";
     if (why)
         mr_log(MR_LOG_INFO, "%s port %u is not used: %s", dev->name, num, why);
@@ -207,7 +250,7 @@ static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_p
 }
 
 /* True if the device gave at least one rail. */
-static bool open_ports(struct mr_device *dev, unsigned ports, size_t packet_max, mr_rail_reject *reject, void *arg)
+static bool open_ports(struct mr_device *dev, unsigned ports, const struct opening *o)
 {
     unsigned before = mr_verbs.num_rails;
     unsigned limit =
@@ -216,18 +259,25 @@ static bool open_ports(struct mr_device *dev, unsigned ports, size_t packet_max,
     for (unsigned num = 1; num <= ports && mr_verbs.num_rails < limit; num++) {
         struct ibv_port_attr port;
 
-        if (ibv_query_port(dev->ctx, (uint8_t)num, &port) || !usable(dev, num, &port, reject, arg))
+        if (ibv_query_port(dev->ctx, (uint8_t)num, &port) || !usable(dev, num, &port, o))
             continue;
-        open_rail(dev, (uint8_t)num, &port, packet_max);
+        open_rail(dev, (uint8_t)num, &port, o);
     }
     return mr_verbs.num_rails > before;
 }
 
 int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, mr_rail_reject *reject, void *arg)
 {
+    struct opening opening = {.packet_max = packet_max, .reject = reject, .arg = arg};
     struct ibv_device **list;
     int n = 0;
 
+    if (!mr_gid_wish_parse(mr_config.roce_gid, &opening.gid)) {
+        mr_log(MR_LOG_ERROR,
+               "MRMPI_ROCE_GID=%s is neither an index (0 to 255) nor words of roce-v2, roce-v1, ipv4, ipv6 joined by /",
+               mr_config.roce_gid);
+        return -EINVAL;
+    }
     memset(&mr_verbs, 0, sizeof mr_verbs);
     mr_verbs_up = *handlers;
     /* so that a child of fork does not take registered pages away; does nothing where the kernel sees to it */
@@ -241,7 +291,7 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, m
         if (!mr_device_selected(mr_config.devices, ibv_get_device_name(list[i]), 0) || open_device(list[i], dev, &attr))
             continue;
         dev->index = mr_verbs.num_devices;
-        if (open_ports(dev, attr.phys_port_cnt, packet_max, reject, arg))
+        if (open_ports(dev, attr.phys_port_cnt, &opening))
             mr_verbs.num_devices++;
         else
             close_device(dev);
@@ -311,6 +361,14 @@ static void handle_event(struct mr_device *dev, struct ibv_async_event *e)
     }
 }
 
+bool mr_rail_is_active(const struct mr_rail *rail)
+{
+    struct ibv_port_attr port;
+
+    return !rail->down && !rail->dev->fatal && !ibv_query_port(rail->dev->ctx, rail->port, &port) &&
+           port.state == IBV_PORT_ACTIVE;
+}
+
 void mr_verbs_check_events(void)
 {
     for (unsigned i = 0; i < mr_verbs.num_devices; i++) {
@@ -324,11 +382,3 @@ void mr_verbs_check_events(void)
         }
     }
 }
-bool mr_rail_is_active(const struct mr_rail *rail)
-{
-    struct ibv_port_attr port;
-
-    return !rail->down && !rail->dev->fatal && !ibv_query_port(rail->dev->ctx, rail->port, &port) &&
-           port.state == IBV_PORT_ACTIVE;
-}
-

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/gid.h"
 
 #define GRH_BYTES 40
 #define STRIDE    (GRH_BYTES + MR_UD_MAX + 24)
@@ -48,6 +49,8 @@ void mr_rail_ah_attr(const struct mr_rail *rail, const struct mr_rail_addr *to, 
         memcpy(attr->grh.dgid.raw, to->gid, sizeof to->gid);
         attr->grh.sgid_index = rail->gid_index;
         attr->grh.hop_limit = 64;
+        if (to->global)
+            attr->grh.traffic_class = mr_roce_traffic_class(sl);
     }
 }
 

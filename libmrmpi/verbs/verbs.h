@@ -69,7 +69,8 @@ struct mr_rail_addr {
     uint8_t mtu;    /* enum ibv_mtu */
     uint8_t global; /* needs a GRH (link layer Ethernet) */
     uint8_t port;
-    uint16_t pad;
+    uint8_t gid_kind; /* RoCE: mr_gid_kind(), the same at both ends; 0: InfiniBand */
+    uint8_t pad;
     char device[32];
 };
 
@@ -124,9 +125,9 @@ void mr_verbs_close(void);
 int mr_verbs_poll(void);
 /* Read asynchronous events of all devices; costs system calls. */
 void mr_verbs_check_events(void);
-
 /* Is the rail's port active now? Asks the device: for who explains a failure, before the event of it has come. */
 bool mr_rail_is_active(const struct mr_rail *rail);
+
 /* ---- datagrams -------------------------------------------------------------------------------------------------- */
 
 #define MR_UD_MAX 1024 /* longest datagram */
