@@ -258,8 +258,9 @@ static void established(struct mr_cm_conn *c)
 
     p->up = true;
     mr_stat_add(MR_STAT_CONNECTS, 1);
-    mr_log(MR_LOG_DEBUG, "connected to rank %d on %s: %u subchannels, service levels %u and %u", p->rank, p->card.host,
-           p->num_subs, p->sub[0].level[MR_LEVEL_SMALL]->sl, p->sub[0].level[MR_LEVEL_BULK]->sl);
+    mr_log(MR_LOG_DEBUG, "connected to rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u", p->rank,
+           p->card.host, (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, p->num_subs,
+           p->sub[0].level[MR_LEVEL_SMALL]->sl, p->sub[0].level[MR_LEVEL_BULK]->sl);
     mr_net_backlog(p);
 }
 

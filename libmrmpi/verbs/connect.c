@@ -82,6 +82,7 @@ void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
 {
     if (c->state != MR_CM_IDLE || !prepare(c))
         return;
+    c->begun_ns = now_ns;
     c->initiator = true;
     c->id = id;
     c->state = MR_CM_REQ_SENT;
@@ -102,6 +103,8 @@ static void respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint64_t 
 
     if (!prepare(c))
         return;
+    if (c->state == MR_CM_IDLE)
+        c->begun_ns = now_ns;
     c->initiator = false;
     c->id = req->id;
     err = c->ops->connect(c, req, req);

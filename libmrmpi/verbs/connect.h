@@ -66,6 +66,7 @@ struct mr_cm_conn {
     bool prepared, initiator;
     uint32_t job, self, peer, id;
     unsigned attempts;
+    uint64_t begun_ns;    /* our first REQ, or the peer's when it came before that */
     uint64_t deadline_ns; /* valid in REQ_SENT and REP_SENT */
     uint64_t timeout_ns, timeout_max_ns;
     unsigned attempts_max;
