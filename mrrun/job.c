@@ -71,6 +71,37 @@ static void end_ranks(struct job *job, int sig)
     signal_ranks(job, SIGCONT);
 }
 
+enum { LAST_WORDS_RANKS = 64 };
+
+/* Of a job that did not end by itself: what each rank said last, so that it can be seen who hangs where. */
+static void tell_last_words(struct job *job)
+{
+    int told = 0, left = 0;
+
+    for (int r = 0; r < job->opts->ranks; r++) {
+        const struct rank *rank = &job->ranks[r];
+        const struct source *last = rank->err.last_ms > rank->out.last_ms ? &rank->err : &rank->out;
+        const char *line = last->len ? last->line : last->last;
+        size_t len = last->len ? last->len : strlen(last->last);
+        char name[160];
+
+        if (!rank->running)
+            continue;
+        if (told++ >= LAST_WORDS_RANKS) {
+            left++;
+            continue;
+        }
+        name_rank(job, r, name, sizeof(name));
+        if (last->last_ms)
+            job_say(job, "%s: last output %.1f s ago: %.*s", name, (double)(job_now_ms() - last->last_ms) / 1000,
+                    (int)(len < OUTPUT_LAST_MAX ? len : OUTPUT_LAST_MAX), line);
+        else
+            job_say(job, "%s: no output", name);
+    }
+    if (left)
+        job_say(job, "and %d more ranks", left);
+}
+
 /* The first failure is the one that is told; what follows from it is noise. */
 static void fail(struct job *job, int status)
 {
@@ -237,6 +268,8 @@ static void on_end_signal(struct job *job, int sig)
     }
     job_say(job, "%s: asking %d rank%s to end (again: kills at once)", verdict_signal_name(sig, name), job->running,
             job->running == 1 ? "" : "s");
+    if (sig == SIGTERM) /* somebody's patience is at its end, not a user at a keyboard */
+        tell_last_words(job);
     end_ranks(job, sig);
 }
 
@@ -269,6 +302,7 @@ void job_on_time(struct job *job)
         job->timeout_at_ms = 0;
         if (job->phase == JOB_RUNNING) {
             job_say(job, "the job is not done after %d s (--timeout); ending it", job->opts->timeout_s);
+            tell_last_words(job);
             fail(job, STATUS_TIMEOUT);
             job->status_fixed = true;
         }

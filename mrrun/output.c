@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- sinks ---- */
@@ -97,11 +98,33 @@ void sink_drain(struct sink *s)
 
 /* ---- sources ---- */
 
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000ull + t.tv_nsec / 1000000;
+}
+
+/* Kept for who must say where a rank was when it had to be ended. Blank lines say nothing. */
+static void remember(struct source *src, const char *line, size_t len)
+{
+    size_t n = len && line[len - 1] == '\n' ? len - 1 : len;
+
+    n = n < sizeof(src->last) ? n : sizeof(src->last) - 1;
+    if (!n)
+        return;
+    memcpy(src->last, line, n);
+    src->last[n] = '\0';
+}
+
 static void pass_on(struct source *src, const char *bytes, size_t len)
 {
     if (src->label[0] && !src->mid_line)
         sink_put(src->sink, src->label, strlen(src->label));
     sink_put(src->sink, bytes, len);
+    if (!src->mid_line)
+        remember(src, bytes, len);
     src->mid_line = bytes[len - 1] != '\n';
 }
 
@@ -176,6 +199,7 @@ bool source_read(struct source *src)
     ssize_t n = src->sink->broken ? 0 : read(src->fd, bytes, sizeof(bytes));
 
     if (n > 0) {
+        src->last_ms = now_ms();
         source_feed(src, bytes, n);
         return true;
     }

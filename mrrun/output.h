@@ -10,10 +10,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     OUTPUT_LINE_MAX = 65536,   /* a longer line is passed on in pieces */
     OUTPUT_SINK_HIGH = 262144, /* queued bytes from which sources must wait */
+    OUTPUT_LAST_MAX = 128,     /* so much is kept of a source's last line */
 };
 
 struct sink {
@@ -31,6 +33,8 @@ struct source {
     size_t len;
     char label[16]; /* "" or "[3] " */
     bool mid_line;  /* a piece of an unfinished line has been handed on */
+    char last[OUTPUT_LAST_MAX]; /* how the last line that was handed on begins, without newline; "" before there was one */
+    uint64_t last_ms;           /* when something was read last, CLOCK_MONOTONIC */
 };
 
 void sink_init(struct sink *s, int fd);

@@ -47,6 +47,10 @@ run -n 3 --timeout 1 sleep 60
 is "--timeout: 124" $? 124
 like "is told" "not done after 1 s" "$tmp/err"
 ok "and does not last" test $((SECONDS - begin)) -lt 10
+run -n 3 --timeout 2 sh -c '[ $PMIX_RANK = 0 ] && echo first && sleep 0.2 && echo second >&2; [ $PMIX_RANK = 1 ] && printf piece; sleep 60'
+like "with what each rank has written last: a line" 'rank 0 \(.*\): last output [0-9.]+ s ago: second$' "$tmp/err"
+like "a piece of a line" 'rank 1 \(.*\): last output [0-9.]+ s ago: piece$' "$tmp/err"
+like "or nothing" 'rank 2 \(.*\): no output$' "$tmp/err"
 
 run -n 2 --grace 1 --timeout 1 bash -c 'trap "" TERM; while :; do sleep 0.1; done'
 is "ranks that do not want to end are killed after the grace" $? 124
