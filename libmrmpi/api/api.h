@@ -186,6 +186,7 @@ static inline enum mr_err api_info(MPI_Info h, struct mr_info **i)
 }
 
 enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e);
+enum mr_err api_set_hints(struct mr_comm *c, MPI_Info info); /* MPI_INFO_NULL: none */
 
 /* ---- arguments ---- */
 
@@ -196,6 +197,9 @@ enum mr_err api_bad_tag(int tag);
 enum mr_err api_null(const char *name);
 /* An operation, and whether it may be applied to t (op.c). */
 enum mr_err api_op_on(MPI_Op op, struct mr_op **o, const struct mr_type *t);
+
+enum mr_err api_intra(const struct mr_comm *c); /* an error if c is an intercommunicator */
+enum mr_err api_inter(const struct mr_comm *c); /* an error if it is none */
 
 /* A buffer of count elements. A null pointer is fine for nothing, and for types that carry addresses. */
 static inline enum mr_err api_buffer(const void *buf, api_count count, const struct mr_type *t)

@@ -27,12 +27,12 @@ MPI_FN(int, Comm_size, (MPI_Comm comm, int *size))
     API_LEAVE(c);
 }
 
-static enum mr_err need_inter(const struct mr_comm *c)
+enum mr_err api_inter(const struct mr_comm *c)
 {
     return mr_comm_is_inter(c) ? MR_SUCCESS : mr_fail(MR_ERR_COMM, "the communicator is not an intercommunicator");
 }
 
-static enum mr_err need_intra(const struct mr_comm *c)
+enum mr_err api_intra(const struct mr_comm *c)
 {
     return mr_comm_is_inter(c) ? mr_fail(MR_ERR_COMM, "the communicator is an intercommunicator") : MR_SUCCESS;
 }
@@ -90,7 +90,7 @@ MPI_FN(int, Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm))
     API_LEAVE(c);
 }
 
-static enum mr_err set_info(struct mr_comm *c, MPI_Info info)
+enum mr_err api_set_hints(struct mr_comm *c, MPI_Info info)
 {
     struct mr_info *i = NULL;
     if (info != MPI_INFO_NULL) {
@@ -112,7 +112,7 @@ MPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
     NOT_NULL(newcomm);
     CHECK(dup_comm(c, newcomm));
     CHECK(api_comm(*newcomm, &made));
-    err = set_info(made, info);
+    err = api_set_hints(made, info);
     API_LEAVE(c);
 }
 
@@ -170,7 +170,7 @@ MPI_FN(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     struct mr_group *g;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    CHECK(need_intra(c));
+    CHECK(api_intra(c));
     CHECK(api_group(group, &g));
     NOT_NULL(newcomm);
     if (tag < 0 || tag > MR_TAG_UB)
@@ -189,7 +189,7 @@ MPI_FN(int, Intercomm_create,
     struct mr_comm *c = NULL, *peer = NULL, *made;
     API_ENTER();
     CHECK(api_comm(local_comm, &c));
-    CHECK(need_intra(c));
+    CHECK(api_intra(c));
     NOT_NULL(newintercomm);
     if (local_leader < 0 || local_leader >= c->size)
         CHECK(api_bad_rank(c, local_leader, false));
@@ -210,7 +210,7 @@ MPI_FN(int, Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm *newintraco
     struct mr_comm *c = NULL, *made;
     API_ENTER();
     CHECK(api_comm(intercomm, &c));
-    CHECK(need_inter(c));
+    CHECK(api_inter(c));
     NOT_NULL(newintracomm);
     CHECK(mr_intercomm_merge(c, high, &made));
     err = give(made, newintracomm);
@@ -302,7 +302,7 @@ MPI_FN(int, Comm_remote_size, (MPI_Comm comm, int *size))
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    CHECK(need_inter(c));
+    CHECK(api_inter(c));
     NOT_NULL(size);
     *size = c->num_peers;
     API_LEAVE(c);
@@ -313,7 +313,7 @@ MPI_FN(int, Comm_remote_group, (MPI_Comm comm, MPI_Group *group))
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    CHECK(need_inter(c));
+    CHECK(api_inter(c));
     NOT_NULL(group);
     err = api_new_group(mr_group_get(c->peers), group);
     API_LEAVE(c);
@@ -355,7 +355,7 @@ MPI_FN(int, Comm_set_info, (MPI_Comm comm, MPI_Info info))
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    err = set_info(c, info);
+    err = api_set_hints(c, info);
     API_LEAVE(c);
 }
 

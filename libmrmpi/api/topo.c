@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cartesian topologies (MPI-3.1 chapter 7). */
-#include "libmrmpi/api/api.h"
+/* Cartesian topologies (MPI-4.0 chapter 8); graphs are in graph.c. */
+#include "libmrmpi/api/topo.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static enum mr_err cart_of(MPI_Comm comm, struct mr_comm **c, struct mr_topology **t)
 {
@@ -11,7 +10,25 @@ static enum mr_err cart_of(MPI_Comm comm, struct mr_comm **c, struct mr_topology
     if (err)
         return err;
     *t = (*c)->topology;
-    return *t ? MR_SUCCESS : mr_fail(MR_ERR_TOPOLOGY, "the communicator has no Cartesian topology");
+    if (!*t || (*t)->kind != MR_TOPO_CART)
+        return mr_fail(MR_ERR_TOPOLOGY, "the communicator has no Cartesian topology");
+    return MR_SUCCESS;
+}
+
+enum mr_err api_topology_place(struct mr_comm *c, int nodes, struct mr_comm **made)
+{
+    return mr_comm_split(c, c->rank < nodes ? 0 : MR_UNDEFINED, c->rank, made);
+}
+
+enum mr_err api_topology_attach(struct mr_comm *made, struct mr_topology *t, MPI_Comm *h)
+{
+    *h = MPI_COMM_NULL;
+    if (!t) {
+        mr_comm_put(made);
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a topology");
+    }
+    made->topology = t;
+    return api_new_comm(made, h);
 }
 
 static enum mr_err product(int ndims, const int *dims, int limit, int *n)
@@ -19,6 +36,8 @@ static enum mr_err product(int ndims, const int *dims, int limit, int *n)
     long total = 1;
     if (ndims < 0)
         return mr_fail(MR_ERR_DIMS, "ndims is %d", ndims);
+    if (ndims && !dims)
+        return api_null("dims");
     for (int i = 0; i < ndims; i++) {
         if (dims[i] <= 0)
             return mr_fail(MR_ERR_DIMS, "dims[%d] is %d", i, dims[i]);
@@ -37,19 +56,29 @@ MPI_FN(int, Cart_create,
     int n;
     API_ENTER();
     CHECK(api_comm(comm_old, &c));
-    if (mr_comm_is_inter(c))
-        CHECK(mr_fail(MR_ERR_COMM, "the communicator is an intercommunicator"));
+    CHECK(api_intra(c));
     NOT_NULL(comm_cart);
     CHECK(product(ndims, dims, c->size, &n));
-    CHECK(mr_comm_split(c, c->rank < n ? 0 : MR_UNDEFINED, c->rank, &made));
+    if (ndims)
+        NOT_NULL(periods);
+    CHECK(api_topology_place(c, n, &made));
     *comm_cart = MPI_COMM_NULL;
-    if (!made)
-        goto out;
-    if (!(made->topology = mr_cart_new(ndims, dims, periods, made->rank))) {
-        mr_comm_put(made);
-        CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a topology"));
-    }
-    err = api_new_comm(made, comm_cart);
+    if (made)
+        err = api_topology_attach(made, mr_cart_new(ndims, dims, periods, made->rank), comm_cart);
+    API_LEAVE(c);
+}
+
+/* Ranks are not reordered: the best place of a process is the one it has. */
+MPI_FN(int, Cart_map, (MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank))
+{
+    struct mr_comm *c = NULL;
+    int n;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    CHECK(api_intra(c));
+    NOT_NULL(newrank);
+    CHECK(product(ndims, dims, c->size, &n));
+    *newrank = c->rank < n ? c->rank : MPI_UNDEFINED;
     API_LEAVE(c);
 }
 
@@ -58,6 +87,8 @@ MPI_FN(int, Dims_create, (int nnodes, int ndims, int dims[]))
     API_ENTER();
     if (nnodes < 1 || ndims < 0)
         CHECK(mr_fail(MR_ERR_DIMS, "nnodes is %d, ndims is %d", nnodes, ndims));
+    if (ndims)
+        NOT_NULL(dims);
     err = mr_dims_create(nnodes, ndims, dims);
     API_LEAVE(NULL);
 }
@@ -79,7 +110,9 @@ MPI_FN(int, Cart_get, (MPI_Comm comm, int maxdims, int dims[], int periods[], in
     struct mr_topology *t;
     API_ENTER();
     CHECK(cart_of(comm, &c, &t));
-    for (int i = 0; i < t->ndims && i < maxdims; i++) {
+    if (maxdims < t->ndims)
+        CHECK(mr_fail(MR_ERR_ARG, "maxdims is %d, the topology has %d dimensions", maxdims, t->ndims));
+    for (int i = 0; i < t->ndims; i++) {
         dims[i] = t->dims[i];
         periods[i] = t->periods[i];
         coords[i] = t->coords[i];
@@ -108,17 +141,10 @@ MPI_FN(int, Cart_coords, (MPI_Comm comm, int rank, int maxdims, int coords[]))
     CHECK(cart_of(comm, &c, &t));
     if (rank < 0 || rank >= c->size)
         CHECK(api_bad_rank(c, rank, false));
+    if (maxdims < t->ndims)
+        CHECK(mr_fail(MR_ERR_ARG, "maxdims is %d, the topology has %d dimensions", maxdims, t->ndims));
     mr_cart_coords(t, rank, maxdims, coords);
     API_LEAVE(c);
-}
-
-static int shifted(const struct mr_topology *t, int direction, int by)
-{
-    int coords[t->ndims];
-    memcpy(coords, t->coords, sizeof(coords));
-    coords[direction] += by;
-    int rank = mr_cart_rank(t, coords);
-    return rank == MR_PROC_NULL ? MPI_PROC_NULL : rank;
 }
 
 MPI_FN(int, Cart_shift, (MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest))
@@ -131,8 +157,8 @@ MPI_FN(int, Cart_shift, (MPI_Comm comm, int direction, int disp, int *rank_sourc
     NOT_NULL(rank_dest);
     if (direction < 0 || direction >= t->ndims)
         CHECK(mr_fail(MR_ERR_ARG, "direction is %d, the topology has %d dimensions", direction, t->ndims));
-    *rank_source = shifted(t, direction, -disp);
-    *rank_dest = shifted(t, direction, disp);
+    *rank_source = mr_cart_shifted(t, direction, -disp);
+    *rank_dest = mr_cart_shifted(t, direction, disp);
     API_LEAVE(c);
 }
 
@@ -143,6 +169,8 @@ MPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm
     API_ENTER();
     CHECK(cart_of(comm, &c, &t));
     NOT_NULL(newcomm);
+    if (t->ndims)
+        NOT_NULL(remain_dims);
     /* the dimensions that go name the slice (color), those that stay the place in it (key) */
     int color = 0, key = 0, n = 0;
     int *kept = malloc((size_t)(2 * t->ndims + 1) * sizeof(*kept));
@@ -158,13 +186,9 @@ MPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm
         }
     }
     err = mr_comm_split(c, color, key, &made);
-    if (!err && !(made->topology = mr_cart_new(n, kept, kept + t->ndims, made->rank))) {
-        mr_comm_put(made);
-        err = mr_fail(MR_ERR_NO_MEM, "no memory for a topology");
-    }
-    free(kept);
     if (!err)
-        err = api_new_comm(made, newcomm);
+        err = api_topology_attach(made, mr_cart_new(n, kept, kept + t->ndims, made->rank), newcomm);
+    free(kept);
     API_LEAVE(c);
 }
 
@@ -174,6 +198,8 @@ MPI_FN(int, Topo_test, (MPI_Comm comm, int *status))
     API_ENTER();
     CHECK(api_comm(comm, &c));
     NOT_NULL(status);
-    *status = c->topology ? MPI_CART : MPI_UNDEFINED;
+    static const int kinds[] = {
+        [MR_TOPO_CART] = MPI_CART, [MR_TOPO_GRAPH] = MPI_GRAPH, [MR_TOPO_DIST_GRAPH] = MPI_DIST_GRAPH};
+    *status = c->topology ? kinds[c->topology->kind] : MPI_UNDEFINED;
     API_LEAVE(c);
 }

@@ -48,7 +48,7 @@ void mr_comm_put(struct mr_comm *c)
     mr_group_put(c->group);
     mr_errhandler_put(c->errhandler);
     mr_info_put(c->info);
-    mr_cart_free(c->topology);
+    mr_topology_put(c->topology);
     free(c);
 }
 
@@ -68,8 +68,8 @@ struct mr_comm *mr_comm_passing(struct mr_comm *c, struct mr_group *g, uint32_t 
 /* What a duplicate has of the original, attributes apart. */
 static enum mr_err inherit(const struct mr_comm *c, struct mr_comm *made)
 {
-    if (c->topology && !(made->topology = mr_cart_dup(c->topology)))
-        return MR_ERR_NO_MEM;
+    if (c->topology)
+        made->topology = mr_topology_get(c->topology);
     if (c->info && !(made->info = mr_info_dup(c->info)))
         return MR_ERR_NO_MEM;
     return MR_SUCCESS;

@@ -212,18 +212,54 @@ bool mr_info_set(struct mr_info *i, const char *key, const char *value); /* fals
 const char *mr_info_find(const struct mr_info *i, const char *key);      /* NULL: not there */
 bool mr_info_delete(struct mr_info *i, const char *key);
 
-/* ---- Cartesian topologies (topo.c) ------------------------------------------------------------------------------- */
+/* ---- topologies (topo.c, dims.c) ---------------------------------------------------------------------------------- */
+
+enum mr_topology_kind { MR_TOPO_CART, MR_TOPO_GRAPH, MR_TOPO_DIST_GRAPH };
+
+/*
+ * The neighbours of the calling process in the order of the neighbourhood collectives: those it hears from and those it
+ * speaks to. A rank may be there more than once; in grids it may be MR_PROC_NULL, and there (2 i) is the neighbour down
+ * dimension i, (2 i + 1) the one up.
+ */
+struct mr_neighbors {
+    int num_in, num_out;
+    const int *in, *out;
+    bool weighted; /* distributed graphs only */
+    const int *in_weights, *out_weights;
+};
 
 struct mr_topology {
+    int refs;
+    enum mr_topology_kind kind;
+    struct mr_neighbors around;
+    /* grid; coords of the calling process */
     int ndims;
-    int *dims, *periods, *coords; /* coords: of the calling process */
+    int *dims, *periods, *coords;
+    /* graph: index[i] is the number of edges of nodes 0 to i */
+    int num_nodes;
+    int *index, *edges;
+    int *room; /* where all the arrays are */
 };
+
+struct mr_topology *mr_topology_get(struct mr_topology *t);
+void mr_topology_put(struct mr_topology *t); /* NULL is fine */
+/* The makers copy what they are given; NULL: no memory. */
 struct mr_topology *mr_cart_new(int ndims, const int *dims, const int *periods, int rank);
-struct mr_topology *mr_cart_dup(const struct mr_topology *t);
-void mr_cart_free(struct mr_topology *t);
-int mr_cart_rank(const struct mr_topology *t,
-                 const int *coords); /* MR_PROC_NULL: outside of a non-periodic dimension */
+struct mr_topology *mr_graph_new(int nodes, const int *index, const int *edges, int rank);
+struct mr_topology *mr_dist_graph_new(const struct mr_neighbors *of);
+/* Edges that any process may name: source i has degrees[i] of the destinations. */
+struct mr_edges {
+    int num_sources;
+    const int *sources, *degrees, *destinations;
+    const int *weights; /* NULL: none */
+};
+/* Collective over c: each process gets the edges that it is an end of, whoever named them. */
+enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, struct mr_topology **topology);
+/* MR_PROC_NULL: outside of a dimension that is not periodic */
+int mr_cart_rank(const struct mr_topology *t, const int *coords);
+int mr_cart_shifted(const struct mr_topology *t, int direction, int by);
 void mr_cart_coords(const struct mr_topology *t, int rank, int maxdims, int *coords);
+const int *mr_graph_neighbors(const struct mr_topology *t, int rank, int *n);
 enum mr_err mr_dims_create(int nnodes, int ndims, int *dims);
 
 #endif

@@ -1,42 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cartesian topologies: row-major grids of ranks. */
+/*
+ * Topologies: row-major grids of ranks, graphs that every process knows as a whole, and graphs of which each process knows
+ * its own edges. A topology is made once, never changed, and shared by the duplicates of its communicator.
+ */
 #include "libmrmpi/core/objects.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct mr_topology *mr_cart_new(int ndims, const int *dims, const int *periods, int rank)
+/* With room for `ints` integers in one piece, at t->room. */
+static struct mr_topology *topology_new(enum mr_topology_kind kind, size_t ints)
 {
     struct mr_topology *t = calloc(1, sizeof(*t));
-    int *room = calloc((size_t)(3 * ndims + 1), sizeof(*room));
-    if (!t || !room) {
-        free(t);
-        free(room);
+    if (!t)
         return NULL;
-    }
-    *t = (struct mr_topology){ndims, room, room + ndims, room + 2 * ndims};
-    for (int i = 0; i < ndims; i++) {
-        t->dims[i] = dims[i];
-        t->periods[i] = periods[i] != 0;
-    }
-    mr_cart_coords(t, rank, ndims, t->coords);
+    t->refs = 1;
+    t->kind = kind;
+    t->room = calloc(ints + 1, sizeof(*t->room));
+    if (t->room)
+        return t;
+    free(t);
+    return NULL;
+}
+
+struct mr_topology *mr_topology_get(struct mr_topology *t)
+{
+    t->refs++;
     return t;
 }
 
-struct mr_topology *mr_cart_dup(const struct mr_topology *t)
+void mr_topology_put(struct mr_topology *t)
 {
-    struct mr_topology *dup = mr_cart_new(t->ndims, t->dims, t->periods, 0);
-    if (dup)
-        memcpy(dup->coords, t->coords, (size_t)t->ndims * sizeof(int));
-    return dup;
-}
-
-void mr_cart_free(struct mr_topology *t)
-{
-    if (t)
-        free(t->dims);
+    if (!t || --t->refs)
+        return;
+    free(t->room);
     free(t);
 }
+
+/* Takes `from` (NULL: nothing) to the next place of the room; returns that place. */
+static int *fill(int **room, const int *from, int n)
+{
+    int *at = *room;
+    if (from && n)
+        memcpy(at, from, (size_t)n * sizeof(*at));
+    *room += n;
+    return at;
+}
+
+/* ---- grids ---- */
 
 int mr_cart_rank(const struct mr_topology *t, const int *coords)
 {
@@ -61,48 +72,81 @@ void mr_cart_coords(const struct mr_topology *t, int rank, int maxdims, int *coo
     }
 }
 
-static int descending(const void *a, const void *b)
+/* Up and down a dimension may be far: the distance modulo its size is as good where the grid is closed. */
+int mr_cart_shifted(const struct mr_topology *t, int direction, int by)
 {
-    return *(const int *)b - *(const int *)a;
+    int here = t->coords[direction], size = t->dims[direction];
+    long there = (long)here + by;
+    if (t->periods[direction])
+        there = (there % size + size) % size;
+    else if (there < 0 || there >= size)
+        return MR_PROC_NULL;
+    t->coords[direction] = (int)there;
+    int rank = mr_cart_rank(t, t->coords);
+    t->coords[direction] = here;
+    return rank;
 }
 
-/* Give each prime factor, from the largest, to the free dimension that is smallest so far. */
-enum mr_err mr_dims_create(int nnodes, int ndims, int *dims)
+struct mr_topology *mr_cart_new(int ndims, const int *dims, const int *periods, int rank)
 {
-    int fixed = 1, num_free = 0;
+    struct mr_topology *t = topology_new(MR_TOPO_CART, (size_t)ndims * 5);
+    if (!t)
+        return NULL;
+    int *room = t->room;
+    t->ndims = ndims;
+    t->dims = fill(&room, dims, ndims);
+    t->periods = fill(&room, periods, ndims);
+    t->coords = fill(&room, NULL, ndims);
+    for (int i = 0; i < ndims; i++)
+        t->periods[i] = t->periods[i] != 0;
+    mr_cart_coords(t, rank, ndims, t->coords);
+    int *next = room;
     for (int i = 0; i < ndims; i++) {
-        if (dims[i] < 0)
-            return mr_fail(MR_ERR_DIMS, "dims[%d] is %d", i, dims[i]);
-        if (dims[i] == 0)
-            num_free++;
-        else
-            fixed *= dims[i];
+        *next++ = mr_cart_shifted(t, i, -1);
+        *next++ = mr_cart_shifted(t, i, 1);
     }
-    if (fixed == 0 || nnodes % fixed || (num_free == 0 && fixed != nnodes))
-        return mr_fail(MR_ERR_DIMS, "%d processes do not fill the %d that dims[] fixes", nnodes, fixed);
-    if (num_free == 0)
-        return MR_SUCCESS;
-    int *got = malloc((size_t)num_free * sizeof(*got)), factors[32], nf = 0, rest = nnodes / fixed;
-    if (!got)
-        return MR_ERR_NO_MEM;
-    for (int p = 2; (long)p * p <= rest; p++)
-        for (; rest % p == 0; rest /= p)
-            factors[nf++] = p;
-    if (rest > 1)
-        factors[nf++] = rest;
-    for (int i = 0; i < num_free; i++)
-        got[i] = 1;
-    while (nf--) {
-        int small = 0;
-        for (int i = 1; i < num_free; i++)
-            if (got[i] < got[small])
-                small = i;
-        got[small] *= factors[nf];
+    t->around = (struct mr_neighbors){.num_in = 2 * ndims, .num_out = 2 * ndims, .in = room, .out = room};
+    return t;
+}
+
+/* ---- graphs ---- */
+
+struct mr_topology *mr_graph_new(int nodes, const int *index, const int *edges, int rank)
+{
+    int num_edges = nodes ? index[nodes - 1] : 0;
+    struct mr_topology *t = topology_new(MR_TOPO_GRAPH, (size_t)nodes + (size_t)num_edges);
+    if (!t)
+        return NULL;
+    int *room = t->room;
+    t->num_nodes = nodes;
+    t->index = fill(&room, index, nodes);
+    t->edges = fill(&room, edges, num_edges);
+    int n;
+    const int *mine = mr_graph_neighbors(t, rank, &n);
+    t->around = (struct mr_neighbors){.num_in = n, .num_out = n, .in = mine, .out = mine};
+    return t;
+}
+
+const int *mr_graph_neighbors(const struct mr_topology *t, int rank, int *n)
+{
+    int first = rank ? t->index[rank - 1] : 0;
+    *n = t->index[rank] - first;
+    return t->edges + first;
+}
+
+struct mr_topology *mr_dist_graph_new(const struct mr_neighbors *of)
+{
+    size_t edges = (size_t)of->num_in + (size_t)of->num_out;
+    struct mr_topology *t = topology_new(MR_TOPO_DIST_GRAPH, 2 * edges);
+    if (!t)
+        return NULL;
+    int *room = t->room;
+    t->around = *of;
+    t->around.in = fill(&room, of->in, of->num_in);
+    t->around.out = fill(&room, of->out, of->num_out);
+    if (of->weighted) {
+        t->around.in_weights = fill(&room, of->in_weights, of->num_in);
+        t->around.out_weights = fill(&room, of->out_weights, of->num_out);
     }
-    qsort(got, (size_t)num_free, sizeof(*got), descending);
-    for (int i = 0, k = 0; i < ndims; i++)
-        if (dims[i] == 0)
-            dims[i] = got[k++];
-    free(got);
-    return MR_SUCCESS;
+    return t;
 }

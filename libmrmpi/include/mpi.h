@@ -341,6 +341,8 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int
 #define MPI_Message_c2f(h)    ((MPI_Fint)(h))
 #define MPI_Message_f2c(h)    ((MPI_Message)(h))
 
+extern int *const MPI_UNWEIGHTED;
+extern int *const MPI_WEIGHTS_EMPTY;
 extern MPI_Fint *MPI_F_STATUS_IGNORE;
 extern MPI_Fint *MPI_F_STATUSES_IGNORE;
 
@@ -846,7 +848,7 @@ MRMPI_FN(int, Info_get_nkeys, (MPI_Info info, int *nkeys))
 MRMPI_FN(int, Info_get_nthkey, (MPI_Info info, int n, char *key))
 MRMPI_FN(int, Info_delete, (MPI_Info info, const char *key))
 
-/* Cartesian topologies */
+/* topologies */
 MRMPI_FN(int, Cart_create, (MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm
                             *comm_cart))
 MRMPI_FN(int, Dims_create, (int nnodes, int ndims, int dims[]))
@@ -857,6 +859,23 @@ MRMPI_FN(int, Cart_coords, (MPI_Comm comm, int rank, int maxdims, int coords[]))
 MRMPI_FN(int, Cart_shift, (MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest))
 MRMPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm))
 MRMPI_FN(int, Topo_test, (MPI_Comm comm, int *status))
+MRMPI_FN(int, Cart_map, (MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank))
+MRMPI_FN(int, Graph_create, (MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm
+                             *comm_graph))
+MRMPI_FN(int, Graph_map, (MPI_Comm comm, int nnodes, const int indx[], const int edges[], int *newrank))
+MRMPI_FN(int, Graphdims_get, (MPI_Comm comm, int *nnodes, int *nedges))
+MRMPI_FN(int, Graph_get, (MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[]))
+MRMPI_FN(int, Graph_neighbors_count, (MPI_Comm comm, int rank, int *nneighbors))
+MRMPI_FN(int, Graph_neighbors, (MPI_Comm comm, int rank, int maxneighbors, int neighbors[]))
+MRMPI_FN(int, Dist_graph_create, (MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int
+                                  destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm
+                                  *comm_dist_graph))
+MRMPI_FN(int, Dist_graph_create_adjacent, (MPI_Comm comm_old, int indegree, const int sources[], const int
+         sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int
+         reorder, MPI_Comm *comm_dist_graph))
+MRMPI_FN(int, Dist_graph_neighbors_count, (MPI_Comm comm, int *indegree, int *outdegree, int *weighted))
+MRMPI_FN(int, Dist_graph_neighbors, (MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int
+                                     maxoutdegree, int destinations[], int destweights[]))
 
 #undef MRMPI_FN
 

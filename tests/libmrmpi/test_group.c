@@ -88,7 +88,7 @@ START_TEST(grids)
     ck_assert(t->coords[0] == 1 && t->coords[1] == 2);
     ck_assert_int_eq(mr_cart_rank(t, (int[]){-1, 3}), 11);
     ck_assert_int_eq(mr_cart_rank(t, (int[]){0, 4}), MR_PROC_NULL);
-    mr_cart_free(t);
+    mr_topology_put(t);
 }
 END_TEST
 

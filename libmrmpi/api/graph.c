@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Graph and distributed graph topologies (MPI-4.0 sections 8.5.3 to 8.5.5). Ranks are never reordered. */
+#include "libmrmpi/api/topo.h"
+
+#include <string.h>
+
+/* What stands for "no weights" and for the weights of no edges: only the addresses matter. */
+static int unweighted, weights_empty;
+int *const MPI_UNWEIGHTED = &unweighted;
+int *const MPI_WEIGHTS_EMPTY = &weights_empty;
+
+static enum mr_err topology_of(MPI_Comm comm, enum mr_topology_kind kind, const char *what, struct mr_comm **c,
+                               struct mr_topology **t)
+{
+    enum mr_err err = api_comm(comm, c);
+    if (err)
+        return err;
+    *t = (*c)->topology;
+    if (!*t || (*t)->kind != kind)
+        return mr_fail(MR_ERR_TOPOLOGY, "the communicator has no %s topology", what);
+    return MR_SUCCESS;
+}
+
+static enum mr_err graph_of(MPI_Comm comm, struct mr_comm **c, struct mr_topology **t)
+{
+    return topology_of(comm, MR_TOPO_GRAPH, "graph", c, t);
+}
+
+static enum mr_err dist_graph_of(MPI_Comm comm, struct mr_comm **c, struct mr_topology **t)
+{
+    return topology_of(comm, MR_TOPO_DIST_GRAPH, "distributed graph", c, t);
+}
+
+/* n integers, and a place for them if there are any. */
+static enum mr_err list(const char *name, int n, const int *at)
+{
+    if (n < 0)
+        return mr_fail(MR_ERR_ARG, "the number of %s is %d", name, n);
+    return n && !at ? api_null(name) : MR_SUCCESS;
+}
+
+/* ---- graphs ---- */
+
+static enum mr_err check_graph(const struct mr_comm *c, int nnodes, const int *indx, const int *edges)
+{
+    enum mr_err err = list("indx", nnodes, indx);
+    if (err)
+        return err;
+    if (nnodes > c->size)
+        return mr_fail(MR_ERR_ARG, "nnodes is %d, the communicator has %d processes", nnodes, c->size);
+    for (int i = 0; i < nnodes; i++)
+        if (indx[i] < (i ? indx[i - 1] : 0))
+            return mr_fail(MR_ERR_ARG, "indx[%d] is %d: it must not be less than the one before", i, indx[i]);
+    int n = nnodes ? indx[nnodes - 1] : 0;
+    if ((err = list("edges", n, edges)))
+        return err;
+    for (int i = 0; i < n; i++)
+        if (edges[i] < 0 || edges[i] >= nnodes)
+            return mr_fail(MR_ERR_ARG, "edges[%d] is %d, the graph has nodes 0 to %d", i, edges[i], nnodes - 1);
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Graph_create,
+       (MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *comm_graph))
+{
+    struct mr_comm *c = NULL, *made;
+    API_ENTER();
+    CHECK(api_comm(comm_old, &c));
+    CHECK(api_intra(c));
+    NOT_NULL(comm_graph);
+    CHECK(check_graph(c, nnodes, indx, edges));
+    CHECK(api_topology_place(c, nnodes, &made));
+    *comm_graph = MPI_COMM_NULL;
+    if (made)
+        err = api_topology_attach(made, mr_graph_new(nnodes, indx, edges, made->rank), comm_graph);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Graph_map, (MPI_Comm comm, int nnodes, const int indx[], const int edges[], int *newrank))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    CHECK(api_intra(c));
+    NOT_NULL(newrank);
+    CHECK(check_graph(c, nnodes, indx, edges));
+    *newrank = c->rank < nnodes ? c->rank : MPI_UNDEFINED;
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Graphdims_get, (MPI_Comm comm, int *nnodes, int *nedges))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(graph_of(comm, &c, &t));
+    NOT_NULL(nnodes);
+    NOT_NULL(nedges);
+    *nnodes = t->num_nodes;
+    *nedges = t->index[t->num_nodes - 1];
+    API_LEAVE(c);
+}
+
+/* As many as there is room for. */
+static void copy(int *to, int room, const int *from, int n)
+{
+    n = n < room ? n : room;
+    if (n > 0)
+        memcpy(to, from, (size_t)n * sizeof(*to));
+}
+
+MPI_FN(int, Graph_get, (MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[]))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(graph_of(comm, &c, &t));
+    CHECK(list("indx", maxindex, indx));
+    CHECK(list("edges", maxedges, edges));
+    copy(indx, maxindex, t->index, t->num_nodes);
+    copy(edges, maxedges, t->edges, t->index[t->num_nodes - 1]);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Graph_neighbors_count, (MPI_Comm comm, int rank, int *nneighbors))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(graph_of(comm, &c, &t));
+    NOT_NULL(nneighbors);
+    if (rank < 0 || rank >= c->size)
+        CHECK(api_bad_rank(c, rank, false));
+    mr_graph_neighbors(t, rank, nneighbors);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Graph_neighbors, (MPI_Comm comm, int rank, int maxneighbors, int neighbors[]))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    int n;
+    API_ENTER();
+    CHECK(graph_of(comm, &c, &t));
+    if (rank < 0 || rank >= c->size)
+        CHECK(api_bad_rank(c, rank, false));
+    CHECK(list("neighbors", maxneighbors, neighbors));
+    const int *from = mr_graph_neighbors(t, rank, &n);
+    copy(neighbors, maxneighbors, from, n);
+    API_LEAVE(c);
+}
+
+/* ---- distributed graphs ---- */
+
+static enum mr_err ranks_of(const char *name, const struct mr_comm *c, int n, const int *ranks)
+{
+    enum mr_err err = list(name, n, ranks);
+    for (int i = 0; i < n && !err; i++)
+        if (ranks[i] < 0 || ranks[i] >= c->size)
+            err = mr_fail(MR_ERR_RANK, "%s[%d] is %d, the communicator has ranks 0 to %d", name, i, ranks[i],
+                          c->size - 1);
+    return err;
+}
+
+static enum mr_err weights_of(const char *name, int n, const int *weights)
+{
+    if (weights == MPI_UNWEIGHTED)
+        return MR_SUCCESS;
+    if (n && weights == MPI_WEIGHTS_EMPTY)
+        return mr_fail(MR_ERR_ARG, "%s is MPI_WEIGHTS_EMPTY, but there are %d edges", name, n);
+    enum mr_err err = list(name, n, weights);
+    for (int i = 0; i < n && !err; i++)
+        if (weights[i] < 0)
+            err = mr_fail(MR_ERR_ARG, "%s[%d] is %d", name, i, weights[i]);
+    return err;
+}
+
+/* A duplicate without attributes, with the hints and the topology. Takes t over. */
+static enum mr_err dup_with(struct mr_comm *c, struct mr_topology *t, MPI_Info info, MPI_Comm *h)
+{
+    struct mr_comm *made;
+    enum mr_err err = api_topology_place(c, c->size, &made);
+    if (!err && (err = api_set_hints(made, info)))
+        mr_comm_put(made);
+    if (!err)
+        return api_topology_attach(made, t, h);
+    mr_topology_put(t);
+    return err;
+}
+
+MPI_FN(int, Dist_graph_create_adjacent,
+       (MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree,
+        const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm_old, &c));
+    CHECK(api_intra(c));
+    NOT_NULL(comm_dist_graph);
+    CHECK(ranks_of("sources", c, indegree, sources));
+    CHECK(ranks_of("destinations", c, outdegree, destinations));
+    CHECK(weights_of("sourceweights", indegree, sourceweights));
+    CHECK(weights_of("destweights", outdegree, destweights));
+    if ((sourceweights == MPI_UNWEIGHTED) != (destweights == MPI_UNWEIGHTED))
+        CHECK(mr_fail(MR_ERR_ARG, "only one of sourceweights and destweights is MPI_UNWEIGHTED"));
+    struct mr_topology *t = mr_dist_graph_new(&(struct mr_neighbors){.num_in = indegree,
+                                                                     .num_out = outdegree,
+                                                                     .in = sources,
+                                                                     .out = destinations,
+                                                                     .weighted = sourceweights != MPI_UNWEIGHTED,
+                                                                     .in_weights = sourceweights,
+                                                                     .out_weights = destweights});
+    err = dup_with(c, t, info, comm_dist_graph);
+    API_LEAVE(c);
+}
+
+static enum mr_err check_edges(const struct mr_comm *c, const struct mr_edges *e, const int *weights)
+{
+    enum mr_err err = ranks_of("sources", c, e->num_sources, e->sources);
+    if (!err)
+        err = list("degrees", e->num_sources, e->degrees);
+    int n = 0;
+    for (int i = 0; i < e->num_sources && !err; i++) {
+        if (e->degrees[i] < 0)
+            err = mr_fail(MR_ERR_ARG, "degrees[%d] is %d", i, e->degrees[i]);
+        n += e->degrees[i];
+    }
+    if (!err)
+        err = ranks_of("destinations", c, n, e->destinations);
+    return err ? err : weights_of("weights", n, weights);
+}
+
+MPI_FN(int, Dist_graph_create,
+       (MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
+        const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(api_comm(comm_old, &c));
+    CHECK(api_intra(c));
+    NOT_NULL(comm_dist_graph);
+    struct mr_edges e = {n, sources, degrees, destinations, weights == MPI_UNWEIGHTED ? NULL : weights};
+    CHECK(check_edges(c, &e, weights));
+    if (!weights)
+        e.weights = MPI_WEIGHTS_EMPTY; /* no edges from here, but the graph has weights */
+    CHECK(mr_dist_graph_gather(c, &e, &t));
+    err = dup_with(c, t, info, comm_dist_graph);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Dist_graph_neighbors_count, (MPI_Comm comm, int *indegree, int *outdegree, int *weighted))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(dist_graph_of(comm, &c, &t));
+    NOT_NULL(indegree);
+    NOT_NULL(outdegree);
+    NOT_NULL(weighted);
+    *indegree = t->around.num_in;
+    *outdegree = t->around.num_out;
+    *weighted = t->around.weighted;
+    API_LEAVE(c);
+}
+
+/* Ranks and, where there are any and they are asked for, weights. */
+static void give_side(int room, int *ranks, int *weights, int n, const int *from, const int *from_weights)
+{
+    copy(ranks, room, from, n);
+    if (from_weights && weights != MPI_UNWEIGHTED && weights != MPI_WEIGHTS_EMPTY)
+        copy(weights, room, from_weights, n);
+}
+
+MPI_FN(int, Dist_graph_neighbors,
+       (MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[],
+        int destweights[]))
+{
+    struct mr_comm *c = NULL;
+    struct mr_topology *t;
+    API_ENTER();
+    CHECK(dist_graph_of(comm, &c, &t));
+    CHECK(list("sources", maxindegree, sources));
+    CHECK(list("destinations", maxoutdegree, destinations));
+    const struct mr_neighbors *a = &t->around;
+    give_side(maxindegree, sources, sourceweights, a->num_in, a->in, a->in_weights);
+    give_side(maxoutdegree, destinations, destweights, a->num_out, a->out, a->out_weights);
+    API_LEAVE(c);
+}
