@@ -2,6 +2,9 @@
 /* Every blocking collective: sizes across all the algorithms' thresholds, all roots, MPI_IN_PLACE, derived types,
  * orders. */
 #include "mt.h"
+#ifdef FORM
+#include "coll_forms.h"
+#endif
 
 static const int counts[] = {0, 1, 3, 64, 600, 5000, 40000};
 enum { NCOUNTS = sizeof(counts) / sizeof(counts[0]) };
