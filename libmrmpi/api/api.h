@@ -202,7 +202,7 @@ enum mr_err api_intra(const struct mr_comm *c); /* an error if c is an intercomm
 enum mr_err api_inter(const struct mr_comm *c); /* an error if it is none */
 
 /* A buffer of count elements. A null pointer is fine for nothing, and for types that carry addresses. */
-static inline enum mr_err api_buffer(const void *buf, api_count count, const struct mr_type *t)
+static inline enum mr_err api_buffer(const void *buf, int64_t count, const struct mr_type *t)
 {
     if (!mr_config.check_args)
         return MR_SUCCESS;

@@ -11,54 +11,99 @@ enum mr_err api_op_on(MPI_Op op, struct mr_op **o, const struct mr_type *t)
     return err;
 }
 
-MPI_FN(int, Reduce_local, (const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op))
+static enum mr_err reduce_local(const void *in, void *inout, int64_t count, MPI_Datatype datatype, MPI_Op op)
 {
     struct mr_type *t;
     struct mr_op *o;
+    enum mr_err err = api_type(datatype, &t);
+    if (err || (err = api_buffer(in, count, t)) || (err = api_buffer(inout, count, t)) || (err = api_op_on(op, &o, t)))
+        return err;
+    if (unlikely(in == inout) && count && t->size)
+        return mr_fail(MR_ERR_BUFFER, "inbuf and inoutbuf are the same");
+    mr_op_apply(o, in, inout, (size_t)count, t);
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Reduce_local, (const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op))
+{
     API_ENTER();
-    CHECK(api_type(datatype, &t));
-    CHECK(api_buffer(inbuf, count, t));
-    CHECK(api_buffer(inoutbuf, count, t));
-    CHECK(api_op_on(op, &o, t));
-    mr_op_apply(o, inbuf, inoutbuf, (size_t)count, t);
+    err = reduce_local(inbuf, inoutbuf, count, datatype, op);
     API_LEAVE(NULL);
 }
 
-/* The user's function takes an int count: longer vectors go in pieces. */
-static void invoke(const struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *type)
+MPI_FN(int, Reduce_local_c, (const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op))
 {
-    enum { PIECE = 1 << 30 };
-    MPI_Datatype h = type->handle;
-    bool passing = !h && !api_new_type(mr_type_get(type), &h); /* the program freed it while the operation goes on */
+    API_ENTER();
+    err = reduce_local(inbuf, inoutbuf, count, datatype, op);
+    API_LEAVE(NULL);
+}
+
+/*
+ * Calling the user's function: what it needs is a handle of the type, which the program may have freed while the
+ * operation goes on.
+ */
+struct passing {
+    MPI_Datatype h;
+    bool made;
+};
+
+static struct passing pass_type(struct mr_type *type)
+{
+    struct passing p = {.h = type->handle};
+    p.made = !p.h && !api_new_type(mr_type_get(type), &p.h);
     api_in_callback++;
-    for (size_t done = 0; done < count;) {
-        int n = count - done < PIECE ? (int)(count - done) : PIECE;
-        ptrdiff_t at = (ptrdiff_t)done * type->extent;
-        ((MPI_User_function *)op->user)((char *)(uintptr_t)in + at, (char *)inout + at, &n, &h);
-        done += (size_t)n;
-    }
+    return p;
+}
+
+static void pass_end(struct passing p, struct mr_type *type)
+{
     api_in_callback--;
-    if (passing) {
-        api_handle_free(ABI_TYPE, h);
+    if (p.made) {
+        api_handle_free(ABI_TYPE, p.h);
         type->handle = 0;
         mr_type_put(type);
     }
 }
 
-MPI_FN(int, Op_create, (MPI_User_function * function, int commute, MPI_Op *op))
+/* A function of MPI_Op_create takes an int count: longer vectors go in pieces. */
+static void invoke(const struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *type)
 {
-    API_ENTER();
-    NOT_NULL(function);
-    NOT_NULL(op);
-    struct mr_op *o = mr_op_new();
-    if (o) {
-        o->commutative = commute != 0;
-        o->user = (mr_user_fn)function;
-        o->invoke = invoke;
+    enum { PIECE = 1 << 30 };
+    struct passing p = pass_type(type);
+    for (size_t done = 0; done < count;) {
+        int n = count - done < PIECE ? (int)(count - done) : PIECE;
+        ptrdiff_t at = (ptrdiff_t)done * type->extent;
+        ((MPI_User_function *)op->user)((char *)(uintptr_t)in + at, (char *)inout + at, &n, &p.h);
+        done += (size_t)n;
     }
-    err = api_new_op(o, op);
-    API_LEAVE(NULL);
+    pass_end(p, type);
 }
+
+static void invoke_large(const struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *type)
+{
+    MPI_Count n = (MPI_Count)count;
+    struct passing p = pass_type(type);
+    ((MPI_User_function_c *)op->user)((void *)(uintptr_t)in, inout, &n, &p.h);
+    pass_end(p, type);
+}
+
+#define OP_CREATE(name, fn, how)                                                                                       \
+    MPI_FN(int, name, (fn * function, int commute, MPI_Op *op))                                                        \
+    {                                                                                                                  \
+        API_ENTER();                                                                                                   \
+        NOT_NULL(function);                                                                                            \
+        NOT_NULL(op);                                                                                                  \
+        struct mr_op *o = mr_op_new();                                                                                 \
+        if (o) {                                                                                                       \
+            o->commutative = commute != 0;                                                                             \
+            o->user = (mr_user_fn)function;                                                                            \
+            o->invoke = how;                                                                                           \
+        }                                                                                                              \
+        err = api_new_op(o, op);                                                                                       \
+        API_LEAVE(NULL);                                                                                               \
+    }
+OP_CREATE(Op_create, MPI_User_function, invoke)
+OP_CREATE(Op_create_c, MPI_User_function_c, invoke_large)
 
 MPI_FN(int, Op_free, (MPI_Op * op))
 {

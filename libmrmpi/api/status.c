@@ -14,43 +14,36 @@ MPI_FN(int, Test_cancelled, (const MPI_Status *status, int *flag))
     API_LEAVE(NULL);
 }
 
-MPI_FN(int, Get_count, (const MPI_Status *status, MPI_Datatype datatype, int *count))
+/* The same question with results of two widths. */
+#define COUNT_OF(name, type, max, what)                                                                                \
+    MPI_FN(int, name, (const MPI_Status *status, MPI_Datatype datatype, type *count))                                  \
+    {                                                                                                                  \
+        struct mr_type *t;                                                                                             \
+        API_ENTER();                                                                                                   \
+        NOT_NULL(status);                                                                                              \
+        NOT_NULL(count);                                                                                               \
+        CHECK(api_type(datatype, &t));                                                                                 \
+        int64_t n = what(t, abi_status_bytes(status));                                                                 \
+        *count = n > (max) ? MPI_UNDEFINED : (type)n;                                                                  \
+        API_LEAVE(NULL);                                                                                               \
+    }
+
+static int64_t whole(const struct mr_type *t, uint64_t bytes)
 {
-    struct mr_type *t;
-    API_ENTER();
-    NOT_NULL(status);
-    NOT_NULL(count);
-    CHECK(api_type(datatype, &t));
-    uint64_t bytes = abi_status_bytes(status);
     if (t->size == 0)
-        *count = bytes ? MPI_UNDEFINED : 0;
-    else
-        *count = bytes % t->size || bytes / t->size > INT_MAX ? MPI_UNDEFINED : (int)(bytes / t->size);
-    API_LEAVE(NULL);
+        return bytes ? MPI_UNDEFINED : 0;
+    return bytes % t->size ? MPI_UNDEFINED : (int64_t)(bytes / t->size);
 }
+COUNT_OF(Get_count, int, INT_MAX, whole)
+COUNT_OF(Get_count_c, MPI_Count, INT64_MAX, whole)
 
-MPI_FN(int, Get_elements_x, (const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count))
+static int64_t elements(const struct mr_type *t, uint64_t bytes)
 {
-    struct mr_type *t;
-    API_ENTER();
-    NOT_NULL(status);
-    NOT_NULL(count);
-    CHECK(api_type(datatype, &t));
-    *count = (MPI_Count)mr_type_elements(t, abi_status_bytes(status));
-    API_LEAVE(NULL);
+    return t->size == 0 && bytes ? MPI_UNDEFINED : (int64_t)mr_type_elements(t, bytes);
 }
-
-MPI_FN(int, Get_elements, (const MPI_Status *status, MPI_Datatype datatype, int *count))
-{
-    struct mr_type *t;
-    API_ENTER();
-    NOT_NULL(status);
-    NOT_NULL(count);
-    CHECK(api_type(datatype, &t));
-    size_t n = mr_type_elements(t, abi_status_bytes(status));
-    *count = n > INT_MAX ? MPI_UNDEFINED : (int)n;
-    API_LEAVE(NULL);
-}
+COUNT_OF(Get_elements, int, INT_MAX, elements)
+COUNT_OF(Get_elements_c, MPI_Count, INT64_MAX, elements)
+COUNT_OF(Get_elements_x, MPI_Count, INT64_MAX, elements)
 
 MPI_FN(int, Status_set_elements_x, (MPI_Status * status, MPI_Datatype datatype, MPI_Count count))
 {
@@ -60,11 +53,7 @@ MPI_FN(int, Status_set_elements_x, (MPI_Status * status, MPI_Datatype datatype, 
     CHECK(api_type(datatype, &t));
     if (count < 0)
         CHECK(api_bad_count(count, "count"));
-    if (t->elements && (size_t)count % t->elements && t->basic == MR_BASIC_MIXED)
-        CHECK(mr_fail(MR_ERR_COUNT, "%ld elements are not a whole number of the datatype, which has %zu", count,
-                      t->elements));
-    size_t bytes = t->elements ? (size_t)count * t->size / t->elements : 0;
-    abi_status_set_bytes(status, bytes, abi_status_cancelled(status));
+    abi_status_set_bytes(status, mr_type_element_bytes(t, (size_t)count), abi_status_cancelled(status));
     API_LEAVE(NULL);
 }
 

@@ -38,6 +38,7 @@ int mr_core_init(const struct mr_launch *launch)
 void mr_core_finalize(void)
 {
     mr_comm_finalize();
+    mr_type_f90_finalize();
     launch_info = NULL;
 }
 

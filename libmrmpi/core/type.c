@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The built-in datatypes, and what is the same for all datatypes: references, names, counting of elements, spans. */
-#include "libmrmpi/core/core.h"
-#include "libmrmpi/core/layout.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/maker.h"
 
 #include <stdlib.h>
 
@@ -93,14 +91,9 @@ void mr_type_put(struct mr_type *t)
     if (t->builtin || --t->refs > 0)
         return;
     struct mr_recipe *r = t->recipe;
-    if (r) {
-        for (int i = 0; i < r->num_types; i++)
-            mr_type_put(r->types[i]);
-        free(r->ints);
-        free(r->aints);
-        free(r->types);
-        free(r);
-    }
+    for (int i = 0; r && i < r->num_types; i++)
+        mr_type_put(r->types[i]);
+    mr_recipe_free(r);
     mr_layout_free(t->layout);
     free(t->name);
     free(t);
@@ -121,14 +114,21 @@ const char *mr_type_name(const struct mr_type *t)
 }
 
 /* Of a pair: the value counts when all of it is there, then the index. */
+static const uint8_t value_size[MR_NUM_BASICS] = {
+#define X(id, ctype, vtype, itype) [MR_BASIC_##id] = sizeof(vtype),
+    MR_PAIRS(X)
+#undef X
+};
+
 static size_t pair_elements(const struct mr_type *t, size_t bytes)
 {
-    static const uint8_t value_size[MR_NUM_BASICS] = {
-#define X(id, ctype, vtype, itype) [MR_BASIC_##id] = sizeof(vtype),
-        MR_PAIRS(X)
-#undef X
-    };
-    return bytes >= t->size ? 2 : bytes >= value_size[t->basic];
+    return bytes >= value_size[t->basic];
+}
+
+/* How many of its i-th type a struct has. */
+static size_t struct_length(const struct mr_recipe *r, int i)
+{
+    return (size_t)(r->large ? r->counts[1 + i] : r->ints[1 + i]);
 }
 
 static size_t struct_elements(const struct mr_recipe *r, size_t bytes)
@@ -136,7 +136,7 @@ static size_t struct_elements(const struct mr_recipe *r, size_t bytes)
     size_t n = 0;
     for (int i = 0; i < r->num_types && bytes; i++) {
         const struct mr_type *child = r->types[i];
-        size_t all = child->size * (size_t)r->ints[1 + i], len = bytes < all ? bytes : all;
+        size_t all = child->size * struct_length(r, i), len = bytes < all ? bytes : all;
         n += mr_type_elements(child, len);
         bytes -= len;
     }
@@ -155,6 +155,32 @@ size_t mr_type_elements(const struct mr_type *t, size_t bytes)
     if (t->recipe->combiner == MR_COMBINER_STRUCT)
         return n + struct_elements(t->recipe, rest);
     return n + mr_type_elements(t->recipe->types[0], rest);
+}
+
+static size_t struct_bytes(const struct mr_recipe *r, size_t n)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < r->num_types && n; i++) {
+        const struct mr_type *child = r->types[i];
+        size_t all = child->elements * struct_length(r, i), some = n < all ? n : all;
+        bytes += mr_type_element_bytes(child, some);
+        n -= some;
+    }
+    return bytes;
+}
+
+size_t mr_type_element_bytes(const struct mr_type *t, size_t n)
+{
+    if (t->elements == 0)
+        return 0;
+    size_t bytes = n / t->elements * t->size, rest = n % t->elements;
+    if (rest == 0)
+        return bytes;
+    if (t->builtin) /* the first of a pair */
+        return bytes + value_size[t->basic];
+    if (t->recipe->combiner == MR_COMBINER_STRUCT)
+        return bytes + struct_bytes(t->recipe, rest);
+    return bytes + mr_type_element_bytes(t->recipe->types[0], rest);
 }
 
 struct mr_span mr_type_span(const struct mr_type *t, size_t count)

@@ -1,54 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The constructors of datatypes. Each is a list of blocks (length copies of a type at a displacement); bounds and
- * layout are computed block by block (`struct maker`), the arguments are kept as the recipe.
- */
-#include "libmrmpi/core/core.h"
-#include "libmrmpi/core/layout.h"
-#include "libmrmpi/core/objects.h"
+/* The constructors of datatypes but for arrays (type_array.c): bounds, alignment, recipe; see maker.h. */
+#include "libmrmpi/core/maker.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct maker {
-    struct mr_type *t;
-    bool failed;
-    bool any, any_lb, any_ub; /* blocks seen; sticky bounds seen */
-    ptrdiff_t lb, ub;
-};
-
-static void *copy_of(const void *p, size_t bytes)
+void mr_recipe_free(struct mr_recipe *r)
 {
-    void *q = malloc(bytes ? bytes : 1);
-    if (q && bytes)
-        memcpy(q, p, bytes);
-    return q;
+    if (!r)
+        return;
+    free(r->ints);
+    free(r->aints);
+    free(r->counts);
+    free(r->types);
+    free(r);
 }
 
-/* A new type with its recipe. ints and aints are copied, the types referenced. */
-static struct maker begin(enum mr_combiner combiner, int ni, const int *ints, int na, const ptrdiff_t *aints, int nt,
-                          struct mr_type *const *types)
+static struct mr_recipe *recipe_new(struct shape s)
 {
-    struct maker m = {.t = calloc(1, sizeof(*m.t))};
     struct mr_recipe *r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    *r = (struct mr_recipe){.combiner = s.combiner, .large = s.large};
+    size_t ints = (size_t)(s.ints + (s.large ? 0 : s.counts)), aints = s.large ? 0 : (size_t)s.aints;
+    size_t counts = s.large ? (size_t)(s.counts + s.aints) : 0;
+    /* one more of each, so that nothing asks for zero bytes; two types more for hidden ones */
+    r->ints = malloc((ints + 1) * sizeof(*r->ints));
+    r->aints = malloc((aints + 1) * sizeof(*r->aints));
+    r->counts = malloc((counts + 1) * sizeof(*r->counts));
+    r->types = malloc(((size_t)s.types + MAKER_HIDDEN) * sizeof(*r->types));
+    if (r->ints && r->aints && r->counts && r->types)
+        return r;
+    mr_recipe_free(r);
+    return NULL;
+}
+
+struct maker maker_begin(struct shape shape, struct mr_type *const *types)
+{
+    struct maker m = {.t = calloc(1, sizeof(*m.t)), .types = shape.types};
+    struct mr_recipe *r = recipe_new(shape);
     struct mr_layout *l = mr_layout_new();
-    if (r) {
-        *r = (struct mr_recipe){combiner,
-                                ni,
-                                na,
-                                nt,
-                                copy_of(ints, (size_t)ni * sizeof(*ints)),
-                                copy_of(aints, (size_t)na * sizeof(*aints)),
-                                copy_of(types, (size_t)nt * sizeof(*types))};
-    }
-    if (!m.t || !l || !r || !r->ints || !r->aints || !r->types) {
-        if (r) {
-            free(r->ints);
-            free(r->aints);
-            free(r->types);
-        }
-        free(r);
+    if (!m.t || !l || !r) {
+        mr_recipe_free(r);
         mr_layout_free(l);
         free(m.t);
         m.t = NULL;
@@ -60,9 +53,63 @@ static struct maker begin(enum mr_combiner combiner, int ni, const int *ints, in
     m.t->layout = l;
     m.t->align = 1;
     m.t->basic = MR_BASIC_MIXED;
-    for (int i = 0; i < nt; i++)
-        mr_type_get(types[i]);
+    for (int i = 0; i < shape.types; i++)
+        r->types[r->num_types++] = mr_type_get(types[i]);
     return m;
+}
+
+void maker_int(struct maker *m, int64_t value)
+{
+    if (!m->failed)
+        m->t->recipe->ints[m->t->recipe->num_ints++] = (int)value;
+}
+
+void maker_count(struct maker *m, int64_t value)
+{
+    if (m->failed)
+        return;
+    struct mr_recipe *r = m->t->recipe;
+    if (r->large)
+        r->counts[r->num_counts++] = value;
+    else
+        r->ints[r->num_ints++] = (int)value;
+}
+
+void maker_aint(struct maker *m, int64_t value)
+{
+    if (m->failed)
+        return;
+    struct mr_recipe *r = m->t->recipe;
+    if (r->large)
+        r->counts[r->num_counts++] = value;
+    else
+        r->aints[r->num_aints++] = value;
+}
+
+void maker_counts(struct maker *m, int64_t n, const int64_t *values)
+{
+    for (int64_t i = 0; i < n; i++)
+        maker_count(m, values[i]);
+}
+
+static void maker_aints(struct maker *m, int64_t n, const int64_t *values)
+{
+    for (int64_t i = 0; i < n; i++)
+        maker_aint(m, values[i]);
+}
+
+bool maker_hide(struct maker *m, struct mr_type *step)
+{
+    if (!step || m->failed) {
+        if (step)
+            mr_type_put(step);
+        m->failed = true;
+        return false;
+    }
+    struct mr_recipe *r = m->t->recipe;
+    r->types[r->num_types++] = step;
+    r->num_hidden++;
+    return true;
 }
 
 static void bound(struct maker *m, ptrdiff_t lo, ptrdiff_t hi, const struct mr_type *child)
@@ -103,7 +150,7 @@ static void account(struct maker *m, ptrdiff_t disp, size_t count, ptrdiff_t str
     m->t->elements += count * child->elements;
 }
 
-static void block(struct maker *m, ptrdiff_t disp, size_t length, const struct mr_type *child)
+void maker_block(struct maker *m, ptrdiff_t disp, size_t length, const struct mr_type *child)
 {
     if (m->failed || length == 0)
         return;
@@ -112,7 +159,7 @@ static void block(struct maker *m, ptrdiff_t disp, size_t length, const struct m
         m->failed = true;
 }
 
-static struct mr_type *end(struct maker *m)
+struct mr_type *maker_end(struct maker *m)
 {
     struct mr_type *t = m->t;
     if (m->failed) {
@@ -137,11 +184,18 @@ static struct mr_type *end(struct maker *m)
     return t;
 }
 
+void maker_bounds(struct maker *m, ptrdiff_t lb, ptrdiff_t ub)
+{
+    m->lb = lb;
+    m->ub = ub;
+    m->any_lb = m->any_ub = true;
+}
+
 struct mr_type *mr_type_dup(struct mr_type *t)
 {
-    struct maker m = begin(MR_COMBINER_DUP, 0, NULL, 0, NULL, 1, &t);
-    block(&m, 0, 1, t);
-    struct mr_type *dup = end(&m);
+    struct maker m = maker_begin((struct shape){.combiner = MR_COMBINER_DUP, .types = 1}, &t);
+    maker_block(&m, 0, 1, t);
+    struct mr_type *dup = maker_end(&m);
     if (dup) {
         dup->lb = t->lb;
         dup->extent = t->extent;
@@ -151,133 +205,112 @@ struct mr_type *mr_type_dup(struct mr_type *t)
     return dup;
 }
 
-struct mr_type *mr_type_contiguous(int count, struct mr_type *t)
+struct mr_type *mr_type_contiguous(int64_t count, struct mr_type *t, bool large)
 {
-    struct maker m = begin(MR_COMBINER_CONTIGUOUS, 1, &count, 0, NULL, 1, &t);
-    block(&m, 0, (size_t)count, t);
-    return end(&m);
+    struct maker m = maker_begin((struct shape){MR_COMBINER_CONTIGUOUS, large, .counts = 1, .types = 1}, &t);
+    maker_count(&m, count);
+    maker_block(&m, 0, (size_t)count, t);
+    return maker_end(&m);
 }
 
-/* count blocks of `length` elements, `stride` bytes apart. */
-static struct mr_type *vector(struct maker m, int count, int length, ptrdiff_t stride, struct mr_type *t)
+/* count blocks of `length` elements, `stride` bytes apart: one run of the layout, whatever a block looks like. */
+static void series(struct maker *m, int64_t count, int64_t length, ptrdiff_t stride, struct mr_type *t)
 {
-    if (m.failed || count == 0 || length == 0)
-        return end(&m);
-    /* the blocks of a vector are one layout, repeated: kept as a recipe-less part of this type's own runs where it
-     * merges */
-    struct mr_layout *inner = mr_layout_new();
-    if (!inner || !mr_layout_add(inner, 0, (size_t)length, t->extent, t->layout)) {
-        mr_layout_free(inner);
-        m.failed = true;
-        return end(&m);
-    }
-    bool plain = inner->num == 1 && inner->runs[0].count == 1;
-    ptrdiff_t last = (ptrdiff_t)(count - 1) * stride;
-    account(&m, 0, (size_t)length, t->extent, t);
+    if (m->failed || count == 0 || length == 0)
+        return;
+    account(m, 0, (size_t)length, t->extent, t);
     if (count > 1) {
-        size_t elements = m.t->elements;
-        account(&m, last, (size_t)length, t->extent, t);
-        m.t->elements = elements * (size_t)count;
+        size_t elements = m->t->elements;
+        account(m, (ptrdiff_t)(count - 1) * stride, (size_t)length, t->extent, t);
+        m->t->elements = elements * (size_t)count;
     }
-    if (plain || length == 1) {
-        if (!mr_layout_add(m.t->layout, 0, (size_t)count, stride, length == 1 ? t->layout : inner))
-            m.failed = true;
-    } else {
-        for (int i = 0; i < count && !m.failed; i++)
-            if (!mr_layout_add(m.t->layout, i * stride, (size_t)length, t->extent, t->layout))
-                m.failed = true;
+    const struct mr_layout *piece = t->layout;
+    if (length > 1) {
+        struct mr_type *step = mr_type_contiguous(length, t, false);
+        if (!maker_hide(m, step))
+            return;
+        piece = step->layout;
     }
-    mr_layout_free(inner);
-    return end(&m);
+    if (!mr_layout_add(m->t->layout, 0, (size_t)count, stride, piece))
+        m->failed = true;
 }
 
-struct mr_type *mr_type_vector(int count, int blocklength, int stride, struct mr_type *t)
+struct mr_type *mr_type_vector(int64_t count, int64_t length, int64_t stride, struct mr_type *t, bool large)
 {
-    int ints[3] = {count, blocklength, stride};
-    return vector(begin(MR_COMBINER_VECTOR, 3, ints, 0, NULL, 1, &t), count, blocklength, stride * t->extent, t);
+    struct maker m = maker_begin((struct shape){MR_COMBINER_VECTOR, large, .counts = 3, .types = 1}, &t);
+    maker_counts(&m, 3, (int64_t[]){count, length, stride});
+    series(&m, count, length, stride * t->extent, t);
+    return maker_end(&m);
 }
 
-struct mr_type *mr_type_hvector(int count, int blocklength, ptrdiff_t stride, struct mr_type *t)
+struct mr_type *mr_type_hvector(int64_t count, int64_t length, int64_t stride, struct mr_type *t, bool large)
 {
-    int ints[2] = {count, blocklength};
-    return vector(begin(MR_COMBINER_HVECTOR, 2, ints, 1, &stride, 1, &t), count, blocklength, stride, t);
+    struct maker m = maker_begin((struct shape){MR_COMBINER_HVECTOR, large, .counts = 2, .aints = 1, .types = 1}, &t);
+    maker_counts(&m, 2, (int64_t[]){count, length});
+    maker_aint(&m, stride);
+    series(&m, count, length, stride, t);
+    return maker_end(&m);
 }
 
-/* ints = count, lengths..., more... ; NULL if there is no memory */
-static int *int_list(int count, const int *lengths, const int *more, int *num)
+struct mr_type *mr_type_indexed(int64_t count, const int64_t *lengths, const int64_t *disps, struct mr_type *t,
+                                bool large)
 {
-    *num = 1 + count + (more ? count : 0);
-    int *ints = malloc((size_t)*num * sizeof(*ints));
-    if (!ints)
-        return NULL;
-    ints[0] = count;
-    if (count) {
-        memcpy(ints + 1, lengths, (size_t)count * sizeof(*ints));
-        if (more)
-            memcpy(ints + 1 + count, more, (size_t)count * sizeof(*ints));
-    }
-    return ints;
+    struct maker m = maker_begin((struct shape){MR_COMBINER_INDEXED, large, .counts = 2 * count + 1, .types = 1}, &t);
+    maker_count(&m, count);
+    maker_counts(&m, count, lengths);
+    maker_counts(&m, count, disps);
+    for (int64_t i = 0; i < count; i++)
+        maker_block(&m, disps[i] * t->extent, (size_t)lengths[i], t);
+    return maker_end(&m);
 }
 
-struct mr_type *mr_type_indexed(int count, const int *lengths, const int *disps, struct mr_type *t)
+struct mr_type *mr_type_hindexed(int64_t count, const int64_t *lengths, const int64_t *disps, struct mr_type *t,
+                                 bool large)
 {
-    int num, *ints = int_list(count, lengths, disps, &num);
-    if (!ints)
-        return NULL;
-    struct maker m = begin(MR_COMBINER_INDEXED, num, ints, 0, NULL, 1, &t);
-    free(ints);
-    for (int i = 0; i < count; i++)
-        block(&m, disps[i] * t->extent, (size_t)lengths[i], t);
-    return end(&m);
+    struct maker m =
+        maker_begin((struct shape){MR_COMBINER_HINDEXED, large, .counts = count + 1, .aints = count, .types = 1}, &t);
+    maker_count(&m, count);
+    maker_counts(&m, count, lengths);
+    maker_aints(&m, count, disps);
+    for (int64_t i = 0; i < count; i++)
+        maker_block(&m, disps[i], (size_t)lengths[i], t);
+    return maker_end(&m);
 }
 
-struct mr_type *mr_type_hindexed(int count, const int *lengths, const ptrdiff_t *disps, struct mr_type *t)
+struct mr_type *mr_type_indexed_block(int64_t count, int64_t length, const int64_t *disps, struct mr_type *t,
+                                      bool large)
 {
-    int num, *ints = int_list(count, lengths, NULL, &num);
-    if (!ints)
-        return NULL;
-    struct maker m = begin(MR_COMBINER_HINDEXED, num, ints, count, disps, 1, &t);
-    free(ints);
-    for (int i = 0; i < count; i++)
-        block(&m, disps[i], (size_t)lengths[i], t);
-    return end(&m);
+    struct maker m = maker_begin((struct shape){MR_COMBINER_INDEXED_BLOCK, large, .counts = count + 2, .types = 1}, &t);
+    maker_counts(&m, 2, (int64_t[]){count, length});
+    maker_counts(&m, count, disps);
+    for (int64_t i = 0; i < count; i++)
+        maker_block(&m, disps[i] * t->extent, (size_t)length, t);
+    return maker_end(&m);
 }
 
-struct mr_type *mr_type_indexed_block(int count, int length, const int *disps, struct mr_type *t)
+struct mr_type *mr_type_hindexed_block(int64_t count, int64_t length, const int64_t *disps, struct mr_type *t,
+                                       bool large)
 {
-    int *ints = malloc((size_t)(count + 2) * sizeof(*ints));
-    if (!ints)
-        return NULL;
-    ints[0] = count;
-    ints[1] = length;
-    if (count)
-        memcpy(ints + 2, disps, (size_t)count * sizeof(*ints));
-    struct maker m = begin(MR_COMBINER_INDEXED_BLOCK, count + 2, ints, 0, NULL, 1, &t);
-    free(ints);
-    for (int i = 0; i < count; i++)
-        block(&m, disps[i] * t->extent, (size_t)length, t);
-    return end(&m);
+    struct maker m =
+        maker_begin((struct shape){MR_COMBINER_HINDEXED_BLOCK, large, .counts = 2, .aints = count, .types = 1}, &t);
+    maker_counts(&m, 2, (int64_t[]){count, length});
+    maker_aints(&m, count, disps);
+    for (int64_t i = 0; i < count; i++)
+        maker_block(&m, disps[i], (size_t)length, t);
+    return maker_end(&m);
 }
 
-struct mr_type *mr_type_hindexed_block(int count, int length, const ptrdiff_t *disps, struct mr_type *t)
+struct mr_type *mr_type_struct(int64_t count, const int64_t *lengths, const int64_t *disps,
+                               struct mr_type *const *types, bool large)
 {
-    int ints[2] = {count, length};
-    struct maker m = begin(MR_COMBINER_HINDEXED_BLOCK, 2, ints, count, disps, 1, &t);
-    for (int i = 0; i < count; i++)
-        block(&m, disps[i], (size_t)length, t);
-    return end(&m);
-}
-
-struct mr_type *mr_type_struct(int count, const int *lengths, const ptrdiff_t *disps, struct mr_type *const *types)
-{
-    int num, *ints = int_list(count, lengths, NULL, &num);
-    if (!ints)
-        return NULL;
-    struct maker m = begin(MR_COMBINER_STRUCT, num, ints, count, disps, count, types);
-    free(ints);
-    for (int i = 0; i < count; i++)
-        block(&m, disps[i], (size_t)lengths[i], types[i]);
-    struct mr_type *t = end(&m);
+    struct maker m = maker_begin(
+        (struct shape){MR_COMBINER_STRUCT, large, .counts = count + 1, .aints = count, .types = (int)count}, types);
+    maker_count(&m, count);
+    maker_counts(&m, count, lengths);
+    maker_aints(&m, count, disps);
+    for (int64_t i = 0; i < count; i++)
+        maker_block(&m, disps[i], (size_t)lengths[i], types[i]);
+    struct mr_type *t = maker_end(&m);
     /* C pads a struct to its alignment, so that arrays of it work; markers say that the user did it himself */
     if (t && !t->sticky_ub && !t->sticky_lb && t->extent % t->align) {
         t->extent += t->align - t->extent % t->align;
@@ -286,55 +319,12 @@ struct mr_type *mr_type_struct(int count, const int *lengths, const ptrdiff_t *d
     return t;
 }
 
-struct mr_type *mr_type_resized(struct mr_type *t, ptrdiff_t lb, ptrdiff_t extent)
+struct mr_type *mr_type_resized(struct mr_type *t, ptrdiff_t lb, ptrdiff_t extent, bool large)
 {
-    ptrdiff_t aints[2] = {lb, extent};
-    struct maker m = begin(MR_COMBINER_RESIZED, 0, NULL, 2, aints, 1, &t);
-    block(&m, 0, 1, t);
-    m.lb = lb;
-    m.ub = lb + extent;
-    m.any_lb = m.any_ub = true;
-    return end(&m);
-}
-
-/*
- * A subarray is a nest of vectors from the fastest dimension outwards, shifted to where it starts, with the extent of
- * the whole array. The vectors are temporary types of their own: the layout that points into them keeps them through
- * the recipe.
- */
-struct mr_type *mr_type_subarray(int ndims, const int *sizes, const int *subsizes, const int *starts,
-                                 bool fortran_order, int order_constant, struct mr_type *t)
-{
-    struct mr_type *inner = mr_type_get(t);
-    ptrdiff_t stride = t->extent, shift = 0;
-    for (int k = 0; k < ndims && inner; k++) {
-        int d = fortran_order ? k : ndims - 1 - k;
-        struct mr_type *outer =
-            k == 0 ? mr_type_contiguous(subsizes[d], inner) : mr_type_hvector(subsizes[d], 1, stride, inner);
-        mr_type_put(inner);
-        inner = outer;
-        shift += starts[d] * stride;
-        stride *= sizes[d];
-    }
-    int num = 3 * ndims + 2, *ints = malloc((size_t)num * sizeof(*ints));
-    if (!ints || !inner) {
-        free(ints);
-        if (inner)
-            mr_type_put(inner);
-        return NULL;
-    }
-    ints[0] = ndims;
-    memcpy(ints + 1, sizes, (size_t)ndims * sizeof(*ints));
-    memcpy(ints + 1 + ndims, subsizes, (size_t)ndims * sizeof(*ints));
-    memcpy(ints + 1 + 2 * ndims, starts, (size_t)ndims * sizeof(*ints));
-    ints[num - 1] = order_constant;
-    struct mr_type *both[2] = {t, inner};
-    struct maker m = begin(MR_COMBINER_SUBARRAY, num, ints, 0, NULL, 2, both); /* types[1]: ours, not the user's */
-    free(ints);
-    block(&m, shift, 1, inner);
-    mr_type_put(inner);
-    m.lb = 0;
-    m.ub = stride;
-    m.any_lb = m.any_ub = true;
-    return end(&m);
+    struct maker m = maker_begin((struct shape){MR_COMBINER_RESIZED, large, .aints = 2, .types = 1}, &t);
+    maker_aint(&m, lb);
+    maker_aint(&m, extent);
+    maker_block(&m, 0, 1, t);
+    maker_bounds(&m, lb, lb + extent);
+    return maker_end(&m);
 }

@@ -47,6 +47,7 @@ typedef struct MPI_Status {
 } MPI_Status;
 
 typedef void(MPI_User_function)(void *, void *, int *, MPI_Datatype *);
+typedef void(MPI_User_function_c)(void *, void *, MPI_Count *, MPI_Datatype *);
 typedef void(MPI_Comm_errhandler_function)(MPI_Comm *, int *, ...);
 typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
 typedef void(MPI_Handler_function)(MPI_Comm *, int *, ...);
@@ -226,6 +227,11 @@ enum { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 };
 
 #define MPI_ORDER_C       56
 #define MPI_ORDER_FORTRAN 57
+
+#define MPI_DISTRIBUTE_BLOCK     121
+#define MPI_DISTRIBUTE_CYCLIC    122
+#define MPI_DISTRIBUTE_NONE      123
+#define MPI_DISTRIBUTE_DFLT_DARG (-49767)
 
 enum {
     MPI_COMBINER_NAMED = 1,
@@ -482,7 +488,9 @@ MRMPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *s
 MRMPI_FN(int, Cancel, (MPI_Request *request))
 MRMPI_FN(int, Test_cancelled, (const MPI_Status *status, int *flag))
 MRMPI_FN(int, Get_count, (const MPI_Status *status, MPI_Datatype datatype, int *count))
+MRMPI_FN(int, Get_count_c, (const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count))
 MRMPI_FN(int, Get_elements, (const MPI_Status *status, MPI_Datatype datatype, int *count))
+MRMPI_FN(int, Get_elements_c, (const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count))
 MRMPI_FN(int, Get_elements_x, (const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count))
 MRMPI_FN(int, Status_set_elements, (MPI_Status *status, MPI_Datatype datatype, int count))
 MRMPI_FN(int, Status_set_elements_x, (MPI_Status *status, MPI_Datatype datatype, MPI_Count count))
@@ -564,7 +572,9 @@ MRMPI_FN(int, Ialltoallw, (const void *sendbuf, const int sendcounts[], const in
                            sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype
                            recvtypes[], MPI_Comm comm, MPI_Request *request))
 MRMPI_FN(int, Reduce_local, (const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op))
+MRMPI_FN(int, Reduce_local_c, (const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op))
 MRMPI_FN(int, Op_create, (MPI_User_function *function, int commute, MPI_Op *op))
+MRMPI_FN(int, Op_create_c, (MPI_User_function_c *function, int commute, MPI_Op *op))
 MRMPI_FN(int, Op_free, (MPI_Op *op))
 MRMPI_FN(int, Op_commutative, (MPI_Op op, int *commute))
 
@@ -825,6 +835,56 @@ MRMPI_FN(int, Pack, (const void *inbuf, int incount, MPI_Datatype datatype, void
 MRMPI_FN(int, Unpack, (const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype
                        datatype, MPI_Comm comm))
 MRMPI_FN(int, Pack_size, (int incount, MPI_Datatype datatype, MPI_Comm comm, int *size))
+MRMPI_FN(int, Type_contiguous_c, (MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_vector_c, (MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
+                              MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_hvector_c, (MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype
+                                      oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_indexed_c, (MPI_Count count, const MPI_Count blocklengths[], const MPI_Count displacements[],
+                               MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_hindexed_c, (MPI_Count count, const MPI_Count blocklengths[], const MPI_Count
+                                       displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_indexed_block_c, (MPI_Count count, MPI_Count blocklength, const MPI_Count displacements[],
+                                            MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_hindexed_block_c, (MPI_Count count, MPI_Count blocklength, const MPI_Count
+                                             displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_struct_c, (MPI_Count count, const MPI_Count blocklengths[], const MPI_Count
+                                     displacements[], const MPI_Datatype types[], MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_resized_c, (MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_subarray_c, (int ndims, const MPI_Count sizes[], const MPI_Count subsizes[], const
+                                       MPI_Count starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_darray, (int size, int rank, int ndims, const int gsizes[], const int distribs[], const
+                                   int dargs[], const int psizes[], int order, MPI_Datatype oldtype, MPI_Datatype
+                                   *newtype))
+MRMPI_FN(int, Type_create_darray_c, (int size, int rank, int ndims, const MPI_Count gsizes[], const int distribs[],
+                                     const int dargs[], const int psizes[], int order, MPI_Datatype oldtype,
+                                     MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_f90_real, (int p, int r, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_f90_complex, (int p, int r, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_create_f90_integer, (int r, MPI_Datatype *newtype))
+MRMPI_FN(int, Type_size_c, (MPI_Datatype datatype, MPI_Count *size))
+MRMPI_FN(int, Type_get_extent_c, (MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent))
+MRMPI_FN(int, Type_get_true_extent_c, (MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent))
+MRMPI_FN(int, Type_get_envelope_c, (MPI_Datatype datatype, MPI_Count *num_integers, MPI_Count *num_addresses,
+                                    MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner))
+MRMPI_FN(int, Type_get_contents_c, (MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses,
+                                    MPI_Count max_large_counts, MPI_Count max_datatypes, int integers[], MPI_Aint
+                                    addresses[], MPI_Count large_counts[], MPI_Datatype datatypes[]))
+MRMPI_FN(int, Pack_c, (const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize,
+                       MPI_Count *position, MPI_Comm comm))
+MRMPI_FN(int, Unpack_c, (const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount,
+                         MPI_Datatype datatype, MPI_Comm comm))
+MRMPI_FN(int, Pack_size_c, (MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size))
+MRMPI_FN(int, Pack_external, (const char datarep[], const void *inbuf, int incount, MPI_Datatype datatype, void
+                              *outbuf, MPI_Aint outsize, MPI_Aint *position))
+MRMPI_FN(int, Pack_external_c, (const char datarep[], const void *inbuf, MPI_Count incount, MPI_Datatype datatype,
+                                void *outbuf, MPI_Count outsize, MPI_Count *position))
+MRMPI_FN(int, Unpack_external, (const char datarep[], const void *inbuf, MPI_Aint insize, MPI_Aint *position, void
+                                *outbuf, int outcount, MPI_Datatype datatype))
+MRMPI_FN(int, Unpack_external_c, (const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position,
+                                  void *outbuf, MPI_Count outcount, MPI_Datatype datatype))
+MRMPI_FN(int, Pack_external_size, (const char datarep[], int incount, MPI_Datatype datatype, MPI_Aint *size))
+MRMPI_FN(int, Pack_external_size_c, (const char datarep[], MPI_Count incount, MPI_Datatype datatype, MPI_Count *size))
 
 /* names of MPI-1 */
 MRMPI_FN(int, Address, (void *location, MPI_Aint *address))

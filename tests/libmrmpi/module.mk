@@ -54,7 +54,7 @@ tests/libmrmpi/vc_probe_SRCS := tests/libmrmpi/vc_probe.c
 tests/libmrmpi/vc_probe_DEPS := libmrmpi.so
 
 # core, coll, api: objects and handles, without a network
-CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c pack.c layout.c op.c group.c topo.c dims.c error.c)
+CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c group.c topo.c dims.c error.c)
 CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle)
 TESTPROGS += $(CORE_TESTS)
 UNIT_TESTS += $(CORE_TESTS)

@@ -128,14 +128,14 @@ START_TEST(not_allowed)
         enum mr_op_id op;
         enum mr_basic basic;
     } no[] = {
-        {MR_OP_BAND, MR_BASIC_DOUBLE},   {MR_OP_SUM, MR_BASIC_BYTE},    {MR_OP_MAX, MR_BASIC_C_DOUBLE_COMPLEX},
-        {MR_OP_MINLOC, MR_BASIC_INT},    {MR_OP_SUM, MR_BASIC_2INT},    {MR_OP_SUM, MR_BASIC_PACKED},
-        {MR_OP_LAND, MR_BASIC_FLOAT},    {MR_OP_SUM, MR_BASIC_LOGICAL}, {MR_OP_REPLACE, MR_BASIC_INT},
-        {MR_OP_MAX, MR_BASIC_CHARACTER}, {MR_OP_SUM, MR_BASIC_WCHAR},   {MR_OP_SUM, MR_BASIC_C_BOOL},
+        {MR_OP_BAND, MR_BASIC_DOUBLE},  {MR_OP_SUM, MR_BASIC_BYTE},    {MR_OP_MAX, MR_BASIC_C_DOUBLE_COMPLEX},
+        {MR_OP_MINLOC, MR_BASIC_INT},   {MR_OP_SUM, MR_BASIC_2INT},    {MR_OP_SUM, MR_BASIC_PACKED},
+        {MR_OP_LAND, MR_BASIC_COMPLEX}, {MR_OP_SUM, MR_BASIC_LOGICAL}, {MR_OP_REPLACE, MR_BASIC_INT},
+        {MR_OP_BXOR, MR_BASIC_REAL},    {MR_OP_SUM, MR_BASIC_WCHAR},   {MR_OP_SUM, MR_BASIC_C_BOOL},
     };
     for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
         ck_assert_msg(!mr_op_allows(&mr_op_builtin[no[i].op], &mr_type_basic[no[i].basic]), "%zu", i);
-    struct mr_type *t = mr_type_contiguous(2, &mr_type_basic[MR_BASIC_INT]);
+    struct mr_type *t = mr_type_contiguous(2, &mr_type_basic[MR_BASIC_INT], false);
     ck_assert(!mr_op_allows(&mr_op_builtin[MR_OP_SUM], t));
     struct mr_op *user = mr_op_new();
     ck_assert(mr_op_allows(user, t));

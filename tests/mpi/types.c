@@ -193,7 +193,7 @@ static void names(void)
     MPI_Type_free(&t);
     MPI_Type_free(&u);
     MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &t);
-    EQ(t, MPI_DOUBLE);
+    EQ(t, MPI_REAL8);
     MPI_Fint f[5] = {12, 0, 3, 4, 5};
     MPI_Status st;
     MPI_Status_f2c(f, &st);
