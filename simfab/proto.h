@@ -57,8 +57,8 @@ struct sf_welcome {
     uint32_t version;
     int32_t error; /* 0, or an errno; nothing else is valid then */
     uint32_t arena_bytes;
-    uint64_t epoch_ns;         /* CLOCK_REALTIME at virtual time 0 */
-    uint64_t mono_epoch_ns;    /* CLOCK_MONOTONIC at virtual time 0 */
+    uint64_t epoch_ns;         /* CLOCK_REALTIME at virtual time 0: whole seconds */
+    uint64_t mono_epoch_ns;    /* CLOCK_MONOTONIC at virtual time 0: the same on every fabric */
     uint64_t clock_read_ps;    /* what one reading of the clock costs */
     uint64_t post_ps;          /* what a post to a queue costs the caller */
     uint64_t poll_ps;          /* what a poll that found something costs the caller */

@@ -29,6 +29,7 @@ enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, W
 #define LOOK_AGAIN_ACTORS 8u        /* up to so many look twice */
 #define LOOK_CALLS        8u        /* more calls than this in one look: it led to something */
 #define QUICK_LOOKS       16u       /* without a pause, when nothing else can happen */
+#define CLOCKS_READ_PS    1000000000ull /* what a process may have seen pass before it attached */
 #define RESTLESS_PS       100000000ull   /* of time that others make pass, after which an idle actor looks at the world: */
 #define RESTLESS_MAX_PS   10000000000ull /* at first, and at most */
 #define IDLE_MS_MAX       10
@@ -336,15 +337,16 @@ void sched_scan(struct proc *p)
 }
 
 /*
- * The first process on a fabric begins at a whole number of microseconds and of 2^-22 s, which is how finely a double
- * counts the seconds since 1970: the clocks of a program that is run again round the same times to the same digits.
+ * The first process on an empty fabric begins at a whole number of microseconds and of 2^-22 s, which is how finely a double
+ * counts the seconds since 1970: the clocks of a program that is run again round the same times to the same digits. Not
+ * at the next such time if that is near: the process has read clocks before it attached, each reading later by its cost.
  */
 void sched_proc_new(struct sim *s)
 {
     const uint64_t grid = 15625000000;
 
     if (!s->num_procs)
-        evq_skip_to(&s->q, (sim_now(s) + grid - 1) / grid * grid);
+        evq_skip_to(&s->q, (sim_now(s) + CLOCKS_READ_PS + grid) / grid * grid);
 }
 
 void sched_proc_gone(struct proc *p)

@@ -57,7 +57,7 @@ void sfp_actor_after_fork(void)
 }
 
 /*
- * A thread begins at a whole microsecond, and epochs are whole seconds (clock.c): clocks of that resolution then round
+ * A thread begins at a whole microsecond, and epochs are whole seconds (the engine's main.c): clocks of that resolution then round
  * the same times to the same digits whenever a program is run. (The engine does the same for coarser clocks.)
  */
 static uint64_t first_clock(void)

@@ -42,8 +42,8 @@ static void choose_mode(void)
     if (fd < 0)
         return; /* no engine, no virtual time */
     sfp_sys_close(fd);
-    epoch_ns = w.epoch_ns / NS_PER_S * NS_PER_S;
-    mono_epoch_ns = w.mono_epoch_ns / NS_PER_S * NS_PER_S;
+    epoch_ns = w.epoch_ns;
+    mono_epoch_ns = w.mono_epoch_ns;
     read_ps = w.clock_read_ps ? w.clock_read_ps : 1;
     sfp_clock_raise_local(w.now_ps);
     virtual_time = true;
