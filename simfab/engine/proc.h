@@ -44,6 +44,8 @@ struct actor {
     bool looking; /* woken only to look at shared memory or the real world */
     bool free;    /* and it runs freely meanwhile */
     int stat_fd;  /* /proc/PID/task/TID/stat, -1: not open */
+    bool asleep;             /* it slept when last looked at, */
+    uint64_t asleep_turns;   /* having had so many turns on a processor */
     uint32_t stat_tid;
     uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then */
 };

@@ -40,6 +40,7 @@ struct sim {
     uint32_t alarms_set, due; /* timers and time-outs to come, and time-outs that have come without a return yet */
     bool signalled;      /* a process is to notice the end of a timer before time goes on */
     uint32_t spinners;   /* actors that are left out because they spin */
+    bool asleep;         /* a running actor was found asleep, and is to be looked at again soon */
     bool known_spinners; /* there has been one that proved to be */
     uint32_t ready_qps;  /* queue pairs that wait for their adapter's turn */
     bool holding;        /* time stands still: the subnet manager deals with a fault (fault.c) */

@@ -14,9 +14,10 @@
 #include "simfab/engine/stuck.h"
 #include "simfab/engine/util.h"
 
-#define DISK_NS     2000000ull  /* a wait for a disk or a page is not left alone before */
+#define DISK_NS     100000000ull /* a wait for a disk or a page is not left alone before */
 #define FIRST_US    150         /* before the kernel is asked about running actors; */
-#define AGAIN_US    1000        /* and then again */
+#define AGAIN_US    1000        /* and then again; */
+#define ASLEEP_US   20          /* where one was found asleep */
 #define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner; */
 #define KNOWN_NS    50000ull    /* one that has proved to be one before: for it all is quicker */
 #define KNOWN_FIRST 20
@@ -109,12 +110,48 @@ static uint64_t thread_cpu_ns(struct actor *a)
     return ns;
 }
 
+/* How often the thread has got a processor. */
+static uint64_t thread_turns(const struct actor *a)
+{
+    char path[64], buf[128];
+    unsigned long long ran = 0, waited = 0, turns = 0;
+    ssize_t n = -1;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%u/schedstat", (int)a->proc->pid, a->stat_tid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, buf, sizeof buf - 1);
+        close(fd);
+    }
+    if (n <= 0)
+        return 0;
+    buf[n] = 0;
+    return sscanf(buf, "%llu %llu %llu", &ran, &waited, &turns) == 3 ? turns : 0;
+}
+
+/*
+ * It sleeps, but perhaps for our answer to what it has just asked. The second time, when everything has been answered and
+ * it has not run in between, it is for something else.
+ */
+static bool sleeps_still(struct actor *a)
+{
+    uint64_t turns = thread_turns(a);
+    bool still = a->asleep && turns == a->asleep_turns;
+
+    a->asleep = !still;
+    a->asleep_turns = turns;
+    return still;
+}
+
 static void check(struct actor *a, uint64_t now)
 {
     const struct sf_actor *shared = &a->proc->arena->actor[a->index];
     uint64_t calls = __atomic_load_n(&shared->calls, __ATOMIC_RELAXED);
     char state = thread_state(a);
 
+    if (calls != a->calls_checked)
+        a->asleep = false;
     if (__atomic_load_n(&shared->state, __ATOMIC_ACQUIRE) != SF_ACTOR_RUNNING)
         return; /* it has just told why not: the doorbell rings */
     if (calls != a->calls_checked || !a->waited_since_ns) {
@@ -125,10 +162,13 @@ static void check(struct actor *a, uint64_t now)
     if (state == 'D' && now - a->waited_since_ns < DISK_NS)
         return;
     if (state != 'R') {
+        if (!sleeps_still(a))
+            return;
         a->spins = false;
     } else {
         uint64_t cpu = thread_cpu_ns(a);
 
+        a->asleep = false;
         if (!a->cpu_since_ns)
             a->cpu_since_ns = cpu;
         if (!cpu || cpu - a->cpu_since_ns < a->spin_ns)
@@ -178,6 +218,8 @@ int64_t threads_patience_us(struct sim *s, bool again)
             if (a->seen == SF_ACTOR_RUNNING && !a->excluded && a->spin_ns < SPIN_CPU_NS)
                 return again ? KNOWN_AGAIN : KNOWN_FIRST;
         }
+    if (s->asleep)
+        return ASLEEP_US;
     return again ? AGAIN_US : FIRST_US;
 }
 
@@ -185,12 +227,14 @@ void threads_check(struct sim *s)
 {
     uint64_t now = real_ns();
 
+    s->asleep = false;
     for (uint32_t i = 0; i < s->num_procs; i++)
         for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
             struct actor *a = &s->procs[i]->actors[n];
 
             if (a->seen == SF_ACTOR_RUNNING && !a->excluded)
                 check(a, now);
+            s->asleep |= a->asleep && a->seen == SF_ACTOR_RUNNING && !a->excluded;
         }
     if (s->running)
         stuck_look(s, now);
