@@ -91,8 +91,9 @@ struct sf_actor {
     uint64_t wake_ps;
     uint64_t calls;       /* counts every call into simfab: a spinner that never calls does not move it */
     uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do, 6 a signal */
-    uint32_t blocks;      /* counts the times it became BLOCKED: between two looks it may have been back */
-    uint32_t pad[20];
+    uint32_t turns;       /* counts the times it stopped RUNNING: between two looks it may have been back */
+    uint64_t seen_events; /* the arena's count when it called last */
+    uint32_t pad[18];
 };
 
 struct sf_arena {
@@ -109,6 +110,7 @@ struct sf_arena {
        returns at once and costs nothing, unless commands are waiting (cmd_head != cmd_tail): then it goes IDLE. */
     _Alignas(64) uint32_t free_run;
     uint32_t births; /* counts the threads that actors have started: each may become an actor soon */
+    uint64_t events; /* counts what became visible to this process: completions, events */
     _Alignas(64) struct sf_actor actor[SF_ACTORS_MAX];
 };
 

@@ -28,10 +28,9 @@ struct actor {
     uint64_t idle_since_ps; /* the engine's time then */
     uint64_t patience_ps;   /* how long it stays so while others make time pass */
     uint64_t calls;         /* its counter when last looked at */
-    uint64_t seen_events;   /* proc->events when it last ran */
     struct evtimer wake;
     struct evtimer limit; /* BLOCKED: when it stops waiting for what the engine does not see */
-    uint32_t blocks;      /* its counter when last looked at */
+    uint32_t turns;       /* its counter when last looked at */
     bool due;             /* the limit has come, and it has not yet returned */
     uint32_t wake_reason;
     bool excluded; /* RUNNING, but time does not wait for it */
@@ -44,9 +43,9 @@ struct actor {
     bool looking; /* woken only to look at shared memory or the real world */
     bool free;    /* and it runs freely meanwhile */
     int stat_fd;  /* /proc/PID/task/TID/stat, -1: not open */
+    uint32_t stat_tid;
     bool asleep;             /* it slept when last looked at, */
     uint64_t asleep_turns;   /* having had so many turns on a processor */
-    uint32_t stat_tid;
     uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then */
 };
 

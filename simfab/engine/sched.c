@@ -15,6 +15,7 @@
 #include "simfab/engine/fault.h"
 #include "simfab/engine/packet.h"
 #include "simfab/engine/alarm.h"
+#include "simfab/engine/server.h"
 #include "simfab/engine/stuck.h"
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
@@ -28,8 +29,8 @@ enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, W
 #define LOOK_ACTOR_PS     100000ull /* more for each of them */
 #define LOOK_AGAIN_ACTORS 8u        /* up to so many look twice */
 #define LOOK_CALLS        8u        /* more calls than this in one look: it led to something */
-#define QUICK_LOOKS       16u       /* without a pause, when nothing else can happen */
 #define CLOCKS_READ_PS    1000000000ull /* what a process may have seen pass before it attached */
+#define QUICK_LOOKS       16u       /* without a pause, when nothing else can happen */
 #define RESTLESS_PS       100000000ull   /* of time that others make pass, after which an idle actor looks at the world: */
 #define RESTLESS_MAX_PS   10000000000ull /* at first, and at most */
 #define IDLE_MS_MAX       10
@@ -37,8 +38,7 @@ enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, W
 #define FREE_BUDGET_NS    2000000000ull /* and in all, without anything that the engine sees, before they slow down */
 #define COMING_US         200           /* between two looks at threads that are about to come back */
 #define HOLD_US           10000         /* between two looks at whether the subnet manager is done */
-#define DUE_NS            1000000000ull /* the same for one that must return, as its time has come */
-#define COMING_NS         100000000ull  /* how long to wait for a thread that the kernel is about to run */
+#define DUE_NS            1000000000ull /* how long to wait for a thread that must return, as its time has come */
 
 static struct sf_actor *shared(const struct actor *a)
 {
@@ -74,7 +74,7 @@ static void wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
         return; /* it has changed its mind: the doorbell tells */
     a->looking = reason == WAKE_SHARED_MEMORY || reason == WAKE_WORLD;
     if (!a->looking)
-        a->seen_events = a->proc->events;
+        __atomic_store_n(&sh->seen_events, a->proc->events, __ATOMIC_RELAXED);
     a->head_before = __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED);
     now_running(a);
     __atomic_store_n(&a->proc->arena->now_ps, sim_now(a->proc->sim), __ATOMIC_RELEASE);
@@ -105,7 +105,8 @@ static void wake_at(struct actor *a, enum wake_reason reason, uint64_t t)
 
 void sched_event(struct proc *p)
 {
-    p->events++;
+    __atomic_store_n(&p->arena->now_ps, sim_now(p->sim), __ATOMIC_RELEASE);
+    __atomic_store_n(&p->arena->events, ++p->events, __ATOMIC_RELEASE);
     for (uint32_t i = 0; i < p->actors_used; i++)
         if (p->actors[i].seen == SF_ACTOR_IDLE)
             wake_at(&p->actors[i], WAKE_COMPLETION, 0);
@@ -213,10 +214,8 @@ static void goes_idle(struct actor *a)
     uint64_t wake_ps = proc_time(a->proc->sim, shared(a)->wake_ps);
 
     a->idle_since_ps = sim_now(a->proc->sim);
-    if (a->proc->events != a->seen_events) {
-        a->seen_events = a->proc->events;
+    if (a->proc->events != __atomic_load_n(&shared(a)->seen_events, __ATOMIC_RELAXED))
         wake_at(a, WAKE_COMPLETION, 0);
-    }
     if (wake_ps)
         wake_at(a, WAKE_TIME, wake_ps);
 }
@@ -278,14 +277,15 @@ static void changed(struct actor *a, uint32_t state)
             s->running--;
         thread_called(a);
         ran(a, clock);
+    } else if (state != SF_ACTOR_RUNNING && state != SF_ACTOR_FREE) {
+        ran(a, clock); /* it has been back unseen, or is new */
     }
     host_time(a)->actors += (a->seen == SF_ACTOR_FREE) - (state == SF_ACTOR_FREE);
     thread_include(a);
     evtimer_stop(&a->wake);
-    a->blocks = __atomic_load_n(&shared(a)->blocks, __ATOMIC_RELAXED);
+    a->turns = __atomic_load_n(&shared(a)->turns, __ATOMIC_RELAXED);
     set_limit(a, state == SF_ACTOR_BLOCKED ? proc_time(s, shared(a)->wake_ps) : 0);
     if (state == SF_ACTOR_RUNNING) { /* a new thread, or back from a system call */
-        a->seen_events = a->proc->events;
         a->looking = false;
         now_running(a);
         return;
@@ -313,6 +313,15 @@ static void changed(struct actor *a, uint32_t state)
     }
 }
 
+/* It may have been back, and have left again, since the last look. */
+static bool has_changed(const struct actor *a)
+{
+    uint32_t state = __atomic_load_n(&shared(a)->state, __ATOMIC_ACQUIRE);
+
+    return state != a->seen ||
+           (state != SF_ACTOR_RUNNING && state != SF_ACTOR_FREE && a->turns != __atomic_load_n(&shared(a)->turns, __ATOMIC_RELAXED));
+}
+
 void sched_scan(struct proc *p)
 {
     for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
@@ -326,8 +335,8 @@ void sched_scan(struct proc *p)
                 init_actor(p, i);
             p->actors_used = i + 1;
         }
-        if (state != a->seen || (state == SF_ACTOR_BLOCKED && a->blocks != __atomic_load_n(&shared(a)->blocks, __ATOMIC_RELAXED)))
-            changed(a, state); /* it may have been back, and have left again, since the last look */
+        if (has_changed(a))
+            changed(a, state);
         else if (a->seen == SF_ACTOR_RUNNING && a->excluded &&
                  a->calls != __atomic_load_n(&shared(a)->calls, __ATOMIC_RELAXED)) {
             thread_called(a);
@@ -457,18 +466,33 @@ static void wake_drained(struct sim *s)
         }
 }
 
+/* While the kernel was asked somebody may have come back, and may even wait again: for something else, or for our answer. */
+static bool somebody_came(struct sim *s)
+{
+    if (server_has_input(s->server))
+        return true;
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++)
+            if (has_changed(&s->procs[i]->actors[n])) {
+                sched_scan(s->procs[i]);
+                return true;
+            }
+    return false;
+}
+
 /* Is a thread that is out of our sight about to come back? The kernel knows: what woke it has happened already. */
 static bool somebody_coming(struct sim *s)
 {
     struct sched *sc = s->sched;
-    bool coming = !world_is_quiet(sc->world, s);
+    bool coming = s->due;
 
     if (!coming)
-        sc->coming_since_ns = 0;
-    else if (!sc->coming_since_ns)
-        sc->coming_since_ns = real_ns();
-    else if (real_ns() - sc->coming_since_ns > (s->due ? DUE_NS : COMING_NS))
+        sc->due_since_ns = 0;
+    else if (!sc->due_since_ns)
+        sc->due_since_ns = real_ns();
+    else if (real_ns() - sc->due_since_ns > DUE_NS)
         coming = false;
+    coming = coming || (world_is_away(s) && (!world_is_quiet(sc->world, s) || somebody_came(s)));
     if (!coming && s->signalled)
         alarms_noticed(s);
     return coming;

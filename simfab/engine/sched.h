@@ -29,7 +29,7 @@ struct sched {
     uint64_t pause_ends_ns;
     struct world *world;
     int64_t patience_us;
-    uint64_t coming_since_ns;
+    uint64_t due_since_ns;
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -524,6 +525,13 @@ static void serve(struct server *v, struct source *src)
         sched_scan(src->proc);
         break;
     }
+}
+
+bool server_has_input(const struct server *v)
+{
+    struct pollfd p = {.fd = v->epoll, .events = POLLIN};
+
+    return poll(&p, 1, 0) > 0;
 }
 
 static int wait_for_events(struct server *v, struct epoll_event *ev, int max)

@@ -2,7 +2,8 @@
 /*
  * A chain of wake-ups (a launcher answers, a helper thread reads the answer and rings a condition variable, the actor
  * wakes) always has one thread that is runnable, but a walk over the threads could pass each of them just before its
- * turn. So it is walked twice, and only if nobody was runnable nor has run in between it is quiet.
+ * turn. So it is walked twice, and only if nobody was runnable nor has run in between it is quiet. (The number of
+ * runnable threads in /proc/loadavg would be cheaper, but it does not count one that is on its way to another processor.)
  */
 #include "simfab/engine/world.h"
 
@@ -18,21 +19,28 @@
 
 #define ANCESTORS_MAX 8u  /* from a process up to its launcher */
 #define VISITED_MAX   64u /* launchers; processes of a job share theirs */
+#define BUSY_NS       100000000ull   /* of processor time, or of waiting for a disk: then a thread is not about to wake anybody */
+#define STARVED_NS    10000000000ull /* of real time, in which the thread did not get as much */
 
 struct world {
-    int loadavg; /* -1: not readable */
     pid_t parent, self;
     pid_t visited[VISITED_MAX];
     uint32_t num_visited;
-    uint64_t ran; /* sum over the threads seen in this walk */
-    bool busy;
+    uint64_t ran;  /* sum over the threads seen in this walk */
+    uint32_t busy; /* the thread that was found to run, or to be about to; 0: none */
+    bool disk;     /* it is about to, when a disk has answered */
+    uint64_t busy_ran_ns;
+    struct {
+        uint32_t tid;
+        uint64_t ran_ns, at_ns; /* its processor time, and the real time, when last seen */
+        uint64_t since_ns, used_ns;
+    } last;
 };
 
 struct world *world_new(void)
 {
     struct world *w = xcalloc(1, sizeof *w);
 
-    w->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
     w->self = getpid();
     w->parent = getppid();
     return w;
@@ -40,28 +48,7 @@ struct world *world_new(void)
 
 void world_free(struct world *w)
 {
-    if (w->loadavg >= 0)
-        close(w->loadavg);
     free(w);
-}
-
-/* ---- the whole machine ----------------------------------------------------------------------------------------- */
-
-/* Does nobody but us want a processor? Then there is no need to ask further: `0.00 0.00 0.00 1/123 4567`. */
-static bool machine_is_quiet(const struct world *w)
-{
-    for (int i = 0; i < 2; i++) {
-        char buf[128], *slash;
-        ssize_t n = w->loadavg >= 0 ? pread(w->loadavg, buf, sizeof buf - 1, 0) : -1;
-
-        if (n <= 0)
-            return false;
-        buf[n] = 0;
-        slash = strchr(buf, '/');
-        if (!slash || slash - buf < 2 || slash[-1] != '1' || slash[-2] != ' ')
-            return false;
-    }
-    return true;
 }
 
 /* ---- one process ----------------------------------------------------------------------------------------------- */
@@ -104,12 +91,22 @@ static void look_at_thread(struct world *w, pid_t pid, const char *tid)
 {
     char path[64], buf[512];
 
+    uint64_t ran_ns = 0;
+    char state = 0;
+
     snprintf(path, sizeof path, "/proc/%d/task/%.16s/schedstat", (int)pid, tid);
-    if (read_proc(path, buf, sizeof buf))
+    if (read_proc(path, buf, sizeof buf)) {
         w->ran += digest(buf);
+        ran_ns = strtoull(buf, NULL, 10);
+    }
     snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, tid);
     if (read_proc(path, buf, sizeof buf))
-        w->busy |= *after_name(buf) == 'R';
+        state = *after_name(buf);
+    if (state != 'R' && state != 'D')
+        return;
+    w->busy = (uint32_t)strtoul(tid, NULL, 10);
+    w->disk = state == 'D';
+    w->busy_ran_ns = ran_ns;
 }
 
 /*
@@ -191,7 +188,7 @@ static bool somebody_is_away(const struct proc *p)
 static uint64_t walk(struct world *w, struct sim *s)
 {
     w->ran = w->num_visited = 0;
-    w->busy = false;
+    w->busy = 0;
     for (uint32_t i = 0; i < s->num_procs && !w->busy; i++) {
         const struct proc *p = s->procs[i];
 
@@ -210,22 +207,48 @@ static void forget_births(struct sim *s)
         s->procs[i]->births = __atomic_load_n(&s->procs[i]->arena->births, __ATOMIC_RELAXED);
 }
 
+/*
+ * The thread that was found busy has used so much that it is no longer believed to be about to wake anybody. What counts is
+ * what it has done, not how long that took: on a machine that others use, all this may take long.
+ */
+static bool busy_for_long(struct world *w)
+{
+    uint64_t now = real_ns();
+
+    if (!w->last.since_ns)
+        w->last.since_ns = now;
+    if (w->last.tid == w->busy)
+        w->last.used_ns += w->disk ? now - w->last.at_ns : w->busy_ran_ns - w->last.ran_ns;
+    w->last.tid = w->busy;
+    w->last.ran_ns = w->busy_ran_ns;
+    w->last.at_ns = now;
+    return w->last.used_ns > BUSY_NS || now - w->last.since_ns > STARVED_NS;
+}
+
+static bool nobody_runs(struct world *w, struct sim *s)
+{
+    uint64_t before = walk(w, s);
+
+    if (!w->busy && walk(w, s) != before && !w->busy)
+        return false;
+    if (w->busy)
+        return busy_for_long(w);
+    w->last.since_ns = w->last.used_ns = w->last.tid = 0;
+    return true;
+}
+
+bool world_is_away(const struct sim *s)
+{
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        if (somebody_is_away(s->procs[i]))
+            return true;
+    return false;
+}
+
 bool world_is_quiet(struct world *w, struct sim *s)
 {
-    bool away = false;
-
-    if (s->due) /* it returns within a few milliseconds */
+    if (!nobody_runs(w, s))
         return false;
-    for (uint32_t i = 0; i < s->num_procs && !away; i++)
-        away = somebody_is_away(s->procs[i]);
-    if (!away)
-        return true;
-    if (!machine_is_quiet(w)) {
-        uint64_t before = walk(w, s);
-
-        if (w->busy || walk(w, s) != before || w->busy)
-            return false;
-    }
     forget_births(s);
     return true;
 }

@@ -14,7 +14,9 @@ struct world;
 struct world *world_new(void);
 void world_free(struct world *w);
 
-/* Is nothing under way that would wake an actor of these processes? Processes with nobody out of sight are not asked. */
+/* Is any actor, or a thread that may become one, out of sight? */
+bool world_is_away(const struct sim *s);
+/* Is nothing under way that would wake those who are? Processes with nobody out of sight are not asked. */
 bool world_is_quiet(struct world *w, struct sim *s);
 
 #endif

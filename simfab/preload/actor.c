@@ -95,10 +95,13 @@ static struct sf_actor *new_actor(void)
     return NULL;
 }
 
+/* The count of events comes before the time: what it counts is not later than that. */
 static struct sf_actor *enter(struct sf_actor *a)
 {
+    uint64_t events = __atomic_load_n(&sfp_proc.arena->events, __ATOMIC_ACQUIRE);
     uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE), clock = sfp_now(a);
 
+    __atomic_store_n(&a->seen_events, events, __ATOMIC_RELAXED);
     __atomic_store_n(&a->calls, a->calls + 1, __ATOMIC_RELEASE);
     if (sfp_proc.welcome.cpu_factor_milli) {
         uint64_t used = thread_cpu_ns();
@@ -159,14 +162,20 @@ static bool back_by_itself(struct sf_actor *a, uint32_t was)
     return true;
 }
 
+static void leave(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
+{
+    __atomic_store_n(&a->wake_ps, wake_ps, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->turns, a->turns + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->state, (uint32_t)state, __ATOMIC_SEQ_CST);
+    sfp_ring();
+}
+
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
 {
     const struct timespec patience = {.tv_nsec = 200000000};
     uint32_t now;
 
-    __atomic_store_n(&a->wake_ps, wake_ps, __ATOMIC_RELAXED);
-    __atomic_store_n(&a->state, (uint32_t)state, __ATOMIC_SEQ_CST);
-    sfp_ring();
+    leave(a, state, wake_ps);
     while ((now = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE)) != SF_ACTOR_RUNNING) {
         if (!sfp_syscall(SYS_futex, &a->state, FUTEX_WAIT, now, &patience, NULL, 0))
             continue;
@@ -237,10 +246,7 @@ void sfp_block_begin_until(uint64_t until_ps)
     if (!a || blocked++)
         return;
     enter(a);
-    __atomic_store_n(&a->wake_ps, until_ps, __ATOMIC_RELAXED);
-    __atomic_store_n(&a->blocks, a->blocks + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&a->state, SF_ACTOR_BLOCKED, __ATOMIC_SEQ_CST);
-    sfp_ring();
+    leave(a, SF_ACTOR_BLOCKED, until_ps);
 }
 
 void sfp_block_end(void)
