@@ -7,7 +7,7 @@ define mpi_test
 tests/mpi/$(1)_SRCS := tests/mpi/$(1).c
 tests/mpi/$(1)_CFLAGS := -Ilibmrmpi/include
 tests/mpi/$(1)_DEPS := libmpi.so.12
-tests/mpi/$(1)_LDLIBS := -lpthread
+tests/mpi/$(1)_LDLIBS := -lpthread -lm
 endef
 $(foreach t,$(MPI_TESTS),$(eval $(call mpi_test,$(t))))
 
