@@ -106,7 +106,7 @@ bool commands_drain_one(struct proc *p); /* true if there were any */
 /* request.c: one message of a PROC connection. Returns the bytes of the answer in rep, *fd a descriptor to send. */
 size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, size_t cap, int *fd);
 
-/* sched.c: actors */
+/* sched.c, wake.c: actors */
 void sched_proc_new(struct sim *s);   /* before one is attached */
 void sched_scan(struct proc *p);      /* the doorbell rang: what has changed? */
 void sched_proc_gone(struct proc *p); /* before proc_free: nobody waits for it any more */

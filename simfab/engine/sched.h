@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the scheduler of actors remembers; its functions are in proc.h, for everybody. */
+/* What the scheduler of actors remembers, and what its files share; its functions for everybody are in proc.h. */
 #ifndef SIMFAB_SCHED_H
 #define SIMFAB_SCHED_H
 
 #include "simfab/engine/proc.h"
+
+enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, WAKE_DRAINED = 4, WAKE_WORLD = 5,
+                   WAKE_SIGNAL = 6 };
 
 struct host_time {
     struct sim *sim;
@@ -31,5 +34,36 @@ struct sched {
     int64_t patience_us;
     uint64_t due_since_ns;
 };
+
+static inline struct sf_actor *actor_shared(const struct actor *a)
+{
+    return &a->proc->arena->actor[a->index];
+}
+
+static inline struct host_time *actor_host(const struct actor *a)
+{
+    return &a->proc->sim->sched->hosts[a->proc->host->index];
+}
+
+/* sched.c: something has happened that gives reason to look at the world again soon. */
+void sched_activity(struct sched *sc);
+
+/* wake.c */
+void sched_wake_init(struct actor *a);
+void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
+void sched_wake_at(struct actor *a, enum wake_reason reason, uint64_t t);
+void sched_running(struct actor *a); /* time waits for it from now on */
+/* Have spinners called without being told that something landed? What they were waiting for is not ours to see. */
+bool sched_spinner_called(struct sim *s);
+
+/* look.c */
+void look_init(struct host_time *h);
+/* Somebody of the host has run until then: the others are to look at what it may have written. */
+void look_later(struct host_time *h, uint64_t from);
+void look_restless(struct sim *s);
+/* Nothing can happen any more by itself. How long to wait until the next look, in us; -1: somebody looks now. */
+int64_t look_at_world(struct sim *s);
+bool look_free_is_over(const struct sched *sc);
+void look_free_end(struct sim *s);
 
 #endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Looking at what the engine does not see: memory that the actors of a host share, and the world outside, which idle actors
+ * are let look at when somebody has run, when others have made time pass, or when nothing can happen by itself.
+ */
+#include "simfab/engine/sched.h"
+
+#include "simfab/engine/alarm.h"
+#include "simfab/engine/threads.h"
+#include "simfab/engine/util.h"
+
+#define LOOK_DELAY_PS     500000ull /* after which the others of a host look at shared memory; */
+#define LOOK_ACTOR_PS     100000ull /* more for each of them */
+#define LOOK_AGAIN_ACTORS 8u        /* up to so many look twice */
+#define QUICK_LOOKS       16u       /* without a pause, when nothing else can happen */
+#define RESTLESS_PS       100000000ull   /* of time that others make pass, after which an idle actor looks at the world: */
+#define RESTLESS_MAX_PS   10000000000ull /* at first, and at most */
+#define IDLE_MS_MAX       10
+#define FREE_TURN_NS      20000000ull   /* how long actors run freely at once */
+#define FREE_BUDGET_NS    2000000000ull /* and in all, without anything that the engine sees, before they slow down */
+
+/* ---- looking at shared memory ---------------------------------------------------------------------------------- */
+
+static uint32_t wake_idle(struct sim *s, const struct host *host, const struct actor *except, enum wake_reason reason,
+                          uint64_t clock, uint64_t more_ps)
+{
+    uint32_t woken = 0;
+
+    for (uint32_t i = 0; i < s->num_procs; i++) {
+        struct proc *p = s->procs[i];
+
+        if (host && p->host != host)
+            continue;
+        for (uint32_t n = 0; n < p->actors_used; n++) {
+            struct actor *a = &p->actors[n];
+
+            if (a->seen != SF_ACTOR_IDLE || a == except)
+                continue;
+            a->idle_clock_ps += more_ps;
+            sched_wake(a, reason, max_u64(a->idle_clock_ps, clock));
+            woken++;
+        }
+    }
+    return woken;
+}
+
+/*
+ * Where somebody has run, the others of that host look at the memory they share with it, all at once, a moment later:
+ * the time in which one processor notices what another has written, and longer where many would be woken for each
+ * other.
+ */
+void look_later(struct host_time *h, uint64_t from)
+{
+    evtimer_set_earlier(&h->sim->q, &h->look, from + LOOK_DELAY_PS + h->actors * LOOK_ACTOR_PS);
+}
+
+/* What one of them does then may concern the first: among few there is a second round, and so on while one leads on. */
+static void look(void *obj, uint64_t arg)
+{
+    struct host_time *h = obj;
+    struct actor *except = NULL;
+
+    if (h->ran) {
+        h->rounds = h->actors <= LOOK_AGAIN_ACTORS ? 2 : 1;
+        except = h->runner;
+        h->ran = false;
+        h->runner = NULL;
+    }
+    wake_idle(h->sim, h->host, except, WAKE_SHARED_MEMORY, h->clock_ps, 0);
+    if (h->rounds && --h->rounds)
+        look_later(h, sim_now(h->sim));
+}
+
+void look_init(struct host_time *h)
+{
+    evtimer_init(&h->look, look, h);
+}
+
+/*
+ * Others keep time going (by sleeping again and again until something outside has happened, or by a traffic of their own).
+ * What it is that they wait for may be up to an actor that polled once, in vain, and would have gone on at once on real
+ * hardware: who has been idle for long looks at the world, and again after twice the time.
+ */
+void look_restless(struct sim *s)
+{
+    s->sched->restless_ps = sim_now(s) + RESTLESS_PS;
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen != SF_ACTOR_IDLE || sim_now(s) - a->idle_since_ps < max_u64(a->patience_ps, RESTLESS_PS))
+                continue;
+            a->patience_ps = min_u64(2 * max_u64(a->patience_ps, RESTLESS_PS), RESTLESS_MAX_PS);
+            sched_wake(a, WAKE_WORLD, max_u64(a->idle_clock_ps, sim_now(s)));
+        }
+}
+
+/* ---- running freely -------------------------------------------------------------------------------------------- */
+
+static uint32_t idle_actors(const struct proc *p)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < p->actors_used; i++)
+        n += p->actors[i].seen == SF_ACTOR_IDLE;
+    return n;
+}
+
+/* While others run freely, who is alone on its host looks at the world as well: it may be what they wait for. */
+static void wake_lonely(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen == SF_ACTOR_IDLE)
+                sched_wake(a, WAKE_WORLD, a->idle_clock_ps);
+        }
+}
+
+/*
+ * Nothing can happen by itself, but threads of one host may be talking through memory that the engine does not see:
+ * they run as they would without us, until one of them wants something. False: no host has two of them.
+ */
+static bool start_free_run(struct sim *s)
+{
+    struct sched *sc = s->sched;
+    bool any = false;
+
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        sc->hosts[s->procs[i]->host->index].idle = 0;
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        sc->hosts[s->procs[i]->host->index].idle += idle_actors(s->procs[i]);
+    for (uint32_t i = 0; i < s->num_procs; i++) {
+        struct proc *p = s->procs[i];
+
+        if (sc->hosts[p->host->index].idle < 2)
+            continue;
+        __atomic_store_n(&p->arena->free_run, 1, __ATOMIC_RELEASE);
+        for (uint32_t n = 0; n < p->actors_used; n++)
+            if (p->actors[n].seen == SF_ACTOR_IDLE) {
+                sched_wake(&p->actors[n], WAKE_WORLD, p->actors[n].idle_clock_ps);
+                p->actors[n].free = any = true;
+            }
+    }
+    if (any) {
+        sc->free = true;
+        sc->free_since_ns = real_ns();
+        wake_lonely(s);
+    }
+    return any;
+}
+
+/* Long in vain: shorter turns between the pauses, so that a job that hangs leaves the machine to others. */
+static uint64_t free_turn_ns(const struct sched *sc)
+{
+    return sc->free_used_ns < FREE_BUDGET_NS ? FREE_TURN_NS : FREE_TURN_NS / 4;
+}
+
+bool look_free_is_over(const struct sched *sc)
+{
+    return real_ns() - sc->free_since_ns > free_turn_ns(sc);
+}
+
+void look_free_end(struct sim *s)
+{
+    struct sched *sc = s->sched;
+
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        __atomic_store_n(&s->procs[i]->arena->free_run, 0, __ATOMIC_RELEASE);
+    sc->free = false;
+    sc->free_used_ns += real_ns() - sc->free_since_ns;
+    alarms_pass(s, (real_ns() - sc->free_since_ns) * 1000);
+}
+
+static int64_t start_pause(struct sched *sc, int ms)
+{
+    sc->idle_ms = ms;
+    sc->pause_ends_ns = real_ns() + (uint64_t)ms * 1000000;
+    return 1000 * ms;
+}
+
+/*
+ * Nothing can happen any more by itself. Let the idle ones look at the world now and then; returns the rest of the pause
+ * until then in us, -1 when somebody has something to do. What interrupts a pause does not make it longer: threads that
+ * come back from the kernel again and again must not keep time from passing.
+ */
+int64_t look_at_world(struct sim *s)
+{
+    struct sched *sc = s->sched;
+    uint64_t now_ns = real_ns();
+    bool paused = sc->idle_ms && now_ns >= sc->pause_ends_ns;
+
+    if ((sc->free_used_ns < FREE_BUDGET_NS || paused) && start_free_run(s)) {
+        sc->idle_ms = 0;
+        return -1;
+    }
+    if (sc->quick_looks < QUICK_LOOKS) {
+        sc->quick_looks++;
+        if (wake_idle(s, NULL, NULL, WAKE_WORLD, 0, 0))
+            return -1;
+    }
+    if (paused) {
+        /* while nothing else moves time, it passes as it does in the world: who waits by the clock sees it */
+        uint64_t passed = (uint64_t)sc->idle_ms * 1000000000u;
+        int64_t wait_us = start_pause(sc, sc->idle_ms < IDLE_MS_MAX / 2 ? 2 * sc->idle_ms : IDLE_MS_MAX);
+
+        alarms_pass(s, passed);
+        if (s->signalled)
+            return -1;
+        return wake_idle(s, NULL, NULL, WAKE_WORLD, 0, passed) ? -1 : wait_us;
+    }
+    return sc->idle_ms ? (int64_t)((sc->pause_ends_ns - now_ns + 999) / 1000) : start_pause(sc, 1);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who is woken, for what reason, and when: completions, writes without one, signals, and threads that spin on memory. */
+#include "simfab/engine/sched.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "simfab/engine/threads.h"
+#include "simfab/engine/util.h"
+
+void sched_running(struct actor *a)
+{
+    thread_include(a);
+    a->seen = SF_ACTOR_RUNNING;
+    a->landed = false;
+    a->calls = __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED);
+    a->waited_since_ns = 0;
+    a->proc->sim->running++;
+}
+
+void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
+{
+    struct sf_actor *sh = actor_shared(a);
+
+    evtimer_stop(&a->wake);
+    if (__atomic_load_n(&sh->state, __ATOMIC_ACQUIRE) != a->seen)
+        return; /* it has changed its mind: the doorbell tells */
+    a->looking = reason == WAKE_SHARED_MEMORY || reason == WAKE_WORLD;
+    if (!a->looking)
+        __atomic_store_n(&sh->seen_events, a->proc->events, __ATOMIC_RELAXED);
+    a->head_before = __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED);
+    sched_running(a);
+    __atomic_store_n(&a->proc->arena->now_ps, sim_now(a->proc->sim), __ATOMIC_RELEASE);
+    __atomic_store_n(&sh->clock_ps, clock_ps, __ATOMIC_RELAXED);
+    sh->wake_reason = reason;
+    __atomic_store_n(&sh->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &sh->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void wake_due(void *obj, uint64_t arg)
+{
+    struct actor *a = obj;
+
+    if (a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP)
+        sched_wake(a, a->wake_reason, max_u64(a->idle_clock_ps, sim_now(a->proc->sim)));
+}
+
+void sched_wake_init(struct actor *a)
+{
+    evtimer_init(&a->wake, wake_due, a);
+}
+
+void sched_wake_at(struct actor *a, enum wake_reason reason, uint64_t t)
+{
+    struct sim *s = a->proc->sim;
+
+    t = max_u64(t, max_u64(a->idle_clock_ps, sim_now(s)));
+    if (evtimer_is_set(&a->wake) && a->wake.deadline_ps <= t)
+        return;
+    a->wake_reason = reason;
+    evtimer_set(&s->q, &a->wake, t);
+}
+
+void sched_event(struct proc *p)
+{
+    __atomic_store_n(&p->arena->now_ps, sim_now(p->sim), __ATOMIC_RELEASE);
+    __atomic_store_n(&p->arena->events, ++p->events, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < p->actors_used; i++)
+        if (p->actors[i].seen == SF_ACTOR_IDLE)
+            sched_wake_at(&p->actors[i], WAKE_COMPLETION, 0);
+}
+
+/* Threads that poll look at the memory too, though no completion has come. */
+void sched_written(struct proc *p)
+{
+    for (uint32_t i = 0; i < p->actors_used; i++)
+        if (p->actors[i].seen == SF_ACTOR_IDLE)
+            sched_wake_at(&p->actors[i], WAKE_SHARED_MEMORY, 0);
+}
+
+/*
+ * A thread that spins on memory is not waited for, until something is written there: then it is, as time would go on
+ * under its hands. When it calls next its clock is that time.
+ */
+void sched_landing(struct proc *p)
+{
+    if (!p->spinners)
+        return;
+    __atomic_store_n(&p->arena->now_ps, sim_now(p->sim), __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < p->actors_used; i++) {
+        struct actor *a = &p->actors[i];
+
+        if (a->excluded && a->spins) {
+            sched_running(a);
+            a->landed = true;
+        }
+    }
+}
+
+/*
+ * A signal that is handled ends the wait of the thread that gets it. It may have come between the thread's word that it
+ * waits and its waiting, where it would change nothing.
+ */
+void sched_signalled(struct proc *p, uint32_t tid)
+{
+    for (uint32_t i = 0; i < p->actors_used; i++) {
+        struct actor *a = &p->actors[i];
+
+        if ((a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP) && actor_shared(a)->tid == tid)
+            sched_wake(a, WAKE_SIGNAL, max_u64(a->idle_clock_ps, sim_now(p->sim)));
+    }
+}
+
+/* Spinners that have called without being told that something landed: what they were waiting for is not ours to see. */
+bool sched_spinner_called(struct sim *s)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; s->spinners && i < s->num_procs; i++)
+        for (uint32_t n = 0; s->procs[i]->spinners && n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->excluded && a->spins && __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED) != a->calls) {
+                thread_was_busy(a);
+                sched_running(a);
+                any = true;
+            }
+        }
+    return any;
+}
