@@ -13,10 +13,43 @@ static const void *in_place(const void *buf)
     return unlikely(buf == MPI_IN_PLACE) ? MR_IN_PLACE : buf;
 }
 
+/*
+ * Roots. On an intercommunicator the root says MPI_ROOT, the rest of its group MPI_PROC_NULL (and none of their other
+ * arguments matters), the other group its rank.
+ */
 static enum mr_err root_of(int root, const struct mr_comm *c)
 {
-    if (unlikely((unsigned)root >= (unsigned)c->size))
-        return mr_fail(MR_ERR_ROOT, "root is %d, the communicator has ranks 0 to %d", root, c->size - 1);
+    if (mr_comm_is_inter(c) && (root == MPI_ROOT || root == MPI_PROC_NULL))
+        return MR_SUCCESS;
+    if (unlikely((unsigned)root >= (unsigned)c->num_peers))
+        return mr_fail(MR_ERR_ROOT, "root is %d, the %s has ranks 0 to %d", root,
+                       mr_comm_is_inter(c) ? "remote group" : "communicator", c->num_peers - 1);
+    return MR_SUCCESS;
+}
+
+static bool is_root(int root, const struct mr_comm *c)
+{
+    return mr_comm_is_inter(c) ? root == MPI_ROOT : c->rank == root;
+}
+
+/* Has a part of what the root collects or hands out. */
+static bool has_part(int root, const struct mr_comm *c)
+{
+    return !mr_comm_is_inter(c) || root >= 0;
+}
+
+static enum mr_err may_be_in_place(const void *buf, const struct mr_comm *c)
+{
+    if (unlikely(buf == MPI_IN_PLACE && mr_comm_is_inter(c)))
+        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is not for intercommunicators");
+    return MR_SUCCESS;
+}
+
+static enum mr_err may_be_in_place_at(const void *buf, int root, const struct mr_comm *c)
+{
+    TRY(may_be_in_place(buf, c));
+    if (unlikely(buf == MPI_IN_PLACE && c->rank != root))
+        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is allowed at the root only");
     return MR_SUCCESS;
 }
 
@@ -49,9 +82,10 @@ static enum mr_err vec_of(struct mr_vec *v, const void *buf, const api_count *co
 static enum mr_err build_bcast(void *buf, api_count count, MPI_Datatype datatype, int root, struct mr_comm *c,
                                struct mr_schedule **s)
 {
-    struct mr_type *t;
-    TRY(api_side(buf, count, datatype, &t));
+    struct mr_type *t = mr_type_byte;
     TRY(root_of(root, c));
+    if (root != MPI_PROC_NULL)
+        TRY(api_side(buf, count, datatype, &t));
     return mr_coll_bcast(buf, (size_t)count, t, root, c, s);
 }
 COLLECTIVE(Bcast, Ibcast, ARGS(void *buffer, api_count count, MPI_Datatype datatype, int root), build_bcast, buffer,
@@ -62,14 +96,19 @@ COLLECTIVE(Bcast, Ibcast, ARGS(void *buffer, api_count count, MPI_Datatype datat
 static enum mr_err build_reduce(const void *in, void *out, api_count count, MPI_Datatype datatype, MPI_Op op, int root,
                                 struct mr_comm *c, struct mr_schedule **s)
 {
-    struct mr_type *t;
-    struct mr_op *o;
+    struct mr_type *t = mr_type_byte;
+    struct mr_op *o = &mr_op_builtin[MR_OP_BOR];
     TRY(root_of(root, c));
-    if (in == MPI_IN_PLACE && c->rank != root)
-        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is allowed at the root only");
-    TRY(api_side(in == MPI_IN_PLACE ? out : in, count, datatype, &t));
-    if (c->rank == root)
+    if (root == MPI_PROC_NULL)
+        return mr_coll_reduce(NULL, NULL, 0, t, o, root, c, s);
+    TRY(api_type(datatype, &t));
+    if (is_root(root, c))
         TRY(api_buffer(out, count, t));
+    if (has_part(root, c)) {
+        TRY(may_be_in_place_at(in, root, c));
+        if (in != MPI_IN_PLACE)
+            TRY(api_buffer(in, count, t));
+    }
     TRY(api_op_on(op, &o, t));
     return mr_coll_reduce(in_place(in), out, (size_t)count, t, o, root, c, s);
 }
@@ -78,8 +117,9 @@ COLLECTIVE(Reduce, Ireduce,
            build_reduce, sendbuf, recvbuf, count, datatype, op, root)
 
 static enum mr_err reduce_sides(const void *in, void *out, api_count count, MPI_Datatype datatype, MPI_Op op,
-                                struct mr_type **t, struct mr_op **o)
+                                const struct mr_comm *c, struct mr_type **t, struct mr_op **o)
 {
+    TRY(may_be_in_place(in, c));
     TRY(api_side(out, count, datatype, t));
     if (in != MPI_IN_PLACE)
         TRY(api_buffer(in, count, *t));
@@ -93,7 +133,7 @@ static enum mr_err build_allreduce(const void *in, void *out, api_count count, M
 {
     struct mr_type *t;
     struct mr_op *o;
-    TRY(reduce_sides(in, out, count, datatype, op, &t, &o));
+    TRY(reduce_sides(in, out, count, datatype, op, c, &t, &o));
     return mr_coll_allreduce(in_place(in), out, (size_t)count, t, o, c, s);
 }
 COLLECTIVE(Allreduce, Iallreduce,
@@ -105,7 +145,9 @@ static enum mr_err build_scan(const void *in, void *out, api_count count, MPI_Da
 {
     struct mr_type *t;
     struct mr_op *o;
-    TRY(reduce_sides(in, out, count, datatype, op, &t, &o));
+    if (mr_comm_is_inter(c))
+        return mr_fail(MR_ERR_COMM, "there is no scan on an intercommunicator");
+    TRY(reduce_sides(in, out, count, datatype, op, c, &t, &o));
     return mr_coll_scan(in_place(in), out, (size_t)count, t, o, exclusive, c, s);
 }
 COLLECTIVE(Scan, Iscan, ARGS(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op),
@@ -119,7 +161,7 @@ static enum mr_err build_reduce_scatter(const void *in, void *out, const api_cou
     struct mr_vec v = {.counts = counts, .wide = API_WIDE};
     struct mr_op *o;
     TRY(counts_of(counts, c->size));
-    TRY(reduce_sides(in, out, counts[c->rank], datatype, op, &v.type, &o));
+    TRY(reduce_sides(in, out, counts[c->rank], datatype, op, c, &v.type, &o));
     return mr_coll_reduce_scatter(in_place(in), out, &v, o, c, s);
 }
 COLLECTIVE(Reduce_scatter, Ireduce_scatter,
@@ -131,7 +173,7 @@ static enum mr_err build_reduce_scatter_block(const void *in, void *out, api_cou
 {
     struct mr_vec v = {.each = (size_t)count};
     struct mr_op *o;
-    TRY(reduce_sides(in, out, count, datatype, op, &v.type, &o));
+    TRY(reduce_sides(in, out, count, datatype, op, c, &v.type, &o));
     return mr_coll_reduce_scatter(in_place(in), out, &v, o, c, s);
 }
 COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
@@ -145,11 +187,12 @@ static enum mr_err build_gather(const void *in, api_count icount, MPI_Datatype i
 {
     struct mr_type *it = mr_type_byte, *ot = mr_type_byte;
     TRY(root_of(root, c));
-    if (in != MPI_IN_PLACE)
-        TRY(api_side(in, icount, itype, &it));
-    else if (c->rank != root)
-        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is allowed at the root only");
-    if (c->rank == root)
+    if (has_part(root, c)) {
+        TRY(may_be_in_place_at(in, root, c));
+        if (in != MPI_IN_PLACE)
+            TRY(api_side(in, icount, itype, &it));
+    }
+    if (is_root(root, c))
         TRY(api_side(out, ocount, otype, &ot));
     return mr_coll_gather(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, root, c, s);
 }
@@ -165,12 +208,13 @@ static enum mr_err build_gatherv(const void *in, api_count icount, MPI_Datatype 
     struct mr_type *it = mr_type_byte;
     struct mr_vec v = {0};
     TRY(root_of(root, c));
-    if (in != MPI_IN_PLACE)
-        TRY(api_side(in, icount, itype, &it));
-    else if (c->rank != root)
-        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is allowed at the root only");
-    if (c->rank == root)
-        TRY(vec_of(&v, out, counts, displs, otype, c->size));
+    if (has_part(root, c)) {
+        TRY(may_be_in_place_at(in, root, c));
+        if (in != MPI_IN_PLACE)
+            TRY(api_side(in, icount, itype, &it));
+    }
+    if (is_root(root, c))
+        TRY(vec_of(&v, out, counts, displs, otype, c->num_peers));
     return mr_coll_gatherv(in_place(in), (size_t)icount, it, &v, root, c, s);
 }
 COLLECTIVE(Gatherv, Igatherv,
@@ -183,11 +227,12 @@ static enum mr_err build_scatter(const void *in, api_count icount, MPI_Datatype 
 {
     struct mr_type *it = mr_type_byte, *ot = mr_type_byte;
     TRY(root_of(root, c));
-    if (out != MPI_IN_PLACE)
-        TRY(api_side(out, ocount, otype, &ot));
-    else if (c->rank != root)
-        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is allowed at the root only");
-    if (c->rank == root)
+    if (has_part(root, c)) {
+        TRY(may_be_in_place_at(out, root, c));
+        if (out != MPI_IN_PLACE)
+            TRY(api_side(out, ocount, otype, &ot));
+    }
+    if (is_root(root, c))
         TRY(api_side(in, icount, itype, &it));
     return mr_coll_scatter(in, (size_t)icount, it, (void *)(uintptr_t)in_place(out), (size_t)ocount, ot, root, c, s);
 }
@@ -203,12 +248,13 @@ static enum mr_err build_scatterv(const void *in, const api_count *counts, const
     struct mr_type *ot = mr_type_byte;
     struct mr_vec v = {0};
     TRY(root_of(root, c));
-    if (out != MPI_IN_PLACE)
-        TRY(api_side(out, ocount, otype, &ot));
-    else if (c->rank != root)
-        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is allowed at the root only");
-    if (c->rank == root)
-        TRY(vec_of(&v, in, counts, displs, itype, c->size));
+    if (has_part(root, c)) {
+        TRY(may_be_in_place_at(out, root, c));
+        if (out != MPI_IN_PLACE)
+            TRY(api_side(out, ocount, otype, &ot));
+    }
+    if (is_root(root, c))
+        TRY(vec_of(&v, in, counts, displs, itype, c->num_peers));
     return mr_coll_scatterv(&v, (void *)(uintptr_t)in_place(out), (size_t)ocount, ot, root, c, s);
 }
 COLLECTIVE(Scatterv, Iscatterv,
@@ -222,6 +268,7 @@ static enum mr_err build_allgather(const void *in, api_count icount, MPI_Datatyp
                                    MPI_Datatype otype, struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_type *it = mr_type_byte, *ot;
+    TRY(may_be_in_place(in, c));
     if (in != MPI_IN_PLACE)
         TRY(api_side(in, icount, itype, &it));
     TRY(api_side(out, ocount, otype, &ot));
@@ -238,9 +285,10 @@ static enum mr_err build_allgatherv(const void *in, api_count icount, MPI_Dataty
 {
     struct mr_type *it = mr_type_byte;
     struct mr_vec v = {0};
+    TRY(may_be_in_place(in, c));
     if (in != MPI_IN_PLACE)
         TRY(api_side(in, icount, itype, &it));
-    TRY(vec_of(&v, out, counts, displs, otype, c->size));
+    TRY(vec_of(&v, out, counts, displs, otype, c->num_peers));
     return mr_coll_allgatherv(in_place(in), (size_t)icount, it, &v, c, s);
 }
 COLLECTIVE(Allgatherv, Iallgatherv,
@@ -252,6 +300,7 @@ static enum mr_err build_alltoall(const void *in, api_count icount, MPI_Datatype
                                   MPI_Datatype otype, struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_type *it = mr_type_byte, *ot;
+    TRY(may_be_in_place(in, c));
     if (in != MPI_IN_PLACE)
         TRY(api_side(in, icount, itype, &it));
     TRY(api_side(out, ocount, otype, &ot));
@@ -267,9 +316,10 @@ static enum mr_err build_alltoallv(const void *in, const api_count *icounts, con
                                    MPI_Datatype otype, struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_vec from = {.buf = MR_IN_PLACE}, to = {0};
+    TRY(may_be_in_place(in, c));
     if (in != MPI_IN_PLACE)
-        TRY(vec_of(&from, in, icounts, idispls, itype, c->size));
-    TRY(vec_of(&to, out, ocounts, odispls, otype, c->size));
+        TRY(vec_of(&from, in, icounts, idispls, itype, c->num_peers));
+    TRY(vec_of(&to, out, ocounts, odispls, otype, c->num_peers));
     return mr_coll_alltoallv(&from, &to, c, s);
 }
 COLLECTIVE(Alltoallv, Ialltoallv,
@@ -292,10 +342,11 @@ static enum mr_err build_alltoallw(const void *in, const api_count *icounts, con
                                    const api_displ *odispls, const MPI_Datatype *otypes, struct mr_comm *c,
                                    struct mr_schedule **s)
 {
-    size_t n = (size_t)c->size;
+    size_t n = (size_t)c->num_peers;
+    TRY(may_be_in_place(in, c));
     struct mr_type **types = malloc(2 * n * sizeof(struct mr_type *));
     if (!types)
-        return mr_fail(MR_ERR_NO_MEM, "no memory for %d datatypes", c->size);
+        return mr_fail(MR_ERR_NO_MEM, "no memory for %d datatypes", c->num_peers);
     struct mr_vec from = {.buf = in_place(in),
                           .counts = icounts,
                           .disps = idispls,
@@ -304,11 +355,11 @@ static enum mr_err build_alltoallw(const void *in, const api_count *icounts, con
                           .wide_disps = API_WIDE};
     struct mr_vec to = {
         .buf = out, .counts = ocounts, .disps = odispls, .types = types + n, .wide = API_WIDE, .wide_disps = API_WIDE};
-    enum mr_err err = counts_of(ocounts, c->size);
+    enum mr_err err = counts_of(ocounts, c->num_peers);
     if (!err)
-        err = types_of(otypes, types + n, c->size);
-    if (!err && in != MPI_IN_PLACE && !(err = counts_of(icounts, c->size)))
-        err = types_of(itypes, types, c->size);
+        err = types_of(otypes, types + n, c->num_peers);
+    if (!err && in != MPI_IN_PLACE && !(err = counts_of(icounts, c->num_peers)))
+        err = types_of(itypes, types, c->num_peers);
     if (!err)
         err = mr_coll_alltoallv(&from, &to, c, s);
     free(types);

@@ -14,6 +14,9 @@ static inline size_t mr_part(size_t n, int p, int i)
 
 void mr_alg_reduce_binomial(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
                             struct mr_op *op, int root, struct mr_comm *c);
+void mr_alg_barrier(struct mr_schedule *s, struct mr_comm *c);
+void mr_alg_bcast_binomial(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root,
+                           struct mr_comm *c);
 /* Ring reduce-scatter of acc in place: afterwards piece (rank + 1) % p of acc is complete. Commutative operations only.
  */
 void mr_alg_ring_reduce_scatter(struct mr_schedule *s, void *acc, size_t count, struct mr_type *t, struct mr_op *op,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Allgather: Bruck's log p rounds for small blocks, a ring for large ones; allgatherv: all at once or a ring. */
 #include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
 
 /* flat[i] is the block of rank (r + i) % p: doubles every round. */
@@ -46,7 +47,9 @@ enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it,
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, ot);
     size_t bytes = ocount * ot->size;
-    if (bytes && mr_coll_select(MR_COLL_ALLGATHER, bytes, c->size, 0) == MR_ALG_BRUCK) {
+    if (mr_comm_is_inter(c)) {
+        mr_inter_allgather(s, in, icount, it, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c);
+    } else if (bytes && mr_coll_select(MR_COLL_ALLGATHER, bytes, c->size, 0) == MR_ALG_BRUCK) {
         bruck(s, in, icount, it, out, ocount, ot, c);
     } else if (bytes) {
         if (in != MR_IN_PLACE)
@@ -89,6 +92,10 @@ enum mr_err mr_coll_allgatherv(const void *in, size_t icount, struct mr_type *it
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, out->type);
+    if (mr_comm_is_inter(c)) {
+        mr_inter_allgather(s, in, icount, it, out, c);
+        return mr_schedule_built(s, built);
+    }
     size_t total = 0, mine = mr_vec_count(out, c->rank);
     for (int i = 0; i < c->size; i++)
         total += mr_vec_count(out, i);

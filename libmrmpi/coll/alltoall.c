@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Alltoall: Bruck's for small blocks among many, all at once in the middle, a few peers at a time for large blocks. */
 #include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
 
 enum { PAIRWISE_WINDOW = 4 }; /* peers exchanged with at a time */
@@ -50,6 +51,11 @@ enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, 
     mr_schedule_hold_type(s, ot);
     int p = c->size, r = c->rank;
     size_t bytes = ocount * ot->size;
+    if (mr_comm_is_inter(c)) {
+        mr_inter_alltoall(s, &(struct mr_vec){.buf = in, .each = icount, .type = it},
+                          &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c);
+        return mr_schedule_built(s, built);
+    }
     if (bytes == 0)
         return mr_schedule_built(s, built);
     if (in == MR_IN_PLACE) { /* what is to be sent must survive the receives */
@@ -112,6 +118,12 @@ enum mr_err mr_coll_alltoallv(const struct mr_vec *in, const struct mr_vec *out,
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
+    if (mr_comm_is_inter(c)) {
+        hold(s, in, c->num_peers);
+        hold(s, out, c->num_peers);
+        mr_inter_alltoall(s, in, out, c);
+        return mr_schedule_built(s, built);
+    }
     int p = c->size, r = c->rank;
     bool in_place = in->buf == MR_IN_PLACE;
     const struct mr_vec *give = in_place ? out : in;

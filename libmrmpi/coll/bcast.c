@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Broadcast: binomial tree; large contiguous messages by a binomial scatter and a ring allgather. */
 #include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
 
 /* Ranks are counted from the root: v = 0 is the root. */
-static void binomial(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c)
+void mr_alg_bcast_binomial(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root,
+                           struct mr_comm *c)
 {
     int p = c->size, v = (c->rank - root + p) % p, mask = 1;
     while (mask < p && !(v & mask))
@@ -60,10 +62,12 @@ enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, 
     /* all ranks must choose alike, but their types may differ in layout: so the choice looks at bytes only, and who has
      * holes packs */
     enum mr_alg alg = mr_coll_select(MR_COLL_BCAST, bytes, c->size, MR_HAS_CONTIGUOUS);
-    if (c->size == 1 || bytes == 0) {
+    if (mr_comm_is_inter(c)) {
+        mr_inter_bcast(s, buf, count, t, root, c);
+    } else if (c->size == 1 || bytes == 0) {
         /* nothing to do */
     } else if (alg == MR_ALG_BINOMIAL) {
-        binomial(s, buf, count, t, root, c);
+        mr_alg_bcast_binomial(s, buf, count, t, root, c);
     } else if (t->contiguous) {
         scatter_allgather(s, (char *)buf + t->true_lb, bytes, root, c);
     } else {

@@ -14,6 +14,7 @@
 #include "libmrmpi/pt2pt/pt2pt.h"
 
 #define MR_IN_PLACE ((void *)-1)
+#define MR_ROOT     (-3) /* of an operation on an intercommunicator */
 
 int mr_coll_init(void); /* hooks into progress */
 void mr_coll_finalize(void);

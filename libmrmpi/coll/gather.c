@@ -4,6 +4,7 @@
  * root. Trees count ranks from the root (v); the subtree of v is v .. v + mask - 1, where mask is v's lowest set bit.
  */
 #include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
 
 /* Blocks in order of v at flat, from or to the user's buffer in order of ranks: two runs. */
@@ -80,7 +81,9 @@ enum mr_err mr_coll_gather(const void *in, size_t icount, struct mr_type *it, vo
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, ot);
     size_t bytes = c->rank == root ? ocount * ot->size : icount * it->size;
-    if (bytes && mr_coll_select(MR_COLL_GATHER, bytes, c->size, 0) == MR_ALG_BINOMIAL)
+    if (mr_comm_is_inter(c))
+        mr_inter_gather(s, in, icount, it, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, root, c);
+    else if (bytes && mr_coll_select(MR_COLL_GATHER, bytes, c->size, 0) == MR_ALG_BINOMIAL)
         gather_binomial(s, in, icount, it, out, ocount, ot, root, c);
     else if (bytes)
         gather_linear(s, in, icount, it, out, ocount, ot, root, c);
@@ -94,6 +97,11 @@ enum mr_err mr_coll_gatherv(const void *in, size_t icount, struct mr_type *it, c
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, it);
+    if (mr_comm_is_inter(c)) {
+        mr_schedule_hold_type(s, out->type);
+        mr_inter_gather(s, in, icount, it, out, root, c);
+        return mr_schedule_built(s, built);
+    }
     if (c->rank != root) {
         if (icount && it->size)
             mr_schedule_send(s, in, icount, it, root);
@@ -159,7 +167,9 @@ enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, v
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, ot);
     size_t bytes = c->rank == root ? icount * it->size : ocount * ot->size;
-    if (bytes && mr_coll_select(MR_COLL_SCATTER, bytes, c->size, 0) == MR_ALG_BINOMIAL)
+    if (mr_comm_is_inter(c))
+        mr_inter_scatter(s, &(struct mr_vec){.buf = in, .each = icount, .type = it}, out, ocount, ot, root, c);
+    else if (bytes && mr_coll_select(MR_COLL_SCATTER, bytes, c->size, 0) == MR_ALG_BINOMIAL)
         scatter_binomial(s, in, icount, it, out, ocount, ot, root, c);
     else if (bytes)
         scatter_linear(s, in, icount, it, out, ocount, ot, root, c);
@@ -173,6 +183,11 @@ enum mr_err mr_coll_scatterv(const struct mr_vec *in, void *out, size_t ocount, 
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, ot);
+    if (mr_comm_is_inter(c)) {
+        mr_schedule_hold_type(s, in->type);
+        mr_inter_scatter(s, in, out, ocount, ot, root, c);
+        return mr_schedule_built(s, built);
+    }
     if (c->rank != root) {
         if (ocount && ot->size)
             mr_schedule_recv(s, out, ocount, ot, root);

@@ -5,6 +5,7 @@
  * while they build the schedule.
  */
 #include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
 
 static void swap(void **a, void **b)
@@ -113,6 +114,8 @@ enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_ty
     mr_schedule_hold_op(s, op);
     if (count == 0) {
         /* nothing to do */
+    } else if (mr_comm_is_inter(c)) {
+        mr_inter_reduce(s, in, out, count, t, op, root, c);
     } else if (mr_coll_select(MR_COLL_REDUCE, count * t->size, c->size, has_of(op)) == MR_ALG_RING) {
         reduce_ring(s, in, out, count, t, op, root, c);
     } else {
@@ -185,7 +188,10 @@ enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, t);
     mr_schedule_hold_op(s, op);
-    if (count) {
+    if (mr_comm_is_inter(c)) {
+        if (count)
+            mr_inter_allreduce(s, in, out, count, t, op, c);
+    } else if (count) {
         if (in != MR_IN_PLACE)
             mr_schedule_copy(s, in, count, t, out, count, t);
         if (c->size == 1)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduce-scatter: everybody sends straight to the owners, or by way of rank 0 where the order of ranks matters. */
 #include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
 
 size_t mr_vec_before(const struct mr_vec *v, int rank)
@@ -68,8 +69,10 @@ enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_ve
     mr_schedule_hold_type(s, v->type);
     mr_schedule_hold_op(s, op);
     size_t total = mr_vec_before(v, c->size);
-    if (total && mr_coll_select(MR_COLL_REDUCE_SCATTER, total * v->type->size, c->size,
-                                op->commutative ? MR_HAS_COMMUTATIVE : 0) == MR_ALG_PAIRWISE)
+    if (total && mr_comm_is_inter(c))
+        mr_inter_reduce_scatter(s, in, out, v, op, c);
+    else if (total && mr_coll_select(MR_COLL_REDUCE_SCATTER, total * v->type->size, c->size,
+                                     op->commutative ? MR_HAS_COMMUTATIVE : 0) == MR_ALG_PAIRWISE)
         pairwise(s, in, out, v, op, c);
     else if (total)
         by_root(s, in, out, v, op, c);

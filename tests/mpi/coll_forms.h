@@ -97,6 +97,19 @@ static inline const dsp *disps_of(const int *a)
         return MPI_SUCCESS;                                                                                            \
     }
 
+/* no counts: as it is */
+static inline int form_Barrier(MPI_Comm c)
+{
+#if FORM == NONBLOCKING || FORM == LARGE_NONBLOCK
+    FUTURE(MPI_Ibarrier(c, &q));
+#elif FORM == PERSISTENT || FORM == LARGE_PERSISTENT
+    RECORD(MPI_Barrier_init(c, MPI_INFO_NULL, &q), 1);
+#else
+    MPI_Barrier(c);
+#endif
+    return MPI_SUCCESS;
+}
+
 FORM_OF(Bcast, Ibcast, (B, int root, MPI_Comm c), 1, b, m, u, root, c)
 FORM_OF(Reduce, Ireduce, (const void *a, void *b, int n, O, int root, MPI_Comm c), 0, a, b, n, t, op, root, c)
 FORM_OF(Allreduce, Iallreduce, (const void *a, void *b, int n, O, MPI_Comm c), a != MPI_IN_PLACE, a, b, n, t, op, c)
@@ -129,6 +142,7 @@ FORM_OF(Alltoallw, Ialltoallw,
 #undef B
 #undef O
 
+#define MPI_Barrier              form_Barrier
 #define MPI_Bcast                form_Bcast
 #define MPI_Reduce               form_Reduce
 #define MPI_Allreduce            form_Allreduce
