@@ -73,4 +73,44 @@ static inline enum mr_err api_side(const void *buf, api_count count, MPI_Datatyp
     return api_buffer(buf, count, *t);
 }
 
+static inline enum mr_err api_counts(const api_count *counts, int n)
+{
+    if (!counts)
+        return n ? api_null("counts") : MR_SUCCESS;
+    for (int i = 0; i < n; i++)
+        if (unlikely(counts[i] < 0))
+            return mr_fail(MR_ERR_COUNT, "count %d of the array is %lld", i, (long long)counts[i]);
+    return MR_SUCCESS;
+}
+
+/* Counts and displacements of n parts. */
+static inline enum mr_err api_vec(struct mr_vec *v, const void *buf, const api_count *counts, const api_displ *displs,
+                                  MPI_Datatype datatype, int n)
+{
+    struct mr_type *t;
+    TRY(api_type(datatype, &t));
+    if (unlikely(!t->committed))
+        return api_bad_type(t);
+    if (unlikely(buf == MPI_IN_PLACE))
+        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is not allowed here");
+    TRY(api_counts(counts, n));
+    if (!displs && n)
+        return api_null("displs");
+    *v = (struct mr_vec){
+        .buf = buf, .counts = counts, .disps = displs, .type = t, .wide = API_WIDE, .wide_disps = API_WIDE};
+    return MR_SUCCESS;
+}
+
+static inline enum mr_err api_types(const MPI_Datatype *handles, struct mr_type **types, int n)
+{
+    if (!handles && n)
+        return api_null("types");
+    for (int i = 0; i < n; i++) {
+        TRY(api_type(handles[i], &types[i]));
+        if (unlikely(!types[i]->committed))
+            return api_bad_type(types[i]);
+    }
+    return MR_SUCCESS;
+}
+
 #endif

@@ -53,30 +53,6 @@ static enum mr_err may_be_in_place_at(const void *buf, int root, const struct mr
     return MR_SUCCESS;
 }
 
-static enum mr_err counts_of(const api_count *counts, int n)
-{
-    if (!counts)
-        return api_null("counts");
-    for (int i = 0; i < n; i++)
-        if (unlikely(counts[i] < 0))
-            return mr_fail(MR_ERR_COUNT, "the count for rank %d is %lld", i, (long long)counts[i]);
-    return MR_SUCCESS;
-}
-
-static enum mr_err vec_of(struct mr_vec *v, const void *buf, const api_count *counts, const api_displ *displs,
-                          MPI_Datatype datatype, int n)
-{
-    TRY(api_type(datatype, &v->type));
-    if (unlikely(!v->type->committed))
-        return api_bad_type(v->type);
-    TRY(counts_of(counts, n));
-    if (!displs)
-        return api_null("displs");
-    *v = (struct mr_vec){
-        .buf = buf, .counts = counts, .disps = displs, .type = v->type, .wide = API_WIDE, .wide_disps = API_WIDE};
-    return MR_SUCCESS;
-}
-
 /* ---- bcast ---- */
 
 static enum mr_err build_bcast(void *buf, api_count count, MPI_Datatype datatype, int root, struct mr_comm *c,
@@ -160,7 +136,7 @@ static enum mr_err build_reduce_scatter(const void *in, void *out, const api_cou
 {
     struct mr_vec v = {.counts = counts, .wide = API_WIDE};
     struct mr_op *o;
-    TRY(counts_of(counts, c->size));
+    TRY(api_counts(counts, c->size));
     TRY(reduce_sides(in, out, counts[c->rank], datatype, op, c, &v.type, &o));
     return mr_coll_reduce_scatter(in_place(in), out, &v, o, c, s);
 }
@@ -214,7 +190,7 @@ static enum mr_err build_gatherv(const void *in, api_count icount, MPI_Datatype 
             TRY(api_side(in, icount, itype, &it));
     }
     if (is_root(root, c))
-        TRY(vec_of(&v, out, counts, displs, otype, c->num_peers));
+        TRY(api_vec(&v, out, counts, displs, otype, c->num_peers));
     return mr_coll_gatherv(in_place(in), (size_t)icount, it, &v, root, c, s);
 }
 COLLECTIVE(Gatherv, Igatherv,
@@ -254,7 +230,7 @@ static enum mr_err build_scatterv(const void *in, const api_count *counts, const
             TRY(api_side(out, ocount, otype, &ot));
     }
     if (is_root(root, c))
-        TRY(vec_of(&v, in, counts, displs, itype, c->num_peers));
+        TRY(api_vec(&v, in, counts, displs, itype, c->num_peers));
     return mr_coll_scatterv(&v, (void *)(uintptr_t)in_place(out), (size_t)ocount, ot, root, c, s);
 }
 COLLECTIVE(Scatterv, Iscatterv,
@@ -288,7 +264,7 @@ static enum mr_err build_allgatherv(const void *in, api_count icount, MPI_Dataty
     TRY(may_be_in_place(in, c));
     if (in != MPI_IN_PLACE)
         TRY(api_side(in, icount, itype, &it));
-    TRY(vec_of(&v, out, counts, displs, otype, c->num_peers));
+    TRY(api_vec(&v, out, counts, displs, otype, c->num_peers));
     return mr_coll_allgatherv(in_place(in), (size_t)icount, it, &v, c, s);
 }
 COLLECTIVE(Allgatherv, Iallgatherv,
@@ -318,24 +294,14 @@ static enum mr_err build_alltoallv(const void *in, const api_count *icounts, con
     struct mr_vec from = {.buf = MR_IN_PLACE}, to = {0};
     TRY(may_be_in_place(in, c));
     if (in != MPI_IN_PLACE)
-        TRY(vec_of(&from, in, icounts, idispls, itype, c->num_peers));
-    TRY(vec_of(&to, out, ocounts, odispls, otype, c->num_peers));
+        TRY(api_vec(&from, in, icounts, idispls, itype, c->num_peers));
+    TRY(api_vec(&to, out, ocounts, odispls, otype, c->num_peers));
     return mr_coll_alltoallv(&from, &to, c, s);
 }
 COLLECTIVE(Alltoallv, Ialltoallv,
            ARGS(const void *sendbuf, const api_count sendcounts[], const api_displ sdispls[], MPI_Datatype sendtype,
                 void *recvbuf, const api_count recvcounts[], const api_displ rdispls[], MPI_Datatype recvtype),
            build_alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype)
-
-static enum mr_err types_of(const MPI_Datatype *handles, struct mr_type **types, int n)
-{
-    for (int i = 0; i < n; i++) {
-        TRY(api_type(handles[i], &types[i]));
-        if (unlikely(!types[i]->committed))
-            return api_bad_type(types[i]);
-    }
-    return MR_SUCCESS;
-}
 
 static enum mr_err build_alltoallw(const void *in, const api_count *icounts, const api_displ *idispls,
                                    const MPI_Datatype *itypes, void *out, const api_count *ocounts,
@@ -355,11 +321,11 @@ static enum mr_err build_alltoallw(const void *in, const api_count *icounts, con
                           .wide_disps = API_WIDE};
     struct mr_vec to = {
         .buf = out, .counts = ocounts, .disps = odispls, .types = types + n, .wide = API_WIDE, .wide_disps = API_WIDE};
-    enum mr_err err = counts_of(ocounts, c->num_peers);
+    enum mr_err err = api_counts(ocounts, c->num_peers);
     if (!err)
-        err = types_of(otypes, types + n, c->num_peers);
-    if (!err && in != MPI_IN_PLACE && !(err = counts_of(icounts, c->num_peers)))
-        err = types_of(itypes, types, c->num_peers);
+        err = api_types(otypes, types + n, c->num_peers);
+    if (!err && in != MPI_IN_PLACE && !(err = api_counts(icounts, c->num_peers)))
+        err = api_types(itypes, types, c->num_peers);
     if (!err)
         err = mr_coll_alltoallv(&from, &to, c, s);
     free(types);

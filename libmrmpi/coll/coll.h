@@ -99,4 +99,11 @@ enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, 
 enum mr_err mr_coll_alltoallv(const struct mr_vec *in, const struct mr_vec *out, struct mr_comm *c,
                               struct mr_schedule **built);
 
+/* On a communicator with a topology; the vectors are over the sources and destinations of its neighbours. */
+enum mr_err mr_coll_neighbor_allgather(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out,
+                                       struct mr_comm *c, struct mr_schedule **built);
+/* v and w alike */
+enum mr_err mr_coll_neighbor_alltoall(const struct mr_vec *in, const struct mr_vec *out, struct mr_comm *c,
+                                      struct mr_schedule **built);
+
 #endif

@@ -38,7 +38,7 @@ static inline void start_and_free(MPI_Request *q, int again)
 #if FORM >= LARGE
 typedef MPI_Count cnt;
 typedef MPI_Aint dsp;
-static int arrays_used;
+static int arrays_used, arrays_len; /* how long they are; 0: one element for each rank */
 static inline void *array(void)
 {
     static long arrays[4][64];
@@ -48,14 +48,14 @@ static inline void *array(void)
 static inline const cnt *counts_of(const int *a)
 {
     cnt *w = a ? array() : NULL;
-    for (int i = 0; a && i < size; i++)
+    for (int i = 0; a && i < (arrays_len ? arrays_len : size); i++)
         w[i] = a[i];
     return w;
 }
 static inline const dsp *disps_of(const int *a)
 {
     dsp *w = a ? array() : NULL;
-    for (int i = 0; a && i < size; i++)
+    for (int i = 0; a && i < (arrays_len ? arrays_len : size); i++)
         w[i] = a[i];
     return w;
 }
@@ -138,6 +138,20 @@ FORM_OF(Alltoallw, Ialltoallw,
          const MPI_Datatype *u, MPI_Comm c),
         a != MPI_IN_PLACE, a, counts_of(n), disps_of(d), t, b, counts_of(m), disps_of(e), u, c)
 
+FORM_OF(Neighbor_allgather, Ineighbor_allgather, (A, B, MPI_Comm c), 1, a, n, t, b, m, u, c)
+FORM_OF(Neighbor_allgatherv, Ineighbor_allgatherv,
+        (A, void *b, const int *m, const int *d, MPI_Datatype u, MPI_Comm c), 1, a, n, t, b, counts_of(m), disps_of(d), u,
+        c)
+FORM_OF(Neighbor_alltoall, Ineighbor_alltoall, (A, B, MPI_Comm c), 1, a, n, t, b, m, u, c)
+FORM_OF(Neighbor_alltoallv, Ineighbor_alltoallv,
+        (const void *a, const int *n, const int *d, MPI_Datatype t, void *b, const int *m, const int *e, MPI_Datatype u,
+         MPI_Comm c),
+        1, a, counts_of(n), disps_of(d), t, b, counts_of(m), disps_of(e), u, c)
+FORM_OF(Neighbor_alltoallw, Ineighbor_alltoallw,
+        (const void *a, const int *n, const MPI_Aint *d, const MPI_Datatype *t, void *b, const int *m, const MPI_Aint *e,
+         const MPI_Datatype *u, MPI_Comm c),
+        1, a, counts_of(n), d, t, b, counts_of(m), e, u, c)
+
 #undef A
 #undef B
 #undef O
@@ -159,5 +173,10 @@ FORM_OF(Alltoallw, Ialltoallw,
 #define MPI_Alltoall             form_Alltoall
 #define MPI_Alltoallv            form_Alltoallv
 #define MPI_Alltoallw            form_Alltoallw
+#define MPI_Neighbor_allgather   form_Neighbor_allgather
+#define MPI_Neighbor_allgatherv  form_Neighbor_allgatherv
+#define MPI_Neighbor_alltoall    form_Neighbor_alltoall
+#define MPI_Neighbor_alltoallv   form_Neighbor_alltoallv
+#define MPI_Neighbor_alltoallw   form_Neighbor_alltoallw
 
 #endif
