@@ -60,18 +60,24 @@ static enum mr_err give(struct mr_comm *made, MPI_Comm *h)
     return made ? api_new_comm(made, h) : MR_SUCCESS;
 }
 
-static enum mr_err dup_comm(struct mr_comm *c, MPI_Comm *newcomm)
+static enum mr_err copy_attributes(struct mr_comm *c, struct mr_comm *made)
 {
-    struct mr_comm *made;
     int user_error;
-    enum mr_err err = mr_comm_dup(c, &made);
-    if (err)
-        return err;
     api_in_callback++;
-    err = mr_attr_copy_all(c->attrs, c, &made->attrs, &user_error);
+    enum mr_err err = mr_attr_copy_all(c->attrs, c, &made->attrs, &user_error);
     if (err)
         mr_attr_delete_all(&made->attrs, made, &(int){0}); /* the first error is the one to tell */
     api_in_callback--;
+    return err;
+}
+
+static enum mr_err dup_comm(struct mr_comm *c, MPI_Comm *newcomm)
+{
+    struct mr_comm *made;
+    enum mr_err err = mr_comm_dup(c, &made);
+    if (err)
+        return err;
+    err = copy_attributes(c, made);
     if (err) {
         mr_comm_put(made);
         *newcomm = MPI_COMM_NULL;
@@ -116,6 +122,51 @@ MPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
     API_LEAVE(c);
 }
 
+/* The others go on in any case: where attributes could not be copied the new communicator goes when they have agreed. */
+static enum mr_err idup_comm(struct mr_comm *c, MPI_Comm *newcomm, MPI_Request *request, struct mr_comm **made)
+{
+    struct mr_request *r;
+    enum mr_err err = mr_comm_idup(c, made, &r);
+    *newcomm = MPI_COMM_NULL;
+    *request = MPI_REQUEST_NULL;
+    if (err)
+        return err;
+    err = copy_attributes(c, *made);
+    if (err) {
+        mr_comm_put(*made);
+        mr_request_put(r);
+        return err;
+    }
+    err = give(*made, newcomm);
+    return err ? err : api_new_request(r, request);
+}
+
+MPI_FN(int, Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request))
+{
+    struct mr_comm *c = NULL, *made;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(newcomm);
+    NOT_NULL(request);
+    err = idup_comm(c, newcomm, request, &made);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request))
+{
+    struct mr_comm *c = NULL, *made;
+    struct mr_info *i;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(newcomm);
+    NOT_NULL(request);
+    if (info != MPI_INFO_NULL)
+        CHECK(api_info(info, &i));
+    CHECK(idup_comm(c, newcomm, request, &made));
+    err = api_set_hints(made, info);
+    API_LEAVE(c);
+}
+
 MPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made;
@@ -129,15 +180,50 @@ MPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
     API_LEAVE(c);
 }
 
+/*
+ * What hardware a part shares: a node, by its name of the standard, is all that is known. A value that says something else
+ * names nothing, and so does no value.
+ */
+static const char resource_key[] = "mpi_hw_resource_type", resource_node[] = "mpi_shared_memory";
+
+static enum mr_err guided_by(MPI_Info info, bool *node)
+{
+    struct mr_info *i = NULL;
+    enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
+    const char *what = i ? mr_info_find(i, resource_key) : NULL;
+    *node = what && strcmp(what, resource_node) == 0;
+    return err;
+}
+
+/* One step down from the communicator: to its nodes if it has more than one, and then to nothing. */
+static enum mr_err unguided(const struct mr_comm *c, MPI_Info info, bool *node)
+{
+    struct mr_info *i;
+    *node = !mr_comm_on_one_node(c);
+    if (info == MPI_INFO_NULL)
+        return MR_SUCCESS;
+    enum mr_err err = api_info(info, &i);
+    if (!err && *node && !mr_info_set(i, resource_key, resource_node))
+        err = MR_ERR_NO_MEM;
+    return err;
+}
+
 MPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made;
+    bool in = false;
     API_ENTER();
     CHECK(api_comm(comm, &c));
     NOT_NULL(newcomm);
-    if (split_type != MPI_COMM_TYPE_SHARED && split_type != MPI_UNDEFINED)
-        CHECK(mr_fail(MR_ERR_ARG, "split_type is %d: MPI_COMM_TYPE_SHARED and MPI_UNDEFINED are known", split_type));
-    CHECK(mr_comm_split_node(c, split_type == MPI_COMM_TYPE_SHARED, key, &made));
+    if (split_type == MPI_COMM_TYPE_SHARED)
+        in = true;
+    else if (split_type == MPI_COMM_TYPE_HW_GUIDED)
+        CHECK(guided_by(info, &in));
+    else if (split_type == MPI_COMM_TYPE_HW_UNGUIDED)
+        CHECK(unguided(c, info, &in));
+    else if (split_type != MPI_UNDEFINED)
+        CHECK(mr_fail(MR_ERR_ARG, "split_type is %d: MPI_COMM_TYPE_* and MPI_UNDEFINED are known", split_type));
+    CHECK(mr_comm_split_node(c, in, key, &made));
     err = give(made, newcomm);
     API_LEAVE(c);
 }

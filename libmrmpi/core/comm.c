@@ -75,7 +75,7 @@ static enum mr_err inherit(const struct mr_comm *c, struct mr_comm *made)
     return MR_SUCCESS;
 }
 
-static enum mr_err make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out)
+enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out)
 {
     enum mr_err err = mr_comm_is_inter(c)
                           ? mr_inter_make(ids, mr_group_get(c->group), mr_group_get(c->peers), c, out)
@@ -93,7 +93,7 @@ enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out)
     struct mr_agreement a = mr_agreement_of(c);
     a.want = mr_comm_is_inter(c) ? 2 : 1;
     enum mr_err err = mr_agreement_run(&a);
-    return err ? err : make_dup(c, a.ids, out);
+    return err ? err : mr_comm_make_dup(c, a.ids, out);
 }
 
 struct split_entry {
@@ -154,6 +154,15 @@ enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm 
 enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out)
 {
     return mr_comm_split(c, in ? mr_core_launch()->node_of[mr_comm_world->rank] : MR_UNDEFINED, key, out);
+}
+
+bool mr_comm_on_one_node(const struct mr_comm *c)
+{
+    const int *node_of = mr_core_launch()->node_of;
+    for (int i = 1; i < c->size; i++)
+        if (node_of[c->group->world[i]] != node_of[c->group->world[0]])
+            return false;
+    return true;
 }
 
 enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out)
@@ -239,4 +248,5 @@ void mr_comm_finalize(void)
         mr_comm_put(mr_comm_world);
     mr_comm_self = mr_comm_world = NULL;
     mr_context_finalize();
+    mr_idup_finalize();
 }

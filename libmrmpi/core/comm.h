@@ -40,8 +40,7 @@ struct mr_agreement {
     /* the rest belongs to context.c */
     struct mr_agreement *next;
     enum { MR_AGREE_BEGIN, MR_AGREE_REDUCED, MR_AGREE_BRIDGED, MR_AGREE_DECIDE, MR_AGREE_DONE } stage;
-    int round;
-    bool offering;
+    bool all_came, offering;
     struct mr_request *req[2];
     struct mr_context_mask mine, theirs;
 };
@@ -62,8 +61,12 @@ struct mr_agreement mr_agreement_of(struct mr_comm *c);
 enum mr_err mr_comm_make(uint32_t id, struct mr_group *group, const struct mr_comm *parent, struct mr_comm **out);
 enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr_group *remote,
                           const struct mr_comm *parent, struct mr_comm **out);
+/* What a duplicate has of the original, attributes apart. */
+enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out);
 /* A communicator that lives while another is made: context of c, members of g, and these tags. NULL: no memory. */
 struct mr_comm *mr_comm_passing(struct mr_comm *c, struct mr_group *g, uint32_t first_tag);
+
+void mr_idup_finalize(void);
 
 /* intercomm.c: the forms for intercommunicators of what comm.c has */
 enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, struct mr_comm **out);

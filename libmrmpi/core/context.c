@@ -5,7 +5,8 @@
  * everywhere, so that two agreements in two threads cannot starve each other.
  *
  * Who offers must not wait for a process that is not in the agreement yet: that one may be waiting for our offer in another.
- * So where several can be under way at once, the first round only finds out that all have come.
+ * So where several can be under way at once, the first round only finds out that all have come, and before that an
+ * agreement has no claim.
  */
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/coll/coll.h"
@@ -38,12 +39,14 @@ void mr_context_release(uint32_t id)
         contexts.free[id / 2 / 64] |= 1ull << (id / 2 % 64);
 }
 
+/* Of those whose members have all come: the lowest key. What comes later may wait for its members for long. */
 static bool my_turn(const struct mr_agreement *a)
 {
-    if (contexts.offered || (a->round == 0 && (a->nonblocking || mr_threaded)))
+    bool alone = !a->nonblocking && !mr_threaded && contexts.active == a && !a->next;
+    if (contexts.offered || !(a->all_came || alone))
         return false;
     for (const struct mr_agreement *b = contexts.active; b; b = b->next)
-        if (b->key < a->key)
+        if (b->all_came && b->key < a->key)
             return false;
     return true;
 }
@@ -59,7 +62,6 @@ static void begin_round(struct mr_agreement *a)
     memset(&a->mine, 0, sizeof(a->mine));
     a->mine.all_well = 1;
     a->offering = my_turn(a);
-    a->round++;
     if (a->offering) {
         contexts.offered = true;
         a->mine.all_offer = 1;
@@ -134,6 +136,7 @@ static void decide(struct mr_agreement *a)
         end(a, take_ids(a));
     else
         a->stage = MR_AGREE_BEGIN;
+    a->all_came = true;
 }
 
 /* True when nothing is under way. */
@@ -170,7 +173,7 @@ bool mr_agreement_step(struct mr_agreement *a)
             break;
         case MR_AGREE_DECIDE:
             decide(a);
-            break;
+            return a->stage == MR_AGREE_DONE; /* between two rounds the others have their turn */
         case MR_AGREE_DONE:
             break;
         }

@@ -188,11 +188,15 @@ int mr_group_find(const struct mr_group *g, int world_rank); /* rank or MR_UNDEF
 enum mr_compare { MR_IDENT, MR_CONGRUENT, MR_SIMILAR, MR_UNEQUAL };
 enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group *b);
 
-/* ---- communicators (comm.c): all collective, blocking ------------------------------------------------------------ */
+/* ---- communicators (comm.c, intercomm.c, idup.c): collective, blocking but for idup ------------------------------ */
 
 enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out);
+struct mr_request;
+/* *out must not be used before the request is complete. */
+enum mr_err mr_comm_idup(struct mr_comm *c, struct mr_comm **out, struct mr_request **req);
 enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out);    /* *out NULL: MR_UNDEFINED */
 enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out); /* by shared memory */
+bool mr_comm_on_one_node(const struct mr_comm *c); /* all members */
 enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
 enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out);
 enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);

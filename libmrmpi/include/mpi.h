@@ -217,7 +217,9 @@ typedef int(MPI_Grequest_cancel_function)(void *, int);
 #define MPI_LASTUSEDCODE    0x6440000b
 #define MPI_APPNUM          0x6440000d
 
-#define MPI_COMM_TYPE_SHARED 1
+#define MPI_COMM_TYPE_SHARED      1
+#define MPI_COMM_TYPE_HW_GUIDED   2
+#define MPI_COMM_TYPE_HW_UNGUIDED 3
 
 enum { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 };
 
@@ -827,6 +829,8 @@ MRMPI_FN(int, Comm_size, (MPI_Comm comm, int *size))
 MRMPI_FN(int, Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int *result))
 MRMPI_FN(int, Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm))
 MRMPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm))
+MRMPI_FN(int, Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request))
+MRMPI_FN(int, Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request))
 MRMPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
 MRMPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm))
 MRMPI_FN(int, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm))

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Duplicating without waiting: several at once, among other collectives, of intercommunicators, with attributes and hints.
+ * With "threads": creations on several communicators whose order is not the same in every process.
+ */
+#include "mt.h"
+
+#include <pthread.h>
+
+static int total(MPI_Comm c, int x)
+{
+    int s = -1;
+    MPI_Allreduce(&x, &s, 1, MPI_INT, MPI_SUM, c);
+    return s;
+}
+
+/* All members differ in when they make progress: some compute, some do other collectives, some wait. */
+static void several(void)
+{
+    enum { N = 12 };
+    MPI_Comm c[N], blocking;
+    MPI_Request r[N];
+    int cmp;
+    for (int i = 0; i < N; i++) {
+        MPI_Comm_idup(i % 3 ? MPI_COMM_WORLD : MPI_COMM_SELF, &c[i], &r[i]);
+        if (i % 4 == rank % 4)
+            MPI_Testsome(0, NULL, &cmp, NULL, NULL);
+        if (i % 5 == 1)
+            EQ(total(MPI_COMM_WORLD, i), i * size); /* collectives of the parent meanwhile */
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &blocking); /* and a creation that waits */
+    EQ(total(blocking, 1), size);
+    if (rank % 2)
+        for (int i = N - 1; i >= 0; i--)
+            MPI_Wait(&r[i], MPI_STATUS_IGNORE);
+    MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < N; i++) {
+        EQ(total(c[i], i + 1), i % 3 ? (i + 1) * size : i + 1);
+        MPI_Comm_compare(c[i], i % 3 ? MPI_COMM_WORLD : MPI_COMM_SELF, &cmp);
+        EQ(cmp, MPI_CONGRUENT);
+    }
+    /* their messages do not mix */
+    int in[N], out[N];
+    for (int i = 0; i < N; i++) {
+        out[i] = 100 * i + rank;
+        MPI_Isend(&out[i], 1, MPI_INT, i % 3 ? (rank + 1) % size : 0, 0, c[i], &r[i]);
+    }
+    for (int i = N - 1; i >= 0; i--) {
+        MPI_Recv(&in[i], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, c[i], MPI_STATUS_IGNORE);
+        EQ(in[i], 100 * i + (i % 3 ? (rank + size - 1) % size : rank));
+    }
+    MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < N; i++)
+        MPI_Comm_free(&c[i]);
+    MPI_Comm_free(&blocking);
+}
+
+/* The parent is freed while its duplicate is being made. */
+static void orphan(void)
+{
+    MPI_Comm parent, child;
+    MPI_Request r;
+    MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+    MPI_Comm_idup(parent, &child, &r);
+    MPI_Comm_free(&parent);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EQ(total(child, 3), 3 * size);
+    MPI_Comm_free(&child);
+}
+
+static int copies, deletes;
+
+static int copy_fn(MPI_Comm c, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)c, (void)key, (void)extra;
+    copies++;
+    *(void **)out = (char *)in + 1;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int delete_fn(MPI_Comm c, int key, void *value, void *extra)
+{
+    (void)c, (void)key, (void)value, (void)extra;
+    deletes++;
+    return MPI_SUCCESS;
+}
+
+static void what_is_inherited(void)
+{
+    MPI_Comm c, d, e;
+    MPI_Info i, j;
+    MPI_Request r[2];
+    int key, flag, dims = size, period = 1, kind;
+    char base[2], *p, value[16];
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &dims, &period, 0, &c);
+    MPI_Comm_create_keyval(copy_fn, delete_fn, &key, NULL);
+    MPI_Comm_set_attr(c, key, base);
+    MPI_Info_create(&i);
+    MPI_Info_set(i, "colour", "red");
+    MPI_Comm_set_info(c, i);
+    MPI_Info_set(i, "colour", "blue");
+    MPI_Comm_idup(c, &d, &r[0]);
+    MPI_Comm_idup_with_info(c, i, &e, &r[1]);
+    EQ(copies, 2); /* when idup was called, not later */
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    MPI_Comm_get_attr(d, key, &p, &flag);
+    CHECK(flag && p == base + 1);
+    MPI_Topo_test(e, &kind);
+    EQ(kind, MPI_CART);
+    MPI_Comm_get_info(e, &j);
+    MPI_Info_get(j, "colour", 15, value, &flag);
+    CHECK(flag && !strcmp(value, "blue"));
+    MPI_Info_free(&i);
+    MPI_Info_free(&j);
+    MPI_Comm_free(&c);
+    MPI_Comm_free(&d);
+    MPI_Comm_free(&e);
+    EQ(deletes, 3);
+    MPI_Comm_free_keyval(&key);
+}
+
+static void between_groups(void)
+{
+    MPI_Comm half, inter, a, b, m;
+    MPI_Request r[2];
+    int n, x = rank, y = -1;
+    if (size < 2)
+        return;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank < size / 2 ? size / 2 : 0, 3, &inter);
+    MPI_Comm_idup(inter, &a, &r[0]);
+    MPI_Comm_idup(inter, &b, &r[1]);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    MPI_Comm_remote_size(b, &n);
+    EQ(n, rank < size / 2 ? size - size / 2 : size / 2);
+    MPI_Comm_rank(a, &n);
+    if (n == 0) {
+        MPI_Sendrecv(&x, 1, MPI_INT, 0, 0, &y, 1, MPI_INT, 0, 0, a, MPI_STATUS_IGNORE);
+        EQ(y, rank ? 0 : size / 2);
+    }
+    MPI_Intercomm_merge(b, rank < size / 2, &m);
+    EQ(total(m, 1), size);
+    MPI_Comm_free(&m);
+    MPI_Comm_free(&a);
+    MPI_Comm_free(&b);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
+/* By what shares a node. */
+static void by_hardware(void)
+{
+    MPI_Comm c, d, e;
+    MPI_Info i;
+    int n, m, flag;
+    char value[32];
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -rank, MPI_INFO_NULL, &c);
+    MPI_Comm_size(c, &n);
+    MPI_Info_create(&i);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, i, &d);
+    EQ(d, MPI_COMM_NULL);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, MPI_INFO_NULL, &d);
+    EQ(d, MPI_COMM_NULL);
+    MPI_Info_set(i, "mpi_hw_resource_type", "mpi_shared_memory");
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, i, &d);
+    MPI_Comm_size(d, &m);
+    EQ(m, n);
+    MPI_Comm_free(&d);
+    MPI_Info_delete(i, "mpi_hw_resource_type");
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, i, &d);
+    EQ(d == MPI_COMM_NULL, n == size); /* a part must be smaller than the whole */
+    MPI_Info_get(i, "mpi_hw_resource_type", 31, value, &flag);
+    EQ(flag, n != size);
+    if (d != MPI_COMM_NULL) {
+        MPI_Comm_size(d, &m);
+        EQ(m, n);
+        MPI_Comm_split_type(d, MPI_COMM_TYPE_HW_UNGUIDED, 0, i, &e);
+        EQ(e, MPI_COMM_NULL);
+        MPI_Comm_free(&d);
+    }
+    MPI_Comm_split_type(MPI_COMM_WORLD, rank % 2 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &d);
+    EQ(d == MPI_COMM_NULL, rank % 2);
+    if (d != MPI_COMM_NULL)
+        MPI_Comm_free(&d);
+    MPI_Info_free(&i);
+    MPI_Comm_free(&c);
+}
+
+/* ---- threads ---- */
+
+enum { COMMS = 3, ROUNDS = 15 };
+static MPI_Comm base[COMMS];
+
+static void create_on(int i, int round)
+{
+    MPI_Comm c;
+    MPI_Request r;
+    if ((round + i) % 3 == 0) {
+        MPI_Comm_idup(base[i], &c, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    } else if ((round + i) % 3 == 1) {
+        MPI_Comm_dup(base[i], &c);
+    } else {
+        MPI_Comm_split(base[i], 0, rank, &c);
+    }
+    EQ(total(c, 1), size);
+    MPI_Comm_free(&c);
+}
+
+static void *one_thread(void *arg)
+{
+    for (int round = 0; round < ROUNDS; round++)
+        create_on((int)(long)arg, round);
+    return NULL;
+}
+
+/* Rank 0 creates on all communicators at once, each in its thread; the others one after the other, each in its order. */
+static void threads(void)
+{
+    for (int i = 0; i < COMMS; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &base[i]);
+    if (rank == 0) {
+        pthread_t t[COMMS];
+        for (int i = 0; i < COMMS; i++)
+            pthread_create(&t[i], NULL, one_thread, (void *)(long)i);
+        for (int i = 0; i < COMMS; i++)
+            pthread_join(t[i], NULL);
+    } else {
+        for (int round = 0; round < ROUNDS; round++)
+            for (int i = COMMS - 1; i >= 0; i--)
+                create_on(i, round);
+    }
+    for (int i = 0; i < COMMS; i++)
+        MPI_Comm_free(&base[i]);
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+    if (argc > 1) {
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+        EQ(provided, MPI_THREAD_MULTIPLE);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+        threads();
+        return mt_end();
+    }
+    mt_begin(&argc, &argv);
+    several();
+    orphan();
+    what_is_inherited();
+    between_groups();
+    by_hardware();
+    return mt_end();
+}
