@@ -21,6 +21,7 @@ struct mr_config {
     int rails_max;        /* use at most so many; 0: all */
     int paths;            /* LID paths used between each pair of rails */
     size_t stripe_min;    /* messages below are not striped */
+    bool adaptive;        /* weights of rails follow what they carry */
     int srq_depth, sq_depth;
     size_t reg_cache_max;   /* bytes kept registered */
     int connect_timeout_ms; /* UD connection set-up: first retransmission after this */
@@ -69,6 +70,7 @@ enum mr_stat {
     MR_STAT_SHM_SINGLE_COPY,
     MR_STAT_NET_SENT,
     MR_STAT_NET_STRIPES,
+    MR_STAT_NET_REWEIGHED,
     MR_STAT_REG_HITS,
     MR_STAT_REG_MISSES,
     MR_STAT_CONNECTS,

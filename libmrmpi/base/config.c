@@ -50,6 +50,8 @@ static const struct row rows[] = {
      "LID paths (LMC) used between each pair of rails, as far as the subnet has them"},
     {"MRMPI_STRIPE_MIN", NULL, FIELD(stripe_min), SIZE, "16K", 1, GIB, "bytes",
      "messages shorter than this are not striped over rails"},
+    {"MRMPI_ADAPTIVE", NULL, FIELD(adaptive), BOOL, "yes", 0, 1, "",
+     "give each rail as much as it has shown that it carries; no: all the same"},
     {"MRMPI_SRQ_DEPTH", NULL, FIELD(srq_depth), INT, "512", 16, 32768, "entries",
      "receive buffers posted for each rail"},
     {"MRMPI_SQ_DEPTH", NULL, FIELD(sq_depth), INT, "64", 4, 4096, "entries", "send queue entries of a queue pair"},

@@ -11,6 +11,7 @@ static const char *const names[MR_STAT_COUNT] = {
     [MR_STAT_UNEXPECTED] = "unexpected",   [MR_STAT_OUT_OF_ORDER] = "out_of_order",
     [MR_STAT_SHM_SENT] = "shm_sent",       [MR_STAT_SHM_SINGLE_COPY] = "shm_single_copy_bytes",
     [MR_STAT_NET_SENT] = "net_sent",       [MR_STAT_NET_STRIPES] = "net_stripes",
+    [MR_STAT_NET_REWEIGHED] = "net_reweighed",
     [MR_STAT_REG_HITS] = "reg_cache_hits", [MR_STAT_REG_MISSES] = "reg_cache_misses",
     [MR_STAT_CONNECTS] = "connects",       [MR_STAT_CONNECT_RETRIES] = "connect_retries",
 };

@@ -21,10 +21,11 @@ struct mr_stripe_op {
     struct mr_sub *sub;
     struct mr_stripe_op *next; /* in the subchannel's waiting list */
     const unsigned char *src;
-    uint64_t raddr, left;
+    uint64_t raddr, len, left;
     uint32_t rkey, imm;
     bool finished; /* its completion came, or never will */
     bool posted;   /* the last, signaled write is on its way */
+    bool measured; /* the time when it was posted is known */
 };
 
 struct mr_put {
@@ -104,6 +105,31 @@ void mr_rc_landed(uint32_t imm)
 
 /* ---- sender ---------------------------------------------------------------------------------------------------- */
 
+/* Weights follow what subchannels carry, if there is more than one. */
+static bool adapts(const struct mr_peer *p)
+{
+    return p->num_subs > 1 && mr_config.adaptive;
+}
+
+static void note_started(struct mr_stripe_op *s, uint64_t now_ns)
+{
+    s->measured = true;
+    mr_adapt_started(&s->sub->peer->adapt, (unsigned)(s->sub - s->sub->peer->sub), now_ns);
+}
+
+static void note_finished(struct mr_stripe_op *s)
+{
+    struct mr_peer *p = s->sub->peer;
+
+    mr_adapt_finished(&p->adapt, (unsigned)(s->sub - p->sub), s->len, mr_clock_ns());
+    if (mr_adapt_weigh(&p->adapt, p->load, p->num_subs)) {
+        mr_stat_add(MR_STAT_NET_REWEIGHED, 1);
+        for (unsigned i = 0; i < p->num_subs; i++)
+            mr_log(MR_LOG_DEBUG, "rank %d, rail %u, path %u: weight %u of %u", p->rank, p->sub[i].rail->index,
+                   p->sub[i].path, p->load[i].weight, MR_WEIGHT_MAX);
+    }
+}
+
 static void finish(struct mr_put *put)
 {
     struct mr_peer *p = put->peer;
@@ -127,6 +153,8 @@ static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
     if (s->finished)
         return;
     s->finished = true;
+    if (s->measured && !wc->error)
+        note_finished(s);
     if (mr_filter_done(&s->put->filter, wc->error))
         finish(s->put);
 }
@@ -190,6 +218,8 @@ bool mr_rc_put_resume(struct mr_peer *p)
             sub->waiting = s->next;
             if (!sub->waiting)
                 sub->waiting_end = &sub->waiting;
+            if (adapts(p))
+                note_started(s, mr_clock_ns());
         }
     }
     return waiting;
@@ -213,11 +243,24 @@ static struct mr_put *make_put(struct mr_peer *p, const void *buf, const struct 
         s->sub = &p->sub[plan[i].sub];
         s->src = (const unsigned char *)buf + plan[i].offset;
         s->raddr = dst->addr + plan[i].offset;
-        s->left = plan[i].len;
+        s->len = s->left = plan[i].len;
         s->rkey = dst->rkey[s->sub->remote_rail];
         s->imm = mr_landing_imm(dst->token, n);
     }
     return put;
+}
+
+/* After all stripes have gone: the clock is read once, and holds none of them up. */
+static void note_posted(struct mr_put *put)
+{
+    uint64_t now;
+
+    if (!adapts(put->peer))
+        return;
+    now = mr_clock_ns();
+    for (unsigned i = 0; i < put->num; i++)
+        if (put->stripe[i].posted)
+            note_started(&put->stripe[i], now);
 }
 
 int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
@@ -263,6 +306,7 @@ int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_re
         else if (err)
             mr_peer_lost(p, err); /* completes the put with an error, from poll */
     }
+    note_posted(put);
     return 0;
 }
 

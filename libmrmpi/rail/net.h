@@ -9,6 +9,7 @@
 
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/fabric/client.h"
+#include "libmrmpi/rail/adapt.h"
 #include "libmrmpi/rail/filter.h"
 #include "libmrmpi/rail/sched.h"
 #include "libmrmpi/verbs/connect.h"
@@ -56,6 +57,7 @@ struct mr_peer {
     struct mr_sub *sub;
     struct mr_load load[MR_SUBS_MAX];
     struct mr_sched packet_turn, stripe_turn;
+    struct mr_adapt adapt;
     struct mr_pending *pending, **pending_end;
     struct mr_put *puts; /* not yet complete */
 };

@@ -133,7 +133,7 @@ static int make_sub(struct mr_peer *p, struct mr_rail *rail, unsigned path, stru
                               .path = (uint8_t)path,
                               .sl = {qos->sl_small, bulk},
                               .qpn = {sub->qp[0].qpn, sub->qp[levels - 1].qpn}};
-    p->load[p->num_subs++] = (struct mr_load){.weight = 1};
+    p->load[p->num_subs++] = (struct mr_load){.weight = MR_WEIGHT_MAX};
     return 0;
 }
 

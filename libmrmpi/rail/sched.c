@@ -5,58 +5,117 @@
 unsigned mr_sched_pick(struct mr_sched *s, const struct mr_load *load, unsigned n)
 {
     unsigned i = s->next < n ? s->next : 0;
+    uint32_t most = 0;
 
+    for (unsigned k = 0; k < n; k++)
+        if (load[k].up && load[k].weight > most)
+            most = load[k].weight;
     for (unsigned k = 0; k < n; k++) {
         unsigned after = i + 1 < n ? i + 1 : 0;
 
         if (load[i].up) {
-            s->next = after;
-            return i;
+            s->credit[i] += load[i].weight;
+            if (s->credit[i] >= most) { /* always so for the heaviest */
+                s->credit[i] -= most;
+                s->next = after;
+                return i;
+            }
         }
         i = after;
     }
     return n;
 }
 
-/* The subchannels that take part, in turn, with their weights; returns how many. */
+/* Subchannels in turn that are up, whatever their weights; returns how many. */
 static unsigned choose(struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned want, unsigned sub[])
 {
-    unsigned count = 0, first;
+    unsigned i = s->next < n ? s->next : 0, count = 0;
 
-    while (count < want) {
-        first = mr_sched_pick(s, load, n);
-        if (first == n || (count && first == sub[0]))
-            break;
-        sub[count++] = first;
+    for (unsigned k = 0; k < n && count < want; k++) {
+        unsigned after = i + 1 < n ? i + 1 : 0;
+
+        if (load[i].up) {
+            sub[count++] = i;
+            s->next = after;
+        }
+        i = after;
     }
     return count;
+}
+
+static uint64_t sum_of(const uint64_t weight[], unsigned count)
+{
+    uint64_t total = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        total += weight[i];
+    return total;
+}
+
+/* 128 bits: a length times a sum of weights */
+static uint64_t part(uint64_t len, uint64_t weight, uint64_t total)
+{
+    return total ? (uint64_t)((unsigned __int128)len * weight / total) : len;
+}
+
+/*
+ * Subchannels whose part of the message is less than the shortest stripe: the lightest goes first, since the others'
+ * parts grow by what it had. If it is time to look after them, all get at least that much instead.
+ */
+static void drop_light(struct mr_sched *s, uint64_t weight[], unsigned count, uint64_t len, uint64_t shortest)
+{
+    bool probe = ++s->plans >= MR_PLANS_PROBE;
+    uint64_t total = sum_of(weight, count);
+
+    for (;;) {
+        unsigned lightest = count;
+
+        for (unsigned i = 0; i < count; i++)
+            if (weight[i] && (lightest == count || weight[i] < weight[lightest]))
+                lightest = i;
+        if (lightest == count || part(len, weight[lightest], total) >= shortest)
+            break;
+        if (probe) {
+            for (unsigned i = 0; i < count; i++)
+                if (weight[i] && part(len, weight[i], total) < shortest)
+                    weight[i] = part(total, shortest, len) + 1;
+            break;
+        }
+        total -= weight[lightest];
+        weight[lightest] = 0;
+    }
+    if (probe)
+        s->plans = 0;
 }
 
 unsigned mr_sched_plan(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len, uint64_t stripe_min,
                        uint64_t align, struct mr_stripe out[MR_SUBS_MAX])
 {
-    uint64_t shortest = stripe_min / 2 ? stripe_min / 2 : 1;
-    uint64_t most = len / shortest, total = 0, sum = 0, from = 0;
+    uint64_t shortest = stripe_min / 2 ? stripe_min / 2 : 1, weight[MR_SUBS_MAX];
+    uint64_t most = len / shortest, total, sum = 0, from = 0;
     unsigned sub[MR_SUBS_MAX], count, used = 0, up = 0;
 
     for (unsigned i = 0; i < n; i++)
         up += load[i].up;
     if (!up)
         return 0;
-    if (len < stripe_min || up == 1)
-        most = 1;
+    if (len < stripe_min || up == 1) {
+        *out = (struct mr_stripe){.sub = mr_sched_pick(s, load, n), .len = len};
+        return 1;
+    }
     count = choose(s, load, n, most < up ? (unsigned)most : up, sub);
     for (unsigned i = 0; i < count; i++)
-        total += load[sub[i]].weight;
+        weight[i] = load[sub[i]].weight;
+    drop_light(s, weight, count, len, shortest);
+    total = sum_of(weight, count);
 
     for (unsigned i = 0; i < count; i++) {
         uint64_t to;
 
-        sum += load[sub[i]].weight;
-        /* 128 bits: a length times a sum of weights */
-        to = total ? (uint64_t)((unsigned __int128)len * sum / total) : len;
+        sum += weight[i];
+        to = part(len, sum, total);
         to -= to % align;
-        if (i == count - 1)
+        if (i == count - 1 || sum == total)
             to = len;
         if (to <= from)
             continue;

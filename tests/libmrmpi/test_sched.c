@@ -79,6 +79,67 @@ START_TEST(weights)
 }
 END_TEST
 
+/* Each comes as often as its weight says, and spread out. */
+START_TEST(turns_by_weight)
+{
+    struct mr_load load[3];
+    struct mr_sched s = { 0 };
+    unsigned seen[3] = { 0 }, last = 0;
+
+    set(load, 3, 1024);
+    load[1].weight = 256;
+    load[2].weight = 512;
+    for (unsigned i = 1; i <= 700; i++) {
+        unsigned k = mr_sched_pick(&s, load, 3);
+
+        seen[k]++;
+        if (k != 1)
+            continue;
+        ck_assert(i - last >= 6 && i - last <= 8);
+        last = i;
+    }
+    ck_assert_uint_eq(seen[0], 400);
+    ck_assert_uint_eq(seen[1], 100);
+    ck_assert_uint_eq(seen[2], 200);
+    load[0].up = false;
+    for (unsigned i = 0; i < 300; i++)
+        seen[mr_sched_pick(&s, load, 3)]++;
+    ck_assert_uint_eq(seen[0], 400);
+    ck_assert_uint_eq(seen[1], 200);
+}
+END_TEST
+
+/* A part too short to be worth while goes to the others, but for one message in MR_PLANS_PROBE. */
+START_TEST(light_ones_are_left_out)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[3];
+    struct mr_sched s = { 0 };
+    unsigned probes = 0;
+
+    set(load, 3, 1024);
+    load[1].weight = 32;
+    for (unsigned i = 0; i < 3 * MR_PLANS_PROBE; i++) {
+        unsigned n = mr_sched_plan(&s, load, 3, 128 * KIB, 16 * KIB, 4096, plan);
+
+        ck_assert(n == 2 || n == 3);
+        if (n == 2) {
+            ck_assert_uint_eq(plan[0].sub, 0);
+            ck_assert_uint_eq(plan[1].sub, 2);
+            ck_assert_uint_eq(plan[1].len, 64 * KIB);
+        } else {
+            probes++;
+            ck_assert_uint_eq(plan[1].sub, 1);
+            ck_assert_uint_ge(plan[1].len, 4096);
+            ck_assert_uint_le(plan[1].len, 12 * KIB);
+        }
+    }
+    ck_assert_uint_eq(probes, 3);
+    /* its part of a longer message is worth it */
+    ck_assert_uint_eq(mr_sched_plan(&s, load, 3, 1024 * KIB, 16 * KIB, 4096, plan), 3);
+}
+END_TEST
+
 START_TEST(no_rail)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -213,6 +274,8 @@ int main(void)
     tcase_add_test(t, even_halves);
     tcase_add_test(t, short_ones_stay_whole_and_take_turns);
     tcase_add_test(t, weights);
+    tcase_add_test(t, turns_by_weight);
+    tcase_add_test(t, light_ones_are_left_out);
     tcase_add_test(t, no_rail);
     tcase_add_loop_test(t, covers, 0, 10);
     tcase_add_test(t, sender_is_told_once);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Adaptive weights, against rails whose rates the test knows: where the stripes of a message end up, and how soon. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/rail/adapt.h"
+
+#define KIB        1024u
+#define MIB        (1024u * KIB)
+#define STRIPE_MIN (16 * KIB)
+#define SUBS       4
+
+/* A peer behind rails of so many bytes in a us; every stripe costs some time beside. */
+static struct bench {
+    unsigned n;
+    double rate[SUBS], noise; /* the part by which times differ */
+    bool late;                /* completions are found late now and then */
+    uint64_t overhead_ns, now_ns;
+    struct mr_load load[SUBS];
+    struct mr_sched turn;
+    struct mr_adapt adapt;
+    unsigned changes;
+} b;
+
+static void begin(unsigned n, double r0, double r1, double r2)
+{
+    memset(&b, 0, sizeof b);
+    b.n = n;
+    b.rate[0] = r0;
+    b.rate[1] = r1;
+    b.rate[2] = r2;
+    b.now_ns = 12345;
+    srand(1);
+    for (unsigned i = 0; i < n; i++)
+        b.load[i] = (struct mr_load){ .up = true, .weight = MR_WEIGHT_MAX };
+}
+
+static uint64_t duration(unsigned sub, uint64_t len)
+{
+    double ns = (double)b.overhead_ns + 1e3 * (double)len / b.rate[sub];
+
+    return (uint64_t)(ns * (1 + b.noise * (2.0 * rand() / RAND_MAX - 1)));
+}
+
+/* One completion in ten is found late: the process did not look. */
+static uint64_t lateness(uint64_t took)
+{
+    return b.late && rand() % 10 == 0 ? 4 * took : 0;
+}
+
+static int by_time(const void *a, const void *c)
+{
+    const uint64_t *x = a, *y = c;
+
+    return (x[0] > y[0]) - (x[0] < y[0]);
+}
+
+/* count messages of len bytes, all begun at once, then all waited for. Their time in ns. */
+static uint64_t send_some(uint64_t len, unsigned count)
+{
+    static uint64_t done[64 * SUBS][3]; /* when, sub, length */
+    uint64_t free_at[SUBS], begun = b.now_ns;
+    unsigned num = 0;
+
+    for (unsigned i = 0; i < b.n; i++)
+        free_at[i] = b.now_ns;
+    for (unsigned k = 0; k < count; k++) {
+        struct mr_stripe plan[MR_SUBS_MAX];
+        unsigned stripes = mr_sched_plan(&b.turn, b.load, b.n, len, STRIPE_MIN, 4096, plan);
+
+        for (unsigned i = 0; i < stripes; i++) {
+            uint64_t took = duration(plan[i].sub, plan[i].len);
+
+            free_at[plan[i].sub] += took;
+            done[num][0] = free_at[plan[i].sub] + lateness(took);
+            done[num][1] = plan[i].sub;
+            done[num++][2] = plan[i].len;
+            mr_adapt_started(&b.adapt, plan[i].sub, b.now_ns);
+        }
+    }
+    qsort(done, num, sizeof done[0], by_time);
+    for (unsigned k = 0; k < num; k++) {
+        mr_adapt_finished(&b.adapt, (unsigned)done[k][1], done[k][2], b.now_ns = done[k][0]);
+        b.changes += mr_adapt_weigh(&b.adapt, b.load, b.n);
+    }
+    return b.now_ns - begun;
+}
+
+static void repeat(unsigned times, uint64_t len, unsigned count)
+{
+    for (unsigned i = 0; i < times; i++)
+        send_some(len, count);
+}
+
+/* The part of subchannel i in hundredths. */
+static double share(unsigned i)
+{
+    double sum = 0;
+
+    for (unsigned k = 0; k < b.n; k++)
+        sum += b.load[k].weight;
+    return 100 * b.load[i].weight / sum;
+}
+
+START_TEST(equal_rails_stay_equal)
+{
+    begin(2, 800, 800, 0);
+    b.noise = 0.1;
+    b.overhead_ns = 3000;
+    repeat(500, 1 * MIB, 1);
+    repeat(200, 64 * KIB, 16);
+    ck_assert_uint_eq(b.changes, 0);
+    ck_assert_uint_eq(b.load[0].weight, MR_WEIGHT_MAX);
+    ck_assert_uint_eq(b.load[1].weight, MR_WEIGHT_MAX);
+}
+END_TEST
+
+/* Late looks are noise that a median takes away, but not always. */
+START_TEST(or_nearly_so)
+{
+    begin(2, 800, 800, 0);
+    b.late = true;
+    for (unsigned i = 0; i < 500; i++) {
+        send_some(i % 2 ? 64 * KIB : 1 * MIB, i % 2 ? 16 : 1);
+        ck_assert_double_gt(share(0), 30);
+        ck_assert_double_lt(share(0), 70);
+    }
+    b.late = false;
+    repeat(30, 64 * KIB, 16);
+    ck_assert_uint_eq(b.load[0].weight, b.load[1].weight);
+}
+END_TEST
+
+START_TEST(weights_follow_rates)
+{
+    uint64_t even, adapted;
+
+    begin(2, 8, 2, 0);
+    even = send_some(1 * MIB, 1);
+    b.late = true;
+    repeat(30, 1 * MIB, 1);
+    b.late = false;
+    adapted = send_some(1 * MIB, 1);
+    ck_assert_double_ge(share(0), 76);
+    ck_assert_double_le(share(0), 84);
+    ck_assert_uint_eq(b.load[0].weight, MR_WEIGHT_MAX);
+    ck_assert_uint_lt(adapted * 2, even);
+    ck_assert_uint_lt(adapted, 1ull * MIB * 1000 / 9); /* more than 9 of the 10 bytes in a us that there are */
+}
+END_TEST
+
+START_TEST(with_many_under_way_too)
+{
+    begin(2, 8, 2, 0);
+    repeat(5, 1 * MIB, 16);
+    ck_assert_double_ge(share(0), 76);
+    ck_assert_double_le(share(0), 84);
+}
+END_TEST
+
+START_TEST(slowly)
+{
+    begin(2, 8, 2, 0);
+    repeat(MR_ADAPT_SAMPLES - 1, 1 * MIB, 1);
+    ck_assert_uint_eq(b.changes, 0);
+    send_some(1 * MIB, 1);
+    ck_assert_double_gt(share(0), 60);
+    ck_assert_double_lt(share(0), 70);
+}
+END_TEST
+
+START_TEST(three_rails)
+{
+    begin(3, 8, 4, 4);
+    repeat(30, 1 * MIB, 2);
+    ck_assert_double_ge(share(0), 46);
+    ck_assert_double_le(share(0), 54);
+    ck_assert_double_ge(share(2), 22);
+    ck_assert_double_le(share(2), 28);
+}
+END_TEST
+
+/* Time that every stripe costs makes short stripes look slow; that must not take a rail out. */
+START_TEST(overhead_is_not_slowness)
+{
+    begin(2, 800, 800, 0);
+    b.overhead_ns = 30000;
+    b.load[1].weight = MR_WEIGHT_MAX / 2;
+    repeat(200, 256 * KIB, 1);
+    ck_assert_uint_eq(b.load[0].weight, MR_WEIGHT_MAX);
+    ck_assert_uint_eq(b.load[1].weight, MR_WEIGHT_MAX);
+}
+END_TEST
+
+START_TEST(a_rail_that_recovers_is_noticed)
+{
+    begin(2, 100, 0.1, 0);
+    repeat(60, 1 * MIB, 1);
+    ck_assert_uint_eq(b.load[1].weight, MR_WEIGHT_MIN);
+    b.rate[1] = 100;
+    repeat(60, 1 * MIB, 1);
+    ck_assert_uint_eq(b.load[1].weight, MR_WEIGHT_MAX);
+}
+END_TEST
+
+/* With messages so small that its part is too short to be worth while, it gets one now and then all the same. */
+START_TEST(with_small_messages_too)
+{
+    begin(2, 100, 1, 0);
+    repeat(60, 1 * MIB, 1);
+    repeat(600, 64 * KIB, 1);
+    ck_assert_uint_lt(b.load[1].weight, MR_WEIGHT_MAX / 16);
+    b.rate[1] = 100;
+    repeat(64 * 60, 64 * KIB, 1);
+    ck_assert_uint_ge(b.load[1].weight, MR_WEIGHT_MAX / 2);
+}
+END_TEST
+
+/* As a part of all: what the others lose and win stays among them. */
+START_TEST(who_is_down_keeps_its_weight)
+{
+    begin(3, 8, 2, 5);
+    b.load[2] = (struct mr_load){ .weight = MR_WEIGHT_MAX / 2 };
+    repeat(30, 1 * MIB, 1);
+    ck_assert_double_ge(share(2), 19);
+    ck_assert_double_le(share(2), 21);
+    ck_assert_uint_lt(b.load[1].weight, 300);
+}
+END_TEST
+
+/* Completions that are all found in one look say nothing of who was first. */
+START_TEST(a_late_look_changes_nothing)
+{
+    begin(2, 1, 1, 0);
+    b.load[1].weight = MR_WEIGHT_MAX / 4;
+    for (unsigned k = 0; k < 100; k++) {
+        struct mr_stripe plan[MR_SUBS_MAX];
+        unsigned n = mr_sched_plan(&b.turn, b.load, 2, 1 * MIB, STRIPE_MIN, 4096, plan);
+
+        for (unsigned i = 0; i < n; i++)
+            mr_adapt_started(&b.adapt, plan[i].sub, b.now_ns);
+        b.now_ns += 5000000;
+        for (unsigned i = 0; i < n; i++) {
+            mr_adapt_finished(&b.adapt, plan[i].sub, plan[i].len, b.now_ns);
+            ck_assert(!mr_adapt_weigh(&b.adapt, b.load, 2));
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("adapt");
+    TCase *t = tcase_create("adapt");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_test(t, equal_rails_stay_equal);
+    tcase_add_test(t, or_nearly_so);
+    tcase_add_test(t, weights_follow_rates);
+    tcase_add_test(t, with_many_under_way_too);
+    tcase_add_test(t, slowly);
+    tcase_add_test(t, three_rails);
+    tcase_add_test(t, overhead_is_not_slowness);
+    tcase_add_test(t, a_rail_that_recovers_is_noticed);
+    tcase_add_test(t, with_small_messages_too);
+    tcase_add_test(t, who_is_down_keeps_its_weight);
+    tcase_add_test(t, a_late_look_changes_nothing);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
