@@ -167,6 +167,44 @@ static enum mr_err core_class(int class)
     return class == MPI_SUCCESS ? MR_SUCCESS : MR_ERR_UNKNOWN;
 }
 
+/* The codes of the tool information interface are classes of their own; nothing below api/ returns them. */
+static const struct {
+    int class;
+    const char *name, *text;
+} tool_classes[] = {
+#define T(name, text) {MPI_T_ERR_##name, "MPI_T_ERR_" #name, text}
+    T(MEMORY, "out of memory"),
+    T(NOT_INITIALIZED, "the tool interface is not initialized"),
+    T(CANNOT_INIT, "the tool interface cannot be initialized now"),
+    T(INVALID_INDEX, "invalid index"),
+    T(INVALID_ITEM, "invalid item of an enumeration"),
+    T(INVALID_HANDLE, "invalid handle of the tool interface"),
+    T(OUT_OF_HANDLES, "no more handles"),
+    T(OUT_OF_SESSIONS, "no more sessions"),
+    T(INVALID_SESSION, "invalid session of the tool interface"),
+    T(CVAR_SET_NOT_NOW, "the control variable cannot be set at this moment"),
+    T(CVAR_SET_NEVER, "the control variable cannot be set any more"),
+    T(PVAR_NO_STARTSTOP, "the performance variable cannot be started or stopped"),
+    T(PVAR_NO_WRITE, "the performance variable cannot be written"),
+    T(PVAR_NO_ATOMIC, "the performance variable cannot be read and reset in one"),
+    T(INVALID_NAME, "there is no variable of this name"),
+    T(INVALID, "invalid use of the tool interface"),
+    T(NOT_SUPPORTED, "not supported by the tool interface"),
+#undef T
+};
+
+static void class_text(int code, char *text, size_t cap)
+{
+    for (size_t i = 0; i < sizeof(tool_classes) / sizeof(tool_classes[0]); i++) {
+        if (tool_classes[i].class != code)
+            continue;
+        snprintf(text, cap, "%s (%s)", tool_classes[i].text, tool_classes[i].name);
+        return;
+    }
+    enum mr_err e = core_class(code);
+    snprintf(text, cap, "%s (%s)", mr_err_text(e), mr_err_name(e));
+}
+
 MPI_FN(int, Error_class, (int errorcode, int *errorclass))
 {
     const struct user_code *u = user_code(errorcode);
@@ -183,8 +221,7 @@ MPI_FN(int, Error_string, (int errorcode, char *string, int *resultlen))
         api_string(string, MPI_MAX_ERROR_STRING, last.text, resultlen);
     } else {
         char text[128];
-        enum mr_err e = core_class(errorcode);
-        snprintf(text, sizeof(text), "%s (%s)", mr_err_text(e), mr_err_name(e));
+        class_text(errorcode, text, sizeof(text));
         api_string(string, MPI_MAX_ERROR_STRING, text, resultlen);
     }
     return MPI_SUCCESS;

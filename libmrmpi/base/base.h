@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What settings and counters are about: how a tool sorts them. */
+enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNECTIONS, MR_TOPIC_COUNT };
+
 /* ---- settings: one table in config.c, read once from the environment by mr_config_init() ------------------------ */
 
 /* Sizes in bytes, times as named. The names in the environment are MRMPI_ + upper case of the field. */
@@ -41,6 +44,19 @@ int mr_config_init(void);
 void mr_config_finalize(void);
 void mr_config_complain(void);                   /* print what is remembered, and forget it */
 size_t mr_config_complaints(const char **first); /* how many, and the first one's text ("") */
+/* For tools (MPI_T), which may come before mr_init: read the settings unless they are read; an mr_config_init to come then
+ * leaves them as they are. 0 or negative errno. */
+int mr_config_early(void);
+enum mr_setting_kind { MR_SETTING_SIZE, MR_SETTING_INT, MR_SETTING_BOOL, MR_SETTING_STRING };
+struct mr_setting {
+    const char *name, *help;
+    enum mr_setting_kind kind;
+    enum mr_topic topic;
+    bool live;         /* a change works at once; others are used at mr_init */
+    const void *value; /* size_t, int, bool or char *, by kind */
+};
+bool mr_config_setting(size_t i, struct mr_setting *out); /* false: there is no i-th */
+bool mr_config_set(size_t i, const char *value);          /* false: not a value for it; nothing changed */
 /* Is a variable set that is no setting of ours, such as a launcher's? Needs no init. */
 bool mr_config_foreign(const char *name);
 /* One line per setting, "NAME type default unit help": what libmrmpi(7) is checked against. */
@@ -79,6 +95,8 @@ enum mr_stat {
 };
 extern uint64_t mr_stats[MR_STAT_COUNT];
 const char *mr_stat_name(enum mr_stat s);
+const char *mr_stat_help(enum mr_stat s);
+enum mr_topic mr_stat_topic(enum mr_stat s);
 void mr_stats_print(void); /* one line of those that are not zero, to the log */
 static inline void mr_stat_add(enum mr_stat s, uint64_t n)
 {

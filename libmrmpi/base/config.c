@@ -28,55 +28,66 @@ struct row {
     long long min, max;
     const char *unit;
     const char *help;
+    enum mr_topic topic;
+    bool live; /* read whenever it is needed, so that a change works at once; others are used at mr_init */
 };
 
 #define FIELD(f) offsetof(struct mr_config, f)
 #define KIB      (1LL << 10)
 #define GIB      (1LL << 30)
 
+enum { AT_INIT, ANYTIME }; /* when a change works */
+
 static const struct row rows[] = {
     {"MRMPI_EAGER_MAX", NULL, FIELD(eager_max), SIZE, "8K", 64, 64 * KIB, "bytes",
-     "largest message sent eagerly between hosts"},
+     "largest message sent eagerly between hosts", MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_SHM_EAGER_MAX", NULL, FIELD(shm_eager_max), SIZE, "16K", 64, 64 * KIB, "bytes",
-     "largest message copied through shared memory inside a host; longer ones are copied once"},
+     "largest message copied through shared memory inside a host; longer ones are copied once", MR_TOPIC_MESSAGES,
+     AT_INIT},
     {"MRMPI_SINGLE_COPY", NULL, FIELD(single_copy), BOOL, "yes", 0, 1, "",
-     "copy large messages inside a host directly between the processes"},
+     "copy large messages inside a host directly between the processes", MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_DEVICES", NULL, FIELD(devices), STRING, "", 0, 0, "",
-     "comma list of rails to use, as mlx5_0:1,mlx5_1; empty: all active ports"},
+     "comma list of rails to use, as mlx5_0:1,mlx5_1; empty: all active ports", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_ROCE_GID", NULL, FIELD(roce_gid), STRING, "", 0, 0, "",
-     "RoCE: the GID to use, an index or as roce-v2/ipv6; empty: version 2 first, IPv4 first"},
-    {"MRMPI_RAILS_MAX", NULL, FIELD(rails_max), INT, "0", 0, 64, "rails", "use at most so many rails; 0: all"},
+     "RoCE: the GID to use, an index or as roce-v2/ipv6; empty: version 2 first, IPv4 first", MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_RAILS_MAX", NULL, FIELD(rails_max), INT, "0", 0, 64, "rails", "use at most so many rails; 0: all",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_PATHS", NULL, FIELD(paths), INT, "1", 1, 8, "paths",
-     "LID paths (LMC) used between each pair of rails, as far as the subnet has them"},
+     "LID paths (LMC) used between each pair of rails, as far as the subnet has them", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_STRIPE_MIN", NULL, FIELD(stripe_min), SIZE, "16K", 1, GIB, "bytes",
-     "messages shorter than this are not striped over rails"},
+     "messages shorter than this are not striped over rails", MR_TOPIC_RAILS, ANYTIME},
     {"MRMPI_ADAPTIVE", NULL, FIELD(adaptive), BOOL, "yes", 0, 1, "",
-     "give each rail as much as it has shown that it carries; no: all the same"},
+     "give each rail as much as it has shown that it carries; no: all the same", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_SRQ_DEPTH", NULL, FIELD(srq_depth), INT, "512", 16, 32768, "entries",
-     "receive buffers posted for each rail"},
-    {"MRMPI_SQ_DEPTH", NULL, FIELD(sq_depth), INT, "64", 4, 4096, "entries", "send queue entries of a queue pair"},
+     "receive buffers posted for each rail", MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_SQ_DEPTH", NULL, FIELD(sq_depth), INT, "64", 4, 4096, "entries", "send queue entries of a queue pair",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_REG_CACHE_MAX", NULL, FIELD(reg_cache_max), SIZE, "4G", 0, 1024 * GIB, "bytes",
-     "memory kept registered for reuse"},
+     "memory kept registered for reuse", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_CONNECT_TIMEOUT_MS", NULL, FIELD(connect_timeout_ms), INT, "100", 1, 60000, "ms",
-     "a request to connect that is not answered is repeated after this time"},
+     "a request to connect that is not answered is repeated after this time", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_CONNECT_RETRIES", NULL, FIELD(connect_retries), INT, "500", 1, 10000, "times",
-     "give a peer up after so many repeated requests"},
+     "give a peer up after so many repeated requests", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_RC_TIMEOUT", NULL, FIELD(rc_timeout), INT, "18", 0, 31, "",
-     "local ACK timeout of queue pairs: 4.096 us times 2 to this power; 0: infinite"},
+     "local ACK timeout of queue pairs: 4.096 us times 2 to this power; 0: infinite", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_RC_RETRY", NULL, FIELD(rc_retry), INT, "6", 0, 6, "times",
-     "transport retries of queue pairs; 7 would be for ever on some devices"},
+     "transport retries of queue pairs; 7 would be for ever on some devices", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_RNR_RETRY", NULL, FIELD(rnr_retry), INT, "7", 0, 7, "times",
-     "retries when the receiver has no buffer; 7: for ever"},
+     "retries when the receiver has no buffer; 7: for ever", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_SPIN_US", NULL, FIELD(spin_us), INT, "1000", 0, 1000000, "us",
-     "a blocked rank polls this long before it yields the processor"},
+     "a blocked rank polls this long before it yields the processor", MR_TOPIC_MESSAGES, ANYTIME},
     {"MRMPI_OVERSUBSCRIBED", NULL, FIELD(oversubscribed), INT, "-1", -1, 1, "",
-     "1: more ranks than cores, blocked ranks sleep; 0: they do not; -1: count them"},
-    {"MRMPI_CHECK_ARGS", NULL, FIELD(check_args), BOOL, "yes", 0, 1, "", "check the arguments of MPI functions"},
+     "1: more ranks than cores, blocked ranks sleep; 0: they do not; -1: count them", MR_TOPIC_MESSAGES, AT_INIT},
+    {"MRMPI_CHECK_ARGS", NULL, FIELD(check_args), BOOL, "yes", 0, 1, "", "check the arguments of MPI functions",
+     MR_TOPIC_JOB, ANYTIME},
     {"MRMPI_FABRICD_SOCKET", NULL, FIELD(fabricd_socket), STRING, "/run/fabricd/fabricd.sock", 0, 0, "",
-     "socket of this host's fabricd; %h is the host's name"},
-    {"MRMPI_JOBID", "SLURM_JOB_ID", FIELD(job_id), STRING, "", 0, 0, "", "the job's name for fabricd"},
-    {"MRMPI_LOG_LEVEL", NULL, FIELD(log_level), INT, "1", 0, 3, "", "0 errors, 1 warnings, 2 information, 3 debugging"},
-    {"MRMPI_STATS", NULL, FIELD(stats), BOOL, "no", 0, 1, "", "print the counters at MPI_Finalize"},
+     "socket of this host's fabricd; %h is the host's name", MR_TOPIC_JOB, AT_INIT},
+    {"MRMPI_JOBID", "SLURM_JOB_ID", FIELD(job_id), STRING, "", 0, 0, "", "the job's name for fabricd", MR_TOPIC_JOB,
+     AT_INIT},
+    {"MRMPI_LOG_LEVEL", NULL, FIELD(log_level), INT, "1", 0, 3, "", "0 errors, 1 warnings, 2 information, 3 debugging",
+     MR_TOPIC_JOB, ANYTIME},
+    {"MRMPI_STATS", NULL, FIELD(stats), BOOL, "no", 0, 1, "", "print the counters at MPI_Finalize", MR_TOPIC_JOB,
+     ANYTIME},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -261,8 +272,13 @@ static void check_name(const char *variable)
     complain("%s is not a setting of mrmpi; the nearest is %s (%s)", name, nearest->name, nearest->help);
 }
 
+static bool loaded;
+static bool early; /* by a tool, which may have changed them since: they stay */
+
 int mr_config_init(void)
 {
+    if (early)
+        return 0;
     num_complaints = 0;
     for (size_t i = 0; i < ROWS; i++) {
         if (store(&rows[i], &mr_config, rows[i].standard))
@@ -272,11 +288,22 @@ int mr_config_init(void)
     for (char **e = environ; e && *e; e++)
         if (!strncmp(*e, "MRMPI_", 6))
             check_name(*e);
+    loaded = true;
     return 0;
+}
+
+int mr_config_early(void)
+{
+    if (loaded)
+        return 0;
+    int err = mr_config_init();
+    early = !err;
+    return err;
 }
 
 void mr_config_finalize(void)
 {
+    loaded = early = false;
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].type == STRING) {
             char **field = (char **)((char *)&mr_config + rows[i].offset);
@@ -294,6 +321,22 @@ bool mr_config_foreign(const char *name)
 size_t mr_config_count(void)
 {
     return ROWS;
+}
+
+bool mr_config_setting(size_t i, struct mr_setting *out)
+{
+    static const enum mr_setting_kind kinds[] = {
+        [SIZE] = MR_SETTING_SIZE, [INT] = MR_SETTING_INT, [BOOL] = MR_SETTING_BOOL, [STRING] = MR_SETTING_STRING};
+    if (i >= ROWS)
+        return false;
+    const struct row *r = &rows[i];
+    *out = (struct mr_setting){r->name, r->help, kinds[r->type], r->topic, r->live, (char *)&mr_config + r->offset};
+    return true;
+}
+
+bool mr_config_set(size_t i, const char *value)
+{
+    return i < ROWS && !store(&rows[i], &mr_config, value);
 }
 
 const char *mr_config_describe(size_t i, char *buf, size_t cap)

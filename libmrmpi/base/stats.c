@@ -6,19 +6,43 @@
 
 uint64_t mr_stats[MR_STAT_COUNT];
 
-static const char *const names[MR_STAT_COUNT] = {
-    [MR_STAT_EAGER_SENT] = "eager_sent",   [MR_STAT_RNDV_SENT] = "rendezvous_sent",
-    [MR_STAT_UNEXPECTED] = "unexpected",   [MR_STAT_OUT_OF_ORDER] = "out_of_order",
-    [MR_STAT_SHM_SENT] = "shm_sent",       [MR_STAT_SHM_SINGLE_COPY] = "shm_single_copy_bytes",
-    [MR_STAT_NET_SENT] = "net_sent",       [MR_STAT_NET_STRIPES] = "net_stripes",
-    [MR_STAT_NET_REWEIGHED] = "net_reweighed",
-    [MR_STAT_REG_HITS] = "reg_cache_hits", [MR_STAT_REG_MISSES] = "reg_cache_misses",
-    [MR_STAT_CONNECTS] = "connects",       [MR_STAT_CONNECT_RETRIES] = "connect_retries",
+static const struct {
+    const char *name, *help;
+    enum mr_topic topic;
+} counters[MR_STAT_COUNT] = {
+    [MR_STAT_EAGER_SENT] = {"eager_sent", "messages sent in one packet", MR_TOPIC_MESSAGES},
+    [MR_STAT_RNDV_SENT] = {"rendezvous_sent", "messages for which the receiver was asked first", MR_TOPIC_MESSAGES},
+    [MR_STAT_UNEXPECTED] = {"unexpected", "messages that came before their receive was posted", MR_TOPIC_MESSAGES},
+    [MR_STAT_OUT_OF_ORDER] = {"out_of_order", "packets that overtook others and were held back", MR_TOPIC_RAILS},
+    [MR_STAT_SHM_SENT] = {"shm_sent", "packets to ranks of this node", MR_TOPIC_MESSAGES},
+    [MR_STAT_SHM_SINGLE_COPY] = {"shm_single_copy_bytes", "bytes read directly from other processes",
+                                 MR_TOPIC_MESSAGES},
+    [MR_STAT_NET_SENT] = {"net_sent", "packets to ranks of other nodes", MR_TOPIC_RAILS},
+    [MR_STAT_NET_STRIPES] = {"net_stripes", "parts in which large messages were written to other nodes",
+                             MR_TOPIC_RAILS},
+    [MR_STAT_NET_REWEIGHED] =
+        {"net_reweighed", "how often the parts that rails get were changed, since they carry more or less than before",
+         MR_TOPIC_RAILS},
+    [MR_STAT_REG_HITS] = {"reg_cache_hits", "large buffers that were registered already", MR_TOPIC_RAILS},
+    [MR_STAT_REG_MISSES] = {"reg_cache_misses", "large buffers that had to be registered", MR_TOPIC_RAILS},
+    [MR_STAT_CONNECTS] = {"connects", "peers of other nodes that a connection was made to", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_CONNECT_RETRIES] = {"connect_retries", "requests and answers of connecting that were repeated",
+                                 MR_TOPIC_CONNECTIONS},
 };
 
 const char *mr_stat_name(enum mr_stat s)
 {
-    return s < MR_STAT_COUNT ? names[s] : "";
+    return s < MR_STAT_COUNT ? counters[s].name : "";
+}
+
+const char *mr_stat_help(enum mr_stat s)
+{
+    return s < MR_STAT_COUNT ? counters[s].help : "";
+}
+
+enum mr_topic mr_stat_topic(enum mr_stat s)
+{
+    return s < MR_STAT_COUNT ? counters[s].topic : MR_TOPIC_JOB;
 }
 
 void mr_stats_print(void)
@@ -28,6 +52,7 @@ void mr_stats_print(void)
 
     for (int s = 0; s < MR_STAT_COUNT && used < (int)sizeof(line); s++)
         if (mr_stats[s])
-            used += snprintf(line + used, sizeof(line) - used, " %s=%llu", names[s], (unsigned long long)mr_stats[s]);
+            used += snprintf(line + used, sizeof(line) - used, " %s=%llu", counters[s].name,
+                             (unsigned long long)mr_stats[s]);
     mr_log_print(MR_LOG_INFO, "counters:%s", used ? line : " all zero");
 }

@@ -36,7 +36,9 @@ values() { # header-dir out
 
 names | sort -u >"$tmp/all"
 gcc -E -dM -I "$theirs" -include mpi.h -x c /dev/null | sed -n 's/^#define \([A-Za-z0-9_]*\) .*/\1/p' >"$tmp/known"
-gcc -E -P -I "$theirs" -include mpi.h -x c /dev/null | grep -oE '\bMPI_[A-Z0-9_]+ ?= ?[0-9]+' | sed 's/ *=.*//' >>"$tmp/known"
+# enumerators, of which not all are given their number
+gcc -E -P -I "$theirs" -include mpi.h -x c /dev/null | grep -oE '\bMPI_[A-Z0-9_]+ ?[=,}]' | sed 's/ *[=,}]//' >>"$tmp/known"
+gcc -E -P -I "$theirs" -include mpi.h -x c /dev/null | grep -oE '^ *MPI_[A-Z0-9_]+$' | tr -d ' ' >>"$tmp/known"
 sort -u -o "$tmp/known" "$tmp/known"
 # addresses of functions differ, of course; so do the versions
 comm -12 "$tmp/all" "$tmp/known" | grep -vE '^MPI_(SUB)?VERSION$|^MPI_INCLUDED$|_FN$' >"$tmp/names"

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tool information interface: life, control variables, enumerations, categories (MPI-4.0 sections 15.3.1 to 15.3.6
+ * and 15.3.9). Control variables are the rows of the settings' table; a category is a topic of settings and counters,
+ * and one category holds all the others.
+ */
+#include "libmrmpi/api/mpi_t.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int api_t_users;
+static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+
+bool api_t_lock(void)
+{
+    bool library = mr_threaded && !api_in_callback;
+    if (library)
+        mr_lock();
+    pthread_mutex_lock(&own);
+    return library;
+}
+
+void api_t_unlock(bool library)
+{
+    pthread_mutex_unlock(&own);
+    if (library)
+        mr_unlock();
+}
+
+void api_t_string(char *to, int *len, const char *text)
+{
+    if (!len)
+        return;
+    if (!to || *len <= 0) {
+        *len = (int)strlen(text) + 1;
+        return;
+    }
+    *len = snprintf(to, (size_t)*len, "%s", text) < *len ? (int)strlen(text) + 1 : *len;
+}
+
+/* ---- life ---- */
+
+MPI_FN(int, T_init_thread, (int required, int *provided))
+{
+    int code = MPI_SUCCESS;
+    const bool library = api_t_lock();
+    T_CHECK(mr_config_early() == 0, MEMORY);
+    api_t_users++;
+    T_TELL(provided, required < MPI_THREAD_SINGLE     ? MPI_THREAD_SINGLE
+                     : required > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE
+                                                      : required);
+    T_LEAVE();
+}
+
+static void cvar_finalize(void);
+
+MPI_FN(int, T_finalize, (void))
+{
+    T_ENTER();
+    if (--api_t_users == 0) {
+        cvar_finalize();
+        api_t_pvar_finalize();
+    }
+    T_LEAVE();
+}
+
+/* ---- enumerations: the one of settings that are switched on or off ---- */
+
+struct MPIR_T_enum_s {
+    const char *name;
+    int num;
+    const char *items[2]; /* their values count from 0 */
+};
+static struct MPIR_T_enum_s truth = {"truth", 2, {"no", "yes"}};
+
+MPI_FN(int, T_enum_get_info, (MPI_T_enum enumtype, int *num, char *name, int *name_len))
+{
+    T_ENTER();
+    T_CHECK(enumtype == &truth, INVALID_HANDLE);
+    T_TELL(num, enumtype->num);
+    api_t_string(name, name_len, enumtype->name);
+    T_LEAVE();
+}
+
+MPI_FN(int, T_enum_get_item, (MPI_T_enum enumtype, int index, int *value, char *name, int *name_len))
+{
+    T_ENTER();
+    T_CHECK(enumtype == &truth, INVALID_HANDLE);
+    T_CHECK(index >= 0 && index < enumtype->num, INVALID_INDEX);
+    T_TELL(value, index);
+    api_t_string(name, name_len, enumtype->items[index]);
+    T_LEAVE();
+}
+
+/* ---- control variables ---- */
+
+enum { STRING_COUNT = 1024 }; /* characters of a setting that is a string, with its end */
+
+struct MPIR_T_cvar_handle_s {
+    int index;
+    struct MPIR_T_cvar_handle_s *next;
+};
+static struct MPIR_T_cvar_handle_s *cvars;
+
+static void cvar_finalize(void)
+{
+    while (cvars) {
+        struct MPIR_T_cvar_handle_s *h = cvars;
+        cvars = h->next;
+        free(h);
+    }
+}
+
+/* The place in the list, of NULL if the handle is not there: freed, or never one. */
+static struct MPIR_T_cvar_handle_s **find_cvar(MPI_T_cvar_handle handle)
+{
+    struct MPIR_T_cvar_handle_s **at = &cvars;
+    while (*at && *at != handle)
+        at = &(*at)->next;
+    return at;
+}
+
+static bool setting(int index, struct mr_setting *s)
+{
+    return index >= 0 && mr_config_setting((size_t)index, s);
+}
+
+MPI_FN(int, T_cvar_get_num, (int *num_cvar))
+{
+    T_ENTER();
+    T_CHECK(num_cvar, INVALID);
+    *num_cvar = (int)mr_config_count();
+    T_LEAVE();
+}
+
+MPI_FN(int, T_cvar_get_info,
+       (int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype, MPI_T_enum *enumtype,
+        char *desc, int *desc_len, int *bind, int *scope))
+{
+    static const MPI_Datatype types[] = {[MR_SETTING_SIZE] = MPI_UNSIGNED_LONG,
+                                         [MR_SETTING_INT] = MPI_INT,
+                                         [MR_SETTING_BOOL] = MPI_INT,
+                                         [MR_SETTING_STRING] = MPI_CHAR};
+    struct mr_setting s;
+    T_ENTER();
+    T_CHECK(setting(cvar_index, &s), INVALID_INDEX);
+    api_t_string(name, name_len, s.name);
+    T_TELL(verbosity, s.topic == MR_TOPIC_JOB        ? MPI_T_VERBOSITY_USER_BASIC
+                      : s.topic == MR_TOPIC_MESSAGES ? MPI_T_VERBOSITY_TUNER_BASIC
+                                                     : MPI_T_VERBOSITY_TUNER_DETAIL);
+    T_TELL(datatype, types[s.kind]);
+    T_TELL(enumtype, s.kind == MR_SETTING_BOOL ? &truth : MPI_T_ENUM_NULL);
+    api_t_string(desc, desc_len, s.help);
+    T_TELL(bind, MPI_T_BIND_NO_OBJECT);
+    T_TELL(scope, MPI_T_SCOPE_LOCAL);
+    T_LEAVE();
+}
+
+MPI_FN(int, T_cvar_get_index, (const char *name, int *cvar_index))
+{
+    struct mr_setting s;
+    T_ENTER();
+    T_CHECK(name && cvar_index, INVALID);
+    int i = 0;
+    while (setting(i, &s) && strcmp(s.name, name))
+        i++;
+    T_CHECK((size_t)i < mr_config_count(), INVALID_NAME);
+    *cvar_index = i;
+    T_LEAVE();
+}
+
+MPI_FN(int, T_cvar_handle_alloc, (int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count))
+{
+    struct mr_setting s;
+    T_ENTER();
+    T_CHECK(handle && count, INVALID);
+    T_CHECK(setting(cvar_index, &s), INVALID_INDEX);
+    struct MPIR_T_cvar_handle_s *h = malloc(sizeof(*h));
+    T_CHECK(h, OUT_OF_HANDLES);
+    *h = (struct MPIR_T_cvar_handle_s){cvar_index, cvars};
+    cvars = h;
+    *handle = h;
+    *count = s.kind == MR_SETTING_STRING ? STRING_COUNT : 1;
+    T_LEAVE();
+}
+
+MPI_FN(int, T_cvar_handle_free, (MPI_T_cvar_handle * handle))
+{
+    T_ENTER();
+    T_CHECK(handle, INVALID);
+    struct MPIR_T_cvar_handle_s **at = find_cvar(*handle), *h = *at;
+    T_CHECK(h, INVALID_HANDLE);
+    *at = h->next;
+    free(h);
+    *handle = MPI_T_CVAR_HANDLE_NULL;
+    T_LEAVE();
+}
+
+MPI_FN(int, T_cvar_read, (MPI_T_cvar_handle handle, void *buf))
+{
+    struct mr_setting s;
+    T_ENTER();
+    T_CHECK(buf, INVALID);
+    T_CHECK(*find_cvar(handle) && setting(handle->index, &s), INVALID_HANDLE);
+    switch (s.kind) {
+    case MR_SETTING_SIZE:
+        *(unsigned long *)buf = *(const size_t *)s.value;
+        break;
+    case MR_SETTING_INT:
+        *(int *)buf = *(const int *)s.value;
+        break;
+    case MR_SETTING_BOOL:
+        *(int *)buf = *(const bool *)s.value;
+        break;
+    case MR_SETTING_STRING:
+        snprintf(buf, STRING_COUNT, "%s", *(char *const *)s.value);
+        break;
+    }
+    T_LEAVE();
+}
+
+/* The value as it would stand in the environment, so that one place checks it. */
+static bool as_text(const struct mr_setting *s, const void *buf, char *text)
+{
+    switch (s->kind) {
+    case MR_SETTING_SIZE:
+        snprintf(text, STRING_COUNT, "%lu", *(const unsigned long *)buf);
+        return true;
+    case MR_SETTING_INT:
+    case MR_SETTING_BOOL:
+        snprintf(text, STRING_COUNT, "%d", *(const int *)buf);
+        return true;
+    case MR_SETTING_STRING:
+        if (!memchr(buf, 0, STRING_COUNT))
+            return false;
+        snprintf(text, STRING_COUNT, "%s", (const char *)buf);
+        return true;
+    }
+    return false;
+}
+
+MPI_FN(int, T_cvar_write, (MPI_T_cvar_handle handle, const void *buf))
+{
+    struct mr_setting s;
+    char text[STRING_COUNT];
+    T_ENTER();
+    T_CHECK(buf, INVALID);
+    T_CHECK(*find_cvar(handle) && setting(handle->index, &s), INVALID_HANDLE);
+    T_CHECK(s.live || mr_state == MR_STATE_BEFORE, CVAR_SET_NEVER);
+    T_CHECK(as_text(&s, buf, text) && mr_config_set((size_t)handle->index, text), INVALID);
+    T_LEAVE();
+}
+
+/* ---- categories: 0 is all of it, then one for each topic ---- */
+
+static const struct {
+    const char *name, *help;
+} categories[1 + MR_TOPIC_COUNT] = {
+    {"mrmpi", "settings and counters of the library"},
+    [1 + MR_TOPIC_JOB] = {"job", "the process and its job: checks, messages to the user, fabricd"},
+    [1 + MR_TOPIC_MESSAGES] = {"messages", "protocols of messages, and those inside a node"},
+    [1 + MR_TOPIC_RAILS] = {"rails", "adapters, striping, registration"},
+    [1 + MR_TOPIC_CONNECTIONS] = {"connections", "queue pairs: how they connect and when they give up"},
+};
+enum { CATEGORIES = 1 + MR_TOPIC_COUNT };
+
+static bool category(int index)
+{
+    return index >= 0 && index < CATEGORIES;
+}
+
+/* The members of a category of which there are n in all: the first len go to indices, how many there are is returned.
+ */
+static int settings_of(int cat, int len, int *indices)
+{
+    struct mr_setting s;
+    int found = 0;
+    for (int i = 0; setting(i, &s); i++)
+        if ((int)s.topic == cat - 1 && found++ < len)
+            indices[found - 1] = i;
+    return found;
+}
+
+static int counters_of(int cat, int len, int *indices)
+{
+    int found = 0;
+    for (int i = 0; i < MR_STAT_COUNT; i++)
+        if ((int)mr_stat_topic((enum mr_stat)i) == cat - 1 && found++ < len)
+            indices[found - 1] = i;
+    return found;
+}
+
+MPI_FN(int, T_category_get_num, (int *num_cat))
+{
+    T_ENTER();
+    T_CHECK(num_cat, INVALID);
+    *num_cat = CATEGORIES;
+    T_LEAVE();
+}
+
+MPI_FN(int, T_category_get_info,
+       (int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars, int *num_pvars,
+        int *num_categories))
+{
+    T_ENTER();
+    T_CHECK(category(cat_index), INVALID_INDEX);
+    api_t_string(name, name_len, categories[cat_index].name);
+    api_t_string(desc, desc_len, categories[cat_index].help);
+    T_TELL(num_cvars, settings_of(cat_index, 0, NULL));
+    T_TELL(num_pvars, counters_of(cat_index, 0, NULL));
+    T_TELL(num_categories, cat_index == 0 ? MR_TOPIC_COUNT : 0);
+    T_LEAVE();
+}
+
+MPI_FN(int, T_category_get_index, (const char *name, int *cat_index))
+{
+    T_ENTER();
+    T_CHECK(name && cat_index, INVALID);
+    int i = 0;
+    while (i < CATEGORIES && strcmp(categories[i].name, name))
+        i++;
+    T_CHECK(i < CATEGORIES, INVALID_NAME);
+    *cat_index = i;
+    T_LEAVE();
+}
+
+MPI_FN(int, T_category_get_cvars, (int cat_index, int len, int indices[]))
+{
+    T_ENTER();
+    T_CHECK(category(cat_index), INVALID_INDEX);
+    settings_of(cat_index, len, indices);
+    T_LEAVE();
+}
+
+MPI_FN(int, T_category_get_pvars, (int cat_index, int len, int indices[]))
+{
+    T_ENTER();
+    T_CHECK(category(cat_index), INVALID_INDEX);
+    counters_of(cat_index, len, indices);
+    T_LEAVE();
+}
+
+MPI_FN(int, T_category_get_categories, (int cat_index, int len, int indices[]))
+{
+    T_ENTER();
+    T_CHECK(category(cat_index), INVALID_INDEX);
+    for (int i = 0; cat_index == 0 && i < MR_TOPIC_COUNT && i < len; i++)
+        indices[i] = 1 + i;
+    T_LEAVE();
+}
+
+/* Nothing is ever added. */
+MPI_FN(int, T_category_changed, (int *update_number))
+{
+    T_ENTER();
+    T_CHECK(update_number, INVALID);
+    *update_number = 0;
+    T_LEAVE();
+}
+
+MPI_FN(int, T_category_get_num_events, (int cat_index, int *num_events))
+{
+    T_ENTER();
+    T_CHECK(num_events, INVALID);
+    T_CHECK(category(cat_index), INVALID_INDEX);
+    *num_events = 0;
+    T_LEAVE();
+}
+
+MPI_FN(int, T_category_get_events, (int cat_index, int len, int indices[]))
+{
+    T_ENTER();
+    T_CHECK(category(cat_index), INVALID_INDEX);
+    T_LEAVE();
+}

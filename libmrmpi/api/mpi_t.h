@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the tool information interface share (MPI-4.0 chapter 15). Its functions return error codes of
+ * their own and call no error handler; they work before MPI_Init and after MPI_Finalize, between T_init_thread and the
+ * last T_finalize. The shape of a function:
+ *
+ *     MPI_FN(int, T_thing, (int index))
+ *     {
+ *         T_ENTER();
+ *         T_CHECK(index < 5, INVALID_INDEX);
+ *         ...
+ *         T_LEAVE();
+ *     }
+ */
+#ifndef MRMPI_API_MPI_T_H
+#define MRMPI_API_MPI_T_H
+
+#include "libmrmpi/api/api.h"
+
+/* The library's lock, if it is in use, then the interface's own, which is there before MPI_Init too. */
+bool api_t_lock(void); /* what api_t_unlock must be given */
+void api_t_unlock(bool library);
+extern int api_t_users; /* inits without their finalize */
+
+#define T_ENTER()                                                                                                      \
+    int code = MPI_SUCCESS;                                                                                            \
+    const bool library = api_t_lock();                                                                                 \
+    T_CHECK(api_t_users > 0, NOT_INITIALIZED)
+
+#define T_LEAVE()                                                                                                      \
+    goto out;                                                                                                          \
+    out:                                                                                                               \
+    api_t_unlock(library);                                                                                             \
+    return code
+
+#define T_CHECK(good, error)                                                                                           \
+    do {                                                                                                               \
+        if (!(good)) {                                                                                                 \
+            code = MPI_T_ERR_##error;                                                                                  \
+            goto out;                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+/* Results that the caller may not want. */
+#define T_TELL(pointer, value)                                                                                         \
+    do {                                                                                                               \
+        if (pointer)                                                                                                   \
+            *(pointer) = (value);                                                                                      \
+    } while (0)
+
+/* A string for the caller: cut to the *len bytes of his buffer; *len becomes the bytes used, or needed if there is no
+ * buffer. */
+void api_t_string(char *to, int *len, const char *text);
+
+void api_t_pvar_finalize(void); /* free what the program has not */
+
+#endif
