@@ -32,7 +32,10 @@ int mr_card_publish(void)
 {
     struct mr_card card = {.magic = CARD_MAGIC, .version = CARD_VERSION, .num_rails = (uint16_t)mr_verbs.num_rails};
 
-    gethostname(card.host, sizeof card.host - 1);
+    if (*mr_net.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
+        memcpy(card.host, mr_net.launch->node_name, strnlen(mr_net.launch->node_name, sizeof card.host - 1));
+    else
+        gethostname(card.host, sizeof card.host - 1);
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         card.rail[i] = mr_verbs.rail[i].addr;
     return mr_launch_put(CARD_KEY, &card, card_length(card.num_rails));
