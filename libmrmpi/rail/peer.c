@@ -90,11 +90,12 @@ static void describe_failure(struct mr_qp *qp, const struct mr_wc *wc)
 {
     const struct mr_sub *sub = qp->owner;
     const struct mr_peer *p = sub->peer;
-    const char *cause = !mr_rail_is_active(sub->rail)  ? "the port here is down"
-                        : wc->error == -EHOSTUNREACH ? "its host, its process or a link on the way is gone"
-                        : wc->error == -ENOBUFS    ? "it takes no packets any more"
-                        : wc->error == -EFAULT     ? "memory was unmapped while a transfer was under way"
-                                                   : "see the device's log";
+    const char *cause = !mr_rail_is_active(sub->rail) ? "the port here is down"
+                        : wc->error == -EHOSTUNREACH  ? "its host, its process or a link on the way is gone"
+                        : wc->error == -ENOBUFS       ? "it takes no packets any more"
+                        : wc->error == -EFAULT        ? "memory was unmapped while a transfer was under way"
+                        : wc->flushed                 ? "the connection broke while it served the peer"
+                                                      : "see the device's log";
 
     mr_log(MR_LOG_ERROR, "rank %d on %s, rail %u (%s port %u), path %u, service level %u: %s; likely %s", p->rank,
            p->card.host, sub->rail->index, sub->rail->dev->name, sub->rail->port, qp->path, qp->sl, wc->status, cause);
@@ -106,8 +107,7 @@ static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
 
     if (sub->peer->error)
         return;
-    if (!wc->flushed)
-        describe_failure(qp, wc);
+    describe_failure(qp, wc);
     mr_peer_lost(sub->peer, wc->error);
 }
 
@@ -177,9 +177,11 @@ static int prepare(struct mr_cm_conn *c, struct mr_cm_msg *out)
     out->psn = random_psn();
     if (out->num_subs)
         return 0;
-    mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
-           err == -EHOSTUNREACH ? "none of ours is up and, as its counterpart there, in the same subnet (RoCE: with a GID of the same kind)"
-                                : strerror(-err));
+    mr_log(
+        MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
+        err == -EHOSTUNREACH
+            ? "none of ours is up and, as its counterpart there, in the same subnet (RoCE: with a GID of the same kind)"
+            : strerror(-err));
     return err;
 }
 
@@ -261,7 +263,8 @@ static void established(struct mr_cm_conn *c)
 
     p->up = true;
     mr_stat_add(MR_STAT_CONNECTS, 1);
-    mr_log(MR_LOG_DEBUG, "connected to rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u", p->rank,
+    mr_log(MR_LOG_DEBUG,
+           "connected to rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u", p->rank,
            p->card.host, (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, p->num_subs,
            p->sub[0].level[MR_LEVEL_SMALL]->sl, p->sub[0].level[MR_LEVEL_BULK]->sl);
     mr_net_backlog(p);
@@ -358,10 +361,24 @@ void mr_peers_tick(void)
 
 /* ---- losing a peer ----------------------------------------------------------------------------------------------- */
 
+static void describe_isolation(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_rail *rail = p->sub[i].rail;
+
+        if (rail->down && (!i || p->sub[i - 1].rail != rail))
+            mr_log(MR_LOG_ERROR,
+                   "rank %d on %s, rail %u (%s port %u): the port here is down, and no other rail is left", p->rank,
+                   p->card.host, rail->index, rail->dev->name, rail->port);
+    }
+}
+
 void mr_peer_lost(struct mr_peer *p, int error)
 {
     if (p->error)
         return;
+    if (error == -ENETDOWN)
+        describe_isolation(p);
     p->error = error ? error : -EIO;
     p->up = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
