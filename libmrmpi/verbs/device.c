@@ -22,6 +22,11 @@ struct mr_verbs mr_verbs;
 struct mr_verbs_handlers mr_verbs_up;
 
 #define CQ_SENDS 4096 /* completions of requests that a rail may have outstanding, over all its queue pairs */
+/*
+ * Ethernet may lose packets. A sender gives up after so many gaps (MRMPI_RC_RETRY) since it was acknowledged last,
+ * which is at the end of a message: many short writes get through where one long one does not.
+ */
+#define ROCE_WRITE_PACKETS 16u
 
 static int negative_errno(int fallback)
 {
@@ -127,11 +132,16 @@ static size_t read_gids(struct mr_device *dev, const struct ibv_port_attr *port,
 
         if (ibv_query_gid_ex(dev->ctx, num, i, &e, 0) || e.gid_type == IBV_GID_TYPE_IB)
             continue; /* most places are empty */
-        table[n] = (struct mr_gid_entry){.index = (uint16_t)i,
-                                         .version = e.gid_type == IBV_GID_TYPE_ROCE_V2 ? MR_GID_ROCE_V2 : MR_GID_ROCE_V1};
+        table[n] = (struct mr_gid_entry){
+            .index = (uint16_t)i, .version = e.gid_type == IBV_GID_TYPE_ROCE_V2 ? MR_GID_ROCE_V2 : MR_GID_ROCE_V1};
         memcpy(table[n++].gid, e.gid.raw, sizeof e.gid.raw);
     }
     return n;
+}
+
+static uint32_t mtu_bytes(enum ibv_mtu mtu)
+{
+    return 128u << mtu;
 }
 
 static int choose_roce_gid(struct mr_rail *rail, const struct ibv_port_attr *port, const struct mr_gid_wish *wish)
@@ -206,6 +216,8 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     if (err)
         return err;
     rail->max_msg = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
+    if (port->link_layer == IBV_LINK_LAYER_ETHERNET && rail->max_msg > ROCE_WRITE_PACKETS * mtu_bytes(port->active_mtu))
+        rail->max_msg = ROCE_WRITE_PACKETS * mtu_bytes(port->active_mtu);
     rail->rate_mbps = port_rate_mbps(port);
     rail->addr.lid = port->lid;
     rail->addr.lmc = port->lmc;
@@ -231,8 +243,7 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     return 0;
 }
 
-static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_port_attr *port,
-                   const struct opening *o)
+static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_port_attr *port, const struct opening *o)
 {
     const char *why = NULL;
 

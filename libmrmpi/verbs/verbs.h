@@ -83,7 +83,7 @@ struct mr_rail {
     uint8_t port;
     uint8_t gid_index;
     bool down;        /* the port is not active at present (seen by an event) */
-    uint32_t max_msg; /* longest message of the port */
+    uint32_t max_msg; /* longest write: of the port, or less */
     uint32_t rate_mbps;
     struct mr_rail_addr addr;
     struct ibv_cq *cq;
