@@ -31,9 +31,10 @@ struct source {
     struct sink *sink;
     char *line; /* OUTPUT_LINE_MAX, allocated when first needed */
     size_t len;
-    char label[16]; /* "" or "[3] " */
-    bool mid_line;  /* a piece of an unfinished line has been handed on */
-    char last[OUTPUT_LAST_MAX]; /* how the last line that was handed on begins, without newline; "" before there was one */
+    char label[16];             /* "" or "[3] " */
+    bool mid_line;              /* a piece of an unfinished line has been handed on */
+    char last[OUTPUT_LAST_MAX]; /* how the last line that was handed on begins, without newline; "" before there was one
+                                 */
     uint64_t last_ms;           /* when something was read last, CLOCK_MONOTONIC */
 };
 

@@ -276,6 +276,7 @@ int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_re
     if (!n) {
         mr_peer_lost(p, -ENETDOWN);
         return -ENETDOWN;
+    }
     for (unsigned i = 0; i < n; i++)
         if (p->sub[plan[i].sub].remote_rail >= dst->num_keys || dst->num_keys > MR_RAILS_MAX)
             return -EPROTO;

@@ -2,9 +2,10 @@
 /*
  * Which entry of a RoCE port's GID table is used, and where a service level goes on Ethernet. Pure.
  *
- * A port has an entry for each address of its network interface and each version of RoCE. Both ends of a connection must
- * speak the same version and the same family of addresses, so hosts that are set up alike choose alike: version 2 (over UDP,
- * routable) before version 1, then IPv4, IPv6, and IPv6 of the link's own scope last. MRMPI_ROCE_GID narrows the choice.
+ * A port has an entry for each address of its network interface and each version of RoCE. Both ends of a connection
+ * must speak the same version and the same family of addresses, so hosts that are set up alike choose alike: version 2
+ * (over UDP, routable) before version 1, then IPv4, IPv6, and IPv6 of the link's own scope last. MRMPI_ROCE_GID narrows
+ * the choice.
  */
 #ifndef MRMPI_VERBS_GID_H
 #define MRMPI_VERBS_GID_H
@@ -29,7 +30,8 @@ struct mr_gid_entry {
     uint8_t version;
 };
 
-/* text: "" (any), an index, or words joined by "/": roce-v1, roce-v2, ipv4, ipv6 (its link-local ones too). False: neither. */
+/* text: "" (any), an index, or words joined by "/": roce-v1, roce-v2, ipv4, ipv6 (its link-local ones too). False:
+ * neither. */
 bool mr_gid_wish_parse(const char *text, struct mr_gid_wish *out);
 /* The entry to use; NULL: none is as wished. */
 const struct mr_gid_entry *mr_gid_choose(const struct mr_gid_wish *wish, const struct mr_gid_entry *table, size_t n);
@@ -38,9 +40,9 @@ enum mr_gid_family mr_gid_family(const uint8_t gid[16]);
 uint8_t mr_gid_kind(const struct mr_gid_entry *e);
 
 /*
- * The traffic class of RoCE packets on a service level: the class selector (RFC 2474) of that number, in the upper three
- * bits. It is what switches and adapters that trust DSCP map to the priority of that number unless told otherwise. Ethernet
- * has eight priorities: level 8 is 0 again.
+ * The traffic class of RoCE packets on a service level: the class selector (RFC 2474) of that number, in the upper
+ * three bits. It is what switches and adapters that trust DSCP map to the priority of that number unless told
+ * otherwise. Ethernet has eight priorities: level 8 is 0 again.
  */
 static inline uint8_t mr_roce_traffic_class(uint8_t sl)
 {

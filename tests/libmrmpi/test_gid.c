@@ -54,7 +54,8 @@ START_TEST(choice)
 }
 END_TEST
 
-static const char *const bad[] = {"-1", "256", "1x", "0x3", "roce", "roce-v3", "ipv4,ipv6", "ipv4/", "/ipv4", "ipv4//ipv6"};
+static const char *const bad[] = {"-1",      "256",       "1x",    "0x3",   "roce",
+                                  "roce-v3", "ipv4,ipv6", "ipv4/", "/ipv4", "ipv4//ipv6"};
 
 START_TEST(refused)
 {
