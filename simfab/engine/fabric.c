@@ -89,7 +89,7 @@ uint64_t port_rate_bps(const struct port *p)
         lane = 100000000000ull;
         break;
     default:
-        lane = p->speed_active == 4   ? (p->fdr10 ? 10000000000ull : 8000000000ull)
+        lane = p->speed_active == 4   ? (p->fdr10_active ? 10000000000ull : 8000000000ull)
                : p->speed_active == 2 ? 4000000000ull
                                       : 2000000000ull;
         break;
@@ -140,6 +140,8 @@ bool port_negotiate(struct port *p)
     p->width_active = q->width_active = width;
     p->ext_speed_active = q->ext_speed_active = ext ? top_bit(ext) : 0;
     p->speed_active = q->speed_active = ext && (speed & 4) ? 4 : top_bit(speed);
+    p->fdr10_active = q->fdr10_active = !p->ext_speed_active && p->speed_active == 4 && p->fdr10_enabled &&
+                                        q->fdr10_enabled && !((p->speed_denied | q->speed_denied) & FABRIC_FDR10);
     return true;
 }
 

@@ -22,6 +22,7 @@
 #define FABRIC_VLARB_MAX 64
 #define FABRIC_PORTS_MAX 254
 #define FABRIC_NO_PORT   255 /* forwarding table entry: no path */
+#define FABRIC_FDR10     8u  /* beside the bits of LinkSpeed, which has none for it */
 
 enum node_kind { NODE_CA = 1, NODE_SWITCH = 2, NODE_ROUTER = 3 }; /* as NodeInfo.NodeType */
 
@@ -64,7 +65,7 @@ struct port {
     struct port *peer; /* the other end of the cable, or NULL */
     bool cable_up;     /* false: unplugged or faulted (the peer says the same) */
     bool unplugged;    /* by a fault at this end */
-    /* what a fault keeps the link from training at, as bits of the masks below */
+    /* what a fault keeps the link from training at, as bits of the masks below; of speed_denied also FABRIC_FDR10 */
     uint8_t width_denied, speed_denied, ext_speed_denied;
 
     /* set by the subnet manager (PortInfo), read by both planes */
@@ -75,7 +76,8 @@ struct port {
     uint8_t width_supported, width_enabled, width_active;             /* bit masks: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X */
     uint8_t speed_supported, speed_enabled, speed_active;             /* bit masks: 1 SDR, 2 DDR, 4 QDR */
     uint8_t ext_speed_supported, ext_speed_enabled, ext_speed_active; /* 1 FDR, 2 EDR, 4 HDR, 8 NDR */
-    bool fdr10; /* what PortInfo calls QDR is FDR10 at this cable: 64b/66b */
+    bool fdr10_supported, fdr10_enabled; /* a vendor's speed, which PortInfo calls QDR: 64b/66b */
+    bool fdr10_active;
     uint8_t mtu_cap, mtu_neighbor;                                    /* 1..5: 256..4096 */
     uint8_t vl_cap, op_vls;                                           /* 1..5: VL0, VL0-1, VL0-3, VL0-7, VL0-14 */
     uint8_t vl_high_limit;

@@ -14,8 +14,8 @@ static const struct {
 static const struct {
     const char *name;
     uint8_t denied, ext_denied;
-} speeds[] = {{"SDR", 0xfe, 0xff}, {"DDR", 0xfc, 0xff}, {"QDR", 0xf8, 0xff}, {"FDR", 0, 0xfe},
-              {"EDR", 0, 0xfc},    {"HDR", 0, 0xf8},    {"NDR", 0, 0}};
+} speeds[] = {{"SDR", 0xfe, 0xff}, {"DDR", 0xfc, 0xff}, {"QDR", 0xf8, 0xff}, {"FDR10", 0xf8 & ~FABRIC_FDR10, 0xff},
+              {"FDR", 0, 0xfe},    {"EDR", 0, 0xfc},    {"HDR", 0, 0xf8},    {"NDR", 0, 0}};
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -96,7 +96,7 @@ static const struct {
 static const char *const wanted[] = {
     [PROBABILITY] = "a probability from 0 to 1",
     [WIDTH] = "1, 2, 4, 8 or 12",
-    [SPEED] = "SDR, DDR, QDR, FDR, EDR, HDR or NDR",
+    [SPEED] = "SDR, DDR, QDR, FDR10, FDR, EDR, HDR or NDR",
     [FACTOR] = "a number from 1 to 1000",
     [TIME] = "a time such as 10ms (ps, ns, us, ms, s; at most a day)",
 };

@@ -43,7 +43,7 @@ struct model_port {
     struct model_place at;
     char node[65]; /* name or description of a node, or a pattern of shell wildcards that several match */
     uint32_t port; /* 0: all of its ports */
-    uint8_t width, speed, ext_speed, mtu, vl_cap;
+    uint8_t width, speed, ext_speed, fdr10, mtu, vl_cap;
     uint32_t vlarb_cap, vl_buffer_bytes;
 };
 
@@ -53,7 +53,7 @@ struct model {
     char description[256];
 
     /* links: defaults for cables whose netlist line does not say width and speed */
-    uint8_t width, speed, ext_speed; /* PortInfo codes, one bit each */
+    uint8_t width, speed, ext_speed, fdr10; /* PortInfo codes, one bit each; fdr10: what PortInfo calls QDR is it */
     uint8_t mtu, vl_cap;             /* PortInfo codes */
     uint32_t vlarb_cap;              /* entries per table */
     uint64_t propagation_ps;         /* per cable */

@@ -45,7 +45,7 @@ void model_value_wanted(const struct model_key *k, char *text, size_t size)
         s = "1, 2, 4, 8 or 12";
         break;
     case KEY_SPEED:
-        s = "SDR, DDR, QDR, FDR, EDR, HDR or NDR";
+        s = "SDR, DDR, QDR, FDR10, FDR, EDR, HDR or NDR";
         break;
     case KEY_MTU:
         s = "256, 512, 1024, 2048 or 4096";
@@ -132,6 +132,7 @@ static enum model_value_error set_word(char *at, const struct model_key *k, cons
             return VALUE_WRONG;
         at[0] = (char)rate.speed;
         at[1] = (char)rate.ext_speed;
+        at[2] = (char)rate.fdr10;
         return VALUE_OK;
     default:
         choice = choice_of(text, words[k->type]);

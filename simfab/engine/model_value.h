@@ -17,7 +17,7 @@ enum key_type {
     KEY_REAL,
     KEY_BOOL,
     KEY_WIDTH,
-    KEY_SPEED, /* two bytes: the code of the speed, then that of the extended speed */
+    KEY_SPEED, /* three bytes: the code of the speed, that of the extended speed, whether it is FDR10 */
     KEY_MTU,
     KEY_VLS,
     KEY_QUEUES, /* words: the field gets the number of the word in the list of model_value.c */

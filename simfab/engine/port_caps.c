@@ -24,8 +24,9 @@ static void set_width(struct port *p, uint8_t width)
     p->width_active = width;
 }
 
-static void set_speed(struct port *p, uint8_t speed, uint8_t ext)
+static void set_speed(struct port *p, uint8_t speed, uint8_t ext, bool fdr10)
 {
+    p->fdr10_supported = p->fdr10_enabled = p->fdr10_active = fdr10;
     p->speed_supported = p->speed_enabled = masks_up_to(speed);
     p->speed_active = speed;
     p->ext_speed_supported = p->ext_speed_enabled = ext ? masks_up_to(ext) : 0;
@@ -36,11 +37,10 @@ static void set_speed(struct port *p, uint8_t speed, uint8_t ext)
 void port_caps_set_rate(struct port *p, const struct link_rate *said, const struct model *m)
 {
     set_width(p, said->width ? said->width : m->width);
-    p->fdr10 = said->fdr10;
     if (said->speed)
-        set_speed(p, said->speed, said->ext_speed);
+        set_speed(p, said->speed, said->ext_speed, said->fdr10);
     else
-        set_speed(p, m->speed, m->ext_speed);
+        set_speed(p, m->speed, m->ext_speed, m->fdr10);
 }
 
 /* Out of reset all lanes of the low table weigh the same: it has room for them. */
@@ -68,7 +68,7 @@ static void change(struct port *p, const struct model_port *want)
     if (want->width)
         set_width(p, want->width);
     if (want->speed)
-        set_speed(p, want->speed, want->ext_speed);
+        set_speed(p, want->speed, want->ext_speed, want->fdr10);
     if (want->mtu)
         p->mtu_cap = p->mtu_neighbor = want->mtu;
     if (want->vl_buffer_bytes)

@@ -109,7 +109,7 @@ static int do_query_device(struct call *c)
 /* The speed as ibv_port_attr has it: 1 SDR, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR. */
 static uint8_t verbs_speed(const struct port *p)
 {
-    if (!p->ext_speed_active && p->speed_active == 4 && p->fdr10)
+    if (p->fdr10_active)
         return 8;
     return p->ext_speed_active ? (uint8_t)(p->ext_speed_active << 4) : p->speed_active;
 }

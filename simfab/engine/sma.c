@@ -242,13 +242,33 @@ static uint16_t multicast_forwarding(struct smp *s)
     return STATUS_OK;
 }
 
-/* A vendor's attribute that diagnostics ask HCAs of that vendor for: link speeds that the specification does not have.
+/*
+ * A vendor's attribute that managers and diagnostics ask ports of that vendor for: FDR10, a speed that the
+ * specification does not have and PortInfo calls QDR. Each field is a bit mask, of which it is the lowest bit.
  */
+#define EPI_CHANGE    24, 8 /* which of the fields a Set changes; the lowest: LinkSpeedEnabled */
+#define EPI_SUPPORTED 56, 8
+#define EPI_ENABLED   88, 8
+#define EPI_ACTIVE    120, 8
+
 static uint16_t vendor_port_info(struct smp *s)
 {
-    if (s->set)
-        return STATUS_BAD_METHOD;
+    unsigned num = is_switch(s) || (s->mod & 0xff) ? s->mod & 0xff : s->at->num;
+    bool enable = get(s, EPI_ENABLED) & 1;
+    struct port *p;
+
+    if (num > s->node->num_ports || (!is_switch(s) && num != s->at->num))
+        return STATUS_BAD_FIELD;
+    p = &s->node->ports[num];
+    if (s->set && (get(s, EPI_CHANGE) & 1)) {
+        if (enable && !p->fdr10_supported)
+            return STATUS_BAD_FIELD;
+        p->fdr10_enabled = enable; /* when the link trains next, as LinkSpeedEnabled */
+    }
     memset(s->data, 0, SMP_DATA_BYTES);
+    put(s, EPI_SUPPORTED, p->fdr10_supported);
+    put(s, EPI_ENABLED, p->fdr10_enabled);
+    put(s, EPI_ACTIVE, p->fdr10_active);
     return STATUS_OK;
 }
 

@@ -165,7 +165,7 @@ static void rate(struct text *t, const struct place *p)
             name = speeds[i].name;
         }
     }
-    if (p->port->fdr10 && !p->port->ext_speed_active && p->port->speed_active == 4)
+    if (p->port->fdr10_active)
         name = " FDR10";
     tenths *= lanes;
     if (tenths % 10)

@@ -39,4 +39,18 @@ same_ports() {
 }
 ok "the list of ports of a fat tree" same_ports tree.net h01 --ports
 ok "the list of ports of a ring" same_ports ring.net h1 --ports
+
+# FDR10, of which only the vendor's attribute tells: PortInfo says QDR
+echo '{link: {speed: FDR10, width: 4}, hca: {vendor_part_id: 4099}}' >fdr10.yaml
+simfab topology star --hosts 2 --radix 4 | sed 's/^Switch/vendid=0x2c9\ndevid=0xc738\n&/' >fdr10.net
+cat >fdr10.sh <<'END'
+simfab exec h1 -- iblinkinfo >fdr10.links
+simfab exec h1 -- cat /sys/class/infiniband/mlx5_0/ports/1/rate
+simfab fault link "h2 mlx5_0" 1 speed=QDR
+simfab exec h1 -- iblinkinfo >qdr.links
+END
+ok "a fabric of FDR10" eval 'simfab run --topology fdr10.net --model fdr10.yaml -- bash fdr10.sh >fdr10.rate'
+is "sysfs calls it so" "$(cat fdr10.rate)" "40 Gb/sec (4X FDR10)"
+is "and iblinkinfo, at both ends of both cables" "$(grep -c '(FDR10) *Active' fdr10.links)" 4
+is "one cable that runs at QDR only is seen" "$(grep -c '(FDR10) *Active' qdr.links)" 2
 done_testing

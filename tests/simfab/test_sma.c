@@ -368,6 +368,48 @@ START_TEST(mkey)
 }
 END_TEST
 
+/* FDR10: a speed that the vendor's attribute tells of, and PortInfo calls QDR. */
+START_TEST(fdr10)
+{
+    struct port *q = h1->peer;
+
+    ck_assert_uint_eq(get(h1, IB_ATTR_MLNX_EXT_PORT_INFO, 1), 0);
+    ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_SUPPORTED_F), 0);
+    h1->fdr10_supported = h1->fdr10_enabled = q->fdr10_supported = q->fdr10_enabled = true;
+    h1->ext_speed_enabled = 0;
+    port_retrain(h1);
+    ck_assert_uint_eq(port_rate_bps(h1), 40000000000);
+    ck_assert_uint_eq(get(&sw->ports[0], IB_ATTR_MLNX_EXT_PORT_INFO, q->num), 0);
+    ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_SUPPORTED_F), 1);
+    ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F), 1);
+    ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F), 1);
+    ck_assert_uint_eq(get(h1, 0x15, 1), 0);
+    ck_assert_uint_eq(field(IB_PORT_LINK_SPEED_ACTIVE_F), 4);
+    /* a Set that does not say what it changes changes nothing; one that does holds when the link trains again */
+    ck_assert_uint_eq(get(h1, IB_ATTR_MLNX_EXT_PORT_INFO, 1), 0);
+    set_field(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F, 0);
+    ck_assert_uint_eq(ask(h1, METHOD_SET, IB_ATTR_MLNX_EXT_PORT_INFO, 1), 0);
+    ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F), 1);
+    set_field(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F, 0);
+    set_field(IB_MLNX_EXT_PORT_STATE_CHG_ENABLE_F, 1);
+    ck_assert_uint_eq(ask(h1, METHOD_SET, IB_ATTR_MLNX_EXT_PORT_INFO, 1), 0);
+    ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F), 0);
+    ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F), 1);
+    port_set_state(h1, PORT_DOWN);
+    ck_assert_uint_eq(port_rate_bps(h1), 32000000000);
+    ck_assert_uint_eq(port_rate_bps(q), 32000000000);
+    ck_assert_uint_eq(get(h1, IB_ATTR_MLNX_EXT_PORT_INFO, 1), 0);
+    ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F), 0);
+    /* who cannot is not told to */
+    q = &sw->ports[2];
+    memset(smp, 0, sizeof smp);
+    set_field(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F, 1);
+    set_field(IB_MLNX_EXT_PORT_STATE_CHG_ENABLE_F, 1);
+    ck_assert_uint_eq(ask(q, METHOD_SET, IB_ATTR_MLNX_EXT_PORT_INFO, 2), STATUS_BAD_FIELD);
+    ck_assert_uint_eq(get(h1, IB_ATTR_MLNX_EXT_PORT_INFO, 2), STATUS_BAD_FIELD);
+}
+END_TEST
+
 START_TEST(versions)
 {
     memset(smp, 0, sizeof smp);
@@ -542,6 +584,7 @@ int main(void)
     tcase_add_test(t, state_machine);
     tcase_add_test(t, tables);
     tcase_add_test(t, mkey);
+    tcase_add_test(t, fdr10);
     tcase_add_test(t, versions);
     tcase_add_test(t, counters);
     tcase_add_test(t, counters_in_detail);
