@@ -92,6 +92,9 @@ bool sma_answer(struct port *at, const struct port *ingress, uint16_t slid, uint
 bool pma_answer(struct port *at, uint8_t *resp);
 /* What the attributes show of the counter that is at this offset of struct port_count, the widest of them. */
 uint64_t pma_shown(const struct port *p, size_t offset);
+/* samples.c: p is the port that is asked for, one of those that the agent at at speaks for. */
+uint16_t samples_control(struct port *at, const struct port *p, uint8_t *data, bool set);
+uint16_t samples_result(const struct port *at, uint8_t *data, bool extended);
 void sma_settle(struct mad *m);          /* after the answer has left: do what it could not have outlived */
 void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port that holds the timer */
 
@@ -99,6 +102,8 @@ void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port th
 
 #define TRAP_PORT_STATE  128
 #define TRAP_INTEGRITY   129
+#define TRAP_OVERRUN     130
+#define TRAP_WATCHDOG    131
 #define TRAP_CAP_MASK    144
 #define TRAP_BAD_MKEY    256
 #define TRAP_BAD_PKEY    257

@@ -68,7 +68,31 @@ void port_notify(struct port *p, enum port_event ev)
         break;
     case PORT_EV_CAPMASK:
     case PORT_EV_INTEGRITY:
+    case PORT_EV_OVERRUN:
+    case PORT_EV_WATCHDOG:
         break;
     }
     mad_port_event(p, ev);
+}
+
+static void samples_time(void *port, uint64_t arg)
+{
+    struct port *at = port;
+
+    at->node->fabric->sim->background--;
+    samples_due(at);
+}
+
+static void samples_later(struct port *at, uint64_t delay_ps)
+{
+    struct sim *s = at->node->fabric->sim;
+
+    s->background++;
+    evq_push_quiet(&s->q, sim_now(s) + delay_ps, samples_time, at, 0);
+}
+
+void events_init(struct sim *s)
+{
+    s->fabric->sim = s;
+    s->fabric->samples_later = samples_later;
 }

@@ -15,8 +15,10 @@ void fabric_free(struct fabric *f)
     for (uint32_t i = 0; i < f->num_nodes; i++) {
         struct node *n = f->nodes[i];
 
-        for (unsigned k = 0; n->ports && k <= n->num_ports; k++)
+        for (unsigned k = 0; n->ports && k <= n->num_ports; k++) {
             free(n->ports[k].sl2vl);
+            free(n->ports[k].samples);
+        }
         free(n->ports);
         free(n->lft);
         free(n->mft);

@@ -45,7 +45,7 @@ struct port_count {
     uint64_t symbol_errors, link_recovers, link_downed, rcv_errors, rcv_remote_phys, rcv_switch_relay, xmit_discards;
     uint64_t xmit_constraint, rcv_constraint, local_integrity, excess_overrun, vl15_dropped;
     uint64_t discard_inactive, discard_mtu, discard_sw_lifetime, discard_sw_hoq; /* parts of xmit_discards */
-    uint64_t rcv_physical, rcv_malformed;                                        /* parts of rcv_errors */
+    uint64_t rcv_physical, rcv_malformed, rcv_overrun;                           /* parts of rcv_errors */
     uint64_t rcv_no_route;                                                       /* part of rcv_switch_relay */
     uint64_t xmit_wait;                                                          /* ticks */
     uint64_t xmit_data, rcv_data;                                                /* in units of 4 bytes */
@@ -58,6 +58,7 @@ struct port_count {
 
 struct node;
 struct link_dir; /* data plane: one direction of a link (link.c) */
+struct samples;
 
 struct port {
     struct node *node;
@@ -78,8 +79,8 @@ struct port {
     uint8_t ext_speed_supported, ext_speed_enabled, ext_speed_active; /* 1 FDR, 2 EDR, 4 HDR, 8 NDR */
     bool fdr10_supported, fdr10_enabled; /* a vendor's speed, which PortInfo calls QDR: 64b/66b */
     bool fdr10_active;
-    uint8_t mtu_cap, mtu_neighbor;                                    /* 1..5: 256..4096 */
-    uint8_t vl_cap, op_vls;                                           /* 1..5: VL0, VL0-1, VL0-3, VL0-7, VL0-14 */
+    uint8_t mtu_cap, mtu_neighbor; /* 1..5: 256..4096 */
+    uint8_t vl_cap, op_vls;        /* 1..5: VL0, VL0-1, VL0-3, VL0-7, VL0-14 */
     uint8_t vl_high_limit;
     uint32_t vl_buffer_bytes; /* receive buffer of each lane */
     uint8_t vlarb_high_cap, vlarb_low_cap;
@@ -104,8 +105,9 @@ struct port {
     uint64_t pma_base[FABRIC_PMA_COUNTERS]; /* what to take off before a counter is shown (pma.c) */
     struct vl_count vl[FABRIC_VLS];
 
-    struct link_dir *out; /* data plane: towards peer */
-    void *mad;            /* management plane: agents, pending traps (mad.c) */
+    struct link_dir *out;    /* data plane: towards peer */
+    void *mad;               /* management plane: agents, pending traps (mad.c) */
+    struct samples *samples; /* of the agent at this port; NULL: none was ever asked for (samples.c) */
 };
 
 struct node {
@@ -143,6 +145,7 @@ struct host {
 };
 
 struct model;
+struct sim;
 
 struct fabric {
     struct model *model;
@@ -152,6 +155,9 @@ struct fabric {
     uint32_t num_hosts;
     uint64_t generation;    /* goes up with every change of any table, LID or link */
     uint64_t management_ns; /* real time when a program last sent a management datagram */
+    /* The data plane, which has the time, calls samples_due(at) after so much of it, which does not move time. */
+    void (*samples_later)(struct port *at, uint64_t delay_ps);
+    struct sim *sim;
 };
 
 /* Error text of a parse: "FILE:LINE: what is wrong". */
@@ -210,7 +216,14 @@ enum port_event {
     PORT_EV_TABLES,
     PORT_EV_CAPMASK,
     PORT_EV_INTEGRITY, /* more bad packets than LocalPhyErrors allows */
+    PORT_EV_OVERRUN,   /* no room for packets in more periods of flow control on end than OverrunErrors allows */
+    PORT_EV_WATCHDOG,  /* no flow control packet has come for too long */
 };
 void port_notify(struct port *p, enum port_event ev);
+
+/* samples.c: the time for which fabric->samples_later was called is over. */
+void samples_due(struct port *at);
+/* events.c: give the fabric the time of this simulation. */
+void events_init(struct sim *s);
 
 #endif

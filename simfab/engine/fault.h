@@ -29,6 +29,8 @@ enum fault_setting {
     FAULT_AFTER = 256,
     FAULT_FOR = 512,
     FAULT_NOWAIT = 1024,
+    FAULT_OVERRUN = 2048,
+    FAULT_FC = 4096,
 };
 
 struct fault_cmd {
@@ -37,7 +39,8 @@ struct fault_cmd {
     char name[WORD_MAX]; /* may be a pattern */
     uint32_t port;       /* links; 0: all */
     uint32_t has;        /* enum fault_setting */
-    double loss, corrupt, slow;
+    double loss, corrupt, overrun, slow;
+    bool fc_off; /* no flow control */
     uint8_t width_denied, speed_denied, ext_speed_denied;
     uint64_t when_ps, for_ps;
 };

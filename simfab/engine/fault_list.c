@@ -10,7 +10,8 @@ static void list_link(const struct sim *s, const struct port *p, struct text *t)
     const struct link_dir *l = p->out;
     bool down = p->unplugged || p->peer->unplugged;
 
-    if (!down && !width && !speed && l->loss == s->model->loss && l->corrupt == 0)
+    if (!down && !width && !speed && l->loss == s->model->loss && l->corrupt == 0 && l->overrun == 0 &&
+        !l->fc_off)
         return;
     text_say(t, "link \"%s\" %u - \"%s\" %u:", p->node->desc, p->num, p->peer->node->desc, p->peer->num);
     if (down)
@@ -19,6 +20,10 @@ static void list_link(const struct sim *s, const struct port *p, struct text *t)
         text_say(t, " loss=%g", l->loss);
     if (l->corrupt > 0)
         text_say(t, " corrupt=%g", l->corrupt);
+    if (l->overrun > 0)
+        text_say(t, " overrun=%g", l->overrun);
+    if (l->fc_off)
+        text_say(t, " fc=off");
     if (width)
         text_say(t, " width=%s", width);
     if (speed)

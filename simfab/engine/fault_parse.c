@@ -74,17 +74,19 @@ static const struct {
     {"nowait", ON_ALL, FAULT_NOWAIT},
 };
 
-enum value_kind { PROBABILITY, WIDTH, SPEED, FACTOR, TIME };
+enum value_kind { PROBABILITY, WIDTH, SPEED, ON_OFF, FACTOR, TIME };
 
 static const struct {
     const char *name;
     unsigned on;
     uint32_t bit;
     enum value_kind kind;
-    size_t offset; /* of the field; not for WIDTH and SPEED */
+    size_t offset; /* of the field; not for WIDTH, SPEED and ON_OFF */
 } values[] = {
     {"loss", ON_LINK, FAULT_LOSS, PROBABILITY, offsetof(struct fault_cmd, loss)},
     {"corrupt", ON_LINK, FAULT_CORRUPT, PROBABILITY, offsetof(struct fault_cmd, corrupt)},
+    {"overrun", ON_LINK, FAULT_OVERRUN, PROBABILITY, offsetof(struct fault_cmd, overrun)},
+    {"fc", ON_LINK, FAULT_FC, ON_OFF, 0},
     {"width", ON_LINK, FAULT_WIDTH, WIDTH, 0},
     {"speed", ON_LINK, FAULT_SPEED, SPEED, 0},
     {"slow", ON_HOST, FAULT_SLOW, FACTOR, offsetof(struct fault_cmd, slow)},
@@ -97,12 +99,13 @@ static const char *const wanted[] = {
     [PROBABILITY] = "a probability from 0 to 1",
     [WIDTH] = "1, 2, 4, 8 or 12",
     [SPEED] = "SDR, DDR, QDR, FDR10, FDR, EDR, HDR or NDR",
+    [ON_OFF] = "on or off",
     [FACTOR] = "a number from 1 to 1000",
     [TIME] = "a time such as 10ms (ps, ns, us, ms, s; at most a day)",
 };
 
 static const char *const targets[] = {"link", "node", "host"};
-static const char *const settings_of[] = {"up, down, loss=, corrupt=, width=, speed=", "die, revive",
+static const char *const settings_of[] = {"up, down, loss=, corrupt=, overrun=, fc=, width=, speed=", "die, revive",
                                           "die, revive, slow="};
 
 static bool parse_value(const char *v, enum value_kind kind, size_t offset, struct fault_cmd *c)
@@ -116,6 +119,9 @@ static bool parse_value(const char *v, enum value_kind kind, size_t offset, stru
         return parse_width(v, c);
     case SPEED:
         return parse_speed(v, c);
+    case ON_OFF:
+        c->fc_off = !strcmp(v, "off");
+        return c->fc_off || !strcmp(v, "on");
     case FACTOR:
         return word_real(v, 1, 1000, field);
     case TIME:
@@ -160,7 +166,7 @@ static bool parse_setting(const char *word, struct fault_cmd *c, struct text *t)
 /* Settings that contradict each other, or are not enough. */
 static bool makes_sense(const struct fault_cmd *c, struct text *t)
 {
-    const uint32_t effect = FAULT_UP | FAULT_DOWN | FAULT_LOSS | FAULT_CORRUPT | FAULT_WIDTH | FAULT_SPEED | FAULT_SLOW;
+    const uint32_t effect = ~(uint32_t)(FAULT_AT | FAULT_AFTER | FAULT_FOR | FAULT_NOWAIT);
 
     if (!(c->has & effect)) {
         text_say(t, "what shall happen to the %s? Say one or more of: %s", targets[c->target], settings_of[c->target]);
@@ -262,6 +268,10 @@ void fault_print(const struct fault_cmd *c, struct text *t)
         text_say(t, " loss=%g", c->loss);
     if (c->has & FAULT_CORRUPT)
         text_say(t, " corrupt=%g", c->corrupt);
+    if (c->has & FAULT_OVERRUN)
+        text_say(t, " overrun=%g", c->overrun);
+    if (c->has & FAULT_FC)
+        text_say(t, " fc=%s", c->fc_off ? "off" : "on");
     if (c->has & FAULT_WIDTH)
         text_say(t, " width=%s", c->width_denied ? fault_width_name(c->width_denied) : "12");
     if (c->has & FAULT_SPEED)

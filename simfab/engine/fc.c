@@ -54,10 +54,17 @@ void fc_freed(struct link_dir *l, unsigned vl, uint32_t bytes)
     uint64_t now = sim_now(l->sim), t = max_u64(now, back->busy_until_ps);
 
     credit_freed(&q->credit, bytes);
+    if (l->fc_off)
+        return;
     fc_take(q, now);
     ring_put(&q->fc, t + l->fc_ps, q->credit.freed);
     if (q->wait_since_ps)
         link_look_at(l, max_u64(fc_next(q), l->busy_until_ps));
+}
+
+uint64_t fc_period_ps(const struct link_dir *l)
+{
+    return transfer_ps((uint64_t)RESYNC_SYMBOLS * port_lanes(l->from), l->rate_bps);
 }
 
 static void resync(void *link, uint64_t arg)
@@ -67,7 +74,7 @@ static void resync(void *link, uint64_t arg)
 
 void fc_lost(struct link_dir *l, unsigned vl, uint32_t bytes)
 {
-    uint64_t period = transfer_ps((uint64_t)RESYNC_SYMBOLS * port_lanes(l->from), l->rate_bps);
+    uint64_t period = fc_period_ps(l);
     uint64_t next = (sim_now(l->sim) / period + 1) * period;
 
     evq_push_quiet(&l->sim->q, next + l->sim->model->propagation_ps, resync, l, (uint64_t)vl << 32 | bytes);

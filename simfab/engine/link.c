@@ -8,8 +8,6 @@
 #include "simfab/engine/mcast.h"
 #include "simfab/engine/trace_log.h"
 
-#define RECOVERY_PS 2000000ull /* what recovering a link that had too many errors takes it */
-
 #define TICK_BYTES 4 /* PortXmitWait counts ticks: the time of one unit of PortXmitData */
 
 static bool carries_data(const struct link_dir *l)
@@ -166,33 +164,6 @@ static void count_received(struct port *p, const struct packet *pkt)
     p->vl[pkt->vl].rcv_pkts++;
 }
 
-static void stall(struct link_dir *l, uint64_t until)
-{
-    l->busy_until_ps = max_u64(l->busy_until_ps, until);
-}
-
-/*
- * A packet's checksum was wrong. Ports forgive as many of these as good packets come between, and LocalPhyErrors more;
- * then they say so (trap 129) and have the link recover, which takes it a moment in both directions.
- */
-static void bad_packet(struct link_dir *l)
-{
-    struct port *p = l->to;
-
-    p->count.symbol_errors++;
-    p->count.rcv_errors++;
-    p->count.rcv_physical++;
-    if (++p->physical_errors <= p->local_phys_errors)
-        return;
-    p->physical_errors = 0;
-    p->count.local_integrity++;
-    p->count.link_recovers++;
-    l->from->count.link_recovers++;
-    stall(l, sim_now(l->sim) + RECOVERY_PS);
-    stall(p->out, sim_now(l->sim) + RECOVERY_PS);
-    port_notify(p, PORT_EV_INTEGRITY);
-}
-
 /* Does the packet come out of the cable as it went in? The receiver's counters tell of it if not. */
 static bool comes_through(struct link_dir *l)
 {
@@ -201,7 +172,11 @@ static bool comes_through(struct link_dir *l)
         return false;
     }
     if (l->corrupt > 0 && draw(l) < l->corrupt) {
-        bad_packet(l);
+        link_bad_packet(l);
+        return false;
+    }
+    if (l->overrun > 0 && draw(l) < l->overrun) {
+        link_no_room(l);
         return false;
     }
     if (l->to->physical_errors)
@@ -218,7 +193,7 @@ static void link_arrive(void *obj, uint64_t arg)
 
     if (!comes_through(l)) {
         s->packets_dropped++;
-        trace_drop(s, l->to, p, carries_data(l) ? "lost or spoilt on the cable" : "the link went down");
+        trace_drop(s, l->to, p, carries_data(l) ? "lost, spoilt or without room" : "the link went down");
         if (carries_data(l))
             fc_lost(l, p->held_vl, p->wire_bytes);
         else /* a link that comes up begins with all of its credits */

@@ -69,12 +69,18 @@ struct link_dir {
     uint32_t last_bytes; /* the last packet's length, and what such a one takes */
     uint64_t last_ps;
     uint64_t busy_until_ps;
-    uint64_t kick_ps;       /* when the next look at the lanes is due; 0: none */
-    uint64_t wait_since_ps; /* the wire is idle though there are packets: no lane has credits */
-    uint64_t wait_rest_ps;  /* what was waited and is less than a tick */
-    uint32_t occupied;      /* mask of lanes with packets */
-    double loss, corrupt;   /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
-    uint64_t random;        /* state of this direction's own generator: what others carry does not change its faults */
+    uint64_t kick_ps;        /* when the next look at the lanes is due; 0: none */
+    uint64_t wait_since_ps;  /* the wire is idle though there are packets: no lane has credits */
+    uint64_t wait_rest_ps;   /* what was waited and is less than a tick */
+    uint32_t occupied;       /* mask of lanes with packets */
+    double loss, corrupt;    /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
+    double overrun;          /* and of the receiver not to have the room that it gave credit for */
+    bool fc_off;             /* flow control packets that are for from do not come through */
+    uint32_t fc_watch;       /* number of the present watch over them */
+    uint32_t overrun_run;    /* in so many periods of flow control on end something has found no room, */
+    uint64_t overrun_period; /* in this one, counted from 1, the last time */
+    uint64_t recovered_ps;   /* when the last recovery ends */
+    uint64_t random;         /* state of this direction's own generator: what others carry does not change its faults */
     struct vl_queue vl[FABRIC_VLS];
     struct rx_lane rx[FABRIC_VLS]; /* at the far end */
 };
@@ -91,6 +97,12 @@ void link_enqueue(struct link_dir *l, struct packet *p);
 
 /* The receiver has freed the buffer that p occupies (if any). */
 void link_release(struct packet *p);
+
+/* link_error.c. A packet has come to l->to with a wrong checksum; one finds no room there. */
+void link_bad_packet(struct link_dir *l);
+void link_no_room(struct link_dir *l);
+/* Flow control packets for the sender of l do not come through any more, or again. */
+void link_flow_control(struct link_dir *l, bool off);
 
 /* The same for a buffer whose packet has gone on: arg is lane << 32 | bytes. An event function. */
 void link_release_at(void *link, uint64_t arg);
@@ -145,6 +157,8 @@ void link_drop(struct link_dir *l, struct packet *p, enum discard why);
 
 /* fc.c: what a flow control packet takes to leave and arrive. */
 uint64_t fc_travel_ps(const struct link_dir *l);
+/* How often the receiver repeats itself at least. */
+uint64_t fc_period_ps(const struct link_dir *l);
 /* The packet's blocks are free again; the sender hears of it when a flow control packet arrives. */
 void fc_freed(struct link_dir *l, unsigned vl, uint32_t bytes);
 /* A packet was lost on the cable: its blocks come back with the next resynchronisation of the counters. */

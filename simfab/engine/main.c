@@ -124,6 +124,7 @@ static int build(struct sim *s, const struct options *o)
     s->epoch_ns = wall_ns(CLOCK_REALTIME) / 1000000000 * 1000000000;
     s->mono_epoch_ns = UPTIME_S * 1000000000;
     s->started_mono_ns = wall_ns(CLOCK_MONOTONIC);
+    events_init(s);
     links_init(s);
     hcas_init(s);
     sched_init(s);

@@ -54,10 +54,10 @@ struct model {
 
     /* links: defaults for cables whose netlist line does not say width and speed */
     uint8_t width, speed, ext_speed, fdr10; /* PortInfo codes, one bit each; fdr10: what PortInfo calls QDR is it */
-    uint8_t mtu, vl_cap;             /* PortInfo codes */
-    uint32_t vlarb_cap;              /* entries per table */
-    uint64_t propagation_ps;         /* per cable */
-    uint64_t switch_delay_ps;        /* from the last (store and forward) or first (cut through) bit in, to out */
+    uint8_t mtu, vl_cap;                    /* PortInfo codes */
+    uint32_t vlarb_cap;                     /* entries per table */
+    uint64_t propagation_ps;                /* per cable */
+    uint64_t switch_delay_ps; /* from the last (store and forward) or first (cut through) bit in, to out */
     bool cut_through;
     uint8_t switch_queues;          /* enum switch_queues */
     uint32_t vl_buffer_bytes;       /* receive buffer per VL and port; credits count blocks of 64 bytes */

@@ -22,10 +22,13 @@
 
 enum {
     ATTR_CLASS_PORT_INFO = 0x01,
+    ATTR_SAMPLES_CONTROL = 0x10,
+    ATTR_SAMPLES_RESULT = 0x11,
     ATTR_COUNTERS = 0x12,
     ATTR_RCV_ERROR_DETAILS = 0x15,
     ATTR_XMIT_DISCARD_DETAILS = 0x16,
     ATTR_COUNTERS_EXTENDED = 0x1d,
+    ATTR_SAMPLES_RESULT_EXTENDED = 0x1e,
     ATTR_XMIT_DATA_SL = 0x36,
     ATTR_RCV_DATA_SL = 0x37,
 };
@@ -69,7 +72,7 @@ static const struct counter counters[] = {
     {PC, 320, 32, 16, AT(xmit_wait)},       {DISC, 32, 16, 0, AT(discard_inactive)},
     {DISC, 48, 16, 1, AT(discard_mtu)},     {DISC, 64, 16, 2, AT(discard_sw_lifetime)},
     {DISC, 80, 16, 3, AT(discard_sw_hoq)},  {RCV, 32, 16, 0, AT(rcv_physical)},
-    {RCV, 48, 16, 1, AT(rcv_malformed)},    {RCV, 64, 16, 2, AT(excess_overrun)},
+    {RCV, 48, 16, 1, AT(rcv_malformed)},    {RCV, 64, 16, 2, AT(rcv_overrun)},
     {RCV, 80, 16, 3, AT(rcv_no_route)},     ALL_SLS(ATTR_XMIT_DATA_SL, xmit_data_sl),
     ALL_SLS(ATTR_RCV_DATA_SL, rcv_data_sl),
 };
@@ -164,6 +167,17 @@ static uint16_t port_counters(struct port *at, uint8_t *data, bool set, unsigned
     return STATUS_OK;
 }
 
+static uint16_t samples(struct port *at, uint8_t *data, bool set, unsigned attr)
+{
+    unsigned first, last, select = (unsigned)wire_get(data, PORT_SELECT);
+
+    if (attr != ATTR_SAMPLES_CONTROL)
+        return set ? STATUS_BAD_METHOD : samples_result(at, data, attr == ATTR_SAMPLES_RESULT_EXTENDED);
+    if (select == ALL_PORTS || !select_ports(at, select, &first, &last))
+        return STATUS_BAD_FIELD;
+    return samples_control(at, &at->node->ports[first], data, set);
+}
+
 bool pma_answer(struct port *at, uint8_t *resp)
 {
     uint64_t method = wire_get(resp, MAD_METHOD), attr = wire_get(resp, MAD_ATTR);
@@ -179,6 +193,11 @@ bool pma_answer(struct port *at, uint8_t *resp)
         switch (attr) {
         case ATTR_CLASS_PORT_INFO:
             status = class_port_info(data, set);
+            break;
+        case ATTR_SAMPLES_CONTROL:
+        case ATTR_SAMPLES_RESULT:
+        case ATTR_SAMPLES_RESULT_EXTENDED:
+            status = samples(at, data, set, (unsigned)attr);
             break;
         case ATTR_COUNTERS:
         case ATTR_COUNTERS_EXTENDED:

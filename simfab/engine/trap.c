@@ -130,8 +130,8 @@ static uint64_t interval_ns(const struct port *p)
     return 4096ull << p->subnet_timeout;
 }
 
-/* The same for what anybody can provoke as often as he likes: one within the interval, the last news at its end. */
-static void trap_send_slowly(struct port *p, unsigned number, const uint8_t *details, size_t bytes)
+/* The same for what comes as often as packets do: one within the interval, the last news at its end. */
+static void trap_send_slowly(struct port *p, unsigned number, unsigned type, const uint8_t *details, size_t bytes)
 {
     struct mad_port *mp = mad_port_of(p);
     uint64_t now = timer_now_ns();
@@ -141,7 +141,7 @@ static void trap_send_slowly(struct port *p, unsigned number, const uint8_t *det
         return;
     if (t->timer.next && !t->repressed)
         return; /* the manager has not answered the last one */
-    fill(t, TYPE_SECURITY, details, bytes);
+    fill(t, type, details, bytes);
     t->repressed = false;
     if (now < t->quiet_ns) {
         t->delay_ms = 0;
@@ -226,7 +226,7 @@ void trap_bad_mkey(struct port *p, const uint8_t *smp, uint16_t slid)
         details[23] = (uint8_t)(DR_NOTICE | (kept < hops ? DR_TRUNCATED : 0) | kept);
         memcpy(details + 24, smp + SMP_RETURN_PATH + 1, kept);
     }
-    trap_send_slowly(p, TRAP_BAD_MKEY, details, sizeof details);
+    trap_send_slowly(p, TRAP_BAD_MKEY, TYPE_SECURITY, details, sizeof details);
 }
 
 /* Source and destination, common to the traps of bad keys: LIDs, then service level and queue pairs, then GIDs. */
@@ -257,7 +257,7 @@ static void switch_bad_pkey(struct port *p, const struct mad_bad_key *b)
     wire_put(details, 48, 16, b->key);
     wire_put(details, 384, 16, p0->lid);
     details[50] = p->num;
-    trap_send_slowly(p0, TRAP_SWITCH_PKEY, details, sizeof details);
+    trap_send_slowly(p0, TRAP_SWITCH_PKEY, TYPE_SECURITY, details, sizeof details);
 }
 
 void mad_bad_key(struct port *p, const struct mad_bad_key *b)
@@ -270,7 +270,8 @@ void mad_bad_key(struct port *p, const struct mad_bad_key *b)
     }
     put_ends(details + 2, details + 10, b);
     wire_put(details, 48, 32, b->key);
-    trap_send_slowly(p, b->kind == MAD_BAD_PKEY ? TRAP_BAD_PKEY : TRAP_BAD_QKEY, details, sizeof details);
+    trap_send_slowly(p, b->kind == MAD_BAD_PKEY ? TRAP_BAD_PKEY : TRAP_BAD_QKEY, TYPE_SECURITY, details,
+                     sizeof details);
 }
 
 /* A link of a switch went up or down (not: was armed or activated, which the manager itself does). */
@@ -284,7 +285,8 @@ static void switch_state_changed(struct port *p)
     trap_send(p0, TRAP_PORT_STATE, TYPE_URGENT, details, sizeof details);
 }
 
-static void link_integrity(struct port *p)
+/* A port has trouble with its link. */
+static void link_trouble(struct port *p, unsigned number)
 {
     struct port *issuer = p->node->kind == NODE_SWITCH ? &p->node->ports[0] : p;
     uint8_t details[5] = {0};
@@ -292,7 +294,7 @@ static void link_integrity(struct port *p)
     /* two reserved bytes, LID, port */
     wire_put(details, 16, 16, issuer->lid);
     wire_put(details, 32, 8, p->num);
-    trap_send(issuer, TRAP_INTEGRITY, TYPE_URGENT, details, sizeof details);
+    trap_send_slowly(issuer, number, TYPE_URGENT, details, sizeof details);
 }
 
 void mad_port_event(struct port *p, enum port_event ev)
@@ -302,14 +304,24 @@ void mad_port_event(struct port *p, enum port_event ev)
 
     if (!mp)
         return;
-    if (ev == PORT_EV_CAPMASK) {
+    switch (ev) {
+    case PORT_EV_CAPMASK:
         trap_cap_mask(p);
         return;
-    }
-    if (ev == PORT_EV_INTEGRITY)
-        link_integrity(p);
-    if (ev != PORT_EV_STATE)
+    case PORT_EV_INTEGRITY:
+        link_trouble(p, TRAP_INTEGRITY);
         return;
+    case PORT_EV_OVERRUN:
+        link_trouble(p, TRAP_OVERRUN);
+        return;
+    case PORT_EV_WATCHDOG:
+        link_trouble(p, TRAP_WATCHDOG);
+        return;
+    case PORT_EV_STATE:
+        break;
+    default:
+        return;
+    }
     was_down = mp->last_state == PORT_DOWN;
     mp->last_state = p->state;
     if (p->node->kind == NODE_SWITCH && p->num && was_down != (p->state == PORT_DOWN))

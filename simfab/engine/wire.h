@@ -68,6 +68,7 @@
 #define METHOD_RESPONSE     0x80
 
 #define STATUS_OK          0x0000
+#define STATUS_BUSY        0x0001
 #define STATUS_BAD_VERSION 0x0004
 #define STATUS_BAD_METHOD  0x0008
 #define STATUS_BAD_ATTR    0x000c

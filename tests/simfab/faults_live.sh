@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Faults on a fabric that opensm manages, seen by programs that know nothing of them: events, completions, counters, traps,
 # routes. Links, switches and cables here, hosts and subnet managers in faults_hosts.sh.
-# timeout: 200
+# timeout: 400
 . "$(dirname "$0")/../tap.sh"
 for p in ibv_rc_pingpong ibv_ud_pingpong ibv_asyncwatch opensm iblinkinfo perfquery ibqueryerrors; do
   command -v $p >/dev/null || skip_all "$p is not installed"
@@ -97,6 +97,24 @@ echo "recovers $(counter $leaf1 1 LinkErrorRecoveryCounter)"
 say trap129 until_log 'num:129'
 simfab fault clear
 
+simfab fault link "leaf1" 1 overrun=1
+simfab flow add "h1 mlx5_0" "h2 mlx5_0" # saturating, so that overruns go on
+pair timeout 3 ibv_rc_pingpong -n 10 -s 4096 || echo "overrun fails"
+simfab flow del all
+say excessive until_seen 'ExcessiveBufferOverrunErrors == [1-9]' simfab exec h1 -- ibqueryerrors
+say details until_seen 'PortBufferOverrunErrors:\.*[1-9]' simfab exec h1 -- perfquery -E $leaf1 1
+say trap130 until_log 'num:130'
+simfab fault clear
+say watched pair ibv_rc_pingpong -n 10
+simfab fault link "leaf1" 1 fc=off
+pair timeout 3 ibv_rc_pingpong -n 100 -s 65536 || echo "without flow control fails"
+say trap131 until_log 'num:131'
+simfab fault list
+simfab fault clear
+for ((i = 0; i < 10; i++)); do # a lane that dropped all is stalled for eight of its lives
+  pair timeout 3 ibv_rc_pingpong -n 100 -s 65536 && echo "unwatched yes" && break
+done
+
 for p in uc ud; do # whatever is lost stays lost
   simfab fault link all loss=1
   server timeout 1 ibv_${p}_pingpong -n 10
@@ -148,6 +166,15 @@ like "by too many retries" 'Failed status transport retry counter exceeded' "$tm
 yes integrity "link integrity errors are counted"
 like "and recoveries" '^recovers [1-9]' "$tmp/out"
 yes trap129 "the switch tells opensm (trap 129)"
+like "a receiver that never has the room it promised fails a connection" '^overrun fails' "$tmp/out"
+yes excessive "the overruns are excessive, says ibqueryerrors"
+yes details "and perfquery how many there were"
+yes trap130 "the switch tells opensm (trap 130)"
+yes watched "a receiver with room again carries data"
+like "nothing passes for long without flow control" '^without flow control fails' "$tmp/out"
+yes trap131 "the ports that miss it tell opensm (trap 131)"
+like "simfab fault list says what the matter is" '^link "leaf1" 1 - .*: fc=off' "$tmp/out"
+yes unwatched "with flow control all passes"
 like "an unreliable connection loses messages" '^uc ends with 124' "$tmp/out"
 like "datagrams too" '^ud ends with 124' "$tmp/out"
 yes lossless_uc "without loss UC goes on"

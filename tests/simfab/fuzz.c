@@ -87,6 +87,22 @@ static void model(const char *path)
     model_free(m);
 }
 
+static struct port *sampler; /* who waits for time to pass */
+
+static void samples_later(struct port *at, uint64_t delay_ps)
+{
+    sampler = at;
+}
+
+static void time_passes(void)
+{
+    struct port *at = sampler;
+
+    sampler = NULL;
+    if (at)
+        samples_due(at);
+}
+
 /* Records of an operation byte, a length byte, and as many bytes */
 static void programs(const uint8_t *data, size_t size)
 {
@@ -99,6 +115,8 @@ static void programs(const uint8_t *data, size_t size)
     int pair[2];
 
     need(f != NULL);
+    f->samples_later = samples_later;
+    sampler = NULL;
     m = mad_new(f);
     need(m && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair));
     mad_accept(m, pair[1], &hello);
@@ -107,6 +125,8 @@ static void programs(const uint8_t *data, size_t size)
         struct umad_req req = {.op = data[0] & 7, .bytes = n};
         struct port *from = &f->nodes[data[0] >> 3 & 3]->ports[data[0] >> 5 & 1];
 
+        if (data[0] >> 6 & 1)
+            time_passes();
         if ((data[0] & 7) == 6) { /* a datagram of any shape, from any port */
             uint8_t mad[MAD_BYTES] = {1, 0x81, 1, 2};
             struct packet pkt = {.mad = mad, .bytes = sizeof mad, .slid = 4, .dlid = n > 3 ? data[5] : 0};
@@ -114,6 +134,12 @@ static void programs(const uint8_t *data, size_t size)
             memcpy(mad, data + 2, n);
             pkt.qpn = mad[1] != 1 && mad[1] != 0x81;
             mad_send(from, &pkt);
+        } else if ((data[0] & 7) ==
+                   7) { /* a question to a performance agent: no manager gave ports a LID to be asked at */
+            uint8_t mad[MAD_BYTES] = {0};
+
+            memcpy(mad, data + 2, n);
+            pma_answer(&from->node->ports[from->node->kind == NODE_CA], mad);
         } else {
             /* short records stand for whole messages: the rest is zero */
             if (req.op == UMAD_OP_WRITE)

@@ -26,7 +26,7 @@ run() { # TARGET OPTION...
 }
 
 sources=(tests/simfab/fuzz.c)
-for f in netlist netlist_ports fabric_build fabric model model_value port_caps mad agent umad sma portinfo pma trap sysfs words text \
+for f in netlist netlist_ports fabric_build fabric model model_value port_caps mad agent umad sma portinfo pma samples trap sysfs words text \
   fault_parse flow_parse util; do
   sources+=("simfab/engine/$f.c")
 done
@@ -54,6 +54,13 @@ seed < <(
   printf '\2\4\12'; zeros 8; printf '\201\1'
   printf '\1\142'; zeros 64; printf '\1\201\1\1'; zeros 13; printf '\21'; zeros 14; printf '\377\377'
   printf '\6\200\1\201\1\2'; zeros 13; printf '\25'; zeros 14; printf '\377\377\377\377'; zeros 92
+)
+# a performance agent: Set PortSamplesControl of port 1, then time passes, PortSamplesResult and PortCounters
+seed < <(
+  printf '\2\7\310\1\4\1\2'; zeros 13; printf '\20'; zeros 47; printf '\1'; zeros 134
+  for attribute in 21 21 22; do
+    printf '\107\310\1\4\1\1'; zeros 13; printf "\\$attribute"; zeros 47; printf '\1'; zeros 134
+  done
 )
 seed < <(printf '\3/sys/class/infiniband/mlx5_0/ports/1/lid')
 seed < <(printf '\4link\nh1 mlx5_0\n1\nloss=0.1\ncorrupt=1e-3\nafter=2ms\nfor=10us')

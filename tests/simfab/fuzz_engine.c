@@ -481,6 +481,7 @@ static void start(void)
     sim.model = model_load(NULL, &err);
     sim.fabric = fabric_load("etc/topologies/two-hosts-two-rails.net", sim.model, &err);
     evq_init(&sim.q);
+    events_init(&sim);
     links_init(&sim);
     hcas_init(&sim);
     sched_init(&sim);

@@ -106,6 +106,7 @@ void lab_up(const char *cables, const char *model)
     unlink(path);
     ck_assert_msg(lab.fabric != NULL, "%s", err.text);
     evq_init(&lab.q);
+    events_init(&lab);
     links_init(&lab);
     hcas_init(&lab);
     sched_init(&lab);

@@ -14,7 +14,7 @@ tests/simfab/test_model_PKGS := check yaml-0.1
 tests/simfab/test_model_LDLIBS := -lm
 
 # the management plane without an engine around it; libibmad is the second opinion on the layout of attributes
-MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mad.c agent.c umad.c sma.c portinfo.c pma.c trap.c sysfs.c text.c util.c)
+MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mad.c agent.c umad.c sma.c portinfo.c pma.c samples.c trap.c sysfs.c text.c util.c)
 TESTPROGS += tests/simfab/test_pkey
 UNIT_TESTS += tests/simfab/test_pkey
 tests/simfab/test_pkey_SRCS := tests/simfab/test_pkey.c
@@ -140,7 +140,7 @@ SCRIPT_TESTS += tests/simfab/time.sh
 
 # the link layer against arithmetic: the data plane without processes
 ENGINE_SRCS := $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
-LINK_TESTS := $(addprefix tests/simfab/,test_link test_link_arb test_link_queues)
+LINK_TESTS := $(addprefix tests/simfab/,test_link test_link_arb test_link_error test_link_queues)
 TESTPROGS += $(LINK_TESTS)
 UNIT_TESTS += $(LINK_TESTS)
 define link_test

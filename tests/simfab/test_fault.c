@@ -116,6 +116,9 @@ static const struct {
     {"link\nh1 mlx5_0\nloss=0.1\nloss=0.2", "given twice"},
     {"link\nh1 mlx5_0\nwidth=3", "not 1, 2, 4, 8 or 12"},
     {"link\nh1 mlx5_0\nspeed=fast", "not SDR"},
+    {"link\nh1 mlx5_0\noverrun=2", "not a probability"},
+    {"link\nh1 mlx5_0\nfc=no", "not on or off"},
+    {"node\nleaf1\nfc=off", "nothing that can be said of a node"},
     {"host\nh1\nslow=0.5", "from 1 to 1000"},
     {"link\nh1 mlx5_0\nup\ndown", "both up and down"},
     {"link\nh1 mlx5_0\nup\nfor=1ms", "does not go with up"},
@@ -247,14 +250,17 @@ END_TEST
 
 START_TEST(clearing_ends_all)
 {
-    ck_assert_str_eq(bring_up("faults:\n- {link: all, set: loss=0.1 corrupt=0.2 width=1}\n"
+    ck_assert_str_eq(bring_up("faults:\n- {link: all, set: loss=0.1 corrupt=0.2 overrun=0.3 fc=off width=1}\n"
                               "- {node: leaf2, set: die}\n- {host: h1, set: slow=3}\n"
                               "- {host: h2, set: die, at_ms: 1}\n")
                          .text,
                      "");
     ck_assert(fabric_node_by_name(sim.fabric, "leaf2")->dead);
     ck_assert(port_of("leaf1", 1)->out->loss == 0.1 && port_of("h1 mlx5_0", 1)->out->corrupt == 0.2);
+    ck_assert(port_of("leaf1", 1)->out->overrun == 0.3 && port_of("h1 mlx5_0", 1)->out->fc_off);
     ck_assert_uint_eq(port_of("leaf1", 1)->width_active, 1);
+    ck_assert(command("list"));
+    ck_assert_ptr_nonnull(strstr(said.buf, "\"leaf2\" 3: loss=0.1 corrupt=0.2 overrun=0.3 fc=off width=1\n"));
     ck_assert_uint_eq(port_of("h1 mlx5_0", 1)->node->hca->slow_milli, 3000);
     ck_assert(command("clear"));
     ck_assert(command("list"));
@@ -263,6 +269,7 @@ START_TEST(clearing_ends_all)
     wait_until(2000000000ull);
     ck_assert(!fabric_host_by_name(sim.fabric, "h2")->dead);
     ck_assert(port_of("leaf1", 1)->out->loss == 0 && port_of("h1 mlx5_0", 1)->out->corrupt == 0);
+    ck_assert(port_of("leaf1", 1)->out->overrun == 0 && !port_of("h1 mlx5_0", 1)->out->fc_off);
     ck_assert_uint_eq(port_of("leaf1", 1)->width_active, 2);
     for (unsigned k = 1; k <= 5; k++)
         if (port_of("leaf2", k)->peer)

@@ -3,11 +3,15 @@
 #include <check.h>
 #include <stdio.h>
 
+#include "simfab/engine/wire.h"
 #include "tests/simfab/link_lab.h"
 
 #define MODEL  LAB_MODEL "vl_buffer_bytes: 16384}\n"
 #define US     1000000ull
 #define SDR_PS 1000ull /* a byte on a 4X SDR link */
+
+/* of agents.h, which means something else by struct packet */
+bool pma_answer(struct port *at, uint8_t *resp);
 
 static uint64_t arrival(const char *host, uint64_t packets)
 {
@@ -261,6 +265,41 @@ START_TEST(credits_of_lost_packets_come_back)
 }
 END_TEST
 
+/* A manager has the port count for 100 us, from 20 us on: in ticks of 4 ns, and the traffic has its pace. */
+START_TEST(samples_are_of_their_time)
+{
+    const uint16_t xmit_pkts = 3, xmit_data = 1;
+    uint8_t mad[MAD_BYTES] = {0};
+
+    lab_up("h1-h2", MODEL);
+    lab.model->rx_packet_ps = 1000;
+    wire_put(mad, MAD_BASE_VERSION, 1);
+    wire_put(mad, MAD_CLASS, CLASS_PERF);
+    wire_put(mad, MAD_CLASS_VERSION, 1);
+    wire_put(mad, MAD_METHOD, METHOD_SET);
+    wire_put(mad, MAD_ATTR, 0x10);
+    wire_put(mad + GMP_DATA, 8, 8, 1);
+    wire_put(mad + GMP_DATA, 224, 32, 5000);
+    wire_put(mad + GMP_DATA, 256, 32, 25000);
+    wire_put(mad + GMP_DATA, 304, 16, xmit_pkts);
+    wire_put(mad + GMP_DATA, 320, 16, xmit_data);
+    ck_assert(pma_answer(lab_host("h1"), mad));
+    ck_assert_uint_eq(wire_get(mad, MAD_STATUS), STATUS_OK);
+    ck_assert_uint_eq(lab.background, 1);
+    lab_send("h1", "h2", 0, 2000, 100); /* 2 us each */
+    lab_run();
+    ck_assert_uint_eq(lab_host("h1")->count.xmit_pkts, 100);
+    ck_assert_uint_eq(lab.background, 0);
+    wire_put(mad, MAD_METHOD, METHOD_GET);
+    wire_put(mad, MAD_ATTR, 0x11);
+    ck_assert(pma_answer(lab_host("h1"), mad));
+    ck_assert_uint_eq(wire_get(mad + GMP_DATA, 30, 2), 0);
+    ck_assert_uint_eq(wire_get(mad + GMP_DATA, 32, 32), 50);
+    ck_assert_uint_eq(wire_get(mad + GMP_DATA, 64, 32), 50 * 2000 / 4);
+    lab_down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("link");
@@ -281,6 +320,7 @@ int main(void)
     tcase_add_test(c, each_port_has_its_own_buffers);
     tcase_add_loop_test(c, credits_hold_and_nothing_is_lost_to_congestion, 0, 4);
     tcase_add_test(c, credits_of_lost_packets_come_back);
+    tcase_add_test(c, samples_are_of_their_time);
     suite_add_tcase(s, c);
     r = srunner_create(s);
     srunner_set_tap(r, "-");

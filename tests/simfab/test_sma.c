@@ -450,6 +450,7 @@ START_TEST(counters_in_detail)
     h1->count.rcv_physical = 5;
     h1->count.rcv_malformed = 6;
     h1->count.rcv_no_route = 7;
+    h1->count.rcv_overrun = 8;
     ck_assert_uint_eq(pma(h1, METHOD_GET, 0x36, 1), 0);
     ck_assert_uint_eq(field(IB_PC_XMT_DATA_SL0_F), 1000);
     ck_assert_uint_eq(field(IB_PC_XMT_DATA_SL15_F), UINT32_MAX);
@@ -463,12 +464,93 @@ START_TEST(counters_in_detail)
     ck_assert_uint_eq(pma(h1, METHOD_GET, 0x15, 1), 0);
     ck_assert_uint_eq(field(IB_PC_RCV_LOCAL_PHY_ERR_F), 5);
     ck_assert_uint_eq(field(IB_PC_RCV_MALFORMED_PKT_ERR_F), 6);
+    ck_assert_uint_eq(field(IB_PC_RCV_BUF_OVR_ERR_F), 8);
     ck_assert_uint_eq(field(IB_PC_RCV_DLID_MAP_ERR_F), 7);
     memset(smp, 0, sizeof smp);
     wire_put(smp + GMP_DATA, 16, 16, 1 << 15);
     ck_assert_uint_eq(pma(h1, METHOD_SET, 0x36, 1), 0);
     ck_assert_uint_eq(field(IB_PC_XMT_DATA_SL15_F), 0);
     ck_assert_uint_eq(field(IB_PC_XMT_DATA_SL0_F), 1000);
+}
+END_TEST
+
+/* The data plane's part: how much time is to pass, and for whom. */
+static struct port *sampler;
+static uint64_t sample_delay_ps;
+
+static void samples_later(struct port *at, uint64_t delay_ps)
+{
+    sampler = at;
+    sample_delay_ps = delay_ps;
+}
+
+static unsigned sample_status(struct port *at)
+{
+    ck_assert_uint_eq(pma(at, METHOD_GET, 0x11, 0), 0);
+    return (unsigned)wire_get(smp + GMP_DATA, 30, 2);
+}
+
+static uint32_t sampled(unsigned i)
+{
+    return (uint32_t)wire_get(smp + GMP_DATA, 32 + 32 * i, 32);
+}
+
+START_TEST(samples)
+{
+    struct port *p0 = &sw->ports[0], *p = &sw->ports[3];
+    const uint64_t tick_ps = 160; /* 4 bytes at 200 Gbit/s */
+
+    fabric->samples_later = samples_later;
+    ck_assert_uint_eq(pma(p0, METHOD_GET, 0x10, 3), 0);
+    ck_assert_uint_eq(field(IB_PSC_PORT_SELECT_F), 3);
+    ck_assert_uint_eq(field(IB_PSC_SAMPLE_STATUS_F), 0);
+    ck_assert_uint_eq(field(IB_PSC_COUNTER_WIDTH_F), 4);
+    ck_assert_uint_eq(field(IB_PSC_COUNTER_MASK0_F), 1);
+    ck_assert_uint_eq(field(IB_PSC_COUNTER_MASKS1TO9_F), 0111111111);
+    ck_assert_uint_eq(field(IB_PSC_COUNTER_MASKS10TO14_F), 011111);
+    memset(smp, 0, sizeof smp);
+    set_field(IB_PSC_SAMPLE_START_F, 1000);
+    set_field(IB_PSC_SAMPLE_INTVL_F, 5000);
+    set_field(IB_PSC_TAG_F, 0x1234);
+    set_field(IB_PSC_COUNTER_SEL0_F, 4); /* PortRcvPkts */
+    set_field(IB_PSC_COUNTER_SEL14_F, 1);
+    set_field(IB_PSC_COUNTER_SEL2_F, 5);
+    set_field(IB_PSC_COUNTER_SEL3_F, 0x5a); /* nothing that is counted here */
+    p->count.rcv_pkts = 50;
+    ck_assert_uint_eq(pma(p0, METHOD_SET, 0x10, 3), 0);
+    ck_assert_uint_eq(field(IB_PSC_SAMPLE_STATUS_F), 1);
+    ck_assert_ptr_eq(sampler, p0);
+    ck_assert_uint_eq(sample_delay_ps, 1000 * tick_ps);
+    p->count.rcv_pkts = 100;
+    samples_due(p0);
+    ck_assert_uint_eq(sample_delay_ps, 5000 * tick_ps);
+    p->count.rcv_pkts = 107;
+    ck_assert_uint_eq(sample_status(p0), 2);
+    ck_assert_uint_eq(sampled(0), 0);
+    /* a Set while it counts changes nothing */
+    ck_assert_uint_eq(pma(p0, METHOD_SET, 0x10, 4), 0);
+    ck_assert_uint_eq(field(IB_PSC_TAG_F), 0x1234);
+    ck_assert_uint_eq(field(IB_PSC_SAMPLE_INTVL_F), 5000);
+    p->count.xmit_wait = 9;
+    p->count.xmit_data = 5000000000ull;
+    samples_due(p0);
+    p->count.rcv_pkts = 200;
+    ck_assert_uint_eq(sample_status(p0), 0);
+    ck_assert_uint_eq(wire_get(smp + GMP_DATA, 0, 16), 0x1234);
+    ck_assert_uint_eq(sampled(0), 7);
+    ck_assert_uint_eq(sampled(1), 0);
+    ck_assert_uint_eq(sampled(2), 9);
+    ck_assert_uint_eq(sampled(3), 0);
+    ck_assert_uint_eq(sampled(14), UINT32_MAX);
+    ck_assert_uint_eq(pma(p0, METHOD_GET, 0x1e, 0), 0);
+    ck_assert_uint_eq(wire_get(smp + GMP_DATA, 64, 64), 7);
+    ck_assert_uint_eq(wire_get(smp + GMP_DATA, 64 + 64 * 14, 64), 5000000000ull);
+    /* each agent samples for itself, and its own ports */
+    ck_assert_uint_eq(sample_status(h1), 0);
+    ck_assert_uint_eq(sampled(0), 0);
+    ck_assert_uint_eq(pma(h1, METHOD_GET, 0x10, 2), STATUS_BAD_FIELD);
+    ck_assert_uint_eq(pma(p0, METHOD_GET, 0x10, 255), STATUS_BAD_FIELD);
+    ck_assert_uint_eq(pma(p0, METHOD_SET, 0x11, 0), STATUS_BAD_METHOD);
 }
 END_TEST
 
@@ -588,6 +670,7 @@ int main(void)
     tcase_add_test(t, versions);
     tcase_add_test(t, counters);
     tcase_add_test(t, counters_in_detail);
+    tcase_add_test(t, samples);
     tcase_add_test(t, sysfs_tree);
     suite_add_tcase(s, t);
     r = srunner_create(s);
