@@ -158,6 +158,40 @@ MPI_COUNT_FN(int, Sendrecv_replace,
     API_LEAVE(c);
 }
 
+MPI_COUNT_FN(int, Isendrecv,
+             (const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+              api_count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request))
+{
+    struct mr_comm *c = NULL;
+    struct mr_type *st, *rt;
+    struct mr_request *r;
+    API_ENTER();
+    NOT_NULL(request);
+    CHECK(send_args(sendbuf, sendcount, sendtype, dest, sendtag, comm, &c, &st));
+    CHECK(recv_args(recvbuf, recvcount, recvtype, source, recvtag, comm, &c, &rt));
+    struct mr_message_args send = {sendbuf, (size_t)sendcount, st, dest, sendtag};
+    struct mr_message_args recv = {recvbuf, (size_t)recvcount, rt, source, recvtag};
+    CHECK(mr_isendrecv(&send, &recv, c, &r));
+    err = api_new_request(r, request);
+    API_LEAVE(c);
+}
+
+MPI_COUNT_FN(int, Isendrecv_replace,
+             (void *buf, api_count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
+              MPI_Comm comm, MPI_Request *request))
+{
+    struct mr_comm *c = NULL;
+    struct mr_type *t;
+    struct mr_request *r;
+    API_ENTER();
+    NOT_NULL(request);
+    CHECK(send_args(buf, count, datatype, dest, sendtag, comm, &c, &t));
+    CHECK(api_source(c, source, recvtag));
+    CHECK(mr_isendrecv_replace(buf, (size_t)count, t, dest, sendtag, source, recvtag, c, &r));
+    err = api_new_request(r, request);
+    API_LEAVE(c);
+}
+
 /* ---- matched receives ---- */
 
 static enum mr_err mrecv_args(const void *buf, api_count count, MPI_Datatype datatype, const MPI_Message *message,

@@ -60,7 +60,7 @@ static enum mr_err finish(MPI_Request *h, struct mr_request *r, MPI_Status *stat
         r->active = false;
         return err;
     }
-    if (likely(r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV)) {
+    if (likely(r->kind <= MR_REQ_SENDRECV)) {
         api_status(status, &r->status);
         err = r->status.error;
     } else if (r->kind == MR_REQ_GENERALIZED) {
@@ -406,6 +406,8 @@ static void free_persistent(struct mr_request *r)
         mr_request_put(r->on_complete_arg); /* goes on alone */
     if (r->kind == MR_REQ_PERSISTENT_COLL)
         mr_coll_drop(r->schedule);
+    else if (r->kind == MR_REQ_PERSISTENT_PART)
+        mr_part_free(r->part);
     else
         mr_type_put(r->type);
     r->type = NULL;
@@ -419,8 +421,9 @@ MPI_FN(int, Request_free, (MPI_Request * request))
     NOT_NULL(request);
     CHECK(api_request(*request, &r));
     struct mr_request *l = live(r);
-    if (l && l->kind == MR_REQ_COLL)
-        CHECK(mr_fail(MR_ERR_REQUEST, "a collective operation that is under way cannot be freed: wait for it"));
+    if (l && (l->kind == MR_REQ_COLL || l->kind == MR_REQ_PART))
+        CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation that is under way cannot be freed: wait for it",
+                      l->kind == MR_REQ_COLL ? "collective" : "partitioned"));
     struct grequest *g = r->kind == MR_REQ_GENERALIZED ? r->on_complete_arg : NULL;
     if (g && !r->complete) {
         g->freed = true; /* MPI_Grequest_complete ends it */
@@ -451,8 +454,9 @@ MPI_FN(int, Cancel, (MPI_Request * request))
         api_in_callback--;
         if (code)
             CHECK(mr_fail(MR_ERR_OTHER, "the cancel function of the generalized request returned %d", code));
-    } else if (l && l->kind == MR_REQ_COLL) {
-        CHECK(mr_fail(MR_ERR_REQUEST, "a collective operation cannot be cancelled"));
+    } else if (l && (l->kind == MR_REQ_COLL || l->kind == MR_REQ_PART)) {
+        CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation cannot be cancelled",
+                      l->kind == MR_REQ_COLL ? "collective" : "partitioned"));
     } else if (l) {
         err = mr_cancel(l);
     }
@@ -473,6 +477,8 @@ static enum mr_err start(MPI_Request h)
         return mr_fail(MR_ERR_REQUEST, "the request is active already: complete it before it is started again");
     if (r->kind == MR_REQ_PERSISTENT_COLL)
         err = mr_coll_restart(r->schedule, &l);
+    else if (r->kind == MR_REQ_PERSISTENT_PART)
+        err = mr_part_start(r->part, &l);
     else if (r->kind == MR_REQ_PERSISTENT_SEND)
         err = mr_isend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, r->mode, &l);
     else

@@ -520,6 +520,28 @@ MRMPI_FN(int, Recv_init, (void *buf, int count, MPI_Datatype datatype, int sourc
 MRMPI_FN(int, Start, (MPI_Request *request))
 MRMPI_FN(int, Startall, (int count, MPI_Request requests[]))
 
+/* a send and a receive under one request */
+MRMPI_FN(int, Isendrecv, (const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void
+                          *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                          MPI_Request *request))
+MRMPI_FN(int, Isendrecv_replace, (void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int
+                                  recvtag, MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Isendrecv_c, (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                            MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Isendrecv_replace_c, (void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int
+                                    source, int recvtag, MPI_Comm comm, MPI_Request *request))
+
+/* partitioned communication */
+MRMPI_FN(int, Psend_init, (const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                           MPI_Comm comm, MPI_Info info, MPI_Request *request))
+MRMPI_FN(int, Precv_init, (void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                           MPI_Comm comm, MPI_Info info, MPI_Request *request))
+MRMPI_FN(int, Pready, (int partition, MPI_Request request))
+MRMPI_FN(int, Pready_range, (int partition_low, int partition_high, MPI_Request request))
+MRMPI_FN(int, Pready_list, (int length, int array_of_partitions[], MPI_Request request))
+MRMPI_FN(int, Parrived, (MPI_Request request, int partition, int *flag))
+
 /* point-to-point with large counts */
 MRMPI_FN(int, Send_c, (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
 MRMPI_FN(int, Bsend_c, (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))

@@ -13,6 +13,9 @@
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, and when the kernel refuses
  *   single copy
  *
+ * A send that waits for the receiver (OFFERED, ACK) can be cancelled: S CANCEL; if the message is among the unexpected
+ * ones still, R CANCELLED; if not, the answer to the message itself is on its way already and nothing is said.
+ *
  * The receiver decides, knowing what the sender offers. A receiver with less room than the message asks only for what
  * fits.
  *
@@ -37,6 +40,8 @@ enum mr_packet {
     MR_PKT_FIN,    /* from the receiver; hdr.len: 0 or a positive errno */
     MR_PKT_FAIL,   /* from the sender, who cannot write after all */
     MR_PKT_ACK,
+    MR_PKT_CANCEL,    /* from the sender, who would like to have its message back */
+    MR_PKT_CANCELLED, /* from the receiver: nobody had asked for it, and it is gone */
 };
 
 enum mr_packet_flags {
@@ -70,6 +75,7 @@ struct mr_rndv {
     uint64_t tail;              /* receiver: what lies from here to total has been read already */
     uint64_t data_seen;         /* receiver, shared: the count of DATA packets when it last looked, ... */
     unsigned silence;           /* ... and the looks since it changed */
+    bool cancelling;            /* sender: CANCEL has been sent */
     bool shared;                /* pushed and read at once: ends with FIN */
     struct mr_remote remote;
     struct mr_region *region;
@@ -129,6 +135,8 @@ void mr_message_pool_free(void);
 void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
 /* A message from this rank, and not here yet, will never be: the peer is lost. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src);
+/* Takes back an unexpected message that its sender has under this id. False: there is none any more. */
+bool mr_recv_take_back(struct mr_vc *vc, uint64_t sreq);
 
 /* ---- rndv.c ---- */
 struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state);
@@ -140,6 +148,7 @@ static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr);
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
                     size_t len);
+void mr_rndv_cancel(struct mr_rndv *r);
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_rndv_put_sent(void *cookie, int error);
 void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);

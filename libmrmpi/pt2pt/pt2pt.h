@@ -25,9 +25,12 @@ struct mr_status {
 enum mr_request_kind {
     MR_REQ_SEND,
     MR_REQ_RECV,
+    MR_REQ_SENDRECV,
+    MR_REQ_PART, /* a round of a partitioned operation */
     MR_REQ_COLL,
     MR_REQ_PERSISTENT_SEND,
     MR_REQ_PERSISTENT_RECV,
+    MR_REQ_PERSISTENT_PART,
     MR_REQ_PERSISTENT_COLL,
     MR_REQ_GENERALIZED
 };
@@ -48,6 +51,7 @@ struct mr_request {
     union {
         void *recv_buf;
         struct mr_schedule *schedule; /* MR_REQ_PERSISTENT_COLL */
+        struct mr_part *part;         /* MR_REQ_PERSISTENT_PART */
     };
     size_t count;
     struct mr_type *type;
@@ -77,6 +81,18 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
 enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                     struct mr_status *status);
 
+/* Both under one request, whose status is the receive's. The second sends and receives in the same buffer. */
+struct mr_message_args {
+    const void *buf; /* a receive writes to it */
+    size_t count;
+    struct mr_type *type;
+    int peer, tag;
+};
+enum mr_err mr_isendrecv(const struct mr_message_args *send, const struct mr_message_args *recv, struct mr_comm *comm,
+                         struct mr_request **req);
+enum mr_err mr_isendrecv_replace(void *buf, size_t count, struct mr_type *type, int dest, int stag, int src, int rtag,
+                                 struct mr_comm *comm, struct mr_request **req);
+
 bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status); /* polls once */
 enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
 /* Matched probe: takes the message out of the queue; NULL: none. For MR_PROC_NULL it gives mr_message_no_proc. */
@@ -86,7 +102,28 @@ enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, stru
                       struct mr_status *status);
 struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
 enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *msg, struct mr_request **req);
-enum mr_err mr_cancel(struct mr_request *req); /* receives that have not matched; sends: no effect */
+/* Receives that have not matched end at once; sends that the receiver says it has not matched end when it says so. */
+enum mr_err mr_cancel(struct mr_request *req);
+
+/*
+ * Partitioned communication (part.c). An operation is made once and started many times; the requests under way are of
+ * kind MR_REQ_PART. info on the arguments as for mr_isend; `count` elements in each partition.
+ */
+struct mr_part;
+struct mr_part_args {
+    const void *buf; /* a receive writes to it */
+    int partitions;
+    size_t count;
+    struct mr_type *type;
+    int peer, tag;
+};
+enum mr_err mr_part_new(bool sender, const struct mr_part_args *args, struct mr_comm *comm, struct mr_request **req);
+void mr_part_free(struct mr_part *p); /* not under way */
+enum mr_err mr_part_start(struct mr_part *p, struct mr_request **req);
+int mr_part_count(const struct mr_part *p); /* partitions */
+bool mr_part_is_send(const struct mr_part *p);
+enum mr_err mr_part_ready(struct mr_part *p, int partition);
+bool mr_part_arrived(struct mr_part *p, int partition); /* true while it is not under way */
 
 struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm);
 struct mr_request *mr_request_get(struct mr_request *r);

@@ -216,8 +216,38 @@ enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_m
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
+struct wanted {
+    struct mr_vc *vc;
+    uint64_t sreq;
+    struct mr_message *found;
+};
+
+static void is_wanted(struct mr_match_entry *e, void *arg)
+{
+    struct wanted *w = arg;
+    struct mr_message *m = e->owner;
+    bool waits = m->hdr.kind == MR_PKT_RTS || m->hdr.flags & MR_FLAG_ACK;
+
+    if (waits && m->vc == w->vc && m->hdr.sreq == w->sreq)
+        w->found = m;
+}
+
+bool mr_recv_take_back(struct mr_vc *vc, uint64_t sreq)
+{
+    struct wanted w = {.vc = vc, .sreq = sreq};
+
+    mr_match_each(&mr_pt2pt.unexpected, is_wanted, &w);
+    if (!w.found)
+        return false;
+    mr_match_remove_quad(&mr_pt2pt.unexpected, &w.found->match);
+    mr_message_free(w.found);
+    return true;
+}
+
 enum mr_err mr_cancel(struct mr_request *req)
 {
+    if (req->kind == MR_REQ_SEND && !req->complete && req->proto)
+        mr_rndv_cancel(req->proto);
     if (req->complete || req->kind != MR_REQ_RECV || !req->match.queue)
         return MR_SUCCESS;
     mr_match_remove(&mr_pt2pt.posted, &req->match);

@@ -436,11 +436,40 @@ void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
 /* ---- both -------------------------------------------------------------------------------------------------------- */
 
 /* Packets that mean a transfer that is over or never was are dropped: a sender does not wait for the last CREDIT. */
+void mr_rndv_cancel(struct mr_rndv *r)
+{
+    if ((r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK) || r->cancelling)
+        return;
+    r->cancelling = true;
+    tell(r, MR_PKT_CANCEL, 0, NULL, 0); /* if that fails the peer has, and the send ends with that */
+}
+
+static void on_cancel(struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    struct mr_hdr yes = {.kind = MR_PKT_CANCELLED, .sreq = hdr->sreq};
+
+    if (mr_recv_take_back(vc, hdr->sreq))
+        mr_vc_send(vc, &yes, NULL, 0);
+}
+
+static void on_cancelled(struct mr_rndv *r)
+{
+    if (!r->cancelling || (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK))
+        return;
+    r->req->status.cancelled = true;
+    finish(r, MR_SUCCESS);
+}
+
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     bool to_receiver = hdr->kind == MR_PKT_DATA || hdr->kind == MR_PKT_FAIL;
-    struct mr_rndv *r = find(vc, to_receiver ? hdr->rreq : hdr->sreq);
+    struct mr_rndv *r;
 
+    if (hdr->kind == MR_PKT_CANCEL) {
+        on_cancel(vc, hdr);
+        return;
+    }
+    r = find(vc, to_receiver ? hdr->rreq : hdr->sreq);
     if (!r || (r->req->kind == MR_REQ_SEND) == to_receiver)
         return;
     switch (hdr->kind) {
@@ -468,6 +497,9 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     case MR_PKT_ACK:
         if (r->state == MR_RNDV_ACK)
             finish(r, MR_SUCCESS);
+        break;
+    case MR_PKT_CANCELLED:
+        on_cancelled(r);
         break;
     }
 }

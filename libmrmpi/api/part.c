@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Partitioned point-to-point communication (MPI-4.0 chapter 4). Starting and completing is in request.c. */
+#include "libmrmpi/api/api.h"
+
+/* rank: dest or source; wildcards are not for partitioned operations. */
+static enum mr_err init(bool sender, const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int rank,
+                        int tag, struct mr_comm *c, MPI_Info info, MPI_Request *request)
+{
+    struct mr_type *t;
+    struct mr_info *i;
+    struct mr_request *r;
+    enum mr_err err = api_type(datatype, &t);
+    if (!err && info != MPI_INFO_NULL)
+        err = api_info(info, &i);
+    if (!err)
+        err = api_dest(c, rank, tag);
+    if (err)
+        return err;
+    if (partitions < 1)
+        return mr_fail(MR_ERR_ARG, "partitions is %d", partitions);
+    if (count < 0)
+        return api_bad_count((long)count, "count");
+    if (!t->committed)
+        return api_bad_type(t);
+    if (!buf && count && t->size && t->builtin)
+        return mr_fail(MR_ERR_BUFFER, "the buffer is a null pointer, count is %lld", (long long)count);
+    struct mr_part_args args = {buf, partitions, (size_t)count, t, rank, tag};
+    err = mr_part_new(sender, &args, c, &r);
+    return err ? err : api_new_request(r, request);
+}
+
+MPI_FN(int, Psend_init,
+       (const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+        MPI_Info info, MPI_Request *request))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    NOT_NULL(request);
+    CHECK(api_comm(comm, &c));
+    err = init(true, buf, partitions, count, datatype, dest, tag, c, info, request);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Precv_init,
+       (void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+        MPI_Info info, MPI_Request *request))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    NOT_NULL(request);
+    CHECK(api_comm(comm, &c));
+    err = init(false, buf, partitions, count, datatype, dest, tag, c, info, request);
+    API_LEAVE(c);
+}
+
+static enum mr_err partitioned(MPI_Request h, bool sender, struct mr_comm **c, struct mr_part **p)
+{
+    struct mr_request *r;
+    enum mr_err err = api_request(h, &r);
+    if (err)
+        return err;
+    *c = r->comm ? r->comm : mr_comm_world;
+    if (r->kind != MR_REQ_PERSISTENT_PART || mr_part_is_send(r->part) != sender)
+        return mr_fail(MR_ERR_REQUEST, "the request is not a partitioned %s", sender ? "send" : "receive");
+    *p = r->part;
+    return MR_SUCCESS;
+}
+
+static enum mr_err in_range(const struct mr_part *p, int partition)
+{
+    if (unlikely((unsigned)partition >= (unsigned)mr_part_count(p)))
+        return mr_fail(MR_ERR_ARG, "partition is %d, the operation has partitions 0 to %d", partition,
+                       mr_part_count(p) - 1);
+    return MR_SUCCESS;
+}
+
+static enum mr_err ready(struct mr_part *p, int partition)
+{
+    enum mr_err err = in_range(p, partition);
+    return err ? err : mr_part_ready(p, partition);
+}
+
+MPI_FN(int, Pready, (int partition, MPI_Request request))
+{
+    struct mr_comm *c = NULL;
+    struct mr_part *p;
+    API_ENTER();
+    CHECK(partitioned(request, true, &c, &p));
+    err = ready(p, partition);
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Pready_range, (int partition_low, int partition_high, MPI_Request request))
+{
+    struct mr_comm *c = NULL;
+    struct mr_part *p;
+    API_ENTER();
+    CHECK(partitioned(request, true, &c, &p));
+    CHECK(in_range(p, partition_low));
+    CHECK(in_range(p, partition_high));
+    if (partition_low > partition_high)
+        CHECK(mr_fail(MR_ERR_ARG, "partition_low is %d, partition_high %d", partition_low, partition_high));
+    for (int i = partition_low; i <= partition_high; i++)
+        CHECK(mr_part_ready(p, i));
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Pready_list, (int length, int array_of_partitions[], MPI_Request request))
+{
+    struct mr_comm *c = NULL;
+    struct mr_part *p;
+    API_ENTER();
+    CHECK(partitioned(request, true, &c, &p));
+    if (length < 0)
+        CHECK(api_bad_count(length, "length"));
+    if (length)
+        NOT_NULL(array_of_partitions);
+    for (int i = 0; i < length; i++)
+        CHECK(ready(p, array_of_partitions[i]));
+    API_LEAVE(c);
+}
+
+MPI_FN(int, Parrived, (MPI_Request request, int partition, int *flag))
+{
+    struct mr_comm *c = NULL;
+    struct mr_part *p;
+    API_ENTER();
+    NOT_NULL(flag);
+    *flag = 1;
+    if (request == MPI_REQUEST_NULL)
+        goto out;
+    CHECK(partitioned(request, false, &c, &p));
+    CHECK(in_range(p, partition));
+    *flag = mr_part_arrived(p, partition);
+    if (!*flag) {
+        mr_progress_once();
+        *flag = mr_part_arrived(p, partition);
+    }
+    API_LEAVE(c);
+}
