@@ -54,6 +54,9 @@ const int abi_error_of[MR_ERR_PROC_FAILED + 1] = {
     E(INFO_NOKEY),
     E(NAME),
     E(UNSUPPORTED_OPERATION),
+    E(FILE),
+    E(WIN),
+    E(SESSION),
     [MR_ERR_PROC_FAILED] = MPIX_ERR_PROC_FAILED,
 #undef E
 };
@@ -69,7 +72,7 @@ void abi_init(void)
     mr_group_empty.handle = MPI_GROUP_EMPTY;
     mr_errhandler_fatal.handle = MPI_ERRORS_ARE_FATAL;
     mr_errhandler_return.handle = MPI_ERRORS_RETURN;
-    mr_errhandler_abort.handle = MPI_ERRORS_ARE_FATAL;
+    mr_errhandler_abort.handle = MPI_ERRORS_ABORT;
     mr_comm_world->handle = MPI_COMM_WORLD;
     mr_comm_self->handle = MPI_COMM_SELF;
 }

@@ -24,7 +24,8 @@ enum abi_kind {
     ABI_INFO = 7,
     ABI_KEYVAL = 9,
     ABI_REQUEST = 11,
-    ABI_KINDS = 12,
+    ABI_SESSION = 14,
+    ABI_KINDS = 15,
 };
 enum { ABI_INDEX_BITS = 21, ABI_GENERATION_BITS = 5, ABI_INDEX_MAX = 1 << ABI_INDEX_BITS };
 

@@ -25,6 +25,10 @@
     type MPI_##name args __attribute__((weak, alias("PMPI_" #name)));                                                  \
     type PMPI_##name args
 
+#define MPIX_FN(type, name, args)                                                                                      \
+    type MPIX_##name args __attribute__((weak, alias("PMPIX_" #name)));                                                \
+    type PMPIX_##name args
+
 /*
  * Functions with counts exist twice since MPI-4 (section 2.5.8): MPI_Name, and MPI_Name_c with wider ones. They live in files of
  * their own that are compiled twice, X.c as it is and X_large.c, which defines API_LARGE and includes it. There api_count is
@@ -74,6 +78,8 @@ static inline void api_unlock(void)
 _Noreturn void api_not_running(const char *function);
 /* Unlocks, calls the error handler of c, returns what the MPI function returns. */
 int api_fail(struct mr_comm *c, enum mr_err err, const char *function);
+/* The same for an object with a handler of its own, which the handler is called with; `h` is kept meanwhile. */
+int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, const char *function);
 
 #define API_ENTER()                                                                                                    \
     enum mr_err err = MR_SUCCESS;                                                                                      \
@@ -87,6 +93,26 @@ int api_fail(struct mr_comm *c, enum mr_err err, const char *function);
     if (unlikely(err))                                                                                                 \
         return api_fail(comm, err, __func__ + 1);                                                                      \
     api_unlock();                                                                                                      \
+    return MPI_SUCCESS
+
+/*
+ * Functions that are allowed at any time, before initialization and after finalization too, and in several threads then
+ * (MPI-4.0 section 11.4.1): info objects, error handlers, classes and codes, sessions.
+ */
+bool api_enter_any(void); /* true: it was the lock for the time without the library's own */
+int api_fail_any(bool any, enum mr_err err, const char *function);
+void api_leave_any(bool any);
+
+#define API_ENTER_ANY()                                                                                                \
+    enum mr_err err = MR_SUCCESS;                                                                                      \
+    bool any_ = api_enter_any()
+
+#define API_LEAVE_ANY()                                                                                                \
+    goto out;                                                                                                          \
+    out:                                                                                                               \
+    if (unlikely(err))                                                                                                 \
+        return api_fail_any(any_, err, __func__ + 1);                                                                  \
+    api_leave_any(any_);                                                                                               \
     return MPI_SUCCESS
 
 #define CHECK(expr)                                                                                                    \
@@ -108,6 +134,7 @@ struct api_slot {
 struct api_table {
     struct api_slot **chunks;
     uint32_t used, cap, free; /* slot 0 is never used */
+    uint32_t live;            /* objects in it */
 };
 enum { API_CHUNK_BITS = 10, API_CHUNK = 1 << API_CHUNK_BITS };
 extern struct api_table api_tables[ABI_KINDS];
@@ -124,7 +151,7 @@ static inline void *api_find(enum abi_kind kind, int handle)
 
 int api_handle_new(enum abi_kind kind, void *object); /* 0: no memory or too many */
 bool api_handle_free(enum abi_kind kind, int handle); /* true: that was the last use, the slot is free */
-void api_handles_finalize(void);
+void api_handles_finalize(void); /* but those of objects that outlive the library's end */
 
 /* Give an object its handle; without memory (object NULL: it could not be made) the object is put and MR_ERR_NO_MEM
  * returned. */
@@ -186,6 +213,11 @@ static inline enum mr_err api_info(MPI_Info h, struct mr_info **i)
 }
 
 enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e);
+/* One that objects of this kind may have. */
+enum mr_err api_errhandler_for(MPI_Errhandler h, enum mr_errhandler_of of, struct mr_errhandler **e);
+enum mr_err api_new_user_errhandler(enum mr_errhandler_of of, mr_user_fn function, MPI_Errhandler *errhandler);
+void api_replace_errhandler(struct mr_errhandler **at, struct mr_errhandler *by);
+int api_call_errhandler(struct mr_errhandler *h, const void *object, int code, const char *function);
 enum mr_err api_set_hints(struct mr_comm *c, MPI_Info info); /* MPI_INFO_NULL: none */
 
 /* ---- arguments ---- */

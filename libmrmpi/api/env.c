@@ -10,26 +10,102 @@
 #include "libmrmpi/api/life.h"
 #include "libmrmpi/launch/launch.h"
 
-static int thread_level;
+/* ---- who uses the library ---- */
+
+/* The world model: what MPI_Initialized and MPI_Finalized tell. */
+static volatile enum { WORLD_BEFORE, WORLD_RUNNING, WORLD_FINALIZED } world;
 static pthread_t main_thread;
+static int world_thread_level;
+
+/*
+ * The library runs while anybody uses it. Starting and ending it takes all processes of the job, sessions come and go in
+ * each as it likes: after the last session it goes on until the process exits. Users are counted under life_mutex, which
+ * is taken before the library's lock.
+ */
+static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
+static int users;
+static bool ends_at_exit;
+int api_thread_level; /* the highest that anybody asked for */
+
+static void end_library(void)
+{
+    api_comm_finalize();
+    api_errhandlers_finalize();
+    mr_finalize();
+    mr_state = MR_STATE_FINALIZED;
+    api_handles_finalize();
+}
+
+static void at_exit(void)
+{
+    if (users == 0 && mr_state == MR_STATE_RUNNING)
+        end_library();
+}
+
+enum mr_err api_library_use(int thread_level)
+{
+    pthread_mutex_lock(&life_mutex);
+    int err = 0;
+    if (mr_state != MR_STATE_RUNNING) {
+        err = mr_init(thread_level);
+        if (!err)
+            abi_init();
+    } else if (thread_level == MPI_THREAD_MULTIPLE) {
+        mr_threaded = true;
+    }
+    if (!err) {
+        users++;
+        if (thread_level > api_thread_level)
+            api_thread_level = thread_level;
+    }
+    pthread_mutex_unlock(&life_mutex);
+    return err ? MR_ERR_OTHER : MR_SUCCESS;
+}
+
+/* What this process sends must be gone: nobody looks at the network until it comes back. */
+void api_library_leave(bool at_once)
+{
+    pthread_mutex_lock(&life_mutex);
+    bool last = --users == 0;
+    api_lock();
+    if (last && at_once) {
+        end_library();
+    } else {
+        mr_pt2pt_quiesce();
+        if (last && !ends_at_exit)
+            ends_at_exit = atexit(at_exit) == 0;
+    }
+    api_unlock();
+    if (mr_state != MR_STATE_RUNNING)
+        mr_threaded = false;
+    pthread_mutex_unlock(&life_mutex);
+}
+
+/* ---- the world ---- */
 
 static int init(int required, const char *function)
 {
-    if (mr_state != MR_STATE_BEFORE) {
-        char why[128];
+    char why[512];
+    if (world != WORLD_BEFORE) {
         snprintf(why, sizeof(why), "%s was called %s", function,
-                 mr_state == MR_STATE_RUNNING ? "a second time" : "after MPI_Finalize");
+                 world == WORLD_RUNNING ? "a second time" : "after MPI_Finalize");
         mr_launch_abort(1, why);
     }
-    if (mr_init(required)) {
-        char why[512];
+    if (api_library_use(required)) {
         snprintf(why, sizeof(why), "%s failed: %s", function, mr_error_take_detail());
         mr_launch_abort(1, why);
     }
-    thread_level = required;
+    world_thread_level = required;
     main_thread = pthread_self();
-    abi_init();
+    world = WORLD_RUNNING;
     return MPI_SUCCESS;
+}
+
+int api_bound_thread_level(int required)
+{
+    if (required < MPI_THREAD_SINGLE)
+        return MPI_THREAD_SINGLE;
+    return required > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : required;
 }
 
 MPI_FN(int, Init, (int *argc, char ***argv))
@@ -39,44 +115,46 @@ MPI_FN(int, Init, (int *argc, char ***argv))
 
 MPI_FN(int, Init_thread, (int *argc, char ***argv, int required, int *provided))
 {
-    if (required < MPI_THREAD_SINGLE)
-        required = MPI_THREAD_SINGLE;
-    if (required > MPI_THREAD_MULTIPLE)
-        required = MPI_THREAD_MULTIPLE;
-    *provided = required;
-    return init(required, "MPI_Init_thread");
+    *provided = api_bound_thread_level(required);
+    return init(*provided, "MPI_Init_thread");
 }
 
 MPI_FN(int, Initialized, (int *flag))
 {
-    *flag = mr_state != MR_STATE_BEFORE;
+    *flag = world != WORLD_BEFORE;
     return MPI_SUCCESS;
 }
 
 MPI_FN(int, Finalized, (int *flag))
 {
-    *flag = mr_state == MR_STATE_FINALIZED;
+    *flag = world == WORLD_FINALIZED;
     return MPI_SUCCESS;
+}
+
+/* Attributes of MPI_COMM_SELF go first: programs hang their own clean-up there. */
+static enum mr_err delete_attributes(struct mr_comm *c)
+{
+    int user_error;
+    api_in_callback++;
+    enum mr_err err = mr_attr_delete_all(&c->attrs, c, &user_error);
+    api_in_callback--;
+    return err;
 }
 
 MPI_FN(int, Finalize, (void))
 {
+    if (world != WORLD_RUNNING)
+        api_not_running("MPI_Finalize");
     API_ENTER();
-    /* attributes of MPI_COMM_SELF go first: programs hang their own clean-up there */
-    int user_error;
-    api_in_callback++;
-    mr_attr_delete_all(&mr_comm_self->attrs, mr_comm_self, &user_error);
-    mr_attr_delete_all(&mr_comm_world->attrs, mr_comm_world, &user_error);
-    api_in_callback--;
-    api_comm_finalize();
-    mr_finalize();
-    mr_state = MR_STATE_FINALIZED;
-    api_handles_finalize();
-    api_errors_finalize();
-    (void)err;
+    struct mr_comm *c = mr_comm_self;
+    CHECK(delete_attributes(c));
+    c = mr_comm_world;
+    CHECK(delete_attributes(c));
     api_unlock();
-    mr_threaded = false;
+    api_library_leave(true);
+    world = WORLD_FINALIZED;
     return MPI_SUCCESS;
+    API_LEAVE(c);
 }
 
 MPI_FN(int, Abort, (MPI_Comm comm, int errorcode))
@@ -88,7 +166,7 @@ MPI_FN(int, Abort, (MPI_Comm comm, int errorcode))
 
 MPI_FN(int, Query_thread, (int *provided))
 {
-    *provided = thread_level;
+    *provided = world_thread_level;
     return MPI_SUCCESS;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How errors leave the library: error handlers, classes, codes and strings (MPI-3.1 chapter 8.3-8.5), and what checks
- * say. */
+/* How errors leave the library: what checks say, the way through an error handler, the handlers (MPI-4.0 section 9.3). */
 #include "libmrmpi/api/api.h"
 
 #include <stdio.h>
@@ -11,26 +10,6 @@
 #include "libmrmpi/launch/launch.h"
 
 _Thread_local int api_in_callback;
-
-/* The last error that a function of this thread returned: MPI_Error_string tells it in full. */
-static _Thread_local struct {
-    int code;
-    char text[MPI_MAX_ERROR_STRING];
-} last;
-
-/* Classes and codes that the program added: number ABI_USER_CLASS + i is item i. */
-static struct {
-    int count;
-    struct user_code {
-        int class;
-        char text[MPI_MAX_ERROR_STRING];
-    } * *items;
-} added;
-
-int api_last_used_code(void)
-{
-    return added.count ? ABI_USER_CLASS + added.count - 1 : MPI_ERR_LASTCODE;
-}
 
 void api_string(char *to, size_t cap, const char *src, int *len)
 {
@@ -58,8 +37,7 @@ enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive)
 {
     return mr_fail(MR_ERR_RANK, "rank %d is not in %s%s, which has ranks 0 to %d%s", rank,
                    mr_comm_is_inter(c) ? "the remote group of " : "", c->name[0] ? c->name : "the communicator",
-                   c->num_peers - 1,
-                   rank == MPI_ANY_SOURCE && !receive ? " (MPI_ANY_SOURCE is for receives)" : "");
+                   c->num_peers - 1, rank == MPI_ANY_SOURCE && !receive ? " (MPI_ANY_SOURCE is for receives)" : "");
 }
 
 enum mr_err api_bad_tag(int tag)
@@ -87,12 +65,40 @@ _Noreturn void api_not_running(const char *function)
 static _Noreturn void abort_job(int code, const char *function)
 {
     char why[MPI_MAX_ERROR_STRING + 256];
-    snprintf(why, sizeof(why), "%s: %s", function, last.text);
+    snprintf(why, sizeof(why), "%s: %s", function, api_last_error());
     mr_launch_abort(code, why);
 }
 
-static int call_handler(struct mr_comm *c, struct mr_errhandler *h, int code, const char *function)
+/* A handler of the program gets the object's handle; an object that has none is told as the world. */
+static void call_user(struct mr_errhandler *h, const void *object, int code)
 {
+    const struct mr_comm *c = object;
+    MPI_Comm comm = c && c->handle ? c->handle : MPI_COMM_WORLD;
+    MPI_Session session;
+    MPI_File file = MPI_FILE_NULL;
+    MPI_Win win = MPI_WIN_NULL;
+    switch (h->of) {
+    case MR_ERRHANDLER_COMM:
+        ((MPI_Comm_errhandler_function *)h->user)(&comm, &code);
+        break;
+    case MR_ERRHANDLER_SESSION:
+        session = object ? api_session_handle(object) : MPI_SESSION_NULL;
+        ((MPI_Session_errhandler_function *)h->user)(&session, &code);
+        break;
+    case MR_ERRHANDLER_FILE:
+        ((MPI_File_errhandler_function *)h->user)(&file, &code);
+        break;
+    case MR_ERRHANDLER_WIN:
+        ((MPI_Win_errhandler_function *)h->user)(&win, &code);
+        break;
+    }
+}
+
+/* The lock is held, and free on return. */
+static int call_handler(struct mr_errhandler *h, const void *object, int code, const char *function)
+{
+    mr_errhandler_get(h);
+    api_unlock();
     switch (h->kind) {
     case MR_ERRHANDLER_FATAL:
     case MR_ERRHANDLER_ABORT:
@@ -100,158 +106,71 @@ static int call_handler(struct mr_comm *c, struct mr_errhandler *h, int code, co
     case MR_ERRHANDLER_RETURN:
         break;
     case MR_ERRHANDLER_USER:
-        h->call(h, c, code);
+        call_user(h, object, code);
         break;
     }
-    return code;
-}
-
-int api_fail(struct mr_comm *c, enum mr_err err, const char *function)
-{
-    const char *detail = mr_error_take_detail();
-    last.code = abi_error_of[err];
-    if (detail[0])
-        snprintf(last.text, sizeof(last.text), "%s: %s (%s)", mr_err_text(err), detail, mr_err_name(err));
-    else
-        snprintf(last.text, sizeof(last.text), "%s (%s)", mr_err_text(err), mr_err_name(err));
-    if (!c)
-        c = mr_comm_world;
-    struct mr_errhandler *h = mr_errhandler_get(c->errhandler);
-    mr_comm_get(c);
-    api_unlock();
-    int code = call_handler(c, h, last.code, function);
     api_lock();
-    mr_comm_put(c);
     mr_errhandler_put(h);
     api_unlock();
     return code;
 }
 
-/* ---- classes, codes, strings: allowed at any time ---- */
-
-static struct user_code *user_code(int code)
+int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, const char *function)
 {
-    long i = (long)code - ABI_USER_CLASS;
-    return i >= 0 && i < added.count ? added.items[i] : NULL;
+    return call_handler(h, object, api_note_error(err), function);
 }
 
-static enum mr_err add_code(int class, int *code)
+int api_fail(struct mr_comm *c, enum mr_err err, const char *function)
 {
-    struct user_code **items = realloc(added.items, ((size_t)added.count + 1) * sizeof(*items));
-    struct user_code *u = calloc(1, sizeof(*u));
-    if (items)
-        added.items = items;
-    if (!items || !u) {
-        free(u);
-        return MR_ERR_NO_MEM;
-    }
-    *code = ABI_USER_CLASS + added.count;
-    u->class = class ? class : *code;
-    added.items[added.count++] = u;
-    return MR_SUCCESS;
+    int code = api_note_error(err);
+    if (!c)
+        c = mr_comm_world;
+    if (!c) /* neither initialized nor a session: there is no handler but the first one */
+        return call_handler(&mr_errhandler_fatal, NULL, code, function);
+    mr_comm_get(c);
+    call_handler(c->errhandler, c, code, function);
+    api_lock();
+    mr_comm_put(c);
+    api_unlock();
+    return code;
 }
 
-void api_errors_finalize(void)
+int api_call_errhandler(struct mr_errhandler *h, const void *object, int code, const char *function)
 {
-    while (added.count)
-        free(added.items[--added.count]);
-    free(added.items);
-    added.items = NULL;
-}
-
-static enum mr_err core_class(int class)
-{
-    for (int e = 1; e <= MR_ERR_PROC_FAILED; e++)
-        if (abi_error_of[e] == class)
-            return (enum mr_err)e;
-    return class == MPI_SUCCESS ? MR_SUCCESS : MR_ERR_UNKNOWN;
-}
-
-/* The codes of the tool information interface are classes of their own; nothing below api/ returns them. */
-static const struct {
-    int class;
-    const char *name, *text;
-} tool_classes[] = {
-#define T(name, text) {MPI_T_ERR_##name, "MPI_T_ERR_" #name, text}
-    T(MEMORY, "out of memory"),
-    T(NOT_INITIALIZED, "the tool interface is not initialized"),
-    T(CANNOT_INIT, "the tool interface cannot be initialized now"),
-    T(INVALID_INDEX, "invalid index"),
-    T(INVALID_ITEM, "invalid item of an enumeration"),
-    T(INVALID_HANDLE, "invalid handle of the tool interface"),
-    T(OUT_OF_HANDLES, "no more handles"),
-    T(OUT_OF_SESSIONS, "no more sessions"),
-    T(INVALID_SESSION, "invalid session of the tool interface"),
-    T(CVAR_SET_NOT_NOW, "the control variable cannot be set at this moment"),
-    T(CVAR_SET_NEVER, "the control variable cannot be set any more"),
-    T(PVAR_NO_STARTSTOP, "the performance variable cannot be started or stopped"),
-    T(PVAR_NO_WRITE, "the performance variable cannot be written"),
-    T(PVAR_NO_ATOMIC, "the performance variable cannot be read and reset in one"),
-    T(INVALID_NAME, "there is no variable of this name"),
-    T(INVALID, "invalid use of the tool interface"),
-    T(NOT_SUPPORTED, "not supported by the tool interface"),
-#undef T
-};
-
-static void class_text(int code, char *text, size_t cap)
-{
-    for (size_t i = 0; i < sizeof(tool_classes) / sizeof(tool_classes[0]); i++) {
-        if (tool_classes[i].class != code)
-            continue;
-        snprintf(text, cap, "%s (%s)", tool_classes[i].text, tool_classes[i].name);
-        return;
-    }
-    enum mr_err e = core_class(code);
-    snprintf(text, cap, "%s (%s)", mr_err_text(e), mr_err_name(e));
-}
-
-MPI_FN(int, Error_class, (int errorcode, int *errorclass))
-{
-    const struct user_code *u = user_code(errorcode);
-    *errorclass = u ? u->class : errorcode;
+    api_note_user_error(code);
+    call_handler(h, object, code, function);
     return MPI_SUCCESS;
 }
 
-MPI_FN(int, Error_string, (int errorcode, char *string, int *resultlen))
+/* ---- at any time ---- */
+
+static pthread_mutex_t any_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+bool api_enter_any(void)
 {
-    const struct user_code *u = user_code(errorcode);
-    if (u) {
-        api_string(string, MPI_MAX_ERROR_STRING, u->text, resultlen);
-    } else if (errorcode && errorcode == last.code) {
-        api_string(string, MPI_MAX_ERROR_STRING, last.text, resultlen);
-    } else {
-        char text[128];
-        class_text(errorcode, text, sizeof(text));
-        api_string(string, MPI_MAX_ERROR_STRING, text, resultlen);
+    bool any = !(mr_state == MR_STATE_RUNNING && mr_threaded);
+    if (any)
+        pthread_mutex_lock(&any_mutex);
+    else
+        api_lock();
+    return any;
+}
+
+void api_leave_any(bool any)
+{
+    if (any)
+        pthread_mutex_unlock(&any_mutex);
+    else
+        api_unlock();
+}
+
+int api_fail_any(bool any, enum mr_err err, const char *function)
+{
+    if (any) {
+        pthread_mutex_unlock(&any_mutex);
+        api_lock();
     }
-    return MPI_SUCCESS;
-}
-
-MPI_FN(int, Add_error_class, (int *errorclass))
-{
-    API_ENTER();
-    NOT_NULL(errorclass);
-    err = add_code(0, errorclass);
-    API_LEAVE(NULL);
-}
-
-MPI_FN(int, Add_error_code, (int errorclass, int *errorcode))
-{
-    API_ENTER();
-    NOT_NULL(errorcode);
-    err = add_code(errorclass, errorcode);
-    API_LEAVE(NULL);
-}
-
-MPI_FN(int, Add_error_string, (int errorcode, const char *string))
-{
-    API_ENTER();
-    NOT_NULL(string);
-    struct user_code *u = user_code(errorcode);
-    if (!u)
-        CHECK(mr_fail(MR_ERR_ARG, "%d is not an error class or code that the program added", errorcode));
-    snprintf(u->text, sizeof(u->text), "%s", string);
-    API_LEAVE(NULL);
+    return api_fail(NULL, err, function);
 }
 
 /* ---- error handlers ---- */
@@ -262,30 +181,57 @@ enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e)
         *e = &mr_errhandler_fatal;
     else if (h == MPI_ERRORS_RETURN)
         *e = &mr_errhandler_return;
+    else if (h == MPI_ERRORS_ABORT)
+        *e = &mr_errhandler_abort;
     else if (!(*e = api_find(ABI_ERRHANDLER, h)))
         return api_bad_handle(MR_ERR_ARG, "error handler", h, MPI_ERRHANDLER_NULL);
     return MR_SUCCESS;
 }
 
-static void call_user(struct mr_errhandler *h, struct mr_comm *comm, int code)
+enum mr_err api_errhandler_for(MPI_Errhandler h, enum mr_errhandler_of of, struct mr_errhandler **e)
 {
-    MPI_Comm c = comm->handle ? comm->handle : MPI_COMM_WORLD;
-    ((MPI_Comm_errhandler_function *)h->user)(&c, &code);
+    static const char *const what[] = {[MR_ERRHANDLER_COMM] = "communicators",
+                                       [MR_ERRHANDLER_SESSION] = "sessions",
+                                       [MR_ERRHANDLER_WIN] = "windows",
+                                       [MR_ERRHANDLER_FILE] = "files"};
+    enum mr_err err = api_errhandler(h, e);
+    if (!err && (*e)->kind == MR_ERRHANDLER_USER && (*e)->of != of)
+        err = mr_fail(MR_ERR_ARG, "the error handler is for %s, not for %s", what[(*e)->of], what[of]);
+    return err;
 }
 
-MPI_FN(int, Comm_create_errhandler, (MPI_Comm_errhandler_function * function, MPI_Errhandler *errhandler))
+enum mr_err api_new_user_errhandler(enum mr_errhandler_of of, mr_user_fn function, MPI_Errhandler *errhandler)
 {
-    API_ENTER();
-    NOT_NULL(function);
-    NOT_NULL(errhandler);
+    if (!function)
+        return api_null("function");
+    if (!errhandler)
+        return api_null("errhandler");
     struct mr_errhandler *h = mr_errhandler_new();
     if (h) {
-        h->user = (mr_user_fn)function;
-        h->call = call_user;
+        h->user = function;
+        h->of = of;
     }
-    err = api_new_errhandler(h, errhandler);
-    API_LEAVE(NULL);
+    return api_new_errhandler(h, errhandler);
 }
+
+void api_replace_errhandler(struct mr_errhandler **at, struct mr_errhandler *by)
+{
+    mr_errhandler_get(by);
+    mr_errhandler_put(*at);
+    *at = by;
+}
+
+#define CREATE(name, kind)                                                                                             \
+    MPI_FN(int, name##_create_errhandler, (MPI_##name##_errhandler_function * function, MPI_Errhandler *errhandler))   \
+    {                                                                                                                  \
+        API_ENTER_ANY();                                                                                               \
+        err = api_new_user_errhandler(kind, (mr_user_fn)function, errhandler);                                         \
+        API_LEAVE_ANY();                                                                                               \
+    }
+CREATE(Comm, MR_ERRHANDLER_COMM)
+CREATE(Session, MR_ERRHANDLER_SESSION)
+CREATE(Win, MR_ERRHANDLER_WIN)
+CREATE(File, MR_ERRHANDLER_FILE)
 
 MPI_FN(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler))
 {
@@ -293,10 +239,8 @@ MPI_FN(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler))
     struct mr_errhandler *h;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    CHECK(api_errhandler(errhandler, &h));
-    mr_errhandler_get(h);
-    mr_errhandler_put(c->errhandler);
-    c->errhandler = h;
+    CHECK(api_errhandler_for(errhandler, MR_ERRHANDLER_COMM, &h));
+    api_replace_errhandler(&c->errhandler, h);
     API_LEAVE(c);
 }
 
@@ -315,20 +259,54 @@ MPI_FN(int, Comm_call_errhandler, (MPI_Comm comm, int errorcode))
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    struct mr_errhandler *h = mr_errhandler_get(c->errhandler);
-    snprintf(last.text, sizeof(last.text), "the program reported error %d", errorcode);
-    last.code = 0;
-    api_unlock();
-    call_handler(c, h, errorcode, __func__ + 1);
-    api_lock();
-    mr_errhandler_put(h);
+    return api_call_errhandler(c->errhandler, c, errorcode, __func__ + 1);
     API_LEAVE(c);
+}
+
+/* No file is open: the one handler that files have is that of MPI_FILE_NULL, which opening them takes over. */
+static struct mr_errhandler *file_null_handler = &mr_errhandler_return;
+
+static enum mr_err file_null(MPI_File file)
+{
+    return file == MPI_FILE_NULL ? MR_SUCCESS : mr_fail(MR_ERR_FILE, "the file is not open");
+}
+
+MPI_FN(int, File_set_errhandler, (MPI_File file, MPI_Errhandler errhandler))
+{
+    struct mr_errhandler *h;
+    API_ENTER();
+    CHECK(file_null(file));
+    CHECK(api_errhandler_for(errhandler, MR_ERRHANDLER_FILE, &h));
+    api_replace_errhandler(&file_null_handler, h);
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, File_get_errhandler, (MPI_File file, MPI_Errhandler *errhandler))
+{
+    API_ENTER();
+    CHECK(file_null(file));
+    NOT_NULL(errhandler);
+    err = api_new_errhandler(mr_errhandler_get(file_null_handler), errhandler);
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, File_call_errhandler, (MPI_File file, int errorcode))
+{
+    API_ENTER();
+    CHECK(file_null(file));
+    return api_call_errhandler(file_null_handler, NULL, errorcode, __func__ + 1);
+    API_LEAVE(NULL);
+}
+
+int api_fail_file(enum mr_err err, const char *function)
+{
+    return api_fail_with(file_null_handler, NULL, err, function);
 }
 
 MPI_FN(int, Errhandler_free, (MPI_Errhandler * errhandler))
 {
     struct mr_errhandler *h;
-    API_ENTER();
+    API_ENTER_ANY();
     NOT_NULL(errhandler);
     CHECK(api_errhandler(*errhandler, &h));
     if (h->kind == MR_ERRHANDLER_USER) {
@@ -337,7 +315,12 @@ MPI_FN(int, Errhandler_free, (MPI_Errhandler * errhandler))
         mr_errhandler_put(h);
     }
     *errhandler = MPI_ERRHANDLER_NULL;
-    API_LEAVE(NULL);
+    API_LEAVE_ANY();
+}
+
+void api_errhandlers_finalize(void)
+{
+    api_replace_errhandler(&file_null_handler, &mr_errhandler_return);
 }
 
 /* The names of MPI-1. */

@@ -47,6 +47,7 @@ int api_handle_new(enum abi_kind kind, void *object)
     s->object = object;
     s->refs = 1;
     s->handle = abi_handle(kind, s->generation, i);
+    t->live++;
     return s->handle;
 }
 
@@ -57,6 +58,7 @@ bool api_handle_free(enum abi_kind kind, int handle)
     struct api_slot *s = slot(t, i);
     if (--s->refs)
         return false;
+    t->live--;
     s->object = NULL;
     s->handle = 0;
     s->generation = (s->generation + 1) & ((1 << ABI_GENERATION_BITS) - 1);
@@ -68,11 +70,14 @@ bool api_handle_free(enum abi_kind kind, int handle)
 void api_handles_finalize(void)
 {
     for (int k = 0; k < ABI_KINDS; k++) {
-        for (uint32_t n = 0; n < api_tables[k].cap >> API_CHUNK_BITS; n++)
-            free(api_tables[k].chunks[n]);
-        free(api_tables[k].chunks);
+        struct api_table *t = &api_tables[k];
+        if (t->live && (k == ABI_INFO || k == ABI_ERRHANDLER))
+            continue;
+        for (uint32_t n = 0; n < t->cap >> API_CHUNK_BITS; n++)
+            free(t->chunks[n]);
+        free(t->chunks);
+        *t = (struct api_table){0};
     }
-    memset(api_tables, 0, sizeof(api_tables));
 }
 
 enum mr_err api_bad_handle(enum mr_err err, const char *what, int handle, int null)

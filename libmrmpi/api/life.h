@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of api/ do for each other at the beginning and the end. */
+/* What the files of api/ do for each other at the beginning and the end, and on the way out with an error. */
 #ifndef MRMPI_API_LIFE_H
 #define MRMPI_API_LIFE_H
 
-void api_errors_finalize(void);
+#include "libmrmpi/api/api.h"
+
+/* env.c: the library runs while anybody uses it: the world (MPI_Init to MPI_Finalize) and each session */
+enum mr_err api_library_use(int thread_level); /* with the detail of what failed */
+void api_library_leave(bool at_once); /* at_once: after the last user it ends here, not at exit */
+extern int api_thread_level;          /* the highest that anybody asked for */
+int api_bound_thread_level(int required);
+
 void api_comm_finalize(void);
+void api_errhandlers_finalize(void);
 int api_last_used_code(void);
+
+/* errcode.c: this thread's last error, for MPI_Error_string and the line that ends a job */
+int api_note_error(enum mr_err err); /* takes the detail; the code to return */
+void api_note_user_error(int code);
+const char *api_last_error(void);
+
+/* session.c */
+int api_session_handle(const void *session);
+/* error.c: through the handler of MPI_FILE_NULL */
+int api_fail_file(enum mr_err err, const char *function);
 
 #endif

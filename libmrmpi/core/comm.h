@@ -10,7 +10,7 @@
 
 #include "libmrmpi/core/objects.h"
 
-enum { MR_CONTEXT_WORDS = 64, MR_CONTEXT_MAX = MR_CONTEXT_WORDS * 64, MR_CONTEXT_NONE = 1 /* ids are even */ };
+enum { MR_CONTEXT_WORDS = 64, MR_CONTEXT_MAX = MR_CONTEXT_WORDS * 64, MR_CONTEXT_NONE = 1 /* ids are even */, MR_CONTEXT_NO_PARENT = 4 };
 
 /*
  * Tags of what is not a collective of the communicator itself, among its messages of collectives (context | 1), whose

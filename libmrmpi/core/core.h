@@ -53,6 +53,9 @@ enum mr_err {
     MR_ERR_INFO_NOKEY,
     MR_ERR_NAME,
     MR_ERR_UNSUPPORTED_OPERATION,
+    MR_ERR_FILE,
+    MR_ERR_WIN,
+    MR_ERR_SESSION,
     MR_ERR_PROC_FAILED,
 };
 

@@ -57,6 +57,9 @@ static const struct {
     E(INFO_NOKEY, "info key not set"),
     E(NAME, "name not found"),
     E(UNSUPPORTED_OPERATION, "operation not supported"),
+    E(FILE, "invalid file"),
+    E(WIN, "invalid window"),
+    E(SESSION, "invalid session"),
     E(PROC_FAILED, "a process of the job has failed"),
 #undef E
 };

@@ -204,6 +204,11 @@ enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b
  */
 enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
                                 struct mr_comm **out);
+/* Without a parent (from_group.c): all members give the same name. The error handler is MPI_ERRORS_ARE_FATAL. */
+enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, struct mr_comm **out);
+/* remote and remote_leader: at the leader of `local` only. */
+enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, struct mr_group *remote,
+                                            int remote_leader, const char *name, struct mr_comm **out);
 enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, struct mr_comm **out);
 /* The world and self, for init.c. */
 struct mr_launch;
@@ -234,12 +239,13 @@ enum mr_err mr_attr_copy_all(struct mr_attr *from, void *from_object, struct mr_
 /* ---- error handlers and texts (errhandler.c, error.c) ------------------------------------------------------------ */
 
 enum mr_errhandler_kind { MR_ERRHANDLER_FATAL, MR_ERRHANDLER_RETURN, MR_ERRHANDLER_ABORT, MR_ERRHANDLER_USER };
+enum mr_errhandler_of { MR_ERRHANDLER_COMM, MR_ERRHANDLER_SESSION, MR_ERRHANDLER_WIN, MR_ERRHANDLER_FILE };
 struct mr_errhandler {
     int refs;
     int handle;
     enum mr_errhandler_kind kind;
+    enum mr_errhandler_of of; /* users' ones: for which objects */
     mr_user_fn user;
-    void (*call)(struct mr_errhandler *h, struct mr_comm *comm, int code);
 };
 extern struct mr_errhandler mr_errhandler_fatal, mr_errhandler_return, mr_errhandler_abort;
 struct mr_errhandler *mr_errhandler_new(void);

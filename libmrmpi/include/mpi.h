@@ -31,6 +31,7 @@ typedef int MPI_Request;
 typedef int MPI_Message;
 typedef int MPI_Info;
 typedef int MPI_Win;
+typedef int MPI_Session;
 typedef struct ADIOI_FileD *MPI_File;
 typedef long MPI_Aint;
 typedef long MPI_Offset;
@@ -49,7 +50,13 @@ typedef struct MPI_Status {
 typedef void(MPI_User_function)(void *, void *, int *, MPI_Datatype *);
 typedef void(MPI_User_function_c)(void *, void *, MPI_Count *, MPI_Datatype *);
 typedef void(MPI_Comm_errhandler_function)(MPI_Comm *, int *, ...);
+typedef void(MPI_File_errhandler_function)(MPI_File *, int *, ...);
+typedef void(MPI_Win_errhandler_function)(MPI_Win *, int *, ...);
+typedef void(MPI_Session_errhandler_function)(MPI_Session *, int *, ...);
 typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
+typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
+typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
+typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
 typedef void(MPI_Handler_function)(MPI_Comm *, int *, ...);
 typedef int(MPI_Comm_copy_attr_function)(MPI_Comm, int, void *, void *, void *, int *);
 typedef int(MPI_Comm_delete_attr_function)(MPI_Comm, int, void *, void *);
@@ -90,11 +97,13 @@ typedef int(MPI_Grequest_cancel_function)(void *, int);
 #define MPI_ERRHANDLER_NULL  ((MPI_Errhandler)0x14000000)
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x54000000)
 #define MPI_ERRORS_RETURN    ((MPI_Errhandler)0x54000001)
+#define MPI_ERRORS_ABORT     ((MPI_Errhandler)0x54000003)
 #define MPI_OP_NULL          ((MPI_Op)0x18000000)
 #define MPI_INFO_NULL        ((MPI_Info)0x1c000000)
 #define MPI_INFO_ENV         ((MPI_Info)0x5c000001)
 #define MPI_WIN_NULL         ((MPI_Win)0x20000000)
 #define MPI_FILE_NULL        ((MPI_File)0)
+#define MPI_SESSION_NULL     ((MPI_Session)0x38000000)
 #define MPI_REQUEST_NULL     ((MPI_Request)0x2c000000)
 #define MPI_MESSAGE_NULL     ((MPI_Message)0x2c000000)
 #define MPI_MESSAGE_NO_PROC  ((MPI_Message)0x6c000000)
@@ -222,6 +231,8 @@ typedef int(MPI_Grequest_cancel_function)(void *, int);
 #define MPI_MAX_ERROR_STRING           512
 #define MPI_MAX_PORT_NAME              256
 #define MPI_MAX_OBJECT_NAME            128
+#define MPI_MAX_STRINGTAG_LEN          256
+#define MPI_MAX_PSET_NAME_LEN          256
 #define MPI_MAX_INFO_KEY               255
 #define MPI_MAX_INFO_VAL               1024
 #define MPI_BSEND_OVERHEAD             96
@@ -410,8 +421,13 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int
 #define MPI_T_ERR_INVALID_NAME             73
 #define MPI_T_ERR_INVALID                  74
 #define MPI_T_ERR_NOT_SUPPORTED            78
+#define MPI_ERR_SESSION               75
+#define MPI_ERR_PROC_ABORTED          76
+#define MPI_ERR_VALUE_TOO_LARGE       77
 #define MPI_ERR_LASTCODE              0x3fffffff
 #define MPIX_ERR_PROC_FAILED          101
+#define MPIX_ERR_PROC_FAILED_PENDING  102
+#define MPIX_ERR_REVOKED              103
 
 /* Fortran handles are the same integers. */
 #define MPI_Comm_c2f(h)       ((MPI_Fint)(h))
@@ -428,6 +444,8 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int
 #define MPI_Op_f2c(h)         ((MPI_Op)(h))
 #define MPI_Errhandler_c2f(h) ((MPI_Fint)(h))
 #define MPI_Errhandler_f2c(h) ((MPI_Errhandler)(h))
+#define MPI_Session_c2f(h)    ((MPI_Fint)(h))
+#define MPI_Session_f2c(h)    ((MPI_Session)(h))
 #define MPI_Message_c2f(h)    ((MPI_Fint)(h))
 #define MPI_Message_f2c(h)    ((MPI_Message)(h))
 
@@ -441,6 +459,9 @@ extern MPI_Fint *MPI_F_STATUSES_IGNORE;
 #define MRMPI_FN(type, name, args)                                                                                     \
     type MPI_##name args;                                                                                              \
     type PMPI_##name args;
+#define MRMPIX_FN(type, name, args)                                                                                    \
+    type MPIX_##name args;                                                                                             \
+    type PMPIX_##name args;
 
 /* environment */
 MRMPI_FN(int, Init, (int *argc, char ***argv))
@@ -466,10 +487,22 @@ MRMPI_FN(int, Error_string, (int errorcode, char *string, int *resultlen))
 MRMPI_FN(int, Add_error_class, (int *errorclass))
 MRMPI_FN(int, Add_error_code, (int errorclass, int *errorcode))
 MRMPI_FN(int, Add_error_string, (int errorcode, const char *string))
+MRMPIX_FN(int, Delete_error_class, (int errorclass))
+MRMPIX_FN(int, Delete_error_code, (int errorcode))
+MRMPIX_FN(int, Delete_error_string, (int errorcode))
 MRMPI_FN(int, Comm_create_errhandler, (MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler))
 MRMPI_FN(int, Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler))
 MRMPI_FN(int, Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *errhandler))
 MRMPI_FN(int, Comm_call_errhandler, (MPI_Comm comm, int errorcode))
+MRMPI_FN(int, Session_create_errhandler, (MPI_Session_errhandler_function *function, MPI_Errhandler *errhandler))
+MRMPI_FN(int, Session_set_errhandler, (MPI_Session session, MPI_Errhandler errhandler))
+MRMPI_FN(int, Session_get_errhandler, (MPI_Session session, MPI_Errhandler *errhandler))
+MRMPI_FN(int, Session_call_errhandler, (MPI_Session session, int errorcode))
+MRMPI_FN(int, Win_create_errhandler, (MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler))
+MRMPI_FN(int, File_create_errhandler, (MPI_File_errhandler_function *function, MPI_Errhandler *errhandler))
+MRMPI_FN(int, File_set_errhandler, (MPI_File file, MPI_Errhandler errhandler))
+MRMPI_FN(int, File_get_errhandler, (MPI_File file, MPI_Errhandler *errhandler))
+MRMPI_FN(int, File_call_errhandler, (MPI_File file, int errorcode))
 MRMPI_FN(int, Errhandler_free, (MPI_Errhandler *errhandler))
 MRMPI_FN(int, Errhandler_create, (MPI_Handler_function *function, MPI_Errhandler *errhandler))
 MRMPI_FN(int, Errhandler_set, (MPI_Comm comm, MPI_Errhandler errhandler))
@@ -954,6 +987,20 @@ MRMPI_FN(int, Comm_set_info, (MPI_Comm comm, MPI_Info info))
 MRMPI_FN(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info_used))
 MRMPI_FN(int, Comm_get_parent, (MPI_Comm *parent))
 
+/* sessions */
+MRMPI_FN(int, Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session))
+MRMPI_FN(int, Session_finalize, (MPI_Session *session))
+MRMPI_FN(int, Session_get_num_psets, (MPI_Session session, MPI_Info info, int *npset_names))
+MRMPI_FN(int, Session_get_nth_pset, (MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name))
+MRMPI_FN(int, Session_get_info, (MPI_Session session, MPI_Info *info_used))
+MRMPI_FN(int, Session_get_pset_info, (MPI_Session session, const char *pset_name, MPI_Info *info))
+MRMPI_FN(int, Group_from_session_pset, (MPI_Session session, const char *pset_name, MPI_Group *newgroup))
+MRMPI_FN(int, Comm_create_from_group, (MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler
+                                       errhandler, MPI_Comm *newcomm))
+MRMPI_FN(int, Intercomm_create_from_groups, (MPI_Group local_group, int local_leader, MPI_Group remote_group, int
+                                             remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler
+                                             errhandler, MPI_Comm *newintercomm))
+
 /* groups */
 MRMPI_FN(int, Group_size, (MPI_Group group, int *size))
 MRMPI_FN(int, Group_rank, (MPI_Group group, int *rank))
@@ -1201,6 +1248,7 @@ MRMPI_FN(int, T_source_get_num, (int *num_sources))
 MRMPI_FN(int, T_source_get_timestamp, (int source_index, MPI_Count *timestamp))
 
 #undef MRMPI_FN
+#undef MRMPIX_FN
 
 #if defined(__cplusplus)
 }

@@ -120,6 +120,11 @@ static bool quiet(void *arg)
     return true;
 }
 
+void mr_pt2pt_quiesce(void)
+{
+    mr_progress_until(quiet, NULL);
+}
+
 static void drop_message(struct mr_match_entry *e, void *arg)
 {
     struct mr_message *m = e->owner;

@@ -66,6 +66,8 @@ struct mr_request {
 int mr_pt2pt_init(void); /* opens the rails too: mr_rail_init */
 /* Completes what must be completed and synchronises with all peers: after it nobody needs this process any more. */
 int mr_pt2pt_finalize(void);
+/* Waits until nothing of this process is under way to others; offers that nobody has accepted are not waited for. */
+void mr_pt2pt_quiesce(void);
 
 /* ctx: comm->context for users, comm->context | 1 for collectives. *req is NULL on error. dest may be MR_PROC_NULL. */
 enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,

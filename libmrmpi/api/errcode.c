@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Error classes, codes and strings (MPI-4.0 sections 9.4 and 9.5): those of the standard, and those that the program added,
+ * which stay until the process ends, because they may be asked for after MPI_Finalize. All is allowed at any time.
+ */
+#include "libmrmpi/api/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libmrmpi/api/life.h"
+
+/* The last error that a function of this thread returned: MPI_Error_string tells it in full. */
+static _Thread_local struct {
+    int code;
+    char text[MPI_MAX_ERROR_STRING];
+} last;
+
+const char *api_last_error(void)
+{
+    return last.text;
+}
+
+int api_note_error(enum mr_err err)
+{
+    const char *detail = mr_error_take_detail();
+    last.code = abi_error_of[err];
+    if (detail[0])
+        snprintf(last.text, sizeof(last.text), "%s: %s (%s)", mr_err_text(err), detail, mr_err_name(err));
+    else
+        snprintf(last.text, sizeof(last.text), "%s (%s)", mr_err_text(err), mr_err_name(err));
+    return last.code;
+}
+
+void api_note_user_error(int code)
+{
+    last.code = 0;
+    snprintf(last.text, sizeof(last.text), "the program reported error %d", code);
+}
+
+/* Classes that no function of this library returns yet. */
+static const struct {
+    int class;
+    const char *name, *text;
+} others[] = {
+#define E(id, text) {MPI_ERR_##id, "MPI_ERR_" #id, text}
+    E(ACCESS, "permission denied"),
+    E(AMODE, "invalid access mode"),
+    E(BAD_FILE, "invalid file name"),
+    E(CONVERSION, "data conversion failed"),
+    E(DUP_DATAREP, "data representation defined already"),
+    E(FILE_EXISTS, "file exists already"),
+    E(FILE_IN_USE, "file is open in another process"),
+    E(IO, "input or output failed"),
+    E(NOT_SAME, "arguments differ between the processes"),
+    E(NO_SPACE, "not enough space"),
+    E(NO_SUCH_FILE, "file does not exist"),
+    E(PORT, "invalid port"),
+    E(QUOTA, "quota exceeded"),
+    E(READ_ONLY, "file or file system is read-only"),
+    E(SERVICE, "invalid service"),
+    E(SPAWN, "process not started"),
+    E(UNSUPPORTED_DATAREP, "data representation not supported"),
+    E(BASE, "invalid base address"),
+    E(LOCKTYPE, "invalid lock type"),
+    E(RMA_CONFLICT, "conflicting accesses to a window"),
+    E(RMA_SYNC, "wrong synchronization of a window"),
+    E(SIZE, "invalid size"),
+    E(DISP, "invalid displacement"),
+    E(ASSERT, "invalid assertion"),
+    E(RMA_RANGE, "memory outside of the window"),
+    E(RMA_ATTACH, "memory cannot be attached"),
+    E(RMA_SHARED, "memory cannot be shared"),
+    E(RMA_FLAVOR, "wrong kind of window"),
+    E(PROC_ABORTED, "a process was aborted"),
+    E(VALUE_TOO_LARGE, "value does not fit"),
+#undef E
+};
+
+static bool core_class(int class, enum mr_err *e)
+{
+    for (int i = 0; i <= MR_ERR_PROC_FAILED; i++) {
+        *e = (enum mr_err)i;
+        if (abi_error_of[i] == class)
+            return true;
+    }
+    return false;
+}
+
+/* The name and the text of one of MPI's classes; false: it is none. */
+static bool standard_class(int class, const char **name, const char **text)
+{
+    enum mr_err e;
+    if (core_class(class, &e)) {
+        *name = mr_err_name(e);
+        *text = mr_err_text(e);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (others[i].class == class) {
+            *name = others[i].name;
+            *text = others[i].text;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what the program adds: number ABI_USER_CLASS + i is item i; NULL: deleted ---- */
+
+static struct {
+    int count;
+    struct user_code {
+        int class;
+        char text[MPI_MAX_ERROR_STRING];
+    } * *items;
+} added;
+
+int api_last_used_code(void)
+{
+    return added.count ? ABI_USER_CLASS + added.count - 1 : MPI_ERR_LASTCODE;
+}
+
+static struct user_code *user_code(int code)
+{
+    long i = (long)code - ABI_USER_CLASS;
+    return i >= 0 && i < added.count ? added.items[i] : NULL;
+}
+
+static enum mr_err add_code(int class, int *code)
+{
+    struct user_code **items = realloc(added.items, ((size_t)added.count + 1) * sizeof(*items));
+    struct user_code *u = calloc(1, sizeof(*u));
+    if (items)
+        added.items = items;
+    if (!items || !u) {
+        free(u);
+        return MR_ERR_NO_MEM;
+    }
+    *code = ABI_USER_CLASS + added.count;
+    u->class = class ? class : *code;
+    added.items[added.count++] = u;
+    return MR_SUCCESS;
+}
+
+static bool is_class(int class)
+{
+    const char *name, *text;
+    const struct user_code *u = user_code(class);
+    return u ? u->class == class : standard_class(class, &name, &text);
+}
+
+static enum mr_err needs_user_code(int code)
+{
+    return user_code(code)
+               ? MR_SUCCESS
+               : mr_fail(MR_ERR_ARG, "%d is not an error class or code that the program added", code);
+}
+
+MPI_FN(int, Add_error_class, (int *errorclass))
+{
+    API_ENTER_ANY();
+    NOT_NULL(errorclass);
+    err = add_code(0, errorclass);
+    API_LEAVE_ANY();
+}
+
+MPI_FN(int, Add_error_code, (int errorclass, int *errorcode))
+{
+    API_ENTER_ANY();
+    NOT_NULL(errorcode);
+    if (!is_class(errorclass))
+        CHECK(mr_fail(MR_ERR_ARG, "%d is not an error class", errorclass));
+    err = add_code(errorclass, errorcode);
+    API_LEAVE_ANY();
+}
+
+MPI_FN(int, Add_error_string, (int errorcode, const char *string))
+{
+    API_ENTER_ANY();
+    NOT_NULL(string);
+    CHECK(needs_user_code(errorcode));
+    struct user_code *u = user_code(errorcode);
+    snprintf(u->text, sizeof(u->text), "%s", string);
+    API_LEAVE_ANY();
+}
+
+/* Numbers are not used again. */
+static void forget(int code)
+{
+    long i = (long)code - ABI_USER_CLASS;
+    free(added.items[i]);
+    added.items[i] = NULL;
+}
+
+MPIX_FN(int, Delete_error_class, (int errorclass))
+{
+    API_ENTER_ANY();
+    CHECK(needs_user_code(errorclass));
+    if (user_code(errorclass)->class != errorclass)
+        CHECK(mr_fail(MR_ERR_ARG, "%d is an error code, not a class", errorclass));
+    for (int i = 0; i < added.count; i++)
+        if (added.items[i] && added.items[i]->class == errorclass && ABI_USER_CLASS + i != errorclass)
+            CHECK(mr_fail(MR_ERR_ARG, "the error class still has the code %d", ABI_USER_CLASS + i));
+    forget(errorclass);
+    API_LEAVE_ANY();
+}
+
+MPIX_FN(int, Delete_error_code, (int errorcode))
+{
+    API_ENTER_ANY();
+    CHECK(needs_user_code(errorcode));
+    if (user_code(errorcode)->class == errorcode)
+        CHECK(mr_fail(MR_ERR_ARG, "%d is an error class, not a code", errorcode));
+    forget(errorcode);
+    API_LEAVE_ANY();
+}
+
+MPIX_FN(int, Delete_error_string, (int errorcode))
+{
+    API_ENTER_ANY();
+    CHECK(needs_user_code(errorcode));
+    user_code(errorcode)->text[0] = '\0';
+    API_LEAVE_ANY();
+}
+
+/* ---- asking ---- */
+
+MPI_FN(int, Error_class, (int errorcode, int *errorclass))
+{
+    API_ENTER_ANY();
+    NOT_NULL(errorclass);
+    const struct user_code *u = user_code(errorcode);
+    *errorclass = u ? u->class : is_class(errorcode) ? errorcode : MPI_ERR_UNKNOWN;
+    API_LEAVE_ANY();
+}
+
+MPI_FN(int, Error_string, (int errorcode, char *string, int *resultlen))
+{
+    const char *name, *what;
+    char text[128];
+    API_ENTER_ANY();
+    NOT_NULL(string);
+    NOT_NULL(resultlen);
+    const struct user_code *u = user_code(errorcode);
+    if (u) {
+        api_string(string, MPI_MAX_ERROR_STRING, u->text, resultlen);
+    } else if (errorcode && errorcode == last.code) {
+        api_string(string, MPI_MAX_ERROR_STRING, last.text, resultlen);
+    } else {
+        if (standard_class(errorcode, &name, &what))
+            snprintf(text, sizeof(text), "%s (%s)", what, name);
+        else
+            snprintf(text, sizeof(text), "%d is not an error code", errorcode);
+        api_string(string, MPI_MAX_ERROR_STRING, text, resultlen);
+    }
+    API_LEAVE_ANY();
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sessions (MPI-4.0 section 11.3), their process sets, and communicators made from groups. A session keeps the library
+ * running; all sessions and the world share its one instance.
+ */
+#include "libmrmpi/api/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "libmrmpi/api/life.h"
+
+struct session {
+    MPI_Session handle;
+    int thread_level;
+    struct mr_errhandler *errhandler;
+};
+
+int api_session_handle(const void *session)
+{
+    return ((const struct session *)session)->handle;
+}
+
+static enum mr_err session_of(MPI_Session h, struct session **s)
+{
+    if (!(*s = api_find(ABI_SESSION, h)))
+        return api_bad_handle(MR_ERR_SESSION, "session", h, MPI_SESSION_NULL);
+    return MR_SUCCESS;
+}
+
+/* The way out through the session's handler; without a session through the world's. */
+static int fail(struct session *s, enum mr_err err, const char *function)
+{
+    return s ? api_fail_with(s->errhandler, s, err, function) : api_fail(NULL, err, function);
+}
+
+#define LEAVE_SESSION(s)                                                                                               \
+    goto out;                                                                                                          \
+    out:                                                                                                               \
+    if (unlikely(err))                                                                                                 \
+        return fail(s, err, __func__ + 1);                                                                             \
+    api_unlock();                                                                                                      \
+    return MPI_SUCCESS
+
+/* ---- beginning and end ---- */
+
+static const char *const level_names[] = {[MPI_THREAD_SINGLE] = "MPI_THREAD_SINGLE",
+                                          [MPI_THREAD_FUNNELED] = "MPI_THREAD_FUNNELED",
+                                          [MPI_THREAD_SERIALIZED] = "MPI_THREAD_SERIALIZED",
+                                          [MPI_THREAD_MULTIPLE] = "MPI_THREAD_MULTIPLE"};
+
+/* What the hint asks for; without one all threads may call. */
+static enum mr_err wanted_level(MPI_Info info, int *level)
+{
+    struct mr_info *i = NULL;
+    enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
+    const char *name = i ? mr_info_find(i, "thread_level") : NULL;
+    *level = MPI_THREAD_MULTIPLE;
+    for (int l = 0; name && l <= MPI_THREAD_MULTIPLE; l++)
+        if (strcmp(name, level_names[l]) == 0)
+            *level = l;
+    return err;
+}
+
+static enum mr_err init_args(MPI_Info info, MPI_Errhandler errhandler, int *level, struct mr_errhandler **h)
+{
+    bool any = api_enter_any();
+    enum mr_err err = api_errhandler_for(errhandler, MR_ERRHANDLER_SESSION, h);
+    if (!err)
+        err = wanted_level(info, level);
+    if (err)
+        *h = NULL;
+    else
+        mr_errhandler_get(*h);
+    api_leave_any(any);
+    return err;
+}
+
+static enum mr_err new_session(int level, struct mr_errhandler *h, MPI_Session *handle)
+{
+    struct session *s = malloc(sizeof(*s));
+    *handle = s ? api_handle_new(ABI_SESSION, s) : 0;
+    if (!*handle) {
+        free(s);
+        *handle = MPI_SESSION_NULL;
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a session");
+    }
+    *s = (struct session){*handle, level, mr_errhandler_get(h)};
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session))
+{
+    struct mr_errhandler *h = NULL;
+    int level = MPI_THREAD_MULTIPLE;
+    enum mr_err err = session ? init_args(info, errhandler, &level, &h) : api_null("session");
+    if (!err && !(err = api_library_use(level))) {
+        api_lock();
+        err = new_session(level, h, session);
+        api_unlock();
+        if (err)
+            api_library_leave(false);
+    }
+    int code = MPI_SUCCESS;
+    if (err) {
+        api_lock();
+        code = h ? api_fail_with(h, NULL, err, __func__ + 1) : api_fail(NULL, err, __func__ + 1);
+    }
+    bool any = api_enter_any();
+    if (h)
+        mr_errhandler_put(h);
+    api_leave_any(any);
+    return code;
+}
+
+MPI_FN(int, Session_finalize, (MPI_Session * session))
+{
+    struct session *s = NULL;
+    API_ENTER();
+    NOT_NULL(session);
+    CHECK(session_of(*session, &s));
+    api_handle_free(ABI_SESSION, *session);
+    *session = MPI_SESSION_NULL;
+    mr_errhandler_put(s->errhandler);
+    free(s);
+    api_unlock();
+    api_library_leave(false);
+    return MPI_SUCCESS;
+    LEAVE_SESSION(s);
+}
+
+MPI_FN(int, Session_get_info, (MPI_Session session, MPI_Info *info_used))
+{
+    struct session *s = NULL;
+    API_ENTER();
+    CHECK(session_of(session, &s));
+    NOT_NULL(info_used);
+    struct mr_info *i = mr_info_new();
+    if (i && !mr_info_set(i, "thread_level", level_names[s->thread_level])) {
+        mr_info_put(i);
+        i = NULL;
+    }
+    err = api_new_info(i, info_used);
+    LEAVE_SESSION(s);
+}
+
+/* ---- process sets ---- */
+
+static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};
+enum { NUM_PSETS = sizeof(psets) / sizeof(psets[0]) };
+
+static enum mr_err pset_group(const char *name, struct mr_group **g)
+{
+    if (!name)
+        return api_null("pset_name");
+    if (strcasecmp(name, psets[0]) == 0)
+        *g = mr_comm_world->group;
+    else if (strcasecmp(name, psets[1]) == 0)
+        *g = mr_comm_self->group;
+    else
+        return mr_fail(MR_ERR_ARG, "there is no process set \"%s\"", name);
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Session_get_num_psets, (MPI_Session session, MPI_Info info, int *npset_names))
+{
+    struct session *s = NULL;
+    API_ENTER();
+    CHECK(session_of(session, &s));
+    NOT_NULL(npset_names);
+    *npset_names = NUM_PSETS;
+    LEAVE_SESSION(s);
+}
+
+MPI_FN(int, Session_get_nth_pset, (MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name))
+{
+    struct session *s = NULL;
+    int len;
+    API_ENTER();
+    CHECK(session_of(session, &s));
+    NOT_NULL(pset_len);
+    if (n < 0 || n >= NUM_PSETS)
+        CHECK(mr_fail(MR_ERR_ARG, "n is %d, there are %d process sets", n, NUM_PSETS));
+    if (*pset_len > 0) {
+        NOT_NULL(pset_name);
+        api_string(pset_name, (size_t)*pset_len, psets[n], &len);
+    }
+    *pset_len = (int)strlen(psets[n]) + 1;
+    LEAVE_SESSION(s);
+}
+
+MPI_FN(int, Session_get_pset_info, (MPI_Session session, const char *pset_name, MPI_Info *info))
+{
+    struct session *s = NULL;
+    struct mr_group *g;
+    char size[16];
+    API_ENTER();
+    CHECK(session_of(session, &s));
+    NOT_NULL(info);
+    CHECK(pset_group(pset_name, &g));
+    snprintf(size, sizeof(size), "%d", g->size);
+    struct mr_info *i = mr_info_new();
+    if (i && !mr_info_set(i, "mpi_size", size)) {
+        mr_info_put(i);
+        i = NULL;
+    }
+    err = api_new_info(i, info);
+    LEAVE_SESSION(s);
+}
+
+MPI_FN(int, Group_from_session_pset, (MPI_Session session, const char *pset_name, MPI_Group *newgroup))
+{
+    struct session *s = NULL;
+    struct mr_group *g;
+    API_ENTER();
+    NOT_NULL(newgroup);
+    *newgroup = MPI_GROUP_NULL;
+    CHECK(session_of(session, &s));
+    CHECK(pset_group(pset_name, &g));
+    err = api_new_group(mr_group_get(g), newgroup);
+    LEAVE_SESSION(s);
+}
+
+/* ---- communicators from groups ---- */
+
+/* Those that every member gives alike. */
+static enum mr_err creation_args(const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
+                                 struct mr_errhandler **h)
+{
+    struct mr_info *i;
+    if (!stringtag)
+        return api_null("stringtag");
+    if (strlen(stringtag) > MPI_MAX_STRINGTAG_LEN)
+        return mr_fail(MR_ERR_ARG, "stringtag has %zu characters: at most %d are allowed", strlen(stringtag),
+                       MPI_MAX_STRINGTAG_LEN);
+    enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
+    return err ? err : api_errhandler_for(errhandler, MR_ERRHANDLER_COMM, h);
+}
+
+static enum mr_err is_member(const struct mr_group *g, const char *name)
+{
+    return g->rank != MR_UNDEFINED ? MR_SUCCESS : mr_fail(MR_ERR_GROUP, "the calling process is not in %s", name);
+}
+
+static enum mr_err give(struct mr_comm *made, MPI_Info info, struct mr_errhandler *h, MPI_Comm *newcomm)
+{
+    api_replace_errhandler(&made->errhandler, h);
+    enum mr_err err = api_set_hints(made, info);
+    if (!err)
+        return api_new_comm(made, newcomm);
+    mr_comm_put(made);
+    return err;
+}
+
+/* The handler given for the new communicator hears of errors, too. Returns what the function returns. */
+static int end_creation(struct mr_errhandler *h, enum mr_err err, const char *function)
+{
+    if (err)
+        return h ? api_fail_with(h, NULL, err, function) : api_fail(NULL, err, function);
+    api_unlock();
+    return MPI_SUCCESS;
+}
+
+MPI_FN(int, Comm_create_from_group,
+       (MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm))
+{
+    struct mr_group *g;
+    struct mr_comm *made;
+    struct mr_errhandler *h = NULL;
+    API_ENTER();
+    NOT_NULL(newcomm);
+    *newcomm = MPI_COMM_NULL;
+    CHECK(creation_args(stringtag, info, errhandler, &h));
+    CHECK(api_group(group, &g));
+    if (g->size) {
+        CHECK(is_member(g, "group"));
+        CHECK(mr_comm_create_from_group(g, stringtag, &made));
+        CHECK(give(made, info, h, newcomm));
+    }
+out:
+    return end_creation(h, err, __func__ + 1);
+}
+
+/* Only the leader must know the other group. */
+static enum mr_err remote_args(MPI_Group remote_group, int remote_leader, struct mr_group **remote)
+{
+    enum mr_err err = api_group(remote_group, remote);
+    if (!err && (remote_leader < 0 || remote_leader >= (*remote)->size))
+        err = mr_fail(MR_ERR_RANK, "remote_leader is %d, the remote group has ranks 0 to %d", remote_leader,
+                      (*remote)->size - 1);
+    return err;
+}
+
+MPI_FN(int, Intercomm_create_from_groups,
+       (MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag,
+        MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm))
+{
+    struct mr_group *local, *remote = NULL;
+    struct mr_comm *made;
+    struct mr_errhandler *h = NULL;
+    API_ENTER();
+    NOT_NULL(newintercomm);
+    *newintercomm = MPI_COMM_NULL;
+    CHECK(creation_args(stringtag, info, errhandler, &h));
+    CHECK(api_group(local_group, &local));
+    CHECK(is_member(local, "local_group"));
+    if (local_leader < 0 || local_leader >= local->size)
+        CHECK(mr_fail(MR_ERR_RANK, "local_leader is %d, the local group has ranks 0 to %d", local_leader,
+                      local->size - 1));
+    if (local->rank == local_leader)
+        CHECK(remote_args(remote_group, remote_leader, &remote));
+    CHECK(mr_intercomm_create_from_groups(local, local_leader, remote, remote_leader, stringtag, &made));
+    err = give(made, info, h, newintercomm);
+out:
+    return end_creation(h, err, __func__ + 1);
+}
+
+/* ---- error handlers ---- */
+
+MPI_FN(int, Session_set_errhandler, (MPI_Session session, MPI_Errhandler errhandler))
+{
+    struct session *s = NULL;
+    struct mr_errhandler *h;
+    API_ENTER();
+    CHECK(session_of(session, &s));
+    CHECK(api_errhandler_for(errhandler, MR_ERRHANDLER_SESSION, &h));
+    api_replace_errhandler(&s->errhandler, h);
+    LEAVE_SESSION(s);
+}
+
+MPI_FN(int, Session_get_errhandler, (MPI_Session session, MPI_Errhandler *errhandler))
+{
+    struct session *s = NULL;
+    API_ENTER();
+    CHECK(session_of(session, &s));
+    NOT_NULL(errhandler);
+    err = api_new_errhandler(mr_errhandler_get(s->errhandler), errhandler);
+    LEAVE_SESSION(s);
+}
+
+MPI_FN(int, Session_call_errhandler, (MPI_Session session, int errorcode))
+{
+    struct session *s = NULL;
+    API_ENTER();
+    CHECK(session_of(session, &s));
+    return api_call_errhandler(s->errhandler, s, errorcode, __func__ + 1);
+    LEAVE_SESSION(s);
+}
