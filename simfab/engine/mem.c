@@ -7,9 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "simfab/engine/proc.h"
+#include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
 
 #define MR_TABLE_MAX (1u << 24)
@@ -193,7 +196,37 @@ bool sge_check(const struct qp *qp, const struct pd *pd, const struct sf_sge *sg
 
 /* ---- movement -------------------------------------------------------------------------------------------------- */
 
-#define PIECES 64u
+#define PIECES        64u
+#define THREADS_TRIED 4 /* of a process, some of which may be about to end */
+
+/* Memory is reached by way of a thread: when that one has ended, by way of another. */
+static bool other_thread(struct proc *p)
+{
+    pid_t tid = thread_living(p->pid, p->mem_tid);
+
+    if (tid)
+        p->mem_tid = tid;
+    return tid;
+}
+
+/* As many bytes as go at once; -1 with errno. A number that the first thread does not have may be somebody else's by now. */
+static ssize_t reach(struct proc *p, const struct iovec *here, const struct iovec *remote, unsigned n, bool read)
+{
+    for (int i = 0; i < THREADS_TRIED; i++) {
+        bool ours = p->mem_tid == p->pid || !syscall(SYS_tgkill, p->pid, p->mem_tid, 0);
+        ssize_t done = !ours  ? -1
+                       : read ? process_vm_readv(p->mem_tid, here, 1, remote, n, 0)
+                              : process_vm_writev(p->mem_tid, here, 1, remote, n, 0);
+
+        if (done >= 0 || errno != ESRCH)
+            return done;
+        if (!other_thread(p))
+            break;
+    }
+    p->dead = true; /* killed, and its socket has not told yet: its adapters fall silent now */
+    errno = ESRCH;
+    return -1;
+}
 
 /* Between len bytes here and the pieces of the process's memory that make up as many. */
 static bool transfer(struct proc *proc, struct iovec *remote, unsigned n, uint8_t *here, size_t len, bool read)
@@ -202,14 +235,11 @@ static bool transfer(struct proc *proc, struct iovec *remote, unsigned n, uint8_
         sched_landing(proc);
     while (len) {
         struct iovec local = {here, len};
-        ssize_t done = read ? process_vm_readv(proc->pid, &local, 1, remote, n, 0)
-                            : process_vm_writev(proc->pid, &local, 1, remote, n, 0);
+        ssize_t done = reach(proc, &local, remote, n, read);
 
         if (done <= 0) {
             if (done < 0 && errno == EPERM)
                 engine_log("process %d: no permission to reach its memory (ptrace scope?)", (int)proc->pid);
-            if (done < 0 && errno == ESRCH)
-                proc->dead = true; /* killed, and its socket has not told yet: its adapters fall silent now */
             return false;
         }
         here += done;

@@ -83,7 +83,7 @@ struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock, uin
     sched_proc_new(s);
     p->sim = s;
     p->host = host;
-    p->pid = pid;
+    p->pid = p->mem_tid = pid;
     p->rank = rank;
     p->sock = sock;
     p->memfd = -1;

@@ -55,6 +55,7 @@ struct proc {
     uint32_t rank; /* as its launcher numbers it, 1 for the first; 0: unknown */
     struct host *host;
     pid_t pid;
+    pid_t mem_tid; /* the thread by which its memory is reached: the first one may have ended */
     int sock, bell, memfd;
     void *source, *bell_source; /* server.c's */
     struct sf_arena *arena;

@@ -2,6 +2,7 @@
 /* /proc/PID/task/TID: sleeping, running, and for how long. */
 #include "simfab/engine/threads.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -47,12 +48,23 @@ void thread_init(struct actor *a)
     a->spin_ns = SPIN_CPU_NS;
 }
 
-/* The letter of the thread's state; 'X' if it is gone. */
+/* The letter of the state in an open stat file; 'X' if the thread is gone. */
+static char state_in(int fd)
+{
+    char buf[256], *paren;
+    ssize_t n = fd >= 0 ? pread(fd, buf, sizeof buf - 1, 0) : -1;
+
+    if (n <= 0)
+        return 'X';
+    buf[n] = 0;
+    paren = strrchr(buf, ')'); /* the name before it may contain anything */
+    return paren && paren[1] == ' ' && paren[2] ? paren[2] : 'X';
+}
+
 static char thread_state(struct actor *a)
 {
     uint32_t tid = a->proc->arena->actor[a->index].tid;
-    char path[64], buf[256], *paren;
-    ssize_t n;
+    char path[64];
 
     if (tid != a->stat_tid)
         thread_forget(a);
@@ -61,12 +73,35 @@ static char thread_state(struct actor *a)
         a->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
         a->stat_tid = tid;
     }
-    n = a->stat_fd >= 0 ? pread(a->stat_fd, buf, sizeof buf - 1, 0) : -1;
-    if (n <= 0)
-        return 'X';
-    buf[n] = 0;
-    paren = strrchr(buf, ')'); /* the name before it may contain anything */
-    return paren && paren[1] == ' ' && paren[2] ? paren[2] : 'X';
+    return state_in(a->stat_fd);
+}
+
+pid_t thread_living(pid_t pid, pid_t other_than)
+{
+    char path[64];
+    pid_t living = 0;
+    struct dirent *e;
+    DIR *d;
+
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    d = opendir(path);
+    while (d && !living && (e = readdir(d))) {
+        char state;
+        int fd;
+
+        if (e->d_name[0] == '.' || strtol(e->d_name, NULL, 10) == other_than)
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, e->d_name);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        state = state_in(fd);
+        if (fd >= 0)
+            close(fd);
+        if (state != 'Z' && state != 'X')
+            living = (pid_t)strtol(e->d_name, NULL, 10);
+    }
+    if (d)
+        closedir(d);
+    return living;
 }
 
 /* The counter of a thread's processor time that is right at any moment, where the kernel lets us have it. */
