@@ -54,7 +54,11 @@ void look_later(struct host_time *h, uint64_t from)
     evtimer_set_earlier(&h->sim->q, &h->look, from + LOOK_DELAY_PS + h->actors * LOOK_ACTOR_PS);
 }
 
-/* What one of them does then may concern the first: among few there is a second round, and so on while one leads on. */
+/*
+ * What one of them does then may concern the first: among few there is a second round, and so on while one leads on. A runner
+ * whose clock is ahead has a look of its own when time gets there: it must not take others with it, who may find something
+ * that has nothing to do with it.
+ */
 static void look(void *obj, uint64_t arg)
 {
     struct host_time *h = obj;
@@ -66,7 +70,9 @@ static void look(void *obj, uint64_t arg)
         h->ran = false;
         h->runner = NULL;
     }
-    wake_idle(h->sim, h->host, except, WAKE_SHARED_MEMORY, h->clock_ps, 0);
+    wake_idle(h->sim, h->host, except, WAKE_SHARED_MEMORY, min_u64(h->clock_ps, sim_now(h->sim)), 0);
+    if (h->clock_ps > sim_now(h->sim))
+        look_later(h, h->clock_ps);
     if (h->rounds && --h->rounds)
         look_later(h, sim_now(h->sim));
 }
