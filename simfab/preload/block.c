@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 /* Around a call on one descriptor. */
@@ -72,21 +73,36 @@ SFP_EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 SFP_EXPORT ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
+    sfp_clock_settle(fd);
     return ON(fd, POLLOUT, flags, SFP_REAL(send)(fd, buf, n, flags));
 }
 
 SFP_EXPORT ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr, socklen_t len)
 {
+    sfp_clock_settle(fd);
     return ON(fd, POLLOUT, flags, SFP_REAL(sendto)(fd, buf, n, flags, addr, len));
 }
 
 SFP_EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
+    sfp_clock_settle(fd);
     return ON(fd, POLLOUT, flags, SFP_REAL(sendmsg)(fd, msg, flags));
+}
+
+SFP_EXPORT ssize_t readv(int fd, const struct iovec *iov, int n)
+{
+    return ON(fd, POLLIN, 0, SFP_REAL(readv)(fd, iov, n));
+}
+
+SFP_EXPORT ssize_t writev(int fd, const struct iovec *iov, int n)
+{
+    sfp_clock_settle(fd);
+    return ON(fd, POLLOUT, 0, SFP_REAL(writev)(fd, iov, n));
 }
 
 SFP_EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
+    sfp_clock_settle(fd);
     return WAITING(SFP_REAL(connect)(fd, addr, len));
 }
 

@@ -13,11 +13,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <unistd.h>
 
 #define PS_PER_NS 1000u
 #define NS_PER_S  1000000000ull
+#define SETTLE_MAX 32 /* wakings before an actor goes on though the engine's time is behind its clock */
 #define ROW_MIN   256 /* readings without another call before an actor waits for the engine */
 
 static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
@@ -131,6 +135,30 @@ static void let_engine_catch_up(struct sf_actor *a)
         return;
     pause_at = row + (row / 16 > ROW_MIN / 4 ? row / 16 : ROW_MIN / 4);
     sfp_wait(a, SF_ACTOR_SLEEP, sfp_now(a));
+}
+
+/*
+ * What goes through a socket takes no virtual time, but it must not take less: who reads it goes on at the engine's time, or
+ * its own, and the writer may be ahead of both. So the writer lets the engine catch up first. It waits as a poller does,
+ * whom other threads may wake, since it may hold what they want; and not for ever.
+ */
+void sfp_clock_settle(int fd)
+{
+    struct sf_actor *a;
+    struct stat st;
+    int e = errno;
+
+    if (!sfp_is_actor() || sfp_syscall(SYS_fstat, fd, &st) || !S_ISSOCK(st.st_mode)) {
+        errno = e;
+        return;
+    }
+    a = sfp_enter_if_actor();
+    for (int i = 0; i < SETTLE_MAX && !sfp_proc.dead; i++)
+        if (__atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE) >= sfp_now(a) ||
+            __atomic_load_n(&a->state, __ATOMIC_RELAXED) != SF_ACTOR_RUNNING || /* a signal's handler, in a wait */
+            sfp_wait(a, SF_ACTOR_IDLE, sfp_now(a)) < 0)
+            break;
+    errno = e;
 }
 
 static uint64_t read_clock(void)

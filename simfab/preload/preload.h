@@ -173,6 +173,8 @@ void sfp_mark_fd(int fd, bool on);
 uint64_t sfp_clock_local(void);
 void sfp_clock_raise_local(uint64_t ps);
 void sfp_clock_raise_mine(uint64_t ps);
+/* Somebody is about to learn something by way of this descriptor. */
+void sfp_clock_settle(int fd);
 
 static inline uint64_t sfp_now(const struct sf_actor *a)
 {

@@ -363,6 +363,7 @@ SFP_EXPORT ssize_t write(int fd, const void *buf, size_t n)
 {
     if (is_umad(fd))
         return umad_write(fd, buf, n);
+    sfp_clock_settle(fd);
     return ON(fd, POLLOUT, SFP_REAL(write)(fd, buf, n));
 }
 
