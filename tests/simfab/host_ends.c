@@ -103,7 +103,7 @@ struct ibv_qp *end_qp(struct hca_end *e, enum ibv_qp_type type, bool shared)
     return qp;
 }
 
-static void to_rts(struct hca_end *e, struct ibv_qp *qp, const struct hca_end *to, uint32_t remote_qpn)
+void end_connect_to(struct hca_end *e, struct ibv_qp *qp, uint16_t lid, uint32_t remote_qpn)
 {
     struct ibv_qp_attr at = {
         .qp_state = IBV_QPS_RTR,
@@ -111,7 +111,7 @@ static void to_rts(struct hca_end *e, struct ibv_qp *qp, const struct hca_end *t
         .dest_qp_num = remote_qpn,
         .max_dest_rd_atomic = 4,
         .min_rnr_timer = 1,
-        .ah_attr = {.dlid = to->lid, .port_num = 1},
+        .ah_attr = {.dlid = lid, .port_num = 1},
     };
     int mask = IBV_QP_STATE;
 
@@ -130,8 +130,8 @@ static void to_rts(struct hca_end *e, struct ibv_qp *qp, const struct hca_end *t
 
 void end_connect(struct hca_end *a, struct ibv_qp *qa, struct hca_end *b, struct ibv_qp *qb)
 {
-    to_rts(a, qa, b, qb->qp_num);
-    to_rts(b, qb, a, qa->qp_num);
+    end_connect_to(a, qa, b->lid, qb->qp_num);
+    end_connect_to(b, qb, a->lid, qa->qp_num);
 }
 
 void end_post_recv(struct hca_end *e, struct ibv_qp *qp, unsigned n, uint32_t bytes)

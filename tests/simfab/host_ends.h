@@ -33,8 +33,9 @@ void end_open(struct hca_end *e, int device, size_t bytes);
 
 /* A queue pair on the end: ready to receive into the end's shared receive queue or its own. */
 struct ibv_qp *end_qp(struct hca_end *e, enum ibv_qp_type type, bool shared);
-/* Connect the two, up to RTS. */
+/* Connect the two, up to RTS; or to one of another process. */
 void end_connect(struct hca_end *a, struct ibv_qp *qa, struct hca_end *b, struct ibv_qp *qb);
+void end_connect_to(struct hca_end *e, struct ibv_qp *qp, uint16_t lid, uint32_t remote_qpn);
 
 void end_post_recv(struct hca_end *e, struct ibv_qp *qp, unsigned n, uint32_t bytes);
 /* A send, a write, a read or a fetch and add of the first bytes of the buffers. */

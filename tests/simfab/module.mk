@@ -136,7 +136,11 @@ TESTPROGS += tests/simfab/time_timers
 tests/simfab/time_timers_SRCS := tests/simfab/time_timers.c
 tests/simfab/time_timers_PKGS := libibverbs
 tests/simfab/time_timers_LDLIBS := -lpthread -lrt
-SCRIPT_TESTS += tests/simfab/time.sh
+TESTPROGS += tests/simfab/time_world
+tests/simfab/time_world_SRCS := tests/simfab/time_world.c tests/simfab/host_ends.c
+tests/simfab/time_world_PKGS := libibverbs
+tests/simfab/time_world_LDLIBS := -lpthread
+SCRIPT_TESTS += tests/simfab/time.sh tests/simfab/time_world.sh
 
 # the link layer against arithmetic: the data plane without processes
 ENGINE_SRCS := $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
