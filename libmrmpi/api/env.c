@@ -46,7 +46,10 @@ enum mr_err api_library_use(int thread_level)
 {
     pthread_mutex_lock(&life_mutex);
     int err = 0;
-    if (mr_state != MR_STATE_RUNNING) {
+    if (mr_state == MR_STATE_FINALIZED) { /* the launcher knows one beginning and one end of a process */
+        mr_error_detail("MPI has ended with MPI_Finalize, when no session was open: it cannot start again");
+        err = -1;
+    } else if (mr_state == MR_STATE_BEFORE) {
         err = mr_init(thread_level);
         if (!err)
             abi_init();

@@ -95,6 +95,8 @@ MPI_FN(int, Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session
 {
     struct mr_errhandler *h = NULL;
     int level = MPI_THREAD_MULTIPLE;
+    if (session)
+        *session = MPI_SESSION_NULL;
     enum mr_err err = session ? init_args(info, errhandler, &level, &h) : api_null("session");
     if (!err && !(err = api_library_use(level))) {
         api_lock();

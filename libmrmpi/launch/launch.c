@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +22,6 @@ static struct {
     const struct mr_launch_backend *backend;
     struct mr_launch_world world;
     struct mr_launch view;
-    unsigned life; /* counts inits: a process may start MPI again after it ended it */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void clear_world(void)
@@ -50,7 +48,6 @@ static int init_locked(const struct mr_launch **out)
         return err;
     }
     self.backend = *b;
-    self.life++;
     self.view = (struct mr_launch){
         .rank = self.world.rank,
         .size = self.world.size,
@@ -74,21 +71,9 @@ int mr_launch_init(const struct mr_launch **out)
     return err;
 }
 
-/* What a peer published in a life before must not be taken for what it publishes in this one. */
-struct key {
-    char name[64];
-};
-
-static struct key key_now(const char *key)
-{
-    struct key k;
-    snprintf(k.name, sizeof(k.name), "%s.%u", key, self.life);
-    return k;
-}
-
 int mr_launch_put(const char *key, const void *data, size_t len)
 {
-    return self.backend ? self.backend->put(key_now(key).name, data, len) : -EINVAL;
+    return self.backend ? self.backend->put(key, data, len) : -EINVAL;
 }
 
 int mr_launch_fence(void)
@@ -100,7 +85,7 @@ int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
 {
     if (!self.backend || rank < 0 || rank >= self.world.size)
         return -EINVAL;
-    return self.backend->get(rank, key_now(key).name, buf, cap, len);
+    return self.backend->get(rank, key, buf, cap, len);
 }
 
 int mr_launch_failed(void)

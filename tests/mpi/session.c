@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sessions: without MPI_Init, one after the other and several at once, communicators and intercommunicators from groups,
- * error handlers. With "world": beside MPI_Init and beyond MPI_Finalize; with "anew": after it.
+ * error handlers. With "world": beside MPI_Init and beyond MPI_Finalize; with "late": when
+ * everything has ended, which is refused.
  */
 #include "mt.h"
 
@@ -274,39 +275,22 @@ static void beside_the_world(int *argc, char ***argv)
     EQ(total(c, 3), 3 * size);
     MPI_Comm_free(&c);
     MPI_Session_finalize(&during);
-}
-
-/* After MPI_Finalize everything begins anew. */
-static void after_the_world(int *argc, char ***argv)
-{
-    MPI_Session s;
-    MPI_Comm c;
-    mt_begin(argc, argv);
-    int *big = calloc(100000, sizeof(int)), right = (rank + 1) % size, left = (rank + size - 1) % size;
-    for (int k = 0; k < 2; k++) {
-        if (k == 0) {
-            c = MPI_COMM_WORLD;
-        } else {
-            MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s);
-            c = world_of(s, "anew");
-        }
-        EQ(total(c, 1), size);
-        big[99999] = rank;
-        MPI_Sendrecv_replace(big, 100000, MPI_INT, right, 0, left, 0, c, MPI_STATUS_IGNORE);
-        EQ(big[99999], left);
-        if (k == 0)
-            MPI_Finalize();
-    }
-    free(big);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &during); /* the last one is not the end */
+    c = world_of(during, "c");
+    EQ(total(c, 4), 4 * size);
     MPI_Comm_free(&c);
-    MPI_Session_finalize(&s);
+    MPI_Session_finalize(&during);
 }
 
 int main(int argc, char **argv)
 {
     MPI_Session s;
-    if (argc > 1 && !strcmp(argv[1], "anew")) {
-        after_the_world(&argc, &argv);
+    if (argc > 1 && !strcmp(argv[1], "late")) {
+        mt_begin(&argc, &argv);
+        MPI_Finalize();
+        s = 1;
+        CHECK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s) != MPI_SUCCESS);
+        EQ(s, MPI_SESSION_NULL);
         return 0;
     }
     if (argc > 1) {
