@@ -162,7 +162,7 @@ void maker_block(struct maker *m, ptrdiff_t disp, size_t length, const struct mr
 struct mr_type *maker_end(struct maker *m)
 {
     struct mr_type *t = m->t;
-    if (m->failed) {
+    if (m->failed || !mr_layout_finish(t->layout)) {
         if (t)
             mr_type_put(t);
         return NULL;
