@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * libFuzzer target for what simfab's management side reads of others: netlists, models, paths, datagrams, what programs
- * send on umad connections, and the words of faults and flows. The first byte chooses. Besides not crashing: an
+ * send on umad connections, and the words of faults and flows. FUZZ_KIND says which. Besides not crashing: an
  * accepted netlist is a sound fabric, whatever a manager sets, the state that the data plane obeys stays within its
  * bounds, and numbers in commands are what they may be. (The attach protocol: fuzz_engine.c.)
  */
@@ -214,25 +214,33 @@ static void words(const uint8_t *data, size_t size)
     text_free(&t);
 }
 
+static void netlist_file(const uint8_t *data, size_t size)
+{
+    with_file(data, size, netlist);
+}
+
+static void model_file(const uint8_t *data, size_t size)
+{
+    with_file(data, size, model);
+}
+
+/* What an input is; FUZZ_KIND in the environment chooses. */
+static const struct {
+    const char *name;
+    void (*run)(const uint8_t *data, size_t size);
+} kinds[] = {
+    {"netlist", netlist_file}, {"model", model_file}, {"datagrams", programs}, {"paths", path}, {"words", words},
+};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!size)
-        return 0;
-    switch (data[0] % 5) {
-    case 0:
-        with_file(data + 1, size - 1, netlist);
-        break;
-    case 1:
-        with_file(data + 1, size - 1, model);
-        break;
-    case 2:
-        programs(data + 1, size - 1);
-        break;
-    case 3:
-        path(data + 1, size - 1);
-        break;
-    default:
-        words(data + 1, size - 1);
-    }
+    static void (*run)(const uint8_t *data, size_t size);
+    const char *kind = getenv("FUZZ_KIND");
+
+    for (size_t i = 0; !run && kind && i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kind, kinds[i].name))
+            run = kinds[i].run;
+    need(run != NULL);
+    run(data, size);
     return 0;
 }
