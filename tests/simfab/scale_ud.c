@@ -258,6 +258,8 @@ static int parent(const char *program, char **hosts, uint32_t n)
         bad |= wait(&status) < 0 || status;
     if (!bad)
         printf("%u processes, %u messages: %.3f us (simulated)\n", n, n * n, latest);
+    free(link);
+    free(names);
     return bad;
 }
 

@@ -42,7 +42,8 @@ not_ok "every file can be read" grep -Eq ': (No such file|Input/output error|Per
 ok "what cp copied is what cat says" cmp "$tmp/cat" "$tmp/copied"
 is "grep -r reads counters" "$(wc -l <"$tmp/grep")" 21
 is "wc counts the bytes that are there" "$(cut -d' ' -f1 "$tmp/wc")" 10
-is "dd reads them one by one" "$(cat "$tmp/dd")" "4: A"
+# dd asks for memory in a way that the address sanitizer ends a program for
+[ -n "$(sanitizers)" ] || is "dd reads them one by one" "$(cat "$tmp/dd")" "4: A"
 is "tar takes all" "$(cat "$tmp/tar.rc") $(tar tf "$tmp/tar" | grep -c '/counters/.')" "0 21"
 ok "counters count" test "$(head -1 "$tmp/before")" -gt 0
 is "sysfs and perfquery agree" "$(head -1 "$tmp/before")" "$(sed -n 's/^PortXmitPkts:\.*//p' "$tmp/perfquery")"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Virtual time does not depend on the machine: programs print the same digits each time beside a busy loop, whoever comes
 # first; threads that spin on memory without a call see it change at the right time; nobody stops the world but who computes.
-# timeout: 120
 . "$(dirname "$0")/../tap.sh"
 command -v opensm >/dev/null || skip_all "opensm is not installed"
 
