@@ -10,6 +10,8 @@
  *                posting and polling go through the arena, a memory that engine and process share.
  * SF_CONN_UMAD   the socket becomes one open /dev/infiniband/umadN: see simfab/umad_proto.h.
  * SF_CONN_ISSM   the same for issmN.
+ * SF_CONN_DESC   the socket becomes a file node_desc of /sys, open for writing: the first message names the adapter
+ *                ("mlx5_0"), each further one is what its node description becomes. No answers.
  * SF_CONN_QUERY  stateless questions (sysfs contents, status, counters), answered one by one; the host may be "".
  *
  * Whoever starts the engine gives it a descriptor (--ready-fd): it writes "ready\n" there once it listens, or the text
@@ -35,6 +37,7 @@ enum sf_conn_kind {
     SF_CONN_UMAD = 2,
     SF_CONN_QUERY = 3,
     SF_CONN_ISSM = 4,
+    SF_CONN_DESC = 5,
 };
 
 struct sf_hello {
@@ -49,8 +52,8 @@ struct sf_hello {
 
 /*
  * The engine's answer to a hello. PROC: it carries two descriptors, the arena's memfd and the doorbell's eventfd.
- * QUERY: there is no arena. UMAD, ISSM: only error is valid; who waits for an issm that is taken gets the answer when
- * it is free.
+ * QUERY: there is no arena. UMAD, ISSM, DESC: only error is valid; who waits for an issm that is taken gets the answer
+ * when it is free.
  */
 struct sf_welcome {
     uint32_t magic;
@@ -90,7 +93,8 @@ struct sf_actor {
     uint64_t clock_ps; /* the actor's local clock; the engine raises it when it wakes the actor */
     uint64_t wake_ps;
     uint64_t calls;       /* counts every call into simfab: a spinner that never calls does not move it */
-    uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do, 6 a signal */
+    uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do, 6 a
+                             signal */
     uint32_t turns;       /* counts the times it stopped RUNNING: between two looks it may have been back */
     uint64_t seen_events; /* the arena's count when it called last */
     uint32_t pad[18];

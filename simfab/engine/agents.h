@@ -48,6 +48,7 @@ struct mad_port {
     struct trap *traps;
     struct timer lease;
     uint8_t last_state;
+    uint8_t changes_untold; /* of notice 144, beside the capability mask */
 };
 
 static inline struct mad_port *mad_port_of(const struct port *p)
@@ -100,18 +101,17 @@ void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port th
 
 /* ---- trap.c --------------------------------------------------------------------------------------------------- */
 
-#define TRAP_PORT_STATE  128
-#define TRAP_INTEGRITY   129
-#define TRAP_OVERRUN     130
-#define TRAP_WATCHDOG    131
-#define TRAP_CAP_MASK    144
-#define TRAP_BAD_MKEY    256
-#define TRAP_BAD_PKEY    257
-#define TRAP_BAD_QKEY    258
-#define TRAP_SWITCH_PKEY 259
+#define TRAP_PORT_STATE   128
+#define TRAP_INTEGRITY    129
+#define TRAP_OVERRUN      130
+#define TRAP_WATCHDOG     131
+#define TRAP_LOCAL_CHANGE 144
+#define TRAP_BAD_MKEY     256
+#define TRAP_BAD_PKEY     257
+#define TRAP_BAD_QKEY     258
+#define TRAP_SWITCH_PKEY  259
 
 /* Tell the subnet manager of the port's node, again and again until it answers. */
-void trap_cap_mask(struct port *p);
 void trap_bad_mkey(struct port *p, const uint8_t *smp, uint16_t slid);
 /* A TrapRepress has come to port; true if it was for one of its traps. */
 bool trap_repress(struct port *p, const uint8_t *smp);

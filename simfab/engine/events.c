@@ -67,6 +67,7 @@ void port_notify(struct port *p, enum port_event ev)
         flows_changed(p);
         break;
     case PORT_EV_CAPMASK:
+    case PORT_EV_NODE_DESC:
     case PORT_EV_INTEGRITY:
     case PORT_EV_OVERRUN:
     case PORT_EV_WATCHDOG:

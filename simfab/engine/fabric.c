@@ -241,6 +241,15 @@ void port_retrain(struct port *p)
     link_train(p);
 }
 
+void node_describe(struct node *n, const char *text, size_t bytes)
+{
+    memset(n->said_desc, 0, sizeof n->said_desc);
+    memcpy(n->said_desc, text, bytes < sizeof n->said_desc ? bytes : sizeof n->said_desc - 1);
+    n->fabric->generation++;
+    for (uint32_t k = 1; k <= n->num_ports; k++)
+        port_notify(&n->ports[k], PORT_EV_NODE_DESC);
+}
+
 /* ---- power ---------------------------------------------------------------------------------------------------------
  */
 

@@ -115,7 +115,8 @@ struct node {
     enum node_kind kind;
     uint32_t index;
     char name[64];                /* netlist id, "S-0002c9..." or "Switch1" */
-    char desc[65];                /* node description; "h1 mlx5_0" for a CA of host h1 */
+    char desc[65];                /* what it is called by; "h1 mlx5_0" for a CA of host h1 */
+    char said_desc[65];           /* NodeDescription: the same, until the host says another */
     uint64_t node_guid, sys_guid; /* host order */
     uint32_t vendor, device, revision;
     uint32_t num_ports;
@@ -198,6 +199,8 @@ bool port_cable_settle(struct port *p);
 void port_retrain(struct port *p);
 /* All that a manager has set is forgotten, counters are 0: as after switching the node on. Cables must be down. */
 void node_power_on(struct node *n);
+/* An adapter's description from now on: at most 64 bytes. */
+void node_describe(struct node *n, const char *text, size_t bytes);
 /* What power gives a port, from its capabilities (part of node_power_on, and of building a fabric). */
 void port_power_on(struct port *p);
 
@@ -217,7 +220,8 @@ enum port_event {
     PORT_EV_CAPMASK,
     PORT_EV_INTEGRITY, /* more bad packets than LocalPhyErrors allows */
     PORT_EV_OVERRUN,   /* no room for packets in more periods of flow control on end than OverrunErrors allows */
-    PORT_EV_WATCHDOG,  /* no flow control packet has come for too long */
+    PORT_EV_NODE_DESC,
+    PORT_EV_WATCHDOG, /* no flow control packet has come for too long */
 };
 void port_notify(struct port *p, enum port_event ev);
 

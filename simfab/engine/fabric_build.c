@@ -101,6 +101,7 @@ static int make_node(struct builder *b, unsigned i)
     n->kind = rec->kind;
     snprintf(n->name, sizeof n->name, "%s", rec->id);
     snprintf(n->desc, sizeof n->desc, "%s", *rec->desc ? rec->desc : rec->id);
+    memcpy(n->said_desc, n->desc, sizeof n->said_desc);
     n->node_guid = rec->guid ? rec->guid : guid_from_id(rec->id);
     if (!n->node_guid)
         n->node_guid = GUID_BASE | (uint64_t)(i + 1) << 12;

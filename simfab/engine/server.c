@@ -26,14 +26,15 @@
 #include "simfab/engine/trace_log.h"
 #include "simfab/engine/util.h"
 
-enum source_kind { SRC_LISTEN, SRC_SIGNAL, SRC_MAD, SRC_NEW, SRC_QUERY, SRC_PROC, SRC_BELL };
+enum source_kind { SRC_LISTEN, SRC_SIGNAL, SRC_MAD, SRC_NEW, SRC_QUERY, SRC_DESC, SRC_PROC, SRC_BELL };
 
 /* Something that the loop watches. */
 struct source {
     enum source_kind kind;
     int fd;
     struct proc *proc; /* PROC, BELL */
-    struct host *host; /* QUERY */
+    struct host *host; /* QUERY, DESC */
+    struct node *node; /* DESC, once it is known */
     struct source *prev, *next;
     bool gone; /* closed; freed at the end of the turn, events of it may still be in hand */
 };
@@ -309,6 +310,12 @@ static void greet(struct server *v, struct source *src)
         answer_error(v, src, EHOSTDOWN);
     } else if (hello.kind == SF_CONN_PROC) {
         attach_process(v, src, host, hello.arg);
+    } else if (hello.kind == SF_CONN_DESC) {
+        struct sf_welcome w = welcome(v->sim);
+
+        src->kind = SRC_DESC;
+        src->host = host;
+        send(src->fd, &w, sizeof w, MSG_NOSIGNAL | MSG_DONTWAIT);
     } else if (hello.kind == SF_CONN_UMAD || hello.kind == SF_CONN_ISSM) {
         unwatch(v, src);
         mad_accept(v->sim->mad, src->fd, &hello);
@@ -455,6 +462,29 @@ static void serve_query(struct server *v, struct source *src)
     text_free(&t);
 }
 
+/* Somebody writes into the file node_desc of an adapter. */
+static void serve_description(struct server *v, struct source *src)
+{
+    ssize_t n = recv(src->fd, v->in, sizeof v->in - 1, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        hang_up(v, src);
+        return;
+    }
+    v->in[n] = 0;
+    if (src->node) {
+        node_describe(src->node, (const char *)v->in, (size_t)n);
+        return;
+    }
+    for (uint32_t i = 0; i < src->host->num_cas; i++)
+        if (!strcmp(src->host->cas[i]->dev_name, (const char *)v->in))
+            src->node = src->host->cas[i];
+    if (!src->node)
+        refuse_nonsense(v, src, "a description of an adapter that there is not");
+}
+
 /* ---- processes ------------------------------------------------------------------------------------------------- */
 
 static void serve_process(struct server *v, struct source *src)
@@ -517,6 +547,9 @@ static void serve(struct server *v, struct source *src)
         break;
     case SRC_QUERY:
         serve_query(v, src);
+        break;
+    case SRC_DESC:
+        serve_description(v, src);
         break;
     case SRC_PROC:
         serve_process(v, src);

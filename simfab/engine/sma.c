@@ -48,7 +48,7 @@ static uint16_t node_description(struct smp *s)
     if (s->set)
         return STATUS_BAD_METHOD;
     memset(s->data, 0, SMP_DATA_BYTES);
-    memcpy(s->data, s->node->desc, strlen(s->node->desc));
+    memcpy(s->data, s->node->said_desc, SMP_DATA_BYTES);
     return STATUS_OK;
 }
 

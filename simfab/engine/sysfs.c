@@ -55,7 +55,7 @@ static void node_type(struct text *t, const struct place *p)
 
 static void node_desc(struct text *t, const struct place *p)
 {
-    say(t, "%s\n", p->ca->desc);
+    say(t, "%s\n", p->ca->said_desc);
 }
 
 static void node_guid(struct text *t, const struct place *p)

@@ -26,6 +26,8 @@
 #define TYPE_SECURITY 2
 #define TYPE_INFO     4
 
+#define CHANGED_NODE_DESC 1u /* notice 144 */
+
 struct trap {
     struct timer timer; /* first: the timer is the trap */
     struct trap *next;
@@ -174,6 +176,8 @@ static void trap_end(struct trap *t)
 {
     uint64_t now = timer_now_ns();
 
+    if (t->number == TRAP_LOCAL_CHANGE)
+        t->mp->changes_untold = 0;
     if (now >= t->quiet_ns) {
         trap_free(t);
         return;
@@ -195,14 +199,20 @@ bool trap_repress(struct port *p, const uint8_t *smp)
     return false;
 }
 
-void trap_cap_mask(struct port *p)
+/* Something of the port's own has changed, of which the manager knows nothing; what it has not heard yet is said again.
+ */
+static void local_change(struct port *p, unsigned what)
 {
-    uint8_t details[10] = {0};
+    struct mad_port *mp = mad_port_of(p);
+    uint8_t details[12] = {0};
 
-    /* two reserved bytes, LID, a reserved byte, flags, capability mask */
+    /* two reserved bytes, LID, a reserved byte, other changes?, capability mask, which */
+    mp->changes_untold |= (uint8_t)what;
     wire_put(details, 16, 16, p->lid);
+    wire_put(details, 47, 1, mp->changes_untold != 0);
     wire_put(details, 48, 32, p->cap_mask);
-    trap_send(p, TRAP_CAP_MASK, TYPE_INFO, details, sizeof details);
+    wire_put(details, 80, 16, mp->changes_untold);
+    trap_send(p, TRAP_LOCAL_CHANGE, TYPE_INFO, details, sizeof details);
 }
 
 #define DR_NOTICE    0x80u /* it came by a directed route */
@@ -306,7 +316,10 @@ void mad_port_event(struct port *p, enum port_event ev)
         return;
     switch (ev) {
     case PORT_EV_CAPMASK:
-        trap_cap_mask(p);
+        local_change(p, 0);
+        return;
+    case PORT_EV_NODE_DESC:
+        local_change(p, CHANGED_NODE_DESC);
         return;
     case PORT_EV_INTEGRITY:
         link_trouble(p, TRAP_INTEGRITY);

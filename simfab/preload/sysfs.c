@@ -56,6 +56,29 @@ static int open_device(const char *name, int flags)
     return -1;
 }
 
+/* The file of an adapter that may be written: the engine takes what is written to a socket, by whatever call. */
+static int open_node_desc(const char *virtual, int flags)
+{
+    char name[SF_DEV_MAX], rest;
+    int fd;
+
+    if (sscanf(virtual, "/sys/class/infiniband/%63[^/]/node_des%c", name, &rest) != 2 || rest != 'c' ||
+        (flags & O_ACCMODE) != O_WRONLY) {
+        errno = EACCES;
+        return -1;
+    }
+    fd = sfp_connect(SF_CONN_DESC, 0, NULL, NULL);
+    if (fd < 0)
+        return -1;
+    if (sfp_sys_write(fd, name, strlen(name)) < 0) {
+        sfp_sys_close(fd);
+        return -1;
+    }
+    if (!(flags & O_CLOEXEC))
+        syscall(SYS_fcntl, fd, F_SETFD, 0);
+    return fd;
+}
+
 int sfp_path_open(const char *virtual, int flags)
 {
     char shadow[PATH_MAX];
@@ -77,7 +100,7 @@ int sfp_path_open(const char *virtual, int flags)
     switch (head.kind) {
     case SF_SYSFS_FILE:
         if ((flags & O_ACCMODE) != O_RDONLY)
-            errno = EACCES;
+            fd = open_node_desc(virtual, flags);
         else if (flags & O_DIRECTORY)
             errno = ENOTDIR;
         else

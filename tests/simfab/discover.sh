@@ -53,4 +53,21 @@ ok "a fabric of FDR10" eval 'simfab run --topology fdr10.net --model fdr10.yaml 
 is "sysfs calls it so" "$(cat fdr10.rate)" "40 Gb/sec (4X FDR10)"
 is "and iblinkinfo, at both ends of both cables" "$(grep -c '(FDR10) *Active' fdr10.links)" 4
 is "one cable that runs at QDR only is seen" "$(grep -c '(FDR10) *Active' qdr.links)" 2
+
+# a host calls its adapter by another name, which the manager must be told of
+cat >describe.sh <<'END'
+simfab exec h1 -- sh -c 'printf "first of %63s" two >/sys/class/infiniband/mlx5_0/node_desc; cat /sys/class/infiniband/mlx5_0/node_desc'
+for ((i = 0; i < 100; i++)); do grep -q 'Node description update' "$SIMFAB_DIR/opensm/opensm.log" && break; sleep 0.1; done
+grep -o 'Node description update' "$SIMFAB_DIR/opensm/opensm.log"
+for ((i = 0; i < 100; i++)); do simfab exec h2 -- saquery NR | grep -q 'first of' && break; sleep 0.1; done
+simfab exec h2 -- ibnetdiscover | grep -o '"first of *.' | head -1
+simfab exec h1 -- sh -c 'echo 1 >/sys/class/infiniband/mlx5_0/node_guid' || echo refused
+simfab fault link "h1 mlx5_0" 1 down && echo "simfab calls it as ever"
+END
+ok "a description is written" eval 'simfab run --topology two-hosts-two-rails -- bash describe.sh >describe.out'
+is "sysfs reads it back, 64 bytes of it" "$(sed -n 1p describe.out)" "$(printf 'first of %55s' '')"
+is "opensm hears that it has changed (trap 144)" "$(sed -n 2p describe.out)" "Node description update"
+is "everybody sees it" "$(sed -n 3p describe.out | tr -s ' ')" '"first of "'
+is "other files are not written" "$(sed -n 4p describe.out)" refused
+is "commands know the adapter as ever" "$(sed -n 5p describe.out)" "simfab calls it as ever"
 done_testing

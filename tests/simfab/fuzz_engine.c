@@ -300,7 +300,7 @@ static void settle_in(struct client *c, const char *host, uint16_t peer)
 static void say_hello(struct client *c)
 {
     static const char *const hosts[] = {"h1", "h2", "", "nobody"};
-    struct sf_hello h = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = 1 + byte() % 5, .arg = (uint32_t)number()};
+    struct sf_hello h = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = 1 + byte() % 6, .arg = (uint32_t)number()};
     uint8_t how = byte();
 
     snprintf(h.host, sizeof h.host, "%s", hosts[how & 3]);

@@ -108,6 +108,12 @@ START_TEST(node_info)
     ck_assert_uint_gt(field(IB_NODE_PARTITION_CAP_F), 0);
     ck_assert_uint_eq(get(h1, 0x10, 0), 0);
     ck_assert_str_eq((char *)smp + SMP_DATA, "h1 mlx5_0");
+    node_describe(ca, "another", 7);
+    ck_assert_uint_eq(events, 1u << PORT_EV_NODE_DESC);
+    ck_assert_uint_eq(get(h1, 0x10, 0), 0);
+    ck_assert_str_eq((char *)smp + SMP_DATA, "another");
+    ck_assert_ptr_eq(fabric_node_by_name(fabric, "h1 mlx5_0"), ca);
+    ck_assert_uint_eq(ask(h1, METHOD_SET, 0x10, 0), STATUS_BAD_METHOD);
     ck_assert_uint_eq(ask(h1, METHOD_SET, 0x11, 0), STATUS_BAD_METHOD);
     ck_assert_uint_eq(get(h1, 0x33, 0), STATUS_BAD_ATTR);
     ck_assert_uint_eq(get(h1, 0x12, 0), STATUS_BAD_ATTR);
