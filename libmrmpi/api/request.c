@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion (MPI-3.1 section 3.7) and persistent requests (3.9), generalized requests (12.2).
+ * Completion (MPI-4.0 section 3.7) and persistent requests (3.9).
  *
  * A persistent request is a record of the arguments; while it is active, `on_complete_arg` (which such requests do not
- * need otherwise) is the request under way. A generalized one has its callbacks there. live() is what waiting looks at.
+ * need otherwise) is the request under way. live() is what waiting looks at.
  */
-#include "libmrmpi/api/api.h"
-
-#include <stdlib.h>
+#include "libmrmpi/api/grequest.h"
 
 static bool persistent(const struct mr_request *r)
 {
@@ -20,28 +18,18 @@ static inline struct mr_request *live(struct mr_request *r)
     return unlikely(persistent(r)) ? r->on_complete_arg : r;
 }
 
-struct grequest {
-    MPI_Grequest_query_function *query;
-    MPI_Grequest_free_function *free;
-    MPI_Grequest_cancel_function *cancel;
-    void *extra;
-    int handle; /* for MPI_Grequest_complete after MPI_Request_free */
-    bool freed;
-};
-
-static enum mr_err grequest_end(struct mr_request *r, MPI_Status *status)
+/* Is the request under way complete? */
+static inline bool done(struct mr_request *l)
 {
-    struct grequest *g = r->on_complete_arg;
-    MPI_Status ignored, *st = status == MPI_STATUS_IGNORE ? &ignored : status;
-    api_status_empty(st);
-    api_in_callback++;
-    int code = g->query(g->extra, st);
-    int freed = g->free(g->extra);
-    api_in_callback--;
-    free(g);
-    r->on_complete_arg = NULL;
-    code = code ? code : freed;
-    return code ? mr_fail(MR_ERR_OTHER, "a callback of the generalized request returned %d", code) : MR_SUCCESS;
+    return l->complete || (unlikely(l->kind == MR_REQ_GENERALIZED) && api_grequest_poll(l));
+}
+
+static void wait_for(struct mr_request *l)
+{
+    if (unlikely(l->kind == MR_REQ_GENERALIZED))
+        api_grequest_wait(l);
+    else if (!l->complete)
+        mr_wait(l);
 }
 
 /* The request is complete: its status goes to the user, and it becomes inactive or is freed. */
@@ -64,7 +52,7 @@ static enum mr_err finish(MPI_Request *h, struct mr_request *r, MPI_Status *stat
         api_status(status, &r->status);
         err = r->status.error;
     } else if (r->kind == MR_REQ_GENERALIZED) {
-        err = grequest_end(r, status);
+        err = api_grequest_end(r, status);
     } else {
         api_status_empty(status);
         err = r->status.error;
@@ -97,8 +85,7 @@ MPI_FN(int, Wait, (MPI_Request * request, MPI_Status *status))
     c = comm_of(r);
     struct mr_request *l = live(r);
     if (l) {
-        if (!l->complete)
-            mr_wait(l);
+        wait_for(l);
         err = finish(request, r, status);
     } else {
         api_status_empty(status);
@@ -124,7 +111,7 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
     struct mr_request *l = live(r);
     if (!l)
         api_status_empty(status);
-    else if (l->complete || mr_test(l))
+    else if (done(l) || mr_test(l))
         err = finish(request, r, status);
     else
         *flag = 0;
@@ -144,18 +131,13 @@ MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *sta
     struct mr_request *l = live(r);
     if (!l)
         goto out;
-    *flag = l->complete || mr_test(l);
+    *flag = done(l) || mr_test(l);
     if (!*flag)
         goto out;
-    if (l->kind == MR_REQ_GENERALIZED) {
-        struct grequest *g = l->on_complete_arg;
-        MPI_Status ignored;
-        api_in_callback++;
-        g->query(g->extra, status == MPI_STATUS_IGNORE ? &ignored : status);
-        api_in_callback--;
-    } else if (l->kind != MR_REQ_COLL) {
+    if (l->kind == MR_REQ_GENERALIZED)
+        err = api_grequest_query(l, status);
+    else if (l->kind != MR_REQ_COLL)
         api_status(status, &l->status);
-    }
     API_LEAVE(NULL);
 }
 
@@ -186,7 +168,7 @@ static bool scan(void *arg)
         if (!l)
             continue;
         m->any_active = true;
-        if (l->complete) {
+        if (done(l)) {
             m->found = i;
             return true;
         }
@@ -249,8 +231,7 @@ MPI_FN(int, Waitall, (int count, MPI_Request requests[], MPI_Status *statuses))
             null_status(nth(statuses, i));
             continue;
         }
-        if (!l->complete)
-            mr_wait(l);
+        wait_for(l);
         failed |= finish_one(i, requests, nth(statuses, i), &c);
     }
     err = in_status(failed);
@@ -267,7 +248,7 @@ static int all_complete(int count, MPI_Request *handles, enum mr_err *err)
         if ((*err = api_request(handles[i], &r)))
             return 0;
         struct mr_request *l = live(r);
-        if (l && !l->complete)
+        if (l && !done(l))
             return -1;
     }
     return 0;
@@ -424,12 +405,9 @@ MPI_FN(int, Request_free, (MPI_Request * request))
     if (l && (l->kind == MR_REQ_COLL || l->kind == MR_REQ_PART))
         CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation that is under way cannot be freed: wait for it",
                       l->kind == MR_REQ_COLL ? "collective" : "partitioned"));
-    struct grequest *g = r->kind == MR_REQ_GENERALIZED ? r->on_complete_arg : NULL;
-    if (g && !r->complete) {
-        g->freed = true; /* MPI_Grequest_complete ends it */
+    if (r->kind == MR_REQ_GENERALIZED) {
+        err = api_grequest_free(r);
     } else {
-        if (g)
-            grequest_end(r, MPI_STATUS_IGNORE);
         api_handle_free(ABI_REQUEST, *request);
         if (persistent(r))
             free_persistent(r);
@@ -448,12 +426,7 @@ MPI_FN(int, Cancel, (MPI_Request * request))
     CHECK(api_request(*request, &r));
     struct mr_request *l = live(r);
     if (l && l->kind == MR_REQ_GENERALIZED) {
-        struct grequest *g = l->on_complete_arg;
-        api_in_callback++;
-        int code = g->cancel(g->extra, l->complete);
-        api_in_callback--;
-        if (code)
-            CHECK(mr_fail(MR_ERR_OTHER, "the cancel function of the generalized request returned %d", code));
+        err = api_grequest_cancel(l);
     } else if (l && (l->kind == MR_REQ_COLL || l->kind == MR_REQ_PART)) {
         CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation cannot be cancelled",
                       l->kind == MR_REQ_COLL ? "collective" : "partitioned"));
@@ -504,43 +477,5 @@ MPI_FN(int, Startall, (int count, MPI_Request requests[]))
     CHECK(check_array(count, requests));
     for (int i = 0; i < count; i++)
         CHECK(start(requests[i]));
-    API_LEAVE(NULL);
-}
-
-/* ---- generalized requests ---- */
-
-MPI_FN(int, Grequest_start,
-       (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn,
-        MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request))
-{
-    API_ENTER();
-    NOT_NULL(request);
-    struct grequest *g = malloc(sizeof(*g));
-    struct mr_request *r = g ? mr_request_new(MR_REQ_GENERALIZED, NULL) : NULL;
-    if (!r) {
-        free(g);
-        CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a request"));
-    }
-    *g = (struct grequest){query_fn, free_fn, cancel_fn, extra_state, 0, false};
-    r->on_complete_arg = g;
-    CHECK(api_new_request(r, request));
-    g->handle = *request;
-    API_LEAVE(NULL);
-}
-
-MPI_FN(int, Grequest_complete, (MPI_Request request))
-{
-    struct mr_request *r;
-    API_ENTER();
-    CHECK(api_request(request, &r));
-    if (r->kind != MR_REQ_GENERALIZED)
-        CHECK(mr_fail(MR_ERR_REQUEST, "the request is not a generalized one"));
-    struct grequest *g = r->on_complete_arg;
-    mr_request_complete(r);
-    if (g->freed) {
-        api_handle_free(ABI_REQUEST, g->handle);
-        err = grequest_end(r, MPI_STATUS_IGNORE);
-        mr_request_put(r);
-    }
     API_LEAVE(NULL);
 }

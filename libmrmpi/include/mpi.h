@@ -85,6 +85,9 @@ typedef void(MPI_T_event_dropped_cb_function)(MPI_Count, MPI_T_event_registratio
 typedef int(MPI_Grequest_query_function)(void *, MPI_Status *);
 typedef int(MPI_Grequest_free_function)(void *);
 typedef int(MPI_Grequest_cancel_function)(void *, int);
+typedef int MPIX_Grequest_class;
+typedef int(MPIX_Grequest_poll_function)(void *, MPI_Status *);
+typedef int(MPIX_Grequest_wait_function)(int, void **, double, MPI_Status *);
 
 /* ---- handles ------------------------------------------------------------------------------------------------------ */
 
@@ -639,6 +642,13 @@ MRMPI_FN(int, Status_set_cancelled, (MPI_Status *status, int flag))
 MRMPI_FN(int, Grequest_start, (MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
                                MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request))
 MRMPI_FN(int, Grequest_complete, (MPI_Request request))
+MRMPIX_FN(int, Grequest_start, (MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                                MPI_Grequest_cancel_function *cancel_fn, MPIX_Grequest_poll_function *poll_fn,
+                                MPIX_Grequest_wait_function *wait_fn, void *extra_state, MPI_Request *request))
+MRMPIX_FN(int, Grequest_class_create, (MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                                       MPI_Grequest_cancel_function *cancel_fn, MPIX_Grequest_poll_function *poll_fn,
+                                       MPIX_Grequest_wait_function *wait_fn, MPIX_Grequest_class *greq_class))
+MRMPIX_FN(int, Grequest_class_allocate, (MPIX_Grequest_class greq_class, void *extra_state, MPI_Request *request))
 
 /* collective */
 MRMPI_FN(int, Barrier, (MPI_Comm comm))

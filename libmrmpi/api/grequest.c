@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Generalized requests (MPI-4.0 section 13.2) and MPICH's extension of them: classes with poll and wait functions. */
+#include "libmrmpi/api/grequest.h"
+
+#include <stdlib.h>
+
+struct callbacks {
+    MPI_Grequest_query_function *query;
+    MPI_Grequest_free_function *free;
+    MPI_Grequest_cancel_function *cancel;
+    MPIX_Grequest_poll_function *poll; /* NULL: somebody completes it */
+    MPIX_Grequest_wait_function *wait;
+};
+
+struct grequest {
+    struct callbacks call;
+    void *extra;
+    int handle;
+    bool freed;   /* MPI_Request_free came before MPI_Grequest_complete */
+    bool polling; /* inside poll, which may wait for something itself */
+};
+
+/* Classes live as long as the program: there is no function that frees one. */
+static struct {
+    struct callbacks *list;
+    int num, cap;
+} classes;
+
+static enum mr_err callback_failed(int code, const char *which)
+{
+    return code ? mr_fail(MR_ERR_OTHER, "the %s function of the generalized request returned %d", which, code)
+                : MR_SUCCESS;
+}
+
+enum mr_err api_grequest_query(struct mr_request *r, MPI_Status *status)
+{
+    struct grequest *g = r->on_complete_arg;
+    MPI_Status ignored, *st = status == MPI_STATUS_IGNORE ? &ignored : status;
+    api_status_empty(st);
+    api_in_callback++;
+    int code = g->call.query ? g->call.query(g->extra, st) : 0;
+    api_in_callback--;
+    return callback_failed(code, "query");
+}
+
+enum mr_err api_grequest_end(struct mr_request *r, MPI_Status *status)
+{
+    struct grequest *g = r->on_complete_arg;
+    enum mr_err err = api_grequest_query(r, status);
+    api_in_callback++;
+    int code = g->call.free ? g->call.free(g->extra) : 0;
+    api_in_callback--;
+    free(g);
+    r->on_complete_arg = NULL;
+    return err ? err : callback_failed(code, "free");
+}
+
+enum mr_err api_grequest_cancel(struct mr_request *r)
+{
+    struct grequest *g = r->on_complete_arg;
+    api_in_callback++;
+    int code = g->call.cancel ? g->call.cancel(g->extra, r->complete) : 0;
+    api_in_callback--;
+    return callback_failed(code, "cancel");
+}
+
+enum mr_err api_grequest_free(struct mr_request *r)
+{
+    struct grequest *g = r->on_complete_arg;
+    if (!r->complete) {
+        g->freed = true; /* MPI_Grequest_complete ends it */
+        return MR_SUCCESS;
+    }
+    api_handle_free(ABI_REQUEST, g->handle);
+    enum mr_err err = api_grequest_end(r, MPI_STATUS_IGNORE);
+    mr_request_put(r);
+    return err;
+}
+
+bool api_grequest_poll(struct mr_request *r)
+{
+    struct grequest *g = r->on_complete_arg;
+    MPI_Status st;
+    if (r->complete || !g->call.poll || g->polling)
+        return r->complete;
+    mr_request_get(r);
+    api_status_empty(&st);
+    g->polling = true;
+    api_in_callback++;
+    g->call.poll(g->extra, &st);
+    api_in_callback--;
+    g->polling = false;
+    bool complete = r->complete;
+    mr_request_put(r);
+    return complete;
+}
+
+static bool polled(void *r)
+{
+    return api_grequest_poll(r);
+}
+
+/* The wait function may block until another thread completes the request, so the lock is given up meanwhile. */
+void api_grequest_wait(struct mr_request *r)
+{
+    struct grequest *g = r->on_complete_arg;
+    MPI_Status st;
+    if (g->call.wait && !r->complete && !g->polling) {
+        void *extra = g->extra;
+        api_status_empty(&st);
+        api_unlock();
+        g->call.wait(1, &extra, 0, &st);
+        api_lock();
+    }
+    if (!r->complete)
+        mr_progress_until(polled, r);
+}
+
+static enum mr_err start(const struct callbacks *call, void *extra, MPI_Request *request)
+{
+    struct grequest *g = malloc(sizeof(*g));
+    struct mr_request *r = g ? mr_request_new(MR_REQ_GENERALIZED, NULL) : NULL;
+    if (!r) {
+        free(g);
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a request");
+    }
+    *g = (struct grequest){.call = *call, .extra = extra};
+    r->on_complete_arg = g;
+    enum mr_err err = api_new_request(r, request);
+    if (err)
+        free(g);
+    else
+        g->handle = *request;
+    return err;
+}
+
+MPI_FN(int, Grequest_start,
+       (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn,
+        MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request))
+{
+    API_ENTER();
+    NOT_NULL(request);
+    err = start(&(struct callbacks){query_fn, free_fn, cancel_fn, NULL, NULL}, extra_state, request);
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Grequest_complete, (MPI_Request request))
+{
+    struct mr_request *r;
+    API_ENTER();
+    CHECK(api_request(request, &r));
+    if (r->kind != MR_REQ_GENERALIZED)
+        CHECK(mr_fail(MR_ERR_REQUEST, "the request is not a generalized one"));
+    if (r->complete)
+        CHECK(mr_fail(MR_ERR_REQUEST, "the request is complete already"));
+    struct grequest *g = r->on_complete_arg;
+    mr_request_complete(r);
+    if (g->freed)
+        err = api_grequest_free(r);
+    API_LEAVE(NULL);
+}
+
+MPIX_FN(int, Grequest_start,
+        (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn,
+         MPI_Grequest_cancel_function *cancel_fn, MPIX_Grequest_poll_function *poll_fn,
+         MPIX_Grequest_wait_function *wait_fn, void *extra_state, MPI_Request *request))
+{
+    API_ENTER();
+    NOT_NULL(request);
+    err = start(&(struct callbacks){query_fn, free_fn, cancel_fn, poll_fn, wait_fn}, extra_state, request);
+    API_LEAVE(NULL);
+}
+
+MPIX_FN(int, Grequest_class_create,
+        (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn,
+         MPI_Grequest_cancel_function *cancel_fn, MPIX_Grequest_poll_function *poll_fn,
+         MPIX_Grequest_wait_function *wait_fn, MPIX_Grequest_class *greq_class))
+{
+    API_ENTER();
+    NOT_NULL(greq_class);
+    if (classes.num == classes.cap) {
+        int cap = classes.cap ? 2 * classes.cap : 8;
+        struct callbacks *list = realloc(classes.list, (size_t)cap * sizeof(*list));
+        if (!list)
+            CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a class of generalized requests"));
+        classes.list = list;
+        classes.cap = cap;
+    }
+    classes.list[classes.num++] = (struct callbacks){query_fn, free_fn, cancel_fn, poll_fn, wait_fn};
+    *greq_class = classes.num; /* 0 is none */
+    API_LEAVE(NULL);
+}
+
+MPIX_FN(int, Grequest_class_allocate, (MPIX_Grequest_class greq_class, void *extra_state, MPI_Request *request))
+{
+    API_ENTER();
+    NOT_NULL(request);
+    if (greq_class < 1 || greq_class > classes.num)
+        CHECK(mr_fail(MR_ERR_ARG, "there is no class %d of generalized requests", greq_class));
+    err = start(&classes.list[greq_class - 1], extra_state, request);
+    API_LEAVE(NULL);
+}

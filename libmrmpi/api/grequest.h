@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Generalized requests, for request.c: of kind MR_REQ_GENERALIZED, with the program's callbacks in on_complete_arg. Those
+ * that MPIX_Grequest_start made are not completed by somebody else, but by their poll function: whoever waits for them
+ * has to call api_grequest_poll again and again.
+ */
+#ifndef MRMPI_API_GREQUEST_H
+#define MRMPI_API_GREQUEST_H
+
+#include "libmrmpi/api/api.h"
+
+/* Query and free callbacks: the request is over. Fills the status in. */
+enum mr_err api_grequest_end(struct mr_request *r, MPI_Status *status);
+enum mr_err api_grequest_query(struct mr_request *r, MPI_Status *status);
+enum mr_err api_grequest_cancel(struct mr_request *r);
+/* MPI_Request_free: now or when it completes. */
+enum mr_err api_grequest_free(struct mr_request *r);
+/* Is it complete? Asks its poll function if it has one. */
+bool api_grequest_poll(struct mr_request *r);
+/* By its wait function if it has one, else as for any request. */
+void api_grequest_wait(struct mr_request *r);
+
+#endif
