@@ -141,6 +141,7 @@ tests/simfab/time_world_SRCS := tests/simfab/time_world.c tests/simfab/host_ends
 tests/simfab/time_world_PKGS := libibverbs
 tests/simfab/time_world_LDLIBS := -lpthread
 SCRIPT_TESTS += tests/simfab/time.sh tests/simfab/time_world.sh
+LONG_TESTS += tests/simfab/time_stuck.sh
 
 # the link layer against arithmetic: the data plane without processes
 ENGINE_SRCS := $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))

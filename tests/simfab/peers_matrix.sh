@@ -66,6 +66,8 @@ for model in sdr-pcix hdr; do
   run ib_send_bw -n 200 -r 16
   run ib_send_bw -n 200 --use-srq -q 2
   run ib_send_bw -n 200 -c UD -b
+  run ib_send_bw -n 200 -c UC -q 4
+  run ib_send_bw -n 200 -c UD -q 4
   run ib_send_bw -n 200 -c UC -x 0
   run ib_send_bw -n 200 -c UD -x 0
   run ib_send_lat -n 100 -c UD -g

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Time stands still for a program that calls verbs again and again without ever waiting: after 30 s it is named, with its host,
+# process and thread, in the engine's log and where `simfab run` writes; SIGSTOP and SIGKILL let time go on. And the tests of
+# time_world.sh, longer.
+# timeout: 600
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../tap.sh"
+command -v opensm >/dev/null || skip_all "opensm is not installed"
+program=$BUILD/tests/simfab/time_world
+
+simfab run --topology "$here/four-hosts.net" --model sdr-pcix -- bash -c '
+  simfab exec h2 -- "$2" stops-the-world >"$1/stops" 2>&1 &
+  stops=$!
+  until grep -q ready "$1/stops"; do sleep 0.01; done
+  date +%s >"$1/began"
+  for host in h1 h3; do
+    simfab exec $host -- "$2" pong "$1" 20 >"$1/$host" 2>&1 &
+    pongs="${pongs:-} $!"
+  done
+  sleep 20; cp "$SIMFAB_DIR/engine.log" "$1/early"
+  for ((i = 0; i < 300; i++)); do grep -q "stood still" "$SIMFAB_DIR/engine.log" && break; sleep 0.1; done
+  date +%s >"$1/named"
+  cp "$SIMFAB_DIR/engine.log" "$1/log"
+  cat "$1/h1" >"$1/meanwhile"
+  echo "$stops" >"$1/pid"
+  kill -"$3" $stops
+  for p in $pongs; do wait $p || echo failed; done >"$1/pongs"
+  kill -KILL $stops
+' - "$tmp" "$program" STOP >"$tmp/run" 2>"$tmp/err"
+is "the run ends" $? 0
+not_ok "nobody is named before 20 s" grep -q "stood still" "$tmp/early"
+took=$(($(cat "$tmp/named") - $(cat "$tmp/began")))
+ok "after 30 s the program is named ($took s)" test $took -ge 29 -a $took -le 45
+words="virtual time has stood still for 3[0-9] s: it waits for time_world \(pid $(cat "$tmp/pid"), thread $(cat "$tmp/pid")\) on host h2, which calls verbs again and again without ever waiting for a completion"
+like "in the engine's log" "$words" "$tmp/log"
+like "and where simfab run writes" "$words" "$tmp/err"
+is "which is once" "$(grep -c "stood still" "$tmp/err")" 1
+is "time did stand still" "$(cat "$tmp/meanwhile")" ""
+is "stopped, it lets others go on" "$(cat "$tmp/pongs")" ""
+like "who find every round as it should be" '^20 rounds: [0-9]+ ns, each 12797 to 12798$' "$tmp/h1"
+
+bash "$here/time_world.sh" 2000 >"$tmp/long" 2>&1
+is "nobody else stops the world: 2000 rounds each" "$? $(grep -A4 '^not ok' "$tmp/long" | head -n 20)" "0 "
+done_testing
