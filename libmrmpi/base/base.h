@@ -32,6 +32,7 @@ struct mr_config {
     int rc_timeout, rc_retry, rnr_retry; /* QP attributes */
     int spin_us;                         /* poll so long before yielding */
     int oversubscribed;                  /* more ranks than cores: 1 yes, 0 no, -1 count them */
+    char *coll;                          /* algorithms that collectives shall use (coll/select.c) */
     bool check_args;
     char *fabricd_socket; /* %h: host name */
     char *job_id;         /* MRMPI_JOBID, else SLURM_JOB_ID */

@@ -9,6 +9,8 @@
  */
 #include "libmrmpi/coll/sched.h"
 
+#include "libmrmpi/coll/select.h"
+
 #include "libmrmpi/core/objects.h"
 
 #include <stdlib.h>
@@ -452,6 +454,7 @@ int mr_coll_init(void)
     engine.ready = NULL;
     engine.ready_tail = &engine.ready;
     mr_progress_register(poll_ready);
+    mr_coll_select_init();
     return 0;
 }
 

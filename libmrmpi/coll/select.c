@@ -5,7 +5,12 @@
  */
 #include "libmrmpi/coll/select.h"
 
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/core/core.h"
+
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define ANY SIZE_MAX
 #define KiB *1024ul
@@ -47,9 +52,71 @@ static const struct rule {
     {MR_COLL_REDUCE_SCATTER, MR_ALG_REDUCE_SCATTERV, ANY, 0, 0},
 };
 
+#define RULES (sizeof(rules) / sizeof(rules[0]))
+
+static const char *const colls[] = {
+    [MR_COLL_BCAST] = "bcast",           [MR_COLL_REDUCE] = "reduce",     [MR_COLL_ALLREDUCE] = "allreduce",
+    [MR_COLL_GATHER] = "gather",         [MR_COLL_SCATTER] = "scatter",   [MR_COLL_ALLGATHER] = "allgather",
+    [MR_COLL_ALLGATHERV] = "allgatherv", [MR_COLL_ALLTOALL] = "alltoall", [MR_COLL_REDUCE_SCATTER] = "reduce_scatter",
+};
+enum { COLLS = sizeof(colls) / sizeof(colls[0]) };
+
+static const char *const algs[] = {
+    [MR_ALG_BINOMIAL] = "binomial",
+    [MR_ALG_LINEAR] = "linear",
+    [MR_ALG_SCATTER_ALLGATHER] = "scatter-allgather",
+    [MR_ALG_RECURSIVE_DOUBLING] = "doubling",
+    [MR_ALG_RING] = "ring",
+    [MR_ALG_BRUCK] = "bruck",
+    [MR_ALG_SPREAD] = "spread",
+    [MR_ALG_PAIRWISE] = "pairwise",
+    [MR_ALG_REDUCE_SCATTERV] = "by-root",
+};
+enum { ALGS = sizeof(algs) / sizeof(algs[0]) };
+
+static const struct rule *wanted[COLLS]; /* by MRMPI_COLL; NULL: as the table says */
+
+static int index_of(const char *const *names, int n, const char *word, size_t len)
+{
+    for (int i = 0; i < n; i++)
+        if (strlen(names[i]) == len && !strncmp(names[i], word, len))
+            return i;
+    return -1;
+}
+
+/* "collective:algorithm"; false if there is no such thing. */
+static bool want(const char *word, size_t len)
+{
+    const char *colon = memchr(word, ':', len);
+    size_t first = colon ? (size_t)(colon - word) : len;
+    int coll = index_of(colls, COLLS, word, first);
+    int alg = colon ? index_of(algs, ALGS, colon + 1, len - first - 1) : -1;
+    for (size_t i = 0; i < RULES; i++) {
+        if (coll >= 0 && alg >= 0 && (int)rules[i].coll == coll && (int)rules[i].alg == alg) {
+            wanted[coll] = &rules[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+void mr_coll_select_init(void)
+{
+    memset(wanted, 0, sizeof(wanted));
+    for (const char *at = mr_config.coll; *at; at += *at == ',') {
+        size_t len = strcspn(at, ",");
+        if (len && !want(at, len) && mr_comm_world->rank == 0)
+            mr_log(MR_LOG_WARN, "MRMPI_COLL: there is no %.*s", (int)len, at);
+        at += len;
+    }
+}
+
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has)
 {
-    const struct rule *r = rules;
+    const struct rule *r = wanted[coll];
+    if (__builtin_expect(r && !(r->needs & ~has), 0))
+        return r->alg;
+    r = rules;
     while (r->coll != coll || bytes > r->bytes_max || ranks < r->ranks_min || (r->needs & ~has))
         r++;
     return r->alg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which algorithm a collective takes: one table (select.c), first match wins. */
+/* Which algorithm a collective takes: one table (select.c), first match wins, unless the setting MRMPI_COLL names one. */
 #ifndef MRMPI_COLL_SELECT_H
 #define MRMPI_COLL_SELECT_H
 
@@ -32,6 +32,7 @@ enum mr_alg {
 /* What a call has to offer; a rule asks for some of it. */
 enum { MR_HAS_COMMUTATIVE = 1, MR_HAS_CONTIGUOUS = 2 };
 
+void mr_coll_select_init(void); /* reads the setting */
 /* bytes: what one rank contributes (bcast: the message). */
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has);
 

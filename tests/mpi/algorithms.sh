@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every algorithm of every collective, at all sizes and several numbers of ranks: the setting MRMPI_COLL and the programs of
+# the collectives.
+. "$(dirname "$0")/../tap.sh"
+
+run() { # RANKS ALGORITHMS
+  MRMPI_COLL=$2 timeout -k 5 100 mrrun -n "$1" "$BUILD/tests/mpi/coll" >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  cat "$tmp/out"
+  [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
+}
+
+first=bcast:binomial,reduce:binomial,allreduce:doubling,gather:binomial,scatter:binomial,allgather:bruck,allgatherv:spread
+first+=,alltoall:bruck,reduce_scatter:pairwise
+second=bcast:scatter-allgather,reduce:ring,allreduce:ring,gather:linear,scatter:linear,allgather:ring,allgatherv:ring
+second+=,alltoall:pairwise,reduce_scatter:by-root
+for n in 1 2 3 6 8; do
+  ok "the first of each, $n ranks" run $n $first
+  ok "the second of each, $n ranks" run $n $second
+done
+ok "alltoall all at once, 5 ranks" run 5 alltoall:spread
+MRMPI_COLL=bcast:ring,allreduce:ring,nothing mrrun -n 2 "$BUILD/tests/mpi/pmpi" >"$tmp/out" 2>&1
+is "what does not exist is warned about, once each" "$(grep -c 'MRMPI_COLL: there is no' "$tmp/out")" 2
+like "by name" 'there is no bcast:ring' "$tmp/out"
+done_testing
