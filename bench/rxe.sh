@@ -34,14 +34,7 @@ export MRMPI_LOG_LEVEL=${MRMPI_LOG_LEVEL:-0} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW
 export UCX_LOG_LEVEL=error UCX_TLS=rc_v,self UCX_IB_GID_INDEX=2
 
 limit() { # MB_PER_SECOND of rail 0 and of rail 1; 0: none
-  local r=0 mbps end
-  for mbps; do
-    for end in a b; do
-      tc qdisc del dev $end$r root 2>/dev/null
-      [ "$mbps" = 0 ] || tc qdisc add dev $end$r root tbf rate "$((mbps * 8))mbit" burst 32kb limit 4mb || exit 1
-    done
-    r=$((r + 1))
-  done
+  rail_limit 0 $(($1 * 1000)) && rail_limit 1 $(($2 * 1000)) || exit 1
 }
 measure() { # MPI RAILS SPEC...: what pair prints
   local mpi=$1 rails=$2 a=rxa0:1 b=rxb0:1
