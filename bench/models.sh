@@ -26,7 +26,6 @@ fi
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-listening() { awk -v p="$(printf ':%04X' "$1")" '$4 == "0A" && index($2, p) {f = 1} END {exit !f}' /proc/net/tcp /proc/net/tcp6; }
 pair() { # PROGRAM ARGS: the client's output in $tmp/client
   local port server
   while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done # below those that the kernel gives to clients

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char usage[] = "usage: fabricd [--config FILE] [--socket PATH] [--state DIR]\n"
                             "\n"
@@ -50,20 +49,6 @@ static bool override(char *to, size_t size, const char *value, const char *what)
     return true;
 }
 
-/*
- * On a simulated host programs live in virtual time, which stands still while nothing is sent; what a daemon waits for
- * (opensm, sockets, people) happens in real time. simfab leaves a process its real clocks when the environment says so
- * from its start on.
- */
-static void want_real_clocks(char **argv)
-{
-    if (!getenv("SIMFAB_DIR") || !getenv("SIM_HOST") || getenv("SIMFAB_CLOCK"))
-        return;
-    setenv("SIMFAB_CLOCK", "real", 1);
-    execv("/proc/self/exe", argv);
-    fprintf(stderr, "fabricd: cannot start again with SIMFAB_CLOCK=real: %s\n", strerror(errno));
-}
-
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -77,7 +62,6 @@ int main(int argc, char **argv)
     };
     const char *config = NULL, *socket = NULL, *state = NULL;
     bool test = false;
-    want_real_clocks(argv);
     for (int o; (o = getopt_long(argc, argv, "c:s:d:thV", options, NULL)) != -1;) {
         switch (o) {
         case 'c':

@@ -21,7 +21,7 @@ jobs: {default: tin}
 END
 printf 'state: %s\nsocket: %s\nopensm:\n  config: %s\n  pid_file: %s\n' "$tmp/state" "$FABRICD_SOCKET" \
   "$SIMFAB_DIR/opensm/opensm.conf" "$SIMFAB_DIR/opensm/opensm.pid" >fabricd.yaml
-simfab exec h1 -- fabricd --config "$tmp/fabricd.yaml" 2>fabricd.log &
+simfab exec --real-clock h1 -- fabricd --config "$tmp/fabricd.yaml" 2>fabricd.log &
 started
 wait_for 10 fabricctl status || cat fabricd.log
 ok "the policy is applied and verified" fabricctl policy apply policy.yaml

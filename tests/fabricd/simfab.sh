@@ -22,7 +22,7 @@ verify: {timeout: 6, interval: 1}
 rails: {interval_ms: 100}
 END
 start_daemon() {
-  simfab exec h1 -- fabricd --config "$tmp/fabricd.yaml" >>fabricd.log 2>&1 &
+  simfab exec --real-clock h1 -- fabricd --config "$tmp/fabricd.yaml" >>fabricd.log 2>&1 &
   daemon=$!
   started
 }
@@ -158,12 +158,12 @@ state: $tmp/state2
 socket: $tmp/fabricd2-%h.sock
 verify: {timeout: 6, interval: 1}
 END
-simfab exec h2 -- fabricd --config "$tmp/serve.yaml" >>fabricd2.log 2>&1 &
+simfab exec --real-clock h2 -- fabricd --config "$tmp/serve.yaml" >>fabricd2.log 2>&1 &
 started
 h2=$tmp/fabricd2-h2.sock
 ok "fabricd on a node without opensm verifies the same tables" \
   wait_for 10 eval "fabricctl --socket $h2 status | grep -q '^policy: .*state: verified'"
-ok "another daemon on the same socket is refused" exits 1 simfab exec h2 -- fabricd --config "$tmp/serve.yaml" --state "$tmp/state3"
+ok "another daemon on the same socket is refused" exits 1 simfab exec --real-clock h2 -- fabricd --config "$tmp/serve.yaml" --state "$tmp/state3"
 
 kill "$(simfab opensm pid)"
 ok "without an opensm nothing is written" exits 1 fabricctl policy apply other.yaml

@@ -15,7 +15,7 @@ opensm:
   pid_file: $SIMFAB_DIR/opensm/opensm.pid
   restart: simfab opensm restart
 YAML
-  SIMFAB_CLOCK=real simfab exec $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
+  simfab exec --real-clock $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
   on_exit "kill $! 2>/dev/null; wait $! 2>/dev/null"
 done
 for _ in $(seq 100); do [ -S "$SIMFAB_DIR/fabricd-h1.sock" ] && [ -S "$SIMFAB_DIR/fabricd-h2.sock" ] && break; sleep 0.1; done

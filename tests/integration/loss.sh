@@ -57,7 +57,7 @@ like "mrrun names the rank, its host, its pid and the signal" "rank [01].*h[12].
 
 for h in h1 h2; do
   printf 'policy: %s\nstate: %s\nsocket: %s\n' "$PWD/etc/policies/simple.yaml" "$tmp/state-$h" "$tmp/$h.sock" >"$tmp/$h.yaml"
-  SIMFAB_CLOCK=real simfab exec $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
+  simfab exec --real-clock $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
   eval "daemon_$h=$!"
   on_exit "kill -9 $! 2>/dev/null; wait $! 2>/dev/null"
 done

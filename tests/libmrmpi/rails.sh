@@ -55,7 +55,7 @@ for h in h1 h2; do
   [ \$h = h1 ] && printf 'opensm: {config: %s, pid_file: %s, restart: simfab opensm restart}\n' \
       \$SIMFAB_DIR/opensm/opensm.conf \$SIMFAB_DIR/opensm/opensm.pid >>$tmp/\$h/fabricd.yaml
   [ \$h = h2 ] && printf 'policy: %s\n' $top/etc/policies/simple.yaml >>$tmp/\$h/fabricd.yaml
-  SIMFAB_CLOCK=real simfab exec \$h -- fabricd --config $tmp/\$h/fabricd.yaml >$tmp/\$h/log 2>&1 &
+  simfab exec --real-clock \$h -- fabricd --config $tmp/\$h/fabricd.yaml >$tmp/\$h/log 2>&1 &
   pids="\${pids:-} \$!"
 done
 trap 'kill \$pids; wait' EXIT
