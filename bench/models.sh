@@ -24,8 +24,7 @@ if [ -z "${SIMFAB_DIR:-}" ]; then
   exit
 fi
 
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+. tests/tap.sh # $tmp, listening
 pair() { # PROGRAM ARGS: the client's output in $tmp/client
   local port server
   while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done # below those that the kernel gives to clients

@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "simfab/engine/hca.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
-#include "simfab/engine/subnet.h"
+#include "simfab/engine/sched.h"
+#include "tests/simfab/input.h"
+#include "tests/simfab/sim_lab.h"
 
 #define CABLES_MAX 128
 
@@ -74,45 +75,23 @@ static void write_netlist(FILE *f, const char *text)
         }
 }
 
-static FILE *temporary(char *path)
-{
-    int fd;
-    FILE *f;
-
-    strcpy(path, "/tmp/simfab-lab-XXXXXX");
-    fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    f = fdopen(fd, "w");
-    ck_assert_ptr_nonnull(f);
-    return f;
-}
-
 void lab_up(const char *cables, const char *model)
 {
     struct parse_error err = {""};
-    char path[64];
-    FILE *f = temporary(path);
+    char *netlist = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&netlist, &bytes);
 
-    memset(&lab, 0, sizeof lab);
-    fputs(model, f);
-    fclose(f);
-    lab.model = model_load(path, &err);
-    unlink(path);
-    ck_assert_msg(lab.model != NULL, "%s", err.text);
-    f = temporary(path);
+    ck_assert_ptr_nonnull(f);
     write_netlist(f, cables);
     fclose(f);
-    lab.fabric = fabric_load(path, lab.model, &err);
-    unlink(path);
+    memset(&lab, 0, sizeof lab);
+    lab.model = input_model(model, &err);
+    ck_assert_msg(lab.model != NULL, "%s", err.text);
+    lab.fabric = input_fabric(netlist, lab.model, &err);
     ck_assert_msg(lab.fabric != NULL, "%s", err.text);
-    evq_init(&lab.q);
-    events_init(&lab);
-    links_init(&lab);
-    hcas_init(&lab);
-    sched_init(&lab);
-    lab.mad = mad_new(lab.fabric);
-    ck_assert_ptr_nonnull(lab.mad);
-    subnet_configure(lab.fabric, 0);
+    free(netlist);
+    sim_lab_up(&lab, 0);
 }
 
 /* What a test has left in the queues. */
@@ -131,22 +110,12 @@ static void empty_queues(void)
 void lab_down(void)
 {
     empty_queues();
-    mad_free(lab.mad);
-    sched_fini(&lab);
-    hcas_fini(&lab);
-    links_fini(&lab);
-    fabric_free(lab.fabric);
-    evq_fini(&lab.q);
-    model_free(lab.model);
+    sim_lab_down(&lab);
 }
 
 struct port *lab_port(const char *node, unsigned num)
 {
-    struct node *n = fabric_node_by_name(lab.fabric, node);
-
-    ck_assert_msg(n != NULL, "no node %s", node);
-    ck_assert_uint_le(num, n->num_ports);
-    return &n->ports[num];
+    return sim_lab_port(&lab, node, num);
 }
 
 void lab_send(const char *from, const char *to, uint8_t sl, uint32_t wire_bytes, unsigned packets)

@@ -76,7 +76,7 @@ tests/simfab/test_event_SRCS := tests/simfab/test_event.c simfab/engine/event.c 
 tests/simfab/test_event_PKGS := check
 tests/simfab/test_vlarb_SRCS := tests/simfab/test_vlarb.c simfab/engine/vlarb.c
 tests/simfab/test_vlarb_PKGS := check
-tests/simfab/test_dataplane_SRCS := tests/simfab/test_dataplane.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_dataplane_SRCS := tests/simfab/test_dataplane.c tests/simfab/sim_lab.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
 tests/simfab/test_dataplane_PKGS := check yaml-0.1
 tests/simfab/test_dataplane_LDLIBS := -lm
 
@@ -110,19 +110,19 @@ tests/simfab/test_host_rates_PKGS := libibverbs
 SCRIPT_TESTS += tests/simfab/models.sh
 TESTPROGS += tests/simfab/test_host_rx
 UNIT_TESTS += tests/simfab/test_host_rx
-tests/simfab/test_host_rx_SRCS := tests/simfab/test_host_rx.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_host_rx_SRCS := tests/simfab/test_host_rx.c tests/simfab/sim_lab.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
 tests/simfab/test_host_rx_PKGS := check yaml-0.1
 tests/simfab/test_host_rx_LDLIBS := -lm
 
 # faults and flows
 TESTPROGS += tests/simfab/test_fault
 UNIT_TESTS += tests/simfab/test_fault
-tests/simfab/test_fault_SRCS := tests/simfab/test_fault.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_fault_SRCS := tests/simfab/test_fault.c tests/simfab/sim_lab.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
 tests/simfab/test_fault_PKGS := check yaml-0.1
 tests/simfab/test_fault_LDLIBS := -lm
 TESTPROGS += tests/simfab/test_flow
 UNIT_TESTS += tests/simfab/test_flow
-tests/simfab/test_flow_SRCS := tests/simfab/test_flow.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_flow_SRCS := tests/simfab/test_flow.c tests/simfab/sim_lab.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
 tests/simfab/test_flow_PKGS := check yaml-0.1
 tests/simfab/test_flow_LDLIBS := -lm
 
@@ -149,7 +149,7 @@ LINK_TESTS := $(addprefix tests/simfab/,test_link test_link_arb test_link_error 
 TESTPROGS += $(LINK_TESTS)
 UNIT_TESTS += $(LINK_TESTS)
 define link_test
-$(1)_SRCS := $(1).c tests/simfab/link_lab.c $(ENGINE_SRCS)
+$(1)_SRCS := $(1).c tests/simfab/link_lab.c tests/simfab/sim_lab.c $(ENGINE_SRCS)
 $(1)_PKGS := check yaml-0.1
 $(1)_LDLIBS := -lm
 endef

@@ -9,8 +9,9 @@
 #include "simfab/engine/hca.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
-#include "simfab/engine/subnet.h"
+#include "simfab/engine/sched.h"
 #include "simfab/engine/util.h"
+#include "tests/simfab/sim_lab.h"
 
 #define TWO_RAILS "etc/topologies/two-hosts-two-rails.net"
 #define TWO_PATHS "etc/topologies/two-switches-two-paths.net"
@@ -26,32 +27,12 @@ static void bring_up(const char *netlist, uint8_t lmc)
     ck_assert_msg(sim.model != NULL, "%s", err.text);
     sim.fabric = fabric_load(netlist, sim.model, &err);
     ck_assert_msg(sim.fabric != NULL, "%s", err.text);
-    evq_init(&sim.q);
-    links_init(&sim);
-    hcas_init(&sim);
-    sched_init(&sim);
-    sim.mad = mad_new(sim.fabric);
-    ck_assert_ptr_nonnull(sim.mad);
-    subnet_configure(sim.fabric, lmc);
-}
-
-static void take_down(void)
-{
-    mad_free(sim.mad);
-    sched_fini(&sim);
-    hcas_fini(&sim);
-    links_fini(&sim);
-    fabric_free(sim.fabric);
-    evq_fini(&sim.q);
-    model_free(sim.model);
+    sim_lab_up(&sim, lmc);
 }
 
 static struct port *port_of(const char *node, unsigned num)
 {
-    struct node *n = fabric_node_by_name(sim.fabric, node);
-
-    ck_assert_msg(n != NULL, "no node %s", node);
-    return &n->ports[num];
+    return sim_lab_port(&sim, node, num);
 }
 
 static void send_packet(struct port *from, uint16_t dlid, uint8_t sl, uint32_t payload)
@@ -94,7 +75,7 @@ START_TEST(a_packet_goes_where_the_table_says)
     run_all();
     ck_assert_uint_eq(to->count.rcv_pkts, 1);
     ck_assert_uint_eq(port_of("h2 mlx5_0", 1)->count.rcv_pkts, 1);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -107,7 +88,7 @@ START_TEST(an_unknown_lid_is_dropped_and_counted)
     run_all();
     ck_assert_uint_eq(from->peer->count.rcv_switch_relay, 1);
     ck_assert_uint_eq(sim.packets_dropped, 1);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -129,7 +110,7 @@ START_TEST(the_lids_of_a_port_take_different_cables)
     ck_assert_uint_eq(one->count.xmit_pkts, 10);
     ck_assert_uint_eq(two->count.xmit_pkts, 10);
     ck_assert_uint_eq(to->count.rcv_pkts, 20);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -143,7 +124,7 @@ START_TEST(only_active_ports_carry_data)
     run_all();
     ck_assert_uint_eq(to->count.rcv_pkts, 0);
     ck_assert_uint_eq(to->peer->count.xmit_discards, 1);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -166,7 +147,7 @@ START_TEST(every_hop_maps_the_service_level_by_its_own_table)
     run_all();
     ck_assert_uint_eq(to->count.rcv_pkts, 1);
     ck_assert_uint_eq(out->count.xmit_discards, 1);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -190,7 +171,7 @@ START_TEST(packets_take_the_time_of_their_bytes)
     while (to->count.rcv_pkts < 12)
         ck_assert(evq_run_one(&sim.q));
     ck_assert_uint_eq(sim_now(&sim) - two, one + 10 * 2078 * 1000);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -217,7 +198,7 @@ START_TEST(a_congested_output_is_shared_by_weight)
     run_all();
     ck_assert_uint_eq(to->vl[0].rcv_pkts, 4000); /* nothing was lost */
     ck_assert_uint_eq(to->vl[1].rcv_pkts, 4000);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -237,7 +218,7 @@ START_TEST(a_full_lane_does_not_stop_another)
         ck_assert(evq_run_one(&sim.q));
     ck_assert_uint_le(sim_now(&sim), 1000 * 2048000ull * 21 / 10);
     run_all();
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -253,7 +234,7 @@ START_TEST(cables_lose_as_many_as_they_are_told)
     ck_assert_double_eq_tol((double)to->count.rcv_pkts / 20000, 0.81, 0.01); /* two cables */
     ck_assert_uint_eq(to->count.symbol_errors, to->peer->count.xmit_pkts - to->count.rcv_pkts);
     ck_assert_uint_eq(to->count.rcv_errors, 0); /* what is lost was never seen */
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -281,7 +262,7 @@ START_TEST(wrong_checksums_are_counted_and_forgiven_up_to_the_threshold)
     ck_assert_uint_eq(from->peer->count.local_integrity, 10);
     ck_assert_uint_eq(from->peer->count.link_recovers, 10);
     ck_assert_uint_eq(from->count.link_recovers, 10);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -301,7 +282,7 @@ START_TEST(a_link_trains_at_what_a_fault_leaves_of_it)
     p->width_denied = 0;
     port_retrain(p);
     ck_assert_uint_eq(p->width_active, 2);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -330,7 +311,7 @@ START_TEST(a_switch_without_power_forgets)
     p->peer->unplugged = false;
     ck_assert(port_cable_settle(p));
     ck_assert_uint_eq(p->state, PORT_INIT);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "simfab/engine/fault.h"
 #include "simfab/engine/hca.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
-#include "simfab/engine/subnet.h"
+#include "simfab/engine/sched.h"
+#include "tests/simfab/sim_lab.h"
 
 static struct text said;
 
@@ -150,55 +150,14 @@ END_TEST
 /* ---- on a fabric ----------------------------------------------------------------------------------------------- */
 
 static struct sim sim;
-static char model_path[64];
-
 static struct parse_error bring_up(const char *model)
 {
-    struct parse_error err = {""};
-    FILE *f;
-    int fd;
-
-    memset(&sim, 0, sizeof sim);
-    strcpy(model_path, "/tmp/test_fault.XXXXXX");
-    fd = mkstemp(model_path);
-    ck_assert_int_ge(fd, 0);
-    f = fdopen(fd, "w");
-    fputs(model, f);
-    fclose(f);
-    sim.model = model_load(model_path, &err);
-    unlink(model_path);
-    if (!sim.model)
-        return err;
-    sim.fabric = fabric_load("etc/topologies/two-switches-two-paths.net", sim.model, &err);
-    ck_assert_msg(sim.fabric != NULL, "%s", err.text);
-    evq_init(&sim.q);
-    links_init(&sim);
-    hcas_init(&sim);
-    sched_init(&sim);
-    sim.mad = mad_new(sim.fabric);
-    sim.static_subnet = true;
-    subnet_configure(sim.fabric, 0);
-    faults_init(&sim, &err);
-    return err;
-}
-
-static void take_down(void)
-{
-    if (!sim.model)
-        return;
-    faults_fini(&sim);
-    mad_free(sim.mad);
-    sched_fini(&sim);
-    hcas_fini(&sim);
-    links_fini(&sim);
-    fabric_free(sim.fabric);
-    evq_fini(&sim.q);
-    model_free(sim.model);
+    return sim_lab_load(&sim, model, "etc/topologies/two-switches-two-paths.net", 0);
 }
 
 static struct port *port_of(const char *node, unsigned num)
 {
-    return &fabric_node_by_name(sim.fabric, node)->ports[num];
+    return sim_lab_port(&sim, node, num);
 }
 
 static bool command(const char *line)
@@ -244,7 +203,7 @@ START_TEST(a_fault_to_come_moves_no_time)
     ck_assert_uint_eq(sim.background, 0);
     ck_assert(command("list"));
     ck_assert_str_eq(said.buf, "no faults\n");
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -274,7 +233,7 @@ START_TEST(clearing_ends_all)
     for (unsigned k = 1; k <= 5; k++)
         if (port_of("leaf2", k)->peer)
             ck_assert_int_eq(port_of("leaf2", k)->state, PORT_ACTIVE);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -291,7 +250,7 @@ START_TEST(two_faults_of_one_cable_both_hold)
     ck_assert_int_eq(port_of("leaf1", 5)->state, PORT_ACTIVE);
     ck_assert(command("link\nleaf2\n3\nup")); /* from the other end */
     ck_assert_int_eq(p->state, PORT_ACTIVE);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -311,7 +270,7 @@ START_TEST(a_dead_host_is_named)
     ck_assert_str_eq(said.buf, "there is no host \"h9\" in this fabric; there are: h1 h2");
     ck_assert(!command("link\nleaf1\n2\ndown"));
     ck_assert_str_eq(said.buf, "\"leaf1\" has no cable at that port");
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -340,7 +299,7 @@ START_TEST(wrong_items_are_named_with_their_place)
     err = bring_up(model);
     ck_assert_msg(strstr(err.text, bad_items[_i].says) != NULL, "%s", err.text);
     ck_assert_msg(strstr(err.text, ":3:") != NULL, "%s", err.text);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 

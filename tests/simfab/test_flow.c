@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "simfab/engine/fault.h"
 #include "simfab/engine/flow.h"
 #include "simfab/engine/hca.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
-#include "simfab/engine/subnet.h"
+#include "simfab/engine/sched.h"
+#include "tests/simfab/sim_lab.h"
 
 #define MS 1000000000ull
 
@@ -99,66 +99,19 @@ static struct sim sim;
 #define PLAIN_MODEL                                                                                                    \
     "link: {width: 4, speed: SDR, mtu: 2048, vls: 8, packet_overhead_bytes: 30, vl_buffer_bytes: 32768}\n"
 
-static struct parse_error bring_up(const char *model, const char *netlist, uint8_t lmc)
-{
-    char path[] = "/tmp/test_flow.XXXXXX";
-    struct parse_error err = {""};
-    FILE *f;
-    int fd;
-
-    memset(&sim, 0, sizeof sim);
-    fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    f = fdopen(fd, "w");
-    fputs(model, f);
-    fclose(f);
-    sim.model = model_load(path, &err);
-    unlink(path);
-    if (!sim.model)
-        return err;
-    sim.fabric = fabric_load(netlist, sim.model, &err);
-    ck_assert_msg(sim.fabric != NULL, "%s", err.text);
-    evq_init(&sim.q);
-    links_init(&sim);
-    hcas_init(&sim);
-    sched_init(&sim);
-    sim.mad = mad_new(sim.fabric);
-    sim.static_subnet = true;
-    sim.static_lmc = lmc;
-    subnet_configure(sim.fabric, lmc);
-    if (!faults_init(&sim, &err))
-        flows_init(&sim, &err);
-    return err;
-}
-
 static void start(const char *more)
 {
     char model[1024];
     struct parse_error err;
 
     snprintf(model, sizeof model, "%s%s", PLAIN_MODEL, more);
-    err = bring_up(model, "etc/topologies/two-hosts-two-rails.net", 0);
+    err = sim_lab_load(&sim, model, "etc/topologies/two-hosts-two-rails.net", 0);
     ck_assert_str_eq(err.text, "");
-}
-
-static void take_down(void)
-{
-    if (!sim.model)
-        return;
-    faults_fini(&sim);
-    flows_fini(&sim);
-    mad_free(sim.mad);
-    sched_fini(&sim);
-    hcas_fini(&sim);
-    links_fini(&sim);
-    fabric_free(sim.fabric);
-    evq_fini(&sim.q);
-    model_free(sim.model);
 }
 
 static struct port *port_of(const char *node, unsigned num)
 {
-    return &fabric_node_by_name(sim.fabric, node)->ports[num];
+    return sim_lab_port(&sim, node, num);
 }
 
 static bool flow(const char *line)
@@ -217,7 +170,7 @@ START_TEST(flows_alone_move_no_time)
     ck_assert_uint_gt(result_of(1).got, 900000);
     sched_run(&sim, false);
     ck_assert_uint_eq(sim_now(&sim), 1 * MS);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -233,7 +186,7 @@ START_TEST(one_flow_gets_the_link)
     ck_assert_str_eq(r.state, "sending");
     ck_assert_double_eq_tol(r.mbps, 2048e6 / (double)PACKET_PS, 0.0005); /* as many digits as are printed */
     ck_assert_uint_eq(r.lost, 0);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -247,7 +200,7 @@ START_TEST(two_flows_of_a_lane_share_it_evenly)
     b = result_of(2);
     ck_assert_double_eq_tol((double)a.got / (double)b.got, 1, 0.01);
     ck_assert_double_eq_tol(a.mbps + b.mbps, 2048e6 / (double)PACKET_PS, 1);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -266,7 +219,7 @@ START_TEST(lanes_share_by_their_weights)
     a = result_of(1);
     b = result_of(2);
     ck_assert_double_eq_tol((double)a.got / (double)b.got, 3, 0.03);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -283,7 +236,7 @@ START_TEST(a_rate_is_kept)
     ck_assert_uint_eq(r.got, 1000000);
     ck_assert_double_eq_tol(r.mbps, 100, 0.0005);
     ck_assert_uint_eq(sim.background, 0);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -299,7 +252,7 @@ START_TEST(what_is_lost_is_counted)
     ck_assert_uint_eq((r.sent - r.got) / 2048, r.lost);
     ck_assert_uint_eq(r.lost, port_of("h1 mlx5_0", 1)->peer->count.symbol_errors);
     ck_assert_double_eq_tol((double)r.lost * 2048 / (double)r.sent, 0.1, 0.015);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -318,7 +271,7 @@ START_TEST(a_slow_receiver_pushes_back)
     ck_assert(flow("add\nh1 mlx5_0\nh2 mlx5_0"));
     run_for("run\n10ms");
     ck_assert_double_eq_tol(result_of(2).mbps, 2048e6 / (double)PACKET_PS, 1);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -341,14 +294,15 @@ START_TEST(a_flow_waits_while_it_has_no_path)
     run_for("run\n1ms");
     ck_assert_str_eq(result_of(1).state, "sending");
     ck_assert_uint_gt(result_of(1).sent, before + 900000);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
 START_TEST(path_bits_choose_the_cable)
 {
-    struct parse_error err = bring_up(PLAIN_MODEL "flows:\n- {from: h1 mlx5_0, to: h2 mlx5_0, path: 0, for_ms: 1}\n",
-                                      "etc/topologies/two-switches-two-paths.net", 1);
+    struct parse_error err =
+        sim_lab_load(&sim, PLAIN_MODEL "flows:\n- {from: h1 mlx5_0, to: h2 mlx5_0, path: 0, for_ms: 1}\n",
+                     "etc/topologies/two-switches-two-paths.net", 1);
     struct port *one, *two;
     uint64_t first;
 
@@ -363,7 +317,7 @@ START_TEST(path_bits_choose_the_cable)
     ck_assert_uint_gt(one->count.xmit_pkts, 0);
     ck_assert_uint_gt(two->count.xmit_pkts, 0);
     ck_assert_uint_gt(one->count.xmit_pkts + two->count.xmit_pkts, first);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -383,7 +337,7 @@ START_TEST(flows_come_and_go)
     ck_assert_str_eq(said.buf, "no flows\n");
     run_for("run\n1ms");
     ck_assert_uint_eq(sim.packets_dropped, 0);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -396,7 +350,7 @@ START_TEST(there_is_an_end_to_how_many)
     ck_assert_str_eq(said.buf, "there are 10000 flows already: simfab flow del ends some");
     ck_assert(flow("del\nall"));
     ck_assert(flow("add\nh1 mlx5_0\nh2 mlx5_0\nafter=1s"));
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -418,10 +372,10 @@ START_TEST(wrong_items_are_named_with_their_place)
     struct parse_error err;
 
     snprintf(model, sizeof model, "name: x\nflows:\n- %s\n", bad_items[_i].item);
-    err = bring_up(model, "etc/topologies/two-hosts-two-rails.net", 0);
+    err = sim_lab_load(&sim, model, "etc/topologies/two-hosts-two-rails.net", 0);
     ck_assert_msg(strstr(err.text, bad_items[_i].says) != NULL, "%s", err.text);
     ck_assert_msg(strstr(err.text, ":3:") != NULL, "%s", err.text);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 

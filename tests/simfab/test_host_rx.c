@@ -10,8 +10,9 @@
 #include "simfab/engine/mad.h"
 #include "simfab/engine/packet.h"
 #include "simfab/engine/proc.h"
-#include "simfab/engine/subnet.h"
+#include "simfab/engine/sched.h"
 #include "simfab/engine/util.h"
+#include "tests/simfab/sim_lab.h"
 
 #define PAYLOAD  2018u /* 2048 bytes on the wire */
 #define BUS_MB   100u
@@ -30,27 +31,11 @@ static void bring_up(void)
     sim.model->bus_overhead_bytes = 0;
     sim.fabric = fabric_load("etc/topologies/two-hosts-two-rails.net", sim.model, &err);
     ck_assert_msg(sim.fabric != NULL, "%s", err.text);
-    evq_init(&sim.q);
-    links_init(&sim);
-    hcas_init(&sim);
-    sched_init(&sim);
-    sim.mad = mad_new(sim.fabric);
-    subnet_configure(sim.fabric, 0);
-    a = &fabric_node_by_name(sim.fabric, "h1 mlx5_0")->ports[1];
-    b = &fabric_node_by_name(sim.fabric, "h1 mlx5_1")->ports[1];
-    to = &fabric_node_by_name(sim.fabric, "h2 mlx5_0")->ports[1];
+    sim_lab_up(&sim, 0);
+    a = sim_lab_port(&sim, "h1 mlx5_0", 1);
+    b = sim_lab_port(&sim, "h1 mlx5_1", 1);
+    to = sim_lab_port(&sim, "h2 mlx5_0", 1);
     to->node->hca->bus->bps = BUS_MB * 8000000ull;
-}
-
-static void take_down(void)
-{
-    mad_free(sim.mad);
-    sched_fini(&sim);
-    hcas_fini(&sim);
-    links_fini(&sim);
-    fabric_free(sim.fabric);
-    evq_fini(&sim.q);
-    model_free(sim.model);
 }
 
 /* What one packet occupies the receiver's bus for. */
@@ -114,7 +99,7 @@ START_TEST(credits_hold_the_sender_back_and_nothing_is_lost)
     /* the bus was never idle: 200 packets, after the first has come and before the last is written */
     ck_assert_uint_eq(sim_now(&sim), 200 * bus_ps() + 2048 * 1000 + 2 * sim.model->propagation_ps +
                                          sim.model->switch_delay_ps + sim.model->dma_write_ps);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -138,7 +123,7 @@ static void wait_behind(unsigned lanes)
     ck_assert_uint_le(waited,
                       ahead + bus_ps() + 3 * 2048 * 1000 + sim.model->switch_delay_ps + sim.model->dma_write_ps);
     ck_assert_uint_ge(waited, ahead - 2 * bus_ps());
-    take_down();
+    sim_lab_down(&sim);
 }
 
 START_TEST(a_late_lane_waits_for_the_buffers_only)
@@ -170,7 +155,7 @@ START_TEST(backlogged_lanes_share_by_their_buffers)
     run_until_landed(mark[0]);
     run_until_landed(mark[1]);
     ck_assert_uint_eq(to->count.rcv_pkts, 800);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 
@@ -184,7 +169,7 @@ START_TEST(a_slow_bus_is_its_own_trouble)
     slow_port = to;
     for (int i = 0; i < 50; i++)
         send_packet(a, 0, slow);
-    to = &fabric_node_by_name(sim.fabric, "h2 mlx5_1")->ports[1];
+    to = sim_lab_port(&sim, "h2 mlx5_1", 1);
     for (int i = 0; i < 50; i++)
         send_packet(b, 0, fast);
     run_until_landed(fast);
@@ -192,7 +177,7 @@ START_TEST(a_slow_bus_is_its_own_trouble)
     ck_assert_uint_gt(left(slow), 40);
     to = slow_port;
     run_until_landed(slow);
-    take_down();
+    sim_lab_down(&sim);
 }
 END_TEST
 

@@ -1,32 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Models: the shipped ones load, values land in their units, and every mistake has its line and column. */
-#include "simfab/engine/model.h"
+#include "tests/simfab/input.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct parse_error err;
 
 static struct model *load(const char *text)
 {
-    char path[] = "/tmp/simfab-model-XXXXXX", *at;
-    struct model *m;
-    int fd = mkstemp(path);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
-    m = model_load(path, &err);
-    unlink(path);
-    at = strstr(err.text, path);
-    if (at) {
-        memmove(at + 1, at + strlen(path), strlen(at + strlen(path)) + 1);
-        *at = 'F';
-    }
-    return m;
+    return input_model(text, &err);
 }
 
 START_TEST(defaults)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Netlists: both dialects give the same fabric, and every mistake is named with its line. */
-#include "simfab/engine/fabric.h"
-#include "simfab/engine/model.h"
+#include "tests/simfab/input.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct parse_error err;
 
@@ -17,26 +15,14 @@ void port_notify(struct port *p, enum port_event ev)
     (void)ev;
 }
 
-/* Load text as a netlist, with the default model; the file's name in messages becomes "F". */
+/* Load text as a netlist, with the default model. */
 static struct fabric *load(const char *text)
 {
-    char path[] = "/tmp/simfab-netlist-XXXXXX", *at;
     struct model *model = model_load(NULL, &err);
-    struct fabric *f;
-    int fd = mkstemp(path);
+    struct fabric *f = input_fabric(text, model, &err);
 
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
-    f = fabric_load(path, model, &err);
-    unlink(path);
     if (!f)
         model_free(model);
-    at = strstr(err.text, path);
-    if (at) {
-        memmove(at + 1, at + strlen(path), strlen(at + strlen(path)) + 1);
-        *at = 'F';
-    }
     return f;
 }
 

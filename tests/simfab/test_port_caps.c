@@ -3,9 +3,9 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "simfab/engine/model.h"
+#include "tests/simfab/input.h"
 
 #define TOPOLOGY "etc/topologies/two-switches-two-paths.net"
 
@@ -19,14 +19,7 @@ void port_notify(struct port *p, enum port_event ev)
 
 static struct fabric *load(const char *text)
 {
-    char path[] = "/tmp/simfab-ports-XXXXXX";
-    int fd = mkstemp(path);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
-    model = model_load(path, &err);
-    unlink(path);
+    model = input_model(text, &err);
     ck_assert_msg(model != NULL, "%s", err.text);
     return fabric_load(TOPOLOGY, model, &err);
 }
