@@ -205,9 +205,11 @@ static inline enum mr_err api_request(MPI_Request h, struct mr_request **r)
     return MR_SUCCESS;
 }
 
+struct mr_info *api_info_env(void); /* MPI_INFO_ENV; NULL: no memory */
+
 static inline enum mr_err api_info(MPI_Info h, struct mr_info **i)
 {
-    if (!(*i = api_find(ABI_INFO, h)))
+    if (!(*i = h == MPI_INFO_ENV ? api_info_env() : api_find(ABI_INFO, h)))
         return api_bad_handle(MR_ERR_INFO, "info object", h, MPI_INFO_NULL);
     return MR_SUCCESS;
 }
@@ -218,7 +220,7 @@ enum mr_err api_errhandler_for(MPI_Errhandler h, enum mr_errhandler_of of, struc
 enum mr_err api_new_user_errhandler(enum mr_errhandler_of of, mr_user_fn function, MPI_Errhandler *errhandler);
 void api_replace_errhandler(struct mr_errhandler **at, struct mr_errhandler *by);
 int api_call_errhandler(struct mr_errhandler *h, const void *object, int code, const char *function);
-enum mr_err api_set_hints(struct mr_comm *c, MPI_Info info); /* MPI_INFO_NULL: none */
+enum mr_err api_set_hints(struct mr_comm *c, MPI_Info info); /* these and no others; MPI_INFO_NULL: none */
 
 /* ---- arguments ---- */
 

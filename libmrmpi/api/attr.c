@@ -54,9 +54,10 @@ static enum mr_err keyval_of(int h, enum mr_keyval_kind kind, struct mr_keyval *
     *k = api_find(ABI_KEYVAL, h);
     if (!*k)
         return api_bad_handle(MR_ERR_KEYVAL, "attribute key", h, MPI_KEYVAL_INVALID);
+    static const char *const what[] = {
+        [MR_KEYVAL_COMM] = "communicators", [MR_KEYVAL_TYPE] = "datatypes", [MR_KEYVAL_WIN] = "windows"};
     if ((*k)->kind != kind)
-        return mr_fail(MR_ERR_KEYVAL, "the attribute key is for %s",
-                       kind == MR_KEYVAL_COMM ? "datatypes" : "communicators");
+        return mr_fail(MR_ERR_KEYVAL, "the attribute key is for %s, not for %s", what[(*k)->kind], what[kind]);
     return MR_SUCCESS;
 }
 
@@ -264,5 +265,24 @@ MPI_FN(int, Type_delete_attr, (MPI_Datatype type, int keyval))
     API_ENTER();
     CHECK(api_type(type, &t));
     err = delete (&t->attrs, t, keyval, MR_KEYVAL_TYPE);
+    API_LEAVE(NULL);
+}
+
+/* ---- windows: keys only ---- */
+
+MPI_FN(int, Win_create_keyval,
+       (MPI_Win_copy_attr_function * copy_fn, MPI_Win_delete_attr_function *delete_fn, int *keyval, void *extra_state))
+{
+    API_ENTER();
+    NOT_NULL(keyval);
+    err = new_keyval(MR_KEYVAL_WIN, (mr_user_fn)copy_fn, (mr_user_fn)delete_fn, extra_state, keyval);
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Win_free_keyval, (int *keyval))
+{
+    API_ENTER();
+    NOT_NULL(keyval);
+    err = free_keyval(keyval, MR_KEYVAL_WIN);
     API_LEAVE(NULL);
 }

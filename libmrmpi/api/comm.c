@@ -436,12 +436,27 @@ MPI_FN(int, Comm_get_name, (MPI_Comm comm, char *comm_name, int *resultlen))
     API_LEAVE(c);
 }
 
+/* Hints that are there already and not named stay. */
+static enum mr_err add_hints(struct mr_comm *c, const struct mr_info *from)
+{
+    if (!c->info && !(c->info = mr_info_new()))
+        return MR_ERR_NO_MEM;
+    for (int n = 0; n < from->count; n++)
+        if (!mr_info_set(c->info, from->pairs[n].key, from->pairs[n].value))
+            return MR_ERR_NO_MEM;
+    return MR_SUCCESS;
+}
+
 MPI_FN(int, Comm_set_info, (MPI_Comm comm, MPI_Info info))
 {
     struct mr_comm *c = NULL;
+    struct mr_info *i;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    err = api_set_hints(c, info);
+    if (info != MPI_INFO_NULL) {
+        CHECK(api_info(info, &i));
+        err = add_hints(c, i);
+    }
     API_LEAVE(c);
 }
 

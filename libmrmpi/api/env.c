@@ -31,6 +31,7 @@ static void end_library(void)
 {
     api_comm_finalize();
     api_errhandlers_finalize();
+    api_info_finalize();
     mr_finalize();
     mr_state = MR_STATE_FINALIZED;
     api_handles_finalize();
@@ -239,4 +240,31 @@ MPI_FN(int, Free_mem, (void *base))
     API_ENTER();
     free(base);
     API_LEAVE(NULL);
+}
+
+/* ---- memory of accelerators: none can be sent from ---- */
+
+MPIX_FN(int, GPU_query_support, (int gpu_type, int *is_supported))
+{
+    API_ENTER_ANY();
+    NOT_NULL(is_supported);
+    if (gpu_type < MPIX_GPU_SUPPORT_CUDA || gpu_type > MPIX_GPU_SUPPORT_HIP)
+        CHECK(mr_fail(MR_ERR_ARG, "gpu_type is %d", gpu_type));
+    *is_supported = 0;
+    API_LEAVE_ANY();
+}
+
+MPIX_FN(int, Query_cuda_support, (void))
+{
+    return 0;
+}
+
+MPIX_FN(int, Query_ze_support, (void))
+{
+    return 0;
+}
+
+MPIX_FN(int, Query_hip_support, (void))
+{
+    return 0;
 }

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Info objects (MPI-3.1 chapter 9). */
+/* Info objects (MPI-4.0 chapter 10), and the one that tells how the program was started (11.2.4). */
 #include "libmrmpi/api/api.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "libmrmpi/api/life.h"
 
 static enum mr_err check_key(const char *key)
 {
@@ -12,6 +18,14 @@ static enum mr_err check_key(const char *key)
     if (n == 0 || n > MPI_MAX_INFO_KEY)
         return mr_fail(MR_ERR_INFO_KEY, "the key has %zu characters: 1 to %d are allowed", n, MPI_MAX_INFO_KEY);
     return MR_SUCCESS;
+}
+
+/* An info object that the program may change. */
+static enum mr_err own_info(MPI_Info h, struct mr_info **i)
+{
+    if (h == MPI_INFO_ENV)
+        return mr_fail(MR_ERR_INFO, "MPI_INFO_ENV cannot be changed or freed");
+    return api_info(h, i);
 }
 
 MPI_FN(int, Info_create, (MPI_Info * info))
@@ -37,7 +51,7 @@ MPI_FN(int, Info_free, (MPI_Info * info))
     struct mr_info *i;
     API_ENTER_ANY();
     NOT_NULL(info);
-    CHECK(api_info(*info, &i));
+    CHECK(own_info(*info, &i));
     api_handle_free(ABI_INFO, *info);
     mr_info_put(i);
     *info = MPI_INFO_NULL;
@@ -48,7 +62,7 @@ MPI_FN(int, Info_set, (MPI_Info info, const char *key, const char *value))
 {
     struct mr_info *i;
     API_ENTER_ANY();
-    CHECK(api_info(info, &i));
+    CHECK(own_info(info, &i));
     CHECK(check_key(key));
     NOT_NULL(value);
     if (strlen(value) > MPI_MAX_INFO_VAL)
@@ -116,9 +130,122 @@ MPI_FN(int, Info_delete, (MPI_Info info, const char *key))
 {
     struct mr_info *i;
     API_ENTER_ANY();
-    CHECK(api_info(info, &i));
+    CHECK(own_info(info, &i));
     CHECK(check_key(key));
     if (!mr_info_delete(i, key))
         CHECK(mr_fail(MR_ERR_INFO_NOKEY, "the key %s is not set", key));
     API_LEAVE_ANY();
+}
+
+/* *buflen is the room on entry, with the end; on return what the whole value needs. */
+MPI_FN(int, Info_get_string, (MPI_Info info, const char *key, int *buflen, char *value, int *flag))
+{
+    struct mr_info *i;
+    int len;
+    API_ENTER_ANY();
+    NOT_NULL(buflen);
+    NOT_NULL(flag);
+    CHECK(api_info(info, &i));
+    CHECK(check_key(key));
+    if (*buflen < 0)
+        CHECK(mr_fail(MR_ERR_ARG, "buflen is %d", *buflen));
+    const char *v = mr_info_find(i, key);
+    *flag = v != NULL;
+    if (v) {
+        if (*buflen) {
+            NOT_NULL(value);
+            api_string(value, (size_t)*buflen, v, &len);
+        }
+        *buflen = (int)strlen(v) + 1;
+    }
+    API_LEAVE_ANY();
+}
+
+/* ---- how the program was started ---- */
+
+static bool note(struct mr_info *i, const char *key, const char *value)
+{
+    char cut[MPI_MAX_INFO_VAL + 1];
+    snprintf(cut, sizeof(cut), "%s", value);
+    return mr_info_set(i, key, cut);
+}
+
+/* The arguments behind the command, as one line. */
+static bool note_arguments(struct mr_info *i, int argc, char **argv)
+{
+    char line[MPI_MAX_INFO_VAL + 1] = "";
+    size_t n = 0;
+    for (int k = 1; k < argc && n < sizeof(line); k++)
+        n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s", k > 1 ? " " : "", argv[k]);
+    return mr_info_set(i, "argv", line);
+}
+
+static bool note_host(struct mr_info *i)
+{
+    char host[256] = "", dir[MPI_MAX_INFO_VAL + 1];
+    struct utsname machine;
+    gethostname(host, sizeof(host) - 1);
+    return note(i, "host", host) && (uname(&machine) || note(i, "arch", machine.machine)) &&
+           (!getcwd(dir, sizeof(dir)) || note(i, "wdir", dir));
+}
+
+static bool note_job(struct mr_info *i)
+{
+    static const char *const levels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
+                                         "MPI_THREAD_MULTIPLE"};
+    char size[16];
+    if (mr_state != MR_STATE_RUNNING)
+        return true;
+    snprintf(size, sizeof(size), "%d", mr_comm_world->size);
+    return note(i, "maxprocs", size) && note(i, "soft", size) && note(i, "thread_level", levels[api_thread_level]);
+}
+
+static struct mr_info *started_by(int argc, char **argv)
+{
+    struct mr_info *i = mr_info_new();
+    if (i && (argc < 1 || (note(i, "command", argv[0]) && note_arguments(i, argc, argv))) && note_host(i) && note_job(i))
+        return i;
+    mr_info_put(i);
+    return NULL;
+}
+
+MPI_FN(int, Info_create_env, (int argc, char *argv[], MPI_Info *info))
+{
+    API_ENTER_ANY();
+    NOT_NULL(info);
+    if (argc > 0)
+        NOT_NULL(argv);
+    err = api_new_info(started_by(argc, argv), info);
+    API_LEAVE_ANY();
+}
+
+/* The kernel remembers the arguments, which MPI_Init need not have got. */
+static int own_arguments(char *room, size_t cap, char **argv, int max)
+{
+    int argc = 0, fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, room, cap - 1);
+    if (fd >= 0)
+        close(fd);
+    room[n > 0 ? n : 0] = '\0';
+    for (char *p = room; n > 0 && p < room + n && argc < max; p += strlen(p) + 1)
+        argv[argc++] = p;
+    return argc;
+}
+
+static struct mr_info *env;
+
+struct mr_info *api_info_env(void)
+{
+    char room[4096], *argv[256];
+    if (!env) {
+        int argc = own_arguments(room, sizeof(room), argv, 256);
+        env = started_by(argc, argv);
+    }
+    return env;
+}
+
+void api_info_finalize(void)
+{
+    mr_info_put(env);
+    env = NULL;
 }

@@ -13,6 +13,7 @@ int api_bound_thread_level(int required);
 
 void api_comm_finalize(void);
 void api_errhandlers_finalize(void);
+void api_info_finalize(void);
 int api_last_used_code(void);
 
 /* errcode.c: this thread's last error, for MPI_Error_string and the line that ends a job */

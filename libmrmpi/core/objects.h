@@ -217,7 +217,7 @@ void mr_comm_finalize(void);
 
 /* ---- attributes (attr.c) ----------------------------------------------------------------------------------------- */
 
-enum mr_keyval_kind { MR_KEYVAL_COMM, MR_KEYVAL_TYPE };
+enum mr_keyval_kind { MR_KEYVAL_COMM, MR_KEYVAL_TYPE, MR_KEYVAL_WIN };
 struct mr_keyval {
     int refs;
     int handle;

@@ -62,6 +62,11 @@ typedef int(MPI_Comm_copy_attr_function)(MPI_Comm, int, void *, void *, void *, 
 typedef int(MPI_Comm_delete_attr_function)(MPI_Comm, int, void *, void *);
 typedef int(MPI_Type_copy_attr_function)(MPI_Datatype, int, void *, void *, void *, int *);
 typedef int(MPI_Type_delete_attr_function)(MPI_Datatype, int, void *, void *);
+typedef int(MPI_Win_copy_attr_function)(MPI_Win, int, void *, void *, void *, int *);
+typedef int(MPI_Win_delete_attr_function)(MPI_Win, int, void *, void *);
+typedef int(MPI_Datarep_conversion_function)(void *, MPI_Datatype, int, void *, MPI_Offset, void *);
+typedef int(MPI_Datarep_conversion_function_c)(void *, MPI_Datatype, MPI_Count, void *, MPI_Offset, void *);
+typedef int(MPI_Datarep_extent_function)(MPI_Datatype, MPI_Aint *, void *);
 typedef int(MPI_Copy_function)(MPI_Comm, int, void *, void *, void *, int *);
 typedef int(MPI_Delete_function)(MPI_Comm, int, void *, void *);
 /* the tool information interface */
@@ -212,6 +217,7 @@ typedef int(MPIX_Grequest_wait_function)(int, void **, double, MPI_Status *);
 #define MPI_STATUSES_IGNORE ((MPI_Status *)1)
 #define MPI_ERRCODES_IGNORE ((int *)0)
 #define MPI_ARGV_NULL       ((char **)0)
+#define MPI_ARGVS_NULL      ((char ***)0)
 
 #define MPI_PROC_NULL  (-1)
 #define MPI_ANY_SOURCE (-2)
@@ -336,6 +342,42 @@ enum {
     MPI_T_PVAR_CLASS_GENERIC = 249
 };
 
+/* windows and files */
+#define MPI_WIN_BASE          0x66000001
+#define MPI_WIN_SIZE          0x66000003
+#define MPI_WIN_DISP_UNIT     0x66000005
+#define MPI_WIN_CREATE_FLAVOR 0x66000007
+#define MPI_WIN_MODEL         0x66000009
+enum { MPI_WIN_FLAVOR_CREATE = 1, MPI_WIN_FLAVOR_ALLOCATE = 2, MPI_WIN_FLAVOR_DYNAMIC = 3, MPI_WIN_FLAVOR_SHARED = 4 };
+enum { MPI_WIN_SEPARATE = 1, MPI_WIN_UNIFIED = 2 };
+#define MPI_LOCK_EXCLUSIVE        234
+#define MPI_LOCK_SHARED           235
+#define MPI_MODE_NOCHECK          1024
+#define MPI_MODE_NOSTORE          2048
+#define MPI_MODE_NOPUT            4096
+#define MPI_MODE_NOPRECEDE        8192
+#define MPI_MODE_NOSUCCEED        16384
+#define MPI_MODE_CREATE           1
+#define MPI_MODE_RDONLY           2
+#define MPI_MODE_WRONLY           4
+#define MPI_MODE_RDWR             8
+#define MPI_MODE_DELETE_ON_CLOSE  16
+#define MPI_MODE_UNIQUE_OPEN      32
+#define MPI_MODE_EXCL             64
+#define MPI_MODE_APPEND           128
+#define MPI_MODE_SEQUENTIAL       256
+#define MPI_SEEK_SET              600
+#define MPI_SEEK_CUR              602
+#define MPI_SEEK_END              604
+#define MPI_DISPLACEMENT_CURRENT  (-54278278)
+#define MPI_MAX_DATAREP_STRING    128
+#define MPI_CONVERSION_FN_NULL    ((MPI_Datarep_conversion_function *)0)
+#define MPI_CONVERSION_FN_NULL_C  ((MPI_Datarep_conversion_function_c *)0)
+
+#define MPIX_GPU_SUPPORT_CUDA 0
+#define MPIX_GPU_SUPPORT_ZE   1
+#define MPIX_GPU_SUPPORT_HIP  2
+
 /* Attribute functions that come with MPI. */
 int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag);
 #define MPI_NULL_COPY_FN        ((MPI_Copy_function *)0)
@@ -347,6 +389,9 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int
 #define MPI_TYPE_NULL_COPY_FN   ((MPI_Type_copy_attr_function *)0)
 #define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function *)0)
 #define MPI_TYPE_DUP_FN         ((MPI_Type_copy_attr_function *)MPI_DUP_FN)
+#define MPI_WIN_NULL_COPY_FN    ((MPI_Win_copy_attr_function *)0)
+#define MPI_WIN_NULL_DELETE_FN  ((MPI_Win_delete_attr_function *)0)
+#define MPI_WIN_DUP_FN          ((MPI_Win_copy_attr_function *)MPI_DUP_FN)
 
 /* error classes */
 #define MPI_SUCCESS                   0
@@ -454,6 +499,24 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int
 
 extern int *const MPI_UNWEIGHTED;
 extern int *const MPI_WEIGHTS_EMPTY;
+/* Statuses as Fortran 2008 has them; addresses that stand for "none". */
+typedef struct {
+    MPI_Fint count_lo;
+    MPI_Fint count_hi_and_cancelled;
+    MPI_Fint MPI_SOURCE;
+    MPI_Fint MPI_TAG;
+    MPI_Fint MPI_ERROR;
+} MPI_F08_status;
+#define MPI_F_STATUS_SIZE 5
+#define MPI_F_SOURCE      2
+#define MPI_F_TAG         3
+#define MPI_F_ERROR       4
+extern MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ;
+extern MPI_F08_status MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
+extern MPI_F08_status *MPI_F08_STATUS_IGNORE;
+extern MPI_F08_status *MPI_F08_STATUSES_IGNORE;
+extern int MPIR_F08_MPI_IN_PLACE;
+extern int MPIR_F08_MPI_BOTTOM;
 extern MPI_Fint *MPI_F_STATUS_IGNORE;
 extern MPI_Fint *MPI_F_STATUSES_IGNORE;
 
@@ -481,6 +544,10 @@ MRMPI_FN(int, Get_processor_name, (char *name, int *resultlen))
 MRMPI_FN(double, Wtime, (void))
 MRMPI_FN(double, Wtick, (void))
 MRMPI_FN(int, Pcontrol, (const int level, ...))
+MRMPIX_FN(int, GPU_query_support, (int gpu_type, int *is_supported))
+MRMPIX_FN(int, Query_cuda_support, (void))
+MRMPIX_FN(int, Query_ze_support, (void))
+MRMPIX_FN(int, Query_hip_support, (void))
 MRMPI_FN(int, Alloc_mem, (MPI_Aint size, MPI_Info info, void *baseptr))
 MRMPI_FN(int, Free_mem, (void *base))
 
@@ -1041,6 +1108,9 @@ MRMPI_FN(int, Attr_delete, (MPI_Comm comm, int keyval))
 MRMPI_FN(int, Type_create_keyval, (MPI_Type_copy_attr_function *copy_fn, MPI_Type_delete_attr_function *delete_fn, int
                                    *keyval, void *extra_state))
 MRMPI_FN(int, Type_free_keyval, (int *keyval))
+MRMPI_FN(int, Win_create_keyval, (MPI_Win_copy_attr_function *copy_fn, MPI_Win_delete_attr_function *delete_fn, int
+                                  *keyval, void *extra_state))
+MRMPI_FN(int, Win_free_keyval, (int *keyval))
 MRMPI_FN(int, Type_set_attr, (MPI_Datatype type, int keyval, void *value))
 MRMPI_FN(int, Type_get_attr, (MPI_Datatype type, int keyval, void *value, int *flag))
 MRMPI_FN(int, Type_delete_attr, (MPI_Datatype type, int keyval))
@@ -1158,6 +1228,8 @@ MRMPI_FN(int, Info_get, (MPI_Info info, const char *key, int valuelen, char *val
 MRMPI_FN(int, Info_get_valuelen, (MPI_Info info, const char *key, int *valuelen, int *flag))
 MRMPI_FN(int, Info_get_nkeys, (MPI_Info info, int *nkeys))
 MRMPI_FN(int, Info_get_nthkey, (MPI_Info info, int n, char *key))
+MRMPI_FN(int, Info_get_string, (MPI_Info info, const char *key, int *buflen, char *value, int *flag))
+MRMPI_FN(int, Info_create_env, (int argc, char *argv[], MPI_Info *info))
 MRMPI_FN(int, Info_delete, (MPI_Info info, const char *key))
 
 /* topologies */
@@ -1256,6 +1328,245 @@ MRMPI_FN(int, T_source_get_info, (int source_index, char *name, int *name_len, c
                                   MPI_Info *info))
 MRMPI_FN(int, T_source_get_num, (int *num_sources))
 MRMPI_FN(int, T_source_get_timestamp, (int source_index, MPI_Count *timestamp))
+
+/*
+ * Not supported: these exist for programs that name them. Each raises MPI_ERR_UNSUPPORTED_OPERATION.
+ */
+/* One-sided communication */
+MRMPI_FN(int, Accumulate, (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+         MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
+MRMPI_FN(int, Accumulate_c, (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int
+         target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win
+         win))
+MRMPI_FN(int, Compare_and_swap, (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype
+         datatype, int target_rank, MPI_Aint target_disp, MPI_Win win))
+MRMPI_FN(int, Fetch_and_op, (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+         MPI_Aint target_disp, MPI_Op op, MPI_Win win))
+MRMPI_FN(int, Get, (void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint
+         target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win))
+MRMPI_FN(int, Get_accumulate, (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void
+         *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int
+         target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
+MRMPI_FN(int, Get_accumulate_c, (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void
+         *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
+MRMPI_FN(int, Get_c, (void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+         MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win))
+MRMPI_FN(int, Put, (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint
+         target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win))
+MRMPI_FN(int, Put_c, (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+         MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win))
+MRMPI_FN(int, Raccumulate, (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+         MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request
+         *request))
+MRMPI_FN(int, Raccumulate_c, (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int
+         target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win
+         win, MPI_Request *request))
+MRMPI_FN(int, Rget, (void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint
+         target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request))
+MRMPI_FN(int, Rget_accumulate, (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void
+         *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int
+         target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request))
+MRMPI_FN(int, Rget_accumulate_c, (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void
+         *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
+         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request))
+MRMPI_FN(int, Rget_c, (void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+         MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request
+         *request))
+MRMPI_FN(int, Rput, (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+         MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request))
+MRMPI_FN(int, Rput_c, (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+         MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request
+         *request))
+MRMPI_FN(int, Win_allocate, (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win))
+MRMPI_FN(int, Win_allocate_c, (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win
+         *win))
+MRMPI_FN(int, Win_allocate_shared, (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win
+         *win))
+MRMPI_FN(int, Win_allocate_shared_c, (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+         MPI_Win *win))
+MRMPI_FN(int, Win_attach, (MPI_Win win, void *base, MPI_Aint size))
+MRMPI_FN(int, Win_call_errhandler, (MPI_Win win, int errorcode))
+MRMPI_FN(int, Win_complete, (MPI_Win win))
+MRMPI_FN(int, Win_create, (void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win))
+MRMPI_FN(int, Win_create_c, (void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win
+         *win))
+MRMPI_FN(int, Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win))
+MRMPI_FN(int, Win_delete_attr, (MPI_Win win, int win_keyval))
+MRMPI_FN(int, Win_detach, (MPI_Win win, const void *base))
+MRMPI_FN(int, Win_fence, (int assert, MPI_Win win))
+MRMPI_FN(int, Win_flush, (int rank, MPI_Win win))
+MRMPI_FN(int, Win_flush_all, (MPI_Win win))
+MRMPI_FN(int, Win_flush_local, (int rank, MPI_Win win))
+MRMPI_FN(int, Win_flush_local_all, (MPI_Win win))
+MRMPI_FN(int, Win_free, (MPI_Win *win))
+MRMPI_FN(int, Win_get_attr, (MPI_Win win, int win_keyval, void *attribute_val, int *flag))
+MRMPI_FN(int, Win_get_errhandler, (MPI_Win win, MPI_Errhandler *errhandler))
+MRMPI_FN(int, Win_get_group, (MPI_Win win, MPI_Group *group))
+MRMPI_FN(int, Win_get_info, (MPI_Win win, MPI_Info *info_used))
+MRMPI_FN(int, Win_get_name, (MPI_Win win, char *win_name, int *resultlen))
+MRMPI_FN(int, Win_lock, (int lock_type, int rank, int assert, MPI_Win win))
+MRMPI_FN(int, Win_lock_all, (int assert, MPI_Win win))
+MRMPI_FN(int, Win_post, (MPI_Group group, int assert, MPI_Win win))
+MRMPI_FN(int, Win_set_attr, (MPI_Win win, int win_keyval, void *attribute_val))
+MRMPI_FN(int, Win_set_errhandler, (MPI_Win win, MPI_Errhandler errhandler))
+MRMPI_FN(int, Win_set_info, (MPI_Win win, MPI_Info info))
+MRMPI_FN(int, Win_set_name, (MPI_Win win, const char *win_name))
+MRMPI_FN(int, Win_shared_query, (MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr))
+MRMPI_FN(int, Win_shared_query_c, (MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr))
+MRMPI_FN(int, Win_start, (MPI_Group group, int assert, MPI_Win win))
+MRMPI_FN(int, Win_sync, (MPI_Win win))
+MRMPI_FN(int, Win_test, (MPI_Win win, int *flag))
+MRMPI_FN(int, Win_unlock, (int rank, MPI_Win win))
+MRMPI_FN(int, Win_unlock_all, (MPI_Win win))
+MRMPI_FN(int, Win_wait, (MPI_Win win))
+/* Dynamic processes */
+MRMPI_FN(int, Close_port, (const char *port_name))
+MRMPI_FN(int, Comm_accept, (const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm))
+MRMPI_FN(int, Comm_connect, (const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm))
+MRMPI_FN(int, Comm_join, (int fd, MPI_Comm *intercomm))
+MRMPI_FN(int, Comm_spawn, (const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
+         MPI_Comm *intercomm, int array_of_errcodes[]))
+MRMPI_FN(int, Comm_spawn_multiple, (int count, char *array_of_commands[], char **array_of_argv[], const int
+         array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int
+         array_of_errcodes[]))
+MRMPI_FN(int, Lookup_name, (const char *service_name, MPI_Info info, char *port_name))
+MRMPI_FN(int, Open_port, (MPI_Info info, char *port_name))
+MRMPI_FN(int, Publish_name, (const char *service_name, MPI_Info info, const char *port_name))
+MRMPI_FN(int, Unpublish_name, (const char *service_name, MPI_Info info, const char *port_name))
+/* Files */
+MRMPI_FN(int, File_close, (MPI_File *fh))
+MRMPI_FN(int, File_delete, (const char *filename, MPI_Info info))
+MRMPI_FN(int, File_get_amode, (MPI_File fh, int *amode))
+MRMPI_FN(int, File_get_atomicity, (MPI_File fh, int *flag))
+MRMPI_FN(int, File_get_byte_offset, (MPI_File fh, MPI_Offset offset, MPI_Offset *disp))
+MRMPI_FN(int, File_get_group, (MPI_File fh, MPI_Group *group))
+MRMPI_FN(int, File_get_info, (MPI_File fh, MPI_Info *info_used))
+MRMPI_FN(int, File_get_position, (MPI_File fh, MPI_Offset *offset))
+MRMPI_FN(int, File_get_position_shared, (MPI_File fh, MPI_Offset *offset))
+MRMPI_FN(int, File_get_size, (MPI_File fh, MPI_Offset *size))
+MRMPI_FN(int, File_get_type_extent, (MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent))
+MRMPI_FN(int, File_get_type_extent_c, (MPI_File fh, MPI_Datatype datatype, MPI_Count *extent))
+MRMPI_FN(int, File_get_view, (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char
+         *datarep))
+MRMPI_FN(int, File_iread, (MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request))
+MRMPI_FN(int, File_iread_all, (MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request))
+MRMPI_FN(int, File_iread_all_c, (MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request
+         *request))
+MRMPI_FN(int, File_iread_at, (MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request
+         *request))
+MRMPI_FN(int, File_iread_at_all, (MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype,
+         MPI_Request *request))
+MRMPI_FN(int, File_iread_at_all_c, (MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype,
+         MPI_Request *request))
+MRMPI_FN(int, File_iread_at_c, (MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype,
+         MPI_Request *request))
+MRMPI_FN(int, File_iread_c, (MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request))
+MRMPI_FN(int, File_iread_shared, (MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request))
+MRMPI_FN(int, File_iread_shared_c, (MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request
+         *request))
+MRMPI_FN(int, File_iwrite, (MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request))
+MRMPI_FN(int, File_iwrite_all, (MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request))
+MRMPI_FN(int, File_iwrite_all_c, (MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request
+         *request))
+MRMPI_FN(int, File_iwrite_at, (MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
+         MPI_Request *request))
+MRMPI_FN(int, File_iwrite_at_all, (MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
+         MPI_Request *request))
+MRMPI_FN(int, File_iwrite_at_all_c, (MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype
+         datatype, MPI_Request *request))
+MRMPI_FN(int, File_iwrite_at_c, (MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype
+         datatype, MPI_Request *request))
+MRMPI_FN(int, File_iwrite_c, (MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request
+         *request))
+MRMPI_FN(int, File_iwrite_shared, (MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request
+         *request))
+MRMPI_FN(int, File_iwrite_shared_c, (MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request
+         *request))
+MRMPI_FN(int, File_open, (MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh))
+MRMPI_FN(int, File_preallocate, (MPI_File fh, MPI_Offset size))
+MRMPI_FN(int, File_read, (MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status))
+MRMPI_FN(int, File_read_all, (MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status))
+MRMPI_FN(int, File_read_all_begin, (MPI_File fh, void *buf, int count, MPI_Datatype datatype))
+MRMPI_FN(int, File_read_all_begin_c, (MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype))
+MRMPI_FN(int, File_read_all_c, (MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status))
+MRMPI_FN(int, File_read_all_end, (MPI_File fh, void *buf, MPI_Status *status))
+MRMPI_FN(int, File_read_at, (MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status
+         *status))
+MRMPI_FN(int, File_read_at_all, (MPI_File fh, MPI_Offset offset, void * buf, int count, MPI_Datatype datatype,
+         MPI_Status *status))
+MRMPI_FN(int, File_read_at_all_begin, (MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype))
+MRMPI_FN(int, File_read_at_all_begin_c, (MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype
+         datatype))
+MRMPI_FN(int, File_read_at_all_c, (MPI_File fh, MPI_Offset offset, void * buf, MPI_Count count, MPI_Datatype datatype,
+         MPI_Status *status))
+MRMPI_FN(int, File_read_at_all_end, (MPI_File fh, void *buf, MPI_Status *status))
+MRMPI_FN(int, File_read_at_c, (MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype,
+         MPI_Status *status))
+MRMPI_FN(int, File_read_c, (MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status))
+MRMPI_FN(int, File_read_ordered, (MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status))
+MRMPI_FN(int, File_read_ordered_begin, (MPI_File fh, void *buf, int count, MPI_Datatype datatype))
+MRMPI_FN(int, File_read_ordered_begin_c, (MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype))
+MRMPI_FN(int, File_read_ordered_c, (MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status
+         *status))
+MRMPI_FN(int, File_read_ordered_end, (MPI_File fh, void *buf, MPI_Status *status))
+MRMPI_FN(int, File_read_shared, (MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status))
+MRMPI_FN(int, File_read_shared_c, (MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status
+         *status))
+MRMPI_FN(int, File_seek, (MPI_File fh, MPI_Offset offset, int whence))
+MRMPI_FN(int, File_seek_shared, (MPI_File fh, MPI_Offset offset, int whence))
+MRMPI_FN(int, File_set_atomicity, (MPI_File fh, int flag))
+MRMPI_FN(int, File_set_info, (MPI_File fh, MPI_Info info))
+MRMPI_FN(int, File_set_size, (MPI_File fh, MPI_Offset size))
+MRMPI_FN(int, File_set_view, (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char
+         *datarep, MPI_Info info))
+MRMPI_FN(int, File_sync, (MPI_File fh))
+MRMPI_FN(int, File_write, (MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status))
+MRMPI_FN(int, File_write_all, (MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status))
+MRMPI_FN(int, File_write_all_begin, (MPI_File fh, const void *buf, int count, MPI_Datatype datatype))
+MRMPI_FN(int, File_write_all_begin_c, (MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype))
+MRMPI_FN(int, File_write_all_c, (MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status
+         *status))
+MRMPI_FN(int, File_write_all_end, (MPI_File fh, const void *buf, MPI_Status *status))
+MRMPI_FN(int, File_write_at, (MPI_File fh, MPI_Offset offset, const void * buf, int count, MPI_Datatype datatype,
+         MPI_Status *status))
+MRMPI_FN(int, File_write_at_all, (MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
+         MPI_Status *status))
+MRMPI_FN(int, File_write_at_all_begin, (MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype
+         datatype))
+MRMPI_FN(int, File_write_at_all_begin_c, (MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count,
+         MPI_Datatype datatype))
+MRMPI_FN(int, File_write_at_all_c, (MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype
+         datatype, MPI_Status *status))
+MRMPI_FN(int, File_write_at_all_end, (MPI_File fh, const void *buf, MPI_Status *status))
+MRMPI_FN(int, File_write_at_c, (MPI_File fh, MPI_Offset offset, const void * buf, MPI_Count count, MPI_Datatype
+         datatype, MPI_Status *status))
+MRMPI_FN(int, File_write_c, (MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status
+         *status))
+MRMPI_FN(int, File_write_ordered, (MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status
+         *status))
+MRMPI_FN(int, File_write_ordered_begin, (MPI_File fh, const void *buf, int count, MPI_Datatype datatype))
+MRMPI_FN(int, File_write_ordered_begin_c, (MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype))
+MRMPI_FN(int, File_write_ordered_c, (MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status
+         *status))
+MRMPI_FN(int, File_write_ordered_end, (MPI_File fh, const void *buf, MPI_Status *status))
+MRMPI_FN(int, File_write_shared, (MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status))
+MRMPI_FN(int, File_write_shared_c, (MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status
+         *status))
+MRMPI_FN(int, Register_datarep, (const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn,
+         MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void
+         *extra_state))
+MRMPI_FN(int, Register_datarep_c, (const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn,
+         MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn,
+         void *extra_state))
+/* Going on after a failure */
+MRMPIX_FN(int, Comm_agree, (MPI_Comm comm, int *flag))
+MRMPIX_FN(int, Comm_failure_ack, (MPI_Comm comm))
+MRMPIX_FN(int, Comm_failure_get_acked, (MPI_Comm comm, MPI_Group *failedgrp))
+MRMPIX_FN(int, Comm_revoke, (MPI_Comm comm))
+MRMPIX_FN(int, Comm_shrink, (MPI_Comm comm, MPI_Comm *newcomm))
+MRMPI_FN(MPI_Fint, File_c2f, (MPI_File file))
+MRMPI_FN(MPI_File, File_f2c, (MPI_Fint file))
 
 #undef MRMPI_FN
 #undef MRMPIX_FN

@@ -58,6 +58,16 @@ prototypes() {
   gcc -w -fsyntax-only -I "$theirs" "$tmp/p.c"
 }
 ok "every function has MPICH's prototype" prototypes
+# Every function and datum of MPI that MPICH's library has, with its profiling twin, is here.
+symbols() { nm -D --defined-only "$1" | awk '$3 ~ /^P?MPIX?_/ {print $3}' | sort -u; }
+library=$(ls /usr/lib/*/libmpich.so.12 2>/dev/null | head -n 1)
+all_symbols() {
+  symbols "$library" >"$tmp/theirs" && symbols "$BUILD/lib/libmpi.so.12" >"$tmp/ours"
+  [ "$(wc -l <"$tmp/theirs")" -gt 900 ] || { echo "found too few: $(wc -l <"$tmp/theirs")"; return 1; }
+  missing=$(comm -23 "$tmp/theirs" "$tmp/ours" | tr '\n' ' ')
+  [ -z "$missing" ] || { echo "missing: $missing"; return 1; }
+}
+[ -z "$library" ] || ok "all symbols of MPICH's library are here" all_symbols
 ok "the header is C++" g++ -Wall -Wextra -Werror -fsyntax-only -I "$ours" -include mpi.h -x c++ /dev/null
 ok "and strict C99" gcc -std=c99 -pedantic -Wall -Wextra -Werror -fsyntax-only -I "$ours" -include mpi.h -x c /dev/null
 done_testing

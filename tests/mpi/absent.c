@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is not supported says so, through the right error handler, and leaves nothing undefined behind. */
+#include "mt.h"
+
+static int class_of(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+#define REFUSED(call) EQ(class_of(call), MPI_ERR_UNSUPPORTED_OPERATION)
+
+static int told_comm, told_file, told_world;
+
+static void comm_handler(MPI_Comm *c, int *code, ...)
+{
+    EQ(class_of(*code), MPI_ERR_UNSUPPORTED_OPERATION);
+    *(*c == MPI_COMM_WORLD ? &told_world : &told_comm) += 1;
+}
+
+static void file_handler(MPI_File *f, int *code, ...)
+{
+    CHECK(*f == MPI_FILE_NULL);
+    EQ(class_of(*code), MPI_ERR_UNSUPPORTED_OPERATION);
+    told_file++;
+}
+
+static void windows(MPI_Comm c)
+{
+    MPI_Win w = 0;
+    MPI_Request r = 0;
+    char name[MPI_MAX_OBJECT_NAME] = "x";
+    int flag = 7, len = 7, x = 1;
+    void *p = &x;
+    REFUSED(MPI_Win_create(&x, 4, 4, MPI_INFO_NULL, c, &w));
+    EQ(w, MPI_WIN_NULL);
+    w = 0;
+    REFUSED(MPI_Win_allocate(4, 4, MPI_INFO_NULL, c, &p, &w));
+    CHECK(w == MPI_WIN_NULL && p == NULL);
+    EQ(told_comm, 2);
+    REFUSED(MPI_Put(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, w));
+    REFUSED(MPI_Rget(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, w, &r));
+    EQ(r, MPI_REQUEST_NULL);
+    REFUSED(MPI_Win_test(w, &flag));
+    EQ(flag, 0);
+    REFUSED(MPI_Win_get_name(w, name, &len));
+    CHECK(!name[0] && len == 0);
+    REFUSED(MPI_Accumulate_c(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, w));
+    EQ(told_world, 5);
+}
+
+static void files(MPI_Comm c)
+{
+    MPI_File f = (MPI_File)&told_file;
+    MPI_Status st;
+    MPI_Offset at = 9;
+    int x;
+    memset(&st, 0x55, sizeof(st));
+    REFUSED(MPI_File_open(c, "nothing", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f));
+    CHECK(f == MPI_FILE_NULL);
+    REFUSED(MPI_File_read_at(f, 0, &x, 1, MPI_INT, &st));
+    MPI_Get_count(&st, MPI_INT, &x);
+    EQ(x, 0);
+    REFUSED(MPI_File_write_all_c(f, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
+    REFUSED(MPI_File_get_size(f, &at));
+    EQ(at, 0);
+    REFUSED(MPI_Register_datarep("mine", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, NULL, NULL));
+}
+
+static void processes(MPI_Comm c)
+{
+    MPI_Comm d = 0;
+    char port[MPI_MAX_PORT_NAME] = "x";
+    int before = told_world;
+    REFUSED(MPI_Comm_spawn("program", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, c, &d, MPI_ERRCODES_IGNORE));
+    EQ(d, MPI_COMM_NULL);
+    REFUSED(MPI_Comm_accept("port", MPI_INFO_NULL, 0, c, &d));
+    REFUSED(MPI_Open_port(MPI_INFO_NULL, port));
+    CHECK(!port[0]);
+    REFUSED(MPI_Lookup_name("name", MPI_INFO_NULL, port));
+    EQ(told_world, before + 2);
+    REFUSED(MPIX_Comm_shrink(c, &d));
+    EQ(d, MPI_COMM_NULL);
+    REFUSED(MPIX_Comm_revoke(c));
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Errhandler on_comm, on_file, got;
+    MPI_Comm c;
+    int key, yes = 1;
+    mt_begin(&argc, &argv);
+    MPI_Comm_create_errhandler(comm_handler, &on_comm);
+    MPI_File_create_errhandler(file_handler, &on_file);
+    MPI_Comm_dup(MPI_COMM_WORLD, &c);
+    files(c); /* errors of files are returned if nothing else is said */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, on_comm);
+    MPI_Comm_set_errhandler(c, on_comm);
+    MPI_File_get_errhandler(MPI_FILE_NULL, &got);
+    EQ(got, MPI_ERRORS_RETURN);
+    MPI_File_set_errhandler(MPI_FILE_NULL, on_file);
+    windows(c);
+    files(c);
+    EQ(told_file, 5);
+    EQ(told_world, 5);
+    processes(c);
+    EQ(told_comm, 6);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &key, NULL);
+    CHECK(key != MPI_KEYVAL_INVALID);
+    MPI_Win_free_keyval(&key);
+    EQ(key, MPI_KEYVAL_INVALID);
+    MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &yes);
+    EQ(yes, 0);
+    EQ(MPIX_Query_cuda_support() + MPIX_Query_hip_support() + MPIX_Query_ze_support(), 0);
+    MPI_Errhandler_free(&on_comm);
+    MPI_Errhandler_free(&on_file);
+    MPI_Comm_free(&c);
+    return mt_end();
+}
