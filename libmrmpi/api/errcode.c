@@ -75,6 +75,26 @@ static const struct {
     E(PROC_ABORTED, "a process was aborted"),
     E(VALUE_TOO_LARGE, "value does not fit"),
 #undef E
+    /* of the tool information interface, which calls no error handler */
+#define E(id, text) {MPI_T_ERR_##id, "MPI_T_ERR_" #id, text}
+    E(MEMORY, "out of memory"),
+    E(NOT_INITIALIZED, "the tool interface is not initialized"),
+    E(CANNOT_INIT, "the tool interface cannot be initialized now"),
+    E(INVALID_INDEX, "invalid index"),
+    E(INVALID_ITEM, "invalid item of an enumeration"),
+    E(INVALID_HANDLE, "invalid handle of the tool interface"),
+    E(OUT_OF_HANDLES, "no more handles"),
+    E(OUT_OF_SESSIONS, "no more sessions"),
+    E(INVALID_SESSION, "invalid session of the tool interface"),
+    E(CVAR_SET_NOT_NOW, "the control variable cannot be set at this moment"),
+    E(CVAR_SET_NEVER, "the control variable cannot be set any more"),
+    E(PVAR_NO_STARTSTOP, "the performance variable cannot be started or stopped"),
+    E(PVAR_NO_WRITE, "the performance variable cannot be written"),
+    E(PVAR_NO_ATOMIC, "the performance variable cannot be read and reset in one"),
+    E(INVALID_NAME, "there is no variable of this name"),
+    E(INVALID, "invalid use of the tool interface"),
+    E(NOT_SUPPORTED, "not supported by the tool interface"),
+#undef E
 };
 
 static bool core_class(int class, enum mr_err *e)
