@@ -53,6 +53,12 @@ MPI_FN(int, Group_translate_ranks, (MPI_Group group1, int n, const int ranks1[],
     API_ENTER();
     CHECK(api_group(group1, &a));
     CHECK(api_group(group2, &b));
+    if (n < 0)
+        CHECK(mr_fail(MR_ERR_ARG, "n is %d", n));
+    if (n) {
+        NOT_NULL(ranks1);
+        NOT_NULL(ranks2);
+    }
     for (int i = 0; i < n; i++) {
         if (ranks1[i] == MPI_PROC_NULL) {
             ranks2[i] = MPI_PROC_NULL;
@@ -115,6 +121,10 @@ BY_RANKS(Group_excl, mr_group_excl)
         API_ENTER();                                                                                                   \
         NOT_NULL(newgroup);                                                                                            \
         CHECK(api_group(group, &g));                                                                                   \
+        if (n < 0)                                                                                                     \
+            CHECK(mr_fail(MR_ERR_ARG, "n is %d", n));                                                                  \
+        if (n)                                                                                                         \
+            NOT_NULL(ranges);                                                                                          \
         CHECK(mr_group_range(g, n, ranges, &ranks, &count));                                                           \
         struct mr_group *made = make(g, count, ranks);                                                                 \
         free(ranks);                                                                                                   \
