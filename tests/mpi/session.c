@@ -2,9 +2,11 @@
 /*
  * Sessions: without MPI_Init, one after the other and several at once, communicators and intercommunicators from groups,
  * error handlers. With "world": beside MPI_Init and beyond MPI_Finalize; with "late": when
- * everything has ended, which is refused.
+ * everything has ended, which is refused; with "threads": in several threads at once.
  */
 #include "mt.h"
+
+#include <pthread.h>
 
 static int total(MPI_Comm c, int x)
 {
@@ -226,6 +228,40 @@ static void as_it_likes(void)
     }
 }
 
+/* Threads that know nothing of each other, before anything else was started. */
+static void *one_thread(void *arg)
+{
+    char tag[16];
+    snprintf(tag, sizeof(tag), "thread %ld", (long)arg);
+    for (int k = 0; k < 20; k++) {
+        MPI_Session s;
+        MPI_Group g;
+        MPI_Comm c, d;
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
+        MPI_Group_from_session_pset(s, k % 5 ? "mpi://SELF" : "mpi://WORLD", &g);
+        MPI_Comm_create_from_group(g, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &c);
+        int n, one = 1, sum = 0;
+        MPI_Comm_size(c, &n);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c);
+        EQ(sum, n);
+        MPI_Comm_dup(c, &d);
+        MPI_Comm_free(&c);
+        MPI_Comm_free(&d);
+        MPI_Group_free(&g);
+        MPI_Session_finalize(&s);
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t t[3];
+    for (long k = 0; k < 3; k++)
+        pthread_create(&t[k], NULL, one_thread, (void *)k);
+    for (int k = 0; k < 3; k++)
+        pthread_join(t[k], NULL);
+}
+
 /* A part of the processes, while the others do something else. */
 static void some(MPI_Session s)
 {
@@ -285,6 +321,10 @@ static void beside_the_world(int *argc, char ***argv)
 int main(int argc, char **argv)
 {
     MPI_Session s;
+    if (argc > 1 && !strcmp(argv[1], "threads")) {
+        threads();
+        return 0;
+    }
     if (argc > 1 && !strcmp(argv[1], "late")) {
         mt_begin(&argc, &argv);
         MPI_Finalize();
