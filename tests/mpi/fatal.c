@@ -8,7 +8,21 @@ int main(int argc, char **argv)
     int x = 0;
     if (!strcmp(way, "early"))
         MPI_Comm_rank(MPI_COMM_WORLD, &x);
+    if (!strcmp(way, "early_info"))
+        MPI_Info_get_nkeys(MPI_INFO_NULL, &x);
+    if (!strcmp(way, "session")) {
+        MPI_Session s;
+        MPI_Group g;
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
+        MPI_Group_from_session_pset(s, "mpi://MOON", &g);
+    }
     mt_begin(&argc, &argv);
+    if (rank == 1 && !strcmp(way, "errors_abort")) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);
+        MPI_Send(&x, 1, MPI_INT, 0, -4, MPI_COMM_WORLD);
+    }
+    if (rank == 1 && !strcmp(way, "called"))
+        MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_IO);
     if (!strcmp(way, "late")) {
         MPI_Finalize();
         MPI_Barrier(MPI_COMM_WORLD);

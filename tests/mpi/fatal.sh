@@ -21,4 +21,12 @@ ok "a call before MPI_Init ends the job" dies early
 like "says so" 'MPI_Comm_rank was called before MPI_Init' "$tmp/early"
 ok "a call after MPI_Finalize ends the job" dies late
 like "says so" 'MPI_Barrier was called after MPI_Finalize' "$tmp/late"
+ok "MPI_ERRORS_ABORT ends the job" dies errors_abort
+like "says why" 'rank 1 .*MPI_Send: .*tag -4 .*MPI_ERR_TAG' "$tmp/errors_abort"
+ok "an error that the program reports ends the job" dies called
+like "says its number" 'rank 1 .*MPI_Comm_call_errhandler: .*error 32' "$tmp/called"
+ok "an error of a session ends the job" dies session
+like "says which" 'MPI_Group_from_session_pset: .*"mpi://MOON".*MPI_ERR_ARG' "$tmp/session"
+ok "an error before MPI_Init ends the process" dies early_info
+like "says which" 'MPI_Info_get_nkeys: .*null handle.*MPI_ERR_INFO' "$tmp/early_info"
 done_testing
