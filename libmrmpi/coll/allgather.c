@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Allgather: Bruck's log p rounds for small blocks, a ring for large ones; allgatherv: all at once or a ring. */
+/* Allgather: all at once among few, Bruck's log p rounds for small blocks among many, a ring for large ones;
+ * allgatherv: all at once or a ring. */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
@@ -38,6 +39,17 @@ static void ring(struct mr_schedule *s, void *out, size_t count, struct mr_type 
     }
 }
 
+static void spread(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_comm *c)
+{
+    int p = c->size, r = c->rank;
+    for (int k = 1; k < p; k++) {
+        int src = (r - k + p) % p;
+        mr_schedule_recv(s, mr_at_mut(out, (size_t)src * count, t), count, t, src);
+    }
+    for (int k = 1; k < p; k++)
+        mr_schedule_send(s, mr_at(out, (size_t)r * count, t), count, t, (r + k) % p);
+}
+
 enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                               struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
@@ -47,14 +59,18 @@ enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it,
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, ot);
     size_t bytes = ocount * ot->size;
+    enum mr_alg alg = mr_coll_select(MR_COLL_ALLGATHER, bytes, c->size, 0);
     if (mr_comm_is_inter(c)) {
         mr_inter_allgather(s, in, icount, it, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c);
-    } else if (bytes && mr_coll_select(MR_COLL_ALLGATHER, bytes, c->size, 0) == MR_ALG_BRUCK) {
+    } else if (bytes && alg == MR_ALG_BRUCK) {
         bruck(s, in, icount, it, out, ocount, ot, c);
     } else if (bytes) {
         if (in != MR_IN_PLACE)
             mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)c->rank * ocount, ot), ocount, ot);
-        ring(s, out, ocount, ot, c);
+        if (alg == MR_ALG_SPREAD)
+            spread(s, out, ocount, ot, c);
+        else
+            ring(s, out, ocount, ot, c);
     }
     return mr_schedule_built(s, built);
 }

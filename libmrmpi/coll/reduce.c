@@ -125,35 +125,66 @@ enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_ty
 }
 
 /*
- * Recursive doubling over the largest power of two of ranks; of the first 2 * rest ranks, the even ones hand their data
+ * The largest power of two of ranks works, as v = 0, 1, ...; of the first 2 * rest ranks, the even ones hand their data
  * to their odd neighbours before and get the result after. Pairs are neighbouring runs of ranks, so the order is kept.
  */
+struct fold {
+    int pow2, rest, v; /* v -1: hands its data over */
+};
+
+static struct fold fold_of(const struct mr_comm *c)
+{
+    struct fold f = {.pow2 = 1};
+    while (2 * f.pow2 <= c->size)
+        f.pow2 *= 2;
+    f.rest = c->size - f.pow2;
+    f.v = c->rank >= 2 * f.rest ? c->rank - f.rest : c->rank % 2 ? c->rank / 2 : -1;
+    return f;
+}
+
+static int fold_rank(const struct fold *f, int v)
+{
+    return v < f->rest ? 2 * v + 1 : v + f->rest;
+}
+
+/* True if that is all that this rank does. theirs has room for all. */
+static bool fold_in(struct mr_schedule *s, const struct fold *f, void *out, void *theirs, size_t count,
+                    struct mr_type *t, struct mr_op *op, int rank)
+{
+    if (f->v < 0) {
+        mr_schedule_send(s, out, count, t, rank + 1);
+        mr_schedule_fence(s);
+        mr_schedule_recv(s, out, count, t, rank + 1);
+        return true;
+    }
+    if (f->v < f->rest) {
+        mr_schedule_recv(s, theirs, count, t, rank - 1);
+        mr_schedule_fence(s);
+        mr_schedule_reduce(s, op, theirs, out, count, t);
+    }
+    return false;
+}
+
+static void fold_out(struct mr_schedule *s, const struct fold *f, const void *out, size_t count, struct mr_type *t,
+                     int rank)
+{
+    if (f->v < f->rest)
+        mr_schedule_send(s, out, count, t, rank - 1);
+}
+
 static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
                                struct mr_comm *c)
 {
-    int p = c->size, r = c->rank, pow2 = 1;
-    while (2 * pow2 <= p)
-        pow2 *= 2;
-    int rest = p - pow2;
-    if (r < 2 * rest && r % 2 == 0) {
-        mr_schedule_send(s, out, count, t, r + 1);
-        mr_schedule_fence(s);
-        mr_schedule_recv(s, out, count, t, r + 1);
+    struct fold f = fold_of(c);
+    void *acc = out, *theirs = f.v < 0 ? NULL : mr_schedule_temp_for(s, t, count);
+    if (fold_in(s, &f, out, theirs, count, t, op, c->rank))
         return;
-    }
-    void *acc = out, *theirs = mr_schedule_temp_for(s, t, count);
-    int v = r < 2 * rest ? r / 2 : r - rest;
-    if (r < 2 * rest) {
-        mr_schedule_recv(s, theirs, count, t, r - 1);
-        mr_schedule_fence(s);
-        mr_schedule_reduce(s, op, theirs, acc, count, t);
-    }
-    for (int mask = 1; mask < pow2; mask <<= 1) {
-        int pv = v ^ mask, peer = pv < rest ? 2 * pv + 1 : pv + rest;
+    for (int mask = 1; mask < f.pow2; mask <<= 1) {
+        int pv = f.v ^ mask, peer = fold_rank(&f, pv);
         mr_schedule_recv(s, theirs, count, t, peer);
         mr_schedule_send(s, acc, count, t, peer);
         mr_schedule_fence(s);
-        if (pv < v || op->commutative) {
+        if (pv < f.v || op->commutative) {
             mr_schedule_reduce(s, op, theirs, acc, count, t);
         } else {
             mr_schedule_reduce(s, op, acc, theirs, count, t);
@@ -162,8 +193,45 @@ static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, s
     }
     if (acc != out)
         mr_schedule_copy(s, acc, count, t, out, count, t);
-    if (r < 2 * rest)
-        mr_schedule_send(s, out, count, t, r - 1);
+    fold_out(s, &f, out, count, t, c->rank);
+}
+
+/* Exchange the parts [to_give, + n) and [to_take, + n) of pow2 parts of buf; what comes goes to `in`. */
+static void trade(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int pow2, int to_give, int to_take,
+                  int n, void *in, int peer)
+{
+    size_t give = mr_part(count, pow2, to_give), take = mr_part(count, pow2, to_take);
+    mr_schedule_recv(s, in, mr_part(count, pow2, to_take + n) - take, t, peer);
+    mr_schedule_send(s, mr_at(buf, give, t), mr_part(count, pow2, to_give + n) - give, t, peer);
+    mr_schedule_fence(s);
+}
+
+/*
+ * Rabenseifner's: in each round partners halve what they work on, each reducing a half; then the way back, doubling
+ * what is known. Data as in a ring, in 2 log p rounds. Commutative operations only.
+ */
+static void allreduce_halving(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
+                              struct mr_comm *c)
+{
+    struct fold f = fold_of(c);
+    void *theirs = f.v < 0 ? NULL : mr_schedule_temp_for(s, t, count);
+    if (fold_in(s, &f, out, theirs, count, t, op, c->rank))
+        return;
+    int mine = 0; /* the first of my parts */
+    for (int mask = f.pow2 / 2; mask; mask /= 2) {
+        int other = f.v & mask ? mine : mine + mask;
+        mine = f.v & mask ? mine + mask : mine;
+        trade(s, out, count, t, f.pow2, other, mine, mask, theirs, fold_rank(&f, f.v ^ mask));
+        size_t at = mr_part(count, f.pow2, mine), n = mr_part(count, f.pow2, mine + mask) - at;
+        mr_schedule_reduce(s, op, theirs, mr_at_mut(out, at, t), n, t);
+    }
+    for (int mask = 1; mask < f.pow2; mask *= 2) {
+        int other = mine ^ mask;
+        trade(s, out, count, t, f.pow2, mine, other, mask, mr_at_mut(out, mr_part(count, f.pow2, other), t),
+              fold_rank(&f, f.v ^ mask));
+        mine &= ~mask;
+    }
+    fold_out(s, &f, out, count, t, c->rank);
 }
 
 static void allreduce_ring(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
@@ -194,12 +262,12 @@ enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr
     } else if (count) {
         if (in != MR_IN_PLACE)
             mr_schedule_copy(s, in, count, t, out, count, t);
-        if (c->size == 1)
-            ;
-        else if (mr_coll_select(MR_COLL_ALLREDUCE, count * t->size, c->size, has_of(op)) == MR_ALG_RING)
-            allreduce_ring(s, out, count, t, op, c);
-        else
-            allreduce_doubling(s, out, count, t, op, c);
+        unsigned has = has_of(op) | (c->size & (c->size - 1) ? 0 : MR_HAS_POWER_OF_TWO);
+        enum mr_alg alg = mr_coll_select(MR_COLL_ALLREDUCE, count * t->size, c->size, has);
+        if (c->size > 1)
+            (alg == MR_ALG_RING      ? allreduce_ring
+             : alg == MR_ALG_HALVING ? allreduce_halving
+                                     : allreduce_doubling)(s, out, count, t, op, c);
     }
     return mr_schedule_built(s, built);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reduce-scatter: everybody sends straight to the owners, or by way of rank 0 where the order of ranks matters. */
+/*
+ * Reduce-scatter: everybody sends straight to the owners, all at once or one after the other, or by way of rank 0 where
+ * the order of ranks matters.
+ */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
@@ -33,6 +36,32 @@ static void pairwise(struct mr_schedule *s, const void *in, void *out, const str
         mr_schedule_copy(s, acc, n, t, out, n, t);
 }
 
+/* The owners take everything in, and reduce it in the order of ranks: any operation, but room for all. */
+static void spread(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
+                   struct mr_comm *c)
+{
+    int p = c->size, r = c->rank;
+    struct mr_type *t = v->type;
+    size_t n = mr_vec_count(v, r);
+    const void *from = in == MR_IN_PLACE ? out : in;
+    void *all = mr_schedule_temp_for(s, t, n * (size_t)p);
+    for (int k = 1; k < p && n; k++) {
+        int src = (r - k + p) % p;
+        mr_schedule_recv(s, mr_at_mut(all, (size_t)src * n, t), n, t, src);
+    }
+    for (int k = 1; k < p; k++) {
+        int to = (r + k) % p;
+        if (mr_vec_count(v, to))
+            mr_schedule_send(s, mr_at(from, mr_vec_before(v, to), t), mr_vec_count(v, to), t, to);
+    }
+    mr_schedule_copy(s, mr_at(from, mr_vec_before(v, r), t), n, t, mr_at_mut(all, (size_t)r * n, t), n, t);
+    mr_schedule_fence(s);
+    void *acc = mr_at_mut(all, (size_t)(p - 1) * n, t);
+    for (int k = p - 2; k >= 0; k--)
+        mr_schedule_reduce(s, op, mr_at(all, (size_t)k * n, t), acc, n, t);
+    mr_schedule_copy(s, acc, n, t, out, n, t);
+}
+
 void mr_alg_scatterv_linear(struct mr_schedule *s, const void *all, void *out, const struct mr_vec *v,
                             struct mr_comm *c)
 {
@@ -49,17 +78,6 @@ void mr_alg_scatterv_linear(struct mr_schedule *s, const void *all, void *out, c
     }
 }
 
-static void by_root(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
-                    struct mr_comm *c)
-{
-    size_t total = mr_vec_before(v, c->size);
-    void *all = mr_schedule_temp_for(s, v->type, total);
-    /* the tree reduces into a buffer of its own; in place the input is where the result will be */
-    mr_alg_reduce_binomial(s, in == MR_IN_PLACE ? out : in, all, total, v->type, op, 0, c);
-    mr_schedule_fence(s);
-    mr_alg_scatterv_linear(s, all, out, v, c);
-}
-
 enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
                                    struct mr_comm *c, struct mr_schedule **built)
 {
@@ -69,12 +87,11 @@ enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_ve
     mr_schedule_hold_type(s, v->type);
     mr_schedule_hold_op(s, op);
     size_t total = mr_vec_before(v, c->size);
+    enum mr_alg alg = mr_coll_select(MR_COLL_REDUCE_SCATTER, total * v->type->size / (size_t)c->size, c->size,
+                                     op->commutative ? MR_HAS_COMMUTATIVE : 0);
     if (total && mr_comm_is_inter(c))
         mr_inter_reduce_scatter(s, in, out, v, op, c);
-    else if (total && mr_coll_select(MR_COLL_REDUCE_SCATTER, total * v->type->size, c->size,
-                                     op->commutative ? MR_HAS_COMMUTATIVE : 0) == MR_ALG_PAIRWISE)
-        pairwise(s, in, out, v, op, c);
     else if (total)
-        by_root(s, in, out, v, op, c);
+        (alg == MR_ALG_SPREAD ? spread : pairwise)(s, in, out, v, op, c);
     return mr_schedule_built(s, built);
 }

@@ -22,15 +22,15 @@ enum mr_alg {
     MR_ALG_LINEAR,
     MR_ALG_SCATTER_ALLGATHER,
     MR_ALG_RECURSIVE_DOUBLING,
+    MR_ALG_HALVING,
     MR_ALG_RING,
     MR_ALG_BRUCK,
     MR_ALG_SPREAD,
-    MR_ALG_PAIRWISE,
-    MR_ALG_REDUCE_SCATTERV
+    MR_ALG_PAIRWISE
 };
 
 /* What a call has to offer; a rule asks for some of it. */
-enum { MR_HAS_COMMUTATIVE = 1, MR_HAS_CONTIGUOUS = 2 };
+enum { MR_HAS_COMMUTATIVE = 1, MR_HAS_CONTIGUOUS = 2, MR_HAS_POWER_OF_TWO = 4 /* ranks */ };
 
 void mr_coll_select_init(void); /* reads the setting */
 /* bytes: what one rank contributes (bcast: the message). */

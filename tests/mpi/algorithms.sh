@@ -14,12 +14,14 @@ run() { # RANKS ALGORITHMS
 first=bcast:binomial,reduce:binomial,allreduce:doubling,gather:binomial,scatter:binomial,allgather:bruck,allgatherv:spread
 first+=,alltoall:bruck,reduce_scatter:pairwise
 second=bcast:scatter-allgather,reduce:ring,allreduce:ring,gather:linear,scatter:linear,allgather:ring,allgatherv:ring
-second+=,alltoall:pairwise,reduce_scatter:by-root
+second+=,alltoall:pairwise,reduce_scatter:spread
 for n in 1 2 3 6 8; do
   ok "the first of each, $n ranks" run $n $first
   ok "the second of each, $n ranks" run $n $second
 done
-ok "alltoall all at once, 5 ranks" run 5 alltoall:spread
+for n in 2 3 5 8; do
+  ok "the third of each, $n ranks" run $n alltoall:spread,allreduce:halving,allgather:spread
+done
 MRMPI_COLL=bcast:ring,allreduce:ring,nothing mrrun -n 2 "$BUILD/tests/mpi/pmpi" >"$tmp/out" 2>&1
 is "what does not exist is warned about, once each" "$(grep -c 'MRMPI_COLL: there is no' "$tmp/out")" 2
 like "by name" 'there is no bcast:ring' "$tmp/out"
