@@ -2,4 +2,4 @@
 # timeout: 900
 # The MPI programs over two rails of the kernel's soft-RoCE.
 . "$(dirname "$0")/lab.sh"
-lab_tap 'mpi2 800: bash tests/mpi/run-mpi.sh rxe2'
+lab_tap 850 'mpi2 800: bash tests/mpi/run-mpi.sh rxe2'

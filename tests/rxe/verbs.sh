@@ -4,7 +4,7 @@
 # timeout: 600
 if [ "${1:-}" != inside ]; then
   . "$(dirname "$0")/lab.sh"
-  lab_tap 'verbs 500: bash tests/rxe/verbs.sh inside'
+  lab_tap 580 'verbs 500: bash tests/rxe/verbs.sh inside'
 fi
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/rails.sh"
