@@ -3,38 +3,34 @@
 # timeout: 300
 if [ "${1:-}" != inside ]; then
   . "$(dirname "$0")/lab.sh"
-  lab_tap 'netpipe 250: bash tests/rxe/netpipe.sh inside'
+  lab_tap 280 'netpipe 250: bash tests/rxe/netpipe.sh inside'
 fi
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/rails.sh"
+. "$(dirname "$0")/wires.sh"
 export MRMPI_LOG_LEVEL=0
 
-interfaces=(a0 b0 a1 b1 lo)
-count() { local i; for i in "${interfaces[@]}"; do wire_bytes $i; done; }
-# netpipe HOSTS ARGS: its output in $tmp/np; bytes sent by each interface meanwhile in sent[]
+# netpipe RAILS ARGS: its output in $tmp/job, what each interface sent meanwhile in sent[]
 netpipe() {
-  local hosts=$1 i before after
+  local rails=$1
   shift
-  mapfile -t before < <(count)
-  timeout 120 mrrun -n 2 --hosts "$hosts" NPmpich2 -o "$tmp/np.out" "$@" >"$tmp/np" 2>&1
-  local rc=$?
-  mapfile -t after < <(count)
-  declare -gA sent
-  for i in "${!interfaces[@]}"; do sent[${interfaces[i]}]=$((after[i] - before[i])); done
-  for i in "${interfaces[@]}"; do echo "# $i sent ${sent[$i]} bytes"; done
-  return $rc
+  wires_of timeout 120 mrrun -n 2 --hosts "$(hosts "$rails")" NPmpich2 -o "$tmp/np.out" "$@"
 }
-sizes() { grep -c ' times --> ' "$tmp/np"; }
+sizes() { grep -c ' times --> ' "$tmp/job"; }
 
-netpipe a=rxa0,b=rxb0 -l 1 -u 65536 -p 0 -n 10
+netpipe 1 -l 1 -u 65536 -p 0 -n 10
 is "NPmpich2 over one rail" $? 0
 is "every size was measured" "$(sizes)" 32
 ok "both ends of rail 0 sent at least what the program did" test "${sent[a0]}" -gt 1300000 -a "${sent[b0]}" -gt 1300000
 ok "rail 1 and the loopback sent next to nothing" test "${sent[a1]}" -lt 10000 -a "${sent[b1]}" -lt 10000 -a "${sent[lo]}" -lt 100000
 
-netpipe a=rxa0+rxa1,b=rxb0+rxb1 -l 1048576 -u 1048576 -p 0 -n 6
+# equal rails: so slow that the processor is out of the way
+ok "both rails carry 2 MB/s" wires_shape 2 2
+netpipe 2 -l 1048576 -u 1048576 -p 0 -n 6
 is "NPmpich2 over two rails" $? 0
 share=$((sent[a0] * 100 / (sent[a0] + sent[a1])))
-ok "a large message goes half over each rail ($share %)" test $share -ge 45 -a $share -le 55
+ok "a large message goes half over each rail ($share %)" test $share -ge 40 -a $share -le 60
+ok "both rails sent all of it (${sent[a0]} and ${sent[a1]} bytes)" test $((sent[a0] + sent[a1])) -gt 6000000
 ok "the loopback sent next to nothing" test "${sent[lo]}" -lt 100000
+wires_shape
 done_testing
