@@ -20,8 +20,13 @@ rail_rules() { # RAIL OWN OTHER
   ip -6 rule add pref 10 iif lo from "fd00:0:0:$1::$2" to "fd00:0:0:$1::$3" lookup $table
 }
 mac() { cat "/sys/class/net/$1/address"; }
-# What a link loses when it goes down, put back.
+# What a link loses when it goes down, put back: its IPv6 addresses, too.
 rail_restore() { # RAIL
+  local i=1 end
+  for end in "a$1" "b$1"; do
+    ip -6 addr replace "fd00:0:0:$1::$i/64" dev "$end" nodad
+    i=2
+  done
   rail_routes "a$1" "$1" 1 2 "$(mac "b$1")"
   rail_routes "b$1" "$1" 2 1 "$(mac "a$1")"
 }

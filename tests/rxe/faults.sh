@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Lossy, reordering and duplicating links: the datagrams that set up connections come through, and so does what is sent over
+# the connections.
+# timeout: 600
+if [ "${1:-}" != inside ]; then
+  . "$(dirname "$0")/lab.sh"
+  lab_tap 580 'faults 550: bash tests/rxe/faults.sh inside'
+fi
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/rails.sh"
+. "$(dirname "$0")/wires.sh"
+export MRMPI_LOG_LEVEL=3
+# a packet that is lost at the end of a message is sent again after 134 ms, not after a second
+export MRMPI_RC_TIMEOUT=15
+
+each() { local i; for i in a0 b0 a1 b1; do "$@" $i || return 1; done; }
+impair() { # FAULT...: netem's words, on all wires
+  local i
+  for i in a0 b0 a1 b1; do tc qdisc replace dev $i root netem "$@" || return 1; done
+}
+mend() { local i; for i in a0 b0 a1 b1; do tc qdisc del dev $i root 2>/dev/null; done; }
+dropped() { tc -s qdisc show dev a0 | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | head -n 1; }
+job() { # RAILS RANKS PROGRAM...
+  local rails=$1 n=$2
+  shift 2
+  timeout -k 5 100 mrrun --stats -n "$n" --ppn $((n / 2)) --hosts "$(hosts "$rails")" "$@" >"$tmp/job" 2>&1
+}
+# What connecting cost in the job before: how many connections, the slowest, repeated datagrams in all.
+connecting() {
+  awk '/connected to rank/ { n++; for (i = 1; i < NF; i++) if ($i == "in" && $(i + 2) ~ /^ms/) { if ($(i + 1) > most) most = $(i + 1) } }
+    /connect_retries=/ { sub(/.*connect_retries=/, ""); again += $1 }
+    END { printf "%d connections, the slowest in %.1f ms, %d datagrams repeated", n, most, again }' "$tmp/job"
+}
+passes() { # TEXT RAILS RANKS PROGRAM...
+  local text=$1
+  shift
+  local begin=$SECONDS rc
+  job "$@"
+  rc=$?
+  tap_result $((rc != 0)) "$text: ${3##*/}, $2 ranks, $1 rails, $((SECONDS - begin)) s ($(connecting))" "$tmp/job"
+}
+mpi=$BUILD/tests/mpi
+long=1
+[ "${2:-}" = short ] && long=
+
+# ---- connecting alone: of the datagrams, and of nothing else, two of five get lost (BTH opcode 0x64: UD, send only)
+lose_datagrams() { # INTERFACE
+  tc qdisc add dev "$1" root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 &&
+    tc qdisc add dev "$1" parent 1:2 handle 2: netem loss 40% &&
+    tc filter add dev "$1" parent 1: protocol ip u32 match ip protocol 17 0xff match u8 0x64 0xff at 28 flowid 1:2
+}
+mend
+ok "links that lose datagrams of connecting" each lose_datagrams
+repeated=0
+for i in 1 2 ${long:+3 4 5 6}; do
+  passes "two of five datagrams lost" 2 4 "$mpi/p2p_ring"
+  repeated=$((repeated + $(connecting | sed 's/.*, \([0-9]*\) datagrams.*/\1/')))
+done
+ok "some had to be repeated ($repeated)" test $repeated -gt 0
+like "the slowest connection is told" 'connected to rank [0-9]+ on [ab] in [0-9.]+ ms' "$tmp/job"
+lost=$(tc -s qdisc show dev a0 | awk '/netem/ {here = 1} here && /dropped/ {sub(/.*dropped /, ""); print $1 + 0; exit}')
+ok "some were lost on the way out of a ($lost)" test "${lost:-0}" -gt 0
+mend
+
+# ---- everything
+while read -r text fault; do
+  [ -z "$long" ] && [[ $fault != "loss 5%" && $text != order ]] && continue
+  ok "$fault on every wire" impair $fault
+  passes "$fault" 2 4 "$mpi/p2p_ring"
+  passes "$fault" 1 2 "$mpi/p2p_truncate"
+  if [ -n "$long" ]; then
+    passes "$fault" 2 4 "$mpi/p2p_modes"
+    passes "$fault" 2 2 "$mpi/request"
+    passes "$fault" 2 2 NPmpich2 -o "$tmp/np" -l 1 -u 262144 -p 0 -n 2
+  fi
+  case "$text" in
+    loss) ok "packets were lost ($(dropped))" test "$(dropped)" -gt 0 ;;
+  esac
+  mend
+done <<'EOF'
+loss loss 1%
+loss loss 5%
+order delay 2ms reorder 75% 50%
+twice duplicate 10%
+EOF
+done_testing
