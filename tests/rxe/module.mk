@@ -1,8 +1,10 @@
 # The same library on the kernel's own verbs, in a virtual machine
-RXE_TESTS += tests/rxe/netpipe.sh tests/rxe/rates.sh tests/rxe/mpi1.sh tests/rxe/mpi2.sh tests/rxe/verbs.sh
+SCRIPT_TESTS += tests/rxe/short.sh
+RXE_TESTS += $(addprefix tests/rxe/,laboratory.sh addresses.sh netpipe.sh rates.sh faults.sh down.sh mpi1.sh mpi2.sh verbs.sh)
 
-# What rates.sh measures with: the program of bench/rxe.sh
-TESTPROGS += tests/rxe/pair
+# What rates.sh measures with: the program of bench/rxe.sh; and a stand-in for fabricd
+TESTPROGS += tests/rxe/pair tests/rxe/levels
 tests/rxe/pair_SRCS := bench/pair.c
 tests/rxe/pair_CFLAGS := -Ilibmrmpi/include
 tests/rxe/pair_DEPS := libmpi.so.12
+tests/rxe/levels_SRCS := tests/rxe/levels.c

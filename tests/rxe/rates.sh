@@ -4,7 +4,7 @@
 # timeout: 600
 if [ "${1:-}" != inside ]; then
   . "$(dirname "$0")/lab.sh"
-  lab_tap 'rates 550: bash tests/rxe/rates.sh inside'
+  lab_tap 580 'rates 550: bash tests/rxe/rates.sh inside'
 fi
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/rails.sh"
