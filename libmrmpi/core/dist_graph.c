@@ -111,9 +111,9 @@ static struct mr_topology *from_half_edges(const struct half_edge *e, int n, boo
 
 enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, struct mr_topology **topology)
 {
-    struct parcels out, in;
+    struct parcels out = {0}, in = {0};
     *topology = NULL;
-    bool room = parcels_init(&out, c->size) & parcels_init(&in, c->size);
+    bool room = parcels_init(&out, c->size) && parcels_init(&in, c->size);
     enum mr_err err = room ? pack_edges(&out, e, c->size) : MR_ERR_NO_MEM;
     if (!err)
         err = deliver(c, &out, &in);
