@@ -60,30 +60,33 @@ static enum mr_err give(struct mr_comm *made, MPI_Comm *h)
     return made ? api_new_comm(made, h) : MR_SUCCESS;
 }
 
-static enum mr_err copy_attributes(struct mr_comm *c, struct mr_comm *made)
+/* The handle comes first: delete functions get it if a copy function refuses. Takes made over. */
+static enum mr_err give_with_attributes(struct mr_comm *c, struct mr_comm *made, MPI_Comm *newcomm)
 {
     int user_error;
+    enum mr_err err = api_new_comm(made, newcomm);
+    if (err)
+        return err;
     api_in_callback++;
-    enum mr_err err = mr_attr_copy_all(c->attrs, c, &made->attrs, &user_error);
+    err = mr_attr_copy_all(c->attrs, c, &made->attrs, &user_error);
     if (err)
         mr_attr_delete_all(&made->attrs, made, &(int){0}); /* the first error is the one to tell */
     api_in_callback--;
+    if (err) {
+        api_handle_free(ABI_COMM, *newcomm);
+        made->handle = 0;
+        mr_comm_put(made);
+        *newcomm = MPI_COMM_NULL;
+    }
     return err;
 }
 
 static enum mr_err dup_comm(struct mr_comm *c, MPI_Comm *newcomm)
 {
     struct mr_comm *made;
+    *newcomm = MPI_COMM_NULL;
     enum mr_err err = mr_comm_dup(c, &made);
-    if (err)
-        return err;
-    err = copy_attributes(c, made);
-    if (err) {
-        mr_comm_put(made);
-        *newcomm = MPI_COMM_NULL;
-        return err;
-    }
-    return give(made, newcomm);
+    return err ? err : give_with_attributes(c, made, newcomm);
 }
 
 MPI_FN(int, Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm))
@@ -131,14 +134,11 @@ static enum mr_err idup_comm(struct mr_comm *c, MPI_Comm *newcomm, MPI_Request *
     *request = MPI_REQUEST_NULL;
     if (err)
         return err;
-    err = copy_attributes(c, *made);
-    if (err) {
-        mr_comm_put(*made);
-        mr_request_put(r);
-        return err;
-    }
-    err = give(*made, newcomm);
-    return err ? err : api_new_request(r, request);
+    err = give_with_attributes(c, *made, newcomm);
+    if (!err)
+        return api_new_request(r, request);
+    mr_request_put(r);
+    return err;
 }
 
 MPI_FN(int, Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request))

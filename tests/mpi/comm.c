@@ -145,7 +145,8 @@ static int copy_fn(MPI_Comm c, int key, void *extra, void *in, void *out, int *f
 
 static int delete_fn(MPI_Comm c, int key, void *value, void *extra)
 {
-    (void)c;
+    int n;
+    EQ(MPI_Comm_size(c, &n), MPI_SUCCESS); /* the handle is still good */
     (void)key;
     (void)value;
     EQ(*(int *)extra, 42);
