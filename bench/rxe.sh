@@ -60,7 +60,7 @@ once() { # CASE MPI RAILS SPEC...
   mapfile -t before < <(count)
   measure "$mpi" "$rails" "$@" || { echo "bench/rxe.sh: $mpi, $case:"; tail -n 20 "$tmp/out"; exit 1; }
   mapfile -t after < <(count)
-  while read -r kind bytes value; do echo "$value" >>"$tmp/$case.$mpi.$kind.$bytes"; done <"$tmp/out"
+  while read -r kind bytes value _; do echo "$value" >>"$tmp/$case.$mpi.$kind.$bytes"; done <"$tmp/out"
   local rail0=$((after[0] + after[1] - before[0] - before[1])) rail1=$((after[2] + after[3] - before[2] - before[3]))
   # whoever falls back to TCP goes over the loopback, and the wires see nothing
   [ $((rail0 + rail1)) -gt "$(least "$@")" ] || { echo "bench/rxe.sh: $mpi, $case: only $((rail0 + rail1)) bytes on the wires"; exit 1; }

@@ -58,9 +58,9 @@ rails_up() { # NUMBER
 wire_bytes() { cat "/sys/class/net/$1/statistics/tx_bytes"; }
 # Both directions of a rail take so many kB (1000 bytes) per second at most; 0: as many as they can.
 rail_limit() { # RAIL KB_PER_SECOND
-  local i
+  local i burst=$(($2 * 4 > 9000 ? $2 * 4 : 9000)) # 4 ms, or two packets
   for i in "a$1" "b$1"; do
     tc qdisc del dev "$i" root 2>/dev/null
-    [ "$2" = 0 ] || tc qdisc add dev "$i" root tbf rate "$(($2 * 8))kbit" burst 32kb limit 4mb || return 1
+    [ "$2" = 0 ] || tc qdisc add dev "$i" root tbf rate "$(($2 * 8))kbit" burst $burst limit 4mb || return 1
   done
 }
