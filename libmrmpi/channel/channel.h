@@ -13,7 +13,7 @@
 
 struct mr_launch;
 
-/* All of init, ready, finalize, drained, expose, unexpose, put, get may be NULL: nothing to do, or not supported. */
+/* All of init, ready, finalize, drained, send_made, expose, unexpose, put, get may be NULL: nothing to do, or not supported. */
 struct mr_channel_ops {
     const char *name;
     int (*init)(const struct mr_launch *launch); /* before the fence: publish addresses */
@@ -26,6 +26,9 @@ struct mr_channel_ops {
     size_t (*eager_max)(int world_rank);
     unsigned (*caps)(int world_rank);                                                         /* enum mr_vc_caps */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
+    /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
+    int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
+                     const void *what);
     int (*expose)(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
     void (*unexpose)(struct mr_region *region);
     int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);

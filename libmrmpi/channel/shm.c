@@ -315,6 +315,15 @@ static int put_aside(struct peer *p, const struct mr_hdr *hdr, const void *paylo
     return 0;
 }
 
+/* There is something new in the ring. */
+static inline void tell(struct peer *p, int to)
+{
+    if (__builtin_expect(!p->announced, 0))
+        announce(p, to);
+    if (__builtin_expect(shm.sleepers, 0))
+        ring_bell(to);
+}
+
 static int shm_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     int to = shm.local_of[mr_vc_world_rank(vc)];
@@ -323,10 +332,26 @@ static int shm_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     mr_stat_add(MR_STAT_SHM_SENT, 1);
     if (__builtin_expect(p->first != NULL, 0) || !mr_ring_write(&p->writer, hdr, payload, len))
         return put_aside(p, hdr, payload, len);
-    if (__builtin_expect(!p->announced, 0))
-        announce(p, to);
-    if (__builtin_expect(shm.sleepers, 0))
-        ring_bell(to);
+    tell(p, to);
+    return 0;
+}
+
+/* Straight into the ring, unless packets wait already. */
+static int shm_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
+                         const void *what)
+{
+    int local = shm.local_of[mr_vc_world_rank(vc)];
+    struct peer *p = &shm.peers[local];
+    void *to = p->first ? NULL : mr_ring_begin(&p->writer, len);
+
+    if (!to) {
+        make(scratch, len, what);
+        return shm_send(vc, hdr, scratch, len);
+    }
+    make(to, len, what);
+    mr_ring_commit(&p->writer, hdr, len);
+    mr_stat_add(MR_STAT_SHM_SENT, 1);
+    tell(p, local);
     return 0;
 }
 
@@ -507,6 +532,7 @@ const struct mr_channel_ops mr_channel_shm = {
     .eager_max = shm_eager_max,
     .caps = shm_caps,
     .send = shm_send,
+    .send_made = shm_send_made,
     .expose = mr_cma_expose,
     .unexpose = mr_cma_unexpose,
     .put = shm_put,

@@ -110,32 +110,48 @@ static inline bool mr_ring_fits(const struct mr_ring_writer *w, size_t len)
            (len <= MR_RING_INLINE || mr_ring_end(mr_ring_place(w, len), len) - w->data_freed <= w->shape.data_bytes);
 }
 
-/* False: the ring is full. len <= mr_ring_max_payload. */
-static inline bool mr_ring_write(struct mr_ring_writer *w, const struct mr_hdr *hdr, const void *payload, size_t len)
+/* Where the payload of the next packet goes, for the caller to write; NULL: the ring is full. len <= mr_ring_max_payload. */
+static inline void *mr_ring_begin(struct mr_ring_writer *w, size_t len)
 {
     struct mr_ring_slot *s;
+    uint64_t at;
 
     if (__builtin_expect(!mr_ring_fits(w, len), 0)) {
         w->slots_freed = __atomic_load_n(&w->ring->slots_freed, __ATOMIC_ACQUIRE);
         w->data_freed = __atomic_load_n(&w->ring->data_freed, __ATOMIC_ACQUIRE);
         if (!mr_ring_fits(w, len))
-            return false;
+            return NULL;
     }
     s = &w->ring->slots[w->slot & (w->shape.num_slots - 1)];
-    if (len <= MR_RING_INLINE) {
-        if (len)
-            memcpy(s->bytes, payload, len);
-    } else {
-        uint64_t at = mr_ring_place(w, len);
+    if (len <= MR_RING_INLINE)
+        return s->bytes;
+    at = mr_ring_place(w, len);
+    s->position = at;
+    w->position = mr_ring_end(at, len);
+    return w->data + (at & (w->shape.data_bytes - 1));
+}
 
-        memcpy(w->data + (at & (w->shape.data_bytes - 1)), payload, len);
-        s->position = at;
-        w->position = mr_ring_end(at, len);
-    }
+/* The packet that was begun is there. */
+static inline void mr_ring_commit(struct mr_ring_writer *w, const struct mr_hdr *hdr, size_t len)
+{
+    struct mr_ring_slot *s = &w->ring->slots[w->slot & (w->shape.num_slots - 1)];
+
     s->len = (uint32_t)len;
     s->hdr = *hdr;
     __atomic_store_n(&s->seq, (uint32_t)(w->slot + 1), __ATOMIC_RELEASE);
     w->slot++;
+}
+
+/* Both at once. False: the ring is full. */
+static inline bool mr_ring_write(struct mr_ring_writer *w, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    void *to = mr_ring_begin(w, len);
+
+    if (__builtin_expect(!to, 0))
+        return false;
+    if (len)
+        memcpy(to, payload, len);
+    mr_ring_commit(w, hdr, len);
     return true;
 }
 

@@ -36,33 +36,46 @@ struct form {
     bool pair;
 };
 
+#define ONE(how)                                                                                                       \
+    {                                                                                                                  \
+        1, how, 0, false                                                                                               \
+    }
+#define TWO(how)                                                                                                       \
+    {                                                                                                                  \
+        2, how, 0, false                                                                                               \
+    }
+#define PAIR(how, i)                                                                                                   \
+    {                                                                                                                  \
+        1, how, i, true                                                                                                \
+    }
+
 /* What a reduction sees in a type says how its numbers are stored; where the standard's sizes differ is in special[].
  */
 static const struct form by_number[MR_NUM_COUNT] = {
-    [MR_NUM_I8] = {1, SAME_1},      [MR_NUM_U8] = {1, SAME_1},   [MR_NUM_I16] = {1, SWAP_2},
-    [MR_NUM_U16] = {1, SWAP_2},     [MR_NUM_I32] = {1, SWAP_4},  [MR_NUM_U32] = {1, SWAP_4},
-    [MR_NUM_I64] = {1, SWAP_8},     [MR_NUM_U64] = {1, SWAP_8},  [MR_NUM_F32] = {1, SWAP_4},
-    [MR_NUM_F64] = {1, SWAP_8},     [MR_NUM_F80] = {1, QUAD},    [MR_NUM_F128] = {1, SWAP_16},
-    [MR_NUM_C32] = {2, SWAP_4},     [MR_NUM_C64] = {2, SWAP_8},  [MR_NUM_C80] = {2, QUAD},
-    [MR_NUM_C128] = {2, SWAP_16},   [MR_NUM_BOOL] = {1, SAME_1}, [MR_NUM_BYTE] = {1, SAME_1},
-    [MR_NUM_LOGICAL] = {1, SWAP_4},
+    [MR_NUM_I8] = ONE(SAME_1),      [MR_NUM_U8] = ONE(SAME_1),   [MR_NUM_I16] = ONE(SWAP_2),
+    [MR_NUM_U16] = ONE(SWAP_2),     [MR_NUM_I32] = ONE(SWAP_4),  [MR_NUM_U32] = ONE(SWAP_4),
+    [MR_NUM_I64] = ONE(SWAP_8),     [MR_NUM_U64] = ONE(SWAP_8),  [MR_NUM_F32] = ONE(SWAP_4),
+    [MR_NUM_F64] = ONE(SWAP_8),     [MR_NUM_F80] = ONE(QUAD),    [MR_NUM_F128] = ONE(SWAP_16),
+    [MR_NUM_C32] = TWO(SWAP_4),     [MR_NUM_C64] = TWO(SWAP_8),  [MR_NUM_C80] = TWO(QUAD),
+    [MR_NUM_C128] = TWO(SWAP_16),   [MR_NUM_BOOL] = ONE(SAME_1), [MR_NUM_BYTE] = ONE(SAME_1),
+    [MR_NUM_LOGICAL] = ONE(SWAP_4),
 };
 static const struct form special[MR_NUM_BASICS] = {
-    [MR_BASIC_LONG] = {1, NARROW},
-    [MR_BASIC_UNSIGNED_LONG] = {1, NARROW_U},
-    [MR_BASIC_WCHAR] = {1, WIDE_CHAR},
-    [MR_BASIC_PACKED] = {1, SAME_1},
-    [MR_BASIC_CHARACTER] = {1, SAME_1},
-    [MR_BASIC_C_FLOAT16] = {1, SWAP_2},
-    [MR_BASIC_FLOAT_INT] = {1, SWAP_4, SWAP_4, true},
-    [MR_BASIC_DOUBLE_INT] = {1, SWAP_8, SWAP_4, true},
-    [MR_BASIC_LONG_INT] = {1, NARROW, SWAP_4, true},
-    [MR_BASIC_SHORT_INT] = {1, SWAP_2, SWAP_4, true},
-    [MR_BASIC_LONG_DOUBLE_INT] = {1, QUAD, SWAP_4, true},
-    [MR_BASIC_2INT] = {2, SWAP_4},
-    [MR_BASIC_2INTEGER] = {2, SWAP_4},
-    [MR_BASIC_2REAL] = {2, SWAP_4},
-    [MR_BASIC_2DOUBLE_PRECISION] = {2, SWAP_8},
+    [MR_BASIC_LONG] = ONE(NARROW),
+    [MR_BASIC_UNSIGNED_LONG] = ONE(NARROW_U),
+    [MR_BASIC_WCHAR] = ONE(WIDE_CHAR),
+    [MR_BASIC_PACKED] = ONE(SAME_1),
+    [MR_BASIC_CHARACTER] = ONE(SAME_1),
+    [MR_BASIC_C_FLOAT16] = ONE(SWAP_2),
+    [MR_BASIC_FLOAT_INT] = PAIR(SWAP_4, SWAP_4),
+    [MR_BASIC_DOUBLE_INT] = PAIR(SWAP_8, SWAP_4),
+    [MR_BASIC_LONG_INT] = PAIR(NARROW, SWAP_4),
+    [MR_BASIC_SHORT_INT] = PAIR(SWAP_2, SWAP_4),
+    [MR_BASIC_LONG_DOUBLE_INT] = PAIR(QUAD, SWAP_4),
+    [MR_BASIC_2INT] = TWO(SWAP_4),
+    [MR_BASIC_2INTEGER] = TWO(SWAP_4),
+    [MR_BASIC_2REAL] = TWO(SWAP_4),
+    [MR_BASIC_2DOUBLE_PRECISION] = TWO(SWAP_8),
 };
 
 static struct form form_of(int basic)

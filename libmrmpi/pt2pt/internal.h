@@ -126,6 +126,15 @@ static inline void *mr_plain(const void *buf, const struct mr_type *type)
     return (char *)buf + type->true_lb;
 }
 
+/* Data with holes, from offset on: what mr_vc_send_made is given to pack (send.c). */
+struct mr_holes {
+    const void *buf;
+    size_t count;
+    const struct mr_type *type;
+    size_t offset;
+};
+void mr_pack_holes(void *to, size_t len, const void *holes);
+
 /* ---- recv.c ---- */
 /* A message has met its receive: what it takes is started or done. */
 void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);

@@ -133,7 +133,7 @@ static void finish(struct mr_rndv *r, enum mr_err error)
     mr_request_complete(req);
 }
 
-static int tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len)
+static struct mr_hdr header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len)
 {
     struct mr_hdr hdr = {.kind = kind, .len = len};
     bool sender = r->req->kind == MR_REQ_SEND;
@@ -142,6 +142,13 @@ static int tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void
     hdr.rreq = sender ? r->peer_id : mr_rndv_id(r);
     if (kind == MR_PKT_GO && r->shared)
         hdr.flags = MR_FLAG_GET;
+    return hdr;
+}
+
+static int tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len)
+{
+    struct mr_hdr hdr = header(r, kind, len);
+
     return mr_vc_send(r->vc, &hdr, payload, payload_len);
 }
 
@@ -175,9 +182,19 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     return MR_ERR_PROC_FAILED;
 }
 
-static int push_some(struct mr_rndv *r)
+static int push_piece(struct mr_rndv *r, size_t len)
 {
     struct mr_request *req = r->req;
+    struct mr_hdr hdr = header(r, MR_PKT_DATA, r->done);
+
+    if (req->type->contiguous)
+        return mr_vc_send(r->vc, &hdr, (const char *)mr_plain(req->send_buf, req->type) + r->done, len);
+    return mr_vc_send_made(r->vc, &hdr, len, mr_pt2pt.scratch, mr_pack_holes,
+                           &(struct mr_holes){req->send_buf, req->count, req->type, r->done});
+}
+
+static int push_some(struct mr_rndv *r)
+{
     size_t piece = mr_vc_eager_max(r->vc);
     int n = 0;
 
@@ -186,13 +203,8 @@ static int push_some(struct mr_rndv *r)
     while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece &&
            !(mr_vc_all_waiting && mr_vc_waiting(r->vc))) {
         size_t len = r->total - r->done < piece ? r->total - r->done : piece;
-        const void *data = (const char *)mr_plain(req->send_buf, req->type) + r->done;
 
-        if (!req->type->contiguous) {
-            mr_type_pack(req->send_buf, req->count, req->type, r->done, mr_pt2pt.scratch, len);
-            data = mr_pt2pt.scratch;
-        }
-        if (tell(r, MR_PKT_DATA, r->done, data, len)) {
+        if (push_piece(r, len)) {
             finish(r, MR_ERR_PROC_FAILED);
             return 1;
         }

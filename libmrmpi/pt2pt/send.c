@@ -16,19 +16,25 @@ static enum mr_err send_error(struct mr_vc *vc, int error)
     return error == -ENOMEM ? MR_ERR_NO_MEM : MR_ERR_PROC_FAILED;
 }
 
+void mr_pack_holes(void *to, size_t len, const void *holes)
+{
+    const struct mr_holes *h = holes;
+
+    mr_type_pack(h->buf, h->count, h->type, h->offset, to, len);
+}
+
 /* One packet with the whole message; data with holes is packed on the way. */
 static enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, struct mr_type *type)
 {
-    const void *payload = mr_plain(buf, type);
     int err;
 
-    if (__builtin_expect(!type->contiguous && hdr->len, 0)) {
-        mr_type_pack(buf, count, type, 0, mr_pt2pt.scratch, hdr->len);
-        payload = mr_pt2pt.scratch;
-    }
     hdr->kind = MR_PKT_EAGER;
     mr_stat_add(MR_STAT_EAGER_SENT, 1);
-    err = mr_vc_send(vc, hdr, payload, hdr->len);
+    if (__builtin_expect(!type->contiguous && hdr->len, 0))
+        err = mr_vc_send_made(vc, hdr, hdr->len, mr_pt2pt.scratch, mr_pack_holes,
+                              &(struct mr_holes){buf, count, type, 0});
+    else
+        err = mr_vc_send(vc, hdr, mr_plain(buf, type), hdr->len);
     return __builtin_expect(err, 0) ? send_error(vc, err) : MR_SUCCESS;
 }
 

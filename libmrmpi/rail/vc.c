@@ -202,6 +202,25 @@ int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t
     return err;
 }
 
+int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
+                    const void *what)
+{
+    int err;
+
+    if (vc->error)
+        return vc->error;
+    if (!vc->ops->send_made) {
+        make(scratch, len, what);
+        return mr_vc_send(vc, hdr, scratch, len);
+    }
+    hdr->seq = vc->next_seq;
+    hdr->src = (uint32_t)rail.launch->rank;
+    err = vc->ops->send_made(vc, hdr, len, scratch, make, what);
+    if (!err)
+        vc->next_seq++;
+    return err;
+}
+
 unsigned mr_vc_all_waiting; /* kept by the channels that have something to count */
 
 unsigned mr_vc_waiting(struct mr_vc *vc)

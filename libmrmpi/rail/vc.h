@@ -81,6 +81,13 @@ bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any mor
  * copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no memory).
  */
 int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
+/*
+ * The same for a payload that does not lie in one piece: make writes it, to where the channel wants it if it can, else to scratch
+ * (len bytes of the caller's). It is called before the return, once.
+ */
+typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
+int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
+                    const void *what);
 
 /* Packets to this peer that wait for room. Whoever has many to send should let them drain (mr_rail_poll) first. */
 unsigned mr_vc_waiting(struct mr_vc *vc);
