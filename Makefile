@@ -28,6 +28,7 @@ BUILD    ?= build$(if $(SAN),$(if $(filter thread,$(SAN)),/tsan,/san))
 override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 OPT      ?= $(if $(SAN),-O1,-O2)
 V        ?= 0
+ONLY     ?= %
 
 VERSION  := 0.1.0
 
@@ -113,7 +114,7 @@ PROGRAM_FILES := $(addprefix $(BUILD)/bin/,$(PROGRAMS) $(notdir $(SCRIPTS)))
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
-.PHONY: all programs libraries tests check check-all check-rxe demo bench install clean deps
+.PHONY: all programs libraries tests check check-all check-san check-rxe demo bench install clean deps
 all: libraries programs
 libraries: $(LIBRARY_FILES)
 programs: $(PROGRAM_FILES)
@@ -124,11 +125,15 @@ deps:
 
 check: deps
 	+@$(MAKE) --no-print-directory tests
-	@BUILD=$(abspath $(BUILD)) tests/run $(UNIT_TESTS) $(SCRIPT_TESTS)
+	@BUILD=$(abspath $(BUILD)) tests/run $(filter $(ONLY),$(UNIT_TESTS) $(SCRIPT_TESTS))
 
 check-all: deps
 	+@$(MAKE) --no-print-directory tests
-	@BUILD=$(abspath $(BUILD)) tests/run $(UNIT_TESTS) $(SCRIPT_TESTS) $(LONG_TESTS)
+	@BUILD=$(abspath $(BUILD)) tests/run $(filter $(ONLY),$(UNIT_TESTS) $(SCRIPT_TESTS) $(LONG_TESTS))
+
+# the same in a build that watches for undefined behaviour, wrong addresses and leaks; ONLY=tests/simfab/% takes a room
+check-san:
+	+@$(MAKE) --no-print-directory SAN=address,undefined check
 
 check-rxe: deps
 	+@$(MAKE) --no-print-directory tests
