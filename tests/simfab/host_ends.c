@@ -155,6 +155,7 @@ void end_post(struct hca_end *from, struct ibv_qp *qp, const struct hca_end *to,
 
     if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wr.wr.atomic.remote_addr = (uintptr_t)to->buf;
+        wr.wr.atomic.compare_add = 7;
         wr.wr.atomic.rkey = to->mr->rkey;
     } else {
         wr.wr.rdma.remote_addr = (uintptr_t)to->buf;
