@@ -530,6 +530,44 @@ START_TEST(full_queue_refuses)
 }
 END_TEST
 
+/* A completion that finds no room is lost: its queue pair cannot go on, and the program is told of both (volume 1, 11.6.3.1). */
+START_TEST(an_overrun_ends_its_queue_pairs)
+{
+    struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 32, .max_send_sge = 1}};
+    bool queue = false, pair = false;
+    struct ibv_async_event ev;
+    struct end c, d;
+
+    make_pair(IBV_QPT_RC, false);
+    c = a;
+    d = b;
+    init.send_cq = init.recv_cq = a.cq;
+    ck_assert_ptr_nonnull(c.qp = ibv_create_qp(a.pd, &init));
+    init.send_cq = init.recv_cq = b.cq;
+    ck_assert_ptr_nonnull(d.qp = ibv_create_qp(b.pd, &init));
+    to_init(&c);
+    to_init(&d);
+    to_rts(&c, &d, 2, 1);
+    to_rts(&d, &c, 2, 1);
+    ck_assert_int_eq(ibv_resize_cq(a.cq, 1), 0);
+    ck_assert_int_lt(a.cq->cqe, 32);
+    for (int i = 0; i <= a.cq->cqe; i++)
+        ck_assert_int_eq(post(&c, rdma(&c, IBV_WR_RDMA_WRITE, (uint64_t)i, 8)), 0);
+    for (int got = 0; got < 3; got++) { /* the other pair of the same queue ends, too */
+        ck_assert_int_eq(ibv_get_async_event(a.ctx, &ev), 0);
+        queue |= ev.event_type == IBV_EVENT_CQ_ERR && ev.element.cq == a.cq;
+        pair |= ev.event_type == IBV_EVENT_QP_FATAL && ev.element.qp == c.qp;
+        ibv_ack_async_event(&ev);
+    }
+    ck_assert(queue && pair);
+    ck_assert_int_eq(state_of(&c), IBV_QPS_ERR);
+    ck_assert_int_eq(state_of(&a), IBV_QPS_ERR);
+    ck_assert_int_eq(state_of(&d), IBV_QPS_RTS);
+    for (int i = 0; i < a.cq->cqe; i++)
+        expect(&c, IBV_WC_SUCCESS, (uint64_t)i);
+}
+END_TEST
+
 START_TEST(wrong_state_and_arguments)
 {
     struct ibv_qp_attr at = {.qp_state = IBV_QPS_RTS};
@@ -775,6 +813,7 @@ int main(void)
     tcase_add_test(works, completion_events);
     tcase_add_test(works, resize_keeps_completions);
     tcase_add_test(fails, full_queue_refuses);
+    tcase_add_test(fails, an_overrun_ends_its_queue_pairs);
     tcase_add_test(fails, wrong_state_and_arguments);
     tcase_add_test(fails, wrong_rkey);
     tcase_add_test(fails, remote_bounds);
