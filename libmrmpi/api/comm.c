@@ -116,9 +116,12 @@ enum mr_err api_set_hints(struct mr_comm *c, MPI_Info info)
 MPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made;
+    struct mr_info *i;
     API_ENTER();
     CHECK(api_comm(comm, &c));
     NOT_NULL(newcomm);
+    if (info != MPI_INFO_NULL)
+        CHECK(api_info(info, &i));
     CHECK(dup_comm(c, newcomm));
     CHECK(api_comm(*newcomm, &made));
     err = api_set_hints(made, info);
@@ -211,10 +214,13 @@ static enum mr_err unguided(const struct mr_comm *c, MPI_Info info, bool *node)
 MPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made;
+    struct mr_info *i;
     bool in = false;
     API_ENTER();
     CHECK(api_comm(comm, &c));
     NOT_NULL(newcomm);
+    if (info != MPI_INFO_NULL)
+        CHECK(api_info(info, &i));
     if (split_type == MPI_COMM_TYPE_SHARED)
         in = true;
     else if (split_type == MPI_COMM_TYPE_HW_GUIDED)
@@ -224,6 +230,8 @@ MPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info i
     else if (split_type != MPI_UNDEFINED)
         CHECK(mr_fail(MR_ERR_ARG, "split_type is %d: MPI_COMM_TYPE_* and MPI_UNDEFINED are known", split_type));
     CHECK(mr_comm_split_node(c, in, key, &made));
+    if (made)
+        CHECK(api_set_hints(made, info));
     err = give(made, newcomm);
     API_LEAVE(c);
 }

@@ -102,7 +102,13 @@ static void hints(void)
     MPI_Comm_get_info(c, &i);
     has(i, "a", "1"); /* stays, since the second time did not name it */
     has(i, "b", "2");
+    MPI_Comm node;
+    MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, i, &node);
     MPI_Info_free(&i);
+    MPI_Comm_get_info(node, &i);
+    has(i, "b", "2");
+    MPI_Info_free(&i);
+    MPI_Comm_free(&node);
     MPI_Comm_free(&c);
 }
 
