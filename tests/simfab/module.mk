@@ -68,7 +68,7 @@ SCRIPT_TESTS += tests/simfab/cpu_factor.sh tests/simfab/errors.sh tests/simfab/v
 
 # programs that others wrote, unmodified
 SCRIPT_TESTS += $(addprefix tests/simfab/,peers_perftest.sh peers_pingpong.sh peers_ucx.sh peers_mpi.sh peers_rdmacm.sh)
-LONG_TESTS += tests/simfab/peers_matrix.sh
+LONG_TESTS += tests/simfab/peers_matrix.sh tests/simfab/peers_qperf.sh tests/simfab/peers_ucx_ud.sh
 
 # the engine's data plane
 TESTPROGS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
