@@ -3,6 +3,7 @@
  * A ping-pong between two hosts, and neighbours that must not disturb it. For time_world.sh.
  *
  *   time_world pong DIR ROUNDS    both sides run it, DIR is where they meet: prints what the rounds took, in ns
+ *   time_world pongs DIR ROUNDS   the same with three threads on each side, which share the context, the domain and the memory
  *   time_world word DIR           the same: one side says that it is ready to receive, the other takes it at its word
  *   time_world NEIGHBOUR          opens the host's HCA, sends itself a message, prints "ready" and does what its name says
  *   time_world child              a fresh program that does the same and ends; "failed" if verbs do
@@ -62,42 +63,82 @@ static struct place introduce(int peer, struct place mine)
     return theirs;
 }
 
-static void pong(const char *dir, unsigned rounds)
-{
-    uint64_t began = 0, last = 0, least = UINT64_MAX, most = 0;
+struct game {
     struct hca_end e;
     struct ibv_qp *qp;
-    struct place theirs;
+    unsigned rounds;
     bool first;
-    int peer = meet(dir, &first);
+    uint64_t took, least, most;
+};
 
-    end_open(&e, 0, BYTES);
-    qp = end_qp(&e, IBV_QPT_RC, false);
-    theirs = introduce(peer, (struct place){qp->qp_num, e.lid});
-    end_connect_to(&e, qp, theirs.lid, theirs.qpn);
-    end_post_recv(&e, qp, 2, BYTES);
-    introduce(peer, theirs);
-    for (unsigned i = 0; i < rounds; i++) {
-        if (!first)
-            end_post(&e, qp, &e, IBV_WR_SEND, BYTES, 0);
-        end_wait(e.recv_cq, 1);
-        end_post_recv(&e, qp, 1, BYTES);
-        if (first)
-            end_post(&e, qp, &e, IBV_WR_SEND, BYTES, 0);
-        end_wait(e.send_cq, 1);
+static void *play(void *arg)
+{
+    struct game *g = arg;
+    uint64_t began = 0, last = 0;
+
+    g->least = UINT64_MAX;
+    for (unsigned i = 0; i < g->rounds; i++) {
+        if (!g->first)
+            end_post(&g->e, g->qp, &g->e, IBV_WR_SEND, BYTES, 0);
+        end_wait(g->e.recv_cq, 1);
+        end_post_recv(&g->e, g->qp, 1, BYTES);
+        if (g->first)
+            end_post(&g->e, g->qp, &g->e, IBV_WR_SEND, BYTES, 0);
+        end_wait(g->e.send_cq, 1);
         if (i == 9)
             began = last = clock_ps();
         if (i >= 10) {
             uint64_t now = clock_ps(), took = now - last;
 
-            least = took < least ? took : least;
-            most = took > most ? took : most;
+            g->least = took < g->least ? took : g->least;
+            g->most = took > g->most ? took : g->most;
             last = now;
         }
     }
-    printf("%u rounds: %llu ns, each %llu to %llu\n", rounds, (unsigned long long)(last - began) / 1000,
-           (unsigned long long)least / 1000, (unsigned long long)most / 1000);
-    introduce(peer, theirs);
+    g->took = last - began;
+    return NULL;
+}
+
+static void game_make(struct game *g, const struct hca_end *e, int peer)
+{
+    struct place theirs;
+
+    g->e = *e;
+    g->e.send_cq = ibv_create_cq(e->ctx, 16, NULL, NULL, 0);
+    g->e.recv_cq = ibv_create_cq(e->ctx, 16, NULL, NULL, 0);
+    if (!g->e.send_cq || !g->e.recv_cq)
+        die("ibv_create_cq: %s", strerror(errno));
+    g->qp = end_qp(&g->e, IBV_QPT_RC, false);
+    theirs = introduce(peer, (struct place){g->qp->qp_num, e->lid});
+    end_connect_to(&g->e, g->qp, theirs.lid, theirs.qpn);
+    end_post_recv(&g->e, g->qp, 2, BYTES);
+}
+
+static void pong(const char *dir, unsigned rounds, unsigned threads)
+{
+    struct game games[3] = {0};
+    pthread_t thread[3];
+    struct hca_end e;
+    bool first;
+    int peer = meet(dir, &first);
+
+    end_open(&e, 0, BYTES);
+    for (unsigned i = 0; i < threads; i++) {
+        games[i].rounds = rounds;
+        games[i].first = first;
+        game_make(&games[i], &e, peer);
+    }
+    introduce(peer, (struct place){0});
+    for (unsigned i = 1; i < threads; i++)
+        if (pthread_create(&thread[i], NULL, play, &games[i]))
+            die("pthread_create");
+    play(&games[0]);
+    for (unsigned i = 1; i < threads; i++)
+        pthread_join(thread[i], NULL);
+    for (unsigned i = 0; i < threads; i++)
+        printf("%u rounds: %llu ns, each %llu to %llu\n", rounds, (unsigned long long)games[i].took / 1000,
+               (unsigned long long)games[i].least / 1000, (unsigned long long)games[i].most / 1000);
+    introduce(peer, (struct place){0});
 }
 
 /*
@@ -492,7 +533,11 @@ int main(int argc, char **argv)
 
     program = argv[0];
     if (!strcmp(mode, "pong") && argc == 4) {
-        pong(argv[2], (unsigned)atoi(argv[3]));
+        pong(argv[2], (unsigned)atoi(argv[3]), 1);
+        return 0;
+    }
+    if (!strcmp(mode, "pongs") && argc == 4) {
+        pong(argv[2], (unsigned)atoi(argv[3]), 3);
         return 0;
     }
     if (!strcmp(mode, "word") && argc == 3) {

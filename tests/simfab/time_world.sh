@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Nobody stops the world: a ping-pong prints the same digits beside neighbours that sleep, wait, spin, fork, are stopped and are
 # killed; and what one program tells another by a socket is not earlier than it is true. `time_world.sh ROUNDS`: how long.
-# timeout: 180
+# timeout: 600
 . "$(dirname "$0")/../tap.sh"
 if [ "${1:-}" != inside ]; then
   command -v opensm >/dev/null || skip_all "opensm is not installed"
@@ -78,6 +78,13 @@ for n in polls computes streams reads-socket sleeps-often threads; do
   same "and is killed meanwhile"
   wait $! $neighbour 2>/dev/null
 done
+: >"$tmp/pongs"
+for i in 1 2 3 4; do
+  both pongs "$rounds" && sort "$tmp/first" | tr '\n' ' ' >>"$tmp/pongs"
+  echo >>"$tmp/pongs"
+done
+is "three threads on each side: the same digits four times" "$(sort "$tmp/pongs" | uniq -c | awk '{print $1}')" 4
+is "for each of them" "$(head -n 1 "$tmp/pongs" | grep -o "$rounds rounds: [0-9]* ns, each [0-9]* to [0-9]*" | wc -l)" 3
 for i in 1 2 3; do
   both word
   is "receive requests that one was told of are there" "$(cat "$tmp/first")" "100 of 100 messages came"
