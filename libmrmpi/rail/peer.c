@@ -95,7 +95,7 @@ static void describe_failure(struct mr_qp *qp, const struct mr_wc *wc)
                         : wc->error == -ENOBUFS       ? "it takes no packets any more"
                         : wc->error == -EFAULT        ? "memory was unmapped while a transfer was under way"
                         : wc->flushed                 ? "the connection broke while it served the peer"
-                                                      : "see the device's log";
+                                                      : "the port here is going down; if not, see the device's log";
 
     mr_log(MR_LOG_ERROR, "rank %d on %s, rail %u (%s port %u), path %u, service level %u: %s; likely %s", p->rank,
            p->card.host, sub->rail->index, sub->rail->dev->name, sub->rail->port, qp->path, qp->sl, wc->status, cause);
