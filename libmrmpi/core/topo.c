@@ -141,7 +141,7 @@ struct mr_topology *mr_dist_graph_new(const struct mr_neighbors *of)
     if (!t)
         return NULL;
     int *room = t->room;
-    t->around = *of;
+    t->around = (struct mr_neighbors){.num_in = of->num_in, .num_out = of->num_out, .weighted = of->weighted};
     t->around.in = fill(&room, of->in, of->num_in);
     t->around.out = fill(&room, of->out, of->num_out);
     if (of->weighted) {

@@ -241,7 +241,7 @@ static void ask_adjacent(MPI_Comm g, int weighted)
     EQ(in, 2);
     EQ(out, 2);
     EQ(w, weighted);
-    MPI_Dist_graph_neighbors(g, 2, src, weighted ? sw : MPI_UNWEIGHTED, 2, dst, weighted ? dw : MPI_UNWEIGHTED);
+    MPI_Dist_graph_neighbors(g, 2, src, sw, 2, dst, dw); /* without weights they are left alone */
     for (int i = 0; i < 2; i++) {
         EQ(src[i], (rank + size * 2 - 1 - i) % size);
         EQ(dst[i], (rank + 1 + i) % size);
