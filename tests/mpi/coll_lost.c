@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The second half of the ranks loses its network (a command, given as argument, takes it away) while collectives go on: the
+ * first half hears of it in each of them, by an error, and can go on by itself. (Those whose own port is down wait for it.)
+ */
+#include "mt.h"
+
+static int lost(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class == MPIX_ERR_PROC_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    int x = 1, sum, errors = 0, all[64];
+    MPI_Comm half;
+    MPI_Request q;
+    mt_begin(&argc, &argv);
+    CHECK(argc > 1 && size <= 64);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_split(MPI_COMM_WORLD, rank >= size / 2, 0, &half);
+    EQ(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_SUCCESS);
+    EQ(sum, size);
+    MPI_Barrier(half);
+    if (rank == 0)
+        CHECK(system(argv[1]) == 0);
+    MPI_Bcast(&x, 1, MPI_INT, 0, half);
+    /* what the others sent before the loss may be all that one waits for here, but no further */
+    MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    errors += lost(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    errors += lost(MPI_Allgather(&x, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD));
+    errors += lost(MPI_Barrier(MPI_COMM_WORLD));
+    MPI_Iallreduce(&x, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &q);
+    errors += lost(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    EQ(errors, 4);
+    EQ(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, half), MPI_SUCCESS);
+    EQ(sum, size / 2);
+    if (rank < size / 2)
+        printf("%d errors\n", errors);
+    fflush(stdout);
+    MPI_Barrier(half);
+    MPI_Abort(MPI_COMM_WORLD, 7);
+    return 0;
+}
