@@ -83,21 +83,24 @@ enum sf_actor_state {
     SF_ACTOR_BLOCKED = 3, /* in a kernel call that simfab cannot see through; returns by itself */
     SF_ACTOR_SLEEP = 4,   /* wants wake_ps and nothing else */
     SF_ACTOR_DRAIN = 5,   /* the command ring is full; wake when it has room */
+    SF_ACTOR_READY = 6,   /* has something to do, and wants its turn; wake_ps not 0: after the others who wait for theirs */
 };
 
 struct sf_actor {
-    uint32_t state; /* enum sf_actor_state; also the futex word. The client sets IDLE/BLOCKED/SLEEP/DRAIN, the
+    uint32_t state; /* enum sf_actor_state; also the futex word. The client sets all but RUNNING, the
                        engine RUNNING; a BLOCKED actor sets RUNNING itself, a thread that wants a lock does so for the
-                       IDLE ones of its process, and both ring the doorbell */
+                       IDLE ones of its process, and both ring the doorbell; not where actors take turns */
     uint32_t tid;
     uint64_t clock_ps; /* the actor's local clock; the engine raises it when it wakes the actor */
     uint64_t wake_ps;
     uint64_t calls;       /* counts every call into simfab: a spinner that never calls does not move it */
-    uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do, 6 a
-                             signal */
-    uint32_t turns;       /* counts the times it stopped RUNNING: between two looks it may have been back */
+    uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do, 6 a signal,
+                             7 its turn */
+    uint32_t stops;       /* counts the times it stopped RUNNING: between two looks it may have been back */
     uint64_t seen_events; /* the arena's count when it called last */
-    uint32_t pad[18];
+    uint32_t nudged;   /* another of its process, which waits for it, wants it to return from an empty poll */
+    uint32_t left_out; /* set by the engine: it goes on without this actor, which asks for a turn when it calls next */
+    uint32_t pad[16];
 };
 
 struct sf_arena {
@@ -114,6 +117,7 @@ struct sf_arena {
        returns at once and costs nothing, unless commands are waiting (cmd_head != cmd_tail): then it goes IDLE. */
     _Alignas(64) uint32_t free_run;
     uint32_t births; /* counts the threads that actors have started: each may become an actor soon */
+    uint32_t in_turns; /* actors of this host run one after the other: who comes back from a system call says READY */
     uint64_t events; /* counts what became visible to this process: completions, events */
     _Alignas(64) struct sf_actor actor[SF_ACTORS_MAX];
 };

@@ -13,6 +13,8 @@
 #define LOOK_ACTOR_PS     100000ull /* more for each of them */
 #define LOOK_AGAIN_ACTORS 8u        /* up to so many look twice */
 #define QUICK_LOOKS       16u       /* without a pause, when nothing else can happen */
+#define TURN_LOOKS        2000u     /* rounds of looks, where actors take turns, before they run freely; */
+#define TURN_LOOKS_ALL    16u       /* all look in every so many */
 #define RESTLESS_PS       100000000ull   /* of time that others make pass, after which an idle actor looks at the world: */
 #define RESTLESS_MAX_PS   10000000000ull /* at first, and at most */
 #define IDLE_MS_MAX       10
@@ -94,7 +96,7 @@ void look_restless(struct sim *s)
         for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
             struct actor *a = &s->procs[i]->actors[n];
 
-            if (a->seen != SF_ACTOR_IDLE || sim_now(s) - a->idle_since_ps < max_u64(a->patience_ps, RESTLESS_PS))
+            if (a->seen != SF_ACTOR_IDLE || sim_now(s) < a->idle_since_ps + max_u64(a->patience_ps, RESTLESS_PS))
                 continue;
             a->patience_ps = min_u64(2 * max_u64(a->patience_ps, RESTLESS_PS), RESTLESS_MAX_PS);
             sched_wake(a, WAKE_WORLD, max_u64(a->idle_clock_ps, sim_now(s)));
@@ -103,13 +105,29 @@ void look_restless(struct sim *s)
 
 /* ---- running freely -------------------------------------------------------------------------------------------- */
 
-static uint32_t idle_actors(const struct proc *p)
+/*
+ * Where actors take turns, what they exchange through memory goes on in turns as well: all look, one after the other, again and
+ * again, and on the other hosts now and then. After many rounds for nothing they run freely.
+ */
+static bool look_in_turns(struct sim *s)
 {
-    uint32_t n = 0;
+    struct sched *sc = s->sched;
+    bool all = sc->turn_looks % TURN_LOOKS_ALL == 0;
+    uint32_t woken = 0;
 
-    for (uint32_t i = 0; i < p->actors_used; i++)
-        n += p->actors[i].seen == SF_ACTOR_IDLE;
-    return n;
+    if (!sc->turn_hosts || sc->turn_looks >= TURN_LOOKS)
+        return false;
+    sc->turn_looks++;
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen != SF_ACTOR_IDLE || !(all || actor_host(a)->in_turns))
+                continue;
+            sched_wake(a, WAKE_WORLD, a->idle_clock_ps);
+            woken++;
+        }
+    return woken;
 }
 
 /* While others run freely, who is alone on its host looks at the world as well: it may be what they wait for. */
@@ -134,23 +152,20 @@ static bool start_free_run(struct sim *s)
     bool any = false;
 
     for (uint32_t i = 0; i < s->num_procs; i++)
-        sc->hosts[s->procs[i]->host->index].idle = 0;
-    for (uint32_t i = 0; i < s->num_procs; i++)
-        sc->hosts[s->procs[i]->host->index].idle += idle_actors(s->procs[i]);
+        if (sc->hosts[s->procs[i]->host->index].idle > 1)
+            __atomic_store_n(&s->procs[i]->arena->free_run, 1, __ATOMIC_RELEASE);
+    sc->free = true;
     for (uint32_t i = 0; i < s->num_procs; i++) {
         struct proc *p = s->procs[i];
 
-        if (sc->hosts[p->host->index].idle < 2)
-            continue;
-        __atomic_store_n(&p->arena->free_run, 1, __ATOMIC_RELEASE);
-        for (uint32_t n = 0; n < p->actors_used; n++)
+        for (uint32_t n = 0; __atomic_load_n(&p->arena->free_run, __ATOMIC_RELAXED) && n < p->actors_used; n++)
             if (p->actors[n].seen == SF_ACTOR_IDLE) {
                 sched_wake(&p->actors[n], WAKE_WORLD, p->actors[n].idle_clock_ps);
                 p->actors[n].free = any = true;
             }
     }
+    sc->free = any;
     if (any) {
-        sc->free = true;
         sc->free_since_ns = real_ns();
         wake_lonely(s);
     }
@@ -197,6 +212,8 @@ int64_t look_at_world(struct sim *s)
     uint64_t now_ns = real_ns();
     bool paused = sc->idle_ms && now_ns >= sc->pause_ends_ns;
 
+    if (look_in_turns(s))
+        return -1;
     if ((sc->free_used_ns < FREE_BUDGET_NS || paused) && start_free_run(s)) {
         sc->idle_ms = 0;
         return -1;

@@ -97,6 +97,7 @@ struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock, uin
     }
     p->id = ++s->next_proc_id;
     enlist(s, p);
+    sched_proc_added(p);
     return p;
 }
 

@@ -25,14 +25,19 @@ struct actor {
     uint32_t index;
     uint32_t seen;          /* enum sf_actor_state as last read */
     uint64_t idle_clock_ps; /* its clock when it went idle */
-    uint64_t idle_since_ps; /* the engine's time then */
+    uint64_t idle_since_ps; /* that, or the engine's time then, or when it last looked */
     uint64_t patience_ps;   /* how long it stays so while others make time pass */
-    uint64_t calls;         /* its counter when last looked at */
+    uint64_t calls;         /* its counter when it was left out */
+    uint64_t run_calls;     /* and when its run began */
     struct evtimer wake;
     struct evtimer limit; /* BLOCKED: when it stops waiting for what the engine does not see */
-    uint32_t turns;       /* its counter when last looked at */
+    uint32_t stops;       /* its counter when last looked at */
     bool due;             /* the limit has come, and it has not yet returned */
     uint32_t wake_reason;
+    bool waits; /* it has been woken for this, and waits for its turn */
+    uint32_t turn_reason;
+    uint64_t turn_clock_ps;
+    struct actor *next_waiting;
     bool excluded; /* RUNNING, but time does not wait for it */
     bool spins;    /* that is because it burns processor time, not because it sleeps */
     uint64_t stuck_calls; /* its counter when it was last named as the one for whom time stands still */
@@ -40,6 +45,11 @@ struct actor {
     uint64_t spin_ns; /* of processor time without a call, after which it is taken for a spinner */
     int cpu_fd;       /* its processor time, as the kernel's performance events count it; -1: not open, -2: cannot be */
     uint64_t calls_checked, head_before;
+    bool paused;        /* it waits in a system call, or for its turn: its run may go on */
+    bool is_new;        /* it has not had a turn yet */
+    bool undecided;     /* it may keep its turn: not known yet */
+    bool keeps_turn;    /* and goes on before others who waited for theirs already */
+    uint64_t paused_ps; /* its clock then */
     bool looking; /* woken only to look at shared memory or the real world */
     bool free;    /* and it runs freely meanwhile */
     int stat_fd;  /* /proc/PID/task/TID/stat, -1: not open */
@@ -109,6 +119,7 @@ size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, si
 
 /* sched.c, wake.c: actors */
 void sched_proc_new(struct sim *s);   /* before one is attached */
+void sched_proc_added(struct proc *p); /* and when it is */
 void sched_scan(struct proc *p);      /* the doorbell rang: what has changed? */
 void sched_proc_gone(struct proc *p); /* before proc_free: nobody waits for it any more */
 void sched_proc_free(struct proc *p); /* its memory, once no timer is queued on its actors */

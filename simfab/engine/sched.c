@@ -28,7 +28,7 @@
 
 void sched_activity(struct sched *sc)
 {
-    sc->quick_looks = 0;
+    sc->quick_looks = sc->turn_looks = 0;
     sc->idle_ms = 0;
     sc->free_used_ns = 0;
 }
@@ -36,7 +36,7 @@ void sched_activity(struct sched *sc)
 /* Did the actor, woken only to look, find something? One that ran freely has made many calls for nothing. */
 static bool look_was_fruitful(const struct actor *a)
 {
-    return (!a->free && __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED) - a->calls > LOOK_CALLS) ||
+    return (!a->free && __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED) - a->run_calls > LOOK_CALLS) ||
            __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED) != a->head_before;
 }
 
@@ -54,11 +54,12 @@ static void ran(struct actor *a, uint64_t clock)
         return; /* as if it had not happened: its clock is what it was */
     a->idle_clock_ps = clock;
     a->patience_ps = 0; /* the shortest */
-    h->runner = h->ran ? NULL : a;
-    h->ran = true;
     h->clock_ps = max_u64(h->clock_ps, clock);
-    if (h->actors > 1)
+    if (h->idle) {
+        h->runner = h->ran ? NULL : a;
+        h->ran = true;
         look_later(h, max_u64(clock, sim_now(h->sim)));
+    }
     sched_activity(a->proc->sim->sched);
 }
 
@@ -66,7 +67,7 @@ static void goes_idle(struct actor *a)
 {
     uint64_t wake_ps = proc_time(a->proc->sim, actor_shared(a)->wake_ps);
 
-    a->idle_since_ps = sim_now(a->proc->sim);
+    a->idle_since_ps = max_u64(sim_now(a->proc->sim), a->idle_clock_ps);
     if (a->proc->events != __atomic_load_n(&actor_shared(a)->seen_events, __ATOMIC_RELAXED))
         sched_wake_at(a, WAKE_COMPLETION, 0);
     if (wake_ps)
@@ -120,30 +121,55 @@ static void init_actor(struct proc *p, uint32_t i)
     a->limit.quiet = true;
 }
 
+/*
+ * Has it run, and does no more? Also if it was back from its system call unseen. Whether it has to wait in such a call at all
+ * may depend on how quick a helper thread is: if it comes back before all is quiet, it has been running all along.
+ */
+static bool run_is_over(struct actor *a, uint32_t state)
+{
+    bool yields = state == SF_ACTOR_READY && actor_shared(a)->wake_ps;
+
+    if ((state == SF_ACTOR_BLOCKED || state == SF_ACTOR_READY) && !yields) {
+        if (a->seen == SF_ACTOR_RUNNING)
+            turn_pause(a);
+        return false;
+    }
+    return a->seen == SF_ACTOR_RUNNING || a->paused ||
+           (a->seen != SF_ACTOR_READY && state != SF_ACTOR_RUNNING && state != SF_ACTOR_FREE);
+}
+
 static void changed(struct actor *a, uint32_t state)
 {
     struct sim *s = a->proc->sim;
     uint64_t clock = proc_time(s, __atomic_load_n(&actor_shared(a)->clock_ps, __ATOMIC_RELAXED));
 
+    turn_leave(a);
     if (a->seen == SF_ACTOR_RUNNING) {
         if (!a->excluded)
-            s->running--;
+            actor_stops(a);
         thread_called(a);
-        ran(a, clock);
-    } else if (state != SF_ACTOR_RUNNING && state != SF_ACTOR_FREE) {
-        ran(a, clock); /* it has been back unseen, or is new */
     }
-    actor_host(a)->actors += (a->seen == SF_ACTOR_FREE) - (state == SF_ACTOR_FREE);
+    if (run_is_over(a, state))
+        ran(a, clock);
+    if (a->seen == SF_ACTOR_FREE || state == SF_ACTOR_FREE) {
+        actor_host(a)->actors += (a->seen == SF_ACTOR_FREE) - (state == SF_ACTOR_FREE);
+        turns_update(actor_host(a));
+    }
     thread_include(a);
     evtimer_stop(&a->wake);
-    a->turns = __atomic_load_n(&actor_shared(a)->turns, __ATOMIC_RELAXED);
+    a->stops = __atomic_load_n(&actor_shared(a)->stops, __ATOMIC_RELAXED);
     set_limit(a, state == SF_ACTOR_BLOCKED ? proc_time(s, actor_shared(a)->wake_ps) : 0);
     if (state == SF_ACTOR_RUNNING) { /* a new thread, or back from a system call */
-        a->looking = false;
-        sched_running(a);
+        sched_runs(a, false);
         return;
     }
+    if (a->seen == SF_ACTOR_FREE)
+        a->is_new = true;
+    actor_host(a)->idle += (state == SF_ACTOR_IDLE) - (a->seen == SF_ACTOR_IDLE);
     a->seen = state;
+    a->paused_ps = clock;
+    if (state != SF_ACTOR_BLOCKED && state != SF_ACTOR_READY)
+        turn_end_pause(a);
     switch (state) {
     case SF_ACTOR_IDLE:
         goes_idle(a);
@@ -154,7 +180,11 @@ static void changed(struct actor *a, uint32_t state)
     case SF_ACTOR_DRAIN:
         s->sched->draining = true;
         break;
+    case SF_ACTOR_READY:
+        s->sched->unsettled = true;
+        break;
     case SF_ACTOR_BLOCKED:
+        s->sched->unsettled |= a->paused;
         break;
     case SF_ACTOR_FREE:
         thread_forget(a);
@@ -172,7 +202,7 @@ static bool has_changed(const struct actor *a)
     uint32_t state = __atomic_load_n(&actor_shared(a)->state, __ATOMIC_ACQUIRE);
 
     return state != a->seen ||
-           (state != SF_ACTOR_RUNNING && state != SF_ACTOR_FREE && a->turns != __atomic_load_n(&actor_shared(a)->turns, __ATOMIC_RELAXED));
+           (state != SF_ACTOR_RUNNING && state != SF_ACTOR_FREE && a->stops != __atomic_load_n(&actor_shared(a)->stops, __ATOMIC_RELAXED));
 }
 
 void sched_scan(struct proc *p)
@@ -190,6 +220,8 @@ void sched_scan(struct proc *p)
         }
         if (has_changed(a))
             changed(a, state);
+        else if (a->seen == SF_ACTOR_IDLE && __atomic_exchange_n(&actor_shared(a)->nudged, 0, __ATOMIC_ACQUIRE))
+            sched_wake(a, WAKE_SHARED_MEMORY, a->idle_clock_ps);
         else if (a->seen == SF_ACTOR_RUNNING && a->excluded &&
                  a->calls != __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED)) {
             thread_called(a);
@@ -211,23 +243,36 @@ void sched_proc_new(struct sim *s)
         evq_skip_to(&s->q, (sim_now(s) + CLOCKS_READ_PS + grid) / grid * grid);
 }
 
+void sched_proc_added(struct proc *p)
+{
+    struct host_time *h = &p->sim->sched->hosts[p->host->index];
+
+    h->procs++;
+    turns_update(h);
+}
+
 void sched_proc_gone(struct proc *p)
 {
     for (uint32_t i = 0; i < p->actors_used; i++) {
         struct actor *a = &p->actors[i];
         struct host_time *h = actor_host(a);
 
+        turn_leave(a);
+        turn_end_pause(a);
         if (a->seen == SF_ACTOR_RUNNING && !a->excluded)
-            p->sim->running--;
+            actor_stops(a);
         thread_include(a);
         if (h->runner == a)
             h->runner = NULL;
         h->actors -= a->seen != SF_ACTOR_FREE;
+        h->idle -= a->seen == SF_ACTOR_IDLE;
         a->seen = SF_ACTOR_FREE;
         evtimer_stop(&a->wake);
         set_limit(a, 0);
         thread_forget(a);
     }
+    p->sim->sched->hosts[p->host->index].procs--;
+    turns_update(&p->sim->sched->hosts[p->host->index]);
     p->sim->sched->idle_ms = 0;
 }
 
@@ -265,6 +310,48 @@ static void wake_drained(struct sim *s)
             if (a->seen == SF_ACTOR_DRAIN)
                 sched_wake(a, WAKE_DRAINED, max_u64(a->idle_clock_ps, sim_now(s)));
         }
+}
+
+/* Who has come back from a system call before it was known whether it waits there goes on as if it had not been there. */
+static bool go_on(struct sim *s)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+
+            if (a->seen != SF_ACTOR_READY || !a->undecided)
+                continue;
+            a->keeps_turn = any = true;
+            sched_wake(a, WAKE_TURN, max_u64(a->paused_ps, sim_now(s)));
+        }
+    return any;
+}
+
+/*
+ * All is quiet: if nobody goes on, those who are still in system calls do wait there and have stopped running, and those who
+ * have come back from one, or are new, get their turns. All whom the same cause has brought are here by now, so that their
+ * order is not that in which the kernel let them go.
+ */
+static void settle(struct sim *s)
+{
+    if (!go_on(s)) {
+        s->sched->unsettled = false;
+        for (uint32_t i = 0; i < s->num_procs; i++)
+            for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+                struct actor *a = &s->procs[i]->actors[n];
+
+                if (a->seen == SF_ACTOR_READY) {
+                    sched_wake(a, WAKE_TURN, max_u64(a->paused_ps, sim_now(s)));
+                } else if (a->undecided) {
+                    turn_end_pause(a);
+                    a->looking = false;
+                    ran(a, a->paused_ps);
+                }
+            }
+    }
+    turns_next(s);
 }
 
 /* While the kernel was asked somebody may have come back, and may even wait again: for something else, or for our answer. */
@@ -348,30 +435,40 @@ int64_t sched_run(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;
     int64_t wait_us;
+    bool more;
 
     if (sc->free && (!paused || look_free_is_over(sc)))
         look_free_end(s);
-    if (s->running && paused)
+    if (sched_somebody_runs(s) && paused)
         threads_check(s);
-    if (s->running)
+    turns_next(s);
+    if (sched_somebody_runs(s))
         return patience(s, paused);
     stuck_moved(s);
     commands_drain(s);
     if (sc->draining)
         wake_drained(s);
-    if (s->running)
+    turns_next(s);
+    if (sched_somebody_runs(s))
         return patience(s, paused);
     if (sched_spinner_called(s))
         return patience(s, false);
     if (somebody_coming(s))
         return COMING_US;
+    if (sc->unsettled || sc->waiting)
+        settle(s);
+    if (s->running)
+        return sched_somebody_runs(s) ? patience(s, false) : 0;
     if (faults_hold_time(s))
         return HOLD_US;
-    if (move_time(s) || s->running)
+    more = move_time(s);
+    turns_next(s);
+    if (s->running || more)
         return s->running ? patience(s, false) : 0;
     if (!s->num_procs)
         return -1;
     wait_us = look_at_world(s);
+    turns_next(s);
     return wait_us < 0 ? patience(s, false) : wait_us;
 }
 

@@ -5,29 +5,38 @@
 
 #include "simfab/engine/proc.h"
 
+
 enum wake_reason { WAKE_COMPLETION = 1, WAKE_TIME = 2, WAKE_SHARED_MEMORY = 3, WAKE_DRAINED = 4, WAKE_WORLD = 5,
-                   WAKE_SIGNAL = 6 };
+                   WAKE_SIGNAL = 6, WAKE_TURN = 7 };
 
 struct host_time {
     struct sim *sim;
     struct host *host;
     struct evtimer look;
+    uint32_t procs;       /* attached */
     uint32_t actors;      /* in any state but FREE */
+    uint32_t running;     /* actors that the engine waits for */
+    uint32_t undecided;   /* actors in system calls, or back from one, of whom it is not yet known whether they wait there */
+    bool in_turns;        /* they run one after the other: turn.c */
+    struct actor *waiting; /* for their turn, in its order */
     bool ran;             /* somebody of the host has run since the last look */
     struct actor *runner; /* the only one that has; NULL: several */
     uint64_t clock_ps;    /* the latest clock among those who ran */
     uint32_t rounds;      /* looks still to be had */
-    uint32_t idle;        /* actors, when last counted */
+    uint32_t idle;        /* actors that are */
 };
 
 struct sched {
     struct host_time *hosts; /* by host index */
     struct proc *gone;       /* detached, memory still pointed to by queued timers */
-    bool draining;
+    bool draining;           /* somebody waits for room in its ring */
+    bool unsettled;          /* somebody has gone into a system call, or come back from one, since all was quiet */
+    uint32_t waiting;        /* actors that have been woken, and wait for their turn */
+    uint32_t turn_hosts;     /* on which actors take turns */
     bool free; /* actors that share memory run freely: nothing else can happen */
     uint64_t free_since_ns, free_used_ns;
     uint64_t restless_ps; /* when the idle are next asked how long they have been so */
-    uint32_t quick_looks;
+    uint32_t quick_looks, turn_looks;
     int idle_ms; /* the length of the pause that ends then; 0: there is none */
     uint64_t pause_ends_ns;
     struct world *world;
@@ -48,11 +57,34 @@ static inline struct host_time *actor_host(const struct actor *a)
 /* sched.c: something has happened that gives reason to look at the world again soon. */
 void sched_activity(struct sched *sc);
 
+/* The engine does not wait for a running actor any more. */
+static inline void actor_stops(const struct actor *a)
+{
+    a->proc->sim->running--;
+    actor_host(a)->running--;
+}
+
+/* Does the engine wait for anybody? Who waits for his turn only waits for others. */
+static inline bool sched_somebody_runs(const struct sim *s)
+{
+    return s->running > s->sched->waiting;
+}
+
+/* turn.c */
+void turn_wait(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
+void turn_leave(struct actor *a);            /* it does not wait (any more) */
+void turn_pause(struct actor *a);            /* its run may go on, and nobody else of its host begins before that is known */
+void turn_end_pause(struct actor *a);        /* it goes on, or is over */
+void turns_next(struct sim *s);              /* wherever nobody runs, the next one does */
+void turns_update(struct host_time *h);      /* actors or processes have come or gone */
+
 /* wake.c */
+void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps); /* sched_wake when its turn has come */
 void sched_wake_init(struct actor *a);
 void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
 void sched_wake_at(struct actor *a, enum wake_reason reason, uint64_t t);
-void sched_running(struct actor *a); /* time waits for it from now on */
+void sched_running(struct actor *a);            /* time waits for it from now on */
+void sched_runs(struct actor *a, bool looking); /* and a run of it begins, or goes on */
 /* Have spinners called without being told that something landed? What they were waiting for is not ours to see. */
 bool sched_spinner_called(struct sim *s);
 

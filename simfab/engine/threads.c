@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "simfab/engine/sched.h"
 #include "simfab/engine/stuck.h"
 #include "simfab/engine/util.h"
 
@@ -19,6 +20,7 @@
 #define FIRST_US    150         /* before the kernel is asked about running actors; */
 #define AGAIN_US    1000        /* and then again; */
 #define ASLEEP_US   20          /* where one was found asleep */
+#define TURN_CALLS  2000u       /* so many calls in one turn, and others come first if there are any */
 #define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner; */
 #define KNOWN_NS    50000ull    /* one that has proved to be one before: for it all is quicker */
 #define KNOWN_FIRST 20
@@ -214,7 +216,8 @@ static void check(struct actor *a, uint64_t now)
     }
     a->excluded = true;
     a->calls = calls;
-    a->proc->sim->running--;
+    __atomic_store_n(&a->proc->arena->actor[a->index].left_out, 1, __ATOMIC_RELEASE);
+    actor_stops(a);
 }
 
 void thread_include(struct actor *a)
@@ -223,6 +226,8 @@ void thread_include(struct actor *a)
         a->proc->spinners--;
         a->proc->sim->spinners--;
     }
+    if (a->excluded)
+        __atomic_store_n(&a->proc->arena->actor[a->index].left_out, 0, __ATOMIC_RELAXED);
     a->excluded = false;
 }
 
@@ -258,6 +263,16 @@ int64_t threads_patience_us(struct sim *s, bool again)
     return again ? AGAIN_US : FIRST_US;
 }
 
+/* One that calls again and again without waiting, perhaps for what another one of its host would do if it had its turn. */
+static void end_long_turn(const struct actor *a)
+{
+    struct sf_actor *shared = &a->proc->arena->actor[a->index];
+
+    if (actor_host(a)->in_turns && (actor_host(a)->waiting || a->proc->sim->sched->unsettled) &&
+        __atomic_load_n(&shared->calls, __ATOMIC_RELAXED) - a->run_calls > TURN_CALLS)
+        __atomic_store_n(&shared->left_out, 1, __ATOMIC_RELEASE);
+}
+
 void threads_check(struct sim *s)
 {
     uint64_t now = real_ns();
@@ -267,8 +282,10 @@ void threads_check(struct sim *s)
         for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
             struct actor *a = &s->procs[i]->actors[n];
 
-            if (a->seen == SF_ACTOR_RUNNING && !a->excluded)
+            if (a->seen == SF_ACTOR_RUNNING && !a->excluded) {
                 check(a, now);
+                end_long_turn(a);
+            }
             s->asleep |= a->asleep && a->seen == SF_ACTOR_RUNNING && !a->excluded;
         }
     if (s->running)

@@ -13,30 +13,54 @@
 void sched_running(struct actor *a)
 {
     thread_include(a);
+    actor_host(a)->idle -= a->seen == SF_ACTOR_IDLE;
     a->seen = SF_ACTOR_RUNNING;
     a->landed = false;
-    a->calls = __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED);
     a->waited_since_ns = 0;
     a->proc->sim->running++;
+    actor_host(a)->running++;
 }
 
-void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
+/* It runs now: a new run begins, unless it has only paused. */
+void sched_runs(struct actor *a, bool looking)
+{
+    a->is_new = false;
+    __atomic_store_n(&actor_shared(a)->left_out, 0, __ATOMIC_RELAXED);
+    sched_running(a);
+    if (a->paused) {
+        turn_end_pause(a);
+        return;
+    }
+    a->looking = looking;
+    a->run_calls = __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED);
+    a->head_before = __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED);
+}
+
+void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
 {
     struct sf_actor *sh = actor_shared(a);
+    bool looking;
 
-    evtimer_stop(&a->wake);
     if (__atomic_load_n(&sh->state, __ATOMIC_ACQUIRE) != a->seen)
         return; /* it has changed its mind: the doorbell tells */
-    a->looking = reason == WAKE_SHARED_MEMORY || reason == WAKE_WORLD;
-    if (!a->looking)
+    looking = reason == WAKE_SHARED_MEMORY || reason == WAKE_WORLD;
+    if (!looking)
         __atomic_store_n(&sh->seen_events, a->proc->events, __ATOMIC_RELAXED);
-    a->head_before = __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED);
-    sched_running(a);
+    sched_runs(a, looking);
     __atomic_store_n(&a->proc->arena->now_ps, sim_now(a->proc->sim), __ATOMIC_RELEASE);
     __atomic_store_n(&sh->clock_ps, clock_ps, __ATOMIC_RELAXED);
     sh->wake_reason = reason;
     __atomic_store_n(&sh->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
     syscall(SYS_futex, &sh->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
+{
+    evtimer_stop(&a->wake);
+    if (actor_host(a)->in_turns && !a->proc->sim->sched->free)
+        turn_wait(a, reason, clock_ps);
+    else
+        sched_start(a, reason, clock_ps);
 }
 
 static void wake_due(void *obj, uint64_t arg)

@@ -20,6 +20,7 @@
 #define ANCESTORS_MAX 8u  /* from a process up to its launcher */
 #define VISITED_MAX   64u /* launchers; processes of a job share theirs */
 #define BUSY_NS       100000000ull   /* of processor time, or of waiting for a disk: then a thread is not about to wake anybody */
+#define NEWCOMER_S    1u  /* of processor time, in which a process that a launcher has started attaches, if it ever does */
 #define STARVED_NS    10000000000ull /* of real time, in which the thread did not get as much */
 
 struct world {
@@ -120,7 +121,7 @@ static bool wakes_nobody(const struct proc *p, uint32_t tid)
 
         if (p->arena->actor[i].tid == tid)
             return (a->excluded && a->spins) || a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP ||
-                   a->seen == SF_ACTOR_DRAIN;
+                   a->seen == SF_ACTOR_DRAIN || a->seen == SF_ACTOR_READY;
     }
     return false;
 }
@@ -161,13 +162,56 @@ static bool visited_before(struct world *w, pid_t pid)
     return false;
 }
 
-static void look_at_launchers(struct world *w, pid_t pid)
+/* Processor time of the whole process. */
+static bool is_newcomer(const struct sim *s, pid_t pid)
+{
+    char path[64], buf[512];
+    unsigned long user, system;
+
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        if (s->procs[i]->pid == pid)
+            return false;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    return read_proc(path, buf, sizeof buf) &&
+           sscanf(after_name(buf), "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2 &&
+           user + system < NEWCOMER_S * (unsigned long)sysconf(_SC_CLK_TCK);
+}
+
+/* The others of the job, as long as they are on their way to attach. */
+static void look_at_newcomers(struct world *w, const struct sim *s, pid_t launcher)
+{
+    char path[64], buf[4096], *end;
+    struct dirent *e;
+    DIR *d;
+
+    snprintf(path, sizeof path, "/proc/%d/task", (int)launcher);
+    d = opendir(path);
+    while (d && !w->busy && (e = readdir(d))) {
+        snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", (int)launcher, e->d_name);
+        if (e->d_name[0] == '.' || !read_proc(path, buf, sizeof buf))
+            continue;
+        for (char *at = buf; !w->busy; at = end) {
+            pid_t child = (pid_t)strtol(at, &end, 10);
+
+            if (end == at)
+                break;
+            if (is_newcomer(s, child))
+                look_at_process(w, child, NULL);
+        }
+    }
+    if (d)
+        closedir(d);
+}
+
+static void look_at_launchers(struct world *w, const struct sim *s, pid_t pid)
 {
     for (uint32_t i = 0; i < ANCESTORS_MAX && !w->busy; i++) {
         pid = parent_of(pid);
         if (pid <= 1 || pid == w->parent || pid == w->self || visited_before(w, pid))
             return;
         look_at_process(w, pid, NULL);
+        if (i == 0)
+            look_at_newcomers(w, s, pid);
     }
 }
 
@@ -178,10 +222,10 @@ static bool somebody_is_away(const struct proc *p)
     for (uint32_t i = 0; i < p->actors_used; i++) {
         const struct actor *a = &p->actors[i];
 
-        if (a->seen == SF_ACTOR_BLOCKED || (a->excluded && !a->spins))
+        if (a->seen == SF_ACTOR_BLOCKED || (a->seen == SF_ACTOR_READY && a->is_new) || (a->excluded && !a->spins))
             return true;
     }
-    return p->signalled || p->births != __atomic_load_n(&p->arena->births, __ATOMIC_RELAXED);
+    return !p->actors_used || p->signalled || p->births != __atomic_load_n(&p->arena->births, __ATOMIC_RELAXED);
 }
 
 /* The sum of what all threads have run so far; w->busy if one does. */
@@ -195,7 +239,7 @@ static uint64_t walk(struct world *w, struct sim *s)
         if (!somebody_is_away(p))
             continue;
         look_at_process(w, p->pid, p);
-        look_at_launchers(w, p->pid);
+        look_at_launchers(w, s, p->pid);
     }
     return w->ran;
 }

@@ -67,6 +67,11 @@ static uint64_t first_clock(void)
     return ((now > local ? now : local) + 999999) / 1000000 * 1000000;
 }
 
+bool sfp_in_turns(void)
+{
+    return __atomic_load_n(&sfp_proc.arena->in_turns, __ATOMIC_ACQUIRE);
+}
+
 static struct sf_actor *new_actor(void)
 {
     int err = sfp_attach();
@@ -87,7 +92,10 @@ static struct sf_actor *new_actor(void)
         cpu_ns = thread_cpu_ns();
         self = a;
         pthread_setspecific(actor_key, a);
-        sfp_ring();
+        if (!sfp_proc.welcome.cpu_factor_milli)
+            sfp_wait(a, SF_ACTOR_READY, 0);
+        else
+            sfp_ring();
         sfp_tsc_trap();
         return a;
     }
@@ -96,13 +104,12 @@ static struct sf_actor *new_actor(void)
 }
 
 /* The count of events comes before the time: what it counts is not later than that. */
-static struct sf_actor *enter(struct sf_actor *a)
+static struct sf_actor *catch_up(struct sf_actor *a)
 {
     uint64_t events = __atomic_load_n(&sfp_proc.arena->events, __ATOMIC_ACQUIRE);
     uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE), clock = sfp_now(a);
 
     __atomic_store_n(&a->seen_events, events, __ATOMIC_RELAXED);
-    __atomic_store_n(&a->calls, a->calls + 1, __ATOMIC_RELEASE);
     if (sfp_proc.welcome.cpu_factor_milli) {
         uint64_t used = thread_cpu_ns();
 
@@ -110,6 +117,21 @@ static struct sf_actor *enter(struct sf_actor *a)
         cpu_ns = used;
     }
     __atomic_store_n(&a->clock_ps, clock > now ? clock : now, __ATOMIC_RELAXED);
+    return a;
+}
+
+static struct sf_actor *enter(struct sf_actor *a)
+{
+    __atomic_store_n(&a->calls, a->calls + 1, __ATOMIC_RELEASE);
+    return catch_up(a);
+}
+
+/* Others of the host have gone on without a thread that slept, or spun, without a word, or they have waited long enough. */
+static struct sf_actor *enter_in_turn(struct sf_actor *a)
+{
+    enter(a);
+    if (__builtin_expect(__atomic_load_n(&a->left_out, __ATOMIC_RELAXED), 0) && sfp_in_turns() && !sfp_proc.dead)
+        sfp_wait(a, SF_ACTOR_READY, SFP_AFTER_OTHERS);
     return a;
 }
 
@@ -121,7 +143,7 @@ struct sf_actor *sfp_enter(void)
         errno = EIO;
         return NULL;
     }
-    return a ? enter(a) : NULL;
+    return a ? enter_in_turn(a) : NULL;
 }
 
 bool sfp_is_actor(void)
@@ -131,7 +153,7 @@ bool sfp_is_actor(void)
 
 struct sf_actor *sfp_enter_if_actor(void)
 {
-    return self ? enter(self) : NULL;
+    return self ? enter_in_turn(self) : NULL;
 }
 
 /*
@@ -165,7 +187,7 @@ static bool back_by_itself(struct sf_actor *a, uint32_t was)
 static void leave(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
 {
     __atomic_store_n(&a->wake_ps, wake_ps, __ATOMIC_RELAXED);
-    __atomic_store_n(&a->turns, a->turns + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->stops, a->stops + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&a->state, (uint32_t)state, __ATOMIC_SEQ_CST);
     sfp_ring();
 }
@@ -183,7 +205,7 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
             __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
             return -1;
         }
-        if (errno == EINTR && state != SF_ACTOR_DRAIN && back_by_itself(a, (uint32_t)state))
+        if (errno == EINTR && state != SF_ACTOR_DRAIN && state != SF_ACTOR_READY && back_by_itself(a, (uint32_t)state))
             break;
     }
     if (sfp_now(a) < shown_ps)
@@ -198,14 +220,14 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
  * hardware would have returned at once: let the idle ones look and go on. Not for ever, though: threads that take turns
  * in polling and waiting would keep each other from being idle at the same time, which is when time moves.
  */
-bool sfp_wake_siblings(void)
+bool sfp_wake_siblings(bool *nudged)
 {
     static struct {
         uint64_t at_ps;
         uint32_t times;
     } woken[SF_ACTORS_MAX];
     uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE);
-    bool any = false, all = true;
+    bool any = false, all = true, turns = sfp_in_turns();
 
     for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
         struct sf_actor *a = &sfp_proc.arena->actor[i];
@@ -219,13 +241,18 @@ bool sfp_wake_siblings(void)
             all = false;
             continue;
         }
-        if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+        if (turns) {
+            __atomic_store_n(&a->nudged, 1, __ATOMIC_RELEASE);
+            any = true;
+        } else if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
             sfp_syscall(SYS_futex, &a->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
             any = true;
         }
     }
     if (any)
         sfp_ring();
+    if (nudged)
+        *nudged |= any && turns;
     return all;
 }
 
@@ -245,7 +272,7 @@ void sfp_block_begin_until(uint64_t until_ps)
 
     if (!a || blocked++)
         return;
-    enter(a);
+    catch_up(a); /* not counted as a call: whether it must wait may be a matter of luck */
     leave(a, SF_ACTOR_BLOCKED, until_ps);
 }
 
@@ -256,9 +283,13 @@ void sfp_block_end(void)
 
     if (!a || --blocked)
         return;
-    __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
-    sfp_ring();
-    enter(a);
+    if (sfp_in_turns() && !sfp_proc.dead) {
+        sfp_wait(a, SF_ACTOR_READY, 0);
+    } else {
+        __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
+        sfp_ring();
+    }
+    catch_up(a);
     errno = e;
 }
 

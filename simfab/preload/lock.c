@@ -16,6 +16,18 @@ static bool is_actor(void)
     return sfp_proc.arena && !sfp_proc.dead && sfp_is_actor();
 }
 
+/*
+ * This thread waits for another, which may be an idle poller: that looks again. When it has not helped this thread is idle
+ * too, and time moves on. nudged: another one that takes turns with this one does. False: there is no such thread.
+ */
+static bool let_others_run(bool nudged)
+{
+    bool enough = !sfp_wake_siblings(&nudged);
+    struct sf_actor *a = enough || nudged ? sfp_enter_if_actor() : NULL;
+
+    return a && sfp_wait(a, enough ? SF_ACTOR_IDLE : SF_ACTOR_READY, enough ? 0 : SFP_AFTER_OTHERS) >= 0;
+}
+
 SFP_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     int err;
@@ -25,7 +37,7 @@ SFP_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     err = pthread_mutex_trylock(mutex);
     if (err != EBUSY)
         return err;
-    sfp_wake_siblings();
+    sfp_wake_siblings(NULL);
     sfp_block_begin();
     err = SFP_REAL(pthread_mutex_lock)(mutex);
     sfp_block_end();
@@ -38,25 +50,19 @@ SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 
     if (!is_actor())
         return SFP_REAL(pthread_spin_lock)(lock);
-    err = pthread_spin_trylock(lock);
+    while ((err = pthread_spin_trylock(lock)) == EBUSY && let_others_run(sfp_in_turns()))
+        ;
     if (err != EBUSY)
         return err;
-    sfp_wake_siblings();
     sfp_block_begin();
     err = SFP_REAL(pthread_spin_lock)(lock);
     sfp_block_end();
     return err;
 }
 
-/*
- * Who yields waits for another thread. If that is an idle poller, it looks again; when that has not helped, this thread
- * is idle too, and time moves on.
- */
 SFP_EXPORT int sched_yield(void)
 {
-    struct sf_actor *a;
-
-    if (is_actor() && !sfp_wake_siblings() && (a = sfp_enter_if_actor()) && sfp_wait(a, SF_ACTOR_IDLE, 0) >= 0)
+    if (is_actor() && let_others_run(false))
         return 0;
     return SFP_REAL(sched_yield)();
 }

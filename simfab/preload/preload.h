@@ -78,9 +78,12 @@ bool sfp_wait_goes_on(uint64_t until_ps);
 /* The same for a call on fd that waits for events (POLLIN, ...): does nothing, and returns false, unless the thread is
    an actor, fd is in blocking mode and not ready. Call sfp_block_end if it returned true. */
 bool sfp_block_begin_on(int fd, short events);
+/* Do actors of this host run one after the other? */
+bool sfp_in_turns(void);
 /* Before waiting for another thread: idle actors of this process, one of which may hold the lock in question, return
-   from their polls. False: some have done so often enough at this time. */
-bool sfp_wake_siblings(void);
+   from their polls. False: some have done so often enough at this time. *nudged (may be NULL): some will when this
+   thread waits, as the actors of this host take turns. */
+bool sfp_wake_siblings(bool *nudged);
 
 /* System calls that no interposition sees; they set errno as usual. */
 /* The kernel's own entry: the C library's syscall() is interposed too. Sets errno. */
@@ -155,6 +158,7 @@ int sfp_call(enum sf_op op, const void *req, size_t req_len, void *rep, size_t r
 
 /* Leave RUNNING for state and wait until the engine says RUNNING. Returns the wake reason, or -1 if the engine died. */
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps);
+#define SFP_AFTER_OTHERS 1 /* READY's wake_ps: those who wait for their turn come first */
 #define SFP_WAKE_SIGNAL 6 /* a signal was handled in this thread */
 
 /* The actor's clock, cost_ps later, for the program to see: it never sees an earlier one after that. */
