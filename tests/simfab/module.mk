@@ -144,8 +144,8 @@ TESTPROGS += tests/simfab/time_world
 tests/simfab/time_world_SRCS := tests/simfab/time_world.c tests/simfab/host_ends.c
 tests/simfab/time_world_PKGS := libibverbs
 tests/simfab/time_world_LDLIBS := -lpthread
-SCRIPT_TESTS += tests/simfab/time.sh tests/simfab/time_world.sh
-LONG_TESTS += tests/simfab/time_stuck.sh
+SCRIPT_TESTS += tests/simfab/time.sh tests/simfab/time_world.sh tests/simfab/repeat.sh
+LONG_TESTS += tests/simfab/time_stuck.sh tests/simfab/repeat_long.sh
 
 # the link layer against arithmetic: the data plane without processes
 ENGINE_SRCS := $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# What runs again on a fabric repeats to the last digit, beside a busy loop and a fabricd that serves real time: MPI over one
+# rail and two, several ranks on a host with memory between them.
+# REPEAT: how many times each (3).
+# timeout: 900
+. "$(dirname "$0")/../tap.sh"
+cd "$(dirname "$0")/../.." || exit 2
+command -v opensm >/dev/null || skip_all "opensm is not installed"
+times=${REPEAT:-3}
+
+if [ "${1:-}" != inside ]; then
+  rm -rf "$tmp"
+  trap - EXIT
+  exec simfab run --topology two-hosts-two-rails --model sdr-pcix -- bash tests/simfab/repeat.sh inside
+fi
+
+sh -c 'while :; do :; done' & # the neighbour that takes a processor away
+busy=$!
+# a daemon of a simulated host that lives in real time, and is asked all the time
+printf 'policy: %s\nstate: %s\nsocket: %s\n' "$PWD/etc/policies/simple.yaml" "$tmp/state" "$tmp/fabricd.sock" >"$tmp/fabricd.yaml"
+SIMFAB_CLOCK=real simfab exec h1 -- fabricd --config "$tmp/fabricd.yaml" >"$tmp/fabricd.log" 2>&1 &
+daemon=$!
+(while sleep 0.05 && kill -0 $daemon; do fabricctl --socket "$tmp/fabricd.sock" status; done) >/dev/null 2>&1 &
+asker=$!
+on_exit 'kill $busy $daemon $asker; wait 2>/dev/null'
+for ((i = 0; i < 100; i++)); do [ -S "$tmp/fabricd.sock" ] && break; sleep 0.1; done
+ok "fabricd is there" fabricctl --socket "$tmp/fabricd.sock" status
+
+# again N CMD...: a line of each run's output in $tmp/all
+again() {
+  local i n=$1
+  shift
+  : >"$tmp/all"
+  for ((i = 0; i < n; i++)); do
+    timeout 60 "$@" 2>"$tmp/err" | tr '\n' ' ' >>"$tmp/all"
+    echo >>"$tmp/all"
+  done
+}
+# how many outcomes, of how many runs that printed what the pattern says
+outcomes() { echo "$(sort -u "$tmp/all" | wc -l) of $(grep -cE "$1" "$tmp/all")"; }
+figures='([0-9]+ bytes [0-9.]+ us \(simulated\) ){6}barrier [0-9.]+ us .*allreduce [0-9.]+ us'
+
+for rails in 1 2; do
+  MRMPI_RAILS_MAX=$rails again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
+  is "MPI over $rails rails: one outcome" "$(outcomes "$figures")" "1 of $times"
+done
+again $times mrrun -n 4 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
+is "four ranks on two hosts: one outcome" "$(outcomes "$figures")" "1 of $times"
+few=$(((times + 1) / 2))
+again $few mrrun -n 6 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
+is "six ranks: one outcome" "$(outcomes "$figures")" "1 of $few"
+done_testing
