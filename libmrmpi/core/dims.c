@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A grid for so many processes: dimensions as close to each other as can be, that is with the smallest difference between
- * the largest and the smallest; of those with the same difference the one whose largest is the smallest.
+ * A grid for so many processes: dimensions as close to each other as can be, that is with the smallest difference
+ * between the largest and the smallest; of those with the same difference the one whose smallest dimensions are the
+ * largest.
  */
 #include "libmrmpi/core/objects.h"
 
@@ -25,12 +26,24 @@ static bool power_below(long d, int n, long limit)
     return p < limit;
 }
 
+/* Whether the dimensions now tried are better than the best so far. */
+static bool better(const struct search *s)
+{
+    int gap = s->now[0] - s->now[s->ndims - 1];
+    if (gap != s->best_gap)
+        return gap < s->best_gap;
+    for (int i = s->ndims - 1; i >= 0; i--)
+        if (s->now[i] != s->best[i])
+            return s->now[i] > s->best[i];
+    return false;
+}
+
 /* Places `rest` processes in the dimensions from i on, none larger than the one before. */
 static void place(struct search *s, int i, int rest)
 {
     int left = s->ndims - i, largest = s->now[0];
     if (left == 0) {
-        if (rest == 1 && largest - s->now[s->ndims - 1] < s->best_gap) {
+        if (rest == 1 && better(s)) {
             s->best_gap = largest - s->now[s->ndims - 1];
             memcpy(s->best, s->now, (size_t)s->ndims * sizeof(*s->now));
         }
@@ -40,10 +53,10 @@ static void place(struct search *s, int i, int rest)
         int d = s->divisors[k];
         if (i > 0 && d > s->now[i - 1])
             break;
-        if (rest % d || (i > 0 && largest - d >= s->best_gap))
+        if (rest % d || (i > 0 && largest - d > s->best_gap))
             continue;
-        /* those left are d at most, and must be so large that the gap shrinks */
-        int least = (i ? largest : d) - s->best_gap + 1;
+        /* those left are d at most, and must be so large that the gap does not grow */
+        int least = (i ? largest : d) - s->best_gap;
         if (power_below(d, left, rest) || (least > 1 && !power_below(least, left, (long)rest + 1)))
             continue;
         s->now[i] = d;

@@ -38,6 +38,9 @@ static void dims(void)
         MPI_Dims_create(n, 1, f);
         EQ(f[0], n);
     }
+    int four[4] = {0}; /* of 13 x 12 x 6 x 6 and 13 x 9 x 8 x 6 the more even one */
+    MPI_Dims_create(5616, 4, four);
+    CHECK(four[0] == 13 && four[1] == 9 && four[2] == 8 && four[3] == 6);
     int big[9] = {0}, total = 1, one[2] = {3, 7};
     MPI_Dims_create(735134400, 9, big); /* 1344 divisors */
     for (int i = 0; i < 9; i++)
@@ -270,15 +273,16 @@ static void adjacent(void)
         MPI_Comm_free(&h);
     }
     /* nobody has neighbours, but weights */
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_WEIGHTS_EMPTY, 0, NULL, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL,
-                                   0, &g);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_WEIGHTS_EMPTY, 0, NULL, MPI_WEIGHTS_EMPTY,
+                                   MPI_INFO_NULL, 0, &g);
     MPI_Dist_graph_neighbors_count(g, &in, &out, &w);
     CHECK(in == 0 && out == 0 && w == 1);
     MPI_Comm_free(&g);
     EQ(class_of(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, (int[]){0, size}, MPI_UNWEIGHTED, 0, NULL,
                                                MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &g)),
        MPI_ERR_RANK);
-    EQ(class_of(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, src, sw, 2, dst, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &g)),
+    EQ(class_of(
+           MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, src, sw, 2, dst, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &g)),
        MPI_ERR_ARG);
 }
 
@@ -300,8 +304,8 @@ static void anybody(int weighted)
         dst[k] = 0;
         weights[k] = weight(i, 0);
     }
-    MPI_Dist_graph_create(MPI_COMM_WORLD, n, sources, degrees, dst, weighted ? weights : MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                          &g);
+    MPI_Dist_graph_create(MPI_COMM_WORLD, n, sources, degrees, dst, weighted ? weights : MPI_UNWEIGHTED, MPI_INFO_NULL,
+                          0, &g);
     MPI_Dist_graph_neighbors_count(g, &in, &out, &w);
     EQ(w, weighted);
     EQ(out, 4);
