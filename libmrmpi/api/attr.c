@@ -22,12 +22,23 @@ static int handle_of(const struct mr_keyval *k, void *object)
 
 static int call_copy(struct mr_keyval *k, void *object, void *value, void **out, int *flag)
 {
-    return ((MPI_Comm_copy_attr_function *)k->copy)(handle_of(k, object), k->handle, k->extra, value, out, flag);
+    int code = ((MPI_Comm_copy_attr_function *)k->copy)(handle_of(k, object), k->handle, k->extra, value, out, flag);
+    api_note_callback_code(code);
+    return code;
 }
 
 static int call_delete(struct mr_keyval *k, void *object, void *value)
 {
-    return ((MPI_Comm_delete_attr_function *)k->del)(handle_of(k, object), k->handle, value, k->extra);
+    int code = ((MPI_Comm_delete_attr_function *)k->del)(handle_of(k, object), k->handle, value, k->extra);
+    api_note_callback_code(code);
+    return code;
+}
+
+/* A key lives, and its number means it, as long as an attribute has it (MPI-4.0 section 7.7.2). */
+static void gone(struct mr_keyval *k)
+{
+    if (k->handle)
+        api_handle_free(ABI_KEYVAL, k->handle);
 }
 
 static enum mr_err new_keyval(enum mr_keyval_kind kind, mr_user_fn copy, mr_user_fn del, void *extra, int *h)
@@ -46,6 +57,7 @@ static enum mr_err new_keyval(enum mr_keyval_kind kind, mr_user_fn copy, mr_user
     k->extra = extra;
     k->call_copy = call_copy;
     k->call_delete = call_delete;
+    k->gone = gone;
     return MR_SUCCESS;
 }
 
@@ -67,8 +79,10 @@ static enum mr_err free_keyval(int *h, enum mr_keyval_kind kind)
     enum mr_err err = keyval_of(*h, kind, &k);
     if (err)
         return err;
-    api_handle_free(ABI_KEYVAL, *h);
-    mr_keyval_put(k);
+    if (!k->freed) {
+        k->freed = true;
+        mr_keyval_put(k);
+    }
     *h = MPI_KEYVAL_INVALID;
     return MR_SUCCESS;
 }
@@ -80,6 +94,8 @@ static enum mr_err set(struct mr_attr **list, void *object, int h, enum mr_keyva
     enum mr_err err = keyval_of(h, kind, &k);
     if (err)
         return err;
+    if (k->freed)
+        return mr_fail(MR_ERR_KEYVAL, "the attribute key %#x was freed: it takes no new values", (unsigned)h);
     api_in_callback++;
     err = mr_attr_set(list, object, k, value, &user_error);
     api_in_callback--;

@@ -93,8 +93,8 @@ MPI_FN(int, Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL;
     API_ENTER();
-    CHECK(api_comm(comm, &c));
     NOT_NULL(newcomm);
+    CHECK(api_comm(comm, &c));
     err = dup_comm(c, newcomm);
     API_LEAVE(c);
 }
@@ -128,7 +128,8 @@ MPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
     API_LEAVE(c);
 }
 
-/* The others go on in any case: where attributes could not be copied the new communicator goes when they have agreed. */
+/* The others go on in any case: where attributes could not be copied the new communicator goes when they have agreed.
+ */
 static enum mr_err idup_comm(struct mr_comm *c, MPI_Comm *newcomm, MPI_Request *request, struct mr_comm **made)
 {
     struct mr_request *r;
@@ -174,8 +175,8 @@ MPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made;
     API_ENTER();
-    CHECK(api_comm(comm, &c));
     NOT_NULL(newcomm);
+    CHECK(api_comm(comm, &c));
     if (color < 0 && color != MPI_UNDEFINED)
         CHECK(mr_fail(MR_ERR_ARG, "color is %d: it must be 0 or more, or MPI_UNDEFINED", color));
     CHECK(mr_comm_split(c, color, key, &made));
@@ -184,8 +185,8 @@ MPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
 }
 
 /*
- * What hardware a part shares: a node, by its name of the standard, is all that is known. A value that says something else
- * names nothing, and so does no value.
+ * What hardware a part shares: a node, by its name of the standard, is all that is known. A value that says something
+ * else names nothing, and so does no value.
  */
 static const char resource_key[] = "mpi_hw_resource_type", resource_node[] = "mpi_shared_memory";
 
@@ -217,8 +218,8 @@ MPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info i
     struct mr_info *i;
     bool in = false;
     API_ENTER();
-    CHECK(api_comm(comm, &c));
     NOT_NULL(newcomm);
+    CHECK(api_comm(comm, &c));
     if (info != MPI_INFO_NULL)
         CHECK(api_info(info, &i));
     if (split_type == MPI_COMM_TYPE_SHARED)
@@ -249,9 +250,9 @@ MPI_FN(int, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm))
     struct mr_comm *c = NULL, *made;
     struct mr_group *g;
     API_ENTER();
+    NOT_NULL(newcomm);
     CHECK(api_comm(comm, &c));
     CHECK(api_group(group, &g));
-    NOT_NULL(newcomm);
     CHECK(subgroup(c, g));
     CHECK(mr_comm_create(c, g, &made));
     err = give(made, newcomm);
@@ -263,10 +264,10 @@ MPI_FN(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     struct mr_comm *c = NULL, *made;
     struct mr_group *g;
     API_ENTER();
+    NOT_NULL(newcomm);
     CHECK(api_comm(comm, &c));
     CHECK(api_intra(c));
     CHECK(api_group(group, &g));
-    NOT_NULL(newcomm);
     if (tag < 0 || tag > MR_TAG_UB)
         CHECK(api_bad_tag(tag));
     CHECK(subgroup(c, g));

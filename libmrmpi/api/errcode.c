@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Error classes, codes and strings (MPI-4.0 sections 9.4 and 9.5): those of the standard, and those that the program added,
- * which stay until the process ends, because they may be asked for after MPI_Finalize. All is allowed at any time.
+ * Error classes, codes and strings (MPI-4.0 sections 9.4 and 9.5): those of the standard, and those that the program
+ * added, which stay until the process ends, because they may be asked for after MPI_Finalize. All is allowed at any
+ * time.
  */
 #include "libmrmpi/api/api.h"
 
@@ -13,6 +14,7 @@
 /* The last error that a function of this thread returned: MPI_Error_string tells it in full. */
 static _Thread_local struct {
     int code;
+    int callback; /* the program's error that made a callback fail, until the MPI function has failed; 0: none */
     char text[MPI_MAX_ERROR_STRING];
 } last;
 
@@ -24,12 +26,14 @@ const char *api_last_error(void)
 int api_note_error(enum mr_err err)
 {
     const char *detail = mr_error_take_detail();
-    last.code = abi_error_of[err];
+    last.code = last.callback ? 0 : abi_error_of[err];
     if (detail[0])
         snprintf(last.text, sizeof(last.text), "%s: %s (%s)", mr_err_text(err), detail, mr_err_name(err));
     else
         snprintf(last.text, sizeof(last.text), "%s (%s)", mr_err_text(err), mr_err_name(err));
-    return last.code;
+    int code = last.callback ? last.callback : last.code;
+    last.callback = 0;
+    return code;
 }
 
 void api_note_user_error(int code)
@@ -43,7 +47,10 @@ static const struct {
     int class;
     const char *name, *text;
 } others[] = {
-#define E(id, text) {MPI_ERR_##id, "MPI_ERR_" #id, text}
+#define E(id, text)                                                                                                    \
+    {                                                                                                                  \
+        MPI_ERR_##id, "MPI_ERR_" #id, text                                                                             \
+    }
     E(ACCESS, "permission denied"),
     E(AMODE, "invalid access mode"),
     E(BAD_FILE, "invalid file name"),
@@ -75,8 +82,11 @@ static const struct {
     E(PROC_ABORTED, "a process was aborted"),
     E(VALUE_TOO_LARGE, "value does not fit"),
 #undef E
-    /* of the tool information interface, which calls no error handler */
-#define E(id, text) {MPI_T_ERR_##id, "MPI_T_ERR_" #id, text}
+/* of the tool information interface, which calls no error handler */
+#define E(id, text)                                                                                                    \
+    {                                                                                                                  \
+        MPI_T_ERR_##id, "MPI_T_ERR_" #id, text                                                                         \
+    }
     E(MEMORY, "out of memory"),
     E(NOT_INITIALIZED, "the tool interface is not initialized"),
     E(CANNOT_INIT, "the tool interface cannot be initialized now"),
@@ -126,10 +136,10 @@ static bool standard_class(int class, const char **name, const char **text)
     return false;
 }
 
-/* ---- what the program adds: number ABI_USER_CLASS + i is item i; NULL: deleted ---- */
+/* ---- what the program adds: number ABI_USER_CLASS + i is item i; NULL: deleted, to be used again ---- */
 
 static struct {
-    int count;
+    int count, lowest_free;
     struct user_code {
         int class;
         char text[MPI_MAX_ERROR_STRING];
@@ -147,19 +157,31 @@ static struct user_code *user_code(int code)
     return i >= 0 && i < added.count ? added.items[i] : NULL;
 }
 
+void api_note_callback_code(int code)
+{
+    if (code && !last.callback && user_code(code))
+        last.callback = code;
+}
+
 static enum mr_err add_code(int class, int *code)
 {
-    struct user_code **items = realloc(added.items, ((size_t)added.count + 1) * sizeof(*items));
-    struct user_code *u = calloc(1, sizeof(*u));
-    if (items)
+    int i = added.lowest_free;
+    while (i < added.count && added.items[i])
+        i++;
+    if (i == added.count) {
+        struct user_code **items = realloc(added.items, ((size_t)i + 1) * sizeof(*items));
+        if (!items)
+            return MR_ERR_NO_MEM;
         added.items = items;
-    if (!items || !u) {
-        free(u);
-        return MR_ERR_NO_MEM;
+        added.items[added.count++] = NULL;
     }
-    *code = ABI_USER_CLASS + added.count;
+    struct user_code *u = calloc(1, sizeof(*u));
+    if (!u)
+        return MR_ERR_NO_MEM;
+    *code = ABI_USER_CLASS + i;
     u->class = class ? class : *code;
-    added.items[added.count++] = u;
+    added.items[i] = u;
+    added.lowest_free = i + 1;
     return MR_SUCCESS;
 }
 
@@ -172,9 +194,8 @@ static bool is_class(int class)
 
 static enum mr_err needs_user_code(int code)
 {
-    return user_code(code)
-               ? MR_SUCCESS
-               : mr_fail(MR_ERR_ARG, "%d is not an error class or code that the program added", code);
+    return user_code(code) ? MR_SUCCESS
+                           : mr_fail(MR_ERR_ARG, "%d is not an error class or code that the program added", code);
 }
 
 MPI_FN(int, Add_error_class, (int *errorclass))
@@ -205,12 +226,13 @@ MPI_FN(int, Add_error_string, (int errorcode, const char *string))
     API_LEAVE_ANY();
 }
 
-/* Numbers are not used again. */
 static void forget(int code)
 {
-    long i = (long)code - ABI_USER_CLASS;
+    int i = code - ABI_USER_CLASS;
     free(added.items[i]);
     added.items[i] = NULL;
+    if (i < added.lowest_free)
+        added.lowest_free = i;
 }
 
 MPIX_FN(int, Delete_error_class, (int errorclass))

@@ -56,13 +56,13 @@ MPI_FN(int, Cart_create,
     int n;
     API_ENTER();
     CHECK(api_comm(comm_old, &c));
-    CHECK(api_intra(c));
     NOT_NULL(comm_cart);
+    *comm_cart = MPI_COMM_NULL;
+    CHECK(api_intra(c));
     CHECK(product(ndims, dims, c->size, &n));
     if (ndims)
         NOT_NULL(periods);
     CHECK(api_topology_place(c, n, &made));
-    *comm_cart = MPI_COMM_NULL;
     if (made)
         err = api_topology_attach(made, mr_cart_new(ndims, dims, periods, made->rank), comm_cart);
     API_LEAVE(c);

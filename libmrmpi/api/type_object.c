@@ -14,6 +14,7 @@ MPI_FN(int, Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype))
     API_ENTER();
     NOT_NULL(newtype);
     CHECK(api_type(oldtype, &t));
+    *newtype = MPI_DATATYPE_NULL;
     made = mr_type_dup(t);
     if (made) {
         api_in_callback++;

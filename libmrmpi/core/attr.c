@@ -20,8 +20,11 @@ struct mr_keyval *mr_keyval_new(enum mr_keyval_kind kind)
 
 void mr_keyval_put(struct mr_keyval *k)
 {
-    if (--k->refs == 0)
-        free(k);
+    if (--k->refs)
+        return;
+    if (k->gone)
+        k->gone(k);
+    free(k);
 }
 
 static struct mr_attr **find(struct mr_attr **list, const struct mr_keyval *k)

@@ -222,11 +222,13 @@ struct mr_keyval {
     int refs;
     int handle;
     enum mr_keyval_kind kind;
+    bool freed;           /* by the program: what is left are references of attributes */
     mr_user_fn copy, del; /* NULL: not copied, nothing to do */
     void *extra;
     /* Provided by the shell; return an error code of the user (0: fine). */
     int (*call_copy)(struct mr_keyval *k, void *object, void *value, void **out, int *flag);
     int (*call_delete)(struct mr_keyval *k, void *object, void *value);
+    void (*gone)(struct mr_keyval *k); /* the last attribute that used it went after the program freed it */
 };
 struct mr_keyval *mr_keyval_new(enum mr_keyval_kind kind);
 void mr_keyval_put(struct mr_keyval *k);

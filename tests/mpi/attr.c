@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attributes: errors of their callbacks, order of deletion, keys freed in use, callbacks that change attributes themselves,
- * intercommunicators, what MPI defines; and at the end those of MPI_COMM_SELF and MPI_COMM_WORLD in MPI_Finalize.
+ * Attributes: errors of their callbacks, order of deletion, keys freed in use, callbacks that change attributes
+ * themselves, intercommunicators, what MPI defines; and at the end those of MPI_COMM_SELF and MPI_COMM_WORLD in
+ * MPI_Finalize.
  */
 #include "mt.h"
 
@@ -103,6 +104,8 @@ static void freed_keys(void)
     EQ(flag, 0);
     EQ(class_of(MPI_Comm_set_attr(c, MPI_KEYVAL_INVALID, &x)), MPI_ERR_KEYVAL);
     EQ(class_of(MPI_Comm_set_attr(c, was, &x)), MPI_ERR_KEYVAL);
+    MPI_Comm_get_attr(c, was, &got, &flag); /* the number means the key while an attribute has it */
+    CHECK(flag && got == &x);
     EQ(class_of(MPI_Comm_set_attr(c, MPI_TAG_UB, &x)), MPI_ERR_KEYVAL);
     MPI_Comm_free_keyval(&other);
     MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &other, NULL);
@@ -111,6 +114,36 @@ static void freed_keys(void)
     order[0] = '\0';
     MPI_Comm_free(&c); /* the function of the freed key is still called, with the key as it was */
     CHECK(!strcmp(order, "x") && seen_key == was);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK(class_of(MPI_Comm_get_attr(MPI_COMM_WORLD, was, &got, &flag)) == MPI_ERR_KEYVAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+static int own_error;
+
+static int failing_copy(MPI_Comm c, int key, void *extra, void *in, void *out, int *flag)
+{
+    return own_error;
+}
+
+/* An error that the program made is what the function returns, at which the attribute function failed. */
+static void own_errors(void)
+{
+    MPI_Comm c, d = MPI_COMM_SELF;
+    int key, class;
+    MPI_Comm_dup(MPI_COMM_SELF, &c);
+    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &own_error);
+    MPI_Comm_create_keyval(failing_copy, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_set_attr(c, key, NULL);
+    EQ(MPI_Comm_dup(c, &d), own_error);
+    EQ(class_of(own_error), class);
+    EQ(d, MPI_COMM_NULL);
+    EQ(class_of(MPI_Comm_call_errhandler(c, MPI_ERR_OTHER)), MPI_SUCCESS);
+    EQ(class_of(MPI_Comm_set_attr(c, MPI_KEYVAL_INVALID, NULL)), MPI_ERR_KEYVAL); /* the next error is its own */
+    MPI_Comm_free_keyval(&key);
+    MPI_Comm_free(&c);
 }
 
 static int second;
@@ -159,8 +192,8 @@ static void meddling(void)
 
 static void predefined(void)
 {
-    static const int keys[] = {MPI_TAG_UB, MPI_HOST, MPI_IO, MPI_WTIME_IS_GLOBAL, MPI_UNIVERSE_SIZE, MPI_APPNUM,
-                               MPI_LASTUSEDCODE};
+    static const int keys[] = {MPI_TAG_UB,        MPI_HOST,   MPI_IO,          MPI_WTIME_IS_GLOBAL,
+                               MPI_UNIVERSE_SIZE, MPI_APPNUM, MPI_LASTUSEDCODE};
     MPI_Comm c;
     int flag, *v;
     MPI_Comm_dup(MPI_COMM_WORLD, &c);
@@ -229,6 +262,7 @@ int main(int argc, char **argv)
     mt_begin(&argc, &argv);
     order_and_refusal();
     freed_keys();
+    own_errors();
     meddling();
     predefined();
     between_groups();
