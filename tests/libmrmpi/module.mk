@@ -3,7 +3,8 @@
 
 # pt2pt, channel, base: without a launcher; fake_world stands for launch and core
 FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/rail/vc.c libmrmpi/rail/reorder.c libmrmpi/channel/self.c \
-    libmrmpi/channel/shm.c libmrmpi/channel/cma.c $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/pt2pt/*.c)
+    libmrmpi/channel/shm.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
+    $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/pt2pt/*.c)
 
 TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_pt2pt
 UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_pt2pt
