@@ -82,6 +82,7 @@ struct proc {
     uint32_t spinners;      /* actors that spin, and are excluded for that */
     uint32_t births;        /* of threads, when nobody was on his way */
     uint32_t actors_used;   /* all with a greater index are free */
+    uint32_t num_actors;    /* in any state but FREE */
     uint64_t events;        /* completions and events made visible so far */
     struct proc *next_gone; /* sched.c */
     bool dead;              /* to be detached at the next occasion */

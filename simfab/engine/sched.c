@@ -153,6 +153,7 @@ static void changed(struct actor *a, uint32_t state)
         ran(a, clock);
     if (a->seen == SF_ACTOR_FREE || state == SF_ACTOR_FREE) {
         actor_host(a)->actors += (a->seen == SF_ACTOR_FREE) - (state == SF_ACTOR_FREE);
+        a->proc->num_actors += (a->seen == SF_ACTOR_FREE) - (state == SF_ACTOR_FREE);
         turns_update(actor_host(a));
     }
     thread_include(a);
@@ -271,6 +272,7 @@ void sched_proc_gone(struct proc *p)
         set_limit(a, 0);
         thread_forget(a);
     }
+    p->num_actors = 0;
     p->sim->sched->hosts[p->host->index].procs--;
     turns_update(&p->sim->sched->hosts[p->host->index]);
     p->sim->sched->idle_ms = 0;

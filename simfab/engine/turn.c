@@ -2,9 +2,8 @@
 /*
  * Turns. What actors of one host do to memory that they share is not simulated, so its order must not be the machine's:
  * they run one after the other. Who is woken while another one runs waits for its turn, and time waits with it; the
- * earliest clock comes first, then the lowest rank, then the oldest thread. Who goes into a system call keeps its turn until all is quiet, and it is
- * clear that it waits there. Where computing takes virtual time nothing repeats anyway, and they run
- * together.
+ * earliest clock comes first, then the lowest rank. Who goes into a system call keeps its turn until all is quiet, and it
+ * is clear that it waits there. Where computing takes virtual time nothing repeats anyway, and they run together.
  */
 #include "simfab/engine/sched.h"
 
@@ -109,11 +108,16 @@ void turns_next(struct sim *s)
     }
 }
 
-/* Processes that are alone do without the detour through the engine. */
+/* Processes that are alone do without the detour through the engine. Nor are there turns where a process has several actors:
+ * in what order its threads get locks is the machine's business anyway, and one that waits for another's would use up turn
+ * after turn. */
 void turns_update(struct host_time *h)
 {
     struct sim *s = h->sim;
-    bool in_turns = !s->model->cpu_factor_milli && (h->actors > 1 || h->procs > 1);
+    bool in_turns = !s->model->cpu_factor_milli && h->procs > 1;
+
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        in_turns &= s->procs[i]->host != h->host || s->procs[i]->num_actors <= 1;
 
     s->sched->turn_hosts += in_turns - h->in_turns;
     h->in_turns = in_turns;
