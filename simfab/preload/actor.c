@@ -92,7 +92,8 @@ static struct sf_actor *new_actor(void)
         cpu_ns = thread_cpu_ns();
         self = a;
         pthread_setspecific(actor_key, a);
-        if (!sfp_proc.welcome.cpu_factor_milli)
+        /* a process begins in its turn; its other threads take none (see turns_update in the engine) */
+        if (!sfp_proc.welcome.cpu_factor_milli && i == 0)
             sfp_wait(a, SF_ACTOR_READY, 0);
         else
             sfp_ring();
