@@ -122,7 +122,7 @@ sweep() {
 
   # requests of classes and attributes that nobody here has end at once, not by a time-out
   SECONDS=0
-  for command in "perfquery --extended_speeds $h1 1" "perfquery --smplctl $h1 1" "vendstat -N $sw" \
+  for command in "perfquery --extended_speeds $h1 1" "vendstat -N $sw" \
     "ibccquery CongestionInfo $sw" "perfquery --xmitcc $h1 1"; do
     simfab exec h2 -- timeout 20 $command >"$out/refused" 2>&1 && echo "$command: accepted" >>"$out/bad"
     grep -q 'timed out' "$out/refused" && echo "$command: timed out" >>"$out/bad"

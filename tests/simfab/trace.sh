@@ -102,7 +102,7 @@ ok "a cable that loses packets" simfab run --topology two-hosts-two-rails --mode
   bash -c 'pingpong h1 h2 $port -n 100; simfab status --counters >"$tmp/counters"'
 ok "its trace is like the counters" check "$tmp/lost.json" "$tmp/counters"
 is "every loss is there" "$(said 'i drop')" "$(awk '/ errors / {for (i = 1; i < NF; i++) if ($i == "symbol") n += $(i + 1)} END {print n}' "$tmp/counters")"
-like "with its reason" '"name":"dropped: lost or spoilt on the cable"' "$tmp/lost.json"
+like "with its reason" '"name":"dropped: lost, spoilt or without room"' "$tmp/lost.json"
 
 # names as nobody should have given them
 printf 'Switch 4 "S1" # "sw\\x \344\001%%s" base port 0\n[1] "A"[1]\n[2] "B"[1]\n\nCa 1 "A" # "h1 mlx5_0"\n\nCa 1 "B" # "h2 mlx5_0"\n' >"$tmp/odd.net"
