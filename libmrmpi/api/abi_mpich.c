@@ -85,3 +85,20 @@ MPI_F08_status MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
 MPI_F08_status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
 MPI_F08_status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
+
+/*
+ * What mpichversion(1) prints. It has copies of these made when it is loaded, of at most as many bytes as MPICH's own have:
+ * shorter ones are fine, longer ones would be cut.
+ */
+extern const char MPII_Version_string[6], MPII_Version_date[29], MPII_Version_device[8], MPII_Version_CC[127];
+extern const char MPII_Version_configure[1], MPII_Version_CXX[1], MPII_Version_F77[1], MPII_Version_FC[1];
+extern const char MPII_Version_custom[1], MPII_Version_ABI[7];
+const char MPII_Version_string[6] = MRMPI_VERSION;
+const char MPII_Version_date[29] = "";
+const char MPII_Version_device[8] = "mrmpi";
+const char MPII_Version_configure[1] = "";
+const char MPII_Version_CC[127] = "gcc " __VERSION__;
+const char MPII_Version_CXX[1] = "", MPII_Version_F77[1] = "", MPII_Version_FC[1] = "";
+const char MPII_Version_custom[1] = "";
+const char MPII_Version_ABI[7] = "14:2:2";
+_Static_assert(sizeof(MRMPI_VERSION) <= sizeof(MPII_Version_string), "the version is cut");

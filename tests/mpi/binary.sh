@@ -29,4 +29,15 @@ for p in types request comm coll nbc ops errors pmpi threads; do
   ok "$p, 3 ranks" quiet 3 "$p"
 done
 ok "what ran was ours" uses_ours types
+
+# MPICH's own programs that use the library
+says() { # pattern name...
+  timeout -k 5 60 mrrun -n 1 "${@:2}" >"$tmp/out" 2>&1 </dev/null && grep -E "$1" "$tmp/out" || { cat "$tmp/out"; return 1; }
+}
+if command -v mpichversion >/dev/null && [ -z "$san" ]; then
+  ok "mpichversion prints our version" says "^MPICH Version:[[:space:]]*$(sed -n 's/^VERSION *:= *//p' "$here/../../Makefile")\$" mpichversion
+  ok "and that the device is ours" says '^MPICH Device:[[:space:]]*mrmpi$' mpichversion
+  ok "mpivars lists a control variable of ours" says 'MRMPI_EAGER_MAX *=8192' mpivars
+  ok "and a performance variable" says 'eager_sent.*CLASS_COUNTER' mpivars
+fi
 done_testing
