@@ -172,6 +172,8 @@ static bool fault_link(struct port *p, const struct fault_cmd *c)
         p->out->corrupt = q->out->corrupt = c->corrupt;
     if (c->has & FAULT_OVERRUN)
         p->out->overrun = q->out->overrun = c->overrun;
+    if (c->has & FAULT_DROP)
+        link_lose(p->out, c->drop);
     if (c->has & FAULT_FC) {
         link_flow_control(p->out, c->fc_off);
         link_flow_control(q->out, c->fc_off);
@@ -323,6 +325,7 @@ static struct fault_cmd remedy(const struct sim *s, const struct fault_cmd *c)
     r.loss = s->model->loss;
     r.corrupt = r.overrun = 0;
     r.fc_off = false;
+    memset(r.drop, 0, sizeof r.drop);
     r.slow = 1;
     r.width_denied = r.speed_denied = r.ext_speed_denied = 0;
     return r;
@@ -378,7 +381,7 @@ static void clear(struct sim *s)
     c.has = FAULT_UP;
     fault_nodes(s, &c);
     c.target = FAULT_LINK;
-    c.has = FAULT_UP | FAULT_LOSS | FAULT_CORRUPT | FAULT_OVERRUN | FAULT_FC | FAULT_WIDTH | FAULT_SPEED;
+    c.has = FAULT_UP | FAULT_LOSS | FAULT_CORRUPT | FAULT_OVERRUN | FAULT_DROP | FAULT_FC | FAULT_WIDTH | FAULT_SPEED;
     fault_links(s, &c);
     engine_log("faults cleared at %.9f s of virtual time", (double)sim_now(s) / 1e12);
 }

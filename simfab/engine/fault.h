@@ -10,6 +10,7 @@
 #ifndef SIMFAB_FAULT_H
 #define SIMFAB_FAULT_H
 
+#include "simfab/engine/link.h"
 #include "simfab/engine/sim.h"
 #include "simfab/engine/words.h"
 
@@ -31,6 +32,7 @@ enum fault_setting {
     FAULT_NOWAIT = 1024,
     FAULT_OVERRUN = 2048,
     FAULT_FC = 4096,
+    FAULT_DROP = 8192,
 };
 
 struct fault_cmd {
@@ -40,7 +42,8 @@ struct fault_cmd {
     uint32_t port;       /* links; 0: all */
     uint32_t has;        /* enum fault_setting */
     double loss, corrupt, overrun, slow;
-    bool fc_off; /* no flow control */
+    uint32_t drop[LINK_LOSE_MAX]; /* the nth packets that leave the named port from now on; 0 behind the last */
+    bool fc_off;                  /* no flow control */
     uint8_t width_denied, speed_denied, ext_speed_denied;
     uint64_t when_ps, for_ps;
 };

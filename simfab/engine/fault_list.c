@@ -3,6 +3,19 @@
 #include "simfab/engine/fault.h"
 #include "simfab/engine/hca.h"
 
+/* The packets that are still to vanish, counted from now on. */
+static void list_drops(const struct port *p, struct text *t)
+{
+    const struct link_dir *l = p->out;
+
+    if (l->lost == LINK_LOSE_MAX || !l->lose[l->lost])
+        return;
+    text_say(t, "link \"%s\" %u:", p->node->desc, p->num);
+    for (unsigned i = l->lost; i < LINK_LOSE_MAX && l->lose[i]; i++)
+        text_say(t, "%s%llu", i == l->lost ? " drop=" : ",", (unsigned long long)(l->lose[i] - l->crossed));
+    text_say(t, "\n");
+}
+
 static void list_link(const struct sim *s, const struct port *p, struct text *t)
 {
     const char *width = fault_width_name(p->width_denied);
@@ -55,6 +68,8 @@ void faults_list(const struct sim *s, struct text *t)
 
             if (q && (p->node->index < q->node->index || (p->node == q->node && p->num < q->num)))
                 list_link(s, p, t);
+            if (q)
+                list_drops(p, t);
         }
     for (uint32_t i = 0; i < f->num_nodes; i++)
         if (f->nodes[i]->dead && !(f->nodes[i]->host && f->nodes[i]->host->dead))

@@ -17,6 +17,8 @@ static const struct {
 } speeds[] = {{"SDR", 0xfe, 0xff}, {"DDR", 0xfc, 0xff}, {"QDR", 0xf8, 0xff}, {"FDR10", 0xf8 & ~FABRIC_FDR10, 0xff},
               {"FDR", 0, 0xfe},    {"EDR", 0, 0xfc},    {"HDR", 0, 0xf8},    {"NDR", 0, 0}};
 
+#define DROP_MAX 4000000000u /* the highest number of a packet to be dropped */
+
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 const char *fault_width_name(uint8_t denied)
@@ -56,6 +58,29 @@ static bool parse_speed(const char *v, struct fault_cmd *c)
     return false;
 }
 
+/* Numbers of packets, "3,4,9": each is above the one before, so that they happen in this order. "0": no packets. */
+static bool parse_drops(const char *v, uint32_t drop[LINK_LOSE_MAX])
+{
+    char number[WORD_MAX];
+    uint64_t n = 0;
+
+    if (!strcmp(v, "0"))
+        return true;
+    for (unsigned i = 0; i < LINK_LOSE_MAX; i++) {
+        size_t len = strcspn(v, ",");
+
+        memcpy(number, v, len);
+        number[len] = 0;
+        if (!word_whole(number, n + 1, DROP_MAX, &n))
+            return false;
+        drop[i] = (uint32_t)n;
+        if (!v[len])
+            return true;
+        v += len + 1;
+    }
+    return false;
+}
+
 #define ON_LINK 1u
 #define ON_NODE 2u
 #define ON_HOST 4u
@@ -74,18 +99,19 @@ static const struct {
     {"nowait", ON_ALL, FAULT_NOWAIT},
 };
 
-enum value_kind { PROBABILITY, WIDTH, SPEED, ON_OFF, FACTOR, TIME };
+enum value_kind { PROBABILITY, WIDTH, SPEED, ON_OFF, FACTOR, TIME, DROPS };
 
 static const struct {
     const char *name;
     unsigned on;
     uint32_t bit;
     enum value_kind kind;
-    size_t offset; /* of the field; not for WIDTH, SPEED and ON_OFF */
+    size_t offset; /* of the field; not for WIDTH, SPEED, ON_OFF and DROPS */
 } values[] = {
     {"loss", ON_LINK, FAULT_LOSS, PROBABILITY, offsetof(struct fault_cmd, loss)},
     {"corrupt", ON_LINK, FAULT_CORRUPT, PROBABILITY, offsetof(struct fault_cmd, corrupt)},
     {"overrun", ON_LINK, FAULT_OVERRUN, PROBABILITY, offsetof(struct fault_cmd, overrun)},
+    {"drop", ON_LINK, FAULT_DROP, DROPS, 0},
     {"fc", ON_LINK, FAULT_FC, ON_OFF, 0},
     {"width", ON_LINK, FAULT_WIDTH, WIDTH, 0},
     {"speed", ON_LINK, FAULT_SPEED, SPEED, 0},
@@ -102,10 +128,11 @@ static const char *const wanted[] = {
     [ON_OFF] = "on or off",
     [FACTOR] = "a number from 1 to 1000",
     [TIME] = "a time such as 10ms (ps, ns, us, ms, s; at most a day)",
+    [DROPS] = "numbers of packets such as 1,4,5: from 1, ascending, at most 8",
 };
 
 static const char *const targets[] = {"link", "node", "host"};
-static const char *const settings_of[] = {"up, down, loss=, corrupt=, overrun=, fc=, width=, speed=", "die, revive",
+static const char *const settings_of[] = {"up, down, loss=, corrupt=, overrun=, drop=, fc=, width=, speed=", "die, revive",
                                           "die, revive, slow="};
 
 static bool parse_value(const char *v, enum value_kind kind, size_t offset, struct fault_cmd *c)
@@ -126,6 +153,8 @@ static bool parse_value(const char *v, enum value_kind kind, size_t offset, stru
         return word_real(v, 1, 1000, field);
     case TIME:
         return word_time(v, field);
+    case DROPS:
+        return parse_drops(v, c->drop);
     }
     return false;
 }
@@ -270,6 +299,8 @@ void fault_print(const struct fault_cmd *c, struct text *t)
         text_say(t, " corrupt=%g", c->corrupt);
     if (c->has & FAULT_OVERRUN)
         text_say(t, " overrun=%g", c->overrun);
+    for (unsigned i = 0; i < LINK_LOSE_MAX && c->has & FAULT_DROP && (!i || c->drop[i]); i++)
+        text_say(t, "%s%u", i ? "," : " drop=", c->drop[i]);
     if (c->has & FAULT_FC)
         text_say(t, " fc=%s", c->fc_off ? "off" : "on");
     if (c->has & FAULT_WIDTH)

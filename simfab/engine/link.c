@@ -164,10 +164,26 @@ static void count_received(struct port *p, const struct packet *pkt)
     p->vl[pkt->vl].rcv_pkts++;
 }
 
+void link_lose(struct link_dir *l, const uint32_t nth[LINK_LOSE_MAX])
+{
+    l->lost = 0;
+    for (unsigned i = 0; i < LINK_LOSE_MAX; i++)
+        l->lose[i] = nth[i] ? l->crossed + nth[i] : 0;
+}
+
+static bool to_be_lost(struct link_dir *l)
+{
+    l->crossed++;
+    if (l->lost == LINK_LOSE_MAX || l->lose[l->lost] != l->crossed)
+        return false;
+    l->lost++;
+    return true;
+}
+
 /* Does the packet come out of the cable as it went in? The receiver's counters tell of it if not. */
 static bool comes_through(struct link_dir *l)
 {
-    if (!carries_data(l) || (l->loss > 0 && draw(l) < l->loss)) {
+    if (!carries_data(l) || to_be_lost(l) || (l->loss > 0 && draw(l) < l->loss)) {
         l->to->count.symbol_errors++; /* not even its beginning was seen */
         return false;
     }

@@ -57,6 +57,8 @@ struct rx_lane {
     bool advancing;
 };
 
+#define LINK_LOSE_MAX 8 /* packets of a direction that can be told to vanish */
+
 struct link_dir {
     struct sim *sim;
     struct port *from, *to;
@@ -75,6 +77,9 @@ struct link_dir {
     uint32_t occupied;       /* mask of lanes with packets */
     double loss, corrupt;    /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
     double overrun;          /* and of the receiver not to have the room that it gave credit for */
+    uint64_t crossed;        /* packets that have come to the far end, or should have */
+    uint64_t lose[LINK_LOSE_MAX]; /* that vanish: as they are counted in crossed, in order, and 0 behind the last */
+    unsigned lost;           /* so many of these have */
     bool fc_off;             /* flow control packets that are for from do not come through */
     uint32_t fc_watch;       /* number of the present watch over them */
     uint32_t overrun_run;    /* in so many periods of flow control on end something has found no room, */
@@ -97,6 +102,9 @@ void link_enqueue(struct link_dir *l, struct packet *p);
 
 /* The receiver has freed the buffer that p occupies (if any). */
 void link_release(struct packet *p);
+
+/* Those packets vanish that are nth[i]th to come from now on: ascending, 0 behind the last. Nothing is left of what was said before. */
+void link_lose(struct link_dir *l, const uint32_t nth[LINK_LOSE_MAX]);
 
 /* link_error.c. A packet has come to l->to with a wrong checksum; one finds no room there. */
 void link_bad_packet(struct link_dir *l);

@@ -66,6 +66,7 @@ seed datagrams < <(
 seed paths < <(printf '/sys/class/infiniband/mlx5_0/ports/1/lid')
 seed words < <(printf 'link\nh1 mlx5_0\n1\nloss=0.1\ncorrupt=1e-3\nafter=2ms\nfor=10us')
 seed words < <(printf 'link\nleaf*\noverrun=1\nfc=off\nwidth=1\nspeed=FDR10\nnowait')
+seed words < <(printf 'link\nh1 mlx5_0\n1\ndrop=1,2,20')
 seed words < <(printf 'host\nh1\ndie\nat=3s')
 seed words < <(printf 'add\nh1\nh2\nsl=1\nsize=4096\nrate=100\nfor=1ms')
 

@@ -118,6 +118,15 @@ static const struct {
     {"link\nh1 mlx5_0\nspeed=fast", "not SDR"},
     {"link\nh1 mlx5_0\noverrun=2", "not a probability"},
     {"link\nh1 mlx5_0\nfc=no", "not on or off"},
+    {"link\nh1 mlx5_0\ndrop=", "not numbers of packets"},
+    {"link\nh1 mlx5_0\ndrop=0,1", "not numbers of packets"},
+    {"link\nh1 mlx5_0\ndrop=2,2", "not numbers of packets"},
+    {"link\nh1 mlx5_0\ndrop=3,2", "not numbers of packets"},
+    {"link\nh1 mlx5_0\ndrop=1,", "not numbers of packets"},
+    {"link\nh1 mlx5_0\ndrop=1.5", "not numbers of packets"},
+    {"link\nh1 mlx5_0\ndrop=1,2,3,4,5,6,7,8,9", "not numbers of packets"},
+    {"link\nh1 mlx5_0\ndrop=4000000001", "not numbers of packets"},
+    {"host\nh1\ndrop=1", "nothing that can be said of a host"},
     {"node\nleaf1\nfc=off", "nothing that can be said of a node"},
     {"host\nh1\nslow=0.5", "from 1 to 1000"},
     {"link\nh1 mlx5_0\nup\ndown", "both up and down"},
@@ -140,10 +149,10 @@ START_TEST(printing_gives_the_words_back)
 {
     struct fault_cmd c;
 
-    ck_assert(parse("link\nh1 mlx5_0\n1\ndown\nloss=0.25\ncorrupt=0.5\nwidth=2\nspeed=QDR\nfor=10ms", &c));
+    ck_assert(parse("link\nh1 mlx5_0\n1\ndown\nloss=0.25\ncorrupt=0.5\ndrop=1,20,4000000000\nwidth=2\nspeed=QDR\nfor=10ms", &c));
     text_free(&said);
     fault_print(&c, &said);
-    ck_assert_str_eq(said.buf, "link \"h1 mlx5_0\" 1 down loss=0.25 corrupt=0.5 width=2 speed=QDR for=10ms");
+    ck_assert_str_eq(said.buf, "link \"h1 mlx5_0\" 1 down loss=0.25 corrupt=0.5 drop=1,20,4000000000 width=2 speed=QDR for=10ms");
 }
 END_TEST
 
@@ -210,6 +219,7 @@ END_TEST
 START_TEST(clearing_ends_all)
 {
     ck_assert_str_eq(bring_up("faults:\n- {link: all, set: loss=0.1 corrupt=0.2 overrun=0.3 fc=off width=1}\n"
+                              "- {link: leaf1, port: 1, set: \"drop=2,3\"}\n"
                               "- {node: leaf2, set: die}\n- {host: h1, set: slow=3}\n"
                               "- {host: h2, set: die, at_ms: 1}\n")
                          .text,
@@ -220,6 +230,7 @@ START_TEST(clearing_ends_all)
     ck_assert_uint_eq(port_of("leaf1", 1)->width_active, 1);
     ck_assert(command("list"));
     ck_assert_ptr_nonnull(strstr(said.buf, "\"leaf2\" 3: loss=0.1 corrupt=0.2 overrun=0.3 fc=off width=1\n"));
+    ck_assert_ptr_nonnull(strstr(said.buf, "link \"leaf1\" 1: drop=2,3\n"));
     ck_assert_uint_eq(port_of("h1 mlx5_0", 1)->node->hca->slow_milli, 3000);
     ck_assert(command("clear"));
     ck_assert(command("list"));

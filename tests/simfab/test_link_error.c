@@ -53,6 +53,35 @@ START_TEST(overruns_on_end_are_excessive)
 }
 END_TEST
 
+/* Those packets that were named vanish, of this direction alone; what is said later replaces it. */
+START_TEST(packets_vanish_by_number)
+{
+    struct link_dir *l;
+
+    lab_up("h1-h2", MODEL);
+    l = lab_host("h1")->out;
+    lab_send("h1", "h2", 0, 2078, 5);
+    lab_run();
+    link_lose(l, (const uint32_t[LINK_LOSE_MAX]){1, 3, 4, 9});
+    lab_send("h2", "h1", 0, 2078, 10);
+    lab_send("h1", "h2", 0, 2078, 2);
+    lab_run();
+    ck_assert_uint_eq(count_of("h1")->rcv_pkts, 10);
+    ck_assert_uint_eq(count_of("h2")->rcv_pkts, 6);
+    lab_send("h1", "h2", 0, 2078, 6);
+    lab_run();
+    ck_assert_uint_eq(count_of("h2")->rcv_pkts, 10);
+    ck_assert_uint_eq(count_of("h2")->symbol_errors, 3);
+    link_lose(l, (const uint32_t[LINK_LOSE_MAX]){1, 2, 3, 4, 5, 6, 7, 8});
+    lab_send("h1", "h2", 0, 2078, 9);
+    lab_run();
+    ck_assert_uint_eq(count_of("h2")->rcv_pkts, 11);
+    ck_assert_uint_eq(count_of("h2")->symbol_errors, 11);
+    lab_check_credits(true);
+    lab_down();
+}
+END_TEST
+
 /* Seven packets fill the receiver's buffers; nothing more goes until flow control is heard again. */
 START_TEST(a_sender_without_flow_control_stops)
 {
@@ -111,6 +140,7 @@ int main(void)
 
     tcase_set_timeout(c, 60);
     tcase_add_test(c, overruns_on_end_are_excessive);
+    tcase_add_test(c, packets_vanish_by_number);
     tcase_add_test(c, a_sender_without_flow_control_stops);
     tcase_add_test(c, both_directions_recover_as_one);
     suite_add_tcase(s, c);
