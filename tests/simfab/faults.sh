@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # What goes wrong on a fabric: lost packets, a process that is killed, a cable that goes nowhere. The subnet is configured by the
 # engine itself, so no subnet manager is needed.
-# timeout: 120
 . "$(dirname "$0")/../tap.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 for p in ibv_rc_pingpong ibv_uc_pingpong; do

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Processes that break the attach protocol's rules must not harm the fabric or the others on it.
-# timeout: 120
 . "$(dirname "$0")/../tap.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$tmp/fabric

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Debian's verbs programs, unmodified, on the simulated hosts h1 and h2: devices, and every pingpong in polling and event mode
 # with its data checked where the program can. Two runs give the same digits.
-# timeout: 120
 . "$(dirname "$0")/../tap.sh"
 
 # what libibverbs exports and needs no object of ours, or only converts

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The verbs suite's cases about losses, over a link that loses one packet in twenty: reliable connections deliver everything once
 # and in order, unreliable ones whole messages, as many as arithmetic says.
-# timeout: 120
 . "$(dirname "$0")/../tap.sh"
 if [ "${1:-}" != inside ]; then
   command -v opensm >/dev/null || skip_all "opensm is not installed"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # The verbs suite on simulated adapters: both sides on one, addressed by LID; what needs both, on two hosts, by LID and by GID.
-# timeout: 120
 . "$(dirname "$0")/../tap.sh"
 if [ "${1:-}" != inside ]; then
   command -v opensm >/dev/null || skip_all "opensm is not installed"
