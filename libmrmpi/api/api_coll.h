@@ -101,6 +101,48 @@ static inline enum mr_err api_vec(struct mr_vec *v, const void *buf, const api_c
     return MR_SUCCESS;
 }
 
+/* All bytes from the first of the data to the last are data. */
+static inline bool api_solid(const struct mr_type *t, size_t count)
+{
+    return t->contiguous || (count == 1 && t->size == (size_t)t->true_extent);
+}
+
+/*
+ * An error if the two buffers of an operation surely overlap: their data begins at the same byte, or neither has gaps
+ * and one begins within the other. What lies in the gaps of the other's type is allowed.
+ */
+static inline enum mr_err api_apart(const void *in, size_t icount, const struct mr_type *it, const void *out,
+                                    size_t ocount, const struct mr_type *ot)
+{
+    size_t ibytes = icount * it->size, obytes = ocount * ot->size;
+    if (!ibytes || !obytes || !mr_config.check_args)
+        return MR_SUCCESS;
+    uintptr_t i = (uintptr_t)in + (uintptr_t)it->true_lb, o = (uintptr_t)out + (uintptr_t)ot->true_lb;
+    if (likely(i != o) &&
+        ((i < o ? o - i >= ibytes : i - o >= obytes) || !api_solid(it, icount) || !api_solid(ot, ocount)))
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_BUFFER, "send buffer (at %p, %zu bytes) and receive buffer (at %p, %zu bytes) overlap", in,
+                   ibytes, out, obytes);
+}
+
+/* One buffer and each of n parts. */
+static inline enum mr_err api_apart_vec(const void *in, size_t icount, const struct mr_type *it,
+                                        const struct mr_vec *out, int n)
+{
+    for (int i = 0; i < n; i++)
+        TRY(api_apart(in, icount, it, mr_vec_part(out, i), mr_vec_count(out, i), mr_vec_type(out, i)));
+    return MR_SUCCESS;
+}
+
+/* Each of n parts and the part that is exchanged for it. */
+static inline enum mr_err api_apart_pairs(const struct mr_vec *in, const struct mr_vec *out, int n)
+{
+    for (int i = 0; i < n; i++)
+        TRY(api_apart(mr_vec_part(in, i), mr_vec_count(in, i), mr_vec_type(in, i), mr_vec_part(out, i),
+                      mr_vec_count(out, i), mr_vec_type(out, i)));
+    return MR_SUCCESS;
+}
+
 static inline enum mr_err api_types(const MPI_Datatype *handles, struct mr_type **types, int n)
 {
     if (!handles && n)
@@ -111,6 +153,16 @@ static inline enum mr_err api_types(const MPI_Datatype *handles, struct mr_type 
             return api_bad_type(types[i]);
     }
     return MR_SUCCESS;
+}
+
+/* Counts, displacements (of whatever type) and types of n parts. */
+static inline enum mr_err api_parts(const api_count *counts, const void *displs, const MPI_Datatype *handles,
+                                    struct mr_type **types, int n)
+{
+    TRY(api_counts(counts, n));
+    if (!displs && n)
+        return api_null("displs");
+    return api_types(handles, types, n);
 }
 
 #endif

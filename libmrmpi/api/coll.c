@@ -84,6 +84,8 @@ static enum mr_err build_reduce(const void *in, void *out, api_count count, MPI_
         TRY(may_be_in_place_at(in, root, c));
         if (in != MPI_IN_PLACE)
             TRY(api_buffer(in, count, t));
+        if (is_root(root, c) && in != MPI_IN_PLACE)
+            TRY(api_apart(in, (size_t)count, t, out, (size_t)count, t));
     }
     TRY(api_op_on(op, &o, t));
     return mr_coll_reduce(in_place(in), out, (size_t)count, t, o, root, c, s);
@@ -92,15 +94,15 @@ COLLECTIVE(Reduce, Ireduce,
            ARGS(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op, int root),
            build_reduce, sendbuf, recvbuf, count, datatype, op, root)
 
-static enum mr_err reduce_sides(const void *in, void *out, api_count count, MPI_Datatype datatype, MPI_Op op,
-                                const struct mr_comm *c, struct mr_type **t, struct mr_op **o)
+static enum mr_err reduce_sides(const void *in, api_count icount, void *out, api_count ocount, MPI_Datatype datatype,
+                                MPI_Op op, const struct mr_comm *c, struct mr_type **t, struct mr_op **o)
 {
     TRY(may_be_in_place(in, c));
-    TRY(api_side(out, count, datatype, t));
-    if (in != MPI_IN_PLACE)
-        TRY(api_buffer(in, count, *t));
-    if (unlikely(in == out) && count && (*t)->size)
-        return mr_fail(MR_ERR_BUFFER, "send and receive buffer are the same: use MPI_IN_PLACE");
+    TRY(api_side(out, ocount, datatype, t));
+    if (in != MPI_IN_PLACE) {
+        TRY(api_buffer(in, icount, *t));
+        TRY(api_apart(in, (size_t)icount, *t, out, (size_t)ocount, *t));
+    }
     return api_op_on(op, o, *t);
 }
 
@@ -109,7 +111,7 @@ static enum mr_err build_allreduce(const void *in, void *out, api_count count, M
 {
     struct mr_type *t;
     struct mr_op *o;
-    TRY(reduce_sides(in, out, count, datatype, op, c, &t, &o));
+    TRY(reduce_sides(in, count, out, count, datatype, op, c, &t, &o));
     return mr_coll_allreduce(in_place(in), out, (size_t)count, t, o, c, s);
 }
 COLLECTIVE(Allreduce, Iallreduce,
@@ -123,7 +125,7 @@ static enum mr_err build_scan(const void *in, void *out, api_count count, MPI_Da
     struct mr_op *o;
     if (mr_comm_is_inter(c))
         return mr_fail(MR_ERR_COMM, "there is no scan on an intercommunicator");
-    TRY(reduce_sides(in, out, count, datatype, op, c, &t, &o));
+    TRY(reduce_sides(in, count, out, count, datatype, op, c, &t, &o));
     return mr_coll_scan(in_place(in), out, (size_t)count, t, o, exclusive, c, s);
 }
 COLLECTIVE(Scan, Iscan, ARGS(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op),
@@ -136,8 +138,11 @@ static enum mr_err build_reduce_scatter(const void *in, void *out, const api_cou
 {
     struct mr_vec v = {.counts = counts, .wide = API_WIDE};
     struct mr_op *o;
+    api_count all = 0;
     TRY(api_counts(counts, c->size));
-    TRY(reduce_sides(in, out, counts[c->rank], datatype, op, c, &v.type, &o));
+    for (int i = 0; i < c->size; i++)
+        all += counts[i];
+    TRY(reduce_sides(in, all, out, counts[c->rank], datatype, op, c, &v.type, &o));
     return mr_coll_reduce_scatter(in_place(in), out, &v, o, c, s);
 }
 COLLECTIVE(Reduce_scatter, Ireduce_scatter,
@@ -149,7 +154,7 @@ static enum mr_err build_reduce_scatter_block(const void *in, void *out, api_cou
 {
     struct mr_vec v = {.each = (size_t)count};
     struct mr_op *o;
-    TRY(reduce_sides(in, out, count, datatype, op, c, &v.type, &o));
+    TRY(reduce_sides(in, count * c->size, out, count, datatype, op, c, &v.type, &o));
     return mr_coll_reduce_scatter(in_place(in), out, &v, o, c, s);
 }
 COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
@@ -157,6 +162,18 @@ COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
            build_reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op)
 
 /* ---- gather, scatter: what only the root needs is looked at only there ---- */
+
+/* One buffer and another with a part for each rank. Whose data has gaps may lie between them, but not in its own place.
+ */
+static enum mr_err apart_from_all(const void *one, api_count count, const struct mr_type *t, const void *all,
+                                  api_count each, const struct mr_type *all_type, const struct mr_comm *c)
+{
+    TRY(api_apart(one, (size_t)count, t, all, (size_t)each * (size_t)c->num_peers, all_type));
+    if (mr_comm_is_inter(c))
+        return MR_SUCCESS;
+    struct mr_vec v = {.buf = all, .each = (size_t)each, .type = (struct mr_type *)(uintptr_t)all_type};
+    return api_apart(one, (size_t)count, t, mr_vec_part(&v, c->rank), (size_t)each, all_type);
+}
 
 static enum mr_err build_gather(const void *in, api_count icount, MPI_Datatype itype, void *out, api_count ocount,
                                 MPI_Datatype otype, int root, struct mr_comm *c, struct mr_schedule **s)
@@ -168,8 +185,11 @@ static enum mr_err build_gather(const void *in, api_count icount, MPI_Datatype i
         if (in != MPI_IN_PLACE)
             TRY(api_side(in, icount, itype, &it));
     }
-    if (is_root(root, c))
+    if (is_root(root, c)) {
         TRY(api_side(out, ocount, otype, &ot));
+        if (has_part(root, c) && in != MPI_IN_PLACE)
+            TRY(apart_from_all(in, icount, it, out, ocount, ot, c));
+    }
     return mr_coll_gather(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, root, c, s);
 }
 COLLECTIVE(Gather, Igather,
@@ -189,8 +209,11 @@ static enum mr_err build_gatherv(const void *in, api_count icount, MPI_Datatype 
         if (in != MPI_IN_PLACE)
             TRY(api_side(in, icount, itype, &it));
     }
-    if (is_root(root, c))
+    if (is_root(root, c)) {
         TRY(api_vec(&v, out, counts, displs, otype, c->num_peers));
+        if (has_part(root, c) && in != MPI_IN_PLACE)
+            TRY(api_apart_vec(in, (size_t)icount, it, &v, c->num_peers));
+    }
     return mr_coll_gatherv(in_place(in), (size_t)icount, it, &v, root, c, s);
 }
 COLLECTIVE(Gatherv, Igatherv,
@@ -208,8 +231,11 @@ static enum mr_err build_scatter(const void *in, api_count icount, MPI_Datatype 
         if (out != MPI_IN_PLACE)
             TRY(api_side(out, ocount, otype, &ot));
     }
-    if (is_root(root, c))
+    if (is_root(root, c)) {
         TRY(api_side(in, icount, itype, &it));
+        if (has_part(root, c) && out != MPI_IN_PLACE)
+            TRY(apart_from_all(out, ocount, ot, in, icount, it, c));
+    }
     return mr_coll_scatter(in, (size_t)icount, it, (void *)(uintptr_t)in_place(out), (size_t)ocount, ot, root, c, s);
 }
 COLLECTIVE(Scatter, Iscatter,
@@ -229,8 +255,11 @@ static enum mr_err build_scatterv(const void *in, const api_count *counts, const
         if (out != MPI_IN_PLACE)
             TRY(api_side(out, ocount, otype, &ot));
     }
-    if (is_root(root, c))
+    if (is_root(root, c)) {
         TRY(api_vec(&v, in, counts, displs, itype, c->num_peers));
+        if (has_part(root, c) && out != MPI_IN_PLACE)
+            TRY(api_apart_vec(out, (size_t)ocount, ot, &v, c->num_peers));
+    }
     return mr_coll_scatterv(&v, (void *)(uintptr_t)in_place(out), (size_t)ocount, ot, root, c, s);
 }
 COLLECTIVE(Scatterv, Iscatterv,
@@ -248,6 +277,8 @@ static enum mr_err build_allgather(const void *in, api_count icount, MPI_Datatyp
     if (in != MPI_IN_PLACE)
         TRY(api_side(in, icount, itype, &it));
     TRY(api_side(out, ocount, otype, &ot));
+    if (in != MPI_IN_PLACE)
+        TRY(apart_from_all(in, icount, it, out, ocount, ot, c));
     return mr_coll_allgather(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, c, s);
 }
 COLLECTIVE(Allgather, Iallgather,
@@ -265,6 +296,8 @@ static enum mr_err build_allgatherv(const void *in, api_count icount, MPI_Dataty
     if (in != MPI_IN_PLACE)
         TRY(api_side(in, icount, itype, &it));
     TRY(api_vec(&v, out, counts, displs, otype, c->num_peers));
+    if (in != MPI_IN_PLACE)
+        TRY(api_apart_vec(in, (size_t)icount, it, &v, c->num_peers));
     return mr_coll_allgatherv(in_place(in), (size_t)icount, it, &v, c, s);
 }
 COLLECTIVE(Allgatherv, Iallgatherv,
@@ -280,6 +313,9 @@ static enum mr_err build_alltoall(const void *in, api_count icount, MPI_Datatype
     if (in != MPI_IN_PLACE)
         TRY(api_side(in, icount, itype, &it));
     TRY(api_side(out, ocount, otype, &ot));
+    size_t n = (size_t)c->num_peers;
+    if (in != MPI_IN_PLACE)
+        TRY(api_apart(in, n * (size_t)icount, it, out, n * (size_t)ocount, ot));
     return mr_coll_alltoall(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, c, s);
 }
 COLLECTIVE(Alltoall, Ialltoall,
@@ -296,6 +332,8 @@ static enum mr_err build_alltoallv(const void *in, const api_count *icounts, con
     if (in != MPI_IN_PLACE)
         TRY(api_vec(&from, in, icounts, idispls, itype, c->num_peers));
     TRY(api_vec(&to, out, ocounts, odispls, otype, c->num_peers));
+    if (in != MPI_IN_PLACE)
+        TRY(api_apart_pairs(&from, &to, c->num_peers));
     return mr_coll_alltoallv(&from, &to, c, s);
 }
 COLLECTIVE(Alltoallv, Ialltoallv,
@@ -321,11 +359,9 @@ static enum mr_err build_alltoallw(const void *in, const api_count *icounts, con
                           .wide_disps = API_WIDE};
     struct mr_vec to = {
         .buf = out, .counts = ocounts, .disps = odispls, .types = types + n, .wide = API_WIDE, .wide_disps = API_WIDE};
-    enum mr_err err = api_counts(ocounts, c->num_peers);
-    if (!err)
-        err = api_types(otypes, types + n, c->num_peers);
-    if (!err && in != MPI_IN_PLACE && !(err = api_counts(icounts, c->num_peers)))
-        err = api_types(itypes, types, c->num_peers);
+    enum mr_err err = api_parts(ocounts, odispls, otypes, types + n, c->num_peers);
+    if (!err && in != MPI_IN_PLACE && !(err = api_parts(icounts, idispls, itypes, types, c->num_peers)))
+        err = api_apart_pairs(&from, &to, c->num_peers);
     if (!err)
         err = mr_coll_alltoallv(&from, &to, c, s);
     free(types);

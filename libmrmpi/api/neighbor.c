@@ -20,6 +20,7 @@ static enum mr_err build_allgather(const void *in, api_count icount, MPI_Datatyp
     TRY(around(c, &n));
     TRY(api_side(in, icount, itype, &it));
     TRY(api_side(out, ocount, otype, &ot));
+    TRY(api_apart(in, (size_t)icount, it, out, (size_t)ocount * (size_t)n->num_in, ot));
     return mr_coll_neighbor_allgather(in, (size_t)icount, it,
                                       &(struct mr_vec){.buf = out, .each = (size_t)ocount, .type = ot}, c, s);
 }
@@ -38,6 +39,7 @@ static enum mr_err build_allgatherv(const void *in, api_count icount, MPI_Dataty
     TRY(around(c, &n));
     TRY(api_side(in, icount, itype, &it));
     TRY(api_vec(&v, out, counts, displs, otype, n->num_in));
+    TRY(api_apart_vec(in, (size_t)icount, it, &v, n->num_in));
     return mr_coll_neighbor_allgather(in, (size_t)icount, it, &v, c, s);
 }
 COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv,
@@ -53,6 +55,8 @@ static enum mr_err build_alltoall(const void *in, api_count icount, MPI_Datatype
     TRY(around(c, &n));
     TRY(api_side(in, icount, itype, &from.type));
     TRY(api_side(out, ocount, otype, &to.type));
+    TRY(api_apart(in, (size_t)icount * (size_t)n->num_out, from.type, out, (size_t)ocount * (size_t)n->num_in,
+                  to.type));
     return mr_coll_neighbor_alltoall(&from, &to, c, s);
 }
 COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall,
@@ -69,6 +73,7 @@ static enum mr_err build_alltoallv(const void *in, const api_count *icounts, con
     TRY(around(c, &n));
     TRY(api_vec(&from, in, icounts, idispls, itype, n->num_out));
     TRY(api_vec(&to, out, ocounts, odispls, otype, n->num_in));
+    TRY(api_apart_pairs(&from, &to, n->num_in < n->num_out ? n->num_in : n->num_out));
     return mr_coll_neighbor_alltoall(&from, &to, c, s);
 }
 COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv,
@@ -82,10 +87,7 @@ static enum mr_err side_w(struct mr_vec *v, const void *buf, const api_count *co
 {
     if (buf == MPI_IN_PLACE)
         return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is not allowed here");
-    TRY(api_counts(counts, n));
-    TRY(api_types(handles, types, n));
-    if (!displs && n)
-        return api_null("displs");
+    TRY(api_parts(counts, displs, handles, types, n));
     *v = (struct mr_vec){
         .buf = buf, .counts = counts, .disps = displs, .wide = API_WIDE, .wide_disps = true, .types = types};
     return MR_SUCCESS;
@@ -105,6 +107,8 @@ static enum mr_err build_alltoallw(const void *in, const api_count *icounts, con
     enum mr_err err = side_w(&from, in, icounts, idispls, itypes, types, n->num_out);
     if (!err)
         err = side_w(&to, out, ocounts, odispls, otypes, types + n->num_out, n->num_in);
+    if (!err)
+        err = api_apart_pairs(&from, &to, n->num_in < n->num_out ? n->num_in : n->num_out);
     if (!err)
         err = mr_coll_neighbor_alltoall(&from, &to, c, s);
     free(types);

@@ -9,6 +9,7 @@
  */
 #include "libmrmpi/coll/sched.h"
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/coll/select.h"
 
 #include "libmrmpi/core/objects.h"
@@ -261,10 +262,25 @@ static void note_error(struct mr_schedule *s, enum mr_err err)
         s->error = err;
 }
 
+/*
+ * How a send or receive has ended. In a collective operation all ranks must say the same amounts: a receive that gets
+ * less is an error as one that gets more, or wrong results would be believed.
+ */
+static enum mr_err outcome(const struct mr_request *req)
+{
+    const struct mr_status *st = &req->status;
+    if (likely(req->kind != MR_REQ_RECV || st->error || st->bytes == req->count * req->type->size))
+        return st->error;
+    if (req->peer == MR_PROC_NULL || !mr_config.check_args)
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_COUNT, "rank %d has sent %zu bytes in this operation, %zu are expected of it", st->source,
+                   (size_t)st->bytes, req->count * req->type->size);
+}
+
 static void step_done(struct mr_request *req, void *arg)
 {
     struct mr_schedule *s = arg;
-    note_error(s, req->status.error);
+    note_error(s, outcome(req));
     if (--s->pending == 0)
         make_ready(s);
 }
@@ -277,7 +293,7 @@ static void track(struct mr_schedule *s, struct step *st, enum mr_err err)
         return;
     }
     if (st->req->complete) {
-        note_error(s, st->req->status.error);
+        note_error(s, outcome(st->req));
         return;
     }
     st->req->on_complete_arg = s;
