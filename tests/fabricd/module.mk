@@ -19,5 +19,5 @@ SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/daemon.sh tests/fabricd/ibsi
 TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c
 tests/fabricd/fabric_tool_PKGS := libibumad
-SCRIPT_TESTS += tests/fabricd/simfab.sh
-LONG_TESTS += tests/fabricd/fuzz.sh tests/fabricd/shares.sh
+SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/shares.sh
+LONG_TESTS += tests/fabricd/fuzz.sh
