@@ -92,12 +92,15 @@ void *shmat(int id, const void *addr, int flags)
 
 static void *next_free, *next_realloc, *next_brk, *next_sbrk, *next_malloc_trim;
 
+/* Where the C library comes first (Fortran programs name us only by way of their binding), nothing comes after us. */
 static void *next_definition(void **slot, const char *name)
 {
     void *f = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
     if (__builtin_expect(!f, 0)) {
         f = dlsym(RTLD_NEXT, name);
+        if (!f)
+            f = dlsym(RTLD_DEFAULT, name);
         __atomic_store_n(slot, f, __ATOMIC_RELAXED);
     }
     return f;
