@@ -72,6 +72,7 @@ void abi_init(void)
     mr_group_empty.handle = MPI_GROUP_EMPTY;
     mr_errhandler_fatal.handle = MPI_ERRORS_ARE_FATAL;
     mr_errhandler_return.handle = MPI_ERRORS_RETURN;
+    mr_errhandler_throw.handle = MPIR_ERRORS_THROW_EXCEPTIONS;
     mr_errhandler_abort.handle = MPI_ERRORS_ABORT;
     mr_comm_world->handle = MPI_COMM_WORLD;
     mr_comm_self->handle = MPI_COMM_SELF;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "libmrmpi/api/language.h"
 #include "libmrmpi/api/life.h"
 
 int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
@@ -20,16 +21,38 @@ static int handle_of(const struct mr_keyval *k, void *object)
     return k->kind == MR_KEYVAL_COMM ? ((struct mr_comm *)object)->handle : ((struct mr_type *)object)->handle;
 }
 
-static int call_copy(struct mr_keyval *k, void *object, void *value, void **out, int *flag)
+/* What C sees of a number is its address. */
+static void *for_c(struct mr_attr_value *value)
 {
-    int code = ((MPI_Comm_copy_attr_function *)k->copy)(handle_of(k, object), k->handle, k->extra, value, out, flag);
+    return value->number ? &value->word : value->word;
+}
+
+static enum abi_attr_kind kind_of(const struct mr_attr_value *value)
+{
+    return value->number ? ABI_ATTR_ADDRESS_NUMBER : ABI_ATTR_POINTER;
+}
+
+static int call_copy(struct mr_keyval *k, void *object, struct mr_attr_value *value, void **out, int *flag)
+{
+    int h = handle_of(k, object), code;
+    MPI_Comm_copy_attr_function *copy = (MPI_Comm_copy_attr_function *)k->copy;
+    if (k->copy_through)
+        code = ((abi_attr_copy_proxy *)k->copy_through)(copy, h, k->handle, k->extra, kind_of(value), value->word, out,
+                                                        flag);
+    else
+        code = copy(h, k->handle, k->extra, for_c(value), out, flag);
     api_note_callback_code(code);
     return code;
 }
 
-static int call_delete(struct mr_keyval *k, void *object, void *value)
+static int call_delete(struct mr_keyval *k, void *object, struct mr_attr_value *value)
 {
-    int code = ((MPI_Comm_delete_attr_function *)k->del)(handle_of(k, object), k->handle, value, k->extra);
+    int h = handle_of(k, object), code;
+    MPI_Comm_delete_attr_function *del = (MPI_Comm_delete_attr_function *)k->del;
+    if (k->del_through)
+        code = ((abi_attr_delete_proxy *)k->del_through)(del, h, k->handle, kind_of(value), value->word, k->extra);
+    else
+        code = del(h, k->handle, for_c(value), k->extra);
     api_note_callback_code(code);
     return code;
 }
@@ -87,7 +110,8 @@ static enum mr_err free_keyval(int *h, enum mr_keyval_kind kind)
     return MR_SUCCESS;
 }
 
-static enum mr_err set(struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind, void *value)
+static enum mr_err set(struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind, void *value,
+                       enum abi_attr_kind as)
 {
     struct mr_keyval *k;
     int user_error;
@@ -97,26 +121,35 @@ static enum mr_err set(struct mr_attr **list, void *object, int h, enum mr_keyva
     if (k->freed)
         return mr_fail(MR_ERR_KEYVAL, "the attribute key %#x was freed: it takes no new values", (unsigned)h);
     api_in_callback++;
-    err = mr_attr_set(list, object, k, value, &user_error);
+    err = mr_attr_set(list, object, k, (struct mr_attr_value){value, as != ABI_ATTR_POINTER}, &user_error);
     api_in_callback--;
     return err;
 }
 
-static enum mr_err get(struct mr_attr *list, int h, enum mr_keyval_kind kind, void *value, int *flag)
+/* Numbers as Fortran gets them fill a word, too, of whatever kind they are. */
+static enum mr_err get(struct mr_attr *list, int h, enum mr_keyval_kind kind, void *value, int *flag,
+                       enum abi_attr_kind as)
 {
     struct mr_keyval *k;
-    void *v = NULL;
     enum mr_err err = keyval_of(h, kind, &k);
     if (err)
         return err;
-    *flag = mr_attr_get(list, k, &v);
-    if (*flag)
-        memcpy(value, &v, sizeof(v));
+    struct mr_attr_value *v = mr_attr_get(list, k);
+    *flag = v != NULL;
+    if (v) {
+        void *word = as == ABI_ATTR_POINTER ? for_c(v) : v->word;
+        memcpy(value, &word, sizeof(word));
+    }
     return MR_SUCCESS;
 }
 
-static enum mr_err delete (struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind) {
-    struct mr_keyval *k; int user_error; enum mr_err err = keyval_of(h, kind, &k); if (err) return err;
+static enum mr_err delete_attr(struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind)
+{
+    struct mr_keyval *k;
+    int user_error;
+    enum mr_err err = keyval_of(h, kind, &k);
+    if (err)
+        return err;
     api_in_callback++;
     err = mr_attr_delete(list, object, k, &user_error);
     api_in_callback--;
@@ -169,14 +202,36 @@ MPI_FN(int, Comm_free_keyval, (int *keyval))
     API_LEAVE(NULL);
 }
 
+/* Fortran's numbers of the keys that MPI defines are one higher than C's. */
+static int *predefined_for(int keyval, enum abi_attr_kind as)
+{
+    return predefined(as == ABI_ATTR_POINTER ? keyval : keyval - 1);
+}
+
+static enum mr_err comm_set(struct mr_comm *c, int keyval, void *value, enum abi_attr_kind as)
+{
+    if (predefined_for(keyval, as))
+        return mr_fail(MR_ERR_KEYVAL, "the attribute belongs to MPI: it cannot be set");
+    return set(&c->attrs, c, keyval, MR_KEYVAL_COMM, value, as);
+}
+
+static enum mr_err comm_get(struct mr_comm *c, int keyval, void *value, int *flag, enum abi_attr_kind as)
+{
+    int *p = predefined_for(keyval, as);
+    if (!p)
+        return get(c->attrs, keyval, MR_KEYVAL_COMM, value, flag, as);
+    intptr_t word = as == ABI_ATTR_POINTER ? (intptr_t)p : *p;
+    memcpy(value, &word, sizeof(word));
+    *flag = 1;
+    return MR_SUCCESS;
+}
+
 MPI_FN(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value))
 {
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    if (predefined(keyval))
-        CHECK(mr_fail(MR_ERR_KEYVAL, "the attribute belongs to MPI: it cannot be set"));
-    err = set(&c->attrs, c, keyval, MR_KEYVAL_COMM, value);
+    err = comm_set(c, keyval, value, ABI_ATTR_POINTER);
     API_LEAVE(c);
 }
 
@@ -187,13 +242,27 @@ MPI_FN(int, Comm_get_attr, (MPI_Comm comm, int keyval, void *value, int *flag))
     CHECK(api_comm(comm, &c));
     NOT_NULL(value);
     NOT_NULL(flag);
-    int *p = predefined(keyval);
-    if (p) {
-        *flag = 1;
-        memcpy(value, &p, sizeof(p));
-    } else {
-        err = get(c->attrs, keyval, MR_KEYVAL_COMM, value, flag);
-    }
+    err = comm_get(c, keyval, value, flag, ABI_ATTR_POINTER);
+    API_LEAVE(c);
+}
+
+LANGUAGE_FN(int, Comm_set_attr, (MPI_Comm comm, int keyval, void *value, enum abi_attr_kind kind))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    err = comm_set(c, keyval, value, kind);
+    API_LEAVE(c);
+}
+
+LANGUAGE_FN(int, Comm_get_attr, (MPI_Comm comm, int keyval, void *value, int *flag, enum abi_attr_kind kind))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(value);
+    NOT_NULL(flag);
+    err = comm_get(c, keyval, value, flag, kind);
     API_LEAVE(c);
 }
 
@@ -204,7 +273,7 @@ MPI_FN(int, Comm_delete_attr, (MPI_Comm comm, int keyval))
     CHECK(api_comm(comm, &c));
     if (predefined(keyval))
         CHECK(mr_fail(MR_ERR_KEYVAL, "the attribute belongs to MPI: it cannot be deleted"));
-    err = delete (&c->attrs, c, keyval, MR_KEYVAL_COMM);
+    err = delete_attr(&c->attrs, c, keyval, MR_KEYVAL_COMM);
     API_LEAVE(c);
 }
 
@@ -255,23 +324,45 @@ MPI_FN(int, Type_free_keyval, (int *keyval))
     API_LEAVE(NULL);
 }
 
-MPI_FN(int, Type_set_attr, (MPI_Datatype type, int keyval, void *value))
+static enum mr_err type_set(MPI_Datatype type, int keyval, void *value, enum abi_attr_kind as)
 {
     struct mr_type *t;
+    enum mr_err err = api_type(type, &t);
+    return err ? err : set(&t->attrs, t, keyval, MR_KEYVAL_TYPE, value, as);
+}
+
+static enum mr_err type_get(MPI_Datatype type, int keyval, void *value, int *flag, enum abi_attr_kind as)
+{
+    struct mr_type *t;
+    enum mr_err err = !value ? api_null("value") : !flag ? api_null("flag") : api_type(type, &t);
+    return err ? err : get(t->attrs, keyval, MR_KEYVAL_TYPE, value, flag, as);
+}
+
+MPI_FN(int, Type_set_attr, (MPI_Datatype type, int keyval, void *value))
+{
     API_ENTER();
-    CHECK(api_type(type, &t));
-    err = set(&t->attrs, t, keyval, MR_KEYVAL_TYPE, value);
+    err = type_set(type, keyval, value, ABI_ATTR_POINTER);
     API_LEAVE(NULL);
 }
 
 MPI_FN(int, Type_get_attr, (MPI_Datatype type, int keyval, void *value, int *flag))
 {
-    struct mr_type *t;
     API_ENTER();
-    NOT_NULL(value);
-    NOT_NULL(flag);
-    CHECK(api_type(type, &t));
-    err = get(t->attrs, keyval, MR_KEYVAL_TYPE, value, flag);
+    err = type_get(type, keyval, value, flag, ABI_ATTR_POINTER);
+    API_LEAVE(NULL);
+}
+
+LANGUAGE_FN(int, Type_set_attr, (MPI_Datatype type, int keyval, void *value, enum abi_attr_kind kind))
+{
+    API_ENTER();
+    err = type_set(type, keyval, value, kind);
+    API_LEAVE(NULL);
+}
+
+LANGUAGE_FN(int, Type_get_attr, (MPI_Datatype type, int keyval, void *value, int *flag, enum abi_attr_kind kind))
+{
+    API_ENTER();
+    err = type_get(type, keyval, value, flag, kind);
     API_LEAVE(NULL);
 }
 
@@ -280,7 +371,7 @@ MPI_FN(int, Type_delete_attr, (MPI_Datatype type, int keyval))
     struct mr_type *t;
     API_ENTER();
     CHECK(api_type(type, &t));
-    err = delete (&t->attrs, t, keyval, MR_KEYVAL_TYPE);
+    err = delete_attr(&t->attrs, t, keyval, MR_KEYVAL_TYPE);
     API_LEAVE(NULL);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/api/language.h"
 #include "libmrmpi/api/life.h"
 #include "libmrmpi/launch/launch.h"
 
@@ -70,6 +71,17 @@ static _Noreturn void abort_job(int code, const char *function)
 }
 
 /* A handler of the program gets the object's handle; an object that has none is told as the world. */
+static void call_through(struct mr_errhandler *h, MPI_Comm *comm, MPI_Win *win, MPI_File *file, int *code)
+{
+    abi_errhandler_proxy *proxy = (abi_errhandler_proxy *)h->through;
+    if (h->of == MR_ERRHANDLER_FILE)
+        proxy(ABI_PROXY_FILE, (int *)file, code, h->user);
+    else if (h->of == MR_ERRHANDLER_WIN)
+        proxy(ABI_PROXY_WIN, win, code, h->user);
+    else
+        proxy(ABI_PROXY_COMM, comm, code, h->user);
+}
+
 static void call_user(struct mr_errhandler *h, const void *object, int code)
 {
     const struct mr_comm *c = object;
@@ -77,6 +89,10 @@ static void call_user(struct mr_errhandler *h, const void *object, int code)
     MPI_Session session;
     MPI_File file = MPI_FILE_NULL;
     MPI_Win win = MPI_WIN_NULL;
+    if (h->through) {
+        call_through(h, &comm, &win, &file, &code);
+        return;
+    }
     switch (h->of) {
     case MR_ERRHANDLER_COMM:
         ((MPI_Comm_errhandler_function *)h->user)(&comm, &code);
@@ -183,6 +199,8 @@ enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e)
         *e = &mr_errhandler_return;
     else if (h == MPI_ERRORS_ABORT)
         *e = &mr_errhandler_abort;
+    else if (h == MPIR_ERRORS_THROW_EXCEPTIONS)
+        *e = &mr_errhandler_throw;
     else if (!(*e = api_find(ABI_ERRHANDLER, h)))
         return api_bad_handle(MR_ERR_ARG, "error handler", h, MPI_ERRHANDLER_NULL);
     return MR_SUCCESS;

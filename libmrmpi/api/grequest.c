@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "libmrmpi/api/language.h"
+
 struct callbacks {
     MPI_Grequest_query_function *query;
     MPI_Grequest_free_function *free;
@@ -16,6 +18,7 @@ struct grequest {
     struct callbacks call;
     void *extra;
     int handle;
+    bool fortran; /* the callbacks are subroutines: all arguments by reference, the error last */
     bool freed;   /* MPI_Request_free came before MPI_Grequest_complete */
     bool polling; /* inside poll, which may wait for something itself */
 };
@@ -32,13 +35,50 @@ static enum mr_err callback_failed(int code, const char *which)
                 : MR_SUCCESS;
 }
 
+typedef void fortran_query(void *extra, MPI_Fint *status, MPI_Fint *error);
+typedef void fortran_free(void *extra, MPI_Fint *error);
+typedef void fortran_cancel(void *extra, MPI_Fint *complete, MPI_Fint *error);
+typedef void fortran_fn(void);
+
+static int call_query(const struct grequest *g, MPI_Status *st)
+{
+    MPI_Fint code = 0;
+    if (!g->fortran)
+        return g->call.query ? g->call.query(g->extra, st) : 0;
+    ((fortran_query *)(fortran_fn *)g->call.query)(g->extra, (MPI_Fint *)st, &code);
+    return code;
+}
+
+static int call_free(const struct grequest *g)
+{
+    MPI_Fint code = 0;
+    if (!g->fortran)
+        return g->call.free ? g->call.free(g->extra) : 0;
+    ((fortran_free *)(fortran_fn *)g->call.free)(g->extra, &code);
+    return code;
+}
+
+static int call_cancel(const struct grequest *g, bool complete)
+{
+    MPI_Fint code = 0, logical = complete;
+    if (!g->fortran)
+        return g->call.cancel ? g->call.cancel(g->extra, complete) : 0;
+    ((fortran_cancel *)(fortran_fn *)g->call.cancel)(g->extra, &logical, &code);
+    return code;
+}
+
+void api_grequest_is_fortran(struct mr_request *r)
+{
+    ((struct grequest *)r->on_complete_arg)->fortran = true;
+}
+
 enum mr_err api_grequest_query(struct mr_request *r, MPI_Status *status)
 {
     struct grequest *g = r->on_complete_arg;
     MPI_Status ignored, *st = status == MPI_STATUS_IGNORE ? &ignored : status;
     api_status_empty(st);
     api_in_callback++;
-    int code = g->call.query ? g->call.query(g->extra, st) : 0;
+    int code = call_query(g, st);
     api_in_callback--;
     return callback_failed(code, "query");
 }
@@ -48,7 +88,7 @@ enum mr_err api_grequest_end(struct mr_request *r, MPI_Status *status)
     struct grequest *g = r->on_complete_arg;
     enum mr_err err = api_grequest_query(r, status);
     api_in_callback++;
-    int code = g->call.free ? g->call.free(g->extra) : 0;
+    int code = call_free(g);
     api_in_callback--;
     free(g);
     r->on_complete_arg = NULL;
@@ -59,7 +99,7 @@ enum mr_err api_grequest_cancel(struct mr_request *r)
 {
     struct grequest *g = r->on_complete_arg;
     api_in_callback++;
-    int code = g->call.cancel ? g->call.cancel(g->extra, r->complete) : 0;
+    int code = call_cancel(g, r->complete);
     api_in_callback--;
     return callback_failed(code, "cancel");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduction operations: made, freed, applied to local buffers (MPI-3.1 sections 5.9.2, 5.9.5 and 5.9.7). */
-#include "libmrmpi/api/api.h"
+#include "libmrmpi/api/language.h"
 
 enum mr_err api_op_on(MPI_Op op, struct mr_op **o, const struct mr_type *t)
 {
@@ -65,6 +65,14 @@ static void pass_end(struct passing p, struct mr_type *type)
     }
 }
 
+static void call(const struct mr_op *op, void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    if (op->through)
+        ((abi_op_proxy *)op->through)(in, inout, *n, *type, op->user);
+    else
+        ((MPI_User_function *)op->user)(in, inout, n, type);
+}
+
 /* A function of MPI_Op_create takes an int count: longer vectors go in pieces. */
 static void invoke(const struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *type)
 {
@@ -73,7 +81,7 @@ static void invoke(const struct mr_op *op, const void *in, void *inout, size_t c
     for (size_t done = 0; done < count;) {
         int n = count - done < PIECE ? (int)(count - done) : PIECE;
         ptrdiff_t at = (ptrdiff_t)done * type->extent;
-        ((MPI_User_function *)op->user)((char *)(uintptr_t)in + at, (char *)inout + at, &n, &p.h);
+        call(op, (char *)(uintptr_t)in + at, (char *)inout + at, &n, &p.h);
         done += (size_t)n;
     }
     pass_end(p, type);

@@ -7,7 +7,7 @@
 struct mr_attr {
     struct mr_attr *next;
     struct mr_keyval *key;
-    void *value;
+    struct mr_attr_value value;
 };
 
 struct mr_keyval *mr_keyval_new(enum mr_keyval_kind kind)
@@ -36,11 +36,12 @@ static struct mr_attr **find(struct mr_attr **list, const struct mr_keyval *k)
 
 static enum mr_err call_delete(void *object, struct mr_attr *a, int *user_error)
 {
-    *user_error = a->key->del ? a->key->call_delete(a->key, object, a->value) : 0;
+    *user_error = a->key->del ? a->key->call_delete(a->key, object, &a->value) : 0;
     return *user_error ? mr_fail(MR_ERR_OTHER, "the attribute's delete function returned %d", *user_error) : MR_SUCCESS;
 }
 
-enum mr_err mr_attr_set(struct mr_attr **list, void *object, struct mr_keyval *k, void *value, int *user_error)
+enum mr_err mr_attr_set(struct mr_attr **list, void *object, struct mr_keyval *k, struct mr_attr_value value,
+                        int *user_error)
 {
     struct mr_attr *a = *find(list, k);
     if (a) {
@@ -58,12 +59,10 @@ enum mr_err mr_attr_set(struct mr_attr **list, void *object, struct mr_keyval *k
     return MR_SUCCESS;
 }
 
-bool mr_attr_get(struct mr_attr *list, const struct mr_keyval *k, void **value)
+struct mr_attr_value *mr_attr_get(struct mr_attr *list, const struct mr_keyval *k)
 {
     struct mr_attr *a = *find(&list, k);
-    if (a)
-        *value = a->value;
-    return a != NULL;
+    return a ? &a->value : NULL;
 }
 
 static void unlink_attr(struct mr_attr **at)
@@ -109,10 +108,10 @@ enum mr_err mr_attr_copy_all(struct mr_attr *from, void *from_object, struct mr_
     enum mr_err err = mr_attr_copy_all(from->next, from_object, to, user_error);
     if (err || !from->key->copy)
         return err;
-    void *value = NULL;
+    struct mr_attr_value copy = {.number = from->value.number};
     int flag = 0;
-    *user_error = from->key->call_copy(from->key, from_object, from->value, &value, &flag);
+    *user_error = from->key->call_copy(from->key, from_object, &from->value, &copy.word, &flag);
     if (*user_error)
         return mr_fail(MR_ERR_OTHER, "the attribute's copy function returned %d", *user_error);
-    return flag ? mr_attr_set(to, NULL, from->key, value, user_error) : MR_SUCCESS;
+    return flag ? mr_attr_set(to, NULL, from->key, copy, user_error) : MR_SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 struct mr_errhandler mr_errhandler_fatal = {.refs = 1, .kind = MR_ERRHANDLER_FATAL};
+struct mr_errhandler mr_errhandler_throw = {.refs = 1, .kind = MR_ERRHANDLER_RETURN};
 struct mr_errhandler mr_errhandler_return = {.refs = 1, .kind = MR_ERRHANDLER_RETURN};
 struct mr_errhandler mr_errhandler_abort = {.refs = 1, .kind = MR_ERRHANDLER_ABORT};
 

@@ -157,7 +157,7 @@ struct mr_op {
     int handle;
     enum mr_op_id id;
     bool commutative;
-    mr_user_fn user;
+    mr_user_fn user, through; /* the function; what calls it, if it is of another language */
     void (*invoke)(const struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *type);
 };
 
@@ -218,22 +218,30 @@ void mr_comm_finalize(void);
 /* ---- attributes (attr.c) ----------------------------------------------------------------------------------------- */
 
 enum mr_keyval_kind { MR_KEYVAL_COMM, MR_KEYVAL_TYPE, MR_KEYVAL_WIN };
+/* C programs store pointers, Fortran programs numbers, and each sees the other's in its own way (MPI-4.0 section 19.3.7). */
+struct mr_attr_value {
+    void *word;
+    bool number;
+};
 struct mr_keyval {
     int refs;
     int handle;
     enum mr_keyval_kind kind;
     bool freed;           /* by the program: what is left are references of attributes */
     mr_user_fn copy, del; /* NULL: not copied, nothing to do */
+    mr_user_fn copy_through, del_through; /* what calls them, for functions of other languages; NULL: C */
     void *extra;
     /* Provided by the shell; return an error code of the user (0: fine). */
-    int (*call_copy)(struct mr_keyval *k, void *object, void *value, void **out, int *flag);
-    int (*call_delete)(struct mr_keyval *k, void *object, void *value);
+    int (*call_copy)(struct mr_keyval *k, void *object, struct mr_attr_value *value, void **out, int *flag);
+    int (*call_delete)(struct mr_keyval *k, void *object, struct mr_attr_value *value);
     void (*gone)(struct mr_keyval *k); /* the last attribute that used it went after the program freed it */
 };
 struct mr_keyval *mr_keyval_new(enum mr_keyval_kind kind);
 void mr_keyval_put(struct mr_keyval *k);
-enum mr_err mr_attr_set(struct mr_attr **list, void *object, struct mr_keyval *k, void *value, int *user_error);
-bool mr_attr_get(struct mr_attr *list, const struct mr_keyval *k, void **value);
+enum mr_err mr_attr_set(struct mr_attr **list, void *object, struct mr_keyval *k, struct mr_attr_value value,
+                        int *user_error);
+/* The place of the value, which lasts as long as the attribute; NULL: the object has none. */
+struct mr_attr_value *mr_attr_get(struct mr_attr *list, const struct mr_keyval *k);
 enum mr_err mr_attr_delete(struct mr_attr **list, void *object, struct mr_keyval *k, int *user_error);
 enum mr_err mr_attr_delete_all(struct mr_attr **list, void *object, int *user_error); /* last set, first deleted */
 enum mr_err mr_attr_copy_all(struct mr_attr *from, void *from_object, struct mr_attr **to, int *user_error);
@@ -247,9 +255,10 @@ struct mr_errhandler {
     int handle;
     enum mr_errhandler_kind kind;
     enum mr_errhandler_of of; /* users' ones: for which objects */
-    mr_user_fn user;
+    mr_user_fn user, through; /* the function; what calls it, if it is of another language */
 };
 extern struct mr_errhandler mr_errhandler_fatal, mr_errhandler_return, mr_errhandler_abort;
+extern struct mr_errhandler mr_errhandler_throw; /* returns; what MPICH's C++ binding then does about it is its business */
 struct mr_errhandler *mr_errhandler_new(void);
 struct mr_errhandler *mr_errhandler_get(struct mr_errhandler *h);
 void mr_errhandler_put(struct mr_errhandler *h);

@@ -106,6 +106,8 @@ typedef int(MPIX_Grequest_wait_function)(int, void **, double, MPI_Status *);
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x54000000)
 #define MPI_ERRORS_RETURN    ((MPI_Errhandler)0x54000001)
 #define MPI_ERRORS_ABORT     ((MPI_Errhandler)0x54000003)
+/* for the C++ binding */
+#define MPIR_ERRORS_THROW_EXCEPTIONS ((MPI_Errhandler)0x54000002)
 #define MPI_OP_NULL          ((MPI_Op)0x18000000)
 #define MPI_INFO_NULL        ((MPI_Info)0x1c000000)
 #define MPI_INFO_ENV         ((MPI_Info)0x5c000001)

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The bindings of other languages say how their callbacks are called. They do so right after the object was made. */
+#include "libmrmpi/api/language.h"
+
+LANGUAGE_FN(void, Keyval_set_proxy, (int keyval, abi_attr_copy_proxy *copy, abi_attr_delete_proxy *del))
+{
+    api_lock();
+    struct mr_keyval *k = api_find(ABI_KEYVAL, keyval);
+    if (k) {
+        k->copy_through = (mr_user_fn)copy;
+        k->del_through = (mr_user_fn)del;
+    }
+    api_unlock();
+}
+
+LANGUAGE_FN(void, Op_set_cxx, (MPI_Op op, mr_user_fn proxy))
+{
+    api_lock();
+    struct mr_op *o = api_find(ABI_OP, op);
+    if (o && o->id == MR_OP_USER)
+        o->through = proxy;
+    api_unlock();
+}
+
+LANGUAGE_FN(void, Errhandler_set_cxx, (MPI_Errhandler errhandler, mr_user_fn proxy))
+{
+    api_lock();
+    struct mr_errhandler *h = api_find(ABI_ERRHANDLER, errhandler);
+    if (h && h->kind == MR_ERRHANDLER_USER)
+        h->through = proxy;
+    api_unlock();
+}
+
+LANGUAGE_FN(void, Grequest_set_lang_f77, (MPI_Request request))
+{
+    api_lock();
+    struct mr_request *r = api_find(ABI_REQUEST, request);
+    if (r && r->kind == MR_REQ_GENERALIZED)
+        api_grequest_is_fortran(r);
+    api_unlock();
+}
+
+/* ---- attributes of windows, which cannot be made ---- */
+
+LANGUAGE_FN(int, Win_set_attr, (MPI_Win win, int keyval, void *value, enum abi_attr_kind kind))
+{
+    return PMPI_Win_set_attr(win, keyval, value);
+}
+
+LANGUAGE_FN(int, Win_get_attr, (MPI_Win win, int keyval, void *value, int *flag, enum abi_attr_kind kind))
+{
+    return PMPI_Win_get_attr(win, keyval, value, flag);
+}

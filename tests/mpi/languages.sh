@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Fortran and C++ programs, compiled and linked as MPICH's wrappers do, run unchanged: MPICH's bindings of these languages
+# find in our library all that they need beside the MPI functions.
+. "$(dirname "$0")/../tap.sh"
+here=$(cd "$(dirname "$0")" && pwd)/languages
+[ -z "$(sanitizers)" ] || skip_all "MPICH's wrappers do not link a sanitizer's runtime first"
+command -v mpif90.mpich mpicxx.mpich gfortran g++ >/dev/null || skip_all "MPICH's wrappers for Fortran and C++ are not installed"
+export MRMPI_LOG_LEVEL=0
+
+quiet() { # ranks program
+  timeout -k 5 100 mrrun -n "$1" "$tmp/$2" >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  cat "$tmp/out"
+  [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
+}
+try() { # program compiler...
+  local p=$1 n
+  shift
+  ok "$p compiles with MPICH's wrapper" "$@" -w -g -o "$tmp/$p" "$here/$p".[fc]*
+  for n in 1 2 3 7; do ok "$p, $n ranks" quiet $n "$p"; done
+}
+# What the bindings want of MPICH's library and ours does not have
+missing() {
+  local lib
+  nm -D --defined-only "$BUILD/lib/libmpich.so.12" | awk '{print $3}' | sort -u >"$tmp/ours"
+  for lib in $(ldconfig -p | awk '/libmpich(fort|cxx).so.12/ {print $NF}'); do
+    nm -D --undefined-only "$lib" | awk '{print $2}' | grep -E '^P?MPI[IRX]?_' | sed 's/@.*//'
+  done | sort -u | tee "$tmp/wanted" | comm -23 - "$tmp/ours"
+}
+is "the bindings find all that they want" "$(missing)" ""
+ok "which is much" test "$(wc -l <"$tmp/wanted")" -gt 200
+
+cd "$tmp" || exit 2 # where gfortran leaves the module that a program defines
+try fortran mpif90.mpich -fallow-argument-mismatch
+try fortran08 mpif90.mpich
+try cxx mpicxx.mpich
+done_testing

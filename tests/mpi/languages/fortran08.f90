@@ -1,0 +1,92 @@
+! SPDX-License-Identifier: BSD-3-Clause
+! A Fortran program with the module mpi_f08: types for handles, errors left out, sections of arrays. Silent if all is well.
+program fortran08
+  use mpi_f08
+  implicit none
+  integer :: rank, ranks, wrong = 0
+  call MPI_Init
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+  call messages
+  call sections
+  call collectives
+  call objects
+  call MPI_Finalize
+  if (wrong /= 0) stop 1
+contains
+  subroutine check(ok, what)
+    logical, intent(in) :: ok
+    character(*), intent(in) :: what
+    if (ok) return
+    wrong = wrong + 1
+    print *, 'rank', rank, ': ', what
+  end subroutine
+
+  subroutine messages
+    type(MPI_Status) :: st, sts(2)
+    type(MPI_Request) :: req(2)
+    integer :: got, n
+    call MPI_Irecv(got, 1, MPI_INTEGER, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, req(1))
+    call MPI_Isend(rank, 1, MPI_INTEGER, mod(rank + 1, ranks), 3, MPI_COMM_WORLD, req(2))
+    call MPI_Waitall(2, req, sts)
+    call check(got == mod(rank + ranks - 1, ranks) .and. sts(1)%MPI_SOURCE == got, 'a ring')
+    call MPI_Get_count(sts(1), MPI_INTEGER, n)
+    call check(n == 1, 'its count')
+    call MPI_Sendrecv(rank, 1, MPI_INTEGER, rank, 1, got, 1, MPI_INTEGER, rank, 1, MPI_COMM_WORLD, st)
+    call check(got == rank .and. st%MPI_TAG == 1, 'to oneself')
+    call MPI_Sendrecv(rank, 1, MPI_INTEGER, rank, 1, got, 1, MPI_INTEGER, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+    call MPI_Irecv(got, 1, MPI_INTEGER, MPI_PROC_NULL, 3, MPI_COMM_WORLD, req(1))
+    req(2) = MPI_REQUEST_NULL
+    call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+  end subroutine
+
+  subroutine sections
+    integer :: a(20), b(20), i
+    a = [(100 * rank + i, i = 1, 20)]
+    b = -1
+    call MPI_Sendrecv(a(1:20:2), 10, MPI_INTEGER, mod(rank + 1, ranks), 1, &
+                      b(2:20:2), 10, MPI_INTEGER, mod(rank + ranks - 1, ranks), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+    call check(all(b(1:20:2) == -1), 'what lies between stays')
+    call check(all(b(2:20:2) == [(100 * mod(rank + ranks - 1, ranks) + i, i = 1, 20, 2)]), 'every other element')
+  end subroutine
+
+  subroutine collectives
+    double precision :: x(5)
+    integer :: sum
+    x = rank
+    call MPI_Allreduce(MPI_IN_PLACE, x, 5, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD)
+    call check(all(x == ranks - 1), 'maximum in place')
+    call MPI_Reduce(rank, sum, 1, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD)
+    if (rank == 0) call check(sum == ranks * (ranks - 1) / 2, 'sum of the ranks')
+    call MPI_Barrier(MPI_COMM_WORLD)
+  end subroutine
+
+  subroutine objects
+    type(MPI_Comm) :: comm
+    type(MPI_Datatype) :: t
+    type(MPI_Group) :: g
+    integer :: n, code, v(4)
+    integer(kind=MPI_ADDRESS_KIND) :: value
+    logical :: found
+    call MPI_Comm_split(MPI_COMM_WORLD, mod(rank, 2), -rank, comm)
+    call MPI_Comm_rank(comm, n)
+    call check(n == (ranks - 1 - rank) / 2, 'a split in reverse')
+    call check(comm /= MPI_COMM_WORLD, 'handles compare')
+    call MPI_Comm_group(comm, g)
+    call MPI_Group_free(g)
+    call MPI_Comm_free(comm)
+    call check(comm == MPI_COMM_NULL, 'freed handles are null')
+    call MPI_Type_vector(2, 1, 2, MPI_INTEGER, t)
+    call MPI_Type_commit(t)
+    v = [1, 2, 3, 4]
+    if (rank /= 0) v = 0
+    call MPI_Bcast(v, 1, t, 0, MPI_COMM_WORLD)
+    call check(v(1) == 1 .and. v(3) == 3 .and. (rank == 0 .or. v(2) == 0), 'a vector type')
+    call MPI_Type_free(t)
+    call MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, value, found)
+    call check(found .and. value >= 32767, 'the largest tag')
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
+    call MPI_Send(n, 1, MPI_INTEGER, ranks, 0, MPI_COMM_WORLD, code)
+    call check(code /= MPI_SUCCESS, 'an error is returned where it is asked for')
+  end subroutine
+end program
