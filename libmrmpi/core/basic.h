@@ -62,7 +62,7 @@ struct mr_c128 {
     X(UNSIGNED_LONG_LONG, unsigned long long, U64) X(PACKED, uint8_t, NONE) \
     X(INT8_T, int8_t, I8) X(INT16_T, int16_t, I16) X(INT32_T, int32_t, I32) X(INT64_T, int64_t, I64) \
     X(UINT8_T, uint8_t, U8) X(UINT16_T, uint16_t, U16) X(UINT32_T, uint32_t, U32) X(UINT64_T, uint64_t, U64) \
-    X(C_BOOL, bool, BOOL) X(C_FLOAT_COMPLEX, struct mr_c32, C32) X(C_DOUBLE_COMPLEX, struct mr_c64, C64) \
+    X(C_BOOL, bool, BOOL) X(C_COMPLEX, struct mr_c32, C32) X(C_DOUBLE_COMPLEX, struct mr_c64, C64) \
     X(C_LONG_DOUBLE_COMPLEX, struct mr_c80, C80) X(AINT, intptr_t, I64) X(OFFSET, int64_t, I64) X(COUNT, int64_t, I64) \
     X(CXX_BOOL, bool, BOOL) X(CXX_FLOAT_COMPLEX, struct mr_c32, C32) X(CXX_DOUBLE_COMPLEX, struct mr_c64, C64) \
     X(CXX_LONG_DOUBLE_COMPLEX, struct mr_c80, C80) X(C_FLOAT16, uint16_t, NONE) \

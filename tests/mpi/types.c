@@ -176,6 +176,8 @@ static void names(void)
     MPI_Datatype t, u;
     MPI_Type_get_name(MPI_UNSIGNED_LONG, name, &len);
     CHECK(!strcmp(name, "MPI_UNSIGNED_LONG"));
+    MPI_Type_get_name(MPI_C_FLOAT_COMPLEX, name, &len); /* the synonym's handle is the same one */
+    CHECK(!strcmp(name, "MPI_C_COMPLEX"));
     MPI_Type_get_name(MPI_2INT, name, &len);
     CHECK(!strcmp(name, "MPI_2INT"));
     MPI_Type_contiguous(3, MPI_INT, &t);
