@@ -189,7 +189,7 @@ MPI_FN(int, Get_version, (int *version, int *subversion))
 
 MPI_FN(int, Get_library_version, (char *version, int *resultlen))
 {
-    api_string(version, MPI_MAX_LIBRARY_VERSION_STRING, "mrmpi " MRMPI_VERSION " (MPI 3.1, MPICH binary interface)",
+    api_string(version, MPI_MAX_LIBRARY_VERSION_STRING, "mrmpi " MRMPI_VERSION " (MPI 4.0, MPICH binary interface)",
                resultlen);
     return MPI_SUCCESS;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The C interface of MPI 3.1 as mrmpi has it: exactly the functions that exist, with the handle values, constants and layouts of
+ * The C interface of MPI 4.0 as mrmpi has it: exactly the functions that exist, with the handle values, constants and layouts of
  * the MPICH binary interface, so that programs compiled against this header and programs compiled for MPICH, MVAPICH2 or Intel MPI
  * run with the same library.
  *
@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-#define MPI_VERSION    3
-#define MPI_SUBVERSION 1
+#define MPI_VERSION    4
+#define MPI_SUBVERSION 0
 #define MRMPI          1
 
 /* ---- types of arguments ------------------------------------------------------------------------------------------- */

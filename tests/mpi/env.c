@@ -28,6 +28,7 @@ int main(int argc, char **argv)
     CHECK(!flag);
     MPI_Get_version(&v, &sv);
     EQ(v, MPI_VERSION);
+    EQ(v, 4); /* what a program compiled with MPICH's header expects */
     MPI_Get_library_version(version, &len);
     EQ(strlen(version), len);
     CHECK(strstr(version, "mrmpi"));
