@@ -194,8 +194,6 @@ static bool note_job(struct mr_info *i)
     static const char *const levels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
                                          "MPI_THREAD_MULTIPLE"};
     char size[16];
-    if (mr_state != MR_STATE_RUNNING)
-        return true;
     snprintf(size, sizeof(size), "%d", mr_comm_world->size);
     return note(i, "maxprocs", size) && note(i, "soft", size) && note(i, "thread_level", levels[api_thread_level]);
 }
@@ -203,12 +201,13 @@ static bool note_job(struct mr_info *i)
 static struct mr_info *started_by(int argc, char **argv)
 {
     struct mr_info *i = mr_info_new();
-    if (i && (argc < 1 || (note(i, "command", argv[0]) && note_arguments(i, argc, argv))) && note_host(i) && note_job(i))
+    if (i && (argc < 1 || (note(i, "command", argv[0]) && note_arguments(i, argc, argv))) && note_host(i))
         return i;
     mr_info_put(i);
     return NULL;
 }
 
+/* It tells the same at any time, also before and after MPI, when nothing is known of the job. */
 MPI_FN(int, Info_create_env, (int argc, char *argv[], MPI_Info *info))
 {
     API_ENTER_ANY();
@@ -240,6 +239,8 @@ struct mr_info *api_info_env(void)
     if (!env) {
         int argc = own_arguments(room, sizeof(room), argv, 256);
         env = started_by(argc, argv);
+        if (env && mr_state == MR_STATE_RUNNING && !note_job(env))
+            api_info_finalize();
     }
     return env;
 }

@@ -80,6 +80,9 @@ static void environment(const char *program)
     char *dir = realpath(".", NULL);
     has(i, "wdir", dir);
     free(dir);
+    int flag;
+    MPI_Info_get(i, "thread_level", 0, NULL, &flag); /* it does not depend on what MPI knows by now */
+    CHECK(!flag);
     MPI_Info_set(i, "command", "mine now");
     has(i, "command", "mine now");
     MPI_Info_free(&i);
