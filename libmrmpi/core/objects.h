@@ -111,6 +111,8 @@ size_t mr_type_elements(const struct mr_type *t, size_t bytes);
 /* The other way round: bytes of data that the first n basic elements of a sequence of t have. */
 size_t mr_type_element_bytes(const struct mr_type *t, size_t n);
 const char *mr_type_name(const struct mr_type *t);
+/* Bytes of each basic element, if all have the same size; 0 if not, or if they are pairs. */
+size_t mr_type_grain(const struct mr_type *t);
 static inline ptrdiff_t mr_type_ub(const struct mr_type *t)
 {
     return t->lb + t->extent;

@@ -113,6 +113,12 @@ const char *mr_type_name(const struct mr_type *t)
     return t->builtin ? names[t->basic] : "";
 }
 
+size_t mr_type_grain(const struct mr_type *t)
+{
+    const struct mr_type *b = t->basic == MR_BASIC_MIXED ? NULL : &mr_type_basic[t->basic];
+    return b && b->elements == 1 ? b->size : 0;
+}
+
 /* Of a pair: the value counts when all of it is there, then the index. */
 static const uint8_t value_size[MR_NUM_BASICS] = {
 #define X(id, ctype, vtype, itype) [MR_BASIC_##id] = sizeof(vtype),

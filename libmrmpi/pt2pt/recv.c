@@ -99,6 +99,29 @@ static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr
     mr_request_complete(req);
 }
 
+/*
+ * The message has another length than the receive's buffer: too long, or with a piece of an element at its end, which
+ * can only come of types that do not match.
+ */
+static void __attribute__((noinline)) odd_length(struct mr_request *req, const struct mr_hdr *hdr, size_t room)
+{
+    size_t grain;
+
+    if (hdr->len > room) {
+        req->status.bytes = room;
+        req->status.error = MR_ERR_TRUNCATE;
+        mr_error_detail("message of %llu bytes from rank %d, tag %d, but room for %zu only",
+                        (unsigned long long)hdr->len, hdr->rank, hdr->tag, room);
+        return;
+    }
+    grain = mr_config.check_args ? mr_type_grain(req->type) : 0;
+    if (grain <= 1 || hdr->len % grain == 0)
+        return;
+    req->status.error = MR_ERR_TYPE;
+    mr_error_detail("message of %llu bytes from rank %d, tag %d, for a type whose elements have %zu",
+                    (unsigned long long)hdr->len, hdr->rank, hdr->tag, grain);
+}
+
 void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     size_t room = req->count * req->type->size;
@@ -106,12 +129,8 @@ void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr
     req->status.source = hdr->rank;
     req->status.tag = hdr->tag;
     req->status.bytes = hdr->len;
-    if (__builtin_expect(hdr->len > room, 0)) {
-        req->status.bytes = room;
-        req->status.error = MR_ERR_TRUNCATE;
-        mr_error_detail("message of %llu bytes from rank %d, tag %d, but room for %zu only",
-                        (unsigned long long)hdr->len, hdr->rank, hdr->tag, room);
-    }
+    if (hdr->len != room)
+        odd_length(req, hdr, room);
     if (hdr->kind == MR_PKT_EAGER)
         take_eager(req, vc, hdr, payload);
     else

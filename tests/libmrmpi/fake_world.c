@@ -79,6 +79,11 @@ void mr_type_unpack(void *buf, size_t count, const struct mr_type *type, size_t 
     memcpy((char *)buf + offset, in, len);
 }
 
+size_t mr_type_grain(const struct mr_type *t)
+{
+    return t->size;
+}
+
 struct mr_type *mr_type_get(struct mr_type *t)
 {
     t->refs++;

@@ -1,9 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A message longer than its receive: MPI_ERR_TRUNCATE, what fits has arrived, nothing is overwritten, life goes on. */
+/*
+ * A message longer than its receive: MPI_ERR_TRUNCATE, what fits has arrived, nothing is overwritten, life goes on. One
+ * that ends within an element of the receive's type: MPI_ERR_TYPE; a shorter one is none of the receiver's business.
+ */
 #include "p2p.h"
 
 static const int lengths[][2] = {{10, 9},         {100, 0},           {20000, 19999}, {8193, 8192},
                                  {1 << 20, 1000}, {3 << 20, 2 << 20}, {1 << 20, 0}};
+
+static void torn(int bytes, int want)
+{
+    MPI_Datatype triple;
+    int in[12], class;
+
+    MPI_Type_vector(3, 1, 2, MPI_INT, &triple);
+    MPI_Type_commit(&triple);
+    for (int k = 0; k < 3; k++) {
+        if (rank == 1)
+            MPI_Send("0123456789ab", bytes, MPI_CHAR, 0, 3, MPI_COMM_WORLD);
+        if (rank)
+            continue;
+        if (k == 2)
+            MPI_Recv(in, 1, MPI_2INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* a half pair is a type's beginning */
+        else {
+            MPI_Error_class(MPI_Recv(in, k ? 1 : 3, k ? triple : MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                            &class);
+            CHECK(class == want);
+        }
+    }
+    MPI_Type_free(&triple);
+}
 
 int main(int argc, char **argv)
 {
@@ -43,6 +69,11 @@ int main(int argc, char **argv)
                 MPI_Recv(NULL, 0, MPI_CHAR, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
     }
+    torn(3, MPI_ERR_TYPE);
+    torn(6, MPI_ERR_TYPE);
+    torn(4, MPI_SUCCESS);
+    torn(8, MPI_SUCCESS);
+    torn(0, MPI_SUCCESS);
     MPI_Finalize();
     return 0;
 }
