@@ -13,6 +13,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/core/objects.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 
