@@ -19,5 +19,6 @@ endif
 libmpi.so.12_DEPS := libmrmpi.so
 libmpi.so.12_LINKS := libmpi.so libmpich.so.12 libmpich.so
 libmpi.so.12_CFLAGS := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition
-libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions
+# nodelete: other libraries' calls may have been led here (api/rebind.h)
+libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions -Wl,-z,nodelete
 libmpi.so.12_MAP := libmrmpi/api/mpich.map

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What MPICH's Fortran and C++ bindings (libmpichfort, libmpichcxx) need beside the MPI functions: attributes whose value is a
- * number, and callbacks that are not called as C functions are. The bindings hand over functions of their own that know how,
- * here called proxies. Names, arguments and numbers are part of the binary interface.
+ * What MPICH's Fortran and C++ bindings (libmpichfort, libmpichcxx) need beside the MPI functions: attributes whose
+ * value is a number, and callbacks that are not called as C functions are. The bindings hand over functions of their
+ * own that know how, here called proxies. Names, arguments and numbers are part of the binary interface.
  */
 #ifndef MRMPI_API_LANGUAGE_H
 #define MRMPI_API_LANGUAGE_H
 
 #include "libmrmpi/api/api.h"
 
-/* Who gives an attribute's value, or asks for it: C, Fortran with address-sized integers, Fortran with those of MPI-1. */
+/* Who gives an attribute's value, or asks for it: C, Fortran with address-sized integers, Fortran with those of MPI-1.
+ */
 enum abi_attr_kind { ABI_ATTR_POINTER = 0, ABI_ATTR_ADDRESS_NUMBER = 1, ABI_ATTR_NUMBER = 3 };
 
 typedef int abi_attr_copy_proxy(MPI_Comm_copy_attr_function *user, int handle, int keyval, void *extra_state,
                                 enum abi_attr_kind kind, void *value, void **copy, int *flag);
-typedef int abi_attr_delete_proxy(MPI_Comm_delete_attr_function *user, int handle, int keyval,
-                                  enum abi_attr_kind kind, void *value, void *extra_state);
+typedef int abi_attr_delete_proxy(MPI_Comm_delete_attr_function *user, int handle, int keyval, enum abi_attr_kind kind,
+                                  void *value, void *extra_state);
 typedef void abi_op_proxy(void *in, void *inout, int count, MPI_Datatype type, mr_user_fn user);
 /* object: ABI_PROXY_COMM and so on */
 typedef void abi_errhandler_proxy(int object, int *handle, int *code, mr_user_fn user);

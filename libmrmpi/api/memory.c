@@ -7,8 +7,12 @@
  * The allocator of the C library unmaps memory with calls that nobody can interpose, but only inside free and realloc,
  * and where a block lies can be seen from its header: a block with a mapping of its own is reported when it is freed, a
  * block of a thread's arena together with its whole heap, and the main heap is told not to shrink (verbs/watch.c). That
- * is a fact about the GNU C library's allocator; when the program runs with another one, or when these definitions did
- * not come first (the MPI library was loaded late), nothing is promised and no registration is kept beyond its use.
+ * is a fact about the GNU C library's allocator; when the program runs with another one nothing is promised and no
+ * registration is kept beyond its use.
+ *
+ * Where the C library's definitions come first (a Fortran program, which names the MPI library only by way of its
+ * binding; an MPI library that was loaded late), all objects that are there are made to call ours, and the cache is
+ * emptied when others have come meanwhile.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "libmrmpi/api/rebind.h"
 #include "libmrmpi/verbs/watch.h"
 
 /* ---- system calls ------------------------------------------------------------------------------------------------ */
@@ -173,9 +178,21 @@ void *sbrk(intptr_t increment)
 
 /* ---- is it so? --------------------------------------------------------------------------------------------------- */
 
-static bool first_is(const char *name, const void *ours)
+#define OURS(f)                                                                                                        \
+    {                                                                                                                  \
+#f, (void *)f                                                                                                  \
+    }
+static const struct rebinding ours[] = {
+    OURS(munmap), OURS(mmap),    OURS(mmap64), OURS(mremap),       OURS(madvise),     OURS(shmdt), OURS(shmat),
+    OURS(free),   OURS(realloc), OURS(brk),    OURS(reallocarray), OURS(malloc_trim), OURS(sbrk)};
+enum { NUM_OURS = sizeof(ours) / sizeof(ours[0]) };
+
+static bool ours_come_first(void)
 {
-    return dlsym(RTLD_DEFAULT, name) == ours;
+    for (int i = 0; i < NUM_OURS; i++)
+        if (dlsym(RTLD_DEFAULT, ours[i].name) != ours[i].to)
+            return false;
+    return true;
 }
 
 static bool in_libc(void *f)
@@ -185,14 +202,29 @@ static bool in_libc(void *f)
     return f && dladdr(f, &here) && dladdr((void *)gnu_get_libc_version, &libc) && here.dli_fbase == libc.dli_fbase;
 }
 
+static unsigned long long objects; /* that were loaded when the calls were redirected */
+
+/* What was loaded since then called the C library past us. */
+static bool lost_track(void)
+{
+    unsigned long long now = rebind_objects_loaded();
+
+    if (now == objects)
+        return false;
+    objects = now;
+    rebind_all(ours, NUM_OURS);
+    return true;
+}
+
 static void __attribute__((constructor)) begin(void)
 {
-    if (!first_is("munmap", (void *)munmap) || !first_is("mmap", (void *)mmap) ||
-        !first_is("madvise", (void *)madvise) || !first_is("mremap", (void *)mremap) ||
-        !first_is("free", (void *)free) || !first_is("realloc", (void *)realloc))
-        return;
+    bool first = ours_come_first();
+
     if (!in_libc((void *)NEXT(free)) || !in_libc((void *)NEXT(realloc)))
         return;
+    objects = rebind_objects_loaded();
+    if (!first && !rebind_all(ours, NUM_OURS))
+        return;
     glibc_heap = true;
-    mr_memory_watch_begin();
+    mr_memory_watch_begin(first ? NULL : lost_track);
 }

@@ -119,8 +119,8 @@ static int net_init(const struct mr_launch *launch)
     mr_memory_watch_for(&mr_net.regs);
     if (!mr_net.regs.keep && mr_config.reg_cache_max && !launch->rank)
         mr_log(MR_LOG_INFO,
-               "memory is registered anew for each large message: its unmapping cannot be watched here (the MPI "
-               "library was loaded late, or the program has an allocator of its own)");
+               "memory is registered anew for each large message: its unmapping cannot be watched here (the "
+               "program has an allocator of its own)");
     err = mr_verbs_open(&handlers, packet_max, mr_fabric_rejects, NULL);
     if (!err)
         err = mr_rc_send_open(packet_max);

@@ -81,6 +81,12 @@ static void drop_range(struct mr_regcache *c, uintptr_t start, uintptr_t end)
         drop(c, i);
 }
 
+static void drop_all(struct mr_regcache *c)
+{
+    while (c->num)
+        drop(c, c->num - 1);
+}
+
 static void shrink(struct mr_regcache *c, size_t target)
 {
     while (c->oldest && c->bytes > target)
@@ -89,8 +95,7 @@ static void shrink(struct mr_regcache *c, size_t target)
 
 void mr_regcache_clear(struct mr_regcache *c)
 {
-    while (c->num)
-        drop(c, c->num - 1);
+    drop_all(c);
     free(c->entry);
     c->entry = NULL;
     c->room = 0;
@@ -143,8 +148,7 @@ static void act_on_notes(struct mr_regcache *c)
     unlock_notes(c);
 
     if (n > MR_REGCACHE_NOTES)
-        while (c->num)
-            drop(c, c->num - 1);
+        drop_all(c);
     else
         for (unsigned i = 0; i < n; i++)
             drop_range(c, note[i].start, note[i].end);
@@ -236,6 +240,8 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
         return -EINVAL;
     if (atomic_load_explicit(&c->num_notes, memory_order_acquire))
         act_on_notes(c);
+    if (c->lost_track && c->lost_track())
+        drop_all(c);
     i = lower(c, start);
     if (i < c->num) {
         r = c->entry[i];

@@ -40,8 +40,9 @@ struct mr_regcache_backend {
 struct mr_regcache {
     const struct mr_regcache_backend *backend;
     size_t max_bytes, bytes;
-    bool keep;             /* unmappings are reported: unused entries may stay */
-    struct mr_reg **entry; /* ascending */
+    bool keep;                /* unmappings are reported: unused entries may stay */
+    bool (*lost_track)(void); /* some may not have been reported since it was asked last; NULL: that cannot be */
+    struct mr_reg **entry;    /* ascending */
     size_t num, room;
     struct mr_reg *oldest, *newest;
     size_t page;

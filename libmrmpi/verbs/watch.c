@@ -10,10 +10,12 @@
 #include "libmrmpi/verbs/regcache.h"
 
 static atomic_bool watched;
+static bool (*doubt)(void); /* set before watched */
 static struct mr_regcache *_Atomic listener;
 
-void mr_memory_watch_begin(void)
+void mr_memory_watch_begin(bool (*lost_track)(void))
 {
+    doubt = lost_track;
     atomic_store(&watched, true);
 }
 
@@ -45,6 +47,8 @@ void mr_memory_watch_for(struct mr_regcache *c)
     pthread_once(&once, prepare_for_fork);
     if (c && mr_memory_watched() && !(mallopt(M_TRIM_THRESHOLD, INT_MAX) && mallopt(M_MMAP_THRESHOLD, 32 << 20)))
         c->keep = false;
+    if (c)
+        c->lost_track = mr_memory_watched() ? doubt : NULL;
     atomic_store(&listener, c);
 }
 

@@ -10,8 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Who interposes the calls: from now on every unmapping is reported. */
-void mr_memory_watch_begin(void);
+/*
+ * Who interposes the calls: from now on every unmapping is reported. lost_track, if it is given, tells whether some may
+ * not have been since it was asked last; it is called with the library's lock, before a registration is used again.
+ */
+void mr_memory_watch_begin(bool (*lost_track)(void));
 /* [addr, addr + len) is about to be unmapped. From any thread, from inside the allocator. */
 void mr_memory_unmapped(const void *addr, size_t len);
 

@@ -44,11 +44,16 @@ tests/libmrmpi/test_fabric_client_LDLIBS := -lpthread
 ifeq ($(SAN),)
 TESTPROGS += tests/libmrmpi/test_memory
 UNIT_TESTS += tests/libmrmpi/test_memory
-tests/libmrmpi/test_memory_SRCS := tests/libmrmpi/test_memory.c libmrmpi/api/memory.c
+tests/libmrmpi/test_memory_SRCS := tests/libmrmpi/test_memory.c libmrmpi/api/memory.c libmrmpi/api/rebind.c
 tests/libmrmpi/test_memory_CFLAGS := -fvisibility=default -fno-builtin
 tests/libmrmpi/test_memory_LDFLAGS := -rdynamic
 tests/libmrmpi/test_memory_PKGS := check
 tests/libmrmpi/test_memory_LDLIBS := -lpthread
+TESTPROGS += tests/libmrmpi/test_rebind
+UNIT_TESTS += tests/libmrmpi/test_rebind
+tests/libmrmpi/test_rebind_SRCS := tests/libmrmpi/test_rebind.c libmrmpi/api/rebind.c
+tests/libmrmpi/test_rebind_CFLAGS := -fno-builtin
+tests/libmrmpi/test_rebind_PKGS := check
 endif
 
 # Not a unit test: run under mrrun on simulated hosts by rails.sh

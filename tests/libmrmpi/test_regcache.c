@@ -186,6 +186,37 @@ START_TEST(nothing_stays_if_unmappings_are_not_reported)
 }
 END_TEST
 
+static bool track_lost;
+
+static bool lost_track(void)
+{
+    bool lost = track_lost;
+
+    track_lost = false;
+    return lost;
+}
+
+START_TEST(nothing_is_trusted_after_track_was_lost)
+{
+    struct mr_reg *r;
+
+    start(1 << 20, true);
+    cache.lost_track = lost_track;
+    mr_regcache_put(&cache, get(0, PAGE));
+    r = get(4 * PAGE, PAGE);
+    track_lost = true; /* perhaps unmapped, and nobody said so */
+    memset(mr_stats, 0, sizeof mr_stats);
+    mr_regcache_put(&cache, get(0, PAGE));
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_MISSES], 1);
+    ck_assert_uint_eq(live, 2); /* what is in use lives on */
+    mr_regcache_put(&cache, r);
+    ck_assert_uint_eq(live, 1);
+    mr_regcache_put(&cache, get(0, PAGE));
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_HITS], 1);
+    mr_regcache_clear(&cache);
+}
+END_TEST
+
 START_TEST(longest_unused_goes_first)
 {
     struct mr_reg *a, *b;
@@ -300,6 +331,7 @@ int main(void)
     tcase_add_test(t, unmapped_while_in_use_lives_until_put);
     tcase_add_test(t, more_unmappings_than_notes);
     tcase_add_test(t, nothing_stays_if_unmappings_are_not_reported);
+    tcase_add_test(t, nothing_is_trusted_after_track_was_lost);
     tcase_add_test(t, longest_unused_goes_first);
     tcase_add_test(t, constants_can_be_sent);
     tcase_add_test(t, neighbour_that_is_gone_does_not_spoil_it);

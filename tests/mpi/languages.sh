@@ -34,4 +34,17 @@ cd "$tmp" || exit 2 # where gfortran leaves the module that a program defines
 try fortran mpif90.mpich -fallow-argument-mismatch
 try fortran08 mpif90.mpich
 try cxx mpicxx.mpich
+
+# Between hosts memory stays registered while it is there. That the C library comes before us in a Fortran program's search
+# order must not hide from us when it goes.
+fabric() { # program
+  MRMPI_STATS=1 MRMPI_LOG_LEVEL=1 timeout -k 5 100 simfab run --topology two-hosts-two-rails -- mrrun -n 2 "$tmp/$1" >"$tmp/out" 2>&1 </dev/null
+}
+count() { sed -n "s/.*\[$1@.* $2=\([0-9]*\).*/\1/p" "$tmp/out"; }
+ok "memory compiles with MPICH's wrapper" mpif90.mpich -w -g -o "$tmp/memory" "$here/memory.f90"
+is "the program does not name the library itself" "$(readelf -d "$tmp/memory" | grep -c 'NEEDED.*libmpich.so')" 0
+ok "large arrays that come and go arrive on another host" fabric memory
+is "each of them was registered once" "$(count 0 reg_cache_misses)" 4
+is "and used twice" "$(count 0 reg_cache_hits)" 4
+ok "Fortran's tests between hosts" fabric fortran
 done_testing
