@@ -121,7 +121,8 @@ static inline enum mr_err api_apart(const void *in, size_t icount, const struct 
     if (likely(i != o) &&
         ((i < o ? o - i >= ibytes : i - o >= obytes) || !api_solid(it, icount) || !api_solid(ot, ocount)))
         return MR_SUCCESS;
-    return mr_fail(MR_ERR_BUFFER, "send buffer (at %p, %zu bytes) and receive buffer (at %p, %zu bytes) overlap", in,
+    return mr_fail(MR_ERR_BUFFER,
+                   "the buffers at %p (%zu bytes) and at %p (%zu bytes) overlap; MPI_IN_PLACE may be what is meant", in,
                    ibytes, out, obytes);
 }
 

@@ -39,6 +39,67 @@ static void groups(void)
     MPI_Group_free(&u);
 }
 
+/* The members of g are those ranks of the world that the mask has, in this order. */
+static void consists_of(MPI_Group g, int n, const int *members)
+{
+    int count, world[size + 1], all[size + 1];
+    MPI_Group w;
+    MPI_Comm_group(MPI_COMM_WORLD, &w);
+    MPI_Group_size(g, &count);
+    EQ(count, n);
+    for (int i = 0; i < n; i++)
+        all[i] = i;
+    MPI_Group_translate_ranks(g, n, all, w, world);
+    for (int i = 0; i < n; i++)
+        EQ(world[i], members[i]);
+    EQ(g == MPI_GROUP_EMPTY, n == 0);
+    MPI_Group_free(&w);
+}
+
+/* Sets: evens and odds, what is in either, both and neither; the order of the first comes first. */
+static void sets(void)
+{
+    int ranges[1][3] = {{0, size - 1, 2}}, evens[size + 1], odds[size + 1], back[size + 1], both[2 * size], ne = 0,
+        no = 0;
+    MPI_Group w, even, odd, reverse, g;
+    MPI_Comm_group(MPI_COMM_WORLD, &w);
+    for (int i = 0; i < size; i++) {
+        back[i] = size - 1 - i;
+        if (i % 2)
+            odds[no++] = i;
+        else
+            evens[ne++] = i;
+    }
+    MPI_Group_range_incl(w, 1, ranges, &even);
+    MPI_Group_range_excl(w, 1, ranges, &odd);
+    consists_of(even, ne, evens);
+    consists_of(odd, no, odds);
+    MPI_Group_excl(w, no, odds, &g);
+    consists_of(g, ne, evens);
+    MPI_Group_free(&g);
+    MPI_Group_incl(w, size, back, &reverse);
+    MPI_Group_intersection(reverse, even, &g);
+    for (int i = 0; i < ne; i++)
+        both[i] = evens[ne - 1 - i];
+    consists_of(g, ne, both);
+    MPI_Group_free(&g);
+    MPI_Group_intersection(odd, even, &g);
+    consists_of(g, 0, NULL);
+    MPI_Group_free(&g);
+    for (int i = 0; i < size; i++)
+        both[i] = i < no ? odds[i] : evens[i - no];
+    MPI_Group_union(odd, even, &g);
+    consists_of(g, size, both);
+    MPI_Group_free(&g);
+    MPI_Group_union(reverse, even, &g);
+    consists_of(g, size, back);
+    MPI_Group_free(&g);
+    MPI_Group_free(&reverse);
+    MPI_Group_free(&odd);
+    MPI_Group_free(&even);
+    MPI_Group_free(&w);
+}
+
 static int total(MPI_Comm c, int x)
 {
     int s = -1;
@@ -299,6 +360,7 @@ int main(int argc, char **argv)
 {
     mt_begin(&argc, &argv);
     groups();
+    sets();
     making();
     many();
     attributes();

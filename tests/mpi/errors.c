@@ -29,6 +29,31 @@ static void text_has(int code, const char *part)
         text_has(code_, part);                                                                                         \
     } while (0)
 
+/* The names of MPI-1. */
+static int seen;
+
+static void note(MPI_Comm *c, int *code, ...)
+{
+    seen = class_of(*code);
+}
+
+static void old_handlers(void)
+{
+    MPI_Errhandler was, mine, now;
+    int x = 0;
+    MPI_Errhandler_get(MPI_COMM_WORLD, &was);
+    MPI_Errhandler_create(note, &mine);
+    MPI_Errhandler_set(MPI_COMM_WORLD, mine);
+    MPI_Errhandler_get(MPI_COMM_WORLD, &now);
+    EQ(now, mine);
+    EQ(class_of(MPI_Send(&x, 1, MPI_INT, size, 0, MPI_COMM_WORLD)), MPI_ERR_RANK);
+    EQ(seen, MPI_ERR_RANK);
+    MPI_Errhandler_set(MPI_COMM_WORLD, was);
+    MPI_Errhandler_free(&mine);
+    MPI_Errhandler_free(&now);
+    EQ(was, MPI_ERRORS_RETURN);
+}
+
 static void arguments(void)
 {
     int x = 0, flag, n;
@@ -174,6 +199,7 @@ int main(int argc, char **argv)
     truncation(10);
     truncation(300000);
     handlers();
+    old_handlers();
     codes();
     int sum = 0;
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -169,6 +169,30 @@ static void addresses(void)
     MPI_Type_free(&r);
 }
 
+/* The constructors and the bounds of MPI-1, whose displacements are MPI_Aint and whose names are gone from the
+ * standard. */
+static void old_names(void)
+{
+    int lengths[2] = {1, 2}, from[8] = {1, 2, 3, 4, 5, 6, 7, 8}, to[8] = {0};
+    MPI_Aint at[2] = {4, 16}, lb, ub;
+    MPI_Datatype indexed, vector;
+    MPI_Type_hindexed(2, lengths, at, MPI_INT, &indexed);
+    MPI_Type_lb(indexed, &lb);
+    MPI_Type_ub(indexed, &ub);
+    CHECK(lb == 4 && ub == 24);
+    MPI_Type_hvector(3, 1, 8, MPI_INT, &vector);
+    MPI_Type_lb(vector, &lb);
+    MPI_Type_ub(vector, &ub);
+    CHECK(lb == 0 && ub == 20);
+    MPI_Type_commit(&indexed);
+    MPI_Type_commit(&vector);
+    MPI_Sendrecv(from, 1, indexed, rank, 0, to, 1, vector, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 8; i++)
+        EQ(to[i], i == 0 ? 2 : i == 2 ? 5 : i == 4 ? 6 : 0);
+    MPI_Type_free(&indexed);
+    MPI_Type_free(&vector);
+}
+
 static void names(void)
 {
     char name[MPI_MAX_OBJECT_NAME];
@@ -220,6 +244,7 @@ int main(int argc, char **argv)
     partial();
     packing();
     addresses();
+    old_names();
     names();
     return mt_end();
 }
