@@ -15,6 +15,8 @@ static const struct {
     [MR_STAT_UNEXPECTED] = {"unexpected", "messages that came before their receive was posted", MR_TOPIC_MESSAGES},
     [MR_STAT_OUT_OF_ORDER] = {"out_of_order", "packets that overtook others and were held back", MR_TOPIC_RAILS},
     [MR_STAT_SHM_SENT] = {"shm_sent", "packets to ranks of this node", MR_TOPIC_MESSAGES},
+    [MR_STAT_SHM_POOLED] = {"shm_pooled", "those of them whose payload was long and lay in this rank's pool",
+                            MR_TOPIC_MESSAGES},
     [MR_STAT_SHM_SINGLE_COPY] = {"shm_single_copy_bytes", "bytes read directly from other processes",
                                  MR_TOPIC_MESSAGES},
     [MR_STAT_NET_SENT] = {"net_sent", "packets to ranks of other nodes", MR_TOPIC_RAILS},

@@ -10,7 +10,8 @@
  * ranks. Rings that are never used cost addresses, not memory. A receiver polls only the rings of ranks that have ever
  * sent to it: the first packet of a pair puts the sender's bit into the receiver's line.
  *
- * A packet that finds its ring full waits in a queue in private memory; poll writes it when there is space.
+ * A packet that finds its ring full waits in a queue in private memory; poll writes it when there is space. Long
+ * payloads lie in the sender's pool (shm_pool.h), the third thing in the segment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,19 +30,23 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/cma.h"
 #include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/shm_copy.h"
+#include "libmrmpi/channel/shm_pool.h"
 #include "libmrmpi/channel/shm_ring.h"
 #include "libmrmpi/launch/launch.h"
 
-#define SHM_MAGIC    0x6d726d7073686d31u
+#define SHM_MAGIC    0x6d726d7073686d32u
 #define SHM_CARD_KEY "mrmpi.shm"
 #define RANKS_MAX    1024 /* on one node */
 #define POLL_BATCH   16   /* packets taken from one ring before the next has its turn */
+#define POOL_MIN     4096 /* shorter payloads go into the ring's own data area */
 
 struct header {
     uint64_t magic, bytes;
     uint32_t num_ranks;
     uint32_t sleepers; /* more ranks than cores: receivers may sleep, senders ring */
     struct mr_ring_shape shape;
+    struct mr_pool_shape pool;
 };
 
 /* A rank's line: written by those who send to it. */
@@ -70,6 +75,8 @@ struct peer {
     unsigned num_waiting;
     bool announced;
     struct mr_ring_reader reader;
+    struct mr_pool pool; /* the peer's: where its long payloads are */
+    bool pool_mapped;
     bool broken; /* its ring held nonsense */
 };
 
@@ -80,9 +87,10 @@ static struct {
     uint8_t *base;
     struct header *header;
     struct mailbox *boxes;
-    struct peer *peers; /* [local_size] */
+    struct peer *peers; /* [local_size], this rank's own entry included */
     int *senders;       /* local ranks whose rings are polled */
     int num_senders;
+    struct mr_copier copier; /* into this rank's pool */
     uint32_t senders_version;
     int num_waiting; /* packets in all queues */
     size_t eager_max;
@@ -105,6 +113,22 @@ static size_t ring_stride(struct mr_ring_shape shape)
     return (mr_ring_bytes(shape) + 4095) & ~(size_t)4095;
 }
 
+static size_t pools_offset(int ranks, struct mr_ring_shape shape)
+{
+    return rings_offset(ranks) + (size_t)ranks * ranks * ring_stride(shape);
+}
+
+static size_t segment_bytes(int ranks, struct mr_ring_shape shape, struct mr_pool_shape pool)
+{
+    return pools_offset(ranks, shape) + (size_t)ranks * mr_pool_bytes(pool);
+}
+
+static void *pool_at(int local)
+{
+    return shm.base + pools_offset(shm.launch->local_size, shm.header->shape) +
+           (size_t)local * mr_pool_bytes(shm.header->pool);
+}
+
 static void *ring_at(int from, int to)
 {
     size_t index = (size_t)to * shm.launch->local_size + from;
@@ -122,6 +146,15 @@ static struct mr_ring_shape choose_shape(int ranks)
     return (struct mr_ring_shape){.num_slots = 64, .data_bytes = 32 << 10};
 }
 
+/* Larger than a core's own cache; where ranks are many, their pools together are that. */
+static struct mr_pool_shape choose_pool(int ranks)
+{
+    uint32_t chunk = ((uint32_t)mr_config.shm_eager_max + 4095) & ~(uint32_t)4095;
+    uint32_t bytes = ranks <= 16 ? 2 << 20 : 512 << 10;
+
+    return (struct mr_pool_shape){.num_chunks = bytes / chunk, .chunk_bytes = chunk};
+}
+
 static bool more_ranks_than_cores(int ranks)
 {
     cpu_set_t set;
@@ -137,9 +170,10 @@ static bool more_ranks_than_cores(int ranks)
 static int create_segment(void)
 {
     int ranks = shm.launch->local_size;
-    struct header h = {.magic = SHM_MAGIC, .num_ranks = ranks, .shape = choose_shape(ranks)};
+    struct header h = {
+        .magic = SHM_MAGIC, .num_ranks = ranks, .shape = choose_shape(ranks), .pool = choose_pool(ranks)};
 
-    h.bytes = rings_offset(ranks) + (size_t)ranks * ranks * ring_stride(h.shape);
+    h.bytes = segment_bytes(ranks, h.shape, h.pool);
     h.sleepers = more_ranks_than_cores(ranks);
     shm.fd = memfd_create("mrmpi", MFD_CLOEXEC);
     if (shm.fd < 0 || ftruncate(shm.fd, h.bytes) || pwrite(shm.fd, &h, sizeof(h), 0) != sizeof(h)) {
@@ -211,7 +245,7 @@ static int map_segment(size_t bytes)
     }
     shm.header = (struct header *)shm.base;
     if (shm.header->magic != SHM_MAGIC || shm.header->num_ranks != (uint32_t)ranks || shm.header->bytes != bytes ||
-        rings_offset(ranks) + (size_t)ranks * ranks * ring_stride(shm.header->shape) != bytes)
+        segment_bytes(ranks, shm.header->shape, shm.header->pool) != bytes)
         return -EPROTO;
     shm.boxes = (struct mailbox *)(shm.base + boxes_offset());
     shm.sleepers = shm.header->sleepers;
@@ -244,6 +278,7 @@ static int shm_ready(void)
 
         mr_ring_writer_init(&p->writer, ring_at(shm.launch->local_rank, l), shm.header->shape);
         mr_ring_reader_init(&p->reader, ring_at(l, shm.launch->local_rank), shm.header->shape);
+        mr_pool_init(&p->pool, pool_at(l), shm.header->pool);
         p->last = &p->first;
     }
     return 0;
@@ -324,13 +359,74 @@ static inline void tell(struct peer *p, int to)
         ring_bell(to);
 }
 
+/*
+ * All pages of a pool at once, when it is used for the first time: all will be used, and one by one that takes longer.
+ * A kernel that does not know the request maps them one by one.
+ */
+static struct mr_pool *pool_of(int local, int how)
+{
+    struct peer *p = &shm.peers[local];
+
+    if (__builtin_expect(!p->pool_mapped, 0)) {
+        madvise(p->pool.lent, mr_pool_bytes(p->pool.shape), how);
+        p->pool_mapped = true;
+    }
+    return &p->pool;
+}
+
+static struct mr_pool *my_pool(void)
+{
+    return pool_of(shm.launch->local_rank, MADV_POPULATE_WRITE);
+}
+
+/*
+ * Where the payload of the next packet to this peer goes; NULL: there is no room. A long one goes into a chunk of our
+ * pool if one is free (*chunk), else, as the short ones do, into the ring.
+ */
+static void *begin(struct peer *p, size_t len, uint32_t *chunk)
+{
+    *chunk = MR_POOL_NONE;
+    if (len < POOL_MIN || len > shm.peers[shm.launch->local_rank].pool.shape.chunk_bytes)
+        return mr_ring_begin(&p->writer, len);
+    *chunk = mr_pool_find(my_pool());
+    if (*chunk == MR_POOL_NONE)
+        return mr_ring_begin(&p->writer, len);
+    return mr_ring_begin(&p->writer, 0) ? mr_pool_at(my_pool(), *chunk) : NULL;
+}
+
+static void commit(struct peer *p, const struct mr_hdr *hdr, size_t len, uint32_t chunk)
+{
+    if (__builtin_expect(chunk == MR_POOL_NONE, 1)) {
+        mr_ring_commit(&p->writer, hdr, len);
+        return;
+    }
+    mr_stat_add(MR_STAT_SHM_POOLED, 1);
+    mr_pool_lend(my_pool(), chunk);
+    mr_ring_commit_far(&p->writer, hdr, chunk, len);
+}
+
+static bool write_packet(struct peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    uint32_t chunk;
+    void *to = begin(p, len, &chunk);
+
+    if (__builtin_expect(!to, 0))
+        return false;
+    if (chunk != MR_POOL_NONE)
+        mr_copy_out(&shm.copier, to, payload, len);
+    else if (len)
+        memcpy(to, payload, len);
+    commit(p, hdr, len, chunk);
+    return true;
+}
+
 static int shm_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     int to = shm.local_of[mr_vc_world_rank(vc)];
     struct peer *p = &shm.peers[to];
 
     mr_stat_add(MR_STAT_SHM_SENT, 1);
-    if (__builtin_expect(p->first != NULL, 0) || !mr_ring_write(&p->writer, hdr, payload, len))
+    if (__builtin_expect(p->first != NULL, 0) || !write_packet(p, hdr, payload, len))
         return put_aside(p, hdr, payload, len);
     tell(p, to);
     return 0;
@@ -342,14 +438,20 @@ static int shm_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len,
 {
     int local = shm.local_of[mr_vc_world_rank(vc)];
     struct peer *p = &shm.peers[local];
-    void *to = p->first ? NULL : mr_ring_begin(&p->writer, len);
+    uint32_t chunk;
+    void *to = p->first ? NULL : begin(p, len, &chunk);
 
     if (!to) {
         make(scratch, len, what);
         return shm_send(vc, hdr, scratch, len);
     }
-    make(to, len, what);
-    mr_ring_commit(&p->writer, hdr, len);
+    if (chunk != MR_POOL_NONE && mr_copy_streams(&shm.copier)) {
+        make(scratch, len, what);
+        mr_copy_out(&shm.copier, to, scratch, len);
+    } else {
+        make(to, len, what);
+    }
+    commit(p, hdr, len, chunk);
     mr_stat_add(MR_STAT_SHM_SENT, 1);
     tell(p, local);
     return 0;
@@ -363,7 +465,7 @@ static int send_waiting(void)
         struct peer *p = &shm.peers[l];
         int before = n;
 
-        while (p->first && mr_ring_write(&p->writer, &p->first->hdr, p->first->payload, p->first->len)) {
+        while (p->first && write_packet(p, &p->first->hdr, p->first->payload, p->first->len)) {
             struct waiting *w = p->first;
 
             p->first = w->next;
@@ -412,16 +514,34 @@ static void give_up(int from)
     read_senders();
 }
 
+/* The packet at the head of a ring, as mr_ring_peek; *chunk: of the sender's pool, to be given back, or none. */
+static int peek(int from, struct mr_hdr *hdr, const void **payload, size_t *len, uint32_t *chunk)
+{
+    struct mr_pool *pool;
+    int got;
+
+    *chunk = MR_POOL_NONE;
+    got = mr_ring_peek(&shm.peers[from].reader, hdr, payload, len, chunk);
+    if (got <= 0 || *payload)
+        return got;
+    pool = pool_of(from, MADV_POPULATE_READ);
+    if (*chunk >= pool->shape.num_chunks || *len > pool->shape.chunk_bytes)
+        return -1;
+    *payload = mr_pool_at(pool, *chunk);
+    return 1;
+}
+
 static int poll_sender(int from)
 {
     struct mr_ring_reader *r = &shm.peers[from].reader;
     struct mr_hdr hdr;
     const void *payload;
+    uint32_t chunk;
     size_t len;
     int n, got;
 
     for (n = 0; n < POLL_BATCH; n++) {
-        got = mr_ring_peek(r, &hdr, &payload, &len);
+        got = peek(from, &hdr, &payload, &len, &chunk);
         if (got == 0) {
             mr_ring_tell(r);
             break;
@@ -431,6 +551,8 @@ static int poll_sender(int from)
             break;
         }
         mr_vc_arrived(&hdr, payload, len);
+        if (chunk != MR_POOL_NONE)
+            mr_pool_give_back(&shm.peers[from].pool, chunk);
         mr_ring_release(r);
     }
     return n;

@@ -10,6 +10,8 @@
  * The reader gives space back through one line of its own, in portions; the writer looks at it only when what it knows
  * of is used up. Each side keeps its cursors in private memory. The reader trusts nothing that it reads: lengths and
  * positions are taken once and checked against the ring.
+ *
+ * A payload may also lie elsewhere (shm_pool.h): then the slot carries a number that means something to both sides.
  */
 #ifndef MRMPI_SHM_RING_H
 #define MRMPI_SHM_RING_H
@@ -22,6 +24,7 @@
 #include "libmrmpi/rail/vc.h"
 
 #define MR_RING_INLINE 72
+#define MR_RING_FAR    (UINT64_C(1) << 63)
 
 struct mr_ring_slot {
     uint32_t seq;
@@ -29,7 +32,7 @@ struct mr_ring_slot {
     struct mr_hdr hdr;
     union {
         uint8_t bytes[MR_RING_INLINE];
-        uint64_t position; /* in the data area, counted without end */
+        uint64_t position; /* in the data area, counted without end; or MR_RING_FAR | number */
     };
 };
 _Static_assert(sizeof(struct mr_ring_slot) == 128, "two cache lines");
@@ -110,7 +113,8 @@ static inline bool mr_ring_fits(const struct mr_ring_writer *w, size_t len)
            (len <= MR_RING_INLINE || mr_ring_end(mr_ring_place(w, len), len) - w->data_freed <= w->shape.data_bytes);
 }
 
-/* Where the payload of the next packet goes, for the caller to write; NULL: the ring is full. len <= mr_ring_max_payload. */
+/* Where the payload of the next packet goes, for the caller to write; NULL: the ring is full. len <=
+ * mr_ring_max_payload. */
 static inline void *mr_ring_begin(struct mr_ring_writer *w, size_t len)
 {
     struct mr_ring_slot *s;
@@ -155,6 +159,13 @@ static inline bool mr_ring_write(struct mr_ring_writer *w, const struct mr_hdr *
     return true;
 }
 
+/* Begun with length 0: a packet whose payload of more than MR_RING_INLINE bytes lies elsewhere, at `number`. */
+static inline void mr_ring_commit_far(struct mr_ring_writer *w, const struct mr_hdr *hdr, uint32_t number, size_t len)
+{
+    w->ring->slots[w->slot & (w->shape.num_slots - 1)].position = MR_RING_FAR | number;
+    mr_ring_commit(w, hdr, len);
+}
+
 static inline bool mr_ring_ready(const struct mr_ring_reader *r)
 {
     const struct mr_ring_slot *s = &r->ring->slots[r->slot & (r->shape.num_slots - 1)];
@@ -164,9 +175,11 @@ static inline bool mr_ring_ready(const struct mr_ring_reader *r)
 
 /*
  * The packet at the head: 1 and *hdr (a copy), *payload (in the ring, valid until mr_ring_release), *len. 0: none.
- * -1: what stands there cannot be; the writer has gone mad and the ring is of no use any more.
+ * -1: what stands there cannot be; the writer has gone mad and the ring is of no use any more. If the payload lies
+ * elsewhere *payload is NULL and *far its number, which the caller has to check, as the length.
  */
-static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, const void **payload, size_t *len)
+static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, const void **payload, size_t *len,
+                               uint32_t *far)
 {
     const struct mr_ring_slot *s = &r->ring->slots[r->slot & (r->shape.num_slots - 1)];
     uint64_t at;
@@ -180,6 +193,11 @@ static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, con
         return 1;
     }
     at = *(volatile const uint64_t *)&s->position;
+    if (at & MR_RING_FAR) {
+        *payload = NULL;
+        *far = (uint32_t)at;
+        return 1;
+    }
     if (*len > mr_ring_max_payload(r->shape) || (at & (r->shape.data_bytes - 1)) + *len > r->shape.data_bytes)
         return -1;
     *payload = r->data + (at & (r->shape.data_bytes - 1));

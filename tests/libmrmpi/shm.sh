@@ -8,6 +8,7 @@ mpi=$BUILD/tests/mpi
 counters() { env MRMPI_STATS=1 "$@" mrrun -n 2 "$mpi/p2p_sizes" >"$tmp/out" 2>&1; }
 ok "large messages by two copies" counters MRMPI_SINGLE_COPY=0
 is "nothing was copied by the kernel then" "$(grep -c shm_single_copy "$tmp/out")" 0
+is "what is long lies in the pools" "$(grep -c shm_pooled "$tmp/out")" 2
 is "both ranks print their counters" "$(grep -c 'rendezvous_sent=' "$tmp/out")" 2
 ok "more ranks than cores: single copy" counters MRMPI_OVERSUBSCRIBED=1
 is "both ranks were copied to by the kernel" "$(grep -c shm_single_copy_bytes= "$tmp/out")" 2

@@ -47,8 +47,9 @@ static int take(uint64_t number, size_t len)
 {
     struct mr_hdr hdr;
     const void *payload;
+    uint32_t far;
     size_t got;
-    int n = mr_ring_peek(&r, &hdr, &payload, &got);
+    int n = mr_ring_peek(&r, &hdr, &payload, &got, &far);
 
     if (n <= 0) {
         mr_ring_tell(&r);

@@ -4,7 +4,12 @@
 
 int main(int argc, char **argv)
 {
-    enum { N = 3000, BIG = 40000 };
+    enum {
+        N = 3000,
+        LONGS = 300,
+        LONG = 12000,
+        BIG = 40000
+    }; /* all long ones: more than any queue between two holds */
     static char big[BIG];
 
     begin(&argc, &argv);
@@ -13,6 +18,10 @@ int main(int argc, char **argv)
             int value = rank * N + i;
 
             MPI_Send(&value, 1, MPI_INT, 0, i, MPI_COMM_WORLD);
+        }
+        for (int i = 0; i < LONGS; i++) {
+            fill(big, LONG, rank + i);
+            MPI_Send(big, LONG, MPI_CHAR, 0, N + 1 + i, MPI_COMM_WORLD);
         }
         fill(big, BIG, rank);
         MPI_Send(big, BIG, MPI_CHAR, 0, N, MPI_COMM_WORLD);
@@ -24,6 +33,10 @@ int main(int argc, char **argv)
         for (int from = size - 1; from > 0; from--) {
             MPI_Recv(big, BIG, MPI_CHAR, from, N, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             CHECK(holds(big, BIG, from));
+            for (int i = LONGS - 1; i >= 0; i--) {
+                MPI_Recv(big, LONG, MPI_CHAR, from, N + 1 + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                CHECK(holds(big, LONG, from + i));
+            }
             for (int i = N - 1; i >= 0; i--) {
                 int value;
 

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pools of chunks, packets whose payload lies in one, and the two ways to copy into it. */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "libmrmpi/channel/shm_copy.h"
+#include "libmrmpi/channel/shm_pool.h"
+#include "libmrmpi/channel/shm_ring.h"
+
+enum { CHUNKS = 5, CHUNK = 8192 };
+static const struct mr_pool_shape shape = {.num_chunks = CHUNKS, .chunk_bytes = CHUNK};
+static const struct mr_ring_shape few = {.num_slots = 8, .data_bytes = 4096};
+static void *memory;
+static struct mr_pool owner, reader;
+
+static void setup(void)
+{
+    memory = aligned_alloc(4096, mr_pool_bytes(shape));
+    ck_assert_ptr_nonnull(memory);
+    memset(memory, 0, mr_pool_bytes(shape));
+    mr_pool_init(&owner, memory, shape);
+    mr_pool_init(&reader, memory, shape);
+}
+
+static void teardown(void)
+{
+    free(memory);
+}
+
+static uint32_t lend(void)
+{
+    uint32_t chunk = mr_pool_find(&owner);
+
+    if (chunk != MR_POOL_NONE)
+        mr_pool_lend(&owner, chunk);
+    return chunk;
+}
+
+START_TEST(chunks_do_not_overlap)
+{
+    char *end = (char *)memory + mr_pool_bytes(shape);
+
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        ck_assert_uint_eq((uintptr_t)mr_pool_at(&owner, i) % 4096, 0);
+        ck_assert(mr_pool_at(&owner, i) >= (void *)(owner.lent + CHUNKS));
+        ck_assert((char *)mr_pool_at(&owner, i) + CHUNK <= end);
+        if (i)
+            ck_assert_int_eq((char *)mr_pool_at(&owner, i) - (char *)mr_pool_at(&owner, i - 1), CHUNK);
+    }
+}
+END_TEST
+
+/* What has just been given back is not what is taken next. */
+START_TEST(round_and_round)
+{
+    for (uint32_t i = 0; i < 3 * CHUNKS; i++) {
+        ck_assert_uint_eq(mr_pool_find(&owner), i % CHUNKS);
+        ck_assert_uint_eq(lend(), i % CHUNKS);
+        mr_pool_give_back(&reader, i % CHUNKS);
+    }
+}
+END_TEST
+
+START_TEST(all_are_lent)
+{
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        ck_assert_uint_eq(lend(), i);
+    ck_assert_uint_eq(lend(), MR_POOL_NONE);
+    mr_pool_give_back(&reader, 3);
+    ck_assert_uint_eq(lend(), 3);
+    ck_assert_uint_eq(lend(), MR_POOL_NONE);
+}
+END_TEST
+
+/* A reader that keeps one for ever does not stop the others. */
+START_TEST(kept_ones_are_passed_over)
+{
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        lend();
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        if (i != 2)
+            mr_pool_give_back(&reader, i);
+    for (int lap = 0; lap < 3; lap++)
+        for (uint32_t i = 0; i < CHUNKS; i++) {
+            if (i == 2)
+                continue;
+            ck_assert_uint_eq(lend(), i);
+            mr_pool_give_back(&reader, i);
+        }
+}
+END_TEST
+
+/* ---- through a ring ---------------------------------------------------------------------------------------------- */
+
+static struct mr_ring_writer w;
+static struct mr_ring_reader r;
+static bool streaming;
+
+enum { PACKETS = 20000 };
+
+static size_t length_of(uint32_t number)
+{
+    return MR_RING_INLINE + 1 + number * 37 % (CHUNK - MR_RING_INLINE);
+}
+
+static uint8_t byte_of(uint32_t number, size_t i)
+{
+    return (uint8_t)(number * 31 + i * 7);
+}
+
+static bool put(uint32_t number)
+{
+    static _Thread_local uint8_t bytes[CHUNK];
+    size_t len = length_of(number);
+    struct mr_hdr hdr = {.tag = (int32_t)number, .len = len};
+    uint32_t chunk = mr_pool_find(&owner);
+
+    if (chunk == MR_POOL_NONE || !mr_ring_begin(&w, 0))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = byte_of(number, i);
+    if (streaming)
+        mr_copy_stream(mr_pool_at(&owner, chunk), bytes, len);
+    else
+        memcpy(mr_pool_at(&owner, chunk), bytes, len);
+    mr_pool_lend(&owner, chunk);
+    mr_ring_commit_far(&w, &hdr, chunk, len);
+    return true;
+}
+
+static void *writer(void *arg)
+{
+    for (uint32_t i = 0; i < PACKETS; i++)
+        while (!put(i))
+            sched_yield();
+    return NULL;
+}
+
+static void check_payload(uint32_t number, uint32_t chunk, size_t len)
+{
+    const uint8_t *bytes = mr_pool_at(&reader, chunk);
+
+    ck_assert_uint_eq(len, length_of(number));
+    for (size_t i = 0; i < len; i++)
+        if (bytes[i] != byte_of(number, i))
+            ck_abort_msg("packet %u: byte %zu of %zu is wrong", number, i, len);
+}
+
+START_TEST(packets_between_two_threads)
+{
+    void *ring = aligned_alloc(4096, 16384);
+    pthread_t thread;
+    uint32_t i = 0;
+
+    ck_assert_ptr_nonnull(ring);
+    memset(ring, 0, 16384);
+    mr_ring_writer_init(&w, ring, few);
+    mr_ring_reader_init(&r, ring, few);
+    streaming = _i;
+    ck_assert_int_eq(pthread_create(&thread, NULL, writer, NULL), 0);
+    while (i < PACKETS) {
+        struct mr_hdr hdr;
+        const void *payload;
+        uint32_t chunk = MR_POOL_NONE;
+        size_t len;
+        int n = mr_ring_peek(&r, &hdr, &payload, &len, &chunk);
+
+        ck_assert_int_ge(n, 0);
+        if (!n) {
+            mr_ring_tell(&r);
+            sched_yield();
+            continue;
+        }
+        ck_assert_ptr_null(payload);
+        ck_assert_uint_lt(chunk, CHUNKS);
+        ck_assert_int_eq(hdr.tag, (int32_t)i);
+        check_payload(i, chunk, len);
+        mr_pool_give_back(&reader, chunk);
+        mr_ring_release(&r);
+        i++;
+    }
+    pthread_join(thread, NULL);
+    free(ring);
+}
+END_TEST
+
+/* ---- copying ----------------------------------------------------------------------------------------------------- */
+
+START_TEST(streams_just_what_it_shall)
+{
+    static _Alignas(64) uint8_t to[1024];
+    static uint8_t from[1024];
+
+    for (size_t i = 0; i < sizeof(from); i++)
+        from[i] = byte_of(1, i);
+    for (size_t skip = 0; skip < 17; skip++)
+        for (size_t len = 0; len < 700; len++) {
+            memset(to, 0xee, sizeof(to));
+            mr_copy_stream(to, from + skip, len);
+            ck_assert_int_eq(memcmp(to, from + skip, len), 0);
+            for (size_t i = len; i < sizeof(to); i++)
+                if (to[i] != 0xee)
+                    ck_abort_msg("%zu bytes: byte %zu was written", len, i);
+        }
+}
+END_TEST
+
+START_TEST(streams_after_slow_copies_in_a_row)
+{
+    struct mr_copier c = {0};
+
+    for (int i = 0; i < 100; i++) { /* an interrupted one now and then proves nothing */
+        for (int k = 0; k < 3; k++)
+            mr_copy_timed(&c, 16384, 16384);
+        mr_copy_timed(&c, 16384, 500);
+    }
+    ck_assert(!mr_copy_streams(&c));
+    mr_copy_timed(&c, 16384, 0); /* a clock that stands still */
+    ck_assert(!mr_copy_streams(&c));
+    for (int k = 0; k < 4; k++)
+        mr_copy_timed(&c, 16384, 4000);
+    ck_assert(mr_copy_streams(&c));
+}
+END_TEST
+
+/* One slow copy then is enough to stream again. */
+START_TEST(plain_copies_get_another_try)
+{
+    struct mr_copier c = {0};
+    uint8_t from[64] = {1, 2, 3};
+    _Alignas(64) uint8_t to[64];
+    int streamed = 0;
+
+    for (int k = 0; k < 4; k++)
+        mr_copy_timed(&c, 16384, 16384);
+    while (mr_copy_streams(&c) && streamed < 100000) {
+        mr_copy_out(&c, to, from, sizeof(from));
+        streamed++;
+    }
+    ck_assert(!mr_copy_streams(&c));
+    ck_assert_int_ge(streamed, 1000);
+    ck_assert_int_eq(memcmp(to, from, sizeof(to)), 0);
+    mr_copy_timed(&c, 16384, 16384);
+    ck_assert(mr_copy_streams(&c));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("shm_pool");
+    TCase *c = tcase_create("shm_pool");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, chunks_do_not_overlap);
+    tcase_add_test(c, round_and_round);
+    tcase_add_test(c, all_are_lent);
+    tcase_add_test(c, kept_ones_are_passed_over);
+    tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
+    tcase_add_test(c, streams_just_what_it_shall);
+    tcase_add_test(c, streams_after_slow_copies_in_a_row);
+    tcase_add_test(c, plain_copies_get_another_try);
+    suite_add_tcase(s, c);
+    runner = srunner_create(s);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
