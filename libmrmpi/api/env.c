@@ -2,6 +2,7 @@
 /* The environment (MPI-3.1 chapter 8): starting, ending, names, clocks, memory. */
 #include "libmrmpi/api/api.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

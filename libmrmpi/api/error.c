@@ -2,6 +2,7 @@
 /* How errors leave the library: what checks say, the way through an error handler, the handlers (MPI-4.0 section 9.3). */
 #include "libmrmpi/api/api.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,38 +1,158 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library's lock: its storage, and the way a waiting thread lets others have it. */
+/*
+ * The library's lock. A mutex would go, again and again, to the thread that unlocks it and locks it in a loop: one that sleeps
+ * for it needs time to wake, on a busy machine milliseconds, and would never find it free. So there is a queue, and the lock is
+ * handed over without ever being free in between.
+ */
 #include "libmrmpi/base/lock.h"
 
-#include <sched.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stddef.h>
+
+/* So many times in vain, and another one looks although there is no news: what it waits for may not be ours to see. */
+#define ROUNDS_ALONE 64
+
+struct waiter {
+    struct waiter *next;
+    sem_t called;
+    struct mr_lock_wish wish;
+    bool granted;  /* it has the lock, and is out of the queue */
+    bool awake;    /* it has been told that the lock was free */
+    bool deserves; /* it was taken by another before it came: next time it is handed over */
+};
 
 bool mr_threaded;
-pthread_mutex_t mr_lock_mutex = PTHREAD_MUTEX_INITIALIZER;
-unsigned mr_lock_waiting, mr_lock_taken;
+uint32_t mr_lock_word;
+uint64_t mr_lock_news;
+static unsigned rounds_alone; /* by its holder */
 
-void mr_lock_contended(void)
+/* Guards the queue, and MR_LOCK_WANTED, which says that there is one. */
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static struct waiter *first, **end = &first;
+
+static void enqueue(struct waiter *w)
 {
-    __atomic_fetch_add(&mr_lock_waiting, 1, __ATOMIC_RELAXED);
-    pthread_mutex_lock(&mr_lock_mutex);
-    __atomic_fetch_sub(&mr_lock_waiting, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&mr_lock_taken, 1, __ATOMIC_RELAXED);
+    w->next = NULL;
+    *end = w;
+    end = &w->next;
+    __atomic_fetch_or(&mr_lock_word, MR_LOCK_WANTED, __ATOMIC_RELAXED);
 }
 
-/*
- * A mutex alone is not fair: the thread that unlocks and locks again in a loop wins every time, because the one that
- * sleeps for it needs microseconds to wake. So the loop stands back until a sleeper had its turn, for a bounded time.
- */
-void mr_lock_give_way(void)
+static void dequeue(struct waiter *w)
 {
-    unsigned before;
+    struct waiter **at = &first;
 
-    if (!mr_threaded)
-        return;
-    before = __atomic_load_n(&mr_lock_taken, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&mr_lock_mutex);
-    for (int i = 0; i < 64; i++) {
-        if (!__atomic_load_n(&mr_lock_waiting, __ATOMIC_RELAXED) ||
-            __atomic_load_n(&mr_lock_taken, __ATOMIC_RELAXED) != before)
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    if (!*at)
+        end = at;
+    if (!first)
+        __atomic_fetch_and(&mr_lock_word, ~(uint32_t)MR_LOCK_WANTED, __ATOMIC_RELAXED);
+}
+
+static bool take_if_free(void)
+{
+    return !(__atomic_fetch_or(&mr_lock_word, MR_LOCK_HELD, __ATOMIC_ACQUIRE) & MR_LOCK_HELD);
+}
+
+/* By its holder, who does not have it any more. */
+static void grant(struct waiter *w)
+{
+    dequeue(w);
+    w->granted = true;
+    sem_post(&w->called);
+}
+
+static void sleep_until_called(struct waiter *w)
+{
+    pthread_mutex_unlock(&guard);
+    while (sem_wait(&w->called) && errno == EINTR)
+        ;
+    pthread_mutex_lock(&guard);
+}
+
+/* In the queue, with the guard, which is given back. */
+static void wait_in_queue(struct waiter *w)
+{
+    for (sleep_until_called(w); !w->granted; sleep_until_called(w)) {
+        if (take_if_free()) {
+            dequeue(w);
             break;
-        sched_yield();
+        }
+        w->awake = false;
+        w->deserves = true;
     }
-    mr_lock();
+    pthread_mutex_unlock(&guard);
+    sem_destroy(&w->called);
+}
+
+void mr_lock_wait(void)
+{
+    struct waiter w = {.wish = {.at_once = true}};
+
+    pthread_mutex_lock(&guard);
+    /* in this order: an unlock either leaves the lock free for us, or sees that it is wanted */
+    __atomic_fetch_or(&mr_lock_word, MR_LOCK_WANTED, __ATOMIC_SEQ_CST);
+    if (take_if_free()) {
+        if (!first)
+            __atomic_fetch_and(&mr_lock_word, ~(uint32_t)MR_LOCK_WANTED, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&guard);
+        return;
+    }
+    sem_init(&w.called, 0, 0);
+    enqueue(&w);
+    wait_in_queue(&w);
+}
+
+/* Whoever saw that the lock is wanted before the queue was there, or after it had gone, finds none. */
+void mr_lock_pass(void)
+{
+    pthread_mutex_lock(&guard);
+    if (first && first->deserves) {
+        grant(first);
+    } else {
+        __atomic_fetch_and(&mr_lock_word, ~(uint32_t)MR_LOCK_HELD, __ATOMIC_RELEASE);
+        if (first && !first->awake) {
+            first->awake = true;
+            sem_post(&first->called);
+        }
+    }
+    pthread_mutex_unlock(&guard);
+}
+
+static bool has_reason(const struct mr_lock_wish *w)
+{
+    return w->at_once || (w->complete ? *w->complete : w->seen != mr_lock_news);
+}
+
+static struct waiter *whose_turn(void)
+{
+    struct waiter *w = first;
+
+    while (w && !has_reason(&w->wish))
+        w = w->next;
+    if (w || ++rounds_alone < ROUNDS_ALONE)
+        return w;
+    return first;
+}
+
+bool mr_lock_hand_over(struct mr_lock_wish wish)
+{
+    struct waiter w = {.wish = wish}, *next;
+
+    pthread_mutex_lock(&guard);
+    next = whose_turn();
+    if (!next) {
+        pthread_mutex_unlock(&guard);
+        return false;
+    }
+    rounds_alone = 0;
+    sem_init(&w.called, 0, 0);
+    enqueue(&w);
+    grant(next);
+    wait_in_queue(&w);
+    return true;
 }

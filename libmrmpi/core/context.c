@@ -126,6 +126,8 @@ static void end(struct mr_agreement *a, enum mr_err err)
 
 static void decide(struct mr_agreement *a)
 {
+    bool others = a->offering || a->local->size > 1 || a->bridge; /* who is alone waits for the mask itself */
+
     if (a->offering)
         contexts.offered = a->offering = false;
     if (a->error)
@@ -137,6 +139,7 @@ static void decide(struct mr_agreement *a)
     else
         a->stage = MR_AGREE_BEGIN;
     a->all_came = true;
+    mr_lock_news += others; /* for whoever waits for the mask, or for the next round */
 }
 
 /* True when nothing is under way. */

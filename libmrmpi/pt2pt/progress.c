@@ -3,7 +3,7 @@
  * Progress and waiting. A waiter looks at the network until its condition holds; when there is nothing to do it spins
  * for a while, then yields the processor, and with more ranks than cores it soon sleeps until a peer rings.
  *
- * With several threads the lock goes round between two looks, so every look is done by one thread only.
+ * With several threads one of them looks for all, and hands the lock over between two looks to whom the latest one may concern.
  */
 #include <sched.h>
 
@@ -47,6 +47,7 @@ int mr_progress(void)
         n += mr_rndv_progress();
     for (unsigned i = 0; i < mr_pt2pt.num_polls; i++)
         n += mr_pt2pt.polls[i]();
+    mr_lock_news += n > 0;
     return n;
 }
 
@@ -55,8 +56,7 @@ void mr_progress_once(void)
 {
     if (mr_progress() == 0 && mr_shm_oversubscribed())
         sched_yield();
-    if (mr_threaded)
-        mr_lock_give_way();
+    mr_lock_give_way((struct mr_lock_wish){.at_once = true});
 }
 
 void mr_progress_register(int (*poll)(void))
@@ -122,8 +122,6 @@ static inline void idle_over(struct idle *idle)
 static void idle_round(struct idle *idle)
 {
     idle->rounds++;
-    if (__builtin_expect(mr_threaded, 0))
-        mr_lock_give_way();
     if (mr_shm_oversubscribed())
         idle_crowded(idle);
     else
@@ -133,8 +131,16 @@ static void idle_round(struct idle *idle)
 void mr_progress_until(bool (*done)(void *arg), void *arg)
 {
     struct idle idle = {0};
+    bool given = false;
 
-    while (!done(arg)) {
+    for (;;) {
+        struct mr_lock_wish wish = {.seen = mr_lock_news};
+
+        if (done(arg))
+            return;
+        if (!given && (given = mr_lock_give_way(wish)))
+            continue; /* and then to the network: what done does may be news for others, again and again */
+        given = false;
         if (mr_progress() == 0)
             idle_round(&idle);
         else
@@ -147,6 +153,8 @@ enum mr_err mr_wait(struct mr_request *req)
     struct idle idle = {0};
 
     while (!req->complete) {
+        if (mr_lock_give_way((struct mr_lock_wish){.complete = &req->complete}))
+            continue;
         if (mr_progress() == 0)
             idle_round(&idle);
         else

@@ -6,8 +6,10 @@ FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/rail/vc.c libmrmpi/rail/
     libmrmpi/channel/shm.c libmrmpi/channel/shm_copy.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/pt2pt/*.c)
 
-TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt
-UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt
+TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
+    tests/libmrmpi/test_lock
+UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
+    tests/libmrmpi/test_lock
 tests/libmrmpi/test_match_SRCS := tests/libmrmpi/test_match.c libmrmpi/pt2pt/match.c
 tests/libmrmpi/test_match_PKGS := check
 tests/libmrmpi/test_config_SRCS := tests/libmrmpi/test_config.c libmrmpi/base/config.c libmrmpi/base/log.c
@@ -18,6 +20,9 @@ tests/libmrmpi/test_shm_ring_LDLIBS := -lpthread
 tests/libmrmpi/test_shm_pool_SRCS := tests/libmrmpi/test_shm_pool.c libmrmpi/channel/shm_copy.c libmrmpi/base/clock.c
 tests/libmrmpi/test_shm_pool_PKGS := check
 tests/libmrmpi/test_shm_pool_LDLIBS := -lpthread
+tests/libmrmpi/test_lock_SRCS := tests/libmrmpi/test_lock.c libmrmpi/base/lock.c
+tests/libmrmpi/test_lock_PKGS := check
+tests/libmrmpi/test_lock_LDLIBS := -lpthread
 tests/libmrmpi/test_pt2pt_SRCS := tests/libmrmpi/test_pt2pt.c $(FAKE_WORLD_SRCS)
 tests/libmrmpi/test_pt2pt_PKGS := check
 tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread

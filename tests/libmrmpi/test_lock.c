@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The library's lock among threads: nobody starves, and who has nothing to look at is left asleep. */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/lock.h"
+
+enum { THREADS = 6, TIMES = 3000 };
+
+struct sleeper {
+    pthread_t thread;
+    struct mr_lock_wish wish;
+    bool queued; /* it has the lock for the first time, and gives way next */
+    int turns;
+    bool enough;
+};
+
+/* One that calls MPI, or that waits there until it has had enough. */
+static void *sleeps(void *arg)
+{
+    struct sleeper *s = arg;
+
+    mr_lock();
+    s->queued = true;
+    do
+        s->turns++;
+    while (!s->enough && (mr_lock_give_way(s->wish), true));
+    mr_unlock();
+    return NULL;
+}
+
+/* With the lock: until somebody queues for it. */
+static void wait_until_wanted(void)
+{
+    while (!(__atomic_load_n(&mr_lock_word, __ATOMIC_ACQUIRE) & MR_LOCK_WANTED))
+        sched_yield();
+}
+
+static bool give_way(void)
+{
+    return mr_lock_give_way((struct mr_lock_wish){.at_once = true});
+}
+
+START_TEST(giving_way_is_not_in_vain)
+{
+    mr_threaded = true;
+    for (int i = 0; i < 200; i++) {
+        struct sleeper s = {.enough = true};
+
+        mr_lock();
+        ck_assert(!give_way());
+        pthread_create(&s.thread, NULL, sleeps, &s);
+        wait_until_wanted();
+        ck_assert(give_way());
+        ck_assert_int_eq(s.turns, 1);
+        ck_assert(!give_way());
+        mr_unlock();
+        pthread_join(s.thread, NULL);
+    }
+}
+END_TEST
+
+/* One that unlocks and locks at once, however slowly the other wakes. */
+START_TEST(unlocking_lets_others_in)
+{
+    struct sleeper s = {.enough = true};
+
+    mr_threaded = true;
+    mr_lock();
+    pthread_create(&s.thread, NULL, sleeps, &s);
+    wait_until_wanted();
+    while (!s.turns) {
+        mr_unlock();
+        mr_lock();
+    }
+    mr_unlock();
+    pthread_join(s.thread, NULL);
+    ck_assert_uint_eq(mr_lock_word, 0);
+}
+END_TEST
+
+static void start_waiting(struct sleeper *s)
+{
+    mr_lock();
+    pthread_create(&s->thread, NULL, sleeps, s);
+    wait_until_wanted();
+    mr_unlock();
+    for (bool queued = false; !queued;) { /* it has had the lock, and has given way to us */
+        mr_lock();
+        queued = s->queued;
+        if (!queued)
+            mr_unlock();
+    }
+}
+
+static void end_waiting(struct sleeper *s)
+{
+    s->enough = true;
+    mr_unlock();
+    pthread_join(s->thread, NULL);
+    ck_assert_uint_eq(mr_lock_word, 0);
+}
+
+START_TEST(who_waits_for_a_request_is_asked_when_it_is_complete)
+{
+    bool complete = false;
+    struct sleeper s = {.wish = {.complete = &complete}};
+    int turns;
+
+    mr_threaded = true;
+    start_waiting(&s);
+    wait_until_wanted();
+    turns = s.turns;
+    for (int i = 0; i < 10; i++) {
+        mr_lock_news++;
+        ck_assert(!give_way());
+    }
+    ck_assert_int_eq(s.turns, turns);
+    complete = true;
+    ck_assert(give_way());
+    ck_assert_int_gt(s.turns, turns);
+    end_waiting(&s);
+}
+END_TEST
+
+START_TEST(who_looks_itself_is_asked_when_there_is_news)
+{
+    struct sleeper s = {.wish = {.seen = 1000000}};
+    int turns, rounds = 0;
+
+    mr_threaded = true;
+    mr_lock_news = 1000000 - 3; /* the three calls of mr_lock */
+    start_waiting(&s);
+    wait_until_wanted();
+    mr_lock_news = 1000000;
+    turns = s.turns;
+    for (int i = 0; i < 10; i++)
+        ck_assert(!give_way());
+    ck_assert_int_eq(s.turns, turns);
+    mr_lock_news++;
+    ck_assert(give_way());
+    ck_assert_int_gt(s.turns, turns);
+    /* and now and then without any: it may wait for something outside */
+    mr_lock_news = 1000000;
+    while (!give_way())
+        ck_assert_int_lt(rounds++, 1000);
+    end_waiting(&s);
+}
+END_TEST
+
+static int inside, count;
+
+static void *counts(void *arg)
+{
+    for (int i = 0; i < TIMES; i++) {
+        mr_lock();
+        ck_assert_int_eq(++inside, 1);
+        count++;
+        inside--;
+        if (i % 3 == 0)
+            mr_lock_give_way((struct mr_lock_wish){.seen = mr_lock_news, .at_once = i % 2});
+        ck_assert_int_eq(++inside, 1);
+        inside--;
+        mr_unlock();
+    }
+    return NULL;
+}
+
+START_TEST(one_at_a_time)
+{
+    pthread_t thread[THREADS];
+
+    mr_threaded = true;
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread[i], NULL, counts, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    ck_assert_int_eq(count, THREADS * TIMES);
+    ck_assert_uint_eq(mr_lock_word, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("lock");
+    TCase *t = tcase_create("lock");
+    SRunner *r;
+    int failed;
+
+    tcase_add_test(t, giving_way_is_not_in_vain);
+    tcase_add_test(t, unlocking_lets_others_in);
+    tcase_add_test(t, who_waits_for_a_request_is_asked_when_it_is_complete);
+    tcase_add_test(t, who_looks_itself_is_asked_when_there_is_news);
+    tcase_add_test(t, one_at_a_time);
+    suite_add_tcase(s, t);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
