@@ -104,6 +104,8 @@ unsigned mr_sched_plan(struct mr_sched *s, const struct mr_load *load, unsigned 
         return 1;
     }
     count = choose(s, load, n, most < up ? (unsigned)most : up, sub);
+    if (count == up) /* all: who is posted to first has an advantage, and nobody shall have it always */
+        s->next = sub[0] + 1;
     for (unsigned i = 0; i < count; i++)
         weight[i] = load[sub[i]].weight;
     drop_light(s, weight, count, len, shortest);
