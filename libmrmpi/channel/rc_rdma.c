@@ -114,7 +114,7 @@ static bool adapts(const struct mr_peer *p)
 static void note_started(struct mr_stripe_op *s, uint64_t now_ns)
 {
     s->measured = true;
-    mr_adapt_started(&s->sub->peer->adapt, (unsigned)(s->sub - s->sub->peer->sub), now_ns);
+    mr_adapt_started(&s->sub->peer->adapt, (unsigned)(s->sub - s->sub->peer->sub), s->put->num > 1, now_ns);
 }
 
 static void note_finished(struct mr_stripe_op *s)
@@ -250,17 +250,26 @@ static struct mr_put *make_put(struct mr_peer *p, const void *buf, const struct 
     return put;
 }
 
-/* After all stripes have gone: the clock is read once, and holds none of them up. */
-static void note_posted(struct mr_put *put)
+/*
+ * Post what there is room for. All stripes begin at the time before the first (rail/adapt.h); those that wait for room
+ * begin when they find it.
+ */
+static void post_stripes(struct mr_put *put)
 {
-    uint64_t now;
+    struct mr_peer *p = put->peer;
+    uint64_t begin = adapts(p) ? mr_clock_ns() : 0;
 
-    if (!adapts(put->peer))
-        return;
-    now = mr_clock_ns();
-    for (unsigned i = 0; i < put->num; i++)
-        if (put->stripe[i].posted)
-            note_started(&put->stripe[i], now);
+    for (unsigned i = 0; i < put->num; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+        int err = p->up && !s->sub->waiting ? push(s) : -EAGAIN;
+
+        if (err == -EAGAIN)
+            enqueue(s);
+        else if (err)
+            mr_peer_lost(p, err); /* completes the put with an error, from poll */
+        else if (begin)
+            note_started(s, begin);
+    }
 }
 
 int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
@@ -299,16 +308,7 @@ int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_re
     mr_net.open_puts++;
     mr_stat_add(MR_STAT_NET_STRIPES, n);
 
-    for (unsigned i = 0; i < n; i++) {
-        struct mr_stripe_op *s = &put->stripe[i];
-
-        err = p->up && !s->sub->waiting ? push(s) : -EAGAIN;
-        if (err == -EAGAIN)
-            enqueue(s);
-        else if (err)
-            mr_peer_lost(p, err); /* completes the put with an error, from poll */
-    }
-    note_posted(put);
+    post_stripes(put);
     return 0;
 }
 

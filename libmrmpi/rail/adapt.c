@@ -5,6 +5,7 @@
 #include <string.h>
 
 /* Rates are alike that differ by one part in so many; it takes more to leave equal weights than to come back to them. */
+#define ALIKE_FIRST 2 /* the first time, with few samples */
 #define ALIKE_LEAVE 4
 #define ALIKE_BACK  8
 /* Weights that are off by one part in so many are right. */
@@ -17,12 +18,32 @@ struct measure {
     uint64_t weight, lightest, heaviest; /* theirs, in sum */
 };
 
-void mr_adapt_started(struct mr_adapt *a, unsigned sub, uint64_t now_ns)
+void mr_adapt_started(struct mr_adapt *a, unsigned sub, bool cut, uint64_t now_ns)
 {
     struct mr_flow *f = &a->flow[sub];
 
-    if (f->open++)
-        return;
+    if (!f->open++) {
+        f->since_ns = now_ns;
+        f->bytes = 0;
+        f->cut = false;
+    }
+    f->cut |= cut;
+}
+
+/* A run is over: its rate is a sample, and whoever is still under way begins the next. */
+static void end_run(struct mr_flow *f, uint64_t now_ns)
+{
+    uint64_t took = now_ns > f->since_ns ? now_ns - f->since_ns : 1;
+
+    if (f->cut) {
+        /* bytes in a ms, never 0 */
+        f->sample[f->next].rate = (uint64_t)((unsigned __int128)f->bytes * 1000000 / took) + 1;
+        f->sample[f->next].bytes = f->bytes;
+        f->next = (f->next + 1) % MR_ADAPT_SAMPLES;
+        f->samples += f->samples < MR_ADAPT_SAMPLES;
+        f->fresh++;
+        f->fresh_bytes += f->bytes;
+    }
     f->since_ns = now_ns;
     f->bytes = 0;
 }
@@ -30,43 +51,57 @@ void mr_adapt_started(struct mr_adapt *a, unsigned sub, uint64_t now_ns)
 void mr_adapt_finished(struct mr_adapt *a, unsigned sub, uint64_t len, uint64_t now_ns)
 {
     struct mr_flow *f = &a->flow[sub];
-    uint64_t took = now_ns > f->since_ns ? now_ns - f->since_ns : 1;
 
     f->open--;
     f->bytes += len;
-    if (f->open && f->bytes < MR_ADAPT_RUN)
-        return;
-    /* bytes in a ms, never 0 */
-    f->rate[f->samples++ % MR_ADAPT_SAMPLES] = (uint64_t)((unsigned __int128)f->bytes * 1000000 / took) + 1;
-    f->since_ns = now_ns;
-    f->bytes = 0;
+    if (!f->open || f->bytes >= MR_ADAPT_RUN)
+        end_run(f, now_ns);
 }
 
-static uint64_t median(const uint64_t rate[MR_ADAPT_SAMPLES])
+/* Of the rates, each counted as often as it has bytes. */
+static uint64_t median(const struct mr_flow *f)
 {
-    uint64_t v[MR_ADAPT_SAMPLES];
+    struct mr_sample v[MR_ADAPT_SAMPLES];
+    uint64_t all = 0, below = 0;
+    unsigned i;
 
-    for (unsigned i = 0; i < MR_ADAPT_SAMPLES; i++) {
+    for (i = 0; i < f->samples; i++) {
         unsigned k = i;
 
-        for (; k && v[k - 1] > rate[i]; k--)
+        for (; k && v[k - 1].rate > f->sample[i].rate; k--)
             v[k] = v[k - 1];
-        v[k] = rate[i];
+        v[k] = f->sample[i];
+        all += v[k].bytes;
     }
-    return v[MR_ADAPT_SAMPLES / 2];
+    for (i = 0; i + 1 < f->samples; i++) {
+        below += v[i].bytes;
+        if (below > all / 2)
+            break;
+    }
+    return v[i].rate;
 }
 
-/* False: somebody's samples are too few. */
+/* It takes part: it has a stripe, or had one lately. */
+static bool busy(const struct mr_flow *f, const struct mr_load *l)
+{
+    return l->up && (f->open || f->fresh);
+}
+
+/* False: somebody's samples are too few, or are not of all the messages that those of the others are of. */
 static bool enough(const struct mr_adapt *a, const struct mr_load *load, unsigned n)
 {
+    uint64_t weights = 0;
     unsigned num = 0;
 
+    for (unsigned i = 0; i < n; i++)
+        if (busy(&a->flow[i], &load[i]))
+            weights += load[i].weight;
     for (unsigned i = 0; i < n; i++) {
         const struct mr_flow *f = &a->flow[i];
 
-        if (!load[i].up || (!f->open && !f->samples))
+        if (!busy(f, &load[i]))
             continue;
-        if (f->samples < MR_ADAPT_SAMPLES)
+        if (f->fresh < MR_ADAPT_ROUND || f->fresh_bytes < (uint64_t)MR_ADAPT_BYTES * load[i].weight / weights)
             return false;
         num++;
     }
@@ -81,8 +116,8 @@ static struct measure take(struct mr_adapt *a, const struct mr_load *load, unsig
         struct mr_flow *f = &a->flow[i];
         uint64_t rate, weight = load[i].weight;
 
-        if (load[i].up && f->samples) {
-            m.rate[i] = rate = median(f->rate);
+        if (load[i].up && f->fresh) {
+            m.rate[i] = rate = median(f);
             m.num++;
             m.sum += rate;
             m.slowest = rate < m.slowest ? rate : m.slowest;
@@ -91,7 +126,8 @@ static struct measure take(struct mr_adapt *a, const struct mr_load *load, unsig
             m.lightest = weight < m.lightest ? weight : m.lightest;
             m.heaviest = weight > m.heaviest ? weight : m.heaviest;
         }
-        f->samples = 0;
+        f->fresh = 0;
+        f->fresh_bytes = 0;
     }
     return m;
 }
@@ -116,14 +152,16 @@ static bool store(struct mr_load *load, const uint64_t *weight, unsigned n)
 
 bool mr_adapt_weigh(struct mr_adapt *a, struct mr_load *load, unsigned n)
 {
-    uint64_t weight[MR_SUBS_MAX];
-    bool even, right = true;
+    uint64_t weight[MR_SUBS_MAX], alike;
+    bool even, right = true, first = !a->weighed;
     struct measure m;
 
     if (!enough(a, load, n))
         return false;
     m = take(a, load, n);
-    even = m.fastest - m.fastest / (m.lightest == m.heaviest ? ALIKE_LEAVE : ALIKE_BACK) <= m.slowest;
+    a->weighed = true;
+    alike = m.lightest != m.heaviest ? ALIKE_BACK : first ? ALIKE_FIRST : ALIKE_LEAVE;
+    even = m.fastest - m.fastest / alike <= m.slowest;
     for (unsigned i = 0; i < n; i++) {
         uint64_t old = load[i].weight * 1024ull, to = old, off; /* room for fractions */
 
@@ -131,7 +169,7 @@ bool mr_adapt_weigh(struct mr_adapt *a, struct mr_load *load, unsigned n)
             to = even ? m.weight * 1024 / m.num : (uint64_t)((unsigned __int128)m.weight * 1024 * m.rate[i] / m.sum);
         off = to > old ? to - old : old - to;
         right &= off <= old / RIGHT;
-        weight[i] = even && off <= old / ALIKE_BACK ? to : (old + to) / 2;
+        weight[i] = first || (even && off <= old / ALIKE_BACK) ? to : (old + to) / 2;
     }
     return !(right && !even) && store(load, weight, n);
 }

@@ -4,10 +4,16 @@
  * of a message are done at the same time. Pure: times come from the caller, who tells them when completions are found.
  *
  * A sample is the rate of a run: from the first stripe on an idle subchannel until it is idle again, or has done
- * MR_ADAPT_RUN bytes. A completion may be found late, since the process computes or does not run, so the median of
- * MR_ADAPT_SAMPLES of each subchannel counts. Weights then go half of the way to the rates. Rates that are nearly alike
- * count as alike: rails that are equal stay at equal weights. None falls below MR_WEIGHT_MIN, and now and then every
- * subchannel gets a piece (rail/sched.h), so that one that has recovered is found out.
+ * MR_ADAPT_RUN bytes. Only runs count that had a stripe of a message that was cut: their likes on the other subchannels
+ * were as long as their weights say, while whole messages are of any length, and short ones always slow. A completion
+ * may be found late, since the process computes or does not run, and a short stripe may wait behind packets, so the
+ * median of the last MR_ADAPT_SAMPLES of each subchannel counts, by bytes; where two are in the middle the upper one,
+ * since time is only ever added.
+ *
+ * When each subchannel has two new samples, with some bytes in them, weights go half of the way to the rates;
+ * the first time all of it. (In twos: of two stripes that share something on the way each may win in turn.) Rates that
+ * are nearly alike count as alike: rails that are equal stay at equal weights. None falls below MR_WEIGHT_MIN, and now
+ * and then every subchannel gets a piece (rail/sched.h), so that one that has recovered is found out.
  */
 #ifndef MRMPI_ADAPT_H
 #define MRMPI_ADAPT_H
@@ -17,22 +23,37 @@
 
 #include "libmrmpi/rail/sched.h"
 
-#define MR_ADAPT_SAMPLES 5
+#define MR_ADAPT_SAMPLES 6
 #define MR_ADAPT_RUN     (512u << 10) /* bytes */
+/* Between two weighings: samples of each subchannel, and bytes, of which each has its part. */
+#define MR_ADAPT_ROUND 2
+#define MR_ADAPT_BYTES (256u << 10)
+
+struct mr_sample {
+    uint64_t rate, bytes;
+};
 
 struct mr_flow {
     unsigned open;            /* stripes under way */
-    unsigned samples;         /* since the last weighing */
+    unsigned samples, next;   /* how many there are, and the place of the next */
+    unsigned fresh;           /* taken since the last weighing, */
+    uint64_t fresh_bytes;     /* with so many bytes */
     uint64_t since_ns, bytes; /* of the run */
-    uint64_t rate[MR_ADAPT_SAMPLES];
+    bool cut;                 /* it had a stripe of a message that was cut */
+    struct mr_sample sample[MR_ADAPT_SAMPLES];
 };
 
 struct mr_adapt {
     struct mr_flow flow[MR_SUBS_MAX];
+    bool weighed; /* once, at least */
 };
 
-/* A stripe was handed to the HCA. */
-void mr_adapt_started(struct mr_adapt *a, unsigned sub, uint64_t now_ns);
+/*
+ * A stripe is handed to the HCA; cut: its message has others. Stripes of one message begin at one time, that before the
+ * first of them is posted: a device whose driver does the work while it is posted to would show the last ones as the
+ * fastest.
+ */
+void mr_adapt_started(struct mr_adapt *a, unsigned sub, bool cut, uint64_t now_ns);
 /* A stripe of len bytes is done. */
 void mr_adapt_finished(struct mr_adapt *a, unsigned sub, uint64_t len, uint64_t now_ns);
 /*

@@ -111,6 +111,20 @@ static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
     mr_peer_lost(sub->peer, wc->error);
 }
 
+/* What the port's rate promises, where weights may follow what is measured later; else all are equal. */
+static uint32_t first_weight(const struct mr_rail *rail)
+{
+    uint32_t fastest = 0, weight;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_verbs.rail[i].rate_mbps > fastest)
+            fastest = mr_verbs.rail[i].rate_mbps;
+    if (!mr_config.adaptive || !rail->rate_mbps)
+        return MR_WEIGHT_MAX;
+    weight = (uint32_t)((uint64_t)MR_WEIGHT_MAX * rail->rate_mbps / fastest);
+    return weight < MR_WEIGHT_MIN ? MR_WEIGHT_MIN : weight;
+}
+
 static int make_sub(struct mr_peer *p, struct mr_rail *rail, unsigned path, struct mr_cm_sub *out)
 {
     const struct mr_fabric_qos *qos = &mr_net.qos;
@@ -136,7 +150,7 @@ static int make_sub(struct mr_peer *p, struct mr_rail *rail, unsigned path, stru
                               .path = (uint8_t)path,
                               .sl = {qos->sl_small, bulk},
                               .qpn = {sub->qp[0].qpn, sub->qp[levels - 1].qpn}};
-    p->load[p->num_subs++] = (struct mr_load){.weight = MR_WEIGHT_MAX};
+    p->load[p->num_subs++] = (struct mr_load){.weight = first_weight(rail)};
     return 0;
 }
 

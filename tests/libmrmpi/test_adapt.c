@@ -76,7 +76,7 @@ static uint64_t send_some(uint64_t len, unsigned count)
             done[num][0] = free_at[plan[i].sub] + lateness(took);
             done[num][1] = plan[i].sub;
             done[num++][2] = plan[i].len;
-            mr_adapt_started(&b.adapt, plan[i].sub, b.now_ns);
+            mr_adapt_started(&b.adapt, plan[i].sub, stripes > 1, b.now_ns);
         }
     }
     qsort(done, num, sizeof done[0], by_time);
@@ -159,14 +159,54 @@ START_TEST(with_many_under_way_too)
 }
 END_TEST
 
-START_TEST(slowly)
+/* A short series is to gain from it, too. */
+START_TEST(soon)
 {
     begin(2, 8, 2, 0);
-    repeat(MR_ADAPT_SAMPLES - 1, 1 * MIB, 1);
+    repeat(MR_ADAPT_ROUND - 1, 1 * MIB, 1);
     ck_assert_uint_eq(b.changes, 0);
     send_some(1 * MIB, 1);
+    ck_assert_double_ge(share(0), 76);
+    ck_assert_double_le(share(0), 84);
+}
+END_TEST
+
+/* But not all at once when it knows better: samples from before count as well. */
+START_TEST(later_with_caution)
+{
+    begin(2, 8, 2, 0);
+    repeat(MR_ADAPT_SAMPLES, 1 * MIB, 1);
+    b.rate[1] = 8;
+    repeat(MR_ADAPT_ROUND, 1 * MIB, 1);
+    ck_assert_double_ge(share(0), 76);
+    repeat(MR_ADAPT_ROUND, 1 * MIB, 1);
     ck_assert_double_gt(share(0), 60);
-    ck_assert_double_lt(share(0), 70);
+    ck_assert_double_lt(share(0), 72);
+    repeat(4 * MR_ADAPT_ROUND, 1 * MIB, 1);
+    ck_assert_uint_eq(b.load[0].weight, b.load[1].weight);
+}
+END_TEST
+
+/*
+ * A device whose driver moves the bytes while it is posted to: one stripe begins when the other is done. The caller sees
+ * either of them then, or both when all are done, for all of a message was posted before it looks.
+ */
+START_TEST(one_after_the_other)
+{
+    begin(2, 1, 1, 0);
+    for (unsigned k = 0; k < 200; k++) {
+        struct mr_stripe plan[MR_SUBS_MAX];
+        unsigned n = mr_sched_plan(&b.turn, b.load, 2, 64 * KIB, STRIPE_MIN, 4096, plan);
+
+        ck_assert_uint_eq(n, 2);
+        for (unsigned i = 0; i < n; i++)
+            mr_adapt_started(&b.adapt, plan[i].sub, true, b.now_ns);
+        for (unsigned i = 0; i < n; i++) {
+            b.now_ns += k % 3 || !i ? 300000 : 1000; /* found between the two, or after both */
+            mr_adapt_finished(&b.adapt, plan[i].sub, plan[i].len, b.now_ns);
+            ck_assert(!mr_adapt_weigh(&b.adapt, b.load, 2));
+        }
+    }
 }
 END_TEST
 
@@ -239,13 +279,27 @@ START_TEST(a_late_look_changes_nothing)
         unsigned n = mr_sched_plan(&b.turn, b.load, 2, 1 * MIB, STRIPE_MIN, 4096, plan);
 
         for (unsigned i = 0; i < n; i++)
-            mr_adapt_started(&b.adapt, plan[i].sub, b.now_ns);
+            mr_adapt_started(&b.adapt, plan[i].sub, true, b.now_ns);
         b.now_ns += 5000000;
         for (unsigned i = 0; i < n; i++) {
             mr_adapt_finished(&b.adapt, plan[i].sub, plan[i].len, b.now_ns);
             ck_assert(!mr_adapt_weigh(&b.adapt, b.load, 2));
         }
     }
+}
+END_TEST
+
+/* Whole messages of any length, and with them short ones on one subchannel and long ones on the other. */
+START_TEST(whole_messages_say_nothing)
+{
+    begin(2, 800, 800, 0);
+    b.overhead_ns = 30000;
+    for (unsigned k = 0; k < 100; k++)
+        send_some(k % 2 ? 1 * KIB : 15 * KIB, 1);
+    ck_assert_uint_eq(b.changes, 0);
+    send_some(1 * MIB, 1);
+    repeat(20, 1 * MIB, 2);
+    ck_assert_uint_eq(b.changes, 0);
 }
 END_TEST
 
@@ -260,7 +314,10 @@ int main(void)
     tcase_add_test(t, or_nearly_so);
     tcase_add_test(t, weights_follow_rates);
     tcase_add_test(t, with_many_under_way_too);
-    tcase_add_test(t, slowly);
+    tcase_add_test(t, whole_messages_say_nothing);
+    tcase_add_test(t, soon);
+    tcase_add_test(t, later_with_caution);
+    tcase_add_test(t, one_after_the_other);
     tcase_add_test(t, three_rails);
     tcase_add_test(t, overhead_is_not_slowness);
     tcase_add_test(t, a_rail_that_recovers_is_noticed);
