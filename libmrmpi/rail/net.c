@@ -294,10 +294,12 @@ static void flush_backlog(void)
 /* Connections that are made from now on have the new levels; those that exist keep theirs. */
 static void look_for_news(void)
 {
+    uint64_t now = mr_clock_ns();
     struct mr_fabric_qos q;
 
     mr_verbs_check_events();
-    if (!mr_fabric_news(&q, mr_clock_ns()) || !memcmp(&q, &mr_net.qos, sizeof q))
+    mr_peers_check_ports(now);
+    if (!mr_fabric_news(&q, now) || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)
         mr_log(MR_LOG_INFO, "fabricd: class %s now; new connections use service levels %u and %u", q.class_name,

@@ -89,6 +89,8 @@ void mr_peer_lost(struct mr_peer *p, int error);
 /* Tell above of what was lost. Number of peers. */
 int mr_peers_report(void);
 void mr_peers_rail_changed(struct mr_rail *rail);
+/* Lose those to whom no port of ours has been up for so long that a queue pair with work would have given up. */
+void mr_peers_check_ports(uint64_t now_ns);
 void mr_peers_free(void);
 /* Publish how we can be reached. */
 int mr_card_publish(void);

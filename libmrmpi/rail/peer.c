@@ -453,6 +453,39 @@ void mr_peers_rail_changed(struct mr_rail *rail)
     }
 }
 
+static bool cut_off(const struct mr_peer *p, uint64_t now_ns, uint64_t patience_ns)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_rail *rail = p->sub[i].rail;
+
+        if (!rail->down || now_ns < rail->down_ns + patience_ns)
+            return false;
+    }
+    return p->num_subs;
+}
+
+/*
+ * A queue pair without work does not notice that its port is down, and who only waits for a message would wait for ever.
+ * Nothing can come from the peer, who has given up by then if it had anything to send.
+ */
+void mr_peers_check_ports(uint64_t now_ns)
+{
+    /* 4.096 us times 2 to the timeout, for each attempt (InfiniBand volume 1, local ACK timeout); 0: it never gives up */
+    uint64_t patience_ns = (4096ull << mr_config.rc_timeout) * ((unsigned)mr_config.rc_retry + 1);
+    bool any = false;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        any |= mr_verbs.rail[i].down;
+    if (!any || !mr_config.rc_timeout)
+        return;
+    for (int r = 0; r < mr_net.launch->size; r++) {
+        struct mr_peer *p = mr_net.peer[r];
+
+        if (p && p->up && !p->error && cut_off(p, now_ns, patience_ns))
+            mr_peer_lost(p, -ENETDOWN);
+    }
+}
+
 void mr_peers_free(void)
 {
     for (int r = 0; mr_net.peer && r < mr_net.launch->size; r++) {

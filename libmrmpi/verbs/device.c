@@ -339,6 +339,7 @@ static void change_rails(const struct mr_device *dev, unsigned port, bool down)
         if (rail->dev != dev || (port && rail->port != port) || (rail->down == down && !dev->fatal))
             continue;
         rail->down = down;
+        rail->down_ns = mr_clock_ns();
         mr_log(MR_LOG_WARN, "rail %u (%s port %u) is %s", i, dev->name, rail->port,
                dev->fatal ? "lost: the device failed"
                : down     ? "down"

@@ -83,6 +83,7 @@ struct mr_rail {
     uint8_t port;
     uint8_t gid_index;
     bool down;        /* the port is not active at present (seen by an event) */
+    uint64_t down_ns; /* since when */
     uint32_t max_msg; /* longest write: of the port, or less */
     uint32_t rate_mbps;
     struct mr_rail_addr addr;
