@@ -2,6 +2,8 @@
 /* A send and a receive under one request: small and large, to others, to oneself, to nobody; in place; errors. */
 #include "mt.h"
 
+enum { RING = 99 }; /* a tag of its own: who is ahead sends with others already */
+
 static int left, right;
 
 static int val(int r, int i)
@@ -34,9 +36,9 @@ static void ring(int n, int large)
     MPI_Type_vector(n / 2, 1, 2, MPI_INT, &t);
     MPI_Type_commit(&t);
     if (large)
-        MPI_Isendrecv_replace_c(out, 1, t, left, 4, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &q);
+        MPI_Isendrecv_replace_c(out, 1, t, left, RING, MPI_ANY_SOURCE, RING, MPI_COMM_WORLD, &q);
     else
-        MPI_Isendrecv_replace(out, 1, t, left, 4, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &q);
+        MPI_Isendrecv_replace(out, 1, t, left, RING, MPI_ANY_SOURCE, RING, MPI_COMM_WORLD, &q);
     MPI_Type_free(&t);
     int flag = 0;
     while (!flag)
