@@ -4,7 +4,8 @@
 #   net1  on two simulated hosts over one rail
 #   net2  the same over two rails
 #   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
-# PATTERN (an extended regular expression) picks programs by name.
+# PATTERN (an extended regular expression) picks programs by name. With OTHER_RANKS=yes programs that are for any number of
+# ranks run with those of 1, 2, 3, 4, 7 and 16 that the list does not have for them.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
 mode=$1 pattern=${2:-.}
@@ -40,6 +41,13 @@ run() { # name ranks args...
   [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
 }
 
+# The numbers of ranks that a line leaves out. A program with fewer than three is one for these numbers only.
+others() {
+  local n
+  [ $# -ge 3 ] || return
+  for n in 1 2 3 4 7 16; do [[ " $* " == *" $n "* ]] || echo "$n"; done
+}
+
 while read -r name modes rest; do
   [[ -z $name || $name == \#* ]] && continue
   rxe && [[ ,$modes, == *,net,* ]] && modes+=,rxe
@@ -50,6 +58,8 @@ while read -r name modes rest; do
   ranks=${rest%%--*}
   # the machine of the laboratory is a slow one; a program that is for two stays with two
   rxe && ranks="2 $([[ $ranks =~ (^| )([3-9]|[1-9][0-9]) ]] && echo 4)"
+  # shellcheck disable=SC2086
+  [ -z "${OTHER_RANKS:-}" ] || ranks=$(others $ranks)
   for n in $ranks; do
     ok "$name, $n ranks, $mode" run "$name" "$n" "${args[@]}"
   done
