@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/core/objects.h"
@@ -82,7 +83,7 @@ static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr
 
     if (__builtin_expect(req->type->contiguous, 1)) {
         if (bytes)
-            memcpy(mr_plain(req->recv_buf, req->type), payload, bytes);
+            mr_copy_in(mr_plain(req->recv_buf, req->type), payload, bytes);
     } else if (bytes) {
         mr_type_unpack(req->recv_buf, req->count, req->type, 0, payload, bytes);
     }

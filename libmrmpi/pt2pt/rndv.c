@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/base/copy.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/internal.h"
@@ -294,7 +295,7 @@ static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *pay
         return;
     wanted = len < r->tail - r->done ? len : r->tail - r->done;
     if (req->type->contiguous)
-        memcpy((char *)mr_plain(req->recv_buf, req->type) + r->done, payload, wanted);
+        mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + r->done, payload, wanted);
     else
         mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, wanted);
     r->done += len;

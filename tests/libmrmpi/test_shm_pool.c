@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "libmrmpi/base/copy.h"
 #include "libmrmpi/channel/shm_copy.h"
 #include "libmrmpi/channel/shm_pool.h"
 #include "libmrmpi/channel/shm_ring.h"
@@ -188,6 +189,27 @@ END_TEST
 
 /* ---- copying ----------------------------------------------------------------------------------------------------- */
 
+/* What is read out of a chunk, to anywhere. */
+START_TEST(copies_in_just_what_it_shall)
+{
+    static uint8_t to[3 * MR_COPY_LONG], from[3 * MR_COPY_LONG];
+
+    for (size_t i = 0; i < sizeof(from); i++)
+        from[i] = byte_of(1, i);
+    for (size_t skip = 0; skip < 17; skip++)
+        for (size_t len = 2 * MR_COPY_LONG - 300; len < 2 * MR_COPY_LONG; len++) {
+            memset(to, 0xee, sizeof(to));
+            mr_copy_in(to + skip, from, len);
+            ck_assert_int_eq(memcmp(to + skip, from, len), 0);
+            for (size_t i = 0; i < skip; i++)
+                ck_assert_uint_eq(to[i], 0xee);
+            for (size_t i = skip + len; i < sizeof(to); i++)
+                if (to[i] != 0xee)
+                    ck_abort_msg("%zu bytes: byte %zu was written", len, i);
+        }
+}
+END_TEST
+
 START_TEST(streams_just_what_it_shall)
 {
     static _Alignas(64) uint8_t to[1024];
@@ -261,6 +283,7 @@ int main(void)
     tcase_add_test(c, all_are_lent);
     tcase_add_test(c, kept_ones_are_passed_over);
     tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
+    tcase_add_test(c, copies_in_just_what_it_shall);
     tcase_add_test(c, streams_just_what_it_shall);
     tcase_add_test(c, streams_after_slow_copies_in_a_row);
     tcase_add_test(c, plain_copies_get_another_try);
