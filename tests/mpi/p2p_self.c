@@ -2,6 +2,20 @@
 /* Messages to oneself: sent first, received first, by MPI_Sendrecv, over MPI_COMM_SELF, small and large. */
 #include "p2p.h"
 
+/* Nothing, of no type. */
+static void untyped(void)
+{
+    MPI_Request q;
+    MPI_Status st;
+    int n;
+
+    MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, rank, 6, MPI_COMM_WORLD, &q);
+    MPI_Send(NULL, 0, MPI_DATATYPE_NULL, rank, 6, MPI_COMM_WORLD);
+    MPI_Wait(&q, &st);
+    MPI_Get_count(&st, MPI_INT, &n);
+    CHECK(n == 0 && st.MPI_TAG == 6);
+}
+
 int main(int argc, char **argv)
 {
     enum { MAX = 8 << 20 };
@@ -34,6 +48,7 @@ int main(int argc, char **argv)
     }
     free(out);
     free(in);
+    untyped();
     MPI_Finalize();
     return 0;
 }
