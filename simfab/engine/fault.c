@@ -18,6 +18,8 @@
 #define QUIET_NS   300000000ull   /* it is done when it has said nothing for so long */
 #define HOLD_NS    10000000000ull /* at most */
 
+_Static_assert(FAULT_DROPS_MAX == LINK_LOSE_MAX, "a command names as many packets as a link can lose");
+
 #define PENDING_MAX 65536u
 #define NAMED_MAX   12 /* nodes or hosts in a message */
 

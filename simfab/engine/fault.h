@@ -10,9 +10,10 @@
 #ifndef SIMFAB_FAULT_H
 #define SIMFAB_FAULT_H
 
-#include "simfab/engine/link.h"
 #include "simfab/engine/sim.h"
 #include "simfab/engine/words.h"
+
+#define FAULT_DROPS_MAX 8 /* packets that can be named */
 
 enum fault_verb { FAULT_SET, FAULT_LIST, FAULT_CLEAR, FAULT_ALIVE };
 enum fault_target { FAULT_LINK, FAULT_NODE, FAULT_HOST };
@@ -42,7 +43,7 @@ struct fault_cmd {
     uint32_t port;       /* links; 0: all */
     uint32_t has;        /* enum fault_setting */
     double loss, corrupt, overrun, slow;
-    uint32_t drop[LINK_LOSE_MAX]; /* the nth packets that leave the named port from now on; 0 behind the last */
+    uint32_t drop[FAULT_DROPS_MAX]; /* the nth packets that leave the named port from now on; 0 behind the last */
     bool fc_off;                  /* no flow control */
     uint8_t width_denied, speed_denied, ext_speed_denied;
     uint64_t when_ps, for_ps;

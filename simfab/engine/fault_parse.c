@@ -59,14 +59,14 @@ static bool parse_speed(const char *v, struct fault_cmd *c)
 }
 
 /* Numbers of packets, "3,4,9": each is above the one before, so that they happen in this order. "0": no packets. */
-static bool parse_drops(const char *v, uint32_t drop[LINK_LOSE_MAX])
+static bool parse_drops(const char *v, uint32_t drop[FAULT_DROPS_MAX])
 {
     char number[WORD_MAX];
     uint64_t n = 0;
 
     if (!strcmp(v, "0"))
         return true;
-    for (unsigned i = 0; i < LINK_LOSE_MAX; i++) {
+    for (unsigned i = 0; i < FAULT_DROPS_MAX; i++) {
         size_t len = strcspn(v, ",");
 
         memcpy(number, v, len);
@@ -299,7 +299,7 @@ void fault_print(const struct fault_cmd *c, struct text *t)
         text_say(t, " corrupt=%g", c->corrupt);
     if (c->has & FAULT_OVERRUN)
         text_say(t, " overrun=%g", c->overrun);
-    for (unsigned i = 0; i < LINK_LOSE_MAX && c->has & FAULT_DROP && (!i || c->drop[i]); i++)
+    for (unsigned i = 0; i < FAULT_DROPS_MAX && c->has & FAULT_DROP && (!i || c->drop[i]); i++)
         text_say(t, "%s%u", i ? "," : " drop=", c->drop[i]);
     if (c->has & FAULT_FC)
         text_say(t, " fc=%s", c->fc_off ? "off" : "on");

@@ -199,7 +199,7 @@ static void words(const uint8_t *data, size_t size)
         need(memchr(fault.name, 0, sizeof fault.name) && fault.port <= FABRIC_PORTS_MAX);
         need(!(fault.has & FAULT_LOSS) || (fault.loss >= 0 && fault.loss <= 1));
         need(!(fault.has & FAULT_CORRUPT) || (fault.corrupt >= 0 && fault.corrupt <= 1));
-        for (unsigned i = 1; i < LINK_LOSE_MAX; i++)
+        for (unsigned i = 1; i < FAULT_DROPS_MAX; i++)
             need(!fault.drop[i] || fault.drop[i] > fault.drop[i - 1]);
         if (fault.verb == FAULT_SET)
             fault_print(&fault, &again);
