@@ -2,10 +2,11 @@
 # Programs of others on simulated hosts, the long way: every option of perftest that has to do with the adapter, on both
 # timing models, whose part numbers make it take the old calls (sdr-pcix) and ibv_wr_* (hdr), or the old ones on both;
 # and the other peers_*.sh on the models that they leave out.
-# timeout: 900
+# timeout: 5400
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
 . "$here/peers.inc"
+PAIR_SECONDS=600 # a second of HDR is six million packets
 command -v opensm >/dev/null || skip_all "opensm is not installed"
 command -v ib_send_lat >/dev/null || skip_all "perftest is not installed"
 on_exit fabric_end
