@@ -5,6 +5,7 @@
 
 #include "simfab/engine/mcast.h"
 #include "simfab/engine/proc.h"
+#include "simfab/engine/trace_log.h"
 
 #define GRH_BYTES 40u
 
@@ -114,8 +115,10 @@ void ud_handle(struct qp *qp, struct packet *p)
                          .sl = p->sl,
                          .pkey_index = qp->attr.pkey_index};
 
-    if (!qp_take_recv(qp, &r->recv, r->recv_sge))
-        return; /* dropped, as datagrams are */
+    if (!qp_take_recv(qp, &r->recv, r->recv_sge)) { /* dropped, as datagrams are */
+        trace_drop(qp->hca->sim, qp->port->port, p, "no receive request");
+        return;
+    }
     for (uint32_t i = 0; i < r->recv.num_sge; i++)
         capacity += r->recv.sge[i].length;
     cqe.wr_id = r->recv.wr_id;

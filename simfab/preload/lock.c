@@ -46,6 +46,7 @@ SFP_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 {
+    const struct timespec nap = {.tv_nsec = 20000}; /* the one who has the lock may want this processor */
     int err;
 
     if (!is_actor())
@@ -55,7 +56,10 @@ SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
     if (err != EBUSY)
         return err;
     sfp_block_begin();
-    err = SFP_REAL(pthread_spin_lock)(lock);
+    while ((err = pthread_spin_trylock(lock)) == EBUSY) {
+        sfp_wake_siblings(NULL); /* whoever has it may have begun to poll meanwhile */
+        sfp_syscall(SYS_nanosleep, &nap, NULL);
+    }
     sfp_block_end();
     return err;
 }

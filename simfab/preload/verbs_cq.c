@@ -219,6 +219,46 @@ static bool free_run(void)
     return true;
 }
 
+/*
+ * Who has taken what there was, or has come back from a wait, polls once more to know that it is all, and then tells
+ * another thread. While one waits in a system call, perhaps for this, a few empty polls return as they do on hardware.
+ */
+#define SPARE_POLLS 4u /* a program may look at several queues */
+
+static _Thread_local struct {
+    uint32_t stops; /* the actor's count when it last had none to spare */
+    uint32_t left;
+} spare;
+
+static bool somebody_waits(void)
+{
+    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++)
+        if (__atomic_load_n(&sfp_proc.arena->actor[i].state, __ATOMIC_RELAXED) == SF_ACTOR_BLOCKED)
+            return true;
+    return false;
+}
+
+static bool poll_to_spare(const struct sf_actor *a)
+{
+    if (spare.stops != a->stops) {
+        spare.stops = a->stops;
+        spare.left = SPARE_POLLS;
+    }
+    if (!spare.left || !somebody_waits())
+        return false;
+    spare.left--;
+    return true;
+}
+
+/* The empty poll becomes a wait: no reason to poll again by itself. */
+static bool idle(struct sf_actor *a)
+{
+    bool ok = sfp_idle(a);
+
+    spare.stops = a->stops;
+    return ok;
+}
+
 static void fill_wc(struct ibv_wc *wc, const struct sf_cqe *e)
 {
     *wc = (struct ibv_wc){
@@ -253,13 +293,15 @@ int sfp_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
             fill_wc(&wc[got++], &e);
         if (got || look)
             break;
-        if (sfp_news_elsewhere(cq, a))
+        if (sfp_news_elsewhere(cq, a) || poll_to_spare(a))
             break;
         if (free_run())
             return 0;
-        if (!sfp_idle(a))
+        if (!idle(a))
             return -1;
     }
+    if (got)
+        spare.left = SPARE_POLLS;
     sfp_spend(a, got ? sfp_proc.welcome.poll_ps : sfp_proc.welcome.poll_empty_ps);
     return got;
 }
@@ -307,15 +349,17 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
     if (cq->generation != sfp_generation)
         return EIO;
     err = next_poll(ex);
+    if (!err)
+        spare.left = SPARE_POLLS;
     if (err != ENOENT)
         return err;
     a = sfp_enter();
     if (!a)
         return errno;
-    if (!sfp_news_elsewhere(cq, a)) {
+    if (!sfp_news_elsewhere(cq, a) && !poll_to_spare(a)) {
         if (free_run())
             return ENOENT;
-        if (!sfp_idle(a))
+        if (!idle(a))
             return EIO;
         err = next_poll(ex);
     }
