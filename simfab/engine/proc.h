@@ -80,7 +80,8 @@ struct proc {
     uint32_t num_alarms, last_alarm;
     bool signalled; /* a timer of it has ended, and it may not have noticed */
     uint32_t spinners;      /* actors that spin, and are excluded for that */
-    uint32_t births;        /* of threads, when nobody was on his way */
+    uint32_t births;        /* of threads, when nobody was on his way; */
+    uint32_t births_walked; /* and when that was last asked */
     uint32_t actors_used;   /* all with a greater index are free */
     uint32_t num_actors;    /* in any state but FREE */
     uint64_t events;        /* completions and events made visible so far */

@@ -244,11 +244,17 @@ static uint64_t walk(struct world *w, struct sim *s)
     return w->ran;
 }
 
-/* New threads have had their chance to become actors. */
+/* Threads that were new before the walk have had their chance to become actors; what has been created meanwhile has not. */
+static void note_births(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        s->procs[i]->births_walked = __atomic_load_n(&s->procs[i]->arena->births, __ATOMIC_ACQUIRE);
+}
+
 static void forget_births(struct sim *s)
 {
     for (uint32_t i = 0; i < s->num_procs; i++)
-        s->procs[i]->births = __atomic_load_n(&s->procs[i]->arena->births, __ATOMIC_RELAXED);
+        s->procs[i]->births = s->procs[i]->births_walked;
 }
 
 /*
@@ -291,6 +297,7 @@ bool world_is_away(const struct sim *s)
 
 bool world_is_quiet(struct world *w, struct sim *s)
 {
+    note_births(s);
     if (!nobody_runs(w, s))
         return false;
     forget_births(s);

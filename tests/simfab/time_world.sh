@@ -83,7 +83,7 @@ for i in 1 2 3 4; do
   both pongs "$rounds" && sort "$tmp/first" | tr '\n' ' ' >>"$tmp/pongs"
   echo >>"$tmp/pongs"
 done
-is "three threads on each side: the same digits four times" "$(sort "$tmp/pongs" | uniq -c | awk '{print $1}')" 4
+is "three threads on each side: the same digits four times" "$(sort -u "$tmp/pongs")" "$(head -n 1 "$tmp/pongs")"
 is "for each of them" "$(head -n 1 "$tmp/pongs" | grep -o "$rounds rounds: [0-9]* ns, each [0-9]* to [0-9]*" | wc -l)" 3
 for i in 1 2 3; do
   both word
