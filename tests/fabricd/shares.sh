@@ -13,6 +13,8 @@ fi
 command -v ib_write_bw >/dev/null || skip_all "perftest is not installed"
 
 ok "links of one slow lane" simfab fault link all width=1 speed=SDR
+all_active() { [ "$(simfab status | grep -cE '^[^:]* [0-9]+ Active ')" -eq 9 ]; } # the switch itself, and both ends of four cables
+ok "which opensm has brought up again" wait_for 60 all_active
 
 cat >policy.yaml <<END
 version: 1

@@ -233,9 +233,24 @@ static void receiver_asks(void)
     ask(&b);
 }
 
+static bool both_active(const struct side *s)
+{
+    struct ibv_port_attr port;
+
+    for (uint8_t i = 1; i <= 2; i++) {
+        must(ibv_query_port(s->end.ctx, i, &port), "ibv_query_port");
+        if (port.state != IBV_PORT_ACTIVE)
+            return false;
+    }
+    return true;
+}
+
+/* All cables are back. The subnet manager works in real time, and may be slow. */
 static void mend(void)
 {
     command("simfab fault clear");
+    for (int i = 0; i < 600 && !(both_active(&a) && both_active(&b)); i++)
+        command("env -u LD_PRELOAD sleep 0.1");
 }
 
 /* ---- cases ----------------------------------------------------------------------------------------------------- */
