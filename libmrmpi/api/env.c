@@ -55,7 +55,7 @@ enum mr_err api_library_use(int thread_level)
         err = mr_init(thread_level);
         if (!err)
             abi_init();
-    } else if (thread_level == MPI_THREAD_MULTIPLE) {
+    } else if (thread_level == MPI_THREAD_MULTIPLE && !mr_threaded) { /* else others read it at this moment */
         mr_threaded = true;
     }
     if (!err) {

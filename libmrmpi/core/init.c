@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-volatile enum mr_state mr_state;
+_Atomic enum mr_state mr_state;
 static const struct mr_launch *launch_info;
 
 const struct mr_launch *mr_core_launch(void)

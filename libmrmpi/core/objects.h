@@ -17,7 +17,7 @@ typedef void (*mr_user_fn)(void); /* cast back by the shell that stored it */
 /* ---- the library's life (init.c) --------------------------------------------------------------------------------- */
 
 enum mr_state { MR_STATE_BEFORE, MR_STATE_RUNNING, MR_STATE_FINALIZED };
-extern volatile enum mr_state mr_state;
+extern _Atomic enum mr_state mr_state; /* what it guards is written before it */
 int mr_init(int thread_level); /* 0 or negative errno, with a detail text */
 void mr_finalize(void);
 
