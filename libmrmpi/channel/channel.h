@@ -13,7 +13,8 @@
 
 struct mr_launch;
 
-/* All of init, ready, finalize, drained, send_made, expose, unexpose, put, get may be NULL: nothing to do, or not supported. */
+/* All of init, ready, finalize, drained, send_made, expose, unexpose, put, get may be NULL: nothing to do, or not
+ * supported. */
 struct mr_channel_ops {
     const char *name;
     int (*init)(const struct mr_launch *launch); /* before the fence: publish addresses */
@@ -24,6 +25,7 @@ struct mr_channel_ops {
     unsigned (*waiting)(struct mr_vc *vc); /* packets to that peer that wait for room; NULL: never any */
     bool (*reaches)(int world_rank);       /* this channel is the one for that peer (self, same node, any) */
     size_t (*eager_max)(int world_rank);
+    size_t (*packet_max)(int world_rank);                                                     /* NULL: as eager_max */
     unsigned (*caps)(int world_rank);                                                         /* enum mr_vc_caps */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */

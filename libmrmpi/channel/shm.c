@@ -39,6 +39,7 @@
 #define SHM_CARD_KEY "mrmpi.shm"
 #define RANKS_MAX    1024 /* on one node */
 #define POLL_BATCH   16   /* packets taken from one ring before the next has its turn */
+#define PACKET_MAX   (64u << 10)
 #define POOL_MIN     4096 /* shorter payloads go into the ring's own data area */
 
 struct header {
@@ -149,10 +150,7 @@ static struct mr_ring_shape choose_shape(int ranks)
 /* Larger than a core's own cache; where ranks are many, their pools together are that. */
 static struct mr_pool_shape choose_pool(int ranks)
 {
-    uint32_t chunk = ((uint32_t)mr_config.shm_eager_max + 4095) & ~(uint32_t)4095;
-    uint32_t bytes = ranks <= 16 ? 2 << 20 : 512 << 10;
-
-    return (struct mr_pool_shape){.num_chunks = bytes / chunk, .chunk_bytes = chunk};
+    return (struct mr_pool_shape){.num_chunks = ranks <= 16 ? 512 : 128, .chunk_bytes = 4096};
 }
 
 static bool more_ranks_than_cores(int ranks)
@@ -380,15 +378,15 @@ static struct mr_pool *my_pool(void)
 }
 
 /*
- * Where the payload of the next packet to this peer goes; NULL: there is no room. A long one goes into a chunk of our
- * pool if one is free (*chunk), else, as the short ones do, into the ring.
+ * Where the payload of the next packet to this peer goes; NULL: there is no room. A long one goes into chunks of our
+ * pool if some are free (*chunk: the first), else, as the short ones do, into the ring.
  */
 static void *begin(struct peer *p, size_t len, uint32_t *chunk)
 {
     *chunk = MR_POOL_NONE;
-    if (len < POOL_MIN || len > shm.peers[shm.launch->local_rank].pool.shape.chunk_bytes)
+    if (len < POOL_MIN)
         return mr_ring_begin(&p->writer, len);
-    *chunk = mr_pool_find(my_pool());
+    *chunk = mr_pool_find(my_pool(), mr_pool_count(my_pool(), len));
     if (*chunk == MR_POOL_NONE)
         return mr_ring_begin(&p->writer, len);
     return mr_ring_begin(&p->writer, 0) ? mr_pool_at(my_pool(), *chunk) : NULL;
@@ -401,7 +399,7 @@ static void commit(struct peer *p, const struct mr_hdr *hdr, size_t len, uint32_
         return;
     }
     mr_stat_add(MR_STAT_SHM_POOLED, 1);
-    mr_pool_lend(my_pool(), chunk);
+    mr_pool_lend(my_pool(), chunk, mr_pool_count(my_pool(), len));
     mr_ring_commit_far(&p->writer, hdr, chunk, len);
 }
 
@@ -514,7 +512,8 @@ static void give_up(int from)
     read_senders();
 }
 
-/* The packet at the head of a ring, as mr_ring_peek; *chunk: of the sender's pool, to be given back, or none. */
+/* The packet at the head of a ring, as mr_ring_peek; *chunk: the first in the sender's pool, to be given back, or none.
+ */
 static int peek(int from, struct mr_hdr *hdr, const void **payload, size_t *len, uint32_t *chunk)
 {
     struct mr_pool *pool;
@@ -525,7 +524,7 @@ static int peek(int from, struct mr_hdr *hdr, const void **payload, size_t *len,
     if (got <= 0 || *payload)
         return got;
     pool = pool_of(from, MADV_POPULATE_READ);
-    if (*chunk >= pool->shape.num_chunks || *len > pool->shape.chunk_bytes)
+    if (*chunk >= pool->shape.num_chunks || mr_pool_count(pool, *len) > pool->shape.num_chunks - *chunk)
         return -1;
     *payload = mr_pool_at(pool, *chunk);
     return 1;
@@ -552,7 +551,7 @@ static int poll_sender(int from)
         }
         mr_vc_arrived(&hdr, payload, len);
         if (chunk != MR_POOL_NONE)
-            mr_pool_give_back(&shm.peers[from].pool, chunk);
+            mr_pool_give_back(&shm.peers[from].pool, chunk, mr_pool_count(&shm.peers[from].pool, len));
         mr_ring_release(r);
     }
     return n;
@@ -586,6 +585,14 @@ static bool shm_reaches(int world_rank)
 static size_t shm_eager_max(int world_rank)
 {
     return shm.eager_max;
+}
+
+/* What fits into a ring in any case: the pool may be lent out. */
+static size_t shm_packet_max(int world_rank)
+{
+    size_t room = mr_ring_max_payload(shm.header->shape);
+
+    return room < PACKET_MAX ? room : PACKET_MAX;
 }
 
 static unsigned shm_caps(int world_rank)
@@ -652,6 +659,7 @@ const struct mr_channel_ops mr_channel_shm = {
     .waiting = shm_waiting,
     .reaches = shm_reaches,
     .eager_max = shm_eager_max,
+    .packet_max = shm_packet_max,
     .caps = shm_caps,
     .send = shm_send,
     .send_made = shm_send_made,

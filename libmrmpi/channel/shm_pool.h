@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank's pool of chunks in the node's shared memory, for the payloads of long packets: the rank writes a chunk, the
- * packet in the receiver's ring says which, the receiver gives the chunk back when it has read it.
+ * A rank's pool of chunks in the node's shared memory, for the payloads of long packets: the rank writes chunks in a
+ * row, the packet in the receiver's ring says which is the first, the receiver gives them back when it has read them.
  *
  * Why not the ring's data area: lines that lie in the other core's own cache are slow to write and to read. Chunks are
  * taken round and round, and the pool is larger than such a cache, so when a chunk's turn comes again its lines have
  * moved on to the cache that the cores share: that is three times as fast. And one pool serves all receivers, where
  * rings would have to be of that size for every pair.
  *
- * Only the owner takes chunks; whoever was told of one gives it back, once. A chunk that is never given back is passed
- * over. An owner that finds none free has the rings.
+ * Only the owner takes chunks; whoever was told of them gives them back, once. Chunks that are never given back are
+ * passed over. An owner that finds none free has the rings.
  */
 #ifndef MRMPI_SHM_POOL_H
 #define MRMPI_SHM_POOL_H
@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MR_POOL_NONE UINT32_MAX
+#define MR_POOL_NONE  UINT32_MAX
+#define MR_POOL_LOOKS 64 /* chunks looked at in vain, at most */
 
 /* The geometry is the same for all pools of a segment. */
 struct mr_pool_shape {
@@ -53,30 +54,43 @@ static inline void *mr_pool_at(const struct mr_pool *p, uint32_t chunk)
     return p->chunks + (size_t)chunk * p->shape.chunk_bytes;
 }
 
-static inline uint32_t mr_pool_after(const struct mr_pool *p, uint32_t chunk)
+/* How many chunks so many bytes take. */
+static inline uint32_t mr_pool_count(const struct mr_pool *p, size_t len)
 {
-    return chunk + 1 == p->shape.num_chunks ? 0 : chunk + 1;
+    return (uint32_t)((len + p->shape.chunk_bytes - 1) / p->shape.chunk_bytes);
 }
 
-/* The chunk that was lent longest ago and is free again; MR_POOL_NONE: all are lent. It is taken by mr_pool_lend. */
-static inline uint32_t mr_pool_find(struct mr_pool *p)
+/*
+ * The first of n free chunks in a row, of those that were lent longest ago; MR_POOL_NONE: there are none near. Next
+ * time others are looked at. They are taken by mr_pool_lend.
+ */
+static inline uint32_t mr_pool_find(struct mr_pool *p, uint32_t n)
 {
-    for (uint32_t i = 0; i < p->shape.num_chunks; i++, p->next = mr_pool_after(p, p->next))
-        if (!__atomic_load_n(&p->lent[p->next], __ATOMIC_ACQUIRE))
-            return p->next;
+    uint32_t at = p->next, run = 0;
+
+    for (uint32_t looks = 0; looks < n + MR_POOL_LOOKS; looks++) {
+        if (at == p->shape.num_chunks)
+            at = run = 0;
+        run = __atomic_load_n(&p->lent[at++], __ATOMIC_ACQUIRE) ? 0 : run + 1;
+        if (run == n)
+            return at - n;
+    }
+    p->next = at;
     return MR_POOL_NONE;
 }
 
-/* The chunk that was found has been written. The reader learns of it by a store that releases what comes before. */
-static inline void mr_pool_lend(struct mr_pool *p, uint32_t chunk)
+/* What was found has been written. The reader learns of it by a store that releases what comes before. */
+static inline void mr_pool_lend(struct mr_pool *p, uint32_t chunk, uint32_t n)
 {
-    __atomic_store_n(&p->lent[chunk], 1, __ATOMIC_RELAXED);
-    p->next = mr_pool_after(p, chunk);
+    for (uint32_t i = 0; i < n; i++)
+        __atomic_store_n(&p->lent[chunk + i], 1, __ATOMIC_RELAXED);
+    p->next = chunk + n;
 }
 
-static inline void mr_pool_give_back(struct mr_pool *p, uint32_t chunk)
+static inline void mr_pool_give_back(struct mr_pool *p, uint32_t chunk, uint32_t n)
 {
-    __atomic_store_n(&p->lent[chunk], 0, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < n; i++)
+        __atomic_store_n(&p->lent[chunk + i], 0, __ATOMIC_RELEASE);
 }
 
 #endif

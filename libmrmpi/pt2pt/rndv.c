@@ -13,6 +13,7 @@
 
 #define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
 #define PUSH_WINDOW 8          /* DATA packets under way */
+#define PIECES      16         /* of a large message, at least, unless they would be shorter than eager messages */
 #define SHARE_CHUNK (256u << 10)
 #define SILENCE_MAX 256 /* looks without any DATA after which a sharing receiver reads by itself */
 
@@ -194,13 +195,20 @@ static int push_piece(struct mr_rndv *r, size_t len)
                            &(struct mr_holes){req->send_buf, req->count, req->type, r->done});
 }
 
+/* Small pieces, so that both sides copy at the same time; larger ones of a large message cost less. */
+static size_t piece_of(const struct mr_rndv *r)
+{
+    size_t least = mr_vc_eager_max(r->vc), most = mr_vc_packet_max(r->vc), piece = r->total / PIECES;
+
+    piece = piece < least ? least : piece > most ? most : piece & ~(size_t)63;
+    return piece < MR_SCRATCH ? piece : MR_SCRATCH;
+}
+
 static int push_some(struct mr_rndv *r)
 {
-    size_t piece = mr_vc_eager_max(r->vc);
+    size_t piece = piece_of(r);
     int n = 0;
 
-    if (piece > MR_SCRATCH)
-        piece = MR_SCRATCH;
     while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece &&
            !(mr_vc_all_waiting && mr_vc_waiting(r->vc))) {
         size_t len = r->total - r->done < piece ? r->total - r->done : piece;

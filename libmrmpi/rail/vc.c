@@ -19,7 +19,7 @@ struct mr_vc {
     int rank;
     int error; /* nonzero: the peer is lost */
     const struct mr_channel_ops *ops;
-    size_t eager_max;
+    size_t eager_max, packet_max;
     uint32_t next_seq; /* of the next packet that we send */
     struct mr_reorder in;
     void *channel_data;
@@ -141,10 +141,12 @@ static struct mr_vc *make_vc(int rank)
     for (unsigned i = 0; i < rail.num_open && !vc->ops; i++)
         if (rail.open[i]->reaches(rank))
             vc->ops = rail.open[i];
-    if (vc->ops)
+    if (vc->ops) {
         vc->eager_max = vc->ops->eager_max(rank);
-    else
+        vc->packet_max = vc->ops->packet_max ? vc->ops->packet_max(rank) : vc->eager_max;
+    } else {
         vc->error = -EHOSTUNREACH;
+    }
     rail.vc[rank] = vc;
     return vc;
 }
@@ -164,6 +166,11 @@ int mr_vc_world_rank(const struct mr_vc *vc)
 size_t mr_vc_eager_max(const struct mr_vc *vc)
 {
     return vc->eager_max;
+}
+
+size_t mr_vc_packet_max(const struct mr_vc *vc)
+{
+    return vc->packet_max;
 }
 
 unsigned mr_vc_caps(const struct mr_vc *vc)

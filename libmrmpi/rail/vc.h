@@ -72,18 +72,19 @@ bool mr_rail_drained(void);
 
 struct mr_vc *mr_vc_get_peer(int world_rank); /* made on demand, never NULL */
 int mr_vc_world_rank(const struct mr_vc *vc);
-size_t mr_vc_eager_max(const struct mr_vc *vc); /* payload bytes that one mr_vc_send takes */
+size_t mr_vc_eager_max(const struct mr_vc *vc);  /* payload bytes of a packet that may come unasked */
+size_t mr_vc_packet_max(const struct mr_vc *vc); /* payload bytes that one mr_vc_send takes: at least as many */
 unsigned mr_vc_caps(const struct mr_vc *vc);
 bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */
 
 /*
- * Send one packet with len <= eager_max bytes of payload. hdr and payload may be reused on return: they have been
+ * Send one packet with len <= packet_max bytes of payload. hdr and payload may be reused on return: they have been
  * copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no memory).
  */
 int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
 /*
- * The same for a payload that does not lie in one piece: make writes it, to where the channel wants it if it can, else to scratch
- * (len bytes of the caller's). It is called before the return, once.
+ * The same for a payload that does not lie in one piece: make writes it, to where the channel wants it if it can, else
+ * to scratch (len bytes of the caller's). It is called before the return, once.
  */
 typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,

@@ -10,7 +10,7 @@
 #include "libmrmpi/channel/shm_pool.h"
 #include "libmrmpi/channel/shm_ring.h"
 
-enum { CHUNKS = 5, CHUNK = 8192 };
+enum { CHUNKS = 5, CHUNK = 8192, LONGEST = 2 * CHUNK };
 static const struct mr_pool_shape shape = {.num_chunks = CHUNKS, .chunk_bytes = CHUNK};
 static const struct mr_ring_shape few = {.num_slots = 8, .data_bytes = 4096};
 static void *memory;
@@ -32,10 +32,10 @@ static void teardown(void)
 
 static uint32_t lend(void)
 {
-    uint32_t chunk = mr_pool_find(&owner);
+    uint32_t chunk = mr_pool_find(&owner, 1);
 
     if (chunk != MR_POOL_NONE)
-        mr_pool_lend(&owner, chunk);
+        mr_pool_lend(&owner, chunk, 1);
     return chunk;
 }
 
@@ -57,9 +57,9 @@ END_TEST
 START_TEST(round_and_round)
 {
     for (uint32_t i = 0; i < 3 * CHUNKS; i++) {
-        ck_assert_uint_eq(mr_pool_find(&owner), i % CHUNKS);
+        ck_assert_uint_eq(mr_pool_find(&owner, 1), i % CHUNKS);
         ck_assert_uint_eq(lend(), i % CHUNKS);
-        mr_pool_give_back(&reader, i % CHUNKS);
+        mr_pool_give_back(&reader, i % CHUNKS, 1);
     }
 }
 END_TEST
@@ -69,7 +69,7 @@ START_TEST(all_are_lent)
     for (uint32_t i = 0; i < CHUNKS; i++)
         ck_assert_uint_eq(lend(), i);
     ck_assert_uint_eq(lend(), MR_POOL_NONE);
-    mr_pool_give_back(&reader, 3);
+    mr_pool_give_back(&reader, 3, 1);
     ck_assert_uint_eq(lend(), 3);
     ck_assert_uint_eq(lend(), MR_POOL_NONE);
 }
@@ -82,14 +82,36 @@ START_TEST(kept_ones_are_passed_over)
         lend();
     for (uint32_t i = 0; i < CHUNKS; i++)
         if (i != 2)
-            mr_pool_give_back(&reader, i);
+            mr_pool_give_back(&reader, i, 1);
     for (int lap = 0; lap < 3; lap++)
         for (uint32_t i = 0; i < CHUNKS; i++) {
             if (i == 2)
                 continue;
             ck_assert_uint_eq(lend(), i);
-            mr_pool_give_back(&reader, i);
+            mr_pool_give_back(&reader, i, 1);
         }
+}
+END_TEST
+
+START_TEST(several_in_a_row)
+{
+    ck_assert_uint_eq(mr_pool_count(&owner, 1), 1);
+    ck_assert_uint_eq(mr_pool_count(&owner, CHUNK), 1);
+    ck_assert_uint_eq(mr_pool_count(&owner, CHUNK + 1), 2);
+    ck_assert_uint_eq(mr_pool_find(&owner, 2), 0);
+    mr_pool_lend(&owner, 0, 2);
+    ck_assert_uint_eq(mr_pool_find(&owner, 3), 2);
+    mr_pool_lend(&owner, 2, 2);
+    ck_assert_uint_eq(mr_pool_find(&owner, 2), MR_POOL_NONE); /* one at the end, none at the begin */
+    mr_pool_give_back(&reader, 0, 2);
+    ck_assert_uint_eq(mr_pool_find(&owner, 2), 0); /* not 4 and 0: they must be neighbours */
+    mr_pool_lend(&owner, 0, 2);
+    mr_pool_give_back(&reader, 2, 2);
+    ck_assert_uint_eq(mr_pool_find(&owner, 3), 2);
+    ck_assert_uint_eq(mr_pool_find(&owner, 4), MR_POOL_NONE);
+    mr_pool_give_back(&reader, 0, 2);
+    ck_assert_uint_eq(mr_pool_find(&owner, CHUNKS), 0);
+    ck_assert_uint_eq(mr_pool_find(&owner, CHUNKS + 1), MR_POOL_NONE);
 }
 END_TEST
 
@@ -99,11 +121,11 @@ static struct mr_ring_writer w;
 static struct mr_ring_reader r;
 static bool streaming;
 
-enum { PACKETS = 20000 };
+enum { PACKETS = 10000 };
 
 static size_t length_of(uint32_t number)
 {
-    return MR_RING_INLINE + 1 + number * 37 % (CHUNK - MR_RING_INLINE);
+    return MR_RING_INLINE + 1 + number * 37 % (LONGEST - MR_RING_INLINE);
 }
 
 static uint8_t byte_of(uint32_t number, size_t i)
@@ -113,10 +135,10 @@ static uint8_t byte_of(uint32_t number, size_t i)
 
 static bool put(uint32_t number)
 {
-    static _Thread_local uint8_t bytes[CHUNK];
+    static _Thread_local uint8_t bytes[LONGEST];
     size_t len = length_of(number);
     struct mr_hdr hdr = {.tag = (int32_t)number, .len = len};
-    uint32_t chunk = mr_pool_find(&owner);
+    uint32_t n = mr_pool_count(&owner, len), chunk = mr_pool_find(&owner, n);
 
     if (chunk == MR_POOL_NONE || !mr_ring_begin(&w, 0))
         return false;
@@ -126,7 +148,7 @@ static bool put(uint32_t number)
         mr_copy_stream(mr_pool_at(&owner, chunk), bytes, len);
     else
         memcpy(mr_pool_at(&owner, chunk), bytes, len);
-    mr_pool_lend(&owner, chunk);
+    mr_pool_lend(&owner, chunk, n);
     mr_ring_commit_far(&w, &hdr, chunk, len);
     return true;
 }
@@ -178,7 +200,7 @@ START_TEST(packets_between_two_threads)
         ck_assert_uint_lt(chunk, CHUNKS);
         ck_assert_int_eq(hdr.tag, (int32_t)i);
         check_payload(i, chunk, len);
-        mr_pool_give_back(&reader, chunk);
+        mr_pool_give_back(&reader, chunk, mr_pool_count(&reader, len));
         mr_ring_release(&r);
         i++;
     }
@@ -282,6 +304,7 @@ int main(void)
     tcase_add_test(c, round_and_round);
     tcase_add_test(c, all_are_lent);
     tcase_add_test(c, kept_ones_are_passed_over);
+    tcase_add_test(c, several_in_a_row);
     tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
     tcase_add_test(c, copies_in_just_what_it_shall);
     tcase_add_test(c, streams_just_what_it_shall);
