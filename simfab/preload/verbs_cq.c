@@ -221,7 +221,8 @@ static bool free_run(void)
 
 /*
  * Who has taken what there was, or has come back from a wait, polls once more to know that it is all, and then tells
- * another thread. While one waits in a system call, perhaps for this, a few empty polls return as they do on hardware.
+ * another thread. While one waits in a system call, perhaps for this, a few empty polls return as they do on hardware. They
+ * take no virtual time: whether another one waits at that moment may be a matter of luck.
  */
 #define SPARE_POLLS 4u /* a program may look at several queues */
 
@@ -293,9 +294,9 @@ int sfp_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
             fill_wc(&wc[got++], &e);
         if (got || look)
             break;
-        if (sfp_news_elsewhere(cq, a) || poll_to_spare(a))
+        if (sfp_news_elsewhere(cq, a))
             break;
-        if (free_run())
+        if (free_run() || poll_to_spare(a))
             return 0;
         if (!idle(a))
             return -1;
@@ -356,8 +357,8 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
     a = sfp_enter();
     if (!a)
         return errno;
-    if (!sfp_news_elsewhere(cq, a) && !poll_to_spare(a)) {
-        if (free_run())
+    if (!sfp_news_elsewhere(cq, a)) {
+        if (free_run() || poll_to_spare(a))
             return ENOENT;
         if (!idle(a))
             return EIO;

@@ -2,7 +2,7 @@
 # Time stands still for a program that calls verbs again and again without ever waiting: after 30 s it is named, with its host,
 # process and thread, in the engine's log and where `simfab run` writes; SIGSTOP and SIGKILL let time go on. And the tests of
 # time_world.sh, longer.
-# timeout: 1500
+# timeout: 3600
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
 command -v opensm >/dev/null || skip_all "opensm is not installed"

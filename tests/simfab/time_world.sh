@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Nobody stops the world: a ping-pong prints the same digits beside neighbours that sleep, wait, spin, fork, are stopped and are
 # killed; and what one program tells another by a socket is not earlier than it is true. `time_world.sh ROUNDS`: how long.
-# timeout: 600
+# timeout: 1200
 . "$(dirname "$0")/../tap.sh"
 if [ "${1:-}" != inside ]; then
   command -v opensm >/dev/null || skip_all "opensm is not installed"
@@ -17,10 +17,10 @@ both() {
   local mode=$1 first rc
   shift
   rm -f "$tmp/meet"
-  timeout 60 simfab exec h1 -- "$program" "$mode" "$tmp" "$@" >"$tmp/first" 2>&1 &
+  timeout 300 simfab exec h1 -- "$program" "$mode" "$tmp" "$@" >"$tmp/first" 2>&1 &
   first=$!
   while [ ! -e "$tmp/meet" ] && kill -0 $first 2>/dev/null; do sleep 0.002; done
-  timeout 60 simfab exec h3 -- "$program" "$mode" "$tmp" "$@" >"$tmp/second" 2>&1
+  timeout 300 simfab exec h3 -- "$program" "$mode" "$tmp" "$@" >"$tmp/second" 2>&1
   rc=$?
   wait $first && [ $rc = 0 ]
 }
