@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 /* So many times in vain, and another one looks although there is no news: what it waits for may not be ours to see. */
-#define ROUNDS_ALONE 64
+#define ROUNDS_ALONE 500
 
 struct waiter {
     struct waiter *next;
