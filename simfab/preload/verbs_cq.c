@@ -243,7 +243,7 @@ static bool poll_to_spare(const struct sf_actor *a)
 {
     if (spare.stops != a->stops) {
         spare.stops = a->stops;
-        spare.left = SPARE_POLLS;
+        spare.left = 1; /* more would have threads that hand a lock on poll for nothing most of the time */
     }
     if (!spare.left || !somebody_waits())
         return false;
