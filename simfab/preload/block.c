@@ -22,9 +22,13 @@
 #define ON(fd, events, flags, expr)                                                                                    \
     ({                                                                                                                 \
         bool waits_ = !((flags)&MSG_DONTWAIT) && sfp_block_begin_on((fd), (events));                                   \
-        __typeof__(expr) result_ = (expr);                                                                             \
         if (waits_)                                                                                                    \
+            sfp_waiter_begins();                                                                                       \
+        __typeof__(expr) result_ = (expr);                                                                             \
+        if (waits_) {                                                                                                  \
+            sfp_waiter_ends();                                                                                         \
             sfp_block_end();                                                                                           \
+        }                                                                                                              \
         result_;                                                                                                       \
     })
 
@@ -209,6 +213,7 @@ static bool waits_idly(bool has_marked)
         uint64_t until_ = ns_ > 0 ? sfp_clock_peek() + (uint64_t)ns_ * SFP_PS_PER_NS : 0;                              \
         int result_ = ns_ ? (look) : (wait), slice_ms_ = 1;                                                            \
         if (ns_ && !result_) {                                                                                         \
+            sfp_waiter_begins();                                                                                       \
             sfp_block_begin_until(until_);                                                                             \
             if (ns_ < 0 || !sfp_is_actor() || sfp_proc.dead)                                                           \
                 result_ = (wait);                                                                                      \
@@ -216,6 +221,7 @@ static bool waits_idly(bool has_marked)
                 while (!(result_ = (slice)) && sfp_wait_goes_on(until_))                                               \
                     slice_ms_ = slice_ms_ < SFP_SLICE_MS_MAX ? slice_ms_ + 1 : SFP_SLICE_MS_MAX;                       \
             sfp_block_end();                                                                                           \
+            sfp_waiter_ends();                                                                                         \
             if (!result_ && ns_ > 0)                                                                                   \
                 sfp_clock_advance_to(until_);                                                                          \
         }                                                                                                              \

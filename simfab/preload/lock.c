@@ -37,10 +37,12 @@ SFP_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     err = pthread_mutex_trylock(mutex);
     if (err != EBUSY)
         return err;
+    sfp_waiter_begins();
     sfp_wake_siblings(NULL);
     sfp_block_begin();
     err = SFP_REAL(pthread_mutex_lock)(mutex);
     sfp_block_end();
+    sfp_waiter_ends();
     return err;
 }
 
@@ -51,16 +53,21 @@ SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 
     if (!is_actor())
         return SFP_REAL(pthread_spin_lock)(lock);
-    while ((err = pthread_spin_trylock(lock)) == EBUSY && let_others_run(sfp_in_turns()))
-        ;
+    err = pthread_spin_trylock(lock);
     if (err != EBUSY)
         return err;
-    sfp_block_begin();
-    while ((err = pthread_spin_trylock(lock)) == EBUSY) {
-        sfp_wake_siblings(NULL); /* whoever has it may have begun to poll meanwhile */
-        sfp_syscall(SYS_nanosleep, &nap, NULL);
+    sfp_waiter_begins();
+    while ((err = pthread_spin_trylock(lock)) == EBUSY && let_others_run(sfp_in_turns()))
+        ;
+    if (err == EBUSY) {
+        sfp_block_begin();
+        while ((err = pthread_spin_trylock(lock)) == EBUSY) {
+            sfp_wake_siblings(NULL); /* whoever has it may have begun to poll meanwhile */
+            sfp_syscall(SYS_nanosleep, &nap, NULL);
+        }
+        sfp_block_end();
     }
-    sfp_block_end();
+    sfp_waiter_ends();
     return err;
 }
 

@@ -131,9 +131,21 @@ struct sfp_proc {
     size_t arena_bytes;
     struct sf_welcome welcome;
     bool dead; /* the engine went away: every verb fails from now on */
+    uint32_t waiters; /* threads that have found a lock taken, or no descriptor ready */
 };
 
 extern struct sfp_proc sfp_proc;
+
+static inline void sfp_waiter_begins(void)
+{
+    __atomic_fetch_add(&sfp_proc.waiters, 1, __ATOMIC_RELAXED);
+}
+
+static inline void sfp_waiter_ends(void)
+{
+    __atomic_fetch_sub(&sfp_proc.waiters, 1, __ATOMIC_RELAXED);
+}
+
 extern unsigned sfp_generation; /* goes up in a forked child, which starts without an attachment */
 
 /* Attach this process to the engine if it is not yet. 0 or an errno. */

@@ -220,9 +220,10 @@ static bool free_run(void)
 }
 
 /*
- * Who has taken what there was, or has come back from a wait, polls once more to know that it is all, and then tells
- * another thread. While one waits in a system call, perhaps for this, a few empty polls return as they do on hardware. They
- * take no virtual time: whether another one waits at that moment may be a matter of luck.
+ * Who has taken what there was, or has come back from a wait, polls once more to know that it is all, and only then gives
+ * back the lock that it polls under, or writes to a descriptor. While another thread waits for a lock or a descriptor,
+ * perhaps for this one, a few empty polls return as they do on hardware. They take no virtual time: whether one waits at
+ * that moment may be a matter of luck.
  */
 #define SPARE_POLLS 4u /* a program may look at several queues */
 
@@ -231,21 +232,13 @@ static _Thread_local struct {
     uint32_t left;
 } spare;
 
-static bool somebody_waits(void)
-{
-    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++)
-        if (__atomic_load_n(&sfp_proc.arena->actor[i].state, __ATOMIC_RELAXED) == SF_ACTOR_BLOCKED)
-            return true;
-    return false;
-}
-
 static bool poll_to_spare(const struct sf_actor *a)
 {
     if (spare.stops != a->stops) {
         spare.stops = a->stops;
-        spare.left = 1; /* more would have threads that hand a lock on poll for nothing most of the time */
+        spare.left = SPARE_POLLS;
     }
-    if (!spare.left || !somebody_waits())
+    if (!spare.left || !__atomic_load_n(&sfp_proc.waiters, __ATOMIC_RELAXED))
         return false;
     spare.left--;
     return true;
