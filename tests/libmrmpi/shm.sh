@@ -25,14 +25,16 @@ cpu=$(sed -n 's/^cpu //p' "$tmp/.tap")
 ok "they use less than 0.5 s of processor time (${cpu:-none})" awk -v c="${cpu:-99}" 'BEGIN { exit !(c < 0.5) }'
 
 # ---- nothing is left behind, however it ends
-names() { ls -A /dev/shm "${TMPDIR:-/tmp}" | grep -v "^$(basename "$tmp")$" | sort; }
+mkdir "$tmp/own" # its temporary files are not among those of other jobs of this machine
+names() { ls -A /dev/shm "$tmp/own" | sort; }
 names >"$tmp/before"
 mkfifo "$tmp/fifo"
-mrrun -n 4 "$mpi/p2p_idle" >"$tmp/fifo" 2>"$tmp/err" &
+TMPDIR=$tmp/own mrrun -n 4 "$mpi/p2p_idle" >"$tmp/fifo" 2>"$tmp/err" &
 job=$!
 exec 3<"$tmp/fifo"
 read -r -t 30 line <&3
 is "a job waits" "$line" ready
+not_ok "and has files there" test -z "$(ls -A "$tmp/own")"
 kill -9 "$job"
 wait "$job" 2>/dev/null
 cat <&3 >"$tmp/rest" # ends when the last rank is gone
