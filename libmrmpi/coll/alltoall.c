@@ -118,6 +118,7 @@ enum mr_err mr_coll_alltoallv(const struct mr_vec *in, const struct mr_vec *out,
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
+    mr_schedule_allow_less(s);
     if (mr_comm_is_inter(c)) {
         hold(s, in, c->num_peers);
         hold(s, out, c->num_peers);

@@ -96,6 +96,7 @@ enum mr_err mr_coll_gatherv(const void *in, size_t icount, struct mr_type *it, c
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
+    mr_schedule_allow_less(s);
     mr_schedule_hold_type(s, it);
     if (mr_comm_is_inter(c)) {
         mr_schedule_hold_type(s, out->type);
@@ -182,6 +183,7 @@ enum mr_err mr_coll_scatterv(const struct mr_vec *in, void *out, size_t ocount, 
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
+    mr_schedule_allow_less(s);
     mr_schedule_hold_type(s, ot);
     if (mr_comm_is_inter(c)) {
         mr_schedule_hold_type(s, in->type);

@@ -28,6 +28,8 @@ enum mr_err mr_coll_neighbor_allgather(const void *in, size_t icount, struct mr_
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, out->type);
+    if (out->counts)
+        mr_schedule_allow_less(s);
     post_recvs(s, out, c->topology);
     for (int i = 0; i < around->num_out; i++)
         if (around->out[i] != MR_PROC_NULL)
@@ -52,6 +54,8 @@ enum mr_err mr_coll_neighbor_alltoall(const struct mr_vec *in, const struct mr_v
         return MR_ERR_NO_MEM;
     hold(s, in, around->num_out);
     hold(s, out, around->num_in);
+    if (out->counts)
+        mr_schedule_allow_less(s);
     post_recvs(s, out, c->topology);
     for (int i = 0; i < around->num_out; i++)
         if (around->out[i] != MR_PROC_NULL)

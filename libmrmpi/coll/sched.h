@@ -21,6 +21,11 @@ enum mr_err mr_schedule_built(struct mr_schedule *s, struct mr_schedule **out);
  * intercommunicator), whose next tag is taken. Both must see the same order of collectives at all their members.
  */
 void mr_schedule_on(struct mr_schedule *s, struct mr_comm *c);
+/*
+ * Receives may get less than they have room for. The standard wants equal amounts, but where each rank gives its own count
+ * programs have long got away with too large ones, and nothing comes to lie in a wrong place.
+ */
+void mr_schedule_allow_less(struct mr_schedule *s);
 
 void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, struct mr_type *t, int dest);
 void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int src);

@@ -170,6 +170,28 @@ static void too_little(void)
     if (rank == 0)
         EQ(class, size > 1 ? MPI_ERR_COUNT : MPI_SUCCESS);
     still_well();
+    /* where each rank has a count of its own there may be room for more: nothing comes to lie in a wrong place */
+    static int counts[64], room[64], disps[64];
+    int from[2] = {rank, 100 + rank};
+    for (int i = 0; i < size; i++) {
+        counts[i] = 2;
+        room[i] = 4;
+        disps[i] = 4 * i;
+    }
+    memset(all, 0xff, sizeof(all));
+    EQ(MPI_Gatherv(from, 2, MPI_INT, all, room, disps, MPI_INT, 0, comm), MPI_SUCCESS);
+    for (int i = 0; i < size && rank == 0; i++)
+        CHECK(all[4 * i] == i && all[4 * i + 1] == 100 + i && all[4 * i + 2] == -1);
+    memset(b, 0xff, sizeof(b));
+    EQ(MPI_Scatterv(all, counts, disps, MPI_INT, b, 20, MPI_INT, 0, comm), MPI_SUCCESS);
+    CHECK(b[0] == rank && b[1] == 100 + rank && b[2] == -1);
+    int to[64 * 2];
+    for (int i = 0; i < 2 * size; i++)
+        to[i] = rank;
+    EQ(MPI_Alltoallv(to, counts, (int[64]){0}, MPI_INT, all, room, disps, MPI_INT, comm), MPI_SUCCESS);
+    for (int i = 0; i < size; i++)
+        CHECK(all[4 * i] == i && all[4 * i + 1] == i);
+    still_well();
     /* the same amount in other words is none */
     EQ(MPI_Bcast(b, rank ? 10 : 5, rank ? MPI_INT : pair, 0, comm), MPI_SUCCESS);
     still_well();
