@@ -32,6 +32,9 @@ static char **make_job_environment(const struct job *job)
         err = environment_set(&env, "MRMPI_JOBID", job->job_id);
     if (!err && job->opts->stats)
         err = environment_set(&env, "MRMPI_STATS", "1");
+    /* A simulated host has a core for each rank: this machine's have nothing to do with it. */
+    if (!err && job->hosts.simfab && !environment_get(env, "MRMPI_OVERSUBSCRIBED"))
+        err = environment_set(&env, "MRMPI_OVERSUBSCRIBED", "0");
     if (!err && job->lib_dir[0])
         err = environment_prepend_path(&env, "LD_LIBRARY_PATH", job->lib_dir);
     if (err) {
