@@ -12,11 +12,11 @@ until_seen() { # REGEX COMMAND...: within ten seconds
   for ((i = 0; i < 100; i++)); do "$@" 2>&1 | grep -Eq "$want" && { echo yes; return; }; sleep 0.1; done
   echo no; "$@"
 }
-ended() { # PID: within ten seconds; how
+ended() { # PID: within ten seconds; how, to $how: a subshell may not wait for our children
   for ((i = 0; i < 500; i++)); do kill -0 $1 2>/dev/null || break; sleep 0.02; done
-  kill -0 $1 2>/dev/null && { echo "goes on"; return; }
+  kill -0 $1 2>/dev/null && { how="goes on"; return; }
   wait $1 2>/dev/null
-  echo $?
+  how=$?
 }
 first=$(simfab opensm pid) standby=$(simfab opensm pid standby)
 echo "two $([ -n "$first" ] && [ -n "$standby" ] && [ $first != $standby ] && echo yes)"
@@ -44,8 +44,8 @@ outside=$!
 until_seen sleep ps -o args= -p $shell >"$tmp/said"
 sm=$(simfab opensm pid)
 simfab fault host h1 die
-echo "attached $(ended $attached)"
-echo "shell $(ended $shell)"
+ended $attached; echo "attached $how"
+ended $shell; echo "shell $how"
 kill -0 $outside && echo "outside lives"
 for ((i = 0; i < 200; i++)); do kill -0 $sm 2>/dev/null || break; sleep 0.02; done
 kill -0 $sm 2>/dev/null || echo "opensm died"
