@@ -136,14 +136,19 @@ struct sfp_proc {
 
 extern struct sfp_proc sfp_proc;
 
+bool sfp_is_actor(void); /* is the calling thread one? */
+
+/* Helper threads that call no verbs do not count: they may wait all the time. */
 static inline void sfp_waiter_begins(void)
 {
-    __atomic_fetch_add(&sfp_proc.waiters, 1, __ATOMIC_RELAXED);
+    if (sfp_is_actor())
+        __atomic_fetch_add(&sfp_proc.waiters, 1, __ATOMIC_RELAXED);
 }
 
 static inline void sfp_waiter_ends(void)
 {
-    __atomic_fetch_sub(&sfp_proc.waiters, 1, __ATOMIC_RELAXED);
+    if (sfp_is_actor())
+        __atomic_fetch_sub(&sfp_proc.waiters, 1, __ATOMIC_RELAXED);
 }
 
 extern unsigned sfp_generation; /* goes up in a forked child, which starts without an attachment */
@@ -160,8 +165,7 @@ void sfp_actor_after_fork(void);
  * since the last call where the model asks for it. NULL (errno set) without an engine or when no slot is free.
  */
 struct sf_actor *sfp_enter(void);
-/* Whether the calling thread is an actor; and the same as sfp_enter for one that is: NULL if not, never attaches. */
-bool sfp_is_actor(void);
+/* The same for a thread that is an actor: NULL if it is not, never attaches. */
 struct sf_actor *sfp_enter_if_actor(void);
 
 /* A control request. The answer's body goes to rep (at most rep_size bytes, *rep_len tells how many came); a descriptor
