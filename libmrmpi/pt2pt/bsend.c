@@ -59,7 +59,7 @@ static struct block *find_gap(size_t bytes, struct block ***link)
 }
 
 enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
-                     uint32_t ctx)
+                     uint32_t ctx, struct mr_request **message)
 {
     size_t len = count * type->size;
     size_t bytes = (sizeof(struct block) + len + ALIGN - 1) & ~(size_t)(ALIGN - 1);
@@ -67,6 +67,8 @@ enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int de
     struct mr_request *req;
     enum mr_err err;
 
+    if (message)
+        *message = NULL;
     if (dest == MR_PROC_NULL)
         return MR_SUCCESS;
     reap();
@@ -79,6 +81,8 @@ enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int de
     err = mr_isend(b + 1, len, mr_type_byte, dest, tag, comm, ctx, MR_SEND_STANDARD, &req);
     if (err)
         return err;
+    if (message)
+        *message = mr_request_get(req);
     if (req->complete) {
         mr_request_put(req);
         return MR_SUCCESS;

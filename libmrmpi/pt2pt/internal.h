@@ -14,7 +14,8 @@
  *   single copy
  *
  * A send that waits for the receiver (OFFERED, ACK) can be cancelled: S CANCEL; if the message is among the unexpected
- * ones still, R CANCELLED; if not, the answer to the message itself is on its way already and nothing is said.
+ * ones still, R CANCELLED; if not, the answer to the message itself is on its way already and nothing is said. Eager
+ * messages, to which there is no answer, carry a number that CANCEL names; then R says CANCELLED or ACK.
  *
  * The receiver decides, knowing what the sender offers. A receiver with less room than the message asks only for what
  * fits.
@@ -103,6 +104,7 @@ struct mr_pt2pt {
     uint32_t rndv_num_free;
     struct mr_rndv *active, *active_last;
     uint64_t data_seen; /* counts DATA packets */
+    uint64_t eager_ids; /* counts the eager messages of nonblocking sends */
     bool peer_lost;     /* some peer has been lost: receives have to ask whether it is theirs */
     bool get_refused;   /* the kernel has refused single copy once */
     int (*polls[4])(void);
@@ -144,8 +146,11 @@ void mr_message_pool_free(void);
 void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
 /* A message from this rank, and not here yet, will never be: the peer is lost. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src);
-/* Takes back an unexpected message that its sender has under this id. False: there is none any more. */
-bool mr_recv_take_back(struct mr_vc *vc, uint64_t sreq);
+/*
+ * Takes back an unexpected message that its sender knows by this id: one that its sender waits for, or (eager) one that
+ * it does not wait for. False: there is none any more.
+ */
+bool mr_recv_take_back(struct mr_vc *vc, uint64_t sreq, bool eager);
 
 /* ---- rndv.c ---- */
 struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state);
@@ -157,7 +162,10 @@ static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr);
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
                     size_t len);
+void mr_send_cancel(struct mr_request *req);
 void mr_rndv_cancel(struct mr_rndv *r);
+/* Asks for an eager message back; the request is under way again. */
+void mr_rndv_recall(struct mr_request *req, struct mr_vc *vc);
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_rndv_put_sent(void *cookie, int error);
 void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);
@@ -170,8 +178,9 @@ void mr_rndv_table_free(void);
 struct mr_message *mr_unexpected_find(int src, int tag, uint32_t ctx);
 
 /* ---- bsend.c ---- */
+/* *message, unless message is NULL: the message itself, for the caller to put (NULL to nobody). */
 enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
-                     uint32_t ctx);
+                     uint32_t ctx, struct mr_request **message);
 bool mr_bsend_idle(void);
 void mr_bsend_finalize(void);
 

@@ -60,7 +60,13 @@ struct mr_request {
     enum mr_send_mode mode;
     struct mr_request *next, *prev; /* next: pt2pt's pool while free; else its user's */
     struct mr_rndv *proto;          /* state of a transfer that takes more than one packet */
-    struct mr_match_entry match;    /* in the posted queue */
+    union {
+        struct mr_match_entry match;   /* receives: in the posted queue */
+        struct {                       /* sends that were complete at once, which may be cancelled nevertheless */
+            uint64_t eager_id;         /* what the receiver knows the message by; 0: none */
+            struct mr_request *behind; /* a buffered send: the message itself, of which a reference is held */
+        };
+    };
 };
 
 int mr_pt2pt_init(void); /* opens the rails too: mr_rail_init */
@@ -104,7 +110,10 @@ enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, stru
                       struct mr_status *status);
 struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
 enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *msg, struct mr_request **req);
-/* Receives that have not matched end at once; sends that the receiver says it has not matched end when it says so. */
+/*
+ * Receives that have not matched end at once. A send goes back to being under way until the receiver has said whether
+ * it still had the message; one that is complete because its data left at once may be asked back too.
+ */
 enum mr_err mr_cancel(struct mr_request *req);
 
 /*

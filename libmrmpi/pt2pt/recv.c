@@ -239,6 +239,7 @@ enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_m
 struct wanted {
     struct mr_vc *vc;
     uint64_t sreq;
+    bool eager;
     struct mr_message *found;
 };
 
@@ -248,13 +249,15 @@ static void is_wanted(struct mr_match_entry *e, void *arg)
     struct mr_message *m = e->owner;
     bool waits = m->hdr.kind == MR_PKT_RTS || m->hdr.flags & MR_FLAG_ACK;
 
-    if (waits && m->vc == w->vc && m->hdr.sreq == w->sreq)
+    if (m->hdr.flags & MR_FLAG_POISON) /* no id in there */
+        return;
+    if (waits != w->eager && m->vc == w->vc && m->hdr.sreq == w->sreq)
         w->found = m;
 }
 
-bool mr_recv_take_back(struct mr_vc *vc, uint64_t sreq)
+bool mr_recv_take_back(struct mr_vc *vc, uint64_t sreq, bool eager)
 {
-    struct wanted w = {.vc = vc, .sreq = sreq};
+    struct wanted w = {.vc = vc, .sreq = sreq, .eager = eager};
 
     mr_match_each(&mr_pt2pt.unexpected, is_wanted, &w);
     if (!w.found)
@@ -266,8 +269,8 @@ bool mr_recv_take_back(struct mr_vc *vc, uint64_t sreq)
 
 enum mr_err mr_cancel(struct mr_request *req)
 {
-    if (req->kind == MR_REQ_SEND && !req->complete && req->proto)
-        mr_rndv_cancel(req->proto);
+    if (req->kind == MR_REQ_SEND)
+        mr_send_cancel(req);
     if (req->complete || req->kind != MR_REQ_RECV || !req->match.queue)
         return MR_SUCCESS;
     mr_match_remove(&mr_pt2pt.posted, &req->match);

@@ -82,6 +82,8 @@ void mr_request_put(struct mr_request *r)
 
     if (--r->refs)
         return;
+    if (r->kind == MR_REQ_SEND && r->behind)
+        mr_request_put(r->behind);
     r->next = mr_pt2pt.free_requests;
     mr_pt2pt.free_requests = r;
     if (ours && type && !type->builtin)

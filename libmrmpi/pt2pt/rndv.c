@@ -465,12 +465,26 @@ void mr_rndv_cancel(struct mr_rndv *r)
     tell(r, MR_PKT_CANCEL, 0, NULL, 0); /* if that fails the peer has, and the send ends with that */
 }
 
+void mr_rndv_recall(struct mr_request *req, struct mr_vc *vc)
+{
+    struct mr_rndv *r = mr_vc_lost(vc) ? NULL : mr_rndv_new(req, vc, MR_RNDV_ACK);
+
+    if (!r)
+        return;
+    r->peer_id = req->eager_id;
+    req->complete = false;
+    req->refs++;
+    mr_rndv_cancel(r);
+}
+
 static void on_cancel(struct mr_vc *vc, const struct mr_hdr *hdr)
 {
-    struct mr_hdr yes = {.kind = MR_PKT_CANCELLED, .sreq = hdr->sreq};
+    bool eager = hdr->rreq != 0;
+    bool back = mr_recv_take_back(vc, eager ? hdr->rreq : hdr->sreq, eager);
+    struct mr_hdr answer = {.kind = back ? MR_PKT_CANCELLED : MR_PKT_ACK, .sreq = hdr->sreq};
 
-    if (mr_recv_take_back(vc, hdr->sreq))
-        mr_vc_send(vc, &yes, NULL, 0);
+    if (back || eager)
+        mr_vc_send(vc, &answer, NULL, 0);
 }
 
 static void on_cancelled(struct mr_rndv *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sends. A short message goes at once and its send is complete when the function returns; a long one is offered to the
- * receiver (rndv.c).
+ * receiver (rndv.c). Cancelling them.
  */
 #include <errno.h>
 #include <string.h>
@@ -75,6 +75,7 @@ static enum mr_err start(struct mr_request *req, int dest, enum mr_send_mode mod
         return mr_rndv_offer(req, vc, &hdr);
     if (mode == MR_SEND_SYNCHRONOUS)
         return send_synchronous(vc, &hdr, req);
+    hdr.sreq = req->eager_id = ++mr_pt2pt.eager_ids;
     err = send_eager(vc, &hdr, req->send_buf, req->count, req->type);
     if (!err)
         mr_request_complete(req);
@@ -84,19 +85,23 @@ static enum mr_err start(struct mr_request *req, int dest, enum mr_send_mode mod
 enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                      uint32_t ctx, enum mr_send_mode mode, struct mr_request **out)
 {
-    struct mr_request *req;
+    struct mr_request *req, *behind = NULL;
     enum mr_err err = MR_SUCCESS;
 
     *out = NULL;
     if (mode == MR_SEND_BUFFERED) {
-        err = mr_bsend(buf, count, type, dest, tag, comm, ctx);
+        err = mr_bsend(buf, count, type, dest, tag, comm, ctx, &behind);
         if (err)
             return err;
         dest = MR_PROC_NULL; /* all is done for the caller: a request that is complete */
     }
     req = mr_request_start(MR_REQ_SEND, comm, type);
-    if (!req)
+    if (!req) {
+        if (behind)
+            mr_request_put(behind);
         return MR_ERR_NO_MEM;
+    }
+    req->behind = behind;
     req->send_buf = buf;
     req->count = count;
     req->peer = dest;
@@ -151,7 +156,7 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
     if (dest == MR_PROC_NULL)
         return MR_SUCCESS;
     if (mode == MR_SEND_BUFFERED)
-        return mr_bsend(buf, count, type, dest, tag, comm, ctx);
+        return mr_bsend(buf, count, type, dest, tag, comm, ctx, NULL);
     vc = mr_vc_get_peer(mr_comm_world_rank(comm, dest));
     if (__builtin_expect(mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes), 1)) {
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);
@@ -167,4 +172,46 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
     err = mr_wait(req);
     mr_request_put(req);
     return err;
+}
+
+/* ---- cancelling -------------------------------------------------------------------------------------------------- */
+
+static void take_back(struct mr_request *req)
+{
+    if (!req->complete && req->proto) {
+        mr_rndv_cancel(req->proto);
+    } else if (req->complete && req->eager_id) {
+        mr_rndv_recall(req, mr_vc_get_peer(mr_comm_world_rank(req->comm, req->peer)));
+        req->eager_id = 0;
+    }
+}
+
+static void behind_is_complete(struct mr_request *behind, void *arg)
+{
+    struct mr_request *req = arg;
+
+    req->status.cancelled = behind->status.cancelled;
+    mr_request_complete(req);
+}
+
+/* The program's request for a buffered send is complete at once; when it asks for the message back it waits for it. */
+void mr_send_cancel(struct mr_request *req)
+{
+    struct mr_request *behind = req->behind;
+
+    if (!behind) {
+        take_back(req);
+        return;
+    }
+    if (!req->complete) /* asked already */
+        return;
+    req->complete = false;
+    req->refs++;
+    take_back(behind);
+    if (behind->complete) {
+        behind_is_complete(behind, req);
+    } else {
+        behind->on_complete = behind_is_complete;
+        behind->on_complete_arg = req;
+    }
 }

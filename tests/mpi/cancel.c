@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cancelling sends: those that wait for a receive can be taken back, and then nobody can receive them; others cannot. */
+/* Cancelling sends: while nobody has received them they can be taken back, and then nobody can receive them. */
 #include "mt.h"
 
 enum { LARGE = 300000 };
@@ -95,20 +95,67 @@ static void taken_back(int n, int synchronous)
     free(out);
 }
 
-/* A short message is on its way at once: cancelled or not, what the status says is true. */
-static void eager(void)
+/* A message that its sender does not wait for: its send is complete before it is cancelled. */
+static void short_ones(void)
 {
-    int x = 7, y = 0;
-    MPI_Request q;
+    int x = 7, y = 0, alike[2] = {20, 21};
+    MPI_Request q, two[2];
+    MPI_Isend(&x, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &q);
+    CHECK(there(5));
+    MPI_Cancel(&q);
+    MPI_Cancel(&q);
+    CHECK(cancelled(&q));
+    CHECK(!there(5));
+    /* one of two that look alike is taken back: the one that was asked for */
+    for (int i = 0; i < 2; i++)
+        MPI_Isend(&alike[i], 1, MPI_INT, right, 5, MPI_COMM_WORLD, &two[i]);
+    MPI_Cancel(&two[1]);
+    CHECK(cancelled(&two[1]));
+    MPI_Recv(&y, 1, MPI_INT, left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EQ(y, 20);
+    CHECK(!there(5));
+    MPI_Cancel(&two[0]); /* too late */
+    CHECK(!cancelled(&two[0]));
+    /* asked for and not waited for */
     MPI_Isend(&x, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &q);
     MPI_Cancel(&q);
-    int gone = cancelled(&q), theirs = 0;
-    MPI_Sendrecv(&gone, 1, MPI_INT, right, 6, &theirs, 1, MPI_INT, left, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    EQ(there(5), !theirs);
-    if (!theirs) {
-        MPI_Recv(&y, 1, MPI_INT, left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        EQ(y, 7);
-    }
+    MPI_Request_free(&q);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void buffered(int n)
+{
+    int *out = calloc((size_t)n, sizeof(int)), *back = malloc((size_t)n * sizeof(int)), bytes;
+    int room = n * (int)sizeof(int) + MPI_BSEND_OVERHEAD;
+    void *buf = malloc((size_t)room);
+    MPI_Request q, p;
+    MPI_Buffer_attach(buf, room);
+    MPI_Ibsend(out, n, MPI_INT, right, 7, MPI_COMM_WORLD, &q);
+    CHECK(there(7));
+    MPI_Cancel(&q);
+    CHECK(cancelled(&q));
+    CHECK(!there(7));
+    /* its room in the buffer is free again */
+    MPI_Bsend_init(out, n, MPI_INT, right, 8, MPI_COMM_WORLD, &p);
+    MPI_Start(&p);
+    CHECK(there(8));
+    MPI_Cancel(&p);
+    CHECK(cancelled(&p));
+    CHECK(!there(8));
+    for (int i = 0; i < n; i++)
+        out[i] = rank + i;
+    MPI_Start(&p);
+    MPI_Recv(back, n, MPI_INT, left, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Cancel(&p); /* too late */
+    CHECK(!cancelled(&p));
+    for (int i = 0; i < n; i++)
+        EQ(back[i], left + i);
+    MPI_Request_free(&p);
+    MPI_Buffer_detach(&buf, &bytes);
+    free(buf);
+    free(out);
+    free(back);
 }
 
 int main(int argc, char **argv)
@@ -120,7 +167,9 @@ int main(int argc, char **argv)
         taken_back(1, 1);
         taken_back(LARGE, 0);
         taken_back(LARGE, 1);
-        eager();
+        short_ones();
+        buffered(1);
+        buffered(LARGE);
     }
     return mt_end();
 }
