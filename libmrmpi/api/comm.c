@@ -99,20 +99,6 @@ MPI_FN(int, Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm))
     API_LEAVE(c);
 }
 
-enum mr_err api_set_hints(struct mr_comm *c, MPI_Info info)
-{
-    struct mr_info *i = NULL;
-    if (info != MPI_INFO_NULL) {
-        enum mr_err err = api_info(info, &i);
-        if (err)
-            return err;
-        i = mr_info_dup(i);
-    }
-    mr_info_put(c->info);
-    c->info = i;
-    return MR_SUCCESS;
-}
-
 MPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made;
@@ -442,39 +428,5 @@ MPI_FN(int, Comm_get_name, (MPI_Comm comm, char *comm_name, int *resultlen))
     NOT_NULL(comm_name);
     NOT_NULL(resultlen);
     api_string(comm_name, MPI_MAX_OBJECT_NAME, c->name, resultlen);
-    API_LEAVE(c);
-}
-
-/* Hints that are there already and not named stay. */
-static enum mr_err add_hints(struct mr_comm *c, const struct mr_info *from)
-{
-    if (!c->info && !(c->info = mr_info_new()))
-        return MR_ERR_NO_MEM;
-    for (int n = 0; n < from->count; n++)
-        if (!mr_info_set(c->info, from->pairs[n].key, from->pairs[n].value))
-            return MR_ERR_NO_MEM;
-    return MR_SUCCESS;
-}
-
-MPI_FN(int, Comm_set_info, (MPI_Comm comm, MPI_Info info))
-{
-    struct mr_comm *c = NULL;
-    struct mr_info *i;
-    API_ENTER();
-    CHECK(api_comm(comm, &c));
-    if (info != MPI_INFO_NULL) {
-        CHECK(api_info(info, &i));
-        err = add_hints(c, i);
-    }
-    API_LEAVE(c);
-}
-
-MPI_FN(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info_used))
-{
-    struct mr_comm *c = NULL;
-    API_ENTER();
-    CHECK(api_comm(comm, &c));
-    NOT_NULL(info_used);
-    err = api_new_info(c->info ? mr_info_dup(c->info) : mr_info_new(), info_used);
     API_LEAVE(c);
 }

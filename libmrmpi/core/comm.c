@@ -65,25 +65,13 @@ struct mr_comm *mr_comm_passing(struct mr_comm *c, struct mr_group *g, uint32_t 
 
 /* ---- making ---- */
 
-/* What a duplicate has of the original, attributes apart. */
-static enum mr_err inherit(const struct mr_comm *c, struct mr_comm *made)
-{
-    if (c->topology)
-        made->topology = mr_topology_get(c->topology);
-    if (c->info && !(made->info = mr_info_dup(c->info)))
-        return MR_ERR_NO_MEM;
-    return MR_SUCCESS;
-}
-
+/* What a duplicate has of the original is the topology; attributes are the api's, and hints are not inherited. */
 enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out)
 {
-    enum mr_err err = mr_comm_is_inter(c)
-                          ? mr_inter_make(ids, mr_group_get(c->group), mr_group_get(c->peers), c, out)
-                          : mr_comm_make(ids[0], mr_group_get(c->group), c, out);
-    if (!err && (err = inherit(c, *out))) {
-        mr_comm_put(*out);
-        *out = NULL;
-    }
+    enum mr_err err = mr_comm_is_inter(c) ? mr_inter_make(ids, mr_group_get(c->group), mr_group_get(c->peers), c, out)
+                                          : mr_comm_make(ids[0], mr_group_get(c->group), c, out);
+    if (!err && c->topology)
+        (*out)->topology = mr_topology_get(c->topology);
     return err;
 }
 

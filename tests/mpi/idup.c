@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Duplicating without waiting: several at once, among other collectives, of intercommunicators, with attributes and hints.
- * With "threads": creations on several communicators whose order is not the same in every process.
+ * Duplicating without waiting: several at once, among other collectives, of intercommunicators, with attributes and
+ * hints. With "threads": creations on several communicators whose order is not the same in every process.
  */
 #include "mt.h"
 
@@ -97,9 +97,10 @@ static void what_is_inherited(void)
     MPI_Comm_create_keyval(copy_fn, delete_fn, &key, NULL);
     MPI_Comm_set_attr(c, key, base);
     MPI_Info_create(&i);
-    MPI_Info_set(i, "colour", "red");
+    MPI_Info_set(i, "mpi_assert_no_any_tag", "true");
     MPI_Comm_set_info(c, i);
-    MPI_Info_set(i, "colour", "blue");
+    MPI_Info_set(i, "mpi_assert_no_any_source", "true");
+    MPI_Info_set(i, "mpi_assert_no_any_tag", "false");
     MPI_Comm_idup(c, &d, &r[0]);
     MPI_Comm_idup_with_info(c, i, &e, &r[1]);
     EQ(copies, 2); /* when idup was called, not later */
@@ -109,8 +110,14 @@ static void what_is_inherited(void)
     MPI_Topo_test(e, &kind);
     EQ(kind, MPI_CART);
     MPI_Comm_get_info(e, &j);
-    MPI_Info_get(j, "colour", 15, value, &flag);
-    CHECK(flag && !strcmp(value, "blue"));
+    MPI_Info_get(j, "mpi_assert_no_any_source", 15, value, &flag);
+    CHECK(flag && !strcmp(value, "true"));
+    MPI_Info_get(j, "mpi_assert_no_any_tag", 15, value, &flag);
+    CHECK(flag && !strcmp(value, "false"));
+    MPI_Info_free(&j);
+    MPI_Comm_get_info(d, &j); /* the original's are not inherited */
+    MPI_Info_get(j, "mpi_assert_no_any_tag", 15, value, &flag);
+    CHECK(flag && !strcmp(value, "false"));
     MPI_Info_free(&i);
     MPI_Info_free(&j);
     MPI_Comm_free(&c);
@@ -215,7 +222,8 @@ static void *one_thread(void *arg)
     return NULL;
 }
 
-/* Rank 0 creates on all communicators at once, each in its thread; the others one after the other, each in its order. */
+/* Rank 0 creates on all communicators at once, each in its thread; the others one after the other, each in its order.
+ */
 static void threads(void)
 {
     for (int i = 0; i < COMMS; i++)

@@ -89,29 +89,47 @@ static void environment(const char *program)
     EQ(strtol(size_text, &end, 10), size);
 }
 
+/* What the standard names is kept, per communicator; what it does not name is ignored. */
 static void hints(void)
 {
-    MPI_Comm c;
+    MPI_Comm c, d;
     MPI_Info i;
+    char value[8];
+    int flag, n;
+    MPI_Comm_get_info(MPI_COMM_WORLD, &i);
+    has(i, "mpi_assert_exact_length", "false");
+    MPI_Info_free(&i);
     MPI_Comm_dup(MPI_COMM_WORLD, &c);
     MPI_Info_create(&i);
-    MPI_Info_set(i, "a", "1");
-    MPI_Info_set(i, "b", "1");
+    MPI_Info_set(i, "mpi_assert_no_any_tag", "true");
+    MPI_Info_set(i, "mpi_assert_exact_length", "true");
+    MPI_Info_set(i, "taste", "salty");
     MPI_Comm_set_info(c, i);
-    MPI_Info_delete(i, "a");
-    MPI_Info_set(i, "b", "2");
+    MPI_Info_delete(i, "mpi_assert_no_any_tag");
+    MPI_Info_set(i, "mpi_assert_exact_length", "false");
+    MPI_Info_set(i, "mpi_assert_allow_overtaking", "perhaps");
     MPI_Comm_set_info(c, i);
     MPI_Info_free(&i);
     MPI_Comm_get_info(c, &i);
-    has(i, "a", "1"); /* stays, since the second time did not name it */
-    has(i, "b", "2");
-    MPI_Comm node;
-    MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, i, &node);
+    has(i, "mpi_assert_no_any_tag", "true"); /* stays, since the second time did not name it */
+    has(i, "mpi_assert_exact_length", "false");
+    has(i, "mpi_assert_allow_overtaking", "false");
+    has(i, "mpi_assert_no_any_source", "false");
+    MPI_Info_get(i, "taste", 7, value, &flag);
+    CHECK(!flag);
+    MPI_Info_get_nkeys(i, &n);
+    EQ(n, 4);
+    MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, i, &d);
     MPI_Info_free(&i);
-    MPI_Comm_get_info(node, &i);
-    has(i, "b", "2");
+    MPI_Comm_get_info(d, &i);
+    has(i, "mpi_assert_no_any_tag", "true");
+    MPI_Comm_free(&d);
+    MPI_Comm_dup(c, &d); /* without the hints */
     MPI_Info_free(&i);
-    MPI_Comm_free(&node);
+    MPI_Comm_get_info(d, &i);
+    has(i, "mpi_assert_no_any_tag", "false");
+    MPI_Info_free(&i);
+    MPI_Comm_free(&d);
     MPI_Comm_free(&c);
 }
 
