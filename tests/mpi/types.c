@@ -114,6 +114,11 @@ static void partial(void)
     EQ(n, MPI_UNDEFINED);
     MPI_Get_elements(&st, pairs, &n);
     EQ(n, 2);
+    /* bytes that do not end where an element does */
+    MPI_Sendrecv(out, 9, MPI_CHAR, right, 0, in, 9, MPI_CHAR, left, 0, MPI_COMM_WORLD, &st);
+    MPI_Get_elements(&st, t, &n);
+    EQ(n, MPI_UNDEFINED);
+    MPI_Sendrecv(out, 1, t, right, 0, in, 2, pairs, left, 0, MPI_COMM_WORLD, &st);
     MPI_Count x;
     MPI_Get_elements_x(&st, t, &x);
     EQ(x, 2);
