@@ -358,7 +358,7 @@ MPI_FN(int, Type_lb, (MPI_Datatype datatype, MPI_Aint *displacement))
 MPI_FN(int, Type_ub, (MPI_Datatype datatype, MPI_Aint *displacement))
 {
     MPI_Aint lb, extent;
-    int code = PMPI_Type_get_extent(datatype, &lb, &extent);
+    int code = PMPI_Type_get_extent(datatype, &lb, displacement ? &extent : NULL);
     if (code == MPI_SUCCESS)
         *displacement = lb + extent;
     return code;

@@ -90,6 +90,7 @@ static void arguments(void)
     MPI_Datatype old = t;
     MPI_Type_free(&t);
     FAILS(MPI_Type_size(old, &n), MPI_ERR_TYPE, "freed");
+    FAILS(MPI_Type_ub(MPI_INT, NULL), MPI_ERR_ARG, "null pointer");
     FAILS(MPI_Type_vector(-1, 1, 1, MPI_INT, &t), MPI_ERR_COUNT, "-1");
     MPI_Comm_group(MPI_COMM_WORLD, &g);
     int ranks[2] = {0, 0};
