@@ -185,8 +185,11 @@ MPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm
             color = color * t->dims[i] + t->coords[i];
         }
     }
-    err = mr_comm_split(c, color, key, &made);
-    if (!err)
+    /* the grid without dimensions is one place, which the first process gets (as from MPI_Cart_create, and as in MPICH) */
+    err = mr_comm_split(c, n || c->rank == 0 ? color : MR_UNDEFINED, key, &made);
+    if (!err && !made)
+        *newcomm = MPI_COMM_NULL;
+    else if (!err)
         err = api_topology_attach(made, mr_cart_new(n, kept, kept + t->ndims, made->rank), newcomm);
     free(kept);
     API_LEAVE(c);

@@ -92,6 +92,9 @@ static void slices(MPI_Comm g, const int *d, const int *p)
         int remain[3] = {mask & 1, mask >> 1 & 1, mask >> 2 & 1}, want = 1, left = 0, row = 0;
         MPI_Comm s;
         MPI_Cart_sub(g, remain, &s);
+        EQ(s == MPI_COMM_NULL, mask == 0 && (at[0] || at[1] || at[2])); /* no dimensions: one place */
+        if (s == MPI_COMM_NULL)
+            continue;
         MPI_Topo_test(s, &kind);
         EQ(kind, MPI_CART);
         for (int i = 0; i < 3; i++) {
