@@ -170,59 +170,6 @@ MPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
     API_LEAVE(c);
 }
 
-/*
- * What hardware a part shares: a node, by its name of the standard, is all that is known. A value that says something
- * else names nothing, and so does no value.
- */
-static const char resource_key[] = "mpi_hw_resource_type", resource_node[] = "mpi_shared_memory";
-
-static enum mr_err guided_by(MPI_Info info, bool *node)
-{
-    struct mr_info *i = NULL;
-    enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
-    const char *what = i ? mr_info_find(i, resource_key) : NULL;
-    *node = what && strcmp(what, resource_node) == 0;
-    return err;
-}
-
-/* One step down from the communicator: to its nodes if it has more than one, and then to nothing. */
-static enum mr_err unguided(const struct mr_comm *c, MPI_Info info, bool *node)
-{
-    struct mr_info *i;
-    *node = !mr_comm_on_one_node(c);
-    if (info == MPI_INFO_NULL)
-        return MR_SUCCESS;
-    enum mr_err err = api_info(info, &i);
-    if (!err && *node && !mr_info_set(i, resource_key, resource_node))
-        err = MR_ERR_NO_MEM;
-    return err;
-}
-
-MPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm))
-{
-    struct mr_comm *c = NULL, *made;
-    struct mr_info *i;
-    bool in = false;
-    API_ENTER();
-    NOT_NULL(newcomm);
-    CHECK(api_comm(comm, &c));
-    if (info != MPI_INFO_NULL)
-        CHECK(api_info(info, &i));
-    if (split_type == MPI_COMM_TYPE_SHARED)
-        in = true;
-    else if (split_type == MPI_COMM_TYPE_HW_GUIDED)
-        CHECK(guided_by(info, &in));
-    else if (split_type == MPI_COMM_TYPE_HW_UNGUIDED)
-        CHECK(unguided(c, info, &in));
-    else if (split_type != MPI_UNDEFINED)
-        CHECK(mr_fail(MR_ERR_ARG, "split_type is %d: MPI_COMM_TYPE_* and MPI_UNDEFINED are known", split_type));
-    CHECK(mr_comm_split_node(c, in, key, &made));
-    if (made)
-        CHECK(api_set_hints(made, info));
-    err = give(made, newcomm);
-    API_LEAVE(c);
-}
-
 static enum mr_err subgroup(const struct mr_comm *c, const struct mr_group *g)
 {
     for (int i = 0; i < g->size; i++)

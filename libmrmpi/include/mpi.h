@@ -260,6 +260,7 @@ typedef int(MPIX_Grequest_wait_function)(int, void **, double, MPI_Status *);
 #define MPI_COMM_TYPE_SHARED      1
 #define MPI_COMM_TYPE_HW_GUIDED   2
 #define MPI_COMM_TYPE_HW_UNGUIDED 3
+#define MPIX_COMM_TYPE_NEIGHBORHOOD 4
 
 enum { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 };
 
@@ -478,6 +479,8 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int
 #define MPIX_ERR_PROC_FAILED          101
 #define MPIX_ERR_PROC_FAILED_PENDING  102
 #define MPIX_ERR_REVOKED              103
+#define MPIX_ERR_EAGAIN               104
+#define MPIX_ERR_NOREQ                105
 
 /* Fortran handles are the same integers. */
 #define MPI_Comm_c2f(h)       ((MPI_Fint)(h))

@@ -6,6 +6,7 @@
 #include "mt.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 static int total(MPI_Comm c, int x)
 {
@@ -194,6 +195,48 @@ static void by_hardware(void)
     MPI_Comm_free(&c);
 }
 
+/* By what sees the same directory: what MPICH calls a neighbourhood. */
+static void by_directory(void)
+{
+    MPI_Comm c;
+    MPI_Info i;
+    int n, order;
+    char mine[32];
+    MPI_Info_create(&i);
+    MPI_Info_set(i, "nbhd_common_dirname", ".");
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, -rank, i, &c);
+    MPI_Comm_size(c, &n);
+    EQ(n, size); /* of simulated hosts too */
+    MPI_Comm_rank(c, &order);
+    EQ(order, size - 1 - rank);
+    MPI_Comm_free(&c);
+    MPI_Comm_split_type(MPI_COMM_WORLD, rank ? MPIX_COMM_TYPE_NEIGHBORHOOD : MPI_UNDEFINED, 0, i, &c);
+    EQ(c == MPI_COMM_NULL, rank == 0);
+    if (rank) {
+        MPI_Comm_size(c, &n);
+        EQ(n, size - 1);
+        MPI_Comm_free(&c);
+    }
+    snprintf(mine, sizeof(mine), "/proc/%d", (int)getpid()); /* others */
+    MPI_Info_set(i, "nbhd_common_dirname", mine);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, 0, i, &c);
+    EQ(c == MPI_COMM_NULL, size > 1);
+    if (c != MPI_COMM_NULL)
+        MPI_Comm_free(&c);
+    MPI_Info_set(i, "nbhd_common_dirname", "/proc/self"); /* nobody can make a file there: the node is what is left */
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, 0, i, &c);
+    MPI_Comm_size(c, &n);
+    MPI_Comm_free(&c);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, i, &c);
+    MPI_Comm_size(c, &order);
+    EQ(n, order);
+    MPI_Comm_free(&c);
+    MPI_Info_delete(i, "nbhd_common_dirname");
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, 0, i, &c);
+    EQ(c, MPI_COMM_NULL);
+    MPI_Info_free(&i);
+}
+
 /* ---- threads ---- */
 
 enum { COMMS = 3, ROUNDS = 15 };
@@ -260,5 +303,6 @@ int main(int argc, char **argv)
     what_is_inherited();
     between_groups();
     by_hardware();
+    by_directory();
     return mt_end();
 }
