@@ -297,9 +297,14 @@ bool world_is_away(const struct sim *s)
 
 bool world_is_quiet(struct world *w, struct sim *s)
 {
+    uint64_t start = real_ns();
+    bool quiet;
+
     note_births(s);
-    if (!nobody_runs(w, s))
-        return false;
-    forget_births(s);
-    return true;
+    quiet = nobody_runs(w, s);
+    if (quiet)
+        forget_births(s);
+    s->world_looks++;
+    s->world_ns += real_ns() - start;
+    return quiet;
 }
