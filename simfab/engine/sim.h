@@ -50,7 +50,7 @@ struct sim {
     uint64_t started_mono_ns;
     uint64_t stuck_since_ns, stuck_told_ns; /* real time: since when time waits for running actors; stuck.c */
     uint64_t busy_ns; /* real time spent on events */
-    uint64_t world_looks, world_ns; /* how often the kernel was asked about threads that are out of sight, and real time spent on it */
+    uint64_t world_looks, world_ns; /* looks at threads out of sight (world.h), and real time spent on them */
     uint64_t packets_delivered, packets_dropped;
     bool stop;
 };

@@ -7,29 +7,27 @@
  */
 #include "simfab/engine/world.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
+#include "simfab/engine/watch.h"
 
 #define ANCESTORS_MAX 8u  /* from a process up to its launcher */
-#define VISITED_MAX   64u /* launchers; processes of a job share theirs */
-#define BUSY_NS       100000000ull   /* of processor time, or of waiting for a disk: then a thread is not about to wake anybody */
+#define BUSY_NS       100000000ull   /* of processor time, or of a wait for a disk: it is not about to wake anybody */
 #define NEWCOMER_S    1u  /* of processor time, in which a process that a launcher has started attaches, if it ever does */
 #define STARVED_NS    10000000000ull /* of real time, in which the thread did not get as much */
 
 struct world {
     pid_t parent, self;
-    pid_t visited[VISITED_MAX];
-    uint32_t num_visited;
-    uint64_t ran;  /* sum over the threads seen in this walk */
-    uint32_t busy; /* the thread that was found to run, or to be about to; 0: none */
-    bool disk;     /* it is about to, when a disk has answered */
+    struct watches *watches;
+    uint64_t walks;
+    uint64_t ran;        /* sum over the threads seen in this walk, */
+    uint64_t ran_before; /* and in the last one that was not broken off */
+    bool again;          /* a thread has run since it was last looked at: this walk cannot be the last one */
+    uint32_t busy;       /* the thread that was found to run, or to be about to; 0: none */
+    bool disk;           /* it is about to, when a disk has answered */
     uint64_t busy_ran_ns;
     struct {
         uint32_t tid;
@@ -44,70 +42,40 @@ struct world *world_new(void)
 
     w->self = getpid();
     w->parent = getppid();
+    w->watches = watches_new();
     return w;
 }
 
 void world_free(struct world *w)
 {
+    watches_free(w->watches);
     free(w);
 }
 
 /* ---- one process ----------------------------------------------------------------------------------------------- */
 
-static bool read_proc(const char *path, char *buf, size_t cap)
+/*
+ * Has it run since the last walk? And is it about to? The latter need not be asked of one that has not if the walk has to be
+ * repeated anyway.
+ */
+static void look_at_thread(struct world *w, struct watch *p, struct watch_thread *t)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n;
+    uint64_t before = t->digest;
+    char state;
 
-    if (fd < 0)
-        return false;
-    n = read(fd, buf, cap - 1);
-    close(fd);
-    buf[n > 0 ? n : 0] = 0;
-    return n > 0;
-}
-
-/* What follows the name in a stat file: the state, then the parent. */
-static const char *after_name(const char *stat)
-{
-    const char *paren = strrchr(stat, ')');
-
-    return paren && paren[1] == ' ' ? paren + 2 : "";
-}
-
-/* Its run time, the time it waited and how often it got a processor, in one number that changes when it runs. */
-static uint64_t digest(const char *schedstat)
-{
-    uint64_t sum = 0;
-
-    for (char *end; *schedstat; schedstat = end) {
-        sum = sum * 31 + strtoull(schedstat, &end, 10);
-        if (end == schedstat)
-            break;
-    }
-    return sum;
-}
-
-static void look_at_thread(struct world *w, pid_t pid, const char *tid)
-{
-    char path[64], buf[512];
-
-    uint64_t ran_ns = 0;
-    char state = 0;
-
-    snprintf(path, sizeof path, "/proc/%d/task/%.16s/schedstat", (int)pid, tid);
-    if (read_proc(path, buf, sizeof buf)) {
-        w->ran += digest(buf);
-        ran_ns = strtoull(buf, NULL, 10);
-    }
-    snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, tid);
-    if (read_proc(path, buf, sizeof buf))
-        state = *after_name(buf);
+    if (!watch_ran(w->watches, p, t))
+        return;
+    w->ran += t->digest * 31 + t->tid;
+    if (t->digest != before)
+        w->again = true;
+    else if (w->again)
+        return;
+    state = watch_state(w->watches, p, t);
     if (state != 'R' && state != 'D')
         return;
-    w->busy = (uint32_t)strtoul(tid, NULL, 10);
+    w->busy = t->tid;
     w->disk = state == 'D';
-    w->busy_ran_ns = ran_ns;
+    w->busy_ran_ns = t->ran_ns;
 }
 
 /*
@@ -126,92 +94,102 @@ static bool wakes_nobody(const struct proc *p, uint32_t tid)
     return false;
 }
 
-static void look_at_process(struct world *w, pid_t pid, const struct proc *p)
+static struct watch *look_at_process(struct world *w, pid_t pid, const struct proc *p)
 {
-    char path[64];
-    struct dirent *e;
-    DIR *d;
+    struct watch *of = watch_get(w->watches, pid);
 
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    d = opendir(path);
-    while (d && !w->busy && (e = readdir(d)))
-        if (e->d_name[0] != '.' && !wakes_nobody(p, (uint32_t)strtoul(e->d_name, NULL, 10)))
-            look_at_thread(w, pid, e->d_name);
-    if (d)
-        closedir(d);
+    for (uint32_t i = 0; of && i < of->num_threads && !w->busy; i++)
+        if (!wakes_nobody(p, of->threads[i].tid))
+            look_at_thread(w, of, &of->threads[i]);
+        else
+            watch_ran(w->watches, of, &of->threads[i]); /* or has it ended? */
+    return of;
 }
 
 /* ---- where it comes from --------------------------------------------------------------------------------------- */
 
-static pid_t parent_of(pid_t pid)
+static bool attached(const struct sim *s, pid_t pid)
 {
-    char path[64], buf[512], state;
-    int parent = 0;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    return read_proc(path, buf, sizeof buf) && sscanf(after_name(buf), "%c %d", &state, &parent) == 2 ? parent : 0;
-}
-
-static bool visited_before(struct world *w, pid_t pid)
-{
-    for (uint32_t i = 0; i < w->num_visited; i++)
-        if (w->visited[i] == pid)
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        if (s->procs[i]->pid == pid)
             return true;
-    if (w->num_visited < VISITED_MAX)
-        w->visited[w->num_visited++] = pid;
     return false;
 }
 
-/* Processor time of the whole process. */
-static bool is_newcomer(const struct sim *s, pid_t pid)
+static void add_newcomer(struct watch *launcher, pid_t child)
 {
-    char path[64], buf[512];
-    unsigned long user, system;
-
-    for (uint32_t i = 0; i < s->num_procs; i++)
-        if (s->procs[i]->pid == pid)
-            return false;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    return read_proc(path, buf, sizeof buf) &&
-           sscanf(after_name(buf), "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2 &&
-           user + system < NEWCOMER_S * (unsigned long)sysconf(_SC_CLK_TCK);
+    if (launcher->num_newcomers == launcher->newcomers_cap) {
+        launcher->newcomers_cap = launcher->newcomers_cap ? 2 * launcher->newcomers_cap : 16;
+        launcher->newcomers = xrealloc(launcher->newcomers, launcher->newcomers_cap * sizeof *launcher->newcomers);
+    }
+    launcher->newcomers[launcher->num_newcomers++] = child;
 }
 
-/* The others of the job, as long as they are on their way to attach. */
-static void look_at_newcomers(struct world *w, const struct sim *s, pid_t launcher)
+/* Children that have not attached. They are sorted out again only if there are others, or somebody has come or gone. */
+static void list_newcomers(struct world *w, const struct sim *s, struct watch *launcher)
 {
-    char path[64], buf[4096], *end;
-    struct dirent *e;
-    DIR *d;
+    uint64_t key = ((uint64_t)s->next_proc_id << 32 | s->num_procs) + 1;
 
-    snprintf(path, sizeof path, "/proc/%d/task", (int)launcher);
-    d = opendir(path);
-    while (d && !w->busy && (e = readdir(d))) {
-        snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", (int)launcher, e->d_name);
-        if (e->d_name[0] == '.' || !read_proc(path, buf, sizeof buf))
-            continue;
-        for (char *at = buf; !w->busy; at = end) {
+    for (uint32_t i = 0; i < launcher->num_threads; i++)
+        for (const char *at = watch_children(w->watches, launcher, &launcher->threads[i]); *at; at++)
+            key = key * 1099511628211u + (uint8_t)*at;
+    if (key == launcher->children_key)
+        return;
+    launcher->children_key = key;
+    launcher->num_newcomers = 0;
+    for (uint32_t i = 0; i < launcher->num_threads; i++) {
+        const char *at = watch_children(w->watches, launcher, &launcher->threads[i]);
+
+        for (char *end; *at; at = end) {
             pid_t child = (pid_t)strtol(at, &end, 10);
 
             if (end == at)
                 break;
-            if (is_newcomer(s, child))
-                look_at_process(w, child, NULL);
+            if (!attached(s, child))
+                add_newcomer(launcher, child);
         }
     }
-    if (d)
-        closedir(d);
 }
 
-static void look_at_launchers(struct world *w, const struct sim *s, pid_t pid)
+static bool has_grown_up(struct watch *of)
 {
-    for (uint32_t i = 0; i < ANCESTORS_MAX && !w->busy; i++) {
-        pid = parent_of(pid);
-        if (pid <= 1 || pid == w->parent || pid == w->self || visited_before(w, pid))
+    uint64_t ran = 0;
+
+    for (uint32_t i = 0; i < of->num_threads; i++)
+        ran += of->threads[i].digest;
+    if (!of->grown_up && ran != of->checked) {
+        of->checked = ran;
+        of->grown_up = watch_cpu_s(of->pid) >= NEWCOMER_S;
+    }
+    return of->grown_up;
+}
+
+/* The others of the job, as long as they are on their way to attach. */
+static void look_at_newcomers(struct world *w, const struct sim *s, struct watch *launcher)
+{
+    list_newcomers(w, s, launcher);
+    for (uint32_t i = 0; i < launcher->num_newcomers && !w->busy; i++) {
+        struct watch *child = watch_get(w->watches, launcher->newcomers[i]);
+
+        if (child && !has_grown_up(child))
+            look_at_process(w, child->pid, NULL);
+    }
+}
+
+static void look_at_launchers(struct world *w, const struct sim *s, struct watch *of)
+{
+    for (uint32_t i = 0; i < ANCESTORS_MAX && of && !w->busy; i++) {
+        pid_t pid = watch_parent(w->watches, of);
+
+        if (pid <= 1 || pid == w->parent || pid == w->self)
             return;
+        of = watch_get(w->watches, pid);
+        if (!of || of->visited == w->walks)
+            return;
+        of->visited = w->walks;
         look_at_process(w, pid, NULL);
         if (i == 0)
-            look_at_newcomers(w, s, pid);
+            look_at_newcomers(w, s, of);
     }
 }
 
@@ -228,20 +206,25 @@ static bool somebody_is_away(const struct proc *p)
     return !p->actors_used || p->signalled || p->births != __atomic_load_n(&p->arena->births, __ATOMIC_RELAXED);
 }
 
-/* The sum of what all threads have run so far; w->busy if one does. */
-static uint64_t walk(struct world *w, struct sim *s)
+/* True if nobody runs, and nobody has run since the walk before that saw all. w->busy if one runs. */
+static bool walk(struct world *w, struct sim *s)
 {
-    w->ran = w->num_visited = 0;
+    uint64_t before = w->ran_before;
+
+    w->walks++;
+    w->ran = 0;
     w->busy = 0;
+    w->again = false;
     for (uint32_t i = 0; i < s->num_procs && !w->busy; i++) {
         const struct proc *p = s->procs[i];
 
         if (!somebody_is_away(p))
             continue;
-        look_at_process(w, p->pid, p);
-        look_at_launchers(w, s, p->pid);
+        look_at_launchers(w, s, look_at_process(w, p->pid, p));
     }
-    return w->ran;
+    if (!w->busy)
+        w->ran_before = w->ran;
+    return !w->busy && !w->again && w->ran == before;
 }
 
 /* Threads that were new before the walk have had their chance to become actors; what has been created meanwhile has not. */
@@ -277,14 +260,13 @@ static bool busy_for_long(struct world *w)
 
 static bool nobody_runs(struct world *w, struct sim *s)
 {
-    uint64_t before = walk(w, s);
+    bool quiet = walk(w, s) || (!w->busy && walk(w, s));
 
-    if (!w->busy && walk(w, s) != before && !w->busy)
-        return false;
     if (w->busy)
         return busy_for_long(w);
-    w->last.since_ns = w->last.used_ns = w->last.tid = 0;
-    return true;
+    if (quiet)
+        w->last.since_ns = w->last.used_ns = w->last.tid = 0;
+    return quiet;
 }
 
 bool world_is_away(const struct sim *s)
@@ -300,6 +282,7 @@ bool world_is_quiet(struct world *w, struct sim *s)
     uint64_t start = real_ns();
     bool quiet;
 
+    watches_turn(w->watches);
     note_births(s);
     quiet = nobody_runs(w, s);
     if (quiet)

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Many threads in both ranks, between simulated hosts. Most runs take some ten seconds, a few take minutes: each wait for a lock
-# costs the engine a look at all threads (simfab/TIME.md).
+# Many threads in both ranks, between simulated hosts. Each wait for a lock costs the engine a look at all threads (simfab/TIME.md).
 # timeout: 1500
 . "$(dirname "$0")/../tap.sh"
 topology=$(dirname "$0")/../../etc/topologies/two-hosts-two-rails.net
