@@ -112,23 +112,35 @@ static void fail(struct job *job, int status)
         end_ranks(job, SIGTERM);
 }
 
-/* All ranks of an MPI job must call MPI_Init: if some wait there and one is gone, they would wait for ever. */
+/*
+ * All ranks of an MPI job must call MPI_Init: if some wait there and one is gone, they would wait for ever. The same
+ * when they start again with a session, after MPI_Finalize.
+ */
 static void check_all_join(struct job *job)
 {
     char name[160];
-    int r = job->ended_unconnected;
+    int r = job->ended_well;
 
-    if (job->failed || job->phase != JOB_RUNNING || r < 0 || !job->num_connected)
+    if (job->failed || job->phase != JOB_RUNNING || r < 0 || job->ranks[r].starts >= job->most_starts)
         return;
-    job_say(job, "%s exited with code 0 without MPI_Init, while others called it; ending the job",
-            name_rank(job, r, name, sizeof(name)));
+    name_rank(job, r, name, sizeof(name));
+    if (job->ranks[r].starts)
+        job_say(job, "%s exited with code 0, while others started MPI again after MPI_Finalize; ending the job", name);
+    else
+        job_say(job, "%s exited with code 0 without MPI_Init, while others called it; ending the job", name);
     fail(job, 1);
 }
 
 void job_on_connected(struct job *job, int rank)
 {
-    job->ranks[rank].connected = true;
-    job->num_connected++;
+    struct rank *r = &job->ranks[rank];
+
+    if (!r->connected || r->finalized)
+        r->starts++;
+    r->connected = true;
+    r->finalized = false;
+    if (r->starts > job->most_starts)
+        job->most_starts = r->starts;
     check_all_join(job);
 }
 
@@ -235,10 +247,9 @@ void job_on_exit(struct job *job, int rank, int wait_status)
     }
     if (job->opts->verbose)
         job_say(job, "%s %s", name, what);
-    if (!r->connected && job->ended_unconnected < 0) {
-        job->ended_unconnected = rank;
-        check_all_join(job);
-    }
+    if (job->ended_well < 0 || r->starts < job->ranks[job->ended_well].starts)
+        job->ended_well = rank;
+    check_all_join(job);
 }
 
 /* One Ctrl-C may come from the terminal and from a parent that passes it on: requests so close together are one. */

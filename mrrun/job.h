@@ -22,6 +22,7 @@
 struct rank {
     pid_t pid; /* also its process group */
     bool running, connected, finalized;
+    int starts; /* how often it has started MPI */
     struct source out, err;
 };
 
@@ -56,8 +57,8 @@ struct job {
 
     struct rank *ranks; /* [opts->ranks] */
     int running;
-    int ended_unconnected; /* a rank that ended well without MPI_Init, or -1 */
-    int num_connected;
+    int ended_well; /* of the ranks that ended well the one that started MPI the least often, or -1 */
+    int most_starts;
 
     enum job_phase phase;
     uint64_t kill_at_ms, timeout_at_ms; /* CLOCK_MONOTONIC; 0: never */

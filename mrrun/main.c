@@ -221,7 +221,7 @@ static void clear(struct job *job)
 int main(int argc, char **argv)
 {
     struct mrrun_options opts;
-    struct job job = {.opts = &opts, .ended_unconnected = -1, .exec_fd = -1};
+    struct job job = {.opts = &opts, .ended_well = -1, .exec_fd = -1};
     char why[512] = "";
 
     fill_standard_fds();

@@ -19,14 +19,14 @@ static pthread_t main_thread;
 static int world_thread_level;
 
 /*
- * The library runs while anybody uses it. Starting and ending it takes all processes of the job, sessions come and go in
- * each as it likes: after the last session it goes on until the process exits. Users are counted under life_mutex, which
- * is taken before the library's lock.
+ * The library runs while anybody uses it. Starting and ending it takes all processes of the job, sessions come and go
+ * in each as it likes: after the last session it goes on until the process exits. Users are counted under life_mutex,
+ * which is taken before the library's lock.
  */
 static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int users;
-static bool ends_at_exit;
-int api_thread_level; /* the highest that anybody asked for */
+static pid_t ends_at_exit; /* the process that has to end it there: not its children */
+int api_thread_level;      /* the highest that anybody asked for */
 
 static void end_library(void)
 {
@@ -40,7 +40,7 @@ static void end_library(void)
 
 static void at_exit(void)
 {
-    if (users == 0 && mr_state == MR_STATE_RUNNING)
+    if (users == 0 && mr_state == MR_STATE_RUNNING && ends_at_exit == getpid())
         end_library();
 }
 
@@ -48,10 +48,7 @@ enum mr_err api_library_use(int thread_level)
 {
     pthread_mutex_lock(&life_mutex);
     int err = 0;
-    if (mr_state == MR_STATE_FINALIZED) { /* the launcher knows one beginning and one end of a process */
-        mr_error_detail("MPI has ended with MPI_Finalize, when no session was open: it cannot start again");
-        err = -1;
-    } else if (mr_state == MR_STATE_BEFORE) {
+    if (mr_state != MR_STATE_RUNNING) { /* the first time, or again after it had ended */
         err = mr_init(thread_level);
         if (!err)
             abi_init();
@@ -77,8 +74,8 @@ void api_library_leave(bool at_once)
         end_library();
     } else {
         mr_pt2pt_quiesce();
-        if (last && !ends_at_exit)
-            ends_at_exit = atexit(at_exit) == 0;
+        if (last && ends_at_exit != getpid() && atexit(at_exit) == 0)
+            ends_at_exit = getpid();
     }
     api_unlock();
     if (mr_state != MR_STATE_RUNNING)

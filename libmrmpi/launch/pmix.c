@@ -9,8 +9,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <pmix.h>
@@ -22,6 +24,7 @@ static pmix_proc_t me;
 static pmix_proc_t job; /* me with the wildcard rank: the whole job */
 static pmix_status_t event_ref = -1;
 static _Atomic int job_failure; /* 0 or a negative errno */
+static unsigned lives;          /* how often this process has joined the job */
 
 static int errno_of(pmix_status_t rc)
 {
@@ -181,31 +184,25 @@ static int learn_world(struct mr_launch_world *world)
     return world->job_id && world->node_name ? 0 : -ENOMEM;
 }
 
-static int client_init(struct mr_launch_world *world)
+/* What is put under a key in one life is not overwritten in the next: the others may have the old value still. */
+static int key_of_life(const char *key, pmix_key_t out)
 {
-    int err = start_client();
-
-    if (err)
-        return err;
-    err = learn_world(world);
-    if (err) {
-        PMIx_Finalize(NULL, 0);
-        return err;
-    }
-    watch_events();
-    return 0;
+    int len = lives == 1 ? snprintf(out, sizeof(pmix_key_t), "%s", key)
+                         : snprintf(out, sizeof(pmix_key_t), "%s.%u", key, lives);
+    return len < (int)sizeof(pmix_key_t) ? 0 : -EINVAL;
 }
 
 static int client_put(const char *key, const void *data, size_t len)
 {
     pmix_value_t value;
+    pmix_key_t name;
 
-    if (strlen(key) > PMIX_MAX_KEYLEN)
+    if (key_of_life(key, name))
         return -EINVAL;
     value.type = PMIX_BYTE_OBJECT;
     value.data.bo.bytes = (char *)data;
     value.data.bo.size = len;
-    return errno_of(PMIx_Put(PMIX_GLOBAL, key, &value));
+    return errno_of(PMIx_Put(PMIX_GLOBAL, name, &value));
 }
 
 static int client_fence(void)
@@ -221,12 +218,16 @@ static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *
 {
     pmix_proc_t who;
     pmix_value_t *value = NULL;
+    pmix_key_t name;
+
+    if (key_of_life(key, name))
+        return -EINVAL;
 
     /* After the fence a key is there or will never be: the server must not wait for it. */
     pmix_info_t now;
     PMIX_LOAD_PROCID(&who, me.nspace, (pmix_rank_t)rank);
     PMIX_INFO_LOAD(&now, PMIX_IMMEDIATE, NULL, PMIX_BOOL);
-    pmix_status_t rc = PMIx_Get(&who, key, &now, 1, &value);
+    pmix_status_t rc = PMIx_Get(&who, name, &now, 1, &value);
     PMIX_INFO_DESTRUCT(&now);
     if (rc != PMIX_SUCCESS)
         return errno_of(rc);
@@ -243,6 +244,43 @@ static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *
     }
     PMIX_VALUE_RELEASE(value);
     return err;
+}
+
+/*
+ * A server takes a client that goes for one that will not come to the fences that others have begun already: they fail,
+ * or end without it. So who starts again begins no fence before all have gone and come back.
+ */
+static int meet_again(int size)
+{
+    const char *key = "mrmpi.here";
+    uint8_t here = 1;
+    size_t len;
+    int err = client_put(key, &here, sizeof(here));
+
+    if (!err)
+        err = errno_of(PMIx_Commit());
+    for (int r = 0; r < size && !err; r++)
+        while ((err = client_get(r, key, &here, sizeof(here), &len)) == -ENOENT)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return err;
+}
+
+static int client_init(struct mr_launch_world *world)
+{
+    int err = start_client();
+
+    if (err)
+        return err;
+    lives++;
+    err = learn_world(world);
+    if (!err && lives > 1)
+        err = meet_again(world->size);
+    if (err) {
+        PMIx_Finalize(NULL, 0);
+        return err;
+    }
+    watch_events();
+    return 0;
 }
 
 static int client_failed(void)

@@ -23,6 +23,13 @@ int main(int argc, char **argv)
     }
     if (rank == 1 && !strcmp(way, "called"))
         MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_IO);
+    if (!strcmp(way, "alone")) {
+        MPI_Session s;
+        MPI_Finalize();
+        if (rank == 1)
+            MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s);
+        return 0;
+    }
     if (!strcmp(way, "late")) {
         MPI_Finalize();
         MPI_Barrier(MPI_COMM_WORLD);

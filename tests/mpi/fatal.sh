@@ -29,4 +29,6 @@ ok "an error of a session ends the job" dies session
 like "says which" 'MPI_Group_from_session_pset: .*"mpi://MOON".*MPI_ERR_ARG' "$tmp/session"
 ok "an error before MPI_Init ends the process" dies early_info
 like "says which" 'MPI_Info_get_nkeys: .*null handle.*MPI_ERR_INFO' "$tmp/early_info"
+ok "starting again without the others ends the job" dies alone
+like "says who is missing" 'rank 0 .*exited with code 0, while others started MPI again' "$tmp/alone"
 done_testing

@@ -7,6 +7,7 @@
 #include "mt.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 static int total(MPI_Comm c, int x)
 {
@@ -318,6 +319,42 @@ static void beside_the_world(int *argc, char ***argv)
     MPI_Session_finalize(&during);
 }
 
+/* Longer than one packet, so that memory is registered and mapped anew. */
+static void large(MPI_Comm c)
+{
+    enum { N = 300000 };
+    int *out = malloc(N * sizeof(*out)), *in = calloc(N, sizeof(*in));
+    for (int i = 0; i < N; i++)
+        out[i] = rank + i;
+    MPI_Sendrecv(out, N, MPI_INT, (rank + 1) % size, 1, in, N, MPI_INT, (rank + size - 1) % size, 1, c,
+                 MPI_STATUS_IGNORE);
+    for (int i = 0; i < N; i++)
+        EQ(in[i], (rank + size - 1) % size + i);
+    free(in);
+    free(out);
+}
+
+/* After the world has ended and with it everything: from nothing, several times. */
+static void again(void)
+{
+    for (int k = 1; k <= 3; k++) {
+        MPI_Session s;
+        int flag;
+        if (k == 1)
+            MPI_Finalize();
+        if (rank == k % size)
+            usleep(20000); /* the others start while this one is about to */
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
+        MPI_Comm c = world_of(s, "again");
+        EQ(total(c, k), k * size);
+        large(c);
+        MPI_Comm_free(&c);
+        MPI_Session_finalize(&s);
+        MPI_Finalized(&flag);
+        EQ(flag, 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     MPI_Session s;
@@ -325,12 +362,9 @@ int main(int argc, char **argv)
         threads();
         return 0;
     }
-    if (argc > 1 && !strcmp(argv[1], "late")) {
+    if (argc > 1 && !strcmp(argv[1], "again")) {
         mt_begin(&argc, &argv);
-        MPI_Finalize();
-        s = 1;
-        CHECK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s) != MPI_SUCCESS);
-        EQ(s, MPI_SESSION_NULL);
+        again();
         return 0;
     }
     if (argc > 1) {
