@@ -23,23 +23,23 @@ const char *api_last_error(void)
     return last.text;
 }
 
-int api_note_error(enum mr_err err)
+int api_note_error(enum mr_err err, const char *function)
 {
     const char *detail = mr_error_take_detail();
     last.code = last.callback ? 0 : abi_error_of[err];
     if (detail[0])
-        snprintf(last.text, sizeof(last.text), "%s: %s (%s)", mr_err_text(err), detail, mr_err_name(err));
+        snprintf(last.text, sizeof(last.text), "%s: %s: %s (%s)", function, mr_err_text(err), detail, mr_err_name(err));
     else
-        snprintf(last.text, sizeof(last.text), "%s (%s)", mr_err_text(err), mr_err_name(err));
+        snprintf(last.text, sizeof(last.text), "%s: %s (%s)", function, mr_err_text(err), mr_err_name(err));
     int code = last.callback ? last.callback : last.code;
     last.callback = 0;
     return code;
 }
 
-void api_note_user_error(int code)
+void api_note_user_error(int code, const char *function)
 {
     last.code = 0;
-    snprintf(last.text, sizeof(last.text), "the program reported error %d", code);
+    snprintf(last.text, sizeof(last.text), "%s: the program reported error %d", function, code);
 }
 
 /* Classes that no function of this library returns yet. */

@@ -64,11 +64,9 @@ _Noreturn void api_not_running(const char *function)
 }
 
 /* The launcher says rank and host, and ends the job. */
-static _Noreturn void abort_job(int code, const char *function)
+static _Noreturn void abort_job(int code)
 {
-    char why[MPI_MAX_ERROR_STRING + 256];
-    snprintf(why, sizeof(why), "%s: %s", function, api_last_error());
-    mr_launch_abort(code, why);
+    mr_launch_abort(code, api_last_error());
 }
 
 /* A handler of the program gets the object's handle; an object that has none is told as the world. */
@@ -112,14 +110,14 @@ static void call_user(struct mr_errhandler *h, const void *object, int code)
 }
 
 /* The lock is held, and free on return. */
-static int call_handler(struct mr_errhandler *h, const void *object, int code, const char *function)
+static int call_handler(struct mr_errhandler *h, const void *object, int code)
 {
     mr_errhandler_get(h);
     api_unlock();
     switch (h->kind) {
     case MR_ERRHANDLER_FATAL:
     case MR_ERRHANDLER_ABORT:
-        abort_job(code, function);
+        abort_job(code);
     case MR_ERRHANDLER_RETURN:
         break;
     case MR_ERRHANDLER_USER:
@@ -134,18 +132,18 @@ static int call_handler(struct mr_errhandler *h, const void *object, int code, c
 
 int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, const char *function)
 {
-    return call_handler(h, object, api_note_error(err), function);
+    return call_handler(h, object, api_note_error(err, function));
 }
 
 int api_fail(struct mr_comm *c, enum mr_err err, const char *function)
 {
-    int code = api_note_error(err);
+    int code = api_note_error(err, function);
     if (!c)
         c = mr_comm_world;
     if (!c) /* neither initialized nor a session: there is no handler but the first one */
-        return call_handler(&mr_errhandler_fatal, NULL, code, function);
+        return call_handler(&mr_errhandler_fatal, NULL, code);
     mr_comm_get(c);
-    call_handler(c->errhandler, c, code, function);
+    call_handler(c->errhandler, c, code);
     api_lock();
     mr_comm_put(c);
     api_unlock();
@@ -154,8 +152,8 @@ int api_fail(struct mr_comm *c, enum mr_err err, const char *function)
 
 int api_call_errhandler(struct mr_errhandler *h, const void *object, int code, const char *function)
 {
-    api_note_user_error(code);
-    call_handler(h, object, code, function);
+    api_note_user_error(code, function);
+    call_handler(h, object, code);
     return MPI_SUCCESS;
 }
 

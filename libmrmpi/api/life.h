@@ -17,8 +17,8 @@ void api_info_finalize(void);
 int api_last_used_code(void);
 
 /* errcode.c: this thread's last error, for MPI_Error_string and the line that ends a job */
-int api_note_error(enum mr_err err); /* takes the detail; the code to return */
-void api_note_user_error(int code);
+int api_note_error(enum mr_err err, const char *function); /* takes the detail; the code to return */
+void api_note_user_error(int code, const char *function);
 /* What an attribute function of the program returned: if it is an error that the program added, the MPI function that
  * fails for it returns just that. */
 void api_note_callback_code(int code);

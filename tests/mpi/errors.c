@@ -9,24 +9,27 @@ static int class_of(int code)
     return c;
 }
 
-/* The call fails with this class, and the text of the error says what must be in it. */
-static void text_has(int code, const char *part)
+/* The text of the error begins with the function of the call, and says what must be in it. */
+static void text_has(int code, const char *call, const char *part)
 {
     char text[MPI_MAX_ERROR_STRING];
     int len;
     MPI_Error_string(code, text, &len);
     EQ(strlen(text), len);
+    size_t n = strcspn(call, "(");
+    CHECK(!strncmp(text, call, n) && !strncmp(text + n, ": ", 2));
     if (!strstr(text, part)) {
         fprintf(stderr, "rank %d: \"%s\" is not in \"%s\"\n", rank, part, text);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
 }
 
+/* The call fails with this class. */
 #define FAILS(call, class, part)                                                                                       \
     do {                                                                                                               \
         int code_ = (call);                                                                                            \
         EQ(class_of(code_), class);                                                                                    \
-        text_has(code_, part);                                                                                         \
+        text_has(code_, #call, part);                                                                                         \
     } while (0)
 
 /* The names of MPI-1. */
