@@ -26,6 +26,11 @@ static void file_handler(MPI_File *f, int *code, ...)
     told_file++;
 }
 
+static void window_handler(MPI_Win *w, int *code, ...)
+{
+    CHECK(!"there are no windows");
+}
+
 static void windows(MPI_Comm c)
 {
     MPI_Win w = 0;
@@ -88,7 +93,7 @@ static void processes(MPI_Comm c)
 int main(int argc, char **argv)
 {
     MPI_Errhandler on_comm, on_file, got;
-    MPI_Comm c;
+    MPI_Comm c, d;
     int key, yes = 1;
     mt_begin(&argc, &argv);
     MPI_Comm_create_errhandler(comm_handler, &on_comm);
@@ -106,6 +111,19 @@ int main(int argc, char **argv)
     EQ(told_world, 5);
     processes(c);
     EQ(told_comm, 6);
+    MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_UNSUPPORTED_OPERATION);
+    EQ(told_file, 6);
+    EQ(told_comm, 6);
+    got = MPI_ERRHANDLER_NULL;
+    MPI_Win_create_errhandler(window_handler, &got);
+    CHECK(got != MPI_ERRHANDLER_NULL);
+    EQ(MPI_Errhandler_free(&got), MPI_SUCCESS);
+    EQ(got, MPI_ERRHANDLER_NULL);
+    EQ(MPI_File_c2f(MPI_FILE_NULL), 0);
+    CHECK(MPI_File_f2c(0) == MPI_FILE_NULL);
+    d = MPI_COMM_WORLD;
+    MPI_Comm_get_parent(&d);
+    EQ(d, MPI_COMM_NULL);
     MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &key, NULL);
     CHECK(key != MPI_KEYVAL_INVALID);
     MPI_Win_free_keyval(&key);

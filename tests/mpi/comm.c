@@ -168,6 +168,7 @@ static void making(void)
         EQ(total(d, 2), 2 * ((size + 1) / 2));
         MPI_Comm_free(&d);
         MPI_Comm_disconnect(&e);
+        EQ(e, MPI_COMM_NULL);
     }
     MPI_Group_free(&w);
     MPI_Group_free(&g);
@@ -277,8 +278,11 @@ static void attributes(void)
     MPI_Attr_get(c, key, &p, &flag);
     CHECK(flag && p == base);
     MPI_Attr_delete(MPI_COMM_WORLD, key);
+    MPI_Attr_get(MPI_COMM_WORLD, key, &p, &flag);
+    CHECK(!flag);
     MPI_Comm_free(&c);
     MPI_Keyval_free(&key);
+    EQ(key, MPI_KEYVAL_INVALID);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &ip, &flag);
     CHECK(flag && *ip >= 32767);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_WTIME_IS_GLOBAL, &ip, &flag);

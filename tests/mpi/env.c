@@ -3,6 +3,8 @@
  * MPI_Finalize. */
 #include "mt.h"
 
+#include <sys/resource.h>
+
 static int deleted;
 
 static int at_end(MPI_Comm c, int key, void *value, void *extra)
@@ -16,6 +18,34 @@ static int at_end(MPI_Comm c, int key, void *value, void *extra)
     CHECK(!flag);
     deleted = 1;
     return MPI_SUCCESS;
+}
+
+/* How much address space the process has, in bytes. */
+static rlim_t space(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f && fscanf(f, "%lu", &pages) == 1);
+    fclose(f);
+    return (rlim_t)pages * 4096;
+}
+
+/* What is freed can be had again: together it is more than the process may have. */
+static void memory(void)
+{
+    enum { TIMES = 64, PIECE = 16 << 20 };
+    struct rlimit was, now;
+    void *p;
+    CHECK(!getrlimit(RLIMIT_AS, &was));
+    now = was;
+    now.rlim_cur = space() + (rlim_t)TIMES * 3 / 4 * PIECE;
+    CHECK(!setrlimit(RLIMIT_AS, &now));
+    for (int i = 0; i < TIMES; i++) {
+        EQ(MPI_Alloc_mem(PIECE, MPI_INFO_NULL, &p), MPI_SUCCESS);
+        ((char *)p)[PIECE - 1] = 1;
+        MPI_Free_mem(p);
+    }
+    CHECK(!setrlimit(RLIMIT_AS, &was));
 }
 
 int main(int argc, char **argv)
@@ -36,6 +66,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     EQ(provided, MPI_THREAD_SERIALIZED);
+    provided = -1;
     MPI_Query_thread(&provided);
     EQ(provided, MPI_THREAD_SERIALIZED);
     MPI_Is_thread_main(&flag);
@@ -53,6 +84,7 @@ int main(int argc, char **argv)
     MPI_Alloc_mem(1000, MPI_INFO_NULL, &p);
     memset(p, 1, 1000);
     MPI_Free_mem(p);
+    memory();
     int n, r;
     MPI_Comm_size(MPI_COMM_SELF, &n);
     MPI_Comm_rank(MPI_COMM_SELF, &r);

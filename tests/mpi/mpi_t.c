@@ -167,7 +167,9 @@ static void categories(void)
     memset(list, -1, sizeof(list));
     EQ(MPI_T_category_get_categories(root, 2, list), MPI_SUCCESS);
     CHECK(list[0] >= 0 && list[1] >= 0 && list[0] != list[1] && list[2] == -1);
+    n = -1;
     EQ(MPI_T_category_changed(&n), MPI_SUCCESS);
+    EQ(n, 0);
     EQ(MPI_T_category_get_index("none", &n), MPI_T_ERR_INVALID_NAME);
     EQ(MPI_T_category_get_cvars(num, 1, list), MPI_T_ERR_INVALID_INDEX);
 }

@@ -31,6 +31,7 @@ static void nulls(void)
     MPI_Waitany(3, q, &i, &st);
     EQ(i, MPI_UNDEFINED);
     is_empty(&st);
+    i = flag = 0;
     MPI_Testany(3, q, &i, &flag, &st);
     CHECK(flag && i == MPI_UNDEFINED);
     MPI_Waitsome(3, q, &n, at, all);
@@ -149,7 +150,7 @@ static int query_fn(void *extra, MPI_Status *st)
 {
     queries++;
     MPI_Status_set_elements(st, MPI_INT, *(int *)extra);
-    MPI_Status_set_cancelled(st, 0);
+    MPI_Status_set_cancelled(st, cancels);
     st->MPI_SOURCE = 3;
     st->MPI_TAG = 4;
     return MPI_SUCCESS;
@@ -182,6 +183,12 @@ static void generalized(void)
     MPI_Wait(&q, &st);
     MPI_Get_count(&st, MPI_INT, &n);
     CHECK(n == 17 && st.MPI_SOURCE == 3 && st.MPI_TAG == 4 && queries == 1 && frees == 1);
+    MPI_Test_cancelled(&st, &flag);
+    CHECK(flag);
+    MPI_Status_set_cancelled(&st, 0);
+    MPI_Test_cancelled(&st, &flag);
+    MPI_Get_count(&st, MPI_INT, &n);
+    CHECK(!flag && n == 17);
     MPI_Grequest_start(query_fn, free_fn, cancel_fn, &n, &q);
     copy = q;
     MPI_Request_free(&q);

@@ -133,6 +133,8 @@ static void packing(void)
     double d[2] = {1.5, 2.5};
     MPI_Pack_size(1, MPI_INT, MPI_COMM_WORLD, &n);
     CHECK(n >= 4);
+    MPI_Pack_size(25, MPI_INT, MPI_COMM_WORLD, &n);
+    CHECK(n >= 100 && n < 1000);
     MPI_Pack(&a, 1, MPI_INT, buf, sizeof(buf), &at, MPI_COMM_WORLD);
     MPI_Pack(d, 2, MPI_DOUBLE, buf, sizeof(buf), &at, MPI_COMM_WORLD);
     EQ(at, 20);

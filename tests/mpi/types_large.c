@@ -162,6 +162,7 @@ static void huge(void)
     EQ(small, 2);
     MPI_Get_elements_x(&st, u, &els);
     EQ(els, 6 * G + 2);
+    els = 0;
     MPI_Get_elements_c(&st, u, &els);
     EQ(els, 6 * G + 2);
     MPI_Get_elements(&st, u, &small);
@@ -170,6 +171,7 @@ static void huge(void)
     EQ(small, MPI_UNDEFINED);
     MPI_Get_count_c(&st, MPI_INT, &n);
     EQ(n, 6 * G + 2);
+    small = 0;
     MPI_Pack_size(1, u, MPI_COMM_WORLD, &small);
     EQ(small, MPI_UNDEFINED);
     MPI_Pack_size_c(3, u, MPI_COMM_WORLD, &n);
