@@ -29,7 +29,7 @@ static void text_has(int code, const char *call, const char *part)
     do {                                                                                                               \
         int code_ = (call);                                                                                            \
         EQ(class_of(code_), class);                                                                                    \
-        text_has(code_, #call, part);                                                                                         \
+        text_has(code_, #call, part);                                                                                  \
     } while (0)
 
 /* The names of MPI-1. */
