@@ -19,6 +19,7 @@ struct mr_config {
     size_t eager_max;     /* largest message sent eagerly between hosts */
     size_t shm_eager_max; /* the same inside a host */
     bool single_copy;     /* large messages inside a host by process_vm_readv */
+    char *rndv;           /* who moves large messages between hosts: auto, write, read */
     char *devices;        /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
     char *roce_gid;       /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
     int rails_max;        /* use at most so many; 0: all */

@@ -46,6 +46,10 @@ static const struct row rows[] = {
      AT_INIT},
     {"MRMPI_SINGLE_COPY", NULL, FIELD(single_copy), BOOL, "yes", 0, 1, "",
      "copy large messages inside a host directly between the processes", MR_TOPIC_MESSAGES, AT_INIT},
+    {"MRMPI_RNDV", NULL, FIELD(rndv), STRING, "auto", 0, 0, "",
+     "large messages between hosts: write, the sender writes into the receiver's memory; read, the receiver reads the "
+     "sender's; auto chooses",
+     MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_DEVICES", NULL, FIELD(devices), STRING, "", 0, 0, "",
      "comma list of rails to use, as mlx5_0:1,mlx5_1; empty: all active ports", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_ROCE_GID", NULL, FIELD(roce_gid), STRING, "", 0, 0, "",

@@ -20,7 +20,7 @@ static const struct {
     [MR_STAT_SHM_SINGLE_COPY] = {"shm_single_copy_bytes", "bytes read directly from other processes",
                                  MR_TOPIC_MESSAGES},
     [MR_STAT_NET_SENT] = {"net_sent", "packets to ranks of other nodes", MR_TOPIC_RAILS},
-    [MR_STAT_NET_STRIPES] = {"net_stripes", "parts in which large messages were written to other nodes",
+    [MR_STAT_NET_STRIPES] = {"net_stripes", "parts in which large messages were written to other nodes, or read there",
                              MR_TOPIC_RAILS},
     [MR_STAT_NET_REWEIGHED] =
         {"net_reweighed", "how often the parts that rails get were changed, since they carry more or less than before",

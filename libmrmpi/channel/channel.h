@@ -13,7 +13,7 @@
 
 struct mr_launch;
 
-/* All of init, ready, finalize, drained, send_made, expose, unexpose, put, get may be NULL: nothing to do, or not
+/* All of init, ready, finalize, drained, send_made, expose, unexpose, put, read, get may be NULL: nothing to do, or not
  * supported. */
 struct mr_channel_ops {
     const char *name;
@@ -31,9 +31,11 @@ struct mr_channel_ops {
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
     int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what);
-    int (*expose)(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
+    int (*expose)(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                  struct mr_remote *out);
     void (*unexpose)(struct mr_region *region);
     int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
+    int (*read)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie);
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
 };
 
@@ -44,10 +46,11 @@ extern const struct mr_channel_ops mr_channel_net;  /* rail/net.c over channel/r
 /*
  * What channels call, only from their poll.
  * arrived: a packet of world rank hdr->src is here, in any order; headers that make no sense are dropped there.
- * put_sent, put_landed, failed: as the upcalls of the same names. failed is passed up once for a peer.
+ * put_sent, read_done, put_landed, failed: as the upcalls of the same names. failed is passed up once for a peer.
  */
 void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_vc_put_sent(void *cookie, int error);
+void mr_vc_read_done(void *cookie, int error);
 void mr_vc_put_landed(int world_rank, uint64_t rreq, int error);
 void mr_vc_failed(int world_rank, int error);
 

@@ -12,7 +12,8 @@
 
 static struct mr_region no_region; /* all that there is to take back is nothing */
 
-int mr_cma_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out)
+int mr_cma_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                  struct mr_remote *out)
 {
     *region = &no_region;
     *out = (struct mr_remote){.addr = (uintptr_t)buf, .len = len, .pid = getpid()};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The two channels over RC queue pairs: packets by sends into the peer's shared receive queue (rc_send.c), large
- * messages by RDMA writes whose last one notifies the receiver (rc_rdma.c).
+ * messages by RDMA writes whose last one notifies the receiver, or by RDMA reads (rc_rdma.c).
  */
 #ifndef MRMPI_CHANNEL_RC_H
 #define MRMPI_CHANNEL_RC_H
@@ -24,9 +24,11 @@ void mr_rc_counter_unused(struct mr_tx *tx);
 
 /* ---- rc_rdma.c ------------------------------------------------------------------------------------------------- */
 
-int mr_rc_expose(struct mr_peer *p, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
+int mr_rc_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                 struct mr_remote *out);
 void mr_rc_unexpose(struct mr_region *region);
 int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
+int mr_rc_read(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *src, void *cookie);
 /* Stripes that waited for room, and after connecting. True if some still wait. */
 bool mr_rc_put_resume(struct mr_peer *p);
 void mr_rc_landed(uint32_t imm);

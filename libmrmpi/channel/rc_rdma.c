@@ -4,6 +4,9 @@
  * last write of each stripe carries the immediate data that the receiver's completion filter counts (rail/filter.h), so
  * no packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; RC keeps
  * them in order, so the last one speaks for all.
+ *
+ * Or the other way round: the sender exposes its buffer, and the receiver reads it in the same stripes; nobody has to
+ * be told at the other side. Whoever posts, writing or reading, measures the rails.
  */
 #include "libmrmpi/channel/rc.h"
 
@@ -20,7 +23,7 @@ struct mr_stripe_op {
     struct mr_put *put;
     struct mr_sub *sub;
     struct mr_stripe_op *next; /* in the subchannel's waiting list */
-    const unsigned char *src;
+    unsigned char *local;      /* only read from unless the put is a read */
     uint64_t raddr, len, left;
     uint32_t rkey, imm;
     bool finished; /* its completion came, or never will */
@@ -28,12 +31,14 @@ struct mr_stripe_op {
     bool measured; /* the time when it was posted is known */
 };
 
+/* A message on its way, by writes or by reads of ours. */
 struct mr_put {
     struct mr_filter filter;
     struct mr_peer *peer;
     struct mr_put *next, *prev;
     struct mr_reg *reg;
     void *cookie;
+    bool read;
     unsigned num;
     struct mr_stripe_op stripe[];
 };
@@ -41,13 +46,26 @@ struct mr_put {
 struct rc_region {
     struct mr_region base;
     struct mr_reg *reg;
+    bool lands; /* peers write here, and say so by its token */
     uint32_t token;
     int rank;
 };
 
-/* ---- receiver -------------------------------------------------------------------------------------------------- */
+static int enroll(void *buf, size_t len, enum mr_access access, struct mr_reg **out)
+{
+    int err = mr_regcache_get(&mr_net.regs, buf, len, access, out);
 
-int mr_rc_expose(struct mr_peer *p, void *buf, size_t len, struct mr_region **region, struct mr_remote *out)
+    if (err)
+        mr_log(MR_LOG_ERROR,
+               "%zu bytes at %p cannot be registered for %s: %s; is the limit of locked memory too low (ulimit -l)?",
+               len, buf, access == MR_ACCESS_TARGET ? "receiving" : "sending", strerror(-err));
+    return err;
+}
+
+/* ---- who is written to, or read -------------------------------------------------------------------------------- */
+
+int mr_rc_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                 struct mr_remote *out)
 {
     struct rc_region *r = calloc(1, sizeof *r);
     int err;
@@ -55,15 +73,11 @@ int mr_rc_expose(struct mr_peer *p, void *buf, size_t len, struct mr_region **re
     if (!r)
         return -ENOMEM;
     r->rank = p->rank;
-    err = mr_regcache_get(&mr_net.regs, buf, len, MR_ACCESS_TARGET, &r->reg);
-    if (err) {
-        mr_log(MR_LOG_ERROR,
-               "%zu bytes at %p cannot be registered for receiving: %s; is the limit of locked memory too low "
-               "(ulimit -l)?",
-               len, buf, strerror(-err));
+    r->lands = how == MR_VC_PUT;
+    err = enroll(buf, len, r->lands ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, &r->reg);
+    if (err)
         goto free_region;
-    }
-    err = mr_landing_open(&mr_net.landings, r, &r->token);
+    err = r->lands ? mr_landing_open(&mr_net.landings, r, &r->token) : 0;
     if (err)
         goto release;
     memset(out, 0, sizeof *out);
@@ -87,7 +101,8 @@ void mr_rc_unexpose(struct mr_region *region)
 {
     struct rc_region *r = (struct rc_region *)region;
 
-    mr_landing_close(&mr_net.landings, r->token);
+    if (r->lands)
+        mr_landing_close(&mr_net.landings, r->token);
     mr_regcache_put(&mr_net.regs, r->reg);
     free(r);
 }
@@ -103,7 +118,7 @@ void mr_rc_landed(uint32_t imm)
         mr_vc_put_landed(r->rank, r->base.rreq, 0);
 }
 
-/* ---- sender ---------------------------------------------------------------------------------------------------- */
+/* ---- who writes or reads --------------------------------------------------------------------------------------- */
 
 /* Weights follow what subchannels carry, if there is more than one. */
 static bool adapts(const struct mr_peer *p)
@@ -133,6 +148,7 @@ static void note_finished(struct mr_stripe_op *s)
 static void finish(struct mr_put *put)
 {
     struct mr_peer *p = put->peer;
+    void (*tell)(void *cookie, int error) = put->read ? mr_vc_read_done : mr_vc_put_sent;
     void *cookie = put->cookie;
     int error = put->filter.error;
 
@@ -142,7 +158,7 @@ static void finish(struct mr_put *put)
     mr_net.open_puts--;
     mr_regcache_put(&mr_net.regs, put->reg);
     free(put);
-    mr_vc_put_sent(cookie, error);
+    tell(cookie, error);
 }
 
 static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
@@ -159,6 +175,15 @@ static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
         finish(s->put);
 }
 
+static int post_part(struct mr_stripe_op *s, struct mr_qp *qp, uint64_t n, bool last, struct mr_tx *tx)
+{
+    uint32_t lkey = mr_memory_lkey(&s->put->reg->memory, qp->rail);
+
+    if (s->put->read)
+        return mr_qp_read(qp, s->local, n, lkey, s->raddr, s->rkey, tx);
+    return mr_qp_write(qp, s->local, n, lkey, s->raddr, s->rkey, last ? &s->imm : NULL, tx);
+}
+
 /* Post what there is room for. 0: all of it; -EAGAIN: the rest waits. */
 static int push(struct mr_stripe_op *s)
 {
@@ -173,14 +198,13 @@ static int push(struct mr_stripe_op *s)
         if (!mr_qp_has_room(qp, 1))
             return -EAGAIN;
         tx = last ? &s->tx : mr_rc_counter(qp);
-        err = mr_qp_write(qp, s->src, n, mr_memory_lkey(&s->put->reg->memory, qp->rail), s->raddr, s->rkey,
-                          last ? &s->imm : NULL, tx);
+        err = post_part(s, qp, n, last, tx);
         if (err) {
             if (!last)
                 mr_rc_counter_unused(tx);
             return err;
         }
-        s->src += n;
+        s->local += n;
         s->raddr += n;
         s->left -= n;
     }
@@ -225,7 +249,7 @@ bool mr_rc_put_resume(struct mr_peer *p)
     return waiting;
 }
 
-static struct mr_put *make_put(struct mr_peer *p, const void *buf, const struct mr_remote *dst, void *cookie,
+static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_remote *remote, void *cookie,
                                const struct mr_stripe *plan, unsigned n)
 {
     struct mr_put *put = calloc(1, sizeof *put + n * sizeof put->stripe[0]);
@@ -241,11 +265,11 @@ static struct mr_put *make_put(struct mr_peer *p, const void *buf, const struct 
         s->tx.wr.done = stripe_done;
         s->put = put;
         s->sub = &p->sub[plan[i].sub];
-        s->src = (const unsigned char *)buf + plan[i].offset;
-        s->raddr = dst->addr + plan[i].offset;
+        s->local = (unsigned char *)buf + plan[i].offset;
+        s->raddr = remote->addr + plan[i].offset;
         s->len = s->left = plan[i].len;
-        s->rkey = dst->rkey[s->sub->remote_rail];
-        s->imm = mr_landing_imm(dst->token, n);
+        s->rkey = remote->rkey[s->sub->remote_rail];
+        s->imm = mr_landing_imm(remote->token, n);
     }
     return put;
 }
@@ -272,14 +296,14 @@ static void post_stripes(struct mr_put *put)
     }
 }
 
-int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
+static int move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie, bool read)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_put *put;
     unsigned n;
     int err;
 
-    if (len > dst->len)
+    if (len > remote->len)
         return -EMSGSIZE;
     n = mr_sched_plan(&p->stripe_turn, p->load, p->num_subs, len, mr_config.stripe_min, STRIPE_ALIGN, plan);
     if (!n) {
@@ -287,17 +311,14 @@ int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_re
         return -ENETDOWN;
     }
     for (unsigned i = 0; i < n; i++)
-        if (p->sub[plan[i].sub].remote_rail >= dst->num_keys || dst->num_keys > MR_RAILS_MAX)
+        if (p->sub[plan[i].sub].remote_rail >= remote->num_keys || remote->num_keys > MR_RAILS_MAX)
             return -EPROTO;
-    put = make_put(p, buf, dst, cookie, plan, n);
+    put = make_put(p, buf, remote, cookie, plan, n);
     if (!put)
         return -ENOMEM;
-    err = mr_regcache_get(&mr_net.regs, buf, len, MR_ACCESS_SOURCE, &put->reg);
+    put->read = read;
+    err = enroll(buf, len, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, &put->reg);
     if (err) {
-        mr_log(MR_LOG_ERROR,
-               "%zu bytes at %p cannot be registered for sending: %s; is the limit of locked memory too low "
-               "(ulimit -l)?",
-               len, buf, strerror(-err));
         free(put);
         return err;
     }
@@ -310,6 +331,16 @@ int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_re
 
     post_stripes(put);
     return 0;
+}
+
+int mr_rc_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
+{
+    return move(p, (void *)buf, len, dst, cookie, false); /* nothing writes into it */
+}
+
+int mr_rc_read(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *src, void *cookie)
+{
+    return move(p, buf, len, src, cookie, true);
 }
 
 void mr_rc_put_abandon(struct mr_peer *p, int error)

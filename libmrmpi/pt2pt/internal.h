@@ -10,6 +10,7 @@
  *   back; R FIN when all is there. Two cores that both copy, through memory that stays in their caches, are faster than
  *   one that copies once; but a sender that computes instead costs the receiver nothing.
  * - put: S RTS; R CTS(where to write); S writes, both are told by the channel
+ * - read: S RTS(where the data is); the channel reads for R, R FIN
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, and when the kernel refuses
  *   single copy
  *
@@ -49,6 +50,7 @@ enum mr_packet_flags {
     MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
     MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
     MR_FLAG_PUT = 4,    /* RTS: the sender can write into exposed memory */
+    MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read */
     MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
 };
 
@@ -62,6 +64,7 @@ enum mr_rndv_state {
     MR_RNDV_PUSHED,   /* sender, shared: all DATA is out, the receiver may be reading still */
     MR_RNDV_GETTING,  /* receiver: reads chunk by chunk */
     MR_RNDV_LANDING,  /* receiver: the peer writes into exposed memory */
+    MR_RNDV_READING,  /* receiver: the channel is reading */
     MR_RNDV_DRAINING, /* receiver: DATA coming in */
     MR_RNDV_SHARING,  /* receiver: DATA coming in, and can read by itself */
 };
@@ -109,6 +112,7 @@ struct mr_pt2pt {
     bool get_refused;   /* the kernel has refused single copy once */
     int (*polls[4])(void);
     unsigned num_polls;
+    unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
     unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
 };
@@ -168,6 +172,7 @@ void mr_rndv_cancel(struct mr_rndv *r);
 void mr_rndv_recall(struct mr_request *req, struct mr_vc *vc);
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_rndv_put_sent(void *cookie, int error);
+void mr_rndv_read_done(void *cookie, int error);
 void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);
 void mr_rndv_fail_peer(struct mr_vc *vc);
 int mr_rndv_progress(void);

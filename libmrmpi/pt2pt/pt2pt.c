@@ -51,6 +51,7 @@ static void failed(struct mr_vc *vc, int error)
 static const struct mr_vc_upcalls upcalls = {
     .deliver = deliver,
     .put_sent = mr_rndv_put_sent,
+    .read_done = mr_rndv_read_done,
     .put_landed = mr_rndv_put_landed,
     .failed = failed,
 };
@@ -68,11 +69,25 @@ static void release(void)
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
 }
 
+static unsigned reads_wanted(void)
+{
+    const char *how = mr_config.rndv;
+
+    if (!strcmp(how, "read"))
+        return MR_VC_READ;
+    if (!strcmp(how, "write"))
+        return 0;
+    if (strcmp(how, "auto"))
+        mr_log(MR_LOG_WARN, "MRMPI_RNDV=%s: must be auto, write or read; auto it is", how);
+    return MR_VC_READ_FIRST;
+}
+
 int mr_pt2pt_init(void)
 {
     int err;
 
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
+    mr_pt2pt.reads_if = reads_wanted();
     mr_pt2pt.scratch = malloc(MR_SCRATCH);
     err = mr_pt2pt.scratch ? 0 : -ENOMEM;
     if (!err)
@@ -106,7 +121,8 @@ static void dissemination_barrier(void)
 static bool started(const struct mr_rndv *r)
 {
     return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING ||
-           r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_SHARING || r->state == MR_RNDV_DRAINING;
+           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_SHARING ||
+           r->state == MR_RNDV_DRAINING;
 }
 
 /* Nothing of ours is under way. Offers that nobody has accepted (an error of the program) are not waited for. */

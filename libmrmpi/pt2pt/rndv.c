@@ -156,6 +156,18 @@ static int tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
+/* What the receiver may do by itself; a flag of RTS, or 0. Fills remote, which goes with it. */
+static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, struct mr_remote *remote)
+{
+    enum mr_vc_caps how = caps & MR_VC_GET ? MR_VC_GET : MR_VC_READ;
+
+    if (!(caps & how) || (how == MR_VC_READ && !(caps & mr_pt2pt.reads_if)))
+        return 0;
+    if (mr_vc_expose(r->vc, mr_plain(r->req->send_buf, r->req->type), len, how, &r->region, remote))
+        return 0;
+    return how == MR_VC_GET ? MR_FLAG_GET : MR_FLAG_READ;
+}
+
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
 {
     unsigned caps = req->type->contiguous ? mr_vc_caps(vc) : 0;
@@ -168,15 +180,11 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     r->total = hdr->len;
     hdr->kind = MR_PKT_RTS;
     hdr->sreq = mr_rndv_id(r);
-    if (caps & MR_VC_GET) {
-        err = mr_vc_expose(vc, mr_plain(req->send_buf, req->type), hdr->len, &r->region, &remote);
-        if (!err)
-            hdr->flags |= MR_FLAG_GET;
-    }
+    hdr->flags |= open_for_reading(r, caps, hdr->len, &remote);
     if (caps & MR_VC_PUT)
         hdr->flags |= MR_FLAG_PUT;
     mr_stat_add(MR_STAT_RNDV_SENT, 1);
-    err = mr_vc_send(vc, hdr, &remote, hdr->flags & MR_FLAG_GET ? sizeof(remote) : 0);
+    err = mr_vc_send(vc, hdr, &remote, hdr->flags & (MR_FLAG_GET | MR_FLAG_READ) ? sizeof(remote) : 0);
     if (!err)
         return MR_SUCCESS;
     mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-err));
@@ -405,13 +413,37 @@ static bool expose_and_clear(struct mr_rndv *r)
 {
     struct mr_request *req = r->req;
 
-    if (mr_vc_expose(r->vc, mr_plain(req->recv_buf, req->type), r->total, &r->region, &r->remote))
+    if (mr_vc_expose(r->vc, mr_plain(req->recv_buf, req->type), r->total, MR_VC_PUT, &r->region, &r->remote))
         return false;
     mr_vc_expect(r->region, mr_rndv_id(r));
     r->state = MR_RNDV_LANDING;
     if (tell(r, MR_PKT_CTS, r->total, &r->remote, sizeof(r->remote)))
         finish(r, MR_ERR_PROC_FAILED);
     return true;
+}
+
+/* The sender's memory is registered for us, in which case it is to be read if ours can be registered, too. */
+static bool read_all(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_request *req = r->req;
+
+    if (!(hdr->flags & MR_FLAG_READ) || len != sizeof(r->remote) || !req->type->contiguous || !r->total ||
+        !(mr_vc_caps(r->vc) & MR_VC_READ))
+        return false;
+    memcpy(&r->remote, payload, len);
+    r->state = MR_RNDV_READING;
+    return !mr_vc_read(r->vc, mr_plain(req->recv_buf, req->type), r->total, &r->remote, r);
+}
+
+void mr_rndv_read_done(void *cookie, int error)
+{
+    struct mr_rndv *r = cookie;
+
+    if (r->state != MR_RNDV_READING)
+        return;
+    if (!error)
+        error = tell(r, MR_PKT_FIN, 0, NULL, 0);
+    finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 /* With a core for each rank, and another rank to share with. */
@@ -440,6 +472,8 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
             get_some(r);
         return;
     }
+    if (read_all(r, hdr, payload, len))
+        return;
     if (hdr->flags & MR_FLAG_PUT && req->type->contiguous && r->total && mr_vc_caps(vc) & MR_VC_PUT &&
         expose_and_clear(r))
         return;

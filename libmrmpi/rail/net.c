@@ -23,6 +23,7 @@ struct mr_net mr_net;
 #define IDLE_CHECK     256
 #define BUSY_CHECK     16384
 #define CONNECT_NAP_NS 50000
+#define SLOW_MBPS      10000 /* 4X SDR, and what soft-RoCE says of itself */
 
 /* ---- up from the HCA --------------------------------------------------------------------------------------------- */
 
@@ -91,6 +92,24 @@ static void ask_fabricd(const struct mr_launch *launch)
     }
 }
 
+/*
+ * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
+ * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on slow
+ * adapters with a bus that goes one way at a time.
+ */
+static unsigned find_caps(void)
+{
+    unsigned caps = MR_VC_PUT | MR_VC_READ | MR_VC_READ_FIRST;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        if (!mr_verbs.rail[i].addr.reads)
+            caps &= ~(unsigned)(MR_VC_READ | MR_VC_READ_FIRST);
+        if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS)
+            caps &= ~(unsigned)MR_VC_READ_FIRST;
+    }
+    return caps;
+}
+
 static void net_finalize(void)
 {
     mr_peers_free();
@@ -128,6 +147,8 @@ static int net_init(const struct mr_launch *launch)
         err = mr_card_publish();
     if (err)
         net_finalize();
+    else
+        mr_net.caps = find_caps();
     return err;
 }
 
@@ -153,7 +174,7 @@ static size_t net_eager_max(int rank)
 
 static unsigned net_caps(int rank)
 {
-    return MR_VC_PUT;
+    return mr_net.caps;
 }
 
 /* ---- down -------------------------------------------------------------------------------------------------------- */
@@ -225,11 +246,12 @@ static int net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     return postpone(p, hdr, payload, len);
 }
 
-static int net_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out)
+static int net_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                      struct mr_remote *out)
 {
     struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
 
-    return p ? mr_rc_expose(p, buf, len, region, out) : -ENOMEM;
+    return p ? mr_rc_expose(p, buf, len, how, region, out) : -ENOMEM;
 }
 
 static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
@@ -240,6 +262,15 @@ static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct m
     if (!p || p->error)
         return p ? p->error : -ENOTCONN;
     return mr_rc_put(p, buf, len, dst, cookie);
+}
+
+static int net_read(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie)
+{
+    struct mr_peer *p = mr_vc_channel_data(vc);
+
+    if (!p || p->error)
+        return p ? p->error : -ENOTCONN;
+    return mr_rc_read(p, buf, len, src, cookie);
 }
 
 /* ---- what waits -------------------------------------------------------------------------------------------------- */
@@ -351,4 +382,5 @@ const struct mr_channel_ops mr_channel_net = {
     .expose = net_expose,
     .unexpose = mr_rc_unexpose,
     .put = net_put,
+    .read = net_read,
 };

@@ -72,6 +72,7 @@ struct mr_net {
     struct mr_peer **peer; /* [launch->size], made on demand */
     struct mr_peer *connecting, *backlogged, *failing;
     unsigned open_puts;
+    unsigned caps; /* enum mr_vc_caps */
     unsigned idle_polls, polls;
 };
 extern struct mr_net mr_net;

@@ -235,7 +235,8 @@ unsigned mr_vc_waiting(struct mr_vc *vc)
     return !vc->error && vc->ops->waiting ? vc->ops->waiting(vc) : 0;
 }
 
-int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out)
+int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                 struct mr_remote *out)
 {
     int err;
 
@@ -243,7 +244,7 @@ int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **reg
         return vc->error;
     if (!vc->ops->expose)
         return -EOPNOTSUPP;
-    err = vc->ops->expose(vc, buf, len, region, out);
+    err = vc->ops->expose(vc, buf, len, how, region, out);
     if (!err)
         (*region)->channel = vc->ops;
     return err;
@@ -265,6 +266,13 @@ int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_rem
     if (vc->error)
         return vc->error;
     return vc->ops->put ? vc->ops->put(vc, buf, len, dst, rreq, cookie) : -EOPNOTSUPP;
+}
+
+int mr_vc_read(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie)
+{
+    if (vc->error)
+        return vc->error;
+    return vc->ops->read ? vc->ops->read(vc, buf, len, src, cookie) : -EOPNOTSUPP;
 }
 
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
@@ -325,6 +333,11 @@ void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
 void mr_vc_put_sent(void *cookie, int error)
 {
     rail.up.put_sent(cookie, error);
+}
+
+void mr_vc_read_done(void *cookie, int error)
+{
+    rail.up.read_done(cookie, error);
 }
 
 void mr_vc_put_landed(int world_rank, uint64_t rreq, int error)

@@ -48,14 +48,17 @@ struct mr_vc;
 struct mr_region;
 
 enum mr_vc_caps {
-    MR_VC_PUT = 1, /* mr_vc_put works (RDMA write) */
-    MR_VC_GET = 2, /* mr_vc_get works (single copy inside a host); may still be refused at run time */
+    MR_VC_PUT = 1,        /* mr_vc_put works (RDMA write) */
+    MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */
+    MR_VC_READ = 4,       /* mr_vc_read works (RDMA read) */
+    MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_vc_put */
 };
 
 struct mr_vc_upcalls {
     /* A packet, in order. payload is valid during the call only. */
     void (*deliver)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
     void (*put_sent)(void *cookie, int error);                      /* sender: buffer is free; error: negative errno */
+    void (*read_done)(void *cookie, int error);                     /* reader: all bytes are there, or none come */
     void (*put_landed)(struct mr_vc *vc, uint64_t rreq, int error); /* receiver: all bytes are there */
     void (*failed)(struct mr_vc *vc, int error);                    /* the peer cannot be reached any more */
 };
@@ -94,8 +97,12 @@ int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scra
 unsigned mr_vc_waiting(struct mr_vc *vc);
 extern unsigned mr_vc_all_waiting; /* to all peers: while it is 0 nobody has to ask */
 
-/* Make [buf, buf + len) reachable for the peer: registers it on every rail (registration cache). */
-int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, struct mr_region **region, struct mr_remote *out);
+/*
+ * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT) or to be read (MR_VC_GET,
+ * MR_VC_READ). Registers it on every rail (registration cache).
+ */
+int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                 struct mr_remote *out);
 void mr_vc_unexpose(struct mr_region *region);
 /*
  * Who exposes a region for a put says so here, before it tells the peer: rreq is what put_landed will be called with.
@@ -109,6 +116,12 @@ void mr_vc_expect(struct mr_region *region, uint64_t rreq);
  * buffer is taken and released inside.
  */
 int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
+
+/*
+ * Read the first len bytes of the peer's exposed memory, striped over the rails. cookie comes back in read_done; the
+ * peer is not told. len > 0. The region for the local buffer is taken and released inside.
+ */
+int mr_vc_read(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie);
 
 /* Read from the peer's exposed memory now (process_vm_readv). 0, or negative errno: -EPERM when the kernel refuses. */
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);

@@ -9,7 +9,10 @@
 
 int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
 {
-    int flags = access == MR_ACCESS_TARGET ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
+    int flags = IBV_ACCESS_REMOTE_READ;
+
+    if (access == MR_ACCESS_TARGET)
+        flags |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
     memset(out, 0, sizeof *out);
     for (unsigned i = 0; i < mr_verbs.num_devices; i++) {

@@ -11,7 +11,7 @@
 #include "libmrmpi/base/base.h"
 
 #define INLINE_WANTED 256
-#define READS_WANTED  1  /* outstanding RDMA reads of a queue pair: the library issues none */
+#define READS_WANTED  8  /* outstanding RDMA reads of a queue pair */
 #define RNR_TIMER     10 /* 0.32 ms: how long a sender waits before it tries again when we had no buffer */
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
@@ -52,7 +52,10 @@ int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp)
         .cap = {.max_send_wr = (uint32_t)mr_config.sq_depth, .max_send_sge = 2},
     };
     struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT, .port_num = rail->port, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+        .qp_state = IBV_QPS_INIT,
+        .port_num = rail->port,
+        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+    };
     int err;
 
     if (rail->dev->fatal)
@@ -77,7 +80,7 @@ int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp)
     return 0;
 }
 
-static uint8_t reads(const struct mr_device *dev)
+uint8_t mr_qp_reads(const struct mr_device *dev)
 {
     return dev->max_reads < READS_WANTED ? dev->max_reads : READS_WANTED;
 }
@@ -91,7 +94,7 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
         .path_mtu = to->mtu < rail->addr.mtu ? to->mtu : rail->addr.mtu,
         .dest_qp_num = remote_qpn,
         .rq_psn = remote_psn,
-        .max_dest_rd_atomic = reads(rail->dev),
+        .max_dest_rd_atomic = mr_qp_reads(rail->dev),
         .min_rnr_timer = RNR_TIMER,
     };
     int err;
@@ -110,7 +113,7 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
         .timeout = (uint8_t)mr_config.rc_timeout,
         .retry_cnt = (uint8_t)mr_config.rc_retry,
         .rnr_retry = (uint8_t)mr_config.rnr_retry,
-        .max_rd_atomic = reads(rail->dev),
+        .max_rd_atomic = to->reads < mr_qp_reads(rail->dev) ? to->reads : mr_qp_reads(rail->dev),
     };
     return -ibv_modify_qp(qp->qp, &attr,
                           IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
@@ -201,6 +204,16 @@ int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, u
         wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
         wr.imm_data = htobe32(*imm);
     }
+    return post(qp, &wr, tx);
+}
+
+int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, struct mr_tx *tx)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
+
+    wr.wr.rdma.remote_addr = raddr;
+    wr.wr.rdma.rkey = rkey;
     return post(qp, &wr, tx);
 }
 

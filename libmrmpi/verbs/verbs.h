@@ -70,7 +70,7 @@ struct mr_rail_addr {
     uint8_t global; /* needs a GRH (link layer Ethernet) */
     uint8_t port;
     uint8_t gid_kind; /* RoCE: mr_gid_kind(), the same at both ends; 0: InfiniBand */
-    uint8_t pad;
+    uint8_t reads; /* RDMA reads that one of its queue pairs answers at the same time */
     char device[32];
 };
 
@@ -191,6 +191,10 @@ int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, st
 /* RDMA write; with imm the receiver is told. */
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                 const uint32_t *imm, struct mr_tx *tx);
+/* RDMA read; who was read is not told. */
+int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, struct mr_tx *tx);
+/* RDMA reads that a queue pair of the device answers, or has outstanding, at the same time. */
+uint8_t mr_qp_reads(const struct mr_device *dev);
 void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc);
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */

@@ -57,7 +57,7 @@ static void want_put(struct mr_vc *vc, struct peer *p)
 {
     struct mr_hdr hdr = { .kind = WANT, .tag = (int32_t)p->puts_landed, .len = put_sizes[p->puts_landed] };
     struct mr_remote remote;
-    int err = mr_vc_expose(vc, p->target, hdr.len, &p->region, &remote);
+    int err = mr_vc_expose(vc, p->target, hdr.len, MR_VC_PUT, &p->region, &remote);
 
     if (err)
         die("mr_vc_expose", mr_vc_world_rank(vc), err, 0);
@@ -176,7 +176,8 @@ static void exchange(unsigned char *buf)
 
 int main(int argc, char **argv)
 {
-    static const struct mr_vc_upcalls up = { deliver, put_sent, put_landed, failed };
+    static const struct mr_vc_upcalls up = {
+        .deliver = deliver, .put_sent = put_sent, .put_landed = put_landed, .failed = failed};
     unsigned char *buf = malloc(1 << 20);
     int err;
 

@@ -11,5 +11,5 @@ tests/mpi/$(1)_LDLIBS := -lpthread -lm
 endef
 $(foreach t,$(MPI_TESTS),$(eval $(call mpi_test,$(t))))
 
-SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/algorithms.sh tests/mpi/fatal.sh tests/mpi/lost.sh tests/mpi/binary.sh tests/mpi/languages.sh tests/mpi/shm.sh tests/mpi/net1.sh tests/mpi/net2.sh
+SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/algorithms.sh tests/mpi/fatal.sh tests/mpi/lost.sh tests/mpi/binary.sh tests/mpi/languages.sh tests/mpi/shm.sh tests/mpi/net1.sh tests/mpi/net2.sh tests/mpi/read.sh
 LONG_TESTS += tests/mpi/huge.sh tests/mpi/threads_net.sh tests/mpi/ranks.sh tests/mpi/ranks_net.sh tests/mpi/mutants.sh

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Large messages between hosts that the receiver reads (MRMPI_RNDV): over one rail and over two, and when it does so by itself.
+. "$(dirname "$0")/../tap.sh"
+topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
+
+# in_fabric MODEL: runs the lines of stdin, "HOW RAILS RANKS PROGRAM ARGS...", each of which must end well and say nothing
+in_fabric() {
+  cat >"$tmp/lines"
+  cat >"$tmp/each" <<'EOF'
+while read -r how rails ranks line; do
+  MRMPI_RNDV=$how MRMPI_RAILS_MAX=$rails MRMPI_LOG_LEVEL=0 timeout -k 5 100 \
+    mrrun -n "$ranks" --ppn $(((ranks + 1) / 2)) "$BUILD/tests/mpi/"$line >"$1/out" 2>&1 </dev/null
+  echo "$how $rails $ranks $line: $? $(head -c 500 "$1/out" | tr '\n' ' ')"
+done <"$1/lines" >"$1/results"
+EOF
+  timeout -k 5 400 simfab run --topology "$topology" --model "$1" -- bash "$tmp/each" "$tmp" >"$tmp/fabric" 2>&1 </dev/null
+  while read -r line; do
+    like "$1: $line" "^$line: 0 $" "$tmp/results"
+  done <"$tmp/lines"
+  rm -f "$tmp/results"
+}
+
+in_fabric hdr <<'EOF'
+auto 2 2 p2p_read
+read 1 2 p2p_read
+read 2 2 p2p_read
+write 2 2 p2p_read write
+read 2 3 p2p_sizes
+read 2 2 p2p_truncate
+read 2 4 p2p_many
+read 2 2 cancel
+EOF
+in_fabric sdr-pcix <<'EOF'
+auto 2 2 p2p_read write
+read 2 2 p2p_read
+EOF
+done_testing
