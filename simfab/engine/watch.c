@@ -18,11 +18,11 @@
 
 #define BUCKETS    1024u /* a power of two */
 #define LIST_TRIES 4u
-#define TURNS_OLD  512u /* a watch that nobody has asked for in so many turns is closed */
+#define TURNS_OLD  1024u /* a watch that nobody has asked for in so many turns is closed */
 
 struct watches {
     struct watch *bucket[BUCKETS];
-    uint64_t turn;
+    uint64_t turn;           /* from 1 on */
     uint32_t kept, kept_max; /* descriptors of threads */
     bool no_schedstat;       /* a kernel without it */
     char *text;              /* children */
@@ -34,6 +34,7 @@ struct watches *watches_new(void)
     struct watches *ws = xcalloc(1, sizeof *ws);
     struct rlimit files = {0};
 
+    ws->turn = 1;
     getrlimit(RLIMIT_NOFILE, &files);
     watches_limit(ws, (uint32_t)min_u64(files.rlim_cur / 2, 1u << 20));
     ws->no_schedstat = access("/proc/self/schedstat", R_OK) != 0;
@@ -254,6 +255,8 @@ struct watch *watch_get(struct watches *ws, pid_t pid)
         w = *at = xcalloc(1, sizeof *w);
         w->pid = pid;
     }
+    if (w->used == ws->turn && w->num_threads && !w->stale)
+        return w;
     w->used = ws->turn;
     n = count_threads(w);
     if (n && n == w->num_threads && !w->stale)

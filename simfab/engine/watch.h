@@ -42,13 +42,14 @@ struct watch {
 
 struct watches *watches_new(void);
 void watches_free(struct watches *ws);
-/* Those that nobody has asked for during many turns are closed. */
+/* From now on processes are looked at anew: what watch_get has found is taken for right until then, but for threads
+   that are seen to have ended. Those that nobody has asked for during many turns are closed. */
 void watches_turn(struct watches *ws);
 /* Descriptors held, and the most that may be. */
 uint32_t watches_kept(const struct watches *ws);
 void watches_limit(struct watches *ws, uint32_t descriptors);
 
-/* With its threads as they are now. NULL: there is no such process. */
+/* With its threads as they are, or were earlier in this turn. NULL: there is no such process. */
 struct watch *watch_get(struct watches *ws, pid_t pid);
 /* Digest and processor time of a thread are read; false if it has ended. */
 bool watch_ran(struct watches *ws, struct watch *w, struct watch_thread *t);

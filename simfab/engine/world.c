@@ -212,6 +212,7 @@ static bool walk(struct world *w, struct sim *s)
     uint64_t before = w->ran_before;
 
     w->walks++;
+    watches_turn(w->watches);
     w->ran = 0;
     w->busy = 0;
     w->again = false;
@@ -282,7 +283,6 @@ bool world_is_quiet(struct world *w, struct sim *s)
     uint64_t start = real_ns();
     bool quiet;
 
-    watches_turn(w->watches);
     note_births(s);
     quiet = nobody_runs(w, s);
     if (quiet)

@@ -13,6 +13,12 @@
 
 #include "simfab/engine/watch.h"
 
+static struct watch *look(struct watches *ws, pid_t pid)
+{
+    watches_turn(ws);
+    return watch_get(ws, pid);
+}
+
 /* ---- threads of our own ---------------------------------------------------------------------------------------- */
 
 struct helper {
@@ -62,7 +68,7 @@ static struct watch_thread *thread_of(const struct watch *w, uint32_t tid)
 static void await_threads(struct watches *ws, uint32_t num)
 {
     for (unsigned i = 0; i < 10000; i++) {
-        struct watch *w = watch_get(ws, getpid());
+        struct watch *w = look(ws, getpid());
 
         ck_assert_ptr_nonnull(w);
         if (w->num_threads == num)
@@ -86,7 +92,7 @@ static char state_of(struct watches *ws, uint32_t tid, char until)
     char state = 0;
 
     for (unsigned i = 0; i < 10000 && state != until; i++) {
-        struct watch *w = watch_get(ws, getpid());
+        struct watch *w = look(ws, getpid());
 
         state = watch_state(ws, w, thread_of(w, tid));
         if (state != until)
@@ -99,19 +105,19 @@ START_TEST(test_threads)
 {
     struct watches *ws = watches_new();
     struct helper one, two;
-    struct watch *w = watch_get(ws, getpid());
+    struct watch *w = look(ws, getpid());
 
     ck_assert_uint_eq(w->num_threads, 1);
     ck_assert(all_can_be_read(ws, w));
     start(&one);
-    w = watch_get(ws, getpid());
+    w = look(ws, getpid());
     ck_assert_uint_eq(w->num_threads, 2);
     ck_assert(all_can_be_read(ws, w));
     start(&two);
-    ck_assert_uint_eq(watch_get(ws, getpid())->num_threads, 3);
+    ck_assert_uint_eq(look(ws, getpid())->num_threads, 3);
     end(&one);
     await_threads(ws, 2);
-    w = watch_get(ws, getpid());
+    w = look(ws, getpid());
     ck_assert_ptr_null(thread_of(w, one.tid));
     ck_assert_ptr_nonnull(thread_of(w, two.tid));
     ck_assert(all_can_be_read(ws, w));
@@ -129,15 +135,15 @@ START_TEST(test_threads_replaced)
     struct watch *w;
 
     start(&one);
-    w = watch_get(ws, getpid());
+    w = look(ws, getpid());
     ck_assert(all_can_be_read(ws, w));
     end(&one);
     await_threads(other, 1);
     start(&two);
-    w = watch_get(ws, getpid());
+    w = look(ws, getpid());
     if (!thread_of(w, two.tid)) {
         ck_assert(!all_can_be_read(ws, w));
-        w = watch_get(ws, getpid());
+        w = look(ws, getpid());
     }
     ck_assert_uint_eq(w->num_threads, 2);
     ck_assert_ptr_nonnull(thread_of(w, two.tid));
@@ -159,7 +165,7 @@ START_TEST(test_thread_runs)
 
     start(&h);
     ck_assert_int_eq(state_of(ws, h.tid, 'S'), 'S');
-    w = watch_get(ws, getpid());
+    w = look(ws, getpid());
     ck_assert(watch_ran(ws, w, thread_of(w, h.tid)));
     digest = thread_of(w, h.tid)->digest;
     ck_assert(watch_ran(ws, w, thread_of(w, h.tid)));
@@ -184,14 +190,14 @@ START_TEST(test_descriptors)
         start(&h[i]);
     watches_limit(ws, 3);
     for (unsigned i = 0; i < 3; i++)
-        ck_assert(all_can_be_read(ws, watch_get(ws, getpid())));
+        ck_assert(all_can_be_read(ws, look(ws, getpid())));
     ck_assert_uint_eq(watches_kept(ws), 3);
-    for (unsigned i = 0; i < 2000; i++)
+    for (unsigned i = 0; i < 3000; i++)
         watches_turn(ws);
     ck_assert_uint_eq(watches_kept(ws), 0); /* nobody has asked */
     watches_limit(ws, 0);
-    ck_assert_uint_eq(watch_get(ws, getpid())->num_threads, 4);
-    ck_assert(all_can_be_read(ws, watch_get(ws, getpid())));
+    ck_assert_uint_eq(look(ws, getpid())->num_threads, 4);
+    ck_assert(all_can_be_read(ws, look(ws, getpid())));
     ck_assert_uint_eq(watches_kept(ws), 0);
     for (unsigned i = 0; i < 3; i++)
         end(&h[i]);
@@ -214,7 +220,7 @@ static pid_t forked(void)
 
 static unsigned count_children(struct watches *ws, pid_t wanted)
 {
-    struct watch *w = watch_get(ws, getpid());
+    struct watch *w = look(ws, getpid());
     unsigned n = 0, found = 0;
     char *end;
 
@@ -239,15 +245,15 @@ START_TEST(test_processes)
     ck_assert_uint_eq(count_children(ws, a), 1);
     b = forked();
     ck_assert_uint_eq(count_children(ws, b), 2);
-    ck_assert_int_eq(watch_parent(ws, watch_get(ws, a)), getpid());
-    ck_assert_int_eq(watch_parent(ws, watch_get(ws, a)), getpid());
+    ck_assert_int_eq(watch_parent(ws, look(ws, a)), getpid());
+    ck_assert_int_eq(watch_parent(ws, look(ws, a)), getpid());
     ck_assert(watch_cpu_s(a) >= 0 && watch_cpu_s(a) < 60);
     kill(a, SIGKILL);
     waitpid(a, NULL, 0);
-    ck_assert_ptr_null(watch_get(ws, a));
+    ck_assert_ptr_null(look(ws, a));
     ck_assert(watch_cpu_s(a) < 0);
     ck_assert_uint_eq(count_children(ws, b), 1);
-    ck_assert_ptr_nonnull(watch_get(ws, b));
+    ck_assert_ptr_nonnull(look(ws, b));
     kill(b, SIGKILL);
     waitpid(b, NULL, 0);
     watches_free(ws);
@@ -289,14 +295,14 @@ START_TEST(test_orphan)
         _exit(write(told[1], &pid, sizeof pid) != sizeof pid || read(go[0], &pid, 1) != 1);
     }
     ck_assert(read(told[0], &orphan, sizeof orphan) == sizeof orphan);
-    ck_assert_int_eq(watch_parent(ws, watch_get(ws, orphan)), child);
+    ck_assert_int_eq(watch_parent(ws, look(ws, orphan)), child);
     ck_assert(write(go[1], "e", 1) == 1);
     ck_assert(!waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT));
-    dead = watch_get(ws, child);
+    dead = look(ws, child);
     ck_assert_int_eq(watch_state(ws, dead, &dead->threads[0]), 'Z');
-    ck_assert_int_eq(watch_parent(ws, watch_get(ws, orphan)), getpid());
+    ck_assert_int_eq(watch_parent(ws, look(ws, orphan)), getpid());
     waitpid(child, NULL, 0);
-    ck_assert_int_eq(watch_parent(ws, watch_get(ws, orphan)), getpid());
+    ck_assert_int_eq(watch_parent(ws, look(ws, orphan)), getpid());
     kill(orphan, SIGKILL);
     waitpid(orphan, NULL, 0);
     watches_free(ws);
