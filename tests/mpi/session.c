@@ -7,6 +7,7 @@
 #include "mt.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int total(MPI_Comm c, int x)
@@ -355,6 +356,25 @@ static void again(void)
     }
 }
 
+/* A child that the program forks and that exits ends its parent's library not. */
+static void child(void)
+{
+    MPI_Session s;
+    int status;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
+    MPI_Session_finalize(&s);
+    pid_t pid = fork();
+    if (pid == 0)
+        exit(0);
+    EQ(waitpid(pid, &status, 0), pid);
+    EQ(status, 0);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
+    MPI_Comm c = world_of(s, "child");
+    EQ(total(c, 1), size);
+    MPI_Comm_free(&c);
+    MPI_Session_finalize(&s);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Session s;
@@ -365,6 +385,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "again")) {
         mt_begin(&argc, &argv);
         again();
+        child();
         return 0;
     }
     if (argc > 1) {
