@@ -214,6 +214,13 @@ static inline enum mr_err api_info(MPI_Info h, struct mr_info **i)
     return MR_SUCCESS;
 }
 
+/* Hints of which none is known; but the handle must be one, or none. */
+static inline enum mr_err api_hints(MPI_Info h)
+{
+    struct mr_info *i;
+    return h == MPI_INFO_NULL ? MR_SUCCESS : api_info(h, &i);
+}
+
 enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e);
 /* One that objects of this kind may have. */
 enum mr_err api_errhandler_for(MPI_Errhandler h, enum mr_errhandler_of of, struct mr_errhandler **e);
@@ -229,6 +236,7 @@ enum mr_err api_bad_type(const struct mr_type *t);
 enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive);
 enum mr_err api_bad_tag(int tag);
 enum mr_err api_null(const char *name);
+int api_null_ever(const char *name, const char *function); /* what the function returns */
 /* An operation, and whether it may be applied to t (op.c). */
 enum mr_err api_op_on(MPI_Op op, struct mr_op **o, const struct mr_type *t);
 
@@ -277,6 +285,13 @@ static inline enum mr_err api_source(const struct mr_comm *c, int rank, int tag)
     do {                                                                                                               \
         if (unlikely(!(p)))                                                                                            \
             CHECK(api_null(#p));                                                                                       \
+    } while (0)
+
+/* The same in functions that are allowed at any time and need no lock. */
+#define NOT_NULL_EVER(p)                                                                                               \
+    do {                                                                                                               \
+        if (unlikely(!(p)))                                                                                            \
+            return api_null_ever(#p, __func__ + 1);                                                                    \
     } while (0)
 
 /* ---- statuses ---- */

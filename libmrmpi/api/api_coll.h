@@ -59,13 +59,6 @@
             return e_;                                                                                                 \
     } while (0)
 
-/* The hints of a persistent collective: none is known, but the handle must be one. */
-static inline enum mr_err api_hints(MPI_Info info)
-{
-    struct mr_info *i;
-    return info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
-}
-
 /* A buffer with its type; MPI_IN_PLACE is for the caller to have dealt with. */
 static inline enum mr_err api_side(const void *buf, api_count count, MPI_Datatype datatype, struct mr_type **t)
 {
@@ -80,6 +73,17 @@ static inline enum mr_err api_counts(const api_count *counts, int n)
     for (int i = 0; i < n; i++)
         if (unlikely(counts[i] < 0))
             return mr_fail(MR_ERR_COUNT, "count %d of the array is %lld", i, (long long)counts[i]);
+    return MR_SUCCESS;
+}
+
+/* n parts of a buffer. A null pointer is fine where a displacement or the type makes an address of it. */
+static inline enum mr_err api_vec_buffer(const struct mr_vec *v, int n)
+{
+    if (likely(v->buf) || !mr_config.check_args)
+        return MR_SUCCESS;
+    for (int i = 0; i < n; i++)
+        if (mr_vec_bytes(v, i) && !mr_vec_part(v, i) && mr_vec_type(v, i)->builtin)
+            return mr_fail(MR_ERR_BUFFER, "the buffer is a null pointer, count %d is %zu", i, mr_vec_count(v, i));
     return MR_SUCCESS;
 }
 
@@ -98,7 +102,7 @@ static inline enum mr_err api_vec(struct mr_vec *v, const void *buf, const api_c
         return api_null("displs");
     *v = (struct mr_vec){
         .buf = buf, .counts = counts, .disps = displs, .type = t, .wide = API_WIDE, .wide_disps = API_WIDE};
-    return MR_SUCCESS;
+    return api_vec_buffer(v, n);
 }
 
 /* All bytes from the first of the data to the last are data. */

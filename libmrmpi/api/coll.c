@@ -360,7 +360,10 @@ static enum mr_err build_alltoallw(const void *in, const api_count *icounts, con
     struct mr_vec to = {
         .buf = out, .counts = ocounts, .disps = odispls, .types = types + n, .wide = API_WIDE, .wide_disps = API_WIDE};
     enum mr_err err = api_parts(ocounts, odispls, otypes, types + n, c->num_peers);
-    if (!err && in != MPI_IN_PLACE && !(err = api_parts(icounts, idispls, itypes, types, c->num_peers)))
+    if (!err)
+        err = api_vec_buffer(&to, c->num_peers);
+    if (!err && in != MPI_IN_PLACE && !(err = api_parts(icounts, idispls, itypes, types, c->num_peers)) &&
+        !(err = api_vec_buffer(&from, c->num_peers)))
         err = api_apart_pairs(&from, &to, c->num_peers);
     if (!err)
         err = mr_coll_alltoallv(&from, &to, c, s);

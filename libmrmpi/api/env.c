@@ -117,18 +117,21 @@ MPI_FN(int, Init, (int *argc, char ***argv))
 
 MPI_FN(int, Init_thread, (int *argc, char ***argv, int required, int *provided))
 {
+    NOT_NULL_EVER(provided);
     *provided = api_bound_thread_level(required);
     return init(*provided, "MPI_Init_thread");
 }
 
 MPI_FN(int, Initialized, (int *flag))
 {
+    NOT_NULL_EVER(flag);
     *flag = world != WORLD_BEFORE;
     return MPI_SUCCESS;
 }
 
 MPI_FN(int, Finalized, (int *flag))
 {
+    NOT_NULL_EVER(flag);
     *flag = world == WORLD_FINALIZED;
     return MPI_SUCCESS;
 }
@@ -168,18 +171,22 @@ MPI_FN(int, Abort, (MPI_Comm comm, int errorcode))
 
 MPI_FN(int, Query_thread, (int *provided))
 {
+    NOT_NULL_EVER(provided);
     *provided = world_thread_level;
     return MPI_SUCCESS;
 }
 
 MPI_FN(int, Is_thread_main, (int *flag))
 {
+    NOT_NULL_EVER(flag);
     *flag = pthread_equal(pthread_self(), main_thread) != 0;
     return MPI_SUCCESS;
 }
 
 MPI_FN(int, Get_version, (int *version, int *subversion))
 {
+    NOT_NULL_EVER(version);
+    NOT_NULL_EVER(subversion);
     *version = MPI_VERSION;
     *subversion = MPI_SUBVERSION;
     return MPI_SUCCESS;
@@ -187,6 +194,8 @@ MPI_FN(int, Get_version, (int *version, int *subversion))
 
 MPI_FN(int, Get_library_version, (char *version, int *resultlen))
 {
+    NOT_NULL_EVER(version);
+    NOT_NULL_EVER(resultlen);
     api_string(version, MPI_MAX_LIBRARY_VERSION_STRING, "mrmpi " MRMPI_VERSION " (MPI 4.0, MPICH binary interface)",
                resultlen);
     return MPI_SUCCESS;
@@ -196,6 +205,8 @@ MPI_FN(int, Get_processor_name, (char *name, int *resultlen))
 {
     char host[256] = "localhost";
     API_ENTER();
+    NOT_NULL(name);
+    NOT_NULL(resultlen);
     const struct mr_launch *l = mr_core_launch();
     if (!l->node_name[0])
         gethostname(host, sizeof(host) - 1);
@@ -224,6 +235,7 @@ MPI_FN(int, Alloc_mem, (MPI_Aint size, MPI_Info info, void *baseptr))
 {
     API_ENTER();
     NOT_NULL(baseptr);
+    CHECK(api_hints(info));
     if (size < 0)
         CHECK(mr_fail(MR_ERR_ARG, "size is %ld", size));
     void *p = NULL;

@@ -179,6 +179,12 @@ void api_leave_any(bool any)
         api_unlock();
 }
 
+int api_null_ever(const char *name, const char *function)
+{
+    bool any = api_enter_any();
+    return api_fail_any(any, api_null(name), function);
+}
+
 int api_fail_any(bool any, enum mr_err err, const char *function)
 {
     if (any) {

@@ -283,6 +283,10 @@ MPI_FN(int, Dist_graph_neighbors,
     CHECK(list("sources", maxindegree, sources));
     CHECK(list("destinations", maxoutdegree, destinations));
     const struct mr_neighbors *a = &t->around;
+    if (a->weighted && maxindegree)
+        NOT_NULL(sourceweights);
+    if (a->weighted && maxoutdegree)
+        NOT_NULL(destweights);
     give_side(maxindegree, sources, sourceweights, a->num_in, a->in, a->in_weights);
     give_side(maxoutdegree, destinations, destweights, a->num_out, a->out, a->out_weights);
     API_LEAVE(c);

@@ -90,7 +90,7 @@ static enum mr_err side_w(struct mr_vec *v, const void *buf, const api_count *co
     TRY(api_parts(counts, displs, handles, types, n));
     *v = (struct mr_vec){
         .buf = buf, .counts = counts, .disps = displs, .wide = API_WIDE, .wide_disps = true, .types = types};
-    return MR_SUCCESS;
+    return api_vec_buffer(v, n);
 }
 
 static enum mr_err build_alltoallw(const void *in, const api_count *icounts, const MPI_Aint *idispls,

@@ -83,6 +83,7 @@ MPI_COUNT_FN(int, Recv,
     struct mr_type *t;
     struct mr_status st;
     API_ENTER();
+    NOT_NULL(status);
     CHECK(recv_args(buf, count, datatype, source, tag, comm, &c, &t));
     st = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
     err = mr_recv(buf, (size_t)count, t, source, tag, c, c->context, &st);
@@ -137,6 +138,7 @@ MPI_COUNT_FN(int, Sendrecv,
     struct mr_type *st, *rt;
     struct mr_status s;
     API_ENTER();
+    NOT_NULL(status);
     CHECK(send_args(sendbuf, sendcount, sendtype, dest, sendtag, comm, &c, &st));
     CHECK(recv_args(recvbuf, recvcount, recvtype, source, recvtag, comm, &c, &rt));
     s = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
@@ -154,6 +156,7 @@ MPI_COUNT_FN(int, Sendrecv_replace,
     struct mr_status s;
     char small[1024], *copy = NULL;
     API_ENTER();
+    NOT_NULL(status);
     CHECK(send_args(buf, count, datatype, dest, sendtag, comm, &c, &t));
     CHECK(api_source(c, source, recvtag));
     size_t bytes = (size_t)count * t->size;
@@ -235,6 +238,7 @@ MPI_COUNT_FN(int, Mrecv, (void *buf, api_count count, MPI_Datatype datatype, MPI
     struct mr_message *m;
     struct mr_request *r;
     API_ENTER();
+    NOT_NULL(status);
     NOT_NULL(message);
     CHECK(mrecv_args(buf, count, datatype, message, &t, &m));
     CHECK(start_mrecv(buf, count, t, message, m, &r));
@@ -323,6 +327,8 @@ MPI_COUNT_FN(int, Buffer_attach, (void *buffer, api_count size))
     API_ENTER();
     if (size < 0)
         CHECK(mr_fail(MR_ERR_ARG, "size is %lld", (long long)size));
+    if (size && !buffer)
+        CHECK(mr_fail(MR_ERR_BUFFER, "buffer is a null pointer, its size %lld", (long long)size));
     err = mr_buffer_attach(buffer, (size_t)size);
     API_LEAVE(NULL);
 }

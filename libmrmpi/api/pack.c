@@ -11,8 +11,10 @@ typedef MPI_Aint api_aint;
 #endif
 
 /* Room for bytes at a position of a packed buffer of a size. */
-static enum mr_err check_room(int64_t position, size_t bytes, int64_t size)
+static enum mr_err check_room(const void *packed, int64_t position, size_t bytes, int64_t size)
 {
+    if (!packed && bytes)
+        return mr_fail(MR_ERR_BUFFER, "the packed buffer is a null pointer, for %zu bytes", bytes);
     if (position < 0 || position > size || bytes > (size_t)(size - position))
         return mr_fail(MR_ERR_TRUNCATE, "%zu bytes at position %lld do not fit into a packed buffer of %lld", bytes,
                        (long long)position, (long long)size);
@@ -31,7 +33,7 @@ MPI_COUNT_FN(int, Pack,
     CHECK(api_type(datatype, &t));
     CHECK(api_buffer(inbuf, incount, t));
     size_t bytes = (size_t)incount * t->size;
-    CHECK(check_room(*position, bytes, outsize));
+    CHECK(check_room(outbuf, *position, bytes, outsize));
     mr_type_pack(inbuf, (size_t)incount, t, 0, (char *)outbuf + *position, bytes);
     *position += (api_count)bytes;
     API_LEAVE(c);
@@ -49,7 +51,7 @@ MPI_COUNT_FN(int, Unpack,
     CHECK(api_type(datatype, &t));
     CHECK(api_buffer(outbuf, outcount, t));
     size_t bytes = (size_t)outcount * t->size;
-    CHECK(check_room(*position, bytes, insize));
+    CHECK(check_room(inbuf, *position, bytes, insize));
     mr_type_unpack(outbuf, (size_t)outcount, t, 0, (const char *)inbuf + *position, bytes);
     *position += (api_count)bytes;
     API_LEAVE(c);
@@ -91,7 +93,7 @@ MPI_COUNT_FN(int, Pack_external,
     CHECK(api_type(datatype, &t));
     CHECK(api_buffer(inbuf, incount, t));
     size_t bytes = (size_t)incount * mr_external_size(t);
-    CHECK(check_room(*position, bytes, outsize));
+    CHECK(check_room(outbuf, *position, bytes, outsize));
     mr_external_pack(inbuf, (size_t)incount, t, (char *)outbuf + *position);
     *position += (api_aint)bytes;
     API_LEAVE(NULL);
@@ -108,7 +110,7 @@ MPI_COUNT_FN(int, Unpack_external,
     CHECK(api_type(datatype, &t));
     CHECK(api_buffer(outbuf, outcount, t));
     size_t bytes = (size_t)outcount * mr_external_size(t);
-    CHECK(check_room(*position, bytes, insize));
+    CHECK(check_room(inbuf, *position, bytes, insize));
     mr_external_unpack(outbuf, (size_t)outcount, t, (const char *)inbuf + *position);
     *position += (api_aint)bytes;
     API_LEAVE(NULL);

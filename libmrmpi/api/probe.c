@@ -11,6 +11,7 @@ MPI_FN(int, Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status))
     struct mr_status st = no_proc;
     API_ENTER();
     CHECK(api_comm(comm, &c));
+    NOT_NULL(status);
     CHECK(api_source(c, source, tag));
     if (source != MPI_PROC_NULL)
         CHECK(mr_probe(source, tag, c, c->context, &st));
@@ -24,6 +25,7 @@ MPI_FN(int, Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *
     struct mr_status st = no_proc;
     API_ENTER();
     CHECK(api_comm(comm, &c));
+    NOT_NULL(status);
     NOT_NULL(flag);
     CHECK(api_source(c, source, tag));
     *flag = source == MPI_PROC_NULL || mr_iprobe(source, tag, c, c->context, &st);
@@ -47,6 +49,7 @@ MPI_FN(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, M
     struct mr_status st = no_proc;
     API_ENTER();
     CHECK(api_comm(comm, &c));
+    NOT_NULL(status);
     NOT_NULL(message);
     CHECK(api_source(c, source, tag));
     *message = MPI_MESSAGE_NO_PROC;
@@ -65,6 +68,7 @@ MPI_FN(int, Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message
     struct mr_status st = no_proc;
     API_ENTER();
     CHECK(api_comm(comm, &c));
+    NOT_NULL(status);
     NOT_NULL(flag);
     NOT_NULL(message);
     CHECK(api_source(c, source, tag));

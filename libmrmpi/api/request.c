@@ -77,6 +77,7 @@ MPI_FN(int, Wait, (MPI_Request * request, MPI_Status *status))
     struct mr_request *r;
     API_ENTER();
     NOT_NULL(request);
+    NOT_NULL(status);
     if (*request == MPI_REQUEST_NULL) {
         api_status_empty(status);
         goto out;
@@ -100,6 +101,7 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
     API_ENTER();
     NOT_NULL(request);
     NOT_NULL(flag);
+    NOT_NULL(status);
     *flag = 1;
     if (*request == MPI_REQUEST_NULL) {
         api_status_empty(status);
@@ -123,6 +125,7 @@ MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *sta
     struct mr_request *r;
     API_ENTER();
     NOT_NULL(flag);
+    NOT_NULL(status);
     *flag = 1;
     api_status_empty(status);
     if (request == MPI_REQUEST_NULL)
@@ -183,6 +186,12 @@ static enum mr_err check_array(int count, const void *requests)
     return count && !requests ? api_null("array_of_requests") : MR_SUCCESS;
 }
 
+static enum mr_err check_arrays(int count, const void *requests, const void *statuses)
+{
+    enum mr_err err = check_array(count, requests);
+    return !err && count && !statuses ? api_null("array_of_statuses") : err;
+}
+
 /* Finish request i, note its error in its status; true if it had one. */
 static bool finish_one(int i, MPI_Request *handles, MPI_Status *status, struct mr_comm **c)
 {
@@ -218,7 +227,7 @@ MPI_FN(int, Waitall, (int count, MPI_Request requests[], MPI_Status *statuses))
     struct mr_comm *c = NULL;
     bool failed = false;
     API_ENTER();
-    CHECK(check_array(count, requests));
+    CHECK(check_arrays(count, requests, statuses));
     for (int i = 0; i < count; i++) {
         struct mr_request *r;
         if (requests[i] == MPI_REQUEST_NULL) {
@@ -260,7 +269,7 @@ MPI_FN(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status *
     bool failed = false;
     API_ENTER();
     NOT_NULL(flag);
-    CHECK(check_array(count, requests));
+    CHECK(check_arrays(count, requests, statuses));
     *flag = 0;
     if (all_complete(count, requests, &err)) {
         mr_progress();
@@ -299,6 +308,7 @@ MPI_FN(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status 
     struct many m = {.count = count, .handles = requests};
     API_ENTER();
     NOT_NULL(index);
+    NOT_NULL(status);
     CHECK(check_array(count, requests));
     if (!scan(&m))
         mr_progress_until(scan, &m);
@@ -313,6 +323,7 @@ MPI_FN(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
     struct many m = {.count = count, .handles = requests};
     API_ENTER();
     NOT_NULL(index);
+    NOT_NULL(status);
     NOT_NULL(flag);
     CHECK(check_array(count, requests));
     *flag = 1;
@@ -351,7 +362,9 @@ MPI_FN(int, Waitsome, (int incount, MPI_Request requests[], int *outcount, int i
     struct many m = {.count = incount, .handles = requests};
     API_ENTER();
     NOT_NULL(outcount);
-    CHECK(check_array(incount, requests));
+    CHECK(check_arrays(incount, requests, statuses));
+    if (incount)
+        NOT_NULL(indices);
     if (!scan(&m))
         mr_progress_until(scan, &m);
     CHECK(m.err);
@@ -368,7 +381,9 @@ MPI_FN(int, Testsome, (int incount, MPI_Request requests[], int *outcount, int i
     struct many m = {.count = incount, .handles = requests};
     API_ENTER();
     NOT_NULL(outcount);
-    CHECK(check_array(incount, requests));
+    CHECK(check_arrays(incount, requests, statuses));
+    if (incount)
+        NOT_NULL(indices);
     mr_progress();
     scan(&m);
     CHECK(m.err);

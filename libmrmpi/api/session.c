@@ -171,6 +171,7 @@ MPI_FN(int, Session_get_num_psets, (MPI_Session session, MPI_Info info, int *nps
     struct session *s = NULL;
     API_ENTER();
     CHECK(session_of(session, &s));
+    CHECK(api_hints(info));
     NOT_NULL(npset_names);
     *npset_names = NUM_PSETS;
     LEAVE_SESSION(s);
@@ -182,6 +183,7 @@ MPI_FN(int, Session_get_nth_pset, (MPI_Session session, MPI_Info info, int n, in
     int len;
     API_ENTER();
     CHECK(session_of(session, &s));
+    CHECK(api_hints(info));
     NOT_NULL(pset_len);
     if (n < 0 || n >= NUM_PSETS)
         CHECK(mr_fail(MR_ERR_ARG, "n is %d, there are %d process sets", n, NUM_PSETS));

@@ -112,6 +112,11 @@ MPI_FN(int, Cart_get, (MPI_Comm comm, int maxdims, int dims[], int periods[], in
     CHECK(cart_of(comm, &c, &t));
     if (maxdims < t->ndims)
         CHECK(mr_fail(MR_ERR_ARG, "maxdims is %d, the topology has %d dimensions", maxdims, t->ndims));
+    if (t->ndims) {
+        NOT_NULL(dims);
+        NOT_NULL(periods);
+        NOT_NULL(coords);
+    }
     for (int i = 0; i < t->ndims; i++) {
         dims[i] = t->dims[i];
         periods[i] = t->periods[i];
@@ -127,6 +132,8 @@ MPI_FN(int, Cart_rank, (MPI_Comm comm, const int coords[], int *rank))
     API_ENTER();
     CHECK(cart_of(comm, &c, &t));
     NOT_NULL(rank);
+    if (t->ndims)
+        NOT_NULL(coords);
     *rank = mr_cart_rank(t, coords);
     if (*rank == MR_PROC_NULL)
         CHECK(mr_fail(MR_ERR_ARG, "the coordinates are outside of a dimension that is not periodic"));
@@ -143,6 +150,8 @@ MPI_FN(int, Cart_coords, (MPI_Comm comm, int rank, int maxdims, int coords[]))
         CHECK(api_bad_rank(c, rank, false));
     if (maxdims < t->ndims)
         CHECK(mr_fail(MR_ERR_ARG, "maxdims is %d, the topology has %d dimensions", maxdims, t->ndims));
+    if (t->ndims)
+        NOT_NULL(coords);
     mr_cart_coords(t, rank, maxdims, coords);
     API_LEAVE(c);
 }

@@ -321,6 +321,7 @@ MPI_FN(int, Type_create_f90_integer, (int r, MPI_Datatype *newtype))
 
 MPI_FN(int, Get_address, (const void *location, MPI_Aint *address))
 {
+    NOT_NULL_EVER(address);
     *address = (MPI_Aint)location;
     return MPI_SUCCESS;
 }

@@ -11,5 +11,13 @@ tests/mpi/$(1)_LDLIBS := -lpthread -lm
 endef
 $(foreach t,$(MPI_TESTS),$(eval $(call mpi_test,$(t))))
 
+# Every function with its arguments
+$(BUILD)/tests/mpi/functions.h: tests/mpi/functions.awk $(BUILD)/man/mrmpi-functions.7 libmrmpi/include/mpi.h
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)awk -f $^ >$@
+tests/mpi/arguments_CFLAGS += -I$(BUILD)/tests/mpi
+tests/mpi/arguments_ORDER := $(BUILD)/tests/mpi/functions.h
+
 SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/algorithms.sh tests/mpi/fatal.sh tests/mpi/lost.sh tests/mpi/binary.sh tests/mpi/languages.sh tests/mpi/shm.sh tests/mpi/net1.sh tests/mpi/net2.sh tests/mpi/read.sh
 LONG_TESTS += tests/mpi/huge.sh tests/mpi/threads_net.sh tests/mpi/ranks.sh tests/mpi/ranks_net.sh tests/mpi/mutants.sh
