@@ -336,7 +336,7 @@ bool flow_command(struct sim *s, const char *line, struct text *t)
         return true;
     case FLOW_RUN: /* somebody waits: that is what moves time */
         evq_push(&s->q, sim_now(s) + c.time_ps, time_has_come, NULL, 0);
-        text_say(t, "%llups", (unsigned long long)(sim_now(s) + c.time_ps));
+        text_say(t, "%llu", (unsigned long long)(sim_now(s) + c.time_ps));
         return true;
     case FLOW_REACHED:
         text_say(t, sim_now(s) >= c.time_ps ? "yes" : "no");

@@ -2,7 +2,9 @@
 /* The words of `simfab flow`, and when messages are due: see flow.h. Pure. */
 #include "simfab/engine/flow.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t flow_due_ps(uint64_t n, uint64_t size, double rate_mbps)
@@ -142,6 +144,18 @@ static bool parse_add(const struct words *w, struct flow_cmd *c, struct text *t)
     return true;
 }
 
+/* The engine's own time, which may be months; a double would not hold it to the picosecond. */
+static bool parse_instant(const char *word, uint64_t *ps)
+{
+    char *end;
+
+    if (*word < '0' || *word > '9')
+        return false;
+    errno = 0;
+    *ps = strtoull(word, &end, 10);
+    return !*end && !errno;
+}
+
 bool flow_parse(const char *line, struct flow_cmd *c, struct text *t)
 {
     struct words w;
@@ -165,11 +179,18 @@ bool flow_parse(const char *line, struct flow_cmd *c, struct text *t)
         text_say(t, "\"%s\" is not a flow's number (simfab flow list shows them), nor all", w.word[1]);
         return false;
     }
-    if ((!strcmp(verb, "run") || !strcmp(verb, "reached")) && w.n == 2) {
-        c->verb = *verb == 'r' && verb[1] == 'u' ? FLOW_RUN : FLOW_REACHED;
+    if (!strcmp(verb, "run") && w.n == 2) {
+        c->verb = FLOW_RUN;
         if (word_time(w.word[1], &c->time_ps))
             return true;
         text_say(t, "\"%s\" is not %s", w.word[1], wanted[TIME]);
+        return false;
+    }
+    if (!strcmp(verb, "reached") && w.n == 2) {
+        c->verb = FLOW_REACHED;
+        if (parse_instant(w.word[1], &c->time_ps))
+            return true;
+        text_say(t, "\"%s\" is not a number of picoseconds", w.word[1]);
         return false;
     }
     text_say(t, "\"%s\" is not add, del, list or run, or has too many or too few words after it", verb);

@@ -43,6 +43,8 @@ START_TEST(commands_say_what_they_mean)
     ck_assert(parse("del\nall", &c) && c.id == 0);
     ck_assert(parse("del\n7", &c) && c.id == 7);
     ck_assert(parse("run\n10ms", &c) && c.time_ps == 10 * MS);
+    ck_assert(parse("reached\n1000008485375000001", &c) && c.verb == FLOW_REACHED); /* 11 days */
+    ck_assert_uint_eq(c.time_ps, 1000008485375000001ull);
     ck_assert(parse("list", &c) && c.verb == FLOW_LIST);
 }
 END_TEST
@@ -68,6 +70,10 @@ static const struct {
     {"del\nx", "not a flow's number"},
     {"del\n0", "not a flow's number"},
     {"run\nlong", "not a time"},
+    {"run\n86401s", "not a time"},
+    {"reached\n1ms", "picoseconds"},
+    {"reached\n-1", "picoseconds"},
+    {"reached\n18446744073709551616", "picoseconds"},
     {"list\nall", "too many or too few"},
 };
 
