@@ -50,9 +50,10 @@ dying() {
     [ $rc -eq 137 ] || { echo "stage $stage: exit $rc"; return 1; }
     nothing_left || { echo "stage $stage leaves something"; return 1; }
   done
-  [ $stage -eq 13 ]
+  [ $stage -eq 32 ]
 }
-ok "nothing is left of processes that are killed while they attach, ask, post, wait, hold" dying
+ok "nothing is left of processes that are killed while they attach, ask, post, hold, and in each state of a thread" dying
+ok "nor does time wait for any of them" timeout 60 simfab flow run 1ms
 
 # real programs, killed in the middle: of pingpongs, of RDMA writes, of reading a umad, of a group
 at_work() { # KIND: both programs hold what they work with

@@ -7,12 +7,15 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -240,13 +243,82 @@ static void die_as_manager(const char *dir, const char *host, int stage)
     die(); /* 11 */
 }
 
+static void *sleeps(void *arg)
+{
+    *(volatile uint32_t *)arg = (uint32_t)syscall(SYS_gettid);
+    for (;;)
+        pause();
+    return arg;
+}
+
+/* A child that has nothing of what we share with the engine kills us. */
+static void killed_after(unsigned ms, int fd, const int fds[2])
+{
+    pid_t us = getpid();
+
+    if (fork())
+        return;
+    close(fd);
+    close(fds[0]);
+    close(fds[1]);
+    usleep(ms * 1000);
+    kill(us, SIGKILL);
+    _exit(0);
+}
+
+/* One thread is in the given state while the first one computes: at first time waits for that one, later it is left out. */
+static void die_in_state(const char *dir, const char *host, uint32_t state, unsigned after_ms, bool stopped)
+{
+    struct sf_req req = {.op = SF_OP_DEVICES};
+    char rep[SF_MSG_MAX];
+    struct sf_welcome w;
+    struct sf_arena *a;
+    pthread_t thread;
+    volatile uint32_t tid = 0;
+    int fds[2], fd = attach(dir, host, &w, fds);
+
+    if (fd < 0 || pthread_create(&thread, NULL, sleeps, (void *)&tid))
+        exit(1);
+    while (!tid)
+        usleep(100);
+    a = mmap(NULL, w.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    some_objects(fd);
+    a->actor[0].tid = (uint32_t)getpid();
+    a->actor[1].tid = tid;
+    a->actor[1].wake_ps = state == SF_ACTOR_READY ? 0 : a->now_ps + 5000000000000;
+    __atomic_store_n(&a->actor[0].state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&a->actor[1].state, state, __ATOMIC_SEQ_CST);
+    (void)!write(fds[1], &(uint64_t){1}, 8);
+    if (!after_ms)
+        die();
+    killed_after(after_ms, fd, fds);
+    send(fd, &req, sizeof req, 0);
+    recv(fd, rep, sizeof rep, 0);
+    if (stopped)
+        raise(SIGSTOP);
+    for (;;)
+        ;
+}
+
+#define STATES_FROM 13 /* stages: each state, seen or not, and when the thread that computes has been left out */
+static const uint32_t states[] = {SF_ACTOR_IDLE,  SF_ACTOR_BLOCKED, SF_ACTOR_SLEEP,
+                                  SF_ACTOR_DRAIN, SF_ACTOR_READY,   SF_ACTOR_RUNNING};
+static const unsigned delays_ms[] = {0, 20, 150};
+#define NUM_STATES (sizeof states / sizeof *states)
+#define NUM_DELAYS (sizeof delays_ms / sizeof *delays_ms)
+
 static int die_at(const char *dir, const char *host, int stage)
 {
+    unsigned n = stage >= STATES_FROM ? (unsigned)stage - STATES_FROM : 0;
     struct sf_hello hello = hello_of(host, SF_CONN_PROC);
     int fd;
 
-    if (stage > 12)
+    if (n > NUM_STATES * NUM_DELAYS)
         return 3;
+    if (n == NUM_STATES * NUM_DELAYS)
+        die_in_state(dir, host, SF_ACTOR_IDLE, 20, true);
+    if (stage >= STATES_FROM)
+        die_in_state(dir, host, states[n / NUM_DELAYS], delays_ms[n % NUM_DELAYS], false);
     if (stage >= 9)
         die_as_manager(dir, host, stage);
     if (stage >= 4)
