@@ -84,6 +84,7 @@ enum sf_actor_state {
     SF_ACTOR_SLEEP = 4,   /* wants wake_ps and nothing else */
     SF_ACTOR_DRAIN = 5,   /* the command ring is full; wake when it has room */
     SF_ACTOR_READY = 6,   /* has something to do, and wants its turn; wake_ps not 0: after the others who wait for theirs */
+    SF_ACTOR_LOCK = 7,    /* waits for another thread of its process, which says so by nudged: a lock, a join, ... */
 };
 
 struct sf_actor {
@@ -98,9 +99,12 @@ struct sf_actor {
                              7 its turn */
     uint32_t stops;       /* counts the times it stopped RUNNING: between two looks it may have been back */
     uint64_t seen_events; /* the arena's count when it called last */
-    uint32_t nudged;   /* another of its process, which waits for it, wants it to return from an empty poll */
+    uint32_t nudged;   /* another of its process wants it to return from an empty poll, or has done what it waits for: */
     uint32_t left_out; /* set by the engine: it goes on without this actor, which asks for a turn when it calls next */
-    uint32_t pad[16];
+    uint64_t nudge_ps; /* then; of LOCK */
+    uint32_t number;   /* of the thread within its process, in the order in which they were created: the first one has 0 */
+    uint32_t guest;    /* it takes turns, but has not called verbs so far: it may turn out to be a thread that never does */
+    uint32_t pad[12];
 };
 
 struct sf_arena {

@@ -36,9 +36,9 @@ static uint32_t wake_idle(struct sim *s, const struct host *host, const struct a
         for (uint32_t n = 0; n < p->actors_used; n++) {
             struct actor *a = &p->actors[n];
 
-            if (a->seen != SF_ACTOR_IDLE || a == except)
+            if ((a->seen != SF_ACTOR_IDLE && (a->seen != SF_ACTOR_LOCK || host)) || a == except)
                 continue;
-            a->idle_clock_ps += more_ps;
+            a->idle_clock_ps += a->seen == SF_ACTOR_IDLE ? more_ps : 0;
             sched_wake(a, reason, max_u64(a->idle_clock_ps, clock));
             woken++;
         }
@@ -96,7 +96,8 @@ void look_restless(struct sim *s)
         for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
             struct actor *a = &s->procs[i]->actors[n];
 
-            if (a->seen != SF_ACTOR_IDLE || sim_now(s) < a->idle_since_ps + max_u64(a->patience_ps, RESTLESS_PS))
+            if ((a->seen != SF_ACTOR_IDLE && a->seen != SF_ACTOR_LOCK) ||
+                sim_now(s) < a->idle_since_ps + max_u64(a->patience_ps, RESTLESS_PS))
                 continue;
             a->patience_ps = min_u64(2 * max_u64(a->patience_ps, RESTLESS_PS), RESTLESS_MAX_PS);
             sched_wake(a, WAKE_WORLD, max_u64(a->idle_clock_ps, sim_now(s)));

@@ -50,6 +50,8 @@ struct actor {
     bool undecided;     /* it may keep its turn: not known yet */
     bool keeps_turn;    /* and goes on before others who waited for theirs already */
     uint64_t paused_ps; /* its clock then */
+    bool outside;       /* it waits for what the engine does not see: a system call, or a thread that is no actor */
+    bool called;        /* LOCK, outside: that has come */
     bool looking; /* woken only to look at shared memory or the real world */
     bool free;    /* and it runs freely meanwhile */
     int stat_fd;  /* /proc/PID/task/TID/stat, -1: not open */

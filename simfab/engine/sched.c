@@ -127,9 +127,9 @@ static void init_actor(struct proc *p, uint32_t i)
  */
 static bool run_is_over(struct actor *a, uint32_t state)
 {
-    bool yields = state == SF_ACTOR_READY && actor_shared(a)->wake_ps;
+    bool other = actor_shared(a)->wake_ps; /* READY: it yields; LOCK: helper threads may call it */
 
-    if ((state == SF_ACTOR_BLOCKED || state == SF_ACTOR_READY) && !yields) {
+    if (state == SF_ACTOR_BLOCKED || (state == SF_ACTOR_READY && !other) || (state == SF_ACTOR_LOCK && other)) {
         if (a->seen == SF_ACTOR_RUNNING)
             turn_pause(a);
         return false;
@@ -169,11 +169,17 @@ static void changed(struct actor *a, uint32_t state)
     actor_host(a)->idle += (state == SF_ACTOR_IDLE) - (a->seen == SF_ACTOR_IDLE);
     a->seen = state;
     a->paused_ps = clock;
-    if (state != SF_ACTOR_BLOCKED && state != SF_ACTOR_READY)
+    a->called = false;
+    a->outside = state == SF_ACTOR_BLOCKED || (state == SF_ACTOR_LOCK && actor_shared(a)->wake_ps);
+    if (!a->outside && state != SF_ACTOR_READY)
         turn_end_pause(a);
     switch (state) {
     case SF_ACTOR_IDLE:
         goes_idle(a);
+        break;
+    case SF_ACTOR_LOCK:
+        a->idle_since_ps = max_u64(sim_now(s), a->idle_clock_ps);
+        s->sched->unsettled |= a->paused;
         break;
     case SF_ACTOR_SLEEP:
         sched_wake_at(a, WAKE_TIME, proc_time(s, actor_shared(a)->wake_ps));
@@ -206,6 +212,32 @@ static bool has_changed(const struct actor *a)
            (state != SF_ACTOR_RUNNING && state != SF_ACTOR_FREE && a->stops != __atomic_load_n(&actor_shared(a)->stops, __ATOMIC_RELAXED));
 }
 
+static bool is_nudged(const struct actor *a)
+{
+    return (a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_LOCK) &&
+           __atomic_load_n(&actor_shared(a)->nudged, __ATOMIC_RELAXED);
+}
+
+/*
+ * Another thread of its process has done what it waits for, or wants it to look. Where that may have been a helper
+ * thread, whose time is the machine's, it comes back as from a system call.
+ */
+static void take_nudge(struct actor *a)
+{
+    uint64_t clock = proc_time(a->proc->sim, __atomic_load_n(&actor_shared(a)->nudge_ps, __ATOMIC_RELAXED));
+
+    __atomic_store_n(&actor_shared(a)->nudged, 0, __ATOMIC_SEQ_CST);
+    if (a->seen == SF_ACTOR_IDLE) {
+        sched_wake(a, WAKE_SHARED_MEMORY, a->idle_clock_ps);
+    } else if (a->outside) {
+        a->called = true;
+        a->paused_ps = max_u64(a->paused_ps, clock);
+        a->proc->sim->sched->unsettled = true;
+    } else {
+        sched_wake(a, WAKE_TURN, max_u64(a->idle_clock_ps, clock));
+    }
+}
+
 void sched_scan(struct proc *p)
 {
     for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
@@ -221,14 +253,15 @@ void sched_scan(struct proc *p)
         }
         if (has_changed(a))
             changed(a, state);
-        else if (a->seen == SF_ACTOR_IDLE && __atomic_exchange_n(&actor_shared(a)->nudged, 0, __ATOMIC_ACQUIRE))
-            sched_wake(a, WAKE_SHARED_MEMORY, a->idle_clock_ps);
         else if (a->seen == SF_ACTOR_RUNNING && a->excluded &&
                  a->calls != __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED)) {
             thread_called(a);
             sched_running(a);
         }
     }
+    for (uint32_t i = 0; i < p->actors_used; i++)
+        if (is_nudged(&p->actors[i]))
+            take_nudge(&p->actors[i]);
 }
 
 /*
@@ -314,6 +347,11 @@ static void wake_drained(struct sim *s)
         }
 }
 
+static bool is_back(const struct actor *a)
+{
+    return a->seen == SF_ACTOR_READY || (a->seen == SF_ACTOR_LOCK && a->called);
+}
+
 /* Who has come back from a system call before it was known whether it waits there goes on as if it had not been there. */
 static bool go_on(struct sim *s)
 {
@@ -323,7 +361,7 @@ static bool go_on(struct sim *s)
         for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
             struct actor *a = &s->procs[i]->actors[n];
 
-            if (a->seen != SF_ACTOR_READY || !a->undecided)
+            if (!is_back(a) || !a->undecided)
                 continue;
             a->keeps_turn = any = true;
             sched_wake(a, WAKE_TURN, max_u64(a->paused_ps, sim_now(s)));
@@ -344,7 +382,7 @@ static void settle(struct sim *s)
             for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
                 struct actor *a = &s->procs[i]->actors[n];
 
-                if (a->seen == SF_ACTOR_READY) {
+                if (is_back(a)) {
                     sched_wake(a, WAKE_TURN, max_u64(a->paused_ps, sim_now(s)));
                 } else if (a->undecided) {
                     turn_end_pause(a);
@@ -363,7 +401,7 @@ static bool somebody_came(struct sim *s)
         return true;
     for (uint32_t i = 0; i < s->num_procs; i++)
         for (uint32_t n = 0; n < s->procs[i]->actors_used; n++)
-            if (has_changed(&s->procs[i]->actors[n])) {
+            if (has_changed(&s->procs[i]->actors[n]) || is_nudged(&s->procs[i]->actors[n])) {
                 sched_scan(s->procs[i]);
                 return true;
             }

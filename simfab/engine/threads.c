@@ -20,7 +20,7 @@
 #define FIRST_US    150         /* before the kernel is asked about running actors; */
 #define AGAIN_US    1000        /* and then again; */
 #define ASLEEP_US   20          /* where one was found asleep */
-#define TURN_CALLS  2000u       /* so many calls in one turn, and others come first if there are any */
+#define TURN_CALLS  2000u   /* so many calls in one turn, and others come first if there are any */
 #define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner; */
 #define KNOWN_NS    50000ull    /* one that has proved to be one before: for it all is quicker */
 #define KNOWN_FIRST 20
@@ -218,6 +218,7 @@ static void check(struct actor *a, uint64_t now)
     a->calls = calls;
     __atomic_store_n(&a->proc->arena->actor[a->index].left_out, 1, __ATOMIC_RELEASE);
     actor_stops(a);
+    sched_scan(a->proc); /* it may have unlocked something, and waits for another thread to take notice */
 }
 
 void thread_include(struct actor *a)

@@ -19,7 +19,9 @@ static bool goes_before(const struct actor *a, const struct actor *b)
         return a->proc->rank < b->proc->rank;
     if (a->proc != b->proc)
         return a->proc->id < b->proc->id;
-    return actor_shared(a)->tid < actor_shared(b)->tid; /* slots are taken as they come, numbers given at creation */
+    if (actor_shared(a)->number != actor_shared(b)->number)
+        return actor_shared(a)->number < actor_shared(b)->number; /* slots are taken as they come */
+    return actor_shared(a)->tid < actor_shared(b)->tid;
 }
 
 static void insert(struct host_time *h, struct actor *a)
@@ -108,16 +110,11 @@ void turns_next(struct sim *s)
     }
 }
 
-/* Processes that are alone do without the detour through the engine. Nor are there turns where a process has several actors:
- * in what order its threads get locks is the machine's business anyway, and one that waits for another's would use up turn
- * after turn. */
+/* Who is alone does without the detour through the engine. */
 void turns_update(struct host_time *h)
 {
     struct sim *s = h->sim;
-    bool in_turns = !s->model->cpu_factor_milli && h->procs > 1;
-
-    for (uint32_t i = 0; i < s->num_procs; i++)
-        in_turns &= s->procs[i]->host != h->host || s->procs[i]->num_actors <= 1;
+    bool in_turns = !s->model->cpu_factor_milli && (h->procs > 1 || h->actors > 1);
 
     s->sched->turn_hosts += in_turns - h->in_turns;
     h->in_turns = in_turns;

@@ -116,7 +116,7 @@ void sched_landing(struct proc *p)
     for (uint32_t i = 0; i < p->actors_used; i++) {
         struct actor *a = &p->actors[i];
 
-        if (a->excluded && a->spins) {
+        if (a->excluded && a->spins && !actor_shared(a)->guest) {
             sched_running(a);
             a->landed = true;
         }
@@ -132,7 +132,7 @@ void sched_signalled(struct proc *p, uint32_t tid)
     for (uint32_t i = 0; i < p->actors_used; i++) {
         struct actor *a = &p->actors[i];
 
-        if ((a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP) && actor_shared(a)->tid == tid)
+        if ((a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP || a->seen == SF_ACTOR_LOCK) && actor_shared(a)->tid == tid)
             sched_wake(a, WAKE_SIGNAL, max_u64(a->idle_clock_ps, sim_now(p->sim)));
     }
 }

@@ -89,7 +89,7 @@ static bool wakes_nobody(const struct proc *p, uint32_t tid)
 
         if (p->arena->actor[i].tid == tid)
             return (a->excluded && a->spins) || a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP ||
-                   a->seen == SF_ACTOR_DRAIN || a->seen == SF_ACTOR_READY;
+                   a->seen == SF_ACTOR_DRAIN || a->seen == SF_ACTOR_READY || a->seen == SF_ACTOR_LOCK;
     }
     return false;
 }
@@ -199,8 +199,11 @@ static bool somebody_is_away(const struct proc *p)
 {
     for (uint32_t i = 0; i < p->actors_used; i++) {
         const struct actor *a = &p->actors[i];
+        bool outside = a->outside && (a->seen == SF_ACTOR_BLOCKED || a->seen == SF_ACTOR_LOCK);
+        bool waits = outside || (a->excluded && !a->spins);
 
-        if (a->seen == SF_ACTOR_BLOCKED || (a->seen == SF_ACTOR_READY && a->is_new) || (a->excluded && !a->spins))
+        /* a guest waits as helpers do, when it is known that nothing brings it back soon */
+        if ((waits && (!p->arena->actor[i].guest || a->undecided)) || (a->seen == SF_ACTOR_READY && a->is_new))
             return true;
     }
     return !p->actors_used || p->signalled || p->births != __atomic_load_n(&p->arena->births, __ATOMIC_RELAXED);

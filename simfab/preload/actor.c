@@ -13,7 +13,8 @@
 #include <pthread.h>
 #include <time.h>
 
-#define SIBLING_WAKES 8u /* of one idle actor, for the sake of others, until time has moved */
+#define SIBLING_WAKES 8u    /* of one idle actor, for the sake of others, until time has moved */
+#define TURN_CALLS    2000u /* so many in one turn, and others come first */
 
 static pthread_key_t actor_key;
 
@@ -22,6 +23,8 @@ static __thread uint64_t cpu_ns; /* processor time of this thread already charge
 static __thread uint64_t
     shown_ps; /* the latest time that the program has seen; the engine may take back a look's cost */
 static __thread unsigned blocked; /* depth of sfp_block_begin */
+static __thread uint64_t turn_calls; /* the count of calls when its turn began */
+static uint32_t slots_used; /* as many were taken at some time */
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -31,19 +34,34 @@ static uint64_t thread_cpu_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void forget_actor(void *arg)
+/* It takes no part any more, as far as the engine is concerned. */
+static void give_back(struct sf_actor *a)
 {
-    struct sf_actor *a = arg;
-
     sfp_clock_raise_mine(sfp_now(a)); /* for what still runs in this thread */
     self = NULL;
     __atomic_store_n(&a->state, SF_ACTOR_FREE, __ATOMIC_SEQ_CST);
     sfp_ring();
 }
 
-void sfp_actor_init(void)
+/* The thread ends: who waits for that hears of it while time still stands still for this thread. */
+static void thread_ends(void *arg)
 {
-    pthread_key_create(&actor_key, forget_actor);
+    sfp_thread_ends();
+    if (self)
+        give_back(self);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&actor_key, thread_ends);
+}
+
+void sfp_actor_watch_end(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, make_key);
+    pthread_setspecific(actor_key, &actor_key);
 }
 
 void sfp_actor_after_fork(void)
@@ -52,8 +70,8 @@ void sfp_actor_after_fork(void)
         sfp_clock_raise_local(sfp_now(self)); /* time goes on from the parent's */
     self = NULL;
     blocked = 0;
-    if (sfp_proc.sock >= 0)
-        pthread_setspecific(actor_key, NULL);
+    slots_used = 0;
+    sfp_thread_after_fork();
 }
 
 /*
@@ -69,39 +87,90 @@ static uint64_t first_clock(void)
 
 bool sfp_in_turns(void)
 {
-    return __atomic_load_n(&sfp_proc.arena->in_turns, __ATOMIC_ACQUIRE);
+    return sfp_proc.arena && __atomic_load_n(&sfp_proc.arena->in_turns, __ATOMIC_ACQUIRE);
 }
 
-static struct sf_actor *new_actor(void)
+static void raise_slots_used(uint32_t to)
 {
+    uint32_t was = __atomic_load_n(&slots_used, __ATOMIC_RELAXED);
+
+    while (was < to && !__atomic_compare_exchange_n(&slots_used, &was, to, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        ;
+}
+
+uint32_t sfp_actor_slots(void)
+{
+    return __atomic_load_n(&slots_used, __ATOMIC_ACQUIRE);
+}
+
+bool sfp_has_siblings(void)
+{
+    return sfp_in_turns() && sfp_actor_slots() > 1;
+}
+
+static struct sf_actor *take_slot(void)
+{
+    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
+        struct sf_actor *a = &sfp_proc.arena->actor[i];
+        uint32_t was = SF_ACTOR_FREE;
+
+        if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+            raise_slots_used(i + 1);
+            return a;
+        }
+    }
+    errno = EAGAIN;
+    return NULL;
+}
+
+static struct sf_actor *new_actor(bool guest)
+{
+    struct sf_actor *a;
     int err = sfp_attach();
 
     if (err) {
         errno = err;
         return NULL;
     }
-    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
-        struct sf_actor *a = &sfp_proc.arena->actor[i];
-        uint32_t was = SF_ACTOR_FREE;
-
-        if (!__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-            continue;
-        a->tid = (uint32_t)sfp_syscall(SYS_gettid);
-        a->wake_ps = 0;
-        a->clock_ps = first_clock();
-        cpu_ns = thread_cpu_ns();
-        self = a;
-        pthread_setspecific(actor_key, a);
-        /* a process begins in its turn; its other threads take none (see turns_update in the engine) */
-        if (!sfp_proc.welcome.cpu_factor_milli && i == 0)
-            sfp_wait(a, SF_ACTOR_READY, 0);
-        else
-            sfp_ring();
+    a = take_slot();
+    if (!a)
+        return NULL;
+    a->tid = (uint32_t)sfp_syscall(SYS_gettid);
+    a->number = sfp_thread_number();
+    a->guest = guest;
+    a->nudged = 0;
+    a->wake_ps = 0;
+    a->clock_ps = first_clock();
+    cpu_ns = thread_cpu_ns();
+    self = a;
+    sfp_actor_watch_end();
+    sfp_thread_acts(true);
+    if (!sfp_proc.welcome.cpu_factor_milli)
+        sfp_wait(a, SF_ACTOR_READY, 0); /* it begins in its turn */
+    else
+        sfp_ring();
+    if (!guest)
         sfp_tsc_trap();
-        return a;
-    }
-    errno = EAGAIN;
-    return NULL;
+    return a;
+}
+
+void sfp_guest_begins(void)
+{
+    if (!new_actor(true))
+        sfp_thread_acts(false);
+}
+
+/* It waits for what is not this process's, or others have gone on without it, and it has never called verbs: a helper. */
+static void retire(struct sf_actor *a)
+{
+    sfp_thread_acts(false);
+    give_back(a);
+}
+
+static void promote(struct sf_actor *a)
+{
+    a->guest = 0;
+    sfp_tsc_trap();
 }
 
 /* The count of events comes before the time: what it counts is not later than that. */
@@ -127,23 +196,35 @@ static struct sf_actor *enter(struct sf_actor *a)
     return catch_up(a);
 }
 
-/* Others of the host have gone on without a thread that slept, or spun, without a word, or they have waited long enough. */
+/*
+ * Others of the host have gone on without a thread that slept, or spun, without a word. Or it calls again and again without
+ * waiting, perhaps for what another one of its host would do if it had its turn.
+ */
+static bool turn_is_over(const struct sf_actor *a)
+{
+    bool long_one = a->calls - turn_calls > TURN_CALLS && sfp_actor_slots() > 1;
+
+    return __builtin_expect(__atomic_load_n(&a->left_out, __ATOMIC_RELAXED) || long_one, 0);
+}
+
 static struct sf_actor *enter_in_turn(struct sf_actor *a)
 {
     enter(a);
-    if (__builtin_expect(__atomic_load_n(&a->left_out, __ATOMIC_RELAXED), 0) && sfp_in_turns() && !sfp_proc.dead)
+    if (turn_is_over(a) && !blocked && sfp_in_turns() && !sfp_proc.dead)
         sfp_wait(a, SF_ACTOR_READY, SFP_AFTER_OTHERS);
     return a;
 }
 
 struct sf_actor *sfp_enter(void)
 {
-    struct sf_actor *a = self ? self : new_actor();
+    struct sf_actor *a = self ? self : new_actor(false);
 
     if (a && sfp_proc.dead) {
         errno = EIO;
         return NULL;
     }
+    if (a && a->guest)
+        promote(a);
     return a ? enter_in_turn(a) : NULL;
 }
 
@@ -154,7 +235,21 @@ bool sfp_is_actor(void)
 
 struct sf_actor *sfp_enter_if_actor(void)
 {
+    if (self && self->guest && __atomic_load_n(&self->left_out, __ATOMIC_RELAXED) && !blocked)
+        retire(self);
     return self ? enter_in_turn(self) : NULL;
+}
+
+void sfp_guest_stays(void)
+{
+    if (self && self->guest)
+        promote(self);
+}
+
+void sfp_guest_leaves(void)
+{
+    if (self && self->guest && !blocked)
+        retire(self);
 }
 
 /*
@@ -196,6 +291,7 @@ static void leave(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_p
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
 {
     const struct timespec patience = {.tv_nsec = 200000000};
+    bool interrupted = false;
     uint32_t now;
 
     leave(a, state, wake_ps);
@@ -206,14 +302,20 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
             __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
             return -1;
         }
-        if (errno == EINTR && state != SF_ACTOR_DRAIN && state != SF_ACTOR_READY && back_by_itself(a, (uint32_t)state))
+        if (errno == EINTR && state == SF_ACTOR_LOCK) { /* it goes on in its turn */
+            interrupted = true;
+            __atomic_store_n(&a->nudged, 1, __ATOMIC_RELEASE);
+            sfp_ring();
+        } else if (errno == EINTR && state != SF_ACTOR_DRAIN && state != SF_ACTOR_READY && back_by_itself(a, (uint32_t)state)) {
             break;
+        }
     }
+    turn_calls = a->calls;
     if (sfp_now(a) < shown_ps)
         __atomic_store_n(&a->clock_ps, shown_ps, __ATOMIC_RELAXED);
     if (sfp_proc.welcome.cpu_factor_milli)
         cpu_ns = thread_cpu_ns(); /* going to sleep and waking is not the program's work */
-    return (int)a->wake_reason;
+    return interrupted ? SFP_WAKE_SIGNAL : (int)a->wake_reason;
 }
 
 /*
@@ -221,7 +323,7 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
  * hardware would have returned at once: let the idle ones look and go on. Not for ever, though: threads that take turns
  * in polling and waiting would keep each other from being idle at the same time, which is when time moves.
  */
-bool sfp_wake_siblings(bool *nudged)
+bool sfp_wake_siblings(uint32_t tid, bool *nudged)
 {
     static struct {
         uint64_t at_ps;
@@ -230,11 +332,11 @@ bool sfp_wake_siblings(bool *nudged)
     uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE);
     bool any = false, all = true, turns = sfp_in_turns();
 
-    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
+    for (uint32_t i = 0; i < sfp_actor_slots(); i++) {
         struct sf_actor *a = &sfp_proc.arena->actor[i];
         uint32_t was = SF_ACTOR_IDLE;
 
-        if (__atomic_load_n(&a->state, __ATOMIC_RELAXED) != SF_ACTOR_IDLE)
+        if (__atomic_load_n(&a->state, __ATOMIC_RELAXED) != SF_ACTOR_IDLE || (tid && a->tid != tid))
             continue;
         if (__atomic_exchange_n(&woken[i].at_ps, now, __ATOMIC_RELAXED) != now)
             __atomic_store_n(&woken[i].times, 0, __ATOMIC_RELAXED);
@@ -294,6 +396,34 @@ void sfp_block_end(void)
     errno = e;
 }
 
+struct sf_actor *sfp_actor_awaiting(void)
+{
+    return self && !blocked && sfp_proc.arena && !sfp_proc.dead && !sfp_proc.welcome.cpu_factor_milli ? catch_up(self) : NULL;
+}
+
+uint64_t sfp_actor_time(void)
+{
+    return self ? sfp_now(self) : 0;
+}
+
+/* While an actor runs the engine need not know. */
+void sfp_actor_tell(void)
+{
+    if (!self || blocked || __atomic_load_n(&self->left_out, __ATOMIC_RELAXED))
+        sfp_ring();
+}
+
+struct sf_actor *sfp_actor_by_tid(uint32_t tid)
+{
+    for (uint32_t i = 0; tid && i < sfp_actor_slots(); i++) {
+        struct sf_actor *a = &sfp_proc.arena->actor[i];
+
+        if (a->tid == tid && __atomic_load_n(&a->state, __ATOMIC_RELAXED) != SF_ACTOR_FREE)
+            return a;
+    }
+    return NULL;
+}
+
 bool sfp_block_begin_on(int fd, short events)
 {
     struct pollfd p = {.fd = fd, .events = events};
@@ -307,6 +437,7 @@ bool sfp_block_begin_on(int fd, short events)
         return false;
     }
     errno = e;
+    sfp_guest_leaves();
     sfp_block_begin();
     return true;
 }

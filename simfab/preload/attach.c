@@ -56,7 +56,6 @@ static void after_fork_child(void)
 
 static void prepare(void)
 {
-    sfp_actor_init();
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 

@@ -22,11 +22,10 @@
 #define ON(fd, events, flags, expr)                                                                                    \
     ({                                                                                                                 \
         bool waits_ = !((flags)&MSG_DONTWAIT) && sfp_block_begin_on((fd), (events));                                   \
-        if (waits_)                                                                                                    \
-            sfp_waiter_begins();                                                                                       \
+        bool counts_ = waits_ && sfp_waiter_begins();                                                                  \
         __typeof__(expr) result_ = (expr);                                                                             \
         if (waits_) {                                                                                                  \
-            sfp_waiter_ends();                                                                                         \
+            sfp_waiter_ends(counts_);                                                                                  \
             sfp_block_end();                                                                                           \
         }                                                                                                              \
         result_;                                                                                                       \
@@ -35,6 +34,7 @@
 /* Around any call that may wait. */
 #define WAITING(expr)                                                                                                  \
     ({                                                                                                                 \
+        sfp_guest_leaves();                                                                                            \
         sfp_block_begin();                                                                                             \
         __typeof__(expr) result_ = (expr);                                                                             \
         sfp_block_end();                                                                                               \
@@ -213,15 +213,16 @@ static bool waits_idly(bool has_marked)
         uint64_t until_ = ns_ > 0 ? sfp_clock_peek() + (uint64_t)ns_ * SFP_PS_PER_NS : 0;                              \
         int result_ = ns_ ? (look) : (wait), slice_ms_ = 1;                                                            \
         if (ns_ && !result_) {                                                                                         \
-            sfp_waiter_begins();                                                                                       \
+            sfp_guest_leaves();                                                                                        \
             sfp_block_begin_until(until_);                                                                             \
+            bool counts_ = sfp_waiter_begins();                                                                        \
             if (ns_ < 0 || !sfp_is_actor() || sfp_proc.dead)                                                           \
                 result_ = (wait);                                                                                      \
             else                                                                                                       \
                 while (!(result_ = (slice)) && sfp_wait_goes_on(until_))                                               \
                     slice_ms_ = slice_ms_ < SFP_SLICE_MS_MAX ? slice_ms_ + 1 : SFP_SLICE_MS_MAX;                       \
+            sfp_waiter_ends(counts_);                                                                                  \
             sfp_block_end();                                                                                           \
-            sfp_waiter_ends();                                                                                         \
             if (!result_ && ns_ > 0)                                                                                   \
                 sfp_clock_advance_to(until_);                                                                          \
         }                                                                                                              \
@@ -407,12 +408,13 @@ SFP_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage
     return WAITING(SFP_REAL(wait4)(pid, status, options, usage));
 }
 
-SFP_EXPORT int pthread_join(pthread_t thread, void **result)
-{
-    return WAITING(SFP_REAL(pthread_join)(thread, result));
-}
-
 SFP_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
-    return WAITING(SFP_REAL(pthread_barrier_wait)(barrier));
+    int st;
+
+    sfp_guest_stays();
+    sfp_block_begin();
+    st = SFP_REAL(pthread_barrier_wait)(barrier);
+    sfp_block_end();
+    return st;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Locks and futexes. An actor that finds a lock taken tells the engine that it waits, and wakes the idle pollers of its
- * process, because one of them may hold it. One that waits on a futex of its own (the program calls the kernel
+ * Locks and futexes. An actor that finds a lock taken wakes the idle pollers of its process, because one of them may hold it.
+ * Where actors take turns it waits to be called by whoever unlocks (await.c), unless that is a thread that is no actor:
+ * then it tells the engine that it waits in the kernel. One that waits on a futex of its own (the program calls the kernel
  * directly) tells the engine too.
  */
 #include "simfab/preload/clock.h"
@@ -20,60 +21,149 @@ static bool is_actor(void)
  * This thread waits for another, which may be an idle poller: that looks again. When it has not helped this thread is idle
  * too, and time moves on. nudged: another one that takes turns with this one does. False: there is no such thread.
  */
-static bool let_others_run(bool nudged)
+static bool let_others_run(void)
 {
-    bool enough = !sfp_wake_siblings(&nudged);
+    bool nudged = false, enough = !sfp_wake_siblings(0, &nudged);
     struct sf_actor *a = enough || nudged ? sfp_enter_if_actor() : NULL;
 
     return a && sfp_wait(a, enough ? SF_ACTOR_IDLE : SF_ACTOR_READY, enough ? 0 : SFP_AFTER_OTHERS) >= 0;
 }
 
+/* ---- mutexes --------------------------------------------------------------------------------------------------- */
+
+static uint32_t owner_of(const pthread_mutex_t *mutex)
+{
+    return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
+}
+
+bool sfp_lock_is_shared(const pthread_mutex_t *mutex)
+{
+    enum { SHARED_BIT = 128 }; /* among those of the C library's kinds; another process would not call us */
+
+    return __atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED) & SHARED_BIT;
+}
+
+/* Does an actor have it, which is not this thread? */
+static bool is_in_turns(const pthread_mutex_t *mutex, uint32_t my_tid)
+{
+    uint32_t owner = owner_of(mutex);
+
+    return owner != my_tid && sfp_actor_by_tid(owner);
+}
+
+/* It is taken, or another comes first. EBUSY: the wait is not one for an actor. */
+static int await_mutex(pthread_mutex_t *mutex, bool others_first)
+{
+    struct sf_actor *a = sfp_actor_awaiting();
+    uint32_t tid = a ? a->tid : 0;
+    int err = EBUSY;
+
+    if (!a || !sfp_has_siblings() || sfp_lock_is_shared(mutex) || !sfp_await_begin(mutex))
+        return others_first ? pthread_mutex_trylock(mutex) : EBUSY;
+    while (others_first || ((err = pthread_mutex_trylock(mutex)) == EBUSY && is_in_turns(mutex, tid))) {
+        others_first = false;
+        if (owner_of(mutex))
+            sfp_wake_siblings(owner_of(mutex), NULL);
+        if (sfp_await(false) == SFP_ALONE)
+            break;
+    }
+    sfp_await_end(false);
+    return err;
+}
+
 SFP_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    int err;
+    bool others_first, counts;
+    int err = EBUSY;
 
     if (!is_actor())
         return SFP_REAL(pthread_mutex_lock)(mutex);
-    err = pthread_mutex_trylock(mutex);
+    others_first = sfp_await_is_due(mutex) && !owner_of(mutex);
+    if (!others_first)
+        err = pthread_mutex_trylock(mutex);
     if (err != EBUSY)
         return err;
-    sfp_waiter_begins();
-    sfp_wake_siblings(NULL);
-    sfp_block_begin();
-    err = SFP_REAL(pthread_mutex_lock)(mutex);
-    sfp_block_end();
-    sfp_waiter_ends();
+    counts = sfp_waiter_begins();
+    err = await_mutex(mutex, others_first);
+    if (err == EBUSY) {
+        sfp_wake_siblings(0, NULL);
+        sfp_block_begin();
+        err = SFP_REAL(pthread_mutex_lock)(mutex);
+        sfp_block_end();
+    }
+    sfp_waiter_ends(counts);
+    return err;
+}
+
+SFP_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    int err = SFP_REAL(pthread_mutex_unlock)(mutex);
+
+    sfp_await_call(mutex, false);
+    return err;
+}
+
+/* ---- spin locks ------------------------------------------------------------------------------------------------ */
+
+/* Who has it is not known. EBUSY: it may be one that is no actor. */
+static int await_spin(pthread_spinlock_t *lock, bool others_first)
+{
+    int err = EBUSY;
+
+    if (!sfp_has_siblings() || !sfp_await_begin((const void *)lock))
+        return err;
+    while (others_first || (err = pthread_spin_trylock(lock)) == EBUSY) {
+        others_first = false;
+        sfp_wake_siblings(0, NULL);
+        if (sfp_await(false) == SFP_ALONE)
+            break;
+    }
+    sfp_await_end(false);
     return err;
 }
 
 SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 {
     const struct timespec nap = {.tv_nsec = 20000}; /* the one who has the lock may want this processor */
-    int err;
+    bool others_first, counts;
+    int err = EBUSY;
 
     if (!is_actor())
         return SFP_REAL(pthread_spin_lock)(lock);
-    err = pthread_spin_trylock(lock);
+    others_first = sfp_await_is_due((const void *)lock);
+    if (!others_first)
+        err = pthread_spin_trylock(lock);
     if (err != EBUSY)
         return err;
-    sfp_waiter_begins();
-    while ((err = pthread_spin_trylock(lock)) == EBUSY && let_others_run(sfp_in_turns()))
+    counts = sfp_waiter_begins();
+    err = await_spin(lock, others_first);
+    while (err == EBUSY && (err = pthread_spin_trylock(lock)) == EBUSY && let_others_run())
         ;
     if (err == EBUSY) {
         sfp_block_begin();
         while ((err = pthread_spin_trylock(lock)) == EBUSY) {
-            sfp_wake_siblings(NULL); /* whoever has it may have begun to poll meanwhile */
+            sfp_wake_siblings(0, NULL); /* whoever has it may have begun to poll meanwhile */
             sfp_syscall(SYS_nanosleep, &nap, NULL);
         }
         sfp_block_end();
     }
-    sfp_waiter_ends();
+    sfp_waiter_ends(counts);
     return err;
 }
 
+SFP_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+    int err = SFP_REAL(pthread_spin_unlock)(lock);
+
+    sfp_await_call((const void *)lock, false);
+    return err;
+}
+
+/* ---- the processor, and the kernel's own locks ----------------------------------------------------------------- */
+
 SFP_EXPORT int sched_yield(void)
 {
-    if (is_actor() && let_others_run(false))
+    if (is_actor() && let_others_run())
         return 0;
     return SFP_REAL(sched_yield)();
 }

@@ -11,6 +11,7 @@
 #ifndef SIMFAB_PRELOAD_H
 #define SIMFAB_PRELOAD_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -80,10 +81,12 @@ bool sfp_wait_goes_on(uint64_t until_ps);
 bool sfp_block_begin_on(int fd, short events);
 /* Do actors of this host run one after the other? */
 bool sfp_in_turns(void);
+/* And has this process had several of them? */
+bool sfp_has_siblings(void);
 /* Before waiting for another thread: idle actors of this process, one of which may hold the lock in question, return
-   from their polls. False: some have done so often enough at this time. *nudged (may be NULL): some will when this
+   from their polls (tid not 0: only that one). False: some have done so often enough at this time. *nudged (may be NULL): some will when this
    thread waits, as the actors of this host take turns. */
-bool sfp_wake_siblings(bool *nudged);
+bool sfp_wake_siblings(uint32_t tid, bool *nudged);
 
 /* System calls that no interposition sees; they set errno as usual. */
 /* The kernel's own entry: the C library's syscall() is interposed too. Sets errno. */
@@ -138,16 +141,19 @@ extern struct sfp_proc sfp_proc;
 
 bool sfp_is_actor(void); /* is the calling thread one? */
 
-/* Helper threads that call no verbs do not count: they may wait all the time. */
-static inline void sfp_waiter_begins(void)
+/* Helper threads that call no verbs do not count: they may wait all the time. The second is given what the first one said. */
+static inline bool sfp_waiter_begins(void)
 {
-    if (sfp_is_actor())
+    bool counts = sfp_is_actor();
+
+    if (counts)
         __atomic_fetch_add(&sfp_proc.waiters, 1, __ATOMIC_RELAXED);
+    return counts;
 }
 
-static inline void sfp_waiter_ends(void)
+static inline void sfp_waiter_ends(bool counted)
 {
-    if (sfp_is_actor())
+    if (counted)
         __atomic_fetch_sub(&sfp_proc.waiters, 1, __ATOMIC_RELAXED);
 }
 
@@ -156,9 +162,50 @@ extern unsigned sfp_generation; /* goes up in a forked child, which starts witho
 /* Attach this process to the engine if it is not yet. 0 or an errno. */
 int sfp_attach(void);
 
-/* actor.c, for attach.c: before the first actor; in a forked child, which has none. */
-void sfp_actor_init(void);
+/* actor.c, for attach.c: in a forked child, which has no actors. */
 void sfp_actor_after_fork(void);
+/* For thread.c: sfp_thread_ends will be called at the end of this thread. */
+void sfp_actor_watch_end(void);
+/*
+ * A thread that an actor has created takes turns from its beginning, as a guest: the order in which threads get their first
+ * locks is theirs, not the machine's. One that waits for something outside before it calls verbs is a helper, and no actor.
+ */
+void sfp_guest_begins(void);
+void sfp_guest_leaves(void);
+void sfp_guest_stays(void); /* it takes part like others that call verbs */
+uint32_t sfp_actor_slots(void);                    /* no actor has a later slot */
+struct sf_actor *sfp_actor_by_tid(uint32_t tid);   /* NULL: that thread is no actor */
+struct sf_actor *sfp_actor_awaiting(void);         /* this thread, if it may wait as await.c does */
+uint64_t sfp_actor_time(void);                     /* this thread's clock, 0 if it is no actor */
+void sfp_actor_tell(void);                         /* the engine hears of nudges by this thread, at once or when it stops */
+
+/* thread.c */
+uint32_t sfp_thread_number(void);
+void sfp_thread_acts(bool acts);  /* this thread is an actor from now on, or no longer is one */
+void sfp_thread_ends(void);
+void sfp_thread_after_fork(void);
+bool sfp_thread_all_act(void);    /* has this process no threads but actors? */
+
+/*
+ * await.c: waiting for another thread of this process, which calls: an actor leaves RUNNING until it has been called for WHAT
+ * (any address that both know), and then goes on in its turn, not before the caller's time. Between begin and end, ask
+ * whether the wait is over before each sfp_await. False from begin: not here, wait in the kernel.
+ */
+bool sfp_await_begin(const void *what);
+enum sfp_awaited { SFP_CALLED, SFP_NOT_CALLED, SFP_INTERRUPTED, SFP_ALONE }; /* ALONE: there is nobody to wait for any more */
+enum sfp_awaited sfp_await(bool helpers); /* helpers: threads that are no actors may be the ones that call */
+void sfp_await_end(bool pass_on); /* pass_on: if this thread was called, the next one is called instead */
+bool sfp_await_call(const void *what, bool all); /* false: nobody waits for that */
+/* In calls that are cancellation points, before asking whether the wait is over; not while holding anything. */
+void sfp_await_lets_cancel(void);
+uint32_t sfp_await_cancels(void); /* counts the threads of this process that were cancelled */
+void sfp_await_after_fork(void);
+/* lock.c */
+bool sfp_lock_is_shared(const pthread_mutex_t *mutex); /* with other processes */
+/* verbs_events.c: does a system call that a signal has interrupted go on? */
+bool sfp_calls_go_on(void);
+/* Has a thread been called for WHAT that has not yet been able to come? It comes first. */
+bool sfp_await_is_due(const void *what);
 
 /*
  * Enter simfab as an actor: counts the call, catches up with the engine's time and charges the processor time used

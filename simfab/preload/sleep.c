@@ -8,8 +8,10 @@
  */
 #include "simfab/preload/clock.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdarg.h>
 #include <string.h>
 
 /* pthread_cond_* exist in two versions; the linker's default for dlsym is the old one */
@@ -39,7 +41,7 @@ static bool valid(const struct timespec *ts)
 /* Sleep of ns from now; 0, or EINTR with the rest in *left (real sleeps only). */
 static int sleep_ns(uint64_t ns, struct timespec *left)
 {
-    struct sf_actor *a = sfp_enter_if_actor();
+    struct sf_actor *a = (sfp_guest_leaves(), sfp_enter_if_actor());
     uint64_t until = sfp_clock_peek() + ns * SFP_PS_PER_NS;
     struct timespec ts = timespec_of(ns);
     int err;
@@ -77,6 +79,7 @@ SFP_EXPORT int clock_nanosleep(clockid_t id, int flags, const struct timespec *r
     if (!sfp_clock_is_virtual() || !sfp_clock_epoch(id, &epoch)) {
         int err;
 
+        sfp_guest_leaves();
         sfp_block_begin();
         err = SFP_REAL(clock_nanosleep)(id, flags, req, rem);
         sfp_block_end();
@@ -171,14 +174,73 @@ static struct timespec soon(clockid_t id, const struct timespec *at)
         result_;                                                                                                       \
     })
 
+/*
+ * Who posts semaphores: helper threads do so for what comes from outside, for which the engine looks at the kernel. As long as
+ * only actors have been seen to, it need not. (Condition variables serve both in one process, in launchers' libraries.)
+ */
+static struct {
+    bool actors, helpers;
+} posters;
+
+static void note_poster(void)
+{
+    bool *seen = sfp_is_actor() ? &posters.actors : &posters.helpers;
+
+    if (sfp_proc.arena && !__atomic_load_n(seen, __ATOMIC_RELAXED))
+        __atomic_store_n(seen, true, __ATOMIC_RELAXED);
+}
+
+static bool helpers_post(void)
+{
+    return !sfp_thread_all_act() &&
+           (!__atomic_load_n(&posters.actors, __ATOMIC_RELAXED) || __atomic_load_n(&posters.helpers, __ATOMIC_RELAXED));
+}
+
+/*
+ * Mutexes that other processes share too are not for that, nor are their condition variables. False: wait in the kernel.
+ */
+static bool await_cond(pthread_cond_t *cond, pthread_mutex_t *mutex, int *err)
+{
+    enum sfp_awaited how = SFP_NOT_CALLED;
+    uint32_t cancels = sfp_await_cancels();
+    bool helpers = !sfp_thread_all_act();
+
+    if (sfp_lock_is_shared(mutex) || !sfp_has_siblings() || !sfp_await_begin(cond))
+        return false;
+    *err = pthread_mutex_unlock(mutex);
+    while (!*err && how != SFP_CALLED && how != SFP_ALONE && cancels == sfp_await_cancels())
+        how = sfp_await(helpers);
+    sfp_await_end(false);
+    if (*err)
+        return true;
+    *err = pthread_mutex_lock(mutex);
+    if (how != SFP_CALLED)
+        pthread_testcancel(); /* or it has woken for nothing, as it must expect to */
+    return true;
+}
+
 SFP_EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex)
 {
     int err;
 
+    if (await_cond(cond, mutex, &err))
+        return err;
+    sfp_await_call(mutex, false); /* it will be unlocked when this thread has left its turn */
     sfp_block_begin();
     err = REAL_COND(pthread_cond_wait)(cond, mutex);
     sfp_block_end();
     return err;
+}
+
+SFP_EXPORT int pthread_cond_signal(pthread_cond_t *cond)
+{
+    return sfp_await_call(cond, false) ? 0 : REAL_COND(pthread_cond_signal)(cond);
+}
+
+SFP_EXPORT int pthread_cond_broadcast(pthread_cond_t *cond)
+{
+    sfp_await_call(cond, true);
+    return REAL_COND(pthread_cond_broadcast)(cond);
 }
 
 SFP_EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
@@ -209,15 +271,72 @@ SFP_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const st
                       SFP_REAL(pthread_mutex_timedlock)(mutex, &real_abs));
 }
 
+/* ---- semaphores ------------------------------------------------------------------------------------------------ */
+
+static bool shared_sems; /* there are some that other processes may post */
+
+SFP_EXPORT int sem_init(sem_t *sem, int shared, unsigned value)
+{
+    if (shared)
+        __atomic_store_n(&shared_sems, true, __ATOMIC_RELAXED);
+    return SFP_REAL(sem_init)(sem, shared, value);
+}
+
+SFP_EXPORT sem_t *sem_open(const char *name, int flags, ...)
+{
+    va_list ap;
+    mode_t mode;
+    unsigned value;
+
+    va_start(ap, flags);
+    mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+    value = flags & O_CREAT ? va_arg(ap, unsigned) : 0;
+    va_end(ap);
+    __atomic_store_n(&shared_sems, true, __ATOMIC_RELAXED);
+    return SFP_REAL(sem_open)(name, flags, mode, value);
+}
+
+/* 0, -1 with errno, or 1: wait in the kernel. */
+static int await_sem(sem_t *sem)
+{
+    enum sfp_awaited how = SFP_NOT_CALLED;
+    bool helpers = helpers_post();
+    int st;
+
+    if (__atomic_load_n(&shared_sems, __ATOMIC_RELAXED) || !sfp_has_siblings() || !sfp_await_begin(sem))
+        return 1;
+    sfp_await_lets_cancel();
+    while ((st = sem_trywait(sem)) && how != SFP_ALONE && (how != SFP_INTERRUPTED || sfp_calls_go_on())) {
+        how = sfp_await(helpers);
+        sfp_await_lets_cancel();
+    }
+    sfp_await_end(false);
+    if (st && how == SFP_INTERRUPTED)
+        errno = EINTR;
+    return st && how == SFP_ALONE ? 1 : st;
+}
+
 SFP_EXPORT int sem_wait(sem_t *sem)
 {
     int st;
 
     if (sem_trywait(sem) == 0)
         return 0;
+    st = await_sem(sem);
+    if (st <= 0)
+        return st;
     sfp_block_begin();
     st = SFP_REAL(sem_wait)(sem);
     sfp_block_end();
+    return st;
+}
+
+SFP_EXPORT int sem_post(sem_t *sem)
+{
+    int st = SFP_REAL(sem_post)(sem);
+
+    note_poster();
+    sfp_await_call(sem, false);
     return st;
 }
 

@@ -1,40 +1,226 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * New threads. A thread begins at its creator's time, not at that of whoever else has read a clock meanwhile; and the
- * engine is told of it, so that time waits until the thread has either come to simfab or gone to sleep.
+ * Threads of this process, from their creation to their end. A thread begins at its creator's time, not at that of whoever
+ * else has read a clock meanwhile; it has a number, by which threads are put in order that come at the same time; and who waits
+ * for its end is called when it comes. One that an actor has created takes turns from the beginning.
  */
 #include "simfab/preload/clock.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
-struct start {
+#define JOIN_LOOKS 1000 /* for one that has said it ends */
+
+struct thread {
+    struct thread *next;
+    pthread_t id;
     void *(*run)(void *);
     void *arg;
     uint64_t clock_ps;
+    uint32_t number;
+    bool guest; /* it is an actor from the beginning */
+    bool acts, ended;
 };
+
+/* Until they are joined, or their id is given to another. */
+static struct thread *threads;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t num_created;
+static uint32_t helpers = 1; /* living threads that are no actors */
+
+static __thread struct thread *me; /* NULL in the first thread */
+static __thread bool acts;
+
+static void lock_list(void)
+{
+    SFP_REAL(pthread_mutex_lock)(&list_lock);
+}
+
+static void unlock_list(void)
+{
+    SFP_REAL(pthread_mutex_unlock)(&list_lock);
+}
+
+static void after_fork_child(void)
+{
+    pthread_mutex_init(&list_lock, NULL);
+    sfp_thread_after_fork();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(lock_list, unlock_list, after_fork_child);
+}
+
+void sfp_thread_after_fork(void)
+{
+    threads = me; /* the others are not there */
+    if (me)
+        me->next = NULL;
+    acts = false;
+    helpers = 1;
+    num_created = 0;
+    sfp_await_after_fork();
+}
+
+uint32_t sfp_thread_number(void)
+{
+    return me ? me->number : 0;
+}
+
+bool sfp_thread_all_act(void)
+{
+    return !__atomic_load_n(&helpers, __ATOMIC_RELAXED);
+}
+
+void sfp_thread_acts(bool yes)
+{
+    if (yes == acts)
+        return;
+    acts = yes;
+    __atomic_fetch_add(&helpers, yes ? -1u : 1u, __ATOMIC_RELAXED);
+    if (!me)
+        return;
+    __atomic_store_n(&me->acts, yes, __ATOMIC_RELEASE);
+    if (!yes)
+        sfp_await_call(me, true); /* its end will not be announced in its turn */
+}
+
+void sfp_thread_ends(void)
+{
+    if (!me || me->ended)
+        return;
+    if (!acts)
+        __atomic_fetch_sub(&helpers, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&me->ended, true, __ATOMIC_SEQ_CST);
+    sfp_await_call(me, true);
+}
 
 static void *begin(void *arg)
 {
-    struct start s = *(struct start *)arg;
+    lock_list(); /* its creator has entered it */
+    me = arg;
+    unlock_list();
+    acts = me->acts;
+    sfp_actor_watch_end();
+    if (me->clock_ps)
+        sfp_clock_advance_to(me->clock_ps);
+    if (me->guest)
+        sfp_guest_begins();
+    return me->run(me->arg);
+}
 
-    free(arg);
-    sfp_clock_advance_to(s.clock_ps);
-    return s.run(s.arg);
+static struct thread **find(pthread_t id)
+{
+    struct thread **at = &threads;
+
+    while (*at && !pthread_equal((*at)->id, id))
+        at = &(*at)->next;
+    return at;
+}
+
+static void drop(pthread_t id)
+{
+    struct thread **at = find(id), *t = *at;
+
+    if (t)
+        *at = t->next;
+    free(t);
+}
+
+static int create(struct thread *t, pthread_t *restrict thread, const pthread_attr_t *restrict attr)
+{
+    int err;
+
+    lock_list();
+    t->number = ++num_created;
+    __atomic_fetch_add(&helpers, !t->acts, __ATOMIC_RELAXED);
+    err = SFP_REAL(pthread_create)(thread, attr, begin, t);
+    if (err) {
+        __atomic_fetch_sub(&helpers, !t->acts, __ATOMIC_RELAXED);
+        free(t);
+    } else {
+        drop(*thread);
+        t->id = *thread;
+        t->next = threads;
+        threads = t;
+    }
+    unlock_list();
+    return err;
 }
 
 SFP_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr, void *(*run)(void *),
                               void *restrict arg)
 {
-    struct start *s;
-    int err;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct thread *t;
 
-    if (!sfp_proc.arena || sfp_proc.dead || !sfp_is_actor() || !sfp_clock_is_virtual() || !(s = malloc(sizeof *s)))
+    if (sfp_starting || !sfp_enabled() || !(t = calloc(1, sizeof *t)))
         return SFP_REAL(pthread_create)(thread, attr, run, arg);
-    *s = (struct start){run, arg, sfp_clock_peek()};
-    __atomic_add_fetch(&sfp_proc.arena->births, 1, __ATOMIC_RELEASE);
-    err = SFP_REAL(pthread_create)(thread, attr, begin, s);
-    if (err)
-        free(s);
+    pthread_once(&once, watch_forks);
+    t->run = run;
+    t->arg = arg;
+    if (sfp_proc.arena && !sfp_proc.dead && sfp_is_actor() && sfp_clock_is_virtual()) {
+        t->clock_ps = sfp_clock_peek();
+        t->guest = t->acts = !sfp_proc.welcome.cpu_factor_milli && sfp_is_actor();
+        __atomic_add_fetch(&sfp_proc.arena->births, 1, __ATOMIC_RELEASE);
+    }
+    return create(t, thread, attr);
+}
+
+/* ---- waiting for the end --------------------------------------------------------------------------------------- */
+
+static struct thread *entry_of(pthread_t id)
+{
+    struct thread *t;
+
+    lock_list();
+    t = *find(id);
+    unlock_list();
+    return t;
+}
+
+/* It has said that it ends: soon it will have done so. EBUSY: not yet. */
+static int join_soon(pthread_t thread, void **result)
+{
+    int err = EBUSY;
+
+    for (int i = 0; i < JOIN_LOOKS && (err = pthread_tryjoin_np(thread, result)) == EBUSY; i++)
+        SFP_REAL(sched_yield)();
+    return err;
+}
+
+static int join(pthread_t thread, void **result)
+{
+    struct thread *t = entry_of(thread);
+    int err = EBUSY;
+
+    if (t && t != me && sfp_await_begin(t)) {
+        sfp_await_lets_cancel();
+        while (!__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) && __atomic_load_n(&t->acts, __ATOMIC_ACQUIRE) &&
+               sfp_await(false) != SFP_ALONE)
+            sfp_await_lets_cancel();
+        sfp_await_end(false);
+        if (__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE))
+            err = join_soon(thread, result);
+    }
+    if (err == EBUSY) {
+        sfp_block_begin();
+        err = SFP_REAL(pthread_join)(thread, result);
+        sfp_block_end();
+    }
+    return err;
+}
+
+SFP_EXPORT int pthread_join(pthread_t thread, void **result)
+{
+    int err = join(thread, result);
+
+    if (!err) {
+        lock_list();
+        drop(thread);
+        unlock_list();
+    }
     return err;
 }

@@ -70,7 +70,7 @@ SFP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *chan)
  * Does a read go on after a signal? So do those whose handlers say SA_RESTART; which signal it was is not known here. Those
  * of faults do not count: a thread that waits has none.
  */
-static bool reads_go_on(void)
+bool sfp_calls_go_on(void)
 {
     for (int sig = 1; sig <= SIGRTMAX; sig++) {
         struct sigaction act;
@@ -99,7 +99,7 @@ static int await(struct sf_actor *a, int fd)
         reason = sfp_wait(a, SF_ACTOR_IDLE, 0);
         if (reason < 0) /* the pipe's other end is closed too: the next look sees it */
             return sfp_sys_poll(&p, 1, 1000) > 0 ? 0 : -1;
-        if (reason == SFP_WAKE_SIGNAL && sfp_sys_poll(&p, 1, 0) <= 0 && !reads_go_on()) {
+        if (reason == SFP_WAKE_SIGNAL && sfp_sys_poll(&p, 1, 0) <= 0 && !sfp_calls_go_on()) {
             errno = EINTR;
             return -1;
         }
