@@ -142,6 +142,11 @@ TESTPROGS += tests/simfab/time_mpi
 tests/simfab/time_mpi_SRCS := tests/simfab/time_mpi.c
 tests/simfab/time_mpi_CFLAGS := -Ilibmrmpi/include
 tests/simfab/time_mpi_DEPS := libmpi.so.12
+
+TESTPROGS += tests/simfab/time_threads
+tests/simfab/time_threads_SRCS := tests/simfab/time_threads.c
+tests/simfab/time_threads_CFLAGS := -Ilibmrmpi/include
+tests/simfab/time_threads_DEPS := libmpi.so.12
 TESTPROGS += tests/simfab/time_timers
 tests/simfab/time_timers_SRCS := tests/simfab/time_timers.c
 tests/simfab/time_timers_PKGS := libibverbs

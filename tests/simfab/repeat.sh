@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What runs again on a fabric repeats to the last digit, beside a busy loop and a fabricd that serves real time: MPI over one
-# rail and two, several ranks on a host with memory between them.
+# rail and two, several ranks on a host with memory between them, several threads in a rank.
 # REPEAT: how many times each (3).
 # timeout: 900
 . "$(dirname "$0")/../tap.sh"
@@ -46,6 +46,8 @@ for rails in 1 2; do
 done
 again $times mrrun -n 4 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
 is "four ranks on two hosts: one outcome" "$(outcomes "$figures")" "1 of $times"
+again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_threads"
+is "four threads in each of two ranks: one outcome" "$(outcomes '(thread [0-3]: [0-9.]+ us, came [0-3] \([0-9]+\) ){4}')" "1 of $times"
 # one run in thirty or so differs by some nanoseconds where the machine is very busy: see TIME.md
 again $times mrrun -n 6 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
 is "six ranks: all runs give figures" "$(grep -cE "$figures" "$tmp/all")" "$times"
