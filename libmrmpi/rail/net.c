@@ -23,7 +23,7 @@ struct mr_net mr_net;
 #define IDLE_CHECK     256
 #define BUSY_CHECK     16384
 #define CONNECT_NAP_NS 50000
-#define SLOW_MBPS      10000 /* 4X SDR, and what soft-RoCE says of itself */
+#define SLOW_MBPS      10000 /* 4X SDR */
 
 /* ---- up from the HCA --------------------------------------------------------------------------------------------- */
 
@@ -94,8 +94,8 @@ static void ask_fabricd(const struct mr_launch *launch)
 
 /*
  * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
- * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on slow
- * adapters with a bus that goes one way at a time.
+ * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on the
+ * InfiniBand adapters of old, whose bus goes one way at a time.
  */
 static unsigned find_caps(void)
 {
@@ -104,7 +104,7 @@ static unsigned find_caps(void)
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         if (!mr_verbs.rail[i].addr.reads)
             caps &= ~(unsigned)(MR_VC_READ | MR_VC_READ_FIRST);
-        if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS)
+        if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS && !mr_verbs.rail[i].addr.global)
             caps &= ~(unsigned)MR_VC_READ_FIRST;
     }
     return caps;
