@@ -151,10 +151,10 @@ void mr_recv_peer_lost(void); /* receives posted for this peer end with an error
 /* A message from this rank, and not here yet, will never be: the peer is lost. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src);
 /*
- * Takes back an unexpected message that its sender knows by this id: one that its sender waits for, or (eager) one that
- * it does not wait for. False: there is none any more.
+ * Takes back an unexpected message (its context, rank and tag are in hdr) that its sender knows by this id: one that its
+ * sender waits for, or (eager) one that it does not wait for. False: there is none any more.
  */
-bool mr_recv_take_back(struct mr_vc *vc, uint64_t sreq, bool eager);
+bool mr_recv_take_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t sreq, bool eager);
 
 /* ---- rndv.c ---- */
 struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state);

@@ -216,19 +216,29 @@ void mr_match_remove_quad(struct mr_match_table *t, struct mr_match_quad *q)
         mr_match_remove(t, &q->e[c]);
 }
 
+/* The queue is gone when f has removed all of it. */
+static void each_in(struct mr_match_queue *q, void (*f)(struct mr_match_entry *e, void *arg), void *arg)
+{
+    for (struct mr_match_entry *e = q->first, *next; e; e = next) {
+        next = e->next;
+        f(e, arg);
+    }
+}
+
+void mr_match_each_at(struct mr_match_table *t, uint32_t ctx, int src, int tag,
+                      void (*f)(struct mr_match_entry *e, void *arg), void *arg)
+{
+    struct mr_match_queue *q = t->num_queues ? find_queue(t, ctx, src, tag) : NULL;
+
+    if (q)
+        each_in(q, f, arg);
+}
+
 void mr_match_each(struct mr_match_table *t, void (*f)(struct mr_match_entry *e, void *arg), void *arg)
 {
-    for (uint32_t b = 0; t->buckets && b <= t->mask; b++) {
-        struct mr_match_queue *q = t->buckets[b], *next_queue;
-
-        for (; q; q = next_queue) {
-            struct mr_match_entry *e = q->first, *next;
-
-            next_queue = q->next;
-            for (; e; e = next) {
-                next = e->next;
-                f(e, arg);
-            }
+    for (uint32_t b = 0; t->buckets && b <= t->mask; b++)
+        for (struct mr_match_queue *q = t->buckets[b], *next; q; q = next) {
+            next = q->next;
+            each_in(q, f, arg);
         }
-    }
 }

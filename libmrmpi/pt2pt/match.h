@@ -56,7 +56,10 @@ int mr_match_insert_quad(struct mr_match_table *t, struct mr_match_quad *q, uint
                          void *owner);
 void mr_match_remove_quad(struct mr_match_table *t, struct mr_match_quad *q);
 
-/* Calls f for every entry, oldest first within a key; f may remove the entry that it is given. */
+/* Calls f for every entry under exactly this key, oldest first; f may remove the entry that it is given. */
+void mr_match_each_at(struct mr_match_table *t, uint32_t ctx, int src, int tag,
+                      void (*f)(struct mr_match_entry *e, void *arg), void *arg);
+/* The same for every entry, oldest first within a key. */
 void mr_match_each(struct mr_match_table *t, void (*f)(struct mr_match_entry *e, void *arg), void *arg);
 
 static inline bool mr_match_empty(const struct mr_match_table *t)

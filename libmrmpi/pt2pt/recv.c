@@ -255,11 +255,11 @@ static void is_wanted(struct mr_match_entry *e, void *arg)
         w->found = m;
 }
 
-bool mr_recv_take_back(struct mr_vc *vc, uint64_t sreq, bool eager)
+bool mr_recv_take_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t sreq, bool eager)
 {
     struct wanted w = {.vc = vc, .sreq = sreq, .eager = eager};
 
-    mr_match_each(&mr_pt2pt.unexpected, is_wanted, &w);
+    mr_match_each_at(&mr_pt2pt.unexpected, hdr->ctx, hdr->rank, hdr->tag, is_wanted, &w);
     if (!w.found)
         return false;
     mr_match_remove_quad(&mr_pt2pt.unexpected, &w.found->match);

@@ -493,10 +493,15 @@ void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
 /* Packets that mean a transfer that is over or never was are dropped: a sender does not wait for the last CREDIT. */
 void mr_rndv_cancel(struct mr_rndv *r)
 {
+    struct mr_hdr hdr = header(r, MR_PKT_CANCEL, 0);
+
     if ((r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK) || r->cancelling)
         return;
     r->cancelling = true;
-    tell(r, MR_PKT_CANCEL, 0, NULL, 0); /* if that fails the peer has, and the send ends with that */
+    hdr.rank = r->req->comm->rank;
+    hdr.tag = r->req->tag;
+    hdr.ctx = r->req->ctx;
+    mr_vc_send(r->vc, &hdr, NULL, 0); /* if that fails the peer has, and the send ends with that */
 }
 
 void mr_rndv_recall(struct mr_request *req, struct mr_vc *vc)
@@ -514,7 +519,7 @@ void mr_rndv_recall(struct mr_request *req, struct mr_vc *vc)
 static void on_cancel(struct mr_vc *vc, const struct mr_hdr *hdr)
 {
     bool eager = hdr->rreq != 0;
-    bool back = mr_recv_take_back(vc, eager ? hdr->rreq : hdr->sreq, eager);
+    bool back = mr_recv_take_back(vc, hdr, eager ? hdr->rreq : hdr->sreq, eager);
     struct mr_hdr answer = {.kind = back ? MR_PKT_CANCELLED : MR_PKT_ACK, .sreq = hdr->sreq};
 
     if (back || eager)

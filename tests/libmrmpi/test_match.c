@@ -139,6 +139,48 @@ START_TEST(many_keys)
 }
 END_TEST
 
+static struct mr_match_table *table;
+
+/* Entry i has the tag i % 2, and the order of its arrival in owner. */
+static void even_and_out(struct mr_match_entry *e, void *arg)
+{
+    int *expected = arg;
+
+    ck_assert_int_eq((int)(intptr_t)e->owner, *expected);
+    *expected += 2;
+    if (*expected % 4)
+        mr_match_remove(table, e);
+}
+
+START_TEST(each_under_a_key)
+{
+    struct mr_match_entry e[20];
+    struct mr_match_table t;
+    int next = 0, left[5], n = 0;
+
+    ck_assert_int_eq(mr_match_init(&t), 0);
+    table = &t;
+    for (int i = 0; i < 20; i++) {
+        e[i].owner = (void *)(intptr_t)i;
+        ck_assert_int_eq(mr_match_insert(&t, &e[i], 4, 3, i % 2), 0);
+    }
+    mr_match_each_at(&t, 4, 2, 0, even_and_out, &next);
+    mr_match_each_at(&t, 2, 3, 0, even_and_out, &next);
+    ck_assert_int_eq(next, 0);
+    mr_match_each_at(&t, 4, 3, 0, even_and_out, &next); /* takes out 0, 4, 8, 12, 16 */
+    ck_assert_int_eq(next, 20);
+    for (struct mr_match_entry *at; (at = mr_match_find(&t, 4, 3, 0)); n++) {
+        ck_assert_int_lt(n, 5);
+        left[n] = (int)(intptr_t)at->owner;
+        mr_match_remove(&t, at);
+    }
+    ck_assert_int_eq(n, 5);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(left[i], 4 * i + 2);
+    mr_match_finalize(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("match");
@@ -151,6 +193,7 @@ int main(void)
     tcase_add_loop_test(c, unexpected_like_reference, 0, 8);
     tcase_add_test(c, wildcards_in_order);
     tcase_add_test(c, many_keys);
+    tcase_add_test(c, each_under_a_key);
     suite_add_tcase(s, c);
     r = srunner_create(s);
     srunner_set_tap(r, "-");

@@ -282,6 +282,7 @@ static int buffered(int rank, int size)
     size_t bytes;
 
     if (rank == 1) {
+        EXPECT(mr_recv(NULL, 0, mr_type_byte, 0, 3, mr_comm_world, 0, NULL) == MR_SUCCESS);
         for (int i = 0; i < 2; i++) {
             EXPECT(mr_recv(in, N, mr_type_byte, 0, i, mr_comm_world, 0, NULL) == MR_SUCCESS);
             EXPECT(holds((uint8_t *)in, N, i));
@@ -297,6 +298,7 @@ static int buffered(int rank, int size)
     }
     memset(out, 0, N);
     EXPECT(mr_send(out, N, mr_type_byte, 1, 2, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_ERR_BUFFER);
+    EXPECT(mr_send(NULL, 0, mr_type_byte, 1, 3, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
     EXPECT(mr_buffer_detach(&addr, &bytes) == MR_SUCCESS && addr == space + 1 && bytes == sizeof(space) - 1);
     return 0;
 }
