@@ -36,6 +36,7 @@ struct sim {
     struct proc **proc_by_id; /* NULL where the process is gone: events name processes by number */
     uint32_t next_proc_id, by_id_cap;
     uint32_t running;    /* actors that the engine waits for */
+    uint64_t runs;       /* how often one has begun to run */
     struct alarm *free_alarms;
     uint32_t alarms_set, due; /* timers and time-outs to come, and time-outs that have come without a return yet */
     bool signalled;      /* a process is to notice the end of a timer before time goes on */

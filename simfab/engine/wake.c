@@ -18,6 +18,8 @@ void sched_running(struct actor *a)
     a->landed = false;
     a->waited_since_ns = 0;
     a->proc->sim->running++;
+    a->proc->sim->runs++;
+    a->proc->sim->runs++;
     actor_host(a)->running++;
 }
 

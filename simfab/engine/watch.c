@@ -223,6 +223,25 @@ char watch_state(struct watches *ws, struct watch *w, struct watch_thread *t)
     return state;
 }
 
+uint64_t watch_waits(const struct watch *w, const struct watch_thread *t)
+{
+    static const char key[] = "\nvoluntary_ctxt_switches:";
+    char path[64], buf[4096];
+    const char *at;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof path, "%u/status", t->tid);
+    fd = openat(dirfd(w->tasks), path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    n = read(fd, buf, sizeof buf - 1);
+    close(fd);
+    buf[n > 0 ? n : 0] = 0;
+    at = strstr(buf, key);
+    return at ? strtoull(at + sizeof key - 1, NULL, 10) + 1 : 0;
+}
+
 /* ---- processes ------------------------------------------------------------------------------------------------- */
 
 static struct watch **place(struct watches *ws, pid_t pid)

@@ -21,6 +21,7 @@ struct watch_thread {
     int sched_fd, stat_fd, children_fd; /* -1: not open */
     uint64_t digest;                    /* changes whenever it runs; 0: not yet read */
     uint64_t ran_ns;                    /* its processor time */
+    uint64_t busy_waits;                /* the caller's: what watch_waits said when it had been busy for long */
 };
 
 struct watch {
@@ -55,6 +56,8 @@ struct watch *watch_get(struct watches *ws, pid_t pid);
 bool watch_ran(struct watches *ws, struct watch *w, struct watch_thread *t);
 /* The letter of its state, as in proc(5); 0 if it has ended. */
 char watch_state(struct watches *ws, struct watch *w, struct watch_thread *t);
+/* How often it has waited for something since it began, and one more; 0 if that is not known. */
+uint64_t watch_waits(const struct watch *w, const struct watch_thread *t);
 /* 0: it has none, or is gone. Asked once, and then as long as the parent lives taken for granted. */
 pid_t watch_parent(struct watches *ws, struct watch *w);
 /* What the kernel says of the children of a thread: numbers with spaces between them. The buffer is reused by the next

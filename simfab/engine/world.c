@@ -15,7 +15,8 @@
 #include "simfab/engine/watch.h"
 
 #define ANCESTORS_MAX 8u  /* from a process up to its launcher */
-#define BUSY_NS       100000000ull   /* of processor time, or of a wait for a disk: it is not about to wake anybody */
+#define BUSY_NS       100000000ull   /* of processor time, or of a wait for a disk: it is not about to wake anybody; */
+#define BUSY_AGAIN_NS 5000000ull     /* nor is one after this, where one was just found not to be, and not all were at rest since */
 #define NEWCOMER_S    1u  /* of processor time, in which a process that a launcher has started attaches, if it ever does */
 #define STARVED_NS    10000000000ull /* of real time, in which the thread did not get as much */
 
@@ -28,11 +29,14 @@ struct world {
     bool again;          /* a thread has run since it was last looked at: this walk cannot be the last one */
     uint32_t busy;       /* the thread that was found to run, or to be about to; 0: none */
     bool disk;           /* it is about to, when a disk has answered */
-    uint64_t busy_ran_ns;
+    struct watch *busy_process;
+    struct watch_thread *busy_thread;
     struct {
         uint32_t tid;
         uint64_t ran_ns, at_ns; /* its processor time, and the real time, when last seen */
         uint64_t since_ns, used_ns;
+        uint64_t runs; /* of actors by then: if there have been more it is another wait */
+        bool proved;   /* somebody has been busy for long, and not all have been at rest since */
     } last;
 };
 
@@ -54,6 +58,14 @@ void world_free(struct world *w)
 
 /* ---- one process ----------------------------------------------------------------------------------------------- */
 
+/* It computes, without ever having waited for anything since it was found to. */
+static bool still_computes(const struct watch *p, struct watch_thread *t)
+{
+    if (t->busy_waits && watch_waits(p, t) != t->busy_waits)
+        t->busy_waits = 0;
+    return t->busy_waits;
+}
+
 /*
  * Has it run since the last walk? And is it about to? The latter need not be asked of one that has not if the walk has to be
  * repeated anyway.
@@ -63,7 +75,7 @@ static void look_at_thread(struct world *w, struct watch *p, struct watch_thread
     uint64_t before = t->digest;
     char state;
 
-    if (!watch_ran(w->watches, p, t))
+    if (!watch_ran(w->watches, p, t) || still_computes(p, t))
         return;
     w->ran += t->digest * 31 + t->tid;
     if (t->digest != before)
@@ -75,7 +87,8 @@ static void look_at_thread(struct world *w, struct watch *p, struct watch_thread
         return;
     w->busy = t->tid;
     w->disk = state == 'D';
-    w->busy_ran_ns = t->ran_ns;
+    w->busy_process = p;
+    w->busy_thread = t;
 }
 
 /*
@@ -245,21 +258,30 @@ static void forget_births(struct sim *s)
 }
 
 /*
- * The thread that was found busy has used so much that it is no longer believed to be about to wake anybody. What counts is
- * what it has done, not how long that took: on a machine that others use, all this may take long.
+ * The thread that was found busy has used so much, in this one wait of the engine's, that it is no longer believed to be about
+ * to wake anybody; nor is it asked again until it has waited for something. What counts is what it has done, not how long
+ * that took: on a machine that others use, all this may take long.
  */
-static bool busy_for_long(struct world *w)
+static bool busy_for_long(struct world *w, const struct sim *s)
 {
+    struct watch_thread *t = w->busy_thread;
     uint64_t now = real_ns();
 
-    if (!w->last.since_ns)
+    if (!w->last.since_ns || w->last.runs != s->runs) {
         w->last.since_ns = now;
-    if (w->last.tid == w->busy)
-        w->last.used_ns += w->disk ? now - w->last.at_ns : w->busy_ran_ns - w->last.ran_ns;
-    w->last.tid = w->busy;
-    w->last.ran_ns = w->busy_ran_ns;
+        w->last.used_ns = w->last.tid = 0;
+        w->last.runs = s->runs;
+    }
+    if (w->last.tid == t->tid)
+        w->last.used_ns += w->disk ? now - w->last.at_ns : t->ran_ns - w->last.ran_ns;
+    w->last.tid = t->tid;
+    w->last.ran_ns = t->ran_ns;
     w->last.at_ns = now;
-    return w->last.used_ns > BUSY_NS || now - w->last.since_ns > STARVED_NS;
+    if (w->last.used_ns <= (w->last.proved ? BUSY_AGAIN_NS : BUSY_NS) && now - w->last.since_ns <= STARVED_NS)
+        return false;
+    w->last.proved = true;
+    t->busy_waits = watch_waits(w->busy_process, t);
+    return true;
 }
 
 static bool nobody_runs(struct world *w, struct sim *s)
@@ -267,9 +289,11 @@ static bool nobody_runs(struct world *w, struct sim *s)
     bool quiet = walk(w, s) || (!w->busy && walk(w, s));
 
     if (w->busy)
-        return busy_for_long(w);
-    if (quiet)
+        return busy_for_long(w, s);
+    if (quiet) {
         w->last.since_ns = w->last.used_ns = w->last.tid = 0;
+        w->last.proved = false;
+    }
     return quiet;
 }
 

@@ -48,8 +48,6 @@ again $times mrrun -n 4 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
 is "four ranks on two hosts: one outcome" "$(outcomes "$figures")" "1 of $times"
 again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_threads"
 is "four threads in each of two ranks: one outcome" "$(outcomes '(thread [0-3]: [0-9.]+ us, came [0-3] \([0-9]+\) ){4}')" "1 of $times"
-# one run in thirty or so differs by some nanoseconds where the machine is very busy: see TIME.md
 again $times mrrun -n 6 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
-is "six ranks: all runs give figures" "$(grep -cE "$figures" "$tmp/all")" "$times"
-ok "and most of them the same" test "$(sort "$tmp/all" | uniq -c | awk '$1 > n {n = $1} END {print n}')" -gt $((times / 2))
+is "six ranks on two hosts: one outcome" "$(outcomes "$figures")" "1 of $times"
 done_testing
