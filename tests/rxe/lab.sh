@@ -2,11 +2,12 @@
 #
 # Where the laboratory cannot be built the test is skipped, with the reason; LAB_REQUIRED=1 in the environment makes that a
 # failure, for machines that are there to run it.
-lab_tap() { # SECONDS JOB...
-  local here seconds=$1 rc
+lab_tap() { # SECONDS [OPTION VALUE]... JOB...
+  local here rc options=(--seconds "$1")
   shift
+  while [[ $1 == --* ]]; do options+=("$1" "$2"); shift 2; done
   here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-  "$here/lab" --seconds "$seconds" "$@" 2>&1 | awk -v jobs=$# '
+  "$here/lab" "${options[@]}" "$@" 2>&1 | awk -v jobs=$# '
     function result(good, text) { n++; bad += !good; print (good ? "ok " : "not ok ") n " - " text }
     { text = $0; sub(/^(not )?ok [0-9]+( - )?/, "", text) }
     /^ok /     { good_here++; result(1, text); next }

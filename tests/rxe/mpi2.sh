@@ -2,4 +2,5 @@
 # timeout: 900
 # The MPI programs over two rails of the kernel's soft-RoCE.
 . "$(dirname "$0")/lab.sh"
-lab_tap 850 'mpi2 800: bash tests/mpi/run-mpi.sh rxe2'
+# p2p_huge: two ranks of 1 GiB each, which takes two minutes
+lab_tap 850 --memory 4096 'mpi2 800: MPI_TEST_TIMEOUT=240 bash tests/mpi/run-mpi.sh rxe2'
