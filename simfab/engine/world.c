@@ -27,10 +27,9 @@ struct world {
     uint64_t ran;        /* sum over the threads seen in this walk, */
     uint64_t ran_before; /* and in the last one that was not broken off */
     bool again;          /* a thread has run since it was last looked at: this walk cannot be the last one */
-    uint32_t busy;       /* the thread that was found to run, or to be about to; 0: none */
-    bool disk;           /* it is about to, when a disk has answered */
-    struct watch *busy_process;
-    struct watch_thread *busy_thread;
+    struct watch_thread *busy;  /* the thread that was found to run, or to be about to; NULL: none */
+    struct watch *busy_process; /* whose it is */
+    bool disk;                  /* it is about to, when a disk has answered */
     struct {
         uint32_t tid;
         uint64_t ran_ns, at_ns; /* its processor time, and the real time, when last seen */
@@ -85,10 +84,9 @@ static void look_at_thread(struct world *w, struct watch *p, struct watch_thread
     state = watch_state(w->watches, p, t);
     if (state != 'R' && state != 'D')
         return;
-    w->busy = t->tid;
-    w->disk = state == 'D';
+    w->busy = t;
     w->busy_process = p;
-    w->busy_thread = t;
+    w->disk = state == 'D';
 }
 
 /*
@@ -230,7 +228,7 @@ static bool walk(struct world *w, struct sim *s)
     w->walks++;
     watches_turn(w->watches);
     w->ran = 0;
-    w->busy = 0;
+    w->busy = NULL;
     w->again = false;
     for (uint32_t i = 0; i < s->num_procs && !w->busy; i++) {
         const struct proc *p = s->procs[i];
@@ -264,7 +262,7 @@ static void forget_births(struct sim *s)
  */
 static bool busy_for_long(struct world *w, const struct sim *s)
 {
-    struct watch_thread *t = w->busy_thread;
+    struct watch_thread *t = w->busy;
     uint64_t now = real_ns();
 
     if (!w->last.since_ns || w->last.runs != s->runs) {
