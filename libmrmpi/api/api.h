@@ -30,21 +30,22 @@
     type PMPIX_##name args
 
 /*
- * Functions with counts exist twice since MPI-4 (section 2.5.8): MPI_Name, and MPI_Name_c with wider ones. They live in files of
- * their own that are compiled twice, X.c as it is and X_large.c, which defines API_LARGE and includes it. There api_count is
- * what the standard calls int and MPI_Count, api_displ int and MPI_Aint. What has no counts does not belong into such a file.
+ * Functions with counts exist twice since MPI-4 (section 2.5.8): MPI_Name, and MPI_Name_c with wider ones. They live in
+ * files of their own that are compiled twice, X.c as it is and X_large.c, which defines API_LARGE and includes it.
+ * There api_count is what the standard calls int and MPI_Count, api_displ int and MPI_Aint. What has no counts does not
+ * belong into such a file.
  */
 #ifdef API_LARGE
 typedef MPI_Count api_count;
 typedef MPI_Aint api_displ;
-#define API_COUNT_MAX ((uint64_t)INT64_MAX)
-#define API_WIDE true /* for struct mr_vec */
+#define API_COUNT_MAX                  ((uint64_t)INT64_MAX)
+#define API_WIDE                       true /* for struct mr_vec */
 #define MPI_COUNT_FN(type, name, args) MPI_FN(type, name##_c, args)
 #else
 typedef int api_count;
 typedef int api_displ;
-#define API_COUNT_MAX ((uint64_t)INT_MAX)
-#define API_WIDE false
+#define API_COUNT_MAX                  ((uint64_t)INT_MAX)
+#define API_WIDE                       false
 #define MPI_COUNT_FN(type, name, args) MPI_FN(type, name, args)
 #endif
 
@@ -151,7 +152,7 @@ static inline void *api_find(enum abi_kind kind, int handle)
 
 int api_handle_new(enum abi_kind kind, void *object); /* 0: no memory or too many */
 bool api_handle_free(enum abi_kind kind, int handle); /* true: that was the last use, the slot is free */
-void api_handles_finalize(void); /* but those of objects that outlive the library's end */
+void api_handles_finalize(void);                      /* but those of objects that outlive the library's end */
 
 /* Give an object its handle; without memory (object NULL: it could not be made) the object is put and MR_ERR_NO_MEM
  * returned. */
@@ -162,63 +163,72 @@ enum mr_err api_new_type(struct mr_type *t, MPI_Datatype *h);
 enum mr_err api_new_op(struct mr_op *op, MPI_Op *h);
 enum mr_err api_new_info(struct mr_info *i, MPI_Info *h);
 enum mr_err api_new_errhandler(struct mr_errhandler *e, MPI_Errhandler *h);
-enum mr_err api_bad_handle(enum mr_err err, const char *what, int handle, int null);
+/* argument: its name in the function's prototype (or an expression with it, as "*comm"), which the message tells. So in
+ * all checks: each has a form *_named, and a macro that takes for the name what it is called with. */
+enum mr_err api_bad_handle(enum mr_err err, const char *argument, const char *what, int handle, int null);
 
-static inline enum mr_err api_comm(MPI_Comm h, struct mr_comm **c)
+#define api_comm(h, c)  api_comm_named(h, c, #h)
+#define api_type(h, t)  api_type_named(h, t, #h)
+#define api_op(h, o)    api_op_named(h, o, #h)
+#define api_group(h, g) api_group_named(h, g, #h)
+#define api_info(h, i)  api_info_named(h, i, #h)
+#define api_hints(h)    api_hints_named(h, #h)
+
+static inline enum mr_err api_comm_named(MPI_Comm h, struct mr_comm **c, const char *name)
 {
     if (likely(h == MPI_COMM_WORLD))
         *c = mr_comm_world;
     else if (h == MPI_COMM_SELF)
         *c = mr_comm_self;
     else if (!(*c = api_find(ABI_COMM, h)))
-        return api_bad_handle(MR_ERR_COMM, "communicator", h, MPI_COMM_NULL);
+        return api_bad_handle(MR_ERR_COMM, name, "communicator", h, MPI_COMM_NULL);
     return MR_SUCCESS;
 }
 
-static inline enum mr_err api_type(MPI_Datatype h, struct mr_type **t)
+static inline enum mr_err api_type_named(MPI_Datatype h, struct mr_type **t, const char *name)
 {
     if (unlikely(!(*t = abi_basic(h))) && !(*t = api_find(ABI_TYPE, h)))
-        return api_bad_handle(MR_ERR_TYPE, "datatype", h, MPI_DATATYPE_NULL);
+        return api_bad_handle(MR_ERR_TYPE, name, "datatype", h, MPI_DATATYPE_NULL);
     return MR_SUCCESS;
 }
 
-static inline enum mr_err api_op(MPI_Op h, struct mr_op **op)
+static inline enum mr_err api_op_named(MPI_Op h, struct mr_op **op, const char *name)
 {
     if (unlikely(!(*op = abi_builtin_op(h))) && !(*op = api_find(ABI_OP, h)))
-        return api_bad_handle(MR_ERR_OP, "operation", h, MPI_OP_NULL);
+        return api_bad_handle(MR_ERR_OP, name, "operation", h, MPI_OP_NULL);
     return MR_SUCCESS;
 }
 
-static inline enum mr_err api_group(MPI_Group h, struct mr_group **g)
+static inline enum mr_err api_group_named(MPI_Group h, struct mr_group **g, const char *name)
 {
     if (h == MPI_GROUP_EMPTY)
         *g = &mr_group_empty;
     else if (!(*g = api_find(ABI_GROUP, h)))
-        return api_bad_handle(MR_ERR_GROUP, "group", h, MPI_GROUP_NULL);
+        return api_bad_handle(MR_ERR_GROUP, name, "group", h, MPI_GROUP_NULL);
     return MR_SUCCESS;
 }
 
 static inline enum mr_err api_request(MPI_Request h, struct mr_request **r)
 {
     if (unlikely(!(*r = api_find(ABI_REQUEST, h))))
-        return api_bad_handle(MR_ERR_REQUEST, "request", h, MPI_REQUEST_NULL);
+        return api_bad_handle(MR_ERR_REQUEST, "request", "request", h, MPI_REQUEST_NULL);
     return MR_SUCCESS;
 }
 
 struct mr_info *api_info_env(void); /* MPI_INFO_ENV; NULL: no memory */
 
-static inline enum mr_err api_info(MPI_Info h, struct mr_info **i)
+static inline enum mr_err api_info_named(MPI_Info h, struct mr_info **i, const char *name)
 {
     if (!(*i = h == MPI_INFO_ENV ? api_info_env() : api_find(ABI_INFO, h)))
-        return api_bad_handle(MR_ERR_INFO, "info object", h, MPI_INFO_NULL);
+        return api_bad_handle(MR_ERR_INFO, name, "info object", h, MPI_INFO_NULL);
     return MR_SUCCESS;
 }
 
 /* Hints of which none is known; but the handle must be one, or none. */
-static inline enum mr_err api_hints(MPI_Info h)
+static inline enum mr_err api_hints_named(MPI_Info h, const char *name)
 {
     struct mr_info *i;
-    return h == MPI_INFO_NULL ? MR_SUCCESS : api_info(h, &i);
+    return h == MPI_INFO_NULL ? MR_SUCCESS : api_info_named(h, &i, name);
 }
 
 enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e);
@@ -232,9 +242,10 @@ enum mr_err api_set_hints(struct mr_comm *c, MPI_Info info); /* these and no oth
 /* ---- arguments ---- */
 
 enum mr_err api_bad_count(long count, const char *name);
-enum mr_err api_bad_type(const struct mr_type *t);
-enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive);
-enum mr_err api_bad_tag(int tag);
+enum mr_err api_bad_type(const struct mr_type *t, const char *name);
+enum mr_err api_bad_buffer(const void *buf, int64_t count, const char *name, const char *count_name);
+enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive, const char *name);
+enum mr_err api_bad_tag(int tag, const char *name);
 enum mr_err api_null(const char *name);
 int api_null_ever(const char *name, const char *function); /* what the function returns */
 /* An operation, and whether it may be applied to t (op.c). */
@@ -243,41 +254,70 @@ enum mr_err api_op_on(MPI_Op op, struct mr_op **o, const struct mr_type *t);
 enum mr_err api_intra(const struct mr_comm *c); /* an error if c is an intercommunicator */
 enum mr_err api_inter(const struct mr_comm *c); /* an error if it is none */
 
+#define api_buffer(buf, count, t) api_buffer_named(buf, count, t, #buf, #count, "datatype")
+#define api_dest(c, rank, tag)    api_dest_named(c, rank, tag, #rank, #tag)
+#define api_source(c, rank, tag)  api_source_named(c, rank, tag, #rank, #tag)
+
 /* A buffer of count elements. A null pointer is fine for nothing, and for types that carry addresses. */
-static inline enum mr_err api_buffer(const void *buf, int64_t count, const struct mr_type *t)
+static inline enum mr_err api_buffer_named(const void *buf, int64_t count, const struct mr_type *t, const char *name,
+                                           const char *count_name, const char *type_name)
 {
     if (!mr_config.check_args)
         return MR_SUCCESS;
     if (unlikely(count < 0))
-        return api_bad_count(count, "count");
+        return api_bad_count(count, count_name);
     if (unlikely(!t->committed))
-        return api_bad_type(t);
+        return api_bad_type(t, type_name);
     if (unlikely(!buf) && count && t->size && t->builtin)
-        return mr_fail(MR_ERR_BUFFER, "the buffer is a null pointer, count is %lld", (long long)count);
+        return api_bad_buffer(buf, count, name, count_name);
     if (unlikely(buf == MPI_IN_PLACE) && count)
-        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is not allowed here");
+        return api_bad_buffer(buf, count, name, count_name);
     return MR_SUCCESS;
 }
 
-static inline enum mr_err api_dest(const struct mr_comm *c, int rank, int tag)
+/* All bytes from the first of the data to the last are data. */
+static inline bool api_solid(const struct mr_type *t, size_t count)
+{
+    return t->contiguous || (count == 1 && t->size == (size_t)t->true_extent);
+}
+
+/*
+ * Whether two buffers that have to be disjoint surely overlap: their data begins at the same byte, or neither has gaps
+ * and one begins within the other. What lies in the gaps of the other's type is allowed.
+ */
+static inline bool api_overlap(const void *a, size_t acount, const struct mr_type *at, const void *b, size_t bcount,
+                               const struct mr_type *bt)
+{
+    size_t abytes = acount * at->size, bbytes = bcount * bt->size;
+    if (!abytes || !bbytes || !mr_config.check_args)
+        return false;
+    uintptr_t x = (uintptr_t)a + (uintptr_t)at->true_lb, y = (uintptr_t)b + (uintptr_t)bt->true_lb;
+    if (x == y)
+        return true;
+    return (x < y ? y - x < abytes : x - y < bbytes) && api_solid(at, acount) && api_solid(bt, bcount);
+}
+
+static inline enum mr_err api_dest_named(const struct mr_comm *c, int rank, int tag, const char *name,
+                                         const char *tag_name)
 {
     if (!mr_config.check_args)
         return MR_SUCCESS;
     if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL)
-        return api_bad_rank(c, rank, false);
+        return api_bad_rank(c, rank, false, name);
     if (unlikely(tag < 0 || tag > MR_TAG_UB))
-        return api_bad_tag(tag);
+        return api_bad_tag(tag, tag_name);
     return MR_SUCCESS;
 }
 
-static inline enum mr_err api_source(const struct mr_comm *c, int rank, int tag)
+static inline enum mr_err api_source_named(const struct mr_comm *c, int rank, int tag, const char *name,
+                                           const char *tag_name)
 {
     if (!mr_config.check_args)
         return MR_SUCCESS;
     if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL && rank != MPI_ANY_SOURCE)
-        return api_bad_rank(c, rank, true);
+        return api_bad_rank(c, rank, true, name);
     if (unlikely((tag < 0 || tag > MR_TAG_UB) && tag != MPI_ANY_TAG))
-        return api_bad_tag(tag);
+        return api_bad_tag(tag, tag_name);
     return MR_SUCCESS;
 }
 

@@ -60,74 +60,70 @@
     } while (0)
 
 /* A buffer with its type; MPI_IN_PLACE is for the caller to have dealt with. */
-static inline enum mr_err api_side(const void *buf, api_count count, MPI_Datatype datatype, struct mr_type **t)
+#define api_side(buf, count, datatype, t) api_side_named(buf, count, datatype, t, #buf, #count, #datatype)
+static inline enum mr_err api_side_named(const void *buf, api_count count, MPI_Datatype datatype, struct mr_type **t,
+                                         const char *name, const char *count_name, const char *type_name)
 {
-    TRY(api_type(datatype, t));
-    return api_buffer(buf, count, *t);
+    TRY(api_type_named(datatype, t, type_name));
+    return api_buffer_named(buf, count, *t, name, count_name, type_name);
 }
 
-static inline enum mr_err api_counts(const api_count *counts, int n)
+static inline enum mr_err api_array(const void *array, int n, const char *name)
 {
-    if (!counts)
-        return n ? api_null("counts") : MR_SUCCESS;
-    for (int i = 0; i < n; i++)
+    return unlikely(!array) && n && mr_config.check_args ? api_null(name) : MR_SUCCESS;
+}
+
+#define api_counts(counts, n) api_counts_named(counts, n, #counts)
+static inline enum mr_err api_counts_named(const api_count *counts, int n, const char *name)
+{
+    TRY(api_array(counts, n, name));
+    for (int i = 0; i < n && mr_config.check_args; i++)
         if (unlikely(counts[i] < 0))
-            return mr_fail(MR_ERR_COUNT, "count %d of the array is %lld", i, (long long)counts[i]);
+            return mr_fail(MR_ERR_COUNT, "%s[%d] is %lld", name, i, (long long)counts[i]);
     return MR_SUCCESS;
 }
 
 /* n parts of a buffer. A null pointer is fine where a displacement or the type makes an address of it. */
-static inline enum mr_err api_vec_buffer(const struct mr_vec *v, int n)
+static inline enum mr_err api_vec_buffer(const struct mr_vec *v, int n, const char *name, const char *counts_name)
 {
     if (likely(v->buf) || !mr_config.check_args)
         return MR_SUCCESS;
     for (int i = 0; i < n; i++)
         if (mr_vec_bytes(v, i) && !mr_vec_part(v, i) && mr_vec_type(v, i)->builtin)
-            return mr_fail(MR_ERR_BUFFER, "the buffer is a null pointer, count %d is %zu", i, mr_vec_count(v, i));
+            return mr_fail(MR_ERR_BUFFER, "%s is a null pointer, %s[%d] is %zu", name, counts_name, i,
+                           mr_vec_count(v, i));
     return MR_SUCCESS;
 }
 
 /* Counts and displacements of n parts. */
-static inline enum mr_err api_vec(struct mr_vec *v, const void *buf, const api_count *counts, const api_displ *displs,
-                                  MPI_Datatype datatype, int n)
+#define api_vec(v, buf, counts, displs, datatype, n)                                                                   \
+    api_vec_named(v, buf, counts, displs, datatype, n, #buf, #counts, #displs, #datatype)
+static inline enum mr_err api_vec_named(struct mr_vec *v, const void *buf, const api_count *counts,
+                                        const api_displ *displs, MPI_Datatype datatype, int n, const char *name,
+                                        const char *counts_name, const char *displs_name, const char *type_name)
 {
     struct mr_type *t;
-    TRY(api_type(datatype, &t));
-    if (unlikely(!t->committed))
-        return api_bad_type(t);
+    TRY(api_type_named(datatype, &t, type_name));
+    if (unlikely(!t->committed) && mr_config.check_args)
+        return api_bad_type(t, type_name);
     if (unlikely(buf == MPI_IN_PLACE))
-        return mr_fail(MR_ERR_BUFFER, "MPI_IN_PLACE is not allowed here");
-    TRY(api_counts(counts, n));
-    if (!displs && n)
-        return api_null("displs");
+        return mr_fail(MR_ERR_BUFFER, "%s is MPI_IN_PLACE, which is not allowed here", name);
+    TRY(api_counts_named(counts, n, counts_name));
+    TRY(api_array(displs, n, displs_name));
     *v = (struct mr_vec){
         .buf = buf, .counts = counts, .disps = displs, .type = t, .wide = API_WIDE, .wide_disps = API_WIDE};
-    return api_vec_buffer(v, n);
+    return api_vec_buffer(v, n, name, counts_name);
 }
 
-/* All bytes from the first of the data to the last are data. */
-static inline bool api_solid(const struct mr_type *t, size_t count)
-{
-    return t->contiguous || (count == 1 && t->size == (size_t)t->true_extent);
-}
-
-/*
- * An error if the two buffers of an operation surely overlap: their data begins at the same byte, or neither has gaps
- * and one begins within the other. What lies in the gaps of the other's type is allowed.
- */
+/* An error if a send and a receive buffer surely overlap. */
 static inline enum mr_err api_apart(const void *in, size_t icount, const struct mr_type *it, const void *out,
                                     size_t ocount, const struct mr_type *ot)
 {
-    size_t ibytes = icount * it->size, obytes = ocount * ot->size;
-    if (!ibytes || !obytes || !mr_config.check_args)
-        return MR_SUCCESS;
-    uintptr_t i = (uintptr_t)in + (uintptr_t)it->true_lb, o = (uintptr_t)out + (uintptr_t)ot->true_lb;
-    if (likely(i != o) &&
-        ((i < o ? o - i >= ibytes : i - o >= obytes) || !api_solid(it, icount) || !api_solid(ot, ocount)))
+    if (likely(!api_overlap(in, icount, it, out, ocount, ot)))
         return MR_SUCCESS;
     return mr_fail(MR_ERR_BUFFER,
-                   "the buffers at %p (%zu bytes) and at %p (%zu bytes) overlap; MPI_IN_PLACE may be what is meant", in,
-                   ibytes, out, obytes);
+                   "sendbuf and recvbuf overlap: %zu bytes at %p and %zu at %p; MPI_IN_PLACE may be what is meant",
+                   icount * it->size, in, ocount * ot->size, out);
 }
 
 /* One buffer and each of n parts. */
@@ -148,26 +144,27 @@ static inline enum mr_err api_apart_pairs(const struct mr_vec *in, const struct 
     return MR_SUCCESS;
 }
 
-static inline enum mr_err api_types(const MPI_Datatype *handles, struct mr_type **types, int n)
+static inline enum mr_err api_types(const MPI_Datatype *handles, struct mr_type **types, int n, const char *name)
 {
-    if (!handles && n)
-        return api_null("types");
+    TRY(api_array(handles, n, name));
     for (int i = 0; i < n; i++) {
-        TRY(api_type(handles[i], &types[i]));
-        if (unlikely(!types[i]->committed))
-            return api_bad_type(types[i]);
+        TRY(api_type_named(handles[i], &types[i], name));
+        if (unlikely(!types[i]->committed) && mr_config.check_args)
+            return api_bad_type(types[i], name);
     }
     return MR_SUCCESS;
 }
 
 /* Counts, displacements (of whatever type) and types of n parts. */
-static inline enum mr_err api_parts(const api_count *counts, const void *displs, const MPI_Datatype *handles,
-                                    struct mr_type **types, int n)
+#define api_parts(counts, displs, handles, types, n)                                                                   \
+    api_parts_named(counts, displs, handles, types, n, #counts, #displs, #handles)
+static inline enum mr_err api_parts_named(const api_count *counts, const void *displs, const MPI_Datatype *handles,
+                                          struct mr_type **types, int n, const char *counts_name,
+                                          const char *displs_name, const char *types_name)
 {
-    TRY(api_counts(counts, n));
-    if (!displs && n)
-        return api_null("displs");
-    return api_types(handles, types, n);
+    TRY(api_counts_named(counts, n, counts_name));
+    TRY(api_array(displs, n, displs_name));
+    return api_types(handles, types, n, types_name);
 }
 
 #endif

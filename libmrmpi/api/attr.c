@@ -88,11 +88,11 @@ static enum mr_err keyval_of(int h, enum mr_keyval_kind kind, struct mr_keyval *
 {
     *k = api_find(ABI_KEYVAL, h);
     if (!*k)
-        return api_bad_handle(MR_ERR_KEYVAL, "attribute key", h, MPI_KEYVAL_INVALID);
+        return api_bad_handle(MR_ERR_KEYVAL, "keyval", "attribute key", h, MPI_KEYVAL_INVALID);
     static const char *const what[] = {
         [MR_KEYVAL_COMM] = "communicators", [MR_KEYVAL_TYPE] = "datatypes", [MR_KEYVAL_WIN] = "windows"};
     if ((*k)->kind != kind)
-        return mr_fail(MR_ERR_KEYVAL, "the attribute key is for %s, not for %s", what[(*k)->kind], what[kind]);
+        return mr_fail(MR_ERR_KEYVAL, "keyval is for %s, not for %s", what[(*k)->kind], what[kind]);
     return MR_SUCCESS;
 }
 

@@ -55,22 +55,22 @@ static enum mr_err may_be_in_place_at(const void *buf, int root, const struct mr
 
 /* ---- bcast ---- */
 
-static enum mr_err build_bcast(void *buf, api_count count, MPI_Datatype datatype, int root, struct mr_comm *c,
+static enum mr_err build_bcast(void *buffer, api_count count, MPI_Datatype datatype, int root, struct mr_comm *c,
                                struct mr_schedule **s)
 {
     struct mr_type *t = mr_type_byte;
     TRY(root_of(root, c));
     if (root != MPI_PROC_NULL)
-        TRY(api_side(buf, count, datatype, &t));
-    return mr_coll_bcast(buf, (size_t)count, t, root, c, s);
+        TRY(api_side(buffer, count, datatype, &t));
+    return mr_coll_bcast(buffer, (size_t)count, t, root, c, s);
 }
 COLLECTIVE(Bcast, Ibcast, ARGS(void *buffer, api_count count, MPI_Datatype datatype, int root), build_bcast, buffer,
            count, datatype, root)
 
 /* ---- reductions ---- */
 
-static enum mr_err build_reduce(const void *in, void *out, api_count count, MPI_Datatype datatype, MPI_Op op, int root,
-                                struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_reduce(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op,
+                                int root, struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_type *t = mr_type_byte;
     struct mr_op *o = &mr_op_builtin[MR_OP_BOR];
@@ -79,83 +79,87 @@ static enum mr_err build_reduce(const void *in, void *out, api_count count, MPI_
         return mr_coll_reduce(NULL, NULL, 0, t, o, root, c, s);
     TRY(api_type(datatype, &t));
     if (is_root(root, c))
-        TRY(api_buffer(out, count, t));
+        TRY(api_buffer(recvbuf, count, t));
     if (has_part(root, c)) {
-        TRY(may_be_in_place_at(in, root, c));
-        if (in != MPI_IN_PLACE)
-            TRY(api_buffer(in, count, t));
-        if (is_root(root, c) && in != MPI_IN_PLACE)
-            TRY(api_apart(in, (size_t)count, t, out, (size_t)count, t));
+        TRY(may_be_in_place_at(sendbuf, root, c));
+        if (sendbuf != MPI_IN_PLACE)
+            TRY(api_buffer(sendbuf, count, t));
+        if (is_root(root, c) && sendbuf != MPI_IN_PLACE)
+            TRY(api_apart(sendbuf, (size_t)count, t, recvbuf, (size_t)count, t));
     }
     TRY(api_op_on(op, &o, t));
-    return mr_coll_reduce(in_place(in), out, (size_t)count, t, o, root, c, s);
+    return mr_coll_reduce(in_place(sendbuf), recvbuf, (size_t)count, t, o, root, c, s);
 }
 COLLECTIVE(Reduce, Ireduce,
            ARGS(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op, int root),
            build_reduce, sendbuf, recvbuf, count, datatype, op, root)
 
-static enum mr_err reduce_sides(const void *in, api_count icount, void *out, api_count ocount, MPI_Datatype datatype,
-                                MPI_Op op, const struct mr_comm *c, struct mr_type **t, struct mr_op **o)
+#define reduce_sides(sendbuf, scount, recvbuf, rcount, datatype, op, c, t, o)                                          \
+    reduce_sides_named(sendbuf, scount, recvbuf, rcount, datatype, op, c, t, o, #rcount)
+static enum mr_err reduce_sides_named(const void *sendbuf, api_count scount, void *recvbuf, api_count rcount,
+                                      MPI_Datatype datatype, MPI_Op op, const struct mr_comm *c, struct mr_type **t,
+                                      struct mr_op **o, const char *count_name)
 {
-    TRY(may_be_in_place(in, c));
-    TRY(api_side(out, ocount, datatype, t));
-    if (in != MPI_IN_PLACE) {
-        TRY(api_buffer(in, icount, *t));
-        TRY(api_apart(in, (size_t)icount, *t, out, (size_t)ocount, *t));
+    TRY(may_be_in_place(sendbuf, c));
+    TRY(api_side_named(recvbuf, rcount, datatype, t, "recvbuf", count_name, "datatype"));
+    if (sendbuf != MPI_IN_PLACE) {
+        TRY(api_buffer_named(sendbuf, scount, *t, "sendbuf", count_name, "datatype"));
+        TRY(api_apart(sendbuf, (size_t)scount, *t, recvbuf, (size_t)rcount, *t));
     }
     return api_op_on(op, o, *t);
 }
 
-static enum mr_err build_allreduce(const void *in, void *out, api_count count, MPI_Datatype datatype, MPI_Op op,
-                                   struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_allreduce(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype,
+                                   MPI_Op op, struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_type *t;
     struct mr_op *o;
-    TRY(reduce_sides(in, count, out, count, datatype, op, c, &t, &o));
-    return mr_coll_allreduce(in_place(in), out, (size_t)count, t, o, c, s);
+    TRY(reduce_sides(sendbuf, count, recvbuf, count, datatype, op, c, &t, &o));
+    return mr_coll_allreduce(in_place(sendbuf), recvbuf, (size_t)count, t, o, c, s);
 }
 COLLECTIVE(Allreduce, Iallreduce,
            ARGS(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op), build_allreduce,
            sendbuf, recvbuf, count, datatype, op)
 
-static enum mr_err build_scan(const void *in, void *out, api_count count, MPI_Datatype datatype, MPI_Op op,
+static enum mr_err build_scan(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op,
                               bool exclusive, struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_type *t;
     struct mr_op *o;
     if (mr_comm_is_inter(c))
         return mr_fail(MR_ERR_COMM, "there is no scan on an intercommunicator");
-    TRY(reduce_sides(in, count, out, count, datatype, op, c, &t, &o));
-    return mr_coll_scan(in_place(in), out, (size_t)count, t, o, exclusive, c, s);
+    TRY(reduce_sides(sendbuf, count, recvbuf, count, datatype, op, c, &t, &o));
+    return mr_coll_scan(in_place(sendbuf), recvbuf, (size_t)count, t, o, exclusive, c, s);
 }
 COLLECTIVE(Scan, Iscan, ARGS(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op),
            build_scan, sendbuf, recvbuf, count, datatype, op, false)
 COLLECTIVE(Exscan, Iexscan, ARGS(const void *sendbuf, void *recvbuf, api_count count, MPI_Datatype datatype, MPI_Op op),
            build_scan, sendbuf, recvbuf, count, datatype, op, true)
 
-static enum mr_err build_reduce_scatter(const void *in, void *out, const api_count *counts, MPI_Datatype datatype,
-                                        MPI_Op op, struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_reduce_scatter(const void *sendbuf, void *recvbuf, const api_count *recvcounts,
+                                        MPI_Datatype datatype, MPI_Op op, struct mr_comm *c, struct mr_schedule **s)
 {
-    struct mr_vec v = {.counts = counts, .wide = API_WIDE};
+    struct mr_vec v = {.counts = recvcounts, .wide = API_WIDE};
     struct mr_op *o;
     api_count all = 0;
-    TRY(api_counts(counts, c->size));
+    TRY(api_counts(recvcounts, c->size));
     for (int i = 0; i < c->size; i++)
-        all += counts[i];
-    TRY(reduce_sides(in, all, out, counts[c->rank], datatype, op, c, &v.type, &o));
-    return mr_coll_reduce_scatter(in_place(in), out, &v, o, c, s);
+        all += recvcounts[i];
+    TRY(reduce_sides(sendbuf, all, recvbuf, recvcounts[c->rank], datatype, op, c, &v.type, &o));
+    return mr_coll_reduce_scatter(in_place(sendbuf), recvbuf, &v, o, c, s);
 }
 COLLECTIVE(Reduce_scatter, Ireduce_scatter,
            ARGS(const void *sendbuf, void *recvbuf, const api_count recvcounts[], MPI_Datatype datatype, MPI_Op op),
            build_reduce_scatter, sendbuf, recvbuf, recvcounts, datatype, op)
 
-static enum mr_err build_reduce_scatter_block(const void *in, void *out, api_count count, MPI_Datatype datatype,
-                                              MPI_Op op, struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_reduce_scatter_block(const void *sendbuf, void *recvbuf, api_count recvcount,
+                                              MPI_Datatype datatype, MPI_Op op, struct mr_comm *c,
+                                              struct mr_schedule **s)
 {
-    struct mr_vec v = {.each = (size_t)count};
+    struct mr_vec v = {.each = (size_t)recvcount};
     struct mr_op *o;
-    TRY(reduce_sides(in, count * c->size, out, count, datatype, op, c, &v.type, &o));
-    return mr_coll_reduce_scatter(in_place(in), out, &v, o, c, s);
+    TRY(reduce_sides(sendbuf, recvcount * c->size, recvbuf, recvcount, datatype, op, c, &v.type, &o));
+    return mr_coll_reduce_scatter(in_place(sendbuf), recvbuf, &v, o, c, s);
 }
 COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
            ARGS(const void *sendbuf, void *recvbuf, api_count recvcount, MPI_Datatype datatype, MPI_Op op),
@@ -175,92 +179,95 @@ static enum mr_err apart_from_all(const void *one, api_count count, const struct
     return api_apart(one, (size_t)count, t, mr_vec_part(&v, c->rank), (size_t)each, all_type);
 }
 
-static enum mr_err build_gather(const void *in, api_count icount, MPI_Datatype itype, void *out, api_count ocount,
-                                MPI_Datatype otype, int root, struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_gather(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                api_count recvcount, MPI_Datatype recvtype, int root, struct mr_comm *c,
+                                struct mr_schedule **s)
 {
     struct mr_type *it = mr_type_byte, *ot = mr_type_byte;
     TRY(root_of(root, c));
     if (has_part(root, c)) {
-        TRY(may_be_in_place_at(in, root, c));
-        if (in != MPI_IN_PLACE)
-            TRY(api_side(in, icount, itype, &it));
+        TRY(may_be_in_place_at(sendbuf, root, c));
+        if (sendbuf != MPI_IN_PLACE)
+            TRY(api_side(sendbuf, sendcount, sendtype, &it));
     }
     if (is_root(root, c)) {
-        TRY(api_side(out, ocount, otype, &ot));
-        if (has_part(root, c) && in != MPI_IN_PLACE)
-            TRY(apart_from_all(in, icount, it, out, ocount, ot, c));
+        TRY(api_side(recvbuf, recvcount, recvtype, &ot));
+        if (has_part(root, c) && sendbuf != MPI_IN_PLACE)
+            TRY(apart_from_all(sendbuf, sendcount, it, recvbuf, recvcount, ot, c));
     }
-    return mr_coll_gather(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, root, c, s);
+    return mr_coll_gather(in_place(sendbuf), (size_t)sendcount, it, recvbuf, (size_t)recvcount, ot, root, c, s);
 }
 COLLECTIVE(Gather, Igather,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf, api_count recvcount,
                 MPI_Datatype recvtype, int root),
            build_gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)
 
-static enum mr_err build_gatherv(const void *in, api_count icount, MPI_Datatype itype, void *out,
-                                 const api_count *counts, const api_displ *displs, MPI_Datatype otype, int root,
+static enum mr_err build_gatherv(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                 const api_count *recvcounts, const api_displ *displs, MPI_Datatype recvtype, int root,
                                  struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_type *it = mr_type_byte;
     struct mr_vec v = {0};
     TRY(root_of(root, c));
     if (has_part(root, c)) {
-        TRY(may_be_in_place_at(in, root, c));
-        if (in != MPI_IN_PLACE)
-            TRY(api_side(in, icount, itype, &it));
+        TRY(may_be_in_place_at(sendbuf, root, c));
+        if (sendbuf != MPI_IN_PLACE)
+            TRY(api_side(sendbuf, sendcount, sendtype, &it));
     }
     if (is_root(root, c)) {
-        TRY(api_vec(&v, out, counts, displs, otype, c->num_peers));
-        if (has_part(root, c) && in != MPI_IN_PLACE)
-            TRY(api_apart_vec(in, (size_t)icount, it, &v, c->num_peers));
+        TRY(api_vec(&v, recvbuf, recvcounts, displs, recvtype, c->num_peers));
+        if (has_part(root, c) && sendbuf != MPI_IN_PLACE)
+            TRY(api_apart_vec(sendbuf, (size_t)sendcount, it, &v, c->num_peers));
     }
-    return mr_coll_gatherv(in_place(in), (size_t)icount, it, &v, root, c, s);
+    return mr_coll_gatherv(in_place(sendbuf), (size_t)sendcount, it, &v, root, c, s);
 }
 COLLECTIVE(Gatherv, Igatherv,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
                 const api_count recvcounts[], const api_displ displs[], MPI_Datatype recvtype, int root),
            build_gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root)
 
-static enum mr_err build_scatter(const void *in, api_count icount, MPI_Datatype itype, void *out, api_count ocount,
-                                 MPI_Datatype otype, int root, struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_scatter(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                 api_count recvcount, MPI_Datatype recvtype, int root, struct mr_comm *c,
+                                 struct mr_schedule **s)
 {
     struct mr_type *it = mr_type_byte, *ot = mr_type_byte;
     TRY(root_of(root, c));
     if (has_part(root, c)) {
-        TRY(may_be_in_place_at(out, root, c));
-        if (out != MPI_IN_PLACE)
-            TRY(api_side(out, ocount, otype, &ot));
+        TRY(may_be_in_place_at(recvbuf, root, c));
+        if (recvbuf != MPI_IN_PLACE)
+            TRY(api_side(recvbuf, recvcount, recvtype, &ot));
     }
     if (is_root(root, c)) {
-        TRY(api_side(in, icount, itype, &it));
-        if (has_part(root, c) && out != MPI_IN_PLACE)
-            TRY(apart_from_all(out, ocount, ot, in, icount, it, c));
+        TRY(api_side(sendbuf, sendcount, sendtype, &it));
+        if (has_part(root, c) && recvbuf != MPI_IN_PLACE)
+            TRY(apart_from_all(recvbuf, recvcount, ot, sendbuf, sendcount, it, c));
     }
-    return mr_coll_scatter(in, (size_t)icount, it, (void *)(uintptr_t)in_place(out), (size_t)ocount, ot, root, c, s);
+    return mr_coll_scatter(sendbuf, (size_t)sendcount, it, (void *)(uintptr_t)in_place(recvbuf), (size_t)recvcount, ot,
+                           root, c, s);
 }
 COLLECTIVE(Scatter, Iscatter,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf, api_count recvcount,
                 MPI_Datatype recvtype, int root),
            build_scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root)
 
-static enum mr_err build_scatterv(const void *in, const api_count *counts, const api_displ *displs, MPI_Datatype itype,
-                                  void *out, api_count ocount, MPI_Datatype otype, int root, struct mr_comm *c,
-                                  struct mr_schedule **s)
+static enum mr_err build_scatterv(const void *sendbuf, const api_count *sendcounts, const api_displ *displs,
+                                  MPI_Datatype sendtype, void *recvbuf, api_count recvcount, MPI_Datatype recvtype,
+                                  int root, struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_type *ot = mr_type_byte;
     struct mr_vec v = {0};
     TRY(root_of(root, c));
     if (has_part(root, c)) {
-        TRY(may_be_in_place_at(out, root, c));
-        if (out != MPI_IN_PLACE)
-            TRY(api_side(out, ocount, otype, &ot));
+        TRY(may_be_in_place_at(recvbuf, root, c));
+        if (recvbuf != MPI_IN_PLACE)
+            TRY(api_side(recvbuf, recvcount, recvtype, &ot));
     }
     if (is_root(root, c)) {
-        TRY(api_vec(&v, in, counts, displs, itype, c->num_peers));
-        if (has_part(root, c) && out != MPI_IN_PLACE)
-            TRY(api_apart_vec(out, (size_t)ocount, ot, &v, c->num_peers));
+        TRY(api_vec(&v, sendbuf, sendcounts, displs, sendtype, c->num_peers));
+        if (has_part(root, c) && recvbuf != MPI_IN_PLACE)
+            TRY(api_apart_vec(recvbuf, (size_t)recvcount, ot, &v, c->num_peers));
     }
-    return mr_coll_scatterv(&v, (void *)(uintptr_t)in_place(out), (size_t)ocount, ot, root, c, s);
+    return mr_coll_scatterv(&v, (void *)(uintptr_t)in_place(recvbuf), (size_t)recvcount, ot, root, c, s);
 }
 COLLECTIVE(Scatterv, Iscatterv,
            ARGS(const void *sendbuf, const api_count sendcounts[], const api_displ displs[], MPI_Datatype sendtype,
@@ -269,70 +276,72 @@ COLLECTIVE(Scatterv, Iscatterv,
 
 /* ---- all to all ---- */
 
-static enum mr_err build_allgather(const void *in, api_count icount, MPI_Datatype itype, void *out, api_count ocount,
-                                   MPI_Datatype otype, struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_allgather(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                   api_count recvcount, MPI_Datatype recvtype, struct mr_comm *c,
+                                   struct mr_schedule **s)
 {
     struct mr_type *it = mr_type_byte, *ot;
-    TRY(may_be_in_place(in, c));
-    if (in != MPI_IN_PLACE)
-        TRY(api_side(in, icount, itype, &it));
-    TRY(api_side(out, ocount, otype, &ot));
-    if (in != MPI_IN_PLACE)
-        TRY(apart_from_all(in, icount, it, out, ocount, ot, c));
-    return mr_coll_allgather(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, c, s);
+    TRY(may_be_in_place(sendbuf, c));
+    if (sendbuf != MPI_IN_PLACE)
+        TRY(api_side(sendbuf, sendcount, sendtype, &it));
+    TRY(api_side(recvbuf, recvcount, recvtype, &ot));
+    if (sendbuf != MPI_IN_PLACE)
+        TRY(apart_from_all(sendbuf, sendcount, it, recvbuf, recvcount, ot, c));
+    return mr_coll_allgather(in_place(sendbuf), (size_t)sendcount, it, recvbuf, (size_t)recvcount, ot, c, s);
 }
 COLLECTIVE(Allgather, Iallgather,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf, api_count recvcount,
                 MPI_Datatype recvtype),
            build_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)
 
-static enum mr_err build_allgatherv(const void *in, api_count icount, MPI_Datatype itype, void *out,
-                                    const api_count *counts, const api_displ *displs, MPI_Datatype otype,
+static enum mr_err build_allgatherv(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                    const api_count *recvcounts, const api_displ *displs, MPI_Datatype recvtype,
                                     struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_type *it = mr_type_byte;
     struct mr_vec v = {0};
-    TRY(may_be_in_place(in, c));
-    if (in != MPI_IN_PLACE)
-        TRY(api_side(in, icount, itype, &it));
-    TRY(api_vec(&v, out, counts, displs, otype, c->num_peers));
-    if (in != MPI_IN_PLACE)
-        TRY(api_apart_vec(in, (size_t)icount, it, &v, c->num_peers));
-    return mr_coll_allgatherv(in_place(in), (size_t)icount, it, &v, c, s);
+    TRY(may_be_in_place(sendbuf, c));
+    if (sendbuf != MPI_IN_PLACE)
+        TRY(api_side(sendbuf, sendcount, sendtype, &it));
+    TRY(api_vec(&v, recvbuf, recvcounts, displs, recvtype, c->num_peers));
+    if (sendbuf != MPI_IN_PLACE)
+        TRY(api_apart_vec(sendbuf, (size_t)sendcount, it, &v, c->num_peers));
+    return mr_coll_allgatherv(in_place(sendbuf), (size_t)sendcount, it, &v, c, s);
 }
 COLLECTIVE(Allgatherv, Iallgatherv,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
                 const api_count recvcounts[], const api_displ displs[], MPI_Datatype recvtype),
            build_allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)
 
-static enum mr_err build_alltoall(const void *in, api_count icount, MPI_Datatype itype, void *out, api_count ocount,
-                                  MPI_Datatype otype, struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_alltoall(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                  api_count recvcount, MPI_Datatype recvtype, struct mr_comm *c, struct mr_schedule **s)
 {
     struct mr_type *it = mr_type_byte, *ot;
-    TRY(may_be_in_place(in, c));
-    if (in != MPI_IN_PLACE)
-        TRY(api_side(in, icount, itype, &it));
-    TRY(api_side(out, ocount, otype, &ot));
+    TRY(may_be_in_place(sendbuf, c));
+    if (sendbuf != MPI_IN_PLACE)
+        TRY(api_side(sendbuf, sendcount, sendtype, &it));
+    TRY(api_side(recvbuf, recvcount, recvtype, &ot));
     size_t n = (size_t)c->num_peers;
-    if (in != MPI_IN_PLACE)
-        TRY(api_apart(in, n * (size_t)icount, it, out, n * (size_t)ocount, ot));
-    return mr_coll_alltoall(in_place(in), (size_t)icount, it, out, (size_t)ocount, ot, c, s);
+    if (sendbuf != MPI_IN_PLACE)
+        TRY(api_apart(sendbuf, n * (size_t)sendcount, it, recvbuf, n * (size_t)recvcount, ot));
+    return mr_coll_alltoall(in_place(sendbuf), (size_t)sendcount, it, recvbuf, (size_t)recvcount, ot, c, s);
 }
 COLLECTIVE(Alltoall, Ialltoall,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf, api_count recvcount,
                 MPI_Datatype recvtype),
            build_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)
 
-static enum mr_err build_alltoallv(const void *in, const api_count *icounts, const api_displ *idispls,
-                                   MPI_Datatype itype, void *out, const api_count *ocounts, const api_displ *odispls,
-                                   MPI_Datatype otype, struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_alltoallv(const void *sendbuf, const api_count *sendcounts, const api_displ *sdispls,
+                                   MPI_Datatype sendtype, void *recvbuf, const api_count *recvcounts,
+                                   const api_displ *rdispls, MPI_Datatype recvtype, struct mr_comm *c,
+                                   struct mr_schedule **s)
 {
     struct mr_vec from = {.buf = MR_IN_PLACE}, to = {0};
-    TRY(may_be_in_place(in, c));
-    if (in != MPI_IN_PLACE)
-        TRY(api_vec(&from, in, icounts, idispls, itype, c->num_peers));
-    TRY(api_vec(&to, out, ocounts, odispls, otype, c->num_peers));
-    if (in != MPI_IN_PLACE)
+    TRY(may_be_in_place(sendbuf, c));
+    if (sendbuf != MPI_IN_PLACE)
+        TRY(api_vec(&from, sendbuf, sendcounts, sdispls, sendtype, c->num_peers));
+    TRY(api_vec(&to, recvbuf, recvcounts, rdispls, recvtype, c->num_peers));
+    if (sendbuf != MPI_IN_PLACE)
         TRY(api_apart_pairs(&from, &to, c->num_peers));
     return mr_coll_alltoallv(&from, &to, c, s);
 }
@@ -341,29 +350,33 @@ COLLECTIVE(Alltoallv, Ialltoallv,
                 void *recvbuf, const api_count recvcounts[], const api_displ rdispls[], MPI_Datatype recvtype),
            build_alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype)
 
-static enum mr_err build_alltoallw(const void *in, const api_count *icounts, const api_displ *idispls,
-                                   const MPI_Datatype *itypes, void *out, const api_count *ocounts,
-                                   const api_displ *odispls, const MPI_Datatype *otypes, struct mr_comm *c,
+static enum mr_err build_alltoallw(const void *sendbuf, const api_count *sendcounts, const api_displ *sdispls,
+                                   const MPI_Datatype *sendtypes, void *recvbuf, const api_count *recvcounts,
+                                   const api_displ *rdispls, const MPI_Datatype *recvtypes, struct mr_comm *c,
                                    struct mr_schedule **s)
 {
     size_t n = (size_t)c->num_peers;
-    TRY(may_be_in_place(in, c));
+    TRY(may_be_in_place(sendbuf, c));
     struct mr_type **types = malloc(2 * n * sizeof(struct mr_type *));
     if (!types)
         return mr_fail(MR_ERR_NO_MEM, "no memory for %d datatypes", c->num_peers);
-    struct mr_vec from = {.buf = in_place(in),
-                          .counts = icounts,
-                          .disps = idispls,
+    struct mr_vec from = {.buf = in_place(sendbuf),
+                          .counts = sendcounts,
+                          .disps = sdispls,
                           .types = types,
                           .wide = API_WIDE,
                           .wide_disps = API_WIDE};
-    struct mr_vec to = {
-        .buf = out, .counts = ocounts, .disps = odispls, .types = types + n, .wide = API_WIDE, .wide_disps = API_WIDE};
-    enum mr_err err = api_parts(ocounts, odispls, otypes, types + n, c->num_peers);
+    struct mr_vec to = {.buf = recvbuf,
+                        .counts = recvcounts,
+                        .disps = rdispls,
+                        .types = types + n,
+                        .wide = API_WIDE,
+                        .wide_disps = API_WIDE};
+    enum mr_err err = api_parts(recvcounts, rdispls, recvtypes, types + n, c->num_peers);
     if (!err)
-        err = api_vec_buffer(&to, c->num_peers);
-    if (!err && in != MPI_IN_PLACE && !(err = api_parts(icounts, idispls, itypes, types, c->num_peers)) &&
-        !(err = api_vec_buffer(&from, c->num_peers)))
+        err = api_vec_buffer(&to, c->num_peers, "recvbuf", "recvcounts");
+    if (!err && sendbuf != MPI_IN_PLACE && !(err = api_parts(sendcounts, sdispls, sendtypes, types, c->num_peers)) &&
+        !(err = api_vec_buffer(&from, c->num_peers, "sendbuf", "sendcounts")))
         err = api_apart_pairs(&from, &to, c->num_peers);
     if (!err)
         err = mr_coll_alltoallv(&from, &to, c, s);

@@ -202,7 +202,7 @@ MPI_FN(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     CHECK(api_intra(c));
     CHECK(api_group(group, &g));
     if (tag < 0 || tag > MR_TAG_UB)
-        CHECK(api_bad_tag(tag));
+        CHECK(api_bad_tag(tag, "tag"));
     CHECK(subgroup(c, g));
     CHECK(mr_comm_create_group(c, g, tag, &made));
     err = give(made, newcomm);
@@ -220,14 +220,14 @@ MPI_FN(int, Intercomm_create,
     CHECK(api_intra(c));
     NOT_NULL(newintercomm);
     if (local_leader < 0 || local_leader >= c->size)
-        CHECK(api_bad_rank(c, local_leader, false));
+        CHECK(api_bad_rank(c, local_leader, false, "local_leader"));
     if (c->rank == local_leader) { /* the others need not know peer_comm and remote_leader */
         CHECK(api_comm(peer_comm, &peer));
         if (remote_leader < 0 || remote_leader >= peer->num_peers)
-            CHECK(api_bad_rank(peer, remote_leader, false));
+            CHECK(api_bad_rank(peer, remote_leader, false, "remote_leader"));
     }
     if (tag < 0 || tag > MR_TAG_UB)
-        CHECK(api_bad_tag(tag));
+        CHECK(api_bad_tag(tag, "tag"));
     CHECK(mr_intercomm_create(c, local_leader, peer, remote_leader, tag, &made));
     err = give(made, newintercomm);
     API_LEAVE(c);

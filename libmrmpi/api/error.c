@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How errors leave the library: what checks say, the way through an error handler, the handlers (MPI-4.0 section 9.3). */
+/* How errors leave the library: what checks say, the way through an error handler, the handlers (MPI-4.0 section 9.3).
+ */
 #include "libmrmpi/api/api.h"
 
 #include <pthread.h>
@@ -30,21 +31,29 @@ enum mr_err api_bad_count(long count, const char *name)
     return mr_fail(MR_ERR_COUNT, "%s is %ld", name, count);
 }
 
-enum mr_err api_bad_type(const struct mr_type *t)
+enum mr_err api_bad_type(const struct mr_type *t, const char *name)
 {
-    return mr_fail(MR_ERR_TYPE, "the datatype %s has not been committed: call MPI_Type_commit first", mr_type_name(t));
+    const char *own = mr_type_name(t);
+    return mr_fail(MR_ERR_TYPE, "%s 0x%08x%s%s has not been committed: call MPI_Type_commit first", name,
+                   (unsigned)t->handle, *own ? ", " : "", own);
 }
 
-enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive)
+enum mr_err api_bad_buffer(const void *buf, int64_t count, const char *name, const char *count_name)
 {
-    return mr_fail(MR_ERR_RANK, "rank %d is not in %s%s, which has ranks 0 to %d%s", rank,
+    return mr_fail(MR_ERR_BUFFER, "%s is %s, %s is %lld", name,
+                   buf ? "MPI_IN_PLACE, which is not allowed here" : "a null pointer", count_name, (long long)count);
+}
+
+enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive, const char *name)
+{
+    return mr_fail(MR_ERR_RANK, "%s %d is not in %s%s, which has ranks 0 to %d%s", name, rank,
                    mr_comm_is_inter(c) ? "the remote group of " : "", c->name[0] ? c->name : "the communicator",
                    c->num_peers - 1, rank == MPI_ANY_SOURCE && !receive ? " (MPI_ANY_SOURCE is for receives)" : "");
 }
 
-enum mr_err api_bad_tag(int tag)
+enum mr_err api_bad_tag(int tag, const char *name)
 {
-    return mr_fail(MR_ERR_TAG, "tag %d is not in 0 to %d%s", tag, MR_TAG_UB,
+    return mr_fail(MR_ERR_TAG, "%s %d is not in 0 to %d%s", name, tag, MR_TAG_UB,
                    tag == MPI_ANY_TAG ? " (MPI_ANY_TAG is for receives)" : "");
 }
 
@@ -207,7 +216,7 @@ enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e)
     else if (h == MPIR_ERRORS_THROW_EXCEPTIONS)
         *e = &mr_errhandler_throw;
     else if (!(*e = api_find(ABI_ERRHANDLER, h)))
-        return api_bad_handle(MR_ERR_ARG, "error handler", h, MPI_ERRHANDLER_NULL);
+        return api_bad_handle(MR_ERR_ARG, "errhandler", "error handler", h, MPI_ERRHANDLER_NULL);
     return MR_SUCCESS;
 }
 
@@ -245,7 +254,7 @@ void api_replace_errhandler(struct mr_errhandler **at, struct mr_errhandler *by)
 }
 
 #define CREATE(name, kind)                                                                                             \
-    MPI_FN(int, name##_create_errhandler, (MPI_##name##_errhandler_function * function, MPI_Errhandler *errhandler))   \
+    MPI_FN(int, name##_create_errhandler, (MPI_##name##_errhandler_function * function, MPI_Errhandler * errhandler))  \
     {                                                                                                                  \
         API_ENTER_ANY();                                                                                               \
         err = api_new_user_errhandler(kind, (mr_user_fn)function, errhandler);                                         \

@@ -32,18 +32,19 @@ static enum mr_err dist_graph_of(MPI_Comm comm, struct mr_comm **c, struct mr_to
 }
 
 /* n integers, and a place for them if there are any. */
-static enum mr_err list(const char *name, int n, const int *at)
+static enum mr_err list_named(int n, const int *at, const char *n_name, const char *name)
 {
     if (n < 0)
-        return mr_fail(MR_ERR_ARG, "the number of %s is %d", name, n);
+        return mr_fail(MR_ERR_ARG, "%s is %d", n_name, n);
     return n && !at ? api_null(name) : MR_SUCCESS;
 }
+#define list(n, at) list_named(n, at, #n, #at)
 
 /* ---- graphs ---- */
 
 static enum mr_err check_graph(const struct mr_comm *c, int nnodes, const int *indx, const int *edges)
 {
-    enum mr_err err = list("indx", nnodes, indx);
+    enum mr_err err = list(nnodes, indx);
     if (err)
         return err;
     if (nnodes > c->size)
@@ -52,7 +53,7 @@ static enum mr_err check_graph(const struct mr_comm *c, int nnodes, const int *i
         if (indx[i] < (i ? indx[i - 1] : 0))
             return mr_fail(MR_ERR_ARG, "indx[%d] is %d: it must not be less than the one before", i, indx[i]);
     int n = nnodes ? indx[nnodes - 1] : 0;
-    if ((err = list("edges", n, edges)))
+    if ((err = list_named(n, edges, "indx", "edges")))
         return err;
     for (int i = 0; i < n; i++)
         if (edges[i] < 0 || edges[i] >= nnodes)
@@ -115,8 +116,8 @@ MPI_FN(int, Graph_get, (MPI_Comm comm, int maxindex, int maxedges, int indx[], i
     struct mr_topology *t;
     API_ENTER();
     CHECK(graph_of(comm, &c, &t));
-    CHECK(list("indx", maxindex, indx));
-    CHECK(list("edges", maxedges, edges));
+    CHECK(list(maxindex, indx));
+    CHECK(list(maxedges, edges));
     copy(indx, maxindex, t->index, t->num_nodes);
     copy(edges, maxedges, t->edges, t->index[t->num_nodes - 1]);
     API_LEAVE(c);
@@ -130,7 +131,7 @@ MPI_FN(int, Graph_neighbors_count, (MPI_Comm comm, int rank, int *nneighbors))
     CHECK(graph_of(comm, &c, &t));
     NOT_NULL(nneighbors);
     if (rank < 0 || rank >= c->size)
-        CHECK(api_bad_rank(c, rank, false));
+        CHECK(api_bad_rank(c, rank, false, "rank"));
     mr_graph_neighbors(t, rank, nneighbors);
     API_LEAVE(c);
 }
@@ -143,8 +144,8 @@ MPI_FN(int, Graph_neighbors, (MPI_Comm comm, int rank, int maxneighbors, int nei
     API_ENTER();
     CHECK(graph_of(comm, &c, &t));
     if (rank < 0 || rank >= c->size)
-        CHECK(api_bad_rank(c, rank, false));
-    CHECK(list("neighbors", maxneighbors, neighbors));
+        CHECK(api_bad_rank(c, rank, false, "rank"));
+    CHECK(list(maxneighbors, neighbors));
     const int *from = mr_graph_neighbors(t, rank, &n);
     copy(neighbors, maxneighbors, from, n);
     API_LEAVE(c);
@@ -152,9 +153,11 @@ MPI_FN(int, Graph_neighbors, (MPI_Comm comm, int rank, int maxneighbors, int nei
 
 /* ---- distributed graphs ---- */
 
-static enum mr_err ranks_of(const char *name, const struct mr_comm *c, int n, const int *ranks)
+#define ranks_of(c, n, ranks) ranks_of_named(c, n, ranks, #n, #ranks)
+static enum mr_err ranks_of_named(const struct mr_comm *c, int n, const int *ranks, const char *n_name,
+                                  const char *name)
 {
-    enum mr_err err = list(name, n, ranks);
+    enum mr_err err = list_named(n, ranks, n_name, name);
     for (int i = 0; i < n && !err; i++)
         if (ranks[i] < 0 || ranks[i] >= c->size)
             err = mr_fail(MR_ERR_RANK, "%s[%d] is %d, the communicator has ranks 0 to %d", name, i, ranks[i],
@@ -168,7 +171,7 @@ static enum mr_err weights_of(const char *name, int n, const int *weights)
         return MR_SUCCESS;
     if (n && weights == MPI_WEIGHTS_EMPTY)
         return mr_fail(MR_ERR_ARG, "%s is MPI_WEIGHTS_EMPTY, but there are %d edges", name, n);
-    enum mr_err err = list(name, n, weights);
+    enum mr_err err = list_named(n, weights, "n", name);
     for (int i = 0; i < n && !err; i++)
         if (weights[i] < 0)
             err = mr_fail(MR_ERR_ARG, "%s[%d] is %d", name, i, weights[i]);
@@ -197,8 +200,8 @@ MPI_FN(int, Dist_graph_create_adjacent,
     CHECK(api_comm(comm_old, &c));
     CHECK(api_intra(c));
     NOT_NULL(comm_dist_graph);
-    CHECK(ranks_of("sources", c, indegree, sources));
-    CHECK(ranks_of("destinations", c, outdegree, destinations));
+    CHECK(ranks_of(c, indegree, sources));
+    CHECK(ranks_of(c, outdegree, destinations));
     CHECK(weights_of("sourceweights", indegree, sourceweights));
     CHECK(weights_of("destweights", outdegree, destweights));
     if ((sourceweights == MPI_UNWEIGHTED) != (destweights == MPI_UNWEIGHTED))
@@ -216,9 +219,9 @@ MPI_FN(int, Dist_graph_create_adjacent,
 
 static enum mr_err check_edges(const struct mr_comm *c, const struct mr_edges *e, const int *weights)
 {
-    enum mr_err err = ranks_of("sources", c, e->num_sources, e->sources);
+    enum mr_err err = ranks_of_named(c, e->num_sources, e->sources, "n", "sources");
     if (!err)
-        err = list("degrees", e->num_sources, e->degrees);
+        err = list_named(e->num_sources, e->degrees, "n", "degrees");
     int n = 0;
     for (int i = 0; i < e->num_sources && !err; i++) {
         if (e->degrees[i] < 0)
@@ -226,7 +229,7 @@ static enum mr_err check_edges(const struct mr_comm *c, const struct mr_edges *e
         n += e->degrees[i];
     }
     if (!err)
-        err = ranks_of("destinations", c, n, e->destinations);
+        err = ranks_of_named(c, n, e->destinations, "degrees", "destinations");
     return err ? err : weights_of("weights", n, weights);
 }
 
@@ -280,8 +283,8 @@ MPI_FN(int, Dist_graph_neighbors,
     struct mr_topology *t;
     API_ENTER();
     CHECK(dist_graph_of(comm, &c, &t));
-    CHECK(list("sources", maxindegree, sources));
-    CHECK(list("destinations", maxoutdegree, destinations));
+    CHECK(list(maxindegree, sources));
+    CHECK(list(maxoutdegree, destinations));
     const struct mr_neighbors *a = &t->around;
     if (a->weighted && maxindegree)
         NOT_NULL(sourceweights);

@@ -236,7 +236,7 @@ MPIX_FN(int, Grequest_class_allocate, (MPIX_Grequest_class greq_class, void *ext
     API_ENTER();
     NOT_NULL(request);
     if (greq_class < 1 || greq_class > classes.num)
-        CHECK(mr_fail(MR_ERR_ARG, "there is no class %d of generalized requests", greq_class));
+        CHECK(mr_fail(MR_ERR_ARG, "greq_class is %d, there is no such class", greq_class));
     err = start(&classes.list[greq_class - 1], extra_state, request);
     API_LEAVE(NULL);
 }

@@ -80,11 +80,12 @@ void api_handles_finalize(void)
     }
 }
 
-enum mr_err api_bad_handle(enum mr_err err, const char *what, int handle, int null)
+enum mr_err api_bad_handle(enum mr_err err, const char *argument, const char *what, int handle, int null)
 {
+    argument += *argument == '*';
     if (handle == null)
-        return mr_fail(err, "the %s is the null handle", what);
-    return mr_fail(err, "0x%08x is not a valid %s: never made, or freed already", (unsigned)handle, what);
+        return mr_fail(err, "%s is the null handle of a %s", argument, what);
+    return mr_fail(err, "%s 0x%08x is not a valid %s: never made, or freed already", argument, (unsigned)handle, what);
 }
 
 static enum mr_err no_handle(const char *what)

@@ -11,16 +11,18 @@ enum mr_err api_op_on(MPI_Op op, struct mr_op **o, const struct mr_type *t)
     return err;
 }
 
-static enum mr_err reduce_local(const void *in, void *inout, int64_t count, MPI_Datatype datatype, MPI_Op op)
+static enum mr_err reduce_local(const void *inbuf, void *inoutbuf, int64_t count, MPI_Datatype datatype, MPI_Op op)
 {
     struct mr_type *t;
     struct mr_op *o;
     enum mr_err err = api_type(datatype, &t);
-    if (err || (err = api_buffer(in, count, t)) || (err = api_buffer(inout, count, t)) || (err = api_op_on(op, &o, t)))
+    if (err || (err = api_buffer(inbuf, count, t)) || (err = api_buffer(inoutbuf, count, t)) ||
+        (err = api_op_on(op, &o, t)))
         return err;
-    if (unlikely(in == inout) && count && t->size)
-        return mr_fail(MR_ERR_BUFFER, "inbuf and inoutbuf are the same");
-    mr_op_apply(o, in, inout, (size_t)count, t);
+    if (unlikely(api_overlap(inbuf, (size_t)count, t, inoutbuf, (size_t)count, t)))
+        return mr_fail(MR_ERR_BUFFER, "inbuf and inoutbuf overlap: %lld elements at %p and at %p", (long long)count,
+                       inbuf, inoutbuf);
+    mr_op_apply(o, inbuf, inoutbuf, (size_t)count, t);
     return MR_SUCCESS;
 }
 

@@ -9,34 +9,34 @@
 #include <string.h>
 
 /* A message of nothing needs no type: programs that were written for MPICH give it the null handle. */
-static inline enum mr_err type_of(api_count count, MPI_Datatype datatype, struct mr_type **t)
+static inline enum mr_err type_of(api_count count, MPI_Datatype datatype, struct mr_type **t, const char *name)
 {
     if (likely(datatype != MPI_DATATYPE_NULL) || count)
-        return api_type(datatype, t);
+        return api_type_named(datatype, t, name);
     *t = mr_type_byte;
     return MR_SUCCESS;
 }
 
-/* The checks that all sends and receives share. */
-static inline enum mr_err send_args(const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag,
-                                    MPI_Comm comm, struct mr_comm **c, struct mr_type **t)
+/* The checks that all sends and receives share: what the message consists of, and between whom it goes. */
+#define message_args(buf, count, datatype, comm, c, t)                                                                 \
+    message_args_named(buf, count, datatype, comm, c, t, #buf, #count, #datatype)
+static inline enum mr_err message_args_named(const void *buf, api_count count, MPI_Datatype datatype, MPI_Comm comm,
+                                             struct mr_comm **c, struct mr_type **t, const char *name,
+                                             const char *count_name, const char *type_name)
 {
     enum mr_err err;
-    if (unlikely((err = api_comm(comm, c)) || (err = type_of(count, datatype, t)) ||
-                 (err = api_buffer(buf, count, *t))))
+    if (unlikely((err = api_comm(comm, c)) || (err = type_of(count, datatype, t, type_name))))
         return err;
-    return api_dest(*c, dest, tag);
+    return api_buffer_named(buf, count, *t, name, count_name, type_name);
 }
 
-static inline enum mr_err recv_args(void *buf, api_count count, MPI_Datatype datatype, int source, int tag,
-                                    MPI_Comm comm, struct mr_comm **c, struct mr_type **t)
-{
-    enum mr_err err;
-    if (unlikely((err = api_comm(comm, c)) || (err = type_of(count, datatype, t)) ||
-                 (err = api_buffer(buf, count, *t))))
-        return err;
-    return api_source(*c, source, tag);
-}
+#define SEND_ARGS(buf, count, datatype, dest, tag, comm, c, t)                                                         \
+    CHECK(message_args(buf, count, datatype, comm, c, t));                                                             \
+    CHECK(api_dest(*(c), dest, tag))
+
+#define RECV_ARGS(buf, count, datatype, source, tag, comm, c, t)                                                       \
+    CHECK(message_args(buf, count, datatype, comm, c, t));                                                             \
+    CHECK(api_source(*(c), source, tag))
 
 #define SEND(name, mode)                                                                                               \
     MPI_COUNT_FN(int, name,                                                                                            \
@@ -45,7 +45,7 @@ static inline enum mr_err recv_args(void *buf, api_count count, MPI_Datatype dat
         struct mr_comm *c = NULL;                                                                                      \
         struct mr_type *t;                                                                                             \
         API_ENTER();                                                                                                   \
-        CHECK(send_args(buf, count, datatype, dest, tag, comm, &c, &t));                                               \
+        SEND_ARGS(buf, count, datatype, dest, tag, comm, &c, &t);                                                      \
         err = mr_send(buf, (size_t)count, t, dest, tag, c, c->context, mode);                                          \
         API_LEAVE(c);                                                                                                  \
     }
@@ -60,7 +60,7 @@ static inline enum mr_err recv_args(void *buf, api_count count, MPI_Datatype dat
         struct mr_request *r;                                                                                          \
         API_ENTER();                                                                                                   \
         NOT_NULL(request);                                                                                             \
-        CHECK(send_args(buf, count, datatype, dest, tag, comm, &c, &t));                                               \
+        SEND_ARGS(buf, count, datatype, dest, tag, comm, &c, &t);                                                      \
         CHECK(mr_isend(buf, (size_t)count, t, dest, tag, c, c->context, mode, &r));                                    \
         err = api_new_request(r, request);                                                                             \
         API_LEAVE(c);                                                                                                  \
@@ -84,7 +84,7 @@ MPI_COUNT_FN(int, Recv,
     struct mr_status st;
     API_ENTER();
     NOT_NULL(status);
-    CHECK(recv_args(buf, count, datatype, source, tag, comm, &c, &t));
+    RECV_ARGS(buf, count, datatype, source, tag, comm, &c, &t);
     st = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
     err = mr_recv(buf, (size_t)count, t, source, tag, c, c->context, &st);
     api_status(status, &st);
@@ -100,10 +100,21 @@ MPI_COUNT_FN(int, Irecv,
     struct mr_request *r;
     API_ENTER();
     NOT_NULL(request);
-    CHECK(recv_args(buf, count, datatype, source, tag, comm, &c, &t));
+    RECV_ARGS(buf, count, datatype, source, tag, comm, &c, &t);
     CHECK(mr_irecv(buf, (size_t)count, t, source, tag, c, c->context, &r));
     err = api_new_request(r, request);
     API_LEAVE(c);
+}
+
+/* A message to be sent and one to be received at the same time may not share memory. */
+static enum mr_err disjoint(const void *sendbuf, api_count sendcount, const struct mr_type *st, int dest,
+                            const void *recvbuf, api_count recvcount, const struct mr_type *rt, int source)
+{
+    if (dest == MPI_PROC_NULL || source == MPI_PROC_NULL ||
+        likely(!api_overlap(sendbuf, (size_t)sendcount, st, recvbuf, (size_t)recvcount, rt)))
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_BUFFER, "sendbuf and recvbuf overlap: %lld elements at %p and %lld at %p",
+                   (long long)sendcount, sendbuf, (long long)recvcount, recvbuf);
 }
 
 /* A send and a receive at the same time; the receive's status and the first error. */
@@ -139,8 +150,9 @@ MPI_COUNT_FN(int, Sendrecv,
     struct mr_status s;
     API_ENTER();
     NOT_NULL(status);
-    CHECK(send_args(sendbuf, sendcount, sendtype, dest, sendtag, comm, &c, &st));
-    CHECK(recv_args(recvbuf, recvcount, recvtype, source, recvtag, comm, &c, &rt));
+    SEND_ARGS(sendbuf, sendcount, sendtype, dest, sendtag, comm, &c, &st);
+    RECV_ARGS(recvbuf, recvcount, recvtype, source, recvtag, comm, &c, &rt);
+    CHECK(disjoint(sendbuf, sendcount, st, dest, recvbuf, recvcount, rt, source));
     s = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
     err = both(sendbuf, (size_t)sendcount, st, dest, sendtag, recvbuf, (size_t)recvcount, rt, source, recvtag, c, &s);
     api_status(status, &s);
@@ -157,7 +169,7 @@ MPI_COUNT_FN(int, Sendrecv_replace,
     char small[1024], *copy = NULL;
     API_ENTER();
     NOT_NULL(status);
-    CHECK(send_args(buf, count, datatype, dest, sendtag, comm, &c, &t));
+    SEND_ARGS(buf, count, datatype, dest, sendtag, comm, &c, &t);
     CHECK(api_source(c, source, recvtag));
     size_t bytes = (size_t)count * t->size;
     copy = bytes <= sizeof(small) ? small : malloc(bytes);
@@ -181,8 +193,9 @@ MPI_COUNT_FN(int, Isendrecv,
     struct mr_request *r;
     API_ENTER();
     NOT_NULL(request);
-    CHECK(send_args(sendbuf, sendcount, sendtype, dest, sendtag, comm, &c, &st));
-    CHECK(recv_args(recvbuf, recvcount, recvtype, source, recvtag, comm, &c, &rt));
+    SEND_ARGS(sendbuf, sendcount, sendtype, dest, sendtag, comm, &c, &st);
+    RECV_ARGS(recvbuf, recvcount, recvtype, source, recvtag, comm, &c, &rt);
+    CHECK(disjoint(sendbuf, sendcount, st, dest, recvbuf, recvcount, rt, source));
     struct mr_message_args send = {sendbuf, (size_t)sendcount, st, dest, sendtag};
     struct mr_message_args recv = {recvbuf, (size_t)recvcount, rt, source, recvtag};
     CHECK(mr_isendrecv(&send, &recv, c, &r));
@@ -199,7 +212,7 @@ MPI_COUNT_FN(int, Isendrecv_replace,
     struct mr_request *r;
     API_ENTER();
     NOT_NULL(request);
-    CHECK(send_args(buf, count, datatype, dest, sendtag, comm, &c, &t));
+    SEND_ARGS(buf, count, datatype, dest, sendtag, comm, &c, &t);
     CHECK(api_source(c, source, recvtag));
     CHECK(mr_isendrecv_replace(buf, (size_t)count, t, dest, sendtag, source, recvtag, c, &r));
     err = api_new_request(r, request);
@@ -212,11 +225,11 @@ static enum mr_err mrecv_args(const void *buf, api_count count, MPI_Datatype dat
                               struct mr_type **t, struct mr_message **m)
 {
     enum mr_err err;
-    if ((err = type_of(count, datatype, t)) || (err = api_buffer(buf, count, *t)))
+    if ((err = type_of(count, datatype, t, "datatype")) || (err = api_buffer(buf, count, *t)))
         return err;
     *m = NULL;
     if (*message != MPI_MESSAGE_NO_PROC && !(*m = api_find(ABI_MESSAGE, *message)))
-        return api_bad_handle(MR_ERR_REQUEST, "message", *message, MPI_MESSAGE_NULL);
+        return api_bad_handle(MR_ERR_REQUEST, "message", "message", *message, MPI_MESSAGE_NULL);
     return MR_SUCCESS;
 }
 
@@ -328,7 +341,7 @@ MPI_COUNT_FN(int, Buffer_attach, (void *buffer, api_count size))
     if (size < 0)
         CHECK(mr_fail(MR_ERR_ARG, "size is %lld", (long long)size));
     if (size && !buffer)
-        CHECK(mr_fail(MR_ERR_BUFFER, "buffer is a null pointer, its size %lld", (long long)size));
+        CHECK(mr_fail(MR_ERR_BUFFER, "buffer is a null pointer, size is %lld", (long long)size));
     err = mr_buffer_attach(buffer, (size_t)size);
     API_LEAVE(NULL);
 }

@@ -11,13 +11,15 @@ typedef MPI_Aint api_aint;
 #endif
 
 /* Room for bytes at a position of a packed buffer of a size. */
-static enum mr_err check_room(const void *packed, int64_t position, size_t bytes, int64_t size)
+#define check_room(packed, position, bytes, size) check_room_named(packed, position, bytes, size, #packed, #size)
+static enum mr_err check_room_named(const void *packed, int64_t position, size_t bytes, int64_t size, const char *name,
+                                    const char *size_name)
 {
     if (!packed && bytes)
-        return mr_fail(MR_ERR_BUFFER, "the packed buffer is a null pointer, for %zu bytes", bytes);
+        return mr_fail(MR_ERR_BUFFER, "%s is a null pointer, for %zu bytes", name, bytes);
     if (position < 0 || position > size || bytes > (size_t)(size - position))
-        return mr_fail(MR_ERR_TRUNCATE, "%zu bytes at position %lld do not fit into a packed buffer of %lld", bytes,
-                       (long long)position, (long long)size);
+        return mr_fail(MR_ERR_TRUNCATE, "%zu bytes at position %lld do not fit: %s is %lld", bytes, (long long)position,
+                       size_name, (long long)size);
     return MR_SUCCESS;
 }
 

@@ -2,8 +2,8 @@
 /* Partitioned point-to-point communication (MPI-4.0 chapter 4). Starting and completing is in request.c. */
 #include "libmrmpi/api/api.h"
 
-/* rank: dest or source; wildcards are not for partitioned operations. */
-static enum mr_err init(bool sender, const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int rank,
+/* dest: or the source; wildcards are not for partitioned operations. */
+static enum mr_err init(bool sender, const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
                         int tag, struct mr_comm *c, MPI_Info info, MPI_Request *request)
 {
     struct mr_type *t;
@@ -13,7 +13,7 @@ static enum mr_err init(bool sender, const void *buf, int partitions, MPI_Count 
     if (!err && info != MPI_INFO_NULL)
         err = api_info(info, &i);
     if (!err)
-        err = api_dest(c, rank, tag);
+        err = api_dest(c, dest, tag);
     if (err)
         return err;
     if (partitions < 1)
@@ -21,10 +21,10 @@ static enum mr_err init(bool sender, const void *buf, int partitions, MPI_Count 
     if (count < 0)
         return api_bad_count((long)count, "count");
     if (!t->committed)
-        return api_bad_type(t);
+        return api_bad_type(t, "datatype");
     if (!buf && count && t->size && t->builtin)
-        return mr_fail(MR_ERR_BUFFER, "the buffer is a null pointer, count is %lld", (long long)count);
-    struct mr_part_args args = {buf, partitions, (size_t)count, t, rank, tag};
+        return api_bad_buffer(buf, count, "buf", "count");
+    struct mr_part_args args = {buf, partitions, (size_t)count, t, dest, tag};
     err = mr_part_new(sender, &args, c, &r);
     return err ? err : api_new_request(r, request);
 }

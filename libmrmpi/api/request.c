@@ -179,16 +179,17 @@ static bool scan(void *arg)
     return !m->any_active;
 }
 
-static enum mr_err check_array(int count, const void *requests)
+static enum mr_err check_array(int count, const void *requests, const char *name)
 {
     if (count < 0)
-        return api_bad_count(count, "count");
+        return api_bad_count(count, name);
     return count && !requests ? api_null("array_of_requests") : MR_SUCCESS;
 }
 
-static enum mr_err check_arrays(int count, const void *requests, const void *statuses)
+#define check_arrays(count, requests, statuses) check_arrays_named(count, requests, statuses, #count)
+static enum mr_err check_arrays_named(int count, const void *requests, const void *statuses, const char *name)
 {
-    enum mr_err err = check_array(count, requests);
+    enum mr_err err = check_array(count, requests, name);
     return !err && count && !statuses ? api_null("array_of_statuses") : err;
 }
 
@@ -309,7 +310,7 @@ MPI_FN(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status 
     API_ENTER();
     NOT_NULL(index);
     NOT_NULL(status);
-    CHECK(check_array(count, requests));
+    CHECK(check_array(count, requests, "count"));
     if (!scan(&m))
         mr_progress_until(scan, &m);
     CHECK(m.err);
@@ -325,7 +326,7 @@ MPI_FN(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
     NOT_NULL(index);
     NOT_NULL(status);
     NOT_NULL(flag);
-    CHECK(check_array(count, requests));
+    CHECK(check_array(count, requests, "count"));
     *flag = 1;
     if (!scan(&m)) {
         mr_progress();
@@ -489,7 +490,7 @@ MPI_FN(int, Start, (MPI_Request * request))
 MPI_FN(int, Startall, (int count, MPI_Request requests[]))
 {
     API_ENTER();
-    CHECK(check_array(count, requests));
+    CHECK(check_array(count, requests, "count"));
     for (int i = 0; i < count; i++)
         CHECK(start(requests[i]));
     API_LEAVE(NULL);

@@ -26,7 +26,7 @@ int api_session_handle(const void *session)
 static enum mr_err session_of(MPI_Session h, struct session **s)
 {
     if (!(*s = api_find(ABI_SESSION, h)))
-        return api_bad_handle(MR_ERR_SESSION, "session", h, MPI_SESSION_NULL);
+        return api_bad_handle(MR_ERR_SESSION, "session", "session", h, MPI_SESSION_NULL);
     return MR_SUCCESS;
 }
 

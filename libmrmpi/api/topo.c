@@ -147,7 +147,7 @@ MPI_FN(int, Cart_coords, (MPI_Comm comm, int rank, int maxdims, int coords[]))
     API_ENTER();
     CHECK(cart_of(comm, &c, &t));
     if (rank < 0 || rank >= c->size)
-        CHECK(api_bad_rank(c, rank, false));
+        CHECK(api_bad_rank(c, rank, false, "rank"));
     if (maxdims < t->ndims)
         CHECK(mr_fail(MR_ERR_ARG, "maxdims is %d, the topology has %d dimensions", maxdims, t->ndims));
     if (t->ndims)
@@ -194,7 +194,8 @@ MPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm
             color = color * t->dims[i] + t->coords[i];
         }
     }
-    /* the grid without dimensions is one place, which the first process gets (as from MPI_Cart_create, and as in MPICH) */
+    /* the grid without dimensions is one place, which the first process gets (as from MPI_Cart_create, and as in MPICH)
+     */
     err = mr_comm_split(c, n || c->rank == 0 ? color : MR_UNDEFINED, key, &made);
     if (!err && !made)
         *newcomm = MPI_COMM_NULL;

@@ -287,15 +287,15 @@ MPI_COUNT_FN(int, Type_size, (MPI_Datatype datatype, api_count *size))
 }
 
 #define EXTENT(name, lbfield, extentfield)                                                                             \
-    MPI_COUNT_FN(int, name, (MPI_Datatype datatype, api_aint * lb, api_aint * extent))                                 \
+    MPI_COUNT_FN(int, name, (MPI_Datatype datatype, api_aint * lbfield, api_aint * extentfield))                       \
     {                                                                                                                  \
         struct mr_type *t;                                                                                             \
         API_ENTER();                                                                                                   \
-        NOT_NULL(lb);                                                                                                  \
-        NOT_NULL(extent);                                                                                              \
+        NOT_NULL(lbfield);                                                                                             \
+        NOT_NULL(extentfield);                                                                                         \
         CHECK(api_type(datatype, &t));                                                                                 \
-        *lb = t->lbfield;                                                                                              \
-        *extent = t->extentfield;                                                                                      \
+        *lbfield = t->lbfield;                                                                                         \
+        *extentfield = t->extentfield;                                                                                 \
         API_LEAVE(NULL);                                                                                               \
     }
 EXTENT(Type_get_extent, lb, extent)

@@ -274,7 +274,7 @@ MPI_FN(int, Type_match_size, (int typeclass, int size, MPI_Datatype *datatype))
         }
     }
     *datatype = MPI_DATATYPE_NULL;
-    CHECK(mr_fail(MR_ERR_ARG, "there is no datatype of class %d with %d bytes", typeclass, size));
+    CHECK(mr_fail(MR_ERR_ARG, "there is no datatype of typeclass %d and size %d", typeclass, size));
     API_LEAVE(NULL);
 }
 
@@ -344,26 +344,19 @@ MPI_FN(int, Address, (void *location, MPI_Aint *address))
     return PMPI_Get_address(location, address);
 }
 
-MPI_FN(int, Type_extent, (MPI_Datatype datatype, MPI_Aint *extent))
-{
-    MPI_Aint lb;
-    return PMPI_Type_get_extent(datatype, &lb, extent);
-}
-
-MPI_FN(int, Type_lb, (MPI_Datatype datatype, MPI_Aint *displacement))
-{
-    MPI_Aint extent;
-    return PMPI_Type_get_extent(datatype, displacement, &extent);
-}
-
-MPI_FN(int, Type_ub, (MPI_Datatype datatype, MPI_Aint *displacement))
-{
-    MPI_Aint lb, extent;
-    int code = PMPI_Type_get_extent(datatype, &lb, displacement ? &extent : NULL);
-    if (code == MPI_SUCCESS)
-        *displacement = lb + extent;
-    return code;
-}
+#define BOUND(name, result, value)                                                                                     \
+    MPI_FN(int, name, (MPI_Datatype datatype, MPI_Aint * result))                                                      \
+    {                                                                                                                  \
+        struct mr_type *t;                                                                                             \
+        API_ENTER();                                                                                                   \
+        NOT_NULL(result);                                                                                              \
+        CHECK(api_type(datatype, &t));                                                                                 \
+        *result = value;                                                                                               \
+        API_LEAVE(NULL);                                                                                               \
+    }
+BOUND(Type_extent, extent, t->extent)
+BOUND(Type_lb, displacement, t->lb)
+BOUND(Type_ub, displacement, t->lb + t->extent)
 
 MPI_FN(int, Type_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype))
 {

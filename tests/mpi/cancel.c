@@ -17,8 +17,8 @@ static int cancelled(MPI_Request *q)
 /* Is there a message with this tag from the left? What was sent to us before is here when that comes. */
 static int there(int tag)
 {
-    int x = 0, flag;
-    MPI_Sendrecv(&x, 1, MPI_INT, right, 99, &x, 1, MPI_INT, left, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    int x = 0, y, flag;
+    MPI_Sendrecv(&x, 1, MPI_INT, right, 99, &y, 1, MPI_INT, left, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Iprobe(left, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD); /* nobody takes it back before all have looked */
     return flag;

@@ -97,6 +97,15 @@ static void errors(void)
     EQ(class, MPI_ERR_TAG);
     MPI_Error_class(MPI_Isendrecv_replace(x, -1, MPI_INT, right, 1, left, 1, c, &q), &class);
     EQ(class, MPI_ERR_COUNT);
+    MPI_Error_class(MPI_Isendrecv(x, 2, MPI_INT, right, 1, x + 1, 1, MPI_INT, left, 1, c, &q), &class);
+    EQ(class, MPI_ERR_BUFFER);
+    MPI_Error_class(MPI_Sendrecv(x, 1, MPI_INT, right, 1, x, 1, MPI_INT, left, 1, c, MPI_STATUS_IGNORE), &class);
+    EQ(class, MPI_ERR_BUFFER);
+    /* nothing is sent, or nothing received: there is no overlap */
+    EQ(MPI_Sendrecv(x, 1, MPI_INT, MPI_PROC_NULL, 1, x, 1, MPI_INT, MPI_PROC_NULL, 1, c, MPI_STATUS_IGNORE),
+       MPI_SUCCESS);
+    EQ(MPI_Sendrecv(x, 1, MPI_INT, right, 1, x + 1, 1, MPI_INT, left, 1, c, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EQ(x[1], x[0]);
     MPI_Comm_free(&c);
 }
 

@@ -235,19 +235,28 @@ static void writing_before_init(void)
 static void writing_after_init(void)
 {
     char text[1024] = "x";
+    int same[2] = {1, 2}, one = 1, zero = 0;
+    MPI_Datatype uncommitted;
     MPI_T_cvar_handle h = open_cvar("MRMPI_DEVICES", 1024);
+    MPI_Type_contiguous(1, MPI_INT, &uncommitted);
     EQ(read_size("MRMPI_EAGER_MAX"), 512);
     EQ(MPI_T_cvar_write(h, text), MPI_T_ERR_CVAR_SET_NEVER);
     EQ(write_size("MRMPI_EAGER_MAX", 1024), MPI_T_ERR_CVAR_SET_NEVER);
     MPI_T_cvar_handle_free(&h);
     /* checks can be switched while the program runs */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     EQ(read_int("MRMPI_CHECK_ARGS"), 1);
     CHECK(MPI_Send(NULL, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD) != MPI_SUCCESS);
     EQ(write_int("MRMPI_CHECK_ARGS", 0), MPI_SUCCESS);
     EQ(MPI_Send(NULL, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD), MPI_SUCCESS);
+    EQ(MPI_Send(NULL, 1, MPI_INT, MPI_PROC_NULL, -1, MPI_COMM_WORLD), MPI_SUCCESS);
+    EQ(MPI_Allreduce(same, same, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF), MPI_SUCCESS);
+    EQ(MPI_Gatherv(same, 1, MPI_INT, same + 1, &one, &zero, uncommitted, 0, MPI_COMM_SELF), MPI_SUCCESS);
     EQ(write_int("MRMPI_CHECK_ARGS", 1), MPI_SUCCESS);
     CHECK(MPI_Send(NULL, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD) != MPI_SUCCESS);
+    CHECK(MPI_Gatherv(same, 1, MPI_INT, same + 1, &one, &zero, uncommitted, 0, MPI_COMM_SELF) != MPI_SUCCESS);
+    MPI_Type_free(&uncommitted);
 }
 
 static MPI_T_pvar_handle open_pvar(MPI_T_pvar_session s, const char *name)

@@ -90,7 +90,7 @@ static void early(void)
     enum { N = 50000 };
     static int out[2 * N], in[2 * N];
     MPI_Request q[2];
-    int flag = 0, x = 0;
+    int flag = 0, x = 0, y;
     MPI_Psend_init(out, 2, N, MPI_INT, right, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &q[0]);
     MPI_Precv_init(in, 2, N, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &q[1]);
     for (int i = 0; i < 2 * N; i++)
@@ -105,7 +105,7 @@ static void early(void)
     CHECK(!flag);
     MPI_Test(&q[0], &flag, MPI_STATUS_IGNORE);
     CHECK(!flag);
-    MPI_Sendrecv(&x, 1, MPI_INT, left, 2, &x, 1, MPI_INT, right, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&x, 1, MPI_INT, left, 2, &y, 1, MPI_INT, right, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Pready(1, q[0]);
     MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
     for (int i = N; i < 2 * N; i++)
