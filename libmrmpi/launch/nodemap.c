@@ -6,30 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sort keys keep the rank, so that equal ids stay in rank order and the first of a run is the node's first rank. */
-struct id_key {
+/*
+ * What the launcher says of a rank's node: a number, or else a name. The rank itself comes last, so that those of one node stay
+ * in order and the first of a run is the node's first rank.
+ */
+struct place {
     uint32_t id;
-    int rank;
-};
-
-struct name_key {
     const char *name;
     int rank;
 };
 
-static int compare_ids(const void *a, const void *b)
+static int compare_nodes(const struct place *x, const struct place *y)
 {
-    const struct id_key *x = a, *y = b;
-
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
+    if (x->name)
+        return strcmp(x->name, y->name);
+    return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
-    const struct name_key *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
+    const struct place *x = a, *y = b;
+    int order = compare_nodes(x, y);
 
     if (order)
         return order;
@@ -63,10 +60,28 @@ static int number_nodes(struct mr_nodemap *map, int rank, int size)
     return 0;
 }
 
-static int finish(struct mr_nodemap *map, int rank, int size)
+/* One of ids and names is NULL. */
+static int group_ranks(struct mr_nodemap *map, int rank, int size, const uint32_t *ids, const char *const *names)
 {
-    int err = number_nodes(map, rank, size);
+    memset(map, 0, sizeof(*map));
+    if (size < 1 || rank < 0 || rank >= size)
+        return -EINVAL;
 
+    struct place *places = calloc(size, sizeof(*places));
+    int err = -ENOMEM;
+    map->node_of = calloc(size, sizeof(int));
+    if (places && map->node_of) {
+        for (int r = 0; r < size; r++)
+            places[r] = (struct place){.id = ids ? ids[r] : 0, .name = names ? names[r] : NULL, .rank = r};
+        qsort(places, size, sizeof(*places), compare_places);
+        for (int i = 0, first = 0; i < size; i++) {
+            if (compare_nodes(&places[i], &places[first]))
+                first = i;
+            map->node_of[places[i].rank] = places[first].rank;
+        }
+        err = number_nodes(map, rank, size);
+    }
+    free(places);
     if (err)
         mr_nodemap_clear(map);
     return err;
@@ -74,52 +89,12 @@ static int finish(struct mr_nodemap *map, int rank, int size)
 
 int mr_nodemap_from_ids(struct mr_nodemap *map, int rank, int size, const uint32_t *ids)
 {
-    memset(map, 0, sizeof(*map));
-    if (size < 1 || rank < 0 || rank >= size)
-        return -EINVAL;
-
-    struct id_key *keys = calloc(size, sizeof(*keys));
-    map->node_of = calloc(size, sizeof(int));
-    if (!keys || !map->node_of) {
-        free(keys);
-        mr_nodemap_clear(map);
-        return -ENOMEM;
-    }
-    for (int r = 0; r < size; r++)
-        keys[r] = (struct id_key){ids[r], r};
-    qsort(keys, size, sizeof(*keys), compare_ids);
-    for (int i = 0, first = 0; i < size; i++) {
-        if (keys[i].id != keys[first].id)
-            first = i;
-        map->node_of[keys[i].rank] = keys[first].rank;
-    }
-    free(keys);
-    return finish(map, rank, size);
+    return group_ranks(map, rank, size, ids, NULL);
 }
 
 int mr_nodemap_from_names(struct mr_nodemap *map, int rank, int size, const char *const *names)
 {
-    memset(map, 0, sizeof(*map));
-    if (size < 1 || rank < 0 || rank >= size)
-        return -EINVAL;
-
-    struct name_key *keys = calloc(size, sizeof(*keys));
-    map->node_of = calloc(size, sizeof(int));
-    if (!keys || !map->node_of) {
-        free(keys);
-        mr_nodemap_clear(map);
-        return -ENOMEM;
-    }
-    for (int r = 0; r < size; r++)
-        keys[r] = (struct name_key){names[r], r};
-    qsort(keys, size, sizeof(*keys), compare_names);
-    for (int i = 0, first = 0; i < size; i++) {
-        if (strcmp(keys[i].name, keys[first].name))
-            first = i;
-        map->node_of[keys[i].rank] = keys[first].rank;
-    }
-    free(keys);
-    return finish(map, rank, size);
+    return group_ranks(map, rank, size, NULL, names);
 }
 
 void mr_nodemap_clear(struct mr_nodemap *map)
