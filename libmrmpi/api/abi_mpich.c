@@ -55,6 +55,7 @@ const int abi_error_of[MR_ERR_PROC_FAILED + 1] = {
     E(NAME),
     E(UNSUPPORTED_OPERATION),
     E(FILE),
+    E(BASE),
     E(WIN),
     E(SESSION),
     [MR_ERR_PROC_FAILED] = MPIX_ERR_PROC_FAILED,

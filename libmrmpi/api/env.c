@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The environment (MPI-3.1 chapter 8): starting, ending, names, clocks, memory. */
+/* The environment (MPI-3.1 chapter 8): starting, ending, names, clocks. */
 #include "libmrmpi/api/api.h"
 
 #include <pthread.h>
@@ -30,6 +30,7 @@ int api_thread_level;      /* the highest that anybody asked for */
 
 static void end_library(void)
 {
+    api_leaks_at_end();
     api_comm_finalize();
     api_errhandlers_finalize();
     api_info_finalize();
@@ -50,8 +51,10 @@ enum mr_err api_library_use(int thread_level)
     int err = 0;
     if (mr_state != MR_STATE_RUNNING) { /* the first time, or again after it had ended */
         err = mr_init(thread_level);
-        if (!err)
+        if (!err) {
             abi_init();
+            api_leaks_watch();
+        }
     } else if (thread_level == MPI_THREAD_MULTIPLE && !mr_threaded) { /* else others read it at this moment */
         mr_threaded = true;
     }
@@ -229,27 +232,6 @@ MPI_FN(double, Wtick, (void))
 MPI_FN(int, Pcontrol, (const int level, ...))
 {
     return MPI_SUCCESS;
-}
-
-MPI_FN(int, Alloc_mem, (MPI_Aint size, MPI_Info info, void *baseptr))
-{
-    API_ENTER();
-    NOT_NULL(baseptr);
-    CHECK(api_hints(info));
-    if (size < 0)
-        CHECK(mr_fail(MR_ERR_ARG, "size is %ld", size));
-    void *p = NULL;
-    if (size && posix_memalign(&p, 64, (size_t)size))
-        CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for %ld bytes", size));
-    memcpy(baseptr, &p, sizeof(p));
-    API_LEAVE(NULL);
-}
-
-MPI_FN(int, Free_mem, (void *base))
-{
-    API_ENTER();
-    free(base);
-    API_LEAVE(NULL);
 }
 
 /* ---- memory of accelerators: none can be sent from ---- */

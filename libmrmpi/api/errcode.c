@@ -68,7 +68,6 @@ static const struct {
     E(SERVICE, "invalid service"),
     E(SPAWN, "process not started"),
     E(UNSUPPORTED_DATAREP, "data representation not supported"),
-    E(BASE, "invalid base address"),
     E(LOCKTYPE, "invalid lock type"),
     E(RMA_CONFLICT, "conflicting accesses to a window"),
     E(RMA_SYNC, "wrong synchronization of a window"),

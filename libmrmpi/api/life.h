@@ -7,8 +7,8 @@
 
 /* env.c: the library runs while anybody uses it: the world (MPI_Init to MPI_Finalize) and each session */
 enum mr_err api_library_use(int thread_level); /* with the detail of what failed */
-void api_library_leave(bool at_once); /* at_once: after the last user it ends here, not at exit */
-extern int api_thread_level;          /* the highest that anybody asked for */
+void api_library_leave(bool at_once);          /* at_once: after the last user it ends here, not at exit */
+extern int api_thread_level;                   /* the highest that anybody asked for */
 int api_bound_thread_level(int required);
 
 void api_comm_finalize(void);
@@ -23,6 +23,12 @@ void api_note_user_error(int code, const char *function);
  * fails for it returns just that. */
 void api_note_callback_code(int code);
 const char *api_last_error(void);
+
+/* leaks.c: what the program has not freed, if the settings ask for it */
+void api_leaks_watch(void);  /* the library begins */
+void api_leaks_at_end(void); /* it ends: nothing is freed yet that it frees itself */
+void api_leak_tell(int *told, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* told: how many so far */
+void api_alloc_tell_leaks(int *told);                                                      /* alloc.c */
 
 /* session.c */
 int api_session_handle(const void *session);

@@ -39,6 +39,7 @@ struct mr_config {
     char *job_id;         /* MRMPI_JOBID, else SLURM_JOB_ID */
     int log_level;        /* 0 errors, 1 warnings, 2 info, 3 debug */
     bool stats;           /* print counters at finalize */
+    bool leaks;           /* tell at finalize what was not freed */
 };
 extern struct mr_config mr_config;
 /* Unknown MRMPI_ names and bad values (which keep their default) are remembered; rank 0 warns once it is known. */

@@ -95,6 +95,8 @@ static const struct row rows[] = {
      MR_TOPIC_JOB, ANYTIME},
     {"MRMPI_STATS", NULL, FIELD(stats), BOOL, "no", 0, 1, "", "print the counters at MPI_Finalize", MR_TOPIC_JOB,
      ANYTIME},
+    {"MRMPI_LEAKS", NULL, FIELD(leaks), BOOL, "no", 0, 1, "", "tell at MPI_Finalize what was not freed", MR_TOPIC_JOB,
+     ANYTIME},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 

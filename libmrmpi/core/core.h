@@ -56,6 +56,7 @@ enum mr_err {
     MR_ERR_FILE,
     MR_ERR_WIN,
     MR_ERR_SESSION,
+    MR_ERR_BASE,
     MR_ERR_PROC_FAILED,
 };
 

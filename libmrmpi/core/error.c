@@ -58,6 +58,7 @@ static const struct {
     E(NAME, "name not found"),
     E(UNSUPPORTED_OPERATION, "operation not supported"),
     E(FILE, "invalid file"),
+    E(BASE, "invalid base address"),
     E(WIN, "invalid window"),
     E(SESSION, "invalid session"),
     E(PROC_FAILED, "a process of the job has failed"),

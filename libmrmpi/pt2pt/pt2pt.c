@@ -150,6 +150,9 @@ static void drop_message(struct mr_match_entry *e, void *arg)
     for (int c = 0; c < 4; c++)
         if (m->match.e[c].queue)
             return;
+    if (mr_config.leaks)
+        mr_log_print(MR_LOG_WARN, "leak: nobody received a message from rank %d of context %u with tag %d", m->hdr.rank,
+                     m->hdr.ctx, m->hdr.tag);
     mr_message_free(m);
 }
 

@@ -115,6 +115,8 @@ static void net_finalize(void)
     mr_peers_free();
     mr_memory_watch_for(NULL);
     mr_regcache_clear(&mr_net.regs);
+    if (mr_config.leaks && mr_net.regs.bytes)
+        mr_log_print(MR_LOG_WARN, "leak: %zu bytes of memory are still registered", mr_net.regs.bytes);
     mr_landings_free(&mr_net.landings);
     mr_rc_send_close();
     mr_verbs_close();

@@ -119,7 +119,8 @@ static struct rule rule_of(const struct arg *a)
         {"MPI_Count", NULL, 0, {{0}}},
         {"MPI_Fint", NULL, 0, {{0}}},
         {"MPI_File", NULL, 0, {{0}}},
-        {"void *", "|extra_state|base|value|location|", 0, {{0}}},
+        {"void *", "|base|", 0, BAD(NONE, MPI_ERR_BASE)},
+        {"void *", "|extra_state|value|location|", 0, {{0}}},
         {"const void *", "|location|", 0, {{0}}},
         {"void *", "|baseptr|buffer_addr|", 0, BAD(0, MPI_ERR_ARG)},
         {"void *", NULL, 0, BAD(0, MPI_ERR_BUFFER)},
@@ -278,11 +279,12 @@ static int has_successor(const struct function *f)
 /* The text names the argument and its value. */
 static int told(const struct arg *a, const struct wrong *w)
 {
-    char number[32], handle[32];
+    char number[32], handle[32], address[32];
     snprintf(number, sizeof(number), "%ld", w->value);
     snprintf(handle, sizeof(handle), "0x%08x", (unsigned)w->value);
-    return strstr(result.text, a->name) &&
-           (strstr(result.text, number) || strstr(result.text, handle) || strstr(result.text, "null"));
+    snprintf(address, sizeof(address), "%#lx", w->value);
+    return strstr(result.text, a->name) && (strstr(result.text, number) || strstr(result.text, handle) ||
+                                            strstr(result.text, address) || strstr(result.text, "null"));
 }
 
 /* a, w: what is wrong; NULL: nothing is */

@@ -11,7 +11,7 @@ dies() { # way
   [ $rc -ne 0 ] && [ $rc -lt 124 ]
 }
 ok "a wrong rank ends the job" dies rank
-like "says who, where and what" 'rank 1 .*MPI_Send: .*rank 77 is not in MPI_COMM_WORLD.*MPI_ERR_RANK' "$tmp/rank"
+like "says who, where and what" 'rank 1 .*MPI_Send: .*dest 77 is not in MPI_COMM_WORLD.*MPI_ERR_RANK' "$tmp/rank"
 is "in one line" "$(grep -c MPI_Send "$tmp/rank")" 1
 ok "a truncated message ends the job" dies truncate
 like "says how long it was" 'MPI_Recv: .*8 bytes.*MPI_ERR_TRUNCATE' "$tmp/truncate"

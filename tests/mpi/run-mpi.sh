@@ -11,6 +11,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 mode=$1 pattern=${2:-.}
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$here/../mrrun/lsan.supp:print_suppressions=0}
 limit=${MPI_TEST_TIMEOUT:-120}
+# a program that leaves anything behind prints it, which is a failure
+export MRMPI_LEAKS=${MRMPI_LEAKS:-yes}
 
 net() { [[ $mode == net* ]]; }
 rxe() { [[ $mode == rxe* ]]; }

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory for the program (MPI-4.0 section 9.2). What is handed out is remembered, so that MPI_Free_mem knows an address
+ * that is none of these, and the end of the library what was not given back.
+ */
+#include "libmrmpi/api/api.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/api/life.h"
+
+struct block {
+    void *start; /* first: blocks are compared by it */
+    size_t bytes;
+};
+static void *blocks; /* a tree, see tsearch(3) */
+
+static int by_start(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)((const struct block *)a)->start, y = (uintptr_t)((const struct block *)b)->start;
+    return (x > y) - (x < y);
+}
+
+static enum mr_err remember(void *start, size_t bytes)
+{
+    struct block *b = malloc(sizeof(*b));
+    if (b) {
+        *b = (struct block){start, bytes};
+        if (tsearch(b, &blocks, by_start))
+            return MR_SUCCESS;
+    }
+    free(b);
+    free(start);
+    return mr_fail(MR_ERR_NO_MEM, "no memory to remember a block with");
+}
+
+MPI_FN(int, Alloc_mem, (MPI_Aint size, MPI_Info info, void *baseptr))
+{
+    API_ENTER();
+    NOT_NULL(baseptr);
+    CHECK(api_hints(info));
+    if (size < 0)
+        CHECK(mr_fail(MR_ERR_ARG, "size is %ld", size));
+    void *p = NULL;
+    if (size && posix_memalign(&p, 64, (size_t)size))
+        CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for %ld bytes", size));
+    if (size)
+        CHECK(remember(p, (size_t)size));
+    memcpy(baseptr, &p, sizeof(p));
+    API_LEAVE(NULL);
+}
+
+/* A null pointer is what MPI_Alloc_mem gives for no bytes. */
+MPI_FN(int, Free_mem, (void *base))
+{
+    API_ENTER();
+    struct block **at = tfind(&(struct block){.start = base}, &blocks, by_start);
+    if (!at && base)
+        CHECK(
+            mr_fail(MR_ERR_BASE, "base is %p, which MPI_Alloc_mem has not given or MPI_Free_mem has taken back", base));
+    if (at) {
+        struct block *b = *at;
+        tdelete(b, &blocks, by_start);
+        free(b);
+        free(base);
+    }
+    API_LEAVE(NULL);
+}
+
+static void tell(const void *node, VISIT visit, void *told)
+{
+    const struct block *b = *(struct block *const *)node;
+    if (visit == postorder || visit == leaf)
+        api_leak_tell(told, "%zu bytes of MPI_Alloc_mem at %p", b->bytes, b->start);
+}
+
+void api_alloc_tell_leaks(int *told)
+{
+    twalk_r(blocks, tell, told);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the program has not freed, for MRMPI_LEAKS: the handles that are still given out and the memory of MPI_Alloc_mem
+ * when the library ends; info objects, error handlers and sessions, which may be freed later, when the process exits.
+ * pt2pt/ tells of messages that nobody received, rail/ of memory that is still registered.
+ */
+#include "libmrmpi/api/api.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "libmrmpi/api/life.h"
+
+enum { TELL_MAX = 16 }; /* each kind has lines for so many */
+
+void api_leak_tell(int *told, const char *fmt, ...)
+{
+    char what[256];
+    va_list ap;
+    if (++*told > TELL_MAX)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof(what), fmt, ap);
+    va_end(ap);
+    mr_log_print(MR_LOG_WARN, "leak: %s", what);
+}
+
+static void tell_rest(int told, const char *what)
+{
+    if (told > TELL_MAX)
+        mr_log_print(MR_LOG_WARN, "leak: and %d more %s", told - TELL_MAX, what);
+}
+
+static const struct {
+    const char *one, *many;
+    bool at_exit; /* may be freed after MPI_Finalize */
+} kinds[ABI_KINDS] = {
+    [ABI_COMM] = {"communicator", "communicators", false},
+    [ABI_GROUP] = {"group", "groups", false},
+    [ABI_TYPE] = {"datatype", "datatypes", false},
+    [ABI_MESSAGE] = {"message of a matched probe", "messages of matched probes", false},
+    [ABI_ERRHANDLER] = {"error handler", "error handlers", true},
+    [ABI_OP] = {"operation", "operations", false},
+    [ABI_INFO] = {"info object", "info objects", true},
+    [ABI_KEYVAL] = {"attribute key", "attribute keys", false},
+    [ABI_REQUEST] = {"request", "requests", false},
+    [ABI_SESSION] = {"session", "sessions", true},
+};
+
+static const char *name_of(enum abi_kind kind, const void *object)
+{
+    return kind == ABI_COMM ? ((const struct mr_comm *)object)->name : kind == ABI_TYPE ? mr_type_name(object) : "";
+}
+
+/* The datatypes of MPI_Type_create_f90_* belong to MPI. */
+static bool of_program(enum abi_kind kind, const void *object)
+{
+    const struct mr_recipe *r = kind == ABI_TYPE ? ((const struct mr_type *)object)->recipe : NULL;
+    return !r || (r->combiner != MR_COMBINER_F90_REAL && r->combiner != MR_COMBINER_F90_COMPLEX &&
+                  r->combiner != MR_COMBINER_F90_INTEGER);
+}
+
+static void tell_kind(enum abi_kind kind)
+{
+    const struct api_table *t = &api_tables[kind];
+    int told = 0;
+    for (uint32_t i = 1; i < t->used && t->live; i++) {
+        const struct api_slot *s = &t->chunks[i >> API_CHUNK_BITS][i & (API_CHUNK - 1)];
+        if (!s->object || !of_program(kind, s->object))
+            continue;
+        const char *name = name_of(kind, s->object);
+        api_leak_tell(&told, "%s 0x%08x%s%s was not freed", kinds[kind].one, (unsigned)s->handle, *name ? ", " : "",
+                      name);
+    }
+    tell_rest(told, kinds[kind].many);
+}
+
+static void tell_kinds(bool at_exit)
+{
+    for (int k = 0; k < ABI_KINDS; k++)
+        if (kinds[k].one && kinds[k].at_exit == at_exit)
+            tell_kind((enum abi_kind)k);
+}
+
+void api_leaks_at_end(void)
+{
+    int told = 0;
+    if (!mr_config.leaks)
+        return;
+    tell_kinds(false);
+    api_alloc_tell_leaks(&told);
+    tell_rest(told, "blocks of memory");
+}
+
+static pid_t watching; /* its children have not made what they see */
+
+static void at_exit(void)
+{
+    if (mr_config.leaks && watching == getpid())
+        tell_kinds(true);
+}
+
+void api_leaks_watch(void)
+{
+    if (watching != getpid() && atexit(at_exit) == 0)
+        watching = getpid();
+}
