@@ -72,25 +72,24 @@ MPI_FN(int, Status_set_cancelled, (MPI_Status * status, int flag))
     API_LEAVE(NULL);
 }
 
-/* A Fortran status is the same five integers. */
+/* Statuses of Fortran, as arrays and as derived types of Fortran 2008, are the same five integers. */
 _Static_assert(sizeof(MPI_Status) == 5 * sizeof(MPI_Fint), "status in Fortran");
+_Static_assert(sizeof(MPI_Status) == sizeof(MPI_F08_status), "status in Fortran 2008");
 
-MPI_FN(int, Status_c2f, (const MPI_Status *c_status, MPI_Fint *f_status))
-{
-    API_ENTER();
-    NOT_NULL(c_status);
-    NOT_NULL(f_status);
-    if (c_status == MPI_STATUS_IGNORE)
-        CHECK(mr_fail(MR_ERR_ARG, "MPI_STATUS_IGNORE has no content to convert"));
-    memcpy(f_status, c_status, sizeof(*c_status));
-    API_LEAVE(NULL);
-}
-
-MPI_FN(int, Status_f2c, (const MPI_Fint *f_status, MPI_Status *c_status))
-{
-    API_ENTER();
-    NOT_NULL(f_status);
-    NOT_NULL(c_status);
-    memcpy(c_status, f_status, sizeof(*c_status));
-    API_LEAVE(NULL);
-}
+#define CONVERT(name, from_type, from, to_type, to)                                                                    \
+    MPI_FN(int, name, (const from_type *from, to_type *to))                                                            \
+    {                                                                                                                  \
+        API_ENTER();                                                                                                   \
+        NOT_NULL(from);                                                                                                \
+        NOT_NULL(to);                                                                                                  \
+        if ((const void *)from == MPI_STATUS_IGNORE)                                                                   \
+            CHECK(mr_fail(MR_ERR_ARG, #from " is MPI_STATUS_IGNORE, which has no content to convert"));                \
+        memcpy(to, from, sizeof(MPI_Status));                                                                          \
+        API_LEAVE(NULL);                                                                                               \
+    }
+CONVERT(Status_c2f, MPI_Status, c_status, MPI_Fint, f_status)
+CONVERT(Status_f2c, MPI_Fint, f_status, MPI_Status, c_status)
+CONVERT(Status_c2f08, MPI_Status, c_status, MPI_F08_status, f08_status)
+CONVERT(Status_f082c, MPI_F08_status, f08_status, MPI_Status, c_status)
+CONVERT(Status_f2f08, MPI_Fint, f_status, MPI_F08_status, f08_status)
+CONVERT(Status_f082f, MPI_F08_status, f08_status, MPI_Fint, f_status)

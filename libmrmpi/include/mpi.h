@@ -20,6 +20,18 @@ extern "C" {
 #define MPI_SUBVERSION 0
 #define MRMPI          1
 
+/* Whose binary interface this is: for programs that ask which MPICH they are compiled with. */
+#define MPICH_NAME               4
+#define MPICH_VERSION            "4.0.2"
+#define MPICH_NUMVERSION         40002300
+#define MPICH_RELEASE_TYPE_ALPHA 0
+#define MPICH_RELEASE_TYPE_BETA  1
+#define MPICH_RELEASE_TYPE_RC    2
+#define MPICH_RELEASE_TYPE_PATCH 3
+#define MPICH_CALC_VERSION(major, minor, revision, type, patch)                                                        \
+    ((major)*10000000 + (minor)*100000 + (revision)*1000 + (type)*100 + (patch))
+#define MPICH_HAS_C2F 1
+
 /* ---- types of arguments ------------------------------------------------------------------------------------------- */
 
 typedef int MPI_Comm;
@@ -37,6 +49,9 @@ typedef long MPI_Aint;
 typedef long MPI_Offset;
 typedef long MPI_Count;
 typedef int MPI_Fint;
+/* how printf prints an MPI_Aint */
+#define MPI_AINT_FMT_DEC_SPEC "%ld"
+#define MPI_AINT_FMT_HEX_SPEC "%lx"
 
 /* The count of bytes is 63 bits in the first two words; the lowest bit of the second says "cancelled". */
 typedef struct MPI_Status {
@@ -262,7 +277,7 @@ typedef int(MPIX_Grequest_wait_function)(int, void **, double, MPI_Status *);
 #define MPI_COMM_TYPE_HW_UNGUIDED 3
 #define MPIX_COMM_TYPE_NEIGHBORHOOD 4
 
-enum { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 };
+enum MPIR_Topo_type { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 };
 
 #define MPI_TYPECLASS_REAL    1
 #define MPI_TYPECLASS_INTEGER 2
@@ -276,7 +291,7 @@ enum { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 };
 #define MPI_DISTRIBUTE_NONE      123
 #define MPI_DISTRIBUTE_DFLT_DARG (-49767)
 
-enum {
+enum MPIR_Combiner_enum {
     MPI_COMBINER_NAMED = 1,
     MPI_COMBINER_DUP = 2,
     MPI_COMBINER_CONTIGUOUS = 3,
@@ -305,7 +320,8 @@ extern struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES;
 #define MPI_T_PVAR_HANDLE_NULL  ((MPI_T_pvar_handle)0)
 #define MPI_T_PVAR_SESSION_NULL ((MPI_T_pvar_session)0)
 
-enum {
+typedef enum MPIR_T_verbosity_t {
+    MPI_T_VERBOSITY_INVALID = 0,
     MPI_T_VERBOSITY_USER_BASIC = 221,
     MPI_T_VERBOSITY_USER_DETAIL = 222,
     MPI_T_VERBOSITY_USER_ALL = 223,
@@ -314,7 +330,10 @@ enum {
     MPI_T_VERBOSITY_TUNER_ALL = 226,
     MPI_T_VERBOSITY_MPIDEV_BASIC = 227,
     MPI_T_VERBOSITY_MPIDEV_DETAIL = 228,
-    MPI_T_VERBOSITY_MPIDEV_ALL = 229,
+    MPI_T_VERBOSITY_MPIDEV_ALL = 229
+} MPIR_T_verbosity_t;
+typedef enum MPIR_T_bind_t {
+    MPI_T_BIND_INVALID = 0,
     MPI_T_BIND_NO_OBJECT = 9700,
     MPI_T_BIND_MPI_COMM = 9701,
     MPI_T_BIND_MPI_DATATYPE = 9702,
@@ -325,14 +344,21 @@ enum {
     MPI_T_BIND_MPI_REQUEST = 9707,
     MPI_T_BIND_MPI_WIN = 9708,
     MPI_T_BIND_MPI_MESSAGE = 9709,
-    MPI_T_BIND_MPI_INFO = 9710,
+    MPI_T_BIND_MPI_INFO = 9710
+} MPIR_T_bind_t;
+typedef enum MPIR_T_scope_t {
+    MPI_T_SCOPE_INVALID = 0,
     MPI_T_SCOPE_CONSTANT = 60438,
     MPI_T_SCOPE_READONLY = 60439,
     MPI_T_SCOPE_LOCAL = 60440,
     MPI_T_SCOPE_GROUP = 60441,
     MPI_T_SCOPE_GROUP_EQ = 60442,
     MPI_T_SCOPE_ALL = 60443,
-    MPI_T_SCOPE_ALL_EQ = 60444,
+    MPI_T_SCOPE_ALL_EQ = 60444
+} MPIR_T_scope_t;
+typedef enum MPIR_T_pvar_class_t {
+    MPI_T_PVAR_CLASS_INVALID = 0,
+    MPIR_T_PVAR_CLASS_FIRST = 240,
     MPI_T_PVAR_CLASS_STATE = 240,
     MPI_T_PVAR_CLASS_LEVEL = 241,
     MPI_T_PVAR_CLASS_SIZE = 242,
@@ -342,8 +368,10 @@ enum {
     MPI_T_PVAR_CLASS_COUNTER = 246,
     MPI_T_PVAR_CLASS_AGGREGATE = 247,
     MPI_T_PVAR_CLASS_TIMER = 248,
-    MPI_T_PVAR_CLASS_GENERIC = 249
-};
+    MPI_T_PVAR_CLASS_GENERIC = 249,
+    MPIR_T_PVAR_CLASS_LAST = 250,
+    MPIR_T_PVAR_CLASS_NUMBER = 10
+} MPIR_T_pvar_class_t;
 
 /* windows and files */
 #define MPI_WIN_BASE          0x66000001
@@ -351,8 +379,13 @@ enum {
 #define MPI_WIN_DISP_UNIT     0x66000005
 #define MPI_WIN_CREATE_FLAVOR 0x66000007
 #define MPI_WIN_MODEL         0x66000009
-enum { MPI_WIN_FLAVOR_CREATE = 1, MPI_WIN_FLAVOR_ALLOCATE = 2, MPI_WIN_FLAVOR_DYNAMIC = 3, MPI_WIN_FLAVOR_SHARED = 4 };
-enum { MPI_WIN_SEPARATE = 1, MPI_WIN_UNIFIED = 2 };
+typedef enum MPIR_Win_flavor {
+    MPI_WIN_FLAVOR_CREATE = 1,
+    MPI_WIN_FLAVOR_ALLOCATE = 2,
+    MPI_WIN_FLAVOR_DYNAMIC = 3,
+    MPI_WIN_FLAVOR_SHARED = 4
+} MPIR_Win_flavor_t;
+typedef enum MPIR_Win_model { MPI_WIN_SEPARATE = 1, MPI_WIN_UNIFIED = 2 } MPIR_Win_model_t;
 #define MPI_LOCK_EXCLUSIVE        234
 #define MPI_LOCK_SHARED           235
 #define MPI_MODE_NOCHECK          1024
@@ -710,6 +743,10 @@ MRMPI_FN(int, Status_set_elements, (MPI_Status *status, MPI_Datatype datatype, i
 MRMPI_FN(int, Status_set_elements_x, (MPI_Status *status, MPI_Datatype datatype, MPI_Count count))
 MRMPI_FN(int, Status_c2f, (const MPI_Status *c_status, MPI_Fint *f_status))
 MRMPI_FN(int, Status_f2c, (const MPI_Fint *f_status, MPI_Status *c_status))
+MRMPI_FN(int, Status_c2f08, (const MPI_Status *c_status, MPI_F08_status *f08_status))
+MRMPI_FN(int, Status_f082c, (const MPI_F08_status *f08_status, MPI_Status *c_status))
+MRMPI_FN(int, Status_f2f08, (const MPI_Fint *f_status, MPI_F08_status *f08_status))
+MRMPI_FN(int, Status_f082f, (const MPI_F08_status *f08_status, MPI_Fint *f_status))
 MRMPI_FN(int, Status_set_cancelled, (MPI_Status *status, int flag))
 MRMPI_FN(int, Grequest_start, (MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
                                MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request))

@@ -9,17 +9,19 @@ for d in /usr/lib/*/mpich/include /usr/include/mpich*; do [ -f "$d/mpi.h" ] && t
 
 # names: object-like macros and enumerators of our header
 names() {
-  gcc -E -dM -I "$ours" -include mpi.h -x c /dev/null | sed -n 's/^#define \(MPIX\?_[A-Za-z0-9_]*\) .*/\1/p'
-  gcc -E -P -I "$ours" -include mpi.h -x c /dev/null | grep -oE '\bMPI_[A-Z0-9_]+ = [0-9]+' | sed 's/ = .*//'
+  gcc -E -dM -I "$ours" -include mpi.h -x c /dev/null | sed -n 's/^#define \(MPI\(X\|CH\)\?_[A-Za-z0-9_]*\) .*/\1/p'
+  gcc -E -P -I "$ours" -include mpi.h -x c /dev/null | grep -oE '\bMPI(R_T)?_[A-Z0-9_]+ = [0-9]+' | sed 's/ = .*//'
 }
 defined_in() { # header-dir: those of the names on stdin that it knows, as a program
   local n
   echo '#include <mpi.h>'
   echo '#include <stdio.h>'
   echo '#include <stddef.h>'
+  echo 'static void number(const char *name, unsigned long long n) { printf("%s %llx\n", name, n); }'
+  echo 'static void text(const char *name, const char *s) { printf("%s %s\n", name, s); }'
   echo 'int main(void) {'
   while read -r n; do
-    echo "printf(\"%s %llx\\n\", \"$n\", (unsigned long long)($n));"
+    echo "_Generic(($n), char *: text, default: number)(\"$n\", ($n));"
   done
   for n in MPI_Comm MPI_Datatype MPI_Request MPI_Status MPI_Aint MPI_Offset MPI_Count MPI_Fint MPI_Message MPI_Info MPI_File; do
     echo "printf(\"sizeof %s %zu\\n\", \"$n\", sizeof($n));"
@@ -37,14 +39,19 @@ values() { # header-dir out
 names | sort -u >"$tmp/all"
 gcc -E -dM -I "$theirs" -include mpi.h -x c /dev/null | sed -n 's/^#define \([A-Za-z0-9_]*\) .*/\1/p' >"$tmp/known"
 # enumerators, of which not all are given their number
-gcc -E -P -I "$theirs" -include mpi.h -x c /dev/null | grep -oE '\bMPI_[A-Z0-9_]+ ?[=,}]' | sed 's/ *[=,}]//' >>"$tmp/known"
-gcc -E -P -I "$theirs" -include mpi.h -x c /dev/null | grep -oE '^ *MPI_[A-Z0-9_]+$' | tr -d ' ' >>"$tmp/known"
+gcc -E -P -I "$theirs" -include mpi.h -x c /dev/null | grep -oE '\bMPI(R_T)?_[A-Z0-9_]+ ?[=,}]' | sed 's/ *[=,}]//' >>"$tmp/known"
+gcc -E -P -I "$theirs" -include mpi.h -x c /dev/null | grep -oE '^ *MPI(R_T)?_[A-Z0-9_]+,?$' | tr -d , | tr -d ' ' >>"$tmp/known"
 sort -u -o "$tmp/known" "$tmp/known"
 # addresses of functions differ, of course
 comm -12 "$tmp/all" "$tmp/known" | grep -vE '^MPI_INCLUDED$|_FN$' >"$tmp/names"
 ok "there is something to compare" test "$(wc -l <"$tmp/names")" -gt 200
 unknown=$(comm -23 "$tmp/all" "$tmp/known" | tr '\n' ' ')
 is "no constant is ours alone" "$unknown" ""
+# ... and none theirs alone, but what is for ROMIO and for the header itself
+theirs_alone() {
+  grep -E '^MPI(X|CH|R_T)?_[A-Z0-9_]+$' "$tmp/known" | grep -vE '_T$|^MPI(CH_(ERR|API|ATTR)|_PROTO_H|_FILE_DEFINED|_LAST_FUNC)' | comm -13 "$tmp/all" -
+}
+is "and none MPICH's alone" "$(theirs_alone | tr '\n' ' ')" ""
 ok "our header's values" values "$ours" "$tmp/a"
 ok "MPICH's values" values "$theirs" "$tmp/b"
 ok "all $(wc -l <"$tmp/names") constants, sizes and offsets agree" diff "$tmp/a" "$tmp/b"
