@@ -97,6 +97,18 @@ MPI_FN(int, T_enum_get_item, (MPI_T_enum enumtype, int index, int *value, char *
 
 /* ---- control variables ---- */
 
+/* Once the library runs, what is used when it starts can only be read. */
+static bool writable(const struct mr_setting *s)
+{
+    return s->live || mr_state == MR_STATE_BEFORE;
+}
+
+/* What is switched while the program runs is a truth value as C has them, and keeps the number that was written. */
+static bool enumerated(const struct mr_setting *s)
+{
+    return s->kind == MR_SETTING_BOOL && !s->live;
+}
+
 enum { STRING_COUNT = 1024 }; /* characters of a setting that is a string, with its end */
 
 struct MPIR_T_cvar_handle_s {
@@ -152,10 +164,10 @@ MPI_FN(int, T_cvar_get_info,
                       : s.topic == MR_TOPIC_MESSAGES ? MPI_T_VERBOSITY_TUNER_BASIC
                                                      : MPI_T_VERBOSITY_TUNER_DETAIL);
     T_TELL(datatype, types[s.kind]);
-    T_TELL(enumtype, s.kind == MR_SETTING_BOOL ? &truth : MPI_T_ENUM_NULL);
+    T_TELL(enumtype, enumerated(&s) ? &truth : MPI_T_ENUM_NULL);
     api_t_string(desc, desc_len, s.help);
     T_TELL(bind, MPI_T_BIND_NO_OBJECT);
-    T_TELL(scope, MPI_T_SCOPE_LOCAL);
+    T_TELL(scope, writable(&s) ? MPI_T_SCOPE_LOCAL : MPI_T_SCOPE_READONLY);
     T_LEAVE();
 }
 
@@ -210,10 +222,8 @@ MPI_FN(int, T_cvar_read, (MPI_T_cvar_handle handle, void *buf))
         *(unsigned long *)buf = *(const size_t *)s.value;
         break;
     case MR_SETTING_INT:
-        *(int *)buf = *(const int *)s.value;
-        break;
     case MR_SETTING_BOOL:
-        *(int *)buf = *(const bool *)s.value;
+        *(int *)buf = *(const int *)s.value;
         break;
     case MR_SETTING_STRING:
         snprintf(buf, STRING_COUNT, "%s", *(char *const *)s.value);
@@ -249,7 +259,8 @@ MPI_FN(int, T_cvar_write, (MPI_T_cvar_handle handle, const void *buf))
     T_ENTER();
     T_CHECK(buf, INVALID);
     T_CHECK(*find_cvar(handle) && setting(handle->index, &s), INVALID_HANDLE);
-    T_CHECK(s.live || mr_state == MR_STATE_BEFORE, CVAR_SET_NEVER);
+    T_CHECK(writable(&s), CVAR_SET_NEVER);
+    T_CHECK(!enumerated(&s) || *(const int *)buf == 0 || *(const int *)buf == 1, INVALID);
     T_CHECK(as_text(&s, buf, text) && mr_config_set((size_t)handle->index, text), INVALID);
     T_LEAVE();
 }

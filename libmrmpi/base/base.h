@@ -18,14 +18,14 @@ enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNEC
 struct mr_config {
     size_t eager_max;     /* largest message sent eagerly between hosts */
     size_t shm_eager_max; /* the same inside a host */
-    bool single_copy;     /* large messages inside a host by process_vm_readv */
+    int single_copy;      /* large messages inside a host by process_vm_readv */
     char *rndv;           /* who moves large messages between hosts: auto, write, read */
     char *devices;        /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
     char *roce_gid;       /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
     int rails_max;        /* use at most so many; 0: all */
     int paths;            /* LID paths used between each pair of rails */
     size_t stripe_min;    /* messages below are not striped */
-    bool adaptive;        /* weights of rails follow what they carry */
+    int adaptive;         /* weights of rails follow what they carry */
     int srq_depth, sq_depth;
     size_t reg_cache_max;   /* bytes kept registered */
     int connect_timeout_ms; /* UD connection set-up: first retransmission after this */
@@ -34,12 +34,12 @@ struct mr_config {
     int spin_us;                         /* poll so long before yielding */
     int oversubscribed;                  /* more ranks than cores: 1 yes, 0 no, -1 count them */
     char *coll;                          /* algorithms that collectives shall use (coll/select.c) */
-    bool check_args;
+    int check_args;
     char *fabricd_socket; /* %h: host name */
     char *job_id;         /* MRMPI_JOBID, else SLURM_JOB_ID */
     int log_level;        /* 0 errors, 1 warnings, 2 info, 3 debug */
-    bool stats;           /* print counters at finalize */
-    bool leaks;           /* tell at finalize what was not freed */
+    int stats;            /* print counters at finalize */
+    int leaks;            /* tell at finalize what was not freed */
 };
 extern struct mr_config mr_config;
 /* Unknown MRMPI_ names and bad values (which keep their default) are remembered; rank 0 warns once it is known. */
@@ -56,7 +56,7 @@ struct mr_setting {
     enum mr_setting_kind kind;
     enum mr_topic topic;
     bool live;         /* a change works at once; others are used at mr_init */
-    const void *value; /* size_t, int, bool or char *, by kind */
+    const void *value; /* size_t, int (a truth value too) or char *, by kind */
 };
 bool mr_config_setting(size_t i, struct mr_setting *out); /* false: there is no i-th */
 bool mr_config_set(size_t i, const char *value);          /* false: not a value for it; nothing changed */

@@ -10,6 +10,7 @@
 #include "libmrmpi/base/base.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,8 +92,8 @@ static const struct row rows[] = {
      "socket of this host's fabricd; %h is the host's name", MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_JOBID", "SLURM_JOB_ID", FIELD(job_id), STRING, "", 0, 0, "", "the job's name for fabricd", MR_TOPIC_JOB,
      AT_INIT},
-    {"MRMPI_LOG_LEVEL", NULL, FIELD(log_level), INT, "1", 0, 3, "", "0 errors, 1 warnings, 2 information, 3 debugging",
-     MR_TOPIC_JOB, ANYTIME},
+    {"MRMPI_LOG_LEVEL", NULL, FIELD(log_level), INT, "1", 0, INT_MAX, "",
+     "0 errors, 1 warnings, 2 information, from 3 debugging", MR_TOPIC_JOB, ANYTIME},
     {"MRMPI_STATS", NULL, FIELD(stats), BOOL, "no", 0, 1, "", "print the counters at MPI_Finalize", MR_TOPIC_JOB,
      ANYTIME},
     {"MRMPI_LEAKS", NULL, FIELD(leaks), BOOL, "no", 0, 1, "", "tell at MPI_Finalize what was not freed", MR_TOPIC_JOB,
@@ -158,7 +159,8 @@ static bool parse_number(const char *text, bool with_suffix, long long *out)
     return *end == '\0' && !__builtin_mul_overflow(value, factor, out);
 }
 
-static bool parse_bool(const char *text, bool *out)
+/* A word, or a number as C takes it: all but 0 are yes. */
+static bool parse_bool(const char *text, int *out)
 {
     static const char *const words[2][4] = {{"0", "no", "off", "false"}, {"1", "yes", "on", "true"}};
 
@@ -168,7 +170,11 @@ static bool parse_bool(const char *text, bool *out)
                 *out = v;
                 return true;
             }
-    return false;
+    long long number;
+    if (!parse_number(text, false, &number) || number < INT_MIN || number > INT_MAX)
+        return false;
+    *out = (int)number;
+    return true;
 }
 
 /* Returns NULL, or what a value of this row must look like. */
@@ -176,7 +182,7 @@ static const char *store(const struct row *row, struct mr_config *config, const 
 {
     void *field = (char *)config + row->offset;
     long long number;
-    bool truth;
+    int truth;
     char *copy;
 
     switch (row->type) {
@@ -190,7 +196,7 @@ static const char *store(const struct row *row, struct mr_config *config, const 
     case BOOL:
         if (!parse_bool(text, &truth))
             return "yes or no";
-        *(bool *)field = truth;
+        *(int *)field = truth;
         return NULL;
     case SIZE:
     case INT:

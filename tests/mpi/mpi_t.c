@@ -67,8 +67,9 @@ static void not_yet(void)
 }
 
 /* Every control variable: described, found by its name, readable as what it says it is. */
-static void all_cvars(void)
+static void all_cvars(int running)
 {
+    const char *anytime = "MRMPI_CHECK_ARGS MRMPI_LEAKS MRMPI_LOG_LEVEL MRMPI_SPIN_US MRMPI_STATS MRMPI_STRIPE_MIN";
     int num, kinds[3] = {0};
     EQ(MPI_T_cvar_get_num(&num), MPI_SUCCESS);
     CHECK(num > 10);
@@ -82,7 +83,8 @@ static void all_cvars(void)
         CHECK(!strncmp(name, "MRMPI_", 6) && name_len == (int)strlen(name) + 1);
         CHECK(desc_len == (int)strlen(desc) + 1 && desc_len > 5);
         CHECK(verbosity >= MPI_T_VERBOSITY_USER_BASIC && verbosity <= MPI_T_VERBOSITY_MPIDEV_ALL);
-        CHECK(bind == MPI_T_BIND_NO_OBJECT && scope == MPI_T_SCOPE_LOCAL);
+        CHECK(bind == MPI_T_BIND_NO_OBJECT);
+        CHECK(scope == (running && !strstr(anytime, name) ? MPI_T_SCOPE_READONLY : MPI_T_SCOPE_LOCAL));
         EQ(MPI_T_cvar_get_index(name, &j), MPI_SUCCESS);
         EQ(j, i);
         EQ(MPI_T_cvar_handle_alloc(i, NULL, &h, &count), MPI_SUCCESS);
@@ -117,7 +119,7 @@ static void enums(void)
     MPI_T_enum e;
     char name[20];
     int len = sizeof(name), num, value;
-    MPI_T_cvar_get_info(cvar("MRMPI_STATS"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
+    MPI_T_cvar_get_info(cvar("MRMPI_ADAPTIVE"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
     EQ(MPI_T_enum_get_info(e, &num, name, &len), MPI_SUCCESS);
     CHECK(num == 2 && len == (int)strlen(name) + 1);
     len = sizeof(name);
@@ -225,7 +227,9 @@ static void writing_before_init(void)
     EQ(MPI_T_cvar_read(freed, back), MPI_T_ERR_INVALID_HANDLE);
     EQ(MPI_T_cvar_handle_free(&freed), MPI_T_ERR_INVALID_HANDLE);
     EQ(read_size("MRMPI_STRIPE_MIN"), 48 << 10); /* the environment, set by main */
-    EQ(write_int("MRMPI_CHECK_ARGS", 2), MPI_T_ERR_INVALID);
+    EQ(write_int("MRMPI_ADAPTIVE", 2), MPI_T_ERR_INVALID);
+    EQ(write_int("MRMPI_ADAPTIVE", 0), MPI_SUCCESS);
+    EQ(read_int("MRMPI_ADAPTIVE"), 0);
     EQ(write_size("MRMPI_EAGER_MAX", 1), MPI_T_ERR_INVALID); /* out of its bounds */
     EQ(write_size("MRMPI_EAGER_MAX", 512), MPI_SUCCESS);
     EQ(write_size("MRMPI_SHM_EAGER_MAX", 512), MPI_SUCCESS);
@@ -251,6 +255,9 @@ static void writing_after_init(void)
     EQ(write_int("MRMPI_CHECK_ARGS", 0), MPI_SUCCESS);
     EQ(MPI_Send(NULL, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD), MPI_SUCCESS);
     EQ(MPI_Send(NULL, 1, MPI_INT, MPI_PROC_NULL, -1, MPI_COMM_WORLD), MPI_SUCCESS);
+    EQ(write_int("MRMPI_STATS", 123), MPI_SUCCESS); /* a truth value: any number */
+    EQ(read_int("MRMPI_STATS"), 123);
+    EQ(write_int("MRMPI_STATS", 0), MPI_SUCCESS);
     EQ(MPI_Allreduce(same, same, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF), MPI_SUCCESS);
     EQ(MPI_Gatherv(same, 1, MPI_INT, same + 1, &one, &zero, uncommitted, 0, MPI_COMM_SELF), MPI_SUCCESS);
     EQ(write_int("MRMPI_CHECK_ARGS", 1), MPI_SUCCESS);
@@ -383,7 +390,7 @@ int main(int argc, char **argv)
     CHECK(provided >= MPI_THREAD_SINGLE && provided <= MPI_THREAD_MULTIPLE);
     EQ(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided), MPI_SUCCESS);
     EQ(MPI_T_finalize(), MPI_SUCCESS);
-    all_cvars();
+    all_cvars(0);
     all_pvars();
     enums();
     categories();
@@ -391,7 +398,7 @@ int main(int argc, char **argv)
     writing_before_init();
     mt_begin(&argc, &argv);
     writing_after_init();
-    all_cvars();
+    all_cvars(1);
     MPI_Barrier(MPI_COMM_WORLD);
     counting();
     error_texts();
