@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -61,6 +62,7 @@ struct mailbox {
 struct card {
     uint64_t magic, bytes;
     int32_t pid, fd;
+    uint64_t pids; /* which namespace pid is a number of */
 };
 
 struct waiting { /* a packet that found its ring full */
@@ -165,6 +167,12 @@ static bool more_ranks_than_cores(int ranks)
     return ranks > (CPU_COUNT(&set) > 1 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+static uint64_t pid_namespace(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
 static int create_segment(void)
 {
     int ranks = shm.launch->local_size;
@@ -179,9 +187,10 @@ static int create_segment(void)
                (unsigned long long)h.bytes, ranks);
         return errno ? -errno : -EIO;
     }
-    return mr_launch_put(SHM_CARD_KEY,
-                         &(struct card){.magic = SHM_MAGIC, .bytes = h.bytes, .pid = getpid(), .fd = shm.fd},
-                         sizeof(struct card));
+    return mr_launch_put(
+        SHM_CARD_KEY,
+        &(struct card){.magic = SHM_MAGIC, .bytes = h.bytes, .pid = getpid(), .fd = shm.fd, .pids = pid_namespace()},
+        sizeof(struct card));
 }
 
 static int shm_init(const struct mr_launch *launch)
@@ -203,6 +212,7 @@ static int shm_init(const struct mr_launch *launch)
     return launch->local_rank == 0 ? create_segment() : 0;
 }
 
+/* -EOWNERDEAD: the rank that made it has ended already. That is no fault of this node: whoever ended it says why. */
 static int open_segment(size_t *bytes)
 {
     struct card card;
@@ -220,11 +230,15 @@ static int open_segment(size_t *bytes)
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", card.pid, card.fd);
     shm.fd = open(path, O_RDWR | O_CLOEXEC);
     if (shm.fd < 0) {
+        err = errno;
+        if ((err == ENOENT || err == ESRCH) && card.pids == pid_namespace())
+            return -EOWNERDEAD;
+        errno = err;
         mr_log(MR_LOG_ERROR,
                "cannot open the shared memory of rank %d at %s: %m; ranks of one node must run as one "
                "user and see each other's processes",
                shm.launch->local_ranks[0], path);
-        return -errno;
+        return -err;
     }
     return 0;
 }
@@ -264,7 +278,8 @@ static int shm_ready(void)
     if (!err)
         err = map_segment(bytes);
     if (err) {
-        mr_log(MR_LOG_ERROR, "this node's shared memory is not usable (error %d)", -err);
+        mr_log(err == -EOWNERDEAD ? MR_LOG_INFO : MR_LOG_ERROR, "this node's shared memory is not usable: %s",
+               strerror(-err));
         return err;
     }
     shm.peers = calloc(ranks, sizeof(*shm.peers));

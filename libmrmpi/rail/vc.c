@@ -77,7 +77,8 @@ int mr_rail_ready(void)
         int err = rail.open[i]->ready ? rail.open[i]->ready() : 0;
 
         if (err) {
-            mr_log(MR_LOG_ERROR, "channel %s cannot start: %s", rail.open[i]->name, strerror(-err));
+            mr_log(err == -EOWNERDEAD ? MR_LOG_INFO : MR_LOG_ERROR, "channel %s cannot start: %s", rail.open[i]->name,
+                   strerror(-err));
             return err;
         }
     }

@@ -17,6 +17,8 @@ int main(int argc, char **argv)
         MPI_Group_from_session_pset(s, "mpi://MOON", &g);
     }
     mt_begin(&argc, &argv);
+    if (rank == 0 && !strcmp(way, "start"))
+        MPI_Abort(MPI_COMM_WORLD, 8);
     if (rank == 1 && !strcmp(way, "errors_abort")) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);
         MPI_Send(&x, 1, MPI_INT, 0, -4, MPI_COMM_WORLD);

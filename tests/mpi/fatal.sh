@@ -17,6 +17,15 @@ ok "a truncated message ends the job" dies truncate
 like "says how long it was" 'MPI_Recv: .*8 bytes.*MPI_ERR_TRUNCATE' "$tmp/truncate"
 ok "MPI_Abort ends the job" dies abort
 like "says the code" 'rank 1 .*code 9.*MPI_Abort' "$tmp/abort"
+# The others are in MPI_Init still, where they look for what the first rank shares
+starts() {
+  timeout -k 5 60 mrrun -n 16 "$prog" start >"$tmp/start" 2>&1 </dev/null
+  local aborts
+  aborts=$(grep -c 'rank 0 .*code 8.*MPI_Abort' "$tmp/start")
+  cat "$tmp/start"
+  [ "$aborts" = 1 ] && ! grep -q 'shared memory' "$tmp/start"
+}
+ok "a rank that aborts when the others start is all that is told of" starts
 ok "a call before MPI_Init ends the job" dies early
 like "says so" 'MPI_Comm_rank was called before MPI_Init' "$tmp/early"
 ok "a call after MPI_Finalize ends the job" dies late
