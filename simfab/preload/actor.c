@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #define SIBLING_WAKES 8u    /* of one idle actor, for the sake of others, until time has moved */
@@ -25,6 +26,7 @@ static __thread uint64_t
 static __thread unsigned blocked; /* depth of sfp_block_begin */
 static __thread uint64_t turn_calls; /* the count of calls when its turn began */
 static uint32_t slots_used; /* as many were taken at some time */
+static bool taken[SF_ACTORS_MAX]; /* the engine sees a slot when its state changes, when all in it is there */
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -40,6 +42,7 @@ static void give_back(struct sf_actor *a)
     sfp_clock_raise_mine(sfp_now(a)); /* for what still runs in this thread */
     self = NULL;
     __atomic_store_n(&a->state, SF_ACTOR_FREE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&taken[a - sfp_proc.arena->actor], false, __ATOMIC_RELEASE);
     sfp_ring();
 }
 
@@ -71,6 +74,7 @@ void sfp_actor_after_fork(void)
     self = NULL;
     blocked = 0;
     slots_used = 0;
+    memset(taken, 0, sizeof taken);
     sfp_thread_after_fork();
 }
 
@@ -110,15 +114,11 @@ bool sfp_has_siblings(void)
 
 static struct sf_actor *take_slot(void)
 {
-    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
-        struct sf_actor *a = &sfp_proc.arena->actor[i];
-        uint32_t was = SF_ACTOR_FREE;
-
-        if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++)
+        if (!__atomic_exchange_n(&taken[i], true, __ATOMIC_ACQUIRE)) {
             raise_slots_used(i + 1);
-            return a;
+            return &sfp_proc.arena->actor[i];
         }
-    }
     errno = EAGAIN;
     return NULL;
 }
@@ -145,10 +145,12 @@ static struct sf_actor *new_actor(bool guest)
     self = a;
     sfp_actor_watch_end();
     sfp_thread_acts(true);
-    if (!sfp_proc.welcome.cpu_factor_milli)
+    if (!sfp_proc.welcome.cpu_factor_milli) {
         sfp_wait(a, SF_ACTOR_READY, 0); /* it begins in its turn */
-    else
+    } else {
+        __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
         sfp_ring();
+    }
     if (!guest)
         sfp_tsc_trap();
     return a;

@@ -125,7 +125,7 @@ void sfp_clock_advance_to(uint64_t ps)
 static void let_engine_catch_up(struct sf_actor *a)
 {
     static __thread uint64_t last_call;
-    static __thread uint32_t row, pause_at;
+    static __thread uint32_t row, pause_at = ROW_MIN;
 
     row = a->calls == last_call + 1 ? row + 1 : 0;
     last_call = a->calls;
