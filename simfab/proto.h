@@ -104,7 +104,8 @@ struct sf_actor {
     uint64_t nudge_ps; /* then; of LOCK */
     uint32_t number;   /* of the thread within its process, in the order in which they were created: the first one has 0 */
     uint32_t guest;    /* it takes turns, but has not called verbs so far: it may turn out to be a thread that never does */
-    uint32_t pad[12];
+    uint32_t helpers;  /* LOCK: threads that are no actors may be those that call */
+    uint32_t pad[11];
 };
 
 struct sf_arena {

@@ -75,8 +75,8 @@ static void goes_idle(struct actor *a)
 }
 
 /*
- * Waits in the kernel that end at some time: they do not make time pass any more than timers of programs do (alarm.h), but
- * time stops there until the actor has returned.
+ * Waits that end at some time: they do not make time pass any more than timers of programs do (alarm.h). Where the wait is in
+ * the kernel time stops there until the actor has returned; who waits for another thread goes on in its turn.
  */
 static void limit_reached(void *obj, uint64_t arg)
 {
@@ -85,6 +85,10 @@ static void limit_reached(void *obj, uint64_t arg)
 
     s->background--;
     s->alarms_set--;
+    if (a->seen == SF_ACTOR_LOCK)
+        sched_wake(a, WAKE_TIME, max_u64(a->idle_clock_ps, sim_now(s)));
+    if (a->seen != SF_ACTOR_BLOCKED)
+        return;
     a->due = true;
     s->due++;
     __atomic_store_n(&a->proc->arena->now_ps, sim_now(s), __ATOMIC_RELEASE);
@@ -127,9 +131,9 @@ static void init_actor(struct proc *p, uint32_t i)
  */
 static bool run_is_over(struct actor *a, uint32_t state)
 {
-    bool other = actor_shared(a)->wake_ps; /* READY: it yields; LOCK: helper threads may call it */
+    bool yields = state == SF_ACTOR_READY && actor_shared(a)->wake_ps;
 
-    if (state == SF_ACTOR_BLOCKED || (state == SF_ACTOR_READY && !other) || (state == SF_ACTOR_LOCK && other)) {
+    if (state == SF_ACTOR_BLOCKED || (state == SF_ACTOR_READY && !yields) || (state == SF_ACTOR_LOCK && actor_shared(a)->helpers)) {
         if (a->seen == SF_ACTOR_RUNNING)
             turn_pause(a);
         return false;
@@ -159,7 +163,7 @@ static void changed(struct actor *a, uint32_t state)
     thread_include(a);
     evtimer_stop(&a->wake);
     a->stops = __atomic_load_n(&actor_shared(a)->stops, __ATOMIC_RELAXED);
-    set_limit(a, state == SF_ACTOR_BLOCKED ? proc_time(s, actor_shared(a)->wake_ps) : 0);
+    set_limit(a, state == SF_ACTOR_BLOCKED || state == SF_ACTOR_LOCK ? proc_time(s, actor_shared(a)->wake_ps) : 0);
     if (state == SF_ACTOR_RUNNING) { /* a new thread, or back from a system call */
         sched_runs(a, false);
         return;
@@ -170,7 +174,7 @@ static void changed(struct actor *a, uint32_t state)
     a->seen = state;
     a->paused_ps = clock;
     a->called = false;
-    a->outside = state == SF_ACTOR_BLOCKED || (state == SF_ACTOR_LOCK && actor_shared(a)->wake_ps);
+    a->outside = state == SF_ACTOR_BLOCKED || (state == SF_ACTOR_LOCK && actor_shared(a)->helpers);
     if (!a->outside && state != SF_ACTOR_READY)
         turn_end_pause(a);
     switch (state) {
@@ -386,7 +390,7 @@ static void settle(struct sim *s)
                     sched_wake(a, WAKE_TURN, max_u64(a->paused_ps, sim_now(s)));
                 } else if (a->undecided) {
                     turn_end_pause(a);
-                    a->looking = false;
+                    a->looking &= a->seen == SF_ACTOR_LOCK; /* it looked, and waits again */
                     ran(a, a->paused_ps);
                 }
             }

@@ -41,16 +41,28 @@ bool sfp_await_begin(const void *what)
     return true;
 }
 
-enum sfp_awaited sfp_await(bool helpers)
+static bool late(const struct sf_actor *a, uint64_t until_ps)
+{
+    return until_ps && sfp_now(a) >= until_ps;
+}
+
+/* Where it is late already the others have their turns all the same: whoever asks again and again waits for them. */
+enum sfp_awaited sfp_await(bool helpers, uint64_t until_ps)
 {
     struct sf_actor *a = mine ? sfp_actor_awaiting() : NULL;
-    int reason = a ? sfp_wait(a, SF_ACTOR_LOCK, helpers) : -1;
+    int reason = -1;
 
+    if (a) {
+        __atomic_store_n(&a->helpers, helpers, __ATOMIC_RELAXED);
+        reason = late(a, until_ps) ? sfp_wait(a, SF_ACTOR_READY, SFP_AFTER_OTHERS) : sfp_wait(a, SF_ACTOR_LOCK, until_ps);
+    }
     if (reason < 0)
         return SFP_ALONE;
     if (__atomic_exchange_n(&mine->called, 0, __ATOMIC_SEQ_CST))
         return SFP_CALLED;
-    return reason == SFP_WAKE_SIGNAL ? SFP_INTERRUPTED : SFP_NOT_CALLED;
+    if (reason == SFP_WAKE_SIGNAL)
+        return SFP_INTERRUPTED;
+    return late(a, until_ps) ? SFP_LATE : SFP_NOT_CALLED;
 }
 
 void sfp_await_end(bool pass_on)

@@ -390,7 +390,7 @@ SFP_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int time
                  SFP_REAL(epoll_pwait)(fd, events, max, slice_ms_, mask));
 }
 
-/* ---- children and threads -------------------------------------------------------------------------------------- */
+/* ---- children -------------------------------------------------------------------------------------------------- */
 
 SFP_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
@@ -406,15 +406,4 @@ SFP_EXPORT pid_t wait(int *status)
 SFP_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
     return WAITING(SFP_REAL(wait4)(pid, status, options, usage));
-}
-
-SFP_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
-{
-    int st;
-
-    sfp_guest_stays();
-    sfp_block_begin();
-    st = SFP_REAL(pthread_barrier_wait)(barrier);
-    sfp_block_end();
-    return st;
 }

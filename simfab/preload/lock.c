@@ -5,7 +5,7 @@
  * then it tells the engine that it waits in the kernel. One that waits on a futex of its own (the program calls the kernel
  * directly) tells the engine too.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/until.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -51,48 +51,83 @@ static bool is_in_turns(const pthread_mutex_t *mutex, uint32_t my_tid)
     return owner != my_tid && sfp_actor_by_tid(owner);
 }
 
-/* It is taken, or another comes first. EBUSY: the wait is not one for an actor. */
-static int await_mutex(pthread_mutex_t *mutex, bool others_first)
+/* It is taken, or another comes first. Until until_ps, 0 for ever. EBUSY: the wait is not one for an actor. */
+static int await_mutex(pthread_mutex_t *mutex, bool others_first, uint64_t until_ps)
 {
     struct sf_actor *a = sfp_actor_awaiting();
     uint32_t tid = a ? a->tid : 0;
+    enum sfp_awaited how = SFP_NOT_CALLED;
     int err = EBUSY;
 
     if (!a || !sfp_has_siblings() || sfp_lock_is_shared(mutex) || !sfp_await_begin(mutex))
         return others_first ? pthread_mutex_trylock(mutex) : EBUSY;
-    while (others_first || ((err = pthread_mutex_trylock(mutex)) == EBUSY && is_in_turns(mutex, tid))) {
+    while (others_first || ((err = pthread_mutex_trylock(mutex)) == EBUSY && is_in_turns(mutex, tid) && how != SFP_LATE)) {
         others_first = false;
         if (owner_of(mutex))
             sfp_wake_siblings(owner_of(mutex), NULL);
-        if (sfp_await(false) == SFP_ALONE)
+        how = sfp_await(false, until_ps);
+        if (how == SFP_ALONE)
             break;
     }
     sfp_await_end(false);
+    return err == EBUSY && how == SFP_LATE ? ETIMEDOUT : err;
+}
+
+/* What an actor can do before it waits in the kernel: EBUSY, it is to do so. */
+static int lock_as_actor(pthread_mutex_t *mutex, uint64_t until_ps)
+{
+    bool others_first = sfp_await_is_due(mutex) && !owner_of(mutex);
+    int err = EBUSY;
+
+    if (!others_first)
+        err = pthread_mutex_trylock(mutex);
+    if (err == EBUSY)
+        err = await_mutex(mutex, others_first, until_ps);
+    if (err == EBUSY)
+        sfp_wake_siblings(0, NULL);
     return err;
 }
 
 SFP_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    bool others_first, counts;
-    int err = EBUSY;
+    bool counts;
+    int err;
 
     if (!is_actor())
         return SFP_REAL(pthread_mutex_lock)(mutex);
-    others_first = sfp_await_is_due(mutex) && !owner_of(mutex);
-    if (!others_first)
-        err = pthread_mutex_trylock(mutex);
-    if (err != EBUSY)
+    if (!sfp_await_is_due(mutex) && (err = pthread_mutex_trylock(mutex)) != EBUSY)
         return err;
     counts = sfp_waiter_begins();
-    err = await_mutex(mutex, others_first);
+    err = lock_as_actor(mutex, 0);
     if (err == EBUSY) {
-        sfp_wake_siblings(0, NULL);
         sfp_block_begin();
         err = SFP_REAL(pthread_mutex_lock)(mutex);
         sfp_block_end();
     }
     sfp_waiter_ends(counts);
     return err;
+}
+
+SFP_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t id, const struct timespec *restrict abs)
+{
+    struct sfp_until u;
+    bool counts;
+    int err = EBUSY;
+
+    if (!sfp_until_at(id, abs, &u))
+        return SFP_REAL(pthread_mutex_clocklock)(mutex, id, abs);
+    counts = sfp_waiter_begins();
+    if (is_actor())
+        err = lock_as_actor(mutex, u.ps);
+    if (err == EBUSY)
+        err = SFP_TIMED_WAIT(&u, result_ == ETIMEDOUT, true, SFP_REAL(pthread_mutex_clocklock)(mutex, id, &real_abs));
+    sfp_waiter_ends(counts);
+    return err;
+}
+
+SFP_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict abs)
+{
+    return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, abs);
 }
 
 SFP_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
@@ -115,7 +150,7 @@ static int await_spin(pthread_spinlock_t *lock, bool others_first)
     while (others_first || (err = pthread_spin_trylock(lock)) == EBUSY) {
         others_first = false;
         sfp_wake_siblings(0, NULL);
-        if (sfp_await(false) == SFP_ALONE)
+        if (sfp_await(false, 0) == SFP_ALONE)
             break;
     }
     sfp_await_end(false);

@@ -192,8 +192,10 @@ bool sfp_thread_all_act(void);    /* has this process no threads but actors? */
  * whether the wait is over before each sfp_await. False from begin: not here, wait in the kernel.
  */
 bool sfp_await_begin(const void *what);
-enum sfp_awaited { SFP_CALLED, SFP_NOT_CALLED, SFP_INTERRUPTED, SFP_ALONE }; /* ALONE: there is nobody to wait for any more */
-enum sfp_awaited sfp_await(bool helpers); /* helpers: threads that are no actors may be the ones that call */
+/* LATE: it is until_ps; ALONE: there is nobody to wait for any more. */
+enum sfp_awaited { SFP_CALLED, SFP_NOT_CALLED, SFP_INTERRUPTED, SFP_LATE, SFP_ALONE };
+/* helpers: threads that are no actors may be the ones that call. until_ps: in virtual time, 0 for ever. */
+enum sfp_awaited sfp_await(bool helpers, uint64_t until_ps);
 void sfp_await_end(bool pass_on); /* pass_on: if this thread was called, the next one is called instead */
 bool sfp_await_call(const void *what, bool all); /* false: nobody waits for that */
 /* In calls that are cancellation points, before asking whether the wait is over; not while holding anything. */

@@ -4,7 +4,7 @@
  * else has read a clock meanwhile; it has a number, by which threads are put in order that come at the same time; and who waits
  * for its end is called when it comes. One that an actor has created takes turns from the beginning.
  */
-#include "simfab/preload/clock.h"
+#include "simfab/preload/until.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -32,9 +32,11 @@ static uint32_t helpers = 1; /* living threads that are no actors */
 static __thread struct thread *me; /* NULL in the first thread */
 static __thread bool acts;
 
+/* Not asleep: an actor that sleeps without a word loses its turn. */
 static void lock_list(void)
 {
-    SFP_REAL(pthread_mutex_lock)(&list_lock);
+    while (pthread_mutex_trylock(&list_lock))
+        SFP_REAL(sched_yield)();
 }
 
 static void unlock_list(void)
@@ -191,36 +193,64 @@ static int join_soon(pthread_t thread, void **result)
     return err;
 }
 
-static int join(pthread_t thread, void **result)
+/* EBUSY: it is to be waited for in the kernel. */
+static int await_end(struct thread *t, pthread_t thread, void **result, uint64_t until_ps)
 {
-    struct thread *t = entry_of(thread);
-    int err = EBUSY;
+    enum sfp_awaited how = SFP_NOT_CALLED;
 
-    if (t && t != me && sfp_await_begin(t)) {
+    if (!t || t == me || !sfp_await_begin(t))
+        return EBUSY;
+    sfp_await_lets_cancel();
+    while (!__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) && __atomic_load_n(&t->acts, __ATOMIC_ACQUIRE) &&
+           how != SFP_ALONE && how != SFP_LATE) {
+        how = sfp_await(false, until_ps);
         sfp_await_lets_cancel();
-        while (!__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) && __atomic_load_n(&t->acts, __ATOMIC_ACQUIRE) &&
-               sfp_await(false) != SFP_ALONE)
-            sfp_await_lets_cancel();
-        sfp_await_end(false);
-        if (__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE))
-            err = join_soon(thread, result);
     }
-    if (err == EBUSY) {
-        sfp_block_begin();
-        err = SFP_REAL(pthread_join)(thread, result);
-        sfp_block_end();
-    }
-    return err;
+    sfp_await_end(false);
+    if (__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE))
+        return join_soon(thread, result);
+    return how == SFP_LATE ? ETIMEDOUT : EBUSY;
 }
 
-SFP_EXPORT int pthread_join(pthread_t thread, void **result)
+/* Nobody waits for it again. */
+static int joined(pthread_t thread, int err)
 {
-    int err = join(thread, result);
-
     if (!err) {
         lock_list();
         drop(thread);
         unlock_list();
     }
     return err;
+}
+
+SFP_EXPORT int pthread_join(pthread_t thread, void **result)
+{
+    int err = await_end(entry_of(thread), thread, result, 0);
+
+    if (err == EBUSY) {
+        sfp_block_begin();
+        err = SFP_REAL(pthread_join)(thread, result);
+        sfp_block_end();
+    }
+    return joined(thread, err);
+}
+
+SFP_EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t id, const struct timespec *abs)
+{
+    struct sfp_until u;
+    int err;
+
+    if (!abs)
+        return pthread_join(thread, result);
+    if (!sfp_until_at(id, abs, &u))
+        return joined(thread, SFP_REAL(pthread_clockjoin_np)(thread, result, id, abs));
+    err = await_end(entry_of(thread), thread, result, u.ps);
+    if (err == EBUSY)
+        err = SFP_TIMED_WAIT(&u, result_ == ETIMEDOUT, true, SFP_REAL(pthread_clockjoin_np)(thread, result, id, &real_abs));
+    return joined(thread, err);
+}
+
+SFP_EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *abs)
+{
+    return pthread_clockjoin_np(thread, result, CLOCK_REALTIME, abs);
 }

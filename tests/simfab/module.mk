@@ -143,6 +143,11 @@ tests/simfab/time_mpi_SRCS := tests/simfab/time_mpi.c
 tests/simfab/time_mpi_CFLAGS := -Ilibmrmpi/include
 tests/simfab/time_mpi_DEPS := libmpi.so.12
 
+TESTPROGS += tests/simfab/time_waits
+tests/simfab/time_waits_SRCS := tests/simfab/time_waits.c
+tests/simfab/time_waits_CFLAGS := -Ilibmrmpi/include
+tests/simfab/time_waits_DEPS := libmpi.so.12
+
 TESTPROGS += tests/simfab/time_threads
 tests/simfab/time_threads_SRCS := tests/simfab/time_threads.c
 tests/simfab/time_threads_CFLAGS := -Ilibmrmpi/include

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What runs again on a fabric repeats to the last digit, beside a busy loop and a fabricd that serves real time: MPI over one
-# rail and two, several ranks on a host with memory between them, several threads in a rank.
+# rail and two, several ranks on a host with memory between them, several threads in a rank, which wait for each other in every way.
 # REPEAT: how many times each (3).
 # timeout: 900
 . "$(dirname "$0")/../tap.sh"
@@ -40,6 +40,11 @@ again() {
 outcomes() { echo "$(sort -u "$tmp/all" | wc -l) of $(grep -cE "$1" "$tmp/all")"; }
 figures='([0-9]+ bytes [0-9.]+ us \(simulated\) ){6}barrier [0-9.]+ us .*allreduce [0-9.]+ us'
 
+# nine that are in vain, each 10 us shorter than the one before; nine that are not; and four threads that share a lock
+waits='^mutex: not in 190 us cond: not in 180 us clock cond: not in 170 us sem: not in 160 us rdlock: not in 150 us '
+waits+='wrlock: not in 140 us join: not in 130 us mtx: not in 120 us cnd: not in 110 us '
+waits+='([a-z ]+: in time, came [0-8], [0-9.]+ us ){9}(thread [0-3]: [0-9.]+ us, last at [0-9], saw [0-9]+ ){4}$'
+
 for rails in 1 2; do
   MRMPI_RAILS_MAX=$rails again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
   is "MPI over $rails rails: one outcome" "$(outcomes "$figures")" "1 of $times"
@@ -48,6 +53,8 @@ again $times mrrun -n 4 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
 is "four ranks on two hosts: one outcome" "$(outcomes "$figures")" "1 of $times"
 again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_threads"
 is "four threads in each of two ranks: one outcome" "$(outcomes '(thread [0-3]: [0-9.]+ us, came [0-3] \([0-9]+\) ){4}')" "1 of $times"
+again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_waits"
+is "waits that may end at a time: one outcome, and those that nobody ends take their time" "$(outcomes "$waits")" "1 of $times"
 again $times mrrun -n 6 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
 is "six ranks on two hosts: one outcome" "$(outcomes "$figures")" "1 of $times"
 done_testing

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Barriers of the threads of one process. The C library's cannot be asked whether a wait would have to wait, so these are
+ * counted here; those that processes share are its own. An actor that takes turns waits to be called by the last one that
+ * comes (await.c), others in the kernel. Where nothing is simulated all barriers are the C library's.
+ */
+#include "simfab/preload/clock.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+struct barrier {
+    struct barrier *next;
+    const pthread_barrier_t *id; /* NULL: it has been destroyed, and goes with the last one inside */
+    uint32_t count, here;
+    uint32_t inside; /* threads that are in their wait, or on their way out of it */
+    uint32_t round;  /* the futex of those who wait in the kernel */
+};
+
+static struct barrier *barriers;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Not asleep: an actor that sleeps without a word loses its turn. */
+static void lock_list(void)
+{
+    while (pthread_mutex_trylock(&list_lock))
+        SFP_REAL(sched_yield)();
+}
+
+static void unlock_list(void)
+{
+    SFP_REAL(pthread_mutex_unlock)(&list_lock);
+}
+
+static void after_fork_child(void)
+{
+    pthread_mutex_init(&list_lock, NULL);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(lock_list, unlock_list, after_fork_child);
+}
+
+/* With the list locked. */
+static struct barrier *find(const pthread_barrier_t *id)
+{
+    struct barrier *b = barriers;
+
+    while (b && b->id != id)
+        b = b->next;
+    return b;
+}
+
+static void drop(const pthread_barrier_t *id)
+{
+    struct barrier **at = &barriers, *b;
+
+    while ((b = *at) && b->id != id)
+        at = &b->next;
+    if (!b)
+        return;
+    *at = b->next;
+    b->id = NULL;
+    if (!b->inside)
+        free(b);
+}
+
+SFP_EXPORT int pthread_barrier_init(pthread_barrier_t *restrict barrier, const pthread_barrierattr_t *restrict attr,
+                                    unsigned count)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int err = SFP_REAL(pthread_barrier_init)(barrier, attr, count), shared = PTHREAD_PROCESS_PRIVATE;
+    struct barrier *b;
+
+    if (err || sfp_starting || !sfp_enabled())
+        return err;
+    if (attr)
+        pthread_barrierattr_getpshared(attr, &shared);
+    b = shared == PTHREAD_PROCESS_PRIVATE ? calloc(1, sizeof *b) : NULL;
+    pthread_once(&once, watch_forks);
+    lock_list();
+    drop(barrier); /* of memory that was given back without a word */
+    if (b) {
+        b->id = barrier;
+        b->count = count;
+        b->next = barriers;
+        barriers = b;
+    }
+    unlock_list();
+    return 0;
+}
+
+SFP_EXPORT int pthread_barrier_destroy(pthread_barrier_t *barrier)
+{
+    if (barriers) {
+        lock_list();
+        drop(barrier);
+        unlock_list();
+    }
+    return SFP_REAL(pthread_barrier_destroy)(barrier);
+}
+
+/* This thread is there, in round *round. NULL: it is the C library's. *last: nobody is missing any more. */
+static struct barrier *enter(const pthread_barrier_t *id, uint32_t *round, bool *last)
+{
+    struct barrier *b;
+
+    lock_list();
+    b = find(id);
+    if (b) {
+        *round = b->round;
+        *last = ++b->here == b->count;
+        b->inside++;
+        if (*last) {
+            b->here = 0;
+            __atomic_store_n(&b->round, b->round + 1, __ATOMIC_SEQ_CST);
+        }
+    }
+    unlock_list();
+    return b;
+}
+
+static void leave(struct barrier *b)
+{
+    bool unused;
+
+    lock_list();
+    unused = !--b->inside && !b->id;
+    unlock_list();
+    if (unused)
+        free(b);
+}
+
+static bool goes_on(const struct barrier *b, uint32_t round)
+{
+    return __atomic_load_n(&b->round, __ATOMIC_SEQ_CST) == round;
+}
+
+static void wait_for_others(struct barrier *b, uint32_t round)
+{
+    bool helpers = !sfp_thread_all_act();
+
+    if (sfp_has_siblings() && sfp_await_begin(b)) {
+        while (goes_on(b, round) && sfp_await(helpers, 0) != SFP_ALONE)
+            ;
+        sfp_await_end(false);
+    }
+    if (!goes_on(b, round))
+        return;
+    sfp_block_begin();
+    while (goes_on(b, round))
+        sfp_syscall(SYS_futex, &b->round, FUTEX_WAIT_PRIVATE, round, NULL, NULL, 0);
+    sfp_block_end();
+}
+
+static int wait_in_kernel(pthread_barrier_t *barrier)
+{
+    int st;
+
+    sfp_block_begin();
+    st = SFP_REAL(pthread_barrier_wait)(barrier);
+    sfp_block_end();
+    return st;
+}
+
+SFP_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+    uint32_t round;
+    bool last;
+    struct barrier *b = __atomic_load_n(&barriers, __ATOMIC_RELAXED) ? enter(barrier, &round, &last) : NULL;
+
+    sfp_guest_stays();
+    if (!b)
+        return wait_in_kernel(barrier);
+    if (last) {
+        sfp_await_call(b, true);
+        sfp_syscall(SYS_futex, &b->round, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    } else {
+        wait_for_others(b, round);
+    }
+    leave(b);
+    return last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
+}
