@@ -20,4 +20,4 @@ tests/mpi/arguments_CFLAGS += -I$(BUILD)/tests/mpi
 tests/mpi/arguments_ORDER := $(BUILD)/tests/mpi/functions.h
 
 SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/algorithms.sh tests/mpi/fatal.sh tests/mpi/leaks.sh tests/mpi/lost.sh tests/mpi/binary.sh tests/mpi/languages.sh tests/mpi/shm.sh tests/mpi/net1.sh tests/mpi/net2.sh tests/mpi/read.sh tests/mpi/threads_net.sh
-LONG_TESTS += tests/mpi/huge.sh tests/mpi/ranks.sh tests/mpi/ranks_net.sh tests/mpi/mutants.sh
+LONG_TESTS += tests/mpi/huge.sh tests/mpi/ranks.sh tests/mpi/ranks_net1.sh tests/mpi/ranks_net2.sh tests/mpi/mutants.sh

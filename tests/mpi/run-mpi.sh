@@ -4,8 +4,8 @@
 #   net1  on two simulated hosts over one rail
 #   net2  the same over two rails
 #   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
-# PATTERN (an extended regular expression) picks programs by name. With OTHER_RANKS=yes programs that are for any number of
-# ranks run with those of 1, 2, 3, 4, 7 and 16 that the list does not have for them.
+# PATTERN (an extended regular expression) picks programs by name. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
+# 4, 7 and 16 ranks that the list does not have for them.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
 mode=$1 pattern=${2:-.}
@@ -43,11 +43,13 @@ run() { # name ranks args...
   [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
 }
 
-# The numbers of ranks that a line leaves out. A program with fewer than three is one for these numbers only.
+# The numbers of ranks that a line leaves out.
 others() {
   local n
-  [ $# -ge 3 ] || return
-  for n in 1 2 3 4 7 16; do [[ " $* " == *" $n "* ]] || echo "$n"; done
+  [[ " $* " == *" only "* ]] && return
+  for n in 1 2 3 4 7 16; do
+    [[ " $* " == *" $n "* || " $* " == *" $n+ "* || ($n == 1 && " $* " == *" 2+ "*) ]] || echo "$n"
+  done
 }
 
 while read -r name modes rest; do
@@ -62,12 +64,10 @@ while read -r name modes rest; do
   rxe && ranks="2 $([[ $ranks =~ (^| )([3-9]|[1-9][0-9]) ]] && echo 4)"
   # shellcheck disable=SC2086
   if [ -n "${OTHER_RANKS:-}" ]; then
-    # many threads of many ranks on simulated hosts take minutes of real time on a machine of few cores
-    net && [[ "$name ${args[*]}" == *threads* ]] && continue
     ranks=$(others $ranks)
   fi
-  for n in $ranks; do
-    ok "$name, $n ranks, $mode" run "$name" "$n" "${args[@]}"
+  for n in ${ranks/only/}; do
+    ok "$name${args[*]:+ ${args[*]}}, ${n%+} ranks, $mode" run "$name" "${n%+}" "${args[@]}"
   done
 done <"$here/programs.list"
 done_testing
