@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The laboratory itself: what is missing is named, several may run at once, a job that hangs is ended and named, and nothing
 # is left behind.
-# timeout: 300
+# timeout: 540
 . "$(dirname "$0")/../tap.sh"
 top=$(cd "$(dirname "$0")/../.." && pwd)
 lab=$top/tests/rxe/lab
@@ -62,10 +62,19 @@ like "the next job ran" '^the next one$' "$tmp/hang"
 like "and its status is told" '^job next: exit 0$' "$tmp/hang"
 like "a job that failed" '^job fails: exit 1$' "$tmp/hang"
 cat "$tmp/hang.err" | sed 's/^/# /'
-# Its processors wait for each other, and the longer the less of this machine they get: far too many at work here, and
-# there is nothing to be told from the time.
-crowded() { awk -v n="$(nproc)" '{exit !($1 > 3 * n)}' /proc/loadavg && echo "# load $(cut -d ' ' -f 1 /proc/loadavg): not judged"; }
-cpu=$(sed -n 's/^lab: up after .*(\([0-9]*\)[0-9.]* s of processor)$/\1/p' "$tmp/hang.err")
-in_time() { [ "${cpu:-99}" -lt 30 ] || crowded; }
-ok "the machine was up within 30 s, as long as it had a processor" in_time
+# Up within 30 s, on a machine that has other work, too: what its threads waited for a processor does not count, unless
+# they worked all that time. (They wait for each other, so on a crowded machine they work more: there are two more tries.)
+boot() {
+  sed -n 's/^lab: up after \([0-9.]*\) s (\([0-9.]*\) s of processor, \([0-9.]*\) s of waiting.*/\1 \2 \3/p' "$1" |
+    awk '{ t = $1 - $3; printf "%.1f", (t > $2 ? t : $2) }'
+}
+in_time() { awk -v t="${1:-99}" 'BEGIN {exit !(t < 30)}'; }
+took=$(boot "$tmp/hang.err")
+for _ in 1 2; do
+  in_time "$took" && break
+  "$lab" --seconds 150 'nothing: true' >/dev/null 2>"$tmp/again.err"
+  cat "$tmp/again.err" | sed 's/^/# /'
+  took=$(boot "$tmp/again.err")
+done
+ok "the machine is up within 30 s of its own (${took:-never})" in_time "$took"
 done_testing
