@@ -59,6 +59,7 @@ struct actor {
     bool asleep;             /* it slept when last looked at, */
     uint64_t asleep_turns;   /* having had so many turns on a processor */
     uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then */
+    uint64_t faults; /* pages that it had touched for the first time by then */
 };
 
 struct proc {

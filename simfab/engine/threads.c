@@ -50,20 +50,25 @@ void thread_init(struct actor *a)
     a->spin_ns = SPIN_CPU_NS;
 }
 
-/* The letter of the state in an open stat file; 'X' if the thread is gone. */
-static char state_in(int fd)
+/* The letter of the state in an open stat file; 'X' if the thread is gone. faults may be NULL. */
+static char state_in(int fd, uint64_t *faults)
 {
-    char buf[256], *paren;
+    char buf[256], *paren, state = 0;
     ssize_t n = fd >= 0 ? pread(fd, buf, sizeof buf - 1, 0) : -1;
+    unsigned long minor = 0, major = 0;
 
     if (n <= 0)
         return 'X';
     buf[n] = 0;
     paren = strrchr(buf, ')'); /* the name before it may contain anything */
-    return paren && paren[1] == ' ' && paren[2] ? paren[2] : 'X';
+    if (paren)
+        sscanf(paren + 1, " %c %*d %*d %*d %*d %*d %*u %lu %*u %lu", &state, &minor, &major);
+    if (faults)
+        *faults = minor + major;
+    return state ? state : 'X';
 }
 
-static char thread_state(struct actor *a)
+static char thread_state(struct actor *a, uint64_t *faults)
 {
     uint32_t tid = a->proc->arena->actor[a->index].tid;
     char path[64];
@@ -75,7 +80,7 @@ static char thread_state(struct actor *a)
         a->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
         a->stat_tid = tid;
     }
-    return state_in(a->stat_fd);
+    return state_in(a->stat_fd, faults);
 }
 
 pid_t thread_living(pid_t pid, pid_t other_than)
@@ -95,7 +100,7 @@ pid_t thread_living(pid_t pid, pid_t other_than)
             continue;
         snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, e->d_name);
         fd = open(path, O_RDONLY | O_CLOEXEC);
-        state = state_in(fd);
+        state = state_in(fd, NULL);
         if (fd >= 0)
             close(fd);
         if (state != 'Z' && state != 'X')
@@ -185,7 +190,8 @@ static void check(struct actor *a, uint64_t now)
 {
     const struct sf_actor *shared = &a->proc->arena->actor[a->index];
     uint64_t calls = __atomic_load_n(&shared->calls, __ATOMIC_RELAXED);
-    char state = thread_state(a);
+    uint64_t faults = 0;
+    char state = thread_state(a, &faults);
 
     if (calls != a->calls_checked)
         a->asleep = false;
@@ -206,8 +212,9 @@ static void check(struct actor *a, uint64_t now)
         uint64_t cpu = thread_cpu_ns(a);
 
         a->asleep = false;
-        if (!a->cpu_since_ns)
+        if (!a->cpu_since_ns || a->faults != faults) /* who gets at new memory is at work */
             a->cpu_since_ns = cpu;
+        a->faults = faults;
         if (!cpu || cpu - a->cpu_since_ns < a->spin_ns)
             return;
         a->spins = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads of two ranks wait for each other in all the ways that may end at a time. First nobody comes, and each waits
- * exactly as long as it wanted to. Then what it waits for comes after a message from the other rank. Then they read and write
+ * Threads of two ranks wait for each other in all the ways that may end at a time. At first one rank is at work on new memory
+ * while the other sleeps, which takes no time. Then nobody comes, and each waits exactly as long as it wanted to. Then what it waits for comes after a message from the other rank. Then they read and write
  * under a lock between messages, and meet at barriers. Rank 0 prints what came of each, and when, in full.
  */
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <threads.h>
 #include <time.h>
 
@@ -197,6 +198,37 @@ static void talk_then_let_go(void)
     let_all_go();
 }
 
+/* ---- at work ------------------------------------------------------------------------------------------------------- */
+
+/* For longer than one may take who spins. */
+static void work_on_memory(void)
+{
+    enum { CHUNKS = 12, BYTES = 64 << 20, TIMES = 3 };
+    uint64_t start = now_ns(CLOCK_MONOTONIC);
+
+    for (int i = 0; i < CHUNKS; i++) {
+        char *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (p == MAP_FAILED)
+            exit(1);
+        for (int at = 0; at < BYTES; at += BYTES / 64) /* new and old by turns */
+            for (int t = 0; t < TIMES; t++)
+                memset(p + at, i + t, BYTES / 64);
+        munmap(p, BYTES);
+    }
+    printf("work: %.3f us\n", (double)(now_ns(CLOCK_MONOTONIC) - start) / 1000);
+}
+
+static void one_works(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        work_on_memory();
+    for (int i = 0; rank == 1 && i < 100; i++)
+        thrd_sleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* ---- reading, writing, and meeting ------------------------------------------------------------------------------- */
 
 static struct {
@@ -266,6 +298,7 @@ int main(int argc, char **argv)
     cnd_init(&cnd);
     if (pthread_create(&ender, NULL, ends_later, NULL))
         return 1;
+    one_works();
     hold_all();
     all_wait(100, 10, NULL);
     all_wait(1000000, 1, talk_then_let_go);
