@@ -23,6 +23,23 @@ inside() {
   simfab exec h1 -- ibnodes -C mlx5_1 >nodes1
   mrrun --timeout 20 -n 8 "$BUILD/tests/mpi/p2p_ring" >mpi 2>&1
   echo $? >mpi_rc
+  # a cable of the second plane goes, and comes back
+  active() { simfab exec h8 -- ibv_devinfo -d mlx5_$1 | grep -c PORT_ACTIVE; }
+  simfab exec h8 -- stdbuf -oL ibv_asyncwatch -d mlx5_0 >watch0 2>&1 &
+  local watches=$!
+  simfab exec h8 -- stdbuf -oL ibv_asyncwatch -d mlx5_1 >watch1 2>&1 &
+  watches+=" $!"
+  for ((i = 0; i < 300; i++)); do grep -q FD watch0 && grep -q FD watch1 && break; sleep 0.1; done
+  simfab fault link "h8 mlx5_1" down
+  echo "$(active 0) $(active 1)" >down
+  simfab exec h1 -- ibnodes >nodes_down
+  simfab exec h1 -- ibnodes -C mlx5_1 >nodes1_down
+  simfab fault link "h8 mlx5_1" up
+  simfab opensm wait
+  for ((i = 0; i < 300; i++)); do [ "$(active 1)" = 1 ] && break; sleep 0.1; done
+  echo "$(active 0) $(active 1)" >up
+  for ((i = 0; i < 300; i++)); do grep -q PORT_ACTIVE watch1 && break; sleep 0.1; done
+  kill $watches
   simfab opensm restart 2
   echo $? >restarted
   simfab opensm pid >pids_then
@@ -40,6 +57,11 @@ like "and of the second" 'fe80:0000:0000:0001:0253:4601:0100:0801' gid1
 is "pingpong over both" "$(cat rc0) $(cat rc1)" "0 0"
 is "each plane is a switch and 8 adapters" "$(wc -l <nodes) $(wc -l <nodes1)" "9 9"
 is "MPI over both planes" "$(cat mpi_rc)" 0
+is "a cable of the second plane goes: its port is down, the other one is not" "$(cat down)" "1 0"
+is "the second plane lacks the host, the first does not" "$(wc -l <nodes_down) $(wc -l <nodes1_down)" "9 8"
+is "its own manager brings it back" "$(cat up)" "1 1"
+is "the adapter of that plane tells of both, the other of nothing" \
+  "$(grep -c 'PORT_ERR\|PORT_ACTIVE' watch1) $(grep -c IBV_EVENT watch0)" "2 0"
 is "the second restarts alone" "$(cat restarted) $(head -n 1 pids_then) $([ "$(sed -n 2p pids_then)" = "$(cat pid2)" ] && echo same)" "0 $(head -n 1 pids) "
 
 refuses() { # TEXT ARGS: exit 2, and CMD did not run
