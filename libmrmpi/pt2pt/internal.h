@@ -113,7 +113,6 @@ struct mr_pt2pt {
     int (*polls[4])(void);
     unsigned num_polls;
     unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
-    bool network;        /* there are peers on other hosts */
     unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
 };

@@ -30,14 +30,8 @@ struct idle {
     uint32_t sleep_us;
 };
 
-/*
- * For a look at memory alone. A look at a network's queues takes its time already, and in a virtual machine a pause may
- * be a way out of it and back, microseconds long.
- */
 static inline void relax(void)
 {
-    if (mr_pt2pt.network)
-        return;
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -80,11 +74,13 @@ static uint32_t longer(uint32_t sleep_us)
 
 static void idle_crowded(struct idle *idle)
 {
+    bool network = mr_core_launch()->num_nodes > 1;
+
     if (idle->rounds <= CROWDED_SPINS)
         relax();
     else if (idle->rounds <= CROWDED_SPINS + CROWDED_YIELDS)
         sched_yield();
-    else if (mr_pt2pt.network)
+    else if (network)
         mr_shm_sleep(SLEEP_NET_US);
     else
         mr_shm_sleep(idle->sleep_us = longer(idle->sleep_us));

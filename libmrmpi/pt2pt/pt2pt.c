@@ -88,7 +88,6 @@ int mr_pt2pt_init(void)
 
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
     mr_pt2pt.reads_if = reads_wanted();
-    mr_pt2pt.network = mr_core_launch()->num_nodes > 1;
     mr_pt2pt.scratch = malloc(MR_SCRATCH);
     err = mr_pt2pt.scratch ? 0 : -ENOMEM;
     if (!err)
