@@ -2,7 +2,15 @@
 # Man pages: one line per page (or let the folder that owns the program append its own).
 MANPAGES += man/mrrun.1
 MANPAGES += man/mrcc.1
-MANPAGES += man/libmrmpi.7
+
+# The library's page is made of its text and of the tables of settings and counters.
+MANPAGES += $(BUILD)/man/libmrmpi.7
+TESTPROGS += man/page
+man/page_SRCS := man/page.c libmrmpi/base/config.c libmrmpi/base/stats.c libmrmpi/base/log.c
+all: $(BUILD)/man/libmrmpi.7
+$(BUILD)/man/libmrmpi.7: man/libmrmpi.7.in $(BUILD)/man/page
+	$(call say,MAN,$@)
+	$(Q)$(BUILD)/man/page man/libmrmpi.7.in >$@.part && mv $@.part $@
 
 # The table of functions is made of the header and of the list of what is not supported.
 MANPAGES += $(BUILD)/man/mrmpi-functions.7

@@ -52,19 +52,20 @@ size_t mr_config_complaints(const char **first); /* how many, and the first one'
 int mr_config_early(void);
 enum mr_setting_kind { MR_SETTING_SIZE, MR_SETTING_INT, MR_SETTING_BOOL, MR_SETTING_STRING };
 struct mr_setting {
-    const char *name, *help;
+    const char *name, *help, *unit; /* help: a sentence without its capital letter and full stop; unit: "" if it has none */
+    const char *standard;           /* the default, as it would be written */
+    long long min, max;             /* of sizes and numbers */
     enum mr_setting_kind kind;
     enum mr_topic topic;
     bool live;         /* a change works at once; others are used at mr_init */
     const void *value; /* size_t, int (a truth value too) or char *, by kind */
 };
-bool mr_config_setting(size_t i, struct mr_setting *out); /* false: there is no i-th */
+/* The rows of the table; libmrmpi(7) and the control variables of MPI_T are made of them. false: there is no i-th. */
+bool mr_config_setting(size_t i, struct mr_setting *out);
+size_t mr_config_count(void);
 bool mr_config_set(size_t i, const char *value);          /* false: not a value for it; nothing changed */
 /* Is a variable set that is no setting of ours, such as a launcher's? Needs no init. */
 bool mr_config_foreign(const char *name);
-/* One line per setting, "NAME type default unit help": what libmrmpi(7) is checked against. */
-size_t mr_config_count(void);
-const char *mr_config_describe(size_t i, char *buf, size_t cap);
 
 /* ---- log: to stderr, prefixed with rank and host once known ------------------------------------------------------ */
 enum mr_log_level { MR_LOG_ERROR, MR_LOG_WARN, MR_LOG_INFO, MR_LOG_DEBUG };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Settings: one table, read once from the environment. A row names the variable, the field of struct mr_config that it
- * fills, its type, bounds, default and unit, and says in one line what it does; libmrmpi(7) is checked against the same
- * rows. Nothing else in the library reads the environment.
+ * fills, its type, bounds, default and unit, and says what it does; libmrmpi(7) and the control variables of
+ * MPI_T are made of these rows. Nothing else in the library reads the environment.
  *
  * Bad values keep their default. What is wrong is collected here and printed by rank 0 alone (mr_config_complain), so
  * that a job of many ranks says it once.
@@ -345,22 +345,22 @@ bool mr_config_setting(size_t i, struct mr_setting *out)
     if (i >= ROWS)
         return false;
     const struct row *r = &rows[i];
-    *out = (struct mr_setting){r->name, r->help, kinds[r->type], r->topic, r->live, (char *)&mr_config + r->offset};
+    *out = (struct mr_setting){
+        .name = r->name,
+        .help = r->help,
+        .unit = r->unit,
+        .standard = r->standard,
+        .min = r->min,
+        .max = r->max,
+        .kind = kinds[r->type],
+        .topic = r->topic,
+        .live = r->live,
+        .value = (char *)&mr_config + r->offset,
+    };
     return true;
 }
 
 bool mr_config_set(size_t i, const char *value)
 {
     return i < ROWS && !store(&rows[i], &mr_config, value);
-}
-
-const char *mr_config_describe(size_t i, char *buf, size_t cap)
-{
-    static const char *const types[] = {"size", "int", "bool", "string"};
-
-    if (i >= ROWS)
-        return NULL;
-    snprintf(buf, cap, "%s %s %s %s %s", rows[i].name, types[rows[i].type],
-             *rows[i].standard ? rows[i].standard : "\"\"", *rows[i].unit ? rows[i].unit : "-", rows[i].help);
-    return buf;
 }

@@ -10,17 +10,24 @@ section() { # PAGE TITLE: the lines of a section
   plain "$1" | awk -v title="$2" '/^\.SH / { inside = ($0 == ".SH " title) } inside'
 }
 
-# ---- libmrmpi(7) and the tables of the library
-"$BUILD/tests/house/settings" >"$tmp/tables" || exit 2
-is_more_than() { [ "$1" -gt "$2" ]; }
-ok "the library has settings and counters" is_more_than "$(grep -c '^setting' "$tmp/tables")" 10
-
-wanted=$(awk '$1 == "setting" { printf "%s (%s%s, default %s)\n", $2, $3, $5 == "-" ? "" : ", " $5, $4 }' "$tmp/tables" | sort)
-got=$(section man/libmrmpi.7 SETTINGS | sed -nE 's/^\.BR (MRMPI_[A-Z_]+) " (\(.*\))"$/\1 \2/p' | sort)
-is "libmrmpi(7) has every setting with its type, unit and default" "$got" "$wanted"
-wanted=$(awk '$1 == "counter" { print $2 }' "$tmp/tables" | sort)
-got=$(section man/libmrmpi.7 COUNTERS | sed -nE 's/^\.B ([a-z_]+)$/\1/p' | sort)
-is "libmrmpi(7) has every counter" "$got" "$wanted"
+# ---- libmrmpi(7), which is made of its text and of the library's tables
+library=$BUILD/man/libmrmpi.7
+page() { "$BUILD/man/page" "$1" >"$tmp/page" 2>"$tmp/err"; } # TEXT
+text_without() { sed "/^@$1\$/d" man/libmrmpi.7.in >"$tmp/text"; }
+is "libmrmpi(7) tells a setting's type, bounds, unit and default" \
+  "$(grep -c '^\.BR MRMPI_EAGER_MAX " (size, 64 to 64K bytes, default 8K)"$' "$library")" 1
+ok "and what it does" grep -qx 'Largest message sent eagerly between hosts\.' "$library"
+ok "and what a counter counts" grep -qx 'Packets that overtook others and were held back\.' "$library"
+ok "and which settings can be written at any time" grep -qE '^\.BR .*\bMRMPI_LOG_LEVEL "[,]? ' "$library"
+is "nothing of the text is left to fill in" "$(grep -c '^@' "$library")" 0
+text_without MRMPI_RAILS_MAX
+not_ok "a text without one of the settings is refused" page "$tmp/text"
+like "by name" 'says nothing of MRMPI_RAILS_MAX' "$tmp/err"
+text_without connects
+not_ok "so is one without one of the counters" page "$tmp/text"
+{ cat man/libmrmpi.7.in; echo @MRMPI_NONSENSE; } >"$tmp/text"
+not_ok "and one with a setting that is not there" page "$tmp/text"
+like "by line" "text:$(wc -l <"$tmp/text"): no setting or counter, .*MRMPI_NONSENSE" "$tmp/err"
 
 # ---- the table of functions and what the library exports
 functions=$BUILD/man/mrmpi-functions.7
@@ -35,7 +42,7 @@ families() { # what libmrmpi(7) says is not there: functions of it that the tabl
 is "the table has as unsupported what libmrmpi(7) says is not there" "$(families)" ""
 interposed=$(sed -n '/# memory.c/{n;s/[ ;]\+/\n/g;p}' libmrmpi/api/mpich.map | grep -v '^mmap64$' | sed '/^$/d' | sort)
 for f in $interposed; do
-  section man/libmrmpi.7 NOTES | grep -qw "$f" || echo "$f"
+  section "$library" NOTES | grep -qw "$f" || echo "$f"
 done >"$tmp/missing"
 is "libmrmpi(7) names every call that the library defines besides MPI" "$(cat "$tmp/missing")" ""
 
@@ -74,19 +81,19 @@ variables() { # every name that a source asks the environment for, but the libra
 variables | sort -u >"$tmp/variables"
 ok "programs read the environment" grep -qx SIMFAB_DIR "$tmp/variables"
 while read -r v; do
-  plain man/libmrmpi.7 | cat - <(for p in man/*.[1-8]; do plain "$p"; done) | grep -E "^\.BR? .*\b$v\b" >/dev/null || echo "$v"
+  for p in man/*.[1-8] "$library"; do plain "$p"; done | grep -E "^\.BR? .*\b$v\b" >/dev/null || echo "$v"
 done <"$tmp/variables" >"$tmp/missing"
 is "every variable is in a man page" "$(cat "$tmp/missing")" ""
 
 # ---- the pages themselves
-for p in man/*.[1-8] "$functions"; do
+for p in man/*.[1-8] "$library" "$functions"; do
   ok "${p##*/} is installed" grep -rqE "MANPAGES.*/${p##*/}" --include=module.mk .
   if command -v groff >/dev/null; then
     is "${p##*/} has no groff warnings" "$(groff -man -Tutf8 -ww "$p" 2>&1 >/dev/null)" ""
   fi
   while read -r name sec; do
-    if ls man/"$name".* >/dev/null 2>&1; then
-      [ -f "man/$name.$sec" ] || echo "$name($sec)"
+    if ls {man,"$BUILD"/man}/"$name".[1-8] >/dev/null 2>&1; then
+      [ -f "man/$name.$sec" ] || [ -f "$BUILD/man/$name.$sec" ] || echo "$name($sec)"
     fi
   done < <(plain "$p" | sed -nE 's/^\.BR ([a-z-]+) \(([0-9])\).*/\1 \2/p') >"$tmp/missing"
   is "${p##*/} refers to pages by their sections" "$(cat "$tmp/missing")" ""

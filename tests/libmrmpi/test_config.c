@@ -113,14 +113,17 @@ END_TEST
 
 START_TEST(every_row_describes_itself)
 {
-    char line[256], tiny[4];
+    struct mr_setting s;
 
     for (size_t i = 0; i < mr_config_count(); i++) {
-        ck_assert_ptr_nonnull(mr_config_describe(i, line, sizeof(line)));
-        ck_assert_int_eq(strncmp(line, "MRMPI_", 6), 0);
-        ck_assert_uint_eq(strlen(mr_config_describe(i, tiny, sizeof(tiny))), 3);
+        ck_assert(mr_config_setting(i, &s));
+        ck_assert_int_eq(strncmp(s.name, "MRMPI_", 6), 0);
+        ck_assert_uint_gt(strlen(s.help), 10);
+        ck_assert_int_ne(s.help[strlen(s.help) - 1], '.');
+        ck_assert_int_lt(s.min, s.max + (s.kind == MR_SETTING_STRING));
+        ck_assert(mr_config_set(i, s.standard));
     }
-    ck_assert_ptr_null(mr_config_describe(mr_config_count(), line, sizeof(line)));
+    ck_assert(!mr_config_setting(mr_config_count(), &s));
 }
 END_TEST
 
