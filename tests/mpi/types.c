@@ -235,20 +235,6 @@ static void names(void)
     st.MPI_TAG = 9;
     MPI_Status_c2f(&st, f);
     EQ(f[3], 9);
-    MPI_F08_status f08;
-    st.MPI_TAG = 10;
-    MPI_Status_c2f08(&st, &f08);
-    CHECK(f08.MPI_TAG == 10 && f08.MPI_SOURCE == 3);
-    f08.MPI_TAG = 11;
-    MPI_Status_f082f(&f08, f);
-    EQ(f[3], 11);
-    f[3] = 12;
-    MPI_Status_f2f08(f, &f08);
-    EQ(f08.MPI_TAG, 12);
-    f08.MPI_SOURCE = 6;
-    MPI_Status_f082c(&f08, &st);
-    MPI_Get_count(&st, MPI_INT, &n);
-    CHECK(n == 3 && st.MPI_SOURCE == 6 && st.MPI_TAG == 12);
 }
 
 int main(int argc, char **argv)
