@@ -4,6 +4,7 @@
 #define SIMFAB_PRELOAD_CLOCK_H
 
 #include <errno.h>
+#include <signal.h>
 #include <time.h>
 
 #include "simfab/preload/preload.h"
@@ -21,6 +22,15 @@ void sfp_tsc_trap(void);
 /* Around an exec: make the counter readable, and whether it was not; and back again. */
 bool sfp_tsc_release(void);
 void sfp_tsc_restore(bool released);
+
+/* trap.c: handler gets sig before any of the program's, from now on. False: it cannot be had. */
+bool sfp_trap_take(int sig, void (*handler)(int, siginfo_t *, void *), int flags);
+/* From that handler: it is not ours. */
+void sfp_trap_pass_on(int sig, siginfo_t *info, void *context);
+
+/* futex.c: if the program has OpenMP's runtime, its futexes are seen in this thread from now on; look whether it has. */
+void sfp_futex_trap(void);
+void sfp_futex_look(void);
 
 #define SFP_PS_PER_NS 1000ull
 #define SFP_PS_PER_MS 1000000000ull

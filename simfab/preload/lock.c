@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Locks and futexes. An actor that finds a lock taken wakes the idle pollers of its process, because one of them may hold it.
+ * Locks. An actor that finds a lock taken wakes the idle pollers of its process, because one of them may hold it.
  * Where actors take turns it waits to be called by whoever unlocks (await.c), unless that is a thread that is no actor:
- * then it tells the engine that it waits in the kernel. One that waits on a futex of its own (the program calls the kernel
- * directly) tells the engine too.
+ * then it tells the engine that it waits in the kernel.
  */
 #include "simfab/preload/until.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 
 static bool is_actor(void)
 {
@@ -194,41 +191,11 @@ SFP_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
     return err;
 }
 
-/* ---- the processor, and the kernel's own locks ----------------------------------------------------------------- */
+/* ---- the processor ----------------------------------------------------------------- */
 
 SFP_EXPORT int sched_yield(void)
 {
     if (is_actor() && let_others_run())
         return 0;
     return SFP_REAL(sched_yield)();
-}
-
-/* The kernel keeps the wait (another process may wake it); a time-out moves the clock by its length. */
-static long futex_wait(long arg[6])
-{
-    const struct timespec *timeout = (const struct timespec *)arg[3];
-    uint64_t from = sfp_clock_peek();
-    long st;
-
-    sfp_block_begin();
-    st = sfp_syscall(SYS_futex, arg[0], arg[1], arg[2], arg[3]);
-    sfp_block_end();
-    if (st < 0 && errno == ETIMEDOUT && timeout)
-        sfp_clock_advance_to(from +
-                             ((uint64_t)timeout->tv_sec * SFP_NS_PER_S + (uint64_t)timeout->tv_nsec) * SFP_PS_PER_NS);
-    return st;
-}
-
-SFP_EXPORT long syscall(long number, ...)
-{
-    long arg[6];
-    va_list ap;
-
-    va_start(ap, number);
-    for (int i = 0; i < 6; i++)
-        arg[i] = va_arg(ap, long);
-    va_end(ap);
-    if (number == SYS_futex && (arg[1] & ~FUTEX_PRIVATE_FLAG) == FUTEX_WAIT && is_actor() && sfp_clock_is_virtual())
-        return futex_wait(arg);
-    return sfp_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }

@@ -105,6 +105,7 @@ static void *begin(void *arg)
     me = arg;
     unlock_list();
     acts = me->acts;
+    sfp_futex_trap();
     sfp_actor_watch_end();
     if (me->clock_ps)
         sfp_clock_advance_to(me->clock_ps);
@@ -161,6 +162,7 @@ SFP_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
     if (sfp_starting || !sfp_enabled() || !(t = calloc(1, sizeof *t)))
         return SFP_REAL(pthread_create)(thread, attr, run, arg);
     pthread_once(&once, watch_forks);
+    sfp_futex_look();
     t->run = run;
     t->arg = arg;
     if (sfp_proc.arena && !sfp_proc.dead && sfp_is_actor() && sfp_clock_is_virtual()) {

@@ -3,7 +3,7 @@
  * The time stamp counter. Some programs (perftest) read it directly; in threads that use verbs the kernel is asked to
  * make that a fault, whose handler here answers with virtual time. SIMFAB_TSC=real leaves the counter alone.
  *
- * The price is care: the program's own SIGSEGV handler must not displace ours (nor may the signal be blocked), the C
+ * The price is care: the program's own SIGSEGV handler must not displace ours (trap.c), the C
  * library's clocks read the counter too (in the vDSO; there it stays real), and the setting survives exec, where it
  * would kill the next program before anybody could help it: spawn.c takes it back.
  */
@@ -22,8 +22,7 @@
 #include <ucontext.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool catching;           /* our handler is installed */
-static struct sigaction theirs; /* what the program wants for SIGSEGV */
+static bool catching; /* our handler is installed */
 static uint64_t khz = 2000000;
 static uintptr_t vdso;
 static __thread bool trapped; /* this thread's counter faults */
@@ -58,19 +57,6 @@ static int counter_instruction(const uint8_t *ip, const siginfo_t *info)
     return ip[0] == 0x0f && ip[1] == 0x01 && ip[2] == 0xf9 ? 3 : 0; /* rdtscp */
 }
 
-static void pass_on(int sig, siginfo_t *info, void *context)
-{
-    if (theirs.sa_flags & SA_SIGINFO) {
-        theirs.sa_sigaction(sig, info, context);
-    } else if (theirs.sa_handler != SIG_DFL && theirs.sa_handler != SIG_IGN) {
-        theirs.sa_handler(sig);
-    } else {
-        struct sigaction dfl = {.sa_handler = SIG_DFL};
-
-        SFP_REAL(sigaction)(sig, &dfl, NULL); /* the instruction faults again, and then it is fatal */
-    }
-}
-
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -80,7 +66,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     uint64_t t;
 
     if (!bytes) {
-        pass_on(sig, info, context);
+        sfp_trap_pass_on(sig, info, context);
         return;
     }
     t = ip - vdso < VDSO_BYTES ? real_tsc() : virtual_tsc();
@@ -110,14 +96,13 @@ static void read_frequency(void)
 
 static void install(void)
 {
-    struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
     const char *tsc = getenv("SIMFAB_TSC");
 
     if (!sfp_clock_is_virtual() || (tsc && !strcmp(tsc, "real")))
         return;
     read_frequency();
     vdso = getauxval(AT_SYSINFO_EHDR);
-    catching = SFP_REAL(sigaction)(SIGSEGV, &ours, &theirs) == 0;
+    catching = sfp_trap_take(SIGSEGV, on_fault, SA_ONSTACK);
 }
 
 void sfp_tsc_trap(void)
@@ -145,55 +130,6 @@ void sfp_tsc_restore(bool released)
     if (released)
         prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
     errno = e;
-}
-
-/* ---- the program's own signal handling ------------------------------------------------------------------------- */
-
-SFP_EXPORT int sigaction(int sig, const struct sigaction *restrict act, struct sigaction *restrict old)
-{
-    struct sigaction was = theirs;
-
-    if (!catching || sig != SIGSEGV)
-        return SFP_REAL(sigaction)(sig, act, old);
-    if (act)
-        theirs = *act;
-    if (old)
-        *old = was;
-    return 0;
-}
-
-SFP_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
-{
-    struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
-
-    if (!catching || sig != SIGSEGV)
-        return SFP_REAL(signal)(sig, handler);
-    sigaction(sig, &act, &old);
-    return old.sa_handler;
-}
-
-/* A blocked SIGSEGV would kill the thread at its next reading. */
-static const sigset_t *without_segv(int how, const sigset_t *set, sigset_t *copy)
-{
-    if (!catching || !set || how == SIG_UNBLOCK || !sigismember(set, SIGSEGV))
-        return set;
-    *copy = *set;
-    sigdelset(copy, SIGSEGV);
-    return copy;
-}
-
-SFP_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
-{
-    sigset_t copy;
-
-    return SFP_REAL(pthread_sigmask)(how, without_segv(how, set, &copy), old);
-}
-
-SFP_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
-{
-    sigset_t copy;
-
-    return SFP_REAL(sigprocmask)(how, without_segv(how, set, &copy), old);
 }
 
 #else

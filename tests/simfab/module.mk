@@ -148,6 +148,12 @@ tests/simfab/time_waits_SRCS := tests/simfab/time_waits.c
 tests/simfab/time_waits_CFLAGS := -Ilibmrmpi/include
 tests/simfab/time_waits_DEPS := libmpi.so.12
 
+TESTPROGS += tests/simfab/time_omp
+tests/simfab/time_omp_SRCS := tests/simfab/time_omp.c
+tests/simfab/time_omp_CFLAGS := -Ilibmrmpi/include -fopenmp
+tests/simfab/time_omp_LDLIBS := -fopenmp
+tests/simfab/time_omp_DEPS := libmpi.so.12
+
 TESTPROGS += tests/simfab/time_threads
 tests/simfab/time_threads_SRCS := tests/simfab/time_threads.c
 tests/simfab/time_threads_CFLAGS := -Ilibmrmpi/include

@@ -55,6 +55,10 @@ again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_threads"
 is "four threads in each of two ranks: one outcome" "$(outcomes '(thread [0-3]: [0-9.]+ us, came [0-3] \([0-9]+\) ){4}')" "1 of $times"
 again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_waits"
 is "waits that may end at a time: one outcome, and those that nobody ends take their time" "$(outcomes "$waits")" "1 of $times"
+again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_omp"
+is "teams of OpenMP: one outcome" "$(outcomes '^(thread [0-3]: [0-9.]+ us, [0-9]+ of the loops ){4}order [0-9]+ $')" "1 of $times"
+again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_omp" 3
+is "teams of which one thread calls MPI: one outcome" "$(outcomes '^200 regions: [0-9.]+ us $')" "1 of $times"
 again $times mrrun -n 6 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
 is "six ranks on two hosts: one outcome" "$(outcomes "$figures")" "1 of $times"
 done_testing

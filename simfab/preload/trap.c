@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Signals by which the kernel reports what it was asked to make a fault of: reading the time stamp counter (tsc.c), entering
+ * the kernel without the C library (futex.c). The program's own handlers of these signals come after ours, and do not
+ * displace them; and no thread can block these signals, for then the kernel would kill it instead.
+ */
+#include "simfab/preload/clock.h"
+
+#include <signal.h>
+
+static struct trap {
+    int sig;
+    bool taken;
+    struct sigaction theirs; /* what the program wants */
+} traps[] = {{.sig = SIGSEGV}, {.sig = SIGSYS}};
+
+enum { TRAPS = sizeof traps / sizeof *traps };
+
+static struct trap *trap_of(int sig)
+{
+    for (int i = 0; i < TRAPS; i++)
+        if (traps[i].sig == sig)
+            return &traps[i];
+    return NULL;
+}
+
+static struct trap *taken(int sig)
+{
+    struct trap *t = trap_of(sig);
+
+    return t && t->taken ? t : NULL;
+}
+
+bool sfp_trap_take(int sig, void (*handler)(int, siginfo_t *, void *), int flags)
+{
+    struct sigaction ours = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | flags};
+    struct trap *t = trap_of(sig);
+
+    t->taken = SFP_REAL(sigaction)(sig, &ours, &t->theirs) == 0;
+    return t->taken;
+}
+
+/* With the default action the instruction faults again, and then it is fatal; a call that was refused is not made again. */
+void sfp_trap_pass_on(int sig, siginfo_t *info, void *context)
+{
+    const struct sigaction *theirs = &trap_of(sig)->theirs;
+
+    if (theirs->sa_flags & SA_SIGINFO) {
+        theirs->sa_sigaction(sig, info, context);
+    } else if (theirs->sa_handler != SIG_DFL && theirs->sa_handler != SIG_IGN) {
+        theirs->sa_handler(sig);
+    } else {
+        struct sigaction dfl = {.sa_handler = SIG_DFL};
+
+        SFP_REAL(sigaction)(sig, &dfl, NULL);
+        if (sig == SIGSYS)
+            raise(sig);
+    }
+}
+
+/* ---- the program's own signal handling ------------------------------------------------------------------------- */
+
+SFP_EXPORT int sigaction(int sig, const struct sigaction *restrict act, struct sigaction *restrict old)
+{
+    struct trap *t = taken(sig);
+    struct sigaction was;
+
+    if (!t)
+        return SFP_REAL(sigaction)(sig, act, old);
+    was = t->theirs;
+    if (act)
+        t->theirs = *act;
+    if (old)
+        *old = was;
+    return 0;
+}
+
+SFP_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
+{
+    struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+
+    if (!taken(sig))
+        return SFP_REAL(signal)(sig, handler);
+    sigaction(sig, &act, &old);
+    return old.sa_handler;
+}
+
+static const sigset_t *without_ours(int how, const sigset_t *set, sigset_t *copy)
+{
+    const sigset_t *wanted = set;
+
+    for (int i = 0; set && how != SIG_UNBLOCK && i < TRAPS; i++)
+        if (traps[i].taken && sigismember(wanted, traps[i].sig)) {
+            if (wanted == set)
+                *copy = *set;
+            wanted = copy;
+            sigdelset(copy, traps[i].sig);
+        }
+    return wanted;
+}
+
+SFP_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+{
+    sigset_t copy;
+
+    return SFP_REAL(pthread_sigmask)(how, without_ours(how, set, &copy), old);
+}
+
+SFP_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+{
+    sigset_t copy;
+
+    return SFP_REAL(sigprocmask)(how, without_ours(how, set, &copy), old);
+}
