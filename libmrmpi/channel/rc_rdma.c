@@ -114,10 +114,8 @@ void mr_rc_landed(uint32_t imm)
 
     if (stray)
         mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
-    if (!r)
-        return;
-    mr_net.peer[r->rank]->prompt_left = MR_PROMPT_PACKETS;
-    mr_vc_put_landed(r->rank, r->base.rreq, 0);
+    if (r)
+        mr_vc_put_landed(r->rank, r->base.rreq, 0);
 }
 
 /* ---- who writes or reads --------------------------------------------------------------------------------------- */

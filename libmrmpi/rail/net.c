@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The channel to peers on other hosts: multirail over RC. A packet takes the next subchannel in turn that has room
- * (an answer of a few bytes, always the same if it can);
+ * The channel to peers on other hosts: multirail over RC. A packet takes the next subchannel in turn that has room;
  * what finds none, or no connection yet, waits here in order and goes out from poll. Receivers that are slow hold
  * senders back through the HCA (no receive buffer: the sender's queue pair waits and tries again), so a sender's queues
  * fill and the rest waits here too.
@@ -31,18 +30,14 @@ struct mr_net mr_net;
 static void on_packet(struct mr_rail *rail, const void *data, size_t len)
 {
     const struct mr_hdr *hdr = data;
-    struct mr_peer *p;
 
     if (__builtin_expect(len < sizeof *hdr, 0)) {
         mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes", rail->index, len);
         return;
     }
-    p = hdr->src < (uint32_t)mr_net.launch->size ? mr_net.peer[hdr->src] : NULL;
-    if (p) {
-        p->prompt_left = MR_PROMPT_PACKETS;
-        if (__builtin_expect(mr_net.connecting != NULL, 0))
-            mr_cm_traffic(&p->cm);
-    }
+    if (__builtin_expect(mr_net.connecting != NULL, 0) && hdr->src < (uint32_t)mr_net.launch->size &&
+        mr_net.peer[hdr->src])
+        mr_cm_traffic(&mr_net.peer[hdr->src]->cm);
     mr_vc_arrived(hdr, hdr + 1, len - sizeof *hdr);
 }
 
@@ -186,26 +181,13 @@ static unsigned net_caps(int rank)
 
 /* ---- down -------------------------------------------------------------------------------------------------------- */
 
-/*
- * Who asks and answers in a few bytes stays on one subchannel, whose state is at hand at both ends and in the adapter.
- * Longer packets take all in turn: the rails shall carry the same.
- */
-static bool is_prompt(struct mr_peer *p, enum mr_level level, size_t len)
-{
-    if (!p->prompt_left)
-        return false;
-    p->prompt_left--;
-    return sizeof(struct mr_hdr) + len <= p->sub[p->packet_turn.first].level[level]->max_inline;
-}
-
 /* -EAGAIN: no subchannel has room. */
 static int post_packet(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     enum mr_level level = len > mr_net.qos.small_max ? MR_LEVEL_BULK : MR_LEVEL_SMALL;
     int err = -EAGAIN;
 
-    p->packet_turn.prompt = is_prompt(p, level, len);
-    for (unsigned k = 0; k <= p->num_subs && err == -EAGAIN; k++) {
+    for (unsigned k = 0; k < p->num_subs && err == -EAGAIN; k++) {
         unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_subs);
 
         if (i == p->num_subs)

@@ -48,7 +48,6 @@ struct mr_peer {
     int rank;
     int error;                            /* lost; nothing is sent any more */
     bool up;                              /* packets can be posted */
-    unsigned prompt_left;                 /* packets that may still go beside the turns, as part of an answer */
     bool connecting, backlogged, failing; /* is in the list of that name */
     struct mr_peer *next_connecting, *next_backlogged, *next_failing;
     struct mr_vc *vc;
@@ -98,9 +97,6 @@ void mr_peers_free(void);
 int mr_card_publish(void);
 
 /* ---- net.c ----------------------------------------------------------------------------------------------------- */
-
-/* After something has come from the peer: the end of a large message and the beginning of the next are two packets. */
-#define MR_PROMPT_PACKETS 2
 
 /* Something of this peer waits for room: try again from poll. */
 void mr_net_backlog(struct mr_peer *p);

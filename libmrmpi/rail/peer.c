@@ -163,15 +163,6 @@ static uint32_t random_psn(void)
     return psn & 0xffffff;
 }
 
-/*
- * The same at both ends of a pair, and spread over the pairs: of a rank with its neighbours, and of the ranks of a host with
- * those in the same place on another, whose sums are all even or all odd.
- */
-static unsigned first_turn(const struct mr_peer *p)
-{
-    return (unsigned)(mr_net.launch->rank + p->rank) / 2 % p->num_subs;
-}
-
 static int prepare(struct mr_cm_conn *c, struct mr_cm_msg *out)
 {
     struct mr_peer *p = (struct mr_peer *)((char *)c - offsetof(struct mr_peer, cm));
@@ -198,10 +189,8 @@ static int prepare(struct mr_cm_conn *c, struct mr_cm_msg *out)
         }
     }
     out->psn = random_psn();
-    if (out->num_subs) {
-        p->packet_turn.first = first_turn(p);
+    if (out->num_subs)
         return 0;
-    }
     mr_log(
         MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
         err == -EHOSTUNREACH

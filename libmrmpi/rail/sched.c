@@ -2,16 +2,6 @@
 /* The communication scheduler: round robin and striping by weight. */
 #include "libmrmpi/rail/sched.h"
 
-/* The first that is up and of the largest weight, from s->first on; there is one. */
-static unsigned pick_first(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t most)
-{
-    unsigned i = s->first < n ? s->first : 0;
-
-    while (!load[i].up || load[i].weight < most)
-        i = i + 1 < n ? i + 1 : 0;
-    return i;
-}
-
 unsigned mr_sched_pick(struct mr_sched *s, const struct mr_load *load, unsigned n)
 {
     unsigned i = s->next < n ? s->next : 0;
@@ -20,10 +10,6 @@ unsigned mr_sched_pick(struct mr_sched *s, const struct mr_load *load, unsigned 
     for (unsigned k = 0; k < n; k++)
         if (load[k].up && load[k].weight > most)
             most = load[k].weight;
-    if (s->prompt && most) {
-        s->prompt = false;
-        return pick_first(s, load, n, most);
-    }
     for (unsigned k = 0; k < n; k++) {
         unsigned after = i + 1 < n ? i + 1 : 0;
 

@@ -22,8 +22,6 @@ struct mr_load {
 
 struct mr_sched {
     unsigned next;                /* whose turn it is */
-    unsigned first;               /* who takes what goes beside the turns */
-    bool prompt;                  /* the next packet does */
     unsigned plans;               /* made since all subchannels had a part */
     uint32_t credit[MR_SUBS_MAX]; /* of those whose weight is not the largest */
 };
@@ -33,10 +31,7 @@ struct mr_stripe {
     uint64_t offset, len;
 };
 
-/*
- * The next subchannel in turn that is up; n if none is. Each comes as often as its weight says. A prompt
- * packet goes to `first`, or the next one of the largest weight after it, and is nobody's turn.
- */
+/* The next subchannel in turn that is up; n if none is. Each comes as often as its weight says. */
 unsigned mr_sched_pick(struct mr_sched *s, const struct mr_load *load, unsigned n);
 
 /*

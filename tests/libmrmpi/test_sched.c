@@ -32,32 +32,6 @@ START_TEST(round_robin_skips_those_that_are_down)
 }
 END_TEST
 
-/* And take nobody's turn. */
-START_TEST(prompt_packets_stay_with_the_first_of_the_best)
-{
-    struct mr_load load[4];
-    struct mr_sched s = { .first = 2 };
-
-    set(load, 4, 8);
-    for (unsigned i = 0; i < 6; i++) {
-        s.prompt = true;
-        ck_assert_uint_eq(mr_sched_pick(&s, load, 4), 2);
-    }
-    for (unsigned i = 0; i < 6; i++)
-        ck_assert_uint_eq(mr_sched_pick(&s, load, 4), i % 4);
-    load[2].up = false;
-    s.prompt = true;
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 4), 3);
-    load[3].weight = load[0].weight = 7;
-    s.prompt = true;
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 4), 1);
-    load[0].up = load[1].up = load[3].up = false;
-    s.prompt = true;
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 4), 4);
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 0), 0);
-}
-END_TEST
-
 START_TEST(even_halves)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -312,7 +286,6 @@ int main(void)
     int failed;
 
     tcase_add_test(t, round_robin_skips_those_that_are_down);
-    tcase_add_test(t, prompt_packets_stay_with_the_first_of_the_best);
     tcase_add_test(t, even_halves);
     tcase_add_test(t, each_is_the_first_in_turn);
     tcase_add_test(t, short_ones_stay_whole_and_take_turns);
