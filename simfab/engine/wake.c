@@ -19,7 +19,6 @@ void sched_running(struct actor *a)
     a->waited_since_ns = 0;
     a->proc->sim->running++;
     a->proc->sim->runs++;
-    a->proc->sim->runs++;
     actor_host(a)->running++;
 }
 
