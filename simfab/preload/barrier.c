@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 struct barrier {
@@ -23,11 +22,9 @@ struct barrier {
 static struct barrier *barriers;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Not asleep: an actor that sleeps without a word loses its turn. */
 static void lock_list(void)
 {
-    while (pthread_mutex_trylock(&list_lock))
-        SFP_REAL(sched_yield)();
+    sfp_lock_awake(&list_lock);
 }
 
 static void unlock_list(void)

@@ -203,6 +203,8 @@ void sfp_await_lets_cancel(void);
 uint32_t sfp_await_cancels(void); /* counts the threads of this process that were cancelled */
 void sfp_await_after_fork(void);
 /* lock.c */
+/* One of libsimfab's own, held for a moment: not asleep, as an actor that sleeps without a word loses its turn. */
+void sfp_lock_awake(pthread_mutex_t *mutex);
 bool sfp_lock_is_shared(const pthread_mutex_t *mutex); /* with other processes */
 /* verbs_events.c: does a system call that a signal has interrupted go on? */
 bool sfp_calls_go_on(void);

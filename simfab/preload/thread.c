@@ -32,11 +32,9 @@ static uint32_t helpers = 1; /* living threads that are no actors */
 static __thread struct thread *me; /* NULL in the first thread */
 static __thread bool acts;
 
-/* Not asleep: an actor that sleeps without a word loses its turn. */
 static void lock_list(void)
 {
-    while (pthread_mutex_trylock(&list_lock))
-        SFP_REAL(sched_yield)();
+    sfp_lock_awake(&list_lock);
 }
 
 static void unlock_list(void)
