@@ -58,15 +58,19 @@ const char *sfp_dir(void)
     return sim_dir;
 }
 
-/* Like the C library's own, it reads six arguments however many were passed; the kernel ignores the rest. */
-__attribute__((no_sanitize_address)) long sfp_syscall(long number, ...)
+__attribute__((no_sanitize_address)) void sfp_syscall_arguments(long arg[6], va_list ap)
+{
+    for (int i = 0; i < 6; i++)
+        arg[i] = va_arg(ap, long);
+}
+
+long sfp_syscall(long number, ...)
 {
     long arg[6];
     va_list ap;
 
     va_start(ap, number);
-    for (int i = 0; i < 6; i++)
-        arg[i] = va_arg(ap, long);
+    sfp_syscall_arguments(arg, ap);
     va_end(ap);
     return SFP_REAL(syscall)(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }

@@ -110,8 +110,7 @@ SFP_EXPORT long syscall(long number, ...)
     va_list ap;
 
     va_start(ap, number);
-    for (int i = 0; i < 6; i++)
-        arg[i] = va_arg(ap, long);
+    sfp_syscall_arguments(arg, ap);
     va_end(ap);
     if (number == SYS_futex)
         return futex(arg);

@@ -12,6 +12,7 @@
 #define SIMFAB_PRELOAD_H
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -91,6 +92,8 @@ bool sfp_wake_siblings(uint32_t tid, bool *nudged);
 /* System calls that no interposition sees; they set errno as usual. */
 /* The kernel's own entry: the C library's syscall() is interposed too. Sets errno. */
 long sfp_syscall(long number, ...);
+/* What such a function was called with. Like the C library's own, it reads six, however many were passed: the kernel ignores the rest. */
+void sfp_syscall_arguments(long arg[6], va_list ap);
 
 static inline int sfp_sys_close(int fd)
 {
