@@ -34,6 +34,14 @@ struct actor {
     uint32_t stops;       /* its counter when last looked at */
     bool due;             /* the limit has come, and it has not yet returned */
     uint32_t wake_reason;
+    struct {
+        uint64_t calls;    /* its counter, */
+        uint64_t at_ps;    /* and the time, when it was last called in LOCK */
+        uint32_t left;     /* so many rounds take no time; */
+        bool all_take;     /* all do, */
+        uint64_t since_ps; /* since then, */
+        uint64_t long_ps;  /* and the last one so much */
+    } rounds;
     bool waits; /* it has been woken for this, and waits for its turn */
     uint32_t turn_reason;
     uint64_t turn_clock_ps;

@@ -238,7 +238,7 @@ static void take_nudge(struct actor *a)
         a->paused_ps = max_u64(a->paused_ps, clock);
         a->proc->sim->sched->unsettled = true;
     } else {
-        sched_wake(a, WAKE_TURN, max_u64(a->idle_clock_ps, clock));
+        sched_called(a, max_u64(a->idle_clock_ps, clock));
     }
 }
 

@@ -83,6 +83,8 @@ void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps); /
 void sched_wake_init(struct actor *a);
 void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
 void sched_wake_at(struct actor *a, enum wake_reason reason, uint64_t t);
+/* Somebody whose clock was this has unlocked, or done, what the actor waits for. */
+void sched_called(struct actor *a, uint64_t clock_ps);
 void sched_running(struct actor *a);            /* time waits for it from now on */
 void sched_runs(struct actor *a, bool looking); /* and a run of it begins, or goes on */
 /* Have spinners called without being told that something landed? What they were waiting for is not ours to see. */

@@ -10,6 +10,17 @@
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
 
+/*
+ * Rounds (sched_called): so many take no time, and one more for every ROUND_PS that passes, which is what handing over a lock takes; then
+ * each takes that, or this part of the time for which it has gone on so, up to ROUND_MOST. Until it has not been called for so many
+ * of them.
+ */
+#define ROUNDS_FREE   16u
+#define ROUND_PS      100000u
+#define ROUND_SHARE   16u
+#define ROUND_MOST_PS 16000000u
+#define ROUNDS_OTHERS 64u
+
 void sched_running(struct actor *a)
 {
     thread_include(a);
@@ -68,7 +79,7 @@ static void wake_due(void *obj, uint64_t arg)
 {
     struct actor *a = obj;
 
-    if (a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP)
+    if (a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP || a->seen == SF_ACTOR_LOCK)
         sched_wake(a, a->wake_reason, max_u64(a->idle_clock_ps, sim_now(a->proc->sim)));
 }
 
@@ -86,6 +97,53 @@ void sched_wake_at(struct actor *a, enum wake_reason reason, uint64_t t)
         return;
     a->wake_reason = reason;
     evtimer_set(&s->q, &a->wake, t);
+}
+
+static void rounds_begin(struct actor *a, uint64_t calls, uint64_t now)
+{
+    a->rounds.calls = calls;
+    a->rounds.at_ps = now;
+    a->rounds.left = ROUNDS_FREE;
+    a->rounds.all_take = false;
+    a->rounds.long_ps = ROUND_PS;
+}
+
+/* What one more round of this actor takes. */
+static uint64_t round_ps(struct actor *a, uint64_t now)
+{
+    uint64_t calls = __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED);
+    uint64_t passed = now > a->rounds.at_ps ? now - a->rounds.at_ps : 0;
+
+    if (calls != a->rounds.calls || passed > ROUNDS_OTHERS * a->rounds.long_ps)
+        rounds_begin(a, calls, now);
+    a->rounds.at_ps = now;
+    if (!a->rounds.all_take) {
+        a->rounds.left = (uint32_t)min_u64(a->rounds.left + passed / ROUND_PS, ROUNDS_FREE);
+        if (a->rounds.left) {
+            a->rounds.left--;
+            return 0;
+        }
+        a->rounds.all_take = true;
+        a->rounds.since_ps = now;
+    }
+    a->rounds.long_ps = max_u64(ROUND_PS, min_u64((now - a->rounds.since_ps) / ROUND_SHARE, ROUND_MOST_PS));
+    a->rounds.at_ps = now + a->rounds.long_ps;
+    return a->rounds.long_ps;
+}
+
+/*
+ * Threads that take a lock again and again, to see whether somebody else has done what they wait for, hand it to each other
+ * in no time: neither would those get their turns who have come back or are new, nor would time move. So from some
+ * number on each such round takes a moment.
+ */
+void sched_called(struct actor *a, uint64_t clock_ps)
+{
+    uint64_t now = sim_now(a->proc->sim), takes = round_ps(a, now);
+
+    if (takes)
+        sched_wake_at(a, WAKE_TURN, max_u64(clock_ps, now + takes));
+    else
+        sched_wake(a, WAKE_TURN, clock_ps);
 }
 
 void sched_event(struct proc *p)

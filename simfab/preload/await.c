@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 
+#define ASK_MAX 1000u
+
 static struct seat {
     const void *what; /* NULL: nobody sits here */
     uint64_t order;   /* when it came */
@@ -63,6 +65,35 @@ enum sfp_awaited sfp_await(bool helpers, uint64_t until_ps)
     if (reason == SFP_WAKE_SIGNAL)
         return SFP_INTERRUPTED;
     return late(a, until_ps) ? SFP_LATE : SFP_NOT_CALLED;
+}
+
+/* Its wait is over as soon as it begins; but those who come first have their turns, and the engine counts such rounds. */
+static void go_round(struct sf_actor *a)
+{
+    __atomic_store_n(&a->helpers, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->nudge_ps, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->nudged, 1, __ATOMIC_RELEASE);
+    sfp_wait(a, SF_ACTOR_LOCK, 0);
+}
+
+void sfp_await_ask(void)
+{
+    static __thread struct {
+        uint64_t calls;
+        uint32_t stops, asked;
+    } since;
+    struct sf_actor *a;
+
+    if (++since.asked < ASK_MAX)
+        return;
+    since.asked = 0;
+    a = mine || !sfp_in_turns() ? NULL : sfp_actor_awaiting();
+    if (!a)
+        return;
+    if (since.calls == a->calls && since.stops == a->stops)
+        go_round(a);
+    since.calls = a->calls;
+    since.stops = a->stops;
 }
 
 void sfp_await_end(bool pass_on)

@@ -98,6 +98,7 @@ SFP_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 
     if (!is_actor())
         return SFP_REAL(pthread_mutex_lock)(mutex);
+    sfp_await_ask();
     if (!sfp_await_is_due(mutex) && (err = pthread_mutex_trylock(mutex)) != EBUSY)
         return err;
     counts = sfp_waiter_begins();
@@ -168,6 +169,7 @@ SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 
     if (!is_actor())
         return SFP_REAL(pthread_spin_lock)(lock);
+    sfp_await_ask();
     others_first = sfp_await_is_due((const void *)lock);
     if (!others_first)
         err = pthread_spin_trylock(lock);

@@ -213,6 +213,11 @@ bool sfp_lock_is_shared(const pthread_mutex_t *mutex); /* with other processes *
 bool sfp_calls_go_on(void);
 /* Has a thread been called for WHAT that has not yet been able to come? It comes first. */
 bool sfp_await_is_due(const void *what);
+/*
+ * About to take a lock, which may be free. Who does so again and again, without a call of verbs or a wait, may want to see
+ * whether others have done something: they get their turns.
+ */
+void sfp_await_ask(void);
 
 /*
  * Enter simfab as an actor: counts the call, catches up with the engine's time and charges the processor time used

@@ -57,11 +57,13 @@ static int await_lock(pthread_rwlock_t *lock, enum how how, bool others_first, u
 /* What can be done before waiting in the kernel: EBUSY, that is to be done. */
 static int lock_as_actor(pthread_rwlock_t *lock, enum how how, uint64_t until_ps)
 {
-    bool others_first = how == WRITE && sfp_await_is_due(lock), counts;
+    bool others_first, counts;
     int err = EBUSY;
 
     if (!sfp_proc.arena || sfp_proc.dead || !sfp_is_actor())
         return EBUSY;
+    sfp_await_ask();
+    others_first = how == WRITE && sfp_await_is_due(lock);
     if (!others_first)
         err = try_lock(lock, how);
     if (err != EBUSY)
