@@ -3,7 +3,7 @@
 # mrmpi, Open MPI and MPICH (both over UCX) on the kernel's soft-RoCE, turn by turn in one virtual machine (tests/rxe):
 # one rail and two, as fast as they go and limited to 8 and 8, or 8 and 2 MB/s. The same program for all three
 # (bench/pair.c); mrmpi and MPICH run the same binary. Medians of $RUNS runs; ratio > 1: mrmpi is better than the better
-# peer. "rail 0" is the part of the bytes that went over it, from the counters of the wires.
+# peer; ~: the middle halves of both's runs overlap. "rail 0" is the part of the bytes that went over it, from the counters of the wires.
 # RXE_CASES picks some of the cases, RXE_PAIR what is measured (bench/pair.c).
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -69,7 +69,8 @@ once() { # CASE MPI RAILS SPEC...
 }
 # What the program sends at least, in bytes: a round trip has two messages, a window eight.
 least() { printf '%s\n' "$@" | awk -F: '{n += $2 * $3 * ($1 == "rate" ? 8 : 2)} END {printf "%.0f", n}'; }
-median() { sort -n "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
+# the median, and the ends of the middle half
+middle() { sort -n "$1" | awk '{v[NR] = $1} END {q = int((NR + 3) / 4); print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2, v[q], v[NR + 1 - q]}'; }
 
 table() { # CASE RAILS TITLE SPEC...
   local case=$1 rails=$2 title=$3 spec kind bytes m
@@ -77,19 +78,24 @@ table() { # CASE RAILS TITLE SPEC...
   printf '\n%-26s %12s %12s %12s %8s\n' "$title" mrmpi "Open MPI" MPICH ratio
   for spec; do
     IFS=: read -r kind bytes _ <<<"$spec"
-    for m in "${mpis[@]}"; do median "$tmp/$case.$m.$kind.$bytes"; done | paste -s | awk -v k="$kind" -v b="$bytes" '{
-      if (k == "latency") { best = $2 < $3 ? $2 : $3; ratio = best / $1; unit = "us"; form = "%.1f" }
-      else { best = $2 > $3 ? $2 : $3; ratio = $1 / best; unit = "MB/s"; form = "%.2f" }
-      printf "%-7s %8d B, %-6s  ", k, b, unit
-      for (i = 1; i <= 3; i++) printf " %12s", sprintf(form, $i)
-      printf " %8.2f\n", ratio }'
+    for m in "${mpis[@]}"; do middle "$tmp/$case.$m.$kind.$bytes"; done | awk -v k="$kind" -v b="$bytes" '
+      {v[NR] = $1; low[NR] = $2; high[NR] = $3}
+      END {
+        rate = k == "rate"
+        best = rate == (v[2] > v[3]) ? 2 : 3
+        ratio = rate ? v[1] / v[best] : v[best] / v[1]
+        printf "%-7s %8d B, %-6s  ", k, b, rate ? "MB/s" : "us"
+        for (i = 1; i <= 3; i++) printf " %12s", sprintf(rate ? "%.2f" : "%.1f", v[i])
+        printf "%9.2f%s\n", ratio, low[1] <= high[best] && low[best] <= high[1] ? " ~" : ""
+      }'
   done
   [ "$rails" = 2 ] || return 0
-  for m in "${mpis[@]}"; do median "$tmp/$case.$m.share"; done | paste -s |
-    awk '{printf "%-26s %10.0f %% %10.0f %% %10.0f %%\n", "rail 0", $1, $2, $3}'
+  for m in "${mpis[@]}"; do middle "$tmp/$case.$m.share"; done |
+    awk '{v[NR] = $1} END {printf "%-26s %10.0f %% %10.0f %% %10.0f %%\n", "rail 0", v[1], v[2], v[3]}'
 }
 
-echo "An emulated processor, the kernel's own verbs: ratios only. Medians of $RUNS runs; ratio > 1: mrmpi is better."
+echo "An emulated processor, the kernel's own verbs: ratios only. Medians of $RUNS runs; ratio > 1: mrmpi is better;"
+echo "~: not told apart, the middle halves of the runs of mrmpi and of the better peer overlap."
 fast="latency:8:200 latency:1024:200 latency:65536:50 latency:1048576:9 rate:65536:18 rate:1048576:4"
 slow="latency:8:100 latency:1024:100 latency:65536:18 latency:1048576:4 rate:65536:9 rate:1048576:2"
 for case in $RXE_CASES; do
