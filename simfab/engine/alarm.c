@@ -100,7 +100,7 @@ static void ended(void *obj, uint64_t arg)
     s->alarms_set--;
     if (a->interval_ps)
         arm(a, sim_now(s) + a->interval_ps);
-    __atomic_store_n(&p->arena->now_ps, sim_now(s), __ATOMIC_RELEASE);
+    sched_publish_time(s);
     p->signalled = s->signalled = true;
     if (a->fd >= 0) {
         (void)!write(a->fd, &one, sizeof one);

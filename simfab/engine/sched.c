@@ -91,7 +91,7 @@ static void limit_reached(void *obj, uint64_t arg)
         return;
     a->due = true;
     s->due++;
-    __atomic_store_n(&a->proc->arena->now_ps, sim_now(s), __ATOMIC_RELEASE);
+    sched_publish_time(s);
     a->proc->signalled = s->signalled = true;
 }
 
@@ -430,12 +430,6 @@ static bool somebody_coming(struct sim *s)
     return coming;
 }
 
-static void publish_time(struct sim *s)
-{
-    for (uint32_t i = 0; i < s->num_procs; i++)
-        __atomic_store_n(&s->procs[i]->arena->now_ps, sim_now(s), __ATOMIC_RELEASE);
-}
-
 /*
  * Is there anything that time should move for? Flows without a process and faults that are due later happen as time
  * passes, but it does not pass for their sake: somebody must wait for an event, a packet or a queue pair.
@@ -459,7 +453,7 @@ static bool move_time(struct sim *s)
             look_restless(s);
     }
     s->busy_ns += real_ns() - start;
-    publish_time(s);
+    sched_publish_time(s);
     if (n) {
         sched_activity(s->sched);
     }

@@ -83,6 +83,8 @@ void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps); /
 void sched_wake_init(struct actor *a);
 void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
 void sched_wake_at(struct actor *a, enum wake_reason reason, uint64_t t);
+/* Tell all processes what time it is. */
+void sched_publish_time(struct sim *s);
 /* Somebody whose clock was this has unlocked, or done, what the actor waits for. */
 void sched_called(struct actor *a, uint64_t clock_ps);
 void sched_running(struct actor *a);            /* time waits for it from now on */

@@ -21,6 +21,19 @@
 #define ROUND_MOST_PS 16000000u
 #define ROUNDS_OTHERS 64u
 
+/*
+ * Before anybody runs: who is woken may write to a socket at once, and whoever reads that comes back by itself, at the time that
+ * it finds in its own process's memory.
+ */
+void sched_publish_time(struct sim *s)
+{
+    if (s->published_ps == sim_now(s))
+        return;
+    s->published_ps = sim_now(s);
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        __atomic_store_n(&s->procs[i]->arena->now_ps, s->published_ps, __ATOMIC_RELEASE);
+}
+
 void sched_running(struct actor *a)
 {
     thread_include(a);
@@ -59,7 +72,7 @@ void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
     if (!looking)
         __atomic_store_n(&sh->seen_events, a->proc->events, __ATOMIC_RELAXED);
     sched_runs(a, looking);
-    __atomic_store_n(&a->proc->arena->now_ps, sim_now(a->proc->sim), __ATOMIC_RELEASE);
+    sched_publish_time(a->proc->sim);
     __atomic_store_n(&sh->clock_ps, clock_ps, __ATOMIC_RELAXED);
     sh->wake_reason = reason;
     __atomic_store_n(&sh->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
@@ -171,7 +184,7 @@ void sched_landing(struct proc *p)
 {
     if (!p->spinners)
         return;
-    __atomic_store_n(&p->arena->now_ps, sim_now(p->sim), __ATOMIC_RELEASE);
+    sched_publish_time(p->sim);
     for (uint32_t i = 0; i < p->actors_used; i++) {
         struct actor *a = &p->actors[i];
 

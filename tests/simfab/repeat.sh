@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # What runs again on a fabric repeats to the last digit, beside a busy loop and a fabricd that serves real time: MPI over one
-# rail and two, several ranks on a host with memory between them, several threads in a rank, which wait for each other in every way.
+# rail and two, several ranks on a host with memory between them, several threads in a rank, which wait for each other in every way;
+# and a pair of programs that no launcher starts.
 # REPEAT: how many times each (3).
 # timeout: 900
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/peers.inc"
 cd "$(dirname "$0")/../.." || exit 2
 command -v opensm >/dev/null || skip_all "opensm is not installed"
 times=${REPEAT:-3}
@@ -61,4 +63,14 @@ again $times mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_omp" 3
 is "teams of which one thread calls MPI: one outcome" "$(outcomes '^200 regions: [0-9.]+ us $')" "1 of $times"
 again $times mrrun -n 6 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
 is "six ranks on two hosts: one outcome" "$(outcomes "$figures")" "1 of $times"
+
+# programs without a launcher, which tell each other by a socket when to begin: more often, as it takes luck to see
+if [ -x "$(command -v ib_send_bw)" ]; then
+  pairs=$((4 * times))
+  : >"$tmp/all"
+  for ((i = 0; i < pairs; i++)); do
+    pair ib_send_bw -d mlx5_0 -s 65536 -n 300 >"$tmp/err" 2>&1 && grep -E '^ *65536 ' "$tmp/client" >>"$tmp/all"
+  done
+  is "a pair of programs: one outcome" "$(outcomes '^ *65536 +300 +[0-9.]+ +[0-9.]+')" "1 of $pairs"
+fi
 done_testing
