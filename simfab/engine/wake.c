@@ -11,9 +11,9 @@
 #include "simfab/engine/util.h"
 
 /*
- * Rounds (sched_called): so many take no time, and one more for every ROUND_PS that passes, which is what handing over a lock takes; then
- * each takes that, or this part of the time for which it has gone on so, up to ROUND_MOST. Until it has not been called for so many
- * of them.
+ * Rounds (sched_called): the first take no time, nor does one more for every ROUND_PS that passes, which is how long it takes to hand
+ * over a lock. After those each takes ROUND_PS, or this share of the time for which it has gone on so, at most ROUND_MOST_PS; until
+ * the actor has not been called for as long as so many of them take.
  */
 #define ROUNDS_FREE   16u
 #define ROUND_PS      100000u
