@@ -67,8 +67,8 @@ once() { # CASE MPI RAILS SPEC...
   [ "$rails" = 2 ] || [ "$rail1" -lt 100000 ] || { echo "bench/rxe.sh: $mpi, $case: $rail1 bytes on rail 1"; exit 1; }
   awk -v a=$rail0 -v b=$rail1 'BEGIN {print 100 * a / (a + b)}' >>"$tmp/$case.$mpi.share"
 }
-# What the program sends at least, in bytes: a round trip has two messages, a window eight.
-least() { printf '%s\n' "$@" | awk -F: '{n += $2 * $3 * ($1 == "rate" ? 8 : 2)} END {printf "%.0f", n}'; }
+# What the program sends at least, in bytes: a round trip has two messages, a window eight; of more than nine it measures nine equal parts.
+least() { printf '%s\n' "$@" | awk -F: '{n += $2 * ($3 < 9 ? $3 : $3 - $3 % 9) * ($1 == "rate" ? 8 : 2)} END {printf "%.0f", n}'; }
 # the median, and the ends of the middle half
 middle() { sort -n "$1" | awk '{v[NR] = $1} END {q = int((NR + 3) / 4); print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2, v[q], v[NR + 1 - q]}'; }
 
