@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Threads of two ranks talk at once, thread i of one with thread i of the other, in ways that let them wait for each other in
- * the library and in the program: for locks, semaphores, a condition, a barrier and the end of a thread. Rank 0 prints when each
+ * the library and in the program: for locks, semaphores, a condition, a barrier, the end of a thread, and by asking again and again. Rank 0 prints when each
  * was done and in what order they came, by the clock, in full.
  */
 #include <mpi.h>
