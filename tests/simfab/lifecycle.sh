@@ -68,16 +68,17 @@ is "SIGTERM is forwarded" $? 33
 start() { rm -f "$tmp/kill"; simfab run --topology $net -- sh -c 'simfab exec h1 -- sleep 902 & echo up; sleep 903' >"$tmp/kill" 2>&1 & pid=$!; }
 await_up() { local i; for ((i = 0; i < 2000; i++)); do grep -qs '^up' "$tmp/kill" && return 0; sleep 0.01; done; return 1; }
 first_of() { pgrep -P "$1" -x "$2" | head -n 1; }
-kill_one() { # who
-  local supervisor
+kill_one() { # who; fails when there is none of them
+  local supervisor victim
   supervisor=$(pgrep -P $pid | head -n 1)
   case $1 in
-    guardian) kill -KILL $pid ;;
-    supervisor) [ -n "$supervisor" ] && kill -KILL "$supervisor" ;;
-    engine) kill -KILL "$(first_of "$supervisor" simfab-engine)" ;;
-    opensm) kill -KILL "$(first_of "$supervisor" opensm)" ;;
-    command) kill -KILL "$(first_of "$supervisor" sh)" ;;
+    guardian) victim=$pid ;;
+    supervisor) victim=$supervisor ;;
+    engine) victim=$(first_of "${supervisor:-none}" simfab-engine) ;;
+    opensm) victim=$(first_of "${supervisor:-none}" opensm) ;;
+    command) victim=$(first_of "${supervisor:-none}" sh) ;;
   esac 2>/dev/null
+  [ -n "$victim" ] && kill -KILL "$victim"
 }
 for who in guardian supervisor engine command; do
   start
@@ -117,8 +118,9 @@ bad=0
 for i in 1 2 3 4 5 6 7 8 9 10; do
   start
   sleep "0.$(printf %03d $((RANDOM % 300)))"
-  case $((i % 3)) in 0) kill_one guardian ;; 1) kill_one supervisor ;; 2) kill_one engine ;; esac
-  kill -0 $pid 2>/dev/null && [ -z "$(pgrep -P $pid)" ] && kill -KILL $pid # too early: it had not begun
+  case $((i % 3)) in 0) who=guardian ;; 1) who=supervisor ;; 2) who=engine ;; esac
+  # one victim only: with both guardian and supervisor killed, nobody is left to clean up
+  kill_one $who || kill -KILL $pid # too early: there was no such process
   nothing_left >"$tmp/left" 2>&1 || { bad=$((bad + 1)); cat "$tmp/left" >>"$tmp/all_left"; }
   wait $pid 2>/dev/null
 done
