@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/wire.h"
 
 #define SLAB_BUFFERS 64
 #define SLABS_MAX    16
@@ -150,19 +151,20 @@ void mr_rc_counter_unused(struct mr_tx *tx)
     rc.free_inline = p;
 }
 
-static int send_inline(struct mr_qp *qp, const struct mr_hdr *hdr, const void *payload, size_t len)
+static int send_inline(struct mr_qp *qp, const void *head, size_t head_len, const void *payload, size_t len)
 {
     struct mr_tx *tx = mr_rc_counter(qp);
-    int err = mr_qp_send_inline(qp, hdr, sizeof *hdr, payload, len, tx);
+    int err = mr_qp_send_inline(qp, head, head_len, payload, len, tx);
 
     if (__builtin_expect(err, 0))
         mr_rc_counter_unused(tx);
     return err;
 }
 
-static int send_bounce(struct mr_qp *qp, const struct mr_hdr *hdr, const void *payload, size_t len)
+static int send_bounce(struct mr_qp *qp, const struct mr_hdr *hdr, unsigned form, const void *payload, size_t len)
 {
     struct rc_packet *p = rc.free_bounce;
+    size_t head;
     int err;
 
     if (!p) {
@@ -170,9 +172,9 @@ static int send_bounce(struct mr_qp *qp, const struct mr_hdr *hdr, const void *p
             return -EAGAIN;
         p = rc.free_bounce;
     }
-    memcpy(p->data, hdr, sizeof *hdr);
-    memcpy(p->data + sizeof *hdr, payload, len);
-    err = mr_qp_send(qp, p->data, sizeof *hdr + len, mr_memory_lkey(&p->slab->memory, qp->rail), &p->tx);
+    head = mr_wire_put(hdr, form, p->data);
+    memcpy(p->data + head, payload, len);
+    err = mr_qp_send(qp, p->data, head + len, mr_memory_lkey(&p->slab->memory, qp->rail), &p->tx);
     if (!err)
         rc.free_bounce = p->next;
     return err;
@@ -180,9 +182,14 @@ static int send_bounce(struct mr_qp *qp, const struct mr_hdr *hdr, const void *p
 
 int mr_rc_send(struct mr_qp *qp, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
+    unsigned form = mr_wire_form(hdr, len);
+    unsigned char head[MR_WIRE_MAX];
+
     if (!mr_qp_has_room(qp, 1))
         return -EAGAIN;
-    if (sizeof *hdr + len <= qp->max_inline)
-        return send_inline(qp, hdr, payload, len);
-    return send_bounce(qp, hdr, payload, len);
+    if (mr_wire_size(form) + len > qp->max_inline)
+        return send_bounce(qp, hdr, form, payload, len);
+    if (__builtin_expect(!form, 1)) /* which is what hdr->form says */
+        return send_inline(qp, hdr, MR_WIRE_MIN, payload, len);
+    return send_inline(qp, head, mr_wire_put(hdr, form, head), payload, len);
 }

@@ -12,6 +12,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/rc.h"
+#include "libmrmpi/channel/wire.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/rail/net.h"
 #include "libmrmpi/verbs/watch.h"
@@ -29,16 +30,17 @@ struct mr_net mr_net;
 
 static void on_packet(struct mr_rail *rail, const void *data, size_t len)
 {
-    const struct mr_hdr *hdr = data;
+    struct mr_hdr hdr;
+    size_t head = mr_wire_get(data, len, &hdr);
 
-    if (__builtin_expect(len < sizeof *hdr, 0)) {
-        mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes", rail->index, len);
+    if (__builtin_expect(!head, 0)) {
+        mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes that is none of ours", rail->index, len);
         return;
     }
-    if (__builtin_expect(mr_net.connecting != NULL, 0) && hdr->src < (uint32_t)mr_net.launch->size &&
-        mr_net.peer[hdr->src])
-        mr_cm_traffic(&mr_net.peer[hdr->src]->cm);
-    mr_vc_arrived(hdr, hdr + 1, len - sizeof *hdr);
+    if (__builtin_expect(mr_net.connecting != NULL, 0) && hdr.src < (uint32_t)mr_net.launch->size &&
+        mr_net.peer[hdr.src])
+        mr_cm_traffic(&mr_net.peer[hdr.src]->cm);
+    mr_vc_arrived(&hdr, (const unsigned char *)data + head, len - head);
 }
 
 static void on_landed(struct mr_rail *rail, uint32_t imm)
@@ -126,7 +128,7 @@ static void net_finalize(void)
 
 static int net_init(const struct mr_launch *launch)
 {
-    size_t packet_max = sizeof(struct mr_hdr) + mr_config.eager_max;
+    size_t packet_max = MR_WIRE_MAX + mr_config.eager_max;
     int err;
 
     memset(&mr_net, 0, sizeof mr_net);

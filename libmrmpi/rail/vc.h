@@ -23,7 +23,8 @@
 struct mr_hdr {
     uint8_t kind; /* pt2pt's: eager, request to send, ... */
     uint8_t flags;
-    uint16_t pad;
+    uint8_t form; /* the channel's, between hosts (channel/wire.h) */
+    uint8_t pad;
     uint32_t seq; /* set by mr_vc_send */
     uint32_t src; /* world rank of the sender; set by mr_vc_send */
     int32_t rank; /* rank of the sender in the communicator */

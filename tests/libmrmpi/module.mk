@@ -28,8 +28,10 @@ tests/libmrmpi/test_pt2pt_PKGS := check
 tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_reorder test_sched test_adapt test_regcache test_select test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_reorder test_sched test_adapt test_regcache test_select test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_adapt test_regcache test_select test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_adapt test_regcache test_select test_gid test_connect test_fabric_client)
+tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
+tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/rail/reorder.c
 tests/libmrmpi/test_reorder_PKGS := check
 tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c libmrmpi/rail/sched.c libmrmpi/rail/filter.c

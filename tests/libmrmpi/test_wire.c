@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The header of packets between hosts: what is written is read, in each form, and nothing beyond the packet is. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/channel/wire.h"
+
+static const struct mr_hdr some = {
+    .kind = 3, .flags = 9, .seq = 0xfffffffe, .src = 77, .rank = -1, .tag = 0x7fffffff, .ctx = 5};
+
+static void same(const struct mr_hdr *a, const struct mr_hdr *b)
+{
+    ck_assert_uint_eq(a->kind, b->kind);
+    ck_assert_uint_eq(a->flags, b->flags);
+    ck_assert_uint_eq(a->form, 0);
+    ck_assert_uint_eq(a->seq, b->seq);
+    ck_assert_uint_eq(a->src, b->src);
+    ck_assert_int_eq(a->rank, b->rank);
+    ck_assert_int_eq(a->tag, b->tag);
+    ck_assert_uint_eq(a->ctx, b->ctx);
+    ck_assert_uint_eq(a->len, b->len);
+    ck_assert_uint_eq(a->sreq, b->sreq);
+    ck_assert_uint_eq(a->rreq, b->rreq);
+}
+
+/* A copy of its own size, so that the address sanitizer sees a read behind it. */
+static size_t get(const void *packet, size_t size, struct mr_hdr *hdr)
+{
+    void *copy = malloc(size ? size : 1);
+    size_t head;
+
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, packet, size);
+    head = mr_wire_get(copy, size, hdr);
+    free(copy);
+    return head;
+}
+
+START_TEST(each_form)
+{
+    for (size_t payload = 0; payload <= 40; payload += 8) {
+        struct mr_hdr hdr = some, got;
+        unsigned char packet[MR_WIRE_MAX + 40] = {0};
+        unsigned form;
+        size_t head;
+
+        hdr.len = _i & 1 ? 1ull << 40 : payload;
+        hdr.sreq = _i & 2 ? 0xdeadbeefcafe : 0;
+        hdr.rreq = _i & 4 ? ~0ull : 0;
+        form = mr_wire_form(&hdr, payload);
+        ck_assert_uint_eq(form, (unsigned)_i);
+        head = mr_wire_put(&hdr, form, packet);
+        ck_assert_uint_eq(head, mr_wire_size(form));
+        memset(&got, 0xff, sizeof got);
+        ck_assert_uint_eq(get(packet, head + payload, &got), head);
+        same(&got, &hdr);
+        for (size_t size = 0; size < head; size++) /* cut off anywhere */
+            ck_assert_uint_eq(get(packet, size, &got), 0);
+    }
+}
+END_TEST
+
+START_TEST(short_ones_are_short)
+{
+    struct mr_hdr hdr = some;
+
+    hdr.len = 8;
+    ck_assert_uint_eq(mr_wire_size(mr_wire_form(&hdr, 8)), 24);
+    hdr.sreq = 1;
+    ck_assert_uint_eq(mr_wire_size(mr_wire_form(&hdr, 8)), 32);
+    hdr.rreq = 1;
+    ck_assert_uint_eq(mr_wire_size(mr_wire_form(&hdr, 0)), MR_WIRE_MAX);
+}
+END_TEST
+
+START_TEST(unknown_forms)
+{
+    unsigned char packet[256] = {0};
+    struct mr_hdr got;
+
+    for (unsigned form = 0; form < 256; form++) {
+        packet[offsetof(struct mr_hdr, form)] = (unsigned char)form;
+        ck_assert_uint_eq(get(packet, sizeof packet, &got), form < MR_WIRE_FORMS ? mr_wire_size(form) : 0);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("wire");
+    TCase *t = tcase_create("wire");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_loop_test(t, each_form, 0, MR_WIRE_FORMS);
+    tcase_add_test(t, short_ones_are_short);
+    tcase_add_test(t, unknown_forms);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
