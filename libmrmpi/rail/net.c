@@ -187,16 +187,21 @@ static unsigned net_caps(int rank)
 static int post_packet(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     enum mr_level level = len > mr_net.qos.small_max ? MR_LEVEL_BULK : MR_LEVEL_SMALL;
-    int err = -EAGAIN;
+    uint32_t full = 0;
 
-    for (unsigned k = 0; k < p->num_subs && err == -EAGAIN; k++) {
-        unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_subs);
+    for (;;) {
+        unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_subs, full);
+        int err;
 
         if (i == p->num_subs)
-            return -ENETDOWN;
+            return full ? -EAGAIN : -ENETDOWN;
         err = mr_rc_send(p->sub[i].level[level], hdr, payload, len);
+        if (__builtin_expect(!err, 1))
+            mr_sched_charge(&p->packet_turn, p->load, p->num_subs, i, len);
+        if (__builtin_expect(err != -EAGAIN, 1))
+            return err;
+        full |= 1u << i;
     }
-    return err;
 }
 
 static int postpone(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)

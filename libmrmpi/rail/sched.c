@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The communication scheduler: round robin and striping by weight. */
+/* The communication scheduler: the least loaded in turn (start-time fair queueing), and striping by weight. */
 #include "libmrmpi/rail/sched.h"
 
-unsigned mr_sched_pick(struct mr_sched *s, const struct mr_load *load, unsigned n)
+#define PACKET_COST 512 /* of a packet, whatever its length, in bytes of a long one */
+
+unsigned mr_sched_pick(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but)
 {
-    unsigned i = s->next < n ? s->next : 0;
-    uint32_t most = 0;
+    unsigned i = s->next < n ? s->next : 0, best = n;
 
-    for (unsigned k = 0; k < n; k++)
-        if (load[k].up && load[k].weight > most)
-            most = load[k].weight;
+    if (n == 1)
+        return !load[0].up || but;
     for (unsigned k = 0; k < n; k++) {
-        unsigned after = i + 1 < n ? i + 1 : 0;
-
-        if (load[i].up) {
-            s->credit[i] += load[i].weight;
-            if (s->credit[i] >= most) { /* always so for the heaviest */
-                s->credit[i] -= most;
-                s->next = after;
-                return i;
-            }
-        }
-        i = after;
+        if (load[i].up && !(but >> i & 1) && (best == n || s->due[i] < s->due[best]))
+            best = i;
+        i = i + 1 < n ? i + 1 : 0;
     }
-    return n;
+    return best;
+}
+
+/* One that was down, or has just become heavier, does not catch up with what the others have carried meanwhile. */
+void mr_sched_charge(struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned i, uint64_t len)
+{
+    uint64_t cost = len + PACKET_COST;
+    uint32_t weight = load[i].weight ? load[i].weight : 1;
+
+    if (n == 1)
+        return;
+    if (s->due[i] > s->now)
+        s->now = s->due[i];
+    s->due[i] = s->now + (weight == MR_WEIGHT_MAX ? cost : cost * MR_WEIGHT_MAX / weight);
+    s->next = i + 1 < n ? i + 1 : 0;
 }
 
 /* Subchannels in turn that are up, whatever their weights; returns how many. */
@@ -100,7 +106,8 @@ unsigned mr_sched_plan(struct mr_sched *s, const struct mr_load *load, unsigned 
     if (!up)
         return 0;
     if (len < stripe_min || up == 1) {
-        *out = (struct mr_stripe){.sub = mr_sched_pick(s, load, n), .len = len};
+        *out = (struct mr_stripe){.sub = mr_sched_pick(s, load, n, 0), .len = len};
+        mr_sched_charge(s, load, n, out->sub, len);
         return 1;
     }
     count = choose(s, load, n, most < up ? (unsigned)most : up, sub);

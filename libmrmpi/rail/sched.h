@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The communication scheduler: which subchannel takes a packet, and how a large message is cut over several. Pure: from
- * data to data. Weights are relative; equal ones give round robin and even striping (rail/adapt.h has them follow what is
- * measured).
+ * data to data. Weights are relative; equal ones give even striping and, to packets of one length, round robin (rail/adapt.h
+ * has them follow what is measured).
  */
 #ifndef MRMPI_SCHED_H
 #define MRMPI_SCHED_H
@@ -21,9 +21,10 @@ struct mr_load {
 };
 
 struct mr_sched {
-    unsigned next;                /* whose turn it is */
-    unsigned plans;               /* made since all subchannels had a part */
-    uint32_t credit[MR_SUBS_MAX]; /* of those whose weight is not the largest */
+    unsigned next;             /* whose turn it is, among equals */
+    unsigned plans;            /* made since all subchannels had a part */
+    uint64_t now;              /* what the one that was taken last had carried before */
+    uint64_t due[MR_SUBS_MAX]; /* what each has carried, in bytes of the heaviest: less goes first */
 };
 
 struct mr_stripe {
@@ -31,8 +32,14 @@ struct mr_stripe {
     uint64_t offset, len;
 };
 
-/* The next subchannel in turn that is up; n if none is. Each comes as often as its weight says. */
-unsigned mr_sched_pick(struct mr_sched *s, const struct mr_load *load, unsigned n);
+/*
+ * Of the subchannels that are up, the one that has carried the least for its weight, in turn among equals; none of those
+ * in the set but (bit i: subchannel i); n if there is none. By bytes, not by packets: of a program that sends a short and a
+ * long message in turn, one rail must not get all long ones.
+ */
+unsigned mr_sched_pick(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but);
+/* It has taken a packet, or a message, of len bytes. */
+void mr_sched_charge(struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned i, uint64_t len);
 
 /*
  * Cut [0, len) into stripes, each on a subchannel of its own; the cuts are multiples of align. Messages shorter than

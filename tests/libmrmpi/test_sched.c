@@ -14,6 +14,15 @@ static void set(struct mr_load *load, unsigned n, uint32_t weight)
         load[i] = (struct mr_load){ .up = true, .weight = weight };
 }
 
+/* Picks and charges. */
+static unsigned take(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
+{
+    unsigned i = mr_sched_pick(s, load, n, 0);
+
+    mr_sched_charge(s, load, n, i, len);
+    return i;
+}
+
 START_TEST(round_robin_skips_those_that_are_down)
 {
     struct mr_load load[4];
@@ -23,12 +32,13 @@ START_TEST(round_robin_skips_those_that_are_down)
     set(load, 4, 1);
     load[2].up = false;
     for (unsigned i = 0; i < 8; i++)
-        seen[i] = mr_sched_pick(&s, load, 4);
+        seen[i] = take(&s, load, 4, 100);
     for (unsigned i = 0; i < 8; i++)
         ck_assert_uint_eq(seen[i], i % 3 == 2 ? 3 : i % 3);
     load[0].up = load[1].up = load[3].up = false;
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 4), 4);
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 0), 0);
+    ck_assert_uint_eq(mr_sched_pick(&s, load, 4, 0), 4);
+    ck_assert_uint_eq(mr_sched_pick(&s, load, 1, 0), 1);
+    ck_assert_uint_eq(mr_sched_pick(&s, load, 0, 0), 0);
 }
 END_TEST
 
@@ -108,12 +118,12 @@ START_TEST(turns_by_weight)
     load[1].weight = 256;
     load[2].weight = 512;
     for (unsigned i = 1; i <= 700; i++) {
-        unsigned k = mr_sched_pick(&s, load, 3);
+        unsigned k = take(&s, load, 3, 1000);
 
         seen[k]++;
         if (k != 1)
             continue;
-        ck_assert(i - last >= 6 && i - last <= 8);
+        ck_assert(!last || (i - last >= 6 && i - last <= 8));
         last = i;
     }
     ck_assert_uint_eq(seen[0], 400);
@@ -121,9 +131,64 @@ START_TEST(turns_by_weight)
     ck_assert_uint_eq(seen[2], 200);
     load[0].up = false;
     for (unsigned i = 0; i < 300; i++)
-        seen[mr_sched_pick(&s, load, 3)]++;
+        seen[take(&s, load, 3, 1000)]++;
     ck_assert_uint_eq(seen[0], 400);
     ck_assert_uint_eq(seen[1], 200);
+}
+END_TEST
+
+/* Long and short ones in turn, with any number of short ones for a long one: all rails carry the same. */
+START_TEST(bytes_are_even)
+{
+    struct mr_load load[4];
+
+    for (unsigned n = 2; n <= 4; n++)
+        for (unsigned period = 2; period <= 9; period++) {
+            struct mr_sched s = { 0 };
+            uint64_t carried[4] = { 0 }, most = 0, least = UINT64_MAX;
+
+            set(load, n, MR_WEIGHT_MAX);
+            for (unsigned i = 0; i < 7200; i++) {
+                uint64_t len = i % period ? 8 : 8192;
+
+                carried[take(&s, load, n, len)] += len;
+            }
+            for (unsigned k = 0; k < n; k++) {
+                most = carried[k] > most ? carried[k] : most;
+                least = carried[k] < least ? carried[k] : least;
+            }
+            ck_assert_msg(most - least <= 2 * 8192 + most / 50, "%u rails, a long one in %u: %llu and %llu bytes", n, period,
+                          (unsigned long long)most, (unsigned long long)least);
+        }
+}
+END_TEST
+
+/* Who has been down, or full, for long is not given all there is afterwards. */
+START_TEST(nobody_catches_up)
+{
+    struct mr_load load[2];
+    struct mr_sched s = { 0 };
+    unsigned seen[2] = { 0 };
+
+    set(load, 2, MR_WEIGHT_MAX);
+    load[1].up = false;
+    for (unsigned i = 0; i < 1000; i++)
+        ck_assert_uint_eq(take(&s, load, 2, 4096), 0);
+    load[1].up = true;
+    for (unsigned i = 0; i < 100; i++)
+        seen[take(&s, load, 2, 4096)]++;
+    ck_assert(seen[0] >= 49 && seen[1] >= 49);
+    for (unsigned i = 0; i < 1000; i++) { /* 1 is full: it is asked first as often as not, and the other one takes it */
+        unsigned k = mr_sched_pick(&s, load, 2, 1u << 1);
+
+        ck_assert_uint_eq(k, 0);
+        mr_sched_charge(&s, load, 2, k, 4096);
+    }
+    ck_assert_uint_eq(mr_sched_pick(&s, load, 2, 3), 2);
+    seen[0] = seen[1] = 0;
+    for (unsigned i = 0; i < 100; i++)
+        seen[take(&s, load, 2, 4096)]++;
+    ck_assert(seen[0] >= 49 && seen[1] >= 49);
 }
 END_TEST
 
@@ -291,6 +356,8 @@ int main(void)
     tcase_add_test(t, short_ones_stay_whole_and_take_turns);
     tcase_add_test(t, weights);
     tcase_add_test(t, turns_by_weight);
+    tcase_add_test(t, bytes_are_even);
+    tcase_add_test(t, nobody_catches_up);
     tcase_add_test(t, light_ones_are_left_out);
     tcase_add_test(t, no_rail);
     tcase_add_loop_test(t, covers, 0, 10);
