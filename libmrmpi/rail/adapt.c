@@ -132,6 +132,12 @@ static struct measure take(struct mr_adapt *a, const struct mr_load *load, unsig
     return m;
 }
 
+static void forget(struct mr_adapt *a, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        a->flow[i].samples = a->flow[i].next = 0;
+}
+
 /* The largest becomes MR_WEIGHT_MAX, none is less than MR_WEIGHT_MIN. */
 static bool store(struct mr_load *load, const uint64_t *weight, unsigned n)
 {
@@ -159,9 +165,14 @@ bool mr_adapt_weigh(struct mr_adapt *a, struct mr_load *load, unsigned n)
     if (!enough(a, load, n))
         return false;
     m = take(a, load, n);
-    a->weighed = true;
     alike = m.lightest != m.heaviest ? ALIKE_BACK : first ? ALIKE_FIRST : ALIKE_LEAVE;
     even = m.fastest - m.fastest / alike <= m.slowest;
+    if (first && !even && !a->doubted) {
+        a->doubted = true;
+        forget(a, n);
+        return false;
+    }
+    a->weighed = true;
     for (unsigned i = 0; i < n; i++) {
         uint64_t old = load[i].weight * 1024ull, to = old, off; /* room for fractions */
 

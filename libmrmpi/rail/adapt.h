@@ -12,7 +12,8 @@
  *
  * When each subchannel has two new samples, with some bytes in them, weights go half of the way to the rates;
  * the first time all of it. (In twos: of two stripes that share something on the way each may win in turn.) Rates that
- * are nearly alike count as alike: rails that are equal stay at equal weights. None falls below MR_WEIGHT_MIN, and now
+ * are nearly alike count as alike: rails that are equal stay at equal weights. If the very first samples are not alike, that
+ * has to be seen twice: a program may begin with a burst of packets that the stripes of one subchannel waited behind. None falls below MR_WEIGHT_MIN, and now
  * and then every subchannel gets a piece (rail/sched.h), so that one that has recovered is found out.
  */
 #ifndef MRMPI_ADAPT_H
@@ -46,6 +47,7 @@ struct mr_flow {
 struct mr_adapt {
     struct mr_flow flow[MR_SUBS_MAX];
     bool weighed; /* once, at least */
+    bool doubted; /* the first samples said that weights are wrong, and were not believed */
 };
 
 /*
