@@ -110,6 +110,13 @@ static struct mr_match_queue *new_queue(struct mr_match_table *t)
     return q;
 }
 
+static inline void count(struct mr_match_table *t, unsigned class, int change)
+{
+    t->by_class[class] += (uint32_t)change;
+    if (class)
+        t->wild += (uint32_t)change;
+}
+
 int mr_match_insert(struct mr_match_table *t, struct mr_match_entry *e, uint32_t ctx, int src, int tag)
 {
     struct mr_match_queue *q = find_queue(t, ctx, src, tag);
@@ -127,6 +134,8 @@ int mr_match_insert(struct mr_match_table *t, struct mr_match_entry *e, uint32_t
         *bucket = q;
         t->num_queues++;
     }
+    if (t->empty == q)
+        t->empty = NULL;
     e->queue = q;
     e->stamp = t->stamp++;
     e->next = NULL;
@@ -136,14 +145,18 @@ int mr_match_insert(struct mr_match_table *t, struct mr_match_entry *e, uint32_t
     else
         q->first = e;
     q->last = e;
-    t->by_class[class_of(src, tag)]++;
+    count(t, class_of(src, tag), 1);
     return 0;
 }
 
-static void drop_queue(struct mr_match_table *t, struct mr_match_queue *q)
+static void drop_empty(struct mr_match_table *t)
 {
-    struct mr_match_queue **at = &t->buckets[hash(q->ctx, q->src, q->tag) & t->mask];
+    struct mr_match_queue *q = t->empty, **at;
 
+    if (!q)
+        return;
+    t->empty = NULL;
+    at = &t->buckets[hash(q->ctx, q->src, q->tag) & t->mask];
     while (*at != q)
         at = &(*at)->next;
     *at = q->next;
@@ -167,14 +180,16 @@ void mr_match_remove(struct mr_match_table *t, struct mr_match_entry *e)
     else
         q->last = e->prev;
     e->queue = NULL;
-    t->by_class[class_of(q->src, q->tag)]--;
-    if (!q->first)
-        drop_queue(t, q);
+    count(t, class_of(q->src, q->tag), -1);
+    if (!q->first) {
+        drop_empty(t);
+        t->empty = q;
+    }
 }
 
 struct mr_match_entry *mr_match_find(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
 {
-    const struct mr_match_queue *q = t->num_queues ? find_queue(t, ctx, src, tag) : NULL;
+    const struct mr_match_queue *q = mr_match_empty(t) ? NULL : find_queue(t, ctx, src, tag);
 
     return q ? q->first : NULL;
 }
@@ -183,8 +198,8 @@ struct mr_match_entry *mr_match_find_taker(const struct mr_match_table *t, uint3
 {
     struct mr_match_entry *best = NULL;
 
-    if (!t->num_queues)
-        return NULL;
+    if (__builtin_expect(!t->wild, 1))
+        return mr_match_find(t, ctx, src, tag);
     for (unsigned c = 0; c < 4; c++) {
         struct mr_match_entry *e;
 
@@ -228,7 +243,7 @@ static void each_in(struct mr_match_queue *q, void (*f)(struct mr_match_entry *e
 void mr_match_each_at(struct mr_match_table *t, uint32_t ctx, int src, int tag,
                       void (*f)(struct mr_match_entry *e, void *arg), void *arg)
 {
-    struct mr_match_queue *q = t->num_queues ? find_queue(t, ctx, src, tag) : NULL;
+    struct mr_match_queue *q = mr_match_empty(t) ? NULL : find_queue(t, ctx, src, tag);
 
     if (q)
         each_in(q, f, arg);
@@ -236,6 +251,7 @@ void mr_match_each_at(struct mr_match_table *t, uint32_t ctx, int src, int tag,
 
 void mr_match_each(struct mr_match_table *t, void (*f)(struct mr_match_entry *e, void *arg), void *arg)
 {
+    drop_empty(t); /* or it might go when f removes something, and be the next one here */
     for (uint32_t b = 0; t->buckets && b <= t->mask; b++)
         for (struct mr_match_queue *q = t->buckets[b], *next; q; q = next) {
             next = q->next;

@@ -16,6 +16,7 @@
 #define MRMPI_MATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct mr_match_queue;
@@ -31,8 +32,10 @@ struct mr_match_table {
     struct mr_match_queue **buckets;
     uint32_t mask; /* number of buckets - 1 */
     uint32_t num_queues;
-    uint32_t by_class[4]; /* entries whose key has: no wildcard, any source, any tag, both */
+    uint32_t by_class[4]; /* entries whose key has: no wildcard, any source, any tag, both; */
+    uint32_t wild;        /* the sum of the last three */
     uint64_t stamp;
+    struct mr_match_queue *empty; /* the last one that has become empty keeps its place: it is likely to be wanted again */
     struct mr_match_queue *spare; /* free queues */
     struct mr_match_slab *slabs;
 };
@@ -64,7 +67,7 @@ void mr_match_each(struct mr_match_table *t, void (*f)(struct mr_match_entry *e,
 
 static inline bool mr_match_empty(const struct mr_match_table *t)
 {
-    return t->num_queues == 0;
+    return t->num_queues == (t->empty != NULL);
 }
 
 #endif

@@ -363,7 +363,6 @@ static void serve_connecting(int done)
 
 static int net_poll(void)
 {
-    static const unsigned every[2] = {BUSY_CHECK, IDLE_CHECK};
     int done = mr_verbs_poll();
 
     if (__builtin_expect(mr_net.connecting != NULL, 0))
@@ -372,7 +371,7 @@ static int net_poll(void)
         flush_backlog();
     if (__builtin_expect(mr_net.failing != NULL, 0))
         done += mr_peers_report();
-    if (++mr_net.polls % every[!done] == 0)
+    if (++mr_net.polls % IDLE_CHECK == 0 && (!done || mr_net.polls % BUSY_CHECK == 0))
         look_for_news();
     mr_net.idle_polls = done ? 0 : mr_net.idle_polls + 1;
     return done;

@@ -178,9 +178,13 @@ int mr_qp_send_inline(struct mr_qp *qp, const void *a, size_t a_len, const void 
 {
     struct ibv_sge sge[2] = {{.addr = (uintptr_t)a, .length = (uint32_t)a_len},
                              {.addr = (uintptr_t)b, .length = (uint32_t)b_len}};
-    struct ibv_send_wr wr = {
-        .sg_list = sge, .num_sge = b_len ? 2 : 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE};
+    struct ibv_send_wr wr; /* its other members say nothing of a send */
 
+    wr.next = NULL;
+    wr.sg_list = sge;
+    wr.num_sge = b_len ? 2 : 1;
+    wr.opcode = IBV_WR_SEND;
+    wr.send_flags = IBV_SEND_INLINE;
     return post(qp, &wr, tx);
 }
 

@@ -181,6 +181,49 @@ START_TEST(each_under_a_key)
 }
 END_TEST
 
+/* Takes out what it is given, the last of most keys. */
+static void take_out(struct mr_match_entry *e, void *arg)
+{
+    mr_match_remove(table, e);
+    ++*(int *)arg;
+}
+
+/* A key whose queue has just become empty is found again, and only one such queue is kept. */
+START_TEST(emptied_queues)
+{
+    struct mr_match_entry e[60];
+    struct mr_match_table t;
+
+    ck_assert_int_eq(mr_match_init(&t), 0);
+    table = &t;
+    for (int round = 0; round < 3; round++) {
+        int taken = 0;
+
+        for (int i = 0; i < 60; i++)
+            ck_assert_int_eq(mr_match_insert(&t, &e[i], 4, 3, i % 50), 0);
+        ck_assert_uint_eq(t.num_queues, 50);
+        mr_match_each(&t, take_out, &taken);
+        ck_assert_int_eq(taken, 60);
+        ck_assert(mr_match_empty(&t));
+        ck_assert_uint_le(t.num_queues, 1);
+        ck_assert_ptr_null(mr_match_find(&t, 4, 3, 7));
+    }
+    for (int i = 0; i < 10; i++) { /* one after the other under one key, and in between under another */
+        ck_assert_int_eq(mr_match_insert(&t, &e[0], 4, 3, 7), 0);
+        ck_assert_ptr_eq(mr_match_find_taker(&t, 4, 3, 7), &e[0]);
+        ck_assert_ptr_null(mr_match_find_taker(&t, 4, 3, 8));
+        mr_match_remove(&t, &e[0]);
+        ck_assert_ptr_null(mr_match_find_taker(&t, 4, 3, 7));
+        if (i % 3)
+            continue;
+        ck_assert_int_eq(mr_match_insert(&t, &e[1], 4, 3, 8), 0);
+        ck_assert_ptr_eq(mr_match_find_taker(&t, 4, 3, 8), &e[1]);
+        mr_match_remove(&t, &e[1]);
+    }
+    mr_match_finalize(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("match");
@@ -194,6 +237,7 @@ int main(void)
     tcase_add_test(c, wildcards_in_order);
     tcase_add_test(c, many_keys);
     tcase_add_test(c, each_under_a_key);
+    tcase_add_test(c, emptied_queues);
     suite_add_tcase(s, c);
     r = srunner_create(s);
     srunner_set_tap(r, "-");
