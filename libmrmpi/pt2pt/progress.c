@@ -22,11 +22,14 @@
 /* The clock is read once in so many idle looks. */
 #define CLOCK_EVERY    64
 #define SPIN_SHIFT_MAX 8
+/* A yield that takes no longer than this has found nobody who wanted the core. */
+#define LENT_NS 20000
 
 struct idle {
     unsigned rounds;
     uint64_t since_ns;
     bool spun; /* long enough: yield from now on */
+    bool lent; /* a yield was of use to somebody */
     uint32_t sleep_us;
 };
 
@@ -86,15 +89,24 @@ static void idle_crowded(struct idle *idle)
         mr_shm_sleep(idle->sleep_us = longer(idle->sleep_us));
 }
 
+/* Somebody else ran on our core meanwhile if it took long. */
+static void lend_core(struct idle *idle)
+{
+    uint64_t before = mr_clock_ns();
+
+    sched_yield();
+    idle->lent |= mr_clock_ns() - before > LENT_NS;
+}
+
 /*
- * With a core for each rank: spin, then yield. How long to spin is learnt: a wait that ended only after yielding (the
- * peer needed our core, or is far from answering) makes the next one spin shorter, one that ended while spinning makes
- * it spin its full time again. The first CLOCK_EVERY looks are always spun.
+ * With a core for each rank: spin, then yield. How long to spin is learnt: a wait in which somebody took the core when it
+ * was yielded makes the next one spin shorter, any other one makes it spin its full time again. The first CLOCK_EVERY
+ * looks are always spun.
  */
 static void idle_alone(struct idle *idle)
 {
     if (idle->spun) {
-        sched_yield();
+        lend_core(idle);
         return;
     }
     relax();
@@ -112,7 +124,7 @@ static inline void idle_over(struct idle *idle)
 {
     if (!idle->rounds)
         return;
-    if (!idle->spun)
+    if (!idle->lent)
         mr_pt2pt.spin_shift = 0;
     else if (mr_pt2pt.spin_shift < SPIN_SHIFT_MAX)
         mr_pt2pt.spin_shift += 2;
