@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What a short message costs a processor: instructions of the MPI library for each round trip of 8 bytes, by rank 0, between two
 # simulated hosts over one rail, for mrmpi, Open MPI and MPICH (both over UCX). Counted by callgrind as the difference of a long and a
-# short run of bench/pair.c, so that start and end fall out; looks at the network that find nothing are counted too. Only the
-# MPI library and what it brings (UCX), not the verbs below it, which here are the simulator's, nor the C library. The same in each run to
-# a fraction of an instruction, whatever else the machine does. Ratio > 1: mrmpi takes fewer than the better peer.
+# short run of bench/pair.c, so that start and end fall out. Only the MPI library and what it brings (UCX), not the verbs
+# below it, which here are the simulator's, nor the C library. Looks at the network that find nothing are counted too; Open
+# MPI's differ by a tenth from run to run, the others' by one in a thousand, whatever else the machine does. Ratio > 1: mrmpi
+# takes fewer than the better peer.
 set -u
 : "${BUILD:?set BUILD to the build directory}"
 PATH=$BUILD/bin:$PATH
