@@ -264,6 +264,7 @@ enum sf_op {
     SF_OP_FAULT = 110, /* req: the words of `simfab fault`, separated by newlines; rep: "+" and the answer, or "-" and
                           what is wrong */
     SF_OP_FLOW = 111,  /* the same for `simfab flow` */
+    SF_OP_COMING = 112, /* req: nothing. The process that asks, or a child of its, is about to attach (world.h) */
     SF_OP_TRACE = 120, /* req: text "start LIMIT PATTERN" and a descriptor to write to, or "stop"; rep: text, what was
                           written (trace_log.h says which errors there are) */
 };

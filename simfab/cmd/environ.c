@@ -154,6 +154,12 @@ static bool host_is_alive(const char *dir, const char *host)
     return alive;
 }
 
+/* The engine lets the others wait for what is just starting. To fail is no reason not to start. */
+static void announce(const char *dir, const char *host)
+{
+    free(query_text(dir, host, SF_OP_COMING, ""));
+}
+
 int cmd_exec(int argc, char **argv)
 {
     bool real_clock = argc >= 1 && !strcmp(argv[0], "--real-clock");
@@ -172,6 +178,7 @@ int cmd_exec(int argc, char **argv)
     dir = fabric_dir();
     if (!dir || !check_host(dir, host) || !host_is_alive(dir, host) || !enter_host(dir, host, real_clock))
         return EXIT_USAGE;
+    announce(dir, host);
     execvp(command[0], command);
     e = errno;
     complain("%s: %s", command[0], strerror(e));

@@ -505,6 +505,8 @@ int64_t sched_run(struct sim *s, bool paused)
         return s->running ? patience(s, false) : 0;
     if (!s->num_procs)
         return -1;
+    if (world_somebody_starts(sc->world, s) || somebody_came(s))
+        return COMING_US;
     wait_us = look_at_world(s);
     turns_next(s);
     return wait_us < 0 ? patience(s, false) : wait_us;

@@ -22,9 +22,11 @@
 #include "simfab/engine/flow.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/planes.h"
+#include "simfab/engine/sched.h"
 #include "simfab/engine/text.h"
 #include "simfab/engine/trace_log.h"
 #include "simfab/engine/util.h"
+#include "simfab/engine/world.h"
 
 enum source_kind { SRC_LISTEN, SRC_SIGNAL, SRC_MAD, SRC_NEW, SRC_QUERY, SRC_DESC, SRC_PROC, SRC_BELL };
 
@@ -342,6 +344,17 @@ static int order_trace(struct sim *s, const char *body, int *fd, struct text *t)
     return e;
 }
 
+static int announce(struct sim *s, int fd)
+{
+    struct ucred cred;
+    socklen_t len = sizeof cred;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+        return errno;
+    world_announce(s->sched->world, cred.pid);
+    return 0;
+}
+
 /* Answer a question: 0 and the text, or an errno. */
 static int answer_query(struct server *v, struct source *src, const struct sf_req *req, const char *body, int *fd,
                         struct text *t)
@@ -375,6 +388,8 @@ static int answer_query(struct server *v, struct source *src, const struct sf_re
     case SF_OP_STOP:
         v->sim->stop = true;
         return 0;
+    case SF_OP_COMING:
+        return announce(v->sim, src->fd);
     case SF_OP_TRACE:
         return order_trace(v->sim, body, fd, t);
     default:

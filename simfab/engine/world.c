@@ -7,6 +7,8 @@
  */
 #include "simfab/engine/world.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #define BUSY_NS       100000000ull   /* of processor time, or of a wait for a disk: it is not about to wake anybody; */
 #define BUSY_AGAIN_NS 5000000ull     /* nor is one after this, where one was just found not to be, and not all were at rest since */
 #define NEWCOMER_S    1u  /* of processor time, in which a process that a launcher has started attaches, if it ever does */
+#define GENERATIONS   4u  /* of a process that was started by hand: a shell, what it runs, ... */
 #define STARVED_NS    10000000000ull /* of real time, in which the thread did not get as much */
 
 struct world {
@@ -30,6 +33,9 @@ struct world {
     struct watch_thread *busy;  /* the thread that was found to run, or to be about to; NULL: none */
     struct watch *busy_process; /* whose it is */
     bool disk;                  /* it is about to, when a disk has answered */
+    pid_t *announced;           /* what `simfab exec` has started: has not attached, and was there when last looked at */
+    uint32_t num_announced, announced_cap;
+    uint64_t starts_since_ns; /* somebody among them has been busy for so long; 0: nobody is */
     struct {
         uint32_t tid;
         uint64_t ran_ns, at_ns; /* its processor time, and the real time, when last seen */
@@ -52,6 +58,7 @@ struct world *world_new(void)
 void world_free(struct world *w)
 {
     watches_free(w->watches);
+    free(w->announced);
     free(w);
 }
 
@@ -202,6 +209,79 @@ static void look_at_launchers(struct world *w, const struct sim *s, struct watch
         if (i == 0)
             look_at_newcomers(w, s, of);
     }
+}
+
+/* ---- who was started by hand ------------------------------------------------------------------------------------ */
+
+static void forget_the_gone(struct world *w)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < w->num_announced; i++)
+        if (!kill(w->announced[i], 0) || errno != ESRCH)
+            w->announced[kept++] = w->announced[i];
+    w->num_announced = kept;
+}
+
+void world_announce(struct world *w, pid_t pid)
+{
+    if (w->num_announced == w->announced_cap)
+        forget_the_gone(w);
+    if (w->num_announced == w->announced_cap) {
+        w->announced_cap = w->announced_cap ? 2 * w->announced_cap : 16;
+        w->announced = xrealloc(w->announced, w->announced_cap * sizeof *w->announced);
+    }
+    w->announced[w->num_announced++] = pid;
+}
+
+static void look_at_family(struct world *w, const struct sim *s, struct watch *of, uint32_t generations)
+{
+    if (!has_grown_up(of))
+        look_at_process(w, of->pid, NULL);
+    list_newcomers(w, s, of);
+    for (uint32_t i = 0; generations && i < of->num_newcomers && !w->busy; i++) {
+        struct watch *child = watch_get(w->watches, of->newcomers[i]);
+
+        if (child)
+            look_at_family(w, s, child, generations - 1);
+    }
+}
+
+/* True if none of them runs, nor has run since the look before. w->busy if one runs. */
+static bool announced_rest(struct world *w, const struct sim *s)
+{
+    uint32_t kept = 0;
+
+    watches_turn(w->watches);
+    w->busy = NULL;
+    w->again = false;
+    for (uint32_t i = 0; i < w->num_announced; i++) {
+        pid_t pid = w->announced[i];
+        struct watch *of = attached(s, pid) ? NULL : watch_get(w->watches, pid);
+
+        if (!of)
+            continue;
+        w->announced[kept++] = pid;
+        if (!w->busy)
+            look_at_family(w, s, of, GENERATIONS);
+    }
+    w->num_announced = kept;
+    return !w->busy && !w->again;
+}
+
+bool world_somebody_starts(struct world *w, struct sim *s)
+{
+    uint64_t now = real_ns();
+
+    if (!w->num_announced || announced_rest(w, s) || (!w->busy && announced_rest(w, s))) {
+        w->starts_since_ns = 0;
+        return false;
+    }
+    if (!w->starts_since_ns)
+        w->starts_since_ns = now;
+    if (w->busy && now - w->starts_since_ns > STARVED_NS)
+        w->busy_process->grown_up = true; /* it does not get the processor, or its disk does not answer */
+    return true;
 }
 
 /* ---- everybody concerned --------------------------------------------------------------------------------------- */
