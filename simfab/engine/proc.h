@@ -66,7 +66,8 @@ struct actor {
     uint32_t stat_tid;
     bool asleep;             /* it slept when last looked at, */
     uint64_t asleep_turns;   /* having had so many turns on a processor */
-    uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then */
+    uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then, */
+    uint64_t kernel_since_ns;              /* and how much of that was in the kernel */
     uint64_t faults; /* pages that it had touched for the first time by then */
 };
 

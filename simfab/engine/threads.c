@@ -22,6 +22,7 @@
 #define ASLEEP_US   20          /* where one was found asleep */
 #define TURN_CALLS  2000u   /* so many calls in one turn, and others come first if there are any */
 #define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner; */
+#define KERNEL_CPU_NS 500000000ull /* the same, where most of it went into system calls: who makes long ones is at work */
 #define KNOWN_NS    50000ull    /* one that has proved to be one before: for it all is quicker */
 #define KNOWN_FIRST 20
 #define KNOWN_AGAIN 40
@@ -50,25 +51,29 @@ void thread_init(struct actor *a)
     a->spin_ns = SPIN_CPU_NS;
 }
 
-/* The letter of the state in an open stat file; 'X' if the thread is gone. faults may be NULL. */
-static char state_in(int fd, uint64_t *faults)
+struct usage {
+    uint64_t faults, kernel_ns; /* page faults; processor time in the kernel, to a hundredth of a second */
+};
+
+/* The letter of the state in an open stat file; 'X' if the thread is gone. u may be NULL. */
+static char state_in(int fd, struct usage *u)
 {
     char buf[256], *paren, state = 0;
     ssize_t n = fd >= 0 ? pread(fd, buf, sizeof buf - 1, 0) : -1;
-    unsigned long minor = 0, major = 0;
+    unsigned long minor = 0, major = 0, kernel = 0;
 
     if (n <= 0)
         return 'X';
     buf[n] = 0;
     paren = strrchr(buf, ')'); /* the name before it may contain anything */
     if (paren)
-        sscanf(paren + 1, " %c %*d %*d %*d %*d %*d %*u %lu %*u %lu", &state, &minor, &major);
-    if (faults)
-        *faults = minor + major;
+        sscanf(paren + 1, " %c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %*u %lu", &state, &minor, &major, &kernel);
+    if (u)
+        *u = (struct usage){minor + major, kernel * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK))};
     return state ? state : 'X';
 }
 
-static char thread_state(struct actor *a, uint64_t *faults)
+static char thread_state(struct actor *a, struct usage *u)
 {
     uint32_t tid = a->proc->arena->actor[a->index].tid;
     char path[64];
@@ -80,7 +85,7 @@ static char thread_state(struct actor *a, uint64_t *faults)
         a->stat_fd = open(path, O_RDONLY | O_CLOEXEC);
         a->stat_tid = tid;
     }
-    return state_in(a->stat_fd, faults);
+    return state_in(a->stat_fd, u);
 }
 
 pid_t thread_living(pid_t pid, pid_t other_than)
@@ -186,12 +191,28 @@ static bool sleeps_still(struct actor *a)
     return still;
 }
 
+/* Has it used so much processor time, without a call or new memory, that it must be waiting for memory to change? */
+static bool seems_to_spin(struct actor *a, const struct usage *u)
+{
+    uint64_t cpu = thread_cpu_ns(a), used;
+
+    if (!a->cpu_since_ns || a->faults != u->faults) { /* who gets at new memory is at work */
+        a->cpu_since_ns = cpu;
+        a->kernel_since_ns = u->kernel_ns;
+    }
+    a->faults = u->faults;
+    used = cpu - a->cpu_since_ns;
+    if (!cpu || used < a->spin_ns)
+        return false;
+    return a->spin_ns < SPIN_CPU_NS || used >= KERNEL_CPU_NS || u->kernel_ns - a->kernel_since_ns < used / 2;
+}
+
 static void check(struct actor *a, uint64_t now)
 {
     const struct sf_actor *shared = &a->proc->arena->actor[a->index];
     uint64_t calls = __atomic_load_n(&shared->calls, __ATOMIC_RELAXED);
-    uint64_t faults = 0;
-    char state = thread_state(a, &faults);
+    struct usage usage = {0};
+    char state = thread_state(a, &usage);
 
     if (calls != a->calls_checked)
         a->asleep = false;
@@ -209,13 +230,8 @@ static void check(struct actor *a, uint64_t now)
             return;
         a->spins = false;
     } else {
-        uint64_t cpu = thread_cpu_ns(a);
-
         a->asleep = false;
-        if (!a->cpu_since_ns || a->faults != faults) /* who gets at new memory is at work */
-            a->cpu_since_ns = cpu;
-        a->faults = faults;
-        if (!cpu || cpu - a->cpu_since_ns < a->spin_ns)
+        if (!seems_to_spin(a, &usage))
             return;
         a->spins = true;
         a->proc->spinners++;
