@@ -9,6 +9,8 @@
  */
 #include "simfab/preload/clock.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -104,20 +106,36 @@ SFP_EXPORT ssize_t writev(int fd, const struct iovec *iov, int n)
     return ON(fd, POLLOUT, 0, SFP_REAL(writev)(fd, iov, n));
 }
 
+/*
+ * A small segment may stay with the sender's kernel until the receiver's has acknowledged the one before it, which that does after up to
+ * 40 ms of real time in which nobody runs: what has been written must be under way at once, so that only what programs do decides
+ * when it is there.
+ */
+static int hold_nothing_back(int fd)
+{
+    int e = errno;
+
+    if (fd >= 0)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* others than TCP refuse it */
+    errno = e;
+    return fd;
+}
+
 SFP_EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
+    hold_nothing_back(fd);
     sfp_clock_settle(fd);
     return WAITING(SFP_REAL(connect)(fd, addr, len));
 }
 
 SFP_EXPORT int accept(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
 {
-    return ON(fd, POLLIN, 0, SFP_REAL(accept)(fd, addr, len));
+    return hold_nothing_back(ON(fd, POLLIN, 0, SFP_REAL(accept)(fd, addr, len)));
 }
 
 SFP_EXPORT int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restrict len, int flags)
 {
-    return ON(fd, POLLIN, 0, SFP_REAL(accept4)(fd, addr, len, flags));
+    return hold_nothing_back(ON(fd, POLLIN, 0, SFP_REAL(accept4)(fd, addr, len, flags)));
 }
 
 /* ---- our pipes ------------------------------------------------------------------------------------------------- */
