@@ -243,6 +243,8 @@ static bool waits_idly(bool has_marked)
             sfp_block_end();                                                                                           \
             if (!result_ && ns_ > 0)                                                                                   \
                 sfp_clock_advance_to(until_);                                                                          \
+        } else if (ns_) {                                                                                              \
+            sfp_need_not_wait();                                                                                       \
         }                                                                                                              \
         result_;                                                                                                       \
     })

@@ -230,14 +230,25 @@ static bool free_run(void)
 static _Thread_local struct {
     uint32_t stops; /* the actor's count when it last had none to spare */
     uint32_t left;
+    bool ready;           /* what it would have waited for was there; */
+    uint32_t ready_stops; /* the count when that last gave it some: once only, or it would never come to rest */
 } spare;
+
+void sfp_need_not_wait(void)
+{
+    spare.ready = true;
+}
 
 static bool poll_to_spare(const struct sf_actor *a)
 {
     if (spare.stops != a->stops) {
         spare.stops = a->stops;
         spare.left = SPARE_POLLS;
+    } else if (spare.ready && spare.ready_stops != a->stops) {
+        spare.ready_stops = a->stops;
+        spare.left = SPARE_POLLS;
     }
+    spare.ready = false;
     if (!spare.left || !__atomic_load_n(&sfp_proc.waiters, __ATOMIC_RELAXED))
         return false;
     spare.left--;
