@@ -143,6 +143,10 @@ tests/simfab/time_mpi_SRCS := tests/simfab/time_mpi.c
 tests/simfab/time_mpi_CFLAGS := -Ilibmrmpi/include
 tests/simfab/time_mpi_DEPS := libmpi.so.12
 
+TESTPROGS += tests/simfab/time_start
+tests/simfab/time_start_SRCS := tests/simfab/time_start.c
+tests/simfab/time_start_PKGS := libibverbs
+
 TESTPROGS += tests/simfab/time_waits
 tests/simfab/time_waits_SRCS := tests/simfab/time_waits.c
 tests/simfab/time_waits_CFLAGS := -Ilibmrmpi/include

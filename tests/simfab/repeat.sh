@@ -64,6 +64,23 @@ is "teams of which one thread calls MPI: one outcome" "$(outcomes '^200 regions:
 again $times mrrun -n 6 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi"
 is "six ranks on two hosts: one outcome" "$(outcomes "$figures")" "1 of $times"
 
+# the second of two is still starting, and busy, when the first polls already: no time passes for that, nor for messages between them
+by_hand() {
+  local first rc i
+  rm -f "$tmp/port"
+  simfab exec h1 -- "$BUILD/tests/simfab/time_start" "$tmp/port" &
+  first=$!
+  for ((i = 0; i < 1000; i++)); do [ -s "$tmp/port" ] && break; sleep 0.01; done
+  simfab exec h2 -- timeout 60 "$BUILD/tests/simfab/time_start" "$(cat "$tmp/port")" -
+  rc=$?
+  [ $rc = 0 ] || kill $first
+  wait $first
+}
+: >"$tmp/all"
+for ((i = 0; i < times; i++)); do by_hand >>"$tmp/all" 2>>"$tmp/err"; done
+is "programs started by hand: one outcome, in less than a millisecond" \
+  "$(outcomes '^start: [0-9]{1,3}\.[0-9]+ us exchange: [0-9]{1,3}\.[0-9]+ us$')" "1 of $times"
+
 # programs without a launcher, which tell each other by a socket when to begin: more often, as it takes luck to see
 if [ -x "$(command -v ib_send_bw)" ]; then
   pairs=$((4 * times))
