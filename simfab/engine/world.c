@@ -279,9 +279,8 @@ bool world_somebody_starts(struct world *w, struct sim *s)
     }
     if (!w->starts_since_ns)
         w->starts_since_ns = now;
-    if (w->busy && now - w->starts_since_ns > STARVED_NS)
-        w->busy_process->grown_up = true; /* it does not get the processor, or its disk does not answer */
-    return true;
+    /* longer: it does not get the processor, or is a script that starts one program after the other and never waits */
+    return now - w->starts_since_ns <= STARVED_NS;
 }
 
 /* ---- everybody concerned --------------------------------------------------------------------------------------- */

@@ -144,10 +144,10 @@ extern struct sfp_proc sfp_proc;
 
 bool sfp_is_actor(void); /* is the calling thread one? */
 
-/* Helper threads that call no verbs do not count: they may wait all the time. The second is given what the first one said. */
 /* This thread has found ready what it would have waited for. Whether it has to wait may be luck: it goes on as if it had. */
 void sfp_need_not_wait(void);
 
+/* Helper threads that call no verbs do not count: they may wait all the time. The second is given what the first one said. */
 static inline bool sfp_waiter_begins(void)
 {
     bool counts = sfp_is_actor();
