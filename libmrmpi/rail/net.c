@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The channel to peers on other hosts: multirail over RC. A packet takes the next subchannel in turn that has room;
- * what finds none, or no connection yet, waits here in order and goes out from poll. Receivers that are slow hold
+ * The channel to peers on other hosts: multirail over RC. A packet takes the subchannel that has carried the
+ * least, of those that have room; what finds none, or no connection yet, waits here in order and goes out from poll. Receivers that are slow hold
  * senders back through the HCA (no receive buffer: the sender's queue pair waits and tries again), so a sender's queues
  * fill and the rest waits here too.
  */
