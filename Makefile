@@ -1,17 +1,22 @@
 # mrmpi: one non-recursive make. Every folder has a module.mk that declares what it builds:
 #
-#   PROGRAMS  += simfab            a program in $(BUILD)/bin;    simfab_SRCS, _CFLAGS, _LDFLAGS, _LDLIBS, _DEPS, _PKGS
-#   LIBRARIES += libmrmpi.so       a library in $(BUILD)/lib;    same variables, plus _SONAME and _LINKS (extra names)
+#   PROGRAMS  += simfab            a program in $(BUILD)/bin;    simfab_SRCS, _LDFLAGS, _LDLIBS, _DEPS, _PKGS
+#   LIBRARIES += libmrmpi.so       a library in $(BUILD)/lib;    same variables, plus _SONAME, _MAP and _LINKS (extra names)
 #   TESTPROGS += tests/x/test_y    a program in $(BUILD)/tests/; same variables, with the target's name as the prefix
-#   UNIT_TESTS / SCRIPT_TESTS      what `make check` runs, in order (see tests/README.md); LONG_TESTS, RXE_TESTS others
+#   UNIT_TESTS / SCRIPT_TESTS      what `make check` runs (see tests/README.md); LONG_TESTS, RXE_TESTS others
+#   CFLAGS.simfab/preload          flags of the sources of a folder, CFLAGS.tests/x/test_y.c of one source
 #
 # _DEPS are libraries of ours that the target links with (libmrmpi.so), _PKGS are pkg-config names.
-# A source is compiled once per target that names it, so the same file may serve two targets with different flags.
+# A source is compiled once, whatever number of targets link its object; so flags belong to sources, not to targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-builtin-rules
+# all cores, unless the command line says otherwise (it wins) or an outer make has decided
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
@@ -69,37 +74,44 @@ LONG_TESTS :=
 endif
 
 ALL_TARGETS := $(PROGRAMS) $(LIBRARIES) $(TESTPROGS)
-ALL_DEPFILES :=
 
-# rules(target, output): compile the target's sources and remember their dependency files
-define compile_rules
-$(1)_OBJS := $$(patsubst %.c,$(BUILD)/obj/$(1)/%.o,$$($(1)_SRCS))
-ALL_DEPFILES += $$($(1)_OBJS:.o=.d)
-$(1)_PKG_CFLAGS := $$(if $$($(1)_PKGS),$$(shell pkg-config --cflags $$($(1)_PKGS) 2>/dev/null))
-$(1)_PKG_LIBS := $$(if $$($(1)_PKGS),$$(shell pkg-config --libs $$($(1)_PKGS) 2>/dev/null))
-$$($(1)_OBJS): $(BUILD)/obj/$(1)/%.o: %.c $$($(1)_ORDER)
-	$(call say,CC,$$<)
-	$(Q)mkdir -p $$(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(2) $$($(1)_PKG_CFLAGS) $$($(1)_CFLAGS) -MMD -MP -c -o $$@ $$<
+OBJECT_SRCS := $(sort $(foreach t,$(ALL_TARGETS),$($(t)_SRCS)))
+ALL_OBJS    := $(OBJECT_SRCS:%.c=$(BUILD)/obj/%.o)
+
+# Packages are asked once. One that is not installed yet has no flags; `deps` installs it before a second make compiles.
+PKGS := $(sort $(foreach t,$(ALL_TARGETS),$($(t)_PKGS)))
+PKG_CFLAGS := $(sort $(foreach p,$(PKGS),$(shell pkg-config --cflags $(p) 2>/dev/null)))
+$(foreach p,$(PKGS),$(eval PKG_LIBS.$(p) := $(shell pkg-config --libs $(p) 2>/dev/null)))
+
+# Position independent, since one object may go into a program and into a library.
+$(ALL_OBJS): $(BUILD)/obj/%.o: %.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC $(PKG_CFLAGS) $(CFLAGS.$(patsubst %/,%,$(dir $<))) $(CFLAGS.$<) -MMD -MP -c -o $@ $<
+
+define target_rules
+$(1)_OBJS := $$($(1)_SRCS:%.c=$(BUILD)/obj/%.o)
+$(1)_OURS := $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS))
+$(1)_LIBS := $$(foreach p,$$($(1)_PKGS),$$(PKG_LIBS.$$(p))) $$($(1)_LDLIBS)
 endef
 
 define program_rules
-$(call compile_rules,$(1),-fPIE)
-$(2)/$(1): $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS))
+$(call target_rules,$(1))
+$(2)/$(1): $$($(1)_OBJS) $$($(1)_OURS)
 	$(call say,LD,$$@)
 	$(Q)mkdir -p $$(@D)
-	$(Q)$(CC) -pie $(LDFLAGS_ALL) $$($(1)_LDFLAGS) -o $$@ $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS)) \
-	    $$(if $$($(1)_DEPS),-Wl$$(comma)-rpath$$(comma)$(3)) $$($(1)_PKG_LIBS) $$($(1)_LDLIBS)
+	$(Q)$(CC) -pie $(LDFLAGS_ALL) $$($(1)_LDFLAGS) -o $$@ $$($(1)_OBJS) $$($(1)_OURS) \
+	    $$(if $$($(1)_DEPS),-Wl$$(comma)-rpath$$(comma)$(3)) $$($(1)_LIBS)
 endef
 
 define library_rules
-$(call compile_rules,$(1),-fPIC)
-$(BUILD)/lib/$(1): $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS)) $$($(1)_MAP)
+$(call target_rules,$(1))
+$(BUILD)/lib/$(1): $$($(1)_OBJS) $$($(1)_OURS) $$($(1)_MAP)
 	$(call say,LD,$$@)
 	$(Q)mkdir -p $$(@D)
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) $$(if $$($(1)_MAP),-Wl$$(comma)--version-script=$$($(1)_MAP)) $$($(1)_LDFLAGS) \
-	    -Wl,-soname,$$(or $$($(1)_SONAME),$(1)) -o $$@ $$($(1)_OBJS) $$(addprefix $(BUILD)/lib/,$$($(1)_DEPS)) \
-	    $$(if $$($(1)_DEPS),-Wl$$(comma)-rpath$$(comma)'$$$$ORIGIN') $$($(1)_PKG_LIBS) $$($(1)_LDLIBS)
+	    -Wl,-soname,$$(or $$($(1)_SONAME),$(1)) -o $$@ $$($(1)_OBJS) $$($(1)_OURS) \
+	    $$(if $$($(1)_DEPS),-Wl$$(comma)-rpath$$(comma)'$$$$ORIGIN') $$($(1)_LIBS)
 	$(Q)for l in $$($(1)_LINKS); do ln -sfn $(1) $(BUILD)/lib/$$$$l; done
 endef
 
@@ -114,7 +126,12 @@ PROGRAM_FILES := $(addprefix $(BUILD)/bin/,$(PROGRAMS) $(notdir $(SCRIPTS)))
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
-.PHONY: all programs libraries tests check check-all check-san check-rxe demo bench install clean deps
+COMMANDS := check check-all check-san check-rxe demo bench install clean
+.PHONY: all programs libraries tests deps $(COMMANDS)
+ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKECMDGOALS)))),)
+# `make clean check`: one after the other; the makes that they start use all cores
+.NOTPARALLEL:
+endif
 all: libraries programs
 libraries: $(LIBRARY_FILES)
 programs: $(PROGRAM_FILES)
@@ -154,4 +171,4 @@ install: all
 clean:
 	rm -rf build
 
--include $(ALL_DEPFILES)
+-include $(ALL_OBJS:.o=.d)

@@ -2,10 +2,11 @@
 # libmrmpi.so is the library proper; libmpi.so.12 is the thin shell with the MPICH ABI on top of it.
 
 LIBRARIES += libmrmpi.so
-libmrmpi.so_SRCS := $(sort $(foreach r,core coll pt2pt rail channel verbs launch fabric base,$(wildcard libmrmpi/$(r)/*.c)))
+LIBMRMPI_ROOMS := $(addprefix libmrmpi/,core coll pt2pt rail channel verbs launch fabric base)
+libmrmpi.so_SRCS := $(sort $(wildcard $(LIBMRMPI_ROOMS:%=%/*.c)))
 libmrmpi.so_PKGS := libibverbs pmix
 # Exports are the map's business (mr_* for the ABI shells), so visibility must not hide them before the map is read.
-libmrmpi.so_CFLAGS := -fvisibility=default -fno-semantic-interposition
+$(foreach r,$(LIBMRMPI_ROOMS),$(eval CFLAGS.$(r) := -fvisibility=default -fno-semantic-interposition))
 libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic
 libmrmpi.so_MAP := libmrmpi/mrmpi.map
 libmrmpi.so_LDLIBS := -lpthread -lm
@@ -18,7 +19,7 @@ libmpi.so.12_SRCS := $(filter-out libmrmpi/api/memory.c,$(libmpi.so.12_SRCS))
 endif
 libmpi.so.12_DEPS := libmrmpi.so
 libmpi.so.12_LINKS := libmpi.so libmpich.so.12 libmpich.so
-libmpi.so.12_CFLAGS := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition
+CFLAGS.libmrmpi/api := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition
 # nodelete: other libraries' calls may have been led here (api/rebind.h)
 libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions -Wl,-z,nodelete
 libmpi.so.12_MAP := libmrmpi/api/mpich.map

@@ -3,7 +3,7 @@
 
 PROGRAMS += mrrun
 mrrun_SRCS := $(wildcard mrrun/*.c)
-mrrun_CFLAGS := -DMRMPI_LIBDIR='"$(LIBDIR)"'
+CFLAGS.mrrun := -DMRMPI_LIBDIR='"$(LIBDIR)"'
 mrrun_PKGS := pmix
 mrrun_LDLIBS := -lpthread
 SCRIPTS += mrrun/mrcc mrrun/mrc++

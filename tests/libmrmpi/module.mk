@@ -55,14 +55,14 @@ ifeq ($(SAN),)
 TESTPROGS += tests/libmrmpi/test_memory
 UNIT_TESTS += tests/libmrmpi/test_memory
 tests/libmrmpi/test_memory_SRCS := tests/libmrmpi/test_memory.c libmrmpi/api/memory.c libmrmpi/api/rebind.c
-tests/libmrmpi/test_memory_CFLAGS := -fvisibility=default -fno-builtin
+CFLAGS.tests/libmrmpi/test_memory.c := -fvisibility=default -fno-builtin
 tests/libmrmpi/test_memory_LDFLAGS := -rdynamic
 tests/libmrmpi/test_memory_PKGS := check
 tests/libmrmpi/test_memory_LDLIBS := -lpthread
 TESTPROGS += tests/libmrmpi/test_rebind
 UNIT_TESTS += tests/libmrmpi/test_rebind
 tests/libmrmpi/test_rebind_SRCS := tests/libmrmpi/test_rebind.c libmrmpi/api/rebind.c
-tests/libmrmpi/test_rebind_CFLAGS := -fno-builtin
+CFLAGS.tests/libmrmpi/test_rebind.c := -fno-builtin
 tests/libmrmpi/test_rebind_PKGS := check
 endif
 
@@ -81,7 +81,7 @@ tests/libmrmpi/test_op_SRCS := tests/libmrmpi/test_op.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_group_SRCS := tests/libmrmpi/test_group.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/handle.c libmrmpi/api/abi_mpich.c \
     $(addprefix libmrmpi/core/,info.c errhandler.c) $(CORE_TEST_SRCS)
-tests/libmrmpi/test_handle_CFLAGS := -Ilibmrmpi/include
+CFLAGS.tests/libmrmpi/test_handle.c := -Ilibmrmpi/include
 $(foreach t,$(CORE_TESTS),$(eval $(t)_PKGS := check))
 
 SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/rails.sh tests/libmrmpi/unequal.sh

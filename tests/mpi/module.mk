@@ -5,19 +5,21 @@ MPI_TESTS := $(patsubst tests/mpi/%.c,%,$(wildcard tests/mpi/*.c))
 TESTPROGS += $(addprefix tests/mpi/,$(MPI_TESTS))
 define mpi_test
 tests/mpi/$(1)_SRCS := tests/mpi/$(1).c
-tests/mpi/$(1)_CFLAGS := -Ilibmrmpi/include
 tests/mpi/$(1)_DEPS := libmpi.so.12
 tests/mpi/$(1)_LDLIBS := -lpthread -lm
 endef
 $(foreach t,$(MPI_TESTS),$(eval $(call mpi_test,$(t))))
+
+# compiled as users compile: a program's references to the library's variables become copies
+CFLAGS.tests/mpi := -fPIE -Ilibmrmpi/include
 
 # Every function with its arguments
 $(BUILD)/tests/mpi/functions.h: tests/mpi/functions.awk $(BUILD)/man/mrmpi-functions.7 libmrmpi/include/mpi.h
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)awk -f $^ >$@
-tests/mpi/arguments_CFLAGS += -I$(BUILD)/tests/mpi
-tests/mpi/arguments_ORDER := $(BUILD)/tests/mpi/functions.h
+CFLAGS.tests/mpi/arguments.c := -I$(BUILD)/tests/mpi
+$(BUILD)/obj/tests/mpi/arguments.o: $(BUILD)/tests/mpi/functions.h
 
 SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/algorithms.sh tests/mpi/fatal.sh tests/mpi/leaks.sh tests/mpi/lost.sh tests/mpi/binary.sh tests/mpi/languages.sh tests/mpi/shm.sh tests/mpi/net1.sh tests/mpi/net2.sh tests/mpi/read.sh tests/mpi/threads_net.sh
 LONG_TESTS += tests/mpi/huge.sh tests/mpi/ranks.sh tests/mpi/ranks_net1.sh tests/mpi/ranks_net2.sh tests/mpi/mutants.sh

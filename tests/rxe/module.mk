@@ -5,6 +5,6 @@ RXE_TESTS += $(addprefix tests/rxe/,laboratory.sh addresses.sh netpipe.sh rates.
 # What rates.sh measures with: the program of bench/rxe.sh; and a stand-in for fabricd
 TESTPROGS += tests/rxe/pair tests/rxe/levels
 tests/rxe/pair_SRCS := bench/pair.c
-tests/rxe/pair_CFLAGS := -Ilibmrmpi/include
+CFLAGS.bench/pair.c := -Ilibmrmpi/include
 tests/rxe/pair_DEPS := libmpi.so.12
 tests/rxe/levels_SRCS := tests/rxe/levels.c

@@ -140,7 +140,7 @@ tests/simfab/test_flow_LDLIBS := -lm
 # virtual time
 TESTPROGS += tests/simfab/time_mpi
 tests/simfab/time_mpi_SRCS := tests/simfab/time_mpi.c
-tests/simfab/time_mpi_CFLAGS := -Ilibmrmpi/include
+CFLAGS.tests/simfab/time_mpi.c := -Ilibmrmpi/include
 tests/simfab/time_mpi_DEPS := libmpi.so.12
 
 TESTPROGS += tests/simfab/time_start
@@ -149,18 +149,18 @@ tests/simfab/time_start_PKGS := libibverbs
 
 TESTPROGS += tests/simfab/time_waits
 tests/simfab/time_waits_SRCS := tests/simfab/time_waits.c
-tests/simfab/time_waits_CFLAGS := -Ilibmrmpi/include
+CFLAGS.tests/simfab/time_waits.c := -Ilibmrmpi/include
 tests/simfab/time_waits_DEPS := libmpi.so.12
 
 TESTPROGS += tests/simfab/time_omp
 tests/simfab/time_omp_SRCS := tests/simfab/time_omp.c
-tests/simfab/time_omp_CFLAGS := -Ilibmrmpi/include -fopenmp
+CFLAGS.tests/simfab/time_omp.c := -Ilibmrmpi/include -fopenmp
 tests/simfab/time_omp_LDLIBS := -fopenmp
 tests/simfab/time_omp_DEPS := libmpi.so.12
 
 TESTPROGS += tests/simfab/time_threads
 tests/simfab/time_threads_SRCS := tests/simfab/time_threads.c
-tests/simfab/time_threads_CFLAGS := -Ilibmrmpi/include
+CFLAGS.tests/simfab/time_threads.c := -Ilibmrmpi/include
 tests/simfab/time_threads_DEPS := libmpi.so.12
 TESTPROGS += tests/simfab/time_timers
 tests/simfab/time_timers_SRCS := tests/simfab/time_timers.c
@@ -196,6 +196,6 @@ TESTPROGS += tests/simfab/scale_ud tests/simfab/scale_mpi
 tests/simfab/scale_ud_SRCS := tests/simfab/scale_ud.c
 tests/simfab/scale_ud_PKGS := libibverbs
 tests/simfab/scale_mpi_SRCS := tests/simfab/scale_mpi.c
-tests/simfab/scale_mpi_CFLAGS := -Ilibmrmpi/include
+CFLAGS.tests/simfab/scale_mpi.c := -Ilibmrmpi/include
 tests/simfab/scale_mpi_DEPS := libmpi.so.12
 SCRIPT_TESTS += tests/simfab/scale.sh
