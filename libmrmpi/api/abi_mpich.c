@@ -87,6 +87,7 @@ MPI_F08_status MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
 MPI_F08_status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
 MPI_F08_status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
+int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY; /* language.c gives them their values */
 
 /*
  * What mpichversion(1) prints. It has copies of these made when it is loaded, of at most as many bytes as MPICH's own have:

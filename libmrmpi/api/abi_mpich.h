@@ -86,6 +86,9 @@ static inline struct mr_op *abi_builtin_op(MPI_Op h)
 
 void abi_init(void); /* gives the built-in objects their handles; after mr_init */
 
+/* MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY as the module mpi_f08 reads them. */
+extern int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY;
+
 /* ---- statuses ---- */
 
 static inline void abi_status_set_bytes(MPI_Status *st, uint64_t bytes, bool cancelled)

@@ -40,6 +40,17 @@ LANGUAGE_FN(void, Grequest_set_lang_f77, (MPI_Request request))
     api_unlock();
 }
 
+/*
+ * The Fortran 2008 binding defines these variables, too, and comes before us in a program's search order: its
+ * definitions are those that count, and have no value until we store one. So they are defined in another file, that the
+ * compiler does not take our definitions for the only ones, and written when all libraries are loaded.
+ */
+static void __attribute__((constructor)) name_weights(void)
+{
+    MPIR_C_MPI_UNWEIGHTED = MPI_UNWEIGHTED;
+    MPIR_C_MPI_WEIGHTS_EMPTY = MPI_WEIGHTS_EMPTY;
+}
+
 /* ---- attributes of windows, which cannot be made ---- */
 
 LANGUAGE_FN(int, Win_set_attr, (MPI_Win win, int keyval, void *value, enum abi_attr_kind kind))

@@ -75,6 +75,26 @@ all_symbols() {
   [ -z "$missing" ] || { echo "missing: $missing"; return 1; }
 }
 [ -z "$library" ] || ok "all symbols of MPICH's library are here" all_symbols
+# Whatever name MPICH's library and its bindings of other languages have in common is one thing at run time: it is here too,
+# as a function or as data of the same size, because a program may hold a copy of it.
+dynamic() { # library nm-option...: name and kind of its symbols
+  nm -D "${@:2}" "$1" | sed 's/@.*//' | awk '{
+    kind = NF == 2 ? "undefined" : $(NF - 1) ~ /[TtWwi]/ ? "function" : "data " $2
+    print $NF, kind
+  }' | sort -u
+}
+shared_symbols() { # binding
+  dynamic "$library" -S --defined-only >"$tmp/theirs" && dynamic "$BUILD/lib/libmpi.so.12" -S --defined-only >"$tmp/ours" || return 1
+  dynamic "$1" | sed 's/ .*//' | join - "$tmp/theirs" >"$tmp/shared"
+  echo "$(wc -l <"$tmp/shared") symbols"
+  [ "$(wc -l <"$tmp/shared")" -gt "$2" ] || return 1
+  missing=$(comm -23 "$tmp/shared" "$tmp/ours")
+  [ -z "$missing" ] || { echo "missing or of another kind or size:"; echo "$missing"; return 1; }
+}
+if [ -n "$library" ]; then
+  ok "what the Fortran binding shares with it, too" shared_symbols "${library%/*}/libmpichfort.so.12" 500
+  ok "and what the C++ binding does" shared_symbols "${library%/*}/libmpichcxx.so.12" 150
+fi
 ok "the header is C++" g++ -Wall -Wextra -Werror -fsyntax-only -I "$ours" -include mpi.h -x c++ /dev/null
 ok "and strict C99" gcc -std=c99 -pedantic -Wall -Wextra -Werror -fsyntax-only -I "$ours" -include mpi.h -x c /dev/null
 done_testing

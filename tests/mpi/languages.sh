@@ -17,7 +17,7 @@ try() { # program compiler...
   local p=$1 n
   shift
   ok "$p compiles with MPICH's wrapper" "$@" -w -g -o "$tmp/$p" "$here/$p".[fc]*
-  for n in 1 2 3 7; do ok "$p, $n ranks" quiet $n "$p"; done
+  for n in 1 2 3 4 7; do ok "$p, $n ranks" quiet $n "$p"; done
 }
 # What the bindings want of MPICH's library and ours does not have
 missing() {

@@ -4,6 +4,7 @@ program fortran08
   use mpi_f08
   implicit none
   integer :: rank, ranks, wrong = 0
+  logical :: weighted
   call MPI_Init
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
@@ -11,6 +12,7 @@ program fortran08
   call sections
   call collectives
   call objects
+  call graphs
   call MPI_Finalize
   if (wrong /= 0) stop 1
 contains
@@ -88,5 +90,48 @@ contains
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
     call MPI_Send(n, 1, MPI_INTEGER, ranks, 0, MPI_COMM_WORLD, code)
     call check(code /= MPI_SUCCESS, 'an error is returned where it is asked for')
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)
+  end subroutine
+
+  ! A ring made in every way that there is to say "no weights": the address that stands for it is C's.
+  subroutine graphs
+    type(MPI_Comm) :: ring
+    integer :: left(1), right(1), none(0), in, out, w(1)
+    left = mod(rank + ranks - 1, ranks)
+    right = mod(rank + 1, ranks)
+    call MPI_Dist_graph_create(MPI_COMM_WORLD, 1, [rank], [1], right, MPI_UNWEIGHTED, MPI_INFO_NULL, .false., ring)
+    call neighbours(ring, .false., 'without weights')
+    call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, left, MPI_UNWEIGHTED, 1, right, MPI_UNWEIGHTED, &
+                                        MPI_INFO_NULL, .false., ring)
+    call neighbours(ring, .false., 'adjacent, without weights')
+    call MPI_Dist_graph_create(MPI_COMM_WORLD, 1, [rank], [1], right, [rank + 5], MPI_INFO_NULL, .false., ring)
+    call neighbours(ring, .true., 'with weights')
+    w = left + 5
+    call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, left, w, 1, right, [rank + 5], MPI_INFO_NULL, .false., ring)
+    call neighbours(ring, .true., 'adjacent, with weights')
+    call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, none, MPI_WEIGHTS_EMPTY, 0, none, MPI_WEIGHTS_EMPTY, &
+                                        MPI_INFO_NULL, .false., ring)
+    call MPI_Dist_graph_neighbors_count(ring, in, out, weighted)
+    call check(in == 0 .and. out == 0 .and. weighted, 'no edges, but weights')
+    call MPI_Comm_free(ring)
+  end subroutine
+
+  subroutine neighbours(ring, weights, what)
+    type(MPI_Comm), intent(inout) :: ring
+    logical, intent(in) :: weights
+    character(*), intent(in) :: what
+    integer :: in, out, from(1), to(1), from_weight(1), to_weight(1), got
+    call MPI_Dist_graph_neighbors_count(ring, in, out, weighted)
+    call check(in == 1 .and. out == 1 .and. (weighted .eqv. weights), what)
+    if (weights) then
+      call MPI_Dist_graph_neighbors(ring, 1, from, from_weight, 1, to, to_weight)
+      call check(from_weight(1) == from(1) + 5 .and. to_weight(1) == rank + 5, what // ': weights')
+    else
+      call MPI_Dist_graph_neighbors(ring, 1, from, MPI_UNWEIGHTED, 1, to, MPI_UNWEIGHTED)
+    end if
+    call check(from(1) == mod(rank + ranks - 1, ranks) .and. to(1) == mod(rank + 1, ranks), what // ': neighbours')
+    call MPI_Neighbor_allgather(rank, 1, MPI_INTEGER, got, 1, MPI_INTEGER, ring)
+    call check(got == from(1), what // ': messages')
+    call MPI_Comm_free(ring)
   end subroutine
 end program
