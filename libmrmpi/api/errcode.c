@@ -103,6 +103,7 @@ static const struct {
     E(INVALID_NAME, "there is no variable of this name"),
     E(INVALID, "invalid use of the tool interface"),
     E(NOT_SUPPORTED, "not supported by the tool interface"),
+    E(NOT_ACCESSIBLE, "not accessible in the tool interface"),
 #undef E
 };
 

@@ -344,7 +344,8 @@ typedef enum MPIR_T_bind_t {
     MPI_T_BIND_MPI_REQUEST = 9707,
     MPI_T_BIND_MPI_WIN = 9708,
     MPI_T_BIND_MPI_MESSAGE = 9709,
-    MPI_T_BIND_MPI_INFO = 9710
+    MPI_T_BIND_MPI_INFO = 9710,
+    MPI_T_BIND_MPI_SESSION = 9711
 } MPIR_T_bind_t;
 typedef enum MPIR_T_scope_t {
     MPI_T_SCOPE_INVALID = 0,
@@ -505,9 +506,12 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int
 #define MPI_T_ERR_INVALID_NAME             73
 #define MPI_T_ERR_INVALID                  74
 #define MPI_T_ERR_NOT_SUPPORTED            78
+#define MPI_T_ERR_NOT_ACCESSIBLE           79
 #define MPI_ERR_SESSION               75
 #define MPI_ERR_PROC_ABORTED          76
 #define MPI_ERR_VALUE_TOO_LARGE       77
+#define MPI_ERR_ERRHANDLER            80
+#define MPI_ERR_ABI                   81
 #define MPI_ERR_LASTCODE              0x3fffffff
 #define MPIX_ERR_PROC_FAILED          101
 #define MPIX_ERR_PROC_FAILED_PENDING  102
