@@ -70,7 +70,8 @@ struct mr_c128 {
     X(DOUBLE_PRECISION, double, F64) X(COMPLEX, struct mr_c32, C32) X(DOUBLE_COMPLEX, struct mr_c64, C64) \
     X(REAL4, float, F32) X(REAL8, double, F64) X(REAL16, __float128, F128) X(COMPLEX8, struct mr_c32, C32) \
     X(COMPLEX16, struct mr_c64, C64) X(COMPLEX32, struct mr_c128, C128) X(INTEGER1, int8_t, I8) X(INTEGER2, int16_t, I16) \
-    X(INTEGER4, int32_t, I32) X(INTEGER8, int64_t, I64)
+    X(INTEGER4, int32_t, I32) X(INTEGER8, int64_t, I64) X(LOGICAL1, int8_t, LOGICAL1) X(LOGICAL2, int16_t, LOGICAL2) \
+    X(LOGICAL4, int, LOGICAL) X(LOGICAL8, int64_t, LOGICAL8) X(LOGICAL16, __int128, LOGICAL16)
 
 /* Pairs for MINLOC and MAXLOC: X(name, C type, type of value, type of index). */
 #define MR_PAIRS(X) \
@@ -93,14 +94,16 @@ enum mr_basic {
 #define MR_INTEGERS(X) X(I8, int8_t) X(U8, uint8_t) X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t) \
     X(I64, int64_t) X(U64, uint64_t)
 #define MR_FLOATS(X) X(F32, float) X(F64, double) X(F80, long double) X(F128, __float128)
+#define MR_LOGICALS(X) X(BOOL, bool) X(LOGICAL, int) X(LOGICAL1, int8_t) X(LOGICAL2, int16_t) X(LOGICAL8, int64_t) \
+    X(LOGICAL16, __int128)
 #define MR_COMPLEXES(X) X(C32, struct mr_c32) X(C64, struct mr_c64) X(C80, struct mr_c80) X(C128, struct mr_c128)
 
 enum mr_number {
     MR_NUM_NONE,
 #define X(name, ...) MR_NUM_##name,
-    MR_INTEGERS(X) MR_FLOATS(X) MR_COMPLEXES(X)
+    MR_INTEGERS(X) MR_FLOATS(X) MR_COMPLEXES(X) MR_LOGICALS(X)
 #undef X
-    MR_NUM_BOOL, MR_NUM_LOGICAL, MR_NUM_BYTE,
+    MR_NUM_BYTE,
 #define X(name, ...) MR_NUM_##name,
     MR_PAIRS(X)
 #undef X

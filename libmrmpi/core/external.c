@@ -58,7 +58,8 @@ static const struct form by_number[MR_NUM_COUNT] = {
     [MR_NUM_F64] = ONE(SWAP_8),     [MR_NUM_F80] = ONE(QUAD),    [MR_NUM_F128] = ONE(SWAP_16),
     [MR_NUM_C32] = TWO(SWAP_4),     [MR_NUM_C64] = TWO(SWAP_8),  [MR_NUM_C80] = TWO(QUAD),
     [MR_NUM_C128] = TWO(SWAP_16),   [MR_NUM_BOOL] = ONE(SAME_1), [MR_NUM_BYTE] = ONE(SAME_1),
-    [MR_NUM_LOGICAL] = ONE(SWAP_4),
+    [MR_NUM_LOGICAL] = ONE(SWAP_4), [MR_NUM_LOGICAL1] = ONE(SAME_1), [MR_NUM_LOGICAL2] = ONE(SWAP_2),
+    [MR_NUM_LOGICAL8] = ONE(SWAP_8), [MR_NUM_LOGICAL16] = ONE(SWAP_16),
 };
 static const struct form special[MR_NUM_BASICS] = {
     [MR_BASIC_LONG] = ONE(NARROW),

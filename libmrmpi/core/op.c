@@ -72,8 +72,7 @@ MR_COMPLEXES(COMPLEX_LOOPS)
     LOOP(name, land, T, a &&b)                                                                                         \
     LOOP(name, lor, T, a || b)                                                                                         \
     LOOP(name, lxor, T, !a != !b)
-LOGICAL_LOOPS(BOOL, bool)
-LOGICAL_LOOPS(LOGICAL, int)
+MR_LOGICALS(LOGICAL_LOOPS)
 
 LOOP(BYTE, band, uint8_t, a &b)
 LOOP(BYTE, bor, uint8_t, a | b)
@@ -110,14 +109,14 @@ MR_PAIRS(PAIR_LOOPS)
         [MR_OP_MAX] = name##_max,   [MR_OP_MIN] = name##_min, [MR_OP_SUM] = name##_sum,  [MR_OP_PROD] = name##_prod,   \
         [MR_OP_LAND] = name##_land, [MR_OP_LOR] = name##_lor, [MR_OP_LXOR] = name##_lxor},
 #define COMPLEX_ROW(name, T) [MR_NUM_##name] = {[MR_OP_SUM] = name##_sum, [MR_OP_PROD] = name##_prod},
-#define LOGICAL_ROW(name)                                                                                              \
+#define LOGICAL_ROW(name, T)                                                                                           \
     [MR_NUM_##name] = {[MR_OP_LAND] = name##_land, [MR_OP_LOR] = name##_lor, [MR_OP_LXOR] = name##_lxor},
 #define PAIR_ROW(name, ...) [MR_NUM_##name] = {[MR_OP_MINLOC] = P##name##_minloc, [MR_OP_MAXLOC] = P##name##_maxloc},
 
 static const op_fn table[MR_NUM_COUNT][MR_OP_COUNT] = {
     /* clang-format off */
     MR_INTEGERS(INT_ROW) MR_FLOATS(FLOAT_ROW) MR_COMPLEXES(COMPLEX_ROW)
-    LOGICAL_ROW(BOOL) LOGICAL_ROW(LOGICAL) MR_PAIRS(PAIR_ROW)
+    MR_LOGICALS(LOGICAL_ROW) MR_PAIRS(PAIR_ROW)
     [MR_NUM_BYTE] = {[MR_OP_BAND] = BYTE_band, [MR_OP_BOR] = BYTE_bor, [MR_OP_BXOR] = BYTE_bxor},
     /* clang-format on */
 };

@@ -206,6 +206,13 @@ typedef int(MPIX_Grequest_wait_function)(int, void **, double, MPI_Status *);
 #define MPI_INTEGER4          ((MPI_Datatype)0x4c000430)
 #define MPI_INTEGER8          ((MPI_Datatype)0x4c000831)
 #define MPI_INTEGER16         MPI_DATATYPE_NULL
+#define MPI_LOGICAL1          ((MPI_Datatype)0x4c000147)
+#define MPI_LOGICAL2          ((MPI_Datatype)0x4c000248)
+#define MPI_LOGICAL4          ((MPI_Datatype)0x4c000449)
+#define MPI_LOGICAL8          ((MPI_Datatype)0x4c00084a)
+#define MPI_LOGICAL16         ((MPI_Datatype)0x4c00104b)
+#define MPI_REAL2             MPI_DATATYPE_NULL
+#define MPI_COMPLEX4          MPI_DATATYPE_NULL
 
 /* markers of MPI-1 */
 #define MPI_LB ((MPI_Datatype)0x4c000010)

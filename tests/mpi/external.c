@@ -73,6 +73,11 @@ static void integers(void)
     ONE(bool, true, MPI_CXX_BOOL, "01");
     ONE(char, 'q', MPI_CHARACTER, "71");
     ONE(int, 1, MPI_LOGICAL, "00000001");
+    ONE(int8_t, 1, MPI_LOGICAL1, "01");
+    ONE(int16_t, 1, MPI_LOGICAL2, "0001");
+    ONE(int32_t, 1, MPI_LOGICAL4, "00000001");
+    ONE(int64_t, 1, MPI_LOGICAL8, "0000000000000001");
+    ONE(__int128, 1, MPI_LOGICAL16, "00000000000000000000000000000001");
     ONE(int, 77, MPI_INTEGER, "0000004d");
     ONE(int8_t, 77, MPI_INTEGER1, "4d");
     ONE(int16_t, 77, MPI_INTEGER2, "004d");
