@@ -79,6 +79,12 @@ static inline struct mr_type *abi_basic(MPI_Datatype h)
     return u - 0x8c000000u < 5 ? abi_pairs[u - 0x8c000000u] : NULL;
 }
 
+/* Of those in the first table. */
+static inline size_t abi_basic_bytes(MPI_Datatype h)
+{
+    return (uint32_t)h >> 8 & 0xff;
+}
+
 static inline struct mr_op *abi_builtin_op(MPI_Op h)
 {
     uint32_t i = (uint32_t)h - (uint32_t)MPI_MAX;

@@ -366,16 +366,3 @@ XABSENT_COMM(Comm_failure_ack, (MPI_Comm comm))
 XABSENT_COMM(Comm_failure_get_acked, (MPI_Comm comm, MPI_Group *failedgrp), NONE(failedgrp, MPI_GROUP_NULL))
 XABSENT_COMM(Comm_revoke, (MPI_Comm comm))
 XABSENT_COMM(Comm_shrink, (MPI_Comm comm, MPI_Comm *newcomm), NONE(newcomm, MPI_COMM_NULL))
-
-/* There is one value that a file has in Fortran, too. */
-MPI_FN(MPI_Fint, File_c2f, (MPI_File file))
-{
-    (void)file;
-    return 0;
-}
-
-MPI_FN(MPI_File, File_f2c, (MPI_Fint file))
-{
-    (void)file;
-    return MPI_FILE_NULL;
-}
