@@ -1,28 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Completion (MPI-4.0 section 3.7) and persistent requests (3.9).
- *
- * A persistent request is a record of the arguments; while it is active, `on_complete_arg` (which such requests do not
- * need otherwise) is the request under way. live() is what waiting looks at.
- */
-#include "libmrmpi/api/grequest.h"
-
-static bool persistent(const struct mr_request *r)
-{
-    return r->kind >= MR_REQ_PERSISTENT_SEND && r->kind <= MR_REQ_PERSISTENT_COLL;
-}
-
-/* The request under way; NULL for an inactive persistent one. */
-static inline struct mr_request *live(struct mr_request *r)
-{
-    return unlikely(persistent(r)) ? r->on_complete_arg : r;
-}
-
-/* Is the request under way complete? */
-static inline bool done(struct mr_request *l)
-{
-    return l->complete || (unlikely(l->kind == MR_REQ_GENERALIZED) && api_grequest_poll(l));
-}
+/* Completion (MPI-4.0 section 3.7) and persistent requests (3.9). Looking without completing is in request_status.c. */
+#include "libmrmpi/api/request.h"
 
 static void wait_for(struct mr_request *l)
 {

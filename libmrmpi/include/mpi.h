@@ -723,6 +723,12 @@ MRMPI_FN(int, Testany, (int count, MPI_Request requests[], int *index, int *flag
 MRMPI_FN(int, Testsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status *statuses))
 MRMPI_FN(int, Request_free, (MPI_Request *request))
 MRMPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
+MRMPI_FN(int, Request_get_status_any, (int count, const MPI_Request array_of_requests[], int *index, int *flag,
+                                       MPI_Status *status))
+MRMPI_FN(int, Request_get_status_all, (int count, const MPI_Request array_of_requests[], int *flag, MPI_Status
+                                       *array_of_statuses))
+MRMPI_FN(int, Request_get_status_some, (int incount, const MPI_Request array_of_requests[], int *outcount, int
+                                        array_of_indices[], MPI_Status *array_of_statuses))
 MRMPI_FN(int, Cancel, (MPI_Request *request))
 MRMPI_FN(int, Test_cancelled, (const MPI_Status *status, int *flag))
 MRMPI_FN(int, Get_count, (const MPI_Status *status, MPI_Datatype datatype, int *count))

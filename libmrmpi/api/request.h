@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How completion (request.c) and what only looks (request_status.c) see a request. A persistent one is a record of the
+ * arguments; while it is active, `on_complete_arg` (which such requests do not need otherwise) is the request under
+ * way. live() is what waiting looks at.
+ */
+#ifndef MRMPI_API_REQUEST_H
+#define MRMPI_API_REQUEST_H
+
+#include "libmrmpi/api/grequest.h"
+
+static inline bool persistent(const struct mr_request *r)
+{
+    return r->kind >= MR_REQ_PERSISTENT_SEND && r->kind <= MR_REQ_PERSISTENT_COLL;
+}
+
+/* The request under way; NULL for an inactive persistent one. */
+static inline struct mr_request *live(struct mr_request *r)
+{
+    return unlikely(persistent(r)) ? r->on_complete_arg : r;
+}
+
+/* Is the request under way complete? */
+static inline bool done(struct mr_request *l)
+{
+    return l->complete || (unlikely(l->kind == MR_REQ_GENERALIZED) && api_grequest_poll(l));
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which of several requests are complete, without completing them (MPI-4.1 section 3.7.6): handles, generalized
+ * requests and persistent ones that are active stay as they are, and so do errors, which only statuses tell of.
+ */
+#include "libmrmpi/api/request.h"
+
+/* Some requests, and what a look at them has found. */
+struct look {
+    int count;
+    const MPI_Request *handles;
+    int active, complete, first; /* how many are active, and of these complete; the first complete one */
+    enum mr_err err;             /* a handle is bad */
+};
+
+/* The request under way behind handle i, NULL for none: null, or inactive. */
+static struct mr_request *under_way(struct look *k, int i)
+{
+    struct mr_request *r;
+    if (k->handles[i] == MPI_REQUEST_NULL)
+        return NULL;
+    k->err = api_request(k->handles[i], &r);
+    return k->err ? NULL : live(r);
+}
+
+static void count(struct look *k)
+{
+    k->active = k->complete = 0;
+    k->first = MPI_UNDEFINED;
+    for (int i = 0; i < k->count; i++) {
+        struct mr_request *l = under_way(k, i);
+        if (k->err)
+            return;
+        if (!l)
+            continue;
+        k->active++;
+        if (!done(l))
+            continue;
+        if (!k->complete++)
+            k->first = i;
+    }
+}
+
+static bool enough(struct look *k, int wanted)
+{
+    count(k);
+    return k->err || k->complete >= (wanted < k->active ? wanted : k->active);
+}
+
+/* Until so many are complete, or all that are active, or there is nothing more to do at the moment. */
+static void look_for(struct look *k, int wanted)
+{
+    if (enough(k, wanted))
+        return;
+    while (mr_progress())
+        if (enough(k, wanted))
+            return;
+    mr_progress_once();
+    count(k);
+}
+
+/* The status that completion would give. */
+static enum mr_err status_of(struct mr_request *l, MPI_Status *status)
+{
+    if (l && l->kind == MR_REQ_GENERALIZED)
+        return api_grequest_query(l, status);
+    if (!l || l->kind == MR_REQ_COLL)
+        api_status_empty(status);
+    else
+        api_status(status, &l->status);
+    return MR_SUCCESS;
+}
+
+/* The same, with its error. */
+static enum mr_err status_in_array(struct mr_request *l, MPI_Status *statuses, int i)
+{
+    MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+    enum mr_err err = status_of(l, st);
+    if (st != MPI_STATUS_IGNORE)
+        st->MPI_ERROR = abi_error_of[err ? err : l ? l->status.error : MR_SUCCESS];
+    return err;
+}
+
+static enum mr_err check_requests(int count, const void *requests, const char *name)
+{
+    if (count < 0)
+        return api_bad_count(count, name);
+    return count && !requests ? api_null("array_of_requests") : MR_SUCCESS;
+}
+
+MPI_FN(int, Request_get_status_any,
+       (int count, const MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status))
+{
+    struct look k = {.count = count, .handles = array_of_requests};
+    API_ENTER();
+    CHECK(check_requests(count, array_of_requests, "count"));
+    NOT_NULL(index);
+    NOT_NULL(flag);
+    NOT_NULL(status);
+    look_for(&k, 1);
+    CHECK(k.err);
+    *index = k.first;
+    *flag = k.complete || !k.active;
+    if (*flag)
+        err = status_of(k.complete ? under_way(&k, k.first) : NULL, status);
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Request_get_status_all,
+       (int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses))
+{
+    struct look k = {.count = count, .handles = array_of_requests};
+    API_ENTER();
+    CHECK(check_requests(count, array_of_requests, "count"));
+    NOT_NULL(flag);
+    if (count)
+        NOT_NULL(array_of_statuses);
+    look_for(&k, count);
+    CHECK(k.err);
+    *flag = k.complete == k.active;
+    for (int i = 0; i < count && *flag; i++)
+        CHECK(status_in_array(under_way(&k, i), array_of_statuses, i));
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Request_get_status_some,
+       (int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+        MPI_Status *array_of_statuses))
+{
+    struct look k = {.count = incount, .handles = array_of_requests};
+    API_ENTER();
+    CHECK(check_requests(incount, array_of_requests, "incount"));
+    NOT_NULL(outcount);
+    if (incount) {
+        NOT_NULL(array_of_indices);
+        NOT_NULL(array_of_statuses);
+    }
+    look_for(&k, incount);
+    CHECK(k.err);
+    int n = 0;
+    for (int i = 0; i < incount && n < k.complete; i++) {
+        struct mr_request *l = under_way(&k, i);
+        if (!l || !l->complete)
+            continue;
+        CHECK(status_in_array(l, array_of_statuses, n));
+        array_of_indices[n++] = i;
+    }
+    *outcount = k.active ? n : MPI_UNDEFINED;
+    API_LEAVE(NULL);
+}
