@@ -256,6 +256,7 @@ static enum mr_err free_comm(MPI_Comm *comm, struct mr_comm **for_errors)
         return err;
     if (c == mr_comm_world || c == mr_comm_self)
         return mr_fail(MR_ERR_COMM, "%s cannot be freed", c->name);
+    mr_buffer_detach(&c->buffer); /* the program may use its memory again */
     api_in_callback++;
     err = mr_attr_delete_all(&c->attrs, c, &user_error);
     api_in_callback--;
@@ -282,6 +283,7 @@ MPI_FN(int, Comm_free, (MPI_Comm * comm))
 /* Waits until all that was started on the communicator is done: what is under way holds a reference. */
 static bool last_reference(void *arg)
 {
+    mr_bsend_reap();
     return ((struct mr_comm *)arg)->refs == 1;
 }
 

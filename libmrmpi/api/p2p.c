@@ -332,29 +332,3 @@ MPI_COUNT_FN(int, Recv_init,
     err = record(MR_REQ_PERSISTENT_RECV, NULL, buf, count, t, source, tag, c, MR_SEND_STANDARD, request);
     API_LEAVE(c);
 }
-
-/* ---- buffered sends ---- */
-
-MPI_COUNT_FN(int, Buffer_attach, (void *buffer, api_count size))
-{
-    API_ENTER();
-    if (size < 0)
-        CHECK(mr_fail(MR_ERR_ARG, "size is %lld", (long long)size));
-    if (size && !buffer)
-        CHECK(mr_fail(MR_ERR_BUFFER, "buffer is a null pointer, size is %lld", (long long)size));
-    err = mr_buffer_attach(buffer, (size_t)size);
-    API_LEAVE(NULL);
-}
-
-MPI_COUNT_FN(int, Buffer_detach, (void *buffer_addr, api_count *size))
-{
-    API_ENTER();
-    NOT_NULL(buffer_addr);
-    NOT_NULL(size);
-    void *buf = NULL;
-    size_t bytes = 0;
-    CHECK(mr_buffer_detach(&buf, &bytes));
-    memcpy(buffer_addr, &buf, sizeof(buf));
-    *size = api_count_of(bytes);
-    API_LEAVE(NULL);
-}

@@ -424,6 +424,8 @@ MPI_FN(int, Cancel, (MPI_Request * request))
     } else if (l && (l->kind == MR_REQ_COLL || l->kind == MR_REQ_PART)) {
         CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation cannot be cancelled",
                       l->kind == MR_REQ_COLL ? "collective" : "partitioned"));
+    } else if (l && l->kind == MR_REQ_FLUSH) {
+        CHECK(mr_fail(MR_ERR_REQUEST, "the flushing of a buffer cannot be cancelled"));
     } else if (l) {
         err = mr_cancel(l);
     }

@@ -11,11 +11,13 @@
 #include <strings.h>
 
 #include "libmrmpi/api/life.h"
+#include "libmrmpi/api/session.h"
 
 struct session {
     MPI_Session handle;
     int thread_level;
     struct mr_errhandler *errhandler;
+    struct mr_session *core;
 };
 
 int api_session_handle(const void *session)
@@ -23,26 +25,22 @@ int api_session_handle(const void *session)
     return ((const struct session *)session)->handle;
 }
 
-static enum mr_err session_of(MPI_Session h, struct session **s)
+struct mr_bsend **api_session_buffer(struct session *s)
+{
+    return &s->core->buffer;
+}
+
+enum mr_err api_session(MPI_Session h, struct session **s)
 {
     if (!(*s = api_find(ABI_SESSION, h)))
         return api_bad_handle(MR_ERR_SESSION, "session", "session", h, MPI_SESSION_NULL);
     return MR_SUCCESS;
 }
 
-/* The way out through the session's handler; without a session through the world's. */
-static int fail(struct session *s, enum mr_err err, const char *function)
+int api_fail_session(struct session *s, enum mr_err err, const char *function)
 {
     return s ? api_fail_with(s->errhandler, s, err, function) : api_fail(NULL, err, function);
 }
-
-#define LEAVE_SESSION(s)                                                                                               \
-    goto out;                                                                                                          \
-    out:                                                                                                               \
-    if (unlikely(err))                                                                                                 \
-        return fail(s, err, __func__ + 1);                                                                             \
-    api_unlock();                                                                                                      \
-    return MPI_SUCCESS
 
 /* ---- beginning and end ---- */
 
@@ -81,13 +79,15 @@ static enum mr_err init_args(MPI_Info info, MPI_Errhandler errhandler, int *leve
 static enum mr_err new_session(int level, struct mr_errhandler *h, MPI_Session *handle)
 {
     struct session *s = malloc(sizeof(*s));
-    *handle = s ? api_handle_new(ABI_SESSION, s) : 0;
+    struct mr_session *core = mr_session_new();
+    *handle = s && core ? api_handle_new(ABI_SESSION, s) : 0;
     if (!*handle) {
+        mr_session_put(core);
         free(s);
         *handle = MPI_SESSION_NULL;
         return mr_fail(MR_ERR_NO_MEM, "no memory for a session");
     }
-    *s = (struct session){*handle, level, mr_errhandler_get(h)};
+    *s = (struct session){*handle, level, mr_errhandler_get(h), core};
     return MR_SUCCESS;
 }
 
@@ -122,22 +122,24 @@ MPI_FN(int, Session_finalize, (MPI_Session * session))
     struct session *s = NULL;
     API_ENTER();
     NOT_NULL(session);
-    CHECK(session_of(*session, &s));
+    CHECK(api_session(*session, &s));
+    mr_buffer_detach(&s->core->buffer);
     api_handle_free(ABI_SESSION, *session);
     *session = MPI_SESSION_NULL;
     mr_errhandler_put(s->errhandler);
+    mr_session_put(s->core);
     free(s);
     api_unlock();
     api_library_leave(false);
     return MPI_SUCCESS;
-    LEAVE_SESSION(s);
+    API_LEAVE_SESSION(s);
 }
 
 MPI_FN(int, Session_get_info, (MPI_Session session, MPI_Info *info_used))
 {
     struct session *s = NULL;
     API_ENTER();
-    CHECK(session_of(session, &s));
+    CHECK(api_session(session, &s));
     NOT_NULL(info_used);
     struct mr_info *i = mr_info_new();
     if (i && !mr_info_set(i, "thread_level", level_names[s->thread_level])) {
@@ -145,7 +147,7 @@ MPI_FN(int, Session_get_info, (MPI_Session session, MPI_Info *info_used))
         i = NULL;
     }
     err = api_new_info(i, info_used);
-    LEAVE_SESSION(s);
+    API_LEAVE_SESSION(s);
 }
 
 /* ---- process sets ---- */
@@ -153,28 +155,30 @@ MPI_FN(int, Session_get_info, (MPI_Session session, MPI_Info *info_used))
 static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};
 enum { NUM_PSETS = sizeof(psets) / sizeof(psets[0]) };
 
+struct mr_group *api_pset(const char *name)
+{
+    if (strcasecmp(name, psets[0]) == 0)
+        return mr_comm_world->group;
+    return strcasecmp(name, psets[1]) == 0 ? mr_comm_self->group : NULL;
+}
+
 static enum mr_err pset_group(const char *name, struct mr_group **g)
 {
     if (!name)
         return api_null("pset_name");
-    if (strcasecmp(name, psets[0]) == 0)
-        *g = mr_comm_world->group;
-    else if (strcasecmp(name, psets[1]) == 0)
-        *g = mr_comm_self->group;
-    else
-        return mr_fail(MR_ERR_ARG, "there is no process set \"%s\"", name);
-    return MR_SUCCESS;
+    *g = api_pset(name);
+    return *g ? MR_SUCCESS : mr_fail(MR_ERR_ARG, "there is no process set \"%s\"", name);
 }
 
 MPI_FN(int, Session_get_num_psets, (MPI_Session session, MPI_Info info, int *npset_names))
 {
     struct session *s = NULL;
     API_ENTER();
-    CHECK(session_of(session, &s));
+    CHECK(api_session(session, &s));
     CHECK(api_hints(info));
     NOT_NULL(npset_names);
     *npset_names = NUM_PSETS;
-    LEAVE_SESSION(s);
+    API_LEAVE_SESSION(s);
 }
 
 MPI_FN(int, Session_get_nth_pset, (MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name))
@@ -182,7 +186,7 @@ MPI_FN(int, Session_get_nth_pset, (MPI_Session session, MPI_Info info, int n, in
     struct session *s = NULL;
     int len;
     API_ENTER();
-    CHECK(session_of(session, &s));
+    CHECK(api_session(session, &s));
     CHECK(api_hints(info));
     NOT_NULL(pset_len);
     if (n < 0 || n >= NUM_PSETS)
@@ -192,16 +196,16 @@ MPI_FN(int, Session_get_nth_pset, (MPI_Session session, MPI_Info info, int n, in
         api_string(pset_name, (size_t)*pset_len, psets[n], &len);
     }
     *pset_len = (int)strlen(psets[n]) + 1;
-    LEAVE_SESSION(s);
+    API_LEAVE_SESSION(s);
 }
 
 MPI_FN(int, Session_get_pset_info, (MPI_Session session, const char *pset_name, MPI_Info *info))
 {
     struct session *s = NULL;
-    struct mr_group *g;
+    struct mr_group *g = NULL;
     char size[16];
     API_ENTER();
-    CHECK(session_of(session, &s));
+    CHECK(api_session(session, &s));
     NOT_NULL(info);
     CHECK(pset_group(pset_name, &g));
     snprintf(size, sizeof(size), "%d", g->size);
@@ -211,20 +215,20 @@ MPI_FN(int, Session_get_pset_info, (MPI_Session session, const char *pset_name, 
         i = NULL;
     }
     err = api_new_info(i, info);
-    LEAVE_SESSION(s);
+    API_LEAVE_SESSION(s);
 }
 
 MPI_FN(int, Group_from_session_pset, (MPI_Session session, const char *pset_name, MPI_Group *newgroup))
 {
     struct session *s = NULL;
-    struct mr_group *g;
+    struct mr_group *g = NULL;
     API_ENTER();
     NOT_NULL(newgroup);
     *newgroup = MPI_GROUP_NULL;
-    CHECK(session_of(session, &s));
+    CHECK(api_session(session, &s));
     CHECK(pset_group(pset_name, &g));
-    err = api_new_group(mr_group_get(g), newgroup);
-    LEAVE_SESSION(s);
+    err = api_new_group(mr_session_group(s->core, g), newgroup);
+    API_LEAVE_SESSION(s);
 }
 
 /* ---- communicators from groups ---- */
@@ -328,27 +332,27 @@ MPI_FN(int, Session_set_errhandler, (MPI_Session session, MPI_Errhandler errhand
     struct session *s = NULL;
     struct mr_errhandler *h;
     API_ENTER();
-    CHECK(session_of(session, &s));
+    CHECK(api_session(session, &s));
     CHECK(api_errhandler_for(errhandler, MR_ERRHANDLER_SESSION, &h));
     api_replace_errhandler(&s->errhandler, h);
-    LEAVE_SESSION(s);
+    API_LEAVE_SESSION(s);
 }
 
 MPI_FN(int, Session_get_errhandler, (MPI_Session session, MPI_Errhandler *errhandler))
 {
     struct session *s = NULL;
     API_ENTER();
-    CHECK(session_of(session, &s));
+    CHECK(api_session(session, &s));
     NOT_NULL(errhandler);
     err = api_new_errhandler(mr_errhandler_get(s->errhandler), errhandler);
-    LEAVE_SESSION(s);
+    API_LEAVE_SESSION(s);
 }
 
 MPI_FN(int, Session_call_errhandler, (MPI_Session session, int errorcode))
 {
     struct session *s = NULL;
     API_ENTER();
-    CHECK(session_of(session, &s));
+    CHECK(api_session(session, &s));
     return api_call_errhandler(s->errhandler, s, errorcode, __func__ + 1);
-    LEAVE_SESSION(s);
+    API_LEAVE_SESSION(s);
 }

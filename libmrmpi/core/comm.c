@@ -22,6 +22,8 @@ enum mr_err mr_comm_make(uint32_t id, struct mr_group *group, const struct mr_co
     }
     c->refs = 1;
     c->context = id;
+    if (parent && group->refs == 1) /* made for this communicator: it comes from the same session */
+        mr_group_derive(group, parent->group->session);
     c->group = c->peers = group;
     c->size = c->num_peers = group->size;
     c->rank = group->rank;

@@ -70,12 +70,21 @@ const char *mr_error_take_detail(void); /* "" if none; clears it */
 struct mr_recipe;
 struct mr_layout;
 
+struct mr_bsend;
+
+/* What the groups and communicators that come from one session share. */
+struct mr_session {
+    int refs;
+    struct mr_bsend *buffer; /* attached to the session (pt2pt/bsend.c), NULL: none */
+};
+
 struct mr_group {
     int refs;
     int handle;
     int size;
     int rank;   /* of the calling process, MR_UNDEFINED if not a member */
     int *world; /* [size] world ranks */
+    struct mr_session *session; /* that it comes from, NULL: none */
 };
 
 struct mr_errhandler;
@@ -101,6 +110,7 @@ struct mr_comm {
     struct mr_attr *attrs;        /* core/attr.c */
     struct mr_info *info;         /* hints, NULL if none */
     struct mr_topology *topology; /* core/topo.c, NULL if none */
+    struct mr_bsend *buffer;      /* attached to it (pt2pt/bsend.c), NULL if none */
     char name[128];
 };
 

@@ -48,15 +48,46 @@ void mr_group_put(struct mr_group *g)
 {
     if (g == &mr_group_empty || --g->refs > 0)
         return;
+    mr_session_put(g->session);
     free(g->world);
     free(g);
 }
 
-/* Takes list over. */
-static struct mr_group *from_list(int n, int *list)
+struct mr_session *mr_session_new(void)
+{
+    struct mr_session *s = calloc(1, sizeof(*s));
+    if (s)
+        s->refs = 1;
+    return s;
+}
+
+void mr_session_put(struct mr_session *s)
+{
+    if (s && --s->refs == 0)
+        free(s);
+}
+
+void mr_group_derive(struct mr_group *g, struct mr_session *s)
+{
+    if (!s || !g || g == &mr_group_empty || g->session)
+        return;
+    g->session = s;
+    s->refs++;
+}
+
+struct mr_group *mr_session_group(struct mr_session *s, const struct mr_group *of)
+{
+    struct mr_group *g = mr_group_new(of->size, of->world);
+    mr_group_derive(g, s);
+    return g;
+}
+
+/* Takes list over. The new group comes from the session of the old one. */
+static struct mr_group *from_list(const struct mr_group *old, int n, int *list)
 {
     struct mr_group *g = list ? mr_group_new(n, list) : NULL;
     free(list);
+    mr_group_derive(g, old->session);
     return g;
 }
 
@@ -70,7 +101,7 @@ struct mr_group *mr_group_incl(const struct mr_group *g, int n, const int *ranks
     int *list = list_of(n);
     for (int i = 0; list && i < n; i++)
         list[i] = g->world[ranks[i]];
-    return from_list(n, list);
+    return from_list(g, n, list);
 }
 
 struct mr_group *mr_group_excl(const struct mr_group *g, int n, const int *ranks)
@@ -88,7 +119,7 @@ struct mr_group *mr_group_excl(const struct mr_group *g, int n, const int *ranks
         list = NULL;
     }
     free(out);
-    return from_list(k, list);
+    return from_list(g, k, list);
 }
 
 enum mr_err mr_group_range(const struct mr_group *g, int n, int (*ranges)[3], int **ranks, int *count)
@@ -139,19 +170,19 @@ struct mr_group *mr_group_union(const struct mr_group *a, const struct mr_group 
             memcpy(list, a->world, (size_t)a->size * sizeof(*list));
         k = filter(b, a, false, list, k);
     }
-    return from_list(k, list);
+    return from_list(a->size ? a : b, k, list);
 }
 
 struct mr_group *mr_group_intersection(const struct mr_group *a, const struct mr_group *b)
 {
     int *list = list_of(a->size), k = list ? filter(a, b, true, list, 0) : 0;
-    return from_list(k, list);
+    return from_list(a, k, list);
 }
 
 struct mr_group *mr_group_difference(const struct mr_group *a, const struct mr_group *b)
 {
     int *list = list_of(a->size), k = list ? filter(a, b, false, list, 0) : 0;
-    return from_list(k, list);
+    return from_list(a, k, list);
 }
 
 enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group *b)

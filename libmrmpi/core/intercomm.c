@@ -14,6 +14,11 @@ enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr
                           const struct mr_comm *parent, struct mr_comm **out)
 {
     struct mr_comm *local;
+    struct mr_session *session = parent ? parent->group->session : NULL;
+    if (group && group->refs == 1)
+        mr_group_derive(group, session);
+    if (remote && remote->refs == 1)
+        mr_group_derive(remote, session);
     struct mr_group *same = group ? mr_group_get(group) : NULL;
     enum mr_err err = mr_comm_make(ids[0], group, parent, out);
     enum mr_err local_err = mr_comm_make(ids[1], same, parent, &local);

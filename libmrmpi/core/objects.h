@@ -179,6 +179,11 @@ extern struct mr_group mr_group_empty;
 struct mr_group *mr_group_new(int size, const int *world);
 struct mr_group *mr_group_get(struct mr_group *g);
 void mr_group_put(struct mr_group *g);
+struct mr_session *mr_session_new(void); /* NULL: no memory */
+void mr_session_put(struct mr_session *s); /* NULL is fine */
+/* A group of the same processes that comes from s; NULL: no memory. */
+struct mr_group *mr_session_group(struct mr_session *s, const struct mr_group *of);
+void mr_group_derive(struct mr_group *g, struct mr_session *s); /* g, of which nobody else knows yet, comes from s */
 struct mr_group *mr_group_incl(const struct mr_group *g, int n, const int *ranks);
 struct mr_group *mr_group_excl(const struct mr_group *g, int n, const int *ranks);
 /* MPI range triplets (first, last, stride) to a list of ranks; the caller frees it. */

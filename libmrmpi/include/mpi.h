@@ -237,6 +237,7 @@ typedef int(MPIX_Grequest_wait_function)(int, void **, double, MPI_Status *);
 
 #define MPI_BOTTOM          ((void *)0)
 #define MPI_IN_PLACE        ((void *)-1)
+#define MPI_BUFFER_AUTOMATIC ((void *)-2)
 #define MPI_STATUS_IGNORE   ((MPI_Status *)1)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)1)
 #define MPI_ERRCODES_IGNORE ((int *)0)
@@ -637,6 +638,16 @@ MRMPI_FN(int, Mrecv, (void *buf, int count, MPI_Datatype datatype, MPI_Message *
 MRMPI_FN(int, Imrecv, (void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request))
 MRMPI_FN(int, Buffer_attach, (void *buffer, int size))
 MRMPI_FN(int, Buffer_detach, (void *buffer_addr, int *size))
+MRMPI_FN(int, Buffer_flush, (void))
+MRMPI_FN(int, Buffer_iflush, (MPI_Request *request))
+MRMPI_FN(int, Comm_attach_buffer, (MPI_Comm comm, void *buffer, int size))
+MRMPI_FN(int, Comm_detach_buffer, (MPI_Comm comm, void *buffer_addr, int *size))
+MRMPI_FN(int, Comm_flush_buffer, (MPI_Comm comm))
+MRMPI_FN(int, Comm_iflush_buffer, (MPI_Comm comm, MPI_Request *request))
+MRMPI_FN(int, Session_attach_buffer, (MPI_Session session, void *buffer, int size))
+MRMPI_FN(int, Session_detach_buffer, (MPI_Session session, void *buffer_addr, int *size))
+MRMPI_FN(int, Session_flush_buffer, (MPI_Session session))
+MRMPI_FN(int, Session_iflush_buffer, (MPI_Session session, MPI_Request *request))
 
 /* persistent requests */
 MRMPI_FN(int, Send_init, (const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
@@ -701,6 +712,10 @@ MRMPI_FN(int, Imrecv_c, (void *buf, MPI_Count count, MPI_Datatype datatype, MPI_
                          *request))
 MRMPI_FN(int, Buffer_attach_c, (void *buffer, MPI_Count size))
 MRMPI_FN(int, Buffer_detach_c, (void *buffer_addr, MPI_Count *size))
+MRMPI_FN(int, Comm_attach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count size))
+MRMPI_FN(int, Comm_detach_buffer_c, (MPI_Comm comm, void *buffer_addr, MPI_Count *size))
+MRMPI_FN(int, Session_attach_buffer_c, (MPI_Session session, void *buffer, MPI_Count size))
+MRMPI_FN(int, Session_detach_buffer_c, (MPI_Session session, void *buffer_addr, MPI_Count *size))
 MRMPI_FN(int, Send_init_c, (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                             MPI_Request *request))
 MRMPI_FN(int, Bsend_init_c, (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,

@@ -186,7 +186,6 @@ struct mr_message *mr_unexpected_find(int src, int tag, uint32_t ctx);
 /* *message, unless message is NULL: the message itself, for the caller to put (NULL to nobody). */
 enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                      uint32_t ctx, struct mr_request **message);
-bool mr_bsend_idle(void);
 void mr_bsend_finalize(void);
 
 #endif

@@ -26,7 +26,8 @@ enum mr_request_kind {
     MR_REQ_SEND,
     MR_REQ_RECV,
     MR_REQ_SENDRECV,
-    MR_REQ_PART, /* a round of a partitioned operation */
+    MR_REQ_PART,  /* a round of a partitioned operation */
+    MR_REQ_FLUSH, /* of an attached buffer */
     MR_REQ_COLL,
     MR_REQ_PERSISTENT_SEND,
     MR_REQ_PERSISTENT_RECV,
@@ -151,9 +152,25 @@ void mr_progress_until(bool (*done)(void *arg), void *arg);
 /* coll/ hooks its schedules into progress. */
 void mr_progress_register(int (*poll)(void));
 
-/* MPI_Buffer_attach / detach. A buffered send takes its bytes + MR_BSEND_OVERHEAD of the buffer at most. */
+/*
+ * Attached buffers (bsend.c). A buffered send takes its bytes + MR_BSEND_OVERHEAD at most of the buffer of its
+ * communicator, else of the session that the communicator comes from, else of the process. `slot` is where a buffer is
+ * attached: comm->buffer, session->buffer or mr_bsend_process. Detaching and flushing wait until the messages in the
+ * buffer are gone.
+ */
 #define MR_BSEND_OVERHEAD 96
-enum mr_err mr_buffer_attach(void *buf, size_t bytes);
-enum mr_err mr_buffer_detach(void **buf, size_t *bytes);
+struct mr_buffer {
+    void *at;
+    size_t bytes;
+    bool automatic; /* no memory of the program's, but as much of ours as the messages need */
+};
+extern struct mr_bsend *mr_bsend_process;
+enum mr_err mr_buffer_attach(struct mr_bsend **slot, struct mr_buffer buffer);
+struct mr_buffer mr_buffer_detach(struct mr_bsend **slot); /* what was attached; nothing: of 0 bytes */
+void mr_buffer_flush(struct mr_bsend **slot);
+/* Complete when the messages that are in the buffer now are gone. */
+enum mr_err mr_buffer_iflush(struct mr_bsend **slot, struct mr_request **req);
+/* Let go of messages in buffers that are gone. They refer to their communicators until then. */
+void mr_bsend_reap(void);
 
 #endif

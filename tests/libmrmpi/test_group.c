@@ -38,6 +38,31 @@ START_TEST(sets)
 }
 END_TEST
 
+/* Groups made of a session's come from it, too; it lives as long as they do. */
+START_TEST(sessions)
+{
+    struct mr_session *s = mr_session_new();
+    struct mr_group *a = group(4, (int[]){3, 1, 7, 5}), *b = mr_session_group(s, a), *of_b[4];
+    ck_assert_ptr_null(a->session);
+    ck_assert_ptr_eq(b->session, s);
+    ck_assert_int_eq(mr_group_compare(a, b), MR_IDENT);
+    of_b[0] = mr_group_incl(b, 2, (int[]){1, 0});
+    of_b[1] = mr_group_excl(b, 2, (int[]){1, 0});
+    of_b[2] = mr_group_union(&mr_group_empty, b);
+    of_b[3] = mr_group_difference(b, of_b[0]);
+    for (int i = 0; i < 4; i++)
+        ck_assert_ptr_eq(of_b[i]->session, s);
+    ck_assert_ptr_eq(mr_group_difference(b, b), &mr_group_empty);
+    ck_assert_ptr_null(mr_group_empty.session);
+    ck_assert_int_eq(s->refs, 6);
+    mr_session_put(s);
+    mr_group_put(b);
+    for (int i = 0; i < 4; i++)
+        mr_group_put(of_b[i]);
+    mr_group_put(a);
+}
+END_TEST
+
 START_TEST(compare)
 {
     struct mr_group *a = group(3, (int[]){1, 2, 3}), *b = group(3, (int[]){3, 2, 1}), *c = group(3, (int[]){1, 2, 4}),
@@ -113,6 +138,7 @@ int main(void)
     Suite *s = suite_create("group");
     TCase *t = tcase_create("group");
     tcase_add_test(t, sets);
+    tcase_add_test(t, sessions);
     tcase_add_test(t, compare);
     tcase_add_test(t, ranges);
     tcase_add_test(t, grids);

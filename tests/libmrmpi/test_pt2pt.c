@@ -278,8 +278,8 @@ static int buffered(int rank, int size)
     enum { N = 100000 };
     static char space[2 * (N + MR_BSEND_OVERHEAD)], in[N];
     static uint8_t out[N];
-    void *addr;
-    size_t bytes;
+    struct mr_request *flush, *later;
+    struct mr_buffer was;
 
     if (rank == 1) {
         EXPECT(mr_recv(NULL, 0, mr_type_byte, 0, 3, mr_comm_world, 0, NULL) == MR_SUCCESS);
@@ -287,11 +287,16 @@ static int buffered(int rank, int size)
             EXPECT(mr_recv(in, N, mr_type_byte, 0, i, mr_comm_world, 0, NULL) == MR_SUCCESS);
             EXPECT(holds((uint8_t *)in, N, i));
         }
+        EXPECT(mr_recv(NULL, 0, mr_type_byte, 0, 3, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(mr_recv(in, N, mr_type_byte, 0, 5, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(mr_recv(NULL, 0, mr_type_byte, 0, 3, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(mr_recv(in, N, mr_type_byte, 0, 4, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(holds((uint8_t *)in, N, 4));
         return 0;
     }
     EXPECT(mr_send(out, 1, mr_type_byte, 1, 0, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_ERR_BUFFER);
-    EXPECT(mr_buffer_attach(space + 1, sizeof(space) - 1) == MR_SUCCESS);
-    EXPECT(mr_buffer_attach(space, 10) == MR_ERR_BUFFER);
+    EXPECT(mr_buffer_attach(&mr_bsend_process, (struct mr_buffer){space + 1, sizeof(space) - 1, false}) == MR_SUCCESS);
+    EXPECT(mr_buffer_attach(&mr_bsend_process, (struct mr_buffer){space, 10, false}) == MR_ERR_BUFFER);
     for (int i = 0; i < 2; i++) {
         fill(out, N, i);
         EXPECT(mr_send(out, N, mr_type_byte, 1, i, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_SUCCESS);
@@ -299,7 +304,27 @@ static int buffered(int rank, int size)
     memset(out, 0, N);
     EXPECT(mr_send(out, N, mr_type_byte, 1, 2, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_ERR_BUFFER);
     EXPECT(mr_send(NULL, 0, mr_type_byte, 1, 3, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
-    EXPECT(mr_buffer_detach(&addr, &bytes) == MR_SUCCESS && addr == space + 1 && bytes == sizeof(space) - 1);
+    was = mr_buffer_detach(&mr_bsend_process);
+    EXPECT(was.at == space + 1 && was.bytes == sizeof(space) - 1 && !was.automatic && !mr_bsend_process);
+
+    /* the communicator's own is automatic; flushed is what was in it, not what comes later and is gone earlier */
+    EXPECT(mr_buffer_attach(&mr_comm_world->buffer, (struct mr_buffer){.automatic = true}) == MR_SUCCESS);
+    fill(out, N, 4);
+    EXPECT(mr_send(out, N, mr_type_byte, 1, 4, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_SUCCESS);
+    EXPECT(mr_buffer_iflush(&mr_comm_world->buffer, &flush) == MR_SUCCESS);
+    EXPECT(mr_send(out, N, mr_type_byte, 1, 5, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_SUCCESS);
+    EXPECT(mr_buffer_iflush(&mr_comm_world->buffer, &later) == MR_SUCCESS);
+    EXPECT(mr_send(NULL, 0, mr_type_byte, 1, 3, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+    for (int i = 0; i < 1000; i++)
+        EXPECT(!mr_test(flush) && !mr_test(later));
+    EXPECT(mr_send(NULL, 0, mr_type_byte, 1, 3, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+    EXPECT(mr_wait(flush) == MR_SUCCESS && mr_wait(later) == MR_SUCCESS);
+    mr_request_put(flush);
+    mr_request_put(later);
+    mr_buffer_flush(&mr_comm_world->buffer);
+    was = mr_buffer_detach(&mr_comm_world->buffer);
+    EXPECT(was.automatic && !was.bytes && !mr_comm_world->buffer);
+    EXPECT(mr_send(out, 1, mr_type_byte, 1, 0, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_ERR_BUFFER);
     return 0;
 }
 
