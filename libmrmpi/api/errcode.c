@@ -235,36 +235,56 @@ static void forget(int code)
         added.lowest_free = i;
 }
 
-MPIX_FN(int, Delete_error_class, (int errorclass))
+static enum mr_err remove_class(int class)
 {
-    API_ENTER_ANY();
-    CHECK(needs_user_code(errorclass));
-    if (user_code(errorclass)->class != errorclass)
-        CHECK(mr_fail(MR_ERR_ARG, "%d is an error code, not a class", errorclass));
+    enum mr_err err = needs_user_code(class);
+    if (err)
+        return err;
+    if (user_code(class)->class != class)
+        return mr_fail(MR_ERR_ARG, "%d is an error code, not a class", class);
     for (int i = 0; i < added.count; i++)
-        if (added.items[i] && added.items[i]->class == errorclass && ABI_USER_CLASS + i != errorclass)
-            CHECK(mr_fail(MR_ERR_ARG, "the error class still has the code %d", ABI_USER_CLASS + i));
-    forget(errorclass);
-    API_LEAVE_ANY();
+        if (added.items[i] && added.items[i]->class == class && ABI_USER_CLASS + i != class)
+            return mr_fail(MR_ERR_ARG, "%d still has the code %d", class, ABI_USER_CLASS + i);
+    forget(class);
+    return MR_SUCCESS;
 }
 
-MPIX_FN(int, Delete_error_code, (int errorcode))
+static enum mr_err remove_code(int code)
 {
-    API_ENTER_ANY();
-    CHECK(needs_user_code(errorcode));
-    if (user_code(errorcode)->class == errorcode)
-        CHECK(mr_fail(MR_ERR_ARG, "%d is an error class, not a code", errorcode));
-    forget(errorcode);
-    API_LEAVE_ANY();
+    enum mr_err err = needs_user_code(code);
+    if (err)
+        return err;
+    if (user_code(code)->class == code)
+        return mr_fail(MR_ERR_ARG, "%d is an error class, not a code", code);
+    forget(code);
+    return MR_SUCCESS;
 }
 
-MPIX_FN(int, Delete_error_string, (int errorcode))
+static enum mr_err remove_string(int code)
 {
-    API_ENTER_ANY();
-    CHECK(needs_user_code(errorcode));
-    user_code(errorcode)->text[0] = '\0';
-    API_LEAVE_ANY();
+    enum mr_err err = needs_user_code(code);
+    if (!err)
+        user_code(code)->text[0] = '\0';
+    return err;
 }
+
+/* MPI's name since 4.1, and the one that MPICH had for it before. */
+#define REMOVE(name, mpich_name, what, remove)                                                                         \
+    MPI_FN(int, name, (int what))                                                                                      \
+    {                                                                                                                  \
+        API_ENTER_ANY();                                                                                               \
+        err = remove(what);                                                                                            \
+        API_LEAVE_ANY();                                                                                               \
+    }                                                                                                                  \
+    MPIX_FN(int, mpich_name, (int what))                                                                               \
+    {                                                                                                                  \
+        API_ENTER_ANY();                                                                                               \
+        err = remove(what);                                                                                            \
+        API_LEAVE_ANY();                                                                                               \
+    }
+REMOVE(Remove_error_class, Delete_error_class, errorclass, remove_class)
+REMOVE(Remove_error_code, Delete_error_code, errorcode, remove_code)
+REMOVE(Remove_error_string, Delete_error_string, errorcode, remove_string)
 
 /* ---- asking ---- */
 

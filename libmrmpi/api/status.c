@@ -47,21 +47,40 @@ COUNT_OF(Get_elements, int, INT_MAX, elements)
 COUNT_OF(Get_elements_c, MPI_Count, INT64_MAX, elements)
 COUNT_OF(Get_elements_x, MPI_Count, INT64_MAX, elements)
 
-MPI_FN(int, Status_set_elements_x, (MPI_Status * status, MPI_Datatype datatype, MPI_Count count))
+static enum mr_err set_elements(MPI_Status *status, MPI_Datatype datatype, MPI_Count count)
 {
     struct mr_type *t;
-    API_ENTER();
-    NOT_NULL(status);
-    CHECK(api_type(datatype, &t));
+    if (!status)
+        return api_null("status");
+    enum mr_err err = api_type(datatype, &t);
+    if (err)
+        return err;
     if (count < 0)
-        CHECK(api_bad_count(count, "count"));
+        return api_bad_count(count, "count");
     abi_status_set_bytes(status, mr_type_element_bytes(t, (size_t)count), abi_status_cancelled(status));
+    return MR_SUCCESS;
+}
+
+/* One function, by its name of MPI-4.1 and by the one from before. */
+MPI_FN(int, Status_set_elements_c, (MPI_Status * status, MPI_Datatype datatype, MPI_Count count))
+{
+    API_ENTER();
+    err = set_elements(status, datatype, count);
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Status_set_elements_x, (MPI_Status * status, MPI_Datatype datatype, MPI_Count count))
+{
+    API_ENTER();
+    err = set_elements(status, datatype, count);
     API_LEAVE(NULL);
 }
 
 MPI_FN(int, Status_set_elements, (MPI_Status * status, MPI_Datatype datatype, int count))
 {
-    return PMPI_Status_set_elements_x(status, datatype, count);
+    API_ENTER();
+    err = set_elements(status, datatype, count);
+    API_LEAVE(NULL);
 }
 
 MPI_FN(int, Status_set_cancelled, (MPI_Status * status, int flag))
@@ -71,6 +90,36 @@ MPI_FN(int, Status_set_cancelled, (MPI_Status * status, int flag))
     abi_status_set_bytes(status, abi_status_bytes(status), flag != 0);
     API_LEAVE(NULL);
 }
+
+/* ---- the fields by name, for what cannot see them (MPI-4.1 section 3.2.5) ---- */
+
+static enum mr_err has_fields(const MPI_Status *status)
+{
+    if (!status)
+        return api_null("status");
+    return status == MPI_STATUS_IGNORE ? mr_fail(MR_ERR_ARG, "status is MPI_STATUS_IGNORE, which has no fields")
+                                       : MR_SUCCESS;
+}
+
+#define FIELD(what, name, field)                                                                                       \
+    MPI_FN(int, Status_get_##what, (const MPI_Status *status, int *name))                                              \
+    {                                                                                                                  \
+        API_ENTER_ANY();                                                                                               \
+        CHECK(has_fields(status));                                                                                     \
+        NOT_NULL(name);                                                                                                \
+        *(name) = status->field;                                                                                       \
+        API_LEAVE_ANY();                                                                                               \
+    }                                                                                                                  \
+    MPI_FN(int, Status_set_##what, (MPI_Status * status, int name))                                                    \
+    {                                                                                                                  \
+        API_ENTER_ANY();                                                                                               \
+        CHECK(has_fields(status));                                                                                     \
+        status->field = name;                                                                                          \
+        API_LEAVE_ANY();                                                                                               \
+    }
+FIELD(source, source, MPI_SOURCE) /* MPI_Status_get_source MPI_Status_set_source */
+FIELD(tag, tag, MPI_TAG)          /* MPI_Status_get_tag MPI_Status_set_tag */
+FIELD(error, code, MPI_ERROR)     /* MPI_Status_get_error MPI_Status_set_error */
 
 /* Statuses of Fortran, as arrays and as derived types of Fortran 2008, are the same five integers. */
 _Static_assert(sizeof(MPI_Status) == 5 * sizeof(MPI_Fint), "status in Fortran");

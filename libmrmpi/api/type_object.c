@@ -30,6 +30,35 @@ MPI_FN(int, Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype))
     API_LEAVE(NULL);
 }
 
+/* Those that MPI_MINLOC and MPI_MAXLOC take. */
+static const struct {
+    MPI_Datatype value, index, pair;
+} pairs[] = {
+    {MPI_FLOAT, MPI_INT, MPI_FLOAT_INT},
+    {MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT},
+    {MPI_LONG, MPI_INT, MPI_LONG_INT},
+    {MPI_SHORT, MPI_INT, MPI_SHORT_INT},
+    {MPI_INT, MPI_INT, MPI_2INT},
+    {MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT},
+    {MPI_REAL, MPI_REAL, MPI_2REAL},
+    {MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION},
+    {MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER},
+};
+
+MPI_FN(int, Type_get_value_index, (MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype *pair_type))
+{
+    struct mr_type *t;
+    API_ENTER();
+    NOT_NULL(pair_type);
+    CHECK(api_type(value_type, &t));
+    CHECK(api_type(index_type, &t));
+    *pair_type = MPI_DATATYPE_NULL;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        if (pairs[i].value == value_type && pairs[i].index == index_type)
+            *pair_type = pairs[i].pair;
+    API_LEAVE(NULL);
+}
+
 MPI_FN(int, Type_commit, (MPI_Datatype * datatype))
 {
     struct mr_type *t;

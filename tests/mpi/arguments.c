@@ -168,6 +168,9 @@ static int allowed(const struct function *f, const struct arg *a, const struct w
         {"MPI_Comm_remote_size", "size"},
         {"MPI_Comm_remote_group", "group"},
         {"MPI_Intercomm_merge", "newintracomm"},
+        /* statuses keep what they are given */
+        {"MPI_Status_set_source", "source"},
+        {"MPI_Status_set_tag", "tag"},
         /* it says MPI_ERR_DIMS */
         {"MPI_Dims_create", "nnodes"},
     };
@@ -280,7 +283,7 @@ static int has_successor(const struct function *f)
     snprintf(name, sizeof(name), "|%s|", f->name);
     return strstr("|MPI_Errhandler_create|MPI_Errhandler_set|MPI_Errhandler_get|MPI_Keyval_create|MPI_Keyval_free|MPI_"
                   "Attr_put|"
-                  "MPI_Attr_get|MPI_Attr_delete|MPI_Status_set_elements|MPI_Type_size_x|MPI_Type_get_extent_x|"
+                  "MPI_Attr_get|MPI_Attr_delete|MPI_Type_size_x|MPI_Type_get_extent_x|"
                   "MPI_Type_get_true_extent_x|MPI_Address|MPI_Type_hvector|"
                   "MPI_Type_hindexed|MPI_Type_struct|",
                   name) != NULL;

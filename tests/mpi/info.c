@@ -159,6 +159,22 @@ static void codes(void)
     EQ(MPIX_Delete_error_class(class), MPI_SUCCESS);
     CHECK(MPIX_Delete_error_class(class) != MPI_SUCCESS);
     EQ(class_of(class), MPI_ERR_UNKNOWN);
+    /* the same by the names of MPI-4.1 */
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(code, "cold");
+    EQ(class_of(MPI_Remove_error_class(class)), MPI_ERR_ARG);
+    EQ(class_of(MPI_Remove_error_code(class)), MPI_ERR_ARG);
+    EQ(class_of(MPI_Remove_error_class(code)), MPI_ERR_ARG);
+    EQ(class_of(MPI_Remove_error_string(MPI_ERR_RANK)), MPI_ERR_ARG);
+    EQ(MPI_Remove_error_string(code), MPI_SUCCESS);
+    MPI_Error_string(code, text, &len);
+    EQ(len, 0);
+    EQ(MPI_Remove_error_code(code), MPI_SUCCESS);
+    EQ(class_of(code), MPI_ERR_UNKNOWN);
+    EQ(MPI_Remove_error_class(class), MPI_SUCCESS);
+    EQ(class_of(class), MPI_ERR_UNKNOWN);
+    EQ(class_of(MPI_Remove_error_class(class)), MPI_ERR_ARG);
     for (int e = MPI_SUCCESS; e <= MPI_ERR_WIN; e++) {
         EQ(class_of(e), e);
         MPI_Error_string(e, text, &len);

@@ -31,6 +31,31 @@ int main(int argc, char **argv)
     MPI_Status_f2c(f, &st);
     MPI_Get_count(&st, MPI_INT, &n);
     CHECK(n == 1 && st.MPI_SOURCE == 5 && st.MPI_TAG == 13);
+    /* its fields by functions, and a count that is no int */
+    MPI_Status_get_source(&st, &n);
+    EQ(n, 5);
+    MPI_Status_get_tag(&st, &n);
+    EQ(n, 13);
+    st.MPI_ERROR = MPI_ERR_ROOT;
+    MPI_Status_get_error(&st, &n);
+    EQ(n, MPI_ERR_ROOT);
+    MPI_Status_set_source(&st, 21);
+    MPI_Status_set_tag(&st, 22);
+    MPI_Status_set_error(&st, MPI_ERR_TAG);
+    CHECK(st.MPI_SOURCE == 21 && st.MPI_TAG == 22 && st.MPI_ERROR == MPI_ERR_TAG);
+    MPI_Count many = 0;
+    MPI_Status_set_elements_c(&st, MPI_INT, 3000000000);
+    MPI_Get_elements_c(&st, MPI_INT, &many);
+    EQ(many, 3000000000);
+    MPI_Get_elements(&st, MPI_INT, &n);
+    EQ(n, MPI_UNDEFINED);
+    CHECK(st.MPI_SOURCE == 21 && st.MPI_TAG == 22);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Status_get_tag(MPI_STATUS_IGNORE, &n), &x);
+    EQ(x, MPI_ERR_ARG);
+    MPI_Error_class(MPI_Status_set_error(MPI_STATUS_IGNORE, 0), &x);
+    EQ(x, MPI_ERR_ARG);
     MPI_Finalize();
     return 0;
 }
