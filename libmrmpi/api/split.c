@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of a communicator by what their processes share (MPI-4.0 section 7.4.2): a node, or a directory. */
-#include "libmrmpi/api/api.h"
+/*
+ * Parts of a communicator by what their processes share (MPI-4.1 section 7.4.2): a node or hardware of it, a process
+ * set, or a directory.
+ */
+#include "libmrmpi/api/hardware.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -8,35 +11,61 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libmrmpi/api/session.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/launch/launch.h"
 
-/*
- * What hardware a part shares: a node, by its name of the standard, is all that is known. A value that says something
- * else names nothing, and so does no value.
- */
 static const char resource_key[] = "mpi_hw_resource_type", resource_node[] = "mpi_shared_memory";
+static const char pset_key[] = "mpi_pset_name";
 
-static enum mr_err guided_by(MPI_Info info, bool *node)
+/* The hints of info, NULL if there are none; the handle has been checked. */
+static const char *hint(MPI_Info info, const char *key)
 {
-    struct mr_info *i = NULL;
-    enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
-    const char *what = i ? mr_info_find(i, resource_key) : NULL;
-    *node = what && strcmp(what, resource_node) == 0;
+    struct mr_info *i;
+    return info == MPI_INFO_NULL || api_info(info, &i) ? NULL : mr_info_find(i, key);
+}
+
+/*
+ * Those who share hardware of the kind that the hint names: the node by its name of the standard, or what
+ * MPI_Get_hw_resource_info tells of. A value that says something else names nothing, and so does no value. Nodes are
+ * told apart first, because only within one the numbers of resources are.
+ */
+static enum mr_err by_hardware(struct mr_comm *c, MPI_Info info, int key, struct mr_comm **out)
+{
+    const char *what = hint(info, resource_key);
+    struct mr_comm *node;
+    int instance;
+    enum mr_err err = mr_comm_split_node(c, what != NULL, key, &node);
+    *out = node;
+    if (err || !node || strcmp(what, resource_node) == 0)
+        return err;
+    err = mr_comm_split(node, api_hardware_instance(what, &instance) ? instance : MR_UNDEFINED, key, out);
+    mr_comm_put(node);
     return err;
 }
 
-/* One step down from the communicator: to its nodes if it has more than one, and then to nothing. */
-static enum mr_err unguided(const struct mr_comm *c, MPI_Info info, bool *node)
+/* Those who are in the process set that the hint names. */
+static enum mr_err by_pset(struct mr_comm *c, const char *name, int key, struct mr_comm **out)
 {
+    struct mr_group *g = api_pset(name);
+    return mr_comm_split(c, g ? g->world[0] : MR_UNDEFINED, key, out);
+}
+
+static enum mr_err by_resource(struct mr_comm *c, MPI_Info info, int key, struct mr_comm **out)
+{
+    const char *pset = hint(info, pset_key);
+    return pset ? by_pset(c, pset, key, out) : by_hardware(c, info, key, out);
+}
+
+/* One step down from the communicator: to its nodes if it has more than one, and then to nothing. */
+static enum mr_err unguided(struct mr_comm *c, MPI_Info info, int key, struct mr_comm **out)
+{
+    bool nodes = !mr_comm_on_one_node(c);
     struct mr_info *i;
-    *node = !mr_comm_on_one_node(c);
-    if (info == MPI_INFO_NULL)
-        return MR_SUCCESS;
-    enum mr_err err = api_info(info, &i);
-    if (!err && *node && !mr_info_set(i, resource_key, resource_node))
-        err = MR_ERR_NO_MEM;
-    return err;
+    *out = NULL;
+    if (nodes && info != MPI_INFO_NULL && !api_info(info, &i) && !mr_info_set(i, resource_key, resource_node))
+        return MR_ERR_NO_MEM;
+    return mr_comm_split_node(c, nodes, key, out);
 }
 
 /* ---- a directory: MPICH's neighbourhoods ---- */
@@ -119,33 +148,49 @@ static enum mr_err neighborhood(struct mr_comm *c, MPI_Info info, int key, struc
 
 /* ---- all of them ---- */
 
+/*
+ * Programs compiled with MPICH 4.2 or later have the numbers of two types exchanged. The hints tell what is meant;
+ * without any there is nothing to be guided by.
+ */
+static bool by_hints(MPI_Info info)
+{
+    return hint(info, resource_key) || hint(info, pset_key);
+}
+
+static enum mr_err split_by(struct mr_comm *c, int split_type, int key, MPI_Info info, struct mr_comm **out)
+{
+    switch (split_type) {
+    case MPI_COMM_TYPE_SHARED:
+        return mr_comm_split_node(c, true, key, out);
+    case MPI_COMM_TYPE_HW_GUIDED:
+        return by_hardware(c, info, key, out);
+    case MPI_COMM_TYPE_HW_UNGUIDED:
+        return unguided(c, info, key, out);
+    case MPI_COMM_TYPE_RESOURCE_GUIDED:
+    case MPIX_COMM_TYPE_NEIGHBORHOOD:
+        if (by_hints(info))
+            return by_resource(c, info, key, out);
+        if (mr_comm_is_inter(c))
+            return mr_fail(MR_ERR_COMM, "neighbourhoods are found in intracommunicators only");
+        return neighborhood(c, info, key, out);
+    case MPI_UNDEFINED:
+        return mr_comm_split_node(c, false, key, out);
+    default:
+        return mr_fail(MR_ERR_ARG, "split_type is %d: MPI_COMM_TYPE_* and MPI_UNDEFINED are known", split_type);
+    }
+}
+
 MPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm))
 {
-    struct mr_comm *c = NULL, *made;
-    struct mr_info *i;
-    bool in = false;
+    struct mr_comm *c = NULL, *made = NULL;
     API_ENTER();
     NOT_NULL(newcomm);
     CHECK(api_comm(comm, &c));
-    if (info != MPI_INFO_NULL)
-        CHECK(api_info(info, &i));
-    if (split_type == MPI_COMM_TYPE_SHARED)
-        in = true;
-    else if (split_type == MPI_COMM_TYPE_HW_GUIDED)
-        CHECK(guided_by(info, &in));
-    else if (split_type == MPI_COMM_TYPE_HW_UNGUIDED)
-        CHECK(unguided(c, info, &in));
-    else if (split_type == MPIX_COMM_TYPE_NEIGHBORHOOD && mr_comm_is_inter(c))
-        CHECK(mr_fail(MR_ERR_COMM, "neighbourhoods are found in intracommunicators only"));
-    else if (split_type != MPIX_COMM_TYPE_NEIGHBORHOOD && split_type != MPI_UNDEFINED)
-        CHECK(mr_fail(MR_ERR_ARG, "split_type is %d: MPI_COMM_TYPE_* and MPI_UNDEFINED are known", split_type));
-    if (split_type == MPIX_COMM_TYPE_NEIGHBORHOOD)
-        CHECK(neighborhood(c, info, key, &made));
-    else
-        CHECK(mr_comm_split_node(c, in, key, &made));
+    CHECK(api_hints(info));
+    CHECK(split_by(c, split_type, key, info, &made));
+    *newcomm = MPI_COMM_NULL;
     if (made)
         CHECK(api_set_hints(made, info));
-    *newcomm = MPI_COMM_NULL;
     if (made)
         err = api_new_comm(made, newcomm);
     API_LEAVE(c);

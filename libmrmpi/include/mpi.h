@@ -284,6 +284,8 @@ typedef int(MPIX_Grequest_wait_function)(int, void **, double, MPI_Status *);
 #define MPI_COMM_TYPE_HW_GUIDED   2
 #define MPI_COMM_TYPE_HW_UNGUIDED 3
 #define MPIX_COMM_TYPE_NEIGHBORHOOD 4
+/* MPICH has these two numbers the other way round since its version 4.2: MPI_Comm_split_type goes by the info keys. */
+#define MPI_COMM_TYPE_RESOURCE_GUIDED 5
 
 enum MPIR_Topo_type { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3 };
 
@@ -578,6 +580,7 @@ MRMPIX_FN(int, GPU_query_support, (int gpu_type, int *is_supported))
 MRMPIX_FN(int, Query_cuda_support, (void))
 MRMPIX_FN(int, Query_ze_support, (void))
 MRMPIX_FN(int, Query_hip_support, (void))
+MRMPI_FN(int, Get_hw_resource_info, (MPI_Info *hw_info))
 MRMPI_FN(int, Alloc_mem, (MPI_Aint size, MPI_Info info, void *baseptr))
 MRMPI_FN(int, Free_mem, (void *base))
 

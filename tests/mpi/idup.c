@@ -195,6 +195,96 @@ static void by_hardware(void)
     MPI_Comm_free(&c);
 }
 
+/* By resources that MPI names, and by process sets. A rank that is bound to one processor is alone there, or with its
+ * like. */
+static void by_resource(void)
+{
+    MPI_Comm c, d, node;
+    MPI_Info resources, i;
+    int n, m, nkeys, flag, bound;
+    char kind[MPI_MAX_INFO_KEY + 1], value[32];
+    MPI_Get_hw_resource_info(&resources);
+    MPI_Info_get_nkeys(resources, &nkeys);
+    CHECK(nkeys >= 1);
+    MPI_Info_create(&i);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    for (int k = 0; k < nkeys; k++) {
+        MPI_Info_get_nthkey(resources, k, kind);
+        MPI_Info_get(resources, kind, 31, value, &flag);
+        CHECK(flag && strstr(kind, "://") && (!strcmp(value, "true") || !strcmp(value, "false")));
+        bound = !strcmp(value, "true");
+        MPI_Info_set(i, "mpi_hw_resource_type", kind);
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, -rank, i, &c);
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, -rank, i, &d);
+        EQ(c == MPI_COMM_NULL, !bound);
+        EQ(d == MPI_COMM_NULL, !bound);
+        if (!bound)
+            continue;
+        MPI_Comm_size(c, &n);
+        MPI_Comm_size(node, &m);
+        CHECK(n <= m && (n == m || strcmp(kind, "mrmpi://node")));
+        MPI_Comm_compare(c, d, &flag);
+        EQ(flag, MPI_CONGRUENT);
+        MPI_Comm_free(&c);
+        MPI_Comm_free(&d);
+    }
+    MPI_Info_free(&resources);
+    MPI_Comm_free(&node);
+    MPI_Info_set(i, "mpi_hw_resource_type", "mrmpi://nothing");
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, i, &c);
+    EQ(c, MPI_COMM_NULL);
+    MPI_Info_delete(i, "mpi_hw_resource_type");
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, i, &c);
+    EQ(c, MPI_COMM_NULL);
+    MPI_Info_set(i, "mpi_pset_name", "mpi://WORLD");
+    MPI_Comm_split_type(MPI_COMM_WORLD, rank ? MPI_COMM_TYPE_RESOURCE_GUIDED : MPI_UNDEFINED, -rank, i, &c);
+    EQ(c == MPI_COMM_NULL, rank == 0);
+    if (rank) {
+        MPI_Comm_size(c, &n);
+        MPI_Comm_rank(c, &m);
+        CHECK(n == size - 1 && m == size - 1 - rank);
+        MPI_Comm_free(&c);
+    }
+    MPI_Info_set(i, "mpi_pset_name", "mpi://SELF");
+    /* by the number that MPICH has for it since its version 4.2 */
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, 0, i, &c);
+    MPI_Comm_size(c, &n);
+    EQ(n, 1);
+    MPI_Comm_free(&c);
+    MPI_Info_set(i, "mpi_pset_name", "mpi://NOTHING");
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, i, &c);
+    EQ(c, MPI_COMM_NULL);
+    MPI_Info_free(&i);
+}
+
+/* Ranks on the first processor that they may use share all of it. */
+static void bound(void)
+{
+    cpu_set_t was, one;
+    MPI_Comm c, node;
+    MPI_Info i;
+    int first = 0, n, m;
+    CHECK(sched_getaffinity(0, sizeof(was), &was) == 0);
+    while (!CPU_ISSET(first, &was))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &m);
+    MPI_Info_create(&i);
+    MPI_Info_set(i, "mpi_hw_resource_type", "mrmpi://hwthread");
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, i, &c);
+    CHECK(c != MPI_COMM_NULL);
+    MPI_Comm_size(c, &n);
+    EQ(n, m);
+    MPI_Comm_free(&c);
+    by_resource();
+    MPI_Comm_free(&node);
+    MPI_Info_free(&i);
+    CHECK(sched_setaffinity(0, sizeof(was), &was) == 0);
+}
+
 /* By what sees the same directory: what MPICH calls a neighbourhood. */
 static void by_directory(void)
 {
@@ -303,6 +393,8 @@ int main(int argc, char **argv)
     what_is_inherited();
     between_groups();
     by_hardware();
+    by_resource();
+    bound();
     by_directory();
     return mt_end();
 }
