@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The C interface of MPI 4.0 as mrmpi has it: exactly the functions that exist, with the handle values, constants and layouts of
+ * The C interface of MPI as mrmpi has it: exactly the functions that exist, with the handle values, constants and layouts of
  * the MPICH binary interface, so that programs compiled against this header and programs compiled for MPICH, MVAPICH2 or Intel MPI
- * run with the same library.
+ * run with the same library. All functions of MPI 4.1 and 5.0 are there. The version is 4.0 nevertheless: that of the MPICH
+ * whose interface this is, and of the standard whose rules hold throughout.
  *
  * Handles are 32-bit integers. Bits 30-31: 1 is built in, 2 and 3 made at run time, 0 null. Bits 26-29: what kind of object.
  * Built-in datatypes have their size in bits 8-15.
@@ -320,7 +321,8 @@ enum MPIR_Combiner_enum {
     MPI_COMBINER_F90_COMPLEX = 16,
     MPI_COMBINER_F90_INTEGER = 17,
     MPI_COMBINER_RESIZED = 18,
-    MPI_COMBINER_HINDEXED_BLOCK = 19
+    MPI_COMBINER_HINDEXED_BLOCK = 19,
+    MPI_COMBINER_VALUE_INDEX = 20
 };
 
 /* the tool information interface */
