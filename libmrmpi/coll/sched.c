@@ -75,7 +75,7 @@ static char no_memory_area[16]; /* what temp returns when there is none: never w
 
 static int next_tag(struct mr_comm *c)
 {
-    return (int)(c->coll_base + (c->coll_seq++ & (PERSISTENT_TAG - 1)));
+    return c->passing ? c->passing_tag : (int)(c->coll_seq++ & (PERSISTENT_TAG - 1));
 }
 
 void mr_schedule_allow_less(struct mr_schedule *s)
@@ -307,22 +307,38 @@ static void track(struct mr_schedule *s, struct step *st, enum mr_err err)
     s->pending++;
 }
 
-static void start_send(struct mr_schedule *s, struct step *st)
+/* How a step's message goes. */
+struct route {
+    struct mr_comm *comm;
+    uint32_t ctx;
+    int peer, tag;
+};
+
+static inline struct route route_of(const struct mr_schedule *s, const struct step *st)
 {
     struct mr_comm *c = st->second ? s->second : s->comm;
-    int tag = st->second ? s->second_tag : s->tag;
+    struct route r = {c, c->context | 1, st->peer, st->second ? s->second_tag : s->tag};
+    if (unlikely(c->passing)) { /* between ranks of the world: core/comm.h */
+        r.comm = mr_comm_world;
+        r.peer = c->group->world[st->peer];
+    }
+    return r;
+}
+
+static void start_send(struct mr_schedule *s, struct step *st)
+{
+    struct route r = route_of(s, st);
     if (unlikely(s->error))
-        track(s, st, mr_isend_poison(s->error, st->peer, tag, c, c->context | 1, &st->req));
+        track(s, st, mr_isend_poison(s->error, r.peer, r.tag, r.comm, r.ctx, &st->req));
     else
         track(s, st,
-              mr_isend(st->in, st->count, st->type, st->peer, tag, c, c->context | 1, MR_SEND_STANDARD, &st->req));
+              mr_isend(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, MR_SEND_STANDARD, &st->req));
 }
 
 static void start_recv(struct mr_schedule *s, struct step *st)
 {
-    struct mr_comm *c = st->second ? s->second : s->comm;
-    int tag = st->second ? s->second_tag : s->tag;
-    track(s, st, mr_irecv(st->out, st->count, st->type, st->peer, tag, c, c->context | 1, &st->req));
+    struct route r = route_of(s, st);
+    track(s, st, mr_irecv(st->out, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, &st->req));
 }
 
 static void run_step(struct mr_schedule *s, struct step *st)

@@ -41,7 +41,7 @@ void mr_comm_put(struct mr_comm *c)
 {
     if (--c->refs > 0)
         return;
-    if (!c->passing) /* the parent's */
+    if (!c->passing)
         mr_context_release(c->context);
     if (c->local) {
         mr_comm_put(c->local);
@@ -54,13 +54,13 @@ void mr_comm_put(struct mr_comm *c)
     free(c);
 }
 
-struct mr_comm *mr_comm_passing(struct mr_comm *c, struct mr_group *g, uint32_t first_tag)
+struct mr_comm *mr_comm_passing(struct mr_group *g, uint32_t context, int tag)
 {
     struct mr_comm *p;
-    if (mr_comm_make(MR_CONTEXT_NONE, mr_group_get(g), c, &p))
+    if (mr_comm_make(MR_CONTEXT_NONE, mr_group_get(g), NULL, &p))
         return NULL;
-    p->context = c->context;
-    p->coll_base = first_tag;
+    p->context = context;
+    p->passing_tag = tag;
     p->passing = true;
     return p;
 }
@@ -168,21 +168,16 @@ enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm
     return err;
 }
 
-/*
- * Only the group's members take part, so the agreement runs on a passing communicator of theirs: the parent's context,
- * ranks of the group, and tags that collectives of the parent do not use.
- */
+/* Only the group's members take part, so the agreement runs on a passing communicator of theirs. */
 enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out)
 {
     *out = NULL;
     if (g->rank == MR_UNDEFINED)
         return MR_SUCCESS;
-    uint32_t first_tag = MR_TAG_CREATE_GROUP | ((uint32_t)tag & 0x1fffff) << 8;
-    struct mr_comm *tmp = mr_comm_passing(c, g, first_tag);
+    struct mr_comm *tmp = mr_comm_passing(g, MR_CONTEXT_GROUP | c->context, tag);
     if (!tmp)
         return MR_ERR_NO_MEM;
     struct mr_agreement a = mr_agreement_of(tmp);
-    a.key = (uint64_t)c->context << 32 | first_tag;
     enum mr_err err = mr_agreement_run(&a);
     if (!err)
         err = mr_comm_make(a.ids[0], mr_group_get(g), c, out);

@@ -10,27 +10,42 @@
 
 #include "libmrmpi/core/objects.h"
 
-enum { MR_CONTEXT_WORDS = 64, MR_CONTEXT_MAX = MR_CONTEXT_WORDS * 64, MR_CONTEXT_NONE = 1 /* ids are even */, MR_CONTEXT_NO_PARENT = 4 };
+enum { MR_CONTEXT_WORDS = 64, MR_CONTEXT_MAX = MR_CONTEXT_WORDS * 64, MR_CONTEXT_NONE = 1 /* ids are even */ };
 
 /*
- * Tags of what is not a collective of the communicator itself, among its messages of collectives (context | 1), whose
- * tags are below 0x40000000.
+ * Contexts of the messages with which communicators are made, where these are no collectives of a communicator. Each is
+ * or-ed with the context of the parent; the tags are those of the program, with all their bits. (0x40000000 and
+ * 0x80000000 alone are those of pt2pt/part.c.)
  */
 enum {
-    MR_TAG_CREATE_GROUP = 0x40000000, /* + 256 * some bits of the user's tag */
-    MR_TAG_NONBLOCKING = 0x60000000,  /* + 256 * some bits of the count of collectives */
-    MR_TAG_LEADERS = 0x70000000,      /* + some bits of the user's tag */
+    MR_CONTEXT_LEADERS = 0x08000000,     /* between the leaders of two groups */
+    MR_CONTEXT_NONBLOCKING = 0x10000000, /* tags: the count of collectives */
+    MR_CONTEXT_GROUP = 0x20000000,       /* among some members of the parent */
+    MR_CONTEXT_NO_PARENT = 0x60000000,   /* | bits of a name instead */
+    MR_CONTEXT_NAME_BITS = 0x07fffffe,
 };
 
 struct mr_context_mask {
     uint64_t all_offer, all_well, free[MR_CONTEXT_WORDS];
 };
 
+/* How a group reaches the other one: its leader sends to the other's. */
+struct mr_bridge {
+    struct mr_comm *local, *comm; /* comm: that of the leaders; others may have anything here */
+    uint32_t context;
+    int leader, remote_leader, tag;
+};
+
+/* Of several agreements the lowest goes first: alike at all members, different for all in which a process can be at once. */
+struct mr_agreement_key {
+    uint64_t messages; /* context and tag */
+    uint64_t leaders;  /* of two groups: their places in the world, since others do not share the context. Else 0 */
+};
+
 struct mr_agreement {
-    struct mr_comm *local;  /* all of its members take part */
-    struct mr_comm *bridge; /* where the leader reaches the other group's leader; NULL: there is no other group */
-    int leader, remote_leader, bridge_tag;
-    uint64_t key;      /* of several agreements the lowest goes first: alike at all members, different for each */
+    struct mr_comm *local;   /* all of its members take part */
+    struct mr_bridge bridge; /* comm NULL: there is no other group */
+    struct mr_agreement_key key;
     int want;          /* ids: 1 or 2 */
     bool take;         /* this process will be a member */
     bool nonblocking;  /* others may be under way meanwhile */
@@ -63,12 +78,20 @@ enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr
                           const struct mr_comm *parent, struct mr_comm **out);
 /* What a duplicate has of the original, attributes apart. */
 enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out);
-/* A communicator that lives while another is made: context of c, members of g, and these tags. NULL: no memory. */
-struct mr_comm *mr_comm_passing(struct mr_comm *c, struct mr_group *g, uint32_t first_tag);
+/*
+ * A communicator of the members of g that lives while another is made; NULL: no memory. Its messages say who sent them by
+ * places in the world, not in g: of all the groups with which a process makes communicators in this context and with this
+ * tag, one after the other, two processes have the common ones in the same order, and so their messages for each other.
+ */
+struct mr_comm *mr_comm_passing(struct mr_group *g, uint32_t context, int tag);
 
 void mr_idup_finalize(void);
 
-/* intercomm.c: the forms for intercommunicators of what comm.c has */
+/* The bridge of an intercommunicator; takes a tag of it. */
+struct mr_bridge mr_bridge_of(struct mr_comm *c);
+
+/* intercomm.c: of b->local and the group beyond the bridge; the forms for intercommunicators of what comm.c has */
+enum mr_err mr_inter_connect(const struct mr_bridge *b, struct mr_comm **out);
 enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, struct mr_comm **out);
 enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
 /* The members of g that have the color, in order of their keys; entries: color and key of each member. NULL: no memory. */

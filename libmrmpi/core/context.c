@@ -25,7 +25,7 @@ void mr_context_init(void)
 {
     memset(&contexts, 0, sizeof(contexts));
     memset(contexts.free, 0xff, sizeof(contexts.free));
-    contexts.free[0] &= ~7ull; /* the world, self, and what is made without a parent */
+    contexts.free[0] &= ~3ull; /* the world and self */
 }
 
 void mr_context_finalize(void)
@@ -39,6 +39,11 @@ void mr_context_release(uint32_t id)
         contexts.free[id / 2 / 64] |= 1ull << (id / 2 % 64);
 }
 
+static bool goes_before(const struct mr_agreement_key *a, const struct mr_agreement_key *b)
+{
+    return a->messages != b->messages ? a->messages < b->messages : a->leaders < b->leaders;
+}
+
 /* Of those whose members have all come: the lowest key. What comes later may wait for its members for long. */
 static bool my_turn(const struct mr_agreement *a)
 {
@@ -46,7 +51,7 @@ static bool my_turn(const struct mr_agreement *a)
     if (contexts.offered || !(a->all_came || alone))
         return false;
     for (const struct mr_agreement *b = contexts.active; b; b = b->next)
-        if (b->all_came && b->key < a->key)
+        if (b->all_came && goes_before(&b->key, &a->key))
             return false;
     return true;
 }
@@ -67,8 +72,6 @@ static void begin_round(struct mr_agreement *a)
         a->mine.all_offer = 1;
         memcpy(a->mine.free, contexts.free, sizeof(contexts.free));
     }
-    if (a->local->passing)
-        a->local->coll_seq = 0; /* rounds are in order anyway */
     struct mr_schedule *s;
     enum mr_err err = mr_coll_allreduce(MR_IN_PLACE, &a->mine, sizeof(a->mine) / sizeof(uint64_t),
                                         &mr_type_basic[MR_BASIC_UINT64_T], &mr_op_builtin[MR_OP_BAND], a->local, &s);
@@ -77,26 +80,26 @@ static void begin_round(struct mr_agreement *a)
 
 static void cross_bridge(struct mr_agreement *a)
 {
-    uint32_t ctx = a->bridge->context | 1;
+    const struct mr_bridge *b = &a->bridge;
     if (a->error)
         a->mine.all_well = 0; /* the others must hear of it */
-    note(a, mr_irecv(&a->theirs, sizeof(a->theirs), mr_type_byte, a->remote_leader, a->bridge_tag, a->bridge, ctx,
+    note(a, mr_irecv(&a->theirs, sizeof(a->theirs), mr_type_byte, b->remote_leader, b->tag, b->comm, b->context,
                      &a->req[0]));
-    note(a, mr_isend(&a->mine, sizeof(a->mine), mr_type_byte, a->remote_leader, a->bridge_tag, a->bridge, ctx,
+    note(a, mr_isend(&a->mine, sizeof(a->mine), mr_type_byte, b->remote_leader, b->tag, b->comm, b->context,
                      MR_SEND_STANDARD, &a->req[1]));
 }
 
 /* What the leaders found reaches all; so does a failure between them. */
 static void spread(struct mr_agreement *a)
 {
-    if (a->local->rank == a->leader) {
+    if (a->local->rank == a->bridge.leader) {
         const uint64_t *theirs = (const uint64_t *)&a->theirs;
         uint64_t *mine = (uint64_t *)&a->mine;
         for (size_t i = 0; i < sizeof(a->mine) / sizeof(*mine); i++)
             mine[i] = a->error ? 0 : mine[i] & theirs[i];
     }
     struct mr_schedule *s;
-    enum mr_err err = mr_coll_bcast(&a->mine, sizeof(a->mine), mr_type_byte, a->leader, a->local, &s);
+    enum mr_err err = mr_coll_bcast(&a->mine, sizeof(a->mine), mr_type_byte, a->bridge.leader, a->local, &s);
     note(a, err ? err : mr_coll_start(s, &a->req[0]));
 }
 
@@ -126,7 +129,7 @@ static void end(struct mr_agreement *a, enum mr_err err)
 
 static void decide(struct mr_agreement *a)
 {
-    bool others = a->offering || a->local->size > 1 || a->bridge; /* who is alone waits for the mask itself */
+    bool others = a->offering || a->local->size > 1 || a->bridge.comm; /* who is alone waits for the mask itself */
 
     if (a->offering)
         contexts.offered = a->offering = false;
@@ -163,10 +166,10 @@ bool mr_agreement_step(struct mr_agreement *a)
         switch (a->stage) {
         case MR_AGREE_BEGIN:
             begin_round(a);
-            a->stage = a->bridge ? MR_AGREE_REDUCED : MR_AGREE_DECIDE;
+            a->stage = a->bridge.comm ? MR_AGREE_REDUCED : MR_AGREE_DECIDE;
             break;
         case MR_AGREE_REDUCED:
-            if (a->local->rank == a->leader)
+            if (a->local->rank == a->bridge.leader)
                 cross_bridge(a);
             a->stage = MR_AGREE_BRIDGED;
             break;
@@ -205,11 +208,11 @@ enum mr_err mr_agreement_run(struct mr_agreement *a)
 
 struct mr_agreement mr_agreement_of(struct mr_comm *c)
 {
-    struct mr_agreement a = {.local = c, .want = 1, .take = true, .key = (uint64_t)c->context << 32 | c->coll_seq};
+    uint32_t tag = c->passing ? (uint32_t)c->passing_tag : c->coll_seq;
+    struct mr_agreement a = {.local = c, .want = 1, .take = true, .key.messages = (uint64_t)c->context << 32 | tag};
     if (mr_comm_is_inter(c)) {
+        a.bridge = mr_bridge_of(c);
         a.local = c->local;
-        a.bridge = c;
-        a.bridge_tag = (int)(c->coll_seq++ & 0x3fffffff);
     }
     return a;
 }

@@ -103,9 +103,9 @@ struct mr_comm {
     int num_peers;
     struct mr_comm *local; /* intercommunicators: its local group as an intracommunicator of its own; NULL: it is none */
     struct mr_errhandler *errhandler;
-    uint32_t coll_seq;  /* counts collectives: their tag */
-    uint32_t coll_base; /* added to it: keeps a passing communicator's apart from its parent's */
-    bool passing;       /* lives while others are made only, with the parent's context */
+    uint32_t coll_seq; /* counts collectives: their tag */
+    bool passing;      /* lives while another is made only: mr_comm_passing */
+    int passing_tag;   /* of all its messages */
     struct mr_coll_state *coll;
     struct mr_attr *attrs;        /* core/attr.c */
     struct mr_info *info;         /* hints, NULL if none */

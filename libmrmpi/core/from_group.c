@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators without a parent: from groups of a session. Their members meet on a context that nothing else uses, with
- * tags made of the name that the program gave the creation, so that creations under different names keep apart.
+ * Communicators without a parent: from groups of a session. Their members meet in a context, and with a tag, made of the
+ * name that the program gave the creation: creations that threads run at the same time have different names.
  */
 #include "libmrmpi/core/comm.h"
 
-static uint32_t hash_of(const char *name)
-{
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return h ^ h >> 23;
-}
+struct name {
+    uint32_t context;
+    int tag;
+};
 
-/* The members of g on the common context. */
-static struct mr_comm *meet(struct mr_group *g, uint32_t name)
+/* 57 bits of the name: even thousands of names at a time do not meet by chance. */
+static struct name name_of(const char *name)
 {
-    struct mr_comm *c = mr_comm_passing(mr_comm_world, g, (name & 0x3fffff) << 8);
-    if (c)
-        c->context = MR_CONTEXT_NO_PARENT;
-    return c;
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a, and a last mixing, since short names differ in few bits */
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+    h = (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 29;
+    return (struct name){MR_CONTEXT_NO_PARENT | (uint32_t)(h >> 32 & MR_CONTEXT_NAME_BITS), (int)(h & 0x7fffffff)};
 }
 
 enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, struct mr_comm **out)
 {
+    struct name n = name_of(name);
     *out = NULL;
-    struct mr_comm *c = meet(g, hash_of(name));
+    struct mr_comm *c = mr_comm_passing(g, n.context, n.tag);
     if (!c)
         return MR_ERR_NO_MEM;
     struct mr_agreement a = mr_agreement_of(c);
-    a.key = (uint64_t)c->context << 32 | c->coll_base;
     enum mr_err err = mr_agreement_run(&a);
     if (!err)
         err = mr_comm_make(a.ids[0], mr_group_get(g), NULL, out);
@@ -40,15 +39,15 @@ enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, stru
 enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, struct mr_group *remote,
                                             int remote_leader, const char *name, struct mr_comm **out)
 {
+    struct name n = name_of(name);
     *out = NULL;
-    uint32_t h = hash_of(name);
-    struct mr_comm *mine = meet(local, h), *all = meet(mr_comm_world->group, h);
-    enum mr_err err = mine && all ? MR_SUCCESS : MR_ERR_NO_MEM;
-    if (!err) /* the leaders find each other by their places in the world */
-        err = mr_intercomm_create(mine, leader, all, remote ? remote->world[remote_leader] : 0, (int)(h & 0xfffffff), out);
-    if (mine)
-        mr_comm_put(mine);
-    if (all)
-        mr_comm_put(all);
+    struct mr_comm *c = mr_comm_passing(local, n.context, n.tag);
+    if (!c)
+        return MR_ERR_NO_MEM;
+    /* the leaders find each other by their places in the world */
+    struct mr_bridge b = {
+        c, mr_comm_world, MR_CONTEXT_LEADERS | n.context, leader, remote ? remote->world[remote_leader] : 0, n.tag};
+    enum mr_err err = mr_inter_connect(&b, out);
+    mr_comm_put(c);
     return err;
 }

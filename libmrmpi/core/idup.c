@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Duplicating while the program goes on. The new communicator is there at once and gets its context ids when the members
- * have agreed, which the progress engine sees to. Since nobody knows when rounds of the agreement begin, they travel with
- * tags of their own.
+ * have agreed, which the progress engine sees to. Since nobody knows when rounds of the agreement begin, they travel in
+ * a context of their own.
  */
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/core/comm.h"
@@ -72,7 +72,7 @@ static bool prepare(struct idup *d, struct mr_comm *c)
         c->coll_seq++; /* for an intercommunicator mr_agreement_of did that */
     a->want = mr_comm_is_inter(c) ? 2 : 1;
     a->nonblocking = true;
-    a->local = mr_comm_passing(a->local, c->group, MR_TAG_NONBLOCKING | (seq & 0xfffff) << 8);
+    a->local = mr_comm_passing(c->group, MR_CONTEXT_NONBLOCKING | a->local->context, (int)(seq & 0x3fffffff));
     return a->local != NULL;
 }
 

@@ -40,15 +40,10 @@ enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr
 
 /* ---- the two groups tell each other ---- */
 
-/* How one group reaches the other. */
-struct bridge {
-    struct mr_comm *local, *comm; /* comm: on which the leaders talk */
-    int leader, remote_leader, tag;
-};
-
-static struct bridge bridge_of(struct mr_comm *c)
+struct mr_bridge mr_bridge_of(struct mr_comm *c)
 {
-    return (struct bridge){c->local, c, 0, 0, (int)(c->coll_seq++ & 0x3fffffff)};
+    return (struct mr_bridge){
+        .local = c->local, .comm = c, .context = c->context | 1, .tag = (int)(c->coll_seq++ & 0x3fffffff)};
 }
 
 static enum mr_err finish(struct mr_request *r)
@@ -59,14 +54,14 @@ static enum mr_err finish(struct mr_request *r)
     return err;
 }
 
-static enum mr_err swap(const struct bridge *b, const void *out, size_t out_bytes, void *in, size_t in_bytes)
+static enum mr_err swap(const struct mr_bridge *b, const void *out, size_t out_bytes, void *in, size_t in_bytes)
 {
-    uint32_t ctx = b->comm->context | 1;
     struct mr_request *in_req, *out_req;
-    enum mr_err err = mr_irecv(in, in_bytes, mr_type_byte, b->remote_leader, b->tag, b->comm, ctx, &in_req);
+    enum mr_err err = mr_irecv(in, in_bytes, mr_type_byte, b->remote_leader, b->tag, b->comm, b->context, &in_req);
     if (err)
         return err;
-    err = mr_isend(out, out_bytes, mr_type_byte, b->remote_leader, b->tag, b->comm, ctx, MR_SEND_STANDARD, &out_req);
+    err = mr_isend(out, out_bytes, mr_type_byte, b->remote_leader, b->tag, b->comm, b->context, MR_SEND_STANDARD,
+                   &out_req);
     if (err)
         mr_cancel(in_req);
     else
@@ -76,7 +71,7 @@ static enum mr_err swap(const struct bridge *b, const void *out, size_t out_byte
 }
 
 /* What the leader has reaches its group. */
-static enum mr_err tell(const struct bridge *b, void *buf, size_t bytes)
+static enum mr_err tell(const struct mr_bridge *b, void *buf, size_t bytes)
 {
     struct mr_schedule *s;
     enum mr_err err = mr_coll_bcast(buf, bytes, mr_type_byte, b->leader, b->local, &s);
@@ -84,7 +79,7 @@ static enum mr_err tell(const struct bridge *b, void *buf, size_t bytes)
 }
 
 /* mine[n] of our leader for theirs[*m] of the other group's, which all members get; the caller frees it. */
-static enum mr_err trade(const struct bridge *b, const int *mine, int n, int **theirs, int *m)
+static enum mr_err trade(const struct mr_bridge *b, const int *mine, int n, int **theirs, int *m)
 {
     bool leader = b->local->rank == b->leader;
     struct {
@@ -122,7 +117,7 @@ static enum mr_err disjoint(const struct mr_group *a, const struct mr_group *b)
     return MR_SUCCESS;
 }
 
-static enum mr_err create(const struct bridge *b, struct mr_agreement *a, struct mr_comm **out)
+static enum mr_err create(const struct mr_bridge *b, struct mr_agreement *a, struct mr_comm **out)
 {
     int n, *world;
     enum mr_err err = trade(b, b->local->group->world, b->local->size, &world, &n);
@@ -139,24 +134,31 @@ static enum mr_err create(const struct bridge *b, struct mr_agreement *a, struct
     return mr_inter_make(a->ids, mr_group_get(b->local->group), remote, b->local, out);
 }
 
+static struct mr_agreement_key key_of(const struct mr_bridge *b)
+{
+    uint32_t mine = (uint32_t)mr_comm_world->rank, theirs = (uint32_t)mr_comm_world_rank(b->comm, b->remote_leader);
+    bool first = mine < theirs;
+    return (struct mr_agreement_key){.messages = (uint64_t)b->context << 32 | (uint32_t)b->tag,
+                                     .leaders = (uint64_t)(first ? mine : theirs) << 32 | (first ? theirs : mine)};
+}
+
+enum mr_err mr_inter_connect(const struct mr_bridge *b, struct mr_comm **out)
+{
+    struct mr_agreement a = {.local = b->local, .bridge = *b, .want = 2, .take = true};
+    if (b->local->rank == b->leader)
+        a.key = key_of(b);
+    enum mr_err err = tell(b, &a.key, sizeof(a.key));
+    return err ? err : create(b, &a, out);
+}
+
 enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
                                 struct mr_comm **out)
 {
+    if (!peer) /* not the leader, who alone uses it */
+        peer = local;
+    struct mr_bridge b = {local, peer, MR_CONTEXT_LEADERS | peer->context, leader, remote_leader, tag};
     *out = NULL;
-    struct bridge b = {local, peer, leader, remote_leader, MR_TAG_LEADERS | (tag & 0xfffffff)};
-    uint64_t key = peer ? (uint64_t)peer->context << 32 | (uint32_t)b.tag : 0;
-    enum mr_err err = tell(&b, &key, sizeof(key));
-    if (err)
-        return err;
-    struct mr_agreement a = {.local = local,
-                             .bridge = peer ? peer : local, /* only the leader uses it */
-                             .leader = leader,
-                             .remote_leader = remote_leader,
-                             .bridge_tag = b.tag,
-                             .key = key,
-                             .want = 2,
-                             .take = true};
-    return create(&b, &a, out);
+    return mr_inter_connect(&b, out);
 }
 
 /* The group that comes first: the one that is not high; if both say the same, the one with the lowest first rank. */
@@ -168,7 +170,7 @@ static bool comes_first(const struct mr_comm *c, bool high, bool remote_high)
 enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, struct mr_comm **out)
 {
     int mine = high, *theirs, m;
-    struct bridge b = bridge_of(c);
+    struct mr_bridge b = mr_bridge_of(c);
     *out = NULL;
     enum mr_err err = tell(&b, &mine, sizeof(mine)); /* all go by what the leader said */
     if (!err)
@@ -204,7 +206,7 @@ static enum mr_err part(struct mr_comm *c, struct mr_group *group, struct mr_gro
 
 enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
 {
-    struct bridge b = bridge_of(c);
+    struct mr_bridge b = mr_bridge_of(c);
     struct mr_schedule *s;
     int mine[2] = {color, key}, m = 0, *theirs = NULL, (*all)[2] = malloc((size_t)c->size * sizeof(*all));
     if (!all)
@@ -225,7 +227,7 @@ enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, struct mr_comm
 
 enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out)
 {
-    struct bridge b = bridge_of(c);
+    struct mr_bridge b = mr_bridge_of(c);
     int m, *theirs;
     enum mr_err err = trade(&b, g->world, g->size, &theirs, &m);
     if (err)
