@@ -120,6 +120,17 @@ MPI_FN(int, Pready_list, (int length, int array_of_partitions[], MPI_Request req
     API_LEAVE(c);
 }
 
+struct partition {
+    struct mr_part *of;
+    int number;
+};
+
+static bool arrived(void *arg)
+{
+    const struct partition *p = arg;
+    return mr_part_arrived(p->of, p->number);
+}
+
 MPI_FN(int, Parrived, (MPI_Request request, int partition, int *flag))
 {
     struct mr_comm *c = NULL;
@@ -131,10 +142,6 @@ MPI_FN(int, Parrived, (MPI_Request request, int partition, int *flag))
         goto out;
     CHECK(partitioned(request, false, &c, &p));
     CHECK(in_range(p, partition));
-    *flag = mr_part_arrived(p, partition);
-    if (!*flag) {
-        mr_progress_once();
-        *flag = mr_part_arrived(p, partition);
-    }
+    *flag = mr_progress_try(arrived, &(struct partition){p, partition});
     API_LEAVE(c);
 }

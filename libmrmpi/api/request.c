@@ -83,7 +83,7 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
     *flag = 1;
     if (*request == MPI_REQUEST_NULL) {
         api_status_empty(status);
-        mr_progress();
+        mr_progress_some();
         goto out;
     }
     CHECK(api_request(*request, &r));
@@ -251,7 +251,7 @@ MPI_FN(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status *
     CHECK(check_arrays(count, requests, statuses));
     *flag = 0;
     if (all_complete(count, requests, &err)) {
-        mr_progress();
+        mr_progress_some();
         if (all_complete(count, requests, &err))
             goto out;
     }
@@ -307,7 +307,7 @@ MPI_FN(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
     CHECK(check_array(count, requests, "count"));
     *flag = 1;
     if (!scan(&m)) {
-        mr_progress();
+        mr_progress_some();
         *flag = scan(&m);
     }
     CHECK(m.err);
@@ -364,7 +364,10 @@ MPI_FN(int, Testsome, (int incount, MPI_Request requests[], int *outcount, int i
     if (incount)
         NOT_NULL(indices);
     mr_progress();
-    scan(&m);
+    if (!scan(&m)) {
+        mr_progress_some();
+        scan(&m);
+    }
     CHECK(m.err);
     if (m.any_active)
         err = take_some(&m, outcount, indices, statuses, &c);

@@ -9,6 +9,7 @@
 struct look {
     int count;
     const MPI_Request *handles;
+    int wanted; /* so many, or all that are active, are enough */
     int active, complete, first; /* how many are active, and of these complete; the first complete one */
     enum mr_err err;             /* a handle is bad */
 };
@@ -41,22 +42,17 @@ static void count(struct look *k)
     }
 }
 
-static bool enough(struct look *k, int wanted)
+static bool enough(void *arg)
 {
+    struct look *k = arg;
     count(k);
-    return k->err || k->complete >= (wanted < k->active ? wanted : k->active);
+    return k->err || k->complete >= (k->wanted < k->active ? k->wanted : k->active);
 }
 
-/* Until so many are complete, or all that are active, or there is nothing more to do at the moment. */
 static void look_for(struct look *k, int wanted)
 {
-    if (enough(k, wanted))
-        return;
-    while (mr_progress())
-        if (enough(k, wanted))
-            return;
-    mr_progress_once();
-    count(k);
+    k->wanted = wanted;
+    mr_progress_try(enough, k);
 }
 
 /* The status that completion would give. */

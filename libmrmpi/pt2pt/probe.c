@@ -26,32 +26,38 @@ static struct mr_message *look(int src, int tag, uint32_t ctx, struct mr_status 
     return m;
 }
 
-bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
-{
-    if (src == MR_PROC_NULL) {
-        *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
-        return true;
-    }
-    if (look(src, tag, ctx, status))
-        return true;
-    mr_progress_once();
-    return look(src, tag, ctx, status) != NULL;
-}
-
 struct probe {
     int src, tag;
     struct mr_comm *comm;
     uint32_t ctx;
     struct mr_status *status;
-    bool found;
+    struct mr_message *found;
 };
+
+static bool seen(void *arg)
+{
+    struct probe *p = arg;
+
+    p->found = look(p->src, p->tag, p->ctx, p->status);
+    return p->found != NULL;
+}
 
 static bool probed(void *arg)
 {
     struct probe *p = arg;
 
-    p->found = look(p->src, p->tag, p->ctx, p->status);
-    return p->found || mr_recv_never_comes(p->comm, p->src);
+    return seen(p) || mr_recv_never_comes(p->comm, p->src);
+}
+
+bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
+{
+    struct probe p = {.src = src, .tag = tag, .comm = comm, .ctx = ctx, .status = status};
+
+    if (src == MR_PROC_NULL) {
+        *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
+        return true;
+    }
+    return mr_progress_try(seen, &p);
 }
 
 enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
@@ -80,18 +86,13 @@ enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, stru
 
 struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
 {
-    struct mr_message *m;
+    struct probe p = {.src = src, .tag = tag, .comm = comm, .ctx = ctx, .status = status};
 
     if (src == MR_PROC_NULL) {
         *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
         return mr_message_no_proc;
     }
-    m = look(src, tag, ctx, status);
-    if (!m) {
-        mr_progress_once();
-        m = look(src, tag, ctx, status);
-    }
-    if (m)
-        mr_match_remove_quad(&mr_pt2pt.unexpected, &m->match);
-    return m;
+    if (mr_progress_try(seen, &p))
+        mr_match_remove_quad(&mr_pt2pt.unexpected, &p.found->match);
+    return p.found;
 }

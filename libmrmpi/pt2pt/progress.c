@@ -21,6 +21,8 @@
 #define SLEEP_NET_US  50
 /* The clock is read once in so many idle looks. */
 #define CLOCK_EVERY    64
+/* A test looks so often at most, while there is something to do: a flood must not hold it. */
+#define TEST_LOOKS 8
 #define SPIN_SHIFT_MAX 8
 /* A yield that takes no longer than this has found nobody who wanted the core. */
 #define LENT_NS 20000
@@ -54,12 +56,34 @@ int mr_progress(void)
     return n;
 }
 
-/* A look that leads to nothing must not keep a peer that shares our core from doing its part. */
-void mr_progress_once(void)
+/*
+ * What is done in one look may be what the next one needs: a packet to oneself is answered by another. A test that leads to
+ * nothing must not keep a peer that shares our core from doing its part.
+ */
+bool mr_progress_try(bool (*done)(void *arg), void *arg)
 {
-    if (mr_progress() == 0 && mr_shm_oversubscribed())
+    int n = 1;
+
+    for (int looks = 0; n && looks < TEST_LOOKS; looks++) {
+        if (done(arg))
+            return true;
+        n = mr_progress();
+    }
+    if (done(arg))
+        return true;
+    if (n == 0 && mr_shm_oversubscribed())
         sched_yield();
-    mr_lock_give_way((struct mr_lock_wish){.at_once = true});
+    return mr_lock_give_way((struct mr_lock_wish){.at_once = true}) && done(arg);
+}
+
+static bool never(void *arg)
+{
+    return false;
+}
+
+void mr_progress_some(void)
+{
+    mr_progress_try(never, NULL);
 }
 
 void mr_progress_register(int (*poll)(void))
@@ -175,9 +199,12 @@ enum mr_err mr_wait(struct mr_request *req)
     return req->status.error;
 }
 
+static bool is_complete(void *req)
+{
+    return ((const struct mr_request *)req)->complete;
+}
+
 bool mr_test(struct mr_request *req)
 {
-    if (!req->complete)
-        mr_progress_once();
-    return req->complete;
+    return req->complete || mr_progress_try(is_complete, req);
 }

@@ -102,7 +102,7 @@ enum mr_err mr_isendrecv(const struct mr_message_args *send, const struct mr_mes
 enum mr_err mr_isendrecv_replace(void *buf, size_t count, struct mr_type *type, int dest, int stag, int src, int rtag,
                                  struct mr_comm *comm, struct mr_request **req);
 
-bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status); /* polls once */
+bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status); /* see mr_progress_try */
 enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
 /* Matched probe: takes the message out of the queue; NULL: none. For MR_PROC_NULL it gives mr_message_no_proc. */
 struct mr_message;
@@ -143,10 +143,14 @@ void mr_request_put(struct mr_request *r);
 void mr_request_complete(struct mr_request *r); /* sets complete, wakes waiters, calls on_complete */
 
 enum mr_err mr_wait(struct mr_request *req); /* until complete; the error is in req->status */
-bool mr_test(struct mr_request *req);        /* one look at the network if not complete */
+bool mr_test(struct mr_request *req);        /* mr_progress_try */
 int mr_progress(void);                       /* one look; number of things done */
-/* One look on behalf of a caller that will come again (test, probe): gives others a chance if there was nothing. */
-void mr_progress_once(void);
+/*
+ * For a caller that will come again (test, probe): looks at the network until done(arg), which is returned, or until there is
+ * nothing to do; a limited number of times. Gives others a chance if it is not done.
+ */
+bool mr_progress_try(bool (*done)(void *arg), void *arg);
+void mr_progress_some(void); /* the same, where it takes long to find out what is done */
 /* Wait politely (spin, yield, sleep) until done(arg); polls the network, gives the lock away in between. */
 void mr_progress_until(bool (*done)(void *arg), void *arg);
 /* coll/ hooks its schedules into progress. */
