@@ -494,6 +494,44 @@ START_TEST(many_ranks)
 }
 END_TEST
 
+/* ---- tests that do not wait ---- */
+
+static int busy_looks;
+
+static int always_busy(void)
+{
+    busy_looks++;
+    return 1;
+}
+
+static bool looked_three_times(void *arg)
+{
+    return busy_looks >= 3;
+}
+
+static int busy(int rank, int size)
+{
+    struct mr_request *r;
+    int x;
+
+    EXPECT(mr_irecv(&x, sizeof(x), mr_type_byte, 0, 1, mr_comm_world, 0, &r) == MR_SUCCESS);
+    EXPECT(!mr_test(r));
+    mr_progress_register(always_busy);
+    EXPECT(mr_progress_try(looked_three_times, NULL) && busy_looks == 3);
+    EXPECT(!mr_test(r)); /* it returns */
+    EXPECT(busy_looks > 4 && busy_looks < 100);
+    mr_cancel(r);
+    EXPECT(mr_wait(r) == MR_SUCCESS && r->status.cancelled);
+    mr_request_put(r);
+    return 0;
+}
+
+START_TEST(busy_network)
+{
+    ck_assert_int_eq(fake_world_run(1, busy), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("pt2pt");
@@ -514,6 +552,7 @@ int main(void)
     tcase_add_test(c, mad_peer);
     tcase_add_loop_test(c, threads_of_two_ranks, 0, 2);
     tcase_add_test(c, many_ranks);
+    tcase_add_test(c, busy_network);
     suite_add_tcase(s, c);
     r = srunner_create(s);
     srunner_set_tap(r, "-");

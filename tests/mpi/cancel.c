@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cancelling sends: while nobody has received them they can be taken back, and then nobody can receive them. */
+/*
+ * Cancelling sends: while nobody has received them they can be taken back, and then nobody can receive them. One to
+ * oneself is cancelled at the first look at its request, in whatever way; one to a peer while that is inside any MPI
+ * function.
+ */
 #include "mt.h"
 
 enum { LARGE = 300000 };
@@ -150,6 +154,137 @@ static void buffered(int n)
     free(out);
 }
 
+/* ---- to oneself ---- */
+
+enum { WAYS = 7 };
+
+/* One look at a request that has just been cancelled. Is it cancelled? */
+static int seen_at_once(MPI_Request *q, int way)
+{
+    MPI_Status st;
+    int flag = 0, n = 0, index = -1, was = 0;
+    switch (way) {
+    case 0:
+        MPI_Request_get_status(*q, &flag, &st);
+        break;
+    case 1:
+        MPI_Test(q, &flag, &st);
+        break;
+    case 2:
+        MPI_Testall(1, q, &flag, &st);
+        break;
+    case 3:
+        MPI_Testany(1, q, &index, &flag, &st);
+        EQ(index, 0);
+        break;
+    case 4:
+        MPI_Testsome(1, q, &n, &index, &st);
+        flag = n == 1 && index == 0;
+        break;
+    case 5: /* a look at anything */
+        MPI_Iprobe(0, 98, MPI_COMM_SELF, &flag, &st);
+        CHECK(!flag);
+        MPI_Request_get_status(*q, &flag, &st);
+        break;
+    default:
+        MPI_Wait(q, &st);
+        flag = 1;
+    }
+    CHECK(flag);
+    MPI_Test_cancelled(&st, &was);
+    return was;
+}
+
+typedef int start_fn(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+
+static int start_persistent(const void *buf, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *q)
+{
+    MPI_Ssend_init(buf, n, t, to, tag, c, q);
+    return MPI_Start(q);
+}
+
+/* The first is taken back; what comes after it with the same tag is received. */
+static void to_self(start_fn *start, int n, int way)
+{
+    int *a = calloc((size_t)n, sizeof(int)), *b = calloc((size_t)n, sizeof(int)), flag;
+    MPI_Request q, next;
+    MPI_Status st;
+    b[n - 1] = 2;
+    start(a, n, MPI_INT, 0, 11, MPI_COMM_SELF, &q);
+    MPI_Cancel(&q);
+    CHECK(seen_at_once(&q, way));
+    if (q != MPI_REQUEST_NULL) {
+        int persistent = start == start_persistent;
+        MPI_Wait(&q, &st);
+        MPI_Test_cancelled(&st, &flag);
+        CHECK(flag || (persistent && way)); /* an inactive one has an empty status */
+        if (persistent)
+            MPI_Request_free(&q);
+    }
+    MPI_Iprobe(0, 11, MPI_COMM_SELF, &flag, &st);
+    CHECK(!flag);
+    start(b, n, MPI_INT, 0, 11, MPI_COMM_SELF, &next);
+    MPI_Recv(a, n, MPI_INT, 0, 11, MPI_COMM_SELF, &st);
+    EQ(a[n - 1], 2);
+    MPI_Cancel(&next); /* too late */
+    CHECK(!seen_at_once(&next, way));
+    if (next != MPI_REQUEST_NULL) {
+        MPI_Wait(&next, &st);
+        if (start == start_persistent)
+            MPI_Request_free(&next);
+    }
+    free(b);
+    free(a);
+}
+
+static void all_to_self(void)
+{
+    start_fn *const starts[] = {MPI_Isend, MPI_Issend, MPI_Irsend, MPI_Ibsend, start_persistent};
+    int bytes, room = 2 * (LARGE * (int)sizeof(int) + MPI_BSEND_OVERHEAD);
+    void *buf = malloc((size_t)room);
+    MPI_Buffer_attach(buf, room);
+    for (int s = 0; s < 5; s++)
+        for (int way = 0; way < WAYS; way++) {
+            to_self(starts[s], 1, way);
+            to_self(starts[s], LARGE, way);
+        }
+    MPI_Buffer_detach(&buf, &bytes);
+    free(buf);
+}
+
+/* ---- to peers that do something else ---- */
+
+/* Those with odd ranks wait for the last message only; all the others that their left sends are cancelled. */
+static void meanwhile(start_fn *start, int n)
+{
+    int *out = calloc((size_t)n, sizeof(int)), x = rank, flag = 0, was;
+    MPI_Request q[2];
+    MPI_Status st;
+    if (rank % 2 == 0 && rank + 1 < size) {
+        for (int i = 0; i < 2; i++)
+            start(out, n, MPI_INT, right, 21, MPI_COMM_WORLD, &q[i]);
+        MPI_Cancel(&q[0]);
+        while (!flag)
+            MPI_Request_get_status(q[0], &flag, &st);
+        MPI_Test_cancelled(&st, &was);
+        CHECK(was);
+        MPI_Wait(&q[0], &st);
+        MPI_Cancel(&q[1]);
+        for (flag = 0; !flag;)
+            MPI_Test(&q[1], &flag, &st);
+        MPI_Test_cancelled(&st, &was);
+        CHECK(was);
+        MPI_Send(&x, 1, MPI_INT, right, 22, MPI_COMM_WORLD);
+    } else if (rank % 2) {
+        MPI_Recv(&x, 1, MPI_INT, left, 22, MPI_COMM_WORLD, &st);
+        EQ(x, left);
+        MPI_Iprobe(left, 21, MPI_COMM_WORLD, &flag, &st);
+        CHECK(!flag);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    free(out);
+}
+
 int main(int argc, char **argv)
 {
     mt_begin(&argc, &argv);
@@ -163,5 +298,9 @@ int main(int argc, char **argv)
         buffered(1);
         buffered(LARGE);
     }
+    all_to_self();
+    meanwhile(MPI_Isend, 1);
+    meanwhile(MPI_Isend, LARGE);
+    meanwhile(MPI_Issend, 1);
     return mt_end();
 }
