@@ -106,7 +106,8 @@ struct mr_pt2pt {
     uint32_t *rndv_free;
     uint32_t rndv_num_free;
     struct mr_rndv *active, *active_last;
-    uint64_t data_seen; /* counts DATA packets */
+    struct mr_part *forgotten; /* freed while their greetings are on their way */
+    uint64_t data_seen;        /* counts DATA packets */
     uint64_t eager_ids; /* counts the eager messages of nonblocking sends */
     bool peer_lost;     /* some peer has been lost: receives have to ask whether it is theirs */
     bool get_refused;   /* the kernel has refused single copy once */
@@ -120,6 +121,9 @@ extern struct mr_pt2pt mr_pt2pt;
 
 #define MR_MESSAGE_SMALL 256
 #define MR_SCRATCH       (256u << 10)
+
+/* Or-ed with a communicator's context: the greetings of partitioned operations (part.c). */
+#define MR_CTX_GREETING 0x40000000u
 
 /* ---- request.c ---- */
 /* A request in flight: counted twice, for the user and for the protocol, which drops its own at completion. */
@@ -181,6 +185,9 @@ void mr_rndv_table_free(void);
 /* ---- probe.c ---- */
 /* The oldest unexpected message that a receive with these arguments would take. */
 struct mr_message *mr_unexpected_find(int src, int tag, uint32_t ctx);
+
+/* ---- part.c ---- */
+void mr_part_finalize(void);
 
 /* ---- bsend.c ---- */
 /* *message, unless message is NULL: the message itself, for the caller to put (NULL to nobody). */

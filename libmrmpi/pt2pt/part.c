@@ -14,9 +14,8 @@
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/pt2pt/internal.h"
 
-#define CTX_GREETING 0x40000000u
-#define CTX_PIECES   0x80000000u
-#define PIECE_MIN    4096 /* bytes below which partitions share a message */
+#define CTX_PIECES 0x80000000u
+#define PIECE_MIN  4096 /* bytes below which partitions share a message */
 
 struct greeting {
     uint64_t total, piece; /* bytes of all, of a piece (the last may be shorter) */
@@ -32,6 +31,7 @@ struct piece {
 };
 
 struct mr_part {
+    struct mr_part *next; /* of those forgotten */
     bool sender, greeted;
     struct mr_part_args a;
     struct mr_comm *comm; /* kept by the persistent request */
@@ -194,7 +194,7 @@ static enum mr_err greet(struct mr_part *p)
     if (!p->pieces || !p->ready)
         return MR_ERR_NO_MEM;
     enum mr_err err = mr_isend(&p->g, sizeof(p->g), mr_type_byte, p->a.peer, p->a.tag, p->comm,
-                               p->comm->context | CTX_GREETING, MR_SEND_STANDARD, &req);
+                               p->comm->context | MR_CTX_GREETING, MR_SEND_STANDARD, &req);
     if (!err)
         mr_request_put(req); /* short: it is complete */
     return err;
@@ -270,7 +270,7 @@ static void on_greeting(struct mr_request *req, void *arg)
 static enum mr_err await_greeting(struct mr_part *p)
 {
     enum mr_err err = mr_irecv(&p->g, sizeof(p->g), mr_type_byte, p->a.peer, p->a.tag, p->comm,
-                               p->comm->context | CTX_GREETING, &p->greeting);
+                               p->comm->context | MR_CTX_GREETING, &p->greeting);
 
     if (err)
         return err;
@@ -352,19 +352,51 @@ enum mr_err mr_part_new(bool sender, const struct mr_part_args *args, struct mr_
     return MR_SUCCESS;
 }
 
+/*
+ * The program has freed it before its greeting came. That must not meet another operation: greetings match in the order of
+ * the initialisations, started or not. So it is awaited, and with it the communicator, whose context nobody else may get.
+ */
+static void on_forgotten_greeting(struct mr_request *req, void *arg)
+{
+    struct mr_part *p = arg, **at = &mr_pt2pt.forgotten;
+
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    mr_request_put(req);
+    free(p);
+}
+
+static void forget(struct mr_part *p)
+{
+    p->greeting->on_complete = on_forgotten_greeting;
+    p->next = mr_pt2pt.forgotten;
+    mr_pt2pt.forgotten = p;
+}
+
+/* Nobody sends greetings any more. */
+void mr_part_finalize(void)
+{
+    while (mr_pt2pt.forgotten) {
+        struct mr_part *p = mr_pt2pt.forgotten;
+
+        mr_pt2pt.forgotten = p->next;
+        p->greeting->on_complete = NULL;
+        mr_cancel(p->greeting);
+        mr_request_put(p->greeting);
+        free(p);
+    }
+}
+
 void mr_part_free(struct mr_part *p)
 {
-    struct mr_request *greeting = p->greeting;
-
-    if (greeting) {
-        greeting->on_complete = NULL;
-        mr_cancel(greeting);
-        mr_request_put(greeting);
-    }
     for (uint32_t i = 0; !p->sender && p->pieces && i < p->g.num_pieces; i++)
         free(p->pieces[i].unaligned);
     free(p->pieces);
     free(p->ready);
     mr_type_put(p->a.type);
-    free(p);
+    if (p->greeting)
+        forget(p);
+    else
+        free(p);
 }

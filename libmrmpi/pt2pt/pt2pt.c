@@ -166,6 +166,7 @@ int mr_pt2pt_finalize(void)
     dissemination_barrier();
     mr_progress_until(quiet, NULL);
     mr_bsend_finalize();
+    mr_part_finalize();
     mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
     if (mr_config.stats)
         mr_stats_print();
