@@ -280,21 +280,16 @@ MPI_FN(int, Comm_free, (MPI_Comm * comm))
     API_LEAVE(c);
 }
 
-/* Waits until all that was started on the communicator is done: what is under way holds a reference. */
-static bool last_reference(void *arg)
-{
-    mr_bsend_reap();
-    return ((struct mr_comm *)arg)->refs == 1;
-}
-
 MPI_FN(int, Comm_disconnect, (MPI_Comm * comm))
 {
     struct mr_comm *c = NULL;
     API_ENTER();
     NOT_NULL(comm);
     CHECK(api_comm(*comm, &c));
-    if (c != mr_comm_world && c != mr_comm_self)
-        mr_progress_until(last_reference, c);
+    if (c != mr_comm_world && c != mr_comm_self) {
+        mr_request_wait_for(c);
+        mr_bsend_reap();
+    }
     c = NULL;
     err = free_comm(comm, &c);
     API_LEAVE(c);

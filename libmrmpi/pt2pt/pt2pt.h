@@ -141,6 +141,8 @@ struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *com
 struct mr_request *mr_request_get(struct mr_request *r);
 void mr_request_put(struct mr_request *r);
 void mr_request_complete(struct mr_request *r); /* sets complete, wakes waiters, calls on_complete */
+/* Until nothing is under way on c: neither what the program waits for nor what it has freed; the caller holds c. */
+void mr_request_wait_for(const struct mr_comm *c);
 
 enum mr_err mr_wait(struct mr_request *req); /* until complete; the error is in req->status */
 bool mr_test(struct mr_request *req);        /* mr_progress_try */

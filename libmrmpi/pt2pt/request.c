@@ -25,6 +25,7 @@ static struct mr_request *more_requests(void)
     s->next = slabs;
     slabs = s;
     for (int i = 1; i < SLAB_REQUESTS; i++) {
+        s->requests[i].refs = 0;
         s->requests[i].next = mr_pt2pt.free_requests;
         mr_pt2pt.free_requests = &s->requests[i];
     }
@@ -120,4 +121,38 @@ void mr_request_complete(struct mr_request *r)
     }
     if (ours)
         mr_request_put(r);
+}
+
+/* A greeting is about rounds to come: while one is under way, its request counts. */
+static bool under_way(const struct mr_request *r, const struct mr_comm *c)
+{
+    return r->refs && r->comm == c && !r->complete && r->kind <= MR_REQ_COLL && r->ctx != (c->context | MR_CTX_GREETING);
+}
+
+static bool wait_for_slab(struct slab *s, const struct mr_comm *c)
+{
+    bool any = false;
+
+    for (int i = 0; i < SLAB_REQUESTS; i++) {
+        struct mr_request *r = &s->requests[i];
+
+        if (!under_way(r, c))
+            continue;
+        mr_wait(mr_request_get(r));
+        mr_request_put(r);
+        any = true;
+    }
+    return any;
+}
+
+/* While it waits others may begin, in what has been looked at already. */
+void mr_request_wait_for(const struct mr_comm *c)
+{
+    bool any = true;
+
+    while (any) {
+        any = false;
+        for (struct slab *s = slabs; s; s = s->next)
+            any |= wait_for_slab(s, c);
+    }
 }
