@@ -186,6 +186,10 @@ void mr_rndv_table_free(void);
 /* The oldest unexpected message that a receive with these arguments would take. */
 struct mr_message *mr_unexpected_find(int src, int tag, uint32_t ctx);
 
+/* ---- end.c ---- */
+/* Until nothing is under way at any rank: all must call it. */
+void mr_end_together(void);
+
 /* ---- part.c ---- */
 void mr_part_finalize(void);
 

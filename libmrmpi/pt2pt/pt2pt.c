@@ -9,9 +9,6 @@
 
 struct mr_pt2pt mr_pt2pt;
 
-/* The context of the last messages of a job; communicators count up from 0. */
-#define CTX_FINALIZE 0xfffffffeu
-
 /* ---- from below -------------------------------------------------------------------------------------------------- */
 
 static bool sensible(const struct mr_hdr *hdr, size_t len)
@@ -101,46 +98,6 @@ int mr_pt2pt_init(void)
     return err;
 }
 
-/* Every rank hears, directly or not, of every other: nobody leaves before all have come. */
-static void dissemination_barrier(void)
-{
-    int size = mr_comm_world->size, rank = mr_comm_world->rank;
-
-    for (int step = 1; step < size; step *= 2) {
-        int to = (rank + step) % size, from = (rank - step + size) % size;
-        struct mr_request *in;
-
-        if (mr_irecv(NULL, 0, mr_type_byte, from, step, mr_comm_world, CTX_FINALIZE, &in))
-            return;
-        mr_send(NULL, 0, mr_type_byte, to, step, mr_comm_world, CTX_FINALIZE, MR_SEND_STANDARD);
-        mr_wait(in);
-        mr_request_put(in);
-    }
-}
-
-static bool started(const struct mr_rndv *r)
-{
-    return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING ||
-           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_SHARING ||
-           r->state == MR_RNDV_DRAINING;
-}
-
-/* Nothing of ours is under way. Offers that nobody has accepted (an error of the program) are not waited for. */
-static bool quiet(void *arg)
-{
-    if (!mr_rail_drained())
-        return false;
-    for (uint32_t i = 0; mr_pt2pt.rndv_pending && i < mr_pt2pt.rndv_used; i++)
-        if (started(mr_pt2pt.rndv[i]))
-            return false;
-    return true;
-}
-
-void mr_pt2pt_quiesce(void)
-{
-    mr_progress_until(quiet, NULL);
-}
-
 static void drop_message(struct mr_match_entry *e, void *arg)
 {
     struct mr_message *m = e->owner;
@@ -156,15 +113,9 @@ static void drop_message(struct mr_match_entry *e, void *arg)
     mr_message_free(m);
 }
 
-/*
- * All ranks meet with their messages, not with the launcher's fence, so that each goes on serving the others until the
- * last has come. What a rank sends last (FINs, acknowledgements) must leave before it parts.
- */
 int mr_pt2pt_finalize(void)
 {
-    mr_progress_until(quiet, NULL);
-    dissemination_barrier();
-    mr_progress_until(quiet, NULL);
+    mr_end_together();
     mr_bsend_finalize();
     mr_part_finalize();
     mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
