@@ -6,6 +6,7 @@
  */
 #include "libmrmpi/api/mpi_t.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +15,14 @@
 int api_t_users;
 static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
 
-bool api_t_lock(void)
+void api_t_lock(void)
 {
-    bool library = mr_threaded && !api_in_callback;
-    if (library)
-        mr_lock();
     pthread_mutex_lock(&own);
-    return library;
 }
 
-void api_t_unlock(bool library)
+void api_t_unlock(void)
 {
     pthread_mutex_unlock(&own);
-    if (library)
-        mr_unlock();
 }
 
 void api_t_string(char *to, int *len, const char *text)
@@ -46,7 +41,7 @@ void api_t_string(char *to, int *len, const char *text)
 MPI_FN(int, T_init_thread, (int required, int *provided))
 {
     int code = MPI_SUCCESS;
-    const bool library = api_t_lock();
+    api_t_lock();
     T_CHECK(mr_config_early() == 0, MEMORY);
     api_t_users++;
     T_TELL(provided, required < MPI_THREAD_SINGLE     ? MPI_THREAD_SINGLE
@@ -97,18 +92,13 @@ MPI_FN(int, T_enum_get_item, (MPI_T_enum enumtype, int index, int *value, char *
 
 /* ---- control variables ---- */
 
-/* Once the library runs, what is used when it starts can only be read. */
-static bool writable(const struct mr_setting *s)
-{
-    return s->live || mr_state == MR_STATE_BEFORE;
-}
-
 /* What is switched while the program runs is a truth value as C has them, and keeps the number that was written. */
 static bool enumerated(const struct mr_setting *s)
 {
     return s->kind == MR_SETTING_BOOL && !s->live;
 }
 
+_Static_assert(sizeof(unsigned long) == sizeof(size_t), "as the control variables of sizes say");
 enum { STRING_COUNT = 1024 }; /* characters of a setting that is a string, with its end */
 
 struct MPIR_T_cvar_handle_s {
@@ -167,7 +157,7 @@ MPI_FN(int, T_cvar_get_info,
     T_TELL(enumtype, enumerated(&s) ? &truth : MPI_T_ENUM_NULL);
     api_t_string(desc, desc_len, s.help);
     T_TELL(bind, MPI_T_BIND_NO_OBJECT);
-    T_TELL(scope, writable(&s) ? MPI_T_SCOPE_LOCAL : MPI_T_SCOPE_READONLY);
+    T_TELL(scope, s.fixed ? MPI_T_SCOPE_READONLY : MPI_T_SCOPE_LOCAL);
     T_LEAVE();
 }
 
@@ -213,22 +203,10 @@ MPI_FN(int, T_cvar_handle_free, (MPI_T_cvar_handle * handle))
 
 MPI_FN(int, T_cvar_read, (MPI_T_cvar_handle handle, void *buf))
 {
-    struct mr_setting s;
     T_ENTER();
     T_CHECK(buf, INVALID);
-    T_CHECK(*find_cvar(handle) && setting(handle->index, &s), INVALID_HANDLE);
-    switch (s.kind) {
-    case MR_SETTING_SIZE:
-        *(unsigned long *)buf = *(const size_t *)s.value;
-        break;
-    case MR_SETTING_INT:
-    case MR_SETTING_BOOL:
-        *(int *)buf = *(const int *)s.value;
-        break;
-    case MR_SETTING_STRING:
-        snprintf(buf, STRING_COUNT, "%s", *(char *const *)s.value);
-        break;
-    }
+    T_CHECK(*find_cvar(handle), INVALID_HANDLE);
+    mr_config_get((size_t)handle->index, buf, STRING_COUNT); /* a size_t is an unsigned long */
     T_LEAVE();
 }
 
@@ -259,9 +237,12 @@ MPI_FN(int, T_cvar_write, (MPI_T_cvar_handle handle, const void *buf))
     T_ENTER();
     T_CHECK(buf, INVALID);
     T_CHECK(*find_cvar(handle) && setting(handle->index, &s), INVALID_HANDLE);
-    T_CHECK(writable(&s), CVAR_SET_NEVER);
+    T_CHECK(!s.fixed, CVAR_SET_NEVER);
     T_CHECK(!enumerated(&s) || *(const int *)buf == 0 || *(const int *)buf == 1, INVALID);
-    T_CHECK(as_text(&s, buf, text) && mr_config_set((size_t)handle->index, text), INVALID);
+    T_CHECK(as_text(&s, buf, text), INVALID);
+    int err = mr_config_set((size_t)handle->index, text);
+    T_CHECK(err != -EPERM, CVAR_SET_NEVER); /* MPI_Init has come meanwhile */
+    T_CHECK(!err, INVALID);
     T_LEAVE();
 }
 

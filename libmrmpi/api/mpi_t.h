@@ -17,20 +17,23 @@
 
 #include "libmrmpi/api/api.h"
 
-/* The library's lock, if it is in use, then the interface's own, which is there before MPI_Init too. */
-bool api_t_lock(void); /* what api_t_unlock must be given */
-void api_t_unlock(bool library);
+/*
+ * The interface's own lock, whatever thread level MPI has: a tool may have threads of its own, and they come before MPI_Init
+ * too. It is taken last and held for short. Counters and settings that change at any time are atomic.
+ */
+void api_t_lock(void);
+void api_t_unlock(void);
 extern int api_t_users; /* inits without their finalize */
 
 #define T_ENTER()                                                                                                      \
     int code = MPI_SUCCESS;                                                                                            \
-    const bool library = api_t_lock();                                                                                 \
+    api_t_lock();                                                                                                      \
     T_CHECK(api_t_users > 0, NOT_INITIALIZED)
 
 #define T_LEAVE()                                                                                                      \
     goto out;                                                                                                          \
     out:                                                                                                               \
-    api_t_unlock(library);                                                                                             \
+    api_t_unlock();                                                                                                    \
     return code
 
 #define T_CHECK(good, error)                                                                                           \

@@ -163,27 +163,33 @@ MPI_FN(int, T_pvar_handle_free, (MPI_T_pvar_session session, MPI_T_pvar_handle *
 
 /* ---- counting ---- */
 
+/* The library goes on counting meanwhile: each function below looks at its counter once. */
+static unsigned long long now(const struct MPIR_T_pvar_handle_s *h)
+{
+    return mr_stat_get((enum mr_stat)h->index);
+}
+
 static void start(struct MPIR_T_pvar_handle_s *h)
 {
     if (!h->running)
-        h->since = mr_stats[h->index];
+        h->since = now(h);
     h->running = true;
 }
 
-static unsigned long long value(const struct MPIR_T_pvar_handle_s *h)
+static unsigned long long value(const struct MPIR_T_pvar_handle_s *h, unsigned long long at)
 {
-    return h->sum + (h->running ? mr_stats[h->index] - h->since : 0);
+    return h->sum + (h->running ? at - h->since : 0);
 }
 
 static void set(struct MPIR_T_pvar_handle_s *h, unsigned long long to)
 {
     h->sum = to;
-    h->since = mr_stats[h->index];
+    h->since = now(h);
 }
 
 static void stop(struct MPIR_T_pvar_handle_s *h)
 {
-    h->sum = value(h);
+    h->sum = value(h, now(h));
     h->running = false;
 }
 
@@ -217,7 +223,7 @@ MPI_FN(int, T_pvar_read, (MPI_T_pvar_session session, MPI_T_pvar_handle handle, 
     T_CHECK(buf, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
     T_CHECK(*find_handle(session, handle), INVALID_HANDLE);
-    *(unsigned long long *)buf = value(handle);
+    *(unsigned long long *)buf = value(handle, now(handle));
     T_LEAVE();
 }
 
@@ -237,7 +243,9 @@ MPI_FN(int, T_pvar_readreset, (MPI_T_pvar_session session, MPI_T_pvar_handle han
     T_CHECK(buf, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
     T_CHECK(*find_handle(session, handle), INVALID_HANDLE);
-    *(unsigned long long *)buf = value(handle);
-    reset(handle);
+    unsigned long long at = now(handle);
+    *(unsigned long long *)buf = value(handle, at);
+    handle->sum = 0;
+    handle->since = at;
     T_LEAVE();
 }

@@ -14,7 +14,10 @@ enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNEC
 
 /* ---- settings: one table in config.c, read once from the environment by mr_config_init() ------------------------ */
 
-/* Sizes in bytes, times as named. The names in the environment are MRMPI_ + upper case of the field. */
+/*
+ * Sizes in bytes, times as named. The names in the environment are MRMPI_ + upper case of the field. What a tool may change
+ * at any time, in any thread, is atomic; the rest is fixed from mr_config_init on.
+ */
 struct mr_config {
     size_t eager_max;     /* largest message sent eagerly between hosts */
     size_t shm_eager_max; /* the same inside a host */
@@ -24,22 +27,22 @@ struct mr_config {
     char *roce_gid;       /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
     int rails_max;        /* use at most so many; 0: all */
     int paths;            /* LID paths used between each pair of rails */
-    size_t stripe_min;    /* messages below are not striped */
+    _Atomic size_t stripe_min; /* messages below are not striped */
     int adaptive;         /* weights of rails follow what they carry */
     int srq_depth, sq_depth;
     size_t reg_cache_max;   /* bytes kept registered */
     int connect_timeout_ms; /* UD connection set-up: first retransmission after this */
     int connect_retries;
     int rc_timeout, rc_retry, rnr_retry; /* QP attributes */
-    int spin_us;                         /* poll so long before yielding */
+    _Atomic int spin_us;                 /* poll so long before yielding */
     int oversubscribed;                  /* more ranks than cores: 1 yes, 0 no, -1 count them */
     char *coll;                          /* algorithms that collectives shall use (coll/select.c) */
-    int check_args;
+    _Atomic int check_args;
     char *fabricd_socket; /* %h: host name */
     char *job_id;         /* MRMPI_JOBID, else SLURM_JOB_ID */
-    int log_level;        /* 0 errors, 1 warnings, 2 info, 3 debug */
-    int stats;            /* print counters at finalize */
-    int leaks;            /* tell at finalize what was not freed */
+    _Atomic int log_level; /* 0 errors, 1 warnings, 2 info, 3 debug */
+    _Atomic int stats;     /* print counters at finalize */
+    _Atomic int leaks;     /* tell at finalize what was not freed */
 };
 extern struct mr_config mr_config;
 /* Unknown MRMPI_ names and bad values (which keep their default) are remembered; rank 0 warns once it is known. */
@@ -47,8 +50,10 @@ int mr_config_init(void);
 void mr_config_finalize(void);
 void mr_config_complain(void);                   /* print what is remembered, and forget it */
 size_t mr_config_complaints(const char **first); /* how many, and the first one's text ("") */
-/* For tools (MPI_T), which may come before mr_init: read the settings unless they are read; an mr_config_init to come then
- * leaves them as they are. 0 or negative errno. */
+/*
+ * For tools (MPI_T), which may come before mr_init, and in other threads: read the settings unless they are read; an
+ * mr_config_init to come then leaves them as they are. 0 or negative errno. What follows may be called by any thread.
+ */
 int mr_config_early(void);
 enum mr_setting_kind { MR_SETTING_SIZE, MR_SETTING_INT, MR_SETTING_BOOL, MR_SETTING_STRING };
 struct mr_setting {
@@ -57,13 +62,16 @@ struct mr_setting {
     long long min, max;             /* of sizes and numbers */
     enum mr_setting_kind kind;
     enum mr_topic topic;
-    bool live;         /* a change works at once; others are used at mr_init */
-    const void *value; /* size_t, int (a truth value too) or char *, by kind */
+    bool live;  /* a change works at once; others are used at mr_init */
+    bool fixed; /* it has been used: not to be changed any more */
 };
 /* The rows of the table; libmrmpi(7) and the control variables of MPI_T are made of them. false: there is no i-th. */
 bool mr_config_setting(size_t i, struct mr_setting *out);
 size_t mr_config_count(void);
-bool mr_config_set(size_t i, const char *value);          /* false: not a value for it; nothing changed */
+/* To buf: a size_t, an int (a truth value too), or a string, cut to len bytes with its end. */
+bool mr_config_get(size_t i, void *buf, size_t len);
+/* 0; -EINVAL: not a value for it; -EPERM: fixed. Then nothing changed. */
+int mr_config_set(size_t i, const char *value);
 /* Is a variable set that is no setting of ours, such as a launcher's? Needs no init. */
 bool mr_config_foreign(const char *name);
 
@@ -98,14 +106,18 @@ enum mr_stat {
     MR_STAT_CONNECT_RETRIES,
     MR_STAT_COUNT
 };
-extern uint64_t mr_stats[MR_STAT_COUNT];
+extern uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; tools look at any time */
 const char *mr_stat_name(enum mr_stat s);
 const char *mr_stat_help(enum mr_stat s);
 enum mr_topic mr_stat_topic(enum mr_stat s);
 void mr_stats_print(void); /* one line of those that are not zero, to the log */
 static inline void mr_stat_add(enum mr_stat s, uint64_t n)
 {
-    mr_stats[s] += n;
+    __atomic_store_n(&mr_stats[s], __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+static inline uint64_t mr_stat_get(enum mr_stat s)
+{
+    return __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED);
 }
 
 #endif

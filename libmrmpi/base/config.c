@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +197,7 @@ static const char *store(const struct row *row, struct mr_config *config, const 
     case BOOL:
         if (!parse_bool(text, &truth))
             return "yes or no";
-        *(int *)field = truth;
+        __atomic_store_n((int *)field, truth, __ATOMIC_RELAXED);
         return NULL;
     case SIZE:
     case INT:
@@ -205,9 +206,9 @@ static const char *store(const struct row *row, struct mr_config *config, const 
         if (number < row->min || number > row->max)
             return "within its bounds";
         if (row->type == SIZE)
-            *(size_t *)field = (size_t)number;
+            __atomic_store_n((size_t *)field, (size_t)number, __ATOMIC_RELAXED);
         else
-            *(int *)field = (int)number;
+            __atomic_store_n((int *)field, (int)number, __ATOMIC_RELAXED);
         return NULL;
     }
     return "of a known type";
@@ -287,13 +288,14 @@ static void check_name(const char *variable)
     complain("%s is not a setting of mrmpi; the nearest is %s (%s)", name, nearest->name, nearest->help);
 }
 
+/* Tools come in any thread: this guards the strings, and what follows. */
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static bool loaded;
 static bool early; /* by a tool, which may have changed them since: they stay */
+static bool used;  /* what is not live is fixed */
 
-int mr_config_init(void)
+static int load(void)
 {
-    if (early)
-        return 0;
     num_complaints = 0;
     for (size_t i = 0; i < ROWS; i++) {
         if (store(&rows[i], &mr_config, rows[i].standard))
@@ -307,18 +309,31 @@ int mr_config_init(void)
     return 0;
 }
 
+int mr_config_init(void)
+{
+    pthread_mutex_lock(&guard);
+    int err = early ? 0 : load();
+    used = true;
+    pthread_mutex_unlock(&guard);
+    return err;
+}
+
 int mr_config_early(void)
 {
-    if (loaded)
-        return 0;
-    int err = mr_config_init();
-    early = !err;
+    int err = 0;
+    pthread_mutex_lock(&guard);
+    if (!loaded) {
+        err = load();
+        early = !err;
+    }
+    pthread_mutex_unlock(&guard);
     return err;
 }
 
 void mr_config_finalize(void)
 {
-    loaded = early = false;
+    pthread_mutex_lock(&guard);
+    loaded = early = used = false;
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].type == STRING) {
             char **field = (char **)((char *)&mr_config + rows[i].offset);
@@ -326,6 +341,7 @@ void mr_config_finalize(void)
             free(*field);
             *field = NULL;
         }
+    pthread_mutex_unlock(&guard);
 }
 
 bool mr_config_foreign(const char *name)
@@ -345,6 +361,9 @@ bool mr_config_setting(size_t i, struct mr_setting *out)
     if (i >= ROWS)
         return false;
     const struct row *r = &rows[i];
+    pthread_mutex_lock(&guard);
+    bool fixed = used && !r->live;
+    pthread_mutex_unlock(&guard);
     *out = (struct mr_setting){
         .name = r->name,
         .help = r->help,
@@ -355,12 +374,39 @@ bool mr_config_setting(size_t i, struct mr_setting *out)
         .kind = kinds[r->type],
         .topic = r->topic,
         .live = r->live,
-        .value = (char *)&mr_config + r->offset,
+        .fixed = fixed,
     };
     return true;
 }
 
-bool mr_config_set(size_t i, const char *value)
+bool mr_config_get(size_t i, void *buf, size_t len)
 {
-    return i < ROWS && !store(&rows[i], &mr_config, value);
+    if (i >= ROWS)
+        return false;
+    const void *field = (const char *)&mr_config + rows[i].offset;
+    switch (rows[i].type) {
+    case SIZE:
+        *(size_t *)buf = __atomic_load_n((const size_t *)field, __ATOMIC_RELAXED);
+        break;
+    case INT:
+    case BOOL:
+        *(int *)buf = __atomic_load_n((const int *)field, __ATOMIC_RELAXED);
+        break;
+    case STRING:
+        pthread_mutex_lock(&guard);
+        snprintf(buf, len, "%s", *(char *const *)field);
+        pthread_mutex_unlock(&guard);
+        break;
+    }
+    return true;
+}
+
+int mr_config_set(size_t i, const char *value)
+{
+    if (i >= ROWS)
+        return -EINVAL;
+    pthread_mutex_lock(&guard);
+    int err = used && !rows[i].live ? -EPERM : store(&rows[i], &mr_config, value) ? -EINVAL : 0;
+    pthread_mutex_unlock(&guard);
+    return err;
 }

@@ -53,8 +53,8 @@ void mr_stats_print(void)
     int used = 0;
 
     for (int s = 0; s < MR_STAT_COUNT && used < (int)sizeof(line); s++)
-        if (mr_stats[s])
+        if (mr_stat_get(s))
             used += snprintf(line + used, sizeof(line) - used, " %s=%llu", counters[s].name,
-                             (unsigned long long)mr_stats[s]);
+                             (unsigned long long)mr_stat_get(s));
     mr_log_print(MR_LOG_INFO, "counters:%s", used ? line : " all zero");
 }

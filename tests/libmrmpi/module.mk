@@ -14,6 +14,7 @@ tests/libmrmpi/test_match_SRCS := tests/libmrmpi/test_match.c libmrmpi/pt2pt/mat
 tests/libmrmpi/test_match_PKGS := check
 tests/libmrmpi/test_config_SRCS := tests/libmrmpi/test_config.c libmrmpi/base/config.c libmrmpi/base/log.c
 tests/libmrmpi/test_config_PKGS := check
+tests/libmrmpi/test_config_LDLIBS := -lpthread
 tests/libmrmpi/test_shm_ring_SRCS := tests/libmrmpi/test_shm_ring.c
 tests/libmrmpi/test_shm_ring_PKGS := check
 tests/libmrmpi/test_shm_ring_LDLIBS := -lpthread

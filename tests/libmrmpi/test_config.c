@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of settings: defaults, values, complaints. */
 #include <check.h>
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,9 +123,79 @@ START_TEST(every_row_describes_itself)
         ck_assert_uint_gt(strlen(s.help), 10);
         ck_assert_int_ne(s.help[strlen(s.help) - 1], '.');
         ck_assert_int_lt(s.min, s.max + (s.kind == MR_SETTING_STRING));
-        ck_assert(mr_config_set(i, s.standard));
+        ck_assert_int_eq(mr_config_set(i, s.standard), s.fixed ? -EPERM : 0);
     }
     ck_assert(!mr_config_setting(mr_config_count(), &s));
+}
+END_TEST
+
+static size_t row_of(const char *name)
+{
+    struct mr_setting s;
+    size_t i = 0;
+
+    while (mr_config_setting(i, &s) && strcmp(s.name, name))
+        i++;
+    ck_assert_uint_lt(i, mr_config_count());
+    return i;
+}
+
+/* By a tool: what it writes stays when the library starts, and then only some settings change. */
+START_TEST(set_early_and_fixed)
+{
+    size_t eager = row_of("MRMPI_EAGER_MAX"), devices = row_of("MRMPI_DEVICES"), spin = row_of("MRMPI_SPIN_US"), size;
+    struct mr_setting s;
+    char text[16];
+    int number;
+
+    setenv("MRMPI_EAGER_MAX", "1K", 1);
+    ck_assert_int_eq(mr_config_early(), 0);
+    ck_assert(mr_config_get(eager, &size, sizeof(size)) && size == 1024);
+    ck_assert_int_eq(mr_config_set(eager, "2K"), 0);
+    ck_assert_int_eq(mr_config_set(eager, "2Kilo"), -EINVAL);
+    ck_assert_int_eq(mr_config_set(devices, "mlx5_0:1,mlx5_1:1"), 0);
+    ck_assert_int_eq(mr_config_set(mr_config_count(), "1"), -EINVAL);
+    ck_assert(!mr_config_get(mr_config_count(), text, sizeof(text)));
+    ck_assert_int_eq(mr_config_init(), 0);
+    ck_assert_int_eq(mr_config_early(), 0); /* nothing any more */
+    ck_assert_uint_eq(mr_config.eager_max, 2048);
+    ck_assert_int_eq(mr_config_set(eager, "4K"), -EPERM);
+    ck_assert_int_eq(mr_config_set(devices, ""), -EPERM);
+    ck_assert(mr_config_get(devices, text, sizeof(text)));
+    ck_assert_str_eq(text, "mlx5_0:1,mlx5_1"); /* cut */
+    ck_assert_int_eq(mr_config_set(spin, "7"), 0);
+    ck_assert(mr_config_get(spin, &number, sizeof(number)) && number == 7);
+    ck_assert_int_eq(mr_config.spin_us, 7);
+    ck_assert(mr_config_setting(eager, &s) && s.fixed && !s.live);
+    ck_assert(mr_config_setting(spin, &s) && !s.fixed && s.live);
+}
+END_TEST
+
+/* Never a part of one string and a part of another, and never freed memory. */
+static void *writes_strings(void *arg)
+{
+    size_t row = row_of("MRMPI_DEVICES");
+
+    for (int i = 0; i < 2000; i++)
+        mr_config_set(row, i % 2 ? "aaaaaaaaaaaa" : "bb");
+    return NULL;
+}
+
+START_TEST(strings_of_threads)
+{
+    size_t row = row_of("MRMPI_DEVICES");
+    pthread_t t[2];
+    char text[16];
+
+    ck_assert_int_eq(mr_config_early(), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, writes_strings, NULL);
+    for (int i = 0; i < 2000; i++) {
+        ck_assert(mr_config_get(row, text, sizeof(text)));
+        ck_assert(!*text || !strcmp(text, "bb") || !strcmp(text, "aaaaaaaaaaaa"));
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
 }
 END_TEST
 
@@ -136,6 +208,8 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, defaults);
+    tcase_add_test(c, set_early_and_fixed);
+    tcase_add_test(c, strings_of_threads);
     tcase_add_test(c, values);
     tcase_add_test(c, job_id_from_scheduler);
     tcase_add_loop_test(c, bad_value_keeps_default, 0, sizeof(bad) / sizeof(bad[0]));
