@@ -290,6 +290,71 @@ static void some(MPI_Session s)
     MPI_Group_free(&world);
 }
 
+/*
+ * Requests outlive communicators and sessions: inactive ones, which nobody waits for. What was freed under way is done when
+ * MPI_Comm_disconnect returns, and else when the process exits.
+ */
+enum { LEFT = 100000 };
+static int left_out[LEFT], left_in[LEFT];
+
+static void send_and_forget(MPI_Comm c)
+{
+    MPI_Request r[2];
+    for (int i = 0; i < LEFT; i++) {
+        left_out[i] = rank + i;
+        left_in[i] = -1;
+    }
+    MPI_Issend(left_out, LEFT, MPI_INT, (rank + 1) % size, 5, c, &r[0]);
+    if (rank % 2)
+        usleep(10000);
+    MPI_Irecv(left_in, LEFT, MPI_INT, (rank + size - 1) % size, 5, c, &r[1]);
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+}
+
+static void check_left(void)
+{
+    for (int i = 0; i < LEFT; i++)
+        EQ(left_in[i], (rank + size - 1) % size + i);
+}
+
+/* After the library's own end, which was registered later. */
+static void check_at_exit(void)
+{
+    for (int i = 0; i < LEFT; i++)
+        if (left_in[i] != (rank + size - 1) % size + i) {
+            fprintf(stderr, "rank %d: a receive that was freed has not ended: element %d is %d\n", rank, i, left_in[i]);
+            _exit(1);
+        }
+}
+
+static void left_behind(MPI_Session beside)
+{
+    MPI_Session s;
+    MPI_Request r[3];
+    MPI_Comm c;
+    for (int k = 0; k < 2; k++) {
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
+        c = world_of(s, "left");
+        MPI_Send_init(left_out, 1, MPI_INT, (rank + 1) % size, 1, c, &r[0]);
+        MPI_Recv_init(left_in, 1, MPI_INT, (rank + size - 1) % size, 1, c, &r[1]);
+        MPI_Barrier_init(c, MPI_INFO_NULL, &r[2]);
+        if (k == 0) {
+            send_and_forget(c);
+            MPI_Comm_disconnect(&c);
+            check_left();
+        } else {
+            MPI_Comm_free(&c);
+        }
+        MPI_Session_finalize(&s);
+        for (int i = 0; i < 3; i++)
+            MPI_Request_free(&r[i]);
+    }
+    c = world_of(beside, "left");
+    send_and_forget(c);
+    MPI_Comm_free(&c);
+}
+
 static void beside_the_world(int *argc, char ***argv)
 {
     MPI_Session before, during;
@@ -392,6 +457,7 @@ int main(int argc, char **argv)
         beside_the_world(&argc, &argv);
         return 0;
     }
+    atexit(check_at_exit);
     who_are_we();
     errors();
     as_it_likes();
@@ -400,6 +466,7 @@ int main(int argc, char **argv)
     process_sets(s);
     between(s);
     some(s);
+    left_behind(s);
     MPI_Session_finalize(&s);
     return 0;
 }
