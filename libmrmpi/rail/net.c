@@ -217,8 +217,29 @@ static int postpone(struct mr_peer *p, const struct mr_hdr *hdr, const void *pay
         memcpy(m->payload, payload, len);
     *p->pending_end = m;
     p->pending_end = &m->next;
+    p->num_pending++;
+    mr_vc_all_waiting++;
     mr_net_backlog(p);
     return 0;
+}
+
+void mr_net_pending_pop(struct mr_peer *p)
+{
+    struct mr_pending *m = p->pending;
+
+    p->pending = m->next;
+    if (!p->pending)
+        p->pending_end = &p->pending;
+    p->num_pending--;
+    mr_vc_all_waiting--;
+    free(m);
+}
+
+static unsigned net_waiting(struct mr_vc *vc)
+{
+    struct mr_peer *p = mr_vc_channel_data(vc);
+
+    return p ? p->num_pending : 0;
 }
 
 static int first_send(struct mr_vc *vc, struct mr_peer **out)
@@ -307,10 +328,7 @@ static bool flush(struct mr_peer *p)
             mr_peer_lost(p, err);
             return false;
         }
-        p->pending = m->next;
-        if (!p->pending)
-            p->pending_end = &p->pending;
-        free(m);
+        mr_net_pending_pop(p);
     }
     return mr_rc_put_resume(p);
 }
@@ -383,6 +401,7 @@ const struct mr_channel_ops mr_channel_net = {
     .finalize = net_finalize,
     .poll = net_poll,
     .drained = net_drained,
+    .waiting = net_waiting,
     .reaches = net_reaches,
     .eager_max = net_eager_max,
     .caps = net_caps,

@@ -59,6 +59,7 @@ struct mr_peer {
     struct mr_sched packet_turn, stripe_turn;
     struct mr_adapt adapt;
     struct mr_pending *pending, **pending_end;
+    unsigned num_pending;
     struct mr_put *puts; /* not yet complete */
 };
 
@@ -100,5 +101,7 @@ int mr_card_publish(void);
 
 /* Something of this peer waits for room: try again from poll. */
 void mr_net_backlog(struct mr_peer *p);
+/* The first of the packets that wait is taken from the queue, sent or not. */
+void mr_net_pending_pop(struct mr_peer *p);
 
 #endif

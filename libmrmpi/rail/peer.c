@@ -19,7 +19,7 @@
 
 #define CARD_KEY     "mrmpi.card"
 #define CARD_MAGIC   0x6d726364u /* "mrcd" */
-#define CARD_VERSION 2
+#define CARD_VERSION 3
 
 /* ---- cards ------------------------------------------------------------------------------------------------------- */
 
@@ -407,13 +407,8 @@ void mr_peer_lost(struct mr_peer *p, int error)
 
 static void drop_pending(struct mr_peer *p)
 {
-    struct mr_pending *m;
-
-    while ((m = p->pending)) {
-        p->pending = m->next;
-        free(m);
-    }
-    p->pending_end = &p->pending;
+    while (p->pending)
+        mr_net_pending_pop(p);
 }
 
 /* Said upwards when all that was under way has come back: nobody writes into the program's buffers after that. */

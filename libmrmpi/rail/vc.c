@@ -16,10 +16,11 @@
 #include "libmrmpi/rail/reorder.h"
 
 struct mr_vc {
+    struct mr_vc_front front;
     int rank;
     int error; /* nonzero: the peer is lost */
     const struct mr_channel_ops *ops;
-    size_t eager_max, packet_max;
+    size_t packet_max;
     uint32_t next_seq; /* of the next packet that we send */
     struct mr_reorder in;
     void *channel_data;
@@ -143,8 +144,8 @@ static struct mr_vc *make_vc(int rank)
         if (rail.open[i]->reaches(rank))
             vc->ops = rail.open[i];
     if (vc->ops) {
-        vc->eager_max = vc->ops->eager_max(rank);
-        vc->packet_max = vc->ops->packet_max ? vc->ops->packet_max(rank) : vc->eager_max;
+        vc->front.eager_max = vc->ops->eager_max(rank);
+        vc->packet_max = vc->ops->packet_max ? vc->ops->packet_max(rank) : vc->front.eager_max;
     } else {
         vc->error = -EHOSTUNREACH;
     }
@@ -162,11 +163,6 @@ struct mr_vc *mr_vc_get_peer(int world_rank)
 int mr_vc_world_rank(const struct mr_vc *vc)
 {
     return vc->rank;
-}
-
-size_t mr_vc_eager_max(const struct mr_vc *vc)
-{
-    return vc->eager_max;
 }
 
 size_t mr_vc_packet_max(const struct mr_vc *vc)
@@ -202,6 +198,7 @@ int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t
 
     if (__builtin_expect(vc->error, 0))
         return vc->error;
+    hdr->note = vc->front.note;
     hdr->seq = vc->next_seq;
     hdr->src = (uint32_t)rail.launch->rank;
     err = vc->ops->send(vc, hdr, payload, len);
@@ -221,6 +218,7 @@ int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scra
         make(scratch, len, what);
         return mr_vc_send(vc, hdr, scratch, len);
     }
+    hdr->note = vc->front.note;
     hdr->seq = vc->next_seq;
     hdr->src = (uint32_t)rail.launch->rank;
     err = vc->ops->send_made(vc, hdr, len, scratch, make, what);
@@ -229,7 +227,12 @@ int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scra
     return err;
 }
 
-unsigned mr_vc_all_waiting; /* kept by the channels that have something to count */
+uint32_t mr_vc_packets(const struct mr_vc *vc)
+{
+    return vc->next_seq;
+}
+
+unsigned mr_vc_all_waiting; /* kept by the channels that have something to count, and by pt2pt/ */
 
 unsigned mr_vc_waiting(struct mr_vc *vc)
 {

@@ -19,12 +19,12 @@
 
 #define MR_RAILS_MAX 8
 
-/* What pt2pt/ says to its peer; the transport looks only at seq and src. Little endian on the wire as in memory. */
+/* What pt2pt/ says to its peer; the transport looks only at seq, src and form. Little endian, as in memory. */
 struct mr_hdr {
     uint8_t kind; /* pt2pt's: eager, request to send, ... */
     uint8_t flags;
     uint8_t form; /* the channel's, between hosts (channel/wire.h) */
-    uint8_t pad;
+    uint8_t note; /* pt2pt's byte for the peer, as it is when the packet is sent; set by mr_vc_send */
     uint32_t seq; /* set by mr_vc_send */
     uint32_t src; /* world rank of the sender; set by mr_vc_send */
     int32_t rank; /* rank of the sender in the communicator */
@@ -47,6 +47,21 @@ struct mr_remote {
 
 struct mr_vc;
 struct mr_region;
+
+/*
+ * What pt2pt/ reaches of a virtual channel without a call: the first member of every struct mr_vc. eager_max is rail/'s
+ * and does not change. The rest belongs to pt2pt/ and is zero at first: the byte that goes with every packet to the
+ * peer, and room for what it keeps of the peer.
+ */
+struct mr_vc_front {
+    size_t eager_max;
+    uint8_t note;
+    _Alignas(8) unsigned char room[96];
+};
+static inline struct mr_vc_front *mr_vc_front(struct mr_vc *vc)
+{
+    return (struct mr_vc_front *)vc;
+}
 
 enum mr_vc_caps {
     MR_VC_PUT = 1,        /* mr_vc_put works (RDMA write) */
@@ -76,7 +91,10 @@ bool mr_rail_drained(void);
 
 struct mr_vc *mr_vc_get_peer(int world_rank); /* made on demand, never NULL */
 int mr_vc_world_rank(const struct mr_vc *vc);
-size_t mr_vc_eager_max(const struct mr_vc *vc);  /* payload bytes of a packet that may come unasked */
+static inline size_t mr_vc_eager_max(const struct mr_vc *vc) /* payload bytes of a packet that may come unasked */
+{
+    return ((const struct mr_vc_front *)vc)->eager_max;
+}
 size_t mr_vc_packet_max(const struct mr_vc *vc); /* payload bytes that one mr_vc_send takes: at least as many */
 unsigned mr_vc_caps(const struct mr_vc *vc);
 bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */
@@ -94,9 +112,15 @@ typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                     const void *what);
 
-/* Packets to this peer that wait for room. Whoever has many to send should let them drain (mr_rail_poll) first. */
+uint32_t mr_vc_packets(const struct mr_vc *vc); /* given to mr_vc_send so far; wraps */
+
+/*
+ * Packets to this peer that wait, as copies, for room or for a connection. Whoever has many to send lets them drain
+ * (mr_rail_poll) first: the channel itself sets no bound.
+ */
 unsigned mr_vc_waiting(struct mr_vc *vc);
-extern unsigned mr_vc_all_waiting; /* to all peers: while it is 0 nobody has to ask */
+/* To all peers, with the sends that pt2pt/ holds back because of them: while it is 0 nobody has to ask. */
+extern unsigned mr_vc_all_waiting;
 
 /*
  * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT) or to be read (MR_VC_GET,
