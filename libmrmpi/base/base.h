@@ -27,6 +27,8 @@ struct mr_config {
     char *roce_gid;       /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
     int rails_max;        /* use at most so many; 0: all */
     int paths;            /* LID paths used between each pair of rails */
+    int unsent_max;       /* packets to a peer that may wait for room before sends do */
+    size_t unexpected_max, unexpected_total; /* credits for eager messages: of each peer, of all */
     _Atomic size_t stripe_min; /* messages below are not striped */
     int adaptive;         /* weights of rails follow what they carry */
     int srq_depth, sq_depth;
@@ -93,6 +95,10 @@ enum mr_stat {
     MR_STAT_EAGER_SENT,
     MR_STAT_RNDV_SENT,
     MR_STAT_UNEXPECTED,
+    MR_STAT_NO_CREDIT,
+    MR_STAT_GRANTS_SENT,
+    MR_STAT_SENDS_STALLED,
+    MR_STAT_SENDS_HELD,
     MR_STAT_OUT_OF_ORDER,
     MR_STAT_SHM_SENT,
     MR_STAT_SHM_POOLED,

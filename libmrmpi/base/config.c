@@ -52,6 +52,17 @@ static const struct row rows[] = {
      "large messages between hosts: write, the sender writes into the receiver's memory; read, the receiver reads the "
      "sender's; auto chooses",
      MR_TOPIC_MESSAGES, AT_INIT},
+    {"MRMPI_UNSENT_MAX", NULL, FIELD(unsent_max), INT, "64", 1, 65536, "packets",
+     "packets to one rank that may wait for room; beyond it blocking sends wait, and nonblocking ones leave their data "
+     "in the program's buffer",
+     MR_TOPIC_MESSAGES, ANYTIME},
+    {"MRMPI_UNEXPECTED_MAX", NULL, FIELD(unexpected_max), SIZE, "4M", 0, 64 * GIB, "bytes",
+     "what a rank keeps of one other rank's short messages before their receives are posted; beyond it the sender asks "
+     "first, as for a large message; each takes 512 bytes more than its data",
+     MR_TOPIC_MESSAGES, AT_INIT},
+    {"MRMPI_UNEXPECTED_TOTAL", NULL, FIELD(unexpected_total), SIZE, "256M", 0, 1024 * GIB, "bytes",
+     "the same for all other ranks together, in equal parts, none of which is below 256 KiB", MR_TOPIC_MESSAGES,
+     AT_INIT},
     {"MRMPI_DEVICES", NULL, FIELD(devices), STRING, "", 0, 0, "",
      "comma list of rails to use, as mlx5_0:1,mlx5_1; empty: all active ports", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_ROCE_GID", NULL, FIELD(roce_gid), STRING, "", 0, 0, "",

@@ -96,11 +96,16 @@ static struct block *find_gap(struct mr_bsend *b, size_t bytes, struct block ***
     return (struct block *)from;
 }
 
-/* The adapter has it: it ends soon, whatever the receiver's program does. */
+/* The adapter has it, or will as soon as there is room: it ends soon, whatever the receiver's program does. */
+static bool leaves(const struct mr_request *req)
+{
+    return req->held_by || (req->proto && req->proto->state == MR_RNDV_PUTTING);
+}
+
 static bool some_leave(const struct mr_bsend *b)
 {
     for (struct block *k = b->first; k; k = k->next)
-        if (k->req && k->req->proto && k->req->proto->state == MR_RNDV_PUTTING)
+        if (k->req && leaves(k->req))
             return true;
     return false;
 }

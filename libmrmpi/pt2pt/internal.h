@@ -11,8 +11,10 @@
  *   one that copies once; but a sender that computes instead costs the receiver nothing.
  * - put: S RTS; R CTS(where to write); S writes, both are told by the channel
  * - read: S RTS(where the data is); the channel reads for R, R FIN
- * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, and when the kernel refuses
- *   single copy
+ * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
+ *   single copy, and for short messages to a receiver that keeps enough of this sender's already
+ * A receiver tells by a byte of every packet, and by GRANT when it has nothing else to send, how many bytes of eager
+ * messages have met their receives (credit.h).
  *
  * A send that waits for the receiver (OFFERED, ACK) can be cancelled: S CANCEL; if the message is among the unexpected
  * ones still, R CANCELLED; if not, the answer to the message itself is on its way already and nothing is said. Eager
@@ -44,6 +46,7 @@ enum mr_packet {
     MR_PKT_ACK,
     MR_PKT_CANCEL,    /* from the sender, who would like to have its message back */
     MR_PKT_CANCELLED, /* from the receiver: nobody had asked for it, and it is gone */
+    MR_PKT_GRANT,     /* hdr.len: bytes of eager messages that have met their receives, in all */
 };
 
 enum mr_packet_flags {
@@ -107,10 +110,12 @@ struct mr_pt2pt {
     uint32_t rndv_num_free;
     struct mr_rndv *active, *active_last;
     struct mr_part *forgotten; /* freed while their greetings are on their way */
-    uint64_t data_seen;        /* counts DATA packets */
-    uint64_t eager_ids; /* counts the eager messages of nonblocking sends */
-    bool peer_lost;     /* some peer has been lost: receives have to ask whether it is theirs */
-    bool get_refused;   /* the kernel has refused single copy once */
+    size_t window;         /* of credits for eager messages, for each peer */
+    struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
+    uint64_t data_seen;    /* counts DATA packets */
+    uint64_t eager_ids;    /* counts the eager messages of nonblocking sends */
+    bool peer_lost;        /* some peer has been lost: receives have to ask whether it is theirs */
+    bool get_refused;      /* the kernel has refused single copy once */
     int (*polls[4])(void);
     unsigned num_polls;
     unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
@@ -144,6 +149,10 @@ struct mr_holes {
     size_t offset;
 };
 void mr_pack_holes(void *to, size_t len, const void *holes);
+
+/* ---- send.c ---- */
+/* Starts a send whose turn has come: it is under way, or complete with an error. */
+void mr_send_begin(struct mr_request *req, struct mr_vc *vc);
 
 /* ---- recv.c ---- */
 /* A message has met its receive: what it takes is started or done. */

@@ -10,7 +10,7 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/pt2pt/flow.h"
 
 /* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4
@@ -50,6 +50,8 @@ int mr_progress(void)
 
     if (__builtin_expect(mr_pt2pt.active != NULL, 0))
         n += mr_rndv_progress();
+    if (__builtin_expect(mr_pt2pt.holding != NULL, 0))
+        n += mr_flow_release();
     for (unsigned i = 0; i < mr_pt2pt.num_polls; i++)
         n += mr_pt2pt.polls[i]();
     mr_lock_news += n > 0;

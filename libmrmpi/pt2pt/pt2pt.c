@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/pt2pt/flow.h"
 
 struct mr_pt2pt mr_pt2pt;
 
@@ -20,6 +20,7 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
 {
     struct mr_match_entry *e;
 
+    mr_flow_note(vc, hdr->note);
     if (hdr->kind != MR_PKT_EAGER && hdr->kind != MR_PKT_RTS) {
         mr_rndv_packet(vc, hdr, payload, len);
         return;
@@ -85,6 +86,7 @@ int mr_pt2pt_init(void)
 
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
     mr_pt2pt.reads_if = reads_wanted();
+    mr_flow_init();
     mr_pt2pt.scratch = malloc(MR_SCRATCH);
     err = mr_pt2pt.scratch ? 0 : -ENOMEM;
     if (!err)

@@ -13,7 +13,13 @@
 
 struct mr_schedule;
 
-enum mr_send_mode { MR_SEND_STANDARD, MR_SEND_SYNCHRONOUS, MR_SEND_READY, MR_SEND_BUFFERED };
+enum mr_send_mode {
+    MR_SEND_STANDARD,
+    MR_SEND_SYNCHRONOUS,
+    MR_SEND_READY,
+    MR_SEND_BUFFERED,
+    MR_SEND_POISON, /* pt2pt's own: mr_isend_poison */
+};
 
 struct mr_status {
     int source, tag; /* ranks of the communicator; MR_PROC_NULL / MR_ANY_TAG for an empty one */
@@ -63,9 +69,12 @@ struct mr_request {
     struct mr_rndv *proto;          /* state of a transfer that takes more than one packet */
     union {
         struct mr_match_entry match;   /* receives: in the posted queue */
-        struct {                       /* sends that were complete at once, which may be cancelled nevertheless */
-            uint64_t eager_id;         /* what the receiver knows the message by; 0: none */
+        struct {
+            uint64_t eager_id;         /* a send that was complete at once, which may be cancelled nevertheless: what
+                                          the receiver knows the message by; 0: none. A poison: its error */
             struct mr_request *behind; /* a buffered send: the message itself, of which a reference is held */
+            struct mr_vc *held_by;     /* a send that waits for room: whose, and its neighbours in that queue */
+            struct mr_request *held_next, *held_prev;
         };
     };
 };

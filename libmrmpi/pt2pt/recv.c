@@ -8,7 +8,7 @@
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/pt2pt/flow.h"
 
 #define POOL_MESSAGES_MAX 1024
 
@@ -81,6 +81,7 @@ static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr
 {
     size_t bytes = req->status.bytes;
 
+    mr_flow_consume(vc, hdr->len);
     if (__builtin_expect(req->type->contiguous, 1)) {
         if (bytes)
             mr_copy_in(mr_plain(req->recv_buf, req->type), payload, bytes);
@@ -262,6 +263,8 @@ bool mr_recv_take_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t sreq
     mr_match_each_at(&mr_pt2pt.unexpected, hdr->ctx, hdr->rank, hdr->tag, is_wanted, &w);
     if (!w.found)
         return false;
+    if (w.found->hdr.kind == MR_PKT_EAGER)
+        mr_flow_consume(vc, w.found->hdr.len);
     mr_match_remove_quad(&mr_pt2pt.unexpected, &w.found->match);
     mr_message_free(w.found);
     return true;

@@ -9,7 +9,7 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/pt2pt/flow.h"
 
 #define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
 #define PUSH_WINDOW 8          /* DATA packets under way */
@@ -170,7 +170,8 @@ static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, st
 
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
 {
-    unsigned caps = req->type->contiguous ? mr_vc_caps(vc) : 0;
+    bool short_one = hdr->len <= mr_vc_eager_max(vc); /* without credit: one packet of data when it is asked for */
+    unsigned caps = req->type->contiguous && !short_one ? mr_vc_caps(vc) : 0;
     struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_OFFERED);
     struct mr_remote remote;
     int err;
@@ -184,6 +185,7 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     if (caps & MR_VC_PUT)
         hdr->flags |= MR_FLAG_PUT;
     mr_stat_add(MR_STAT_RNDV_SENT, 1);
+    mr_stat_add(MR_STAT_NO_CREDIT, short_one);
     err = mr_vc_send(vc, hdr, &remote, hdr->flags & (MR_FLAG_GET | MR_FLAG_READ) ? sizeof(remote) : 0);
     if (!err)
         return MR_SUCCESS;
@@ -541,6 +543,10 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
 
     if (hdr->kind == MR_PKT_CANCEL) {
         on_cancel(vc, hdr);
+        return;
+    }
+    if (hdr->kind == MR_PKT_GRANT) {
+        mr_flow_granted(vc, hdr->len);
         return;
     }
     r = find(vc, to_receiver ? hdr->rreq : hdr->sreq);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sends. A short message goes at once and its send is complete when the function returns; a long one is offered to the
- * receiver (rndv.c). Cancelling them.
+ * receiver (rndv.c), and so is a short one for which there is no credit (flow.h). Cancelling them.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "libmrmpi/pt2pt/internal.h"
-
-#define WAITING_MAX 64 /* packets waiting for room at which a blocking send does not return at once */
+#include "libmrmpi/pt2pt/flow.h"
 
 static enum mr_err send_error(struct mr_vc *vc, int error)
 {
@@ -35,7 +33,10 @@ static enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr, const void *
                               &(struct mr_holes){buf, count, type, 0});
     else
         err = mr_vc_send(vc, hdr, mr_plain(buf, type), hdr->len);
-    return __builtin_expect(err, 0) ? send_error(vc, err) : MR_SUCCESS;
+    if (__builtin_expect(err, 0))
+        return send_error(vc, err);
+    mr_credit_spend(&mr_flow_of(vc)->credit, hdr->len);
+    return MR_SUCCESS;
 }
 
 static inline struct mr_hdr header(struct mr_comm *comm, uint32_t ctx, int tag, size_t bytes)
@@ -43,9 +44,9 @@ static inline struct mr_hdr header(struct mr_comm *comm, uint32_t ctx, int tag, 
     return (struct mr_hdr){.rank = comm->rank, .tag = tag, .ctx = ctx, .len = bytes};
 }
 
-static inline bool goes_eagerly(const struct mr_vc *vc, size_t bytes)
+static inline bool goes_eagerly(struct mr_vc *vc, size_t bytes)
 {
-    return bytes <= mr_vc_eager_max(vc) && bytes <= MR_SCRATCH;
+    return bytes <= mr_vc_eager_max(vc) && bytes <= MR_SCRATCH && mr_flow_allows(vc, bytes);
 }
 
 /* An ACK of the receiver completes the send. */
@@ -64,22 +65,54 @@ static enum mr_err send_synchronous(struct mr_vc *vc, struct mr_hdr *hdr, struct
     return err;
 }
 
-static enum mr_err start(struct mr_request *req, int dest, enum mr_send_mode mode)
+/* In place of a message: the error for which there is none. */
+static enum mr_err send_poison(struct mr_vc *vc, struct mr_hdr *hdr, struct mr_request *req)
 {
-    struct mr_vc *vc = mr_vc_get_peer(mr_comm_world_rank(req->comm, dest));
+    hdr->flags = MR_FLAG_POISON;
+    hdr->sreq = req->eager_id;
+    req->eager_id = 0;
+    req->status.error = send_eager(vc, hdr, NULL, 0, mr_type_byte);
+    mr_request_complete(req);
+    return MR_SUCCESS;
+}
+
+static enum mr_err start(struct mr_request *req, struct mr_vc *vc)
+{
     size_t bytes = req->count * req->type->size;
     struct mr_hdr hdr = header(req->comm, req->ctx, req->tag, bytes);
     enum mr_err err;
 
+    if (__builtin_expect(req->mode == MR_SEND_POISON, 0))
+        return send_poison(vc, &hdr, req);
     if (!goes_eagerly(vc, bytes))
         return mr_rndv_offer(req, vc, &hdr);
-    if (mode == MR_SEND_SYNCHRONOUS)
+    if (req->mode == MR_SEND_SYNCHRONOUS)
         return send_synchronous(vc, &hdr, req);
     hdr.sreq = req->eager_id = ++mr_pt2pt.eager_ids;
     err = send_eager(vc, &hdr, req->send_buf, req->count, req->type);
     if (!err)
         mr_request_complete(req);
     return err;
+}
+
+void mr_send_begin(struct mr_request *req, struct mr_vc *vc)
+{
+    enum mr_err err = start(req, vc);
+
+    if (!err)
+        return;
+    req->status.error = err;
+    mr_request_complete(req);
+}
+
+static inline enum mr_err start_or_hold(struct mr_request *req, int dest)
+{
+    struct mr_vc *vc = mr_vc_get_peer(mr_comm_world_rank(req->comm, dest));
+
+    if (__builtin_expect(!mr_vc_all_waiting, 1) || !mr_flow_must_hold(vc))
+        return start(req, vc);
+    mr_flow_hold(vc, req);
+    return MR_SUCCESS;
 }
 
 enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
@@ -111,7 +144,7 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
     if (dest == MR_PROC_NULL)
         mr_request_complete(req);
     else
-        err = start(req, dest, mode);
+        err = start_or_hold(req, dest);
     if (err) {
         req->refs = 1;
         mr_request_put(req);
@@ -125,24 +158,30 @@ enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *
                             struct mr_request **out)
 {
     struct mr_request *req = mr_request_start(MR_REQ_SEND, comm, mr_type_byte);
-    struct mr_hdr hdr = header(comm, ctx, tag, 0);
-    enum mr_err err;
 
     *out = req;
     if (!req)
         return MR_ERR_NO_MEM;
-    hdr.flags = MR_FLAG_POISON;
-    hdr.sreq = why;
-    err = send_eager(mr_vc_get_peer(mr_comm_world_rank(comm, dest)), &hdr, NULL, 0, mr_type_byte);
-    req->status.error = err;
-    mr_request_complete(req);
-    return MR_SUCCESS;
+    req->peer = dest;
+    req->tag = tag;
+    req->ctx = ctx;
+    req->mode = MR_SEND_POISON;
+    req->eager_id = why;
+    return start_or_hold(req, dest);
 }
 
 /* A blocking send is where a program that sends faster than its peer receives is held up. */
 static bool relieved(void *vc)
 {
-    return mr_vc_waiting(vc) <= WAITING_MAX;
+    return !mr_flow_crowded(vc);
+}
+
+static void __attribute__((noinline)) wait_for_room(struct mr_vc *vc)
+{
+    if (relieved(vc))
+        return;
+    mr_stat_add(MR_STAT_SENDS_STALLED, 1);
+    mr_progress_until(relieved, vc);
 }
 
 enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
@@ -158,12 +197,12 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
     if (mode == MR_SEND_BUFFERED)
         return mr_bsend(buf, count, type, dest, tag, comm, ctx, NULL);
     vc = mr_vc_get_peer(mr_comm_world_rank(comm, dest));
-    if (__builtin_expect(mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes), 1)) {
+    if (__builtin_expect(mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes) && !mr_flow_of(vc)->held, 1)) {
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);
 
         err = send_eager(vc, &hdr, buf, count, type);
-        if (__builtin_expect(mr_vc_all_waiting != 0, 0) && mr_vc_waiting(vc) > WAITING_MAX)
-            mr_progress_until(relieved, vc);
+        if (__builtin_expect(mr_vc_all_waiting != 0, 0))
+            wait_for_room(vc);
         return err;
     }
     err = mr_isend(buf, count, type, dest, tag, comm, ctx, mode, &req);
@@ -178,7 +217,9 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
 
 static void take_back(struct mr_request *req)
 {
-    if (!req->complete && req->proto) {
+    if (!req->complete && req->held_by) {
+        mr_flow_withdraw(req);
+    } else if (!req->complete && req->proto) {
         mr_rndv_cancel(req->proto);
     } else if (req->complete && req->eager_id) {
         mr_rndv_recall(req, mr_vc_get_peer(mr_comm_world_rank(req->comm, req->peer)));

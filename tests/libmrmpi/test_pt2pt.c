@@ -105,10 +105,10 @@ static int exchange(int rank, int size)
 
 START_TEST(exchange_all_sizes)
 {
-    static const char *const settings[][2] = {{"MRMPI_LOG_LEVEL", "1"},
-                                              {"MRMPI_SINGLE_COPY", "0"},
-                                              {"MRMPI_OVERSUBSCRIBED", "1"},
-                                              {"MRMPI_SHM_EAGER_MAX", "64"}};
+    static const char *const settings[][2] = {{"MRMPI_LOG_LEVEL", "1"},      {"MRMPI_SINGLE_COPY", "0"},
+                                              {"MRMPI_OVERSUBSCRIBED", "1"}, {"MRMPI_SHM_EAGER_MAX", "64"},
+                                              {"MRMPI_UNEXPECTED_MAX", "0"}, {"MRMPI_UNEXPECTED_MAX", "20000"},
+                                              {"MRMPI_UNSENT_MAX", "1"}};
 
     setenv(settings[_i][0], settings[_i][1], 1);
     ck_assert_int_eq(fake_world_run(2, exchange), 0);
@@ -244,15 +244,17 @@ END_TEST
 static int flood(int rank, int size)
 {
     enum { N = 20000 };
-    struct mr_request *reqs[64];
+    static int values[N]; /* in place until all have gone: nobody waits for the requests */
+    struct mr_request *req;
     struct mr_status st;
     int value;
 
     if (rank == 0) {
         for (int i = 0; i < N; i++) {
-            EXPECT(mr_isend(&i, sizeof(i), mr_type_byte, 1, i % 7, mr_comm_world, 0, MR_SEND_STANDARD, &reqs[0]) ==
+            values[i] = i;
+            EXPECT(mr_isend(&values[i], sizeof(i), mr_type_byte, 1, i % 7, mr_comm_world, 0, MR_SEND_STANDARD, &req) ==
                    MR_SUCCESS);
-            mr_request_put(reqs[0]);
+            mr_request_put(req);
         }
         return 0;
     }
@@ -270,6 +272,177 @@ static int flood(int rank, int size)
 START_TEST(unexpected_flood)
 {
     ck_assert_int_eq(fake_world_run(2, flood), 0);
+}
+END_TEST
+
+/* ---- flow ---- */
+
+enum { SHORT = 1000, WINDOW = 20000, IN_WINDOW = WINDOW / (SHORT + 512) };
+
+/* The receiver is in the library and asks for nothing: it keeps what the setting says, and the rest is offered. */
+static int overdraw(int rank, int size)
+{
+    enum { N = 200 };
+    static uint8_t out[N][SHORT], in[SHORT];
+    struct mr_request *reqs[N];
+    struct mr_status st;
+
+    if (rank == 0) {
+        for (int i = 0; i < N; i++) {
+            fill(out[i], SHORT, i);
+            EXPECT(mr_isend(out[i], SHORT, mr_type_byte, 1, 1, mr_comm_world, 0, i % 2, &reqs[i]) == MR_SUCCESS);
+            EXPECT(reqs[i]->complete == (i < IN_WINDOW && i % 2 == MR_SEND_STANDARD));
+        }
+        EXPECT(mr_stats[MR_STAT_EAGER_SENT] == IN_WINDOW && mr_stats[MR_STAT_NO_CREDIT] == N - IN_WINDOW);
+        for (int i = 0; i < N; i++) {
+            EXPECT(mr_wait(reqs[i]) == MR_SUCCESS);
+            mr_request_put(reqs[i]);
+        }
+        return 0;
+    }
+    while (mr_stats[MR_STAT_UNEXPECTED] < N) /* offers are among the unexpected */
+        EXPECT(!mr_iprobe(0, 2, mr_comm_world, 0, &st));
+    for (int i = 0; i < N; i++) {
+        EXPECT(mr_recv(in, SHORT, mr_type_byte, 0, 1, mr_comm_world, 0, &st) == MR_SUCCESS);
+        EXPECT(st.bytes == SHORT && holds(in, SHORT, i));
+    }
+    EXPECT(mr_stats[MR_STAT_GRANTS_SENT] <= 2); /* its answers take the notes along */
+    return 0;
+}
+
+START_TEST(credit_runs_out)
+{
+    setenv("MRMPI_UNEXPECTED_MAX", "20000", 1);
+    ck_assert_int_eq(fake_world_run(2, overdraw), 0);
+}
+END_TEST
+
+/* What has been received is free again, though the receiver never sends anything of its own; half a window at least. */
+static int refund(int rank, int size)
+{
+    enum { ROUNDS_OF = 50, FEW = IN_WINDOW / 2 - 1 };
+    static uint8_t buf[SHORT];
+
+    for (int i = 0; i < ROUNDS_OF; i++) {
+        for (int k = 0; k < FEW; k++)
+            if (rank == 0)
+                EXPECT(mr_send(buf, SHORT, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+            else
+                EXPECT(mr_recv(buf, SHORT, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        mr_launch_fence();
+        mr_progress(); /* a grant has come, if there is one */
+        mr_launch_fence();
+    }
+    EXPECT(mr_stats[MR_STAT_NO_CREDIT] == 0);
+    EXPECT(rank == 0 || mr_stats[MR_STAT_GRANTS_SENT] >= ROUNDS_OF * FEW * (SHORT + 512) / WINDOW);
+    EXPECT(rank == 0 || mr_stats[MR_STAT_GRANTS_SENT] <= 2 * ROUNDS_OF * FEW * (SHORT + 512) / WINDOW + 1);
+    return 0;
+}
+
+START_TEST(credit_comes_back)
+{
+    setenv("MRMPI_UNEXPECTED_MAX", "20000", 1);
+    ck_assert_int_eq(fake_world_run(2, refund), 0);
+}
+END_TEST
+
+/* The receiver does not look: few packets are copied, the rest waits in its buffers, in order, and can be cancelled. */
+static int hold_back(int rank, int size)
+{
+    enum { N = 3000, LEN = 200, LARGE = 100000, UNSENT = 4 };
+    static uint8_t out[N][LEN], large[LARGE];
+    static struct mr_request *reqs[N + 1];
+    struct mr_vc *vc;
+
+    if (rank == 1) {
+        mr_launch_fence();
+        for (int i = 0; i < N - 1; i++) {
+            EXPECT(mr_recv(out[0], LEN, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+            EXPECT(holds(out[0], LEN, i < N / 2 ? i : i + 1));
+        }
+        EXPECT(mr_recv(large, LARGE, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(holds(large, LARGE, 7));
+        EXPECT(mr_recv(out[0], 1, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(mr_recv(out[0], 1, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_ERR_TYPE);
+        return 0;
+    }
+    for (int i = 0; i < N; i++) {
+        fill(out[i], LEN, i);
+        EXPECT(mr_isend(out[i], LEN, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &reqs[i]) == MR_SUCCESS);
+    }
+    vc = mr_vc_get_peer(1);
+    EXPECT(mr_vc_waiting(vc) == UNSENT + 1);
+    EXPECT(mr_stats[MR_STAT_SENDS_HELD] > N - 1000 && !reqs[N - 1]->complete);
+    EXPECT(mr_cancel(reqs[N / 2]) == MR_SUCCESS && reqs[N / 2]->complete && reqs[N / 2]->status.cancelled);
+    fill(large, LARGE, 7);
+    EXPECT(mr_isend(large, LARGE, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &reqs[N]) == MR_SUCCESS);
+    mr_launch_fence();
+    EXPECT(mr_send(out[0], 1, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+    EXPECT(mr_vc_waiting(vc) <= UNSENT + 1);
+    for (int i = 0; i <= N; i++) {
+        EXPECT(mr_wait(reqs[i]) == MR_SUCCESS && reqs[i]->status.cancelled == (i == N / 2));
+        mr_request_put(reqs[i]);
+    }
+    EXPECT(mr_isend_poison(MR_ERR_TYPE, 1, 1, mr_comm_world, 0, &reqs[0]) == MR_SUCCESS);
+    EXPECT(mr_wait(reqs[0]) == MR_SUCCESS);
+    mr_request_put(reqs[0]);
+    EXPECT(mr_vc_all_waiting == 0);
+    return 0;
+}
+
+START_TEST(sends_held)
+{
+    setenv("MRMPI_UNSENT_MAX", "4", 1);
+    ck_assert_int_eq(fake_world_run(2, hold_back), 0);
+}
+END_TEST
+
+static int lose_peer(int rank, int size)
+{
+    enum { N = 1000 };
+    static uint8_t out[200];
+    static struct mr_request *reqs[N];
+    int failed = 0;
+
+    if (rank == 0) {
+        for (int i = 0; i < N; i++)
+            EXPECT(mr_isend(out, sizeof(out), mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &reqs[i]) ==
+                   MR_SUCCESS);
+        mr_vc_failed(1, -EIO);
+        for (int i = 0; i < N; i++)
+            failed += mr_wait(reqs[i]) == MR_ERR_PROC_FAILED;
+        EXPECT(failed > N / 2 && (uint64_t)failed == mr_stats[MR_STAT_SENDS_HELD]);
+    }
+    mr_launch_fence();
+    _exit(0); /* who has lost a rank does not meet it at the end */
+}
+
+START_TEST(held_for_a_lost_peer)
+{
+    ck_assert_int_eq(fake_world_run(2, lose_peer), 0);
+}
+END_TEST
+
+/* Whoever sends to itself has nobody to wait for. */
+static int to_self(int rank, int size)
+{
+    enum { N = 20000 };
+    static uint8_t buf[SHORT];
+
+    for (int i = 0; i < N; i++) {
+        fill(buf, SHORT, i);
+        EXPECT(mr_send(buf, SHORT, mr_type_byte, rank, 1, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+    }
+    for (int i = 0; i < N; i++) {
+        EXPECT(mr_recv(buf, SHORT, mr_type_byte, rank, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(holds(buf, SHORT, i));
+    }
+    return 0;
+}
+
+START_TEST(self_flood)
+{
+    ck_assert_int_eq(fake_world_run(1, to_self), 0);
 }
 END_TEST
 
@@ -334,6 +507,41 @@ START_TEST(buffered_sends)
 }
 END_TEST
 
+/* A buffered send does not wait for the receiver, but those before it must leave the buffer. */
+static int buffered_flood(int rank, int size)
+{
+    enum { N = 2000, LEN = 300, SLOTS = 100, UNSEEN = 256 + 60 }; /* a ring full of messages, and some */
+    static uint8_t space[SLOTS * (LEN + MR_BSEND_OVERHEAD)], out[LEN];
+
+    if (rank == 1) {
+        mr_launch_fence();
+        for (int i = 0; i < N; i++) {
+            EXPECT(mr_recv(out, LEN, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+            EXPECT(holds(out, LEN, i));
+        }
+        return 0;
+    }
+    EXPECT(mr_buffer_attach(&mr_bsend_process, (struct mr_buffer){space, sizeof(space), false}) == MR_SUCCESS);
+    for (int i = 0; i < N; i++) {
+        fill(out, LEN, i);
+        EXPECT(mr_send(out, LEN, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_SUCCESS);
+        if (i == UNSEEN) {
+            EXPECT(mr_stats[MR_STAT_SENDS_HELD] > 10);
+            mr_launch_fence();
+        }
+    }
+    mr_buffer_detach(&mr_bsend_process);
+    EXPECT(mr_vc_all_waiting == 0);
+    return 0;
+}
+
+START_TEST(buffered_sends_held)
+{
+    setenv("MRMPI_UNSENT_MAX", "1", 1);
+    ck_assert_int_eq(fake_world_run(2, buffered_flood), 0);
+}
+END_TEST
+
 static int cancelled(int rank, int size)
 {
     struct mr_request *req;
@@ -364,8 +572,9 @@ static int nonsense(int rank, int size)
     EXPECT(freopen("/dev/null", "w", stderr)); /* the log has thousands of complaints to make */
     if (rank == 0)
         for (unsigned seq = 0; seq < 300000; seq++) {
-            struct mr_hdr h = {.kind = rand() % 12,
+            struct mr_hdr h = {.kind = rand() % 14,
                                .flags = rand() % 8,
+                               .note = rand() % 4 ? 0 : rand(),
                                .seq = seq,
                                .src = 1,
                                .rank = rand() % 3,
@@ -540,14 +749,20 @@ int main(void)
     int failed;
 
     tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, exchange_all_sizes, 0, 4);
+    tcase_add_loop_test(c, exchange_all_sizes, 0, 7);
     tcase_add_loop_test(c, refused_single_copy, 0, 2);
     tcase_add_test(c, silent_sender);
     tcase_add_test(c, buffer_reused_after_send);
     tcase_add_loop_test(c, truncation, 0, 2);
     tcase_add_test(c, self_messages);
     tcase_add_test(c, unexpected_flood);
+    tcase_add_test(c, credit_runs_out);
+    tcase_add_test(c, credit_comes_back);
+    tcase_add_test(c, sends_held);
+    tcase_add_test(c, held_for_a_lost_peer);
+    tcase_add_test(c, self_flood);
     tcase_add_test(c, buffered_sends);
+    tcase_add_test(c, buffered_sends_held);
     tcase_add_test(c, cancel_and_proc_null);
     tcase_add_test(c, mad_peer);
     tcase_add_loop_test(c, threads_of_two_ranks, 0, 2);
