@@ -44,7 +44,7 @@ ok "every folder has its map" maps
 
 map_entries() { # each source is in its folder's map (X_large.c is X.c a second time), and what a map names exists
   local d f name rc=0
-  for d in libmrmpi/*/ simfab/engine/ simfab/preload/ simfab/cmd/ fabricd/ mrrun/; do
+  for d in libmrmpi/*/ simfab/engine/ simfab/preload/ simfab/tsc/ simfab/cmd/ fabricd/ mrrun/; do
     [ -f "$d/README.md" ] || continue
     for f in "$d"*.[ch]; do
       name=${f##*/} name=${name%.*}
