@@ -108,6 +108,18 @@ struct sf_actor {
     uint32_t pad[11];
 };
 
+/* How a process's readings of the time stamp counter are caught: simfab/preload/tsc.c. */
+enum sf_tsc {
+    SF_TSC_UNKNOWN = 0, /* it has not looked */
+    SF_TSC_REAL,        /* not at all, as it wished */
+    SF_TSC_TRAP,        /* the kernel makes them fault */
+    SF_TSC_PATCHED,     /* the instructions were replaced */
+    SF_TSC_NO_TRAP,     /* not at all: the kernel does not, and it was to do nothing else; */
+    SF_TSC_NO_LIBRARY,  /* libsimfab-tsc.so cannot be loaded; */
+    SF_TSC_NO_WRITING,  /* the kernel lets nobody write into code */
+    SF_TSC_WAYS,
+};
+
 struct sf_arena {
     uint32_t magic;
     uint32_t version;
@@ -123,6 +135,7 @@ struct sf_arena {
     _Alignas(64) uint32_t free_run;
     uint32_t births; /* counts the threads that actors have started: each may become an actor soon */
     uint32_t in_turns; /* actors of this host run one after the other: who comes back from a system call says READY */
+    uint32_t tsc; /* enum sf_tsc, set by the process before its first request */
     uint64_t events; /* counts what became visible to this process: completions, events */
     _Alignas(64) struct sf_actor actor[SF_ACTORS_MAX];
 };

@@ -60,6 +60,8 @@ int ask_engine(enum sf_op op, int argc, char **argv);
 /* control.c: VERB [standby] [N] about opensm, for the supervisor. help: what to print when the words are wrong. */
 int control_command(const char *verb, int argc, char **argv, const char *help);
 
+/* environ.c: has the environment settings for libsimfab.so that it does not know? False: complained. */
+bool check_settings(void);
 /* environ.c: turn this process's environment into that of a simulated host */
 bool enter_host(const char *dir, const char *host, bool real_clock);
 /* True if host exists; else complains, naming the hosts there are. */

@@ -80,6 +80,19 @@ static char *preload_list(const char *dir, const char *lib)
     return list;
 }
 
+bool check_settings(void)
+{
+    static const char *const known[] = {"", "trap", "patch", "real"};
+    const char *tsc = getenv("SIMFAB_TSC");
+
+    for (size_t i = 0; tsc && i < sizeof known / sizeof *known; i++)
+        if (!strcmp(tsc, known[i]))
+            return true;
+    if (tsc)
+        complain("SIMFAB_TSC=%s: it may be trap, patch or real, or unset", tsc);
+    return !tsc;
+}
+
 bool enter_host(const char *dir, const char *host, bool real_clock)
 {
     char lib[PATH_MAX];
@@ -176,7 +189,7 @@ int cmd_exec(int argc, char **argv)
         return EXIT_USAGE;
     }
     dir = fabric_dir();
-    if (!dir || !check_host(dir, host) || !host_is_alive(dir, host) || !enter_host(dir, host, real_clock))
+    if (!dir || !check_settings() || !check_host(dir, host) || !host_is_alive(dir, host) || !enter_host(dir, host, real_clock))
         return EXIT_USAGE;
     announce(dir, host);
     execvp(command[0], command);

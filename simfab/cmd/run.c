@@ -153,7 +153,7 @@ static int run(int argc, char **args, struct options *o)
         complain("%s", strerror(errno));
         return 1;
     }
-    if (!parse(argc, args, o))
+    if (!parse(argc, args, o) || !check_settings())
         return EXIT_USAGE;
     if (!choose_dir(dir, PATH_MAX) || pipe2(pipes, O_CLOEXEC)) {
         complain("%s", strerror(errno));

@@ -12,6 +12,7 @@
 
 #include "simfab/engine/alarm.h"
 #include "simfab/engine/threads.h"
+#include "simfab/engine/tsc.h"
 #include "simfab/engine/util.h"
 
 static uint32_t align_arena(uint64_t bytes)
@@ -212,6 +213,8 @@ void proc_free(struct proc *p)
 {
     struct sim *s = p->sim;
 
+    if (p->arena)
+        tsc_note(p);
     alarms_proc_gone(p);
     objects_destroy(p, NULL);
     destroy_kind(p, OBJ_CTX, NULL);

@@ -98,6 +98,7 @@ struct proc {
     uint32_t num_actors;    /* in any state but FREE */
     uint64_t events;        /* completions and events made visible so far */
     struct proc *next_gone; /* sched.c */
+    uint32_t tsc;           /* enum sf_tsc, as last read */
     bool dead;              /* to be detached at the next occasion */
 };
 

@@ -11,6 +11,7 @@
 #include "simfab/engine/alarm.h"
 #include "simfab/engine/call.h"
 #include "simfab/engine/mcast.h"
+#include "simfab/engine/tsc.h"
 #include "simfab/engine/util.h"
 
 static struct port *port_of(struct ctx *ctx, uint32_t num)
@@ -546,6 +547,7 @@ size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, si
     c.len = len - sizeof req;
     h = req.op < sizeof handlers / sizeof *handlers ? &handlers[req.op] : NULL;
     commands_drain_one(p); /* what was posted before comes before */
+    tsc_note(p);
     if (!h || !h->run)
         head.error = EOPNOTSUPP;
     else if (req.body_bytes != c.len || c.len < h->body)

@@ -8,6 +8,7 @@
 #include "simfab/engine/event.h"
 #include "simfab/engine/fabric.h"
 #include "simfab/engine/model.h"
+#include "simfab/proto.h"
 
 struct proc;
 struct mad;
@@ -54,6 +55,7 @@ struct sim {
     uint64_t published_ps; /* the time that processes have been told last */
     uint64_t world_looks, world_ns; /* looks at threads out of sight (world.h), and real time spent on them */
     uint64_t packets_delivered, packets_dropped;
+    uint32_t tsc_count[SF_TSC_WAYS]; /* processes so far, by how they catch the time stamp counter */
     bool stop;
 };
 

@@ -7,6 +7,7 @@
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/text.h"
+#include "simfab/engine/tsc.h"
 
 static const char *state_name(uint8_t state)
 {
@@ -83,6 +84,7 @@ void status_text(struct sim *s, struct text *t)
     text_say(t, "packets: %llu delivered, %llu dropped\n", (unsigned long long)s->packets_delivered,
              (unsigned long long)s->packets_dropped);
     text_say(t, "processes: %u\n", s->num_procs);
+    tsc_status(s, t);
     say_objects(s, t);
     mad_status(s->mad, t);
     for (uint32_t i = 0; i < f->num_nodes; i++)

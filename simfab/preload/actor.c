@@ -126,8 +126,10 @@ static struct sf_actor *take_slot(void)
 static struct sf_actor *new_actor(bool guest)
 {
     struct sf_actor *a;
-    int err = sfp_attach();
+    int err;
 
+    sfp_tsc_prepare(); /* before time waits for it */
+    err = sfp_attach();
     if (err) {
         errno = err;
         return NULL;

@@ -300,7 +300,9 @@ SFP_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeou
 {
     const struct timespec zero = {0};
     int64_t ns = ns_of_timespec(timeout);
+    sigset_t copy;
 
+    mask = sfp_trap_unblocked(mask, &copy);
     if (!sfp_clock_is_virtual())
         return WAITING(SFP_REAL(ppoll)(fds, n, timeout, mask));
     return MULTI(ns, SFP_REAL(ppoll)(fds, n, &zero, mask), SFP_REAL(ppoll)(fds, n, timeout, mask),
@@ -374,7 +376,9 @@ SFP_EXPORT int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *re
 {
     int64_t ns = ns_of_timespec(timeout);
     struct sets want;
+    sigset_t copy;
 
+    mask = sfp_trap_unblocked(mask, &copy);
     if (!sfp_clock_is_virtual())
         return WAITING(SFP_REAL(pselect)(n, r, w, e, timeout, mask));
     if (sleeps(!r && !w && !e && !mask, ns))
@@ -403,6 +407,9 @@ SFP_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeo
 
 SFP_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask)
 {
+    sigset_t copy;
+
+    mask = sfp_trap_unblocked(mask, &copy);
     if (!sfp_clock_is_virtual())
         return WAITING(SFP_REAL(epoll_pwait)(fd, events, max, timeout, mask));
     return MULTI(timeout < 0 ? -1 : timeout * 1000000ll, SFP_REAL(epoll_pwait)(fd, events, max, 0, mask),

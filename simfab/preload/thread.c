@@ -20,6 +20,7 @@ struct thread {
     uint64_t clock_ps;
     uint32_t number;
     bool guest; /* it is an actor from the beginning */
+    bool tsc;   /* its creator's time stamp counter is virtual, and so is its own */
     bool acts, ended;
 };
 
@@ -103,6 +104,7 @@ static void *begin(void *arg)
     me = arg;
     unlock_list();
     acts = me->acts;
+    sfp_tsc_inherit(me->tsc);
     sfp_futex_trap();
     sfp_actor_watch_end();
     if (me->clock_ps)
@@ -163,6 +165,7 @@ SFP_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
     sfp_futex_look();
     t->run = run;
     t->arg = arg;
+    t->tsc = sfp_tsc_is_trapped();
     if (sfp_proc.arena && !sfp_proc.dead && sfp_is_actor() && sfp_clock_is_virtual()) {
         t->clock_ps = sfp_clock_peek();
         t->guest = t->acts = !sfp_proc.welcome.cpu_factor_milli && sfp_is_actor();

@@ -40,6 +40,29 @@ bool sfp_trap_take(int sig, void (*handler)(int, siginfo_t *, void *), int flags
     return t->taken;
 }
 
+/*
+ * Is this signal to be kept from being blocked? SIGSEGV from the beginning: a thread that blocks all signals, and never calls verbs, may
+ * come to an instruction that was patched since (tsc_patch.c).
+ */
+static bool is_kept(const struct trap *t)
+{
+    return t->taken || (t->sig == SIGSEGV && sfp_enabled());
+}
+
+const sigset_t *sfp_trap_unblocked(const sigset_t *set, sigset_t *copy)
+{
+    const sigset_t *wanted = set;
+
+    for (int i = 0; set && i < TRAPS; i++)
+        if (sigismember(wanted, traps[i].sig) == 1 && is_kept(&traps[i])) {
+            if (wanted == set)
+                *copy = *set;
+            wanted = copy;
+            sigdelset(copy, traps[i].sig);
+        }
+    return wanted;
+}
+
 /* With the default action the instruction faults again, and then it is fatal; a call that was refused is not made again. */
 void sfp_trap_pass_on(int sig, siginfo_t *info, void *context)
 {
@@ -60,13 +83,25 @@ void sfp_trap_pass_on(int sig, siginfo_t *info, void *context)
 
 /* ---- the program's own signal handling ------------------------------------------------------------------------- */
 
+/* A handler of another signal may read the counter, too. */
+static int set_action(int sig, const struct sigaction *act, struct sigaction *old)
+{
+    struct sigaction copy;
+
+    if (act) {
+        copy = *act;
+        copy.sa_mask = *sfp_trap_unblocked(&act->sa_mask, &copy.sa_mask);
+    }
+    return SFP_REAL(sigaction)(sig, act ? &copy : NULL, old);
+}
+
 SFP_EXPORT int sigaction(int sig, const struct sigaction *restrict act, struct sigaction *restrict old)
 {
     struct trap *t = taken(sig);
     struct sigaction was;
 
     if (!t)
-        return SFP_REAL(sigaction)(sig, act, old);
+        return set_action(sig, act, old);
     was = t->theirs;
     if (act)
         t->theirs = *act;
@@ -85,30 +120,16 @@ SFP_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
     return old.sa_handler;
 }
 
-static const sigset_t *without_ours(int how, const sigset_t *set, sigset_t *copy)
-{
-    const sigset_t *wanted = set;
-
-    for (int i = 0; set && how != SIG_UNBLOCK && i < TRAPS; i++)
-        if (traps[i].taken && sigismember(wanted, traps[i].sig)) {
-            if (wanted == set)
-                *copy = *set;
-            wanted = copy;
-            sigdelset(copy, traps[i].sig);
-        }
-    return wanted;
-}
-
 SFP_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
     sigset_t copy;
 
-    return SFP_REAL(pthread_sigmask)(how, without_ours(how, set, &copy), old);
+    return SFP_REAL(pthread_sigmask)(how, how == SIG_UNBLOCK ? set : sfp_trap_unblocked(set, &copy), old);
 }
 
 SFP_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
     sigset_t copy;
 
-    return SFP_REAL(sigprocmask)(how, without_ours(how, set, &copy), old);
+    return SFP_REAL(sigprocmask)(how, how == SIG_UNBLOCK ? set : sfp_trap_unblocked(set, &copy), old);
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The time stamp counter. Some programs (perftest) read it directly; in threads that use verbs the kernel is asked to
- * make that a fault, whose handler here answers with virtual time. SIMFAB_TSC=real leaves the counter alone.
+ * The time stamp counter. Some programs (perftest) read it directly; in threads that use verbs that becomes a fault,
+ * whose handler here answers with virtual time. There are two ways: the kernel is asked to make it one, or the
+ * instructions are replaced (tsc_patch.c). The kernel's comes first, but under some hypervisors it does nothing and
+ * says it had: so it is tried once. Both give a thread the same time for the same readings.
  *
- * The price is care: the program's own SIGSEGV handler must not displace ours (trap.c), the C
- * library's clocks read the counter too (in the vDSO; there it stays real), and the setting survives exec, where it
- * would kill the next program before anybody could help it: spawn.c takes it back.
+ * SIMFAB_TSC=trap or patch allows one of them only, SIMFAB_TSC=real leaves the counter alone. The engine is told which
+ * it is.
+ *
+ * The price is care: the program's own SIGSEGV handler must not displace ours, nor may a thread block the signal
+ * (trap.c); the C library's clocks read the counter too (in the vDSO; there it stays real); and the kernel's setting
+ * survives exec, where it would kill the next program before anybody could help it: spawn.c takes it back.
  */
 #include "simfab/preload/clock.h"
 
@@ -21,59 +26,115 @@
 #include <sys/prctl.h>
 #include <ucontext.h>
 
+#include "simfab/preload/tsc.h"
+#include "simfab/tsc/tsc.h"
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool catching; /* our handler is installed */
+static enum sf_tsc way;
 static uint64_t khz = 2000000;
 static uintptr_t vdso;
-static __thread bool trapped; /* this thread's counter faults */
+static __thread bool trapped; /* this thread's counter is virtual */
+static __thread volatile bool seen;
 
-enum { VDSO_BYTES = 16384 };
+enum { VDSO_BYTES = 16384, LONGEST_INSTRUCTION = 15 };
 
-static uint64_t real_tsc(void)
+/* An instruction of our own, to see whether it traps. */
+__asm__(".pushsection .text\n"
+        ".hidden sfp_tsc_probe\n"
+        ".globl sfp_tsc_probe\n"
+        ".type sfp_tsc_probe, @function\n"
+        "sfp_tsc_probe:\n"
+        "    rdtsc\n"
+        "    ret\n"
+        ".size sfp_tsc_probe, . - sfp_tsc_probe\n"
+        ".popsection\n");
+void sfp_tsc_probe(void);
+
+/* aux: what rdtscp tells besides, NULL: it is not that. */
+static uint64_t real_tsc(uint32_t *aux)
 {
+    bool on = way == SF_TSC_TRAP;
     uint32_t lo, hi;
 
-    prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
-    __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-    prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+    if (on)
+        prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
+    if (aux)
+        __asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(*aux));
+    else
+        __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+    if (on)
+        prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
     return (uint64_t)hi << 32 | lo;
 }
 
-static uint64_t virtual_tsc(void)
+static uint64_t virtual_tsc(uint32_t *aux)
 {
     struct timespec ts;
 
+    if (aux)
+        *aux = 0;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return ((uint64_t)ts.tv_sec * SFP_NS_PER_S + (uint64_t)ts.tv_nsec) * (khz / 1000) / 1000;
 }
 
-/* Bytes of the instruction at ip if it reads the counter, else 0. */
-static int counter_instruction(const uint8_t *ip, const siginfo_t *info)
+/* Who reads it in the vDSO is the C library, for a clock that stays real; other threads than ours meet patched code,
+ * too. */
+static uint64_t read_tsc(const uint8_t *ip, uint32_t *aux)
 {
-    if (info->si_code != SI_KERNEL) /* a bad address: its instruction may not even be readable */
-        return 0;
-    if (ip[0] == 0x0f && ip[1] == 0x31)
-        return 2;                                                   /* rdtsc */
-    return ip[0] == 0x0f && ip[1] == 0x01 && ip[2] == 0xf9 ? 3 : 0; /* rdtscp */
+    return !trapped || (uintptr_t)ip - vdso < VDSO_BYTES ? real_tsc(aux) : virtual_tsc(aux);
+}
+
+static bool is_prefix(uint8_t byte)
+{
+    static const uint8_t legacy[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3};
+
+    return memchr(legacy, byte, sizeof legacy) || (byte & 0xf0) == 0x40;
+}
+
+/* Of the instruction that faulted: its bytes, and whether it is rdtscp. 0: it does not read the counter. */
+static int counter_instruction(const uint8_t *ip, bool *with_aux)
+{
+    const uint8_t *at = ip;
+    bool escape = *at == SFT_TRAP; /* patched: of one without prefixes the 0f is gone */
+
+    at += escape;
+    if (!escape || (*at != 0x31 && *at != 0x01)) {
+        while (at - ip < LONGEST_INSTRUCTION && is_prefix(*at))
+            at++;
+        if (*at++ != 0x0f)
+            return 0;
+    }
+    *with_aux = at[0] == 0x01 && at[1] == 0xf9;
+    return *with_aux ? (int)(at - ip) + 2 : at[0] == 0x31 ? (int)(at - ip) + 1 : 0;
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
-    uintptr_t ip = (uintptr_t)r[REG_RIP];
-    int bytes = counter_instruction((const uint8_t *)ip, info);
-    int e = errno;
-    uint64_t t;
+    const uint8_t *ip = (const uint8_t *)r[REG_RIP];
+    bool with_aux = false;
+    int e = errno, bytes;
+    uint64_t now = 0;
+    uint32_t aux = 0;
 
+    if (info->si_code == SI_KERNEL && sfp_patch_is_loader(ip)) {
+        r[REG_RIP] = (greg_t)sfp_patch_at_loader;
+        return;
+    }
+    /* of a bad address the instruction may not even be readable */
+    bytes = info->si_code == SI_KERNEL ? counter_instruction(ip, &with_aux) : 0;
     if (!bytes) {
         sfp_trap_pass_on(sig, info, context);
         return;
     }
-    t = ip - vdso < VDSO_BYTES ? real_tsc() : virtual_tsc();
-    r[REG_RAX] = (greg_t)(t & 0xffffffff);
-    r[REG_RDX] = (greg_t)(t >> 32);
-    if (bytes == 3)
-        r[REG_RCX] = 0;
+    if (ip == (const uint8_t *)sfp_tsc_probe)
+        seen = true;
+    else
+        now = read_tsc(ip, with_aux ? &aux : NULL);
+    r[REG_RAX] = (greg_t)(now & 0xffffffff);
+    r[REG_RDX] = (greg_t)(now >> 32);
+    if (with_aux)
+        r[REG_RCX] = aux;
     r[REG_RIP] += bytes;
     errno = e;
 }
@@ -94,30 +155,107 @@ static void read_frequency(void)
         fclose(f);
 }
 
-static void install(void)
-{
-    const char *tsc = getenv("SIMFAB_TSC");
+/* ---- which way ------------------------------------------------------------------------------------------------- */
 
-    if (!sfp_clock_is_virtual() || (tsc && !strcmp(tsc, "real")))
-        return;
+static bool probe(void)
+{
+    seen = false;
+    sfp_tsc_probe();
+    return seen;
+}
+
+static bool kernel_traps(void)
+{
+    bool works = prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0 && probe();
+
+    prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
+    return works;
+}
+
+static enum sf_tsc patch(void)
+{
+    if (!sfp_patch_load())
+        return SF_TSC_NO_LIBRARY;
+    return sfp_patch_byte((void *)sfp_tsc_probe) && probe() && sfp_patch_all() ? SF_TSC_PATCHED : SF_TSC_NO_WRITING;
+}
+
+/* A signal that is blocked when the kernel reports a fault by it kills. */
+static void unblock(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGSEGV);
+    SFP_REAL(pthread_sigmask)(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Before there are other threads, which would inherit it. */
+__attribute__((constructor)) static void unblock_first_thread(void)
+{
+    if (sfp_enabled())
+        unblock();
+}
+
+static enum sf_tsc choose(const char *wanted)
+{
+    if (!sfp_clock_is_virtual() || !strcmp(wanted, "real"))
+        return SF_TSC_REAL;
     read_frequency();
     vdso = getauxval(AT_SYSINFO_EHDR);
-    catching = sfp_trap_take(SIGSEGV, on_fault, SA_ONSTACK);
+    unblock();
+    if (!sfp_trap_take(SIGSEGV, on_fault, SA_ONSTACK))
+        return SF_TSC_NO_TRAP;
+    if (strcmp(wanted, "patch") && kernel_traps())
+        return SF_TSC_TRAP;
+    return strcmp(wanted, "trap") ? patch() : SF_TSC_NO_TRAP;
 }
+
+static void choose_once(void)
+{
+    const char *wanted = getenv("SIMFAB_TSC"); /* `simfab exec` has looked whether there is such a way */
+
+    way = choose(wanted ? wanted : "");
+}
+
+void sfp_tsc_prepare(void)
+{
+    pthread_once(&once, choose_once);
+}
+
+/* ---- threads and programs -------------------------------------------------------------------------------------- */
 
 void sfp_tsc_trap(void)
 {
-    pthread_once(&once, install);
-    if (catching && !trapped)
-        trapped = prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0;
+    sfp_tsc_prepare();
+    __atomic_store_n(&sfp_proc.arena->tsc, way, __ATOMIC_RELAXED);
+    if (trapped || (way != SF_TSC_TRAP && way != SF_TSC_PATCHED))
+        return;
+    unblock();
+    trapped = way == SF_TSC_PATCHED || prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0;
+}
+
+void sfp_tsc_incomplete(void)
+{
+    if (sfp_proc.arena)
+        __atomic_store_n(&sfp_proc.arena->tsc, SF_TSC_NO_WRITING, __ATOMIC_RELAXED);
+}
+
+bool sfp_tsc_is_trapped(void)
+{
+    return trapped;
+}
+
+void sfp_tsc_inherit(bool creators)
+{
+    trapped = creators;
 }
 
 bool sfp_tsc_release(void)
 {
     int state = PR_TSC_ENABLE;
 
-    /* asked from the kernel: a thread inherits the setting without having made it */
-    if (!catching || prctl(PR_GET_TSC, &state, 0, 0, 0) || state != PR_TSC_SIGSEGV)
+    /* asked from the kernel: a thread that the C library started inherits the setting without having made it */
+    if (way != SF_TSC_TRAP || prctl(PR_GET_TSC, &state, 0, 0, 0) || state != PR_TSC_SIGSEGV)
         return false;
     prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
     return true;
@@ -134,7 +272,20 @@ void sfp_tsc_restore(bool released)
 
 #else
 
+void sfp_tsc_prepare(void)
+{
+}
+
 void sfp_tsc_trap(void)
+{
+}
+
+bool sfp_tsc_is_trapped(void)
+{
+    return false;
+}
+
+void sfp_tsc_inherit(bool creators)
 {
 }
 

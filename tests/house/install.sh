@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 2
 san=$(sanitizers)
 ok "make install" make --no-print-directory install SAN="$san" DESTDIR="$tmp/root" PREFIX=/opt/mrmpi BUILD="$BUILD"
 p=$tmp/root/opt/mrmpi
-for f in bin/mrrun bin/mrcc bin/simfab bin/fabricd bin/fabricctl lib/libmpi.so.12 lib/libmpich.so.12 lib/libmrmpi.so lib/libsimfab.so include/mpi.h \
+for f in bin/mrrun bin/mrcc bin/simfab bin/fabricd bin/fabricctl lib/libmpi.so.12 lib/libmpich.so.12 lib/libmrmpi.so lib/libsimfab.so lib/libsimfab-tsc.so include/mpi.h \
   share/mrmpi/topologies/two-hosts-two-rails.net share/mrmpi/models/sdr-pcix.yaml share/man/man1/mrrun.1 lib/pkgconfig/mrmpi.pc; do
   ok "$f is installed" test -e "$p/$f"
 done
@@ -31,4 +31,6 @@ ok "mrcc of the installation compiles" "$p/bin/mrcc" ${san:+"-fsanitize=$san"} -
 like "mrrun of the installation runs it" '^3 ranks, sum 3$' "$tmp/out"
 "$p/bin/simfab" run --topology two-hosts-two-rails -- "$p/bin/mrrun" -n 2 "$tmp/hello" >"$tmp/out" 2>&1
 like "and inside an installed simfab" '^2 ranks, sum 1$' "$tmp/out"
+SIMFAB_TSC=patch "$p/bin/simfab" run --topology two-hosts-two-rails -- simfab exec h1 -- "$BUILD/tests/simfab/tsc_reads" >"$tmp/out" 2>&1
+like "which finds what it patches the time stamp counter with" '^the counter: virtual' "$tmp/out"
 done_testing

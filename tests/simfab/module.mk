@@ -199,3 +199,17 @@ tests/simfab/scale_mpi_SRCS := tests/simfab/scale_mpi.c
 CFLAGS.tests/simfab/scale_mpi.c := -Ilibmrmpi/include
 tests/simfab/scale_mpi_DEPS := libmpi.so.12
 SCRIPT_TESTS += tests/simfab/scale.sh
+
+# the time stamp counter
+TESTPROGS += tests/simfab/test_tsc tests/simfab/tsc_reads tests/simfab/tsc_refuse tests/simfab/tsc_find
+UNIT_TESTS += tests/simfab/test_tsc
+tests/simfab/test_tsc_SRCS := tests/simfab/test_tsc.c $(wildcard simfab/tsc/*.c)
+tests/simfab/test_tsc_PKGS := check
+tests/simfab/test_tsc_LDLIBS := -lZydis
+tests/simfab/tsc_reads_SRCS := tests/simfab/tsc_reads.c
+tests/simfab/tsc_reads_PKGS := libibverbs
+tests/simfab/tsc_reads_LDLIBS := -ldl -lpthread
+tests/simfab/tsc_refuse_SRCS := tests/simfab/tsc_refuse.c
+tests/simfab/tsc_find_SRCS := tests/simfab/tsc_find.c
+tests/simfab/tsc_find_LDLIBS := -ldl
+SCRIPT_TESTS += tests/simfab/tsc.sh

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The time stamp counter where the kernel's trap does not work: the instructions that read it are replaced by ones that
+ * trap. libsimfab-tsc.so finds them (simfab/tsc); it is loaded only here, so that its disassembler costs nobody else
+ * anything.
+ *
+ * What is loaded later is patched before any of it runs, constructors included: the loader calls an empty function
+ * whenever it has loaded or unloaded something, for debuggers to stop at (r_brk). It traps, too, and the loader calls
+ * us instead. A dlopen of our own would not do: the loader looks at its caller for where to search, and the C library
+ * does not go by way of it.
+ */
+#include "simfab/preload/tsc.h"
+
+#if defined(__x86_64__)
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simfab/preload/clock.h"
+#include "simfab/tsc/tsc.h"
+
+#define LIBRARY "libsimfab-tsc.so"
+
+static sft_patch_loaded_fn *patch_loaded;
+static sft_write_fn *write_byte;
+static const uint8_t *loader; /* where it stops */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * What the loader calls instead of its empty function. It may think that such a one changes no register at all.
+ */
+__asm__(".pushsection .text\n"
+        ".hidden sfp_patch_at_loader\n"
+        ".globl sfp_patch_at_loader\n"
+        ".type sfp_patch_at_loader, @function\n"
+        "sfp_patch_at_loader:\n"
+        "    .cfi_startproc\n"
+        "    push %rbp\n"
+        "    .cfi_def_cfa_offset 16\n"
+        "    .cfi_offset %rbp, -16\n"
+        "    mov %rsp, %rbp\n"
+        "    .cfi_def_cfa_register %rbp\n"
+        "    push %rax\n"
+        "    push %rcx\n"
+        "    push %rdx\n"
+        "    push %rsi\n"
+        "    push %rdi\n"
+        "    push %r8\n"
+        "    push %r9\n"
+        "    push %r10\n"
+        "    push %r11\n"
+        "    sub $520, %rsp\n"
+        "    and $-16, %rsp\n"
+        "    fxsave64 (%rsp)\n"
+        "    call sfp_patch_loader_stopped\n"
+        "    fxrstor64 (%rsp)\n"
+        "    lea -72(%rbp), %rsp\n"
+        "    pop %r11\n"
+        "    pop %r10\n"
+        "    pop %r9\n"
+        "    pop %r8\n"
+        "    pop %rdi\n"
+        "    pop %rsi\n"
+        "    pop %rdx\n"
+        "    pop %rcx\n"
+        "    pop %rax\n"
+        "    pop %rbp\n"
+        "    .cfi_def_cfa %rsp, 8\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size sfp_patch_at_loader, . - sfp_patch_at_loader\n"
+        ".popsection\n");
+
+__attribute__((used)) void sfp_patch_loader_stopped(void); /* from there */
+
+/* Beside this library. */
+static bool find_library(char path[PATH_MAX])
+{
+    const char *slash;
+    Dl_info own;
+
+    if (!dladdr(&lock, &own) || !own.dli_fname || !(slash = strrchr(own.dli_fname, '/')))
+        return false;
+    return snprintf(path, PATH_MAX, "%.*s/" LIBRARY, (int)(slash - own.dli_fname), own.dli_fname) < PATH_MAX;
+}
+
+/* No child begins with half a list of what is patched. */
+static void before_fork(void)
+{
+    sfp_lock_awake(&lock);
+}
+
+static void after_fork(void)
+{
+    SFP_REAL(pthread_mutex_unlock)(&lock);
+}
+
+bool sfp_patch_load(void)
+{
+    static bool watches_forks; /* a child that was forked meanwhile begins again */
+    char path[PATH_MAX];
+    void *library;
+
+    if (!watches_forks)
+        watches_forks = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+    library = find_library(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!library)
+        return false;
+    patch_loaded = (sft_patch_loaded_fn *)dlsym(library, "sft_patch_loaded");
+    write_byte = (sft_write_fn *)dlsym(library, "sft_write");
+    return patch_loaded && write_byte;
+}
+
+bool sfp_patch_byte(void *at)
+{
+    return write_byte(at, SFT_TRAP);
+}
+
+static bool patch(void)
+{
+    struct sft_report report = {0};
+
+    sfp_lock_awake(&lock);
+    patch_loaded((const void *)sfp_patch_at_loader, &report); /* what reads the real one is left */
+    SFP_REAL(pthread_mutex_unlock)(&lock);
+    return !report.refused;
+}
+
+bool sfp_patch_all(void)
+{
+    const uint8_t *stop = (const uint8_t *)_r_debug.r_brk;
+
+    __atomic_store_n(&loader, stop, __ATOMIC_RELEASE); /* first: another thread may be there */
+    return stop && write_byte((void *)stop, SFT_TRAP) && patch();
+}
+
+bool sfp_patch_is_loader(const uint8_t *ip)
+{
+    const uint8_t *stop = __atomic_load_n(&loader, __ATOMIC_ACQUIRE);
+
+    return stop && ip == stop;
+}
+
+void sfp_patch_loader_stopped(void)
+{
+    int e = errno;
+
+    if (_r_debug.r_state == RT_CONSISTENT && !patch())
+        sfp_tsc_incomplete();
+    errno = e;
+}
+
+#endif
