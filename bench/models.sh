@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 2
 
 row() { # NAME HERE REFERENCE
-  awk -v name="$1" -v got="$2" -v ref="$3" 'BEGIN {printf "%-52s %10s %10s %8s\n", name, got, ref, ref == "-" ? "" : sprintf("%.3f", got / ref)}'
+  awk -v name="$1" -v got="$2" -v ref="$3" 'BEGIN {printf "%-52s %10s %10s %8s\n", name, got, ref, ref == "-" || got == "-" ? "" : sprintf("%.3f", got / ref)}'
 }
 
 if [ -z "${SIMFAB_DIR:-}" ]; then
@@ -37,9 +37,11 @@ pair() { # PROGRAM ARGS: the client's output in $tmp/client
 perf() { # COLUMN FACTOR PROGRAM ARGS: a figure of perftest's last line
   local column=$1 factor=$2
   shift 2
+  [ -n "$how" ] || { printf -- -; return; }
   pair "$@"
   awk -v c="$column" -v f="$factor" '$1 ~ /^[0-9]+$/ && NF > 3 {v = $c} END {printf((f > 1 ? "%.0f" : "%.2f"), v * f)}' "$tmp/client"
 }
+how=$(counter) || { echo "no figures of perftest: $how"; how=; } # it reads the time stamp counter
 latency() { perf 6 1 "$@" -n 500; }
 bandwidth() { perf 4 1.048576 "$@" -n 500 -s 1048576; } # perftest's MB are 2^20 bytes
 rate() { perf 5 1 "$@" -n 5000 -s 8; }                  # million messages a second
@@ -77,7 +79,7 @@ tools_ddr_connectx() {
   local rc uc
   rc=$(rate ib_send_bw) uc=$(rate ib_send_bw -c UC)
   row "ib_send_bw 8 B, million messages/s" "$rc" -
-  row "UC : RC of it" "$(awk -v a="$uc" -v b="$rc" 'BEGIN {printf "%.3f", a / b}')" 1.1
+  row "UC : RC of it" "$(awk -v a="$uc" -v b="$rc" 'BEGIN {if (b > 0) printf "%.3f", a / b; else printf "-"}')" 1.1
 }
 streams_ddr_connectx() {
   local n

@@ -5,6 +5,8 @@
 #   like "text" REGEX FILE  passes when a line of FILE matches the extended regular expression
 #   is "text" GOT WANTED    passes when the two strings are equal
 #   sanitizers              prints what the build is made with, as make's SAN: address,undefined or thread or nothing
+#   counter                 how simfab catches the time stamp counter here, "trapped" or "patched"; fails where it cannot, and
+#                           prints why: figures of programs that read it are worth nothing then. On a fabric
 #   listening PORT          is somebody listening on this TCP port?
 #   done_testing            prints the plan; the exit status says whether all passed
 #
@@ -78,6 +80,20 @@ sanitizers() {
     $2 == "__tsan_init" { san = san ",thread" }
     $2 ~ /^__ubsan_handle/ && !u++ { san = san ",undefined" }
     END { print substr(san, 2) }'
+}
+counter() {
+  local host
+  host=$(simfab status --hosts | head -n 1)
+  if [[ $(simfab exec "$host" -- "$BUILD/tests/simfab/tsc_reads" 2>&1) == "the counter: virtual"* ]]; then
+    simfab status | awk '/^time stamp counter:/ {print $6 == 0 ? "patched" : $12 + 0 == 0 ? "trapped" : "trapped or patched"}'
+    return 0
+  fi
+  if [ "${SIMFAB_TSC:-}" = real ]; then
+    echo "SIMFAB_TSC=real leaves programs the real time stamp counter"
+  else
+    echo "simfab cannot catch the time stamp counter on this machine$(sed -n 's/.*time stamp counter stays real .*figures that they make of it//p' "$SIMFAB_DIR/engine.log" | head -n 1)"
+  fi
+  return 1
 }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 done_testing() {

@@ -11,6 +11,7 @@ if [ -z "${SIMFAB_DIR:-}" ]; then
 fi
 . "$(dirname "$0")/lib.sh"
 command -v ib_write_bw >/dev/null || skip_all "perftest is not installed"
+how=$(counter) || skip_all "$how"
 
 ok "links of one slow lane" simfab fault link all width=1 speed=SDR
 all_active() { [ "$(simfab status | grep -cE '^[^:]* [0-9]+ Active ')" -eq 9 ]; } # the switch itself, and both ends of four cables

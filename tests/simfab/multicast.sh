@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 export member=$BUILD/tests/simfab/test_mcast tmp
 
 fabric() { # FUNCTION: run it inside a fresh fabric
-  export -f "$1" group start finish wait_for counters
+  export -f "$1" group start finish wait_for counters counter
   ok "$1: the fabric comes up, everybody gets what he should, in order and whole" \
     timeout 100 simfab run --topology "$here/four-hosts.net" --model sdr-pcix -- bash -c "set -e; $1"
 }
@@ -101,6 +101,7 @@ is "16 receivers of 4 groups get 40 each" "$(cat "$tmp"/flood/[abcd]*.out | grep
 # ---- a program that joins by itself ---------------------------------------------------------------------------------------
 
 perftest() {
+  counter >"$tmp/counter" || return 0
   local port
   for ((port = 24210; port < 24300; port++)); do
     listening $port || break
@@ -114,8 +115,12 @@ perftest() {
 }
 if command -v ib_send_lat >/dev/null; then
   fabric perftest
-  like "ib_send_lat joins, and measures across both switches" '^ 2 +50 +[0-9.]+ ' "$tmp/lat.client"
-  like "its messages went to the group" 'PortMulticastXmitPkts:\.*50$' "$tmp/lat.port"
+  if [ -e "$tmp/lat.client" ]; then
+    like "ib_send_lat joins, and measures across both switches" '^ 2 +50 +[0-9.]+ ' "$tmp/lat.client"
+    like "its messages went to the group" 'PortMulticastXmitPkts:\.*50$' "$tmp/lat.port"
+  else
+    ok "ib_send_lat joins # SKIP $(cat "$tmp/counter")" true
+  fi
 else
   echo "# ib_send_lat is not installed"
 fi
