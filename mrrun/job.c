@@ -312,7 +312,7 @@ void job_on_time(struct job *job)
     if (job->timeout_at_ms && now >= job->timeout_at_ms) {
         job->timeout_at_ms = 0;
         if (job->phase == JOB_RUNNING) {
-            job_say(job, "the job is not done after %d s (--timeout); ending it", job->opts->timeout_s);
+            job_say(job, "the job is not done after %d s (%s); ending it", job->opts->timeout_s, job->opts->timeout_by);
             tell_last_words(job);
             fail(job, STATUS_TIMEOUT);
             job->status_fixed = true;

@@ -40,15 +40,26 @@ static int complain(int status, const char *what)
     return status;
 }
 
+/* Whether a variable is what an outer launcher told its rank; libpmix's parameters are the user's. */
+static bool is_outer(const char *name, size_t len)
+{
+    static const char *const prefixes[] = {"PMIX_", "PMI_", "OMPI_COMM_WORLD_"};
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (len > strlen(prefixes[i]) && !strncmp(name, prefixes[i], strlen(prefixes[i])))
+            return strncmp(name, "PMIX_MCA_", 9) != 0;
+    return len == 15 && !strncmp(name, "HYDI_CONTROL_FD", len);
+}
+
 /* A launcher inside another one's job is not that job's rank: what the outer one told its rank must not reach libpmix
- * here. */
+ * here, nor the ranks. */
 static void forget_outer_launcher(void)
 {
     char name[128];
 
     for (char **e = environ; *e;) {
         size_t len = strcspn(*e, "=");
-        if (!strncmp(*e, "PMIX_", 5) && strncmp(*e, "PMIX_MCA_", 9) && len < sizeof(name)) {
+        if (is_outer(*e, len) && len < sizeof(name)) {
             memcpy(name, *e, len);
             name[len] = 0;
             unsetenv(name);
@@ -238,6 +249,10 @@ int main(int argc, char **argv)
         printf("mrrun %s\n", MRMPI_VERSION);
         mrrun_options_clear(&opts);
         return 0;
+    }
+    if (mrrun_options_timeout(&opts, getenv("MPIEXEC_TIMEOUT"), why, sizeof(why))) {
+        mrrun_options_clear(&opts);
+        return complain(STATUS_USAGE, why);
     }
     forget_outer_launcher();
     sink_init(&job.out, 1);

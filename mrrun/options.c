@@ -33,7 +33,7 @@ static const struct option_row table[] = {
     {"job-id", NULL, OPT_TEXT, FIELD(job_id), 0, 0,
      "--job-id ID       the job's name for fabricd (default: SLURM_JOB_ID, or made up)"},
     {"timeout", NULL, OPT_COUNT, FIELD(timeout_s), 1, INT_MAX / 1000,
-     "--timeout S       kill the job after S seconds, with status 124"},
+     "--timeout S       kill the job after S seconds, with status 124 (default: MPIEXEC_TIMEOUT, or never)"},
     {"grace", NULL, OPT_COUNT, FIELD(grace_s), 0, INT_MAX / 1000,
      "--grace S         seconds between asking ranks to end and killing them (default: 5)"},
     {"stats", NULL, OPT_FLAG, FIELD(stats), 0, 0, "--stats           ranks print their counters at the end"},
@@ -309,6 +309,25 @@ int mrrun_options_parse(struct mrrun_options *opts, int argc, char **argv, char 
         snprintf(why, cap, "how many ranks? (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS])");
         return -1;
     }
+    return 0;
+}
+
+/* MPICH's launchers take a value below 1 for none. */
+int mrrun_options_timeout(struct mrrun_options *opts, const char *text, char *why, size_t cap)
+{
+    char *end;
+
+    opts->timeout_by = "--timeout";
+    if (!text || !*text || opts->timeout_s)
+        return 0;
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (isspace((unsigned char)*text) || end == text || *end || errno || n > INT_MAX / 1000) {
+        snprintf(why, cap, "MPIEXEC_TIMEOUT='%s' is not a number of seconds up to %d", text, INT_MAX / 1000);
+        return -1;
+    }
+    opts->timeout_s = n > 0 ? (int)n : 0;
+    opts->timeout_by = "MPIEXEC_TIMEOUT";
     return 0;
 }
 

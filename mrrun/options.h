@@ -23,6 +23,7 @@ struct mrrun_options {
     int num_env;
     const char *job_id; /* NULL: made up */
     int timeout_s;      /* 0: none */
+    const char *timeout_by; /* who asked for it: an option or a variable */
     int grace_s;        /* between asking ranks to end and killing them */
     bool stats, label, verbose, help, version;
     char **program; /* the rest of argv, NULL-terminated */
@@ -32,6 +33,8 @@ enum { MRRUN_RANKS_MAX = 65536 };
 
 /* 0, or -1 with a message of one line in *why (room for cap bytes). */
 int mrrun_options_parse(struct mrrun_options *opts, int argc, char **argv, char *why, size_t cap);
+/* MPIEXEC_TIMEOUT's text, NULL if it is not set: seconds, which --timeout goes before. 0 or -1, as above. */
+int mrrun_options_timeout(struct mrrun_options *opts, const char *text, char *why, size_t cap);
 void mrrun_options_clear(struct mrrun_options *opts);
 
 /* One line per option, as --help prints it; NULL after the last. */

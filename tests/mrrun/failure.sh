@@ -47,6 +47,16 @@ run -n 3 --timeout 1 sleep 60
 is "--timeout: 124" $? 124
 like "is told" "not done after 1 s" "$tmp/err"
 ok "and does not last" test $((SECONDS - begin)) -lt 10
+MPIEXEC_TIMEOUT=1 run -n 3 sleep 60
+is "MPIEXEC_TIMEOUT: 124" $? 124
+like "is told by its name" "^mrrun: the job is not done after 1 s \(MPIEXEC_TIMEOUT\); ending it" "$tmp/err"
+MPIEXEC_TIMEOUT=60 run -n 3 --timeout 1 sleep 60
+like "--timeout goes before it" "^mrrun: the job is not done after 1 s \(--timeout\); ending it" "$tmp/err"
+MPIEXEC_TIMEOUT=-1 run -n 1 sleep 1.2
+is "a negative one is none" $? 0
+MPIEXEC_TIMEOUT=soon run -n 1 true
+is "one that is no number is refused" $? 2
+like "with its value" "^mrrun: MPIEXEC_TIMEOUT='soon' is not a number of seconds" "$tmp/err"
 run -n 3 --timeout 2 sh -c '[ $PMIX_RANK = 0 ] && echo first && sleep 0.2 && echo second >&2; [ $PMIX_RANK = 1 ] && printf piece; sleep 60'
 like "with what each rank has written last: a line" 'rank 0 \(.*\): last output [0-9.]+ s ago: second$' "$tmp/err"
 like "a piece of a line" 'rank 1 \(.*\): last output [0-9.]+ s ago: piece$' "$tmp/err"

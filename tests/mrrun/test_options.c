@@ -51,6 +51,35 @@ START_TEST(everything)
 }
 END_TEST
 
+START_TEST(timeout_of_the_environment)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "p"), 0);
+    ck_assert_int_eq(mrrun_options_timeout(&o, NULL, why, sizeof(why)), 0);
+    ck_assert_int_eq(o.timeout_s, 0);
+    ck_assert_int_eq(mrrun_options_timeout(&o, "", why, sizeof(why)), 0);
+    ck_assert_int_eq(o.timeout_s, 0);
+    ck_assert_int_eq(mrrun_options_timeout(&o, "-1", why, sizeof(why)), 0);
+    ck_assert_int_eq(o.timeout_s, 0);
+    ck_assert_int_eq(mrrun_options_timeout(&o, "5m", why, sizeof(why)), -1);
+    ck_assert_ptr_nonnull(strstr(why, "MPIEXEC_TIMEOUT='5m'"));
+    ck_assert_int_eq(mrrun_options_timeout(&o, " 5", why, sizeof(why)), -1);
+    ck_assert_int_eq(mrrun_options_timeout(&o, "99999999999999999999", why, sizeof(why)), -1);
+    ck_assert_int_eq(mrrun_options_timeout(&o, "2147484", why, sizeof(why)), -1);
+    ck_assert_int_eq(mrrun_options_timeout(&o, "30", why, sizeof(why)), 0);
+    ck_assert_int_eq(o.timeout_s, 30);
+    ck_assert_str_eq(o.timeout_by, "MPIEXEC_TIMEOUT");
+    mrrun_options_clear(&o);
+
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "--timeout", "7", "p"), 0);
+    ck_assert_int_eq(mrrun_options_timeout(&o, "30", why, sizeof(why)), 0);
+    ck_assert_int_eq(o.timeout_s, 7);
+    ck_assert_str_eq(o.timeout_by, "--timeout");
+    mrrun_options_clear(&o);
+}
+END_TEST
+
 START_TEST(other_launchers_spellings)
 {
     struct mrrun_options o;
@@ -150,6 +179,7 @@ int main(void)
     TCase *tc = tcase_create("options");
 
     tcase_add_test(tc, everything);
+    tcase_add_test(tc, timeout_of_the_environment);
     tcase_add_test(tc, other_launchers_spellings);
     tcase_add_test(tc, hosts_with_devices);
     tcase_add_test(tc, mistakes);
