@@ -27,7 +27,7 @@ struct mr_config {
     char *roce_gid;       /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
     int rails_max;        /* use at most so many; 0: all */
     int paths;            /* LID paths used between each pair of rails */
-    int unsent_max;       /* packets to a peer that may wait for room before sends do */
+    _Atomic int unsent_max; /* packets to a peer that may wait for room before sends do */
     size_t unexpected_max, unexpected_total; /* credits for eager messages: of each peer, of all */
     _Atomic size_t stripe_min; /* messages below are not striped */
     int adaptive;         /* weights of rails follow what they carry */
@@ -42,6 +42,8 @@ struct mr_config {
     _Atomic int check_args;
     char *fabricd_socket; /* %h: host name */
     char *job_id;         /* MRMPI_JOBID, else SLURM_JOB_ID */
+    char *launcher;       /* whom to ask who this process is: auto, pmix, pmi2, pmi1, none */
+    int launcher_timeout_s;
     _Atomic int log_level; /* 0 errors, 1 warnings, 2 info, 3 debug */
     _Atomic int stats;     /* print counters at finalize */
     _Atomic int leaks;     /* tell at finalize what was not freed */
@@ -74,8 +76,8 @@ size_t mr_config_count(void);
 bool mr_config_get(size_t i, void *buf, size_t len);
 /* 0; -EINVAL: not a value for it; -EPERM: fixed. Then nothing changed. */
 int mr_config_set(size_t i, const char *value);
-/* Is a variable set that is no setting of ours, such as a launcher's? Needs no init. */
-bool mr_config_foreign(const char *name);
+/* A variable that is no setting of ours, such as a launcher's; NULL: not set. Needs no init. */
+const char *mr_config_foreign(const char *name);
 
 /* ---- log: to stderr, prefixed with rank and host once known ------------------------------------------------------ */
 enum mr_log_level { MR_LOG_ERROR, MR_LOG_WARN, MR_LOG_INFO, MR_LOG_DEBUG };

@@ -104,6 +104,11 @@ static const struct row rows[] = {
      "socket of this host's fabricd; %h is the host's name", MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_JOBID", "SLURM_JOB_ID", FIELD(job_id), STRING, "", 0, 0, "", "the job's name for fabricd", MR_TOPIC_JOB,
      AT_INIT},
+    {"MRMPI_LAUNCHER", NULL, FIELD(launcher), STRING, "auto", 0, 0, "",
+     "the launcher's protocol: pmix, pmi2, pmi1; none: a process of its own; auto: as the environment says",
+     MR_TOPIC_JOB, AT_INIT},
+    {"MRMPI_LAUNCHER_TIMEOUT_S", NULL, FIELD(launcher_timeout_s), INT, "120", 0, 86400, "s",
+     "wait so long for an answer of a PMI launcher, but at a fence; 0: for ever", MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_LOG_LEVEL", NULL, FIELD(log_level), INT, "1", 0, INT_MAX, "",
      "0 errors, 1 warnings, 2 information, from 3 debugging", MR_TOPIC_JOB, ANYTIME},
     {"MRMPI_STATS", NULL, FIELD(stats), BOOL, "no", 0, 1, "", "print the counters at MPI_Finalize", MR_TOPIC_JOB,
@@ -355,7 +360,7 @@ void mr_config_finalize(void)
     pthread_mutex_unlock(&guard);
 }
 
-bool mr_config_foreign(const char *name)
+const char *mr_config_foreign(const char *name)
 {
     return getenv(name);
 }

@@ -48,6 +48,13 @@ static int failed(const char *what, int err)
     return err;
 }
 
+/* The launcher's client knows more of it. */
+static int launch_failed(const char *what, int err)
+{
+    mr_error_detail("%s: %s", what, mr_launch_why(err));
+    return err;
+}
+
 int mr_init(int thread_level)
 {
     enum { THREAD_MULTIPLE = 3 };
@@ -56,14 +63,14 @@ int mr_init(int thread_level)
     if (err)
         return failed("reading the settings", err);
     if ((err = mr_launch_init(&launch)))
-        return failed("asking the launcher who this process is", err);
+        return launch_failed("asking the launcher who this process is", err);
     tell_identity(launch);
     if ((err = mr_core_init(launch)))
         return failed("making MPI_COMM_WORLD", err);
     if ((err = mr_pt2pt_init()))
         return failed("opening the channels", err);
     if ((err = mr_launch_fence()))
-        return failed("meeting the other ranks at the launcher's fence", err);
+        return launch_failed("meeting the other ranks at the launcher's fence", err);
     if ((err = mr_rail_ready()))
         return failed("attaching to the peers of this node", err);
     mr_coll_init();

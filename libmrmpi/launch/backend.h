@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a launcher's client must do; launch.c picks one at init. Private to the room. Every function returns 0 or a
- * negative errno.
+ * What a launcher's client must do; detect.c picks one at init. Private to the room. Every function returns 0 or a
+ * negative errno; one that finds a fault says what it is with mr_launch_fail().
  */
 #ifndef MRMPI_LAUNCH_BACKEND_H
 #define MRMPI_LAUNCH_BACKEND_H
@@ -20,8 +20,7 @@ struct mr_launch_world {
 };
 
 struct mr_launch_backend {
-    const char *name;
-    bool (*present)(void); /* was this process started by such a launcher? */
+    const char *name; /* as MRMPI_LAUNCHER has it */
     int (*init)(struct mr_launch_world *world);
     int (*put)(const char *key, const void *data, size_t len);
     int (*fence)(void);
@@ -31,7 +30,12 @@ struct mr_launch_backend {
     int (*finalize)(void);
 };
 
+/* Keeps the text for mr_launch_why() of this thread; returns err. */
+int mr_launch_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 extern const struct mr_launch_backend mr_launch_pmix;
+extern const struct mr_launch_backend mr_launch_pmi1;
+extern const struct mr_launch_backend mr_launch_pmi2;
 extern const struct mr_launch_backend mr_launch_singleton;
 
 #endif

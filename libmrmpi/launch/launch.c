@@ -4,17 +4,15 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/backend.h"
-
-/* In this order; the last is always present. */
-static const struct mr_launch_backend *const backends[] = {
-    &mr_launch_pmix,
-    &mr_launch_singleton,
-};
+#include "libmrmpi/launch/detect.h"
 
 /* One process has one launcher: the only state of the room. Set by init, cleared by finalize. */
 static struct {
@@ -23,6 +21,31 @@ static struct {
     struct mr_launch_world world;
     struct mr_launch view;
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local char why[512]; /* the last fault that a client found in this thread's call */
+
+int mr_launch_fail(int err, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof(why), fmt, ap);
+    va_end(ap);
+    return err;
+}
+
+const char *mr_launch_why(int err)
+{
+    return *why ? why : strerror(-err);
+}
+
+/* The client knows what is wrong; the caller above often only that it got nothing. */
+static int logged(int err)
+{
+    if (err && *why)
+        mr_log(MR_LOG_ERROR, "%s", why);
+    return err;
+}
 
 static void clear_world(void)
 {
@@ -38,16 +61,15 @@ static int init_locked(const struct mr_launch **out)
     if (self.backend)
         return -EALREADY;
 
-    const struct mr_launch_backend *const *b = backends;
-    while (!(*b)->present())
-        b++;
-
-    int err = (*b)->init(&self.world);
+    const struct mr_launch_backend *backend;
+    int err = mr_detect(&backend);
+    if (!err)
+        err = backend->init(&self.world);
     if (err) {
         clear_world();
         return err;
     }
-    self.backend = *b;
+    self.backend = backend;
     self.view = (struct mr_launch){
         .rank = self.world.rank,
         .size = self.world.size,
@@ -66,6 +88,7 @@ static int init_locked(const struct mr_launch **out)
 int mr_launch_init(const struct mr_launch **out)
 {
     pthread_mutex_lock(&self.lock);
+    *why = '\0';
     int err = init_locked(out);
     pthread_mutex_unlock(&self.lock);
     return err;
@@ -73,19 +96,22 @@ int mr_launch_init(const struct mr_launch **out)
 
 int mr_launch_put(const char *key, const void *data, size_t len)
 {
-    return self.backend ? self.backend->put(key, data, len) : -EINVAL;
+    *why = '\0';
+    return self.backend ? logged(self.backend->put(key, data, len)) : -EINVAL;
 }
 
 int mr_launch_fence(void)
 {
-    return self.backend ? self.backend->fence() : -EINVAL;
+    *why = '\0';
+    return self.backend ? logged(self.backend->fence()) : -EINVAL;
 }
 
 int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
 {
+    *why = '\0';
     if (!self.backend || rank < 0 || rank >= self.world.size)
         return -EINVAL;
-    return self.backend->get(rank, key, buf, cap, len);
+    return logged(self.backend->get(rank, key, buf, cap, len));
 }
 
 int mr_launch_failed(void)
@@ -93,11 +119,11 @@ int mr_launch_failed(void)
     return self.backend ? self.backend->failed() : 0;
 }
 
-_Noreturn void mr_launch_abort(int code, const char *why)
+_Noreturn void mr_launch_abort(int code, const char *reason)
 {
     /* Before init (or after finalize) there is nobody to tell: what a process without launcher does is right then. */
     const struct mr_launch_backend *b = self.backend ? self.backend : &mr_launch_singleton;
-    b->abort(code, why);
+    b->abort(code, reason);
 }
 
 int mr_launch_finalize(void)

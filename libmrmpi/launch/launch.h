@@ -2,9 +2,10 @@
 /*
  * launch: how a process learns who it is. The room's only header.
  *
- * mr_launch_init() finds the launcher that started this process (PMIx: mrrun, Slurm, PRRTE) and asks it for the rank,
- * the size and the node map; without a launcher the process is rank 0 of 1. The room owns struct mr_launch and
- * everything it points to, from init to finalize; others read it.
+ * mr_launch_init() finds the launcher that started this process (PMIx: mrrun, Slurm, Open MPI; PMI-1 and PMI-2: Hydra,
+ * Slurm) and asks it for the rank, the size and the node map; without a launcher the process is rank 0 of 1. A launcher that
+ * is there and cannot be served is an error. The room owns struct mr_launch and everything it points to, from init to
+ * finalize; others read it.
  *
  * Which ranks share a node is the launcher's word. Names from gethostname() are not asked: simulated hosts share one
  * machine.
@@ -12,7 +13,8 @@
  * Business cards: mr_launch_put() stages a value, mr_launch_fence() publishes it and waits until every rank of the job
  * has come, mr_launch_get() fetches a peer's value on demand (nothing is sent to ranks that do not ask). Functions
  * return 0 or a negative errno, may be called from any thread after init has returned, and block, so they do not belong
- * on the path of a message.
+ * on the path of a message. What a client finds wrong with its launcher is in mr_launch_why(), and in the log too once init
+ * has returned.
  */
 #ifndef MRMPI_LAUNCH_LAUNCH_H
 #define MRMPI_LAUNCH_LAUNCH_H
@@ -44,9 +46,12 @@ int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
 
 /*
  * 0 while all is well; -ECONNRESET when the launcher is gone, -ECONNABORTED when it reported that a process of the job
- * died. For waiting loops that would otherwise wait for ever; cheap (one atomic load).
+ * died. For waiting loops that would otherwise wait for ever; cheap (one atomic load, under PMI a look at a socket).
  */
 int mr_launch_failed(void);
+
+/* In a sentence, what the last call of this thread failed with: the launcher, the fault and the remedy, or the error's name. */
+const char *mr_launch_why(int err);
 
 /* End the whole job with this exit code. The launcher prints why; a process without launcher prints it itself. */
 _Noreturn void mr_launch_abort(int code, const char *why);

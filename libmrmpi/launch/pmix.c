@@ -19,12 +19,14 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/backend.h"
+#include "libmrmpi/launch/detect.h"
 
 static pmix_proc_t me;
 static pmix_proc_t job; /* me with the wildcard rank: the whole job */
 static pmix_status_t event_ref = -1;
-static _Atomic int job_failure; /* 0 or a negative errno */
-static unsigned lives;          /* how often this process has joined the job */
+static _Atomic int job_failure;             /* 0 or a negative errno */
+static unsigned lives;                      /* how often this process has joined the job */
+static const struct mr_launch_world *known; /* the caller's, from init to finalize */
 
 static int errno_of(pmix_status_t rc)
 {
@@ -47,11 +49,6 @@ static int errno_of(pmix_status_t rc)
     default:
         return -EIO;
     }
-}
-
-static bool pmix_present(void)
-{
-    return mr_config_foreign("PMIX_NAMESPACE") && mr_config_foreign("PMIX_RANK");
 }
 
 static void on_event(size_t ref, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[], size_t ninfo,
@@ -81,7 +78,12 @@ static int start_client(void)
     pmix_status_t rc = PMIx_Init(&me, NULL, 0);
     pthread_sigmask(SIG_SETMASK, &saved, NULL);
     if (rc != PMIX_SUCCESS)
-        return errno_of(rc);
+        return mr_launch_fail(
+            errno_of(rc),
+            "%s started this process (PMIX_NAMESPACE is set), but its PMIx server cannot be reached: "
+            "%s. If the launcher is gone, or this is a child of a rank, MRMPI_LAUNCHER=none runs it as "
+            "a single process; else try srun --mpi=pmi2, mpiexec.hydra or mrrun",
+            mr_detect_pmix_launcher(), PMIx_Error_string(rc));
     PMIX_PROC_CONSTRUCT(&job);
     PMIX_LOAD_PROCID(&job, me.nspace, PMIX_RANK_WILDCARD);
     return 0;
@@ -205,12 +207,21 @@ static int client_put(const char *key, const void *data, size_t len)
     return errno_of(PMIx_Put(PMIX_GLOBAL, name, &value));
 }
 
+/*
+ * One server has all cards, and a rank gets those that it needs. Servers of several nodes must have them before they
+ * are asked: their requests to each other are not dependable (Slurm 22.05 with libpmix 4.2 answers some with "not
+ * found").
+ */
 static int client_fence(void)
 {
+    bool gather = known->map.num_nodes > 1 && !mr_detect_one_server();
+    pmix_info_t how;
     pmix_status_t rc = PMIx_Commit();
 
+    PMIX_INFO_LOAD(&how, PMIX_COLLECT_DATA, &gather, PMIX_BOOL);
     if (rc == PMIX_SUCCESS)
-        rc = PMIx_Fence(&job, 1, NULL, 0);
+        rc = PMIx_Fence(&job, 1, &how, 1);
+    PMIX_INFO_DESTRUCT(&how);
     return errno_of(rc);
 }
 
@@ -265,19 +276,35 @@ static int meet_again(int size)
     return err;
 }
 
+/* Without its variables libpmix would make this process a job of its own. */
+static int check_named(void)
+{
+    if (mr_config_foreign("PMIX_NAMESPACE") && mr_config_foreign("PMIX_RANK"))
+        return 0;
+    return mr_launch_fail(-EINVAL,
+                          "MRMPI_LAUNCHER asks for PMIx, and PMIX_NAMESPACE and PMIX_RANK are not set: no PMIx "
+                          "launcher started this process");
+}
+
 static int client_init(struct mr_launch_world *world)
 {
-    int err = start_client();
+    int err = check_named();
+
+    if (!err)
+        err = start_client();
 
     if (err)
         return err;
     lives++;
+    known = world;
     err = learn_world(world);
     if (!err && lives > 1)
         err = meet_again(world->size);
     if (err) {
         PMIx_Finalize(NULL, 0);
-        return err;
+        return mr_launch_fail(err, "%s (PMIx) does not tell rank, size and nodes of the job: %s%s",
+                              mr_detect_pmix_launcher(), strerror(-err),
+                              lives > 1 ? "; libpmix can start again with PMIX_MCA_gds=hash in the environment" : "");
     }
     watch_events();
     return 0;
@@ -304,7 +331,6 @@ static int client_finalize(void)
 
 const struct mr_launch_backend mr_launch_pmix = {
     .name = "pmix",
-    .present = pmix_present,
     .init = client_init,
     .put = client_put,
     .fence = client_fence,

@@ -19,11 +19,6 @@ struct card {
 static pthread_mutex_t cards_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct card *cards; /* newest first, so that a later put of a key hides the earlier */
 
-static bool always_present(void)
-{
-    return true;
-}
-
 static int singleton_init(struct mr_launch_world *world)
 {
     const uint32_t only = 0;
@@ -103,8 +98,7 @@ static int singleton_finalize(void)
 }
 
 const struct mr_launch_backend mr_launch_singleton = {
-    .name = "singleton",
-    .present = always_present,
+    .name = "none",
     .init = singleton_init,
     .put = singleton_put,
     .fence = singleton_fence,

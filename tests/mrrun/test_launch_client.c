@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
 static const struct mr_launch *self;
@@ -22,7 +23,7 @@ struct card {
 
 static int fail(const char *what, int rank, int err)
 {
-    printf("FAIL rank %d: %s of %d: %s\n", self ? self->rank : -1, what, rank, strerror(-err));
+    printf("FAIL rank %d: %s of %d: %s\n", self ? self->rank : -1, what, rank, mr_launch_why(err));
     return 1;
 }
 
@@ -129,7 +130,9 @@ int main(int argc, char **argv)
 
     if (sscanf(mode, "absent:%d", &who) == 1 && getenv("PMIX_RANK") && atoi(getenv("PMIX_RANK")) == who)
         return 0;
-    int err = mr_launch_init(&self);
+    int err = mr_config_init();
+    if (!err)
+        err = mr_launch_init(&self);
     if (err)
         return fail("init", -1, err);
     if (!strcmp(mode, "start"))

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pmi: what the parts of the PMI client share. pmi.c is the launcher's client; pmi_wire.c is its connection; pmi1.c and
+ * pmi2.c are the two protocols. Private to the room. Functions return 0 or a negative errno; whoever finds a fault says
+ * it with mr_launch_fail() and names the launcher.
+ */
+#ifndef MRMPI_LAUNCH_PMI_H
+#define MRMPI_LAUNCH_PMI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "libmrmpi/launch/pmi_text.h"
+
+enum {
+    MR_PMI_KEY_MAX = 64,     /* with its end, as PMI-2 has it */
+    MR_PMI_VALUE_MAX = 1024, /* the same */
+    MR_PMI_NAME_MAX = 256,   /* of a job */
+    MR_PMI_RANKS_MAX = 1 << 24,
+};
+
+/* The connection, and what is known of the job. */
+struct mr_pmi {
+    int fd;
+    const char *launcher; /* in messages, as "Slurm's srun" */
+    const struct mr_pmi_protocol *protocol;
+    size_t have; /* received and not read yet: in[0 .. have-1] */
+    char in[MR_PMI_MESSAGE_MAX + 1];
+    char message[MR_PMI_MESSAGE_MAX + 1]; /* the last one read, or the one being written */
+
+    int rank, size;
+    char job[MR_PMI_NAME_MAX]; /* PMI-1: the name of its space of keys */
+    size_t key_max, value_max; /* with their ends */
+};
+
+struct mr_pmi_protocol {
+    const char *name;
+    int version, subversion;
+    int (*begin)(struct mr_pmi *pmi); /* after the versions were agreed on: job, maxima; PMI-2: rank and size too */
+    int (*put)(struct mr_pmi *pmi, const char *key, const char *value);
+    int (*fence)(struct mr_pmi *pmi);
+    int (*get)(struct mr_pmi *pmi, const char *key, char *value, size_t cap); /* -ENOENT: there is none */
+    int (*mapping)(struct mr_pmi *pmi, char *value, size_t cap);              /* -ENOENT: the launcher has none */
+    int (*abort)(struct mr_pmi *pmi, int code, const char *why);
+    int (*finish)(struct mr_pmi *pmi);
+};
+
+extern const struct mr_pmi_protocol mr_pmi_protocol1, mr_pmi_protocol2;
+
+/* ---- pmi_wire.c ---- */
+
+/* Connects by PMI_FD or PMI_PORT, agrees on the protocol's version; rank and size are those of the environment. */
+int mr_pmi_open(struct mr_pmi *pmi);
+void mr_pmi_close(struct mr_pmi *pmi);
+
+int mr_pmi_send(struct mr_pmi *pmi, const char *data, size_t len);
+/* Into pmi->message, without its end. patient: wait as long as it takes (a fence), not as MRMPI_LAUNCHER_TIMEOUT_S
+ * says. */
+int mr_pmi_read_line(struct mr_pmi *pmi, bool patient);
+int mr_pmi_read_frame(struct mr_pmi *pmi, bool patient);
+
+/* Says that pmi->message is no answer to what was asked, and returns -EPROTO. */
+int mr_pmi_nonsense(struct mr_pmi *pmi, const char *asked);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PMI-1: a line asked, a line answered. Keys live in a named space, the job's. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libmrmpi/launch/backend.h"
+#include "libmrmpi/launch/pmi.h"
+
+static int value_of(struct mr_pmi *pmi, const char *name, char *value, size_t cap)
+{
+    return mr_pmi1_value(pmi->message, name, value, cap);
+}
+
+/* Sends pmi->message, of len characters, and reads the answer, whose command must be the wanted one. */
+static int ask(struct mr_pmi *pmi, int len, const char *asked, const char *wanted, bool patient)
+{
+    char text[64];
+
+    if (len < 0 || len > MR_PMI_MESSAGE_MAX)
+        return -EMSGSIZE;
+    int err = mr_pmi_send(pmi, pmi->message, (size_t)len);
+    if (!err)
+        err = mr_pmi_read_line(pmi, patient);
+    if (err)
+        return err;
+    return value_of(pmi, "cmd", text, sizeof(text)) || strcmp(text, wanted) ? mr_pmi_nonsense(pmi, asked) : 0;
+}
+
+static int __attribute__((format(printf, 2, 3))) write_line(struct mr_pmi *pmi, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    int len = vsnprintf(pmi->message, sizeof(pmi->message), fmt, ap);
+    va_end(ap);
+    return len;
+}
+
+/* Where an answer has no rc all is well. */
+static bool refused(struct mr_pmi *pmi)
+{
+    char text[32];
+
+    return !value_of(pmi, "rc", text, sizeof(text)) && strcmp(text, "0") != 0;
+}
+
+static int read_max(struct mr_pmi *pmi, const char *name, long long min, size_t *out)
+{
+    char text[32];
+    long long n;
+
+    if (value_of(pmi, name, text, sizeof(text)) || !mr_pmi_number(text, min, INT32_MAX, &n))
+        return mr_pmi_nonsense(pmi, "get_maxes");
+    *out = (size_t)n;
+    return 0;
+}
+
+static int pmi1_begin(struct mr_pmi *pmi)
+{
+    int err = ask(pmi, write_line(pmi, "cmd=get_maxes\n"), "get_maxes", "maxes", false);
+
+    if (!err)
+        err = read_max(pmi, "keylen_max", 32, &pmi->key_max);
+    if (!err)
+        err = read_max(pmi, "vallen_max", 64, &pmi->value_max);
+    if (!err)
+        err = ask(pmi, write_line(pmi, "cmd=get_my_kvsname\n"), "get_my_kvsname", "my_kvsname", false);
+    if (!err && (refused(pmi) || value_of(pmi, "kvsname", pmi->job, sizeof(pmi->job)) || !*pmi->job))
+        err = mr_pmi_nonsense(pmi, "get_my_kvsname");
+    return err;
+}
+
+static int pmi1_put(struct mr_pmi *pmi, const char *key, const char *value)
+{
+    int err = ask(pmi, write_line(pmi, "cmd=put kvsname=%s key=%s value=%s\n", pmi->job, key, value), "put",
+                  "put_result", false);
+
+    return !err && refused(pmi) ? mr_pmi_nonsense(pmi, "put") : err;
+}
+
+static int pmi1_fence(struct mr_pmi *pmi)
+{
+    int err = ask(pmi, write_line(pmi, "cmd=barrier_in\n"), "barrier_in", "barrier_out", true);
+
+    return !err && refused(pmi) ? mr_pmi_nonsense(pmi, "barrier_in") : err;
+}
+
+static int pmi1_get(struct mr_pmi *pmi, const char *key, char *value, size_t cap)
+{
+    int err = ask(pmi, write_line(pmi, "cmd=get kvsname=%s key=%s\n", pmi->job, key), "get", "get_result", false);
+
+    if (err)
+        return err;
+    if (refused(pmi))
+        return -ENOENT;
+    return value_of(pmi, "value", value, cap) ? mr_pmi_nonsense(pmi, "get") : 0;
+}
+
+static int pmi1_mapping(struct mr_pmi *pmi, char *value, size_t cap)
+{
+    return pmi1_get(pmi, "PMI_process_mapping", value, cap);
+}
+
+static int pmi1_abort(struct mr_pmi *pmi, int code, const char *why)
+{
+    int len = write_line(pmi, "cmd=abort exitcode=%d\n", code);
+
+    return mr_pmi_send(pmi, pmi->message, (size_t)len);
+}
+
+static int pmi1_finish(struct mr_pmi *pmi)
+{
+    return ask(pmi, write_line(pmi, "cmd=finalize\n"), "finalize", "finalize_ack", false);
+}
+
+const struct mr_pmi_protocol mr_pmi_protocol1 = {
+    .name = "PMI-1",
+    .version = 1,
+    .subversion = 1,
+    .begin = pmi1_begin,
+    .put = pmi1_put,
+    .fence = pmi1_fence,
+    .get = pmi1_get,
+    .mapping = pmi1_mapping,
+    .abort = pmi1_abort,
+    .finish = pmi1_finish,
+};
