@@ -3,6 +3,7 @@
 #   shm   on this machine, through shared memory
 #   net1  on two simulated hosts over one rail
 #   net2  the same over two rails
+#   hydra as shm, started by mpiexec.hydra
 #   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
 # PATTERN (an extended regular expression) picks programs by name. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
 # 4, 7 and 16 ranks that the list does not have for them.
@@ -16,6 +17,7 @@ export MRMPI_LEAKS=${MRMPI_LEAKS:-yes}
 
 net() { [[ $mode == net* ]]; }
 rxe() { [[ $mode == rxe* ]]; }
+hydra() { [[ $mode == hydra ]]; }
 
 # Inside a simfab this script runs itself: one fabric serves all programs.
 if net && [ -z "${SIMFAB_DIR:-}" ]; then
@@ -37,7 +39,9 @@ run() { # name ranks args...
   local place=()
   net && place=(--ppn $(((n + 1) / 2)))
   rxe && place=(--ppn $(((n + 1) / 2)) --hosts "a=$(devices a),b=$(devices b)")
-  timeout -k 5 "$limit" mrrun -n "$n" "${place[@]}" "$BUILD/tests/mpi/$name" "$@" >"$tmp/out" 2>&1 </dev/null
+  local launcher=(mrrun)
+  hydra && launcher=(env "LD_LIBRARY_PATH=$BUILD/lib" mpiexec.hydra -launcher fork)
+  timeout -k 5 "$limit" "${launcher[@]}" -n "$n" "${place[@]}" "$BUILD/tests/mpi/$name" "$@" >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   cat "$tmp/out"
   [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
@@ -55,11 +59,14 @@ others() {
 while read -r name modes rest; do
   [[ -z $name || $name == \#* ]] && continue
   rxe && [[ ,$modes, == *,net,* ]] && modes+=,rxe
+  hydra && [[ ,$modes, == *,shm,* ]] && modes+=,hydra
   [[ ,$modes, == *,${mode%[12]},* ]] || continue
   [[ $name =~ $pattern ]] || continue
   args=()
   [[ $rest == *--* ]] && read -ra args <<<"${rest#*--}"
   ranks=${rest%%--*}
+  # a PMI launcher takes a process once
+  hydra && [[ ${args[*]} == again ]] && continue
   # the machine of the laboratory is a slow one; a program that is for two stays with two
   rxe && ranks="2 $([[ $ranks =~ (^| )([3-9]|[1-9][0-9]) ]] && echo 4)"
   # shellcheck disable=SC2086
