@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
@@ -292,12 +294,22 @@ static int pmi2_init(struct mr_launch_world *world)
 
 /* ---- the end ---- */
 
+/* A launcher that is told of an abort may kill this process and drop what it has not read yet. */
+static void let_stderr_be_read(void)
+{
+    int unread;
+
+    for (int ms = 0; ms < 500 && !ioctl(STDERR_FILENO, FIONREAD, &unread) && unread > 0; ms += 5)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+}
+
 /* Not every launcher says why a job was aborted. Another thread may be waiting in a fence, and keeps the lock. */
 static __attribute__((noreturn)) void client_abort(int code, const char *why)
 {
     code = code & 0xff ? code & 0xff : 1;
     fprintf(stderr, "mrmpi: rank %d aborted the job with code %d: %s\n", pmi.rank, code, why ? why : "");
     fflush(NULL);
+    let_stderr_be_read();
     if (pmi.fd >= 0)
         pmi.protocol->abort(&pmi, code, why ? why : "");
     _exit(code);
