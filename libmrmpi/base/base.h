@@ -15,22 +15,22 @@ enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNEC
 /* ---- settings: one table in config.c, read once from the environment by mr_config_init() ------------------------ */
 
 /*
- * Sizes in bytes, times as named. The names in the environment are MRMPI_ + upper case of the field. What a tool may change
- * at any time, in any thread, is atomic; the rest is fixed from mr_config_init on.
+ * Sizes in bytes, times as named. The names in the environment are MRMPI_ + upper case of the field. What a tool may
+ * change at any time, in any thread, is atomic; the rest is fixed from mr_config_init on.
  */
 struct mr_config {
-    size_t eager_max;     /* largest message sent eagerly between hosts */
-    size_t shm_eager_max; /* the same inside a host */
-    int single_copy;      /* large messages inside a host by process_vm_readv */
-    char *rndv;           /* who moves large messages between hosts: auto, write, read */
-    char *devices;        /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
-    char *roce_gid;       /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
-    int rails_max;        /* use at most so many; 0: all */
-    int paths;            /* LID paths used between each pair of rails */
+    size_t eager_max;       /* largest message sent eagerly between hosts */
+    size_t shm_eager_max;   /* the same inside a host */
+    int single_copy;        /* large messages inside a host by process_vm_readv */
+    char *rndv;             /* who moves large messages between hosts: auto, write, read */
+    char *devices;          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
+    char *roce_gid;         /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
+    int rails_max;          /* use at most so many; 0: all */
+    int paths;              /* LID paths used between each pair of rails */
     _Atomic int unsent_max; /* packets to a peer that may wait for room before sends do */
     size_t unexpected_max, unexpected_total; /* credits for eager messages: of each peer, of all */
-    _Atomic size_t stripe_min; /* messages below are not striped */
-    int adaptive;         /* weights of rails follow what they carry */
+    _Atomic size_t stripe_min;               /* messages below are not striped */
+    int adaptive;                            /* weights of rails follow what they carry */
     int srq_depth, sq_depth;
     size_t reg_cache_max;   /* bytes kept registered */
     int connect_timeout_ms; /* UD connection set-up: first retransmission after this */
@@ -61,9 +61,10 @@ size_t mr_config_complaints(const char **first); /* how many, and the first one'
 int mr_config_early(void);
 enum mr_setting_kind { MR_SETTING_SIZE, MR_SETTING_INT, MR_SETTING_BOOL, MR_SETTING_STRING };
 struct mr_setting {
-    const char *name, *help, *unit; /* help: a sentence without its capital letter and full stop; unit: "" if it has none */
-    const char *standard;           /* the default, as it would be written */
-    long long min, max;             /* of sizes and numbers */
+    const char *name, *help,
+        *unit;            /* help: a sentence without its capital letter and full stop; unit: "" if it has none */
+    const char *standard; /* the default, as it would be written */
+    long long min, max;   /* of sizes and numbers */
     enum mr_setting_kind kind;
     enum mr_topic topic;
     bool live;  /* a change works at once; others are used at mr_init */
