@@ -37,7 +37,7 @@ struct mr_part {
     struct mr_comm *comm; /* kept by the persistent request */
     size_t bytes;         /* of a partition */
     struct greeting g;
-    struct mr_request *greeting; /* receiver: under way */
+    struct mr_request *greeting; /* under way */
     enum mr_err error;           /* of the greeting */
     struct piece *pieces;
     uint8_t *ready; /* sender: by partition */
@@ -141,6 +141,16 @@ static void track(struct piece *x, enum mr_err err)
     }
 }
 
+static void watch_greeting(struct mr_part *p, void (*greeted)(struct mr_request *, void *))
+{
+    if (p->greeting->complete) {
+        greeted(p->greeting, p);
+        return;
+    }
+    p->greeting->on_complete = greeted;
+    p->greeting->on_complete_arg = p;
+}
+
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
 static int per_piece(const struct mr_part *p)
@@ -177,9 +187,18 @@ enum mr_err mr_part_ready(struct mr_part *p, int partition)
     return MR_SUCCESS;
 }
 
+static void on_greeted(struct mr_request *req, void *arg)
+{
+    struct mr_part *p = arg;
+
+    p->greeting = NULL;
+    p->error = req->status.error;
+    mr_request_put(req);
+}
+
+/* It is short, but must wait where there is no room, or no credit with the receiver. */
 static enum mr_err greet(struct mr_part *p)
 {
-    struct mr_request *req;
     int each = p->bytes && p->bytes < PIECE_MIN ? (int)((PIECE_MIN + p->bytes - 1) / p->bytes) : 1;
 
     if (!p->bytes || each > p->a.partitions)
@@ -194,10 +213,10 @@ static enum mr_err greet(struct mr_part *p)
     if (!p->pieces || !p->ready)
         return MR_ERR_NO_MEM;
     enum mr_err err = mr_isend(&p->g, sizeof(p->g), mr_type_byte, p->a.peer, p->a.tag, p->comm,
-                               p->comm->context | MR_CTX_GREETING, MR_SEND_STANDARD, &req);
+                               p->comm->context | MR_CTX_GREETING, MR_SEND_STANDARD, &p->greeting);
     if (!err)
-        mr_request_put(req); /* short: it is complete */
-    return err;
+        watch_greeting(p, on_greeted);
+    return err ? err : p->error;
 }
 
 static void start_sends(struct mr_part *p)
@@ -272,15 +291,9 @@ static enum mr_err await_greeting(struct mr_part *p)
     enum mr_err err = mr_irecv(&p->g, sizeof(p->g), mr_type_byte, p->a.peer, p->a.tag, p->comm,
                                p->comm->context | MR_CTX_GREETING, &p->greeting);
 
-    if (err)
-        return err;
-    if (p->greeting->complete) {
-        on_greeting(p->greeting, p);
-        return p->error;
-    }
-    p->greeting->on_complete = on_greeting;
-    p->greeting->on_complete_arg = p;
-    return MR_SUCCESS;
+    if (!err)
+        watch_greeting(p, on_greeting);
+    return err ? err : p->error;
 }
 
 bool mr_part_arrived(struct mr_part *p, int partition)
@@ -353,8 +366,9 @@ enum mr_err mr_part_new(bool sender, const struct mr_part_args *args, struct mr_
 }
 
 /*
- * The program has freed it before its greeting came. That must not meet another operation: greetings match in the order of
- * the initialisations, started or not. So it is awaited, and with it the communicator, whose context nobody else may get.
+ * The program has freed it before its greeting came, or went. That must not meet another operation: greetings match in
+ * the order of the initialisations, started or not. So it is awaited, and with it the communicator, whose context nobody
+ * else may get.
  */
 static void on_forgotten_greeting(struct mr_request *req, void *arg)
 {
@@ -382,7 +396,8 @@ void mr_part_finalize(void)
 
         mr_pt2pt.forgotten = p->next;
         p->greeting->on_complete = NULL;
-        mr_cancel(p->greeting);
+        if (!p->sender)
+            mr_cancel(p->greeting);
         mr_request_put(p->greeting);
         free(p);
     }

@@ -217,6 +217,32 @@ static void errors(void)
     MPI_Comm_free(&c);
 }
 
+/* Pairs that both ends give up before they have begun keep their places: the last of each end meet. */
+static void given_up(void)
+{
+    enum { PAIRS = 40 };
+    MPI_Request q[PAIRS], s, r;
+    int out = rank, in = -1;
+    for (int i = 0; i < PAIRS; i++)
+        MPI_Psend_init(&out, 1, 1, MPI_INT, right, 2, MPI_COMM_WORLD, MPI_INFO_NULL, &q[i]);
+    for (int i = 0; i < PAIRS; i++)
+        MPI_Request_free(&q[i]);
+    MPI_Psend_init(&out, 1, 1, MPI_INT, right, 2, MPI_COMM_WORLD, MPI_INFO_NULL, &s);
+    MPI_Start(&s);
+    MPI_Pready(0, s);
+    for (int i = 0; i < PAIRS; i++) {
+        MPI_Precv_init(&in, 1, 1, MPI_INT, left, 2, MPI_COMM_WORLD, MPI_INFO_NULL, &q[i]);
+        MPI_Request_free(&q[i]);
+    }
+    MPI_Precv_init(&in, 1, 1, MPI_INT, left, 2, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
+    MPI_Start(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Wait(&s, MPI_STATUS_IGNORE);
+    EQ(in, left);
+    MPI_Request_free(&s);
+    MPI_Request_free(&r);
+}
+
 int main(int argc, char **argv)
 {
     static const struct cut cuts[] = {
@@ -231,6 +257,7 @@ int main(int argc, char **argv)
         exchange(&cuts[k]);
     early();
     two();
+    given_up();
     nobody();
     errors();
     return mt_end();
