@@ -275,6 +275,35 @@ static void users(void)
     MPI_Type_free(&matrix);
 }
 
+/* The pairs of MPI_MINLOC by what they are made of. */
+static void pairs_by_parts(void)
+{
+    static const MPI_Datatype of[][3] = {
+        {MPI_FLOAT, MPI_INT, MPI_FLOAT_INT},
+        {MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT},
+        {MPI_LONG, MPI_INT, MPI_LONG_INT},
+        {MPI_SHORT, MPI_INT, MPI_SHORT_INT},
+        {MPI_INT, MPI_INT, MPI_2INT},
+        {MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT},
+        {MPI_REAL, MPI_REAL, MPI_2REAL},
+        {MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION},
+        {MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER},
+        {MPI_FLOAT, MPI_LONG, MPI_DATATYPE_NULL},
+        {MPI_INT, MPI_FLOAT, MPI_DATATYPE_NULL},
+        {MPI_FLOAT_INT, MPI_INT, MPI_DATATYPE_NULL},
+    };
+    MPI_Datatype pair, made;
+    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+        pair = MPI_BYTE;
+        MPI_Type_get_value_index(of[i][0], of[i][1], &pair);
+        EQ(pair, of[i][2]);
+    }
+    MPI_Type_contiguous(1, MPI_FLOAT, &made);
+    MPI_Type_get_value_index(made, MPI_INT, &pair);
+    EQ(pair, MPI_DATATYPE_NULL);
+    MPI_Type_free(&made);
+}
+
 int main(int argc, char **argv)
 {
     mt_begin(&argc, &argv);
@@ -288,5 +317,6 @@ int main(int argc, char **argv)
     others();
     pairs();
     users();
+    pairs_by_parts();
     return mt_end();
 }

@@ -178,35 +178,6 @@ static void addresses(void)
 
 /* The constructors and the bounds of MPI-1, whose displacements are MPI_Aint and whose names are gone from the
  * standard. */
-/* The pairs of MPI_MINLOC by what they are made of. */
-static void pairs(void)
-{
-    static const MPI_Datatype of[][3] = {
-        {MPI_FLOAT, MPI_INT, MPI_FLOAT_INT},
-        {MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT},
-        {MPI_LONG, MPI_INT, MPI_LONG_INT},
-        {MPI_SHORT, MPI_INT, MPI_SHORT_INT},
-        {MPI_INT, MPI_INT, MPI_2INT},
-        {MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT},
-        {MPI_REAL, MPI_REAL, MPI_2REAL},
-        {MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION},
-        {MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER},
-        {MPI_FLOAT, MPI_LONG, MPI_DATATYPE_NULL},
-        {MPI_INT, MPI_FLOAT, MPI_DATATYPE_NULL},
-        {MPI_FLOAT_INT, MPI_INT, MPI_DATATYPE_NULL},
-    };
-    MPI_Datatype pair, made;
-    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-        pair = MPI_BYTE;
-        MPI_Type_get_value_index(of[i][0], of[i][1], &pair);
-        EQ(pair, of[i][2]);
-    }
-    MPI_Type_contiguous(1, MPI_FLOAT, &made);
-    MPI_Type_get_value_index(made, MPI_INT, &pair);
-    EQ(pair, MPI_DATATYPE_NULL);
-    MPI_Type_free(&made);
-}
-
 static void old_names(void)
 {
     int lengths[2] = {1, 2}, from[8] = {1, 2, 3, 4, 5, 6, 7, 8}, to[8] = {0};
@@ -280,7 +251,6 @@ int main(int argc, char **argv)
     partial();
     packing();
     addresses();
-    pairs();
     old_names();
     names();
     return mt_end();
