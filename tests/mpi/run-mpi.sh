@@ -6,7 +6,7 @@
 #   hydra as shm, started by mpiexec.hydra
 #   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
 # PATTERN (an extended regular expression) picks programs by name. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
-# 4, 7 and 16 ranks that the list does not have for them.
+# 4, 7 and 16 ranks that the list does not have for them, and with those that it has in parentheses.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
 mode=$1 pattern=${2:-.}
@@ -54,6 +54,7 @@ others() {
   for n in 1 2 3 4 7 16; do
     [[ " $* " == *" $n "* || " $* " == *" $n+ "* || ($n == 1 && " $* " == *" 2+ "*) ]] || echo "$n"
   done
+  for n in "$@"; do [[ $n == \(* ]] && echo "${n//[()]/}"; done
 }
 
 while read -r name modes rest; do
@@ -72,6 +73,8 @@ while read -r name modes rest; do
   # shellcheck disable=SC2086
   if [ -n "${OTHER_RANKS:-}" ]; then
     ranks=$(others $ranks)
+  else
+    ranks=$(printf '%s\n' $ranks | grep -v '^(')
   fi
   for n in ${ranks/only/}; do
     ok "$name${args[*]:+ ${args[*]}}, ${n%+} ranks, $mode" run "$name" "${n%+}" "${args[@]}"
