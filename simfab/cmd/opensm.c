@@ -34,6 +34,15 @@ static bool write_file(const char *path, const char *text)
     return ok;
 }
 
+/* Whether the subnet has a standby too: both may find the other to be master. */
+static bool of_two(const struct run *r, const struct sm *sm)
+{
+    for (unsigned i = 0; i < r->num_sms; i++)
+        if (&r->sm[i] != sm && r->sm[i].subnet == sm->subnet)
+            return true;
+    return false;
+}
+
 /* The first configuration. Others (fabricd, the user) may replace it: what opensm needs of us is on its command line.
  */
 static bool write_conf(const struct run *r, const struct sm *sm, const char *path)
@@ -49,7 +58,8 @@ static bool write_conf(const struct run *r, const struct sm *sm, const char *pat
         return false;
     }
     fprintf(f, "force_log_flush TRUE\ndump_files_dir %s\nsm_priority %d\n", dir, sm->standby ? 4 : 8);
-    if (sm->standby) /* it notices within a second that the master is gone */
+    if (of_two(r, sm)) /* within a second one notices that the other is no master: gone, or standing by itself, which
+                          happens to both when a handover reaches an opensm that is still discovering */
         fputs("sminfo_polling_timeout 250\npolling_retry_number 3\n", f);
     if (sm->subnet > 1) /* GIDs of different subnets differ */
         fprintf(f, "subnet_prefix 0xfe80000000%06x\n", sm->subnet - 1);
