@@ -18,7 +18,7 @@ netpipe() {
 }
 sizes() { grep -c ' times --> ' "$tmp/job"; }
 
-netpipe 1 -l 1 -u 65536 -p 0 -n 10
+netpipe 1 -l 1 -u 65536 -p 0 -n 4
 is "NPmpich2 over one rail" $? 0
 is "every size was measured" "$(sizes)" 32
 ok "both ends of rail 0 sent at least what the program did" test "${sent[a0]}" -gt 1300000 -a "${sent[b0]}" -gt 1300000
@@ -26,7 +26,7 @@ ok "rail 1 and the loopback sent next to nothing" test "${sent[a1]}" -lt 10000 -
 
 # equal rails: so slow that the processor is out of the way
 ok "both rails carry 2 MB/s" wires_shape 2 2
-netpipe 2 -l 1048576 -u 1048576 -p 0 -n 6
+netpipe 2 -l 262144 -u 262144 -p 0 -n 6
 is "NPmpich2 over two rails" $? 0
 share=$((sent[a0] * 100 / (sent[a0] + sent[a1])))
 ok "a large message goes half over each rail ($share %)" test $share -ge 40 -a $share -le 60
