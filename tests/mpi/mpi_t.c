@@ -158,6 +158,7 @@ static void categories(void)
             root = c;
             tops += sub;
         }
+        n = -1;
         EQ(MPI_T_category_get_num_events(c, &n), MPI_SUCCESS);
         EQ(n, 0);
         EQ(MPI_T_category_get_events(c, 200, list), MPI_SUCCESS);
