@@ -37,8 +37,8 @@ static void list_append(struct mr_regcache *c, struct mr_reg *r)
     c->newest = r;
 }
 
-/* Index of the first entry that ends after addr. */
-static size_t lower(const struct mr_regcache *c, uintptr_t addr)
+/* Index of the first entry that ends after addr: those that overlap [addr, ...) begin here. */
+static size_t first_ending_after(const struct mr_regcache *c, uintptr_t addr)
 {
     size_t lo = 0, hi = c->num;
 
@@ -46,6 +46,22 @@ static size_t lower(const struct mr_regcache *c, uintptr_t addr)
         size_t mid = (lo + hi) / 2;
 
         if (c->entry[mid]->end <= addr)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Index of the first entry that starts after addr. The one before it covers [addr, end) if any entry does. */
+static size_t first_starting_after(const struct mr_regcache *c, uintptr_t addr)
+{
+    size_t lo = 0, hi = c->num;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (c->entry[mid]->start <= addr)
             lo = mid + 1;
         else
             hi = mid;
@@ -75,10 +91,30 @@ static void drop(struct mr_regcache *c, size_t i)
 
 static void drop_range(struct mr_regcache *c, uintptr_t start, uintptr_t end)
 {
-    size_t i = lower(c, start);
+    size_t i = first_ending_after(c, start);
 
     while (i < c->num && c->entry[i]->start < end)
         drop(c, i);
+}
+
+/* Make place for an entry [start, end): none may lie in another. It lies in one only if that cannot be written. */
+static void drop_nested(struct mr_regcache *c, uintptr_t start, uintptr_t end)
+{
+    size_t i = first_ending_after(c, start);
+
+    while (i < c->num && c->entry[i]->start < end) {
+        const struct mr_reg *r = c->entry[i];
+
+        if ((r->start >= start && r->end <= end) || (r->start <= start && r->end >= end))
+            drop(c, i);
+        else
+            i++;
+    }
+}
+
+static void drop_cached(struct mr_regcache *c, const struct mr_reg *r)
+{
+    drop(c, first_starting_after(c, r->start) - 1);
 }
 
 static void drop_all(struct mr_regcache *c)
@@ -90,7 +126,7 @@ static void drop_all(struct mr_regcache *c)
 static void shrink(struct mr_regcache *c, size_t target)
 {
     while (c->oldest && c->bytes > target)
-        drop_range(c, c->oldest->start, c->oldest->end);
+        drop_cached(c, c->oldest);
 }
 
 void mr_regcache_clear(struct mr_regcache *c)
@@ -192,7 +228,7 @@ static int insert(struct mr_regcache *c, struct mr_reg *r)
         c->entry = e;
         c->room = room;
     }
-    i = lower(c, r->start);
+    i = first_starting_after(c, r->start);
     memmove(&c->entry[i + 1], &c->entry[i], (c->num++ - i) * sizeof *c->entry);
     c->entry[i] = r;
     r->cached = true;
@@ -200,32 +236,56 @@ static int insert(struct mr_regcache *c, struct mr_reg *r)
 }
 
 /*
- * Register [start, end). What it overlaps is joined with it if all of it is still there and alike; else the old entries
- * go. Memory that cannot be written (a constant) can only be a source.
+ * What to register for [*start, *end): it is joined with entries that it overlaps as long as that makes it at most
+ * twice as long. So a registration never costs more than twice what was asked for, however many neighbours share its
+ * pages; and ranges that keep overlapping grow into a few entries, in which later ones find themselves.
+ */
+static void join(const struct mr_regcache *c, uintptr_t *start, uintptr_t *end)
+{
+    uintptr_t from = *start, to = *end;
+    size_t most = 2 * (to - from);
+
+    if (!c->keep)
+        return; /* whatever is in the table goes with its use */
+    if (most > c->max_bytes)
+        most = c->max_bytes;
+    for (size_t i = first_ending_after(c, *start); i < c->num && c->entry[i]->start < *end; i++) {
+        const struct mr_reg *r = c->entry[i];
+        uintptr_t first = r->start < from ? r->start : from, last = r->end > to ? r->end : to;
+
+        if (r->writable && last - first <= most) {
+            from = first;
+            to = last;
+        }
+    }
+    *start = from;
+    *end = to;
+}
+
+static int make_exactly(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access, struct mr_reg *r)
+{
+    drop_nested(c, start, end);
+    r->start = start;
+    r->end = end;
+    r->writable = access == MR_ACCESS_TARGET;
+    return add(c, start, end, access, &r->memory);
+}
+
+/*
+ * Register [start, end), or more. What it was joined with may be there no more, or not be alike: then it is alone.
+ * Memory that cannot be written (a constant) can only be a source.
  */
 static int make(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access, struct mr_reg *r)
 {
     uintptr_t from = start, to = end;
     int err;
 
-    for (size_t i = lower(c, start); i < c->num && c->entry[i]->start < end; i++) {
-        from = c->entry[i]->start < from ? c->entry[i]->start : from;
-        to = c->entry[i]->end > to ? c->entry[i]->end : to;
-    }
-    drop_range(c, start, end);
-    r->writable = true;
-    err = add(c, from, to, MR_ACCESS_TARGET, &r->memory);
-    if (err && (from != start || to != end)) {
-        from = start;
-        to = end;
-        err = add(c, from, to, MR_ACCESS_TARGET, &r->memory);
-    }
-    if (err && access == MR_ACCESS_SOURCE) {
-        r->writable = false;
-        err = add(c, from, to, MR_ACCESS_SOURCE, &r->memory);
-    }
-    r->start = from;
-    r->end = to;
+    join(c, &from, &to);
+    err = make_exactly(c, from, to, MR_ACCESS_TARGET, r);
+    if (err && (from != start || to != end))
+        err = make_exactly(c, start, end, MR_ACCESS_TARGET, r);
+    if (err && access == MR_ACCESS_SOURCE)
+        err = make_exactly(c, start, end, MR_ACCESS_SOURCE, r);
     return err;
 }
 
@@ -242,10 +302,10 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
         act_on_notes(c);
     if (c->lost_track && c->lost_track())
         drop_all(c);
-    i = lower(c, start);
-    if (i < c->num) {
-        r = c->entry[i];
-        if (r->start <= start && r->end >= end && (r->writable || access == MR_ACCESS_SOURCE)) {
+    i = first_starting_after(c, start);
+    if (i) {
+        r = c->entry[i - 1];
+        if (r->end >= end && (r->writable || access == MR_ACCESS_SOURCE)) {
             if (!r->refs++)
                 list_remove(c, r);
             mr_stat_add(MR_STAT_REG_HITS, 1);
@@ -281,7 +341,7 @@ void mr_regcache_put(struct mr_regcache *c, struct mr_reg *r)
     }
     list_append(c, r);
     if (!c->keep)
-        drop_range(c, r->start, r->end);
+        drop_cached(c, r);
     else if (c->bytes > c->max_bytes)
         shrink(c, c->max_bytes);
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The registration cache: memory stays registered after its transfer, so that the next one from the same place pays
- * nothing. Entries do not overlap and are found by binary search; those that nobody uses are dropped, the longest
- * unused first, when more than max_bytes are registered.
+ * nothing. Those that nobody uses are dropped, the longest unused first, when more than max_bytes are registered.
+ *
+ * Entries may overlap, but none lies in another: sorted by their starts they are sorted by their ends, too, and one
+ * binary search finds an entry that covers a buffer if there is one. A registration is never longer than twice the
+ * pages that were asked for (regcache.c, join), so that buffers that share pages with their neighbours cost what they
+ * are long.
  *
  * A registration pins the pages that were there when it was made. If the program unmaps the memory, another mapping may
  * appear at the same address, and the old registration would move the wrong bytes. So the cache must be told of every
@@ -42,7 +46,7 @@ struct mr_regcache {
     size_t max_bytes, bytes;
     bool keep;                /* unmappings are reported: unused entries may stay */
     bool (*lost_track)(void); /* some may not have been reported since it was asked last; NULL: that cannot be */
-    struct mr_reg **entry;    /* ascending */
+    struct mr_reg **entry;    /* ascending, both starts and ends */
     size_t num, room;
     struct mr_reg *oldest, *newest;
     size_t page;

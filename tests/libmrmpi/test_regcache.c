@@ -21,6 +21,7 @@ static unsigned generation[PAGES]; /* 0: not mapped */
 static bool read_only[PAGES];
 static unsigned live;
 static size_t live_bytes;
+static size_t registered;          /* bytes, by all registrations so far */
 static int refuse;                 /* registrations to refuse with -ENOMEM */
 
 struct pinned {
@@ -50,6 +51,7 @@ static int model_add(void *addr, size_t len, enum mr_access access, struct mr_me
     out->mr[0] = (struct ibv_mr *)p;
     live++;
     live_bytes += len;
+    registered += len;
     return 0;
 }
 
@@ -73,6 +75,7 @@ static void start(size_t max_bytes, bool keep)
     }
     live = 0;
     live_bytes = 0;
+    registered = 0;
     refuse = 0;
     memset(mr_stats, 0, sizeof mr_stats);
     mr_regcache_init(&cache, &model, max_bytes, keep);
@@ -288,9 +291,232 @@ START_TEST(room_is_made_when_the_kernel_has_none)
 }
 END_TEST
 
+static size_t pages_of(size_t offset, size_t len)
+{
+    return ((offset + len + PAGE - 1) / PAGE - offset / PAGE) * PAGE;
+}
+
+#define BLOCK  (4 * PAGE + 8) /* its neighbours share its first page and its last */
+#define BLOCKS 60u
+
+/* An array is walked through, forwards or backwards, in consecutive buffers that do not end with a page. */
+START_TEST(buffers_that_share_pages_cost_what_they_are_long)
+{
+    bool backwards = _i & 1, all_at_once = _i & 2;
+    struct mr_reg *r[BLOCKS];
+    size_t asked = 0;
+
+    start(1 << 30, true);
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        size_t offset = (size_t)(backwards ? BLOCKS - 1 - i : i) * BLOCK;
+
+        r[i] = get(offset, BLOCK);
+        check_fresh(r[i], offset, BLOCK);
+        asked += pages_of(offset, BLOCK);
+        if (!all_at_once)
+            mr_regcache_put(&cache, r[i]);
+    }
+    for (unsigned i = 0; i < BLOCKS && all_at_once; i++)
+        mr_regcache_put(&cache, r[i]);
+    ck_assert_uint_le(registered, 2 * asked);
+    ck_assert_uint_eq(live_bytes, cache.bytes);
+
+    memset(mr_stats, 0, sizeof mr_stats);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        mr_regcache_put(&cache, get((size_t)i * BLOCK, BLOCK));
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_MISSES], 0);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+/* Windows anywhere in an array: each starts with another page, yet soon nearly all are covered by what came before. */
+START_TEST(overlapping_windows_grow_together)
+{
+    const size_t window = 16 * PAGE;
+
+    srand(1);
+    start(1 << 30, true);
+    for (unsigned i = 0; i < 2000; i++) {
+        if (i == 400)
+            memset(mr_stats, 0, sizeof mr_stats);
+        mr_regcache_put(&cache, get((size_t)rand() % (PAGES * PAGE - window), window));
+    }
+    ck_assert_uint_le(mr_stats[MR_STAT_REG_MISSES], 16);
+    ck_assert_uint_le(live_bytes, 4 * PAGES * PAGE);
+    mr_regcache_clear(&cache);
+}
+END_TEST
+
+/* Two entries that overlap, too unequal to be joined. */
+static void make_two(void)
+{
+    mr_regcache_put(&cache, get(0, 8 * PAGE));
+    mr_regcache_put(&cache, get(7 * PAGE, 2 * PAGE));
+    ck_assert_uint_eq(live, 2);
+    ck_assert_uint_eq(live_bytes, 10 * PAGE);
+}
+
+START_TEST(unmapping_meets_all_that_overlap)
+{
+    struct mr_reg *a, *b;
+
+    start(1 << 20, true);
+    make_two();
+    mr_regcache_unmapped(&cache, at(7 * PAGE + 5), 1);
+    generation[7] = 2;
+    a = get(0, 8 * PAGE);
+    check_fresh(a, 0, 8 * PAGE);
+    b = get(7 * PAGE, 2 * PAGE);
+    check_fresh(b, 7 * PAGE, 2 * PAGE);
+    mr_regcache_put(&cache, a);
+    mr_regcache_put(&cache, b);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+START_TEST(limit_takes_the_oldest_and_not_its_neighbour)
+{
+    start(10 * PAGE, true);
+    make_two();
+    mr_regcache_put(&cache, get(20 * PAGE, PAGE)); /* the first has to go for it */
+    ck_assert_uint_eq(live_bytes, 3 * PAGE);
+    memset(mr_stats, 0, sizeof mr_stats);
+    mr_regcache_put(&cache, get(7 * PAGE, 2 * PAGE));
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_HITS], 1);
+    mr_regcache_clear(&cache);
+}
+END_TEST
+
+START_TEST(joined_while_in_use_lives_until_put)
+{
+    struct mr_reg *a, *b;
+
+    start(1 << 20, true);
+    a = get(0, 4 * PAGE);
+    b = get(2 * PAGE, 4 * PAGE);
+    ck_assert_uint_eq(b->start, BASE);
+    check_fresh(a, 0, 4 * PAGE);
+    ck_assert_uint_eq(live, 2);
+    mr_regcache_put(&cache, a);
+    ck_assert_uint_eq(live, 1);
+    mr_regcache_put(&cache, b);
+    ck_assert_uint_eq(live_bytes, 6 * PAGE);
+    mr_regcache_clear(&cache);
+}
+END_TEST
+
+START_TEST(nothing_is_joined_that_will_not_stay)
+{
+    struct mr_reg *a, *b;
+
+    start(1 << 20, false);
+    a = get(0, 4 * PAGE);
+    b = get(2 * PAGE, 4 * PAGE);
+    ck_assert_uint_eq(registered, 8 * PAGE);
+    mr_regcache_put(&cache, b);
+    ck_assert_uint_eq(live, 1);
+    check_fresh(a, 0, 4 * PAGE);
+    mr_regcache_put(&cache, a);
+    ck_assert_uint_eq(live, 0);
+    mr_regcache_clear(&cache);
+}
+END_TEST
+
+/* A constant in the middle of what is written: registrations of both kinds, in each other's way. */
+START_TEST(constants_between_variables)
+{
+    struct mr_reg *r;
+
+    start(1 << 20, true);
+    read_only[3] = true;
+    mr_regcache_put(&cache, get(0, 3 * PAGE));
+    mr_regcache_put(&cache, get(4 * PAGE, 2 * PAGE));
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(mr_regcache_get(&cache, at(0), 6 * PAGE, MR_ACCESS_SOURCE, &r), 0);
+        ck_assert(!r->writable);
+        check_fresh(r, 0, 6 * PAGE);
+        mr_regcache_put(&cache, r);
+        ck_assert_int_eq(mr_regcache_get(&cache, at(2 * PAGE), 2 * PAGE, MR_ACCESS_SOURCE, &r), 0);
+        mr_regcache_put(&cache, r);
+        r = get(PAGE, 2 * PAGE);
+        ck_assert(r->writable);
+        check_fresh(r, PAGE, 2 * PAGE);
+        mr_regcache_put(&cache, r);
+        ck_assert_int_eq(mr_regcache_get(&cache, at(0), 6 * PAGE, MR_ACCESS_TARGET, &r), -EFAULT);
+    }
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+static void check_table(void)
+{
+    bool ascending = true;
+
+    for (size_t i = 1; i < cache.num; i++)
+        ascending &= cache.entry[i - 1]->start < cache.entry[i]->start && cache.entry[i - 1]->end < cache.entry[i]->end;
+    ck_assert(ascending);
+    ck_assert_uint_eq(cache.bytes, live_bytes);
+    ck_assert(cache.bytes <= cache.max_bytes || !cache.oldest);
+}
+
+/* What a look at every entry finds: one that covers the range and saw the pages that are there now. */
+static bool covered(size_t offset, size_t len, unsigned unmappings)
+{
+    for (size_t i = 0; i < cache.num && unmappings <= MR_REGCACHE_NOTES; i++) {
+        const struct mr_reg *r = cache.entry[i];
+        const struct pinned *p = (const struct pinned *)r->memory.mr[0];
+
+        if (r->start <= BASE + offset && r->end >= BASE + offset + len &&
+            !memcmp(p->generation, &generation[p->first], p->num * sizeof p->generation[0]))
+            return true;
+    }
+    return false;
+}
+
+/* get(), compared with what must come of it. */
+static struct mr_reg *get_as_expected(size_t offset, size_t len, unsigned unmappings)
+{
+    bool hit = covered(offset, len, unmappings);
+    size_t before = registered;
+    uint64_t hits = mr_stats[MR_STAT_REG_HITS];
+    struct mr_reg *r = get(offset, len);
+
+    check_fresh(r, offset, len);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_HITS] - hits, hit);
+    ck_assert_uint_le(registered - before, hit ? 0 : 2 * pages_of(offset, len));
+    return r;
+}
+
+/* Whatever was covered once stays so while nothing is unmapped and there is room. */
+START_TEST(hits_stay_hits)
+{
+    struct {
+        size_t offset, len;
+    } seen[300];
+
+    srand((unsigned)_i);
+    start(1 << 30, true);
+    for (unsigned i = 0; i < 300; i++) {
+        seen[i].offset = (size_t)rand() % ((PAGES - 40) * PAGE);
+        seen[i].len = 1 + (size_t)rand() % (rand() % 40 * PAGE + PAGE);
+        mr_regcache_put(&cache, get_as_expected(seen[i].offset, seen[i].len, 0));
+        check_table();
+        for (unsigned k = 0; k <= i; k++)
+            if (!covered(seen[k].offset, seen[k].len, 0))
+                ck_abort_msg("range %u is not covered after range %u", k, i);
+    }
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
 START_TEST(random_use)
 {
     struct mr_reg *held[8] = { 0 };
+    unsigned unmappings = 0; /* since the cache looked last */
 
     srand((unsigned)_i);
     start((size_t)(1 + rand() % 64) * PAGE, true);
@@ -299,16 +525,20 @@ START_TEST(random_use)
         size_t offset = (size_t)rand() % (PAGES - 20) * PAGE + (size_t)rand() % PAGE, len = 1 + (size_t)rand() % (16 * PAGE);
 
         if (rand() % 4 == 0) {
+            uintptr_t low = cache.lowest, high = cache.highest;
+
             mr_regcache_unmapped(&cache, at(offset), len);
+            unmappings += BASE + offset < high && BASE + offset + len > low;
             for (size_t i = offset / PAGE; i <= (offset + len - 1) / PAGE; i++)
                 generation[i]++;
         } else if (held[slot]) {
             mr_regcache_put(&cache, held[slot]);
             held[slot] = NULL;
         } else {
-            held[slot] = get(offset, len);
-            check_fresh(held[slot], offset, len);
+            held[slot] = get_as_expected(offset, len, unmappings);
+            unmappings = 0;
         }
+        check_table();
     }
     for (unsigned i = 0; i < 8; i++)
         if (held[i])
@@ -336,6 +566,14 @@ int main(void)
     tcase_add_test(t, constants_can_be_sent);
     tcase_add_test(t, neighbour_that_is_gone_does_not_spoil_it);
     tcase_add_test(t, room_is_made_when_the_kernel_has_none);
+    tcase_add_loop_test(t, buffers_that_share_pages_cost_what_they_are_long, 0, 4);
+    tcase_add_test(t, overlapping_windows_grow_together);
+    tcase_add_test(t, unmapping_meets_all_that_overlap);
+    tcase_add_test(t, limit_takes_the_oldest_and_not_its_neighbour);
+    tcase_add_test(t, joined_while_in_use_lives_until_put);
+    tcase_add_test(t, nothing_is_joined_that_will_not_stay);
+    tcase_add_test(t, constants_between_variables);
+    tcase_add_loop_test(t, hits_stay_hits, 0, 5);
     tcase_add_loop_test(t, random_use, 0, 5);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
