@@ -70,10 +70,8 @@ static int poll_rail(struct mr_rail *rail)
     int n = ibv_poll_cq(rail->cq, BATCH, wc);
 
     if (__builtin_expect(n < 0, 0)) {
-        rail->dev->fatal = true;
-        rail->down = true;
         mr_log(MR_LOG_ERROR, "rail %u: %s does not answer any more", rail->index, rail->dev->name);
-        mr_verbs_up.rail_changed(rail);
+        mr_device_lost(rail->dev);
         return 0;
     }
     for (int i = 0; i < n; i++)

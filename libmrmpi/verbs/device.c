@@ -330,7 +330,7 @@ void mr_verbs_close(void)
         close_device(&mr_verbs.device[--mr_verbs.num_devices]);
 }
 
-/* ---- asynchronous events ---------------------------------------------------------------------------------------- */
+/* ---- asynchronous events, and a device that is lost --------------------------------------------------------- */
 
 static void change_rails(const struct mr_device *dev, unsigned port, bool down)
 {
@@ -349,14 +349,19 @@ static void change_rails(const struct mr_device *dev, unsigned port, bool down)
     }
 }
 
+void mr_device_lost(struct mr_device *dev)
+{
+    if (dev->fatal)
+        return;
+    dev->fatal = true;
+    change_rails(dev, 0, true);
+}
+
 static void handle_event(struct mr_device *dev, struct ibv_async_event *e)
 {
     switch (e->event_type) {
     case IBV_EVENT_DEVICE_FATAL:
-        if (dev->fatal)
-            break;
-        dev->fatal = true;
-        change_rails(dev, 0, true);
+        mr_device_lost(dev);
         break;
     case IBV_EVENT_PORT_ERR:
         change_rails(dev, (unsigned)e->element.port_num, true);

@@ -27,6 +27,9 @@ static inline uint64_t mr_wr_id_unsignaled(const struct mr_qp *qp)
     return (uint64_t)(uintptr_t)qp | 1;
 }
 
+/* device.c: the device failed. All of its rails are down from now on, and reported as that; again: nothing. */
+void mr_device_lost(struct mr_device *dev);
+
 /* qp.c: a request of this queue pair failed or was flushed. */
 void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc);
 

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A device that is lost: every rail of it is down and reported, once, whether polling finds it out or an asynchronous
+ * event. Two devices: the first with two ports, so with two rails. The device's library is the test's own.
+ */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/internal.h"
+
+#define RAILS 3u
+
+static struct ibv_context context[2];
+static struct ibv_cq cq[RAILS];
+static unsigned polled[RAILS];
+static int broken; /* this rail's queue cannot be polled any more; -1: all can */
+
+static unsigned told[RAILS];
+static bool told_fatal[RAILS];
+
+static enum ibv_event_type events[4];
+static unsigned num_events, next_event;
+static int wake[2]; /* what makes the descriptor of events readable */
+
+/* ---- what the rooms beside would do: nothing is asked of them here --------------------------------------------- */
+
+void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
+{
+}
+
+uint8_t mr_qp_reads(const struct mr_device *dev)
+{
+    return 1;
+}
+
+int mr_rx_open(struct mr_rail *rail, size_t packet_max)
+{
+    return -ENODEV;
+}
+
+void mr_rx_close(struct mr_rail *rail)
+{
+}
+
+int mr_ud_open(struct mr_rail *rail)
+{
+    return -ENODEV;
+}
+
+void mr_ud_close(struct mr_rail *rail)
+{
+}
+
+/* ---- the device ------------------------------------------------------------------------------------------------ */
+
+static int poll_cq(struct ibv_cq *q, int num, struct ibv_wc *wc)
+{
+    unsigned rail = (unsigned)(q - cq);
+
+    polled[rail]++;
+    return (int)rail == broken ? -1 : 0;
+}
+
+int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *e)
+{
+    char byte;
+
+    if (ctx != &context[0] || next_event == num_events || read(wake[0], &byte, 1) != 1)
+        return -1;
+    memset(e, 0, sizeof *e);
+    e->event_type = events[next_event++];
+    e->element.port_num = 2;
+    return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *e)
+{
+}
+
+static void happens(enum ibv_event_type type)
+{
+    events[num_events++] = type;
+    ck_assert_int_eq(write(wake[1], "", 1), 1);
+}
+
+static void rail_changed(struct mr_rail *rail)
+{
+    told[rail->index]++;
+    told_fatal[rail->index] = rail->dev->fatal && rail->down && rail->down_ns;
+}
+
+static void setup(void)
+{
+    static const unsigned device_of[RAILS] = { 0, 0, 1 };
+
+    mr_config.log_level = -1;
+    broken = -1;
+    ck_assert_int_eq(pipe(wake), 0);
+    memset(&mr_verbs, 0, sizeof mr_verbs);
+    mr_verbs_up = (struct mr_verbs_handlers){.rail_changed = rail_changed};
+    mr_verbs.num_devices = 2;
+    mr_verbs.num_rails = RAILS;
+    for (unsigned i = 0; i < 2; i++) {
+        context[i].ops.poll_cq = poll_cq;
+        context[i].async_fd = i ? -1 : wake[0];
+        mr_verbs.device[i] = (struct mr_device){.ctx = &context[i], .index = i, .name = "test"};
+    }
+    for (unsigned i = 0; i < RAILS; i++) {
+        cq[i].context = &context[device_of[i]];
+        mr_verbs.rail[i] = (struct mr_rail){
+            .index = i, .dev = &mr_verbs.device[device_of[i]], .port = i == 1 ? 2 : 1, .cq = &cq[i]};
+    }
+}
+
+static void poll_all(void)
+{
+    for (unsigned i = 0; i < 5; i++)
+        ck_assert_int_eq(mr_verbs_poll(), 0);
+}
+
+/* The first device is lost, both of its rails were reported as that once, and the second goes on. */
+static void check_lost(void)
+{
+    unsigned before = polled[2];
+
+    ck_assert(mr_verbs.device[0].fatal);
+    ck_assert(!mr_verbs.device[1].fatal);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert(mr_verbs.rail[i].down);
+        ck_assert(told_fatal[i]);
+        ck_assert_uint_eq(told[i], 1);
+    }
+    ck_assert(!mr_verbs.rail[2].down);
+    ck_assert_uint_eq(told[2], 0);
+    poll_all();
+    ck_assert_uint_gt(polled[2], before);
+}
+
+START_TEST(poll_fails)
+{
+    unsigned before;
+
+    broken = _i; /* whichever rail finds it out */
+    poll_all();
+    check_lost();
+    before = polled[0] + polled[1];
+    happens(IBV_EVENT_DEVICE_FATAL); /* that is known by now */
+    mr_verbs_check_events();
+    check_lost();
+    ck_assert_uint_eq(polled[0] + polled[1], before);
+}
+END_TEST
+
+START_TEST(device_fatal_event)
+{
+    happens(IBV_EVENT_DEVICE_FATAL);
+    happens(IBV_EVENT_PORT_ACTIVE); /* of a device that is no more */
+    mr_verbs_check_events();
+    check_lost();
+    broken = 0;
+    poll_all();
+    mr_verbs_check_events();
+    check_lost();
+}
+END_TEST
+
+/* A port that was down already was reported as that; that its device is lost is news. */
+START_TEST(port_down_before)
+{
+    happens(IBV_EVENT_PORT_ERR);
+    mr_verbs_check_events();
+    ck_assert_uint_eq(told[0], 0);
+    ck_assert_uint_eq(told[1], 1);
+    ck_assert(!told_fatal[1]);
+    told[1] = 0;
+    broken = 0;
+    poll_all();
+    check_lost();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("device");
+    TCase *t = tcase_create("device");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_checked_fixture(t, setup, NULL);
+    tcase_add_loop_test(t, poll_fails, 0, 2);
+    tcase_add_test(t, device_fatal_event);
+    tcase_add_test(t, port_down_before);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
