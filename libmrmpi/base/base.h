@@ -82,7 +82,9 @@ const char *mr_config_foreign(const char *name);
 
 /* ---- log: to stderr, prefixed with rank and host once known ------------------------------------------------------ */
 enum mr_log_level { MR_LOG_ERROR, MR_LOG_WARN, MR_LOG_INFO, MR_LOG_DEBUG };
-void mr_log_identity(int rank, const char *host); /* rank 0 prints the complaints about settings here */
+/* local_rank: among the ranks of this host. Rank 0 prints the complaints about settings here. */
+void mr_log_identity(int rank, int local_rank, const char *host);
+bool mr_log_for_host(void); /* is it this process that says what all of its host's ranks would say? */
 void mr_log_print(enum mr_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define mr_log(level, ...)                                                                                             \
     do {                                                                                                               \

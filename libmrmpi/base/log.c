@@ -11,15 +11,22 @@
 
 static struct {
     int rank; /* -1: not known yet */
+    int local_rank;
     char host[64];
 } who = {.rank = -1};
 
-void mr_log_identity(int rank, const char *host)
+void mr_log_identity(int rank, int local_rank, const char *host)
 {
     who.rank = rank;
+    who.local_rank = local_rank;
     snprintf(who.host, sizeof(who.host), "%s", host ? host : "");
     if (rank == 0)
         mr_config_complain();
+}
+
+bool mr_log_for_host(void)
+{
+    return !who.local_rank;
 }
 
 void mr_log_print(enum mr_log_level level, const char *fmt, ...)

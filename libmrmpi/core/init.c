@@ -26,7 +26,7 @@ static void tell_identity(const struct mr_launch *launch)
         strncpy(host, launch->node_name, sizeof(host) - 1);
     else
         gethostname(host, sizeof(host) - 1);
-    mr_log_identity(launch->rank, host);
+    mr_log_identity(launch->rank, launch->local_rank, host);
 }
 
 int mr_core_init(const struct mr_launch *launch)

@@ -88,12 +88,16 @@ static void close_device(struct mr_device *dev)
     memset(dev, 0, sizeof *dev);
 }
 
-/* What was asked for when the devices were opened. */
+/* What was asked for when the devices were opened, and what came of it. */
 struct opening {
     size_t packet_max;
     struct mr_gid_wish gid;
     mr_rail_reject *reject;
     void *arg;
+    unsigned rails_max;
+    bool count_left_out; /* go on to the end: there may be ports for which no rail is left */
+    unsigned left_out;
+    char left_out_names[512]; /* as MRMPI_DEVICES takes them */
 };
 
 /* ---- rails ----------------------------------------------------------------------------------------------------- */
@@ -261,21 +265,77 @@ static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_p
     return !why;
 }
 
+/*
+ * A user who asks for fewer rails gets them without a word; one who finds that the library has no more should know
+ * which are not used.
+ */
+static void limit_rails(struct opening *o)
+{
+    unsigned wanted = (unsigned)mr_config.rails_max;
+
+    o->rails_max = wanted && wanted < MR_RAILS_MAX ? wanted : MR_RAILS_MAX;
+    o->count_left_out = (!wanted || wanted > MR_RAILS_MAX) && mr_log_for_host() && mr_config.log_level >= MR_LOG_WARN;
+}
+
+static void leave_out(struct opening *o, const struct mr_device *dev, unsigned num)
+{
+    size_t used = strlen(o->left_out_names);
+
+    if (used + sizeof dev->name + 8 < sizeof o->left_out_names)
+        snprintf(o->left_out_names + used, sizeof o->left_out_names - used, "%s%s:%u", used ? "," : "", dev->name, num);
+    else if (used + 4 < sizeof o->left_out_names && o->left_out_names[used - 1] != '.')
+        memcpy(o->left_out_names + used, ",...", 5);
+    o->left_out++;
+}
+
+static void tell_left_out(const struct opening *o)
+{
+    if (o->left_out)
+        mr_log(MR_LOG_WARN,
+               "%u active port(s) are not used, because there can be %u rails: %s; name those to use in MRMPI_DEVICES",
+               o->left_out, o->rails_max, o->left_out_names);
+}
+
 /* True if the device gave at least one rail. */
-static bool open_ports(struct mr_device *dev, unsigned ports, const struct opening *o)
+static bool open_ports(struct mr_device *dev, unsigned ports, struct opening *o)
 {
     unsigned before = mr_verbs.num_rails;
-    unsigned limit =
-        mr_config.rails_max > 0 && mr_config.rails_max < MR_RAILS_MAX ? (unsigned)mr_config.rails_max : MR_RAILS_MAX;
 
-    for (unsigned num = 1; num <= ports && mr_verbs.num_rails < limit; num++) {
+    for (unsigned num = 1; num <= ports; num++) {
+        bool full = mr_verbs.num_rails == o->rails_max;
         struct ibv_port_attr port;
 
+        if (full && !o->count_left_out)
+            break;
         if (ibv_query_port(dev->ctx, (uint8_t)num, &port) || !usable(dev, num, &port, o))
             continue;
-        open_rail(dev, (uint8_t)num, &port, o);
+        if (full)
+            leave_out(o, dev, num);
+        else
+            open_rail(dev, (uint8_t)num, &port, o);
     }
     return mr_verbs.num_rails > before;
+}
+
+static void open_devices(struct ibv_device *const *list, int n, struct opening *o)
+{
+    _Static_assert(MR_DEVICES_MAX >= MR_RAILS_MAX, "while there is place for a rail there is place for its device");
+
+    for (int i = 0; i < n; i++) {
+        bool full = mr_verbs.num_rails == o->rails_max;
+        struct mr_device spare, *dev = full ? &spare : &mr_verbs.device[mr_verbs.num_devices];
+        struct ibv_device_attr attr;
+
+        if (full && !o->count_left_out)
+            break;
+        if (!mr_device_selected(mr_config.devices, ibv_get_device_name(list[i]), 0) || open_device(list[i], dev, &attr))
+            continue;
+        dev->index = mr_verbs.num_devices;
+        if (open_ports(dev, attr.phys_port_cnt, o))
+            mr_verbs.num_devices++;
+        else
+            close_device(dev);
+    }
 }
 
 int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, mr_rail_reject *reject, void *arg)
@@ -296,18 +356,9 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, m
     if (ibv_fork_init())
         mr_log(MR_LOG_INFO, "no protection of registered memory against fork");
     list = ibv_get_device_list(&n);
-    for (int i = 0; list && i < n && mr_verbs.num_devices < MR_DEVICES_MAX; i++) {
-        struct mr_device *dev = &mr_verbs.device[mr_verbs.num_devices];
-        struct ibv_device_attr attr;
-
-        if (!mr_device_selected(mr_config.devices, ibv_get_device_name(list[i]), 0) || open_device(list[i], dev, &attr))
-            continue;
-        dev->index = mr_verbs.num_devices;
-        if (open_ports(dev, attr.phys_port_cnt, &opening))
-            mr_verbs.num_devices++;
-        else
-            close_device(dev);
-    }
+    limit_rails(&opening);
+    open_devices(list, list ? n : 0, &opening);
+    tell_left_out(&opening);
     if (list)
         ibv_free_device_list(list);
     if (mr_verbs.num_rails)

@@ -110,7 +110,7 @@ static int live(int rank, int size, int (*body)(int rank, int size))
     group.rank = world.rank = rank;
     if (mr_config_init() || mr_pt2pt_init())
         return 1;
-    mr_log_identity(rank, "");
+    mr_log_identity(rank, rank, "");
     mr_launch_fence();
     if (mr_rail_ready())
         return 1;

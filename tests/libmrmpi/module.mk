@@ -91,4 +91,4 @@ tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/han
 CFLAGS.tests/libmrmpi/test_handle.c := -Ilibmrmpi/include
 $(foreach t,$(CORE_TESTS),$(eval $(t)_PKGS := check))
 
-SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/rails.sh tests/libmrmpi/unequal.sh
+SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/unequal.sh

@@ -185,7 +185,7 @@ int main(int argc, char **argv)
         packets = (unsigned)strtoul(argv[1], NULL, 10);
     if (mr_config_init() || mr_launch_init(&job))
         return 1;
-    mr_log_identity(job->rank, job->node_name);
+    mr_log_identity(job->rank, job->local_rank, job->node_name);
     peers = calloc((size_t)job->size, sizeof *peers);
     for (int r = 0; r < job->size; r++) {
         peers[r].target = malloc(put_sizes[PUTS - 1]);
