@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The send window: what is not on the path of every packet. A packet is in the ring from push to confirmation and, at
+ * the same time, in at most one list: that of its link while it is in flight, that of packets to be sent again, or none
+ * (never sent). Both lists are doubly linked, since an acknowledgement takes packets out of the middle.
+ *
+ * A native link confirms by counting, so a packet that an acknowledgement takes out of its list must leave no gap: each
+ * packet bears its number among those posted on the link (turn), and the link how many of them are confirmed (passed).
+ */
+#include "libmrmpi/reliable/window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS_FIRST 16
+#define SLOTS_MOST  (1u << 30) /* half of the numbers and more stay unused, so that distances are unambiguous */
+#define WORD_BITS   64
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+void mr_window_init(struct mr_window *w, unsigned limit)
+{
+    *w = (struct mr_window){0};
+    mr_window_set_limit(w, limit);
+    mr_rtt_init(&w->rtt, MR_WINDOW_TIMEOUT_MIN_NS, MR_WINDOW_TIMEOUT_MAX_NS);
+}
+
+struct mr_kept *mr_window_free(struct mr_window *w)
+{
+    struct mr_kept *given = NULL, **end = &given;
+
+    for (uint32_t seq = w->base; seq != w->next; seq++) {
+        struct mr_kept *k = w->slot[seq & (w->slots - 1)];
+
+        if (!k)
+            continue;
+        *end = k;
+        end = &k->next;
+    }
+    *end = NULL;
+    free(w->slot);
+    free(w->link);
+    mr_window_init(w, w->limit);
+    return given;
+}
+
+void mr_window_start(struct mr_window *w, uint32_t seq)
+{
+    w->base = w->fresh = w->next = seq;
+}
+
+void mr_window_set_limit(struct mr_window *w, unsigned limit)
+{
+    w->limit = limit < 1 ? 1 : limit > MR_WINDOW_LIMIT_MAX ? MR_WINDOW_LIMIT_MAX : limit;
+}
+
+/* ---- the ring ---------------------------------------------------------------------------------------------------- */
+
+int mr_window_grow(struct mr_window *w)
+{
+    uint32_t slots = w->slots ? 2 * w->slots : SLOTS_FIRST;
+    struct mr_kept **slot;
+
+    if (slots > SLOTS_MOST)
+        return -ENOMEM;
+    if (!w->link)
+        w->link = calloc(MR_WINDOW_LINKS, sizeof *w->link);
+    if (!w->link)
+        return -ENOMEM;
+    slot = malloc(slots * sizeof(struct mr_kept *));
+    if (!slot)
+        return -ENOMEM;
+    for (uint32_t seq = w->base; seq != w->next; seq++)
+        slot[seq & (slots - 1)] = w->slot[seq & (w->slots - 1)];
+    free(w->slot);
+    w->slot = slot;
+    w->slots = slots;
+    return 0;
+}
+
+/* The links stay: they count what was posted. */
+void mr_window_shrink(struct mr_window *w)
+{
+    free(w->slot);
+    w->slot = NULL;
+    w->slots = 0;
+}
+
+static void advance(struct mr_window *w)
+{
+    while (w->base != w->fresh && !w->slot[w->base & (w->slots - 1)])
+        w->base++;
+    if (w->base == w->next && w->slots > MR_WINDOW_SLOTS_KEEP)
+        mr_window_shrink(w);
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
+
+static void link_remove(struct mr_window *w, struct mr_kept *k)
+{
+    struct mr_window_link *l = &w->link[k->link];
+
+    if (k->prev)
+        k->prev->next = k->next;
+    else
+        l->head = k->next;
+    if (k->next)
+        k->next->prev = k->prev;
+    else
+        l->tail = k->prev;
+}
+
+static void again_remove(struct mr_window *w, struct mr_kept *k)
+{
+    if (k->prev)
+        k->prev->next = k->next;
+    else
+        w->again = k->next;
+    if (k->next)
+        k->next->prev = k->prev;
+    w->num_again--;
+}
+
+/* What times out or is overtaken is old and belongs near the head. */
+static void again_insert(struct mr_window *w, struct mr_kept *k)
+{
+    struct mr_kept *after = NULL, *before = w->again;
+
+    while (before && before->seq - w->base < k->seq - w->base) {
+        after = before;
+        before = before->next;
+    }
+    k->prev = after;
+    k->next = before;
+    if (after)
+        after->next = k;
+    else
+        w->again = k;
+    if (before)
+        before->prev = k;
+    w->num_again++;
+}
+
+static void wait_again(struct mr_window *w, struct mr_kept *k)
+{
+    link_remove(w, k);
+    k->state = MR_KEPT_WAITING;
+    again_insert(w, k);
+}
+
+void mr_window_sent_again(struct mr_window *w, struct mr_kept *k)
+{
+    again_remove(w, k);
+    w->resent++;
+}
+
+/* ---- the peer's word --------------------------------------------------------------------------------------------- */
+
+struct news {
+    struct mr_kept *given, **end;
+    uint64_t newest_ns; /* sending of the newest packet that gives a sample */
+    uint32_t links;     /* lossy ones of which something was acknowledged */
+};
+
+static void take_acked(struct mr_window *w, uint32_t seq, struct news *news)
+{
+    struct mr_kept **at = &w->slot[seq & (w->slots - 1)], *k = *at;
+
+    if (!k)
+        return;
+    /* A packet that was sent twice tells neither how long it took nor which of its links brought it (Karn's rule). */
+    if (k->tries == 1 && k->sent_ns > news->newest_ns)
+        news->newest_ns = k->sent_ns;
+    if (k->state == MR_KEPT_WAITING) {
+        again_remove(w, k);
+    } else {
+        struct mr_window_link *l = &w->link[k->link];
+
+        if (k->tries == 1 && w->lossy & 1u << k->link) {
+            if ((int32_t)(k->turn + 1 - l->passed) > 0)
+                l->passed = k->turn + 1;
+            news->links |= 1u << k->link;
+        }
+        link_remove(w, k);
+    }
+    *at = NULL;
+    k->state = MR_KEPT_DONE;
+    w->bytes -= k->len;
+    w->num--;
+    *news->end = k;
+    news->end = &k->next;
+}
+
+/*
+ * A link brings its packets in order or nearly so; a packet that others have overtaken is lost. RFC 5681, section 3.2,
+ * and RFC 9002, section 6.1.1, allow for three. Packets of other links tell nothing: they may be faster.
+ */
+static void find_gaps(struct mr_window *w, uint32_t links)
+{
+    for (; links; links &= links - 1) {
+        struct mr_window_link *l = &w->link[__builtin_ctz(links)];
+
+        while (l->head && (int32_t)(l->passed - 1 - l->head->turn) >= MR_WINDOW_REORDER) {
+            wait_again(w, l->head);
+            w->gaps++;
+        }
+    }
+}
+
+struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns)
+{
+    uint32_t flight = w->fresh - w->base, first = cum + 1;
+    struct news news = {.end = &news.given};
+
+    if (cum - w->base > flight) { /* before the window, or after it */
+        uint32_t behind = w->base - cum;
+
+        if (behind > WORD_BITS)
+            return NULL;
+        sack >>= behind - 1;
+        cum = first = w->base;
+    }
+    if (sack && first - w->base + (WORD_BITS - 1 - (uint32_t)__builtin_clzll(sack)) >= flight)
+        return NULL;
+    w->probing = false;
+    for (uint32_t seq = w->base; seq != cum; seq++)
+        take_acked(w, seq, &news);
+    for (; sack; sack &= sack - 1)
+        take_acked(w, first + (uint32_t)__builtin_ctzll(sack), &news);
+    *news.end = NULL;
+    if (!news.given)
+        return NULL;
+    if (now_ns && news.newest_ns)
+        mr_rtt_sample(&w->rtt, now_ns > news.newest_ns ? now_ns - news.newest_ns : 0);
+    find_gaps(w, news.links);
+    advance(w);
+    return news.given;
+}
+
+/* ---- lost links -------------------------------------------------------------------------------------------------- */
+
+/* One pass over the ring, since a link may hold many packets in any order. */
+static void again_rebuild(struct mr_window *w)
+{
+    struct mr_kept *last = NULL;
+
+    w->again = NULL;
+    w->num_again = 0;
+    for (uint32_t seq = w->base; seq != w->fresh; seq++) {
+        struct mr_kept *k = w->slot[seq & (w->slots - 1)];
+
+        if (!k || k->state != MR_KEPT_WAITING)
+            continue;
+        k->prev = last;
+        k->next = NULL;
+        if (last)
+            last->next = k;
+        else
+            w->again = k;
+        last = k;
+        w->num_again++;
+    }
+}
+
+unsigned mr_window_link_lost(struct mr_window *w, unsigned link)
+{
+    struct mr_window_link *l;
+    unsigned n = 0;
+
+    if (!w->link)
+        return 0;
+    l = &w->link[link];
+    for (struct mr_kept *k = l->head; k; k = k->next) {
+        k->state = MR_KEPT_WAITING;
+        n++;
+    }
+    *l = (struct mr_window_link){0};
+    w->lossy &= ~(1u << link);
+    if (n)
+        again_rebuild(w);
+    return n;
+}
+
+/* ---- time-outs --------------------------------------------------------------------------------------------------- */
+
+static struct mr_kept *oldest_lossy(const struct mr_window *w)
+{
+    struct mr_kept *oldest = NULL;
+
+    for (uint32_t set = w->lossy; set; set &= set - 1) {
+        struct mr_kept *k = w->link[__builtin_ctz(set)].head;
+
+        if (k && (!oldest || k->sent_ns < oldest->sent_ns))
+            oldest = k;
+    }
+    return oldest;
+}
+
+uint64_t mr_window_deadline(const struct mr_window *w)
+{
+    const struct mr_kept *k = oldest_lossy(w);
+    uint64_t from;
+
+    if (!k)
+        return UINT64_MAX;
+    from = w->probing && w->expired_ns > k->sent_ns ? w->expired_ns : k->sent_ns;
+    return from + mr_rtt_timeout(&w->rtt);
+}
+
+unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns)
+{
+    unsigned n = 0, most = w->probing ? 1 : MR_WINDOW_BURST;
+    uint64_t timeout = mr_rtt_timeout(&w->rtt);
+    struct mr_kept *k;
+
+    if (now_ns < mr_window_deadline(w))
+        return 0;
+    while (n < most && (k = oldest_lossy(w)) && now_ns >= k->sent_ns + timeout) {
+        wait_again(w, k);
+        n++;
+    }
+    w->probing = true;
+    w->expired_ns = now_ns;
+    w->timeouts++;
+    mr_rtt_expired(&w->rtt);
+    return n;
+}

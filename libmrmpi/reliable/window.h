@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The send window of one direction of a virtual channel: the packets that the caller has handed over and that are not
+ * yet confirmed. Pure: no network, no clock, no locks; times are the caller's.
+ *
+ * A packet gets its sequence number here (32 bits, wrapping) and keeps it, whichever links it takes and how often. It
+ * is confirmed in one of two ways:
+ * - A native link (RC) confirms its packets in the order in which they were posted on it (mr_window_confirmed).
+ * - For a lossy link (UC, UD) only the peer's acknowledgement counts (mr_window_acked), which may name packets of
+ * native links too. A packet of a lossy link that is not acknowledged in time is sent again (mr_window_expired).
+ * Confirmed packets are given back at once, even while older ones are missing: a slow link holds only its own memory.
+ *
+ * The caller embeds struct mr_kept in what it keeps of a packet and owns it before mr_window_push and after it was
+ * given back (a chain by next, in the order of confirmation). The window never looks at the bytes. An adapter may still
+ * read the bytes of a packet that was given back (an acknowledgement came before its completion): whoever posts from
+ * them knows that, not the window.
+ */
+#ifndef MRMPI_WINDOW_H
+#define MRMPI_WINDOW_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/reliable/rtt.h"
+
+#define MR_WINDOW_LINKS      32
+#define MR_WINDOW_LIMIT_MAX  32767 /* packets in flight */
+#define MR_WINDOW_SLOTS_KEEP 1024  /* an empty ring that is larger is freed */
+#define MR_WINDOW_BURST      4     /* packets that one time-out repeats */
+#define MR_WINDOW_REORDER    3     /* a packet is lost when one posted so much later on its link is acknowledged */
+
+/* The time-outs unless mr_rtt_init(&w->rtt, ...) sets others. */
+#define MR_WINDOW_TIMEOUT_MIN_NS 10000000ull
+#define MR_WINDOW_TIMEOUT_MAX_NS 1000000000ull
+
+enum mr_kept_state {
+    MR_KEPT_WAITING, /* not sent yet, or to be sent again */
+    MR_KEPT_SENT,
+    MR_KEPT_DONE, /* confirmed, and given back */
+};
+
+struct mr_kept {
+    uint32_t seq;
+    uint32_t len; /* bytes that it occupies, for the memory count; set by the caller before the push */
+    uint8_t link; /* that it went over last */
+    uint8_t state;
+    uint8_t tries;        /* up to UINT8_MAX */
+    uint32_t turn;        /* its number among the packets posted on that link */
+    uint64_t sent_ns;     /* 0: no time was given */
+    struct mr_kept *next; /* of the packets on one link, in the order of sending; of those to be sent again; of
+                             those given back */
+    struct mr_kept *prev; /* not among those given back */
+};
+
+struct mr_window_link {
+    struct mr_kept *head, *tail; /* in flight, in the order of posting */
+    uint32_t posted;             /* number of packets, ever; wraps */
+    uint32_t passed;             /* native: how many of them are confirmed; lossy: 1 + the highest turn acknowledged */
+};
+
+struct mr_window {
+    uint32_t base;  /* the oldest that is not confirmed */
+    uint32_t fresh; /* the oldest that was never sent */
+    uint32_t next;  /* of the next push */
+    uint32_t limit; /* packets with seq - base >= limit are not sent; 1 to MR_WINDOW_LIMIT_MAX */
+    uint32_t slots; /* of the ring: 0 or a power of two */
+    uint32_t num;   /* packets kept */
+    uint32_t num_again;
+    uint32_t lossy;              /* set of links: bit i is link i */
+    struct mr_kept **slot;       /* by seq; NULL: confirmed */
+    struct mr_window_link *link; /* [MR_WINDOW_LINKS]; allocated with the ring */
+    struct mr_kept *again;       /* to be sent again, ascending */
+    uint64_t bytes;              /* of the packets kept */
+    struct mr_rtt rtt;
+    uint64_t expired_ns; /* the last time-out */
+    bool probing;        /* the peer has not been heard of since */
+    /* counters */
+    uint32_t num_most;
+    uint64_t bytes_most;
+    uint64_t resent, timeouts, gaps;
+};
+
+/* limit: packets in flight. Allocates nothing. */
+void mr_window_init(struct mr_window *w, unsigned limit);
+/* Gives back all that is kept, ascending. The window is then as after mr_window_init. */
+struct mr_kept *mr_window_free(struct mr_window *w);
+/* Before the first push: the number of the first packet, if it is not 0. */
+void mr_window_start(struct mr_window *w, uint32_t seq);
+/* The peer grants so many packets in flight; less than 1 counts as 1, which serves as a probe of a full receiver. */
+void mr_window_set_limit(struct mr_window *w, unsigned limit);
+
+static inline unsigned mr_window_waiting(const struct mr_window *w)
+{
+    return w->num_again + (w->next - w->fresh);
+}
+
+/* ---- the path of a packet -------------------------------------------------------------------------------------- */
+
+int mr_window_grow(struct mr_window *w);
+void mr_window_shrink(struct mr_window *w);
+void mr_window_sent_again(struct mr_window *w, struct mr_kept *k);
+
+/* k->len is set. 0 and k->seq is its number, or -ENOMEM and nothing has changed. */
+static inline int mr_window_push(struct mr_window *w, struct mr_kept *k)
+{
+    if (__builtin_expect(w->next - w->base == w->slots, 0) && mr_window_grow(w) < 0)
+        return -ENOMEM;
+    k->seq = w->next++;
+    k->state = MR_KEPT_WAITING;
+    k->tries = 0;
+    w->slot[k->seq & (w->slots - 1)] = k;
+    w->bytes += k->len;
+    if (++w->num > w->num_most)
+        w->num_most = w->num;
+    if (w->bytes > w->bytes_most)
+        w->bytes_most = w->bytes;
+    return 0;
+}
+
+/* The oldest that waits and may go now, those to be sent again first; NULL: none. It stays until mr_window_sent. */
+static inline struct mr_kept *mr_window_ready(const struct mr_window *w)
+{
+    if (__builtin_expect(w->again != NULL, 0))
+        return w->again->seq - w->base < w->limit ? w->again : NULL;
+    if (w->fresh == w->next || w->fresh - w->base >= w->limit)
+        return NULL;
+    return w->slot[w->fresh & (w->slots - 1)];
+}
+
+/*
+ * The packet that mr_window_ready gave has been posted on a link. native: the link itself confirms it. All packets of a
+ * link are of one kind until mr_window_link_lost. now_ns may be 0 on native links: the packet then gives no sample of
+ * the round-trip time.
+ */
+static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsigned link, bool native, uint64_t now_ns)
+{
+    struct mr_window_link *l = &w->link[link];
+
+    if (__builtin_expect(k->seq == w->fresh, 1))
+        w->fresh++;
+    else
+        mr_window_sent_again(w, k);
+    k->link = (uint8_t)link;
+    k->state = MR_KEPT_SENT;
+    k->tries = k->tries < UINT8_MAX ? k->tries + 1 : UINT8_MAX;
+    k->sent_ns = now_ns;
+    k->turn = l->posted++;
+    k->next = NULL;
+    k->prev = l->tail;
+    if (l->tail)
+        l->tail->next = k;
+    else
+        l->head = k;
+    l->tail = k;
+    if (!native)
+        w->lossy |= 1u << link;
+}
+
+/*
+ * A native link says that the next n of the packets posted on it are with the peer. Those that the peer has
+ * acknowledged before count among the n. Returns the packets that are given back.
+ */
+static inline struct mr_kept *mr_window_confirmed(struct mr_window *w, unsigned link, unsigned n)
+{
+    struct mr_kept *given = NULL, **end = &given, *k;
+    struct mr_window_link *l;
+
+    if (__builtin_expect(!w->link || w->lossy & 1u << link, 0))
+        return NULL;
+    l = &w->link[link];
+    if (__builtin_expect(n > l->posted - l->passed, 0))
+        n = l->posted - l->passed;
+    l->passed += n;
+    while ((k = l->head) && (int32_t)(k->turn - l->passed) < 0) {
+        l->head = k->next;
+        if (l->head)
+            l->head->prev = NULL;
+        else
+            l->tail = NULL;
+        k->state = MR_KEPT_DONE;
+        w->slot[k->seq & (w->slots - 1)] = NULL;
+        w->bytes -= k->len;
+        w->num--;
+        *end = k;
+        end = &k->next;
+    }
+    *end = NULL;
+    while (w->base != w->fresh && !w->slot[w->base & (w->slots - 1)])
+        w->base++;
+    if (w->base == w->next && __builtin_expect(w->slots > MR_WINDOW_SLOTS_KEEP, 0))
+        mr_window_shrink(w);
+    return given;
+}
+
+/* ---- the peer's word, lost links, time-outs -------------------------------------------------------------------- */
+
+/*
+ * The peer has all packets before cum, and bit i of sack: the packet cum + 1 + i. A word that cannot be (it names
+ * packets that were never sent) or is too old to name any packet in the window is ignored. now_ns gives a sample of the
+ * round-trip time; 0: none, for a caller who has not looked at the network for a while and cannot tell when the word
+ * came. A packet of a lossy link that others of the same link have overtaken (MR_WINDOW_REORDER) waits again. Returns
+ * the packets that are given back.
+ */
+struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns);
+
+/*
+ * The link is no more; its packets that are not confirmed wait again. Returns how many they are. The number of the link
+ * may be used anew, for a link of either kind; confirmations of the old one must not be reported any more.
+ */
+unsigned mr_window_link_lost(struct mr_window *w, unsigned link);
+
+/*
+ * Packets on lossy links whose time is up wait again: up to MR_WINDOW_BURST, then, until something is heard of the
+ * peer, one at each further time-out, which doubles each time. So a peer that computes is not flooded. To be called
+ * when everything that has arrived was handled, or what the peer has acknowledged long ago is sent again. Returns how
+ * many.
+ */
+unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns);
+/* When mr_window_expired has something to do; UINT64_MAX: never, for nothing is in flight on a lossy link. */
+uint64_t mr_window_deadline(const struct mr_window *w);
+
+#endif

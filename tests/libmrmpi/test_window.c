@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The send window, step by step; each test runs from sequence number 0 and over the wrap (loop index 1). */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/reliable/window.h"
+
+#define N   2000
+#define LEN 100
+
+static struct mr_window w;
+static struct mr_kept kept[N];
+static uint32_t first;
+
+static void begin(int i, unsigned limit)
+{
+    mr_window_init(&w, limit);
+    first = i ? 0u - 5 : 0;
+    mr_window_start(&w, first);
+    memset(kept, 0, sizeof kept);
+}
+
+static void push(unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++) {
+        kept[i].len = LEN;
+        ck_assert_int_eq(mr_window_push(&w, &kept[i]), 0);
+        ck_assert_uint_eq(kept[i].seq, first + i);
+        ck_assert_int_eq(kept[i].state, MR_KEPT_WAITING);
+    }
+}
+
+/* The next that is ready is packet i; it goes over the link. */
+static void sent(unsigned i, unsigned link, bool native, uint64_t now)
+{
+    ck_assert_ptr_eq(mr_window_ready(&w), &kept[i]);
+    mr_window_sent(&w, &kept[i], link, native, now);
+    ck_assert_int_eq(kept[i].state, MR_KEPT_SENT);
+    ck_assert_uint_eq(kept[i].link, link);
+}
+
+/* The chain is these packets, in this order, as indices that -1 ends. */
+static void is_given(struct mr_kept *k, const int *index)
+{
+    for (; *index >= 0; index++, k = k->next) {
+        ck_assert_ptr_eq(k, &kept[*index]);
+        ck_assert_int_eq(k->state, MR_KEPT_DONE);
+    }
+    ck_assert_ptr_null(k);
+}
+#define GIVEN(chain, ...) is_given(chain, (const int[]){__VA_ARGS__ __VA_OPT__(, ) - 1})
+
+static void is_empty(void)
+{
+    ck_assert_uint_eq(w.num, 0);
+    ck_assert_uint_eq(w.bytes, 0);
+    ck_assert_uint_eq(w.base, w.next);
+    ck_assert_uint_eq(mr_window_waiting(&w), 0);
+    ck_assert_uint_eq(mr_window_deadline(&w), UINT64_MAX);
+    ck_assert_ptr_null(mr_window_ready(&w));
+    ck_assert_ptr_null(mr_window_free(&w));
+}
+
+START_TEST(idle_costs_nothing)
+{
+    begin(_i, 8);
+    ck_assert_ptr_null(w.slot);
+    ck_assert_ptr_null(w.link);
+    ck_assert_ptr_null(mr_window_ready(&w));
+    ck_assert_ptr_null(mr_window_confirmed(&w, 3, 1));
+    ck_assert_ptr_null(mr_window_acked(&w, first, 0, 1));
+    ck_assert_ptr_null(mr_window_acked(&w, first + 1, 1, 1));
+    ck_assert_uint_eq(mr_window_link_lost(&w, 3), 0);
+    ck_assert_uint_eq(mr_window_expired(&w, UINT64_MAX - 1), 0);
+    ck_assert_ptr_null(w.slot);
+    is_empty();
+}
+END_TEST
+
+START_TEST(native_in_order)
+{
+    begin(_i, N);
+    push(0, N);
+    ck_assert_uint_eq(mr_window_waiting(&w), N);
+    ck_assert_uint_eq(w.bytes, (uint64_t)N * LEN);
+    for (unsigned i = 0; i < N; i++)
+        sent(i, 0, true, 0);
+    ck_assert_uint_eq(mr_window_waiting(&w), 0);
+    ck_assert_uint_eq(mr_window_deadline(&w), UINT64_MAX);
+    for (int i = 0; i < N; i++) {
+        ck_assert_uint_eq(w.num, (unsigned)(N - i));
+        GIVEN(mr_window_confirmed(&w, 0, 1), i);
+        ck_assert_uint_eq(w.base, first + (unsigned)i + 1);
+    }
+    ck_assert_ptr_null(w.slot); /* a large ring is not kept */
+    ck_assert_uint_eq(w.num_most, N);
+    ck_assert_uint_eq(w.bytes_most, (uint64_t)N * LEN);
+    push(0, 0);
+    is_empty();
+}
+END_TEST
+
+START_TEST(limit_holds)
+{
+    begin(_i, 4);
+    push(0, 10);
+    for (unsigned i = 0; i < 4; i++)
+        sent(i, i % 2, true, 0);
+    ck_assert_ptr_null(mr_window_ready(&w));
+    ck_assert_uint_eq(mr_window_waiting(&w), 6);
+    GIVEN(mr_window_confirmed(&w, 1, 1), 1); /* not the oldest: the window does not move */
+    ck_assert_ptr_null(mr_window_ready(&w));
+    GIVEN(mr_window_confirmed(&w, 0, 1), 0);
+    sent(4, 0, true, 0);
+    sent(5, 0, true, 0);
+    ck_assert_ptr_null(mr_window_ready(&w));
+    mr_window_set_limit(&w, 5);
+    sent(6, 0, true, 0);
+    ck_assert_ptr_null(mr_window_ready(&w));
+    mr_window_set_limit(&w, 0); /* counts as 1 */
+    ck_assert_uint_eq(mr_window_link_lost(&w, 0), 4);
+    ck_assert_uint_eq(mr_window_link_lost(&w, 1), 1);
+    sent(2, 0, true, 0);
+    ck_assert_ptr_null(mr_window_ready(&w)); /* packets to be sent again obey it, too */
+    mr_window_set_limit(&w, 1u << 20);
+    ck_assert_uint_eq(w.limit, MR_WINDOW_LIMIT_MAX);
+    for (unsigned i = 3; i < 10; i++)
+        sent(i, 0, true, 0);
+    GIVEN(mr_window_confirmed(&w, 0, 100), 2, 3, 4, 5, 6, 7, 8, 9); /* more than there are */
+    is_empty();
+}
+END_TEST
+
+START_TEST(full_memory_changes_nothing)
+{
+    struct mr_window before;
+
+    begin(_i, 4);
+    push(0, 2);
+    before = w;
+    w.slots = 1u << 30;
+    w.next = w.base + w.slots;
+    before.slots = w.slots;
+    before.next = w.next;
+    kept[2].seq = 77;
+    ck_assert_int_eq(mr_window_push(&w, &kept[2]), -ENOMEM);
+    ck_assert_mem_eq(&w, &before, sizeof w);
+    ck_assert_uint_eq(kept[2].seq, 77);
+    w.slots = 16;
+    w.next = w.base + 2;
+    sent(0, 0, true, 0);
+    ck_assert_ptr_eq(mr_window_free(&w), &kept[0]);
+    ck_assert_ptr_eq(kept[0].next, &kept[1]);
+    ck_assert_ptr_null(kept[1].next);
+    is_empty();
+}
+END_TEST
+
+START_TEST(slow_link_holds_only_its_own)
+{
+    begin(_i, N);
+    push(0, N);
+    sent(0, 7, true, 0);
+    for (unsigned i = 1; i < N; i++)
+        sent(i, 8, true, 0);
+    for (int i = 1; i < N; i++)
+        GIVEN(mr_window_confirmed(&w, 8, 1), i);
+    ck_assert_uint_eq(w.num, 1);
+    ck_assert_uint_eq(w.base, first);
+    GIVEN(mr_window_confirmed(&w, 7, 1), 0);
+    is_empty();
+}
+END_TEST
+
+/* What was acknowledged before the link confirms it counts among the confirmed. */
+START_TEST(acked_before_native_confirms)
+{
+    begin(_i, N);
+    push(0, 8);
+    for (unsigned i = 0; i < 8; i++)
+        sent(i, 2, true, 0);
+    GIVEN(mr_window_acked(&w, first + 2, 1u << 1, 0), 0, 1, 4);
+    ck_assert_ptr_null(mr_window_confirmed(&w, 2, 2)); /* 0 and 1 */
+    GIVEN(mr_window_confirmed(&w, 2, 1), 2);
+    GIVEN(mr_window_confirmed(&w, 2, 2), 3); /* 4 counts, but has gone */
+    GIVEN(mr_window_acked(&w, first + 8, 0, 0), 5, 6, 7);
+    push(8, 10);
+    sent(8, 2, true, 0);
+    ck_assert_ptr_null(mr_window_confirmed(&w, 2, 3)); /* 5, 6, 7 */
+    sent(9, 2, true, 0);
+    GIVEN(mr_window_confirmed(&w, 2, 1), 8);
+    GIVEN(mr_window_confirmed(&w, 2, 1), 9);
+    is_empty();
+}
+END_TEST
+
+START_TEST(words_that_cannot_be)
+{
+    begin(_i, N);
+    push(0, 100);
+    for (unsigned i = 0; i < 90; i++)
+        sent(i, 0, false, 1000);
+    ck_assert_ptr_null(mr_window_acked(&w, first + 91, 0, 2000)); /* 90 was not sent */
+    ck_assert_ptr_null(mr_window_acked(&w, first + 80, 1u << 9, 2000));
+    ck_assert_ptr_null(mr_window_acked(&w, first + 90, 1, 2000));
+    ck_assert_ptr_null(mr_window_acked(&w, first + 0x80000000u, ~0ull, 2000));
+    ck_assert_ptr_null(mr_window_acked(&w, first - 65, ~0ull, 2000));
+    ck_assert_ptr_null(mr_window_acked(&w, first - 1, 0, 2000));
+    ck_assert_uint_eq(w.num, 100);
+    ck_assert_uint_eq(w.rtt.srtt_ns, 0);
+    GIVEN(mr_window_acked(&w, first + 2, 0, 2000), 0, 1);
+    ck_assert_uint_eq(w.rtt.srtt_ns, 1000);
+    ck_assert_ptr_null(mr_window_acked(&w, first + 1, 0, 2000)); /* older than what is known */
+    ck_assert_ptr_null(mr_window_acked(&w, first + 2, 0, 2000));
+    /* an older word may still name packets in the window: bit 2 is packet 3 */
+    GIVEN(mr_window_acked(&w, first, 1u << 2, 2000), 3);
+    GIVEN(mr_window_acked(&w, first + 25, 1ull << 63, 2000), 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+          19, 20, 21, 22, 23, 24, 89);
+    ck_assert_uint_eq(w.num, 74);
+    ck_assert_ptr_nonnull(mr_window_free(&w));
+    is_empty();
+}
+END_TEST
+
+START_TEST(lost_link_waits_again_in_order)
+{
+    begin(_i, N);
+    push(0, 12);
+    for (unsigned i = 0; i < 10; i++)
+        sent(i, i % 2, i % 2, 1000);
+    GIVEN(mr_window_confirmed(&w, 1, 2), 1, 3);
+    ck_assert_uint_eq(mr_window_link_lost(&w, 0), 5); /* 0 2 4 6 8 */
+    ck_assert_uint_eq(mr_window_deadline(&w), UINT64_MAX);
+    sent(0, 1, true, 2000);
+    sent(2, 1, true, 2000);
+    ck_assert_uint_eq(mr_window_link_lost(&w, 1), 5); /* 5 7 9 0 2 */
+    ck_assert_uint_eq(mr_window_waiting(&w), 10);
+    ck_assert_uint_eq(mr_window_link_lost(&w, 1), 0);
+    GIVEN(mr_window_acked(&w, first + 1, 1u << 3, 3000), 0, 5); /* some had arrived */
+    /* the links have come back, with their kinds exchanged */
+    sent(2, 1, false, 4000);
+    sent(4, 0, true, 4000);
+    sent(6, 0, true, 4000);
+    sent(7, 1, false, 4000);
+    sent(8, 0, true, 4000);
+    sent(9, 0, true, 4000);
+    sent(10, 0, true, 4000);
+    sent(11, 0, true, 4000);
+    ck_assert_uint_eq(kept[2].tries, 3);
+    ck_assert_uint_eq(w.resent, 8);
+    GIVEN(mr_window_confirmed(&w, 0, 6), 4, 6, 8, 9, 10, 11);
+    ck_assert_ptr_null(mr_window_confirmed(&w, 1, 2)); /* a lossy link confirms nothing */
+    GIVEN(mr_window_acked(&w, first + 8, 0, 5000), 2, 7);
+    is_empty();
+}
+END_TEST
+
+/* Three that overtook it on its own link mean that a packet is lost; any number on others do not. */
+START_TEST(overtaken_packets_wait_again)
+{
+    begin(_i, N);
+    push(0, 20);
+    sent(0, 0, false, 1000);
+    sent(1, 1, false, 1000);
+    for (unsigned i = 2; i < 8; i++)
+        sent(i, 0, false, 1000);
+    GIVEN(mr_window_acked(&w, first, 3u << 1, 2000), 2, 3);
+    ck_assert_ptr_null(w.again);
+    GIVEN(mr_window_acked(&w, first, 1u << 3, 2000), 4);
+    ck_assert_uint_eq(w.gaps, 1);
+    ck_assert_uint_eq(mr_window_waiting(&w), 13);
+    sent(0, 0, false, 3000);
+    for (unsigned i = 8; i < 20; i++)
+        sent(i, 0, false, 3000);
+    /* 0 was sent twice and does not overtake 5, 6, 7 by its second turn: the first may have come */
+    GIVEN(mr_window_acked(&w, first + 1, 0, 4000), 0);
+    ck_assert_ptr_null(w.again);
+    GIVEN(mr_window_acked(&w, first + 1, 1u << 8, 4000), 10);
+    ck_assert_uint_eq(w.gaps, 4); /* 5, 6, 7; 8 and 9 are too near */
+    sent(5, 1, false, 5000);
+    sent(6, 1, false, 5000);
+    sent(7, 1, false, 5000);
+    ck_assert_ptr_null(w.again);
+    GIVEN(mr_window_acked(&w, first + 20, 0, 6000), 1, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19);
+    is_empty();
+}
+END_TEST
+
+START_TEST(timeouts_probe_and_back_off)
+{
+    uint64_t t = 1000, rto;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 40);
+    for (unsigned i = 0; i < 20; i++)
+        sent(i, i % 2, false, t);
+    for (unsigned i = 20; i < 40; i++)
+        sent(i, 2, true, 0); /* these have no time-outs */
+    rto = mr_rtt_timeout(&w.rtt);
+    ck_assert_uint_eq(rto, 4000);
+    ck_assert_uint_eq(mr_window_deadline(&w), t + rto);
+    ck_assert_uint_eq(mr_window_expired(&w, t + rto - 1), 0);
+    t += rto;
+    ck_assert_uint_eq(mr_window_expired(&w, t), MR_WINDOW_BURST);
+    ck_assert_uint_eq(mr_window_expired(&w, t), 0);
+    for (int k = 0; k < MR_WINDOW_BURST; k++)
+        mr_window_sent(&w, mr_window_ready(&w), 0, false, t);
+    ck_assert_ptr_null(mr_window_ready(&w));
+    for (unsigned round = 1; round < 12; round++) { /* silence */
+        uint64_t wait = rto << round < 1u << 20 ? rto << round : 1u << 20;
+
+        ck_assert_uint_eq(mr_window_deadline(&w), t + wait);
+        t += wait;
+        ck_assert_uint_eq(mr_window_expired(&w, t - 1), 0);
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+        ck_assert_uint_eq(mr_window_expired(&w, t), 0);
+        mr_window_sent(&w, mr_window_ready(&w), 1, false, t);
+    }
+    ck_assert_uint_eq(w.resent, MR_WINDOW_BURST + 11);
+    ck_assert_uint_eq(w.timeouts, 12);
+    /* the peer is back: the next time-out repeats several, but still waits long (nothing was sampled) */
+    ck_assert_ptr_null(mr_window_acked(&w, first, 0, t));
+    ck_assert(!w.probing);
+    ck_assert_uint_eq(mr_rtt_timeout(&w.rtt), 1u << 20);
+    ck_assert_uint_eq(mr_window_expired(&w, t + (1u << 20)), MR_WINDOW_BURST);
+    ck_assert_uint_eq(mr_window_link_lost(&w, 2), 20);
+    ck_assert_ptr_nonnull(mr_window_acked(&w, first + 40, 0, 0));
+    is_empty();
+}
+END_TEST
+
+/* Karn's rule: a packet that was sent twice gives no sample; one that was sent once does, even while it waits again. */
+START_TEST(samples)
+{
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 6);
+    sent(0, 0, false, 1000);
+    sent(1, 0, false, 1500);
+    ck_assert_uint_eq(mr_window_expired(&w, 5000), 1);
+    sent(0, 0, false, 5000);
+    GIVEN(mr_window_acked(&w, first + 1, 0, 6000), 0);
+    ck_assert_uint_eq(w.rtt.srtt_ns, 0);
+    ck_assert_uint_eq(w.rtt.backoff, 1);
+    ck_assert_uint_eq(mr_window_expired(&w, 9600), 1);
+    GIVEN(mr_window_acked(&w, first + 2, 0, 9500), 1);
+    ck_assert_uint_eq(w.rtt.srtt_ns, 8000);
+    ck_assert_uint_eq(w.rtt.backoff, 0);
+    sent(2, 0, false, 10000);
+    sent(3, 1, true, 17000);
+    sent(4, 1, true, 0);
+    GIVEN(mr_window_acked(&w, first + 5, 0, 18000), 2, 3, 4); /* the newest that has a time counts */
+    ck_assert_uint_eq(w.rtt.srtt_ns, 8000 - 7000 / 8);
+    sent(5, 0, false, 20000);
+    GIVEN(mr_window_acked(&w, first + 6, 0, 0), 5); /* no time, no sample */
+    ck_assert_uint_eq(w.rtt.srtt_ns, 8000 - 7000 / 8);
+    is_empty();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("window");
+    TCase *t = tcase_create("window");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_loop_test(t, idle_costs_nothing, 0, 2);
+    tcase_add_loop_test(t, native_in_order, 0, 2);
+    tcase_add_loop_test(t, limit_holds, 0, 2);
+    tcase_add_loop_test(t, full_memory_changes_nothing, 0, 2);
+    tcase_add_loop_test(t, slow_link_holds_only_its_own, 0, 2);
+    tcase_add_loop_test(t, acked_before_native_confirms, 0, 2);
+    tcase_add_loop_test(t, words_that_cannot_be, 0, 2);
+    tcase_add_loop_test(t, lost_link_waits_again_in_order, 0, 2);
+    tcase_add_loop_test(t, overtaken_packets_wait_again, 0, 2);
+    tcase_add_loop_test(t, timeouts_probe_and_back_off, 0, 2);
+    tcase_add_loop_test(t, samples, 0, 2);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
