@@ -30,7 +30,7 @@ struct mr_kept *mr_window_free(struct mr_window *w)
     struct mr_kept *given = NULL, **end = &given;
 
     for (uint32_t seq = w->base; seq != w->next; seq++) {
-        struct mr_kept *k = w->slot[seq & (w->slots - 1)];
+        struct mr_kept *k = w->slot[seq & w->mask];
 
         if (!k)
             continue;
@@ -58,7 +58,7 @@ void mr_window_set_limit(struct mr_window *w, unsigned limit)
 
 int mr_window_grow(struct mr_window *w)
 {
-    uint32_t slots = w->slots ? 2 * w->slots : SLOTS_FIRST;
+    uint32_t slots = w->mask ? 2 * (w->mask + 1) : SLOTS_FIRST;
     struct mr_kept **slot;
 
     if (slots > SLOTS_MOST)
@@ -71,27 +71,23 @@ int mr_window_grow(struct mr_window *w)
     if (!slot)
         return -ENOMEM;
     for (uint32_t seq = w->base; seq != w->next; seq++)
-        slot[seq & (slots - 1)] = w->slot[seq & (w->slots - 1)];
+        slot[seq & (slots - 1)] = w->slot[seq & w->mask];
     free(w->slot);
     w->slot = slot;
-    w->slots = slots;
+    w->mask = slots - 1;
     return 0;
 }
 
-/* The links stay: they count what was posted. */
-void mr_window_shrink(struct mr_window *w)
+/* Past all that is confirmed. The links stay in any case: they count what was posted. */
+void mr_window_advance(struct mr_window *w)
 {
+    while (w->base != w->fresh && !w->slot[w->base & w->mask])
+        w->base++;
+    if (w->base != w->next || w->mask < MR_WINDOW_SLOTS_KEEP)
+        return;
     free(w->slot);
     w->slot = NULL;
-    w->slots = 0;
-}
-
-static void advance(struct mr_window *w)
-{
-    while (w->base != w->fresh && !w->slot[w->base & (w->slots - 1)])
-        w->base++;
-    if (w->base == w->next && w->slots > MR_WINDOW_SLOTS_KEEP)
-        mr_window_shrink(w);
+    w->mask = 0;
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
@@ -151,20 +147,59 @@ static void wait_again(struct mr_window *w, struct mr_kept *k)
 void mr_window_sent_again(struct mr_window *w, struct mr_kept *k)
 {
     again_remove(w, k);
+    if (k->tries < UINT8_MAX)
+        k->tries++;
     w->resent++;
+}
+
+/* ---- confirmed --------------------------------------------------------------------------------------------------- */
+
+struct given {
+    struct mr_kept *first, **end;
+};
+
+static void give_back(struct mr_window *w, struct mr_kept *k, struct given *given)
+{
+    w->slot[k->seq & w->mask] = NULL;
+    k->state = MR_KEPT_DONE;
+    w->bytes -= k->len;
+    w->num--;
+    k->next = NULL;
+    *given->end = k;
+    given->end = &k->next;
+}
+
+/* Several, or not the oldest in the window, or some that have gone. */
+struct mr_kept *mr_window_confirmed_more(struct mr_window *w, unsigned link, unsigned n)
+{
+    struct mr_window_link *l = &w->link[link];
+    struct given given = {.end = &given.first};
+    struct mr_kept *k;
+
+    if (w->lossy & 1u << link)
+        return NULL;
+    if (n > l->posted - l->passed)
+        n = l->posted - l->passed;
+    l->passed += n;
+    while ((k = l->head) && (int32_t)(k->turn - l->passed) < 0) {
+        link_remove(w, k);
+        give_back(w, k, &given);
+    }
+    mr_window_advance(w);
+    return given.first;
 }
 
 /* ---- the peer's word --------------------------------------------------------------------------------------------- */
 
 struct news {
-    struct mr_kept *given, **end;
+    struct given given;
     uint64_t newest_ns; /* sending of the newest packet that gives a sample */
     uint32_t links;     /* lossy ones of which something was acknowledged */
 };
 
 static void take_acked(struct mr_window *w, uint32_t seq, struct news *news)
 {
-    struct mr_kept **at = &w->slot[seq & (w->slots - 1)], *k = *at;
+    struct mr_kept *k = w->slot[seq & w->mask];
 
     if (!k)
         return;
@@ -183,12 +218,7 @@ static void take_acked(struct mr_window *w, uint32_t seq, struct news *news)
         }
         link_remove(w, k);
     }
-    *at = NULL;
-    k->state = MR_KEPT_DONE;
-    w->bytes -= k->len;
-    w->num--;
-    *news->end = k;
-    news->end = &k->next;
+    give_back(w, k, &news->given);
 }
 
 /*
@@ -210,7 +240,7 @@ static void find_gaps(struct mr_window *w, uint32_t links)
 struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns)
 {
     uint32_t flight = w->fresh - w->base, first = cum + 1;
-    struct news news = {.end = &news.given};
+    struct news news = {.given.end = &news.given.first};
 
     if (cum - w->base > flight) { /* before the window, or after it */
         uint32_t behind = w->base - cum;
@@ -227,14 +257,13 @@ struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack
         take_acked(w, seq, &news);
     for (; sack; sack &= sack - 1)
         take_acked(w, first + (uint32_t)__builtin_ctzll(sack), &news);
-    *news.end = NULL;
-    if (!news.given)
+    if (!news.given.first)
         return NULL;
     if (now_ns && news.newest_ns)
         mr_rtt_sample(&w->rtt, now_ns > news.newest_ns ? now_ns - news.newest_ns : 0);
     find_gaps(w, news.links);
-    advance(w);
-    return news.given;
+    mr_window_advance(w);
+    return news.given.first;
 }
 
 /* ---- lost links -------------------------------------------------------------------------------------------------- */
@@ -247,7 +276,7 @@ static void again_rebuild(struct mr_window *w)
     w->again = NULL;
     w->num_again = 0;
     for (uint32_t seq = w->base; seq != w->fresh; seq++) {
-        struct mr_kept *k = w->slot[seq & (w->slots - 1)];
+        struct mr_kept *k = w->slot[seq & w->mask];
 
         if (!k || k->state != MR_KEPT_WAITING)
             continue;

@@ -65,7 +65,7 @@ struct mr_window {
     uint32_t fresh; /* the oldest that was never sent */
     uint32_t next;  /* of the next push */
     uint32_t limit; /* packets with seq - base >= limit are not sent; 1 to MR_WINDOW_LIMIT_MAX */
-    uint32_t slots; /* of the ring: 0 or a power of two */
+    uint32_t mask;  /* slots of the ring - 1, as many as it holds; 0: no ring */
     uint32_t num;   /* packets kept */
     uint32_t num_again;
     uint32_t lossy;              /* set of links: bit i is link i */
@@ -99,18 +99,19 @@ static inline unsigned mr_window_waiting(const struct mr_window *w)
 /* ---- the path of a packet -------------------------------------------------------------------------------------- */
 
 int mr_window_grow(struct mr_window *w);
-void mr_window_shrink(struct mr_window *w);
+void mr_window_advance(struct mr_window *w);
 void mr_window_sent_again(struct mr_window *w, struct mr_kept *k);
+struct mr_kept *mr_window_confirmed_more(struct mr_window *w, unsigned link, unsigned n);
 
 /* k->len is set. 0 and k->seq is its number, or -ENOMEM and nothing has changed. */
 static inline int mr_window_push(struct mr_window *w, struct mr_kept *k)
 {
-    if (__builtin_expect(w->next - w->base == w->slots, 0) && mr_window_grow(w) < 0)
+    if (__builtin_expect(w->next - w->base == w->mask, 0) && mr_window_grow(w) < 0)
         return -ENOMEM;
     k->seq = w->next++;
     k->state = MR_KEPT_WAITING;
     k->tries = 0;
-    w->slot[k->seq & (w->slots - 1)] = k;
+    w->slot[k->seq & w->mask] = k;
     w->bytes += k->len;
     if (++w->num > w->num_most)
         w->num_most = w->num;
@@ -126,7 +127,7 @@ static inline struct mr_kept *mr_window_ready(const struct mr_window *w)
         return w->again->seq - w->base < w->limit ? w->again : NULL;
     if (w->fresh == w->next || w->fresh - w->base >= w->limit)
         return NULL;
-    return w->slot[w->fresh & (w->slots - 1)];
+    return w->slot[w->fresh & w->mask];
 }
 
 /*
@@ -138,13 +139,14 @@ static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsign
 {
     struct mr_window_link *l = &w->link[link];
 
-    if (__builtin_expect(k->seq == w->fresh, 1))
+    if (__builtin_expect(k->seq == w->fresh, 1)) {
         w->fresh++;
-    else
+        k->tries = 1;
+    } else {
         mr_window_sent_again(w, k);
+    }
     k->link = (uint8_t)link;
     k->state = MR_KEPT_SENT;
-    k->tries = k->tries < UINT8_MAX ? k->tries + 1 : UINT8_MAX;
     k->sent_ns = now_ns;
     k->turn = l->posted++;
     k->next = NULL;
@@ -164,34 +166,29 @@ static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsign
  */
 static inline struct mr_kept *mr_window_confirmed(struct mr_window *w, unsigned link, unsigned n)
 {
-    struct mr_kept *given = NULL, **end = &given, *k;
     struct mr_window_link *l;
+    struct mr_kept *k;
 
-    if (__builtin_expect(!w->link || w->lossy & 1u << link, 0))
+    if (__builtin_expect(!w->link, 0))
         return NULL;
     l = &w->link[link];
-    if (__builtin_expect(n > l->posted - l->passed, 0))
-        n = l->posted - l->passed;
-    l->passed += n;
-    while ((k = l->head) && (int32_t)(k->turn - l->passed) < 0) {
-        l->head = k->next;
-        if (l->head)
-            l->head->prev = NULL;
-        else
-            l->tail = NULL;
-        k->state = MR_KEPT_DONE;
-        w->slot[k->seq & (w->slots - 1)] = NULL;
-        w->bytes -= k->len;
-        w->num--;
-        *end = k;
-        end = &k->next;
-    }
-    *end = NULL;
-    while (w->base != w->fresh && !w->slot[w->base & (w->slots - 1)])
-        w->base++;
-    if (w->base == w->next && __builtin_expect(w->slots > MR_WINDOW_SLOTS_KEEP, 0))
-        mr_window_shrink(w);
-    return given;
+    k = l->head;
+    if (__builtin_expect(n != 1 || !k || k->turn != l->passed || k->seq != w->base || w->lossy & 1u << link, 0))
+        return mr_window_confirmed_more(w, link, n);
+    l->passed++;
+    l->head = k->next;
+    if (k->next)
+        k->next->prev = NULL;
+    else
+        l->tail = NULL;
+    k->state = MR_KEPT_DONE;
+    k->next = NULL;
+    w->bytes -= k->len;
+    w->num--;
+    w->base++;
+    if (w->base == w->next ? w->mask >= MR_WINDOW_SLOTS_KEEP : !w->slot[w->base & w->mask])
+        mr_window_advance(w);
+    return k;
 }
 
 /* ---- the peer's word, lost links, time-outs -------------------------------------------------------------------- */

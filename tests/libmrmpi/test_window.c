@@ -139,15 +139,13 @@ START_TEST(full_memory_changes_nothing)
     begin(_i, 4);
     push(0, 2);
     before = w;
-    w.slots = 1u << 30;
-    w.next = w.base + w.slots;
-    before.slots = w.slots;
-    before.next = w.next;
+    before.mask = w.mask = (1u << 30) - 1;
+    before.next = w.next = w.base + w.mask;
     kept[2].seq = 77;
     ck_assert_int_eq(mr_window_push(&w, &kept[2]), -ENOMEM);
     ck_assert_mem_eq(&w, &before, sizeof w);
     ck_assert_uint_eq(kept[2].seq, 77);
-    w.slots = 16;
+    w.mask = 15;
     w.next = w.base + 2;
     sent(0, 0, true, 0);
     ck_assert_ptr_eq(mr_window_free(&w), &kept[0]);
