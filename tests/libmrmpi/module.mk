@@ -58,11 +58,13 @@ tests/libmrmpi/test_fabric_client_PKGS := check
 tests/libmrmpi/test_fabric_client_LDLIBS := -lpthread
 
 # reliable: pure; test_reliable joins two ends by a network that it makes up
-RELIABLE_TESTS := $(addprefix tests/libmrmpi/,test_window)
+RELIABLE_TESTS := $(addprefix tests/libmrmpi/,test_window test_rtt test_ack)
 TESTPROGS += $(RELIABLE_TESTS)
 UNIT_TESTS += $(RELIABLE_TESTS)
 $(foreach t,$(RELIABLE_TESTS),$(eval $(t)_PKGS := check))
 tests/libmrmpi/test_window_SRCS := tests/libmrmpi/test_window.c libmrmpi/reliable/window.c
+tests/libmrmpi/test_rtt_SRCS := tests/libmrmpi/test_rtt.c
+tests/libmrmpi/test_ack_SRCS := tests/libmrmpi/test_ack.c libmrmpi/reliable/ack.c
 
 # The calls that unmap memory, interposed: with a sanitizer the allocator is another one, and there is nothing to test.
 ifeq ($(SAN),)
