@@ -193,8 +193,9 @@ struct mr_kept *mr_window_confirmed_more(struct mr_window *w, unsigned link, uns
 
 struct news {
     struct given given;
-    uint64_t newest_ns; /* sending of the newest packet that gives a sample */
-    uint32_t links;     /* lossy ones of which something was acknowledged */
+    uint64_t once_ns;  /* sending of the newest packet that was sent once */
+    uint64_t again_ns; /* sending of the newest that was sent more than once */
+    uint32_t links;    /* lossy ones of which something was acknowledged */
 };
 
 static void take_acked(struct mr_window *w, uint32_t seq, struct news *news)
@@ -204,8 +205,10 @@ static void take_acked(struct mr_window *w, uint32_t seq, struct news *news)
     if (!k)
         return;
     /* A packet that was sent twice tells neither how long it took nor which of its links brought it (Karn's rule). */
-    if (k->tries == 1 && k->sent_ns > news->newest_ns)
-        news->newest_ns = k->sent_ns;
+    if (k->tries == 1 && k->sent_ns > news->once_ns)
+        news->once_ns = k->sent_ns;
+    if (k->tries > 1 && k->sent_ns > news->again_ns)
+        news->again_ns = k->sent_ns;
     if (k->state == MR_KEPT_WAITING) {
         again_remove(w, k);
     } else {
@@ -237,6 +240,16 @@ static void find_gaps(struct mr_window *w, uint32_t links)
     }
 }
 
+/*
+ * A packet that was sent before another was sent again may have come long ago, and its acknowledgement have waited for
+ * the other one, which filled a gap. It would give the duration of the gap.
+ */
+static void take_sample(struct mr_window *w, const struct news *news, uint64_t now_ns)
+{
+    if (now_ns && news->once_ns && news->once_ns >= news->again_ns)
+        mr_rtt_sample(&w->rtt, now_ns > news->once_ns ? now_ns - news->once_ns : 0);
+}
+
 struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns)
 {
     uint32_t flight = w->fresh - w->base, first = cum + 1;
@@ -259,8 +272,8 @@ struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack
         take_acked(w, first + (uint32_t)__builtin_ctzll(sack), &news);
     if (!news.given.first)
         return NULL;
-    if (now_ns && news.newest_ns)
-        mr_rtt_sample(&w->rtt, now_ns > news.newest_ns ? now_ns - news.newest_ns : 0);
+    w->rest_ns = 0;
+    take_sample(w, &news, now_ns);
     find_gaps(w, news.links);
     mr_window_advance(w);
     return news.given.first;
@@ -312,41 +325,58 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link)
 
 /* ---- time-outs --------------------------------------------------------------------------------------------------- */
 
-static struct mr_kept *oldest_lossy(const struct mr_window *w)
+/*
+ * Only packets that a word can name can be overdue: those within WORD_BITS of base. The peer may have the others and
+ * cannot say so before the gap is closed. The links' lists tell in a few steps when the next time-out is at the
+ * earliest; if it turns out that none of the packets concerned can be overdue, there is a rest.
+ */
+static uint64_t earliest_sent(const struct mr_window *w)
 {
-    struct mr_kept *oldest = NULL;
+    uint64_t earliest = UINT64_MAX;
 
     for (uint32_t set = w->lossy; set; set &= set - 1) {
-        struct mr_kept *k = w->link[__builtin_ctz(set)].head;
+        const struct mr_kept *k = w->link[__builtin_ctz(set)].head;
 
-        if (k && (!oldest || k->sent_ns < oldest->sent_ns))
-            oldest = k;
+        if (k && k->sent_ns < earliest)
+            earliest = k->sent_ns;
     }
-    return oldest;
+    return earliest;
 }
 
 uint64_t mr_window_deadline(const struct mr_window *w)
 {
-    const struct mr_kept *k = oldest_lossy(w);
-    uint64_t from;
+    uint64_t from = earliest_sent(w), deadline;
 
-    if (!k)
-        return UINT64_MAX;
-    from = w->probing && w->expired_ns > k->sent_ns ? w->expired_ns : k->sent_ns;
-    return from + mr_rtt_timeout(&w->rtt);
+    if (from == UINT64_MAX)
+        return from;
+    if (w->probing && w->expired_ns > from)
+        from = w->expired_ns;
+    deadline = from + mr_rtt_timeout(&w->rtt);
+    return deadline > w->rest_ns ? deadline : w->rest_ns;
 }
 
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns)
 {
     unsigned n = 0, most = w->probing ? 1 : MR_WINDOW_BURST;
-    uint64_t timeout = mr_rtt_timeout(&w->rtt);
-    struct mr_kept *k;
+    uint64_t timeout = mr_rtt_timeout(&w->rtt), next_ns = now_ns + timeout;
 
     if (now_ns < mr_window_deadline(w))
         return 0;
-    while (n < most && (k = oldest_lossy(w)) && now_ns >= k->sent_ns + timeout) {
-        wait_again(w, k);
-        n++;
+    for (uint32_t seq = w->base; seq != w->fresh && seq - w->base <= WORD_BITS && n < most; seq++) {
+        struct mr_kept *k = w->slot[seq & w->mask];
+
+        if (!k || k->state != MR_KEPT_SENT || !(w->lossy & 1u << k->link))
+            continue;
+        if (k->sent_ns + timeout <= now_ns) {
+            wait_again(w, k);
+            n++;
+        } else if (k->sent_ns + timeout < next_ns) {
+            next_ns = k->sent_ns + timeout;
+        }
+    }
+    if (!n) {
+        w->rest_ns = next_ns;
+        return 0;
     }
     w->probing = true;
     w->expired_ns = now_ns;

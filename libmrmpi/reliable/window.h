@@ -75,6 +75,7 @@ struct mr_window {
     uint64_t bytes;              /* of the packets kept */
     struct mr_rtt rtt;
     uint64_t expired_ns; /* the last time-out */
+    uint64_t rest_ns;    /* no time-out before */
     bool probing;        /* the peer has not been heard of since */
     /* counters */
     uint32_t num_most;

@@ -58,11 +58,13 @@ tests/libmrmpi/test_fabric_client_PKGS := check
 tests/libmrmpi/test_fabric_client_LDLIBS := -lpthread
 
 # reliable: pure; test_reliable joins two ends by a network that it makes up
-RELIABLE_TESTS := $(addprefix tests/libmrmpi/,test_window test_rtt test_ack)
+RELIABLE_TESTS := $(addprefix tests/libmrmpi/,test_window test_rtt test_ack test_reliable)
 TESTPROGS += $(RELIABLE_TESTS)
 UNIT_TESTS += $(RELIABLE_TESTS)
 $(foreach t,$(RELIABLE_TESTS),$(eval $(t)_PKGS := check))
 tests/libmrmpi/test_window_SRCS := tests/libmrmpi/test_window.c libmrmpi/reliable/window.c
+tests/libmrmpi/test_reliable_SRCS := tests/libmrmpi/test_reliable.c libmrmpi/reliable/window.c libmrmpi/reliable/ack.c \
+    libmrmpi/rail/reorder.c
 tests/libmrmpi/test_rtt_SRCS := tests/libmrmpi/test_rtt.c
 tests/libmrmpi/test_ack_SRCS := tests/libmrmpi/test_ack.c libmrmpi/reliable/ack.c
 

@@ -358,6 +358,52 @@ START_TEST(samples)
 }
 END_TEST
 
+/* A word names 64 packets after the gap: of those further on nobody knows whether they are late. */
+START_TEST(only_what_a_word_can_name_expires)
+{
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 200);
+    for (unsigned i = 0; i < 66; i++)
+        sent(i, 1, true, 0);
+    for (unsigned i = 66; i < 200; i++)
+        sent(i, 0, false, 1000);
+    ck_assert_uint_eq(mr_window_deadline(&w), 5000);
+    ck_assert_uint_eq(mr_window_expired(&w, 5000), 0);
+    ck_assert_uint_eq(w.timeouts, 0);
+    ck_assert_uint_eq(mr_window_deadline(&w), 9000); /* it does not ask at each look */
+    GIVEN(mr_window_confirmed(&w, 1, 3), 0, 1, 2);
+    ck_assert_uint_eq(mr_window_expired(&w, 9000), 2); /* 66 and 67 */
+    ck_assert_ptr_eq(mr_window_ready(&w), &kept[66]);
+    ck_assert_uint_eq(mr_window_waiting(&w), 2);
+    ck_assert_ptr_nonnull(mr_window_free(&w));
+}
+END_TEST
+
+/* A word that a packet sent again has brought about says nothing of those that were sent before that. */
+START_TEST(a_closed_gap_gives_no_sample)
+{
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 6);
+    for (unsigned i = 0; i < 3; i++)
+        sent(i, i, false, 1000);
+    GIVEN(mr_window_acked(&w, first, 1, 2000), 1);
+    ck_assert_uint_eq(w.rtt.srtt_ns, 1000);
+    ck_assert_uint_eq(mr_window_link_lost(&w, 0), 1);
+    sent(0, 0, false, 90000);
+    GIVEN(mr_window_acked(&w, first + 3, 0, 91000), 0, 2);
+    ck_assert_uint_eq(w.rtt.srtt_ns, 1000);
+    sent(3, 0, false, 92000);
+    mr_window_link_lost(&w, 0);
+    sent(3, 0, false, 93000);
+    sent(4, 0, false, 94000);
+    GIVEN(mr_window_acked(&w, first + 5, 0, 95800), 3, 4); /* 4 was sent after 3 */
+    ck_assert_uint_eq(w.rtt.srtt_ns, 1100);
+    ck_assert_ptr_eq(mr_window_free(&w), &kept[5]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("window");
@@ -376,6 +422,8 @@ int main(void)
     tcase_add_loop_test(t, overtaken_packets_wait_again, 0, 2);
     tcase_add_loop_test(t, timeouts_probe_and_back_off, 0, 2);
     tcase_add_loop_test(t, samples, 0, 2);
+    tcase_add_loop_test(t, only_what_a_word_can_name_expires, 0, 2);
+    tcase_add_loop_test(t, a_closed_gap_gives_no_sample, 0, 2);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
     srunner_set_tap(sr, "-");
