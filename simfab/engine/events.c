@@ -5,6 +5,7 @@
 #include "simfab/engine/flow.h"
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
+#include "simfab/engine/sched.h"
 #include "simfab/engine/trace_log.h"
 
 static void tell_programs(struct port *p, enum ibv_event_type ev)
@@ -13,8 +14,10 @@ static void tell_programs(struct port *p, enum ibv_event_type ev)
 
     if (!h)
         return;
-    for (struct ctx *c = h->contexts; c; c = c->next)
+    for (struct ctx *c = h->contexts; c; c = c->next) {
         async_event(c, ev, p->num, 0);
+        sched_news(c->obj.proc);
+    }
 }
 
 static void state_changed(struct port *p)

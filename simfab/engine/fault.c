@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "simfab/engine/proc.h"
+#include "simfab/engine/sched.h"
 #include "simfab/engine/subnet.h"
 #include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
@@ -231,8 +232,10 @@ static bool node_power(struct node *n, bool on)
 /* An adapter that fails alone leaves programs behind that must hear of it. */
 static void tell_fatal(const struct node *n)
 {
-    for (struct ctx *c = n->hca ? n->hca->contexts : NULL; c; c = c->next)
+    for (struct ctx *c = n->hca ? n->hca->contexts : NULL; c; c = c->next) {
         async_event(c, IBV_EVENT_DEVICE_FATAL, 0, 0);
+        sched_news(c->obj.proc);
+    }
 }
 
 static void fault_nodes(struct sim *s, const struct fault_cmd *c)

@@ -97,6 +97,7 @@ struct proc {
     uint32_t actors_used;   /* all with a greater index are free */
     uint32_t num_actors;    /* in any state but FREE */
     uint64_t events;        /* completions and events made visible so far */
+    uint64_t news_until_ps; /* till then idle polls return early, to find an event of a port */
     struct proc *next_gone; /* sched.c */
     uint32_t tsc;           /* enum sf_tsc, as last read */
     bool dead;              /* to be detached at the next occasion */

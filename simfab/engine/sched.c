@@ -63,6 +63,8 @@ static void ran(struct actor *a, uint64_t clock)
     sched_activity(a->proc->sim->sched);
 }
 
+#define NEWS_LOOK_PS 50000000ull /* an idle poll, while there may be an event of a port to find (sched_news) */
+
 static void goes_idle(struct actor *a)
 {
     uint64_t wake_ps = proc_time(a->proc->sim, actor_shared(a)->wake_ps);
@@ -72,6 +74,8 @@ static void goes_idle(struct actor *a)
         sched_wake_at(a, WAKE_COMPLETION, 0);
     if (wake_ps)
         sched_wake_at(a, WAKE_TIME, wake_ps);
+    if (a->idle_since_ps < a->proc->news_until_ps)
+        sched_wake_at(a, WAKE_COMPLETION, a->idle_since_ps + NEWS_LOOK_PS);
 }
 
 /*

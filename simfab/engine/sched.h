@@ -79,6 +79,7 @@ void turns_next(struct sim *s);              /* wherever nobody runs, the next o
 void turns_update(struct host_time *h);      /* actors or processes have come or gone */
 
 /* wake.c */
+void sched_news(struct proc *p); /* an event of a port or an adapter: the process polls on for a while */
 void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps); /* sched_wake when its turn has come */
 void sched_wake_init(struct actor *a);
 void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps);

@@ -21,6 +21,8 @@
 #define ROUND_MOST_PS 16000000u
 #define ROUNDS_OTHERS 64u
 
+#define NEWS_PS 10000000000ull /* sched_news */
+
 /*
  * Before anybody runs: who is woken may write to a socket at once, and whoever reads that comes back by itself, at the time that
  * it finds in its own process's memory.
@@ -166,6 +168,15 @@ void sched_event(struct proc *p)
     for (uint32_t i = 0; i < p->actors_used; i++)
         if (p->actors[i].seen == SF_ACTOR_IDLE)
             sched_wake_at(&p->actors[i], WAKE_COMPLETION, 0);
+}
+
+/*
+ * Programs that poll ask for asynchronous events only now and then, after so many polls or so much time. An idle poll
+ * here stands for many, so for a while after an event of a port they are shorter.
+ */
+void sched_news(struct proc *p)
+{
+    p->news_until_ps = sim_now(p->sim) + NEWS_PS;
 }
 
 /* Threads that poll look at the memory too, though no completion has come. */
