@@ -176,7 +176,7 @@ struct mr_kept *mr_window_confirmed_more(struct mr_window *w, unsigned link, uns
     struct given given = {.end = &given.first};
     struct mr_kept *k;
 
-    if (w->lossy & 1u << link)
+    if (w->lossy & 1ull << link)
         return NULL;
     if (n > l->posted - l->passed)
         n = l->posted - l->passed;
@@ -214,10 +214,10 @@ static void take_acked(struct mr_window *w, uint32_t seq, struct news *news)
     } else {
         struct mr_window_link *l = &w->link[k->link];
 
-        if (k->tries == 1 && w->lossy & 1u << k->link) {
+        if (k->tries == 1 && w->lossy & 1ull << k->link) {
             if ((int32_t)(k->turn + 1 - l->passed) > 0)
                 l->passed = k->turn + 1;
-            news->links |= 1u << k->link;
+            news->links |= 1ull << k->link;
         }
         link_remove(w, k);
     }
@@ -228,10 +228,10 @@ static void take_acked(struct mr_window *w, uint32_t seq, struct news *news)
  * A link brings its packets in order or nearly so; a packet that others have overtaken is lost. RFC 5681, section 3.2,
  * and RFC 9002, section 6.1.1, allow for three. Packets of other links tell nothing: they may be faster.
  */
-static void find_gaps(struct mr_window *w, uint32_t links)
+static void find_gaps(struct mr_window *w, uint64_t links)
 {
     for (; links; links &= links - 1) {
-        struct mr_window_link *l = &w->link[__builtin_ctz(links)];
+        struct mr_window_link *l = &w->link[__builtin_ctzll(links)];
 
         while (l->head && (int32_t)(l->passed - 1 - l->head->turn) >= MR_WINDOW_REORDER) {
             wait_again(w, l->head);
@@ -317,7 +317,7 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link)
         n++;
     }
     *l = (struct mr_window_link){0};
-    w->lossy &= ~(1u << link);
+    w->lossy &= ~(1ull << link);
     if (n)
         again_rebuild(w);
     return n;
@@ -334,8 +334,8 @@ static uint64_t earliest_sent(const struct mr_window *w)
 {
     uint64_t earliest = UINT64_MAX;
 
-    for (uint32_t set = w->lossy; set; set &= set - 1) {
-        const struct mr_kept *k = w->link[__builtin_ctz(set)].head;
+    for (uint64_t set = w->lossy; set; set &= set - 1) {
+        const struct mr_kept *k = w->link[__builtin_ctzll(set)].head;
 
         if (k && k->sent_ns < earliest)
             earliest = k->sent_ns;
@@ -365,7 +365,7 @@ unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns)
     for (uint32_t seq = w->base; seq != w->fresh && seq - w->base <= WORD_BITS && n < most; seq++) {
         struct mr_kept *k = w->slot[seq & w->mask];
 
-        if (!k || k->state != MR_KEPT_SENT || !(w->lossy & 1u << k->link))
+        if (!k || k->state != MR_KEPT_SENT || !(w->lossy & 1ull << k->link))
             continue;
         if (k->sent_ns + timeout <= now_ns) {
             wait_again(w, k);

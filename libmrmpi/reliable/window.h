@@ -25,7 +25,7 @@
 
 #include "libmrmpi/reliable/rtt.h"
 
-#define MR_WINDOW_LINKS      32
+#define MR_WINDOW_LINKS      64
 #define MR_WINDOW_LIMIT_MAX  32767 /* packets in flight */
 #define MR_WINDOW_SLOTS_KEEP 1024  /* an empty ring that is larger is freed */
 #define MR_WINDOW_BURST      4     /* packets that one time-out repeats */
@@ -68,7 +68,7 @@ struct mr_window {
     uint32_t mask;  /* slots of the ring - 1, as many as it holds; 0: no ring */
     uint32_t num;   /* packets kept */
     uint32_t num_again;
-    uint32_t lossy;              /* set of links: bit i is link i */
+    uint64_t lossy;              /* set of links: bit i is link i */
     struct mr_kept **slot;       /* by seq; NULL: confirmed */
     struct mr_window_link *link; /* [MR_WINDOW_LINKS]; allocated with the ring */
     struct mr_kept *again;       /* to be sent again, ascending */
@@ -158,7 +158,7 @@ static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsign
         l->head = k;
     l->tail = k;
     if (!native)
-        w->lossy |= 1u << link;
+        w->lossy |= 1ull << link;
 }
 
 /*
@@ -174,7 +174,7 @@ static inline struct mr_kept *mr_window_confirmed(struct mr_window *w, unsigned 
         return NULL;
     l = &w->link[link];
     k = l->head;
-    if (__builtin_expect(n != 1 || !k || k->turn != l->passed || k->seq != w->base || w->lossy & 1u << link, 0))
+    if (__builtin_expect(n != 1 || !k || k->turn != l->passed || k->seq != w->base || w->lossy & 1ull << link, 0))
         return mr_window_confirmed_more(w, link, n);
     l->passed++;
     l->head = k->next;
