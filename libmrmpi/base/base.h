@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The struct of that type whose member ptr points to. */
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
 /* What settings and counters are about: how a tool sorts them. */
 enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNECTIONS, MR_TOPIC_COUNT };
 
@@ -35,6 +38,7 @@ struct mr_config {
     size_t reg_cache_max;   /* bytes kept registered */
     int connect_timeout_ms; /* UD connection set-up: first retransmission after this */
     int connect_retries;
+    int patience;                        /* seconds to wait for a rail to a peer */
     int rc_timeout, rc_retry, rnr_retry; /* QP attributes */
     _Atomic int spin_us;                 /* poll so long before yielding */
     int oversubscribed;                  /* more ranks than cores: 1 yes, 0 no, -1 count them */
@@ -115,6 +119,10 @@ enum mr_stat {
     MR_STAT_REG_MISSES,
     MR_STAT_CONNECTS,
     MR_STAT_CONNECT_RETRIES,
+    MR_STAT_BROKEN,
+    MR_STAT_REOPENED,
+    MR_STAT_RESENT,
+    MR_STAT_MOVED,
     MR_STAT_COUNT
 };
 extern uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; tools look at any time */

@@ -37,6 +37,11 @@ static const struct {
     [MR_STAT_CONNECTS] = {"connects", "peers of other nodes that a connection was made to", MR_TOPIC_CONNECTIONS},
     [MR_STAT_CONNECT_RETRIES] = {"connect_retries", "requests and answers of connecting that were repeated",
                                  MR_TOPIC_CONNECTIONS},
+    [MR_STAT_BROKEN] = {"broken", "paths to peers that broke, or whose port went down", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_REOPENED] = {"reopened", "rounds of connecting that opened such paths again", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_RESENT] = {"resent", "packets that were sent again, since their path broke", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_MOVED] = {"moved", "parts of large messages that moved to another path, since theirs broke",
+                       MR_TOPIC_CONNECTIONS},
 };
 
 const char *mr_stat_name(enum mr_stat s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A channel is one way to move bytes to a peer: shared memory, the process itself, RC sends, RC RDMA. One file each,
+ * A channel is one way to move bytes to a peer: the process itself, shared memory, the network. One file each,
  * behind struct mr_channel_ops; rail/vc.c picks among them and gives packets their sequence numbers.
  *
  * A channel does not order across subchannels and knows no matching: it hands every arrived packet to mr_vc_arrived(),
@@ -13,7 +13,7 @@
 
 struct mr_launch;
 
-/* All of init, ready, finalize, drained, send_made, expose, unexpose, put, read, get may be NULL: nothing to do, or not
+/* All of init, ready, finalize, drained, send_made, expose, unexpose, put, read, get, word may be NULL: nothing to do, or not
  * supported. */
 struct mr_channel_ops {
     const char *name;
@@ -37,11 +37,12 @@ struct mr_channel_ops {
     int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
     int (*read)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie);
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
+    void (*word)(int world_rank, const struct mr_hdr *hdr); /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
 };
 
 extern const struct mr_channel_ops mr_channel_self; /* channel/self.c */
 extern const struct mr_channel_ops mr_channel_shm;  /* channel/shm.c */
-extern const struct mr_channel_ops mr_channel_net;  /* rail/net.c over channel/rc_*.c: the multirail subchannels */
+extern const struct mr_channel_ops mr_channel_net;  /* rail/net.c and its neighbours: links over all rails */
 
 /*
  * What channels call, only from their poll.

@@ -58,6 +58,12 @@ void mr_adapt_finished(struct mr_adapt *a, unsigned sub, uint64_t len, uint64_t 
         end_run(f, now_ns);
 }
 
+void mr_adapt_forget(struct mr_adapt *a, unsigned sub)
+{
+    a->flow[sub].open = 0;
+    a->flow[sub].bytes = 0;
+}
+
 /* Of the rates, each counted as often as it has bytes. */
 static uint64_t median(const struct mr_flow *f)
 {

@@ -58,6 +58,8 @@ struct mr_adapt {
 void mr_adapt_started(struct mr_adapt *a, unsigned sub, bool cut, uint64_t now_ns);
 /* A stripe of len bytes is done. */
 void mr_adapt_finished(struct mr_adapt *a, unsigned sub, uint64_t len, uint64_t now_ns);
+/* What is under way on it will not be done there. */
+void mr_adapt_forget(struct mr_adapt *a, unsigned sub);
 /*
  * New weights, once there are samples enough of every subchannel in use; the largest is MR_WEIGHT_MAX. True if they are
  * not those from before.

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The completion filter: a message that was cut over several subchannels is one message to the protocol above. The
- * sender counts the completions of its stripes, the receiver counts the notifications (immediate data of the last write
- * of each stripe). Pure.
+ * sender counts the completions of its stripes, the receiver collects the notifications (immediate data of the last
+ * write of each stripe). Pure.
  *
- * A notification has 32 bits: the number of stripes of the message, and a token that names the receive it belongs to.
- * The token is an index into the receiver's table and the generation of that entry, so that a late or repeated
- * notification finds nothing.
+ * A notification has 32 bits: a token that names the receive it belongs to, the number of the stripe, and how many
+ * stripes the message has. A stripe that is written a second time, since the path of the first write broke, counts
+ * once. The token is an index into the receiver's table and the generation of that entry, so that a late notification
+ * finds nothing.
  */
 #ifndef MRMPI_FILTER_H
 #define MRMPI_FILTER_H
@@ -14,9 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MR_TOKEN_INDEX_BITS 20
-#define MR_TOKEN_BITS       27
-#define MR_STRIPES_MAX      32 /* what the other 5 bits can say */
+#define MR_TOKEN_INDEX_BITS  17
+#define MR_TOKEN_BITS        22
+#define MR_STRIPE_INDEX_BITS 5
+#define MR_STRIPES_MAX       32 /* what the other 5 bits can say */
 
 /* ---- sender ---------------------------------------------------------------------------------------------------- */
 
@@ -40,7 +42,7 @@ struct mr_landing {
     uint32_t next_free;
     uint8_t generation;
     uint8_t expected; /* stripes; 0: none has come yet */
-    uint8_t arrived;
+    uint32_t arrived; /* set of stripes */
 };
 
 struct mr_landings {
@@ -48,20 +50,23 @@ struct mr_landings {
     uint32_t num, first_free; /* first_free == num: none is free */
 };
 
-/* A token for owner, or negative errno: -ENOMEM, -EAGAIN (a million are in use). */
+/* A token for owner, or negative errno: -ENOMEM, -EAGAIN (131,072 are in use). */
 int mr_landing_open(struct mr_landings *t, void *owner, uint32_t *token);
 void mr_landing_close(struct mr_landings *t, uint32_t token);
 void mr_landings_free(struct mr_landings *t);
 
-static inline uint32_t mr_landing_imm(uint32_t token, unsigned stripes)
+static inline uint32_t mr_landing_imm(uint32_t token, unsigned stripe, unsigned stripes)
 {
-    return (token & ((1u << MR_TOKEN_BITS) - 1)) | (stripes - 1) << MR_TOKEN_BITS;
+    return (token & ((1u << MR_TOKEN_BITS) - 1)) | stripe << MR_TOKEN_BITS |
+           (stripes - 1) << (MR_TOKEN_BITS + MR_STRIPE_INDEX_BITS);
 }
 
 /*
  * A notification came. Returns the owner when it was the last of its message, and opens the entry for another; NULL
- * otherwise. *stray: it belongs to nothing that is open.
+ * otherwise. *stray: it belongs to nothing that is open, or has come before.
  */
 void *mr_landing_arrived(struct mr_landings *t, uint32_t imm, bool *stray);
+/* Is that stripe still waited for? */
+bool mr_landing_waits(const struct mr_landings *t, uint32_t imm);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The channel to peers on other hosts: multirail over RC. A packet takes the subchannel that has carried the
- * least, of those that have room; what finds none, or no connection yet, waits here in order and goes out from poll. Receivers that are slow hold
- * senders back through the HCA (no receive buffer: the sender's queue pair waits and tries again), so a sender's queues
- * fill and the rest waits here too.
+ * The channel to peers on other hosts: multirail over links. A packet takes the subchannel that has carried the least,
+ * of those that have room; what finds none, or no connection yet, waits in the peer's window and goes out from poll.
+ * Slow receivers hold senders back through the HCA (no receive buffer: the sender's queue pair waits and tries again),
+ * so a sender's queues fill and the rest waits in the window too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,20 +11,24 @@
 #include <time.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/channel/rc.h"
-#include "libmrmpi/channel/wire.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/wire.h"
 #include "libmrmpi/rail/net.h"
 #include "libmrmpi/verbs/watch.h"
 
 struct mr_net mr_net;
 
 #define FABRIC_TIMEOUT_MS 1000
-/* After so many idle looks: port events and news of fabricd; and, while connecting, a short sleep. */
-#define IDLE_CHECK     256
-#define BUSY_CHECK     16384
-#define CONNECT_NAP_NS 50000
-#define SLOW_MBPS      10000 /* 4X SDR */
+/* Port events, what broken links need, and news of fabricd are looked for once in so long. An idle look asks the clock.
+ */
+#define NEWS_NS    20000
+#define BUSY_CHECK 1024 /* other looks: one in so many */
+/* While there is no way to a peer: after so many idle looks a short sleep. */
+#define NAP_CHECK       256
+#define NAP_NS          50000
+#define NAP_ISOLATED_NS 500000
+#define SLOW_MBPS       10000 /* 4X SDR */
 
 /* ---- up from the HCA --------------------------------------------------------------------------------------------- */
 
@@ -38,19 +42,19 @@ static void on_packet(struct mr_rail *rail, const void *data, size_t len)
         return;
     }
     if (__builtin_expect(mr_net.connecting != NULL, 0) && hdr.src < (uint32_t)mr_net.launch->size &&
-        mr_net.peer[hdr.src])
-        mr_cm_traffic(&mr_net.peer[hdr.src]->cm);
+        mr_net.peer[hdr.src] && !mr_net.peer[hdr.src]->up)
+        mr_cm_traffic(&mr_net.peer[hdr.src]->cm); /* in later rounds it may have come over another subchannel */
     mr_vc_arrived(&hdr, (const unsigned char *)data + head, len - head);
 }
 
 static void on_landed(struct mr_rail *rail, uint32_t imm)
 {
-    mr_rc_landed(imm);
+    mr_bulk_landed(imm);
 }
 
 static void on_datagram(struct mr_rail *rail, const void *data, size_t len)
 {
-    mr_peer_datagram(data, len);
+    mr_wireup_datagram(data, len);
 }
 
 static const struct mr_verbs_handlers handlers = {
@@ -120,7 +124,7 @@ static void net_finalize(void)
     if (mr_config.leaks && mr_net.regs.bytes)
         mr_log_print(MR_LOG_WARN, "leak: %zu bytes of memory are still registered", mr_net.regs.bytes);
     mr_landings_free(&mr_net.landings);
-    mr_rc_send_close();
+    mr_packets_close();
     mr_verbs_close();
     mr_fabric_close();
     memset(&mr_net, 0, sizeof mr_net);
@@ -146,7 +150,7 @@ static int net_init(const struct mr_launch *launch)
                "program has an allocator of its own)");
     err = mr_verbs_open(&handlers, packet_max, mr_fabric_rejects, NULL);
     if (!err)
-        err = mr_rc_send_open(packet_max);
+        err = mr_packets_open(packet_max);
     if (!err)
         err = mr_card_publish();
     if (err)
@@ -161,7 +165,7 @@ static bool net_drained(void)
     if (mr_net.open_puts || mr_net.backlogged || mr_net.failing)
         return false;
     for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
-        if (p->pending)
+        if (mr_window_waiting(&p->out))
             return false;
     return true;
 }
@@ -184,62 +188,46 @@ static unsigned net_caps(int rank)
 /* ---- down -------------------------------------------------------------------------------------------------------- */
 
 /* -EAGAIN: no subchannel has room. */
-static int post_packet(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
-    enum mr_level level = len > mr_net.qos.small_max ? MR_LEVEL_BULK : MR_LEVEL_SMALL;
+    enum mr_level level = k->payload > mr_net.qos.small_max ? MR_LEVEL_BULK : MR_LEVEL_SMALL;
     uint32_t full = 0;
 
     for (;;) {
         unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_subs, full);
+        struct mr_link *l;
         int err;
 
-        if (i == p->num_subs)
-            return full ? -EAGAIN : -ENETDOWN;
-        err = mr_rc_send(p->sub[i].level[level], hdr, payload, len);
-        if (__builtin_expect(!err, 1))
-            mr_sched_charge(&p->packet_turn, p->load, p->num_subs, i, len);
-        if (__builtin_expect(err != -EAGAIN, 1))
-            return err;
-        full |= 1u << i;
+        if (__builtin_expect(i == p->num_subs, 0))
+            return -EAGAIN;
+        l = p->sub[i].level[level];
+        err = l->ops->send(l, k);
+        if (__builtin_expect(!err, 1)) {
+            mr_window_sent(&p->out, &k->kept, l->index, l->ops->reliable, 0);
+            mr_sched_charge(&p->packet_turn, p->load, p->num_subs, i, k->payload);
+            return 0;
+        }
+        if (err == -EAGAIN)
+            full |= 1u << i;
+        else
+            mr_sub_break(&p->sub[i]);
     }
 }
 
-static int postpone(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+/* Posts what waits, as far as there is room. */
+static void push_packets(struct mr_peer *p)
 {
-    struct mr_pending *m = malloc(sizeof *m + len);
+    struct mr_kept *k;
 
-    if (!m)
-        return -ENOMEM;
-    m->next = NULL;
-    m->hdr = *hdr;
-    m->len = len;
-    if (len)
-        memcpy(m->payload, payload, len);
-    *p->pending_end = m;
-    p->pending_end = &m->next;
-    p->num_pending++;
-    mr_vc_all_waiting++;
-    mr_net_backlog(p);
-    return 0;
-}
-
-void mr_net_pending_pop(struct mr_peer *p)
-{
-    struct mr_pending *m = p->pending;
-
-    p->pending = m->next;
-    if (!p->pending)
-        p->pending_end = &p->pending;
-    p->num_pending--;
-    mr_vc_all_waiting--;
-    free(m);
+    while ((k = mr_window_ready(&p->out)) && !post_packet(p, (struct mr_packet *)k))
+        mr_vc_all_waiting--;
 }
 
 static unsigned net_waiting(struct mr_vc *vc)
 {
     struct mr_peer *p = mr_vc_channel_data(vc);
 
-    return p ? p->num_pending : 0;
+    return p ? mr_window_waiting(&p->out) : 0;
 }
 
 static int first_send(struct mr_vc *vc, struct mr_peer **out)
@@ -256,24 +244,27 @@ static int first_send(struct mr_vc *vc, struct mr_peer **out)
 static int net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_peer *p = mr_vc_channel_data(vc);
-    int err;
+    struct mr_packet *k;
 
     if (__builtin_expect(!p || !p->up, 0)) {
-        err = first_send(vc, &p);
+        int err = first_send(vc, &p);
+
         if (err)
             return err;
     }
-    mr_stat_add(MR_STAT_NET_SENT, 1);
-    if (__builtin_expect(p->up && !p->pending, 1)) {
-        err = post_packet(p, hdr, payload, len);
-        if (__builtin_expect(!err, 1))
-            return 0;
-        if (err == -ENETDOWN && !p->error)
-            mr_peer_lost(p, err);
-        if (err != -EAGAIN)
-            return err;
+    k = mr_packet_make(hdr, payload, len);
+    if (__builtin_expect(!k, 0))
+        return -ENOMEM;
+    if (__builtin_expect(mr_window_push(&p->out, &k->kept), 0)) {
+        mr_packet_free(k);
+        return -ENOMEM;
     }
-    return postpone(p, hdr, payload, len);
+    mr_stat_add(MR_STAT_NET_SENT, 1);
+    if (__builtin_expect(p->up && mr_window_waiting(&p->out) == 1 && mr_window_ready(&p->out), 1) && !post_packet(p, k))
+        return 0;
+    mr_vc_all_waiting++;
+    mr_net_backlog(p);
+    return 0;
 }
 
 static int net_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
@@ -281,7 +272,7 @@ static int net_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps h
 {
     struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
 
-    return p ? mr_rc_expose(p, buf, len, how, region, out) : -ENOMEM;
+    return p ? mr_bulk_expose(p, buf, len, how, region, out) : -ENOMEM;
 }
 
 static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
@@ -291,7 +282,7 @@ static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct m
 
     if (!p || p->error)
         return p ? p->error : -ENOTCONN;
-    return mr_rc_put(p, buf, len, dst, cookie);
+    return mr_bulk_put(p, buf, len, dst, cookie);
 }
 
 static int net_read(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie)
@@ -300,7 +291,7 @@ static int net_read(struct mr_vc *vc, void *buf, size_t len, const struct mr_rem
 
     if (!p || p->error)
         return p ? p->error : -ENOTCONN;
-    return mr_rc_read(p, buf, len, src, cookie);
+    return mr_bulk_read(p, buf, len, src, cookie);
 }
 
 /* ---- what waits -------------------------------------------------------------------------------------------------- */
@@ -317,20 +308,8 @@ void mr_net_backlog(struct mr_peer *p)
 /* True if something still waits. */
 static bool flush(struct mr_peer *p)
 {
-    struct mr_pending *m;
-
-    while ((m = p->pending)) {
-        int err = post_packet(p, &m->hdr, m->payload, m->len);
-
-        if (err == -EAGAIN)
-            return true;
-        if (err) {
-            mr_peer_lost(p, err);
-            return false;
-        }
-        mr_net_pending_pop(p);
-    }
-    return mr_rc_put_resume(p);
+    push_packets(p);
+    return mr_bulk_resume(p) || mr_window_waiting(&p->out);
 }
 
 static void flush_backlog(void)
@@ -355,8 +334,12 @@ static void look_for_news(void)
     uint64_t now = mr_clock_ns();
     struct mr_fabric_qos q;
 
+    if (now - mr_net.news_ns < NEWS_NS)
+        return;
+    mr_net.news_ns = now;
     mr_verbs_check_events();
-    mr_peers_check_ports(now);
+    if (mr_net.mending)
+        mr_mend_poll();
     if (!mr_fabric_news(&q, now) || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)
@@ -365,34 +348,52 @@ static void look_for_news(void)
     mr_net.qos = q;
 }
 
+/* For so long nothing can be missed: there is a peer to which nothing leads yet, or any more. 0: there is none. */
+static long nap_ns(void)
+{
+    for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
+        if (!p->up)
+            return NAP_NS;
+    return mr_net.num_isolated ? NAP_ISOLATED_NS : 0;
+}
+
 /*
- * The datagrams of connecting may be lost, so somebody must look at the clock. Who has waited for a while sleeps a
- * little in between: its peer may share the processor, and on a simulated fabric an idle poll alone moves no time.
+ * The datagrams of connecting may be lost, so the clock must be looked at. A process that has waited for a while sleeps
+ * a little in between: its peer may share the processor, and on a simulated fabric an idle poll alone moves no time.
  */
 static void serve_connecting(int done)
 {
-    if (!done && mr_net.idle_polls >= IDLE_CHECK) {
-        struct timespec nap = {.tv_nsec = CONNECT_NAP_NS};
+    struct timespec nap = {.tv_nsec = !done && mr_net.idle_polls >= NAP_CHECK ? nap_ns() : 0};
 
+    if (nap.tv_nsec)
         nanosleep(&nap, NULL);
-    }
-    mr_peers_tick();
+    mr_wireup_tick();
 }
 
 static int net_poll(void)
 {
     int done = mr_verbs_poll();
 
-    if (__builtin_expect(mr_net.connecting != NULL, 0))
+    if (__builtin_expect(mr_net.connecting || mr_net.num_isolated, 0))
         serve_connecting(done);
+    if (__builtin_expect(mr_net.mend_due, 0))
+        mr_mend_poll();
     if (__builtin_expect(mr_net.backlogged != NULL, 0))
         flush_backlog();
     if (__builtin_expect(mr_net.failing != NULL, 0))
         done += mr_peers_report();
-    if (++mr_net.polls % IDLE_CHECK == 0 && (!done || mr_net.polls % BUSY_CHECK == 0))
-        look_for_news();
     mr_net.idle_polls = done ? 0 : mr_net.idle_polls + 1;
+    if (!done || ++mr_net.polls % BUSY_CHECK == 0)
+        look_for_news();
     return done;
+}
+
+static void net_word(int rank, const struct mr_hdr *hdr)
+{
+    struct mr_peer *p = mr_peer_get(rank);
+
+    if (p)
+        mr_mend_word(p, hdr);
 }
 
 const struct mr_channel_ops mr_channel_net = {
@@ -407,7 +408,8 @@ const struct mr_channel_ops mr_channel_net = {
     .caps = net_caps,
     .send = net_send,
     .expose = net_expose,
-    .unexpose = mr_rc_unexpose,
+    .unexpose = mr_bulk_unexpose,
     .put = net_put,
     .read = net_read,
+    .word = net_word,
 };

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The peers on other hosts: for each, its subchannels (pair of rails, LID path, service level), the state of connecting
- * to it, and what waits to be sent. Shared by rail/net.c (the channel), rail/peer.c (connecting and failing) and
- * channel/rc_*.c (moving bytes).
+ * to it, and what waits to be sent. Shared by the files of rail/ that serve channel net: net.c (the channel), bulk.c
+ * (large messages), peer.c (peers and their loss), wireup.c (connecting), mend.c (links that fail).
  */
 #ifndef MRMPI_NET_H
 #define MRMPI_NET_H
 
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/fabric/client.h"
+#include "libmrmpi/link/link.h"
 #include "libmrmpi/rail/adapt.h"
 #include "libmrmpi/rail/filter.h"
 #include "libmrmpi/rail/sched.h"
@@ -28,39 +29,57 @@ struct mr_card {
 
 enum mr_level { MR_LEVEL_SMALL, MR_LEVEL_BULK, MR_LEVELS };
 
+enum mr_sub_state {
+    MR_SUB_CLOSED, /* no queue pairs */
+    MR_SUB_OPENING,
+    MR_SUB_OPEN,
+    MR_SUB_BROKEN, /* a link of it failed, here or there; both sides come to know it (rail/mend.c) */
+};
+
+/* What a peer has yet to hear about a subchannel (rail/mend.c). */
+struct mr_sub_news {
+    bool broken, gone;
+    uint8_t broken_generation, gone_generation;
+};
+
+/* A pair of rails and a LID path: where bytes are counted and weighed. It has a link for each of its service levels. */
 struct mr_sub {
     struct mr_peer *peer;
     struct mr_rail *rail;
     uint8_t remote_rail, path;
-    struct mr_qp qp[MR_LEVELS]; /* the second only if the levels differ */
-    struct mr_qp *level[MR_LEVELS];
+    enum mr_sub_state state;
+    uint8_t generation; /* of its queue pairs, those that are or those that come next; wraps */
+    uint8_t peer_from;  /* those of the peer before this generation are gone */
+    uint8_t sl[MR_LEVELS];
+    struct mr_sub_news news; /* for the peer */
+    uint64_t opened_ns, retry_ns;
+    unsigned failures;              /* in a row */
+    struct mr_link link[MR_LEVELS]; /* the second only if the levels differ */
+    struct mr_link *level[MR_LEVELS];
     struct mr_stripe_op *waiting, **waiting_end; /* stripes that found no room */
-};
-
-struct mr_pending {
-    struct mr_pending *next;
-    size_t len;
-    struct mr_hdr hdr;
-    unsigned char payload[];
 };
 
 struct mr_peer {
     int rank;
-    int error;                            /* lost; nothing is sent any more */
-    bool up;                              /* packets can be posted */
-    bool connecting, backlogged, failing; /* is in the list of that name */
-    struct mr_peer *next_connecting, *next_backlogged, *next_failing;
+    int error;                                     /* lost; nothing is sent any more */
+    bool up;                                       /* connected: packets can be posted */
+    bool connecting, backlogged, mending, failing; /* is in the list of that name */
+    struct mr_peer *next_connecting, *next_backlogged, *next_mending, *next_failing;
     struct mr_vc *vc;
     struct mr_cm_conn cm;
     struct mr_card card;
     unsigned num_subs;
     struct mr_sub *sub;
-    struct mr_load load[MR_SUBS_MAX];
+    struct mr_load load[MR_SUBS_MAX]; /* up: open, and the port is active */
     struct mr_sched packet_turn, stripe_turn;
     struct mr_adapt adapt;
-    struct mr_pending *pending, **pending_end;
-    unsigned num_pending;
-    struct mr_put *puts; /* not yet complete */
+    struct mr_window out;          /* packets that wait, or are not known to be with the peer */
+    struct mr_put *puts;           /* not yet complete */
+    struct mr_stripe_op *homeless; /* stripes that look for a subchannel */
+    unsigned orphans;              /* stripes that may have landed over a subchannel that broke */
+    struct mr_sub *reopening;      /* what the round of connecting that we began is about, after the first */
+    struct mr_sub *answering;      /* that the last datagram went over */
+    uint64_t isolated_ns;          /* since when no subchannel is open; 0: one is */
 };
 
 struct mr_net {
@@ -71,10 +90,13 @@ struct mr_net {
     struct mr_regcache regs;
     struct mr_landings landings;
     struct mr_peer **peer; /* [launch->size], made on demand */
-    struct mr_peer *connecting, *backlogged, *failing;
+    struct mr_peer *connecting, *backlogged, *mending, *failing;
     unsigned open_puts;
-    unsigned caps; /* enum mr_vc_caps */
+    unsigned num_isolated; /* peers to whom nothing leads at present */
+    bool mend_due;         /* one of those that are mending has something to say or do now */
+    unsigned caps;         /* enum mr_vc_caps */
     unsigned idle_polls, polls;
+    uint64_t news_ns; /* when news were looked for */
 };
 extern struct mr_net mr_net;
 
@@ -82,26 +104,72 @@ extern struct mr_net mr_net;
 
 /* The peer of that rank, made if need be; NULL: no memory. Connecting begins with mr_peer_connect(). */
 struct mr_peer *mr_peer_get(int rank);
-void mr_peer_connect(struct mr_peer *p);
-void mr_peer_datagram(const void *data, size_t len);
-/* Timers of those that are being connected. */
-void mr_peers_tick(void);
 /* Take it as lost: said upwards from the next poll. */
 void mr_peer_lost(struct mr_peer *p, int error);
 /* Tell above of what was lost. Number of peers. */
 int mr_peers_report(void);
 void mr_peers_rail_changed(struct mr_rail *rail);
-/* Lose those to whom no port of ours has been up for so long that a queue pair with work would have given up. */
-void mr_peers_check_ports(uint64_t now_ns);
 void mr_peers_free(void);
+
+/* ---- wireup.c -------------------------------------------------------------------------------------------------- */
+
 /* Publish how we can be reached. */
 int mr_card_publish(void);
+/* The state of connecting to p, for mr_peer_get(). */
+void mr_wireup_init(struct mr_peer *p);
+void mr_peer_connect(struct mr_peer *p);
+/* Begin a round for a subchannel that is closed, unless one is under way. */
+void mr_peer_reopen(struct mr_sub *sub);
+/* That of ours on this rail and path; NULL: there is none. */
+struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned path);
+void mr_wireup_datagram(const void *data, size_t len);
+/* Timers of peers that are being connected. */
+void mr_wireup_tick(void);
+
+/* ---- mend.c ---------------------------------------------------------------------------------------------------- */
+
+/* Links of every subchannel report here. */
+extern const struct mr_link_events mr_mend_events;
+/* The subchannel cannot be used any more. Its packets go over others once it has drained. */
+void mr_sub_break(struct mr_sub *sub);
+/* A subchannel that is closed, or could not be opened: it is tried again after a pause. */
+void mr_mend_later(struct mr_sub *sub);
+/* The peer's end of it is gone and has drained, in this generation and those before. */
+void mr_sub_gone(struct mr_sub *sub, uint8_t generation);
+void mr_mend_opened(struct mr_sub *sub);
+/* A word of the peer's mend.c: header kinds from MR_VC_KIND_CHANNEL on. */
+void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr);
+/* Say and do what is due. */
+void mr_mend_poll(void);
+/* Something of this peer is due. */
+void mr_mend(struct mr_peer *p);
+
+/* ---- bulk.c ---------------------------------------------------------------------------------------------------- */
+
+int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                   struct mr_remote *out);
+void mr_bulk_unexpose(struct mr_region *region);
+int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
+int mr_bulk_read(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *src, void *cookie);
+/* Stripes that waited for room, and after connecting. True if some still wait. */
+bool mr_bulk_resume(struct mr_peer *p);
+void mr_bulk_landed(uint32_t imm);
+/* Has this stripe arrived? True also when nobody waits for it any more. */
+bool mr_bulk_has_landed(uint32_t imm);
+/* A subchannel has drained: what it was to read is read over others. */
+void mr_bulk_sub_drained(struct mr_sub *sub);
+/*
+ * For each stripe that was written over a subchannel and may have landed, once the peer's end of that generation is
+ * gone: ask, by its notification; the answer, with the same cookie, goes to mr_bulk_told().
+ */
+void mr_bulk_settle(struct mr_sub *sub, void (*ask)(struct mr_sub *sub, uint32_t imm, uint64_t cookie));
+void mr_bulk_told(struct mr_peer *p, uint64_t cookie, bool landed);
+/* The peer is lost: all of its transfers that are not with an adapter end with this error. */
+void mr_bulk_abandon(struct mr_peer *p, int error);
 
 /* ---- net.c ----------------------------------------------------------------------------------------------------- */
 
 /* Something of this peer waits for room: try again from poll. */
 void mr_net_backlog(struct mr_peer *p);
-/* The first of the packets that wait is taken from the queue, sent or not. */
-void mr_net_pending_pop(struct mr_peer *p);
 
 #endif

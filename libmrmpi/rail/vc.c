@@ -288,13 +288,21 @@ int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *s
 
 /* ---- up ---------------------------------------------------------------------------------------------------------- */
 
+static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    if (__builtin_expect(hdr->kind < MR_VC_KIND_CHANNEL, 1))
+        rail.up.deliver(vc, hdr, payload, len);
+    else if (vc->ops->word)
+        vc->ops->word(vc->rank, hdr);
+}
+
 static void deliver_held(struct mr_vc *vc)
 {
     struct mr_held *h;
 
     while ((h = mr_reorder_pop(&vc->in))) {
         mr_reorder_advance(&vc->in);
-        rail.up.deliver(vc, &h->hdr, h->payload, h->len);
+        deliver(vc, &h->hdr, h->payload, h->len);
         free(h);
     }
 }
@@ -329,7 +337,7 @@ void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
         return;
     }
     mr_reorder_advance(&vc->in);
-    rail.up.deliver(vc, hdr, payload, len);
+    deliver(vc, hdr, payload, len);
     if (__builtin_expect(vc->in.head != NULL, 0))
         deliver_held(vc);
 }

@@ -21,7 +21,7 @@
 
 /* What pt2pt/ says to its peer; the transport looks only at seq, src and form. Little endian, as in memory. */
 struct mr_hdr {
-    uint8_t kind; /* pt2pt's: eager, request to send, ... */
+    uint8_t kind; /* pt2pt's: eager, request to send, ...; from MR_VC_KIND_CHANNEL on the channel's own */
     uint8_t flags;
     uint8_t form; /* the channel's, between hosts (channel/wire.h) */
     uint8_t note; /* pt2pt's byte for the peer, as it is when the packet is sent; set by mr_vc_send */
@@ -34,6 +34,7 @@ struct mr_hdr {
     uint64_t sreq, rreq;
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
+#define MR_VC_KIND_CHANNEL 0xf0
 
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */
 struct mr_remote {

@@ -61,27 +61,28 @@ static void transmit(struct mr_cm_conn *c, enum mr_cm_type type)
     c->ops->transmit(c, &m, c->attempts);
 }
 
-static bool prepare(struct mr_cm_conn *c)
+static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req)
 {
     int err;
 
-    if (c->prepared)
-        return true;
-    err = c->ops->prepare(c, &c->local);
+    memset(&c->local, 0, sizeof c->local);
+    err = c->ops->prepare(c, req, &c->local);
     if (!err && (!c->local.num_subs || c->local.num_subs > MR_CM_SUBS_MAX))
         err = -EHOSTUNREACH;
-    if (err) {
-        fail(c, err);
-        return false;
-    }
-    c->prepared = true;
-    return true;
+    return err;
 }
 
 void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
 {
-    if (c->state != MR_CM_IDLE || !prepare(c))
+    int err;
+
+    if (c->state != MR_CM_IDLE)
         return;
+    err = prepare(c, NULL);
+    if (err) {
+        fail(c, err);
+        return;
+    }
     c->begun_ns = now_ns;
     c->initiator = true;
     c->id = id;
@@ -89,6 +90,14 @@ void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
     c->attempts = 0;
     arm(c, now_ns);
     transmit(c, MR_CM_REQ);
+}
+
+void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max)
+{
+    if (c->state != MR_CM_CONNECTED && c->state != MR_CM_FAILED)
+        return;
+    c->state = MR_CM_IDLE;
+    c->attempts_max = attempts_max;
 }
 
 static void established(struct mr_cm_conn *c)
@@ -99,20 +108,22 @@ static void established(struct mr_cm_conn *c)
 
 static void respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint64_t now_ns)
 {
-    int err;
+    int err = prepare(c, req);
 
-    if (!prepare(c))
+    if (err == -EAGAIN)
         return;
-    if (c->state == MR_CM_IDLE)
+    if (c->state != MR_CM_REQ_SENT)
         c->begun_ns = now_ns;
     c->initiator = false;
-    c->id = req->id;
-    err = c->ops->connect(c, req, req);
+    c->heard = true;
+    c->id = c->heard_id = req->id;
+    c->state = MR_CM_REP_SENT;
+    if (!err)
+        err = c->ops->connect(c, req, req);
     if (err) {
         fail(c, err);
         return;
     }
-    c->state = MR_CM_REP_SENT;
     c->attempts = 0;
     arm(c, now_ns);
     transmit(c, MR_CM_REP);
@@ -120,22 +131,21 @@ static void respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint64_t 
 
 static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now_ns)
 {
-    switch (c->state) {
-    case MR_CM_IDLE:
-        respond(c, m, now_ns);
-        break;
-    case MR_CM_REQ_SENT: /* both began: the lower rank's request counts */
-        if (c->self > c->peer)
-            respond(c, m, now_ns);
-        break;
-    case MR_CM_REP_SENT:
-    case MR_CM_CONNECTED: /* our answer was lost */
-        if (!c->initiator && m->id == c->id)
-            transmit(c, MR_CM_REP);
-        break;
-    case MR_CM_FAILED:
-        break;
+    bool answered = c->heard && m->id == c->heard_id, stale = c->heard && (int32_t)(m->id - c->heard_id) < 0;
+
+    if (stale)
+        return;
+    if (answered) {
+        if (!c->initiator && (c->state == MR_CM_REP_SENT || c->state == MR_CM_CONNECTED))
+            transmit(c, MR_CM_REP); /* our answer was lost */
+        return;
     }
+    if (c->state == MR_CM_REQ_SENT && c->self < c->peer) { /* both began: the lower rank's request counts */
+        c->heard = true;
+        c->heard_id = m->id;
+        return;
+    }
+    respond(c, m, now_ns);
 }
 
 static void receive_rep(struct mr_cm_conn *c, const struct mr_cm_msg *m)

@@ -8,7 +8,10 @@
  *              RTU  ->            the initiator is connected too; traffic says the same
  *
  * REQ and REP are repeated by timer, every message may come twice. If both sides start at once, the lower rank's REQ
- * counts: the higher rank turns into the responder and uses the queue pairs it has made already.
+ * counts: the higher rank turns into the responder and may use the queue pairs it has made already.
+ *
+ * Each such exchange is a round. After the first one, either side may start others, to open what was closed meanwhile.
+ * Rounds of one initiator have ascending ids; a late message of an earlier round is ignored.
  */
 #ifndef MRMPI_CONNECT_H
 #define MRMPI_CONNECT_H
@@ -18,7 +21,7 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC    0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION  1
+#define MR_CM_VERSION  2
 #define MR_CM_SUBS_MAX 32
 
 enum mr_cm_type { MR_CM_REQ = 1, MR_CM_REP, MR_CM_RTU };
@@ -27,6 +30,8 @@ struct mr_cm_sub {
     uint8_t rail, path; /* the same on both sides */
     uint8_t sl[2];      /* of small and of bulk messages; the initiator's count for both directions */
     uint32_t qpn[2];    /* qpn[1] == qpn[0]: no queue pair of their own for bulk messages */
+    uint8_t generation; /* of the queue pairs, by the sender's count */
+    uint8_t pad[3];
 };
 
 struct mr_cm_msg {
@@ -35,36 +40,42 @@ struct mr_cm_msg {
     uint16_t num_subs;
     uint32_t job;      /* of this run of the job: a stranger's datagram is not listened to */
     uint32_t from, to; /* world ranks */
-    uint32_t id;       /* the initiator's number of this attempt to connect */
+    uint32_t id;       /* the initiator's number of this round */
     uint32_t psn;      /* first packet of the sender's queue pairs */
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];
 };
-_Static_assert(sizeof(struct mr_cm_msg) == 28 + 12 * MR_CM_SUBS_MAX, "on the wire");
+_Static_assert(sizeof(struct mr_cm_msg) == 28 + 16 * MR_CM_SUBS_MAX, "on the wire");
 
 /* Bytes that travel: the subchannels that are not used stay at home. */
 #define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))
 
+/* IDLE: no round was begun. CONNECTED, FAILED: how the last one has ended. */
 enum mr_cm_state { MR_CM_IDLE, MR_CM_REQ_SENT, MR_CM_REP_SENT, MR_CM_CONNECTED, MR_CM_FAILED };
 
 struct mr_cm_conn;
 
 struct mr_cm_ops {
-    /* Make our queue pairs and describe them: sub, num_subs, psn. Called once. */
-    int (*prepare)(struct mr_cm_conn *c, struct mr_cm_msg *out);
-    /* Connect them to the peer's. sls: the message whose service levels count. Called once. */
+    /*
+     * Make our queue pairs and describe them: sub, num_subs, psn. req: the peer's request that is to be answered, NULL:
+     * we begin. What an earlier call of the same round has made may be used again. -EAGAIN for a request: it cannot be
+     * answered yet, and is ignored; it will be repeated.
+     */
+    int (*prepare)(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out);
+    /* Connect them to the peer's. sls: the message whose service levels count. Called once in a round. */
     int (*connect)(struct mr_cm_conn *c, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls);
     /* attempt: 0, 1, ...: may choose another rail each time. Losing the datagram is allowed. */
     void (*transmit)(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt);
     /* Both sides can send now. */
     void (*established)(struct mr_cm_conn *c);
+    /* The round is over, without success. Another may be started after mr_cm_again(). */
     void (*failed)(struct mr_cm_conn *c, int error);
 };
 
 struct mr_cm_conn {
     const struct mr_cm_ops *ops;
     enum mr_cm_state state;
-    bool prepared, initiator;
-    uint32_t job, self, peer, id;
+    bool initiator, heard; /* heard: the peer has begun a round before, heard_id */
+    uint32_t job, self, peer, id, heard_id;
     unsigned attempts;
     uint64_t begun_ns;    /* our first REQ, or the peer's when it came before that */
     uint64_t deadline_ns; /* valid in REQ_SENT and REP_SENT */
@@ -75,8 +86,10 @@ struct mr_cm_conn {
 
 void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job, uint32_t self, uint32_t peer,
                 uint64_t timeout_ns, unsigned attempts_max);
-/* Begin to connect if that has not been done. id: any number that is new for this peer. */
+/* Begin a round if none was begun. id: higher than in our rounds with this peer before. */
 void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns);
+/* After a round that is over: allow for another one, of so many attempts. */
+void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max);
 /* A message from this peer that mr_cm_check() has accepted. */
 void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *msg, uint64_t now_ns);
 /* A packet of the peer came through the queue pairs: it is connected. */

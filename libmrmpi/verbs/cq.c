@@ -82,10 +82,12 @@ static int poll_rail(struct mr_rail *rail)
 int mr_verbs_poll(void)
 {
     unsigned n = mr_verbs.num_rails;
+    int done;
 
+    if (__builtin_expect(mr_verbs.draining != NULL, 0) && (done = mr_qp_poll_draining()))
+        return done;
     for (unsigned k = 0; k < n; k++) {
         unsigned i = mr_verbs.next_poll;
-        int done;
 
         mr_verbs.next_poll = i + 1 < n ? i + 1 : 0;
         if (__builtin_expect(mr_verbs.rail[i].dev->fatal, 0))

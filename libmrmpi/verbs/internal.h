@@ -32,6 +32,8 @@ void mr_device_lost(struct mr_device *dev);
 
 /* qp.c: a request of this queue pair failed or was flushed. */
 void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc);
+/* Post the markers of queue pairs that were given up. Number of those that have drained meanwhile. */
+int mr_qp_poll_draining(void);
 
 /* srq.c */
 int mr_rx_open(struct mr_rail *rail, size_t packet_max);

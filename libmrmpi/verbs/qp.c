@@ -13,6 +13,7 @@
 #define INLINE_WANTED 256
 #define READS_WANTED  8  /* outstanding RDMA reads of a queue pair */
 #define RNR_TIMER     10 /* 0.32 ms: how long a sender waits before it tries again when we had no buffer */
+#define MARKERS       1  /* entries that each send queue keeps for its last request */
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
@@ -42,14 +43,14 @@ static void count_qp(struct mr_rail *rail, int add)
     rail->signal_every = every > 16 ? 16 : every ? every : 1;
 }
 
-int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp)
+int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp, const struct mr_qp_events *events, void *owner)
 {
     struct ibv_qp_init_attr init = {
         .send_cq = rail->cq,
         .recv_cq = rail->cq,
         .srq = rail->srq,
         .qp_type = IBV_QPT_RC,
-        .cap = {.max_send_wr = (uint32_t)mr_config.sq_depth, .max_send_sge = 2},
+        .cap = {.max_send_wr = (uint32_t)mr_config.sq_depth, .max_send_sge = 1},
     };
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT,
@@ -60,11 +61,14 @@ int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp)
 
     if (rail->dev->fatal)
         return -EIO;
+    init.cap.max_send_wr += MARKERS;
     if (rail->dev->max_qp_wr && init.cap.max_send_wr > rail->dev->max_qp_wr)
         init.cap.max_send_wr = rail->dev->max_qp_wr;
     memset(qp, 0, sizeof *qp);
     qp->rail = rail;
-    qp->depth = qp->room = init.cap.max_send_wr;
+    qp->events = events;
+    qp->owner = owner;
+    qp->depth = qp->room = init.cap.max_send_wr - MARKERS;
     qp->qp = create(rail, &init);
     if (!qp->qp)
         return errno ? -errno : -ENOMEM;
@@ -76,6 +80,7 @@ int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp)
         qp->qp = NULL;
         return -err;
     }
+    qp->state = MR_QP_ALIVE;
     count_qp(rail, 1);
     return 0;
 }
@@ -99,8 +104,6 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
     };
     int err;
 
-    qp->sl = sl;
-    qp->path = path;
     mr_rail_ah_attr(rail, to, sl, path, &attr.ah_attr);
     err = ibv_modify_qp(qp->qp, &attr,
                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -120,23 +123,110 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
                               IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
+/* ---- the end of a queue pair --------------------------------------------------------------------------------------
+ */
+
+static void forget(struct mr_qp *qp)
+{
+    for (struct mr_qp **at = &mr_verbs.draining; *at; at = &(*at)->next_draining)
+        if (*at == qp) {
+            *at = qp->next_draining;
+            return;
+        }
+}
+
+static void drained(struct mr_qp *qp)
+{
+    forget(qp);
+    qp->state = MR_QP_DRAINED;
+    qp->events->drained(qp);
+}
+
+static void marker_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_qp *qp = container_of(wr, struct mr_qp, marker);
+
+    qp->rail->cq_room++;
+    drained(qp);
+}
+
+/*
+ * The requests of a queue pair in error come back in the order of posting, and one that is posted then comes back too
+ * (volume 1, 10.3.1): when the last one has, all have.
+ */
+static int post_marker(struct mr_qp *qp)
+{
+    struct ibv_send_wr wr = {.wr_id = mr_wr_id(&qp->marker), .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+    int err;
+
+    if (!qp->rail->cq_room)
+        return -EAGAIN;
+    qp->marker.done = marker_done;
+    err = ibv_post_send(qp->qp, &wr, &bad);
+    if (err)
+        return err == ENOMEM ? -EAGAIN : -err;
+    qp->rail->cq_room--;
+    qp->state = MR_QP_MARKED;
+    return 0;
+}
+
 void mr_qp_abort(struct mr_qp *qp)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
-    if (qp->qp && !qp->rail->dev->fatal)
-        ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+    if (qp->state != MR_QP_ALIVE)
+        return;
     if (!qp->error)
         qp->error = -ECANCELED;
+    if (!qp->rail->dev->fatal)
+        ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+    qp->state = MR_QP_UNMARKED;
+    qp->next_draining = mr_verbs.draining;
+    mr_verbs.draining = qp;
+}
+
+/* Nothing comes back any more from a device that is gone, or from a queue pair that was never connected. */
+static bool has_drained(struct mr_qp *qp)
+{
+    int err = 0;
+
+    if (qp->rail->dev->fatal)
+        return true;
+    if (qp->state == MR_QP_UNMARKED)
+        err = post_marker(qp);
+    return err && err != -EAGAIN;
+}
+
+int mr_qp_poll_draining(void)
+{
+    struct mr_qp *next;
+    int n = 0;
+
+    for (struct mr_qp *qp = mr_verbs.draining; qp; qp = next) {
+        next = qp->next_draining;
+        if (!has_drained(qp))
+            continue;
+        drained(qp);
+        n++;
+    }
+    return n;
 }
 
 void mr_qp_destroy(struct mr_qp *qp)
 {
+    struct mr_rail *rail = qp->rail;
+
     if (!qp->qp)
         return;
+    forget(qp);
+    if (qp->state == MR_QP_MARKED)
+        rail->cq_room++;
+    qp->state = MR_QP_NONE;
     ibv_destroy_qp(qp->qp);
     qp->qp = NULL;
-    count_qp(qp->rail, -1);
+    rail->cq_room += qp->depth - qp->room;
+    count_qp(rail, -1);
 }
 
 void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
@@ -144,14 +234,14 @@ void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
     if (qp->error)
         return;
     qp->error = wc->error;
-    if (qp->failed)
-        qp->failed(qp, wc);
+    qp->events->failed(qp, wc);
 }
 
 /* ---- posting --------------------------------------------------------------------------------------------------- */
 
 static int post(struct mr_qp *qp, struct ibv_send_wr *wr, struct mr_tx *tx)
 {
+    unsigned sends = qp->unsignaled_sends + (wr->opcode == IBV_WR_SEND);
     struct ibv_send_wr *bad;
     int err;
 
@@ -160,6 +250,7 @@ static int post(struct mr_qp *qp, struct ibv_send_wr *wr, struct mr_tx *tx)
     if (tx) {
         tx->qp = qp;
         tx->requests = qp->unsignaled + 1;
+        tx->sends = sends;
         wr->wr_id = mr_wr_id(&tx->wr);
         wr->send_flags |= IBV_SEND_SIGNALED;
     } else {
@@ -169,20 +260,20 @@ static int post(struct mr_qp *qp, struct ibv_send_wr *wr, struct mr_tx *tx)
     if (__builtin_expect(err, 0))
         return err == ENOMEM ? -EAGAIN : -err;
     qp->unsignaled = tx ? 0 : qp->unsignaled + 1;
+    qp->unsignaled_sends = tx ? 0 : sends;
     qp->room--;
     qp->rail->cq_room--;
     return 0;
 }
 
-int mr_qp_send_inline(struct mr_qp *qp, const void *a, size_t a_len, const void *b, size_t b_len, struct mr_tx *tx)
+int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len, struct mr_tx *tx)
 {
-    struct ibv_sge sge[2] = {{.addr = (uintptr_t)a, .length = (uint32_t)a_len},
-                             {.addr = (uintptr_t)b, .length = (uint32_t)b_len}};
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len};
     struct ibv_send_wr wr; /* its other members say nothing of a send */
 
     wr.next = NULL;
-    wr.sg_list = sge;
-    wr.num_sge = b_len ? 2 : 1;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
     wr.opcode = IBV_WR_SEND;
     wr.send_flags = IBV_SEND_INLINE;
     return post(qp, &wr, tx);
@@ -221,18 +312,17 @@ int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t
     return post(qp, &wr, tx);
 }
 
-/*
- * A queue pair that failed keeps its room of the completion queue for ever: how many of its requests will still come
- * back flushed is not known.
- */
+/* What a queue pair in error holds is given back when it is destroyed: which of its requests come back is not known. */
 void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
 {
     struct mr_qp *qp = tx->qp;
 
-    if (__builtin_expect(wc->error, 0))
+    if (__builtin_expect(wc->error, 0)) {
         mr_qp_failed(qp, wc);
-    if (qp->error)
         return;
+    }
     qp->room += tx->requests;
     qp->rail->cq_room += tx->requests;
+    if (tx->sends)
+        qp->events->confirmed(qp, tx->sends);
 }

@@ -100,7 +100,8 @@ struct mr_verbs {
     unsigned num_devices, num_rails;
     struct mr_device device[MR_DEVICES_MAX];
     struct mr_rail rail[MR_RAILS_MAX];
-    unsigned next_poll; /* the rail whose turn it is */
+    unsigned next_poll;   /* the rail whose turn it is */
+    struct mr_qp *draining; /* given up, and not all that was posted has come back */
 };
 extern struct mr_verbs mr_verbs;
 
@@ -141,27 +142,48 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, 
 
 /* ---- RC queue pairs -------------------------------------------------------------------------------------------- */
 
+struct mr_qp;
+
+struct mr_qp_events {
+    /* So many sends, those posted first, have arrived. */
+    void (*confirmed)(struct mr_qp *qp, unsigned sends);
+    /* Called once, at the first request that failed, unless mr_qp_abort() came before it. */
+    void (*failed)(struct mr_qp *qp, const struct mr_wc *wc);
+    /* After mr_qp_abort(): all that was posted has come back. */
+    void (*drained)(struct mr_qp *qp);
+};
+
+enum mr_qp_state {
+    MR_QP_NONE,
+    MR_QP_ALIVE,
+    MR_QP_UNMARKED, /* given up; its last request, the marker, is not posted yet */
+    MR_QP_MARKED,
+    MR_QP_DRAINED,
+};
+
 struct mr_qp {
     struct ibv_qp *qp;
     struct mr_rail *rail;
     uint32_t qpn;
     uint32_t max_inline;
-    unsigned depth, room; /* of the send queue; requests that may still be posted */
-    unsigned unsignaled;  /* posted since the last signaled one */
+    unsigned depth, room;      /* of the send queue; requests that may still be posted */
+    unsigned unsignaled;       /* posted since the last signaled one */
+    unsigned unsignaled_sends; /* those of them that are sends */
     int error;
-    uint8_t sl, path;
-    /* Called once, at the first request that failed. */
-    void (*failed)(struct mr_qp *qp, const struct mr_wc *wc);
+    enum mr_qp_state state;
+    const struct mr_qp_events *events;
     void *owner;
+    struct mr_wr marker; /* the last request of a queue pair that is given up */
+    struct mr_qp *next_draining;
 };
 
-/* The caller sets failed and owner afterwards. */
-int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp);
+int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp, const struct mr_qp_events *events, void *owner);
 /* Bring it up against the peer's queue pair; path: LID path bits on both sides. */
 int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
                   uint32_t remote_psn, uint8_t sl, uint8_t path);
-/* Give up: whatever is posted comes back flushed. */
+/* Give up: whatever is posted comes back flushed, then events->drained is called, out of mr_verbs_poll(). */
 void mr_qp_abort(struct mr_qp *qp);
+/* Its room of the completion queue is given back. What is still posted never comes back: for those that have drained, and the end. */
 void mr_qp_destroy(struct mr_qp *qp);
 
 /*
@@ -171,7 +193,7 @@ void mr_qp_destroy(struct mr_qp *qp);
 struct mr_tx {
     struct mr_wr wr;
     struct mr_qp *qp;
-    unsigned requests;
+    unsigned requests, sends;
 };
 
 static inline bool mr_qp_has_room(const struct mr_qp *qp, unsigned requests)
@@ -185,8 +207,8 @@ static inline bool mr_qp_must_signal(const struct mr_qp *qp)
     return qp->unsignaled + 1 >= qp->rail->signal_every || 2 * qp->room <= qp->depth;
 }
 
-/* Send a and b as one message without touching them later; a_len + b_len <= max_inline. tx NULL: unsignaled. */
-int mr_qp_send_inline(struct mr_qp *qp, const void *a, size_t a_len, const void *b, size_t b_len, struct mr_tx *tx);
+/* Send without touching data later; len <= max_inline. tx NULL: unsignaled. */
+int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len, struct mr_tx *tx);
 int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, struct mr_tx *tx);
 /* RDMA write; with imm the receiver is told. */
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,

@@ -88,8 +88,9 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
 api core coll pt2pt rail include fabric verbs
 coll core pt2pt
 pt2pt core rail channel
-rail channel reliable verbs fabric
-channel rail reliable verbs
+rail channel link reliable verbs fabric
+channel rail
+link rail reliable verbs
 reliable
 verbs rail
 fabric

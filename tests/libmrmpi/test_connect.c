@@ -14,7 +14,7 @@
 
 struct side {
     struct mr_cm_conn c;
-    unsigned prepared, connected, established, failed;
+    unsigned prepared, connected, established, failed, rounds;
     int error, refuse;
     uint32_t remote_qpn, remote_psn, sl;
 };
@@ -37,12 +37,14 @@ static struct side *side_of(struct mr_cm_conn *c)
     return (struct side *)c;
 }
 
-static int prepare(struct mr_cm_conn *c, struct mr_cm_msg *out)
+static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
 {
     struct side *s = side_of(c);
 
     if (s->refuse)
         return s->refuse;
+    if (req && s->established == s->rounds)
+        return -EAGAIN; /* nothing is closed: a request of an earlier round came late */
     s->prepared++;
     out->num_subs = 2;
     out->psn = 100 + c->self;
@@ -92,6 +94,7 @@ static void begin(int loss, int twice)
     now = 0;
     loss_percent = loss;
     double_percent = twice;
+    side[0].rounds = side[1].rounds = 1;
     for (uint32_t i = 0; i < 2; i++)
         mr_cm_init(&side[i].c, &ops, 77, i, 1 - i, 10 * MS, 200);
 }
@@ -124,9 +127,9 @@ static void expect_connected(void)
 {
     for (unsigned i = 0; i < 2; i++) {
         ck_assert_int_eq(side[i].c.state, MR_CM_CONNECTED);
-        ck_assert_uint_eq(side[i].prepared, 1);
-        ck_assert_uint_eq(side[i].connected, 1);
-        ck_assert_uint_eq(side[i].established, 1);
+        ck_assert_uint_ge(side[i].prepared, side[i].rounds); /* the higher rank's once more where both began */
+        ck_assert_uint_eq(side[i].connected, side[i].rounds);
+        ck_assert_uint_eq(side[i].established, side[i].rounds);
         ck_assert_uint_eq(side[i].failed, 0);
         ck_assert_uint_eq(side[i].remote_qpn, 10 * (1 - i) + 1);
         ck_assert_uint_eq(side[i].remote_psn, 100 + 1 - i);
@@ -180,6 +183,24 @@ START_TEST(both_begin_at_different_times)
     mr_cm_start(&side[0].c, 5, now);
     run(100000 * MS);
     expect_connected();
+}
+END_TEST
+
+/* What was closed is opened again, by either side or by both, over the same bad network. */
+START_TEST(rounds)
+{
+    srand((unsigned)_i + 2000);
+    begin(40, 40);
+    for (unsigned round = 1; round <= 10; round++) {
+        side[0].rounds = side[1].rounds = round;
+        for (unsigned i = 0; i < 2; i++) {
+            mr_cm_again(&side[i].c, 200);
+            if (rand() % 2 || (i == 1 && side[0].c.state == MR_CM_IDLE))
+                mr_cm_start(&side[i].c, 10 * round, now);
+        }
+        run(now + 100000 * MS);
+        expect_connected();
+    }
 }
 END_TEST
 
@@ -247,7 +268,7 @@ START_TEST(strangers_are_not_heard)
     bad.num_subs = 0;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(0), 77, 0, 2, &out));
     bad = m;
-    bad.version = 2;
+    bad.version = MR_CM_VERSION + 1;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(1), 77, 0, 2, &out));
 }
 END_TEST
@@ -263,6 +284,7 @@ int main(void)
     tcase_add_test(t, simultaneous);
     tcase_add_loop_test(t, bad_network, 0, 100);
     tcase_add_loop_test(t, both_begin_at_different_times, 0, 50);
+    tcase_add_loop_test(t, rounds, 0, 100);
     tcase_add_test(t, traffic_stands_for_rtu);
     tcase_add_test(t, nobody_there);
     tcase_add_test(t, no_queue_pairs);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/channel/wire.h"
+#include "libmrmpi/link/wire.h"
 
 static const struct mr_hdr some = {
     .kind = 3, .flags = 9, .seq = 0xfffffffe, .src = 77, .rank = -1, .tag = 0x7fffffff, .ctx = 5};

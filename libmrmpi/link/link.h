@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A link is one way to one peer over one rail, one LID path and one service level. Each kind of link is one file and
+ * one struct mr_link_ops; rail/ opens links, chooses among those to a peer, and keeps order and uniqueness: a link
+ * knows no sequence numbers, no matching and no other link.
+ *
+ * Life: MR_LINK_CLOSED -> open() -> MR_LINK_OPENING -> connect() -> MR_LINK_OPEN -> an error or drain() ->
+ * MR_LINK_BROKEN, while posted work comes back -> drained() -> MR_LINK_CLOSED, and open() works again. All functions
+ * are called with the library's lock held; upcalls come out of mr_verbs_poll() only.
+ */
+#ifndef MRMPI_LINK_H
+#define MRMPI_LINK_H
+
+#include "libmrmpi/link/packet.h"
+#include "libmrmpi/verbs/verbs.h"
+
+enum mr_link_state { MR_LINK_CLOSED, MR_LINK_OPENING, MR_LINK_OPEN, MR_LINK_BROKEN };
+
+struct mr_link;
+
+/* What the owner of a link hears of it. */
+struct mr_link_events {
+    /* The n packets that were sent first, of those not confirmed yet, are with the peer. */
+    void (*confirmed)(struct mr_link *l, unsigned n);
+    /* The first request failed: the link is MR_LINK_BROKEN now, and wants to be drained. */
+    void (*failed)(struct mr_link *l, const struct mr_wc *wc);
+    /* All that was posted has come back: the adapter touches none of it any more. The link is MR_LINK_CLOSED now. */
+    void (*drained)(struct mr_link *l);
+};
+
+/* The other end of a link, and how to get there. */
+struct mr_link_end {
+    const struct mr_rail_addr *addr;
+    uint32_t qpn, local_psn, remote_psn;
+    uint8_t sl, path; /* path: LID path bits on both sides */
+};
+
+/* One part of a large transfer. */
+struct mr_link_part {
+    void *local; /* only read from by a write */
+    uint64_t len, raddr;
+    uint32_t lkey, rkey;
+    const uint32_t *imm; /* write: the peer is told; NULL: it is not */
+};
+
+struct mr_link_ops {
+    const char *name;
+    bool reliable; /* the adapter delivers every packet, once and in order, and confirms it */
+    /* Make this end on the rail. Sets l->qpn; 0 or negative errno. */
+    int (*open)(struct mr_link *l, struct mr_rail *rail);
+    int (*connect)(struct mr_link *l, const struct mr_link_end *to);
+    /* Post one packet; it must stay as it is until it is confirmed or the link has drained. -EAGAIN: no room now. */
+    int (*send)(struct mr_link *l, struct mr_packet *p);
+    /*
+     * RDMA. tx comes back when this part and all before it are done; NULL: nobody needs to know. -EAGAIN: no room. A
+     * part is of l->rail->max_msg bytes at most.
+     */
+    int (*write)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
+    int (*read)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
+    /* Give up: what is posted comes back flushed, then drained() is called. */
+    void (*drain)(struct mr_link *l);
+    /* Take it away at once, whatever is posted; for the end. */
+    void (*close)(struct mr_link *l);
+};
+
+struct mr_link {
+    const struct mr_link_ops *ops;
+    const struct mr_link_events *events;
+    void *owner;
+    struct mr_rail *rail;
+    enum mr_link_state state;
+    uint8_t index; /* the owner's number for it */
+    uint8_t sl, path;
+    uint32_t qpn;
+    struct mr_qp qp;
+};
+
+extern const struct mr_link_ops mr_link_rc; /* link/rc.c */
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pools of packets: slabs that every device knows, and a list of free packets for each size. */
+#include "libmrmpi/link/packet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/link/wire.h"
+
+#define SLAB_PACKETS 64
+#define SHORT_BYTES  256
+
+enum pool_size { POOL_SHORT, POOL_LONG, POOLS };
+
+struct pool {
+    size_t stride;
+    struct mr_packet *free; /* through kept.next */
+};
+
+struct mr_packet_slab {
+    struct mr_packet_slab *next;
+    struct pool *pool;
+    struct mr_memory memory;
+    unsigned char *data;
+    struct mr_packet packet[SLAB_PACKETS];
+};
+
+static struct {
+    struct pool pool[POOLS];
+    struct mr_packet_slab *slabs;
+} packets;
+
+static int add_slab(struct pool *pool)
+{
+    size_t bytes = (SLAB_PACKETS * pool->stride + 4095) & ~(size_t)4095;
+    struct mr_packet_slab *s = calloc(1, sizeof *s);
+    int err;
+
+    if (!s)
+        return -ENOMEM;
+    s->data = aligned_alloc(4096, bytes);
+    err = s->data ? mr_memory_register(s->data, bytes, MR_ACCESS_SOURCE, &s->memory) : -ENOMEM;
+    if (err) {
+        mr_log(MR_LOG_ERROR,
+               "no memory for packets: %zu bytes cannot be registered (%s); locked memory limit: ulimit -l", bytes,
+               strerror(-err));
+        free(s->data);
+        free(s);
+        return err;
+    }
+    s->pool = pool;
+    s->next = packets.slabs;
+    packets.slabs = s;
+    for (unsigned i = 0; i < SLAB_PACKETS; i++) {
+        struct mr_packet *p = &s->packet[i];
+
+        p->slab = s;
+        p->data = s->data + i * pool->stride;
+        p->kept.next = (struct mr_kept *)pool->free;
+        pool->free = p;
+    }
+    return 0;
+}
+
+int mr_packets_open(size_t packet_max)
+{
+    memset(&packets, 0, sizeof packets);
+    packets.pool[POOL_SHORT].stride = SHORT_BYTES;
+    packets.pool[POOL_LONG].stride = (packet_max + 63) & ~(size_t)63;
+    return add_slab(&packets.pool[POOL_SHORT]);
+}
+
+void mr_packets_close(void)
+{
+    struct mr_packet_slab *s;
+
+    while ((s = packets.slabs)) {
+        packets.slabs = s->next;
+        mr_memory_deregister(&s->memory);
+        free(s->data);
+        free(s);
+    }
+    memset(&packets, 0, sizeof packets);
+}
+
+static struct mr_packet *take(struct pool *pool)
+{
+    struct mr_packet *p = pool->free;
+
+    if (__builtin_expect(!p, 0)) {
+        if (add_slab(pool))
+            return NULL;
+        p = pool->free;
+    }
+    pool->free = (struct mr_packet *)p->kept.next;
+    return p;
+}
+
+struct mr_packet *mr_packet_blank(void)
+{
+    return take(&packets.pool[POOL_SHORT]);
+}
+
+struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    unsigned form = mr_wire_form(hdr, len);
+    size_t head = mr_wire_size(form);
+    struct mr_packet *p = take(&packets.pool[head + len <= SHORT_BYTES ? POOL_SHORT : POOL_LONG]);
+
+    if (__builtin_expect(!p, 0))
+        return NULL;
+    mr_wire_put(hdr, form, p->data);
+    if (len)
+        memcpy(p->data + head, payload, len);
+    p->size = (uint32_t)(head + len);
+    p->payload = (uint32_t)len;
+    p->kept.len = p->size;
+    return p;
+}
+
+void mr_packet_free(struct mr_packet *p)
+{
+    struct pool *pool = p->slab->pool;
+
+    p->kept.next = (struct mr_kept *)pool->free;
+    pool->free = p;
+}
+
+void mr_packets_free(struct mr_kept *chain)
+{
+    while (chain) {
+        struct mr_packet *p = (struct mr_packet *)chain;
+
+        chain = chain->next;
+        mr_packet_free(p);
+    }
+}
+
+uint32_t mr_packet_lkey(const struct mr_packet *p, const struct mr_rail *rail)
+{
+    return mr_memory_lkey(&p->slab->memory, rail);
+}

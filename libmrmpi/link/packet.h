@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets as links send them: header and payload in one piece of registered memory, kept until they need not be sent
+ * again. They come from pools of two sizes, short packets and all others, that grow as needed and stay until the end.
+ */
+#ifndef MRMPI_PACKET_H
+#define MRMPI_PACKET_H
+
+#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/reliable/window.h"
+#include "libmrmpi/verbs/verbs.h"
+
+struct mr_packet_slab;
+
+struct mr_packet {
+    struct mr_kept kept; /* the first member: rail/'s window of what was sent */
+    struct mr_tx tx;     /* of the request that sends it, if that is signaled */
+    struct mr_packet_slab *slab;
+    unsigned char *data;
+    uint32_t size;    /* of header and payload */
+    uint32_t payload; /* bytes of it */
+};
+
+/* packet_max: header and payload of the longest. 0 or negative errno. */
+int mr_packets_open(size_t packet_max);
+void mr_packets_close(void);
+
+/* A packet with this header and payload; NULL: no memory. */
+struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len);
+/* One without content, for its tx. */
+struct mr_packet *mr_packet_blank(void);
+void mr_packet_free(struct mr_packet *p);
+/* All of a chain through kept.next, as reliable/window.h gives them back. */
+void mr_packets_free(struct mr_kept *chain);
+uint32_t mr_packet_lkey(const struct mr_packet *p, const struct mr_rail *rail);
+
+#endif

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Large messages: the receiver exposes its buffer, the sender writes into it, one stripe per subchannel. The last write
+ * of each stripe carries the immediate data that the receiver's completion filter collects (rail/filter.h), so no
+ * packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; the link
+ * keeps them in order, so the last one speaks for all.
+ *
+ * Or the other way round: the sender exposes its buffer, and the receiver reads it in the same stripes; nobody has to
+ * be told at the other side. Whoever posts, writing or reading, measures the rails.
+ *
+ * A stripe whose subchannel breaks is done from its beginning over another one (rail/mend.c says when that is safe).
+ */
+#include "libmrmpi/rail/net.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+
+#define STRIPE_ALIGN 4096
+
+enum stripe_state {
+    STRIPE_WAITS,  /* for room on its subchannel, or for a subchannel */
+    STRIPE_POSTED, /* some of it at least */
+    STRIPE_ORPHAN, /* written over a subchannel that broke: it may have landed */
+    STRIPE_ASKED,  /* the peer was asked whether it has */
+    STRIPE_DONE,
+};
+
+struct mr_stripe_op {
+    struct mr_tx tx;
+    struct mr_put *put;
+    struct mr_sub *sub;        /* NULL: none is up */
+    struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's homeless */
+    uint64_t offset, len, left;
+    uint32_t imm;
+    enum stripe_state state;
+    uint8_t generation; /* STRIPE_ORPHAN: of the subchannel that broke */
+    bool measured;      /* the time when it was posted is known */
+};
+
+/* A message on its way, by writes or by reads of ours. */
+struct mr_put {
+    struct mr_filter filter;
+    struct mr_peer *peer;
+    struct mr_put *next, *prev;
+    struct mr_reg *reg;
+    unsigned char *local; /* only read from unless the put is a read */
+    struct mr_remote remote;
+    void *cookie;
+    bool read;
+    unsigned num;
+    struct mr_stripe_op stripe[];
+};
+
+struct region {
+    struct mr_region base;
+    struct mr_reg *reg;
+    bool lands; /* peers write here, and say so by its token */
+    uint32_t token;
+    int rank;
+};
+
+static int enroll(void *buf, size_t len, enum mr_access access, struct mr_reg **out)
+{
+    int err = mr_regcache_get(&mr_net.regs, buf, len, access, out);
+
+    if (err)
+        mr_log(MR_LOG_ERROR,
+               "%zu bytes at %p cannot be registered for %s: %s; is the limit of locked memory too low (ulimit -l)?",
+               len, buf, access == MR_ACCESS_TARGET ? "receiving" : "sending", strerror(-err));
+    return err;
+}
+
+/* ---- who is written to, or read -------------------------------------------------------------------------------- */
+
+int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                   struct mr_remote *out)
+{
+    struct region *r = calloc(1, sizeof *r);
+    int err;
+
+    if (!r)
+        return -ENOMEM;
+    r->rank = p->rank;
+    r->lands = how == MR_VC_PUT;
+    err = enroll(buf, len, r->lands ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, &r->reg);
+    if (err)
+        goto free_region;
+    err = r->lands ? mr_landing_open(&mr_net.landings, r, &r->token) : 0;
+    if (err)
+        goto release;
+    memset(out, 0, sizeof *out);
+    out->addr = (uintptr_t)buf;
+    out->len = len;
+    out->num_keys = mr_verbs.num_rails;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
+    out->token = r->token;
+    *region = &r->base;
+    return 0;
+
+release:
+    mr_regcache_put(&mr_net.regs, r->reg);
+free_region:
+    free(r);
+    return err;
+}
+
+void mr_bulk_unexpose(struct mr_region *region)
+{
+    struct region *r = (struct region *)region;
+
+    if (r->lands)
+        mr_landing_close(&mr_net.landings, r->token);
+    mr_regcache_put(&mr_net.regs, r->reg);
+    free(r);
+}
+
+void mr_bulk_landed(uint32_t imm)
+{
+    bool stray;
+    struct region *r = mr_landing_arrived(&mr_net.landings, imm, &stray);
+
+    if (stray)
+        mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
+    if (r)
+        mr_vc_put_landed(r->rank, r->base.rreq, 0);
+}
+
+bool mr_bulk_has_landed(uint32_t imm)
+{
+    return !mr_landing_waits(&mr_net.landings, imm);
+}
+
+/* ---- who writes or reads --------------------------------------------------------------------------------------- */
+
+/* Weights follow what subchannels carry, if there is more than one. */
+static bool adapts(const struct mr_peer *p)
+{
+    return p->num_subs > 1 && mr_config.adaptive;
+}
+
+static void note_started(struct mr_stripe_op *s, uint64_t now_ns)
+{
+    s->measured = true;
+    mr_adapt_started(&s->sub->peer->adapt, (unsigned)(s->sub - s->sub->peer->sub), s->put->num > 1, now_ns);
+}
+
+static void note_finished(struct mr_stripe_op *s)
+{
+    struct mr_peer *p = s->sub->peer;
+
+    mr_adapt_finished(&p->adapt, (unsigned)(s->sub - p->sub), s->len, mr_clock_ns());
+    if (mr_adapt_weigh(&p->adapt, p->load, p->num_subs)) {
+        mr_stat_add(MR_STAT_NET_REWEIGHED, 1);
+        for (unsigned i = 0; i < p->num_subs; i++)
+            mr_log(MR_LOG_DEBUG, "rank %d, rail %u, path %u: weight %u of %u", p->rank, p->sub[i].rail->index,
+                   p->sub[i].path, p->load[i].weight, MR_WEIGHT_MAX);
+    }
+}
+
+static void finish(struct mr_put *put)
+{
+    struct mr_peer *p = put->peer;
+    void (*tell)(void *cookie, int error) = put->read ? mr_vc_read_done : mr_vc_put_sent;
+    void *cookie = put->cookie;
+    int error = put->filter.error;
+
+    *(put->prev ? &put->prev->next : &p->puts) = put->next;
+    if (put->next)
+        put->next->prev = put->prev;
+    mr_net.open_puts--;
+    mr_regcache_put(&mr_net.regs, put->reg);
+    free(put);
+    tell(cookie, error);
+}
+
+static void finish_stripe(struct mr_stripe_op *s, int error)
+{
+    s->state = STRIPE_DONE;
+    if (mr_filter_done(&s->put->filter, error))
+        finish(s->put);
+}
+
+/* With an error it stays posted until its subchannel has drained: parts of it may still be with the adapter. */
+static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_stripe_op *s = (struct mr_stripe_op *)wr;
+
+    mr_tx_done(&s->tx, wc);
+    if (wc->error)
+        return;
+    if (s->measured)
+        note_finished(s);
+    finish_stripe(s, 0);
+}
+
+static int post_part(struct mr_stripe_op *s, struct mr_link *l, uint64_t n, bool last)
+{
+    struct mr_put *put = s->put;
+    uint64_t at = s->offset + s->len - s->left;
+    struct mr_link_part part = {.local = put->local + at,
+                                .len = n,
+                                .lkey = mr_memory_lkey(&put->reg->memory, l->rail),
+                                .raddr = put->remote.addr + at,
+                                .rkey = put->remote.rkey[s->sub->remote_rail],
+                                .imm = last && !put->read ? &s->imm : NULL};
+
+    return (put->read ? l->ops->read : l->ops->write)(l, &part, last ? &s->tx : NULL);
+}
+
+/* Post what there is room for. 0: all of it; -EAGAIN: the rest waits. */
+static int push(struct mr_stripe_op *s)
+{
+    struct mr_link *l = s->sub->level[MR_LEVEL_BULK];
+
+    while (s->left) {
+        uint64_t n = s->left < l->rail->max_msg ? s->left : l->rail->max_msg;
+        int err = post_part(s, l, n, n == s->left);
+
+        if (err)
+            return err;
+        s->state = STRIPE_POSTED;
+        s->left -= n;
+    }
+    return 0;
+}
+
+/* The same; its time counts from begin_ns if its first part is posted now. 0: it is not measured. */
+static int push_from(struct mr_stripe_op *s, uint64_t begin_ns)
+{
+    bool first = s->state == STRIPE_WAITS;
+    int err = push(s);
+
+    if (first && begin_ns && s->state == STRIPE_POSTED)
+        note_started(s, begin_ns);
+    return err;
+}
+
+static void enqueue(struct mr_stripe_op *s)
+{
+    s->next = NULL;
+    *s->sub->waiting_end = s;
+    s->sub->waiting_end = &s->next;
+    mr_net_backlog(s->sub->peer);
+}
+
+/* Post a stripe, as far as there is room. begin_ns: 0, or when its message was begun. */
+static void start_stripe(struct mr_stripe_op *s, uint64_t begin_ns)
+{
+    int err = s->sub->peer->up && !s->sub->waiting ? push_from(s, begin_ns) : -EAGAIN;
+
+    if (!err)
+        return;
+    enqueue(s);
+    if (err != -EAGAIN)
+        mr_sub_break(s->sub);
+}
+
+/* ---- subchannels that break ------------------------------------------------------------------------------------ */
+
+static void find_home(struct mr_stripe_op *s)
+{
+    struct mr_peer *p = s->put->peer;
+    unsigned i = mr_sched_pick(&p->stripe_turn, p->load, p->num_subs, 0);
+
+    if (i == p->num_subs) {
+        s->sub = NULL;
+        s->next = p->homeless;
+        p->homeless = s;
+        return;
+    }
+    mr_sched_charge(&p->stripe_turn, p->load, p->num_subs, i, s->len);
+    s->sub = &p->sub[i];
+    start_stripe(s, 0);
+}
+
+/* From the beginning, over another subchannel. */
+static void restart_stripe(struct mr_stripe_op *s)
+{
+    s->left = s->len;
+    s->state = STRIPE_WAITS;
+    s->measured = false;
+    mr_stat_add(MR_STAT_MOVED, 1);
+    find_home(s);
+}
+
+void mr_bulk_sub_drained(struct mr_sub *sub)
+{
+    struct mr_peer *p = sub->peer;
+
+    sub->waiting = NULL;
+    sub->waiting_end = &sub->waiting;
+    mr_adapt_forget(&p->adapt, (unsigned)(sub - p->sub));
+    for (struct mr_put *put = p->puts; put; put = put->next)
+        for (unsigned i = 0; i < put->num; i++) {
+            struct mr_stripe_op *s = &put->stripe[i];
+
+            if (s->sub != sub || s->state == STRIPE_DONE || s->state == STRIPE_ORPHAN || s->state == STRIPE_ASKED)
+                continue;
+            if (s->state == STRIPE_WAITS || put->read) {
+                restart_stripe(s);
+            } else {
+                s->state = STRIPE_ORPHAN;
+                s->generation = sub->generation;
+                p->orphans++;
+            }
+        }
+}
+
+void mr_bulk_settle(struct mr_sub *sub, void (*ask)(struct mr_sub *sub, uint32_t imm, uint64_t cookie))
+{
+    struct mr_peer *p = sub->peer;
+
+    if (!p->orphans)
+        return;
+    for (struct mr_put *put = p->puts; put; put = put->next)
+        for (unsigned i = 0; i < put->num; i++) {
+            struct mr_stripe_op *s = &put->stripe[i];
+
+            if (s->sub != sub || s->state != STRIPE_ORPHAN || (int8_t)(sub->peer_from - s->generation) <= 0)
+                continue;
+            s->state = STRIPE_ASKED;
+            p->orphans--;
+            ask(sub, s->imm, (uintptr_t)s);
+        }
+}
+
+static struct mr_stripe_op *find_asked(const struct mr_peer *p, uint64_t cookie)
+{
+    for (struct mr_put *put = p->puts; put; put = put->next)
+        for (unsigned i = 0; i < put->num; i++)
+            if ((uintptr_t)&put->stripe[i] == cookie && put->stripe[i].state == STRIPE_ASKED)
+                return &put->stripe[i];
+    return NULL;
+}
+
+void mr_bulk_told(struct mr_peer *p, uint64_t cookie, bool landed)
+{
+    struct mr_stripe_op *s = find_asked(p, cookie);
+
+    if (!s)
+        mr_log(MR_LOG_WARN, "rank %d on %s told of a part that it was not asked about", p->rank, p->card.host);
+    else if (landed)
+        finish_stripe(s, 0);
+    else
+        restart_stripe(s);
+}
+
+static bool resume_sub(struct mr_sub *sub)
+{
+    while (sub->waiting) {
+        struct mr_stripe_op *s = sub->waiting;
+        int err = push_from(s, adapts(sub->peer) ? mr_clock_ns() : 0);
+
+        if (err == -EAGAIN)
+            return true;
+        if (err) {
+            mr_sub_break(sub);
+            return false;
+        }
+        sub->waiting = s->next;
+        if (!sub->waiting)
+            sub->waiting_end = &sub->waiting;
+    }
+    return false;
+}
+
+bool mr_bulk_resume(struct mr_peer *p)
+{
+    struct mr_stripe_op *homeless = p->homeless, *s;
+    bool waiting = false;
+
+    p->homeless = NULL;
+    while ((s = homeless)) {
+        homeless = s->next;
+        find_home(s);
+    }
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].state == MR_SUB_OPEN)
+            waiting |= resume_sub(&p->sub[i]);
+    return waiting;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------------------------- */
+
+static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_remote *remote, void *cookie,
+                               const struct mr_stripe *plan, unsigned n)
+{
+    struct mr_put *put = calloc(1, sizeof *put + n * sizeof put->stripe[0]);
+
+    if (!put)
+        return NULL;
+    put->peer = p;
+    put->local = buf;
+    put->remote = *remote;
+    put->cookie = cookie;
+    put->num = put->filter.open = n;
+    for (unsigned i = 0; i < n; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+
+        s->tx.wr.done = stripe_done;
+        s->put = put;
+        s->sub = &p->sub[plan[i].sub];
+        s->offset = plan[i].offset;
+        s->len = s->left = plan[i].len;
+        s->imm = mr_landing_imm(remote->token, i, n);
+    }
+    return put;
+}
+
+/* One stripe on any subchannel: none is up at present. It waits for one. */
+static unsigned plan_to_wait(uint64_t len, struct mr_stripe *plan)
+{
+    *plan = (struct mr_stripe){.len = len};
+    return 1;
+}
+
+static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie, bool read)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_put *put;
+    uint64_t begin;
+    unsigned n, num_keys = remote->num_keys;
+    int err;
+
+    if (len > remote->len)
+        return -EMSGSIZE;
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].remote_rail >= num_keys || num_keys > MR_RAILS_MAX)
+            return -EPROTO;
+    n = mr_sched_plan(&p->stripe_turn, p->load, p->num_subs, len, mr_config.stripe_min, STRIPE_ALIGN, plan);
+    put = make_put(p, buf, remote, cookie, plan, n ? n : plan_to_wait(len, plan));
+    if (!put)
+        return -ENOMEM;
+    put->read = read;
+    err = enroll(buf, len, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, &put->reg);
+    if (err) {
+        free(put);
+        return err;
+    }
+    put->next = p->puts;
+    if (p->puts)
+        p->puts->prev = put;
+    p->puts = put;
+    mr_net.open_puts++;
+    mr_stat_add(MR_STAT_NET_STRIPES, put->num);
+
+    /* All stripes begin at the time before the first is posted (rail/adapt.h). */
+    begin = adapts(p) ? mr_clock_ns() : 0;
+    for (unsigned i = 0; n && i < put->num; i++)
+        start_stripe(&put->stripe[i], begin);
+    if (!n)
+        find_home(&put->stripe[0]);
+    return 0;
+}
+
+int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
+{
+    return begin_put(p, (void *)buf, len, dst, cookie, false); /* nothing writes into it */
+}
+
+int mr_bulk_read(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *src, void *cookie)
+{
+    return begin_put(p, buf, len, src, cookie, true);
+}
+
+void mr_bulk_abandon(struct mr_peer *p, int error)
+{
+    struct mr_put *put;
+
+    p->homeless = NULL;
+    p->orphans = 0;
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        p->sub[i].waiting = NULL;
+        p->sub[i].waiting_end = &p->sub[i].waiting;
+    }
+    while ((put = p->puts)) {
+        put->filter.error = error;
+        finish(put);
+    }
+}

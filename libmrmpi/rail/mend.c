@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Subchannels that break, and are opened anew.
+ *
+ * A subchannel breaks when a request on one of its links fails, when its port goes down, or when the peer says that its
+ * end is broken. Its links are aborted; when all that was posted has come back it is closed, and its generation ends.
+ * Packets that were not confirmed go over other subchannels, with the numbers that they have: the peer drops those that
+ * it has got already. Stripes that were to be read are read over others. A stripe that was written may have landed, or
+ * may land yet: it waits until the peer's end of that generation is gone too, and then asks whether it has.
+ *
+ * Both ends say "broken" and "gone" in packets of the virtual channel, which go over what is left. Where nothing is
+ * left a request to connect with a later generation says the same (wireup.c).
+ *
+ * A closed subchannel is opened again after a pause, which doubles with each failure in a row.
+ */
+#include "libmrmpi/rail/net.h"
+
+#include <errno.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+#define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */
+#define PAUSE_MAX_NS 10000000000ull
+#define STEADY       10 /* it has not flapped if it was open for so many pauses */
+
+/* Words to the peer, in header kinds of the channel's own. tag: rail, path and generation of a subchannel. */
+enum mend_word {
+    WORD_BROKEN = MR_VC_KIND_CHANNEL, /* our end is broken */
+    WORD_GONE,                        /* our end has drained: nothing lands through it any more */
+    WORD_ASK,                         /* has the stripe with the notification ctx landed? sreq: comes back */
+    WORD_TOLD,                        /* rank: 1 if it has, or is not waited for any more; 0 if not */
+};
+
+/* ---- generations ----------------------------------------------------------------------------------------------- */
+
+/* They wrap: at most a hundred are apart. */
+static bool is_later(uint8_t a, uint8_t b)
+{
+    return (int8_t)(a - b) > 0;
+}
+
+static int32_t sub_tag(const struct mr_sub *sub, uint8_t generation)
+{
+    return (int32_t)(sub->rail->index | (uint32_t)sub->path << 8 | (uint32_t)generation << 16);
+}
+
+/* ---- breaking -------------------------------------------------------------------------------------------------- */
+
+void mr_mend(struct mr_peer *p)
+{
+    mr_net.mend_due = true;
+    if (p->mending)
+        return;
+    p->mending = true;
+    p->next_mending = mr_net.mending;
+    mr_net.mending = p;
+}
+
+static bool is_open(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].state == MR_SUB_OPEN)
+            return true;
+    return false;
+}
+
+static void set_isolated(struct mr_peer *p, uint64_t since_ns)
+{
+    if (!p->isolated_ns != !since_ns)
+        mr_net.num_isolated += since_ns ? 1u : -1u;
+    p->isolated_ns = since_ns;
+}
+
+void mr_sub_break(struct mr_sub *sub)
+{
+    struct mr_peer *p = sub->peer;
+
+    if (sub->state != MR_SUB_OPEN && sub->state != MR_SUB_OPENING)
+        return;
+    sub->state = MR_SUB_BROKEN;
+    p->load[sub - p->sub].up = false;
+    sub->news.broken = true;
+    sub->news.broken_generation = sub->generation;
+    mr_stat_add(MR_STAT_BROKEN, 1);
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        if (sub->link[l].state != MR_LINK_CLOSED)
+            sub->link[l].ops->drain(&sub->link[l]);
+    if (p->up && !p->error && !is_open(p))
+        set_isolated(p, mr_clock_ns());
+    mr_mend(p);
+}
+
+void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
+{
+    if (!is_later((uint8_t)(generation + 1), sub->peer_from))
+        return;
+    sub->peer_from = (uint8_t)(generation + 1);
+    if (!is_later(sub->generation, generation))
+        mr_sub_break(sub);
+    mr_mend(sub->peer);
+}
+
+void mr_mend_opened(struct mr_sub *sub)
+{
+    sub->opened_ns = mr_clock_ns();
+    set_isolated(sub->peer, 0);
+}
+
+/* ---- links report ---------------------------------------------------------------------------------------------- */
+
+static void describe_failure(const struct mr_link *l, const struct mr_wc *wc)
+{
+    const struct mr_sub *sub = l->owner;
+    const struct mr_peer *p = sub->peer;
+    const char *cause = !mr_rail_is_active(sub->rail) ? "the port here is down"
+                        : wc->error == -EHOSTUNREACH  ? "its host, its process or a link on the way is gone"
+                        : wc->error == -ENOBUFS       ? "it takes no packets any more"
+                        : wc->error == -EFAULT        ? "memory was unmapped while a transfer was under way"
+                        : wc->flushed                 ? "the connection broke while it served the peer"
+                                                      : "the port here is going down; if not, see the device's log";
+
+    mr_log(MR_LOG_WARN, "rank %d on %s, rail %u (%s port %u), path %u, service level %u: %s; likely %s", p->rank,
+           p->card.host, sub->rail->index, sub->rail->dev->name, sub->rail->port, l->path, l->sl, wc->status, cause);
+}
+
+static void link_failed(struct mr_link *l, const struct mr_wc *wc)
+{
+    struct mr_sub *sub = l->owner;
+
+    if (sub->peer->error) {
+        l->ops->drain(l);
+        return;
+    }
+    describe_failure(l, wc);
+    mr_sub_break(sub);
+    if (wc->error == -EFAULT || wc->error == -EMSGSIZE) /* it would be the same over any other link */
+        mr_peer_lost(sub->peer, wc->error);
+}
+
+static void link_confirmed(struct mr_link *l, unsigned n)
+{
+    struct mr_peer *p = ((struct mr_sub *)l->owner)->peer;
+
+    mr_packets_free(mr_window_confirmed(&p->out, l->index, n));
+    if (__builtin_expect(mr_window_waiting(&p->out) != 0, 0))
+        mr_net_backlog(p);
+}
+
+static uint64_t pause_ns(const struct mr_sub *sub)
+{
+    uint64_t pause = PAUSE_NS << (sub->failures < 10 ? sub->failures : 10);
+
+    return pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
+}
+
+void mr_mend_later(struct mr_sub *sub)
+{
+    uint64_t now = mr_clock_ns();
+
+    if (sub->opened_ns && now - sub->opened_ns > STEADY * pause_ns(sub))
+        sub->failures = 0;
+    sub->opened_ns = 0;
+    sub->retry_ns = now + pause_ns(sub);
+    sub->failures++;
+    mr_mend(sub->peer);
+}
+
+static void link_drained(struct mr_link *l)
+{
+    struct mr_sub *sub = l->owner;
+    struct mr_peer *p = sub->peer;
+    unsigned again = mr_window_link_lost(&p->out, l->index);
+
+    mr_vc_all_waiting += again;
+    mr_stat_add(MR_STAT_RESENT, again);
+    mr_net_backlog(p);
+    for (unsigned i = 0; i < MR_LEVELS; i++)
+        if (sub->link[i].state != MR_LINK_CLOSED)
+            return;
+    sub->state = MR_SUB_CLOSED;
+    mr_mend_later(sub);
+    sub->news.gone = true;
+    sub->news.gone_generation = sub->generation;
+    if (!p->error)
+        mr_bulk_sub_drained(sub);
+    sub->generation++;
+}
+
+const struct mr_link_events mr_mend_events = {
+    .confirmed = link_confirmed,
+    .failed = link_failed,
+    .drained = link_drained,
+};
+
+/* ---- words ----------------------------------------------------------------------------------------------------- */
+
+static bool say(struct mr_peer *p, enum mend_word word, int32_t tag, uint32_t imm, uint64_t cookie, bool landed)
+{
+    struct mr_hdr hdr = {.kind = word, .rank = landed, .tag = tag, .ctx = imm, .sreq = cookie};
+
+    return !mr_vc_send(p->vc, &hdr, NULL, 0);
+}
+
+static void ask(struct mr_sub *sub, uint32_t imm, uint64_t cookie)
+{
+    say(sub->peer, WORD_ASK, sub_tag(sub, 0), imm, cookie, false);
+}
+
+/* The peer hears of our end when it has drained, or now if that generation is over here, or never came to be. */
+static void hear_broken(struct mr_sub *sub, uint8_t generation)
+{
+    bool over = is_later(sub->generation, generation);
+
+    if (!over && sub->state != MR_SUB_CLOSED) {
+        mr_sub_break(sub);
+        return;
+    }
+    if (!over)
+        sub->generation = (uint8_t)(generation + 1);
+    if (!sub->news.gone || is_later(generation, sub->news.gone_generation))
+        sub->news.gone_generation = generation;
+    sub->news.gone = true;
+    mr_mend(sub->peer);
+}
+
+void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
+{
+    uint32_t tag = (uint32_t)hdr->tag;
+    struct mr_sub *sub = mr_sub_find(p, tag & 0xff, tag >> 8 & 0xff);
+
+    if (!sub || p->error)
+        return;
+    switch (hdr->kind) {
+    case WORD_BROKEN:
+        hear_broken(sub, (uint8_t)(tag >> 16));
+        break;
+    case WORD_GONE:
+        mr_sub_gone(sub, (uint8_t)(tag >> 16));
+        break;
+    case WORD_ASK:
+        say(p, WORD_TOLD, hdr->tag, hdr->ctx, hdr->sreq, mr_bulk_has_landed(hdr->ctx));
+        break;
+    case WORD_TOLD:
+        mr_bulk_told(p, hdr->sreq, hdr->rank);
+        break;
+    default:
+        mr_log(MR_LOG_WARN, "rank %d on %s sent a word of kind %u that this version does not know", p->rank,
+               p->card.host, hdr->kind);
+    }
+}
+
+static void say_news(struct mr_sub *sub)
+{
+    struct mr_sub_news *n = &sub->news;
+
+    if (n->broken && say(sub->peer, WORD_BROKEN, sub_tag(sub, n->broken_generation), 0, 0, false))
+        n->broken = false;
+    if (n->gone && say(sub->peer, WORD_GONE, sub_tag(sub, n->gone_generation), 0, 0, false))
+        n->gone = false;
+}
+
+/* ---- what is due ----------------------------------------------------------------------------------------------- */
+
+static void describe_isolation(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_rail *rail = p->sub[i].rail;
+
+        mr_log(MR_LOG_ERROR, "rank %d on %s, rail %u (%s port %u), path %u: %s", p->rank, p->card.host, rail->index,
+               rail->dev->name, rail->port, p->sub[i].path,
+               rail->dev->fatal ? "the device here is gone"
+               : rail->down     ? "the port here is down"
+                                : "no answer: its host, its process or a link on the way is gone");
+    }
+}
+
+/* True when its patience with this peer is over. */
+static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
+{
+    if (!p->isolated_ns || now_ns - p->isolated_ns < (uint64_t)mr_config.patience * 1000000000)
+        return false;
+    mr_log(MR_LOG_ERROR, "rank %d on %s is lost: no rail has led there for %d s (MRMPI_PATIENCE)", p->rank,
+           p->card.host, mr_config.patience);
+    describe_isolation(p);
+    mr_peer_lost(p, -ENETDOWN);
+    return true;
+}
+
+/* True while something is to be said or done later. */
+static bool mend_sub(struct mr_sub *sub, uint64_t now_ns)
+{
+    const struct mr_rail *rail = sub->rail;
+
+    say_news(sub);
+    mr_bulk_settle(sub, ask);
+    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && now_ns >= sub->retry_ns)
+        mr_peer_reopen(sub);
+    if (sub->news.broken || sub->news.gone || sub->state == MR_SUB_BROKEN)
+        return true;
+    return sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal; /* else an event of the port tells */
+}
+
+static bool mend_peer(struct mr_peer *p, uint64_t now_ns)
+{
+    bool more;
+
+    if (p->error || !p->up || has_given_up(p, now_ns))
+        return false;
+    more = p->isolated_ns || p->orphans;
+    for (unsigned i = 0; i < p->num_subs; i++)
+        more |= mend_sub(&p->sub[i], now_ns);
+    return more;
+}
+
+void mr_mend_poll(void)
+{
+    struct mr_peer **at = &mr_net.mending, *p;
+    uint64_t now = mr_clock_ns();
+
+    mr_net.mend_due = false;
+    while ((p = *at)) {
+        if (mend_peer(p, now)) {
+            at = &p->next_mending;
+            continue;
+        }
+        p->mending = false;
+        *at = p->next_mending;
+    }
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connecting to peers on demand: business cards, pairing of rails, the exchange over datagrams.
+ *
+ * Rail i of ours is paired with rail i of the peer as far as both have rails that can reach each other. For each LID
+ * path of a pair there is a link for small messages, and a second for bulk ones where their service level differs.
+ */
+#include "libmrmpi/rail/net.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+#define CARD_KEY     "mrmpi.card"
+#define CARD_MAGIC   0x6d726364u /* "mrcd" */
+#define CARD_VERSION 3
+
+#define REOPEN_ATTEMPTS 4 /* of one round; another begins after a pause (mend.c) */
+
+/* ---- cards ------------------------------------------------------------------------------------------------------- */
+
+static size_t card_length(unsigned rails)
+{
+    return offsetof(struct mr_card, rail) + rails * sizeof(struct mr_rail_addr);
+}
+
+int mr_card_publish(void)
+{
+    struct mr_card card = {.magic = CARD_MAGIC, .version = CARD_VERSION, .num_rails = (uint16_t)mr_verbs.num_rails};
+
+    if (*mr_net.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
+        memcpy(card.host, mr_net.launch->node_name, strnlen(mr_net.launch->node_name, sizeof card.host - 1));
+    else
+        gethostname(card.host, sizeof card.host - 1);
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        card.rail[i] = mr_verbs.rail[i].addr;
+    return mr_launch_put(CARD_KEY, &card, card_length(card.num_rails));
+}
+
+static int fetch_card(struct mr_peer *p)
+{
+    size_t len = 0;
+    int err = mr_launch_get(p->rank, CARD_KEY, &p->card, sizeof p->card, &len);
+
+    if (!err && (len < card_length(0) || p->card.magic != CARD_MAGIC || p->card.version != CARD_VERSION ||
+                 p->card.num_rails > MR_RAILS_MAX || len != card_length(p->card.num_rails)))
+        err = -EPROTO;
+    if (err) {
+        memset(&p->card, 0, sizeof p->card);
+        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank, strerror(-err));
+        return err;
+    }
+    p->card.host[sizeof p->card.host - 1] = 0;
+    for (unsigned i = 0; i < p->card.num_rails; i++)
+        p->card.rail[i].device[sizeof p->card.rail[i].device - 1] = 0;
+    return 0;
+}
+
+/* ---- subchannels ------------------------------------------------------------------------------------------------- */
+
+/* Same link layer; on InfiniBand the same subnet, on Ethernet the same version of RoCE and family of addresses. */
+static bool can_reach(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
+{
+    return a->global == b->global && (a->global ? a->gid_kind == b->gid_kind : !memcmp(a->gid, b->gid, 8));
+}
+
+static unsigned paths_of(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
+{
+    unsigned lmc = a->lmc < b->lmc ? a->lmc : b->lmc;
+    unsigned want = mr_config.paths > 0 ? (unsigned)mr_config.paths : 1;
+
+    return want < 1u << lmc ? want : 1u << lmc;
+}
+
+/* What the port's rate promises, where weights may follow what is measured later; else all are equal. */
+static uint32_t first_weight(const struct mr_rail *rail)
+{
+    uint32_t fastest = 0, weight;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_verbs.rail[i].rate_mbps > fastest)
+            fastest = mr_verbs.rail[i].rate_mbps;
+    if (!mr_config.adaptive || !rail->rate_mbps)
+        return MR_WEIGHT_MAX;
+    weight = (uint32_t)((uint64_t)MR_WEIGHT_MAX * rail->rate_mbps / fastest);
+    return weight < MR_WEIGHT_MIN ? MR_WEIGHT_MIN : weight;
+}
+
+/* How many subchannels there can be; at least one, so that there is memory. */
+static unsigned most_subs(const struct mr_peer *p)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails && i < p->card.num_rails; i++)
+        n += paths_of(&mr_verbs.rail[i].addr, &p->card.rail[i]);
+    return n < 1 ? 1 : n < MR_SUBS_MAX ? n : MR_SUBS_MAX;
+}
+
+/* All pairs of rails and their paths, whether their ports are up or not. */
+static int make_subs(struct mr_peer *p)
+{
+    const struct mr_rail_addr *far = p->card.rail;
+    unsigned left_out = 0;
+
+    p->sub = calloc(most_subs(p), sizeof *p->sub);
+    if (!p->sub)
+        return -ENOMEM;
+    for (unsigned i = 0; i < mr_verbs.num_rails && i < p->card.num_rails; i++) {
+        struct mr_rail *rail = &mr_verbs.rail[i];
+
+        for (unsigned path = 0; can_reach(&rail->addr, &far[i]) && path < paths_of(&rail->addr, &far[i]); path++) {
+            struct mr_sub *sub = &p->sub[p->num_subs];
+
+            if (p->num_subs == MR_SUBS_MAX) {
+                left_out++;
+                continue;
+            }
+            *sub = (struct mr_sub){.peer = p, .rail = rail, .remote_rail = (uint8_t)i, .path = (uint8_t)path};
+            sub->waiting_end = &sub->waiting;
+            p->load[p->num_subs++] = (struct mr_load){.weight = first_weight(rail)};
+        }
+    }
+    if (left_out)
+        mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
+               p->card.host, MR_SUBS_MAX, left_out);
+    return 0;
+}
+
+/* Queue pairs for a subchannel, one or two. */
+static int open_sub(struct mr_sub *sub)
+{
+    const struct mr_fabric_qos *qos = &mr_net.qos;
+    unsigned index = (unsigned)(sub - sub->peer->sub);
+    uint8_t bulk = qos->num_lanes ? qos->sl_bulk[index % qos->num_lanes] : qos->sl_small;
+    unsigned levels = bulk == qos->sl_small ? 1 : 2;
+
+    for (unsigned l = 0; l < levels; l++) {
+        struct mr_link *link = &sub->link[l];
+        int err;
+
+        *link = (struct mr_link){
+            .ops = &mr_link_rc, .events = &mr_mend_events, .owner = sub, .index = (uint8_t)(index * MR_LEVELS + l)};
+        err = link->ops->open(link, sub->rail);
+        if (err) {
+            if (l)
+                sub->link[0].ops->close(&sub->link[0]);
+            return err;
+        }
+    }
+    sub->level[MR_LEVEL_SMALL] = &sub->link[0];
+    sub->level[MR_LEVEL_BULK] = &sub->link[levels - 1];
+    sub->sl[0] = qos->sl_small;
+    sub->sl[1] = bulk;
+    sub->state = MR_SUB_OPENING;
+    return 0;
+}
+
+/* What was opened in a round that came to nothing. No packet was sent over it. */
+static void unopen_sub(struct mr_sub *sub)
+{
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        if (sub->link[l].state != MR_LINK_CLOSED)
+            sub->link[l].ops->close(&sub->link[l]);
+    sub->state = MR_SUB_CLOSED;
+}
+
+static void unopen_all(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].state == MR_SUB_OPENING)
+            unopen_sub(&p->sub[i]);
+}
+
+static struct mr_cm_sub describe_sub(const struct mr_sub *sub)
+{
+    return (struct mr_cm_sub){.rail = (uint8_t)sub->rail->index,
+                              .path = sub->path,
+                              .sl = {sub->sl[0], sub->sl[1]},
+                              .qpn = {sub->level[MR_LEVEL_SMALL]->qpn, sub->level[MR_LEVEL_BULK]->qpn},
+                              .generation = sub->generation};
+}
+
+static uint32_t random_psn(void)
+{
+    uint32_t psn = 0;
+
+    if (getrandom(&psn, sizeof psn, GRND_NONBLOCK) != sizeof psn)
+        psn = (uint32_t)mr_clock_ns();
+    return psn & 0xffffff;
+}
+
+static int meet_peer(struct mr_peer *p)
+{
+    int err = fetch_card(p);
+
+    if (!err)
+        err = make_subs(p);
+    if (!err && !p->num_subs) {
+        mr_log(MR_LOG_ERROR,
+               "no rail leads to rank %d on %s: none of ours is, as its counterpart there, in the same subnet (RoCE: "
+               "has a "
+               "GID of the same kind)",
+               p->rank, p->card.host);
+        err = -EHOSTUNREACH;
+    }
+    return err;
+}
+
+struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned path)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].rail->index == rail && p->sub[i].path == path)
+            return &p->sub[i];
+    return NULL;
+}
+
+static const struct mr_cm_sub *find_in(const struct mr_cm_msg *m, const struct mr_sub *sub)
+{
+    for (unsigned i = 0; i < m->num_subs; i++)
+        if (m->sub[i].rail == sub->rail->index && m->sub[i].path == sub->path)
+            return &m->sub[i];
+    return NULL;
+}
+
+/* Is a of a later generation than b? They wrap. */
+static bool is_later(uint8_t a, uint8_t b)
+{
+    return (int8_t)(a - b) > 0;
+}
+
+/* A request for queue pairs of a later generation says that the peer has given up those of before. */
+static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+        const struct mr_cm_sub *s = find_in(req, sub);
+
+        if (!s || !is_later(s->generation, sub->generation))
+            continue;
+        mr_sub_gone(sub, (uint8_t)(s->generation - 1));
+        if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
+            sub->generation = s->generation;
+    }
+}
+
+/* Which subchannels a round is about: in the first one all, later the one whose turn it is; in an answer those asked
+ * for. */
+static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const struct mr_cm_msg *req)
+{
+    if (req)
+        return find_in(req, sub);
+    return !p->up || sub == p->reopening;
+}
+
+static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    int err = p->sub ? 0 : meet_peer(p), failed = -ENETDOWN;
+
+    if (err)
+        return err;
+    if (p->error)
+        return -EAGAIN;
+    if (req)
+        learn_generations(p, req);
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+        bool wanted = !sub->rail->down && is_in_round(p, sub, req);
+
+        if (!wanted && sub->state == MR_SUB_OPENING)
+            unopen_sub(sub);
+        if (wanted && sub->state == MR_SUB_CLOSED) {
+            err = open_sub(sub);
+            failed = err ? err : failed;
+        }
+        if (wanted && sub->state == MR_SUB_OPENING)
+            out->sub[out->num_subs++] = describe_sub(sub);
+    }
+    out->psn = random_psn();
+    if (out->num_subs)
+        return 0;
+    if (req)
+        return -EAGAIN; /* what is asked for has not drained yet, or its port is down */
+    if (!p->up)
+        mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
+               failed == -ENETDOWN ? "the ports here are down" : strerror(-failed));
+    return failed;
+}
+
+/*
+ * One or two queue pairs, as many as both sides have made. A single one is on the level of large messages: those would
+ * crowd the lane of small ones, but not the other way round.
+ */
+static int connect_sub(struct mr_sub *sub, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,
+                       const struct mr_cm_sub *sls, uint32_t local_psn, uint32_t remote_psn)
+{
+    bool two = sub->level[MR_LEVEL_BULK] != sub->level[MR_LEVEL_SMALL] && remote->qpn[1] != remote->qpn[0];
+    int err;
+
+    struct mr_link_end end = {.addr = to,
+                              .qpn = remote->qpn[0],
+                              .local_psn = local_psn,
+                              .remote_psn = remote_psn,
+                              .sl = sls->sl[two ? 0 : 1] & 15,
+                              .path = sub->path};
+
+    err = sub->link[0].ops->connect(&sub->link[0], &end);
+    if (!err && two) {
+        end.qpn = remote->qpn[1];
+        end.sl = sls->sl[1] & 15;
+        err = sub->link[1].ops->connect(&sub->link[1], &end);
+    }
+    if (!two) {
+        sub->level[MR_LEVEL_BULK] = &sub->link[0];
+        if (sub->link[1].state != MR_LINK_CLOSED)
+            sub->link[1].ops->close(&sub->link[1]);
+    }
+    return err;
+}
+
+static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    unsigned connected = 0;
+    int err = -EHOSTUNREACH;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+        const struct mr_cm_sub *r = find_in(remote, sub), *s = find_in(sls, sub);
+
+        if (sub->state != MR_SUB_OPENING)
+            continue;
+        if (!r || is_later(sub->generation, r->generation)) {
+            unopen_sub(sub);
+            continue;
+        }
+        sub->generation = r->generation;
+        err = connect_sub(sub, &p->card.rail[sub->remote_rail], r, s ? s : r, c->local.psn, remote->psn);
+        if (!err) {
+            connected++;
+            continue;
+        }
+        mr_log(MR_LOG_ERROR, "the queue pairs to rank %d on %s, rail %u, cannot be connected: %s", p->rank,
+               p->card.host, sub->rail->index, strerror(-err));
+        unopen_sub(sub);
+    }
+    return connected ? 0 : err;
+}
+
+/* ---- the exchange ------------------------------------------------------------------------------------------------ */
+
+/*
+ * In the first round over another pair of rails with each attempt, so that a dead one does not keep us from using those
+ * that live. Later a datagram takes the way that is to be opened, and so shows that it works.
+ */
+static struct mr_sub *pick_way(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
+{
+    struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, msg->sub[0].rail, msg->sub[0].path) : p->answering;
+
+    return p->up && sub ? sub : &p->sub[attempt % p->num_subs];
+}
+
+static void transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    struct mr_sub *sub = pick_way(p, msg, attempt);
+    int err =
+        mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.sl_small, msg, MR_CM_LENGTH(msg->num_subs));
+
+    p->answering = sub;
+    if (attempt)
+        mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
+    if (err && err != -EAGAIN)
+        mr_log(MR_LOG_WARN, "connecting to rank %d on %s: no datagram on rail %u: %s", p->rank, p->card.host,
+               sub->rail->index, strerror(-err));
+}
+
+static void established(struct mr_cm_conn *c)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    unsigned opened = 0;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+
+        if (sub->state != MR_SUB_OPENING)
+            continue;
+        sub->state = MR_SUB_OPEN;
+        p->load[i].up = !sub->rail->down;
+        mr_mend_opened(sub);
+        opened++;
+    }
+    mr_stat_add(p->up ? MR_STAT_REOPENED : MR_STAT_CONNECTS, 1);
+    mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
+           p->up ? "again connected to" : "connected to", p->rank, p->card.host,
+           (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->answering->sl[0], p->answering->sl[1]);
+    p->up = true;
+    mr_net_backlog(p);
+}
+
+static void connect_failed(struct mr_cm_conn *c, int error)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+
+    unopen_all(p);
+    if (p->up) {
+        if (p->reopening)
+            mr_mend_later(p->reopening);
+        return;
+    }
+    if (error == -ETIMEDOUT)
+        mr_log(MR_LOG_ERROR,
+               "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
+               "no path leads there; MRMPI_CONNECT_RETRIES says how often to try",
+               p->rank, p->card.host, c->attempts);
+    mr_peer_lost(p, error);
+}
+
+static const struct mr_cm_ops cm_ops = {
+    .prepare = prepare,
+    .connect = connect_all,
+    .transmit = transmit,
+    .established = established,
+    .failed = connect_failed,
+};
+
+static void watch(struct mr_peer *p)
+{
+    if (p->connecting || !mr_cm_waiting(&p->cm))
+        return;
+    p->connecting = true;
+    p->next_connecting = mr_net.connecting;
+    mr_net.connecting = p;
+}
+
+void mr_wireup_init(struct mr_peer *p)
+{
+    mr_cm_init(&p->cm, &cm_ops, mr_net.run, (uint32_t)mr_net.launch->rank, (uint32_t)p->rank,
+               (uint64_t)mr_config.connect_timeout_ms * 1000000, (unsigned)mr_config.connect_retries + 1);
+}
+
+void mr_peer_reopen(struct mr_sub *sub)
+{
+    struct mr_peer *p = sub->peer;
+
+    if (mr_cm_waiting(&p->cm))
+        return;
+    mr_cm_again(&p->cm, REOPEN_ATTEMPTS);
+    p->reopening = sub;
+    mr_cm_start(&p->cm, ++mr_net.next_id, mr_clock_ns());
+    watch(p);
+}
+
+void mr_peer_connect(struct mr_peer *p)
+{
+    if (p->cm.state != MR_CM_IDLE)
+        return;
+    mr_cm_start(&p->cm, ++mr_net.next_id, mr_clock_ns());
+    watch(p);
+}
+
+void mr_wireup_datagram(const void *data, size_t len)
+{
+    struct mr_cm_msg msg;
+    struct mr_peer *p;
+
+    if (!mr_cm_check(data, len, mr_net.run, (uint32_t)mr_net.launch->rank, (uint32_t)mr_net.launch->size, &msg) ||
+        !mr_channel_net.reaches((int)msg.from)) {
+        mr_log(MR_LOG_DEBUG, "dropped a datagram of %zu bytes that is not for us", len);
+        return;
+    }
+    p = mr_peer_get((int)msg.from);
+    if (!p)
+        return;
+    mr_cm_receive(&p->cm, &msg, mr_clock_ns());
+    watch(p);
+}
+
+void mr_wireup_tick(void)
+{
+    struct mr_peer **at = &mr_net.connecting, *p;
+    uint64_t now = mr_clock_ns();
+
+    while ((p = *at)) {
+        mr_cm_tick(&p->cm, now);
+        if (mr_cm_waiting(&p->cm)) {
+            at = &p->next_connecting;
+            continue;
+        }
+        p->connecting = false;
+        *at = p->next_connecting;
+    }
+}
