@@ -5,5 +5,5 @@
 lab_tap 450 'netpipe 120: bash tests/rxe/netpipe.sh inside' \
   'addresses 120: bash tests/rxe/addresses.sh inside short' \
   'faults 150: bash tests/rxe/faults.sh inside short' \
-  'down 100: bash tests/rxe/down.sh inside' \
+  'down 150: bash tests/rxe/down.sh inside' \
   'mpi 120: bash tests/mpi/run-mpi.sh rxe2 "^request$"'
