@@ -419,14 +419,38 @@ static uint32_t open_reads(const struct responder *r)
     return n;
 }
 
+/*
+ * A read that is asked for again, from psn on: what the requester had asked for after it comes again too. Answers that
+ * have not left are not sent twice, or those that are wanted would come after all that are not.
+ */
+static void drop_reads_from(struct qp *qp, uint32_t psn)
+{
+    struct responder *r = &qp->resp;
+    struct duty **at = &r->first, *d;
+
+    while ((d = *at)) {
+        if (d->kind != DUTY_READ || psn_diff(d->psn + d->packets - 1, psn) < 0) {
+            at = &d->next;
+            continue;
+        }
+        *at = d->next;
+        free(d);
+    }
+    r->last = at;
+    chunk_put(r->chunk);
+    r->chunk = NULL;
+    if (r->first) /* perhaps something else now, that needs no turn of the adapter */
+        evtimer_set_earlier(&qp->hca->sim->q, &r->ready, r->first->ready_ps);
+}
+
 static void take_read(struct qp *qp, struct packet *p, bool again)
 {
     struct responder *r = &qp->resp;
     uint32_t packets = p->dma_len > qp->mtu ? (p->dma_len - 1) / qp->mtu + 1 : 1;
     struct duty *d;
 
-    if (r->in_message || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
-        (!again && open_reads(r) >= qp->attr.max_dest_rd_atomic)) {
+    if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
+        (!again && (r->in_message || open_reads(r) >= qp->attr.max_dest_rd_atomic))) {
         refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
         return;
     }
@@ -434,7 +458,9 @@ static void take_read(struct qp *qp, struct packet *p, bool again)
         refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         return;
     }
-    if (!again) {
+    if (again) {
+        drop_reads_from(qp, p->psn);
+    } else {
         r->expected_psn = (p->psn + packets) & PSN_MASK;
         r->msn++;
     }
