@@ -160,9 +160,17 @@ static int open_sub(struct mr_sub *sub)
     return 0;
 }
 
-/* What was opened in a round that came to nothing. No packet was sent over it. */
+/*
+ * What was opened in a round that came to nothing. No packet was sent over it. If it was connected the peer may think
+ * that it is open: the generation is over.
+ */
 static void unopen_sub(struct mr_sub *sub)
 {
+    if (sub->link[0].state == MR_LINK_OPEN) {
+        sub->news.gone = true;
+        sub->news.gone_generation = sub->generation++;
+        mr_mend(sub->peer);
+    }
     for (unsigned l = 0; l < MR_LEVELS; l++)
         if (sub->link[l].state != MR_LINK_CLOSED)
             sub->link[l].ops->close(&sub->link[l]);
@@ -202,9 +210,8 @@ static int meet_peer(struct mr_peer *p)
         err = make_subs(p);
     if (!err && !p->num_subs) {
         mr_log(MR_LOG_ERROR,
-               "no rail leads to rank %d on %s: none of ours is, as its counterpart there, in the same subnet (RoCE: "
-               "has a "
-               "GID of the same kind)",
+               "no rail leads to rank %d on %s: none of ours is in the subnet of its counterpart there (RoCE: none has "
+               "a GID of the same kind)",
                p->rank, p->card.host);
         err = -EHOSTUNREACH;
     }
@@ -266,14 +273,16 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
         return err;
     if (p->error)
         return -EAGAIN;
+    if (p->up)
+        c->attempts_max = REOPEN_ATTEMPTS;
     if (req)
         learn_generations(p, req);
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
         bool wanted = !sub->rail->down && is_in_round(p, sub, req);
 
-        if (!wanted && sub->state == MR_SUB_OPENING)
-            unopen_sub(sub);
+        if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN))
+            unopen_sub(sub); /* of an earlier round */
         if (wanted && sub->state == MR_SUB_CLOSED) {
             err = open_sub(sub);
             failed = err ? err : failed;
@@ -335,11 +344,12 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
 
         if (sub->state != MR_SUB_OPENING)
             continue;
-        if (!r || is_later(sub->generation, r->generation)) {
+        if (!r) {
             unopen_sub(sub);
             continue;
         }
-        sub->generation = r->generation;
+        if (is_later(r->generation, sub->generation))
+            sub->generation = r->generation; /* the later one counts at both ends */
         err = connect_sub(sub, &p->card.rail[sub->remote_rail], r, s ? s : r, c->local.psn, remote->psn);
         if (!err) {
             connected++;
@@ -409,7 +419,7 @@ static void connect_failed(struct mr_cm_conn *c, int error)
 
     unopen_all(p);
     if (p->up) {
-        if (p->reopening)
+        if (p->reopening && p->reopening->state == MR_SUB_CLOSED)
             mr_mend_later(p->reopening);
         return;
     }

@@ -51,8 +51,10 @@ export MRMPI_RC_TIMEOUT=10 MRMPI_RC_RETRY=3
 ok "a link that swallows everything, without a word" job "" 2 16 "$h2 loss=1" "$h2 loss=0; sleep 0.3"
 like "is named" 'rail 0 .mlx5_0 port 1.*transport retry counter exceeded' "$tmp/out"
 MRMPI_RC_RETRY=6
-ok "links that lose a packet in a hundred, and break now and then" \
-  with MRMPI_RNDV=write "" 2 10 'simfab fault link "*" loss=0.01' "$h2 down" "$h2 up; sleep 0.3"
+for way in read write; do
+  ok "links that lose a packet in a hundred, and break now and then, large messages by $way" \
+    with MRMPI_RNDV=$way "" 2 10 'simfab fault link "*" loss=0.01' "$h2 down" "$h2 up; sleep 0.3"
+done
 unset MRMPI_RC_TIMEOUT MRMPI_RC_RETRY
 
 ok "an adapter dies" job "" 2 8 'simfab fault node "h2 mlx5_0" die'
