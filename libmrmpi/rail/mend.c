@@ -161,6 +161,7 @@ void mr_mend_later(struct mr_sub *sub)
     if (sub->opened_ns && now - sub->opened_ns > STEADY * pause_ns(sub))
         sub->failures = 0;
     sub->opened_ns = 0;
+    sub->closed_ns = now;
     sub->retry_ns = now + pause_ns(sub);
     sub->failures++;
     mr_mend(sub->peer);
@@ -287,6 +288,12 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
     return true;
 }
 
+/* One that flaps is kept away, unless nothing else is left. */
+static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
+{
+    return now_ns >= (sub->peer->isolated_ns ? sub->closed_ns + PAUSE_NS : sub->retry_ns);
+}
+
 /* True while something is to be said or done later. */
 static bool mend_sub(struct mr_sub *sub, uint64_t now_ns)
 {
@@ -294,7 +301,7 @@ static bool mend_sub(struct mr_sub *sub, uint64_t now_ns)
 
     say_news(sub);
     mr_bulk_settle(sub, ask);
-    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && now_ns >= sub->retry_ns)
+    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && is_due(sub, now_ns))
         mr_peer_reopen(sub);
     if (sub->news.broken || sub->news.gone || sub->state == MR_SUB_BROKEN)
         return true;

@@ -52,7 +52,7 @@ struct mr_sub {
     uint8_t peer_from;  /* those of the peer before this generation are gone */
     uint8_t sl[MR_LEVELS];
     struct mr_sub_news news; /* for the peer */
-    uint64_t opened_ns, retry_ns;
+    uint64_t opened_ns, closed_ns, retry_ns;
     unsigned failures;              /* in a row */
     struct mr_link link[MR_LEVELS]; /* the second only if the levels differ */
     struct mr_link *level[MR_LEVELS];
