@@ -321,7 +321,7 @@ void mr_bulk_settle(struct mr_sub *sub, void (*ask)(struct mr_sub *sub, uint32_t
         for (unsigned i = 0; i < put->num; i++) {
             struct mr_stripe_op *s = &put->stripe[i];
 
-            if (s->sub != sub || s->state != STRIPE_ORPHAN || (int8_t)(sub->peer_from - s->generation) <= 0)
+            if (s->sub != sub || s->state != STRIPE_ORPHAN || !mr_is_later(sub->peer_from, s->generation))
                 continue;
             s->state = STRIPE_ASKED;
             p->orphans--;

@@ -3,7 +3,7 @@
  * Subchannels that break, and are opened anew.
  *
  * A subchannel breaks when a request on one of its links fails, when its port goes down, or when the peer says that its
- * end is broken. Its links are aborted; when all that was posted has come back it is closed, and its generation ends.
+ * end is broken. Its links are drained; when all that was posted has come back it is closed, and its generation ends.
  * Packets that were not confirmed go over other subchannels, with the numbers that they have: the peer drops those that
  * it has got already. Stripes that were to be read are read over others. A stripe that was written may have landed, or
  * may land yet: it waits until the peer's end of that generation is gone too, and then asks whether it has.
@@ -31,14 +31,6 @@ enum mend_word {
     WORD_ASK,                         /* has the stripe with the notification ctx landed? sreq: comes back */
     WORD_TOLD,                        /* rank: 1 if it has, or is not waited for any more; 0 if not */
 };
-
-/* ---- generations ----------------------------------------------------------------------------------------------- */
-
-/* They wrap: at most a hundred are apart. */
-static bool is_later(uint8_t a, uint8_t b)
-{
-    return (int8_t)(a - b) > 0;
-}
 
 static int32_t sub_tag(const struct mr_sub *sub, uint8_t generation)
 {
@@ -93,10 +85,10 @@ void mr_sub_break(struct mr_sub *sub)
 
 void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
 {
-    if (!is_later((uint8_t)(generation + 1), sub->peer_from))
+    if (!mr_is_later((uint8_t)(generation + 1), sub->peer_from))
         return;
     sub->peer_from = (uint8_t)(generation + 1);
-    if (!is_later(sub->generation, generation))
+    if (!mr_is_later(sub->generation, generation))
         mr_sub_break(sub);
     mr_mend(sub->peer);
 }
@@ -211,7 +203,7 @@ static void ask(struct mr_sub *sub, uint32_t imm, uint64_t cookie)
 /* The peer hears of our end when it has drained, or now if that generation is over here, or never came to be. */
 static void hear_broken(struct mr_sub *sub, uint8_t generation)
 {
-    bool over = is_later(sub->generation, generation);
+    bool over = mr_is_later(sub->generation, generation);
 
     if (!over && sub->state != MR_SUB_CLOSED) {
         mr_sub_break(sub);
@@ -219,7 +211,7 @@ static void hear_broken(struct mr_sub *sub, uint8_t generation)
     }
     if (!over)
         sub->generation = (uint8_t)(generation + 1);
-    if (!sub->news.gone || is_later(generation, sub->news.gone_generation))
+    if (!sub->news.gone || mr_is_later(generation, sub->news.gone_generation))
         sub->news.gone_generation = generation;
     sub->news.gone = true;
     mr_mend(sub->peer);

@@ -36,6 +36,12 @@ enum mr_sub_state {
     MR_SUB_BROKEN, /* a link of it failed, here or there; both sides come to know it (rail/mend.c) */
 };
 
+/* Is generation a of a subchannel later than b? They wrap: at most a hundred are apart. */
+static inline bool mr_is_later(uint8_t a, uint8_t b)
+{
+    return (int8_t)(a - b) > 0;
+}
+
 /* What a peer has yet to hear about a subchannel (rail/mend.c). */
 struct mr_sub_news {
     bool broken, gone;

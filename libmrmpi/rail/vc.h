@@ -23,7 +23,7 @@
 struct mr_hdr {
     uint8_t kind; /* pt2pt's: eager, request to send, ...; from MR_VC_KIND_CHANNEL on the channel's own */
     uint8_t flags;
-    uint8_t form; /* the channel's, between hosts (channel/wire.h) */
+    uint8_t form; /* the channel's, between hosts (link/wire.h) */
     uint8_t note; /* pt2pt's byte for the peer, as it is when the packet is sent; set by mr_vc_send */
     uint32_t seq; /* set by mr_vc_send */
     uint32_t src; /* world rank of the sender; set by mr_vc_send */

@@ -234,12 +234,6 @@ static const struct mr_cm_sub *find_in(const struct mr_cm_msg *m, const struct m
     return NULL;
 }
 
-/* Is a of a later generation than b? They wrap. */
-static bool is_later(uint8_t a, uint8_t b)
-{
-    return (int8_t)(a - b) > 0;
-}
-
 /* A request for queue pairs of a later generation says that the peer has given up those of before. */
 static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
 {
@@ -247,7 +241,7 @@ static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
         struct mr_sub *sub = &p->sub[i];
         const struct mr_cm_sub *s = find_in(req, sub);
 
-        if (!s || !is_later(s->generation, sub->generation))
+        if (!s || !mr_is_later(s->generation, sub->generation))
             continue;
         mr_sub_gone(sub, (uint8_t)(s->generation - 1));
         if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
@@ -348,7 +342,7 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
             unopen_sub(sub);
             continue;
         }
-        if (is_later(r->generation, sub->generation))
+        if (mr_is_later(r->generation, sub->generation))
             sub->generation = r->generation; /* the later one counts at both ends */
         err = connect_sub(sub, &p->card.rail[sub->remote_rail], r, s ? s : r, c->local.psn, remote->psn);
         if (!err) {

@@ -58,5 +58,6 @@ done
 unset MRMPI_RC_TIMEOUT MRMPI_RC_RETRY
 
 ok "an adapter dies" job "" 2 8 'simfab fault node "h2 mlx5_0" die'
-like "and the job goes on without it" '^8 rounds, 0 errors' "$tmp/out"
+ok "what it carried went over the other one ($(counted moved) parts, $(counted resent) packets)" \
+  test $(($(counted moved) + $(counted resent))) -gt 0
 done_testing
