@@ -13,8 +13,8 @@
 
 struct mr_launch;
 
-/* All of init, ready, finalize, drained, send_made, expose, unexpose, put, read, get, word may be NULL: nothing to do, or not
- * supported. */
+/* All of init, ready, finalize, drained, lingers, send_made, expose, unexpose, put, read, get, word may be NULL:
+ * nothing to do, or not supported. */
 struct mr_channel_ops {
     const char *name;
     int (*init)(const struct mr_launch *launch); /* before the fence: publish addresses */
@@ -22,6 +22,8 @@ struct mr_channel_ops {
     void (*finalize)(void);
     int (*poll)(void); /* number of things done */
     bool (*drained)(void);
+    /* After the last message: peers may still need answers of this rank. NULL: never */
+    bool (*lingers)(void);
     unsigned (*waiting)(struct mr_vc *vc); /* packets to that peer that wait for room; NULL: never any */
     bool (*reaches)(int world_rank);       /* this channel is the one for that peer (self, same node, any) */
     size_t (*eager_max)(int world_rank);

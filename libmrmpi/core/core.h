@@ -162,7 +162,7 @@ extern struct mr_type *const mr_type_byte;           /* for transport and collec
 /*
  * Order of initialisation (core/init.c): mr_config_init, mr_launch_init, mr_core_init, mr_pt2pt_init (which calls
  * mr_rail_init(mr_core_launch(), its upcalls)), mr_launch_fence, mr_rail_ready. Finalize goes the other way:
- * mr_pt2pt_finalize, mr_launch_fence, mr_rail_finalize, mr_core_finalize, mr_launch_finalize.
+ * mr_pt2pt_finalize, mr_launch_fence (polling where mr_rail_lingers), mr_rail_finalize, mr_core_finalize, mr_launch_finalize.
  */
 struct mr_launch;
 const struct mr_launch *mr_core_launch(void);     /* from mr_core_init on */

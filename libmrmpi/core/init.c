@@ -79,10 +79,34 @@ int mr_init(int thread_level)
     return 0;
 }
 
+/* All ranks have come, or no peer needs this one any more. */
+static bool may_leave(void *arg)
+{
+    int *err = arg;
+
+    if (!mr_rail_lingers())
+        return true;
+    *err = mr_launch_fence_done();
+    return *err != -EAGAIN;
+}
+
+/* Peers may still need answers of this rank until all have come: links that lose packets ask for confirmation. */
+static void leave_together(void)
+{
+    int err = mr_launch_fence_begin();
+
+    if (err)
+        return;
+    err = -EAGAIN;
+    mr_progress_until(may_leave, &err);
+    if (err == -EAGAIN)
+        mr_launch_fence_end();
+}
+
 void mr_finalize(void)
 {
     mr_pt2pt_finalize();
-    mr_launch_fence();
+    leave_together();
     mr_rail_finalize();
     mr_coll_finalize();
     mr_core_finalize();

@@ -23,7 +23,8 @@ struct mr_launch_backend {
     const char *name; /* as MRMPI_LAUNCHER has it */
     int (*init)(struct mr_launch_world *world);
     int (*put)(const char *key, const void *data, size_t len);
-    int (*fence)(void);
+    int (*fence_begin)(void);       /* publish what was put, and say that this rank has come */
+    int (*fence_end)(bool patient); /* patient: wait for the others; else -EAGAIN while some are missing */
     int (*get)(int rank, const char *key, void *buf, size_t cap, size_t *len);
     int (*failed)(void);
     __attribute__((noreturn)) void (*abort)(int code, const char *why);

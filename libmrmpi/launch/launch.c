@@ -100,10 +100,29 @@ int mr_launch_put(const char *key, const void *data, size_t len)
     return self.backend ? logged(self.backend->put(key, data, len)) : -EINVAL;
 }
 
-int mr_launch_fence(void)
+int mr_launch_fence_begin(void)
 {
     *why = '\0';
-    return self.backend ? logged(self.backend->fence()) : -EINVAL;
+    return self.backend ? logged(self.backend->fence_begin()) : -EINVAL;
+}
+
+int mr_launch_fence_done(void)
+{
+    *why = '\0';
+    return self.backend ? logged(self.backend->fence_end(false)) : -EINVAL;
+}
+
+int mr_launch_fence_end(void)
+{
+    *why = '\0';
+    return self.backend ? logged(self.backend->fence_end(true)) : -EINVAL;
+}
+
+int mr_launch_fence(void)
+{
+    int err = mr_launch_fence_begin();
+
+    return err ? err : mr_launch_fence_end();
 }
 
 int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)

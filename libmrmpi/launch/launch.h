@@ -3,9 +3,9 @@
  * launch: how a process learns who it is. The room's only header.
  *
  * mr_launch_init() finds the launcher that started this process (PMIx: mrrun, Slurm, Open MPI; PMI-1 and PMI-2: Hydra,
- * Slurm) and asks it for the rank, the size and the node map; without a launcher the process is rank 0 of 1. A launcher that
- * is there and cannot be served is an error. The room owns struct mr_launch and everything it points to, from init to
- * finalize; others read it.
+ * Slurm) and asks it for the rank, the size and the node map; without a launcher the process is rank 0 of 1. A launcher
+ * that is there and cannot be served is an error. The room owns struct mr_launch and everything it points to, from init
+ * to finalize; others read it.
  *
  * Which ranks share a node is the launcher's word. Names from gethostname() are not asked: simulated hosts share one
  * machine.
@@ -13,8 +13,8 @@
  * Business cards: mr_launch_put() stages a value, mr_launch_fence() publishes it and waits until every rank of the job
  * has come, mr_launch_get() fetches a peer's value on demand (nothing is sent to ranks that do not ask). Functions
  * return 0 or a negative errno, may be called from any thread after init has returned, and block, so they do not belong
- * on the path of a message. What a client finds wrong with its launcher is in mr_launch_why(), and in the log too once init
- * has returned.
+ * on the path of a message. What a client finds wrong with its launcher is in mr_launch_why(), and in the log too once
+ * init has returned.
  */
 #ifndef MRMPI_LAUNCH_LAUNCH_H
 #define MRMPI_LAUNCH_LAUNCH_H
@@ -39,6 +39,14 @@ int mr_launch_put(const char *key, const void *data, size_t len);
 
 /* Publish what was put and wait for all ranks. */
 int mr_launch_fence(void);
+/*
+ * The same in steps, for a rank that has work to do meanwhile: after begin, ask done until it gives anything but
+ * -EAGAIN, or call end, which waits. One fence at a time; until it is over, put and get may give -EBUSY (under PMI
+ * question and answer take turns).
+ */
+int mr_launch_fence_begin(void);
+int mr_launch_fence_done(void);
+int mr_launch_fence_end(void);
 
 /* A peer's value, as of its last fence. -ENOENT: it published none under this key; -EMSGSIZE: longer than cap (*len
  * says how long). */
@@ -50,7 +58,8 @@ int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
  */
 int mr_launch_failed(void);
 
-/* In a sentence, what the last call of this thread failed with: the launcher, the fault and the remedy, or the error's name. */
+/* In a sentence, what the last call of this thread failed with: the launcher, the fault and the remedy, or the error's
+ * name. */
 const char *mr_launch_why(int err);
 
 /* End the whole job with this exit code. The launcher prints why; a process without launcher prints it itself. */

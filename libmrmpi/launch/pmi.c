@@ -33,6 +33,7 @@ static struct mr_pmi pmi = {.fd = -1};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a question and its answer are one */
 static _Atomic int broken;                               /* 0 or what went wrong first: then nothing more is asked */
 static bool parted;                                      /* the launcher knows that this process is done */
+static bool fencing;                                     /* the next answer is that of a fence; with the lock */
 
 /* ---- values ---- */
 
@@ -151,6 +152,8 @@ static int enter(void)
     int err = atomic_load_explicit(&broken, memory_order_relaxed);
     if (!err && pmi.fd < 0)
         err = -ENOTCONN;
+    if (!err && fencing)
+        err = -EBUSY;
     if (err)
         pthread_mutex_unlock(&lock);
     return err;
@@ -159,7 +162,7 @@ static int enter(void)
 /* A key that is not there or does not fit is an answer; anything else leaves the connection in an unknown state. */
 static int leave(int err)
 {
-    if (err && err != -ENOENT && err != -EMSGSIZE && err != -EINVAL && err != -ENOMEM)
+    if (err && err != -ENOENT && err != -EMSGSIZE && err != -EINVAL && err != -ENOMEM && err != -EAGAIN)
         atomic_store_explicit(&broken, err, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
     return err;
@@ -172,11 +175,24 @@ static int client_put(const char *key, const void *data, size_t len)
     return err ? err : leave(put_value(key, data, len));
 }
 
-static int client_fence(void)
+static int client_fence_begin(void)
 {
     int err = enter();
 
-    return err ? err : leave(pmi.protocol->fence(&pmi));
+    if (err)
+        return err;
+    err = pmi.protocol->fence_ask(&pmi);
+    fencing = !err;
+    return leave(err);
+}
+
+static int client_fence_end(bool patient)
+{
+    pthread_mutex_lock(&lock);
+    int err = fencing ? pmi.protocol->fence_answer(&pmi, patient ? MR_PMI_PATIENT : MR_PMI_NOW) : -EINVAL;
+    if (err != -EAGAIN)
+        fencing = false;
+    return leave(err);
 }
 
 static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
@@ -210,7 +226,9 @@ static int map_by_exchange(uint32_t *node_of, struct mr_launch_world *world)
     if (!err)
         err = put_value(key, mine, strlen(mine));
     if (!err)
-        err = pmi.protocol->fence(&pmi);
+        err = pmi.protocol->fence_ask(&pmi);
+    if (!err)
+        err = pmi.protocol->fence_answer(&pmi, MR_PMI_PATIENT);
     for (int r = 0; r < pmi.size && !err; r++) {
         list[r] = names + (size_t)r * sizeof(mine);
         err = get_value(r, key, names + (size_t)r * sizeof(mine), sizeof(mine) - 1, &len);
@@ -327,8 +345,8 @@ static int client_finalize(void)
 }
 
 #define CLIENT(init_)                                                                                                  \
-    .init = init_, .put = client_put, .fence = client_fence, .get = client_get, .failed = client_failed,               \
-    .abort = client_abort, .finalize = client_finalize
+    .init = init_, .put = client_put, .fence_begin = client_fence_begin, .fence_end = client_fence_end,                \
+    .get = client_get, .failed = client_failed, .abort = client_abort, .finalize = client_finalize
 
 const struct mr_launch_backend mr_launch_pmi1 = {.name = "pmi1", CLIENT(pmi1_init)};
 const struct mr_launch_backend mr_launch_pmi2 = {.name = "pmi2", CLIENT(pmi2_init)};

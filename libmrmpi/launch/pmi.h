@@ -33,12 +33,20 @@ struct mr_pmi {
     size_t key_max, value_max; /* with their ends */
 };
 
+/* How long to wait for an answer. */
+enum mr_pmi_wait {
+    MR_PMI_SOON,    /* as MRMPI_LAUNCHER_TIMEOUT_S says */
+    MR_PMI_PATIENT, /* as long as it takes: a fence */
+    MR_PMI_NOW,     /* not at all: -EAGAIN, and what has come of it already is kept */
+};
+
 struct mr_pmi_protocol {
     const char *name;
     int version, subversion;
     int (*begin)(struct mr_pmi *pmi); /* after the versions were agreed on: job, maxima; PMI-2: rank and size too */
     int (*put)(struct mr_pmi *pmi, const char *key, const char *value);
-    int (*fence)(struct mr_pmi *pmi);
+    int (*fence_ask)(struct mr_pmi *pmi);
+    int (*fence_answer)(struct mr_pmi *pmi, enum mr_pmi_wait wait);
     int (*get)(struct mr_pmi *pmi, const char *key, char *value, size_t cap); /* -ENOENT: there is none */
     int (*mapping)(struct mr_pmi *pmi, char *value, size_t cap);              /* -ENOENT: the launcher has none */
     int (*abort)(struct mr_pmi *pmi, int code, const char *why);
@@ -54,10 +62,9 @@ int mr_pmi_open(struct mr_pmi *pmi);
 void mr_pmi_close(struct mr_pmi *pmi);
 
 int mr_pmi_send(struct mr_pmi *pmi, const char *data, size_t len);
-/* Into pmi->message, without its end. patient: wait as long as it takes (a fence), not as MRMPI_LAUNCHER_TIMEOUT_S
- * says. */
-int mr_pmi_read_line(struct mr_pmi *pmi, bool patient);
-int mr_pmi_read_frame(struct mr_pmi *pmi, bool patient);
+/* Into pmi->message, without its end. */
+int mr_pmi_read_line(struct mr_pmi *pmi, enum mr_pmi_wait wait);
+int mr_pmi_read_frame(struct mr_pmi *pmi, enum mr_pmi_wait wait);
 
 /* Says that pmi->message is no answer to what was asked, and returns -EPROTO. */
 int mr_pmi_nonsense(struct mr_pmi *pmi, const char *asked);

@@ -13,19 +13,30 @@ static int value_of(struct mr_pmi *pmi, const char *name, char *value, size_t ca
     return mr_pmi1_value(pmi->message, name, value, cap);
 }
 
-/* Sends pmi->message, of len characters, and reads the answer, whose command must be the wanted one. */
-static int ask(struct mr_pmi *pmi, int len, const char *asked, const char *wanted, bool patient)
+/* Sends pmi->message, of len characters. */
+static int send_line(struct mr_pmi *pmi, int len)
 {
-    char text[64];
-
     if (len < 0 || len > MR_PMI_MESSAGE_MAX)
         return -EMSGSIZE;
-    int err = mr_pmi_send(pmi, pmi->message, (size_t)len);
-    if (!err)
-        err = mr_pmi_read_line(pmi, patient);
+    return mr_pmi_send(pmi, pmi->message, (size_t)len);
+}
+
+/* The answer, whose command must be the wanted one. */
+static int read_answer(struct mr_pmi *pmi, const char *asked, const char *wanted, enum mr_pmi_wait wait)
+{
+    char text[64];
+    int err = mr_pmi_read_line(pmi, wait);
+
     if (err)
         return err;
     return value_of(pmi, "cmd", text, sizeof(text)) || strcmp(text, wanted) ? mr_pmi_nonsense(pmi, asked) : 0;
+}
+
+static int ask(struct mr_pmi *pmi, int len, const char *asked, const char *wanted)
+{
+    int err = send_line(pmi, len);
+
+    return err ? err : read_answer(pmi, asked, wanted, MR_PMI_SOON);
 }
 
 static int __attribute__((format(printf, 2, 3))) write_line(struct mr_pmi *pmi, const char *fmt, ...)
@@ -59,14 +70,14 @@ static int read_max(struct mr_pmi *pmi, const char *name, long long min, size_t 
 
 static int pmi1_begin(struct mr_pmi *pmi)
 {
-    int err = ask(pmi, write_line(pmi, "cmd=get_maxes\n"), "get_maxes", "maxes", false);
+    int err = ask(pmi, write_line(pmi, "cmd=get_maxes\n"), "get_maxes", "maxes");
 
     if (!err)
         err = read_max(pmi, "keylen_max", 32, &pmi->key_max);
     if (!err)
         err = read_max(pmi, "vallen_max", 64, &pmi->value_max);
     if (!err)
-        err = ask(pmi, write_line(pmi, "cmd=get_my_kvsname\n"), "get_my_kvsname", "my_kvsname", false);
+        err = ask(pmi, write_line(pmi, "cmd=get_my_kvsname\n"), "get_my_kvsname", "my_kvsname");
     if (!err && (refused(pmi) || value_of(pmi, "kvsname", pmi->job, sizeof(pmi->job)) || !*pmi->job))
         err = mr_pmi_nonsense(pmi, "get_my_kvsname");
     return err;
@@ -74,22 +85,27 @@ static int pmi1_begin(struct mr_pmi *pmi)
 
 static int pmi1_put(struct mr_pmi *pmi, const char *key, const char *value)
 {
-    int err = ask(pmi, write_line(pmi, "cmd=put kvsname=%s key=%s value=%s\n", pmi->job, key, value), "put",
-                  "put_result", false);
+    int err =
+        ask(pmi, write_line(pmi, "cmd=put kvsname=%s key=%s value=%s\n", pmi->job, key, value), "put", "put_result");
 
     return !err && refused(pmi) ? mr_pmi_nonsense(pmi, "put") : err;
 }
 
-static int pmi1_fence(struct mr_pmi *pmi)
+static int pmi1_fence_ask(struct mr_pmi *pmi)
 {
-    int err = ask(pmi, write_line(pmi, "cmd=barrier_in\n"), "barrier_in", "barrier_out", true);
+    return send_line(pmi, write_line(pmi, "cmd=barrier_in\n"));
+}
+
+static int pmi1_fence_answer(struct mr_pmi *pmi, enum mr_pmi_wait wait)
+{
+    int err = read_answer(pmi, "barrier_in", "barrier_out", wait);
 
     return !err && refused(pmi) ? mr_pmi_nonsense(pmi, "barrier_in") : err;
 }
 
 static int pmi1_get(struct mr_pmi *pmi, const char *key, char *value, size_t cap)
 {
-    int err = ask(pmi, write_line(pmi, "cmd=get kvsname=%s key=%s\n", pmi->job, key), "get", "get_result", false);
+    int err = ask(pmi, write_line(pmi, "cmd=get kvsname=%s key=%s\n", pmi->job, key), "get", "get_result");
 
     if (err)
         return err;
@@ -105,14 +121,12 @@ static int pmi1_mapping(struct mr_pmi *pmi, char *value, size_t cap)
 
 static int pmi1_abort(struct mr_pmi *pmi, int code, const char *why)
 {
-    int len = write_line(pmi, "cmd=abort exitcode=%d\n", code);
-
-    return mr_pmi_send(pmi, pmi->message, (size_t)len);
+    return send_line(pmi, write_line(pmi, "cmd=abort exitcode=%d\n", code));
 }
 
 static int pmi1_finish(struct mr_pmi *pmi)
 {
-    return ask(pmi, write_line(pmi, "cmd=finalize\n"), "finalize", "finalize_ack", false);
+    return ask(pmi, write_line(pmi, "cmd=finalize\n"), "finalize", "finalize_ack");
 }
 
 const struct mr_pmi_protocol mr_pmi_protocol1 = {
@@ -121,7 +135,8 @@ const struct mr_pmi_protocol mr_pmi_protocol1 = {
     .subversion = 1,
     .begin = pmi1_begin,
     .put = pmi1_put,
-    .fence = pmi1_fence,
+    .fence_ask = pmi1_fence_ask,
+    .fence_answer = pmi1_fence_answer,
     .get = pmi1_get,
     .mapping = pmi1_mapping,
     .abort = pmi1_abort,

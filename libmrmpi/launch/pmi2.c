@@ -31,11 +31,11 @@ static int __attribute__((format(printf, 2, 3))) send_frame(struct mr_pmi *pmi, 
 }
 
 /* The answer to a command is called COMMAND-response and says rc=0. */
-static int read_answer(struct mr_pmi *pmi, const char *command, bool patient)
+static int read_answer(struct mr_pmi *pmi, const char *command, enum mr_pmi_wait wait)
 {
     char text[64];
     size_t len = strlen(command);
-    int err = mr_pmi_read_frame(pmi, patient);
+    int err = mr_pmi_read_frame(pmi, wait);
 
     if (err)
         return err;
@@ -66,7 +66,7 @@ static int pmi2_begin(struct mr_pmi *pmi)
                   : send_frame(pmi, "cmd=fullinit;pmijobid=%s;pmirank=%d;threaded=FALSE;", escaped, pmi->rank);
 
     if (!err)
-        err = read_answer(pmi, "fullinit", false);
+        err = read_answer(pmi, "fullinit", MR_PMI_SOON);
     if (!err)
         err = read_number(pmi, "rank", 0, &pmi->rank);
     if (!err)
@@ -74,7 +74,7 @@ static int pmi2_begin(struct mr_pmi *pmi)
     if (!err)
         err = send_frame(pmi, "cmd=job-getid;");
     if (!err)
-        err = read_answer(pmi, "job-getid", false);
+        err = read_answer(pmi, "job-getid", MR_PMI_SOON);
     if (!err && (value_of(pmi, "jobid", pmi->job, sizeof(pmi->job)) || !*pmi->job))
         err = mr_pmi_nonsense(pmi, "job-getid");
     pmi->key_max = MR_PMI_KEY_MAX;
@@ -86,21 +86,24 @@ static int pmi2_put(struct mr_pmi *pmi, const char *key, const char *value)
 {
     int err = send_frame(pmi, "cmd=kvs-put;key=%s;value=%s;", key, value);
 
-    return err ? err : read_answer(pmi, "kvs-put", false);
+    return err ? err : read_answer(pmi, "kvs-put", MR_PMI_SOON);
 }
 
-static int pmi2_fence(struct mr_pmi *pmi)
+static int pmi2_fence_ask(struct mr_pmi *pmi)
 {
-    int err = send_frame(pmi, "cmd=kvs-fence;");
+    return send_frame(pmi, "cmd=kvs-fence;");
+}
 
-    return err ? err : read_answer(pmi, "kvs-fence", true);
+static int pmi2_fence_answer(struct mr_pmi *pmi, enum mr_pmi_wait wait)
+{
+    return read_answer(pmi, "kvs-fence", wait);
 }
 
 /* found=TRUE and the value, or found=FALSE. */
 static int read_found(struct mr_pmi *pmi, const char *command, char *value, size_t cap)
 {
     char text[32];
-    int err = read_answer(pmi, command, false);
+    int err = read_answer(pmi, command, MR_PMI_SOON);
 
     if (err)
         return err;
@@ -138,7 +141,7 @@ static int pmi2_finish(struct mr_pmi *pmi)
 {
     int err = send_frame(pmi, "cmd=finalize;");
 
-    return err ? err : read_answer(pmi, "finalize", false);
+    return err ? err : read_answer(pmi, "finalize", MR_PMI_SOON);
 }
 
 const struct mr_pmi_protocol mr_pmi_protocol2 = {
@@ -147,7 +150,8 @@ const struct mr_pmi_protocol mr_pmi_protocol2 = {
     .subversion = 0,
     .begin = pmi2_begin,
     .put = pmi2_put,
-    .fence = pmi2_fence,
+    .fence_ask = pmi2_fence_ask,
+    .fence_answer = pmi2_fence_answer,
     .get = pmi2_get,
     .mapping = pmi2_mapping,
     .abort = pmi2_abort,

@@ -50,13 +50,14 @@ int mr_pmi_send(struct mr_pmi *pmi, const char *data, size_t len)
     return 0;
 }
 
-static int receive_more(struct mr_pmi *pmi, bool patient)
+static int receive_more(struct mr_pmi *pmi, enum mr_pmi_wait wait)
 {
     if (pmi->have == MR_PMI_MESSAGE_MAX)
         return mr_launch_fail(-EPROTO, "%s (%s) sent a message of more than %d bytes", pmi->launcher,
                               pmi->protocol->name, MR_PMI_MESSAGE_MAX);
     for (;;) {
-        ssize_t n = recv(pmi->fd, pmi->in + pmi->have, MR_PMI_MESSAGE_MAX - pmi->have, 0);
+        ssize_t n =
+            recv(pmi->fd, pmi->in + pmi->have, MR_PMI_MESSAGE_MAX - pmi->have, wait == MR_PMI_NOW ? MSG_DONTWAIT : 0);
 
         if (n > 0) {
             pmi->have += (size_t)n;
@@ -64,9 +65,12 @@ static int receive_more(struct mr_pmi *pmi, bool patient)
         }
         if (n == 0)
             return gone(pmi, 0);
-        if (errno == EINTR || (patient && (errno == EAGAIN || errno == EWOULDBLOCK)))
+        bool silent = errno == EAGAIN || errno == EWOULDBLOCK;
+        if (errno == EINTR || (silent && wait == MR_PMI_PATIENT))
             continue;
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
+        if (silent && wait == MR_PMI_NOW)
+            return -EAGAIN;
+        if (silent)
             return mr_launch_fail(-ETIMEDOUT, "%s (%s) gave no answer for %d s (MRMPI_LAUNCHER_TIMEOUT_S)",
                                   pmi->launcher, pmi->protocol->name, mr_config.launcher_timeout_s);
         return gone(pmi, errno);
@@ -87,13 +91,13 @@ static int take_message(struct mr_pmi *pmi, size_t skip, size_t len, size_t all)
                                                         pmi->launcher, pmi->protocol->name);
 }
 
-int mr_pmi_read_line(struct mr_pmi *pmi, bool patient)
+int mr_pmi_read_line(struct mr_pmi *pmi, enum mr_pmi_wait wait)
 {
     char *end;
 
     for (size_t seen = 0; !(end = memchr(pmi->in + seen, '\n', pmi->have - seen));) {
         seen = pmi->have;
-        int err = receive_more(pmi, patient);
+        int err = receive_more(pmi, wait);
         if (err)
             return err;
     }
@@ -101,12 +105,12 @@ int mr_pmi_read_line(struct mr_pmi *pmi, bool patient)
     return take_message(pmi, 0, len, len + 1);
 }
 
-int mr_pmi_read_frame(struct mr_pmi *pmi, bool patient)
+int mr_pmi_read_frame(struct mr_pmi *pmi, enum mr_pmi_wait wait)
 {
     int err = 0, len;
 
     while (pmi->have < MR_PMI_FRAME_HEADER && !err)
-        err = receive_more(pmi, patient);
+        err = receive_more(pmi, wait);
     if (err)
         return err;
     len = mr_pmi2_frame_length(pmi->in);
@@ -119,7 +123,7 @@ int mr_pmi_read_frame(struct mr_pmi *pmi, bool patient)
     }
     size_t all = MR_PMI_FRAME_HEADER + (size_t)len;
     while (pmi->have < all && !err)
-        err = receive_more(pmi, false);
+        err = receive_more(pmi, wait == MR_PMI_PATIENT ? MR_PMI_SOON : wait);
     return err ? err : take_message(pmi, MR_PMI_FRAME_HEADER, (size_t)len, all);
 }
 
@@ -213,7 +217,7 @@ static int read_set(struct mr_pmi *pmi, const char *name, long long min, int *ou
 {
     char text[32];
     long long n;
-    int err = mr_pmi_read_line(pmi, false);
+    int err = mr_pmi_read_line(pmi, MR_PMI_SOON);
 
     if (err)
         return err;
@@ -236,7 +240,7 @@ static int introduce(struct mr_pmi *pmi)
     int len = snprintf(line, sizeof(line), "cmd=initack pmiid=%lld\n", n);
     int err = mr_pmi_send(pmi, line, (size_t)len);
     if (!err)
-        err = mr_pmi_read_line(pmi, false);
+        err = mr_pmi_read_line(pmi, MR_PMI_SOON);
     if (err)
         return err;
     if (mr_pmi1_value(pmi->message, "cmd", text, sizeof(text)) || strcmp(text, "initack"))
@@ -269,7 +273,7 @@ static int agree_on_version(struct mr_pmi *pmi)
     int err = mr_pmi_send(pmi, line, (size_t)len);
 
     if (!err)
-        err = mr_pmi_read_line(pmi, false);
+        err = mr_pmi_read_line(pmi, MR_PMI_SOON);
     if (err)
         return err;
     if (mr_pmi1_value(pmi->message, "cmd", text, sizeof(text)) || strcmp(text, "response_to_init") ||

@@ -3,10 +3,11 @@
  * The PMIx client: rank, node map and business cards from mrrun, Slurm or any other PMIx server.
  *
  * libpmix runs a thread of its own. It is started with all signals blocked, so that the program's handlers run on the
- * program's threads. That thread calls on_event(); all it touches is one atomic.
+ * program's threads. That thread calls on_event(), which touches one atomic, and on_fence_over(), which posts a semaphore.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,6 +28,14 @@ static pmix_status_t event_ref = -1;
 static _Atomic int job_failure;             /* 0 or a negative errno */
 static unsigned lives;                      /* how often this process has joined the job */
 static const struct mr_launch_world *known; /* the caller's, from init to finalize */
+
+/* The fence that was begun. libpmix reads how until it is over, and then says so from its own thread. */
+static struct {
+    pmix_info_t how;
+    pmix_status_t status;
+    sem_t over;
+    bool begun;
+} fence;
 
 static int errno_of(pmix_status_t rc)
 {
@@ -60,6 +69,12 @@ static void on_event(size_t ref, pmix_status_t status, const pmix_proc_t *source
                                    status == PMIX_ERR_LOST_CONNECTION ? -ECONNRESET : -ECONNABORTED);
     if (done)
         done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
+}
+
+static void on_fence_over(pmix_status_t status, void *cbdata)
+{
+    fence.status = status;
+    sem_post(&fence.over);
 }
 
 static void watch_events(void)
@@ -212,17 +227,34 @@ static int client_put(const char *key, const void *data, size_t len)
  * are asked: their requests to each other are not dependable (Slurm 22.05 with libpmix 4.2 answers some with "not
  * found").
  */
-static int client_fence(void)
+static int client_fence_begin(void)
 {
     bool gather = known->map.num_nodes > 1 && !mr_detect_one_server();
-    pmix_info_t how;
     pmix_status_t rc = PMIx_Commit();
 
-    PMIX_INFO_LOAD(&how, PMIX_COLLECT_DATA, &gather, PMIX_BOOL);
+    if (fence.begun)
+        return -EBUSY;
+    PMIX_INFO_LOAD(&fence.how, PMIX_COLLECT_DATA, &gather, PMIX_BOOL);
+    sem_init(&fence.over, 0, 0);
     if (rc == PMIX_SUCCESS)
-        rc = PMIx_Fence(&job, 1, &how, 1);
-    PMIX_INFO_DESTRUCT(&how);
-    return errno_of(rc);
+        rc = PMIx_Fence_nb(&job, 1, &fence.how, 1, on_fence_over, NULL);
+    if (rc == PMIX_OPERATION_SUCCEEDED)
+        on_fence_over(PMIX_SUCCESS, NULL);
+    else if (rc != PMIX_SUCCESS)
+        return errno_of(rc);
+    fence.begun = true;
+    return 0;
+}
+
+static int client_fence_end(bool patient)
+{
+    if (!fence.begun)
+        return -EINVAL;
+    while (patient ? sem_wait(&fence.over) : sem_trywait(&fence.over))
+        if (errno == EAGAIN)
+            return -EAGAIN;
+    fence.begun = false;
+    return errno_of(fence.status);
 }
 
 static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
@@ -333,7 +365,8 @@ const struct mr_launch_backend mr_launch_pmix = {
     .name = "pmix",
     .init = client_init,
     .put = client_put,
-    .fence = client_fence,
+    .fence_begin = client_fence_begin,
+    .fence_end = client_fence_end,
     .get = client_get,
     .failed = client_failed,
     .abort = client_abort,

@@ -49,7 +49,12 @@ static int singleton_put(const char *key, const void *data, size_t len)
     return 0;
 }
 
-static int singleton_fence(void)
+static int singleton_fence_begin(void)
+{
+    return 0;
+}
+
+static int singleton_fence_end(bool patient)
 {
     return 0;
 }
@@ -101,7 +106,8 @@ const struct mr_launch_backend mr_launch_singleton = {
     .name = "none",
     .init = singleton_init,
     .put = singleton_put,
-    .fence = singleton_fence,
+    .fence_begin = singleton_fence_begin,
+    .fence_end = singleton_fence_end,
     .get = singleton_get,
     .failed = singleton_failed,
     .abort = singleton_abort,

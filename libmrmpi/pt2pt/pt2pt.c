@@ -123,6 +123,7 @@ int mr_pt2pt_finalize(void)
     mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
     if (mr_config.stats)
         mr_stats_print();
+    mr_rail_quiet();
     release();
     return 0;
 }

@@ -89,6 +89,10 @@ void mr_rail_finalize(void); /* drains what is queued; peers have been synchroni
 int mr_rail_poll(void);
 /* True when nothing is queued or in flight on this side (for finalize). */
 bool mr_rail_drained(void);
+/* From here on nothing is said upwards: pt2pt/ has gone. What peers still need is served by mr_rail_poll(). */
+void mr_rail_quiet(void);
+/* True while peers may still need this process to poll: a channel says so. */
+bool mr_rail_lingers(void);
 
 struct mr_vc *mr_vc_get_peer(int world_rank); /* made on demand, never NULL */
 int mr_vc_world_rank(const struct mr_vc *vc);

@@ -34,6 +34,7 @@ struct plan {
     bool in_bytes;       /* answers come byte by byte */
     bool flood;          /* that answer is without end */
     bool dies;           /* after that answer it is gone */
+    bool late;           /* that answer comes after a while, byte by byte */
 };
 
 /* ---- the launcher ---- */
@@ -48,11 +49,13 @@ static struct {
 
 static void answer_raw(const char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i += server.plan->in_bytes ? 1 : len) {
-        if (send(server.fd, text + i, server.plan->in_bytes ? 1 : len, MSG_NOSIGNAL) < 0)
+    bool in_bytes = server.plan->in_bytes || server.plan->late;
+
+    for (size_t i = 0; i < len; i += in_bytes ? 1 : len) {
+        if (send(server.fd, text + i, in_bytes ? 1 : len, MSG_NOSIGNAL) < 0)
             _exit(0);
-        if (server.plan->in_bytes)
-            usleep(100);
+        if (in_bytes)
+            usleep(server.plan->late ? 5000 : 100);
     }
 }
 
@@ -76,6 +79,8 @@ static void answer_as_planned(void)
     if (server.plan->flood)
         for (memset(out, 'x', sizeof(out));;)
             answer_raw(out, sizeof(out));
+    if (server.plan->late)
+        usleep(100000);
     answer(server.plan->answer);
     if (server.plan->dies)
         _exit(0);
@@ -437,6 +442,54 @@ START_TEST(fences_are_waited_for)
 }
 END_TEST
 
+/* A rank that goes on working while others are late. */
+START_TEST(fences_are_asked_about)
+{
+    const struct plan plan = {
+        _i + 1, 2,           _i ? "kvs-fence" : "barrier_in", _i ? "cmd=kvs-fence-response;rc=0;" : "cmd=barrier_out",
+        MAP,    .late = true};
+    int err, asked = 0;
+    size_t len;
+    char c;
+
+    begin(&plan);
+    ck_assert_int_eq(mr_launch_fence_done(), -EINVAL);
+    ck_assert_int_eq(mr_launch_put("k", "v", 1), 0);
+    ck_assert_int_eq(mr_launch_fence_begin(), 0);
+    ck_assert_int_eq(mr_launch_fence_done(), -EAGAIN);
+    ck_assert_int_eq(mr_launch_get(0, "k", &c, 1, &len), -EBUSY);
+    ck_assert_int_eq(mr_launch_put("l", "v", 1), -EBUSY);
+    ck_assert_int_eq(mr_launch_fence_begin(), -EBUSY);
+    ck_assert_int_eq(mr_launch_failed(), 0);
+    for (; (err = mr_launch_fence_done()) == -EAGAIN; asked++)
+        usleep(1000);
+    ck_assert_msg(!err, "%s", mr_launch_why(err));
+    ck_assert_int_gt(asked, 20);
+    ck_assert_int_eq(mr_launch_get(0, "k", &c, 1, &len), 0);
+    ck_assert_int_eq(c, 'v');
+    ck_assert_int_eq(mr_launch_fence_begin(), 0); /* asked about, and then waited for */
+    ck_assert_int_eq(mr_launch_fence_done(), -EAGAIN);
+    ck_assert_int_eq(mr_launch_fence_end(), 0);
+    ck_assert_int_eq(mr_launch_finalize(), 0);
+}
+END_TEST
+
+START_TEST(launcher_dies_at_an_open_fence)
+{
+    const struct plan plan = {_i + 1, 2, _i ? "kvs-fence" : "barrier_in", CLOSES, MAP, .late = true};
+    int err;
+
+    begin(&plan);
+    ck_assert_int_eq(mr_launch_fence_begin(), 0);
+    ck_assert_int_eq(mr_launch_fence_done(), -EAGAIN);
+    for (int i = 0; (err = mr_launch_fence_done()) == -EAGAIN && i < 5000; i++)
+        usleep(1000);
+    expect_why(err, -ECONNRESET, "has closed its connection to rank 0: it is gone, or ends the job");
+    ck_assert_int_eq(mr_launch_failed(), -ECONNRESET);
+    ck_assert_int_eq(mr_launch_fence_begin(), -ECONNRESET);
+}
+END_TEST
+
 /* ---- ports ---- */
 
 static int listener(void)
@@ -567,6 +620,8 @@ int main(void)
     tcase_add_loop_test(t, launcher_dies, 0, 2);
     tcase_add_loop_test(t, death_is_seen_between_calls, 0, 2);
     tcase_add_loop_exit_test(t, fences_are_waited_for, SIGUSR1, 0, 2);
+    tcase_add_loop_test(t, fences_are_asked_about, 0, 2);
+    tcase_add_loop_test(t, launcher_dies_at_an_open_fence, 0, 2);
     tcase_add_loop_test(t, port, 0, 4);
     tcase_add_test(t, port_faults);
     tcase_add_loop_test(t, environment, 0, COUNT(environments));

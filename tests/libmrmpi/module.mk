@@ -84,6 +84,14 @@ CFLAGS.tests/libmrmpi/test_rebind.c := -fno-builtin
 tests/libmrmpi/test_rebind_PKGS := check
 endif
 
+# The end of a job, with channels, a launcher and a pt2pt/ of the test's own
+TESTPROGS += tests/libmrmpi/test_linger
+UNIT_TESTS += tests/libmrmpi/test_linger
+tests/libmrmpi/test_linger_SRCS := tests/libmrmpi/test_linger.c libmrmpi/core/init.c libmrmpi/core/error.c libmrmpi/rail/vc.c \
+    libmrmpi/rail/reorder.c $(wildcard libmrmpi/base/*.c)
+tests/libmrmpi/test_linger_PKGS := check
+tests/libmrmpi/test_linger_LDLIBS := -lpthread
+
 # Not a unit test: run under mrrun on simulated hosts by rails.sh
 TESTPROGS += tests/libmrmpi/vc_probe
 tests/libmrmpi/vc_probe_SRCS := tests/libmrmpi/vc_probe.c

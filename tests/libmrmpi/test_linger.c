@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of a job: a rank whose channel says that peers may still need it polls while it waits for the others at the
+ * launcher's fence; any other one blocks there. The other ranks come when this one has polled often enough.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/core/objects.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/pt2pt/pt2pt.h"
+
+/* ---- what the rooms above and below do ---- */
+
+static int polls;
+static int polls_needed;     /* before the last rank has come */
+static int polls_lingering;  /* so many times */
+static bool in_fence, asked; /* a fence was begun; and asked about */
+static int waits;            /* fences that were waited for */
+static int peers_lost;       /* as pt2pt/ hears it */
+static bool parted;          /* pt2pt/ is gone */
+static int begin_error;
+
+static int net_poll(void)
+{
+    polls++;
+    if (parted)
+        mr_vc_failed(1, -EIO);
+    return 0;
+}
+
+static bool net_lingers(void)
+{
+    ck_assert(parted);
+    return polls < polls_lingering;
+}
+
+static bool reaches(int rank)
+{
+    return rank == 1;
+}
+
+static size_t eager_max(int rank)
+{
+    return 8192;
+}
+
+static int self_poll(void)
+{
+    return 0;
+}
+
+static bool reaches_self(int rank)
+{
+    return rank == 0;
+}
+
+const struct mr_channel_ops mr_channel_net = {
+    .name = "net", .poll = net_poll, .lingers = net_lingers, .reaches = reaches, .eager_max = eager_max};
+const struct mr_channel_ops mr_channel_self = {
+    .name = "self", .poll = self_poll, .reaches = reaches_self, .eager_max = eager_max};
+const struct mr_channel_ops mr_channel_shm = {.name = "shm"};
+
+static int nodes[] = {0, 1}, locals[] = {0};
+static const struct mr_launch launch = {.rank = 0,
+                                        .size = 2,
+                                        .local_size = 1,
+                                        .num_nodes = 2,
+                                        .node_of = nodes,
+                                        .local_ranks = locals,
+                                        .job_id = "",
+                                        .node_name = "n"};
+
+int mr_launch_init(const struct mr_launch **out)
+{
+    *out = &launch;
+    return 0;
+}
+
+int mr_launch_fence_begin(void)
+{
+    in_fence = !begin_error;
+    return begin_error;
+}
+
+int mr_launch_fence_done(void)
+{
+    ck_assert(in_fence);
+    asked = true;
+    if (polls < polls_needed)
+        return -EAGAIN;
+    in_fence = false;
+    return 0;
+}
+
+int mr_launch_fence_end(void)
+{
+    ck_assert(in_fence);
+    in_fence = false;
+    waits++;
+    return 0;
+}
+
+int mr_launch_fence(void)
+{
+    return 0;
+}
+
+const char *mr_launch_why(int err)
+{
+    return "";
+}
+
+int mr_launch_finalize(void)
+{
+    ck_assert(!in_fence);
+    return 0;
+}
+
+static void failed(struct mr_vc *vc, int error)
+{
+    peers_lost++;
+}
+
+int mr_pt2pt_init(void)
+{
+    return mr_rail_init(&launch, &(struct mr_vc_upcalls){.failed = failed});
+}
+
+int mr_pt2pt_finalize(void)
+{
+    mr_rail_quiet();
+    parted = true;
+    return 0;
+}
+
+void mr_progress_until(bool (*done)(void *arg), void *arg)
+{
+    while (!done(arg))
+        mr_rail_poll();
+}
+
+int mr_comm_init(const struct mr_launch *l)
+{
+    return 0;
+}
+
+void mr_comm_finalize(void)
+{
+}
+
+void mr_type_f90_finalize(void)
+{
+}
+
+int mr_coll_init(void)
+{
+    return 0;
+}
+
+void mr_coll_finalize(void)
+{
+}
+
+/* ---- the tests: each in a process of its own ---- */
+
+static void live(int needed, int lingering)
+{
+    polls_needed = needed;
+    polls_lingering = lingering;
+    ck_assert_int_eq(mr_init(0), 0);
+    mr_finalize();
+}
+
+START_TEST(nobody_needs_it)
+{
+    live(5, 0);
+    ck_assert(polls == 0 && waits == 1 && !asked);
+}
+END_TEST
+
+START_TEST(peers_need_it_to_the_end)
+{
+    live(5, 1000);
+    ck_assert(polls == 5 && waits == 0 && asked);
+}
+END_TEST
+
+START_TEST(peers_need_it_for_a_while)
+{
+    live(1000, 3);
+    ck_assert(polls == 3 && waits == 1 && asked);
+}
+END_TEST
+
+START_TEST(all_are_there)
+{
+    live(0, 1000);
+    ck_assert(polls == 0 && waits == 0 && asked);
+}
+END_TEST
+
+START_TEST(nothing_is_said_to_what_is_gone)
+{
+    live(5, 1000);
+    ck_assert_int_eq(polls, 5);
+    ck_assert_int_eq(peers_lost, 0);
+}
+END_TEST
+
+START_TEST(launcher_is_gone)
+{
+    begin_error = -ECONNRESET;
+    live(5, 1000);
+    ck_assert(polls == 0 && waits == 0 && !asked);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("linger");
+    TCase *t = tcase_create("all");
+
+    tcase_add_test(t, nobody_needs_it);
+    tcase_add_test(t, peers_need_it_to_the_end);
+    tcase_add_test(t, peers_need_it_for_a_while);
+    tcase_add_test(t, all_are_there);
+    tcase_add_test(t, nothing_is_said_to_what_is_gone);
+    tcase_add_test(t, launcher_is_gone);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    int failures = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failures != 0;
+}
