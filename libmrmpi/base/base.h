@@ -123,6 +123,7 @@ enum mr_stat {
     MR_STAT_REOPENED,
     MR_STAT_RESENT,
     MR_STAT_MOVED,
+    MR_STAT_PINGS,
     MR_STAT_COUNT
 };
 extern uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; tools look at any time */

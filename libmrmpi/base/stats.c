@@ -40,6 +40,8 @@ static const struct {
     [MR_STAT_BROKEN] = {"broken", "paths to peers that broke, or whose port went down", MR_TOPIC_CONNECTIONS},
     [MR_STAT_REOPENED] = {"reopened", "rounds of connecting that opened such paths again", MR_TOPIC_CONNECTIONS},
     [MR_STAT_RESENT] = {"resent", "packets that were sent again, since their path broke", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_PINGS] = {"pings", "times that the adapter of a peer from which nothing came was asked for a sign of life",
+                       MR_TOPIC_CONNECTIONS},
     [MR_STAT_MOVED] = {"moved", "parts of large messages that moved to another path, since theirs broke",
                        MR_TOPIC_CONNECTIONS},
 };

@@ -57,6 +57,8 @@ struct mr_link_ops {
      */
     int (*write)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
     int (*read)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
+    /* Ask the peer's adapter for a sign of life: without one the link fails. -EAGAIN: not now. NULL: nothing answers. */
+    int (*ping)(struct mr_link *l);
     /* Give up: what is posted comes back flushed, then drained() is called. */
     void (*drain)(struct mr_link *l);
     /* Take it away at once, whatever is posted; for the end. */
@@ -72,6 +74,8 @@ struct mr_link {
     uint8_t index; /* the owner's number for it */
     uint8_t sl, path;
     uint32_t qpn;
+    bool pinging; /* a ping is under way */
+    struct mr_tx ping;
     struct mr_qp qp;
 };
 

@@ -130,6 +130,29 @@ static int rc_read(struct mr_link *l, const struct mr_link_part *part, struct mr
     return post_part(l, part, tx, post_read);
 }
 
+/* ---- signs of life ----------------------------------------------------------------------------------------------- */
+
+static void ping_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_link *l = container_of(wr, struct mr_link, ping.wr);
+
+    l->pinging = false;
+    mr_tx_done(&l->ping, wc);
+}
+
+/* A write of no bytes: it needs no key, takes no receive buffer, and is acknowledged by the adapter. */
+static int rc_ping(struct mr_link *l)
+{
+    int err;
+
+    if (l->pinging || !mr_qp_has_room(&l->qp, 1))
+        return -EAGAIN;
+    l->ping.wr.done = ping_done;
+    err = mr_qp_write(&l->qp, NULL, 0, 0, 0, 0, NULL, &l->ping);
+    l->pinging = !err;
+    return err;
+}
+
 /* ---- the end of a link ------------------------------------------------------------------------------------------- */
 
 static void rc_drain(struct mr_link *l)
@@ -154,6 +177,7 @@ const struct mr_link_ops mr_link_rc = {
     .send = rc_send,
     .write = rc_write,
     .read = rc_read,
+    .ping = rc_ping,
     .drain = rc_drain,
     .close = rc_close,
 };

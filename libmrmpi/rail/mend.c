@@ -126,6 +126,8 @@ static void link_failed(struct mr_link *l, const struct mr_wc *wc)
     }
     describe_failure(l, wc);
     mr_sub_break(sub);
+    if (wc->error == -EHOSTUNREACH)
+        mr_ping_all(sub->peer); /* what is dead of the others shows now, not one after the other */
     if (wc->error == -EFAULT || wc->error == -EMSGSIZE) /* it would be the same over any other link */
         mr_peer_lost(sub->peer, wc->error);
 }

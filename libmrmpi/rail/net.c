@@ -329,7 +329,7 @@ static void flush_backlog(void)
 /* ---- poll -------------------------------------------------------------------------------------------------------- */
 
 /* Connections that are made from now on have the new levels; those that exist keep theirs. */
-static void look_for_news(void)
+static void look_for_news(bool idle)
 {
     uint64_t now = mr_clock_ns();
     struct mr_fabric_qos q;
@@ -340,6 +340,8 @@ static void look_for_news(void)
     mr_verbs_check_events();
     if (mr_net.mending)
         mr_mend_poll();
+    if (idle)
+        mr_ping_silent(now);
     if (!mr_fabric_news(&q, now) || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)
@@ -384,7 +386,7 @@ static int net_poll(void)
         done += mr_peers_report();
     mr_net.idle_polls = done ? 0 : mr_net.idle_polls + 1;
     if (!done || ++mr_net.polls % BUSY_CHECK == 0)
-        look_for_news();
+        look_for_news(!done);
     return done;
 }
 

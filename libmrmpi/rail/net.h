@@ -86,6 +86,8 @@ struct mr_peer {
     struct mr_sub *reopening;      /* what the round of connecting that we began is about, after the first */
     struct mr_sub *answering;      /* that the last datagram went over */
     uint64_t isolated_ns;          /* since when no subchannel is open; 0: one is */
+    uint32_t heard_received, heard_confirmed; /* packets of the peer, and ours that it has, when ping.c looked last */
+    unsigned ping_turn;                       /* the link that is asked next */
 };
 
 struct mr_net {
@@ -102,7 +104,8 @@ struct mr_net {
     bool mend_due;         /* one of those that are mending has something to say or do now */
     unsigned caps;         /* enum mr_vc_caps */
     unsigned idle_polls, polls;
-    uint64_t news_ns; /* when news were looked for */
+    uint64_t news_ns;   /* when news were looked for */
+    uint64_t pinged_ns; /* when silent peers were */
 };
 extern struct mr_net mr_net;
 
@@ -149,6 +152,13 @@ void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr);
 void mr_mend_poll(void);
 /* Something of this peer is due. */
 void mr_mend(struct mr_peer *p);
+
+/* ---- ping.c ---------------------------------------------------------------------------------------------------- */
+
+/* While this rank waits: ask the adapters of peers from which nothing comes for a sign of life. */
+void mr_ping_silent(uint64_t now_ns);
+/* Over all links to this peer, at once. */
+void mr_ping_all(struct mr_peer *p);
 
 /* ---- bulk.c ---------------------------------------------------------------------------------------------------- */
 

@@ -265,6 +265,11 @@ uint32_t mr_vc_packets(const struct mr_vc *vc)
     return vc->next_seq;
 }
 
+uint32_t mr_vc_received(const struct mr_vc *vc)
+{
+    return vc->in.expected;
+}
+
 unsigned mr_vc_all_waiting; /* kept by the channels that have something to count, and by pt2pt/ */
 
 unsigned mr_vc_waiting(struct mr_vc *vc)

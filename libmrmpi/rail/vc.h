@@ -117,7 +117,8 @@ typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                     const void *what);
 
-uint32_t mr_vc_packets(const struct mr_vc *vc); /* given to mr_vc_send so far; wraps */
+uint32_t mr_vc_packets(const struct mr_vc *vc);  /* given to mr_vc_send so far; wraps */
+uint32_t mr_vc_received(const struct mr_vc *vc); /* delivered so far; wraps */
 
 /*
  * Packets to this peer that wait, as copies, for room or for a connection. Whoever has many to send lets them drain

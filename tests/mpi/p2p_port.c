@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The last rank loses its own port (a command, given as argument, takes it down) while it waits for a message and has
- * nothing to send: it hears of it by an error, also when it waits for anybody's message. (The other one, whose port is up
- * and who has nothing to send, cannot know.)
+ * nothing to send: it hears of it by an error, also when it waits for anybody's message.
  */
 #include <unistd.h>
 
