@@ -29,6 +29,7 @@ struct mr_config {
     char *devices;          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
     char *roce_gid;         /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
     int rails_max;          /* use at most so many; 0: all */
+    char *pairs;            /* which rails of two ranks are paired: matched, all */
     int paths;              /* LID paths used between each pair of rails */
     _Atomic int unsent_max; /* packets to a peer that may wait for room before sends do */
     size_t unexpected_max, unexpected_total; /* credits for eager messages: of each peer, of all */

@@ -152,13 +152,14 @@ static void note_started(struct mr_stripe_op *s, uint64_t now_ns)
 static void note_finished(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->sub->peer;
+    char name[MR_SUB_NAME];
 
     mr_adapt_finished(&p->adapt, (unsigned)(s->sub - p->sub), s->len, mr_clock_ns());
     if (mr_adapt_weigh(&p->adapt, p->load, p->num_subs)) {
         mr_stat_add(MR_STAT_NET_REWEIGHED, 1);
         for (unsigned i = 0; i < p->num_subs; i++)
-            mr_log(MR_LOG_DEBUG, "rank %d, rail %u, path %u: weight %u of %u", p->rank, p->sub[i].rail->index,
-                   p->sub[i].path, p->load[i].weight, MR_WEIGHT_MAX);
+            mr_log(MR_LOG_DEBUG, "rank %d, %s: weight %u of %u", p->rank, mr_sub_name(&p->sub[i], name),
+                   p->load[i].weight, MR_WEIGHT_MAX);
     }
 }
 

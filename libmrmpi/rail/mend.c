@@ -24,7 +24,8 @@
 #define PAUSE_MAX_NS 10000000000ull
 #define STEADY       10 /* it has not flapped if it was open for so many pauses */
 
-/* Words to the peer, in header kinds of the channel's own. tag: rail, path and generation of a subchannel. */
+/* Words to the peer, in header kinds of the channel's own. tag: a subchannel by its sender's names, and a generation.
+ */
 enum mend_word {
     WORD_BROKEN = MR_VC_KIND_CHANNEL, /* our end is broken */
     WORD_GONE,                        /* our end has drained: nothing lands through it any more */
@@ -34,7 +35,20 @@ enum mend_word {
 
 static int32_t sub_tag(const struct mr_sub *sub, uint8_t generation)
 {
-    return (int32_t)(sub->rail->index | (uint32_t)sub->path << 8 | (uint32_t)generation << 16);
+    _Static_assert(MR_RAILS_MAX <= 8, "a rail's number has three bits");
+    return (int32_t)(sub->rail->index | (uint32_t)sub->remote_rail << 3 | (uint32_t)(sub->path & 0x7f) << 6 |
+                     (uint32_t)sub->kind << 13 | (uint32_t)generation << 21);
+}
+
+/* Ours that the peer means. */
+static struct mr_sub *find_tagged(struct mr_peer *p, uint32_t tag)
+{
+    return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
+}
+
+static uint8_t tag_generation(uint32_t tag)
+{
+    return (uint8_t)(tag >> 21);
 }
 
 /* ---- breaking -------------------------------------------------------------------------------------------------- */
@@ -111,9 +125,10 @@ static void describe_failure(const struct mr_link *l, const struct mr_wc *wc)
                         : wc->error == -EFAULT        ? "memory was unmapped while a transfer was under way"
                         : wc->flushed                 ? "the connection broke while it served the peer"
                                                       : "the port here is going down; if not, see the device's log";
+    char name[MR_SUB_NAME];
 
-    mr_log(MR_LOG_WARN, "rank %d on %s, rail %u (%s port %u), path %u, service level %u: %s; likely %s", p->rank,
-           p->card.host, sub->rail->index, sub->rail->dev->name, sub->rail->port, l->path, l->sl, wc->status, cause);
+    mr_log(MR_LOG_WARN, "rank %d on %s, %s, service level %u: %s; likely %s", p->rank, p->card.host,
+           mr_sub_name(sub, name), l->sl, wc->status, cause);
 }
 
 static void link_failed(struct mr_link *l, const struct mr_wc *wc)
@@ -222,19 +237,19 @@ static void hear_broken(struct mr_sub *sub, uint8_t generation)
 void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
 {
     uint32_t tag = (uint32_t)hdr->tag;
-    struct mr_sub *sub = mr_sub_find(p, tag & 0xff, tag >> 8 & 0xff);
+    struct mr_sub *sub = find_tagged(p, tag);
 
     if (!sub || p->error)
         return;
     switch (hdr->kind) {
     case WORD_BROKEN:
-        hear_broken(sub, (uint8_t)(tag >> 16));
+        hear_broken(sub, tag_generation(tag));
         break;
     case WORD_GONE:
-        mr_sub_gone(sub, (uint8_t)(tag >> 16));
+        mr_sub_gone(sub, tag_generation(tag));
         break;
     case WORD_ASK:
-        say(p, WORD_TOLD, hdr->tag, hdr->ctx, hdr->sreq, mr_bulk_has_landed(hdr->ctx));
+        say(p, WORD_TOLD, sub_tag(sub, 0), hdr->ctx, hdr->sreq, mr_bulk_has_landed(hdr->ctx));
         break;
     case WORD_TOLD:
         mr_bulk_told(p, hdr->sreq, hdr->rank);
@@ -261,9 +276,9 @@ static void describe_isolation(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++) {
         const struct mr_rail *rail = p->sub[i].rail;
+        char name[MR_SUB_NAME];
 
-        mr_log(MR_LOG_ERROR, "rank %d on %s, rail %u (%s port %u), path %u: %s", p->rank, p->card.host, rail->index,
-               rail->dev->name, rail->port, p->sub[i].path,
+        mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->card.host, mr_sub_name(&p->sub[i], name),
                rail->dev->fatal ? "the device here is gone"
                : rail->down     ? "the port here is down"
                                 : "no answer: its host, its process or a link on the way is gone");

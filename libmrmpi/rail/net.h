@@ -12,6 +12,7 @@
 #include "libmrmpi/link/link.h"
 #include "libmrmpi/rail/adapt.h"
 #include "libmrmpi/rail/filter.h"
+#include "libmrmpi/rail/pair.h"
 #include "libmrmpi/rail/sched.h"
 #include "libmrmpi/verbs/connect.h"
 #include "libmrmpi/verbs/regcache.h"
@@ -23,6 +24,8 @@ _Static_assert(MR_SUBS_MAX == MR_CM_SUBS_MAX && MR_SUBS_MAX <= MR_STRIPES_MAX, "
 struct mr_card {
     uint32_t magic;
     uint16_t version, num_rails;
+    uint8_t paths, all_pairs; /* what it wants of both (rail/pair.h) */
+    uint8_t pad[6];
     char host[64];
     struct mr_rail_addr rail[MR_RAILS_MAX]; /* only num_rails of them travel */
 };
@@ -48,11 +51,14 @@ struct mr_sub_news {
     uint8_t broken_generation, gone_generation;
 };
 
-/* A pair of rails and a LID path: where bytes are counted and weighed. It has a link for each of its service levels. */
+/*
+ * A pair of rails and a LID path: where bytes are counted and weighed. It has a link for each of its service levels.
+ * Both ends call it by the numbers of both rails, path and kind: its place in mr_peer.sub is its own side's.
+ */
 struct mr_sub {
     struct mr_peer *peer;
     struct mr_rail *rail;
-    uint8_t remote_rail, path;
+    uint8_t remote_rail, path, kind;
     enum mr_sub_state state;
     uint8_t generation; /* of its queue pairs, those that are or those that come next; wraps */
     uint8_t peer_from;  /* those of the peer before this generation are gone */
@@ -129,8 +135,11 @@ void mr_wireup_init(struct mr_peer *p);
 void mr_peer_connect(struct mr_peer *p);
 /* Begin a round for a subchannel that is closed, unless one is under way. */
 void mr_peer_reopen(struct mr_sub *sub);
-/* That of ours on this rail and path; NULL: there is none. */
-struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned path);
+/* That of ours between these rails, ours and the peer's; NULL: there is none. */
+struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind);
+/* For messages: the ports of both ends and the path. */
+#define MR_SUB_NAME 144
+const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
 void mr_wireup_datagram(const void *data, size_t len);
 /* Timers of peers that are being connected. */
 void mr_wireup_tick(void);

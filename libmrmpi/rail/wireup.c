@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting to peers on demand: business cards, pairing of rails, the exchange over datagrams.
- *
- * Rail i of ours is paired with rail i of the peer as far as both have rails that can reach each other. For each LID
- * path of a pair there is a link for small messages, and a second for bulk ones where their service level differs.
+ * Connecting to peers on demand: business cards, subchannels for the pairs of rails (rail/pair.h), the exchange over
+ * datagrams. Each subchannel has a link for small messages, and a second for bulk ones where their service level
+ * differs.
  */
 #include "libmrmpi/rail/net.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -18,7 +19,9 @@
 
 #define CARD_KEY     "mrmpi.card"
 #define CARD_MAGIC   0x6d726364u /* "mrcd" */
-#define CARD_VERSION 3
+#define CARD_VERSION 4
+
+#define LMC_MAX 7
 
 #define REOPEN_ATTEMPTS 4 /* of one round; another begins after a pause (mend.c) */
 
@@ -29,9 +32,22 @@ static size_t card_length(unsigned rails)
     return offsetof(struct mr_card, rail) + rails * sizeof(struct mr_rail_addr);
 }
 
+static bool wants_all_pairs(void)
+{
+    bool all = !strcmp(mr_config.pairs, "all");
+
+    if (!all && strcmp(mr_config.pairs, "matched") && !mr_net.launch->rank)
+        mr_log(MR_LOG_WARN, "MRMPI_PAIRS=%s: must be matched or all; matched it is", mr_config.pairs);
+    return all;
+}
+
 int mr_card_publish(void)
 {
-    struct mr_card card = {.magic = CARD_MAGIC, .version = CARD_VERSION, .num_rails = (uint16_t)mr_verbs.num_rails};
+    struct mr_card card = {.magic = CARD_MAGIC,
+                           .version = CARD_VERSION,
+                           .num_rails = (uint16_t)mr_verbs.num_rails,
+                           .paths = (uint8_t)mr_config.paths,
+                           .all_pairs = wants_all_pairs()};
 
     if (*mr_net.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
         memcpy(card.host, mr_net.launch->node_name, strnlen(mr_net.launch->node_name, sizeof card.host - 1));
@@ -42,13 +58,23 @@ int mr_card_publish(void)
     return mr_launch_put(CARD_KEY, &card, card_length(card.num_rails));
 }
 
+static bool is_sane(const struct mr_card *c, size_t len)
+{
+    if (len < card_length(0) || c->magic != CARD_MAGIC || c->version != CARD_VERSION || c->num_rails > MR_RAILS_MAX ||
+        len != card_length(c->num_rails) || !c->paths)
+        return false;
+    for (unsigned i = 0; i < c->num_rails; i++)
+        if (c->rail[i].lmc > LMC_MAX || !c->rail[i].mtu)
+            return false;
+    return true;
+}
+
 static int fetch_card(struct mr_peer *p)
 {
     size_t len = 0;
     int err = mr_launch_get(p->rank, CARD_KEY, &p->card, sizeof p->card, &len);
 
-    if (!err && (len < card_length(0) || p->card.magic != CARD_MAGIC || p->card.version != CARD_VERSION ||
-                 p->card.num_rails > MR_RAILS_MAX || len != card_length(p->card.num_rails)))
+    if (!err && !is_sane(&p->card, len))
         err = -EPROTO;
     if (err) {
         memset(&p->card, 0, sizeof p->card);
@@ -63,71 +89,51 @@ static int fetch_card(struct mr_peer *p)
 
 /* ---- subchannels ------------------------------------------------------------------------------------------------- */
 
-/* Same link layer; on InfiniBand the same subnet, on Ethernet the same version of RoCE and family of addresses. */
-static bool can_reach(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
+const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
 {
-    return a->global == b->global && (a->global ? a->gid_kind == b->gid_kind : !memcmp(a->gid, b->gid, 8));
-}
+    const struct mr_rail_addr *far = &sub->peer->card.rail[sub->remote_rail];
 
-static unsigned paths_of(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
-{
-    unsigned lmc = a->lmc < b->lmc ? a->lmc : b->lmc;
-    unsigned want = mr_config.paths > 0 ? (unsigned)mr_config.paths : 1;
-
-    return want < 1u << lmc ? want : 1u << lmc;
-}
-
-/* What the port's rate promises, where weights may follow what is measured later; else all are equal. */
-static uint32_t first_weight(const struct mr_rail *rail)
-{
-    uint32_t fastest = 0, weight;
-
-    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        if (mr_verbs.rail[i].rate_mbps > fastest)
-            fastest = mr_verbs.rail[i].rate_mbps;
-    if (!mr_config.adaptive || !rail->rate_mbps)
-        return MR_WEIGHT_MAX;
-    weight = (uint32_t)((uint64_t)MR_WEIGHT_MAX * rail->rate_mbps / fastest);
-    return weight < MR_WEIGHT_MIN ? MR_WEIGHT_MIN : weight;
-}
-
-/* How many subchannels there can be; at least one, so that there is memory. */
-static unsigned most_subs(const struct mr_peer *p)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < mr_verbs.num_rails && i < p->card.num_rails; i++)
-        n += paths_of(&mr_verbs.rail[i].addr, &p->card.rail[i]);
-    return n < 1 ? 1 : n < MR_SUBS_MAX ? n : MR_SUBS_MAX;
+    snprintf(out, MR_SUB_NAME, "%s port %u to %s port %u, path %u", sub->rail->dev->name, sub->rail->port, far->device,
+             far->port, sub->path);
+    return out;
 }
 
 /* All pairs of rails and their paths, whether their ports are up or not. */
 static int make_subs(struct mr_peer *p)
 {
-    const struct mr_rail_addr *far = p->card.rail;
-    unsigned left_out = 0;
+    struct mr_rail_addr near[MR_RAILS_MAX];
+    struct mr_pair_side sides[2];
+    struct mr_pair pair[MR_SUBS_MAX];
+    unsigned ours = mr_net.launch->rank > p->rank, left_out; /* the lower rank is the first side at both ends */
 
-    p->sub = calloc(most_subs(p), sizeof *p->sub);
-    if (!p->sub)
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        near[i] = mr_verbs.rail[i].addr;
+    sides[ours] = (struct mr_pair_side){.rail = near,
+                                        .num_rails = mr_verbs.num_rails,
+                                        .paths = (unsigned)mr_config.paths,
+                                        .all = !strcmp(mr_config.pairs, "all")};
+    sides[!ours] = (struct mr_pair_side){
+        .rail = p->card.rail, .num_rails = p->card.num_rails, .paths = p->card.paths, .all = p->card.all_pairs};
+    p->num_subs = mr_pair_match(&sides[0], &sides[1], pair, &left_out);
+    mr_pair_weigh(pair, p->num_subs, &sides[0], &sides[1], mr_config.adaptive);
+    p->sub = calloc(p->num_subs ? p->num_subs : 1, sizeof *p->sub);
+    if (!p->sub) {
+        p->num_subs = 0;
         return -ENOMEM;
-    for (unsigned i = 0; i < mr_verbs.num_rails && i < p->card.num_rails; i++) {
-        struct mr_rail *rail = &mr_verbs.rail[i];
+    }
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
 
-        for (unsigned path = 0; can_reach(&rail->addr, &far[i]) && path < paths_of(&rail->addr, &far[i]); path++) {
-            struct mr_sub *sub = &p->sub[p->num_subs];
-
-            if (p->num_subs == MR_SUBS_MAX) {
-                left_out++;
-                continue;
-            }
-            *sub = (struct mr_sub){.peer = p, .rail = rail, .remote_rail = (uint8_t)i, .path = (uint8_t)path};
-            sub->waiting_end = &sub->waiting;
-            p->load[p->num_subs++] = (struct mr_load){.weight = first_weight(rail)};
-        }
+        sub->peer = p;
+        sub->rail = &mr_verbs.rail[pair[i].rail[ours]];
+        sub->remote_rail = pair[i].rail[!ours];
+        sub->path = pair[i].path;
+        sub->waiting_end = &sub->waiting;
+        p->load[i] = (struct mr_load){.weight = pair[i].weight};
     }
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
-               p->card.host, MR_SUBS_MAX, left_out);
+               p->card.host, p->num_subs, left_out);
     return 0;
 }
 
@@ -187,7 +193,9 @@ static void unopen_all(struct mr_peer *p)
 static struct mr_cm_sub describe_sub(const struct mr_sub *sub)
 {
     return (struct mr_cm_sub){.rail = (uint8_t)sub->rail->index,
+                              .remote = sub->remote_rail,
                               .path = sub->path,
+                              .kind = sub->kind,
                               .sl = {sub->sl[0], sub->sl[1]},
                               .qpn = {sub->level[MR_LEVEL_SMALL]->qpn, sub->level[MR_LEVEL_BULK]->qpn},
                               .generation = sub->generation};
@@ -202,6 +210,39 @@ static uint32_t random_psn(void)
     return psn & 0xffffff;
 }
 
+/* "mlx5_0 port 1 (subnet fe80:0:0:1::), ..."; of RoCE the GID. */
+static const char *describe_rails(const struct mr_rail_addr *const rail[], unsigned n, char *out, size_t size)
+{
+    size_t used = 0;
+
+    snprintf(out, size, "none");
+    for (unsigned i = 0; i < n && used < size; i++) {
+        struct in6_addr gid = {{{0}}};
+        char text[INET6_ADDRSTRLEN] = "";
+
+        memcpy(&gid, rail[i]->gid, rail[i]->global ? 16 : 8);
+        inet_ntop(AF_INET6, &gid, text, sizeof text);
+        used += (size_t)snprintf(out + used, size - used, "%s%s port %u (%s %s)", i ? ", " : "", rail[i]->device,
+                                 rail[i]->port, rail[i]->global ? "RoCE" : "subnet", text);
+    }
+    return out;
+}
+
+static void explain_no_pair(const struct mr_peer *p)
+{
+    const struct mr_rail_addr *ours[MR_RAILS_MAX], *theirs[MR_RAILS_MAX];
+    char here[512], there[512];
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        ours[i] = &mr_verbs.rail[i].addr;
+    for (unsigned i = 0; i < p->card.num_rails; i++)
+        theirs[i] = &p->card.rail[i];
+    mr_log(MR_LOG_ERROR,
+           "no rail leads to rank %d on %s: no subnet is common (RoCE: no kind of GID). Here: %s. There: %s", p->rank,
+           p->card.host, describe_rails(ours, mr_verbs.num_rails, here, sizeof here),
+           describe_rails(theirs, p->card.num_rails, there, sizeof there));
+}
+
 static int meet_peer(struct mr_peer *p)
 {
     int err = fetch_card(p);
@@ -209,28 +250,35 @@ static int meet_peer(struct mr_peer *p)
     if (!err)
         err = make_subs(p);
     if (!err && !p->num_subs) {
-        mr_log(MR_LOG_ERROR,
-               "no rail leads to rank %d on %s: none of ours is in the subnet of its counterpart there (RoCE: none has "
-               "a GID of the same kind)",
-               p->rank, p->card.host);
+        explain_no_pair(p);
         err = -EHOSTUNREACH;
     }
     return err;
 }
 
-struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned path)
+struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind)
 {
-    for (unsigned i = 0; i < p->num_subs; i++)
-        if (p->sub[i].rail->index == rail && p->sub[i].path == path)
-            return &p->sub[i];
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *s = &p->sub[i];
+
+        if (s->rail->index == rail && s->remote_rail == remote && s->path == path && s->kind == kind)
+            return s;
+    }
     return NULL;
 }
 
+/* What a message of the peer says of it, or one of ours. */
 static const struct mr_cm_sub *find_in(const struct mr_cm_msg *m, const struct mr_sub *sub)
 {
-    for (unsigned i = 0; i < m->num_subs; i++)
-        if (m->sub[i].rail == sub->rail->index && m->sub[i].path == sub->path)
-            return &m->sub[i];
+    bool ours = m->from == (uint32_t)mr_net.launch->rank;
+
+    for (unsigned i = 0; i < m->num_subs; i++) {
+        const struct mr_cm_sub *s = &m->sub[i];
+
+        if (sub->rail->index == (ours ? s->rail : s->remote) && sub->remote_rail == (ours ? s->remote : s->rail) &&
+            s->path == sub->path && s->kind == sub->kind)
+            return s;
+    }
     return NULL;
 }
 
@@ -331,6 +379,7 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     unsigned connected = 0;
     int err = -EHOSTUNREACH;
+    char name[MR_SUB_NAME];
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
@@ -349,8 +398,8 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
             connected++;
             continue;
         }
-        mr_log(MR_LOG_ERROR, "the queue pairs to rank %d on %s, rail %u, cannot be connected: %s", p->rank,
-               p->card.host, sub->rail->index, strerror(-err));
+        mr_log(MR_LOG_ERROR, "the queue pairs to rank %d on %s, %s, cannot be connected: %s", p->rank, p->card.host,
+               mr_sub_name(sub, name), strerror(-err));
         unopen_sub(sub);
     }
     return connected ? 0 : err;
@@ -364,7 +413,8 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
  */
 static struct mr_sub *pick_way(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
-    struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, msg->sub[0].rail, msg->sub[0].path) : p->answering;
+    const struct mr_cm_sub *s = msg->sub;
+    struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : p->answering;
 
     return p->up && sub ? sub : &p->sub[attempt % p->num_subs];
 }
@@ -373,6 +423,7 @@ static void transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     struct mr_sub *sub = pick_way(p, msg, attempt);
+    char name[MR_SUB_NAME];
     int err =
         mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.sl_small, msg, MR_CM_LENGTH(msg->num_subs));
 
@@ -380,8 +431,8 @@ static void transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned
     if (attempt)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
     if (err && err != -EAGAIN)
-        mr_log(MR_LOG_WARN, "connecting to rank %d on %s: no datagram on rail %u: %s", p->rank, p->card.host,
-               sub->rail->index, strerror(-err));
+        mr_log(MR_LOG_WARN, "connecting to rank %d on %s: no datagram over %s: %s", p->rank, p->card.host,
+               mr_sub_name(sub, name), strerror(-err));
 }
 
 static void established(struct mr_cm_conn *c)

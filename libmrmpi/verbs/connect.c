@@ -53,8 +53,6 @@ static void transmit(struct mr_cm_conn *c, enum mr_cm_type type)
     m.version = MR_CM_VERSION;
     m.type = (uint8_t)type;
     m.job = c->job;
-    m.from = c->self;
-    m.to = c->peer;
     m.id = c->id;
     if (type == MR_CM_RTU)
         m.num_subs = 0;
@@ -66,6 +64,8 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req)
     int err;
 
     memset(&c->local, 0, sizeof c->local);
+    c->local.from = c->self;
+    c->local.to = c->peer;
     err = c->ops->prepare(c, req, &c->local);
     if (!err && (!c->local.num_subs || c->local.num_subs > MR_CM_SUBS_MAX))
         err = -EHOSTUNREACH;

@@ -21,17 +21,19 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC    0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION  2
+#define MR_CM_VERSION  3
 #define MR_CM_SUBS_MAX 32
 
 enum mr_cm_type { MR_CM_REQ = 1, MR_CM_REP, MR_CM_RTU };
 
 struct mr_cm_sub {
-    uint8_t rail, path; /* the same on both sides */
-    uint8_t sl[2];      /* of small and of bulk messages; the initiator's count for both directions */
-    uint32_t qpn[2];    /* qpn[1] == qpn[0]: no queue pair of their own for bulk messages */
-    uint8_t generation; /* of the queue pairs, by the sender's count */
-    uint8_t pad[3];
+    uint8_t rail, remote; /* the sender's rail and the receiver's, by their numbers in the cards of these */
+    uint8_t path;         /* LID path, the same on both sides */
+    uint8_t kind;         /* of link; 0 */
+    uint8_t sl[2];        /* of small and of bulk messages; the initiator's count for both directions */
+    uint8_t generation;   /* of the queue pairs, by the sender's count */
+    uint8_t pad;
+    uint32_t qpn[2]; /* qpn[1] == qpn[0]: no queue pair of their own for bulk messages */
 };
 
 struct mr_cm_msg {

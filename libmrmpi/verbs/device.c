@@ -225,6 +225,7 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     rail->rate_mbps = port_rate_mbps(port);
     rail->addr.lid = port->lid;
     rail->addr.lmc = port->lmc;
+    rail->addr.rate_mbps = rail->rate_mbps;
     rail->addr.mtu = (uint8_t)port->active_mtu;
     rail->addr.reads = mr_qp_reads(rail->dev);
     rail->addr.global = port->link_layer == IBV_LINK_LAYER_ETHERNET;

@@ -71,9 +71,9 @@ static void received(struct mr_wr *wr, const struct mr_wc *wc)
     if (!wc->error && wc->len >= GRH_BYTES && wc->len <= STRIDE)
         mr_verbs_up.datagram(b->rail, b->data + GRH_BYTES, wc->len - GRH_BYTES);
     else if (wc->error && !wc->flushed)
-        mr_log(MR_LOG_WARN, "rail %u: receiving a datagram failed: %s", b->rail->index, wc->status);
+        mr_log(MR_LOG_WARN, "%s port %u: receiving a datagram failed: %s", b->rail->dev->name, b->rail->port, wc->status);
     if (!wc->flushed && !b->rail->dev->fatal && post_recv(b))
-        mr_log(MR_LOG_WARN, "rail %u: a datagram buffer cannot be posted", b->rail->index);
+        mr_log(MR_LOG_WARN, "%s port %u: a datagram buffer cannot be posted", b->rail->dev->name, b->rail->port);
 }
 
 /* ---- sending --------------------------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static void sent(struct mr_wr *wr, const struct mr_wc *wc)
     struct ud_buf *b = (struct ud_buf *)wr;
 
     if (wc->error && !wc->flushed)
-        mr_log(MR_LOG_WARN, "rail %u: sending a datagram failed: %s", b->rail->index, wc->status);
+        mr_log(MR_LOG_WARN, "%s port %u: sending a datagram failed: %s", b->rail->dev->name, b->rail->port, wc->status);
     ibv_destroy_ah(b->ah);
     b->ah = NULL;
     b->next = b->rail->ud->free;

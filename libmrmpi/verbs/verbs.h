@@ -71,6 +71,7 @@ struct mr_rail_addr {
     uint8_t port;
     uint8_t gid_kind; /* RoCE: mr_gid_kind(), the same at both ends; 0: InfiniBand */
     uint8_t reads; /* RDMA reads that one of its queue pairs answers at the same time */
+    uint32_t rate_mbps;
     char device[32];
 };
 

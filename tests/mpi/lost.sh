@@ -22,7 +22,7 @@ like "on both sides" 'h2. error: rank [01] on h1 is lost' "$tmp/out"
 run 2 p2p_port
 ok "a rank that only waits for a message does not wait for ever, when its own port is down" grep -q '^rank 1 was told' "$tmp/out"
 like "it ended as it should" 'aborted the job with code 7' "$tmp/out"
-like "and says why" 'h2. error: rank 0 on h1, rail 0 .*: the port here is down' "$tmp/out"
+like "and says why" 'h2. error: rank 0 on h1, mlx5_0 port 1 to mlx5_0 port 1, path 0: the port here is down' "$tmp/out"
 
 # silent HOW WHAT DIRECTORY COMMAND: rank 0, whose ports are up, only waits
 silent() {

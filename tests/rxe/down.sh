@@ -37,7 +37,7 @@ for end in a0 b0; do
   echo "# ended $seconds s after $end went down"
   not_ok "$end goes down: the job fails, by itself" test $rc -eq 0 -o $rc -eq 124
   like "and names the peer, the rail and what may be the reason" \
-    'rank [01] on [^ ]+, rail 0 \(rx[ab]0 port 1\)(, .*|: )(the port here is (going )?down|likely its host, its process or a link)' "$tmp/job"
+    'rank [01] on [^ ]+, rx[ab]0 port 1 to rx[ab]0 port 1(, .*|: )(the port here is (going )?down|likely its host, its process or a link)' "$tmp/job"
   like "mrrun says which rank ended the job" 'mrrun: rank [01] \(host [ab], pid [0-9]+\) ' "$tmp/job"
   job 1 "$mpi/p2p_ring"
   is "the link is up again, and the next job works" $? 0
