@@ -73,6 +73,17 @@ not_ok "no plane in common" run a b -- "$job"
 like "is told with both prefixes" 'no rail leads to rank 1 on h2: no subnet is common .*Here: mlx5_0 port 1 \(subnet fe80::\). There: mlx5_0 port 1 \(subnet fe80:0:0:1::\)' "$tmp/out"
 ok "four hosts, none like another" run aab ba bbb ab -- "mrrun -n 8 $probe 100"
 
+# both ends say by other numbers which path broke
+pull="simfab fault link 'h2 mlx5_0' 1 down" put="simfab fault link 'h2 mlx5_0' 1 up; sleep 0.3"
+for hosts in "ab ba" "aa aaa" "aab ba" "bb ab"; do
+  for way in read write; do
+    ok "a cable is pulled and put back, hosts $hosts, large messages by $way" run $hosts -- \
+      "MRMPI_LOG_LEVEL=2 MRMPI_RNDV=$way mrrun -n 2 --stats $BUILD/tests/mpi/failover 16 \"$pull\" \"$put\""
+    like "nothing is lost" '^16 rounds, 0 errors' "$tmp/out"
+  done
+  ok "paths were opened again" grep -q 'reopened=[1-9]' "$tmp/out"
+done
+
 ok "all pairs" run aa aa -- "MRMPI_PAIRS=all MRMPI_LOG_LEVEL=3 $job"
 ok "make four subchannels" grep -q 'connected to rank . on h.*: 4 subchannels' "$tmp/out"
 ok "both carry half" around h1 1 50
