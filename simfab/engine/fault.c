@@ -171,6 +171,8 @@ static bool fault_link(struct port *p, const struct fault_cmd *c)
 
     if (c->has & FAULT_LOSS)
         p->out->loss = q->out->loss = c->loss;
+    if (c->has & FAULT_LOSS_OUT)
+        p->out->loss = c->loss_out;
     if (c->has & FAULT_CORRUPT)
         p->out->corrupt = q->out->corrupt = c->corrupt;
     if (c->has & FAULT_OVERRUN)
@@ -327,7 +329,7 @@ static struct fault_cmd remedy(const struct sim *s, const struct fault_cmd *c)
     r.has &= ~(uint32_t)(FAULT_FOR | FAULT_AT | FAULT_AFTER);
     if (r.has & FAULT_DOWN)
         r.has = (r.has & ~(uint32_t)FAULT_DOWN) | FAULT_UP;
-    r.loss = s->model->loss;
+    r.loss = r.loss_out = s->model->loss;
     r.corrupt = r.overrun = 0;
     r.fc_off = false;
     memset(r.drop, 0, sizeof r.drop);

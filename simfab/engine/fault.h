@@ -34,6 +34,7 @@ enum fault_setting {
     FAULT_OVERRUN = 2048,
     FAULT_FC = 4096,
     FAULT_DROP = 8192,
+    FAULT_LOSS_OUT = 16384,
 };
 
 struct fault_cmd {
@@ -42,7 +43,7 @@ struct fault_cmd {
     char name[WORD_MAX]; /* may be a pattern */
     uint32_t port;       /* links; 0: all */
     uint32_t has;        /* enum fault_setting */
-    double loss, corrupt, overrun, slow;
+    double loss, loss_out, corrupt, overrun, slow;
     uint32_t drop[FAULT_DROPS_MAX]; /* the nth packets that leave the named port from now on; 0 behind the last */
     bool fc_off;                  /* no flow control */
     uint8_t width_denied, speed_denied, ext_speed_denied;

@@ -16,20 +16,27 @@ static void list_drops(const struct port *p, struct text *t)
     text_say(t, "\n");
 }
 
+/* One direction of a cable loses more than the other. */
+static void list_loss_out(const struct sim *s, const struct port *p, struct text *t)
+{
+    if (p->out->loss != p->peer->out->loss && p->out->loss != s->model->loss)
+        text_say(t, "link \"%s\" %u: loss_out=%g\n", p->node->desc, p->num, p->out->loss);
+}
+
 static void list_link(const struct sim *s, const struct port *p, struct text *t)
 {
     const char *width = fault_width_name(p->width_denied);
     const char *speed = fault_speed_name(p->speed_denied, p->ext_speed_denied);
     const struct link_dir *l = p->out;
     bool down = p->unplugged || p->peer->unplugged;
+    bool loss = l->loss == p->peer->out->loss && l->loss != s->model->loss;
 
-    if (!down && !width && !speed && l->loss == s->model->loss && l->corrupt == 0 && l->overrun == 0 &&
-        !l->fc_off)
+    if (!down && !width && !speed && !loss && l->corrupt == 0 && l->overrun == 0 && !l->fc_off)
         return;
     text_say(t, "link \"%s\" %u - \"%s\" %u:", p->node->desc, p->num, p->peer->node->desc, p->peer->num);
     if (down)
         text_say(t, " down");
-    if (l->loss != s->model->loss)
+    if (loss)
         text_say(t, " loss=%g", l->loss);
     if (l->corrupt > 0)
         text_say(t, " corrupt=%g", l->corrupt);
@@ -68,8 +75,10 @@ void faults_list(const struct sim *s, struct text *t)
 
             if (q && (p->node->index < q->node->index || (p->node == q->node && p->num < q->num)))
                 list_link(s, p, t);
-            if (q)
+            if (q) {
+                list_loss_out(s, p, t);
                 list_drops(p, t);
+            }
         }
     for (uint32_t i = 0; i < f->num_nodes; i++)
         if (f->nodes[i]->dead && !(f->nodes[i]->host && f->nodes[i]->host->dead))

@@ -109,6 +109,7 @@ static const struct {
     size_t offset; /* of the field; not for WIDTH, SPEED, ON_OFF and DROPS */
 } values[] = {
     {"loss", ON_LINK, FAULT_LOSS, PROBABILITY, offsetof(struct fault_cmd, loss)},
+    {"loss_out", ON_LINK, FAULT_LOSS_OUT, PROBABILITY, offsetof(struct fault_cmd, loss_out)},
     {"corrupt", ON_LINK, FAULT_CORRUPT, PROBABILITY, offsetof(struct fault_cmd, corrupt)},
     {"overrun", ON_LINK, FAULT_OVERRUN, PROBABILITY, offsetof(struct fault_cmd, overrun)},
     {"drop", ON_LINK, FAULT_DROP, DROPS, 0},
@@ -132,8 +133,8 @@ static const char *const wanted[] = {
 };
 
 static const char *const targets[] = {"link", "node", "host"};
-static const char *const settings_of[] = {"up, down, loss=, corrupt=, overrun=, drop=, fc=, width=, speed=", "die, revive",
-                                          "die, revive, slow="};
+static const char *const settings_of[] = {
+    "up, down, loss=, loss_out=, corrupt=, overrun=, drop=, fc=, width=, speed=", "die, revive", "die, revive, slow="};
 
 static bool parse_value(const char *v, enum value_kind kind, size_t offset, struct fault_cmd *c)
 {
@@ -295,6 +296,8 @@ void fault_print(const struct fault_cmd *c, struct text *t)
         text_say(t, " %s", c->has & FAULT_UP ? link ? "up" : "revive" : link ? "down" : "die");
     if (c->has & FAULT_LOSS)
         text_say(t, " loss=%g", c->loss);
+    if (c->has & FAULT_LOSS_OUT)
+        text_say(t, " loss_out=%g", c->loss_out);
     if (c->has & FAULT_CORRUPT)
         text_say(t, " corrupt=%g", c->corrupt);
     if (c->has & FAULT_OVERRUN)

@@ -81,6 +81,9 @@ START_TEST(commands_say_what_they_mean)
     ck_assert(c.loss == 0.01 && c.corrupt == 0.5);
     ck_assert_uint_eq(c.for_ps, 10000000000ull);
     ck_assert_uint_eq(c.when_ps, 1000000ull);
+    ck_assert(parse("link\nleaf1\n2\nloss_out=1", &c));
+    ck_assert_uint_eq(c.has, FAULT_LOSS_OUT);
+    ck_assert(c.loss_out == 1 && c.loss == 0);
     ck_assert(parse("link\nall\nall\ndown", &c));
     ck_assert_str_eq(c.name, "*");
     ck_assert_uint_eq(c.port, 0);
@@ -118,6 +121,8 @@ static const struct {
     {"link\nh1 mlx5_0\nspeed=fast", "not SDR"},
     {"link\nh1 mlx5_0\noverrun=2", "not a probability"},
     {"link\nh1 mlx5_0\nfc=no", "not on or off"},
+    {"link\nh1 mlx5_0\nloss_out=2", "not a probability"},
+    {"node\nleaf1\nloss_out=1", "nothing that can be said of a node"},
     {"link\nh1 mlx5_0\ndrop=", "not numbers of packets"},
     {"link\nh1 mlx5_0\ndrop=0,1", "not numbers of packets"},
     {"link\nh1 mlx5_0\ndrop=2,2", "not numbers of packets"},
@@ -149,10 +154,14 @@ START_TEST(printing_gives_the_words_back)
 {
     struct fault_cmd c;
 
-    ck_assert(parse("link\nh1 mlx5_0\n1\ndown\nloss=0.25\ncorrupt=0.5\ndrop=1,20,4000000000\nwidth=2\nspeed=QDR\nfor=10ms", &c));
+    ck_assert(parse(
+        "link\nh1 "
+        "mlx5_0\n1\ndown\nloss=0.25\nloss_out=0.75\ncorrupt=0.5\ndrop=1,20,4000000000\nwidth=2\nspeed=QDR\nfor=10ms",
+        &c));
     text_free(&said);
     fault_print(&c, &said);
-    ck_assert_str_eq(said.buf, "link \"h1 mlx5_0\" 1 down loss=0.25 corrupt=0.5 drop=1,20,4000000000 width=2 speed=QDR for=10ms");
+    ck_assert_str_eq(said.buf, "link \"h1 mlx5_0\" 1 down loss=0.25 loss_out=0.75 corrupt=0.5 drop=1,20,4000000000 "
+                               "width=2 speed=QDR for=10ms");
 }
 END_TEST
 
@@ -248,6 +257,28 @@ START_TEST(clearing_ends_all)
 }
 END_TEST
 
+START_TEST(one_direction_loses_alone)
+{
+    struct port *p;
+
+    ck_assert_str_eq(bring_up("name: x\n").text, "");
+    p = port_of("leaf1", 3);
+    ck_assert(command("link\nleaf1\n3\nloss_out=1\nfor=1ms"));
+    ck_assert(p->out->loss == 1 && p->peer->out->loss == 0);
+    ck_assert(command("list"));
+    ck_assert_ptr_nonnull(strstr(said.buf, "link \"leaf1\" 3: loss_out=1\n"));
+    ck_assert_ptr_null(strstr(said.buf, " loss=1"));
+    wait_until(2000000000ull);
+    ck_assert(p->out->loss == 0);
+    ck_assert(command("link\nleaf1\n3\nloss=0.5"));
+    ck_assert(command("link\nleaf1\n3\nloss_out=0"));
+    ck_assert(p->out->loss == 0 && p->peer->out->loss == 0.5);
+    ck_assert(command("clear"));
+    ck_assert(p->peer->out->loss == 0);
+    sim_lab_down(&sim);
+}
+END_TEST
+
 START_TEST(two_faults_of_one_cable_both_hold)
 {
     struct port *p;
@@ -328,6 +359,7 @@ int main(void)
     tcase_add_test(words, printing_gives_the_words_back);
     tcase_add_test(fabric, a_fault_to_come_moves_no_time);
     tcase_add_test(fabric, clearing_ends_all);
+    tcase_add_test(fabric, one_direction_loses_alone);
     tcase_add_test(fabric, two_faults_of_one_cable_both_hold);
     tcase_add_test(fabric, a_dead_host_is_named);
     tcase_add_loop_test(fabric, wrong_items_are_named_with_their_place, 0, sizeof bad_items / sizeof *bad_items);
