@@ -113,6 +113,13 @@ void mr_mend_opened(struct mr_sub *sub)
     set_isolated(sub->peer, 0);
 }
 
+void mr_mend_connected(struct mr_peer *p)
+{
+    if (!is_open(p))
+        set_isolated(p, mr_clock_ns());
+    mr_mend(p);
+}
+
 /* ---- links report ---------------------------------------------------------------------------------------------- */
 
 static void describe_failure(const struct mr_link *l, const struct mr_wc *wc)

@@ -155,6 +155,8 @@ void mr_mend_later(struct mr_sub *sub);
 /* The peer's end of it is gone and has drained, in this generation and those before. */
 void mr_sub_gone(struct mr_sub *sub, uint8_t generation);
 void mr_mend_opened(struct mr_sub *sub);
+/* The first round has ended: say what broke while it lasted, and open it again. */
+void mr_mend_connected(struct mr_peer *p);
 /* A word of the peer's mend.c: header kinds from MR_VC_KIND_CHANNEL on. */
 void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr);
 /* Say and do what is due. */

@@ -95,7 +95,8 @@ static void sub_rail_changed(struct mr_sub *sub)
         mr_sub_break(sub);
         return;
     }
-    mr_mend(sub->peer); /* it may be opened again */
+    mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
+    mr_mend(sub->peer);                          /* ... or opened again */
 }
 
 void mr_peers_rail_changed(struct mr_rail *rail)

@@ -337,9 +337,12 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
         return 0;
     if (req)
         return -EAGAIN; /* what is asked for has not drained yet, or its port is down */
-    if (!p->up)
-        mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
-               failed == -ENETDOWN ? "the ports here are down" : strerror(-failed));
+    if (p->up)
+        return failed;
+    if (failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
+        return -EAGAIN;
+    mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
+           failed == -ENETDOWN ? "the ports here are down" : strerror(-failed));
     return failed;
 }
 
@@ -374,11 +377,12 @@ static int connect_sub(struct mr_sub *sub, const struct mr_rail_addr *to, const 
     return err;
 }
 
+/* -EAGAIN: all that we asked for broke before the answer came. */
 static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     unsigned connected = 0;
-    int err = -EHOSTUNREACH;
+    int err = -EAGAIN;
     char name[MR_SUB_NAME];
 
     for (unsigned i = 0; i < p->num_subs; i++) {
@@ -389,6 +393,7 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
             continue;
         if (!r) {
             unopen_sub(sub);
+            err = -EHOSTUNREACH;
             continue;
         }
         if (mr_is_later(r->generation, sub->generation))
@@ -438,6 +443,7 @@ static void transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned
 static void established(struct mr_cm_conn *c)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    bool first = !p->up;
     unsigned opened = 0;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
@@ -455,6 +461,8 @@ static void established(struct mr_cm_conn *c)
            p->up ? "again connected to" : "connected to", p->rank, p->card.host,
            (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->answering->sl[0], p->answering->sl[1]);
     p->up = true;
+    if (first)
+        mr_mend_connected(p);
     mr_net_backlog(p);
 }
 
@@ -463,6 +471,11 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
 
     unopen_all(p);
+    if (!p->up && error == -EAGAIN) { /* another round, when there is a port for it */
+        mr_cm_again(c, c->attempts_max);
+        mr_cm_start(c, ++mr_net.next_id, mr_clock_ns());
+        return;
+    }
     if (p->up) {
         if (p->reopening && p->reopening->state == MR_SUB_CLOSED)
             mr_mend_later(p->reopening);

@@ -72,24 +72,42 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req)
     return err;
 }
 
-void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
+/* The request, if there is something to ask for already; until then it is tried again at each time-out. */
+static void request(struct mr_cm_conn *c, uint64_t now_ns)
 {
-    int err;
+    int err = prepare(c, NULL);
 
-    if (c->state != MR_CM_IDLE)
-        return;
-    err = prepare(c, NULL);
-    if (err) {
+    if (err && err != -EAGAIN) {
         fail(c, err);
         return;
     }
+    arm(c, now_ns);
+    if (!err)
+        transmit(c, MR_CM_REQ);
+}
+
+void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
+{
+    if (c->state != MR_CM_IDLE)
+        return;
     c->begun_ns = now_ns;
     c->initiator = true;
     c->id = id;
     c->state = MR_CM_REQ_SENT;
     c->attempts = 0;
-    arm(c, now_ns);
-    transmit(c, MR_CM_REQ);
+    request(c, now_ns);
+}
+
+/* Nothing could be asked for when we began. */
+static bool is_held(const struct mr_cm_conn *c)
+{
+    return c->state == MR_CM_REQ_SENT && !c->local.num_subs;
+}
+
+void mr_cm_resume(struct mr_cm_conn *c, uint64_t now_ns)
+{
+    if (is_held(c))
+        request(c, now_ns);
 }
 
 void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max)
@@ -140,7 +158,8 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
             transmit(c, MR_CM_REP); /* our answer was lost */
         return;
     }
-    if (c->state == MR_CM_REQ_SENT && c->self < c->peer) { /* both began: the lower rank's request counts */
+    if (c->state == MR_CM_REQ_SENT && c->self < c->peer &&
+        !is_held(c)) { /* both began: the lower rank's request counts */
         c->heard = true;
         c->heard_id = m->id;
         return;
@@ -187,6 +206,10 @@ void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns)
 {
     if (!mr_cm_waiting(c) || now_ns < c->deadline_ns)
         return;
+    if (is_held(c)) {
+        request(c, now_ns);
+        return;
+    }
     if (++c->attempts >= c->attempts_max) {
         fail(c, -ETIMEDOUT);
         return;

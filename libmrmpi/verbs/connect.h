@@ -60,7 +60,7 @@ struct mr_cm_ops {
     /*
      * Make our queue pairs and describe them: sub, num_subs, psn. req: the peer's request that is to be answered, NULL:
      * we begin. What an earlier call of the same round has made may be used again. -EAGAIN for a request: it cannot be
-     * answered yet, and is ignored; it will be repeated.
+     * answered yet, and is ignored; it will be repeated. -EAGAIN when we begin: not now, ask again later.
      */
     int (*prepare)(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out);
     /* Connect them to the peer's. sls: the message whose service levels count. Called once in a round. */
@@ -97,6 +97,8 @@ void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *msg, uint64_t n
 /* A packet of the peer came through the queue pairs: it is connected. */
 void mr_cm_traffic(struct mr_cm_conn *c);
 void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns);
+/* Now it may go on, if prepare() has said -EAGAIN when we began. */
+void mr_cm_resume(struct mr_cm_conn *c, uint64_t now_ns);
 
 static inline bool mr_cm_waiting(const struct mr_cm_conn *c)
 {

@@ -233,6 +233,29 @@ START_TEST(nobody_there)
 }
 END_TEST
 
+START_TEST(not_now)
+{
+    srand(6);
+    begin(0, 0);
+    side[0].refuse = -EAGAIN; /* its ports are down */
+    mr_cm_start(&side[0].c, 1, now);
+    run(now + 25 * MS);
+    ck_assert_uint_eq(sent, 0);
+    ck_assert(mr_cm_waiting(&side[0].c));
+    mr_cm_start(&side[1].c, 2, now); /* not answered, though the lower rank's request would count */
+    run(now + 5 * MS);
+    ck_assert_uint_eq(sent, 1);
+    side[0].refuse = 0;
+    if (_i)
+        mr_cm_resume(&side[0].c, now);
+    run(now + 20 * MS);
+    ck_assert_uint_le(sent, 5);
+    expect_connected();
+    mr_cm_resume(&side[0].c, now); /* changes nothing */
+    ck_assert_int_eq(side[0].c.state, MR_CM_CONNECTED);
+}
+END_TEST
+
 START_TEST(no_queue_pairs)
 {
     begin(0, 0);
@@ -287,6 +310,7 @@ int main(void)
     tcase_add_loop_test(t, rounds, 0, 100);
     tcase_add_test(t, traffic_stands_for_rtu);
     tcase_add_test(t, nobody_there);
+    tcase_add_loop_test(t, not_now, 0, 2);
     tcase_add_test(t, no_queue_pairs);
     tcase_add_test(t, strangers_are_not_heard);
     suite_add_tcase(s, t);
