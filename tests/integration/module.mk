@@ -1,2 +1,3 @@
-# Several parts at once: what happens to a running job when one of them goes away; the demo.
-SCRIPT_TESTS += tests/integration/loss.sh tests/integration/classes.sh tests/integration/demo.sh
+# Several parts at once: what happens to a running job when one of them goes away; the demos.
+SCRIPT_TESTS += tests/integration/loss.sh tests/integration/classes.sh tests/integration/demo.sh \
+                tests/integration/failover_plot.sh
