@@ -126,7 +126,7 @@ PROGRAM_FILES := $(addprefix $(BUILD)/bin/,$(PROGRAMS) $(notdir $(SCRIPTS)))
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
-COMMANDS := check check-all check-san check-rxe demo bench install clean
+COMMANDS := check check-all check-san check-rxe demo demo-failover bench install clean
 .PHONY: all programs libraries tests deps $(COMMANDS)
 ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKECMDGOALS)))),)
 # `make clean check`: one after the other; the makes that they start use all cores
@@ -159,6 +159,10 @@ check-rxe: deps
 demo: deps
 	+@$(MAKE) --no-print-directory all
 	@BUILD=$(abspath $(BUILD)) tests/demo/demo
+
+demo-failover: deps
+	+@$(MAKE) --no-print-directory all
+	@BUILD=$(abspath $(BUILD)) tests/demo/failover
 
 bench: deps
 	+@$(MAKE) --no-print-directory tests
