@@ -90,7 +90,8 @@ static const struct row rows[] = {
     {"MRMPI_CONNECT_RETRIES", NULL, FIELD(connect_retries), INT, "500", 1, 10000, "times",
      "give a peer up after so many repeated requests", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_PATIENCE", NULL, FIELD(patience), INT, "60", 0, 86400, "s",
-     "how long a peer to which no rail leads any more is waited for before it is lost", MR_TOPIC_CONNECTIONS, AT_INIT},
+     "how long a peer to which no rail leads any more, and whose adapter gives no sign of life, is waited for before it is "
+     "lost", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_RC_TIMEOUT", NULL, FIELD(rc_timeout), INT, "18", 0, 31, "",
      "local ACK timeout of queue pairs: 4.096 us times 2 to this power; 0: infinite", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_RC_RETRY", NULL, FIELD(rc_retry), INT, "6", 0, 6, "times",

@@ -26,6 +26,8 @@ struct mr_link_events {
     void (*failed)(struct mr_link *l, const struct mr_wc *wc);
     /* All that was posted has come back: the adapter touches none of it any more. The link is MR_LINK_CLOSED now. */
     void (*drained)(struct mr_link *l);
+    /* Before that: what is left of a reliable link, for mr_qp_keep(). False: it goes away. NULL: always. */
+    bool (*left)(struct mr_link *l, struct mr_qp *qp);
 };
 
 /* The other end of a link, and how to get there. */

@@ -28,7 +28,8 @@ static void qp_drained(struct mr_qp *qp)
 {
     struct mr_link *l = qp->owner;
 
-    mr_qp_destroy(qp);
+    if (!l->events->left || !l->events->left(l, qp))
+        mr_qp_destroy(qp);
     l->state = MR_LINK_CLOSED;
     l->events->drained(l);
 }

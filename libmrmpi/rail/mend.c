@@ -23,6 +23,7 @@
 #define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */
 #define PAUSE_MAX_NS 10000000000ull
 #define STEADY       10 /* it has not flapped if it was open for so many pauses */
+#define LOOKS_MIN    10 /* patience ends after so many looks at least */
 
 /* Words to the peer, in header kinds of the channel's own. tag: a subchannel by its sender's names, and a generation.
  */
@@ -75,7 +76,8 @@ static void set_isolated(struct mr_peer *p, uint64_t since_ns)
 {
     if (!p->isolated_ns != !since_ns)
         mr_net.num_isolated += since_ns ? 1u : -1u;
-    p->isolated_ns = since_ns;
+    p->isolated_ns = p->looked_ns = since_ns;
+    p->waited_ns = 0;
 }
 
 void mr_sub_break(struct mr_sub *sub)
@@ -102,6 +104,7 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
     if (!mr_is_later((uint8_t)(generation + 1), sub->peer_from))
         return;
     sub->peer_from = (uint8_t)(generation + 1);
+    mr_lifeline_drop(sub);
     if (!mr_is_later(sub->generation, generation))
         mr_sub_break(sub);
     mr_mend(sub->peer);
@@ -110,6 +113,7 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
 void mr_mend_opened(struct mr_sub *sub)
 {
     sub->opened_ns = mr_clock_ns();
+    mr_lifeline_drop(sub);
     set_isolated(sub->peer, 0);
 }
 
@@ -204,7 +208,13 @@ static void link_drained(struct mr_link *l)
     sub->generation++;
 }
 
+static bool link_left(struct mr_link *l, struct mr_qp *qp)
+{
+    return mr_lifeline_keep(l->owner, qp);
+}
+
 const struct mr_link_events mr_mend_events = {
+    .left = link_left,
     .confirmed = link_confirmed,
     .failed = link_failed,
     .drained = link_drained,
@@ -292,10 +302,20 @@ static void describe_isolation(const struct mr_peer *p)
     }
 }
 
-/* True when its patience with this peer is over. */
+/*
+ * True when its patience with this peer is over. What this rank does not look counts little: it may have computed, or
+ * been stopped, and nothing that was sent in the meantime has been read yet. A peer whose adapter answers is not lost:
+ * its process computes, and will answer the requests to connect when it calls MPI.
+ */
 static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 {
-    if (!p->isolated_ns || now_ns - p->isolated_ns < (uint64_t)mr_config.patience * 1000000000)
+    uint64_t patience = (uint64_t)mr_config.patience * 1000000000, passed = now_ns - p->looked_ns;
+
+    if (!p->isolated_ns)
+        return false;
+    p->looked_ns = now_ns;
+    p->waited_ns += passed < patience / LOOKS_MIN ? passed : patience / LOOKS_MIN;
+    if (p->waited_ns < patience)
         return false;
     mr_log(MR_LOG_ERROR, "rank %d on %s is lost: no rail has led there for %d s (MRMPI_PATIENCE)", p->rank,
            p->card.host, mr_config.patience);
@@ -316,6 +336,8 @@ static bool mend_sub(struct mr_sub *sub, uint64_t now_ns)
     const struct mr_rail *rail = sub->rail;
 
     say_news(sub);
+    if (sub->peer->isolated_ns && !rail->down)
+        mr_lifeline_ask(sub, now_ns);
     mr_bulk_settle(sub, ask);
     if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && is_due(sub, now_ns))
         mr_peer_reopen(sub);

@@ -64,6 +64,7 @@ struct mr_sub {
     uint8_t peer_from;  /* those of the peer before this generation are gone */
     uint8_t sl[MR_LEVELS];
     struct mr_sub_news news; /* for the peer */
+    struct mr_lifeline *lifeline; /* while it is closed: what is left of a link of it (rail/lifeline.c) */
     uint64_t opened_ns, closed_ns, retry_ns;
     unsigned failures;              /* in a row */
     struct mr_link link[MR_LEVELS]; /* the second only if the levels differ */
@@ -92,6 +93,7 @@ struct mr_peer {
     struct mr_sub *reopening;      /* what the round of connecting that we began is about, after the first */
     struct mr_sub *answering;      /* that the last datagram went over */
     uint64_t isolated_ns;          /* since when no subchannel is open; 0: one is */
+    uint64_t waited_ns, looked_ns; /* so long for a sign of life; when that was counted last */
     uint32_t heard_received, heard_confirmed; /* packets of the peer, and ours that it has, when ping.c looked last */
     unsigned ping_turn;                       /* the link that is asked next */
 };
@@ -170,6 +172,16 @@ void mr_mend(struct mr_peer *p);
 void mr_ping_silent(uint64_t now_ns);
 /* Over all links to this peer, at once. */
 void mr_ping_all(struct mr_peer *p);
+
+/* ---- lifeline.c ------------------------------------------------------------------------------------------------ */
+
+/* A link of the subchannel has drained: keep its queue pair. False: there is one already, or it is of no use. */
+bool mr_lifeline_keep(struct mr_sub *sub, struct mr_qp *qp);
+/* Ask the adapter at its other end, once a second at most; its answer ends peer->waited_ns. */
+void mr_lifeline_ask(struct mr_sub *sub, uint64_t now_ns);
+void mr_lifeline_drop(struct mr_sub *sub);
+/* At the end: at once. */
+void mr_lifeline_free(struct mr_sub *sub);
 
 /* ---- bulk.c ---------------------------------------------------------------------------------------------------- */
 

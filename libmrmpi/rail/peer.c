@@ -39,6 +39,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
     p->up = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
         p->load[i].up = false;
+        mr_lifeline_drop(&p->sub[i]);
         for (unsigned l = 0; l < MR_LEVELS; l++)
             if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                 p->sub[i].link[l].ops->drain(&p->sub[i].link[l]);
@@ -120,10 +121,12 @@ void mr_peers_free(void)
 
         if (!p)
             continue;
-        for (unsigned i = 0; i < p->num_subs; i++)
+        for (unsigned i = 0; i < p->num_subs; i++) {
+            mr_lifeline_free(&p->sub[i]);
             for (unsigned l = 0; l < MR_LEVELS; l++)
                 if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                     p->sub[i].link[l].ops->close(&p->sub[i].link[l]);
+        }
         drop_packets(p);
         free(p->sub);
         free(p);

@@ -213,6 +213,91 @@ int mr_qp_poll_draining(void)
     return n;
 }
 
+/* ---- asking the other end whether it is still there ------------------------------------------------------------ */
+
+#define PSN_MASK 0xffffffu
+#define PSN_AWAY 0x400000u
+
+static void give_room_back(struct mr_qp *qp)
+{
+    qp->rail->cq_room += qp->depth - qp->room;
+    qp->room = qp->depth;
+    qp->unsignaled = qp->unsignaled_sends = 0;
+}
+
+void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *events, void *owner)
+{
+    *to = *from;
+    to->events = events;
+    to->owner = owner;
+    give_room_back(to);
+    memset(from, 0, sizeof *from);
+}
+
+int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive)
+{
+    struct ibv_qp_init_attr init;
+    struct ibv_qp_attr attr;
+    int err = ibv_query_qp(qp->qp, &attr, IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &init);
+
+    *send = attr.sq_psn & PSN_MASK;
+    *receive = attr.rq_psn & PSN_MASK;
+    return -err;
+}
+
+/*
+ * Nothing that the peer may still send is taken in: there is no right to write, and what it sends is far ahead of what
+ * is expected, so it is refused. (Far behind it would be a duplicate, and acknowledged.)
+ */
+static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint32_t send, uint32_t receive)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    int err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = qp->rail->port};
+    if (!err)
+        err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
+                                .ah_attr = was->ah_attr,
+                                .path_mtu = was->path_mtu,
+                                .dest_qp_num = was->dest_qp_num,
+                                .rq_psn = (receive - PSN_AWAY) & PSN_MASK,
+                                .min_rnr_timer = RNR_TIMER};
+    if (!err)
+        err = ibv_modify_qp(qp->qp, &attr,
+                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+                                .sq_psn = send & PSN_MASK,
+                                .timeout = (uint8_t)mr_config.rc_timeout,
+                                .retry_cnt = (uint8_t)mr_config.rc_retry,
+                                .rnr_retry = (uint8_t)mr_config.rnr_retry};
+    if (!err)
+        err = ibv_modify_qp(qp->qp, &attr,
+                            IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                IBV_QP_MAX_QP_RD_ATOMIC);
+    return -err;
+}
+
+int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive)
+{
+    struct ibv_qp_init_attr init;
+    struct ibv_qp_attr was;
+    int err;
+
+    if (qp->state != MR_QP_DRAINED || qp->rail->dev->fatal)
+        return -EINVAL;
+    err = -ibv_query_qp(qp->qp, &was, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN, &init);
+    if (!err)
+        err = bring_up_again(qp, &was, send, receive);
+    if (err)
+        return err;
+    give_room_back(qp);
+    qp->error = 0;
+    qp->state = MR_QP_ALIVE;
+    return 0;
+}
+
 void mr_qp_destroy(struct mr_qp *qp)
 {
     struct mr_rail *rail = qp->rail;

@@ -184,6 +184,15 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
                   uint32_t remote_psn, uint8_t sl, uint8_t path);
 /* Give up: whatever is posted comes back flushed, then events->drained is called, out of mr_verbs_poll(). */
 void mr_qp_abort(struct mr_qp *qp);
+/*
+ * After it has drained, to learn whether the peer's end is still there. keep: *to takes it over, with other events and
+ * another owner; *from is as before mr_qp_create(). psns: the numbers of the packets that it would have sent and received
+ * next. again: bring it up once more against the same queue pair; its next request has the number send. It takes nothing
+ * in: receive is what the peer sends next, or a little before that.
+ */
+void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *events, void *owner);
+int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive);
+int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive);
 /* Its room of the completion queue is given back. What is still posted never comes back: for those that have drained, and the end. */
 void mr_qp_destroy(struct mr_qp *qp);
 

@@ -26,7 +26,7 @@ like "and says why" 'h2. error: rank 0 on h1, mlx5_0 port 1 to mlx5_0 port 1, pa
 
 # silent HOW WHAT DIRECTORY COMMAND: rank 0, whose ports are up, only waits
 silent() {
-  MRMPI_PATIENCE=1 MRMPI_RC_TIMEOUT=12 MRMPI_RC_RETRY=2 timeout -k 5 60 simfab run --topology "$topology" -- \
+  MRMPI_PATIENCE=${PATIENCE:-1} MRMPI_RC_TIMEOUT=12 MRMPI_RC_RETRY=2 timeout -k 5 60 simfab run --topology "$topology" -- \
     timeout -k 5 50 mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/silent" "$@" >"$tmp/out" 2>&1 </dev/null
   sed 's/^/# /' "$tmp/out"
 }
@@ -49,6 +49,18 @@ rm "$tmp"/told/*
 topology=$topologies/two-switches-two-paths.net
 MRMPI_LOG_LEVEL=0 silent recv waits "$tmp/told" 'simfab fault link leaf1 3 down; simfab fault link leaf1 5 down'
 told "cables between switches are cut, all ports are up"
+topology=$topologies/two-hosts-two-rails.net
+
+# a rank computes for longer than the patience, while everything that led to it was gone for a moment
+for cut in "'h1 *' 1 down for=500ms" "'h2 *' 1 down for=8s"; do
+  PATIENCE=2 MRMPI_LOG_LEVEL=1 silent recv lives 20 "simfab fault link $cut"
+  like "all cables of ${cut:1:2} are out for a moment: a peer that computes on is waited for" '^it came after 20 s' "$tmp/out"
+  like "they were opened again" '0@h1. .*counters: .*broken=[12] reopened=[1-9]' "$tmp/out"
+done
+topology=$topologies/two-switches-two-paths.net
+PATIENCE=2 MRMPI_LOG_LEVEL=1 silent recv lives 20 'simfab fault link leaf1 3 down for=3500ms; simfab fault link leaf1 5 down for=3500ms'
+like "so it is when cables between switches were, with all ports up" '^it came after 20 s' "$tmp/out"
+like "which broke the paths to it" '0@h1. .*counters: .*broken=[1-9]' "$tmp/out"
 topology=$topologies/two-hosts-two-rails.net
 
 # a peer that lives is not disturbed, and a short job asks nobody
