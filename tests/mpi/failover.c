@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages of all sizes in both directions while commands break and mend what carries them: nothing is lost, doubled,
- * reordered or changed. failover ROUNDS COMMAND...: rank 0 runs the commands, in turn, in the middle of rounds.
+ * reordered or changed. failover ROUNDS COMMAND...: rank 0 runs the commands, in turn, in the middle of rounds. PEER in
+ * their environment is the process that it talks to.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PER_SIZE = 6 };
 static const int sizes[] = {0, 8, 200, 3000, 8000, 40000, 300000, 2000000};
@@ -63,6 +65,16 @@ static void run_round(int round, const char *command)
         memset(out[m], 0xee, (size_t)sizes[m % SIZES] + 1); /* what is sent again is not taken from here */
 }
 
+static void learn_peer(void)
+{
+    int peer = (rank + size / 2) % size, mine = getpid(), its;
+    char text[16];
+
+    MPI_Sendrecv(&mine, 1, MPI_INT, peer, 0, &its, 1, MPI_INT, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    snprintf(text, sizeof text, "%d", its);
+    setenv("PEER", text, 1);
+}
+
 int main(int argc, char **argv)
 {
     int rounds, sum, all = 0;
@@ -71,6 +83,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     rounds = argc > 1 ? atoi(argv[1]) : 10;
+    learn_peer();
     for (int m = 0; m < MESSAGES; m++) {
         out[m] = malloc((size_t)sizes[m % SIZES] + 1);
         in[m] = malloc((size_t)sizes[m % SIZES] + 1);
