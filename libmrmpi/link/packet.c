@@ -72,10 +72,26 @@ int mr_packets_open(size_t packet_max)
     return add_slab(&packets.pool[POOL_SHORT]);
 }
 
+/* Packets that nobody has given back. */
+static unsigned count_leaked(void)
+{
+    unsigned n = 0;
+
+    for (const struct mr_packet_slab *s = packets.slabs; s; s = s->next)
+        n += SLAB_PACKETS;
+    for (unsigned i = 0; i < POOLS; i++)
+        for (const struct mr_packet *p = packets.pool[i].free; p; p = (const struct mr_packet *)p->kept.next)
+            n--;
+    return n;
+}
+
 void mr_packets_close(void)
 {
     struct mr_packet_slab *s;
+    unsigned leaked = mr_config.leaks ? count_leaked() : 0;
 
+    if (leaked)
+        mr_log_print(MR_LOG_WARN, "leak: %u packets were not given back", leaked);
     while ((s = packets.slabs)) {
         packets.slabs = s->next;
         mr_memory_deregister(&s->memory);

@@ -118,6 +118,8 @@ static unsigned find_caps(void)
 
 static void net_finalize(void)
 {
+    while (mr_config.leaks && mr_verbs_poll()) /* so that all that is done has come back */
+        ;
     mr_peers_free();
     mr_memory_watch_for(NULL);
     mr_regcache_clear(&mr_net.regs);

@@ -193,13 +193,24 @@ static int create_cq(struct mr_rail *rail, const struct mr_device *dev)
     rail->cq = ibv_create_cq(dev->ctx, (int)(fixed + sends), NULL, NULL, 0);
     if (!rail->cq)
         return negative_errno(ENOMEM);
-    rail->cq_room = sends;
+    rail->cq_room = rail->cq_room_all = sends;
     rail->signal_every = 16;
     return 0;
 }
 
+static void tell_leaks(const struct mr_rail *rail)
+{
+    if (rail->num_qps)
+        mr_log_print(MR_LOG_WARN, "leak: rail %u: %u queue pairs were not destroyed", rail->index, rail->num_qps);
+    if (rail->cq_room != rail->cq_room_all)
+        mr_log_print(MR_LOG_WARN, "leak: rail %u: the completion queue has room for %u requests instead of %u",
+                     rail->index, rail->cq_room, rail->cq_room_all);
+}
+
 static void close_rail(struct mr_rail *rail)
 {
+    if (mr_config.leaks)
+        tell_leaks(rail);
     mr_ud_close(rail);
     mr_rx_close(rail);
     if (rail->cq)
@@ -376,6 +387,8 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, m
 
 void mr_verbs_close(void)
 {
+    if (mr_config.leaks && mr_verbs.num_memories)
+        mr_log_print(MR_LOG_WARN, "leak: %u pieces of memory are still registered", mr_verbs.num_memories);
     while (mr_verbs.num_rails)
         close_rail(&mr_verbs.rail[--mr_verbs.num_rails]);
     while (mr_verbs.num_devices)

@@ -25,15 +25,19 @@ int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_
             mr_memory_deregister(out);
             return err;
         }
+        mr_verbs.num_memories++;
     }
     return 0;
 }
 
 void mr_memory_deregister(struct mr_memory *m)
 {
-    for (unsigned i = 0; i < MR_DEVICES_MAX; i++)
-        if (m->mr[i])
-            ibv_dereg_mr(m->mr[i]);
+    for (unsigned i = 0; i < MR_DEVICES_MAX; i++) {
+        if (!m->mr[i])
+            continue;
+        ibv_dereg_mr(m->mr[i]);
+        mr_verbs.num_memories--;
+    }
     memset(m, 0, sizeof *m);
 }
 

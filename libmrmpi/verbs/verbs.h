@@ -90,6 +90,7 @@ struct mr_rail {
     struct mr_rail_addr addr;
     struct ibv_cq *cq;
     unsigned cq_room;      /* completions that may still be asked for without overrunning the queue */
+    unsigned cq_room_all;  /* while nothing is posted */
     unsigned signal_every; /* at least one of so many requests of a queue pair is signaled */
     unsigned num_qps;
     struct ibv_srq *srq;
@@ -101,6 +102,7 @@ struct mr_verbs {
     unsigned num_devices, num_rails;
     struct mr_device device[MR_DEVICES_MAX];
     struct mr_rail rail[MR_RAILS_MAX];
+    unsigned num_memories; /* registered at present */
     unsigned next_poll;   /* the rail whose turn it is */
     struct mr_qp *draining; /* given up, and not all that was posted has come back */
 };

@@ -2,7 +2,9 @@
 /*
  * Messages of all sizes in both directions while commands break and mend what carries them: nothing is lost, doubled,
  * reordered or changed. failover ROUNDS COMMAND...: rank 0 runs the commands, in turn, in the middle of rounds. PEER in
- * their environment is the process that it talks to.
+ * their environment is the process that it talks to. With PAUSE_MS set all wait so long after such a round, and look at
+ * the network meanwhile; with MOST_BYTES set no message is longer. FIRST is a
+ * command that rank 0 runs before the first message.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 #include <unistd.h>
 
 enum { PER_SIZE = 6 };
-static const int sizes[] = {0, 8, 200, 3000, 8000, 40000, 300000, 2000000};
+static int sizes[] = {0, 8, 200, 3000, 8000, 40000, 300000, 2000000};
 enum { SIZES = sizeof sizes / sizeof *sizes, MESSAGES = SIZES * PER_SIZE };
 
 static unsigned char *out[MESSAGES], *in[MESSAGES];
@@ -65,6 +67,15 @@ static void run_round(int round, const char *command)
         memset(out[m], 0xee, (size_t)sizes[m % SIZES] + 1); /* what is sent again is not taken from here */
 }
 
+static void rest(const char *ms)
+{
+    double until = MPI_Wtime() + (ms ? atoi(ms) : 0) * 1e-3;
+    int flag;
+
+    while (MPI_Wtime() < until)
+        MPI_Iprobe(MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
 static void learn_peer(void)
 {
     int peer = (rank + size / 2) % size, mine = getpid(), its;
@@ -83,6 +94,11 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     rounds = argc > 1 ? atoi(argv[1]) : 10;
+    for (int i = 0; getenv("MOST_BYTES") && i < SIZES; i++)
+        if (sizes[i] > atoi(getenv("MOST_BYTES")))
+            sizes[i] = atoi(getenv("MOST_BYTES"));
+    if (!rank && getenv("FIRST") && system(getenv("FIRST")))
+        errors++;
     learn_peer();
     for (int m = 0; m < MESSAGES; m++) {
         out[m] = malloc((size_t)sizes[m % SIZES] + 1);
@@ -96,6 +112,8 @@ int main(int argc, char **argv)
         if (!rank)
             printf("round %d: %.3f ms%s%s\n", r, (MPI_Wtime() - begin) * 1e3, command ? ", " : "",
                    command ? command : "");
+        if (r % 3 == 1)
+            rest(getenv("PAUSE_MS"));
         sum = rank + r;
         MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         if (sum != size * (size - 1) / 2 + size * r)
