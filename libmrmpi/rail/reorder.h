@@ -4,12 +4,15 @@
  * the order in which they were sent, and drops what came twice. Pure: no network, no clock.
  *
  * Sequence numbers are 32 bits and wrap; a packet less than 2^31 ahead of the expected one is early, any other is a
- * duplicate. Held packets are copies that the queue owns until mr_reorder_pop(), after which the caller frees them.
+ * duplicate. One that is further ahead than a peer may send is refused: its window, and what may wait in receive queues
+ * here while its adapter has confirmed it already, bound what is held. Held packets are copies that the queue owns until mr_reorder_pop(), after which the caller frees them.
  */
 #ifndef MRMPI_REORDER_H
 #define MRMPI_REORDER_H
 
 #include "libmrmpi/rail/vc.h"
+
+#define MR_REORDER_AHEAD_MAX 65536
 
 struct mr_held {
     struct mr_held *next;
@@ -24,13 +27,17 @@ struct mr_reorder {
     struct mr_held *head, *tail; /* ascending by distance from expected */
 };
 
-enum mr_order { MR_ORDER_NEXT, MR_ORDER_EARLY, MR_ORDER_DUPLICATE };
+enum mr_order { MR_ORDER_NEXT, MR_ORDER_EARLY, MR_ORDER_DUPLICATE, MR_ORDER_REFUSED };
 
 static inline enum mr_order mr_reorder_classify(const struct mr_reorder *r, uint32_t seq)
 {
     uint32_t ahead = seq - r->expected;
 
-    return ahead == 0 ? MR_ORDER_NEXT : ahead < 0x80000000u ? MR_ORDER_EARLY : MR_ORDER_DUPLICATE;
+    if (__builtin_expect(ahead == 0, 1))
+        return MR_ORDER_NEXT;
+    if (ahead >= 0x80000000u)
+        return MR_ORDER_DUPLICATE;
+    return ahead <= MR_REORDER_AHEAD_MAX ? MR_ORDER_EARLY : MR_ORDER_REFUSED;
 }
 
 /* Keep a copy of an early packet. 1: kept, 0: it was there already, -ENOMEM. */

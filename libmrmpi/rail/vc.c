@@ -350,6 +350,11 @@ static void arrived_out_of_turn(struct mr_vc *vc, enum mr_order order, const str
 {
     if (order == MR_ORDER_DUPLICATE)
         return;
+    if (order == MR_ORDER_REFUSED) {
+        mr_log(MR_LOG_ERROR, "refused packet %u of rank %d: packet %u is due, and it sends none so far ahead", hdr->seq,
+               vc->rank, vc->in.expected);
+        return;
+    }
     mr_stat_add(MR_STAT_OUT_OF_ORDER, 1);
     if (mr_reorder_hold(&vc->in, hdr, payload, len) < 0) {
         mr_log(MR_LOG_ERROR, "no memory to keep packet %u of rank %d until its turn", hdr->seq, vc->rank);

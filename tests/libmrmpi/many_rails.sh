@@ -50,4 +50,9 @@ like "nine that are named are one too many" 'warning: 1 active port\(s\) are not
 is "nor when only errors are wanted" "$(said silent)" 0
 is "eight rails are used on each host" "$(grep -cE '^mrmpi\[0@h1\] info: rail [0-7]: ' "$tmp/told")" 8
 like "the last is the first port of a device whose other is left out" 'rail 7: mlx5_4 port 1' "$tmp/told"
+
+# more paths than there can be subchannels to a peer: 8 rails of 8 LIDs each
+ok "with LMC 3" timeout 100 simfab run --topology "$tmp/many.net" --model sdr-pcix --opensm-option "lmc 3" -- \
+  bash -c 'MRMPI_PATHS=8 timeout 60 mrrun -n 2 --hosts h1,h2 "$0" 50 >"$1" 2>&1' "$probe" "$tmp/paths"
+like "paths that are left out are said" 'rank 1 on h2: 32 paths are used, 32 more are not; MRMPI_PATHS asks for fewer' "$tmp/paths"
 done_testing

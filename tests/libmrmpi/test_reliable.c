@@ -255,6 +255,9 @@ static void receive(int i, const struct flying *f)
     case MR_ORDER_DUPLICATE:
         e->duplicates++;
         break;
+    case MR_ORDER_REFUSED:
+        REQUIRE(false);
+        break;
     case MR_ORDER_EARLY:
         e->duplicates += mr_reorder_hold(&e->in, &hdr, &f->id, sizeof f->id) == 0;
         break;

@@ -34,6 +34,8 @@ static void arrive(uint32_t seq)
     switch (mr_reorder_classify(&queue, seq)) {
     case MR_ORDER_DUPLICATE:
         return;
+    case MR_ORDER_REFUSED:
+        ck_abort_msg("packet %u was refused", seq);
     case MR_ORDER_EARLY:
         ck_assert_int_ge(mr_reorder_hold(&queue, &hdr, &word, len), 0);
         return;
@@ -121,6 +123,19 @@ START_TEST(old_ones_are_duplicates)
 }
 END_TEST
 
+/* A peer that sends what its window forbids costs no memory. */
+START_TEST(far_ahead_is_refused)
+{
+    struct mr_reorder r = { .expected = 0xffffff00 };
+
+    ck_assert_int_eq(mr_reorder_classify(&r, r.expected + 32767), MR_ORDER_EARLY);
+    ck_assert_int_eq(mr_reorder_classify(&r, r.expected + MR_REORDER_AHEAD_MAX), MR_ORDER_EARLY);
+    ck_assert_int_eq(mr_reorder_classify(&r, r.expected + MR_REORDER_AHEAD_MAX + 1), MR_ORDER_REFUSED);
+    ck_assert_int_eq(mr_reorder_classify(&r, r.expected + 0x7fffffff), MR_ORDER_REFUSED);
+    ck_assert_int_eq(mr_reorder_classify(&r, r.expected + 0x80000000), MR_ORDER_DUPLICATE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("reorder");
@@ -132,6 +147,7 @@ int main(void)
     tcase_add_test(t, reversed);
     tcase_add_test(t, held_twice_is_kept_once);
     tcase_add_test(t, old_ones_are_duplicates);
+    tcase_add_test(t, far_ahead_is_refused);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
     srunner_set_tap(sr, "-");

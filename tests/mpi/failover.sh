@@ -10,12 +10,13 @@ h2='simfab fault link "h2 mlx5_0" 1' h1='simfab fault link "h1 mlx5_1" 1'
 job() {
   local options=($1) ranks=$2 rounds=$3
   shift 3
-  MRMPI_LOG_LEVEL=${MRMPI_LOG_LEVEL:-2} timeout -k 5 100 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" \
+  MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=${MRMPI_LOG_LEVEL:-2} timeout -k 5 100 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" \
     "${options[@]}" -- timeout -k 5 90 mrrun -n "$ranks" --ppn $((ranks / 2)) --stats "$BUILD/tests/mpi/failover" "$rounds" "$@" \
     >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   sed 's/^/# /' "$tmp/out" | tail -n 40
-  [ $rc = 0 ] && grep -q "^$rounds rounds, 0 errors" "$tmp/out"
+  grep 'leak:' "$tmp/out"
+  [ $rc = 0 ] && grep -q "^$rounds rounds, 0 errors" "$tmp/out" && ! grep -q 'leak:' "$tmp/out"
 }
 with() { local setting=$1; shift; (export "$setting"; job "$@"); } # NAME=VALUE and what job wants
 counted() { # COUNTER: over all ranks
@@ -40,6 +41,11 @@ ok "four ranks, packets of 64 bytes" with MRMPI_EAGER_MAX=64 "" 4 16 "${sequence
 export MRMPI_SRQ_DEPTH=16 MRMPI_RNDV=write
 ok "short queues" with MRMPI_SQ_DEPTH=4 "" 2 16 "${sequence[@]}"
 unset MRMPI_SRQ_DEPTH MRMPI_RNDV
+
+# a port that is down when the job connects, and comes up later
+ok "a rail that comes up after the job has connected" with "FIRST=$h2 down" "" 2 6 "$h2 up; sleep 0.3" true
+ok "is opened ($(counted reopened))" test "$(counted reopened)" -ge 2
+ok "and takes all when the other one is down" with "FIRST=$h2 down" "" 2 10 "$h2 up; sleep 0.3" "$h1 down" true
 
 # nothing is left for a while
 ok "the only rail is gone for 100 ms" with MRMPI_RAILS_MAX=1 "" 2 8 "$h2 down for=100ms"
