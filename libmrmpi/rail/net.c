@@ -177,9 +177,14 @@ static bool net_reaches(int rank)
     return mr_net.launch->node_of[rank] != mr_net.launch->node_of[mr_net.launch->rank];
 }
 
+/* Where the card cannot be had sends fail anyway. */
 static size_t net_eager_max(int rank)
 {
-    return mr_config.eager_max;
+    struct mr_peer *p = mr_peer_get(rank);
+
+    if (!p || mr_peer_fetch_card(p) || p->card.eager_max > mr_config.eager_max)
+        return mr_config.eager_max;
+    return p->card.eager_max;
 }
 
 static unsigned net_caps(int rank)

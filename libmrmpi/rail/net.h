@@ -25,7 +25,8 @@ struct mr_card {
     uint32_t magic;
     uint16_t version, num_rails;
     uint8_t paths, all_pairs; /* what it wants of both (rail/pair.h) */
-    uint8_t pad[6];
+    uint8_t pad[2];
+    uint32_t eager_max; /* payload of the longest packet that it takes */
     char host[64];
     struct mr_rail_addr rail[MR_RAILS_MAX]; /* only num_rails of them travel */
 };
@@ -135,6 +136,8 @@ int mr_card_publish(void);
 /* The state of connecting to p, for mr_peer_get(). */
 void mr_wireup_init(struct mr_peer *p);
 void mr_peer_connect(struct mr_peer *p);
+/* Fetch its card, unless that is done; waits for the launcher. 0 or negative errno. */
+int mr_peer_fetch_card(struct mr_peer *p);
 /* Begin a round for a subchannel that is closed, unless one is under way. */
 void mr_peer_reopen(struct mr_sub *sub);
 /* That of ours between these rails, ours and the peer's; NULL: there is none. */

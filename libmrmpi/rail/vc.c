@@ -176,12 +176,8 @@ static struct mr_vc *make_vc(int rank)
     for (unsigned i = 0; i < rail.num_open && !vc->ops; i++)
         if (rail.open[i]->reaches(rank))
             vc->ops = rail.open[i];
-    if (vc->ops) {
-        vc->front.eager_max = vc->ops->eager_max(rank);
-        vc->packet_max = vc->ops->packet_max ? vc->ops->packet_max(rank) : vc->front.eager_max;
-    } else {
+    if (!vc->ops)
         vc->error = -EHOSTUNREACH;
-    }
     rail.vc[rank] = vc;
     return vc;
 }
@@ -198,8 +194,19 @@ int mr_vc_world_rank(const struct mr_vc *vc)
     return vc->rank;
 }
 
-size_t mr_vc_packet_max(const struct mr_vc *vc)
+size_t mr_vc_learn_sizes(struct mr_vc *vc)
 {
+    if (!vc->ops || vc->front.eager_max)
+        return vc->front.eager_max;
+    vc->front.eager_max = vc->ops->eager_max(vc->rank);
+    vc->packet_max = vc->ops->packet_max ? vc->ops->packet_max(vc->rank) : vc->front.eager_max;
+    return vc->front.eager_max;
+}
+
+size_t mr_vc_packet_max(struct mr_vc *vc)
+{
+    if (!vc->packet_max)
+        mr_vc_learn_sizes(vc);
     return vc->packet_max;
 }
 

@@ -50,9 +50,9 @@ struct mr_vc;
 struct mr_region;
 
 /*
- * What pt2pt/ reaches of a virtual channel without a call: the first member of every struct mr_vc. eager_max is rail/'s
- * and does not change. The rest belongs to pt2pt/ and is zero at first: the byte that goes with every packet to the
- * peer, and room for what it keeps of the peer.
+ * What pt2pt/ reaches of a virtual channel without a call: the first member of every struct mr_vc. eager_max is
+ * rail/'s: 0 until it is asked for (mr_vc_eager_max), then it does not change. The rest belongs to pt2pt/ and is zero
+ * at first: the byte that goes with every packet to the peer, and room for what it keeps of the peer.
  */
 struct mr_vc_front {
     size_t eager_max;
@@ -96,11 +96,15 @@ bool mr_rail_lingers(void);
 
 struct mr_vc *mr_vc_get_peer(int world_rank); /* made on demand, never NULL */
 int mr_vc_world_rank(const struct mr_vc *vc);
-static inline size_t mr_vc_eager_max(const struct mr_vc *vc) /* payload bytes of a packet that may come unasked */
+/* Asks the channel how long packets may be, and keeps the answer. Returns eager_max. */
+size_t mr_vc_learn_sizes(struct mr_vc *vc);
+static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a packet that may come unasked */
 {
-    return ((const struct mr_vc_front *)vc)->eager_max;
+    size_t max = mr_vc_front(vc)->eager_max;
+
+    return __builtin_expect(max != 0, 1) ? max : mr_vc_learn_sizes(vc);
 }
-size_t mr_vc_packet_max(const struct mr_vc *vc); /* payload bytes that one mr_vc_send takes: at least as many */
+size_t mr_vc_packet_max(struct mr_vc *vc); /* payload bytes that one mr_vc_send takes: at least as many */
 unsigned mr_vc_caps(const struct mr_vc *vc);
 bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */
 

@@ -47,7 +47,8 @@ int mr_card_publish(void)
                            .version = CARD_VERSION,
                            .num_rails = (uint16_t)mr_verbs.num_rails,
                            .paths = (uint8_t)mr_config.paths,
-                           .all_pairs = wants_all_pairs()};
+                           .all_pairs = wants_all_pairs(),
+                           .eager_max = (uint32_t)mr_config.eager_max};
 
     if (*mr_net.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
         memcpy(card.host, mr_net.launch->node_name, strnlen(mr_net.launch->node_name, sizeof card.host - 1));
@@ -61,7 +62,7 @@ int mr_card_publish(void)
 static bool is_sane(const struct mr_card *c, size_t len)
 {
     if (len < card_length(0) || c->magic != CARD_MAGIC || c->version != CARD_VERSION || c->num_rails > MR_RAILS_MAX ||
-        len != card_length(c->num_rails) || !c->paths)
+        len != card_length(c->num_rails) || !c->paths || !c->eager_max)
         return false;
     for (unsigned i = 0; i < c->num_rails; i++)
         if (c->rail[i].lmc > LMC_MAX || !c->rail[i].mtu)
@@ -69,10 +70,14 @@ static bool is_sane(const struct mr_card *c, size_t len)
     return true;
 }
 
-static int fetch_card(struct mr_peer *p)
+int mr_peer_fetch_card(struct mr_peer *p)
 {
     size_t len = 0;
-    int err = mr_launch_get(p->rank, CARD_KEY, &p->card, sizeof p->card, &len);
+    int err;
+
+    if (p->card.magic)
+        return 0;
+    err = mr_launch_get(p->rank, CARD_KEY, &p->card, sizeof p->card, &len);
 
     if (!err && !is_sane(&p->card, len))
         err = -EPROTO;
@@ -245,7 +250,7 @@ static void explain_no_pair(const struct mr_peer *p)
 
 static int meet_peer(struct mr_peer *p)
 {
-    int err = fetch_card(p);
+    int err = mr_peer_fetch_card(p);
 
     if (!err)
         err = make_subs(p);
