@@ -16,10 +16,10 @@ arrives.
 Rows are called CASE/STEP/FAULT, such as send-65536-read-2/READ_request@h2-mlx5_1#1/down@sender@wire. MRMPI_LINKS names
 the kinds of links as it does for any job; a fault that kills a link takes longer where the kind has time-outs of its own.
 """
-import bisect, concurrent.futures, json, os, re, shutil, subprocess, sys, tempfile, time
+import concurrent.futures, json, os, re, sys, tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
+from fabric import BUILD, ROOT, Fabric, Failure
+
 TOPOLOGY = os.path.join(ROOT, "etc/topologies/two-hosts-two-rails.net")
 MODEL = os.path.join(ROOT, "etc/models/hdr.yaml")
 BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
@@ -59,49 +59,21 @@ def make_cases():
     return cases
 
 
-# ---- a fabric, and a job on it ----------------------------------------------------------------------------------------
-
-
-class Failure(Exception):
-    pass
+# ---- the job ----------------------------------------------------------------------------------------------------------
 
 
 def run_job(case, faults, env, trace=None):
-    """The job on a fabric of its own, with faults (words of `simfab fault`). Returns its status and what it said."""
-    home = tempfile.mkdtemp(prefix="steps.", dir=os.environ.get("TMPDIR", "/tmp"))
-    env = {**os.environ, "SIMFAB_DIR": home, "MRMPI_LOG_LEVEL": os.environ.get("MRMPI_LOG_LEVEL", "2"), **case.env, **env}
-    env["PATH"] = os.path.join(BUILD, "bin") + ":" + env["PATH"]
-    r, w = os.pipe()
-    log = open(os.path.join(home, "engine.log"), "w")
-    engine = subprocess.Popen(
-        ["simfab-engine", "--topology", TOPOLOGY, "--model", MODEL, "--dir", home, "--static-subnet", "0", "--ready-fd",
-         str(w)], env=env, pass_fds=[w], stderr=log)
-    os.close(w)
-    try:
-        if not os.read(r, 16).startswith(b"ready"):
-            raise Failure("the fabric does not come up")
+    """The job on a fabric of its own, with faults. Returns its status, what it said, and how the fabric is afterwards."""
+    with Fabric(TOPOLOGY, MODEL) as fabric:
         if trace:
-            subprocess.run(["simfab", "trace", "start", trace, "--limit", "64M"], env=env, check=True)
+            fabric.run("simfab", "trace", "start", trace, "--limit", "64M")
         for words in faults:
-            # the name of a node is one word
-            argv = [a or b for a, b in re.findall(r'"([^"]*)"|(\S+)', words)]
-            done = subprocess.run(["simfab", "fault", *argv], env=env, capture_output=True, text=True)
-            if done.returncode:
-                raise Failure(f"simfab fault {words}: {done.stderr}")
-        job = subprocess.run(
-            ["timeout", "-k", "5", "60", "mrrun", "-n", str(case.ranks), "--ppn", str(case.ranks // 2), "--stats",
-             os.path.join(BUILD, "tests/mpi/steps"), *case.args], env=env, stdin=subprocess.DEVNULL, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
-        status = subprocess.run(["simfab", "status"], env=env, capture_output=True, text=True).stdout
+            fabric.fault(words)
+        rc, out = fabric.job(case.ranks, [os.path.join(BUILD, "tests/mpi/steps"), *case.args], {**case.env, **env})
+        status = fabric.run("simfab", "status")
         if trace:
-            subprocess.run(["simfab", "trace", "stop"], env=env, check=True, capture_output=True)
-        return job.returncode, job.stdout, status
-    finally:
-        os.close(r)
-        engine.terminate()
-        engine.wait()
-        log.close()
-        shutil.rmtree(home, ignore_errors=True)
+            fabric.run("simfab", "trace", "stop")
+        return rc, out, status
 
 
 def said(out):
