@@ -31,6 +31,7 @@ struct actor {
     uint64_t run_calls;     /* and when its run began */
     struct evtimer wake;
     struct evtimer limit; /* BLOCKED: when it stops waiting for what the engine does not see */
+    struct evtimer peep;  /* IDLE: when it looks for an event of a port, should time get there */
     uint32_t stops;       /* its counter when last looked at */
     bool due;             /* the limit has come, and it has not yet returned */
     uint32_t wake_reason;
@@ -97,7 +98,8 @@ struct proc {
     uint32_t actors_used;   /* all with a greater index are free */
     uint32_t num_actors;    /* in any state but FREE */
     uint64_t events;        /* completions and events made visible so far */
-    uint64_t news_until_ps; /* till then idle polls return early, to find an event of a port */
+    bool has_news;    /* idle polls return early, to find an event of a port that came ... */
+    uint64_t news_ps; /* ... at this time */
     struct proc *next_gone; /* sched.c */
     uint32_t tsc;           /* enum sf_tsc, as last read */
     bool dead;              /* to be detached at the next occasion */

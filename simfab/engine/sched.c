@@ -63,7 +63,44 @@ static void ran(struct actor *a, uint64_t clock)
     sched_activity(a->proc->sim->sched);
 }
 
-#define NEWS_LOOK_PS 50000000ull /* an idle poll, while there may be an event of a port to find (sched_news) */
+/* Idle polls after an event of a port (sched_news): */
+#define NEWS_LOOK_PS 50000000ull      /* they take so long, */
+#define NEWS_PS      10000000000ull   /* and draw time with them so long after the event; */
+#define PEEP_MAX_PS  2000000000000ull /* up to here they end while others draw time, */
+#define PEEP_PART    1000             /* after such a part of the time since the event, or NEWS_LOOK_PS */
+
+static void stop_peep(struct actor *a)
+{
+    if (!evtimer_is_set(&a->peep))
+        return;
+    evtimer_stop(&a->peep);
+    a->proc->sim->background--;
+}
+
+static void peep_due(void *obj, uint64_t arg)
+{
+    struct actor *a = obj;
+
+    a->proc->sim->background--;
+    if (a->seen == SF_ACTOR_IDLE)
+        sched_wake(a, WAKE_COMPLETION, max_u64(a->idle_clock_ps, sim_now(a->proc->sim)));
+}
+
+/* Ends the idle poll before long if an event of a port has come lately. */
+static void look_for_news(struct actor *a)
+{
+    struct sim *s = a->proc->sim;
+    uint64_t since = a->idle_since_ps - a->proc->news_ps;
+
+    if (a->idle_since_ps < a->proc->news_ps + NEWS_PS) {
+        sched_wake_at(a, WAKE_COMPLETION, a->idle_since_ps + NEWS_LOOK_PS);
+    } else if (since < PEEP_MAX_PS) {
+        s->background++;
+        evtimer_set(&s->q, &a->peep, a->idle_since_ps + max_u64(NEWS_LOOK_PS, since / PEEP_PART));
+    } else {
+        a->proc->has_news = false;
+    }
+}
 
 static void goes_idle(struct actor *a)
 {
@@ -74,8 +111,8 @@ static void goes_idle(struct actor *a)
         sched_wake_at(a, WAKE_COMPLETION, 0);
     if (wake_ps)
         sched_wake_at(a, WAKE_TIME, wake_ps);
-    if (a->idle_since_ps < a->proc->news_until_ps)
-        sched_wake_at(a, WAKE_COMPLETION, a->idle_since_ps + NEWS_LOOK_PS);
+    if (a->proc->has_news)
+        look_for_news(a);
 }
 
 /*
@@ -127,6 +164,8 @@ static void init_actor(struct proc *p, uint32_t i)
     sched_wake_init(a);
     evtimer_init(&a->limit, limit_reached, a);
     a->limit.quiet = true;
+    evtimer_init(&a->peep, peep_due, a);
+    a->peep.quiet = true;
 }
 
 /*
@@ -166,6 +205,7 @@ static void changed(struct actor *a, uint32_t state)
     }
     thread_include(a);
     evtimer_stop(&a->wake);
+    stop_peep(a);
     a->stops = __atomic_load_n(&actor_shared(a)->stops, __ATOMIC_RELAXED);
     set_limit(a, state == SF_ACTOR_BLOCKED || state == SF_ACTOR_LOCK ? proc_time(s, actor_shared(a)->wake_ps) : 0);
     if (state == SF_ACTOR_RUNNING) { /* a new thread, or back from a system call */
@@ -311,6 +351,7 @@ void sched_proc_gone(struct proc *p)
         a->seen = SF_ACTOR_FREE;
         evtimer_stop(&a->wake);
         set_limit(a, 0);
+        stop_peep(a);
         thread_forget(a);
     }
     p->num_actors = 0;

@@ -21,7 +21,6 @@
 #define ROUND_MOST_PS 16000000u
 #define ROUNDS_OTHERS 64u
 
-#define NEWS_PS 10000000000ull /* sched_news */
 
 /*
  * Before anybody runs: who is woken may write to a socket at once, and whoever reads that comes back by itself, at the time that
@@ -171,12 +170,14 @@ void sched_event(struct proc *p)
 }
 
 /*
- * Programs that poll ask for asynchronous events only now and then, after so many polls or so much time. An idle poll
- * here stands for many, so for a while after an event of a port they are shorter.
+ * Programs that poll ask for asynchronous events only now and then, after so many polls or so much time, and what they
+ * do then goes by the clock too. An idle poll here stands for many, so for a while after an event of a port they are
+ * shorter.
  */
 void sched_news(struct proc *p)
 {
-    p->news_until_ps = sim_now(p->sim) + NEWS_PS;
+    p->has_news = true;
+    p->news_ps = sim_now(p->sim);
 }
 
 /* Threads that poll look at the memory too, though no completion has come. */
