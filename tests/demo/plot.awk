@@ -162,12 +162,13 @@ function axes(p, bottom, s, v, t) {
 
 function dashes(kind) { return "stroke-width=\"1.5\" stroke-dasharray=\"" (kind == "pulled" ? "6,3" : "2,3") "\"" }
 
-# A lane for each cable that changes: a bar while it is out, and its times beside it
-function cables(p, i, j, y, from, to, words, room) {
+# A lane for each cable that changes: a bar while it is out, and its times on the side that has room
+function cables(p, i, j, y, from, to, words, style, last_end) {
   for (i = 0; i < lanes[p]; i++) {
     y = top + HEIGHT + 8 + i * LANE
     text(LEFT - 8, y + 13, lane_name[p, i], "text-anchor=\"end\" fill=\"" DARK "\"")
     from = ""
+    last_end = LEFT
     for (j = 0; j <= changes[p]; j++) {
       if (j < changes[p] && change_of[p, j] != lane_name[p, i])
         continue
@@ -180,8 +181,12 @@ function cables(p, i, j, y, from, to, words, room) {
       to = j < changes[p] ? change_at[p, j] : t1
       rect(x_of(from), y + 3, x_of(to) - x_of(from), 12, OUT)
       words = sprintf(j < changes[p] ? "out %.1f to %.1f ms" : "out from %.1f ms", from, to)
+      style = "fill=\"" DARK "\" stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\""
       if (free_until(p, lane_name[p, i], to) - x_of(to) > 7 * length(words))
-        text(x_of(to) + 6, y + 13, words, "fill=\"" DARK "\" stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\"")
+        text(x_of(to) + 6, y + 13, words, style)
+      else if (x_of(from) - last_end > 7 * length(words))
+        text(x_of(from) - 6, y + 13, words, style " text-anchor=\"end\"")
+      last_end = x_of(to)
       from = ""
     }
   }

@@ -160,6 +160,18 @@ is "the sum's line is where it should be" \
       line = sprintf("M100.0,%.1f", zero)
       for (i = 1; i <= 6; i++) line = line sprintf(" V%.1f H%.1f", zero - v[i] * 22, 100 + i * 5 / 30 * 1070)
       print substr(line, 1, 90)}')"
+# bars from 10 to 20 and from 85 to 95 of 100 ms: there is room on the right of the first, on the left of the second
+{
+  printf 'panel\tone\nrail\ta\t1\n'
+  for at in 10:pulled 20:back 85:pulled 95:back; do printf 'cable\t%d\t%s\th1 a\n' ${at/:/ }; done
+  printf 'rate\t%d\t1\n' {0..99}
+} >"$tmp/two"
+plot "$tmp/two" >"$tmp/svg"
+like "times stand on the right of a bar" '<text x="320\.0" .*[^d]">out 10\.0 to 20\.0 ms<' "$tmp/svg"
+like "or on its left" '<text x="1003\.5" .*text-anchor="end">out 85\.0 to 95\.0 ms<' "$tmp/svg"
+sed -i 's/^cable\t85/cable\t25/; s/^cable\t20/cable\t15/; s/^cable\t95/cable\t99/' "$tmp/two"
+plot "$tmp/two" >"$tmp/svg"
+is "or nowhere, where there is no room" "$(grep -c '>out ' "$tmp/svg")" 0
 bad() { # TEXT PATTERN LINES: lines after a good beginning
   printf 'panel\tone\nrail\ta\t1\nrate\t1\t2\n%b' "$3" >"$tmp/bad"
   ok "$1" refused "^plot.awk: .*/bad:4: $2" plot "$tmp/bad"
