@@ -15,9 +15,10 @@ is "each carries data again" "$(grep -c 'carries data again' "$tmp/demo")" 6
 like "NPmpich2's own output is right" 'NPmpich2 ended with status 0 and says: Integrity check passed' "$tmp/demo"
 like "and that of xdlu" 'xdlu ended with status 0 and says: 18 tests completed and passed' "$tmp/demo"
 for r in mlx5_0 mlx5_1; do like "bytes of $r" "carried by $r: [0-9]{9}" "$tmp/demo"; done
-like "the longest interruption" 'longest interruption: [0-9.]+ ms while a rail was left' "$tmp/demo"
+like "the longest interruption" 'longest interruption of NPmpich2: 0\.[0-9]+ ms while a rail was left' "$tmp/demo"
+like "and that of xdlu" 'longest interruption of xdlu: [0-9]\.[0-9]+ ms' "$tmp/demo"
 like "it ends with the plot" "plot: $tmp/plot\\.svg" <(tail -n 1 "$tmp/demo")
 like "the plot says that it is simulated" 'SIMULATED' "$tmp/plot.svg"
 like "and the model" 'timing model sdr-pcix' "$tmp/plot.svg"
-ok "under two minutes" test $((SECONDS - begin)) -lt 120
+ok "under three minutes, on a busy machine, too" test $((SECONDS - begin)) -lt 180
 done_testing
