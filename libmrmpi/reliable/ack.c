@@ -90,10 +90,12 @@ void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool loss
         return;
     if (early && ahead > furthest_ahead(a))
         a->furthest = seq;
-    if (again || early)
+    if (++a->owed >= a->every)
+        due_by(a, now_ns);
+    else if (again || early)
         due_hastily(a, now_ns);
     else
-        due_by(a, ++a->owed >= a->every ? now_ns : now_ns + a->delay_ns);
+        due_by(a, now_ns + a->delay_ns);
 }
 
 void mr_ack_grant(struct mr_ack *a, unsigned grant, uint64_t now_ns)

@@ -27,7 +27,7 @@
 
 #define MR_ACK_EARLY 1024 /* packets after a gap that are noted: a power of two, 64 or more */
 #define MR_ACK_WORD  64   /* of which a word names the first */
-#define MR_ACK_APART 8    /* that part of the delay lies between two words for duplicates or gaps */
+#define MR_ACK_APART 64   /* that part of the delay lies between two words for duplicates or gaps */
 
 #define MR_ACK_WIRE_MIN 4
 #define MR_ACK_WIRE_MAX 12

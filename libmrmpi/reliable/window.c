@@ -56,6 +56,13 @@ void mr_window_set_limit(struct mr_window *w, unsigned limit)
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
 
+bool mr_window_prepare(struct mr_window *w)
+{
+    if (!w->link)
+        w->link = calloc(MR_WINDOW_LINKS, sizeof *w->link);
+    return w->link;
+}
+
 int mr_window_grow(struct mr_window *w)
 {
     uint32_t slots = w->mask ? 2 * (w->mask + 1) : SLOTS_FIRST;
@@ -63,9 +70,7 @@ int mr_window_grow(struct mr_window *w)
 
     if (slots > SLOTS_MOST)
         return -ENOMEM;
-    if (!w->link)
-        w->link = calloc(MR_WINDOW_LINKS, sizeof *w->link);
-    if (!w->link)
+    if (!mr_window_prepare(w))
         return -ENOMEM;
     slot = malloc(slots * sizeof(struct mr_kept *));
     if (!slot)
@@ -198,13 +203,22 @@ struct news {
     uint32_t links;    /* lossy ones of which something was acknowledged */
 };
 
-static void take_acked(struct mr_window *w, uint32_t seq, struct news *news)
+/*
+ * Has the last of its postings brought the packet? Yes if there was one only; probably if that is so long ago that its
+ * acknowledgement should be here. Then what was posted before it on that link should be here, too (RFC 8985, section
+ * 6.2, step 2). There is no sample of the round-trip time in it (Karn's rule).
+ */
+static bool is_last_posting(const struct mr_window *w, const struct mr_kept *k, uint64_t now_ns)
+{
+    return k->tries == 1 || (w->rtt.srtt_ns && now_ns >= k->sent_ns + w->rtt.srtt_ns + 2 * w->rtt.var_ns);
+}
+
+static void take_acked(struct mr_window *w, uint32_t seq, uint64_t now_ns, struct news *news)
 {
     struct mr_kept *k = w->slot[seq & w->mask];
 
     if (!k)
         return;
-    /* A packet that was sent twice tells neither how long it took nor which of its links brought it (Karn's rule). */
     if (k->tries == 1 && k->sent_ns > news->once_ns)
         news->once_ns = k->sent_ns;
     if (k->tries > 1 && k->sent_ns > news->again_ns)
@@ -214,9 +228,12 @@ static void take_acked(struct mr_window *w, uint32_t seq, struct news *news)
     } else {
         struct mr_window_link *l = &w->link[k->link];
 
-        if (k->tries == 1 && w->lossy & 1ull << k->link) {
+        if (w->lossy & 1ull << k->link && is_last_posting(w, k, now_ns)) {
             if ((int32_t)(k->turn + 1 - l->passed) > 0)
                 l->passed = k->turn + 1;
+            l->overdue = 0;
+            if (k->sent_ns > l->proved_ns)
+                l->proved_ns = k->sent_ns;
             news->links |= 1ull << k->link;
         }
         link_remove(w, k);
@@ -267,9 +284,9 @@ struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack
         return NULL;
     w->probing = false;
     for (uint32_t seq = w->base; seq != cum; seq++)
-        take_acked(w, seq, &news);
+        take_acked(w, seq, now_ns, &news);
     for (; sack; sack &= sack - 1)
-        take_acked(w, first + (uint32_t)__builtin_ctzll(sack), &news);
+        take_acked(w, first + (uint32_t)__builtin_ctzll(sack), now_ns, &news);
     if (!news.given.first)
         return NULL;
     w->rest_ns = 0;
@@ -355,6 +372,26 @@ uint64_t mr_window_deadline(const struct mr_window *w)
     return deadline > w->rest_ns ? deadline : w->rest_ns;
 }
 
+/* Several at the same time count once. */
+static void note_overdue(struct mr_window_link *l, const struct mr_kept *k, uint64_t now_ns)
+{
+    if (!l->overdue)
+        l->overdue_ns = k->sent_ns;
+    if (l->counted_ns != now_ns)
+        l->overdue++;
+    l->counted_ns = now_ns;
+}
+
+bool mr_window_link_silent(const struct mr_window *w, unsigned link)
+{
+    if (!w->link || w->link[link].overdue < MR_WINDOW_SILENT)
+        return false;
+    for (unsigned i = 0; i < MR_WINDOW_LINKS; i++)
+        if (w->link[i].proved_ns > w->link[link].overdue_ns)
+            return true;
+    return false;
+}
+
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns)
 {
     unsigned n = 0, most = w->probing ? 1 : MR_WINDOW_BURST;
@@ -368,6 +405,7 @@ unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns)
         if (!k || k->state != MR_KEPT_SENT || !(w->lossy & 1ull << k->link))
             continue;
         if (k->sent_ns + timeout <= now_ns) {
+            note_overdue(&w->link[k->link], k, now_ns);
             wait_again(w, k);
             n++;
         } else if (k->sent_ns + timeout < next_ns) {

@@ -29,6 +29,7 @@
 #define MR_WINDOW_LIMIT_MAX  32767 /* packets in flight */
 #define MR_WINDOW_SLOTS_KEEP 1024  /* an empty ring that is larger is freed */
 #define MR_WINDOW_BURST      4     /* packets that one time-out repeats */
+#define MR_WINDOW_SILENT     5     /* time-outs of a link until it is taken as dead */
 #define MR_WINDOW_REORDER    3     /* a packet is lost when one posted so much later on its link is acknowledged */
 
 /* The time-outs unless mr_rtt_init(&w->rtt, ...) sets others. */
@@ -58,6 +59,10 @@ struct mr_window_link {
     struct mr_kept *head, *tail; /* in flight, in the order of posting */
     uint32_t posted;             /* number of packets, ever; wraps */
     uint32_t passed;             /* native: how many of them are confirmed; lossy: 1 + the highest turn acknowledged */
+    uint32_t overdue;            /* lossy: time-outs since a packet that it brought was acknowledged */
+    uint64_t overdue_ns;         /* when the first packet of those was sent */
+    uint64_t counted_ns;         /* the last of them */
+    uint64_t proved_ns;          /* when the latest packet that proved the link was sent */
 };
 
 struct mr_window {
@@ -192,6 +197,14 @@ static inline struct mr_kept *mr_window_confirmed(struct mr_window *w, unsigned 
     return k;
 }
 
+/* Memory for the links' counts is there; false: it is not. */
+bool mr_window_prepare(struct mr_window *w);
+/* A packet without a number was posted on the link, which confirms it like the others if it is native. */
+static inline void mr_window_unnumbered(struct mr_window *w, unsigned link)
+{
+    w->link[link].posted++;
+}
+
 /* ---- the peer's word, lost links, time-outs -------------------------------------------------------------------- */
 
 /*
@@ -216,6 +229,11 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link);
  * many.
  */
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns);
+/*
+ * True if this lossy link brings nothing any more, although the peer is there: so many time-outs (MR_WINDOW_SILENT) in
+ * a row on it, while one that another link took later was acknowledged.
+ */
+bool mr_window_link_silent(const struct mr_window *w, unsigned link);
 /* When mr_window_expired has something to do; UINT64_MAX: never, for nothing is in flight on a lossy link. */
 uint64_t mr_window_deadline(const struct mr_window *w);
 

@@ -285,6 +285,79 @@ START_TEST(overtaken_packets_wait_again)
 }
 END_TEST
 
+/* Sent again, and lost again: found by what was posted after it, if it is acknowledged late enough to be the second. */
+START_TEST(a_second_loss_is_found_too)
+{
+    begin(_i, N);
+    push(0, 12);
+    for (unsigned i = 0; i < 5; i++)
+        sent(i, 0, false, 1000);
+    GIVEN(mr_window_acked(&w, first, 7u << 1, 2000), 2, 3, 4);
+    ck_assert_uint_eq(w.gaps, 2); /* 0, 1 */
+    sent(0, 0, false, 3000);
+    sent(1, 0, false, 3000);
+    for (unsigned i = 5; i < 9; i++)
+        sent(i, 0, false, 3000);
+    GIVEN(mr_window_acked(&w, first, 15u << 4, 4000), 5, 6, 7, 8);
+    ck_assert_ptr_nonnull(w.again);
+    ck_assert_uint_eq(w.again->seq, first); /* once more */
+    ck_assert_uint_eq(w.gaps, 4);
+    sent(0, 0, false, 5000);
+    sent(1, 0, false, 5000);
+    /* 1 has come, but perhaps by its second posting, which tells nothing of the third one of 0 */
+    GIVEN(mr_window_acked(&w, first, 1, 5100), 1);
+    ck_assert_ptr_null(w.again);
+    for (unsigned i = 9; i < 12; i++)
+        sent(i, 1, false, 6000);
+    GIVEN(mr_window_acked(&w, first + 12, 0, 60000), 0, 9, 10, 11);
+    is_empty();
+}
+END_TEST
+
+START_TEST(silent_links_are_known)
+{
+    uint64_t t = 1000;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 40);
+    for (unsigned n = 0; n < MR_WINDOW_SILENT + 2; n++) {
+        ck_assert(!mr_window_link_silent(&w, 0));
+        mr_window_sent(&w, mr_window_ready(&w), 0, false, t);
+        t += 1u << 20;
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+    }
+    ck_assert(!mr_window_link_silent(&w, 0)); /* the peer computes, perhaps */
+    mr_window_sent(&w, mr_window_ready(&w), 0, false, t);
+    sent(1, 1, false, t);
+    ck_assert_ptr_nonnull(mr_window_acked(&w, first, 1, t + 100));
+    ck_assert(mr_window_link_silent(&w, 0)); /* it does not: link 1 has brought a packet that was sent later */
+    ck_assert(!mr_window_link_silent(&w, 1));
+    ck_assert_uint_eq(mr_window_link_lost(&w, 0), 1);
+    ck_assert(!mr_window_link_silent(&w, 0));
+    ck_assert_ptr_nonnull(mr_window_free(&w));
+}
+END_TEST
+
+/* Packets without numbers are confirmed like the others by a native link. */
+START_TEST(unnumbered_packets_are_counted)
+{
+    begin(_i, N);
+    ck_assert(mr_window_prepare(&w));
+    mr_window_unnumbered(&w, 3);
+    push(0, 3);
+    sent(0, 3, true, 0);
+    mr_window_unnumbered(&w, 3);
+    sent(1, 3, true, 0);
+    sent(2, 3, true, 0);
+    ck_assert_ptr_null(mr_window_confirmed(&w, 3, 1));
+    GIVEN(mr_window_confirmed(&w, 3, 1), 0);
+    ck_assert_ptr_null(mr_window_confirmed(&w, 3, 1));
+    GIVEN(mr_window_confirmed(&w, 3, 2), 1, 2);
+    is_empty();
+}
+END_TEST
+
 START_TEST(timeouts_probe_and_back_off)
 {
     uint64_t t = 1000, rto;
@@ -420,6 +493,9 @@ int main(void)
     tcase_add_loop_test(t, words_that_cannot_be, 0, 2);
     tcase_add_loop_test(t, lost_link_waits_again_in_order, 0, 2);
     tcase_add_loop_test(t, overtaken_packets_wait_again, 0, 2);
+    tcase_add_loop_test(t, a_second_loss_is_found_too, 0, 2);
+    tcase_add_loop_test(t, silent_links_are_known, 0, 2);
+    tcase_add_loop_test(t, unnumbered_packets_are_counted, 0, 2);
     tcase_add_loop_test(t, timeouts_probe_and_back_off, 0, 2);
     tcase_add_loop_test(t, samples, 0, 2);
     tcase_add_loop_test(t, only_what_a_word_can_name_expires, 0, 2);
