@@ -25,6 +25,7 @@ struct mr_config {
     size_t eager_max;       /* largest message sent eagerly between hosts */
     size_t shm_eager_max;   /* the same inside a host */
     int single_copy;        /* large messages inside a host by process_vm_readv */
+    char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */
     char *rndv;             /* who moves large messages between hosts: auto, write, read */
     char *devices;          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
     char *roce_gid;         /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
@@ -125,6 +126,12 @@ enum mr_stat {
     MR_STAT_RESENT,
     MR_STAT_MOVED,
     MR_STAT_PINGS,
+    MR_STAT_ACKS_SENT,
+    MR_STAT_ACKS_CARRIED,
+    MR_STAT_TIMEOUTS,
+    MR_STAT_DUPLICATES,
+    MR_STAT_WINDOW_MOST,
+    MR_STAT_WINDOW_BYTES,
     MR_STAT_COUNT
 };
 extern uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; tools look at any time */
@@ -135,6 +142,11 @@ void mr_stats_print(void); /* one line of those that are not zero, to the log */
 static inline void mr_stat_add(enum mr_stat s, uint64_t n)
 {
     __atomic_store_n(&mr_stats[s], __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+static inline void mr_stat_most(enum mr_stat s, uint64_t n)
+{
+    if (n > __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED))
+        __atomic_store_n(&mr_stats[s], n, __ATOMIC_RELAXED);
 }
 static inline uint64_t mr_stat_get(enum mr_stat s)
 {

@@ -73,6 +73,13 @@ static const struct row rows[] = {
      "pairs of rails used between two ranks, within each subnet: matched, the first with the first and so on, so that "
      "every rail has one; all, if both ranks say so, each with each",
      MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_LINKS", NULL, FIELD(links), STRING, "rc", 0, 0, "",
+     "kinds of links between hosts, the preferred one first: rc, reliable connections; uc, unreliable ones; ud, datagrams",
+     MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_RELIABLE", NULL, FIELD(reliable), STRING, "auto", 0, 0, "",
+     "yes: the receiver acknowledges all packets, of rc too; no: none, so that what uc and ud lose is lost; auto: those "
+     "of uc and ud",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_PATHS", NULL, FIELD(paths), INT, "1", 1, 8, "paths",
      "LID paths (LMC) used between each pair of rails, as far as the subnet has them", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_STRIPE_MIN", NULL, FIELD(stripe_min), SIZE, "16K", 1, GIB, "bytes",

@@ -39,11 +39,20 @@ static const struct {
                                  MR_TOPIC_CONNECTIONS},
     [MR_STAT_BROKEN] = {"broken", "paths to peers that broke, or whose port went down", MR_TOPIC_CONNECTIONS},
     [MR_STAT_REOPENED] = {"reopened", "rounds of connecting that opened such paths again", MR_TOPIC_CONNECTIONS},
-    [MR_STAT_RESENT] = {"resent", "packets that were sent again, since their path broke", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_RESENT] = {"resent", "packets that were sent again, since their path broke or nobody acknowledged them",
+                        MR_TOPIC_CONNECTIONS},
     [MR_STAT_PINGS] = {"pings", "times that the adapter of a peer from which nothing came was asked for a sign of life",
                        MR_TOPIC_CONNECTIONS},
     [MR_STAT_MOVED] = {"moved", "parts of large messages that moved to another path, since theirs broke",
                        MR_TOPIC_CONNECTIONS},
+    [MR_STAT_ACKS_SENT] = {"acks_sent", "packets that did nothing but acknowledge others", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_ACKS_CARRIED] = {"acks_carried", "acknowledgements that went with other packets", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_TIMEOUTS] = {"timeouts", "how often packets were not acknowledged in time", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_DUPLICATES] = {"duplicates", "packets that came again, and were dropped", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_WINDOW_MOST] = {"unconfirmed_most", "most packets to one peer that were kept until they were confirmed",
+                             MR_TOPIC_CONNECTIONS},
+    [MR_STAT_WINDOW_BYTES] = {"unconfirmed_bytes_most", "most bytes of such packets to one peer",
+                              MR_TOPIC_CONNECTIONS},
 };
 
 const char *mr_stat_name(enum mr_stat s)
@@ -63,7 +72,7 @@ enum mr_topic mr_stat_topic(enum mr_stat s)
 
 void mr_stats_print(void)
 {
-    char line[900];
+    char line[1200];
     int used = 0;
 
     for (int s = 0; s < MR_STAT_COUNT && used < (int)sizeof(line); s++)

@@ -39,7 +39,8 @@ struct mr_channel_ops {
     int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
     int (*read)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie);
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
-    void (*word)(int world_rank, const struct mr_hdr *hdr); /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
+    void (*word)(int world_rank,
+                 const struct mr_hdr *hdr); /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
 };
 
 extern const struct mr_channel_ops mr_channel_self; /* channel/self.c */

@@ -11,6 +11,7 @@
 #ifndef MRMPI_LINK_H
 #define MRMPI_LINK_H
 
+#include "libmrmpi/link/kinds.h"
 #include "libmrmpi/link/packet.h"
 #include "libmrmpi/verbs/verbs.h"
 
@@ -20,7 +21,7 @@ struct mr_link;
 
 /* What the owner of a link hears of it. */
 struct mr_link_events {
-    /* The n packets that were sent first, of those not confirmed yet, are with the peer. */
+    /* Native links: the n packets that were sent first, of those not confirmed yet, are with the peer. */
     void (*confirmed)(struct mr_link *l, unsigned n);
     /* The first request failed: the link is MR_LINK_BROKEN now, and wants to be drained. */
     void (*failed)(struct mr_link *l, const struct mr_wc *wc);
@@ -33,8 +34,8 @@ struct mr_link_events {
 /* The other end of a link, and how to get there. */
 struct mr_link_end {
     const struct mr_rail_addr *addr;
-    uint32_t qpn, local_psn, remote_psn;
-    uint8_t sl, path; /* path: LID path bits on both sides */
+    uint32_t qpn, local_psn, remote_psn; /* of the peer's queue pair for this link */
+    uint8_t sl, path;                    /* path: LID path bits on both sides */
 };
 
 /* One part of a large transfer. */
@@ -46,25 +47,39 @@ struct mr_link_part {
 };
 
 struct mr_link_ops {
-    const char *name;
-    bool reliable; /* the adapter delivers every packet, once and in order, and confirms it */
+    bool reliable;  /* the adapter delivers every packet, once and in order, and confirms it */
+    bool confirms;  /* confirmed() is called when packets have been sent, at least */
+    bool connected; /* it takes a queue pair of its own at either end */
     /* Make this end on the rail. Sets l->qpn; 0 or negative errno. */
     int (*open)(struct mr_link *l, struct mr_rail *rail);
     int (*connect)(struct mr_link *l, const struct mr_link_end *to);
-    /* Post one packet; it must stay as it is until it is confirmed or the link has drained. -EAGAIN: no room now. */
+    /*
+     * Post one packet; it must stay as it is while p->posted, and until it is confirmed or the link has drained.
+     * -EAGAIN: no room now.
+     */
     int (*send)(struct mr_link *l, struct mr_packet *p);
     /*
-     * RDMA. tx comes back when this part and all before it are done; NULL: nobody needs to know. -EAGAIN: no room. A
-     * part is of l->rail->max_msg bytes at most.
+     * RDMA; NULL: the link has none. tx comes back when this part and all before it are done; NULL: nobody needs to
+     * know. -EAGAIN: no room. A part is of l->rail->max_msg bytes at most.
      */
     int (*write)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
     int (*read)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
-    /* Ask the peer's adapter for a sign of life: without one the link fails. -EAGAIN: not now. NULL: nothing answers. */
+    /* Ask the peer's adapter for a sign of life: without one the link fails. -EAGAIN: not now. NULL: nothing answers.
+     */
     int (*ping)(struct mr_link *l);
     /* Give up: what is posted comes back flushed, then drained() is called. */
     void (*drain)(struct mr_link *l);
     /* Take it away at once, whatever is posted; for the end. */
     void (*close)(struct mr_link *l);
+};
+
+/* What a link without a queue pair of its own keeps. */
+struct mr_link_datagrams {
+    struct mr_qp *qp; /* the rail's */
+    struct mr_ud_to to;
+    uint32_t mtu;
+    unsigned posted; /* packets of this link that have not come back */
+    struct mr_later later;
 };
 
 struct mr_link {
@@ -75,12 +90,21 @@ struct mr_link {
     enum mr_link_state state;
     uint8_t index; /* the owner's number for it */
     uint8_t sl, path;
+    bool bulk;   /* for large messages. Set by the owner, like native */
+    bool native; /* its packets need no acknowledgement but confirmed() */
     uint32_t qpn;
     bool pinging; /* a ping is under way */
     struct mr_tx ping;
-    struct mr_qp qp;
+    union {
+        struct mr_qp qp;
+        struct mr_link_datagrams ud;
+    };
 };
 
+extern const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS];
+
 extern const struct mr_link_ops mr_link_rc; /* link/rc.c */
+extern const struct mr_link_ops mr_link_uc; /* link/uc.c */
+extern const struct mr_link_ops mr_link_ud; /* link/ud.c */
 
 #endif

@@ -67,8 +67,8 @@ static int add_slab(struct pool *pool)
 int mr_packets_open(size_t packet_max)
 {
     memset(&packets, 0, sizeof packets);
-    packets.pool[POOL_SHORT].stride = SHORT_BYTES;
-    packets.pool[POOL_LONG].stride = (packet_max + 63) & ~(size_t)63;
+    packets.pool[POOL_SHORT].stride = (SHORT_BYTES + MR_PACKET_SPARE + 63) & ~(size_t)63;
+    packets.pool[POOL_LONG].stride = (packet_max + MR_PACKET_SPARE + 63) & ~(size_t)63;
     return add_slab(&packets.pool[POOL_SHORT]);
 }
 
@@ -111,12 +111,30 @@ static struct mr_packet *take(struct pool *pool)
         p = pool->free;
     }
     pool->free = (struct mr_packet *)p->kept.next;
+    p->tail = 0;
     return p;
 }
 
 struct mr_packet *mr_packet_blank(void)
 {
     return take(&packets.pool[POOL_SHORT]);
+}
+
+struct mr_packet *mr_packet_copy(const struct mr_packet *p)
+{
+    struct mr_packet *copy = take(p->slab->pool);
+
+    if (!copy)
+        return NULL;
+    memcpy(copy->data, p->data, p->size);
+    copy->size = p->size;
+    copy->payload = p->payload;
+    return copy;
+}
+
+void *mr_packet_part_head(const struct mr_packet *p)
+{
+    return p->data + p->slab->pool->stride - 16;
 }
 
 struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len)
@@ -139,6 +157,10 @@ struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, 
 void mr_packet_free(struct mr_packet *p)
 {
     struct pool *pool = p->slab->pool;
+
+    p->dropped = p->posted;
+    if (__builtin_expect(p->posted, 0))
+        return;
 
     p->kept.next = (struct mr_kept *)pool->free;
     pool->free = p;

@@ -16,10 +16,17 @@ struct mr_packet {
     struct mr_kept kept; /* the first member: rail/'s window of what was sent */
     struct mr_tx tx;     /* of the request that sends it, if that is signaled */
     struct mr_packet_slab *slab;
+    struct mr_link *link; /* datagrams: that it went over last */
     unsigned char *data;
     uint32_t size;    /* of header and payload */
     uint32_t payload; /* bytes of it */
+    uint8_t tail;     /* bytes of the peer's word behind it (rail/rely.c) */
+    bool posted;      /* tx is with the adapter */
+    bool dropped;     /* to be freed when tx has come back */
 };
+
+/* Behind each packet there is room for so many bytes: a word, and what goes before each of its parts (assembly.h). */
+#define MR_PACKET_SPARE 32
 
 /* packet_max: header and payload of the longest. 0 or negative errno. */
 int mr_packets_open(size_t packet_max);
@@ -29,7 +36,12 @@ void mr_packets_close(void);
 struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len);
 /* One without content, for its tx. */
 struct mr_packet *mr_packet_blank(void);
+/* The same bytes once more, for who cannot wait until the first ones have come back. */
+struct mr_packet *mr_packet_copy(const struct mr_packet *p);
+/* At once, or when the adapter is done with it. */
 void mr_packet_free(struct mr_packet *p);
+/* The 16 bytes of it that go before each of its parts. */
+void *mr_packet_part_head(const struct mr_packet *p);
 /* All of a chain through kept.next, as reliable/window.h gives them back. */
 void mr_packets_free(struct mr_kept *chain);
 uint32_t mr_packet_lkey(const struct mr_packet *p, const struct mr_rail *rail);

@@ -1,184 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Reliable connections: one queue pair for each link. Short packets go inline, one signaled in so many: a completion
- * confirms all packets before it. Longer ones are signaled each, so that an idle link keeps no long packets.
- */
-#include "libmrmpi/link/link.h"
-
-#include <errno.h>
-
-#include "libmrmpi/base/base.h"
-
-static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
-{
-    struct mr_link *l = qp->owner;
-
-    l->state = MR_LINK_BROKEN;
-    l->events->failed(l, wc);
-}
-
-static void qp_confirmed(struct mr_qp *qp, unsigned sends)
-{
-    struct mr_link *l = qp->owner;
-
-    l->events->confirmed(l, sends);
-}
-
-static void qp_drained(struct mr_qp *qp)
-{
-    struct mr_link *l = qp->owner;
-
-    if (!l->events->left || !l->events->left(l, qp))
-        mr_qp_destroy(qp);
-    l->state = MR_LINK_CLOSED;
-    l->events->drained(l);
-}
-
-static const struct mr_qp_events qp_events = {
-    .failed = qp_failed,
-    .confirmed = qp_confirmed,
-    .drained = qp_drained,
-};
+/* Reliable connections: the adapter sees to order, repetition and confirmation. */
+#include "libmrmpi/link/connected.h"
 
 static int rc_open(struct mr_link *l, struct mr_rail *rail)
 {
-    int err = mr_qp_create(rail, &l->qp, &qp_events, l);
-
-    if (err)
-        return err;
-    l->rail = rail;
-    l->qpn = l->qp.qpn;
-    l->state = MR_LINK_OPENING;
-    return 0;
-}
-
-static int rc_connect(struct mr_link *l, const struct mr_link_end *to)
-{
-    int err = mr_qp_connect(&l->qp, to->addr, to->qpn, to->local_psn, to->remote_psn, to->sl, to->path);
-
-    if (err)
-        return err;
-    l->sl = to->sl;
-    l->path = to->path;
-    l->state = MR_LINK_OPEN;
-    return 0;
-}
-
-static void packet_done(struct mr_wr *wr, const struct mr_wc *wc)
-{
-    mr_tx_done((struct mr_tx *)wr, wc); /* confirms, and so gives the packet back */
-}
-
-static int rc_send(struct mr_link *l, struct mr_packet *p)
-{
-    bool is_short = p->size <= l->qp.max_inline;
-    struct mr_tx *tx = !is_short || mr_qp_must_signal(&l->qp) ? &p->tx : NULL;
-
-    if (__builtin_expect(!mr_qp_has_room(&l->qp, 1), 0))
-        return -EAGAIN;
-    p->tx.wr.done = packet_done;
-    return is_short ? mr_qp_send_inline(&l->qp, p->data, p->size, tx)
-                    : mr_qp_send(&l->qp, p->data, p->size, mr_packet_lkey(p, l->rail), tx);
-}
-
-/* ---- RDMA ------------------------------------------------------------------------------------------------------ */
-
-/* Signaled for the queue's sake: nobody waits for it. */
-static void counter_done(struct mr_wr *wr, const struct mr_wc *wc)
-{
-    mr_tx_done((struct mr_tx *)wr, wc);
-    mr_packet_free(container_of(wr, struct mr_packet, tx.wr));
-}
-
-static int post_part(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx,
-                     int (*post)(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx))
-{
-    struct mr_packet *counter = NULL;
-    int err;
-
-    if (!mr_qp_has_room(&l->qp, 1))
-        return -EAGAIN;
-    if (!tx && mr_qp_must_signal(&l->qp)) {
-        counter = mr_packet_blank();
-        if (!counter)
-            return -ENOMEM;
-        tx = &counter->tx;
-        tx->wr.done = counter_done;
-    }
-    err = post(&l->qp, part, tx);
-    if (err && counter)
-        mr_packet_free(counter);
-    return err;
-}
-
-static int post_write(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx)
-{
-    return mr_qp_write(qp, part->local, part->len, part->lkey, part->raddr, part->rkey, part->imm, tx);
-}
-
-static int post_read(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx)
-{
-    return mr_qp_read(qp, part->local, part->len, part->lkey, part->raddr, part->rkey, tx);
-}
-
-static int rc_write(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
-{
-    return post_part(l, part, tx, post_write);
-}
-
-static int rc_read(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
-{
-    return post_part(l, part, tx, post_read);
-}
-
-/* ---- signs of life ----------------------------------------------------------------------------------------------- */
-
-static void ping_done(struct mr_wr *wr, const struct mr_wc *wc)
-{
-    struct mr_link *l = container_of(wr, struct mr_link, ping.wr);
-
-    l->pinging = false;
-    mr_tx_done(&l->ping, wc);
-}
-
-/* A write of no bytes: it needs no key, takes no receive buffer, and is acknowledged by the adapter. */
-static int rc_ping(struct mr_link *l)
-{
-    int err;
-
-    if (l->pinging || !mr_qp_has_room(&l->qp, 1))
-        return -EAGAIN;
-    l->ping.wr.done = ping_done;
-    err = mr_qp_write(&l->qp, NULL, 0, 0, 0, 0, NULL, &l->ping);
-    l->pinging = !err;
-    return err;
-}
-
-/* ---- the end of a link ------------------------------------------------------------------------------------------- */
-
-static void rc_drain(struct mr_link *l)
-{
-    if (l->state == MR_LINK_CLOSED)
-        return;
-    l->state = MR_LINK_BROKEN;
-    mr_qp_abort(&l->qp);
-}
-
-static void rc_close(struct mr_link *l)
-{
-    mr_qp_destroy(&l->qp);
-    l->state = MR_LINK_CLOSED;
+    return mr_connected_open(l, rail, MR_QP_RC);
 }
 
 const struct mr_link_ops mr_link_rc = {
-    .name = "rc",
     .reliable = true,
+    .confirms = true,
+    .connected = true,
     .open = rc_open,
-    .connect = rc_connect,
-    .send = rc_send,
-    .write = rc_write,
-    .read = rc_read,
-    .ping = rc_ping,
-    .drain = rc_drain,
-    .close = rc_close,
+    .connect = mr_connected_connect,
+    .send = mr_connected_send,
+    .write = mr_connected_write,
+    .read = mr_connected_read,
+    .ping = mr_connected_ping,
+    .drain = mr_connected_drain,
+    .close = mr_connected_close,
 };

@@ -3,7 +3,9 @@
  * Packets as they travel between hosts: the first MR_WIRE_MIN bytes of struct mr_hdr, then those of len, sreq and rreq
  * that say something, then the payload. len is left out where it is the payload's, sreq and rreq where they are 0; the
  * header's form tells which are there. So a short message is 24 bytes longer than its data, and up to 20 bytes of data
- * fit, inline, into one block of an mlx5 send queue (64 bytes, 20 of them its own). Pure: tested alone.
+ * fit, inline, into one block of an mlx5 send queue (64 bytes, 20 of them its own). The form also says whether a word
+ * on what has come from the peer (reliable/ack.h) lies behind the payload, and whether the packet itself calls for one.
+ * Pure: tested alone.
  */
 #ifndef MRMPI_WIRE_H
 #define MRMPI_WIRE_H
@@ -11,11 +13,35 @@
 #include <string.h>
 
 #include "libmrmpi/rail/vc.h"
+#include "libmrmpi/reliable/ack.h"
 
 #define MR_WIRE_MIN offsetof(struct mr_hdr, len)
 #define MR_WIRE_MAX sizeof(struct mr_hdr)
 
-enum mr_wire_form { MR_WIRE_LEN = 1, MR_WIRE_SREQ = 2, MR_WIRE_RREQ = 4, MR_WIRE_FORMS = 8 };
+enum mr_wire_form {
+    MR_WIRE_LEN = 1,
+    MR_WIRE_SREQ = 2,
+    MR_WIRE_RREQ = 4,
+    MR_WIRE_WORD = 8,       /* MR_ACK_WIRE_MIN bytes behind the payload */
+    MR_WIRE_LONG_WORD = 16, /* MR_ACK_WIRE_MAX */
+    MR_WIRE_WANTS = 32,     /* the link may lose it: it is sent again until a word names it */
+    MR_WIRE_FORMS = 64
+};
+#define MR_WIRE_SIZES 7u /* those that the length of the header depends on */
+#define MR_WIRE_FLAGS 56u
+
+/* What is said by the form of a packet that is posted now, or again. */
+static inline void mr_wire_dress(void *packet, unsigned flags)
+{
+    unsigned char *form = (unsigned char *)packet + offsetof(struct mr_hdr, form);
+
+    *form = (unsigned char)((*form & MR_WIRE_SIZES) | flags);
+}
+
+static inline size_t mr_wire_tail(unsigned form)
+{
+    return form & MR_WIRE_LONG_WORD ? MR_ACK_WIRE_MAX : form & MR_WIRE_WORD ? MR_ACK_WIRE_MIN : 0;
+}
 
 /* What is there before a payload of len bytes. */
 static inline unsigned mr_wire_form(const struct mr_hdr *hdr, size_t len)
@@ -25,7 +51,7 @@ static inline unsigned mr_wire_form(const struct mr_hdr *hdr, size_t len)
 
 static inline size_t mr_wire_size(unsigned form)
 {
-    return MR_WIRE_MIN + 8 * (size_t)((form & 1) + (form >> 1 & 1) + (form >> 2 & 1));
+    return MR_WIRE_MIN + 8 * (size_t)((form & 1) + (form >> 1 & 1) + (form >> 2 & 1)); /* MR_WIRE_SIZES */
 }
 
 /* Writes the header of a packet to out, which has room for MR_WIRE_MAX bytes; returns how many they are. */
@@ -45,26 +71,32 @@ static inline size_t mr_wire_put(const struct mr_hdr *hdr, unsigned form, void *
     return (size_t)(at - (unsigned char *)out);
 }
 
-/* Reads the header of a packet of size bytes; returns where the payload begins, 0 if it is none. */
-static inline size_t mr_wire_get(const void *packet, size_t size, struct mr_hdr *hdr)
+/*
+ * Reads the header of a packet of *size bytes; returns where the payload begins, 0 if it is none. *size becomes where
+ * the payload ends and a word begins; hdr->form: the flags.
+ */
+static inline size_t mr_wire_get(const void *packet, size_t *size, struct mr_hdr *hdr)
 {
     const unsigned char *at = packet;
     unsigned form;
     size_t head;
 
-    if (__builtin_expect(size < MR_WIRE_MIN, 0))
+    if (__builtin_expect(*size < MR_WIRE_MIN, 0))
         return 0;
     memcpy(hdr, at, MR_WIRE_MIN);
     form = hdr->form;
+    hdr->sreq = hdr->rreq = 0;
+    if (__builtin_expect(!form, 1)) {
+        hdr->len = *size - MR_WIRE_MIN;
+        return MR_WIRE_MIN;
+    }
     head = mr_wire_size(form);
-    if (__builtin_expect(form >= MR_WIRE_FORMS || size < head, 0))
+    if (__builtin_expect(form >= MR_WIRE_FORMS || *size < head + mr_wire_tail(form), 0))
         return 0;
     at += MR_WIRE_MIN;
-    hdr->form = 0;
-    hdr->len = size - head;
-    hdr->sreq = hdr->rreq = 0;
-    if (__builtin_expect(!form, 1))
-        return head;
+    *size -= mr_wire_tail(form);
+    hdr->form = form & MR_WIRE_FLAGS;
+    hdr->len = *size - head;
     if (form & MR_WIRE_LEN) {
         memcpy(&hdr->len, at, 8);
         at += 8;

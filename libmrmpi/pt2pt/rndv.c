@@ -210,7 +210,8 @@ static size_t piece_of(const struct mr_rndv *r)
 {
     size_t least = mr_vc_eager_max(r->vc), most = mr_vc_packet_max(r->vc), piece = r->total / PIECES;
 
-    piece = piece < least ? least : piece > most ? most : piece & ~(size_t)63;
+    piece = piece < least ? least : piece & ~(size_t)63;
+    piece = piece > most ? most : piece;
     return piece < MR_SCRATCH ? piece : MR_SCRATCH;
 }
 

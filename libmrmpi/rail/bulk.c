@@ -263,10 +263,15 @@ static void start_stripe(struct mr_stripe_op *s, uint64_t begin_ns)
 
 /* ---- subchannels that break ------------------------------------------------------------------------------------ */
 
+static uint32_t without_rdma(const struct mr_peer *p)
+{
+    return ~p->rdma & (uint32_t)((1ull << p->num_subs) - 1);
+}
+
 static void find_home(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->put->peer;
-    unsigned i = mr_sched_pick(&p->stripe_turn, p->load, p->num_subs, 0);
+    unsigned i = mr_sched_pick(&p->stripe_turn, p->load, p->num_subs, without_rdma(p));
 
     if (i == p->num_subs) {
         s->sub = NULL;
@@ -413,11 +418,24 @@ static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_rem
     return put;
 }
 
-/* One stripe on any subchannel: none is up at present. It waits for one. */
-static unsigned plan_to_wait(uint64_t len, struct mr_stripe *plan)
+/* One stripe on any subchannel that can: none is up at present. It waits for one. */
+static unsigned plan_to_wait(const struct mr_peer *p, uint64_t len, struct mr_stripe *plan)
 {
-    *plan = (struct mr_stripe){.len = len};
+    *plan = (struct mr_stripe){.sub = (unsigned)__builtin_ctz(p->rdma), .len = len};
     return 1;
+}
+
+static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan[MR_SUBS_MAX])
+{
+    struct mr_load some[MR_SUBS_MAX];
+    const struct mr_load *load = p->load;
+
+    if (__builtin_expect(without_rdma(p) != 0, 0)) {
+        for (unsigned i = 0; i < p->num_subs; i++)
+            some[i] = (struct mr_load){.up = p->load[i].up && p->rdma >> i & 1, .weight = p->load[i].weight};
+        load = some;
+    }
+    return mr_sched_plan(&p->stripe_turn, load, p->num_subs, len, mr_config.stripe_min, STRIPE_ALIGN, plan);
 }
 
 static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie, bool read)
@@ -433,8 +451,10 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].remote_rail >= num_keys || num_keys > MR_RAILS_MAX)
             return -EPROTO;
-    n = mr_sched_plan(&p->stripe_turn, p->load, p->num_subs, len, mr_config.stripe_min, STRIPE_ALIGN, plan);
-    put = make_put(p, buf, remote, cookie, plan, n ? n : plan_to_wait(len, plan));
+    if (!p->rdma)
+        return -EOPNOTSUPP;
+    n = make_plan(p, len, plan);
+    put = make_put(p, buf, remote, cookie, plan, n ? n : plan_to_wait(p, len, plan));
     if (!put)
         return -ENOMEM;
     put->read = read;

@@ -88,6 +88,7 @@ void mr_sub_break(struct mr_sub *sub)
         return;
     sub->state = MR_SUB_BROKEN;
     p->load[sub - p->sub].up = false;
+    mr_sub_prefer(p);
     sub->news.broken = true;
     sub->news.broken_generation = sub->generation;
     mr_stat_add(MR_STAT_BROKEN, 1);

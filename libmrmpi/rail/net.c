@@ -28,23 +28,41 @@ struct mr_net mr_net;
 #define NAP_CHECK       256
 #define NAP_NS          50000
 #define NAP_ISOLATED_NS 500000
-#define SLOW_MBPS       10000 /* 4X SDR */
+/* While packets wait to be acknowledged: the same, but not before that long; then between so many looks. */
+#define RELY_NAP_NS    1000000
+#define RELY_NAP_POLLS 16384
+#define RELY_NAP_EVERY 16
+#define SLOW_MBPS      10000 /* 4X SDR */
 
 /* ---- up from the HCA --------------------------------------------------------------------------------------------- */
+
+struct mr_peer *mr_net_peer(uint32_t rank)
+{
+    if (rank >= (uint32_t)mr_net.launch->size || !mr_channel_net.reaches((int)rank))
+        return NULL;
+    return mr_peer_get((int)rank);
+}
 
 static void on_packet(struct mr_rail *rail, const void *data, size_t len)
 {
     struct mr_hdr hdr;
-    size_t head = mr_wire_get(data, len, &hdr);
+    size_t head = mr_wire_get(data, &len, &hdr);
+    const unsigned char *payload = (const unsigned char *)data + head;
 
-    if (__builtin_expect(!head, 0)) {
+    if (__builtin_expect(!head, 0))
         mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes that is none of ours", rail->index, len);
-        return;
-    }
-    if (__builtin_expect(mr_net.connecting != NULL, 0) && hdr.src < (uint32_t)mr_net.launch->size &&
-        mr_net.peer[hdr.src] && !mr_net.peer[hdr.src]->up)
-        mr_cm_traffic(&mr_net.peer[hdr.src]->cm); /* in later rounds it may have come over another subchannel */
-    mr_vc_arrived(&hdr, (const unsigned char *)data + head, len - head);
+    else if (__builtin_expect(hdr.form || mr_net.attentive, 0))
+        mr_rely_arrived(&hdr, payload, len - head);
+    else
+        mr_vc_arrived(&hdr, payload, len - head);
+}
+
+static void on_segment(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm)
+{
+    if (imm)
+        data = mr_assemblies_add(&mr_net.assemblies, data, len, *imm, &len);
+    if (data)
+        on_packet(rail, data, len);
 }
 
 static void on_landed(struct mr_rail *rail, uint32_t imm)
@@ -59,6 +77,7 @@ static void on_datagram(struct mr_rail *rail, const void *data, size_t len)
 
 static const struct mr_verbs_handlers handlers = {
     .packet = on_packet,
+    .segment = on_segment,
     .landed = on_landed,
     .datagram = on_datagram,
     .rail_changed = mr_peers_rail_changed,
@@ -107,6 +126,8 @@ static unsigned find_caps(void)
 {
     unsigned caps = MR_VC_PUT | MR_VC_READ | MR_VC_READ_FIRST;
 
+    if (!mr_kinds_have(&mr_net.kinds, MR_LINK_RC))
+        return 0;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         if (!mr_verbs.rail[i].addr.reads)
             caps &= ~(unsigned)(MR_VC_READ | MR_VC_READ_FIRST);
@@ -126,19 +147,55 @@ static void net_finalize(void)
     if (mr_config.leaks && mr_net.regs.bytes)
         mr_log_print(MR_LOG_WARN, "leak: %zu bytes of memory are still registered", mr_net.regs.bytes);
     mr_landings_free(&mr_net.landings);
+    mr_assemblies_free(&mr_net.assemblies);
     mr_packets_close();
     mr_verbs_close();
     mr_fabric_close();
     memset(&mr_net, 0, sizeof mr_net);
 }
 
+static int choose_kinds(const struct mr_launch *launch)
+{
+    const char *why;
+
+    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, &mr_net.kinds, &why)) {
+        bool links = !strcmp(why, "MRMPI_LINKS");
+
+        mr_log(MR_LOG_ERROR, "%s=%s is not %s", why, links ? mr_config.links : mr_config.reliable,
+               links ? "a comma list of rc, uc and ud, each at most once" : "one of auto, yes, no");
+        return -EINVAL;
+    }
+    if (mr_net.kinds.unsafe && !launch->rank)
+        mr_log(MR_LOG_WARN, "MRMPI_RELIABLE=no: a packet that the network loses is lost, and the job will wait for it "
+                            "for ever");
+    return 0;
+}
+
+/* Datagrams are as long as the shortest MTU at most, and a packet is no more than so many. */
+static void limit_packets(void)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
+        size_t most = (size_t)MR_PARTS_MAX * (mr_udp_mtu(a, a) - MR_PART_HEAD) - MR_WIRE_MAX - MR_ACK_WIRE_MAX;
+
+        if (!mr_verbs.datagrams || mr_config.eager_max <= most)
+            continue;
+        mr_log(MR_LOG_INFO, "MRMPI_EAGER_MAX is %zu: more does not fit into %u datagrams of rail %u", most,
+               MR_PARTS_MAX, i);
+        mr_config.eager_max = most;
+    }
+}
+
 static int net_init(const struct mr_launch *launch)
 {
-    size_t packet_max = MR_WIRE_MAX + mr_config.eager_max;
+    size_t packet_max = MR_WIRE_MAX + mr_config.eager_max + MR_ACK_WIRE_MAX;
     int err;
 
     memset(&mr_net, 0, sizeof mr_net);
     mr_net.launch = launch;
+    err = choose_kinds(launch);
+    if (err)
+        return err;
     mr_net.run = hash(launch->job_id);
     mr_net.peer = calloc((size_t)launch->size, sizeof *mr_net.peer);
     if (!mr_net.peer)
@@ -150,9 +207,12 @@ static int net_init(const struct mr_launch *launch)
         mr_log(MR_LOG_INFO,
                "memory is registered anew for each large message: its unmapping cannot be watched here (the "
                "program has an allocator of its own)");
-    err = mr_verbs_open(&handlers, packet_max, mr_fabric_rejects, NULL);
+    mr_assemblies_init(&mr_net.assemblies, packet_max);
+    err = mr_verbs_open(&handlers, packet_max, mr_kinds_have(&mr_net.kinds, MR_LINK_UD), mr_fabric_rejects, NULL);
     if (!err)
         err = mr_packets_open(packet_max);
+    if (!err)
+        limit_packets();
     if (!err)
         err = mr_card_publish();
     if (err)
@@ -164,12 +224,19 @@ static int net_init(const struct mr_launch *launch)
 
 static bool net_drained(void)
 {
-    if (mr_net.open_puts || mr_net.backlogged || mr_net.failing)
+    mr_net.parting = true;
+    if (mr_net.relying || mr_net.open_puts || mr_net.backlogged || mr_net.failing)
         return false;
     for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
         if (mr_window_waiting(&p->out))
             return false;
     return true;
+}
+
+/* A peer whose last word to us was lost sends again what we have, and waits for the word. */
+static bool net_lingers(void)
+{
+    return mr_net.careful;
 }
 
 static bool net_reaches(int rank)
@@ -187,6 +254,22 @@ static size_t net_eager_max(int rank)
     return p->card.eager_max;
 }
 
+/* Long messages in pieces that are one datagram each. */
+static size_t net_packet_max(int rank)
+{
+    size_t least = mr_config.eager_max;
+
+    if (mr_net.kinds.kind[0] != MR_LINK_UD)
+        return least;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
+        size_t fits = mr_udp_mtu(a, a) - MR_WIRE_MAX - MR_ACK_WIRE_MAX;
+
+        least = fits < least ? fits : least;
+    }
+    return least;
+}
+
 static unsigned net_caps(int rank)
 {
     return mr_net.caps;
@@ -194,23 +277,32 @@ static unsigned net_caps(int rank)
 
 /* ---- down -------------------------------------------------------------------------------------------------------- */
 
+static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    int err;
+
+    if (__builtin_expect(p->careful, 0))
+        return mr_rely_send(p, l, k);
+    err = l->ops->send(l, k);
+    if (__builtin_expect(!err, 1))
+        mr_window_sent(&p->out, &k->kept, l->index, true, 0);
+    return err;
+}
+
 /* -EAGAIN: no subchannel has room. */
 static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
     enum mr_level level = k->payload > mr_net.qos.small_max ? MR_LEVEL_BULK : MR_LEVEL_SMALL;
-    uint32_t full = 0;
+    uint32_t full = p->spare;
 
     for (;;) {
         unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_subs, full);
-        struct mr_link *l;
         int err;
 
         if (__builtin_expect(i == p->num_subs, 0))
             return -EAGAIN;
-        l = p->sub[i].level[level];
-        err = l->ops->send(l, k);
+        err = post_on(p, p->sub[i].level[level], k);
         if (__builtin_expect(!err, 1)) {
-            mr_window_sent(&p->out, &k->kept, l->index, l->ops->reliable, 0);
             mr_sched_charge(&p->packet_turn, p->load, p->num_subs, i, k->payload);
             return 0;
         }
@@ -357,34 +449,51 @@ static void look_for_news(bool idle)
     mr_net.qos = q;
 }
 
-/* For so long nothing can be missed: there is a peer to which nothing leads yet, or any more. 0: there is none. */
+/* The time-outs of links that lose packets are seconds at most: who has found nothing for a millisecond may sleep a
+ * little. */
+static bool has_waited(void)
+{
+    return mr_net.idle_polls >= RELY_NAP_POLLS || mr_net.looked_ns - mr_net.idle_ns > RELY_NAP_NS;
+}
+
+/*
+ * For so long nothing can be missed: there is a peer to which nothing leads yet, or any more, or one that has said
+ * nothing for a while. 0: there is none.
+ */
 static long nap_ns(void)
 {
     for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
-        if (!p->up)
+        if (!p->up && mr_net.idle_polls >= NAP_CHECK)
             return NAP_NS;
-    return mr_net.num_isolated ? NAP_ISOLATED_NS : 0;
+    if (mr_net.num_isolated && mr_net.idle_polls >= NAP_CHECK)
+        return NAP_ISOLATED_NS;
+    return mr_net.relying && mr_net.idle_polls % RELY_NAP_EVERY == 0 && has_waited() ? NAP_NS : 0;
 }
 
 /*
  * The datagrams of connecting may be lost, so the clock must be looked at. A process that has waited for a while sleeps
  * a little in between: its peer may share the processor, and on a simulated fabric an idle poll alone moves no time.
  */
-static void serve_connecting(int done)
+static void serve_time(int done)
 {
-    struct timespec nap = {.tv_nsec = !done && mr_net.idle_polls >= NAP_CHECK ? nap_ns() : 0};
+    struct timespec nap = {.tv_nsec = done ? 0 : nap_ns()};
 
     if (nap.tv_nsec)
         nanosleep(&nap, NULL);
     mr_wireup_tick();
+    mr_net.attentive = mr_net.careful || mr_net.connecting;
+    if (mr_net.relying)
+        mr_rely_poll(!done);
+    if (done || !mr_net.idle_polls)
+        mr_net.idle_ns = mr_net.looked_ns;
 }
 
 static int net_poll(void)
 {
     int done = mr_verbs_poll();
 
-    if (__builtin_expect(mr_net.connecting || mr_net.num_isolated, 0))
-        serve_connecting(done);
+    if (__builtin_expect(mr_net.connecting || mr_net.relying || mr_net.num_isolated, 0))
+        serve_time(done);
     if (__builtin_expect(mr_net.mend_due, 0))
         mr_mend_poll();
     if (__builtin_expect(mr_net.backlogged != NULL, 0))
@@ -411,9 +520,11 @@ const struct mr_channel_ops mr_channel_net = {
     .finalize = net_finalize,
     .poll = net_poll,
     .drained = net_drained,
+    .lingers = net_lingers,
     .waiting = net_waiting,
     .reaches = net_reaches,
     .eager_max = net_eager_max,
+    .packet_max = net_packet_max,
     .caps = net_caps,
     .send = net_send,
     .expose = net_expose,

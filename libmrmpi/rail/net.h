@@ -9,11 +9,13 @@
 
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/fabric/client.h"
+#include "libmrmpi/link/assembly.h"
 #include "libmrmpi/link/link.h"
 #include "libmrmpi/rail/adapt.h"
 #include "libmrmpi/rail/filter.h"
 #include "libmrmpi/rail/pair.h"
 #include "libmrmpi/rail/sched.h"
+#include "libmrmpi/reliable/ack.h"
 #include "libmrmpi/verbs/connect.h"
 #include "libmrmpi/verbs/regcache.h"
 #include "libmrmpi/verbs/verbs.h"
@@ -25,7 +27,8 @@ struct mr_card {
     uint32_t magic;
     uint16_t version, num_rails;
     uint8_t paths, all_pairs; /* what it wants of both (rail/pair.h) */
-    uint8_t pad[2];
+    uint8_t kinds;            /* of links that it may use: set, bit i is enum mr_link_kind i */
+    uint8_t pad;
     uint32_t eager_max; /* payload of the longest packet that it takes */
     char host[64];
     struct mr_rail_addr rail[MR_RAILS_MAX]; /* only num_rails of them travel */
@@ -87,13 +90,21 @@ struct mr_peer {
     struct mr_load load[MR_SUBS_MAX]; /* up: open, and the port is active */
     struct mr_sched packet_turn, stripe_turn;
     struct mr_adapt adapt;
-    struct mr_window out;          /* packets that wait, or are not known to be with the peer */
-    struct mr_put *puts;           /* not yet complete */
-    struct mr_stripe_op *homeless; /* stripes that look for a subchannel */
-    unsigned orphans;              /* stripes that may have landed over a subchannel that broke */
-    struct mr_sub *reopening;      /* what the round of connecting that we began is about, after the first */
-    struct mr_sub *answering;      /* that the last datagram went over */
-    uint64_t isolated_ns;          /* since when no subchannel is open; 0: one is */
+    uint32_t spare;       /* set of subchannels that carry no packets, since better ones are open */
+    uint32_t rdma;        /* set of those that carry large messages */
+    struct mr_window out; /* packets that wait, or are not known to be with the peer */
+    bool careful;         /* some of them go over links that lose packets, or theirs (rely.c) */
+    bool relying;         /* is in the list of that name */
+    struct mr_peer *next_relying;
+    struct mr_ack in;                         /* what it is to be told of its packets, if careful */
+    uint32_t flight_max;                      /* packets that may be under way on such links */
+    uint64_t heard_ns;                        /* its last word */
+    struct mr_put *puts;                      /* not yet complete */
+    struct mr_stripe_op *homeless;            /* stripes that look for a subchannel */
+    unsigned orphans;                         /* stripes that may have landed over a subchannel that broke */
+    struct mr_sub *reopening;                 /* what the round of connecting that we began is about, after the first */
+    struct mr_sub *answering;                 /* that the last datagram went over */
+    uint64_t isolated_ns;                     /* since when no subchannel is open; 0: one is */
     uint64_t waited_ns, looked_ns; /* so long for a sign of life; when that was counted last */
     uint32_t heard_received, heard_confirmed; /* packets of the peer, and ours that it has, when ping.c looked last */
     unsigned ping_turn;                       /* the link that is asked next */
@@ -107,7 +118,15 @@ struct mr_net {
     struct mr_regcache regs;
     struct mr_landings landings;
     struct mr_peer **peer; /* [launch->size], made on demand */
-    struct mr_peer *connecting, *backlogged, *mending, *failing;
+    struct mr_peer *connecting, *backlogged, *mending, *failing, *relying;
+    struct mr_kinds kinds;
+    struct mr_assemblies assemblies;
+    bool careful;         /* with some peer */
+    bool attentive;       /* careful, or somebody is being connected: packets may be signs */
+    bool parting;         /* words are said at once */
+    unsigned num_relying; /* peers to which or from which packets on links that lose them are under way */
+    uint64_t looked_ns;   /* when rely.c looked last */
+    uint64_t idle_ns;     /* since when it has found nothing to do */
     unsigned open_puts;
     unsigned num_isolated; /* peers to whom nothing leads at present */
     bool mend_due;         /* one of those that are mending has something to say or do now */
@@ -145,6 +164,8 @@ struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, un
 /* For messages: the ports of both ends and the path. */
 #define MR_SUB_NAME 144
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
+/* Which subchannels carry packets: those of the kind that is preferred, of those that are open. */
+void mr_sub_prefer(struct mr_peer *p);
 void mr_wireup_datagram(const void *data, size_t len);
 /* Timers of peers that are being connected. */
 void mr_wireup_tick(void);
@@ -175,6 +196,16 @@ void mr_mend(struct mr_peer *p);
 void mr_ping_silent(uint64_t now_ns);
 /* Over all links to this peer, at once. */
 void mr_ping_all(struct mr_peer *p);
+/* ---- rely.c ---------------------------------------------------------------------------------------------------- */
+
+/* A link that loses packets leads to this peer, or from it. */
+void mr_rely_begin(struct mr_peer *p);
+/* Post a packet of a peer with which we are careful, and note that in its window. As mr_link_ops.send. */
+int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k);
+/* A packet that carries a word or wants one, or that comes while we are careful; the word begins at payload + len. */
+void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len);
+/* What is due. idle: all that has come was handled. */
+void mr_rely_poll(bool idle);
 
 /* ---- lifeline.c ------------------------------------------------------------------------------------------------ */
 
@@ -211,6 +242,8 @@ void mr_bulk_abandon(struct mr_peer *p, int error);
 
 /* ---- net.c ----------------------------------------------------------------------------------------------------- */
 
+/* The peer of that world rank if it is one of this channel's; NULL: it is not, or no memory. */
+struct mr_peer *mr_net_peer(uint32_t rank);
 /* Something of this peer waits for room: try again from poll. */
 void mr_net_backlog(struct mr_peer *p);
 

@@ -85,7 +85,7 @@ static unsigned count_subs(const struct mr_pair *pair, unsigned n, const struct 
 }
 
 unsigned mr_pair_match(const struct mr_pair_side *first, const struct mr_pair_side *second,
-                       struct mr_pair out[MR_SUBS_MAX], unsigned *left_out)
+                       struct mr_pair out[MR_SUBS_MAX], unsigned most, unsigned *left_out)
 {
     struct subnet subnet[MR_RAILS_MAX];
     struct mr_pair pair[MR_RAILS_MAX * MR_RAILS_MAX];
@@ -93,12 +93,12 @@ unsigned mr_pair_match(const struct mr_pair_side *first, const struct mr_pair_si
     unsigned paths = first->paths < second->paths ? first->paths : second->paths;
     unsigned wanted = count_subs(pair, num, first, second, paths), n = 0;
 
-    while (paths > 1 && count_subs(pair, num, first, second, paths) > MR_SUBS_MAX)
+    while (paths > 1 && count_subs(pair, num, first, second, paths) > most)
         paths--;
     for (unsigned i = 0; i < num; i++) {
         unsigned each = paths_of(&first->rail[pair[i].rail[0]], &second->rail[pair[i].rail[1]], paths);
 
-        for (unsigned path = 0; path < each && n < MR_SUBS_MAX; path++) {
+        for (unsigned path = 0; path < each && n < most; path++) {
             out[n] = pair[i];
             out[n++].path = (uint8_t)path;
         }

@@ -355,8 +355,10 @@ static void deliver_held(struct mr_vc *vc)
 static void arrived_out_of_turn(struct mr_vc *vc, enum mr_order order, const struct mr_hdr *hdr, const void *payload,
                                 size_t len)
 {
-    if (order == MR_ORDER_DUPLICATE)
+    if (order == MR_ORDER_DUPLICATE) {
+        mr_stat_add(MR_STAT_DUPLICATES, 1);
         return;
+    }
     if (order == MR_ORDER_REFUSED) {
         mr_log(MR_LOG_ERROR, "refused packet %u of rank %d: packet %u is due, and it sends none so far ahead", hdr->seq,
                vc->rank, vc->in.expected);

@@ -35,6 +35,7 @@ struct mr_hdr {
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 #define MR_VC_KIND_CHANNEL 0xf0
+#define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (rail/rely.c) */
 
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */
 struct mr_remote {
@@ -104,13 +105,14 @@ static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a pac
 
     return __builtin_expect(max != 0, 1) ? max : mr_vc_learn_sizes(vc);
 }
-size_t mr_vc_packet_max(struct mr_vc *vc); /* payload bytes that one mr_vc_send takes: at least as many */
+size_t mr_vc_packet_max(struct mr_vc *vc); /* of the packets that a longer message is cut into */
 unsigned mr_vc_caps(const struct mr_vc *vc);
 bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */
 
 /*
- * Send one packet with len <= packet_max bytes of payload. hdr and payload may be reused on return: they have been
- * copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no memory).
+ * Send one packet with no more payload than eager_max or packet_max, whichever is more. hdr and payload may be reused
+ * on return: they have been copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no
+ * memory).
  */
 int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
 /*

@@ -19,7 +19,7 @@
 
 #define CARD_KEY     "mrmpi.card"
 #define CARD_MAGIC   0x6d726364u /* "mrcd" */
-#define CARD_VERSION 4
+#define CARD_VERSION 5
 
 #define LMC_MAX 7
 
@@ -41,6 +41,15 @@ static bool wants_all_pairs(void)
     return all;
 }
 
+static uint8_t our_kinds(void)
+{
+    uint8_t set = 0;
+
+    for (unsigned k = 0; k < mr_net.kinds.num; k++)
+        set |= (uint8_t)(1u << mr_net.kinds.kind[k]);
+    return set;
+}
+
 int mr_card_publish(void)
 {
     struct mr_card card = {.magic = CARD_MAGIC,
@@ -48,6 +57,7 @@ int mr_card_publish(void)
                            .num_rails = (uint16_t)mr_verbs.num_rails,
                            .paths = (uint8_t)mr_config.paths,
                            .all_pairs = wants_all_pairs(),
+                           .kinds = our_kinds(),
                            .eager_max = (uint32_t)mr_config.eager_max};
 
     if (*mr_net.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
@@ -103,13 +113,29 @@ const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
     return out;
 }
 
-/* All pairs of rails and their paths, whether their ports are up or not. */
+static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind)
+{
+    struct mr_sub *sub = &p->sub[p->num_subs];
+
+    sub->peer = p;
+    sub->rail = &mr_verbs.rail[pair->rail[ours]];
+    sub->remote_rail = pair->rail[!ours];
+    sub->path = pair->path;
+    sub->kind = (uint8_t)kind;
+    sub->waiting_end = &sub->waiting;
+    if (mr_link_kinds[kind]->read)
+        p->rdma |= 1u << p->num_subs;
+    p->load[p->num_subs++] = (struct mr_load){.weight = pair->weight};
+}
+
+/* All pairs of rails, their paths and kinds of links, whether their ports are up or not. */
 static int make_subs(struct mr_peer *p)
 {
     struct mr_rail_addr near[MR_RAILS_MAX];
     struct mr_pair_side sides[2];
     struct mr_pair pair[MR_SUBS_MAX];
     unsigned ours = mr_net.launch->rank > p->rank, left_out; /* the lower rank is the first side at both ends */
+    unsigned kinds = our_kinds() & p->card.kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num;
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         near[i] = mr_verbs.rail[i].addr;
@@ -119,27 +145,41 @@ static int make_subs(struct mr_peer *p)
                                         .all = !strcmp(mr_config.pairs, "all")};
     sides[!ours] = (struct mr_pair_side){
         .rail = p->card.rail, .num_rails = p->card.num_rails, .paths = p->card.paths, .all = p->card.all_pairs};
-    p->num_subs = mr_pair_match(&sides[0], &sides[1], pair, &left_out);
-    mr_pair_weigh(pair, p->num_subs, &sides[0], &sides[1], mr_config.adaptive);
-    p->sub = calloc(p->num_subs ? p->num_subs : 1, sizeof *p->sub);
-    if (!p->sub) {
-        p->num_subs = 0;
+    if (!num_kinds) {
+        mr_log(MR_LOG_ERROR, "rank %d on %s: it uses no kind of link that is used here (MRMPI_LINKS)", p->rank,
+               p->card.host);
+        return -EHOSTUNREACH;
+    }
+    num = mr_pair_match(&sides[0], &sides[1], pair, MR_SUBS_MAX / num_kinds, &left_out);
+    mr_pair_weigh(pair, num, &sides[0], &sides[1], mr_config.adaptive);
+    p->sub = calloc(num ? num * num_kinds : 1, sizeof *p->sub);
+    if (!p->sub)
         return -ENOMEM;
-    }
-    for (unsigned i = 0; i < p->num_subs; i++) {
-        struct mr_sub *sub = &p->sub[i];
-
-        sub->peer = p;
-        sub->rail = &mr_verbs.rail[pair[i].rail[ours]];
-        sub->remote_rail = pair[i].rail[!ours];
-        sub->path = pair[i].path;
-        sub->waiting_end = &sub->waiting;
-        p->load[i] = (struct mr_load){.weight = pair[i].weight};
-    }
+    for (unsigned k = 0; k < mr_net.kinds.num; k++)
+        for (unsigned i = 0; i < num && kinds >> mr_net.kinds.kind[k] & 1; i++)
+            add_sub(p, &pair[i], ours, mr_net.kinds.kind[k]);
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
-               p->card.host, p->num_subs, left_out);
+               p->card.host, num, left_out);
     return 0;
+}
+
+void mr_sub_prefer(struct mr_peer *p)
+{
+    uint32_t of_kind[MR_LINK_KINDS] = {0};
+    bool found = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->load[i].up)
+            of_kind[p->sub[i].kind] |= 1u << i;
+    p->spare = 0;
+    for (unsigned k = 0; k < mr_net.kinds.num; k++) {
+        uint32_t set = of_kind[mr_net.kinds.kind[k]];
+
+        if (found)
+            p->spare |= set;
+        found |= set != 0;
+    }
 }
 
 /* Queue pairs for a subchannel, one or two. */
@@ -154,8 +194,12 @@ static int open_sub(struct mr_sub *sub)
         struct mr_link *link = &sub->link[l];
         int err;
 
-        *link = (struct mr_link){
-            .ops = &mr_link_rc, .events = &mr_mend_events, .owner = sub, .index = (uint8_t)(index * MR_LEVELS + l)};
+        *link = (struct mr_link){.ops = mr_link_kinds[sub->kind],
+                                 .events = &mr_mend_events,
+                                 .owner = sub,
+                                 .index = (uint8_t)(index * MR_LEVELS + l),
+                                 .bulk = l,
+                                 .native = mr_net.kinds.native[sub->kind]};
         err = link->ops->open(link, sub->rail);
         if (err) {
             if (l)
@@ -458,9 +502,12 @@ static void established(struct mr_cm_conn *c)
             continue;
         sub->state = MR_SUB_OPEN;
         p->load[i].up = !sub->rail->down;
+        if (!sub->link[0].native || !sub->link[0].ops->confirms)
+            mr_rely_begin(p);
         mr_mend_opened(sub);
         opened++;
     }
+    mr_sub_prefer(p);
     mr_stat_add(p->up ? MR_STAT_REOPENED : MR_STAT_CONNECTS, 1);
     mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
            p->up ? "again connected to" : "connected to", p->rank, p->card.host,
@@ -509,6 +556,7 @@ static void watch(struct mr_peer *p)
     p->connecting = true;
     p->next_connecting = mr_net.connecting;
     mr_net.connecting = p;
+    mr_net.attentive = true;
 }
 
 void mr_wireup_init(struct mr_peer *p)

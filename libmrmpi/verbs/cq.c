@@ -79,12 +79,44 @@ static int poll_rail(struct mr_rail *rail)
     return n;
 }
 
+void mr_verbs_later(struct mr_later *later)
+{
+    later->next = mr_verbs.later;
+    mr_verbs.later = later;
+}
+
+void mr_verbs_forget(struct mr_later *later)
+{
+    for (struct mr_later **at = &mr_verbs.later; *at; at = &(*at)->next)
+        if (*at == later) {
+            *at = later->next;
+            return;
+        }
+}
+
+/* What is done may ask for more, or take others back: the list is looked at from its beginning after each. */
+static int poll_later(void)
+{
+    struct mr_later *l = mr_verbs.later;
+    int n = 0;
+
+    while (l) {
+        if (!l->done(l)) {
+            l = l->next;
+            continue;
+        }
+        n++;
+        l = mr_verbs.later;
+    }
+    return n;
+}
+
 int mr_verbs_poll(void)
 {
     unsigned n = mr_verbs.num_rails;
     int done;
 
-    if (__builtin_expect(mr_verbs.draining != NULL, 0) && (done = mr_qp_poll_draining()))
+    if (__builtin_expect(mr_verbs.later != NULL, 0) && (done = poll_later()))
         return done;
     for (unsigned k = 0; k < n; k++) {
         unsigned i = mr_verbs.next_poll;

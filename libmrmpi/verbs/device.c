@@ -90,7 +90,6 @@ static void close_device(struct mr_device *dev)
 
 /* What was asked for when the devices were opened, and what came of it. */
 struct opening {
-    size_t packet_max;
     struct mr_gid_wish gid;
     mr_rail_reject *reject;
     void *arg;
@@ -185,7 +184,7 @@ static int choose_gid(struct mr_rail *rail, const struct ibv_port_attr *port, co
 
 static int create_cq(struct mr_rail *rail, const struct mr_device *dev)
 {
-    unsigned fixed = (unsigned)mr_config.srq_depth + MR_UD_RECVS + MR_UD_SENDS;
+    unsigned fixed = (unsigned)mr_config.srq_depth * (mr_verbs.datagrams ? 2u : 1u) + MR_UD_RECVS + MR_UD_SENDS;
     unsigned sends = CQ_SENDS;
 
     if (dev->max_cqe && fixed + sends > dev->max_cqe)
@@ -209,10 +208,11 @@ static void tell_leaks(const struct mr_rail *rail)
 
 static void close_rail(struct mr_rail *rail)
 {
+    mr_udp_close(rail);
     if (mr_config.leaks)
         tell_leaks(rail);
     mr_ud_close(rail);
-    mr_rx_close(rail);
+    mr_rx_close(&rail->rx);
     if (rail->cq)
         ibv_destroy_cq(rail->cq);
     memset(rail, 0, sizeof *rail);
@@ -245,9 +245,11 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
 
     err = create_cq(rail, dev);
     if (!err)
-        err = mr_rx_open(rail, o->packet_max);
+        err = mr_rx_open(rail, &rail->rx, (unsigned)mr_config.srq_depth, mr_verbs.packet_max, false);
     if (!err)
         err = mr_ud_open(rail);
+    if (!err && mr_verbs.datagrams)
+        err = mr_udp_open(rail);
     if (err) {
         mr_log(MR_LOG_WARN, "%s port %u: no queues (%s); is the limit of locked memory too low (ulimit -l)?", dev->name,
                num, strerror(-err));
@@ -350,9 +352,10 @@ static void open_devices(struct ibv_device *const *list, int n, struct opening *
     }
 }
 
-int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, mr_rail_reject *reject, void *arg)
+int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, bool datagrams, mr_rail_reject *reject,
+                  void *arg)
 {
-    struct opening opening = {.packet_max = packet_max, .reject = reject, .arg = arg};
+    struct opening opening = {.reject = reject, .arg = arg};
     struct ibv_device **list;
     int n = 0;
 
@@ -363,6 +366,8 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, m
         return -EINVAL;
     }
     memset(&mr_verbs, 0, sizeof mr_verbs);
+    mr_verbs.packet_max = packet_max;
+    mr_verbs.datagrams = datagrams;
     mr_verbs_up = *handlers;
     /* so that a child of fork does not take registered pages away; does nothing where the kernel sees to it */
     if (ibv_fork_init())

@@ -11,6 +11,8 @@
 #define MR_UD_RECVS 128
 #define MR_UD_SENDS 32
 
+#define MR_GRH_BYTES 40 /* before each datagram: room for a global header */
+
 extern struct mr_verbs_handlers mr_verbs_up;
 
 /*
@@ -32,12 +34,19 @@ void mr_device_lost(struct mr_device *dev);
 
 /* qp.c: a request of this queue pair failed or was flushed. */
 void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc);
-/* Post the markers of queue pairs that were given up. Number of those that have drained meanwhile. */
-int mr_qp_poll_draining(void);
 
-/* srq.c */
-int mr_rx_open(struct mr_rail *rail, size_t packet_max);
-void mr_rx_close(struct mr_rail *rail);
+/* rx.c: *out is closed by mr_rx_close(), after an error too. */
+int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t longest, bool datagrams);
+/* Buffers of one queue pair that shares none. */
+int mr_rx_open_own(struct mr_rail *rail, struct mr_rx **out, struct ibv_qp *qp, unsigned depth);
+struct ibv_srq *mr_rx_queue(const struct mr_rx *rx);
+/* None of its buffers is with the adapter. */
+bool mr_rx_is_back(const struct mr_rx *rx);
+void mr_rx_close(struct mr_rx **rx);
+
+/* udp.c: if packets may come as datagrams */
+int mr_udp_open(struct mr_rail *rail);
+void mr_udp_close(struct mr_rail *rail);
 
 /* ud.c */
 int mr_ud_open(struct mr_rail *rail);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC queue pairs: making them, bringing them up against a peer, posting. Room is counted in requests; a signaled
- * request gives back its own and those of the unsignaled ones before it.
+ * Queue pairs: making them, bringing them up against a peer, posting. Room is counted in requests; a signaled request
+ * gives back its own and those of the unsignaled ones before it.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -14,6 +14,8 @@
 #define READS_WANTED  8  /* outstanding RDMA reads of a queue pair */
 #define RNR_TIMER     10 /* 0.32 ms: how long a sender waits before it tries again when we had no buffer */
 #define MARKERS       1  /* entries that each send queue keeps for its last request */
+#define OWN_RECVS     32 /* buffers of a queue pair that cannot share a receive queue */
+#define UD_SENDS      4  /* times MRMPI_SQ_DEPTH: the send queue that datagrams to all peers share */
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
@@ -43,42 +45,95 @@ static void count_qp(struct mr_rail *rail, int add)
     rail->signal_every = every > 16 ? 16 : every ? every : 1;
 }
 
-int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp, const struct mr_qp_events *events, void *owner)
+static const enum ibv_qp_type verbs_type[] = {
+    [MR_QP_RC] = IBV_QPT_RC, [MR_QP_UC] = IBV_QPT_UC, [MR_QP_UD] = IBV_QPT_UD};
+
+static unsigned send_depth(const struct mr_rail *rail, enum mr_qp_type type)
+{
+    unsigned depth = (unsigned)mr_config.sq_depth;
+
+    if (type == MR_QP_UD)
+        depth = depth * UD_SENDS > 2 * MR_SEGMENTS_MAX ? depth * UD_SENDS : 2 * MR_SEGMENTS_MAX;
+    depth += MARKERS;
+    return rail->dev->max_qp_wr && depth > rail->dev->max_qp_wr ? rail->dev->max_qp_wr : depth;
+}
+
+static int initialise(struct mr_qp *qp)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = qp->rail->port};
+    int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+
+    if (qp->type == MR_QP_UD) {
+        attr.qkey = qp->qkey;
+        mask |= IBV_QP_QKEY;
+    } else {
+        attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | (qp->type == MR_QP_RC ? IBV_ACCESS_REMOTE_READ : 0);
+        mask |= IBV_QP_ACCESS_FLAGS;
+    }
+    return -ibv_modify_qp(qp->qp, &attr, mask);
+}
+
+/* Some adapters cannot share a receive queue among unreliable connections: those have their own. */
+static struct ibv_qp *create_unshared(struct mr_qp *qp, struct ibv_qp_init_attr *init)
+{
+    int refused = errno;
+
+    if (qp->type != MR_QP_UC || qp->rail->cq_room < OWN_RECVS) {
+        errno = refused;
+        return NULL;
+    }
+    init->srq = NULL;
+    init->cap.max_recv_wr = OWN_RECVS;
+    init->cap.max_recv_sge = 1;
+    return create(qp->rail, init);
+}
+
+static void release(struct mr_qp *qp)
+{
+    ibv_destroy_qp(qp->qp);
+    qp->qp = NULL;
+    if (qp->rx)
+        qp->rail->cq_room += OWN_RECVS;
+    mr_rx_close(&qp->rx);
+}
+
+int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, struct mr_qp *qp, const struct mr_qp_events *events,
+                 void *owner)
 {
     struct ibv_qp_init_attr init = {
         .send_cq = rail->cq,
         .recv_cq = rail->cq,
-        .srq = rail->srq,
-        .qp_type = IBV_QPT_RC,
-        .cap = {.max_send_wr = (uint32_t)mr_config.sq_depth, .max_send_sge = 1},
+        .srq = mr_rx_queue(type == MR_QP_UD ? rail->datagram_rx : rail->rx),
+        .qp_type = verbs_type[type],
+        .cap = {.max_send_wr = send_depth(rail, type), .max_send_sge = type == MR_QP_UD ? 2 : 1},
     };
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT,
-        .port_num = rail->port,
-        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-    };
-    int err;
+    int err = 0;
 
     if (rail->dev->fatal)
         return -EIO;
-    init.cap.max_send_wr += MARKERS;
-    if (rail->dev->max_qp_wr && init.cap.max_send_wr > rail->dev->max_qp_wr)
-        init.cap.max_send_wr = rail->dev->max_qp_wr;
     memset(qp, 0, sizeof *qp);
     qp->rail = rail;
+    qp->type = type;
     qp->events = events;
     qp->owner = owner;
     qp->depth = qp->room = init.cap.max_send_wr - MARKERS;
     qp->qp = create(rail, &init);
     if (!qp->qp)
+        qp->qp = create_unshared(qp, &init);
+    if (!qp->qp)
         return errno ? -errno : -ENOMEM;
     qp->qpn = qp->qp->qp_num;
     qp->max_inline = init.cap.max_inline_data;
-    err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    if (type == MR_QP_UD)
+        qp->qkey = rail->addr.ud_qkey;
+    err = initialise(qp);
+    if (!err && !init.srq) {
+        rail->cq_room -= OWN_RECVS;
+        err = mr_rx_open_own(rail, &qp->rx, qp->qp, OWN_RECVS);
+    }
     if (err) {
-        ibv_destroy_qp(qp->qp);
-        qp->qp = NULL;
-        return -err;
+        release(qp);
+        return err;
     }
     qp->state = MR_QP_ALIVE;
     count_qp(rail, 1);
@@ -90,10 +145,15 @@ uint8_t mr_qp_reads(const struct mr_device *dev)
     return dev->max_reads < READS_WANTED ? dev->max_reads : READS_WANTED;
 }
 
+/* What only reliable connections want to know. */
+#define RTR_RELIABLE (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RTS_RELIABLE (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+
 int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
                   uint32_t remote_psn, uint8_t sl, uint8_t path)
 {
     struct mr_rail *rail = qp->rail;
+    bool reliable = qp->type == MR_QP_RC;
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
         .path_mtu = to->mtu < rail->addr.mtu ? to->mtu : rail->addr.mtu,
@@ -107,7 +167,7 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
     mr_rail_ah_attr(rail, to, sl, path, &attr.ah_attr);
     err = ibv_modify_qp(qp->qp, &attr,
                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+                            (reliable ? RTR_RELIABLE : 0));
     if (err)
         return -err;
     attr = (struct ibv_qp_attr){
@@ -118,26 +178,41 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
         .rnr_retry = (uint8_t)mr_config.rnr_retry,
         .max_rd_atomic = to->reads < mr_qp_reads(rail->dev) ? to->reads : mr_qp_reads(rail->dev),
     };
-    return -ibv_modify_qp(qp->qp, &attr,
-                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                              IBV_QP_MAX_QP_RD_ATOMIC);
+    return -ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | (reliable ? RTS_RELIABLE : 0));
+}
+
+int mr_qp_bring_up(struct mr_qp *qp)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
+    int err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+
+    attr.qp_state = IBV_QPS_RTS;
+    return err ? -err : -ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+int mr_qp_revive(struct mr_qp *qp)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    int err = -ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+
+    if (!err)
+        err = initialise(qp);
+    if (!err)
+        err = mr_qp_bring_up(qp);
+    if (err)
+        return err;
+    qp->unsignaled = qp->unsignaled_sends = 0;
+    qp->error = 0;
+    qp->state = MR_QP_ALIVE;
+    return 0;
 }
 
 /* ---- the end of a queue pair --------------------------------------------------------------------------------------
  */
 
-static void forget(struct mr_qp *qp)
-{
-    for (struct mr_qp **at = &mr_verbs.draining; *at; at = &(*at)->next_draining)
-        if (*at == qp) {
-            *at = qp->next_draining;
-            return;
-        }
-}
-
 static void drained(struct mr_qp *qp)
 {
-    forget(qp);
+    mr_verbs_forget(&qp->later);
     qp->state = MR_QP_DRAINED;
     qp->events->drained(qp);
 }
@@ -147,7 +222,10 @@ static void marker_done(struct mr_wr *wr, const struct mr_wc *wc)
     struct mr_qp *qp = container_of(wr, struct mr_qp, marker);
 
     qp->rail->cq_room++;
-    drained(qp);
+    if (qp->rx)
+        qp->state = MR_QP_MARKED_BACK; /* and its receive buffers, in any order */
+    else
+        drained(qp);
 }
 
 /*
@@ -171,6 +249,30 @@ static int post_marker(struct mr_qp *qp)
     return 0;
 }
 
+/* Nothing comes back any more from a device that is gone, or from a queue pair that was never connected. */
+static bool has_drained(struct mr_qp *qp)
+{
+    int err = 0;
+
+    if (qp->rail->dev->fatal || (qp->state == MR_QP_MARKED_BACK && mr_rx_is_back(qp->rx)))
+        return true;
+    if (qp->type == MR_QP_UD)
+        return qp->room == qp->depth;
+    if (qp->state == MR_QP_UNMARKED)
+        err = post_marker(qp);
+    return err && err != -EAGAIN;
+}
+
+static bool later_drained(struct mr_later *later)
+{
+    struct mr_qp *qp = container_of(later, struct mr_qp, later);
+
+    if (!has_drained(qp))
+        return false;
+    drained(qp);
+    return true;
+}
+
 void mr_qp_abort(struct mr_qp *qp)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -182,35 +284,8 @@ void mr_qp_abort(struct mr_qp *qp)
     if (!qp->rail->dev->fatal)
         ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
     qp->state = MR_QP_UNMARKED;
-    qp->next_draining = mr_verbs.draining;
-    mr_verbs.draining = qp;
-}
-
-/* Nothing comes back any more from a device that is gone, or from a queue pair that was never connected. */
-static bool has_drained(struct mr_qp *qp)
-{
-    int err = 0;
-
-    if (qp->rail->dev->fatal)
-        return true;
-    if (qp->state == MR_QP_UNMARKED)
-        err = post_marker(qp);
-    return err && err != -EAGAIN;
-}
-
-int mr_qp_poll_draining(void)
-{
-    struct mr_qp *next;
-    int n = 0;
-
-    for (struct mr_qp *qp = mr_verbs.draining; qp; qp = next) {
-        next = qp->next_draining;
-        if (!has_drained(qp))
-            continue;
-        drained(qp);
-        n++;
-    }
-    return n;
+    qp->later.done = later_drained;
+    mr_verbs_later(&qp->later);
 }
 
 /* ---- asking the other end whether it is still there ------------------------------------------------------------ */
@@ -304,12 +379,11 @@ void mr_qp_destroy(struct mr_qp *qp)
 
     if (!qp->qp)
         return;
-    forget(qp);
+    mr_verbs_forget(&qp->later);
     if (qp->state == MR_QP_MARKED)
         rail->cq_room++;
     qp->state = MR_QP_NONE;
-    ibv_destroy_qp(qp->qp);
-    qp->qp = NULL;
+    release(qp);
     rail->cq_room += qp->depth - qp->room;
     count_qp(rail, -1);
 }
@@ -397,17 +471,50 @@ int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t
     return post(qp, &wr, tx);
 }
 
-/* What a queue pair in error holds is given back when it is destroyed: which of its requests come back is not known. */
+int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *piece, unsigned pieces,
+                  const uint32_t *imm, struct mr_tx *tx)
+{
+    struct ibv_sge sge[2];
+    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = (int)pieces, .opcode = IBV_WR_SEND};
+    uint32_t len = 0;
+
+    for (unsigned i = 0; i < pieces && i < 2; i++) {
+        sge[i] = (struct ibv_sge){.addr = (uintptr_t)piece[i].data, .length = piece[i].len, .lkey = piece[i].lkey};
+        len += piece[i].len;
+    }
+    if (len <= qp->max_inline)
+        wr.send_flags = IBV_SEND_INLINE;
+    if (imm) {
+        wr.opcode = IBV_WR_SEND_WITH_IMM;
+        wr.imm_data = htobe32(*imm);
+    }
+    wr.wr.ud.ah = to->ah;
+    wr.wr.ud.remote_qpn = to->qpn;
+    wr.wr.ud.remote_qkey = to->qkey;
+    return post(qp, &wr, tx);
+}
+
+static inline void make_room(struct mr_qp *qp, unsigned requests)
+{
+    qp->room += requests;
+    qp->rail->cq_room += requests;
+}
+
+/*
+ * What a connection in error holds is given back when it is destroyed: which of its requests come back is not known. Of
+ * datagrams all do, since the last request of each packet is signaled.
+ */
 void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
 {
     struct mr_qp *qp = tx->qp;
 
     if (__builtin_expect(wc->error, 0)) {
+        if (qp->type == MR_QP_UD)
+            make_room(qp, tx->requests);
         mr_qp_failed(qp, wc);
         return;
     }
-    qp->room += tx->requests;
-    qp->rail->cq_room += tx->requests;
+    make_room(qp, tx->requests);
     if (tx->sends)
         qp->events->confirmed(qp, tx->sends);
 }

@@ -13,8 +13,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/gid.h"
 
-#define GRH_BYTES 40
-#define STRIDE    (GRH_BYTES + MR_UD_MAX + 24)
+#define STRIDE (MR_GRH_BYTES + MR_UD_MAX + 24)
 
 _Static_assert(STRIDE % 64 == 0, "buffers keep to their cache lines");
 
@@ -68,10 +67,11 @@ static void received(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct ud_buf *b = (struct ud_buf *)wr;
 
-    if (!wc->error && wc->len >= GRH_BYTES && wc->len <= STRIDE)
-        mr_verbs_up.datagram(b->rail, b->data + GRH_BYTES, wc->len - GRH_BYTES);
+    if (!wc->error && wc->len >= MR_GRH_BYTES && wc->len <= STRIDE)
+        mr_verbs_up.datagram(b->rail, b->data + MR_GRH_BYTES, wc->len - MR_GRH_BYTES);
     else if (wc->error && !wc->flushed)
-        mr_log(MR_LOG_WARN, "%s port %u: receiving a datagram failed: %s", b->rail->dev->name, b->rail->port, wc->status);
+        mr_log(MR_LOG_WARN, "%s port %u: receiving a datagram failed: %s", b->rail->dev->name, b->rail->port,
+               wc->status);
     if (!wc->flushed && !b->rail->dev->fatal && post_recv(b))
         mr_log(MR_LOG_WARN, "%s port %u: a datagram buffer cannot be posted", b->rail->dev->name, b->rail->port);
 }

@@ -4,7 +4,8 @@
  * completions. The room's header.
  *
  * A rail is one active port of one HCA. It has one completion queue for everything, one shared receive queue whose
- * buffers are filled by all RC queue pairs, and one UD queue pair for setting up connections.
+ * buffers are filled by all connected queue pairs, one UD queue pair for setting up connections and, where packets may
+ * go as datagrams, two more for those, with a receive queue of their own.
  *
  * Completions: whoever posts work embeds a struct mr_wr; mr_verbs_poll() calls its done(). On an error the work of the
  * queue pair that is flushed comes back the same way, so that every struct mr_wr that was posted signaled is given back
@@ -48,6 +49,12 @@ struct mr_wr {
     void (*done)(struct mr_wr *wr, const struct mr_wc *wc);
 };
 
+/* Something that has an end which is looked for from mr_verbs_poll(), until done says that it has come. */
+struct mr_later {
+    bool (*done)(struct mr_later *later);
+    struct mr_later *next;
+};
+
 /* ---- devices and rails ----------------------------------------------------------------------------------------- */
 
 struct mr_device {
@@ -60,6 +67,9 @@ struct mr_device {
     uint8_t max_reads; /* RDMA reads that a queue pair can have outstanding, in either direction */
 };
 
+/* Queue pairs for datagrams: short ones must not wait behind long ones. */
+#define MR_UD_LEVELS 2
+
 /* Where a rail can be found: published by its owner, read by peers. Little endian on the wire as in memory. */
 struct mr_rail_addr {
     uint8_t gid[16];
@@ -70,8 +80,9 @@ struct mr_rail_addr {
     uint8_t global; /* needs a GRH (link layer Ethernet) */
     uint8_t port;
     uint8_t gid_kind; /* RoCE: mr_gid_kind(), the same at both ends; 0: InfiniBand */
-    uint8_t reads; /* RDMA reads that one of its queue pairs answers at the same time */
+    uint8_t reads;    /* RDMA reads that one of its queue pairs answers at the same time */
     uint32_t rate_mbps;
+    uint32_t packet_qpn[MR_UD_LEVELS]; /* where packets come as datagrams, with ud_qkey; 0: they do not */
     char device[32];
 };
 
@@ -93,9 +104,9 @@ struct mr_rail {
     unsigned cq_room_all;  /* while nothing is posted */
     unsigned signal_every; /* at least one of so many requests of a queue pair is signaled */
     unsigned num_qps;
-    struct ibv_srq *srq;
-    struct mr_rx *rx;
+    struct mr_rx *rx, *datagram_rx;
     struct mr_ud *ud;
+    struct mr_udp *udp;
 };
 
 struct mr_verbs {
@@ -103,17 +114,21 @@ struct mr_verbs {
     struct mr_device device[MR_DEVICES_MAX];
     struct mr_rail rail[MR_RAILS_MAX];
     unsigned num_memories; /* registered at present */
-    unsigned next_poll;   /* the rail whose turn it is */
-    struct mr_qp *draining; /* given up, and not all that was posted has come back */
+    size_t packet_max;
+    bool datagrams;     /* packets may come as such */
+    unsigned next_poll; /* the rail whose turn it is */
+    struct mr_later *later;
 };
 extern struct mr_verbs mr_verbs;
 
 struct mr_verbs_handlers {
-    /* A packet came in over RC; data is valid during the call. */
+    /* A packet came in over a connection; data is valid during the call. */
     void (*packet)(struct mr_rail *rail, const void *data, size_t len);
+    /* A datagram that is a packet (imm NULL), or a part of one. */
+    void (*segment)(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm);
     /* The peer's write with this immediate value has landed. */
     void (*landed)(struct mr_rail *rail, uint32_t imm);
-    /* A datagram on the rail's UD queue pair. */
+    /* A datagram for connecting. */
     void (*datagram)(struct mr_rail *rail, const void *data, size_t len);
     /* The port went up or down, or the device is gone (rail->down, rail->dev->fatal). */
     void (*rail_changed)(struct mr_rail *rail);
@@ -122,14 +137,20 @@ struct mr_verbs_handlers {
 /* rejects: may be NULL; says that somebody (fabricd) does not want this port used. */
 typedef bool mr_rail_reject(const char *device, int port, void *arg);
 
-/* Open every device and every active port that the settings name. -ENODEV (logged) when there is none. */
-int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, mr_rail_reject *reject, void *arg);
+/*
+ * Open every device and every active port that the settings name. packet_max: bytes of the longest packet; datagrams:
+ * packets may come as datagrams. -ENODEV (logged) when there is no port.
+ */
+int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, bool datagrams, mr_rail_reject *reject,
+                  void *arg);
 void mr_verbs_close(void);
 
 /* Handle what has completed, on the first rail that has something. The number of completions; 0: idle. */
 int mr_verbs_poll(void);
 /* Read asynchronous events of all devices; costs system calls. */
 void mr_verbs_check_events(void);
+void mr_verbs_later(struct mr_later *later);
+void mr_verbs_forget(struct mr_later *later);
 /* Is the rail's port active now? Asks the device: for who explains a failure, before the event of it has come. */
 bool mr_rail_is_active(const struct mr_rail *rail);
 
@@ -143,7 +164,25 @@ bool mr_rail_is_active(const struct mr_rail *rail);
  */
 int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, const void *data, size_t len);
 
-/* ---- RC queue pairs -------------------------------------------------------------------------------------------- */
+/* ---- packets as datagrams (udp.c) ------------------------------------------------------------------------------ */
+
+#define MR_SEGMENTS_MAX 64 /* datagrams that one packet may be cut into */
+
+/* Where datagrams go. */
+struct mr_ud_to {
+    struct ibv_ah *ah;
+    uint32_t qpn, qkey;
+};
+
+/* The queue pair of a rail for datagrams of this level; NULL: there is none, or it does not work now. */
+struct mr_qp *mr_udp_qp(struct mr_rail *rail, unsigned level);
+int mr_udp_address(struct mr_rail *rail, const struct mr_rail_addr *to, uint32_t qpn, uint8_t sl, uint8_t path,
+                   struct mr_ud_to *out);
+void mr_udp_forget(struct mr_ud_to *to);
+/* Bytes of the longest datagram between two ports. */
+uint32_t mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b);
+
+/* ---- queue pairs ----------------------------------------------------------------------------------------------- */
 
 struct mr_qp;
 
@@ -156,18 +195,23 @@ struct mr_qp_events {
     void (*drained)(struct mr_qp *qp);
 };
 
+enum mr_qp_type { MR_QP_RC, MR_QP_UC, MR_QP_UD };
+
 enum mr_qp_state {
     MR_QP_NONE,
     MR_QP_ALIVE,
     MR_QP_UNMARKED, /* given up; its last request, the marker, is not posted yet */
     MR_QP_MARKED,
+    MR_QP_MARKED_BACK, /* the marker has come back, but not all of its receive buffers */
     MR_QP_DRAINED,
 };
 
 struct mr_qp {
     struct ibv_qp *qp;
     struct mr_rail *rail;
-    uint32_t qpn;
+    enum mr_qp_type type;
+    struct mr_rx *rx; /* a receive queue of its own; NULL: the rail's */
+    uint32_t qpn, qkey;
     uint32_t max_inline;
     unsigned depth, room;      /* of the send queue; requests that may still be posted */
     unsigned unsignaled;       /* posted since the last signaled one */
@@ -177,10 +221,15 @@ struct mr_qp {
     const struct mr_qp_events *events;
     void *owner;
     struct mr_wr marker; /* the last request of a queue pair that is given up */
-    struct mr_qp *next_draining;
+    struct mr_later later;
 };
 
-int mr_qp_create(struct mr_rail *rail, struct mr_qp *qp, const struct mr_qp_events *events, void *owner);
+int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, struct mr_qp *qp, const struct mr_qp_events *events,
+                 void *owner);
+/* UD: ready to send. */
+int mr_qp_bring_up(struct mr_qp *qp);
+/* UD: after it has drained, it works again under the same number. */
+int mr_qp_revive(struct mr_qp *qp);
 /* Bring it up against the peer's queue pair; path: LID path bits on both sides. */
 int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
                   uint32_t remote_psn, uint8_t sl, uint8_t path);
@@ -195,7 +244,8 @@ void mr_qp_abort(struct mr_qp *qp);
 void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *events, void *owner);
 int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive);
 int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive);
-/* Its room of the completion queue is given back. What is still posted never comes back: for those that have drained, and the end. */
+/* Its room of the completion queue is given back. What is still posted never comes back: for those that have drained,
+ * and the end. */
 void mr_qp_destroy(struct mr_qp *qp);
 
 /*
@@ -222,11 +272,19 @@ static inline bool mr_qp_must_signal(const struct mr_qp *qp)
 /* Send without touching data later; len <= max_inline. tx NULL: unsignaled. */
 int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len, struct mr_tx *tx);
 int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, struct mr_tx *tx);
+struct mr_piece {
+    const void *data;
+    uint32_t len, lkey;
+};
+/* One datagram of one or two pieces; inline if it is short. imm: may be NULL. */
+int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *piece, unsigned pieces,
+                  const uint32_t *imm, struct mr_tx *tx);
 /* RDMA write; with imm the receiver is told. */
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                 const uint32_t *imm, struct mr_tx *tx);
 /* RDMA read; who was read is not told. */
-int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, struct mr_tx *tx);
+int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
+               struct mr_tx *tx);
 /* RDMA reads that a queue pair of the device answers, or has outstanding, at the same time. */
 uint8_t mr_qp_reads(const struct mr_device *dev);
 void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc);

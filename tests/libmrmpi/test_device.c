@@ -27,11 +27,6 @@ static int wake[2]; /* what makes the descriptor of events readable */
 
 /* ---- what the rooms beside would do: nothing is asked of them here --------------------------------------------- */
 
-int mr_qp_poll_draining(void)
-{
-    return 0;
-}
-
 void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
 {
 }
@@ -41,12 +36,21 @@ uint8_t mr_qp_reads(const struct mr_device *dev)
     return 1;
 }
 
-int mr_rx_open(struct mr_rail *rail, size_t packet_max)
+int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t longest, bool datagrams)
 {
     return -ENODEV;
 }
 
-void mr_rx_close(struct mr_rail *rail)
+void mr_rx_close(struct mr_rx **rx)
+{
+}
+
+int mr_udp_open(struct mr_rail *rail)
+{
+    return -ENODEV;
+}
+
+void mr_udp_close(struct mr_rail *rail)
 {
 }
 

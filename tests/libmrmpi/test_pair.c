@@ -33,7 +33,7 @@ static unsigned match(const char *first, const char *second)
         near[i] = port((unsigned)(first[i] - '0'), 100000);
     for (unsigned i = 0; i < b.num_rails; i++)
         far[i] = port((unsigned)(second[i] - '0'), 100000);
-    return mr_pair_match(&a, &b, pair, &left_out);
+    return mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out);
 }
 
 static void expect(unsigned n, const char *rails) /* two digits for each pair */
@@ -89,9 +89,9 @@ START_TEST(roce_by_kind)
     near[1] = roce(0x12);
     far[0] = roce(0x12);
     far[1] = roce(0x11);
-    expect(mr_pair_match(&a, &b, pair, &left_out), "0110");
+    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "0110");
     far[0] = port(0, 1); /* InfiniBand does not reach RoCE */
-    expect(mr_pair_match(&a, &b, pair, &left_out), "01");
+    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "01");
 }
 END_TEST
 
@@ -99,12 +99,12 @@ START_TEST(all_pairs)
 {
     match("00", "00");
     a.all = true;
-    expect(mr_pair_match(&a, &b, pair, &left_out), "0011"); /* if both say so */
+    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "0011"); /* if both say so */
     b.all = true;
-    expect(mr_pair_match(&a, &b, pair, &left_out), "00110110");
+    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "00110110");
     match("0001", "10");
     a.all = b.all = true;
-    expect(mr_pair_match(&a, &b, pair, &left_out), "01112130");
+    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "01112130");
 }
 END_TEST
 
@@ -115,7 +115,7 @@ START_TEST(paths)
     b.paths = 3;
     near[0].lmc = near[1].lmc = far[1].lmc = 3;
     far[0].lmc = 1;
-    expect(mr_pair_match(&a, &b, pair, &left_out), "0101011010"); /* three paths in one subnet, two in the other */
+    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "0101011010"); /* three paths in one subnet, two in the other */
     for (unsigned i = 0; i < 5; i++)
         ck_assert_uint_eq(pair[i].path, i % 3);
     mr_pair_weigh(pair, 5, &a, &b, true);
@@ -133,14 +133,14 @@ START_TEST(bound)
     a.paths = b.paths = 8;
     for (unsigned i = 0; i < 8; i++)
         near[i].lmc = far[i].lmc = 3;
-    ck_assert_uint_eq(mr_pair_match(&a, &b, pair, &left_out), 32);
+    ck_assert_uint_eq(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), 32);
     ck_assert_uint_eq(left_out, 32);
     for (unsigned i = 0; i < 32; i++) {
         ck_assert_uint_eq(pair[i].rail[0], i / 4);
         ck_assert_uint_eq(pair[i].path, i % 4);
     }
     a.all = b.all = true;
-    ck_assert_uint_eq(mr_pair_match(&a, &b, pair, &left_out), 32);
+    ck_assert_uint_eq(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), 32);
     ck_assert_uint_eq(left_out, 64 * 8 - 32);
     for (unsigned i = 0; i < 32; i++) {
         used[0] |= 1u << pair[i].rail[0];
@@ -195,9 +195,9 @@ START_TEST(any_hosts)
         second[i] = (char)('0' + rand() % 3);
     match(first, second);
     a.all = b.all = rand() % 2;
-    n = mr_pair_match(&a, &b, pair, &left_out);
+    n = mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out);
     mr_pair_weigh(pair, n, &a, &b, true);
-    ck_assert_uint_eq(mr_pair_match(&a, &b, again, &left_out), n);
+    ck_assert_uint_eq(mr_pair_match(&a, &b, again, MR_SUBS_MAX, &left_out), n);
     for (unsigned i = 0; i < n; i++) {
         const struct mr_rail_addr *x = &near[pair[i].rail[0]], *y = &far[pair[i].rail[1]];
 

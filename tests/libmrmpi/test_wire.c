@@ -25,16 +25,24 @@ static void same(const struct mr_hdr *a, const struct mr_hdr *b)
 }
 
 /* A copy of its own size, so that the address sanitizer sees a read behind it. */
-static size_t get(const void *packet, size_t size, struct mr_hdr *hdr)
+static size_t get_with_tail(const void *packet, size_t size, struct mr_hdr *hdr, size_t *end)
 {
     void *copy = malloc(size ? size : 1);
     size_t head;
 
     ck_assert_ptr_nonnull(copy);
     memcpy(copy, packet, size);
-    head = mr_wire_get(copy, size, hdr);
+    *end = size;
+    head = mr_wire_get(copy, end, hdr);
     free(copy);
     return head;
+}
+
+static size_t get(const void *packet, size_t size, struct mr_hdr *hdr)
+{
+    size_t end;
+
+    return get_with_tail(packet, size, hdr, &end);
 }
 
 START_TEST(each_form)
@@ -74,6 +82,31 @@ START_TEST(short_ones_are_short)
 }
 END_TEST
 
+/* What a packet is dressed with says nothing of the rest, and may be changed. */
+START_TEST(flags_and_words)
+{
+    struct mr_hdr hdr = some, got;
+    unsigned char packet[MR_WIRE_MAX + 16 + MR_ACK_WIRE_MAX];
+    unsigned sizes = _i & MR_WIRE_SIZES, flags = _i & MR_WIRE_FLAGS;
+    size_t head, tail = mr_wire_tail(flags), end;
+
+    memset(packet, 0x5a, sizeof packet);
+    hdr.len = sizes & 1 ? 1ull << 40 : 16;
+    hdr.sreq = sizes & 2 ? 1 : 0;
+    hdr.rreq = sizes & 4 ? 2 : 0;
+    head = mr_wire_put(&hdr, mr_wire_form(&hdr, 16), packet);
+    mr_wire_dress(packet, MR_WIRE_FLAGS);
+    mr_wire_dress(packet, flags);
+    ck_assert_uint_eq(get_with_tail(packet, head + 16 + tail, &got, &end), head);
+    ck_assert_uint_eq(end, head + 16);
+    ck_assert_uint_eq(got.form, flags);
+    got.form = 0;
+    same(&got, &hdr);
+    for (size_t size = 0; size < head + tail; size++)
+        ck_assert_uint_eq(get(packet, size, &got), 0);
+}
+END_TEST
+
 START_TEST(unknown_forms)
 {
     unsigned char packet[256] = {0};
@@ -93,7 +126,8 @@ int main(void)
     SRunner *sr;
     int failed;
 
-    tcase_add_loop_test(t, each_form, 0, MR_WIRE_FORMS);
+    tcase_add_loop_test(t, each_form, 0, MR_WIRE_SIZES + 1);
+    tcase_add_loop_test(t, flags_and_words, 0, MR_WIRE_FORMS);
     tcase_add_test(t, short_ones_are_short);
     tcase_add_test(t, unknown_forms);
     suite_add_tcase(s, t);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Links with a queue pair of their own. Short packets go inline, one signaled in so many: a completion stands for all
+ * packets before it. Longer ones are signaled each, so that an idle link keeps no long packets.
+ */
+#include "libmrmpi/link/connected.h"
+
+#include <errno.h>
+
+#include "libmrmpi/base/base.h"
+
+static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
+{
+    struct mr_link *l = qp->owner;
+
+    l->state = MR_LINK_BROKEN;
+    l->events->failed(l, wc);
+}
+
+static void qp_confirmed(struct mr_qp *qp, unsigned sends)
+{
+    struct mr_link *l = qp->owner;
+
+    if (__builtin_expect(l->native, 1))
+        l->events->confirmed(l, sends);
+}
+
+static void qp_drained(struct mr_qp *qp)
+{
+    struct mr_link *l = qp->owner;
+
+    if (!l->ops->ping || !l->events->left || !l->events->left(l, qp))
+        mr_qp_destroy(qp);
+    l->state = MR_LINK_CLOSED;
+    l->events->drained(l);
+}
+
+static const struct mr_qp_events qp_events = {
+    .failed = qp_failed,
+    .confirmed = qp_confirmed,
+    .drained = qp_drained,
+};
+
+int mr_connected_open(struct mr_link *l, struct mr_rail *rail, enum mr_qp_type type)
+{
+    int err = mr_qp_create(rail, type, &l->qp, &qp_events, l);
+
+    if (err)
+        return err;
+    l->rail = rail;
+    l->qpn = l->qp.qpn;
+    l->state = MR_LINK_OPENING;
+    return 0;
+}
+
+int mr_connected_connect(struct mr_link *l, const struct mr_link_end *to)
+{
+    int err = mr_qp_connect(&l->qp, to->addr, to->qpn, to->local_psn, to->remote_psn, to->sl, to->path);
+
+    if (err)
+        return err;
+    l->sl = to->sl;
+    l->path = to->path;
+    l->state = MR_LINK_OPEN;
+    return 0;
+}
+
+/* The request is the packet's no longer; what is confirmed by it may be given back. */
+static void packet_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
+
+    p->posted = false;
+    mr_tx_done(&p->tx, wc);
+    if (__builtin_expect(p->dropped, 0))
+        mr_packet_free(p);
+}
+
+static __attribute__((noinline)) int send_signaled(struct mr_link *l, struct mr_packet *p, size_t size)
+{
+    int err;
+
+    p->tx.wr.done = packet_done;
+    err = size <= l->qp.max_inline ? mr_qp_send_inline(&l->qp, p->data, size, &p->tx)
+                                   : mr_qp_send(&l->qp, p->data, size, mr_packet_lkey(p, l->rail), &p->tx);
+    p->posted = !err;
+    return err;
+}
+
+int mr_connected_send(struct mr_link *l, struct mr_packet *p)
+{
+    size_t size = p->size + p->tail;
+
+    if (__builtin_expect(!mr_qp_has_room(&l->qp, 1), 0))
+        return -EAGAIN;
+    if (size > l->qp.max_inline || mr_qp_must_signal(&l->qp))
+        return send_signaled(l, p, size);
+    return mr_qp_send_inline(&l->qp, p->data, size, NULL);
+}
+
+/* ---- RDMA ------------------------------------------------------------------------------------------------------ */
+
+/* Signaled for the queue's sake: nobody waits for it. */
+static void counter_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    mr_tx_done((struct mr_tx *)wr, wc);
+    mr_packet_free(container_of(wr, struct mr_packet, tx.wr));
+}
+
+static int post_part(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx,
+                     int (*post)(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx))
+{
+    struct mr_packet *counter = NULL;
+    int err;
+
+    if (!mr_qp_has_room(&l->qp, 1))
+        return -EAGAIN;
+    if (!tx && mr_qp_must_signal(&l->qp)) {
+        counter = mr_packet_blank();
+        if (!counter)
+            return -ENOMEM;
+        tx = &counter->tx;
+        tx->wr.done = counter_done;
+    }
+    err = post(&l->qp, part, tx);
+    if (err && counter)
+        mr_packet_free(counter);
+    return err;
+}
+
+static int post_write(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx)
+{
+    return mr_qp_write(qp, part->local, part->len, part->lkey, part->raddr, part->rkey, part->imm, tx);
+}
+
+static int post_read(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx)
+{
+    return mr_qp_read(qp, part->local, part->len, part->lkey, part->raddr, part->rkey, tx);
+}
+
+int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
+{
+    return post_part(l, part, tx, post_write);
+}
+
+int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
+{
+    return post_part(l, part, tx, post_read);
+}
+
+/* ---- signs of life ----------------------------------------------------------------------------------------------- */
+
+static void ping_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_link *l = container_of(wr, struct mr_link, ping.wr);
+
+    l->pinging = false;
+    mr_tx_done(&l->ping, wc);
+}
+
+/* A write of no bytes: it needs no key, takes no receive buffer, and is acknowledged by the adapter. */
+int mr_connected_ping(struct mr_link *l)
+{
+    int err;
+
+    if (l->pinging || !mr_qp_has_room(&l->qp, 1))
+        return -EAGAIN;
+    l->ping.wr.done = ping_done;
+    err = mr_qp_write(&l->qp, NULL, 0, 0, 0, 0, NULL, &l->ping);
+    l->pinging = !err;
+    return err;
+}
+
+/* ---- the end of a link ------------------------------------------------------------------------------------------- */
+
+void mr_connected_drain(struct mr_link *l)
+{
+    if (l->state == MR_LINK_CLOSED)
+        return;
+    l->state = MR_LINK_BROKEN;
+    mr_qp_abort(&l->qp);
+}
+
+void mr_connected_close(struct mr_link *l)
+{
+    mr_qp_destroy(&l->qp);
+    l->state = MR_LINK_CLOSED;
+}

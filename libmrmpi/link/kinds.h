@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which kinds of links a rank may use, and whether it relies on the adapter for what they send (MRMPI_LINKS,
+ * MRMPI_RELIABLE). These are the six combinations of M. Koop, R. Kumar, D. Panda, "Can Software Reliability Outperform
+ * Hardware Reliability on High Performance Interconnects?", ICS 2008, section 5: RC, UC, UD, each native or reliable.
+ * Pure.
+ */
+#ifndef MRMPI_KINDS_H
+#define MRMPI_KINDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* As MRMPI_LINKS names them, and in messages of connecting. */
+enum mr_link_kind { MR_LINK_RC, MR_LINK_UC, MR_LINK_UD, MR_LINK_KINDS };
+
+struct mr_kinds {
+    unsigned num;
+    uint8_t kind[MR_LINK_KINDS]; /* in the order of preference */
+    bool native[MR_LINK_KINDS];  /* by kind: packets are not acknowledged by the peer */
+    bool unsafe;                 /* a native one loses packets */
+};
+
+const char *mr_link_kind_name(enum mr_link_kind kind);
+/* links: comma list of rc, uc, ud; reliable: auto, yes, no. False: *why is the variable that is wrong. */
+bool mr_kinds_parse(const char *links, const char *reliable, struct mr_kinds *out, const char **why);
+bool mr_kinds_have(const struct mr_kinds *k, enum mr_link_kind kind);
+
+#endif

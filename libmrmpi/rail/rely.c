@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets over links that lose them. What the peer has to know of its packets goes with ours, or, after a while, in a
+ * word of its own; what it does not acknowledge in time is sent again. The rules are reliable/'s. Here is where words
+ * lie in packets, how much may be under way, and who looks at the clock: the progress engine. A peer to which and from
+ * which only native links lead is not concerned (mr_peer.careful).
+ */
+#include "libmrmpi/rail/net.h"
+
+#include <errno.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/wire.h"
+
+#define ACK_EVERY    32     /* packets without a word, at most */
+#define FLIGHT_FIRST 32     /* packets under way on lossy links before the peer has said how many may be */
+#define FLIGHT_MAX   256    /* and whatever it says */
+#define LOOK_NS      200000 /* who has not looked at the network for so long does not know when a packet came */
+#define SILENT_NS    60000000000ull
+
+/* ---- who is concerned -------------------------------------------------------------------------------------------- */
+
+/* Each peer that sends may have its part of the receive buffers under way, in datagrams of half a packet at least. */
+static unsigned grant(void)
+{
+    unsigned buffers = (unsigned)mr_config.srq_depth / (1 + mr_net.num_relying);
+
+    return buffers < 4 ? 4 : buffers < FLIGHT_MAX ? buffers : FLIGHT_MAX;
+}
+
+void mr_rely_begin(struct mr_peer *p)
+{
+    if (p->careful)
+        return;
+    p->careful = mr_net.careful = mr_net.attentive = true;
+    p->flight_max = FLIGHT_FIRST;
+    p->heard_ns = mr_clock_ns();
+    mr_ack_init(&p->in, mr_vc_received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), ACK_EVERY, grant());
+}
+
+static void watch(struct mr_peer *p)
+{
+    if (p->relying)
+        return;
+    p->relying = true;
+    p->next_relying = mr_net.relying;
+    mr_net.relying = p;
+    mr_net.num_relying++;
+}
+
+/* What waits in p's window has become more or less. */
+static void count_waiting(struct mr_peer *p, unsigned before)
+{
+    mr_vc_all_waiting += mr_window_waiting(&p->out) - before;
+    if (mr_window_waiting(&p->out))
+        mr_net_backlog(p);
+}
+
+/* ---- sending -------------------------------------------------------------------------------------------------------
+ */
+
+/* The word that is owed goes behind the packet. */
+static void dress(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
+{
+    unsigned flags = l->native ? 0 : MR_WIRE_WANTS;
+
+    k->tail = 0;
+    if (mr_ack_owed(&p->in)) {
+        struct mr_ack_word word = mr_ack_take(&p->in, mr_clock_ns());
+
+        k->tail = (uint8_t)mr_ack_encode(&word, k->data + k->size);
+        flags |= k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_WORD : MR_WIRE_LONG_WORD;
+    }
+    mr_wire_dress(k->data, flags);
+}
+
+static int send_dressed(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    struct mr_ack before = p->in;
+    int err;
+
+    dress(p, k, l);
+    err = l->ops->send(l, k);
+    if (err)
+        p->in = before; /* the word is still owed */
+    return err;
+}
+
+/* The adapter may still read the bytes of an earlier posting, which must not change under it. */
+static int send_copy(struct mr_peer *p, struct mr_link *l, const struct mr_packet *k)
+{
+    struct mr_packet *copy = mr_packet_copy(k);
+    int err;
+
+    if (!copy)
+        return -EAGAIN;
+    err = send_dressed(p, l, copy);
+    mr_packet_free(copy);
+    return err;
+}
+
+static void sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    bool again = k->kept.seq != p->out.fresh;
+
+    mr_window_sent(&p->out, &k->kept, l->index, l->native, l->native ? 0 : mr_clock_ns());
+    mr_stat_add(MR_STAT_RESENT, again);
+    mr_stat_most(MR_STAT_WINDOW_MOST, p->out.num_most);
+    mr_stat_most(MR_STAT_WINDOW_BYTES, p->out.bytes_most);
+    if (!l->native)
+        watch(p);
+    else if (!l->ops->confirms)
+        mr_packets_free(mr_window_confirmed(&p->out, l->index, 1));
+}
+
+int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    bool carries = mr_ack_owed(&p->in);
+    int err;
+
+    if (!l->native && k->kept.seq - p->out.base >= p->flight_max)
+        return -EAGAIN;
+    err = k->posted ? send_copy(p, l, k) : send_dressed(p, l, k);
+    if (err)
+        return err;
+    mr_stat_add(MR_STAT_ACKS_CARRIED, carries);
+    sent(p, l, k);
+    return 0;
+}
+
+/* ---- words of their own --------------------------------------------------------------------------------------------
+ */
+
+/* It has no number, and is not sent again: what follows from its loss brings the next. */
+static bool post_word(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    dress(p, k, l);
+    mr_wire_dress(k->data, k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_WORD : MR_WIRE_LONG_WORD);
+    if (!mr_window_prepare(&p->out) || l->ops->send(l, k))
+        return false;
+    mr_window_unnumbered(&p->out, l->index);
+    return true;
+}
+
+static void say_word(struct mr_peer *p)
+{
+    struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = (uint32_t)mr_net.launch->rank};
+    unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_subs, p->spare);
+    struct mr_ack before = p->in;
+    struct mr_packet *k;
+
+    if (i == p->num_subs || !(k = mr_packet_make(&hdr, NULL, 0)))
+        return;
+    if (post_word(p, p->sub[i].level[MR_LEVEL_SMALL], k)) {
+        mr_stat_add(MR_STAT_ACKS_SENT, 1);
+        mr_sched_charge(&p->packet_turn, p->load, p->num_subs, i, k->size);
+    } else {
+        p->in = before;
+    }
+    mr_packet_free(k);
+}
+
+/* ---- receiving ------------------------------------------------------------------------------------------------------
+ */
+
+static void take_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *at, uint64_t now_ns)
+{
+    bool is_long = hdr->form & MR_WIRE_LONG_WORD, looked = now_ns - mr_net.looked_ns < LOOK_NS;
+    unsigned before = mr_window_waiting(&p->out);
+    struct mr_ack_word word;
+
+    if (!mr_ack_decode(at, mr_wire_tail(hdr->form), is_long, p->out.base, &word))
+        return;
+    mr_packets_free(mr_window_acked(&p->out, word.cum, word.sack, looked ? now_ns : 0));
+    p->flight_max = word.grant < FLIGHT_MAX ? word.grant : FLIGHT_MAX;
+    p->heard_ns = now_ns;
+    count_waiting(p, before);
+}
+
+void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_peer *p = mr_net_peer(hdr->src);
+    unsigned form = hdr->form;
+    uint64_t now_ns;
+
+    if (!p || p->error)
+        return;
+    if (!p->up)
+        mr_cm_traffic(&p->cm); /* in later rounds it may have come over another subchannel */
+    if (form & MR_WIRE_WANTS)
+        mr_rely_begin(p);
+    now_ns = p->careful ? mr_clock_ns() : 0;
+    if (form & (MR_WIRE_WORD | MR_WIRE_LONG_WORD))
+        take_word(p, hdr, (const char *)payload + len, now_ns);
+    if (hdr->kind == MR_VC_KIND_WORD)
+        return;
+    hdr->form = 0;
+    mr_vc_arrived(hdr, payload, len);
+    if (!p->careful || p->error)
+        return;
+    mr_ack_arrived(&p->in, hdr->seq, mr_vc_received(p->vc), form & MR_WIRE_WANTS, now_ns);
+    if (form & MR_WIRE_WANTS)
+        watch(p);
+}
+
+/* ---- time
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static void expire(struct mr_peer *p, uint64_t now_ns)
+{
+    unsigned before = mr_window_waiting(&p->out);
+
+    if (!mr_window_expired(&p->out, now_ns))
+        return;
+    mr_stat_add(MR_STAT_TIMEOUTS, 1);
+    count_waiting(p, before);
+    for (unsigned i = 0; i < p->num_subs; i++)
+        for (unsigned l = 0; l < MR_LEVELS; l++)
+            if (p->sub[i].state == MR_SUB_OPEN && p->sub[i].link[l].state == MR_LINK_OPEN &&
+                mr_window_link_silent(&p->out, p->sub[i].link[l].index)) {
+                mr_log(MR_LOG_WARN, "rank %d on %s, rail %u (%s port %u), path %u: its packets do not come any more",
+                       p->rank, p->card.host, p->sub[i].rail->index, p->sub[i].rail->dev->name, p->sub[i].rail->port,
+                       p->sub[i].path);
+                mr_sub_break(&p->sub[i]);
+            }
+}
+
+/* A peer that computes says nothing, either: that it is gone, nobody here can know. */
+static void warn_of_silence(struct mr_peer *p, uint64_t now_ns)
+{
+    if (!p->out.probing || now_ns - p->heard_ns < SILENT_NS)
+        return;
+    mr_log(MR_LOG_WARN, "rank %d on %s has acknowledged nothing for %llu s, and %u packets wait for that", p->rank,
+           p->card.host, (unsigned long long)(SILENT_NS / 1000000000), p->out.num);
+    p->heard_ns = now_ns;
+}
+
+/* True while this peer has to be looked after. */
+static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
+{
+    if (p->error)
+        return false;
+    if (mr_ack_owed(&p->in) && (mr_net.parting || mr_ack_deadline(&p->in) <= now_ns))
+        say_word(p);
+    if (idle && mr_window_deadline(&p->out) <= now_ns) {
+        expire(p, now_ns);
+        warn_of_silence(p, now_ns);
+    }
+    return mr_ack_owed(&p->in) || mr_window_deadline(&p->out) != UINT64_MAX;
+}
+
+void mr_rely_poll(bool idle)
+{
+    struct mr_peer **at = &mr_net.relying, *p;
+    uint64_t now = mr_clock_ns();
+
+    while ((p = *at)) {
+        if (look_after(p, idle, now)) {
+            at = &p->next_relying;
+            continue;
+        }
+        p->relying = false;
+        mr_net.num_relying--;
+        *at = p->next_relying;
+    }
+    mr_net.looked_ns = now;
+}

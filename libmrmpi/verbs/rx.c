@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receive buffers: a slab, registered once, posted to a receive queue. Each rail has two such queues, shared by queue
+ * pairs: one for its connections, one for packets that come as datagrams. A queue pair that cannot share one has its
+ * own. A buffer goes back when its packet has been handled; returned ones are posted in batches, because a post costs a
+ * doorbell. A write with immediate takes a buffer too and leaves it untouched.
+ */
+#include "libmrmpi/verbs/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+
+#define REPOST_BATCH 16
+
+struct rx_buf {
+    struct mr_wr wr;
+    struct mr_rx *rx;
+    struct ibv_sge sge;
+    struct ibv_recv_wr recv;
+};
+
+struct mr_rx {
+    struct mr_rail *rail;
+    struct ibv_srq *srq; /* where buffers are posted: here, or to the queue pair */
+    struct ibv_qp *qp;
+    unsigned depth, batch;
+    unsigned char *slab;
+    struct ibv_mr *mr;
+    struct rx_buf *bufs;
+    struct ibv_recv_wr *returned; /* chain of buffers that are to be posted again */
+    unsigned num_returned;
+};
+
+static int post(struct mr_rx *rx, struct ibv_recv_wr *chain, struct ibv_recv_wr **bad)
+{
+    return rx->srq ? ibv_post_srq_recv(rx->srq, chain, bad) : ibv_post_recv(rx->qp, chain, bad);
+}
+
+static int repost(struct mr_rx *rx)
+{
+    struct ibv_recv_wr *bad = NULL;
+    int err;
+
+    if (!rx->returned || rx->rail->dev->fatal)
+        return 0;
+    err = post(rx, rx->returned, &bad);
+    if (err) {
+        mr_log(MR_LOG_ERROR, "rail %u: receive buffers cannot be posted: %s", rx->rail->index, strerror(err));
+        for (; rx->returned != bad; rx->returned = rx->returned->next) /* those before it were taken */
+            rx->num_returned--;
+        return -err;
+    }
+    rx->returned = NULL;
+    rx->num_returned = 0;
+    return 0;
+}
+
+static void hold(struct rx_buf *b)
+{
+    b->recv.next = b->rx->returned;
+    b->rx->returned = &b->recv;
+    b->rx->num_returned++;
+}
+
+static void give_back(struct rx_buf *b)
+{
+    hold(b);
+    if (b->rx->num_returned >= b->rx->batch)
+        repost(b->rx);
+}
+
+/* A flushed one belonged to a queue pair that is given up: only a queue that is shared goes on. */
+static void receive_failed(struct rx_buf *b, const struct mr_wc *wc)
+{
+    if (!wc->flushed)
+        mr_log(MR_LOG_ERROR, "rail %u: receiving failed: %s", b->rx->rail->index, wc->status);
+    if (b->rx->srq)
+        give_back(b);
+    else
+        hold(b);
+}
+
+static void received(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct rx_buf *b = (struct rx_buf *)wr;
+    struct mr_rail *rail = b->rx->rail;
+
+    if (__builtin_expect(wc->error, 0)) {
+        receive_failed(b, wc);
+        return;
+    }
+    if (wc->kind == MR_WC_LANDED) {
+        give_back(b);
+        mr_verbs_up.landed(rail, wc->imm);
+        return;
+    }
+    mr_verbs_up.packet(rail, (const void *)(uintptr_t)b->sge.addr, wc->len);
+    give_back(b);
+}
+
+/* The first bytes of the buffer are kept for a global header. */
+static void received_datagram(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct rx_buf *b = (struct rx_buf *)wr;
+
+    if (wc->error) {
+        receive_failed(b, wc);
+        return;
+    }
+    if (wc->len >= MR_GRH_BYTES)
+        mr_verbs_up.segment(b->rx->rail, (const unsigned char *)(uintptr_t)b->sge.addr + MR_GRH_BYTES,
+                            wc->len - MR_GRH_BYTES, wc->has_imm ? &wc->imm : NULL);
+    give_back(b);
+}
+
+static void fill(struct mr_rx *rx, size_t stride, bool datagrams)
+{
+    for (unsigned i = 0; i < rx->depth; i++) {
+        struct rx_buf *b = &rx->bufs[i];
+
+        b->wr.done = datagrams ? received_datagram : received;
+        b->rx = rx;
+        b->sge = (struct ibv_sge){
+            .addr = (uintptr_t)(rx->slab + i * stride), .length = (uint32_t)stride, .lkey = rx->mr->lkey};
+        b->recv = (struct ibv_recv_wr){.wr_id = mr_wr_id(&b->wr), .sg_list = &b->sge, .num_sge = 1};
+        hold(b);
+    }
+}
+
+static int make(struct mr_rx *rx, size_t stride, bool datagrams)
+{
+    rx->batch = rx->depth / 4 < REPOST_BATCH ? rx->depth / 4 + 1 : REPOST_BATCH;
+    rx->bufs = calloc(rx->depth, sizeof *rx->bufs);
+    rx->slab = aligned_alloc(4096, (rx->depth * stride + 4095) & ~(size_t)4095);
+    if (!rx->bufs || !rx->slab)
+        return -ENOMEM;
+    rx->mr = ibv_reg_mr(rx->rail->dev->pd, rx->slab, rx->depth * stride, IBV_ACCESS_LOCAL_WRITE);
+    if (!rx->mr)
+        return errno ? -errno : -ENOMEM;
+    fill(rx, stride, datagrams);
+    return repost(rx);
+}
+
+static size_t stride_of(size_t longest)
+{
+    return (longest + 63) & ~(size_t)63;
+}
+
+int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t longest, bool datagrams)
+{
+    struct ibv_srq_init_attr attr = {.attr = {.max_sge = 1}};
+    struct mr_rx *rx = calloc(1, sizeof *rx);
+
+    if (!rx)
+        return -ENOMEM;
+    *out = rx;
+    rx->rail = rail;
+    rx->depth = rail->dev->max_srq_wr && depth > rail->dev->max_srq_wr ? rail->dev->max_srq_wr : depth;
+    attr.attr.max_wr = rx->depth;
+    rx->srq = ibv_create_srq(rail->dev->pd, &attr);
+    if (!rx->srq)
+        return errno ? -errno : -ENOMEM;
+    return make(rx, stride_of(longest + (datagrams ? MR_GRH_BYTES : 0)), datagrams);
+}
+
+int mr_rx_open_own(struct mr_rail *rail, struct mr_rx **out, struct ibv_qp *qp, unsigned depth)
+{
+    struct mr_rx *rx = calloc(1, sizeof *rx);
+
+    if (!rx)
+        return -ENOMEM;
+    *out = rx;
+    rx->rail = rail;
+    rx->qp = qp;
+    rx->depth = depth;
+    return make(rx, stride_of(mr_verbs.packet_max), false);
+}
+
+struct ibv_srq *mr_rx_queue(const struct mr_rx *rx)
+{
+    return rx->srq;
+}
+
+bool mr_rx_is_back(const struct mr_rx *rx)
+{
+    return rx->num_returned == rx->depth;
+}
+
+void mr_rx_close(struct mr_rx **at)
+{
+    struct mr_rx *rx = *at;
+
+    if (!rx)
+        return;
+    if (rx->srq)
+        ibv_destroy_srq(rx->srq);
+    if (rx->mr)
+        ibv_dereg_mr(rx->mr);
+    free(rx->slab);
+    free(rx->bufs);
+    free(rx);
+    *at = NULL;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets as datagrams: on each rail two UD queue pairs, for short packets and for long ones, that serve all peers, and
+ * a receive queue of their own, whose buffers are as long as a datagram can be.
+ */
+#include "libmrmpi/verbs/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+
+struct mr_udp {
+    struct mr_qp qp[MR_UD_LEVELS];
+};
+
+/* Every request that follows comes back too. When all have, the queue pair is used again. */
+static void failed(struct mr_qp *qp, const struct mr_wc *wc)
+{
+    mr_log(MR_LOG_WARN, "rail %u: sending datagrams failed: %s", qp->rail->index, wc->status);
+    mr_qp_abort(qp);
+}
+
+static void drained(struct mr_qp *qp)
+{
+    int err = qp->rail->dev->fatal ? 0 : mr_qp_revive(qp);
+
+    if (err)
+        mr_log(MR_LOG_ERROR, "rail %u: no packets go as datagrams any more: %s", qp->rail->index, strerror(-err));
+}
+
+static void confirmed(struct mr_qp *qp, unsigned sends)
+{
+}
+
+static const struct mr_qp_events events = {.failed = failed, .confirmed = confirmed, .drained = drained};
+
+uint32_t mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
+{
+    return 128u << (a->mtu < b->mtu ? a->mtu : b->mtu);
+}
+
+int mr_udp_open(struct mr_rail *rail)
+{
+    struct mr_udp *udp = calloc(1, sizeof *udp);
+    int err;
+
+    if (!udp)
+        return -ENOMEM;
+    rail->udp = udp;
+    err =
+        mr_rx_open(rail, &rail->datagram_rx, (unsigned)mr_config.srq_depth, mr_udp_mtu(&rail->addr, &rail->addr), true);
+    for (unsigned l = 0; l < MR_UD_LEVELS && !err; l++) {
+        err = mr_qp_create(rail, MR_QP_UD, &udp->qp[l], &events, rail);
+        if (!err)
+            err = mr_qp_bring_up(&udp->qp[l]);
+        rail->addr.packet_qpn[l] = udp->qp[l].qpn;
+    }
+    return err;
+}
+
+void mr_udp_close(struct mr_rail *rail)
+{
+    if (!rail->udp)
+        return;
+    for (unsigned l = 0; l < MR_UD_LEVELS; l++)
+        mr_qp_destroy(&rail->udp->qp[l]);
+    mr_rx_close(&rail->datagram_rx);
+    free(rail->udp);
+    rail->udp = NULL;
+}
+
+struct mr_qp *mr_udp_qp(struct mr_rail *rail, unsigned level)
+{
+    struct mr_qp *qp = rail->udp ? &rail->udp->qp[level] : NULL;
+
+    return qp && qp->state == MR_QP_ALIVE ? qp : NULL;
+}
+
+int mr_udp_address(struct mr_rail *rail, const struct mr_rail_addr *to, uint32_t qpn, uint8_t sl, uint8_t path,
+                   struct mr_ud_to *out)
+{
+    struct ibv_ah_attr attr;
+
+    mr_rail_ah_attr(rail, to, sl, path, &attr);
+    out->ah = ibv_create_ah(rail->dev->pd, &attr);
+    if (!out->ah)
+        return errno ? -errno : -ENOMEM;
+    out->qpn = qpn;
+    out->qkey = to->ud_qkey;
+    return 0;
+}
+
+void mr_udp_forget(struct mr_ud_to *to)
+{
+    if (to->ah)
+        ibv_destroy_ah(to->ah);
+    to->ah = NULL;
+}
