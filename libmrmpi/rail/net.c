@@ -257,7 +257,7 @@ static size_t net_eager_max(int rank)
 /* Long messages in pieces that are one datagram each. */
 static size_t net_packet_max(int rank)
 {
-    size_t least = mr_config.eager_max;
+    size_t least = net_eager_max(rank);
 
     if (mr_net.kinds.kind[0] != MR_LINK_UD)
         return least;

@@ -22,6 +22,7 @@
 #define CARD_VERSION 5
 
 #define LMC_MAX 7
+#define MTU_MAX 5 /* 4096 bytes */
 
 #define REOPEN_ATTEMPTS 4 /* of one round; another begins after a pause (mend.c) */
 
@@ -75,7 +76,7 @@ static bool is_sane(const struct mr_card *c, size_t len)
         len != card_length(c->num_rails) || !c->paths || !c->eager_max)
         return false;
     for (unsigned i = 0; i < c->num_rails; i++)
-        if (c->rail[i].lmc > LMC_MAX || !c->rail[i].mtu)
+        if (c->rail[i].lmc > LMC_MAX || !c->rail[i].mtu || c->rail[i].mtu > MTU_MAX)
             return false;
     return true;
 }
