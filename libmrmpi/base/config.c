@@ -93,9 +93,9 @@ static const struct row rows[] = {
     {"MRMPI_REG_CACHE_MAX", NULL, FIELD(reg_cache_max), SIZE, "4G", 0, 1024 * GIB, "bytes",
      "memory kept registered for reuse", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_CONNECT_TIMEOUT_MS", NULL, FIELD(connect_timeout_ms), INT, "100", 1, 60000, "ms",
-     "a request to connect that is not answered is repeated after this time", MR_TOPIC_CONNECTIONS, AT_INIT},
-    {"MRMPI_CONNECT_RETRIES", NULL, FIELD(connect_retries), INT, "500", 1, 10000, "times",
-     "give a peer up after so many repeated requests", MR_TOPIC_CONNECTIONS, AT_INIT},
+     "longest time before a request to connect is repeated the first time; once round trips are known it is shorter", MR_TOPIC_CONNECTIONS, AT_INIT},
+    {"MRMPI_CONNECT_RETRIES", NULL, FIELD(connect_retries), INT, "0", 0, 10000, "times",
+     "give a peer up after so many repeated requests that it did not answer; 0: never, it may compute", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_PATIENCE", NULL, FIELD(patience), INT, "60", 0, 86400, "s",
      "how long a peer to which no rail leads any more, and whose adapter gives no sign of life, is waited for before it is "
      "lost", MR_TOPIC_CONNECTIONS, AT_INIT},

@@ -16,6 +16,7 @@
 #include "libmrmpi/rail/pair.h"
 #include "libmrmpi/rail/sched.h"
 #include "libmrmpi/reliable/ack.h"
+#include "libmrmpi/reliable/rtt.h"
 #include "libmrmpi/verbs/connect.h"
 #include "libmrmpi/verbs/regcache.h"
 #include "libmrmpi/verbs/verbs.h"
@@ -80,6 +81,8 @@ struct mr_peer {
     int rank;
     int error;                                     /* lost; nothing is sent any more */
     bool up;                                       /* connected: packets can be posted */
+    bool queued;                                   /* its turn to connect has not come (wireup.c) */
+    uint64_t silence_ns;                           /* it had not answered for so long when that was said last */
     bool connecting, backlogged, mending, failing; /* is in the list of that name */
     struct mr_peer *next_connecting, *next_backlogged, *next_mending, *next_failing;
     struct mr_vc *vc;
@@ -117,8 +120,10 @@ struct mr_net {
     struct mr_fabric_qos qos;
     struct mr_regcache regs;
     struct mr_landings landings;
-    struct mr_peer **peer; /* [launch->size], made on demand */
-    struct mr_peer *connecting, *backlogged, *mending, *failing, *relying;
+    struct mr_peer **peer;                        /* [launch->size], made on demand */
+    struct mr_peer *connecting, **connecting_end; /* in order */
+    struct mr_peer *backlogged, *mending, *failing, *relying;
+    struct mr_rtt connect_rtt; /* of requests to connect */
     struct mr_kinds kinds;
     struct mr_assemblies assemblies;
     bool careful;         /* with some peer */

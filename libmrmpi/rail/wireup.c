@@ -24,7 +24,10 @@
 #define LMC_MAX 7
 #define MTU_MAX 5 /* 4096 bytes */
 
-#define REOPEN_ATTEMPTS 4 /* of one round; another begins after a pause (mend.c) */
+#define REQUESTS_MAX    32             /* to connect, that nobody has answered yet */
+#define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
+#define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
+#define REOPEN_ATTEMPTS 4              /* of one round; another begins after a pause (mend.c) */
 
 /* ---- cards ------------------------------------------------------------------------------------------------------- */
 
@@ -356,19 +359,38 @@ static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const
     return !p->up || sub == p->reopening;
 }
 
+/* 0; -EAGAIN: what is asked for has not drained yet; -ENETDOWN: its ports are down. */
+static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
+{
+    int err = -ENETDOWN;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_sub *sub = &p->sub[i];
+
+        if (sub->rail->down || sub->rail->dev->fatal || !find_in(req, sub))
+            continue;
+        if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
+            return 0;
+        err = -EAGAIN;
+    }
+    return err;
+}
+
 static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
-    int err = p->sub ? 0 : meet_peer(p), failed = -ENETDOWN;
+    int failed = -ENETDOWN, err = p->error ? -ECONNREFUSED : p->sub ? 0 : meet_peer(p);
 
     if (err)
         return err;
-    if (p->error)
-        return -EAGAIN;
     if (p->up)
         c->attempts_max = REOPEN_ATTEMPTS;
-    if (req)
+    if (req) {
         learn_generations(p, req);
+        err = can_answer(p, req);
+        if (err)
+            return err; /* a round of ours that is under way is not touched */
+    }
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
         bool wanted = !sub->rail->down && is_in_round(p, sub, req);
@@ -385,11 +407,9 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     out->psn = random_psn();
     if (out->num_subs)
         return 0;
-    if (req)
-        return -EAGAIN; /* what is asked for has not drained yet, or its port is down */
     if (p->up)
         return failed;
-    if (failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
+    if (!req && failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
         return -EAGAIN;
     mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
            failed == -ENETDOWN ? "the ports here are down" : strerror(-failed));
@@ -474,20 +494,23 @@ static struct mr_sub *pick_way(struct mr_peer *p, const struct mr_cm_msg *msg, u
     return p->up && sub ? sub : &p->sub[attempt % p->num_subs];
 }
 
-static void transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)
+static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
-    struct mr_sub *sub = pick_way(p, msg, attempt);
+    struct mr_sub *sub = p->num_subs ? pick_way(p, msg, attempt) : NULL;
     char name[MR_SUB_NAME];
-    int err =
-        mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.sl_small, msg, MR_CM_LENGTH(msg->num_subs));
+    int err;
 
+    if (!sub)
+        return -EHOSTUNREACH; /* not even a rejection gets there */
+    err = mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.sl_small, msg, MR_CM_LENGTH(msg->num_subs));
     p->answering = sub;
-    if (attempt)
+    if (attempt && err != -EAGAIN)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
     if (err && err != -EAGAIN)
         mr_log(MR_LOG_WARN, "connecting to rank %d on %s: no datagram over %s: %s", p->rank, p->card.host,
                mr_sub_name(sub, name), strerror(-err));
+    return err;
 }
 
 static void established(struct mr_cm_conn *c)
@@ -513,10 +536,27 @@ static void established(struct mr_cm_conn *c)
     mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
            p->up ? "again connected to" : "connected to", p->rank, p->card.host,
            (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->answering->sl[0], p->answering->sl[1]);
+    if (c->initiator && c->smooth)
+        mr_rtt_sample(&mr_net.connect_rtt, mr_clock_ns() - c->begun_ns);
     p->up = true;
     if (first)
         mr_mend_connected(p);
     mr_net_backlog(p);
+}
+
+static void explain_rejection(const struct mr_peer *p)
+{
+    const struct mr_cm_conn *c = &p->cm;
+
+    if (c->reason == MR_CM_BAD_VERSION)
+        mr_log(MR_LOG_ERROR,
+               "rank %d on %s runs another version of mrmpi: it speaks version %u of connecting, this rank version %u; "
+               "all ranks of a job need the same",
+               p->rank, p->card.host, c->detail, MR_CM_VERSION);
+    else
+        mr_log(p->up && c->reason != MR_CM_GIVEN_UP ? MR_LOG_WARN : MR_LOG_ERROR,
+               "rank %d on %s refuses to connect: %s%s%s%s", p->rank, p->card.host, mr_cm_reason_text(c->reason),
+               c->detail ? " (" : "", c->detail ? strerror(c->detail) : "", c->detail ? ")" : "");
 }
 
 static void connect_failed(struct mr_cm_conn *c, int error)
@@ -524,9 +564,15 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
 
     unopen_all(p);
+    if (c->rejected)
+        explain_rejection(p);
     if (!p->up && error == -EAGAIN) { /* another round, when there is a port for it */
         mr_cm_again(c, c->attempts_max);
         mr_cm_start(c, ++mr_net.next_id, mr_clock_ns());
+        return;
+    }
+    if (p->up && c->reason == MR_CM_GIVEN_UP) {
+        mr_peer_lost(p, error);
         return;
     }
     if (p->up) {
@@ -537,7 +583,7 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     if (error == -ETIMEDOUT)
         mr_log(MR_LOG_ERROR,
                "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
-               "no path leads there; MRMPI_CONNECT_RETRIES says how often to try",
+               "no path leads there; it is given up because of MRMPI_CONNECT_RETRIES",
                p->rank, p->card.host, c->attempts);
     mr_peer_lost(p, error);
 }
@@ -552,18 +598,25 @@ static const struct mr_cm_ops cm_ops = {
 
 static void watch(struct mr_peer *p)
 {
-    if (p->connecting || !mr_cm_waiting(&p->cm))
+    if (p->connecting || !(p->queued || mr_cm_waiting(&p->cm)))
         return;
     p->connecting = true;
-    p->next_connecting = mr_net.connecting;
-    mr_net.connecting = p;
+    p->next_connecting = NULL;
+    *(mr_net.connecting ? mr_net.connecting_end : &mr_net.connecting) = p;
+    mr_net.connecting_end = &p->next_connecting;
     mr_net.attentive = true;
 }
 
 void mr_wireup_init(struct mr_peer *p)
 {
     mr_cm_init(&p->cm, &cm_ops, mr_net.run, (uint32_t)mr_net.launch->rank, (uint32_t)p->rank,
-               (uint64_t)mr_config.connect_timeout_ms * 1000000, (unsigned)mr_config.connect_retries + 1);
+               (uint64_t)mr_config.connect_timeout_ms * 1000000,
+               mr_config.connect_retries ? (unsigned)mr_config.connect_retries + 1 : 0);
+    if (!mr_net.connect_rtt.min_ns) {
+        uint64_t max = (uint64_t)mr_config.connect_timeout_ms * 1000000;
+
+        mr_rtt_init(&mr_net.connect_rtt, max < TIMEOUT_MIN_NS ? max : TIMEOUT_MIN_NS, max);
+    }
 }
 
 void mr_peer_reopen(struct mr_sub *sub)
@@ -573,48 +626,111 @@ void mr_peer_reopen(struct mr_sub *sub)
     if (mr_cm_waiting(&p->cm))
         return;
     mr_cm_again(&p->cm, REOPEN_ATTEMPTS);
+    p->cm.timeout_ns = mr_net.connect_rtt.max_ns;
     p->reopening = sub;
     mr_cm_start(&p->cm, ++mr_net.next_id, mr_clock_ns());
     watch(p);
 }
 
+static void begin_round(struct mr_peer *p)
+{
+    p->queued = false;
+    p->cm.timeout_ns = mr_rtt_timeout(&mr_net.connect_rtt);
+    mr_cm_start(&p->cm, ++mr_net.next_id, mr_clock_ns());
+}
+
+/* Requests go out in order, and only so many at a time: those that have been repeated do not keep others from going. */
+static unsigned num_requested(void)
+{
+    unsigned n = 0;
+
+    for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
+        n += !p->up && p->cm.state == MR_CM_REQ_SENT && !p->cm.attempts;
+    return n;
+}
+
 void mr_peer_connect(struct mr_peer *p)
 {
-    if (p->cm.state != MR_CM_IDLE)
+    if (p->cm.state != MR_CM_IDLE || p->queued)
         return;
-    mr_cm_start(&p->cm, ++mr_net.next_id, mr_clock_ns());
+    if (num_requested() < REQUESTS_MAX)
+        begin_round(p);
+    else
+        p->queued = true;
     watch(p);
 }
 
 void mr_wireup_datagram(const void *data, size_t len)
 {
+    uint32_t self = (uint32_t)mr_net.launch->rank, size = (uint32_t)mr_net.launch->size;
     struct mr_cm_msg msg;
+    bool ours = mr_cm_check(data, len, mr_net.run, self, size, &msg);
+    bool foreign = !ours && mr_cm_check_foreign(data, len, mr_net.run, self, size, &msg);
     struct mr_peer *p;
 
-    if (!mr_cm_check(data, len, mr_net.run, (uint32_t)mr_net.launch->rank, (uint32_t)mr_net.launch->size, &msg) ||
-        !mr_channel_net.reaches((int)msg.from)) {
+    if (!(ours || foreign) || !mr_channel_net.reaches((int)msg.from)) {
         mr_log(MR_LOG_DEBUG, "dropped a datagram of %zu bytes that is not for us", len);
         return;
     }
     p = mr_peer_get((int)msg.from);
     if (!p)
         return;
-    mr_cm_receive(&p->cm, &msg, mr_clock_ns());
+    if (ours)
+        mr_cm_receive(&p->cm, &msg, mr_clock_ns());
+    else
+        mr_cm_receive_foreign(&p->cm, &msg);
     watch(p);
+}
+
+/* A peer that computes is waited for as long as the job lives. */
+static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
+{
+    uint64_t waited = now_ns - p->cm.begun_ns;
+    int err;
+
+    if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT || waited < (p->silence_ns ? 2 * p->silence_ns : SILENCE_NS))
+        return;
+    p->silence_ns = waited;
+    err = mr_launch_failed();
+    if (err) {
+        mr_log(MR_LOG_ERROR, "rank %d on %s does not answer the request to connect, and the job ends: %s", p->rank,
+               p->card.host, strerror(-err));
+        mr_peer_lost(p, err);
+        return;
+    }
+    mr_log(MR_LOG_WARN,
+           "rank %d on %s has not answered the request to connect for %u s: it computes, its process hangs, or no path "
+           "leads there; it is waited for",
+           p->rank, p->card.host, (unsigned)(waited / 1000000000));
+}
+
+/* True while there is something to wait for. */
+static bool tick_peer(struct mr_peer *p, uint64_t now_ns, unsigned *room)
+{
+    if (p->queued && p->cm.state != MR_CM_IDLE)
+        p->queued = false; /* the peer was first */
+    if (p->queued && *room) {
+        --*room;
+        begin_round(p);
+    }
+    mr_cm_tick(&p->cm, now_ns);
+    complain_of_silence(p, now_ns);
+    return p->queued || mr_cm_waiting(&p->cm);
 }
 
 void mr_wireup_tick(void)
 {
+    unsigned requested = num_requested(), room = requested < REQUESTS_MAX ? REQUESTS_MAX - requested : 0;
     struct mr_peer **at = &mr_net.connecting, *p;
     uint64_t now = mr_clock_ns();
 
     while ((p = *at)) {
-        mr_cm_tick(&p->cm, now);
-        if (mr_cm_waiting(&p->cm)) {
+        if (tick_peer(p, now, &room)) {
             at = &p->next_connecting;
             continue;
         }
         p->connecting = false;
         *at = p->next_connecting;
     }
+    mr_net.connecting_end = at;
 }

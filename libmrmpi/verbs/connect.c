@@ -5,6 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
+#define ASK_ANEW 16 /* that part of a time-out must have gone by before a request is repeated early */
+
+#define PAUSE_NS   1000000ull /* after MR_CM_LATER; doubles */
+#define PAUSES_MAX 6u         /* times */
+#define PAUSES_END 24u        /* a round that is bounded is over then */
+#define DETAIL_MAX 4095
+
 void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job, uint32_t self, uint32_t peer,
                 uint64_t timeout_ns, unsigned attempts_max)
 {
@@ -18,16 +25,88 @@ void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job,
     c->attempts_max = attempts_max;
 }
 
+/* An error of ours, for the peer. */
+static enum mr_cm_reason reason_of(int error)
+{
+    switch (error) {
+    case -EAGAIN:
+        return MR_CM_LATER;
+    case -EHOSTUNREACH:
+        return MR_CM_NO_RAIL;
+    case -ENETDOWN:
+        return MR_CM_PORT_DOWN;
+    case -ECONNREFUSED:
+        return MR_CM_GIVEN_UP;
+    case -ENOMEM:
+    case -ENOSPC:
+    case -ENFILE:
+    case -EMFILE:
+        return MR_CM_NO_ROOM;
+    default:
+        return MR_CM_OTHER;
+    }
+}
+
+/* What the peer says, as an error of ours. */
+static int error_of(unsigned reason)
+{
+    static const int errors[MR_CM_REASONS] = {
+        [MR_CM_NO_RAIL] = -EHOSTUNREACH,        [MR_CM_NO_ROOM] = -ENOMEM,
+        [MR_CM_PORT_DOWN] = -ENETDOWN,          [MR_CM_GIVEN_UP] = -ECONNREFUSED,
+        [MR_CM_BAD_VERSION] = -EPROTONOSUPPORT, [MR_CM_OTHER] = -ECONNREFUSED,
+    };
+
+    return errors[reason];
+}
+
+const char *mr_cm_reason_text(unsigned reason)
+{
+    static const char *const texts[MR_CM_REASONS] = {
+        [MR_CM_NO_REASON] = "it gives no reason",
+        [MR_CM_LATER] = "it still closes what was open before",
+        [MR_CM_NO_RAIL] = "it finds no rail that leads here",
+        [MR_CM_NO_ROOM] = "it has no memory or queue pairs left",
+        [MR_CM_PORT_DOWN] = "its ports are down",
+        [MR_CM_GIVEN_UP] = "it has given this rank up before",
+        [MR_CM_BAD_VERSION] = "it runs another version of mrmpi",
+        [MR_CM_OTHER] = "it cannot make the connection",
+    };
+
+    return texts[reason < MR_CM_REASONS ? reason : MR_CM_NO_REASON];
+}
+
+/* What messages of all versions have. */
+static bool is_for_us(const struct mr_cm_msg *m, uint32_t job, uint32_t self, uint32_t world)
+{
+    return m->magic == MR_CM_MAGIC && m->job == job && m->to == self && m->from < world && m->from != self;
+}
+
+static bool is_sane_reason(const struct mr_cm_msg *m)
+{
+    if (m->type != MR_CM_REJ)
+        return !m->reason && !m->detail && !m->by_initiator;
+    return m->by_initiator <= 1 && m->reason > MR_CM_NO_REASON && m->reason < MR_CM_REASONS && m->detail <= DETAIL_MAX;
+}
+
+bool mr_cm_check_foreign(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world,
+                         struct mr_cm_msg *out)
+{
+    memset(out, 0, sizeof *out);
+    if (len < offsetof(struct mr_cm_msg, psn))
+        return false;
+    memcpy(out, data, offsetof(struct mr_cm_msg, psn));
+    return is_for_us(out, job, self, world) && out->version != MR_CM_VERSION;
+}
+
 bool mr_cm_check(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world, struct mr_cm_msg *out)
 {
     memset(out, 0, sizeof *out);
     if (len < MR_CM_LENGTH(0) || len > sizeof *out)
         return false;
     memcpy(out, data, len);
-    return out->magic == MR_CM_MAGIC && out->version == MR_CM_VERSION && out->job == job && out->to == self &&
-           out->from < world && out->from != self && out->type >= MR_CM_REQ && out->type <= MR_CM_RTU &&
-           out->num_subs <= MR_CM_SUBS_MAX && len == MR_CM_LENGTH(out->num_subs) &&
-           (out->num_subs > 0 || out->type == MR_CM_RTU);
+    return is_for_us(out, job, self, world) && out->version == MR_CM_VERSION && out->type >= MR_CM_REQ &&
+           out->type <= MR_CM_REJ && out->num_subs <= MR_CM_SUBS_MAX && len == MR_CM_LENGTH(out->num_subs) &&
+           (out->num_subs > 0) == (out->type == MR_CM_REQ || out->type == MR_CM_REP) && is_sane_reason(out);
 }
 
 static void fail(struct mr_cm_conn *c, int error)
@@ -56,7 +135,36 @@ static void transmit(struct mr_cm_conn *c, enum mr_cm_type type)
     m.id = c->id;
     if (type == MR_CM_RTU)
         m.num_subs = 0;
-    c->ops->transmit(c, &m, c->attempts);
+    c->again = c->ops->transmit(c, &m, c->attempts) == -EAGAIN;
+    if (c->again)
+        c->deadline_ns = 0;
+    c->smooth &= !c->again;
+}
+
+/* Says no to the round of that id. If this is lost, it is said again when the peer repeats what it has asked. */
+static void reject(struct mr_cm_conn *c, uint32_t id, bool ours, unsigned reason, unsigned detail)
+{
+    struct mr_cm_msg m = {.magic = MR_CM_MAGIC,
+                          .version = MR_CM_VERSION,
+                          .type = MR_CM_REJ,
+                          .job = c->job,
+                          .from = c->self,
+                          .to = c->peer,
+                          .id = id,
+                          .reason = (uint8_t)reason,
+                          .by_initiator = ours,
+                          .detail = (uint16_t)(detail <= DETAIL_MAX ? detail : 0)};
+
+    c->ops->transmit(c, &m, 0);
+}
+
+/* We end the round, and the peer hears why. */
+static void refuse(struct mr_cm_conn *c, int error)
+{
+    c->reason = (uint16_t)reason_of(error);
+    c->detail = (uint16_t)-error;
+    reject(c, c->id, c->initiator, c->reason, c->detail);
+    fail(c, error);
 }
 
 static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req)
@@ -82,6 +190,7 @@ static void request(struct mr_cm_conn *c, uint64_t now_ns)
         return;
     }
     arm(c, now_ns);
+    c->asked_ns = now_ns;
     if (!err)
         transmit(c, MR_CM_REQ);
 }
@@ -91,10 +200,10 @@ void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
     if (c->state != MR_CM_IDLE)
         return;
     c->begun_ns = now_ns;
-    c->initiator = true;
+    c->initiator = c->smooth = true;
     c->id = id;
     c->state = MR_CM_REQ_SENT;
-    c->attempts = 0;
+    c->attempts = c->pauses = 0;
     request(c, now_ns);
 }
 
@@ -115,6 +224,8 @@ void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max)
     if (c->state != MR_CM_CONNECTED && c->state != MR_CM_FAILED)
         return;
     c->state = MR_CM_IDLE;
+    c->reason = c->detail = MR_CM_NO_REASON;
+    c->rejected = false;
     c->attempts_max = attempts_max;
 }
 
@@ -126,20 +237,24 @@ static void established(struct mr_cm_conn *c)
 
 static void respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint64_t now_ns)
 {
+    struct mr_cm_msg before = c->local;
     int err = prepare(c, req);
 
-    if (err == -EAGAIN)
+    if (err == -EAGAIN) {
+        c->local = before; /* a round of ours may be under way */
+        reject(c, req->id, false, MR_CM_LATER, 0);
         return;
+    }
     if (c->state != MR_CM_REQ_SENT)
         c->begun_ns = now_ns;
-    c->initiator = false;
+    c->initiator = c->smooth = false;
     c->heard = true;
     c->id = c->heard_id = req->id;
     c->state = MR_CM_REP_SENT;
     if (!err)
         err = c->ops->connect(c, req, req);
     if (err) {
-        fail(c, err);
+        refuse(c, err);
         return;
     }
     c->attempts = 0;
@@ -154,14 +269,22 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
     if (stale)
         return;
     if (answered) {
-        if (!c->initiator && (c->state == MR_CM_REP_SENT || c->state == MR_CM_CONNECTED))
+        if (c->initiator)
+            return;
+        if (c->state == MR_CM_REP_SENT || c->state == MR_CM_CONNECTED)
             transmit(c, MR_CM_REP); /* our answer was lost */
+        else if (c->state == MR_CM_FAILED && c->reason)
+            reject(c, c->id, false, c->reason, c->detail);
         return;
     }
     if (c->state == MR_CM_REQ_SENT && c->self < c->peer &&
         !is_held(c)) { /* both began: the lower rank's request counts */
         c->heard = true;
         c->heard_id = m->id;
+        if (now_ns - c->asked_ns > c->timeout_ns / ASK_ANEW) { /* it has only just come to live: ours was lost */
+            c->asked_ns = now_ns;
+            transmit(c, MR_CM_REQ);
+        }
         return;
     }
     respond(c, m, now_ns);
@@ -171,19 +294,58 @@ static void receive_rep(struct mr_cm_conn *c, const struct mr_cm_msg *m)
 {
     int err;
 
-    if (!c->initiator || m->id != c->id)
+    if (!c->initiator || m->id != c->id) { /* an earlier round: nobody will answer */
+        reject(c, m->id, true, MR_CM_OTHER, 0);
         return;
+    }
     if (c->state == MR_CM_REQ_SENT) {
         err = c->ops->connect(c, m, &c->local);
         if (err) {
-            fail(c, err);
+            refuse(c, err);
             return;
         }
         transmit(c, MR_CM_RTU);
         established(c);
     } else if (c->state == MR_CM_CONNECTED) {
         transmit(c, MR_CM_RTU); /* the first one was lost */
+    } else if (c->state == MR_CM_FAILED) {
+        reject(c, c->id, true, c->reason ? c->reason : MR_CM_OTHER, c->detail);
     }
+}
+
+static void receive_rej(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now_ns)
+{
+    if (!mr_cm_waiting(c) || m->id != c->id || m->by_initiator == c->initiator)
+        return;
+    if (m->reason == MR_CM_LATER) {
+        if (c->state != MR_CM_REQ_SENT)
+            return;
+        if (c->attempts_max && c->pauses == PAUSES_END) {
+            fail(c, -ETIMEDOUT);
+            return;
+        }
+        c->deadline_ns = now_ns + (PAUSE_NS << (c->pauses < PAUSES_MAX ? c->pauses : PAUSES_MAX));
+        c->pauses++;
+        c->again = true;
+        c->smooth = false;
+        return;
+    }
+    c->rejected = true;
+    c->reason = m->reason;
+    c->detail = m->detail;
+    fail(c, error_of(m->reason));
+}
+
+void mr_cm_receive_foreign(struct mr_cm_conn *c, const struct mr_cm_msg *m)
+{
+    if (m->type == MR_CM_REQ)
+        reject(c, m->id, false, MR_CM_BAD_VERSION, MR_CM_VERSION);
+    if (c->state == MR_CM_CONNECTED || c->state == MR_CM_FAILED)
+        return;
+    c->rejected = true;
+    c->reason = MR_CM_BAD_VERSION;
+    c->detail = m->version;
+    fail(c, -EPROTONOSUPPORT);
 }
 
 void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now_ns)
@@ -192,6 +354,8 @@ void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now
         receive_req(c, m, now_ns);
     else if (m->type == MR_CM_REP)
         receive_rep(c, m);
+    else if (m->type == MR_CM_REJ)
+        receive_rej(c, m, now_ns);
     else if (!c->initiator && m->id == c->id)
         mr_cm_traffic(c);
 }
@@ -210,10 +374,14 @@ void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns)
         request(c, now_ns);
         return;
     }
-    if (++c->attempts >= c->attempts_max) {
-        fail(c, -ETIMEDOUT);
-        return;
+    if (!c->again) {
+        c->smooth = false;
+        if (++c->attempts == c->attempts_max) {
+            fail(c, -ETIMEDOUT);
+            return;
+        }
     }
     arm(c, now_ns);
+    c->asked_ns = now_ns;
     transmit(c, c->state == MR_CM_REQ_SENT ? MR_CM_REQ : MR_CM_REP);
 }

@@ -15,7 +15,8 @@
 struct side {
     struct mr_cm_conn c;
     unsigned prepared, connected, established, failed, rounds;
-    int error, refuse;
+    int error, refuse, refuse_req, refuse_connect;
+    unsigned later; /* so many requests get -EAGAIN */
     uint32_t remote_qpn, remote_psn, sl;
 };
 
@@ -30,7 +31,7 @@ static struct flying air[64];
 static unsigned num_air;
 static uint64_t now;
 static int loss_percent, double_percent;
-static unsigned sent;
+static unsigned sent, rejections, full;
 
 static struct side *side_of(struct mr_cm_conn *c)
 {
@@ -43,6 +44,12 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
 
     if (s->refuse)
         return s->refuse;
+    if (req && s->later) {
+        s->later--;
+        return -EAGAIN;
+    }
+    if (req && s->refuse_req)
+        return s->refuse_req;
     if (req && s->established == s->rounds)
         return -EAGAIN; /* nothing is closed: a request of an earlier round came late */
     s->prepared++;
@@ -58,6 +65,8 @@ static int connect_qps(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
 {
     struct side *s = side_of(c);
 
+    if (s->refuse_connect)
+        return s->refuse_connect;
     s->connected++;
     s->remote_qpn = remote->sub[1].qpn[0];
     s->remote_psn = remote->psn;
@@ -65,13 +74,19 @@ static int connect_qps(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
     return 0;
 }
 
-static void transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)
+static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)
 {
     unsigned copies = (rand() % 100 >= loss_percent) + (rand() % 100 < double_percent);
 
+    if (full) {
+        full--;
+        return -EAGAIN;
+    }
     sent++;
+    rejections += msg->type == MR_CM_REJ;
     while (copies-- && num_air < 64)
         air[num_air++] = (struct flying){ .to = msg->to, .at = now + (uint64_t)(rand() % 5000) * 1000, .msg = *msg };
+    return 0;
 }
 
 static void established(struct mr_cm_conn *c)
@@ -90,7 +105,7 @@ static const struct mr_cm_ops ops = { prepare, connect_qps, transmit, establishe
 static void begin(int loss, int twice)
 {
     memset(side, 0, sizeof side);
-    num_air = sent = 0;
+    num_air = sent = rejections = full = 0;
     now = 0;
     loss_percent = loss;
     double_percent = twice;
@@ -242,14 +257,14 @@ START_TEST(not_now)
     run(now + 25 * MS);
     ck_assert_uint_eq(sent, 0);
     ck_assert(mr_cm_waiting(&side[0].c));
-    mr_cm_start(&side[1].c, 2, now); /* not answered, though the lower rank's request would count */
+    mr_cm_start(&side[1].c, 2, now); /* asked to come later, though the lower rank's request would count */
     run(now + 5 * MS);
-    ck_assert_uint_eq(sent, 1);
+    ck_assert_uint_le(sent, 3);
     side[0].refuse = 0;
     if (_i)
         mr_cm_resume(&side[0].c, now);
     run(now + 20 * MS);
-    ck_assert_uint_le(sent, 5);
+    ck_assert_uint_le(sent, 8);
     expect_connected();
     mr_cm_resume(&side[0].c, now); /* changes nothing */
     ck_assert_int_eq(side[0].c.state, MR_CM_CONNECTED);
@@ -263,6 +278,198 @@ START_TEST(no_queue_pairs)
     mr_cm_start(&side[0].c, 5, now);
     ck_assert_int_eq(side[0].error, -ENOMEM);
     ck_assert_uint_eq(sent, 0);
+}
+END_TEST
+
+/* The responder says why, and the initiator knows it long before its attempts are used up, whatever is lost or doubled. */
+START_TEST(rejected)
+{
+    static const struct {
+        int error;
+        enum mr_cm_reason reason;
+        int told;
+    } cases[] = {
+        { -EHOSTUNREACH, MR_CM_NO_RAIL, -EHOSTUNREACH }, { -ENOMEM, MR_CM_NO_ROOM, -ENOMEM },
+        { -EMFILE, MR_CM_NO_ROOM, -ENOMEM },             { -ENETDOWN, MR_CM_PORT_DOWN, -ENETDOWN },
+        { -ECONNREFUSED, MR_CM_GIVEN_UP, -ECONNREFUSED }, { -EIO, MR_CM_OTHER, -ECONNREFUSED },
+    };
+    unsigned k = (unsigned)_i % 6, from = (unsigned)_i & 1;
+
+    srand((unsigned)_i + 3000);
+    begin(_i < 12 ? 0 : 50, _i < 12 ? 0 : 50);
+    side[!from].refuse_req = cases[k].error;
+    mr_cm_start(&side[from].c, 5, now);
+    run(100000 * MS);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(side[i].c.state, MR_CM_FAILED);
+        ck_assert_uint_eq(side[i].failed, 1);
+        ck_assert_uint_eq(side[i].c.reason, cases[k].reason);
+        ck_assert_uint_eq(side[i].c.detail, (unsigned)-cases[k].error);
+        ck_assert_uint_eq(side[i].connected + side[i].established, 0);
+    }
+    ck_assert_int_eq(side[from].error, cases[k].told);
+    ck_assert(side[from].c.rejected && !side[!from].c.rejected);
+    ck_assert_int_eq(side[!from].error, cases[k].error);
+    if (_i < 12)
+        ck_assert_uint_eq(sent, 2);
+}
+END_TEST
+
+/* Both begin, and the one whose turn it is cannot: it is the higher rank's word that counts. */
+START_TEST(rejected_when_both_begin)
+{
+    srand((unsigned)_i + 4000);
+    begin(_i ? 40 : 0, _i ? 40 : 0);
+    side[1].refuse_req = -ENOMEM;
+    mr_cm_start(&side[0].c, 5, now);
+    mr_cm_start(&side[1].c, 9, now);
+    run(100000 * MS);
+    ck_assert_int_eq(side[0].c.state, MR_CM_FAILED);
+    ck_assert_int_eq(side[1].c.state, MR_CM_FAILED);
+    ck_assert_uint_ge(side[0].failed, 1); /* a request that came late was a round of its own */
+    ck_assert_uint_ge(side[1].failed, 1);
+    if (!_i)
+        ck_assert_int_eq(side[0].error, -ENOMEM);
+}
+END_TEST
+
+/* The initiator cannot use what it was told: the responder does not wait for it any longer. */
+START_TEST(initiator_cannot_connect)
+{
+    srand((unsigned)_i + 5000);
+    begin(_i ? 40 : 0, _i ? 40 : 0);
+    side[0].refuse_connect = -ENOMEM;
+    mr_cm_start(&side[0].c, 5, now);
+    run(100000 * MS);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(side[i].c.state, MR_CM_FAILED);
+        ck_assert_int_eq(side[i].error, -ENOMEM);
+        ck_assert_uint_eq(side[i].failed, 1);
+    }
+    ck_assert(side[1].c.rejected);
+}
+END_TEST
+
+/* "Later" costs no attempt, and only as long as the pauses take; with bad luck on both sides at once too. */
+START_TEST(later)
+{
+    srand((unsigned)_i + 6000);
+    begin(_i < 2 ? 0 : 40, _i < 2 ? 0 : 40);
+    for (unsigned i = 0; i < 2; i++)
+        side[i].c.attempts_max = _i < 2 ? 1 : 200;
+    side[0].later = side[1].later = 5;
+    mr_cm_start(&side[_i & 1].c, 5, now);
+    if (_i % 3 == 2)
+        mr_cm_start(&side[!(_i & 1)].c, 9, now);
+    run(100000 * MS);
+    expect_connected();
+    if (_i < 2) {
+        ck_assert_uint_eq(rejections, 5);
+        ck_assert_uint_lt(now, 100 * MS);
+    }
+}
+END_TEST
+
+/* In a round that is bounded it does not go on for ever. */
+START_TEST(later_for_ever)
+{
+    srand(7);
+    begin(0, 0);
+    side[1].later = 1000000;
+    mr_cm_start(&side[0].c, 5, now);
+    run(100000 * MS);
+    ck_assert_int_eq(side[0].c.state, MR_CM_FAILED);
+    ck_assert_int_eq(side[0].error, -ETIMEDOUT);
+    ck_assert_uint_lt(now, 5000 * MS);
+    ck_assert_int_eq(side[1].c.state, MR_CM_IDLE);
+}
+END_TEST
+
+/* A rejection of an earlier round, or one that nobody asked for, changes nothing. */
+START_TEST(late_rejection)
+{
+    struct mr_cm_msg rej = { .magic = MR_CM_MAGIC, .version = MR_CM_VERSION, .type = MR_CM_REJ, .job = 77, .from = 1,
+                             .to = 0, .id = 4, .reason = MR_CM_NO_ROOM };
+
+    srand(8);
+    begin(0, 0);
+    mr_cm_receive(&side[0].c, &rej, now);
+    ck_assert_int_eq(side[0].c.state, MR_CM_IDLE);
+    mr_cm_start(&side[0].c, 5, now);
+    mr_cm_receive(&side[0].c, &rej, now);
+    ck_assert_int_eq(side[0].c.state, MR_CM_REQ_SENT);
+    run(100000 * MS);
+    rej.id = 5;
+    mr_cm_receive(&side[0].c, &rej, now);
+    rej.reason = MR_CM_LATER;
+    mr_cm_receive(&side[0].c, &rej, now);
+    expect_connected();
+}
+END_TEST
+
+/* No room to send is no attempt: the datagram goes at the next tick, not after the time-out. */
+START_TEST(no_room_to_send)
+{
+    srand(9);
+    begin(0, 0);
+    side[0].c.attempts_max = side[1].c.attempts_max = 1;
+    full = 6;
+    mr_cm_start(&side[0].c, 5, now);
+    run(1000 * MS);
+    expect_connected();
+    ck_assert_uint_lt(now, 20 * MS);
+    ck_assert(!side[0].c.smooth);
+    begin(0, 0);
+    mr_cm_start(&side[0].c, 5, now);
+    run(1000 * MS);
+    ck_assert(side[0].c.smooth);
+}
+END_TEST
+
+/* Without a bound a peer that computes for an hour is waited for; no more than the slowest pace asks. */
+START_TEST(silent_for_an_hour)
+{
+    srand(10);
+    begin(0, 0);
+    side[0].c.attempts_max = 0;
+    loss_percent = 100;
+    mr_cm_start(&side[0].c, 5, now);
+    run(3600 * 1000 * MS);
+    ck_assert_int_eq(side[0].c.state, MR_CM_REQ_SENT);
+    ck_assert_uint_lt(sent, 3600 * 1000 / 160 + 20);
+    loss_percent = 0;
+    run(now + 200 * MS);
+    expect_connected();
+}
+END_TEST
+
+/* Each side tells the other that their versions differ, and both give up at once. */
+START_TEST(other_version)
+{
+    struct mr_cm_msg req = { .magic = MR_CM_MAGIC, .version = MR_CM_VERSION + 1, .type = MR_CM_REQ, .num_subs = 900,
+                             .job = 77, .from = 1, .to = 0, .id = 3 }, out;
+
+    begin(0, 0);
+    ck_assert(!mr_cm_check(&req, 24, 77, 0, 2, &out));
+    ck_assert(mr_cm_check_foreign(&req, 24, 77, 0, 2, &out));
+    ck_assert(mr_cm_check_foreign(&req, sizeof req, 77, 0, 2, &out));
+    ck_assert(!mr_cm_check_foreign(&req, 23, 77, 0, 2, &out));
+    ck_assert(!mr_cm_check_foreign(&req, 24, 78, 0, 2, &out));
+    ck_assert(!mr_cm_check_foreign(&req, 24, 77, 1, 2, &out));
+    mr_cm_receive_foreign(&side[0].c, &out);
+    mr_cm_receive_foreign(&side[0].c, &out); /* asks again: our answer was lost */
+    ck_assert_int_eq(side[0].c.state, MR_CM_FAILED);
+    ck_assert_int_eq(side[0].error, -EPROTONOSUPPORT);
+    ck_assert_uint_eq(side[0].failed, 1);
+    ck_assert_uint_eq(side[0].c.detail, MR_CM_VERSION + 1);
+    ck_assert_uint_eq(rejections, 2);
+    ck_assert_uint_eq(air[0].msg.id, 3);
+    ck_assert_uint_eq(air[0].msg.detail, MR_CM_VERSION);
+    out.type = MR_CM_REJ;
+    mr_cm_receive_foreign(&side[0].c, &out); /* no answer to an answer */
+    ck_assert_uint_eq(rejections, 2);
+    req.version = MR_CM_VERSION;
+    ck_assert(!mr_cm_check_foreign(&req, 24, 77, 0, 2, &out));
 }
 END_TEST
 
@@ -282,8 +489,24 @@ START_TEST(strangers_are_not_heard)
     bad.from = 0;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(1), 77, 0, 2, &out));
     bad = m;
-    bad.type = 4;
+    bad.type = MR_CM_REJ + 1;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(1), 77, 0, 2, &out));
+    bad = m;
+    bad.reason = MR_CM_NO_ROOM;
+    ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(1), 77, 0, 2, &out));
+    bad = m;
+    bad.type = MR_CM_REJ;
+    bad.num_subs = 0;
+    ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(0), 77, 0, 2, &out));
+    bad.reason = MR_CM_REASONS;
+    ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(0), 77, 0, 2, &out));
+    bad.reason = MR_CM_LATER;
+    ck_assert(mr_cm_check(&bad, MR_CM_LENGTH(0), 77, 0, 2, &out));
+    bad.by_initiator = 2;
+    ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(0), 77, 0, 2, &out));
+    bad.by_initiator = 0;
+    bad.detail = 4096;
+    ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(0), 77, 0, 2, &out));
     bad = m;
     bad.num_subs = 33;
     ck_assert(!mr_cm_check(&bad, sizeof bad, 77, 0, 2, &out));
@@ -312,6 +535,15 @@ int main(void)
     tcase_add_test(t, nobody_there);
     tcase_add_loop_test(t, not_now, 0, 2);
     tcase_add_test(t, no_queue_pairs);
+    tcase_add_loop_test(t, rejected, 0, 100);
+    tcase_add_loop_test(t, rejected_when_both_begin, 0, 50);
+    tcase_add_loop_test(t, initiator_cannot_connect, 0, 50);
+    tcase_add_loop_test(t, later, 0, 100);
+    tcase_add_test(t, later_for_ever);
+    tcase_add_test(t, late_rejection);
+    tcase_add_test(t, no_room_to_send);
+    tcase_add_test(t, silent_for_an_hour);
+    tcase_add_test(t, other_version);
     tcase_add_test(t, strangers_are_not_heard);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
