@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library's lock. A mutex would go, again and again, to the thread that unlocks it and locks it in a loop: one that sleeps
- * for it needs time to wake, on a busy machine milliseconds, and would never find it free. So there is a queue, and the lock is
- * handed over without ever being free in between.
+ * The library's lock. A mutex would go, again and again, to the thread that unlocks it and locks it in a loop: one that
+ * sleeps for it needs time to wake, on a busy machine milliseconds, and would never find it free. So there is a queue,
+ * and the lock is handed over without ever being free in between.
  */
 #include "libmrmpi/base/lock.h"
 
@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stddef.h>
+#include <time.h>
 
 /* So many times in vain, and another one looks although there is no news: what it waits for may not be ours to see. */
 #define ROUNDS_ALONE 500
@@ -31,6 +32,8 @@ static unsigned rounds_alone; /* by its holder */
 /* Guards the queue, and MR_LOCK_WANTED, which says that there is one. */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static struct waiter *first, **end = &first;
+static bool napping; /* its holder is */
+static pthread_cond_t wanted = PTHREAD_COND_INITIALIZER;
 
 static void enqueue(struct waiter *w)
 {
@@ -104,6 +107,8 @@ void mr_lock_wait(void)
     }
     sem_init(&w.called, 0, 0);
     enqueue(&w);
+    if (napping)
+        pthread_cond_signal(&wanted);
     wait_in_queue(&w);
 }
 
@@ -126,6 +131,41 @@ void mr_lock_pass(void)
 static bool has_reason(const struct mr_lock_wish *w)
 {
     return w->at_once || (w->complete ? *w->complete : w->seen != mr_lock_news);
+}
+
+static bool is_wanted(void)
+{
+    struct waiter *w = first;
+
+    while (w && !has_reason(&w->wish))
+        w = w->next;
+    return w;
+}
+
+static struct timespec from_now(uint64_t ns)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    ns += (uint64_t)t.tv_nsec;
+    return (struct timespec){.tv_sec = t.tv_sec + (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+}
+
+void mr_lock_nap(uint64_t ns)
+{
+    struct timespec until;
+
+    if (!mr_threaded) {
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}, NULL);
+        return;
+    }
+    until = from_now(ns);
+    pthread_mutex_lock(&guard);
+    napping = true;
+    while (!is_wanted() && !pthread_cond_clockwait(&wanted, &guard, CLOCK_MONOTONIC, &until))
+        ;
+    napping = false;
+    pthread_mutex_unlock(&guard);
 }
 
 static struct waiter *whose_turn(void)

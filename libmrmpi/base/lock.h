@@ -31,6 +31,8 @@ extern uint64_t mr_lock_news; /* by its holder: counts what a thread that waits 
 void mr_lock_wait(void); /* take the lock, which is not free, or others queue for it */
 void mr_lock_pass(void); /* unlock, where others queue */
 bool mr_lock_hand_over(struct mr_lock_wish w);
+/* By its holder, who keeps it: sleep for so long, or until a thread wants the lock that may do something with it. */
+void mr_lock_nap(uint64_t ns);
 
 static inline void mr_lock(void)
 {

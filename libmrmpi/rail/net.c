@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/wire.h"
@@ -462,7 +462,7 @@ static bool has_waited(void)
  * For so long nothing can be missed: there is a peer to which nothing leads yet, or any more, or one that has said
  * nothing for a while. 0: there is none.
  */
-static long nap_ns(void)
+static uint64_t nap_ns(void)
 {
     for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
         if (!p->up && mr_net.idle_polls >= NAP_CHECK)
@@ -474,14 +474,15 @@ static long nap_ns(void)
 
 /*
  * The datagrams of connecting may be lost, so the clock must be looked at. A process that has waited for a while sleeps
- * a little in between: its peer may share the processor, and on a simulated fabric an idle poll alone moves no time.
+ * a little in between: its peer may share the processor, and on a simulated fabric an idle poll alone moves no time. A
+ * thread that calls MPI meanwhile ends the nap.
  */
 static void serve_time(int done)
 {
-    struct timespec nap = {.tv_nsec = done ? 0 : nap_ns()};
+    uint64_t nap = done ? 0 : nap_ns();
 
-    if (nap.tv_nsec)
-        nanosleep(&nap, NULL);
+    if (nap)
+        mr_lock_nap(nap);
     mr_wireup_tick();
     mr_net.attentive = mr_net.careful || mr_net.connecting;
     if (mr_net.relying)

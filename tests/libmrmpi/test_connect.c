@@ -264,7 +264,7 @@ START_TEST(not_now)
     if (_i)
         mr_cm_resume(&side[0].c, now);
     run(now + 20 * MS);
-    ck_assert_uint_le(sent, 8);
+    ck_assert_uint_le(sent, 12);
     expect_connected();
     mr_cm_resume(&side[0].c, now); /* changes nothing */
     ck_assert_int_eq(side[0].c.state, MR_CM_CONNECTED);

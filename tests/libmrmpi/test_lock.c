@@ -3,6 +3,7 @@
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/lock.h"
@@ -182,6 +183,68 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void *calls_late(void *arg)
+{
+    usleep(50000);
+    return sleeps(arg);
+}
+
+/* A nap of its holder does not keep a thread waiting that calls MPI, whether it came before or comes meanwhile. */
+START_TEST(naps_end_when_the_lock_is_wanted)
+{
+    struct sleeper s = {.enough = true};
+    uint64_t begin = now_ms();
+
+    mr_threaded = true;
+    mr_lock();
+    pthread_create(&s.thread, NULL, _i ? calls_late : sleeps, &s);
+    if (!_i)
+        wait_until_wanted();
+    mr_lock_nap(30000000000);
+    ck_assert_uint_lt(now_ms() - begin, 15000);
+    wait_until_wanted();
+    ck_assert(give_way());
+    ck_assert_int_eq(s.turns, 1);
+    mr_unlock();
+    pthread_join(s.thread, NULL);
+    ck_assert_uint_eq(mr_lock_word, 0);
+}
+END_TEST
+
+/* Threads that wait for what has not come would find nothing new. */
+START_TEST(naps_last_while_nobody_has_a_reason)
+{
+    bool complete = false;
+    struct sleeper s = {.wish = {.complete = &complete}};
+    uint64_t begin;
+
+    mr_threaded = true;
+    mr_lock();
+    pthread_create(&s.thread, NULL, sleeps, &s);
+    wait_until_wanted();
+    ck_assert(give_way()); /* it gives way in turn, and waits */
+    begin = now_ms();
+    mr_lock_nap(200000000);
+    ck_assert_uint_ge(now_ms() - begin, 199);
+    s.enough = complete = true;
+    ck_assert(give_way());
+    mr_unlock();
+    pthread_join(s.thread, NULL);
+    mr_threaded = false;
+    begin = now_ms();
+    mr_lock_nap(100000000);
+    ck_assert_uint_ge(now_ms() - begin, 99);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("lock");
@@ -194,6 +257,8 @@ int main(void)
     tcase_add_test(t, who_waits_for_a_request_is_asked_when_it_is_complete);
     tcase_add_test(t, who_looks_itself_is_asked_when_there_is_news);
     tcase_add_test(t, one_at_a_time);
+    tcase_add_loop_test(t, naps_end_when_the_lock_is_wanted, 0, 2);
+    tcase_add_test(t, naps_last_while_nobody_has_a_reason);
     suite_add_tcase(s, t);
     r = srunner_create(s);
     srunner_set_tap(r, "-");
