@@ -86,6 +86,14 @@ CFLAGS.tests/libmrmpi/test_rebind.c := -fno-builtin
 tests/libmrmpi/test_rebind_PKGS := check
 endif
 
+# Large messages over links of the test's own
+TESTPROGS += tests/libmrmpi/test_bulk
+UNIT_TESTS += tests/libmrmpi/test_bulk
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/rail/,bulk.c sched.c adapt.c filter.c) \
+    libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c log.c stats.c)
+tests/libmrmpi/test_bulk_PKGS := check
+tests/libmrmpi/test_bulk_LDLIBS := -lpthread
+
 # The end of a job, with channels, a launcher and a pt2pt/ of the test's own
 TESTPROGS += tests/libmrmpi/test_linger
 UNIT_TESTS += tests/libmrmpi/test_linger

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Large messages over links that the test makes up: what the weights of subchannels learn from, with a clock of the
+ * test's own. A stripe that is longer than the port's longest message is posted in parts, and those that find no room
+ * come later: its time counts from the first of them.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/rail/net.h"
+
+enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };
+
+struct mr_net mr_net;
+struct mr_verbs mr_verbs;
+
+static uint64_t now_ns;
+static unsigned room[SUBS];   /* parts that a link still takes */
+static unsigned posted[SUBS]; /* parts */
+static struct mr_tx *last[SUBS];
+static int sent;
+
+/* ---- what the room calls ---- */
+
+uint64_t mr_clock_ns(void)
+{
+    return now_ns;
+}
+
+void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
+{
+}
+
+uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail)
+{
+    return 1;
+}
+
+uint32_t mr_memory_rkey(const struct mr_memory *m, const struct mr_rail *rail)
+{
+    return 1;
+}
+
+void mr_vc_put_sent(void *cookie, int error)
+{
+    ck_assert_int_eq(error, 0);
+    sent++;
+}
+
+void mr_vc_read_done(void *cookie, int error)
+{
+    ck_abort();
+}
+
+void mr_vc_put_landed(int world_rank, uint64_t rreq, int error)
+{
+    ck_abort();
+}
+
+void mr_net_backlog(struct mr_peer *p)
+{
+}
+
+void mr_sub_break(struct mr_sub *sub)
+{
+    ck_abort();
+}
+
+static int add(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+{
+    return 0;
+}
+
+static void take_away(struct mr_memory *m)
+{
+}
+
+static int take_part(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
+{
+    unsigned i = (unsigned)((struct mr_sub *)l->owner - mr_net.peer[1]->sub);
+
+    if (!room[i])
+        return -EAGAIN;
+    ck_assert_uint_le(part->len, PART);
+    room[i]--;
+    posted[i]++;
+    if (tx)
+        last[i] = tx;
+    return 0;
+}
+
+static const struct mr_link_ops ops = {.name = "test", .reliable = true, .write = take_part, .read = take_part};
+
+/* ---- a peer with two rails ---- */
+
+static struct mr_peer *make_peer(void)
+{
+    static const struct mr_regcache_backend backend = {.add = add, .remove = take_away};
+    struct mr_peer *p = calloc(1, sizeof *p);
+
+    setenv("MRMPI_STRIPE_MIN", "16K", 1);
+    ck_assert_int_eq(mr_config_init(), 0);
+    mr_regcache_init(&mr_net.regs, &backend, 0, false);
+    mr_net.peer = calloc(2, sizeof *mr_net.peer);
+    mr_net.peer[1] = p;
+    mr_verbs.num_rails = SUBS;
+    p->rank = 1;
+    p->up = true;
+    p->num_subs = SUBS;
+    p->sub = calloc(SUBS, sizeof *p->sub);
+    for (unsigned i = 0; i < SUBS; i++) {
+        struct mr_sub *s = &p->sub[i];
+
+        mr_verbs.rail[i].max_msg = PART;
+        mr_verbs.rail[i].index = i;
+        s->peer = p;
+        s->rail = &mr_verbs.rail[i];
+        s->remote_rail = (uint8_t)i;
+        s->state = MR_SUB_OPEN;
+        s->waiting_end = &s->waiting;
+        s->link[0] = (struct mr_link){.ops = &ops, .owner = s, .rail = s->rail, .state = MR_LINK_OPEN};
+        s->level[MR_LEVEL_SMALL] = s->level[MR_LEVEL_BULK] = &s->link[0];
+        p->load[i] = (struct mr_load){.weight = MR_WEIGHT_MAX, .up = true};
+    }
+    return p;
+}
+
+static void put(struct mr_peer *p, void *buf)
+{
+    const struct mr_remote to = {.addr = 0x1000, .len = LEN, .num_keys = SUBS, .token = 3};
+
+    ck_assert_int_eq(mr_bulk_put(p, buf, LEN, &to, p), 0);
+}
+
+static void complete(unsigned i)
+{
+    const struct mr_wc good = {.status = "success"};
+
+    last[i]->wr.done(&last[i]->wr, &good);
+}
+
+/*
+ * Both rails carry 512 KiB in 1 ms. The first one's link has room for one part at first, and for the rest when half of
+ * that time is over: it would look twice as fast if its clock began then.
+ */
+START_TEST(time_counts_from_the_first_part)
+{
+    struct mr_peer *p = make_peer();
+    void *buf = malloc(LEN);
+
+    for (int round = 0; round < 8; round++) {
+        uint64_t begin = now_ns += 1000000;
+
+        memset(posted, 0, sizeof posted);
+        room[0] = 1;
+        room[1] = LEN / PART;
+        put(p, buf);
+        ck_assert_uint_eq(posted[0], 1);
+        now_ns = begin + 500000;
+        room[0] = LEN / PART;
+        ck_assert(!mr_bulk_resume(p));
+        ck_assert_uint_eq(posted[0] + posted[1], LEN / PART);
+        now_ns = begin + 1000000;
+        complete(0);
+        complete(1);
+        ck_assert_int_eq(sent, round + 1);
+        ck_assert_uint_eq(p->load[0].weight, MR_WEIGHT_MAX);
+        ck_assert_uint_eq(p->load[1].weight, MR_WEIGHT_MAX);
+    }
+    free(buf);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("bulk");
+    TCase *t = tcase_create("all");
+
+    tcase_add_test(t, time_counts_from_the_first_part);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
