@@ -123,7 +123,9 @@ bool mr_lifeline_keep(struct mr_sub *sub, struct mr_qp *qp)
 {
     struct mr_lifeline *l;
 
-    if (sub->lifeline || sub->peer->error || qp->rail->dev->fatal)
+    bool peer_gone = mr_is_later(sub->peer_from, sub->generation);
+
+    if (sub->lifeline || sub->peer->error || peer_gone || qp->rail->dev->fatal)
         return false;
     l = calloc(1, sizeof *l);
     if (!l || mr_qp_psns(qp, &l->psn, &l->receive)) {
