@@ -92,7 +92,7 @@ static int take_part(struct mr_link *l, const struct mr_link_part *part, struct 
     return 0;
 }
 
-static const struct mr_link_ops ops = {.name = "test", .reliable = true, .write = take_part, .read = take_part};
+static const struct mr_link_ops ops = {.reliable = true, .write = take_part, .read = take_part};
 
 /* ---- a peer with two rails ---- */
 

@@ -16,7 +16,8 @@ class Failure(Exception):
 class Fabric:
     def __init__(self, topology, model):
         self.home = tempfile.mkdtemp(prefix="fabric.")
-        self.env = {**os.environ, "SIMFAB_DIR": self.home, "PATH": os.path.join(BUILD, "bin") + ":" + os.environ["PATH"]}
+        self.env = {**os.environ, "SIMFAB_DIR": self.home}
+        self.env["PATH"] = os.path.join(BUILD, "bin") + ":" + self.env["PATH"]
         self.env.setdefault("MRMPI_LOG_LEVEL", "2")
         self.log = open(os.path.join(self.home, "engine.log"), "w")
         ready, w = os.pipe()
@@ -49,7 +50,7 @@ class Fabric:
         """words of `simfab fault`; what is in quotes is one"""
         self.run("simfab", "fault", *(a or b for a, b in re.findall(r'"([^"]*)"|(\S+)', words)))
 
-    def job(self, ranks, argv, env, seconds=60):
+    def job(self, ranks, argv, env, seconds=30):
         """On two hosts. Returns the exit status and what it said."""
         done = subprocess.run(
             ["timeout", "-k", "5", str(seconds), "mrrun", "-n", str(ranks), "--ppn", str(ranks // 2), "--stats", *argv],

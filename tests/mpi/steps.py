@@ -14,7 +14,7 @@ arrives.
   steps.py ROW...   these rows, with what the job says
 
 Rows are called CASE/STEP/FAULT, such as send-65536-read-2/READ_request@h2-mlx5_1#1/down@sender@wire. MRMPI_LINKS names
-the kinds of links as it does for any job; a fault that kills a link takes longer where the kind has time-outs of its own.
+the kinds of links, as for any job; what silent loss may cost is set for RC (SILENT, SILENT_MS).
 """
 import concurrent.futures, json, os, re, sys, tempfile, zlib
 
@@ -25,13 +25,13 @@ MODEL = os.path.join(ROOT, "etc/models/hdr.yaml")
 BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
 EAGER_MAX = 8192
 
-# ---- cases: what is exchanged -----------------------------------------------------------------------------------------
+# ---- cases: what is exchanged --------------------------------------------------------------------------------------
 
 RAILS = {2: {}, 1: {"MRMPI_RAILS_MAX": "1"}}
 
 
 class Case:
-    def __init__(self, name, args, env, rails, ranks=2, before=(), from_ms=None):
+    def __init__(self, name, args, env, rails, ranks=2, before=()):
         self.name, self.args, self.env, self.rails, self.ranks = name, args, {**env, **RAILS[rails]}, rails, ranks
         self.before = list(before)  # faults that have happened already: (words, ms after the exchange began)
         self.traced = None
@@ -59,11 +59,11 @@ def make_cases():
     return cases
 
 
-# ---- the job ----------------------------------------------------------------------------------------------------------
+# ---- the job -------------------------------------------------------------------------------------------------------
 
 
 def run_job(case, faults, env, trace=None):
-    """The job on a fabric of its own, with faults. Returns its status, what it said, and how the fabric is afterwards."""
+    """The job on a fabric of its own, with faults. Returns its status, what it said, and the fabric's state."""
     with Fabric(TOPOLOGY, MODEL) as fabric:
         if trace:
             fabric.run("simfab", "trace", "start", trace, "--limit", "64M")
@@ -82,36 +82,38 @@ def said(out):
     return (float(m[1]) - BOOT_MS, float(m[2]), float(m[3]), int(m[4])) if m else None
 
 
-# ---- steps: the packets of the exchange -------------------------------------------------------------------------------
+# ---- steps: the packets of the exchange ----------------------------------------------------------------------------
 
 
 DATAGRAM = 38  # bytes of headers; other packets of the model have less
 
 
 class Packet:
-    def __init__(self, host, e, dest, nth, gap_us, since_gap):
+    def __init__(self, host, e, dest, gap_us, since_gap):
         a = e["args"]
         self.host, self.dest = host, dest  # adapters, "h1 mlx5_0"
         self.us, self.dur = e["ts"], e["dur"]
-        self.what = ("UD_" if e["name"] == "SEND" and a["bytes"] - a["payload"] >= DATAGRAM else "") + e["name"].replace(" ", "_")
+        datagram = e["name"] == "SEND" and a["bytes"] - a["payload"] >= DATAGRAM
+        self.what = ("UD_" if datagram else "") + e["name"].replace(" ", "_")
         self.qp, self.bytes = (a["src_qp"], a["dest_qp"]), a["bytes"]
-        self.nth, self.gap_us, self.since_gap = nth, gap_us, since_gap
+        self.gap_us, self.since_gap = gap_us, since_gap
 
 
 def read_trace(path):
     """All packets as they leave the hosts' ports, in order."""
     events = json.load(open(path))
     node = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
-    sent = sorted((e for e in events if e.get("cat") == "packet" and node[e["pid"]].startswith("h")), key=lambda e: e["ts"])
+    sent = [e for e in events if e.get("cat") == "packet" and node[e["pid"]].startswith("h")]
+    sent.sort(key=lambda e: e["ts"])
     by_lid = {e["args"]["slid"]: node[e["pid"]] for e in sent}
     nth, last, gap, packets = {}, {}, {}, []
     for e in sent:
         n = node[e["pid"]]
         nth[n] = nth.get(n, 0) + 1
-        if e["ts"] - last.get(n, (0, 0))[0] > 1:  # the cable is empty: what leaves from now on can be counted
+        if e["ts"] - last.get(n, 0) > 1:  # the cable is empty: what leaves from now on can be counted
             gap[n] = (e["ts"] - 0.05, nth[n] - 1)
-        last[n] = (e["ts"] + e["dur"], 0)
-        packets.append(Packet(n, e, by_lid.get(e["args"]["dlid"], "?"), nth[n], gap[n][0], nth[n] - gap[n][1]))
+        last[n] = e["ts"] + e["dur"]
+        packets.append(Packet(n, e, by_lid.get(e["args"]["dlid"], "?"), gap[n][0], nth[n] - gap[n][1]))
     return packets
 
 
@@ -152,11 +154,11 @@ def trace(case, workdir):
     return case.traced
 
 
-# ---- faults -----------------------------------------------------------------------------------------------------------
+# ---- faults --------------------------------------------------------------------------------------------------------
 
-# What a fault may cost. A link that loses packets without a word is found dead by its adapter: in 4 ms here (MRMPI_RC_TIMEOUT
-# 1 ms, 3 retries). Where no other rail is left it takes a new connection, and a lost request to connect is repeated after
-# 100 ms, then 200 ms (MRMPI_CONNECT_TIMEOUT_MS).
+# What a fault may cost. A link that loses packets without a word is found dead by its adapter: in 4 ms here
+# (MRMPI_RC_TIMEOUT 1 ms, 3 retries). Where no other rail is left it takes a new connection, and a lost request to
+# connect is repeated after 100 ms, then 200 ms (MRMPI_CONNECT_TIMEOUT_MS).
 SILENT = {"MRMPI_RC_TIMEOUT": "8", "MRMPI_RC_RETRY": "3"}
 CABLE_MS, SILENT_MS, CONNECT_MS = 20, 60, 260
 LEAF = {"h1 mlx5_0": 1, "h1 mlx5_1": 2, "h2 mlx5_0": 3, "h2 mlx5_1": 4}
@@ -185,8 +187,8 @@ class Row:
     def words(self):
         p, (words, _, _, _) = self.packet, FAULTS[self.fault]
         near = p.host if self.end == "sender" else p.dest
-        words = words.format(near=f'"{near}" 1' if words.startswith("link") else f'"{near}"', leaf=f"leaf1 {LEAF[near]}",
-                             n=p.since_gap)
+        words = words.format(near=f'"{near}" 1' if words.startswith("link") else f'"{near}"',
+                             leaf=f"leaf1 {LEAF[near]}", n=p.since_gap)
         at = p.gap_us if self.moment == "-" else p.us + p.dur * (self.moment != "posted") + MOMENTS[self.moment]
         return f"{words} at={at * 1e6:.0f}ps"
 
@@ -229,9 +231,10 @@ def make_rows(case):
     return rows
 
 
-# ---- the run ----------------------------------------------------------------------------------------------------------
+# ---- the run -------------------------------------------------------------------------------------------------------
 
-JOBS = 2
+JOBS = 2  # at a time
+SOME = 7  # rows of each case in `make check`
 
 
 def choose(rows, most):
@@ -259,8 +262,9 @@ class Tap:
         slowest = max((r.took - case.traced[3] for r, why in results if not why), default=0)
         self.n += 1
         self.bad += bool(wrong)
-        print(f"{'not ok' if wrong else 'ok'} {self.n} - {case.name}: {len(results)} faults at {len(case.traced[0])} steps"
-              f", the exchange took {case.traced[3]:.3f} ms and up to {slowest:.3f} ms longer")
+        print(f"{'not ok' if wrong else 'ok'} {self.n} - {case.name}: {len(results)} faults at "
+              f"{len(case.traced[0])} steps, the exchange took {case.traced[3]:.3f} ms and up to {slowest:.3f} ms "
+              "longer")
         for r, why in wrong:
             print(f"# {r.name}: {why}")
             print(f"#   simfab fault {r.words()}")
@@ -312,7 +316,7 @@ def main(args):
             if args and args[0] == "list":
                 print("\n".join(r.name for r in rows))
                 continue
-            rows = [r for r in rows if zlib.crc32(r.name.encode()) % parts == part - 1] if args else choose(rows, 9)
+            rows = [r for r in rows if zlib.crc32(r.name.encode()) % parts == part - 1] if args else choose(rows, SOME)
             tap.group(case, list(pool.map(run_row, rows)))
         return 0 if args and args[0] == "list" else tap.end()
 
