@@ -67,6 +67,8 @@ struct mr_link_ops {
     /* Ask the peer's adapter for a sign of life: without one the link fails. -EAGAIN: not now. NULL: nothing answers.
      */
     int (*ping)(struct mr_link *l);
+    /* Learn whether all that is posted is done: confirmed() follows. NULL: it is told without that. */
+    int (*flush)(struct mr_link *l);
     /* Give up: what is posted comes back flushed, then drained() is called. */
     void (*drain)(struct mr_link *l);
     /* Take it away at once, whatever is posted; for the end. */

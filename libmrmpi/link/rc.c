@@ -17,6 +17,7 @@ const struct mr_link_ops mr_link_rc = {
     .write = mr_connected_write,
     .read = mr_connected_read,
     .ping = mr_connected_ping,
+    .flush = mr_connected_ping,
     .drain = mr_connected_drain,
     .close = mr_connected_close,
 };

@@ -16,6 +16,7 @@ const struct mr_link_ops mr_link_uc = {
     .open = uc_open,
     .connect = mr_connected_connect,
     .send = mr_connected_send,
+    .flush = mr_connected_ping,
     .drain = mr_connected_drain,
     .close = mr_connected_close,
 };

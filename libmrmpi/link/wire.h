@@ -38,6 +38,12 @@ static inline void mr_wire_dress(void *packet, unsigned flags)
     *form = (unsigned char)((*form & MR_WIRE_SIZES) | flags);
 }
 
+/* pt2pt's flags of a packet */
+static inline unsigned mr_wire_flags(const void *packet)
+{
+    return ((const unsigned char *)packet)[offsetof(struct mr_hdr, flags)];
+}
+
 static inline size_t mr_wire_tail(unsigned form)
 {
     return form & MR_WIRE_LONG_WORD ? MR_ACK_WIRE_MAX : form & MR_WIRE_WORD ? MR_ACK_WIRE_MIN : 0;

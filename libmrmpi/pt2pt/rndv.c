@@ -199,6 +199,7 @@ static int push_piece(struct mr_rndv *r, size_t len)
     struct mr_request *req = r->req;
     struct mr_hdr hdr = header(r, MR_PKT_DATA, r->done);
 
+    hdr.flags = MR_VC_FLAG_BULK;
     if (req->type->contiguous)
         return mr_vc_send(r->vc, &hdr, (const char *)mr_plain(req->send_buf, req->type) + r->done, len);
     return mr_vc_send_made(r->vc, &hdr, len, mr_pt2pt.scratch, mr_pack_holes,

@@ -140,13 +140,13 @@ bool mr_bulk_has_landed(uint32_t imm)
 /* Weights follow what subchannels carry, if there is more than one. */
 static bool adapts(const struct mr_peer *p)
 {
-    return p->num_subs > 1 && mr_config.adaptive;
+    return p->num_now > 1 && mr_config.adaptive;
 }
 
 static void note_started(struct mr_stripe_op *s, uint64_t now_ns)
 {
     s->measured = true;
-    mr_adapt_started(&s->sub->peer->adapt, (unsigned)(s->sub - s->sub->peer->sub), s->put->num > 1, now_ns);
+    mr_adapt_started(&s->sub->peer->adapt, mr_sub_place(s->sub), s->put->num > 1, now_ns);
 }
 
 static void note_finished(struct mr_stripe_op *s)
@@ -154,11 +154,11 @@ static void note_finished(struct mr_stripe_op *s)
     struct mr_peer *p = s->sub->peer;
     char name[MR_SUB_NAME];
 
-    mr_adapt_finished(&p->adapt, (unsigned)(s->sub - p->sub), s->len, mr_clock_ns());
-    if (mr_adapt_weigh(&p->adapt, p->load, p->num_subs)) {
+    mr_adapt_finished(&p->adapt, mr_sub_place(s->sub), s->len, mr_clock_ns());
+    if (mr_adapt_weigh(&p->adapt, p->load, p->num_now)) {
         mr_stat_add(MR_STAT_NET_REWEIGHED, 1);
-        for (unsigned i = 0; i < p->num_subs; i++)
-            mr_log(MR_LOG_DEBUG, "rank %d, %s: weight %u of %u", p->rank, mr_sub_name(&p->sub[i], name),
+        for (unsigned i = 0; i < p->num_now; i++)
+            mr_log(MR_LOG_DEBUG, "rank %d, %s: weight %u of %u", p->rank, mr_sub_name(&p->now[i], name),
                    p->load[i].weight, MR_WEIGHT_MAX);
     }
 }
@@ -265,22 +265,22 @@ static void start_stripe(struct mr_stripe_op *s, uint64_t begin_ns)
 
 static uint32_t without_rdma(const struct mr_peer *p)
 {
-    return ~p->rdma & (uint32_t)((1ull << p->num_subs) - 1);
+    return ~p->rdma & (uint32_t)((1ull << p->num_now) - 1);
 }
 
 static void find_home(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->put->peer;
-    unsigned i = mr_sched_pick(&p->stripe_turn, p->load, p->num_subs, without_rdma(p));
+    unsigned i = mr_sched_pick(&p->stripe_turn, p->load, p->num_now, without_rdma(p));
 
-    if (i == p->num_subs) {
+    if (i == p->num_now) {
         s->sub = NULL;
         s->next = p->homeless;
         p->homeless = s;
         return;
     }
-    mr_sched_charge(&p->stripe_turn, p->load, p->num_subs, i, s->len);
-    s->sub = &p->sub[i];
+    mr_sched_charge(&p->stripe_turn, p->load, p->num_now, i, s->len);
+    s->sub = &p->now[i];
     start_stripe(s, 0);
 }
 
@@ -300,7 +300,7 @@ void mr_bulk_sub_drained(struct mr_sub *sub)
 
     sub->waiting = NULL;
     sub->waiting_end = &sub->waiting;
-    mr_adapt_forget(&p->adapt, (unsigned)(sub - p->sub));
+    mr_adapt_forget(&p->adapt, mr_sub_place(sub));
     for (struct mr_put *put = p->puts; put; put = put->next)
         for (unsigned i = 0; i < put->num; i++) {
             struct mr_stripe_op *s = &put->stripe[i];
@@ -354,6 +354,38 @@ void mr_bulk_told(struct mr_peer *p, uint64_t cookie, bool landed)
         finish_stripe(s, 0);
     else
         restart_stripe(s);
+}
+
+bool mr_bulk_uses(const struct mr_sub *sub)
+{
+    for (const struct mr_put *put = sub->peer->puts; put; put = put->next)
+        for (unsigned i = 0; i < put->num; i++)
+            if (put->stripe[i].sub == sub && put->stripe[i].state != STRIPE_DONE)
+                return true;
+    return false;
+}
+
+/* Those of which something is posted already stay. */
+static void move_waiting(struct mr_sub *sub)
+{
+    struct mr_stripe_op *s = sub->waiting, *next;
+
+    sub->waiting = NULL;
+    sub->waiting_end = &sub->waiting;
+    for (; s; s = next) {
+        next = s->next;
+        if (s->state == STRIPE_WAITS)
+            find_home(s);
+        else
+            enqueue(s);
+    }
+}
+
+void mr_bulk_move(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (!mr_sub_is_current(&p->sub[i]))
+            move_waiting(&p->sub[i]);
 }
 
 static bool resume_sub(struct mr_sub *sub)
@@ -410,7 +442,7 @@ static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_rem
 
         s->tx.wr.done = stripe_done;
         s->put = put;
-        s->sub = &p->sub[plan[i].sub];
+        s->sub = &p->now[plan[i].sub];
         s->offset = plan[i].offset;
         s->len = s->left = plan[i].len;
         s->imm = mr_landing_imm(remote->token, i, n);
@@ -431,11 +463,11 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan
     const struct mr_load *load = p->load;
 
     if (__builtin_expect(without_rdma(p) != 0, 0)) {
-        for (unsigned i = 0; i < p->num_subs; i++)
+        for (unsigned i = 0; i < p->num_now; i++)
             some[i] = (struct mr_load){.up = p->load[i].up && p->rdma >> i & 1, .weight = p->load[i].weight};
         load = some;
     }
-    return mr_sched_plan(&p->stripe_turn, load, p->num_subs, len, mr_config.stripe_min, STRIPE_ALIGN, plan);
+    return mr_sched_plan(&p->stripe_turn, load, p->num_now, len, mr_config.stripe_min, STRIPE_ALIGN, plan);
 }
 
 static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie, bool read)
@@ -448,8 +480,8 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
 
     if (len > remote->len)
         return -EMSGSIZE;
-    for (unsigned i = 0; i < p->num_subs; i++)
-        if (p->sub[i].remote_rail >= num_keys || num_keys > MR_RAILS_MAX)
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->now[i].remote_rail >= num_keys || num_keys > MR_RAILS_MAX)
             return -EPROTO;
     if (!p->rdma)
         return -EOPNOTSUPP;

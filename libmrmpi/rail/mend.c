@@ -32,13 +32,14 @@ enum mend_word {
     WORD_GONE,                        /* our end has drained: nothing lands through it any more */
     WORD_ASK,                         /* has the stripe with the notification ctx landed? sreq: comes back */
     WORD_TOLD,                        /* rank: 1 if it has, or is not waited for any more; 0 if not */
+    WORD_IDLE, /* it is of the old side, and nothing from our end is under way on it (change.c) */
 };
 
 static int32_t sub_tag(const struct mr_sub *sub, uint8_t generation)
 {
     _Static_assert(MR_RAILS_MAX <= 8, "a rail's number has three bits");
     return (int32_t)(sub->rail->index | (uint32_t)sub->remote_rail << 3 | (uint32_t)(sub->path & 0x7f) << 6 |
-                     (uint32_t)sub->kind << 13 | (uint32_t)generation << 21);
+                     (uint32_t)mr_sub_kind(sub) << 13 | (uint32_t)generation << 21);
 }
 
 /* Ours that the peer means. */
@@ -80,6 +81,13 @@ static void set_isolated(struct mr_peer *p, uint64_t since_ns)
     p->waited_ns = 0;
 }
 
+static void drain_links(struct mr_sub *sub)
+{
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        if (sub->link[l].state != MR_LINK_CLOSED)
+            sub->link[l].ops->drain(&sub->link[l]);
+}
+
 void mr_sub_break(struct mr_sub *sub)
 {
     struct mr_peer *p = sub->peer;
@@ -87,17 +95,31 @@ void mr_sub_break(struct mr_sub *sub)
     if (sub->state != MR_SUB_OPEN && sub->state != MR_SUB_OPENING)
         return;
     sub->state = MR_SUB_BROKEN;
-    p->load[sub - p->sub].up = false;
+    p->loads[sub->side][mr_sub_place(sub)].up = false;
     mr_sub_prefer(p);
     sub->news.broken = true;
     sub->news.broken_generation = sub->generation;
     mr_stat_add(MR_STAT_BROKEN, 1);
-    for (unsigned l = 0; l < MR_LEVELS; l++)
-        if (sub->link[l].state != MR_LINK_CLOSED)
-            sub->link[l].ops->drain(&sub->link[l]);
+    drain_links(sub);
     if (p->up && !p->error && !is_open(p))
         set_isolated(p, mr_clock_ns());
     mr_mend(p);
+}
+
+void mr_sub_close(struct mr_sub *sub)
+{
+    sub->state = MR_SUB_BROKEN;
+    drain_links(sub);
+    mr_mend(sub->peer);
+}
+
+/* The peer's end is no more. Where both had said that nothing is under way, that is how it should be. */
+static void end_with_peer(struct mr_sub *sub)
+{
+    if (sub->state == MR_SUB_OPEN && sub->told && sub->heard)
+        mr_sub_close(sub);
+    else
+        mr_sub_break(sub);
 }
 
 void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
@@ -107,7 +129,7 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
     sub->peer_from = (uint8_t)(generation + 1);
     mr_lifeline_drop(sub);
     if (!mr_is_later(sub->generation, generation))
-        mr_sub_break(sub);
+        end_with_peer(sub);
     mr_mend(sub->peer);
 }
 
@@ -200,6 +222,7 @@ static void link_drained(struct mr_link *l)
     for (unsigned i = 0; i < MR_LEVELS; i++)
         if (sub->link[i].state != MR_LINK_CLOSED)
             return;
+    p->link_ids &= ~(1ull << sub->link[0].index | 1ull << sub->link[1].index);
     sub->state = MR_SUB_CLOSED;
     mr_mend_later(sub);
     sub->news.gone = true;
@@ -228,6 +251,11 @@ static bool say(struct mr_peer *p, enum mend_word word, int32_t tag, uint32_t im
     struct mr_hdr hdr = {.kind = word, .rank = landed, .tag = tag, .ctx = imm, .sreq = cookie};
 
     return !mr_vc_send(p->vc, &hdr, NULL, 0);
+}
+
+bool mr_mend_tell_idle(struct mr_sub *sub)
+{
+    return say(sub->peer, WORD_IDLE, sub_tag(sub, sub->generation), 0, 0, false);
 }
 
 static void ask(struct mr_sub *sub, uint32_t imm, uint64_t cookie)
@@ -265,6 +293,9 @@ void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
         break;
     case WORD_GONE:
         mr_sub_gone(sub, tag_generation(tag));
+        break;
+    case WORD_IDLE:
+        mr_change_heard(sub, tag_generation(tag));
         break;
     case WORD_ASK:
         say(p, WORD_TOLD, sub_tag(sub, 0), hdr->ctx, hdr->sreq, mr_bulk_has_landed(hdr->ctx));
@@ -335,16 +366,21 @@ static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
 static bool mend_sub(struct mr_sub *sub, uint64_t now_ns)
 {
     const struct mr_rail *rail = sub->rail;
+    bool more = false;
 
     say_news(sub);
     if (sub->peer->isolated_ns && !rail->down)
         mr_lifeline_ask(sub, now_ns);
     mr_bulk_settle(sub, ask);
-    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && is_due(sub, now_ns))
-        mr_peer_reopen(sub);
     if (sub->news.broken || sub->news.gone || sub->state == MR_SUB_BROKEN)
-        return true;
-    return sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal; /* else an event of the port tells */
+        more = true;
+    if (!mr_sub_is_current(sub))
+        return more;
+    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && is_due(sub, now_ns))
+        mr_peer_reopen(sub->peer, sub);
+    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal) /* else an event of the port tells */
+        more = true;
+    return more;
 }
 
 static bool mend_peer(struct mr_peer *p, uint64_t now_ns)
@@ -356,6 +392,7 @@ static bool mend_peer(struct mr_peer *p, uint64_t now_ns)
     more = p->isolated_ns || p->orphans;
     for (unsigned i = 0; i < p->num_subs; i++)
         more |= mend_sub(&p->sub[i], now_ns);
+    more |= mr_change_poll(p, now_ns);
     return more;
 }
 

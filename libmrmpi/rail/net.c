@@ -294,24 +294,25 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
 /* -EAGAIN: no subchannel has room. */
 static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
-    enum mr_level level = k->payload > mr_net.qos.small_max ? MR_LEVEL_BULK : MR_LEVEL_SMALL;
+    bool is_bulk = k->payload > mr_net.qos.small_max || mr_wire_flags(k->data) & MR_VC_FLAG_BULK;
+    enum mr_level level = is_bulk ? MR_LEVEL_BULK : MR_LEVEL_SMALL;
     uint32_t full = p->spare;
 
     for (;;) {
-        unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_subs, full);
+        unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_now, full);
         int err;
 
-        if (__builtin_expect(i == p->num_subs, 0))
+        if (__builtin_expect(i == p->num_now, 0))
             return -EAGAIN;
-        err = post_on(p, p->sub[i].level[level], k);
+        err = post_on(p, p->now[i].level[level], k);
         if (__builtin_expect(!err, 1)) {
-            mr_sched_charge(&p->packet_turn, p->load, p->num_subs, i, k->payload);
+            mr_sched_charge(&p->packet_turn, p->load, p->num_now, i, k->payload);
             return 0;
         }
         if (err == -EAGAIN)
             full |= 1u << i;
         else
-            mr_sub_break(&p->sub[i]);
+            mr_sub_break(&p->now[i]);
     }
 }
 
@@ -429,7 +430,6 @@ static void flush_backlog(void)
 
 /* ---- poll -------------------------------------------------------------------------------------------------------- */
 
-/* Connections that are made from now on have the new levels; those that exist keep theirs. */
 static void look_for_news(bool idle)
 {
     uint64_t now = mr_clock_ns();
@@ -446,9 +446,9 @@ static void look_for_news(bool idle)
     if (!mr_fabric_news(&q, now) || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)
-        mr_log(MR_LOG_INFO, "fabricd: class %s now; new connections use service levels %u and %u", q.class_name,
-               q.sl_small, q.sl_bulk[0]);
+        mr_log(MR_LOG_INFO, "fabricd: class %s now, service levels %u and %u", q.class_name, q.sl_small, q.sl_bulk[0]);
     mr_net.qos = q;
+    mr_change_all();
 }
 
 /* The time-outs of links that lose packets are seconds at most: who has found nothing for a millisecond may sleep a

@@ -63,12 +63,19 @@ struct mr_sub_news {
 struct mr_sub {
     struct mr_peer *peer;
     struct mr_rail *rail;
-    uint8_t remote_rail, path, kind;
+    uint8_t remote_rail, path;
+    uint8_t kind; /* enum mr_link_kind */
+    uint8_t side; /* 0 or 1: peers change from the one to the other when service levels change (change.c) */
+    uint8_t turn; /* that the peer changes to, or has changed to, with it */
+    uint8_t twin; /* of those alike in all else, for classes of several lanes */
+    bool
+        told; /* what it carried from here is with the peer, and the peer knows that; only if it is of the other side */
+    bool heard; /* the same of the peer */
     enum mr_sub_state state;
     uint8_t generation; /* of its queue pairs, those that are or those that come next; wraps */
     uint8_t peer_from;  /* those of the peer before this generation are gone */
     uint8_t sl[MR_LEVELS];
-    struct mr_sub_news news; /* for the peer */
+    struct mr_sub_news news;      /* for the peer */
     struct mr_lifeline *lifeline; /* while it is closed: what is left of a link of it (rail/lifeline.c) */
     uint64_t opened_ns, closed_ns, retry_ns;
     unsigned failures;              /* in a row */
@@ -88,9 +95,15 @@ struct mr_peer {
     struct mr_vc *vc;
     struct mr_cm_conn cm;
     struct mr_card card;
-    unsigned num_subs;
+    unsigned num_subs, num_now; /* of both sides, of one */
     struct mr_sub *sub;
-    struct mr_load load[MR_SUBS_MAX]; /* up: open, and the port is active */
+    struct mr_sub *now;                   /* those of the side that carries what is sent now */
+    struct mr_load *load;                 /* theirs */
+    struct mr_load loads[2][MR_SUBS_MAX]; /* up: open, and the port is active */
+    uint8_t turn;                         /* how often the side was changed; wraps */
+    bool change;                          /* it wants to be, since service levels have changed */
+    uint64_t change_ns;                   /* not before */
+    uint64_t link_ids;                    /* set of those that are given out: places in the window */
     struct mr_sched packet_turn, stripe_turn;
     struct mr_adapt adapt;
     uint32_t spare;       /* set of subchannels that carry no packets, since better ones are open */
@@ -108,7 +121,7 @@ struct mr_peer {
     struct mr_sub *reopening;                 /* what the round of connecting that we began is about, after the first */
     struct mr_sub *answering;                 /* that the last datagram went over */
     uint64_t isolated_ns;                     /* since when no subchannel is open; 0: one is */
-    uint64_t waited_ns, looked_ns; /* so long for a sign of life; when that was counted last */
+    uint64_t waited_ns, looked_ns;            /* so long for a sign of life; when that was counted last */
     uint32_t heard_received, heard_confirmed; /* packets of the peer, and ours that it has, when ping.c looked last */
     unsigned ping_turn;                       /* the link that is asked next */
 };
@@ -162,18 +175,50 @@ void mr_wireup_init(struct mr_peer *p);
 void mr_peer_connect(struct mr_peer *p);
 /* Fetch its card, unless that is done; waits for the launcher. 0 or negative errno. */
 int mr_peer_fetch_card(struct mr_peer *p);
-/* Begin a round for a subchannel that is closed, unless one is under way. */
-void mr_peer_reopen(struct mr_sub *sub);
+/* Begin a round for a subchannel that is closed, unless one is under way; NULL: for all of the side that is not
+ * current. */
+bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *sub);
 /* That of ours between these rails, ours and the peer's; NULL: there is none. */
 struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind);
 /* For messages: the ports of both ends and the path. */
 #define MR_SUB_NAME 144
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
+/* Its number among those of its side, which is the same on the other side. */
+static inline unsigned mr_sub_place(const struct mr_sub *sub)
+{
+    unsigned i = (unsigned)(sub - sub->peer->sub);
+
+    return i < sub->peer->num_now ? i : i - sub->peer->num_now;
+}
+static inline bool mr_sub_is_current(const struct mr_sub *sub)
+{
+    return sub->side == (sub->peer->turn & 1);
+}
+/* Kind, side and twin in one byte, as messages name them. */
+static inline uint8_t mr_sub_kind(const struct mr_sub *sub)
+{
+    return (uint8_t)(sub->kind | sub->side << 2 | sub->twin << 3);
+}
 /* Which subchannels carry packets: those of the kind that is preferred, of those that are open. */
 void mr_sub_prefer(struct mr_peer *p);
 void mr_wireup_datagram(const void *data, size_t len);
 /* Timers of peers that are being connected. */
 void mr_wireup_tick(void);
+
+/* ---- change.c -------------------------------------------------------------------------------------------------- */
+
+/* fabricd has said something new: all peers that are connected otherwise change sides. */
+void mr_change_all(void);
+/* What is due of it. True: more later. */
+bool mr_change_poll(struct mr_peer *p, uint64_t now_ns);
+/* The round that was to open the other side came to nothing. */
+void mr_change_failed(struct mr_peer *p);
+/* A round has opened subchannels of this turn: if it is a later one it is the one that counts now. */
+void mr_change_opened(struct mr_peer *p, uint8_t turn);
+/* The peer's word that a subchannel of the other side carries nothing from there any more. */
+void mr_change_heard(struct mr_sub *sub, uint8_t generation);
+/* The level that large messages have on a subchannel that is opened now. */
+uint8_t mr_change_level(const struct mr_sub *sub);
 
 /* ---- mend.c ---------------------------------------------------------------------------------------------------- */
 
@@ -181,6 +226,10 @@ void mr_wireup_tick(void);
 extern const struct mr_link_events mr_mend_events;
 /* The subchannel cannot be used any more. Its packets go over others once it has drained. */
 void mr_sub_break(struct mr_sub *sub);
+/* Nobody needs it any more: closed without a word. */
+void mr_sub_close(struct mr_sub *sub);
+/* The peer shall hear that it carries nothing from here any more. False: not now. */
+bool mr_mend_tell_idle(struct mr_sub *sub);
 /* A subchannel that is closed, or could not be opened: it is tried again after a pause. */
 void mr_mend_later(struct mr_sub *sub);
 /* The peer's end of it is gone and has drained, in this generation and those before. */
@@ -242,6 +291,10 @@ void mr_bulk_sub_drained(struct mr_sub *sub);
  */
 void mr_bulk_settle(struct mr_sub *sub, void (*ask)(struct mr_sub *sub, uint32_t imm, uint64_t cookie));
 void mr_bulk_told(struct mr_peer *p, uint64_t cookie, bool landed);
+/* Is a part of a message under way over this subchannel? */
+bool mr_bulk_uses(const struct mr_sub *sub);
+/* The sides have changed: parts that wait for room over there look for another subchannel. */
+void mr_bulk_move(struct mr_peer *p);
 /* The peer is lost: all of its transfers that are not with an adapter end with this error. */
 void mr_bulk_abandon(struct mr_peer *p, int error);
 

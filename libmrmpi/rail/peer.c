@@ -38,7 +38,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
     p->error = error ? error : -EIO;
     p->up = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
-        p->load[i].up = false;
+        p->loads[p->sub[i].side][mr_sub_place(&p->sub[i])].up = false;
         mr_lifeline_drop(&p->sub[i]);
         for (unsigned l = 0; l < MR_LEVELS; l++)
             if (p->sub[i].link[l].state != MR_LINK_CLOSED)

@@ -146,15 +146,15 @@ static bool post_word(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 static void say_word(struct mr_peer *p)
 {
     struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = (uint32_t)mr_net.launch->rank};
-    unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_subs, p->spare);
+    unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_now, p->spare);
     struct mr_ack before = p->in;
     struct mr_packet *k;
 
-    if (i == p->num_subs || !(k = mr_packet_make(&hdr, NULL, 0)))
+    if (i == p->num_now || !(k = mr_packet_make(&hdr, NULL, 0)))
         return;
-    if (post_word(p, p->sub[i].level[MR_LEVEL_SMALL], k)) {
+    if (post_word(p, p->now[i].level[MR_LEVEL_SMALL], k)) {
         mr_stat_add(MR_STAT_ACKS_SENT, 1);
-        mr_sched_charge(&p->packet_turn, p->load, p->num_subs, i, k->size);
+        mr_sched_charge(&p->packet_turn, p->load, p->num_now, i, k->size);
     } else {
         p->in = before;
     }

@@ -35,6 +35,7 @@ struct mr_hdr {
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 #define MR_VC_KIND_CHANNEL 0xf0
+#define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */
 #define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (rail/rely.c) */
 
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */

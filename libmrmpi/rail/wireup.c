@@ -117,19 +117,41 @@ const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
     return out;
 }
 
-static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind)
+static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned twin)
 {
-    struct mr_sub *sub = &p->sub[p->num_subs];
+    unsigned side = p->num_subs >= p->num_now;
+    struct mr_sub *sub = &p->sub[p->num_subs++];
+    unsigned place = (unsigned)(sub - p->sub) - side * p->num_now;
 
     sub->peer = p;
     sub->rail = &mr_verbs.rail[pair->rail[ours]];
     sub->remote_rail = pair->rail[!ours];
     sub->path = pair->path;
     sub->kind = (uint8_t)kind;
+    sub->twin = (uint8_t)twin;
+    sub->side = (uint8_t)side;
     sub->waiting_end = &sub->waiting;
     if (mr_link_kinds[kind]->read)
-        p->rdma |= 1u << p->num_subs;
-    p->load[p->num_subs++] = (struct mr_load){.weight = pair->weight};
+        p->rdma |= 1u << place;
+    p->loads[side][place] = (struct mr_load){.weight = pair->weight};
+}
+
+/* So many of each, that a class of several lanes uses them all. */
+static unsigned count_twins(unsigned pairs, unsigned num_kinds)
+{
+    unsigned lanes = mr_net.qos.num_lanes, twins = pairs ? (lanes + pairs - 1) / pairs : 1;
+
+    while (twins > 1 && twins * pairs * num_kinds > MR_SUBS_MAX)
+        twins--;
+    return twins ? twins : 1;
+}
+
+static void add_side(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned twins)
+{
+    for (unsigned k = 0; k < mr_net.kinds.num; k++)
+        for (unsigned twin = 0; twin < twins && p->card.kinds >> mr_net.kinds.kind[k] & 1; twin++)
+            for (unsigned i = 0; i < num; i++)
+                add_sub(p, &pair[i], ours, mr_net.kinds.kind[k], twin);
 }
 
 /* All pairs of rails, their paths and kinds of links, whether their ports are up or not. */
@@ -139,7 +161,7 @@ static int make_subs(struct mr_peer *p)
     struct mr_pair_side sides[2];
     struct mr_pair pair[MR_SUBS_MAX];
     unsigned ours = mr_net.launch->rank > p->rank, left_out; /* the lower rank is the first side at both ends */
-    unsigned kinds = our_kinds() & p->card.kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num;
+    unsigned kinds = our_kinds() & p->card.kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num, twins;
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         near[i] = mr_verbs.rail[i].addr;
@@ -156,12 +178,15 @@ static int make_subs(struct mr_peer *p)
     }
     num = mr_pair_match(&sides[0], &sides[1], pair, MR_SUBS_MAX / num_kinds, &left_out);
     mr_pair_weigh(pair, num, &sides[0], &sides[1], mr_config.adaptive);
-    p->sub = calloc(num ? num * num_kinds : 1, sizeof *p->sub);
+    twins = count_twins(num, num_kinds);
+    p->num_now = num * num_kinds * twins;
+    p->sub = calloc(p->num_now ? 2 * p->num_now : 1, sizeof *p->sub);
     if (!p->sub)
         return -ENOMEM;
-    for (unsigned k = 0; k < mr_net.kinds.num; k++)
-        for (unsigned i = 0; i < num && kinds >> mr_net.kinds.kind[k] & 1; i++)
-            add_sub(p, &pair[i], ours, mr_net.kinds.kind[k]);
+    p->now = p->sub;
+    p->load = p->loads[0];
+    for (unsigned side = 0; side < 2; side++)
+        add_side(p, pair, num, ours, twins);
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
                p->card.host, num, left_out);
@@ -173,9 +198,9 @@ void mr_sub_prefer(struct mr_peer *p)
     uint32_t of_kind[MR_LINK_KINDS] = {0};
     bool found = false;
 
-    for (unsigned i = 0; i < p->num_subs; i++)
+    for (unsigned i = 0; i < p->num_now; i++)
         if (p->load[i].up)
-            of_kind[p->sub[i].kind] |= 1u << i;
+            of_kind[p->now[i].kind] |= 1u << i;
     p->spare = 0;
     for (unsigned k = 0; k < mr_net.kinds.num; k++) {
         uint32_t set = of_kind[mr_net.kinds.kind[k]];
@@ -186,12 +211,38 @@ void mr_sub_prefer(struct mr_peer *p)
     }
 }
 
+static unsigned take_link_id(struct mr_peer *p)
+{
+    unsigned id = ~p->link_ids ? (unsigned)__builtin_ctzll(~p->link_ids) : MR_WINDOW_LINKS;
+
+    if (id < MR_WINDOW_LINKS)
+        p->link_ids |= 1ull << id;
+    return id;
+}
+
+static void close_link(struct mr_link *l)
+{
+    struct mr_peer *p = ((struct mr_sub *)l->owner)->peer;
+
+    if (l->index < MR_WINDOW_LINKS)
+        p->link_ids &= ~(1ull << l->index);
+    if (l->state != MR_LINK_CLOSED)
+        l->ops->close(l);
+}
+
+/* Nothing was sent over them. */
+static void close_links(struct mr_sub *sub)
+{
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        if (sub->link[l].ops)
+            close_link(&sub->link[l]);
+}
+
 /* Queue pairs for a subchannel, one or two. */
 static int open_sub(struct mr_sub *sub)
 {
     const struct mr_fabric_qos *qos = &mr_net.qos;
-    unsigned index = (unsigned)(sub - sub->peer->sub);
-    uint8_t bulk = qos->num_lanes ? qos->sl_bulk[index % qos->num_lanes] : qos->sl_small;
+    uint8_t bulk = mr_change_level(sub);
     unsigned levels = bulk == qos->sl_small ? 1 : 2;
 
     for (unsigned l = 0; l < levels; l++) {
@@ -201,13 +252,12 @@ static int open_sub(struct mr_sub *sub)
         *link = (struct mr_link){.ops = mr_link_kinds[sub->kind],
                                  .events = &mr_mend_events,
                                  .owner = sub,
-                                 .index = (uint8_t)(index * MR_LEVELS + l),
+                                 .index = (uint8_t)take_link_id(sub->peer),
                                  .bulk = l,
                                  .native = mr_net.kinds.native[sub->kind]};
-        err = link->ops->open(link, sub->rail);
+        err = link->index < MR_WINDOW_LINKS ? link->ops->open(link, sub->rail) : -ENOSPC;
         if (err) {
-            if (l)
-                sub->link[0].ops->close(&sub->link[0]);
+            close_links(sub);
             return err;
         }
     }
@@ -215,6 +265,8 @@ static int open_sub(struct mr_sub *sub)
     sub->level[MR_LEVEL_BULK] = &sub->link[levels - 1];
     sub->sl[0] = qos->sl_small;
     sub->sl[1] = bulk;
+    sub->turn = (uint8_t)(sub->peer->turn + !mr_sub_is_current(sub));
+    sub->told = sub->heard = false;
     sub->state = MR_SUB_OPENING;
     return 0;
 }
@@ -230,9 +282,7 @@ static void unopen_sub(struct mr_sub *sub)
         sub->news.gone_generation = sub->generation++;
         mr_mend(sub->peer);
     }
-    for (unsigned l = 0; l < MR_LEVELS; l++)
-        if (sub->link[l].state != MR_LINK_CLOSED)
-            sub->link[l].ops->close(&sub->link[l]);
+    close_links(sub);
     sub->state = MR_SUB_CLOSED;
 }
 
@@ -248,7 +298,8 @@ static struct mr_cm_sub describe_sub(const struct mr_sub *sub)
     return (struct mr_cm_sub){.rail = (uint8_t)sub->rail->index,
                               .remote = sub->remote_rail,
                               .path = sub->path,
-                              .kind = sub->kind,
+                              .kind = mr_sub_kind(sub),
+                              .turn = sub->turn,
                               .sl = {sub->sl[0], sub->sl[1]},
                               .qpn = {sub->level[MR_LEVEL_SMALL]->qpn, sub->level[MR_LEVEL_BULK]->qpn},
                               .generation = sub->generation};
@@ -314,7 +365,7 @@ struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, un
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *s = &p->sub[i];
 
-        if (s->rail->index == rail && s->remote_rail == remote && s->path == path && s->kind == kind)
+        if (s->rail->index == rail && s->remote_rail == remote && s->path == path && mr_sub_kind(s) == kind)
             return s;
     }
     return NULL;
@@ -329,7 +380,7 @@ static const struct mr_cm_sub *find_in(const struct mr_cm_msg *m, const struct m
         const struct mr_cm_sub *s = &m->sub[i];
 
         if (sub->rail->index == (ours ? s->rail : s->remote) && sub->remote_rail == (ours ? s->remote : s->rail) &&
-            s->path == sub->path && s->kind == sub->kind)
+            s->path == sub->path && s->kind == mr_sub_kind(sub))
             return s;
     }
     return NULL;
@@ -350,13 +401,15 @@ static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
     }
 }
 
-/* Which subchannels a round is about: in the first one all, later the one whose turn it is; in an answer those asked
- * for. */
+/*
+ * Which subchannels a round is about: in the first one all of the side that is used, later the one whose turn it is, or
+ * all of the other side; in an answer those asked for.
+ */
 static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const struct mr_cm_msg *req)
 {
     if (req)
         return find_in(req, sub);
-    return !p->up || sub == p->reopening;
+    return p->up && p->reopening ? sub == p->reopening : mr_sub_is_current(sub) != p->up;
 }
 
 /* 0; -EAGAIN: what is asked for has not drained yet; -ENETDOWN: its ports are down. */
@@ -439,10 +492,12 @@ static int connect_sub(struct mr_sub *sub, const struct mr_rail_addr *to, const 
         end.sl = sls->sl[1] & 15;
         err = sub->link[1].ops->connect(&sub->link[1], &end);
     }
+    sub->sl[0] = sls->sl[two ? 0 : 1] & 15;
+    sub->sl[1] = sls->sl[1] & 15;
     if (!two) {
         sub->level[MR_LEVEL_BULK] = &sub->link[0];
         if (sub->link[1].state != MR_LINK_CLOSED)
-            sub->link[1].ops->close(&sub->link[1]);
+            close_link(&sub->link[1]);
     }
     return err;
 }
@@ -468,6 +523,8 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
         }
         if (mr_is_later(r->generation, sub->generation))
             sub->generation = r->generation; /* the later one counts at both ends */
+        if (mr_is_later(r->turn, sub->turn) && (r->turn & 1) == sub->side)
+            sub->turn = r->turn;
         err = connect_sub(sub, &p->card.rail[sub->remote_rail], r, s ? s : r, c->local.psn, remote->psn);
         if (!err) {
             connected++;
@@ -518,6 +575,7 @@ static void established(struct mr_cm_conn *c)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     bool first = !p->up;
     unsigned opened = 0;
+    uint8_t turn = p->turn;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
@@ -525,12 +583,15 @@ static void established(struct mr_cm_conn *c)
         if (sub->state != MR_SUB_OPENING)
             continue;
         sub->state = MR_SUB_OPEN;
-        p->load[i].up = !sub->rail->down;
+        p->loads[sub->side][mr_sub_place(sub)].up = !sub->rail->down;
+        if (mr_is_later(sub->turn, turn))
+            turn = sub->turn;
         if (!sub->link[0].native || !sub->link[0].ops->confirms)
             mr_rely_begin(p);
         mr_mend_opened(sub);
         opened++;
     }
+    mr_change_opened(p, turn);
     mr_sub_prefer(p);
     mr_stat_add(p->up ? MR_STAT_REOPENED : MR_STAT_CONNECTS, 1);
     mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
@@ -576,7 +637,9 @@ static void connect_failed(struct mr_cm_conn *c, int error)
         return;
     }
     if (p->up) {
-        if (p->reopening && p->reopening->state == MR_SUB_CLOSED)
+        if (!p->reopening)
+            mr_change_failed(p);
+        else if (p->reopening->state == MR_SUB_CLOSED)
             mr_mend_later(p->reopening);
         return;
     }
@@ -619,17 +682,16 @@ void mr_wireup_init(struct mr_peer *p)
     }
 }
 
-void mr_peer_reopen(struct mr_sub *sub)
+bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *sub)
 {
-    struct mr_peer *p = sub->peer;
-
     if (mr_cm_waiting(&p->cm))
-        return;
+        return false;
     mr_cm_again(&p->cm, REOPEN_ATTEMPTS);
     p->cm.timeout_ns = mr_net.connect_rtt.max_ns;
     p->reopening = sub;
     mr_cm_start(&p->cm, ++mr_net.next_id, mr_clock_ns());
     watch(p);
+    return true;
 }
 
 static void begin_round(struct mr_peer *p)

@@ -197,6 +197,12 @@ static inline struct mr_kept *mr_window_confirmed(struct mr_window *w, unsigned 
     return k;
 }
 
+/* Are packets under way on the link that are not confirmed? */
+static inline bool mr_window_link_busy(const struct mr_window *w, unsigned link)
+{
+    return w->link && w->link[link].head;
+}
+
 /* Memory for the links' counts is there; false: it is not. */
 bool mr_window_prepare(struct mr_window *w);
 /* A packet without a number was posted on the link, which confirms it like the others if it is native. */

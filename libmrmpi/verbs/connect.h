@@ -46,10 +46,10 @@ enum mr_cm_reason {
 struct mr_cm_sub {
     uint8_t rail, remote; /* the sender's rail and the receiver's, by their numbers in the cards of these */
     uint8_t path;         /* LID path, the same on both sides */
-    uint8_t kind;         /* of link; 0 */
+    uint8_t kind;         /* of link, and which of those alike: 8 bits of the caller's */
     uint8_t sl[2];        /* of small and of bulk messages; the initiator's count for both directions */
     uint8_t generation;   /* of the queue pairs, by the sender's count */
-    uint8_t pad;
+    uint8_t turn;         /* the caller's */
     uint32_t qpn[2]; /* qpn[1] == qpn[0]: no queue pair of their own for bulk messages */
 };
 

@@ -92,6 +92,11 @@ static int take_part(struct mr_link *l, const struct mr_link_part *part, struct 
     return 0;
 }
 
+const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
+{
+    return "test";
+}
+
 static const struct mr_link_ops ops = {.reliable = true, .write = take_part, .read = take_part};
 
 /* ---- a peer with two rails ---- */
@@ -109,8 +114,10 @@ static struct mr_peer *make_peer(void)
     mr_verbs.num_rails = SUBS;
     p->rank = 1;
     p->up = true;
-    p->num_subs = SUBS;
-    p->sub = calloc(SUBS, sizeof *p->sub);
+    p->num_subs = p->num_now = SUBS;
+    p->rdma = (1u << SUBS) - 1;
+    p->sub = p->now = calloc(SUBS, sizeof *p->sub);
+    p->load = p->loads[0];
     for (unsigned i = 0; i < SUBS; i++) {
         struct mr_sub *s = &p->sub[i];
 
