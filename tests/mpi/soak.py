@@ -20,7 +20,7 @@ MODEL = os.path.join(ROOT, "etc/models/hdr.yaml")
 CABLES = ["h1 mlx5_0", "h1 mlx5_1", "h2 mlx5_0", "h2 mlx5_1"]
 # adapters find a silent link dead in about 30 ms
 ENV = {"MRMPI_RC_TIMEOUT": "10", "MRMPI_RC_RETRY": "6"}
-FIRST_MS, EVERY_MS = 16, 0.4  # when jobs begin, and the mean time from a fault to the next
+FIRST_MS, EVERY_MS = 15.7, 0.15  # when jobs begin, and the mean time from a fault to the next
 MOST_FAULTS = 20000  # each takes a command before the job begins
 
 
@@ -30,7 +30,7 @@ def random_faults(rnd, n):
     for _ in range(n):
         at += rnd.expovariate(1 / EVERY_MS)
         kind = rnd.choice(("down", "down", "loss", "loss", "loss_out", "bounce"))
-        lasts = rnd.uniform(0.05, 3)
+        lasts = rnd.uniform(0.02, 1.5)
         if kind == "bounce":
             what = "down for=10us"
         else:
@@ -97,7 +97,7 @@ def run_faults(tap, ranks, messages, seed):
     """In parts, each with rules of its own for large messages and faults from the same seed."""
     rnd = random.Random(seed)
     for way in ("read", "write"):
-        words = [w for w, _ in random_faults(rnd, min(MOST_FAULTS, 50 + messages // 300))]
+        words = [w for w, _ in random_faults(rnd, min(MOST_FAULTS, 50 + messages // 100))]
         c, _, out = soak(tap, f"{ranks} ranks under faults, large messages by {way}", MODEL, words, ranks,
                          messages // 2, seed, {"MRMPI_RNDV": way})
         tap.result(c.get("broken", 0) > 0 and c.get("resent", 0) + c.get("moved", 0) > 0,
