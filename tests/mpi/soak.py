@@ -9,7 +9,8 @@ Very many messages of random sizes, tags and modes; tests/mpi/soak.c checks each
   soak.py unequal RANKS MESSAGES [SEED]   one rail four times as fast as the other, which reorders; loss of 0, 1 and
                                           10 % on either
 
-Without a seed one is drawn. The faults follow from it, at virtual times, so a run repeats with its seed.
+Without a seed one is drawn. Messages and faults follow from it, these at virtual times. Most runs repeat to the last
+digit; with packets lost at random on a cable that both ranks wait for, some do not.
 """
 import os, random, re, subprocess, sys, tempfile, time
 
