@@ -24,7 +24,7 @@ struct mr_net mr_net;
  */
 #define NEWS_NS    20000
 #define BUSY_CHECK 1024 /* other looks: one in so many */
-/* While there is no way to a peer: after so many idle looks a short sleep. */
+/* While there is no way to a peer: after so many looks in a row at which no channel had anything, a short sleep. */
 #define NAP_CHECK       256
 #define NAP_NS          50000
 #define NAP_ISOLATED_NS 500000
@@ -455,7 +455,7 @@ static void look_for_news(bool idle)
  * little. */
 static bool has_waited(void)
 {
-    return mr_net.idle_polls >= RELY_NAP_POLLS || mr_net.looked_ns - mr_net.idle_ns > RELY_NAP_NS;
+    return mr_rail_idle >= RELY_NAP_POLLS || mr_net.looked_ns - mr_net.idle_ns > RELY_NAP_NS;
 }
 
 /*
@@ -465,11 +465,11 @@ static bool has_waited(void)
 static uint64_t nap_ns(void)
 {
     for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
-        if (!p->up && mr_net.idle_polls >= NAP_CHECK)
+        if (!p->up && mr_rail_idle >= NAP_CHECK)
             return NAP_NS;
-    if (mr_net.num_isolated && mr_net.idle_polls >= NAP_CHECK)
+    if (mr_net.num_isolated && mr_rail_idle >= NAP_CHECK)
         return NAP_ISOLATED_NS;
-    return mr_net.relying && mr_net.idle_polls % RELY_NAP_EVERY == 0 && has_waited() ? NAP_NS : 0;
+    return mr_net.relying && mr_rail_idle % RELY_NAP_EVERY == 0 && has_waited() ? NAP_NS : 0;
 }
 
 /*
@@ -487,7 +487,7 @@ static void serve_time(int done)
     mr_net.attentive = mr_net.careful || mr_net.connecting;
     if (mr_net.relying)
         mr_rely_poll(!done);
-    if (done || !mr_net.idle_polls)
+    if (done || !mr_rail_idle)
         mr_net.idle_ns = mr_net.looked_ns;
 }
 
@@ -503,7 +503,6 @@ static int net_poll(void)
         flush_backlog();
     if (__builtin_expect(mr_net.failing != NULL, 0))
         done += mr_peers_report();
-    mr_net.idle_polls = done ? 0 : mr_net.idle_polls + 1;
     if (!done || ++mr_net.polls % BUSY_CHECK == 0)
         look_for_news(!done);
     return done;

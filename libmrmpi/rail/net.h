@@ -149,7 +149,7 @@ struct mr_net {
     unsigned num_isolated; /* peers to whom nothing leads at present */
     bool mend_due;         /* one of those that are mending has something to say or do now */
     unsigned caps;         /* enum mr_vc_caps */
-    unsigned idle_polls, polls;
+    unsigned polls;
     uint64_t news_ns;   /* when news were looked for */
     uint64_t pinged_ns; /* when silent peers were */
 };

@@ -107,6 +107,8 @@ void mr_rail_finalize(void)
  * Looking at an idle network has a price (on a simulated fabric it lets time pass), so it is left out while the cheaper
  * channels have work.
  */
+unsigned mr_rail_idle;
+
 int mr_rail_poll(void)
 {
     int done = 0;
@@ -116,6 +118,7 @@ int mr_rail_poll(void)
             break;
         done += rail.open[i]->poll();
     }
+    mr_rail_idle = done ? 0 : mr_rail_idle + 1;
     return done;
 }
 

@@ -89,6 +89,7 @@ int mr_rail_ready(void);     /* after the launcher's fence: attach to the node's
 void mr_rail_finalize(void); /* drains what is queued; peers have been synchronised by the caller */
 /* Handles completions, arrivals, connection set-up, deferred sends. Returns the number of things done; 0: idle. */
 int mr_rail_poll(void);
+extern unsigned mr_rail_idle; /* so many times in a row no channel had anything to do */
 /* True when nothing is queued or in flight on this side (for finalize). */
 bool mr_rail_drained(void);
 /* From here on nothing is said upwards: pt2pt/ has gone. What peers still need is served by mr_rail_poll(). */
