@@ -81,6 +81,7 @@ static const struct mr_verbs_handlers handlers = {
     .landed = on_landed,
     .datagram = on_datagram,
     .rail_changed = mr_peers_rail_changed,
+    .rail_moved = mr_peers_rail_moved,
 };
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include "libmrmpi/verbs/regcache.h"
 #include "libmrmpi/verbs/verbs.h"
 
+_Static_assert(MR_RAILS_MAX == MR_CM_PORTS_MAX, "one place for each rail");
 _Static_assert(MR_SUBS_MAX == MR_CM_SUBS_MAX && MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripes");
 
 /* What a rank publishes about itself. */
@@ -164,6 +165,8 @@ void mr_peer_lost(struct mr_peer *p, int error);
 /* Tell above of what was lost. Number of peers. */
 int mr_peers_report(void);
 void mr_peers_rail_changed(struct mr_rail *rail);
+/* Its address is another one. */
+void mr_peers_rail_moved(struct mr_rail *rail);
 void mr_peers_free(void);
 
 /* ---- wireup.c -------------------------------------------------------------------------------------------------- */

@@ -111,6 +111,18 @@ void mr_peers_rail_changed(struct mr_rail *rail)
     }
 }
 
+/* What peers know of it leads nowhere: its subchannels are opened anew, and the request says where it is now. */
+void mr_peers_rail_moved(struct mr_rail *rail)
+{
+    for (int r = 0; r < mr_net.launch->size; r++) {
+        struct mr_peer *p = mr_net.peer[r];
+
+        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
+            if (p->sub[i].rail == rail)
+                mr_sub_break(&p->sub[i]);
+    }
+}
+
 /* ---- the end ------------------------------------------------------------------------------------------------------
  */
 

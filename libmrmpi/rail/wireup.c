@@ -21,7 +21,6 @@
 #define CARD_MAGIC   0x6d726364u /* "mrcd" */
 #define CARD_VERSION 5
 
-#define LMC_MAX 7
 #define MTU_MAX 5 /* 4096 bytes */
 
 #define REQUESTS_MAX    32             /* to connect, that nobody has answered yet */
@@ -79,7 +78,7 @@ static bool is_sane(const struct mr_card *c, size_t len)
         len != card_length(c->num_rails) || !c->paths || !c->eager_max)
         return false;
     for (unsigned i = 0; i < c->num_rails; i++)
-        if (c->rail[i].lmc > LMC_MAX || !c->rail[i].mtu || c->rail[i].mtu > MTU_MAX)
+        if (c->rail[i].lmc > MR_CM_LMC_MAX || !c->rail[i].mtu || c->rail[i].mtu > MTU_MAX)
             return false;
     return true;
 }
@@ -412,6 +411,26 @@ static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const
     return p->up && p->reopening ? sub == p->reopening : mr_sub_is_current(sub) != p->up;
 }
 
+/* The peer's ports are where it says, not where its card said. */
+static void learn_addresses(struct mr_peer *p, const struct mr_cm_msg *m)
+{
+    bool moved = false;
+
+    for (unsigned i = 0; i < p->card.num_rails; i++) {
+        struct mr_rail_addr *to = &p->card.rail[i];
+
+        if (to->global || !m->port[i].lid || (to->lid == m->port[i].lid && to->lmc == m->port[i].lmc))
+            continue;
+        mr_log(MR_LOG_INFO, "rank %d on %s: %s port %u has LID %u LMC %u now", p->rank, p->card.host, to->device,
+               to->port, m->port[i].lid, m->port[i].lmc);
+        to->lid = m->port[i].lid;
+        to->lmc = m->port[i].lmc;
+        moved = true;
+    }
+    if (moved)
+        mr_cm_repeat(&p->cm); /* a request of ours went astray */
+}
+
 /* 0; -EAGAIN: what is asked for has not drained yet; -ENETDOWN: its ports are down. */
 static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
 {
@@ -439,6 +458,7 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     if (p->up)
         c->attempts_max = REOPEN_ATTEMPTS;
     if (req) {
+        learn_addresses(p, req);
         learn_generations(p, req);
         err = can_answer(p, req);
         if (err)
@@ -555,12 +575,15 @@ static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned 
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     struct mr_sub *sub = p->num_subs ? pick_way(p, msg, attempt) : NULL;
+    struct mr_cm_msg m = *msg;
     char name[MR_SUB_NAME];
     int err;
 
     if (!sub)
-        return -EHOSTUNREACH; /* not even a rejection gets there */
-    err = mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.sl_small, msg, MR_CM_LENGTH(msg->num_subs));
+        return -EHOSTUNREACH;                         /* not even a rejection gets there */
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) /* they may have moved since the message was made */
+        m.port[i] = (struct mr_cm_port){.lid = mr_verbs.rail[i].addr.lid, .lmc = mr_verbs.rail[i].addr.lmc};
+    err = mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.sl_small, &m, MR_CM_LENGTH(m.num_subs));
     p->answering = sub;
     if (attempt && err != -EAGAIN)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
@@ -737,6 +760,8 @@ void mr_wireup_datagram(const void *data, size_t len)
     p = mr_peer_get((int)msg.from);
     if (!p)
         return;
+    if (ours && p->sub)
+        learn_addresses(p, &msg);
     if (ours)
         mr_cm_receive(&p->cm, &msg, mr_clock_ns());
     else

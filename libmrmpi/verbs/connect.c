@@ -88,6 +88,14 @@ static bool is_sane_reason(const struct mr_cm_msg *m)
     return m->by_initiator <= 1 && m->reason > MR_CM_NO_REASON && m->reason < MR_CM_REASONS && m->detail <= DETAIL_MAX;
 }
 
+static bool are_sane_ports(const struct mr_cm_msg *m)
+{
+    for (unsigned i = 0; i < MR_CM_PORTS_MAX; i++)
+        if (m->port[i].lmc > MR_CM_LMC_MAX)
+            return false;
+    return true;
+}
+
 bool mr_cm_check_foreign(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world,
                          struct mr_cm_msg *out)
 {
@@ -106,7 +114,8 @@ bool mr_cm_check(const void *data, size_t len, uint32_t job, uint32_t self, uint
     memcpy(out, data, len);
     return is_for_us(out, job, self, world) && out->version == MR_CM_VERSION && out->type >= MR_CM_REQ &&
            out->type <= MR_CM_REJ && out->num_subs <= MR_CM_SUBS_MAX && len == MR_CM_LENGTH(out->num_subs) &&
-           (out->num_subs > 0) == (out->type == MR_CM_REQ || out->type == MR_CM_REP) && is_sane_reason(out);
+           (out->num_subs > 0) == (out->type == MR_CM_REQ || out->type == MR_CM_REP) && is_sane_reason(out) &&
+           are_sane_ports(out);
 }
 
 static void fail(struct mr_cm_conn *c, int error)
@@ -364,6 +373,15 @@ void mr_cm_traffic(struct mr_cm_conn *c)
 {
     if (c->state == MR_CM_REP_SENT)
         established(c);
+}
+
+void mr_cm_repeat(struct mr_cm_conn *c)
+{
+    if (!mr_cm_waiting(c))
+        return;
+    c->again = true;
+    c->smooth = false;
+    c->deadline_ns = 0;
 }
 
 void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns)

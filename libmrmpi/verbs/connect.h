@@ -24,9 +24,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MR_CM_MAGIC    0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION  4
-#define MR_CM_SUBS_MAX 32
+#define MR_CM_MAGIC     0x6d72636du /* "mrcm" */
+#define MR_CM_VERSION   4
+#define MR_CM_SUBS_MAX  32
+#define MR_CM_PORTS_MAX 8
+#define MR_CM_LMC_MAX   7
 
 enum mr_cm_type { MR_CM_REQ = 1, MR_CM_REP, MR_CM_RTU, MR_CM_REJ };
 
@@ -53,20 +55,27 @@ struct mr_cm_sub {
     uint32_t qpn[2]; /* qpn[1] == qpn[0]: no queue pair of their own for bulk messages */
 };
 
+/* Where a rail of the sender is at present, by its number in the sender's card. lid 0: nothing is said of it. */
+struct mr_cm_port {
+    uint16_t lid;
+    uint8_t lmc, pad;
+};
+
 struct mr_cm_msg {
     uint32_t magic;
     uint8_t version, type;
     uint16_t num_subs;
-    uint32_t job;         /* of this run of the job: a stranger's datagram is not listened to */
-    uint32_t from, to;    /* world ranks */
-    uint32_t id;          /* the initiator's number of this round */
-    uint32_t psn;         /* first packet of the sender's queue pairs */
-    uint8_t reason;       /* REJ: enum mr_cm_reason */
-    uint8_t by_initiator; /* REJ: the round is the sender's own */
-    uint16_t detail;      /* REJ: an errno, or what the reason says; 0: none */
+    uint32_t job;                            /* of this run of the job: a stranger's datagram is not listened to */
+    uint32_t from, to;                       /* world ranks */
+    uint32_t id;                             /* the initiator's number of this round */
+    uint32_t psn;                            /* first packet of the sender's queue pairs */
+    uint8_t reason;                          /* REJ: enum mr_cm_reason */
+    uint8_t by_initiator;                    /* REJ: the round is the sender's own */
+    uint16_t detail;                         /* REJ: an errno, or what the reason says; 0: none */
+    struct mr_cm_port port[MR_CM_PORTS_MAX]; /* in all messages */
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];
 };
-_Static_assert(sizeof(struct mr_cm_msg) == 32 + 16 * MR_CM_SUBS_MAX, "on the wire");
+_Static_assert(sizeof(struct mr_cm_msg) == 32 + 4 * MR_CM_PORTS_MAX + 16 * MR_CM_SUBS_MAX, "on the wire");
 
 /* Bytes that travel: the subchannels that are not used stay at home. */
 #define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))
@@ -123,6 +132,8 @@ void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns);
 void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max);
 /* A message from this peer that mr_cm_check() has accepted. */
 void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *msg, uint64_t now_ns);
+/* What was sent last has gone astray: it goes again at the next tick, and counts as no attempt. */
+void mr_cm_repeat(struct mr_cm_conn *c);
 /* A packet of the peer came through the queue pairs: it is connected. */
 void mr_cm_traffic(struct mr_cm_conn *c);
 void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns);

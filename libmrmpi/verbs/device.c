@@ -430,6 +430,25 @@ void mr_device_lost(struct mr_device *dev)
     change_rails(dev, 0, true);
 }
 
+/* A subnet manager may have given the port another address. */
+static void check_address(const struct mr_device *dev, unsigned num)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        struct mr_rail *rail = &mr_verbs.rail[i];
+        struct ibv_port_attr port;
+
+        if (rail->dev != dev || rail->port != num || rail->addr.global ||
+            ibv_query_port(dev->ctx, (uint8_t)num, &port) || !port.lid ||
+            (port.lid == rail->addr.lid && port.lmc == rail->addr.lmc))
+            continue;
+        mr_log(MR_LOG_WARN, "%s port %u has LID %u LMC %u now; it had LID %u LMC %u", dev->name, num, port.lid,
+               port.lmc, rail->addr.lid, rail->addr.lmc);
+        rail->addr.lid = port.lid;
+        rail->addr.lmc = port.lmc;
+        mr_verbs_up.rail_moved(rail);
+    }
+}
+
 static void handle_event(struct mr_device *dev, struct ibv_async_event *e)
 {
     switch (e->event_type) {
@@ -440,7 +459,14 @@ static void handle_event(struct mr_device *dev, struct ibv_async_event *e)
         change_rails(dev, (unsigned)e->element.port_num, true);
         break;
     case IBV_EVENT_PORT_ACTIVE:
+        check_address(dev, (unsigned)e->element.port_num);
         change_rails(dev, (unsigned)e->element.port_num, false);
+        break;
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+        mr_log(MR_LOG_DEBUG, "%s port %d: %s", dev->name, e->element.port_num, ibv_event_type_str(e->event_type));
+        check_address(dev, (unsigned)e->element.port_num);
         break;
     case IBV_EVENT_CQ_ERR:
     case IBV_EVENT_QP_FATAL:

@@ -134,6 +134,8 @@ struct mr_verbs_handlers {
     void (*datagram)(struct mr_rail *rail, const void *data, size_t len);
     /* The port went up or down, or the device is gone (rail->down, rail->dev->fatal). */
     void (*rail_changed)(struct mr_rail *rail);
+    /* The subnet manager has given the port another LID, or another number of them (rail->addr). */
+    void (*rail_moved)(struct mr_rail *rail);
 };
 
 /* rejects: may be NULL; says that somebody (fabricd) does not want this port used. */

@@ -426,6 +426,26 @@ START_TEST(no_room_to_send)
 }
 END_TEST
 
+/* A request that went to a place where the peer is no longer. */
+START_TEST(astray)
+{
+    srand(11);
+    begin(100, 0);
+    side[0].c.attempts_max = side[1].c.attempts_max = 1;
+    mr_cm_repeat(&side[0].c);
+    ck_assert_int_eq(side[0].c.state, MR_CM_IDLE);
+    mr_cm_start(&side[0].c, 5, now);
+    loss_percent = 0;
+    mr_cm_repeat(&side[0].c);
+    run(1000 * MS);
+    expect_connected();
+    mr_cm_repeat(&side[0].c);
+    mr_cm_tick(&side[0].c, now);
+    ck_assert_int_eq(side[0].c.state, MR_CM_CONNECTED);
+    ck_assert_uint_eq(sent, 4);
+}
+END_TEST
+
 /* Without a bound a peer that computes for an hour is waited for; no more than the slowest pace asks. */
 START_TEST(silent_for_an_hour)
 {
@@ -514,6 +534,9 @@ START_TEST(strangers_are_not_heard)
     bad.num_subs = 0;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(0), 77, 0, 2, &out));
     bad = m;
+    bad.port[7].lmc = 8;
+    ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(1), 77, 0, 2, &out));
+    bad = m;
     bad.version = MR_CM_VERSION + 1;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(1), 77, 0, 2, &out));
 }
@@ -542,6 +565,7 @@ int main(void)
     tcase_add_test(t, later_for_ever);
     tcase_add_test(t, late_rejection);
     tcase_add_test(t, no_room_to_send);
+    tcase_add_test(t, astray);
     tcase_add_test(t, silent_for_an_hour);
     tcase_add_test(t, other_version);
     tcase_add_test(t, strangers_are_not_heard);

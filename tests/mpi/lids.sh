@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A subnet manager that comes back with another LMC, in mid-job: ports get other LIDs, and paths are opened again there.
+. "$(dirname "$0")/../tap.sh"
+topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
+
+cat >"$tmp/job" <<'END'
+restart='echo "lmc 1" >>$SIMFAB_DIR/opensm/opensm.conf; simfab opensm restart >&2'
+exec timeout -k 5 100 mrrun -n 2 --hosts h1,h2 --stats "$BUILD/tests/mpi/failover" 60 "$restart" $(printf 'true %.0s' {1..19})
+END
+run() { MRMPI_LOG_LEVEL=2 timeout -k 5 110 simfab run --topology "$topology" -- bash "$tmp/job" >"$tmp/out" 2>&1 </dev/null; }
+ok "opensm is restarted with LMC 1" run
+like "nothing is lost" '^60 rounds, 0 errors' "$tmp/out"
+# three of the four ports move, the fourth has more LIDs at the old place: through it the hosts find each other
+for h in 0@h1 1@h2; do
+  is "$h has noticed that its two ports moved" "$(grep -cE "^mrmpi\[$h\] warning: mlx5_. port 1 has LID [0-9]+ LMC 1 now" "$tmp/out")" 2
+  is "and those of the other" "$(grep -cE "^mrmpi\[$h\] info: rank . on h.: mlx5_. port 1 has LID [0-9]+ LMC 1 now" "$tmp/out")" 2
+  like "both paths are open again" "^mrmpi\[$h\] info: counters: .* reopened=[2-9]" "$tmp/out"
+done
+done_testing
