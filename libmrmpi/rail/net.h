@@ -12,6 +12,7 @@
 #include "libmrmpi/link/assembly.h"
 #include "libmrmpi/link/link.h"
 #include "libmrmpi/rail/adapt.h"
+#include "libmrmpi/rail/card.h"
 #include "libmrmpi/rail/filter.h"
 #include "libmrmpi/rail/pair.h"
 #include "libmrmpi/rail/sched.h"
@@ -23,18 +24,6 @@
 
 _Static_assert(MR_RAILS_MAX == MR_CM_PORTS_MAX, "one place for each rail");
 _Static_assert(MR_SUBS_MAX == MR_CM_SUBS_MAX && MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripes");
-
-/* What a rank publishes about itself. */
-struct mr_card {
-    uint32_t magic;
-    uint16_t version, num_rails;
-    uint8_t paths, all_pairs; /* what it wants of both (rail/pair.h) */
-    uint8_t kinds;            /* of links that it may use: set, bit i is enum mr_link_kind i */
-    uint8_t pad;
-    uint32_t eager_max; /* payload of the longest packet that it takes */
-    char host[64];
-    struct mr_rail_addr rail[MR_RAILS_MAX]; /* only num_rails of them travel */
-};
 
 enum mr_level { MR_LEVEL_SMALL, MR_LEVEL_BULK, MR_LEVELS };
 

@@ -17,11 +17,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
-#define CARD_KEY     "mrmpi.card"
-#define CARD_MAGIC   0x6d726364u /* "mrcd" */
-#define CARD_VERSION 5
-
-#define MTU_MAX 5 /* 4096 bytes */
+#define CARD_KEY "mrmpi.card"
 
 #define REQUESTS_MAX    32             /* to connect, that nobody has answered yet */
 #define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
@@ -29,11 +25,6 @@
 #define REOPEN_ATTEMPTS 4              /* of one round; another begins after a pause (mend.c) */
 
 /* ---- cards ------------------------------------------------------------------------------------------------------- */
-
-static size_t card_length(unsigned rails)
-{
-    return offsetof(struct mr_card, rail) + rails * sizeof(struct mr_rail_addr);
-}
 
 static bool wants_all_pairs(void)
 {
@@ -55,8 +46,8 @@ static uint8_t our_kinds(void)
 
 int mr_card_publish(void)
 {
-    struct mr_card card = {.magic = CARD_MAGIC,
-                           .version = CARD_VERSION,
+    struct mr_card card = {.magic = MR_CARD_MAGIC,
+                           .version = MR_CARD_VERSION,
                            .num_rails = (uint16_t)mr_verbs.num_rails,
                            .paths = (uint8_t)mr_config.paths,
                            .all_pairs = wants_all_pairs(),
@@ -69,40 +60,32 @@ int mr_card_publish(void)
         gethostname(card.host, sizeof card.host - 1);
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         card.rail[i] = mr_verbs.rail[i].addr;
-    return mr_launch_put(CARD_KEY, &card, card_length(card.num_rails));
-}
-
-static bool is_sane(const struct mr_card *c, size_t len)
-{
-    if (len < card_length(0) || c->magic != CARD_MAGIC || c->version != CARD_VERSION || c->num_rails > MR_RAILS_MAX ||
-        len != card_length(c->num_rails) || !c->paths || !c->eager_max)
-        return false;
-    for (unsigned i = 0; i < c->num_rails; i++)
-        if (c->rail[i].lmc > MR_CM_LMC_MAX || !c->rail[i].mtu || c->rail[i].mtu > MTU_MAX)
-            return false;
-    return true;
+    return mr_launch_put(CARD_KEY, &card, mr_card_length(card.num_rails));
 }
 
 int mr_peer_fetch_card(struct mr_peer *p)
 {
+    union {
+        struct mr_card card;
+        unsigned char room[4096]; /* one of another version may be longer */
+    } got = {.room = {0}};
     size_t len = 0;
     int err;
 
     if (p->card.magic)
         return 0;
-    err = mr_launch_get(p->rank, CARD_KEY, &p->card, sizeof p->card, &len);
-
-    if (!err && !is_sane(&p->card, len))
-        err = -EPROTO;
-    if (err) {
-        memset(&p->card, 0, sizeof p->card);
+    err = mr_launch_get(p->rank, CARD_KEY, &got, sizeof got, &len);
+    if (!err)
+        err = mr_card_check(&got.card, len);
+    if (!err)
+        p->card = got.card;
+    else if (err == -EPROTONOSUPPORT)
+        mr_log(MR_LOG_ERROR,
+               "rank %d runs another version of mrmpi: version %u of its card, %u of ours; a job needs one version",
+               p->rank, got.card.version, MR_CARD_VERSION);
+    else
         mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank, strerror(-err));
-        return err;
-    }
-    p->card.host[sizeof p->card.host - 1] = 0;
-    for (unsigned i = 0; i < p->card.num_rails; i++)
-        p->card.rail[i].device[sizeof p->card.rail[i].device - 1] = 0;
-    return 0;
+    return err;
 }
 
 /* ---- subchannels ------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The card that a rank publishes by the launcher: how it can be reached, and what it wants of both ends of a
+ * connection. Little endian, as in memory. Magic and version keep their places in all versions.
+ */
+#ifndef MRMPI_CARD_H
+#define MRMPI_CARD_H
+
+#include "libmrmpi/verbs/verbs.h"
+
+#define MR_CARD_MAGIC   0x6d726364u /* "mrcd" */
+#define MR_CARD_VERSION 5
+
+struct mr_card {
+    uint32_t magic;
+    uint16_t version, num_rails;
+    uint8_t paths, all_pairs; /* rail/pair.h */
+    uint8_t kinds;            /* of links that it may use: set, bit i is enum mr_link_kind i */
+    uint8_t pad;
+    uint32_t eager_max; /* payload of the longest packet that it takes */
+    char host[64];
+    struct mr_rail_addr rail[MR_RAILS_MAX]; /* only num_rails of them travel */
+};
+
+static inline size_t mr_card_length(unsigned rails)
+{
+    return offsetof(struct mr_card, rail) + rails * sizeof(struct mr_rail_addr);
+}
+
+/* Takes over a card of len bytes that came: strings end. 0, -EPROTONOSUPPORT: another version, -EPROTO: it is none. */
+int mr_card_check(struct mr_card *c, size_t len);
+
+#endif
