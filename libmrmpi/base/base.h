@@ -25,6 +25,7 @@ struct mr_config {
     size_t eager_max;       /* largest message sent eagerly between hosts */
     size_t shm_eager_max;   /* the same inside a host */
     int single_copy;        /* large messages inside a host by process_vm_readv */
+    int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */
     char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */
     char *rndv;             /* who moves large messages between hosts: auto, write, read */
     char *devices;          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
@@ -126,6 +127,7 @@ enum mr_stat {
     MR_STAT_RESENT,
     MR_STAT_MOVED,
     MR_STAT_CHANGED,
+    MR_STAT_EVICTED,
     MR_STAT_PINGS,
     MR_STAT_ACKS_SENT,
     MR_STAT_ACKS_CARRIED,

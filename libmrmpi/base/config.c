@@ -76,6 +76,13 @@ static const struct row rows[] = {
     {"MRMPI_LINKS", NULL, FIELD(links), STRING, "rc", 0, 0, "",
      "kinds of links between hosts, the preferred one first: rc, reliable connections; uc, unreliable ones; ud, datagrams",
      MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_RC_PEERS", NULL, FIELD(rc_peers), INT, "128", 1, 1000000, "ranks",
+     "where ud may be used beside rc or uc: ranks of other hosts to which connections are open at the same time, those to "
+     "whom most is sent",
+     MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_RC_AFTER", NULL, FIELD(rc_after), INT, "0", 0, 1000000, "packets",
+     "the same: a rank gets a connection after so many packets to it and from it, or with the first large message",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RELIABLE", NULL, FIELD(reliable), STRING, "auto", 0, 0, "",
      "yes: the receiver acknowledges all packets, of rc too; no: none, so that what uc and ud lose is lost; auto: those "
      "of uc and ud",

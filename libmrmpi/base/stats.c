@@ -47,6 +47,7 @@ static const struct {
                        MR_TOPIC_CONNECTIONS},
     [MR_STAT_CHANGED] = {"changed", "times that the paths to a peer were changed for others on new service levels",
                          MR_TOPIC_CONNECTIONS},
+    [MR_STAT_EVICTED] = {"evicted", "connections that were closed for those of other ranks", MR_TOPIC_CONNECTIONS},
     [MR_STAT_ACKS_SENT] = {"acks_sent", "packets that did nothing but acknowledge others", MR_TOPIC_CONNECTIONS},
     [MR_STAT_ACKS_CARRIED] = {"acks_carried", "acknowledgements that went with other packets", MR_TOPIC_CONNECTIONS},
     [MR_STAT_TIMEOUTS] = {"timeouts", "how often packets were not acknowledged in time", MR_TOPIC_CONNECTIONS},

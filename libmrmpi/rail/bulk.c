@@ -277,6 +277,7 @@ static void find_home(struct mr_stripe_op *s)
         s->sub = NULL;
         s->next = p->homeless;
         p->homeless = s;
+        mr_budget_need(p);
         return;
     }
     mr_sched_charge(&p->stripe_turn, p->load, p->num_now, i, s->len);
@@ -384,7 +385,7 @@ static void move_waiting(struct mr_sub *sub)
 void mr_bulk_move(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (!mr_sub_is_current(&p->sub[i]))
+        if (mr_sub_retires(&p->sub[i]))
             move_waiting(&p->sub[i]);
 }
 

@@ -5,7 +5,8 @@
  * on the new levels, in one round of connecting, while messages go on over the first. When that is done it is the one
  * that counts (mr_peer.turn says how often that has happened): what waits for room, and all that comes, goes over it.
  * What is posted on the old side is finished there. Each end says when nothing more of its own is under way on a
- * subchannel of the old side; when both have, it is closed.
+ * subchannel of the old side; when both have, it is closed. In the same way a connection is closed that has been given
+ * up (budget.c).
  *
  * Whoever hears of new levels begins; what both ends hear differently is settled by who began last.
  */
@@ -60,7 +61,7 @@ static bool is_idle(struct mr_sub *sub)
 /* True while there is something to look after. */
 static bool close_when_idle(struct mr_sub *sub)
 {
-    if (mr_sub_is_current(sub) || sub->state != MR_SUB_OPEN)
+    if (!mr_sub_retires(sub) || sub->state != MR_SUB_OPEN)
         return false;
     if (!sub->told && is_idle(sub))
         sub->told = mr_mend_tell_idle(sub);
@@ -84,7 +85,8 @@ static bool has_other_levels(const struct mr_peer *p)
     for (unsigned i = 0; i < p->num_now; i++) {
         const struct mr_sub *sub = &p->now[i];
 
-        if (sub->state == MR_SUB_OPEN && (sub->sl[0] != mr_net.qos.sl_small || sub->sl[1] != mr_change_level(sub)))
+        if (sub->state == MR_SUB_OPEN && !sub->closing &&
+            (sub->sl[0] != mr_net.qos.sl_small || sub->sl[1] != mr_change_level(sub)))
             return true;
     }
     return false;

@@ -125,7 +125,7 @@ bool mr_lifeline_keep(struct mr_sub *sub, struct mr_qp *qp)
 
     bool peer_gone = mr_is_later(sub->peer_from, sub->generation);
 
-    if (sub->lifeline || !mr_sub_is_current(sub) || sub->peer->error || peer_gone || qp->rail->dev->fatal)
+    if (sub->lifeline || mr_sub_retires(sub) || sub->peer->error || peer_gone || qp->rail->dev->fatal)
         return false;
     l = calloc(1, sizeof *l);
     if (!l || mr_qp_psns(qp, &l->psn, &l->receive)) {

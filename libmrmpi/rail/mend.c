@@ -32,6 +32,7 @@ enum mend_word {
     WORD_GONE,                        /* our end has drained: nothing lands through it any more */
     WORD_ASK,                         /* has the stripe with the notification ctx landed? sreq: comes back */
     WORD_TOLD,                        /* rank: 1 if it has, or is not waited for any more; 0 if not */
+    WORD_PARKED,                      /* we give up our connections; tag: any subchannel */
     WORD_IDLE, /* it is of the old side, and nothing from our end is under way on it (change.c) */
 };
 
@@ -216,15 +217,18 @@ static void link_drained(struct mr_link *l)
     struct mr_peer *p = sub->peer;
     unsigned again = mr_window_link_lost(&p->out, l->index);
 
+    p->link_ids &= ~(1ull << l->index);
     mr_vc_all_waiting += again;
     mr_stat_add(MR_STAT_RESENT, again);
     mr_net_backlog(p);
     for (unsigned i = 0; i < MR_LEVELS; i++)
         if (sub->link[i].state != MR_LINK_CLOSED)
             return;
-    p->link_ids &= ~(1ull << sub->link[0].index | 1ull << sub->link[1].index);
     sub->state = MR_SUB_CLOSED;
-    mr_mend_later(sub);
+    if (mr_sub_retires(sub))
+        sub->retry_ns = sub->failures = 0; /* it is not its fault */
+    else
+        mr_mend_later(sub);
     sub->news.gone = true;
     sub->news.gone_generation = sub->generation;
     if (!p->error)
@@ -251,6 +255,11 @@ static bool say(struct mr_peer *p, enum mend_word word, int32_t tag, uint32_t im
     struct mr_hdr hdr = {.kind = word, .rank = landed, .tag = tag, .ctx = imm, .sreq = cookie};
 
     return !mr_vc_send(p->vc, &hdr, NULL, 0);
+}
+
+void mr_mend_tell_parked(struct mr_peer *p)
+{
+    say(p, WORD_PARKED, sub_tag(&p->sub[0], 0), 0, 0, false);
 }
 
 bool mr_mend_tell_idle(struct mr_sub *sub)
@@ -293,6 +302,9 @@ void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
         break;
     case WORD_GONE:
         mr_sub_gone(sub, tag_generation(tag));
+        break;
+    case WORD_PARKED:
+        mr_budget_heard(p);
         break;
     case WORD_IDLE:
         mr_change_heard(sub, tag_generation(tag));
@@ -374,7 +386,7 @@ static bool mend_sub(struct mr_sub *sub, uint64_t now_ns)
     mr_bulk_settle(sub, ask);
     if (sub->news.broken || sub->news.gone || sub->state == MR_SUB_BROKEN)
         more = true;
-    if (!mr_sub_is_current(sub))
+    if (!mr_sub_is_wanted(sub))
         return more;
     if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && is_due(sub, now_ns))
         mr_peer_reopen(sub->peer, sub);

@@ -169,6 +169,7 @@ static int choose_kinds(const struct mr_launch *launch)
     if (mr_net.kinds.unsafe && !launch->rank)
         mr_log(MR_LOG_WARN, "MRMPI_RELIABLE=no: a packet that the network loses is lost, and the job will wait for it "
                             "for ever");
+    mr_budget_init();
     return 0;
 }
 
@@ -275,7 +276,9 @@ static size_t net_packet_max(int rank)
 
 static unsigned net_caps(int rank)
 {
-    return mr_net.caps;
+    struct mr_peer *p = mr_net.rationed ? mr_peer_get(rank) : NULL;
+
+    return p && !mr_budget_rdma(p) ? 0 : mr_net.caps;
 }
 
 /* ---- down -------------------------------------------------------------------------------------------------------- */
@@ -442,6 +445,8 @@ static void look_for_news(bool idle)
     mr_verbs_check_events();
     if (mr_net.mending)
         mr_mend_poll();
+    if (mr_net.rationed)
+        mr_budget_tick(now);
     if (idle)
         mr_ping_silent(now);
     if (!mr_fabric_news(&q, now) || !memcmp(&q, &mr_net.qos, sizeof q))

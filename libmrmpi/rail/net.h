@@ -58,9 +58,9 @@ struct mr_sub {
     uint8_t side; /* 0 or 1: peers change from the one to the other when service levels change (change.c) */
     uint8_t turn; /* that the peer changes to, or has changed to, with it */
     uint8_t twin; /* of those alike in all else, for classes of several lanes */
-    bool
-        told; /* what it carried from here is with the peer, and the peer knows that; only if it is of the other side */
-    bool heard; /* the same of the peer */
+    bool closing; /* nothing new goes over it: the peer's connections are given up (budget.c) */
+    bool told;    /* of one that retires: what it carried from here is with the peer, which knows that */
+    bool heard;   /* the same of the peer */
     enum mr_sub_state state;
     uint8_t generation; /* of its queue pairs, those that are or those that come next; wraps */
     uint8_t peer_from;  /* those of the peer before this generation are gone */
@@ -93,6 +93,8 @@ struct mr_peer {
     uint8_t turn;                         /* how often the side was changed; wraps */
     bool change;                          /* it wants to be, since service levels have changed */
     uint64_t change_ns;                   /* not before */
+    uint8_t wanted;                       /* kinds of links that shall be open: set, as mr_card.kinds */
+    uint32_t use, counted;                /* what its connections are worth, packets that were counted for that */
     uint64_t link_ids;                    /* set of those that are given out: places in the window */
     struct mr_sched packet_turn, stripe_turn;
     struct mr_adapt adapt;
@@ -129,12 +131,15 @@ struct mr_net {
     struct mr_rtt connect_rtt; /* of requests to connect */
     struct mr_kinds kinds;
     struct mr_assemblies assemblies;
-    bool careful;         /* with some peer */
-    bool attentive;       /* careful, or somebody is being connected: packets may be signs */
-    bool parting;         /* words are said at once */
-    unsigned num_relying; /* peers to which or from which packets on links that lose them are under way */
-    uint64_t looked_ns;   /* when rely.c looked last */
-    uint64_t idle_ns;     /* since when it has found nothing to do */
+    bool careful;          /* with some peer */
+    bool attentive;        /* careful, or somebody is being connected: packets may be signs */
+    bool parting;          /* words are said at once */
+    uint8_t rationed;      /* kinds of links that only some peers have: set */
+    unsigned num_rationed; /* peers that have them */
+    uint64_t budget_ns;    /* when that was looked at */
+    unsigned num_relying;  /* peers to which or from which packets on links that lose them are under way */
+    uint64_t looked_ns;    /* when rely.c looked last */
+    uint64_t idle_ns;      /* since when it has found nothing to do */
     unsigned open_puts;
     unsigned num_isolated; /* peers to whom nothing leads at present */
     bool mend_due;         /* one of those that are mending has something to say or do now */
@@ -186,6 +191,15 @@ static inline bool mr_sub_is_current(const struct mr_sub *sub)
 {
     return sub->side == (sub->peer->turn & 1);
 }
+static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
+{
+    return mr_sub_is_current(sub) && sub->peer->wanted >> sub->kind & 1;
+}
+/* It is open, but not for long. */
+static inline bool mr_sub_retires(const struct mr_sub *sub)
+{
+    return sub->closing || !mr_sub_is_current(sub);
+}
 /* Kind, side and twin in one byte, as messages name them. */
 static inline uint8_t mr_sub_kind(const struct mr_sub *sub)
 {
@@ -196,6 +210,21 @@ void mr_sub_prefer(struct mr_peer *p);
 void mr_wireup_datagram(const void *data, size_t len);
 /* Timers of peers that are being connected. */
 void mr_wireup_tick(void);
+
+/* ---- budget.c -------------------------------------------------------------------------------------------------- */
+
+void mr_budget_init(void);
+/* Which of these kinds are wanted of a peer that was just met. */
+void mr_budget_first(struct mr_peer *p, uint8_t kinds);
+/* The peer opens a link of that kind. */
+void mr_budget_asked(struct mr_peer *p, unsigned kind);
+/* The peer gives up its connections. */
+void mr_budget_heard(struct mr_peer *p);
+/* Large messages may go there by RDMA: there is a connection, or will be. */
+bool mr_budget_rdma(struct mr_peer *p);
+/* One waits for a connection. */
+void mr_budget_need(struct mr_peer *p);
+void mr_budget_tick(uint64_t now_ns);
 
 /* ---- change.c -------------------------------------------------------------------------------------------------- */
 
@@ -220,6 +249,8 @@ extern const struct mr_link_events mr_mend_events;
 void mr_sub_break(struct mr_sub *sub);
 /* Nobody needs it any more: closed without a word. */
 void mr_sub_close(struct mr_sub *sub);
+/* The peer shall give up its connections, too. */
+void mr_mend_tell_parked(struct mr_peer *p);
 /* The peer shall hear that it carries nothing from here any more. False: not now. */
 bool mr_mend_tell_idle(struct mr_sub *sub);
 /* A subchannel that is closed, or could not be opened: it is tried again after a pause. */

@@ -18,7 +18,7 @@ static bool ping(struct mr_sub *sub, unsigned level)
 {
     struct mr_link *l = &sub->link[level];
 
-    if (sub->state != MR_SUB_OPEN || !mr_sub_is_current(sub) || sub->rail->down || l->state != MR_LINK_OPEN || !l->ops->ping || l->ops->ping(l))
+    if (sub->state != MR_SUB_OPEN || mr_sub_retires(sub) || sub->rail->down || l->state != MR_LINK_OPEN || !l->ops->ping || l->ops->ping(l))
         return false;
     mr_stat_add(MR_STAT_PINGS, 1);
     return true;

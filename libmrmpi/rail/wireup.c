@@ -169,6 +169,7 @@ static int make_subs(struct mr_peer *p)
     p->load = p->loads[0];
     for (unsigned side = 0; side < 2; side++)
         add_side(p, pair, num, ours, twins);
+    mr_budget_first(p, (uint8_t)kinds);
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
                p->card.host, num, left_out);
@@ -189,6 +190,8 @@ void mr_sub_prefer(struct mr_peer *p)
 
         if (found)
             p->spare |= set;
+        else if (set && (!mr_net.kinds.native[mr_net.kinds.kind[k]] || !mr_link_kinds[mr_net.kinds.kind[k]]->confirms))
+            mr_rely_begin(p);
         found |= set != 0;
     }
 }
@@ -204,20 +207,17 @@ static unsigned take_link_id(struct mr_peer *p)
 
 static void close_link(struct mr_link *l)
 {
-    struct mr_peer *p = ((struct mr_sub *)l->owner)->peer;
-
-    if (l->index < MR_WINDOW_LINKS)
-        p->link_ids &= ~(1ull << l->index);
-    if (l->state != MR_LINK_CLOSED)
-        l->ops->close(l);
+    if (l->state == MR_LINK_CLOSED)
+        return;
+    l->ops->close(l);
+    ((struct mr_sub *)l->owner)->peer->link_ids &= ~(1ull << l->index);
 }
 
 /* Nothing was sent over them. */
 static void close_links(struct mr_sub *sub)
 {
     for (unsigned l = 0; l < MR_LEVELS; l++)
-        if (sub->link[l].ops)
-            close_link(&sub->link[l]);
+        close_link(&sub->link[l]);
 }
 
 /* Queue pairs for a subchannel, one or two. */
@@ -239,6 +239,8 @@ static int open_sub(struct mr_sub *sub)
                                  .native = mr_net.kinds.native[sub->kind]};
         err = link->index < MR_WINDOW_LINKS ? link->ops->open(link, sub->rail) : -ENOSPC;
         if (err) {
+            if (link->index < MR_WINDOW_LINKS)
+                sub->peer->link_ids &= ~(1ull << link->index);
             close_links(sub);
             return err;
         }
@@ -248,7 +250,7 @@ static int open_sub(struct mr_sub *sub)
     sub->sl[0] = qos->sl_small;
     sub->sl[1] = bulk;
     sub->turn = (uint8_t)(sub->peer->turn + !mr_sub_is_current(sub));
-    sub->told = sub->heard = false;
+    sub->closing = sub->told = sub->heard = false;
     sub->state = MR_SUB_OPENING;
     return 0;
 }
@@ -391,7 +393,9 @@ static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const
 {
     if (req)
         return find_in(req, sub);
-    return p->up && p->reopening ? sub == p->reopening : mr_sub_is_current(sub) != p->up;
+    if (p->up && p->reopening)
+        return sub == p->reopening;
+    return mr_sub_is_current(sub) != p->up && p->wanted >> sub->kind & 1;
 }
 
 /* The peer's ports are where it says, not where its card said. */
@@ -454,6 +458,7 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
         if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN))
             unopen_sub(sub); /* of an earlier round */
         if (wanted && sub->state == MR_SUB_CLOSED) {
+            mr_budget_asked(p, sub->kind);
             err = open_sub(sub);
             failed = err ? err : failed;
         }
@@ -499,8 +504,7 @@ static int connect_sub(struct mr_sub *sub, const struct mr_rail_addr *to, const 
     sub->sl[1] = sls->sl[1] & 15;
     if (!two) {
         sub->level[MR_LEVEL_BULK] = &sub->link[0];
-        if (sub->link[1].state != MR_LINK_CLOSED)
-            close_link(&sub->link[1]);
+        close_link(&sub->link[1]);
     }
     return err;
 }
@@ -592,8 +596,6 @@ static void established(struct mr_cm_conn *c)
         p->loads[sub->side][mr_sub_place(sub)].up = !sub->rail->down;
         if (mr_is_later(sub->turn, turn))
             turn = sub->turn;
-        if (!sub->link[0].native || !sub->link[0].ops->confirms)
-            mr_rely_begin(p);
         mr_mend_opened(sub);
         opened++;
     }

@@ -31,7 +31,7 @@ like "it says so" 'rx[ab]0 port 1 is not used: none of its [0-9]+ GIDs is as MRM
 job bash -c '[ "$PMIX_RANK" = 1 ] && export MRMPI_ROCE_GID=ipv6; exec "$@"' - "${sizes[@]}"
 rc=$?
 not_ok "one host with IPv4, one with IPv6: no job" test $rc -eq 0 -o $rc -eq 124
-like "it says why" 'no rail leads to rank [01] on .*GID of the same kind' "$tmp/job"
+like "it says why" 'no rail leads to rank [01] on .*no kind of GID' "$tmp/job"
 
 # ---- service levels
 mkfifo "$tmp/stop"
