@@ -72,6 +72,14 @@ tests/libmrmpi/test_reliable_SRCS := tests/libmrmpi/test_reliable.c libmrmpi/rel
 tests/libmrmpi/test_rtt_SRCS := tests/libmrmpi/test_rtt.c
 tests/libmrmpi/test_ack_SRCS := tests/libmrmpi/test_ack.c libmrmpi/reliable/ack.c
 
+# link: the pure parts
+LINK_TESTS := $(addprefix tests/libmrmpi/,test_assembly test_kinds)
+TESTPROGS += $(LINK_TESTS)
+UNIT_TESTS += $(LINK_TESTS)
+$(foreach t,$(LINK_TESTS),$(eval $(t)_PKGS := check))
+tests/libmrmpi/test_assembly_SRCS := tests/libmrmpi/test_assembly.c libmrmpi/link/assembly.c
+tests/libmrmpi/test_kinds_SRCS := tests/libmrmpi/test_kinds.c libmrmpi/link/kinds.c
+
 # The calls that unmap memory, interposed: with a sanitizer the allocator is another one, and there is nothing to test.
 ifeq ($(SAN),)
 TESTPROGS += tests/libmrmpi/test_memory

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which kinds of links a rank may use: MRMPI_LINKS and MRMPI_RELIABLE. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/link/kinds.h"
+
+static struct mr_kinds kinds;
+static const char *why;
+
+static bool parse(const char *links, const char *reliable)
+{
+    memset(&kinds, 0xff, sizeof kinds);
+    why = NULL;
+    return mr_kinds_parse(links, reliable, &kinds, &why);
+}
+
+/* Each list of some kinds in some order. */
+START_TEST(lists)
+{
+    static const struct {
+        const char *text;
+        unsigned num;
+        enum mr_link_kind kind[MR_LINK_KINDS];
+    } cases[] = {
+        {"rc", 1, {MR_LINK_RC}},
+        {"uc", 1, {MR_LINK_UC}},
+        {"ud", 1, {MR_LINK_UD}},
+        {"rc,uc", 2, {MR_LINK_RC, MR_LINK_UC}},
+        {"uc,rc", 2, {MR_LINK_UC, MR_LINK_RC}},
+        {"rc,ud", 2, {MR_LINK_RC, MR_LINK_UD}},
+        {"ud,rc", 2, {MR_LINK_UD, MR_LINK_RC}},
+        {"uc,ud", 2, {MR_LINK_UC, MR_LINK_UD}},
+        {"ud,uc", 2, {MR_LINK_UD, MR_LINK_UC}},
+        {"rc,uc,ud", 3, {MR_LINK_RC, MR_LINK_UC, MR_LINK_UD}},
+        {"rc,ud,uc", 3, {MR_LINK_RC, MR_LINK_UD, MR_LINK_UC}},
+        {"uc,rc,ud", 3, {MR_LINK_UC, MR_LINK_RC, MR_LINK_UD}},
+        {"uc,ud,rc", 3, {MR_LINK_UC, MR_LINK_UD, MR_LINK_RC}},
+        {"ud,rc,uc", 3, {MR_LINK_UD, MR_LINK_RC, MR_LINK_UC}},
+        {"ud,uc,rc", 3, {MR_LINK_UD, MR_LINK_UC, MR_LINK_RC}},
+        {"UD,Rc", 2, {MR_LINK_UD, MR_LINK_RC}},
+    };
+
+    for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
+        bool named[MR_LINK_KINDS] = {false};
+
+        ck_assert_msg(parse(cases[c].text, "auto"), "%s", cases[c].text);
+        ck_assert_uint_eq(kinds.num, cases[c].num);
+        for (unsigned i = 0; i < kinds.num; i++) {
+            ck_assert_uint_eq(kinds.kind[i], cases[c].kind[i]);
+            named[kinds.kind[i]] = true;
+        }
+        for (unsigned k = 0; k < MR_LINK_KINDS; k++)
+            ck_assert_int_eq(mr_kinds_have(&kinds, k), named[k]);
+    }
+}
+END_TEST
+
+START_TEST(lists_that_are_none)
+{
+    static const char *const bad[] = {"",      ",",        "rc,",   ",rc",    "rc,,ud",      "rc ud",     "rc, ud",
+                                      " rc",   "rc ",      "r",     "rcx",    "xrc",         "all",       "auto",
+                                      "rc,rc", "ud,rc,ud", "uc,UC", "rc;ud",  "rc,uc,ud,rc", "rc,uc,ud,", "shm",
+                                      "rcuc",  "rc,u",     "rc,d",  "rc,none"};
+
+    for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_msg(!parse(bad[i], "auto"), "'%s'", bad[i]);
+        ck_assert_str_eq(why, "MRMPI_LINKS");
+    }
+    ck_assert(!parse("bad", "bad")); /* one at a time */
+    ck_assert_str_eq(why, "MRMPI_LINKS");
+}
+END_TEST
+
+START_TEST(bad_reliable)
+{
+    static const char *const bad[] = {"", "y", "n", "1", "0", "true", "yes ", " yes", "yes,no", "never", "autos"};
+
+    for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_msg(!parse("rc,ud", bad[i]), "'%s'", bad[i]);
+        ck_assert_str_eq(why, "MRMPI_RELIABLE");
+    }
+    ck_assert(parse("rc", "Yes") && parse("rc", "NO") && parse("rc", "AUTO"));
+}
+END_TEST
+
+/* RC, UC, UD, each native or reliable: every pair of settings that gives one. */
+START_TEST(six_combinations)
+{
+    static const struct {
+        const char *links, *reliable;
+        enum mr_link_kind kind;
+        bool native, unsafe;
+    } cases[] = {
+        {"rc", "auto", MR_LINK_RC, true, false},  {"rc", "no", MR_LINK_RC, true, false},
+        {"rc", "yes", MR_LINK_RC, false, false},  {"uc", "auto", MR_LINK_UC, false, false},
+        {"uc", "yes", MR_LINK_UC, false, false},  {"uc", "no", MR_LINK_UC, true, true},
+        {"ud", "auto", MR_LINK_UD, false, false}, {"ud", "yes", MR_LINK_UD, false, false},
+        {"ud", "no", MR_LINK_UD, true, true},
+    };
+
+    for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
+        ck_assert(parse(cases[c].links, cases[c].reliable));
+        ck_assert_int_eq(kinds.native[cases[c].kind], cases[c].native);
+        ck_assert_int_eq(kinds.unsafe, cases[c].unsafe);
+    }
+}
+END_TEST
+
+/* A list is unsafe if one of its kinds loses packets that nobody acknowledges. */
+START_TEST(unsafe_lists)
+{
+    static const char *const lossy[] = {"rc,ud", "ud,rc", "uc,rc", "uc,ud", "rc,uc,ud"};
+
+    for (unsigned i = 0; i < sizeof lossy / sizeof *lossy; i++) {
+        ck_assert(parse(lossy[i], "no") && kinds.unsafe);
+        ck_assert(parse(lossy[i], "auto") && !kinds.unsafe);
+        ck_assert(kinds.native[MR_LINK_RC] && !kinds.native[MR_LINK_UC] && !kinds.native[MR_LINK_UD]);
+        ck_assert(parse(lossy[i], "yes") && !kinds.unsafe);
+        ck_assert(!kinds.native[MR_LINK_RC] && !kinds.native[MR_LINK_UC] && !kinds.native[MR_LINK_UD]);
+    }
+}
+END_TEST
+
+START_TEST(names)
+{
+    ck_assert_str_eq(mr_link_kind_name(MR_LINK_RC), "rc");
+    ck_assert_str_eq(mr_link_kind_name(MR_LINK_UC), "uc");
+    ck_assert_str_eq(mr_link_kind_name(MR_LINK_UD), "ud");
+    ck_assert_str_eq(mr_link_kind_name(MR_LINK_KINDS), "unknown");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("kinds");
+    TCase *t = tcase_create("kinds");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_test(t, lists);
+    tcase_add_test(t, lists_that_are_none);
+    tcase_add_test(t, bad_reliable);
+    tcase_add_test(t, six_combinations);
+    tcase_add_test(t, unsafe_lists);
+    tcase_add_test(t, names);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
