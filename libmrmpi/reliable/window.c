@@ -372,9 +372,11 @@ uint64_t mr_window_deadline(const struct mr_window *w)
     return deadline > w->rest_ns ? deadline : w->rest_ns;
 }
 
-/* Several at the same time count once. */
+/* Several at the same time count once. What was lost before the link brought another packet says nothing of it now. */
 static void note_overdue(struct mr_window_link *l, const struct mr_kept *k, uint64_t now_ns)
 {
+    if (k->sent_ns <= l->proved_ns)
+        return;
     if (!l->overdue)
         l->overdue_ns = k->sent_ns;
     if (l->counted_ns != now_ns)
@@ -387,7 +389,7 @@ bool mr_window_link_silent(const struct mr_window *w, unsigned link)
     if (!w->link || w->link[link].overdue < MR_WINDOW_SILENT)
         return false;
     for (unsigned i = 0; i < MR_WINDOW_LINKS; i++)
-        if (w->link[i].proved_ns > w->link[link].overdue_ns)
+        if (i != link && w->link[i].proved_ns > w->link[link].overdue_ns)
             return true;
     return false;
 }

@@ -59,10 +59,10 @@ struct mr_window_link {
     struct mr_kept *head, *tail; /* in flight, in the order of posting */
     uint32_t posted;             /* number of packets, ever; wraps */
     uint32_t passed;             /* native: how many of them are confirmed; lossy: 1 + the highest turn acknowledged */
-    uint32_t overdue;            /* lossy: time-outs since a packet that it brought was acknowledged */
-    uint64_t overdue_ns;         /* when the first packet of those was sent */
-    uint64_t counted_ns;         /* the last of them */
-    uint64_t proved_ns;          /* when the latest packet that proved the link was sent */
+    uint32_t overdue;    /* lossy: time-outs of packets sent after the last one that it is known to have brought */
+    uint64_t overdue_ns; /* when the first packet of those was sent */
+    uint64_t counted_ns; /* the last of them */
+    uint64_t proved_ns;  /* when the latest packet that proved the link was sent */
 };
 
 struct mr_window {
@@ -237,7 +237,7 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link);
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns);
 /*
  * True if this lossy link brings nothing any more, although the peer is there: so many time-outs (MR_WINDOW_SILENT) in
- * a row on it, while one that another link took later was acknowledged.
+ * a row on it, while one that another link took after the first of those packets was acknowledged.
  */
 bool mr_window_link_silent(const struct mr_window *w, unsigned link);
 /* When mr_window_expired has something to do; UINT64_MAX: never, for nothing is in flight on a lossy link. */

@@ -340,6 +340,54 @@ START_TEST(silent_links_are_known)
 END_TEST
 
 /* Packets without numbers are confirmed like the others by a native link. */
+/* One packet is lost again and again. What was sent later on its own link has come, so the link works. */
+START_TEST(unlucky_links_are_not_silent)
+{
+    uint64_t t = 1000;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 40);
+    sent(0, 0, false, t);
+    sent(1, 0, false, t + 10);
+    ck_assert_ptr_nonnull(mr_window_acked(&w, first, 1, t + 100));
+    for (unsigned n = 0; n < MR_WINDOW_SILENT + 2; n++) {
+        t += 1u << 20;
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+        ck_assert(!mr_window_link_silent(&w, 0)); /* there is no other link that would show that the peer is there */
+        sent(0, 0, false, t);
+    }
+    ck_assert_ptr_nonnull(mr_window_free(&w));
+}
+END_TEST
+
+/* A packet that was lost before the link's last success does not count. */
+START_TEST(links_are_silent_since_their_last_success)
+{
+    uint64_t t = 1000;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 40);
+    sent(0, 0, false, t);
+    sent(1, 0, false, t + 10);
+    ck_assert_ptr_nonnull(mr_window_acked(&w, first, 1, t + 100));
+    for (unsigned n = 0; n < MR_WINDOW_SILENT; n++) {
+        t += 1u << 20;
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+        sent(0, 0, false, t);
+    }
+    sent(2, 1, false, t);
+    ck_assert_ptr_nonnull(mr_window_acked(&w, first, 2, t + 100));
+    ck_assert(!mr_window_link_silent(&w, 0)); /* of the five times the first was before packet 1 */
+    t += 1u << 20;
+    ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+    ck_assert(mr_window_link_silent(&w, 0));
+    ck_assert(!mr_window_link_silent(&w, 1));
+    ck_assert_ptr_nonnull(mr_window_free(&w));
+}
+END_TEST
+
 START_TEST(unnumbered_packets_are_counted)
 {
     begin(_i, N);
@@ -495,6 +543,8 @@ int main(void)
     tcase_add_loop_test(t, overtaken_packets_wait_again, 0, 2);
     tcase_add_loop_test(t, a_second_loss_is_found_too, 0, 2);
     tcase_add_loop_test(t, silent_links_are_known, 0, 2);
+    tcase_add_loop_test(t, unlucky_links_are_not_silent, 0, 2);
+    tcase_add_loop_test(t, links_are_silent_since_their_last_success, 0, 2);
     tcase_add_loop_test(t, unnumbered_packets_are_counted, 0, 2);
     tcase_add_loop_test(t, timeouts_probe_and_back_off, 0, 2);
     tcase_add_loop_test(t, samples, 0, 2);
