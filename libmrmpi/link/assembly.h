@@ -19,6 +19,16 @@
 /* Writes what goes before each part of the packet of size bytes at data, which begins with the header of link/wire.h.
  */
 void mr_part_head(const void *data, uint32_t size, void *out);
+/*
+ * How long all parts of a packet but the last are, at most bytes: its last tail bytes, a word (reliable/ack.h) that may
+ * be another one when the packet is sent again, go in one part. So no word is put together from two sendings.
+ */
+static inline uint32_t mr_part_chunk(uint32_t size, uint32_t tail, uint32_t most)
+{
+    uint32_t before = (size + most - 1) / most - 1; /* parts before the last */
+
+    return size - tail < before * most ? (size - tail) / before : most;
+}
 static inline uint32_t mr_part_imm(unsigned part, uint32_t chunk)
 {
     return part << 16 | chunk;

@@ -59,7 +59,7 @@ static void packet_done(struct mr_wr *wr, const struct mr_wc *wc)
 
 static int send_parts(struct mr_link *l, struct mr_packet *p, uint32_t size)
 {
-    uint32_t lkey = mr_packet_lkey(p, l->rail), chunk = l->ud.mtu - MR_PART_HEAD;
+    uint32_t lkey = mr_packet_lkey(p, l->rail), chunk = mr_part_chunk(size, p->tail, l->ud.mtu - MR_PART_HEAD);
     unsigned parts = (size + chunk - 1) / chunk;
     struct mr_piece piece[2] = {{.data = mr_packet_part_head(p), .len = MR_PART_HEAD, .lkey = lkey}, {.lkey = lkey}};
     int err = 0;

@@ -189,6 +189,35 @@ START_TEST(sent_again_fills_the_gaps)
 }
 END_TEST
 
+/*
+ * The word behind a packet is another one in each sending. Of two sendings some parts come each, so that together they
+ * make one packet: its word is that of one sending.
+ */
+START_TEST(words_are_not_mixed)
+{
+    static const uint32_t tails[] = {4, 12}, most[] = {240, 496, 1008, 2032, 4080};
+    uint32_t tail = tails[_i & 1], seq = 0;
+
+    for (unsigned m = 0; m < sizeof most / sizeof *most; m++)
+        for (uint32_t size = most[m] + 17; size <= PACKET_MAX && size <= 64 * most[m]; size++) {
+            uint32_t chunk = mr_part_chunk(size, tail, most[m]);
+            unsigned parts = parts_of(size, chunk);
+            const void *whole;
+
+            ck_assert_uint_le(chunk, most[m]);
+            ck_assert_uint_eq(parts, parts_of(size, most[m]));
+            ck_assert_uint_eq(mr_part_chunk(size, 0, most[m]), most[m]);
+            if (size - tail >= (parts - 1) * most[m])
+                ck_assert_uint_eq(chunk, most[m]);
+            for (unsigned i = 0; i + 1 < parts; i++)
+                ck_assert_ptr_null(add_part(1, seq, 0, size, chunk, i));
+            whole = add_part(1, seq++, 1, size, chunk, parts - 1);
+            ck_assert_ptr_nonnull(whole);
+            ck_assert_mem_eq((const char *)whole + size - tail, packet + size - tail, tail);
+        }
+}
+END_TEST
+
 START_TEST(the_one_that_was_touched_least_recently_goes)
 {
     for (uint32_t seq = 0; seq < MR_ASSEMBLIES_MAX; seq++)
@@ -330,6 +359,7 @@ int main(void)
     tcase_add_test(t, sent_again_with_another_length);
     tcase_add_test(t, sent_again_with_another_chunk);
     tcase_add_test(t, sent_again_fills_the_gaps);
+    tcase_add_loop_test(t, words_are_not_mixed, 0, 2);
     tcase_add_test(t, the_one_that_was_touched_least_recently_goes);
     tcase_add_test(t, what_does_not_fit_is_dropped);
     tcase_add_loop_test(t, by_chance, 1, 6);
