@@ -6,7 +6,8 @@
  * section 2 and appendix A), with the constants and rules of RFC 6298:
  * - 2.2, 2.3: the first sample R gives SRTT = R, RTTVAR = R/2; later ones count 1/8 and 1/4.
  * - 3 (Karn's rule): a packet that was sent more than once gives no sample. The caller sees to that.
- * - 5.5 to 5.7: a time-out doubles the time to wait, up to a maximum; a new sample ends the doubling.
+ * - 5.5 to 5.7: a time-out doubles the time to wait, up to a maximum; a new sample ends the doubling. So do several
+ *   acknowledgements without one (mr_rtt_heard).
  *
  * The receiver delays its acknowledgements by half of the shortest time-out ("t_timeout/2" in M. Koop, R. Kumar,
  * D. Panda, "Can Software Reliability Outperform Hardware Reliability on High Performance Interconnects?", ICS 2008,
@@ -64,6 +65,17 @@ static inline void mr_rtt_sample(struct mr_rtt *r, uint64_t ns)
     }
     r->base_ns = mr_rtt_clamp(r, r->srtt_ns + 4 * r->var_ns + mr_rtt_ack_delay(r->min_ns));
     r->backoff = 0;
+}
+
+/*
+ * The peer has acknowledged packets and there is no sample in it, since they were sent again: it is there, so one
+ * doubling less. Where many packets are lost there are few samples, and the time to wait would grow to its maximum.
+ * All doublings at once would be too much: a round trip that has become longer would never give a sample.
+ */
+static inline void mr_rtt_heard(struct mr_rtt *r)
+{
+    if (r->backoff)
+        r->backoff--;
 }
 
 static inline void mr_rtt_expired(struct mr_rtt *r)

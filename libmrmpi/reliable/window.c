@@ -265,6 +265,8 @@ static void take_sample(struct mr_window *w, const struct news *news, uint64_t n
 {
     if (now_ns && news->once_ns && news->once_ns >= news->again_ns)
         mr_rtt_sample(&w->rtt, now_ns > news->once_ns ? now_ns - news->once_ns : 0);
+    else
+        mr_rtt_heard(&w->rtt);
 }
 
 struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns)

@@ -388,6 +388,37 @@ START_TEST(links_are_silent_since_their_last_success)
 }
 END_TEST
 
+/* Where every packet is lost at first nothing gives a sample: the time-out does not stay long for that. */
+START_TEST(words_without_samples_end_the_doubling)
+{
+    uint64_t t = 1000;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 10);
+    for (unsigned n = 0; n < 5; n++) {
+        sent(0, 0, false, t);
+        t += 1u << 20;
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+    }
+    ck_assert_uint_eq(w.rtt.backoff, 5);
+    sent(0, 0, false, t);
+    ck_assert_ptr_null(mr_window_acked(&w, first, 0, t)); /* which says nothing */
+    ck_assert_uint_eq(w.rtt.backoff, 5);
+    GIVEN(mr_window_acked(&w, first + 1, 0, t + 100), 0);
+    ck_assert_uint_eq(w.rtt.backoff, 4);
+    for (unsigned i = 1; i < 10; i++) {
+        sent(i, 0, false, t);
+        ck_assert_uint_eq(mr_window_link_lost(&w, 0), 1);
+        sent(i, 0, false, t);
+        GIVEN(mr_window_acked(&w, first + i + 1, 0, t + 100), (int)i);
+    }
+    ck_assert_uint_eq(w.rtt.backoff, 0);
+    ck_assert_uint_eq(w.rtt.srtt_ns, 0);
+    is_empty();
+}
+END_TEST
+
 START_TEST(unnumbered_packets_are_counted)
 {
     begin(_i, N);
@@ -462,7 +493,7 @@ START_TEST(samples)
     sent(0, 0, false, 5000);
     GIVEN(mr_window_acked(&w, first + 1, 0, 6000), 0);
     ck_assert_uint_eq(w.rtt.srtt_ns, 0);
-    ck_assert_uint_eq(w.rtt.backoff, 1);
+    ck_assert_uint_eq(w.rtt.backoff, 0); /* but it was heard of */
     ck_assert_uint_eq(mr_window_expired(&w, 9600), 1);
     GIVEN(mr_window_acked(&w, first + 2, 0, 9500), 1);
     ck_assert_uint_eq(w.rtt.srtt_ns, 8000);
@@ -545,6 +576,7 @@ int main(void)
     tcase_add_loop_test(t, silent_links_are_known, 0, 2);
     tcase_add_loop_test(t, unlucky_links_are_not_silent, 0, 2);
     tcase_add_loop_test(t, links_are_silent_since_their_last_success, 0, 2);
+    tcase_add_loop_test(t, words_without_samples_end_the_doubling, 0, 2);
     tcase_add_loop_test(t, unnumbered_packets_are_counted, 0, 2);
     tcase_add_loop_test(t, timeouts_probe_and_back_off, 0, 2);
     tcase_add_loop_test(t, samples, 0, 2);
