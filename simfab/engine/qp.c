@@ -83,6 +83,8 @@ int qp_create(struct ctx *ctx, const struct sf_create_qp *r, struct pd *pd, stru
     if (r->max_send_wr > m->max_qp_wr || r->max_recv_wr > m->max_qp_wr || r->max_send_sge > m->max_sge ||
         r->max_recv_sge > m->max_sge || r->max_inline > m->max_inline_bytes)
         return EINVAL;
+    if (srq && r->qp_type == IBV_QPT_UC && !m->uc_srq)
+        return EINVAL;
     if (ctx->hca->objects[OBJ_QP] >= m->max_qp)
         return ENOMEM;
     qp = new_qp(ctx->hca);
