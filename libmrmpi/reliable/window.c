@@ -154,6 +154,7 @@ void mr_window_sent_again(struct mr_window *w, struct mr_kept *k)
     again_remove(w, k);
     if (k->tries < UINT8_MAX)
         k->tries++;
+    k->blind = w->probing;
     w->resent++;
 }
 
@@ -206,11 +207,12 @@ struct news {
 /*
  * Has the last of its postings brought the packet? Yes if there was one only; probably if that is so long ago that its
  * acknowledgement should be here. Then what was posted before it on that link should be here, too (RFC 8985, section
- * 6.2, step 2). There is no sample of the round-trip time in it (Karn's rule).
+ * 6.2, step 2). There is no sample of the round-trip time in it (Karn's rule). A peer that was away acknowledges the
+ * first posting when it is back, however long ago the others are: what was sent blindly tells nothing of other packets.
  */
 static bool is_last_posting(const struct mr_window *w, const struct mr_kept *k, uint64_t now_ns)
 {
-    return k->tries == 1 || (w->rtt.srtt_ns && now_ns >= k->sent_ns + w->rtt.srtt_ns + 2 * w->rtt.var_ns);
+    return k->tries == 1 || (!k->blind && w->rtt.srtt_ns && now_ns >= k->sent_ns + w->rtt.srtt_ns + 2 * w->rtt.var_ns);
 }
 
 static void take_acked(struct mr_window *w, uint32_t seq, uint64_t now_ns, struct news *news)
@@ -236,6 +238,8 @@ static void take_acked(struct mr_window *w, uint32_t seq, uint64_t now_ns, struc
                 l->proved_ns = k->sent_ns;
             news->links |= 1ull << k->link;
         }
+        if (k->blind)
+            l->overdue = 0; /* for all that is known */
         link_remove(w, k);
     }
     give_back(w, k, &news->given);

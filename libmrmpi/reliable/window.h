@@ -48,6 +48,7 @@ struct mr_kept {
     uint8_t link; /* that it went over last */
     uint8_t state;
     uint8_t tries;        /* up to UINT8_MAX */
+    bool blind;           /* sent again while nothing was heard of the peer */
     uint32_t turn;        /* its number among the packets posted on that link */
     uint64_t sent_ns;     /* 0: no time was given */
     struct mr_kept *next; /* of the packets on one link, in the order of sending; of those to be sent again; of
@@ -117,6 +118,7 @@ static inline int mr_window_push(struct mr_window *w, struct mr_kept *k)
     k->seq = w->next++;
     k->state = MR_KEPT_WAITING;
     k->tries = 0;
+    k->blind = false;
     w->slot[k->seq & w->mask] = k;
     w->bytes += k->len;
     if (++w->num > w->num_most)

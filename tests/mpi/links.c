@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Between two ranks, for links.sh: what a kind of link is to do. links ping [again]: the time of each of some round
+ * trips, printed. links stream N: N short messages one way, then an answer. links flood N: N messages of 8000 bytes to
+ * a rank that looks for none of them for a while. links compute SECONDS: messages to a rank that computes so long.
+ */
+#include <unistd.h>
+
+#include "p2p.h"
+
+enum { PINGS = 40, COMPUTED = 40, LONG_BYTES = 8000 };
+
+static void ping(void)
+{
+    static const size_t sizes[] = {0, 8, 200, 3000, 8000, 40000, 300000};
+    char *buf = room(300000);
+
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int i = 0; i < PINGS; i++) {
+            double begin = MPI_Wtime();
+            int n = (int)sizes[s];
+
+            if (rank == 0)
+                MPI_Send(buf, n, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            MPI_Recv(buf, n, MPI_BYTE, !rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (rank == 1)
+                MPI_Send(buf, n, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+            else
+                printf("%d bytes: %.3f us\n", n, (MPI_Wtime() - begin) * 1e6);
+        }
+    free(buf);
+}
+
+static void stream(int messages)
+{
+    double begin = MPI_Wtime();
+
+    for (int i = 0, got; i < messages; i++)
+        if (rank == 0) {
+            MPI_Send(&i, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(&got, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(got == i);
+        }
+    if (rank == 1)
+        MPI_Send(&messages, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    else
+        MPI_Recv(&messages, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 0)
+        printf("%.3f us a message\n", (MPI_Wtime() - begin) * 1e6 / messages);
+}
+
+/* A rank that sends looks at the network once in a millisecond: on a simulated fabric a poll alone moves no time. */
+static void wait_all(int messages, MPI_Request *req)
+{
+    int flag = 0;
+
+    while (!flag) {
+        MPI_Testall(messages, req, &flag, MPI_STATUSES_IGNORE);
+        if (!flag && rank == 0)
+            usleep(1000);
+    }
+}
+
+/* Messages of LONG_BYTES, all sent before the other end, which sleeps without a look at the network, takes one. */
+static void flood(int messages, unsigned sleep_us)
+{
+    unsigned char *buf = room((size_t)messages * LONG_BYTES);
+    MPI_Request *req = room((size_t)(messages + 1) * sizeof *req);
+    double begin = MPI_Wtime();
+    int answer = 0;
+
+    if (rank == 1)
+        usleep(sleep_us);
+    for (int i = 0; i < messages; i++) {
+        unsigned char *at = buf + (size_t)i * LONG_BYTES;
+
+        if (rank == 0) {
+            fill(at, LONG_BYTES, (unsigned)i);
+            MPI_Isend(at, LONG_BYTES, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &req[i]);
+        } else {
+            MPI_Irecv(at, LONG_BYTES, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &req[i]);
+        }
+    }
+    if (rank == 0)
+        MPI_Irecv(&answer, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &req[messages]);
+    wait_all(messages + !rank, req);
+    for (int i = 0; rank == 1 && i < messages; i++)
+        CHECK(holds(buf + (size_t)i * LONG_BYTES, LONG_BYTES, (unsigned)i));
+    if (rank == 1)
+        MPI_Send(&answer, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    else
+        printf("all are there after %.3f s\n", MPI_Wtime() - begin);
+    free(req);
+    free(buf);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "ping";
+    int n = argc > 2 ? atoi(argv[2]) : 0;
+
+    begin(&argc, &argv);
+    CHECK(size == 2);
+    stream(1); /* so that they are connected */
+    if (!strcmp(what, "ping"))
+        ping();
+    else if (!strcmp(what, "stream"))
+        stream(n);
+    else if (!strcmp(what, "flood"))
+        flood(n, 200000);
+    else if (!strcmp(what, "compute"))
+        flood(COMPUTED, (unsigned)n * 1000000);
+    else
+        CHECK(!"known");
+    MPI_Finalize();
+    return 0;
+}
