@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 300
+# Unreliable connections and datagrams under MPI: nothing is lost, doubled, reordered or changed, whatever the fabric loses;
+# figures without loss; settings. links_all.sh runs this with "all": each kind of link with everything.
+. "$(dirname "$0")/../tap.sh"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+all=${1:-}
+h2='simfab fault link "h2 mlx5_0" 1' h1='simfab fault link "h1 mlx5_1" 1'
+export MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=2 MOST_BYTES=40000
+
+fabric() { # OPTIONS COMMAND...: OPTIONS are words for simfab run; all that is said is in $tmp/out
+  local options=($1)
+  shift
+  timeout -k 5 "${LIMIT:-100}" simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" "${options[@]}" -- "$@" \
+    >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  sed 's/^/# /' "$tmp/out" | tail -n 40
+  grep 'leak:' "$tmp/out"
+  [ $rc = 0 ] && ! grep -q 'leak:' "$tmp/out"
+}
+job() { # OPTIONS RANKS ROUNDS COMMAND...: of failover
+  local options=$1 ranks=$2 rounds=$3
+  shift 3
+  fabric "$options" mrrun -n "$ranks" --ppn $((ranks / 2)) --stats "$BUILD/tests/mpi/failover" "$rounds" "$@" &&
+    grep -q "^$rounds rounds, 0 errors" "$tmp/out"
+}
+links() { fabric "" mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/links" "$@"; }
+# KIND and settings, for what follows: rc+ is rc with acknowledgements, ud- is ud without
+over() { # KIND RAILS CMD...
+  local kind=$1 reliable=auto
+  [[ $kind == *+ ]] && reliable=yes
+  [[ $kind == *- ]] && reliable=no
+  MRMPI_LINKS=${kind%[+-]} MRMPI_RELIABLE=$reliable MRMPI_RAILS_MAX=$2 "${@:3}"
+}
+with() { local setting=$1; shift; (export "$setting"; "$@"); } # NAME=VALUE CMD...
+counted() { # COUNTER [RANK]: of all ranks, or one
+  grep "^mrmpi\[${2:-}" "$tmp/out" | sed -n "s/.* $1=\([0-9]*\).*/\1/p" | awk '{n += $1} END {print n + 0}'
+}
+lose() { echo "simfab fault link \"*\" loss=$1"; }
+quiet() { [ "$(counted resent)" = 0 ] && [ "$(counted duplicates)" = 0 ] && [ "$(counted timeouts)" = 0 ]; }
+
+# ---- without loss, in figures ------------------------------------------------------------------------------------
+for kind in rc rc+ uc uc- ud ud-; do
+  ok "$kind: a ping-pong of all sizes" over $kind 2 links ping
+  ok "nothing is sent again ($(counted resent)), comes twice ($(counted duplicates)) or is waited for in vain ($(counted timeouts))" quiet
+  n=$(($(counted acks_sent) + $(counted acks_carried)))
+  if [[ $kind == rc || $kind == *- ]]; then is "and nothing is acknowledged" "$n" 0
+  else ok "it is acknowledged ($n)" test "$n" -gt 0; fi
+  if [[ $kind == [ur]?- ]]; then like "that this is unsafe is said" 'MRMPI_RELIABLE=no: a packet that the network loses is lost' "$tmp/out"
+    is "once" "$(grep -c 'MRMPI_RELIABLE=no' "$tmp/out")" 1
+  else not_ok "and this is not unsafe" grep 'MRMPI_RELIABLE' "$tmp/out"; fi
+  if [[ $kind == u? ]]; then
+    grep 'bytes: ' "$tmp/out" >"$tmp/times"
+    over $kind 2 links ping >"$tmp/again" || true
+    ok "the same run again takes the same times, all of $(grep -c . "$tmp/times")" diff "$tmp/times" <(grep 'bytes: ' "$tmp/out")
+  fi
+done
+for kind in uc ud; do
+  ok "$kind: a stream one way" over $kind 1 links stream 6400
+  ok "its receiver acknowledges one in 32 packets and the last ($(counted acks_sent 1))" \
+    test "$(counted acks_sent 1)" -ge 190 -a "$(counted acks_sent 1)" -le 240
+  ok "its sender keeps a window of packets ($(counted unconfirmed_most 0), $(counted unconfirmed_bytes_most 0) bytes)" \
+    test "$(counted unconfirmed_most 0)" -gt 32 -a "$(counted unconfirmed_most 0)" -lt 1000 -a "$(counted unconfirmed_bytes_most 0)" -lt 1000000
+  ok "nothing is sent twice" quiet
+  ok "$kind: a flood to a rank that sleeps" over $kind 1 links flood 1000
+  ok "nearly nothing is sent again ($(counted resent))" test "$(counted resent)" -le 40
+  ok "$kind: a rank that computes for 5 s" over $kind 1 links compute 5
+  ok "is asked sometimes ($(counted timeouts 0) times, $(counted resent 0) packets)" \
+    test "$(counted timeouts 0)" -ge 3 -a "$(counted resent 0)" -ge 3 -a "$(counted resent 0)" -le 40
+  like "and all comes soon after" '^all are there after 5\.0' "$tmp/out"
+done
+
+# ---- loss --------------------------------------------------------------------------------------------------------
+for kind in ud uc rc,ud ud,rc rc+; do
+  for rails in 1 2; do
+    for loss in 0.01 0.1; do
+      [ -z "$all" ] && [[ $kind$rails$loss != ud10.1 && $kind$rails$loss != uc20.01 && $kind$rails$loss != rc+10.01 ]] && continue
+      ok "$kind, $rails rails: $loss of the packets are lost" over $kind $rails job "" 2 7 "$(lose $loss)" true
+      [[ $kind == *,* ]] && continue # rc may have nothing to repeat
+      ok "and sent again ($(counted resent) of $(counted net_sent), after $(counted timeouts) time-outs; $(counted duplicates) in vain)" \
+        test "$(counted resent)" -gt 0
+      [ $loss = 0.1 ] && continue
+      is "no link is taken as dead for that" "$(grep -c 'do not come any more' "$tmp/out")" 0
+    done
+  done
+done
+
+# ---- links that break ----------------------------------------------------------------------------------------------
+sequence=("$h2 down" "$h2 up; sleep 0.3" "$h1 down" "$h1 up; sleep 0.3")
+for kind in ud uc rc,ud ${all:+ud,rc uc,ud rc+}; do
+  ok "$kind: cables are pulled and put back" over $kind 2 job "" 2 16 "${sequence[@]}"
+  ok "paths broke ($(counted broken)) and were opened again ($(counted reopened))" \
+    test "$(counted broken)" -ge 4 -a "$(counted reopened)" -ge 2
+done
+for kind in ud uc ${all:+rc,ud rc+}; do
+  ok "$kind: an adapter dies" over $kind 2 job "" 2 8 'simfab fault node "h2 mlx5_0" die'
+  [ -z "$all" ] && [ $kind = uc ] && continue
+  ok "$kind: a link swallows everything, without a word" over $kind 2 job "" 2 10 "$h2 loss=1" "$h2 loss=0; sleep 0.3" true
+done
+echo 'hca: {uc_srq: false}' >"$tmp/own.yaml"
+ok "uc, adapters that cannot share receive queues: cables" over uc 2 job "--model $tmp/own.yaml" 2 16 "${sequence[@]}"
+ok "uc, such adapters: loss" over uc 1 job "--model $tmp/own.yaml" 2 7 "$(lose 0.01)" true
+
+# ---- other sizes -------------------------------------------------------------------------------------------------
+printf 'link: {mtu: 256}\n' >"$tmp/256.yaml"
+printf 'link: {mtu: 2048}\n' >"$tmp/2048.yaml"
+for kind in ud ${all:+uc}; do
+  ok "$kind: packets of 256 bytes, with loss" over $kind 2 job "--model $tmp/256.yaml" 2 5 "$(lose 0.01)"
+  ok "$kind: of 2048 bytes, four ranks" over $kind 2 job "--model $tmp/2048.yaml" 4 5 "$(lose 0.01)"
+  ok "$kind: short queues" with MRMPI_SQ_DEPTH=4 with MRMPI_SRQ_DEPTH=16 over $kind 2 job "" 2 5 "$(lose 0.01)"
+  ok "$kind: short eager messages" with MRMPI_EAGER_MAX=64 over $kind 1 job "" 2 5 "$(lose 0.01)"
+  ok "$kind: long ones" with MRMPI_EAGER_MAX=64K over $kind 1 job "" 2 5 "$(lose 0.01)"
+done
+
+# ---- settings ----------------------------------------------------------------------------------------------------
+# each rank its own: two words for MRMPI_LINKS
+cat >"$tmp/each" <<'EOT'
+[ "$(hostname)" = h1 ] && export MRMPI_LINKS=$1 || export MRMPI_LINKS=$2
+shift 2
+exec "$@"
+EOT
+mixed() { fabric "" mrrun -n 2 --ppn 1 --stats bash "$tmp/each" "$1" "$2" "$BUILD/tests/mpi/links" stream 100; }
+ok "ranks with rc,ud and with ud use ud" mixed rc,ud ud
+ok "which is acknowledged ($(counted acks_sent))" test "$(counted acks_sent)" -gt 0
+ok "ranks with ud,rc and rc,uc use rc" mixed ud,rc rc,uc
+is "which is not" "$(counted acks_sent)" 0
+not_ok "ranks with nothing in common" with MRMPI_PATIENCE=5 mixed rc uc,ud
+like "are told" 'uses no kind of link that is used here \(MRMPI_LINKS\)' "$tmp/out"
+while read -r name value says; do
+  not_ok "$name=$value" with "$name=$value" links stream 1
+  like "is refused" "$name=$value is not $says" "$tmp/out"
+done <<'EOT'
+MRMPI_LINKS rc,tcp a comma list of rc, uc and ud
+MRMPI_LINKS ud,ud a comma list of rc, uc and ud, each at most once
+MRMPI_RELIABLE maybe one of auto, yes, no
+EOT
+
+# ---- the MPI programs --------------------------------------------------------------------------------------------
+programs() { # MODE PATTERN: lines of run-mpi.sh, as one result
+  bash "$root/tests/mpi/run-mpi.sh" "$1" "$2" >"$tmp/programs" 2>&1
+  local rc=$?
+  grep -A 15 '^not ok' "$tmp/programs"
+  [ $rc = 0 ] && grep -q '^ok' "$tmp/programs"
+}
+unset MRMPI_LEAKS MRMPI_LOG_LEVEL
+if [ -n "$all" ]; then
+  for kind in ud uc rc,ud ud,rc rc+; do
+    ok "$kind: the MPI programs, one rail" over $kind 1 programs net1 .
+    ok "$kind: the MPI programs, two rails" over $kind 2 programs net2 .
+  done
+else
+  ok "ud: MPI programs, two rails" over ud 2 programs net2 '^(p2p_order|p2p_modes|p2p_eager|cancel|threads)$'
+  ok "uc: MPI programs, one rail" over uc 1 programs net1 '^(p2p_sizes|isendrecv|p2p_flood|part)$'
+  ok "ud,rc: MPI programs, two rails" over ud,rc 2 programs net2 '^(p2p_sizes|p2p_truncate)$'
+fi
+done_testing
