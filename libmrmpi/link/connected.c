@@ -29,6 +29,8 @@ static void qp_drained(struct mr_qp *qp)
 {
     struct mr_link *l = qp->owner;
 
+    if (qp->rail->dev->fatal)
+        mr_packets_gone(qp, NULL);
     if (!l->ops->ping || !l->events->left || !l->events->left(l, qp))
         mr_qp_destroy(qp);
     l->state = MR_LINK_CLOSED;
@@ -103,8 +105,11 @@ int mr_connected_send(struct mr_link *l, struct mr_packet *p)
 /* Signaled for the queue's sake: nobody waits for it. */
 static void counter_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
-    mr_tx_done((struct mr_tx *)wr, wc);
-    mr_packet_free(container_of(wr, struct mr_packet, tx.wr));
+    struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
+
+    p->posted = false;
+    mr_tx_done(&p->tx, wc);
+    mr_packet_free(p);
 }
 
 static int post_part(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx,
@@ -125,6 +130,8 @@ static int post_part(struct mr_link *l, const struct mr_link_part *part, struct 
     err = post(&l->qp, part, tx);
     if (err && counter)
         mr_packet_free(counter);
+    else if (counter)
+        counter->posted = counter->dropped = true;
     return err;
 }
 

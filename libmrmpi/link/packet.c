@@ -166,6 +166,20 @@ void mr_packet_free(struct mr_packet *p)
     pool->free = p;
 }
 
+void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link)
+{
+    for (struct mr_packet_slab *s = packets.slabs; s; s = s->next)
+        for (unsigned i = 0; i < SLAB_PACKETS; i++) {
+            struct mr_packet *p = &s->packet[i];
+
+            if (!p->posted || p->tx.qp != qp || (link && p->link != link))
+                continue;
+            p->posted = false;
+            if (p->dropped)
+                mr_packet_free(p);
+        }
+}
+
 void mr_packets_free(struct mr_kept *chain)
 {
     while (chain) {

@@ -42,6 +42,11 @@ struct mr_packet *mr_packet_copy(const struct mr_packet *p);
 void mr_packet_free(struct mr_packet *p);
 /* The 16 bytes of it that go before each of its parts. */
 void *mr_packet_part_head(const struct mr_packet *p);
+/*
+ * The device of this queue pair is gone: what is posted there never comes back, and is taken as if it had. link: only
+ * what went over that (ud.c); NULL: all.
+ */
+void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link);
 /* All of a chain through kept.next, as reliable/window.h gives them back. */
 void mr_packets_free(struct mr_kept *chain);
 uint32_t mr_packet_lkey(const struct mr_packet *p, const struct mr_rail *rail);

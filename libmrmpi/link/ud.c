@@ -110,6 +110,8 @@ static bool has_drained(struct mr_later *later)
     if (l->ud.posted && !l->rail->dev->fatal)
         return false;
     mr_verbs_forget(later);
+    if (l->ud.posted)
+        mr_packets_gone(l->ud.qp, l);
     mr_udp_forget(&l->ud.to);
     l->state = MR_LINK_CLOSED;
     l->events->drained(l);
