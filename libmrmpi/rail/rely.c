@@ -31,12 +31,16 @@ static unsigned grant(void)
 
 void mr_rely_begin(struct mr_peer *p)
 {
+    unsigned most;
+
     if (p->careful)
         return;
+    most = grant();
     p->careful = mr_net.careful = mr_net.attentive = true;
     p->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();
-    mr_ack_init(&p->in, mr_vc_received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), ACK_EVERY, grant());
+    mr_ack_init(&p->in, mr_vc_received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS),
+                most < 2 * ACK_EVERY ? most / 2 : ACK_EVERY, most); /* who may send little hears often */
 }
 
 static void watch(struct mr_peer *p)

@@ -4,9 +4,6 @@
  * trips, printed. links stream N: N short messages one way, then an answer. links flood N: N messages of 8000 bytes to
  * a rank that looks for none of them for a while. links compute SECONDS: messages to a rank that computes so long.
  */
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <unistd.h>
 
 #include "p2p.h"
@@ -53,28 +50,16 @@ static void stream(int messages)
         printf("%.3f us a message\n", (MPI_Wtime() - begin) * 1e6 / messages);
 }
 
-/* On a simulated fabric a poll that finds nothing lets all time pass until something happens: here a tick. */
-static void *tick(void *done)
-{
-    while (!atomic_load((atomic_bool *)done))
-        usleep(1000);
-    return NULL;
-}
-
 /* Messages of LONG_BYTES, all sent before the other end, which sleeps without a look at the network, takes one. */
 static void flood(int messages, unsigned sleep_us)
 {
     unsigned char *buf = room((size_t)messages * LONG_BYTES);
     MPI_Request *req = room((size_t)(messages + 1) * sizeof *req);
     double begin = MPI_Wtime();
-    atomic_bool done = false;
-    pthread_t ticker;
     int answer = 0;
 
     if (rank == 1)
         usleep(sleep_us);
-    else
-        CHECK(!pthread_create(&ticker, NULL, tick, &done));
     for (int i = 0; i < messages; i++) {
         unsigned char *at = buf + (size_t)i * LONG_BYTES;
 
@@ -94,9 +79,6 @@ static void flood(int messages, unsigned sleep_us)
         MPI_Send(&answer, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
     else
         printf("all are there after %.3f s\n", MPI_Wtime() - begin);
-    atomic_store(&done, true);
-    if (rank == 0)
-        pthread_join(ticker, NULL);
     free(req);
     free(buf);
 }
