@@ -21,11 +21,26 @@
 
 /* ---- who is concerned -------------------------------------------------------------------------------------------- */
 
+/* Does a link from this peer have receive buffers of its own, and so only a few? */
+static bool has_own_buffers(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        for (unsigned l = 0; l < MR_LEVELS; l++) {
+            const struct mr_link *link = &p->sub[i].link[l];
+
+            if (link->ops == &mr_link_uc && link->state != MR_LINK_CLOSED && link->qp.rx)
+                return true;
+        }
+    return false;
+}
+
 /* Each peer that sends may have its part of the receive buffers under way, in datagrams of half a packet at least. */
-static unsigned grant(void)
+static unsigned grant(const struct mr_peer *p)
 {
     unsigned buffers = (unsigned)mr_config.srq_depth / (1 + mr_net.num_relying);
 
+    if (has_own_buffers(p) && buffers > MR_OWN_RECVS / 2)
+        buffers = MR_OWN_RECVS / 2;
     return buffers < 4 ? 4 : buffers < FLIGHT_MAX ? buffers : FLIGHT_MAX;
 }
 
@@ -35,7 +50,7 @@ void mr_rely_begin(struct mr_peer *p)
 
     if (p->careful)
         return;
-    most = grant();
+    most = grant(p);
     p->careful = mr_net.careful = mr_net.attentive = true;
     p->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();

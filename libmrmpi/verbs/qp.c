@@ -14,7 +14,6 @@
 #define READS_WANTED  8  /* outstanding RDMA reads of a queue pair */
 #define RNR_TIMER     10 /* 0.32 ms: how long a sender waits before it tries again when we had no buffer */
 #define MARKERS       1  /* entries that each send queue keeps for its last request */
-#define OWN_RECVS     32 /* buffers of a queue pair that cannot share a receive queue */
 #define UD_SENDS      4  /* times MRMPI_SQ_DEPTH: the send queue that datagrams to all peers share */
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
@@ -78,12 +77,12 @@ static struct ibv_qp *create_unshared(struct mr_qp *qp, struct ibv_qp_init_attr 
 {
     int refused = errno;
 
-    if (qp->type != MR_QP_UC || qp->rail->cq_room < OWN_RECVS) {
+    if (qp->type != MR_QP_UC || qp->rail->cq_room < MR_OWN_RECVS) {
         errno = refused;
         return NULL;
     }
     init->srq = NULL;
-    init->cap.max_recv_wr = OWN_RECVS;
+    init->cap.max_recv_wr = MR_OWN_RECVS;
     init->cap.max_recv_sge = 1;
     return create(qp->rail, init);
 }
@@ -93,7 +92,7 @@ static void release(struct mr_qp *qp)
     ibv_destroy_qp(qp->qp);
     qp->qp = NULL;
     if (qp->rx)
-        qp->rail->cq_room += OWN_RECVS;
+        qp->rail->cq_room += MR_OWN_RECVS;
     mr_rx_close(&qp->rx);
 }
 
@@ -128,8 +127,8 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, struct mr_qp *qp, c
         qp->qkey = rail->addr.ud_qkey;
     err = initialise(qp);
     if (!err && !init.srq) {
-        rail->cq_room -= OWN_RECVS;
-        err = mr_rx_open_own(rail, &qp->rx, qp->qp, OWN_RECVS);
+        rail->cq_room -= MR_OWN_RECVS;
+        err = mr_rx_open_own(rail, &qp->rx, qp->qp, MR_OWN_RECVS);
     }
     if (err) {
         release(qp);

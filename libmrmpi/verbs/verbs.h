@@ -210,6 +210,8 @@ enum mr_qp_state {
     MR_QP_DRAINED,
 };
 
+#define MR_OWN_RECVS 64 /* buffers of a queue pair that cannot share a receive queue */
+
 struct mr_qp {
     struct ibv_qp *qp;
     struct mr_rail *rail;
@@ -241,9 +243,9 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
 void mr_qp_abort(struct mr_qp *qp);
 /*
  * After it has drained, to learn whether the peer's end is still there. keep: *to takes it over, with other events and
- * another owner; *from is as before mr_qp_create(). psns: the numbers of the packets that it would have sent and received
- * next. again: bring it up once more against the same queue pair; its next request has the number send. It takes nothing
- * in: receive is what the peer sends next, or a little before that.
+ * another owner; *from is as before mr_qp_create(). psns: the numbers of the packets that it would have sent and
+ * received next. again: bring it up once more against the same queue pair; its next request has the number send. It
+ * takes nothing in: receive is what the peer sends next, or a little before that.
  */
 void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *events, void *owner);
 int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive);

@@ -104,6 +104,9 @@ for kind in ud uc ${all:+rc,ud rc+}; do
 done
 echo 'hca: {uc_srq: false}' >"$tmp/own.yaml"
 ok "uc, adapters that cannot share receive queues: cables" over uc 2 job "--model $tmp/own.yaml" 2 16 "${sequence[@]}"
+ok "uc, such adapters: a flood to a rank that sleeps" over uc 1 fabric "--model $tmp/own.yaml" \
+  mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/links" flood 300
+ok "does not overrun their buffers ($(counted resent) packets sent again)" test "$(counted resent)" -le 40
 ok "uc, such adapters: loss" over uc 1 job "--model $tmp/own.yaml" 2 7 "$(lose 0.01)" true
 
 # ---- other sizes -------------------------------------------------------------------------------------------------
