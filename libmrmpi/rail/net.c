@@ -23,7 +23,8 @@ struct mr_net mr_net;
 /* Port events, what broken links need, and news of fabricd are looked for once in so long. An idle look asks the clock.
  */
 #define NEWS_NS    20000
-#define BUSY_CHECK 1024 /* other looks: one in so many */
+#define BUSY_CHECK 64 /* other looks: one in so many asks the clock */
+#define BUSY_NS    500000
 /* While there is no way to a peer: after so many looks in a row at which no channel had anything, a short sleep. */
 #define NAP_CHECK       256
 #define NAP_NS          50000
@@ -439,7 +440,7 @@ static void look_for_news(bool idle)
     uint64_t now = mr_clock_ns();
     struct mr_fabric_qos q;
 
-    if (now - mr_net.news_ns < NEWS_NS)
+    if (now - mr_net.news_ns < (idle ? NEWS_NS : BUSY_NS))
         return;
     mr_net.news_ns = now;
     mr_verbs_check_events();
