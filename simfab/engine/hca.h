@@ -143,6 +143,8 @@ struct landing {
 /* Add p's payload at byte at of the message. False: it does not continue what is there; flush first. */
 bool landing_add(struct landing *l, struct packet *p, uint32_t at);
 void landing_clear(struct landing *l);
+/* What has come of the message that is under way goes to memory. False: it cannot. */
+bool landing_flush(struct qp *qp);
 
 #define ATOMIC_REPLAYS 16u
 

@@ -29,7 +29,7 @@ void landing_clear(struct landing *l)
     *l = (struct landing){0};
 }
 
-static bool flush(struct qp *qp)
+bool landing_flush(struct qp *qp)
 {
     struct responder *r = &qp->resp;
     struct landing *l = &r->landing;
@@ -143,13 +143,13 @@ enum take_result take_data(struct qp *qp, struct packet *p)
         return TAKE_NO_RECV;
     }
     if (p->payload && !landing_add(&r->landing, p, r->offset)) {
-        if (!flush(qp))
+        if (!landing_flush(qp))
             return TAKE_NO_MEMORY;
         landing_add(&r->landing, p, r->offset);
     }
     r->offset += p->payload;
     if (p->flags & PKT_LAST) {
-        if (!flush(qp))
+        if (!landing_flush(qp))
             return TAKE_NO_MEMORY;
         if ((p->flags & PKT_INVALIDATE) && !mw_invalidate(qp, p->rkey))
             return TAKE_BAD_KEY;

@@ -36,11 +36,14 @@ struct packet *uc_emit(struct qp *qp, struct tx_cost *cost)
     return p;
 }
 
-/* Forget the message that cannot be completed; its receive request serves the next one. */
-static void abandon(struct responder *r)
+/*
+ * Forget the message that cannot be completed; its receive request serves the next one. What has come of it is in
+ * memory (volume 1, 9.8.3: nobody may rely on the contents).
+ */
+static void abandon(struct qp *qp)
 {
-    r->in_message = false;
-    landing_clear(&r->landing);
+    qp->resp.in_message = false;
+    landing_flush(qp);
 }
 
 void uc_handle(struct qp *qp, struct packet *p)
@@ -51,7 +54,7 @@ void uc_handle(struct qp *qp, struct packet *p)
     if (p->op != PKT_SEND && p->op != PKT_WRITE)
         return;
     if (r->in_message && (p->psn != r->expected_psn || (p->flags & PKT_FIRST)))
-        abandon(r);
+        abandon(qp);
     r->expected_psn = (p->psn + 1) & PSN_MASK;
     if (!r->in_message && !(p->flags & PKT_FIRST))
         return; /* the rest of a message that lost a packet */
@@ -72,9 +75,9 @@ void uc_handle(struct qp *qp, struct packet *p)
             qp_to_error(qp);
             return;
         }
-        abandon(r);
+        abandon(qp);
         break;
     default:
-        abandon(r); /* no receive request or no access: silently dropped, as the transport promises nothing */
+        abandon(qp); /* no receive request or no access: silently dropped, as the transport promises nothing */
     }
 }
