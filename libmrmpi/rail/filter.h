@@ -4,10 +4,10 @@
  * sender counts the completions of its stripes, the receiver collects the notifications (immediate data of the last
  * write of each stripe). Pure.
  *
- * A notification has 32 bits: a token that names the receive it belongs to, the number of the stripe, and how many
- * stripes the message has. A stripe that is written a second time, since the path of the first write broke, counts
- * once. The token is an index into the receiver's table and the generation of that entry, so that a late notification
- * finds nothing.
+ * A notification has 31 bits: a token that names the receive it belongs to, the number of the stripe, and how many
+ * stripes the message has. (The highest is 0: rail/blocks.h has others.) A stripe that is written a second time, since
+ * the path of the first write broke, counts once. The token is an index into the receiver's table and the generation of
+ * that entry, so that a late notification finds nothing.
  */
 #ifndef MRMPI_FILTER_H
 #define MRMPI_FILTER_H
@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MR_TOKEN_INDEX_BITS  17
-#define MR_TOKEN_BITS        22
+#define MR_TOKEN_INDEX_BITS  16
+#define MR_TOKEN_BITS        21
 #define MR_STRIPE_INDEX_BITS 5
 #define MR_STRIPES_MAX       32 /* what the other 5 bits can say */
 
@@ -50,7 +50,7 @@ struct mr_landings {
     uint32_t num, first_free; /* first_free == num: none is free */
 };
 
-/* A token for owner, or negative errno: -ENOMEM, -EAGAIN (131,072 are in use). */
+/* A token for owner, or negative errno: -ENOMEM, -EAGAIN (65,536 are in use). */
 int mr_landing_open(struct mr_landings *t, void *owner, uint32_t *token);
 void mr_landing_close(struct mr_landings *t, uint32_t token);
 void mr_landings_free(struct mr_landings *t);
