@@ -48,14 +48,16 @@ static const struct {
     [MR_STAT_CHANGED] = {"changed", "times that the paths to a peer were changed for others on new service levels",
                          MR_TOPIC_CONNECTIONS},
     [MR_STAT_EVICTED] = {"evicted", "connections that were closed for those of other ranks", MR_TOPIC_CONNECTIONS},
+    [MR_STAT_REWRITTEN] = {"rewritten",
+                           "writes of large messages that were done again, since the peer had not got them",
+                           MR_TOPIC_CONNECTIONS},
     [MR_STAT_ACKS_SENT] = {"acks_sent", "packets that did nothing but acknowledge others", MR_TOPIC_CONNECTIONS},
     [MR_STAT_ACKS_CARRIED] = {"acks_carried", "acknowledgements that went with other packets", MR_TOPIC_CONNECTIONS},
     [MR_STAT_TIMEOUTS] = {"timeouts", "how often packets were not acknowledged in time", MR_TOPIC_CONNECTIONS},
     [MR_STAT_DUPLICATES] = {"duplicates", "packets that came again, and were dropped", MR_TOPIC_CONNECTIONS},
     [MR_STAT_WINDOW_MOST] = {"unconfirmed_most", "most packets to one peer that were kept until they were confirmed",
                              MR_TOPIC_CONNECTIONS},
-    [MR_STAT_WINDOW_BYTES] = {"unconfirmed_bytes_most", "most bytes of such packets to one peer",
-                              MR_TOPIC_CONNECTIONS},
+    [MR_STAT_WINDOW_BYTES] = {"unconfirmed_bytes_most", "most bytes of such packets to one peer", MR_TOPIC_CONNECTIONS},
 };
 
 const char *mr_stat_name(enum mr_stat s)

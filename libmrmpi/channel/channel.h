@@ -26,9 +26,9 @@ struct mr_channel_ops {
     bool (*lingers)(void);
     unsigned (*waiting)(struct mr_vc *vc); /* packets to that peer that wait for room; NULL: never any */
     bool (*reaches)(int world_rank);       /* this channel is the one for that peer (self, same node, any) */
-    size_t (*eager_max)(int world_rank);                                                      /* at the first send */
-    size_t (*packet_max)(int world_rank);                                                     /* NULL: as eager_max */
-    unsigned (*caps)(int world_rank);                                                         /* enum mr_vc_caps */
+    size_t (*eager_max)(int world_rank);   /* at the first send */
+    size_t (*packet_max)(int world_rank);  /* NULL: as eager_max */
+    unsigned (*caps)(int world_rank);      /* enum mr_vc_caps */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
     int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
@@ -39,8 +39,8 @@ struct mr_channel_ops {
     int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
     int (*read)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie);
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
-    void (*word)(int world_rank,
-                 const struct mr_hdr *hdr); /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
+    /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
+    void (*word)(int world_rank, const struct mr_hdr *hdr, const void *payload, size_t len);
 };
 
 extern const struct mr_channel_ops mr_channel_self; /* channel/self.c */

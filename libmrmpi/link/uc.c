@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Unreliable connections: packets come in order or not at all, and nobody is told. A message of which the network loses
- * one packet is lost as a whole; so is one that finds no receive buffer.
+ * one packet is lost as a whole; so is one that finds no receive buffer. Of a write that is lost some bytes may be
+ * there.
  */
 #include "libmrmpi/link/connected.h"
 
@@ -16,6 +17,7 @@ const struct mr_link_ops mr_link_uc = {
     .open = uc_open,
     .connect = mr_connected_connect,
     .send = mr_connected_send,
+    .write = mr_connected_write,
     .flush = mr_connected_ping,
     .drain = mr_connected_drain,
     .close = mr_connected_close,

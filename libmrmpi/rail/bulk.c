@@ -9,8 +9,10 @@
  * be told at the other side. Whoever posts, writing or reading, measures the rails.
  *
  * A stripe whose subchannel breaks is done from its beginning over another one (rail/mend.c says when that is safe).
+ *
+ * Over links that lose writes the receiver tells what has landed: such a put is tracked, and rail/track.c knows more.
  */
-#include "libmrmpi/rail/net.h"
+#include "libmrmpi/rail/bulk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,49 +21,8 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 
-#define STRIPE_ALIGN 4096
-
-enum stripe_state {
-    STRIPE_WAITS,  /* for room on its subchannel, or for a subchannel */
-    STRIPE_POSTED, /* some of it at least */
-    STRIPE_ORPHAN, /* written over a subchannel that broke: it may have landed */
-    STRIPE_ASKED,  /* the peer was asked whether it has */
-    STRIPE_DONE,
-};
-
-struct mr_stripe_op {
-    struct mr_tx tx;
-    struct mr_put *put;
-    struct mr_sub *sub;        /* NULL: none is up */
-    struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's homeless */
-    uint64_t offset, len, left;
-    uint32_t imm;
-    enum stripe_state state;
-    uint8_t generation; /* STRIPE_ORPHAN: of the subchannel that broke */
-    bool measured;      /* the time when it was posted is known */
-};
-
-/* A message on its way, by writes or by reads of ours. */
-struct mr_put {
-    struct mr_filter filter;
-    struct mr_peer *peer;
-    struct mr_put *next, *prev;
-    struct mr_reg *reg;
-    unsigned char *local; /* only read from unless the put is a read */
-    struct mr_remote remote;
-    void *cookie;
-    bool read;
-    unsigned num;
-    struct mr_stripe_op stripe[];
-};
-
-struct region {
-    struct mr_region base;
-    struct mr_reg *reg;
-    bool lands; /* peers write here, and say so by its token */
-    uint32_t token;
-    int rank;
-};
+#define STRIPE_ALIGN  4096
+#define TRACKED_ALIGN 65536 /* so that writes are long */
 
 static int enroll(void *buf, size_t len, enum mr_access access, struct mr_reg **out)
 {
@@ -89,16 +50,19 @@ int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how
     err = enroll(buf, len, r->lands ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, &r->reg);
     if (err)
         goto free_region;
-    err = r->lands ? mr_landing_open(&mr_net.landings, r, &r->token) : 0;
+    memset(out, 0, sizeof *out);
+    if (r->lands && p->tracked)
+        err = mr_track_open(r, len, out);
+    else if (r->lands)
+        err = mr_landing_open(&mr_net.landings, r, &out->token);
     if (err)
         goto release;
-    memset(out, 0, sizeof *out);
     out->addr = (uintptr_t)buf;
     out->len = len;
     out->num_keys = mr_verbs.num_rails;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
-    out->token = r->token;
+    r->token = out->token;
     *region = &r->base;
     return 0;
 
@@ -113,7 +77,9 @@ void mr_bulk_unexpose(struct mr_region *region)
 {
     struct region *r = (struct region *)region;
 
-    if (r->lands)
+    if (r->caught)
+        mr_track_close(r);
+    else if (r->lands)
         mr_landing_close(&mr_net.landings, r->token);
     mr_regcache_put(&mr_net.regs, r->reg);
     free(r);
@@ -122,8 +88,13 @@ void mr_bulk_unexpose(struct mr_region *region)
 void mr_bulk_landed(uint32_t imm)
 {
     bool stray;
-    struct region *r = mr_landing_arrived(&mr_net.landings, imm, &stray);
+    struct region *r;
 
+    if (mr_imm_is_run(imm)) {
+        mr_track_landed(imm);
+        return;
+    }
+    r = mr_landing_arrived(&mr_net.landings, imm, &stray);
     if (stray)
         mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
     if (r)
@@ -163,7 +134,7 @@ static void note_finished(struct mr_stripe_op *s)
     }
 }
 
-static void finish(struct mr_put *put)
+void mr_bulk_finish(struct mr_put *put)
 {
     struct mr_peer *p = put->peer;
     void (*tell)(void *cookie, int error) = put->read ? mr_vc_read_done : mr_vc_put_sent;
@@ -174,6 +145,8 @@ static void finish(struct mr_put *put)
     if (put->next)
         put->next->prev = put->prev;
     mr_net.open_puts--;
+    if (put->track)
+        mr_track_end(put);
     mr_regcache_put(&mr_net.regs, put->reg);
     free(put);
     tell(cookie, error);
@@ -183,7 +156,7 @@ static void finish_stripe(struct mr_stripe_op *s, int error)
 {
     s->state = STRIPE_DONE;
     if (mr_filter_done(&s->put->filter, error))
-        finish(s->put);
+        mr_bulk_finish(s->put);
 }
 
 /* With an error it stays posted until its subchannel has drained: parts of it may still be with the adapter. */
@@ -196,37 +169,54 @@ static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
         return;
     if (s->measured)
         note_finished(s);
-    finish_stripe(s, 0);
+    if (s->put->track)
+        mr_track_written(s);
+    else
+        finish_stripe(s, 0);
 }
 
-static int post_part(struct mr_stripe_op *s, struct mr_link *l, uint64_t n, bool last)
+static void cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
+{
+    uint64_t n = s->left < l->rail->max_msg ? s->left : l->rail->max_msg;
+
+    *part = (struct mr_bulk_part){
+        .at = s->offset + s->len - s->left, .len = n, .taken = n, .imm = s->imm, .last = n == s->left};
+}
+
+static int post_part(struct mr_stripe_op *s, struct mr_link *l, const struct mr_bulk_part *p)
 {
     struct mr_put *put = s->put;
-    uint64_t at = s->offset + s->len - s->left;
-    struct mr_link_part part = {.local = put->local + at,
-                                .len = n,
+    struct mr_link_part part = {.local = put->local + p->at,
+                                .len = p->len,
                                 .lkey = mr_memory_lkey(&put->reg->memory, l->rail),
-                                .raddr = put->remote.addr + at,
+                                .raddr = put->remote.addr + p->at,
                                 .rkey = put->remote.rkey[s->sub->remote_rail],
-                                .imm = last && !put->read ? &s->imm : NULL};
+                                .imm = put->track || (p->last && !put->read) ? &p->imm : NULL};
 
-    return (put->read ? l->ops->read : l->ops->write)(l, &part, last ? &s->tx : NULL);
+    return (put->read ? l->ops->read : l->ops->write)(l, &part, p->last ? &s->tx : NULL);
 }
 
 /* Post what there is room for. 0: all of it; -EAGAIN: the rest waits. */
 static int push(struct mr_stripe_op *s)
 {
     struct mr_link *l = s->sub->level[MR_LEVEL_BULK];
+    struct mr_track *t = s->put->track;
 
     while (s->left) {
-        uint64_t n = s->left < l->rail->max_msg ? s->left : l->rail->max_msg;
-        int err = post_part(s, l, n, n == s->left);
+        struct mr_bulk_part part;
+        int err;
 
+        (t ? mr_track_cut : cut)(s, l, &part);
+        err = post_part(s, l, &part);
         if (err)
             return err;
         s->state = STRIPE_POSTED;
-        s->left -= n;
+        s->left -= part.taken;
+        if (t)
+            mr_track_posted(s, &part);
     }
+    if (s->state == STRIPE_WAITS) /* tracked: all of it may have landed already */
+        mr_track_written(s);
     return 0;
 }
 
@@ -285,14 +275,26 @@ static void find_home(struct mr_stripe_op *s)
     start_stripe(s, 0);
 }
 
-/* From the beginning, over another subchannel. */
+/* From the beginning, over another subchannel. (Tracked: what is left in this round; the peer asks for the rest.) */
 static void restart_stripe(struct mr_stripe_op *s)
 {
-    s->left = s->len;
+    if (!s->put->track)
+        s->left = s->len;
     s->state = STRIPE_WAITS;
     s->measured = false;
     mr_stat_add(MR_STAT_MOVED, 1);
     find_home(s);
+}
+
+void mr_bulk_restart(struct mr_stripe_op *s)
+{
+    start_stripe(s, 0);
+}
+
+/* None of it has been posted over the subchannel. */
+static bool is_fresh(const struct mr_stripe_op *s)
+{
+    return s->state == STRIPE_WAITS && !(s->put->track && s->put->track->round);
 }
 
 void mr_bulk_sub_drained(struct mr_sub *sub)
@@ -308,7 +310,7 @@ void mr_bulk_sub_drained(struct mr_sub *sub)
 
             if (s->sub != sub || s->state == STRIPE_DONE || s->state == STRIPE_ORPHAN || s->state == STRIPE_ASKED)
                 continue;
-            if (s->state == STRIPE_WAITS || put->read) {
+            if (is_fresh(s) || put->read) {
                 restart_stripe(s);
             } else {
                 s->state = STRIPE_ORPHAN;
@@ -330,8 +332,12 @@ void mr_bulk_settle(struct mr_sub *sub, void (*ask)(struct mr_sub *sub, uint32_t
 
             if (s->sub != sub || s->state != STRIPE_ORPHAN || !mr_is_later(sub->peer_from, s->generation))
                 continue;
-            s->state = STRIPE_ASKED;
             p->orphans--;
+            if (put->track) {
+                restart_stripe(s);
+                continue;
+            }
+            s->state = STRIPE_ASKED;
             ask(sub, s->imm, (uintptr_t)s);
         }
 }
@@ -462,13 +468,17 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan
 {
     struct mr_load some[MR_SUBS_MAX];
     const struct mr_load *load = p->load;
+    uint64_t align = p->tracked ? TRACKED_ALIGN : STRIPE_ALIGN;
+
+    if (p->tracked && align < 1ull << mr_block_shift(len))
+        align = 1ull << mr_block_shift(len);
 
     if (__builtin_expect(without_rdma(p) != 0, 0)) {
         for (unsigned i = 0; i < p->num_now; i++)
             some[i] = (struct mr_load){.up = p->load[i].up && p->rdma >> i & 1, .weight = p->load[i].weight};
         load = some;
     }
-    return mr_sched_plan(&p->stripe_turn, load, p->num_now, len, mr_config.stripe_min, STRIPE_ALIGN, plan);
+    return mr_sched_plan(&p->stripe_turn, load, p->num_now, len, mr_config.stripe_min, align, plan);
 }
 
 static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie, bool read)
@@ -479,20 +489,27 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
     unsigned n, num_keys = remote->num_keys;
     int err;
 
-    if (len > remote->len)
+    if (len > remote->len || (remote->serial && len != remote->len))
         return -EMSGSIZE;
     for (unsigned i = 0; i < p->num_now; i++)
         if (p->now[i].remote_rail >= num_keys || num_keys > MR_RAILS_MAX)
             return -EPROTO;
-    if (!p->rdma)
+    if (!p->rdma || (read && p->tracked))
         return -EOPNOTSUPP;
     n = make_plan(p, len, plan);
     put = make_put(p, buf, remote, cookie, plan, n ? n : plan_to_wait(p, len, plan));
     if (!put)
         return -ENOMEM;
     put->read = read;
+    err = !read && remote->serial ? mr_track_begin(put) : 0;
+    if (err) {
+        free(put);
+        return err;
+    }
     err = enroll(buf, len, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, &put->reg);
     if (err) {
+        if (put->track)
+            mr_track_end(put);
         free(put);
         return err;
     }
@@ -534,6 +551,6 @@ void mr_bulk_abandon(struct mr_peer *p, int error)
     }
     while ((put = p->puts)) {
         put->filter.error = error;
-        finish(put);
+        mr_bulk_finish(put);
     }
 }

@@ -9,7 +9,7 @@
 #include "libmrmpi/verbs/verbs.h"
 
 #define MR_CARD_MAGIC   0x6d726364u /* "mrcd" */
-#define MR_CARD_VERSION 5
+#define MR_CARD_VERSION 6
 
 struct mr_card {
     uint32_t magic;

@@ -33,7 +33,9 @@ struct mr_net mr_net;
 #define RELY_NAP_NS    1000000
 #define RELY_NAP_POLLS 16384
 #define RELY_NAP_EVERY 16
-#define SLOW_MBPS      10000 /* 4X SDR */
+/* While parts of large messages are late: the same, and microseconds count. */
+#define CATCH_NAP_NS 20000
+#define SLOW_MBPS    10000 /* 4X SDR */
 
 /* ---- up from the HCA --------------------------------------------------------------------------------------------- */
 
@@ -122,14 +124,14 @@ static void ask_fabricd(const struct mr_launch *launch)
 /*
  * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
  * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on the
- * InfiniBand adapters of old, whose bus goes one way at a time.
+ * InfiniBand adapters of old, whose bus goes one way at a time. Unreliable connections can only write.
  */
 static unsigned find_caps(void)
 {
     unsigned caps = MR_VC_PUT | MR_VC_READ | MR_VC_READ_FIRST;
 
     if (!mr_kinds_have(&mr_net.kinds, MR_LINK_RC))
-        return 0;
+        return mr_kinds_have(&mr_net.kinds, MR_LINK_UC) ? MR_VC_PUT : 0;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         if (!mr_verbs.rail[i].addr.reads)
             caps &= ~(unsigned)(MR_VC_READ | MR_VC_READ_FIRST);
@@ -149,6 +151,7 @@ static void net_finalize(void)
     if (mr_config.leaks && mr_net.regs.bytes)
         mr_log_print(MR_LOG_WARN, "leak: %zu bytes of memory are still registered", mr_net.regs.bytes);
     mr_landings_free(&mr_net.landings);
+    free(mr_net.catches);
     mr_assemblies_free(&mr_net.assemblies);
     mr_packets_close();
     mr_verbs_close();
@@ -275,11 +278,17 @@ static size_t net_packet_max(int rank)
     return least;
 }
 
+/* What both have. The card is there: who sends, or has received, has asked for it. */
 static unsigned net_caps(int rank)
 {
-    struct mr_peer *p = mr_net.rationed ? mr_peer_get(rank) : NULL;
+    struct mr_peer *p = mr_net.rationed ? mr_peer_get(rank) : mr_net.peer[rank];
+    unsigned common = p ? p->card.kinds & mr_net.our_kinds : 0;
 
-    return p && !mr_budget_rdma(p) ? 0 : mr_net.caps;
+    if (p && mr_net.rationed && !mr_budget_rdma(p))
+        return 0;
+    if (common >> MR_LINK_RC & 1)
+        return mr_net.caps;
+    return common >> MR_LINK_UC & 1 ? mr_net.caps & MR_VC_PUT : 0;
 }
 
 /* ---- down -------------------------------------------------------------------------------------------------------- */
@@ -467,13 +476,15 @@ static bool has_waited(void)
 
 /*
  * For so long nothing can be missed: there is a peer to which nothing leads yet, or any more, or one that has said
- * nothing for a while. 0: there is none.
+ * nothing for a while, or parts of large messages are late. 0: there is none.
  */
 static uint64_t nap_ns(void)
 {
     for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
         if (!p->up && mr_rail_idle >= NAP_CHECK)
             return NAP_NS;
+    if (mr_net.num_catching && mr_net.looked_ns - mr_net.idle_ns > CATCH_NAP_NS)
+        return NAP_NS;
     if (mr_net.num_isolated && mr_rail_idle >= NAP_CHECK)
         return NAP_ISOLATED_NS;
     return mr_net.relying && mr_rail_idle % RELY_NAP_EVERY == 0 && has_waited() ? NAP_NS : 0;
@@ -515,11 +526,11 @@ static int net_poll(void)
     return done;
 }
 
-static void net_word(int rank, const struct mr_hdr *hdr)
+static void net_word(int rank, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_peer *p = mr_peer_get(rank);
 
-    if (p)
+    if (p && !p->error && !mr_track_word(p, hdr, payload, len))
         mr_mend_word(p, hdr);
 }
 

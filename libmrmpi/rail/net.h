@@ -2,7 +2,8 @@
 /*
  * The peers on other hosts: for each, its subchannels (pair of rails, LID path, service level), the state of connecting
  * to it, and what waits to be sent. Shared by the files of rail/ that serve channel net: net.c (the channel), bulk.c
- * (large messages), peer.c (peers and their loss), wireup.c (connecting), mend.c (links that fail).
+ * (large messages), track.c (those over links that lose writes), peer.c (peers and their loss), wireup.c (connecting),
+ * mend.c (links that fail).
  */
 #ifndef MRMPI_NET_H
 #define MRMPI_NET_H
@@ -98,11 +99,16 @@ struct mr_peer {
     uint64_t link_ids;                    /* set of those that are given out: places in the window */
     struct mr_sched packet_turn, stripe_turn;
     struct mr_adapt adapt;
-    uint32_t spare;       /* set of subchannels that carry no packets, since better ones are open */
-    uint32_t rdma;        /* set of those that carry large messages */
-    struct mr_window out; /* packets that wait, or are not known to be with the peer */
-    bool careful;         /* some of them go over links that lose packets, or theirs (rely.c) */
-    bool relying;         /* is in the list of that name */
+    uint32_t spare;            /* set of subchannels that carry no packets, since better ones are open */
+    uint32_t rdma;             /* set of those that carry large messages */
+    uint8_t bulk_kind;         /* enum mr_link_kind of those that carry large messages by RDMA */
+    bool tracked;              /* they lose some: the receiver tells what has landed (track.c) */
+    struct mr_catch *catching; /* large receives of which all should have landed by now */
+    uint8_t write_shift;       /* how long writes to it shall be: 1 << write_shift; 0: not known yet */
+    uint8_t hasty;             /* how often it was taken for lost what came after all */
+    struct mr_window out;      /* packets that wait, or are not known to be with the peer */
+    bool careful;              /* some of them go over links that lose packets, or theirs (rely.c) */
+    bool relying;              /* is in the list of that name */
     struct mr_peer *next_relying;
     struct mr_ack in;                         /* what it is to be told of its packets, if careful */
     uint32_t flight_max;                      /* packets that may be under way on such links */
@@ -125,11 +131,13 @@ struct mr_net {
     struct mr_fabric_qos qos;
     struct mr_regcache regs;
     struct mr_landings landings;
+    struct mr_catches *catches; /* landings of track.c; NULL: none yet */
     struct mr_peer **peer;                        /* [launch->size], made on demand */
     struct mr_peer *connecting, **connecting_end; /* in order */
     struct mr_peer *backlogged, *mending, *failing, *relying;
     struct mr_rtt connect_rtt; /* of requests to connect */
     struct mr_kinds kinds;
+    uint8_t our_kinds; /* the same as a set */
     struct mr_assemblies assemblies;
     bool careful;          /* with some peer */
     bool attentive;        /* careful, or somebody is being connected: packets may be signs */
@@ -141,6 +149,7 @@ struct mr_net {
     uint64_t looked_ns;    /* when rely.c looked last */
     uint64_t idle_ns;      /* since when it has found nothing to do */
     unsigned open_puts;
+    unsigned num_catching; /* large receives that wait for what is late */
     unsigned num_isolated; /* peers to whom nothing leads at present */
     bool mend_due;         /* one of those that are mending has something to say or do now */
     unsigned caps;         /* enum mr_vc_caps */
@@ -283,6 +292,8 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k);
 void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len);
 /* What is due. idle: all that has come was handled. */
 void mr_rely_poll(bool idle);
+/* Look after this peer in mr_rely_poll(). */
+void mr_rely_watch(struct mr_peer *p);
 
 /* ---- lifeline.c ------------------------------------------------------------------------------------------------ */
 
@@ -320,6 +331,15 @@ bool mr_bulk_uses(const struct mr_sub *sub);
 void mr_bulk_move(struct mr_peer *p);
 /* The peer is lost: all of its transfers that are not with an adapter end with this error. */
 void mr_bulk_abandon(struct mr_peer *p, int error);
+
+/* ---- track.c --------------------------------------------------------------------------------------------------- */
+
+/* A word about a large message: true if it is one. */
+bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+/* A notification with MR_RUN_FLAG. */
+void mr_track_landed(uint32_t imm);
+/* All that has come was handled: ask again for what is missing, if its time is up. */
+void mr_track_poll(struct mr_peer *p, uint64_t now_ns);
 
 /* ---- net.c ----------------------------------------------------------------------------------------------------- */
 

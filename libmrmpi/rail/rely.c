@@ -58,7 +58,7 @@ void mr_rely_begin(struct mr_peer *p)
                 most < 2 * ACK_EVERY ? most / 2 : ACK_EVERY, most); /* who may send little hears often */
 }
 
-static void watch(struct mr_peer *p)
+void mr_rely_watch(struct mr_peer *p)
 {
     if (p->relying)
         return;
@@ -128,7 +128,7 @@ static void sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
     mr_stat_most(MR_STAT_WINDOW_MOST, p->out.num_most);
     mr_stat_most(MR_STAT_WINDOW_BYTES, p->out.bytes_most);
     if (!l->native)
-        watch(p);
+        mr_rely_watch(p);
     else if (!l->ops->confirms)
         mr_packets_free(mr_window_confirmed(&p->out, l->index, 1));
 }
@@ -220,7 +220,7 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
         return;
     mr_ack_arrived(&p->in, hdr->seq, mr_vc_received(p->vc), form & MR_WIRE_WANTS, now_ns);
     if (form & MR_WIRE_WANTS)
-        watch(p);
+        mr_rely_watch(p);
 }
 
 /* ---- time
@@ -266,7 +266,9 @@ static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
         expire(p, now_ns);
         warn_of_silence(p, now_ns);
     }
-    return mr_ack_owed(&p->in) || mr_window_deadline(&p->out) != UINT64_MAX;
+    if (idle && p->catching)
+        mr_track_poll(p, now_ns);
+    return p->catching || mr_ack_owed(&p->in) || mr_window_deadline(&p->out) != UINT64_MAX;
 }
 
 void mr_rely_poll(bool idle)

@@ -341,7 +341,7 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     if (__builtin_expect(hdr->kind < MR_VC_KIND_CHANNEL, 1))
         rail.up.deliver(vc, hdr, payload, len);
     else if (vc->ops->word)
-        vc->ops->word(vc->rank, hdr);
+        vc->ops->word(vc->rank, hdr, payload, len);
 }
 
 static void deliver_held(struct mr_vc *vc)

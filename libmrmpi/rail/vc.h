@@ -44,8 +44,8 @@ struct mr_remote {
     int32_t pid; /* inside a host */
     uint32_t num_keys;
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
-    uint32_t token; /* names the exposed region in put notifications; the owner's channel gives and reads it */
-    uint32_t pad;
+    uint32_t token;  /* names the exposed region in put notifications; the owner's channel gives and reads it */
+    uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (rail/track.c) */
 };
 
 struct mr_vc;

@@ -51,7 +51,7 @@ int mr_card_publish(void)
                            .num_rails = (uint16_t)mr_verbs.num_rails,
                            .paths = (uint8_t)mr_config.paths,
                            .all_pairs = wants_all_pairs(),
-                           .kinds = our_kinds(),
+                           .kinds = mr_net.our_kinds = our_kinds(),
                            .eager_max = (uint32_t)mr_config.eager_max};
 
     if (*mr_net.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
@@ -99,6 +99,7 @@ const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
     return out;
 }
 
+/* Large messages go by RDMA over links of one kind: reliable connections, or else unreliable ones. */
 static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned twin)
 {
     unsigned side = p->num_subs >= p->num_now;
@@ -113,7 +114,7 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->twin = (uint8_t)twin;
     sub->side = (uint8_t)side;
     sub->waiting_end = &sub->waiting;
-    if (mr_link_kinds[kind]->read)
+    if (kind == p->bulk_kind && mr_link_kinds[kind]->write)
         p->rdma |= 1u << place;
     p->loads[side][place] = (struct mr_load){.weight = pair->weight};
 }
@@ -143,7 +144,7 @@ static int make_subs(struct mr_peer *p)
     struct mr_pair_side sides[2];
     struct mr_pair pair[MR_SUBS_MAX];
     unsigned ours = mr_net.launch->rank > p->rank, left_out; /* the lower rank is the first side at both ends */
-    unsigned kinds = our_kinds() & p->card.kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num, twins;
+    unsigned kinds = mr_net.our_kinds & p->card.kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num, twins;
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         near[i] = mr_verbs.rail[i].addr;
@@ -167,9 +168,11 @@ static int make_subs(struct mr_peer *p)
         return -ENOMEM;
     p->now = p->sub;
     p->load = p->loads[0];
+    p->bulk_kind = kinds >> MR_LINK_RC & 1 ? MR_LINK_RC : MR_LINK_UC;
     for (unsigned side = 0; side < 2; side++)
         add_side(p, pair, num, ours, twins);
     mr_budget_first(p, (uint8_t)kinds);
+    p->tracked = p->rdma && !mr_link_kinds[p->bulk_kind]->reliable && !mr_net.kinds.native[p->bulk_kind];
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
                p->card.host, num, left_out);

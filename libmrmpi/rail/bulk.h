@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files that move large messages share: bulk.c, and track.c for those over links that lose writes. */
+#ifndef MRMPI_BULK_H
+#define MRMPI_BULK_H
+
+#include "libmrmpi/rail/blocks.h"
+#include "libmrmpi/rail/net.h"
+
+enum stripe_state {
+    STRIPE_WAITS,   /* for room on its subchannel, or for a subchannel */
+    STRIPE_POSTED,  /* some of it at least */
+    STRIPE_WRITTEN, /* tracked: all of it has left; the peer has yet to say that it has landed */
+    STRIPE_ORPHAN,  /* written over a subchannel that broke: it may have landed */
+    STRIPE_ASKED,   /* the peer was asked whether it has */
+    STRIPE_DONE,
+};
+
+struct mr_stripe_op {
+    struct mr_tx tx;
+    struct mr_put *put;
+    struct mr_sub *sub;        /* NULL: none is up */
+    struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's homeless */
+    uint64_t offset, len;
+    uint64_t left; /* bytes; tracked: blocks */
+    uint32_t imm;
+    enum stripe_state state;
+    uint8_t generation; /* STRIPE_ORPHAN: of the subchannel that broke */
+    bool measured;      /* the time when it was posted is known */
+    /* tracked: the first block of the first write in this round, and the rounds in a row in which that did not land */
+    uint32_t probe;
+    bool probed;
+    uint8_t fruitless;
+};
+
+/* Sender: a message whose receiver tells what has landed. */
+struct mr_track {
+    struct mr_blocks todo; /* to be written in this round */
+    uint32_t written;      /* blocks, in this round */
+    uint8_t block_shift;
+    uint8_t round; /* 0: the first; another for each time that the receiver has named what is missing */
+    bool asked;    /* the receiver has been told that all of this round has been written */
+};
+
+/* A message on its way, by writes or by reads of ours. */
+struct mr_put {
+    struct mr_filter filter;
+    struct mr_peer *peer;
+    struct mr_put *next, *prev;
+    struct mr_reg *reg;
+    unsigned char *local; /* only read from unless the put is a read */
+    struct mr_remote remote;
+    void *cookie;
+    struct mr_track *track; /* NULL: the links say what has landed */
+    bool read;
+    unsigned num;
+    struct mr_stripe_op stripe[];
+};
+
+struct region {
+    struct mr_region base;
+    struct mr_reg *reg;
+    bool lands; /* peers write here, and say so by its token */
+    uint32_t token;
+    int rank;
+    struct mr_catch *caught; /* tracked: what has landed */
+};
+
+/* A part to be posted. */
+struct mr_bulk_part {
+    uint64_t at, len, taken; /* at: from the message's beginning; taken: of mr_stripe_op.left */
+    uint32_t imm;
+    bool last; /* of its stripe, at present */
+};
+
+/* ---- bulk.c ---- */
+/* Write what is left of a stripe, over its subchannel or, if it has none, over any. */
+void mr_bulk_restart(struct mr_stripe_op *s);
+/* All stripes are done, or their peer is lost: put_sent or read_done is said, and the put is no more. */
+void mr_bulk_finish(struct mr_put *put);
+
+/* ---- track.c, receiver ---- */
+int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out);
+void mr_track_close(struct region *r);
+
+/* ---- track.c, sender ---- */
+/* 0 or negative errno; before its stripes are begun. */
+int mr_track_begin(struct mr_put *put);
+void mr_track_end(struct mr_put *put);
+/* The write that comes next; there is something left. */
+void mr_track_cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part);
+/* It has been posted. */
+void mr_track_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part);
+/* All of a stripe that was left has been written. */
+void mr_track_written(struct mr_stripe_op *s);
+
+#endif

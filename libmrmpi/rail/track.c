@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Large messages over links that lose writes (UC): zero-copy as in M. Koop, R. Kumar, D. Panda, "Can Software
+ * Reliability Outperform Hardware Reliability on High Performance Interconnects?", ICS 2008, section 6.3.
+ *
+ * The sender writes the message in rounds, the first of which has all of it. Each write carries a notification that
+ * tells the round and the run of blocks that it brings (rail/blocks.h). When all writes of a round have left, the
+ * sender says WRITTEN (the paper's FIN) by a word of the virtual channel, which is reliable. The receiver answers
+ * LANDED (ACK) when all is there. If nothing has come for some round-trip times, it answers MISSING (NACK) with the
+ * blocks that are not there, and those are what the next round has. LANDED ends the send; the receive ends when the
+ * last block comes.
+ *
+ * What was missing may still come: WRITTEN may have overtaken it. It is then written twice, and the second write must
+ * not come when the receive is over. So from MISSING on only writes of the new round count. A block is written again
+ * over the same link, which keeps order: once the later write is there, the earlier one is there or will never be. If
+ * the link's subchannel has broken, over another one, after the queue pairs of both ends are gone (rail/mend.c).
+ *
+ * Writes are long while none is lost, and get shorter with what is lost: a packet that is lost costs the whole write.
+ * They carry the message's token and serial number with them in words, so that a word that comes late finds nothing.
+ */
+#include "libmrmpi/rail/bulk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+
+#define CATCHES (1u << MR_RUN_INDEX_BITS)
+
+#define WRITE_SHIFT_MAX 20  /* the longest write: 1 MB */
+#define WRITES_MAX      256 /* of the first round, about: each takes a receive buffer of the peer */
+#define RUNS_MAX        256 /* that a word names */
+/* Rounds in a row in which the first write over a link did not come until it is given up. What is under way is not
+   older, so that rounds can be told apart by MR_RUN_ROUND_BITS bits. */
+#define FRUITLESS_MAX 20
+
+/*
+ * How long a receiver waits for what is late, after all has left the sender: half of the round-trip time of packets,
+ * which contains that of their queues, within these bounds; twice as long for each time that it was too early (hasty).
+ */
+#define HOLD_MIN_NS   50000ull
+#define HOLD_FIRST_NS 200000ull
+#define HOLD_MOST_NS  1000000ull
+#define HOLD_MAX_NS   10000000ull
+#define HASTY_MAX     8
+
+/* Words, after those of rail/mend.c. tag: the round; sreq: the sender's number for the message. */
+enum track_word {
+    WORD_WRITTEN = MR_VC_KIND_CHANNEL + 8, /* ctx, rreq: token and serial number of the receive */
+    WORD_LANDED,
+    WORD_MISSING, /* payload: struct missing_run; rank: 1 if another word says more */
+};
+
+struct missing_run {
+    uint16_t first, num;
+};
+
+static void say(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    int err = mr_vc_send(p->vc, hdr, payload, len);
+
+    if (err)
+        mr_peer_lost(p, err);
+}
+
+/* ---- receiver ---------------------------------------------------------------------------------------------------- */
+
+/* A receive that is open. */
+struct mr_catch {
+    struct region *region;
+    struct mr_peer *peer;
+    struct mr_catch *next, **at; /* among those of its peer that wait for what is late; at NULL: it is not */
+    struct mr_blocks have;
+    uint32_t index, serial;
+    uint8_t round;
+    bool late;       /* something of the round before has come in this one */
+    uint64_t cookie; /* at: the sender's number for the message */
+    uint64_t due_ns; /* at: when what is missing is asked for */
+};
+
+struct mr_catches {
+    struct mr_catch *entry[CATCHES];
+    unsigned num;
+    uint32_t next, serial; /* the one that was given last */
+};
+
+static uint64_t hold_ns(const struct mr_peer *p)
+{
+    uint64_t ns = p->out.rtt.srtt_ns ? p->out.rtt.srtt_ns / 2 : HOLD_FIRST_NS;
+
+    ns = (ns < HOLD_MIN_NS ? HOLD_MIN_NS : ns > HOLD_MOST_NS ? HOLD_MOST_NS : ns) << p->hasty;
+    return ns < HOLD_MAX_NS ? ns : HOLD_MAX_NS;
+}
+
+int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out)
+{
+    struct mr_catches *all = mr_net.catches ? mr_net.catches : (mr_net.catches = calloc(1, sizeof *mr_net.catches));
+    struct mr_catch *c;
+
+    if (!all)
+        return -ENOMEM;
+    if (all->num == CATCHES)
+        return -EAGAIN;
+    c = calloc(1, sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    if (mr_blocks_init(&c->have, (uint32_t)((len - 1) >> mr_block_shift(len)) + 1, false)) {
+        free(c);
+        return -ENOMEM;
+    }
+    do
+        all->next = (all->next + 1) % CATCHES;
+    while (all->entry[all->next]);
+    if (!++all->serial)
+        all->serial++;
+    all->entry[all->next] = c;
+    all->num++;
+    c->region = r;
+    c->peer = mr_net.peer[r->rank];
+    out->token = c->index = all->next;
+    out->serial = c->serial = all->serial;
+    r->caught = c;
+    return 0;
+}
+
+static void stop_waiting(struct mr_catch *c)
+{
+    if (!c->at)
+        return;
+    *c->at = c->next;
+    if (c->next)
+        c->next->at = c->at;
+    c->at = NULL;
+    mr_net.num_catching--;
+}
+
+void mr_track_close(struct region *r)
+{
+    struct mr_catch *c = r->caught;
+
+    stop_waiting(c);
+    mr_net.catches->entry[c->index] = NULL;
+    mr_net.catches->num--;
+    mr_blocks_free(&c->have);
+    free(c);
+}
+
+static void say_landed(struct mr_peer *p, uint64_t cookie)
+{
+    struct mr_hdr hdr = {.kind = WORD_LANDED, .sreq = cookie};
+
+    say(p, &hdr, NULL, 0);
+}
+
+/* The end of c: its owner closes the region. */
+static void all_landed(struct mr_catch *c)
+{
+    struct region *r = c->region;
+
+    if (c->at)
+        say_landed(c->peer, c->cookie);
+    stop_waiting(c);
+    mr_vc_put_landed(r->rank, r->base.rreq, 0);
+}
+
+void mr_track_landed(uint32_t imm)
+{
+    struct mr_catch *c = mr_net.catches ? mr_net.catches->entry[mr_run_index(imm)] : NULL;
+
+    if (!c)
+        return;
+    if (mr_run_round(imm) != c->round % MR_RUN_ROUNDS) { /* it was not lost */
+        c->peer->hasty += !c->late && c->peer->hasty < HASTY_MAX;
+        c->late = true;
+        return;
+    }
+    mr_blocks_add(&c->have, mr_run_of(imm));
+    if (c->have.count == c->have.num)
+        all_landed(c);
+    else if (c->at)
+        c->due_ns = mr_clock_ns() + hold_ns(c->peer);
+}
+
+static void on_written(struct mr_peer *p, const struct mr_hdr *hdr)
+{
+    struct mr_catch *c = mr_net.catches && hdr->ctx < CATCHES ? mr_net.catches->entry[hdr->ctx] : NULL;
+
+    if (!c || c->serial != hdr->rreq || c->peer != p) {
+        say_landed(p, hdr->sreq);
+        return;
+    }
+    if (c->at || c->round != (uint8_t)hdr->tag)
+        return; /* it says this once in each round */
+    if (c->round && !c->late && p->hasty)
+        p->hasty--;
+    c->cookie = hdr->sreq;
+    c->due_ns = mr_clock_ns() + hold_ns(p);
+    c->next = p->catching;
+    if (c->next)
+        c->next->at = &c->next;
+    c->at = &p->catching;
+    p->catching = c;
+    mr_net.num_catching++;
+    mr_rely_watch(p);
+}
+
+/* As many runs as fit into a word, of those from block *at on. */
+static size_t list_missing(const struct mr_blocks *have, uint32_t *at, struct missing_run *run, size_t most)
+{
+    size_t n = 0;
+
+    for (; n < most; n++) {
+        uint32_t first = mr_blocks_find(have, *at, false);
+
+        *at = mr_blocks_find(have, first, true);
+        if (first == have->num)
+            break;
+        run[n] = (struct missing_run){(uint16_t)first, (uint16_t)(*at - first)};
+    }
+    return n;
+}
+
+static void say_missing(struct mr_catch *c)
+{
+    struct mr_peer *p = c->peer;
+    struct missing_run run[RUNS_MAX];
+    size_t most = mr_vc_eager_max(p->vc) / sizeof run[0];
+    uint32_t at = 0;
+
+    stop_waiting(c);
+    c->round++;
+    c->late = false;
+    do {
+        size_t n = list_missing(&c->have, &at, run, most < RUNS_MAX ? most : RUNS_MAX);
+        struct mr_hdr hdr = {.kind = WORD_MISSING, .sreq = c->cookie, .tag = c->round};
+
+        hdr.rank = mr_blocks_find(&c->have, at, false) < c->have.num;
+        say(p, &hdr, run, n * sizeof run[0]);
+    } while (mr_blocks_find(&c->have, at, false) < c->have.num && !p->error);
+}
+
+void mr_track_poll(struct mr_peer *p, uint64_t now_ns)
+{
+    struct mr_catch *next;
+
+    for (struct mr_catch *c = p->catching; c && !p->error; c = next) {
+        next = c->next;
+        if (c->due_ns <= now_ns)
+            say_missing(c);
+    }
+}
+
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+static unsigned log2_up(uint64_t n)
+{
+    return n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 0;
+}
+
+int mr_track_begin(struct mr_put *put)
+{
+    uint64_t len = put->remote.len;
+    struct mr_track *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return -ENOMEM;
+    t->block_shift = (uint8_t)mr_block_shift(len);
+    if (mr_blocks_init(&t->todo, (uint32_t)((len - 1) >> t->block_shift) + 1, true)) {
+        free(t);
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < put->num; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+
+        s->left = ((s->offset + s->len - 1) >> t->block_shift) - (s->offset >> t->block_shift) + 1;
+    }
+    if (!put->peer->write_shift)
+        put->peer->write_shift = WRITE_SHIFT_MAX;
+    put->track = t;
+    return 0;
+}
+
+void mr_track_end(struct mr_put *put)
+{
+    for (unsigned i = 0; i < put->num; i++)
+        put->peer->orphans -= put->peer->orphans && put->stripe[i].state == STRIPE_ORPHAN;
+    mr_blocks_free(&put->track->todo);
+    free(put->track);
+}
+
+void mr_track_cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
+{
+    const struct mr_put *put = s->put;
+    const struct mr_track *t = put->track;
+    unsigned block = t->block_shift, shift = put->peer->write_shift,
+             least = t->round ? 0 : block + log2_up(t->todo.num / WRITES_MAX);
+    uint64_t from = s->offset >> block, to = (s->offset + s->len - 1) >> block, end;
+    struct mr_run run;
+
+    shift = shift < least ? least : shift;
+    shift = shift < block ? block : shift;
+    while (shift > block && 1ull << shift > l->rail->max_msg)
+        shift--;
+    run = mr_blocks_run(&t->todo, (uint32_t)from, (uint32_t)to + 1, 1u << (shift - block));
+    part->at = (uint64_t)run.first << block;
+    end = (uint64_t)(run.first + run.num) << block;
+    part->len = (end < s->offset + s->len ? end : s->offset + s->len) - part->at;
+    part->taken = run.num;
+    part->imm = mr_run_imm(put->remote.token, run, t->round);
+    part->last = s->left == run.num;
+}
+
+void mr_track_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part)
+{
+    struct mr_track *t = s->put->track;
+    struct mr_run run = {(uint32_t)(part->at >> t->block_shift), (uint32_t)part->taken};
+
+    mr_blocks_remove(&t->todo, run);
+    t->written += run.num;
+    mr_stat_add(MR_STAT_REWRITTEN, t->round > 0);
+    if (s->probed)
+        return;
+    s->probed = true;
+    s->probe = run.first;
+}
+
+void mr_track_written(struct mr_stripe_op *s)
+{
+    struct mr_put *put = s->put;
+    struct mr_track *t = put->track;
+    struct mr_hdr hdr = {.kind = WORD_WRITTEN,
+                         .tag = t->round,
+                         .ctx = put->remote.token,
+                         .rreq = put->remote.serial,
+                         .sreq = (uintptr_t)put};
+
+    s->state = STRIPE_WRITTEN;
+    if (t->asked || t->todo.count)
+        return;
+    for (unsigned i = 0; i < put->num; i++)
+        if (put->stripe[i].state != STRIPE_WRITTEN)
+            return;
+    t->asked = true;
+    say(put->peer, &hdr, NULL, 0);
+}
+
+static struct mr_put *find_put(const struct mr_peer *p, uint64_t cookie)
+{
+    for (struct mr_put *put = p->puts; put; put = put->next)
+        if ((uintptr_t)put == cookie && put->track && put->track->asked)
+            return put;
+    return NULL;
+}
+
+/* One round has ended, and so much of it was lost. */
+static void adapt(struct mr_put *put, uint32_t lost)
+{
+    struct mr_peer *p = put->peer;
+
+    if (put->track->written)
+        p->write_shift = (uint8_t)mr_run_adapt(p->write_shift, lost, put->track->written, WRITE_SHIFT_MAX);
+    put->track->written = 0;
+}
+
+static void on_landed(struct mr_put *put)
+{
+    adapt(put, 0);
+    mr_bulk_finish(put);
+}
+
+/* A link over which nothing has come for many rounds is of no use, though its adapter has nothing to say. */
+static bool is_fruitless(struct mr_stripe_op *s, bool came)
+{
+    if (!s->probed)
+        return false;
+    s->probed = false;
+    s->fruitless = came ? 0 : (uint8_t)(s->fruitless + 1);
+    return s->fruitless >= FRUITLESS_MAX;
+}
+
+static void restart(struct mr_stripe_op *s)
+{
+    const struct mr_track *t = s->put->track;
+    bool usable = s->state == STRIPE_WRITTEN && s->sub->state == MR_SUB_OPEN;
+    char name[MR_SUB_NAME];
+
+    if (usable && is_fruitless(s, !mr_blocks_has(&t->todo, s->probe))) {
+        mr_log(MR_LOG_WARN, "rank %d on %s, %s: what is written does not come any more", s->sub->peer->rank,
+               s->sub->peer->card.host, mr_sub_name(s->sub, name));
+        s->fruitless = 0;
+        mr_sub_break(s->sub);
+        return;
+    }
+    if (!usable || !s->left)
+        return;
+    s->state = STRIPE_WAITS;
+    s->measured = false;
+    mr_bulk_restart(s);
+}
+
+/* What is orphaned, or will be, is written when its subchannel has broken at both ends. */
+static void on_missing(struct mr_put *put, const struct mr_hdr *hdr, const struct missing_run *run, size_t n)
+{
+    struct mr_track *t = put->track;
+
+    for (size_t i = 0; i < n; i++)
+        mr_blocks_add(&t->todo, (struct mr_run){run[i].first, run[i].num});
+    if (hdr->rank)
+        return;
+    adapt(put, t->todo.count);
+    t->asked = false;
+    t->round = (uint8_t)hdr->tag;
+    for (unsigned i = 0; i < put->num; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+        uint64_t to = (s->offset + s->len - 1) >> t->block_shift;
+
+        s->left = 0;
+        for (uint32_t at = (uint32_t)(s->offset >> t->block_shift);
+             (at = mr_blocks_find(&t->todo, at, true)) <= to && at < t->todo.num; at++)
+            s->left++;
+    }
+    for (unsigned i = 0; i < put->num; i++)
+        restart(&put->stripe[i]);
+}
+
+bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_put *put;
+
+    if (hdr->kind < WORD_WRITTEN || hdr->kind > WORD_MISSING)
+        return false;
+    if (hdr->kind == WORD_WRITTEN) {
+        on_written(p, hdr);
+        return true;
+    }
+    put = find_put(p, hdr->sreq);
+    if (!put)
+        mr_log(MR_LOG_WARN, "rank %d on %s told of a message that it was not asked about", p->rank, p->card.host);
+    else if (hdr->kind == WORD_LANDED)
+        on_landed(put);
+    else
+        on_missing(put, hdr, payload, len / sizeof(struct missing_run));
+    return true;
+}
