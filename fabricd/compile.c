@@ -40,6 +40,7 @@ static void assign_bulk(const struct policy *p, const unsigned *order, struct qo
             l->sl_bulk[n] = (uint8_t)(*next_sl)++;
             l->vl_bulk[n] = (uint8_t)(*next_vl)++;
             t->sl2vl[l->sl_bulk[n]] = l->vl_bulk[n];
+            l->vl_low[l->num_low++] = l->vl_bulk[n];
         }
     }
 }
@@ -84,6 +85,41 @@ static void assign_small(const struct policy *p, struct qos_tables *t, unsigned 
                   room);
 }
 
+/*
+ * The levels between small and bulk, after all others: a policy without them has the same tables as before there were
+ * such. room: lanes that are left, and have a place in the low-priority table.
+ */
+static void assign_medium(const struct policy *p, struct qos_tables *t, unsigned next_sl, unsigned next_vl,
+                          unsigned room, struct diag *d)
+{
+    unsigned wanted = 0, given = 0;
+    for (unsigned i = 0; i < p->num_classes; i++) {
+        struct class_levels *l = &t->classes[i];
+        l->num_medium = (uint8_t)p->classes[i].num_medium;
+        wanted += l->num_medium;
+        for (unsigned n = 0; n < l->num_medium; n++) {
+            l->sl_medium[n] = (uint8_t)next_sl++;
+            l->vl_medium[n] = l->vl_bulk[0];
+        }
+    }
+    for (int priority = PRIORITY_HIGH; priority >= PRIORITY_LOW; priority--)
+        for (unsigned i = 0; i < p->num_classes; i++) {
+            struct class_levels *l = &t->classes[i];
+            for (unsigned n = 0; n < l->num_medium && (int)p->classes[i].priority == priority && given < room; n++) {
+                l->vl_medium[n] = l->vl_low[l->num_low++] = (uint8_t)next_vl++;
+                given++;
+            }
+        }
+    for (unsigned i = 0; i < p->num_classes; i++)
+        for (unsigned n = 0; n < t->classes[i].num_medium; n++)
+            t->sl2vl[t->classes[i].sl_medium[n]] = t->classes[i].vl_medium[n];
+    if (given < wanted)
+        diag_warn(d, p->vls_at,
+                  "%u levels between small messages and bulk want a lane and %u are left: the others, of the less "
+                  "important classes, go with the bulk of their class",
+                  wanted, room);
+}
+
 /* ---- weights ---- */
 
 struct low_plan {
@@ -91,12 +127,12 @@ struct low_plan {
     double worst;                         /* how far the worst class is from its share, in points of percent */
 };
 
-static bool low_try(const struct policy *p, const double *want, unsigned round, unsigned per_entry, unsigned cap,
-                    struct low_plan *out)
+static bool low_try(const struct policy *p, const struct qos_tables *t, const double *want, unsigned round,
+                    unsigned per_entry, unsigned cap, struct low_plan *out)
 {
     unsigned total = 0, entries = 0;
     for (unsigned i = 0; i < p->num_classes; i++) {
-        unsigned lanes = p->classes[i].lanes;
+        unsigned lanes = t->classes[i].num_low;
         double exact = want[i] / 100.0 / lanes * round;
         unsigned n = exact < 1.0 ? 1 : (unsigned)(exact + 0.5);
         out->packets[i] = n;
@@ -105,7 +141,7 @@ static bool low_try(const struct policy *p, const double *want, unsigned round, 
     }
     out->worst = 0;
     for (unsigned i = 0; i < p->num_classes; i++) {
-        double off = 100.0 * out->packets[i] * p->classes[i].lanes / total - want[i];
+        double off = 100.0 * out->packets[i] * t->classes[i].num_low / total - want[i];
         if (off < 0)
             off = -off;
         if (off > out->worst)
@@ -115,13 +151,13 @@ static bool low_try(const struct policy *p, const double *want, unsigned round, 
 }
 
 /* The shortest round of the table that gives every class its share within half a point, else the closest that fits. */
-static bool low_best(const struct policy *p, const double *want, unsigned lanes, unsigned per_entry, unsigned cap,
-                     struct low_plan *best)
+static bool low_best(const struct policy *p, const struct qos_tables *t, const double *want, unsigned lanes,
+                     unsigned per_entry, unsigned cap, struct low_plan *best)
 {
     bool found = false;
     for (unsigned round = lanes; round <= cap * per_entry; round++) {
         struct low_plan plan;
-        if (!low_try(p, want, round, per_entry, cap, &plan))
+        if (!low_try(p, t, want, round, per_entry, cap, &plan))
             continue;
         if (!found || plan.worst < best->worst - 1e-9)
             *best = plan;
@@ -154,11 +190,11 @@ static void low_fill(const struct policy *p, const struct low_plan *plan, unsign
     for (unsigned i = 0; i < p->num_classes; i++) {
         struct class_levels *l = &t->classes[i];
         unsigned entries = (plan->packets[i] + per_entry - 1) / per_entry;
-        total += plan->packets[i] * l->num_lanes;
-        for (unsigned lane = 0; lane < l->num_lanes; lane++)
+        total += plan->packets[i] * l->num_low;
+        for (unsigned lane = 0; lane < l->num_low; lane++)
             for (unsigned e = 0; e < entries; e++) {
                 unsigned packets = plan->packets[i] / entries + (e < plan->packets[i] % entries);
-                slots[n++] = (struct slot){(e + 0.5) / entries, {l->vl_bulk[lane], (uint8_t)(packets * quantum)}};
+                slots[n++] = (struct slot){(e + 0.5) / entries, {l->vl_low[lane], (uint8_t)(packets * quantum)}};
             }
     }
     qsort(slots, n, sizeof(slots[0]), by_place);
@@ -166,22 +202,24 @@ static void low_fill(const struct policy *p, const struct low_plan *plan, unsign
         t->low[e] = slots[e].e;
     t->num_low = n;
     for (unsigned i = 0; i < p->num_classes; i++)
-        t->classes[i].share = 100.0 * plan->packets[i] * t->classes[i].num_lanes / total;
+        t->classes[i].share = 100.0 * plan->packets[i] * t->classes[i].num_low / total;
 }
 
-static void compile_low(const struct policy *p, unsigned lanes, unsigned cap, unsigned quantum, struct qos_tables *t,
+static void compile_low(const struct policy *p, unsigned bulk, unsigned cap, unsigned quantum, struct qos_tables *t,
                         struct diag *d)
 {
-    unsigned per_entry = 255 / quantum, total = 0;
+    unsigned per_entry = 255 / quantum, total = 0, lanes = 0;
     double want[POLICY_CLASSES_MAX];
     struct low_plan plan;
     for (unsigned i = 0; i < p->num_classes; i++)
         total += p->classes[i].share;
     for (unsigned i = 0; i < p->num_classes; i++)
+        lanes += t->classes[i].num_low;
+    for (unsigned i = 0; i < p->num_classes; i++)
         want[i] = 100.0 * p->classes[i].share / total;
-    if (!low_best(p, want, lanes, per_entry, cap, &plan)) {
+    if (!low_best(p, t, want, lanes, per_entry, cap, &plan)) {
         diag_error(d, p->vls_at,
-                   "the classes use %u lanes for bulk, but the ports' low-priority tables have %u entries", lanes, cap);
+                   "the classes use %u lanes for bulk, but the ports' low-priority tables have %u entries", bulk, cap);
         return;
     }
     low_fill(p, &plan, per_entry, quantum, t);
@@ -254,18 +292,21 @@ static void check_caps(const struct policy *p, const struct fabric_caps *caps, c
 
 bool policy_compile(const struct policy *p, const struct fabric_caps *caps, struct qos_tables *t, struct diag *d)
 {
-    unsigned errors = d->errors, lanes = 0, order[POLICY_CLASSES_MAX], next_sl = 0, next_vl = 0;
+    unsigned errors = d->errors, lanes = 0, levels = 0, order[POLICY_CLASSES_MAX], next_sl = 0, next_vl = 0;
+    unsigned cap = caps->low_cap ? caps->low_cap : DEFAULT_TABLE_CAP, room;
     unsigned quantum = p->mtu < 64 ? 1 : p->mtu / 64;
     *t = (struct qos_tables){.lmc = (uint8_t)p->lmc, .vls = (uint8_t)p->vls, .num_classes = p->num_classes};
     t->op_vls_code = (uint8_t)vls_code(p->vls);
     for (unsigned i = 0; i < p->num_classes; i++)
         lanes += p->classes[i].lanes;
+    for (unsigned i = 0; i < p->num_classes; i++)
+        levels += 1 + p->classes[i].num_medium;
     if (lanes > p->vls)
         diag_error(d, p->vls_at, "the classes use %u lanes for bulk, and vls is %u", lanes, p->vls);
-    if (lanes + p->num_classes > SLS)
+    if (lanes + levels > SLS)
         diag_error(d, p->vls_at,
-                   "the classes need %u service levels (one for small messages and one for each lane); there are %d",
-                   lanes + p->num_classes, SLS);
+                   "the classes need %u service levels (one for small messages%s and one for each lane); there are %d",
+                   lanes + levels, levels > p->num_classes ? ", one for each size in medium" : "", SLS);
     if (d->errors > errors)
         return false;
 
@@ -273,8 +314,13 @@ bool policy_compile(const struct policy *p, const struct fabric_caps *caps, stru
     class_order(p, order);
     assign_bulk(p, order, t, &next_sl, &next_vl);
     assign_small(p, t, next_sl, next_vl, p->vls - lanes, quantum, d);
+    next_vl += t->num_high;
+    room = p->vls - next_vl;
+    if (cap < lanes || room > cap - lanes)
+        room = cap < lanes ? 0 : cap - lanes;
+    assign_medium(p, t, next_sl + p->num_classes, next_vl, room, d);
     t->high_limit = (uint8_t)limit_of(p);
-    compile_low(p, lanes, caps->low_cap ? caps->low_cap : DEFAULT_TABLE_CAP, quantum, t, d);
+    compile_low(p, lanes, cap, quantum, t, d);
     check_caps(p, caps, t, d);
     return d->errors == errors;
 }
@@ -312,7 +358,10 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
         list_text(out, l->sl_bulk, l->num_lanes);
         text_printf(out, ", vl_bulk: ");
         list_text(out, l->vl_bulk, l->num_lanes);
-        text_printf(out, "}\n");
+        for (unsigned n = 0; n < l->num_medium; n++)
+            text_printf(out, "%s{upto: %u, sl: %u, vl: %u}", n ? ", " : ", medium: [", p->classes[i].medium_max[n],
+                        l->sl_medium[n], l->vl_medium[n]);
+        text_printf(out, "%s}\n", l->num_medium ? "]" : "");
     }
 }
 

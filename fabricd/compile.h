@@ -5,7 +5,10 @@
  * Lanes: every class has `lanes` virtual lanes for bulk, all in the low-priority table, with weights in proportion to
  * the class's share. A class with priority 1-3 has one more for its small and control messages, in the high-priority
  * table. When there are too few lanes for that, the least important classes share one; when there are none left, small
- * messages go with the bulk. The default class's bulk is service level 0 on VL 0, so that traffic which knows nothing
+ * messages go with the bulk. A level between small and bulk has a lane in the low-priority table, which counts as one
+ * more of its class: its messages neither go ahead of other classes nor wait behind the bulk of their own. Lanes that
+ * small messages leave are given to these levels, those of the most important class first; a level that gets none goes
+ * with the bulk of its class. The default class's bulk is service level 0 on VL 0, so that traffic which knows nothing
  * of all this (IPoIB, other MPIs, the subnet's own) has the default class's share.
  */
 #ifndef FABRICD_COMPILE_H
@@ -32,10 +35,14 @@ struct fabric_caps {
 
 struct class_levels {
     uint8_t sl_small, vl_small;
+    uint8_t num_medium;
+    uint8_t sl_medium[FD_MEDIUM_MAX], vl_medium[FD_MEDIUM_MAX];
     uint8_t num_lanes;
     uint8_t sl_bulk[FD_LANES_MAX], vl_bulk[FD_LANES_MAX];
-    bool own_small_lane;      /* nobody else is on vl_small */
-    double share;             /* percent that the tables really give */
+    uint8_t num_low; /* lanes in the low-priority table, all alike: those for bulk, then those of the levels between */
+    uint8_t vl_low[FD_LANES_MAX + FD_MEDIUM_MAX];
+    bool own_small_lane; /* nobody else is on vl_small */
+    double share;        /* percent that the tables really give */
 };
 
 struct qos_tables {

@@ -66,9 +66,22 @@ int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out)
     }
 }
 
-int ctl_hello(int fd, const char *job, struct fd_state *s)
+static bool is_sane(const struct fd_state *s, size_t len)
 {
-    struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 1)};
+    int levels = fd_state_num_levels(s, len);
+    if (levels < 0 || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION || s->h.type != FD_STATE ||
+        s->h.length != len || s->num_lanes < 1 || s->num_lanes > FD_LANES_MAX ||
+        s->class_name[sizeof(s->class_name) - 1])
+        return false;
+    for (int i = 0; i < levels; i++)
+        if (!fd_level_is_sane(&fd_state_levels(s)[i], i ? fd_state_levels(s)[i - 1].max : s->small_max))
+            return false;
+    return true;
+}
+
+int ctl_hello(int fd, const char *job, struct fd_state_long *s)
+{
+    struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 1), .flags = FD_HELLO_LEVELS};
     if (strlen(job) >= sizeof(m.job))
         return -ENAMETOOLONG;
     memcpy(m.job, job, strlen(job));
@@ -77,9 +90,5 @@ int ctl_hello(int fd, const char *job, struct fd_state *s)
     ssize_t n = recv(fd, s, sizeof(*s), 0);
     if (n < 0)
         return -errno;
-    if (n < (ssize_t)FD_STATE_LENGTH(0) || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION ||
-        s->h.type != FD_STATE || s->num_lanes < 1 || s->num_lanes > FD_LANES_MAX ||
-        s->class_name[sizeof(s->class_name) - 1])
-        return -EPROTO;
-    return 0;
+    return is_sane(&s->s, (size_t)n) ? 0 : -EPROTO;
 }

@@ -172,25 +172,46 @@ static bool owner(const struct args *a, uint32_t *uid)
     return true;
 }
 
+static void print_lanes(const uint8_t *sl, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        printf("%s%u", i ? ", " : "", sl[i]);
+}
+
+/* Those between small and large. */
+static void show_levels(const struct fd_state *s)
+{
+    const struct fd_level *l = fd_state_levels(s);
+    int n = fd_state_num_levels(s, s->h.length);
+    for (int i = 0; i < n; i++) {
+        printf("%s{upto: %u, sl: [", i ? ", " : "medium: [", l[i].max);
+        print_lanes(l[i].sl, l[i].num_lanes);
+        printf("]}");
+    }
+    if (n > 0)
+        printf("]\n");
+}
+
 /* What the library would be told: asked as it asks. */
 static int job_show(const struct args *a, const char *job)
 {
-    struct fd_state s;
+    struct fd_state_long answer;
+    const struct fd_state *s = &answer.s;
     int fd = ctl_connect(a->socket);
-    int rc = fd < 0 ? fd : ctl_hello(fd, job, &s);
+    int rc = fd < 0 ? fd : ctl_hello(fd, job, &answer);
     if (fd >= 0)
         close(fd);
     if (rc)
         return fail(a, rc);
-    if (s.status) {
+    if (s->status) {
         printf("job: %s\nclass: none\n", job);
         return 0;
     }
-    printf("job: %s\nclass: %s\nsl_small: %u\nsl_bulk: [", job, s.class_name, s.sl_small);
-    for (unsigned i = 0; i < s.num_lanes; i++)
-        printf("%s%u", i ? ", " : "", s.sl_bulk[i]);
-    printf("]\nsmall: %u\ngeneration: %llu\nverified: %s\n", s.small_max, (unsigned long long)s.generation,
-           s.verified ? "true" : "false");
+    printf("job: %s\nclass: %s\nsl_small: %u\nsl_bulk: [", job, s->class_name, s->sl_small);
+    print_lanes(s->sl_bulk, s->num_lanes);
+    printf("]\nsmall: %u\n", s->small_max);
+    show_levels(s);
+    printf("generation: %llu\nverified: %s\n", (unsigned long long)s->generation, s->verified ? "true" : "false");
     return 0;
 }
 

@@ -22,13 +22,38 @@ static void parse_priority(struct ydoc *y, yaml_node_t *n, struct policy_class *
         c->priority = values[i];
 }
 
+/* One more level, for messages of up to so many bytes. small is known: the sizes must ascend. */
+static void parse_medium(struct ydoc *y, yaml_node_t *n, struct policy_class *c)
+{
+    uint32_t before = c->num_medium ? c->medium_max[c->num_medium - 1] : c->small_max, max;
+    if (!ydoc_size(y, n, "medium", 1u << 30, &max))
+        return;
+    if (max <= before)
+        diag_error(y->diag, ydoc_place(n), "medium is %u, and %s goes up to %u; allowed: more than that", max,
+                   c->num_medium ? "the level before" : "small", before);
+    else if (c->num_medium == FD_MEDIUM_MAX)
+        diag_error(y->diag, ydoc_place(n), "more than %u sizes in medium", FD_MEDIUM_MAX);
+    else
+        c->medium_max[c->num_medium++] = max;
+}
+
+static void parse_mediums(struct ydoc *y, yaml_node_t *n, struct policy_class *c)
+{
+    if (n->type != YAML_SEQUENCE_NODE) {
+        parse_medium(y, n, c);
+        return;
+    }
+    yaml_node_t *item = ydoc_item(y, n, 0);
+    if (!item)
+        diag_error(y->diag, ydoc_place(n), "medium is empty; allowed: 1 to %u sizes", FD_MEDIUM_MAX);
+    for (size_t i = 0; (item = ydoc_item(y, n, i)); i++)
+        parse_medium(y, item, c);
+}
+
 static void parse_class(struct ydoc *y, yaml_node_t *n, struct policy *p)
 {
-    struct ykey k[] = {{"name", true, NULL},
-                       {"share", true, NULL},
-                       {"priority", false, NULL},
-                       {"lanes", false, NULL},
-                       {"small", false, NULL}};
+    struct ykey k[] = {{"name", true, NULL},   {"share", true, NULL},  {"priority", false, NULL},
+                       {"lanes", false, NULL}, {"small", false, NULL}, {"medium", false, NULL}};
     struct policy_class c = {.priority = PRIORITY_NORMAL, .lanes = 1, .small_max = 8192, .at = ydoc_place(n)};
     ydoc_map(y, n, "a class", k, COUNT(k));
     if (k[0].value && ydoc_string(y, k[0].value, "name", c.name, sizeof(c.name))) {
@@ -49,6 +74,8 @@ static void parse_class(struct ydoc *y, yaml_node_t *n, struct policy *p)
         ydoc_uint(y, k[3].value, "lanes", 1, FD_LANES_MAX, &c.lanes);
     if (k[4].value)
         ydoc_size(y, k[4].value, "small", 1u << 20, &c.small_max);
+    if (k[5].value)
+        parse_mediums(y, k[5].value, &c);
     if (p->num_classes == POLICY_CLASSES_MAX)
         diag_error(y->diag, c.at, "more than %d classes", POLICY_CLASSES_MAX);
     else

@@ -9,7 +9,7 @@
 #include "fabricd/proto.h"
 #include "fabricd/text.h"
 
-#define POLICY_CLASSES_MAX 8  /* each has at least two of the 16 service levels */
+#define POLICY_CLASSES_MAX 8 /* each has at least two of the 16 service levels */
 #define POLICY_RULES_MAX   64
 
 #define PRIORITY_LOW    0
@@ -18,10 +18,12 @@
 
 struct policy_class {
     char name[FD_NAME_MAX];
-    uint32_t share;     /* percent of a busy link */
-    uint32_t priority;  /* 0: small messages wait with the bulk; 1-3: they go ahead, with this weight */
-    uint32_t lanes;     /* virtual lanes for bulk */
-    uint32_t small_max; /* bytes */
+    uint32_t share;                     /* percent of a busy link */
+    uint32_t priority;                  /* 0: small messages wait with the bulk; 1-3: they go ahead, with this weight */
+    uint32_t lanes;                     /* virtual lanes for bulk */
+    uint32_t small_max;                 /* bytes */
+    unsigned num_medium;                /* levels between small messages and bulk */
+    uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
     struct place at, share_at;
 };
 

@@ -21,6 +21,8 @@
 #define FABRICD_PROTO_H
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define FD_MAGIC   0x64626166u /* "fabd" */
@@ -32,6 +34,8 @@
 #define FD_DEV_MAX    64u    /* device name, as ibv_get_device_name() gives it */
 #define FD_RAILS_MAX  32u
 #define FD_LANES_MAX  8u
+#define FD_LEVELS_MAX 4u /* of one job: small, large, and those between */
+#define FD_MEDIUM_MAX (FD_LEVELS_MAX - 2u)
 #define FD_POLICY_MAX 65536u /* longest policy text */
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
@@ -61,7 +65,9 @@ struct fd_header {
     uint32_t seq;    /* chosen by who asks; repeated in the answer; 0 in an answer: nobody asked */
 };
 
-#define FD_HELLO_SUBSCRIBE 1u /* fd_hello.flags */
+/* fd_hello.flags; a daemon ignores those that it does not know */
+#define FD_HELLO_SUBSCRIBE 1u
+#define FD_HELLO_LEVELS    2u /* levels between small and large may follow FD_STATE. Without it none do. */
 
 struct fd_hello {
     struct fd_header h;
@@ -102,11 +108,58 @@ struct fd_state {
     uint8_t sl_bulk[FD_LANES_MAX];
     char class_name[FD_NAME_MAX];
     char job[FD_JOB_MAX];               /* the job that this is about, as asked */
-    struct fd_rail rails[FD_RAILS_MAX]; /* the message ends after rails[num_rails - 1] */
+    struct fd_rail rails[FD_RAILS_MAX]; /* the message ends after rails[num_rails - 1], but for struct fd_level */
 };
 
 /* Length of an FD_STATE with n rails. */
 #define FD_STATE_LENGTH(n) ((uint32_t)(sizeof(struct fd_state) - (FD_RAILS_MAX - (n)) * sizeof(struct fd_rail)))
+
+/*
+ * A level between small and large. As many as there are follow the last rail, at most FD_MEDIUM_MAX, the smallest
+ * first; header.length says how many. A client that did not ask for them, or asks a daemon that has never heard of
+ * them, sends its medium messages with the large ones.
+ */
+struct fd_level {
+    uint32_t max;      /* messages of up to so many bytes, and more than the level before; ascending */
+    uint8_t num_lanes; /* 1..FD_LANES_MAX service levels, to be used in turn */
+    uint8_t reserved[3];
+    uint8_t sl[FD_LANES_MAX]; /* 0..15 */
+};
+
+/* The first of them. num_rails must have been looked at. */
+static inline struct fd_level *fd_state_levels(const struct fd_state *s)
+{
+    return (struct fd_level *)((uintptr_t)s + FD_STATE_LENGTH(s->num_rails));
+}
+
+/* How many follow a state of so many bytes in all; -1: it is of no length that it may have. */
+static inline int fd_state_num_levels(const struct fd_state *s, size_t len)
+{
+    size_t rest;
+
+    if (len < FD_STATE_LENGTH(0) || s->num_rails > FD_RAILS_MAX || len < FD_STATE_LENGTH(s->num_rails))
+        return -1;
+    rest = len - FD_STATE_LENGTH(s->num_rails);
+    return rest % sizeof(struct fd_level) || rest > FD_MEDIUM_MAX * sizeof(struct fd_level)
+               ? -1
+               : (int)(rest / sizeof(struct fd_level));
+}
+
+/* Is it in range, and for larger messages than those up to below? */
+static inline bool fd_level_is_sane(const struct fd_level *l, uint32_t below)
+{
+    bool sane = l->max > below && l->num_lanes >= 1 && l->num_lanes <= FD_LANES_MAX;
+
+    for (unsigned i = 0; sane && i < l->num_lanes; i++)
+        sane = l->sl[i] <= 15;
+    return sane;
+}
+
+/* The longest FD_STATE. */
+struct fd_state_long {
+    struct fd_state s;
+    struct fd_level more[FD_MEDIUM_MAX];
+};
 
 struct fd_apply {
     struct fd_header h;
@@ -137,6 +190,7 @@ static_assert(sizeof(struct fd_header) == 16, "layout");
 static_assert(sizeof(struct fd_hello) == 88, "layout");
 static_assert(sizeof(struct fd_rail) == 80, "layout");
 static_assert(sizeof(struct fd_state) == 144 + 32 * 80, "layout");
+static_assert(sizeof(struct fd_level) == 16, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");
 static_assert(sizeof(struct fd_job) == 248, "layout");
 static_assert(sizeof(struct fd_done) == 24, "layout");

@@ -30,8 +30,9 @@ struct client {
     bool subscribed;
     bool drop; /* to be freed when the loop is back in server_receive or server_publish */
     char job[FD_JOB_MAX];
-    char user[FD_JOB_MAX]; /* name of cred.uid, looked up at the first hello */
-    struct fd_state told;  /* the last FD_STATE sent */
+    char user[FD_JOB_MAX];     /* name of cred.uid, looked up at the first hello */
+    bool levels;               /* it understands levels between small and large */
+    struct fd_state_long told; /* the last FD_STATE sent */
 };
 
 struct server {
@@ -86,8 +87,19 @@ static void send_text(struct client *c, uint32_t seq, const char *text, size_t l
     }
 }
 
-static void fill_state(const struct daemon *d, const struct client *c, struct fd_state *m)
+/* The levels between small and large follow the rails. */
+static void fill_levels(const struct policy_class *p, const struct class_levels *l, struct fd_state *m)
 {
+    struct fd_level *to = fd_state_levels(m);
+    for (unsigned i = 0; i < l->num_medium; i++)
+        to[i] = (struct fd_level){.max = p->medium_max[i], .num_lanes = 1, .sl = {l->sl_medium[i]}};
+    m->h.length += (uint32_t)(l->num_medium * sizeof(*to));
+}
+
+static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
+{
+    struct fd_state *m = &out->s;
+    memset(out, 0, sizeof(*out));
     *m = (struct fd_state){.status = -ENOENT, .small_max = 8192, .num_lanes = 1};
     m->generation = d->generation;
     m->num_rails = (uint8_t)d->rails.n;
@@ -106,6 +118,15 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
     m->num_lanes = l->num_lanes;
     memcpy(m->sl_bulk, l->sl_bulk, sizeof(m->sl_bulk));
     memcpy(m->class_name, p->classes[i].name, sizeof(m->class_name));
+    if (c->levels)
+        fill_levels(&p->classes[i], l, m);
+}
+
+static bool same_levels(const struct fd_state *a, const struct fd_state *b)
+{
+    int n = fd_state_num_levels(a, a->h.length);
+    return n == fd_state_num_levels(b, b->h.length) &&
+           (n <= 0 || !memcmp(fd_state_levels(a), fd_state_levels(b), (unsigned)n * sizeof(struct fd_level)));
 }
 
 static uint32_t state_changes(const struct fd_state *a, const struct fd_state *b)
@@ -113,7 +134,7 @@ static uint32_t state_changes(const struct fd_state *a, const struct fd_state *b
     uint32_t bits = 0;
     if (a->status != b->status || a->small_max != b->small_max || a->sl_small != b->sl_small ||
         a->num_lanes != b->num_lanes || memcmp(a->sl_bulk, b->sl_bulk, sizeof(a->sl_bulk)) ||
-        memcmp(a->class_name, b->class_name, sizeof(a->class_name)))
+        memcmp(a->class_name, b->class_name, sizeof(a->class_name)) || !same_levels(a, b))
         bits |= FD_CHANGED_CLASS;
     if (a->num_rails != b->num_rails || memcmp(a->rails, b->rails, a->num_rails * sizeof(a->rails[0])))
         bits |= FD_CHANGED_RAILS;
@@ -147,14 +168,14 @@ static void free_dropped(struct server *s)
 void server_publish(struct server *s)
 {
     for (struct client *c = s->clients; c; c = c->next) {
-        struct fd_state m;
+        struct fd_state_long m;
         if (!c->subscribed)
             continue;
         fill_state(s->daemon, c, &m);
-        m.changed = state_changes(&c->told, &m);
-        if (!m.changed)
+        m.s.changed = state_changes(&c->told.s, &m.s);
+        if (!m.s.changed)
             continue;
-        send_message(c, &m, m.h.length);
+        send_message(c, &m, m.s.h.length);
         c->told = m;
     }
     free_dropped(s);
@@ -203,9 +224,10 @@ static void on_hello(struct client *c, const struct fd_hello *m)
     look_up_user(c);
     memcpy(c->job, m->job, sizeof(c->job));
     c->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
+    c->levels = m->flags & FD_HELLO_LEVELS;
     fill_state(c->server->daemon, c, &c->told);
-    c->told.h.seq = m->h.seq;
-    send_message(c, &c->told, c->told.h.length);
+    c->told.s.h.seq = m->h.seq;
+    send_message(c, &c->told, c->told.s.h.length);
 }
 
 static int on_apply(struct client *c, const struct fd_apply *m, size_t len)

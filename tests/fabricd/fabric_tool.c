@@ -47,12 +47,13 @@ static void hello(int fd, const char *job, uint32_t flags)
 /* False at the end of the connection. */
 static bool print_state(int fd)
 {
-    struct fd_state m;
-    ssize_t n = recv(fd, &m, sizeof(m), 0);
+    struct fd_state_long room;
+    ssize_t n = recv(fd, &room, sizeof(room), 0);
+    const struct fd_state m = room.s;
+    int levels = n > 0 ? fd_state_num_levels(&room.s, (size_t)n) : 0;
     if (n <= 0)
         return false;
-    if (n < (ssize_t)FD_STATE_LENGTH(0) || m.h.type != FD_STATE || m.num_rails > FD_RAILS_MAX ||
-        n != (ssize_t)FD_STATE_LENGTH(m.num_rails) || m.h.length != (uint32_t)n) {
+    if (levels < 0 || m.h.type != FD_STATE || m.h.length != (uint32_t)n) {
         fprintf(stderr, "malformed answer of %zd bytes\n", n);
         exit(1);
     }
@@ -64,6 +65,8 @@ static bool print_state(int fd)
     for (unsigned i = 0; i < m.num_rails; i++)
         printf("%s%s/%u/lid%s/lmc%u/%s", i ? "," : "", m.rails[i].device, m.rails[i].port, m.rails[i].lid ? "ok" : "0",
                m.rails[i].lmc, m.rails[i].usable ? "up" : "down");
+    for (int i = 0; i < levels; i++)
+        printf(" medium=%u:%u", fd_state_levels(&room.s)[i].max, fd_state_levels(&room.s)[i].sl[0]);
     printf("\n");
     fflush(stdout);
     return true;
@@ -173,9 +176,9 @@ static int set_lft(const char *hops, unsigned lid, unsigned port)
 int main(int argc, char **argv)
 {
     const char *verb = argc > 1 ? argv[1] : "";
-    if (argc == 4 && !strcmp(verb, "query")) {
+    if (argc == 4 && (!strcmp(verb, "query") || !strcmp(verb, "levels"))) {
         int fd = dial(argv[2]);
-        hello(fd, argv[3], 0);
+        hello(fd, argv[3], *verb == 'l' ? FD_HELLO_LEVELS : 0);
         return !print_state(fd);
     }
     if (argc == 4 && !strcmp(verb, "watch"))

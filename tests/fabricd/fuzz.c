@@ -70,6 +70,17 @@ static void opensm_file(const char *s)
     text_free(&twice);
 }
 
+/* An answer with levels, as a client looks at it. */
+static void answer(const char *s, size_t len)
+{
+    struct fd_state_long m = {0};
+    memcpy(&m, s, len < sizeof(m) ? len : sizeof(m));
+    int n = fd_state_num_levels(&m.s, len);
+    for (int i = 0; i < n; i++)
+        if (fd_level_is_sane(&fd_state_levels(&m.s)[i], 0))
+            need(fd_state_levels(&m.s)[i].sl[fd_state_levels(&m.s)[i].num_lanes - 1] <= 15);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -90,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 2:
         (void)message_check(s, size - 1);
+        answer(s, size - 1);
         break;
     default:
         policy(s, size - 1);

@@ -73,6 +73,22 @@ ok "a job whose class the rules decide" fabricctl job set 4713 - --account stude
 "$tool" query "$FABRICD_SOCKET" 4713 >q
 like "gets it" 'class=batch small=6 bulk=3' q
 
+# levels between small and large messages
+"$tool" levels "$FABRICD_SOCKET" 4714 >q
+not_ok "a class without levels between has none" grep -q medium= q
+sed 's/^    share: 30/    share: 30\n    medium: [32K, 1M]/' "$top/etc/policies/simple.yaml" >medium.yaml
+cp "$conf" simple.conf
+ok "a policy with such levels is applied and verified" fabricctl policy apply medium.yaml
+"$tool" levels "$FABRICD_SOCKET" 4714 >q
+like "who asks for them is told" 'class=normal small=5 bulk=0 .* medium=32768:7 medium=1048576:8$' q
+"$tool" query "$FABRICD_SOCKET" 4714 >q
+like "a client of before is told what it understands" 'class=normal small=5 bulk=0 ' q
+not_ok "and no more" grep -q medium= q
+fabricctl job show 4714 >q
+like "fabricctl shows them" '^medium: .{upto: 32768, sl: .7.}, {upto: 1048576, sl: .8.}.$' q
+ok "the policy without them is applied again" fabricctl policy apply "$top/etc/policies/simple.yaml"
+ok "and all is as before" cmp "$conf" simple.conf
+
 # the daemon dies
 kill -9 $daemon
 wait $daemon 2>/dev/null
@@ -80,7 +96,7 @@ ok "subscribers see the end" wait_for 5 grep -q '^end$' watch
 start_daemon
 ok "fabricd comes back after kill -9" wait_for 10 fabricctl status
 "$tool" query "$FABRICD_SOCKET" 4711 >q
-like "jobs and policy have survived" 'status=0 .* generation=1 class=urgent small=4 bulk=1,2' q
+like "jobs and policy have survived" 'status=0 .* generation=3 class=urgent small=4 bulk=1,2' q
 ok "and the ports are verified again" wait_for 5 status_has '^policy: .*state: verified'
 
 # somebody changes a port of the switch behind opensm's back
@@ -128,7 +144,7 @@ kill -STOP "$(simfab opensm pid)"
 ok "a policy that the fabric does not take in time is not applied" exits 1 fabricctl policy apply other.yaml
 kill -CONT "$(simfab opensm pid)"
 ok "opensm's configuration is the last good one" cmp "$conf" before.conf
-ok "the policy before it is in force and verified" wait_for 10 status_has '^policy: .*generation: 2, state: verified'
+ok "the policy before it is in force and verified" wait_for 10 status_has '^policy: .*generation: 4, state: verified'
 
 # hostile and careless clients
 ok "nonsense on the socket" "$tool" garbage "$FABRICD_SOCKET" 300

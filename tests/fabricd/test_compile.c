@@ -39,8 +39,8 @@ static double share_on_wire(const struct policy *p, const struct qos_tables *t, 
     for (unsigned e = 0; e < t->num_low; e++) {
         unsigned packets = (t->low[e].weight + quantum - 1) / quantum;
         all += packets;
-        for (unsigned l = 0; l < t->classes[i].num_lanes; l++)
-            if (t->low[e].vl == t->classes[i].vl_bulk[l])
+        for (unsigned l = 0; l < t->classes[i].num_low; l++)
+            if (t->low[e].vl == t->classes[i].vl_low[l])
                 mine += packets;
     }
     return 100.0 * mine / all;
@@ -70,6 +70,11 @@ static void sound(const struct policy *p, const struct qos_tables *t)
             for (unsigned l = 0; k != i && l < t->classes[k].num_lanes; l++) {
                 ck_assert_uint_ne(t->classes[i].vl_bulk[0], t->classes[k].vl_bulk[l]);
                 ck_assert_uint_ne(t->classes[i].sl_small, t->classes[k].sl_bulk[l]);
+                for (unsigned m = 0; m < t->classes[i].num_medium; m++) {
+                    ck_assert_uint_ne(t->classes[i].vl_medium[m], t->classes[k].vl_bulk[l]);
+                    ck_assert_uint_ne(t->classes[i].sl_medium[m], t->classes[k].sl_bulk[l]);
+                    ck_assert_uint_ne(t->classes[i].sl_medium[m], t->classes[k].sl_small);
+                }
             }
     }
 }
@@ -188,6 +193,70 @@ START_TEST(small_goes_with_bulk_when_none_is_left)
 }
 END_TEST
 
+START_TEST(levels_between)
+{
+    struct policy p = base(3, (uint32_t[]){60, 20, 20}, (uint32_t[]){3, 1, 0}, (uint32_t[]){1, 1, 1});
+    struct fabric_caps caps = {.vls = 8, .low_cap = 8, .high_cap = 8, .mtu = 4096};
+    struct qos_tables t;
+    struct text low = {0}, high = {0}, map = {0}, plan = {0};
+    unsigned warnings;
+    p.default_class = 1;
+    p.classes[0].num_medium = 2;
+    p.classes[0].medium_max[0] = 16384;
+    p.classes[0].medium_max[1] = 65536;
+    p.classes[1].num_medium = 1;
+    p.classes[1].medium_max[0] = 32768;
+    ck_assert(compile(&p, &caps, &t, &warnings));
+    sound(&p, &t);
+    ck_assert_uint_eq(warnings, 0);
+    tables_vlarb_text(&low, t.low, t.num_low);
+    tables_vlarb_text(&high, t.high, t.num_high);
+    tables_sl2vl_text(&map, t.sl2vl);
+    tables_plan_text(&plan, &p, &t);
+    /* bulk 1, 0 and 2; small 3 and 4, between them 5, 6 (of the first class) and 7: 60 : 20 : 20 over three, two and
+     * one */
+    ck_assert_str_eq(high.s, "3:192,4:64");
+    ck_assert_str_eq(map.s, "0,1,2,3,4,2,5,6,7,0,0,0,0,0,0,0");
+    ck_assert_str_eq(low.s, "0:64,1:128,2:128,5:128,6:128,7:64");
+    ck_assert_ptr_nonnull(strstr(plan.s, "medium: [{upto: 16384, sl: 6, vl: 5}, {upto: 65536, sl: 7, vl: 6}]}"));
+    text_free(&low);
+    text_free(&high);
+    text_free(&map);
+    text_free(&plan);
+}
+END_TEST
+
+START_TEST(levels_between_when_lanes_are_few)
+{
+    struct policy p = base(2, (uint32_t[]){50, 50}, (uint32_t[]){1, 3}, (uint32_t[]){1, 1});
+    struct qos_tables t;
+    unsigned warnings;
+    p.classes[0].num_medium = p.classes[1].num_medium = 1;
+    p.classes[0].medium_max[0] = p.classes[1].medium_max[0] = 65536;
+    p.vls = 8;
+    ck_assert(compile(&p, &(struct fabric_caps){.low_cap = 3}, &t, &warnings)); /* one entry is left in the table */
+    sound(&p, &t);
+    ck_assert_uint_ge(warnings, 1);
+    ck_assert_uint_eq(t.classes[1].num_low, 2); /* the more important class has it */
+    ck_assert_uint_eq(t.classes[0].vl_medium[0], t.classes[0].vl_bulk[0]);
+    p.vls = 4;
+    ck_assert(compile(&p, &(struct fabric_caps){0}, &t, &warnings)); /* small messages come first */
+    sound(&p, &t);
+    ck_assert_uint_eq(warnings, 1);
+    ck_assert_uint_eq(t.num_high, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_uint_eq(t.classes[i].vl_medium[0], t.classes[i].vl_bulk[0]);
+        ck_assert_uint_ne(t.classes[i].sl_medium[0], t.classes[i].sl_bulk[0]);
+    }
+    struct policy many =
+        base(8, (uint32_t[]){10, 10, 10, 10, 10, 10, 10, 10}, (uint32_t[8]){0}, (uint32_t[]){1, 1, 1, 1, 1, 1, 1, 1});
+    many.vls = 15;
+    many.classes[3].num_medium = 1;
+    many.classes[3].medium_max[0] = 65536;
+    ck_assert(!compile(&many, &(struct fabric_caps){0}, &t, NULL)); /* 17 service levels */
+}
+END_TEST
+
 START_TEST(limits)
 {
     static const struct {
@@ -252,6 +321,8 @@ int main(void)
     tcase_add_test(t, uneven_shares_warn);
     tcase_add_test(t, small_lanes_are_shared_when_few);
     tcase_add_test(t, small_goes_with_bulk_when_none_is_left);
+    tcase_add_test(t, levels_between);
+    tcase_add_test(t, levels_between_when_lanes_are_few);
     tcase_add_test(t, limits);
     tcase_add_test(t, what_does_not_fit);
     suite_add_tcase(s, t);

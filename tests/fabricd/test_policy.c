@@ -79,6 +79,22 @@ static const struct {
      "f.yaml:3:32: error: lanes is '9'"},
     {"version: 1\nclasses:\n  - {name: a, share: 1, small: 2M}\njobs: {default: a}\n",
      "f.yaml:3:32: error: small is '2M'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: much}\njobs: {default: a}\n",
+     "f.yaml:3:33: error: medium is 'much'; allowed: bytes from 0 to 1073741824"},
+    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: 8K}\njobs: {default: a}\n",
+     "f.yaml:3:33: error: medium is 8192, and small goes up to 8192; allowed: more than that"},
+    {"version: 1\nclasses:\n  - {name: a, medium: 64K, small: 64K, share: 1}\njobs: {default: a}\n",
+     "f.yaml:3:23: error: medium is 65536, and small goes up to 65536"},
+    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: [64K, 32K]}\njobs: {default: a}\n",
+     "f.yaml:3:39: error: medium is 32768, and the level before goes up to 65536"},
+    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: [16K, 32K, 64K]}\njobs: {default: a}\n",
+     "f.yaml:3:44: error: more than 2 sizes in medium"},
+    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: []}\njobs: {default: a}\n",
+     "f.yaml:3:33: error: medium is empty; allowed: 1 to 2 sizes"},
+    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: {upto: 1}}\njobs: {default: a}\n",
+     "f.yaml:3:33: error: medium is a mapping; allowed: a size"},
+    {"version: 1\nclasses:\n  - {name: a, share: 1, medum: 9K}\njobs: {default: a}\n",
+     "f.yaml:3:25: error: unknown key 'medum' in a class, did you mean 'medium'?"},
     {"version: 1\nclasses:\n  - {name: \"a b\", share: 1}\njobs: {default: \"a b\"}\n",
      "f.yaml:3:12: error: class name 'a b'; allowed: letters"},
     {"version: 1\nclasses: []\njobs: {default: a}\n", "f.yaml:2:10: error: classes is empty"},
@@ -98,6 +114,24 @@ static const struct {
      "f.yaml:2:30: error: share is"},
     {"version: 1\nclasses: [{name: \"a\\0b\", share: 1}]\njobs: {default: a}\n", "text with a zero byte in it"},
 };
+
+START_TEST(levels_between)
+{
+    static const char text[] = "version: 1\nclasses:\n  - {name: a, share: 50, small: 256, medium: 16K}\n"
+                               "  - {name: b, share: 30, medium: [64K, 1M]}\n  - {name: c, share: 20}\n"
+                               "jobs: {default: a}\n";
+    struct policy p;
+    struct diag d = {.file = "f.yaml"};
+    ck_assert(policy_parse(&p, text, strlen(text), &d));
+    ck_assert_str_eq(text_str(&d.out), "");
+    ck_assert_uint_eq(p.classes[0].num_medium, 1);
+    ck_assert_uint_eq(p.classes[0].medium_max[0], 16384);
+    ck_assert_uint_eq(p.classes[1].num_medium, 2);
+    ck_assert_uint_eq(p.classes[1].medium_max[0], 65536);
+    ck_assert_uint_eq(p.classes[1].medium_max[1], 1 << 20);
+    ck_assert_uint_eq(p.classes[2].num_medium, 0);
+}
+END_TEST
 
 START_TEST(refused)
 {
@@ -165,6 +199,7 @@ int main(void)
     Suite *s = suite_create("policy");
     TCase *t = tcase_create("policy");
     tcase_add_test(t, good);
+    tcase_add_test(t, levels_between);
     tcase_add_loop_test(t, refused, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_test(t, all_errors_at_once);
     tcase_add_test(t, shares_below_100_warn);

@@ -34,6 +34,36 @@ START_TEST(hello)
 }
 END_TEST
 
+/* Levels between small and large follow a state, and its length says how many. */
+START_TEST(levels)
+{
+    struct fd_state_long m = {.s.num_rails = 3};
+    size_t none = FD_STATE_LENGTH(3), one = sizeof(struct fd_level);
+    ck_assert_int_eq(fd_state_num_levels(&m.s, none), 0);
+    ck_assert_int_eq(fd_state_num_levels(&m.s, none - 1), -1);
+    ck_assert_int_eq(fd_state_num_levels(&m.s, none + 1), -1);
+    ck_assert_int_eq(fd_state_num_levels(&m.s, none + one), 1);
+    ck_assert_int_eq(fd_state_num_levels(&m.s, none + FD_MEDIUM_MAX * one), FD_MEDIUM_MAX);
+    ck_assert_int_eq(fd_state_num_levels(&m.s, none + (FD_MEDIUM_MAX + 1) * one), -1);
+    ck_assert_int_eq(fd_state_num_levels(&m.s, 0), -1);
+    ck_assert_ptr_eq(fd_state_levels(&m.s), &m.s.rails[3]);
+    m.s.num_rails = FD_RAILS_MAX;
+    ck_assert_ptr_eq(fd_state_levels(&m.s), &m.more[0]);
+    ck_assert_int_eq(fd_state_num_levels(&m.s, sizeof(m)), FD_MEDIUM_MAX);
+    m.s.num_rails = FD_RAILS_MAX + 1;
+    ck_assert_int_eq(fd_state_num_levels(&m.s, sizeof(m)), -1);
+    struct fd_level l = {.max = 100, .num_lanes = 2, .sl = {15, 3}};
+    ck_assert(fd_level_is_sane(&l, 99));
+    ck_assert(!fd_level_is_sane(&l, 100));
+    l.sl[1] = 16;
+    ck_assert(!fd_level_is_sane(&l, 99));
+    l = (struct fd_level){.max = 100};
+    ck_assert(!fd_level_is_sane(&l, 99));
+    l.num_lanes = FD_LANES_MAX + 1;
+    ck_assert(!fd_level_is_sane(&l, 99));
+}
+END_TEST
+
 START_TEST(other_types)
 {
     struct fd_header h;
@@ -132,6 +162,7 @@ int main(void)
     Suite *s = suite_create("proto");
     TCase *t = tcase_create("proto");
     tcase_add_test(t, hello);
+    tcase_add_test(t, levels);
     tcase_add_test(t, other_types);
     tcase_add_test(t, apply);
     tcase_add_test(t, jobs_survive);
