@@ -15,7 +15,7 @@
 
 #define RECONNECT_NS 5000000000ull
 
-_Static_assert(MR_LANES_MAX == FD_LANES_MAX, "all lanes fit");
+_Static_assert(MR_LANES_MAX == FD_LANES_MAX && MR_LEVELS == FD_LEVELS_MAX, "all lanes and levels fit");
 
 static struct {
     int fd; /* -1: none */
@@ -30,7 +30,11 @@ static struct {
 
 void mr_fabric_defaults(struct mr_fabric_qos *qos)
 {
-    *qos = (struct mr_fabric_qos){.num_lanes = 1, .small_max = UINT32_MAX};
+    memset(qos, 0, sizeof *qos); /* they are compared as bytes */
+    for (unsigned l = 0; l < MR_LEVELS; l++) {
+        qos->level[l].max = UINT32_MAX;
+        qos->level[l].num_lanes = 1;
+    }
 }
 
 /* ---- messages -------------------------------------------------------------------------------------------------- */
@@ -43,12 +47,17 @@ static bool terminated(const char *s, size_t size)
 /* A whole FD_STATE with nothing out of range; anything else is not listened to. */
 static bool sane(const struct fd_state *s, size_t len)
 {
-    if (len < FD_STATE_LENGTH(0) || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION || s->h.type != FD_STATE ||
+    int levels = fd_state_num_levels(s, len);
+
+    if (levels < 0 || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION || s->h.type != FD_STATE ||
         s->h.length != len)
         return false;
-    if (s->num_rails > FD_RAILS_MAX || len != FD_STATE_LENGTH(s->num_rails) || s->sl_small > 15 || !s->num_lanes ||
-        s->num_lanes > FD_LANES_MAX || !terminated(s->class_name, sizeof s->class_name))
+    if (s->sl_small > 15 || !s->num_lanes || s->num_lanes > FD_LANES_MAX ||
+        !terminated(s->class_name, sizeof s->class_name))
         return false;
+    for (int i = 0; i < levels; i++)
+        if (!fd_level_is_sane(&fd_state_levels(s)[i], i ? fd_state_levels(s)[i - 1].max : s->small_max))
+            return false;
     for (unsigned i = 0; i < s->num_lanes; i++)
         if (s->sl_bulk[i] > 15)
             return false;
@@ -58,6 +67,30 @@ static bool sane(const struct fd_state *s, size_t len)
     return true;
 }
 
+static void take_levels(const struct fd_state *s, struct mr_fabric_level *level)
+{
+    const struct fd_level *medium = fd_state_levels(s);
+    int n = fd_state_num_levels(s, s->h.length);
+
+    level[MR_LEVEL_SMALL].max = s->small_max;
+    level[MR_LEVEL_SMALL].sl[0] = s->sl_small;
+    level[MR_LEVEL_BULK].num_lanes = s->num_lanes;
+    memcpy(level[MR_LEVEL_BULK].sl, s->sl_bulk, s->num_lanes);
+    for (unsigned l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_BULK; l++) {
+        if (n-- > 0) {
+            level[l].max = medium->max;
+            level[l].num_lanes = medium->num_lanes;
+            memcpy(level[l].sl, medium->sl, medium->num_lanes);
+            medium++;
+        } else {
+            uint32_t max = level[l - 1].max;
+
+            level[l] = level[MR_LEVEL_BULK];
+            level[l].max = max;
+        }
+    }
+}
+
 static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
 {
     mr_fabric_defaults(qos);
@@ -65,10 +98,7 @@ static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
     memcpy(client.rails, s->rails, s->num_rails * sizeof s->rails[0]);
     if (s->status)
         return; /* no policy in force */
-    qos->small_max = s->small_max;
-    qos->sl_small = s->sl_small;
-    qos->num_lanes = s->num_lanes;
-    memcpy(qos->sl_bulk, s->sl_bulk, s->num_lanes);
+    take_levels(s, qos->level);
     qos->verified = s->verified;
     qos->generation = s->generation;
     memcpy(qos->class_name, s->class_name, sizeof qos->class_name);
@@ -84,7 +114,7 @@ static void drop_connection(void)
 /* Receive one state. 1: in *qos; 0: nothing there; negative errno: the connection is of no use any more. */
 static int receive(int flags, struct mr_fabric_qos *qos)
 {
-    struct fd_state s;
+    struct fd_state_long s;
     ssize_t n;
 
     memset(&s, 0, sizeof s);
@@ -95,9 +125,9 @@ static int receive(int flags, struct mr_fabric_qos *qos)
         return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
     if (n == 0)
         return -ECONNRESET;
-    if ((size_t)n > sizeof s || !sane(&s, (size_t)n))
+    if ((size_t)n > sizeof s || !sane(&s.s, (size_t)n))
         return -EPROTO;
-    take(&s, qos);
+    take(&s.s, qos);
     return 1;
 }
 
@@ -105,7 +135,7 @@ static int say_hello(void)
 {
     struct fd_hello hello = {
         .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq},
-        .flags = FD_HELLO_SUBSCRIBE,
+        .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS,
     };
 
     memcpy(hello.job, client.job, sizeof hello.job);

@@ -15,11 +15,21 @@
 
 #define MR_LANES_MAX 8
 
+/*
+ * Levels by the size of messages: small ones and all control packets, large ones, and those between. A job without so
+ * many leaves out places before the last one: max is that of the place before, so that nothing falls into them, and the
+ * service levels are those of the place after.
+ */
+enum mr_level { MR_LEVEL_SMALL, MR_LEVEL_BULK = 3, MR_LEVELS };
+
+struct mr_fabric_level {
+    uint32_t max;      /* payloads up to so many bytes. Of MR_LEVEL_BULK: without meaning */
+    uint8_t num_lanes; /* 1.. service levels, to be used in turn */
+    uint8_t sl[MR_LANES_MAX];
+};
+
 struct mr_fabric_qos {
-    uint32_t small_max; /* payloads up to so many bytes travel on sl_small, as all control packets do */
-    uint8_t sl_small;
-    uint8_t num_lanes; /* 1.. */
-    uint8_t sl_bulk[MR_LANES_MAX];
+    struct mr_fabric_level level[MR_LEVELS];
     bool verified;       /* every port of the fabric was found to have the policy's tables */
     uint64_t generation; /* of the policy; 0: none */
     char class_name[32]; /* "" without a policy */
@@ -34,6 +44,16 @@ void mr_fabric_defaults(struct mr_fabric_qos *qos);
  */
 int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, struct mr_fabric_qos *qos);
 void mr_fabric_close(void);
+
+/* The level of a payload that is not small. */
+static inline enum mr_level mr_fabric_level_of(const struct mr_fabric_qos *q, uint32_t payload)
+{
+    enum mr_level l = MR_LEVEL_SMALL;
+
+    while (l < MR_LEVEL_BULK && payload > q->level[l].max)
+        l++;
+    return l;
+}
 
 /* News since the last look? Then they are in *qos. Does not wait; costs a system call. */
 bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns);

@@ -199,7 +199,7 @@ static int post_part(struct mr_stripe_op *s, struct mr_link *l, const struct mr_
 /* Post what there is room for. 0: all of it; -EAGAIN: the rest waits. */
 static int push(struct mr_stripe_op *s)
 {
-    struct mr_link *l = s->sub->level[MR_LEVEL_BULK];
+    struct mr_link *l = s->sub->level[s->put->level];
     struct mr_track *t = s->put->track;
 
     while (s->left) {
@@ -231,18 +231,29 @@ static int push_from(struct mr_stripe_op *s, uint64_t begin_ns)
     return err;
 }
 
+/* Those of medium messages before those of large ones. */
 static void enqueue(struct mr_stripe_op *s)
 {
-    s->next = NULL;
-    *s->sub->waiting_end = s;
-    s->sub->waiting_end = &s->next;
+    bool bulk = s->put->level == MR_LEVEL_BULK;
+    struct mr_stripe_op **at = bulk ? s->sub->waiting_end : &s->sub->waiting;
+
+    while (*at && (*at)->put->level != MR_LEVEL_BULK)
+        at = &(*at)->next;
+    s->next = *at;
+    *at = s;
+    if (!s->next)
+        s->sub->waiting_end = &s->next;
     mr_net_backlog(s->sub->peer);
 }
 
-/* Post a stripe, as far as there is room. begin_ns: 0, or when its message was begun. */
+/*
+ * Post a stripe, as far as there is room. begin_ns: 0, or when its message was begun. One of a medium message does not
+ * wait behind those of large ones, for whose link there is no room.
+ */
 static void start_stripe(struct mr_stripe_op *s, uint64_t begin_ns)
 {
-    int err = s->sub->peer->up && !s->sub->waiting ? push_from(s, begin_ns) : -EAGAIN;
+    bool may = !s->sub->waiting || s->put->level != MR_LEVEL_BULK;
+    int err = s->sub->peer->up && may ? push_from(s, begin_ns) : -EAGAIN;
 
     if (!err)
         return;
@@ -397,21 +408,29 @@ void mr_bulk_move(struct mr_peer *p)
 
 static bool resume_sub(struct mr_sub *sub)
 {
-    while (sub->waiting) {
-        struct mr_stripe_op *s = sub->waiting;
-        int err = push_from(s, adapts(sub->peer) ? mr_clock_ns() : 0);
+    struct mr_stripe_op **at = &sub->waiting, *s;
+    unsigned full = 0; /* set of levels */
 
-        if (err == -EAGAIN)
-            return true;
+    while ((s = *at)) {
+        unsigned level = s->put->level;
+        int err = full >> level & 1 ? -EAGAIN : push_from(s, adapts(sub->peer) ? mr_clock_ns() : 0);
+
+        if (err == -EAGAIN && level == MR_LEVEL_BULK)
+            return true; /* those behind it are, too */
+        if (err == -EAGAIN) {
+            full |= 1u << level;
+            at = &s->next;
+            continue;
+        }
         if (err) {
             mr_sub_break(sub);
             return false;
         }
-        sub->waiting = s->next;
-        if (!sub->waiting)
-            sub->waiting_end = &sub->waiting;
+        *at = s->next;
+        if (!*at)
+            sub->waiting_end = at;
     }
-    return false;
+    return sub->waiting;
 }
 
 bool mr_bulk_resume(struct mr_peer *p)
@@ -431,6 +450,17 @@ bool mr_bulk_resume(struct mr_peer *p)
 }
 
 /* ---- beginning ------------------------------------------------------------------------------------------------- */
+
+/* A message whose data moves this way is never small. */
+static uint8_t level_of(uint64_t len)
+{
+    const struct mr_fabric_level *level = mr_net.qos.level;
+
+    for (unsigned l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_BULK; l++)
+        if (level[l].max > level[l - 1].max && len <= level[l].max)
+            return (uint8_t)l;
+    return MR_LEVEL_BULK;
+}
 
 static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_remote *remote, void *cookie,
                                const struct mr_stripe *plan, unsigned n)
@@ -501,6 +531,7 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
     if (!put)
         return -ENOMEM;
     put->read = read;
+    put->level = level_of(len);
     err = !read && remote->serial ? mr_track_begin(put) : 0;
     if (err) {
         free(put);

@@ -52,6 +52,7 @@ struct mr_put {
     void *cookie;
     struct mr_track *track; /* NULL: the links say what has landed */
     bool read;
+    uint8_t level; /* enum mr_level: of the whole message, by its length when it was begun */
     unsigned num;
     struct mr_stripe_op stripe[];
 };

@@ -12,16 +12,42 @@
  */
 #include "libmrmpi/rail/net.h"
 
+#include <string.h>
+
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
 #define PAUSE_NS 10000000ull /* between two attempts */
 
-uint8_t mr_change_level(const struct mr_sub *sub)
+/*
+ * Links that a subchannel may have: the window has places for so many, and the other side needs some as well. With more
+ * than sixteen subchannels they may not suffice all the same (open_sub in wireup.c).
+ */
+static unsigned links_each(const struct mr_peer *p)
 {
-    const struct mr_fabric_qos *q = &mr_net.qos;
+    unsigned n = MR_WINDOW_LINKS / 2 / p->num_now;
 
-    return q->num_lanes ? q->sl_bulk[mr_sub_place(sub) % q->num_lanes] : q->sl_small;
+    return n < 2 ? 2 : n;
+}
+
+/* Where there are too few links medium messages go with the large ones, those of the larger sizes first. */
+void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS])
+{
+    unsigned left = links_each(sub->peer) - 1;
+    bool apart[MR_LEVELS] = {false};
+
+    for (unsigned l = 0; l < MR_LEVELS; l++) {
+        const struct mr_fabric_level *level = &mr_net.qos.level[l];
+
+        sl[l] = level->sl[mr_sub_place(sub) % level->num_lanes];
+    }
+    for (unsigned l = 0; l < MR_LEVEL_BULK && left; l++) {
+        apart[l] = sl[l] != sl[l + 1];
+        left -= apart[l];
+    }
+    for (unsigned l = MR_LEVEL_BULK; l-- > 0;)
+        if (!apart[l])
+            sl[l] = sl[l + 1];
 }
 
 void mr_change_all(void)
@@ -84,9 +110,10 @@ static bool has_other_levels(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_now; i++) {
         const struct mr_sub *sub = &p->now[i];
+        uint8_t sl[MR_LEVELS];
 
-        if (sub->state == MR_SUB_OPEN && !sub->closing &&
-            (sub->sl[0] != mr_net.qos.sl_small || sub->sl[1] != mr_change_level(sub)))
+        mr_change_levels(sub, sl);
+        if (sub->state == MR_SUB_OPEN && !sub->closing && memcmp(sub->sl, sl, sizeof sl))
             return true;
     }
     return false;
@@ -120,8 +147,8 @@ void mr_change_opened(struct mr_peer *p, uint8_t turn)
         before[i].up = false;
     }
     mr_stat_add(MR_STAT_CHANGED, 1);
-    mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->card.host, p->now[0].sl[0],
-           p->now[0].sl[1]);
+    mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->card.host,
+           p->now[0].sl[MR_LEVEL_SMALL], p->now[0].sl[MR_LEVEL_BULK]);
     mr_bulk_move(p);
     mr_mend(p);
 }

@@ -217,13 +217,13 @@ static void link_drained(struct mr_link *l)
     struct mr_peer *p = sub->peer;
     unsigned again = mr_window_link_lost(&p->out, l->index);
 
-    p->link_ids &= ~(1ull << l->index);
     mr_vc_all_waiting += again;
     mr_stat_add(MR_STAT_RESENT, again);
     mr_net_backlog(p);
     for (unsigned i = 0; i < MR_LEVELS; i++)
         if (sub->link[i].state != MR_LINK_CLOSED)
             return;
+    mr_sub_forget_links(sub);
     sub->state = MR_SUB_CLOSED;
     if (mr_sub_retires(sub))
         sub->retry_ns = sub->failures = 0; /* it is not its fault */

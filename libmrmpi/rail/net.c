@@ -107,7 +107,8 @@ static void ask_fabricd(const struct mr_launch *launch)
 
     if (!err) {
         mr_log(MR_LOG_INFO, "job %s is of class %s: service level %u for small messages, %u for large ones%s",
-               mr_config.job_id, *q->class_name ? q->class_name : "(no policy)", q->sl_small, q->sl_bulk[0],
+               mr_config.job_id, *q->class_name ? q->class_name : "(no policy)", q->level[MR_LEVEL_SMALL].sl[0],
+               q->level[MR_LEVEL_BULK].sl[0],
                q->generation && !q->verified ? "; the fabric's tables are not verified" : "");
         return;
     }
@@ -308,10 +309,13 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
 /* -EAGAIN: no subchannel has room. */
 static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
-    bool is_bulk = k->payload > mr_net.qos.small_max || mr_wire_flags(k->data) & MR_VC_FLAG_BULK;
-    enum mr_level level = is_bulk ? MR_LEVEL_BULK : MR_LEVEL_SMALL;
+    enum mr_level level = MR_LEVEL_SMALL;
     uint32_t full = p->spare;
 
+    if (mr_wire_flags(k->data) & MR_VC_FLAG_BULK)
+        level = MR_LEVEL_BULK;
+    else if (k->payload > mr_net.qos.level[MR_LEVEL_SMALL].max)
+        level = mr_fabric_level_of(&mr_net.qos, k->payload);
     for (;;) {
         unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_now, full);
         int err;
@@ -462,7 +466,8 @@ static void look_for_news(bool idle)
     if (!mr_fabric_news(&q, now) || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)
-        mr_log(MR_LOG_INFO, "fabricd: class %s now, service levels %u and %u", q.class_name, q.sl_small, q.sl_bulk[0]);
+        mr_log(MR_LOG_INFO, "fabricd: class %s now, service levels %u and %u", q.class_name,
+               q.level[MR_LEVEL_SMALL].sl[0], q.level[MR_LEVEL_BULK].sl[0]);
     mr_net.qos = q;
     mr_change_all();
 }

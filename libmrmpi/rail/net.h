@@ -24,9 +24,8 @@
 #include "libmrmpi/verbs/verbs.h"
 
 _Static_assert(MR_RAILS_MAX == MR_CM_PORTS_MAX, "one place for each rail");
+_Static_assert(MR_LEVELS == MR_CM_LEVELS, "one place for each level");
 _Static_assert(MR_SUBS_MAX == MR_CM_SUBS_MAX && MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripes");
-
-enum mr_level { MR_LEVEL_SMALL, MR_LEVEL_BULK, MR_LEVELS };
 
 enum mr_sub_state {
     MR_SUB_CLOSED, /* no queue pairs */
@@ -48,8 +47,10 @@ struct mr_sub_news {
 };
 
 /*
- * A pair of rails and a LID path: where bytes are counted and weighed. It has a link for each of its service levels.
- * Both ends call it by the numbers of both rails, path and kind: its place in mr_peer.sub is its own side's.
+ * A pair of rails and a LID path: where bytes are counted and weighed. It has a link for each of its service levels:
+ * the first for large messages, and others where smaller ones have another level. A level without a link of its own
+ * uses that of the next larger messages. Both ends call it by the numbers of both rails, path and kind: its place in
+ * mr_peer.sub is its own side's.
  */
 struct mr_sub {
     struct mr_peer *peer;
@@ -70,7 +71,7 @@ struct mr_sub {
     struct mr_lifeline *lifeline; /* while it is closed: what is left of a link of it (rail/lifeline.c) */
     uint64_t opened_ns, closed_ns, retry_ns;
     unsigned failures;              /* in a row */
-    struct mr_link link[MR_LEVELS]; /* the second only if the levels differ */
+    struct mr_link link[MR_LEVELS]; /* of them, the first is always there */
     struct mr_link *level[MR_LEVELS];
     struct mr_stripe_op *waiting, **waiting_end; /* stripes that found no room */
 };
@@ -214,6 +215,8 @@ static inline uint8_t mr_sub_kind(const struct mr_sub *sub)
 {
     return (uint8_t)(sub->kind | sub->side << 2 | sub->twin << 3);
 }
+/* Its links are closed: their places in the window can be given to others. */
+void mr_sub_forget_links(struct mr_sub *sub);
 /* Which subchannels carry packets: those of the kind that is preferred, of those that are open. */
 void mr_sub_prefer(struct mr_peer *p);
 void mr_wireup_datagram(const void *data, size_t len);
@@ -247,8 +250,8 @@ void mr_change_failed(struct mr_peer *p);
 void mr_change_opened(struct mr_peer *p, uint8_t turn);
 /* The peer's word that a subchannel of the other side carries nothing from there any more. */
 void mr_change_heard(struct mr_sub *sub, uint8_t generation);
-/* The level that large messages have on a subchannel that is opened now. */
-uint8_t mr_change_level(const struct mr_sub *sub);
+/* The service levels that messages have on a subchannel that is opened now. */
+void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS]);
 
 /* ---- mend.c ---------------------------------------------------------------------------------------------------- */
 

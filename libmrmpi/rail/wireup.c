@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Connecting to peers on demand: business cards, subchannels for the pairs of rails (rail/pair.h), the exchange over
- * datagrams. Each subchannel has a link for small messages, and a second for bulk ones where their service level
+ * datagrams. Each subchannel has a link for large messages, and others for smaller ones where their service level
  * differs.
  */
 #include "libmrmpi/rail/net.h"
@@ -114,6 +114,8 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->twin = (uint8_t)twin;
     sub->side = (uint8_t)side;
     sub->waiting_end = &sub->waiting;
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        sub->link[l].index = MR_WINDOW_LINKS;
     if (kind == p->bulk_kind && mr_link_kinds[kind]->write)
         p->rdma |= 1u << place;
     p->loads[side][place] = (struct mr_load){.weight = pair->weight};
@@ -122,7 +124,7 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
 /* So many of each, that a class of several lanes uses them all. */
 static unsigned count_twins(unsigned pairs, unsigned num_kinds)
 {
-    unsigned lanes = mr_net.qos.num_lanes, twins = pairs ? (lanes + pairs - 1) / pairs : 1;
+    unsigned lanes = mr_net.qos.level[MR_LEVEL_BULK].num_lanes, twins = pairs ? (lanes + pairs - 1) / pairs : 1;
 
     while (twins > 1 && twins * pairs * num_kinds > MR_SUBS_MAX)
         twins--;
@@ -208,50 +210,81 @@ static unsigned take_link_id(struct mr_peer *p)
     return id;
 }
 
-static void close_link(struct mr_link *l)
+static void forget_link(struct mr_peer *p, struct mr_link *l)
 {
-    if (l->state == MR_LINK_CLOSED)
-        return;
-    l->ops->close(l);
-    ((struct mr_sub *)l->owner)->peer->link_ids &= ~(1ull << l->index);
+    if (l->index < MR_WINDOW_LINKS)
+        p->link_ids &= ~(1ull << l->index);
+    l->index = MR_WINDOW_LINKS;
+}
+
+void mr_sub_forget_links(struct mr_sub *sub)
+{
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        forget_link(sub->peer, &sub->link[l]);
+}
+
+static void close_link(struct mr_sub *sub, struct mr_link *l)
+{
+    if (l->state != MR_LINK_CLOSED)
+        l->ops->close(l);
+    forget_link(sub->peer, l);
 }
 
 /* Nothing was sent over them. */
 static void close_links(struct mr_sub *sub)
 {
     for (unsigned l = 0; l < MR_LEVELS; l++)
-        close_link(&sub->link[l]);
+        close_link(sub, &sub->link[l]);
 }
 
-/* Queue pairs for a subchannel, one or two. */
+/* Are there places in the window for one link more than every closed subchannel needs? This one has its first. */
+static bool has_spare_links(const struct mr_sub *sub)
+{
+    const struct mr_peer *p = sub->peer;
+    unsigned left = MR_WINDOW_LINKS - (unsigned)__builtin_popcountll(p->link_ids), closed = 0;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        closed += &p->sub[i] != sub && p->sub[i].state == MR_SUB_CLOSED;
+    return left > closed;
+}
+
+static int open_link(struct mr_sub *sub, struct mr_link *link, bool bulk)
+{
+    *link = (struct mr_link){.ops = mr_link_kinds[sub->kind],
+                             .events = &mr_mend_events,
+                             .owner = sub,
+                             .index = (uint8_t)take_link_id(sub->peer),
+                             .bulk = bulk,
+                             .native = mr_net.kinds.native[sub->kind]};
+    return link->index < MR_WINDOW_LINKS ? link->ops->open(link, sub->rail) : -ENOSPC;
+}
+
+/* Links for a subchannel: for large messages, and for those that have another service level than the next larger ones.
+ */
 static int open_sub(struct mr_sub *sub)
 {
-    const struct mr_fabric_qos *qos = &mr_net.qos;
-    uint8_t bulk = mr_change_level(sub);
-    unsigned levels = bulk == qos->sl_small ? 1 : 2;
+    unsigned n = 0;
+    uint8_t sl[MR_LEVELS];
+    bool apart;
 
-    for (unsigned l = 0; l < levels; l++) {
-        struct mr_link *link = &sub->link[l];
+    mr_change_levels(sub, sl);
+    apart = sl[MR_LEVEL_SMALL] != sl[MR_LEVEL_SMALL + 1];
+    for (unsigned l = MR_LEVELS; l-- > 0;) {
         int err;
 
-        *link = (struct mr_link){.ops = mr_link_kinds[sub->kind],
-                                 .events = &mr_mend_events,
-                                 .owner = sub,
-                                 .index = (uint8_t)take_link_id(sub->peer),
-                                 .bulk = l,
-                                 .native = mr_net.kinds.native[sub->kind]};
-        err = link->index < MR_WINDOW_LINKS ? link->ops->open(link, sub->rail) : -ENOSPC;
+        if (n && (sl[l] == sl[l + 1] || !has_spare_links(sub))) {
+            sub->level[l] = sub->level[l + 1];
+            sub->sl[l] = sub->sl[l + 1];
+            continue;
+        }
+        err = open_link(sub, &sub->link[n], apart && l != MR_LEVEL_SMALL);
         if (err) {
-            if (link->index < MR_WINDOW_LINKS)
-                sub->peer->link_ids &= ~(1ull << link->index);
             close_links(sub);
             return err;
         }
+        sub->level[l] = &sub->link[n++];
+        sub->sl[l] = sl[l];
     }
-    sub->level[MR_LEVEL_SMALL] = &sub->link[0];
-    sub->level[MR_LEVEL_BULK] = &sub->link[levels - 1];
-    sub->sl[0] = qos->sl_small;
-    sub->sl[1] = bulk;
     sub->turn = (uint8_t)(sub->peer->turn + !mr_sub_is_current(sub));
     sub->closing = sub->told = sub->heard = false;
     sub->state = MR_SUB_OPENING;
@@ -280,16 +313,26 @@ static void unopen_all(struct mr_peer *p)
             unopen_sub(&p->sub[i]);
 }
 
+static bool has_own_link(struct mr_link *const level[MR_LEVELS], unsigned l)
+{
+    return l == MR_LEVEL_BULK || level[l] != level[l + 1];
+}
+
 static struct mr_cm_sub describe_sub(const struct mr_sub *sub)
 {
-    return (struct mr_cm_sub){.rail = (uint8_t)sub->rail->index,
-                              .remote = sub->remote_rail,
-                              .path = sub->path,
-                              .kind = mr_sub_kind(sub),
-                              .turn = sub->turn,
-                              .sl = {sub->sl[0], sub->sl[1]},
-                              .qpn = {sub->level[MR_LEVEL_SMALL]->qpn, sub->level[MR_LEVEL_BULK]->qpn},
-                              .generation = sub->generation};
+    struct mr_cm_sub s = {.rail = (uint8_t)sub->rail->index,
+                          .remote = sub->remote_rail,
+                          .path = sub->path,
+                          .kind = mr_sub_kind(sub),
+                          .turn = sub->turn,
+                          .generation = sub->generation};
+
+    for (unsigned l = 0; l < MR_LEVELS; l++) {
+        s.level[l].qpn = sub->level[l]->qpn & 0xffffff;
+        s.level[l].sl = sub->sl[l];
+        s.own |= (uint8_t)(has_own_link(sub->level, l) << l);
+    }
+    return s;
 }
 
 static uint32_t random_psn(void)
@@ -480,36 +523,50 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     return failed;
 }
 
+static void close_unused_links(struct mr_sub *sub)
+{
+    for (unsigned i = 0; i < MR_LEVELS; i++) {
+        bool used = false;
+
+        for (unsigned l = 0; l < MR_LEVELS; l++)
+            used |= sub->level[l] == &sub->link[i];
+        if (!used && sub->link[i].state != MR_LINK_CLOSED)
+            close_link(sub, &sub->link[i]);
+    }
+}
+
 /*
- * One or two queue pairs, as many as both sides have made. A single one is on the level of large messages: those would
- * crowd the lane of small ones, but not the other way round.
+ * The links that both sides have made. Messages of a level that one of them has none for go on that of the next larger
+ * ones: those would crowd the lane of smaller ones, but not the other way round.
  */
 static int connect_sub(struct mr_sub *sub, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,
                        const struct mr_cm_sub *sls, uint32_t local_psn, uint32_t remote_psn)
 {
-    bool two = sub->level[MR_LEVEL_BULK] != sub->level[MR_LEVEL_SMALL] && remote->qpn[1] != remote->qpn[0];
-    int err;
+    struct mr_link *made[MR_LEVELS];
 
-    struct mr_link_end end = {.addr = to,
-                              .qpn = remote->qpn[0],
-                              .local_psn = local_psn,
-                              .remote_psn = remote_psn,
-                              .sl = sls->sl[two ? 0 : 1] & 15,
-                              .path = sub->path};
+    memcpy(made, sub->level, sizeof made);
+    for (unsigned l = MR_LEVELS; l-- > 0;) {
+        struct mr_link_end end = {.addr = to,
+                                  .qpn = remote->level[l].qpn,
+                                  .local_psn = local_psn,
+                                  .remote_psn = remote_psn,
+                                  .sl = sls->level[l].sl & 15,
+                                  .path = sub->path};
+        int err;
 
-    err = sub->link[0].ops->connect(&sub->link[0], &end);
-    if (!err && two) {
-        end.qpn = remote->qpn[1];
-        end.sl = sls->sl[1] & 15;
-        err = sub->link[1].ops->connect(&sub->link[1], &end);
+        if (l != MR_LEVEL_BULK && !(has_own_link(made, l) && remote->own >> l & 1)) {
+            sub->level[l] = sub->level[l + 1];
+            sub->sl[l] = sub->sl[l + 1];
+            continue;
+        }
+        err = made[l]->ops->connect(made[l], &end);
+        if (err)
+            return err;
+        sub->level[l] = made[l];
+        sub->sl[l] = end.sl;
     }
-    sub->sl[0] = sls->sl[two ? 0 : 1] & 15;
-    sub->sl[1] = sls->sl[1] & 15;
-    if (!two) {
-        sub->level[MR_LEVEL_BULK] = &sub->link[0];
-        close_link(&sub->link[1]);
-    }
-    return err;
+    close_unused_links(sub);
+    return 0;
 }
 
 /* -EAGAIN: all that we asked for broke before the answer came. */
@@ -573,7 +630,8 @@ static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned 
         return -EHOSTUNREACH;                         /* not even a rejection gets there */
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) /* they may have moved since the message was made */
         m.port[i] = (struct mr_cm_port){.lid = mr_verbs.rail[i].addr.lid, .lmc = mr_verbs.rail[i].addr.lmc};
-    err = mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.sl_small, &m, MR_CM_LENGTH(m.num_subs));
+    err = mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.level[MR_LEVEL_SMALL].sl[0], &m,
+                     MR_CM_LENGTH(m.num_subs));
     p->answering = sub;
     if (attempt && err != -EAGAIN)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
@@ -607,7 +665,8 @@ static void established(struct mr_cm_conn *c)
     mr_stat_add(p->up ? MR_STAT_REOPENED : MR_STAT_CONNECTS, 1);
     mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
            p->up ? "again connected to" : "connected to", p->rank, p->card.host,
-           (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->answering->sl[0], p->answering->sl[1]);
+           (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->answering->sl[MR_LEVEL_SMALL],
+           p->answering->sl[MR_LEVEL_BULK]);
     if (c->initiator && c->smooth)
         mr_rtt_sample(&mr_net.connect_rtt, mr_clock_ns() - c->begun_ns);
     p->up = true;

@@ -25,8 +25,9 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC     0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION   4
+#define MR_CM_VERSION   5
 #define MR_CM_SUBS_MAX  32
+#define MR_CM_LEVELS    4 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX 8
 #define MR_CM_LMC_MAX   7
 
@@ -49,11 +50,16 @@ struct mr_cm_sub {
     uint8_t rail, remote; /* the sender's rail and the receiver's, by their numbers in the cards of these */
     uint8_t path;         /* LID path, the same on both sides */
     uint8_t kind;         /* of link, and which of those alike: 8 bits of the caller's */
-    uint8_t sl[2];        /* of small and of bulk messages; the initiator's count for both directions */
     uint8_t generation;   /* of the queue pairs, by the sender's count */
     uint8_t turn;         /* the caller's */
-    uint32_t qpn[2]; /* qpn[1] == qpn[0]: no queue pair of their own for bulk messages */
+    uint8_t own;          /* set of the levels that have a link of their own; the others use that of the next one */
+    uint8_t pad;
+    /* The queue pair of each level, and its service level, of which the initiator's counts for both directions. */
+    struct mr_cm_level {
+        uint32_t qpn : 24, sl : 8;
+    } level[MR_CM_LEVELS];
 };
+_Static_assert(sizeof(struct mr_cm_level) == 4, "on the wire");
 
 /* Where a rail of the sender is at present, by its number in the sender's card. lid 0: nothing is said of it. */
 struct mr_cm_port {
@@ -75,7 +81,7 @@ struct mr_cm_msg {
     struct mr_cm_port port[MR_CM_PORTS_MAX]; /* in all messages */
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];
 };
-_Static_assert(sizeof(struct mr_cm_msg) == 32 + 4 * MR_CM_PORTS_MAX + 16 * MR_CM_SUBS_MAX, "on the wire");
+_Static_assert(sizeof(struct mr_cm_msg) == 32 + 4 * MR_CM_PORTS_MAX + 24 * MR_CM_SUBS_MAX, "on the wire");
 
 /* Bytes that travel: the subchannels that are not used stay at home. */
 #define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))

@@ -21,6 +21,7 @@ struct mr_verbs mr_verbs;
 static uint64_t now_ns;
 static unsigned room[SUBS];   /* parts that a link still takes */
 static unsigned posted[SUBS]; /* parts */
+static unsigned medium_room, medium_posted;
 static struct mr_tx *last[SUBS];
 static int sent;
 
@@ -83,6 +84,13 @@ static int take_part(struct mr_link *l, const struct mr_link_part *part, struct 
 {
     unsigned i = (unsigned)((struct mr_sub *)l->owner - mr_net.peer[1]->sub);
 
+    if (l != &mr_net.peer[1]->sub[i].link[0]) {
+        if (!medium_room)
+            return -EAGAIN;
+        medium_room--;
+        medium_posted++;
+        return 0;
+    }
     if (!room[i])
         return -EAGAIN;
     ck_assert_uint_le(part->len, PART);
@@ -177,7 +185,8 @@ static struct mr_peer *make_peer(void)
         s->state = MR_SUB_OPEN;
         s->waiting_end = &s->waiting;
         s->link[0] = (struct mr_link){.ops = &ops, .owner = s, .rail = s->rail, .state = MR_LINK_OPEN};
-        s->level[MR_LEVEL_SMALL] = s->level[MR_LEVEL_BULK] = &s->link[0];
+        for (unsigned l = 0; l < MR_LEVELS; l++)
+            s->level[l] = &s->link[0];
         p->load[i] = (struct mr_load){.weight = MR_WEIGHT_MAX, .up = true};
     }
     return p;
@@ -229,12 +238,66 @@ START_TEST(time_counts_from_the_first_part)
 }
 END_TEST
 
+static void put_bytes(struct mr_peer *p, void *buf, size_t len)
+{
+    const struct mr_remote to = {.addr = 0x1000, .len = LEN, .num_keys = SUBS, .token = 3};
+
+    ck_assert_int_eq(mr_bulk_put(p, buf, len, &to, p), 0);
+}
+
+/* Medium messages have links of their own, for which those of the large ones that wait are no obstacle. */
+START_TEST(medium_messages_pass_large_ones)
+{
+    struct mr_peer *p = make_peer();
+    void *buf = malloc(LEN);
+
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        mr_net.qos.level[l].max = l ? PART : 8192;
+    for (unsigned i = 0; i < SUBS; i++)
+        p->sub[i].link[1] = p->sub[i].link[0], p->sub[i].level[1] = &p->sub[i].link[1];
+    room[0] = room[1] = medium_room = 0;
+    put_bytes(p, buf, LEN); /* one stripe on each subchannel */
+    ck_assert_uint_eq(posted[0] + posted[1] + medium_posted, 0);
+    medium_room = 1;
+    put_bytes(p, buf, PART);
+    ck_assert_uint_eq(medium_posted, 1); /* at once */
+    put_bytes(p, buf, PART);
+    put_bytes(p, buf, PART + 1); /* is large */
+    put_bytes(p, buf, PART);
+    ck_assert_uint_eq(medium_posted, 1);
+    medium_room = 2; /* and when they have waited themselves */
+    ck_assert(mr_bulk_resume(p));
+    ck_assert_uint_eq(medium_posted, 3);
+    ck_assert_uint_eq(posted[0] + posted[1], 0);
+    room[0] = room[1] = 100;
+    put_bytes(p, buf, PART);
+    ck_assert(mr_bulk_resume(p)); /* a medium one that waits holds up no large one, either */
+    ck_assert_uint_eq(posted[0] + posted[1], LEN / PART + 2);
+    ck_assert_uint_eq(medium_posted, 3);
+    put_bytes(p, buf, LEN);
+    ck_assert(mr_bulk_resume(p));
+    ck_assert_uint_eq(posted[0] + posted[1], 2 * LEN / PART + 2);
+    medium_room = 100;
+    ck_assert(!mr_bulk_resume(p));
+    put_bytes(p, buf, LEN); /* the list is whole */
+    ck_assert_uint_eq(posted[0] + posted[1], 3 * LEN / PART + 2);
+    room[0] = room[1] = 0;
+    put_bytes(p, buf, LEN);
+    ck_assert(mr_bulk_resume(p));
+    room[0] = room[1] = 100;
+    ck_assert(!mr_bulk_resume(p));
+    ck_assert_uint_eq(posted[0] + posted[1], 4 * LEN / PART + 2);
+    free(buf);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("bulk");
     TCase *t = tcase_create("all");
 
     tcase_add_test(t, time_counts_from_the_first_part);
+    tcase_add_test(t, medium_messages_pass_large_ones);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_set_tap(r, "-");

@@ -56,8 +56,7 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     out->num_subs = 2;
     out->psn = 100 + c->self;
     for (unsigned i = 0; i < 2; i++)
-        out->sub[i] = (struct mr_cm_sub){ .rail = (uint8_t)i, .sl = { (uint8_t)(c->self + 1), 9 },
-                                          .qpn = { 10 * c->self + i, 10 * c->self + i } };
+        out->sub[i] = (struct mr_cm_sub){ .rail = (uint8_t)i, .level = { { .qpn = 10 * c->self + i, .sl = (uint8_t)(c->self + 1) } } };
     return 0;
 }
 
@@ -68,9 +67,9 @@ static int connect_qps(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
     if (s->refuse_connect)
         return s->refuse_connect;
     s->connected++;
-    s->remote_qpn = remote->sub[1].qpn[0];
+    s->remote_qpn = remote->sub[1].level[0].qpn;
     s->remote_psn = remote->psn;
-    s->sl = sls->sub[0].sl[0];
+    s->sl = sls->sub[0].level[0].sl;
     return 0;
 }
 

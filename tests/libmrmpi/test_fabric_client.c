@@ -42,7 +42,8 @@ static struct fd_state good(void)
 }
 
 /* What the server sends to the one client it takes, byte for byte; length 0: nothing, and it stays silent. */
-static struct fd_state answer;
+static struct fd_state_long reply;
+#define answer reply.s
 static size_t answer_length;
 static bool hang_up;
 static struct fd_hello heard;
@@ -107,9 +108,9 @@ static int ask(unsigned timeout_ms, struct mr_fabric_qos *q)
 
 static void expect_defaults(const struct mr_fabric_qos *q)
 {
-    ck_assert_uint_eq(q->sl_small, 0);
-    ck_assert_uint_eq(q->num_lanes, 1);
-    ck_assert_uint_eq(q->sl_bulk[0], 0);
+    ck_assert_uint_eq(q->level[MR_LEVEL_SMALL].sl[0], 0);
+    ck_assert_uint_eq(q->level[MR_LEVEL_BULK].num_lanes, 1);
+    ck_assert_uint_eq(q->level[MR_LEVEL_BULK].sl[0], 0);
     ck_assert_uint_eq(q->generation, 0);
     ck_assert_str_eq(q->class_name, "");
 }
@@ -120,17 +121,99 @@ START_TEST(a_good_answer)
 
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_str_eq(heard.job, "42");
-    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE);
-    ck_assert_uint_eq(q.sl_small, 1);
-    ck_assert_uint_eq(q.num_lanes, 2);
-    ck_assert_uint_eq(q.sl_bulk[0], 2);
-    ck_assert_uint_eq(q.sl_bulk[1], 3);
-    ck_assert_uint_eq(q.small_max, 4096);
+    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS);
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
+    ck_assert_uint_eq(q.level[MR_LEVEL_BULK].num_lanes, 2);
+    ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);
+    ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[1], 3);
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].max, 4096);
     ck_assert(q.verified);
     ck_assert_str_eq(q.class_name, "urgent");
     ck_assert(!mr_fabric_rejects("mlx5_0", 1, NULL));
     ck_assert(mr_fabric_rejects("mlx5_1", 1, NULL));
     ck_assert(!mr_fabric_rejects("mlx5_1", 2, NULL)); /* never heard of */
+}
+END_TEST
+
+static void add_levels(unsigned n)
+{
+    static const struct fd_level level[] = { { .max = 16384, .num_lanes = 1, .sl = { 4 } },
+                                             { .max = 65536, .num_lanes = 2, .sl = { 5, 6 } },
+                                             { .max = 131072, .num_lanes = 1, .sl = { 7 } } };
+
+    memcpy(fd_state_levels(&answer), level, n * sizeof *level);
+    answer.h.length = (uint32_t)(answer_length += n * sizeof *level);
+}
+
+static unsigned level_of(const struct mr_fabric_qos *q, uint32_t payload)
+{
+    return mr_fabric_level_of(q, payload);
+}
+
+/* From a daemon that knows of none, or a class that has none. */
+START_TEST(no_levels_between)
+{
+    struct mr_fabric_qos q;
+
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert_uint_eq(level_of(&q, 4096), MR_LEVEL_SMALL);
+    ck_assert_uint_eq(level_of(&q, 4097), MR_LEVEL_BULK);
+    for (unsigned l = 1; l < MR_LEVEL_BULK; l++) {
+        ck_assert_uint_eq(q.level[l].num_lanes, 2); /* of large messages */
+        ck_assert_uint_eq(q.level[l].sl[1], 3);
+    }
+}
+END_TEST
+
+START_TEST(one_level_between)
+{
+    struct mr_fabric_qos q;
+
+    add_levels(1);
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert_uint_eq(level_of(&q, 0), MR_LEVEL_SMALL);
+    ck_assert_uint_eq(level_of(&q, 4097), 1);
+    ck_assert_uint_eq(level_of(&q, 16384), 1);
+    ck_assert_uint_eq(level_of(&q, 16385), MR_LEVEL_BULK);
+    ck_assert_uint_eq(level_of(&q, UINT32_MAX), MR_LEVEL_BULK);
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
+    ck_assert_uint_eq(q.level[1].sl[0], 4);
+    ck_assert_uint_eq(q.level[2].sl[0], 2);
+    ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);
+    ck_assert(mr_fabric_rejects("mlx5_1", 1, NULL)); /* rails are still read */
+}
+END_TEST
+
+START_TEST(two_levels_between)
+{
+    struct mr_fabric_qos q;
+
+    add_levels(2);
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert_uint_eq(level_of(&q, 16385), 2);
+    ck_assert_uint_eq(level_of(&q, 65537), MR_LEVEL_BULK);
+    ck_assert_uint_eq(q.level[2].num_lanes, 2);
+    ck_assert_uint_eq(q.level[2].sl[1], 6);
+}
+END_TEST
+
+START_TEST(lies_of_levels)
+{
+    struct mr_fabric_qos q;
+    struct fd_level *level = fd_state_levels(&answer);
+
+    add_levels(_i == 0 ? 3 : 2);
+    switch (_i) {
+    case 1: level[0].max = answer.small_max; break;
+    case 2: level[1].max = level[0].max; break;
+    case 3: level[1].sl[1] = 16; break;
+    case 4: level[0].num_lanes = 0; break;
+    case 5: level[0].num_lanes = 9; break;
+    case 6: answer.h.length = (uint32_t)--answer_length; break;
+    case 7: answer_length -= sizeof *level; break;
+    }
+    ck_assert_int_eq(ask(2000, &q), -EPROTO);
+    expect_defaults(&q);
 }
 END_TEST
 
@@ -217,11 +300,11 @@ START_TEST(news)
     s.sl_small = 6;
     send(conversation, &s, s.h.length, 0);
     ck_assert(mr_fabric_news(&q, SECOND));
-    ck_assert_uint_eq(q.sl_small, 6); /* the last word counts */
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 6); /* the last word counts */
     s.num_lanes = 0;
     send(conversation, &s, s.h.length, 0);
     ck_assert(!mr_fabric_news(&q, SECOND)); /* nonsense: not listened to any more */
-    ck_assert_uint_eq(q.sl_small, 6);
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 6);
 }
 END_TEST
 
@@ -233,7 +316,7 @@ START_TEST(comes_back)
     hang_up = true;
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert(!mr_fabric_news(&q, SECOND)); /* sees that it is gone */
-    ck_assert_uint_eq(q.sl_small, 1);
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     answer.sl_small = 7;
     hang_up = false;
     ck_assert(!mr_fabric_news(&q, 2 * SECOND)); /* not yet */
@@ -241,7 +324,7 @@ START_TEST(comes_back)
     mr_fabric_news(&q, 10 * SECOND);
     pthread_join(t, NULL);
     mr_fabric_news(&q, 10 * SECOND);
-    ck_assert_uint_eq(q.sl_small, 7);
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 7);
 }
 END_TEST
 
@@ -265,6 +348,10 @@ int main(void)
 
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_good_answer);
+    tcase_add_test(t, no_levels_between);
+    tcase_add_test(t, one_level_between);
+    tcase_add_test(t, two_levels_between);
+    tcase_add_loop_test(t, lies_of_levels, 0, 8);
     tcase_add_test(t, no_policy);
     tcase_add_test(t, no_daemon);
     tcase_add_test(t, a_silent_daemon);

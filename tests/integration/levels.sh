@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Small, medium and large messages of one job travel on different lanes: per virtual lane, on the simulated ports.
+# timeout: 400
+. "$(dirname "$0")/../tap.sh"
+cd "$(dirname "$0")/../.." || exit 2
+if [ -z "${SIMFAB_DIR:-}" ]; then
+  rm -rf "$tmp" # exec leaves no trap to do it
+  exec simfab run --topology two-hosts-two-rails -- bash "$0"
+fi
+export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
+for h in h1 h2; do
+  printf 'policy: %s\nstate: %s\nsocket: %s\n' "$PWD/etc/policies/levels.yaml" "$tmp/state-$h" "$SIMFAB_DIR/fabricd-$h.sock" >"$tmp/$h.yaml"
+  [ $h = h1 ] && cat >>"$tmp/$h.yaml" <<'YAML'
+opensm:
+  config: $SIMFAB_DIR/opensm/opensm.conf
+  pid_file: $SIMFAB_DIR/opensm/opensm.pid
+  restart: simfab opensm restart
+YAML
+  simfab exec --real-clock $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
+  last=$!
+  on_exit "kill $last 2>/dev/null; wait $last 2>/dev/null"
+done
+for _ in $(seq 100); do [ -S "$SIMFAB_DIR/fabricd-h1.sock" ] && [ -S "$SIMFAB_DIR/fabricd-h2.sock" ] && break; sleep 0.1; done
+ctl() { local h=$1; shift; fabricctl --socket "$SIMFAB_DIR/fabricd-$h.sock" "$@"; }
+ok "the policy is applied and verified" ctl h1 policy apply etc/policies/levels.yaml
+
+lanes() { # BYTES: VLs over which h1 has sent more than so many between the two times that counters were kept
+  awk -v min="$1" -v first="$tmp/c0" '$1 != "h1" {next}
+    {vl = ""; for (i = 1; i < NF; i++) {if ($i == "vl") vl = $(i + 1); if ($i == "xmit_data") x = $(i + 1)}}
+    FILENAME == first {was[$2, vl] = x; next}
+    {sum[vl] += x - was[$2, vl]}
+    END {for (v = 0; v < 15; v++) if (sum[v] > min) printf "%s%d", sep++ ? "," : "", v}' "$tmp/c0" "$tmp/c1"
+}
+sends() { # JOB SIZE: the lanes that carry most of a hundred messages, there and back
+  simfab status --counters >"$tmp/c0"
+  mrrun -n 2 --hosts h1,h2 --job-id "$1" NPmpich2 -o "$tmp/np" -l "$2" -u "$2" -p 0 -n 100 >"$tmp/cmd" 2>&1 || { cat "$tmp/cmd" >&2; echo failed; return; }
+  simfab status --counters >"$tmp/c1"
+  lanes $(($2 * 50))
+}
+# as the policy's plan has them: upto is the largest size
+fabricctl policy plan etc/policies/levels.yaml >"$tmp/plan"
+is "the plan is the one that is looked for here" "$(grep -c 'vl_small: 2.*vl_bulk: .1.* vl: 4}.* vl: 5}\|vl_small: 3.*vl_bulk: .0.* vl: 6}' "$tmp/plan")" 2
+for h in h1 h2; do ok "job set on $h" ctl $h job set vip service; done
+ctl h1 job show vip >"$tmp/show"
+is "fabricctl shows the levels" "$(sed -n 's/^medium: //p' "$tmp/show")" "[{upto: 16384, sl: [4]}, {upto: 262144, sl: [5]}]"
+
+for setting in MRMPI_RNDV=read MRMPI_RNDV=write MRMPI_RAILS_MAX=1; do
+  export "${setting?}"
+  is "$setting: small messages" "$(sends vip 128)" 2
+  is "$setting: medium ones in packets" "$(sends vip 4096)" 4
+  is "$setting: medium ones by RDMA" "$(sends vip 16384)" 4
+  is "$setting: those of the next level" "$(sends vip 262144)" 5
+  is "$setting: large ones" "$(sends vip 262145)" 1
+  is "$setting: another class with one level between" "$(sends plain 128) $(sends plain 65536) $(sends plain 65537)" "3 6 0"
+  unset "${setting%%=*}"
+done
+for kind in uc ud; do
+  export MRMPI_LINKS=$kind
+  is "MRMPI_LINKS=$kind: small messages" "$(sends vip 128)" 2
+  is "MRMPI_LINKS=$kind: medium ones" "$(sends vip 4096)" 4
+  is "MRMPI_LINKS=$kind: large ones" "$(sends vip 1048576)" 1
+done
+unset MRMPI_LINKS
+
+# the ends hear different things: a level that one of them does not have goes with the next larger messages
+ctl h2 job set half other && ctl h1 job set half service
+is "ends that differ: medium messages have a level at both" "$(sends half 128) $(sends half 16384) $(sends half 1048576)" "2 4 1"
+
+# a job that runs: failover's messages are of 0 to 2000000 bytes
+run() { # COMMAND...: of which the last two keep counters
+  MRMPI_LOG_LEVEL=2 timeout -k 5 100 mrrun -n 2 --hosts h1,h2 --job-id vip --stats "$BUILD/tests/mpi/failover" 8 "$@" >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  sed 's/^/# /' "$tmp/out" | tail -n 8
+  [ $rc = 0 ] && grep -q "^8 rounds, 0 errors" "$tmp/out"
+}
+set_class() { echo "fabricctl --socket $SIMFAB_DIR/fabricd-h1.sock job set vip $1 && fabricctl --socket $SIMFAB_DIR/fabricd-h2.sock job set vip $1"; }
+keep="simfab status --counters >$tmp/c0"
+ok "a running job changes its class" run "$(set_class other); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
+is "and small, medium and large messages their lanes" "$(lanes 1000)" "0,3,6"
+ok "and back, to more levels" run "$(set_class service); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
+is "all four of them" "$(lanes 1000)" "1,2,4,5"
+is "nothing broke" "$(sed -n "s/.* broken=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}')" 0
+
+# so many subchannels that there are not links enough for all levels of each
+export MRMPI_PAIRS=all MRMPI_LINKS=rc,uc,ud
+is "twelve subchannels: small messages" "$(sends vip 128)" 2
+is "twelve subchannels: medium ones are on a lane of larger ones" "$(sends vip 16384)" 1
+is "twelve subchannels: large ones" "$(sends vip 1048576)" 1
+ok "a running job changes its class with so many" run "$(set_class other); sleep 0.1" "$(set_class service)" "$(set_class other)" \
+  "$(set_class service); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
+is "and is where it should be" "$(lanes 1000)" "1,2"
+unset MRMPI_PAIRS MRMPI_LINKS
+done_testing
