@@ -69,10 +69,11 @@ is "ends that differ: medium messages have a level at both" "$(sends half 128) $
 
 # a job that runs: failover's messages are of 0 to 2000000 bytes
 run() { # COMMAND...: of which the last two keep counters
-  MRMPI_LOG_LEVEL=2 timeout -k 5 100 mrrun -n 2 --hosts h1,h2 --job-id vip --stats "$BUILD/tests/mpi/failover" 8 "$@" >"$tmp/out" 2>&1 </dev/null
+  rm -f "$tmp/c0" "$tmp/c1"
+  MRMPI_LOG_LEVEL=2 timeout -k 5 100 mrrun -n 2 --hosts h1,h2 --job-id vip --stats "$BUILD/tests/mpi/failover" 24 "$@" >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   sed 's/^/# /' "$tmp/out" | tail -n 8
-  [ $rc = 0 ] && grep -q "^8 rounds, 0 errors" "$tmp/out"
+  [ $rc = 0 ] && grep -q "^24 rounds, 0 errors" "$tmp/out"
 }
 set_class() { echo "fabricctl --socket $SIMFAB_DIR/fabricd-h1.sock job set vip $1 && fabricctl --socket $SIMFAB_DIR/fabricd-h2.sock job set vip $1"; }
 keep="simfab status --counters >$tmp/c0"
@@ -90,5 +91,27 @@ is "twelve subchannels: large ones" "$(sends vip 1048576)" 1
 ok "a running job changes its class with so many" run "$(set_class other); sleep 0.1" "$(set_class service)" "$(set_class other)" \
   "$(set_class service); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
 is "and is where it should be" "$(lanes 1000)" "1,2"
+cat >"$tmp/wide.yaml" <<'YAML'
+version: 1
+vls: 8
+classes:
+  - {name: wide, share: 90, lanes: 6, medium: 64K}
+  - {name: other, share: 10}
+jobs: {default: other}
+YAML
+ok "a class of six lanes" ctl h1 policy apply "$tmp/wide.yaml"
+kill $last # that of h2 has its policy from a file
+wait $last 2>/dev/null
+printf 'policy: %s\nstate: %s\nsocket: %s\n' "$tmp/wide.yaml" "$tmp/state-new" "$SIMFAB_DIR/fabricd-h2.sock" >"$tmp/h2.yaml"
+simfab exec --real-clock h2 -- fabricd --config "$tmp/h2.yaml" >"$tmp/h2.log" 2>&1 &
+last=$!
+on_exit "kill $last 2>/dev/null; wait $last 2>/dev/null"
+for _ in $(seq 100); do ctl h2 status 2>/dev/null | grep -q 'state: verified' && break; sleep 0.1; done
+ok "set on h1" ctl h1 job set vip wide
+ok "set on h2" ctl h2 job set vip wide
+ok "24 subchannels change their class, there and back" run "$(set_class other)" "$(set_class wide)" "$(set_class other)" \
+  "$(set_class wide); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
+is "and are on all lanes of it" "$(lanes 100000 | grep -o '1,2,3,4,5,6')" 1,2,3,4,5,6
+not_ok "and on none of the other" grep -q '^0' <(lanes 1000)
 unset MRMPI_PAIRS MRMPI_LINKS
 done_testing
