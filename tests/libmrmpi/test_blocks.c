@@ -115,7 +115,8 @@ int main(void)
     tcase_add_loop_test(t, runs_cover_what_is_left_and_nothing_else, 0, 300);
     tcase_add_test(t, writes_get_shorter_with_loss_and_longer_without);
     suite_add_tcase(s, t);
-    srunner_run_all(r, CK_NORMAL);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
     failed = srunner_ntests_failed(r);
     srunner_free(r);
     return failed != 0;
