@@ -60,6 +60,11 @@ void mr_budget_asked(struct mr_peer *p, unsigned kind)
     want(p, p->wanted | (uint8_t)(1u << kind));
 }
 
+void mr_budget_lost(struct mr_peer *p)
+{
+    want(p, 0);
+}
+
 /* ---- closing ----------------------------------------------------------------------------------------------------- */
 
 static void park(struct mr_peer *p)

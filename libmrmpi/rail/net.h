@@ -232,6 +232,8 @@ void mr_budget_first(struct mr_peer *p, uint8_t kinds);
 void mr_budget_asked(struct mr_peer *p, unsigned kind);
 /* The peer gives up its connections. */
 void mr_budget_heard(struct mr_peer *p);
+/* The peer is lost: others may have its place. */
+void mr_budget_lost(struct mr_peer *p);
 /* Large messages may go there by RDMA: there is a connection, or will be. */
 bool mr_budget_rdma(struct mr_peer *p);
 /* One waits for a connection. */

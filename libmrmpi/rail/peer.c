@@ -36,6 +36,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
     if (p->error)
         return;
     p->error = error ? error : -EIO;
+    mr_budget_lost(p);
     p->up = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
         p->loads[p->sub[i].side][mr_sub_place(&p->sub[i])].up = false;

@@ -654,6 +654,7 @@ static void established(struct mr_cm_conn *c)
         if (sub->state != MR_SUB_OPENING)
             continue;
         sub->state = MR_SUB_OPEN;
+        mr_budget_asked(p, sub->kind);
         p->loads[sub->side][mr_sub_place(sub)].up = !sub->rail->down;
         if (mr_is_later(sub->turn, turn))
             turn = sub->turn;

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Connections within a budget: those that deserve them have them, others are closed, and nothing is lost meanwhile.
+# timeout: 300
+. "$(dirname "$0")/../tap.sh"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+export MRMPI_LINKS=rc,ud MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=0
+
+job() { # RANKS PROGRAM ARGS...: on two hosts
+  local ranks=$1
+  shift
+  timeout -k 5 100 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" -- \
+    timeout -k 5 90 mrrun -n "$ranks" --ppn $(((ranks + 1) / 2)) --stats "$BUILD/tests/mpi/$1" "${@:2}" >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  grep -v ' info: ' "$tmp/out" | sed 's/^/# /' | tail -n 20
+  [ $rc = 0 ]
+}
+counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: over all ranks
+no_leak() { not_ok "nothing is left over" grep -q 'leak:' "$tmp/out"; }
+
+export MRMPI_RC_PEERS=1 MRMPI_RC_AFTER=5
+ok "collectives of 6 ranks, each with one connection at a time" job 6 coll
+ok "connections were closed for others ($(counted evicted))" test "$(counted evicted)" -gt 0
+ok "what they do not reach went by datagrams ($(counted acks_carried) acknowledgements)" test "$(counted acks_carried)" -gt 0
+no_leak
+ok "messages of many sizes in any order" job 4 p2p_sizes
+no_leak
+ok "contents and order, two pairs" job 4 failover 6 true
+like "are right" '^6 rounds, 0 errors' "$tmp/out"
+no_leak
+
+export MRMPI_RC_AFTER=1000000
+ok "few messages are worth no connection" job 2 p2p_ring
+is "and open none" "$(counted reopened)" 0
+ok "a large one is" job 2 failover 2 true
+ok "and has its connection at once ($(counted net_stripes) parts by RDMA)" test "$(counted net_stripes)" -gt 0
+
+unset MRMPI_RC_AFTER
+export MRMPI_RC_PEERS=128
+ok "with room for all" job 4 coll
+is "nobody goes by datagrams" "$(counted acks_sent) $(counted evicted)" "0 0"
+done_testing
