@@ -14,6 +14,7 @@
 
 /* So many times in vain, and another one looks although there is no news: what it waits for may not be ours to see. */
 #define ROUNDS_ALONE 500
+#define NAP_SLICE_NS 50000 /* a nap ends so soon after somebody wants the lock */
 
 struct waiter {
     struct waiter *next;
@@ -32,8 +33,6 @@ static unsigned rounds_alone; /* by its holder */
 /* Guards the queue, and MR_LOCK_WANTED, which says that there is one. */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static struct waiter *first, **end = &first;
-static bool napping; /* its holder is */
-static pthread_cond_t wanted = PTHREAD_COND_INITIALIZER;
 
 static void enqueue(struct waiter *w)
 {
@@ -107,8 +106,6 @@ void mr_lock_wait(void)
     }
     sem_init(&w.called, 0, 0);
     enqueue(&w);
-    if (napping)
-        pthread_cond_signal(&wanted);
     wait_in_queue(&w);
 }
 
@@ -142,30 +139,26 @@ static bool is_wanted(void)
     return w;
 }
 
-static struct timespec from_now(uint64_t ns)
+static bool is_wanted_now(void)
 {
-    struct timespec t;
+    bool yes;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    ns += (uint64_t)t.tv_nsec;
-    return (struct timespec){.tv_sec = t.tv_sec + (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    pthread_mutex_lock(&guard);
+    yes = is_wanted();
+    pthread_mutex_unlock(&guard);
+    return yes;
 }
 
+/* By sleeping, not by waiting for a condition: on a simulated fabric a time-out lets no time pass, a sleep does. */
 void mr_lock_nap(uint64_t ns)
 {
-    struct timespec until;
+    while (ns && !(mr_threaded && is_wanted_now())) {
+        uint64_t slice = mr_threaded && ns > NAP_SLICE_NS ? NAP_SLICE_NS : ns;
 
-    if (!mr_threaded) {
-        nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}, NULL);
-        return;
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(slice / 1000000000), .tv_nsec = (long)(slice % 1000000000)},
+                  NULL);
+        ns -= slice;
     }
-    until = from_now(ns);
-    pthread_mutex_lock(&guard);
-    napping = true;
-    while (!is_wanted() && !pthread_cond_clockwait(&wanted, &guard, CLOCK_MONOTONIC, &until))
-        ;
-    napping = false;
-    pthread_mutex_unlock(&guard);
 }
 
 static struct waiter *whose_turn(void)
