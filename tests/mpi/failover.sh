@@ -43,7 +43,7 @@ ok "short queues" with MRMPI_SQ_DEPTH=4 "" 2 16 "${sequence[@]}"
 unset MRMPI_SRQ_DEPTH MRMPI_RNDV
 
 # a port that is down when the job connects, and comes up later
-ok "a rail that comes up after the job has connected" with "FIRST=$h2 down" "" 2 6 "$h2 up; sleep 0.3" true
+ok "a rail that comes up after the job has connected" with "FIRST=$h2 down" "" 2 40 "$h2 up; sleep 0.3" true true true true true true true true true true true true
 ok "is opened ($(counted reopened))" test "$(counted reopened)" -ge 2
 ok "and takes all when the other one is down" with "FIRST=$h2 down" "" 2 10 "$h2 up; sleep 0.3" "$h1 down" true
 
