@@ -64,7 +64,8 @@ static int send_parts(struct mr_link *l, struct mr_packet *p, uint32_t size)
     struct mr_piece piece[2] = {{.data = mr_packet_part_head(p), .len = MR_PART_HEAD, .lkey = lkey}, {.lkey = lkey}};
     int err = 0;
 
-    if (parts > MR_SEGMENTS_MAX)
+    _Static_assert(MR_PARTS_MAX <= MR_SEGMENTS_MAX, "the send queue has room for all parts of a packet");
+    if (parts > MR_PARTS_MAX)
         return -EMSGSIZE;
     if (!mr_qp_has_room(l->ud.qp, parts))
         return -EAGAIN;
