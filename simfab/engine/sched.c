@@ -484,19 +484,24 @@ static bool next_event(struct sim *s, uint64_t *t)
     return evq_next(&s->q, t) && (!s->background || s->q.loud || packets_foreground() || s->ready_qps);
 }
 
-/* Events until somebody runs; those at the same time as the first waking still happen. True if there may be more. */
+/*
+ * Events until somebody is woken; those at the same time as the first waking still happen. Who is woken runs after all of
+ * them (turns_next): what a poll finds must not depend on how soon it comes. True if there may be more.
+ */
 static bool move_time(struct sim *s)
 {
     uint64_t start = real_ns(), t;
     unsigned n = 0;
     bool more = true;
 
+    s->sched->moving = true;
     while (!s->holding && !s->signalled && (more = next_event(s, &t)) && (!s->running || t == sim_now(s)) &&
-           n++ < EVENT_BATCH) {
+           (n++ < EVENT_BATCH || s->running)) {
         evq_run_one(&s->q);
         if (sim_now(s) >= s->sched->restless_ps)
             look_restless(s);
     }
+    s->sched->moving = false;
     s->busy_ns += real_ns() - start;
     sched_publish_time(s);
     if (n) {

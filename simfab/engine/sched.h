@@ -30,6 +30,7 @@ struct sched {
     struct host_time *hosts; /* by host index */
     struct proc *gone;       /* detached, memory still pointed to by queued timers */
     bool draining;           /* somebody waits for room in its ring */
+    bool moving;             /* events happen: who is woken runs after them */
     bool unsettled;          /* somebody has gone into a system call, or come back from one, since all was quiet */
     uint32_t waiting;        /* actors that have been woken, and wait for their turn */
     uint32_t turn_hosts;     /* on which actors take turns */
@@ -56,6 +57,12 @@ static inline struct host_time *actor_host(const struct actor *a)
 
 /* sched.c: something has happened that gives reason to look at the world again soon. */
 void sched_activity(struct sched *sc);
+
+/* Do actors of the host run one after the other? */
+static inline bool host_takes_turns(const struct host_time *h)
+{
+    return h->in_turns && !h->sim->sched->free;
+}
 
 /* The engine does not wait for a running actor any more. */
 static inline void actor_stops(const struct actor *a)

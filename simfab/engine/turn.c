@@ -103,7 +103,7 @@ void turns_next(struct sim *s)
         struct host_time *h = &sc->hosts[i];
         struct actor *a;
 
-        while ((a = h->waiting) && !h->running && !h->undecided) {
+        while ((a = h->waiting) && (!host_takes_turns(h) || (!h->running && !h->undecided))) {
             turn_leave(a);
             sched_start(a, a->turn_reason, a->turn_clock_ps);
         }

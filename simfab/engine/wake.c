@@ -83,7 +83,7 @@ void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
 void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
 {
     evtimer_stop(&a->wake);
-    if (actor_host(a)->in_turns && !a->proc->sim->sched->free)
+    if (a->proc->sim->sched->moving || host_takes_turns(actor_host(a)))
         turn_wait(a, reason, clock_ps);
     else
         sched_start(a, reason, clock_ps);

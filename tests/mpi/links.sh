@@ -50,7 +50,7 @@ for kind in rc rc+ uc uc- ud ud-; do
   if [[ $kind == [ur]?- ]]; then like "that this is unsafe is said" 'MRMPI_RELIABLE=no: a packet that the network loses is lost' "$tmp/out"
     is "once" "$(grep -c 'MRMPI_RELIABLE=no' "$tmp/out")" 1
   else not_ok "and this is not unsafe" grep 'MRMPI_RELIABLE' "$tmp/out"; fi
-  if [[ $kind == u? ]]; then
+  if [[ $kind == u* ]]; then
     grep 'bytes: ' "$tmp/out" >"$tmp/times"
     over $kind 2 links ping >"$tmp/again" || true
     ok "the same run again takes the same times, all of $(grep -c . "$tmp/times")" diff "$tmp/times" <(grep 'bytes: ' "$tmp/out")
