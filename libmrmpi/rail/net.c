@@ -448,9 +448,8 @@ static void flush_backlog(void)
 
 /* ---- poll -------------------------------------------------------------------------------------------------------- */
 
-static void look_for_news(bool idle)
+static void look_for_news(bool idle, uint64_t now)
 {
-    uint64_t now = mr_clock_ns();
     struct mr_fabric_qos q;
 
     if (now - mr_net.news_ns < (idle ? NEWS_NS : BUSY_NS))
@@ -496,38 +495,54 @@ static uint64_t nap_ns(void)
 }
 
 /*
- * The datagrams of connecting may be lost, so the clock must be looked at. A process that has waited for a while sleeps
- * a little in between: its peer may share the processor, and on a simulated fabric an idle poll alone moves no time. A
- * thread that calls MPI meanwhile ends the nap.
+ * A process that has waited for a while sleeps a little: its peer may share the processor, and on a simulated fabric an
+ * idle poll alone moves no time. A thread that calls MPI meanwhile ends the nap.
  */
-static void serve_time(int done)
+static void nap(void)
 {
-    uint64_t nap = done ? 0 : nap_ns();
+    uint64_t ns = nap_ns();
 
-    if (nap)
-        mr_lock_nap(nap);
-    mr_wireup_tick();
+    if (ns)
+        mr_lock_nap(ns);
+}
+
+/* The datagrams of connecting may be lost, as packets are that are acknowledged. now: 0 if the clock was not read. */
+static void serve_time(int done, uint64_t now)
+{
+    if (mr_net.connecting)
+        mr_wireup_tick();
     mr_net.attentive = mr_net.careful || mr_net.connecting;
     if (mr_net.relying)
-        mr_rely_poll(!done);
+        mr_rely_poll(!done, now);
     if (done || !mr_rail_idle)
         mr_net.idle_ns = mr_net.looked_ns;
 }
 
 static int net_poll(void)
 {
-    int done = mr_verbs_poll();
+    uint64_t now = 0;
+    bool timed;
+    int done;
 
-    if (__builtin_expect(mr_net.connecting || mr_net.relying || mr_net.num_isolated, 0))
-        serve_time(done);
+    if (__builtin_expect(mr_net.untimed, 0))
+        mr_rely_time();
+    done = mr_verbs_poll();
+    timed = mr_net.connecting || mr_net.relying || mr_net.num_isolated;
+
+    if (__builtin_expect(timed, 0) && !done)
+        nap();
+    if (!done || ++mr_net.polls % BUSY_CHECK == 0)
+        now = mr_clock_ns();
+    if (__builtin_expect(timed, 0))
+        serve_time(done, now);
     if (__builtin_expect(mr_net.mend_due, 0))
         mr_mend_poll();
     if (__builtin_expect(mr_net.backlogged != NULL, 0))
         flush_backlog();
     if (__builtin_expect(mr_net.failing != NULL, 0))
         done += mr_peers_report();
-    if (!done || ++mr_net.polls % BUSY_CHECK == 0)
-        look_for_news(!done);
+    if (now)
+        look_for_news(!done, now);
     return done;
 }
 

@@ -114,6 +114,7 @@ struct mr_peer {
     struct mr_ack in;                         /* what it is to be told of its packets, if careful */
     uint32_t flight_max;                      /* packets that may be under way on such links */
     uint64_t heard_ns;                        /* its last word */
+    uint64_t sampled_ns;                      /* when the last sample of the round-trip time was taken */
     struct mr_put *puts;                      /* not yet complete */
     struct mr_stripe_op *homeless;            /* stripes that look for a subchannel */
     unsigned orphans;                         /* stripes that may have landed over a subchannel that broke */
@@ -141,13 +142,14 @@ struct mr_net {
     uint8_t our_kinds; /* the same as a set */
     struct mr_assemblies assemblies;
     bool careful;          /* with some peer */
+    bool untimed;          /* something has gone or come of which rely.c does not know when */
     bool attentive;        /* careful, or somebody is being connected: packets may be signs */
     bool parting;          /* words are said at once */
     uint8_t rationed;      /* kinds of links that only some peers have: set */
     unsigned num_rationed; /* peers that have them */
     uint64_t budget_ns;    /* when that was looked at */
     unsigned num_relying;  /* peers to which or from which packets on links that lose them are under way */
-    uint64_t looked_ns;    /* when rely.c looked last */
+    uint64_t looked_ns;    /* when rely.c looked at the clock last */
     uint64_t idle_ns;      /* since when it has found nothing to do */
     unsigned open_puts;
     unsigned num_catching; /* large receives that wait for what is late */
@@ -295,8 +297,10 @@ void mr_rely_begin(struct mr_peer *p);
 int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k);
 /* A packet that carries a word or wants one, or that comes while we are careful; the word begins at payload + len. */
 void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len);
-/* What is due. idle: all that has come was handled. */
-void mr_rely_poll(bool idle);
+/* What has gone or come since the last time did so now. */
+void mr_rely_time(void);
+/* What is due. idle: all that has come was handled. now_ns: 0 if the clock was not read; never if idle. */
+void mr_rely_poll(bool idle, uint64_t now_ns);
 /* Look after this peer in mr_rely_poll(). */
 void mr_rely_watch(struct mr_peer *p);
 

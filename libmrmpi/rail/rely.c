@@ -2,8 +2,9 @@
 /*
  * Packets over links that lose them. What the peer has to know of its packets goes with ours, or, after a while, in a
  * word of its own; what it does not acknowledge in time is sent again. The rules are reliable/'s. Here is where words
- * lie in packets, how much may be under way, and who looks at the clock: the progress engine. A peer to which and from
- * which only native links lead is not concerned (mr_peer.careful).
+ * lie in packets, how much may be under way, and who looks at the clock: the progress engine, before it polls. Sending
+ * and receiving do not: what has gone or come gets its time then, when most programs wait for an answer anyway. A peer
+ * to which and from which only native links lead is not concerned (mr_peer.careful).
  */
 #include "libmrmpi/rail/net.h"
 
@@ -17,6 +18,7 @@
 #define FLIGHT_FIRST 32     /* packets under way on lossy links before the peer has said how many may be */
 #define FLIGHT_MAX   256    /* and whatever it says */
 #define LOOK_NS      200000 /* who has not looked at the network for so long does not know when a packet came */
+#define SAMPLE_NS    50000  /* between two samples of the round-trip time, for which the clock is read */
 #define SILENT_NS    60000000000ull
 
 /* ---- who is concerned -------------------------------------------------------------------------------------------- */
@@ -60,6 +62,7 @@ void mr_rely_begin(struct mr_peer *p)
 
 void mr_rely_watch(struct mr_peer *p)
 {
+    mr_net.untimed = true;
     if (p->relying)
         return;
     p->relying = true;
@@ -76,8 +79,7 @@ static void count_waiting(struct mr_peer *p, unsigned before)
         mr_net_backlog(p);
 }
 
-/* ---- sending -------------------------------------------------------------------------------------------------------
- */
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
 
 /* The word that is owed goes behind the packet. */
 static void dress(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
@@ -86,7 +88,7 @@ static void dress(struct mr_peer *p, struct mr_packet *k, const struct mr_link *
 
     k->tail = 0;
     if (mr_ack_owed(&p->in)) {
-        struct mr_ack_word word = mr_ack_take(&p->in, mr_clock_ns());
+        struct mr_ack_word word = mr_ack_take(&p->in, mr_net.looked_ns);
 
         k->tail = (uint8_t)mr_ack_encode(&word, k->data + k->size);
         flags |= k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_WORD : MR_WIRE_LONG_WORD;
@@ -123,7 +125,7 @@ static void sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     bool again = k->kept.seq != p->out.fresh;
 
-    mr_window_sent(&p->out, &k->kept, l->index, l->native, l->native ? 0 : mr_clock_ns());
+    mr_window_sent(&p->out, &k->kept, l->index, l->native, 0);
     mr_stat_add(MR_STAT_RESENT, again);
     mr_stat_most(MR_STAT_WINDOW_MOST, p->out.num_most);
     mr_stat_most(MR_STAT_WINDOW_BYTES, p->out.bytes_most);
@@ -148,8 +150,7 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
     return 0;
 }
 
-/* ---- words of their own --------------------------------------------------------------------------------------------
- */
+/* ---- words of their own ------------------------------------------------------------------------------------------ */
 
 /* It has no number, and is not sent again: what follows from its loss brings the next. */
 static bool post_word(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
@@ -180,18 +181,32 @@ static void say_word(struct mr_peer *p)
     mr_packet_free(k);
 }
 
-/* ---- receiving ------------------------------------------------------------------------------------------------------
- */
+/* ---- receiving --------------------------------------------------------------------------------------------------- */
 
-static void take_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *at, uint64_t now_ns)
+/*
+ * Did a word that has been found now come just now, and is there a use for a sample? Then *now_ns is the time. After a
+ * time-out any sample is of use: it ends the doubling.
+ */
+static bool wants_sample(struct mr_peer *p, uint64_t *now_ns)
 {
-    bool is_long = hdr->form & MR_WIRE_LONG_WORD, looked = now_ns - mr_net.looked_ns < LOOK_NS;
+    if (mr_net.looked_ns - p->sampled_ns < SAMPLE_NS && !p->out.rtt.backoff)
+        return false;
+    p->sampled_ns = mr_net.looked_ns;
+    *now_ns = mr_clock_ns();
+    return *now_ns - mr_net.looked_ns < LOOK_NS;
+}
+
+static void take_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *at)
+{
+    bool is_long = hdr->form & MR_WIRE_LONG_WORD, sample;
     unsigned before = mr_window_waiting(&p->out);
+    uint64_t now_ns = mr_net.looked_ns;
     struct mr_ack_word word;
 
     if (!mr_ack_decode(at, mr_wire_tail(hdr->form), is_long, p->out.base, &word))
         return;
-    mr_packets_free(mr_window_acked(&p->out, word.cum, word.sack, looked ? now_ns : 0));
+    sample = wants_sample(p, &now_ns);
+    mr_packets_free(mr_window_acked(&p->out, word.cum, word.sack, now_ns, sample));
     p->flight_max = word.grant < FLIGHT_MAX ? word.grant : FLIGHT_MAX;
     p->heard_ns = now_ns;
     count_waiting(p, before);
@@ -201,7 +216,6 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_peer *p = mr_net_peer(hdr->src);
     unsigned form = hdr->form;
-    uint64_t now_ns;
 
     if (!p || p->error)
         return;
@@ -209,22 +223,20 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
         mr_cm_traffic(&p->cm); /* in later rounds it may have come over another subchannel */
     if (form & MR_WIRE_WANTS)
         mr_rely_begin(p);
-    now_ns = p->careful ? mr_clock_ns() : 0;
     if (form & (MR_WIRE_WORD | MR_WIRE_LONG_WORD))
-        take_word(p, hdr, (const char *)payload + len, now_ns);
+        take_word(p, hdr, (const char *)payload + len);
     if (hdr->kind == MR_VC_KIND_WORD)
         return;
     hdr->form = 0;
     mr_vc_arrived(hdr, payload, len);
     if (!p->careful || p->error)
         return;
-    mr_ack_arrived(&p->in, hdr->seq, mr_vc_received(p->vc), form & MR_WIRE_WANTS, now_ns);
+    mr_ack_arrived(&p->in, hdr->seq, mr_vc_received(p->vc), form & MR_WIRE_WANTS, 0);
     if (form & MR_WIRE_WANTS)
         mr_rely_watch(p);
 }
 
-/* ---- time
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 static void expire(struct mr_peer *p, uint64_t now_ns)
 {
@@ -262,7 +274,7 @@ static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
         return false;
     if (mr_ack_owed(&p->in) && (mr_net.parting || mr_ack_deadline(&p->in) <= now_ns))
         say_word(p);
-    if (idle && mr_window_deadline(&p->out) <= now_ns) {
+    if (idle && !mr_net.untimed && mr_window_deadline(&p->out) <= now_ns) {
         expire(p, now_ns);
         warn_of_silence(p, now_ns);
     }
@@ -271,13 +283,24 @@ static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
     return p->catching || mr_ack_owed(&p->in) || mr_window_deadline(&p->out) != UINT64_MAX;
 }
 
-void mr_rely_poll(bool idle)
+void mr_rely_time(void)
+{
+    mr_net.untimed = false;
+    mr_net.looked_ns = mr_clock_ns();
+    for (struct mr_peer *p = mr_net.relying; p; p = p->next_relying) {
+        mr_ack_look(&p->in, mr_net.looked_ns);
+        mr_window_look(&p->out, mr_net.looked_ns);
+    }
+}
+
+void mr_rely_poll(bool idle, uint64_t now_ns)
 {
     struct mr_peer **at = &mr_net.relying, *p;
-    uint64_t now = mr_clock_ns();
 
+    if (now_ns)
+        mr_net.looked_ns = now_ns;
     while ((p = *at)) {
-        if (look_after(p, idle, now)) {
+        if (look_after(p, idle, mr_net.looked_ns)) {
             at = &p->next_relying;
             continue;
         }
@@ -285,5 +308,4 @@ void mr_rely_poll(bool idle)
         mr_net.num_relying--;
         *at = p->next_relying;
     }
-    mr_net.looked_ns = now;
 }

@@ -95,7 +95,7 @@ void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool loss
     else if (again || early)
         due_hastily(a, now_ns);
     else
-        due_by(a, now_ns + a->delay_ns);
+        due_by(a, now_ns ? now_ns + a->delay_ns : MR_ACK_LATER);
 }
 
 void mr_ack_grant(struct mr_ack *a, unsigned grant, uint64_t now_ns)

@@ -55,7 +55,8 @@ void mr_ack_init(struct mr_ack *a, uint32_t seq, uint64_t delay_ns, unsigned eve
 
 /*
  * A packet has come and is kept; one that had to be dropped for want of memory has not come. expected: the first that
- * is still missing, now. lossy: it came by a link that does not confirm.
+ * is still missing, now. lossy: it came by a link that does not confirm. now_ns 0: the time is not known, and what is
+ * not to be said at once is due some time after mr_ack_look.
  */
 void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool lossy, uint64_t now_ns);
 
@@ -65,6 +66,14 @@ void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool loss
  */
 void mr_ack_grant(struct mr_ack *a, unsigned grant, uint64_t now_ns);
 
+#define MR_ACK_LATER (UINT64_MAX - 1) /* due, but it is not known yet when */
+
+/* Before mr_ack_deadline, with the time. */
+static inline void mr_ack_look(struct mr_ack *a, uint64_t now_ns)
+{
+    if (a->due_ns == MR_ACK_LATER)
+        a->due_ns = now_ns + a->delay_ns;
+}
 /* True: a word should go with the next packet to the peer, whenever that is. */
 static inline bool mr_ack_owed(const struct mr_ack *a)
 {

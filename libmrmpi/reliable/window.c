@@ -209,10 +209,11 @@ struct news {
  * acknowledgement should be here. Then what was posted before it on that link should be here, too (RFC 8985, section
  * 6.2, step 2). There is no sample of the round-trip time in it (Karn's rule). A peer that was away acknowledges the
  * first posting when it is back, however long ago the others are: what was sent blindly tells nothing of other packets.
+ * One without a time was sent just now.
  */
 static bool is_last_posting(const struct mr_window *w, const struct mr_kept *k, uint64_t now_ns)
 {
-    return k->tries == 1 || (!k->blind && w->rtt.srtt_ns && now_ns >= k->sent_ns + w->rtt.srtt_ns + 2 * w->rtt.var_ns);
+    return k->tries == 1 || (!k->blind && k->sent_ns && w->rtt.srtt_ns && now_ns >= k->sent_ns + w->rtt.srtt_ns + 2 * w->rtt.var_ns);
 }
 
 static void take_acked(struct mr_window *w, uint32_t seq, uint64_t now_ns, struct news *news)
@@ -265,15 +266,15 @@ static void find_gaps(struct mr_window *w, uint64_t links)
  * A packet that was sent before another was sent again may have come long ago, and its acknowledgement have waited for
  * the other one, which filled a gap. It would give the duration of the gap.
  */
-static void take_sample(struct mr_window *w, const struct news *news, uint64_t now_ns)
+static void take_sample(struct mr_window *w, const struct news *news, uint64_t now_ns, bool sample)
 {
-    if (now_ns && news->once_ns && news->once_ns >= news->again_ns)
+    if (sample && news->once_ns && news->once_ns >= news->again_ns)
         mr_rtt_sample(&w->rtt, now_ns > news->once_ns ? now_ns - news->once_ns : 0);
     else
         mr_rtt_heard(&w->rtt);
 }
 
-struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns)
+struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns, bool sample)
 {
     uint32_t flight = w->fresh - w->base, first = cum + 1;
     struct news news = {.given.end = &news.given.first};
@@ -296,7 +297,7 @@ struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack
     if (!news.given.first)
         return NULL;
     w->rest_ns = 0;
-    take_sample(w, &news, now_ns);
+    take_sample(w, &news, now_ns, sample);
     find_gaps(w, news.links);
     mr_window_advance(w);
     return news.given.first;
@@ -347,6 +348,14 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link)
 }
 
 /* ---- time-outs --------------------------------------------------------------------------------------------------- */
+
+/* Those without a time are the last ones on their links. */
+void mr_window_look(struct mr_window *w, uint64_t now_ns)
+{
+    for (uint64_t set = w->lossy; set; set &= set - 1)
+        for (struct mr_kept *k = w->link[__builtin_ctzll(set)].tail; k && !k->sent_ns; k = k->prev)
+            k->sent_ns = now_ns;
+}
 
 /*
  * Only packets that a word can name can be overdue: those within WORD_BITS of base. The peer may have the others and

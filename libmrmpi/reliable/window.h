@@ -50,7 +50,7 @@ struct mr_kept {
     uint8_t tries;        /* up to UINT8_MAX */
     bool blind;           /* sent again while nothing was heard of the peer */
     uint32_t turn;        /* its number among the packets posted on that link */
-    uint64_t sent_ns;     /* 0: no time was given */
+    uint64_t sent_ns;     /* 0: no time was given yet */
     struct mr_kept *next; /* of the packets on one link, in the order of sending; of those to be sent again; of
                              those given back */
     struct mr_kept *prev; /* not among those given back */
@@ -140,8 +140,8 @@ static inline struct mr_kept *mr_window_ready(const struct mr_window *w)
 
 /*
  * The packet that mr_window_ready gave has been posted on a link. native: the link itself confirms it. All packets of a
- * link are of one kind until mr_window_link_lost. now_ns may be 0 on native links: the packet then gives no sample of
- * the round-trip time.
+ * link are of one kind until mr_window_link_lost. now_ns may be 0: the packet then gives no sample of the round-trip
+ * time, and on a lossy link mr_window_look has to be called before mr_window_expired and mr_window_deadline.
  */
 static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsigned link, bool native, uint64_t now_ns)
 {
@@ -215,14 +215,16 @@ static inline void mr_window_unnumbered(struct mr_window *w, unsigned link)
 
 /* ---- the peer's word, lost links, time-outs -------------------------------------------------------------------- */
 
+/* All packets on lossy links without a time were sent now. */
+void mr_window_look(struct mr_window *w, uint64_t now_ns);
+
 /*
  * The peer has all packets before cum, and bit i of sack: the packet cum + 1 + i. A word that cannot be (it names
- * packets that were never sent) or is too old to name any packet in the window is ignored. now_ns gives a sample of the
- * round-trip time; 0: none, for a caller who has not looked at the network for a while and cannot tell when the word
- * came. A packet of a lossy link that others of the same link have overtaken (MR_WINDOW_REORDER) waits again. Returns
+ * packets that were never sent) or is too old to name any packet in the window is ignored. now_ns: it came then, or
+ * somewhat later. sample: just then, so that it gives a sample of the round-trip time. A packet of a lossy link that others of the same link have overtaken (MR_WINDOW_REORDER) waits again. Returns
  * the packets that are given back.
  */
-struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns);
+struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns, bool sample);
 
 /*
  * The link is no more; its packets that are not confirmed wait again. Returns how many they are. The number of the link

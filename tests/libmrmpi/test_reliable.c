@@ -246,7 +246,7 @@ static void receive(int i, const struct flying *f)
         struct mr_ack_word word;
 
         REQUIRE(mr_ack_decode(f->word, f->word_len, f->long_form, e->window.base, &word) == f->word_len);
-        give_back(e, mr_window_acked(&e->window, word.cum, word.sack, e->away ? 0 : now));
+        give_back(e, mr_window_acked(&e->window, word.cum, word.sack, now, !e->away));
         mr_window_set_limit(&e->window, word.grant);
     }
     if (!f->numbered)
@@ -275,7 +275,7 @@ static void receive(int i, const struct flying *f)
     }
     if (e->in.num_held > e->held_most)
         e->held_most = e->in.num_held;
-    mr_ack_arrived(&e->ack, f->seq, e->in.expected, !f->native, now);
+    mr_ack_arrived(&e->ack, f->seq, e->in.expected, !f->native, below(2) ? 0 : now);
 }
 
 static void look_at_network(int i)
@@ -341,7 +341,7 @@ static void post(int i)
         if (mr_ack_owed(&e->ack))
             add_word(e, &f);
         transmit(i, (unsigned)link, &f);
-        mr_window_sent(&e->window, k, (unsigned)link, links[link].native, links[link].native && below(2) ? 0 : now);
+        mr_window_sent(&e->window, k, (unsigned)link, links[link].native, below(2) ? 0 : now);
     }
     if (now >= mr_ack_deadline(&e->ack) && (link = choose_link(e)) >= 0) {
         struct flying f = {.numbered = false};
@@ -392,16 +392,24 @@ static void wait_for_something(struct end *e)
     e->waits = true;
 }
 
+static void look_at_clock(struct end *e)
+{
+    mr_ack_look(&e->ack, now);
+    mr_window_look(&e->window, now);
+}
+
 static void poll_end(int i)
 {
     struct end *e = &end[i];
 
     look_at_network(i);
+    look_at_clock(e);
     mr_window_expired(&e->window, now);
     make_packets(i);
     if (happens(0.01))
         mr_ack_grant(&e->ack, scene->no_resend ? scene->limit : 1 + (unsigned)below(scene->limit), now);
     post(i);
+    look_at_clock(e);
     e->next_poll = now + 100 + below(900);
     e->waits = false;
     e->away = happens(scene->absences);
@@ -693,7 +701,7 @@ static void fuzz_step(struct mr_window *w, const bool *native)
     case 3:
         for (uint64_t n = below(12); n && (k = mr_window_ready(w)); n--, l = (unsigned)below(4)) {
             REQUIRE(k->seq - w->base < w->limit);
-            mr_window_sent(w, k, l, native[l], now);
+            mr_window_sent(w, k, l, native[l], below(2) ? now : 0);
         }
         return;
     case 4:
@@ -701,11 +709,11 @@ static void fuzz_step(struct mr_window *w, const bool *native)
         return;
     case 5:
         if (below(4) == 0) /* anything at all */
-            check_given(mr_window_acked(w, (uint32_t)any(), any(), any()));
+            check_given(mr_window_acked(w, (uint32_t)any(), any(), any(), below(2)));
         else if (below(2))
-            check_given(mr_window_acked(w, w->base + (uint32_t)below(8) - 4, any() & any() & any(), now));
+            check_given(mr_window_acked(w, w->base + (uint32_t)below(8) - 4, any() & any() & any(), now, true));
         else /* something sensible */
-            check_given(mr_window_acked(w, w->base + (uint32_t)below(3), below(2) ? 0 : 1ull << below(8), now));
+            check_given(mr_window_acked(w, w->base + (uint32_t)below(3), below(2) ? 0 : 1ull << below(8), now, true));
         return;
     case 6:
         if (below(20) == 0)
@@ -715,6 +723,7 @@ static void fuzz_step(struct mr_window *w, const bool *native)
         return;
     default:
         now += below(2 * MS);
+        mr_window_look(w, now);
         REQUIRE(mr_window_expired(w, now) <= MR_WINDOW_BURST);
         REQUIRE(mr_window_deadline(w) > now);
     }
