@@ -29,10 +29,12 @@ struct mr_net mr_net;
 #define NAP_CHECK       256
 #define NAP_NS          50000
 #define NAP_ISOLATED_NS 500000
-/* While packets wait to be acknowledged: the same, but not before that long; then between so many looks. */
-#define RELY_NAP_NS    1000000
-#define RELY_NAP_POLLS 16384
-#define RELY_NAP_EVERY 16
+/* While packets wait to be acknowledged: the same, but not before that long, and for so small a part of the time that
+ * has been waited; or where time does not pass by looking. */
+#define RELY_NAP_NS   1000000
+#define RELY_NAP_MOST 1000000
+#define RELY_NAP_PART 16
+#define LOOK_LEAST_NS 2 /* what a look takes at least */
 /* While parts of large messages are late: the same, and microseconds count. */
 #define CATCH_NAP_NS 20000
 #define SLOW_MBPS    10000 /* 4X SDR */
@@ -471,11 +473,18 @@ static void look_for_news(bool idle, uint64_t now)
     mr_change_all();
 }
 
-/* The time-outs of links that lose packets are seconds at most: who has found nothing for a millisecond may sleep a
- * little. */
-static bool has_waited(void)
+/*
+ * The time-outs of links that lose packets are seconds at most: who has found nothing for a millisecond may sleep a
+ * little. So may who has looked more often than the time allows: on a simulated fabric looking alone moves no time.
+ */
+static bool has_waited(uint64_t ns)
 {
-    return mr_rail_idle >= RELY_NAP_POLLS || mr_net.looked_ns - mr_net.idle_ns > RELY_NAP_NS;
+    return ns > RELY_NAP_NS || (mr_rail_idle >= NAP_CHECK && ns < (uint64_t)mr_rail_idle * LOOK_LEAST_NS);
+}
+
+static uint64_t rely_nap_ns(uint64_t part_ns)
+{
+    return part_ns < NAP_NS ? NAP_NS : part_ns < RELY_NAP_MOST ? part_ns : RELY_NAP_MOST;
 }
 
 /*
@@ -484,14 +493,16 @@ static bool has_waited(void)
  */
 static uint64_t nap_ns(void)
 {
+    uint64_t waited = mr_net.looked_ns - mr_net.idle_ns;
+
     for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
         if (!p->up && mr_rail_idle >= NAP_CHECK)
             return NAP_NS;
-    if (mr_net.num_catching && mr_net.looked_ns - mr_net.idle_ns > CATCH_NAP_NS)
+    if (mr_net.num_catching && waited > CATCH_NAP_NS)
         return NAP_NS;
     if (mr_net.num_isolated && mr_rail_idle >= NAP_CHECK)
         return NAP_ISOLATED_NS;
-    return mr_net.relying && mr_rail_idle % RELY_NAP_EVERY == 0 && has_waited() ? NAP_NS : 0;
+    return mr_net.relying && has_waited(waited) ? rely_nap_ns(waited / RELY_NAP_PART) : 0;
 }
 
 /*

@@ -112,6 +112,7 @@ struct mr_peer {
     bool relying;              /* is in the list of that name */
     struct mr_peer *next_relying;
     struct mr_ack in;                         /* what it is to be told of its packets, if careful */
+    unsigned shared_by;                       /* mr_net.num_relying, when it was granted what it may have under way */
     uint32_t flight_max;                      /* packets that may be under way on such links */
     uint64_t heard_ns;                        /* its last word */
     uint64_t sampled_ns;                      /* when the last sample of the round-trip time was taken */
@@ -148,6 +149,7 @@ struct mr_net {
     uint8_t rationed;      /* kinds of links that only some peers have: set */
     unsigned num_rationed; /* peers that have them */
     uint64_t budget_ns;    /* when that was looked at */
+    unsigned parts;        /* receive buffers that a packet takes, at most; 0: not known yet */
     unsigned num_relying;  /* peers to which or from which packets on links that lose them are under way */
     uint64_t looked_ns;    /* when rely.c looked at the clock last */
     uint64_t idle_ns;      /* since when it has found nothing to do */

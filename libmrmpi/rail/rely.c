@@ -12,11 +12,13 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/assembly.h"
 #include "libmrmpi/link/wire.h"
 
-#define ACK_EVERY    32     /* packets without a word, at most */
-#define FLIGHT_FIRST 32     /* packets under way on lossy links before the peer has said how many may be */
-#define FLIGHT_MAX   256    /* and whatever it says */
+#define ACK_EVERY    32  /* packets without a word, at most */
+#define FLIGHT_FIRST 8   /* packets under way on lossy links before the peer has said how many may be */
+#define FLIGHT_MAX   256 /* and whatever it says */
+#define GRANT_LEAST  4
 #define LOOK_NS      200000 /* who has not looked at the network for so long does not know when a packet came */
 #define SAMPLE_NS    50000  /* between two samples of the round-trip time, for which the clock is read */
 #define SILENT_NS    60000000000ull
@@ -36,14 +38,35 @@ static bool has_own_buffers(const struct mr_peer *p)
     return false;
 }
 
-/* Each peer that sends may have its part of the receive buffers under way, in datagrams of half a packet at least. */
+/* Buffers that a packet takes at most: datagrams bring it in parts. */
+static unsigned parts_most(void)
+{
+    size_t least = SIZE_MAX;
+
+    if (!mr_verbs.datagrams)
+        return 1;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        size_t mtu = mr_udp_mtu(&mr_verbs.rail[i].addr, &mr_verbs.rail[i].addr) - MR_PART_HEAD;
+
+        least = mtu < least ? mtu : least;
+    }
+    return (unsigned)((mr_verbs.packet_max + least - 1) / least);
+}
+
+/* Each peer that packets go to or come from may have its part of the receive buffers under way. */
 static unsigned grant(const struct mr_peer *p)
 {
-    unsigned buffers = (unsigned)mr_config.srq_depth / (1 + mr_net.num_relying);
+    unsigned packets = (unsigned)mr_config.srq_depth / mr_net.parts / (mr_net.num_relying ? mr_net.num_relying : 1);
 
-    if (has_own_buffers(p) && buffers > MR_OWN_RECVS / 2)
-        buffers = MR_OWN_RECVS / 2;
-    return buffers < 4 ? 4 : buffers < FLIGHT_MAX ? buffers : FLIGHT_MAX;
+    if (has_own_buffers(p) && packets > MR_OWN_RECVS / 2)
+        packets = MR_OWN_RECVS / 2;
+    return packets < GRANT_LEAST ? GRANT_LEAST : packets < FLIGHT_MAX ? packets : FLIGHT_MAX;
+}
+
+/* Who may send little hears often. */
+static unsigned every(unsigned granted)
+{
+    return granted < 2 * ACK_EVERY ? granted / 2 : ACK_EVERY;
 }
 
 void mr_rely_begin(struct mr_peer *p)
@@ -52,12 +75,26 @@ void mr_rely_begin(struct mr_peer *p)
 
     if (p->careful)
         return;
+    if (!mr_net.parts)
+        mr_net.parts = parts_most();
     most = grant(p);
     p->careful = mr_net.careful = mr_net.attentive = true;
     p->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();
-    mr_ack_init(&p->in, mr_vc_received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS),
-                most < 2 * ACK_EVERY ? most / 2 : ACK_EVERY, most); /* who may send little hears often */
+    mr_ack_init(&p->in, mr_vc_received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), every(most), most);
+    mr_ack_hasten(&p->in); /* it has to hear what it is granted */
+}
+
+/* Others have come, or gone, with whom the buffers are shared. */
+static void renew_grant(struct mr_peer *p)
+{
+    unsigned most;
+
+    if (p->shared_by == mr_net.num_relying)
+        return;
+    p->shared_by = mr_net.num_relying;
+    most = grant(p);
+    mr_ack_grant(&p->in, every(most), most, mr_net.looked_ns);
 }
 
 void mr_rely_watch(struct mr_peer *p)
@@ -88,7 +125,10 @@ static void dress(struct mr_peer *p, struct mr_packet *k, const struct mr_link *
 
     k->tail = 0;
     if (mr_ack_owed(&p->in)) {
-        struct mr_ack_word word = mr_ack_take(&p->in, mr_net.looked_ns);
+        struct mr_ack_word word;
+
+        renew_grant(p);
+        word = mr_ack_take(&p->in, mr_net.looked_ns);
 
         k->tail = (uint8_t)mr_ack_encode(&word, k->data + k->size);
         flags |= k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_WORD : MR_WIRE_LONG_WORD;

@@ -98,8 +98,9 @@ void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool loss
         due_by(a, now_ns ? now_ns + a->delay_ns : MR_ACK_LATER);
 }
 
-void mr_ack_grant(struct mr_ack *a, unsigned grant, uint64_t now_ns)
+void mr_ack_grant(struct mr_ack *a, unsigned every, unsigned grant, uint64_t now_ns)
 {
+    a->every = every < 1 ? 1 : every;
     a->grant = grant < 1 ? 1 : grant > GRANT_MAX ? GRANT_MAX : grant;
     if (a->grant > 2 * a->told)
         due_by(a, now_ns);

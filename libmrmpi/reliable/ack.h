@@ -61,10 +61,15 @@ void mr_ack_init(struct mr_ack *a, uint32_t seq, uint64_t delay_ns, unsigned eve
 void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool lossy, uint64_t now_ns);
 
 /*
- * The peer may have so many packets in flight from now on. More than twice of what it knows is said at once; anything
- * else goes with the next word. 0 counts as 1 (reliable/window.h).
+ * The peer may have so many packets in flight from now on, and there is a word for so many (0 counts as 1). More than
+ * twice of what it knows is said at once; anything else goes with the next word.
  */
-void mr_ack_grant(struct mr_ack *a, unsigned grant, uint64_t now_ns);
+void mr_ack_grant(struct mr_ack *a, unsigned every, unsigned grant, uint64_t now_ns);
+/* The next packet of a lossy link is answered at once. */
+static inline void mr_ack_hasten(struct mr_ack *a)
+{
+    a->owed = a->every - 1;
+}
 
 #define MR_ACK_LATER (UINT64_MAX - 1) /* due, but it is not known yet when */
 

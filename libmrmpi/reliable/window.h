@@ -141,7 +141,8 @@ static inline struct mr_kept *mr_window_ready(const struct mr_window *w)
 /*
  * The packet that mr_window_ready gave has been posted on a link. native: the link itself confirms it. All packets of a
  * link are of one kind until mr_window_link_lost. now_ns may be 0: the packet then gives no sample of the round-trip
- * time, and on a lossy link mr_window_look has to be called before mr_window_expired and mr_window_deadline.
+ * time, and on a lossy link mr_window_look has to be called before mr_window_expired and mr_window_deadline, and before
+ * a packet with a time goes over that link.
  */
 static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsigned link, bool native, uint64_t now_ns)
 {

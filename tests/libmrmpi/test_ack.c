@@ -159,16 +159,55 @@ START_TEST(grants)
 {
     begin(_i);
     ck_assert_uint_eq(mr_ack_take(&a, 1).grant, 64);
-    mr_ack_grant(&a, 128, 1000);
+    mr_ack_grant(&a, EVERY, 128, 1000);
     ck_assert(!mr_ack_owed(&a));
-    mr_ack_grant(&a, 129, 1000);
+    mr_ack_grant(&a, EVERY, 129, 1000);
     ck_assert_uint_eq(mr_ack_deadline(&a), 1000);
     ck_assert_uint_eq(mr_ack_take(&a, 1000).grant, 129);
-    mr_ack_grant(&a, 0, 1001);
+    mr_ack_grant(&a, EVERY, 0, 1001);
     ck_assert(!mr_ack_owed(&a));
     ck_assert_uint_eq(mr_ack_take(&a, 1001).grant, 1);
-    mr_ack_grant(&a, 3, 1002);
+    mr_ack_grant(&a, EVERY, 3, 1002);
     ck_assert(mr_ack_owed(&a));
+}
+END_TEST
+
+/* Who may send little has to hear often; a new peer hears at once. */
+START_TEST(how_often)
+{
+    begin(_i);
+    mr_ack_hasten(&a);
+    arrived(0, 1, true, 1000);
+    ck_assert_uint_eq(mr_ack_deadline(&a), 1000);
+    mr_ack_take(&a, 1000);
+    arrived(1, 2, true, 1100);
+    ck_assert_uint_eq(mr_ack_deadline(&a), 1100 + DELAY);
+    mr_ack_grant(&a, 2, 4, 1200);
+    arrived(2, 3, true, 1200);
+    ck_assert_uint_eq(mr_ack_deadline(&a), 1200);
+    mr_ack_take(&a, 1200);
+    mr_ack_grant(&a, 0, 1, 1300);
+    arrived(3, 4, true, 1300);
+    ck_assert_uint_eq(mr_ack_deadline(&a), 1300);
+}
+END_TEST
+
+/* A packet whose time is not known: what is not due at once is due some time after the next look at the clock. */
+START_TEST(times_may_come_later)
+{
+    begin(_i);
+    arrived(0, 1, true, 0);
+    ck_assert(mr_ack_owed(&a));
+    ck_assert_uint_gt(mr_ack_deadline(&a), 1ull << 63);
+    mr_ack_look(&a, 5000);
+    ck_assert_uint_eq(mr_ack_deadline(&a), 5000 + DELAY);
+    mr_ack_look(&a, 6000);
+    ck_assert_uint_eq(mr_ack_deadline(&a), 5000 + DELAY);
+    arrived(1, 2, true, 0);
+    ck_assert_uint_eq(mr_ack_deadline(&a), 5000 + DELAY);
+    for (uint32_t i = 2; i < EVERY; i++)
+        arrived(i, i + 1, true, 0);
+    ck_assert_uint_eq(mr_ack_deadline(&a), 0);
 }
 END_TEST
 
@@ -243,6 +282,8 @@ int main(void)
     tcase_add_loop_test(t, sets_of_early_packets, 0, 2);
     tcase_add_loop_test(t, what_a_word_cannot_name_stays_owed, 0, 2);
     tcase_add_loop_test(t, grants, 0, 2);
+    tcase_add_loop_test(t, how_often, 0, 2);
+    tcase_add_loop_test(t, times_may_come_later, 0, 2);
     tcase_add_test(t, on_the_wire);
     tcase_add_test(t, an_old_word_stays_old);
     suite_add_tcase(s, t);

@@ -333,6 +333,7 @@ static void post(int i)
 {
     struct end *e = &end[i];
     struct mr_kept *k;
+    bool late = below(2); /* the clock is read afterwards */
     int link;
 
     while ((k = mr_window_ready(&e->window)) && (link = choose_link(e)) >= 0) {
@@ -341,7 +342,7 @@ static void post(int i)
         if (mr_ack_owed(&e->ack))
             add_word(e, &f);
         transmit(i, (unsigned)link, &f);
-        mr_window_sent(&e->window, k, (unsigned)link, links[link].native, below(2) ? 0 : now);
+        mr_window_sent(&e->window, k, (unsigned)link, links[link].native, late ? 0 : now);
     }
     if (now >= mr_ack_deadline(&e->ack) && (link = choose_link(e)) >= 0) {
         struct flying f = {.numbered = false};
@@ -407,7 +408,7 @@ static void poll_end(int i)
     mr_window_expired(&e->window, now);
     make_packets(i);
     if (happens(0.01))
-        mr_ack_grant(&e->ack, scene->no_resend ? scene->limit : 1 + (unsigned)below(scene->limit), now);
+        mr_ack_grant(&e->ack, e->ack.every, scene->no_resend ? scene->limit : 1 + (unsigned)below(scene->limit), now);
     post(i);
     look_at_clock(e);
     e->next_poll = now + 100 + below(900);

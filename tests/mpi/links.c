@@ -3,12 +3,13 @@
  * Between two ranks, for links.sh: what a kind of link is to do. links ping [again]: the time of each of some round
  * trips, printed. links stream N: N short messages one way, then an answer. links flood N: N messages of 8000 bytes to
  * a rank that looks for none of them for a while. links compute SECONDS: messages to a rank that computes so long.
+ * links crowd N: rounds of N messages from all ranks to the first.
  */
 #include <unistd.h>
 
 #include "p2p.h"
 
-enum { PINGS = 40, COMPUTED = 40, LONG_BYTES = 8000 };
+enum { PINGS = 40, COMPUTED = 40, LONG_BYTES = 8000, ROUNDS = 8 };
 
 static void ping(void)
 {
@@ -83,15 +84,43 @@ static void flood(int messages, unsigned sleep_us)
     free(buf);
 }
 
+/* All send at once, and what the first rank has room for is shared by those who send. */
+static void crowd(int messages)
+{
+    unsigned char *buf = room(LONG_BYTES);
+    double begin = MPI_Wtime();
+
+    for (int round = 0; round < ROUNDS; round++) {
+        if (!rank)
+            usleep(5000);
+        for (int i = 0; i < messages && rank; i++) {
+            fill(buf, LONG_BYTES, (unsigned)(rank + i));
+            MPI_Send(buf, LONG_BYTES, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+        }
+        for (int from = 1; from < size && !rank; from++)
+            for (int i = 0; i < messages; i++) {
+                MPI_Recv(buf, LONG_BYTES, MPI_BYTE, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                CHECK(holds(buf, LONG_BYTES, (unsigned)(from + i)));
+            }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (!rank)
+        printf("all are there after %.3f s\n", MPI_Wtime() - begin);
+    free(buf);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "ping";
     int n = argc > 2 ? atoi(argv[2]) : 0;
 
     begin(&argc, &argv);
-    CHECK(size == 2);
-    stream(1); /* so that they are connected */
-    if (!strcmp(what, "ping"))
+    CHECK(size == 2 || !strcmp(what, "crowd"));
+    if (size == 2)
+        stream(1); /* so that they are connected */
+    if (!strcmp(what, "crowd"))
+        crowd(n);
+    else if (!strcmp(what, "ping"))
         ping();
     else if (!strcmp(what, "stream"))
         stream(n);

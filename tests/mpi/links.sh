@@ -75,6 +75,11 @@ for kind in uc ud; do
   like "and all comes soon after" '^all are there after 5\.0' "$tmp/out"
 done
 
+# two ranks of another host, and what one of them may send alone would fill the queue
+ok "ud: messages from all to one that sleeps now and then, short queues" with MRMPI_SRQ_DEPTH=64 over ud 1 \
+  fabric "" mrrun -n 4 --ppn 2 --stats "$BUILD/tests/mpi/links" crowd 60
+ok "nearly nothing is sent again ($(counted resent))" test "$(counted resent)" -le 40
+
 # ---- loss --------------------------------------------------------------------------------------------------------
 for kind in ud uc rc,ud ud,rc rc+; do
   for rails in 1 2; do
