@@ -91,10 +91,9 @@ static bool close_when_idle(struct mr_sub *sub)
         return false;
     if (!sub->told && is_idle(sub))
         sub->told = mr_mend_tell_idle(sub);
-    if (!sub->told || !sub->heard)
-        return true;
-    mr_sub_close(sub);
-    return false;
+    if (sub->told && sub->heard)
+        mr_sub_close(sub);
+    return true;
 }
 
 void mr_change_heard(struct mr_sub *sub, uint8_t generation)

@@ -234,6 +234,7 @@ static void link_drained(struct mr_link *l)
     if (!p->error)
         mr_bulk_sub_drained(sub);
     sub->generation++;
+    mr_mend(p); /* the peer is told, and what is wanted again meanwhile is opened */
 }
 
 static bool link_left(struct mr_link *l, struct mr_qp *qp)

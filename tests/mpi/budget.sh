@@ -19,7 +19,7 @@ counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {
 no_leak() { not_ok "nothing is left over" grep -q 'leak:' "$tmp/out"; }
 
 export MRMPI_RC_PEERS=1 MRMPI_RC_AFTER=5
-ok "collectives of 6 ranks, each with one connection at a time" job 6 coll
+ok "collectives of 12 ranks, each with one connection at a time" job 12 coll
 ok "connections were closed for others ($(counted evicted))" test "$(counted evicted)" -gt 0
 ok "what they do not reach went by datagrams ($(counted acks_carried) acknowledgements)" test "$(counted acks_carried)" -gt 0
 no_leak
