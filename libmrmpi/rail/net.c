@@ -198,7 +198,6 @@ static void limit_packets(void)
 static int net_init(const struct mr_launch *launch)
 {
     size_t packet_max = MR_WIRE_MAX + mr_config.eager_max + MR_ACK_WIRE_MAX;
-    struct mr_verbs_handlers up = handlers;
     int err;
 
     memset(&mr_net, 0, sizeof mr_net);
@@ -210,7 +209,6 @@ static int net_init(const struct mr_launch *launch)
     mr_net.peer = calloc((size_t)launch->size, sizeof *mr_net.peer);
     if (!mr_net.peer)
         return -ENOMEM;
-    up.senders = (unsigned)(launch->size - launch->local_size); /* all may want to connect at once */
     ask_fabricd(launch);
     mr_regcache_init(&mr_net.regs, &reg_backend, mr_config.reg_cache_max, mr_memory_watched());
     mr_memory_watch_for(&mr_net.regs);
@@ -219,7 +217,7 @@ static int net_init(const struct mr_launch *launch)
                "memory is registered anew for each large message: its unmapping cannot be watched here (the "
                "program has an allocator of its own)");
     mr_assemblies_init(&mr_net.assemblies, packet_max);
-    err = mr_verbs_open(&up, packet_max, mr_kinds_have(&mr_net.kinds, MR_LINK_UD), mr_fabric_rejects, NULL);
+    err = mr_verbs_open(&handlers, packet_max, mr_kinds_have(&mr_net.kinds, MR_LINK_UD), mr_fabric_rejects, NULL);
     if (!err)
         err = mr_packets_open(packet_max);
     if (!err)

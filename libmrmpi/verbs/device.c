@@ -184,7 +184,7 @@ static int choose_gid(struct mr_rail *rail, const struct ibv_port_attr *port, co
 
 static int create_cq(struct mr_rail *rail, const struct mr_device *dev)
 {
-    unsigned fixed = (unsigned)mr_config.srq_depth * (mr_verbs.datagrams ? 2u : 1u) + mr_verbs.ud_recvs + MR_UD_SENDS;
+    unsigned fixed = (unsigned)mr_config.srq_depth * (mr_verbs.datagrams ? 2u : 1u) + MR_UD_RECVS + MR_UD_SENDS;
     unsigned sends = CQ_SENDS;
 
     if (dev->max_cqe && fixed + sends > dev->max_cqe)
@@ -369,9 +369,6 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
     mr_verbs.packet_max = packet_max;
     mr_verbs.datagrams = datagrams;
     mr_verbs_up = *handlers;
-    mr_verbs.ud_recvs = handlers->senders < MR_UD_RECVS_MIN   ? MR_UD_RECVS_MIN
-                        : handlers->senders > MR_UD_RECVS_MAX ? MR_UD_RECVS_MAX
-                                                              : handlers->senders;
     /* so that a child of fork does not take registered pages away; does nothing where the kernel sees to it */
     if (ibv_fork_init())
         mr_log(MR_LOG_INFO, "no protection of registered memory against fork");

@@ -8,9 +8,8 @@
 #include "libmrmpi/verbs/verbs.h"
 
 /* Completions that the receive side of a rail can have outstanding. */
-#define MR_UD_RECVS_MIN 128
-#define MR_UD_RECVS_MAX 1024
-#define MR_UD_SENDS     32
+#define MR_UD_RECVS 256
+#define MR_UD_SENDS 32
 
 #define MR_GRH_BYTES 40 /* before each datagram: room for a global header */
 

@@ -31,7 +31,7 @@ struct mr_ud {
     unsigned char *slab;
     struct ud_buf send[MR_UD_SENDS];
     struct ud_buf *free;
-    struct ud_buf recv[]; /* [mr_verbs.ud_recvs] */
+    struct ud_buf recv[MR_UD_RECVS];
 };
 
 void mr_rail_ah_attr(const struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, uint8_t path,
@@ -160,10 +160,10 @@ int mr_ud_open(struct mr_rail *rail)
         .send_cq = rail->cq,
         .recv_cq = rail->cq,
         .qp_type = IBV_QPT_UD,
-        .cap = {.max_send_wr = MR_UD_SENDS, .max_recv_wr = mr_verbs.ud_recvs, .max_send_sge = 1, .max_recv_sge = 1},
+        .cap = {.max_send_wr = MR_UD_SENDS, .max_recv_wr = MR_UD_RECVS, .max_send_sge = 1, .max_recv_sge = 1},
     };
-    struct mr_ud *ud = calloc(1, sizeof *ud + mr_verbs.ud_recvs * sizeof ud->recv[0]);
-    size_t bytes = (size_t)(mr_verbs.ud_recvs + MR_UD_SENDS) * STRIDE;
+    struct mr_ud *ud = calloc(1, sizeof *ud);
+    size_t bytes = (size_t)(MR_UD_RECVS + MR_UD_SENDS) * STRIDE;
     int err;
 
     if (!ud)
@@ -181,13 +181,13 @@ int mr_ud_open(struct mr_rail *rail)
     rail->addr.ud_qpn = ud->qp->qp_num;
     rail->addr.ud_qkey = random_qkey(ud->qp);
     err = bring_up(rail, ud->qp, rail->addr.ud_qkey);
-    for (unsigned i = 0; !err && i < mr_verbs.ud_recvs; i++) {
+    for (unsigned i = 0; !err && i < MR_UD_RECVS; i++) {
         ud->recv[i] = (struct ud_buf){.wr.done = received, .rail = rail, .data = ud->slab + i * STRIDE};
         err = post_recv(&ud->recv[i]);
     }
     for (unsigned i = 0; i < MR_UD_SENDS; i++) {
         ud->send[i] = (struct ud_buf){
-            .wr.done = sent, .rail = rail, .data = ud->slab + (mr_verbs.ud_recvs + i) * STRIDE, .next = ud->free};
+            .wr.done = sent, .rail = rail, .data = ud->slab + (MR_UD_RECVS + i) * STRIDE, .next = ud->free};
         ud->free = &ud->send[i];
     }
     return err;

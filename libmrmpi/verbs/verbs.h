@@ -111,7 +111,6 @@ struct mr_rail {
 
 struct mr_verbs {
     unsigned num_devices, num_rails;
-    unsigned ud_recvs; /* datagrams that may come to a rail before it is polled */
     struct mr_device device[MR_DEVICES_MAX];
     struct mr_rail rail[MR_RAILS_MAX];
     unsigned num_memories; /* registered at present */
@@ -129,8 +128,7 @@ struct mr_verbs_handlers {
     void (*segment)(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm);
     /* The peer's write with this immediate value has landed. */
     void (*landed)(struct mr_rail *rail, uint32_t imm);
-    /* A datagram for connecting. senders: so many may come at the same time. */
-    unsigned senders;
+    /* A datagram for connecting. */
     void (*datagram)(struct mr_rail *rail, const void *data, size_t len);
     /* The port went up or down, or the device is gone (rail->down, rail->dev->fatal). */
     void (*rail_changed)(struct mr_rail *rail);

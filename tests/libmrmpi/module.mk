@@ -123,6 +123,11 @@ tests/libmrmpi/vc_probe_DEPS := libmrmpi.so
 CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c group.c topo.c dims.c error.c)
 CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle)
 TESTPROGS += $(CORE_TESTS)
+# The same: by tests/mpi/budget.sh and bench/
+TESTPROGS += tests/libmrmpi/footprint
+tests/libmrmpi/footprint_SRCS := tests/libmrmpi/footprint.c
+tests/libmrmpi/footprint_DEPS := libmrmpi.so
+
 UNIT_TESTS += $(CORE_TESTS)
 tests/libmrmpi/test_type_SRCS := tests/libmrmpi/test_type.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_op_SRCS := tests/libmrmpi/test_op.c $(CORE_TEST_SRCS)
