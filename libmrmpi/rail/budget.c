@@ -5,10 +5,15 @@
  * reached by those, which cost next to nothing; connections, whose queue pairs take memory here and in the adapter, are
  * for so many peers: those to whom most is sent. A peer gets one when enough messages have gone there (MRMPI_RC_AFTER),
  * or with its first large message; if there are as many as may be (MRMPI_RC_PEERS), only if another one deserves it
- * less, whose connection is closed then, by both ends, when nothing is under way on it (change.c). The budget is soft:
- * what a peer opens is not refused, and a large message that was promised is moved.
+ * less (quota.h), whose connection is closed first, by both ends, when nothing is under way on it (change.c).
+ *
+ * The budget is each rank's own. Whoever is asked for a connection and has no room leaves it out of its answer, or
+ * refuses, and is asked again after a pause, if it still matters. Only a large message that was promised by RDMA, and
+ * lost its connection before it went, has one beyond the budget: two full ranks would wait for each other. In a job
+ * that has more ranks than the budget, nothing is promised before there is a connection, so that this is rare.
  */
 #include "libmrmpi/rail/net.h"
+#include "libmrmpi/rail/quota.h"
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
@@ -37,22 +42,72 @@ void mr_budget_init(void)
         mr_net.rationed = 0; /* nothing else leads anywhere */
 }
 
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
+
+static bool is_rationed(const struct mr_sub *sub)
+{
+    return mr_net.rationed >> sub->kind & 1;
+}
+
+static bool has_queue_pairs(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (is_rationed(&p->sub[i]) && p->sub[i].state != MR_SUB_CLOSED)
+            return true;
+    return false;
+}
+
+void mr_budget_recount(struct mr_peer *p)
+{
+    bool holds = mr_net.rationed && (p->wanted & mr_net.rationed || has_queue_pairs(p));
+
+    if (holds == p->holds)
+        return;
+    p->holds = holds;
+    mr_net.num_held += holds ? 1u : -1u;
+    mr_stat_most(MR_STAT_RATIONED_MOST, mr_net.num_held);
+    if (!holds)
+        mr_net.budget_ns = 0; /* somebody may wait for its place */
+}
+
 static void want(struct mr_peer *p, uint8_t kinds)
 {
     bool before = p->wanted & mr_net.rationed, after = kinds & mr_net.rationed;
 
     p->wanted = kinds;
     mr_net.num_rationed += (unsigned)after - (unsigned)before;
+    mr_budget_recount(p);
+}
+
+static unsigned most(void)
+{
+    return (unsigned)mr_config.rc_peers;
+}
+
+/* Nobody ever has to refuse. */
+static bool suffices_for_all(void)
+{
+    return mr_net.launch->size - mr_net.launch->local_size <= mr_config.rc_peers;
+}
+
+/* Nothing else leads there. */
+static bool has_no_other(uint8_t kinds)
+{
+    return !(kinds & ~mr_net.rationed);
+}
+
+/* Packets would go over a connection if there were one. */
+static bool would_be_used(const struct mr_peer *p)
+{
+    return mr_net.rationed >> mr_net.kinds.kind[0] & 1;
 }
 
 /* Everybody is found by the launcher's rank order, so a job that begins with all to all keeps the first ones. */
 void mr_budget_first(struct mr_peer *p, uint8_t kinds)
 {
-    bool preferred = mr_net.rationed >> mr_net.kinds.kind[0] & 1;
-    bool now = preferred && !mr_config.rc_after && mr_net.num_rationed < (unsigned)mr_config.rc_peers;
-    bool only = !(kinds & ~mr_net.rationed);
+    bool now = would_be_used(p) && !mr_config.rc_after && mr_net.num_held < most();
 
-    want(p, now || only ? kinds : kinds & (uint8_t)~mr_net.rationed);
+    want(p, now || has_no_other(kinds) ? kinds : kinds & (uint8_t)~mr_net.rationed);
 }
 
 void mr_budget_asked(struct mr_peer *p, unsigned kind)
@@ -72,7 +127,7 @@ static void park(struct mr_peer *p)
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
 
-        if (!(mr_net.rationed >> sub->kind & 1) || sub->state != MR_SUB_OPEN)
+        if (!is_rationed(sub) || sub->state != MR_SUB_OPEN)
             continue;
         sub->closing = true;
         p->loads[sub->side][mr_sub_place(sub)].up = false;
@@ -116,22 +171,24 @@ static void evict(struct mr_peer *p)
     park(p);
 }
 
-/* ---- opening -------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static bool has_room(void)
+/* True if there is room for p now; if another one has to go first, it does. */
+static bool has_room_for(const struct mr_peer *p)
 {
-    return mr_net.num_rationed < (unsigned)mr_config.rc_peers;
-}
+    struct mr_peer *least = mr_net.num_held < most() ? NULL : least_useful();
 
-/* Somebody who is worth less than half of this one. */
-static bool make_room(const struct mr_peer *p)
-{
-    struct mr_peer *least = has_room() ? NULL : least_useful();
-
-    if (least && least != p && 2 * least->use < p->use)
+    switch (mr_quota_ask(mr_net.num_held, mr_net.num_rationed, most(), p->use, least ? least->use : UINT32_MAX)) {
+    case MR_QUOTA_OPEN:
+        return true;
+    case MR_QUOTA_MAKE_ROOM:
         evict(least);
-    return has_room();
+        break;
+    case MR_QUOTA_WAIT:
+    case MR_QUOTA_NO:
+        break;
+    }
+    return false;
 }
 
 static void open_connections(struct mr_peer *p)
@@ -140,39 +197,77 @@ static void open_connections(struct mr_peer *p)
     mr_mend(p);
 }
 
+static bool has_rdma(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->rdma >> i & 1 && p->load[i].up)
+            return true;
+    return false;
+}
+
 bool mr_budget_rdma(struct mr_peer *p)
 {
-    if (!mr_net.rationed || p->wanted & mr_net.rationed)
+    bool all = suffices_for_all();
+
+    if (!mr_net.rationed || (p->wanted & mr_net.rationed && (all || has_no_other(p->wanted))))
         return true;
+    if (p->wanted & mr_net.rationed)
+        return has_rdma(p);
     p->use += LARGE_COUNT;
-    if (!p->card.kinds || !make_room(p))
-        return !p->card.kinds && has_room(); /* we have not met, and shall */
-    open_connections(p);
-    return true;
+    if (!p->card.kinds)
+        return all; /* we have not met, and shall */
+    if (mr_clock_ns() >= p->ask_ns && has_room_for(p))
+        open_connections(p);
+    return all && p->wanted & mr_net.rationed;
 }
 
+/* Beyond the budget if need be; then another one goes, as soon as it can. */
 void mr_budget_need(struct mr_peer *p)
 {
-    if (mr_net.rationed && !(p->wanted & mr_net.rationed))
-        open_connections(p);
+    if (!mr_net.rationed || p->wanted & mr_net.rationed)
+        return;
+    open_connections(p);
+    if (mr_net.num_rationed > most() && least_useful())
+        evict(least_useful());
 }
 
-/* ---- time
- * ------------------------------------------------------------------------------------------------------------ */
+bool mr_budget_grants(struct mr_peer *p, bool needed)
+{
+    if (p->wanted & mr_net.rationed || has_no_other(p->card.kinds & mr_net.our_kinds) || has_room_for(p))
+        return true;
+    if (needed)
+        return true; /* the tick closes another one's */
+    mr_stat_add(MR_STAT_REFUSED, 1);
+    return false;
+}
 
-/* Packets in both directions, half of what is older than a tick forgotten. */
+void mr_budget_refused(struct mr_peer *p)
+{
+    if (has_no_other(p->wanted))
+        return;
+    if (p->refusals < UINT8_MAX)
+        p->refusals++;
+    p->ask_ns = mr_clock_ns() + mr_quota_pause(p->refusals);
+    want(p, p->wanted & (uint8_t)~mr_net.rationed);
+    if (p->homeless)
+        mr_budget_need(p);
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+/* Packets in both directions. */
 static void count_use(struct mr_peer *p)
 {
-    uint32_t packets = p->out.next + mr_vc_received(p->vc);
+    uint32_t packets = p->out.next + mr_vc_received(p->vc), more = packets - p->counted;
 
-    p->use = p->use / 2 + (packets - p->counted);
+    p->use = mr_quota_use(p->use, more);
     p->counted = packets;
 }
 
-static bool deserves(const struct mr_peer *p)
+static bool deserves(const struct mr_peer *p, uint64_t now_ns)
 {
     return p->up && !p->error && !(p->wanted & mr_net.rationed) && p->card.kinds & mr_net.rationed &&
-           p->counted >= (uint32_t)mr_config.rc_after && p->use;
+           p->counted >= (uint32_t)mr_config.rc_after && p->use && now_ns >= p->ask_ns && would_be_used(p);
 }
 
 void mr_budget_tick(uint64_t now_ns)
@@ -188,15 +283,15 @@ void mr_budget_tick(uint64_t now_ns)
         if (!p)
             continue;
         count_use(p);
-        if (!deserves(p))
+        if (!deserves(p, now_ns))
             continue;
-        if (has_room())
+        if (mr_net.num_held < most())
             open_connections(p);
         else if (!best || p->use > best->use)
             best = p;
     }
-    while (mr_net.num_rationed > (unsigned)mr_config.rc_peers && least_useful())
+    while (mr_net.num_rationed > most() && least_useful())
         evict(least_useful());
-    if (best && make_room(best))
+    if (best && has_room_for(best))
         open_connections(best);
 }

@@ -234,12 +234,13 @@ static void link_drained(struct mr_link *l)
     if (!p->error)
         mr_bulk_sub_drained(sub);
     sub->generation++;
+    mr_budget_recount(p);
     mr_mend(p); /* the peer is told, and what is wanted again meanwhile is opened */
 }
 
 static bool link_left(struct mr_link *l, struct mr_qp *qp)
 {
-    return mr_lifeline_keep(l->owner, qp);
+    return !mr_sub_retires(l->owner) && mr_lifeline_keep(l->owner, qp);
 }
 
 const struct mr_link_events mr_mend_events = {

@@ -96,6 +96,9 @@ struct mr_peer {
     bool change;                          /* it wants to be, since service levels have changed */
     uint64_t change_ns;                   /* not before */
     uint8_t wanted;                       /* kinds of links that shall be open: set, as mr_card.kinds */
+    bool holds;                           /* it has connections, or shall have: it counts (budget.c) */
+    uint8_t refusals;                     /* how often in a row it had no room for one */
+    uint64_t ask_ns;                      /* not before */
     uint32_t use, counted;                /* what its connections are worth, packets that were counted for that */
     uint64_t link_ids;                    /* set of those that are given out: places in the window */
     struct mr_sched packet_turn, stripe_turn;
@@ -147,7 +150,8 @@ struct mr_net {
     bool attentive;        /* careful, or somebody is being connected: packets may be signs */
     bool parting;          /* words are said at once */
     uint8_t rationed;      /* kinds of links that only some peers have: set */
-    unsigned num_rationed; /* peers that have them */
+    unsigned num_rationed; /* peers that shall have them */
+    unsigned num_held;     /* and those whose are not closed yet */
     uint64_t budget_ns;    /* when that was looked at */
     unsigned parts;        /* receive buffers that a packet takes, at most; 0: not known yet */
     unsigned num_relying;  /* peers to which or from which packets on links that lose them are under way */
@@ -232,6 +236,12 @@ void mr_wireup_tick(void);
 void mr_budget_init(void);
 /* Which of these kinds are wanted of a peer that was just met. */
 void mr_budget_first(struct mr_peer *p, uint8_t kinds);
+/* A peer that may have none asks for a connection. needed: large messages that were promised wait for it. */
+bool mr_budget_grants(struct mr_peer *p, bool needed);
+/* The peer has no room for one. */
+void mr_budget_refused(struct mr_peer *p);
+/* Its queue pairs have gone, perhaps. */
+void mr_budget_recount(struct mr_peer *p);
 /* The peer opens a link of that kind. */
 void mr_budget_asked(struct mr_peer *p, unsigned kind);
 /* The peer gives up its connections. */

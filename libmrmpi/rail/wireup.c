@@ -304,6 +304,7 @@ static void unopen_sub(struct mr_sub *sub)
     }
     close_links(sub);
     sub->state = MR_SUB_CLOSED;
+    mr_budget_recount(sub->peer);
 }
 
 static void unopen_all(struct mr_peer *p)
@@ -325,6 +326,7 @@ static struct mr_cm_sub describe_sub(const struct mr_sub *sub)
                           .path = sub->path,
                           .kind = mr_sub_kind(sub),
                           .turn = sub->turn,
+                          .needed = sub->peer->homeless != NULL,
                           .generation = sub->generation};
 
     for (unsigned l = 0; l < MR_LEVELS; l++) {
@@ -481,9 +483,24 @@ static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
     return err;
 }
 
+/* Kinds of links that the peer asks for and does not get. */
+static uint8_t refused_kinds(struct mr_peer *p, const struct mr_cm_msg *req)
+{
+    bool asked = false, needed = false;
+
+    for (unsigned i = 0; i < p->num_subs && mr_net.rationed; i++) {
+        const struct mr_cm_sub *s = find_in(req, &p->sub[i]);
+
+        asked |= s && mr_net.rationed >> p->sub[i].kind & 1;
+        needed |= s && s->needed;
+    }
+    return asked && !mr_budget_grants(p, needed) ? mr_net.rationed : 0;
+}
+
 static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    uint8_t refused = 0;
     int failed = -ENETDOWN, err = p->error ? -ECONNREFUSED : p->sub ? 0 : meet_peer(p);
 
     if (err)
@@ -496,10 +513,11 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
         err = can_answer(p, req);
         if (err)
             return err; /* a round of ours that is under way is not touched */
+        refused = refused_kinds(p, req);
     }
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
-        bool wanted = !sub->rail->down && is_in_round(p, sub, req);
+        bool wanted = !sub->rail->down && is_in_round(p, sub, req) && !(refused >> sub->kind & 1);
 
         if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN))
             unopen_sub(sub); /* of an earlier round */
@@ -514,6 +532,8 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     out->psn = random_psn();
     if (out->num_subs)
         return 0;
+    if (refused)
+        return -EDQUOT;
     if (p->up)
         return failed;
     if (!req && failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
@@ -569,10 +589,28 @@ static int connect_sub(struct mr_sub *sub, const struct mr_rail_addr *to, const 
     return 0;
 }
 
+/* It has left the connections that we asked for out of its answer. */
+static bool has_refused(const struct mr_peer *p, const struct mr_cm_msg *remote)
+{
+    bool asked = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_sub *sub = &p->sub[i];
+
+        if (sub->state != MR_SUB_OPENING || !(mr_net.rationed >> sub->kind & 1))
+            continue;
+        if (find_in(remote, sub))
+            return false;
+        asked = true;
+    }
+    return asked;
+}
+
 /* -EAGAIN: all that we asked for broke before the answer came. */
 static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    bool refused = has_refused(p, remote);
     unsigned connected = 0;
     int err = -EAGAIN;
     char name[MR_SUB_NAME];
@@ -601,6 +639,8 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
                mr_sub_name(sub, name), strerror(-err));
         unopen_sub(sub);
     }
+    if (refused)
+        mr_budget_refused(p);
     return connected ? 0 : err;
 }
 
@@ -655,6 +695,8 @@ static void established(struct mr_cm_conn *c)
             continue;
         sub->state = MR_SUB_OPEN;
         mr_budget_asked(p, sub->kind);
+        if (mr_net.rationed >> sub->kind & 1)
+            p->refusals = 0;
         p->loads[sub->side][mr_sub_place(sub)].up = !sub->rail->down;
         if (mr_is_later(sub->turn, turn))
             turn = sub->turn;
@@ -696,7 +738,7 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
 
     unopen_all(p);
-    if (c->rejected)
+    if (c->rejected && c->reason != MR_CM_ENOUGH)
         explain_rejection(p);
     if (!p->up && error == -EAGAIN) { /* another round, when there is a port for it */
         mr_cm_again(c, c->attempts_max);
@@ -710,6 +752,8 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     if (p->up) {
         if (!p->reopening)
             mr_change_failed(p);
+        else if (c->reason == MR_CM_ENOUGH && c->rejected)
+            mr_budget_refused(p);
         else if (p->reopening->state == MR_SUB_CLOSED)
             mr_mend_later(p->reopening);
         return;
@@ -820,7 +864,7 @@ void mr_wireup_datagram(const void *data, size_t len)
 /* A peer that computes is waited for as long as the job lives. */
 static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
 {
-    uint64_t waited = now_ns - p->cm.begun_ns;
+    uint64_t waited = now_ns > p->cm.begun_ns ? now_ns - p->cm.begun_ns : 0; /* it may have begun just now */
     int err;
 
     if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT || waited < (p->silence_ns ? 2 * p->silence_ns : SILENCE_NS))

@@ -42,6 +42,8 @@ static enum mr_cm_reason reason_of(int error)
     case -ENFILE:
     case -EMFILE:
         return MR_CM_NO_ROOM;
+    case -EDQUOT:
+        return MR_CM_ENOUGH;
     default:
         return MR_CM_OTHER;
     }
@@ -54,6 +56,7 @@ static int error_of(unsigned reason)
         [MR_CM_NO_RAIL] = -EHOSTUNREACH,        [MR_CM_NO_ROOM] = -ENOMEM,
         [MR_CM_PORT_DOWN] = -ENETDOWN,          [MR_CM_GIVEN_UP] = -ECONNREFUSED,
         [MR_CM_BAD_VERSION] = -EPROTONOSUPPORT, [MR_CM_OTHER] = -ECONNREFUSED,
+        [MR_CM_ENOUGH] = -EDQUOT,
     };
 
     return errors[reason];
@@ -70,6 +73,7 @@ const char *mr_cm_reason_text(unsigned reason)
         [MR_CM_GIVEN_UP] = "it has given this rank up before",
         [MR_CM_BAD_VERSION] = "it runs another version of mrmpi",
         [MR_CM_OTHER] = "it cannot make the connection",
+        [MR_CM_ENOUGH] = "it has as many connections as it may (MRMPI_RC_PEERS)",
     };
 
     return texts[reason < MR_CM_REASONS ? reason : MR_CM_NO_REASON];

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC     0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION   5
+#define MR_CM_VERSION   6
 #define MR_CM_SUBS_MAX  32
 #define MR_CM_LEVELS    4 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX 8
@@ -43,6 +43,7 @@ enum mr_cm_reason {
     MR_CM_GIVEN_UP,    /* it has lost this peer before */
     MR_CM_BAD_VERSION, /* detail: its own version */
     MR_CM_OTHER,
+    MR_CM_ENOUGH,      /* it has as many connections as it may */
     MR_CM_REASONS
 };
 
@@ -53,7 +54,7 @@ struct mr_cm_sub {
     uint8_t generation;   /* of the queue pairs, by the sender's count */
     uint8_t turn;         /* the caller's */
     uint8_t own;          /* set of the levels that have a link of their own; the others use that of the next one */
-    uint8_t pad;
+    uint8_t needed;       /* what was promised waits for it: not to be refused without need */
     /* The queue pair of each level, and its service level, of which the initiator's counts for both directions. */
     struct mr_cm_level {
         uint32_t qpn : 24, sl : 8;

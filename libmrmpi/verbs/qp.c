@@ -37,11 +37,14 @@ static struct ibv_qp *create(struct mr_rail *rail, struct ibv_qp_init_attr *init
 /* Unsignaled requests hold room of the completion queue, so the more queue pairs there are the fewer each may have. */
 static void count_qp(struct mr_rail *rail, int add)
 {
-    unsigned every;
+    unsigned every, all = 0;
 
     rail->num_qps = (unsigned)((int)rail->num_qps + add);
     every = rail->num_qps ? 1024 / rail->num_qps : 16;
     rail->signal_every = every > 16 ? 16 : every ? every : 1;
+    for (unsigned i = 0; add > 0 && i < MR_RAILS_MAX; i++)
+        all += mr_verbs.rail[i].num_qps;
+    mr_stat_most(MR_STAT_QPS_MOST, all);
 }
 
 static const enum ibv_qp_type verbs_type[] = {

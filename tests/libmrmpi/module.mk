@@ -31,14 +31,16 @@ tests/libmrmpi/test_pt2pt_PKGS := check
 tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_quota test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_quota test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/rail/reorder.c
 tests/libmrmpi/test_reorder_PKGS := check
 tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c libmrmpi/rail/sched.c libmrmpi/rail/filter.c
 tests/libmrmpi/test_sched_PKGS := check
+tests/libmrmpi/test_quota_SRCS := tests/libmrmpi/test_quota.c
+tests/libmrmpi/test_quota_PKGS := check
 tests/libmrmpi/test_card_SRCS := tests/libmrmpi/test_card.c libmrmpi/rail/card.c
 tests/libmrmpi/test_card_PKGS := check
 tests/libmrmpi/test_blocks_SRCS := tests/libmrmpi/test_blocks.c libmrmpi/rail/blocks.c
@@ -119,15 +121,15 @@ TESTPROGS += tests/libmrmpi/vc_probe
 tests/libmrmpi/vc_probe_SRCS := tests/libmrmpi/vc_probe.c
 tests/libmrmpi/vc_probe_DEPS := libmrmpi.so
 
-# core, coll, api: objects and handles, without a network
-CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c group.c topo.c dims.c error.c)
-CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle)
-TESTPROGS += $(CORE_TESTS)
 # The same: by tests/mpi/budget.sh and bench/
 TESTPROGS += tests/libmrmpi/footprint
 tests/libmrmpi/footprint_SRCS := tests/libmrmpi/footprint.c
 tests/libmrmpi/footprint_DEPS := libmrmpi.so
 
+# core, coll, api: objects and handles, without a network
+CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c group.c topo.c dims.c error.c)
+CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle)
+TESTPROGS += $(CORE_TESTS)
 UNIT_TESTS += $(CORE_TESTS)
 tests/libmrmpi/test_type_SRCS := tests/libmrmpi/test_type.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_op_SRCS := tests/libmrmpi/test_op.c $(CORE_TEST_SRCS)

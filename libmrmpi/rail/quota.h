@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What to do when a peer is worth a connection and there may be only so many. Pure. A connection that is being closed
+ * still takes its place: the next one is opened when its queue pairs have gone.
+ */
+#ifndef MRMPI_QUOTA_H
+#define MRMPI_QUOTA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum mr_quota_answer {
+    MR_QUOTA_OPEN,      /* there is room */
+    MR_QUOTA_MAKE_ROOM, /* the least useful one is closed for it: ask again later */
+    MR_QUOTA_WAIT,      /* one is being closed already */
+    MR_QUOTA_NO,        /* all others are worth about as much, or more */
+};
+
+/*
+ * held: peers with connections, those that close among them; wanted: without those; most: as many as may be. use: what
+ * the new one is worth, spare: what the least useful of the old ones is, of those that can be closed; UINT32_MAX: none.
+ */
+static inline enum mr_quota_answer mr_quota_ask(unsigned held, unsigned wanted, unsigned most, uint32_t use,
+                                                uint32_t spare)
+{
+    if (held < most)
+        return MR_QUOTA_OPEN;
+    if (wanted < most)
+        return MR_QUOTA_WAIT;
+    return spare != UINT32_MAX && spare < use / 2 ? MR_QUOTA_MAKE_ROOM : MR_QUOTA_NO;
+}
+
+/* What a peer is worth after a tick, with so many packets in it: half of what is older is forgotten. */
+static inline uint32_t mr_quota_use(uint32_t use, uint32_t packets)
+{
+    uint64_t sum = (uint64_t)(use / 2) + packets;
+
+    return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX - 1;
+}
+
+/* A peer that has refused so often in a row, at least once, is left alone for so long. */
+#define MR_QUOTA_PAUSE_NS     50000000ull
+#define MR_QUOTA_PAUSE_MAX_NS 5000000000ull
+static inline uint64_t mr_quota_pause(unsigned refusals)
+{
+    uint64_t pause = MR_QUOTA_PAUSE_NS << (refusals < 10 ? refusals - (refusals > 0) : 9);
+
+    return pause < MR_QUOTA_PAUSE_MAX_NS ? pause : MR_QUOTA_PAUSE_MAX_NS;
+}
+
+#endif

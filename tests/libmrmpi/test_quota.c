@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who gets a connection where there may be only so many. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "libmrmpi/rail/quota.h"
+
+START_TEST(room)
+{
+    ck_assert_int_eq(mr_quota_ask(0, 0, 1, 0, UINT32_MAX), MR_QUOTA_OPEN);
+    ck_assert_int_eq(mr_quota_ask(15, 15, 16, 0, 0), MR_QUOTA_OPEN);
+    ck_assert_int_eq(mr_quota_ask(16, 16, 16, 0, 0), MR_QUOTA_NO);
+}
+END_TEST
+
+/* One whose connection closes has it still: nobody else goes for the same place. */
+START_TEST(one_that_closes)
+{
+    ck_assert_int_eq(mr_quota_ask(16, 15, 16, 1000, 0), MR_QUOTA_WAIT);
+    ck_assert_int_eq(mr_quota_ask(20, 16, 16, 1000, 0), MR_QUOTA_MAKE_ROOM);
+    ck_assert_int_eq(mr_quota_ask(15, 15, 16, 1000, 0), MR_QUOTA_OPEN);
+}
+END_TEST
+
+/* Of two that send as much none takes the other's: they would change for ever. */
+START_TEST(worth)
+{
+    ck_assert_int_eq(mr_quota_ask(1, 1, 1, 100, UINT32_MAX), MR_QUOTA_NO);
+    ck_assert_int_eq(mr_quota_ask(1, 1, 1, 100, 100), MR_QUOTA_NO);
+    ck_assert_int_eq(mr_quota_ask(1, 1, 1, 100, 50), MR_QUOTA_NO);
+    ck_assert_int_eq(mr_quota_ask(1, 1, 1, 100, 49), MR_QUOTA_MAKE_ROOM);
+    ck_assert_int_eq(mr_quota_ask(1, 1, 1, 0, 0), MR_QUOTA_NO);
+    ck_assert_int_eq(mr_quota_ask(1, 1, 1, UINT32_MAX, UINT32_MAX - 1), MR_QUOTA_NO);
+}
+END_TEST
+
+START_TEST(use)
+{
+    uint32_t u = 0;
+
+    for (int tick = 0; tick < 40; tick++)
+        u = mr_quota_use(u, 100);
+    ck_assert_uint_ge(u, 198);
+    ck_assert_uint_le(u, 200);
+    for (int tick = 0; tick < 8; tick++)
+        u = mr_quota_use(u, 0);
+    ck_assert_uint_eq(u, 0);
+    ck_assert_uint_eq(mr_quota_use(UINT32_MAX, UINT32_MAX), UINT32_MAX - 1); /* UINT32_MAX means: none */
+}
+END_TEST
+
+START_TEST(pauses)
+{
+    ck_assert_uint_eq(mr_quota_pause(1), MR_QUOTA_PAUSE_NS);
+    ck_assert_uint_eq(mr_quota_pause(2), 2 * MR_QUOTA_PAUSE_NS);
+    ck_assert_uint_eq(mr_quota_pause(0), MR_QUOTA_PAUSE_NS);
+    for (unsigned n = 1; n < 300; n++) {
+        ck_assert_uint_ge(mr_quota_pause(n + 1), mr_quota_pause(n));
+        ck_assert_uint_le(mr_quota_pause(n), MR_QUOTA_PAUSE_MAX_NS);
+    }
+    ck_assert_uint_eq(mr_quota_pause(255), MR_QUOTA_PAUSE_MAX_NS);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("quota");
+    TCase *t = tcase_create("quota");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_test(t, room);
+    tcase_add_test(t, one_that_closes);
+    tcase_add_test(t, worth);
+    tcase_add_test(t, use);
+    tcase_add_test(t, pauses);
+    suite_add_tcase(s, t);
+    sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

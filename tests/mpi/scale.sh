@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Many ranks, each with few connections: all exchange messages with all, no rank ever has more connections than its budget, and
+# ranks that are not talked to cost next to nothing. (Runs in 20 s; scale_long.sh goes further.)
+# timeout: 300
+. "$(dirname "$0")/../tap.sh"
+export MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=1 MRMPI_SRQ_DEPTH=128
+
+network() { simfab topology star --hosts "$1" --radix 144 >"$tmp/$1.net"; } # HOSTS
+job() { # HOSTS RANKS PROGRAM ARGS...
+  local hosts=$1 ranks=$2
+  shift 2
+  timeout -k 5 250 simfab run --topology "$tmp/$hosts.net" -- timeout -k 5 240 mrrun -n "$ranks" --stats "$BUILD/tests/$1" "${@:2}" \
+    >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  grep -v ' info: ' "$tmp/out" | sed 's/^/# /' | tail -n 20
+  [ $rc = 0 ]
+}
+each() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | sort -n; } # COUNTER: of the ranks that have counted something
+most() { each "$1" | tail -n 1; }
+within_budget() { # RANKS PEERS
+  is "no rank has ever had more than $2 connections (most: $(most connections_most))" \
+    "$(each connections_most | awk -v most="$2" '$1 > most' | wc -l)" 0
+  ok "$1 ranks have counted their queue pairs: at most $(most queue_pairs_most), two of them for datagrams" \
+    test "$(each queue_pairs_most | wc -l) $(($(most queue_pairs_most) <= $2 + 2))" = "$1 1"
+  not_ok "nobody complains, nothing is left over" grep -qE 'warning: (rank|leak)|leak:|error:' "$tmp/out"
+}
+
+network 16
+export MRMPI_LINKS=rc,ud MRMPI_RC_PEERS=16
+ok "96 ranks, all to all, connections first" job 16 96 mpi/many
+within_budget 96 16
+ok "all have connections" test "$(each connections_most | wc -l) $(each connections_most | head -n 1)" = "96 16"
+ok "some were refused ($(each refused | awk '{n += $1} END {print n + 0}')): what goes there goes by datagrams" test "$(most acks_carried)" -gt 0
+export MRMPI_LINKS=ud,rc MRMPI_RC_PEERS=4
+ok "48 ranks, datagrams first" job 16 48 mpi/many 3
+is "no connection is made for packets that would not use it" "$(each connections_most)" ""
+
+bytes() { job "$1" "$2" libmrmpi/footprint >/dev/null; sed -n 's/^[0-9]* ranks: \([0-9]*\) bytes.*/\1/p' "$tmp/out"; } # HOSTS RANKS
+network 48
+export MRMPI_LINKS=rc,ud
+few=$(bytes 16 32) many=$(bytes 48 96)
+ok "a rank on another host that says nothing costs $(((many - few) / 64)) bytes (at most 64)" \
+  test "${few:-0}" -gt 0 -a $((many - few)) -gt 0 -a $((many - few)) -le $((64 * 64))
+done_testing
