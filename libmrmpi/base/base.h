@@ -26,6 +26,7 @@ struct mr_config {
     size_t shm_eager_max;   /* the same inside a host */
     int single_copy;        /* large messages inside a host by process_vm_readv */
     int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */
+    char *rules;            /* which of them carry what (rail/rules.h) */
     char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */
     char *rndv;             /* who moves large messages between hosts: auto, write, read */
     char *devices;          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */

@@ -76,6 +76,10 @@ static const struct row rows[] = {
     {"MRMPI_LINKS", NULL, FIELD(links), STRING, "rc", 0, 0, "",
      "kinds of links between hosts, the preferred one first: rc, reliable connections; uc, unreliable ones; ud, datagrams",
      MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_RULES", NULL, FIELD(rules), STRING, "", 0, 0, "",
+     "which of these kinds carry what: rules as \"eager size<=2K count>=16: rc,ud\", or @ and the name of a file of "
+     "rules; empty: MRMPI_LINKS alone says it",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RC_PEERS", NULL, FIELD(rc_peers), INT, "128", 1, 1000000, "ranks",
      "where ud may be used beside rc or uc: ranks of other hosts to which connections are open at the same time, those to "
      "whom most is sent",

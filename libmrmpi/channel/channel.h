@@ -28,7 +28,7 @@ struct mr_channel_ops {
     bool (*reaches)(int world_rank);       /* this channel is the one for that peer (self, same node, any) */
     size_t (*eager_max)(int world_rank);   /* at the first send */
     size_t (*packet_max)(int world_rank);  /* NULL: as eager_max */
-    unsigned (*caps)(int world_rank);      /* enum mr_vc_caps */
+    unsigned (*caps)(int world_rank, size_t len); /* enum mr_vc_caps, for a message of that length */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
     int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,

@@ -122,7 +122,7 @@ static size_t self_eager_max(int world_rank)
     return SELF_EAGER_MAX;
 }
 
-static unsigned self_caps(int world_rank)
+static unsigned self_caps(int world_rank, size_t len)
 {
     return MR_VC_GET;
 }

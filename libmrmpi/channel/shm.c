@@ -610,7 +610,7 @@ static size_t shm_packet_max(int world_rank)
     return room < PACKET_MAX ? room : PACKET_MAX;
 }
 
-static unsigned shm_caps(int world_rank)
+static unsigned shm_caps(int world_rank, size_t len)
 {
     return mr_config.single_copy ? MR_VC_GET : 0;
 }

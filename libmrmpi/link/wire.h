@@ -38,6 +38,11 @@ static inline void mr_wire_dress(void *packet, unsigned flags)
     *form = (unsigned char)((*form & MR_WIRE_SIZES) | flags);
 }
 
+static inline unsigned mr_wire_kind(const void *packet)
+{
+    return ((const unsigned char *)packet)[offsetof(struct mr_hdr, kind)];
+}
+
 /* pt2pt's flags of a packet */
 static inline unsigned mr_wire_flags(const void *packet)
 {

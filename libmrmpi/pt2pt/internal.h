@@ -35,7 +35,7 @@
 #include "libmrmpi/rail/vc.h"
 
 enum mr_packet {
-    MR_PKT_EAGER = 1,
+    MR_PKT_EAGER = MR_VC_KIND_EAGER,
     MR_PKT_RTS,
     MR_PKT_CTS,
     MR_PKT_GO,

@@ -171,7 +171,7 @@ static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, st
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
 {
     bool short_one = hdr->len <= mr_vc_eager_max(vc); /* without credit: one packet of data when it is asked for */
-    unsigned caps = req->type->contiguous && !short_one ? mr_vc_caps(vc) : 0;
+    unsigned caps = req->type->contiguous && !short_one ? mr_vc_caps(vc, hdr->len) : 0;
     struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_OFFERED);
     struct mr_remote remote;
     int err;
@@ -432,7 +432,7 @@ static bool read_all(struct mr_rndv *r, const struct mr_hdr *hdr, const void *pa
     struct mr_request *req = r->req;
 
     if (!(hdr->flags & MR_FLAG_READ) || len != sizeof(r->remote) || !req->type->contiguous || !r->total ||
-        !(mr_vc_caps(r->vc) & MR_VC_READ))
+        !(mr_vc_caps(r->vc, r->total) & MR_VC_READ))
         return false;
     memcpy(&r->remote, payload, len);
     r->state = MR_RNDV_READING;
@@ -478,7 +478,7 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
     }
     if (read_all(r, hdr, payload, len))
         return;
-    if (hdr->flags & MR_FLAG_PUT && req->type->contiguous && r->total && mr_vc_caps(vc) & MR_VC_PUT &&
+    if (hdr->flags & MR_FLAG_PUT && req->type->contiguous && r->total && mr_vc_caps(vc, r->total) & MR_VC_PUT &&
         expose_and_clear(r))
         return;
     ask_for_data(r, MR_RNDV_DRAINING);

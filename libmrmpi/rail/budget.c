@@ -99,7 +99,7 @@ static bool has_no_other(uint8_t kinds)
 /* Packets would go over a connection if there were one. */
 static bool would_be_used(const struct mr_peer *p)
 {
-    return mr_net.rationed >> mr_net.kinds.kind[0] & 1;
+    return mr_net.rules.num ? mr_steer_wants(p, mr_net.rationed) : mr_net.rationed >> mr_net.kinds.kind[0] & 1;
 }
 
 /* Everybody is found by the launcher's rank order, so a job that begins with all to all keeps the first ones. */
@@ -256,11 +256,12 @@ void mr_budget_refused(struct mr_peer *p)
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
 /* Packets in both directions. */
-static void count_use(struct mr_peer *p)
+static void count_use(struct mr_peer *p, uint64_t passed_ns)
 {
     uint32_t packets = p->out.next + mr_vc_received(p->vc), more = packets - p->counted;
 
     p->use = mr_quota_use(p->use, more);
+    p->rate = mr_quota_rate(p->rate, more, passed_ns);
     p->counted = packets;
 }
 
@@ -273,8 +274,9 @@ static bool deserves(const struct mr_peer *p, uint64_t now_ns)
 void mr_budget_tick(uint64_t now_ns)
 {
     struct mr_peer *best = NULL;
+    uint64_t passed = now_ns - mr_net.budget_ns;
 
-    if (now_ns - mr_net.budget_ns < TICK_NS)
+    if (passed < TICK_NS)
         return;
     mr_net.budget_ns = now_ns;
     for (int r = 0; r < mr_net.launch->size; r++) {
@@ -282,7 +284,9 @@ void mr_budget_tick(uint64_t now_ns)
 
         if (!p)
             continue;
-        count_use(p);
+        count_use(p, passed);
+        if (mr_net.rules.num)
+            mr_steer_look(p);
         if (!deserves(p, now_ns))
             continue;
         if (mr_net.num_held < most())

@@ -177,7 +177,7 @@ static int choose_kinds(const struct mr_launch *launch)
         mr_log(MR_LOG_WARN, "MRMPI_RELIABLE=no: a packet that the network loses is lost, and the job will wait for it "
                             "for ever");
     mr_budget_init();
-    return 0;
+    return mr_steer_init();
 }
 
 /* Datagrams are as long as the shortest MTU at most, and a packet is no more than so many. */
@@ -280,11 +280,13 @@ static size_t net_packet_max(int rank)
 }
 
 /* What both have. The card is there: who sends, or has received, has asked for it. */
-static unsigned net_caps(int rank)
+static unsigned net_caps(int rank, size_t len)
 {
     struct mr_peer *p = mr_net.rationed ? mr_peer_get(rank) : mr_net.peer[rank];
     unsigned common = p ? p->card.kinds & mr_net.our_kinds : 0;
 
+    if (p && common && mr_net.rules.num && !mr_steer_by_rdma(p, len))
+        return 0;
     if (p && mr_net.rationed && !mr_budget_rdma(p))
         return 0;
     if (common >> MR_LINK_RC & 1)
@@ -306,12 +308,23 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
     return err;
 }
 
+static __attribute__((noinline)) uint32_t spare_by_rules(const struct mr_peer *p, const struct mr_packet *k)
+{
+    enum mr_rule_use use = mr_wire_flags(k->data) & MR_VC_FLAG_BULK        ? MR_RULE_PIECE
+                           : mr_wire_kind(k->data) == MR_VC_KIND_EAGER ? MR_RULE_EAGER
+                                                                       : MR_RULE_CONTROL;
+
+    return mr_steer_spare(p, use, k->payload);
+}
+
 /* -EAGAIN: no subchannel has room. */
 static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
     enum mr_level level = MR_LEVEL_SMALL;
     uint32_t full = p->spare;
 
+    if (__builtin_expect(mr_net.rules.num != 0, 0))
+        full = spare_by_rules(p, k);
     if (mr_wire_flags(k->data) & MR_VC_FLAG_BULK)
         level = MR_LEVEL_BULK;
     else if (k->payload > mr_net.qos.level[MR_LEVEL_SMALL].max)
@@ -458,7 +471,7 @@ static void look_for_news(bool idle, uint64_t now)
     mr_verbs_check_events();
     if (mr_net.mending)
         mr_mend_poll();
-    if (mr_net.rationed)
+    if (mr_net.rationed || mr_net.rules.num)
         mr_budget_tick(now);
     if (idle)
         mr_ping_silent(now);

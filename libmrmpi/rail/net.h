@@ -16,6 +16,7 @@
 #include "libmrmpi/rail/card.h"
 #include "libmrmpi/rail/filter.h"
 #include "libmrmpi/rail/pair.h"
+#include "libmrmpi/rail/rules.h"
 #include "libmrmpi/rail/sched.h"
 #include "libmrmpi/reliable/ack.h"
 #include "libmrmpi/reliable/rtt.h"
@@ -100,6 +101,9 @@ struct mr_peer {
     uint8_t refusals;                     /* how often in a row it had no room for one */
     uint64_t ask_ns;                      /* not before */
     uint32_t use, counted;                /* what its connections are worth, packets that were counted for that */
+    uint32_t rate;                        /* packets per second, lately */
+    uint32_t holding;                     /* rules that hold for it: set */
+    uint32_t *steer;                      /* with rules: as spare, by what a packet is and its size class (steer.c) */
     uint64_t link_ids;                    /* set of those that are given out: places in the window */
     struct mr_sched packet_turn, stripe_turn;
     struct mr_adapt adapt;
@@ -154,6 +158,7 @@ struct mr_net {
     unsigned num_held;     /* and those whose are not closed yet */
     uint64_t budget_ns;    /* when that was looked at */
     unsigned parts;        /* receive buffers that a packet takes, at most; 0: not known yet */
+    struct mr_rules rules; /* of MRMPI_RULES; num is 0: none */
     unsigned num_relying;  /* peers to which or from which packets on links that lose them are under way */
     uint64_t looked_ns;    /* when rely.c looked at the clock last */
     uint64_t idle_ns;      /* since when it has found nothing to do */
@@ -230,6 +235,26 @@ void mr_sub_prefer(struct mr_peer *p);
 void mr_wireup_datagram(const void *data, size_t len);
 /* Timers of peers that are being connected. */
 void mr_wireup_tick(void);
+
+/* ---- steer.c --------------------------------------------------------------------------------------------------- */
+
+/* Reads MRMPI_RULES. 0; -EINVAL: that was said. */
+int mr_steer_init(void);
+/* Room for the tables of a peer that was just met. 0 or -ENOMEM. */
+int mr_steer_peer(struct mr_peer *p);
+/* The tables anew: the subchannels of each kind that are up. */
+void mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS]);
+/* The same if the peer's counts make a difference. */
+void mr_steer_look(struct mr_peer *p);
+/* Which subchannels may not carry this packet: set. */
+static inline uint32_t mr_steer_spare(const struct mr_peer *p, enum mr_rule_use use, size_t payload)
+{
+    return p->steer[use * (mr_net.rules.num_sizes + 1) + mr_rules_size_class(&mr_net.rules, payload)];
+}
+/* Large messages of that length may go there by RDMA, as far as rules say. */
+bool mr_steer_by_rdma(const struct mr_peer *p, size_t len);
+/* Packets to this peer would go over one of these kinds of links. */
+bool mr_steer_wants(const struct mr_peer *p, uint8_t set);
 
 /* ---- budget.c -------------------------------------------------------------------------------------------------- */
 

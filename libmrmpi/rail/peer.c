@@ -141,6 +141,7 @@ void mr_peers_free(void)
                     p->sub[i].link[l].ops->close(&p->sub[i].link[l]);
         }
         drop_packets(p);
+        free(p->steer);
         free(p->sub);
         free(p);
     }

@@ -38,6 +38,14 @@ static inline uint32_t mr_quota_use(uint32_t use, uint32_t packets)
     return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX - 1;
 }
 
+/* Packets per second: half of the last tick, of passed_ns, half of those before. */
+static inline uint32_t mr_quota_rate(uint32_t rate, uint32_t packets, uint64_t passed_ns)
+{
+    uint64_t now = passed_ns ? packets * 1000000000ull / passed_ns : 0, mean = (now + rate) / 2;
+
+    return mean < UINT32_MAX ? (uint32_t)mean : UINT32_MAX;
+}
+
 /* A peer that has refused so often in a row, at least once, is left alone for so long. */
 #define MR_QUOTA_PAUSE_NS     50000000ull
 #define MR_QUOTA_PAUSE_MAX_NS 5000000000ull

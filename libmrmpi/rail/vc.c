@@ -213,9 +213,9 @@ size_t mr_vc_packet_max(struct mr_vc *vc)
     return vc->packet_max;
 }
 
-unsigned mr_vc_caps(const struct mr_vc *vc)
+unsigned mr_vc_caps(const struct mr_vc *vc, size_t len)
 {
-    return vc->ops ? vc->ops->caps(vc->rank) : 0;
+    return vc->ops ? vc->ops->caps(vc->rank, len) : 0;
 }
 
 bool mr_vc_lost(const struct mr_vc *vc)

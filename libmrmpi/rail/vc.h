@@ -34,6 +34,7 @@ struct mr_hdr {
     uint64_t sreq, rreq;
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
+#define MR_VC_KIND_EAGER   1 /* the one of pt2pt's that is known here: a whole message, unasked */
 #define MR_VC_KIND_CHANNEL 0xf0
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */
 #define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (rail/rely.c) */
@@ -108,7 +109,7 @@ static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a pac
     return __builtin_expect(max != 0, 1) ? max : mr_vc_learn_sizes(vc);
 }
 size_t mr_vc_packet_max(struct mr_vc *vc); /* of the packets that a longer message is cut into */
-unsigned mr_vc_caps(const struct mr_vc *vc);
+unsigned mr_vc_caps(const struct mr_vc *vc, size_t len); /* for a message of that length */
 bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */
 
 /*

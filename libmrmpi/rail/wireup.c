@@ -173,6 +173,8 @@ static int make_subs(struct mr_peer *p)
     p->bulk_kind = kinds >> MR_LINK_RC & 1 ? MR_LINK_RC : MR_LINK_UC;
     for (unsigned side = 0; side < 2; side++)
         add_side(p, pair, num, ours, twins);
+    if (mr_steer_peer(p))
+        return -ENOMEM;
     mr_budget_first(p, (uint8_t)kinds);
     p->tracked = p->rdma && !mr_link_kinds[p->bulk_kind]->reliable && !mr_net.kinds.native[p->bulk_kind];
     if (left_out)
@@ -199,6 +201,8 @@ void mr_sub_prefer(struct mr_peer *p)
             mr_rely_begin(p);
         found |= set != 0;
     }
+    if (p->steer)
+        mr_steer_set(p, of_kind);
 }
 
 static unsigned take_link_id(struct mr_peer *p)

@@ -31,14 +31,16 @@ tests/libmrmpi/test_pt2pt_PKGS := check
 tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_quota test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_quota test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/rail/reorder.c
 tests/libmrmpi/test_reorder_PKGS := check
 tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c libmrmpi/rail/sched.c libmrmpi/rail/filter.c
 tests/libmrmpi/test_sched_PKGS := check
+tests/libmrmpi/test_rules_SRCS := tests/libmrmpi/test_rules.c libmrmpi/rail/rules.c libmrmpi/link/kinds.c
+tests/libmrmpi/test_rules_PKGS := check
 tests/libmrmpi/test_quota_SRCS := tests/libmrmpi/test_quota.c
 tests/libmrmpi/test_quota_PKGS := check
 tests/libmrmpi/test_card_SRCS := tests/libmrmpi/test_card.c libmrmpi/rail/card.c

@@ -49,6 +49,20 @@ START_TEST(use)
 }
 END_TEST
 
+START_TEST(rate)
+{
+    uint32_t r = 0;
+
+    for (int tick = 0; tick < 40; tick++)
+        r = mr_quota_rate(r, 50, 10000000);
+    ck_assert_uint_ge(r, 4998);
+    ck_assert_uint_le(r, 5000);
+    ck_assert_uint_eq(mr_quota_rate(0, 5, 0), 0);
+    ck_assert_uint_eq(mr_quota_rate(UINT32_MAX, UINT32_MAX, 1), UINT32_MAX);
+    ck_assert_uint_eq(mr_quota_rate(8, 0, 10000000), 4);
+}
+END_TEST
+
 START_TEST(pauses)
 {
     ck_assert_uint_eq(mr_quota_pause(1), MR_QUOTA_PAUSE_NS);
@@ -73,6 +87,7 @@ int main(void)
     tcase_add_test(t, one_that_closes);
     tcase_add_test(t, worth);
     tcase_add_test(t, use);
+    tcase_add_test(t, rate);
     tcase_add_test(t, pauses);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
