@@ -308,23 +308,11 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
     return err;
 }
 
-static __attribute__((noinline)) uint32_t spare_by_rules(const struct mr_peer *p, const struct mr_packet *k)
-{
-    enum mr_rule_use use = mr_wire_flags(k->data) & MR_VC_FLAG_BULK        ? MR_RULE_PIECE
-                           : mr_wire_kind(k->data) == MR_VC_KIND_EAGER ? MR_RULE_EAGER
-                                                                       : MR_RULE_CONTROL;
-
-    return mr_steer_spare(p, use, k->payload);
-}
-
-/* -EAGAIN: no subchannel has room. */
-static int post_packet(struct mr_peer *p, struct mr_packet *k)
+/* Over none of the subchannels in the set full. -EAGAIN: no other has room. */
+static inline __attribute__((always_inline)) int post_but(struct mr_peer *p, struct mr_packet *k, uint32_t full)
 {
     enum mr_level level = MR_LEVEL_SMALL;
-    uint32_t full = p->spare;
 
-    if (__builtin_expect(mr_net.rules.num != 0, 0))
-        full = spare_by_rules(p, k);
     if (mr_wire_flags(k->data) & MR_VC_FLAG_BULK)
         level = MR_LEVEL_BULK;
     else if (k->payload > mr_net.qos.level[MR_LEVEL_SMALL].max)
@@ -345,6 +333,24 @@ static int post_packet(struct mr_peer *p, struct mr_packet *k)
         else
             mr_sub_break(&p->now[i]);
     }
+}
+
+/* What a packet is says where it may go. */
+static __attribute__((noinline)) int post_by_rules(struct mr_peer *p, struct mr_packet *k)
+{
+    enum mr_rule_use use = mr_wire_flags(k->data) & MR_VC_FLAG_BULK    ? MR_RULE_PIECE
+                           : mr_wire_kind(k->data) == MR_VC_KIND_EAGER ? MR_RULE_EAGER
+                                                                       : MR_RULE_CONTROL;
+
+    return post_but(p, k, mr_steer_spare(p, use, k->payload));
+}
+
+/* -EAGAIN: no subchannel has room. Where there are rules all are spare, so that the fast path knows nothing of them. */
+static int post_packet(struct mr_peer *p, struct mr_packet *k)
+{
+    int err = post_but(p, k, p->spare);
+
+    return __builtin_expect(err == -EAGAIN && p->steer, 0) ? post_by_rules(p, k) : err;
 }
 
 /* Posts what waits, as far as there is room. */

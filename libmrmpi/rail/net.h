@@ -242,8 +242,8 @@ void mr_wireup_tick(void);
 int mr_steer_init(void);
 /* Room for the tables of a peer that was just met. 0 or -ENOMEM. */
 int mr_steer_peer(struct mr_peer *p);
-/* The tables anew: the subchannels of each kind that are up. */
-void mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS]);
+/* The tables anew: the subchannels of each kind that are up. What is spare for packets that do not ask: all. */
+uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS]);
 /* The same if the peer's counts make a difference. */
 void mr_steer_look(struct mr_peer *p);
 /* Which subchannels may not carry this packet: set. */

@@ -206,7 +206,8 @@ static bool post_word(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 static void say_word(struct mr_peer *p)
 {
     struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = (uint32_t)mr_net.launch->rank};
-    unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_now, p->spare);
+    uint32_t spare = p->steer ? mr_steer_spare(p, MR_RULE_CONTROL, 0) : p->spare;
+    unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_now, spare);
     struct mr_ack before = p->in;
     struct mr_packet *k;
 

@@ -87,7 +87,7 @@ int mr_steer_peer(struct mr_peer *p)
     return p->steer ? 0 : -ENOMEM;
 }
 
-void mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS])
+uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS])
 {
     struct mr_rules_peer about = describe(p);
     uint32_t up = 0;
@@ -106,6 +106,7 @@ void mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS])
             if (kind < MR_LINK_KINDS && loses_packets(kind))
                 mr_rely_begin(p);
         }
+    return UINT32_MAX;
 }
 
 void mr_steer_look(struct mr_peer *p)

@@ -202,7 +202,7 @@ void mr_sub_prefer(struct mr_peer *p)
         found |= set != 0;
     }
     if (p->steer)
-        mr_steer_set(p, of_kind);
+        p->spare = mr_steer_set(p, of_kind);
 }
 
 static unsigned take_link_id(struct mr_peer *p)
