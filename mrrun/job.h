@@ -81,6 +81,9 @@ uint64_t job_now_ms(void);
 /* A line of mrrun's own on stderr, in order with the ranks' lines. */
 void job_say(struct job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* What the environments of all ranks have in common; environment_free(). NULL: out of memory. */
+char **job_make_environment(const struct job *job);
+
 /* Start all ranks. 0, or -1 after saying why (those already started are being ended). */
 int job_start(struct job *job);
 

@@ -15,6 +15,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "mrrun/environment.h"
+#include "mrrun/explain.h"
 #include "mrrun/job.h"
 #include "mrrun/server.h"
 #include "mrrun/spawn.h"
@@ -215,6 +217,31 @@ static int run(struct job *job, char *why, size_t cap)
     return status;
 }
 
+/* Ranks on simulated hosts are told so without the fabric being asked. */
+static int explain_job(struct job *job, char *why, size_t cap)
+{
+    char simulated[] = "simfab";
+    char **outer = environ;
+    int status = STATUS_FAILED;
+
+    if (choose_job_id(job, why, cap))
+        return STATUS_USAGE;
+    job->hosts.simfab = getenv("SIMFAB_DIR") ? simulated : NULL;
+    struct explain e = {.opts = job->opts,
+                        .job_id = job->job_id,
+                        .simulated = job->hosts.simfab,
+                        .outer = outer,
+                        .env = job_make_environment(job)};
+    if (e.env)
+        status = explain(&e);
+    else
+        snprintf(why, cap, "out of memory");
+    environ = outer;
+    environment_free(e.env);
+    job->hosts.simfab = NULL;
+    return status;
+}
+
 static void clear(struct job *job)
 {
     for (int r = 0; job->ranks && r < job->opts->ranks; r++) {
@@ -258,7 +285,13 @@ int main(int argc, char **argv)
     sink_init(&job.out, 1);
     sink_init(&job.err, 2);
     sink_init(&job.to_rank0, -1);
-    int status = prepare(&job, why, sizeof(why));
+    int status = opts.explain ? explain_job(&job, why, sizeof(why)) : prepare(&job, why, sizeof(why));
+    if (opts.explain) {
+        if (why[0])
+            complain(status, why);
+        mrrun_options_clear(&opts);
+        return status;
+    }
     if (!status && take_signals(&job)) {
         snprintf(why, sizeof(why), "cannot take signals: %s", strerror(errno));
         status = STATUS_FAILED;

@@ -37,6 +37,8 @@ static const struct option_row table[] = {
     {"grace", NULL, OPT_COUNT, FIELD(grace_s), 0, INT_MAX / 1000,
      "--grace S         seconds between asking ranks to end and killing them (default: 5)"},
     {"stats", NULL, OPT_FLAG, FIELD(stats), 0, 0, "--stats           ranks print their counters at the end"},
+    {"explain", NULL, OPT_FLAG, FIELD(explain), 0, 0,
+     "--explain         say what the settings in force mean for messages, and start nothing (no -n, no PROGRAM needed)"},
     {"l", "label", OPT_FLAG, FIELD(label), 0, 0, "-l, --label       put the rank in front of each line of output"},
     {"v", "verbose", OPT_FLAG, FIELD(verbose), 0, 0, "-v, --verbose     say where ranks are started and how they end"},
     {"h", "help", OPT_FLAG, FIELD(help), 0, 0, "-h, --help        this text"},
@@ -301,6 +303,8 @@ int mrrun_options_parse(struct mrrun_options *opts, int argc, char **argv, char 
     if (opts->help || opts->version)
         return 0;
     opts->program = argv + i;
+    if (opts->explain)
+        return 0;
     if (i >= argc) {
         snprintf(why, cap, "no program to run (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS])");
         return -1;

@@ -25,7 +25,7 @@ struct mrrun_options {
     int timeout_s;      /* 0: none */
     const char *timeout_by; /* who asked for it: an option or a variable */
     int grace_s;        /* between asking ranks to end and killing them */
-    bool stats, label, verbose, help, version;
+    bool stats, label, verbose, explain, help, version;
     char **program; /* the rest of argv, NULL-terminated */
 };
 

@@ -15,7 +15,7 @@
 extern char **environ;
 
 /* What all ranks share. -x NAME alone means "as it is here", which copying has done already. */
-static char **make_job_environment(const struct job *job)
+char **job_make_environment(const struct job *job)
 {
     char **env = environment_copy(environ);
     int err = env ? 0 : -1;
@@ -186,7 +186,7 @@ out:
 int job_start(struct job *job)
 {
     int report[2];
-    char **env = make_job_environment(job);
+    char **env = job_make_environment(job);
     int err = env ? 0 : -ENOMEM;
 
     if (!err && pipe2(report, O_CLOEXEC))

@@ -18,4 +18,4 @@ tests/mrrun/test_launch_client_DEPS := libmrmpi.so
 
 UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output
 SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
-                tests/mrrun/cleanup.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh
+                tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh

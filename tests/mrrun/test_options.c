@@ -51,6 +51,22 @@ START_TEST(everything)
 }
 END_TEST
 
+START_TEST(explaining)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(PARSE(&o, "--explain"), 0);
+    ck_assert(o.explain && !o.ranks);
+    ck_assert_ptr_null(o.program[0]);
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(PARSE(&o, "-n", "4", "--explain", "prog"), 0);
+    ck_assert(o.explain && o.ranks == 4);
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(PARSE(&o, "--explain", "--job-id"), -1);
+    mrrun_options_clear(&o);
+}
+END_TEST
+
 START_TEST(timeout_of_the_environment)
 {
     struct mrrun_options o;
@@ -179,6 +195,7 @@ int main(void)
     TCase *tc = tcase_create("options");
 
     tcase_add_test(tc, everything);
+    tcase_add_test(tc, explaining);
     tcase_add_test(tc, timeout_of_the_environment);
     tcase_add_test(tc, other_launchers_spellings);
     tcase_add_test(tc, hosts_with_devices);

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The settings are read by the library's own code from the ranks' environment, and rules are compiled as ranks compile
+ * them; fabricd is asked as a rank of this machine asks.
+ */
+#include "mrrun/explain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/fabric/client.h"
+#include "libmrmpi/link/kinds.h"
+#include "libmrmpi/rail/rules.h"
+#include "mrrun/environment.h"
+
+#define FABRIC_TIMEOUT_MS 1000
+
+/* ---- where a value is from --------------------------------------------------------------------------------------- */
+
+static bool is_option(const struct explain *e, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (int i = 0; i < e->opts->num_env; i++)
+        if (!strncmp(e->opts->env[i], name, len) && e->opts->env[i][len] == '=')
+            return true;
+    return false;
+}
+
+/* Has the library refused it, and kept the default? */
+static bool is_bad(const struct mr_setting *s, const char *text)
+{
+    size_t i = 0;
+    struct mr_setting other;
+
+    while (mr_config_setting(i, &other) && strcmp(other.name, s->name))
+        i++;
+    return mr_config_set(i, text) == -EINVAL;
+}
+
+static const char *origin(const struct explain *e, const struct mr_setting *s)
+{
+    const char *text = environment_get(e->env, s->name);
+
+    if (!strcmp(s->name, "MRMPI_JOBID") && !is_option(e, s->name))
+        return e->opts->job_id                             ? "--job-id"
+               : environment_get(e->outer, "MRMPI_JOBID")  ? "environment"
+               : environment_get(e->outer, "SLURM_JOB_ID") ? "SLURM_JOB_ID"
+                                                           : "made up by mrrun";
+    if (!strcmp(s->name, "MRMPI_STATS") && e->opts->stats)
+        return "--stats";
+    if (!text)
+        return "default";
+    if (is_bad(s, text))
+        return "default, since what the environment says is no value for it";
+    if (is_option(e, s->name))
+        return "-x";
+    return environment_get(e->outer, s->name) ? "environment" : "mrrun, for simulated hosts";
+}
+
+static const char *origin_of(const struct explain *e, const char *name)
+{
+    struct mr_setting s;
+
+    for (size_t i = 0; mr_config_setting(i, &s); i++)
+        if (!strcmp(s.name, name))
+            return origin(e, &s);
+    return "unknown";
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+static const char *bytes(unsigned long long n)
+{
+    static char text[4][32];
+    static unsigned next;
+    unsigned shift = 0;
+    char *out = text[next++ % 4];
+
+    while (shift < 3 && n && n % 1024 == 0) {
+        n /= 1024;
+        shift++;
+    }
+    snprintf(out, sizeof text[0], "%llu%.1s", n, &"\0KMG"[shift]);
+    return out;
+}
+
+static void print_value(size_t i, const struct mr_setting *s)
+{
+    static char text[MR_RULES_TEXT + 1];
+    size_t size = 0;
+    int number = 0;
+
+    switch (s->kind) {
+    case MR_SETTING_SIZE:
+        mr_config_get(i, &size, sizeof size);
+        snprintf(text, sizeof text, "%s", bytes(size));
+        break;
+    case MR_SETTING_INT:
+        mr_config_get(i, &number, sizeof number);
+        snprintf(text, sizeof text, "%d", number);
+        break;
+    case MR_SETTING_BOOL:
+        mr_config_get(i, &number, sizeof number);
+        snprintf(text, sizeof text, "%s", number ? "yes" : "no");
+        break;
+    case MR_SETTING_STRING:
+        mr_config_get(i, text, sizeof text);
+        text[strcspn(text, "\n")] = '\0'; /* of rules of several lines the first; they are all above */
+        break;
+    }
+    printf("  %-26s %-22s", s->name, *text ? text : "\"\"");
+}
+
+static void print_settings(const struct explain *e)
+{
+    struct mr_setting s;
+
+    puts("\nSettings (libmrmpi(7) says what they do)");
+    for (size_t i = 0; mr_config_setting(i, &s); i++) {
+        print_value(i, &s);
+        printf("  %s\n", origin(e, &s));
+    }
+}
+
+/* ---- sections ---------------------------------------------------------------------------------------------------- */
+
+static void print_job(const struct explain *e)
+{
+    printf("Job %s", e->job_id);
+    if (e->opts->ranks)
+        printf(", %d rank%s", e->opts->ranks, e->opts->ranks == 1 ? "" : "s");
+    puts(e->simulated ? ", on simulated hosts: nothing is started" : ": nothing is started");
+    for (int i = 0; i < e->opts->num_hosts; i++)
+        if (e->opts->hosts[i].devices)
+            printf("  ranks on %s use %s only (--hosts)\n", e->opts->hosts[i].name, e->opts->hosts[i].devices);
+    puts("  inside a host messages go through shared memory; what follows is about messages between hosts");
+}
+
+static void print_level(const struct mr_fabric_qos *q, enum mr_level l, uint32_t from)
+{
+    const struct mr_fabric_level *level = &q->level[l];
+
+    printf("  messages ");
+    if (l == MR_LEVEL_BULK)
+        printf("over %-14s", bytes(from));
+    else
+        printf("up to %-13s", bytes(level->max));
+    printf("service level");
+    for (unsigned i = 0; i < level->num_lanes; i++)
+        printf("%s %u", i ? "," : level->num_lanes > 1 ? "s" : "", level->sl[i]);
+    puts(l == MR_LEVEL_SMALL ? ", and all control packets" : "");
+}
+
+static void print_class(const struct explain *e)
+{
+    struct mr_fabric_qos q;
+    int err = mr_fabric_open(mr_config.fabricd_socket, e->job_id, FABRIC_TIMEOUT_MS, &q);
+    uint32_t from = 0;
+
+    puts("\nClass of service");
+    if (err) {
+        printf("  fabricd at %s %s%s: all messages on service level 0\n", mr_config.fabricd_socket,
+               err == -ENOENT || err == -ECONNREFUSED ? "is not there" : "cannot be asked: ",
+               err == -ENOENT || err == -ECONNREFUSED ? "" : strerror(-err));
+        if (e->simulated)
+            puts("  (asked outside of the simulated hosts, each of which asks its own)");
+        return;
+    }
+    printf("  fabricd at %s: class %s%s\n", mr_config.fabricd_socket,
+           *q.class_name ? q.class_name : "none, since there is no policy",
+           q.generation && !q.verified ? "; the fabric's tables are not verified" : "");
+    for (unsigned l = 0; l < MR_LEVELS; l++) {
+        if (l && l < MR_LEVEL_BULK && q.level[l].max <= from)
+            continue; /* left out */
+        print_level(&q, l, from);
+        from = l < MR_LEVEL_BULK ? q.level[l].max : from;
+    }
+    mr_fabric_close();
+}
+
+static const char *describe_kind(unsigned kind, bool native)
+{
+    if (kind == MR_LINK_RC)
+        return native ? "reliable connections: the adapter delivers, native"
+                      : "reliable connections, and the receiver acknowledges all the same";
+    if (kind == MR_LINK_UC)
+        return native ? "unreliable connections, native: WHAT IS LOST IS LOST"
+                      : "unreliable connections made reliable: the receiver acknowledges";
+    return native ? "datagrams, native: WHAT IS LOST IS LOST" : "datagrams made reliable: the receiver acknowledges";
+}
+
+static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
+{
+    const char *why;
+
+    puts("\nKinds of links, the preferred one first");
+    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, kinds, &why)) {
+        bool links = !strcmp(why, "MRMPI_LINKS");
+
+        printf("  ERROR: %s=%s is not %s: MPI_Init will fail\n", why, links ? mr_config.links : mr_config.reliable,
+               links ? "a comma list of rc, uc and ud, each at most once" : "one of auto, yes, no");
+        return false;
+    }
+    for (unsigned k = 0; k < kinds->num; k++)
+        printf("  %s  %s\n", mr_link_kind_name(kinds->kind[k]),
+               describe_kind(kinds->kind[k], kinds->native[kinds->kind[k]]));
+    printf("  (MRMPI_LINKS: %s; MRMPI_RELIABLE: %s)\n", origin_of(e, "MRMPI_LINKS"), origin_of(e, "MRMPI_RELIABLE"));
+    return true;
+}
+
+static void print_rules(const struct mr_rules *rules)
+{
+    char line[256];
+
+    for (unsigned i = 0; i < rules->num; i++) {
+        mr_rules_print(rules, i, line, sizeof line);
+        printf("  %2u  %s\n", i + 1, line);
+    }
+}
+
+static bool read_rules(char *text, size_t *len)
+{
+    FILE *f = *mr_config.rules == '@' ? fopen(mr_config.rules + 1, "re") : NULL;
+
+    if (*mr_config.rules != '@') {
+        *len = strnlen(mr_config.rules, MR_RULES_TEXT + 1);
+        memcpy(text, mr_config.rules, *len);
+        return true;
+    }
+    if (!f)
+        return false;
+    *len = fread(text, 1, MR_RULES_TEXT + 1, f);
+    fclose(f);
+    return true;
+}
+
+static void print_size_classes(const struct mr_rules *rules)
+{
+    if (!rules->num_sizes)
+        return;
+    printf("  size classes: up to");
+    for (unsigned i = 0; i < rules->num_sizes; i++)
+        printf(" %s,", bytes(rules->size[i]));
+    puts(" and what is longer");
+}
+
+static bool print_table(const struct explain *e, const struct mr_kinds *kinds)
+{
+    static char text[MR_RULES_TEXT + 1];
+    struct mr_rules rules;
+    struct mr_rules_error err;
+    size_t len;
+
+    puts("\nRules: the first that holds and of whose kinds one is open to the peer; of those the first");
+    if (!*mr_config.rules) {
+        mr_rules_standard(kinds, (uint32_t)mr_config.rc_after, &rules);
+        print_rules(&rules);
+        puts("  (these are what MRMPI_LINKS and MRMPI_RC_AFTER amount to; MRMPI_RULES is not set)");
+        return true;
+    }
+    if (!read_rules(text, &len)) {
+        printf("  ERROR: MRMPI_RULES=%s cannot be read: %s; MPI_Init will fail\n", mr_config.rules, strerror(errno));
+        return false;
+    }
+    if (!mr_rules_parse(text, len, &rules, &err)) {
+        printf("  ERROR: MRMPI_RULES: line %u, column %u: %s; MPI_Init will fail\n", err.line, err.column, err.what);
+        return false;
+    }
+    print_rules(&rules);
+    puts("  where none of them says anything: the preferred kind that is open");
+    print_size_classes(&rules);
+    for (unsigned k = 0; k < MR_LINK_KINDS; k++)
+        if (mr_rules_kinds(&rules) >> k & 1 && !mr_kinds_have(kinds, k))
+            printf("  %s is passed over: MRMPI_LINKS does not allow it\n", mr_link_kind_name(k));
+    printf("  (MRMPI_RULES: %s)\n", origin_of(e, "MRMPI_RULES"));
+    return true;
+}
+
+static void print_budgets(const struct mr_kinds *kinds)
+{
+    puts("\nBudgets of a rank");
+    if (!mr_kinds_have(kinds, MR_LINK_UD))
+        puts("  connections: to every rank of another host that it talks to, since ud is not allowed");
+    else if (kinds->num == 1)
+        puts("  connections: none; two queue pairs for each rail reach all ranks");
+    else if (mr_config.rc_after)
+        printf("  connections: to %d ranks of other hosts at most, after %d packets or with a large message\n",
+               mr_config.rc_peers, mr_config.rc_after);
+    else
+        printf("  connections: to %d ranks of other hosts at most; all others by datagrams\n", mr_config.rc_peers);
+    printf("  queues: %d receive buffers for each rail, %d sends for each queue pair\n", mr_config.srq_depth,
+           mr_config.sq_depth);
+    printf("  packets to one rank that wait for room before sends do: %d\n", mr_config.unsent_max);
+    printf("  eager messages not yet received: %s from one rank, %s from all\n", bytes(mr_config.unexpected_max),
+           bytes(mr_config.unexpected_total));
+    printf("  memory kept registered: %s\n", bytes(mr_config.reg_cache_max));
+}
+
+static void print_large(const struct mr_kinds *kinds)
+{
+    bool rdma = mr_kinds_have(kinds, MR_LINK_RC) || mr_kinds_have(kinds, MR_LINK_UC);
+
+    puts("\nSmall and large messages");
+    printf("  up to %s: one packet, at once\n", bytes(mr_config.eager_max));
+    if (!rdma) {
+        puts("  longer: the receiver is asked, then in packets; there is no RDMA over datagrams");
+        return;
+    }
+    printf(
+        "  longer: the receiver is asked, then by RDMA where a connection is open (MRMPI_RNDV=%s), else in packets\n",
+        mr_config.rndv);
+    printf("  from %s on: cut over the rails, as many as lead to the peer%s, %d path%s each\n",
+           bytes(mr_config.stripe_min), *mr_config.devices ? " (of MRMPI_DEVICES)" : "", mr_config.paths,
+           mr_config.paths == 1 ? "" : "s");
+    puts(mr_config.adaptive ? "  parts follow what each rail is seen to carry"
+                            : "  all ports get the same (MRMPI_ADAPTIVE=no)");
+}
+
+int explain(const struct explain *e)
+{
+    struct mr_kinds kinds;
+    bool ok;
+
+    environ = e->env;
+    if (mr_config_early()) {
+        fprintf(stderr, "mrrun: out of memory\n");
+        return 1;
+    }
+    print_job(e);
+    print_class(e);
+    ok = print_kinds(e, &kinds);
+    if (ok) {
+        ok = print_table(e, &kinds);
+        print_budgets(&kinds);
+        print_large(&kinds);
+    }
+    print_settings(e);
+    fflush(stdout);
+    mr_config_complain(); /* names that are no settings, values that are none */
+    mr_config_finalize();
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mrrun --explain: what the library would do in this job's ranks, and why, for people. Nothing is started. */
+#ifndef MRRUN_EXPLAIN_H
+#define MRRUN_EXPLAIN_H
+
+#include <stdbool.h>
+
+#include "mrrun/options.h"
+
+struct explain {
+    const struct mrrun_options *opts;
+    const char *job_id; /* as ranks would be told */
+    bool simulated;     /* ranks would be on simulated hosts */
+    char *const *outer; /* mrrun's own environment */
+    char **env;         /* that of the ranks */
+};
+
+/* Prints to standard output. 0, or 1: ranks would not start with these settings. */
+int explain(const struct explain *e);
+
+#endif

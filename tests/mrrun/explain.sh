@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# mrrun --explain: settings with their origin, kinds of links, rules as they are compiled, budgets. Nothing is started.
+. "$(dirname "$0")/../tap.sh"
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
+for v in $(compgen -e | grep '^MRMPI_'); do unset "$v"; done
+unset SLURM_JOB_ID SIMFAB_DIR
+explain() { timeout 20 mrrun --explain "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; }
+setting() { sed -n "s/^  $1  *//p" "$tmp/out" | tr -s ' '; } # NAME: value and origin
+rules() { sed -n 's/^ *\([0-9][0-9]*\)  /\1 /p' "$tmp/out" | tr '\n' ';'; }
+
+ok "needs neither ranks nor a program" explain
+is "says nothing on standard error" "$(cat "$tmp/err")" ""
+is "has every setting of the library once" "$(sed -n 's/^  \(MRMPI_[A-Z_]*\) .*/\1/p' "$tmp/out")" \
+  "$(sed -n 's/^    {"\(MRMPI_[A-Z_]*\)",.*/\1/p' "$(dirname "$0")/../../libmrmpi/base/config.c")"
+is "with value and origin" "$(setting MRMPI_EAGER_MAX)" "8K default"
+like "the job's name is made up" '^Job mrrun-[0-9]+: nothing is started' "$tmp/out"
+like "rc alone, native" '^  rc  reliable connections: the adapter delivers, native$' "$tmp/out"
+is "what that amounts to, as rules" "$(rules)" "1 rdma: rc;2 any: rc;"
+like "no budget of connections" '^  connections: to every rank of another host' "$tmp/out"
+like "no fabricd" '^  fabricd at /run/fabricd/fabricd.sock (is not there|cannot be asked).*: all messages on service level 0$' "$tmp/out"
+like "from where on messages are striped" '^  from 16K on: cut over the rails' "$tmp/out"
+
+ok "nothing is started" explain -n 4 touch "$tmp/started"
+not_ok "indeed" test -e "$tmp/started"
+like "but told how many there would be" '^Job mrrun-[0-9]+, 4 ranks' "$tmp/out"
+
+export MRMPI_LINKS=rc,ud MRMPI_RC_AFTER=16 MRMPI_STRIPE_MIN=64K
+ok "origins" explain --job-id night.7 -x MRMPI_RC_PEERS=20 -x MRMPI_STRIPE_MIN --stats
+is "environment" "$(setting MRMPI_LINKS)" "rc,ud environment"
+is "-x with a value" "$(setting MRMPI_RC_PEERS)" "20 -x"
+is "-x that passes one on" "$(setting MRMPI_STRIPE_MIN)" "64K environment"
+is "--job-id" "$(setting MRMPI_JOBID)" "night.7 --job-id"
+is "--stats" "$(setting MRMPI_STATS)" "yes --stats"
+is "default" "$(setting MRMPI_SQ_DEPTH)" "64 default"
+is "connections after so many packets are rules, too" "$(rules)" "1 rdma: rc;2 control|eager|piece count>=16: rc,ud;3 any: ud;4 any: rc,ud;"
+like "budget" '^  connections: to 20 ranks of other hosts at most, after 16 packets or with a large message$' "$tmp/out"
+like "datagrams are made reliable" '^  ud  datagrams made reliable: the receiver acknowledges$' "$tmp/out"
+like "stripes" '^  from 64K on: cut over the rails' "$tmp/out"
+SLURM_JOB_ID=4711 explain
+is "a scheduler's job" "$(setting MRMPI_JOBID)" "4711 SLURM_JOB_ID"
+SIMFAB_DIR=$tmp explain -n 2
+is "what mrrun sets for simulated hosts" "$(setting MRMPI_OVERSUBSCRIBED)" "0 mrrun, for simulated hosts"
+
+export MRMPI_RULES='eager size<=2K: uc,ud; size>1M class=urgent: rc # so
+any: rc,ud'
+ok "rules" explain
+is "as compiled" "$(rules)" "1 eager size<=2K: uc,ud;2 size>=1048577 class=urgent: rc;3 any: rc,ud;"
+like "with their size classes" '^  size classes: up to 2K, 1M, and what is longer$' "$tmp/out"
+like "and what they name in vain" '^  uc is passed over: MRMPI_LINKS does not allow it$' "$tmp/out"
+printf 'any: ud\n' >"$tmp/rules"
+MRMPI_RULES=@$tmp/rules explain
+is "those of a file" "$(rules)" "1 any: ud;"
+
+MRMPI_RULES='any: rc; eager: xx' explain
+is "rules that are wrong: status 1" $? 1
+like "and the place" '^  ERROR: MRMPI_RULES: line 1, column 17: here comes a kind of link: rc, uc or ud; MPI_Init will fail$' "$tmp/out"
+MRMPI_RULES=@$tmp/none explain
+is "a file that is not there: status 1" $? 1
+MRMPI_LINKS=rc,xy explain
+is "links that are wrong: status 1" $? 1
+like "and why" '^  ERROR: MRMPI_LINKS=rc,xy is not a comma list' "$tmp/out"
+MRMPI_EAGER_MAX=much MRMPI_LINK=ud explain
+is "a bad value: the default is in force" "$? $(setting MRMPI_EAGER_MAX)" "0 8K default, since what the environment says is no value for it"
+like "which is told" 'MRMPI_EAGER_MAX=much ignored: it must be a number of bytes' "$tmp/err"
+like "as is a name that is none" 'MRMPI_LINK is not a setting of mrmpi; the nearest is MRMPI_LINKS' "$tmp/err"
+MRMPI_RELIABLE=no explain
+like "unsafe combinations are shown" '^  ud  datagrams, native: WHAT IS LOST IS LOST$' "$tmp/out"
+explain --job-id 'a b'
+is "a bad job id" $? 2
+done_testing
