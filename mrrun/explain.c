@@ -156,23 +156,35 @@ static void print_level(const struct mr_fabric_qos *q, enum mr_level l, uint32_t
     puts(l == MR_LEVEL_SMALL ? ", and all control packets" : "");
 }
 
+/* That of the first of --hosts, if each simulated host has one; the client knows this machine's name only. */
+static const char *choose_socket(const struct explain *e)
+{
+    static char path[512];
+    const char *setting = mr_config.fabricd_socket, *at = strstr(setting, "%h");
+
+    if (!at || !e->simulated || !e->opts->num_hosts)
+        return setting;
+    snprintf(path, sizeof path, "%.*s%s%s", (int)(at - setting), setting, e->opts->hosts[0].name, at + 2);
+    return path;
+}
+
 static void print_class(const struct explain *e)
 {
     struct mr_fabric_qos q;
-    int err = mr_fabric_open(mr_config.fabricd_socket, e->job_id, FABRIC_TIMEOUT_MS, &q);
+    const char *socket = choose_socket(e);
+    int err = mr_fabric_open(socket, e->job_id, FABRIC_TIMEOUT_MS, &q);
     uint32_t from = 0;
 
     puts("\nClass of service");
     if (err) {
-        printf("  fabricd at %s %s%s: all messages on service level 0\n", mr_config.fabricd_socket,
+        printf("  fabricd at %s %s%s: all messages on service level 0\n", socket,
                err == -ENOENT || err == -ECONNREFUSED ? "is not there" : "cannot be asked: ",
                err == -ENOENT || err == -ECONNREFUSED ? "" : strerror(-err));
         if (e->simulated)
-            puts("  (asked outside of the simulated hosts, each of which asks its own)");
+            puts("  (each simulated host asks its own: with --hosts the first one's is asked here)");
         return;
     }
-    printf("  fabricd at %s: class %s%s\n", mr_config.fabricd_socket,
-           *q.class_name ? q.class_name : "none, since there is no policy",
+    printf("  fabricd at %s: class %s%s\n", socket, *q.class_name ? q.class_name : "none, since there is no policy",
            q.generation && !q.verified ? "; the fabric's tables are not verified" : "");
     for (unsigned l = 0; l < MR_LEVELS; l++) {
         if (l && l < MR_LEVEL_BULK && q.level[l].max <= from)

@@ -15,6 +15,8 @@
 #include "libmrmpi/rail/net.h"
 #include "libmrmpi/rail/quota.h"
 
+#include <stdlib.h>
+
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
@@ -31,6 +33,21 @@ static uint8_t connected_kinds(void)
     return set;
 }
 
+/* Ranks on other hosts, as that rank sees it that has the most of them. */
+static unsigned most_others(const struct mr_launch *launch)
+{
+    int *ranks = calloc((size_t)launch->num_nodes, sizeof *ranks), fewest = launch->size;
+
+    if (!ranks)
+        return (unsigned)launch->size;
+    for (int r = 0; r < launch->size; r++)
+        ranks[launch->node_of[r]]++;
+    for (int n = 0; n < launch->num_nodes; n++)
+        fewest = ranks[n] < fewest ? ranks[n] : fewest;
+    free(ranks);
+    return (unsigned)(launch->size - fewest);
+}
+
 void mr_budget_init(void)
 {
     uint8_t all = 0;
@@ -40,6 +57,7 @@ void mr_budget_init(void)
     mr_net.rationed = connected_kinds();
     if (mr_net.rationed == all)
         mr_net.rationed = 0; /* nothing else leads anywhere */
+    mr_net.suffices = most_others(mr_net.launch) <= (unsigned)mr_config.rc_peers;
 }
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
@@ -82,12 +100,6 @@ static void want(struct mr_peer *p, uint8_t kinds)
 static unsigned most(void)
 {
     return (unsigned)mr_config.rc_peers;
-}
-
-/* Nobody ever has to refuse. */
-static bool suffices_for_all(void)
-{
-    return mr_net.launch->size - mr_net.launch->local_size <= mr_config.rc_peers;
 }
 
 /* Nothing else leads there. */
@@ -207,7 +219,7 @@ static bool has_rdma(const struct mr_peer *p)
 
 bool mr_budget_rdma(struct mr_peer *p)
 {
-    bool all = suffices_for_all();
+    bool all = mr_net.suffices;
 
     if (!mr_net.rationed || (p->wanted & mr_net.rationed && (all || has_no_other(p->wanted))))
         return true;

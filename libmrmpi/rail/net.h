@@ -156,6 +156,7 @@ struct mr_net {
     uint8_t rationed;      /* kinds of links that only some peers have: set */
     unsigned num_rationed; /* peers that shall have them */
     unsigned num_held;     /* and those whose are not closed yet */
+    bool suffices;         /* no rank ever has to refuse one */
     uint64_t budget_ns;    /* when that was looked at */
     unsigned parts;        /* receive buffers that a packet takes, at most; 0: not known yet */
     struct mr_rules rules; /* of MRMPI_RULES; num is 0: none */

@@ -45,6 +45,15 @@ for h in h1 h2; do ok "job set on $h" ctl $h job set vip service; done
 ctl h1 job show vip >"$tmp/show"
 is "fabricctl shows the levels" "$(sed -n 's/^medium: //p' "$tmp/show")" "[{upto: 16384, sl: [4]}, {upto: 262144, sl: [5]}]"
 
+explained() { mrrun --explain --hosts h1,h2 --job-id "$1" | sed -n '/^Class/,/^$/s/^  //p' | tr -s ' ' | tr '\n' ';'; } # JOB
+is "mrrun --explain knows class and levels" "$(explained vip)" \
+  "fabricd at $SIMFAB_DIR/fabricd-h1.sock: class service;messages up to 256 service level 2, and all control packets;messages up to 16K service level 4;messages up to 256K service level 5;messages over 256K service level 1;"
+by_datagrams() { # JOB: are they, with a rule for one class?
+  MRMPI_LINKS=rc,ud MRMPI_RULES='class=service: ud; any: rc' mrrun -n 2 --hosts h1,h2 --job-id "$1" --stats "$BUILD/tests/mpi/p2p_ring" 2>&1 |
+    grep -c 'acks_'
+}
+is "a rule for a class holds for jobs of that class" "$(by_datagrams vip) $(by_datagrams plain)" "2 0"
+
 for setting in MRMPI_RNDV=read MRMPI_RNDV=write MRMPI_RAILS_MAX=1; do
   export "${setting?}"
   is "$setting: small messages" "$(sends vip 128)" 2
