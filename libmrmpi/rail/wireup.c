@@ -501,6 +501,15 @@ static uint8_t refused_kinds(struct mr_peer *p, const struct mr_cm_msg *req)
     return asked && !mr_budget_grants(p, needed) ? mr_net.rationed : 0;
 }
 
+/* Nothing but what is refused was asked for. What else was is not to be had yet, and asked for again. */
+static int refuse(const struct mr_peer *p, const struct mr_cm_msg *req, uint8_t refused)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (!(refused >> p->sub[i].kind & 1) && find_in(req, &p->sub[i]))
+            return -EAGAIN;
+    return -EDQUOT;
+}
+
 static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
@@ -537,7 +546,7 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     if (out->num_subs)
         return 0;
     if (refused)
-        return -EDQUOT;
+        return refuse(p, req, refused);
     if (p->up)
         return failed;
     if (!req && failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)

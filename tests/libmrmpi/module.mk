@@ -123,10 +123,12 @@ TESTPROGS += tests/libmrmpi/vc_probe
 tests/libmrmpi/vc_probe_SRCS := tests/libmrmpi/vc_probe.c
 tests/libmrmpi/vc_probe_DEPS := libmrmpi.so
 
-# The same: by tests/mpi/budget.sh and bench/
+# The same, by tests/mpi/scale.sh. It counts what is allocated, which a sanitizer does, too.
+ifeq ($(SAN),)
 TESTPROGS += tests/libmrmpi/footprint
 tests/libmrmpi/footprint_SRCS := tests/libmrmpi/footprint.c
 tests/libmrmpi/footprint_DEPS := libmrmpi.so
+endif
 
 # core, coll, api: objects and handles, without a network
 CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c group.c topo.c dims.c error.c)

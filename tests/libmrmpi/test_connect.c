@@ -291,11 +291,12 @@ START_TEST(rejected)
         { -EHOSTUNREACH, MR_CM_NO_RAIL, -EHOSTUNREACH }, { -ENOMEM, MR_CM_NO_ROOM, -ENOMEM },
         { -EMFILE, MR_CM_NO_ROOM, -ENOMEM },             { -ENETDOWN, MR_CM_PORT_DOWN, -ENETDOWN },
         { -ECONNREFUSED, MR_CM_GIVEN_UP, -ECONNREFUSED }, { -EIO, MR_CM_OTHER, -ECONNREFUSED },
+        { -EDQUOT, MR_CM_ENOUGH, -EDQUOT },
     };
-    unsigned k = (unsigned)_i % 6, from = (unsigned)_i & 1;
+    unsigned k = (unsigned)_i % 7, from = (unsigned)_i & 1;
 
     srand((unsigned)_i + 3000);
-    begin(_i < 12 ? 0 : 50, _i < 12 ? 0 : 50);
+    begin(_i < 14 ? 0 : 50, _i < 14 ? 0 : 50);
     side[!from].refuse_req = cases[k].error;
     mr_cm_start(&side[from].c, 5, now);
     run(100000 * MS);
