@@ -38,7 +38,7 @@ static const struct option_row table[] = {
      "--grace S         seconds between asking ranks to end and killing them (default: 5)"},
     {"stats", NULL, OPT_FLAG, FIELD(stats), 0, 0, "--stats           ranks print their counters at the end"},
     {"explain", NULL, OPT_FLAG, FIELD(explain), 0, 0,
-     "--explain         say what the settings in force mean for messages, and start nothing (no -n, no PROGRAM needed)"},
+     "--explain         start nothing; say what the settings in force mean for messages"},
     {"l", "label", OPT_FLAG, FIELD(label), 0, 0, "-l, --label       put the rank in front of each line of output"},
     {"v", "verbose", OPT_FLAG, FIELD(verbose), 0, 0, "-v, --verbose     say where ranks are started and how they end"},
     {"h", "help", OPT_FLAG, FIELD(help), 0, 0, "-h, --help        this text"},

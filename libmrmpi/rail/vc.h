@@ -108,7 +108,7 @@ static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a pac
 
     return __builtin_expect(max != 0, 1) ? max : mr_vc_learn_sizes(vc);
 }
-size_t mr_vc_packet_max(struct mr_vc *vc); /* of the packets that a longer message is cut into */
+size_t mr_vc_packet_max(struct mr_vc *vc);               /* of the packets that a longer message is cut into */
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len); /* for a message of that length */
 bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */
 

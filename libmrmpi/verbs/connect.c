@@ -53,9 +53,12 @@ static enum mr_cm_reason reason_of(int error)
 static int error_of(unsigned reason)
 {
     static const int errors[MR_CM_REASONS] = {
-        [MR_CM_NO_RAIL] = -EHOSTUNREACH,        [MR_CM_NO_ROOM] = -ENOMEM,
-        [MR_CM_PORT_DOWN] = -ENETDOWN,          [MR_CM_GIVEN_UP] = -ECONNREFUSED,
-        [MR_CM_BAD_VERSION] = -EPROTONOSUPPORT, [MR_CM_OTHER] = -ECONNREFUSED,
+        [MR_CM_NO_RAIL] = -EHOSTUNREACH,
+        [MR_CM_NO_ROOM] = -ENOMEM,
+        [MR_CM_PORT_DOWN] = -ENETDOWN,
+        [MR_CM_GIVEN_UP] = -ECONNREFUSED,
+        [MR_CM_BAD_VERSION] = -EPROTONOSUPPORT,
+        [MR_CM_OTHER] = -ECONNREFUSED,
         [MR_CM_ENOUGH] = -EDQUOT,
     };
 

@@ -43,7 +43,7 @@ enum mr_cm_reason {
     MR_CM_GIVEN_UP,    /* it has lost this peer before */
     MR_CM_BAD_VERSION, /* detail: its own version */
     MR_CM_OTHER,
-    MR_CM_ENOUGH,      /* it has as many connections as it may */
+    MR_CM_ENOUGH, /* it has as many connections as it may */
     MR_CM_REASONS
 };
 

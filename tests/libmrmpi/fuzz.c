@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for rules, which users write. Besides not crashing: what is refused has a place in the text, and what
- * is read gives the same answers when it is printed and read again.
+ * libFuzzer target for rules, which users write. Besides not crashing: what is refused has a place in the text, and
+ * what is read gives the same answers when it is printed and read again.
  */
 #include <stdlib.h>
 #include <string.h>
