@@ -193,3 +193,9 @@ void mr_connected_close(struct mr_link *l)
     mr_qp_destroy(&l->qp);
     l->state = MR_LINK_CLOSED;
 }
+
+void mr_connected_leave(struct mr_link *l)
+{
+    mr_qp_retire(&l->qp);
+    l->state = MR_LINK_CLOSED;
+}

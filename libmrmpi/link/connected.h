@@ -13,5 +13,6 @@ int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct
 int mr_connected_ping(struct mr_link *l);
 void mr_connected_drain(struct mr_link *l);
 void mr_connected_close(struct mr_link *l);
+void mr_connected_leave(struct mr_link *l);
 
 #endif

@@ -73,6 +73,8 @@ struct mr_link_ops {
     void (*drain)(struct mr_link *l);
     /* Take it away at once, whatever is posted; for the end. */
     void (*close)(struct mr_link *l);
+    /* The same for a link on which nothing was ever posted; what has come by it is still handed up. */
+    void (*leave)(struct mr_link *l);
 };
 
 /* What a link without a queue pair of its own keeps. */

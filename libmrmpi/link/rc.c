@@ -20,4 +20,5 @@ const struct mr_link_ops mr_link_rc = {
     .flush = mr_connected_ping,
     .drain = mr_connected_drain,
     .close = mr_connected_close,
+    .leave = mr_connected_leave,
 };

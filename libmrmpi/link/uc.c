@@ -21,4 +21,5 @@ const struct mr_link_ops mr_link_uc = {
     .flush = mr_connected_ping,
     .drain = mr_connected_drain,
     .close = mr_connected_close,
+    .leave = mr_connected_leave,
 };

@@ -141,4 +141,5 @@ const struct mr_link_ops mr_link_ud = {
     .send = ud_send,
     .drain = ud_drain,
     .close = ud_close,
+    .leave = ud_close,
 };

@@ -157,6 +157,7 @@ static void net_finalize(void)
     free(mr_net.catches);
     mr_assemblies_free(&mr_net.assemblies);
     mr_packets_close();
+    mr_qps_all_gone();
     mr_verbs_close();
     mr_fabric_close();
     memset(&mr_net, 0, sizeof mr_net);

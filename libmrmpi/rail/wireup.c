@@ -297,11 +297,14 @@ static int open_sub(struct mr_sub *sub)
 
 /*
  * What was opened in a round that came to nothing. No packet was sent over it. If it was connected the peer may think
- * that it is open: the generation is over.
+ * that it is open, and have sent: the generation is over, but what has arrived is taken in.
  */
 static void unopen_sub(struct mr_sub *sub)
 {
     if (sub->link[0].state == MR_LINK_OPEN) {
+        for (unsigned l = 0; l < MR_LEVELS; l++)
+            if (sub->link[l].state == MR_LINK_OPEN)
+                sub->link[l].ops->leave(&sub->link[l]);
         sub->news.gone = true;
         sub->news.gone_generation = sub->generation++;
         mr_mend(sub->peer);

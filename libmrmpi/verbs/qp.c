@@ -6,6 +6,7 @@
 #include "libmrmpi/verbs/internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
@@ -288,6 +289,62 @@ void mr_qp_abort(struct mr_qp *qp)
     qp->state = MR_QP_UNMARKED;
     qp->later.done = later_drained;
     mr_verbs_later(&qp->later);
+}
+
+/* ---- leaving without losing what has come ------------------------------------------------------------------------ */
+
+/* Destroying a queue pair takes its completions away, also those of packets that the peer knows to have arrived. */
+struct retired {
+    struct mr_qp qp;
+    struct retired *next;
+};
+static struct retired *first_retired;
+
+static void leave(struct retired *r)
+{
+    struct retired **at = &first_retired;
+
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    mr_qp_destroy(&r->qp);
+    free(r);
+}
+
+static void retired_drained(struct mr_qp *qp)
+{
+    leave(qp->owner);
+}
+
+static void retired_confirmed(struct mr_qp *qp, unsigned sends)
+{
+}
+
+static void retired_failed(struct mr_qp *qp, const struct mr_wc *wc)
+{
+}
+
+static const struct mr_qp_events retired_events = {
+    .confirmed = retired_confirmed, .failed = retired_failed, .drained = retired_drained};
+
+void mr_qp_retire(struct mr_qp *qp)
+{
+    struct retired *r = qp->qp && qp->state == MR_QP_ALIVE ? calloc(1, sizeof *r) : NULL;
+
+    if (!r) {
+        mr_qp_destroy(qp);
+        return;
+    }
+    mr_qp_keep(qp, &r->qp, &retired_events, r);
+    r->next = first_retired;
+    first_retired = r;
+    mr_qp_abort(&r->qp);
+}
+
+void mr_qps_all_gone(void)
+{
+    while (first_retired)
+        leave(first_retired);
 }
 
 /* ---- asking the other end whether it is still there ------------------------------------------------------------ */

@@ -246,6 +246,12 @@ void mr_qp_abort(struct mr_qp *qp);
  * takes nothing in: receive is what the peer sends next, or a little before that.
  */
 void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *events, void *owner);
+/*
+ * Instead of mr_qp_destroy() for one that may have received, and has posted nothing: *qp is as before mr_qp_create() at
+ * once, but what has been acknowledged to the peer is still handed up. all_gone: at the end, nothing is.
+ */
+void mr_qp_retire(struct mr_qp *qp);
+void mr_qps_all_gone(void);
 int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive);
 int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive);
 /* Its room of the completion queue is given back. What is still posted never comes back: for those that have drained,
