@@ -29,6 +29,9 @@ struct mr_config {
     char *rules;            /* which of them carry what (rail/rules.h) */
     char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */
     char *rndv;             /* who moves large messages between hosts: auto, write, read */
+    char *ud_rndv;          /* those that go as datagrams: zcopy, copy */
+    int ud_pool;            /* queue pairs of a rail for that */
+    int ud_pool_depth;      /* receives of each */
     char *devices;          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
     char *roce_gid;         /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
     int rails_max;          /* use at most so many; 0: all */
@@ -133,6 +136,12 @@ enum mr_stat {
     MR_STAT_RATIONED_MOST,
     MR_STAT_QPS_MOST,
     MR_STAT_REWRITTEN,
+    MR_STAT_UD_ZCOPY,
+    MR_STAT_UD_NO_QP,
+    MR_STAT_UD_RECALLED,
+    MR_STAT_UD_MISPLACED,
+    MR_STAT_UD_MISSING,
+    MR_STAT_UD_STRAY,
     MR_STAT_PINGS,
     MR_STAT_ACKS_SENT,
     MR_STAT_ACKS_CARRIED,

@@ -52,6 +52,9 @@ static const struct row rows[] = {
      "large messages between hosts: write, the sender writes into the receiver's memory; read, the receiver reads the "
      "sender's; auto chooses",
      MR_TOPIC_MESSAGES, AT_INIT},
+    {"MRMPI_UD_RNDV", NULL, FIELD(ud_rndv), STRING, "zcopy", 0, 0, "",
+     "large messages between hosts that go as datagrams: zcopy, straight into the receiver's memory; copy, in packets",
+     MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_UNSENT_MAX", NULL, FIELD(unsent_max), INT, "64", 1, 65536, "packets",
      "packets to one rank that may wait for room; beyond it blocking sends wait, and nonblocking ones leave their data "
      "in the program's buffer",
@@ -101,6 +104,11 @@ static const struct row rows[] = {
      "receive buffers posted for each rail", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_SQ_DEPTH", NULL, FIELD(sq_depth), INT, "64", 4, 4096, "entries", "send queue entries of a queue pair",
      MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_UD_POOL", NULL, FIELD(ud_pool), INT, "16", 0, 1024, "queue pairs",
+     "of each rail for large messages that come as datagrams; made when they are needed; 0: such messages go in packets",
+     MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_UD_POOL_DEPTH", NULL, FIELD(ud_pool_depth), INT, "256", 1, 16384, "entries",
+     "receives of each of them, and so datagrams that a sender is cleared for at a time", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_REG_CACHE_MAX", NULL, FIELD(reg_cache_max), SIZE, "4G", 0, 1024 * GIB, "bytes",
      "memory kept registered for reuse", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_CONNECT_TIMEOUT_MS", NULL, FIELD(connect_timeout_ms), INT, "100", 1, 60000, "ms",

@@ -185,7 +185,7 @@ static int choose_gid(struct mr_rail *rail, const struct ibv_port_attr *port, co
 static int create_cq(struct mr_rail *rail, const struct mr_device *dev)
 {
     unsigned fixed = (unsigned)mr_config.srq_depth * (mr_verbs.datagrams ? 2u : 1u) + MR_UD_RECVS + MR_UD_SENDS;
-    unsigned sends = CQ_SENDS;
+    unsigned sends = CQ_SENDS + (mr_verbs.datagrams ? mr_pool_completions() : 0);
 
     if (dev->max_cqe && fixed + sends > dev->max_cqe)
         sends = dev->max_cqe > fixed + 64 ? dev->max_cqe - fixed : 64;
@@ -208,6 +208,7 @@ static void tell_leaks(const struct mr_rail *rail)
 
 static void close_rail(struct mr_rail *rail)
 {
+    mr_pool_close(rail);
     mr_udp_close(rail);
     if (mr_config.leaks)
         tell_leaks(rail);

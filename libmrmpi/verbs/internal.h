@@ -48,6 +48,10 @@ void mr_rx_close(struct mr_rx **rx);
 int mr_udp_open(struct mr_rail *rail);
 void mr_udp_close(struct mr_rail *rail);
 
+/* pool.c: completions that its receives may take */
+unsigned mr_pool_completions(void);
+void mr_pool_close(struct mr_rail *rail);
+
 /* ud.c */
 int mr_ud_open(struct mr_rail *rail);
 void mr_ud_close(struct mr_rail *rail);

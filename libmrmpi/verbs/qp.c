@@ -553,6 +553,46 @@ int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_p
     return post(qp, &wr, tx);
 }
 
+int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *all, uint32_t size, uint32_t imm,
+                   struct mr_tx *tx)
+{
+    unsigned n = (all->len + size - 1) / size, posted = 0;
+    struct ibv_send_wr wr[MR_QP_RUN], *bad = NULL;
+    struct ibv_sge sge[MR_QP_RUN];
+    int err;
+
+    if (__builtin_expect(qp->error, 0))
+        return qp->error;
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t at = i * size;
+
+        sge[i] = (struct ibv_sge){
+            .addr = (uintptr_t)all->data + at, .length = i + 1 < n ? size : all->len - at, .lkey = all->lkey};
+        wr[i] = (struct ibv_send_wr){.wr_id = mr_wr_id_unsignaled(qp),
+                                     .next = i + 1 < n ? &wr[i + 1] : NULL,
+                                     .sg_list = &sge[i],
+                                     .num_sge = 1,
+                                     .opcode = IBV_WR_SEND_WITH_IMM,
+                                     .imm_data = htobe32(imm + i)};
+        wr[i].wr.ud.ah = to->ah;
+        wr[i].wr.ud.remote_qpn = to->qpn;
+        wr[i].wr.ud.remote_qkey = to->qkey;
+    }
+    tx->qp = qp;
+    tx->requests = qp->unsignaled + n;
+    tx->sends = qp->unsignaled_sends;
+    wr[n - 1].wr_id = mr_wr_id(&tx->wr);
+    wr[n - 1].send_flags = IBV_SEND_SIGNALED;
+    err = ibv_post_send(qp->qp, wr, &bad);
+    while (posted < n && !(err && bad == &wr[posted]))
+        posted++;
+    qp->unsignaled = err ? qp->unsignaled + posted : 0; /* a later request gives back the room of what was posted */
+    qp->unsignaled_sends = err ? qp->unsignaled_sends : 0;
+    qp->room -= posted;
+    qp->rail->cq_room -= posted;
+    return err == ENOMEM && !posted ? -EAGAIN : -err;
+}
+
 static inline void make_room(struct mr_qp *qp, unsigned requests)
 {
     qp->room += requests;

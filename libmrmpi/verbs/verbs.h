@@ -88,6 +88,7 @@ struct mr_rail_addr {
 
 struct mr_rx;
 struct mr_ud;
+struct mr_pool;
 
 struct mr_rail {
     unsigned index;
@@ -107,6 +108,7 @@ struct mr_rail {
     struct mr_rx *rx, *datagram_rx;
     struct mr_ud *ud;
     struct mr_udp *udp;
+    struct mr_pool *pool; /* NULL: none of it has been needed yet */
 };
 
 struct mr_verbs {
@@ -183,6 +185,54 @@ int mr_udp_address(struct mr_rail *rail, const struct mr_rail_addr *to, uint32_t
 void mr_udp_forget(struct mr_ud_to *to);
 /* Bytes of the longest datagram between two ports. */
 uint32_t mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b);
+
+/* ---- large messages as datagrams (pool.c) ---------------------------------------------------------------------- */
+
+/*
+ * Each rail has a pool of queue pairs for this, made when they are needed (MRMPI_UD_POOL, MRMPI_UD_POOL_DEPTH). Who has
+ * taken one posts receives, each for one place of its own memory, and tells the sender number and key of the queue
+ * pair. Datagrams fill the places in the order in which they come.
+ */
+struct mr_pool_qp;
+
+struct mr_pool_events {
+    /* A datagram of len bytes lies in this place, counted from 0 in the order of posting. */
+    void (*arrived)(struct mr_pool_qp *q, unsigned place, uint32_t imm, uint32_t len);
+    /* After mr_pool_stop(), or an error: nothing comes through it any more, and its memory is the owner's again. */
+    void (*stopped)(struct mr_pool_qp *q);
+};
+
+struct mr_pool_qp {
+    struct mr_rail *rail;
+    uint32_t qpn, qkey;
+    uint16_t turn; /* how often it has been cleared for a sender; wraps. Its owner's */
+    const struct mr_pool_events *events;
+    void *owner;
+    unsigned posted, back; /* receives, of those that count */
+};
+
+/* Make queue pairs until so many are free, if that can be. Returns how many are. */
+unsigned mr_pool_prepare(struct mr_rail *rail, unsigned n);
+unsigned mr_pool_num(const struct mr_rail *rail);   /* that there are */
+unsigned mr_pool_depth(const struct mr_rail *rail); /* receives of each: MRMPI_UD_POOL_DEPTH, if the device can */
+/* One that is free. NULL: there is none. */
+struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, const struct mr_pool_events *events, void *owner);
+/*
+ * Post receives for [at, at + len), one for each size bytes; the last place may be shorter than the datagram that comes
+ * there, whose end is lost then. No more than mr_pool_depth() at the same time. 0 or negative errno: some of them
+ * may be posted all the same.
+ */
+int mr_pool_post(struct mr_pool_qp *q, void *at, size_t len, uint32_t size, uint32_t lkey);
+/* Give up what is posted. stopped() comes out of mr_verbs_poll(). */
+void mr_pool_stop(struct mr_pool_qp *q);
+/*
+ * None of its receives is posted any more: places are counted from 0 again. Unless it is clean, which means that
+ * nothing can be under way to it, it has a new key from now on, and the adapter drops what was sent under the old one.
+ * 0 or negative errno: it is no more.
+ */
+int mr_pool_again(struct mr_pool_qp *q, bool clean);
+/* The same, then give it back. */
+void mr_pool_give(struct mr_pool_qp *q, bool clean);
 
 /* ---- queue pairs ----------------------------------------------------------------------------------------------- */
 
@@ -289,6 +339,13 @@ struct mr_piece {
 /* One datagram of one or two pieces; inline if it is short. imm: may be NULL. */
 int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *piece, unsigned pieces,
                   const uint32_t *imm, struct mr_tx *tx);
+/*
+ * Datagrams of size bytes, the last one perhaps shorter, MR_QP_RUN at most; imm is that of the first and counts up.
+ * There is room for them. The last one is signaled.
+ */
+#define MR_QP_RUN 16
+int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *all, uint32_t size, uint32_t imm,
+                   struct mr_tx *tx);
 /* RDMA write; with imm the receiver is told. */
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                 const uint32_t *imm, struct mr_tx *tx);

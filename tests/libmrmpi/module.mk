@@ -130,6 +130,11 @@ tests/libmrmpi/footprint_SRCS := tests/libmrmpi/footprint.c
 tests/libmrmpi/footprint_DEPS := libmrmpi.so
 endif
 
+# The same, by pool.sh
+TESTPROGS += tests/libmrmpi/pool_probe
+tests/libmrmpi/pool_probe_SRCS := tests/libmrmpi/pool_probe.c
+tests/libmrmpi/pool_probe_DEPS := libmrmpi.so
+
 # core, coll, api: objects and handles, without a network
 CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c group.c topo.c dims.c error.c)
 CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle)
@@ -143,5 +148,5 @@ tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/han
 CFLAGS.tests/libmrmpi/test_handle.c := -Ilibmrmpi/include
 $(foreach t,$(CORE_TESTS),$(eval $(t)_PKGS := check))
 
-SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh
+SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/pool.sh
 LONG_TESTS += tests/libmrmpi/fuzz.sh

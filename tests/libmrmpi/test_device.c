@@ -54,6 +54,15 @@ void mr_udp_close(struct mr_rail *rail)
 {
 }
 
+unsigned mr_pool_completions(void)
+{
+    return 0;
+}
+
+void mr_pool_close(struct mr_rail *rail)
+{
+}
+
 int mr_ud_open(struct mr_rail *rail)
 {
     return -ENODEV;
