@@ -11,6 +11,8 @@
 #ifndef MRMPI_LINK_H
 #define MRMPI_LINK_H
 
+#include <sys/types.h>
+
 #include "libmrmpi/link/kinds.h"
 #include "libmrmpi/link/packet.h"
 #include "libmrmpi/verbs/verbs.h"
@@ -46,6 +48,23 @@ struct mr_link_part {
     const uint32_t *imm; /* write: the peer is told; NULL: it is not */
 };
 
+/*
+ * Datagrams for a queue pair of the peer that waits for them (verbs/pool.c): MR_QP_RUN at most, each with size bytes of
+ * data, but perhaps the last. Whoever posts embeds a struct mr_link_run; done() is called when they have left, or will
+ * not.
+ */
+struct mr_link_run {
+    struct mr_tx tx;
+    struct mr_link *link;
+    struct mr_link_run *next, **at; /* among those of its link that are posted */
+    void (*done)(struct mr_link_run *run);
+};
+struct mr_link_datagram {
+    struct mr_piece data;
+    uint32_t size, imm; /* imm: of the first; counts up */
+    uint32_t qpn, qkey;
+};
+
 struct mr_link_ops {
     bool reliable;  /* the adapter delivers every packet, once and in order, and confirms it */
     bool confirms;  /* confirmed() is called when packets have been sent, at least */
@@ -64,6 +83,11 @@ struct mr_link_ops {
      */
     int (*write)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
     int (*read)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
+    /*
+     * Datagrams without a header of ours. NULL: the link has none. Returns how many bytes of d->data are posted, which
+     * are full datagrams or all that there is; -EAGAIN: no room.
+     */
+    ssize_t (*run)(struct mr_link *l, const struct mr_link_datagram *d, struct mr_link_run *run);
     /* Ask the peer's adapter for a sign of life: without one the link fails. -EAGAIN: not now. NULL: nothing answers.
      */
     int (*ping)(struct mr_link *l);
@@ -82,7 +106,8 @@ struct mr_link_datagrams {
     struct mr_qp *qp; /* the rail's */
     struct mr_ud_to to;
     uint32_t mtu;
-    unsigned posted; /* packets of this link that have not come back */
+    unsigned posted; /* packets and runs of this link that have not come back */
+    struct mr_link_run *runs;
     struct mr_later later;
 };
 

@@ -41,18 +41,23 @@ static int ud_connect(struct mr_link *l, const struct mr_link_end *to)
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-static void packet_done(struct mr_wr *wr, const struct mr_wc *wc)
+/* A request of the link has come back. */
+static void one_done(struct mr_link *l, struct mr_tx *tx, const struct mr_wc *wc)
 {
-    struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
-    struct mr_link *l = p->link;
-
-    p->posted = false;
     l->ud.posted--;
-    mr_tx_done(&p->tx, wc);
+    mr_tx_done(tx, wc);
     if (wc->error && l->state == MR_LINK_OPEN) {
         l->state = MR_LINK_BROKEN;
         l->events->failed(l, wc);
     }
+}
+
+static void packet_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
+
+    p->posted = false;
+    one_done(p->link, &p->tx, wc);
     if (p->dropped)
         mr_packet_free(p);
 }
@@ -101,6 +106,57 @@ static int ud_send(struct mr_link *l, struct mr_packet *p)
     return err;
 }
 
+/* ---- large messages ---------------------------------------------------------------------------------------------- */
+
+static void forget_run(struct mr_link_run *run)
+{
+    *run->at = run->next;
+    if (run->next)
+        run->next->at = run->at;
+    run->done(run);
+}
+
+static void run_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_link_run *run = container_of(wr, struct mr_link_run, tx.wr);
+
+    one_done(run->link, &run->tx, wc);
+    forget_run(run);
+}
+
+/* Over the queue pair for long packets, whatever the service level: short ones do not wait behind. */
+static ssize_t ud_run(struct mr_link *l, const struct mr_link_datagram *d, struct mr_link_run *run)
+{
+    struct mr_qp *qp = mr_udp_qp(l->rail, MR_UD_LEVELS - 1);
+    struct mr_ud_to to = {.ah = l->ud.to.ah, .qpn = d->qpn, .qkey = d->qkey};
+    struct mr_piece data = d->data;
+    unsigned n = MR_QP_RUN;
+    int err;
+
+    if (l->state != MR_LINK_OPEN)
+        return -ENOTCONN;
+    if (!qp || qp->error)
+        return -EAGAIN;
+    while (n && !mr_qp_has_room(qp, n))
+        n /= 2;
+    if (!n)
+        return -EAGAIN;
+    if (data.len > n * d->size)
+        data.len = n * d->size;
+    run->link = l;
+    run->tx.wr.done = run_done;
+    err = mr_qp_send_run(qp, &to, &data, d->size, d->imm, &run->tx);
+    if (err)
+        return err;
+    l->ud.posted++;
+    run->next = l->ud.runs;
+    run->at = &l->ud.runs;
+    if (run->next)
+        run->next->at = &run->next;
+    l->ud.runs = run;
+    return data.len;
+}
+
 /* ---- the end -------------------------------------------------------------------------------------------------------
  */
 
@@ -113,6 +169,8 @@ static bool has_drained(struct mr_later *later)
     mr_verbs_forget(later);
     if (l->ud.posted)
         mr_packets_gone(l->ud.qp, l);
+    while (l->ud.runs)
+        forget_run(l->ud.runs);
     mr_udp_forget(&l->ud.to);
     l->state = MR_LINK_CLOSED;
     l->events->drained(l);
@@ -139,6 +197,7 @@ const struct mr_link_ops mr_link_ud = {
     .open = ud_open,
     .connect = ud_connect,
     .send = ud_send,
+    .run = ud_run,
     .drain = ud_drain,
     .close = ud_close,
     .leave = ud_close,
