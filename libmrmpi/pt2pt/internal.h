@@ -9,7 +9,7 @@
  * - shared: S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from the
  *   back; R FIN when all is there. Two cores that both copy, through memory that stays in their caches, are faster than
  *   one that copies once; but a sender that computes instead costs the receiver nothing.
- * - put: S RTS; R CTS(where to write); S writes, both are told by the channel
+ * - put: S RTS; R CTS(where to write); S writes, or sends what lands there, both are told by the channel
  * - read: S RTS(where the data is); the channel reads for R, R FIN
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
  *   single copy, and for short messages to a receiver that keeps enough of this sender's already
@@ -53,6 +53,7 @@ enum mr_packet_flags {
     MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
     MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
     MR_FLAG_PUT = 4,    /* RTS: the sender can write into exposed memory */
+    MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is exposed for datagrams */
     MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read */
     MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
 };

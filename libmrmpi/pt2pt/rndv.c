@@ -184,6 +184,8 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     hdr->flags |= open_for_reading(r, caps, hdr->len, &remote);
     if (caps & MR_VC_PUT)
         hdr->flags |= MR_FLAG_PUT;
+    if (caps & MR_VC_DATAGRAMS)
+        hdr->flags |= MR_FLAG_DATAGRAMS;
     mr_stat_add(MR_STAT_RNDV_SENT, 1);
     mr_stat_add(MR_STAT_NO_CREDIT, short_one);
     err = mr_vc_send(vc, hdr, &remote, hdr->flags & (MR_FLAG_GET | MR_FLAG_READ) ? sizeof(remote) : 0);
@@ -413,11 +415,11 @@ static int share_some(struct mr_rndv *r)
     return 1;
 }
 
-static bool expose_and_clear(struct mr_rndv *r)
+static bool expose_and_clear(struct mr_rndv *r, enum mr_vc_caps how)
 {
     struct mr_request *req = r->req;
 
-    if (mr_vc_expose(r->vc, mr_plain(req->recv_buf, req->type), r->total, MR_VC_PUT, &r->region, &r->remote))
+    if (mr_vc_expose(r->vc, mr_plain(req->recv_buf, req->type), r->total, how, &r->region, &r->remote))
         return false;
     mr_vc_expect(r->region, mr_rndv_id(r));
     r->state = MR_RNDV_LANDING;
@@ -450,6 +452,19 @@ void mr_rndv_read_done(void *cookie, int error)
     finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
+/* The sender can write, or send datagrams, into memory that is exposed for that; so can be done here, too. */
+static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
+{
+    unsigned caps;
+
+    if (!(hdr->flags & (MR_FLAG_PUT | MR_FLAG_DATAGRAMS)) || !r->req->type->contiguous || !r->total)
+        return false;
+    caps = mr_vc_caps(r->vc, r->total);
+    if (hdr->flags & MR_FLAG_PUT && caps & MR_VC_PUT && expose_and_clear(r, MR_VC_PUT))
+        return true;
+    return hdr->flags & MR_FLAG_DATAGRAMS && caps & MR_VC_DATAGRAMS && expose_and_clear(r, MR_VC_DATAGRAMS);
+}
+
 /* With a core for each rank, and another rank to share with. */
 static bool sharing_pays(struct mr_vc *vc)
 {
@@ -478,8 +493,7 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
     }
     if (read_all(r, hdr, payload, len))
         return;
-    if (hdr->flags & MR_FLAG_PUT && req->type->contiguous && r->total && mr_vc_caps(vc, r->total) & MR_VC_PUT &&
-        expose_and_clear(r))
+    if (put_all(r, hdr))
         return;
     ask_for_data(r, MR_RNDV_DRAINING);
 }

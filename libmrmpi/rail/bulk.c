@@ -11,6 +11,7 @@
  * A stripe whose subchannel breaks is done from its beginning over another one (rail/mend.c says when that is safe).
  *
  * Over links that lose writes the receiver tells what has landed: such a put is tracked, and rail/track.c knows more.
+ * Where there are only datagrams the receiver says what is to be sent; rail/zcopy.h tells.
  */
 #include "libmrmpi/rail/bulk.h"
 
@@ -40,18 +41,25 @@ static int enroll(void *buf, size_t len, enum mr_access access, struct mr_reg **
 int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                    struct mr_remote *out)
 {
-    struct region *r = calloc(1, sizeof *r);
+    struct region *r;
     int err;
 
+    if (how == MR_VC_DATAGRAMS && !mr_zcopy_can(p, len))
+        return -EAGAIN;
+    r = calloc(1, sizeof *r);
     if (!r)
         return -ENOMEM;
     r->rank = p->rank;
-    r->lands = how == MR_VC_PUT;
+    r->addr = buf;
+    r->len = len;
+    r->lands = how == MR_VC_PUT || how == MR_VC_DATAGRAMS;
     err = enroll(buf, len, r->lands ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, &r->reg);
     if (err)
         goto free_region;
     memset(out, 0, sizeof *out);
-    if (r->lands && p->tracked)
+    if (how == MR_VC_DATAGRAMS)
+        err = mr_zcopy_open(r, p, out);
+    else if (r->lands && p->tracked)
         err = mr_track_open(r, len, out);
     else if (r->lands)
         err = mr_landing_open(&mr_net.landings, r, &out->token);
@@ -59,8 +67,8 @@ int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how
         goto release;
     out->addr = (uintptr_t)buf;
     out->len = len;
-    out->num_keys = mr_verbs.num_rails;
-    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+    out->num_keys = r->inflow ? 0 : mr_verbs.num_rails;
+    for (unsigned i = 0; i < out->num_keys; i++)
         out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
     r->token = out->token;
     *region = &r->base;
@@ -77,7 +85,9 @@ void mr_bulk_unexpose(struct mr_region *region)
 {
     struct region *r = (struct region *)region;
 
-    if (r->caught)
+    if (r->inflow)
+        mr_zcopy_close(r);
+    else if (r->caught)
         mr_track_close(r);
     else if (r->lands)
         mr_landing_close(&mr_net.landings, r->token);
@@ -376,6 +386,8 @@ void mr_bulk_told(struct mr_peer *p, uint64_t cookie, bool landed)
 
 bool mr_bulk_uses(const struct mr_sub *sub)
 {
+    if (sub->flows)
+        return true;
     for (const struct mr_put *put = sub->peer->puts; put; put = put->next)
         for (unsigned i = 0; i < put->num; i++)
             if (put->stripe[i].sub == sub && put->stripe[i].state != STRIPE_DONE)
@@ -511,6 +523,17 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan
     return mr_sched_plan(&p->stripe_turn, load, p->num_now, len, mr_config.stripe_min, align, plan);
 }
 
+static void enlist(struct mr_put *put)
+{
+    struct mr_peer *p = put->peer;
+
+    put->next = p->puts;
+    if (p->puts)
+        p->puts->prev = put;
+    p->puts = put;
+    mr_net.open_puts++;
+}
+
 static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie, bool read)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -544,11 +567,7 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
         free(put);
         return err;
     }
-    put->next = p->puts;
-    if (p->puts)
-        p->puts->prev = put;
-    p->puts = put;
-    mr_net.open_puts++;
+    enlist(put);
     mr_stat_add(MR_STAT_NET_STRIPES, put->num);
 
     /* All stripes begin at the time before the first is posted (rail/adapt.h). */
@@ -560,8 +579,32 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
     return 0;
 }
 
+/* The receiver says what is to be sent, and when. */
+static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie)
+{
+    struct mr_put *put;
+    int err;
+
+    if (len != remote->len)
+        return -EMSGSIZE;
+    put = make_put(p, buf, remote, cookie, NULL, 0);
+    if (!put)
+        return -ENOMEM;
+    put->level = level_of(len);
+    err = mr_zcopy_begin(put);
+    if (!err)
+        err = enroll(buf, len, MR_ACCESS_SOURCE, &put->reg);
+    if (err)
+        free(put);
+    else
+        enlist(put);
+    return err;
+}
+
 int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
 {
+    if (dst->serial && !dst->num_keys)
+        return begin_datagrams(p, (void *)buf, len, dst, cookie);
     return begin_put(p, (void *)buf, len, dst, cookie, false); /* nothing writes into it */
 }
 
@@ -576,6 +619,7 @@ void mr_bulk_abandon(struct mr_peer *p, int error)
 
     p->homeless = NULL;
     p->orphans = 0;
+    mr_zcopy_abandon(p);
     for (unsigned i = 0; i < p->num_subs; i++) {
         p->sub[i].waiting = NULL;
         p->sub[i].waiting_end = &p->sub[i].waiting;

@@ -51,6 +51,9 @@ struct mr_put {
     struct mr_remote remote;
     void *cookie;
     struct mr_track *track; /* NULL: the links say what has landed */
+    uint32_t size;          /* as datagrams: of each; 0: by RDMA. Then there are no stripes, but */
+    unsigned pours;         /* words of the receiver's, on which something is posted still, or to be posted, */
+    bool landed;            /* and in the end that it has all of it (zcopy_out.c) */
     bool read;
     uint8_t level; /* enum mr_level: of the whole message, by its length when it was begun */
     unsigned num;
@@ -60,10 +63,13 @@ struct mr_put {
 struct region {
     struct mr_region base;
     struct mr_reg *reg;
+    void *addr;
+    uint64_t len;
     bool lands; /* peers write here, and say so by its token */
     uint32_t token;
     int rank;
-    struct mr_catch *caught; /* tracked: what has landed */
+    struct mr_catch *caught;  /* tracked: what has landed */
+    struct mr_inflow *inflow; /* the same of one that comes as datagrams */
 };
 
 /* A part to be posted. */
@@ -82,6 +88,19 @@ void mr_bulk_finish(struct mr_put *put);
 /* ---- track.c, receiver ---- */
 int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out);
 void mr_track_close(struct region *r);
+
+/* How long what is late is waited for, after all has left the sender. */
+uint64_t mr_track_hold(const struct mr_peer *p);
+
+/* ---- zcopy_in.c, zcopy_wait.c ---- */
+/* Is it better to come as datagrams into posted places than as packets, and can it now? */
+bool mr_zcopy_can(const struct mr_peer *p, uint64_t len);
+int mr_zcopy_open(struct region *r, struct mr_peer *p, struct mr_remote *out);
+void mr_zcopy_close(struct region *r);
+
+/* ---- zcopy_out.c ---- */
+/* What the peer has exposed for that; 0 or -EPROTO. */
+int mr_zcopy_begin(struct mr_put *put);
 
 /* ---- track.c, sender ---- */
 /* 0 or negative errno; before its stripes are begun. */

@@ -36,7 +36,7 @@ enum mend_word {
     WORD_IDLE, /* it is of the old side, and nothing from our end is under way on it (change.c) */
 };
 
-static int32_t sub_tag(const struct mr_sub *sub, uint8_t generation)
+int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation)
 {
     _Static_assert(MR_RAILS_MAX <= 8, "a rail's number has three bits");
     return (int32_t)(sub->rail->index | (uint32_t)sub->remote_rail << 3 | (uint32_t)(sub->path & 0x7f) << 6 |
@@ -44,7 +44,7 @@ static int32_t sub_tag(const struct mr_sub *sub, uint8_t generation)
 }
 
 /* Ours that the peer means. */
-static struct mr_sub *find_tagged(struct mr_peer *p, uint32_t tag)
+struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
 {
     return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
 }
@@ -102,6 +102,7 @@ void mr_sub_break(struct mr_sub *sub)
     sub->news.broken_generation = sub->generation;
     mr_stat_add(MR_STAT_BROKEN, 1);
     drain_links(sub);
+    mr_zcopy_sub_broken(sub);
     if (p->up && !p->error && !is_open(p))
         set_isolated(p, mr_clock_ns());
     mr_mend(p);
@@ -138,6 +139,7 @@ void mr_mend_opened(struct mr_sub *sub)
 {
     sub->opened_ns = mr_clock_ns();
     mr_lifeline_drop(sub);
+    mr_net.serve_due = true;
     set_isolated(sub->peer, 0);
 }
 
@@ -261,17 +263,17 @@ static bool say(struct mr_peer *p, enum mend_word word, int32_t tag, uint32_t im
 
 void mr_mend_tell_parked(struct mr_peer *p)
 {
-    say(p, WORD_PARKED, sub_tag(&p->sub[0], 0), 0, 0, false);
+    say(p, WORD_PARKED, mr_sub_tag(&p->sub[0], 0), 0, 0, false);
 }
 
 bool mr_mend_tell_idle(struct mr_sub *sub)
 {
-    return say(sub->peer, WORD_IDLE, sub_tag(sub, sub->generation), 0, 0, false);
+    return say(sub->peer, WORD_IDLE, mr_sub_tag(sub, sub->generation), 0, 0, false);
 }
 
 static void ask(struct mr_sub *sub, uint32_t imm, uint64_t cookie)
 {
-    say(sub->peer, WORD_ASK, sub_tag(sub, 0), imm, cookie, false);
+    say(sub->peer, WORD_ASK, mr_sub_tag(sub, 0), imm, cookie, false);
 }
 
 /* The peer hears of our end when it has drained, or now if that generation is over here, or never came to be. */
@@ -294,7 +296,7 @@ static void hear_broken(struct mr_sub *sub, uint8_t generation)
 void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
 {
     uint32_t tag = (uint32_t)hdr->tag;
-    struct mr_sub *sub = find_tagged(p, tag);
+    struct mr_sub *sub = mr_sub_tagged(p, tag);
 
     if (!sub || p->error)
         return;
@@ -312,7 +314,7 @@ void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
         mr_change_heard(sub, tag_generation(tag));
         break;
     case WORD_ASK:
-        say(p, WORD_TOLD, sub_tag(sub, 0), hdr->ctx, hdr->sreq, mr_bulk_has_landed(hdr->ctx));
+        say(p, WORD_TOLD, mr_sub_tag(sub, 0), hdr->ctx, hdr->sreq, mr_bulk_has_landed(hdr->ctx));
         break;
     case WORD_TOLD:
         mr_bulk_told(p, hdr->sreq, hdr->rank);
@@ -327,9 +329,9 @@ static void say_news(struct mr_sub *sub)
 {
     struct mr_sub_news *n = &sub->news;
 
-    if (n->broken && say(sub->peer, WORD_BROKEN, sub_tag(sub, n->broken_generation), 0, 0, false))
+    if (n->broken && say(sub->peer, WORD_BROKEN, mr_sub_tag(sub, n->broken_generation), 0, 0, false))
         n->broken = false;
-    if (n->gone && say(sub->peer, WORD_GONE, sub_tag(sub, n->gone_generation), 0, 0, false))
+    if (n->gone && say(sub->peer, WORD_GONE, mr_sub_tag(sub, n->gone_generation), 0, 0, false))
         n->gone = false;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
@@ -155,6 +156,7 @@ static void net_finalize(void)
         mr_log_print(MR_LOG_WARN, "leak: %zu bytes of memory are still registered", mr_net.regs.bytes);
     mr_landings_free(&mr_net.landings);
     free(mr_net.catches);
+    mr_zcopy_clear();
     mr_assemblies_free(&mr_net.assemblies);
     mr_packets_close();
     mr_qps_all_gone();
@@ -178,6 +180,10 @@ static int choose_kinds(const struct mr_launch *launch)
         mr_log(MR_LOG_WARN, "MRMPI_RELIABLE=no: a packet that the network loses is lost, and the job will wait for it "
                             "for ever");
     mr_budget_init();
+    if (!strcasecmp(mr_config.ud_rndv, "copy"))
+        mr_config.ud_pool = 0;
+    else if (strcasecmp(mr_config.ud_rndv, "zcopy") && !launch->rank)
+        mr_log(MR_LOG_WARN, "MRMPI_UD_RNDV=%s: must be zcopy or copy; zcopy it is", mr_config.ud_rndv);
     return mr_steer_init();
 }
 
@@ -285,14 +291,15 @@ static unsigned net_caps(int rank, size_t len)
 {
     struct mr_peer *p = mr_net.rationed ? mr_peer_get(rank) : mr_net.peer[rank];
     unsigned common = p ? p->card.kinds & mr_net.our_kinds : 0;
+    unsigned datagrams = common >> MR_LINK_UD & 1 && mr_config.ud_pool ? MR_VC_DATAGRAMS : 0;
 
     if (p && common && mr_net.rules.num && !mr_steer_by_rdma(p, len))
         return 0;
     if (p && mr_net.rationed && !mr_budget_rdma(p))
-        return 0;
+        return datagrams;
     if (common >> MR_LINK_RC & 1)
-        return mr_net.caps;
-    return common >> MR_LINK_UC & 1 ? mr_net.caps & MR_VC_PUT : 0;
+        return mr_net.caps | datagrams;
+    return datagrams | (common >> MR_LINK_UC & 1 ? mr_net.caps & MR_VC_PUT : 0);
 }
 
 /* ---- down -------------------------------------------------------------------------------------------------------- */
@@ -448,8 +455,12 @@ void mr_net_backlog(struct mr_peer *p)
 /* True if something still waits. */
 static bool flush(struct mr_peer *p)
 {
+    bool stripes, datagrams;
+
     push_packets(p);
-    return mr_bulk_resume(p) || mr_window_waiting(&p->out);
+    stripes = mr_bulk_resume(p);
+    datagrams = p->pouring && mr_zcopy_resume(p);
+    return stripes || datagrams || mr_window_waiting(&p->out);
 }
 
 static void flush_backlog(void)
@@ -507,7 +518,7 @@ static uint64_t rely_nap_ns(uint64_t part_ns)
 
 /*
  * For so long nothing can be missed: there is a peer to which nothing leads yet, or any more, or one that has said
- * nothing for a while, or parts of large messages are late. 0: there is none.
+ * nothing for a while, or parts of large messages are late, or wait for queue pairs. 0: there is none.
  */
 static uint64_t nap_ns(void)
 {
@@ -516,7 +527,7 @@ static uint64_t nap_ns(void)
     for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
         if (!p->up && mr_rail_idle >= NAP_CHECK)
             return NAP_NS;
-    if (mr_net.num_catching && waited > CATCH_NAP_NS)
+    if ((mr_net.num_catching || (mr_net.starved && !mr_net.serve_due)) && waited > CATCH_NAP_NS)
         return NAP_NS;
     if (mr_net.num_isolated && mr_rail_idle >= NAP_CHECK)
         return NAP_ISOLATED_NS;
@@ -527,12 +538,13 @@ static uint64_t nap_ns(void)
  * A process that has waited for a while sleeps a little: its peer may share the processor, and on a simulated fabric an
  * idle poll alone moves no time. A thread that calls MPI meanwhile ends the nap.
  */
-static void nap(void)
+static bool nap(void)
 {
     uint64_t ns = nap_ns();
 
     if (ns)
         mr_lock_nap(ns);
+    return ns;
 }
 
 /* The datagrams of connecting may be lost, as packets are that are acknowledged. now: 0 if the clock was not read. */
@@ -543,6 +555,8 @@ static void serve_time(int done, uint64_t now)
     mr_net.attentive = mr_net.careful || mr_net.connecting;
     if (mr_net.relying)
         mr_rely_poll(!done, now);
+    if (mr_net.starved)
+        mr_zcopy_serve();
     if (done || !mr_rail_idle)
         mr_net.idle_ns = mr_net.looked_ns;
 }
@@ -558,8 +572,8 @@ static int net_poll(void)
     done = mr_verbs_poll();
     timed = mr_net.connecting || mr_net.relying || mr_net.num_isolated;
 
-    if (__builtin_expect(timed, 0) && !done)
-        nap();
+    if (__builtin_expect(timed, 0) && !done && nap())
+        done = mr_verbs_poll(); /* what has come meanwhile is not overdue */
     if (!done || ++mr_net.polls % BUSY_CHECK == 0)
         now = mr_clock_ns();
     if (__builtin_expect(timed, 0))
@@ -579,7 +593,7 @@ static void net_word(int rank, const struct mr_hdr *hdr, const void *payload, si
 {
     struct mr_peer *p = mr_peer_get(rank);
 
-    if (p && !p->error && !mr_track_word(p, hdr, payload, len))
+    if (p && !p->error && !mr_track_word(p, hdr, payload, len) && !mr_zcopy_word(p, hdr, payload, len))
         mr_mend_word(p, hdr);
 }
 

@@ -72,6 +72,8 @@ struct mr_sub {
     struct mr_lifeline *lifeline; /* while it is closed: what is left of a link of it (rail/lifeline.c) */
     uint64_t opened_ns, closed_ns, retry_ns;
     unsigned failures;              /* in a row */
+    unsigned flows;                 /* parts of large messages that come or go over it as datagrams */
+    uint8_t fruitless;              /* those in a row of which nothing came */
     struct mr_link link[MR_LEVELS]; /* of them, the first is always there */
     struct mr_link *level[MR_LEVELS];
     struct mr_stripe_op *waiting, **waiting_end; /* stripes that found no room */
@@ -112,6 +114,12 @@ struct mr_peer {
     uint8_t bulk_kind;         /* enum mr_link_kind of those that carry large messages by RDMA */
     bool tracked;              /* they lose some: the receiver tells what has landed (track.c) */
     struct mr_catch *catching; /* large receives of which all should have landed by now */
+    struct mr_inflow *inflows; /* large receives that come as datagrams (zcopy_in.c), */
+    unsigned num_intakes;      /* queue pairs that are taken for them, */
+    unsigned num_late;         /* of which all should have landed, */
+    unsigned num_starving;     /* receives that have none yet, */
+    struct mr_pour *pouring;   /* and what is to be sent in this way (zcopy_out.c) */
+    struct mr_sched inflow_turn;
     uint8_t write_shift;       /* how long writes to it shall be: 1 << write_shift; 0: not known yet */
     uint8_t hasty;             /* how often it was taken for lost what came after all */
     struct mr_window out;      /* packets that wait, or are not known to be with the peer */
@@ -165,6 +173,12 @@ struct mr_net {
     uint64_t idle_ns;      /* since when it has found nothing to do */
     unsigned open_puts;
     unsigned num_catching; /* large receives that wait for what is late */
+    struct mr_inflow *starved, **starved_end; /* those that wait for a queue pair, in order (zcopy_wait.c) */
+    unsigned starving;                        /* so many */
+    bool serve_due;                           /* there may be one for them */
+    uint64_t served_ns;
+    uint32_t inflow_serial;
+    struct mr_gush *gushes; /* spare ones (zcopy_out.c) */
     unsigned num_isolated; /* peers to whom nothing leads at present */
     bool mend_due;         /* one of those that are mending has something to say or do now */
     unsigned caps;         /* enum mr_vc_caps */
@@ -314,6 +328,9 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation);
 void mr_mend_opened(struct mr_sub *sub);
 /* The first round has ended: say what broke while it lasted, and open it again. */
 void mr_mend_connected(struct mr_peer *p);
+/* How the peer is told of a subchannel, and which of ours it means. */
+int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation);
+struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag);
 /* A word of the peer's mend.c: header kinds from MR_VC_KIND_CHANNEL on. */
 void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr);
 /* Say and do what is due. */
@@ -387,6 +404,26 @@ bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payl
 void mr_track_landed(uint32_t imm);
 /* All that has come was handled: ask again for what is missing, if its time is up. */
 void mr_track_poll(struct mr_peer *p, uint64_t now_ns);
+
+/* ---- zcopy_in.c, zcopy_wait.c, zcopy_out.c ----------------------------------------------------------------------- */
+
+/* A word about a large message that goes as datagrams: true if it is one. */
+bool mr_zcopy_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+/* Post what has been cleared, as far as there is room. True: some waits. */
+bool mr_zcopy_resume(struct mr_peer *p);
+/* While mr_net.starved: queue pairs for messages that wait for one. */
+void mr_zcopy_serve(void);
+/* As mr_track_poll(). */
+void mr_zcopy_poll(struct mr_peer *p, uint64_t now_ns);
+/* What comes over this subchannel comes over others. */
+void mr_zcopy_sub_broken(struct mr_sub *sub);
+/* The peer is lost: stop its queue pairs, of which mr_peer.num_intakes counts those that are not back yet. */
+void mr_zcopy_lost(struct mr_peer *p);
+/* After that, and after its links have drained. */
+void mr_zcopy_abandon(struct mr_peer *p);
+/* At the end. */
+void mr_zcopy_free(struct mr_peer *p);
+void mr_zcopy_clear(void);
 
 /* ---- net.c ----------------------------------------------------------------------------------------------------- */
 

@@ -45,6 +45,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
             if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                 p->sub[i].link[l].ops->drain(&p->sub[i].link[l]);
     }
+    mr_zcopy_lost(p);
     if (p->isolated_ns)
         mr_net.num_isolated--;
     p->isolated_ns = 0;
@@ -59,7 +60,7 @@ static bool has_drained(const struct mr_peer *p)
         for (unsigned l = 0; l < MR_LEVELS; l++)
             if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                 return false;
-    return true;
+    return !p->num_intakes;
 }
 
 static void drop_packets(struct mr_peer *p)
@@ -142,6 +143,7 @@ void mr_peers_free(void)
         }
         drop_packets(p);
         free(p->steer);
+        mr_zcopy_free(p);
         free(p->sub);
         free(p);
     }

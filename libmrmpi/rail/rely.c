@@ -321,7 +321,9 @@ static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
     }
     if (idle && p->catching)
         mr_track_poll(p, now_ns);
-    return p->catching || mr_ack_owed(&p->in) || mr_window_deadline(&p->out) != UINT64_MAX;
+    if (idle && p->num_late)
+        mr_zcopy_poll(p, now_ns);
+    return p->catching || p->num_late || p->num_starving || mr_ack_owed(&p->in) || mr_window_deadline(&p->out) != UINT64_MAX;
 }
 
 void mr_rely_time(void)

@@ -85,7 +85,7 @@ struct mr_catches {
     uint32_t next, serial; /* the one that was given last */
 };
 
-static uint64_t hold_ns(const struct mr_peer *p)
+uint64_t mr_track_hold(const struct mr_peer *p)
 {
     uint64_t ns = p->out.rtt.srtt_ns ? p->out.rtt.srtt_ns / 2 : HOLD_FIRST_NS;
 
@@ -179,7 +179,7 @@ void mr_track_landed(uint32_t imm)
     if (c->have.count == c->have.num)
         all_landed(c);
     else if (c->at)
-        c->due_ns = mr_clock_ns() + hold_ns(c->peer);
+        c->due_ns = mr_clock_ns() + mr_track_hold(c->peer);
 }
 
 static void on_written(struct mr_peer *p, const struct mr_hdr *hdr)
@@ -195,7 +195,7 @@ static void on_written(struct mr_peer *p, const struct mr_hdr *hdr)
     if (c->round && !c->late && p->hasty)
         p->hasty--;
     c->cookie = hdr->sreq;
-    c->due_ns = mr_clock_ns() + hold_ns(p);
+    c->due_ns = mr_clock_ns() + mr_track_hold(p);
     c->next = p->catching;
     if (c->next)
         c->next->at = &c->next;

@@ -42,8 +42,8 @@ _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */
 struct mr_remote {
     uint64_t addr, len;
-    int32_t pid; /* inside a host */
-    uint32_t num_keys;
+    int32_t pid;                 /* inside a host */
+    uint32_t num_keys;           /* between hosts; 0: it comes as datagrams, each of token bytes */
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
     uint32_t token;  /* names the exposed region in put notifications; the owner's channel gives and reads it */
     uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (rail/track.c) */
@@ -72,6 +72,7 @@ enum mr_vc_caps {
     MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */
     MR_VC_READ = 4,       /* mr_vc_read works (RDMA read) */
     MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_vc_put */
+    MR_VC_DATAGRAMS = 16, /* mr_vc_put works for memory that is exposed in this way; that may be refused */
 };
 
 struct mr_vc_upcalls {
@@ -138,8 +139,8 @@ unsigned mr_vc_waiting(struct mr_vc *vc);
 extern unsigned mr_vc_all_waiting;
 
 /*
- * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT) or to be read (MR_VC_GET,
- * MR_VC_READ). Registers it on every rail (registration cache).
+ * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to be
+ * read (MR_VC_GET, MR_VC_READ). Registers it on every rail (registration cache).
  */
 int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                  struct mr_remote *out);

@@ -31,8 +31,8 @@ tests/libmrmpi/test_pt2pt_PKGS := check
 tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_blocks test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/rail/reorder.c
@@ -47,6 +47,8 @@ tests/libmrmpi/test_card_SRCS := tests/libmrmpi/test_card.c libmrmpi/rail/card.c
 tests/libmrmpi/test_card_PKGS := check
 tests/libmrmpi/test_blocks_SRCS := tests/libmrmpi/test_blocks.c libmrmpi/rail/blocks.c
 tests/libmrmpi/test_blocks_PKGS := check
+tests/libmrmpi/test_repair_SRCS := tests/libmrmpi/test_repair.c libmrmpi/rail/repair.c
+tests/libmrmpi/test_repair_PKGS := check
 tests/libmrmpi/test_pair_SRCS := tests/libmrmpi/test_pair.c libmrmpi/rail/pair.c
 tests/libmrmpi/test_pair_PKGS := check
 tests/libmrmpi/test_adapt_SRCS := tests/libmrmpi/test_adapt.c libmrmpi/rail/adapt.c libmrmpi/rail/sched.c

@@ -101,6 +101,32 @@ static int take_part(struct mr_link *l, const struct mr_link_part *part, struct 
     return 0;
 }
 
+/* ---- large messages as datagrams: none here ---- */
+
+bool mr_zcopy_can(const struct mr_peer *p, uint64_t len)
+{
+    ck_abort();
+}
+
+int mr_zcopy_open(struct region *r, struct mr_peer *p, struct mr_remote *out)
+{
+    ck_abort();
+}
+
+void mr_zcopy_close(struct region *r)
+{
+    ck_abort();
+}
+
+int mr_zcopy_begin(struct mr_put *put)
+{
+    ck_abort();
+}
+
+void mr_zcopy_abandon(struct mr_peer *p)
+{
+}
+
 /* ---- links that lose writes: none here ---- */
 
 int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out)
