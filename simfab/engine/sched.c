@@ -372,7 +372,8 @@ void sched_proc_free(struct proc *p)
         bool queued = false;
 
         for (uint32_t i = 0; i < p->actors_used && !queued; i++)
-            queued = evtimer_queued(&p->actors[i].wake) || evtimer_queued(&p->actors[i].limit);
+            queued = evtimer_queued(&p->actors[i].wake) || evtimer_queued(&p->actors[i].limit) ||
+                     evtimer_queued(&p->actors[i].peep);
         if (queued) {
             at = &p->next_gone;
         } else {
