@@ -17,7 +17,8 @@
 struct mr_pour {
     struct mr_put *put;
     struct mr_sub *sub;
-    struct mr_pour *next; /* in the peer's list: not all of it is posted */
+    struct mr_pour *next; /* in the peer's list, if listed: not all of it is posted */
+    bool listed;
     uint32_t qpn, qkey;
     uint16_t turn;
     unsigned number;   /* of the datagram that comes next */
@@ -89,7 +90,7 @@ static void gush_done(struct mr_link_run *run)
 
     g->next = mr_net.gushes;
     mr_net.gushes = g;
-    if (!--u->posted && all_posted(u))
+    if (!--u->posted && !u->listed)
         pour_done(u);
 }
 
@@ -170,6 +171,7 @@ static bool pour_round(struct mr_peer *p)
             continue;
         }
         *at = u->next;
+        u->listed = false;
         if (!u->posted)
             pour_done(u);
     }
@@ -245,6 +247,7 @@ static void on_clear(struct mr_peer *p, struct mr_put *put, const struct mr_hdr 
     while (*end)
         end = &(*end)->next;
     *end = u;
+    u->listed = true;
     mr_net_backlog(p);
 }
 
