@@ -5,7 +5,7 @@
 #   net2  the same over two rails
 #   hydra as shm, started by mpiexec.hydra
 #   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
-# PATTERN (an extended regular expression) picks programs by name. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
+# PATTERN (an extended regular expression) picks programs by name, MPI_TEST_NOT (another one) leaves some out. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
 # 4, 7 and 16 ranks that the list does not have for them, and with those that it has in parentheses.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
@@ -63,6 +63,7 @@ while read -r name modes rest; do
   hydra && [[ ,$modes, == *,shm,* ]] && modes+=,hydra
   [[ ,$modes, == *,${mode%[12]},* ]] || continue
   [[ $name =~ $pattern ]] || continue
+  [[ -n ${MPI_TEST_NOT:-} && $name =~ $MPI_TEST_NOT ]] && continue
   args=()
   [[ $rest == *--* ]] && read -ra args <<<"${rest#*--}"
   ranks=${rest%%--*}
