@@ -279,6 +279,12 @@ static void load_policy(struct daemon *d)
     text_free(&file);
 }
 
+static void on_place(void *arg, struct sa_asker who, const struct sa_place *place)
+{
+    struct daemon *d = arg;
+    server_place(d->server, who, place);
+}
+
 /* ---- timers and signals ---- */
 
 static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
@@ -398,6 +404,9 @@ int daemon_start(struct daemon *d, const struct conf *conf)
         log_error("cannot start the manager thread: %s", strerror(errno));
         return -EAGAIN;
     }
+    d->sa = sa_start(d->event, on_place, d);
+    if (!d->sa)
+        return -ENOMEM;
     d->server = server_start(d, path);
     if (!d->server)
         return -errno;
@@ -414,6 +423,7 @@ void daemon_stop(struct daemon *d)
     sd_notify(0, "STOPPING=1");
     if (d->server)
         server_stop(d->server);
+    sa_stop(d->sa);
     if (d->manager)
         manager_stop(d->manager);
     for (struct task *t = d->first_waiting, *next; t; t = next) {

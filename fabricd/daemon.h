@@ -10,6 +10,7 @@
 #include "fabricd/jobs.h"
 #include "fabricd/manager.h"
 #include "fabricd/rails.h"
+#include "fabricd/sa.h"
 
 #include <systemd/sd-event.h>
 
@@ -20,6 +21,7 @@ struct daemon {
     sd_event *event;
     struct manager *manager;
     struct server *server;
+    struct sa *sa;
     struct jobs jobs;
     struct rails rails;
     struct in_force current;

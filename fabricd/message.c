@@ -25,6 +25,11 @@ static int check_job(const struct fd_job *j)
                : -EINVAL;
 }
 
+static int check_where(const struct fd_where *w)
+{
+    return good_text(w->device, sizeof(w->device), false) && !strchr(w->device, '/') && w->port && w->guid ? 0 : -EINVAL;
+}
+
 int message_check(const void *msg, size_t len)
 {
     const struct fd_header *h = msg;
@@ -35,6 +40,8 @@ int message_check(const void *msg, size_t len)
         if (len != sizeof(struct fd_hello))
             return -EPROTO;
         return good_text(((const struct fd_hello *)msg)->job, FD_JOB_MAX, true) ? 0 : -EINVAL;
+    case FD_WHERE:
+        return len == sizeof(struct fd_where) ? check_where(msg) : -EPROTO;
     case FD_STATUS:
     case FD_VERIFY:
     case FD_JOB_LIST:

@@ -12,6 +12,8 @@
  *                anything in it has changed (job's class, service levels, a rail). An FD_STATE always holds the whole
  *                truth, so a client needs only the last one. A client that does not read is dropped and may reconnect.
  *                The connection is closed when the daemon ends: go on with the last FD_STATE.
+ *                FD_WHERE  ->  FD_PLACE (same seq, later; others may come first): where a port of another host is at
+ *                present. Only to a daemon whose answer to the hello has FD_CAN_PLACES.
  * fabricctl:     a request  ->  any number of FD_TEXT, then one FD_DONE with the result.
  *
  * Who asks is known from SO_PEERCRED only. Anybody may say hello and read the status; uid 0 and the uid that the
@@ -43,6 +45,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are 
 enum fd_type {
     FD_HELLO = 1, /* struct fd_hello; from the library */
     FD_STATE = 2, /* struct fd_state; from the daemon */
+    FD_WHERE = 3, /* struct fd_where; from the library */
+    FD_PLACE = 4, /* struct fd_place; from the daemon */
 
     FD_STATUS = 16,    /* header only: what the daemon knows, as text */
     FD_VERIFY = 17,    /* header only: read the tables of every port now */
@@ -68,6 +72,7 @@ struct fd_header {
 /* fd_hello.flags; a daemon ignores those that it does not know */
 #define FD_HELLO_SUBSCRIBE 1u
 #define FD_HELLO_LEVELS    2u /* levels between small and large may follow FD_STATE. Without it none do. */
+#define FD_HELLO_PLACES    4u /* FD_WHERE may follow, if the answer says FD_CAN_PLACES */
 
 struct fd_hello {
     struct fd_header h;
@@ -94,11 +99,12 @@ struct fd_rail {
 #define FD_CHANGED_CLASS  1u /* fd_state.changed: the job's class or its service levels */
 #define FD_CHANGED_RAILS  2u
 #define FD_CHANGED_POLICY 4u /* generation or verified */
+#define FD_CAN_PLACES     0x100u /* in the answer to a hello with FD_HELLO_PLACES: this daemon knows FD_WHERE */
 
 struct fd_state {
     struct fd_header h;
     int32_t status;      /* 0: a policy is in force; -ENOENT: none yet (service levels 0); else a negative errno */
-    uint32_t changed;    /* FD_CHANGED_ bits; 0 in the answer to a hello */
+    uint32_t changed;    /* FD_CHANGED_ bits; in the answer to a hello FD_CAN_ bits */
     uint64_t generation; /* goes up whenever a policy is put in force; 0: none */
     uint32_t small_max;  /* messages of up to so many bytes (and all control messages) travel on sl_small */
     uint8_t verified;    /* 1: every port of the fabric was found to have the policy's tables */
@@ -161,6 +167,24 @@ struct fd_state_long {
     struct fd_level more[FD_MEDIUM_MAX];
 };
 
+/* Where is the port with this GUID, in the subnet of a port of this host? For InfiniBand only. */
+struct fd_where {
+    struct fd_header h;
+    char device[FD_DEV_MAX];
+    uint8_t port; /* 1.. */
+    uint8_t reserved[7];
+    uint64_t guid; /* in the byte order of this struct, not as in a GID */
+};
+
+struct fd_place {
+    struct fd_header h;
+    uint64_t guid;  /* as asked */
+    int32_t status; /* 0; -ENOENT: the subnet has no such port; other negative errno: nothing is known */
+    uint16_t lid;   /* with status 0: the port has 2^lmc LIDs, from lid on */
+    uint8_t lmc;
+    uint8_t reserved;
+};
+
 struct fd_apply {
     struct fd_header h;
     char name[256]; /* what the sender calls the file, for messages */
@@ -191,6 +215,8 @@ static_assert(sizeof(struct fd_hello) == 88, "layout");
 static_assert(sizeof(struct fd_rail) == 80, "layout");
 static_assert(sizeof(struct fd_state) == 144 + 32 * 80, "layout");
 static_assert(sizeof(struct fd_level) == 16, "layout");
+static_assert(sizeof(struct fd_where) == 96, "layout");
+static_assert(sizeof(struct fd_place) == 32, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");
 static_assert(sizeof(struct fd_job) == 248, "layout");
 static_assert(sizeof(struct fd_done) == 24, "layout");

@@ -18,6 +18,7 @@
 #define TEXT_CHUNK      16384
 #define ROOT_SLOTS      16 /* beyond clients_max, for the administrator */
 #define OWN_DESCRIPTORS 32
+#define ASKING_MAX      64 /* places, by one client */
 
 struct client {
     struct client *next;
@@ -32,6 +33,7 @@ struct client {
     char job[FD_JOB_MAX];
     char user[FD_JOB_MAX];     /* name of cred.uid, looked up at the first hello */
     bool levels;               /* it understands levels between small and large */
+    unsigned asking;           /* places that it has asked for and not been told yet */
     struct fd_state_long told; /* the last FD_STATE sent */
 };
 
@@ -85,6 +87,16 @@ static void send_text(struct client *c, uint32_t seq, const char *text, size_t l
         text += n;
         len -= n;
     }
+}
+
+static void send_place(struct client *c, uint32_t seq, const struct sa_place *place)
+{
+    struct fd_place m = {.h = message_header(FD_PLACE, sizeof(m), seq),
+                         .guid = place->guid,
+                         .status = place->status,
+                         .lid = place->status ? 0 : place->lid,
+                         .lmc = place->status ? 0 : place->lmc};
+    send_message(c, &m, sizeof(m));
 }
 
 /* The levels between small and large follow the rails. */
@@ -205,6 +217,15 @@ void server_done(struct server *s, uint64_t client, int status)
     free_dropped(s);
 }
 
+void server_place(struct server *s, struct sa_asker who, const struct sa_place *place)
+{
+    struct client *c = find_client(s, who.client);
+    if (!c)
+        return;
+    c->asking--;
+    send_place(c, who.seq, place);
+}
+
 /* ---- requests ---- */
 
 static void look_up_user(struct client *c)
@@ -227,7 +248,32 @@ static void on_hello(struct client *c, const struct fd_hello *m)
     c->levels = m->flags & FD_HELLO_LEVELS;
     fill_state(c->server->daemon, c, &c->told);
     c->told.s.h.seq = m->h.seq;
+    c->told.s.changed = m->flags & FD_HELLO_PLACES ? FD_CAN_PLACES : 0;
     send_message(c, &c->told, c->told.s.h.length);
+}
+
+static bool is_our_rail(const struct daemon *d, const struct fd_where *m)
+{
+    for (unsigned i = 0; i < d->rails.n; i++)
+        if (d->rails.rail[i].port == m->port && !strcmp(d->rails.rail[i].device, m->device))
+            return d->rails.rail[i].infiniband;
+    return false;
+}
+
+/* Anybody may ask: what the answer tells every host of the subnet can be asked by. */
+static void on_where(struct client *c, const struct fd_where *m)
+{
+    struct daemon *d = c->server->daemon;
+    int rc = -EBUSY;
+    if (c->asking < ASKING_MAX) {
+        c->asking++; /* the answer may come at once */
+        rc = is_our_rail(d, m) ? sa_ask(d->sa, m->device, m->port, m->guid, (struct sa_asker){c->id, m->h.seq})
+                               : -ENODEV;
+        if (rc)
+            c->asking--;
+    }
+    if (rc)
+        send_place(c, m->h.seq, &(struct sa_place){.guid = m->guid, .status = rc});
 }
 
 static int on_apply(struct client *c, const struct fd_apply *m, size_t len)
@@ -312,6 +358,9 @@ static void handle(struct client *c, const void *msg, size_t len)
     switch (h->type) {
     case FD_HELLO:
         on_hello(c, msg);
+        return;
+    case FD_WHERE:
+        on_where(c, msg);
         return;
     case FD_APPLY:
     case FD_DIFF:

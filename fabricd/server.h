@@ -16,6 +16,9 @@ void server_publish(struct server *s);
 void server_progress(struct server *s, uint64_t client, const char *text, size_t len);
 void server_done(struct server *s, uint64_t client, int status);
 
+/* To the client that has asked for it, if it is still there. One that does not read is dropped later. */
+void server_place(struct server *s, struct sa_asker who, const struct sa_place *place);
+
 unsigned server_clients(const struct server *s);
 
 #endif

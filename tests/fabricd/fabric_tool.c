@@ -5,6 +5,7 @@
  *
  *   fabric_tool query SOCKET JOB             print the answer to a hello, one line of key=value
  *   fabric_tool watch SOCKET JOB             subscribe; print every state until the daemon ends the connection
+ *   fabric_tool where SOCKET N DEVICE PORT GUID   ask N times at once; print the answers, one line of key=value each
  *   fabric_tool garbage SOCKET N             send N messages of nonsense, each on its own connection
  *   fabric_tool flood SOCKET                 ask and never read, until the daemon drops us
  *   fabric_tool vlarb HOPS MODIFIER V:W,...  set a VLArb block of the node at the end of the path ("1,3", "-": here)
@@ -79,6 +80,29 @@ static int watch(const char *path, const char *job)
     while (print_state(fd))
         ;
     printf("end\n");
+    return 0;
+}
+
+static int where(const char *path, int n, const char *device, const char *port, const char *guid)
+{
+    struct fd_where m = {.port = (uint8_t)atoi(port), .guid = strtoull(guid, NULL, 16)};
+    struct fd_place p;
+    int fd = dial(path);
+    snprintf(m.device, sizeof(m.device), "%s", device);
+    hello(fd, "", FD_HELLO_PLACES);
+    struct fd_state_long state;
+    if (recv(fd, &state, sizeof(state), 0) <= 0 || !(state.s.changed & FD_CAN_PLACES))
+        return 1;
+    for (int i = 0; i < n; i++) {
+        m.h = message_header(FD_WHERE, sizeof(m), 100 + (unsigned)i);
+        if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) != (ssize_t)sizeof(m))
+            return 1;
+    }
+    for (int i = 0; i < n; i++) {
+        if (recv(fd, &p, sizeof(p), 0) != (ssize_t)sizeof(p) || p.h.type != FD_PLACE || p.guid != m.guid)
+            return 1;
+        printf("seq=%u status=%d lid=%u lmc=%u\n", p.h.seq, p.status, p.lid, p.lmc);
+    }
     return 0;
 }
 
@@ -183,6 +207,8 @@ int main(int argc, char **argv)
     }
     if (argc == 4 && !strcmp(verb, "watch"))
         return watch(argv[2], argv[3]);
+    if (argc == 7 && !strcmp(verb, "where"))
+        return where(argv[2], atoi(argv[3]), argv[4], argv[5], argv[6]);
     if (argc == 4 && !strcmp(verb, "garbage"))
         return garbage(argv[2], atoi(argv[3]));
     if (argc == 3 && !strcmp(verb, "flood"))

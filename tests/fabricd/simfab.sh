@@ -137,11 +137,21 @@ ok "by a restart of opensm" test "$(simfab opensm pid)" != "$old"
 "$tool" query "$FABRICD_SOCKET" 4711 >q
 like "the library is told the paths" 'rails=mlx5_0/1/lidok/lmc1/up,mlx5_1/1/lidok/lmc1/up' q
 
+# where ports of other hosts are
+sysfs() { simfab exec h2 -- cat "/sys/class/infiniband/mlx5_1/ports/1/$1"; }
+guid=$(sysfs gids/0 | sed 's/^.\{20\}//; s/://g')
+where() { "$tool" where "$FABRICD_SOCKET" "$@" | cut -d' ' -f2- | LC_ALL=C sort | uniq -c | tr -s ' ' | tr '\n' ';'; } # N DEVICE PORT GUID
+is "the library is told where a port of another host is" "$(where 1 mlx5_0 1 "$guid")" " 1 status=0 lid=$(($(sysfs lid))) lmc=1;"
+is "and so are many at once" "$(where 60 mlx5_1 1 "$guid")" " 60 status=0 lid=$(($(sysfs lid))) lmc=1;"
+is "a port that nobody knows" "$(where 1 mlx5_0 1 1234)" " 1 status=-2 lid=0 lmc=0;"
+is "a port that this host does not have" "$(where 1 mlx5_7 1 "$guid")" " 1 status=-19 lid=0 lmc=0;"
+
 # opensm does not do what it is told
 cp "$conf" before.conf
 sed 's/share: 60/share: 40/' lmc1.yaml >other.yaml
 kill -STOP "$(simfab opensm pid)"
 ok "a policy that the fabric does not take in time is not applied" exits 1 fabricctl policy apply other.yaml
+is "nobody answers; who asks too much is told so" "$(where 80 mlx5_0 1 4321)" " 64 status=-110 lid=0 lmc=0; 16 status=-16 lid=0 lmc=0;"
 kill -CONT "$(simfab opensm pid)"
 ok "opensm's configuration is the last good one" cmp "$conf" before.conf
 ok "the policy before it is in force and verified" wait_for 10 status_has '^policy: .*generation: 4, state: verified'

@@ -64,6 +64,26 @@ START_TEST(levels)
 }
 END_TEST
 
+START_TEST(where)
+{
+    struct fd_where m = {.h = message_header(FD_WHERE, sizeof(m), 1), .device = "mlx5_0", .port = 1, .guid = 1};
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+    m.port = 0;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.port = 255;
+    m.guid = 0;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.guid = UINT64_MAX;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+    strcpy(m.device, "../x");
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    memset(m.device, 'x', sizeof(m.device));
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.h.length = sizeof(m) - 8;
+    ck_assert_int_eq(message_check(&m, sizeof(m) - 8), -EPROTO);
+}
+END_TEST
+
 START_TEST(other_types)
 {
     struct fd_header h;
@@ -163,6 +183,7 @@ int main(void)
     TCase *t = tcase_create("proto");
     tcase_add_test(t, hello);
     tcase_add_test(t, levels);
+    tcase_add_test(t, where);
     tcase_add_test(t, other_types);
     tcase_add_test(t, apply);
     tcase_add_test(t, jobs_survive);
