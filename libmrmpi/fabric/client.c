@@ -14,6 +14,13 @@
 #include "libmrmpi/base/base.h"
 
 #define RECONNECT_NS 5000000000ull
+#define PLACES       32 /* answers that wait to be taken; those beyond are asked for again */
+
+/* IBTA volume 1, 4.1.3 and 3.5.10 */
+#define UNICAST_MAX 0xbfff
+#define LMC_MAX     7
+
+enum { RECEIVED_NOTHING, RECEIVED_STATE, RECEIVED_PLACE };
 
 _Static_assert(MR_LANES_MAX == FD_LANES_MAX && MR_LEVELS == FD_LEVELS_MAX, "all lanes and levels fit");
 
@@ -26,6 +33,9 @@ static struct {
     char job[FD_JOB_MAX];
     unsigned num_rails;
     struct fd_rail rails[FD_RAILS_MAX];
+    bool knows_places;
+    unsigned num_places;
+    struct mr_fabric_place places[PLACES];
 } client = {.fd = -1};
 
 void mr_fabric_defaults(struct mr_fabric_qos *qos)
@@ -109,33 +119,56 @@ static void drop_connection(void)
     if (client.fd >= 0)
         close(client.fd);
     client.fd = -1;
+    client.knows_places = false;
 }
 
-/* Receive one state. 1: in *qos; 0: nothing there; negative errno: the connection is of no use any more. */
+static bool is_place(const struct fd_place *p, size_t len)
+{
+    return len == sizeof *p && p->h.magic == FD_MAGIC && p->h.version == FD_VERSION && p->h.type == FD_PLACE &&
+           p->h.length == len;
+}
+
+static int take_place(const struct fd_place *p)
+{
+    if (!p->status && (!p->lid || p->lid > UNICAST_MAX || p->lmc > LMC_MAX))
+        return -EPROTO;
+    if (!p->status && client.num_places < PLACES)
+        client.places[client.num_places++] = (struct mr_fabric_place){.guid = p->guid, .lid = p->lid, .lmc = p->lmc};
+    return RECEIVED_PLACE;
+}
+
+/* Negative errno: the connection is of no use any more. */
 static int receive(int flags, struct mr_fabric_qos *qos)
 {
-    struct fd_state_long s;
+    union {
+        struct fd_state_long state;
+        struct fd_place place;
+    } m;
     ssize_t n;
 
-    memset(&s, 0, sizeof s);
+    memset(&m, 0, sizeof m);
     do
-        n = recv(client.fd, &s, sizeof s, flags | MSG_TRUNC);
+        n = recv(client.fd, &m, sizeof m, flags | MSG_TRUNC);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+        return errno == EAGAIN || errno == EWOULDBLOCK ? RECEIVED_NOTHING : -errno;
     if (n == 0)
         return -ECONNRESET;
-    if ((size_t)n > sizeof s || !sane(&s.s, (size_t)n))
+    if (client.knows_places && is_place(&m.place, (size_t)n))
+        return take_place(&m.place);
+    if ((size_t)n > sizeof m.state || !sane(&m.state.s, (size_t)n))
         return -EPROTO;
-    take(&s.s, qos);
-    return 1;
+    if (m.state.s.h.seq) /* the answer to the hello */
+        client.knows_places = m.state.s.changed & FD_CAN_PLACES;
+    take(&m.state.s, qos);
+    return RECEIVED_STATE;
 }
 
 static int say_hello(void)
 {
     struct fd_hello hello = {
         .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq},
-        .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS,
+        .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES,
     };
 
     memcpy(hello.job, client.job, sizeof hello.job);
@@ -198,9 +231,9 @@ int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, str
     if (err)
         return err == -EAGAIN ? -ETIMEDOUT : err;
     err = receive(0, qos);
-    if (err != 1) {
+    if (err != RECEIVED_STATE) {
         drop_connection();
-        return err ? err : -ETIMEDOUT;
+        return err < 0 ? err : -ETIMEDOUT;
     }
     client.was_open = true;
     return 0;
@@ -210,7 +243,7 @@ void mr_fabric_close(void)
 {
     drop_connection();
     client.was_open = false;
-    client.num_rails = 0;
+    client.num_rails = client.num_places = 0;
     client.next_try_ns = 0;
 }
 
@@ -228,13 +261,37 @@ bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns)
         mr_log(MR_LOG_INFO, "fabricd is there again");
     }
     while ((got = receive(MSG_DONTWAIT, qos)) > 0)
-        news = true;
+        news |= got == RECEIVED_STATE;
     if (got < 0) {
         mr_log(MR_LOG_INFO, "lost the connection to fabricd (%s); going on with what is known", strerror(-got));
         drop_connection();
         client.next_try_ns = now_ns + RECONNECT_NS;
     }
     return news;
+}
+
+int mr_fabric_ask_place(const char *device, uint8_t port, uint64_t guid)
+{
+    struct fd_where m = {
+        .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_WHERE, .length = sizeof m, .seq = ++client.seq},
+        .port = port,
+        .guid = guid,
+    };
+
+    if (client.fd < 0 || !client.knows_places || strlen(device) >= sizeof m.device)
+        return -EOPNOTSUPP;
+    memcpy(m.device, device, strlen(device));
+    return send(client.fd, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof m ? 0 : -EAGAIN;
+}
+
+bool mr_fabric_place(struct mr_fabric_place *out)
+{
+    if (!client.num_places)
+        return false;
+    *out = client.places[0];
+    client.num_places--;
+    memmove(client.places, client.places + 1, client.num_places * sizeof client.places[0]);
+    return true;
 }
 
 bool mr_fabric_rejects(const char *device, int port, void *arg)

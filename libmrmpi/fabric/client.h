@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client of fabricd (fabricd/proto.h): which service levels this job has, and which rails of this host are not to
- * be used. The daemon is never waited for longer than a bounded time, is believed in nothing that is out of range, and
+ * The client of fabricd (fabricd/proto.h): which service levels this job has, which rails of this host are not to be
+ * used, and where ports of other hosts are when their LIDs have changed. The daemon is never waited for longer than a bounded time, is believed in nothing that is out of range, and
  * is never needed: without it everything travels on service level 0.
  *
  * One connection per process, made at init and kept for news. When it breaks, the last that was heard stays in force,
@@ -57,6 +57,21 @@ static inline enum mr_level mr_fabric_level_of(const struct mr_fabric_qos *q, ui
 
 /* News since the last look? Then they are in *qos. Does not wait; costs a system call. */
 bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns);
+
+/*
+ * Ask where the port with this GUID is at present, in the subnet of a port of this host. The answer comes with the
+ * news. -EOPNOTSUPP: there is no daemon that could tell; -EAGAIN: not now.
+ */
+int mr_fabric_ask_place(const char *device, uint8_t port, uint64_t guid);
+
+struct mr_fabric_place {
+    uint64_t guid;
+    uint16_t lid;
+    uint8_t lmc;
+};
+
+/* An answer that has come, each once; false: none. Those to which nothing is known never come. */
+bool mr_fabric_place(struct mr_fabric_place *out);
 
 /* The daemon knows this port and says that it should not be used. (A mr_rail_reject.) */
 bool mr_fabric_rejects(const char *device, int port, void *arg);

@@ -482,6 +482,7 @@ static void flush_backlog(void)
 static void look_for_news(bool idle, uint64_t now)
 {
     struct mr_fabric_qos q;
+    bool news;
 
     if (now - mr_net.news_ns < (idle ? NEWS_NS : BUSY_NS))
         return;
@@ -493,7 +494,9 @@ static void look_for_news(bool idle, uint64_t now)
         mr_budget_tick(now);
     if (idle)
         mr_ping_silent(now);
-    if (!mr_fabric_news(&q, now) || !memcmp(&q, &mr_net.qos, sizeof q))
+    news = mr_fabric_news(&q, now);
+    mr_where_news();
+    if (!news || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)
         mr_log(MR_LOG_INFO, "fabricd: class %s now, service levels %u and %u", q.class_name,

@@ -85,6 +85,8 @@ struct mr_peer {
     bool up;                                       /* connected: packets can be posted */
     bool queued;                                   /* its turn to connect has not come (wireup.c) */
     uint64_t silence_ns;                           /* it had not answered for so long when that was said last */
+    uint64_t where_ns, where_pause_ns;             /* when fabricd is asked where it is (where.c) */
+    unsigned where_asked;                          /* how often it was */
     bool connecting, backlogged, mending, failing; /* is in the list of that name */
     struct mr_peer *next_connecting, *next_backlogged, *next_mending, *next_failing;
     struct mr_vc *vc;
@@ -250,6 +252,16 @@ void mr_sub_prefer(struct mr_peer *p);
 void mr_wireup_datagram(const void *data, size_t len);
 /* Timers of peers that are being connected. */
 void mr_wireup_tick(void);
+
+/* ---- where.c --------------------------------------------------------------------------------------------------- */
+
+/* The peer's ports are where its message says, not where its card said. */
+void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m);
+/* A request to connect is not answered: is the peer where it was? */
+void mr_where_ask(struct mr_peer *p, uint64_t now_ns);
+void mr_where_answered(struct mr_peer *p);
+/* What fabricd has found out. */
+void mr_where_news(void);
 
 /* ---- steer.c --------------------------------------------------------------------------------------------------- */
 

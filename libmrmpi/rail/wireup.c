@@ -453,26 +453,6 @@ static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const
     return mr_sub_is_current(sub) != p->up && p->wanted >> sub->kind & 1;
 }
 
-/* The peer's ports are where it says, not where its card said. */
-static void learn_addresses(struct mr_peer *p, const struct mr_cm_msg *m)
-{
-    bool moved = false;
-
-    for (unsigned i = 0; i < p->card.num_rails; i++) {
-        struct mr_rail_addr *to = &p->card.rail[i];
-
-        if (to->global || !m->port[i].lid || (to->lid == m->port[i].lid && to->lmc == m->port[i].lmc))
-            continue;
-        mr_log(MR_LOG_INFO, "rank %d on %s: %s port %u has LID %u LMC %u now", p->rank, p->card.host, to->device,
-               to->port, m->port[i].lid, m->port[i].lmc);
-        to->lid = m->port[i].lid;
-        to->lmc = m->port[i].lmc;
-        moved = true;
-    }
-    if (moved)
-        mr_cm_repeat(&p->cm); /* a request of ours went astray */
-}
-
 /* 0; -EAGAIN: what is asked for has not drained yet; -ENETDOWN: its ports are down. */
 static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
 {
@@ -524,7 +504,7 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     if (p->up)
         c->attempts_max = REOPEN_ATTEMPTS;
     if (req) {
-        learn_addresses(p, req);
+        mr_where_learn(p, req);
         learn_generations(p, req);
         err = can_answer(p, req);
         if (err)
@@ -729,6 +709,7 @@ static void established(struct mr_cm_conn *c)
     if (c->initiator && c->smooth)
         mr_rtt_sample(&mr_net.connect_rtt, mr_clock_ns() - c->begun_ns);
     p->up = true;
+    mr_where_answered(p);
     if (first)
         mr_mend_connected(p);
     mr_net_backlog(p);
@@ -869,7 +850,7 @@ void mr_wireup_datagram(const void *data, size_t len)
     if (!p)
         return;
     if (ours && p->sub)
-        learn_addresses(p, &msg);
+        mr_where_learn(p, &msg);
     if (ours)
         mr_cm_receive(&p->cm, &msg, mr_clock_ns());
     else
@@ -909,6 +890,8 @@ static bool tick_peer(struct mr_peer *p, uint64_t now_ns, unsigned *room)
         begin_round(p);
     }
     mr_cm_tick(&p->cm, now_ns);
+    if (p->cm.state == MR_CM_REQ_SENT)
+        mr_where_ask(p, now_ns);
     complain_of_silence(p, now_ns);
     return p->queued || mr_cm_waiting(&p->cm);
 }

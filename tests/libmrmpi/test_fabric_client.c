@@ -121,7 +121,7 @@ START_TEST(a_good_answer)
 
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_str_eq(heard.job, "42");
-    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS);
+    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES);
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].num_lanes, 2);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);
@@ -308,6 +308,75 @@ START_TEST(news)
 }
 END_TEST
 
+static struct fd_place place(uint64_t guid, uint16_t lid)
+{
+    return (struct fd_place){ .h = { .magic = FD_MAGIC, .version = FD_VERSION, .type = FD_PLACE, .length = sizeof(struct fd_place) },
+                              .guid = guid, .lid = lid, .lmc = 2 };
+}
+
+static void tell(struct fd_place p)
+{
+    ck_assert_int_eq(send(conversation, &p, sizeof p, 0), sizeof p);
+}
+
+START_TEST(places)
+{
+    struct mr_fabric_qos q;
+    struct mr_fabric_place got;
+    struct fd_where asked;
+    struct fd_place unknown = place(7, 0);
+
+    answer.changed = FD_CAN_PLACES;
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert_int_eq(mr_fabric_ask_place("mlx5_1", 2, 0x123456789abcdef0), 0);
+    ck_assert_int_eq(recv(conversation, &asked, sizeof asked, 0), sizeof asked);
+    ck_assert_int_eq(asked.h.type, FD_WHERE);
+    ck_assert_uint_eq(asked.h.length, sizeof asked);
+    ck_assert_str_eq(asked.device, "mlx5_1");
+    ck_assert_uint_eq(asked.port, 2);
+    ck_assert_uint_eq(asked.guid, 0x123456789abcdef0);
+    ck_assert(!mr_fabric_place(&got));
+    unknown.status = -ENOENT;
+    tell(unknown);
+    tell(place(5, 0xbfff));
+    tell(place(6, 1));
+    ck_assert(!mr_fabric_news(&q, SECOND)); /* no service level is another one */
+    ck_assert(mr_fabric_place(&got) && got.guid == 5 && got.lid == 0xbfff && got.lmc == 2);
+    ck_assert(mr_fabric_place(&got) && got.guid == 6 && got.lid == 1);
+    ck_assert(!mr_fabric_place(&got));
+    for (unsigned i = 0; i < 100; i++) /* more than anybody takes */
+        tell(place(i, 1));
+    mr_fabric_news(&q, SECOND);
+    for (unsigned i = 0; mr_fabric_place(&got); i++)
+        ck_assert(got.guid == i && i < 100);
+    ck_assert_uint_ge(got.guid, 16);
+    ck_assert_int_eq(mr_fabric_ask_place("mlx5_1", 2, 1), 0); /* the connection lives */
+}
+END_TEST
+
+/* Such a place is nonsense, and so is one from a daemon that has not said that it knows of places. */
+START_TEST(lies_of_places)
+{
+    struct mr_fabric_qos q;
+    struct mr_fabric_place got;
+    struct fd_place p = place(5, 9);
+
+    answer.changed = _i ? FD_CAN_PLACES : 0;
+    ck_assert_int_eq(ask(2000, &q), 0);
+    switch (_i) {
+    case 1: p.lid = 0; break;
+    case 2: p.lid = 0xc000; break;
+    case 3: p.lmc = 8; break;
+    case 4: p.h.length++; break;
+    }
+    ck_assert_int_eq(mr_fabric_ask_place("mlx5_1", 2, 5), _i ? 0 : -EOPNOTSUPP);
+    tell(p);
+    ck_assert(!mr_fabric_news(&q, SECOND));
+    ck_assert(!mr_fabric_place(&got));
+    ck_assert_int_eq(mr_fabric_ask_place("mlx5_1", 2, 5), -EOPNOTSUPP); /* not listened to any more */
+}
+END_TEST
+
 START_TEST(comes_back)
 {
     struct mr_fabric_qos q;
@@ -358,6 +427,8 @@ int main(void)
     tcase_add_test(t, a_daemon_that_hangs_up);
     tcase_add_loop_test(t, lies, 0, 15);
     tcase_add_test(t, news);
+    tcase_add_test(t, places);
+    tcase_add_loop_test(t, lies_of_places, 0, 5);
     tcase_add_test(t, comes_back);
     tcase_add_test(t, path_too_long);
     suite_add_tcase(s, t);

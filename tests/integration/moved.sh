@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A subnet manager that gives all ports of both hosts other LIDs, in mid-job: no message that says where its sender is now
+# gets there, and the hosts' fabricd know.
+# timeout: 200
+. "$(dirname "$0")/../tap.sh"
+cd "$(dirname "$0")/../.." || exit 2
+if [ -z "${SIMFAB_DIR:-}" ]; then
+  rm -rf "$tmp" # exec leaves no trap to do it
+  exec simfab run --topology two-hosts-two-rails -- bash "$0"
+fi
+export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
+for h in h1 h2; do
+  printf 'state: %s\nsocket: %s\n' "$tmp/state-$h" "$SIMFAB_DIR/fabricd-$h.sock" >"$tmp/$h.yaml"
+  simfab exec --real-clock $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
+  last=$!
+  on_exit "kill $last 2>/dev/null; wait $last 2>/dev/null"
+done
+for _ in $(seq 100); do [ -S "$SIMFAB_DIR/fabricd-h1.sock" ] && [ -S "$SIMFAB_DIR/fabricd-h2.sock" ] && break; sleep 0.1; done
+
+restart() { echo "echo lmc $1 >>\$SIMFAB_DIR/opensm/opensm.conf; simfab opensm restart >&2"; }
+lids() { simfab status | awk '/^h[12] mlx5/ {for (i = 1; i < NF; i++) if ($i == "lid") print $1, $2, $(i + 1)}'; }
+run() { # COMMAND...
+  MRMPI_LOG_LEVEL=2 timeout -k 5 100 mrrun -n 2 --hosts h1,h2 --stats "$BUILD/tests/mpi/failover" 24 "$@" >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  [ $rc = 0 ] || tail -n 12 "$tmp/out" | sed 's/^/# /'
+  [ $rc = 0 ] && grep -q "^24 rounds, 0 errors" "$tmp/out"
+}
+moved() { # how many ports of h1 and h2 have other LIDs than before
+  lids >"$tmp/now"
+  diff "$tmp/before" "$tmp/now" | grep -c '^>'
+}
+check() { # LMC WHEN COMMAND...
+  lids >"$tmp/before"
+  ok "opensm is restarted with LMC $1 $2, and nothing is lost" run "${@:3}"
+  is "all four ports have moved" "$(moved)" 4
+  for h in 0@h1 1@h2; do
+    is "$h knows where both of the other are" \
+      "$(grep -cE "^mrmpi\[$h\] info: rank . on h.: mlx5_. port 1 has LID [0-9]+ LMC $1 now" "$tmp/out")" 2
+  done
+}
+check 3 "in mid-job" "$(restart 3)" true true true
+FIRST=$(restart 6) check 6 "before the first message" true true true true
+done_testing
