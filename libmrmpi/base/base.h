@@ -12,6 +12,8 @@
 /* The struct of that type whose member ptr points to. */
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
+#define MR_EAGER_LEAST 64 /* bytes that every rank takes unasked */
+
 /* What settings and counters are about: how a tool sorts them. */
 enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNECTIONS, MR_TOPIC_COUNT };
 
@@ -22,7 +24,7 @@ enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNEC
  * change at any time, in any thread, is atomic; the rest is fixed from mr_config_init on.
  */
 struct mr_config {
-    size_t eager_max;       /* largest message sent eagerly between hosts */
+    size_t eager_max;       /* MR_EAGER_LEAST..; largest message sent eagerly between hosts */
     size_t shm_eager_max;   /* the same inside a host */
     int single_copy;        /* large messages inside a host by process_vm_readv */
     int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */

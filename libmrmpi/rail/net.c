@@ -149,6 +149,7 @@ static void net_finalize(void)
 {
     while (mr_config.leaks && mr_verbs_poll()) /* so that all that is done has come back */
         ;
+    mr_cards_close();
     mr_peers_free();
     mr_memory_watch_for(NULL);
     mr_regcache_clear(&mr_net.regs);
@@ -260,12 +261,15 @@ static bool net_reaches(int rank)
     return mr_net.launch->node_of[rank] != mr_net.launch->node_of[mr_net.launch->rank];
 }
 
-/* Where the card cannot be had sends fail anyway. */
+/* Where the card cannot be had sends fail anyway. 0: it has not come yet. */
 static size_t net_eager_max(int rank)
 {
     struct mr_peer *p = mr_peer_get(rank);
+    int err = p ? mr_peer_fetch_card(p) : -ENOMEM;
 
-    if (!p || mr_peer_fetch_card(p) || p->card.eager_max > mr_config.eager_max)
+    if (err == -EAGAIN)
+        return 0;
+    if (err || p->card.eager_max > mr_config.eager_max)
         return mr_config.eager_max;
     return p->card.eager_max;
 }
@@ -275,7 +279,7 @@ static size_t net_packet_max(int rank)
 {
     size_t least = net_eager_max(rank);
 
-    if (mr_net.kinds.kind[0] != MR_LINK_UD)
+    if (!least || mr_net.kinds.kind[0] != MR_LINK_UD)
         return least;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
@@ -286,11 +290,11 @@ static size_t net_packet_max(int rank)
     return least;
 }
 
-/* What both have. The card is there: who sends, or has received, has asked for it. */
+/* What both have. Until the card has come: what we have, the peer looks again. */
 static unsigned net_caps(int rank, size_t len)
 {
     struct mr_peer *p = mr_net.rationed ? mr_peer_get(rank) : mr_net.peer[rank];
-    unsigned common = p ? p->card.kinds & mr_net.our_kinds : 0;
+    unsigned common = !p ? 0 : p->card.magic ? p->card.kinds & mr_net.our_kinds : mr_net.our_kinds;
     unsigned datagrams = common >> MR_LINK_UD & 1 && mr_config.ud_pool ? MR_VC_DATAGRAMS : 0;
 
     if (p && common && mr_net.rules.num && !mr_steer_by_rdma(p, len))

@@ -92,6 +92,8 @@ struct mr_peer {
     struct mr_vc *vc;
     struct mr_cm_conn cm;
     struct mr_card card;
+    int card_error; /* there is none, and why */
+    bool fetching;  /* it is asked for (cards.c) */
     unsigned num_subs, num_now; /* of both sides, of one */
     struct mr_sub *sub;
     struct mr_sub *now;                   /* those of the side that carries what is sent now */
@@ -181,6 +183,7 @@ struct mr_net {
     uint64_t served_ns;
     uint32_t inflow_serial;
     struct mr_gush *gushes; /* spare ones (zcopy_out.c) */
+    unsigned num_fetching; /* peers whose cards are asked for */
     unsigned num_isolated; /* peers to whom nothing leads at present */
     bool mend_due;         /* one of those that are mending has something to say or do now */
     unsigned caps;         /* enum mr_vc_caps */
@@ -203,15 +206,24 @@ void mr_peers_rail_changed(struct mr_rail *rail);
 void mr_peers_rail_moved(struct mr_rail *rail);
 void mr_peers_free(void);
 
-/* ---- wireup.c -------------------------------------------------------------------------------------------------- */
+/* ---- cards.c --------------------------------------------------------------------------------------------------- */
 
 /* Publish how we can be reached. */
 int mr_card_publish(void);
+/*
+ * Its card is there afterwards: 0. Waits for the launcher, unless threads share the library: then -EAGAIN until it has
+ * come, and mr_cm_resume() is called. Other negative errno: there is none, that was said.
+ */
+int mr_peer_fetch_card(struct mr_peer *p);
+/* While mr_net.num_fetching: take those that have come. */
+void mr_cards_poll(void);
+void mr_cards_close(void);
+
+/* ---- wireup.c -------------------------------------------------------------------------------------------------- */
+
 /* The state of connecting to p, for mr_peer_get(). */
 void mr_wireup_init(struct mr_peer *p);
 void mr_peer_connect(struct mr_peer *p);
-/* Fetch its card, unless that is done; waits for the launcher. 0 or negative errno. */
-int mr_peer_fetch_card(struct mr_peer *p);
 /* Begin a round for a subchannel that is closed, unless one is under way; NULL: for all of the side that is not
  * current. */
 bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *sub);

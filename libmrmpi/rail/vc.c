@@ -202,6 +202,8 @@ size_t mr_vc_learn_sizes(struct mr_vc *vc)
     if (!vc->ops || vc->front.eager_max)
         return vc->front.eager_max;
     vc->front.eager_max = vc->ops->eager_max(vc->rank);
+    if (!vc->front.eager_max)
+        return MR_EAGER_LEAST;
     vc->packet_max = vc->ops->packet_max ? vc->ops->packet_max(vc->rank) : vc->front.eager_max;
     return vc->front.eager_max;
 }
@@ -210,7 +212,7 @@ size_t mr_vc_packet_max(struct mr_vc *vc)
 {
     if (!vc->packet_max)
         mr_vc_learn_sizes(vc);
-    return vc->packet_max;
+    return vc->packet_max ? vc->packet_max : MR_EAGER_LEAST;
 }
 
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len)

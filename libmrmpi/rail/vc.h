@@ -101,7 +101,8 @@ bool mr_rail_lingers(void);
 
 struct mr_vc *mr_vc_get_peer(int world_rank); /* made on demand, never NULL */
 int mr_vc_world_rank(const struct mr_vc *vc);
-/* Asks the channel how long packets may be, and keeps the answer. Returns eager_max. */
+/* Asks the channel how long packets may be, and keeps the answer. Returns eager_max, the least that a peer may have
+ * while that is not known. */
 size_t mr_vc_learn_sizes(struct mr_vc *vc);
 static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a packet that may come unasked */
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting to peers on demand: business cards, subchannels for the pairs of rails (rail/pair.h), the exchange over
- * datagrams. Each subchannel has a link for large messages, and others for smaller ones where their service level
- * differs.
+ * Connecting to peers on demand: subchannels for the pairs of rails (rail/pair.h), the exchange over datagrams. Each
+ * subchannel has a link for large messages, and others for smaller ones where their service level differs.
  */
 #include "libmrmpi/rail/net.h"
 
@@ -17,76 +16,10 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
-#define CARD_KEY "mrmpi.card"
-
 #define REQUESTS_MAX    32             /* to connect, that nobody has answered yet */
 #define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
 #define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
 #define REOPEN_ATTEMPTS 4              /* of one round; another begins after a pause (mend.c) */
-
-/* ---- cards ------------------------------------------------------------------------------------------------------- */
-
-static bool wants_all_pairs(void)
-{
-    bool all = !strcmp(mr_config.pairs, "all");
-
-    if (!all && strcmp(mr_config.pairs, "matched") && !mr_net.launch->rank)
-        mr_log(MR_LOG_WARN, "MRMPI_PAIRS=%s: must be matched or all; matched it is", mr_config.pairs);
-    return all;
-}
-
-static uint8_t our_kinds(void)
-{
-    uint8_t set = 0;
-
-    for (unsigned k = 0; k < mr_net.kinds.num; k++)
-        set |= (uint8_t)(1u << mr_net.kinds.kind[k]);
-    return set;
-}
-
-int mr_card_publish(void)
-{
-    struct mr_card card = {.magic = MR_CARD_MAGIC,
-                           .version = MR_CARD_VERSION,
-                           .num_rails = (uint16_t)mr_verbs.num_rails,
-                           .paths = (uint8_t)mr_config.paths,
-                           .all_pairs = wants_all_pairs(),
-                           .kinds = mr_net.our_kinds = our_kinds(),
-                           .eager_max = (uint32_t)mr_config.eager_max};
-
-    if (*mr_net.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
-        memcpy(card.host, mr_net.launch->node_name, strnlen(mr_net.launch->node_name, sizeof card.host - 1));
-    else
-        gethostname(card.host, sizeof card.host - 1);
-    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        card.rail[i] = mr_verbs.rail[i].addr;
-    return mr_launch_put(CARD_KEY, &card, mr_card_length(card.num_rails));
-}
-
-int mr_peer_fetch_card(struct mr_peer *p)
-{
-    union {
-        struct mr_card card;
-        unsigned char room[4096]; /* one of another version may be longer */
-    } got = {.room = {0}};
-    size_t len = 0;
-    int err;
-
-    if (p->card.magic)
-        return 0;
-    err = mr_launch_get(p->rank, CARD_KEY, &got, sizeof got, &len);
-    if (!err)
-        err = mr_card_check(&got.card, len);
-    if (!err)
-        p->card = got.card;
-    else if (err == -EPROTONOSUPPORT)
-        mr_log(MR_LOG_ERROR,
-               "rank %d runs another version of mrmpi: version %u of its card, %u of ours; a job needs one version",
-               p->rank, got.card.version, MR_CARD_VERSION);
-    else
-        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank, strerror(-err));
-    return err;
-}
 
 /* ---- subchannels ------------------------------------------------------------------------------------------------- */
 
@@ -902,6 +835,8 @@ void mr_wireup_tick(void)
     struct mr_peer **at = &mr_net.connecting, *p;
     uint64_t now = mr_clock_ns();
 
+    if (mr_net.num_fetching)
+        mr_cards_poll();
     while ((p = *at)) {
         if (tick_peer(p, now, &room)) {
             at = &p->next_connecting;

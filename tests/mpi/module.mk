@@ -10,6 +10,8 @@ tests/mpi/$(1)_LDLIBS := -lpthread -lm
 endef
 $(foreach t,$(MPI_TESTS),$(eval $(call mpi_test,$(t))))
 
+tests/mpi/slow_card_LDFLAGS := -rdynamic
+
 # compiled as users compile: a program's references to the library's variables become copies
 CFLAGS.tests/mpi := -fPIE -Ilibmrmpi/include
 

@@ -7,4 +7,8 @@ for rails in 1 2; do
   ok "many threads in two ranks, $rails rails" timeout -k 5 120 env MRMPI_RAILS_MAX=$rails MRMPI_LOG_LEVEL=0 \
     simfab run --topology "$topology" -- mrrun -n 2 "$BUILD/tests/mpi/p2p_threads"
 done
+for links in rc ud; do
+  ok "other threads get on while the launcher is asked, $links" timeout -k 5 120 env MRMPI_LINKS=$links MRMPI_LOG_LEVEL=0 \
+    simfab run --topology "$topology" -- mrrun -n 2 --hosts h1,h2 "$BUILD/tests/mpi/slow_card"
+done
 done_testing
