@@ -30,6 +30,22 @@ static unsigned links_each(const struct mr_peer *p)
     return n < 2 ? 2 : n;
 }
 
+/*
+ * The first of its lanes. There are subchannels for all lanes of the class in which a peer was met; where it has more
+ * now each peer uses some of them, and peers spread over all. The same at both ends.
+ */
+static unsigned first_lane(const struct mr_peer *p, unsigned num_lanes)
+{
+    uint32_t a = (uint32_t)mr_net.launch->rank, b = (uint32_t)p->rank, mix;
+
+    if (p->num_now >= num_lanes)
+        return 0;
+    mix = a < b ? a * 0x9e3779b1u + b : b * 0x9e3779b1u + a;
+    mix = (mix ^ mix >> 16) * 0x85ebca6bu; /* all bits come to count for all */
+    mix = (mix ^ mix >> 13) * 0xc2b2ae35u;
+    return (mix ^ mix >> 16) % num_lanes;
+}
+
 /* Where there are too few links medium messages go with the large ones, those of the larger sizes first. */
 void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS])
 {
@@ -39,7 +55,7 @@ void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS])
     for (unsigned l = 0; l < MR_LEVELS; l++) {
         const struct mr_fabric_level *level = &mr_net.qos.level[l];
 
-        sl[l] = level->sl[mr_sub_place(sub) % level->num_lanes];
+        sl[l] = level->sl[(first_lane(sub->peer, level->num_lanes) + mr_sub_place(sub)) % level->num_lanes];
     }
     for (unsigned l = 0; l < MR_LEVEL_BULK && left; l++) {
         apart[l] = sl[l] != sl[l + 1];

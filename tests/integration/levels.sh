@@ -123,4 +123,13 @@ ok "24 subchannels change their class, there and back" run "$(set_class other)" 
 is "and are on all lanes of it" "$(lanes 100000 | grep -o '1,2,3,4,5,6')" 1,2,3,4,5,6
 not_ok "and on none of the other" grep -q '^0' <(lanes 1000)
 unset MRMPI_PAIRS MRMPI_LINKS
+
+# a job that came to know its peers in a class of one lane: each of them has one rail and one of the six now
+moving() { # PAIRS: ranks on either host, each with one on the other
+  MOST_BYTES=300000 MRMPI_RAILS_MAX=1 MRMPI_LOG_LEVEL=1 timeout -k 5 100 mrrun -n $((2 * $1)) --hosts h1,h2 --job-id vip \
+    "$BUILD/tests/mpi/failover" 12 "$(set_class wide); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true >"$tmp/out" 2>&1 </dev/null && grep -q "^12 rounds, 0 errors" "$tmp/out"
+}
+ok "a job of 16 ranks" eval "$(set_class other)"
+ok "changes to the class of six lanes" moving 8
+is "and its eight pairs are on five of them" "$(lanes 100000 | tr , '\n' | grep -c '[1-6]')" 5
 done_testing
