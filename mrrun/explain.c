@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
@@ -206,21 +207,34 @@ static const char *describe_kind(unsigned kind, bool native)
     return native ? "datagrams, native: WHAT IS LOST IS LOST" : "datagrams made reliable: the receiver acknowledges";
 }
 
+/* Ranks on other hosts, as one sees it that is on the emptiest host; 0: where ranks are is not known. */
+static int others(const struct mrrun_options *o)
+{
+    int fewest;
+
+    if (!o->ranks || o->num_hosts < 2)
+        return 0;
+    fewest = !o->ppn ? o->ranks / o->num_hosts : o->ranks % o->ppn ? o->ranks % o->ppn : o->ppn;
+    return o->ranks - fewest;
+}
+
 static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
 {
     const char *why;
 
     puts("\nKinds of links, the preferred one first");
-    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, kinds, &why)) {
+    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, others(e->opts) > mr_config.rc_peers, kinds, &why)) {
         bool links = !strcmp(why, "MRMPI_LINKS");
 
         printf("  ERROR: %s=%s is not %s: MPI_Init will fail\n", why, links ? mr_config.links : mr_config.reliable,
-               links ? "a comma list of rc, uc and ud, each at most once" : "one of auto, yes, no");
+               links ? "auto, or a comma list of rc, uc and ud, each at most once" : "one of auto, yes, no");
         return false;
     }
     for (unsigned k = 0; k < kinds->num; k++)
         printf("  %s  %s\n", mr_link_kind_name(kinds->kind[k]),
                describe_kind(kinds->kind[k], kinds->native[kinds->kind[k]]));
+    if (!strcasecmp(mr_config.links, "auto"))
+        printf("  (auto: rc, and with more than %d ranks on other hosts, MRMPI_RC_PEERS, rc,ud)\n", mr_config.rc_peers);
     printf("  (MRMPI_LINKS: %s; MRMPI_RELIABLE: %s)\n", origin_of(e, "MRMPI_LINKS"), origin_of(e, "MRMPI_RELIABLE"));
     return true;
 }

@@ -76,8 +76,9 @@ static const struct row rows[] = {
      "pairs of rails used between two ranks, within each subnet: matched, the first with the first and so on, so that "
      "every rail has one; all, if both ranks say so, each with each",
      MR_TOPIC_RAILS, AT_INIT},
-    {"MRMPI_LINKS", NULL, FIELD(links), STRING, "rc", 0, 0, "",
-     "kinds of links between hosts, the preferred one first: rc, reliable connections; uc, unreliable ones; ud, datagrams",
+    {"MRMPI_LINKS", NULL, FIELD(links), STRING, "auto", 0, 0, "",
+     "kinds of links between hosts, the preferred one first: rc, reliable connections; uc, unreliable ones; ud, "
+     "datagrams; auto: rc, and with more than MRMPI_RC_PEERS ranks on other hosts rc,ud",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RULES", NULL, FIELD(rules), STRING, "", 0, 0, "",
      "which of these kinds carry what: rules as \"eager size<=2K count>=16: rc,ud\", or @ and the name of a file of "

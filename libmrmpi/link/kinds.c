@@ -52,10 +52,12 @@ static bool parse_reliable(const char *text, struct mr_kinds *out)
     return true;
 }
 
-bool mr_kinds_parse(const char *links, const char *reliable, struct mr_kinds *out, const char **why)
+bool mr_kinds_parse(const char *links, const char *reliable, bool many, struct mr_kinds *out, const char **why)
 {
     memset(out, 0, sizeof *out);
     *why = "MRMPI_LINKS";
+    if (!strcasecmp(links, "auto"))
+        links = many && strcasecmp(reliable, "no") ? "rc,ud" : "rc";
     if (!parse_links(links, out))
         return false;
     *why = "MRMPI_RELIABLE";

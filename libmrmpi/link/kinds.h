@@ -22,8 +22,11 @@ struct mr_kinds {
 };
 
 const char *mr_link_kind_name(enum mr_link_kind kind);
-/* links: comma list of rc, uc, ud; reliable: auto, yes, no. False: *why is the variable that is wrong. */
-bool mr_kinds_parse(const char *links, const char *reliable, struct mr_kinds *out, const char **why);
+/*
+ * links: comma list of rc, uc, ud; or auto: rc, and where there are many ranks, more than connections to them, ud for the
+ * others, if it may be acknowledged. reliable: auto, yes, no. False: *why is the variable that is wrong.
+ */
+bool mr_kinds_parse(const char *links, const char *reliable, bool many, struct mr_kinds *out, const char **why);
 bool mr_kinds_have(const struct mr_kinds *k, enum mr_link_kind kind);
 
 #endif

@@ -48,6 +48,11 @@ static unsigned most_others(const struct mr_launch *launch)
     return (unsigned)(launch->size - fewest);
 }
 
+bool mr_budget_exceeded(const struct mr_launch *launch)
+{
+    return most_others(launch) > (unsigned)mr_config.rc_peers;
+}
+
 void mr_budget_init(void)
 {
     uint8_t all = 0;
@@ -57,7 +62,7 @@ void mr_budget_init(void)
     mr_net.rationed = connected_kinds();
     if (mr_net.rationed == all)
         mr_net.rationed = 0; /* nothing else leads anywhere */
-    mr_net.suffices = most_others(mr_net.launch) <= (unsigned)mr_config.rc_peers;
+    mr_net.suffices = !mr_budget_exceeded(mr_net.launch);
 }
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */

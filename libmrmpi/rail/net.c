@@ -170,11 +170,11 @@ static int choose_kinds(const struct mr_launch *launch)
 {
     const char *why;
 
-    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, &mr_net.kinds, &why)) {
+    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, mr_budget_exceeded(launch), &mr_net.kinds, &why)) {
         bool links = !strcmp(why, "MRMPI_LINKS");
 
         mr_log(MR_LOG_ERROR, "%s=%s is not %s", why, links ? mr_config.links : mr_config.reliable,
-               links ? "a comma list of rc, uc and ud, each at most once" : "one of auto, yes, no");
+               links ? "auto, or a comma list of rc, uc and ud, each at most once" : "one of auto, yes, no");
         return -EINVAL;
     }
     if (mr_net.kinds.unsafe && !launch->rank)

@@ -297,6 +297,8 @@ bool mr_steer_wants(const struct mr_peer *p, uint8_t set);
 
 /* ---- budget.c -------------------------------------------------------------------------------------------------- */
 
+/* There are more ranks on other hosts than one may have connections to. The same for all ranks of the job. */
+bool mr_budget_exceeded(const struct mr_launch *launch);
 void mr_budget_init(void);
 /* Which of these kinds are wanted of a peer that was just met. */
 void mr_budget_first(struct mr_peer *p, uint8_t kinds);

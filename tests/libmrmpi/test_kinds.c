@@ -13,7 +13,7 @@ static bool parse(const char *links, const char *reliable)
 {
     memset(&kinds, 0xff, sizeof kinds);
     why = NULL;
-    return mr_kinds_parse(links, reliable, &kinds, &why);
+    return mr_kinds_parse(links, reliable, false, &kinds, &why);
 }
 
 /* Each list of some kinds in some order. */
@@ -57,10 +57,30 @@ START_TEST(lists)
 }
 END_TEST
 
+START_TEST(chosen)
+{
+    static const struct {
+        const char *reliable;
+        bool many;
+        unsigned num;
+    } cases[] = {{"auto", false, 1}, {"auto", true, 2}, {"yes", false, 1}, {"yes", true, 2}, {"no", false, 1}, {"no", true, 1}};
+
+    for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
+        ck_assert(mr_kinds_parse("Auto", cases[c].reliable, cases[c].many, &kinds, &why));
+        ck_assert_uint_eq(kinds.num, cases[c].num);
+        ck_assert_uint_eq(kinds.kind[0], MR_LINK_RC);
+        ck_assert_int_eq(mr_kinds_have(&kinds, MR_LINK_UD), cases[c].num == 2);
+        ck_assert(!kinds.unsafe);
+    }
+    ck_assert(mr_kinds_parse("rc", "auto", true, &kinds, &why) && kinds.num == 1); /* what is named is what is used */
+    ck_assert(!mr_kinds_parse("auto,ud", "auto", true, &kinds, &why));
+}
+END_TEST
+
 START_TEST(lists_that_are_none)
 {
     static const char *const bad[] = {"",      ",",        "rc,",   ",rc",    "rc,,ud",      "rc ud",     "rc, ud",
-                                      " rc",   "rc ",      "r",     "rcx",    "xrc",         "all",       "auto",
+                                      " rc",   "rc ",      "r",     "rcx",    "xrc",         "all",       "autos",
                                       "rc,rc", "ud,rc,ud", "uc,UC", "rc;ud",  "rc,uc,ud,rc", "rc,uc,ud,", "shm",
                                       "rcuc",  "rc,u",     "rc,d",  "rc,none"};
 
@@ -140,6 +160,7 @@ int main(void)
     int failed;
 
     tcase_add_test(t, lists);
+    tcase_add_test(t, chosen);
     tcase_add_test(t, lists_that_are_none);
     tcase_add_test(t, bad_reliable);
     tcase_add_test(t, six_combinations);

@@ -232,7 +232,7 @@ static void standard(const char *links, unsigned rc_after, const char *want)
     const char *why;
     char text[400] = "", line[100];
 
-    ck_assert(mr_kinds_parse(links, "auto", &kinds, &why));
+    ck_assert(mr_kinds_parse(links, "auto", false, &kinds, &why));
     mr_rules_standard(&kinds, rc_after, &rules);
     for (unsigned i = 0; i < rules.num; i++) {
         mr_rules_print(&rules, i, line, sizeof line);

@@ -143,8 +143,8 @@ while read -r name value says; do
   not_ok "$name=$value" with "$name=$value" links stream 1
   like "is refused" "$name=$value is not $says" "$tmp/out"
 done <<'EOT'
-MRMPI_LINKS rc,tcp a comma list of rc, uc and ud
-MRMPI_LINKS ud,ud a comma list of rc, uc and ud, each at most once
+MRMPI_LINKS rc,tcp auto, or a comma list of rc, uc and ud
+MRMPI_LINKS ud,ud auto, or a comma list of rc, uc and ud, each at most once
 MRMPI_RELIABLE maybe one of auto, yes, no
 EOT
 

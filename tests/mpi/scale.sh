@@ -29,7 +29,7 @@ within_budget() { # RANKS PEERS
 network 16
 ranks=96
 [ -z "$(sanitizers)" ] || ranks=32 # they take several times as long
-export MRMPI_LINKS=rc,ud MRMPI_RC_PEERS=16
+export MRMPI_RC_PEERS=16 # which makes MRMPI_LINKS=auto rc,ud
 ok "$ranks ranks, all to all, connections first" job 16 $ranks mpi/many
 within_budget $ranks 16
 ok "all have connections" test "$(each connections_most | wc -l) $(each connections_most | head -n 1)" = "$ranks 16"

@@ -17,6 +17,7 @@ is "with value and origin" "$(setting MRMPI_EAGER_MAX)" "8K default"
 like "the job's name is made up" '^Job mrrun-[0-9]+: nothing is started' "$tmp/out"
 like "rc alone, native" '^  rc  reliable connections: the adapter delivers, native$' "$tmp/out"
 is "what that amounts to, as rules" "$(rules)" "1 rdma: rc;2 any: rc;"
+like "which follows from the number of ranks" '^  \(auto: rc, and with more than 128 ranks on other hosts, MRMPI_RC_PEERS, rc,ud\)$' "$tmp/out"
 like "no budget of connections" '^  connections: to every rank of another host' "$tmp/out"
 like "no fabricd" '^  fabricd at /run/fabricd/fabricd.sock (is not there|cannot be asked).*: all messages on service level 0$' "$tmp/out"
 like "from where on messages are striped" '^  from 16K on: cut over the rails' "$tmp/out"
@@ -24,6 +25,13 @@ like "from where on messages are striped" '^  from 16K on: cut over the rails' "
 ok "nothing is started" explain -n 4 touch "$tmp/started"
 not_ok "indeed" test -e "$tmp/started"
 like "but told how many there would be" '^Job mrrun-[0-9]+, 4 ranks' "$tmp/out"
+
+kinds_of() { explain "$@" && sed -n 's/^  \([ru][cd]\)  .*/\1/p' "$tmp/out" | tr '\n' ' '; } # OPTION...
+is "a job as large as connections reach" "$(kinds_of -n 256 --hosts h1,h2)" "rc "
+is "a larger one" "$(kinds_of -n 258 --hosts h1,h2)" "rc ud "
+is "with ranks of which one is on a host of its own" "$(kinds_of -n 129 --ppn 64 --hosts h1,h2,h3)" "rc "
+is "and one more" "$(kinds_of -n 130 --ppn 129 --hosts h1,h2)" "rc ud "
+is "fewer connections" "$(MRMPI_RC_PEERS=4 kinds_of -n 10 --hosts h1,h2)" "rc ud "
 
 export MRMPI_LINKS=rc,ud MRMPI_RC_AFTER=16 MRMPI_STRIPE_MIN=64K
 ok "origins" explain --job-id night.7 -x MRMPI_RC_PEERS=20 -x MRMPI_STRIPE_MIN --stats
@@ -59,7 +67,7 @@ MRMPI_RULES=@$tmp/none explain
 is "a file that is not there: status 1" $? 1
 MRMPI_LINKS=rc,xy explain
 is "links that are wrong: status 1" $? 1
-like "and why" '^  ERROR: MRMPI_LINKS=rc,xy is not a comma list' "$tmp/out"
+like "and why" '^  ERROR: MRMPI_LINKS=rc,xy is not auto, or a comma list' "$tmp/out"
 MRMPI_EAGER_MAX=much MRMPI_LINK=ud explain
 is "a bad value: the default is in force" "$? $(setting MRMPI_EAGER_MAX)" "0 8K default, since what the environment says is no value for it"
 like "which is told" 'MRMPI_EAGER_MAX=much ignored: it must be a number of bytes' "$tmp/err"
