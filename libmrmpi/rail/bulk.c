@@ -118,16 +118,20 @@ bool mr_bulk_has_landed(uint32_t imm)
 
 /* ---- who writes or reads --------------------------------------------------------------------------------------- */
 
-/* Weights follow what subchannels carry, if there is more than one. */
-static bool adapts(const struct mr_peer *p)
+/* Weights follow what subchannels carry, if there is more than one, and memory. Many peers never get large messages. */
+static bool adapts(struct mr_peer *p)
 {
-    return p->num_now > 1 && mr_config.adaptive;
+    if (p->num_now < 2 || !mr_config.adaptive)
+        return false;
+    if (!p->adapt)
+        p->adapt = calloc(1, sizeof *p->adapt);
+    return p->adapt;
 }
 
 static void note_started(struct mr_stripe_op *s, uint64_t now_ns)
 {
     s->measured = true;
-    mr_adapt_started(&s->sub->peer->adapt, mr_sub_place(s->sub), s->put->num > 1, now_ns);
+    mr_adapt_started(s->sub->peer->adapt, mr_sub_place(s->sub), s->put->num > 1, now_ns);
 }
 
 static void note_finished(struct mr_stripe_op *s)
@@ -135,8 +139,8 @@ static void note_finished(struct mr_stripe_op *s)
     struct mr_peer *p = s->sub->peer;
     char name[MR_SUB_NAME];
 
-    mr_adapt_finished(&p->adapt, mr_sub_place(s->sub), s->len, mr_clock_ns());
-    if (mr_adapt_weigh(&p->adapt, p->load, p->num_now)) {
+    mr_adapt_finished(p->adapt, mr_sub_place(s->sub), s->len, mr_clock_ns());
+    if (mr_adapt_weigh(p->adapt, p->load, p->num_now)) {
         mr_stat_add(MR_STAT_NET_REWEIGHED, 1);
         for (unsigned i = 0; i < p->num_now; i++)
             mr_log(MR_LOG_DEBUG, "rank %d, %s: weight %u of %u", p->rank, mr_sub_name(&p->now[i], name),
@@ -324,7 +328,8 @@ void mr_bulk_sub_drained(struct mr_sub *sub)
 
     sub->waiting = NULL;
     sub->waiting_end = &sub->waiting;
-    mr_adapt_forget(&p->adapt, mr_sub_place(sub));
+    if (p->adapt)
+        mr_adapt_forget(p->adapt, mr_sub_place(sub));
     for (struct mr_put *put = p->puts; put; put = put->next)
         for (unsigned i = 0; i < put->num; i++) {
             struct mr_stripe_op *s = &put->stripe[i];

@@ -112,7 +112,7 @@ struct mr_peer {
     uint32_t *steer;                      /* with rules: as spare, by what a packet is and its size class (steer.c) */
     uint64_t link_ids;                    /* set of those that are given out: places in the window */
     struct mr_sched packet_turn, stripe_turn;
-    struct mr_adapt adapt;
+    struct mr_adapt *adapt; /* NULL: no part of a large message has gone over one of several subchannels (bulk.c) */
     uint32_t spare;            /* set of subchannels that carry no packets, since better ones are open */
     uint32_t rdma;             /* set of those that carry large messages */
     uint8_t bulk_kind;         /* enum mr_link_kind of those that carry large messages by RDMA */

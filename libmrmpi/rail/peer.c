@@ -143,6 +143,7 @@ void mr_peers_free(void)
         }
         drop_packets(p);
         free(p->steer);
+        free(p->adapt);
         mr_zcopy_free(p);
         free(p->sub);
         free(p);
