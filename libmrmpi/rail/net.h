@@ -72,6 +72,8 @@ struct mr_sub {
     struct mr_lifeline *lifeline; /* while it is closed: what is left of a link of it (rail/lifeline.c) */
     uint64_t opened_ns, closed_ns, retry_ns;
     unsigned failures;              /* in a row */
+    uint32_t question;              /* the last that the peer was asked over this way (ping.c), */
+    uint64_t asked_ns;              /* and when; 0: it has answered */
     unsigned flows;                 /* parts of large messages that come or go over it as datagrams */
     uint8_t fruitless;              /* those in a row of which nothing came */
     struct mr_link link[MR_LEVELS]; /* of them, the first is always there */
@@ -370,6 +372,10 @@ void mr_mend(struct mr_peer *p);
 void mr_ping_silent(uint64_t now_ns);
 /* Over all links to this peer, at once. */
 void mr_ping_all(struct mr_peer *p);
+/* Ask the process, by a datagram over the way of this subchannel. */
+void mr_ping_ask(struct mr_sub *sub, uint64_t now_ns);
+/* Such a question of the peer, or its answer. */
+void mr_ping_datagram(struct mr_peer *p, const struct mr_cm_msg *msg);
 /* ---- rely.c ---------------------------------------------------------------------------------------------------- */
 
 /* A link that loses packets leads to this peer, or from it. */

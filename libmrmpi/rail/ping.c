@@ -6,6 +6,10 @@
  * acknowledgement comes the link breaks (mend.c).
  *
  * The path of a message does nothing for this: what has come of a peer is read off its virtual channel.
+ *
+ * An adapter does not answer for an unreliable connection. Where packets of one time out again and again the process at
+ * the other end is asked, by a datagram of those that connect: if it answers and nothing of the connection comes, that
+ * is broken (rely.c), whatever the adapters say of it.
  */
 #include "libmrmpi/rail/net.h"
 
@@ -67,4 +71,46 @@ void mr_ping_silent(uint64_t now_ns)
         if (p && p->up && !p->error && is_silent(p))
             ping_next(p);
     }
+}
+
+/* ---- questions --------------------------------------------------------------------------------------------------- */
+
+static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_t id)
+{
+    struct mr_cm_sub way = {
+        .rail = (uint8_t)sub->rail->index, .remote = sub->remote_rail, .path = sub->path, .kind = mr_sub_kind(sub)};
+    struct mr_cm_msg m;
+
+    mr_cm_make_question(&m, type, mr_net.run, (uint32_t)mr_net.launch->rank, (uint32_t)sub->peer->rank, id, &way);
+    return mr_ud_send(sub->rail, &sub->peer->card.rail[sub->remote_rail], mr_net.qos.level[MR_LEVEL_SMALL].sl[0], &m,
+                      MR_CM_LENGTH(1));
+}
+
+void mr_ping_ask(struct mr_sub *sub, uint64_t now_ns)
+{
+    if (send_question(sub, MR_CM_ASK, sub->question + 1))
+        return;
+    sub->question++;
+    sub->asked_ns = now_ns;
+    mr_stat_add(MR_STAT_QUESTIONS, 1);
+}
+
+/* An answer that comes late tells that the peer was away: the next question shows whether it is there. */
+void mr_ping_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
+{
+    const struct mr_cm_sub *s = msg->sub;
+    struct mr_sub *sub = mr_sub_find(p, s->remote, s->rail, s->path, s->kind);
+
+    if (!sub || p->error)
+        return;
+    if (msg->type == MR_CM_ASK) {
+        send_question(sub, MR_CM_HERE, msg->id);
+        return;
+    }
+    if (msg->id != sub->question || !sub->asked_ns)
+        return;
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        if (sub->link[l].state == MR_LINK_OPEN)
+            mr_window_answered(&p->out, sub->link[l].index, sub->asked_ns);
+    sub->asked_ns = 0;
 }

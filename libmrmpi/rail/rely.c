@@ -279,6 +279,30 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
+/* Packets on some links of this subchannel have timed out, perhaps. */
+static void judge(struct mr_sub *sub, uint64_t now_ns)
+{
+    const struct mr_window *w = &sub->peer->out;
+    bool silent = false, doubtful = false;
+    char name[MR_SUB_NAME];
+
+    for (unsigned i = 0; i < MR_LEVELS; i++) {
+        const struct mr_link *l = &sub->link[i];
+
+        if (l->state != MR_LINK_OPEN)
+            continue;
+        silent |= mr_window_link_silent(w, l->index);
+        doubtful |= l->ops->connected && !l->ops->reliable && mr_window_link_doubtful(w, l->index);
+    }
+    if (silent) {
+        mr_log(MR_LOG_WARN, "rank %d on %s, %s: its packets do not come any more", sub->peer->rank,
+               sub->peer->card.host, mr_sub_name(sub, name));
+        mr_sub_break(sub);
+    } else if (doubtful) {
+        mr_ping_ask(sub, now_ns);
+    }
+}
+
 static void expire(struct mr_peer *p, uint64_t now_ns)
 {
     unsigned before = mr_window_waiting(&p->out);
@@ -288,14 +312,8 @@ static void expire(struct mr_peer *p, uint64_t now_ns)
     mr_stat_add(MR_STAT_TIMEOUTS, 1);
     count_waiting(p, before);
     for (unsigned i = 0; i < p->num_subs; i++)
-        for (unsigned l = 0; l < MR_LEVELS; l++)
-            if (p->sub[i].state == MR_SUB_OPEN && p->sub[i].link[l].state == MR_LINK_OPEN &&
-                mr_window_link_silent(&p->out, p->sub[i].link[l].index)) {
-                mr_log(MR_LOG_WARN, "rank %d on %s, rail %u (%s port %u), path %u: its packets do not come any more",
-                       p->rank, p->card.host, p->sub[i].rail->index, p->sub[i].rail->dev->name, p->sub[i].rail->port,
-                       p->sub[i].path);
-                mr_sub_break(&p->sub[i]);
-            }
+        if (p->sub[i].state == MR_SUB_OPEN)
+            judge(&p->sub[i], now_ns);
 }
 
 /* A peer that computes says nothing, either: that it is gone, nobody here can know. */

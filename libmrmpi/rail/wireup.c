@@ -784,7 +784,9 @@ void mr_wireup_datagram(const void *data, size_t len)
         return;
     if (ours && p->sub)
         mr_where_learn(p, &msg);
-    if (ours)
+    if (ours && (msg.type == MR_CM_ASK || msg.type == MR_CM_HERE))
+        mr_ping_datagram(p, &msg);
+    else if (ours)
         mr_cm_receive(&p->cm, &msg, mr_clock_ns());
     else
         mr_cm_receive_foreign(&p->cm, &msg);

@@ -392,8 +392,10 @@ static void note_overdue(struct mr_window_link *l, const struct mr_kept *k, uint
 {
     if (k->sent_ns <= l->proved_ns)
         return;
-    if (!l->overdue)
+    if (!l->overdue) {
         l->overdue_ns = k->sent_ns;
+        l->answers = 0;
+    }
     if (l->counted_ns != now_ns)
         l->overdue++;
     l->counted_ns = now_ns;
@@ -403,10 +405,23 @@ bool mr_window_link_silent(const struct mr_window *w, unsigned link)
 {
     if (!w->link || w->link[link].overdue < MR_WINDOW_SILENT)
         return false;
+    if (w->link[link].answers >= MR_WINDOW_ANSWERS)
+        return true;
     for (unsigned i = 0; i < MR_WINDOW_LINKS; i++)
         if (i != link && w->link[i].proved_ns > w->link[link].overdue_ns)
             return true;
     return false;
+}
+
+bool mr_window_link_doubtful(const struct mr_window *w, unsigned link)
+{
+    return w->link && w->link[link].overdue >= MR_WINDOW_DOUBTFUL;
+}
+
+void mr_window_answered(struct mr_window *w, unsigned link, uint64_t asked_ns)
+{
+    if (w->link && w->link[link].overdue && asked_ns > w->link[link].overdue_ns)
+        w->link[link].answers++;
 }
 
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns)

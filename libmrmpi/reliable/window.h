@@ -30,6 +30,8 @@
 #define MR_WINDOW_SLOTS_KEEP 1024  /* an empty ring that is larger is freed */
 #define MR_WINDOW_BURST      4     /* packets that one time-out repeats */
 #define MR_WINDOW_SILENT     5     /* time-outs of a link until it is taken as dead */
+#define MR_WINDOW_DOUBTFUL   3     /* time-outs of a link until its peer is to be asked whether it is there */
+#define MR_WINDOW_ANSWERS    2     /* answers that show it is */
 #define MR_WINDOW_REORDER    3     /* a packet is lost when one posted so much later on its link is acknowledged */
 
 /* The time-outs unless mr_rtt_init(&w->rtt, ...) sets others. */
@@ -61,7 +63,8 @@ struct mr_window_link {
     uint32_t posted;             /* number of packets, ever; wraps */
     uint32_t passed;             /* native: how many of them are confirmed; lossy: 1 + the highest turn acknowledged */
     uint32_t overdue;    /* lossy: time-outs of packets sent after the last one that it is known to have brought */
-    uint64_t overdue_ns; /* when the first packet of those was sent */
+    uint32_t answers;    /* of the peer, to questions that were asked after */
+    uint64_t overdue_ns; /* the first packet of those was sent */
     uint64_t counted_ns; /* the last of them */
     uint64_t proved_ns;  /* when the latest packet that proved the link was sent */
 };
@@ -242,9 +245,15 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link);
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns);
 /*
  * True if this lossy link brings nothing any more, although the peer is there: so many time-outs (MR_WINDOW_SILENT) in
- * a row on it, while one that another link took after the first of those packets was acknowledged.
+ * a row on it, while one that another link took after the first of those packets was acknowledged, or while the peer
+ * has answered questions asked after that, by other means. One answer is not enough: the peer may have been away, and
+ * its acknowledgement may be on the way, too. There is a time-out at least between two questions.
  */
 bool mr_window_link_silent(const struct mr_window *w, unsigned link);
+/* Time to ask the peer, at each time-out: the answer to the last question alone counts. */
+bool mr_window_link_doubtful(const struct mr_window *w, unsigned link);
+/* The peer has answered what was asked at that time, over the way of this link. */
+void mr_window_answered(struct mr_window *w, unsigned link, uint64_t asked_ns);
 /* When mr_window_expired has something to do; UINT64_MAX: never, for nothing is in flight on a lossy link. */
 uint64_t mr_window_deadline(const struct mr_window *w);
 

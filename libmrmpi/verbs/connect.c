@@ -103,6 +103,13 @@ static bool are_sane_ports(const struct mr_cm_msg *m)
     return true;
 }
 
+static bool has_sane_subs(const struct mr_cm_msg *m)
+{
+    if (m->type == MR_CM_ASK || m->type == MR_CM_HERE)
+        return m->num_subs == 1;
+    return (m->num_subs > 0) == (m->type == MR_CM_REQ || m->type == MR_CM_REP);
+}
+
 bool mr_cm_check_foreign(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world,
                          struct mr_cm_msg *out)
 {
@@ -120,9 +127,22 @@ bool mr_cm_check(const void *data, size_t len, uint32_t job, uint32_t self, uint
         return false;
     memcpy(out, data, len);
     return is_for_us(out, job, self, world) && out->version == MR_CM_VERSION && out->type >= MR_CM_REQ &&
-           out->type <= MR_CM_REJ && out->num_subs <= MR_CM_SUBS_MAX && len == MR_CM_LENGTH(out->num_subs) &&
-           (out->num_subs > 0) == (out->type == MR_CM_REQ || out->type == MR_CM_REP) && is_sane_reason(out) &&
-           are_sane_ports(out);
+           out->type <= MR_CM_HERE && out->num_subs <= MR_CM_SUBS_MAX && len == MR_CM_LENGTH(out->num_subs) &&
+           has_sane_subs(out) && is_sane_reason(out) && are_sane_ports(out);
+}
+
+void mr_cm_make_question(struct mr_cm_msg *out, enum mr_cm_type type, uint32_t job, uint32_t self, uint32_t peer,
+                         uint32_t id, const struct mr_cm_sub *sub)
+{
+    *out = (struct mr_cm_msg){.magic = MR_CM_MAGIC,
+                              .version = MR_CM_VERSION,
+                              .type = (uint8_t)type,
+                              .num_subs = 1,
+                              .job = job,
+                              .from = self,
+                              .to = peer,
+                              .id = id};
+    out->sub[0] = *sub;
 }
 
 static void fail(struct mr_cm_conn *c, int error)
@@ -372,7 +392,7 @@ void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now
         receive_rep(c, m);
     else if (m->type == MR_CM_REJ)
         receive_rej(c, m, now_ns);
-    else if (!c->initiator && m->id == c->id)
+    else if (m->type == MR_CM_RTU && !c->initiator && m->id == c->id)
         mr_cm_traffic(c);
 }
 

@@ -14,6 +14,9 @@
  * Each such exchange is a round. After the first one, either side may start others, to open what was closed meanwhile.
  * Rounds of one initiator have ascending ids; a late message of an earlier round is ignored.
  *
+ * Outside of all rounds: ASK is answered by HERE as soon as the process at the other end looks at the network. Each names
+ * one subchannel, whose way it takes.
+ *
  * A rejection is final for its round, but for MR_CM_LATER: then the request comes again after a short pause, which
  * counts as no attempt. Messages of all versions begin alike, up to id, so that a peer of another version is told.
  */
@@ -25,13 +28,13 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC     0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION   6
+#define MR_CM_VERSION   7
 #define MR_CM_SUBS_MAX  32
 #define MR_CM_LEVELS    4 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX 8
 #define MR_CM_LMC_MAX   7
 
-enum mr_cm_type { MR_CM_REQ = 1, MR_CM_REP, MR_CM_RTU, MR_CM_REJ };
+enum mr_cm_type { MR_CM_REQ = 1, MR_CM_REP, MR_CM_RTU, MR_CM_REJ, MR_CM_ASK, MR_CM_HERE };
 
 /* Why a side does not connect. */
 enum mr_cm_reason {
@@ -74,7 +77,7 @@ struct mr_cm_msg {
     uint16_t num_subs;
     uint32_t job;                            /* of this run of the job: a stranger's datagram is not listened to */
     uint32_t from, to;                       /* world ranks */
-    uint32_t id;                             /* the initiator's number of this round */
+    uint32_t id;                             /* the initiator's number of this round; ASK, HERE: of the question */
     uint32_t psn;                            /* first packet of the sender's queue pairs */
     uint8_t reason;                          /* REJ: enum mr_cm_reason */
     uint8_t by_initiator;                    /* REJ: the round is the sender's own */
@@ -137,7 +140,7 @@ void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job,
 void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns);
 /* After a round that is over: allow for another one, of so many attempts. */
 void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max);
-/* A message from this peer that mr_cm_check() has accepted. */
+/* A message from this peer that mr_cm_check() has accepted, of a round. */
 void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *msg, uint64_t now_ns);
 /* What was sent last has gone astray: it goes again at the next tick, and counts as no attempt. */
 void mr_cm_repeat(struct mr_cm_conn *c);
@@ -159,6 +162,9 @@ bool mr_cm_check_foreign(const void *data, size_t len, uint32_t job, uint32_t se
                          struct mr_cm_msg *out);
 /* This peer sent such a one: there will be no connection. */
 void mr_cm_receive_foreign(struct mr_cm_conn *c, const struct mr_cm_msg *msg);
+/* A question of that number about a subchannel, or its answer; the caller adds ports, if any. */
+void mr_cm_make_question(struct mr_cm_msg *out, enum mr_cm_type type, uint32_t job, uint32_t self, uint32_t peer,
+                         uint32_t id, const struct mr_cm_sub *sub);
 /* In words, of who says it: "it ...". */
 const char *mr_cm_reason_text(unsigned reason);
 

@@ -167,6 +167,7 @@ struct requester {
 struct responder {
     uint32_t expected_psn, msn;
     bool nak_sent, in_message, has_recv;
+    bool deaf; /* UC: nothing is taken any more */
     uint8_t message_op;
     struct rwqe recv; /* taken; sge points to recv_sge */
     struct sf_sge *recv_sge;

@@ -340,7 +340,7 @@ void rc_responder_reset(struct qp *qp)
     chunk_put(r->chunk);
     r->chunk = NULL;
     landing_clear(&r->landing);
-    r->in_message = r->has_recv = r->nak_sent = false;
+    r->in_message = r->has_recv = r->nak_sent = r->deaf = false;
     r->leaving = 0;
     memset(r->replay, 0, sizeof r->replay);
 }

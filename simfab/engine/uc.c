@@ -53,8 +53,12 @@ void uc_handle(struct qp *qp, struct packet *p)
 
     if (p->op != PKT_SEND && p->op != PKT_WRITE)
         return;
-    if (r->in_message && (p->psn != r->expected_psn || (p->flags & PKT_FIRST)))
+    if (r->in_message && (p->psn != r->expected_psn || (p->flags & PKT_FIRST))) {
         abandon(qp);
+        r->deaf = r->message_op == PKT_WRITE && !qp->hca->sim->model->uc_recovers;
+    }
+    if (r->deaf)
+        return;
     r->expected_psn = (p->psn + 1) & PSN_MASK;
     if (!r->in_message && !(p->flags & PKT_FIRST))
         return; /* the rest of a message that lost a packet */

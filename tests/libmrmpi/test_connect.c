@@ -509,7 +509,7 @@ START_TEST(strangers_are_not_heard)
     bad.from = 0;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(1), 77, 0, 2, &out));
     bad = m;
-    bad.type = MR_CM_REJ + 1;
+    bad.type = MR_CM_HERE + 1;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(1), 77, 0, 2, &out));
     bad = m;
     bad.reason = MR_CM_NO_ROOM;
@@ -542,6 +542,34 @@ START_TEST(strangers_are_not_heard)
 }
 END_TEST
 
+/* Questions and answers name one subchannel, and concern no round. */
+START_TEST(questions_are_no_part_of_a_round)
+{
+    struct mr_cm_sub way = { .rail = 1, .remote = 2, .path = 3, .kind = 4 };
+    struct mr_cm_msg m, out;
+
+    for (enum mr_cm_type type = MR_CM_ASK; type <= MR_CM_HERE; type++) {
+        mr_cm_make_question(&m, type, 77, 1, 0, 9, &way);
+        ck_assert(mr_cm_check(&m, MR_CM_LENGTH(1), 77, 0, 2, &out));
+        ck_assert_uint_eq(out.type, type);
+        ck_assert_uint_eq(out.id, 9);
+        ck_assert_mem_eq(&out.sub[0], &way, sizeof way);
+        m.num_subs = 2;
+        ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(2), 77, 0, 2, &out));
+        m.num_subs = 0;
+        ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(0), 77, 0, 2, &out));
+    }
+    /* one with the number of a round does not end it */
+    begin(0, 0);
+    mr_cm_start(&side[0].c, 5, 0);
+    mr_cm_receive(&side[1].c, &air[0].msg, 0);
+    ck_assert(side[1].c.state == MR_CM_REP_SENT);
+    mr_cm_make_question(&m, MR_CM_HERE, 77, 0, 1, 5, &way);
+    mr_cm_receive(&side[1].c, &m, 0);
+    ck_assert(side[1].c.state == MR_CM_REP_SENT);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("connect");
@@ -569,6 +597,7 @@ int main(void)
     tcase_add_test(t, silent_for_an_hour);
     tcase_add_test(t, other_version);
     tcase_add_test(t, strangers_are_not_heard);
+    tcase_add_test(t, questions_are_no_part_of_a_round);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
     srunner_set_tap(sr, "-");

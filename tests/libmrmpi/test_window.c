@@ -371,6 +371,48 @@ START_TEST(silent_links_are_known)
 }
 END_TEST
 
+/* A link that is the only one. The peer answers what it is asked by other means, and so does not compute. */
+START_TEST(answers_show_that_a_link_is_silent)
+{
+    uint64_t t = 1000;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 40);
+    sent(0, 0, false, t);
+    mr_window_answered(&w, 0, t + 1); /* nothing was overdue */
+    for (unsigned n = 1; n <= MR_WINDOW_SILENT + 3; n++) {
+        ck_assert(!mr_window_link_silent(&w, 0));
+        t += 1u << 20;
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+        ck_assert(mr_window_link_doubtful(&w, 0) == (n >= MR_WINDOW_DOUBTFUL));
+        ck_assert(!mr_window_link_doubtful(&w, 1));
+        sent(0, 0, false, t);
+    }
+    mr_window_answered(&w, 0, 999); /* asked before */
+    mr_window_answered(&w, 0, t);
+    ck_assert(!mr_window_link_silent(&w, 0)); /* it may just have come back */
+    mr_window_answered(&w, 1, t + 5);
+    ck_assert(!mr_window_link_silent(&w, 0));
+    mr_window_answered(&w, 0, t + 5);
+    ck_assert(mr_window_link_silent(&w, 0));
+    /* its acknowledgement comes after all: the next doubt begins anew */
+    GIVEN(mr_window_acked(&w, first + 1, 0, t + 100, true), 0);
+    ck_assert(!mr_window_link_silent(&w, 0));
+    sent(1, 0, false, t + 200);
+    for (unsigned n = 0; n < MR_WINDOW_SILENT + 2; n++) {
+        t += 1u << 20;
+        mr_window_expired(&w, t);
+        sent(1, 0, false, t);
+    }
+    ck_assert(mr_window_link_doubtful(&w, 0));
+    ck_assert(!mr_window_link_silent(&w, 0));
+    ck_assert_ptr_nonnull(mr_window_free(&w));
+    ck_assert(!mr_window_link_doubtful(&w, 0));
+    mr_window_answered(&w, 0, t);
+}
+END_TEST
+
 /* Packets without numbers are confirmed like the others by a native link. */
 /* One packet is lost again and again. What was sent later on its own link has come, so the link works. */
 START_TEST(unlucky_links_are_not_silent)
@@ -607,6 +649,7 @@ int main(void)
     tcase_add_loop_test(t, a_second_loss_is_found_too, 0, 2);
     tcase_add_loop_test(t, times_may_come_later, 0, 2);
     tcase_add_loop_test(t, silent_links_are_known, 0, 2);
+    tcase_add_loop_test(t, answers_show_that_a_link_is_silent, 0, 2);
     tcase_add_loop_test(t, unlucky_links_are_not_silent, 0, 2);
     tcase_add_loop_test(t, links_are_silent_since_their_last_success, 0, 2);
     tcase_add_loop_test(t, words_without_samples_end_the_doubling, 0, 2);

@@ -113,6 +113,11 @@ ok "uc, such adapters: a flood to a rank that sleeps" over uc 1 fabric "--model 
   mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/links" flood 300
 ok "does not overrun their buffers ($(counted resent) packets sent again)" test "$(counted resent)" -le 40
 ok "uc, such adapters: loss" over uc 1 job "--model $tmp/own.yaml" 2 7 "$(lose 0.01)" true
+# Connections that take nothing any more, and adapters that say nothing of it. One rail: no other link shows that the peer lives.
+printf 'hca: {uc_srq: false, uc_recovers: false}\nlink: {mtu: 2048}\n' >"$tmp/deaf.yaml"
+ok "uc, adapters that are deaf after a write that lost a packet: loss" over uc 1 job "--model $tmp/deaf.yaml" 2 3 "$(lose 0.01)"
+ok "peers were asked ($(counted questions)) and connections made anew ($(counted reopened))" \
+  test "$(counted questions)" -ge 2 -a "$(counted reopened)" -ge 2
 
 # ---- other sizes -------------------------------------------------------------------------------------------------
 printf 'link: {mtu: 256}\n' >"$tmp/256.yaml"
