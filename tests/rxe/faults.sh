@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Lossy, reordering and duplicating links: the datagrams that set up connections come through, and so does what is sent over
-# the connections.
-# timeout: 600
+# Lossy, reordering, delaying and duplicating links: the datagrams that set up connections come through, and so does what is
+# sent over the connections, reliable or not. (Datagrams: links.sh.)
+# timeout: 1500
 if [ "${1:-}" != inside ]; then
   . "$(dirname "$0")/lab.sh"
-  lab_tap 580 'faults 550: bash tests/rxe/faults.sh inside'
+  lab_tap 1480 'faults 850: bash tests/rxe/faults.sh inside' \
+    'uc-faults 500: MRMPI_LINKS=uc bash tests/rxe/faults.sh inside middle'
 fi
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/rails.sh"
@@ -40,8 +41,9 @@ passes() { # TEXT RAILS RANKS PROGRAM...
   tap_result $((rc != 0)) "$text: ${3##*/}, $2 ranks, $1 rails, $((SECONDS - begin)) s ($(connecting))" "$tmp/job"
 }
 mpi=$BUILD/tests/mpi
+extent=${2:-long} # or middle: each kind of fault, few programs; or short: two faults
 long=1
-[ "${2:-}" = short ] && long=
+[ $extent = long ] || long=
 
 # ---- connecting alone: of the datagrams, and of nothing else, two of five get lost (BTH opcode 0x64: UD, send only)
 lose_datagrams() { # INTERFACE
@@ -64,14 +66,19 @@ mend
 
 # ---- everything
 while read -r text fault; do
-  [ -z "$long" ] && [[ $fault != "loss 5%" && $text != order ]] && continue
+  case "$extent $fault" in
+    short\ loss\ 5%* | short*reorder*) ;;
+    short* | middle\ loss\ 1%* | middle*duplicate*) continue ;;
+  esac
   ok "$fault on every wire" impair $fault
   passes "$fault" 2 4 "$mpi/p2p_ring"
   passes "$fault" 1 2 "$mpi/p2p_truncate"
   if [ -n "$long" ]; then
     passes "$fault" 2 4 "$mpi/p2p_modes"
     passes "$fault" 2 2 "$mpi/request"
-    passes "$fault" 2 2 NPmpich2 -o "$tmp/np" -l 1 -u 262144 -p 0 -n 2
+    # packets that are late by as much as that come in any order, and each gap costs a reliable connection a round trip
+    most=$([ "$text" = late ] && echo 16384 || echo 262144)
+    passes "$fault" 2 2 NPmpich2 -o "$tmp/np" -l 1 -u "$most" -p 0 -n 2
   fi
   case "$text" in
     loss) ok "packets were lost ($(dropped))" test "$(dropped)" -gt 0 ;;
@@ -82,5 +89,15 @@ loss loss 1%
 loss loss 5%
 order delay 2ms reorder 75% 50%
 twice duplicate 10%
+torn corrupt 2%
+late delay 20ms 10ms
 EOF
+
+# ---- what a peer that computes is taken for: who says nothing is not there, and not broken
+if [[ ${MRMPI_LINKS:-rc} == uc ]]; then
+  passes "a peer that computes for 5 s" 1 2 "$mpi/links" compute 5
+  asked=$(sed -n 's/.* questions=\([0-9]*\).*/\1/p' "$tmp/job" | awk '{ n += $1 } END { print n + 0 }')
+  ok "it is asked whether it is there ($asked times)" test "$asked" -ge 3
+  not_ok "and its connection stays" grep -E ' broken=|do not come any more' "$tmp/job"
+fi
 done_testing
