@@ -57,28 +57,40 @@ static inline size_t mr_wire_tail(unsigned form)
 /* What is there before a payload of len bytes. */
 static inline unsigned mr_wire_form(const struct mr_hdr *hdr, size_t len)
 {
+    if (__builtin_expect(hdr->len == len && !(hdr->sreq | hdr->rreq), 1))
+        return 0;
     return (hdr->len != len ? MR_WIRE_LEN : 0u) | (hdr->sreq ? MR_WIRE_SREQ : 0u) | (hdr->rreq ? MR_WIRE_RREQ : 0u);
 }
 
 static inline size_t mr_wire_size(unsigned form)
 {
-    return MR_WIRE_MIN + 8 * (size_t)((form & 1) + (form >> 1 & 1) + (form >> 2 & 1)); /* MR_WIRE_SIZES */
+    if (__builtin_expect(!(form & MR_WIRE_SIZES), 1))
+        return MR_WIRE_MIN;
+    return MR_WIRE_MIN + 8 * (size_t)((form & 1) + (form >> 1 & 1) + (form >> 2 & 1));
 }
 
 /* Writes the header of a packet to out, which has room for MR_WIRE_MAX bytes; returns how many they are. */
 static inline size_t mr_wire_put(const struct mr_hdr *hdr, unsigned form, void *out)
 {
-    const uint64_t word[] = {hdr->len, hdr->sreq, hdr->rreq};
     unsigned char *at = out;
 
     memcpy(at, hdr, MR_WIRE_MIN);
     at[offsetof(struct mr_hdr, form)] = (unsigned char)form;
     at += MR_WIRE_MIN;
-    for (unsigned i = 0; i < 3; i++)
-        if (form & 1u << i) {
-            memcpy(at, &word[i], 8);
-            at += 8;
-        }
+    if (__builtin_expect(!form, 1))
+        return MR_WIRE_MIN;
+    if (form & MR_WIRE_LEN) {
+        memcpy(at, &hdr->len, 8);
+        at += 8;
+    }
+    if (form & MR_WIRE_SREQ) {
+        memcpy(at, &hdr->sreq, 8);
+        at += 8;
+    }
+    if (form & MR_WIRE_RREQ) {
+        memcpy(at, &hdr->rreq, 8);
+        at += 8;
+    }
     return (size_t)(at - (unsigned char *)out);
 }
 

@@ -12,6 +12,7 @@ struct mr_match_queue {
     struct mr_match_queue *next; /* in the bucket, or among the spare ones */
     uint32_t ctx;
     int32_t src, tag;
+    unsigned class;
     struct mr_match_entry *first, *last;
 };
 
@@ -56,13 +57,25 @@ void mr_match_finalize(struct mr_match_table *t)
     memset(t, 0, sizeof(*t));
 }
 
-static struct mr_match_queue *find_queue(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
+static inline bool has_key(const struct mr_match_queue *q, uint32_t ctx, int src, int tag)
+{
+    return q->tag == tag && q->src == src && q->ctx == ctx;
+}
+
+static __attribute__((noinline)) struct mr_match_queue *search(const struct mr_match_table *t, uint32_t ctx, int src,
+                                                               int tag)
 {
     struct mr_match_queue *q = t->buckets[hash(ctx, src, tag) & t->mask];
 
-    while (q && (q->tag != tag || q->src != src || q->ctx != ctx))
+    while (q && !has_key(q, ctx, src, tag))
         q = q->next;
     return q;
+}
+
+/* Messages of one kind often come one after the other: the queue of the last insertion is looked at first. */
+static inline struct mr_match_queue *find_queue(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
+{
+    return t->last && has_key(t->last, ctx, src, tag) ? t->last : search(t, ctx, src, tag);
 }
 
 /* Twice the buckets; when there is no memory for them the chains just get longer. */
@@ -117,23 +130,29 @@ static inline void count(struct mr_match_table *t, unsigned class, int change)
         t->wild += (uint32_t)change;
 }
 
+static __attribute__((noinline)) struct mr_match_queue *add_queue(struct mr_match_table *t, uint32_t ctx, int src,
+                                                                  int tag)
+{
+    struct mr_match_queue *q = new_queue(t), **bucket;
+
+    if (!q)
+        return NULL;
+    if (t->num_queues > t->mask)
+        grow(t);
+    bucket = &t->buckets[hash(ctx, src, tag) & t->mask];
+    *q = (struct mr_match_queue){.next = *bucket, .ctx = ctx, .src = src, .tag = tag, .class = class_of(src, tag)};
+    *bucket = q;
+    t->num_queues++;
+    return q;
+}
+
 int mr_match_insert(struct mr_match_table *t, struct mr_match_entry *e, uint32_t ctx, int src, int tag)
 {
     struct mr_match_queue *q = find_queue(t, ctx, src, tag);
 
-    if (!q) {
-        struct mr_match_queue **bucket;
-
-        q = new_queue(t);
-        if (!q)
-            return -ENOMEM;
-        if (t->num_queues > t->mask)
-            grow(t);
-        bucket = &t->buckets[hash(ctx, src, tag) & t->mask];
-        *q = (struct mr_match_queue){.next = *bucket, .ctx = ctx, .src = src, .tag = tag};
-        *bucket = q;
-        t->num_queues++;
-    }
+    if (__builtin_expect(!q, 0) && !(q = add_queue(t, ctx, src, tag)))
+        return -ENOMEM;
+    t->last = q;
     if (t->empty == q)
         t->empty = NULL;
     e->queue = q;
@@ -145,7 +164,7 @@ int mr_match_insert(struct mr_match_table *t, struct mr_match_entry *e, uint32_t
     else
         q->first = e;
     q->last = e;
-    count(t, class_of(src, tag), 1);
+    count(t, q->class, 1);
     return 0;
 }
 
@@ -156,6 +175,8 @@ static void drop_empty(struct mr_match_table *t)
     if (!q)
         return;
     t->empty = NULL;
+    if (t->last == q)
+        t->last = NULL;
     at = &t->buckets[hash(q->ctx, q->src, q->tag) & t->mask];
     while (*at != q)
         at = &(*at)->next;
@@ -180,7 +201,7 @@ void mr_match_remove(struct mr_match_table *t, struct mr_match_entry *e)
     else
         q->last = e->prev;
     e->queue = NULL;
-    count(t, class_of(q->src, q->tag), -1);
+    count(t, q->class, -1);
     if (!q->first) {
         drop_empty(t);
         t->empty = q;
@@ -194,12 +215,11 @@ struct mr_match_entry *mr_match_find(const struct mr_match_table *t, uint32_t ct
     return q ? q->first : NULL;
 }
 
-struct mr_match_entry *mr_match_find_taker(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
+static __attribute__((noinline)) struct mr_match_entry *oldest_taker(const struct mr_match_table *t, uint32_t ctx,
+                                                                     int src, int tag)
 {
     struct mr_match_entry *best = NULL;
 
-    if (__builtin_expect(!t->wild, 1))
-        return mr_match_find(t, ctx, src, tag);
     for (unsigned c = 0; c < 4; c++) {
         struct mr_match_entry *e;
 
@@ -210,6 +230,11 @@ struct mr_match_entry *mr_match_find_taker(const struct mr_match_table *t, uint3
             best = e;
     }
     return best;
+}
+
+struct mr_match_entry *mr_match_find_taker(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
+{
+    return __builtin_expect(!t->wild, 1) ? mr_match_find(t, ctx, src, tag) : oldest_taker(t, ctx, src, tag);
 }
 
 int mr_match_insert_quad(struct mr_match_table *t, struct mr_match_quad *q, uint32_t ctx, int src, int tag, void *owner)

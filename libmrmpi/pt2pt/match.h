@@ -36,6 +36,7 @@ struct mr_match_table {
     uint32_t wild;        /* the sum of the last three */
     uint64_t stamp;
     struct mr_match_queue *empty; /* the last one that has become empty keeps its place: it is likely to be wanted again */
+    struct mr_match_queue *last;  /* where the last entry was inserted; NULL: that queue is gone */
     struct mr_match_queue *spare; /* free queues */
     struct mr_match_slab *slabs;
 };

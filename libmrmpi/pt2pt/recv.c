@@ -77,6 +77,14 @@ struct mr_message *mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, c
 
 /* ---- meeting ----------------------------------------------------------------------------------------------------- */
 
+/* If it cannot be sent, the channel has failed and its upcall ends the peer's requests. */
+static __attribute__((noinline)) void acknowledge(struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    struct mr_hdr ack = {.kind = MR_PKT_ACK, .sreq = hdr->sreq};
+
+    mr_vc_send(vc, &ack, NULL, 0);
+}
+
 static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload)
 {
     size_t bytes = req->status.bytes;
@@ -92,12 +100,8 @@ static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr
         req->status.error = (enum mr_err)hdr->sreq;
         mr_error_detail("rank %d has met an error in this operation: %s", hdr->rank, mr_err_text(req->status.error));
     }
-    if (__builtin_expect(hdr->flags & MR_FLAG_ACK, 0)) {
-        struct mr_hdr ack = {.kind = MR_PKT_ACK, .sreq = hdr->sreq};
-
-        /* If it cannot be sent, the channel has failed and its upcall ends the peer's requests. */
-        mr_vc_send(vc, &ack, NULL, 0);
-    }
+    if (__builtin_expect(hdr->flags & MR_FLAG_ACK, 0))
+        acknowledge(vc, hdr);
     mr_request_complete(req);
 }
 
@@ -151,15 +155,17 @@ static bool anybody_left(struct mr_comm *comm)
 /* What a lost peer had sent before can be received; no more will come. From anybody: until the last one is lost. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src)
 {
-    if (__builtin_expect(!mr_pt2pt.peer_lost, 1))
+    if (!mr_pt2pt.peer_lost)
         return false;
     if (src == MR_ANY_SOURCE)
         return !anybody_left(comm);
     return src >= 0 && mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, src)));
 }
 
-enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
-                     uint32_t ctx, struct mr_request **out)
+/* In both of its callers: what the blocking receive would hand over is too much for registers. */
+static inline __attribute__((always_inline)) enum mr_err begin(void *buf, size_t count, struct mr_type *type, int src,
+                                                               int tag, struct mr_comm *comm, uint32_t ctx,
+                                                               struct mr_request **out)
 {
     struct mr_request *req = mr_request_start(MR_REQ_RECV, comm, type);
     struct mr_message *m;
@@ -176,14 +182,14 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
         mr_request_complete(req);
         return MR_SUCCESS;
     }
-    m = mr_unexpected_find(src, tag, ctx);
+    m = mr_match_empty(&mr_pt2pt.unexpected) ? NULL : mr_unexpected_find(src, tag, ctx);
     if (m) {
         mr_match_remove_quad(&mr_pt2pt.unexpected, &m->match);
         mr_recv_match(req, m->vc, &m->hdr, m->payload, m->len);
         mr_message_free(m);
         return MR_SUCCESS;
     }
-    if (mr_recv_never_comes(comm, src)) {
+    if (__builtin_expect(mr_pt2pt.peer_lost, 0) && mr_recv_never_comes(comm, src)) {
         req->status.error = MR_ERR_PROC_FAILED;
         mr_request_complete(req);
         return MR_SUCCESS;
@@ -198,11 +204,17 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
     return MR_SUCCESS;
 }
 
+enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
+                     uint32_t ctx, struct mr_request **out)
+{
+    return begin(buf, count, type, src, tag, comm, ctx, out);
+}
+
 enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                     struct mr_status *status)
 {
     struct mr_request *req;
-    enum mr_err err = mr_irecv(buf, count, type, src, tag, comm, ctx, &req);
+    enum mr_err err = begin(buf, count, type, src, tag, comm, ctx, &req);
 
     if (err)
         return err;

@@ -53,7 +53,7 @@ static inline void clear(struct mr_request *r)
     memset((char *)r + sizeof *r - REST, 0, REST);
 }
 
-struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm)
+static inline struct mr_request *make(enum mr_request_kind kind, struct mr_comm *comm)
 {
     struct mr_request *r = mr_pt2pt.free_requests;
 
@@ -72,9 +72,14 @@ struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *com
     return r;
 }
 
+struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm)
+{
+    return make(kind, comm);
+}
+
 struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type)
 {
-    struct mr_request *r = mr_request_new(kind, comm);
+    struct mr_request *r = make(kind, comm);
 
     if (!r)
         return NULL;

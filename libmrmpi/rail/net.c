@@ -467,7 +467,7 @@ static bool flush(struct mr_peer *p)
     return stripes || datagrams || mr_window_waiting(&p->out);
 }
 
-static void flush_backlog(void)
+static __attribute__((noinline)) void flush_backlog(void)
 {
     struct mr_peer **at = &mr_net.backlogged, *p;
 
@@ -483,13 +483,11 @@ static void flush_backlog(void)
 
 /* ---- poll -------------------------------------------------------------------------------------------------------- */
 
-static void look_for_news(bool idle, uint64_t now)
+static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
 {
     struct mr_fabric_qos q;
     bool news;
 
-    if (now - mr_net.news_ns < (idle ? NEWS_NS : BUSY_NS))
-        return;
     mr_net.news_ns = now;
     mr_verbs_check_events();
     if (mr_net.mending)
@@ -545,7 +543,7 @@ static uint64_t nap_ns(void)
  * A process that has waited for a while sleeps a little: its peer may share the processor, and on a simulated fabric an
  * idle poll alone moves no time. A thread that calls MPI meanwhile ends the nap.
  */
-static bool nap(void)
+static __attribute__((noinline)) bool nap(void)
 {
     uint64_t ns = nap_ns();
 
@@ -555,7 +553,7 @@ static bool nap(void)
 }
 
 /* The datagrams of connecting may be lost, as packets are that are acknowledged. now: 0 if the clock was not read. */
-static void serve_time(int done, uint64_t now)
+static __attribute__((noinline)) void serve_time(int done, uint64_t now)
 {
     if (mr_net.connecting)
         mr_wireup_tick();
@@ -591,7 +589,7 @@ static int net_poll(void)
         flush_backlog();
     if (__builtin_expect(mr_net.failing != NULL, 0))
         done += mr_peers_report();
-    if (now)
+    if (now && now - mr_net.news_ns >= (done ? BUSY_NS : NEWS_NS))
         look_for_news(!done, now);
     return done;
 }

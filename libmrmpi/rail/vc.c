@@ -165,7 +165,7 @@ void mr_rail_quiet(void)
 
 /* ---- peers ------------------------------------------------------------------------------------------------------- */
 
-static struct mr_vc *make_vc(int rank)
+static __attribute__((noinline)) struct mr_vc *make_vc(int rank)
 {
     struct mr_vc *vc = calloc(1, sizeof *vc);
 

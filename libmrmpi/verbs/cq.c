@@ -31,20 +31,23 @@ static int status_errno(enum ibv_wc_status status)
     }
 }
 
-static void translate(const struct ibv_wc *in, struct mr_wc *out)
+static __attribute__((noinline)) void translate_error(const struct ibv_wc *in, struct mr_wc *out)
 {
-    bool good = __builtin_expect(in->status == IBV_WC_SUCCESS, 1);
-
-    out->error = good ? 0 : status_errno(in->status);
+    out->error = status_errno(in->status);
     out->flushed = in->status == IBV_WC_WR_FLUSH_ERR;
-    out->status = good ? "success" : ibv_wc_status_str(in->status);
-    out->kind = in->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? MR_WC_LANDED
-                : in->opcode & IBV_WC_RECV              ? MR_WC_RECEIVED
-                                                        : MR_WC_SENT;
-    out->has_imm = in->wc_flags & IBV_WC_WITH_IMM;
-    out->imm = be32toh(in->imm_data);
-    out->len = in->byte_len;
-    out->qp_num = in->qp_num;
+    out->status = ibv_wc_status_str(in->status);
+}
+
+static inline void translate(const struct ibv_wc *in, struct mr_wc *out)
+{
+    *out = (struct mr_wc){.kind = in->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? MR_WC_LANDED
+                                  : in->opcode & IBV_WC_RECV              ? MR_WC_RECEIVED
+                                                                          : MR_WC_SENT,
+                          .has_imm = in->wc_flags & IBV_WC_WITH_IMM,
+                          .imm = be32toh(in->imm_data),
+                          .len = in->byte_len};
+    if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0))
+        translate_error(in, out);
 }
 
 static void dispatch(const struct ibv_wc *in)
@@ -64,7 +67,7 @@ static void dispatch(const struct ibv_wc *in)
     wr->done(wr, &wc);
 }
 
-static int poll_rail(struct mr_rail *rail)
+static inline __attribute__((always_inline)) int poll_rail(struct mr_rail *rail)
 {
     struct ibv_wc wc[BATCH];
     int n = ibv_poll_cq(rail->cq, BATCH, wc);
@@ -113,18 +116,18 @@ static int poll_later(void)
 
 int mr_verbs_poll(void)
 {
-    unsigned n = mr_verbs.num_rails;
     int done;
 
     if (__builtin_expect(mr_verbs.later != NULL, 0) && (done = poll_later()))
         return done;
-    for (unsigned k = 0; k < n; k++) {
-        unsigned i = mr_verbs.next_poll;
+    for (unsigned k = mr_verbs.num_rails; k; k--) {
+        struct mr_rail *rail = &mr_verbs.rail[mr_verbs.next_poll];
 
-        mr_verbs.next_poll = i + 1 < n ? i + 1 : 0;
-        if (__builtin_expect(mr_verbs.rail[i].dev->fatal, 0))
+        if (++mr_verbs.next_poll == mr_verbs.num_rails)
+            mr_verbs.next_poll = 0;
+        if (__builtin_expect(rail->dev->fatal, 0))
             continue;
-        done = poll_rail(&mr_verbs.rail[i]);
+        done = poll_rail(rail);
         if (done)
             return done;
     }

@@ -41,7 +41,6 @@ struct mr_wc {
     bool has_imm;
     uint32_t len; /* received bytes (UD: with the 40 bytes of GRH) */
     uint32_t imm; /* host order */
-    uint32_t qp_num;
     const char *status; /* text of an error */
 };
 
