@@ -224,6 +224,25 @@ START_TEST(emptied_queues)
 }
 END_TEST
 
+/* The queue of the last insertion is looked at first, but not when it has gone and serves another key. */
+START_TEST(queue_of_the_last_insertion_goes)
+{
+    struct mr_match_entry e[4];
+    struct mr_match_table t;
+
+    ck_assert_int_eq(mr_match_init(&t), 0);
+    ck_assert_int_eq(mr_match_insert(&t, &e[0], 4, 3, 7), 0);
+    ck_assert_int_eq(mr_match_insert(&t, &e[1], 4, 3, 8), 0);
+    mr_match_remove(&t, &e[1]);
+    mr_match_remove(&t, &e[0]); /* now the queue of 8 goes: that of 7 is the empty one */
+    ck_assert_int_eq(mr_match_insert(&t, &e[2], 4, 3, 8), 0);
+    ck_assert_int_eq(mr_match_insert(&t, &e[3], 4, 3, 9), 0);
+    ck_assert_ptr_eq(mr_match_find_taker(&t, 4, 3, 8), &e[2]);
+    ck_assert_ptr_eq(mr_match_find_taker(&t, 4, 3, 9), &e[3]);
+    mr_match_finalize(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("match");
@@ -238,6 +257,7 @@ int main(void)
     tcase_add_test(c, many_keys);
     tcase_add_test(c, each_under_a_key);
     tcase_add_test(c, emptied_queues);
+    tcase_add_test(c, queue_of_the_last_insertion_goes);
     suite_add_tcase(s, c);
     r = srunner_create(s);
     srunner_set_tap(r, "-");

@@ -630,6 +630,67 @@ START_TEST(a_closed_gap_gives_no_sample)
 }
 END_TEST
 
+/*
+ * The peer was away, and acknowledges first postings long after they were sent again. That tells nothing of what was
+ * posted between the two, nor that the link has lost anything; nor does it where no round trip has been measured.
+ */
+START_TEST(late_words_for_first_postings)
+{
+    uint64_t t = 2000;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 8);
+    sent(0, 0, false, 1000);
+    GIVEN(mr_window_acked(&w, first + 1, 0, 1500, true), 0);
+    for (unsigned i = 1; i < 8; i++)
+        sent(i, 0, false, t);
+    t += mr_rtt_timeout(&w.rtt);
+    ck_assert_uint_eq(mr_window_expired(&w, t), MR_WINDOW_BURST);
+    for (unsigned i = 1; i < 5; i++)
+        sent(i, 0, false, t);
+    GIVEN(mr_window_acked(&w, first + 2, 0, t + 50000, true), 1);
+    ck_assert_uint_eq(w.gaps, 0);
+    ck_assert_ptr_null(w.again);
+    GIVEN(mr_window_acked(&w, first + 8, 0, t + 51000, true), 2, 3, 4, 5, 6, 7);
+    is_empty();
+
+    begin(_i, N);
+    push(0, 8);
+    for (unsigned i = 0; i < 8; i++)
+        sent(i, 0, false, 1000);
+    GIVEN(mr_window_acked(&w, first, 7u << 1, 2000, false), 2, 3, 4);
+    ck_assert_uint_eq(w.gaps, 2); /* 0, 1 */
+    sent(0, 0, false, 3000);
+    sent(1, 0, false, 3000);
+    GIVEN(mr_window_acked(&w, first + 1, 0, 50000, false), 0);
+    ck_assert_uint_eq(w.gaps, 2);
+    GIVEN(mr_window_acked(&w, first + 8, 0, 51000, false), 1, 5, 6, 7);
+    is_empty();
+}
+END_TEST
+
+/* A word that comes late ends what has been counted against the link, by which the first posting has come. */
+START_TEST(late_words_excuse_a_link)
+{
+    uint64_t t = 1000;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 2);
+    sent(0, 0, false, t);
+    for (unsigned n = 0; n < MR_WINDOW_SILENT; n++) {
+        t = mr_window_deadline(&w);
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+        sent(0, 0, false, t);
+    }
+    sent(1, 1, false, t);
+    GIVEN(mr_window_acked(&w, first + 2, 0, t + 1000, true), 0, 1);
+    ck_assert(!mr_window_link_silent(&w, 0));
+    is_empty();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("window");
@@ -658,6 +719,8 @@ int main(void)
     tcase_add_loop_test(t, samples, 0, 2);
     tcase_add_loop_test(t, only_what_a_word_can_name_expires, 0, 2);
     tcase_add_loop_test(t, a_closed_gap_gives_no_sample, 0, 2);
+    tcase_add_loop_test(t, late_words_for_first_postings, 0, 2);
+    tcase_add_loop_test(t, late_words_excuse_a_link, 0, 2);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
     srunner_set_tap(sr, "-");
