@@ -288,9 +288,22 @@ static bool deserves(const struct mr_peer *p, uint64_t now_ns)
            p->counted >= (uint32_t)mr_config.rc_after && p->use && now_ns >= p->ask_ns && would_be_used(p);
 }
 
-void mr_budget_tick(uint64_t now_ns)
+static struct mr_peer *most_deserving(uint64_t now_ns)
 {
     struct mr_peer *best = NULL;
+
+    for (int r = 0; r < mr_net.launch->size; r++) {
+        struct mr_peer *p = mr_net.peer[r];
+
+        if (p && deserves(p, now_ns) && (!best || p->use > best->use))
+            best = p;
+    }
+    return best;
+}
+
+void mr_budget_tick(uint64_t now_ns)
+{
+    struct mr_peer *best;
     uint64_t passed = now_ns - mr_net.budget_ns;
 
     if (passed < TICK_NS)
@@ -304,13 +317,9 @@ void mr_budget_tick(uint64_t now_ns)
         count_use(p, passed);
         if (mr_net.rules.num)
             mr_steer_look(p);
-        if (!deserves(p, now_ns))
-            continue;
-        if (mr_net.num_held < most())
-            open_connections(p);
-        else if (!best || p->use > best->use)
-            best = p;
     }
+    while ((best = most_deserving(now_ns)) && mr_net.num_held < most())
+        open_connections(best);
     while (mr_net.num_rationed > most() && least_useful())
         evict(least_useful());
     if (best && has_room_for(best))

@@ -31,8 +31,8 @@ tests/libmrmpi/test_pt2pt_PKGS := check
 tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_retire test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/rail/reorder.c
@@ -43,6 +43,17 @@ tests/libmrmpi/test_rules_SRCS := tests/libmrmpi/test_rules.c libmrmpi/rail/rule
 tests/libmrmpi/test_rules_PKGS := check
 tests/libmrmpi/test_quota_SRCS := tests/libmrmpi/test_quota.c
 tests/libmrmpi/test_quota_PKGS := check
+RAIL_TEST_BASE := $(addprefix libmrmpi/base/,config.c log.c stats.c)
+tests/libmrmpi/test_change_SRCS := tests/libmrmpi/test_change.c libmrmpi/rail/change.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_change_PKGS := check
+tests/libmrmpi/test_change_LDLIBS := -lpthread
+tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/rail/budget.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_budget_PKGS := check
+tests/libmrmpi/test_budget_LDLIBS := -lpthread
+tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/rail/rely.c libmrmpi/rail/sched.c \
+    $(addprefix libmrmpi/reliable/,window.c ack.c) $(RAIL_TEST_BASE)
+tests/libmrmpi/test_rely_PKGS := check
+tests/libmrmpi/test_rely_LDLIBS := -lpthread
 tests/libmrmpi/test_card_SRCS := tests/libmrmpi/test_card.c libmrmpi/rail/card.c
 tests/libmrmpi/test_card_PKGS := check
 tests/libmrmpi/test_blocks_SRCS := tests/libmrmpi/test_blocks.c libmrmpi/rail/blocks.c

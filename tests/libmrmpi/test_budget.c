@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections within a budget: who gets one, who has to go, and who is never refused. */
+#include <check.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rail/net.h"
+
+#define PEERS 4u
+#define RC    (1u << MR_LINK_RC)
+#define UD    (1u << MR_LINK_UD)
+#define TICK  20000000ull
+
+struct mr_net mr_net;
+
+static const struct mr_link_ops rc = {.connected = true}, uc = {.connected = true}, ud;
+const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS] = {
+    [MR_LINK_RC] = &rc, [MR_LINK_UC] = &uc, [MR_LINK_UD] = &ud};
+
+static int nodes[PEERS + 1] = {0, 1, 2, 3, 4};
+static struct mr_launch launch;
+static struct mr_peer peer[PEERS], *peers[PEERS + 1];
+static struct mr_sub sub[PEERS];
+static struct mr_peer *parked; /* the last that was told so */
+static uint64_t clock_ns;
+
+/* ---- the files beside -------------------------------------------------------------------------------------------- */
+
+uint64_t mr_clock_ns(void)
+{
+    return clock_ns;
+}
+
+uint32_t mr_vc_received(const struct mr_vc *vc)
+{
+    return 0;
+}
+
+void mr_steer_look(struct mr_peer *p)
+{
+}
+
+bool mr_steer_wants(const struct mr_peer *p, uint8_t set)
+{
+    return true;
+}
+
+void mr_sub_prefer(struct mr_peer *p)
+{
+}
+
+void mr_bulk_move(struct mr_peer *p)
+{
+}
+
+void mr_mend(struct mr_peer *p)
+{
+}
+
+void mr_mend_tell_parked(struct mr_peer *p)
+{
+    parked = p;
+}
+
+/* ---- what there is ----------------------------------------------------------------------------------------------- */
+
+static void begin(int rc_peers)
+{
+    mr_config.rc_peers = rc_peers;
+    mr_budget_init();
+}
+
+/* Rank 0 of five, each on a host of its own; all have both kinds. */
+static void setup(void)
+{
+    memset(&mr_net, 0, sizeof mr_net);
+    memset(peer, 0, sizeof peer);
+    memset(sub, 0, sizeof sub);
+    launch = (struct mr_launch){.size = PEERS + 1, .num_nodes = PEERS + 1, .node_of = nodes};
+    clock_ns = 1000 * TICK;
+    parked = NULL;
+    mr_config.log_level = -1;
+    mr_config.rc_after = 0;
+    mr_net.launch = &launch;
+    mr_net.peer = peers;
+    mr_net.kinds = (struct mr_kinds){.num = 2, .kind = {MR_LINK_RC, MR_LINK_UD}};
+    mr_net.our_kinds = RC | UD;
+    for (unsigned i = 0; i < PEERS; i++) {
+        peer[i] = (struct mr_peer){.rank = (int)i + 1, .up = true, .sub = &sub[i], .now = &sub[i], .num_subs = 1, .num_now = 1};
+        peer[i].load = peer[i].loads[0];
+        peer[i].card.kinds = RC | UD;
+        sub[i] = (struct mr_sub){.peer = &peer[i], .kind = MR_LINK_RC};
+        peers[i + 1] = &peer[i];
+    }
+}
+
+static bool has(unsigned i)
+{
+    return peer[i].wanted & RC;
+}
+
+/* They meet in order, and what shall be open is. */
+static void meet(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        mr_budget_first(&peer[i], RC | UD);
+        sub[i].state = has(i) ? MR_SUB_OPEN : MR_SUB_CLOSED;
+    }
+}
+
+/* So many packets go to it until the next tick. */
+static void sends(unsigned i, uint32_t packets)
+{
+    peer[i].out.next += packets;
+}
+
+static void tick(void)
+{
+    clock_ns += TICK;
+    mr_budget_tick(clock_ns);
+}
+
+static void is_closed(unsigned i)
+{
+    sub[i].state = MR_SUB_CLOSED;
+    mr_budget_recount(&peer[i]);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+/* Only kinds beside which another one leads everywhere are rationed. */
+START_TEST(what_is_rationed)
+{
+    begin(2);
+    ck_assert_uint_eq(mr_net.rationed, RC);
+    mr_net.kinds = (struct mr_kinds){.num = 2, .kind = {MR_LINK_RC, MR_LINK_UC}};
+    begin(2);
+    ck_assert_uint_eq(mr_net.rationed, 0);
+}
+END_TEST
+
+/* No rank refuses any if the rank with the most ranks on other hosts has room for them all. */
+START_TEST(what_suffices)
+{
+    static const int unequal[] = {0, 0, 1, 1, 1};
+
+    begin(4);
+    ck_assert(mr_net.suffices);
+    begin(3);
+    ck_assert(!mr_net.suffices);
+    launch.num_nodes = 2;
+    launch.node_of = unequal;
+    begin(3); /* those of node 0 have three */
+    ck_assert(mr_net.suffices);
+    begin(2);
+    ck_assert(!mr_net.suffices);
+}
+END_TEST
+
+START_TEST(the_first_come)
+{
+    begin(2);
+    meet(3);
+    ck_assert(has(0) && has(1) && !has(2));
+    ck_assert_uint_eq(peer[2].wanted, UD);
+    mr_budget_first(&peer[3], RC); /* nothing else leads there */
+    ck_assert(has(3));
+    ck_assert_uint_eq(mr_net.num_held, 3);
+}
+END_TEST
+
+START_TEST(after_so_many_messages)
+{
+    mr_config.rc_after = 50;
+    begin(2);
+    meet(2);
+    ck_assert(!has(0) && !has(1));
+    sends(0, 49);
+    sends(1, 50);
+    tick();
+    ck_assert(!has(0) && has(1));
+    sends(0, 1);
+    tick();
+    ck_assert(has(0));
+}
+END_TEST
+
+/* The one to which least is sent goes; the other gets its place when that is closed, not before. */
+START_TEST(one_goes_for_another)
+{
+    begin(2);
+    meet(3);
+    sends(0, 1000);
+    sends(1, 10);
+    sends(2, 15);
+    tick();
+    ck_assert_ptr_null(parked); /* not worth twice as much */
+    sends(0, 1000);
+    sends(2, 100);
+    tick();
+    ck_assert_ptr_eq(parked, &peer[1]);
+    ck_assert(sub[1].closing);
+    ck_assert(!has(1) && !has(2));
+    tick();
+    ck_assert(!has(2));
+    is_closed(1);
+    mr_budget_tick(++clock_ns); /* at once */
+    ck_assert(has(2) && has(0));
+    ck_assert_uint_eq(mr_net.num_held, 2);
+}
+END_TEST
+
+/* One with a large message under way stays. */
+START_TEST(who_cannot_go)
+{
+    struct mr_put *put = (struct mr_put *)&sub[0];
+
+    begin(2);
+    meet(3);
+    peer[0].puts = put;
+    peer[1].orphans = 1;
+    sends(2, 1000);
+    tick();
+    ck_assert_ptr_null(parked);
+    peer[1].orphans = 0;
+    sends(2, 1000);
+    tick();
+    ck_assert_ptr_eq(parked, &peer[1]);
+}
+END_TEST
+
+START_TEST(who_is_refused)
+{
+    begin(1);
+    meet(2);
+    sends(0, 100);
+    tick();
+    ck_assert(!mr_budget_grants(&peer[1], false));
+    ck_assert(mr_budget_grants(&peer[0], false)); /* has one */
+    ck_assert(mr_budget_grants(&peer[1], true));  /* what was promised goes */
+    peer[1].card.kinds = RC;
+    ck_assert(mr_budget_grants(&peer[1], false)); /* nothing else leads there */
+}
+END_TEST
+
+/* Who was refused asks again after a pause, unless a large message cannot wait. */
+START_TEST(after_a_refusal)
+{
+    begin(4);
+    meet(1);
+    mr_budget_refused(&peer[0]);
+    ck_assert(!has(0));
+    is_closed(0);
+    ck_assert_uint_eq(mr_net.num_held, 0);
+    sends(0, 1000);
+    tick();
+    ck_assert(!has(0));
+    clock_ns = peer[0].ask_ns;
+    sends(0, 1000);
+    tick();
+    ck_assert(has(0));
+    peer[0].homeless = (struct mr_stripe_op *)&sub[0];
+    mr_budget_refused(&peer[0]);
+    ck_assert(has(0));
+    ck_assert_uint_eq(peer[0].refusals, 2);
+}
+END_TEST
+
+/* Beyond the budget another one goes, now or as soon as it can. */
+START_TEST(one_too_many)
+{
+    struct mr_put *put = (struct mr_put *)&sub[0];
+
+    begin(1);
+    meet(3);
+    sends(0, 1000);
+    tick();
+    peer[0].orphans = 1;
+    peer[1].puts = peer[2].puts = put;
+    mr_budget_need(&peer[1]);
+    ck_assert(has(0) && has(1));
+    ck_assert_ptr_null(parked);
+    peer[1].puts = NULL;
+    mr_budget_need(&peer[2]);
+    ck_assert_ptr_eq(parked, &peer[1]);
+    ck_assert(has(0) && !has(1) && has(2));
+    peer[0].orphans = 0;
+    tick();
+    ck_assert_ptr_eq(parked, &peer[0]);
+    ck_assert(!has(0) && has(2));
+}
+END_TEST
+
+/* The peer gives up its connections, and ours with them; but not the only way there is. */
+START_TEST(what_the_peer_gives_up)
+{
+    begin(2);
+    meet(2);
+    peer[0].loads[0][0].up = true;
+    mr_budget_heard(&peer[0]);
+    ck_assert(!has(0));
+    ck_assert(sub[0].closing);
+    ck_assert(!peer[0].loads[0][0].up);
+    ck_assert_uint_eq(mr_net.num_held, 2); /* until it is closed */
+    is_closed(0);
+    ck_assert_uint_eq(mr_net.num_held, 1);
+    peer[1].card.kinds = RC;
+    mr_budget_heard(&peer[1]);
+    ck_assert(has(1));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("budget");
+    TCase *c = tcase_create("budget");
+    SRunner *r;
+    int failed;
+
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, what_is_rationed);
+    tcase_add_test(c, what_suffices);
+    tcase_add_test(c, the_first_come);
+    tcase_add_test(c, after_so_many_messages);
+    tcase_add_test(c, one_goes_for_another);
+    tcase_add_test(c, who_cannot_go);
+    tcase_add_test(c, who_is_refused);
+    tcase_add_test(c, after_a_refusal);
+    tcase_add_test(c, one_too_many);
+    tcase_add_test(c, what_the_peer_gives_up);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

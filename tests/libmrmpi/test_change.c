@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Service levels that change while a job runs: which levels a subchannel gets, and when the old side is closed. */
+#include <check.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rail/net.h"
+
+#define SUBS 2u /* of a side */
+
+struct mr_net mr_net;
+
+static struct mr_peer peer;
+static struct mr_sub sub[2 * SUBS];
+static struct mr_window_link links[MR_WINDOW_LINKS];
+static bool in_use, can_tell;
+static unsigned moved, mended, told, flushed, reopened;
+
+/* ---- the files beside -------------------------------------------------------------------------------------------- */
+
+bool mr_bulk_uses(const struct mr_sub *s)
+{
+    return in_use;
+}
+
+void mr_bulk_move(struct mr_peer *p)
+{
+    moved++;
+}
+
+void mr_mend(struct mr_peer *p)
+{
+    mended++;
+}
+
+bool mr_mend_tell_idle(struct mr_sub *s)
+{
+    told += can_tell;
+    return can_tell;
+}
+
+void mr_sub_close(struct mr_sub *s)
+{
+    s->state = MR_SUB_CLOSED;
+}
+
+bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *s)
+{
+    ck_assert_ptr_null(s);
+    reopened++;
+    return true;
+}
+
+static int flush(struct mr_link *l)
+{
+    flushed++;
+    return 0;
+}
+
+static const struct mr_link_ops ops = {.flush = flush};
+
+/* ---- what there is ----------------------------------------------------------------------------------------------- */
+
+static void levels(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
+{
+    const uint8_t sl[MR_LEVELS] = {a, b, c, d};
+
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        mr_net.qos.level[l] = (struct mr_fabric_level){.num_lanes = 1, .sl = {sl[l]}};
+}
+
+/* Connected by the first side; all that is open has the levels that hold. */
+static void setup(void)
+{
+    memset(&mr_net, 0, sizeof mr_net);
+    memset(&peer, 0, sizeof peer);
+    memset(sub, 0, sizeof sub);
+    memset(links, 0, sizeof links);
+    in_use = false;
+    can_tell = true;
+    moved = mended = told = flushed = reopened = 0;
+    mr_config.log_level = -1;
+    levels(1, 1, 1, 2);
+    peer.num_now = SUBS;
+    peer.num_subs = 2 * SUBS;
+    peer.sub = peer.now = sub;
+    peer.load = peer.loads[0];
+    peer.out.link = links;
+    for (unsigned i = 0; i < 2 * SUBS; i++) {
+        sub[i].peer = &peer;
+        sub[i].side = i >= SUBS;
+        sub[i].generation = (uint8_t)(7 + i);
+        for (unsigned l = 0; l < MR_LEVELS; l++)
+            sub[i].link[l] = (struct mr_link){.ops = &ops, .owner = &sub[i], .index = (uint8_t)(MR_LEVELS * i + l)};
+        if (i >= SUBS)
+            continue;
+        sub[i].state = MR_SUB_OPEN;
+        sub[i].link[0].state = MR_LINK_OPEN;
+        mr_change_levels(&sub[i], sub[i].sl);
+        peer.load[i] = (struct mr_load){.up = true, .weight = 100 + i};
+    }
+}
+
+static void change_sides(void)
+{
+    for (unsigned i = SUBS; i < 2 * SUBS; i++)
+        sub[i].state = MR_SUB_OPEN;
+    mr_change_opened(&peer, 1);
+}
+
+/* ---- levels ------------------------------------------------------------------------------------------------------ */
+
+static void has_levels(unsigned subs, uint8_t a, uint8_t b, uint8_t c, uint8_t d)
+{
+    const uint8_t expected[MR_LEVELS] = {a, b, c, d};
+    uint8_t sl[MR_LEVELS];
+
+    peer.num_now = subs;
+    mr_change_levels(&sub[0], sl);
+    ck_assert_mem_eq(sl, expected, sizeof sl);
+    peer.num_now = SUBS;
+}
+
+/* The window has places for so many links: with many subchannels, medium messages go with the large ones. */
+START_TEST(levels_of_few_links)
+{
+    levels(1, 2, 3, 4);
+    has_levels(1, 1, 2, 3, 4);
+    has_levels(8, 1, 2, 3, 4);
+    has_levels(10, 1, 2, 4, 4);
+    has_levels(16, 1, 4, 4, 4);
+    has_levels(32, 1, 4, 4, 4);
+    levels(1, 1, 1, 4); /* the link that is left goes to the first level that differs from the next */
+    has_levels(16, 1, 1, 1, 4);
+    levels(5, 5, 5, 5);
+    has_levels(16, 5, 5, 5, 5);
+}
+END_TEST
+
+/* The k-th subchannel of either side takes the k-th lane, in turn. */
+START_TEST(lanes_in_turn)
+{
+    levels(1, 1, 1, 0);
+    mr_net.qos.level[MR_LEVEL_BULK] = (struct mr_fabric_level){.num_lanes = 2, .sl = {4, 5}};
+    for (unsigned i = 0; i < 2 * SUBS; i++) {
+        uint8_t sl[MR_LEVELS];
+
+        mr_change_levels(&sub[i], sl);
+        ck_assert_uint_eq(sl[MR_LEVEL_SMALL], 1);
+        ck_assert_uint_eq(sl[MR_LEVEL_BULK], i % 2 ? 5 : 4);
+    }
+}
+END_TEST
+
+/* ---- sides ------------------------------------------------------------------------------------------------------- */
+
+START_TEST(the_later_side_counts)
+{
+    change_sides();
+    ck_assert_uint_eq(peer.turn, 1);
+    ck_assert_ptr_eq(peer.now, sub + SUBS);
+    ck_assert_ptr_eq(peer.load, peer.loads[1]);
+    for (unsigned i = 0; i < SUBS; i++) {
+        ck_assert_uint_eq(peer.load[i].weight, 100 + i);
+        ck_assert(!peer.loads[0][i].up);
+    }
+    ck_assert_uint_eq(moved, 1);
+    peer.load[0].up = true;
+    mr_change_opened(&peer, 1); /* known already */
+    mr_change_opened(&peer, 0); /* of long ago */
+    ck_assert_ptr_eq(peer.now, sub + SUBS);
+    ck_assert(peer.load[0].up);
+    ck_assert_uint_eq(moved, 1);
+    peer.turn = 255;
+    mr_change_opened(&peer, 0); /* they wrap */
+    ck_assert_uint_eq(peer.turn, 0);
+    ck_assert_ptr_eq(peer.now, sub);
+    ck_assert_uint_eq(moved, 2);
+}
+END_TEST
+
+/* The old side is closed when nothing of ours is under way on it, the peer knows that, and has said the same. */
+START_TEST(the_old_side_is_closed_by_both)
+{
+    change_sides();
+    in_use = true;
+    ck_assert(mr_change_poll(&peer, 1));
+    ck_assert_uint_eq(told, 0);
+    in_use = false;
+    can_tell = false;
+    ck_assert(mr_change_poll(&peer, 2));
+    can_tell = true;
+    ck_assert(mr_change_poll(&peer, 3));
+    ck_assert(mr_change_poll(&peer, 4));
+    ck_assert_uint_eq(told, SUBS); /* once */
+    mr_change_heard(&sub[0], sub[0].generation);
+    mr_change_heard(&sub[1], (uint8_t)(sub[1].generation - 1)); /* of an earlier life */
+    mr_change_poll(&peer, 5);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
+    mr_change_heard(&sub[1], sub[1].generation);
+    mr_change_poll(&peer, 6);
+    ck_assert_int_eq(sub[1].state, MR_SUB_CLOSED);
+    ck_assert(!mr_change_poll(&peer, 7));
+    for (unsigned i = SUBS; i < 2 * SUBS; i++)
+        ck_assert_int_eq(sub[i].state, MR_SUB_OPEN);
+}
+END_TEST
+
+/* Packets that are not confirmed keep a subchannel open; an adapter that says nothing by itself is asked. */
+START_TEST(packets_under_way)
+{
+    struct mr_kept kept = {0};
+
+    change_sides();
+    sub[0].heard = sub[1].heard = true;
+    links[sub[0].link[0].index].head = &kept;
+    ck_assert(mr_change_poll(&peer, 1));
+    ck_assert_int_eq(sub[0].state, MR_SUB_OPEN);
+    ck_assert_int_eq(sub[1].state, MR_SUB_CLOSED);
+    ck_assert_uint_eq(flushed, 1);
+    links[sub[0].link[0].index].head = NULL;
+    mr_change_poll(&peer, 2);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+}
+END_TEST
+
+/* The other side is opened for levels that differ, when it is free, and not too often. */
+START_TEST(what_begins_a_change)
+{
+    peer.change = true;
+    ck_assert(!mr_change_poll(&peer, 1));
+    ck_assert_uint_eq(reopened, 0); /* they are the same */
+    ck_assert(!peer.change);
+    levels(1, 1, 1, 3);
+    peer.change = true;
+    peer.change_ns = 100;
+    ck_assert(mr_change_poll(&peer, 99));
+    sub[SUBS].state = MR_SUB_BROKEN;
+    ck_assert(mr_change_poll(&peer, 100));
+    ck_assert_uint_eq(reopened, 0);
+    sub[SUBS].state = MR_SUB_CLOSED;
+    ck_assert(mr_change_poll(&peer, 101));
+    ck_assert_uint_eq(reopened, 1);
+    ck_assert(!peer.change);
+    mr_change_failed(&peer);
+    ck_assert(mr_change_poll(&peer, 102));
+    ck_assert_uint_eq(reopened, 1); /* after a pause */
+    ck_assert_uint_gt(peer.change_ns, 102);
+    ck_assert(mr_change_poll(&peer, peer.change_ns));
+    ck_assert_uint_eq(reopened, 2);
+}
+END_TEST
+
+START_TEST(who_changes)
+{
+    const struct mr_launch launch = {.size = 4};
+    struct mr_peer met[3] = {{.cm.state = MR_CM_IDLE}, {.cm.state = MR_CM_IDLE + 1}, {.cm.state = MR_CM_IDLE + 1}};
+    struct mr_peer *peers[4] = {&met[0], NULL, &met[1], &met[2]};
+
+    met[2].error = -1;
+    met[1].change_ns = 1000;
+    mr_net.launch = &launch;
+    mr_net.peer = peers;
+    mr_change_all();
+    ck_assert(!met[0].change);
+    ck_assert(met[1].change);
+    ck_assert_uint_eq(met[1].change_ns, 0); /* these are news: no pause */
+    ck_assert(!met[2].change);
+    ck_assert_uint_eq(mended, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("change");
+    TCase *c = tcase_create("change");
+    SRunner *r;
+    int failed;
+
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, levels_of_few_links);
+    tcase_add_test(c, lanes_in_turn);
+    tcase_add_test(c, the_later_side_counts);
+    tcase_add_test(c, the_old_side_is_closed_by_both);
+    tcase_add_test(c, packets_under_way);
+    tcase_add_test(c, what_begins_a_change);
+    tcase_add_test(c, who_changes);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

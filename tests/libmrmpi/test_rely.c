@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets over links that lose them, as rail/rely.c handles them: where words go, how much is under way, and when the
+ * clock counts. One peer with two subchannels; links, packets and time are the test's own.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/wire.h"
+#include "libmrmpi/rail/net.h"
+
+#define PACKETS 64
+#define BYTES   128
+#define SRC     3u
+
+struct mr_net mr_net;
+struct mr_verbs mr_verbs;
+unsigned mr_vc_all_waiting;
+unsigned mr_rail_idle;
+
+static const struct mr_launch launch = {.size = 5};
+static struct mr_peer peer;
+static struct mr_sub sub[2];
+static uint64_t clock_ns = 1000000;
+static unsigned readings; /* of the clock */
+
+/* ---- packets and links ------------------------------------------------------------------------------------------- */
+
+static struct mr_packet packet[PACKETS];
+static unsigned char bytes[PACKETS][BYTES];
+static unsigned made, freed;
+
+struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_packet *p = &packet[made];
+    unsigned form = mr_wire_form(hdr, len);
+
+    ck_assert_uint_lt(made, PACKETS);
+    *p = (struct mr_packet){.data = bytes[made++]};
+    p->size = p->kept.len = (uint32_t)mr_wire_put(hdr, form, p->data);
+    return p;
+}
+
+struct mr_packet *mr_packet_copy(const struct mr_packet *p)
+{
+    struct mr_packet *copy = &packet[made];
+
+    ck_assert_uint_lt(made, PACKETS);
+    *copy = (struct mr_packet){.data = bytes[made++], .size = p->size};
+    memcpy(copy->data, p->data, p->size);
+    return copy;
+}
+
+void mr_packet_free(struct mr_packet *p)
+{
+    freed++;
+}
+
+void mr_packets_free(struct mr_kept *chain)
+{
+    for (; chain; chain = chain->next)
+        freed++;
+}
+
+static struct mr_packet *last; /* posted */
+static unsigned posted;
+static int refusal; /* what send says */
+
+static int send_packet(struct mr_link *l, struct mr_packet *p)
+{
+    if (refusal)
+        return refusal;
+    last = p;
+    posted++;
+    return 0;
+}
+
+static const struct mr_link_ops ops = {.confirms = true, .send = send_packet};
+const struct mr_link_ops mr_link_uc;
+
+/* ---- the files beside -------------------------------------------------------------------------------------------- */
+
+static unsigned backlogged, delivered, broken;
+static uint32_t received; /* in order */
+
+uint64_t mr_clock_ns(void)
+{
+    readings++;
+    return clock_ns;
+}
+
+struct mr_peer *mr_net_peer(uint32_t rank)
+{
+    return rank == SRC ? &peer : NULL;
+}
+
+void mr_cm_traffic(struct mr_cm_conn *c)
+{
+}
+
+void mr_net_backlog(struct mr_peer *p)
+{
+    backlogged++;
+}
+
+void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    ck_assert_uint_eq(hdr->form, 0); /* above nobody knows of it */
+    received += hdr->seq == received;
+    delivered++;
+}
+
+uint32_t mr_vc_received(const struct mr_vc *vc)
+{
+    return received;
+}
+
+void mr_sub_break(struct mr_sub *s)
+{
+    broken++;
+    s->state = MR_SUB_BROKEN;
+}
+
+unsigned mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
+{
+    return 2048;
+}
+
+void mr_track_poll(struct mr_peer *p, uint64_t now_ns)
+{
+}
+
+void mr_zcopy_poll(struct mr_peer *p, uint64_t now_ns)
+{
+}
+
+/* ---- what there is ----------------------------------------------------------------------------------------------- */
+
+static struct mr_link *lossy, *native;
+
+static void setup(void)
+{
+    memset(&mr_net, 0, sizeof mr_net);
+    memset(&peer, 0, sizeof peer);
+    memset(sub, 0, sizeof sub);
+    made = freed = posted = backlogged = delivered = broken = readings = received = 0;
+    refusal = 0;
+    last = NULL;
+    mr_vc_all_waiting = 0;
+    mr_config.log_level = -1;
+    mr_config.srq_depth = 512;
+    mr_net.launch = &launch;
+    peer.rank = SRC;
+    peer.up = true;
+    peer.sub = peer.now = sub;
+    peer.num_subs = peer.num_now = 2;
+    peer.load = peer.loads[0];
+    peer.spare = 2; /* packets take the first */
+    mr_window_init(&peer.out, 1024);
+    for (unsigned i = 0; i < 2; i++) {
+        peer.load[i] = (struct mr_load){.up = true, .weight = 1};
+        sub[i] = (struct mr_sub){.peer = &peer, .state = MR_SUB_OPEN};
+        sub[i].link[0] = (struct mr_link){
+            .ops = &ops, .owner = &sub[i], .state = MR_LINK_OPEN, .index = (uint8_t)i, .native = i == 1};
+        for (unsigned l = 0; l < MR_LEVELS; l++)
+            sub[i].level[l] = &sub[i].link[0];
+    }
+    lossy = &sub[0].link[0];
+    native = &sub[1].link[0];
+    mr_rely_begin(&peer);
+    mr_ack_take(&peer.in, 0); /* nothing is owed */
+}
+
+static void finish(void)
+{
+    mr_window_free(&peer.out);
+}
+
+static struct mr_packet *push(void)
+{
+    struct mr_packet *p = mr_packet_make(&(struct mr_hdr){.kind = MR_VC_KIND_EAGER}, NULL, 0);
+
+    ck_assert_int_eq(mr_window_push(&peer.out, &p->kept), 0);
+    return p;
+}
+
+static void arrives(uint32_t seq, unsigned form)
+{
+    struct mr_hdr hdr = {.kind = MR_VC_KIND_EAGER, .src = SRC, .seq = seq, .form = (uint8_t)form};
+
+    mr_rely_arrived(&hdr, NULL, 0);
+}
+
+/* A word that all packets before cum have come, and that so many may be under way. */
+static void word(uint32_t cum, uint32_t grant)
+{
+    struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = SRC, .form = MR_WIRE_WORD};
+    unsigned char tail[MR_ACK_WIRE_MAX];
+
+    ck_assert_uint_eq(mr_ack_encode(&(struct mr_ack_word){.cum = cum, .grant = grant}, tail), MR_ACK_WIRE_MIN);
+    mr_rely_arrived(&hdr, tail, 0);
+}
+
+static unsigned form(const struct mr_packet *p)
+{
+    return p->data[offsetof(struct mr_hdr, form)];
+}
+
+/* One look at the network that finds nothing. */
+static void look(uint64_t later_ns)
+{
+    clock_ns += later_ns;
+    if (mr_net.untimed)
+        mr_rely_time();
+    mr_rely_poll(true, clock_ns);
+}
+
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
+
+START_TEST(no_more_than_may_be_under_way)
+{
+    unsigned n = 0;
+    struct mr_packet *p;
+
+    for (p = push(); !mr_rely_send(&peer, lossy, p); p = push(), n++)
+        ck_assert_uint_eq(form(p), MR_WIRE_WANTS);
+    ck_assert_uint_eq(posted, n);
+    ck_assert_uint_eq(n, peer.flight_max);
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), -EAGAIN);
+    ck_assert_int_eq(mr_rely_send(&peer, native, p), 0); /* that confirms its own */
+    ck_assert_uint_eq(form(p), 0);
+    word(n / 2, 16);
+    ck_assert_uint_eq(delivered, 0); /* that is no message */
+    ck_assert_uint_eq(freed, n / 2);
+    ck_assert_uint_eq(peer.flight_max, 16);
+    p = push();
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+}
+END_TEST
+
+/* The word that is owed goes with the next packet; if that could not be posted, with the one after it. */
+START_TEST(words_ride_along)
+{
+    struct mr_packet *p = push();
+
+    arrives(0, MR_WIRE_WANTS);
+    ck_assert_uint_eq(delivered, 1);
+    ck_assert(mr_ack_owed(&peer.in));
+    refusal = -EAGAIN;
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), -EAGAIN);
+    ck_assert(mr_ack_owed(&peer.in));
+    refusal = 0;
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_uint_eq(form(p), MR_WIRE_WANTS | MR_WIRE_WORD);
+    ck_assert_uint_eq(p->tail, MR_ACK_WIRE_MIN);
+    ck_assert(!mr_ack_owed(&peer.in));
+    look(1);
+    look(2 * mr_rtt_timeout(&peer.out.rtt));
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0); /* once more, and nothing is owed */
+    ck_assert_uint_eq(form(p), MR_WIRE_WANTS);
+    ck_assert_uint_eq(p->tail, 0);
+}
+END_TEST
+
+/* The adapter still reads a packet that is to be sent again: it goes as a copy, and stays as it is. */
+START_TEST(a_packet_that_is_posted_stays)
+{
+    struct mr_packet *p = push();
+    unsigned before;
+
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    p->posted = true;
+    before = form(p);
+    look(1);
+    look(2 * mr_rtt_timeout(&peer.out.rtt));
+    ck_assert_uint_eq(mr_vc_all_waiting, 1);
+    ck_assert_uint_eq(backlogged, 1);
+    arrives(0, MR_WIRE_WANTS);
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_ptr_ne(last, p);
+    ck_assert_uint_eq(form(last), MR_WIRE_WANTS | MR_WIRE_WORD);
+    ck_assert_uint_eq(form(p), before);
+    ck_assert_uint_eq(freed, 1); /* the copy */
+    word(1, 16);
+    ck_assert_uint_eq(freed, 2);
+}
+END_TEST
+
+/* ---- words of their own ------------------------------------------------------------------------------------------ */
+
+START_TEST(a_word_alone)
+{
+    arrives(0, MR_WIRE_WANTS);
+    look(0);
+    look(mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS) - 1);
+    ck_assert_uint_eq(posted, 0);
+    ck_assert_ptr_nonnull(mr_net.relying);
+    refusal = -EAGAIN; /* then it is said at the next look */
+    look(1);
+    ck_assert(mr_ack_owed(&peer.in));
+    refusal = 0;
+    look(0);
+    ck_assert_uint_eq(posted, 1);
+    ck_assert_uint_eq(mr_wire_kind(last->data), MR_VC_KIND_WORD);
+    ck_assert_uint_eq(form(last), MR_WIRE_WORD); /* it wants no answer */
+    ck_assert_uint_eq(mr_window_waiting(&peer.out) + peer.out.num, 0);
+    look(0);
+    ck_assert_uint_eq(posted, 1);
+    ck_assert_ptr_null(mr_net.relying); /* nobody has to be looked after */
+    ck_assert_uint_eq(mr_net.num_relying, 0);
+}
+END_TEST
+
+START_TEST(at_once_when_parting)
+{
+    arrives(0, MR_WIRE_WANTS);
+    mr_net.parting = true;
+    look(0);
+    ck_assert_uint_eq(posted, 1);
+}
+END_TEST
+
+/* It has no number; but an adapter that confirms what it has sent counts it. */
+START_TEST(a_word_over_a_native_link)
+{
+    struct mr_packet *p = push();
+
+    arrives(0, MR_WIRE_WANTS);
+    peer.spare = 1;
+    mr_net.parting = true;
+    look(0);
+    ck_assert_uint_eq(posted, 1);
+    ck_assert_int_eq(mr_rely_send(&peer, native, p), 0);
+    ck_assert_ptr_null(mr_window_confirmed(&peer.out, native->index, 1));
+    ck_assert_ptr_eq(mr_window_confirmed(&peer.out, native->index, 1), &p->kept);
+}
+END_TEST
+
+/* Packets that the peer's adapter confirms call for none. */
+START_TEST(native_packets_owe_nothing)
+{
+    arrives(0, 0);
+    ck_assert_uint_eq(delivered, 1);
+    ck_assert(!mr_ack_owed(&peer.in));
+    ck_assert_ptr_null(mr_net.relying);
+}
+END_TEST
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+/* Packets get their time at the next look, and a look that has found something times nothing out. */
+START_TEST(overdue_only_when_all_was_handled)
+{
+    struct mr_packet *p = push();
+    uint64_t timeout = mr_rtt_timeout(&peer.out.rtt);
+
+    readings = 0;
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_uint_eq(readings, 0);
+    clock_ns += 5 * timeout; /* nobody looked */
+    look(0);
+    ck_assert_uint_eq(mr_vc_all_waiting, 0);
+    clock_ns += timeout;
+    mr_rely_poll(false, clock_ns);
+    ck_assert_uint_eq(mr_vc_all_waiting, 0);
+    look(0);
+    ck_assert_uint_eq(mr_vc_all_waiting, 1);
+    ck_assert_ptr_eq(mr_window_ready(&peer.out), &p->kept);
+}
+END_TEST
+
+/* A sample now and then, for which the clock is read; a word that may have lain for long gives none. */
+START_TEST(samples)
+{
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_int_eq(mr_rely_send(&peer, lossy, push()), 0);
+    look(1000000);
+    clock_ns += 30000;
+    readings = 0;
+    word(1, 16);
+    ck_assert_uint_eq(readings, 1);
+    ck_assert_uint_eq(peer.out.rtt.srtt_ns, 30000);
+    word(2, 16);
+    ck_assert_uint_eq(readings, 1); /* just now */
+    look(100000);
+    clock_ns += 10000000;
+    word(3, 16);
+    ck_assert_uint_eq(readings, 2);
+    ck_assert_uint_eq(peer.out.rtt.srtt_ns, 30000);
+}
+END_TEST
+
+/* A subchannel of which nothing comes any more, while the other one brings what was sent later. */
+START_TEST(a_silent_link)
+{
+    struct mr_packet *p = push();
+
+    native->native = false;
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    for (unsigned n = 0; n < MR_WINDOW_SILENT; n++) {
+        struct mr_packet *later = push();
+        struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = SRC, .form = MR_WIRE_LONG_WORD};
+        unsigned char tail[MR_ACK_WIRE_MAX];
+
+        ck_assert_uint_eq(broken, 0);
+        look(0);
+        look(MR_WINDOW_TIMEOUT_MAX_NS);
+        if (broken)
+            break;
+        ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+        ck_assert_int_eq(mr_rely_send(&peer, native, later), 0);
+        look(1);
+        mr_ack_encode(&(struct mr_ack_word){.cum = 0, .grant = 16, .sack = (2u << n) - 1}, tail);
+        mr_rely_arrived(&hdr, tail, 0);
+    }
+    ck_assert_uint_eq(broken, 1);
+    ck_assert_int_eq(sub[0].state, MR_SUB_BROKEN);
+}
+END_TEST
+
+/* ---- receive buffers --------------------------------------------------------------------------------------------- */
+
+/* Peers share them, and so do the parts of a packet that comes as datagrams. */
+START_TEST(what_is_granted)
+{
+    struct mr_peer other = {.num_subs = 0};
+
+    ck_assert_uint_eq(peer.in.grant, 256); /* no more, whatever there is */
+    mr_net.num_relying = 8;
+    mr_rely_begin(&other);
+    ck_assert_uint_eq(other.in.grant, 64);
+    other = (struct mr_peer){.num_subs = 0};
+    mr_net.parts = 4;
+    mr_rely_begin(&other);
+    ck_assert_uint_eq(other.in.grant, 16);
+    ck_assert_uint_eq(other.in.every, 8); /* half of it */
+    other = (struct mr_peer){.num_subs = 0};
+    mr_net.num_relying = 1000;
+    mr_rely_begin(&other);
+    ck_assert_uint_eq(other.in.grant, 4);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("rely");
+    TCase *c = tcase_create("rely");
+    SRunner *r;
+    int failed;
+
+    tcase_add_checked_fixture(c, setup, finish);
+    tcase_add_test(c, no_more_than_may_be_under_way);
+    tcase_add_test(c, words_ride_along);
+    tcase_add_test(c, a_packet_that_is_posted_stays);
+    tcase_add_test(c, a_word_alone);
+    tcase_add_test(c, at_once_when_parting);
+    tcase_add_test(c, a_word_over_a_native_link);
+    tcase_add_test(c, native_packets_owe_nothing);
+    tcase_add_test(c, overdue_only_when_all_was_handled);
+    tcase_add_test(c, samples);
+    tcase_add_test(c, a_silent_link);
+    tcase_add_test(c, what_is_granted);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
