@@ -1,26 +1,7 @@
 #!/usr/bin/env bash
 # The service levels that fabricd gives a job are seen in the packets: per virtual lane, on the simulated ports.
-. "$(dirname "$0")/../tap.sh"
-cd "$(dirname "$0")/../.." || exit 2
-if [ -z "${SIMFAB_DIR:-}" ]; then
-  rm -rf "$tmp" # exec leaves no trap to do it
-  exec simfab run --topology two-hosts-two-rails -- bash "$0"
-fi
-export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
-for h in h1 h2; do
-  printf 'policy: %s\nstate: %s\nsocket: %s\n' "$PWD/etc/policies/simple.yaml" "$tmp/state-$h" "$SIMFAB_DIR/fabricd-$h.sock" >"$tmp/$h.yaml"
-  [ $h = h1 ] && cat >>"$tmp/$h.yaml" <<'YAML'
-opensm:
-  config: $SIMFAB_DIR/opensm/opensm.conf
-  pid_file: $SIMFAB_DIR/opensm/opensm.pid
-  restart: simfab opensm restart
-YAML
-  simfab exec --real-clock $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
-  on_exit "kill $! 2>/dev/null; wait $! 2>/dev/null"
-done
-for _ in $(seq 100); do [ -S "$SIMFAB_DIR/fabricd-h1.sock" ] && [ -S "$SIMFAB_DIR/fabricd-h2.sock" ] && break; sleep 0.1; done
-ctl() { local h=$1; shift; fabricctl --socket "$SIMFAB_DIR/fabricd-$h.sock" "$@"; }
-ok "the policy is applied and verified" ctl h1 policy apply etc/policies/simple.yaml
+. "$(dirname "$0")/lib.sh"
+fabricds etc/policies/simple.yaml
 
 vls() { # VLs with more than BYTES sent by h1 while CMD runs: vls BYTES CMD...
   local min=$1
@@ -28,11 +9,7 @@ vls() { # VLs with more than BYTES sent by h1 while CMD runs: vls BYTES CMD...
   simfab status --counters >"$tmp/c0"
   "$@" >"$tmp/cmd" 2>&1 || { cat "$tmp/cmd" >&2; echo failed; return; }
   simfab status --counters >"$tmp/c1"
-  awk -v min="$min" -v first="$tmp/c0" '$1 != "h1" {next}
-    {vl = ""; for (i = 1; i < NF; i++) {if ($i == "vl") vl = $(i + 1); if ($i == "xmit_data") x = $(i + 1)}}
-    FILENAME == first {was[$2, vl] = x; next}
-    {sum[vl] += x - was[$2, vl]}
-    END {for (v = 0; v < 15; v++) if (sum[v] > min) printf "%s%d", sep++ ? "," : "", v}' "$tmp/c0" "$tmp/c1"
+  lanes "$min"
 }
 np() { mrrun -n 2 --hosts h1,h2 --job-id "$1" NPmpich2 -o "$tmp/np" -l "$2" -u "$2" -p 0 -n 10; }
 

@@ -2,36 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Small, medium and large messages of one job travel on different lanes: per virtual lane, on the simulated ports.
 # timeout: 400
-. "$(dirname "$0")/../tap.sh"
-cd "$(dirname "$0")/../.." || exit 2
-if [ -z "${SIMFAB_DIR:-}" ]; then
-  rm -rf "$tmp" # exec leaves no trap to do it
-  exec simfab run --topology two-hosts-two-rails -- bash "$0"
-fi
-export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
-for h in h1 h2; do
-  printf 'policy: %s\nstate: %s\nsocket: %s\n' "$PWD/etc/policies/levels.yaml" "$tmp/state-$h" "$SIMFAB_DIR/fabricd-$h.sock" >"$tmp/$h.yaml"
-  [ $h = h1 ] && cat >>"$tmp/$h.yaml" <<'YAML'
-opensm:
-  config: $SIMFAB_DIR/opensm/opensm.conf
-  pid_file: $SIMFAB_DIR/opensm/opensm.pid
-  restart: simfab opensm restart
-YAML
-  simfab exec --real-clock $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
-  last=$!
-  on_exit "kill $last 2>/dev/null; wait $last 2>/dev/null"
-done
-for _ in $(seq 100); do [ -S "$SIMFAB_DIR/fabricd-h1.sock" ] && [ -S "$SIMFAB_DIR/fabricd-h2.sock" ] && break; sleep 0.1; done
-ctl() { local h=$1; shift; fabricctl --socket "$SIMFAB_DIR/fabricd-$h.sock" "$@"; }
-ok "the policy is applied and verified" ctl h1 policy apply etc/policies/levels.yaml
+. "$(dirname "$0")/lib.sh"
+fabricds etc/policies/levels.yaml
 
-lanes() { # BYTES: VLs over which h1 has sent more than so many between the two times that counters were kept
-  awk -v min="$1" -v first="$tmp/c0" '$1 != "h1" {next}
-    {vl = ""; for (i = 1; i < NF; i++) {if ($i == "vl") vl = $(i + 1); if ($i == "xmit_data") x = $(i + 1)}}
-    FILENAME == first {was[$2, vl] = x; next}
-    {sum[vl] += x - was[$2, vl]}
-    END {for (v = 0; v < 15; v++) if (sum[v] > min) printf "%s%d", sep++ ? "," : "", v}' "$tmp/c0" "$tmp/c1"
-}
 sends() { # JOB SIZE: the lanes that carry most of a hundred messages, there and back
   simfab status --counters >"$tmp/c0"
   mrrun -n 2 --hosts h1,h2 --job-id "$1" NPmpich2 -o "$tmp/np" -l "$2" -u "$2" -p 0 -n 100 >"$tmp/cmd" 2>&1 || { cat "$tmp/cmd" >&2; echo failed; return; }
@@ -109,8 +82,8 @@ classes:
 jobs: {default: other}
 YAML
 ok "a class of six lanes" ctl h1 policy apply "$tmp/wide.yaml"
-kill $last # that of h2 has its policy from a file
-wait $last 2>/dev/null
+kill $last_fabricd # that of h2 has its policy from a file
+wait $last_fabricd 2>/dev/null
 printf 'policy: %s\nstate: %s\nsocket: %s\n' "$tmp/wide.yaml" "$tmp/state-new" "$SIMFAB_DIR/fabricd-h2.sock" >"$tmp/h2.yaml"
 simfab exec --real-clock h2 -- fabricd --config "$tmp/h2.yaml" >"$tmp/h2.log" 2>&1 &
 last=$!
