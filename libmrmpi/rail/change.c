@@ -36,10 +36,12 @@ static unsigned links_each(const struct mr_peer *p)
  */
 static unsigned first_lane(const struct mr_peer *p, unsigned num_lanes)
 {
-    uint32_t a = (uint32_t)mr_net.launch->rank, b = (uint32_t)p->rank, mix;
+    uint32_t a, b, mix;
 
     if (p->num_now >= num_lanes)
         return 0;
+    a = (uint32_t)mr_net.launch->rank;
+    b = (uint32_t)p->rank;
     mix = a < b ? a * 0x9e3779b1u + b : b * 0x9e3779b1u + a;
     mix = (mix ^ mix >> 16) * 0x85ebca6bu; /* all bits come to count for all */
     mix = (mix ^ mix >> 13) * 0xc2b2ae35u;

@@ -153,6 +153,36 @@ START_TEST(lanes_in_turn)
 }
 END_TEST
 
+/* Of a class that has more lanes than there are subchannels each peer has some, the same at both ends. */
+START_TEST(lanes_spread_over_peers)
+{
+    enum { LANES = 6, PEERS = 200 };
+    struct mr_launch us = {.rank = 0};
+    unsigned count[LANES] = {0};
+
+    mr_net.launch = &us;
+    levels(1, 1, 1, 0);
+    mr_net.qos.level[MR_LEVEL_BULK] = (struct mr_fabric_level){.num_lanes = LANES, .sl = {0, 1, 2, 3, 4, 5}};
+    for (int p = 1; p <= PEERS; p++) {
+        uint8_t here[SUBS][MR_LEVELS], there[MR_LEVELS];
+
+        us.rank = 7;
+        peer.rank = 1000 - 3 * p;
+        for (unsigned i = 0; i < SUBS; i++) {
+            mr_change_levels(&sub[i], here[i]);
+            count[here[i][MR_LEVEL_BULK]]++;
+        }
+        ck_assert_uint_eq(here[1][MR_LEVEL_BULK], (here[0][MR_LEVEL_BULK] + 1u) % LANES);
+        us.rank = 1000 - 3 * p;
+        peer.rank = 7;
+        mr_change_levels(&sub[0], there);
+        ck_assert_mem_eq(here[0], there, sizeof there);
+    }
+    for (unsigned l = 0; l < LANES; l++) /* within a third of the mean */
+        ck_assert(3 * LANES * count[l] > 2 * SUBS * PEERS && 3 * LANES * count[l] < 4 * SUBS * PEERS);
+}
+END_TEST
+
 /* ---- sides ------------------------------------------------------------------------------------------------------- */
 
 START_TEST(the_later_side_counts)
@@ -282,6 +312,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, levels_of_few_links);
     tcase_add_test(c, lanes_in_turn);
+    tcase_add_test(c, lanes_spread_over_peers);
     tcase_add_test(c, the_later_side_counts);
     tcase_add_test(c, the_old_side_is_closed_by_both);
     tcase_add_test(c, packets_under_way);

@@ -125,6 +125,20 @@ void mr_sub_break(struct mr_sub *s)
     s->state = MR_SUB_BROKEN;
 }
 
+static unsigned asked;
+
+void mr_ping_ask(struct mr_sub *s, uint64_t now_ns)
+{
+    ck_assert_ptr_eq(s, &sub[0]);
+    asked++;
+}
+
+const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
+{
+    *out = 0;
+    return out;
+}
+
 unsigned mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
 {
     return 2048;
@@ -147,7 +161,7 @@ static void setup(void)
     memset(&mr_net, 0, sizeof mr_net);
     memset(&peer, 0, sizeof peer);
     memset(sub, 0, sizeof sub);
-    made = freed = posted = backlogged = delivered = broken = readings = received = 0;
+    made = freed = posted = backlogged = delivered = broken = asked = readings = received = 0;
     refusal = 0;
     last = NULL;
     mr_vc_all_waiting = 0;
@@ -422,6 +436,31 @@ START_TEST(a_silent_link)
 }
 END_TEST
 
+/* An unreliable connection of which nothing comes, and no other: the process is asked, and only its answers count. */
+START_TEST(a_peer_that_answers)
+{
+    static const struct mr_link_ops unreliable = {.confirms = true, .connected = true, .send = send_packet};
+    bool answers = _i;
+    struct mr_packet *p = push();
+
+    lossy->ops = &unreliable;
+    native->state = MR_LINK_CLOSED;
+    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    for (unsigned n = 1; n <= 4 * MR_WINDOW_SILENT && !broken; n++) {
+        look(1); /* when it was sent */
+        look(MR_WINDOW_TIMEOUT_MAX_NS);
+        ck_assert_uint_eq(asked, broken || n < MR_WINDOW_DOUBTFUL ? asked : n - MR_WINDOW_DOUBTFUL + 1);
+        ck_assert(!broken || n >= MR_WINDOW_SILENT);
+        if (answers && asked)
+            mr_window_answered(&peer.out, 0, clock_ns);
+        if (!broken)
+            ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    }
+    ck_assert_uint_ge(asked, MR_WINDOW_ANSWERS);
+    ck_assert_uint_eq(broken, answers);
+}
+END_TEST
+
 /* ---- receive buffers --------------------------------------------------------------------------------------------- */
 
 /* Peers share them, and so do the parts of a packet that comes as datagrams. */
@@ -463,6 +502,7 @@ int main(void)
     tcase_add_test(c, overdue_only_when_all_was_handled);
     tcase_add_test(c, samples);
     tcase_add_test(c, a_silent_link);
+    tcase_add_loop_test(c, a_peer_that_answers, 0, 2);
     tcase_add_test(c, what_is_granted);
     suite_add_tcase(s, c);
     r = srunner_create(s);
