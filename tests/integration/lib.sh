@@ -12,13 +12,14 @@ export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
 
 ctl() { local h=$1; shift; fabricctl --socket "$SIMFAB_DIR/fabricd-$h.sock" "$@"; } # HOST ARGUMENTS of fabricctl
 
-# fabricds POLICY: a fabricd on each host, until the end; that of h1 has the subnet manager,
-# that of h2 is $last_fabricd. Waits until they answer.
+# fabricds [POLICY]: a fabricd on each host, until the end; with a policy that of h1 has the subnet manager.
+# That of h2 is $last_fabricd. Waits until they answer.
 fabricds() {
   local h
   for h in h1 h2; do
-    printf 'policy: %s\nstate: %s\nsocket: %s\n' "$PWD/$1" "$tmp/state-$h" "$SIMFAB_DIR/fabricd-$h.sock" >"$tmp/$h.yaml"
-    [ $h = h1 ] && cat >>"$tmp/$h.yaml" <<'YAML'
+    printf 'state: %s\nsocket: %s\n' "$tmp/state-$h" "$SIMFAB_DIR/fabricd-$h.sock" >"$tmp/$h.yaml"
+    [ -z "${1:-}" ] || echo "policy: $PWD/$1" >>"$tmp/$h.yaml"
+    [ $h = h1 ] && [ -n "${1:-}" ] && cat >>"$tmp/$h.yaml" <<'YAML'
 opensm:
   config: $SIMFAB_DIR/opensm/opensm.conf
   pid_file: $SIMFAB_DIR/opensm/opensm.pid
@@ -29,7 +30,7 @@ YAML
     on_exit "kill $last_fabricd 2>/dev/null; wait $last_fabricd 2>/dev/null"
   done
   for _ in $(seq 100); do [ -S "$SIMFAB_DIR/fabricd-h1.sock" ] && [ -S "$SIMFAB_DIR/fabricd-h2.sock" ] && break; sleep 0.1; done
-  ok "the policy is applied and verified" ctl h1 policy apply "$1"
+  [ -z "${1:-}" ] || ok "the policy is applied and verified" ctl h1 policy apply "$1"
 }
 
 # lanes BYTES: VLs over which h1 has sent more than so many between the two times that counters were kept, $tmp/c0 and c1

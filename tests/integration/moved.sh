@@ -3,20 +3,8 @@
 # A subnet manager that gives all ports of both hosts other LIDs, in mid-job: no message that says where its sender is now
 # gets there, and the hosts' fabricd know.
 # timeout: 200
-. "$(dirname "$0")/../tap.sh"
-cd "$(dirname "$0")/../.." || exit 2
-if [ -z "${SIMFAB_DIR:-}" ]; then
-  rm -rf "$tmp" # exec leaves no trap to do it
-  exec simfab run --topology two-hosts-two-rails -- bash "$0"
-fi
-export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
-for h in h1 h2; do
-  printf 'state: %s\nsocket: %s\n' "$tmp/state-$h" "$SIMFAB_DIR/fabricd-$h.sock" >"$tmp/$h.yaml"
-  simfab exec --real-clock $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
-  last=$!
-  on_exit "kill $last 2>/dev/null; wait $last 2>/dev/null"
-done
-for _ in $(seq 100); do [ -S "$SIMFAB_DIR/fabricd-h1.sock" ] && [ -S "$SIMFAB_DIR/fabricd-h2.sock" ] && break; sleep 0.1; done
+. "$(dirname "$0")/lib.sh"
+fabricds
 
 restart() { echo "echo lmc $1 >>\$SIMFAB_DIR/opensm/opensm.conf; simfab opensm restart >&2"; }
 lids() { simfab status | awk '/^h[12] mlx5/ {for (i = 1; i < NF; i++) if ($i == "lid") print $1, $2, $(i + 1)}'; }
