@@ -386,7 +386,18 @@ static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const
     return mr_sub_is_current(sub) != p->up && p->wanted >> sub->kind & 1;
 }
 
-/* 0; -EAGAIN: what is asked for has not drained yet; -ENETDOWN: its ports are down. */
+/* A port that was up a moment ago comes back, perhaps. */
+static bool may_come_back(const struct mr_rail *rail)
+{
+    uint64_t patience = (uint64_t)mr_config.patience * 1000000000;
+
+    return !rail->dev->fatal && rail->down_ns && mr_clock_ns() - rail->down_ns < patience;
+}
+
+/*
+ * 0; -EAGAIN: not now, what is asked for has not drained yet, or this is the first round and its ports went down lately;
+ * -ENETDOWN: its ports are down.
+ */
 static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
 {
     int err = -ENETDOWN;
@@ -394,8 +405,12 @@ static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
     for (unsigned i = 0; i < p->num_subs; i++) {
         const struct mr_sub *sub = &p->sub[i];
 
-        if (sub->rail->down || sub->rail->dev->fatal || !find_in(req, sub))
+        if (!find_in(req, sub))
             continue;
+        if (sub->rail->down || sub->rail->dev->fatal) {
+            err = !p->up && may_come_back(sub->rail) ? -EAGAIN : err;
+            continue;
+        }
         if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
             return 0;
         err = -EAGAIN;
