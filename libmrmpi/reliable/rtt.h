@@ -84,6 +84,12 @@ static inline void mr_rtt_expired(struct mr_rtt *r)
         r->backoff++;
 }
 
+/* So many time-outs were those of a link that is no more: they tell nothing of the others. */
+static inline void mr_rtt_forgive(struct mr_rtt *r, unsigned timeouts)
+{
+    r->backoff -= timeouts < r->backoff ? timeouts : r->backoff;
+}
+
 /* How long to wait from the sending of a packet. */
 static inline uint64_t mr_rtt_timeout(const struct mr_rtt *r)
 {

@@ -340,6 +340,7 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link)
         k->state = MR_KEPT_WAITING;
         n++;
     }
+    mr_rtt_forgive(&w->rtt, l->overdue);
     *l = (struct mr_window_link){0};
     w->lossy &= ~(1ull << link);
     if (n)

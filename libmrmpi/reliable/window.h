@@ -232,7 +232,8 @@ struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack
 
 /*
  * The link is no more; its packets that are not confirmed wait again. Returns how many they are. The number of the link
- * may be used anew, for a link of either kind; confirmations of the old one must not be reported any more.
+ * may be used anew, for a link of either kind; confirmations of the old one must not be reported any more. Its
+ * time-outs have not made later ones longer.
  */
 unsigned mr_window_link_lost(struct mr_window *w, unsigned link);
 

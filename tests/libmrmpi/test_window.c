@@ -413,6 +413,29 @@ START_TEST(answers_show_that_a_link_is_silent)
 }
 END_TEST
 
+/* The time-outs of a link that is replaced do not keep the next one waiting; those of other links do. */
+START_TEST(time_outs_go_with_their_link)
+{
+    uint64_t t = 1000;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 40);
+    sent(0, 0, false, t);
+    for (unsigned n = 0; n < 6; n++) {
+        t += 1u << 20;
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+        sent(0, n < 4 ? 0 : 1, false, t);
+    }
+    ck_assert_uint_eq(w.rtt.backoff, 6);
+    ck_assert_uint_eq(mr_window_link_lost(&w, 0), 0);
+    ck_assert_uint_eq(w.rtt.backoff, 1);
+    ck_assert_uint_eq(mr_window_link_lost(&w, 1), 1);
+    ck_assert_uint_eq(w.rtt.backoff, 0);
+    ck_assert_ptr_nonnull(mr_window_free(&w));
+}
+END_TEST
+
 /* Packets without numbers are confirmed like the others by a native link. */
 /* One packet is lost again and again. What was sent later on its own link has come, so the link works. */
 START_TEST(unlucky_links_are_not_silent)
@@ -711,6 +734,7 @@ int main(void)
     tcase_add_loop_test(t, times_may_come_later, 0, 2);
     tcase_add_loop_test(t, silent_links_are_known, 0, 2);
     tcase_add_loop_test(t, answers_show_that_a_link_is_silent, 0, 2);
+    tcase_add_loop_test(t, time_outs_go_with_their_link, 0, 2);
     tcase_add_loop_test(t, unlucky_links_are_not_silent, 0, 2);
     tcase_add_loop_test(t, links_are_silent_since_their_last_success, 0, 2);
     tcase_add_loop_test(t, words_without_samples_end_the_doubling, 0, 2);
