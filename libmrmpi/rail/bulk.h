@@ -39,6 +39,7 @@ struct mr_track {
     uint8_t block_shift;
     uint8_t round; /* 0: the first; another for each time that the receiver has named what is missing */
     bool asked;    /* the receiver has been told that all of this round has been written */
+    bool early;    /* it has said before that, that all is there */
 };
 
 /* A message on its way, by writes or by reads of ours. */

@@ -5,8 +5,9 @@
  *
  * The sender writes the message in rounds, the first of which has all of it. Each write carries a notification that
  * tells the round and the run of blocks that it brings (rail/blocks.h). When all writes of a round have left, the
- * sender says WRITTEN (the paper's FIN) by a word of the virtual channel, which is reliable. The receiver answers
- * LANDED (ACK) when all is there. If nothing has come for some round-trip times, it answers MISSING (NACK) with the
+ * sender says WRITTEN (the paper's FIN) by a word of the virtual channel, which is reliable. The receiver says LANDED
+ * (ACK) when all is there, and does not wait for WRITTEN: its rank may leave MPI then. A sender from whose adapter some
+ * write is not back cannot end with that; its WRITTEN then says so, and LANDED is said again. If nothing has come for some round-trip times, it answers MISSING (NACK) with the
  * blocks that are not there, and those are what the next round has. LANDED ends the send; the receive ends when the
  * last block comes.
  *
@@ -47,8 +48,8 @@
 
 /* Words, after those of rail/mend.c. tag: the round; sreq: the sender's number for the message. */
 enum track_word {
-    WORD_WRITTEN = MR_VC_KIND_CHANNEL + 8, /* ctx, rreq: token and serial number of the receive */
-    WORD_LANDED,
+    WORD_WRITTEN = MR_VC_KIND_CHANNEL + 8, /* ctx, rreq: token and serial number of the receive; rank: 1 if LANDED came early */
+    WORD_LANDED,  /* ctx, rreq: the same */
     WORD_MISSING, /* payload: struct missing_run; rank: 1 if another word says more */
 };
 
@@ -81,6 +82,7 @@ struct mr_catch {
 
 struct mr_catches {
     struct mr_catch *entry[CATCHES];
+    uint32_t landed[CATCHES]; /* serial numbers of the last ones of which LANDED was said */
     unsigned num;
     uint32_t next, serial; /* the one that was given last */
 };
@@ -146,9 +148,9 @@ void mr_track_close(struct region *r)
     free(c);
 }
 
-static void say_landed(struct mr_peer *p, uint64_t cookie)
+static void say_landed(struct mr_peer *p, uint32_t token, uint64_t serial)
 {
-    struct mr_hdr hdr = {.kind = WORD_LANDED, .sreq = cookie};
+    struct mr_hdr hdr = {.kind = WORD_LANDED, .ctx = token, .rreq = serial};
 
     say(p, &hdr, NULL, 0);
 }
@@ -158,8 +160,8 @@ static void all_landed(struct mr_catch *c)
 {
     struct region *r = c->region;
 
-    if (c->at)
-        say_landed(c->peer, c->cookie);
+    say_landed(c->peer, c->index, c->serial);
+    mr_net.catches->landed[c->index] = c->serial;
     stop_waiting(c);
     mr_vc_put_landed(r->rank, r->base.rreq, 0);
 }
@@ -182,12 +184,18 @@ void mr_track_landed(uint32_t imm)
         c->due_ns = mr_clock_ns() + mr_track_hold(c->peer);
 }
 
+static bool has_said_landed(const struct mr_hdr *written)
+{
+    return mr_net.catches && written->ctx < CATCHES && mr_net.catches->landed[written->ctx] == written->rreq;
+}
+
 static void on_written(struct mr_peer *p, const struct mr_hdr *hdr)
 {
     struct mr_catch *c = mr_net.catches && hdr->ctx < CATCHES ? mr_net.catches->entry[hdr->ctx] : NULL;
 
     if (!c || c->serial != hdr->rreq || c->peer != p) {
-        say_landed(p, hdr->sreq);
+        if (hdr->rank || !has_said_landed(hdr))
+            say_landed(p, hdr->ctx, hdr->rreq);
         return;
     }
     if (c->at || c->round != (uint8_t)hdr->tag)
@@ -333,6 +341,7 @@ void mr_track_written(struct mr_stripe_op *s)
                          .tag = t->round,
                          .ctx = put->remote.token,
                          .rreq = put->remote.serial,
+                         .rank = t->early,
                          .sreq = (uintptr_t)put};
 
     s->state = STRIPE_WRITTEN;
@@ -353,6 +362,14 @@ static struct mr_put *find_put(const struct mr_peer *p, uint64_t cookie)
     return NULL;
 }
 
+static struct mr_put *find_landed(const struct mr_peer *p, uint32_t token, uint64_t serial)
+{
+    for (struct mr_put *put = p->puts; put; put = put->next)
+        if (put->track && put->remote.token == token && put->remote.serial == serial)
+            return put;
+    return NULL;
+}
+
 /* One round has ended, and so much of it was lost. */
 static void adapt(struct mr_put *put, uint32_t lost)
 {
@@ -363,8 +380,15 @@ static void adapt(struct mr_put *put, uint32_t lost)
     put->track->written = 0;
 }
 
-static void on_landed(struct mr_put *put)
+static void on_landed(struct mr_peer *p, const struct mr_hdr *hdr)
 {
+    struct mr_put *put = find_landed(p, hdr->ctx, hdr->rreq);
+
+    if (!put)
+        return; /* known already */
+    put->track->early = !put->track->asked;
+    if (put->track->early)
+        return;
     adapt(put, 0);
     mr_bulk_finish(put);
 }
@@ -430,15 +454,13 @@ bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payl
 
     if (hdr->kind < WORD_WRITTEN || hdr->kind > WORD_MISSING)
         return false;
-    if (hdr->kind == WORD_WRITTEN) {
-        on_written(p, hdr);
+    if (hdr->kind == WORD_WRITTEN || hdr->kind == WORD_LANDED) {
+        (hdr->kind == WORD_WRITTEN ? on_written : on_landed)(p, hdr);
         return true;
     }
     put = find_put(p, hdr->sreq);
     if (!put)
         mr_log(MR_LOG_WARN, "rank %d on %s told of a message that it was not asked about", p->rank, p->card.host);
-    else if (hdr->kind == WORD_LANDED)
-        on_landed(put);
     else
         on_missing(put, hdr, payload, len / sizeof(struct missing_run));
     return true;

@@ -3,13 +3,14 @@
  * Between two ranks, for links.sh: what a kind of link is to do. links ping [again]: the time of each of some round
  * trips, printed. links stream N: N short messages one way, then an answer. links flood N: N messages of 8000 bytes to
  * a rank that looks for none of them for a while. links compute SECONDS: messages to a rank that computes so long.
- * links crowd N: rounds of N messages from all ranks to the first.
+ * links crowd N: rounds of N messages from all ranks to the first. links leave N: N large messages to a rank that leaves
+ * MPI for a while after each.
  */
 #include <unistd.h>
 
 #include "p2p.h"
 
-enum { PINGS = 40, COMPUTED = 40, LONG_BYTES = 8000, ROUNDS = 8 };
+enum { PINGS = 40, COMPUTED = 40, LONG_BYTES = 8000, LARGE_BYTES = 64000, ROUNDS = 8 };
 
 static void ping(void)
 {
@@ -109,6 +110,30 @@ static void crowd(int messages)
     free(buf);
 }
 
+static void leave(int messages)
+{
+    unsigned char *buf = room(LARGE_BYTES);
+    double begin, took, most = 0;
+
+    for (int i = 0; i < messages; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        begin = MPI_Wtime();
+        if (rank == 0) {
+            fill(buf, LARGE_BYTES, (unsigned)i);
+            MPI_Send(buf, LARGE_BYTES, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            took = MPI_Wtime() - begin;
+            most = took > most ? took : most;
+        } else {
+            MPI_Recv(buf, LARGE_BYTES, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(holds(buf, LARGE_BYTES, (unsigned)i));
+            usleep(5000);
+        }
+    }
+    if (rank == 0)
+        printf("a send took %.0f us at most\n", most * 1e6);
+    free(buf);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "ping";
@@ -124,6 +149,8 @@ int main(int argc, char **argv)
         ping();
     else if (!strcmp(what, "stream"))
         stream(n);
+    else if (!strcmp(what, "leave"))
+        leave(n);
     else if (!strcmp(what, "flood"))
         flood(n, 200000);
     else if (!strcmp(what, "compute"))

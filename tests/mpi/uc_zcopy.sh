@@ -35,6 +35,14 @@ ok "what did not come is written again ($(counted rewritten) times)" test "$(cou
 ok "short queues" with MRMPI_SQ_DEPTH=4 "$(lossy 0.01) && export MRMPI_SRQ_DEPTH=16" 2
 ok "packets of 64 bytes, so that a word names little" with MRMPI_EAGER_MAX=64 "$(lossy 0.01)" 2
 
+# the receiver's word does not wait for the sender's, which may find it computing
+leaves() {
+  MRMPI_RAILS_MAX=1 timeout -k 5 60 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" --model "$model" -- \
+    mrrun -n 2 --ppn 1 "$BUILD/tests/mpi/links" leave 20 >"$tmp/out" 2>&1 </dev/null
+}
+ok "a receiver that leaves MPI when all is there" leaves
+ok "holds no sender up ($(grep 'a send took' "$tmp/out"))" awk '/a send took/ {us = $4} END {exit !(us > 0 && us < 1000)}' "$tmp/out"
+
 h2='simfab fault link "h2 mlx5_0" 1' h1='simfab fault link "h1 mlx5_1" 1'
 model=sdr-pcix MOST_BYTES=2000000 # slow enough that much is under way when something happens
 ok "cables are pulled and put back" job true 10 "$h2 down" "$h2 up; sleep 0.3" "$h1 down" "$h1 up; sleep 0.3"
