@@ -101,8 +101,9 @@ static struct {
     struct fetch *wanted, **wanted_end, *done;
     bool stop;
 
-    bool runs; /* the library's lock guards these two */
+    bool runs; /* the library's lock guards what follows */
     pthread_t thread;
+    struct fetch *taken; /* their peers may be connected */
 } asker = {.mutex = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
 static void *ask_all(void *arg)
@@ -162,7 +163,8 @@ static bool ask_meanwhile(struct mr_peer *p)
     return true;
 }
 
-void mr_cards_poll(void)
+/* Nothing more: it may be connecting that asks. */
+static void take_all(void)
 {
     struct fetch *f, *next;
 
@@ -171,14 +173,24 @@ void mr_cards_poll(void)
     asker.done = NULL;
     pthread_mutex_unlock(&asker.mutex);
     for (; f; f = next) {
-        struct mr_peer *p = mr_net.peer[f->rank];
-
         next = f->next;
-        take(p, f);
-        free(f);
-        p->fetching = false;
+        take(mr_net.peer[f->rank], f);
+        mr_net.peer[f->rank]->fetching = false;
+        f->next = asker.taken;
+        asker.taken = f;
+    }
+}
+
+void mr_cards_poll(void)
+{
+    struct fetch *f;
+
+    take_all();
+    while ((f = asker.taken)) {
+        asker.taken = f->next;
         mr_net.num_fetching--;
-        mr_cm_resume(&p->cm, mr_clock_ns()); /* connecting to it may wait for this */
+        mr_cm_resume(&mr_net.peer[f->rank]->cm, mr_clock_ns()); /* connecting may wait for this */
+        free(f);
     }
 }
 
@@ -202,7 +214,8 @@ void mr_cards_close(void)
     asker.runs = false;
     free_fetches(asker.wanted);
     free_fetches(asker.done);
-    asker.wanted = asker.done = NULL;
+    free_fetches(asker.taken);
+    asker.wanted = asker.done = asker.taken = NULL;
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
@@ -212,7 +225,7 @@ int mr_peer_fetch_card(struct mr_peer *p)
     struct fetch f = {.rank = p->rank};
 
     if (p->fetching)
-        mr_cards_poll();
+        take_all();
     if (p->card.magic || p->card_error)
         return p->card_error;
     if (p->fetching || (mr_threaded && ask_meanwhile(p)))
