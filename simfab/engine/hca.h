@@ -223,6 +223,7 @@ struct qp {
     struct qp_cache_entry context; /* in the adapter's cache */
     uint32_t mcast_groups;         /* that it is attached to */
     bool in_ready;                 /* in a ready list of its port */
+    bool answered;                 /* its last packet was an answer to a read */
     struct qp *next_ready;
     struct evtimer start; /* the first posted request becomes visible to the HCA */
 };

@@ -69,6 +69,7 @@ static const struct model_key keys[] = {
     {"hca", "max_cqe", KEY_U32, FIELD(max_cqe), 1, 1, 1 << 22, "4194303"},
     {"hca", "max_srq_wr", KEY_U32, FIELD(max_srq_wr), 1, 1, 1 << 16, "32767"},
     {"hca", "uc_srq", KEY_BOOL, FIELD(uc_srq), 0, 0, 0, "true"},
+    {"hca", "answers_first", KEY_BOOL, FIELD(answers_first), 0, 0, 0, "false"},
     {"hca", "uc_recovers", KEY_BOOL, FIELD(uc_recovers), 0, 0, 0, "true"},
     {"hca", "max_rd_atomic", KEY_U32, FIELD(max_rd_atomic), 1, 1, 255, "16"},
     {"hca", "vendor_part_id", KEY_U32, FIELD(vendor_part_id), 1, 1, 65535, "4123"},

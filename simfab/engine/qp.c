@@ -230,17 +230,10 @@ static bool not_before(struct qp *qp, uint64_t t)
     return false;
 }
 
-/* Is there anything that the HCA could send now, if its lane has room? Sets the timer for what becomes ready later. */
-bool qp_wants_turn(struct qp *qp)
+static bool request_wants_turn(struct qp *qp)
 {
     struct wqe *w;
 
-    if (qp->type == QPT_FLOW)
-        return flow_wants_turn(qp);
-    if (qp->obj.proc->dead)
-        return false;
-    if (qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp))
-        return not_before(qp, qp->paced_ps);
     if (!may_send(qp) || qp->req.cur == qp->req.tail)
         return false;
     w = qp_wqe(qp, qp->req.cur);
@@ -249,13 +242,37 @@ bool qp_wants_turn(struct qp *qp)
     return qp->type != IBV_QPT_RC || rc_can_emit(qp);
 }
 
+static bool answer_wants_turn(struct qp *qp)
+{
+    return qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp) && not_before(qp, qp->paced_ps);
+}
+
+/* Is there anything that the HCA could send now, if its lane has room? Sets the timer for what becomes ready later. */
+bool qp_wants_turn(struct qp *qp)
+{
+    if (qp->type == QPT_FLOW)
+        return flow_wants_turn(qp);
+    return !qp->obj.proc->dead && (answer_wants_turn(qp) || request_wants_turn(qp));
+}
+
+/*
+ * Requester and responder of a queue pair know nothing of each other (IBTA volume 1, 9.2): where both have a packet they
+ * take turns, unless the adapter's driver prefers answers.
+ */
+static bool is_answers_turn(struct qp *qp)
+{
+    if (!answer_wants_turn(qp))
+        return false;
+    return !qp->answered || qp->hca->sim->model->answers_first || !request_wants_turn(qp);
+}
+
 struct packet *qp_emit(struct qp *qp, struct tx_cost *cost, bool *more)
 {
     struct packet *p = NULL;
 
     if (qp->type == QPT_FLOW)
         return flow_emit(qp, cost, more);
-    if (qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp) && qp->paced_ps <= sim_now(qp->hca->sim))
+    if ((qp->answered = is_answers_turn(qp)))
         p = rc_emit_duty(qp, cost);
     else if (qp_wants_turn(qp))
         p = qp->type == IBV_QPT_RC ? rc_emit(qp, cost) : qp->type == IBV_QPT_UC ? uc_emit(qp, cost) : ud_emit(qp, cost);

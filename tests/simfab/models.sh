@@ -81,13 +81,18 @@ ok "both ways the bus makes the 4X rail a 4X one" near "$(rate 'rail 0' 2)" 943 
 ok "and the 1X rail has 2X" near "$(rate 'rail 1' 2)" 492.8 1
 
 for m in ddr-connectx hdr; do
-  on_four "$models/$m.yaml" "$rates stream 1 uni 64; $rates stream 1 both 64" >"$tmp/$m" 2>&1
+  on_four "$models/$m.yaml" "$rates stream 1 uni 64; $rates stream 1 both 64; $rates reads 100 5" >"$tmp/$m" 2>&1
 done
 one() { awk '/in all/ {print $1}' "$tmp/$1" | sed -n "$2p"; }
 ok "ddr-connectx: 1500 MB/s one way" near "$(one ddr-connectx 1)" 1500 5
 ok "ddr-connectx: 2700 MB/s both ways" near "$(one ddr-connectx 2)" 2700 5
 ok "hdr: 24.6 GB/s one way" near "$(one hdr 1)" 24600 5
 ok "hdr: 49 GB/s both ways" near "$(one hdr 2)" 49000 5
+for m in ddr-connectx hdr; do
+  ok "$m: reads both ways over one connection are as fast, though one side begins later" near "$(one $m 3)" "$(one $m 2)" 2
+done
+on_four "$(model hdr 'answers_first: true')" "$rates reads 100 5" >"$tmp/answers" 2>&1
+ok "but not with adapters that answer first" near "$(one answers 1)" "$(one hdr 1)" 2
 
 file=$(model sdr-pcix)
 printf 'host:\n  memory_mbytes_per_s: 1500\n' >>"$file"

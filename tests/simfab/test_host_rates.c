@@ -3,6 +3,8 @@
  * How fast adapters move data. The HCAs of one host stand for those of two: the first half sends to the second.
  *
  *   test_host_rates stream RAILS uni|both COUNT[,COUNT]   MB/s of each rail (1 MiB writes, so many), then of all
+ *   test_host_rates reads COUNT DELAY_US                  MB/s of so many 1 MiB reads each way over one connection, of
+ *                                                         which one side begins so much later
  *   test_host_rates connections N rc|ud COUNT BYTES       messages a second, over N queue pairs in turn
  *
  * For models.sh and bench/models.sh.
@@ -87,6 +89,30 @@ static void stream(unsigned rails, unsigned directions, const unsigned *count)
     report(total, last, "in all");
 }
 
+/* ---- large reads, both ways over one connection ------------------------------------------------------------------ */
+
+static void reads(unsigned count, unsigned delay_us)
+{
+    struct ibv_qp *qp[2];
+    uint64_t start;
+
+    for (unsigned s = 0; s < 2; s++) {
+        end_open(&side[s][0], (int)s, MESSAGE);
+        qp[s] = end_qp(&side[s][0], IBV_QPT_RC, false);
+    }
+    end_connect(&side[0][0], qp[0], &side[1][0], qp[1]);
+    start = clock_ps();
+    for (unsigned s = 0; s < 2; s++) {
+        for (unsigned i = 0; i < count; i++)
+            end_post(&side[s][0], qp[s], &side[!s][0], IBV_WR_RDMA_READ, MESSAGE, 0);
+        while (!s && clock_ps() - start < delay_us * 1000000ull)
+            ;
+    }
+    end_wait(side[0][0].send_cq, count);
+    end_wait(side[1][0].send_cq, count);
+    report(2ull * count * MESSAGE, clock_ps() - start, "in all");
+}
+
 /* ---- small messages over many queue pairs ---------------------------------------------------------------------- */
 
 struct way {
@@ -160,9 +186,13 @@ int main(int argc, char **argv)
         stream(rails, strcmp(argv[3], "both") ? 1 : 2, count);
         return 0;
     }
+    if (argc == 4 && !strcmp(argv[1], "reads")) {
+        reads(number(argv[2], DEPTH), number(argv[3], 1000000));
+        return 0;
+    }
     if (argc == 6 && !strcmp(argv[1], "connections")) {
         connections(number(argv[2], DEPTH / 2), !strcmp(argv[3], "ud"), number(argv[4], DEPTH / 2), number(argv[5], 2008));
         return 0;
     }
-    die("usage: test_host_rates stream RAILS uni|both COUNT[,COUNT] | connections N rc|ud COUNT BYTES");
+    die("usage: test_host_rates stream RAILS uni|both COUNT[,COUNT] | reads COUNT DELAY_US | connections N rc|ud COUNT BYTES");
 }
