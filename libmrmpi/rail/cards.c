@@ -103,7 +103,7 @@ static struct {
 
     bool runs; /* the library's lock guards what follows */
     pthread_t thread;
-    struct fetch *taken; /* their peers may be connected */
+    struct fetch *taken; /* connecting may wait for these */
 } asker = {.mutex = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
 static void *ask_all(void *arg)
@@ -163,7 +163,7 @@ static bool ask_meanwhile(struct mr_peer *p)
     return true;
 }
 
-/* Nothing more: it may be connecting that asks. */
+/* The cards that have come. Connecting does not go on here: it asks for cards itself. */
 static void take_all(void)
 {
     struct fetch *f, *next;
@@ -173,9 +173,11 @@ static void take_all(void)
     asker.done = NULL;
     pthread_mutex_unlock(&asker.mutex);
     for (; f; f = next) {
+        struct mr_peer *p = mr_net.peer[f->rank];
+
         next = f->next;
-        take(mr_net.peer[f->rank], f);
-        mr_net.peer[f->rank]->fetching = false;
+        take(p, f);
+        p->fetching = false;
         f->next = asker.taken;
         asker.taken = f;
     }
@@ -189,7 +191,7 @@ void mr_cards_poll(void)
     while ((f = asker.taken)) {
         asker.taken = f->next;
         mr_net.num_fetching--;
-        mr_cm_resume(&mr_net.peer[f->rank]->cm, mr_clock_ns()); /* connecting may wait for this */
+        mr_cm_resume(&mr_net.peer[f->rank]->cm, mr_clock_ns());
         free(f);
     }
 }

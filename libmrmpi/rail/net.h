@@ -185,7 +185,7 @@ struct mr_net {
     uint64_t served_ns;
     uint32_t inflow_serial;
     struct mr_gush *gushes; /* spare ones (zcopy_out.c) */
-    unsigned num_fetching; /* peers whose cards are asked for */
+    unsigned num_fetching; /* cards that are asked for, or have come and mr_cards_poll has not told */
     unsigned num_isolated; /* peers to whom nothing leads at present */
     bool mend_due;         /* one of those that are mending has something to say or do now */
     unsigned caps;         /* enum mr_vc_caps */
@@ -217,7 +217,7 @@ int mr_card_publish(void);
  * come, and mr_cm_resume() is called. Other negative errno: there is none, that was said.
  */
 int mr_peer_fetch_card(struct mr_peer *p);
-/* While mr_net.num_fetching: take those that have come. */
+/* While mr_net.num_fetching: take those that have come, go on connecting. Not while a connection is prepared. */
 void mr_cards_poll(void);
 void mr_cards_close(void);
 

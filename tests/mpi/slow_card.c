@@ -2,16 +2,19 @@
 /*
  * A launcher that takes half a second for each question about a peer: other threads get on meanwhile, and what is sent
  * to the peer arrives whole and in order. For two ranks, on hosts of their own.
+ *
+ * slow_card away: rank 1 makes no call while the answer comes, and the peer's request to connect after it.
  */
 #include "mt.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOW_US = 500000, QUICK_US = 100000, MESSAGES = 40 };
+enum { SLOW_US = 500000, AWAY_US = 2 * SLOW_US, QUICK_US = 100000, MESSAGES = 40 };
 static int lengths[] = {0, 8, 64, 65, 3000, 8192, 100000, 1000000};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
@@ -30,6 +33,15 @@ int PMIx_Get(const void *who, const char *key, const void *info, size_t n, void 
         usleep(SLOW_US);
     }
     return real(who, key, info, n, value);
+}
+
+/* The launcher takes its time outside of a simulation, where a sleep of an actor's passes at once. */
+static void stay_away(int us)
+{
+    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+    if (us)
+        syscall(SYS_nanosleep, &t, NULL);
 }
 
 static double now_us(void)
@@ -70,7 +82,7 @@ static void fill(unsigned char *buf, int from, int to, int m)
 }
 
 /* Longest first, shortest first, ...: what goes unasked must not overtake what does not. */
-static void exchange(int peer)
+static void exchange(int peer, int away_us)
 {
     unsigned char *out[MESSAGES], *in[MESSAGES];
     MPI_Request req[2 * MESSAGES];
@@ -83,6 +95,7 @@ static void exchange(int peer)
     }
     for (int m = 0; m < MESSAGES; m++)
         MPI_Isend(out[m], lengths[m % LENGTHS], MPI_BYTE, peer, 1, MPI_COMM_WORLD, &req[MESSAGES + m]);
+    stay_away(away_us);
     MPI_Waitall(2 * MESSAGES, req, MPI_STATUSES_IGNORE);
     for (int m = 0; m < MESSAGES; m++) {
         for (int i = 0; i < lengths[m % LENGTHS]; i++)
@@ -102,10 +115,15 @@ int main(int argc, char **argv)
     EQ(level, MPI_THREAD_MULTIPLE);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 1 && !strcmp(argv[1], "away")) {
+        exchange(rank ^ 1, rank ? AWAY_US : 0);
+        MPI_Finalize();
+        return 0;
+    }
     MPI_Comm_dup(MPI_COMM_SELF, &quick);
     pthread_create(&t, NULL, talk_to_self, &worst);
     usleep(20000);
-    exchange(rank ^ 1);
+    exchange(rank ^ 1, 0);
     atomic_store(&over, 1);
     pthread_join(t, NULL);
     EQ(atomic_load(&asked), 1);
