@@ -52,22 +52,16 @@ static uint64_t guid_of(const struct mr_rail_addr *a)
 /* A port here that leads to this one of the peer's, another one each time; NULL: there is none. */
 static const struct mr_rail *rail_to(const struct mr_peer *p, unsigned remote)
 {
-    const struct mr_rail *found = NULL;
-    unsigned skip = p->where_asked;
+    const struct mr_rail *found[MR_SUBS_MAX];
+    unsigned num = 0;
 
-    for (unsigned round = 0; round < 2; round++) {
-        for (unsigned i = 0; i < p->num_now; i++) {
-            const struct mr_rail *r = p->sub[i].rail;
+    for (unsigned i = 0; i < p->num_now; i++) {
+        const struct mr_rail *r = p->sub[i].rail;
 
-            if (p->sub[i].remote_rail != remote || r->down || r->dev->fatal)
-                continue;
-            found = r;
-            if (!skip--)
-                return r;
-        }
-        skip = 0;
+        if (p->sub[i].remote_rail == remote && !r->down && !r->dev->fatal)
+            found[num++] = r;
     }
-    return found;
+    return num ? found[p->where_asked % num] : NULL;
 }
 
 static void ask(const struct mr_peer *p)
