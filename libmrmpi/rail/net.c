@@ -290,13 +290,19 @@ static size_t net_packet_max(int rank)
     return least;
 }
 
-/* What both have. Until the card has come: what we have, the peer looks again. */
+/*
+ * What both have. Until the card has come: what we have, the peer looks again; but for messages that are only offered
+ * because it has not come. They would have memory registered, the program's stack perhaps, which a forked child then
+ * lacks.
+ */
 static unsigned net_caps(int rank, size_t len)
 {
     struct mr_peer *p = mr_net.rationed ? mr_peer_get(rank) : mr_net.peer[rank];
     unsigned common = !p ? 0 : p->card.magic ? p->card.kinds & mr_net.our_kinds : mr_net.our_kinds;
     unsigned datagrams = common >> MR_LINK_UD & 1 && mr_config.ud_pool ? MR_VC_DATAGRAMS : 0;
 
+    if (p && !p->card.magic && len <= mr_config.eager_max)
+        return 0;
     if (p && common && mr_net.rules.num && !mr_steer_by_rdma(p, len))
         return 0;
     if (p && mr_net.rationed && !mr_budget_rdma(p))
