@@ -347,6 +347,17 @@ static void list_text(struct text *out, const uint8_t *v, unsigned n)
     text_put(out, "]", 1);
 }
 
+static void rails_text(struct text *out, const struct fd_spread *s)
+{
+    if (!*s->small && !*s->large)
+        return;
+    text_printf(out, ", rails: {small: ");
+    text_yaml_string(out, *s->small ? s->small : "auto");
+    text_printf(out, ", large: ");
+    text_yaml_string(out, *s->large ? s->large : "auto");
+    text_printf(out, "}");
+}
+
 void tables_classes_text(struct text *out, const struct policy *p, const struct qos_tables *t, const char *indent)
 {
     for (unsigned i = 0; i < p->num_classes; i++) {
@@ -361,7 +372,9 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
         for (unsigned n = 0; n < l->num_medium; n++)
             text_printf(out, "%s{upto: %u, sl: %u, vl: %u}", n ? ", " : ", medium: [", p->classes[i].medium_max[n],
                         l->sl_medium[n], l->vl_medium[n]);
-        text_printf(out, "%s}\n", l->num_medium ? "]" : "");
+        text_printf(out, "%s", l->num_medium ? "]" : "");
+        rails_text(out, &p->classes[i].spread);
+        text_printf(out, "}\n");
     }
 }
 

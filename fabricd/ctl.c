@@ -73,6 +73,9 @@ static bool is_sane(const struct fd_state *s, size_t len)
         s->h.length != len || s->num_lanes < 1 || s->num_lanes > FD_LANES_MAX ||
         s->class_name[sizeof(s->class_name) - 1])
         return false;
+    const struct fd_spread *spread = fd_state_spread(s, len, levels);
+    if (spread && (spread->small[FD_SPREAD_MAX - 1] || spread->large[FD_SPREAD_MAX - 1]))
+        return false;
     for (int i = 0; i < levels; i++)
         if (!fd_level_is_sane(&fd_state_levels(s)[i], i ? fd_state_levels(s)[i - 1].max : s->small_max))
             return false;
@@ -81,7 +84,7 @@ static bool is_sane(const struct fd_state *s, size_t len)
 
 int ctl_hello(int fd, const char *job, struct fd_state_long *s)
 {
-    struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 1), .flags = FD_HELLO_LEVELS};
+    struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 1), .flags = FD_HELLO_LEVELS | FD_HELLO_SPREAD};
     if (strlen(job) >= sizeof(m.job))
         return -ENAMETOOLONG;
     memcpy(m.job, job, strlen(job));

@@ -192,6 +192,15 @@ static void show_levels(const struct fd_state *s)
         printf("]\n");
 }
 
+static void show_spread(const struct fd_state *s)
+{
+    const struct fd_spread *spread = fd_state_spread(s, s->h.length, fd_state_num_levels(s, s->h.length));
+    if (!spread)
+        return;
+    printf("rails: {small: \"%s\", large: \"%s\"}\n", *spread->small ? spread->small : "auto",
+           *spread->large ? spread->large : "auto");
+}
+
 /* What the library would be told: asked as it asks. */
 static int job_show(const struct args *a, const char *job)
 {
@@ -211,6 +220,7 @@ static int job_show(const struct args *a, const char *job)
     print_lanes(s->sl_bulk, s->num_lanes);
     printf("]\nsmall: %u\n", s->small_max);
     show_levels(s);
+    show_spread(s);
     printf("generation: %llu\nverified: %s\n", (unsigned long long)s->generation, s->verified ? "true" : "false");
     return 0;
 }

@@ -2,6 +2,7 @@
 /* policy.yaml to struct policy. The schema is in the code below, key by key; mrmpi-policy(5) tells it to people. */
 #include "fabricd/policy.h"
 #include "fabricd/ydoc.h"
+#include "libmrmpi/rail/policy.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -50,10 +51,34 @@ static void parse_mediums(struct ydoc *y, yaml_node_t *n, struct policy_class *c
         parse_medium(y, item, c);
 }
 
+/* In the library's words, which are checked here: a job must not fail for what the administrator wrote. */
+static void parse_spread(struct ydoc *y, yaml_node_t *n, const char *name, enum mr_policy_class c, char out[FD_SPREAD_MAX])
+{
+    char text[FD_SPREAD_MAX] = "", what[MR_POLICY_TEXT];
+    struct mr_policy p;
+    if (!ydoc_string(y, n, name, text, sizeof(text)) || !strcmp(text, "auto"))
+        return;
+    if (!mr_policy_parse(text, c, &p, what, sizeof(what)))
+        diag_error(y->diag, ydoc_place(n), "%s in rails: %s", name, what);
+    else
+        memcpy(out, text, sizeof(text));
+}
+
+static void parse_rails(struct ydoc *y, yaml_node_t *n, struct fd_spread *out)
+{
+    struct ykey k[] = {{"small", false, NULL}, {"large", false, NULL}};
+    ydoc_map(y, n, "rails", k, COUNT(k));
+    if (k[0].value)
+        parse_spread(y, k[0].value, "small", MR_POLICY_SMALL, out->small);
+    if (k[1].value)
+        parse_spread(y, k[1].value, "large", MR_POLICY_LARGE, out->large);
+}
+
 static void parse_class(struct ydoc *y, yaml_node_t *n, struct policy *p)
 {
     struct ykey k[] = {{"name", true, NULL},   {"share", true, NULL},  {"priority", false, NULL},
-                       {"lanes", false, NULL}, {"small", false, NULL}, {"medium", false, NULL}};
+                       {"lanes", false, NULL}, {"small", false, NULL}, {"medium", false, NULL},
+                       {"rails", false, NULL}};
     struct policy_class c = {.priority = PRIORITY_NORMAL, .lanes = 1, .small_max = 8192, .at = ydoc_place(n)};
     ydoc_map(y, n, "a class", k, COUNT(k));
     if (k[0].value && ydoc_string(y, k[0].value, "name", c.name, sizeof(c.name))) {
@@ -76,6 +101,8 @@ static void parse_class(struct ydoc *y, yaml_node_t *n, struct policy *p)
         ydoc_size(y, k[4].value, "small", 1u << 20, &c.small_max);
     if (k[5].value)
         parse_mediums(y, k[5].value, &c);
+    if (k[6].value)
+        parse_rails(y, k[6].value, &c.spread);
     if (p->num_classes == POLICY_CLASSES_MAX)
         diag_error(y->diag, c.at, "more than %d classes", POLICY_CLASSES_MAX);
     else

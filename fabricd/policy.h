@@ -24,6 +24,7 @@ struct policy_class {
     uint32_t small_max;                 /* bytes */
     unsigned num_medium;                /* levels between small messages and bulk */
     uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
+    struct fd_spread spread;            /* how messages go over rails; "": the library's own way */
     struct place at, share_at;
 };
 

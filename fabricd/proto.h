@@ -39,6 +39,7 @@
 #define FD_LEVELS_MAX 4u /* of one job: small, large, and those between */
 #define FD_MEDIUM_MAX (FD_LEVELS_MAX - 2u)
 #define FD_POLICY_MAX 65536u /* longest policy text */
+#define FD_SPREAD_MAX 96u    /* how messages are spread over rails */
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
 
@@ -72,6 +73,7 @@ struct fd_header {
 /* fd_hello.flags; a daemon ignores those that it does not know */
 #define FD_HELLO_SUBSCRIBE 1u
 #define FD_HELLO_LEVELS    2u /* levels between small and large may follow FD_STATE. Without it none do. */
+#define FD_HELLO_SPREAD    8u /* struct fd_spread may follow FD_STATE. Without it it does not. */
 #define FD_HELLO_PLACES    4u /* FD_WHERE may follow, if the answer says FD_CAN_PLACES */
 
 struct fd_hello {
@@ -114,11 +116,19 @@ struct fd_state {
     uint8_t sl_bulk[FD_LANES_MAX];
     char class_name[FD_NAME_MAX];
     char job[FD_JOB_MAX];               /* the job that this is about, as asked */
-    struct fd_rail rails[FD_RAILS_MAX]; /* the message ends after rails[num_rails - 1], but for struct fd_level */
+    struct fd_rail rails[FD_RAILS_MAX]; /* after rails[num_rails - 1] come struct fd_level, struct fd_spread, or nothing */
 };
 
 /* Length of an FD_STATE with n rails. */
 #define FD_STATE_LENGTH(n) ((uint32_t)(sizeof(struct fd_state) - (FD_RAILS_MAX - (n)) * sizeof(struct fd_rail)))
+
+/*
+ * How small and large messages of the job's class shall be spread over rails, in the words of MRMPI_POLICY_SMALL and
+ * MRMPI_POLICY_LARGE; empty: the policy says nothing. The last part of an FD_STATE, if the policy says something.
+ */
+struct fd_spread {
+    char small[FD_SPREAD_MAX], large[FD_SPREAD_MAX];
+};
 
 /*
  * A level between small and large. As many as there are follow the last rail, at most FD_MEDIUM_MAX, the smallest
@@ -146,9 +156,19 @@ static inline int fd_state_num_levels(const struct fd_state *s, size_t len)
     if (len < FD_STATE_LENGTH(0) || s->num_rails > FD_RAILS_MAX || len < FD_STATE_LENGTH(s->num_rails))
         return -1;
     rest = len - FD_STATE_LENGTH(s->num_rails);
+    if (rest >= sizeof(struct fd_spread))
+        rest -= sizeof(struct fd_spread);
     return rest % sizeof(struct fd_level) || rest > FD_MEDIUM_MAX * sizeof(struct fd_level)
                ? -1
                : (int)(rest / sizeof(struct fd_level));
+}
+
+/* The last part of a state whose levels have been counted; NULL: it has none. */
+static inline struct fd_spread *fd_state_spread(const struct fd_state *s, size_t len, int num_levels)
+{
+    struct fd_level *end = fd_state_levels(s) + num_levels;
+
+    return num_levels >= 0 && len > (size_t)((uintptr_t)end - (uintptr_t)s) ? (struct fd_spread *)end : NULL;
 }
 
 /* Is it in range, and for larger messages than those up to below? */
@@ -165,6 +185,7 @@ static inline bool fd_level_is_sane(const struct fd_level *l, uint32_t below)
 struct fd_state_long {
     struct fd_state s;
     struct fd_level more[FD_MEDIUM_MAX];
+    struct fd_spread spread;
 };
 
 /* Where is the port with this GUID, in the subnet of a port of this host? For InfiniBand only. */
@@ -215,6 +236,8 @@ static_assert(sizeof(struct fd_hello) == 88, "layout");
 static_assert(sizeof(struct fd_rail) == 80, "layout");
 static_assert(sizeof(struct fd_state) == 144 + 32 * 80, "layout");
 static_assert(sizeof(struct fd_level) == 16, "layout");
+static_assert(sizeof(struct fd_spread) == 192, "layout");
+static_assert(FD_MEDIUM_MAX * sizeof(struct fd_level) < sizeof(struct fd_spread), "the length tells what follows");
 static_assert(sizeof(struct fd_where) == 96, "layout");
 static_assert(sizeof(struct fd_place) == 32, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");

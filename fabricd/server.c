@@ -33,6 +33,7 @@ struct client {
     char job[FD_JOB_MAX];
     char user[FD_JOB_MAX];     /* name of cred.uid, looked up at the first hello */
     bool levels;               /* it understands levels between small and large */
+    bool spread;               /* and struct fd_spread */
     unsigned asking;           /* places that it has asked for and not been told yet */
     struct fd_state_long told; /* the last FD_STATE sent */
 };
@@ -108,6 +109,15 @@ static void fill_levels(const struct policy_class *p, const struct class_levels 
     m->h.length += (uint32_t)(l->num_medium * sizeof(*to));
 }
 
+/* How messages go over rails follows the levels. */
+static void fill_spread(const struct policy_class *p, struct fd_state *m)
+{
+    if (!*p->spread.small && !*p->spread.large)
+        return;
+    memcpy((char *)m + m->h.length, &p->spread, sizeof(p->spread));
+    m->h.length += (uint32_t)sizeof(p->spread);
+}
+
 static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
 {
     struct fd_state *m = &out->s;
@@ -132,6 +142,8 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
     memcpy(m->class_name, p->classes[i].name, sizeof(m->class_name));
     if (c->levels)
         fill_levels(&p->classes[i], l, m);
+    if (c->spread)
+        fill_spread(&p->classes[i], m);
 }
 
 static bool same_levels(const struct fd_state *a, const struct fd_state *b)
@@ -141,12 +153,20 @@ static bool same_levels(const struct fd_state *a, const struct fd_state *b)
            (n <= 0 || !memcmp(fd_state_levels(a), fd_state_levels(b), (unsigned)n * sizeof(struct fd_level)));
 }
 
+static bool same_spread(const struct fd_state *a, const struct fd_state *b)
+{
+    const struct fd_spread *of_a = fd_state_spread(a, a->h.length, fd_state_num_levels(a, a->h.length));
+    const struct fd_spread *of_b = fd_state_spread(b, b->h.length, fd_state_num_levels(b, b->h.length));
+    return !of_a == !of_b && (!of_a || !memcmp(of_a, of_b, sizeof(*of_a)));
+}
+
 static uint32_t state_changes(const struct fd_state *a, const struct fd_state *b)
 {
     uint32_t bits = 0;
     if (a->status != b->status || a->small_max != b->small_max || a->sl_small != b->sl_small ||
         a->num_lanes != b->num_lanes || memcmp(a->sl_bulk, b->sl_bulk, sizeof(a->sl_bulk)) ||
-        memcmp(a->class_name, b->class_name, sizeof(a->class_name)) || !same_levels(a, b))
+        memcmp(a->class_name, b->class_name, sizeof(a->class_name)) || !same_levels(a, b) ||
+        !same_spread(a, b))
         bits |= FD_CHANGED_CLASS;
     if (a->num_rails != b->num_rails || memcmp(a->rails, b->rails, a->num_rails * sizeof(a->rails[0])))
         bits |= FD_CHANGED_RAILS;
@@ -246,6 +266,7 @@ static void on_hello(struct client *c, const struct fd_hello *m)
     memcpy(c->job, m->job, sizeof(c->job));
     c->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
     c->levels = m->flags & FD_HELLO_LEVELS;
+    c->spread = m->flags & FD_HELLO_SPREAD;
     fill_state(c->server->daemon, c, &c->told);
     c->told.s.h.seq = m->h.seq;
     c->told.s.changed = m->flags & FD_HELLO_PLACES ? FD_CAN_PLACES : 0;

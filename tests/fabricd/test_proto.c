@@ -50,6 +50,15 @@ START_TEST(levels)
     m.s.num_rails = FD_RAILS_MAX;
     ck_assert_ptr_eq(fd_state_levels(&m.s), &m.more[0]);
     ck_assert_int_eq(fd_state_num_levels(&m.s, sizeof(m)), FD_MEDIUM_MAX);
+    for (unsigned n = 0; n <= FD_MEDIUM_MAX; n++) { /* and what may follow them */
+        size_t len = FD_STATE_LENGTH(FD_RAILS_MAX) + n * one;
+        ck_assert_ptr_null(fd_state_spread(&m.s, len, fd_state_num_levels(&m.s, len)));
+        len += sizeof(struct fd_spread);
+        ck_assert_int_eq(fd_state_num_levels(&m.s, len), (int)n);
+        ck_assert_ptr_eq(fd_state_spread(&m.s, len, (int)n), &m.more[n]);
+        ck_assert_int_eq(fd_state_num_levels(&m.s, len - 1), -1);
+        ck_assert_int_eq(fd_state_num_levels(&m.s, len + 1), -1);
+    }
     m.s.num_rails = FD_RAILS_MAX + 1;
     ck_assert_int_eq(fd_state_num_levels(&m.s, sizeof(m)), -1);
     struct fd_level l = {.max = 100, .num_lanes = 2, .sl = {15, 3}};
