@@ -4,7 +4,7 @@
 LIBRARIES += libmrmpi.so
 LIBMRMPI_ROOMS := $(addprefix libmrmpi/,core coll pt2pt rail channel link reliable verbs launch fabric base)
 libmrmpi.so_SRCS := $(sort $(wildcard $(LIBMRMPI_ROOMS:%=%/*.c)))
-libmrmpi.so_PKGS := libibverbs pmix
+libmrmpi.so_PKGS := libibverbs pmix hwloc
 # Exports are the map's business (mr_* for the ABI shells), so visibility must not hide them before the map is read.
 $(foreach r,$(LIBMRMPI_ROOMS),$(eval CFLAGS.$(r) := -fvisibility=default -fno-semantic-interposition))
 libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic

@@ -69,7 +69,7 @@ static void put_setting(const struct mr_setting *s)
     put_sentence(s->help);
 }
 
-static bool setting_told[64], counter_told[MR_STAT_COUNT];
+static bool setting_told[64], counter_told[MR_STAT_COUNT], rail_told[MR_RAIL_STAT_COUNT + 1];
 static int errors;
 
 static bool tell_setting(const char *name)
@@ -91,6 +91,23 @@ static bool tell_counter(const char *name)
             printf(".TP\n.B %s\n", name);
             put_sentence(mr_stat_help((enum mr_stat)c));
             return counter_told[c] = true;
+        }
+    return false;
+}
+
+/* The share of rails comes after their counters. */
+static const char *rail_name(int c)
+{
+    return c < MR_RAIL_STAT_COUNT ? mr_rail_stat_name((enum mr_rail_stat)c) : MR_RAIL_SHARE_NAME;
+}
+
+static bool tell_rail_counter(const char *name)
+{
+    for (int c = 0; c <= MR_RAIL_STAT_COUNT; c++)
+        if (!rail_told[c] && !strcmp(rail_name(c), name)) {
+            printf(".TP\n.B %s\n", name);
+            put_sentence(c < MR_RAIL_STAT_COUNT ? mr_rail_stat_help((enum mr_rail_stat)c) : mr_rail_share_help);
+            return rail_told[c] = true;
         }
     return false;
 }
@@ -121,7 +138,7 @@ static void fill_in(FILE *text, const char *file)
         line[strcspn(line, "\n")] = '\0';
         if (!strcmp(line, "@ANYTIME"))
             tell_anytime();
-        else if (!tell_setting(line + 1) && !tell_counter(line + 1))
+        else if (!tell_setting(line + 1) && !tell_counter(line + 1) && !tell_rail_counter(line + 1))
             errors = fprintf(stderr, "%s:%d: no setting or counter, or a second time: %s\n", file, n, line + 1);
     }
 }
@@ -137,6 +154,9 @@ static void complain_of_missing(const char *file)
     for (int c = 0; c < MR_STAT_COUNT; c++)
         if (!counter_told[c])
             errors = fprintf(stderr, text, file, mr_stat_name((enum mr_stat)c), mr_stat_name((enum mr_stat)c));
+    for (int c = 0; c <= MR_RAIL_STAT_COUNT; c++)
+        if (!rail_told[c])
+            errors = fprintf(stderr, text, file, rail_name(c), rail_name(c));
 }
 
 int main(int argc, char **argv)

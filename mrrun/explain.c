@@ -15,8 +15,10 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/fabric/client.h"
 #include "libmrmpi/link/kinds.h"
+#include "libmrmpi/rail/policy.h"
 #include "libmrmpi/rail/rules.h"
 #include "mrrun/environment.h"
+#include "mrrun/pairs.h"
 
 #define FABRIC_TIMEOUT_MS 1000
 
@@ -52,8 +54,11 @@ static const char *origin(const struct explain *e, const struct mr_setting *s)
                : environment_get(e->outer, "MRMPI_JOBID")  ? "environment"
                : environment_get(e->outer, "SLURM_JOB_ID") ? "SLURM_JOB_ID"
                                                            : "made up by mrrun";
-    if (!strcmp(s->name, "MRMPI_STATS") && e->opts->stats)
+    if (!strcmp(s->name, "MRMPI_STATS") && e->opts->stats && !e->opts->stats_as)
         return "--stats";
+    if (!strcmp(s->name, "MRMPI_RECORD_EVENTS") && e->opts->trace && !environment_get(e->outer, s->name) &&
+        !is_option(e, s->name))
+        return "--rails-trace";
     if (!text)
         return "default";
     if (is_bad(s, text))
@@ -75,7 +80,7 @@ static const char *origin_of(const struct explain *e, const char *name)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-static const char *bytes(unsigned long long n)
+const char *explain_bytes(unsigned long long n)
 {
     static char text[4][32];
     static unsigned next;
@@ -99,7 +104,7 @@ static void print_value(size_t i, const struct mr_setting *s)
     switch (s->kind) {
     case MR_SETTING_SIZE:
         mr_config_get(i, &size, sizeof size);
-        snprintf(text, sizeof text, "%s", bytes(size));
+        snprintf(text, sizeof text, "%s", explain_bytes(size));
         break;
     case MR_SETTING_INT:
         mr_config_get(i, &number, sizeof number);
@@ -148,9 +153,9 @@ static void print_level(const struct mr_fabric_qos *q, enum mr_level l, uint32_t
 
     printf("  messages ");
     if (l == MR_LEVEL_BULK)
-        printf("over %-14s", bytes(from));
+        printf("over %-14s", explain_bytes(from));
     else
-        printf("up to %-13s", bytes(level->max));
+        printf("up to %-13s", explain_bytes(level->max));
     printf("service level");
     for (unsigned i = 0; i < level->num_lanes; i++)
         printf("%s %u", i ? "," : level->num_lanes > 1 ? "s" : "", level->sl[i]);
@@ -169,11 +174,10 @@ static const char *choose_socket(const struct explain *e)
     return path;
 }
 
-static void print_class(const struct explain *e)
+static void print_class(const struct explain *e, struct mr_fabric_qos *q)
 {
-    struct mr_fabric_qos q;
     const char *socket = choose_socket(e);
-    int err = mr_fabric_open(socket, e->job_id, FABRIC_TIMEOUT_MS, &q);
+    int err = mr_fabric_open(socket, e->job_id, FABRIC_TIMEOUT_MS, q);
     uint32_t from = 0;
 
     puts("\nClass of service");
@@ -185,13 +189,13 @@ static void print_class(const struct explain *e)
             puts("  (each simulated host asks its own: with --hosts the first one's is asked here)");
         return;
     }
-    printf("  fabricd at %s: class %s%s\n", socket, *q.class_name ? q.class_name : "none, since there is no policy",
-           q.generation && !q.verified ? "; the fabric's tables are not verified" : "");
+    printf("  fabricd at %s: class %s%s\n", socket, *q->class_name ? q->class_name : "none, since there is no policy",
+           q->generation && !q->verified ? "; the fabric's tables are not verified" : "");
     for (unsigned l = 0; l < MR_LEVELS; l++) {
-        if (l && l < MR_LEVEL_BULK && q.level[l].max <= from)
+        if (l && l < MR_LEVEL_BULK && q->level[l].max <= from)
             continue; /* left out */
-        print_level(&q, l, from);
-        from = l < MR_LEVEL_BULK ? q.level[l].max : from;
+        print_level(q, l, from);
+        from = l < MR_LEVEL_BULK ? q->level[l].max : from;
     }
     mr_fabric_close();
 }
@@ -201,6 +205,9 @@ static const char *describe_kind(unsigned kind, bool native)
     if (kind == MR_LINK_RC)
         return native ? "reliable connections: the adapter delivers, native"
                       : "reliable connections, and the receiver acknowledges all the same";
+    if (kind == MR_LINK_RING)
+        return native ? "reliable connections, short packets into rings that the receiver polls, native"
+                      : "reliable connections with rings, and the receiver acknowledges all the same";
     if (kind == MR_LINK_UC)
         return native ? "unreliable connections, native: WHAT IS LOST IS LOST"
                       : "unreliable connections made reliable: the receiver acknowledges";
@@ -227,7 +234,7 @@ static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
         bool links = !strcmp(why, "MRMPI_LINKS");
 
         printf("  ERROR: %s=%s is not %s: MPI_Init will fail\n", why, links ? mr_config.links : mr_config.reliable,
-               links ? "auto, or a comma list of rc, uc and ud, each at most once" : "one of auto, yes, no");
+               links ? MR_LINKS_FORM : "one of auto, yes, no");
         return false;
     }
     for (unsigned k = 0; k < kinds->num; k++)
@@ -271,21 +278,20 @@ static void print_size_classes(const struct mr_rules *rules)
         return;
     printf("  size classes: up to");
     for (unsigned i = 0; i < rules->num_sizes; i++)
-        printf(" %s,", bytes(rules->size[i]));
+        printf(" %s,", explain_bytes(rules->size[i]));
     puts(" and what is longer");
 }
 
-static bool print_table(const struct explain *e, const struct mr_kinds *kinds)
+static bool print_table(const struct explain *e, const struct mr_kinds *kinds, struct mr_rules *rules)
 {
     static char text[MR_RULES_TEXT + 1];
-    struct mr_rules rules;
     struct mr_rules_error err;
     size_t len;
 
     puts("\nRules: the first that holds and of whose kinds one is open to the peer; of those the first");
     if (!*mr_config.rules) {
-        mr_rules_standard(kinds, (uint32_t)mr_config.rc_after, &rules);
-        print_rules(&rules);
+        mr_rules_standard(kinds, (uint32_t)mr_config.rc_after, rules);
+        print_rules(rules);
         puts("  (these are what MRMPI_LINKS and MRMPI_RC_AFTER amount to; MRMPI_RULES is not set)");
         return true;
     }
@@ -293,15 +299,15 @@ static bool print_table(const struct explain *e, const struct mr_kinds *kinds)
         printf("  ERROR: MRMPI_RULES=%s cannot be read: %s; MPI_Init will fail\n", mr_config.rules, strerror(errno));
         return false;
     }
-    if (!mr_rules_parse(text, len, &rules, &err)) {
+    if (!mr_rules_parse(text, len, rules, &err)) {
         printf("  ERROR: MRMPI_RULES: line %u, column %u: %s; MPI_Init will fail\n", err.line, err.column, err.what);
         return false;
     }
-    print_rules(&rules);
+    print_rules(rules);
     puts("  where none of them says anything: the preferred kind that is open");
-    print_size_classes(&rules);
+    print_size_classes(rules);
     for (unsigned k = 0; k < MR_LINK_KINDS; k++)
-        if (mr_rules_kinds(&rules) >> k & 1 && !mr_kinds_have(kinds, k))
+        if (mr_rules_kinds(rules) >> k & 1 && !mr_kinds_have(kinds, k))
             printf("  %s is passed over: MRMPI_LINKS does not allow it\n", mr_link_kind_name(k));
     printf("  (MRMPI_RULES: %s)\n", origin_of(e, "MRMPI_RULES"));
     return true;
@@ -319,37 +325,92 @@ static void print_budgets(const struct mr_kinds *kinds)
                mr_config.rc_peers, mr_config.rc_after);
     else
         printf("  connections: to %d ranks of other hosts at most; all others by datagrams\n", mr_config.rc_peers);
+    if (mr_kinds_have(kinds, MR_LINK_RING))
+        printf("  rings: for %d ranks, after %d packets; %d slots each; design %s\n", mr_config.ring_peers,
+               mr_config.ring_after, mr_config.ring_slots, mr_config.ring_design);
     printf("  queues: %d receive buffers for each rail, %d sends for each queue pair\n", mr_config.srq_depth,
            mr_config.sq_depth);
     printf("  packets to one rank that wait for room before sends do: %d\n", mr_config.unsent_max);
-    printf("  eager messages not yet received: %s from one rank, %s from all\n", bytes(mr_config.unexpected_max),
-           bytes(mr_config.unexpected_total));
-    printf("  memory kept registered: %s\n", bytes(mr_config.reg_cache_max));
+    printf("  eager messages not yet received: %s from one rank, %s from all\n",
+           explain_bytes(mr_config.unexpected_max), explain_bytes(mr_config.unexpected_total));
+    printf("  memory kept registered: %s\n", explain_bytes(mr_config.reg_cache_max));
 }
 
 static void print_large(const struct mr_kinds *kinds)
 {
+    enum mr_ring_design design = MR_RING_ZEROCOPY;
     bool rdma = mr_kinds_have(kinds, MR_LINK_RC) || mr_kinds_have(kinds, MR_LINK_UC);
 
+    mr_ring_design_parse(mr_config.ring_design, &design);
+    rdma |= mr_kinds_have(kinds, MR_LINK_RING) && design == MR_RING_ZEROCOPY;
+
     puts("\nSmall and large messages");
-    printf("  up to %s: one packet, at once\n", bytes(mr_config.eager_max));
+    printf("  up to %s: one packet, at once\n", explain_bytes(mr_config.eager_max));
     if (!rdma) {
-        puts("  longer: the receiver is asked, then in packets; there is no RDMA over datagrams");
+        puts(mr_kinds_have(kinds, MR_LINK_RING)
+                 ? "  longer: the receiver is asked, then in packets through its ring (MRMPI_RING_DESIGN)"
+                 : "  longer: the receiver is asked, then in packets; there is no RDMA over datagrams");
         return;
     }
     printf(
         "  longer: the receiver is asked, then by RDMA where a connection is open (MRMPI_RNDV=%s), else in packets\n",
         mr_config.rndv);
     printf("  from %s on: cut over the rails, as many as lead to the peer%s, %d path%s each\n",
-           bytes(mr_config.stripe_min), *mr_config.devices ? " (of MRMPI_DEVICES)" : "", mr_config.paths,
+           explain_bytes(mr_config.stripe_min), *mr_config.devices ? " (of MRMPI_DEVICES)" : "", mr_config.paths,
            mr_config.paths == 1 ? "" : "s");
-    puts(mr_config.adaptive ? "  parts follow what each rail is seen to carry"
-                            : "  all ports get the same (MRMPI_ADAPTIVE=no)");
+}
+
+/* ---- policies ---------------------------------------------------------------------------------------------------- */
+
+static bool print_policy(const struct explain *e, enum mr_policy_class c, const char *name, char *const *setting, const char *word)
+{
+    const char *origin = origin_of(e, name), *text = *setting; /* which origin_of() may have set anew */
+    bool chosen = strcasecmp(text, "auto") != 0;
+    const char *used = chosen ? text : *word ? word : mr_policy_standard(c);
+    char what[MR_POLICY_TEXT];
+    struct mr_policy p;
+
+    if (!mr_policy_parse(used, c, &p, what, sizeof what)) {
+        printf("  %s messages: %s: %s (%s)\n", c == MR_POLICY_SMALL ? "small" : "large",
+               chosen ? "MPI_Init will fail" : "fabricd's word is passed over", what, chosen ? name : "fabricd");
+        return !chosen;
+    }
+    printf("  %s messages: %s: %s (%s)\n", c == MR_POLICY_SMALL ? "small" : "large", used, p.kind->help,
+           chosen ? origin : *word ? "fabricd" : "default");
+    return true;
+}
+
+static bool print_policies(const struct explain *e, const struct mr_fabric_qos *q)
+{
+    bool ok;
+
+    puts("\nScheduling policies");
+    ok = print_policy(e, MR_POLICY_SMALL, "MRMPI_POLICY_SMALL", &mr_config.policy_small, q->spread[0]);
+    return print_policy(e, MR_POLICY_LARGE, "MRMPI_POLICY_LARGE", &mr_config.policy_large, q->spread[1]) && ok;
+}
+
+static void print_pairs(const struct explain *e, const struct mr_kinds *kinds, const struct mr_rules *rules)
+{
+    struct host_rails *of = calloc((size_t)e->num_used + 1, sizeof *of);
+    struct pairs p = {
+        .hosts = e->hosts, .num = e->num_used, .of = of, .kinds = kinds, .rules = rules, .simulated = e->simulated};
+
+    if (!e->hosts) {
+        printf("\nPairs of hosts\n  not known here: %s\n", e->why_no_hosts);
+    } else if (of) {
+        fflush(stdout);
+        if (p.num > 1)
+            rails_ask(e->hosts, p.num, e->env, of);
+        pairs_print(&p);
+    }
+    free(of);
 }
 
 int explain(const struct explain *e)
 {
+    struct mr_fabric_qos q;
     struct mr_kinds kinds;
+    struct mr_rules rules;
     bool ok;
 
     environ = e->env;
@@ -358,13 +419,16 @@ int explain(const struct explain *e)
         return 1;
     }
     print_job(e);
-    print_class(e);
+    print_class(e, &q);
     ok = print_kinds(e, &kinds);
     if (ok) {
-        ok = print_table(e, &kinds);
+        ok = print_table(e, &kinds, &rules);
         print_budgets(&kinds);
         print_large(&kinds);
+        ok = print_policies(e, &q) && ok;
     }
+    if (ok)
+        print_pairs(e, &kinds, &rules);
     print_settings(e);
     fflush(stdout);
     mr_config_complain(); /* names that are no settings, values that are none */

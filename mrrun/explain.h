@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "mrrun/hosts.h"
 #include "mrrun/options.h"
 
 struct explain {
@@ -13,6 +14,9 @@ struct explain {
     bool simulated;     /* ranks would be on simulated hosts */
     char *const *outer; /* mrrun's own environment */
     char **env;         /* that of the ranks */
+    const struct hosts *hosts; /* NULL: which there would be is not known */
+    int num_used;              /* of them, the first */
+    const char *why_no_hosts;
 };
 
 /* Prints to standard output. 0, or 1: ranks would not start with these settings. */

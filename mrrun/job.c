@@ -144,12 +144,10 @@ void job_on_connected(struct job *job, int rank)
     check_all_join(job);
 }
 
-void job_on_finalized(struct job *job, int rank)
-{
-    job->ranks[rank].finalized = true;
-}
+/* PMIx_Finalize() returns after a few seconds without an answer; its word is taken in by another thread of ours. */
+enum { SUSPECT_MS = 60, UNHEARD_MS = 2000 };
 
-enum { SUSPECT_MS = 60 };
+enum cause { EXITED, ABORTED, UNHEARD };
 
 static void tell_suspect(struct job *job)
 {
@@ -165,16 +163,17 @@ static void tell_suspect(struct job *job)
     job->status_fixed |= s->aborted;
 }
 
-static void suspect(struct job *job, int rank, int status, bool aborted)
+static void suspect(struct job *job, int rank, int status, enum cause cause)
 {
     struct suspect *s = &job->suspect;
 
     s->set = true;
     s->rank = rank;
     s->status = status;
-    s->aborted = aborted;
-    s->tell_at_ms = job_now_ms() + SUSPECT_MS;
-    if (job->running == job->ranks[rank].running) /* nobody else is left who could have been the cause */
+    s->aborted = cause == ABORTED;
+    s->unheard = cause == UNHEARD;
+    s->tell_at_ms = job_now_ms() + (s->unheard ? UNHEARD_MS : SUSPECT_MS);
+    if (!s->unheard && job->running == job->ranks[rank].running) /* nobody else is left who could have been the cause */
         tell_suspect(job);
 }
 
@@ -182,11 +181,11 @@ void job_on_abort(struct job *job, int rank, int code, const char *why)
 {
     char name[160];
 
-    if (job->failed || job->suspect.set)
+    if (job->failed || (job->suspect.set && !job->suspect.unheard))
         return;
     snprintf(job->suspect.text, sizeof(job->suspect.text), "%s aborted the job with code %d%s%s",
              name_rank(job, rank, name, sizeof(name)), code, *why ? ": " : "", why);
-    suspect(job, rank, code & 0xff ? code & 0xff : 1, true);
+    suspect(job, rank, code & 0xff ? code & 0xff : 1, ABORTED);
 }
 
 void job_on_start_failure(struct job *job)
@@ -215,41 +214,77 @@ static void count_status(struct job *job, int wait_status)
         job->status = status;
 }
 
+static void blame(struct job *job, int rank, enum verdict v, int wait_status)
+{
+    int status = verdict_exit_status(wait_status);
+    char name[160], what[80];
+
+    name_rank(job, rank, name, sizeof(name));
+    verdict_describe(v, wait_status, what, sizeof(what));
+    snprintf(job->suspect.text, sizeof(job->suspect.text), "%s %s", name, what);
+    suspect(job, rank, status ? status : 1, v == VERDICT_NO_FINALIZE ? UNHEARD : EXITED);
+    if (v == VERDICT_SIGNAL)
+        tell_suspect(job);
+}
+
+static void end_well(struct job *job, int rank)
+{
+    if (job->ended_well < 0 || job->ranks[rank].starts < job->ranks[job->ended_well].starts)
+        job->ended_well = rank;
+    check_all_join(job);
+}
+
 void job_on_exit(struct job *job, int rank, int wait_status)
 {
     struct rank *r = &job->ranks[rank];
     enum verdict v = verdict_of(r->connected, r->finalized, wait_status);
+    bool worse = v != VERDICT_FINE && v != VERDICT_NO_FINALIZE;
     char name[160], what[80];
 
     name_rank(job, rank, name, sizeof(name));
     verdict_describe(v, wait_status, what, sizeof(what));
     r->running = false;
+    r->unheard = v == VERDICT_NO_FINALIZE;
     r->out.owner_gone = r->err.owner_gone = true;
     job->running--;
-    if (job->suspect.set && v == VERDICT_SIGNAL)
+    if (job->suspect.set && (v == VERDICT_SIGNAL || (worse && job->suspect.unheard)))
         job->suspect.set = false; /* this is what the other one ran into */
     if (job->suspect.set) {
         if (!job->suspect.aborted && verdict_exit_status(wait_status) > job->suspect.status)
             job->suspect.status = verdict_exit_status(wait_status);
-        if (!job->running)
+        if (!job->running && !job->suspect.unheard)
             tell_suspect(job);
         return;
     }
     count_status(job, wait_status);
 
     if (job->phase == JOB_RUNNING && v != VERDICT_FINE) {
-        int status = verdict_exit_status(wait_status);
-        snprintf(job->suspect.text, sizeof(job->suspect.text), "%s %s", name, what);
-        suspect(job, rank, status ? status : 1, false);
-        if (v == VERDICT_SIGNAL)
-            tell_suspect(job);
+        blame(job, rank, v, wait_status);
         return;
     }
     if (job->opts->verbose)
         job_say(job, "%s %s", name, what);
-    if (job->ended_well < 0 || r->starts < job->ranks[job->ended_well].starts)
-        job->ended_well = rank;
-    check_all_join(job);
+    end_well(job, rank);
+}
+
+/* One that has ended: the word that it would was late. It is not blamed, but there may be others like it. */
+static void clear_unheard(struct job *job, int rank)
+{
+    struct suspect *s = &job->suspect;
+
+    if (!s->set || !s->unheard || s->rank != rank)
+        return;
+    s->set = false;
+    end_well(job, rank);
+    for (int r = 0; r < job->opts->ranks && !s->set; r++)
+        if (job->ranks[r].unheard && !job->ranks[r].finalized)
+            blame(job, r, VERDICT_NO_FINALIZE, 0);
+}
+
+void job_on_finalized(struct job *job, int rank)
+{
+    job->ranks[rank].finalized = true;
+    clear_unheard(job, rank);
 }
 
 /* One Ctrl-C may come from the terminal and from a parent that passes it on: requests so close together are one. */

@@ -22,6 +22,7 @@
 struct rank {
     pid_t pid; /* also its process group */
     bool running, connected, finalized;
+    bool unheard; /* it has ended with code 0, and MPI_Finalize was not heard of then */
     int starts; /* how often it has started MPI */
     struct source out, err;
 };
@@ -43,6 +44,7 @@ struct suspect {
     uint64_t tell_at_ms;
     int status;
     bool aborted; /* MPI_Abort: the status is what it asked for, whatever the others' are */
+    bool unheard; /* nothing but that MPI_Finalize was not heard of, which may still come */
     char text[640];
 };
 

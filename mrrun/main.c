@@ -18,6 +18,8 @@
 #include "mrrun/environment.h"
 #include "mrrun/explain.h"
 #include "mrrun/job.h"
+#include "mrrun/rails.h"
+#include "mrrun/report.h"
 #include "mrrun/server.h"
 #include "mrrun/spawn.h"
 
@@ -195,7 +197,7 @@ static int prepare(struct job *job, char *why, size_t cap)
     return 0;
 }
 
-static int run(struct job *job, char *why, size_t cap)
+static int run(struct job *job, struct report *report, char *why, size_t cap)
 {
     int err = scratch_open(&job->scratch);
     if (err) {
@@ -213,13 +215,37 @@ static int run(struct job *job, char *why, size_t cap)
         job_on_start_failure(job);
     int status = job_loop(job);
     server_stop();
+    if (report_write(report, job) && !status)
+        status = STATUS_FAILED;
     scratch_close(&job->scratch);
     return status;
 }
 
-/* Ranks on simulated hosts are told so without the fabric being asked. */
+/* Which hosts the job would run on, if that can be known here. */
+static void find_hosts_to_explain(struct explain *e, struct hosts *hosts, char *why, size_t cap)
+{
+    struct placement place = {.num_hosts = 0};
+    char bin_dir[PATH_MAX];
+
+    find_bin_dir(bin_dir, sizeof bin_dir);
+    e->why_no_hosts = why;
+    if (hosts_find(hosts, e->opts->hosts, e->opts->num_hosts, bin_dir, why, cap))
+        return;
+    e->num_used = hosts->count;
+    if (e->opts->ranks) {
+        if (placement_make(&place, e->opts->ranks, hosts->count, e->opts->ppn, why, cap))
+            return;
+        e->num_used = place.num_hosts;
+        placement_clear(&place);
+    }
+    e->hosts = hosts;
+}
+
+/* A fabric that does not answer is no reason to say nothing. */
 static int explain_job(struct job *job, char *why, size_t cap)
 {
+    struct hosts hosts = {.count = 0};
+    char no_hosts[512] = "";
     char simulated[] = "simfab";
     char **outer = environ;
     int status = STATUS_FAILED;
@@ -232,12 +258,14 @@ static int explain_job(struct job *job, char *why, size_t cap)
                         .simulated = job->hosts.simfab,
                         .outer = outer,
                         .env = job_make_environment(job)};
+    find_hosts_to_explain(&e, &hosts, no_hosts, sizeof no_hosts);
     if (e.env)
         status = explain(&e);
     else
         snprintf(why, cap, "out of memory");
     environ = outer;
     environment_free(e.env);
+    hosts_clear(&hosts);
     job->hosts.simfab = NULL;
     return status;
 }
@@ -260,6 +288,7 @@ int main(int argc, char **argv)
 {
     struct mrrun_options opts;
     struct job job = {.opts = &opts, .ended_well = -1, .exec_fd = -1};
+    struct report report = {.stats = NULL};
     char why[512] = "";
 
     fill_standard_fds();
@@ -276,6 +305,10 @@ int main(int argc, char **argv)
         printf("mrrun %s\n", MRMPI_VERSION);
         mrrun_options_clear(&opts);
         return 0;
+    }
+    if (opts.rails) {
+        mrrun_options_clear(&opts);
+        return rails_print();
     }
     if (mrrun_options_timeout(&opts, getenv("MPIEXEC_TIMEOUT"), why, sizeof(why))) {
         mrrun_options_clear(&opts);
@@ -296,10 +329,13 @@ int main(int argc, char **argv)
         snprintf(why, sizeof(why), "cannot take signals: %s", strerror(errno));
         status = STATUS_FAILED;
     }
+    if (!status && report_open(&report, &opts, why, sizeof(why)))
+        status = STATUS_USAGE;
     if (!status)
-        status = run(&job, why, sizeof(why));
+        status = run(&job, &report, why, sizeof(why));
     if (why[0])
         complain(status, why);
+    report_close(&report);
     clear(&job);
     mrrun_options_clear(&opts);
     return status;

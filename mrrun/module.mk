@@ -2,9 +2,10 @@
 # mrrun, the local launcher, and the compiler wrappers.
 
 PROGRAMS += mrrun
-# --explain reads settings and rules as the library does
-mrrun_SRCS := $(wildcard mrrun/*.c) $(addprefix libmrmpi/,base/config.c base/log.c base/clock.c link/kinds.c rail/rules.c fabric/client.c)
+# --explain reads settings and rules, looks at ports and pairs rails as the library does
+mrrun_SRCS := $(wildcard mrrun/*.c) $(addprefix libmrmpi/,base/config.c base/log.c base/clock.c base/stats.c link/kinds.c rail/rules.c rail/policy.c fabric/client.c \
+    rail/pair.c rail/sched.c verbs/gid.c verbs/port.c verbs/select.c)
 CFLAGS.mrrun := -DMRMPI_LIBDIR='"$(LIBDIR)"'
-mrrun_PKGS := pmix
+mrrun_PKGS := pmix libibverbs
 mrrun_LDLIBS := -lpthread
 SCRIPTS += mrrun/mrcc mrrun/mrc++

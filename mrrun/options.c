@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum option_kind { OPT_COUNT, OPT_TEXT, OPT_LIST, OPT_ENV, OPT_FLAG };
+enum option_kind { OPT_COUNT, OPT_TEXT, OPT_LIST, OPT_ENV, OPT_FLAG, OPT_STATS };
 
 struct option_row {
     const char *name;  /* without dashes; one dash or two, both are taken, as users of other launchers expect */
@@ -36,9 +36,16 @@ static const struct option_row table[] = {
      "--timeout S       kill the job after S seconds, with status 124 (default: MPIEXEC_TIMEOUT, or never)"},
     {"grace", NULL, OPT_COUNT, FIELD(grace_s), 0, INT_MAX / 1000,
      "--grace S         seconds between asking ranks to end and killing them (default: 5)"},
-    {"stats", NULL, OPT_FLAG, FIELD(stats), 0, 0, "--stats           ranks print their counters at the end"},
+    {"stats", NULL, OPT_STATS, FIELD(stats), 0, 0,
+     "--stats[=json[:FILE]]  ranks print their counters at the end, and mrrun those of their rails as a table; json: "
+     "all of\n"
+     "                  it in one document, to FILE or standard error"},
+    {"rails-trace", NULL, OPT_TEXT, FIELD(trace), 0, 0,
+     "--rails-trace FILE  what happened on the rails, and when, as a timeline that Perfetto opens"},
     {"explain", NULL, OPT_FLAG, FIELD(explain), 0, 0,
-     "--explain         start nothing; say what the settings in force mean for messages"},
+     "--explain         start nothing; say what the settings in force mean for messages, for each pair of hosts"},
+    {"rails", NULL, OPT_FLAG, FIELD(rails), 0, 0,
+     "--rails           start nothing; list the rails that ranks on this host would have, for programs"},
     {"l", "label", OPT_FLAG, FIELD(label), 0, 0, "-l, --label       put the rank in front of each line of output"},
     {"v", "verbose", OPT_FLAG, FIELD(verbose), 0, 0, "-v, --verbose     say where ranks are started and how they end"},
     {"h", "help", OPT_FLAG, FIELD(help), 0, 0, "-h, --help        this text"},
@@ -247,9 +254,22 @@ static int take_value(struct mrrun_options *opts, const struct option_row *row, 
     case OPT_ENV:
         return parse_env(opts, value, why, cap);
     case OPT_FLAG:
+    case OPT_STATS:
         break;
     }
     return -1;
+}
+
+/* NULL: as a table. The last one counts. */
+static int parse_stats(struct mrrun_options *opts, const char *as, char *why, size_t cap)
+{
+    if (as && strcmp(as, "json") && (strncmp(as, "json:", 5) || !as[5])) {
+        snprintf(why, cap, "option --stats: '%s' is neither json nor json:FILE", as);
+        return -1;
+    }
+    opts->stats = true;
+    opts->stats_as = as;
+    return 0;
 }
 
 /* One option and perhaps its value: *i is moved to the last word used. "-n4" is taken for "-n 4". */
@@ -268,6 +288,8 @@ static int parse_option(struct mrrun_options *opts, int argc, char **argv, int *
     }
     if (!row)
         return unknown_option(word, name, len, why, cap);
+    if (row->kind == OPT_STATS)
+        return parse_stats(opts, value, why, cap);
     if (row->kind == OPT_FLAG) {
         if (value) {
             snprintf(why, cap, "option '%.*s' takes no value", (int)(equals - word), word);
@@ -303,7 +325,7 @@ int mrrun_options_parse(struct mrrun_options *opts, int argc, char **argv, char 
     if (opts->help || opts->version)
         return 0;
     opts->program = argv + i;
-    if (opts->explain)
+    if (opts->explain || opts->rails)
         return 0;
     if (i >= argc) {
         snprintf(why, cap, "no program to run (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS])");

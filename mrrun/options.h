@@ -25,7 +25,9 @@ struct mrrun_options {
     int timeout_s;      /* 0: none */
     const char *timeout_by; /* who asked for it: an option or a variable */
     int grace_s;        /* between asking ranks to end and killing them */
-    bool stats, label, verbose, explain, help, version;
+    const char *stats_as; /* "json", "json:FILE"; NULL: a table. If stats */
+    const char *trace;    /* file for the timeline of rails; NULL: none */
+    bool stats, label, verbose, explain, rails, help, version;
     char **program; /* the rest of argv, NULL-terminated */
 };
 

@@ -9,10 +9,30 @@
 
 #include "mrrun/environment.h"
 #include "mrrun/job.h"
+#include "mrrun/report.h"
 #include "mrrun/server.h"
 #include "mrrun/spawn.h"
 
 extern char **environ;
+
+/* Events that a rank keeps for a timeline: 3 MiB. */
+#define RECORD_EVENTS "65536"
+
+/* In the scratch directory, where mrrun finds them when the job has ended. */
+static int ask_for_records(const struct job *job, char ***env)
+{
+    char name[sizeof job->scratch.path + 32];
+
+    if (!job_wants_records(job->opts))
+        return 0;
+    if (job->opts->trace && !environment_get(*env, "MRMPI_RECORD_EVENTS") &&
+        environment_set(env, "MRMPI_RECORD_EVENTS", RECORD_EVENTS))
+        return -1;
+    if (!job->scratch.path[0]) /* nothing is started */
+        return 0;
+    snprintf(name, sizeof name, RECORD_FILE, job->scratch.path, "%r");
+    return environment_set(env, "MRMPI_RECORD", name);
+}
 
 /* What all ranks share. -x NAME alone means "as it is here", which copying has done already. */
 char **job_make_environment(const struct job *job)
@@ -30,8 +50,10 @@ char **job_make_environment(const struct job *job)
     }
     if (!err)
         err = environment_set(&env, "MRMPI_JOBID", job->job_id);
-    if (!err && job->opts->stats)
+    if (!err && job->opts->stats && !job->opts->stats_as)
         err = environment_set(&env, "MRMPI_STATS", "1");
+    if (!err)
+        err = ask_for_records(job, &env);
     /* A simulated host has a core for each rank: this machine's have nothing to do with it. */
     if (!err && job->hosts.simfab && !environment_get(env, "MRMPI_OVERSUBSCRIBED"))
         err = environment_set(&env, "MRMPI_OVERSUBSCRIBED", "0");

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/verbs/verbs.h"
+
 int api_t_users;
 static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
 
@@ -99,8 +101,6 @@ static bool enumerated(const struct mr_setting *s)
 }
 
 _Static_assert(sizeof(unsigned long) == sizeof(size_t), "as the control variables of sizes say");
-enum { STRING_COUNT = 1024 }; /* characters of a setting that is a string, with its end */
-
 struct MPIR_T_cvar_handle_s {
     int index;
     struct MPIR_T_cvar_handle_s *next;
@@ -125,16 +125,47 @@ static struct MPIR_T_cvar_handle_s **find_cvar(MPI_T_cvar_handle handle)
     return at;
 }
 
+enum { STRING_COUNT = 1024 }; /* characters of a setting that is a string, with its end */
+
+/* After the settings comes what is no setting: which rails there are, in the order of their performance variables. */
+static const struct mr_setting rails = {
+    .name = "MRMPI_RAILS",
+    .help = "the rails in use, in the order in which performance variables have elements for them; can only be read",
+    .unit = "",
+    .standard = "",
+    .kind = MR_SETTING_STRING,
+    .topic = MR_TOPIC_RAILS,
+    .fixed = true,
+};
+
+static int num_cvars(void)
+{
+    return (int)mr_config_count() + 1;
+}
+
 static bool setting(int index, struct mr_setting *s)
 {
-    return index >= 0 && mr_config_setting((size_t)index, s);
+    if (index == num_cvars() - 1)
+        *s = rails;
+    return index >= 0 && (index == num_cvars() - 1 || mr_config_setting((size_t)index, s));
+}
+
+static void name_rails(char *out)
+{
+    size_t used = 0;
+    *out = 0;
+    for (unsigned i = 0; i < mr_verbs.num_rails && used < STRING_COUNT; i++) {
+        const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
+        used += (size_t)snprintf(out + used, STRING_COUNT - used, "%s%.*s:%u", i ? "," : "", (int)sizeof(a->device),
+                                 a->device, a->port);
+    }
 }
 
 MPI_FN(int, T_cvar_get_num, (int *num_cvar))
 {
     T_ENTER();
     T_CHECK(num_cvar, INVALID);
-    *num_cvar = (int)mr_config_count();
+    *num_cvar = num_cvars();
     T_LEAVE();
 }
 
@@ -169,7 +200,7 @@ MPI_FN(int, T_cvar_get_index, (const char *name, int *cvar_index))
     int i = 0;
     while (setting(i, &s) && strcmp(s.name, name))
         i++;
-    T_CHECK((size_t)i < mr_config_count(), INVALID_NAME);
+    T_CHECK(i < num_cvars(), INVALID_NAME);
     *cvar_index = i;
     T_LEAVE();
 }
@@ -206,7 +237,10 @@ MPI_FN(int, T_cvar_read, (MPI_T_cvar_handle handle, void *buf))
     T_ENTER();
     T_CHECK(buf, INVALID);
     T_CHECK(*find_cvar(handle), INVALID_HANDLE);
-    mr_config_get((size_t)handle->index, buf, STRING_COUNT); /* a size_t is an unsigned long */
+    if (handle->index == num_cvars() - 1)
+        name_rails(buf);
+    else
+        mr_config_get((size_t)handle->index, buf, STRING_COUNT); /* a size_t is an unsigned long */
     T_LEAVE();
 }
 
@@ -278,11 +312,7 @@ static int settings_of(int cat, int len, int *indices)
 
 static int counters_of(int cat, int len, int *indices)
 {
-    int found = 0;
-    for (int i = 0; i < MR_STAT_COUNT; i++)
-        if ((int)mr_stat_topic((enum mr_stat)i) == cat - 1 && found++ < len)
-            indices[found - 1] = i;
-    return found;
+    return cat > 0 ? api_t_pvars_of((enum mr_topic)(cat - 1), len, indices) : 0;
 }
 
 MPI_FN(int, T_category_get_num, (int *num_cat))

@@ -55,6 +55,8 @@ extern int api_t_users; /* inits without their finalize */
  * buffer. */
 void api_t_string(char *to, int *len, const char *text);
 
+/* The performance variables of a topic: the first len go to indices, how many there are is returned. */
+int api_t_pvars_of(enum mr_topic topic, int len, int *indices);
 void api_t_pvar_finalize(void); /* free what the program has not */
 
 #endif

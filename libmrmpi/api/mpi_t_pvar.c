@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Performance variables (MPI-4.0 section 15.3.7): the library's counters. Each handle counts for itself: from when it
- * is started, from 0, whatever others do with theirs; so a handle keeps what it has counted while it ran, and where the
- * counter stood when it was started last.
+ * Performance variables (MPI-4.0 section 15.3.7): the library's counters, and those of its rails, which have an element
+ * for each rail. Each handle counts for itself: from when it is started, from 0, whatever others do with theirs; so a
+ * handle keeps what it has counted while it ran, and where the counter stood when it was started last. What rails get
+ * of large messages is no counter: it is there all the time.
  */
 #include "libmrmpi/api/mpi_t.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/rail/view.h"
+#include "libmrmpi/verbs/verbs.h"
+
+/* Their indices: counters of the library, of rails, the share of rails. */
+enum { FIRST_RAIL = MR_STAT_COUNT, SHARE = FIRST_RAIL + MR_RAIL_STAT_COUNT, PVARS };
+
 struct MPIR_T_pvar_handle_s {
     int index;
     bool running;
-    unsigned long long sum, since;
+    unsigned count; /* elements */
+    unsigned long long sum[MR_RAILS_MAX], since[MR_RAILS_MAX];
     struct MPIR_T_pvar_handle_s *next;
 };
 struct MPIR_T_pvar_session_s {
@@ -61,16 +69,49 @@ void api_t_pvar_finalize(void)
 
 /* ---- what there is ---- */
 
-static bool counter(int index)
+static bool exists(int index)
 {
-    return index >= 0 && index < MR_STAT_COUNT;
+    return index >= 0 && index < PVARS;
+}
+
+static const char *name_of(int i)
+{
+    return i < FIRST_RAIL ? mr_stat_name((enum mr_stat)i)
+           : i < SHARE    ? mr_rail_stat_name((enum mr_rail_stat)(i - FIRST_RAIL))
+                          : MR_RAIL_SHARE_NAME;
+}
+
+static const char *help_of(int i)
+{
+    return i < FIRST_RAIL ? mr_stat_help((enum mr_stat)i)
+           : i < SHARE    ? mr_rail_stat_help((enum mr_rail_stat)(i - FIRST_RAIL))
+                          : mr_rail_share_help;
+}
+
+static enum mr_topic topic_of(int i)
+{
+    return i < FIRST_RAIL ? mr_stat_topic((enum mr_stat)i) : MR_TOPIC_RAILS;
+}
+
+static int class_of(int i)
+{
+    return i == SHARE ? MPI_T_PVAR_CLASS_PERCENTAGE : MPI_T_PVAR_CLASS_COUNTER;
+}
+
+int api_t_pvars_of(enum mr_topic topic, int len, int *indices)
+{
+    int found = 0;
+    for (int i = 0; i < PVARS; i++)
+        if (topic_of(i) == topic && found++ < len)
+            indices[found - 1] = i;
+    return found;
 }
 
 MPI_FN(int, T_pvar_get_num, (int *num_pvar))
 {
     T_ENTER();
     T_CHECK(num_pvar, INVALID);
-    *num_pvar = MR_STAT_COUNT;
+    *num_pvar = PVARS;
     T_LEAVE();
 }
 
@@ -78,18 +119,18 @@ MPI_FN(int, T_pvar_get_info,
        (int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype,
         MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous, int *atomic))
 {
-    enum mr_stat s = (enum mr_stat)pvar_index;
     T_ENTER();
-    T_CHECK(counter(pvar_index), INVALID_INDEX);
-    api_t_string(name, name_len, mr_stat_name(s));
-    T_TELL(verbosity, mr_stat_topic(s) == MR_TOPIC_MESSAGES ? MPI_T_VERBOSITY_USER_BASIC : MPI_T_VERBOSITY_TUNER_BASIC);
-    T_TELL(var_class, MPI_T_PVAR_CLASS_COUNTER);
-    T_TELL(datatype, MPI_UNSIGNED_LONG_LONG);
+    T_CHECK(exists(pvar_index), INVALID_INDEX);
+    api_t_string(name, name_len, name_of(pvar_index));
+    T_TELL(verbosity,
+           topic_of(pvar_index) == MR_TOPIC_MESSAGES ? MPI_T_VERBOSITY_USER_BASIC : MPI_T_VERBOSITY_TUNER_BASIC);
+    T_TELL(var_class, class_of(pvar_index));
+    T_TELL(datatype, pvar_index == SHARE ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG);
     T_TELL(enumtype, MPI_T_ENUM_NULL);
-    api_t_string(desc, desc_len, mr_stat_help(s));
+    api_t_string(desc, desc_len, help_of(pvar_index));
     T_TELL(bind, MPI_T_BIND_NO_OBJECT);
-    T_TELL(readonly, 0);
-    T_TELL(continuous, 0);
+    T_TELL(readonly, pvar_index == SHARE);
+    T_TELL(continuous, pvar_index == SHARE);
     T_TELL(atomic, 1);
     T_LEAVE();
 }
@@ -99,9 +140,9 @@ MPI_FN(int, T_pvar_get_index, (const char *name, int var_class, int *pvar_index)
     T_ENTER();
     T_CHECK(name && pvar_index, INVALID);
     int i = 0;
-    while (counter(i) && strcmp(mr_stat_name((enum mr_stat)i), name))
+    while (exists(i) && strcmp(name_of(i), name))
         i++;
-    T_CHECK(counter(i) && var_class == MPI_T_PVAR_CLASS_COUNTER, INVALID_NAME);
+    T_CHECK(exists(i) && var_class == class_of(i), INVALID_NAME);
     *pvar_index = i;
     T_LEAVE();
 }
@@ -132,19 +173,28 @@ MPI_FN(int, T_pvar_session_free, (MPI_T_pvar_session * session))
     T_LEAVE();
 }
 
+/* Before MPI_Init, and where nothing leads to other hosts: as many as there can be, which count nothing. */
+static unsigned elements(int index)
+{
+    if (index < FIRST_RAIL)
+        return 1;
+    return mr_verbs.num_rails ? mr_verbs.num_rails : MR_RAILS_MAX;
+}
+
 MPI_FN(int, T_pvar_handle_alloc,
        (MPI_T_pvar_session session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle, int *count))
 {
     T_ENTER();
     T_CHECK(handle && count, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
-    T_CHECK(counter(pvar_index), INVALID_INDEX);
+    T_CHECK(exists(pvar_index), INVALID_INDEX);
     struct MPIR_T_pvar_handle_s *h = calloc(1, sizeof(*h));
     T_CHECK(h, OUT_OF_HANDLES);
-    *h = (struct MPIR_T_pvar_handle_s){.index = pvar_index, .next = session->handles};
+    *h = (struct MPIR_T_pvar_handle_s){
+        .index = pvar_index, .running = pvar_index == SHARE, .count = elements(pvar_index), .next = session->handles};
     session->handles = h;
     *handle = h;
-    *count = 1;
+    *count = (int)h->count;
     T_LEAVE();
 }
 
@@ -163,59 +213,85 @@ MPI_FN(int, T_pvar_handle_free, (MPI_T_pvar_session session, MPI_T_pvar_handle *
 
 /* ---- counting ---- */
 
-/* The library goes on counting meanwhile: each function below looks at its counter once. */
-static unsigned long long now(const struct MPIR_T_pvar_handle_s *h)
+/* The library goes on counting meanwhile: each function below looks at each counter once. */
+static unsigned long long now(const struct MPIR_T_pvar_handle_s *h, unsigned i)
 {
-    return mr_stat_get((enum mr_stat)h->index);
+    return h->index < FIRST_RAIL ? mr_stat_get((enum mr_stat)h->index)
+                                 : mr_rail_counted(i, (enum mr_rail_stat)(h->index - FIRST_RAIL));
 }
 
 static void start(struct MPIR_T_pvar_handle_s *h)
 {
-    if (!h->running)
-        h->since = now(h);
+    for (unsigned i = 0; i < h->count && !h->running; i++)
+        h->since[i] = now(h, i);
     h->running = true;
 }
 
-static unsigned long long value(const struct MPIR_T_pvar_handle_s *h, unsigned long long at)
+static unsigned long long value(const struct MPIR_T_pvar_handle_s *h, unsigned i, unsigned long long at)
 {
-    return h->sum + (h->running ? at - h->since : 0);
+    return h->sum[i] + (h->running ? at - h->since[i] : 0);
 }
 
-static void set(struct MPIR_T_pvar_handle_s *h, unsigned long long to)
+static void set(struct MPIR_T_pvar_handle_s *h, const unsigned long long *to)
 {
-    h->sum = to;
-    h->since = now(h);
+    for (unsigned i = 0; i < h->count; i++) {
+        h->sum[i] = to ? to[i] : 0;
+        h->since[i] = now(h, i);
+    }
 }
 
 static void stop(struct MPIR_T_pvar_handle_s *h)
 {
-    h->sum = value(h, now(h));
+    for (unsigned i = 0; i < h->count; i++)
+        h->sum[i] = value(h, i, now(h, i));
     h->running = false;
 }
 
 static void reset(struct MPIR_T_pvar_handle_s *h)
 {
-    set(h, 0);
+    set(h, NULL);
 }
 
-/* To one handle of a session, or to all of them. */
-#define EACH(name, act)                                                                                                \
+static void read_values(struct MPIR_T_pvar_handle_s *h, unsigned long long *out, bool restart)
+{
+    for (unsigned i = 0; i < h->count; i++) {
+        unsigned long long at = now(h, i);
+        out[i] = value(h, i, at);
+        if (restart) {
+            h->sum[i] = 0;
+            h->since[i] = at;
+        }
+    }
+}
+
+static void read_shares(const struct MPIR_T_pvar_handle_s *h, double *out)
+{
+    for (unsigned i = 0; i < h->count; i++) {
+        double share = mr_view_share(i);
+        out[i] = share < 0 ? 0 : share;
+    }
+}
+
+/* To one handle of a session, or to all of them that this can be done with. */
+#define EACH(name, act, error)                                                                                         \
     MPI_FN(int, name, (MPI_T_pvar_session session, MPI_T_pvar_handle handle))                                          \
     {                                                                                                                  \
         T_ENTER();                                                                                                     \
         T_CHECK(*find_session(session), INVALID_SESSION);                                                              \
         if (handle == MPI_T_PVAR_ALL_HANDLES) {                                                                        \
             for (struct MPIR_T_pvar_handle_s *h = session->handles; h; h = h->next)                                    \
-                act(h);                                                                                                \
+                if (h->index != SHARE)                                                                                 \
+                    act(h);                                                                                            \
         } else {                                                                                                       \
             T_CHECK(*find_handle(session, handle), INVALID_HANDLE);                                                    \
+            T_CHECK(handle->index != SHARE, error);                                                                    \
             act(handle);                                                                                               \
         }                                                                                                              \
         T_LEAVE();                                                                                                     \
     }
-EACH(T_pvar_start, start)
-EACH(T_pvar_stop, stop)
-EACH(T_pvar_reset, reset)
+EACH(T_pvar_start, start, PVAR_NO_STARTSTOP)
+EACH(T_pvar_stop, stop, PVAR_NO_STARTSTOP)
+EACH(T_pvar_reset, reset, PVAR_NO_WRITE)
 
 MPI_FN(int, T_pvar_read, (MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf))
 {
@@ -223,7 +299,10 @@ MPI_FN(int, T_pvar_read, (MPI_T_pvar_session session, MPI_T_pvar_handle handle, 
     T_CHECK(buf, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
     T_CHECK(*find_handle(session, handle), INVALID_HANDLE);
-    *(unsigned long long *)buf = value(handle, now(handle));
+    if (handle->index == SHARE)
+        read_shares(handle, buf);
+    else
+        read_values(handle, buf, false);
     T_LEAVE();
 }
 
@@ -233,7 +312,8 @@ MPI_FN(int, T_pvar_write, (MPI_T_pvar_session session, MPI_T_pvar_handle handle,
     T_CHECK(buf, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
     T_CHECK(*find_handle(session, handle), INVALID_HANDLE);
-    set(handle, *(const unsigned long long *)buf);
+    T_CHECK(handle->index != SHARE, PVAR_NO_WRITE);
+    set(handle, buf);
     T_LEAVE();
 }
 
@@ -243,9 +323,7 @@ MPI_FN(int, T_pvar_readreset, (MPI_T_pvar_session session, MPI_T_pvar_handle han
     T_CHECK(buf, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
     T_CHECK(*find_handle(session, handle), INVALID_HANDLE);
-    unsigned long long at = now(handle);
-    *(unsigned long long *)buf = value(handle, at);
-    handle->sum = 0;
-    handle->since = at;
+    T_CHECK(handle->index != SHARE, PVAR_NO_WRITE);
+    read_values(handle, buf, true);
     T_LEAVE();
 }

@@ -30,11 +30,14 @@ struct mr_config {
     int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */
     char *rules;            /* which of them carry what (rail/rules.h) */
     char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */
-    char *rndv;             /* who moves large messages between hosts: auto, write, read */
-    char *ud_rndv;          /* those that go as datagrams: zcopy, copy */
-    int ud_pool;            /* queue pairs of a rail for that */
-    int ud_pool_depth;      /* receives of each */
-    char *devices;          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
+    int ring_peers, ring_after, ring_slots; /* who may write into rings here; packets before; slots of each */
+    size_t ring_size;                       /* of the longest payload that fits a slot; 0: what the design has */
+    char *ring_design;                      /* link/kinds.h */
+    char *rndv;                             /* who moves large messages between hosts: auto, write, read */
+    char *ud_rndv;                          /* those that go as datagrams: zcopy, copy */
+    int ud_pool;                            /* queue pairs of a rail for that */
+    int ud_pool_depth;                      /* receives of each */
+    char *devices;                          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
     char *roce_gid;         /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
     int rails_max;          /* use at most so many; 0: all */
     char *pairs;            /* which rails of two ranks are paired: matched, all */
@@ -42,7 +45,7 @@ struct mr_config {
     _Atomic int unsent_max; /* packets to a peer that may wait for room before sends do */
     size_t unexpected_max, unexpected_total; /* credits for eager messages: of each peer, of all */
     _Atomic size_t stripe_min;               /* messages below are not striped */
-    int adaptive;                            /* weights of rails follow what they carry */
+    char *policy_small, *policy_large;
     int srq_depth, sq_depth;
     size_t reg_cache_max;   /* bytes kept registered */
     int connect_timeout_ms; /* UD connection set-up: first retransmission after this */
@@ -59,6 +62,8 @@ struct mr_config {
     int launcher_timeout_s;
     _Atomic int log_level; /* 0 errors, 1 warnings, 2 info, 3 debug */
     _Atomic int stats;     /* print counters at finalize */
+    char *record;      /* file for the figures and the timeline of this rank (base/record.h); %r: its rank; "": none */
+    int record_events; /* that it keeps */
     _Atomic int leaks;     /* tell at finalize what was not freed */
 };
 extern struct mr_config mr_config;
@@ -137,6 +142,11 @@ enum mr_stat {
     MR_STAT_REFUSED,
     MR_STAT_RATIONED_MOST,
     MR_STAT_QPS_MOST,
+    MR_STAT_RING_SENT,
+    MR_STAT_RING_FULL,
+    MR_STAT_RING_CREDITS,
+    MR_STAT_RINGS_MOST,
+    MR_STAT_RINGS_WITHDRAWN,
     MR_STAT_REWRITTEN,
     MR_STAT_UD_ZCOPY,
     MR_STAT_UD_NO_QP,
@@ -172,5 +182,30 @@ static inline uint64_t mr_stat_get(enum mr_stat s)
 {
     return __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED);
 }
+
+/* ---- counters of rails: their names are here too; verbs/ keeps them with each rail ------------------------------- */
+enum mr_rail_stat {
+    MR_RAIL_PACKETS_SENT, /* those of short messages first, packets and bytes apart: each is one addition */
+    MR_RAIL_PACKETS_RECEIVED,
+    MR_RAIL_BYTES_SENT,
+    MR_RAIL_BYTES_RECEIVED,
+    MR_RAIL_STRIPES_WRITTEN,
+    MR_RAIL_BYTES_WRITTEN,
+    MR_RAIL_STRIPES_READ,
+    MR_RAIL_BYTES_READ,
+    MR_RAIL_RESENT,
+    MR_RAIL_MOVED,
+    MR_RAIL_REWEIGHED,
+    MR_RAIL_OPENED,
+    MR_RAIL_BROKEN,
+    MR_RAIL_CLOSED,
+    MR_RAIL_PORT_DOWNS,
+    MR_RAIL_DOWN_NS,
+    MR_RAIL_STAT_COUNT
+};
+const char *mr_rail_stat_name(enum mr_rail_stat s);
+const char *mr_rail_stat_help(enum mr_rail_stat s);
+#define MR_RAIL_SHARE_NAME "rail_share" /* of what rail/view.h computes */
+extern const char mr_rail_share_help[];
 
 #endif

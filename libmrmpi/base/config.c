@@ -42,7 +42,8 @@ enum { AT_INIT, ANYTIME }; /* when a change works */
 
 static const struct row rows[] = {
     {"MRMPI_EAGER_MAX", NULL, FIELD(eager_max), SIZE, "8K", MR_EAGER_LEAST, 64 * KIB, "bytes",
-     "largest message sent eagerly between hosts; of two ranks that differ the smaller one counts", MR_TOPIC_MESSAGES, AT_INIT},
+     "largest message sent eagerly between hosts; of two ranks that differ the smaller one counts", MR_TOPIC_MESSAGES,
+     AT_INIT},
     {"MRMPI_SHM_EAGER_MAX", NULL, FIELD(shm_eager_max), SIZE, "16K", 64, 64 * KIB, "bytes",
      "largest message copied through shared memory inside a host; longer ones are copied once", MR_TOPIC_MESSAGES,
      AT_INIT},
@@ -78,47 +79,79 @@ static const struct row rows[] = {
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_LINKS", NULL, FIELD(links), STRING, "auto", 0, 0, "",
      "kinds of links between hosts, the preferred one first: rc, reliable connections; uc, unreliable ones; ud, "
-     "datagrams; auto: rc, and with more than MRMPI_RC_PEERS ranks on other hosts rc,ud",
+     "datagrams; ring, reliable connections whose short packets are written into a ring that the receiver polls; auto: rc, and with more than MRMPI_RC_PEERS ranks on other hosts rc,ud",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RULES", NULL, FIELD(rules), STRING, "", 0, 0, "",
      "which of these kinds carry what: rules as \"eager size<=2K count>=16: rc,ud\", or @ and the name of a file of "
      "rules; empty: MRMPI_LINKS alone says it",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RC_PEERS", NULL, FIELD(rc_peers), INT, "128", 1, 1000000, "ranks",
-     "where ud may be used beside rc or uc: ranks of other hosts to which connections are open at the same time, those to "
+     "where ud may be used beside rc or uc: ranks of other hosts to which connections are open at the same time, those "
+     "to "
      "whom most is sent",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RC_AFTER", NULL, FIELD(rc_after), INT, "0", 0, 1000000, "packets",
      "the same: a rank gets a connection after so many packets to it and from it, or with the first large message",
      MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_RING_PEERS", NULL, FIELD(ring_peers), INT, "8", 0, 1000000, "ranks",
+     "where ring may be used: ranks that may write into rings here at the same time, those with which most packets are "
+     "exchanged",
+     MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_RING_AFTER", NULL, FIELD(ring_after), INT, "64", 0, 1000000, "packets",
+     "the same: a rank gets a ring after so many packets to it and from it; 0: when it connects", MR_TOPIC_RAILS,
+     AT_INIT},
+    {"MRMPI_RING_SLOTS", NULL, FIELD(ring_slots), INT, "32", 1, 4096, "slots",
+     "of a ring, each for a packet; cut to a power of two", MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_RING_SIZE", NULL, FIELD(ring_size), SIZE, "0", 0, 64 * KIB, "bytes",
+     "longest payload of a packet that fits a slot, but no more than MRMPI_EAGER_MAX; 0: as much as that, and with "
+     "MRMPI_RING_DESIGN basic and piggyback 2 KiB, with pipelined 16 KiB",
+     MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_RING_DESIGN", NULL, FIELD(ring_design), STRING, "zerocopy", 0, 0, "",
+     "how messages go where ring is used: basic, a write for the packet, one for the count of packets, and one back for "
+     "each that was read; piggyback, the packet brings its own sign of arrival, and the way back is spared; pipelined, "
+     "the same in pieces of 16 KiB, if MRMPI_EAGER_MAX is no less; zerocopy, as piggyback, and large messages by RDMA, which in the others go "
+     "through the ring too",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RELIABLE", NULL, FIELD(reliable), STRING, "auto", 0, 0, "",
-     "yes: the receiver acknowledges all packets, of rc too; no: none, so that what uc and ud lose is lost; auto: those "
+     "yes: the receiver acknowledges all packets, of rc too; no: none, so that what uc and ud lose is lost; auto: "
+     "those "
      "of uc and ud",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_PATHS", NULL, FIELD(paths), INT, "1", 1, 8, "paths",
      "LID paths (LMC) used between each pair of rails, as far as the subnet has them", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_STRIPE_MIN", NULL, FIELD(stripe_min), SIZE, "16K", 1, GIB, "bytes",
      "messages shorter than this are not striped over rails", MR_TOPIC_RAILS, ANYTIME},
-    {"MRMPI_ADAPTIVE", NULL, FIELD(adaptive), BOOL, "yes", 0, 1, "",
-     "give each rail as much as it has shown that it carries; no: all ports the same", MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_POLICY_SMALL", NULL, FIELD(policy_small), STRING, "auto", 0, 0, "",
+     "how small messages are spread over rails: fair, round-robin, weighted-round-robin, window, binding, near; auto: as "
+     "fabricd says, else fair",
+     MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_POLICY_LARGE", NULL, FIELD(policy_large), STRING, "auto", 0, 0, "",
+     "how large messages are: cut into stripes (even, weighted, adaptive, eq3, eq4), or whole (all of the above but near); auto: "
+     "as fabricd says, else adaptive",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_SRQ_DEPTH", NULL, FIELD(srq_depth), INT, "512", 16, 32768, "entries",
      "receive buffers posted for each rail", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_SQ_DEPTH", NULL, FIELD(sq_depth), INT, "64", 4, 4096, "entries", "send queue entries of a queue pair",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_UD_POOL", NULL, FIELD(ud_pool), INT, "16", 0, 1024, "queue pairs",
-     "of each rail for large messages that come as datagrams; made when they are needed; 0: such messages go in packets",
+     "of each rail for large messages that come as datagrams; made when they are needed; 0: such messages go in "
+     "packets",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_UD_POOL_DEPTH", NULL, FIELD(ud_pool_depth), INT, "256", 1, 16384, "entries",
      "receives of each of them, and so datagrams that a sender is cleared for at a time", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_REG_CACHE_MAX", NULL, FIELD(reg_cache_max), SIZE, "4G", 0, 1024 * GIB, "bytes",
      "memory kept registered for reuse", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_CONNECT_TIMEOUT_MS", NULL, FIELD(connect_timeout_ms), INT, "100", 1, 60000, "ms",
-     "longest time before a request to connect is repeated the first time; once round trips are known it is shorter", MR_TOPIC_CONNECTIONS, AT_INIT},
+     "longest time before a request to connect is repeated the first time; once round trips are known it is shorter",
+     MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_CONNECT_RETRIES", NULL, FIELD(connect_retries), INT, "0", 0, 10000, "times",
-     "give a peer up after so many repeated requests that it did not answer; 0: never, it may compute", MR_TOPIC_CONNECTIONS, AT_INIT},
+     "give a peer up after so many repeated requests that it did not answer; 0: never, it may compute",
+     MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_PATIENCE", NULL, FIELD(patience), INT, "60", 0, 86400, "s",
-     "how long a peer to which no rail leads any more, and whose adapter gives no sign of life, is waited for before it is "
-     "lost", MR_TOPIC_CONNECTIONS, AT_INIT},
+     "how long a peer to which no rail leads any more, and whose adapter gives no sign of life, is waited for before "
+     "it is "
+     "lost",
+     MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_RC_TIMEOUT", NULL, FIELD(rc_timeout), INT, "18", 0, 31, "",
      "local ACK timeout of queue pairs: 4.096 us times 2 to this power; 0: infinite", MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_RC_RETRY", NULL, FIELD(rc_retry), INT, "6", 0, 6, "times",
@@ -147,6 +180,11 @@ static const struct row rows[] = {
      "0 errors, 1 warnings, 2 information, from 3 debugging", MR_TOPIC_JOB, ANYTIME},
     {"MRMPI_STATS", NULL, FIELD(stats), BOOL, "no", 0, 1, "", "print the counters at MPI_Finalize", MR_TOPIC_JOB,
      ANYTIME},
+    {"MRMPI_RECORD", NULL, FIELD(record), STRING, "", 0, 0, "",
+     "file in which a rank records the figures of its rails for mrrun, which sets this; %r is the rank; empty: none",
+     MR_TOPIC_JOB, AT_INIT},
+    {"MRMPI_RECORD_EVENTS", NULL, FIELD(record_events), INT, "0", 0, 16 * 1024 * 1024, "events",
+     "the last so many events of its rails that a rank records there, 48 bytes each; 0: none", MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_LEAKS", NULL, FIELD(leaks), BOOL, "no", 0, 1, "", "tell at MPI_Finalize what was not freed", MR_TOPIC_JOB,
      ANYTIME},
 };

@@ -59,6 +59,14 @@ static const struct {
                                MR_TOPIC_CONNECTIONS},
     [MR_STAT_QPS_MOST] = {"queue_pairs_most", "most queue pairs at the same time, but those for connecting",
                           MR_TOPIC_CONNECTIONS},
+    [MR_STAT_RING_SENT] = {"ring_sent", "packets that were written into the ring of another rank", MR_TOPIC_RAILS},
+    [MR_STAT_RING_FULL] = {"ring_full", "packets that found a ring full, and were sent", MR_TOPIC_RAILS},
+    [MR_STAT_RING_CREDITS] = {"ring_credits", "writes that did nothing but tell what is free of a ring",
+                              MR_TOPIC_RAILS},
+    [MR_STAT_RINGS_MOST] = {"rings_most", "most ranks that could write into rings of this one at the same time",
+                            MR_TOPIC_CONNECTIONS},
+    [MR_STAT_RINGS_WITHDRAWN] = {"rings_withdrawn", "ranks whose rings were given up for those of others",
+                                 MR_TOPIC_CONNECTIONS},
     [MR_STAT_REWRITTEN] = {"rewritten",
                            "writes of large messages that were done again, since the peer had not got them",
                            MR_TOPIC_CONNECTIONS},
@@ -98,6 +106,44 @@ const char *mr_stat_help(enum mr_stat s)
 enum mr_topic mr_stat_topic(enum mr_stat s)
 {
     return s < MR_STAT_COUNT ? counters[s].topic : MR_TOPIC_JOB;
+}
+
+static const struct {
+    const char *name, *help;
+} rail_counters[MR_RAIL_STAT_COUNT] = {
+    [MR_RAIL_PACKETS_SENT] = {"rail_packets_sent", "packets sent over the rail, each time that they were"},
+    [MR_RAIL_PACKETS_RECEIVED] = {"rail_packets_received", "packets received over the rail"},
+    [MR_RAIL_BYTES_SENT] = {"rail_bytes_sent", "bytes of the packets sent, with their headers"},
+    [MR_RAIL_BYTES_RECEIVED] = {"rail_bytes_received", "bytes of the packets received, with their headers"},
+    [MR_RAIL_STRIPES_WRITTEN] = {"rail_stripes_written",
+                                 "parts of large messages that this rank wrote to peers over the rail"},
+    [MR_RAIL_BYTES_WRITTEN] = {"rail_bytes_written", "bytes of large messages that this rank wrote to peers"},
+    [MR_RAIL_STRIPES_READ] = {"rail_stripes_read",
+                              "parts of large messages that this rank read from peers over the rail"},
+    [MR_RAIL_BYTES_READ] = {"rail_bytes_read", "bytes of large messages that this rank read from peers"},
+    [MR_RAIL_RESENT] = {"rail_resent", "packets that were sent again: when their path over the rail broke, or over the "
+                                       "rail when nobody acknowledged them; and "
+                                       "writes of large messages that the peer had not got"},
+    [MR_RAIL_MOVED] = {"rail_moved",
+                       "parts of large messages that went to another path, since theirs over the rail broke"},
+    [MR_RAIL_REWEIGHED] = {"rail_reweighed", "weights of paths over the rail that were changed"},
+    [MR_RAIL_OPENED] = {"rail_opened", "paths to peers that were opened over the rail"},
+    [MR_RAIL_BROKEN] = {"rail_broken", "paths over the rail that broke"},
+    [MR_RAIL_CLOSED] = {"rail_closed", "paths over the rail that were closed, those that had broken among them"},
+    [MR_RAIL_PORT_DOWNS] = {"rail_port_downs", "how often the port went down"},
+    [MR_RAIL_DOWN_NS] = {"rail_down_ns", "nanoseconds that the port has been down"},
+};
+const char mr_rail_share_help[] = "what part of a large message the rail gets by the present weights, on average over "
+                                  "the peers that this rank is connected to";
+
+const char *mr_rail_stat_name(enum mr_rail_stat s)
+{
+    return s < MR_RAIL_STAT_COUNT ? rail_counters[s].name : "";
+}
+
+const char *mr_rail_stat_help(enum mr_rail_stat s)
+{
+    return s < MR_RAIL_STAT_COUNT ? rail_counters[s].help : "";
 }
 
 void mr_stats_print(void)

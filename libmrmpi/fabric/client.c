@@ -58,12 +58,16 @@ static bool terminated(const char *s, size_t size)
 static bool sane(const struct fd_state *s, size_t len)
 {
     int levels = fd_state_num_levels(s, len);
+    const struct fd_spread *spread;
 
     if (levels < 0 || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION || s->h.type != FD_STATE ||
         s->h.length != len)
         return false;
     if (s->sl_small > 15 || !s->num_lanes || s->num_lanes > FD_LANES_MAX ||
         !terminated(s->class_name, sizeof s->class_name))
+        return false;
+    spread = fd_state_spread(s, len, levels);
+    if (spread && (!terminated(spread->small, sizeof spread->small) || !terminated(spread->large, sizeof spread->large)))
         return false;
     for (int i = 0; i < levels; i++)
         if (!fd_level_is_sane(&fd_state_levels(s)[i], i ? fd_state_levels(s)[i - 1].max : s->small_max))
@@ -103,6 +107,8 @@ static void take_levels(const struct fd_state *s, struct mr_fabric_level *level)
 
 static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
 {
+    const struct fd_spread *spread = fd_state_spread(s, s->h.length, fd_state_num_levels(s, s->h.length));
+
     mr_fabric_defaults(qos);
     client.num_rails = s->num_rails;
     memcpy(client.rails, s->rails, s->num_rails * sizeof s->rails[0]);
@@ -112,6 +118,10 @@ static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
     qos->verified = s->verified;
     qos->generation = s->generation;
     memcpy(qos->class_name, s->class_name, sizeof qos->class_name);
+    if (spread) {
+        snprintf(qos->spread[0], sizeof qos->spread[0], "%s", spread->small);
+        snprintf(qos->spread[1], sizeof qos->spread[1], "%s", spread->large);
+    }
 }
 
 static void drop_connection(void)
@@ -168,7 +178,7 @@ static int say_hello(void)
 {
     struct fd_hello hello = {
         .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq},
-        .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES,
+        .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD,
     };
 
     memcpy(hello.job, client.job, sizeof hello.job);

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/link/ring.h"
 
 static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
 {
@@ -31,6 +32,8 @@ static void qp_drained(struct mr_qp *qp)
 
     if (qp->rail->dev->fatal)
         mr_packets_gone(qp, NULL);
+    if (l->ring)
+        mr_ring_close(l, true);
     if (!l->ops->ping || !l->events->left || !l->events->left(l, qp))
         mr_qp_destroy(qp);
     l->state = MR_LINK_CLOSED;
@@ -67,8 +70,7 @@ int mr_connected_connect(struct mr_link *l, const struct mr_link_end *to)
     return 0;
 }
 
-/* The request is the packet's no longer; what is confirmed by it may be given back. */
-static void packet_done(struct mr_wr *wr, const struct mr_wc *wc)
+void mr_connected_packet_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
 
@@ -82,7 +84,7 @@ static __attribute__((noinline)) int send_signaled(struct mr_link *l, struct mr_
 {
     int err;
 
-    p->tx.wr.done = packet_done;
+    p->tx.wr.done = mr_connected_packet_done;
     err = size <= l->qp.max_inline ? mr_qp_send_inline(&l->qp, p->data, size, &p->tx)
                                    : mr_qp_send(&l->qp, p->data, size, mr_packet_lkey(p, l->rail), &p->tx);
     p->posted = !err;
@@ -143,6 +145,17 @@ static int post_write(struct mr_qp *qp, const struct mr_link_part *part, struct 
 static int post_read(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx)
 {
     return mr_qp_read(qp, part->local, part->len, part->lkey, part->raddr, part->rkey, tx);
+}
+
+static int post_word(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx)
+{
+    return mr_qp_put(qp, part->local, part->len, 0, part->raddr, part->rkey, false, tx);
+}
+
+int mr_connected_write_word(struct mr_link *l, uint32_t word, uint64_t raddr, uint32_t rkey)
+{
+    return post_part(l, &(struct mr_link_part){.local = &word, .len = sizeof word, .raddr = raddr, .rkey = rkey}, NULL,
+                     post_word);
 }
 
 int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)

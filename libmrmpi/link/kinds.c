@@ -4,7 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const names[MR_LINK_KINDS] = {[MR_LINK_RC] = "rc", [MR_LINK_UC] = "uc", [MR_LINK_UD] = "ud"};
+static const char *const names[MR_LINK_KINDS] = {
+    [MR_LINK_RC] = "rc", [MR_LINK_UC] = "uc", [MR_LINK_UD] = "ud", [MR_LINK_RING] = "ring"};
 
 const char *mr_link_kind_name(enum mr_link_kind kind)
 {
@@ -47,7 +48,7 @@ static bool parse_reliable(const char *text, struct mr_kinds *out)
 
     if (!never && strcasecmp(text, "auto") && strcasecmp(text, "yes"))
         return false;
-    out->native[MR_LINK_RC] = strcasecmp(text, "yes");
+    out->native[MR_LINK_RC] = out->native[MR_LINK_RING] = strcasecmp(text, "yes");
     out->native[MR_LINK_UC] = out->native[MR_LINK_UD] = never;
     return true;
 }
@@ -65,4 +66,24 @@ bool mr_kinds_parse(const char *links, const char *reliable, bool many, struct m
         return false;
     out->unsafe = out->native[MR_LINK_UC] && (mr_kinds_have(out, MR_LINK_UC) || mr_kinds_have(out, MR_LINK_UD));
     return true;
+}
+
+static const char *const designs[MR_RING_DESIGNS] = {[MR_RING_BASIC] = "basic",
+                                                     [MR_RING_PIGGYBACK] = "piggyback",
+                                                     [MR_RING_PIPELINED] = "pipelined",
+                                                     [MR_RING_ZEROCOPY] = "zerocopy"};
+
+const char *mr_ring_design_name(enum mr_ring_design design)
+{
+    return design < MR_RING_DESIGNS ? designs[design] : "unknown";
+}
+
+bool mr_ring_design_parse(const char *text, enum mr_ring_design *out)
+{
+    for (unsigned d = 0; d < MR_RING_DESIGNS; d++)
+        if (!strcasecmp(text, designs[d])) {
+            *out = d;
+            return true;
+        }
+    return false;
 }

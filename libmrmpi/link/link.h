@@ -124,6 +124,7 @@ struct mr_link {
     uint32_t qpn;
     bool pinging; /* a ping is under way */
     struct mr_tx ping;
+    struct mr_ring *ring; /* link/ring.h; NULL: none, in either direction */
     union {
         struct mr_qp qp;
         struct mr_link_datagrams ud;
@@ -135,5 +136,6 @@ extern const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS];
 extern const struct mr_link_ops mr_link_rc; /* link/rc.c */
 extern const struct mr_link_ops mr_link_uc; /* link/uc.c */
 extern const struct mr_link_ops mr_link_ud; /* link/ud.c */
+extern const struct mr_link_ops mr_link_ring; /* link/ring.c */
 
 #endif

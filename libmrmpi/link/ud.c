@@ -13,7 +13,7 @@
 #include "libmrmpi/base/base.h"
 
 const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS] = {
-    [MR_LINK_RC] = &mr_link_rc, [MR_LINK_UC] = &mr_link_uc, [MR_LINK_UD] = &mr_link_ud};
+    [MR_LINK_RC] = &mr_link_rc, [MR_LINK_UC] = &mr_link_uc, [MR_LINK_UD] = &mr_link_ud, [MR_LINK_RING] = &mr_link_ring};
 
 static int ud_open(struct mr_link *l, struct mr_rail *rail)
 {
@@ -103,7 +103,11 @@ static int ud_send(struct mr_link *l, struct mr_packet *p)
     }
     p->posted = !err;
     l->ud.posted += !err;
-    return err;
+    if (err)
+        return err;
+    mr_rail_add(l->rail, MR_RAIL_PACKETS_SENT, 1);
+    mr_rail_add(l->rail, MR_RAIL_BYTES_SENT, size);
+    return 0;
 }
 
 /* ---- large messages ---------------------------------------------------------------------------------------------- */

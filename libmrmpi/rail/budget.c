@@ -157,13 +157,13 @@ static void park(struct mr_peer *p)
 
 void mr_budget_heard(struct mr_peer *p)
 {
-    if (p->wanted & mr_net.rationed && p->card.kinds & ~mr_net.rationed)
+    if (p->wanted & mr_net.rationed && p->card->kinds & ~mr_net.rationed)
         park(p);
 }
 
 static bool can_spare(const struct mr_peer *p)
 {
-    return p && p->up && !p->error && p->wanted & mr_net.rationed && p->card.kinds & ~mr_net.rationed && !p->puts &&
+    return p && p->up && !p->error && p->wanted & mr_net.rationed && p->card->kinds & ~mr_net.rationed && !p->puts &&
            !p->orphans;
 }
 
@@ -182,7 +182,7 @@ static struct mr_peer *least_useful(void)
 
 static void evict(struct mr_peer *p)
 {
-    mr_log(MR_LOG_DEBUG, "rank %d on %s: its connection is closed for another rank's", p->rank, p->card.host);
+    mr_log(MR_LOG_DEBUG, "rank %d on %s: its connection is closed for another rank's", p->rank, p->card->host);
     mr_stat_add(MR_STAT_EVICTED, 1);
     mr_mend_tell_parked(p);
     park(p);
@@ -210,7 +210,7 @@ static bool has_room_for(const struct mr_peer *p)
 
 static void open_connections(struct mr_peer *p)
 {
-    want(p, p->wanted | (mr_net.rationed & p->card.kinds));
+    want(p, p->wanted | (mr_net.rationed & p->card->kinds));
     mr_mend(p);
 }
 
@@ -231,7 +231,7 @@ bool mr_budget_rdma(struct mr_peer *p)
     if (p->wanted & mr_net.rationed)
         return has_rdma(p);
     p->use += LARGE_COUNT;
-    if (!p->card.kinds)
+    if (!p->card->kinds)
         return all; /* we have not met, and shall */
     if (mr_clock_ns() >= p->ask_ns && has_room_for(p))
         open_connections(p);
@@ -250,7 +250,7 @@ void mr_budget_need(struct mr_peer *p)
 
 bool mr_budget_grants(struct mr_peer *p, bool needed)
 {
-    if (p->wanted & mr_net.rationed || has_no_other(p->card.kinds & mr_net.our_kinds) || has_room_for(p))
+    if (p->wanted & mr_net.rationed || has_no_other(p->card->kinds & mr_net.our_kinds) || has_room_for(p))
         return true;
     if (needed)
         return true; /* the tick closes another one's */
@@ -284,7 +284,7 @@ static void count_use(struct mr_peer *p, uint64_t passed_ns)
 
 static bool deserves(const struct mr_peer *p, uint64_t now_ns)
 {
-    return p->up && !p->error && !(p->wanted & mr_net.rationed) && p->card.kinds & mr_net.rationed &&
+    return p->up && !p->error && !(p->wanted & mr_net.rationed) && p->card->kinds & mr_net.rationed &&
            p->counted >= (uint32_t)mr_config.rc_after && p->use && now_ns >= p->ask_ns && would_be_used(p);
 }
 
@@ -324,4 +324,5 @@ void mr_budget_tick(uint64_t now_ns)
         evict(least_useful());
     if (best && has_room_for(best))
         open_connections(best);
+    mr_rings_tick();
 }

@@ -21,7 +21,9 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/rail/view.h"
 
+#define STRIPE_BUSY   4
 #define STRIPE_ALIGN  4096
 #define TRACKED_ALIGN 65536 /* so that writes are long */
 
@@ -121,31 +123,68 @@ bool mr_bulk_has_landed(uint32_t imm)
 /* Weights follow what subchannels carry, if there is more than one, and memory. Many peers never get large messages. */
 static bool adapts(struct mr_peer *p)
 {
-    if (p->num_now < 2 || !mr_config.adaptive)
+    switch (p->num_now < 2 ? MR_WEIGHTS_EVEN : mr_net.policy[MR_POLICY_LARGE].kind->weights) {
+    case MR_WEIGHTS_RUNS:
+        if (!p->adapt)
+            p->adapt = calloc(1, sizeof *p->adapt);
+        return p->adapt;
+    case MR_WEIGHTS_PAPER:
+        if (!p->feedback)
+            p->feedback = calloc(1, sizeof *p->feedback);
+        return p->feedback;
+    default:
         return false;
-    if (!p->adapt)
-        p->adapt = calloc(1, sizeof *p->adapt);
-    return p->adapt;
+    }
 }
 
 static void note_started(struct mr_stripe_op *s, uint64_t now_ns)
 {
     s->measured = true;
-    mr_adapt_started(s->sub->peer->adapt, mr_sub_place(s->sub), s->put->num > 1, now_ns);
+    s->put->begun_ns = now_ns;
+    if (s->put->peer->adapt)
+        mr_adapt_started(s->put->peer->adapt, mr_sub_place(s->sub), s->put->num > 1, now_ns);
+}
+
+/* The last stripe of a message whose stripes have all been measured tells how long each took. */
+static bool weigh_as_printed(struct mr_put *put)
+{
+    const struct mr_policy *policy = &mr_net.policy[MR_POLICY_LARGE];
+    struct mr_feedback_time t[MR_SUBS_MAX];
+
+    for (unsigned i = 0; i < put->num; i++) {
+        const struct mr_stripe_op *s = &put->stripe[i];
+
+        if (!s->took_ns)
+            return false;
+        t[i] = (struct mr_feedback_time){.sub = mr_sub_place(s->sub), .took_ns = s->took_ns};
+    }
+    return mr_feedback_weigh(put->peer->feedback, put->peer->load, put->peer->num_now, t, put->num, policy->alpha,
+                             policy->total);
 }
 
 static void note_finished(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->sub->peer;
+    uint64_t now_ns = mr_clock_ns();
     char name[MR_SUB_NAME];
+    bool changed;
 
-    mr_adapt_finished(p->adapt, mr_sub_place(s->sub), s->len, mr_clock_ns());
-    if (mr_adapt_weigh(p->adapt, p->load, p->num_now)) {
-        mr_stat_add(MR_STAT_NET_REWEIGHED, 1);
-        for (unsigned i = 0; i < p->num_now; i++)
-            mr_log(MR_LOG_DEBUG, "rank %d, %s: weight %u of %u", p->rank, mr_sub_name(&p->now[i], name),
-                   p->load[i].weight, MR_WEIGHT_MAX);
+    if (p->adapt) {
+        mr_adapt_finished(p->adapt, mr_sub_place(s->sub), s->len, now_ns);
+        changed = mr_adapt_weigh(p->adapt, p->load, p->num_now);
+    } else {
+        s->took_ns = now_ns > s->put->begun_ns ? now_ns - s->put->begun_ns : 1;
+        changed = weigh_as_printed(s->put);
     }
+    if (!changed)
+        return;
+    mr_stat_add(MR_STAT_NET_REWEIGHED, 1);
+    mr_view_weights(p);
+    for (unsigned i = 0; i < p->num_now; i++)
+        mr_rail_add(p->now[i].rail, MR_RAIL_REWEIGHED, 1);
+    for (unsigned i = 0; i < p->num_now; i++)
+        mr_log(MR_LOG_DEBUG, "rank %d, %s: weight %u of %u", p->rank, mr_sub_name(&p->now[i], name), p->load[i].weight,
+               MR_WEIGHT_MAX);
 }
 
 void mr_bulk_finish(struct mr_put *put)
@@ -158,6 +197,7 @@ void mr_bulk_finish(struct mr_put *put)
     *(put->prev ? &put->prev->next : &p->puts) = put->next;
     if (put->next)
         put->next->prev = put->prev;
+    p->num_puts--;
     mr_net.open_puts--;
     if (put->track)
         mr_track_end(put);
@@ -173,6 +213,18 @@ static void finish_stripe(struct mr_stripe_op *s, int error)
         mr_bulk_finish(s->put);
 }
 
+static void see_part(struct mr_stripe_op *s, bool failed)
+{
+    const struct mr_stripe_op *last = &s->put->stripe[s->put->num - 1];
+
+    mr_view_part(s->sub, (struct mr_view_part){.begun_ns = s->begun_ns,
+                                               .len = s->len,
+                                               .of = last->offset + last->len,
+                                               .read = s->put->read,
+                                               .failed = failed});
+    s->begun_ns = 0;
+}
+
 /* With an error it stays posted until its subchannel has drained: parts of it may still be with the adapter. */
 static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
@@ -181,6 +233,7 @@ static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
     mr_tx_done(&s->tx, wc);
     if (wc->error)
         return;
+    see_part(s, false);
     if (s->measured)
         note_finished(s);
     if (s->put->track)
@@ -210,6 +263,19 @@ static int post_part(struct mr_stripe_op *s, struct mr_link *l, const struct mr_
     return (put->read ? l->ops->read : l->ops->write)(l, &part, p->last ? &s->tx : NULL);
 }
 
+/* A write or a read was posted, perhaps the first one of its stripe. */
+static void count(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t len)
+{
+    bool read = s->put->read;
+
+    mr_rail_add(rail, read ? MR_RAIL_BYTES_READ : MR_RAIL_BYTES_WRITTEN, len);
+    mr_view_moved(s->sub, len, read);
+    if (s->state == STRIPE_POSTED)
+        return;
+    mr_rail_add(rail, read ? MR_RAIL_STRIPES_READ : MR_RAIL_STRIPES_WRITTEN, 1);
+    s->begun_ns = mr_view_begin();
+}
+
 /* Post what there is room for. 0: all of it; -EAGAIN: the rest waits. */
 static int push(struct mr_stripe_op *s)
 {
@@ -224,6 +290,7 @@ static int push(struct mr_stripe_op *s)
         err = post_part(s, l, &part);
         if (err)
             return err;
+        count(s, l->rail, part.len);
         s->state = STRIPE_POSTED;
         s->left -= part.taken;
         if (t)
@@ -278,15 +345,27 @@ static void start_stripe(struct mr_stripe_op *s, uint64_t begin_ns)
 
 /* ---- subchannels that break ------------------------------------------------------------------------------------ */
 
+static uint32_t all_of(const struct mr_peer *p)
+{
+    return (uint32_t)((1ull << p->num_now) - 1);
+}
+
+/* The subchannels that large messages do not take now: they have no RDMA, or the policy does not want them. */
 static uint32_t without_rdma(const struct mr_peer *p)
 {
-    return ~p->rdma & (uint32_t)((1ull << p->num_now) - 1);
+    uint32_t up = 0;
+
+    if (mr_net.policy[MR_POLICY_LARGE].kind->where == MR_WHERE_ALL)
+        return ~p->rdma & all_of(p);
+    for (unsigned i = 0; i < p->num_now; i++)
+        up |= (uint32_t)p->load[i].up << i;
+    return ~mr_spread_narrow(p, MR_POLICY_LARGE, p->rdma & up) & all_of(p);
 }
 
 static void find_home(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->put->peer;
-    unsigned i = mr_sched_pick(&p->stripe_turn, p->load, p->num_now, without_rdma(p));
+    unsigned i = mr_sched_pick(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, p->load, p->num_now, without_rdma(p));
 
     if (i == p->num_now) {
         s->sub = NULL;
@@ -295,7 +374,7 @@ static void find_home(struct mr_stripe_op *s)
         mr_budget_need(p);
         return;
     }
-    mr_sched_charge(&p->stripe_turn, p->load, p->num_now, i, s->len);
+    mr_sched_charge(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, p->load, p->num_now, i, s->len);
     s->sub = &p->now[i];
     start_stripe(s, 0);
 }
@@ -308,7 +387,19 @@ static void restart_stripe(struct mr_stripe_op *s)
     s->state = STRIPE_WAITS;
     s->measured = false;
     mr_stat_add(MR_STAT_MOVED, 1);
+    mr_rail_add(s->sub->rail, MR_RAIL_MOVED, 1);
     find_home(s);
+}
+
+void mr_bulk_unmeasure(struct mr_peer *p)
+{
+    for (struct mr_put *put = p->puts; put; put = put->next)
+        for (unsigned i = 0; i < put->num; i++)
+            put->stripe[i].measured = false;
+    free(p->adapt);
+    free(p->feedback);
+    p->adapt = NULL;
+    p->feedback = NULL;
 }
 
 void mr_bulk_restart(struct mr_stripe_op *s)
@@ -336,6 +427,7 @@ void mr_bulk_sub_drained(struct mr_sub *sub)
 
             if (s->sub != sub || s->state == STRIPE_DONE || s->state == STRIPE_ORPHAN || s->state == STRIPE_ASKED)
                 continue;
+            see_part(s, true);
             if (is_fresh(s) || put->read) {
                 restart_stripe(s);
             } else {
@@ -382,7 +474,7 @@ void mr_bulk_told(struct mr_peer *p, uint64_t cookie, bool landed)
     struct mr_stripe_op *s = find_asked(p, cookie);
 
     if (!s)
-        mr_log(MR_LOG_WARN, "rank %d on %s told of a part that it was not asked about", p->rank, p->card.host);
+        mr_log(MR_LOG_WARN, "rank %d on %s told of a part that it was not asked about", p->rank, p->card->host);
     else if (landed)
         finish_stripe(s, 0);
     else
@@ -511,21 +603,35 @@ static unsigned plan_to_wait(const struct mr_peer *p, uint64_t len, struct mr_st
     return 1;
 }
 
+/*
+ * Cutting a message saves time while rails would be idle. When each has messages to carry it only costs: a request, a
+ * completion and a notification more for each stripe. From STRIPE_BUSY times MRMPI_STRIPE_MIN on that does not show.
+ */
+static uint64_t stripe_min(const struct mr_peer *p, uint64_t len)
+{
+    uint64_t least = mr_config.stripe_min;
+    bool busy = p->num_puts >= (unsigned)__builtin_popcount(p->rdma);
+
+    return busy && len < STRIPE_BUSY * least ? STRIPE_BUSY * least : least;
+}
+
 static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan[MR_SUBS_MAX])
 {
     struct mr_load some[MR_SUBS_MAX];
     const struct mr_load *load = p->load;
     uint64_t align = p->tracked ? TRACKED_ALIGN : STRIPE_ALIGN;
+    uint32_t without = without_rdma(p);
 
     if (p->tracked && align < 1ull << mr_block_shift(len))
         align = 1ull << mr_block_shift(len);
 
-    if (__builtin_expect(without_rdma(p) != 0, 0)) {
+    if (__builtin_expect(without != 0, 0)) {
         for (unsigned i = 0; i < p->num_now; i++)
-            some[i] = (struct mr_load){.up = p->load[i].up && p->rdma >> i & 1, .weight = p->load[i].weight};
+            some[i] = (struct mr_load){.up = p->load[i].up && !(without >> i & 1), .weight = p->load[i].weight};
         load = some;
     }
-    return mr_sched_plan(&p->stripe_turn, load, p->num_now, len, mr_config.stripe_min, align, plan);
+    return mr_sched_plan(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, load, p->num_now, len,
+                         stripe_min(p, len), align, plan);
 }
 
 static void enlist(struct mr_put *put)
@@ -536,6 +642,7 @@ static void enlist(struct mr_put *put)
     if (p->puts)
         p->puts->prev = put;
     p->puts = put;
+    p->num_puts++;
     mr_net.open_puts++;
 }
 

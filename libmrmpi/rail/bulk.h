@@ -22,10 +22,12 @@ struct mr_stripe_op {
     struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's homeless */
     uint64_t offset, len;
     uint64_t left; /* bytes; tracked: blocks */
+    uint64_t begun_ns; /* if that is recorded (view.h): when it was posted; 0: it is not */
     uint32_t imm;
     enum stripe_state state;
     uint8_t generation; /* STRIPE_ORPHAN: of the subchannel that broke */
     bool measured;      /* the time when it was posted is known */
+    uint64_t took_ns;   /* policies eq3 and eq4: how long it took; 0: it is not done, or was not measured */
     /* tracked: the first block of the first write in this round, and the rounds in a row in which that did not land */
     uint32_t probe;
     bool probed;
@@ -57,6 +59,7 @@ struct mr_put {
     bool landed;            /* and in the end that it has all of it (zcopy_out.c) */
     bool read;
     uint8_t level; /* enum mr_level: of the whole message, by its length when it was begun */
+    uint64_t begun_ns; /* if its stripes are measured */
     unsigned num;
     struct mr_stripe_op stripe[];
 };

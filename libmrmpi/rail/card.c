@@ -8,6 +8,8 @@
 
 #define MTU_MAX 5 /* 4096 bytes */
 
+struct mr_card mr_card_none;
+
 int mr_card_check(struct mr_card *c, size_t len)
 {
     if (len < offsetof(struct mr_card, num_rails) || c->magic != MR_CARD_MAGIC)

@@ -22,6 +22,9 @@ struct mr_card {
     struct mr_rail_addr rail[MR_RAILS_MAX]; /* only num_rails of them travel */
 };
 
+/* Of a peer whose card has not come: nothing is known, magic is 0. */
+extern struct mr_card mr_card_none;
+
 static inline size_t mr_card_length(unsigned rails)
 {
     return offsetof(struct mr_card, rail) + rails * sizeof(struct mr_rail_addr);

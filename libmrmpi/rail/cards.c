@@ -76,20 +76,39 @@ static void ask_launcher(struct fetch *f)
     f->err = mr_launch_get(f->rank, CARD_KEY, &f->got, sizeof f->got, &f->len);
 }
 
+/* 0 or -ENOMEM. */
+static int keep(struct mr_peer *p, const struct mr_card *card)
+{
+    size_t len = mr_card_length(card->num_rails);
+    struct mr_card *kept = malloc(len);
+
+    if (!kept)
+        return -ENOMEM;
+    memcpy(kept, card, len);
+    p->card = kept;
+    return 0;
+}
+
+void mr_card_drop(struct mr_peer *p)
+{
+    if (p->card != &mr_card_none)
+        free(p->card);
+    p->card = &mr_card_none;
+}
+
 static int take(struct mr_peer *p, struct fetch *f)
 {
     if (f->err == -EBUSY)
         return f->err; /* the ranks meet; it may be asked later */
     p->card_error = f->err ? f->err : mr_card_check(&f->got.card, f->len);
     if (!p->card_error)
-        p->card = f->got.card;
-    else if (p->card_error == -EPROTONOSUPPORT)
+        p->card_error = keep(p, &f->got.card);
+    if (p->card_error == -EPROTONOSUPPORT)
         mr_log(MR_LOG_ERROR,
                "rank %d runs another version of mrmpi: version %u of its card, %u of ours; a job needs one version",
                p->rank, f->got.card.version, MR_CARD_VERSION);
-    else
-        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank,
-               strerror(-p->card_error));
+    else if (p->card_error)
+        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank, strerror(-p->card_error));
     return p->card_error;
 }
 
@@ -228,7 +247,7 @@ int mr_peer_fetch_card(struct mr_peer *p)
 
     if (p->fetching)
         take_all();
-    if (p->card.magic || p->card_error)
+    if (p->card->magic || p->card_error)
         return p->card_error;
     if (p->fetching || (mr_threaded && ask_meanwhile(p)))
         return -EAGAIN;

@@ -97,7 +97,7 @@ static bool is_idle(struct mr_sub *sub)
 {
     bool idle = !mr_bulk_uses(sub);
 
-    for (unsigned l = 0; l < MR_LEVELS; l++)
+    for (unsigned l = 0; l < sub->num_links; l++)
         idle &= link_is_idle(&sub->link[l]);
     return idle;
 }
@@ -164,7 +164,7 @@ void mr_change_opened(struct mr_peer *p, uint8_t turn)
         before[i].up = false;
     }
     mr_stat_add(MR_STAT_CHANGED, 1);
-    mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->card.host,
+    mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->card->host,
            p->now[0].sl[MR_LEVEL_SMALL], p->now[0].sl[MR_LEVEL_BULK]);
     mr_bulk_move(p);
     mr_mend(p);

@@ -19,6 +19,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rail/view.h"
 
 #define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */
 #define PAUSE_MAX_NS 10000000000ull
@@ -84,7 +85,7 @@ static void set_isolated(struct mr_peer *p, uint64_t since_ns)
 
 static void drain_links(struct mr_sub *sub)
 {
-    for (unsigned l = 0; l < MR_LEVELS; l++)
+    for (unsigned l = 0; l < sub->num_links; l++)
         if (sub->link[l].state != MR_LINK_CLOSED)
             sub->link[l].ops->drain(&sub->link[l]);
 }
@@ -101,6 +102,8 @@ void mr_sub_break(struct mr_sub *sub)
     sub->news.broken = true;
     sub->news.broken_generation = sub->generation;
     mr_stat_add(MR_STAT_BROKEN, 1);
+    mr_rail_add(sub->rail, MR_RAIL_BROKEN, 1);
+    mr_view_sub(sub, MR_RECORD_BREAK, 0);
     drain_links(sub);
     mr_zcopy_sub_broken(sub);
     if (p->up && !p->error && !is_open(p))
@@ -138,6 +141,8 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
 void mr_mend_opened(struct mr_sub *sub)
 {
     sub->opened_ns = mr_clock_ns();
+    mr_rail_add(sub->rail, MR_RAIL_OPENED, 1);
+    mr_view_sub(sub, MR_RECORD_OPEN, 0);
     mr_lifeline_drop(sub);
     mr_net.serve_due = true;
     set_isolated(sub->peer, 0);
@@ -164,7 +169,7 @@ static void describe_failure(const struct mr_link *l, const struct mr_wc *wc)
                                                       : "the port here is going down; if not, see the device's log";
     char name[MR_SUB_NAME];
 
-    mr_log(MR_LOG_WARN, "rank %d on %s, %s, service level %u: %s; likely %s", p->rank, p->card.host,
+    mr_log(MR_LOG_WARN, "rank %d on %s, %s, service level %u: %s; likely %s", p->rank, p->card->host,
            mr_sub_name(sub, name), l->sl, wc->status, cause);
 }
 
@@ -221,12 +226,17 @@ static void link_drained(struct mr_link *l)
 
     mr_vc_all_waiting += again;
     mr_stat_add(MR_STAT_RESENT, again);
+    mr_rail_add(sub->rail, MR_RAIL_RESENT, again);
+    if (again)
+        mr_view_sub(sub, MR_RECORD_RESENT, again);
     mr_net_backlog(p);
-    for (unsigned i = 0; i < MR_LEVELS; i++)
+    for (unsigned i = 0; i < sub->num_links; i++)
         if (sub->link[i].state != MR_LINK_CLOSED)
             return;
     mr_sub_forget_links(sub);
     sub->state = MR_SUB_CLOSED;
+    mr_rail_add(sub->rail, MR_RAIL_CLOSED, 1);
+    mr_view_sub(sub, MR_RECORD_CLOSE, 0);
     if (mr_sub_retires(sub))
         sub->retry_ns = sub->failures = 0; /* it is not its fault */
     else
@@ -321,7 +331,7 @@ void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
         break;
     default:
         mr_log(MR_LOG_WARN, "rank %d on %s sent a word of kind %u that this version does not know", p->rank,
-               p->card.host, hdr->kind);
+               p->card->host, hdr->kind);
     }
 }
 
@@ -343,7 +353,7 @@ static void describe_isolation(const struct mr_peer *p)
         const struct mr_rail *rail = p->sub[i].rail;
         char name[MR_SUB_NAME];
 
-        mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->card.host, mr_sub_name(&p->sub[i], name),
+        mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->card->host, mr_sub_name(&p->sub[i], name),
                rail->dev->fatal ? "the device here is gone"
                : rail->down     ? "the port here is down"
                                 : "no answer: its host, its process or a link on the way is gone");
@@ -366,7 +376,7 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
     if (p->waited_ns < patience)
         return false;
     mr_log(MR_LOG_ERROR, "rank %d on %s is lost: no rail has led there for %d s (MRMPI_PATIENCE)", p->rank,
-           p->card.host, mr_config.patience);
+           p->card->host, mr_config.patience);
     describe_isolation(p);
     mr_peer_lost(p, -ENETDOWN);
     return true;

@@ -14,8 +14,10 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/ring.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/rail/net.h"
+#include "libmrmpi/rail/view.h"
 #include "libmrmpi/verbs/watch.h"
 
 struct mr_net mr_net;
@@ -39,6 +41,7 @@ struct mr_net mr_net;
 /* While parts of large messages are late: the same, and microseconds count. */
 #define CATCH_NAP_NS 20000
 #define SLOW_MBPS    10000 /* 4X SDR */
+#define RINGS_FIRST  8     /* looks at rings that found something before the completion queues are looked at, too */
 
 /* ---- up from the HCA --------------------------------------------------------------------------------------------- */
 
@@ -67,8 +70,11 @@ static void on_segment(struct mr_rail *rail, const void *data, size_t len, const
 {
     if (imm)
         data = mr_assemblies_add(&mr_net.assemblies, data, len, *imm, &len);
-    if (data)
-        on_packet(rail, data, len);
+    if (!data)
+        return;
+    mr_rail_add(rail, MR_RAIL_PACKETS_RECEIVED, 1);
+    mr_rail_add(rail, MR_RAIL_BYTES_RECEIVED, len);
+    on_packet(rail, data, len);
 }
 
 static void on_landed(struct mr_rail *rail, uint32_t imm)
@@ -125,6 +131,11 @@ static void ask_fabricd(const struct mr_launch *launch)
     }
 }
 
+static bool rings_have_rdma(void)
+{
+    return mr_net.rings && !mr_net.by_ring;
+}
+
 /*
  * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
  * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on the
@@ -134,7 +145,7 @@ static unsigned find_caps(void)
 {
     unsigned caps = MR_VC_PUT | MR_VC_READ | MR_VC_READ_FIRST;
 
-    if (!mr_kinds_have(&mr_net.kinds, MR_LINK_RC))
+    if (!mr_kinds_have(&mr_net.kinds, MR_LINK_RC) && !rings_have_rdma())
         return mr_kinds_have(&mr_net.kinds, MR_LINK_UC) ? MR_VC_PUT : 0;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         if (!mr_verbs.rail[i].addr.reads)
@@ -166,6 +177,29 @@ static void net_finalize(void)
     memset(&mr_net, 0, sizeof mr_net);
 }
 
+/* MRMPI_RING_SIZE=0: where large messages go through the ring they are cut into as much. */
+static const size_t ring_sizes[MR_RING_DESIGNS] = {[MR_RING_BASIC] = 2048,
+                                                   [MR_RING_PIGGYBACK] = 2048,
+                                                   [MR_RING_PIPELINED] = 16384,
+                                                   [MR_RING_ZEROCOPY] = SIZE_MAX};
+
+static void choose_ring_design(const struct mr_launch *launch)
+{
+    mr_net.rings = mr_kinds_have(&mr_net.kinds, MR_LINK_RING);
+    if (!mr_ring_design_parse(mr_config.ring_design, &mr_net.ring_design)) {
+        mr_net.ring_design = MR_RING_ZEROCOPY;
+        if (!launch->rank)
+            mr_log(MR_LOG_WARN,
+                   "MRMPI_RING_DESIGN=%s: must be basic, piggyback, pipelined or zerocopy; zerocopy it is",
+                   mr_config.ring_design);
+    }
+    mr_net.by_ring = mr_net.rings && mr_net.ring_design != MR_RING_ZEROCOPY;
+    if (!mr_config.ring_size)
+        mr_config.ring_size = ring_sizes[mr_net.ring_design];
+    if (mr_config.ring_size > mr_config.eager_max)
+        mr_config.ring_size = mr_config.eager_max; /* no packet is longer */
+}
+
 static int choose_kinds(const struct mr_launch *launch)
 {
     const char *why;
@@ -174,13 +208,14 @@ static int choose_kinds(const struct mr_launch *launch)
         bool links = !strcmp(why, "MRMPI_LINKS");
 
         mr_log(MR_LOG_ERROR, "%s=%s is not %s", why, links ? mr_config.links : mr_config.reliable,
-               links ? "auto, or a comma list of rc, uc and ud, each at most once" : "one of auto, yes, no");
+               links ? MR_LINKS_FORM : "one of auto, yes, no");
         return -EINVAL;
     }
     if (mr_net.kinds.unsafe && !launch->rank)
         mr_log(MR_LOG_WARN, "MRMPI_RELIABLE=no: a packet that the network loses is lost, and the job will wait for it "
                             "for ever");
     mr_budget_init();
+    choose_ring_design(launch);
     if (!strcasecmp(mr_config.ud_rndv, "copy"))
         mr_config.ud_pool = 0;
     else if (strcasecmp(mr_config.ud_rndv, "zcopy") && !launch->rank)
@@ -205,7 +240,7 @@ static void limit_packets(void)
 
 static int net_init(const struct mr_launch *launch)
 {
-    size_t packet_max = MR_WIRE_MAX + mr_config.eager_max + MR_ACK_WIRE_MAX;
+    size_t packet_max;
     int err;
 
     memset(&mr_net, 0, sizeof mr_net);
@@ -213,6 +248,7 @@ static int net_init(const struct mr_launch *launch)
     err = choose_kinds(launch);
     if (err)
         return err;
+    packet_max = MR_WIRE_MAX + mr_config.eager_max + MR_ACK_WIRE_MAX;
     mr_net.run = hash(launch->job_id);
     mr_net.peer = calloc((size_t)launch->size, sizeof *mr_net.peer);
     if (!mr_net.peer)
@@ -225,9 +261,13 @@ static int net_init(const struct mr_launch *launch)
                "memory is registered anew for each large message: its unmapping cannot be watched here (the "
                "program has an allocator of its own)");
     mr_assemblies_init(&mr_net.assemblies, packet_max);
+    mr_rings_init(on_packet, mr_net.ring_design, (unsigned)mr_config.ring_slots,
+                  MR_WIRE_MAX + mr_config.ring_size + MR_ACK_WIRE_MAX);
     err = mr_verbs_open(&handlers, packet_max, mr_kinds_have(&mr_net.kinds, MR_LINK_UD), mr_fabric_rejects, NULL);
     if (!err)
         err = mr_packets_open(packet_max);
+    if (!err)
+        err = mr_spread_init();
     if (!err)
         limit_packets();
     if (!err)
@@ -269,9 +309,9 @@ static size_t net_eager_max(int rank)
 
     if (err == -EAGAIN)
         return 0;
-    if (err || p->card.eager_max > mr_config.eager_max)
+    if (err || p->card->eager_max > mr_config.eager_max)
         return mr_config.eager_max;
-    return p->card.eager_max;
+    return p->card->eager_max;
 }
 
 /* Long messages in pieces that are one datagram each. */
@@ -279,6 +319,8 @@ static size_t net_packet_max(int rank)
 {
     size_t least = net_eager_max(rank);
 
+    if (least && mr_net.by_ring && mr_net.kinds.kind[0] == MR_LINK_RING)
+        return least < mr_config.ring_size ? least : mr_config.ring_size;
     if (!least || mr_net.kinds.kind[0] != MR_LINK_UD)
         return least;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
@@ -298,16 +340,16 @@ static size_t net_packet_max(int rank)
 static unsigned net_caps(int rank, size_t len)
 {
     struct mr_peer *p = mr_net.rationed ? mr_peer_get(rank) : mr_net.peer[rank];
-    unsigned common = !p ? 0 : p->card.magic ? p->card.kinds & mr_net.our_kinds : mr_net.our_kinds;
+    unsigned common = !p ? 0 : p->card->magic ? p->card->kinds & mr_net.our_kinds : mr_net.our_kinds;
     unsigned datagrams = common >> MR_LINK_UD & 1 && mr_config.ud_pool ? MR_VC_DATAGRAMS : 0;
 
-    if (p && !p->card.magic && len <= mr_config.eager_max)
+    if (p && !p->card->magic && len <= mr_config.eager_max)
         return 0;
     if (p && common && mr_net.rules.num && !mr_steer_by_rdma(p, len))
         return 0;
     if (p && mr_net.rationed && !mr_budget_rdma(p))
         return datagrams;
-    if (common >> MR_LINK_RC & 1)
+    if (common >> MR_LINK_RC & 1 || (common >> MR_LINK_RING & 1 && !mr_net.by_ring))
         return mr_net.caps | datagrams;
     return datagrams | (common >> MR_LINK_UC & 1 ? mr_net.caps & MR_VC_PUT : 0);
 }
@@ -336,14 +378,14 @@ static inline __attribute__((always_inline)) int post_but(struct mr_peer *p, str
     else if (k->payload > mr_net.qos.level[MR_LEVEL_SMALL].max)
         level = mr_fabric_level_of(&mr_net.qos, k->payload);
     for (;;) {
-        unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_now, full);
+        unsigned i = mr_sched_pick(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, full);
         int err;
 
         if (__builtin_expect(i == p->num_now, 0))
             return -EAGAIN;
         err = post_on(p, p->now[i].level[level], k);
         if (__builtin_expect(!err, 1)) {
-            mr_sched_charge(&p->packet_turn, p->load, p->num_now, i, k->payload);
+            mr_sched_charge(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, i, k->payload);
             return 0;
         }
         if (err == -EAGAIN)
@@ -363,12 +405,19 @@ static __attribute__((noinline)) int post_by_rules(struct mr_peer *p, struct mr_
     return post_but(p, k, mr_steer_spare(p, use, k->payload));
 }
 
-/* -EAGAIN: no subchannel has room. Where there are rules all are spare, so that the fast path knows nothing of them. */
+/*
+ * -EAGAIN: no subchannel has room. Where there are rules all are spare, so that the fast path knows nothing of them; it
+ * knows nothing either of rails that are taken only when the near ones have no room.
+ */
 static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
     int err = post_but(p, k, p->spare);
 
-    return __builtin_expect(err == -EAGAIN && p->steer, 0) ? post_by_rules(p, k) : err;
+    if (__builtin_expect(err == -EAGAIN && p->steer, 0))
+        err = post_by_rules(p, k);
+    else if (__builtin_expect(err == -EAGAIN && p->far, 0))
+        err = post_but(p, k, p->spare & ~p->far);
+    return err;
 }
 
 /* Posts what waits, as far as there is room. */
@@ -492,13 +541,14 @@ static __attribute__((noinline)) void flush_backlog(void)
 static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
 {
     struct mr_fabric_qos q;
-    bool news;
+    bool news, respread;
 
     mr_net.news_ns = now;
     mr_verbs_check_events();
+    mr_view_update(now);
     if (mr_net.mending)
         mr_mend_poll();
-    if (mr_net.rationed || mr_net.rules.num)
+    if (mr_net.rationed || mr_net.rules.num || mr_net.rings)
         mr_budget_tick(now);
     if (idle)
         mr_ping_silent(now);
@@ -509,7 +559,10 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
     if (!mr_net.launch->rank)
         mr_log(MR_LOG_INFO, "fabricd: class %s now, service levels %u and %u", q.class_name,
                q.level[MR_LEVEL_SMALL].sl[0], q.level[MR_LEVEL_BULK].sl[0]);
+    respread = memcmp(q.spread, mr_net.qos.spread, sizeof q.spread) != 0;
     mr_net.qos = q;
+    if (respread)
+        mr_spread_news();
     mr_change_all();
 }
 
@@ -572,6 +625,20 @@ static __attribute__((noinline)) void serve_time(int done, uint64_t now)
         mr_net.idle_ns = mr_net.looked_ns;
 }
 
+/*
+ * What is in rings comes first. They are looked at again before this counts as an idle look, which costs more, since
+ * looking at the completion queues has taken a while.
+ */
+static int poll_rings(void)
+{
+    int done = mr_rings_poll();
+
+    if (done && ++mr_net.ring_polls % RINGS_FIRST)
+        return done;
+    done += mr_verbs_poll();
+    return done ? done : mr_rings_poll();
+}
+
 static int net_poll(void)
 {
     uint64_t now = 0;
@@ -580,7 +647,7 @@ static int net_poll(void)
 
     if (__builtin_expect(mr_net.untimed, 0))
         mr_rely_time();
-    done = mr_verbs_poll();
+    done = __builtin_expect(mr_rings_num != 0, 0) ? poll_rings() : mr_verbs_poll();
     timed = mr_net.connecting || mr_net.relying || mr_net.num_isolated;
 
     if (__builtin_expect(timed, 0) && !done && nap())
@@ -604,7 +671,8 @@ static void net_word(int rank, const struct mr_hdr *hdr, const void *payload, si
 {
     struct mr_peer *p = mr_peer_get(rank);
 
-    if (p && !p->error && !mr_track_word(p, hdr, payload, len) && !mr_zcopy_word(p, hdr, payload, len))
+    if (p && !p->error && !mr_track_word(p, hdr, payload, len) && !mr_zcopy_word(p, hdr, payload, len) &&
+        !mr_rings_word(p, hdr, payload, len))
         mr_mend_word(p, hdr);
 }
 

@@ -14,6 +14,7 @@
 #include "libmrmpi/link/link.h"
 #include "libmrmpi/rail/adapt.h"
 #include "libmrmpi/rail/card.h"
+#include "libmrmpi/rail/feedback.h"
 #include "libmrmpi/rail/filter.h"
 #include "libmrmpi/rail/pair.h"
 #include "libmrmpi/rail/rules.h"
@@ -25,6 +26,7 @@
 #include "libmrmpi/verbs/verbs.h"
 
 _Static_assert(MR_RAILS_MAX == MR_CM_PORTS_MAX, "one place for each rail");
+_Static_assert(MR_RAILS_MAX <= MR_POLICY_RAILS, "a policy can name all rails");
 _Static_assert(MR_LEVELS == MR_CM_LEVELS, "one place for each level");
 _Static_assert(MR_SUBS_MAX == MR_CM_SUBS_MAX && MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripes");
 
@@ -71,12 +73,13 @@ struct mr_sub {
     struct mr_sub_news news;      /* for the peer */
     struct mr_lifeline *lifeline; /* while it is closed: what is left of a link of it (rail/lifeline.c) */
     uint64_t opened_ns, closed_ns, retry_ns;
-    unsigned failures;              /* in a row */
-    uint32_t question;              /* the last that the peer was asked over this way (ping.c), */
-    uint64_t asked_ns;              /* and when; 0: it has answered */
-    unsigned flows;                 /* parts of large messages that come or go over it as datagrams */
-    uint8_t fruitless;              /* those in a row of which nothing came */
-    struct mr_link link[MR_LEVELS]; /* of them, the first is always there */
+    unsigned failures;    /* in a row */
+    uint32_t question;    /* the last that the peer was asked over this way (ping.c), */
+    uint64_t asked_ns;    /* and when; 0: it has answered */
+    unsigned flows;       /* parts of large messages that come or go over it as datagrams */
+    uint8_t fruitless;    /* those in a row of which nothing came */
+    unsigned num_links;   /* that there is memory for; some may be closed */
+    struct mr_link *link; /* NULL: it was never opened */
     struct mr_link *level[MR_LEVELS];
     struct mr_stripe_op *waiting, **waiting_end; /* stripes that found no room */
 };
@@ -93,29 +96,33 @@ struct mr_peer {
     struct mr_peer *next_connecting, *next_backlogged, *next_mending, *next_failing;
     struct mr_vc *vc;
     struct mr_cm_conn cm;
-    struct mr_card card;
-    int card_error; /* there is none, and why */
-    bool fetching;  /* it is asked for (cards.c) */
+    struct mr_card *card;       /* as long as its rails; mr_card_none: it has not come */
+    int card_error;             /* there is none, and why */
+    bool fetching;              /* it is asked for (cards.c) */
     unsigned num_subs, num_now; /* of both sides, of one */
     struct mr_sub *sub;
-    struct mr_sub *now;                   /* those of the side that carries what is sent now */
-    struct mr_load *load;                 /* theirs */
-    struct mr_load loads[2][MR_SUBS_MAX]; /* up: open, and the port is active */
-    uint8_t turn;                         /* how often the side was changed; wraps */
-    bool change;                          /* it wants to be, since service levels have changed */
-    uint64_t change_ns;                   /* not before */
-    uint8_t wanted;                       /* kinds of links that shall be open: set, as mr_card.kinds */
-    bool holds;                           /* it has connections, or shall have: it counts (budget.c) */
-    uint8_t refusals;                     /* how often in a row it had no room for one */
-    uint64_t ask_ns;                      /* not before */
-    uint32_t use, counted;                /* what its connections are worth, packets that were counted for that */
-    uint32_t rate;                        /* packets per second, lately */
-    uint32_t holding;                     /* rules that hold for it: set */
-    uint32_t *steer;                      /* with rules: as spare, by what a packet is and its size class (steer.c) */
-    uint64_t link_ids;                    /* set of those that are given out: places in the window */
+    struct mr_sub *now;       /* those of the side that carries what is sent now */
+    struct mr_load *load;     /* theirs */
+    struct mr_load *loads[2]; /* of each side. up: open, and the port is active */
+    uint8_t turn;             /* how often the side was changed; wraps */
+    bool change;              /* it wants to be, since service levels have changed */
+    uint64_t change_ns;       /* not before */
+    uint8_t wanted;           /* kinds of links that shall be open: set, as mr_card.kinds */
+    bool holds;               /* it has connections, or shall have: it counts (budget.c) */
+    uint8_t refusals;         /* how often in a row it had no room for one */
+    uint64_t ask_ns;          /* not before */
+    bool rings;               /* it shall have rings to write into here (rings.c) */
+    uint32_t use, counted;    /* what its connections are worth, packets that were counted for that */
+    uint32_t rate;            /* packets per second, lately */
+    uint32_t holding;         /* rules that hold for it: set */
+    uint32_t *steer;          /* with rules: as spare, by what a packet is and its size class (steer.c) */
+    uint64_t link_ids;        /* set of those that are given out: places in the window */
     struct mr_sched packet_turn, stripe_turn;
+    struct mr_feedback *feedback; /* the same for MR_WEIGHTS_PAPER */
+    struct mr_shares *shares; /* what its weights give each rail (view.c); NULL: nothing has led there */
     struct mr_adapt *adapt; /* NULL: no part of a large message has gone over one of several subchannels (bulk.c) */
     uint32_t spare;            /* set of subchannels that carry no packets, since better ones are open */
+    uint32_t far;              /* those of them that are spare only because of where they are (policy near) */
     uint32_t rdma;             /* set of those that carry large messages */
     uint8_t bulk_kind;         /* enum mr_link_kind of those that carry large messages by RDMA */
     bool tracked;              /* they lose some: the receiver tells what has landed (track.c) */
@@ -126,11 +133,11 @@ struct mr_peer {
     unsigned num_starving;     /* receives that have none yet, */
     struct mr_pour *pouring;   /* and what is to be sent in this way (zcopy_out.c) */
     struct mr_sched inflow_turn;
-    uint8_t write_shift;       /* how long writes to it shall be: 1 << write_shift; 0: not known yet */
-    uint8_t hasty;             /* how often it was taken for lost what came after all */
-    struct mr_window out;      /* packets that wait, or are not known to be with the peer */
-    bool careful;              /* some of them go over links that lose packets, or theirs (rely.c) */
-    bool relying;              /* is in the list of that name */
+    uint8_t write_shift;  /* how long writes to it shall be: 1 << write_shift; 0: not known yet */
+    uint8_t hasty;        /* how often it was taken for lost what came after all */
+    struct mr_window out; /* packets that wait, or are not known to be with the peer */
+    bool careful;         /* some of them go over links that lose packets, or theirs (rely.c) */
+    bool relying;         /* is in the list of that name */
     struct mr_peer *next_relying;
     struct mr_ack in;                         /* what it is to be told of its packets, if careful */
     unsigned shared_by;                       /* mr_net.num_relying, when it was granted what it may have under way */
@@ -138,6 +145,7 @@ struct mr_peer {
     uint64_t heard_ns;                        /* its last word */
     uint64_t sampled_ns;                      /* when the last sample of the round-trip time was taken */
     struct mr_put *puts;                      /* not yet complete */
+    unsigned num_puts;
     struct mr_stripe_op *homeless;            /* stripes that look for a subchannel */
     unsigned orphans;                         /* stripes that may have landed over a subchannel that broke */
     struct mr_sub *reopening;                 /* what the round of connecting that we began is about, after the first */
@@ -155,7 +163,7 @@ struct mr_net {
     struct mr_fabric_qos qos;
     struct mr_regcache regs;
     struct mr_landings landings;
-    struct mr_catches *catches; /* landings of track.c; NULL: none yet */
+    struct mr_catches *catches;                   /* landings of track.c; NULL: none yet */
     struct mr_peer **peer;                        /* [launch->size], made on demand */
     struct mr_peer *connecting, **connecting_end; /* in order */
     struct mr_peer *backlogged, *mending, *failing, *relying;
@@ -170,26 +178,33 @@ struct mr_net {
     uint8_t rationed;      /* kinds of links that only some peers have: set */
     unsigned num_rationed; /* peers that shall have them */
     unsigned num_held;     /* and those whose are not closed yet */
+    bool rings;            /* some may have them */
+    enum mr_ring_design ring_design;
+    bool by_ring;          /* large messages go through rings, not by RDMA */
     bool suffices;         /* no rank ever has to refuse one */
     uint64_t budget_ns;    /* when that was looked at */
     unsigned parts;        /* receive buffers that a packet takes, at most; 0: not known yet */
     struct mr_rules rules; /* of MRMPI_RULES; num is 0: none */
+    struct mr_policy policy[MR_POLICY_CLASSES];
+    uint32_t policy_rails[MR_POLICY_CLASSES]; /* set of our rails that they allow */
+    unsigned distance[MR_RAILS_MAX];          /* of our rails from this process, as far as a policy asks */
+    bool distances_known;
     unsigned num_relying;  /* peers to which or from which packets on links that lose them are under way */
     uint64_t looked_ns;    /* when rely.c looked at the clock last */
     uint64_t idle_ns;      /* since when it has found nothing to do */
     unsigned open_puts;
-    unsigned num_catching; /* large receives that wait for what is late */
+    unsigned num_catching;                    /* large receives that wait for what is late */
     struct mr_inflow *starved, **starved_end; /* those that wait for a queue pair, in order (zcopy_wait.c) */
     unsigned starving;                        /* so many */
     bool serve_due;                           /* there may be one for them */
     uint64_t served_ns;
     uint32_t inflow_serial;
     struct mr_gush *gushes; /* spare ones (zcopy_out.c) */
-    unsigned num_fetching; /* cards that are asked for, or have come and mr_cards_poll has not told */
-    unsigned num_isolated; /* peers to whom nothing leads at present */
-    bool mend_due;         /* one of those that are mending has something to say or do now */
-    unsigned caps;         /* enum mr_vc_caps */
-    unsigned polls;
+    unsigned num_fetching;  /* cards that are asked for, or have come and mr_cards_poll has not told */
+    unsigned num_isolated;  /* peers to whom nothing leads at present */
+    bool mend_due;          /* one of those that are mending has something to say or do now */
+    unsigned caps;          /* enum mr_vc_caps */
+    unsigned polls, ring_polls;
     uint64_t news_ns;   /* when news were looked for */
     uint64_t pinged_ns; /* when silent peers were */
 };
@@ -212,6 +227,8 @@ void mr_peers_free(void);
 
 /* Publish how we can be reached. */
 int mr_card_publish(void);
+/* At the end: that of the peer, if it has come. */
+void mr_card_drop(struct mr_peer *p);
 /*
  * Its card is there afterwards: 0. Waits for the launcher, unless threads share the library: then -EAGAIN until it has
  * come, and mr_cm_resume() is called. Other negative errno: there is none, that was said.
@@ -229,6 +246,8 @@ void mr_peer_connect(struct mr_peer *p);
 /* Begin a round for a subchannel that is closed, unless one is under way; NULL: for all of the side that is not
  * current. */
 bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *sub);
+/* Weights begin anew, as the policies are now. */
+void mr_peer_reweigh(struct mr_peer *p);
 /* That of ours between these rails, ours and the peer's; NULL: there is none. */
 struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind);
 /* For messages: the ports of both ends and the path. */
@@ -283,8 +302,9 @@ void mr_where_news(void);
 int mr_steer_init(void);
 /* Room for the tables of a peer that was just met. 0 or -ENOMEM. */
 int mr_steer_peer(struct mr_peer *p);
-/* The tables anew: the subchannels of each kind that are up. What is spare for packets that do not ask: all. */
-uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS]);
+/* The tables anew: the subchannels of each kind that may be taken, and those that are up. What is spare for packets that do
+ * not ask: all. */
+uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], uint32_t up);
 /* The same if the peer's counts make a difference. */
 void mr_steer_look(struct mr_peer *p);
 /* Which subchannels may not carry this packet: set. */
@@ -296,6 +316,15 @@ static inline uint32_t mr_steer_spare(const struct mr_peer *p, enum mr_rule_use 
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len);
 /* Packets to this peer would go over one of these kinds of links. */
 bool mr_steer_wants(const struct mr_peer *p, uint8_t set);
+
+/* ---- spread.c -------------------------------------------------------------------------------------------------- */
+
+/* Reads the policies' settings; rails are open. 0; -EINVAL: that was said. */
+int mr_spread_init(void);
+/* fabricd has said something else than before. */
+void mr_spread_news(void);
+/* Of a set of subchannels those that the policy allows; all, if it allows none of them. */
+uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set);
 
 /* ---- budget.c -------------------------------------------------------------------------------------------------- */
 
@@ -321,6 +350,15 @@ bool mr_budget_rdma(struct mr_peer *p);
 /* One waits for a connection. */
 void mr_budget_need(struct mr_peer *p);
 void mr_budget_tick(uint64_t now_ns);
+
+/* ---- rings.c ----------------------------------------------------------------------------------------------------- */
+
+/* A round has opened subchannels to p. */
+void mr_rings_opened(struct mr_peer *p);
+/* Once in a tick of the budget, after packets have been counted. */
+void mr_rings_tick(void);
+/* A word about a ring: true if it is one. */
+bool mr_rings_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 
 /* ---- change.c -------------------------------------------------------------------------------------------------- */
 
@@ -410,6 +448,8 @@ int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_
 int mr_bulk_read(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *src, void *cookie);
 /* Stripes that waited for room, and after connecting. True if some still wait. */
 bool mr_bulk_resume(struct mr_peer *p);
+/* Policies are other ones: what was measured says nothing about them. */
+void mr_bulk_unmeasure(struct mr_peer *p);
 void mr_bulk_landed(uint32_t imm);
 /* Has this stripe arrived? True also when nobody waits for it any more. */
 bool mr_bulk_has_landed(uint32_t imm);

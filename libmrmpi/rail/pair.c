@@ -144,3 +144,43 @@ void mr_pair_weigh(struct mr_pair *pair, unsigned n, const struct mr_pair_side *
         pair[i].weight = weight < MR_WEIGHT_MIN ? MR_WEIGHT_MIN : (uint32_t)weight;
     }
 }
+
+static void give_weights(const struct mr_policy *policy, struct mr_pair *pair, unsigned num,
+                         const struct mr_pair_side *side, unsigned ours, bool small)
+{
+    struct mr_policy_port port[MR_RAILS_MAX];
+    unsigned sharers[MR_RAILS_MAX] = {0};
+    uint64_t part[MR_SUBS_MAX], most = 1;
+
+    for (unsigned i = 0; i < side->num_rails; i++)
+        port[i] = (struct mr_policy_port){.device = side->rail[i].device, .port = side->rail[i].port};
+    for (unsigned i = 0; i < num; i++)
+        sharers[pair[i].rail[ours]]++;
+    for (unsigned i = 0; i < num; i++) {
+        uint64_t weight = mr_policy_weight(policy, port, side->num_rails, pair[i].rail[ours]);
+
+        part[i] = ((weight ? weight : 1) << 10) / sharers[pair[i].rail[ours]];
+        most = part[i] > most ? part[i] : most;
+    }
+    for (unsigned i = 0; i < num; i++) {
+        uint64_t weight = (part[i] * MR_WEIGHT_MAX + most / 2) / most;
+
+        *(small ? &pair[i].small_weight : &pair[i].weight) = weight ? (uint32_t)weight : 1;
+    }
+}
+
+void mr_pair_weigh_for(struct mr_pair *pair, unsigned n, const struct mr_pair_side side[2], unsigned ours,
+                       const struct mr_policy policy[])
+{
+    const struct mr_policy *small = &policy[MR_POLICY_SMALL], *large = &policy[MR_POLICY_LARGE];
+
+    mr_pair_weigh(pair, n, &side[0], &side[1], true);
+    for (unsigned i = 0; i < n; i++)
+        pair[i].small_weight = pair[i].weight;
+    if (large->kind->weights == MR_WEIGHTS_EVEN || large->kind->weights == MR_WEIGHTS_PAPER)
+        mr_pair_weigh(pair, n, &side[0], &side[1], false);
+    if (small->num_rails && small->kind->where == MR_WHERE_ALL)
+        give_weights(small, pair, n, &side[ours], ours, true);
+    if (large->num_rails && large->kind->where == MR_WHERE_ALL)
+        give_weights(large, pair, n, &side[ours], ours, false);
+}

@@ -24,7 +24,8 @@ struct mr_pair_side {
 struct mr_pair {
     uint8_t rail[2]; /* of the first side, of the second */
     uint8_t path;
-    uint32_t weight; /* at first (mr_pair_weigh) */
+    uint32_t weight;       /* at first (mr_pair_weigh) */
+    uint32_t small_weight; /* struct mr_load's (rail/spread.c) */
 };
 
 /* Can a packet go from one to the other? */
@@ -41,5 +42,12 @@ unsigned mr_pair_match(const struct mr_pair_side *first, const struct mr_pair_si
  */
 void mr_pair_weigh(struct mr_pair *pair, unsigned n, const struct mr_pair_side *first,
                    const struct mr_pair_side *second, bool by_rate);
+
+/*
+ * First weights as the policies of small and of large messages of side[ours] have them: policy[MR_POLICY_CLASSES]. What
+ * a text gives to a rail that several subchannels share is divided among them; a rail that it leaves out counts 1.
+ */
+void mr_pair_weigh_for(struct mr_pair *pair, unsigned n, const struct mr_pair_side side[2], unsigned ours,
+                       const struct mr_policy policy[]);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rail/view.h"
 
 #define WINDOW 4096 /* packets to one peer that may be under way */
 
@@ -21,6 +22,7 @@ struct mr_peer *mr_peer_get(int rank)
     if (!p)
         return NULL;
     p->rank = rank;
+    p->card = &mr_card_none;
     p->vc = mr_vc_get_peer(rank);
     mr_window_init(&p->out, WINDOW);
     mr_wireup_init(p);
@@ -41,10 +43,11 @@ void mr_peer_lost(struct mr_peer *p, int error)
     for (unsigned i = 0; i < p->num_subs; i++) {
         p->loads[p->sub[i].side][mr_sub_place(&p->sub[i])].up = false;
         mr_lifeline_drop(&p->sub[i]);
-        for (unsigned l = 0; l < MR_LEVELS; l++)
+        for (unsigned l = 0; l < p->sub[i].num_links; l++)
             if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                 p->sub[i].link[l].ops->drain(&p->sub[i].link[l]);
     }
+    mr_view_forget(p);
     mr_zcopy_lost(p);
     if (p->isolated_ns)
         mr_net.num_isolated--;
@@ -57,7 +60,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
 static bool has_drained(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        for (unsigned l = 0; l < MR_LEVELS; l++)
+        for (unsigned l = 0; l < p->sub[i].num_links; l++)
             if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                 return false;
     return !p->num_intakes;
@@ -104,6 +107,7 @@ static void sub_rail_changed(struct mr_sub *sub)
 
 void mr_peers_rail_changed(struct mr_rail *rail)
 {
+    mr_view_port(rail);
     for (int r = 0; r < mr_net.launch->size; r++) {
         struct mr_peer *p = mr_net.peer[r];
 
@@ -137,15 +141,22 @@ void mr_peers_free(void)
             continue;
         for (unsigned i = 0; i < p->num_subs; i++) {
             mr_lifeline_free(&p->sub[i]);
-            for (unsigned l = 0; l < MR_LEVELS; l++)
+            for (unsigned l = 0; l < p->sub[i].num_links; l++)
                 if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                     p->sub[i].link[l].ops->close(&p->sub[i].link[l]);
+            free(p->sub[i].link);
         }
         drop_packets(p);
+        mr_cm_free(&p->cm);
+        mr_card_drop(p);
         free(p->steer);
         free(p->adapt);
+        free(p->feedback);
+        mr_view_forget(p);
         mr_zcopy_free(p);
         free(p->sub);
+        free(p->loads[0]);
+        free(p->packet_turn.due);
         free(p);
     }
     free(mr_net.peer);

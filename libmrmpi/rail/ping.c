@@ -20,9 +20,9 @@
 
 static bool ping(struct mr_sub *sub, unsigned level)
 {
-    struct mr_link *l = &sub->link[level];
+    struct mr_link *l = level < sub->num_links ? &sub->link[level] : NULL;
 
-    if (sub->state != MR_SUB_OPEN || mr_sub_retires(sub) || sub->rail->down || l->state != MR_LINK_OPEN || !l->ops->ping || l->ops->ping(l))
+    if (!l || sub->state != MR_SUB_OPEN || mr_sub_retires(sub) || sub->rail->down || l->state != MR_LINK_OPEN || !l->ops->ping || l->ops->ping(l))
         return false;
     mr_stat_add(MR_STAT_PINGS, 1);
     return true;
@@ -82,7 +82,7 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
     struct mr_cm_msg m;
 
     mr_cm_make_question(&m, type, mr_net.run, (uint32_t)mr_net.launch->rank, (uint32_t)sub->peer->rank, id, &way);
-    return mr_ud_send(sub->rail, &sub->peer->card.rail[sub->remote_rail], mr_net.qos.level[MR_LEVEL_SMALL].sl[0], &m,
+    return mr_ud_send(sub->rail, &sub->peer->card->rail[sub->remote_rail], mr_net.qos.level[MR_LEVEL_SMALL].sl[0], &m,
                       MR_CM_LENGTH(1));
 }
 
@@ -109,7 +109,7 @@ void mr_ping_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     }
     if (msg->id != sub->question || !sub->asked_ns)
         return;
-    for (unsigned l = 0; l < MR_LEVELS; l++)
+    for (unsigned l = 0; l < sub->num_links; l++)
         if (sub->link[l].state == MR_LINK_OPEN)
             mr_window_answered(&p->out, sub->link[l].index, sub->asked_ns);
     sub->asked_ns = 0;

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/record.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/assembly.h"
 #include "libmrmpi/link/wire.h"
@@ -29,7 +30,7 @@
 static bool has_own_buffers(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        for (unsigned l = 0; l < MR_LEVELS; l++) {
+        for (unsigned l = 0; l < p->sub[i].num_links; l++) {
             const struct mr_link *link = &p->sub[i].link[l];
 
             if (link->ops == &mr_link_uc && link->state != MR_LINK_CLOSED && link->qp.rx)
@@ -167,6 +168,7 @@ static void sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 
     mr_window_sent(&p->out, &k->kept, l->index, l->native, 0);
     mr_stat_add(MR_STAT_RESENT, again);
+    mr_rail_add(l->rail, MR_RAIL_RESENT, again);
     mr_stat_most(MR_STAT_WINDOW_MOST, p->out.num_most);
     mr_stat_most(MR_STAT_WINDOW_BYTES, p->out.bytes_most);
     if (!l->native)
@@ -197,7 +199,7 @@ static bool post_word(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     dress(p, k, l);
     mr_wire_dress(k->data, k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_WORD : MR_WIRE_LONG_WORD);
-    if (!mr_window_prepare(&p->out) || l->ops->send(l, k))
+    if (l->ops->send(l, k))
         return false;
     mr_window_unnumbered(&p->out, l->index);
     return true;
@@ -207,7 +209,7 @@ static void say_word(struct mr_peer *p)
 {
     struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = (uint32_t)mr_net.launch->rank};
     uint32_t spare = p->steer ? mr_steer_spare(p, MR_RULE_CONTROL, 0) : p->spare;
-    unsigned i = mr_sched_pick(&p->packet_turn, p->load, p->num_now, spare);
+    unsigned i = mr_sched_pick(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, spare);
     struct mr_ack before = p->in;
     struct mr_packet *k;
 
@@ -215,7 +217,7 @@ static void say_word(struct mr_peer *p)
         return;
     if (post_word(p, p->now[i].level[MR_LEVEL_SMALL], k)) {
         mr_stat_add(MR_STAT_ACKS_SENT, 1);
-        mr_sched_charge(&p->packet_turn, p->load, p->num_now, i, k->size);
+        mr_sched_charge(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, i, k->size);
     } else {
         p->in = before;
     }
@@ -286,7 +288,7 @@ static void judge(struct mr_sub *sub, uint64_t now_ns)
     bool silent = false, doubtful = false;
     char name[MR_SUB_NAME];
 
-    for (unsigned i = 0; i < MR_LEVELS; i++) {
+    for (unsigned i = 0; i < sub->num_links; i++) {
         const struct mr_link *l = &sub->link[i];
 
         if (l->state != MR_LINK_OPEN)
@@ -296,7 +298,7 @@ static void judge(struct mr_sub *sub, uint64_t now_ns)
     }
     if (silent) {
         mr_log(MR_LOG_WARN, "rank %d on %s, %s: its packets do not come any more", sub->peer->rank,
-               sub->peer->card.host, mr_sub_name(sub, name));
+               sub->peer->card->host, mr_sub_name(sub, name));
         mr_sub_break(sub);
     } else if (doubtful) {
         mr_ping_ask(sub, now_ns);
@@ -310,6 +312,7 @@ static void expire(struct mr_peer *p, uint64_t now_ns)
     if (!mr_window_expired(&p->out, now_ns))
         return;
     mr_stat_add(MR_STAT_TIMEOUTS, 1);
+    mr_record_timeout((uint32_t)p->rank, now_ns);
     count_waiting(p, before);
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].state == MR_SUB_OPEN)
@@ -322,7 +325,7 @@ static void warn_of_silence(struct mr_peer *p, uint64_t now_ns)
     if (!p->out.probing || now_ns - p->heard_ns < SILENT_NS)
         return;
     mr_log(MR_LOG_WARN, "rank %d on %s has acknowledged nothing for %llu s, and %u packets wait for that", p->rank,
-           p->card.host, (unsigned long long)(SILENT_NS / 1000000000), p->out.num);
+           p->card->host, (unsigned long long)(SILENT_NS / 1000000000), p->out.num);
     p->heard_ns = now_ns;
 }
 

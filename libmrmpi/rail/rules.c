@@ -229,7 +229,7 @@ static void read_kinds(struct reader *r, struct mr_rule *rule)
         while (k < MR_LINK_KINDS && !take_word(r, mr_link_kind_name(k)))
             k++;
         if (k == MR_LINK_KINDS)
-            fail(r, r->at, "here comes a kind of link: rc, uc or ud");
+            fail(r, r->at, "here comes a kind of link: rc, uc, ud or ring");
         else if (memchr(rule->kind, (int)k, rule->num_kinds))
             fail(r, r->at - 2, "%s is named twice", mr_link_kind_name(k));
         else
@@ -450,14 +450,15 @@ static void add_kind(struct mr_rule *rule, unsigned kind)
 void mr_rules_standard(const struct mr_kinds *kinds, uint32_t rc_after, struct mr_rules *out)
 {
     bool ud = mr_kinds_have(kinds, MR_LINK_UD), first = kinds->num && kinds->kind[0] != MR_LINK_UD;
+    static const enum mr_link_kind by_rdma[] = {MR_LINK_RC, MR_LINK_RING, MR_LINK_UC};
     struct mr_rule *rule;
 
     memset(out, 0, sizeof *out);
     if (kinds->num > 1 || !ud) { /* large messages: by RDMA where there are connections */
         rule = add_standard(out, 1u << MR_RULE_RDMA);
-        for (unsigned k = 0; k < MR_LINK_UD; k++)
-            if (mr_kinds_have(kinds, k))
-                add_kind(rule, k);
+        for (unsigned i = 0; i < 3; i++)
+            if (mr_kinds_have(kinds, by_rdma[i]))
+                add_kind(rule, by_rdma[i]);
     }
     if (ud && first && rc_after) { /* others are reached by datagrams until then */
         rule = add_standard(out, ALL_USES & ~(1u << MR_RULE_RDMA));

@@ -4,12 +4,11 @@
 
 #define PACKET_COST 512 /* of a packet, whatever its length, in bytes of a long one */
 
-unsigned mr_sched_pick(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but)
+/* The first in turn, of those with the least due. */
+static unsigned take_least(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but)
 {
     unsigned i = s->next < n ? s->next : 0, best = n;
 
-    if (n == 1)
-        return !load[0].up || but;
     for (unsigned k = 0; k < n; k++) {
         if (load[i].up && !(but >> i & 1) && (best == n || s->due[i] < s->due[best]))
             best = i;
@@ -18,18 +17,62 @@ unsigned mr_sched_pick(const struct mr_sched *s, const struct mr_load *load, uns
     return best;
 }
 
-/* One that was down, or has just become heavier, does not catch up with what the others have carried meanwhile. */
-void mr_sched_charge(struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned i, uint64_t len)
+static unsigned take_next(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but)
 {
-    uint64_t cost = len + PACKET_COST;
-    uint32_t weight = load[i].weight ? load[i].weight : 1;
+    unsigned i = s->next < n ? s->next : 0;
 
-    if (n == 1)
-        return;
+    for (unsigned k = 0; k < n; k++) {
+        if (load[i].up && !(but >> i & 1))
+            return i;
+        i = i + 1 < n ? i + 1 : 0;
+    }
+    return n;
+}
+
+unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
+                       uint32_t but)
+{
+    bool by_due = p->kind->turn == MR_TURN_FAIR || p->kind->turn == MR_TURN_WEIGHTED;
+
+    return by_due ? take_least(s, load, n, but) : take_next(s, load, n, but);
+}
+
+/* One that was down, or has just become heavier, does not catch up with what the others have carried meanwhile. */
+static void add_due(struct mr_sched *s, unsigned n, unsigned i, uint64_t cost, uint32_t weight)
+{
     if (s->due[i] > s->now)
         s->now = s->due[i];
-    s->due[i] = s->now + (weight == MR_WEIGHT_MAX ? cost : cost * MR_WEIGHT_MAX / weight);
+    s->due[i] = s->now + (weight == MR_WEIGHT_MAX ? cost : cost * MR_WEIGHT_MAX / (weight ? weight : 1));
     s->next = i + 1 < n ? i + 1 : 0;
+}
+
+/* The window of another one begins when this one's is used up, or when this one is passed over. */
+static void use_window(const struct mr_policy *p, struct mr_sched *s, unsigned n, unsigned i, uint64_t len)
+{
+    uint32_t window = p->window_bytes ? p->window_bytes : p->window_messages;
+    uint64_t used = (i == s->next ? s->used : 0) + (p->window_bytes ? len : 1);
+
+    s->next = used < window ? i : i + 1 < n ? i + 1 : 0;
+    s->used = used < window ? (unsigned)used : 0;
+}
+
+void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned i,
+                    uint64_t len)
+{
+    switch (p->kind->turn) {
+    case MR_TURN_FAIR:
+        add_due(s, n, i, len + PACKET_COST, load[i].weight);
+        break;
+    case MR_TURN_WEIGHTED:
+        add_due(s, n, i, PACKET_COST, p->of == MR_POLICY_SMALL ? load[i].small_weight : load[i].weight);
+        break;
+    case MR_TURN_ROUND:
+        s->next = i + 1 < n ? i + 1 : 0;
+        break;
+    case MR_TURN_WINDOW:
+        use_window(p, s, n, i, len);
+        break;
+    }
 }
 
 /* Subchannels in turn that are up, whatever their weights; returns how many. */
@@ -94,8 +137,8 @@ static void drop_light(struct mr_sched *s, uint64_t weight[], unsigned count, ui
         s->plans = 0;
 }
 
-unsigned mr_sched_plan(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len, uint64_t stripe_min,
-                       uint64_t align, struct mr_stripe out[MR_SUBS_MAX])
+unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len,
+                       uint64_t stripe_min, uint64_t align, struct mr_stripe out[MR_SUBS_MAX])
 {
     uint64_t shortest = stripe_min / 2 ? stripe_min / 2 : 1, weight[MR_SUBS_MAX];
     uint64_t most = len / shortest, total, sum = 0, from = 0;
@@ -105,9 +148,9 @@ unsigned mr_sched_plan(struct mr_sched *s, const struct mr_load *load, unsigned 
         up += load[i].up;
     if (!up)
         return 0;
-    if (len < stripe_min || up == 1) {
-        *out = (struct mr_stripe){.sub = mr_sched_pick(s, load, n, 0), .len = len};
-        mr_sched_charge(s, load, n, out->sub, len);
+    if (len < stripe_min || up == 1 || !p->kind->stripes) {
+        *out = (struct mr_stripe){.sub = mr_sched_pick(p, s, load, n, 0), .len = len};
+        mr_sched_charge(p, s, load, n, out->sub, len);
         return 1;
     }
     count = choose(s, load, n, most < up ? (unsigned)most : up, sub);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The communication scheduler: which subchannel takes a packet, and how a large message is cut over several. Pure: from
- * data to data. Weights are relative; equal ones give even striping and, to packets of one length, round robin (rail/adapt.h
- * has them follow what is measured).
+ * The communication scheduler: which subchannel takes a packet, and how a large message is cut over several, as the
+ * policy of its class says (rail/policy.h). Pure: from data to data. Weights are relative; equal ones give even striping and, to
+ * packets of one length, round robin (rail/adapt.h has them follow what is measured).
  */
 #ifndef MRMPI_SCHED_H
 #define MRMPI_SCHED_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "libmrmpi/rail/policy.h"
 
 #define MR_SUBS_MAX 32 /* subchannels to one peer: pairs of rails times LID paths */
 
@@ -17,14 +19,16 @@
 
 struct mr_load {
     bool up;
-    uint32_t weight; /* up to MR_WEIGHT_MAX */
+    uint32_t weight;       /* up to MR_WEIGHT_MAX */
+    uint32_t small_weight; /* the same, for small messages under weighted-round-robin */
 };
 
 struct mr_sched {
-    unsigned next;             /* whose turn it is, among equals */
-    unsigned plans;            /* made since all subchannels had a part */
-    uint64_t now;              /* what the one that was taken last had carried before */
-    uint64_t due[MR_SUBS_MAX]; /* what each has carried, in bytes of the heaviest: less goes first */
+    unsigned next;  /* whose turn it is, among equals */
+    unsigned used;  /* of the window of the one that next is: messages or bytes */
+    unsigned plans; /* made since all subchannels had a part */
+    uint64_t now;   /* what the one that was taken last had carried before */
+    uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
 };
 
 struct mr_stripe {
@@ -32,23 +36,39 @@ struct mr_stripe {
     uint64_t offset, len;
 };
 
-/*
- * Of the subchannels that are up, the one that has carried the least for its weight, in turn among equals; none of those
- * in the set but (bit i: subchannel i); n if there is none. By bytes, not by packets: of a program that sends a short and a
- * long message in turn, one rail must not get all long ones.
- */
-unsigned mr_sched_pick(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but);
-/* It has taken a packet, or a message, of len bytes. */
-void mr_sched_charge(struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned i, uint64_t len);
+unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
+                       uint32_t but);
+void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned i,
+                    uint64_t len);
 
 /*
- * Cut [0, len) into stripes, each on a subchannel of its own; the cuts are multiples of align. Messages shorter than
+ * The subchannel that takes the next packet or whole message: of those that are up, none of the set but (bit i: subchannel i); n
+ * if there is none. Fair ones count bytes, not packets: of a program that sends a short and a long message in turn, one
+ * rail must not get all long ones.
+ */
+static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load,
+                                     unsigned n, uint32_t but)
+{
+    return n == 1 ? !load[0].up || but : mr_sched_take(p, s, load, n, but);
+}
+
+/* It has taken a packet, or a message, of len bytes. */
+static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n,
+                                   unsigned i, uint64_t len)
+{
+    if (n > 1)
+        mr_sched_count(p, s, load, n, i, len);
+}
+
+/*
+ * Cut [0, len) into stripes, each on a subchannel of its own; the cuts are multiples of align. A policy that does not
+ * stripe leaves messages whole. Messages shorter than
  * stripe_min stay whole, and no stripe is made shorter than about half of it: a subchannel whose part would be less gets
  * none, but for one message in MR_PLANS_PROBE, so that it is not forgotten. Returns the number of stripes (0: no
  * subchannel is up); their offsets ascend and they cover the message without gaps.
  */
 #define MR_PLANS_PROBE 64
-unsigned mr_sched_plan(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len, uint64_t stripe_min,
-                       uint64_t align, struct mr_stripe out[MR_SUBS_MAX]);
+unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len,
+                       uint64_t stripe_min, uint64_t align, struct mr_stripe out[MR_SUBS_MAX]);
 
 #endif

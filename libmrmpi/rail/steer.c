@@ -87,16 +87,13 @@ int mr_steer_peer(struct mr_peer *p)
     return p->steer ? 0 : -ENOMEM;
 }
 
-uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS])
+uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], uint32_t up)
 {
     struct mr_rules_peer about = describe(p);
-    uint32_t up = 0;
     unsigned open = 0, classes = mr_net.rules.num_sizes + 1;
 
-    for (unsigned k = 0; k < MR_LINK_KINDS; k++) {
-        up |= of_kind[k];
+    for (unsigned k = 0; k < MR_LINK_KINDS; k++)
         open |= (of_kind[k] != 0) << k;
-    }
     p->holding = mr_rules_holding(&mr_net.rules, &about);
     for (unsigned use = 0; use < MR_RULE_RDMA; use++)
         for (unsigned c = 0; c < classes; c++) {
@@ -120,7 +117,7 @@ void mr_steer_look(struct mr_peer *p)
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
 {
     struct mr_rules_peer about = describe(p);
-    unsigned kinds = p->card.kinds & mr_net.our_kinds, rdma = 1u << p->bulk_kind,
+    unsigned kinds = p->card->kinds & mr_net.our_kinds, rdma = 1u << p->bulk_kind,
              open = kinds & (1u << MR_LINK_UD | rdma), kind;
 
     kind = mr_rules_pick(&mr_net.rules, MR_RULE_RDMA, mr_rules_size_class(&mr_net.rules, len), &about, open);
@@ -131,7 +128,7 @@ bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
 bool mr_steer_wants(const struct mr_peer *p, uint8_t set)
 {
     struct mr_rules_peer about = describe(p);
-    unsigned open = p->card.kinds & mr_net.our_kinds;
+    unsigned open = p->card->kinds & mr_net.our_kinds;
 
     for (unsigned use = 0; use < MR_RULE_RDMA; use++)
         for (unsigned c = 0; c <= mr_net.rules.num_sizes; c++) {

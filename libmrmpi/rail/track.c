@@ -327,6 +327,7 @@ void mr_track_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part)
     mr_blocks_remove(&t->todo, run);
     t->written += run.num;
     mr_stat_add(MR_STAT_REWRITTEN, t->round > 0);
+    mr_rail_add(s->sub->rail, MR_RAIL_RESENT, t->round > 0);
     if (s->probed)
         return;
     s->probed = true;
@@ -411,7 +412,7 @@ static void restart(struct mr_stripe_op *s)
 
     if (usable && is_fruitless(s, !mr_blocks_has(&t->todo, s->probe))) {
         mr_log(MR_LOG_WARN, "rank %d on %s, %s: what is written does not come any more", s->sub->peer->rank,
-               s->sub->peer->card.host, mr_sub_name(s->sub, name));
+               s->sub->peer->card->host, mr_sub_name(s->sub, name));
         s->fruitless = 0;
         mr_sub_break(s->sub);
         return;
@@ -460,7 +461,7 @@ bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payl
     }
     put = find_put(p, hdr->sreq);
     if (!put)
-        mr_log(MR_LOG_WARN, "rank %d on %s told of a message that it was not asked about", p->rank, p->card.host);
+        mr_log(MR_LOG_WARN, "rank %d on %s told of a message that it was not asked about", p->rank, p->card->host);
     else
         on_missing(put, hdr, payload, len / sizeof(struct missing_run));
     return true;

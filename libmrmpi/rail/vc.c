@@ -14,6 +14,7 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/rail/reorder.h"
+#include "libmrmpi/rail/view.h"
 
 struct mr_vc {
     struct mr_vc_front front;
@@ -69,6 +70,8 @@ int mr_rail_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up)
         err = open_channel(&mr_channel_net);
     if (err)
         mr_rail_finalize();
+    else
+        mr_view_open(launch);
     return err;
 }
 
@@ -88,6 +91,7 @@ int mr_rail_ready(void)
 
 void mr_rail_finalize(void)
 {
+    mr_view_close();
     while (rail.num_open)
         if (rail.open[--rail.num_open]->finalize)
             rail.open[rail.num_open]->finalize();

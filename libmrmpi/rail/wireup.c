@@ -15,6 +15,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rail/view.h"
 
 #define REQUESTS_MAX    32             /* to connect, that nobody has answered yet */
 #define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
@@ -25,7 +26,7 @@
 
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
 {
-    const struct mr_rail_addr *far = &sub->peer->card.rail[sub->remote_rail];
+    const struct mr_rail_addr *far = &sub->peer->card->rail[sub->remote_rail];
 
     snprintf(out, MR_SUB_NAME, "%s port %u to %s port %u, path %u", sub->rail->dev->name, sub->rail->port, far->device,
              far->port, sub->path);
@@ -47,11 +48,9 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->twin = (uint8_t)twin;
     sub->side = (uint8_t)side;
     sub->waiting_end = &sub->waiting;
-    for (unsigned l = 0; l < MR_LEVELS; l++)
-        sub->link[l].index = MR_WINDOW_LINKS;
     if (kind == p->bulk_kind && mr_link_kinds[kind]->write)
         p->rdma |= 1u << place;
-    p->loads[side][place] = (struct mr_load){.weight = pair->weight};
+    p->loads[side][place] = (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight};
 }
 
 /* So many of each, that a class of several lanes uses them all. */
@@ -67,19 +66,43 @@ static unsigned count_twins(unsigned pairs, unsigned num_kinds)
 static void add_side(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned twins)
 {
     for (unsigned k = 0; k < mr_net.kinds.num; k++)
-        for (unsigned twin = 0; twin < twins && p->card.kinds >> mr_net.kinds.kind[k] & 1; twin++)
+        for (unsigned twin = 0; twin < twins && p->card->kinds >> mr_net.kinds.kind[k] & 1; twin++)
             for (unsigned i = 0; i < num; i++)
                 add_sub(p, &pair[i], ours, mr_net.kinds.kind[k], twin);
 }
 
-/* All pairs of rails, their paths and kinds of links, whether their ports are up or not. */
-static int make_subs(struct mr_peer *p)
+/* Memory for so many subchannels on each side, and for those who choose among them. 0 or -ENOMEM. */
+static int make_room(struct mr_peer *p, unsigned num)
+{
+    size_t n = num ? num : 1;
+    uint64_t *due = calloc(3 * n, sizeof *due);
+
+    p->packet_turn.due = due;
+    p->loads[0] = calloc(2 * n, sizeof *p->loads[0]);
+    p->sub = calloc(2 * n, sizeof *p->sub);
+    if (!due || !p->loads[0] || !p->sub)
+        return -ENOMEM;
+    p->stripe_turn.due = due + n;
+    p->inflow_turn.due = due + 2 * n;
+    p->loads[1] = p->loads[0] + n;
+    p->num_now = num;
+    p->now = p->sub;
+    p->load = p->loads[0];
+    return 0;
+}
+
+/* The lower rank is the first side at both ends. */
+static unsigned our_side(const struct mr_peer *p)
+{
+    return mr_net.launch->rank > p->rank;
+}
+
+/* Returns how many pairs there are. */
+static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair[MR_SUBS_MAX], unsigned *left_out)
 {
     struct mr_rail_addr near[MR_RAILS_MAX];
     struct mr_pair_side sides[2];
-    struct mr_pair pair[MR_SUBS_MAX];
-    unsigned ours = mr_net.launch->rank > p->rank, left_out; /* the lower rank is the first side at both ends */
-    unsigned kinds = mr_net.our_kinds & p->card.kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num, twins;
+    unsigned ours = our_side(p), num;
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         near[i] = mr_verbs.rail[i].addr;
@@ -88,62 +111,90 @@ static int make_subs(struct mr_peer *p)
                                         .paths = (unsigned)mr_config.paths,
                                         .all = !strcmp(mr_config.pairs, "all")};
     sides[!ours] = (struct mr_pair_side){
-        .rail = p->card.rail, .num_rails = p->card.num_rails, .paths = p->card.paths, .all = p->card.all_pairs};
+        .rail = p->card->rail, .num_rails = p->card->num_rails, .paths = p->card->paths, .all = p->card->all_pairs};
+    num = mr_pair_match(&sides[0], &sides[1], pair, most, left_out);
+    mr_pair_weigh_for(pair, num, sides, ours, mr_net.policy);
+    return num;
+}
+
+void mr_peer_reweigh(struct mr_peer *p)
+{
+    unsigned kinds = (unsigned)__builtin_popcount(mr_net.our_kinds & p->card->kinds), left_out;
+    struct mr_pair pair[MR_SUBS_MAX];
+    unsigned num = list_pairs(p, MR_SUBS_MAX / kinds, pair, &left_out);
+
+    for (unsigned side = 0; side < 2; side++)
+        for (unsigned i = 0; i < p->num_now; i++) {
+            p->loads[side][i].weight = pair[i % num].weight;
+            p->loads[side][i].small_weight = pair[i % num].small_weight;
+        }
+    mr_bulk_unmeasure(p);
+    mr_sub_prefer(p);
+}
+
+/* All pairs of rails, their paths and kinds of links, whether their ports are up or not. */
+static int make_subs(struct mr_peer *p)
+{
+    struct mr_pair pair[MR_SUBS_MAX];
+    unsigned left_out, kinds = mr_net.our_kinds & p->card->kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num, twins;
+
     if (!num_kinds) {
         mr_log(MR_LOG_ERROR, "rank %d on %s: it uses no kind of link that is used here (MRMPI_LINKS)", p->rank,
-               p->card.host);
+               p->card->host);
         return -EHOSTUNREACH;
     }
-    num = mr_pair_match(&sides[0], &sides[1], pair, MR_SUBS_MAX / num_kinds, &left_out);
-    mr_pair_weigh(pair, num, &sides[0], &sides[1], mr_config.adaptive);
+    num = list_pairs(p, MR_SUBS_MAX / num_kinds, pair, &left_out);
     twins = count_twins(num, num_kinds);
-    p->num_now = num * num_kinds * twins;
-    p->sub = calloc(p->num_now ? 2 * p->num_now : 1, sizeof *p->sub);
-    if (!p->sub)
+    if (make_room(p, num * num_kinds * twins))
         return -ENOMEM;
-    p->now = p->sub;
-    p->load = p->loads[0];
-    p->bulk_kind = kinds >> MR_LINK_RC & 1 ? MR_LINK_RC : MR_LINK_UC;
+    p->bulk_kind = kinds >> MR_LINK_RC & 1     ? MR_LINK_RC
+                   : kinds >> MR_LINK_RING & 1 ? MR_LINK_RING
+                                               : MR_LINK_UC;
     for (unsigned side = 0; side < 2; side++)
-        add_side(p, pair, num, ours, twins);
+        add_side(p, pair, num, our_side(p), twins);
     if (mr_steer_peer(p))
         return -ENOMEM;
     mr_budget_first(p, (uint8_t)kinds);
     p->tracked = p->rdma && !mr_link_kinds[p->bulk_kind]->reliable && !mr_net.kinds.native[p->bulk_kind];
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
-               p->card.host, num, left_out);
+               p->card->host, num, left_out);
     return 0;
 }
 
 void mr_sub_prefer(struct mr_peer *p)
 {
-    uint32_t of_kind[MR_LINK_KINDS] = {0};
+    uint32_t of_kind[MR_LINK_KINDS] = {0}, up = 0;
     bool found = false;
 
     for (unsigned i = 0; i < p->num_now; i++)
         if (p->load[i].up)
             of_kind[p->now[i].kind] |= 1u << i;
-    p->spare = 0;
+    p->spare = p->far = 0;
     for (unsigned k = 0; k < mr_net.kinds.num; k++) {
-        uint32_t set = of_kind[mr_net.kinds.kind[k]];
+        uint32_t all = of_kind[mr_net.kinds.kind[k]], set = mr_spread_narrow(p, MR_POLICY_SMALL, all);
 
-        if (found)
-            p->spare |= set;
-        else if (set && (!mr_net.kinds.native[mr_net.kinds.kind[k]] || !mr_link_kinds[mr_net.kinds.kind[k]]->confirms))
+        of_kind[mr_net.kinds.kind[k]] = set;
+        up |= all;
+        p->spare |= found ? all : all & ~set;
+        if (!found && mr_net.policy[MR_POLICY_SMALL].kind->where == MR_WHERE_NEAR)
+            p->far = all & ~set;
+        if (!found && set && (!mr_net.kinds.native[mr_net.kinds.kind[k]] || !mr_link_kinds[mr_net.kinds.kind[k]]->confirms))
             mr_rely_begin(p);
         found |= set != 0;
     }
     if (p->steer)
-        p->spare = mr_steer_set(p, of_kind);
+        p->spare = mr_steer_set(p, of_kind, up);
+    mr_view_weights(p);
 }
 
 static unsigned take_link_id(struct mr_peer *p)
 {
     unsigned id = ~p->link_ids ? (unsigned)__builtin_ctzll(~p->link_ids) : MR_WINDOW_LINKS;
 
-    if (id < MR_WINDOW_LINKS)
-        p->link_ids |= 1ull << id;
+    if (id == MR_WINDOW_LINKS || mr_window_reserve(&p->out, id + 1))
+        return MR_WINDOW_LINKS;
+    p->link_ids |= 1ull << id;
     return id;
 }
 
@@ -156,7 +207,7 @@ static void forget_link(struct mr_peer *p, struct mr_link *l)
 
 void mr_sub_forget_links(struct mr_sub *sub)
 {
-    for (unsigned l = 0; l < MR_LEVELS; l++)
+    for (unsigned l = 0; l < sub->num_links; l++)
         forget_link(sub->peer, &sub->link[l]);
 }
 
@@ -170,7 +221,7 @@ static void close_link(struct mr_sub *sub, struct mr_link *l)
 /* Nothing was sent over them. */
 static void close_links(struct mr_sub *sub)
 {
-    for (unsigned l = 0; l < MR_LEVELS; l++)
+    for (unsigned l = 0; l < sub->num_links; l++)
         close_link(sub, &sub->link[l]);
 }
 
@@ -185,6 +236,47 @@ static bool has_spare_links(const struct mr_sub *sub)
     return left > closed;
 }
 
+/* Memory for so many links: few subchannels are ever opened of all that there might be. All are closed. 0 or -ENOMEM.
+ */
+static int make_links(struct mr_sub *sub, unsigned num)
+{
+    struct mr_link *links;
+
+    if (num <= sub->num_links)
+        return 0;
+    links = calloc(num, sizeof *links);
+    if (!links)
+        return -ENOMEM;
+    for (unsigned l = 0; l < num; l++)
+        links[l].index = MR_WINDOW_LINKS;
+    free(sub->link);
+    sub->link = links;
+    sub->num_links = num;
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        sub->level[l] = links;
+    return 0;
+}
+
+/*
+ * Does this level want another link than the next larger messages? If its service level is another one. Small messages
+ * and all control packets do, too, where large ones go by RDMA: requests of a queue pair begin in order, so that they
+ * would wait behind all that is to be written, and behind reads when there are more than the adapters do at a time.
+ */
+static bool wants_link(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS], unsigned l)
+{
+    return l == MR_LEVEL_BULK || sl[l] != sl[l + 1] ||
+           (l == MR_LEVEL_SMALL && sub->kind == sub->peer->bulk_kind && mr_link_kinds[sub->kind]->write);
+}
+
+static unsigned count_links(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS])
+{
+    unsigned n = 0;
+
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        n += wants_link(sub, sl, l);
+    return n;
+}
+
 static int open_link(struct mr_sub *sub, struct mr_link *link, bool bulk)
 {
     *link = (struct mr_link){.ops = mr_link_kinds[sub->kind],
@@ -196,8 +288,7 @@ static int open_link(struct mr_sub *sub, struct mr_link *link, bool bulk)
     return link->index < MR_WINDOW_LINKS ? link->ops->open(link, sub->rail) : -ENOSPC;
 }
 
-/* Links for a subchannel: for large messages, and for those that have another service level than the next larger ones.
- */
+/* Links for a subchannel: for large messages, and for the levels that want their own. */
 static int open_sub(struct mr_sub *sub)
 {
     unsigned n = 0;
@@ -205,16 +296,24 @@ static int open_sub(struct mr_sub *sub)
     bool apart;
 
     mr_change_levels(sub, sl);
-    apart = sl[MR_LEVEL_SMALL] != sl[MR_LEVEL_SMALL + 1];
+    if (make_links(sub, count_links(sub, sl)))
+        return -ENOMEM;
+    apart = wants_link(sub, sl, MR_LEVEL_SMALL);
     for (unsigned l = MR_LEVELS; l-- > 0;) {
         int err;
 
-        if (n && (sl[l] == sl[l + 1] || !has_spare_links(sub))) {
+        if (n && (!wants_link(sub, sl, l) || !has_spare_links(sub))) {
             sub->level[l] = sub->level[l + 1];
             sub->sl[l] = sub->sl[l + 1];
             continue;
         }
         err = open_link(sub, &sub->link[n], apart && l != MR_LEVEL_SMALL);
+        if (err && n && sl[l] == sl[l + 1]) { /* it can do without */
+            forget_link(sub->peer, &sub->link[n]);
+            sub->level[l] = sub->level[l + 1];
+            sub->sl[l] = sub->sl[l + 1];
+            continue;
+        }
         if (err) {
             close_links(sub);
             return err;
@@ -235,7 +334,7 @@ static int open_sub(struct mr_sub *sub)
 static void unopen_sub(struct mr_sub *sub)
 {
     if (sub->link[0].state == MR_LINK_OPEN) {
-        for (unsigned l = 0; l < MR_LEVELS; l++)
+        for (unsigned l = 0; l < sub->num_links; l++)
             if (sub->link[l].state == MR_LINK_OPEN)
                 sub->link[l].ops->leave(&sub->link[l]);
         sub->news.gone = true;
@@ -311,12 +410,12 @@ static void explain_no_pair(const struct mr_peer *p)
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         ours[i] = &mr_verbs.rail[i].addr;
-    for (unsigned i = 0; i < p->card.num_rails; i++)
-        theirs[i] = &p->card.rail[i];
+    for (unsigned i = 0; i < p->card->num_rails; i++)
+        theirs[i] = &p->card->rail[i];
     mr_log(MR_LOG_ERROR,
            "no rail leads to rank %d on %s: no subnet is common (RoCE: no kind of GID). Here: %s. There: %s", p->rank,
-           p->card.host, describe_rails(ours, mr_verbs.num_rails, here, sizeof here),
-           describe_rails(theirs, p->card.num_rails, there, sizeof there));
+           p->card->host, describe_rails(ours, mr_verbs.num_rails, here, sizeof here),
+           describe_rails(theirs, p->card->num_rails, there, sizeof there));
 }
 
 static int meet_peer(struct mr_peer *p)
@@ -395,8 +494,8 @@ static bool may_come_back(const struct mr_rail *rail)
 }
 
 /*
- * 0; -EAGAIN: not now, what is asked for has not drained yet, or this is the first round and its ports went down lately;
- * -ENETDOWN: its ports are down.
+ * 0; -EAGAIN: not now, what is asked for has not drained yet, or this is the first round and its ports went down
+ * lately; -ENETDOWN: its ports are down.
  */
 static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
 {
@@ -482,14 +581,14 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
         return failed;
     if (!req && failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
         return -EAGAIN;
-    mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card.host,
+    mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card->host,
            failed == -ENETDOWN ? "the ports here are down" : strerror(-failed));
     return failed;
 }
 
 static void close_unused_links(struct mr_sub *sub)
 {
-    for (unsigned i = 0; i < MR_LEVELS; i++) {
+    for (unsigned i = 0; i < sub->num_links; i++) {
         bool used = false;
 
         for (unsigned l = 0; l < MR_LEVELS; l++)
@@ -574,12 +673,12 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
             sub->generation = r->generation; /* the later one counts at both ends */
         if (mr_is_later(r->turn, sub->turn) && (r->turn & 1) == sub->side)
             sub->turn = r->turn;
-        err = connect_sub(sub, &p->card.rail[sub->remote_rail], r, s ? s : r, c->local.psn, remote->psn);
+        err = connect_sub(sub, &p->card->rail[sub->remote_rail], r, s ? s : r, c->local->psn, remote->psn);
         if (!err) {
             connected++;
             continue;
         }
-        mr_log(MR_LOG_ERROR, "the queue pairs to rank %d on %s, %s, cannot be connected: %s", p->rank, p->card.host,
+        mr_log(MR_LOG_ERROR, "the queue pairs to rank %d on %s, %s, cannot be connected: %s", p->rank, p->card->host,
                mr_sub_name(sub, name), strerror(-err));
         unopen_sub(sub);
     }
@@ -614,13 +713,13 @@ static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned 
         return -EHOSTUNREACH;                         /* not even a rejection gets there */
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) /* they may have moved since the message was made */
         m.port[i] = (struct mr_cm_port){.lid = mr_verbs.rail[i].addr.lid, .lmc = mr_verbs.rail[i].addr.lmc};
-    err = mr_ud_send(sub->rail, &p->card.rail[sub->remote_rail], mr_net.qos.level[MR_LEVEL_SMALL].sl[0], &m,
+    err = mr_ud_send(sub->rail, &p->card->rail[sub->remote_rail], mr_net.qos.level[MR_LEVEL_SMALL].sl[0], &m,
                      MR_CM_LENGTH(m.num_subs));
     p->answering = sub;
     if (attempt && err != -EAGAIN)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
     if (err && err != -EAGAIN)
-        mr_log(MR_LOG_WARN, "connecting to rank %d on %s: no datagram over %s: %s", p->rank, p->card.host,
+        mr_log(MR_LOG_WARN, "connecting to rank %d on %s: no datagram over %s: %s", p->rank, p->card->host,
                mr_sub_name(sub, name), strerror(-err));
     return err;
 }
@@ -651,7 +750,7 @@ static void established(struct mr_cm_conn *c)
     mr_sub_prefer(p);
     mr_stat_add(p->up ? MR_STAT_REOPENED : MR_STAT_CONNECTS, 1);
     mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
-           p->up ? "again connected to" : "connected to", p->rank, p->card.host,
+           p->up ? "again connected to" : "connected to", p->rank, p->card->host,
            (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->answering->sl[MR_LEVEL_SMALL],
            p->answering->sl[MR_LEVEL_BULK]);
     if (c->initiator && c->smooth)
@@ -660,6 +759,7 @@ static void established(struct mr_cm_conn *c)
     mr_where_answered(p);
     if (first)
         mr_mend_connected(p);
+    mr_rings_opened(p);
     mr_net_backlog(p);
 }
 
@@ -671,10 +771,10 @@ static void explain_rejection(const struct mr_peer *p)
         mr_log(MR_LOG_ERROR,
                "rank %d on %s runs another version of mrmpi: it speaks version %u of connecting, this rank version %u; "
                "all ranks of a job need the same",
-               p->rank, p->card.host, c->detail, MR_CM_VERSION);
+               p->rank, p->card->host, c->detail, MR_CM_VERSION);
     else
         mr_log(p->up && c->reason != MR_CM_GIVEN_UP ? MR_LOG_WARN : MR_LOG_ERROR,
-               "rank %d on %s refuses to connect: %s%s%s%s", p->rank, p->card.host, mr_cm_reason_text(c->reason),
+               "rank %d on %s refuses to connect: %s%s%s%s", p->rank, p->card->host, mr_cm_reason_text(c->reason),
                c->detail ? " (" : "", c->detail ? strerror(c->detail) : "", c->detail ? ")" : "");
 }
 
@@ -707,7 +807,7 @@ static void connect_failed(struct mr_cm_conn *c, int error)
         mr_log(MR_LOG_ERROR,
                "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
                "no path leads there; it is given up because of MRMPI_CONNECT_RETRIES",
-               p->rank, p->card.host, c->attempts);
+               p->rank, p->card->host, c->attempts);
     mr_peer_lost(p, error);
 }
 
@@ -820,14 +920,14 @@ static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
     err = mr_launch_failed();
     if (err) {
         mr_log(MR_LOG_ERROR, "rank %d on %s does not answer the request to connect, and the job ends: %s", p->rank,
-               p->card.host, strerror(-err));
+               p->card->host, strerror(-err));
         mr_peer_lost(p, err);
         return;
     }
     mr_log(MR_LOG_WARN,
            "rank %d on %s has not answered the request to connect for %u s: it computes, its process hangs, or no path "
            "leads there; it is waited for",
-           p->rank, p->card.host, (unsigned)(waited / 1000000000));
+           p->rank, p->card->host, (unsigned)(waited / 1000000000));
 }
 
 /* True while there is something to wait for. */

@@ -43,7 +43,7 @@ static uint32_t datagram_size(const struct mr_peer *p)
 
         if (!mr_link_kinds[sub->kind]->run)
             continue;
-        mtu = mr_udp_mtu(&sub->rail->addr, &p->card.rail[sub->remote_rail]);
+        mtu = mr_udp_mtu(&sub->rail->addr, &p->card->rail[sub->remote_rail]);
         size = !size || mtu < size ? mtu : size;
     }
     return size < DATAGRAM_MAX ? size : DATAGRAM_MAX;
@@ -56,6 +56,29 @@ static bool in_part(const struct mr_inflow *f, unsigned i, uint32_t *from, uint3
     return mr_blocks_find(&f->todo, *from, true) < *to;
 }
 
+static uint32_t usable_subs(const struct mr_inflow *f)
+{
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < f->peer->num_now; i++)
+        set |= (uint32_t)mr_inflow_usable(&f->peer->now[i], f->size) << i;
+    return mr_spread_narrow(f->peer, MR_POLICY_LARGE, set);
+}
+
+/* May the policy have it there? A message that is not striped stays with its subchannel while that one works. */
+static bool is_wanted(const struct mr_inflow *f, const struct mr_sub *sub)
+{
+    const struct mr_policy_kind *kind = mr_net.policy[MR_POLICY_LARGE].kind;
+    uint32_t set;
+
+    if (kind->stripes && kind->where == MR_WHERE_ALL)
+        return true;
+    set = usable_subs(f);
+    if (!kind->stripes && f->parts == 1 && set >> f->part[0].sub & 1)
+        return mr_sub_place(sub) == f->part[0].sub;
+    return set >> mr_sub_place(sub) & 1;
+}
+
 /*
  * The blocks that this subchannel takes next lie in [*from, *to); *most of them. False: none. Its own part comes first;
  * then it helps the others, if there is enough left that this pays, or nobody else is at it.
@@ -64,6 +87,8 @@ static bool choose_blocks(const struct mr_inflow *f, const struct mr_sub *sub, u
                           uint32_t *most)
 {
     *most = mr_pool_depth(sub->rail);
+    if (!is_wanted(f, sub))
+        return false;
     for (unsigned i = 0; i < f->parts; i++)
         if (f->part[i].sub == mr_sub_place(sub) && in_part(f, i, from, to))
             return true;
@@ -80,10 +105,12 @@ static void make_parts(struct mr_inflow *f)
 {
     struct mr_peer *p = f->peer;
     struct mr_load some[MR_SUBS_MAX];
+    uint32_t usable = usable_subs(f);
 
     for (unsigned i = 0; i < p->num_now; i++)
-        some[i] = (struct mr_load){.up = mr_inflow_usable(&p->now[i], f->size), .weight = p->load[i].weight};
-    f->parts = mr_sched_plan(&p->inflow_turn, some, p->num_now, f->len, mr_config.stripe_min, f->size, f->part);
+        some[i] = (struct mr_load){.up = usable >> i & 1, .weight = p->load[i].weight};
+    f->parts = mr_sched_plan(&mr_net.policy[MR_POLICY_LARGE], &p->inflow_turn, some, p->num_now, f->len,
+                             mr_config.stripe_min, f->size, f->part);
     for (unsigned i = 0; i < f->parts; i++) {
         f->part[i].len = (f->part[i].len + f->size - 1) / f->size;
         f->part[i].offset /= f->size;
@@ -242,7 +269,7 @@ static void judge(struct mr_intake *in)
     if (++sub->fruitless < FRUITLESS_MAX)
         return;
     sub->fruitless = 0;
-    mr_log(MR_LOG_WARN, "rank %d on %s, %s: what is sent does not come any more", p->rank, p->card.host,
+    mr_log(MR_LOG_WARN, "rank %d on %s, %s: what is sent does not come any more", p->rank, p->card->host,
            mr_sub_name(sub, name));
     mr_sub_break(sub);
 }
@@ -559,6 +586,7 @@ void mr_zcopy_sub_broken(struct mr_sub *sub)
         for (struct mr_intake *in = f->intakes; in; in = in->next)
             if (in->sub == sub && !in->stopped) {
                 mr_stat_add(MR_STAT_MOVED, 1);
+                mr_rail_add(sub->rail, MR_RAIL_MOVED, 1);
                 mr_intake_stop(in);
             }
 }

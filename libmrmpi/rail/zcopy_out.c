@@ -8,6 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/rail/repair.h"
+#include "libmrmpi/rail/view.h"
 
 #define SIZE_LEAST 256 /* of a datagram that a peer may ask for */
 #define SIZE_MOST  4096
@@ -26,6 +27,7 @@ struct mr_pour {
     uint32_t block;    /* so many blocks from its beginning */
     unsigned posted;   /* runs of datagrams that have not left yet */
     unsigned num_runs; /* run == num_runs: nothing is left to be posted */
+    uint64_t sent, begun_ns; /* bytes that were posted; begun_ns: if that is recorded (view.h) */
     struct mr_run runs[];
 };
 
@@ -68,6 +70,7 @@ static void pour_done(struct mr_pour *u)
     struct mr_put *put = u->put;
     struct mr_hdr hdr = {.kind = ZCOPY_WRITTEN, .ctx = put->remote.serial, .tag = u->turn, .rreq = u->qpn};
 
+    mr_view_part(u->sub, (struct mr_view_part){.begun_ns = u->begun_ns, .len = u->sent, .of = put->remote.len});
     if (!put->landed)
         mr_zcopy_say(put->peer, &hdr, NULL, 0);
     put->pours--;
@@ -104,6 +107,16 @@ static struct mr_gush *take_gush(void)
     return g;
 }
 
+static void count(struct mr_pour *u, uint64_t len)
+{
+    mr_rail_add(u->sub->rail, MR_RAIL_BYTES_WRITTEN, len);
+    mr_view_moved(u->sub, len, false);
+    if (!u->sent)
+        u->begun_ns = mr_view_begin();
+    mr_rail_add(u->sub->rail, MR_RAIL_STRIPES_WRITTEN, !u->sent);
+    u->sent += len;
+}
+
 /* As many of the next datagrams as go in one piece. 0 or negative errno. */
 static int post_some(struct mr_pour *u)
 {
@@ -133,6 +146,7 @@ static int post_some(struct mr_pour *u)
         return (int)n;
     }
     u->posted++;
+    count(u, (uint64_t)n);
     blocks = (uint32_t)(((size_t)n + put->size - 1) / put->size);
     u->number += blocks;
     u->block += blocks;
@@ -232,7 +246,7 @@ static void on_clear(struct mr_peer *p, struct mr_put *put, const struct mr_hdr 
     memcpy(u->runs, (const unsigned char *)payload + sizeof clear, runs);
     if (!is_sound(put, sub, u->runs, clear.num_runs)) {
         mr_log(MR_LOG_WARN, "rank %d on %s asks for parts of a large message that it does not have", p->rank,
-               p->card.host);
+               p->card->host);
         free(u);
         return;
     }

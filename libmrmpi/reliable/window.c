@@ -49,6 +49,21 @@ void mr_window_start(struct mr_window *w, uint32_t seq)
     w->base = w->fresh = w->next = seq;
 }
 
+int mr_window_reserve(struct mr_window *w, unsigned links)
+{
+    struct mr_window_link *more;
+
+    if (links <= w->num_links)
+        return 0;
+    more = realloc(w->link, links * sizeof *more);
+    if (!more)
+        return -ENOMEM;
+    memset(more + w->num_links, 0, (links - w->num_links) * sizeof *more);
+    w->link = more;
+    w->num_links = links;
+    return 0;
+}
+
 void mr_window_set_limit(struct mr_window *w, unsigned limit)
 {
     w->limit = limit < 1 ? 1 : limit > MR_WINDOW_LIMIT_MAX ? MR_WINDOW_LIMIT_MAX : limit;
@@ -56,21 +71,12 @@ void mr_window_set_limit(struct mr_window *w, unsigned limit)
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
 
-bool mr_window_prepare(struct mr_window *w)
-{
-    if (!w->link)
-        w->link = calloc(MR_WINDOW_LINKS, sizeof *w->link);
-    return w->link;
-}
-
 int mr_window_grow(struct mr_window *w)
 {
     uint32_t slots = w->mask ? 2 * (w->mask + 1) : SLOTS_FIRST;
     struct mr_kept **slot;
 
     if (slots > SLOTS_MOST)
-        return -ENOMEM;
-    if (!mr_window_prepare(w))
         return -ENOMEM;
     slot = malloc(slots * sizeof(struct mr_kept *));
     if (!slot)
@@ -213,7 +219,8 @@ struct news {
  */
 static bool is_last_posting(const struct mr_window *w, const struct mr_kept *k, uint64_t now_ns)
 {
-    return k->tries == 1 || (!k->blind && k->sent_ns && w->rtt.srtt_ns && now_ns >= k->sent_ns + w->rtt.srtt_ns + 2 * w->rtt.var_ns);
+    return k->tries == 1 ||
+           (!k->blind && k->sent_ns && w->rtt.srtt_ns && now_ns >= k->sent_ns + w->rtt.srtt_ns + 2 * w->rtt.var_ns);
 }
 
 static void take_acked(struct mr_window *w, uint32_t seq, uint64_t now_ns, struct news *news)
@@ -333,7 +340,7 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link)
     struct mr_window_link *l;
     unsigned n = 0;
 
-    if (!w->link)
+    if (link >= w->num_links)
         return 0;
     l = &w->link[link];
     for (struct mr_kept *k = l->head; k; k = k->next) {
@@ -404,11 +411,11 @@ static void note_overdue(struct mr_window_link *l, const struct mr_kept *k, uint
 
 bool mr_window_link_silent(const struct mr_window *w, unsigned link)
 {
-    if (!w->link || w->link[link].overdue < MR_WINDOW_SILENT)
+    if (link >= w->num_links || w->link[link].overdue < MR_WINDOW_SILENT)
         return false;
     if (w->link[link].answers >= MR_WINDOW_ANSWERS)
         return true;
-    for (unsigned i = 0; i < MR_WINDOW_LINKS; i++)
+    for (unsigned i = 0; i < w->num_links; i++)
         if (i != link && w->link[i].proved_ns > w->link[link].overdue_ns)
             return true;
     return false;
@@ -416,12 +423,12 @@ bool mr_window_link_silent(const struct mr_window *w, unsigned link)
 
 bool mr_window_link_doubtful(const struct mr_window *w, unsigned link)
 {
-    return w->link && w->link[link].overdue >= MR_WINDOW_DOUBTFUL;
+    return link < w->num_links && w->link[link].overdue >= MR_WINDOW_DOUBTFUL;
 }
 
 void mr_window_answered(struct mr_window *w, unsigned link, uint64_t asked_ns)
 {
-    if (w->link && w->link[link].overdue && asked_ns > w->link[link].overdue_ns)
+    if (link < w->num_links && w->link[link].overdue && asked_ns > w->link[link].overdue_ns)
         w->link[link].answers++;
 }
 

@@ -77,9 +77,10 @@ struct mr_window {
     uint32_t mask;  /* slots of the ring - 1, as many as it holds; 0: no ring */
     uint32_t num;   /* packets kept */
     uint32_t num_again;
+    uint32_t num_links;          /* that there are places for: mr_window_reserve */
     uint64_t lossy;              /* set of links: bit i is link i */
     struct mr_kept **slot;       /* by seq; NULL: confirmed */
-    struct mr_window_link *link; /* [MR_WINDOW_LINKS]; allocated with the ring */
+    struct mr_window_link *link; /* [num_links] */
     struct mr_kept *again;       /* to be sent again, ascending */
     uint64_t bytes;              /* of the packets kept */
     struct mr_rtt rtt;
@@ -98,6 +99,11 @@ void mr_window_init(struct mr_window *w, unsigned limit);
 struct mr_kept *mr_window_free(struct mr_window *w);
 /* Before the first push: the number of the first packet, if it is not 0. */
 void mr_window_start(struct mr_window *w, uint32_t seq);
+/*
+ * Places for links 0 to links - 1, before anything is said of them; those that are in use stay as they are. 0 or
+ * -ENOMEM. A peer has a few links and there are many peers, so there are no more places than are asked for.
+ */
+int mr_window_reserve(struct mr_window *w, unsigned links);
 /* The peer grants so many packets in flight; less than 1 counts as 1, which serves as a probe of a full receiver. */
 void mr_window_set_limit(struct mr_window *w, unsigned limit);
 
@@ -181,7 +187,7 @@ static inline struct mr_kept *mr_window_confirmed(struct mr_window *w, unsigned 
     struct mr_window_link *l;
     struct mr_kept *k;
 
-    if (__builtin_expect(!w->link, 0))
+    if (__builtin_expect(link >= w->num_links, 0))
         return NULL;
     l = &w->link[link];
     k = l->head;
@@ -206,11 +212,9 @@ static inline struct mr_kept *mr_window_confirmed(struct mr_window *w, unsigned 
 /* Are packets under way on the link that are not confirmed? */
 static inline bool mr_window_link_busy(const struct mr_window *w, unsigned link)
 {
-    return w->link && w->link[link].head;
+    return link < w->num_links && w->link[link].head;
 }
 
-/* Memory for the links' counts is there; false: it is not. */
-bool mr_window_prepare(struct mr_window *w);
 /* A packet without a number was posted on the link, which confirms it like the others if it is native. */
 static inline void mr_window_unnumbered(struct mr_window *w, unsigned link)
 {
@@ -225,8 +229,8 @@ void mr_window_look(struct mr_window *w, uint64_t now_ns);
 /*
  * The peer has all packets before cum, and bit i of sack: the packet cum + 1 + i. A word that cannot be (it names
  * packets that were never sent) or is too old to name any packet in the window is ignored. now_ns: it came then, or
- * somewhat later. sample: just then, so that it gives a sample of the round-trip time. A packet of a lossy link that others of the same link have overtaken (MR_WINDOW_REORDER) waits again. Returns
- * the packets that are given back.
+ * somewhat later. sample: just then, so that it gives a sample of the round-trip time. A packet of a lossy link that
+ * others of the same link have overtaken (MR_WINDOW_REORDER) waits again. Returns the packets that are given back.
  */
 struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns, bool sample);
 

@@ -3,6 +3,7 @@
 #include "libmrmpi/verbs/connect.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ASK_ANEW 16 /* that part of a time-out must have gone by before a request is repeated early */
@@ -145,10 +146,22 @@ void mr_cm_make_question(struct mr_cm_msg *out, enum mr_cm_type type, uint32_t j
     out->sub[0] = *sub;
 }
 
+static void forget_local(struct mr_cm_conn *c)
+{
+    free(c->local);
+    c->local = NULL;
+}
+
+void mr_cm_free(struct mr_cm_conn *c)
+{
+    forget_local(c);
+}
+
 static void fail(struct mr_cm_conn *c, int error)
 {
     if (c->state == MR_CM_FAILED)
         return;
+    forget_local(c);
     c->state = MR_CM_FAILED;
     c->ops->failed(c, error);
 }
@@ -160,17 +173,27 @@ static void arm(struct mr_cm_conn *c, uint64_t now_ns)
     c->deadline_ns = now_ns + (wait < c->timeout_max_ns ? wait : c->timeout_max_ns);
 }
 
+/* What both ends have in all messages of a round. */
+static struct mr_cm_msg message(const struct mr_cm_conn *c, enum mr_cm_type type, uint32_t id)
+{
+    return (struct mr_cm_msg){.magic = MR_CM_MAGIC,
+                              .version = MR_CM_VERSION,
+                              .type = (uint8_t)type,
+                              .job = c->job,
+                              .from = c->self,
+                              .to = c->peer,
+                              .id = id};
+}
+
 static void transmit(struct mr_cm_conn *c, enum mr_cm_type type)
 {
-    struct mr_cm_msg m = c->local;
+    struct mr_cm_msg m = message(c, type, c->id);
 
-    m.magic = MR_CM_MAGIC;
-    m.version = MR_CM_VERSION;
-    m.type = (uint8_t)type;
-    m.job = c->job;
-    m.id = c->id;
-    if (type == MR_CM_RTU)
-        m.num_subs = 0;
+    if (type != MR_CM_RTU) {
+        m.num_subs = c->local->num_subs;
+        m.psn = c->local->psn;
+        memcpy(m.sub, c->local->sub, m.num_subs * sizeof *m.sub);
+    }
     c->again = c->ops->transmit(c, &m, c->attempts) == -EAGAIN;
     if (c->again)
         c->deadline_ns = 0;
@@ -180,17 +203,11 @@ static void transmit(struct mr_cm_conn *c, enum mr_cm_type type)
 /* Says no to the round of that id. If this is lost, it is said again when the peer repeats what it has asked. */
 static void reject(struct mr_cm_conn *c, uint32_t id, bool ours, unsigned reason, unsigned detail)
 {
-    struct mr_cm_msg m = {.magic = MR_CM_MAGIC,
-                          .version = MR_CM_VERSION,
-                          .type = MR_CM_REJ,
-                          .job = c->job,
-                          .from = c->self,
-                          .to = c->peer,
-                          .id = id,
-                          .reason = (uint8_t)reason,
-                          .by_initiator = ours,
-                          .detail = (uint16_t)(detail <= DETAIL_MAX ? detail : 0)};
+    struct mr_cm_msg m = message(c, MR_CM_REJ, id);
 
+    m.reason = (uint8_t)reason;
+    m.by_initiator = ours;
+    m.detail = (uint16_t)(detail <= DETAIL_MAX ? detail : 0);
     c->ops->transmit(c, &m, 0);
 }
 
@@ -203,17 +220,27 @@ static void refuse(struct mr_cm_conn *c, int error)
     fail(c, error);
 }
 
+static int keep_local(struct mr_cm_conn *c, const struct mr_cm_msg *m)
+{
+    struct mr_cm_msg *kept = malloc(MR_CM_LENGTH(m->num_subs));
+
+    if (!kept)
+        return -ENOMEM;
+    memcpy(kept, m, MR_CM_LENGTH(m->num_subs));
+    free(c->local);
+    c->local = kept;
+    return 0;
+}
+
+/* On an error c->local is as before. */
 static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req)
 {
-    int err;
+    struct mr_cm_msg m = {.from = c->self, .to = c->peer};
+    int err = c->ops->prepare(c, req, &m);
 
-    memset(&c->local, 0, sizeof c->local);
-    c->local.from = c->self;
-    c->local.to = c->peer;
-    err = c->ops->prepare(c, req, &c->local);
-    if (!err && (!c->local.num_subs || c->local.num_subs > MR_CM_SUBS_MAX))
+    if (!err && (!m.num_subs || m.num_subs > MR_CM_SUBS_MAX))
         err = -EHOSTUNREACH;
-    return err;
+    return err ? err : keep_local(c, &m);
 }
 
 /* The request, if there is something to ask for already; until then it is tried again at each time-out. */
@@ -246,7 +273,7 @@ void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
 /* Nothing could be asked for when we began. */
 static bool is_held(const struct mr_cm_conn *c)
 {
-    return c->state == MR_CM_REQ_SENT && !c->local.num_subs;
+    return c->state == MR_CM_REQ_SENT && !c->local;
 }
 
 void mr_cm_resume(struct mr_cm_conn *c, uint64_t now_ns)
@@ -267,17 +294,16 @@ void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max)
 
 static void established(struct mr_cm_conn *c)
 {
+    forget_local(c);
     c->state = MR_CM_CONNECTED;
     c->ops->established(c);
 }
 
 static void respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint64_t now_ns)
 {
-    struct mr_cm_msg before = c->local;
     int err = prepare(c, req);
 
-    if (err == -EAGAIN) {
-        c->local = before; /* a round of ours may be under way */
+    if (err == -EAGAIN) { /* a round of ours may be under way */
         reject(c, req->id, false, MR_CM_LATER, 0);
         return;
     }
@@ -307,7 +333,7 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
     if (answered) {
         if (c->initiator)
             return;
-        if (c->state == MR_CM_REP_SENT || c->state == MR_CM_CONNECTED)
+        if (c->state == MR_CM_REP_SENT)
             transmit(c, MR_CM_REP); /* our answer was lost */
         else if (c->state == MR_CM_FAILED && c->reason)
             reject(c, c->id, false, c->reason, c->detail);
@@ -335,7 +361,7 @@ static void receive_rep(struct mr_cm_conn *c, const struct mr_cm_msg *m)
         return;
     }
     if (c->state == MR_CM_REQ_SENT) {
-        err = c->ops->connect(c, m, &c->local);
+        err = c->ops->connect(c, m, c->local);
         if (err) {
             refuse(c, err);
             return;

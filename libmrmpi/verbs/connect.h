@@ -8,14 +8,16 @@
  *              RTU  ->            the initiator is connected too; traffic says the same
  *              <-  REJ            or: the other side cannot connect, and says why; either side says so at any time
  *
- * REQ and REP are repeated by timer, every message may come twice. If both sides start at once, the lower rank's REQ
- * counts: the higher rank turns into the responder and may use the queue pairs it has made already.
+ * REQ and REP are repeated by timer, every message may come twice. What a side says of itself is kept while its round
+ * lasts, and no longer: for the responder that is until it knows that the initiator has got it. If both sides start at
+ * once, the lower rank's REQ counts: the higher rank turns into the responder and may use the queue pairs it has made
+ * already.
  *
  * Each such exchange is a round. After the first one, either side may start others, to open what was closed meanwhile.
  * Rounds of one initiator have ascending ids; a late message of an earlier round is ignored.
  *
- * Outside of all rounds: ASK is answered by HERE as soon as the process at the other end looks at the network. Each names
- * one subchannel, whose way it takes.
+ * Outside of all rounds: ASK is answered by HERE as soon as the process at the other end looks at the network. Each
+ * names one subchannel, whose way it takes.
  *
  * A rejection is final for its round, but for MR_CM_LATER: then the request comes again after a short pause, which
  * counts as no attempt. Messages of all versions begin alike, up to id, so that a peer of another version is told.
@@ -130,12 +132,14 @@ struct mr_cm_conn {
     uint64_t begun_ns;    /* our first REQ, or the peer's when it came before that */
     uint64_t deadline_ns; /* valid in REQ_SENT and REP_SENT */
     uint64_t timeout_ns, timeout_max_ns;
-    unsigned attempts_max;  /* 0: no bound */
-    struct mr_cm_msg local; /* what we say about ourselves */
+    unsigned attempts_max;   /* 0: no bound */
+    struct mr_cm_msg *local; /* during a round: what we say about ourselves, MR_CM_LENGTH bytes; NULL: nothing yet */
 };
 
 void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job, uint32_t self, uint32_t peer,
                 uint64_t timeout_ns, unsigned attempts_max);
+/* At the end. */
+void mr_cm_free(struct mr_cm_conn *c);
 /* Begin a round if none was begun. id: higher than in our rounds with this peer before. */
 void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns);
 /* After a round that is over: allow for another one, of so many attempts. */

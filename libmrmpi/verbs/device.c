@@ -5,7 +5,6 @@
  */
 #include "libmrmpi/verbs/internal.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,6 +15,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/gid.h"
+#include "libmrmpi/verbs/port.h"
 #include "libmrmpi/verbs/select.h"
 
 struct mr_verbs mr_verbs;
@@ -101,85 +101,9 @@ struct opening {
 
 /* ---- rails ----------------------------------------------------------------------------------------------------- */
 
-static uint32_t port_rate_mbps(const struct ibv_port_attr *p)
-{
-    static const struct {
-        uint8_t code;
-        uint32_t mbps;
-    } speed[] = {
-        {1, 2500}, {2, 5000}, {4, 10000}, {8, 10312}, {16, 14062}, {32, 25781}, {64, 53125}, {128, 106250},
-    };
-    static const struct {
-        uint8_t code;
-        uint32_t lanes;
-    } width[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
-    uint32_t mbps = 0;
-
-    for (size_t i = 0; i < sizeof speed / sizeof *speed; i++)
-        if (speed[i].code == p->active_speed)
-            mbps = speed[i].mbps;
-    for (size_t i = 0; i < sizeof width / sizeof *width; i++)
-        if (width[i].code == p->active_width)
-            return mbps * width[i].lanes;
-    return mbps;
-}
-
-/* The GIDs of a RoCE port; an address handle has one byte for the index. */
-static size_t read_gids(struct mr_device *dev, const struct ibv_port_attr *port, uint8_t num,
-                        struct mr_gid_entry table[256])
-{
-    size_t n = 0;
-
-    for (unsigned i = 0; i < (unsigned)port->gid_tbl_len && i < 256; i++) {
-        struct ibv_gid_entry e;
-
-        if (ibv_query_gid_ex(dev->ctx, num, i, &e, 0) || e.gid_type == IBV_GID_TYPE_IB)
-            continue; /* most places are empty */
-        table[n] = (struct mr_gid_entry){
-            .index = (uint16_t)i, .version = e.gid_type == IBV_GID_TYPE_ROCE_V2 ? MR_GID_ROCE_V2 : MR_GID_ROCE_V1};
-        memcpy(table[n++].gid, e.gid.raw, sizeof e.gid.raw);
-    }
-    return n;
-}
-
 static uint32_t mtu_bytes(enum ibv_mtu mtu)
 {
     return 128u << mtu;
-}
-
-static int choose_roce_gid(struct mr_rail *rail, const struct ibv_port_attr *port, const struct mr_gid_wish *wish)
-{
-    struct mr_gid_entry table[256];
-    size_t n = read_gids(rail->dev, port, rail->port, table);
-    const struct mr_gid_entry *e = mr_gid_choose(wish, table, n);
-    char text[INET6_ADDRSTRLEN] = "";
-
-    if (!e) {
-        mr_log(MR_LOG_WARN, "%s port %u is not used: none of its %zu GIDs is as MRMPI_ROCE_GID=%s wants it",
-               rail->dev->name, rail->port, n, mr_config.roce_gid);
-        return -ENODEV;
-    }
-    rail->gid_index = (uint8_t)e->index;
-    memcpy(rail->addr.gid, e->gid, sizeof rail->addr.gid);
-    rail->addr.gid_kind = mr_gid_kind(e);
-    inet_ntop(AF_INET6, e->gid, text, sizeof text);
-    mr_log(MR_LOG_INFO, "%s port %u: GID %u, %s, RoCE v%d", rail->dev->name, rail->port, e->index, text,
-           e->version == MR_GID_ROCE_V2 ? 2 : 1);
-    return 0;
-}
-
-static int choose_gid(struct mr_rail *rail, const struct ibv_port_attr *port, const struct mr_gid_wish *wish)
-{
-    union ibv_gid gid;
-
-    if (port->link_layer == IBV_LINK_LAYER_ETHERNET)
-        return choose_roce_gid(rail, port, wish);
-    if (ibv_query_gid(rail->dev->ctx, rail->port, 0, &gid)) {
-        mr_log(MR_LOG_WARN, "%s port %u has no GID; it is not used", rail->dev->name, rail->port);
-        return -ENODEV;
-    }
-    memcpy(rail->addr.gid, gid.raw, sizeof rail->addr.gid);
-    return 0;
 }
 
 static int create_cq(struct mr_rail *rail, const struct mr_device *dev)
@@ -206,6 +130,16 @@ static void tell_leaks(const struct mr_rail *rail)
                      rail->index, rail->cq_room, rail->cq_room_all);
 }
 
+/* Its counters go on counting if the library starts once more: tools have looked at them. */
+static void clear_rail(struct mr_rail *rail)
+{
+    uint64_t count[MR_RAIL_STAT_COUNT];
+
+    memcpy(count, rail->count, sizeof count);
+    memset(rail, 0, sizeof *rail);
+    memcpy(rail->count, count, sizeof count);
+}
+
 static void close_rail(struct mr_rail *rail)
 {
     mr_pool_close(rail);
@@ -216,7 +150,7 @@ static void close_rail(struct mr_rail *rail)
     mr_rx_close(&rail->rx);
     if (rail->cq)
         ibv_destroy_cq(rail->cq);
-    memset(rail, 0, sizeof *rail);
+    clear_rail(rail);
 }
 
 static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_attr *port, const struct opening *o)
@@ -224,25 +158,18 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     struct mr_rail *rail = &mr_verbs.rail[mr_verbs.num_rails];
     int err;
 
-    memset(rail, 0, sizeof *rail);
+    clear_rail(rail);
     rail->index = mr_verbs.num_rails;
     rail->dev = dev;
     rail->port = num;
-    err = choose_gid(rail, port, &o->gid);
+    err = mr_port_describe(dev->ctx, dev->name, num, port, &o->gid, &rail->addr, &rail->gid_index);
     if (err)
         return err;
     rail->max_msg = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
     if (port->link_layer == IBV_LINK_LAYER_ETHERNET && rail->max_msg > ROCE_WRITE_PACKETS * mtu_bytes(port->active_mtu))
         rail->max_msg = ROCE_WRITE_PACKETS * mtu_bytes(port->active_mtu);
-    rail->rate_mbps = port_rate_mbps(port);
-    rail->addr.lid = port->lid;
-    rail->addr.lmc = port->lmc;
-    rail->addr.rate_mbps = rail->rate_mbps;
-    rail->addr.mtu = (uint8_t)port->active_mtu;
+    rail->rate_mbps = rail->addr.rate_mbps;
     rail->addr.reads = mr_qp_reads(rail->dev);
-    rail->addr.global = port->link_layer == IBV_LINK_LAYER_ETHERNET;
-    rail->addr.port = num;
-    memcpy(rail->addr.device, dev->name, strnlen(dev->name, sizeof rail->addr.device - 1));
 
     err = create_cq(rail, dev);
     if (!err)
@@ -265,16 +192,11 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
 
 static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_port_attr *port, const struct opening *o)
 {
-    const char *why = NULL;
+    const char *why;
 
     if (!mr_device_selected(mr_config.devices, dev->name, num))
         return false;
-    if (port->state != IBV_PORT_ACTIVE)
-        why = "it is not active";
-    else if (port->link_layer != IBV_LINK_LAYER_ETHERNET && !port->lid)
-        why = "it has no LID; does a subnet manager run?";
-    else if (o->reject && o->reject(dev->name, (int)num, o->arg))
-        why = "fabricd has taken it out";
+    why = mr_port_unusable(dev->name, num, port, o->reject, o->arg);
     if (why)
         mr_log(MR_LOG_INFO, "%s port %u is not used: %s", dev->name, num, why);
     return !why;
@@ -366,7 +288,8 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
                mr_config.roce_gid);
         return -EINVAL;
     }
-    memset(&mr_verbs, 0, sizeof mr_verbs);
+    mr_verbs.num_memories = mr_verbs.next_poll = 0; /* the rest was cleared when it was closed */
+    mr_verbs.later = NULL;
     mr_verbs.packet_max = packet_max;
     mr_verbs.datagrams = datagrams;
     mr_verbs_up = *handlers;
@@ -403,6 +326,26 @@ void mr_verbs_close(void)
 
 /* ---- asynchronous events, and a device that is lost --------------------------------------------------------- */
 
+static void count_down(struct mr_rail *rail, bool down)
+{
+    uint64_t now = mr_clock_ns(), since = rail->down ? now - rail->down_ns : 0;
+
+    mr_rail_add(rail, MR_RAIL_PORT_DOWNS, down && !rail->down);
+    mr_rail_add(rail, MR_RAIL_DOWN_NS, since);
+    rail->down_ns = now;
+    rail->down = down;
+}
+
+uint64_t mr_rail_counted(unsigned i, enum mr_rail_stat s)
+{
+    const struct mr_rail *rail = &mr_verbs.rail[i];
+    uint64_t count = __atomic_load_n(&rail->count[s], __ATOMIC_RELAXED);
+
+    if (s == MR_RAIL_DOWN_NS && rail->down)
+        count += mr_clock_ns() - rail->down_ns;
+    return count;
+}
+
 static void change_rails(const struct mr_device *dev, unsigned port, bool down)
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
@@ -410,8 +353,7 @@ static void change_rails(const struct mr_device *dev, unsigned port, bool down)
 
         if (rail->dev != dev || (port && rail->port != port) || (rail->down == down && !dev->fatal))
             continue;
-        rail->down = down;
-        rail->down_ns = mr_clock_ns();
+        count_down(rail, down);
         mr_log(MR_LOG_WARN, "rail %u (%s port %u) is %s", i, dev->name, rail->port,
                dev->fatal ? "lost: the device failed"
                : down     ? "down"

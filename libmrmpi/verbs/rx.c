@@ -97,6 +97,8 @@ static void received(struct mr_wr *wr, const struct mr_wc *wc)
         mr_verbs_up.landed(rail, wc->imm);
         return;
     }
+    mr_rail_add(rail, MR_RAIL_PACKETS_RECEIVED, 1);
+    mr_rail_add(rail, MR_RAIL_BYTES_RECEIVED, wc->len);
     mr_verbs_up.packet(rail, (const void *)(uintptr_t)b->sge.addr, wc->len);
     give_back(b);
 }

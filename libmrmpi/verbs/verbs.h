@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/rail/vc.h"
 
 #define MR_DEVICES_MAX MR_RAILS_MAX
@@ -104,11 +105,26 @@ struct mr_rail {
     unsigned cq_room_all;  /* while nothing is posted */
     unsigned signal_every; /* at least one of so many requests of a queue pair is signaled */
     unsigned num_qps;
+    uint64_t count[MR_RAIL_STAT_COUNT]; /* stays when the rail is closed */
     struct mr_rx *rx, *datagram_rx;
     struct mr_ud *ud;
     struct mr_udp *udp;
     struct mr_pool *pool; /* NULL: none of it has been needed yet */
 };
+
+/*
+ * Count: by the thread that has the library's lock, while others look. An addition in memory is one instruction, and
+ * three as an atomic load and store, which the path of a short message would have four times; a counter is read whole
+ * either way.
+ */
+static inline void mr_rail_add(struct mr_rail *rail, enum mr_rail_stat s, uint64_t n)
+{
+#ifdef __SANITIZE_THREAD__
+    __atomic_store_n(&rail->count[s], __atomic_load_n(&rail->count[s], __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+#else
+    rail->count[s] += n;
+#endif
+}
 
 struct mr_verbs {
     unsigned num_devices, num_rails;
@@ -148,6 +164,11 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
                   void *arg);
 void mr_verbs_close(void);
 
+/*
+ * A counter of rail i; of the time that the port has been down also what has passed of it now. Any thread may ask, at
+ * any time; a rail that is not there has counted nothing.
+ */
+uint64_t mr_rail_counted(unsigned i, enum mr_rail_stat s);
 /* Handle what has completed, on the first rail that has something. The number of completions; 0: idle. */
 int mr_verbs_poll(void);
 /* Read asynchronous events of all devices; costs system calls. */
@@ -156,6 +177,12 @@ void mr_verbs_later(struct mr_later *later);
 void mr_verbs_forget(struct mr_later *later);
 /* Is the rail's port active now? Asks the device: for who explains a failure, before the event of it has come. */
 bool mr_rail_is_active(const struct mr_rail *rail);
+
+/*
+ * How far each rail is from this process: smaller is nearer, as the firmware's table of NUMA distances has it. All the
+ * same if nothing is known. Takes milliseconds.
+ */
+void mr_rails_distances(unsigned out[MR_RAILS_MAX]);
 
 /* ---- datagrams -------------------------------------------------------------------------------------------------- */
 
@@ -348,6 +375,12 @@ int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_
 /* RDMA write; with imm the receiver is told. */
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                 const uint32_t *imm, struct mr_tx *tx);
+/*
+ * RDMA write into memory that the peer polls (link/ring.c); inline if it fits. packet: it counts as a send, which
+ * mr_qp_events.confirmed tells.
+ */
+int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, bool packet,
+              struct mr_tx *tx);
 /* RDMA read; who was read is not told. */
 int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                struct mr_tx *tx);

@@ -21,6 +21,9 @@ is "fabricctl shows the levels" "$(sed -n 's/^medium: //p' "$tmp/show")" "[{upto
 explained() { mrrun --explain --hosts h1,h2 --job-id "$1" | sed -n '/^Class/,/^$/s/^  //p' | tr -s ' ' | tr '\n' ';'; } # JOB
 is "mrrun --explain knows class and levels" "$(explained vip)" \
   "fabricd at $SIMFAB_DIR/fabricd-h1.sock: class service;messages up to 256 service level 2, and all control packets;messages up to 16K service level 4;messages up to 256K service level 5;messages over 256K service level 1;"
+paired() { mrrun --explain --hosts h1,h2 --job-id "$1" | sed -n 's/^    service levels//p' | tr '\n' ';'; } # JOB
+is "and has them for the pair of hosts" "$(paired vip)" \
+  ": small (up to 256) 2, medium (up to 16K) 4, medium (up to 256K) 5, large 1 (fabricd: class service);"
 by_datagrams() { # JOB: are they, with a rule for one class?
   MRMPI_LINKS=rc,ud MRMPI_RULES='class=service: ud; any: rc' mrrun -n 2 --hosts h1,h2 --job-id "$1" --stats "$BUILD/tests/mpi/p2p_ring" 2>&1 |
     grep -c 'acks_'
@@ -47,6 +50,8 @@ unset MRMPI_LINKS
 
 # the ends hear different things: a level that one of them does not have goes with the next larger messages
 ctl h2 job set half other && ctl h1 job set half service
+like_half() { paired half | grep -Eq '^ if a connection begins at h1: .*class service\); if a connection begins at h2: .*class other\);$'; }
+ok "mrrun --explain says that the ends hear different things" like_half
 is "ends that differ: medium messages have a level at both" "$(sends half 128) $(sends half 16384) $(sends half 1048576)" "2 4 1"
 
 # a job that runs: failover's messages are of 0 to 2000000 bytes

@@ -31,13 +31,15 @@ tests/libmrmpi/test_pt2pt_PKGS := check
 tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_retire test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_card test_adapt test_regcache test_select test_device test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/rail/reorder.c
 tests/libmrmpi/test_reorder_PKGS := check
-tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c libmrmpi/rail/sched.c libmrmpi/rail/filter.c
+tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c $(addprefix libmrmpi/rail/,sched.c policy.c filter.c)
+tests/libmrmpi/test_policy_SRCS := tests/libmrmpi/test_policy.c $(addprefix libmrmpi/rail/,sched.c policy.c feedback.c)
+tests/libmrmpi/test_policy_PKGS := check
 tests/libmrmpi/test_sched_PKGS := check
 tests/libmrmpi/test_rules_SRCS := tests/libmrmpi/test_rules.c libmrmpi/rail/rules.c libmrmpi/link/kinds.c
 tests/libmrmpi/test_rules_PKGS := check
@@ -50,8 +52,8 @@ tests/libmrmpi/test_change_LDLIBS := -lpthread
 tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/rail/budget.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread
-tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/rail/rely.c libmrmpi/rail/sched.c \
-    $(addprefix libmrmpi/reliable/,window.c ack.c) $(RAIL_TEST_BASE)
+tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/rail/rely.c libmrmpi/rail/sched.c libmrmpi/rail/policy.c \
+    $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_PKGS := check
 tests/libmrmpi/test_rely_LDLIBS := -lpthread
 tests/libmrmpi/test_card_SRCS := tests/libmrmpi/test_card.c libmrmpi/rail/card.c
@@ -60,15 +62,15 @@ tests/libmrmpi/test_blocks_SRCS := tests/libmrmpi/test_blocks.c libmrmpi/rail/bl
 tests/libmrmpi/test_blocks_PKGS := check
 tests/libmrmpi/test_repair_SRCS := tests/libmrmpi/test_repair.c libmrmpi/rail/repair.c
 tests/libmrmpi/test_repair_PKGS := check
-tests/libmrmpi/test_pair_SRCS := tests/libmrmpi/test_pair.c libmrmpi/rail/pair.c
+tests/libmrmpi/test_pair_SRCS := tests/libmrmpi/test_pair.c libmrmpi/rail/pair.c libmrmpi/rail/policy.c
 tests/libmrmpi/test_pair_PKGS := check
-tests/libmrmpi/test_adapt_SRCS := tests/libmrmpi/test_adapt.c libmrmpi/rail/adapt.c libmrmpi/rail/sched.c
+tests/libmrmpi/test_adapt_SRCS := tests/libmrmpi/test_adapt.c libmrmpi/rail/adapt.c libmrmpi/rail/sched.c libmrmpi/rail/policy.c
 tests/libmrmpi/test_adapt_PKGS := check
 tests/libmrmpi/test_regcache_SRCS := tests/libmrmpi/test_regcache.c libmrmpi/verbs/regcache.c
 tests/libmrmpi/test_regcache_PKGS := check
 tests/libmrmpi/test_select_SRCS := tests/libmrmpi/test_select.c libmrmpi/verbs/select.c
 tests/libmrmpi/test_select_PKGS := check
-tests/libmrmpi/test_device_SRCS := tests/libmrmpi/test_device.c $(addprefix libmrmpi/verbs/,cq.c device.c gid.c select.c) \
+tests/libmrmpi/test_device_SRCS := tests/libmrmpi/test_device.c $(addprefix libmrmpi/verbs/,cq.c device.c gid.c port.c select.c) \
     $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_device_PKGS := check libibverbs
 tests/libmrmpi/test_device_LDLIBS := -lpthread
@@ -95,11 +97,12 @@ tests/libmrmpi/test_rtt_SRCS := tests/libmrmpi/test_rtt.c
 tests/libmrmpi/test_ack_SRCS := tests/libmrmpi/test_ack.c libmrmpi/reliable/ack.c
 
 # link: the pure parts
-LINK_TESTS := $(addprefix tests/libmrmpi/,test_assembly test_kinds)
+LINK_TESTS := $(addprefix tests/libmrmpi/,test_assembly test_kinds test_slots)
 TESTPROGS += $(LINK_TESTS)
 UNIT_TESTS += $(LINK_TESTS)
 $(foreach t,$(LINK_TESTS),$(eval $(t)_PKGS := check))
 tests/libmrmpi/test_assembly_SRCS := tests/libmrmpi/test_assembly.c libmrmpi/link/assembly.c
+tests/libmrmpi/test_slots_SRCS := tests/libmrmpi/test_slots.c
 tests/libmrmpi/test_kinds_SRCS := tests/libmrmpi/test_kinds.c libmrmpi/link/kinds.c
 
 # The calls that unmap memory, interposed: with a sanitizer the allocator is another one, and there is nothing to test.
@@ -121,8 +124,8 @@ endif
 # Large messages over links of the test's own
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
-tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/rail/,bulk.c sched.c adapt.c filter.c) \
-    libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c log.c stats.c)
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/rail/,bulk.c sched.c policy.c adapt.c feedback.c filter.c) \
+    libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
 
@@ -164,5 +167,5 @@ tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/han
 CFLAGS.tests/libmrmpi/test_handle.c := -Ilibmrmpi/include
 $(foreach t,$(CORE_TESTS),$(eval $(t)_PKGS := check))
 
-SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/pool.sh
+SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/policies.sh tests/libmrmpi/pool.sh
 LONG_TESTS += tests/libmrmpi/fuzz.sh tests/libmrmpi/pairs_all.sh

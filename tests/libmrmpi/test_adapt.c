@@ -6,6 +6,8 @@
 
 #include "libmrmpi/rail/adapt.h"
 
+static struct mr_policy adaptive;
+
 #define KIB        1024u
 #define MIB        (1024u * KIB)
 #define STRIPE_MIN (16 * KIB)
@@ -19,6 +21,7 @@ static struct bench {
     uint64_t overhead_ns, now_ns;
     struct mr_load load[SUBS];
     struct mr_sched turn;
+    uint64_t due[SUBS];
     struct mr_adapt adapt;
     unsigned changes;
 } b;
@@ -27,6 +30,7 @@ static void begin(unsigned n, double r0, double r1, double r2)
 {
     memset(&b, 0, sizeof b);
     b.n = n;
+    b.turn.due = b.due;
     b.rate[0] = r0;
     b.rate[1] = r1;
     b.rate[2] = r2;
@@ -67,7 +71,7 @@ static uint64_t send_some(uint64_t len, unsigned count)
         free_at[i] = b.now_ns;
     for (unsigned k = 0; k < count; k++) {
         struct mr_stripe plan[MR_SUBS_MAX];
-        unsigned stripes = mr_sched_plan(&b.turn, b.load, b.n, len, STRIPE_MIN, 4096, plan);
+        unsigned stripes = mr_sched_plan(&adaptive, &b.turn, b.load, b.n, len, STRIPE_MIN, 4096, plan);
 
         for (unsigned i = 0; i < stripes; i++) {
             uint64_t took = duration(plan[i].sub, plan[i].len);
@@ -208,7 +212,7 @@ START_TEST(one_after_the_other)
     begin(2, 1, 1, 0);
     for (unsigned k = 0; k < 200; k++) {
         struct mr_stripe plan[MR_SUBS_MAX];
-        unsigned n = mr_sched_plan(&b.turn, b.load, 2, 64 * KIB, STRIPE_MIN, 4096, plan);
+        unsigned n = mr_sched_plan(&adaptive, &b.turn, b.load, 2, 64 * KIB, STRIPE_MIN, 4096, plan);
 
         ck_assert_uint_eq(n, 2);
         for (unsigned i = 0; i < n; i++)
@@ -288,7 +292,7 @@ START_TEST(a_late_look_changes_nothing)
     b.load[1].weight = MR_WEIGHT_MAX / 4;
     for (unsigned k = 0; k < 100; k++) {
         struct mr_stripe plan[MR_SUBS_MAX];
-        unsigned n = mr_sched_plan(&b.turn, b.load, 2, 1 * MIB, STRIPE_MIN, 4096, plan);
+        unsigned n = mr_sched_plan(&adaptive, &b.turn, b.load, 2, 1 * MIB, STRIPE_MIN, 4096, plan);
 
         for (unsigned i = 0; i < n; i++)
             mr_adapt_started(&b.adapt, plan[i].sub, true, b.now_ns);
@@ -320,8 +324,11 @@ int main(void)
     Suite *s = suite_create("adapt");
     TCase *t = tcase_create("adapt");
     SRunner *sr;
+    char what[MR_POLICY_TEXT];
     int failed;
 
+    if (!mr_policy_parse("adaptive", MR_POLICY_LARGE, &adaptive, what, sizeof what))
+        return 1;
     tcase_add_test(t, equal_rails_stay_equal);
     tcase_add_test(t, or_nearly_so);
     tcase_add_test(t, weights_follow_rates);

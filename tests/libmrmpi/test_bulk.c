@@ -12,10 +12,24 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/rail/bulk.h"
 #include "libmrmpi/rail/net.h"
+#include "libmrmpi/rail/view.h"
 
 enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };
 
 struct mr_net mr_net;
+
+uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
+{
+    return set;
+}
+
+static void set_policies(void)
+{
+    char what[MR_POLICY_TEXT];
+
+    for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
+        ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_net.policy[c], what, sizeof what));
+}
 struct mr_verbs mr_verbs;
 
 static uint64_t now_ns;
@@ -58,6 +72,20 @@ void mr_vc_read_done(void *cookie, int error)
 }
 
 void mr_vc_put_landed(int world_rank, uint64_t rreq, int error)
+{
+    ck_abort();
+}
+
+void mr_view_weights(struct mr_peer *p)
+{
+}
+
+void mr_view_record_part(const struct mr_sub *sub, const struct mr_view_part *part)
+{
+    ck_abort(); /* nothing is recorded */
+}
+
+void mr_view_record_moved(const struct mr_sub *sub, uint64_t len, bool read)
 {
     ck_abort();
 }
@@ -185,21 +213,27 @@ static const struct mr_link_ops ops = {.reliable = true, .write = take_part, .re
 
 static struct mr_peer *make_peer(void)
 {
+    static struct mr_card card;
     static const struct mr_regcache_backend backend = {.add = add, .remove = take_away};
     struct mr_peer *p = calloc(1, sizeof *p);
 
     setenv("MRMPI_STRIPE_MIN", "16K", 1);
     ck_assert_int_eq(mr_config_init(), 0);
     mr_regcache_init(&mr_net.regs, &backend, 0, false);
+    set_policies();
     mr_net.peer = calloc(2, sizeof *mr_net.peer);
     mr_net.peer[1] = p;
     mr_verbs.num_rails = SUBS;
+    p->card = &card;
     p->rank = 1;
     p->up = true;
     p->num_subs = p->num_now = SUBS;
     p->rdma = (1u << SUBS) - 1;
     p->sub = p->now = calloc(SUBS, sizeof *p->sub);
-    p->load = p->loads[0];
+    p->load = p->loads[0] = calloc(SUBS, sizeof *p->load);
+    p->packet_turn.due = calloc(3 * SUBS, sizeof(uint64_t));
+    p->stripe_turn.due = p->packet_turn.due + SUBS;
+    p->inflow_turn.due = p->stripe_turn.due + SUBS;
     for (unsigned i = 0; i < SUBS; i++) {
         struct mr_sub *s = &p->sub[i];
 
@@ -210,6 +244,8 @@ static struct mr_peer *make_peer(void)
         s->remote_rail = (uint8_t)i;
         s->state = MR_SUB_OPEN;
         s->waiting_end = &s->waiting;
+        s->num_links = 2;
+        s->link = calloc(2, sizeof *s->link);
         s->link[0] = (struct mr_link){.ops = &ops, .owner = s, .rail = s->rail, .state = MR_LINK_OPEN};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             s->level[l] = &s->link[0];

@@ -13,6 +13,9 @@ struct mr_net mr_net;
 
 static struct mr_peer peer;
 static struct mr_sub sub[2 * SUBS];
+static struct mr_card card;
+static struct mr_load load[2][SUBS];
+static struct mr_link link_of[2 * SUBS][MR_LEVELS];
 static struct mr_window_link links[MR_WINDOW_LINKS];
 static bool in_use, can_tell;
 static unsigned moved, mended, told, flushed, reopened;
@@ -76,21 +79,28 @@ static void setup(void)
     memset(&mr_net, 0, sizeof mr_net);
     memset(&peer, 0, sizeof peer);
     memset(sub, 0, sizeof sub);
+    memset(load, 0, sizeof load);
     memset(links, 0, sizeof links);
     in_use = false;
     can_tell = true;
     moved = mended = told = flushed = reopened = 0;
     mr_config.log_level = -1;
     levels(1, 1, 1, 2);
+    peer.card = &card;
     peer.num_now = SUBS;
     peer.num_subs = 2 * SUBS;
     peer.sub = peer.now = sub;
-    peer.load = peer.loads[0];
+    for (unsigned side = 0; side < 2; side++)
+        peer.loads[side] = load[side];
+    peer.load = load[0];
     peer.out.link = links;
+    peer.out.num_links = sizeof links / sizeof *links;
     for (unsigned i = 0; i < 2 * SUBS; i++) {
         sub[i].peer = &peer;
         sub[i].side = i >= SUBS;
         sub[i].generation = (uint8_t)(7 + i);
+        sub[i].link = link_of[i];
+        sub[i].num_links = MR_LEVELS;
         for (unsigned l = 0; l < MR_LEVELS; l++)
             sub[i].link[l] = (struct mr_link){.ops = &ops, .owner = &sub[i], .index = (uint8_t)(MR_LEVELS * i + l)};
         if (i >= SUBS)

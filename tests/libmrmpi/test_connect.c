@@ -103,6 +103,8 @@ static const struct mr_cm_ops ops = { prepare, connect_qps, transmit, establishe
 
 static void begin(int loss, int twice)
 {
+    for (unsigned i = 0; i < 2; i++)
+        mr_cm_free(&side[i].c);
     memset(side, 0, sizeof side);
     num_air = sent = rejections = full = 0;
     now = 0;

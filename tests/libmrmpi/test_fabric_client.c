@@ -121,7 +121,7 @@ START_TEST(a_good_answer)
 
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_str_eq(heard.job, "42");
-    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES);
+    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD);
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].num_lanes, 2);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);
@@ -149,6 +149,42 @@ static unsigned level_of(const struct mr_fabric_qos *q, uint32_t payload)
 {
     return mr_fabric_level_of(q, payload);
 }
+
+static void add_spread(const char *small, const char *large)
+{
+    struct fd_spread s = { .small = "" };
+
+    snprintf(s.small, sizeof s.small, "%s", small);
+    snprintf(s.large, sizeof s.large, "%s", large);
+    memcpy((char *)&answer + answer_length, &s, sizeof s);
+    answer.h.length = (uint32_t)(answer_length += sizeof s);
+}
+
+/* With any number of levels before it. */
+START_TEST(spread_over_rails)
+{
+    struct mr_fabric_qos q;
+
+    add_levels((unsigned)_i);
+    add_spread("near", "");
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert_str_eq(q.spread[0], "near");
+    ck_assert_str_eq(q.spread[1], "");
+    ck_assert_uint_eq(level_of(&q, 4097), _i ? 1 : MR_LEVEL_BULK);
+}
+END_TEST
+
+START_TEST(lies_of_spread)
+{
+    struct mr_fabric_qos q;
+
+    add_spread("near", "even");
+    memset((char *)&answer + answer_length - (_i ? sizeof(struct fd_spread) : FD_SPREAD_MAX), 'x', FD_SPREAD_MAX);
+    ck_assert_int_eq(ask(2000, &q), -EPROTO);
+    expect_defaults(&q);
+    ck_assert_str_eq(q.spread[0], "");
+}
+END_TEST
 
 /* From a daemon that knows of none, or a class that has none. */
 START_TEST(no_levels_between)
@@ -421,6 +457,8 @@ int main(void)
     tcase_add_test(t, one_level_between);
     tcase_add_test(t, two_levels_between);
     tcase_add_loop_test(t, lies_of_levels, 0, 8);
+    tcase_add_loop_test(t, spread_over_rails, 0, 3);
+    tcase_add_loop_test(t, lies_of_spread, 0, 2);
     tcase_add_test(t, no_policy);
     tcase_add_test(t, no_daemon);
     tcase_add_test(t, a_silent_daemon);

@@ -40,6 +40,9 @@ START_TEST(lists)
         {"ud,rc,uc", 3, {MR_LINK_UD, MR_LINK_RC, MR_LINK_UC}},
         {"ud,uc,rc", 3, {MR_LINK_UD, MR_LINK_UC, MR_LINK_RC}},
         {"UD,Rc", 2, {MR_LINK_UD, MR_LINK_RC}},
+        {"ring", 1, {MR_LINK_RING}},
+        {"ring,rc", 2, {MR_LINK_RING, MR_LINK_RC}},
+        {"rc,uc,ring,ud", 4, {MR_LINK_RC, MR_LINK_UC, MR_LINK_RING, MR_LINK_UD}},
     };
 
     for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -105,7 +108,7 @@ START_TEST(bad_reliable)
 }
 END_TEST
 
-/* RC, UC, UD, each native or reliable: every pair of settings that gives one. */
+/* RC, UC, UD and rings, each native or reliable: every pair of settings that gives one. */
 START_TEST(six_combinations)
 {
     static const struct {
@@ -117,7 +120,8 @@ START_TEST(six_combinations)
         {"rc", "yes", MR_LINK_RC, false, false},  {"uc", "auto", MR_LINK_UC, false, false},
         {"uc", "yes", MR_LINK_UC, false, false},  {"uc", "no", MR_LINK_UC, true, true},
         {"ud", "auto", MR_LINK_UD, false, false}, {"ud", "yes", MR_LINK_UD, false, false},
-        {"ud", "no", MR_LINK_UD, true, true},
+        {"ud", "no", MR_LINK_UD, true, true},     {"ring", "auto", MR_LINK_RING, true, false},
+        {"ring", "no", MR_LINK_RING, true, false}, {"ring", "yes", MR_LINK_RING, false, false},
     };
 
     for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -148,7 +152,23 @@ START_TEST(names)
     ck_assert_str_eq(mr_link_kind_name(MR_LINK_RC), "rc");
     ck_assert_str_eq(mr_link_kind_name(MR_LINK_UC), "uc");
     ck_assert_str_eq(mr_link_kind_name(MR_LINK_UD), "ud");
+    ck_assert_str_eq(mr_link_kind_name(MR_LINK_RING), "ring");
     ck_assert_str_eq(mr_link_kind_name(MR_LINK_KINDS), "unknown");
+}
+END_TEST
+
+START_TEST(designs)
+{
+    enum mr_ring_design d = MR_RING_BASIC;
+
+    ck_assert(mr_ring_design_parse("Zerocopy", &d));
+    ck_assert_int_eq(d, MR_RING_ZEROCOPY);
+    for (unsigned i = 0; i < MR_RING_DESIGNS; i++) {
+        ck_assert(mr_ring_design_parse(mr_ring_design_name(i), &d));
+        ck_assert_uint_eq(d, i);
+    }
+    ck_assert(!mr_ring_design_parse("", &d) && !mr_ring_design_parse("basic,zerocopy", &d));
+    ck_assert_str_eq(mr_ring_design_name(MR_RING_DESIGNS), "unknown");
 }
 END_TEST
 
@@ -166,6 +186,7 @@ int main(void)
     tcase_add_test(t, six_combinations);
     tcase_add_test(t, unsafe_lists);
     tcase_add_test(t, names);
+    tcase_add_test(t, designs);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
     srunner_set_tap(sr, "-");

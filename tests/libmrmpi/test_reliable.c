@@ -452,6 +452,7 @@ static void begin(void)
         mr_window_init(&end[i].window, scene->limit);
         mr_rtt_init(&end[i].window.rtt, TIMEOUT_MIN, TIMEOUT_MAX);
         mr_window_start(&end[i].window, scene->first);
+        REQUIRE(mr_window_reserve(&end[i].window, scene->links) == 0);
         mr_ack_init(&end[i].ack, scene->first, mr_rtt_ack_delay(TIMEOUT_MIN), 32, scene->limit);
         end[i].in.expected = scene->first;
         end[i].next_poll = now + below(1000);
@@ -636,7 +637,7 @@ static void check_lists(const struct mr_window *w, unsigned in_flight)
     const struct mr_kept *prev = NULL;
     unsigned n = 0;
 
-    for (unsigned l = 0; w->link && l < MR_WINDOW_LINKS; l++) {
+    for (unsigned l = 0; l < w->num_links; l++) {
         prev = NULL;
         for (const struct mr_kept *k = w->link[l].head; k; prev = k, k = k->next) {
             REQUIRE(k->state == MR_KEPT_SENT && k->link == l && k->prev == prev && k->tries > 0);
@@ -740,6 +741,7 @@ START_TEST(any_words)
     now = MS;
     mr_window_init(&window, 50);
     mr_window_start(&window, 0u - 5000);
+    REQUIRE(mr_window_reserve(&window, 4) == 0);
     for (unsigned i = 0; i < FUZZ_KEEP; i++)
         pool[i].id = i;
     for (unsigned n = 0; n < FUZZ_STEPS; n++) {

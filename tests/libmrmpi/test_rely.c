@@ -18,6 +18,14 @@
 #define SRC     3u
 
 struct mr_net mr_net;
+
+static void set_policies(void)
+{
+    char what[MR_POLICY_TEXT];
+
+    for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
+        ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_net.policy[c], what, sizeof what));
+}
 struct mr_verbs mr_verbs;
 unsigned mr_vc_all_waiting;
 unsigned mr_rail_idle;
@@ -25,6 +33,10 @@ unsigned mr_rail_idle;
 static const struct mr_launch launch = {.size = 5};
 static struct mr_peer peer;
 static struct mr_sub sub[2];
+static struct mr_card card;
+static struct mr_load load[2];
+static uint64_t due[2];
+static struct mr_link link_of[2];
 static uint64_t clock_ns = 1000000;
 static unsigned readings; /* of the clock */
 
@@ -155,12 +167,15 @@ void mr_zcopy_poll(struct mr_peer *p, uint64_t now_ns)
 /* ---- what there is ----------------------------------------------------------------------------------------------- */
 
 static struct mr_link *lossy, *native;
+static struct mr_rail rail;
 
 static void setup(void)
 {
     memset(&mr_net, 0, sizeof mr_net);
+    set_policies();
     memset(&peer, 0, sizeof peer);
     memset(sub, 0, sizeof sub);
+    memset(due, 0, sizeof due);
     made = freed = posted = backlogged = delivered = broken = asked = readings = received = 0;
     refusal = 0;
     last = NULL;
@@ -168,18 +183,21 @@ static void setup(void)
     mr_config.log_level = -1;
     mr_config.srq_depth = 512;
     mr_net.launch = &launch;
+    peer.card = &card;
     peer.rank = SRC;
     peer.up = true;
     peer.sub = peer.now = sub;
     peer.num_subs = peer.num_now = 2;
-    peer.load = peer.loads[0];
+    peer.load = peer.loads[0] = load;
+    peer.packet_turn.due = due;
     peer.spare = 2; /* packets take the first */
     mr_window_init(&peer.out, 1024);
+    ck_assert_int_eq(mr_window_reserve(&peer.out, 2), 0);
     for (unsigned i = 0; i < 2; i++) {
         peer.load[i] = (struct mr_load){.up = true, .weight = 1};
-        sub[i] = (struct mr_sub){.peer = &peer, .state = MR_SUB_OPEN};
+        sub[i] = (struct mr_sub){.peer = &peer, .state = MR_SUB_OPEN, .link = &link_of[i], .num_links = 1};
         sub[i].link[0] = (struct mr_link){
-            .ops = &ops, .owner = &sub[i], .state = MR_LINK_OPEN, .index = (uint8_t)i, .native = i == 1};
+            .rail = &rail, .ops = &ops, .owner = &sub[i], .state = MR_LINK_OPEN, .index = (uint8_t)i, .native = i == 1};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             sub[i].level[l] = &sub[i].link[0];
     }

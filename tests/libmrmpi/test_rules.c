@@ -247,6 +247,9 @@ START_TEST(without_rules)
     standard("ud", 0, "any: ud");
     standard("uc,rc", 0, "rdma: rc,uc; any: uc,rc");
     standard("rc,ud", 0, "rdma: rc; any: rc,ud");
+    standard("ring", 0, "rdma: ring; any: ring");
+    standard("uc,ring,rc", 0, "rdma: rc,ring,uc; any: uc,ring,rc");
+    standard("ring,ud", 16, "rdma: ring; control|eager|piece count>=16: ring,ud; any: ud; any: ring,ud");
     standard("ud,rc", 5, "rdma: rc; any: ud,rc");
     standard("rc,ud", 16, "rdma: rc; control|eager|piece count>=16: rc,ud; any: ud; any: rc,ud");
 }

@@ -8,6 +8,8 @@
 
 #define KIB 1024u
 
+static struct mr_policy fair, adaptive; /* as ranks have them by default */
+
 static void set(struct mr_load *load, unsigned n, uint32_t weight)
 {
     for (unsigned i = 0; i < n; i++)
@@ -17,16 +19,16 @@ static void set(struct mr_load *load, unsigned n, uint32_t weight)
 /* Picks and charges. */
 static unsigned take(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
 {
-    unsigned i = mr_sched_pick(s, load, n, 0);
+    unsigned i = mr_sched_pick(&fair, s, load, n, 0);
 
-    mr_sched_charge(s, load, n, i, len);
+    mr_sched_charge(&fair, s, load, n, i, len);
     return i;
 }
 
 START_TEST(round_robin_skips_those_that_are_down)
 {
     struct mr_load load[4];
-    struct mr_sched s = { 0 };
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
     unsigned seen[8];
 
     set(load, 4, 1);
@@ -36,9 +38,9 @@ START_TEST(round_robin_skips_those_that_are_down)
     for (unsigned i = 0; i < 8; i++)
         ck_assert_uint_eq(seen[i], i % 3 == 2 ? 3 : i % 3);
     load[0].up = load[1].up = load[3].up = false;
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 4, 0), 4);
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 1, 0), 1);
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 0, 0), 0);
+    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 4, 0), 4);
+    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 1, 0), 1);
+    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 0, 0), 0);
 }
 END_TEST
 
@@ -46,10 +48,10 @@ START_TEST(even_halves)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2];
-    struct mr_sched s = { 0 };
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
 
     set(load, 2, 1);
-    ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 1024 * KIB, 16 * KIB, 4096, plan), 2);
+    ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1024 * KIB, 16 * KIB, 4096, plan), 2);
     ck_assert_uint_eq(plan[0].len, 512 * KIB);
     ck_assert_uint_eq(plan[1].len, 512 * KIB);
     ck_assert_uint_eq(plan[1].offset, 512 * KIB);
@@ -62,12 +64,12 @@ START_TEST(each_is_the_first_in_turn)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[3];
-    struct mr_sched s = { 0 };
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
     unsigned first[3] = { 0 };
 
     set(load, 3, 1);
     for (unsigned i = 0; i < 30; i++) {
-        ck_assert_uint_eq(mr_sched_plan(&s, load, 3, 1024 * KIB, 16 * KIB, 4096, plan), 3);
+        ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 3, 1024 * KIB, 16 * KIB, 4096, plan), 3);
         first[plan[0].sub]++;
     }
     for (unsigned i = 0; i < 3; i++)
@@ -79,11 +81,11 @@ START_TEST(short_ones_stay_whole_and_take_turns)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2];
-    struct mr_sched s = { 0 };
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
 
     set(load, 2, 1);
     for (unsigned i = 0; i < 4; i++) {
-        ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 16 * KIB - 1, 16 * KIB, 4096, plan), 1);
+        ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 16 * KIB - 1, 16 * KIB, 4096, plan), 1);
         ck_assert_uint_eq(plan[0].sub, i % 2);
         ck_assert_uint_eq(plan[0].len, 16 * KIB - 1);
     }
@@ -94,15 +96,15 @@ START_TEST(weights)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2];
-    struct mr_sched s = { 0 };
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
 
     set(load, 2, 1);
     load[0].weight = 4;
-    ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 2);
+    ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 2);
     ck_assert_uint_eq(plan[0].sub, 0);
     ck_assert_uint_eq(plan[0].len, 800 * KIB);
     load[0].weight = 0; /* up, but worth nothing: it gets nothing */
-    ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 1);
+    ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 1);
     ck_assert_uint_eq(plan[0].len, 1000 * KIB);
 }
 END_TEST
@@ -111,7 +113,7 @@ END_TEST
 START_TEST(turns_by_weight)
 {
     struct mr_load load[3];
-    struct mr_sched s = { 0 };
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
     unsigned seen[3] = { 0 }, last = 0;
 
     set(load, 3, 1024);
@@ -144,7 +146,7 @@ START_TEST(bytes_are_even)
 
     for (unsigned n = 2; n <= 4; n++)
         for (unsigned period = 2; period <= 9; period++) {
-            struct mr_sched s = { 0 };
+            struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
             uint64_t carried[4] = { 0 }, most = 0, least = UINT64_MAX;
 
             set(load, n, MR_WEIGHT_MAX);
@@ -167,7 +169,7 @@ END_TEST
 START_TEST(nobody_catches_up)
 {
     struct mr_load load[2];
-    struct mr_sched s = { 0 };
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
     unsigned seen[2] = { 0 };
 
     set(load, 2, MR_WEIGHT_MAX);
@@ -179,12 +181,12 @@ START_TEST(nobody_catches_up)
         seen[take(&s, load, 2, 4096)]++;
     ck_assert(seen[0] >= 49 && seen[1] >= 49);
     for (unsigned i = 0; i < 1000; i++) { /* 1 is full: it is asked first as often as not, and the other one takes it */
-        unsigned k = mr_sched_pick(&s, load, 2, 1u << 1);
+        unsigned k = mr_sched_pick(&fair, &s, load, 2, 1u << 1);
 
         ck_assert_uint_eq(k, 0);
-        mr_sched_charge(&s, load, 2, k, 4096);
+        mr_sched_charge(&fair, &s, load, 2, k, 4096);
     }
-    ck_assert_uint_eq(mr_sched_pick(&s, load, 2, 3), 2);
+    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 2, 3), 2);
     seen[0] = seen[1] = 0;
     for (unsigned i = 0; i < 100; i++)
         seen[take(&s, load, 2, 4096)]++;
@@ -197,13 +199,13 @@ START_TEST(light_ones_are_left_out)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[3];
-    struct mr_sched s = { 0 };
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
     unsigned probes = 0;
 
     set(load, 3, 1024);
     load[1].weight = 32;
     for (unsigned i = 0; i < 3 * MR_PLANS_PROBE; i++) {
-        unsigned n = mr_sched_plan(&s, load, 3, 128 * KIB, 16 * KIB, 4096, plan);
+        unsigned n = mr_sched_plan(&adaptive, &s, load, 3, 128 * KIB, 16 * KIB, 4096, plan);
 
         ck_assert(n == 2 || n == 3);
         probes += n == 3;
@@ -216,7 +218,7 @@ START_TEST(light_ones_are_left_out)
     }
     ck_assert_uint_eq(probes, 3);
     /* its part of a longer message is worth it */
-    ck_assert_uint_eq(mr_sched_plan(&s, load, 3, 1024 * KIB, 16 * KIB, 4096, plan), 3);
+    ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 3, 1024 * KIB, 16 * KIB, 4096, plan), 3);
 }
 END_TEST
 
@@ -224,9 +226,9 @@ START_TEST(no_rail)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2] = { 0 };
-    struct mr_sched s = { 0 };
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
 
-    ck_assert_uint_eq(mr_sched_plan(&s, load, 2, 100, 1, 1, plan), 0);
+    ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 100, 1, 1, plan), 0);
 }
 END_TEST
 
@@ -237,7 +239,7 @@ START_TEST(covers)
     for (int k = 0; k < 500; k++) {
         struct mr_stripe plan[MR_SUBS_MAX];
         struct mr_load load[MR_SUBS_MAX];
-        struct mr_sched s = { .next = (unsigned)rand() % 40 };
+        struct mr_sched s = { .next = (unsigned)rand() % 40, .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
         unsigned n = 1 + (unsigned)rand() % MR_SUBS_MAX, up = 0, used = 0, num;
         uint64_t len = 1 + (uint64_t)rand() * (uint64_t)rand() % (1ull << (1 + rand() % 40)), at = 0;
         uint64_t align = 1u << rand() % 14, min = 1 + (uint64_t)rand() % 100000;
@@ -246,7 +248,7 @@ START_TEST(covers)
             load[i] = (struct mr_load){ .up = rand() % 3, .weight = (uint32_t)rand() % 5 };
             up += load[i].up;
         }
-        num = mr_sched_plan(&s, load, n, len, min, align, plan);
+        num = mr_sched_plan(&adaptive, &s, load, n, len, min, align, plan);
         ck_assert(up ? num >= 1 && num <= up : num == 0);
         for (unsigned i = 0; i < num; i++) {
             ck_assert_uint_lt(plan[i].sub, n);
@@ -372,8 +374,12 @@ int main(void)
     Suite *s = suite_create("sched");
     TCase *t = tcase_create("sched");
     SRunner *sr;
+    char what[MR_POLICY_TEXT];
     int failed;
 
+    if (!mr_policy_parse("fair", MR_POLICY_SMALL, &fair, what, sizeof what) ||
+        !mr_policy_parse("adaptive", MR_POLICY_LARGE, &adaptive, what, sizeof what))
+        return 1;
     tcase_add_test(t, round_robin_skips_those_that_are_down);
     tcase_add_test(t, even_halves);
     tcase_add_test(t, each_is_the_first_in_turn);

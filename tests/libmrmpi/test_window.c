@@ -23,6 +23,7 @@ static void begin(int i, unsigned limit)
 
 static void push(unsigned from, unsigned to)
 {
+    ck_assert_int_eq(mr_window_reserve(&w, 2), 0);
     for (unsigned i = from; i < to; i++) {
         kept[i].len = LEN;
         ck_assert_int_eq(mr_window_push(&w, &kept[i]), 0);
@@ -35,6 +36,7 @@ static void push(unsigned from, unsigned to)
 static void sent(unsigned i, unsigned link, bool native, uint64_t now)
 {
     ck_assert_ptr_eq(mr_window_ready(&w), &kept[i]);
+    ck_assert_int_eq(mr_window_reserve(&w, link + 1), 0); /* beside links that are in use */
     mr_window_sent(&w, &kept[i], link, native, now);
     ck_assert_int_eq(kept[i].state, MR_KEPT_SENT);
     ck_assert_uint_eq(kept[i].link, link);
@@ -519,7 +521,7 @@ END_TEST
 START_TEST(unnumbered_packets_are_counted)
 {
     begin(_i, N);
-    ck_assert(mr_window_prepare(&w));
+    ck_assert_int_eq(mr_window_reserve(&w, 4), 0);
     mr_window_unnumbered(&w, 3);
     push(0, 3);
     sent(0, 3, true, 0);

@@ -27,25 +27,25 @@ times() { awk -v a="$1" -v b="$2" -v lo="$3" -v hi="$4" 'BEGIN {print a, b, a / 
 
 ok "one rail of four times the other's rate" run "$slow" "$tmp/u" <<'END'
 MRMPI_RAILS_MAX=1 1048576 20
-MRMPI_ADAPTIVE=no 1048576 20
-MRMPI_ADAPTIVE=yes 1048576 20
+MRMPI_POLICY_LARGE=even 1048576 20
+MRMPI_POLICY_LARGE=adaptive 1048576 20
 MRMPI_RAILS_MAX=1 65536 100
-MRMPI_ADAPTIVE=yes 65536 100
+MRMPI_POLICY_LARGE=adaptive 65536 100
 END
 one=$(us "$tmp/u" MRMPI_RAILS_MAX=1 1048576)
-ok "equal parts are slower than the fast rail alone" times "$one" "$(us "$tmp/u" MRMPI_ADAPTIVE=no 1048576)" 0.4 0.65
-ok "parts that adapt are faster" times "$one" "$(us "$tmp/u" MRMPI_ADAPTIVE=yes 1048576)" 1.2 1.3
+ok "equal parts are slower than the fast rail alone" times "$one" "$(us "$tmp/u" MRMPI_POLICY_LARGE=even 1048576)" 0.4 0.65
+ok "parts that adapt are faster" times "$one" "$(us "$tmp/u" MRMPI_POLICY_LARGE=adaptive 1048576)" 1.2 1.3
 ok "the slow rail carries about a fifth" test "$(part "$tmp/u" 3)" -ge 18 -a "$(part "$tmp/u" 3)" -le 26
-ok "64 KiB are no slower than over the fast rail alone" times "$(us "$tmp/u" MRMPI_RAILS_MAX=1 65536)" "$(us "$tmp/u" MRMPI_ADAPTIVE=yes 65536)" 1 1.3
+ok "64 KiB are no slower than over the fast rail alone" times "$(us "$tmp/u" MRMPI_RAILS_MAX=1 65536)" "$(us "$tmp/u" MRMPI_POLICY_LARGE=adaptive 65536)" 1 1.3
 
 ok "two equal rails" run "$equal" "$tmp/e" <<'END'
-MRMPI_ADAPTIVE=no 1048576 20
-MRMPI_ADAPTIVE=yes 1048576 20
-MRMPI_ADAPTIVE=no 65536 100
-MRMPI_ADAPTIVE=yes 65536 100
+MRMPI_POLICY_LARGE=even 1048576 20
+MRMPI_POLICY_LARGE=adaptive 1048576 20
+MRMPI_POLICY_LARGE=even 65536 100
+MRMPI_POLICY_LARGE=adaptive 65536 100
 END
 for bytes in 1048576 65536; do
-  ok "adapting makes no difference to $bytes bytes" times "$(us "$tmp/e" MRMPI_ADAPTIVE=no $bytes)" "$(us "$tmp/e" MRMPI_ADAPTIVE=yes $bytes)" 0.998 1.002
+  ok "adapting makes no difference to $bytes bytes" times "$(us "$tmp/e" MRMPI_POLICY_LARGE=even $bytes)" "$(us "$tmp/e" MRMPI_POLICY_LARGE=adaptive $bytes)" 0.998 1.002
 done
 is "both carry half" "$(part "$tmp/e" 2) $(part "$tmp/e" 4)" "50 50"
 done_testing

@@ -2,7 +2,8 @@
 /*
  * many [ROUNDS [PARTNERS]]: every rank exchanges short messages with every other one, or with so many of them, near and
  * far; then there are collectives and a ring. For jobs of many ranks, of which each may have few connections. Rank 0
- * prints the most memory that a rank's heap has.
+ * prints the most memory that a rank's heap has, and by how much it has grown since each rank has sent a short and a
+ * long packet: all of that, whatever else it is for, divided by the ranks of other hosts that have been met since.
  */
 #include <malloc.h>
 
@@ -69,6 +70,42 @@ static void alltoall(void)
     free(out);
 }
 
+static int others(void)
+{
+    MPI_Comm node;
+    int here;
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &here);
+    MPI_Comm_free(&node);
+    return size - here;
+}
+
+/* The library's pools have their first pieces after that, which serve all peers. */
+static void warm_up(void)
+{
+    static int in[256], out[256];
+
+    for (int n = 1; n <= 256; n += 255)
+        MPI_Sendrecv(out, n, MPI_INT, (rank + size / 2) % size, TAG, in, n, MPI_INT, (rank - size / 2 + size) % size,
+                     TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* What it was before, after the first one or two peers. */
+static void print_heap(long long before)
+{
+    long long mine[2] = {(long long)heap(), (long long)heap() - before}, most[2];
+    int far = others(),
+        peers = far < 2 * partners ? far : 2 * partners; /* each sends to one and receives from another */
+
+    peers = peers > 2 ? peers - 2 : 1;
+    mine[1] /= peers;
+    MPI_Reduce(mine, most, 2, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (!rank)
+        printf("%d ranks: %lld KiB at most, %lld bytes more for each of %d peers\n", size, most[0] / 1024, most[1],
+               peers);
+}
+
 static void ring(int lap)
 {
     int got = -1, mine = val(rank, lap, 0);
@@ -81,9 +118,11 @@ static void ring(int lap)
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 1;
-    long long mine, most, sum;
+    long long sum, before;
 
     mt_begin(&argc, &argv);
+    warm_up();
+    before = (long long)heap();
     partners = argc > 2 && atoi(argv[2]) < size - 1 ? atoi(argv[2]) : size - 1;
     for (int round = 0; round < rounds; round++) {
         exchange(round);
@@ -95,9 +134,6 @@ int main(int argc, char **argv)
         EQ(sum, (long long)size * (size - 1) / 2);
         ring(lap);
     }
-    mine = (long long)heap();
-    MPI_Reduce(&mine, &most, 1, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (!rank)
-        printf("%d ranks: %lld KiB at most\n", size, most / 1024);
+    print_heap(before);
     return mt_end();
 }

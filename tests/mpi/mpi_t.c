@@ -81,11 +81,12 @@ static void all_cvars(int running)
         MPI_T_enum e;
         MPI_T_cvar_handle h;
         EQ(MPI_T_cvar_get_info(i, name, &name_len, &verbosity, &t, &e, desc, &desc_len, &bind, &scope), MPI_SUCCESS);
+        int rails = !strcmp(name, "MRMPI_RAILS"); /* no setting */
         CHECK(!strncmp(name, "MRMPI_", 6) && name_len == (int)strlen(name) + 1);
         CHECK(desc_len == (int)strlen(desc) + 1 && desc_len > 5);
         CHECK(verbosity >= MPI_T_VERBOSITY_USER_BASIC && verbosity <= MPI_T_VERBOSITY_MPIDEV_ALL);
         CHECK(bind == MPI_T_BIND_NO_OBJECT);
-        CHECK(scope == (running && !strstr(anytime, name) ? MPI_T_SCOPE_READONLY : MPI_T_SCOPE_LOCAL));
+        CHECK(scope == (rails || (running && !strstr(anytime, name)) ? MPI_T_SCOPE_READONLY : MPI_T_SCOPE_LOCAL));
         EQ(MPI_T_cvar_get_index(name, &j), MPI_SUCCESS);
         EQ(j, i);
         EQ(MPI_T_cvar_handle_alloc(i, NULL, &h, &count), MPI_SUCCESS);
@@ -120,7 +121,7 @@ static void enums(void)
     MPI_T_enum e;
     char name[20];
     int len = sizeof(name), num, value;
-    MPI_T_cvar_get_info(cvar("MRMPI_ADAPTIVE"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
+    MPI_T_cvar_get_info(cvar("MRMPI_SINGLE_COPY"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
     EQ(MPI_T_enum_get_info(e, &num, name, &len), MPI_SUCCESS);
     CHECK(num == 2 && len == (int)strlen(name) + 1);
     len = sizeof(name);
@@ -229,9 +230,9 @@ static void writing_before_init(void)
     EQ(MPI_T_cvar_read(freed, back), MPI_T_ERR_INVALID_HANDLE);
     EQ(MPI_T_cvar_handle_free(&freed), MPI_T_ERR_INVALID_HANDLE);
     EQ(read_size("MRMPI_STRIPE_MIN"), 48 << 10); /* the environment, set by main */
-    EQ(write_int("MRMPI_ADAPTIVE", 2), MPI_T_ERR_INVALID);
-    EQ(write_int("MRMPI_ADAPTIVE", 0), MPI_SUCCESS);
-    EQ(read_int("MRMPI_ADAPTIVE"), 0);
+    EQ(write_int("MRMPI_SINGLE_COPY", 2), MPI_T_ERR_INVALID);
+    EQ(write_int("MRMPI_SINGLE_COPY", 0), MPI_SUCCESS);
+    EQ(read_int("MRMPI_SINGLE_COPY"), 0);
     EQ(write_size("MRMPI_EAGER_MAX", 1), MPI_T_ERR_INVALID); /* out of its bounds */
     EQ(write_size("MRMPI_EAGER_MAX", 512), MPI_SUCCESS);
     EQ(write_size("MRMPI_SHM_EAGER_MAX", 512), MPI_SUCCESS);
@@ -313,14 +314,69 @@ static void all_pvars(void)
         EQ(MPI_T_pvar_get_info(p, name, &name_len, &verbosity, &class, &t, &e, desc, &desc_len, &bind, &readonly,
                                &continuous, &atomic),
            MPI_SUCCESS);
-        CHECK(name_len > 3 && desc_len > 5 && class == MPI_T_PVAR_CLASS_COUNTER && t == MPI_UNSIGNED_LONG_LONG);
-        CHECK(e == MPI_T_ENUM_NULL && bind == MPI_T_BIND_NO_OBJECT && !readonly && !continuous && atomic);
+        int share = !strcmp(name, "rail_share");
+        CHECK(name_len > 3 && desc_len > 5);
+        EQ(class, share ? MPI_T_PVAR_CLASS_PERCENTAGE : MPI_T_PVAR_CLASS_COUNTER);
+        CHECK(t == (share ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG));
+        CHECK(e == MPI_T_ENUM_NULL && bind == MPI_T_BIND_NO_OBJECT && readonly == share && continuous == share &&
+              atomic);
         EQ(MPI_T_pvar_get_index(name, class, &i), MPI_SUCCESS);
         EQ(i, p);
         EQ(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_TIMER, &i), MPI_T_ERR_INVALID_NAME);
     }
     EQ(MPI_T_pvar_get_info(num, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
        MPI_T_ERR_INVALID_INDEX);
+}
+
+/* Those of rails have an element for each: together they are what went between hosts. */
+static void rails(void)
+{
+    char names[1024], *last = names;
+    MPI_T_cvar_handle h = open_cvar("MRMPI_RAILS", 1024);
+    MPI_T_pvar_session s;
+    MPI_T_pvar_handle packets, share;
+    unsigned long long before[8], after[8], sum = 0;
+    double part[8], parts = 0;
+    int i, num, named = 0, mine = 0, theirs;
+    EQ(MPI_T_cvar_read(h, names), MPI_SUCCESS);
+    EQ(MPI_T_cvar_write(h, names), MPI_T_ERR_CVAR_SET_NEVER);
+    EQ(MPI_T_cvar_handle_free(&h), MPI_SUCCESS);
+    for (char *name = strtok_r(names, ",", &last); name; name = strtok_r(NULL, ",", &last), named++)
+        CHECK(strchr(name, ':'));
+    EQ(MPI_T_pvar_session_create(&s), MPI_SUCCESS);
+    EQ(MPI_T_pvar_get_index("rail_packets_sent", MPI_T_PVAR_CLASS_COUNTER, &i), MPI_SUCCESS);
+    EQ(MPI_T_pvar_handle_alloc(s, i, NULL, &packets, &num), MPI_SUCCESS);
+    EQ(num, named ? named : 8);
+    EQ(MPI_T_pvar_get_index("rail_share", MPI_T_PVAR_CLASS_PERCENTAGE, &i), MPI_SUCCESS);
+    EQ(MPI_T_pvar_handle_alloc(s, i, NULL, &share, &num), MPI_SUCCESS);
+    EQ(MPI_T_pvar_start(s, share), MPI_T_ERR_PVAR_NO_STARTSTOP);
+    EQ(MPI_T_pvar_reset(s, share), MPI_T_ERR_PVAR_NO_WRITE);
+    EQ(MPI_T_pvar_write(s, share, part), MPI_T_ERR_PVAR_NO_WRITE);
+    EQ(MPI_T_pvar_readreset(s, share, part), MPI_T_ERR_PVAR_NO_WRITE);
+    EQ(MPI_T_pvar_start(s, MPI_T_PVAR_ALL_HANDLES), MPI_SUCCESS); /* all that can be */
+    EQ(MPI_T_pvar_read(s, packets, before), MPI_SUCCESS);
+    for (int k = 1; k < size; k++)
+        MPI_Sendrecv(&mine, 1, MPI_INT, (rank + k) % size, 8, &theirs, 1, MPI_INT, (rank + size - k) % size, 8,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EQ(MPI_T_pvar_read(s, packets, after), MPI_SUCCESS);
+    EQ(MPI_T_pvar_read(s, share, part), MPI_SUCCESS);
+    for (int k = 0; k < num; k++) {
+        CHECK(before[k] <= after[k] && part[k] >= 0 && part[k] <= 1);
+        sum += after[k] - before[k];
+        parts += part[k];
+    }
+    CHECK(named ? sum > 0 && parts > 0.999 && parts < 1.001 : !sum && parts == 0);
+    for (int k = 0; k < 8; k++)
+        before[k] = 7;
+    EQ(MPI_T_pvar_write(s, packets, before), MPI_SUCCESS);
+    EQ(MPI_T_pvar_stop(s, packets), MPI_SUCCESS);
+    EQ(MPI_T_pvar_readreset(s, packets, after), MPI_SUCCESS);
+    for (int k = 0; k < num; k++)
+        CHECK(after[k] >= 7);
+    EQ(MPI_T_pvar_read(s, packets, after), MPI_SUCCESS);
+    for (int k = 0; k < num; k++)
+        EQ(after[k], 0);
+    EQ(MPI_T_pvar_session_free(&s), MPI_SUCCESS);
 }
 
 static void counting(void)
@@ -403,6 +459,7 @@ int main(int argc, char **argv)
     all_cvars(1);
     MPI_Barrier(MPI_COMM_WORLD);
     counting();
+    rails();
     error_texts();
     MPI_Finalize();
     EQ(MPI_T_cvar_get_num(&n), MPI_SUCCESS);

@@ -17,10 +17,15 @@ job() { # RANKS ARGS...: many on 16 hosts
   [ $rc = 0 ]
 }
 each() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | sort -n; } # COUNTER
+heap_within() { # BYTES: of memory of the process for each peer of another host, by the program's own account
+  local bytes
+  bytes=$(sed -n 's/^[0-9]* ranks: .* \([0-9]*\) bytes more for each of .*/\1/p' "$tmp/out")
+  ok "a peer that is reached by datagrams takes $bytes bytes of the heap (at most $1)" test "${bytes:-0}" -gt 0 -a "${bytes:-0}" -le "$1"
+}
 within_budget() { # RANKS
   is "no rank has ever had more than 16 connections" "$(each connections_most | awk '$1 > 16' | wc -l)" 0
   is "$1 ranks have counted their queue pairs" "$(each queue_pairs_most | wc -l)" "$1"
-  ok "at most $(each queue_pairs_most | tail -n 1), two of them for datagrams" test "$(each queue_pairs_most | tail -n 1)" -le 18
+  ok "at most $(each queue_pairs_most | tail -n 1), two for each connection and two for datagrams" test "$(each queue_pairs_most | tail -n 1)" -le 34
   not_ok "nobody complains, nothing is left over" grep -qE 'warning: (rank|leak)|leak:|error:' "$tmp/out"
 }
 simfab topology star --hosts 16 >"$tmp/net"
@@ -30,6 +35,7 @@ within_budget 256
 export MRMPI_LINKS=ud,rc
 ok "256 ranks, datagrams first" job 256
 within_budget 256
+heap_within 5120 # of 1,024 ranks, 960 of them on other hosts: at most 4.7 MiB in each if all talk to all
 export MRMPI_LINKS=rc,ud
 ok "1,024 ranks" job 1024 1 64
 within_budget 1024

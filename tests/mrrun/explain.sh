@@ -22,6 +22,14 @@ like "no budget of connections" '^  connections: to every rank of another host' 
 like "no fabricd" '^  fabricd at /run/fabricd/fabricd.sock (is not there|cannot be asked).*: all messages on service level 0$' "$tmp/out"
 like "from where on messages are striped" '^  from 16K on: cut over the rails' "$tmp/out"
 
+like "how small messages are spread" '^  small messages: fair: .* \(default\)$' "$tmp/out"
+like "and large ones" '^  large messages: adaptive: .* \(default\)$' "$tmp/out"
+ok "other policies" explain -x MRMPI_POLICY_SMALL=window:16 -x MRMPI_POLICY_LARGE=weighted:mlx5_0=4,mlx5_1=1
+like "a window" '^  small messages: window:16: .* \(-x\)$' "$tmp/out"
+like "weights" '^  large messages: weighted:mlx5_0=4,mlx5_1=1: .* \(-x\)$' "$tmp/out"
+not_ok "one that is none" explain -x MRMPI_POLICY_LARGE=near
+like "says which there are" '^  large messages: MPI_Init will fail: "near" is not one of fair .*eq4.*\(MRMPI_POLICY_LARGE\)$' "$tmp/out"
+
 ok "nothing is started" explain -n 4 touch "$tmp/started"
 not_ok "indeed" test -e "$tmp/started"
 like "but told how many there would be" '^Job mrrun-[0-9]+, 4 ranks' "$tmp/out"
@@ -62,7 +70,7 @@ is "those of a file" "$(rules)" "1 any: ud;"
 
 MRMPI_RULES='any: rc; eager: xx' explain
 is "rules that are wrong: status 1" $? 1
-like "and the place" '^  ERROR: MRMPI_RULES: line 1, column 17: here comes a kind of link: rc, uc or ud; MPI_Init will fail$' "$tmp/out"
+like "and the place" '^  ERROR: MRMPI_RULES: line 1, column 17: here comes a kind of link: rc, uc, ud or ring; MPI_Init will fail$' "$tmp/out"
 MRMPI_RULES=@$tmp/none explain
 is "a file that is not there: status 1" $? 1
 MRMPI_LINKS=rc,xy explain

@@ -25,6 +25,10 @@ run -n 4 "$client" exit:3:0
 is "a rank that exits with 0 without MPI_Finalize" $? 1
 like "is told" "^mrrun: rank 3 .* exited with code 0 after MPI_Init without MPI_Finalize" "$tmp/err"
 
+# PMIx_Finalize does not wait for its answer for ever
+run -n 1 "$client" stopped:0:8
+is "a rank whose launcher does not hear that it calls MPI_Finalize, for a while" "$? $(cat "$tmp/err")" "0 "
+
 run -n 4 "$client" abort:3:42
 is "abort: its code" $? 42
 like "rank, code and reason are told" "^mrrun: rank 3 .* aborted the job with code 42: told to" "$tmp/err"

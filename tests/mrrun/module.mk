@@ -11,11 +11,16 @@ TESTPROGS += tests/mrrun/test_output
 tests/mrrun/test_output_SRCS := tests/mrrun/test_output.c mrrun/output.c mrrun/verdict.c
 tests/mrrun/test_output_PKGS := check
 
+TESTPROGS += tests/mrrun/test_records
+tests/mrrun/test_records_SRCS := tests/mrrun/test_records.c mrrun/records.c mrrun/stats.c mrrun/timeline.c \
+    $(addprefix libmrmpi/,base/config.c base/log.c base/record.c base/stats.c link/kinds.c)
+tests/mrrun/test_records_PKGS := check
+
 # A rank for the scripts: it talks to the launch room alone.
 TESTPROGS += tests/mrrun/test_launch_client
 tests/mrrun/test_launch_client_SRCS := tests/mrrun/test_launch_client.c
 tests/mrrun/test_launch_client_DEPS := libmrmpi.so
 
-UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output
+UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output tests/mrrun/test_records
 SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
-                tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh
+                tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh tests/mrrun/view.sh tests/mrrun/pairs.sh

@@ -92,6 +92,19 @@ static void print_world(void)
 }
 
 /* "kill:2:11": rank 2 raises signal 11 while the others wait for it. */
+/* Our launcher does nothing for so long. */
+static void stop_launcher(int seconds)
+{
+    pid_t launcher = getppid();
+
+    if (!fork()) {
+        sleep((unsigned)seconds);
+        kill(launcher, SIGCONT);
+        _exit(0);
+    }
+    kill(launcher, SIGSTOP);
+}
+
 static int end_as_told(const char *mode)
 {
     int who = -1, arg = 0;
@@ -107,6 +120,8 @@ static int end_as_told(const char *mode)
     if (!strncmp(mode, "kill:", 5) || !strncmp(mode, "exit:", 5) || !strncmp(mode, "abort:", 6))
         for (;;)
             pause();
+    if (!strncmp(mode, "stopped:", 8) && me)
+        stop_launcher(arg);
     int err = mr_launch_finalize();
     if (err)
         return fail("finalize", self->rank, err);

@@ -51,6 +51,27 @@ START_TEST(everything)
 }
 END_TEST
 
+START_TEST(figures)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=json", "--rails-trace", "t", "prog"), 0);
+    ck_assert(o.stats);
+    ck_assert_str_eq(o.stats_as, "json");
+    ck_assert_str_eq(o.trace, "t");
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=json:a b", "prog"), 0);
+    ck_assert_str_eq(o.stats_as, "json:a b");
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=json", "-stats", "prog"), 0); /* the last one counts */
+    ck_assert(o.stats);
+    ck_assert_ptr_null(o.stats_as);
+    ck_assert_ptr_null(o.trace);
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=", "prog"), -1);
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=json:", "prog"), -1);
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=jsonfile", "prog"), -1);
+    ck_assert_str_eq(why, "option --stats: 'jsonfile' is neither json nor json:FILE");
+}
+END_TEST
+
 START_TEST(explaining)
 {
     struct mrrun_options o;
@@ -196,6 +217,7 @@ int main(void)
 
     tcase_add_test(tc, everything);
     tcase_add_test(tc, explaining);
+    tcase_add_test(tc, figures);
     tcase_add_test(tc, timeout_of_the_environment);
     tcase_add_test(tc, other_launchers_spellings);
     tcase_add_test(tc, hosts_with_devices);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A ring of slots: one process writes packets into the memory of another, by RDMA, and that one polls. Counters of
+ * both ends and the layout of a slot, after J. Liu et al., "Design and Implementation of MPICH2 over InfiniBand with
+ * RDMA Support", IPDPS 2004, section 4. Pure: tests/libmrmpi/test_slots.c.
+ *
+ * A packet lies at the bottom of its slot ("bottom fill"), so that its tail always has the same place, the slot's last
+ * 8 bytes: those never hold anything but tails. The tail counts packets, so that of an earlier round is not taken for
+ * a new one, whatever was in the slot. One write brings packet and tail. Adapters store the bytes of a write in the
+ * order of their addresses; verbs does not promise that, but all adapters that MPI libraries poll memory of do so.
+ * Where it is not to be relied on, a second write sets a counter (head) after the first, and the tail's number is not
+ * looked at.
+ *
+ * The reader's count of packets that it has read comes back in the tails of the other direction, as its lower 16 bits,
+ * or as a write of its own. All counts go on as long as the link lives, also from one ring to the next.
+ */
+#ifndef MRMPI_SLOTS_H
+#define MRMPI_SLOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MR_SLOTS_MOST 4096 /* of a ring; a power of two, far below 2^15 */
+
+struct mr_slot_tail {
+    uint16_t len;    /* of the packet before it */
+    uint16_t freed;  /* packets that the sender has read of its own ring, the lower bits */
+    uint32_t number; /* packets so far, this one included; written last */
+};
+_Static_assert(sizeof(struct mr_slot_tail) == 8, "on the wire");
+#define MR_SLOT_TAIL sizeof(struct mr_slot_tail)
+
+/* Is this a ring that both ends can count in? */
+static inline bool mr_slots_sane(uint32_t num, uint32_t size)
+{
+    return num && num <= MR_SLOTS_MOST && !(num & (num - 1)) && size >= 64 && size <= 1u << 20 && !(size % 64);
+}
+
+/* Bytes of the slots that hold packets of this length. */
+static inline uint32_t mr_slots_size(size_t packet)
+{
+    return (uint32_t)((packet + MR_SLOT_TAIL + 63) & ~(size_t)63);
+}
+
+/* ---- the writer ---------------------------------------------------------------------------------------------------- */
+
+struct mr_slots_out {
+    uint32_t num, size;
+    uint32_t sent, freed; /* packets, and those that the reader is known to have read; wrap */
+};
+
+/* A tail has room for 16 bits of length, whatever the slot has. */
+static inline bool mr_slots_fits(const struct mr_slots_out *o, size_t len)
+{
+    return len <= UINT16_MAX && len + MR_SLOT_TAIL <= o->size;
+}
+
+static inline bool mr_slots_full(const struct mr_slots_out *o)
+{
+    return o->sent - o->freed >= o->num;
+}
+
+/* What the reader says. What is older than what is known, or cannot be, changes nothing. */
+static inline void mr_slots_freed(struct mr_slots_out *o, uint32_t freed)
+{
+    if (freed - o->freed <= o->sent - o->freed)
+        o->freed = freed;
+}
+
+static inline void mr_slots_freed16(struct mr_slots_out *o, uint16_t freed)
+{
+    mr_slots_freed(o, o->freed + (uint16_t)(freed - (uint16_t)o->freed));
+}
+
+/* Where the next packet of len bytes begins, in the ring; its tail follows it. */
+static inline uint64_t mr_slots_place(const struct mr_slots_out *o, size_t len)
+{
+    return (uint64_t)((o->sent & (o->num - 1)) + 1) * o->size - MR_SLOT_TAIL - len;
+}
+
+/* The tail of the next packet, to out. freed: what the writer has read of the ring of the other direction. */
+static inline void mr_slots_tail(const struct mr_slots_out *o, size_t len, uint32_t freed, void *out)
+{
+    struct mr_slot_tail t = {.len = (uint16_t)len, .freed = (uint16_t)freed, .number = o->sent + 1};
+
+    memcpy(out, &t, sizeof t);
+}
+
+/* ---- the reader ---------------------------------------------------------------------------------------------------- */
+
+struct mr_slots_in {
+    uint32_t num, size;
+    uint32_t read, told; /* packets that were read, and what the writer was told of that; wrap */
+    uint32_t tell;       /* it is told when it does not know of so many */
+    unsigned char *at;   /* the ring */
+    unsigned char *tail; /* where that of the next packet will be */
+};
+
+static inline unsigned char *mr_slots_tail_of(const struct mr_slots_in *in, uint32_t packet)
+{
+    return in->at + (size_t)((packet & (in->num - 1)) + 1) * in->size - MR_SLOT_TAIL;
+}
+
+/* The ring begins, in memory of num * size bytes: no tail in it is the one that is expected. every: the writer is told
+ * of each packet, not of half a ring. */
+static inline void mr_slots_begin(struct mr_slots_in *in, uint32_t num, uint32_t size, bool every, void *at)
+{
+    in->tell = every || num < 2 ? 1 : num / 2;
+    in->num = num;
+    in->size = size;
+    in->at = at;
+    in->told = in->read;
+    for (uint32_t i = 0; i < num; i++) {
+        struct mr_slot_tail t = {.number = in->read + i + 1 - num};
+
+        memcpy(mr_slots_tail_of(in, in->read + i), &t, sizeof t);
+    }
+    in->tail = mr_slots_tail_of(in, in->read);
+}
+
+/*
+ * Has the next packet come? head: NULL, or the counter that is written after it, which says so instead of the tail. The
+ * tail is read as one word: with its upper half, which is written last, the lower one is there.
+ */
+static inline bool mr_slots_look(const struct mr_slots_in *in, const uint32_t *head, struct mr_slot_tail *out)
+{
+    const uint64_t *tail = (const uint64_t *)(const void *)in->tail;
+    uint64_t word;
+
+    if (__builtin_expect(head != NULL, 0)) {
+        if (__atomic_load_n(head, __ATOMIC_ACQUIRE) == in->read)
+            return false;
+        word = __atomic_load_n(tail, __ATOMIC_ACQUIRE);
+    } else {
+        word = __atomic_load_n(tail, __ATOMIC_ACQUIRE);
+        if ((uint32_t)(word >> 32) != in->read + 1)
+            return false;
+    }
+    memcpy(out, &word, sizeof *out);
+    return true;
+}
+
+/* Where it lies; NULL: its length cannot be. */
+static inline const void *mr_slots_packet(const struct mr_slots_in *in, const struct mr_slot_tail *t)
+{
+    return t->len <= in->size - MR_SLOT_TAIL ? in->tail - t->len : NULL;
+}
+
+/* Its slot may be written again, as soon as the writer knows. */
+static inline void mr_slots_next(struct mr_slots_in *in)
+{
+    in->read++;
+    in->tail = in->read & (in->num - 1) ? in->tail + in->size : mr_slots_tail_of(in, in->read);
+}
+
+/* Shall the writer be told in a write of its own? Of every packet, or when half of the ring is free unknown to it. */
+static inline bool mr_slots_owes(const struct mr_slots_in *in)
+{
+    return in->read - in->told >= in->tell;
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a port to what peers have to know of it, and whether it can be used. For device.c, which opens rails, and for
+ * mrrun --explain, which only looks.
+ */
+#ifndef MRMPI_VERBS_PORT_H
+#define MRMPI_VERBS_PORT_H
+
+#include <infiniband/verbs.h>
+
+#include "libmrmpi/verbs/gid.h"
+#include "libmrmpi/verbs/verbs.h"
+
+/* *out was zero; its queue pairs and reads are the caller's. 0, or -ENODEV (said): no GID is as wished. */
+int mr_port_describe(struct ibv_context *ctx, const char *device, unsigned num, const struct ibv_port_attr *port,
+                     const struct mr_gid_wish *wish, struct mr_rail_addr *out, uint8_t *gid_index);
+/* NULL: it can be used; else why not. */
+const char *mr_port_unusable(const char *device, unsigned num, const struct ibv_port_attr *port, mr_rail_reject *reject,
+                             void *arg);
+
+#endif

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hosts are alike if their rails and what fabricd says there are: pairs of the same two kinds of hosts are one
+ * paragraph. Rails are paired, weighed and messages are cut by the library's own functions.
+ */
+#include "mrrun/pairs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/rail/pair.h"
+
+#define NAMES_MAX  6     /* hosts that are named */
+#define SLOW_MBPS  10000 /* as in rail/net.c: 4X SDR */
+#define MANY_COUNT 1000000000u
+
+/* ---- hosts that are alike ---------------------------------------------------------------------------------------- */
+
+static bool same_rail(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
+{
+    return !strcmp(a->device, b->device) && a->port == b->port && a->rate_mbps == b->rate_mbps && a->lmc == b->lmc &&
+           a->mtu == b->mtu && a->reads == b->reads && mr_pair_reaches(a, b);
+}
+
+static bool same_levels(const struct mr_fabric_qos *a, const struct mr_fabric_qos *b)
+{
+    for (unsigned l = 0; l < MR_LEVELS; l++)
+        if (a->level[l].max != b->level[l].max || a->level[l].num_lanes != b->level[l].num_lanes ||
+            memcmp(a->level[l].sl, b->level[l].sl, a->level[l].num_lanes))
+            return false;
+    return !strcmp(a->class_name, b->class_name);
+}
+
+static bool alike(const struct host_rails *a, const struct host_rails *b)
+{
+    if (a->num != b->num || a->known != b->known || a->fabricd_error != b->fabricd_error ||
+        !same_levels(&a->qos, &b->qos))
+        return false;
+    for (unsigned i = 0; i < a->num; i++)
+        if (!same_rail(&a->rail[i], &b->rail[i]))
+            return false;
+    return true;
+}
+
+/* like[i]: the first host that is like host i. */
+static void sort_out(const struct pairs *p, int like[])
+{
+    for (int i = 0; i < p->num; i++)
+        for (like[i] = 0; like[i] < i && !(like[like[i]] == like[i] && alike(&p->of[i], &p->of[like[i]])); like[i]++)
+            ;
+}
+
+static int count_like(const struct pairs *p, const int like[], int kind)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->num; i++)
+        n += like[i] == kind;
+    return n;
+}
+
+static void print_names(const struct pairs *p, const int like[], int kind)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->num; i++) {
+        if (like[i] != kind)
+            continue;
+        if (n++ < NAMES_MAX)
+            printf("%s%s", n > 1 ? ", " : "", p->hosts->name[i]);
+    }
+    if (n > NAMES_MAX)
+        printf(" and %d more", n - NAMES_MAX);
+}
+
+static void print_who(const struct pairs *p, const int like[], int a, int b)
+{
+    int na = count_like(p, like, a), nb = count_like(p, like, b);
+
+    printf("\n  ");
+    if (a == b) {
+        printf(na > 2 ? "each two of " : "");
+        print_names(p, like, a);
+        printf(na > 2 ? " (%lld pairs of hosts)\n" : "\n", (long long)na * (na - 1) / 2);
+        return;
+    }
+    printf(na > 1 ? "each of " : "");
+    print_names(p, like, a);
+    printf(nb > 1 ? " with each of " : " with ");
+    print_names(p, like, b);
+    printf(na * nb > 1 ? " (%lld pairs of hosts)\n" : "\n", (long long)na * nb);
+}
+
+/* ---- rails ------------------------------------------------------------------------------------------------------- */
+
+static void print_subnet(const struct mr_rail_addr *a)
+{
+    if (a->global) {
+        printf("RoCE");
+        return;
+    }
+    printf("subnet ");
+    for (unsigned i = 0; i < 8; i++)
+        printf("%02x", a->gid[i]);
+}
+
+static void print_path(const struct host_rails *a, const struct host_rails *b, const struct mr_pair *pair,
+                       uint64_t total)
+{
+    const struct mr_rail_addr *x = &a->rail[pair->rail[0]], *y = &b->rail[pair->rail[1]];
+    char ends[96];
+
+    snprintf(ends, sizeof ends, "%s:%u - %s:%u", x->device, x->port, y->device, y->port);
+    printf("    %-27s ", ends);
+    print_subnet(x);
+    printf(", %g", x->rate_mbps / 1e3);
+    if (x->rate_mbps != y->rate_mbps)
+        printf(" and %g", y->rate_mbps / 1e3);
+    printf(" Gb/s, path %u, weight %u (%.1f %%)\n", pair->path, pair->weight, 100.0 * pair->weight / (double)total);
+}
+
+static void print_unpaired(const struct pairs *p, int host, int other, const struct mr_pair *pair, unsigned n,
+                           unsigned side)
+{
+    const struct host_rails *h = &p->of[host];
+    uint32_t used = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        used |= 1u << pair[i].rail[side];
+    for (unsigned i = 0; i < h->num; i++)
+        if (!(used >> i & 1))
+            printf("    %s:%u of %s is not used: %s has no rail in its subnet\n", h->rail[i].device, h->rail[i].port,
+                   p->hosts->name[host], p->hosts->name[other]);
+}
+
+/* What a message of this length is cut into, at first. */
+static void print_cut(const struct mr_policy *policy, const struct mr_pair *pair, unsigned n, uint64_t len)
+{
+    struct mr_load load[MR_SUBS_MAX];
+    struct mr_stripe stripe[MR_SUBS_MAX];
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
+    unsigned parts;
+
+    for (unsigned i = 0; i < n; i++)
+        load[i] = (struct mr_load){.up = true, .weight = pair[i].weight, .small_weight = pair[i].small_weight};
+    parts = mr_sched_plan(policy, &s, load, n, len, mr_config.stripe_min, 4096, stripe);
+    printf("      one of %s: ", explain_bytes(len));
+    for (unsigned i = 0; i < parts; i++)
+        printf("%s%s", i ? " + " : "", explain_bytes(stripe[i].len));
+    puts(parts == 1 ? " over one of them" : "");
+}
+
+/* ---- what carries what ------------------------------------------------------------------------------------------- */
+
+static bool holds(const struct mr_rule *r, enum mr_rule_use use, uint64_t size, const struct mr_rules_peer *peer)
+{
+    return r->uses >> use & 1 && size >= r->size_min && size <= r->size_max && peer->count >= r->count_min &&
+           peer->rate >= r->rate_min && (!*r->class_name || !strcmp(r->class_name, peer->class_name));
+}
+
+/* With all kinds of links open that are allowed. The number of the rule, from 1; 0: none says anything. */
+static unsigned find_rule(const struct pairs *p, enum mr_rule_use use, uint64_t size, const struct mr_rules_peer *peer,
+                          unsigned *kind)
+{
+    for (unsigned i = 0; i < p->rules->num; i++) {
+        const struct mr_rule *r = &p->rules->rule[i];
+
+        for (unsigned k = 0; holds(r, use, size, peer) && k < r->num_kinds; k++)
+            if (mr_kinds_have(p->kinds, r->kind[k])) {
+                *kind = r->kind[k];
+                return i + 1;
+            }
+    }
+    *kind = p->kinds->kind[0];
+    return 0;
+}
+
+struct carrier {
+    unsigned kind, rule;
+};
+
+static void print_carrier(const struct carrier *c)
+{
+    printf("%s", mr_link_kind_name(c->kind));
+    if (c->rule)
+        printf(" (rule %u)", c->rule);
+    else
+        printf(" (no rule says otherwise)");
+}
+
+/* Of sizes up to most, those that rules treat alike together. */
+static void print_use(const struct pairs *p, enum mr_rule_use use, uint64_t least, uint64_t most,
+                      const struct mr_rules_peer *peer)
+{
+    uint64_t from = least;
+    unsigned printed = 0;
+
+    for (unsigned c = 0; c <= p->rules->num_sizes; c++) {
+        uint64_t to = c < p->rules->num_sizes && p->rules->size[c] < most ? p->rules->size[c] : most, at, next;
+        struct carrier now, then;
+
+        if (to < from)
+            continue;
+        at = from;
+        now.rule = find_rule(p, use, at, peer, &now.kind);
+        next = c < p->rules->num_sizes ? p->rules->size[c] + 1 : most + 1;
+        if (next <= most && next > at) { /* the same beyond? */
+            then.rule = find_rule(p, use, next, peer, &then.kind);
+            if (then.rule == now.rule && then.kind == now.kind)
+                continue;
+        }
+        printf("%s", printed++ ? "; " : "");
+        if (to < most)
+            printf("up to %s ", explain_bytes(to));
+        else if (from > least)
+            printf("longer ");
+        print_carrier(&now);
+        from = to + 1;
+        if (to == most)
+            break;
+    }
+}
+
+static const struct {
+    const char *name;
+    enum mr_rule_use use;
+} uses[] = {{"control", MR_RULE_CONTROL},
+            {"short messages", MR_RULE_EAGER},
+            {"pieces of long ones", MR_RULE_PIECE},
+            {"by RDMA", MR_RULE_RDMA}};
+
+static bool differs_when_busy(const struct pairs *p)
+{
+    for (unsigned i = 0; i < p->rules->num; i++)
+        if (p->rules->rule[i].count_min || p->rules->rule[i].rate_min)
+            return true;
+    return false;
+}
+
+static void print_carriers(const struct pairs *p, const struct host_rails *h, bool busy)
+{
+    struct mr_rules_peer peer = {.class_name = h->qos.class_name};
+
+    if (busy)
+        peer.count = peer.rate = MANY_COUNT;
+    for (unsigned u = 0; u < sizeof uses / sizeof *uses; u++) {
+        bool rdma = uses[u].use == MR_RULE_RDMA;
+
+        printf("      %-20s ", uses[u].name);
+        print_use(p, uses[u].use, rdma ? mr_config.eager_max + 1 : 0, rdma ? UINT64_MAX - 1 : mr_config.eager_max,
+                  &peer);
+        puts("");
+    }
+}
+
+/* How a path is chosen among those that are open. */
+static void print_choice(const struct mr_policy policy[])
+{
+    const struct mr_policy_kind *small = policy[MR_POLICY_SMALL].kind, *large = policy[MR_POLICY_LARGE].kind;
+
+    printf("    packets, policy %s: %s\n", small->name, small->help);
+    printf("    large messages, policy %s: %s", large->name, large->help);
+    if (large->stripes)
+        printf("; cut from %s on (MRMPI_STRIPE_MIN)", explain_bytes(mr_config.stripe_min));
+    puts("");
+}
+
+/* What a rank on such a host is told, or sets. Texts that are no policies are complained of elsewhere. */
+static void read_policies(const struct host_rails *h, struct mr_policy policy[MR_POLICY_CLASSES])
+{
+    const char *set[MR_POLICY_CLASSES] = {mr_config.policy_small, mr_config.policy_large};
+    char what[MR_POLICY_TEXT];
+
+    for (unsigned c = 0; c < MR_POLICY_CLASSES; c++) {
+        const char *text = strcasecmp(set[c], "auto") ? set[c] : h->qos.spread[c];
+
+        if (!*text || !mr_policy_parse(text, c, &policy[c], what, sizeof what))
+            mr_policy_parse(mr_policy_standard(c), c, &policy[c], what, sizeof what);
+    }
+}
+
+/* ---- protocol ---------------------------------------------------------------------------------------------------- */
+
+static bool answers_reads(const struct host_rails *h)
+{
+    for (unsigned i = 0; i < h->num; i++)
+        if (!h->rail[i].reads)
+            return false;
+    return true;
+}
+
+static bool is_slow(const struct host_rails *h)
+{
+    for (unsigned i = 0; i < h->num; i++)
+        if (h->rail[i].rate_mbps <= SLOW_MBPS && !h->rail[i].global)
+            return true;
+    return false;
+}
+
+/* Why large messages from one host to the other are written, or NULL: they are read. */
+static const char *why_written(const struct pairs *p, const struct host_rails *from, const struct host_rails *to)
+{
+    if (!mr_kinds_have(p->kinds, MR_LINK_RC))
+        return "unreliable connections can only write";
+    if (!strcmp(mr_config.rndv, "write"))
+        return "MRMPI_RNDV=write";
+    if (!answers_reads(from) || !answers_reads(to))
+        return "a rail of one of them does not do RDMA reads";
+    if (strcmp(mr_config.rndv, "read") && is_slow(from))
+        return "MRMPI_RNDV=auto, and a rail of the sender is InfiniBand of 10 Gb/s or less";
+    return NULL;
+}
+
+static void print_way(const char *why, const char *from, const char *to)
+{
+    printf("    over %s%s%s%s%s: ", explain_bytes(mr_config.eager_max), from ? ", from " : "", from ? from : "",
+           to ? " to " : "", to ? to : "");
+    if (why)
+        printf("the sender writes (%s)\n", why);
+    else
+        printf("the receiver reads (MRMPI_RNDV=%s, and all rails can%s)\n", mr_config.rndv,
+               !strcmp(mr_config.rndv, "read") ? "" : " and are fast");
+}
+
+static void print_protocol(const struct pairs *p, int a, int b)
+{
+    const char *there = why_written(p, &p->of[a], &p->of[b]), *back = why_written(p, &p->of[b], &p->of[a]);
+
+    printf("    up to %s (MRMPI_EAGER_MAX): one packet, unasked\n", explain_bytes(mr_config.eager_max));
+    if (!mr_kinds_have(p->kinds, MR_LINK_RC) && !mr_kinds_have(p->kinds, MR_LINK_UC)) {
+        printf("    over %s: %s, since there is no RDMA over datagrams\n", explain_bytes(mr_config.eager_max),
+               !strcasecmp(mr_config.ud_rndv, "copy") || !mr_config.ud_pool
+                   ? "in packets"
+                   : "as datagrams into the receiver's memory (MRMPI_UD_RNDV=zcopy)");
+        return;
+    }
+    if (there == back) {
+        print_way(there, NULL, NULL);
+        return;
+    }
+    print_way(there, p->hosts->name[a], p->hosts->name[b]);
+    print_way(back, p->hosts->name[b], p->hosts->name[a]);
+}
+
+/* ---- service levels ---------------------------------------------------------------------------------------------- */
+
+static void print_levels(const struct host_rails *h, const char *who)
+{
+    uint32_t from = 0;
+
+    printf("    service levels%s%s: ", who ? " if a connection begins at " : "", who ? who : "");
+    for (unsigned l = 0; l < MR_LEVELS; l++) {
+        const struct mr_fabric_level *level = &h->qos.level[l];
+
+        if (l && l < MR_LEVEL_BULK && level->max <= from)
+            continue; /* left out */
+        printf("%s%s ", l ? ", " : "", l == MR_LEVEL_SMALL ? "small" : l == MR_LEVEL_BULK ? "large" : "medium");
+        if (l < MR_LEVEL_BULK && level->max != UINT32_MAX)
+            printf("(up to %s) ", explain_bytes(level->max));
+        for (unsigned i = 0; i < level->num_lanes; i++)
+            printf("%s%u", i ? "+" : "", level->sl[i]);
+        from = l < MR_LEVEL_BULK ? level->max : from;
+    }
+    if (h->fabricd_error)
+        printf(" (default: no fabricd answers there, %s)\n", strerror(h->fabricd_error));
+    else
+        printf(" (fabricd: class %s)\n", *h->qos.class_name ? h->qos.class_name : "none, there is no policy");
+}
+
+/* ---- a pair ------------------------------------------------------------------------------------------------------ */
+
+static void print_pair(const struct pairs *p, int a, int b)
+{
+    bool all = !strcmp(mr_config.pairs, "all");
+    struct mr_pair_side side[2] = {
+        {.rail = p->of[a].rail, .num_rails = p->of[a].num, .paths = (unsigned)mr_config.paths, .all = all},
+        {.rail = p->of[b].rail, .num_rails = p->of[b].num, .paths = (unsigned)mr_config.paths, .all = all}};
+    struct mr_policy policy[MR_POLICY_CLASSES];
+    struct mr_pair pair[MR_SUBS_MAX];
+    unsigned left_out, n = mr_pair_match(&side[0], &side[1], pair, MR_SUBS_MAX / p->kinds->num, &left_out);
+    uint64_t total = 0;
+
+    read_policies(&p->of[a], policy);
+    mr_pair_weigh_for(pair, n, side, 0, policy);
+    for (unsigned i = 0; i < n; i++)
+        total += pair[i].weight;
+    for (unsigned i = 0; i < n; i++)
+        print_path(&p->of[a], &p->of[b], &pair[i], total);
+    print_unpaired(p, a, b, pair, n, 0);
+    print_unpaired(p, b, a, pair, n, 1);
+    if (left_out)
+        printf("    %u more paths are left out\n", left_out);
+    if (!n) {
+        puts("    NOTHING leads from one to the other: messages will fail");
+        return;
+    }
+    print_protocol(p, a, b);
+    printf("    kinds of links%s\n", differs_when_busy(p) ? ", to a rank to which nothing has gone yet" : "");
+    print_carriers(p, &p->of[a], false);
+    if (differs_when_busy(p)) {
+        puts("    and to one to which much goes");
+        print_carriers(p, &p->of[a], true);
+    }
+    print_choice(policy);
+    print_cut(&policy[MR_POLICY_LARGE], pair, n, 64 << 10);
+    print_cut(&policy[MR_POLICY_LARGE], pair, n, 1 << 20);
+    print_levels(&p->of[a], same_levels(&p->of[a].qos, &p->of[b].qos) ? NULL : p->hosts->name[a]);
+    if (!same_levels(&p->of[a].qos, &p->of[b].qos))
+        print_levels(&p->of[b], p->hosts->name[b]);
+}
+
+static int second_like(const struct pairs *p, const int like[], int kind)
+{
+    int i = kind + 1;
+
+    while (i < p->num && like[i] != kind)
+        i++;
+    return i;
+}
+
+static void print_unknown(const struct pairs *p, const int like[], int kind)
+{
+    printf("\n  ");
+    print_names(p, like, kind);
+    puts(p->of[kind].known ? ": no rail that can be used; a job with ranks on other hosts, too, will not start"
+                           : ": could not be asked");
+}
+
+void pairs_print(const struct pairs *p)
+{
+    int *like = calloc((size_t)p->num + 1, sizeof *like);
+
+    if (!like)
+        return;
+    printf("\nPairs of hosts%s\n", p->simulated ? " (simulated)" : "");
+    if (p->num < 2)
+        puts("  none: all ranks are on one host");
+    sort_out(p, like);
+    for (int a = 0; p->num > 1 && a < p->num; a++) {
+        if (like[a] != a)
+            continue;
+        if (!p->of[a].known || !p->of[a].num) {
+            print_unknown(p, like, a);
+            continue;
+        }
+        for (int b = a; b < p->num; b++) {
+            int second = b == a ? second_like(p, like, a) : b;
+
+            if (like[b] != b || second == p->num || !p->of[b].num)
+                continue;
+            print_who(p, like, a, b);
+            print_pair(p, a, second);
+        }
+    }
+    free(like);
+}

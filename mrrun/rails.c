@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Looking at ports, and having that done on other hosts. */
+#include "mrrun/rails.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/port.h"
+#include "libmrmpi/verbs/select.h"
+#include "mrrun/environment.h"
+
+#define FABRIC_TIMEOUT_MS 1000
+#define AT_ONCE           8 /* hosts that are asked at the same time */
+
+/* ---- on the host ------------------------------------------------------------------------------------------------- */
+
+static void print_rail(const struct mr_rail_addr *a)
+{
+    printf("rail %s %u %u %u %u %u %u %u ", a->device, a->port, a->rate_mbps, a->lmc, a->mtu, a->global, a->gid_kind,
+           a->reads);
+    for (unsigned i = 0; i < sizeof a->gid; i++)
+        printf("%02x", a->gid[i]);
+    puts("");
+}
+
+static unsigned print_ports(struct ibv_context *ctx, const char *device, const struct mr_gid_wish *wish, unsigned most)
+{
+    struct ibv_device_attr attr;
+    unsigned n = 0;
+
+    if (ibv_query_device(ctx, &attr))
+        return 0;
+    for (unsigned num = 1; num <= attr.phys_port_cnt && n < most; num++) {
+        struct mr_rail_addr a = {.reads = attr.max_qp_rd_atom > 0 && attr.max_qp_init_rd_atom > 0};
+        struct ibv_port_attr port;
+        uint8_t gid_index;
+
+        if (!mr_device_selected(mr_config.devices, device, num) || ibv_query_port(ctx, (uint8_t)num, &port) ||
+            mr_port_unusable(device, num, &port, mr_fabric_rejects, NULL) ||
+            mr_port_describe(ctx, device, num, &port, wish, &a, &gid_index))
+            continue;
+        print_rail(&a);
+        n++;
+    }
+    return n;
+}
+
+static int print_devices(void)
+{
+    unsigned wanted = (unsigned)mr_config.rails_max, most = wanted && wanted < MR_RAILS_MAX ? wanted : MR_RAILS_MAX;
+    struct mr_gid_wish wish;
+    struct ibv_device **list;
+    int n = 0;
+
+    if (!mr_gid_wish_parse(mr_config.roce_gid, &wish))
+        return 1;
+    list = ibv_get_device_list(&n);
+    for (int i = 0; list && i < n && most; i++) {
+        const char *name = ibv_get_device_name(list[i]);
+        struct ibv_context *ctx = mr_device_selected(mr_config.devices, name, 0) ? ibv_open_device(list[i]) : NULL;
+
+        if (!ctx)
+            continue;
+        most -= print_ports(ctx, name, &wish, most);
+        ibv_close_device(ctx);
+    }
+    if (list)
+        ibv_free_device_list(list);
+    return 0;
+}
+
+static void print_qos(const struct mr_fabric_qos *q, int err)
+{
+    printf("fabricd %d %d %llu %s\n", err, q->verified, (unsigned long long)q->generation,
+           *q->class_name ? q->class_name : "-");
+    for (unsigned l = 0; l < MR_LEVELS; l++) {
+        printf("level %u %u %u", l, q->level[l].max, q->level[l].num_lanes);
+        for (unsigned i = 0; i < q->level[l].num_lanes; i++)
+            printf(" %u", q->level[l].sl[i]);
+        puts("");
+    }
+}
+
+int rails_print(void)
+{
+    struct mr_fabric_qos q;
+    int err;
+
+    if (mr_config_early()) {
+        fprintf(stderr, "mrrun: out of memory\n");
+        return 1;
+    }
+    print_qos(&q, -mr_fabric_open(mr_config.fabricd_socket, mr_config.job_id, FABRIC_TIMEOUT_MS, &q));
+    err = print_devices();
+    mr_fabric_close();
+    mr_config_finalize();
+    return err || fflush(stdout) ? 1 : 0;
+}
+
+/* ---- from here --------------------------------------------------------------------------------------------------- */
+
+static bool read_gid(const char *hex, uint8_t gid[16])
+{
+    for (unsigned i = 0; i < 16; i++)
+        if (sscanf(hex + 2 * i, "%2hhx", &gid[i]) != 1)
+            return false;
+    return true;
+}
+
+static void read_rail(const char *line, struct host_rails *h)
+{
+    struct mr_rail_addr a = {.port = 0};
+    char gid[33];
+
+    if (h->num == MR_RAILS_MAX ||
+        sscanf(line, "rail %31s %hhu %u %hhu %hhu %hhu %hhu %hhu %32s", a.device, &a.port, &a.rate_mbps, &a.lmc, &a.mtu,
+               &a.global, &a.gid_kind, &a.reads, gid) != 9 ||
+        strlen(gid) != 32 || !read_gid(gid, a.gid))
+        return;
+    h->rail[h->num++] = a;
+}
+
+static void read_level(const char *line, struct mr_fabric_qos *q)
+{
+    struct mr_fabric_level level = {.max = 0};
+    unsigned l, lanes;
+    int used;
+
+    if (sscanf(line, "level %u %u %u%n", &l, &level.max, &lanes, &used) != 3 || l >= MR_LEVELS || lanes > MR_LANES_MAX)
+        return;
+    level.num_lanes = (uint8_t)lanes;
+    for (unsigned i = 0; i < lanes; i++) {
+        int more = 0;
+
+        if (sscanf(line += used, " %hhu%n", &level.sl[i], &more) != 1)
+            return;
+        used = more;
+    }
+    q->level[l] = level;
+}
+
+static void read_qos(const char *line, struct host_rails *h)
+{
+    char name[sizeof h->qos.class_name] = "";
+    unsigned long long generation;
+    int verified;
+
+    if (sscanf(line, "fabricd %d %d %llu %31s", &h->fabricd_error, &verified, &generation, name) != 4)
+        return;
+    h->qos.verified = verified;
+    h->qos.generation = generation;
+    if (strcmp(name, "-"))
+        memcpy(h->qos.class_name, name, sizeof name);
+}
+
+static void read_answer(FILE *in, struct host_rails *h)
+{
+    char line[256];
+
+    while (fgets(line, sizeof line, in)) {
+        if (!strncmp(line, "rail ", 5))
+            read_rail(line, h);
+        else if (!strncmp(line, "level ", 6))
+            read_level(line, &h->qos);
+        else
+            read_qos(line, h);
+    }
+}
+
+/* What is asked of ranks' hosts is not told by each of them. */
+static char **make_env(char *const *env, const char *devices)
+{
+    char **own = environment_copy(env);
+
+    if (own && !environment_set(&own, "MRMPI_LOG_LEVEL", "0") &&
+        (!devices || !environment_set(&own, "MRMPI_DEVICES", devices)))
+        return own;
+    environment_free(own);
+    return NULL;
+}
+
+static FILE *start(const struct hosts *hosts, int i, char *const *env, pid_t *pid)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *here[] = {self, (char *)"--rails", NULL};
+    char *there[] = {hosts->simfab, (char *)"exec", hosts->name[i], (char *)"--", self, (char *)"--rails", NULL};
+    char **argv = hosts->simfab ? there : here, **own = make_env(env, hosts->devices[i]);
+    posix_spawn_file_actions_t actions;
+    int fds[2], err;
+    FILE *in;
+
+    if (n < 0 || !own || pipe(fds)) {
+        environment_free(own);
+        return NULL;
+    }
+    self[n] = 0;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
+    posix_spawn_file_actions_addclose(&actions, fds[0]);
+    posix_spawn_file_actions_addclose(&actions, fds[1]);
+    err = posix_spawn(pid, argv[0], &actions, NULL, argv, own);
+    posix_spawn_file_actions_destroy(&actions);
+    environment_free(own);
+    close(fds[1]);
+    in = err ? NULL : fdopen(fds[0], "r");
+    if (!in)
+        close(fds[0]);
+    return in;
+}
+
+static void ask_some(const struct hosts *hosts, int first, int num, char *const *env, struct host_rails *out)
+{
+    FILE *in[AT_ONCE];
+    pid_t pid[AT_ONCE];
+
+    for (int i = 0; i < num; i++)
+        in[i] = start(hosts, first + i, env, &pid[i]);
+    for (int i = 0; i < num; i++) {
+        int status = 0;
+
+        if (!in[i])
+            continue;
+        read_answer(in[i], &out[first + i]);
+        fclose(in[i]);
+        while (waitpid(pid[i], &status, 0) < 0 && errno == EINTR)
+            continue;
+        out[first + i].known = !status;
+    }
+}
+
+void rails_ask(const struct hosts *hosts, int num, char *const *env, struct host_rails *out)
+{
+    for (int i = 0; i < num; i++) {
+        out[i] = (struct host_rails){.num = 0};
+        mr_fabric_defaults(&out[i].qos);
+    }
+    for (int i = 0; i < num; i += AT_ONCE)
+        ask_some(hosts, i, num - i < AT_ONCE ? num - i : AT_ONCE, env, out);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The rails of hosts, as ranks there would find them, without any. mrrun runs itself on each host (--rails), inside the
+ * fabric if the hosts are simulated; there it looks at the ports with the library's own code, and asks the host's
+ * fabricd as a rank does.
+ */
+#ifndef MRRUN_RAILS_H
+#define MRRUN_RAILS_H
+
+#include "libmrmpi/fabric/client.h"
+#include "libmrmpi/verbs/verbs.h"
+#include "mrrun/hosts.h"
+
+struct host_rails {
+    unsigned num;
+    struct mr_rail_addr rail[MR_RAILS_MAX]; /* without queue pairs */
+    struct mr_fabric_qos qos;
+    int fabricd_error; /* errno; 0: it has answered */
+    bool known;        /* it could be asked */
+};
+
+/* Of this host, to standard output, for rails_ask(). 0, or 1 after saying why. */
+int rails_print(void);
+/* Of the first num hosts; env is that of the ranks. */
+void rails_ask(const struct hosts *hosts, int num, char *const *env, struct host_rails *out);
+
+#endif
