@@ -126,7 +126,7 @@ PROGRAM_FILES := $(addprefix $(BUILD)/bin/,$(PROGRAMS) $(notdir $(SCRIPTS)))
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
-COMMANDS := check check-all check-san check-rxe demo demo-failover bench install clean
+COMMANDS := check check-all check-san check-rxe demo demo-failover bench figures install clean
 .PHONY: all programs libraries tests deps $(COMMANDS)
 ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKECMDGOALS)))),)
 # `make clean check`: one after the other; the makes that they start use all cores
@@ -167,6 +167,12 @@ demo-failover: deps
 bench: deps
 	+@$(MAKE) --no-print-directory tests
 	@BUILD=$(abspath $(BUILD)) bench/run
+
+# the papers' figures on simulated hosts; ONLY=000-fig8 one of them, ONLY='000-*' those of one paper
+figures:
+	@packaging/install-deps gnuplot-nox
+	+@$(MAKE) --no-print-directory all
+	@BUILD=$(abspath $(BUILD)) bench/figures/run --out $(abspath $(BUILD))/figures $(if $(subst %,,$(ONLY)),'$(ONLY)')
 
 install: all
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' BUILD='$(BUILD)' VERSION='$(VERSION)' packaging/install \
