@@ -324,6 +324,24 @@ static void respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint64_t 
     transmit(c, MR_CM_REP);
 }
 
+/*
+ * A new round for nothing of what our answer has offered: the peer has that, and its word of it was lost, or is late. One that
+ * had given up our answer would ask for the same again.
+ */
+static bool shows_established(const struct mr_cm_conn *c, const struct mr_cm_msg *req)
+{
+    if (c->state != MR_CM_REP_SENT || !c->local)
+        return false;
+    for (unsigned i = 0; i < req->num_subs; i++)
+        for (unsigned k = 0; k < c->local->num_subs; k++) {
+            const struct mr_cm_sub *its = &req->sub[i], *our = &c->local->sub[k];
+
+            if (its->rail == our->remote && its->remote == our->rail && its->path == our->path && its->kind == our->kind)
+                return false;
+        }
+    return true;
+}
+
 static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now_ns)
 {
     bool answered = c->heard && m->id == c->heard_id, stale = c->heard && (int32_t)(m->id - c->heard_id) < 0;
@@ -349,6 +367,8 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
         }
         return;
     }
+    if (shows_established(c, m))
+        established(c);
     respond(c, m, now_ns);
 }
 

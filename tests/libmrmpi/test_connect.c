@@ -17,6 +17,7 @@ struct side {
     unsigned prepared, connected, established, failed, rounds;
     int error, refuse, refuse_req, refuse_connect;
     unsigned later; /* so many requests get -EAGAIN */
+    unsigned first; /* rail that it asks for, or offers */
     uint32_t remote_qpn, remote_psn, sl;
 };
 
@@ -56,7 +57,7 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     out->num_subs = 2;
     out->psn = 100 + c->self;
     for (unsigned i = 0; i < 2; i++)
-        out->sub[i] = (struct mr_cm_sub){ .rail = (uint8_t)i, .level = { { .qpn = 10 * c->self + i, .sl = (uint8_t)(c->self + 1) } } };
+        out->sub[i] = (struct mr_cm_sub){ .rail = (uint8_t)(s->first + i), .remote = (uint8_t)(s->first + i), .level = { { .qpn = 10 * c->self + i, .sl = (uint8_t)(c->self + 1) } } };
     return 0;
 }
 
@@ -233,6 +234,51 @@ START_TEST(traffic_stands_for_rtu)
     ck_assert_int_eq(side[1].c.state, MR_CM_CONNECTED);
     mr_cm_traffic(&side[1].c);
     ck_assert_uint_eq(side[1].established, 1);
+}
+END_TEST
+
+/* The word that the first round is done is lost; the next one, for other rails, says as much, and may be refused. */
+START_TEST(the_next_round_stands_for_rtu)
+{
+    begin(0, 0);
+    mr_cm_start(&side[0].c, 1, 0);
+    while (side[0].c.state != MR_CM_CONNECTED && now < 1000 * MS) {
+        loss_percent = side[1].c.state == MR_CM_REP_SENT ? 100 : 0;
+        run(now + MS / 2);
+    }
+    ck_assert_int_eq(side[1].c.state, MR_CM_REP_SENT);
+    num_air = 0;
+    loss_percent = 0;
+    side[0].rounds = side[1].rounds = 2;
+    side[0].first = side[1].first = 2;
+    side[1].refuse_req = -EDQUOT;
+    mr_cm_again(&side[0].c, 200);
+    mr_cm_start(&side[0].c, 2, now);
+    run(now + 1000 * MS);
+    ck_assert_uint_eq(side[1].established, 1);
+    ck_assert_uint_eq(side[1].failed, 1);
+    ck_assert_uint_eq(side[0].failed, 1);
+    ck_assert_uint_eq(side[0].c.reason, MR_CM_ENOUGH);
+}
+END_TEST
+
+/* If it asks for the same again it has given up the round. */
+START_TEST(the_same_again_is_no_rtu)
+{
+    begin(0, 0);
+    mr_cm_start(&side[0].c, 1, 0);
+    loss_percent = 0;
+    while (side[1].c.state != MR_CM_REP_SENT && now < 1000 * MS)
+        run(now + MS / 2);
+    num_air = 0;
+    ck_assert_uint_eq(side[0].established, 0);
+    mr_cm_free(&side[0].c);
+    mr_cm_init(&side[0].c, &ops, 77, 0, 1, 10 * MS, 200);
+    mr_cm_start(&side[0].c, 2, now);
+    run(now + 1000 * MS);
+    ck_assert_uint_eq(side[0].established, 1);
+    ck_assert_uint_eq(side[1].established, 1);
+    ck_assert_uint_eq(side[1].connected, 2);
 }
 END_TEST
 
@@ -585,6 +631,8 @@ int main(void)
     tcase_add_loop_test(t, both_begin_at_different_times, 0, 50);
     tcase_add_loop_test(t, rounds, 0, 100);
     tcase_add_test(t, traffic_stands_for_rtu);
+    tcase_add_test(t, the_next_round_stands_for_rtu);
+    tcase_add_test(t, the_same_again_is_no_rtu);
     tcase_add_test(t, nobody_there);
     tcase_add_loop_test(t, not_now, 0, 2);
     tcase_add_test(t, no_queue_pairs);
