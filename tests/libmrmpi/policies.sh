@@ -84,7 +84,7 @@ END
 # a bound process goes on over the other rail while its own is out
 ok "the bound rail's cable is pulled and put back" timeout 100 simfab run --topology "$two" -- bash -c \
   "${bound//;/ } mrrun -n 2 --hosts h1,h2 $BUILD/tests/libmrmpi/vc_probe 20000 & pid=\$!
-   sleep 0.3; simfab link h1:mlx5_1 down; sleep 0.3; simfab link h1:mlx5_1 up; wait \$pid"
+   sleep 0.3; simfab fault link \"h1 mlx5_1\" 1 down && sleep 0.3 && simfab fault link \"h1 mlx5_1\" 1 up || exit 1; wait \$pid"
 
 # locality, on a machine of two sockets as hwloc reads it: the first rail is at the one, the second at the other
 machine() { # NUMA node of mlx5_0, of mlx5_1
