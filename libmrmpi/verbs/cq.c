@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Completions: taken in batches and handed to whoever posted the work. The rails are looked at in turn, and the first
- * that has something ends the look: what was found should be acted on before an idle queue is asked again.
+ * that has something ends the look: what was found should be acted on before an idle queue is asked again. The next
+ * look begins there, STREAK times: often all that goes on goes on over one rail.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -9,7 +10,8 @@
 
 #include "libmrmpi/base/base.h"
 
-#define BATCH 16
+#define BATCH  16
+#define STREAK 8
 
 static int status_errno(enum ibv_wc_status status)
 {
@@ -114,6 +116,13 @@ static int poll_later(void)
     return n;
 }
 
+static inline void next_rail(void)
+{
+    mr_verbs.poll_streak = 0;
+    if (++mr_verbs.next_poll >= mr_verbs.num_rails)
+        mr_verbs.next_poll = 0;
+}
+
 int mr_verbs_poll(void)
 {
     int done;
@@ -123,13 +132,12 @@ int mr_verbs_poll(void)
     for (unsigned k = mr_verbs.num_rails; k; k--) {
         struct mr_rail *rail = &mr_verbs.rail[mr_verbs.next_poll];
 
-        if (++mr_verbs.next_poll == mr_verbs.num_rails)
-            mr_verbs.next_poll = 0;
-        if (__builtin_expect(rail->dev->fatal, 0))
-            continue;
-        done = poll_rail(rail);
-        if (done)
+        if (__builtin_expect(!rail->dev->fatal, 1) && (done = poll_rail(rail))) {
+            if (++mr_verbs.poll_streak == STREAK)
+                next_rail();
             return done;
+        }
+        next_rail();
     }
     return 0;
 }

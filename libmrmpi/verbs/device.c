@@ -300,6 +300,8 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
     limit_rails(&opening);
     open_devices(list, list ? n : 0, &opening);
     tell_left_out(&opening);
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        mr_rx_rails_changed(mr_verbs.rail[i].rx);
     if (list)
         ibv_free_device_list(list);
     if (mr_verbs.num_rails)

@@ -39,6 +39,8 @@ void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc);
 int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t longest, bool datagrams);
 /* Buffers of one queue pair that shares none. */
 int mr_rx_open_own(struct mr_rail *rail, struct mr_rx **out, struct ibv_qp *qp, unsigned depth);
+/* There are more rails than when it was opened. */
+void mr_rx_rails_changed(struct mr_rx *rx);
 struct ibv_srq *mr_rx_queue(const struct mr_rx *rx);
 /* None of its buffers is with the adapter. */
 bool mr_rx_is_back(const struct mr_rx *rx);

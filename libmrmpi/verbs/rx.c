@@ -13,7 +13,8 @@
 
 #include "libmrmpi/base/base.h"
 
-#define REPOST_BATCH 16
+#define REPOST_BATCH 16 /* of all rails together, */
+#define REPOST_LEAST 4  /* and at least of each */
 
 struct rx_buf {
     struct mr_wr wr;
@@ -132,9 +133,27 @@ static void fill(struct mr_rx *rx, size_t stride, bool datagrams)
     }
 }
 
+/*
+ * A stream that goes over all rails fills their batches at the same time: all would be posted again in one go, while the
+ * next messages, or what waits for an answer, wait.
+ */
+static unsigned batch_of(unsigned depth)
+{
+    unsigned batch = mr_verbs.num_rails ? REPOST_BATCH / mr_verbs.num_rails : REPOST_BATCH;
+
+    if (batch < REPOST_LEAST)
+        batch = REPOST_LEAST;
+    return depth / 4 < batch ? depth / 4 + 1 : batch;
+}
+
+void mr_rx_rails_changed(struct mr_rx *rx)
+{
+    rx->batch = batch_of(rx->depth);
+}
+
 static int make(struct mr_rx *rx, size_t stride, bool datagrams)
 {
-    rx->batch = rx->depth / 4 < REPOST_BATCH ? rx->depth / 4 + 1 : REPOST_BATCH;
+    rx->batch = batch_of(rx->depth);
     rx->bufs = calloc(rx->depth, sizeof *rx->bufs);
     rx->slab = aligned_alloc(4096, (rx->depth * stride + 4095) & ~(size_t)4095);
     if (!rx->bufs || !rx->slab)

@@ -133,7 +133,8 @@ struct mr_verbs {
     unsigned num_memories; /* registered at present */
     size_t packet_max;
     bool datagrams;     /* packets may come as such */
-    unsigned next_poll; /* the rail whose turn it is */
+    unsigned next_poll; /* the rail whose turn it is, */
+    unsigned poll_streak; /* which has had something to tell so many times */
     struct mr_later *later;
 };
 extern struct mr_verbs mr_verbs;
