@@ -122,8 +122,8 @@ static const struct row rows[] = {
     {"MRMPI_STRIPE_MIN", NULL, FIELD(stripe_min), SIZE, "16K", 1, GIB, "bytes",
      "messages shorter than this are not striped over rails", MR_TOPIC_RAILS, ANYTIME},
     {"MRMPI_POLICY_SMALL", NULL, FIELD(policy_small), STRING, "auto", 0, 0, "",
-     "how small messages are spread over rails: fair, round-robin, weighted-round-robin, window, binding, near; auto: as "
-     "fabricd says, else fair",
+     "how small messages are spread over rails: soonest, fair, round-robin, weighted-round-robin, window, binding, near; "
+     "auto: as fabricd says, else fair",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_POLICY_LARGE", NULL, FIELD(policy_large), STRING, "auto", 0, 0, "",
      "how large messages are: cut into stripes (even, weighted, adaptive, eq3, eq4), or whole (all of the above but near); auto: "

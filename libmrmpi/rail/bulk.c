@@ -365,7 +365,8 @@ static uint32_t without_rdma(const struct mr_peer *p)
 static void find_home(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->put->peer;
-    unsigned i = mr_sched_pick(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, p->load, p->num_now, without_rdma(p));
+    unsigned i = mr_sched_pick(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, p->load, p->num_now, without_rdma(p),
+                               s->len);
 
     if (i == p->num_now) {
         s->sub = NULL;

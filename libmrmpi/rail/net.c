@@ -378,14 +378,14 @@ static inline __attribute__((always_inline)) int post_but(struct mr_peer *p, str
     else if (k->payload > mr_net.qos.level[MR_LEVEL_SMALL].max)
         level = mr_fabric_level_of(&mr_net.qos, k->payload);
     for (;;) {
-        unsigned i = mr_sched_pick(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, full);
+        unsigned i = mr_packet_turn(p, full, k->payload);
         int err;
 
         if (__builtin_expect(i == p->num_now, 0))
             return -EAGAIN;
         err = post_on(p, p->now[i].level[level], k);
         if (__builtin_expect(!err, 1)) {
-            mr_sched_charge(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, i, k->payload);
+            mr_packet_taken(p, i, k->payload);
             return 0;
         }
         if (err == -EAGAIN)

@@ -326,6 +326,21 @@ void mr_spread_news(void);
 /* Of a set of subchannels those that the policy allows; all, if it allows none of them. */
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set);
 
+/* Over which subchannel a packet goes, none of the set but; p->num_now: there is none. */
+static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t but, size_t payload)
+{
+    const struct mr_policy *policy = &mr_net.policy[MR_POLICY_SMALL];
+
+    if (mr_sched_wants_time(policy, &p->packet_turn, p->num_now))
+        mr_sched_tell_time(&p->packet_turn, mr_clock_ns());
+    return mr_sched_pick(policy, &p->packet_turn, p->load, p->num_now, but, payload);
+}
+/* It has gone over that one. */
+static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload)
+{
+    mr_sched_charge(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, i, payload);
+}
+
 /* ---- budget.c -------------------------------------------------------------------------------------------------- */
 
 /* There are more ranks on other hosts than one may have connections to. The same for all ranks of the job. */

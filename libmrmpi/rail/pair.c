@@ -115,8 +115,8 @@ static uint64_t part_of(const struct mr_rail_addr *rail, unsigned sharers, uint3
     return (rate << 10) / sharers;
 }
 
-void mr_pair_weigh(struct mr_pair *pair, unsigned n, const struct mr_pair_side *first,
-                   const struct mr_pair_side *second, bool by_rate)
+uint32_t mr_pair_weigh(struct mr_pair *pair, unsigned n, const struct mr_pair_side *first,
+                       const struct mr_pair_side *second, bool by_rate)
 {
     const struct mr_pair_side *side[2] = {first, second};
     unsigned sharers[2][MR_RAILS_MAX] = {{0}};
@@ -143,6 +143,7 @@ void mr_pair_weigh(struct mr_pair *pair, unsigned n, const struct mr_pair_side *
 
         pair[i].weight = weight < MR_WEIGHT_MIN ? MR_WEIGHT_MIN : (uint32_t)weight;
     }
+    return largest >> 10 ? (uint32_t)(largest >> 10) : 1;
 }
 
 static void give_weights(const struct mr_policy *policy, struct mr_pair *pair, unsigned num,
@@ -169,12 +170,13 @@ static void give_weights(const struct mr_policy *policy, struct mr_pair *pair, u
     }
 }
 
-void mr_pair_weigh_for(struct mr_pair *pair, unsigned n, const struct mr_pair_side side[2], unsigned ours,
-                       const struct mr_policy policy[])
+uint32_t mr_pair_weigh_for(struct mr_pair *pair, unsigned n, const struct mr_pair_side side[2], unsigned ours,
+                           const struct mr_policy policy[])
 {
     const struct mr_policy *small = &policy[MR_POLICY_SMALL], *large = &policy[MR_POLICY_LARGE];
 
-    mr_pair_weigh(pair, n, &side[0], &side[1], true);
+    uint32_t mbps = mr_pair_weigh(pair, n, &side[0], &side[1], true);
+
     for (unsigned i = 0; i < n; i++)
         pair[i].small_weight = pair[i].weight;
     if (large->kind->weights == MR_WEIGHTS_EVEN || large->kind->weights == MR_WEIGHTS_PAPER)
@@ -183,4 +185,5 @@ void mr_pair_weigh_for(struct mr_pair *pair, unsigned n, const struct mr_pair_si
         give_weights(small, pair, n, &side[ours], ours, true);
     if (large->num_rails && large->kind->where == MR_WHERE_ALL)
         give_weights(large, pair, n, &side[ours], ours, false);
+    return mbps;
 }

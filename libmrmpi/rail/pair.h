@@ -38,16 +38,17 @@ unsigned mr_pair_match(const struct mr_pair_side *first, const struct mr_pair_si
                        struct mr_pair out[MR_SUBS_MAX], unsigned most, unsigned *left_out);
 /*
  * Weights by the ports' rates (by_rate; else all ports count the same): a port that several subchannels share gives
- * each its part. The largest is MR_WEIGHT_MAX.
+ * each its part. The largest is MR_WEIGHT_MAX. Returns what that one gets of its port, in Mb/s.
  */
-void mr_pair_weigh(struct mr_pair *pair, unsigned n, const struct mr_pair_side *first,
-                   const struct mr_pair_side *second, bool by_rate);
+uint32_t mr_pair_weigh(struct mr_pair *pair, unsigned n, const struct mr_pair_side *first,
+                       const struct mr_pair_side *second, bool by_rate);
 
 /*
  * First weights as the policies of small and of large messages of side[ours] have them: policy[MR_POLICY_CLASSES]. What
  * a text gives to a rail that several subchannels share is divided among them; a rail that it leaves out counts 1.
+ * Returns what the fastest gets by the ports' rates, in Mb/s.
  */
-void mr_pair_weigh_for(struct mr_pair *pair, unsigned n, const struct mr_pair_side side[2], unsigned ours,
-                       const struct mr_policy policy[]);
+uint32_t mr_pair_weigh_for(struct mr_pair *pair, unsigned n, const struct mr_pair_side side[2], unsigned ours,
+                           const struct mr_policy policy[]);
 
 #endif

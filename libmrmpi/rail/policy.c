@@ -168,6 +168,11 @@ static bool parse_alpha(const char *text, struct mr_policy *out, char *what, siz
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static const struct mr_policy_kind kinds[] = {
+    {.name = "soonest",
+     .arguments = "",
+     .small = true,
+     .turn = MR_TURN_SOONEST,
+     .help = "the rail that will have sent it first, by its port's rate and what it has been given lately"},
     {.name = "fair",
      .arguments = "",
      .small = true,

@@ -7,6 +7,7 @@
  * A policy is NAME or NAME:ARGUMENTS. Multiplexing policies give each message to one subchannel; striping policies,
  * for large messages only, cut it over all of them.
  *
+ *   soonest               the subchannel whose port will have sent it first, by what that has to send and its rate
  *   fair                  the subchannel that has carried the fewest bytes for its weight
  *   round-robin           each in turn, whatever the length of messages
  *   weighted-round-robin[:WEIGHTS]   the same, as often as its weight says
@@ -40,7 +41,7 @@
 enum mr_policy_class { MR_POLICY_SMALL, MR_POLICY_LARGE, MR_POLICY_CLASSES };
 
 /* How the next subchannel is found (rail/sched.c). */
-enum mr_policy_turn { MR_TURN_FAIR, MR_TURN_ROUND, MR_TURN_WEIGHTED, MR_TURN_WINDOW };
+enum mr_policy_turn { MR_TURN_FAIR, MR_TURN_ROUND, MR_TURN_WEIGHTED, MR_TURN_WINDOW, MR_TURN_SOONEST };
 /* Which subchannels may be taken. */
 enum mr_policy_where { MR_WHERE_ALL, MR_WHERE_BOUND, MR_WHERE_NEAR };
 /* Where weights are from, and what changes them. */

@@ -209,7 +209,7 @@ static void say_word(struct mr_peer *p)
 {
     struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = (uint32_t)mr_net.launch->rank};
     uint32_t spare = p->steer ? mr_steer_spare(p, MR_RULE_CONTROL, 0) : p->spare;
-    unsigned i = mr_sched_pick(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, spare);
+    unsigned i = mr_packet_turn(p, spare, 0);
     struct mr_ack before = p->in;
     struct mr_packet *k;
 
@@ -217,7 +217,7 @@ static void say_word(struct mr_peer *p)
         return;
     if (post_word(p, p->now[i].level[MR_LEVEL_SMALL], k)) {
         mr_stat_add(MR_STAT_ACKS_SENT, 1);
-        mr_sched_charge(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, i, k->size);
+        mr_packet_taken(p, i, k->size);
     } else {
         p->in = before;
     }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The communication scheduler: the least loaded in turn (start-time fair queueing), and striping by weight. */
+/*
+ * The communication scheduler: who will have sent it first, the least loaded in turn (start-time fair queueing), and
+ * striping by weight.
+ */
 #include "libmrmpi/rail/sched.h"
 
 #define PACKET_COST 512 /* of a packet, whatever its length, in bytes of a long one */
@@ -29,12 +32,67 @@ static unsigned take_next(const struct mr_sched *s, const struct mr_load *load, 
     return n;
 }
 
-unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
-                       uint32_t but)
+static uint64_t time_for(const struct mr_sched *s, const struct mr_load *l, uint64_t len)
 {
-    bool by_due = p->kind->turn == MR_TURN_FAIR || p->kind->turn == MR_TURN_WEIGHTED;
+    uint64_t time = (len + PACKET_COST) * s->kib_time / 1024;
 
-    return by_due ? take_least(s, load, n, but) : take_next(s, load, n, but);
+    return l->weight == MR_WEIGHT_MAX ? time : time * MR_WEIGHT_MAX / (l->weight ? l->weight : 1);
+}
+
+static uint64_t end_of(const struct mr_sched *s, const struct mr_load *l, uint64_t len)
+{
+    return (*l->until > s->now ? *l->until : s->now) + time_for(s, l, len);
+}
+
+/*
+ * Who will have sent it first. A program that sends less than one port takes stays with that port: few completion queues
+ * give many completions at a time, and a slow port is not asked while a fast one is idle. Of its subchannels (paths,
+ * lanes) each has its turn. For a quantum nobody else is looked for.
+ */
+static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len)
+{
+    unsigned last = s->next < n ? s->next : 0, best = n, i = last;
+    uint64_t best_end = 0;
+
+    if (s->used < MR_SCHED_QUANTUM && load[last].up && !(but >> last & 1))
+        return last;
+    for (unsigned k = 0; k < n; k++) {
+        uint64_t end;
+
+        i = i + 1 < n ? i + 1 : 0;
+        if (!load[i].up || but >> i & 1)
+            continue;
+        end = end_of(s, &load[i], len);
+        if (best == n || end < best_end ||
+            (end == best_end && load[i].until == load[last].until && load[best].until != load[last].until)) {
+            best = i;
+            best_end = end;
+        }
+    }
+    return best;
+}
+
+unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
+                       uint32_t but, uint64_t len)
+{
+    switch (p->kind->turn) {
+    case MR_TURN_SOONEST:
+        return take_soonest(s, load, n, but, len);
+    case MR_TURN_FAIR:
+    case MR_TURN_WEIGHTED:
+        return take_least(s, load, n, but);
+    default:
+        return take_next(s, load, n, but);
+    }
+}
+
+static void use_quantum(struct mr_sched *s, const struct mr_load *load, unsigned i, uint64_t len)
+{
+    if (i != s->next || s->used >= MR_SCHED_QUANTUM)
+        s->used = 0;
+    s->next = i;
+    s->used += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + PACKET_COST;
+    *load[i].until = end_of(s, &load[i], len);
 }
 
 /* One that was down, or has just become heavier, does not catch up with what the others have carried meanwhile. */
@@ -71,6 +129,9 @@ void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct 
         break;
     case MR_TURN_WINDOW:
         use_window(p, s, n, i, len);
+        break;
+    case MR_TURN_SOONEST:
+        use_quantum(s, load, i, len);
         break;
     }
 }
@@ -149,7 +210,7 @@ unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const stru
     if (!up)
         return 0;
     if (len < stripe_min || up == 1 || !p->kind->stripes) {
-        *out = (struct mr_stripe){.sub = mr_sched_pick(p, s, load, n, 0), .len = len};
+        *out = (struct mr_stripe){.sub = mr_sched_pick(p, s, load, n, 0, len), .len = len};
         mr_sched_charge(p, s, load, n, out->sub, len);
         return 1;
     }

@@ -21,13 +21,18 @@ struct mr_load {
     bool up;
     uint32_t weight;       /* up to MR_WEIGHT_MAX */
     uint32_t small_weight; /* the same, for small messages under weighted-round-robin */
+    uint64_t *until;       /* when its port will have sent what it was given, in units of time; for MR_TURN_SOONEST */
 };
+
+#define MR_SCHED_NS      16u   /* units of time in a nanosecond */
+#define MR_SCHED_QUANTUM 4096u /* what goes over the same subchannel before the next is sought, if there is hurry */
 
 struct mr_sched {
     unsigned next;  /* whose turn it is, among equals */
-    unsigned used;  /* of the window of the one that next is: messages or bytes */
+    unsigned used;  /* of the window, or quantum, of the one that next is: messages or bytes */
     unsigned plans; /* made since all subchannels had a part */
-    uint64_t now;   /* what the one that was taken last had carried before */
+    uint64_t now;   /* what the one that was taken last had carried before; MR_TURN_SOONEST: the time, as last told */
+    uint32_t kib_time; /* MR_TURN_SOONEST: what the heaviest takes for 1024 bytes */
     uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
 };
 
@@ -36,20 +41,37 @@ struct mr_stripe {
     uint64_t offset, len;
 };
 
+/* What takes the heaviest 1024 bytes, if its rate is so many Mb/s. */
+static inline uint32_t mr_sched_kib_time(uint32_t mbps)
+{
+    return 1024u * 8u * 1000u * MR_SCHED_NS / (mbps ? mbps : 1);
+}
+
+/* Is the time to be told before the next pick? Not for each: looking at a clock takes as long as posting a message does. */
+static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct mr_sched *s, unsigned n)
+{
+    return n > 1 && p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM;
+}
+
+static inline void mr_sched_tell_time(struct mr_sched *s, uint64_t ns)
+{
+    s->now = ns * MR_SCHED_NS;
+}
+
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
-                       uint32_t but);
+                       uint32_t but, uint64_t len);
 void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned i,
                     uint64_t len);
 
 /*
- * The subchannel that takes the next packet or whole message: of those that are up, none of the set but (bit i: subchannel i); n
+ * The subchannel that takes the next packet or whole message, of len bytes: of those that are up, none of the set but (bit i: subchannel i); n
  * if there is none. Fair ones count bytes, not packets: of a program that sends a short and a long message in turn, one
  * rail must not get all long ones.
  */
 static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load,
-                                     unsigned n, uint32_t but)
+                                     unsigned n, uint32_t but, uint64_t len)
 {
-    return n == 1 ? !load[0].up || but : mr_sched_take(p, s, load, n, but);
+    return n == 1 ? !load[0].up || but : mr_sched_take(p, s, load, n, but, len);
 }
 
 /* It has taken a packet, or a message, of len bytes. */

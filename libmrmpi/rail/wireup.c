@@ -50,7 +50,8 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->waiting_end = &sub->waiting;
     if (kind == p->bulk_kind && mr_link_kinds[kind]->write)
         p->rdma |= 1u << place;
-    p->loads[side][place] = (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight};
+    p->loads[side][place] =
+        (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight, .until = &sub->rail->until};
 }
 
 /* So many of each, that a class of several lanes uses them all. */
@@ -113,7 +114,7 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
     sides[!ours] = (struct mr_pair_side){
         .rail = p->card->rail, .num_rails = p->card->num_rails, .paths = p->card->paths, .all = p->card->all_pairs};
     num = mr_pair_match(&sides[0], &sides[1], pair, most, left_out);
-    mr_pair_weigh_for(pair, num, sides, ours, mr_net.policy);
+    p->packet_turn.kib_time = mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_net.policy));
     return num;
 }
 
@@ -132,6 +133,15 @@ void mr_peer_reweigh(struct mr_peer *p)
     mr_sub_prefer(p);
 }
 
+/* Ranks of a node, and peers on several nodes, begin with different rails. */
+static void begin_turns(struct mr_peer *p, unsigned num)
+{
+    unsigned home = (unsigned)mr_net.launch->local_rank + (unsigned)mr_net.launch->node_of[p->rank];
+
+    p->packet_turn.next = num ? home % num : 0;
+    p->packet_turn.used = MR_SCHED_QUANTUM;
+}
+
 /* All pairs of rails, their paths and kinds of links, whether their ports are up or not. */
 static int make_subs(struct mr_peer *p)
 {
@@ -147,6 +157,7 @@ static int make_subs(struct mr_peer *p)
     twins = count_twins(num, num_kinds);
     if (make_room(p, num * num_kinds * twins))
         return -ENOMEM;
+    begin_turns(p, num);
     p->bulk_kind = kinds >> MR_LINK_RC & 1     ? MR_LINK_RC
                    : kinds >> MR_LINK_RING & 1 ? MR_LINK_RING
                                                : MR_LINK_UC;

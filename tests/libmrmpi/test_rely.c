@@ -35,6 +35,7 @@ static struct mr_peer peer;
 static struct mr_sub sub[2];
 static struct mr_card card;
 static struct mr_load load[2];
+static uint64_t until[2];
 static uint64_t due[2];
 static struct mr_link link_of[2];
 static uint64_t clock_ns = 1000000;
@@ -194,7 +195,7 @@ static void setup(void)
     mr_window_init(&peer.out, 1024);
     ck_assert_int_eq(mr_window_reserve(&peer.out, 2), 0);
     for (unsigned i = 0; i < 2; i++) {
-        peer.load[i] = (struct mr_load){.up = true, .weight = 1};
+        peer.load[i] = (struct mr_load){.up = true, .weight = 1, .until = &until[i]};
         sub[i] = (struct mr_sub){.peer = &peer, .state = MR_SUB_OPEN, .link = &link_of[i], .num_links = 1};
         sub[i].link[0] = (struct mr_link){
             .rail = &rail, .ops = &ops, .owner = &sub[i], .state = MR_LINK_OPEN, .index = (uint8_t)i, .native = i == 1};

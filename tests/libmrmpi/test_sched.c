@@ -8,7 +8,7 @@
 
 #define KIB 1024u
 
-static struct mr_policy fair, adaptive; /* as ranks have them by default */
+static struct mr_policy soonest, fair, adaptive;
 
 static void set(struct mr_load *load, unsigned n, uint32_t weight)
 {
@@ -19,7 +19,7 @@ static void set(struct mr_load *load, unsigned n, uint32_t weight)
 /* Picks and charges. */
 static unsigned take(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
 {
-    unsigned i = mr_sched_pick(&fair, s, load, n, 0);
+    unsigned i = mr_sched_pick(&fair, s, load, n, 0, len);
 
     mr_sched_charge(&fair, s, load, n, i, len);
     return i;
@@ -38,9 +38,9 @@ START_TEST(round_robin_skips_those_that_are_down)
     for (unsigned i = 0; i < 8; i++)
         ck_assert_uint_eq(seen[i], i % 3 == 2 ? 3 : i % 3);
     load[0].up = load[1].up = load[3].up = false;
-    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 4, 0), 4);
-    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 1, 0), 1);
-    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 0, 0), 0);
+    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 4, 0, 4096), 4);
+    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 1, 0, 4096), 1);
+    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 0, 0, 4096), 0);
 }
 END_TEST
 
@@ -165,6 +165,101 @@ START_TEST(bytes_are_even)
 }
 END_TEST
 
+/* ---- who will have sent it first ------------------------------------------------------------------------------- */
+
+/* A program that sends a message of len bytes each gap_ns, count times. How many each has carried. */
+static void soonest_at(uint64_t gap_ns, uint64_t len, unsigned count, struct mr_sched *s, const struct mr_load *load, unsigned n,
+                       unsigned carried[])
+{
+    static uint64_t ns = 1000;
+
+    for (unsigned i = 0; i < count; i++, ns += gap_ns) {
+        unsigned k;
+
+        if (mr_sched_wants_time(&soonest, s, n))
+            mr_sched_tell_time(s, ns);
+        k = mr_sched_pick(&soonest, s, load, n, 0, len);
+        ck_assert_uint_lt(k, n);
+        ck_assert(load[k].up);
+        mr_sched_charge(&soonest, s, load, n, k, len);
+        carried[k]++;
+    }
+}
+
+/* Ports of 200 Gb/s: 25 bytes in a ns. The last of n is a quarter as fast, if slow. */
+static struct mr_sched ports(struct mr_load *load, uint64_t *until, unsigned n, bool slow)
+{
+    set(load, n, MR_WEIGHT_MAX);
+    for (unsigned i = 0; i < n; i++)
+        load[i].until = &until[i];
+    if (slow)
+        load[n - 1].weight = MR_WEIGHT_MAX / 4;
+    return (struct mr_sched){ .kib_time = mr_sched_kib_time(200000), .used = MR_SCHED_QUANTUM };
+}
+
+START_TEST(one_port_is_enough)
+{
+    uint64_t until[4] = { 0 };
+    unsigned carried[4] = { 0 };
+    struct mr_load load[4];
+    struct mr_sched s = ports(load, until, 4, false);
+
+    soonest_at(100, 64, 10000, &s, load, 4, carried);
+    ck_assert_uint_eq(carried[s.next], 10000);
+}
+END_TEST
+
+START_TEST(in_hurry_all_carry_the_same)
+{
+    for (unsigned n = 2; n <= 4; n++) {
+        uint64_t until[4] = { 0 };
+        unsigned carried[4] = { 0 };
+        struct mr_load load[4];
+        struct mr_sched s = ports(load, until, n, false);
+
+        soonest_at(60, 8192, 4000, &s, load, n, carried); /* 136 bytes in a ns: more than all can send */
+        for (unsigned i = 0; i < n; i++)
+            ck_assert(carried[i] >= 4000 / n - 2 && carried[i] <= 4000 / n + 2);
+    }
+}
+END_TEST
+
+START_TEST(a_slow_port_is_for_what_the_fast_one_has_no_time_for)
+{
+    uint64_t until[2] = { 0 };
+    unsigned carried[2] = { 0 };
+    struct mr_load load[2];
+    struct mr_sched s = ports(load, until, 2, true);
+
+    s.next = 1;
+    soonest_at(1000, 8192, 1000, &s, load, 2, carried); /* the fast one has sent it before the next comes */
+    ck_assert_uint_eq(carried[1], 0);
+    soonest_at(60, 8192, 1000, &s, load, 2, carried);
+    ck_assert_msg(carried[1] >= 195 && carried[1] <= 205, "%u", carried[1]);
+    load[0].up = false;
+    carried[1] = 0;
+    soonest_at(60, 8192, 100, &s, load, 2, carried);
+    ck_assert_uint_eq(carried[1], 100);
+}
+END_TEST
+
+/* Paths of one port: all are used, though the port is always idle. */
+START_TEST(paths_of_a_port_take_turns)
+{
+    uint64_t until[2] = { 0 };
+    unsigned carried[4] = { 0 };
+    struct mr_load load[4];
+    struct mr_sched s = ports(load, until, 2, false);
+
+    set(load, 4, MR_WEIGHT_MAX);
+    for (unsigned i = 0; i < 4; i++)
+        load[i].until = &until[i % 2];
+    soonest_at(1000, 1024, 9000, &s, load, 4, carried);
+    ck_assert_uint_eq(carried[s.next % 2] + carried[s.next % 2 + 2], 9000);
+    ck_assert_uint_eq(carried[s.next % 2], carried[s.next % 2 + 2]);
+}
+END_TEST
+
 /* Who has been down, or full, for long is not given all there is afterwards. */
 START_TEST(nobody_catches_up)
 {
@@ -181,12 +276,12 @@ START_TEST(nobody_catches_up)
         seen[take(&s, load, 2, 4096)]++;
     ck_assert(seen[0] >= 49 && seen[1] >= 49);
     for (unsigned i = 0; i < 1000; i++) { /* 1 is full: it is asked first as often as not, and the other one takes it */
-        unsigned k = mr_sched_pick(&fair, &s, load, 2, 1u << 1);
+        unsigned k = mr_sched_pick(&fair, &s, load, 2, 1u << 1, 4096);
 
         ck_assert_uint_eq(k, 0);
         mr_sched_charge(&fair, &s, load, 2, k, 4096);
     }
-    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 2, 3), 2);
+    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 2, 3, 4096), 2);
     seen[0] = seen[1] = 0;
     for (unsigned i = 0; i < 100; i++)
         seen[take(&s, load, 2, 4096)]++;
@@ -377,7 +472,8 @@ int main(void)
     char what[MR_POLICY_TEXT];
     int failed;
 
-    if (!mr_policy_parse("fair", MR_POLICY_SMALL, &fair, what, sizeof what) ||
+    if (!mr_policy_parse("soonest", MR_POLICY_SMALL, &soonest, what, sizeof what) ||
+        !mr_policy_parse("fair", MR_POLICY_SMALL, &fair, what, sizeof what) ||
         !mr_policy_parse("adaptive", MR_POLICY_LARGE, &adaptive, what, sizeof what))
         return 1;
     tcase_add_test(t, round_robin_skips_those_that_are_down);
@@ -387,6 +483,10 @@ int main(void)
     tcase_add_test(t, weights);
     tcase_add_test(t, turns_by_weight);
     tcase_add_test(t, bytes_are_even);
+    tcase_add_test(t, one_port_is_enough);
+    tcase_add_test(t, in_hurry_all_carry_the_same);
+    tcase_add_test(t, a_slow_port_is_for_what_the_fast_one_has_no_time_for);
+    tcase_add_test(t, paths_of_a_port_take_turns);
     tcase_add_test(t, nobody_catches_up);
     tcase_add_test(t, light_ones_are_left_out);
     tcase_add_test(t, no_rail);
