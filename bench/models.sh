@@ -27,7 +27,7 @@ fi
 . tests/tap.sh # $tmp, listening
 pair() { # PROGRAM ARGS: the client's output in $tmp/client
   local port server
-  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done # below those that the kernel gives to clients
+  port=$(free_port)
   timeout 60 simfab exec h1 -- "$@" -p $port >"$tmp/server" 2>&1 &
   server=$!
   for _ in $(seq 1000); do listening $port && break; sleep 0.01; done

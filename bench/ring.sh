@@ -35,7 +35,7 @@ perf() { # COLUMN PROGRAM ARGS...: column of the client's last line, of perftest
   local column=$1 port server
   shift
   [ -n "$how" ] || { printf -- -; return; }
-  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  port=$(free_port)
   timeout 60 simfab exec h1 -- "$@" -p $port >"$tmp/server" 2>&1 &
   server=$!
   for _ in $(seq 1000); do listening $port && break; sleep 0.01; done

@@ -8,6 +8,8 @@
 #   counter                 how simfab catches the time stamp counter here, "trapped" or "patched"; fails where it cannot, and
 #                           prints why: figures of programs that read it are worth nothing then. On a fabric
 #   listening PORT          is somebody listening on this TCP port?
+#   free_port [COUNT]       prints the first of COUNT (1) TCP ports in a row at which nobody listens. Hosts of a simulated fabric
+#                           share the machine's: programs that are given none meet those of the test that runs beside
 #   done_testing            prints the plan; the exit status says whether all passed
 #
 # $tmp is a fresh directory, removed at exit. on_exit 'CMD' runs CMD at exit, last first.
@@ -29,7 +31,15 @@ on_exit() { tap_exit+=("$1"); }
 listening() {
   awk -v p="$(printf ':%04X' "$1")" '$4 == "0A" && index($2, p) {f = 1} END {exit !f}' /proc/net/tcp /proc/net/tcp6 2>/dev/null
 }
-export -f listening
+free_port() {
+  local p i
+  while p=$((10000 + RANDOM % 20000)); do # below those that the kernel gives to clients: one may linger there
+    for ((i = 0; i < ${1:-1}; i++)); do listening $((p + i)) && continue 2; done
+    echo $p
+    return
+  done
+}
+export -f listening free_port
 
 tap_result() { # 0|1 text [file with diagnostics]
   tap_n=$((tap_n + 1))

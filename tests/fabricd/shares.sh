@@ -35,9 +35,8 @@ ok "the policy is applied and verified" fabricctl policy apply policy.yaml
 "$BUILD/tests/fabricd/fabric_tool" query "$FABRICD_SOCKET" 1 >q
 like "the default class is on service level 0" 'class=tin .*bulk=0 ' q
 
-port=$((10000 + RANDOM % 20000))
 stream() { # SL MESSAGES: h1 writes to h2, the result goes to file bw.SL; the client is the last background process
-  port=$((port + 1))
+  local port=$(free_port)
   simfab exec h2 -- ib_write_bw -F -d mlx5_0 -S "$1" -p $port -s 1048576 -n "$2" >"server.$1" 2>&1 &
   started
   wait_for 60 listening $port

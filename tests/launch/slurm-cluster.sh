@@ -17,15 +17,6 @@ slurm_missing() { # what is needed and not there
   [ "$(id -u)" -eq 0 ] || echo root
 }
 
-slurm_free_ports() { # COUNT: the first of so many ports in a row on which nobody listens
-  local first p used
-  while :; do
-    first=$((20000 + RANDOM % 10000)) used=
-    for ((p = first; p < first + $1; p++)); do listening "$p" && used=1; done
-    [ -z "$used" ] && echo "$first" && return
-  done
-}
-
 slurm_many() { slurmd -h 2>&1 | grep -qE '^ +-N '; } # does a slurmd serve the node that it is told?
 
 slurm_config() { # DIR PORT
@@ -96,7 +87,7 @@ slurm_start() {
   slurm_dir=$tmp/slurm
   local port n
   unset "${!SLURM_@}"
-  port=$(slurm_free_ports 3)
+  port=$(free_port 3)
   for n in state tmp.n1 tmp.n2 spool.n1 spool.n2; do mkdir -p "$slurm_dir/$n"; done
   slurm_config "$slurm_dir" "$port" >"$slurm_dir/slurm.conf"
   : >"$slurm_dir/cgroup.conf"

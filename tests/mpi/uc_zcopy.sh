@@ -45,7 +45,8 @@ ok "holds no sender up ($(grep 'a send took' "$tmp/out"))" awk '/a send took/ {u
 
 h2='simfab fault link "h2 mlx5_0" 1' h1='simfab fault link "h1 mlx5_1" 1'
 model=sdr-pcix MOST_BYTES=2000000 # slow enough that much is under way when something happens
-ok "cables are pulled and put back" job true 10 "$h2 down" "$h2 up; sleep 0.3" "$h1 down" "$h1 up; sleep 0.3"
+under_way='after=2ms nowait' # when rank 0 sends again, in a round of 15 ms
+ok "cables are pulled and put back" job true 10 "$h2 down $under_way" "$h2 up; sleep 0.3" "$h1 down $under_way" "$h1 up; sleep 0.3"
 ok "paths broke ($(counted broken)) and were opened again ($(counted reopened))" \
   test "$(counted broken)" -ge 4 -a "$(counted reopened)" -ge 2
 ok "large messages moved to the other rail ($(counted moved) parts)" test "$(counted moved)" -gt 0

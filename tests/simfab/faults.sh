@@ -25,11 +25,6 @@ start_engine() {
   engine=$!
   read -r -t 10 -u 9 line && [ "$line" = ready ]
 }
-free_port() { # below those that the kernel gives to clients: one may linger there
-  local p
-  while p=$((10000 + RANDOM % 20000)) && listening $p; do :; done
-  echo $p
-}
 # pair PROGRAM ARGS: server on h1 (its pid in $server), client on h2; outputs in $tmp/server and $tmp/client
 start_server() {
   port=$(free_port)

@@ -12,7 +12,7 @@ export tmp
 cat >"$tmp/lib.sh" <<'END'
 # server PROGRAM...: on h1; its pid in $server, its port in $port
 server() {
-  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  port=$(free_port)
   simfab exec h1 -- timeout 60 "$@" -p $port >"$tmp/server" 2>&1 &
   server=$!
   for ((i = 0; i < 500; i++)); do listening $port && break; sleep 0.01; done

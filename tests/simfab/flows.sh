@@ -19,7 +19,7 @@ cat >"$tmp/lib.sh" <<'END'
 # pingpong SL: microseconds of one way there and back
 pingpong() {
   local port server
-  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  port=$(free_port)
   simfab exec h1 -- timeout 60 ibv_rc_pingpong -l "$1" -s 64 -n 1000 -p $port >"$tmp/server" 2>&1 &
   server=$!
   for ((i = 0; i < 500; i++)); do listening $port && break; sleep 0.01; done

@@ -18,7 +18,7 @@ fabric() { # FUNCTION MODEL OPTION...: each option is a line for opensm.conf
 pingpong() { # NAME ARG...: over the first rail; what the client says in $tmp/NAME
   local name=$1 port i
   shift
-  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  port=$(free_port)
   simfab exec h2 -- timeout 30 ibv_rc_pingpong -d mlx5_0 -p $port "$@" >"$tmp/server" 2>&1 &
   for ((i = 0; i < 500; i++)); do
     listening $port && break

@@ -51,7 +51,7 @@ ok "hdr: a read takes 1.8 us" near "$(cost hdr 'RDMA read of 4 bytes')" 1800000 
 # What ibv_rc_pingpong measured on the papers' cluster.
 on_four "$models/sdr-pcix.yaml" "$(printf '%s\n' \
   'pingpong() { # BYTES ITERATIONS' \
-  '  p=$((10000 + RANDOM % 20000))' \
+  '  p=$(free_port)' \
   '  simfab exec h1 -- ibv_rc_pingpong -d mlx5_0 -p $p -s $1 -n $2 >/dev/null & s=$!' \
   '  for i in $(seq 200); do' \
   '    simfab exec h1 -- ibv_rc_pingpong -d mlx5_1 -p $p -s $1 -n $2 h1 2>/dev/null && break; sleep 0.05' \

@@ -16,7 +16,7 @@ changed() { # NAME KEY VALUE: the model with another value
 }
 up() { # MODEL-FILE: a subnet, and a server on h1
   ok "the subnet of model $(basename "$1" .yaml) comes up" fabric "$1"
-  free_port
+  port=$(free_port)
   timeout 1000 simfab exec h1 -- qperf -lp "$port" >"$tmp/server" 2>&1 &
   server=$!
   until_listening "$port" $server

@@ -24,7 +24,7 @@ if command -v fi_info >/dev/null; then
   like "it lists the first adapter" 'domain: mlx5_0$' "$tmp/out"
   like "and the second, with datagrams" 'domain: mlx5_1-dgram' "$tmp/out"
   refused 'fi_getinfo' fi_info -p 'verbs;ofi_rxm' # which connects by rdma_cm
-  free_port
+  port=$(free_port)
   timeout 30 simfab exec h1 -- fi_pingpong -p verbs -e dgram -B $port -I 10 -S 64 >"$tmp/server" 2>&1 </dev/null &
   server=$!
   until_listening $port $server

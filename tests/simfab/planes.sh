@@ -8,12 +8,13 @@ inside() {
   simfab opensm pid >pids
   simfab opensm pid 2 >pid2
   simfab status >status
+  port=$(free_port)
   for d in 0 1; do
     simfab exec h1 -- sminfo -C mlx5_$d >sminfo$d
     simfab exec h8 -- ibv_devinfo -v -d mlx5_$d | grep -m 1 'GID\[' >gid$d
-    simfab exec h1 -- ibv_rc_pingpong -n 100 -d mlx5_$d >server$d &
+    simfab exec h1 -- ibv_rc_pingpong -p $port -n 100 -d mlx5_$d >server$d &
     for ((i = 0; i < 100; i++)); do
-      simfab exec h8 -- ibv_rc_pingpong -n 100 -d mlx5_$d h1 >client$d 2>&1 && break
+      simfab exec h8 -- ibv_rc_pingpong -p $port -n 100 -d mlx5_$d h1 >client$d 2>&1 && break
       sleep 0.05
     done
     wait $!

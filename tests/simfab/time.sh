@@ -13,7 +13,7 @@ fi
 # pair PROGRAM ARGS: the client's output in $tmp/client
 pair() {
   local port server i
-  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  port=$(free_port)
   timeout 60 simfab exec h1 -- "$@" -p $port >"$tmp/server" 2>&1 &
   server=$!
   for ((i = 0; i < 1000; i++)); do listening $port && break; sleep 0.01; done
@@ -47,7 +47,7 @@ simfab exec h1 -- "$BUILD/tests/simfab/time_timers" >"$tmp/timers" 2>&1
 is "timers, sleeps and time-outs of a process with verbs end at their virtual times" \
   "$(grep -c ': right$' "$tmp/timers") right, $(grep -vcE ': right$|^(poll|select|epoll_wait): [01]$|is empty$' "$tmp/timers") others" "14 right, 0 others"
 if command -v qperf >/dev/null; then
-  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  port=$(free_port)
   timeout 100 simfab exec h1 -- qperf -lp $port >"$tmp/server" 2>&1 &
   for ((i = 0; i < 1000; i++)); do listening $port && break; sleep 0.01; done
   timeout 90 simfab exec h2 -- qperf -lp $port -t 1 localhost rc_bw rc_rdma_write_bw >"$tmp/qperf" 2>&1

@@ -34,8 +34,10 @@ all_pairs() { # ibtracert follows the tables of the switches
 ok "a path from the first four hosts to each of 30" all_pairs
 
 ok "programs of different pods talk" simfab run --topology "$tmp/three.net" --model hdr -- bash -c '
-  simfab exec h01 -- ibv_rc_pingpong -n 20 >/dev/null & sleep 0.3
-  simfab exec h30 -- ibv_rc_pingpong -n 20 h01; rc=$?; wait $! && exit $rc'
+  port=$(free_port)
+  simfab exec h01 -- ibv_rc_pingpong -p $port -n 20 >/dev/null &
+  until listening $port || ! kill -0 $!; do sleep 0.05; done
+  simfab exec h30 -- ibv_rc_pingpong -p $port -n 20 h01; rc=$?; wait $! && exit $rc'
 
 # ---- answers longer than a message (64 KiB)
 simfab topology fat-tree --hosts 2000 >"$tmp/2000.net"

@@ -7,26 +7,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 check() { python3 "$here/trace_check.py" "$@" >"$tmp/check" 2>&1; }
 said() { sed -n "s/^$1 //p" "$tmp/check"; }
 
-listens() { # PORT, without connecting: that would be a client
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$1") [0-9A-F:]* 0A "
-}
 pingpong() { # SERVER CLIENT PORT ARGS: two processes, both must end well
   local server=$1 client=$2 port=$3 pid i
   shift 3
   simfab exec "$server" -- ibv_rc_pingpong -p "$port" "$@" >/dev/null 2>&1 &
   pid=$!
-  for ((i = 0; i < 400; i++)); do listens "$port" && break; sleep 0.025; done
+  for ((i = 0; i < 400; i++)); do listening "$port" && break; sleep 0.025; done
   simfab exec "$client" -- ibv_rc_pingpong -p "$port" "$@" "$server" >/dev/null 2>&1 && wait $pid
 }
-free_ports() { # the first of three that nobody listens at
-  local p
-  for ((p = 10000 + RANDOM % 18000; ; p += 3)); do
-    listens $p || listens $((p + 1)) || listens $((p + 2)) || break
-  done
-  echo $p
-}
-export -f listens pingpong
-port=$(free_ports)
+export -f pingpong
+port=$(free_port 3) # and two after it
 export port tmp
 
 # two flows into one port, on two lanes: queues, waits for credits

@@ -22,11 +22,6 @@ if [ "${1:-}" != inside ]; then
   exec simfab run --topology two-hosts-two-rails --model sdr-pcix -- bash "$0" inside
 fi
 
-free_port() { # below those that the kernel gives to clients: one may linger there
-  local p
-  while p=$((10000 + RANDOM % 20000)) && listening $p; do :; done
-  echo $p
-}
 
 # pair NAME PROGRAM ARGS: server on h1, client on h2; their outputs in $tmp/NAME.server and .client
 pair() {

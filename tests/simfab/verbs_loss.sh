@@ -11,7 +11,7 @@ fi
 suite=$BUILD/tests/verbs/verbs_suite
 run() { # NAME TEXT: the first side's output in $tmp/NAME, the second's in $tmp/NAME.second
   local port i server rc
-  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  port=$(free_port)
   timeout 100 simfab exec h1 -- "$suite" -v -l $port -d mlx5_0 -k "$2" >"$tmp/$1.second" 2>&1 &
   server=$!
   for ((i = 0; i < 500; i++)); do

@@ -12,7 +12,7 @@ suite=$BUILD/tests/verbs/verbs_suite
 # two ARGS: the second side on h1, the first on h2, whose output is printed
 two() {
   local port i server rc
-  while port=$((10000 + RANDOM % 20000)) && listening $port; do :; done
+  port=$(free_port)
   timeout 100 simfab exec h1 -- "$suite" -l $port "$@" >"$tmp/second" 2>&1 &
   server=$!
   for ((i = 0; i < 500; i++)); do
