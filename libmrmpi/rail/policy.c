@@ -168,17 +168,17 @@ static bool parse_alpha(const char *text, struct mr_policy *out, char *what, siz
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static const struct mr_policy_kind kinds[] = {
-    {.name = "soonest",
-     .arguments = "",
-     .small = true,
-     .turn = MR_TURN_SOONEST,
-     .help = "the rail that will have sent it first, by its port's rate and what it has been given lately"},
     {.name = "fair",
      .arguments = "",
      .small = true,
      .large = true,
      .turn = MR_TURN_FAIR,
      .help = "the rail that has carried the fewest bytes for its weight"},
+    {.name = "soonest",
+     .arguments = "",
+     .small = true,
+     .turn = MR_TURN_SOONEST,
+     .help = "the rail that will have sent it first, by its port's rate and what it has been given lately"},
     {.name = "round-robin",
      .arguments = "",
      .small = true,

@@ -7,8 +7,8 @@
  * A policy is NAME or NAME:ARGUMENTS. Multiplexing policies give each message to one subchannel; striping policies,
  * for large messages only, cut it over all of them.
  *
- *   soonest               the subchannel whose port will have sent it first, by what that has to send and its rate
  *   fair                  the subchannel that has carried the fewest bytes for its weight
+ *   soonest               the subchannel whose port will have sent it first, by what that has to send and its rate
  *   round-robin           each in turn, whatever the length of messages
  *   weighted-round-robin[:WEIGHTS]   the same, as often as its weight says
  *   window:N, window:NK   the next one after N messages, or after N KiB (or MiB, with M)

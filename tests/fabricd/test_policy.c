@@ -98,7 +98,7 @@ static const struct {
     {"version: 1\nclasses:\n  - {name: a, share: 1, rails: {large: near}}\njobs: {default: a}\n",
      "f.yaml:3:40: error: large in rails: \"near\" is not one of fair"},
     {"version: 1\nclasses:\n  - {name: a, share: 1, rails: {small: even}}\njobs: {default: a}\n",
-     "f.yaml:3:40: error: small in rails: \"even\" is not one of soonest fair"},
+     "f.yaml:3:40: error: small in rails: \"even\" is not one of fair soonest"},
     {"version: 1\nclasses:\n  - {name: a, share: 1, rails: {small: window}}\njobs: {default: a}\n",
      "f.yaml:3:40: error: small in rails: it needs the length of the window"},
     {"version: 1\nclasses:\n  - {name: a, share: 1, rails: {smal: near}}\njobs: {default: a}\n",

@@ -124,7 +124,7 @@ says() {
   not_ok "$1" run "$two"
   like "says why" "$2" "$tmp/out"
 }
-says MRMPI_POLICY_SMALL=striped 'MRMPI_POLICY_SMALL=striped: "striped" is not one of fair round-robin .*near$'
+says MRMPI_POLICY_SMALL=striped 'MRMPI_POLICY_SMALL=striped: "striped" is not one of fair soonest round-robin .*near$'
 says MRMPI_POLICY_LARGE=near 'MRMPI_POLICY_LARGE=near: "near" is not one of .*eq4'
 says MRMPI_POLICY_LARGE=binding:mlx5_7 'MRMPI_POLICY_LARGE=binding:mlx5_7: "binding:mlx5_7" names no rail that is used on this host \(mlx5_0:1 is the first\)'
 says MRMPI_POLICY_SMALL=window:0 'MRMPI_POLICY_SMALL=window:0: it needs the length of the window'

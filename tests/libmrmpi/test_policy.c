@@ -26,13 +26,13 @@ static const struct {
     const char *text;
     bool small, large;
 } texts[] = {
-    {"soonest", true, false},
     {"fair", true, true},
     {"fair:", false, false},
     {"fair:1", false, false},
     {"", false, false},
     {"Fair", false, false},
     {"fairly", false, false},
+    {"soonest", true, false},
     {"round-robin", true, true},
     {"weighted-round-robin", true, true},
     {"weighted-round-robin:4,1", true, true},
