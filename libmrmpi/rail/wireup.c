@@ -794,7 +794,7 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
 
     unopen_all(p);
-    if (c->rejected && c->reason != MR_CM_ENOUGH)
+    if (c->rejected && (c->reason != MR_CM_ENOUGH || !p->up))
         explain_rejection(p);
     if (!p->up && error == -EAGAIN) { /* another round, when there is a port for it */
         mr_cm_again(c, c->attempts_max);
@@ -819,6 +819,8 @@ static void connect_failed(struct mr_cm_conn *c, int error)
                "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
                "no path leads there; it is given up because of MRMPI_CONNECT_RETRIES",
                p->rank, p->card->host, c->attempts);
+    else if (!c->rejected)
+        mr_log(MR_LOG_ERROR, "rank %d on %s cannot be connected to: %s", p->rank, p->card->host, strerror(-error));
     mr_peer_lost(p, error);
 }
 
