@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Programs that others wrote, unmodified, on two simulated hosts: what each prints beside what the model's keys add up
-# to, and the clock that it reads; where simfab cannot catch the time stamp counter, no figures of programs that read it. Then Open MPI, MPICH and mrmpi with one rail and with two, in one run. All figures
-# are simulated. MODELS names the timing models (default: sdr-pcix and hdr).
+# to, and the clock that it reads; where simfab cannot catch the time stamp counter, no figures of programs that read it.
+# Then mrmpi, Open MPI and MPICH on one rail and several, equal and not (peers_mpi.inc). All figures are simulated.
+# MODELS names the timing models (default: sdr-pcix and hdr), CASES those of peers_mpi.inc, PARTS what is done: raw, mpi (both).
 set -u
 cd "$(dirname "$0")/.." || exit 2
 . tests/tap.sh
 . tests/simfab/peers.inc
+. bench/peers_mpi.inc
 on_exit fabric_end
 export UCX_LOG_LEVEL=error MPIR_CVAR_NOLOCAL=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
@@ -39,36 +41,11 @@ ucx() { # KIND BYTES TRANSPORT TEST; of datagrams the median: UCX's second threa
     row "ucx_perftest" "$3 $4" "$2" us "$(awk -v t="$3" '/^Final:/ {v = t == "UD" ? $3 : $5} END {print v}' "$tmp/client")" "$1" "gettimeofday$([ "$3" = UD ] && echo ', +-0.5 us')"
   fi
 }
-us() { awk '/-->/ {for (i = 1; i < NF; i++) if ($i == "in") v = $(i + 1)} END {print v}' "$tmp/np"; }
-np() { # MPI RAILS BYTES REPEATS: microseconds, one way
-  local np="-o $tmp/np.out -l $3 -u $3 -p 0 -n $4" net=mlx5_0:1
-  [ "$2" = 1 ] || net+=,mlx5_1:1
-  case $1 in
-    openmpi)
-      UCX_TLS=rc_v,self UCX_MAX_RNDV_RAILS=$2 UCX_NET_DEVICES=$net timeout 100 mpirun.openmpi --oversubscribe --mca pml ucx \
-        --mca btl '^vader,tcp,openib' -n 1 simfab exec h1 -- NPopenmpi $np : -n 1 simfab exec h2 -- NPopenmpi $np ;;
-    mpich)
-      UCX_TLS=rc_v,self UCX_MAX_RNDV_RAILS=$2 UCX_NET_DEVICES=$net timeout 100 mpiexec.hydra \
-        -n 1 simfab exec h1 -- NPmpich2 $np : -n 1 simfab exec h2 -- NPmpich2 $np ;;
-    mrmpi) MRMPI_RAILS_MAX=$2 timeout 100 mrrun -n 2 --hosts h1,h2 NPmpich2 $np ;;
-  esac >"$tmp/np" 2>&1 </dev/null && us
-}
-mpis() {
-  printf '\n%-10s %14s %14s %14s %14s %8s\n' "simulated" "8 B, us" "8 B, 2 rails" "1 MiB, MB/s" "1 MiB, 2 rails" "2 : 1"
-  local mpi a b c d
-  for mpi in mrmpi openmpi mpich; do
-    a=$(np $mpi 1 8 200) b=$(np $mpi 2 8 200) c=$(np $mpi 1 1048576 20) d=$(np $mpi 2 1048576 20)
-    awk -v m=$mpi -v a="$a" -v b="$b" -v c="$c" -v d="$d" 'BEGIN {
-      if (!a || !b || !c || !d) { printf "%-10s failed\n", m; exit 1 }
-      printf "%-10s %14.2f %14.2f %14.0f %14.0f %8.3f\n", m, a, b, 1048576 / c, 1048576 / d, c / d }'
-  done
-  echo "(NetPIPE; Open MPI's progress reads rdtsc (${how:-not caught}), the others clock_gettime and gettimeofday)"
-}
 
-for m in ${MODELS:-sdr-pcix hdr}; do
-  fabric "$m" || exit 1
+raw() { # MODEL
+  fabric "$1" || return 1
   how=$(counter) || { echo "$how"; how=; }
-  printf '%-18s %-14s %8s %10s %-6s %-18s %s\n' "simulated, $m" "" bytes here "" "arithmetic" "reads"
+  printf '%-18s %-14s %8s %10s %-6s %-18s %s\n' "simulated, $1" "" bytes here "" "arithmetic" "reads"
   for t in RC UC UD; do perftest latency 4 $t ib_send_lat -n 300 -s 4; done
   for t in RC UC; do perftest write 4 $t ib_write_lat -n 100 -s 4; done
   perftest read 4 RC ib_read_lat -n 300 -s 4
@@ -85,7 +62,16 @@ for m in ${MODELS:-sdr-pcix hdr}; do
   ucx latency 8 RC ucp_am_lat
   ucx rate 1048576 RC tag_bw
   ucx latency 8 UD tag_lat
-  mpis
-  echo
   fabric_end
+}
+
+parts=" ${PARTS:-raw mpi} "
+[[ $parts != *" mpi "* ]] || mpi_programs || exit 1
+for m in ${MODELS:-sdr-pcix hdr}; do
+  [[ $parts != *" raw "* ]] || raw "$m" || exit 1
+  [[ $parts == *" mpi "* ]] || continue
+  printf '\nmrmpi, Open MPI and MPICH: us of half a round trip, MB/s one way, MB/s both ways together; < where a peer is ahead\n'
+  for c in ${CASES:-${mpi_cases[@]}}; do
+    [ "$m $c" = "sdr-pcix four" ] || mpi_table $c "$m" || exit 1 # its hosts have two adapters
+  done
 done
