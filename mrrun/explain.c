@@ -80,6 +80,11 @@ static const char *origin_of(const struct explain *e, const char *name)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
+unsigned long long explain_unasked(void)
+{
+    return (unsigned long long)mr_config.eager_max * (unsigned)mr_config.eager_packets;
+}
+
 const char *explain_bytes(unsigned long long n)
 {
     static char text[4][32];
@@ -346,6 +351,8 @@ static void print_large(const struct mr_kinds *kinds)
 
     puts("\nSmall and large messages");
     printf("  up to %s: one packet, at once\n", explain_bytes(mr_config.eager_max));
+    if (mr_config.eager_packets > 1)
+        printf("  up to %s: up to %d packets, at once\n", explain_bytes(explain_unasked()), mr_config.eager_packets);
     if (!rdma) {
         puts(mr_kinds_have(kinds, MR_LINK_RING)
                  ? "  longer: the receiver is asked, then in packets through its ring (MRMPI_RING_DESIGN)"

@@ -250,7 +250,7 @@ static void print_carriers(const struct pairs *p, const struct host_rails *h, bo
         bool rdma = uses[u].use == MR_RULE_RDMA;
 
         printf("      %-20s ", uses[u].name);
-        print_use(p, uses[u].use, rdma ? mr_config.eager_max + 1 : 0, rdma ? UINT64_MAX - 1 : mr_config.eager_max,
+        print_use(p, uses[u].use, rdma ? explain_unasked() + 1 : 0, rdma ? UINT64_MAX - 1 : mr_config.eager_max,
                   &peer);
         puts("");
     }
@@ -316,7 +316,7 @@ static const char *why_written(const struct pairs *p, const struct host_rails *f
 
 static void print_way(const char *why, const char *from, const char *to)
 {
-    printf("    over %s%s%s%s%s: ", explain_bytes(mr_config.eager_max), from ? ", from " : "", from ? from : "",
+    printf("    over %s%s%s%s%s: ", explain_bytes(explain_unasked()), from ? ", from " : "", from ? from : "",
            to ? " to " : "", to ? to : "");
     if (why)
         printf("the sender writes (%s)\n", why);
@@ -330,8 +330,11 @@ static void print_protocol(const struct pairs *p, int a, int b)
     const char *there = why_written(p, &p->of[a], &p->of[b]), *back = why_written(p, &p->of[b], &p->of[a]);
 
     printf("    up to %s (MRMPI_EAGER_MAX): one packet, unasked\n", explain_bytes(mr_config.eager_max));
+    if (mr_config.eager_packets > 1)
+        printf("    up to %s: up to %d packets, unasked (MRMPI_EAGER_PACKETS)\n", explain_bytes(explain_unasked()),
+               mr_config.eager_packets);
     if (!mr_kinds_have(p->kinds, MR_LINK_RC) && !mr_kinds_have(p->kinds, MR_LINK_UC)) {
-        printf("    over %s: %s, since there is no RDMA over datagrams\n", explain_bytes(mr_config.eager_max),
+        printf("    over %s: %s, since there is no RDMA over datagrams\n", explain_bytes(explain_unasked()),
                !strcasecmp(mr_config.ud_rndv, "copy") || !mr_config.ud_pool
                    ? "in packets"
                    : "as datagrams into the receiver's memory (MRMPI_UD_RNDV=zcopy)");

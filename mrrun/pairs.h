@@ -21,5 +21,6 @@ struct pairs {
 void pairs_print(const struct pairs *p);
 /* A number of bytes as 8K; the text is one of a few. */
 const char *explain_bytes(unsigned long long n);
+unsigned long long explain_unasked(void); /* the longest message between hosts that is sent eagerly */
 
 #endif

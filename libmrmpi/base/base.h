@@ -24,7 +24,8 @@ enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNEC
  * change at any time, in any thread, is atomic; the rest is fixed from mr_config_init on.
  */
 struct mr_config {
-    size_t eager_max;       /* MR_EAGER_LEAST..; largest message sent eagerly between hosts */
+    size_t eager_max;       /* MR_EAGER_LEAST..; of the packets of messages sent eagerly between hosts */
+    int eager_packets;      /* that such a message may take */
     size_t shm_eager_max;   /* the same inside a host */
     int single_copy;        /* large messages inside a host by process_vm_readv */
     int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */

@@ -42,7 +42,10 @@ enum { AT_INIT, ANYTIME }; /* when a change works */
 
 static const struct row rows[] = {
     {"MRMPI_EAGER_MAX", NULL, FIELD(eager_max), SIZE, "8K", MR_EAGER_LEAST, 64 * KIB, "bytes",
-     "largest message sent eagerly between hosts; of two ranks that differ the smaller one counts", MR_TOPIC_MESSAGES,
+     "largest packet between hosts, which a message sent eagerly fills; of two ranks that differ the smaller one counts", MR_TOPIC_MESSAGES,
+     AT_INIT},
+    {"MRMPI_EAGER_PACKETS", NULL, FIELD(eager_packets), INT, "2", 1, 4, "packets",
+     "so many packets of MRMPI_EAGER_MAX may a message take that is sent eagerly between hosts", MR_TOPIC_MESSAGES,
      AT_INIT},
     {"MRMPI_SHM_EAGER_MAX", NULL, FIELD(shm_eager_max), SIZE, "16K", 64, 64 * KIB, "bytes",
      "largest message copied through shared memory inside a host; longer ones are copied once", MR_TOPIC_MESSAGES,

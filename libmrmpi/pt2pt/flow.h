@@ -16,7 +16,8 @@
 struct mr_flow {
     struct mr_credit credit;
     struct mr_request *held, *held_last;
-    struct mr_vc *next; /* with held sends */
+    struct mr_vc *next;        /* with held sends */
+    struct mr_message *coming; /* an eager message of several packets, of which some have come (parts.c) */
     bool listed;
 };
 _Static_assert(sizeof(struct mr_flow) <= sizeof(((struct mr_vc_front *)0)->room), "rail/ keeps room for it");

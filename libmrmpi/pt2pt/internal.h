@@ -3,7 +3,7 @@
  * pt2pt's inside: the packets, the state of a transfer, and what its files want of each other.
  *
  * Protocols, as seen on the virtual channel (S sender, R receiver):
- * - eager: S EAGER(payload)
+ * - eager: S EAGER(payload), or EAGER(first part), EAGER(rest)... with nothing between (parts.c)
  * - synchronous: S EAGER(payload, ACK wanted); R ACK when it is matched
  * - get: S RTS(where the data is); R reads it, R FIN
  * - shared: S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from the
@@ -56,6 +56,7 @@ enum mr_packet_flags {
     MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is exposed for datagrams */
     MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read */
     MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
+    MR_FLAG_REST = 64,  /* EAGER: goes on with the message of the EAGER before; hdr.len: offset of the payload */
 };
 
 /* A transfer that takes more than one packet. */
@@ -90,11 +91,13 @@ struct mr_rndv {
     struct mr_rndv *next, *prev; /* in the list of active ones: GETTING, SHARING, PUSHING */
 };
 
-/* An unexpected message: an EAGER or RTS packet that no receive was posted for. */
+/* An unexpected message: an EAGER or RTS packet that no receive was posted for. Or one of several packets while it comes
+ * (parts.c): then len is what has come, and req the receive whose buffer it goes to, or NULL: to payload. */
 struct mr_message {
     struct mr_match_quad match;
     struct mr_message *next; /* in the pool */
     struct mr_vc *vc;
+    struct mr_request *req;
     struct mr_hdr hdr;
     size_t len, room;
     uint8_t payload[];
@@ -158,7 +161,11 @@ void mr_send_begin(struct mr_request *req, struct mr_vc *vc);
 /* ---- recv.c ---- */
 /* A message has met its receive: what it takes is started or done. */
 void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-struct mr_message *mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr);                    /* its first half: the status */
+void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr); /* an eager one's bytes are there */
+void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, size_t room); /* empty; never NULL */
+void mr_message_arrived(struct mr_message *m); /* one that is whole meets its receive, or is kept */
 void mr_message_free(struct mr_message *m);
 void mr_message_pool_free(void);
 void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
@@ -191,6 +198,13 @@ void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);
 void mr_rndv_fail_peer(struct mr_vc *vc);
 int mr_rndv_progress(void);
 void mr_rndv_table_free(void);
+
+/* ---- parts.c ---- */
+/* An eager message of more than one packet; hdr as of one that has one. 0 or negative errno as mr_vc_send. */
+int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type);
+/* A packet of such a message. False: it is damaged. */
+bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_parts_fail_peer(struct mr_vc *vc);
 
 /* ---- probe.c ---- */
 /* The oldest unexpected message that a receive with these arguments would take. */

@@ -25,7 +25,9 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         mr_rndv_packet(vc, hdr, payload, len);
         return;
     }
-    if (!sensible(hdr, len)) {
+    if (__builtin_expect(hdr->flags & MR_FLAG_REST || !sensible(hdr, len), 0)) {
+        if (mr_parts_packet(vc, hdr, payload, len))
+            return;
         mr_log(MR_LOG_ERROR, "dropped a damaged packet of rank %d: it says %llu bytes and has %zu",
                mr_vc_world_rank(vc), (unsigned long long)hdr->len, len);
         return;
@@ -43,6 +45,7 @@ static void failed(struct mr_vc *vc, int error)
 {
     mr_pt2pt.peer_lost = true;
     mr_rndv_fail_peer(vc);
+    mr_parts_fail_peer(vc);
     mr_recv_peer_lost();
 }
 

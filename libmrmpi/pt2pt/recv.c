@@ -55,24 +55,55 @@ void mr_message_pool_free(void)
 }
 
 /* A message that cannot be kept is lost, and with it the job: the sender has been told that it is on its way. */
-struct mr_message *mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+static void out_of_memory(struct mr_vc *vc)
 {
-    struct mr_message *m = new_message(len);
+    mr_log(MR_LOG_ERROR, "out of memory for a message from rank %d that no receive is posted for", mr_vc_world_rank(vc));
+    mr_launch_abort(1, "out of memory for unexpected messages");
+}
 
-    if (!m || mr_match_insert_quad(&mr_pt2pt.unexpected, &m->match, hdr->ctx, hdr->rank, hdr->tag, m)) {
-        mr_log(MR_LOG_ERROR, "out of memory for a message from rank %d that no receive is posted for",
-               mr_vc_world_rank(vc));
-        mr_launch_abort(1, "out of memory for unexpected messages");
-    }
+struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, size_t room)
+{
+    struct mr_message *m = new_message(room);
+
+    if (!m)
+        out_of_memory(vc);
     m->vc = vc;
+    m->req = NULL;
     m->hdr = *hdr;
-    m->len = len;
-    if (len)
-        memcpy(m->payload, payload, len);
+    m->len = 0;
+    return m;
+}
+
+static void keep(struct mr_message *m)
+{
+    if (mr_match_insert_quad(&mr_pt2pt.unexpected, &m->match, m->hdr.ctx, m->hdr.rank, m->hdr.tag, m))
+        out_of_memory(m->vc);
     mr_stat_add(MR_STAT_UNEXPECTED, 1);
     if (__builtin_expect(mr_threaded, 0))
         mr_shm_wake(); /* somebody may be probing for it */
-    return m;
+}
+
+void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_message *m = mr_message_new(vc, hdr, len);
+
+    m->len = len;
+    if (len)
+        memcpy(m->payload, payload, len);
+    keep(m);
+}
+
+void mr_message_arrived(struct mr_message *m)
+{
+    struct mr_match_entry *e = mr_match_find_taker(&mr_pt2pt.posted, m->hdr.ctx, m->hdr.rank, m->hdr.tag);
+
+    if (!e) {
+        keep(m);
+        return;
+    }
+    mr_match_remove(&mr_pt2pt.posted, e);
+    mr_recv_match(e->owner, m->vc, &m->hdr, m->payload, m->len);
+    mr_message_free(m);
 }
 
 /* ---- meeting ----------------------------------------------------------------------------------------------------- */
@@ -85,17 +116,9 @@ static __attribute__((noinline)) void acknowledge(struct mr_vc *vc, const struct
     mr_vc_send(vc, &ack, NULL, 0);
 }
 
-static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload)
+void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr)
 {
-    size_t bytes = req->status.bytes;
-
     mr_flow_consume(vc, hdr->len);
-    if (__builtin_expect(req->type->contiguous, 1)) {
-        if (bytes)
-            mr_copy_in(mr_plain(req->recv_buf, req->type), payload, bytes);
-    } else if (bytes) {
-        mr_type_unpack(req->recv_buf, req->count, req->type, 0, payload, bytes);
-    }
     if (__builtin_expect(hdr->flags & MR_FLAG_POISON, 0)) {
         req->status.error = (enum mr_err)hdr->sreq;
         mr_error_detail("rank %d has met an error in this operation: %s", hdr->rank, mr_err_text(req->status.error));
@@ -103,6 +126,19 @@ static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr
     if (__builtin_expect(hdr->flags & MR_FLAG_ACK, 0))
         acknowledge(vc, hdr);
     mr_request_complete(req);
+}
+
+static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload)
+{
+    size_t bytes = req->status.bytes;
+
+    if (__builtin_expect(req->type->contiguous, 1)) {
+        if (bytes)
+            mr_copy_in(mr_plain(req->recv_buf, req->type), payload, bytes);
+    } else if (bytes) {
+        mr_type_unpack(req->recv_buf, req->count, req->type, 0, payload, bytes);
+    }
+    mr_recv_taken(req, vc, hdr);
 }
 
 /*
@@ -128,7 +164,7 @@ static void __attribute__((noinline)) odd_length(struct mr_request *req, const s
                     (unsigned long long)hdr->len, hdr->rank, hdr->tag, grain);
 }
 
-void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr)
 {
     size_t room = req->count * req->type->size;
 
@@ -137,6 +173,11 @@ void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr
     req->status.bytes = hdr->len;
     if (hdr->len != room)
         odd_length(req, hdr, room);
+}
+
+void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    mr_recv_meet(req, hdr);
     if (hdr->kind == MR_PKT_EAGER)
         take_eager(req, vc, hdr, payload);
     else

@@ -21,14 +21,16 @@ void mr_pack_holes(void *to, size_t len, const void *holes)
     mr_type_pack(h->buf, h->count, h->type, h->offset, to, len);
 }
 
-/* One packet with the whole message; data with holes is packed on the way. */
+/* One packet with the whole message, or a few (parts.c); data with holes is packed on the way. */
 static enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, struct mr_type *type)
 {
     int err;
 
     hdr->kind = MR_PKT_EAGER;
     mr_stat_add(MR_STAT_EAGER_SENT, 1);
-    if (__builtin_expect(!type->contiguous && hdr->len, 0))
+    if (__builtin_expect(hdr->len > MR_EAGER_LEAST && hdr->len > mr_vc_eager_max(vc), 0))
+        err = mr_parts_send(vc, hdr, buf, count, type);
+    else if (__builtin_expect(!type->contiguous && hdr->len, 0))
         err = mr_vc_send_made(vc, hdr, hdr->len, mr_pt2pt.scratch, mr_pack_holes,
                               &(struct mr_holes){buf, count, type, 0});
     else
@@ -47,7 +49,8 @@ static inline struct mr_hdr header(struct mr_comm *comm, uint32_t ctx, int tag, 
 static inline bool goes_eagerly(struct mr_vc *vc, size_t bytes)
 {
     /* the first test alone for what has been sent to before */
-    return (bytes <= mr_vc_front(vc)->eager_max || bytes <= mr_vc_eager_max(vc)) && bytes <= MR_SCRATCH && mr_flow_allows(vc, bytes);
+    return (bytes <= mr_vc_front(vc)->eager_most || bytes <= mr_vc_eager_most(vc)) && bytes <= MR_SCRATCH &&
+           mr_flow_allows(vc, bytes);
 }
 
 /* An ACK of the receiver completes the send. */

@@ -686,6 +686,7 @@ const struct mr_channel_ops mr_channel_net = {
     .waiting = net_waiting,
     .reaches = net_reaches,
     .eager_max = net_eager_max,
+    .eager_parts = true,
     .packet_max = net_packet_max,
     .caps = net_caps,
     .send = net_send,

@@ -34,7 +34,7 @@ struct mr_hdr {
     uint64_t sreq, rreq;
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
-#define MR_VC_KIND_EAGER   1 /* the one of pt2pt's that is known here: a whole message, unasked */
+#define MR_VC_KIND_EAGER   1 /* the one of pt2pt's that is known here: a message, or part of one, unasked */
 #define MR_VC_KIND_CHANNEL 0xf0
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */
 #define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (rail/rely.c) */
@@ -53,12 +53,12 @@ struct mr_vc;
 struct mr_region;
 
 /*
- * What pt2pt/ reaches of a virtual channel without a call: the first member of every struct mr_vc. eager_max is
- * rail/'s: 0 until it is asked for (mr_vc_eager_max), then it does not change. The rest belongs to pt2pt/ and is zero
+ * What pt2pt/ reaches of a virtual channel without a call: the first member of every struct mr_vc. The sizes are
+ * rail/'s: 0 until they are asked for (mr_vc_eager_max), then they do not change. The rest belongs to pt2pt/ and is zero
  * at first: the byte that goes with every packet to the peer, and room for what it keeps of the peer.
  */
 struct mr_vc_front {
-    size_t eager_max;
+    uint32_t eager_max, eager_most;
     uint8_t note;
     _Alignas(8) unsigned char room[96];
 };
@@ -109,6 +109,12 @@ static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a pac
     size_t max = mr_vc_front(vc)->eager_max;
 
     return __builtin_expect(max != 0, 1) ? max : mr_vc_learn_sizes(vc);
+}
+static inline size_t mr_vc_eager_most(struct mr_vc *vc) /* of a message that may come unasked, in packets of eager_max */
+{
+    size_t least = mr_vc_eager_max(vc);
+
+    return __builtin_expect(mr_vc_front(vc)->eager_most != 0, 1) ? mr_vc_front(vc)->eager_most : least;
 }
 size_t mr_vc_packet_max(struct mr_vc *vc);               /* of the packets that a longer message is cut into */
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len); /* for a message of that length */

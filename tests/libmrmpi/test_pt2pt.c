@@ -562,6 +562,124 @@ START_TEST(cancel_and_proc_null)
 }
 END_TEST
 
+/* ---- eager messages of several packets ---- */
+
+enum { WHOLE = 1000, PART = 300 };
+static uint32_t part_seq;
+
+/* From rank 1 arrives what it says is at an offset of message tag; the first part with flags. */
+static void part_arrives(int tag, size_t at, uint8_t flags)
+{
+    static uint8_t data[WHOLE];
+    size_t len = WHOLE - at < PART ? WHOLE - at : PART;
+    struct mr_hdr h = {.kind = 1, .flags = at ? 64 : flags, .seq = part_seq++, .src = 1, .rank = 1, .tag = tag, .len = at ? at : WHOLE};
+
+    fill(data, WHOLE, (unsigned)tag);
+    mr_vc_arrived(&h, data + at, len);
+}
+
+static bool is_there(int tag)
+{
+    struct mr_status st;
+
+    return mr_iprobe(1, tag, mr_comm_world, 0, &st) && st.bytes == WHOLE;
+}
+
+static int receive_parts(void)
+{
+    static uint8_t in[WHOLE + 1];
+    struct mr_request *req;
+
+    memset(in, 0xee, sizeof in);
+    EXPECT(mr_irecv(in, WHOLE, mr_type_byte, 1, 1, mr_comm_world, 0, &req) == MR_SUCCESS);
+    for (size_t at = 0; at < WHOLE; at += PART) {
+        EXPECT(!req->complete);
+        part_arrives(1, at, 0);
+    }
+    EXPECT(mr_wait(req) == MR_SUCCESS && req->status.bytes == WHOLE && holds(in, WHOLE, 1) && in[WHOLE] == 0xee);
+    mr_request_put(req);
+
+    memset(in, 0xee, sizeof in); /* less room than the message has */
+    EXPECT(mr_irecv(in, 700, mr_type_byte, MR_ANY_SOURCE, MR_ANY_TAG, mr_comm_world, 0, &req) == MR_SUCCESS);
+    for (size_t at = 0; at < WHOLE; at += PART)
+        part_arrives(2, at, 0);
+    EXPECT(mr_wait(req) == MR_ERR_TRUNCATE && req->status.bytes == 700 && holds(in, 700, 2) && in[700] == 0xee);
+    mr_request_put(req);
+    return 0;
+}
+
+/* Nobody has asked for it: it is there when it is whole, and not before. */
+static int gather_parts(void)
+{
+    static uint8_t in[WHOLE];
+    struct mr_request *req;
+
+    for (size_t at = 0; at < WHOLE; at += PART) {
+        EXPECT(!is_there(3));
+        part_arrives(3, at, 0);
+    }
+    EXPECT(is_there(3));
+    EXPECT(mr_recv(in, WHOLE, mr_type_byte, 1, 3, mr_comm_world, 0, NULL) == MR_SUCCESS && holds(in, WHOLE, 3));
+
+    part_arrives(4, 0, 0); /* the receive is posted after the first part */
+    EXPECT(mr_irecv(in, WHOLE, mr_type_byte, 1, 4, mr_comm_world, 0, &req) == MR_SUCCESS);
+    for (size_t at = PART; at < WHOLE; at += PART)
+        part_arrives(4, at, 0);
+    EXPECT(mr_wait(req) == MR_SUCCESS && holds(in, WHOLE, 4));
+    mr_request_put(req);
+    return 0;
+}
+
+/* Parts that do not follow are dropped, and cost the message nothing. */
+static int wrong_parts(void)
+{
+    static uint8_t in[WHOLE];
+
+    EXPECT(freopen("/dev/null", "w", stderr));
+    part_arrives(5, PART, 0);
+    part_arrives(5, 0, 8); /* an error has no parts */
+    part_arrives(5, 0, 0);
+    part_arrives(5, 0, 0);
+    part_arrives(5, 2 * PART, 0);
+    part_arrives(5, PART, 0);
+    part_arrives(5, PART, 0);
+    part_arrives(5, 2 * PART, 0);
+    EXPECT(!is_there(5));
+    part_arrives(5, 3 * PART, 0);
+    part_arrives(5, 3 * PART, 0);
+    EXPECT(is_there(5));
+    EXPECT(mr_recv(in, WHOLE, mr_type_byte, 1, 5, mr_comm_world, 0, NULL) == MR_SUCCESS && holds(in, WHOLE, 5));
+    EXPECT(!is_there(5));
+    return 0;
+}
+
+static int parts(int rank, int size)
+{
+    static uint8_t in[WHOLE];
+    struct mr_request *req;
+
+    if (rank == 0) {
+        EXPECT(!receive_parts() && !gather_parts() && !wrong_parts());
+        if (size == 2) { /* the sender is lost in the middle */
+            EXPECT(mr_irecv(in, WHOLE, mr_type_byte, 1, 6, mr_comm_world, 0, &req) == MR_SUCCESS);
+            part_arrives(6, 0, 0);
+        } else {
+            part_arrives(7, 0, 0);
+        }
+        mr_vc_failed(1, -EIO);
+        EXPECT(size != 2 || mr_wait(req) == MR_ERR_PROC_FAILED);
+        EXPECT(!is_there(7));
+    }
+    mr_launch_fence();
+    _exit(0); /* who has lost a rank does not meet it at the end */
+}
+
+START_TEST(messages_in_parts)
+{
+    ck_assert_int_eq(fake_world_run(2 + _i, parts), 0);
+}
+END_TEST
+
 /* Packets of a peer that has gone mad: any kind, ids, lengths and payload. Nothing may be touched that is not ours. */
 static int nonsense(int rank, int size)
 {
@@ -573,7 +691,7 @@ static int nonsense(int rank, int size)
     if (rank == 0)
         for (unsigned seq = 0; seq < 300000; seq++) {
             struct mr_hdr h = {.kind = rand() % 14,
-                               .flags = rand() % 8,
+                               .flags = rand() % 8 | (rand() % 4 ? 0 : 64),
                                .note = rand() % 4 ? 0 : rand(),
                                .seq = seq,
                                .src = 1,
@@ -593,7 +711,7 @@ static int nonsense(int rank, int size)
             if (h.kind == 2 && rand() % 2)
                 len = sizeof(struct mr_remote);
             if (h.kind == 1 && rand() % 2)
-                h.len = len;
+                h.len = h.flags & 64 ? len * (rand() % 4) : len; /* 64: the rest of a message, here the offset */
             for (size_t i = 0; i < len; i++)
                 payload[i] = rand();
             mr_vc_arrived(&h, payload, len);
@@ -764,6 +882,7 @@ int main(void)
     tcase_add_test(c, buffered_sends);
     tcase_add_test(c, buffered_sends_held);
     tcase_add_test(c, cancel_and_proc_null);
+    tcase_add_loop_test(c, messages_in_parts, 0, 2);
     tcase_add_test(c, mad_peer);
     tcase_add_loop_test(c, threads_of_two_ranks, 0, 2);
     tcase_add_test(c, many_ranks);

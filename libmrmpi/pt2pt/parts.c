@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Eager messages of more than one packet. What is a little longer than a packet arrives sooner in several, unasked, than
+ * by an offer, a request and an answer; over several rails its packets travel at the same time.
+ *
+ * The first packet is an EAGER whose header says more bytes than it has. The others (MR_FLAG_REST) follow it with no
+ * packet of this sender between them, so they need no name: one message comes from each peer at a time. If a receive is
+ * posted when the first one comes, all are copied to where it wants them; if not, the message is gathered, and meets
+ * receives and probes when it is whole.
+ */
+#include <string.h>
+
+#include "libmrmpi/base/copy.h"
+#include "libmrmpi/pt2pt/flow.h"
+
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+/* As few packets as are needed, and all of about the same length: what comes at the same time shall end so. */
+static size_t part_of(size_t total, size_t most)
+{
+    size_t parts = (total + most - 1) / most, part = (total + parts - 1) / parts;
+
+    part = (part + 63) & ~(size_t)63;
+    return part < most ? part : most;
+}
+
+int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type)
+{
+    size_t total = hdr->len, part = part_of(total, mr_vc_eager_max(vc));
+    int err = 0;
+
+    for (size_t at = 0; at < total && !err; at += part) {
+        size_t len = total - at < part ? total - at : part;
+
+        if (at) {
+            hdr->flags = MR_FLAG_REST;
+            hdr->len = at;
+        }
+        if (type->contiguous)
+            err = mr_vc_send(vc, hdr, (const char *)mr_plain(buf, type) + at, len);
+        else
+            err = mr_vc_send_made(vc, hdr, len, mr_pt2pt.scratch, mr_pack_holes,
+                                  &(struct mr_holes){buf, count, type, at});
+    }
+    hdr->len = total;
+    return err;
+}
+
+/* ---- receiver ---------------------------------------------------------------------------------------------------- */
+
+static void take(struct mr_message *m, const void *payload, size_t len)
+{
+    struct mr_request *req = m->req;
+    size_t wanted;
+
+    if (!req) {
+        memcpy(m->payload + m->len, payload, len);
+    } else if (m->len < req->status.bytes) {
+        wanted = req->status.bytes - m->len;
+        wanted = len < wanted ? len : wanted;
+        if (req->type->contiguous)
+            mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + m->len, payload, wanted);
+        else
+            mr_type_unpack(req->recv_buf, req->count, req->type, m->len, payload, wanted);
+    }
+    m->len += len;
+}
+
+static bool begin(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_flow *f = mr_flow_of(vc);
+    struct mr_match_entry *e;
+
+    if (f->coming || hdr->kind != MR_PKT_EAGER || hdr->flags & MR_FLAG_POISON || !len || len >= hdr->len ||
+        hdr->len > MR_SCRATCH)
+        return false;
+    e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    f->coming = mr_message_new(vc, hdr, e ? 0 : hdr->len);
+    if (e) {
+        mr_match_remove(&mr_pt2pt.posted, e);
+        f->coming->req = e->owner;
+        mr_recv_meet(e->owner, hdr);
+    }
+    take(f->coming, payload, len);
+    return true;
+}
+
+static void end(struct mr_vc *vc, struct mr_message *m)
+{
+    mr_flow_of(vc)->coming = NULL;
+    if (m->req) {
+        mr_recv_taken(m->req, vc, &m->hdr);
+        mr_message_free(m);
+    } else {
+        mr_message_arrived(m);
+    }
+}
+
+bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_message *m = mr_flow_of(vc)->coming;
+
+    if (!(hdr->flags & MR_FLAG_REST))
+        return begin(vc, hdr, payload, len);
+    if (!m || hdr->kind != MR_PKT_EAGER || hdr->len != m->len || !len || len > m->hdr.len - m->len)
+        return false;
+    take(m, payload, len);
+    if (m->len == m->hdr.len)
+        end(vc, m);
+    return true;
+}
+
+void mr_parts_fail_peer(struct mr_vc *vc)
+{
+    struct mr_message *m = mr_flow_of(vc)->coming;
+
+    if (!m)
+        return;
+    mr_flow_of(vc)->coming = NULL;
+    if (m->req) {
+        m->req->status.error = MR_ERR_PROC_FAILED;
+        mr_request_complete(m->req);
+    }
+    mr_message_free(m);
+}
