@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC     0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION   7
+#define MR_CM_VERSION   8
 #define MR_CM_SUBS_MAX  32
 #define MR_CM_LEVELS    4 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX 8
