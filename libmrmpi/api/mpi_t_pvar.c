@@ -3,7 +3,7 @@
  * Performance variables (MPI-4.0 section 15.3.7): the library's counters, and those of its rails, which have an element
  * for each rail. Each handle counts for itself: from when it is started, from 0, whatever others do with theirs; so a
  * handle keeps what it has counted while it ran, and where the counter stood when it was started last. What rails get
- * of large messages is no counter: it is there all the time.
+ * of large messages is no counter, and neither is what there is of something now: they are there all the time.
  */
 #include "libmrmpi/api/mpi_t.h"
 
@@ -93,9 +93,21 @@ static enum mr_topic topic_of(int i)
     return i < FIRST_RAIL ? mr_stat_topic((enum mr_stat)i) : MR_TOPIC_RAILS;
 }
 
+static bool is_level(int i)
+{
+    return i < FIRST_RAIL && mr_stat_is_level((enum mr_stat)i);
+}
+
+static bool is_continuous(int i)
+{
+    return i == SHARE || is_level(i);
+}
+
 static int class_of(int i)
 {
-    return i == SHARE ? MPI_T_PVAR_CLASS_PERCENTAGE : MPI_T_PVAR_CLASS_COUNTER;
+    return i == SHARE    ? MPI_T_PVAR_CLASS_PERCENTAGE
+           : is_level(i) ? MPI_T_PVAR_CLASS_LEVEL
+                         : MPI_T_PVAR_CLASS_COUNTER;
 }
 
 int api_t_pvars_of(enum mr_topic topic, int len, int *indices)
@@ -129,8 +141,8 @@ MPI_FN(int, T_pvar_get_info,
     T_TELL(enumtype, MPI_T_ENUM_NULL);
     api_t_string(desc, desc_len, help_of(pvar_index));
     T_TELL(bind, MPI_T_BIND_NO_OBJECT);
-    T_TELL(readonly, pvar_index == SHARE);
-    T_TELL(continuous, pvar_index == SHARE);
+    T_TELL(readonly, is_continuous(pvar_index));
+    T_TELL(continuous, is_continuous(pvar_index));
     T_TELL(atomic, 1);
     T_LEAVE();
 }
@@ -191,7 +203,7 @@ MPI_FN(int, T_pvar_handle_alloc,
     struct MPIR_T_pvar_handle_s *h = calloc(1, sizeof(*h));
     T_CHECK(h, OUT_OF_HANDLES);
     *h = (struct MPIR_T_pvar_handle_s){
-        .index = pvar_index, .running = pvar_index == SHARE, .count = elements(pvar_index), .next = session->handles};
+        .index = pvar_index, .running = is_continuous(pvar_index), .count = elements(pvar_index), .next = session->handles};
     session->handles = h;
     *handle = h;
     *count = (int)h->count;
@@ -280,11 +292,11 @@ static void read_shares(const struct MPIR_T_pvar_handle_s *h, double *out)
         T_CHECK(*find_session(session), INVALID_SESSION);                                                              \
         if (handle == MPI_T_PVAR_ALL_HANDLES) {                                                                        \
             for (struct MPIR_T_pvar_handle_s *h = session->handles; h; h = h->next)                                    \
-                if (h->index != SHARE)                                                                                 \
+                if (!is_continuous(h->index))                                                                                 \
                     act(h);                                                                                            \
         } else {                                                                                                       \
             T_CHECK(*find_handle(session, handle), INVALID_HANDLE);                                                    \
-            T_CHECK(handle->index != SHARE, error);                                                                    \
+            T_CHECK(!is_continuous(handle->index), error);                                                                    \
             act(handle);                                                                                               \
         }                                                                                                              \
         T_LEAVE();                                                                                                     \
@@ -312,7 +324,7 @@ MPI_FN(int, T_pvar_write, (MPI_T_pvar_session session, MPI_T_pvar_handle handle,
     T_CHECK(buf, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
     T_CHECK(*find_handle(session, handle), INVALID_HANDLE);
-    T_CHECK(handle->index != SHARE, PVAR_NO_WRITE);
+    T_CHECK(!is_continuous(handle->index), PVAR_NO_WRITE);
     set(handle, buf);
     T_LEAVE();
 }
@@ -323,7 +335,7 @@ MPI_FN(int, T_pvar_readreset, (MPI_T_pvar_session session, MPI_T_pvar_handle han
     T_CHECK(buf, INVALID);
     T_CHECK(*find_session(session), INVALID_SESSION);
     T_CHECK(*find_handle(session, handle), INVALID_HANDLE);
-    T_CHECK(handle->index != SHARE, PVAR_NO_WRITE);
+    T_CHECK(!is_continuous(handle->index), PVAR_NO_WRITE);
     read_values(handle, buf, true);
     T_LEAVE();
 }

@@ -49,6 +49,7 @@ struct mr_config {
     char *policy_small, *policy_large;
     int srq_depth, sq_depth;
     size_t reg_cache_max;   /* bytes kept registered */
+    int reg_cache_entries;  /* in so many pieces; 0: what the devices have room for */
     int connect_timeout_ms; /* UD connection set-up: first retransmission after this */
     int connect_retries;
     int patience;                        /* seconds to wait for a rail to a peer */
@@ -132,6 +133,12 @@ enum mr_stat {
     MR_STAT_NET_REWEIGHED,
     MR_STAT_REG_HITS,
     MR_STAT_REG_MISSES,
+    MR_STAT_REG_EVICTED,
+    MR_STAT_REG_UNMAPPED,
+    MR_STAT_REG_ENTRIES,
+    MR_STAT_REG_ENTRIES_MOST,
+    MR_STAT_REG_BYTES,
+    MR_STAT_REG_BYTES_MOST,
     MR_STAT_CONNECTS,
     MR_STAT_CONNECT_RETRIES,
     MR_STAT_BROKEN,
@@ -169,10 +176,16 @@ extern uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; to
 const char *mr_stat_name(enum mr_stat s);
 const char *mr_stat_help(enum mr_stat s);
 enum mr_topic mr_stat_topic(enum mr_stat s);
+/* It says how much there is now, and may fall; all others only grow. */
+bool mr_stat_is_level(enum mr_stat s);
 void mr_stats_print(void); /* one line of those that are not zero, to the log */
 static inline void mr_stat_add(enum mr_stat s, uint64_t n)
 {
     __atomic_store_n(&mr_stats[s], __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+static inline void mr_stat_set(enum mr_stat s, uint64_t n)
+{
+    __atomic_store_n(&mr_stats[s], n, __ATOMIC_RELAXED);
 }
 static inline void mr_stat_most(enum mr_stat s, uint64_t n)
 {

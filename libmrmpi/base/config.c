@@ -144,6 +144,10 @@ static const struct row rows[] = {
      "receives of each of them, and so datagrams that a sender is cleared for at a time", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_REG_CACHE_MAX", NULL, FIELD(reg_cache_max), SIZE, "4G", 0, 1024 * GIB, "bytes",
      "memory kept registered for reuse", MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_REG_CACHE_ENTRIES", NULL, FIELD(reg_cache_entries), INT, "0", 0, 1 << 20, "buffers",
+     "that are kept registered, at most; 0: half of what the device has room for, shared by the ranks of the host, but "
+     "64 at least and 16384 at most",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_CONNECT_TIMEOUT_MS", NULL, FIELD(connect_timeout_ms), INT, "100", 1, 60000, "ms",
      "longest time before a request to connect is repeated the first time; once round trips are known it is shorter",
      MR_TOPIC_CONNECTIONS, AT_INIT},

@@ -34,6 +34,16 @@ static const struct {
          MR_TOPIC_RAILS},
     [MR_STAT_REG_HITS] = {"reg_cache_hits", "large buffers that were registered already", MR_TOPIC_RAILS},
     [MR_STAT_REG_MISSES] = {"reg_cache_misses", "large buffers that had to be registered", MR_TOPIC_RAILS},
+    [MR_STAT_REG_EVICTED] = {"reg_cache_evicted", "registrations given up for others, since there are as many as may be",
+                             MR_TOPIC_RAILS},
+    [MR_STAT_REG_UNMAPPED] = {"reg_cache_unmapped", "registrations given up since their memory was unmapped",
+                              MR_TOPIC_RAILS},
+    [MR_STAT_REG_ENTRIES] = {"reg_cache_entries", "registrations of large buffers at present", MR_TOPIC_RAILS},
+    [MR_STAT_REG_ENTRIES_MOST] = {"reg_cache_entries_most", "most such registrations at the same time",
+                                  MR_TOPIC_RAILS},
+    [MR_STAT_REG_BYTES] = {"reg_cache_bytes", "bytes that they register at present", MR_TOPIC_RAILS},
+    [MR_STAT_REG_BYTES_MOST] = {"reg_cache_bytes_most", "most bytes registered by them at the same time",
+                                MR_TOPIC_RAILS},
     [MR_STAT_CONNECTS] = {"connects", "peers of other nodes that a connection was made to", MR_TOPIC_CONNECTIONS},
     [MR_STAT_CONNECT_RETRIES] = {"connect_retries", "requests and answers of connecting that were repeated",
                                  MR_TOPIC_CONNECTIONS},
@@ -106,6 +116,11 @@ const char *mr_stat_help(enum mr_stat s)
 enum mr_topic mr_stat_topic(enum mr_stat s)
 {
     return s < MR_STAT_COUNT ? counters[s].topic : MR_TOPIC_JOB;
+}
+
+bool mr_stat_is_level(enum mr_stat s)
+{
+    return s == MR_STAT_REG_ENTRIES || s == MR_STAT_REG_BYTES;
 }
 
 static const struct {

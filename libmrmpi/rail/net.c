@@ -100,6 +100,19 @@ static const struct mr_verbs_handlers handlers = {
 
 static const struct mr_regcache_backend reg_backend = {.add = mr_memory_register, .remove = mr_memory_deregister};
 
+/* As the setting says, or as the device with the least room for registrations lets the ranks of this host have. */
+static void limit_registrations(void)
+{
+    size_t least = SIZE_MAX;
+
+    for (unsigned i = 0; i < mr_verbs.num_devices; i++)
+        if (mr_verbs.device[i].max_mr && mr_verbs.device[i].max_mr < least)
+            least = mr_verbs.device[i].max_mr;
+    mr_regcache_limit_entries(&mr_net.regs, mr_config.reg_cache_entries
+                                                ? (size_t)mr_config.reg_cache_entries
+                                                : mr_regcache_fair_entries(least, (size_t)mr_net.launch->local_size));
+}
+
 static uint32_t hash(const char *s)
 {
     uint32_t h = 2166136261u;
@@ -264,6 +277,8 @@ static int net_init(const struct mr_launch *launch)
     mr_rings_init(on_packet, mr_net.ring_design, (unsigned)mr_config.ring_slots,
                   MR_WIRE_MAX + mr_config.ring_size + MR_ACK_WIRE_MAX);
     err = mr_verbs_open(&handlers, packet_max, mr_kinds_have(&mr_net.kinds, MR_LINK_UD), mr_fabric_rejects, NULL);
+    if (!err)
+        limit_registrations();
     if (!err)
         err = mr_packets_open(packet_max);
     if (!err)

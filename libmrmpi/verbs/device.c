@@ -61,6 +61,7 @@ static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct i
     dev->max_qp_wr = (uint32_t)attr->max_qp_wr;
     dev->max_srq_wr = (uint32_t)attr->max_srq_wr;
     dev->max_cqe = (uint32_t)attr->max_cqe;
+    dev->max_mr = (uint32_t)attr->max_mr;
     dev->max_reads = (uint8_t)least(255, least(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom));
     dev->pd = ibv_alloc_pd(dev->ctx);
     if (!dev->pd) {

@@ -14,10 +14,27 @@ void mr_regcache_init(struct mr_regcache *c, const struct mr_regcache_backend *b
     memset(c, 0, sizeof *c);
     c->backend = backend;
     c->max_bytes = max_bytes;
+    c->max_entries = SIZE_MAX;
     c->keep = keep && max_bytes;
     c->page = (size_t)sysconf(_SC_PAGESIZE);
     atomic_flag_clear(&c->notes_lock);
     atomic_store(&c->lowest, UINTPTR_MAX);
+}
+
+/* An entry is inserted into an array: with as many as this that moves 64 KiB on average, which takes less than registering. */
+#define ENTRIES_MOST  16384u
+#define ENTRIES_LEAST 64u
+
+size_t mr_regcache_fair_entries(size_t max_regions, size_t ranks)
+{
+    size_t n = max_regions / 2 / (ranks ? ranks : 1); /* others of the host register memory, too */
+
+    return n > ENTRIES_MOST ? ENTRIES_MOST : n < ENTRIES_LEAST ? ENTRIES_LEAST : n;
+}
+
+void mr_regcache_limit_entries(struct mr_regcache *c, size_t max_entries)
+{
+    c->max_entries = max_entries;
 }
 
 /* ---- entries ---------------------------------------------------------------------------------------------------- */
@@ -69,32 +86,54 @@ static size_t first_starting_after(const struct mr_regcache *c, uintptr_t addr)
     return lo;
 }
 
+static void count(struct mr_regcache *c)
+{
+    mr_stat_set(MR_STAT_REG_ENTRIES, c->entries);
+    mr_stat_set(MR_STAT_REG_BYTES, c->bytes);
+    mr_stat_most(MR_STAT_REG_ENTRIES_MOST, c->entries);
+    mr_stat_most(MR_STAT_REG_BYTES_MOST, c->bytes);
+}
+
 static void destroy(struct mr_regcache *c, struct mr_reg *r)
 {
     c->backend->remove(&r->memory);
     c->bytes -= r->end - r->start;
+    c->entries--;
+    count(c);
     free(r);
 }
 
-/* Take entry i out of the table; it lives on for as long as it is used. */
-static void drop(struct mr_regcache *c, size_t i)
+/* Take num entries from i on out of the table; they live on for as long as they are used. */
+static void drop_some(struct mr_regcache *c, size_t i, size_t num)
 {
-    struct mr_reg *r = c->entry[i];
+    for (size_t k = i; k < i + num; k++) {
+        struct mr_reg *r = c->entry[k];
 
-    memmove(&c->entry[i], &c->entry[i + 1], (--c->num - i) * sizeof *c->entry);
-    r->cached = false;
-    if (r->refs)
-        return;
-    list_remove(c, r);
-    destroy(c, r);
+        r->cached = false;
+        if (r->refs)
+            continue;
+        list_remove(c, r);
+        destroy(c, r);
+    }
+    c->num -= num;
+    memmove(&c->entry[i], &c->entry[i + num], (c->num - i) * sizeof *c->entry);
 }
 
-static void drop_range(struct mr_regcache *c, uintptr_t start, uintptr_t end)
+static void drop(struct mr_regcache *c, size_t i)
 {
-    size_t i = first_ending_after(c, start);
+    drop_some(c, i, 1);
+}
 
-    while (i < c->num && c->entry[i]->start < end)
-        drop(c, i);
+/* How many were dropped. */
+static size_t drop_range(struct mr_regcache *c, uintptr_t start, uintptr_t end)
+{
+    size_t i = first_ending_after(c, start), num = 0;
+
+    while (i + num < c->num && c->entry[i + num]->start < end)
+        num++;
+    if (num)
+        drop_some(c, i, num);
+    return num;
 }
 
 /* Make place for an entry [start, end): none may lie in another. It lies in one only if that cannot be written. */
@@ -117,16 +156,22 @@ static void drop_cached(struct mr_regcache *c, const struct mr_reg *r)
     drop(c, first_starting_after(c, r->start) - 1);
 }
 
-static void drop_all(struct mr_regcache *c)
+static size_t drop_all(struct mr_regcache *c)
 {
-    while (c->num)
-        drop(c, c->num - 1);
+    size_t num = c->num;
+
+    if (num)
+        drop_some(c, 0, num);
+    return num;
 }
 
-static void shrink(struct mr_regcache *c, size_t target)
+/* Evict what is unused until no more than so much is left. */
+static void shrink(struct mr_regcache *c, size_t bytes, size_t entries)
 {
-    while (c->oldest && c->bytes > target)
+    while (c->oldest && (c->bytes > bytes || c->entries > entries)) {
         drop_cached(c, c->oldest);
+        mr_stat_add(MR_STAT_REG_EVICTED, 1);
+    }
 }
 
 void mr_regcache_clear(struct mr_regcache *c)
@@ -174,6 +219,7 @@ static void act_on_notes(struct mr_regcache *c)
     struct {
         uintptr_t start, end;
     } note[MR_REGCACHE_NOTES];
+    size_t dropped = 0;
     unsigned n;
 
     _Static_assert(sizeof note == sizeof c->note, "the same");
@@ -184,10 +230,11 @@ static void act_on_notes(struct mr_regcache *c)
     unlock_notes(c);
 
     if (n > MR_REGCACHE_NOTES)
-        drop_all(c);
+        dropped = drop_all(c);
     else
         for (unsigned i = 0; i < n; i++)
-            drop_range(c, note[i].start, note[i].end);
+            dropped += drop_range(c, note[i].start, note[i].end);
+    mr_stat_add(MR_STAT_REG_UNMAPPED, dropped);
 }
 
 static void remember_span(struct mr_regcache *c, uintptr_t start, uintptr_t end)
@@ -204,12 +251,12 @@ static int add(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_ac
 {
     int err;
 
-    shrink(c, c->max_bytes > end - start ? c->max_bytes - (end - start) : 0);
+    shrink(c, c->max_bytes > end - start ? c->max_bytes - (end - start) : 0, c->max_entries ? c->max_entries - 1 : 0);
     /* before it is registered: an unmapping from now on must leave a note */
     remember_span(c, start, end);
     err = c->backend->add((void *)start, end - start, access, out);
     if (err == -ENOMEM && c->oldest) {
-        shrink(c, 0);
+        shrink(c, 0, 0);
         err = c->backend->add((void *)start, end - start, access, out);
     }
     return err;
@@ -301,7 +348,7 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
     if (atomic_load_explicit(&c->num_notes, memory_order_acquire))
         act_on_notes(c);
     if (c->lost_track && c->lost_track())
-        drop_all(c);
+        mr_stat_add(MR_STAT_REG_UNMAPPED, drop_all(c));
     i = first_starting_after(c, start);
     if (i) {
         r = c->entry[i - 1];
@@ -325,6 +372,8 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
         return err;
     }
     c->bytes += r->end - r->start;
+    c->entries++;
+    count(c);
     r->refs = 1;
     insert(c, r); /* without room in the table it is used once: r->cached stays false */
     *out = r;
@@ -342,6 +391,6 @@ void mr_regcache_put(struct mr_regcache *c, struct mr_reg *r)
     list_append(c, r);
     if (!c->keep)
         drop_cached(c, r);
-    else if (c->bytes > c->max_bytes)
-        shrink(c, c->max_bytes);
+    else
+        shrink(c, c->max_bytes, c->max_entries);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The registration cache: memory stays registered after its transfer, so that the next one from the same place pays
- * nothing. Those that nobody uses are dropped, the longest unused first, when more than max_bytes are registered.
+ * nothing. Those that nobody uses are evicted, the longest unused first, when more than max_bytes are registered or when
+ * there are more than max_entries registrations. Those in use count, too, and stay.
  *
  * Entries may overlap, but none lies in another: sorted by their starts they are sorted by their ends, too, and one
  * binary search finds an entry that covers a buffer if there is one. A registration is never longer than twice the
@@ -43,7 +44,8 @@ struct mr_regcache_backend {
 
 struct mr_regcache {
     const struct mr_regcache_backend *backend;
-    size_t max_bytes, bytes;
+    size_t max_bytes, bytes;     /* registered, whether it is in the table or not */
+    size_t max_entries, entries; /* the same */
     bool keep;                /* unmappings are reported: unused entries may stay */
     bool (*lost_track)(void); /* some may not have been reported since it was asked last; NULL: that cannot be */
     struct mr_reg **entry;    /* ascending, both starts and ends */
@@ -61,6 +63,10 @@ struct mr_regcache {
 };
 
 void mr_regcache_init(struct mr_regcache *c, const struct mr_regcache_backend *backend, size_t max_bytes, bool keep);
+/* Until this is called there may be any number. */
+void mr_regcache_limit_entries(struct mr_regcache *c, size_t max_entries);
+/* A good limit where a device has max_regions, which so many ranks of a host share. */
+size_t mr_regcache_fair_entries(size_t max_regions, size_t ranks);
 void mr_regcache_clear(struct mr_regcache *c); /* nothing may be in use */
 
 /* A registration that covers [addr, addr + len). 0 or negative errno. */

@@ -63,7 +63,7 @@ struct mr_device {
     unsigned index;
     char name[64];
     bool fatal; /* the device went away: nothing can be posted any more */
-    uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe;
+    uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe, max_mr;
     uint8_t max_reads; /* RDMA reads that a queue pair can have outstanding, in either direction */
 };
 

@@ -242,6 +242,75 @@ START_TEST(longest_unused_goes_first)
 }
 END_TEST
 
+START_TEST(entries_are_bounded)
+{
+    struct mr_reg *used[4];
+
+    start(1 << 20, true);
+    mr_regcache_limit_entries(&cache, 4);
+    for (unsigned i = 0; i < 40; i++)
+        mr_regcache_put(&cache, get(2 * i * PAGE, PAGE));
+    ck_assert_uint_eq(live, 4);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_EVICTED], 36);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES], 4);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES_MOST], 4);
+    memset(mr_stats, 0, sizeof mr_stats);
+    for (unsigned i = 36; i < 40; i++) /* the last four */
+        mr_regcache_put(&cache, get(2 * i * PAGE, PAGE));
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_HITS], 4);
+
+    /* what is in use stays, however much it is; what comes on top goes with its use */
+    for (unsigned i = 0; i < 4; i++)
+        used[i] = get(2 * i * PAGE, PAGE);
+    mr_regcache_put(&cache, get(50 * PAGE, PAGE));
+    ck_assert_uint_eq(live, 4);
+    ck_assert_uint_eq(cache.entries, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        check_fresh(used[i], 2 * i * PAGE, PAGE);
+        mr_regcache_put(&cache, used[i]);
+    }
+    ck_assert_uint_eq(live, 4);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES], 0);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_BYTES], 0);
+}
+END_TEST
+
+START_TEST(what_there_is_is_counted)
+{
+    struct mr_reg *r;
+
+    start(1 << 20, true);
+    mr_regcache_put(&cache, get(0, 3 * PAGE));
+    mr_regcache_put(&cache, get(8 * PAGE, PAGE));
+    r = get(16 * PAGE, PAGE);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_BYTES], 5 * PAGE);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES], 3);
+    mr_regcache_unmapped(&cache, at(0), 17 * PAGE);
+    mr_regcache_put(&cache, get(100 * PAGE, PAGE));
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_UNMAPPED], 3);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES], 2); /* one is in use */
+    mr_regcache_put(&cache, r);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES], 1);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_BYTES], PAGE);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES_MOST], 3);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_BYTES_MOST], 5 * PAGE);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_EVICTED], 0);
+    mr_regcache_clear(&cache);
+}
+END_TEST
+
+START_TEST(entries_are_shared_fairly)
+{
+    ck_assert_uint_eq(mr_regcache_fair_entries(1 << 24, 1), 16384);
+    ck_assert_uint_eq(mr_regcache_fair_entries(1 << 17, 64), 1024);
+    ck_assert_uint_eq(mr_regcache_fair_entries(1 << 10, 64), 64);
+    ck_assert_uint_eq(mr_regcache_fair_entries(1 << 10, 0), 512);
+    ck_assert_uint_eq(mr_regcache_fair_entries(SIZE_MAX, 1), 16384);
+}
+END_TEST
+
 START_TEST(constants_can_be_sent)
 {
     struct mr_reg *r;
@@ -459,7 +528,10 @@ static void check_table(void)
         ascending &= cache.entry[i - 1]->start < cache.entry[i]->start && cache.entry[i - 1]->end < cache.entry[i]->end;
     ck_assert(ascending);
     ck_assert_uint_eq(cache.bytes, live_bytes);
-    ck_assert(cache.bytes <= cache.max_bytes || !cache.oldest);
+    ck_assert_uint_eq(cache.entries, live);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES], live);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_BYTES], live_bytes);
+    ck_assert((cache.bytes <= cache.max_bytes && cache.entries <= cache.max_entries) || !cache.oldest);
 }
 
 /* What a look at every entry finds: one that covers the range and saw the pages that are there now. */
@@ -520,6 +592,7 @@ START_TEST(random_use)
 
     srand((unsigned)_i);
     start((size_t)(1 + rand() % 64) * PAGE, true);
+    mr_regcache_limit_entries(&cache, 1 + (size_t)rand() % 16);
     for (int step = 0; step < 20000; step++) {
         unsigned slot = (unsigned)rand() % 8;
         size_t offset = (size_t)rand() % (PAGES - 20) * PAGE + (size_t)rand() % PAGE, len = 1 + (size_t)rand() % (16 * PAGE);
@@ -563,6 +636,9 @@ int main(void)
     tcase_add_test(t, nothing_stays_if_unmappings_are_not_reported);
     tcase_add_test(t, nothing_is_trusted_after_track_was_lost);
     tcase_add_test(t, longest_unused_goes_first);
+    tcase_add_test(t, entries_are_bounded);
+    tcase_add_test(t, what_there_is_is_counted);
+    tcase_add_test(t, entries_are_shared_fairly);
     tcase_add_test(t, constants_can_be_sent);
     tcase_add_test(t, neighbour_that_is_gone_does_not_spoil_it);
     tcase_add_test(t, room_is_made_when_the_kernel_has_none);

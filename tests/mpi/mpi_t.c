@@ -315,11 +315,14 @@ static void all_pvars(void)
                                &continuous, &atomic),
            MPI_SUCCESS);
         int share = !strcmp(name, "rail_share");
+        int level = !strcmp(name, "reg_cache_entries") || !strcmp(name, "reg_cache_bytes");
         CHECK(name_len > 3 && desc_len > 5);
-        EQ(class, share ? MPI_T_PVAR_CLASS_PERCENTAGE : MPI_T_PVAR_CLASS_COUNTER);
+        EQ(class, share   ? MPI_T_PVAR_CLASS_PERCENTAGE
+                  : level ? MPI_T_PVAR_CLASS_LEVEL
+                          : MPI_T_PVAR_CLASS_COUNTER);
         CHECK(t == (share ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG));
-        CHECK(e == MPI_T_ENUM_NULL && bind == MPI_T_BIND_NO_OBJECT && readonly == share && continuous == share &&
-              atomic);
+        CHECK(e == MPI_T_ENUM_NULL && bind == MPI_T_BIND_NO_OBJECT && readonly == (share || level) &&
+              continuous == (share || level) && atomic);
         EQ(MPI_T_pvar_get_index(name, class, &i), MPI_SUCCESS);
         EQ(i, p);
         EQ(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_TIMER, &i), MPI_T_ERR_INVALID_NAME);
