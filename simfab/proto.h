@@ -235,7 +235,7 @@ enum sf_op {
     SF_OP_DEVICES = 1,  /* rep: u32 n, then n struct sf_device */
     SF_OP_OPEN,         /* req: u32 device; rep: u32 ctx; fd: the async event pipe */
     SF_OP_CLOSE,        /* req: u32 ctx */
-    SF_OP_QUERY_DEVICE, /* req: u32 ctx; rep: struct ibv_device_attr */
+    SF_OP_QUERY_DEVICE, /* req: u32 ctx; rep: struct ibv_device_attr, struct ibv_odp_caps */
     SF_OP_QUERY_PORT,   /* req: u32 ctx, u32 port; rep: struct ibv_port_attr */
     SF_OP_QUERY_GID,    /* req: u32 ctx, u32 port, u32 index; rep: 16 bytes */
     SF_OP_QUERY_PKEY,   /* req: u32 ctx, u32 port, u32 index; rep: u16 big endian */

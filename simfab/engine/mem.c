@@ -65,7 +65,7 @@ static bool access_valid(uint32_t access)
 {
     const uint32_t remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     const uint32_t known = remote | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND |
-                           IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB;
+                           IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND;
 
     return !(access & ~known) && (!(access & remote) || (access & IBV_ACCESS_LOCAL_WRITE));
 }
@@ -79,6 +79,9 @@ struct mr *mr_register(struct pd *pd, const struct sf_reg_mr *r, int *err)
 {
     struct mr *mr;
 
+    *err = EOPNOTSUPP;
+    if ((r->access & IBV_ACCESS_ON_DEMAND) && !pd->obj.ctx->hca->sim->model->odp)
+        return NULL;
     *err = EINVAL;
     if (!range_valid(r) || !access_valid(r->access) || !(mr = mr_add_key(pd, err)))
         return NULL;
@@ -141,9 +144,10 @@ void mr_deregister(struct mr *mr)
     free(mr);
 }
 
+/* That are pinned. */
 static uint64_t pages(const struct mr *mr)
 {
-    return mr->length && !mr->null ? ((mr->addr + mr->length - 1) >> 12) - (mr->addr >> 12) + 1 : 0;
+    return mr->length && !mr->null && !(mr->access & IBV_ACCESS_ON_DEMAND) ? ((mr->addr + mr->length - 1) >> 12) - (mr->addr >> 12) + 1 : 0;
 }
 
 uint64_t mr_register_ps(const struct mr *mr)
@@ -165,6 +169,17 @@ static bool covers(const struct mr *mr, uint64_t addr, uint64_t len)
     return addr >= mr->iova && addr - mr->iova <= mr->length && len <= mr->length - (addr - mr->iova);
 }
 
+/*
+ * Regions on demand, as adapters have them (odp_caps of do_query_device): a queue pair must be able to wait for a page
+ * that is not there, so only reliable connections may write to one; a datagram that is sent can wait, too.
+ */
+static bool waits_for_pages(const struct qp *qp, const struct mr *mr, bool written)
+{
+    if (mr->window && mr->region)
+        mr = mr->region;
+    return !(mr->access & IBV_ACCESS_ON_DEMAND) || qp->type == IBV_QPT_RC || (qp->type == IBV_QPT_UD && !written);
+}
+
 struct mr *mr_check(const struct qp *qp, uint32_t key, uint64_t addr, uint64_t len, uint32_t access)
 {
     struct mr *mr = mr_of_key(qp->hca, key);
@@ -173,23 +188,23 @@ struct mr *mr_check(const struct qp *qp, uint32_t key, uint64_t addr, uint64_t l
         return NULL;
     if (mr->window && (!mr->region || (mr->qp && mr->qp != qp)))
         return NULL;
-    return mr;
+    return waits_for_pages(qp, mr, access != IBV_ACCESS_REMOTE_READ) ? mr : NULL;
 }
 
 /* What a local key stands for; windows have none. */
-static struct mr *local(const struct hca *h, const struct pd *pd, const struct sf_sge *sge, uint32_t access)
+static struct mr *local(const struct qp *qp, const struct pd *pd, const struct sf_sge *sge, uint32_t access)
 {
-    struct mr *mr = mr_of_key(h, sge->lkey);
+    struct mr *mr = mr_of_key(qp->hca, sge->lkey);
 
     if (!mr || mr->window || mr->pd != pd || (mr->access & access) != access || !covers(mr, sge->addr, sge->length))
         return NULL;
-    return mr;
+    return waits_for_pages(qp, mr, access) ? mr : NULL;
 }
 
 bool sge_check(const struct qp *qp, const struct pd *pd, const struct sf_sge *sge, uint32_t n, uint32_t access)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (sge[i].length && !local(qp->hca, pd, &sge[i], access))
+        if (sge[i].length && !local(qp, pd, &sge[i], access))
             return false;
     return true;
 }
@@ -283,7 +298,7 @@ static bool walk_flush(struct walk *w)
 
 static bool walk_add(struct walk *w, const struct sf_sge *sge, uint32_t skip, uint32_t len)
 {
-    const struct mr *mr = local(w->qp->hca, w->pd, sge, w->access);
+    const struct mr *mr = local(w->qp, w->pd, sge, w->access);
 
     if (!mr)
         return false;

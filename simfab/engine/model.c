@@ -68,6 +68,7 @@ static const struct model_key keys[] = {
     {"hca", "max_qp_wr", KEY_U32, FIELD(max_qp_wr), 1, 1, 1 << 16, "32768"},
     {"hca", "max_cqe", KEY_U32, FIELD(max_cqe), 1, 1, 1 << 22, "4194303"},
     {"hca", "max_srq_wr", KEY_U32, FIELD(max_srq_wr), 1, 1, 1 << 16, "32767"},
+    {"hca", "odp", KEY_BOOL, FIELD(odp), 0, 0, 0, "false"},
     {"hca", "uc_srq", KEY_BOOL, FIELD(uc_srq), 0, 0, 0, "true"},
     {"hca", "answers_first", KEY_BOOL, FIELD(answers_first), 0, 0, 0, "false"},
     {"hca", "uc_recovers", KEY_BOOL, FIELD(uc_recovers), 0, 0, 0, "true"},

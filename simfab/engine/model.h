@@ -87,6 +87,7 @@ struct model {
     uint32_t max_inline_bytes, max_sge, max_qp, max_cq, max_mr, max_qp_wr, max_cqe, max_srq_wr, max_rd_atomic;
     bool uc_srq;      /* queue pairs of UC may use a shared receive queue */
     bool answers_first; /* a queue pair sends no requests while it has reads to answer */
+    bool odp;         /* regions on demand: their pages are not pinned */
     bool uc_recovers; /* what comes after a write that lost a packet is taken again */
     uint32_t vendor_part_id;
     char fw_ver[32];

@@ -66,6 +66,7 @@ static int do_query_device(struct call *c)
     const struct model *m = c->p->sim->model;
     struct node *n;
     struct ibv_device_attr a = {0};
+    struct ibv_odp_caps odp = {0};
 
     if (!ctx)
         return EINVAL;
@@ -103,7 +104,14 @@ static int do_query_device(struct call *c)
     a.max_pkeys = FABRIC_PKEYS;
     a.local_ca_ack_delay = 15;
     a.phys_port_cnt = (uint8_t)n->num_ports;
+    if (m->odp) {
+        odp.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+        odp.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+                                             IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+        odp.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND;
+    }
     call_put(c, &a, sizeof a);
+    call_put(c, &odp, sizeof odp);
     return 0;
 }
 

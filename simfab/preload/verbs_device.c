@@ -126,6 +126,23 @@ static int query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr 
     return 0;
 }
 
+static int query_device(struct ibv_context *c, struct ibv_device_attr *attr, struct ibv_odp_caps *odp)
+{
+    struct {
+        struct ibv_device_attr attr;
+        struct ibv_odp_caps odp;
+    } rep;
+    int err;
+
+    _Static_assert(sizeof rep == sizeof rep.attr + sizeof rep.odp, "as it is sent");
+    err = sfp_call(SF_OP_QUERY_DEVICE, &sfp_context(c)->handle, sizeof(uint32_t), &rep, sizeof rep, NULL, NULL);
+    if (err)
+        return err;
+    *attr = rep.attr;
+    *odp = rep.odp;
+    return 0;
+}
+
 static int query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
                            struct ibv_device_attr_ex *attr, size_t size)
 {
@@ -133,7 +150,7 @@ static int query_device_ex(struct ibv_context *c, const struct ibv_query_device_
     int err = input && input->comp_mask ? EINVAL : size < sizeof full.orig_attr ? EOPNOTSUPP : 0;
 
     if (!err)
-        err = ibv_query_device(c, &full.orig_attr);
+        err = query_device(c, &full.orig_attr, &full.odp_caps);
     if (err)
         return err;
     full.completion_timestamp_mask = UINT64_MAX;
@@ -237,7 +254,9 @@ SFP_EXPORT int ibv_close_device(struct ibv_context *context)
 
 SFP_EXPORT int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 {
-    return sfp_call(SF_OP_QUERY_DEVICE, &sfp_context(c)->handle, sizeof(uint32_t), attr, sizeof *attr, NULL, NULL);
+    struct ibv_odp_caps odp;
+
+    return query_device(c, attr, &odp);
 }
 
 /* Callers of this entry know a shorter ibv_port_attr: everything up to link_layer. */

@@ -119,6 +119,86 @@ static void changed(struct side *s)
     CHECK(ibv_rereg_mr(mr, 0x100, NULL, NULL, 0, 0), "an unknown flag");
 }
 
+/* ---- on demand -------------------------------------------------------------------------------------------------- */
+
+static struct ibv_odp_caps on_demand(struct side *s, uint64_t wanted)
+{
+    struct ibv_device_attr_ex ex = {0};
+
+    CHECK(!ibv_query_device_ex(s->ctx, NULL, &ex), "ibv_query_device_ex");
+    SKIP_UNLESS((ex.odp_caps.general_caps & wanted) == wanted, "no such on-demand paging on this device");
+    SKIP_UNLESS(ex.odp_caps.per_transport_caps.rc_odp_caps & IBV_ODP_SUPPORT_WRITE, "no writes on demand on this device");
+    return ex.odp_caps;
+}
+
+static uint8_t *map_at(void *addr, int prot)
+{
+    uint8_t *p = mmap(addr, 8192, prot, MAP_PRIVATE | MAP_ANONYMOUS | (addr ? MAP_FIXED : 0), -1, 0);
+
+    CHECK(p != MAP_FAILED, "%s", strerror(errno));
+    return p;
+}
+
+/* The key outlives mappings; what it leads to is what is mapped now. */
+static void use_unpinned(struct end *a, struct end *b, struct ibv_mr *mr, uint8_t *p)
+{
+    memset(a->buf, 6, 8);
+    try_write(a, b, mr->rkey, p + 4096, IBV_WC_SUCCESS, "memory that was not touched yet");
+    CHECK_IS(p[4096], 6, "the byte there");
+    map_at(p, PROT_READ | PROT_WRITE);
+    CHECK_IS(p[4096], 0, "the byte of the new mapping");
+    memset(a->buf, 7, 8);
+    try_write(a, b, mr->rkey, p + 4096, IBV_WC_SUCCESS, "memory that was mapped anew");
+    CHECK_IS(p[4096], 7, "the byte there");
+    map_at(p, PROT_READ);
+    try_write(a, b, mr->rkey, p, IBV_WC_REM_ACCESS_ERR, "memory that cannot be written");
+    CHECK(!munmap(p, 8192), "munmap");
+    try_write(a, b, mr->rkey, p, IBV_WC_REM_ACCESS_ERR, "memory that is not there");
+    map_at(p, PROT_READ | PROT_WRITE);
+    try_write(a, b, mr->rkey, p, IBV_WC_SUCCESS, "memory that is there again");
+    CHECK_IS(p[0], 7, "the byte there");
+}
+
+static void part_on_demand(struct side *s)
+{
+    uint8_t *p = map_at(NULL, PROT_READ | PROT_WRITE);
+    struct ibv_mr *mr;
+    struct end a, b;
+
+    on_demand(s, IBV_ODP_SUPPORT);
+    pair(s, &a, &b);
+    mr = ibv_reg_mr(s->pd, p, 8192, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ON_DEMAND);
+    CHECK(mr, "%s", strerror(errno));
+    use_unpinned(&a, &b, mr, p);
+    try_write(&a, &b, mr->rkey, p + 8192, IBV_WC_REM_ACCESS_ERR, "beyond the region");
+    CHECK(!ibv_dereg_mr(mr), "deregister");
+}
+
+static void all_on_demand(struct side *s)
+{
+    uint8_t *p = map_at(NULL, PROT_READ | PROT_WRITE);
+    struct ibv_mr *mr, *source;
+    struct request r;
+    struct end a, b;
+
+    on_demand(s, IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
+    pair(s, &a, &b);
+    mr = ibv_reg_mr(s->pd, NULL, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ON_DEMAND);
+    source = ibv_reg_mr(s->pd, NULL, SIZE_MAX, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
+    CHECK(mr && source, "%s", strerror(errno));
+    use_unpinned(&a, &b, mr, p);
+    try_write(&a, &b, source->rkey, p, IBV_WC_REM_ACCESS_ERR, "a region that cannot be written");
+    request_make(&r, &a, IBV_WR_RDMA_WRITE, 1, 0, 8);
+    r.wr.wr.rdma.rkey = mr->rkey;
+    r.wr.wr.rdma.remote_addr = (uintptr_t)p;
+    r.sge.lkey = source->lkey;
+    CHECK(!munmap(p, 8192), "munmap");
+    r.sge.addr = (uintptr_t)p;
+    CHECK(!request_post(&a, &r), "post");
+    wc_wait(a.cq, 1, IBV_WC_LOC_PROT_ERR, "from memory that is not there");
+    CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(source), "deregister");
+}
+
 /* ---- windows --------------------------------------------------------------------------------------------------- */
 
 static struct ibv_mw *make_window(struct side *s, enum ibv_mw_type type)
@@ -220,6 +300,8 @@ static const struct test_case cases[] = {
     {"addresses of one's choice", other_addresses, false},
     {"zero based", zero_based, false},
     {"changing a region", changed, false},
+    {"a region on demand", part_on_demand, false},
+    {"all memory on demand", all_on_demand, false},
     {"windows of type 1", window_1, false},
     {"windows of type 2", window_2, false},
     {"thread and parent domains", domains, false},
