@@ -49,6 +49,7 @@ struct mr_config {
     char *policy_small, *policy_large;
     int srq_depth, sq_depth;
     size_t reg_cache_max;   /* bytes kept registered */
+    char *odp;              /* memory that is not pinned: auto, yes, no */
     int reg_cache_entries;  /* in so many pieces; 0: what the devices have room for */
     int connect_timeout_ms; /* UD connection set-up: first retransmission after this */
     int connect_retries;
@@ -133,6 +134,7 @@ enum mr_stat {
     MR_STAT_NET_REWEIGHED,
     MR_STAT_REG_HITS,
     MR_STAT_REG_MISSES,
+    MR_STAT_REG_ON_DEMAND,
     MR_STAT_REG_EVICTED,
     MR_STAT_REG_UNMAPPED,
     MR_STAT_REG_ENTRIES,

@@ -148,6 +148,10 @@ static const struct row rows[] = {
      "that are kept registered, at most; 0: half of what the device has room for, shared by the ranks of the host, but "
      "64 at least and 16384 at most",
      MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_ODP", NULL, FIELD(odp), STRING, "auto", 0, 0, "",
+     "on-demand paging of devices, for large buffers: yes, wherever it can be used; no; auto: where buffers would not "
+     "stay registered, and for those that cannot be pinned",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_CONNECT_TIMEOUT_MS", NULL, FIELD(connect_timeout_ms), INT, "100", 1, 60000, "ms",
      "longest time before a request to connect is repeated the first time; once round trips are known it is shorter",
      MR_TOPIC_CONNECTIONS, AT_INIT},

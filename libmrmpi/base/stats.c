@@ -34,6 +34,8 @@ static const struct {
          MR_TOPIC_RAILS},
     [MR_STAT_REG_HITS] = {"reg_cache_hits", "large buffers that were registered already", MR_TOPIC_RAILS},
     [MR_STAT_REG_MISSES] = {"reg_cache_misses", "large buffers that had to be registered", MR_TOPIC_RAILS},
+    [MR_STAT_REG_ON_DEMAND] = {"reg_on_demand", "large buffers that were not pinned, since devices page on demand",
+                               MR_TOPIC_RAILS},
     [MR_STAT_REG_EVICTED] = {"reg_cache_evicted", "registrations given up for others, since there are as many as may be",
                              MR_TOPIC_RAILS},
     [MR_STAT_REG_UNMAPPED] = {"reg_cache_unmapped", "registrations given up since their memory was unmapped",

@@ -22,20 +22,34 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/rail/view.h"
+#include "libmrmpi/verbs/odp.h"
 
 #define STRIPE_BUSY   4
 #define STRIPE_ALIGN  4096
 #define TRACKED_ALIGN 65536 /* so that writes are long */
 
-static int enroll(void *buf, size_t len, enum mr_access access, struct mr_reg **out)
+/* pinned: its pages must be there, for a sender that does not wait for them. */
+static int enroll(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
 {
-    int err = mr_regcache_get(&mr_net.regs, buf, len, access, out);
+    int err;
 
+    *out = pinned ? NULL : mr_odp_get(buf, len, access, false);
+    if (*out)
+        return 0;
+    err = mr_regcache_get(&mr_net.regs, buf, len, access, out);
+    if (err == -ENOMEM && !pinned && (*out = mr_odp_get(buf, len, access, true)))
+        return 0;
     if (err)
         mr_log(MR_LOG_ERROR,
                "%zu bytes at %p cannot be registered for %s: %s; is the limit of locked memory too low (ulimit -l)?",
                len, buf, access == MR_ACCESS_TARGET ? "receiving" : "sending", strerror(-err));
     return err;
+}
+
+static void release(struct mr_reg *r)
+{
+    if (!mr_odp_owns(r))
+        mr_regcache_put(&mr_net.regs, r);
 }
 
 /* ---- who is written to, or read -------------------------------------------------------------------------------- */
@@ -55,7 +69,7 @@ int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how
     r->addr = buf;
     r->len = len;
     r->lands = how == MR_VC_PUT || how == MR_VC_DATAGRAMS;
-    err = enroll(buf, len, r->lands ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, &r->reg);
+    err = enroll(buf, len, r->lands ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, how == MR_VC_DATAGRAMS, &r->reg);
     if (err)
         goto free_region;
     memset(out, 0, sizeof *out);
@@ -77,7 +91,7 @@ int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how
     return 0;
 
 release:
-    mr_regcache_put(&mr_net.regs, r->reg);
+    release(r->reg);
 free_region:
     free(r);
     return err;
@@ -93,7 +107,7 @@ void mr_bulk_unexpose(struct mr_region *region)
         mr_track_close(r);
     else if (r->lands)
         mr_landing_close(&mr_net.landings, r->token);
-    mr_regcache_put(&mr_net.regs, r->reg);
+    release(r->reg);
     free(r);
 }
 
@@ -201,7 +215,7 @@ void mr_bulk_finish(struct mr_put *put)
     mr_net.open_puts--;
     if (put->track)
         mr_track_end(put);
-    mr_regcache_put(&mr_net.regs, put->reg);
+    release(put->reg);
     free(put);
     tell(cookie, error);
 }
@@ -673,7 +687,7 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
         free(put);
         return err;
     }
-    err = enroll(buf, len, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, &put->reg);
+    err = enroll(buf, len, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, &put->reg);
     if (err) {
         if (put->track)
             mr_track_end(put);
@@ -706,7 +720,7 @@ static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struc
     put->level = level_of(len);
     err = mr_zcopy_begin(put);
     if (!err)
-        err = enroll(buf, len, MR_ACCESS_SOURCE, &put->reg);
+        err = enroll(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
     if (err)
         free(put);
     else

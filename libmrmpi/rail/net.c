@@ -18,6 +18,7 @@
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/rail/net.h"
 #include "libmrmpi/rail/view.h"
+#include "libmrmpi/verbs/odp.h"
 #include "libmrmpi/verbs/watch.h"
 
 struct mr_net mr_net;
@@ -113,6 +114,28 @@ static void limit_registrations(void)
                                                 : mr_regcache_fair_entries(least, (size_t)mr_net.launch->local_size));
 }
 
+/*
+ * A page that an adapter has not met costs it far more than pinning it does, and in the middle of a transfer. So buffers
+ * that would stay registered are pinned, unless the user wants it otherwise.
+ */
+static void choose_on_demand(void)
+{
+    bool yes = !strcasecmp(mr_config.odp, "yes"), no = !strcasecmp(mr_config.odp, "no");
+    bool unreliable = mr_kinds_have(&mr_net.kinds, MR_LINK_UC), first = yes || !mr_net.regs.keep, tell = !mr_net.launch->rank;
+    const char *without = mr_odp_missing(mr_kinds_have(&mr_net.kinds, MR_LINK_UD));
+
+    if (!yes && !no && strcasecmp(mr_config.odp, "auto") && tell)
+        mr_log(MR_LOG_WARN, "MRMPI_ODP=%s: must be auto, yes or no; auto it is", mr_config.odp);
+    if (yes && (without || unreliable) && tell)
+        mr_log(MR_LOG_WARN, "MRMPI_ODP=yes: %s on-demand paging; large buffers are pinned",
+               unreliable ? "unreliable connections (MRMPI_LINKS) cannot use" : "an adapter of this host has no");
+    mr_odp_open(no || without || unreliable ? MR_ODP_NEVER : first ? MR_ODP_FIRST : MR_ODP_LAST);
+    if (!mr_net.regs.keep && mr_config.reg_cache_max && tell && (no || without || unreliable))
+        mr_log(MR_LOG_INFO,
+               "memory is registered anew for each large message: its unmapping cannot be watched here (the "
+               "program has an allocator of its own)");
+}
+
 static uint32_t hash(const char *s)
 {
     uint32_t h = 2166136261u;
@@ -176,6 +199,7 @@ static void net_finalize(void)
     mr_cards_close();
     mr_peers_free();
     mr_memory_watch_for(NULL);
+    mr_odp_close();
     mr_regcache_clear(&mr_net.regs);
     if (mr_config.leaks && mr_net.regs.bytes)
         mr_log_print(MR_LOG_WARN, "leak: %zu bytes of memory are still registered", mr_net.regs.bytes);
@@ -269,16 +293,14 @@ static int net_init(const struct mr_launch *launch)
     ask_fabricd(launch);
     mr_regcache_init(&mr_net.regs, &reg_backend, mr_config.reg_cache_max, mr_memory_watched());
     mr_memory_watch_for(&mr_net.regs);
-    if (!mr_net.regs.keep && mr_config.reg_cache_max && !launch->rank)
-        mr_log(MR_LOG_INFO,
-               "memory is registered anew for each large message: its unmapping cannot be watched here (the "
-               "program has an allocator of its own)");
     mr_assemblies_init(&mr_net.assemblies, packet_max);
     mr_rings_init(on_packet, mr_net.ring_design, (unsigned)mr_config.ring_slots,
                   MR_WIRE_MAX + mr_config.ring_size + MR_ACK_WIRE_MAX);
     err = mr_verbs_open(&handlers, packet_max, mr_kinds_have(&mr_net.kinds, MR_LINK_UD), mr_fabric_rejects, NULL);
-    if (!err)
+    if (!err) {
         limit_registrations();
+        choose_on_demand();
+    }
     if (!err)
         err = mr_packets_open(packet_max);
     if (!err)

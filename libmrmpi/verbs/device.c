@@ -40,6 +40,19 @@ static int least(int a, int b)
 
 /* ---- devices --------------------------------------------------------------------------------------------------- */
 
+/* Memory that need not be pinned. Devices that cannot be asked do not have it. */
+static void query_on_demand(struct mr_device *dev)
+{
+    const uint32_t rdma = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
+    const uint64_t all = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+    struct ibv_device_attr_ex ex = {0};
+
+    if (ibv_query_device_ex(dev->ctx, NULL, &ex) || (ex.odp_caps.general_caps & all) != all)
+        return;
+    dev->odp = (ex.odp_caps.per_transport_caps.rc_odp_caps & rdma) == rdma;
+    dev->odp_datagrams = ex.odp_caps.per_transport_caps.ud_odp_caps & IBV_ODP_SUPPORT_SEND;
+}
+
 static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct ibv_device_attr *attr)
 {
     int err, flags;
@@ -63,6 +76,7 @@ static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct i
     dev->max_cqe = (uint32_t)attr->max_cqe;
     dev->max_mr = (uint32_t)attr->max_mr;
     dev->max_reads = (uint8_t)least(255, least(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom));
+    query_on_demand(dev);
     dev->pd = ibv_alloc_pd(dev->ctx);
     if (!dev->pd) {
         err = errno;

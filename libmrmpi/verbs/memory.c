@@ -7,10 +7,9 @@
 
 #include "libmrmpi/base/base.h"
 
-int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+static int register_on_all(void *addr, size_t len, int flags, enum mr_access access, struct mr_memory *out)
 {
-    int flags = IBV_ACCESS_REMOTE_READ;
-
+    flags |= IBV_ACCESS_REMOTE_READ;
     if (access == MR_ACCESS_TARGET)
         flags |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
@@ -28,6 +27,16 @@ int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_
         mr_verbs.num_memories++;
     }
     return 0;
+}
+
+int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+{
+    return register_on_all(addr, len, 0, access, out);
+}
+
+int mr_memory_register_all(enum mr_access access, struct mr_memory *out)
+{
+    return register_on_all(NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND, access, out);
 }
 
 void mr_memory_deregister(struct mr_memory *m)

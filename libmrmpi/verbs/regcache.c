@@ -21,7 +21,7 @@ void mr_regcache_init(struct mr_regcache *c, const struct mr_regcache_backend *b
     atomic_store(&c->lowest, UINTPTR_MAX);
 }
 
-/* An entry is inserted into an array: with as many as this that moves 64 KiB on average, which takes less than registering. */
+/* Inserting into the array moves 64 KiB on average with as many as this, which takes less than registering. */
 #define ENTRIES_MOST  16384u
 #define ENTRIES_LEAST 64u
 

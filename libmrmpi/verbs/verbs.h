@@ -64,6 +64,8 @@ struct mr_device {
     char name[64];
     bool fatal; /* the device went away: nothing can be posted any more */
     uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe, max_mr;
+    bool odp; /* all memory can be registered on demand, for RDMA over reliable connections */
+    bool odp_datagrams; /* and datagrams are sent from it */
     uint8_t max_reads; /* RDMA reads that a queue pair can have outstanding, in either direction */
 };
 
@@ -400,6 +402,8 @@ struct mr_memory {
 enum mr_access { MR_ACCESS_SOURCE, MR_ACCESS_TARGET }; /* read by the HCA; written by it, from here or from far */
 
 int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out);
+/* All that is mapped when it is used, on demand; for devices that have that (odp.h). */
+int mr_memory_register_all(enum mr_access access, struct mr_memory *out);
 void mr_memory_deregister(struct mr_memory *m);
 uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail);
 uint32_t mr_memory_rkey(const struct mr_memory *m, const struct mr_rail *rail);

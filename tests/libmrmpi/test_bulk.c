@@ -13,6 +13,7 @@
 #include "libmrmpi/rail/bulk.h"
 #include "libmrmpi/rail/net.h"
 #include "libmrmpi/rail/view.h"
+#include "libmrmpi/verbs/odp.h"
 
 enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };
 
@@ -99,9 +100,11 @@ void mr_sub_break(struct mr_sub *sub)
     ck_abort();
 }
 
+static bool on_demand, cannot_pin;
+
 static int add(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
 {
-    return 0;
+    return cannot_pin ? -ENOMEM : 0;
 }
 
 static void take_away(struct mr_memory *m)
@@ -200,6 +203,17 @@ void mr_track_landed(uint32_t imm)
 void mr_budget_need(struct mr_peer *p)
 {
     ck_abort();
+}
+
+static struct mr_reg everything; /* registered on demand, if there is that */
+struct mr_reg *mr_odp_get(const void *addr, size_t len, enum mr_access access, bool pinning_failed)
+{
+    return on_demand && pinning_failed == cannot_pin ? &everything : NULL;
+}
+
+bool mr_odp_owns(const struct mr_reg *r)
+{
+    return r == &everything;
 }
 
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
@@ -307,6 +321,36 @@ static void put_bytes(struct mr_peer *p, void *buf, size_t len)
     ck_assert_int_eq(mr_bulk_put(p, buf, len, &to, p), 0);
 }
 
+/* At first, or where it cannot be pinned; it is no business of the cache then. */
+START_TEST(memory_may_be_on_demand)
+{
+    struct mr_peer *p = make_peer();
+    void *buf = malloc(LEN);
+
+    for (unsigned i = 0; i < 4; i++) {
+        on_demand = i & 1;
+        cannot_pin = i & 2;
+        room[0] = room[1] = LEN / PART;
+        memset(posted, 0, sizeof posted);
+        memset(mr_stats, 0, sizeof mr_stats);
+        if (cannot_pin && !on_demand) {
+            struct mr_remote r = {.len = LEN, .num_keys = SUBS};
+
+            ck_assert_int_eq(mr_bulk_put(p, buf, LEN, &r, NULL), -ENOMEM);
+            continue;
+        }
+        put(p, buf);
+        ck_assert_uint_eq(mr_stats[MR_STAT_REG_MISSES], !on_demand || cannot_pin);
+        ck_assert_uint_eq(mr_net.regs.entries, !on_demand);
+        complete(0);
+        complete(1);
+        ck_assert_uint_eq(mr_net.regs.entries, 0);
+    }
+    on_demand = cannot_pin = false;
+    free(buf);
+}
+END_TEST
+
 /* Medium messages have links of their own, for which those of the large ones that wait are no obstacle. */
 START_TEST(medium_messages_pass_large_ones)
 {
@@ -358,6 +402,7 @@ int main(void)
     Suite *s = suite_create("bulk");
     TCase *t = tcase_create("all");
 
+    tcase_add_test(t, memory_may_be_on_demand);
     tcase_add_test(t, time_counts_from_the_first_part);
     tcase_add_test(t, medium_messages_pass_large_ones);
     suite_add_tcase(s, t);
