@@ -121,7 +121,8 @@ static void limit_registrations(void)
 static void choose_on_demand(void)
 {
     bool yes = !strcasecmp(mr_config.odp, "yes"), no = !strcasecmp(mr_config.odp, "no");
-    bool unreliable = mr_kinds_have(&mr_net.kinds, MR_LINK_UC), first = yes || !mr_net.regs.keep, tell = !mr_net.launch->rank;
+    bool unreliable = mr_kinds_have(&mr_net.kinds, MR_LINK_UC), first = yes || !mr_net.regs.keep;
+    bool tell = !mr_net.launch->rank;
     const char *without = mr_odp_missing(mr_kinds_have(&mr_net.kinds, MR_LINK_UD));
 
     if (!yes && !no && strcasecmp(mr_config.odp, "auto") && tell)
