@@ -44,7 +44,9 @@ for links in ring,rc rc,ud; do
   ok "on demand, $links" over "$tmp/odp.yaml" MRMPI_ODP=yes MRMPI_LINKS=$links
   ok "it was ($(counted reg_on_demand))" test "$(counted reg_on_demand)" -ge 300
 done
-ok "datagrams: what is received is pinned" over "$tmp/odp.yaml" MRMPI_ODP=yes MRMPI_LINKS=ud,rc MRMPI_RULES=any:ud
+ok "datagrams alone" over "$tmp/odp.yaml" MRMPI_ODP=yes MRMPI_LINKS=ud
+ok "are sent on demand ($(counted reg_on_demand))" test "$(counted reg_on_demand)" -ge 300
+ok "and received in what is pinned ($(counted reg_cache_misses))" test "$(counted reg_cache_misses)" -ge 100
 ok "unreliable connections: everything is" over "$tmp/odp.yaml" MRMPI_ODP=yes MRMPI_LINKS=uc
 is "really" "$(counted reg_on_demand)" 0
 is "and it says so, once" "$(grep -c 'unreliable connections.*cannot use' "$tmp/out")" 1
