@@ -19,7 +19,7 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-enum step_kind { STEP_SEND, STEP_RECV, STEP_COPY, STEP_REDUCE, STEP_FENCE };
+enum step_kind { STEP_SEND, STEP_RECV, STEP_COPY, STEP_REDUCE, STEP_WAIT, STEP_FENCE };
 
 struct step {
     enum step_kind kind : 8;
@@ -52,6 +52,7 @@ struct mr_schedule {
     bool persistent;             /* kept when it is done, to run again */
     bool dropped;                /* not needed any more after this run */
     int pending;                 /* sends and receives in flight */
+    struct mr_request *awaits;   /* the one of them that the next step waits for, NULL: it waits for none or all */
     size_t num, cap, pos, phase; /* steps, room, next one, first of this phase */
     struct step *steps;
     struct temp *temps;
@@ -207,6 +208,16 @@ void mr_schedule_fence(struct mr_schedule *s)
         add(s, STEP_FENCE);
 }
 
+size_t mr_schedule_last(const struct mr_schedule *s)
+{
+    return s->num - 1;
+}
+
+void mr_schedule_wait(struct mr_schedule *s, size_t step)
+{
+    add(s, STEP_WAIT)->count = step;
+}
+
 void mr_schedule_hold_type(struct mr_schedule *s, struct mr_type *t)
 {
     if (!t || t->builtin)
@@ -287,7 +298,7 @@ static void step_done(struct mr_request *req, void *arg)
 {
     struct mr_schedule *s = arg;
     note_error(s, outcome(s, req));
-    if (--s->pending == 0)
+    if (--s->pending == 0 || s->awaits == req)
         make_ready(s);
 }
 
@@ -358,6 +369,7 @@ static void run_step(struct mr_schedule *s, struct step *st)
         if (likely(!s->error))
             mr_op_apply(st->op, st->in, st->out, st->count, st->type);
         break;
+    case STEP_WAIT:
     case STEP_FENCE:
         break;
     }
@@ -375,16 +387,28 @@ static void finish(struct mr_schedule *s)
     mr_request_put(req);
 }
 
+/* Must the next step wait? */
+static bool blocked(struct mr_schedule *s, const struct step *st)
+{
+    if (st->kind == STEP_FENCE)
+        return s->pending;
+    if (st->kind != STEP_WAIT)
+        return false;
+    struct mr_request *req = s->steps[st->count].req;
+    s->awaits = req && !req->complete ? req : NULL;
+    return s->awaits;
+}
+
 static void advance(struct mr_schedule *s)
 {
     s->running = true;
+    s->awaits = NULL;
     while (s->pos < s->num) {
         struct step *st = &s->steps[s->pos];
-        if (st->kind == STEP_FENCE) {
-            if (s->pending)
-                break;
+        if (blocked(s, st))
+            break;
+        if (st->kind == STEP_FENCE)
             release_requests(s);
-        }
         run_step(s, st);
         s->pos++;
     }

@@ -2,8 +2,8 @@
 /*
  * A schedule: the list of steps that a collective takes on this rank, in phases. Sends and receives of a phase run at
  * the same time; copies and reductions happen when their turn comes; a fence waits for all sends and receives before
- * it. Algorithms only append steps; memory that runs out is remembered and reported by mr_schedule_built, so they need
- * not check.
+ * it, a wait for one of them. Algorithms only append steps; memory that runs out is remembered and reported by
+ * mr_schedule_built, so they need not check.
  *
  * A schedule owns its temporary buffers, holds references to communicator, types and operation, and frees itself when
  * it is done; a persistent one when it is dropped.
@@ -35,6 +35,9 @@ void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, stru
 void mr_schedule_reduce(struct mr_schedule *s, struct mr_op *op, const void *in, void *inout, size_t count,
                         struct mr_type *t);
 void mr_schedule_fence(struct mr_schedule *s);
+/* The step that was appended last. A wait: what follows begins when that send or receive is done; others go on. */
+size_t mr_schedule_last(const struct mr_schedule *s);
+void mr_schedule_wait(struct mr_schedule *s, size_t step);
 /* Keep an object until the schedule is done (once per type or op used). */
 void mr_schedule_hold_type(struct mr_schedule *s, struct mr_type *t);
 void mr_schedule_hold_op(struct mr_schedule *s, struct mr_op *op);
