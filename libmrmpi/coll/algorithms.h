@@ -3,6 +3,7 @@
 #ifndef MRMPI_COLL_ALGORITHMS_H
 #define MRMPI_COLL_ALGORITHMS_H
 
+#include "libmrmpi/coll/place.h"
 #include "libmrmpi/coll/sched.h"
 
 /* The part of n items that falls to piece i of p, as evenly as can be: [mr_part(n, p, i), mr_part(n, p, i + 1)). */
@@ -21,6 +22,17 @@ void mr_alg_bcast_binomial(struct mr_schedule *s, void *buf, size_t count, struc
  */
 void mr_alg_ring_reduce_scatter(struct mr_schedule *s, void *acc, size_t count, struct mr_type *t, struct mr_op *op,
                                 struct mr_comm *c);
+
+/* two_level.c: for a grid of more than one node. base: `bytes` in one piece. Reductions: commutative operations only.
+ */
+void mr_alg_bcast_two_level(struct mr_schedule *s, void *base, size_t bytes, int root, struct mr_comm *c,
+                            const struct mr_place *w);
+void mr_alg_allgather_two_level(struct mr_schedule *s, const struct mr_vec *out, struct mr_comm *c,
+                                const struct mr_place *w);
+void mr_alg_allreduce_two_level(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
+                                const struct mr_place *w);
+void mr_alg_reduce_scatter_two_level(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v,
+                                     struct mr_op *op, struct mr_comm *c, const struct mr_place *w);
 
 size_t mr_vec_before(const struct mr_vec *v, int rank); /* elements of the ranks before this one */
 /* From rank 0, where they are one behind the other at `all`, to out. */

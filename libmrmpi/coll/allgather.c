@@ -59,7 +59,7 @@ enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it,
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, ot);
     size_t bytes = ocount * ot->size;
-    enum mr_alg alg = mr_coll_select(MR_COLL_ALLGATHER, bytes, c->size, 0);
+    enum mr_alg alg = mr_coll_select(MR_COLL_ALLGATHER, bytes, c->size, mr_coll_place_has(c, bytes * (size_t)c->size));
     if (mr_comm_is_inter(c)) {
         mr_inter_allgather(s, in, icount, it, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c);
     } else if (bytes && alg == MR_ALG_BRUCK) {
@@ -67,7 +67,10 @@ enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it,
     } else if (bytes) {
         if (in != MR_IN_PLACE)
             mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)c->rank * ocount, ot), ocount, ot);
-        if (alg == MR_ALG_SPREAD)
+        if (alg == MR_ALG_TWO_LEVEL)
+            mr_alg_allgather_two_level(s, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c,
+                                       mr_comm_place(c));
+        else if (alg == MR_ALG_SPREAD)
             spread(s, out, ocount, ot, c);
         else
             ring(s, out, ocount, ot, c);
@@ -118,7 +121,11 @@ enum mr_err mr_coll_allgatherv(const void *in, size_t icount, struct mr_type *it
     if (in != MR_IN_PLACE && mine)
         mr_schedule_copy(s, in, icount, it, mr_vec_part(out, c->rank), mine, out->type);
     /* the counts are the same everywhere, so all ranks choose alike */
-    if (mr_coll_select(MR_COLL_ALLGATHERV, total * out->type->size / (size_t)c->size, c->size, 0) == MR_ALG_SPREAD)
+    size_t bytes = total * out->type->size;
+    enum mr_alg alg = mr_coll_select(MR_COLL_ALLGATHERV, bytes / (size_t)c->size, c->size, mr_coll_place_has(c, bytes));
+    if (alg == MR_ALG_TWO_LEVEL)
+        mr_alg_allgather_two_level(s, out, c, mr_comm_place(c));
+    else if (alg == MR_ALG_SPREAD)
         spreadv(s, out, c);
     else
         ringv(s, out, c);

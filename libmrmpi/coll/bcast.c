@@ -51,6 +51,14 @@ static void scatter_allgather(struct mr_schedule *s, char *base, size_t bytes, i
     }
 }
 
+static void in_one_piece(struct mr_schedule *s, enum mr_alg alg, char *base, size_t bytes, int root, struct mr_comm *c)
+{
+    if (alg == MR_ALG_TWO_LEVEL)
+        mr_alg_bcast_two_level(s, base, bytes, root, c, mr_comm_place(c));
+    else
+        scatter_allgather(s, base, bytes, root, c);
+}
+
 enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c,
                           struct mr_schedule **built)
 {
@@ -61,7 +69,7 @@ enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, 
     size_t bytes = count * t->size;
     /* all ranks must choose alike, but their types may differ in layout: so the choice looks at bytes only, and who has
      * holes packs */
-    enum mr_alg alg = mr_coll_select(MR_COLL_BCAST, bytes, c->size, MR_HAS_CONTIGUOUS);
+    enum mr_alg alg = mr_coll_select(MR_COLL_BCAST, bytes, c->size, MR_HAS_CONTIGUOUS | mr_coll_place_has(c, bytes));
     if (mr_comm_is_inter(c)) {
         mr_inter_bcast(s, buf, count, t, root, c);
     } else if (c->size == 1 || bytes == 0) {
@@ -69,12 +77,12 @@ enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, 
     } else if (alg == MR_ALG_BINOMIAL) {
         mr_alg_bcast_binomial(s, buf, count, t, root, c);
     } else if (t->contiguous) {
-        scatter_allgather(s, (char *)buf + t->true_lb, bytes, root, c);
+        in_one_piece(s, alg, (char *)buf + t->true_lb, bytes, root, c);
     } else {
         char *flat = mr_schedule_temp(s, bytes);
         if (c->rank == root)
             mr_schedule_copy(s, buf, count, t, flat, bytes, mr_type_byte);
-        scatter_allgather(s, flat, bytes, root, c);
+        in_one_piece(s, alg, flat, bytes, root, c);
         if (c->rank != root)
             mr_schedule_copy(s, flat, bytes, mr_type_byte, buf, count, t);
     }

@@ -262,9 +262,12 @@ enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr
     } else if (count) {
         if (in != MR_IN_PLACE)
             mr_schedule_copy(s, in, count, t, out, count, t);
-        unsigned has = has_of(op) | (c->size & (c->size - 1) ? 0 : MR_HAS_POWER_OF_TWO);
+        unsigned has =
+            has_of(op) | (c->size & (c->size - 1) ? 0 : MR_HAS_POWER_OF_TWO) | mr_coll_place_has(c, count * t->size);
         enum mr_alg alg = mr_coll_select(MR_COLL_ALLREDUCE, count * t->size, c->size, has);
-        if (c->size > 1)
+        if (c->size > 1 && alg == MR_ALG_TWO_LEVEL)
+            mr_alg_allreduce_two_level(s, out, count, t, op, mr_comm_place(c));
+        else if (c->size > 1)
             (alg == MR_ALG_RING      ? allreduce_ring
              : alg == MR_ALG_HALVING ? allreduce_halving
                                      : allreduce_doubling)(s, out, count, t, op, c);

@@ -87,10 +87,13 @@ enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_ve
     mr_schedule_hold_type(s, v->type);
     mr_schedule_hold_op(s, op);
     size_t total = mr_vec_before(v, c->size);
-    enum mr_alg alg = mr_coll_select(MR_COLL_REDUCE_SCATTER, total * v->type->size / (size_t)c->size, c->size,
-                                     op->commutative ? MR_HAS_COMMUTATIVE : 0);
+    enum mr_alg alg =
+        mr_coll_select(MR_COLL_REDUCE_SCATTER, total * v->type->size / (size_t)c->size, c->size,
+                       (op->commutative ? MR_HAS_COMMUTATIVE : 0) | mr_coll_place_has(c, total * v->type->size));
     if (total && mr_comm_is_inter(c))
         mr_inter_reduce_scatter(s, in, out, v, op, c);
+    else if (total && alg == MR_ALG_TWO_LEVEL)
+        mr_alg_reduce_scatter_two_level(s, in, out, v, op, c, mr_comm_place(c));
     else if (total)
         (alg == MR_ALG_SPREAD ? spread : pairwise)(s, in, out, v, op, c);
     return mr_schedule_built(s, built);

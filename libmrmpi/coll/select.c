@@ -6,15 +6,19 @@
  * with two ranks. To what it costs there, where computing is free, the reductions were added at 8 GB/s and 0.25 us of
  * software for a message at each end: hence a reduction leaves the tree for the pieces earlier than a broadcast, and
  * trees begin with more ranks than on the wire alone. Sending everything at once is the fastest that the network does
- * while messages are few, since an adapter overlaps them; steps that wait for each other cost a latency each.
+ * while messages are few, since an adapter overlaps them; steps that wait for each other cost a latency each. Two levels,
+ * where nodes have several ranks, send everything over the network once instead of once for each rank: bench/coll_rails.sh.
  */
 #include "libmrmpi/coll/select.h"
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/coll/place.h"
 #include "libmrmpi/core/core.h"
+#include "libmrmpi/launch/launch.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ANY SIZE_MAX
@@ -27,6 +31,8 @@ static const struct rule {
     int ranks_min;
     unsigned needs;
 } rules[] = {
+    {MR_COLL_BCAST, MR_ALG_BINOMIAL, 32 KiB, 0, 0},
+    {MR_COLL_BCAST, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_CONTIGUOUS | MR_HAS_GRID | MR_HAS_LONG_PARTS},
     {MR_COLL_BCAST, MR_ALG_BINOMIAL, 384 KiB, 0, 0},
     {MR_COLL_BCAST, MR_ALG_SCATTER_ALLGATHER, ANY, 4, MR_HAS_CONTIGUOUS},
     {MR_COLL_BCAST, MR_ALG_BINOMIAL, ANY, 0, 0},
@@ -36,6 +42,7 @@ static const struct rule {
     {MR_COLL_REDUCE, MR_ALG_BINOMIAL, ANY, 0, 0},
 
     {MR_COLL_ALLREDUCE, MR_ALG_RECURSIVE_DOUBLING, 8 KiB, 0, 0},
+    {MR_COLL_ALLREDUCE, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_COMMUTATIVE | MR_HAS_GRID | MR_HAS_LONG_PARTS},
     {MR_COLL_ALLREDUCE, MR_ALG_HALVING, 256 KiB, 2, MR_HAS_COMMUTATIVE},
     {MR_COLL_ALLREDUCE, MR_ALG_HALVING, ANY, 2, MR_HAS_COMMUTATIVE | MR_HAS_POWER_OF_TWO},
     {MR_COLL_ALLREDUCE, MR_ALG_RING, ANY, 2, MR_HAS_COMMUTATIVE},
@@ -47,8 +54,10 @@ static const struct rule {
     {MR_COLL_SCATTER, MR_ALG_LINEAR, ANY, 0, 0},
 
     {MR_COLL_ALLGATHER, MR_ALG_BRUCK, 1 KiB, 24, 0},
+    {MR_COLL_ALLGATHER, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_ROWS | MR_HAS_LONG_PARTS},
     {MR_COLL_ALLGATHER, MR_ALG_SPREAD, 512 KiB, 0, 0},
     {MR_COLL_ALLGATHER, MR_ALG_RING, ANY, 0, 0},
+    {MR_COLL_ALLGATHERV, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_ROWS | MR_HAS_LONG_PARTS},
     {MR_COLL_ALLGATHERV, MR_ALG_SPREAD, 512 KiB, 0, 0},
     {MR_COLL_ALLGATHERV, MR_ALG_RING, ANY, 0, 0},
 
@@ -56,6 +65,7 @@ static const struct rule {
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, 256 KiB, 0, 0},
     {MR_COLL_ALLTOALL, MR_ALG_PAIRWISE, ANY, 0, 0},
 
+    {MR_COLL_REDUCE_SCATTER, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_COMMUTATIVE | MR_HAS_GRID | MR_HAS_LONG_PARTS},
     {MR_COLL_REDUCE_SCATTER, MR_ALG_SPREAD, 32 KiB, 0, 0},
     {MR_COLL_REDUCE_SCATTER, MR_ALG_PAIRWISE, ANY, 2, MR_HAS_COMMUTATIVE},
     {MR_COLL_REDUCE_SCATTER, MR_ALG_SPREAD, ANY, 0, 0},
@@ -80,6 +90,7 @@ static const char *const algs[] = {
     [MR_ALG_BRUCK] = "bruck",
     [MR_ALG_SPREAD] = "spread",
     [MR_ALG_PAIRWISE] = "pairwise",
+    [MR_ALG_TWO_LEVEL] = "two-level",
 };
 enum { ALGS = sizeof(algs) / sizeof(algs[0]) };
 
@@ -120,10 +131,35 @@ void mr_coll_select_init(void)
     }
 }
 
+const struct mr_place *mr_comm_place(struct mr_comm *c)
+{
+    if (c->place)
+        return c->place;
+    int *node_of = malloc((size_t)c->size * sizeof(int));
+    if (!node_of)
+        return NULL;
+    for (int i = 0; i < c->size; i++)
+        node_of[i] = mr_core_launch()->node_of[c->group->world[i]];
+    c->place = mr_place_of(node_of, c->size, c->rank);
+    free(node_of);
+    return c->place;
+}
+
+enum { PART_MIN = 4096 };
+
+unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes)
+{
+    const struct mr_place *w = mr_comm_is_inter(c) ? NULL : mr_comm_place(c);
+    if (!w || w->nodes < 2 || !w->each)
+        return 0;
+    return MR_HAS_GRID | (w->each > 1 ? MR_HAS_ROWS : 0) |
+           (bytes / (size_t)w->nodes >= PART_MIN ? MR_HAS_LONG_PARTS : 0);
+}
+
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has)
 {
     const struct rule *r = wanted[coll];
-    if (__builtin_expect(r && !(r->needs & ~has), 0))
+    if (__builtin_expect(r && !(r->needs & ~(has | MR_HAS_LONG_PARTS)), 0))
         return r->alg;
     r = rules;
     while (r->coll != coll || bytes > r->bytes_max || ranks < r->ranks_min || (r->needs & ~has))

@@ -26,13 +26,25 @@ enum mr_alg {
     MR_ALG_RING,
     MR_ALG_BRUCK,
     MR_ALG_SPREAD,
-    MR_ALG_PAIRWISE
+    MR_ALG_PAIRWISE,
+    MR_ALG_TWO_LEVEL
 };
 
 /* What a call has to offer; a rule asks for some of it. */
-enum { MR_HAS_COMMUTATIVE = 1, MR_HAS_CONTIGUOUS = 2, MR_HAS_POWER_OF_TWO = 4 /* ranks */ };
+enum {
+    MR_HAS_COMMUTATIVE = 1,
+    MR_HAS_CONTIGUOUS = 2,
+    MR_HAS_POWER_OF_TWO = 4, /* ranks */
+    MR_HAS_GRID = 8,         /* several nodes that have equally many ranks */
+    MR_HAS_ROWS = 16,        /* the same, and each more than one */
+    MR_HAS_LONG_PARTS = 32   /* a node's part is worth a message; a named algorithm does without */
+};
+
+struct mr_comm;
 
 void mr_coll_select_init(void); /* reads the setting */
+/* What c has of the last three. bytes: of all ranks' data together, which is cut in as many parts as there are nodes. */
+unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes);
 /* bytes: what one rank contributes (bcast: the message). */
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has);
 

@@ -51,6 +51,7 @@ void mr_comm_put(struct mr_comm *c)
     mr_errhandler_put(c->errhandler);
     mr_info_put(c->info);
     mr_topology_put(c->topology);
+    free(c->place);
     free(c);
 }
 

@@ -88,7 +88,7 @@ struct mr_group {
 };
 
 struct mr_errhandler;
-struct mr_coll_state;
+struct mr_place;
 struct mr_attr;
 struct mr_info;
 struct mr_topology;
@@ -106,7 +106,7 @@ struct mr_comm {
     uint32_t coll_seq; /* counts collectives: their tag */
     bool passing;      /* lives while another is made only: mr_comm_passing */
     int passing_tag;   /* of all its messages */
-    struct mr_coll_state *coll;
+    struct mr_place *place; /* coll/place.h, NULL until it is asked for */
     struct mr_attr *attrs;        /* core/attr.c */
     struct mr_info *info;         /* hints, NULL if none */
     struct mr_topology *topology; /* core/topo.c, NULL if none */
