@@ -85,6 +85,8 @@ static int make_room(struct mr_peer *p, unsigned num)
         return -ENOMEM;
     p->stripe_turn.due = due + n;
     p->inflow_turn.due = due + 2 * n;
+    /* who has one message for each of many peers begins with another port at each */
+    p->stripe_turn.next = (unsigned)(mr_net.launch->rank + p->rank) % (unsigned)n;
     p->loads[1] = p->loads[0] + n;
     p->num_now = num;
     p->now = p->sub;
