@@ -35,6 +35,7 @@ struct step {
 
 struct temp {
     struct temp *next;
+    size_t room; /* bytes */
     _Alignas(16) char bytes[];
 };
 
@@ -65,7 +66,11 @@ struct mr_schedule {
 static struct {
     struct mr_schedule *ready, **ready_tail;
     struct mr_schedule *pool;
+    struct temp *kept; /* long ones that are not in use: a new one costs its pages, and its registration on every rail */
+    size_t kept_room;
 } engine;
+
+enum { KEEP_MIN = 64 * 1024, KEEP_MAX = 16 * 1024 * 1024 /* all of them */ };
 
 enum { POOL_STEPS_MAX = 256 }; /* larger step arrays go back to malloc */
 
@@ -116,12 +121,49 @@ static void release_requests(struct mr_schedule *s)
     }
 }
 
+static void free_kept(void)
+{
+    while (engine.kept) {
+        struct temp *t = engine.kept;
+        engine.kept = t->next;
+        free(t);
+    }
+    engine.kept_room = 0;
+}
+
+/* One with so much room, or up to twice as much; NULL: there is none. */
+static struct temp *take_kept(size_t room)
+{
+    for (struct temp **at = &engine.kept; *at; at = &(*at)->next) {
+        struct temp *t = *at;
+        if (t->room < room || t->room / 2 > room)
+            continue;
+        *at = t->next;
+        engine.kept_room -= t->room;
+        return t;
+    }
+    return NULL;
+}
+
+static void keep_or_free(struct temp *t)
+{
+    if (t->room < KEEP_MIN || t->room > KEEP_MAX) {
+        free(t);
+        return;
+    }
+    if (engine.kept_room + t->room > KEEP_MAX)
+        free_kept(); /* of other sizes than are wanted now */
+    engine.kept_room += t->room;
+    t->next = engine.kept;
+    engine.kept = t;
+}
+
 static void sched_free(struct mr_schedule *s)
 {
     while (s->temps) {
         struct temp *t = s->temps;
         s->temps = t->next;
-        free(t);
+        keep_or_free(t);
     }
     for (size_t i = 0; i < s->num_types; i++)
         mr_type_put(s->types[i]);
@@ -247,10 +289,14 @@ bool mr_schedule_no_memory(const struct mr_schedule *s)
 
 void *mr_schedule_temp(struct mr_schedule *s, size_t bytes)
 {
-    struct temp *t = malloc(sizeof(*t) + bytes + 1);
+    struct temp *t = bytes >= KEEP_MIN ? take_kept(bytes) : NULL;
     if (!t) {
-        s->no_memory = true;
-        return no_memory_area;
+        t = malloc(sizeof(*t) + bytes + 1);
+        if (!t) {
+            s->no_memory = true;
+            return no_memory_area;
+        }
+        t->room = bytes;
     }
     t->next = s->temps;
     s->temps = t;
@@ -522,6 +568,7 @@ int mr_coll_init(void)
 
 void mr_coll_finalize(void)
 {
+    free_kept();
     while (engine.pool) {
         struct mr_schedule *s = engine.pool;
         engine.pool = s->next;

@@ -6,8 +6,9 @@
  * with two ranks. To what it costs there, where computing is free, the reductions were added at 8 GB/s and 0.25 us of
  * software for a message at each end: hence a reduction leaves the tree for the pieces earlier than a broadcast, and
  * trees begin with more ranks than on the wire alone. Sending everything at once is the fastest that the network does
- * while messages are few, since an adapter overlaps them; steps that wait for each other cost a latency each. Two levels,
- * where nodes have several ranks, send everything over the network once instead of once for each rank: bench/coll_rails.sh.
+ * while messages are few, since an adapter overlaps them; steps that wait for each other cost a latency each.
+ * Two levels, where nodes have several ranks, send everything over the network once and not once for each rank:
+ * bench/coll_rails.sh.
  */
 #include "libmrmpi/coll/select.h"
 
