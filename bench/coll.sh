@@ -52,14 +52,14 @@ if [ "${1:-}" != algorithms ]; then
 elif [ -z "${SIMFAB_DIR:-}" ]; then
   BENCH_COLL=$tmp/coll simfab run --topology eight-hosts-two-rails --model hdr -- bash bench/coll.sh algorithms
 else
-  try bcast "binomial scatter-allgather" 1024 8192 32768 131072 1048576
+  try bcast "binomial scatter-allgather two-level" 1024 8192 32768 131072 1048576
   try reduce "binomial ring" 1024 16384 65536 262144 1048576
-  try allreduce "doubling halving ring" 64 1024 4096 16384 65536 262144 1048576
+  try allreduce "doubling halving ring two-level" 64 1024 4096 16384 65536 262144 1048576
   for c in gather scatter; do
     try $c "binomial linear" 64 512 1024 4096 16384 65536
   done
-  try allgather "bruck spread ring" 64 512 1024 4096 16384 65536
-  try allgatherv "spread ring" 64 512 1024 4096 16384 65536
+  try allgather "bruck spread ring two-level" 64 512 1024 4096 16384 65536
+  try allgatherv "spread ring two-level" 64 512 1024 4096 16384 65536
   try alltoall "bruck spread pairwise" 16 64 256 1024 4096 16384 65536 262144
-  try reduce_scatter "spread pairwise" 64 512 4096 32768 262144
+  try reduce_scatter "spread pairwise two-level" 64 512 4096 32768 262144
 fi
