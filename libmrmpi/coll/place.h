@@ -26,7 +26,7 @@ static inline int mr_place_rank(const struct mr_place *w, int node, int local)
  * frees it. */
 struct mr_place *mr_place_of(const int *node_of, int size, int me);
 
-/* That of c, made at the first call, and c's. NULL: no memory. (select.c) */
+/* That of c, made at the first call, and c's. Without memory for it the job ends. (select.c) */
 const struct mr_place *mr_comm_place(struct mr_comm *c);
 
 #endif

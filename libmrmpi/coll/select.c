@@ -137,12 +137,12 @@ const struct mr_place *mr_comm_place(struct mr_comm *c)
     if (c->place)
         return c->place;
     int *node_of = malloc((size_t)c->size * sizeof(int));
-    if (!node_of)
-        return NULL;
-    for (int i = 0; i < c->size; i++)
+    for (int i = 0; node_of && i < c->size; i++)
         node_of[i] = mr_core_launch()->node_of[c->group->world[i]];
-    c->place = mr_place_of(node_of, c->size, c->rank);
+    c->place = node_of ? mr_place_of(node_of, c->size, c->rank) : NULL;
     free(node_of);
+    if (!c->place) /* a rank that chose another algorithm than the others would have all of them wait for ever */
+        mr_launch_abort(1, "out of memory for where the ranks of a communicator are");
     return c->place;
 }
 
