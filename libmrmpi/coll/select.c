@@ -146,7 +146,8 @@ const struct mr_place *mr_comm_place(struct mr_comm *c)
     return c->place;
 }
 
-enum { PART_MIN = 4096 };
+/* Every rank talks to one of each node: with more nodes, to more than there may be connections for (MRMPI_RC_PEERS). */
+enum { PART_MIN = 4096, NODES_MAX = 16 };
 
 unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes)
 {
@@ -154,7 +155,7 @@ unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes)
     if (!w || w->nodes < 2 || !w->each)
         return 0;
     return MR_HAS_GRID | (w->each > 1 ? MR_HAS_ROWS : 0) |
-           (bytes / (size_t)w->nodes >= PART_MIN ? MR_HAS_LONG_PARTS : 0);
+           (w->nodes <= NODES_MAX && bytes / (size_t)w->nodes >= PART_MIN ? MR_HAS_LONG_PARTS : 0);
 }
 
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has)

@@ -37,7 +37,7 @@ enum {
     MR_HAS_POWER_OF_TWO = 4, /* ranks */
     MR_HAS_GRID = 8,         /* several nodes that have equally many ranks */
     MR_HAS_ROWS = 16,        /* the same, and each more than one */
-    MR_HAS_LONG_PARTS = 32   /* a node's part is worth a message; a named algorithm does without */
+    MR_HAS_LONG_PARTS = 32   /* nodes are few, and the part of each is worth a message; a named algorithm does without */
 };
 
 struct mr_comm;

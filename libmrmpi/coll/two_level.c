@@ -137,7 +137,7 @@ static void take_block(struct mr_schedule *s, const struct mr_vec *v, int block,
 void mr_alg_allgather_two_level(struct mr_schedule *s, const struct mr_vec *out, struct mr_comm *c,
                                 const struct mr_place *w)
 {
-    int n = w->nodes, k = w->each, first = 0;
+    int n = w->nodes, k = w->each;
     for (int d = 1; d < n; d++) {
         int from = mr_place_rank(w, wrap(w->node - d + n, n), w->local);
         take_block(s, out, from, from);
@@ -150,7 +150,7 @@ void mr_alg_allgather_two_level(struct mr_schedule *s, const struct mr_vec *out,
     }
     for (int d = 1; d < n; d++)
         give_block(s, out, c->rank, mr_place_rank(w, wrap(w->node + d, n), w->local));
-    for (int d = first; d < n && k > 1; d++) {
+    for (int d = 0; d < n && k > 1; d++) {
         if (d)
             mr_schedule_wait(s, came + (size_t)d - 1);
         for (int j = 1; j < k; j++)
