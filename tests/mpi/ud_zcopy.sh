@@ -6,6 +6,7 @@
 . "$(dirname "$0")/../tap.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export MRMPI_LINKS=ud MOST_BYTES=300000
+export MRMPI_EAGER_PACKETS=1 # what is longer than a packet is large
 all=${1:-}
 model=hdr
 

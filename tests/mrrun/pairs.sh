@@ -47,7 +47,7 @@ PY
 is "as the job then had them" "$(first_weights)" "$(paths)"
 like "the rail that leads nowhere" '^    mlx5_2:1 of h2 is not used: h1 has no rail in its subnet$' "$tmp/out"
 like "rails of different rates" '^    mlx5_0:1 - mlx5_0:1  *subnet [0-9a-f]{16}, 212.5 and 10 Gb/s, path 0, weight 1024 \(100.0 %\)$' "$tmp/out"
-ways() { pairs | sed -n 's/^    over 8K\(.*\)(.*/\1/p' | tr '\n' ';'; }
+ways() { pairs | sed -n 's/^    over 16K\(.*\)(.*/\1/p' | tr '\n' ';'; }
 is "large messages are read where the sender is fast" "$(ways)" \
   ": the receiver reads ;, from h1 to h3: the receiver reads ;, from h3 to h1: the sender writes ;, from h2 to h3: the receiver reads ;, from h3 to h2: the sender writes ;"
 by_job() { python3 -c "
@@ -76,7 +76,7 @@ ok "one rail of two, two planes" env MRMPI_RAILS_MAX=1 bash -c "timeout 60 simfa
 is "is one path" "$(paths)" "mlx5_0:1 - mlx5_0:1 1024;"
 ok "datagrams alone" fabric "$topologies/two-hosts-two-rails.net" env MRMPI_LINKS=ud MRMPI_DEVICES=mlx5_1 mrrun --explain
 is "over the device that was asked for" "$(paths)" "mlx5_1:1 - mlx5_1:1 1024;"
-like "without RDMA" '^    over 8K: as datagrams into the receiver.s memory \(MRMPI_UD_RNDV=zcopy\), since there is no RDMA' "$tmp/out"
+like "without RDMA" '^    over 16K: as datagrams into the receiver.s memory \(MRMPI_UD_RNDV=zcopy\), since there is no RDMA' "$tmp/out"
 
 mrrun --explain --hosts h1,h2 >"$tmp/out"
 is "hosts that are not known here: the rest is said" $? 0
