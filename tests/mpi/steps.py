@@ -41,13 +41,14 @@ def make_cases():
     cases = []
     for rails in (2, 1):
         cases.append(Case(f"connect-8-{rails}", ["connect", "8"], {}, rails))
-        for size in (8, 1024, EAGER_MAX):
+        for size in (8, 1024, EAGER_MAX, 2 * EAGER_MAX): # the last one in two packets
             cases.append(Case(f"send-{size}-{rails}", ["send", str(size)], {}, rails))
         cases.append(Case(f"ssend-8-{rails}", ["ssend", "8"], {}, rails))
         cases.append(Case(f"holes-65536-{rails}", ["holes", "65536"], {}, rails))
         for way in ("read", "write"):
             for size in (EAGER_MAX + 1, 65536, 1 << 20):
-                cases.append(Case(f"send-{size}-{way}-{rails}", ["send", str(size)], {"MRMPI_RNDV": way}, rails))
+                cases.append(Case(f"send-{size}-{way}-{rails}", ["send", str(size)],
+                                  {"MRMPI_RNDV": way, "MRMPI_EAGER_PACKETS": "1"}, rails))
         cases.append(Case(f"coll-8-{rails}", ["coll", "8"], {}, rails, ranks=4))
         cases.append(Case(f"coll-65536-{rails}", ["coll", "65536"], {}, rails, ranks=4))
     # the words by which both ends agree after a fault, and connecting again
