@@ -352,7 +352,8 @@ static void print_large(const struct mr_kinds *kinds)
     puts("\nSmall and large messages");
     printf("  up to %s: one packet, at once\n", explain_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
-        printf("  up to %s: up to %d packets, at once\n", explain_bytes(explain_unasked()), mr_config.eager_packets);
+        printf("  up to %s: up to %d packets, at once, if all rails have one rate\n",
+               explain_bytes(explain_unasked()), mr_config.eager_packets);
     if (!rdma) {
         puts(mr_kinds_have(kinds, MR_LINK_RING)
                  ? "  longer: the receiver is asked, then in packets through its ring (MRMPI_RING_DESIGN)"

@@ -331,8 +331,8 @@ static void print_protocol(const struct pairs *p, int a, int b)
 
     printf("    up to %s (MRMPI_EAGER_MAX): one packet, unasked\n", explain_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
-        printf("    up to %s: up to %d packets, unasked (MRMPI_EAGER_PACKETS)\n", explain_bytes(explain_unasked()),
-               mr_config.eager_packets);
+        printf("    up to %s: up to %d packets, unasked (MRMPI_EAGER_PACKETS), if all rails have one rate\n",
+               explain_bytes(explain_unasked()), mr_config.eager_packets);
     if (!mr_kinds_have(p->kinds, MR_LINK_RC) && !mr_kinds_have(p->kinds, MR_LINK_UC)) {
         printf("    over %s: %s, since there is no RDMA over datagrams\n", explain_bytes(explain_unasked()),
                !strcasecmp(mr_config.ud_rndv, "copy") || !mr_config.ud_pool

@@ -352,6 +352,24 @@ static size_t net_eager_max(int rank)
     return p->card->eager_max;
 }
 
+/*
+ * One over unequal rails: a burst of packets fills the queue of the fast one, and what then goes over the slow one holds
+ * up all that follows, while messages by RDMA are cut as the rails carry them.
+ */
+static unsigned net_eager_packets(int rank)
+{
+    const struct mr_peer *p = mr_peer_get(rank);
+    uint32_t rate = mr_verbs.rail[0].addr.rate_mbps;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_verbs.rail[i].addr.rate_mbps != rate)
+            return 1;
+    for (unsigned i = 0; p && p->card->magic && i < p->card->num_rails; i++)
+        if (p->card->rail[i].rate_mbps != rate)
+            return 1;
+    return (unsigned)mr_config.eager_packets;
+}
+
 /* Long messages in pieces that are one datagram each. */
 static size_t net_packet_max(int rank)
 {
@@ -724,7 +742,7 @@ const struct mr_channel_ops mr_channel_net = {
     .waiting = net_waiting,
     .reaches = net_reaches,
     .eager_max = net_eager_max,
-    .eager_parts = true,
+    .eager_packets = net_eager_packets,
     .packet_max = net_packet_max,
     .caps = net_caps,
     .send = net_send,

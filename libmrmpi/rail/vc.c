@@ -208,7 +208,7 @@ size_t mr_vc_learn_sizes(struct mr_vc *vc)
     vc->front.eager_max = (uint32_t)vc->ops->eager_max(vc->rank);
     if (!vc->front.eager_max)
         return MR_EAGER_LEAST;
-    vc->front.eager_most = vc->front.eager_max * (vc->ops->eager_parts ? (uint32_t)mr_config.eager_packets : 1);
+    vc->front.eager_most = vc->front.eager_max * (vc->ops->eager_packets ? vc->ops->eager_packets(vc->rank) : 1);
     vc->packet_max = vc->ops->packet_max ? vc->ops->packet_max(vc->rank) : vc->front.eager_max;
     return vc->front.eager_max;
 }
