@@ -113,15 +113,23 @@ void mr_sub_break(struct mr_sub *sub)
 
 void mr_sub_close(struct mr_sub *sub)
 {
+    struct mr_peer *p = sub->peer;
+
     sub->state = MR_SUB_BROKEN;
     drain_links(sub);
-    mr_mend(sub->peer);
+    if (p->up && !p->error && p->wanted && !is_open(p)) /* those in use have broken before */
+        set_isolated(p, mr_clock_ns());
+    mr_mend(p);
 }
 
-/* The peer's end is no more. Where both had said that nothing is under way, that is how it should be. */
+/*
+ * The peer's end is no more. Where we had said that nothing of ours is under way, that is how it should be. What the peer
+ * said of its own may come later than this: a packet, which waits for those before it, and this may be in a request to
+ * connect.
+ */
 static void end_with_peer(struct mr_sub *sub)
 {
-    if (sub->state == MR_SUB_OPEN && sub->told && sub->heard)
+    if (sub->state == MR_SUB_OPEN && sub->told && mr_sub_retires(sub))
         mr_sub_close(sub);
     else
         mr_sub_break(sub);

@@ -62,13 +62,14 @@ run() { # COMMAND...: of which the last two keep counters
   sed 's/^/# /' "$tmp/out" | tail -n 8
   [ $rc = 0 ] && grep -q "^24 rounds, 0 errors" "$tmp/out"
 }
+broken() { sed -n "s/.* broken=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; }
 set_class() { echo "fabricctl --socket $SIMFAB_DIR/fabricd-h1.sock job set vip $1 && fabricctl --socket $SIMFAB_DIR/fabricd-h2.sock job set vip $1"; }
 keep="simfab status --counters >$tmp/c0"
 ok "a running job changes its class" run "$(set_class other); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
 is "and small, medium and large messages their lanes" "$(lanes 1000)" "0,3,6"
 ok "and back, to more levels" run "$(set_class service); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
 is "all four of them" "$(lanes 1000)" "1,2,4,5"
-is "nothing broke" "$(sed -n "s/.* broken=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}')" 0
+is "nothing broke" "$(broken)" 0
 
 # so many subchannels that there are not links enough for all levels of each
 export MRMPI_PAIRS=all MRMPI_LINKS=rc,uc,ud
@@ -78,6 +79,7 @@ is "twelve subchannels: large ones" "$(sends vip 1048576)" 1
 ok "a running job changes its class with so many" run "$(set_class other); sleep 0.1" "$(set_class service)" "$(set_class other)" \
   "$(set_class service); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
 is "and is where it should be" "$(lanes 1000)" "1,2"
+is "and nothing broke" "$(broken)" 0
 cat >"$tmp/wide.yaml" <<'YAML'
 version: 1
 vls: 8
@@ -100,6 +102,7 @@ ok "24 subchannels change their class, there and back" run "$(set_class other)" 
   "$(set_class wide); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
 is "and are on all lanes of it" "$(lanes 100000 | grep -o '1,2,3,4,5,6')" 1,2,3,4,5,6
 not_ok "and on none of the other" grep -q '^0' <(lanes 1000)
+is "and nothing broke" "$(broken)" 0
 unset MRMPI_PAIRS MRMPI_LINKS
 
 # a job that came to know its peers in a class of one lane: each of them has one rail and one of the six now
