@@ -9,7 +9,7 @@
 #define ALIKE_LEAVE 4
 #define ALIKE_BACK  8
 /* Weights that are off by one part in so many are right. */
-#define RIGHT 32
+#define RIGHT 128
 
 struct measure {
     uint64_t rate[MR_SUBS_MAX]; /* median; 0: took no part */
