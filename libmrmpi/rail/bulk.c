@@ -26,6 +26,8 @@
 
 #define STRIPE_BUSY   4
 #define STRIPE_ALIGN  4096
+#define STRIPE_FINE   256  /* cuts of short messages are as fine as this, */
+#define STRIPE_PARTS  256  /* so that weights hold to one part in so many */
 #define TRACKED_ALIGN 65536 /* so that writes are long */
 
 /* pinned: its pages must be there, for a sender that does not wait for them. */
@@ -630,15 +632,26 @@ static uint64_t stripe_min(const struct mr_peer *p, uint64_t len)
     return busy && len < STRIPE_BUSY * least ? STRIPE_BUSY * least : least;
 }
 
+/* Of its cuts. */
+static uint64_t align_of(const struct mr_peer *p, uint64_t len)
+{
+    uint64_t align = STRIPE_ALIGN;
+
+    if (p->tracked) {
+        uint64_t block = 1ull << mr_block_shift(len);
+
+        return block > TRACKED_ALIGN ? block : TRACKED_ALIGN;
+    }
+    while (align > STRIPE_FINE && align * STRIPE_PARTS > len)
+        align /= 2;
+    return align;
+}
+
 static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan[MR_SUBS_MAX])
 {
     struct mr_load some[MR_SUBS_MAX];
     const struct mr_load *load = p->load;
-    uint64_t align = p->tracked ? TRACKED_ALIGN : STRIPE_ALIGN;
     uint32_t without = without_rdma(p);
-
-    if (p->tracked && align < 1ull << mr_block_shift(len))
-        align = 1ull << mr_block_shift(len);
 
     if (__builtin_expect(without != 0, 0)) {
         for (unsigned i = 0; i < p->num_now; i++)
@@ -646,7 +659,7 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan
         load = some;
     }
     return mr_sched_plan(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, load, p->num_now, len,
-                         stripe_min(p, len), align, plan);
+                         stripe_min(p, len), align_of(p, len), plan);
 }
 
 static void enlist(struct mr_put *put)

@@ -226,9 +226,9 @@ unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const stru
         uint64_t to;
 
         sum += weight[i];
-        to = part(len, sum, total);
+        to = part(len, sum, total) + align / 2;
         to -= to % align;
-        if (i == count - 1 || sum == total)
+        if (i == count - 1 || sum == total || to > len)
             to = len;
         if (to <= from)
             continue;

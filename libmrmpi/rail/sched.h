@@ -83,7 +83,7 @@ static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s
 }
 
 /*
- * Cut [0, len) into stripes, each on a subchannel of its own; the cuts are multiples of align. A policy that does not
+ * Cut [0, len) into stripes, each on a subchannel of its own; the cuts are the nearest multiples of align. A policy that does not
  * stripe leaves messages whole. Messages shorter than
  * stripe_min stay whole, and no stripe is made shorter than about half of it: a subchannel whose part would be less gets
  * none, but for one message in MR_PLANS_PROBE, so that it is not forgotten. Returns the number of stripes (0: no

@@ -92,6 +92,23 @@ START_TEST(short_ones_stay_whole_and_take_turns)
 }
 END_TEST
 
+START_TEST(cuts_are_the_nearest)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[2];
+
+    set(load, 2, 1);
+    load[0].weight = 4;
+    for (unsigned first = 0; first < 2; first++) {
+        struct mr_sched s = { .next = first, .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+
+        ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 64 * KIB, 16 * KIB, 4096, plan), 2);
+        ck_assert_uint_eq(plan[first].sub, 0);
+        ck_assert_uint_eq(plan[first].len, 52 * KIB);
+    }
+}
+END_TEST
+
 START_TEST(weights)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -480,6 +497,7 @@ int main(void)
     tcase_add_test(t, even_halves);
     tcase_add_test(t, each_is_the_first_in_turn);
     tcase_add_test(t, short_ones_stay_whole_and_take_turns);
+    tcase_add_test(t, cuts_are_the_nearest);
     tcase_add_test(t, weights);
     tcase_add_test(t, turns_by_weight);
     tcase_add_test(t, bytes_are_even);
