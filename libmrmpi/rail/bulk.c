@@ -203,6 +203,16 @@ static void note_finished(struct mr_stripe_op *s)
                MR_WEIGHT_MAX);
 }
 
+/* NULL: no subchannel has it now. What each has is what take_shortest goes by (sched.c). */
+static void queue_on(struct mr_stripe_op *s, struct mr_sub *sub)
+{
+    if (s->queued)
+        s->queued->queued -= s->len;
+    if (sub)
+        sub->queued += s->len;
+    s->queued = sub;
+}
+
 void mr_bulk_finish(struct mr_put *put)
 {
     struct mr_peer *p = put->peer;
@@ -218,6 +228,8 @@ void mr_bulk_finish(struct mr_put *put)
     if (put->track)
         mr_track_end(put);
     release(put->reg);
+    for (unsigned i = 0; i < put->num; i++)
+        queue_on(&put->stripe[i], NULL);
     free(put);
     tell(cookie, error);
 }
@@ -249,6 +261,7 @@ static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
     mr_tx_done(&s->tx, wc);
     if (wc->error)
         return;
+    queue_on(s, NULL);
     see_part(s, false);
     if (s->measured)
         note_finished(s);
@@ -386,6 +399,7 @@ static void find_home(struct mr_stripe_op *s)
 
     if (i == p->num_now) {
         s->sub = NULL;
+        queue_on(s, NULL);
         s->next = p->homeless;
         p->homeless = s;
         mr_budget_need(p);
@@ -393,6 +407,7 @@ static void find_home(struct mr_stripe_op *s)
     }
     mr_sched_charge(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, p->load, p->num_now, i, s->len);
     s->sub = &p->now[i];
+    queue_on(s, s->sub);
     start_stripe(s, 0);
 }
 
@@ -651,15 +666,19 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan
 {
     struct mr_load some[MR_SUBS_MAX];
     const struct mr_load *load = p->load;
+    uint64_t least = stripe_min(p, len);
     uint32_t without = without_rdma(p);
 
+    for (unsigned i = 0; len < least && i < p->num_now; i++)
+        p->load[i].queued = p->now[i].queued;
     if (__builtin_expect(without != 0, 0)) {
         for (unsigned i = 0; i < p->num_now; i++)
-            some[i] = (struct mr_load){.up = p->load[i].up && !(without >> i & 1), .weight = p->load[i].weight};
+            some[i] = (struct mr_load){
+                .up = p->load[i].up && !(without >> i & 1), .weight = p->load[i].weight, .queued = p->load[i].queued};
         load = some;
     }
     return mr_sched_plan(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, load, p->num_now, len,
-                         stripe_min(p, len), align_of(p, len), plan);
+                         least, align_of(p, len), plan);
 }
 
 static void enlist(struct mr_put *put)
@@ -708,6 +727,8 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
         return err;
     }
     enlist(put);
+    for (unsigned i = 0; i < put->num; i++)
+        queue_on(&put->stripe[i], put->stripe[i].sub);
     mr_stat_add(MR_STAT_NET_STRIPES, put->num);
 
     /* All stripes begin at the time before the first is posted (rail/adapt.h). */

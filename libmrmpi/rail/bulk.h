@@ -19,6 +19,7 @@ struct mr_stripe_op {
     struct mr_tx tx;
     struct mr_put *put;
     struct mr_sub *sub;        /* NULL: none is up */
+    struct mr_sub *queued;     /* the one among whose queued bytes it is */
     struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's homeless */
     uint64_t offset, len;
     uint64_t left; /* bytes; tracked: blocks */

@@ -76,6 +76,7 @@ struct mr_sub {
     unsigned failures;    /* in a row */
     uint32_t question;    /* the last that the peer was asked over this way (ping.c), */
     uint64_t asked_ns;    /* and when; 0: it has answered */
+    uint64_t queued;      /* bytes of the stripes that it was given and that are not done */
     unsigned flows;       /* parts of large messages that come or go over it as datagrams */
     uint8_t fruitless;    /* those in a row of which nothing came */
     unsigned num_links;   /* that there is memory for; some may be closed */

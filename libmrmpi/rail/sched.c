@@ -5,6 +5,7 @@
  */
 #include "libmrmpi/rail/sched.h"
 
+#define AWAY        (1500ull * MR_SCHED_NS) /* about the latency of a stripe on an idle rail */
 #define PACKET_COST 512 /* of a packet, whatever its length, in bytes of a long one */
 
 /* The first in turn, of those with the least due. */
@@ -162,6 +163,30 @@ static uint64_t sum_of(const uint64_t weight[], unsigned count)
     return total;
 }
 
+/*
+ * The subchannel of a message that stays whole: the one that will have carried it first, by what is under way there and
+ * the weights. What is under way shrinks as fast as a rail works, so each gets what it carries even while weights are
+ * wrong: nothing is measured, since no message is cut. It counts twice, because more messages come before this one is
+ * done; but a message is also under way while no rail is busy with it (AWAY).
+ */
+static unsigned take_shortest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
+{
+    unsigned i = s->next < n ? s->next : 0, best = n;
+    uint64_t best_end = 0;
+
+    for (unsigned k = 0; k < n; k++) {
+        uint64_t busy = 2 * time_for(s, &load[i], load[i].queued);
+        uint64_t end = time_for(s, &load[i], len) + (busy > 2 * AWAY ? busy - 2 * AWAY : 0);
+
+        if (load[i].up && (best == n || end < best_end)) {
+            best = i;
+            best_end = end;
+        }
+        i = i + 1 < n ? i + 1 : 0;
+    }
+    return best;
+}
+
 /* 128 bits: a length times a sum of weights */
 static uint64_t part(uint64_t len, uint64_t weight, uint64_t total)
 {
@@ -210,7 +235,9 @@ unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const stru
     if (!up)
         return 0;
     if (len < stripe_min || up == 1 || !p->kind->stripes) {
-        *out = (struct mr_stripe){.sub = mr_sched_pick(p, s, load, n, 0, len), .len = len};
+        unsigned i = p->kind->stripes ? take_shortest(s, load, n, len) : mr_sched_pick(p, s, load, n, 0, len);
+
+        *out = (struct mr_stripe){.sub = i, .len = len};
         mr_sched_charge(p, s, load, n, out->sub, len);
         return 1;
     }

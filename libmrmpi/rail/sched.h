@@ -21,6 +21,7 @@ struct mr_load {
     bool up;
     uint32_t weight;       /* up to MR_WEIGHT_MAX */
     uint32_t small_weight; /* the same, for small messages under weighted-round-robin */
+    uint64_t queued;       /* bytes of large messages under way; counts for those that stay whole, if others are cut */
     uint64_t *until;       /* when its port will have sent what it was given, in units of time; for MR_TURN_SOONEST */
 };
 
@@ -32,7 +33,7 @@ struct mr_sched {
     unsigned used;  /* of the window, or quantum, of the one that next is: messages or bytes */
     unsigned plans; /* made since all subchannels had a part */
     uint64_t now;   /* what the one that was taken last had carried before; MR_TURN_SOONEST: the time, as last told */
-    uint32_t kib_time; /* MR_TURN_SOONEST: what the heaviest takes for 1024 bytes */
+    uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */
     uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
 };
 
@@ -83,11 +84,11 @@ static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s
 }
 
 /*
- * Cut [0, len) into stripes, each on a subchannel of its own; the cuts are the nearest multiples of align. A policy that does not
- * stripe leaves messages whole. Messages shorter than
- * stripe_min stay whole, and no stripe is made shorter than about half of it: a subchannel whose part would be less gets
- * none, but for one message in MR_PLANS_PROBE, so that it is not forgotten. Returns the number of stripes (0: no
- * subchannel is up); their offsets ascend and they cover the message without gaps.
+ * Cut [0, len) into stripes, each on a subchannel of its own; the cuts are multiples of align, the nearest. A policy
+ * that does not stripe leaves messages whole. Messages shorter than stripe_min stay whole, on the subchannel that will
+ * have carried them first by what is queued and the weights; and no stripe is made shorter than about half of it: a
+ * subchannel whose part would be less gets none, but for one message in MR_PLANS_PROBE, so that it is not forgotten.
+ * Returns the number of stripes (0: no subchannel is up); their offsets ascend and they cover the message without gaps.
  */
 #define MR_PLANS_PROBE 64
 unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len,

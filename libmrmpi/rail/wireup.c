@@ -116,7 +116,8 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
     sides[!ours] = (struct mr_pair_side){
         .rail = p->card->rail, .num_rails = p->card->num_rails, .paths = p->card->paths, .all = p->card->all_pairs};
     num = mr_pair_match(&sides[0], &sides[1], pair, most, left_out);
-    p->packet_turn.kib_time = mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_net.policy));
+    p->stripe_turn.kib_time = p->inflow_turn.kib_time = p->packet_turn.kib_time =
+        mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_net.policy));
     return num;
 }
 

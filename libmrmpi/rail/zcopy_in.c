@@ -108,7 +108,8 @@ static void make_parts(struct mr_inflow *f)
     uint32_t usable = usable_subs(f);
 
     for (unsigned i = 0; i < p->num_now; i++)
-        some[i] = (struct mr_load){.up = usable >> i & 1, .weight = p->load[i].weight};
+        some[i] = (struct mr_load){
+            .up = usable >> i & 1, .weight = p->load[i].weight, .queued = p->now[i].flows * f->len};
     f->parts = mr_sched_plan(&mr_net.policy[MR_POLICY_LARGE], &p->inflow_turn, some, p->num_now, f->len,
                              mr_config.stripe_min, f->size, f->part);
     for (unsigned i = 0; i < f->parts; i++) {

@@ -92,6 +92,49 @@ START_TEST(short_ones_stay_whole_and_take_turns)
 }
 END_TEST
 
+/* One of a quarter of the rate gets what the fast one, with two under way, would carry later; not the first ones. */
+START_TEST(short_ones_go_where_they_are_done_first)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[2];
+    struct mr_sched s = { .kib_time = mr_sched_kib_time(8000), .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    unsigned slow = 0;
+
+    set(load, 2, 1024);
+    load[1].weight = 256;
+    for (unsigned i = 0; i < 10; i++) {
+        mr_sched_plan(&adaptive, &s, load, 2, 10 * KIB, 16 * KIB, 4096, plan);
+        load[plan[0].sub].queued += 10 * KIB;
+        ck_assert(i > 1 || plan[0].sub == 0);
+        slow += plan[0].sub;
+    }
+    ck_assert_uint_eq(slow, 2);
+    load[0].queued = load[1].queued = 0;
+    for (unsigned i = 0; i < 8; i++) { /* one after the other */
+        mr_sched_plan(&adaptive, &s, load, 2, 10 * KIB, 16 * KIB, 4096, plan);
+        ck_assert_uint_eq(plan[0].sub, 0);
+    }
+}
+END_TEST
+
+/* A fast rail that is not busy for longer than the latency is as good as an idle one. */
+START_TEST(a_short_queue_does_not_count)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[2];
+    struct mr_sched s = { .kib_time = mr_sched_kib_time(200000), .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+
+    set(load, 2, 1024);
+    load[1].weight = 256;
+    load[0].queued = 30 * KIB;
+    mr_sched_plan(&adaptive, &s, load, 2, 10 * KIB, 16 * KIB, 4096, plan);
+    ck_assert_uint_eq(plan[0].sub, 0);
+    load[0].queued = 300 * KIB;
+    mr_sched_plan(&adaptive, &s, load, 2, 10 * KIB, 16 * KIB, 4096, plan);
+    ck_assert_uint_eq(plan[0].sub, 1);
+}
+END_TEST
+
 START_TEST(cuts_are_the_nearest)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -497,6 +540,8 @@ int main(void)
     tcase_add_test(t, even_halves);
     tcase_add_test(t, each_is_the_first_in_turn);
     tcase_add_test(t, short_ones_stay_whole_and_take_turns);
+    tcase_add_test(t, short_ones_go_where_they_are_done_first);
+    tcase_add_test(t, a_short_queue_does_not_count);
     tcase_add_test(t, cuts_are_the_nearest);
     tcase_add_test(t, weights);
     tcase_add_test(t, turns_by_weight);
