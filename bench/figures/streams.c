@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * streams [-o] WHAT...: latency and bandwidth between pairs of ranks; the lower half of the ranks is paired with the
- * upper.
+ * streams [-o] [-d DEPTH] WHAT...: latency and bandwidth between pairs of ranks; the lower half of the ranks is paired
+ * with the upper.
  *
  *   latency:BYTES     half a round trip of every pair at once: "latency BYTES MICROSECONDS"
  *   one:BYTES         windows of messages one way, each window answered: "one BYTES MB/S MESSAGES/S" (10^6 bytes), all
  *                     pairs together. -o: odd pairs send in the other direction
  *   both:BYTES        the same in both directions at once, added up
  *   flow:BYTES        the same, but without windows that end: for each message that is done the next one is begun
+ *   push:BYTES        the same in one direction
+ *                     -d: DEPTH messages of a pair and direction are under way, in a window or without
+ *   rest:MS           for so long each pair sends 8 bytes there and back once in a ms, and nothing else: "rest MS"
  *   time:BYTES:INTERVAL_US:INTERVALS:BEGIN_US:END_US
  *                     the first pair streams one way all the time, the others from BEGIN to END:
  *                     "time END_OF_INTERVAL_MS MB/S" of the first pair
@@ -102,12 +105,20 @@ static void both(int bytes)
     window(bytes, true, true);
 }
 
-enum { FLOW = 20 }; /* windows' worth of messages */
+enum { FLOW = 20, FLOW_LARGE = 8, FLOW_LEAST = 4 }; /* windows' worth of messages; at least of windows so deep */
 
-/* Both ways, a window's worth under way all the time. The first requests are receives. */
-static void flow(int bytes)
+static int flow_count(int bytes)
 {
-    int n = depth(bytes), left[2] = {n * FLOW, n * FLOW}, busy = 2 * n, done, which[2 * WINDOW];
+    int windows = bytes < 4 * LARGE || !fixed_depth ? FLOW : FLOW_LARGE;
+
+    return windows * (depth(bytes) < FLOW_LEAST ? FLOW_LEAST : depth(bytes));
+}
+
+/* A window's worth under way all the time. The first requests are receives. */
+static void keep_going(int bytes, bool sending, bool receiving)
+{
+    int n = depth(bytes), left[2] = {receiving ? flow_count(bytes) : 0, sending ? flow_count(bytes) : 0};
+    int busy = 2 * n, done, which[2 * WINDOW];
     MPI_Request req[2 * WINDOW];
 
     for (int i = 0; i < 2 * n; i++)
@@ -131,24 +142,36 @@ static void flow(int bytes)
     }
 }
 
+static void flow(int bytes)
+{
+    keep_going(bytes, true, true);
+}
+
+static void push(int bytes)
+{
+    keep_going(bytes, is_sender(), !is_sender());
+}
+
 static const struct kind {
     const char *name;
     void (*step)(int bytes);
-    int windows; /* of a pair and step; 0: a round trip */
+    int ways; /* 0: a round trip */
+    bool flows;
     int rounds[3]; /* of short messages, of others, of large ones: a figure takes some 100 us at least, and not much more */
-} kinds[] = {{"latency", round_trip, 0, {200, 200, 10}},
-             {"one", one, 1, {60, 6, 3}},
-             {"both", both, 2, {60, 6, 3}},
-             {"flow", flow, 2 * FLOW, {1, 1, 1}}};
+} kinds[] = {{"latency", round_trip, 0, false, {200, 200, 10}},
+             {"one", one, 1, false, {60, 6, 3}},
+             {"both", both, 2, false, {60, 6, 3}},
+             {"flow", flow, 2, true, {1, 1, 1}},
+             {"push", push, 1, true, {1, 1, 1}}};
 
 static void measure(const struct kind *k, int bytes)
 {
     int rounds = k->rounds[bytes <= SHORT ? 0 : bytes < LARGE ? 1 : 2];
-    double start, mine, s, n = 1.0 * k->windows * depth(bytes) * (size / 2);
+    double start, mine, s, n = 1.0 * k->ways * (k->flows ? flow_count(bytes) : depth(bytes)) * (size / 2);
 
     buffers(bytes);
     k->step(bytes); /* connections, registrations */
-    check(k->windows == 1 && is_sender() ? 0 : bytes);
+    check(k->ways == 1 && is_sender() ? 0 : bytes);
     for (int i = 0; i < WARM_UP; i++)
         k->step(bytes);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -177,6 +200,24 @@ static void sleep_until(double then)
 struct interval {
     double bytes, last; /* when its last window ended */
 };
+
+static void rest(int ms)
+{
+    double start;
+
+    buffers(8);
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = MPI_Wtime();
+    for (int i = 1; i <= ms; i++) {
+        round_trip(8);
+        sleep_until(start + 1e-3 * i);
+    }
+    if (rank == 0)
+        printf("rest %d\n", ms);
+    fflush(stdout);
+    free(in);
+    free(out);
+}
 
 /* The sender decides which window is the last one, and says so in the first byte of each. */
 static void stream_until(double then, double start, double length, int bytes, struct interval *intervals, int n)
@@ -215,6 +256,7 @@ static void print_intervals(const struct interval *intervals, int n, double star
 static void over_time(int bytes, double length, int n, double begin, double end)
 {
     struct interval *intervals = calloc((size_t)n, sizeof *intervals);
+    int usual = fixed_depth;
     double start;
 
     if (!intervals)
@@ -236,7 +278,7 @@ static void over_time(int bytes, double length, int n, double begin, double end)
         print_intervals(intervals, n, start, length);
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
-    fixed_depth = 0;
+    fixed_depth = usual;
     free(intervals);
     free(in);
     free(out);
@@ -272,6 +314,10 @@ static void run(const char *what)
         over_time(bytes, interval * 1e-6, intervals, begin * 1e-6, end * 1e-6);
         return;
     }
+    if (sscanf(what, "rest:%d", &bytes) == 1 && bytes > 0) {
+        rest(bytes);
+        return;
+    }
     if (sscanf(what, "%15[a-z]:%d", name, &bytes) == 2 && bytes >= 0)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
             if (!strcmp(name, kinds[k].name)) {
@@ -292,9 +338,15 @@ int main(int argc, char **argv)
         fail(2, "needs an even number of ranks");
     lower = rank < size / 2;
     peer = (rank + size / 2) % size;
-    if (argc > 1 && !strcmp(argv[1], "-o")) {
+    if (argc > first && !strcmp(argv[first], "-o")) {
         alternate = true;
         first++;
+    }
+    if (argc > first + 1 && !strcmp(argv[first], "-d")) {
+        fixed_depth = atoi(argv[first + 1]);
+        if (fixed_depth < 1 || fixed_depth > WINDOW)
+            fail(2, "cannot have so many messages under way");
+        first += 2;
     }
     open_paths();
     for (int i = first; i < argc; i++)
