@@ -677,8 +677,8 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan
                 .up = p->load[i].up && !(without >> i & 1), .weight = p->load[i].weight, .queued = p->load[i].queued};
         load = some;
     }
-    return mr_sched_plan(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, load, p->num_now, len,
-                         least, align_of(p, len), plan);
+    return mr_sched_plan(&mr_net.policy[MR_POLICY_LARGE], &p->stripe_turn, load, p->num_now, len, least, align_of(p, len),
+                         plan);
 }
 
 static void enlist(struct mr_put *put)
