@@ -2,8 +2,8 @@
 /*
  * The peers on other hosts: for each, its subchannels (pair of rails, LID path, service level), the state of connecting
  * to it, and what waits to be sent. Shared by the files of rail/ that serve channel net: net.c (the channel), bulk.c
- * (large messages), track.c (those over links that lose writes), peer.c (peers and their loss), wireup.c (connecting),
- * mend.c (links that fail).
+ * (large messages), track.c (those over links that lose writes), peer.c (peers and their loss), subs.c
+ * (subchannels), wireup.c (connecting), mend.c (links that fail).
  */
 #ifndef MRMPI_NET_H
 #define MRMPI_NET_H
@@ -239,14 +239,19 @@ int mr_peer_fetch_card(struct mr_peer *p);
 void mr_cards_poll(void);
 void mr_cards_close(void);
 
-/* ---- wireup.c -------------------------------------------------------------------------------------------------- */
+/* ---- subs.c ---------------------------------------------------------------------------------------------------- */
 
-/* The state of connecting to p, for mr_peer_get(). */
-void mr_wireup_init(struct mr_peer *p);
-void mr_peer_connect(struct mr_peer *p);
-/* Begin a round for a subchannel that is closed, unless one is under way; NULL: for all of the side that is not
- * current. */
-bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *sub);
+/* All pairs of rails, their paths and kinds of links, whether their ports are up or not. 0 or a negative errno. */
+int mr_subs_make(struct mr_peer *p);
+/* Queue pairs for one that is closed, which is being opened then. 0 or a negative errno: it is still closed. */
+int mr_sub_open(struct mr_sub *sub);
+/* What a message says of one that is being opened. */
+struct mr_cm_sub mr_sub_describe(const struct mr_sub *sub);
+/* With what the peer has said of its end; sls: of the side whose service levels count. 0 or a negative errno. */
+int mr_sub_connect(struct mr_sub *sub, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,
+                   const struct mr_cm_sub *sls, uint32_t local_psn, uint32_t remote_psn);
+/* The round came to nothing: it is closed. */
+void mr_sub_unopen(struct mr_sub *sub);
 /* Weights begin anew, as the policies are now. */
 void mr_peer_reweigh(struct mr_peer *p);
 /* That of ours between these rails, ours and the peer's; NULL: there is none. */
@@ -283,6 +288,15 @@ static inline uint8_t mr_sub_kind(const struct mr_sub *sub)
 void mr_sub_forget_links(struct mr_sub *sub);
 /* Which subchannels carry packets: those of the kind that is preferred, of those that are open. */
 void mr_sub_prefer(struct mr_peer *p);
+
+/* ---- wireup.c -------------------------------------------------------------------------------------------------- */
+
+/* The state of connecting to p, for mr_peer_get(). */
+void mr_wireup_init(struct mr_peer *p);
+void mr_peer_connect(struct mr_peer *p);
+/* Begin a round for a subchannel that is closed, unless one is under way; NULL: for all of the side that is not
+ * current. */
+bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *sub);
 void mr_wireup_datagram(const void *data, size_t len);
 /* Timers of peers that are being connected. */
 void mr_wireup_tick(void);
