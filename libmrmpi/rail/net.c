@@ -59,6 +59,7 @@ static void on_packet(struct mr_rail *rail, const void *data, size_t len)
     size_t head = mr_wire_get(data, &len, &hdr);
     const unsigned char *payload = (const unsigned char *)data + head;
 
+    mr_net.arrived++;
     if (__builtin_expect(!head, 0))
         mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes that is none of ours", rail->index, len);
     else if (__builtin_expect(hdr.form || mr_net.attentive, 0))

@@ -118,6 +118,7 @@ struct mr_peer {
     uint32_t holding;         /* rules that hold for it: set */
     uint32_t *steer;          /* with rules: as spare, by what a packet is and its size class (steer.c) */
     uint64_t link_ids;        /* set of those that are given out: places in the window */
+    uint32_t arrived;         /* mr_net.arrived when a packet was last sent there */
     struct mr_sched packet_turn, stripe_turn;
     struct mr_feedback *feedback; /* the same for MR_WEIGHTS_PAPER */
     struct mr_shares *shares; /* what its weights give each rail (view.c); NULL: nothing has led there */
@@ -206,6 +207,7 @@ struct mr_net {
     bool mend_due;          /* one of those that are mending has something to say or do now */
     unsigned caps;          /* enum mr_vc_caps */
     unsigned polls, ring_polls;
+    uint32_t arrived;   /* packets, of all peers */
     uint64_t news_ns;   /* when news were looked for */
     uint64_t pinged_ns; /* when silent peers were */
 };
@@ -348,11 +350,13 @@ static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t but, size_t pa
 
     if (mr_sched_wants_time(policy, &p->packet_turn, p->num_now))
         mr_sched_tell_time(&p->packet_turn, mr_clock_ns());
+    p->packet_turn.answers = p->arrived != mr_net.arrived;
     return mr_sched_pick(policy, &p->packet_turn, p->load, p->num_now, but, payload);
 }
 /* It has gone over that one. */
 static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload)
 {
+    p->arrived = mr_net.arrived;
     mr_sched_charge(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, i, payload);
 }
 

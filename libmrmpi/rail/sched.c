@@ -21,6 +21,23 @@ static unsigned take_least(const struct mr_sched *s, const struct mr_load *load,
     return best;
 }
 
+/* Of those that take turns, the one that was taken last. */
+static unsigned last_of(const struct mr_sched *s, unsigned n)
+{
+    return (s->next && s->next < n ? s->next : n) - 1;
+}
+
+/*
+ * For a packet that answers one which has come: the same again, for a quantum. Between messages that wait for each other
+ * nobody is in a hurry for a second rail, and whoever waits looks first where the last one came from.
+ */
+static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but)
+{
+    unsigned last = last_of(s, n);
+
+    return s->used < MR_SCHED_QUANTUM && load[last].up && !(but >> last & 1) ? last : take_least(s, load, n, but);
+}
+
 static unsigned take_next(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but)
 {
     unsigned i = s->next < n ? s->next : 0;
@@ -80,6 +97,7 @@ unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, cons
     case MR_TURN_SOONEST:
         return take_soonest(s, load, n, but, len);
     case MR_TURN_FAIR:
+        return s->answers ? take_same(s, load, n, but) : take_least(s, load, n, but);
     case MR_TURN_WEIGHTED:
         return take_least(s, load, n, but);
     default:
@@ -101,6 +119,7 @@ static void add_due(struct mr_sched *s, unsigned n, unsigned i, uint64_t cost, u
 {
     if (s->due[i] > s->now)
         s->now = s->due[i];
+    s->used = (i == last_of(s, n) ? s->used : 0) + (unsigned)(cost < MR_SCHED_QUANTUM ? cost : MR_SCHED_QUANTUM);
     s->due[i] = s->now + (weight == MR_WEIGHT_MAX ? cost : cost * MR_WEIGHT_MAX / (weight ? weight : 1));
     s->next = i + 1 < n ? i + 1 : 0;
 }

@@ -30,7 +30,8 @@ struct mr_load {
 
 struct mr_sched {
     unsigned next;  /* whose turn it is, among equals */
-    unsigned used;  /* of the window, or quantum, of the one that next is: messages or bytes */
+    unsigned used;  /* of the window, or quantum, of the one that next is (MR_TURN_FAIR: was): messages or bytes */
+    bool answers;   /* MR_TURN_FAIR: the next packet follows one that has come, and not another one that has gone */
     unsigned plans; /* made since all subchannels had a part */
     uint64_t now;   /* what the one that was taken last had carried before; MR_TURN_SOONEST: the time, as last told */
     uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */

@@ -225,6 +225,54 @@ START_TEST(bytes_are_even)
 }
 END_TEST
 
+/* Messages that wait for each other: one rail for as many as a quantum, then another one. */
+START_TEST(answers_stay)
+{
+    struct mr_load load[3];
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    unsigned last, moved = 0, carried[3] = { 0 };
+
+    set(load, 3, MR_WEIGHT_MAX);
+    last = take(&s, load, 3, 8);
+    s.answers = true;
+    for (unsigned i = 0; i < 300; i++) {
+        unsigned now = take(&s, load, 3, 8);
+
+        moved += now != last;
+        carried[now]++;
+        last = now;
+    }
+    ck_assert_uint_le(moved, 300 / 7);
+    ck_assert_uint_ge(moved, 300 / 18);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_ge(carried[i], 80);
+    ck_assert_uint_ne(mr_sched_pick(&fair, &s, load, 3, 1u << last, 8), last); /* it has no room */
+    load[last].up = false;
+    ck_assert_uint_ne(mr_sched_pick(&fair, &s, load, 3, 0, 8), last);
+    load[last].up = true;
+    take(&s, load, 3, 8192); /* more than a quantum, wherever it goes */
+    last = (s.next + 2) % 3;
+    ck_assert_uint_ne(mr_sched_pick(&fair, &s, load, 3, 0, 8), last);
+    ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 3, 7, 8), 3);
+}
+END_TEST
+
+START_TEST(others_take_turns)
+{
+    struct mr_load load[2];
+    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    unsigned last = 2;
+
+    set(load, 2, MR_WEIGHT_MAX);
+    for (unsigned i = 0; i < 100; i++) {
+        unsigned now = take(&s, load, 2, 8);
+
+        ck_assert_uint_ne(now, last);
+        last = now;
+    }
+}
+END_TEST
+
 /* ---- who will have sent it first ------------------------------------------------------------------------------- */
 
 /* A program that sends a message of len bytes each gap_ns, count times. How many each has carried. */
@@ -546,6 +594,8 @@ int main(void)
     tcase_add_test(t, weights);
     tcase_add_test(t, turns_by_weight);
     tcase_add_test(t, bytes_are_even);
+    tcase_add_test(t, answers_stay);
+    tcase_add_test(t, others_take_turns);
     tcase_add_test(t, one_port_is_enough);
     tcase_add_test(t, in_hurry_all_carry_the_same);
     tcase_add_test(t, a_slow_port_is_for_what_the_fast_one_has_no_time_for);
