@@ -8,7 +8,9 @@
  * Or the other way round: the sender exposes its buffer, and the receiver reads it in the same stripes; nobody has to
  * be told at the other side. Whoever posts, writing or reading, measures the rails.
  *
- * A stripe whose subchannel breaks is done from its beginning over another one (rail/mend.c says when that is safe).
+ * A stripe whose subchannel breaks is done from its beginning over another one (rail/mend.c says when that is safe), in
+ * two steps: the second begins when the first is known to be there, and is what the next break costs. Each break halves
+ * the steps, so that a rail which breaks before a whole stripe is through still carries it.
  *
  * Over links that lose writes the receiver tells what has landed: such a put is tracked, and rail/track.c knows more.
  * Where there are only datagrams the receiver says what is to be sent; rail/zcopy.h tells.
@@ -29,6 +31,7 @@
 #define STRIPE_FINE   256  /* cuts of short messages are as fine as this, */
 #define STRIPE_PARTS  256  /* so that weights hold to one part in so many */
 #define TRACKED_ALIGN 65536 /* so that writes are long */
+#define STEP_MIN      65536 /* of a stripe whose subchannels break */
 
 /* pinned: its pages must be there, for a sender that does not wait for them. */
 static int enroll(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
@@ -253,28 +256,12 @@ static void see_part(struct mr_stripe_op *s, bool failed)
     s->begun_ns = 0;
 }
 
-/* With an error it stays posted until its subchannel has drained: parts of it may still be with the adapter. */
-static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
-{
-    struct mr_stripe_op *s = (struct mr_stripe_op *)wr;
-
-    mr_tx_done(&s->tx, wc);
-    if (wc->error)
-        return;
-    queue_on(s, NULL);
-    see_part(s, false);
-    if (s->measured)
-        note_finished(s);
-    if (s->put->track)
-        mr_track_written(s);
-    else
-        finish_stripe(s, 0);
-}
-
 static void cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
 {
     uint64_t n = s->left < l->rail->max_msg ? s->left : l->rail->max_msg;
 
+    if (s->step && n > s->step)
+        n = s->step;
     *part = (struct mr_bulk_part){
         .at = s->offset + s->len - s->left, .len = n, .taken = n, .imm = s->imm, .last = n == s->left};
 }
@@ -289,7 +276,7 @@ static int post_part(struct mr_stripe_op *s, struct mr_link *l, const struct mr_
                                 .rkey = put->remote.rkey[s->sub->remote_rail],
                                 .imm = put->track || (p->last && !put->read) ? &p->imm : NULL};
 
-    return (put->read ? l->ops->read : l->ops->write)(l, &part, p->last ? &s->tx : NULL);
+    return (put->read ? l->ops->read : l->ops->write)(l, &part, p->last || s->step ? &s->tx : NULL);
 }
 
 /* A write or a read was posted, perhaps the first one of its stripe. */
@@ -305,7 +292,7 @@ static void count(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t len)
     s->begun_ns = mr_view_begin();
 }
 
-/* Post what there is room for. 0: all of it; -EAGAIN: the rest waits. */
+/* Post what there is room for, or one step. 0: all of that; -EAGAIN: the rest waits. */
 static int push(struct mr_stripe_op *s)
 {
     struct mr_link *l = s->sub->level[s->put->level];
@@ -324,6 +311,8 @@ static int push(struct mr_stripe_op *s)
         s->left -= part.taken;
         if (t)
             mr_track_posted(s, &part);
+        else if (s->step)
+            break;
     }
     if (s->state == STRIPE_WAITS) /* tracked: all of it may have landed already */
         mr_track_written(s);
@@ -372,6 +361,37 @@ static void start_stripe(struct mr_stripe_op *s, uint64_t begin_ns)
         mr_sub_break(s->sub);
 }
 
+static void next_step(struct mr_stripe_op *s)
+{
+    s->there = s->len - s->left;
+    if (s->sub->state == MR_SUB_OPEN)
+        start_stripe(s, 0);
+    else
+        enqueue(s);
+}
+
+/* With an error it stays posted until its subchannel has drained: parts of it may still be with the adapter. */
+static void stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_stripe_op *s = (struct mr_stripe_op *)wr;
+
+    mr_tx_done(&s->tx, wc);
+    if (wc->error)
+        return;
+    if (s->left && !s->put->track) {
+        next_step(s);
+        return;
+    }
+    queue_on(s, NULL);
+    see_part(s, false);
+    if (s->measured)
+        note_finished(s);
+    if (s->put->track)
+        mr_track_written(s);
+    else
+        finish_stripe(s, 0);
+}
+
 /* ---- subchannels that break ------------------------------------------------------------------------------------ */
 
 static uint32_t all_of(const struct mr_peer *p)
@@ -411,11 +431,20 @@ static void find_home(struct mr_stripe_op *s)
     start_stripe(s, 0);
 }
 
-/* From the beginning, over another subchannel. (Tracked: what is left in this round; the peer asks for the rest.) */
+/* What is not known to be there once more, in shorter steps. */
+static void take_steps(struct mr_stripe_op *s)
+{
+    uint64_t step = (s->step ? s->step : s->len) / 2;
+
+    s->step = step > STEP_MIN ? step : STEP_MIN;
+    s->left = s->len - s->there;
+}
+
+/* Over another subchannel. (Tracked: what is left in this round; the peer asks for the rest.) */
 static void restart_stripe(struct mr_stripe_op *s)
 {
     if (!s->put->track)
-        s->left = s->len;
+        take_steps(s);
     s->state = STRIPE_WAITS;
     s->measured = false;
     mr_stat_add(MR_STAT_MOVED, 1);

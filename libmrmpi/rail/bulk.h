@@ -22,7 +22,8 @@ struct mr_stripe_op {
     struct mr_sub *queued;     /* the one among whose queued bytes it is */
     struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's homeless */
     uint64_t offset, len;
-    uint64_t left; /* bytes; tracked: blocks */
+    uint64_t left;        /* bytes; tracked: blocks */
+    uint64_t step, there; /* after a break: bytes that are posted at a time (0: all), and those known to have arrived */
     uint64_t begun_ns; /* if that is recorded (view.h): when it was posted; 0: it is not */
     uint32_t imm;
     enum stripe_state state;

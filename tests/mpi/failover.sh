@@ -62,7 +62,13 @@ for way in read write; do
   ok "links that lose a packet in a hundred, and break now and then, large messages by $way" \
     with MRMPI_RNDV=$way "" 2 10 'simfab fault link "*" loss=0.01' "$h2 down" "$h2 up; sleep 0.3"
 done
-unset MRMPI_RC_TIMEOUT MRMPI_RC_RETRY
+MRMPI_RC_RETRY=0
+export MRMPI_RAILS_MAX=1
+for way in read write; do
+  ok "the only link breaks with each packet that is lost, long before a large message is through, by $way" \
+    with MRMPI_RNDV=$way "" 2 3 'simfab fault link "*" loss=0.01'
+done
+unset MRMPI_RC_TIMEOUT MRMPI_RC_RETRY MRMPI_RAILS_MAX
 
 ok "an adapter dies" job "" 2 8 'simfab fault node "h2 mlx5_0" die'
 ok "what it carried went over the other one ($(counted moved) parts, $(counted resent) packets)" \
