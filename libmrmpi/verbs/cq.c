@@ -129,6 +129,8 @@ int mr_verbs_poll(void)
 
     if (__builtin_expect(mr_verbs.later != NULL, 0) && (done = poll_later()))
         return done;
+    if (__builtin_expect(mr_verbs.rx_due != NULL, 0) && mr_verbs.answered)
+        mr_rx_repost();
     for (unsigned k = mr_verbs.num_rails; k; k--) {
         struct mr_rail *rail = &mr_verbs.rail[mr_verbs.next_poll];
 
@@ -139,5 +141,7 @@ int mr_verbs_poll(void)
         }
         next_rail();
     }
+    if (__builtin_expect(mr_verbs.rx_due != NULL, 0))
+        mr_rx_repost();
     return 0;
 }

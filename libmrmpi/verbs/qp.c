@@ -486,6 +486,7 @@ static inline __attribute__((always_inline)) int post_counted(struct mr_qp *qp, 
     qp->unsignaled_sends = tx ? 0 : sends;
     qp->room--;
     qp->rail->cq_room--;
+    mr_verbs.answered = true;
     return 0;
 }
 
@@ -629,6 +630,7 @@ int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_
     qp->unsignaled_sends = err ? qp->unsignaled_sends : 0;
     qp->room -= posted;
     qp->rail->cq_room -= posted;
+    mr_verbs.answered = true;
     return err == ENOMEM && !posted ? -EAGAIN : -err;
 }
 

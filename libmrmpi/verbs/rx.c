@@ -3,7 +3,8 @@
  * Receive buffers: a slab, registered once, posted to a receive queue. Each rail has two such queues, shared by queue
  * pairs: one for its connections, one for packets that come as datagrams. A queue pair that cannot share one has its
  * own. A buffer goes back when its packet has been handled; returned ones are posted in batches, because a post costs a
- * doorbell. A write with immediate takes a buffer too and leaves it untouched.
+ * doorbell, and when there is time: after what answers the packets has been sent, or when nothing else has come. A write
+ * with immediate takes a buffer too and leaves it untouched.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -33,6 +34,9 @@ struct mr_rx {
     struct rx_buf *bufs;
     struct ibv_recv_wr *returned; /* chain of buffers that are to be posted again */
     unsigned num_returned;
+    bool over; /* its queue pair is given up: nothing is posted any more */
+    bool due;  /* in the list of those with a batch to post */
+    struct mr_rx *next_due;
 };
 
 static int post(struct mr_rx *rx, struct ibv_recv_wr *chain, struct ibv_recv_wr **bad)
@@ -40,23 +44,42 @@ static int post(struct mr_rx *rx, struct ibv_recv_wr *chain, struct ibv_recv_wr 
     return rx->srq ? ibv_post_srq_recv(rx->srq, chain, bad) : ibv_post_recv(rx->qp, chain, bad);
 }
 
-static int repost(struct mr_rx *rx)
+/* The first n of a chain become a chain of their own. Returns the rest. */
+static struct ibv_recv_wr *cut(struct ibv_recv_wr *chain, unsigned n)
 {
-    struct ibv_recv_wr *bad = NULL;
+    struct ibv_recv_wr *rest;
+
+    while (--n)
+        chain = chain->next;
+    rest = chain->next;
+    chain->next = NULL;
+    return rest;
+}
+
+/* Posts n of the returned ones. */
+static int repost(struct mr_rx *rx, unsigned n)
+{
+    struct ibv_recv_wr *chain = rx->returned, *rest, *bad = NULL;
     int err;
 
-    if (!rx->returned || rx->rail->dev->fatal)
+    if (!n || rx->rail->dev->fatal)
         return 0;
-    err = post(rx, rx->returned, &bad);
-    if (err) {
-        mr_log(MR_LOG_ERROR, "rail %u: receive buffers cannot be posted: %s", rx->rail->index, strerror(err));
-        for (; rx->returned != bad; rx->returned = rx->returned->next) /* those before it were taken */
-            rx->num_returned--;
-        return -err;
+    rest = cut(chain, n);
+    err = post(rx, chain, &bad);
+    rx->returned = rest;
+    rx->num_returned -= n;
+    if (!err)
+        return 0;
+    mr_log(MR_LOG_ERROR, "rail %u: receive buffers cannot be posted: %s", rx->rail->index, strerror(err));
+    while (bad) { /* those before it were taken */
+        struct ibv_recv_wr *next = bad->next;
+
+        bad->next = rx->returned;
+        rx->returned = bad;
+        rx->num_returned++;
+        bad = next;
     }
-    rx->returned = NULL;
-    rx->num_returned = 0;
-    return 0;
+    return -err;
 }
 
 static void hold(struct rx_buf *b)
@@ -66,11 +89,53 @@ static void hold(struct rx_buf *b)
     b->rx->num_returned++;
 }
 
+/*
+ * A batch waits until there is time (mr_rx_repost). With a second one behind it packets come as a stream: nobody waits for
+ * an answer to each, and the first is posted.
+ */
+static __attribute__((noinline)) void repost_soon(struct mr_rx *rx)
+{
+    if (rx->num_returned >= 2 * rx->batch && !rx->over) {
+        repost(rx, rx->batch);
+        return;
+    }
+    if (rx->due || rx->over)
+        return;
+    rx->due = true;
+    rx->next_due = mr_verbs.rx_due;
+    mr_verbs.rx_due = rx;
+    mr_verbs.answered = false;
+}
+
 static void give_back(struct rx_buf *b)
 {
     hold(b);
     if (b->rx->num_returned >= b->rx->batch)
-        repost(b->rx);
+        repost_soon(b->rx);
+}
+
+static bool has_batch(const struct mr_rx *rx)
+{
+    return rx->num_returned >= rx->batch && !rx->over && !rx->rail->dev->fatal;
+}
+
+void mr_rx_repost(void)
+{
+    struct mr_rx *rx = mr_verbs.rx_due;
+
+    if (has_batch(rx) && !repost(rx, rx->batch) && has_batch(rx))
+        return;
+    mr_verbs.rx_due = rx->next_due;
+    rx->due = false;
+}
+
+static void forget(struct mr_rx *rx)
+{
+    for (struct mr_rx **at = &mr_verbs.rx_due; *at; at = &(*at)->next_due)
+        if (*at == rx) {
+            *at = rx->next_due;
+            return;
+        }
 }
 
 /* A flushed one belonged to a queue pair that is given up: only a queue that is shared goes on. */
@@ -78,10 +143,8 @@ static void receive_failed(struct rx_buf *b, const struct mr_wc *wc)
 {
     if (!wc->flushed)
         mr_log(MR_LOG_ERROR, "rail %u: receiving failed: %s", b->rx->rail->index, wc->status);
-    if (b->rx->srq)
-        give_back(b);
-    else
-        hold(b);
+    b->rx->over = !b->rx->srq;
+    give_back(b);
 }
 
 static void received(struct mr_wr *wr, const struct mr_wc *wc)
@@ -162,7 +225,7 @@ static int make(struct mr_rx *rx, size_t stride, bool datagrams)
     if (!rx->mr)
         return errno ? -errno : -ENOMEM;
     fill(rx, stride, datagrams);
-    return repost(rx);
+    return repost(rx, rx->depth);
 }
 
 static size_t stride_of(size_t longest)
@@ -216,6 +279,7 @@ void mr_rx_close(struct mr_rx **at)
 
     if (!rx)
         return;
+    forget(rx);
     if (rx->srq)
         ibv_destroy_srq(rx->srq);
     if (rx->mr)

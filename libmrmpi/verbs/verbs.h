@@ -139,6 +139,8 @@ struct mr_verbs {
     unsigned next_poll; /* the rail whose turn it is, */
     unsigned poll_streak; /* which has had something to tell so many times */
     struct mr_later *later;
+    struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */
+    bool answered;        /* something has been sent since the first of them came into this list */
 };
 extern struct mr_verbs mr_verbs;
 

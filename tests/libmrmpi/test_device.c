@@ -45,6 +45,10 @@ void mr_rx_rails_changed(struct mr_rx *rx)
 {
 }
 
+void mr_rx_repost(void)
+{
+}
+
 void mr_rx_close(struct mr_rx **rx)
 {
 }

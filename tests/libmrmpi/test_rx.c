@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * When receive buffers are posted again: not while somebody waits for an answer to what they brought, and not too late.
+ * The adapter is the test's own.
+ */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/internal.h"
+
+#define DEPTH 128
+#define BATCH 16
+
+struct mr_verbs mr_verbs;
+struct mr_verbs_handlers mr_verbs_up;
+
+/* ---- the adapter ------------------------------------------------------------------------------------------------- */
+
+static struct ibv_context context;
+static struct ibv_cq cq = {.context = &context};
+static struct ibv_srq shared = {.context = &context};
+static struct ibv_qp queue_pair = {.context = &context};
+static struct ibv_mr region;
+static uint64_t posted[DEPTH];
+static struct ibv_wc pending[DEPTH];
+static unsigned num_posted, posts, refuse_at, num_pending;
+
+static int take(struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    posts++;
+    for (; wr; wr = wr->next) {
+        if (refuse_at && !--refuse_at) {
+            *bad = wr;
+            return ENOMEM;
+        }
+        ck_assert_uint_lt(num_posted, DEPTH);
+        for (unsigned i = 0; i < num_posted; i++)
+            ck_assert_uint_ne(posted[i], wr->wr_id); /* a buffer is posted once */
+        posted[num_posted++] = wr->wr_id;
+    }
+    return 0;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    return take(wr, bad);
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    return take(wr, bad);
+}
+
+static int poll_cq(struct ibv_cq *q, int num, struct ibv_wc *wc)
+{
+    unsigned n = num_pending < (unsigned)num ? num_pending : (unsigned)num;
+
+    memcpy(wc, pending, n * sizeof *wc);
+    num_pending -= n;
+    memmove(pending, pending + n, num_pending * sizeof *wc);
+    return (int)n;
+}
+
+struct ibv_srq *(ibv_create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+    return &shared;
+}
+
+int(ibv_destroy_srq)(struct ibv_srq *srq)
+{
+    num_posted = 0;
+    return 0;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    return &region;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+{
+    return &region;
+}
+
+int(ibv_dereg_mr)(struct ibv_mr *mr)
+{
+    return 0;
+}
+
+/* ---- the files beside -------------------------------------------------------------------------------------------- */
+
+void mr_device_lost(struct mr_device *dev)
+{
+}
+
+void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
+{
+}
+
+static unsigned arrived;
+
+static void packet(struct mr_rail *rail, const void *data, size_t len)
+{
+    arrived++;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+static struct mr_rx *rx;
+
+static void setup(void)
+{
+    num_posted = posts = refuse_at = num_pending = arrived = 0;
+    mr_config.log_level = -1;
+    context.ops.poll_cq = poll_cq;
+    context.ops.post_recv = post_recv;
+    context.ops.post_srq_recv = post_srq_recv;
+    memset(&mr_verbs, 0, sizeof mr_verbs);
+    mr_verbs_up.packet = packet;
+    mr_verbs.num_rails = 1;
+    mr_verbs.packet_max = 1024;
+    mr_verbs.rail[0] = (struct mr_rail){.dev = &mr_verbs.device[0], .port = 1, .cq = &cq};
+    ck_assert_int_eq(mr_rx_open(&mr_verbs.rail[0], &rx, DEPTH, 1024, false), 0);
+    ck_assert_uint_eq(num_posted, DEPTH);
+    posts = 0;
+}
+
+static void teardown(void)
+{
+    mr_rx_close(&rx);
+    ck_assert_ptr_null(mr_verbs.rx_due);
+}
+
+static void come(unsigned n, enum ibv_wc_status status)
+{
+    for (unsigned i = 0; i < n; i++) {
+        ck_assert_uint_gt(num_posted, 0);
+        pending[num_pending++] = (struct ibv_wc){.wr_id = posted[0], .opcode = IBV_WC_RECV, .status = status};
+        memmove(posted, posted + 1, --num_posted * sizeof posted[0]);
+    }
+}
+
+static void packets_come(unsigned n)
+{
+    come(n, IBV_WC_SUCCESS);
+    for (unsigned left = n; left;)
+        left -= (unsigned)mr_verbs_poll();
+}
+
+START_TEST(an_answer_goes_first)
+{
+    packets_come(BATCH);
+    ck_assert_uint_eq(arrived, BATCH);
+    ck_assert_uint_eq(posts, 0);
+    mr_verbs.answered = true; /* as any send sets it */
+    come(1, IBV_WC_SUCCESS);
+    ck_assert_int_eq(mr_verbs_poll(), 1); /* before what comes next is looked at */
+    ck_assert_uint_eq(posts, 1);
+    ck_assert_uint_eq(num_posted, DEPTH - 1);
+}
+END_TEST
+
+START_TEST(what_was_sent_before_is_no_answer)
+{
+    mr_verbs.answered = true;
+    packets_come(BATCH);
+    packets_come(1);
+    ck_assert_uint_eq(posts, 0);
+}
+END_TEST
+
+START_TEST(there_is_time_when_nothing_comes)
+{
+    packets_come(BATCH - 1);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 0);
+    packets_come(1);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 1);
+    ck_assert_uint_eq(num_posted, DEPTH);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 1);
+}
+END_TEST
+
+START_TEST(a_stream_does_not_wait)
+{
+    for (unsigned i = 0; i < 10 * DEPTH; i++) {
+        packets_come(1);
+        ck_assert_uint_gt(num_posted, DEPTH - 2 * BATCH);
+    }
+    ck_assert_uint_eq(arrived, 10 * DEPTH);
+    ck_assert_uint_eq(posts, 10 * DEPTH / BATCH - 1);
+}
+END_TEST
+
+/* What the adapter has not taken is posted another time. */
+START_TEST(some_are_refused)
+{
+    refuse_at = 5;
+    packets_come(BATCH);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(num_posted, DEPTH - BATCH + 4);
+    packets_come(4);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(num_posted, DEPTH);
+}
+END_TEST
+
+START_TEST(nothing_for_a_lost_device)
+{
+    packets_come(BATCH);
+    mr_verbs.device[0].fatal = true;
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 0);
+    ck_assert_ptr_null(mr_verbs.rx_due);
+}
+END_TEST
+
+/* The buffers of a queue pair that is given up come back, and stay. */
+START_TEST(all_come_back)
+{
+    struct mr_rx *own;
+
+    num_posted = 0;
+    ck_assert_int_eq(mr_rx_open_own(&mr_verbs.rail[0], &own, &queue_pair, DEPTH), 0);
+    packets_come(BATCH);
+    come(DEPTH - BATCH, IBV_WC_WR_FLUSH_ERR);
+    posts = 0;
+    for (unsigned i = 0; i < DEPTH; i++)
+        mr_verbs_poll();
+    ck_assert(mr_rx_is_back(own));
+    ck_assert_uint_eq(posts, 0);
+    mr_rx_close(&own);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("rx");
+    TCase *t = tcase_create("posting again");
+    SRunner *runner = srunner_create(s);
+    int failed;
+
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, an_answer_goes_first);
+    tcase_add_test(t, what_was_sent_before_is_no_answer);
+    tcase_add_test(t, there_is_time_when_nothing_comes);
+    tcase_add_test(t, a_stream_does_not_wait);
+    tcase_add_test(t, some_are_refused);
+    tcase_add_test(t, nothing_for_a_lost_device);
+    tcase_add_test(t, all_come_back);
+    suite_add_tcase(s, t);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
