@@ -353,22 +353,48 @@ static size_t net_eager_max(int rank)
     return p->card->eager_max;
 }
 
+static bool rails_are_alike(const struct mr_peer *p)
+{
+    uint32_t rate = mr_verbs.rail[0].addr.rate_mbps;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_verbs.rail[i].addr.rate_mbps != rate)
+            return false;
+    for (unsigned i = 0; p && p->card->magic && i < p->card->num_rails; i++)
+        if (p->card->rail[i].rate_mbps != rate)
+            return false;
+    return true;
+}
+
 /*
  * One over unequal rails: a burst of packets fills the queue of the fast one, and what then goes over the slow one holds
  * up all that follows, while messages by RDMA are cut as the rails carry them.
  */
 static unsigned net_eager_packets(int rank)
 {
-    const struct mr_peer *p = mr_peer_get(rank);
-    uint32_t rate = mr_verbs.rail[0].addr.rate_mbps;
+    return rails_are_alike(mr_peer_get(rank)) ? (unsigned)mr_config.eager_packets : 1;
+}
 
-    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        if (mr_verbs.rail[i].addr.rate_mbps != rate)
-            return 1;
-    for (unsigned i = 0; p && p->card->magic && i < p->card->num_rails; i++)
-        if (p->card->rail[i].rate_mbps != rate)
-            return 1;
-    return (unsigned)mr_config.eager_packets;
+/*
+ * But a message that comes alone, as the one before did, is no burst: the fast rail has it there before an offer is
+ * answered.
+ */
+static bool net_eager_alone(int rank, size_t len, bool quiet)
+{
+    enum mr_policy_turn turn = mr_net.policy[MR_POLICY_SMALL].kind->turn;
+    struct mr_peer *p = mr_peer_get(rank);
+    bool before;
+
+    if (!p || !p->packet_turn.uneven || (turn != MR_TURN_FAIR && turn != MR_TURN_SOONEST) ||
+        len > mr_vc_front(p->vc)->eager_max * (size_t)mr_config.eager_packets)
+        return false;
+    before = p->alone;
+    p->alone = quiet && !p->num_puts;
+    if (p->alone) {
+        mr_sched_tell_time(&p->packet_turn, p->load, p->num_now, mr_clock_ns());
+        p->alone = p->packet_turn.idle;
+    }
+    return p->alone && before;
 }
 
 /* Long messages in pieces that are one datagram each. */
@@ -744,6 +770,7 @@ const struct mr_channel_ops mr_channel_net = {
     .reaches = net_reaches,
     .eager_max = net_eager_max,
     .eager_packets = net_eager_packets,
+    .eager_alone = net_eager_alone,
     .packet_max = net_packet_max,
     .caps = net_caps,
     .send = net_send,

@@ -118,6 +118,7 @@ struct mr_peer {
     uint32_t holding;         /* rules that hold for it: set */
     uint32_t *steer;          /* with rules: as spare, by what a packet is and its size class (steer.c) */
     uint64_t link_ids;        /* set of those that are given out: places in the window */
+    bool alone;               /* the last message of several packets was, over uneven rails (net.c) */
     uint32_t arrived;         /* mr_net.arrived when a packet was last sent there */
     struct mr_sched packet_turn, stripe_turn;
     struct mr_feedback *feedback; /* the same for MR_WEIGHTS_PAPER */
@@ -343,14 +344,21 @@ void mr_spread_news(void);
 /* Of a set of subchannels those that the policy allows; all, if it allows none of them. */
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set);
 
+/* Something has come, from anybody, since a packet went to this peer. */
+static inline bool mr_peer_answers(const struct mr_peer *p)
+{
+    return p->arrived != mr_net.arrived;
+}
+
 /* Over which subchannel a packet goes, none of the set but; p->num_now: there is none. */
 static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t but, size_t payload)
 {
     const struct mr_policy *policy = &mr_net.policy[MR_POLICY_SMALL];
 
-    if (mr_sched_wants_time(policy, &p->packet_turn, p->num_now))
-        mr_sched_tell_time(&p->packet_turn, mr_clock_ns());
-    p->packet_turn.answers = p->arrived != mr_net.arrived;
+    p->packet_turn.answers = mr_peer_answers(p) && !p->num_puts;
+    p->packet_turn.idle &= !p->packet_turn.answers;
+    if (mr_sched_wants_time(policy, &p->packet_turn, p->num_now, payload))
+        mr_sched_tell_time(&p->packet_turn, p->load, p->num_now, mr_clock_ns());
     return mr_sched_pick(policy, &p->packet_turn, p->load, p->num_now, but, payload);
 }
 /* It has gone over that one. */

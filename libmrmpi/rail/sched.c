@@ -6,6 +6,8 @@
 #include "libmrmpi/rail/sched.h"
 
 #define AWAY        (1500ull * MR_SCHED_NS) /* about the latency of a stripe on an idle rail */
+#define RUN         (17 * 1024) /* a message that comes alone is not longer */
+#define SHORT       512 /* of a packet that takes about as long over any rail, in bytes */
 #define PACKET_COST 512 /* of a packet, whatever its length, in bytes of a long one */
 
 /* The first in turn, of those with the least due. */
@@ -27,14 +29,26 @@ static unsigned last_of(const struct mr_sched *s, unsigned n)
     return (s->next && s->next < n ? s->next : n) - 1;
 }
 
+static unsigned heaviest(const struct mr_load *load, unsigned n, uint32_t but)
+{
+    unsigned best = n;
+
+    for (unsigned i = 0; i < n; i++)
+        if (load[i].up && !(but >> i & 1) && (best == n || load[i].weight > load[best].weight))
+            best = i;
+    return best;
+}
+
 /*
- * For a packet that answers one which has come: the same again, for a quantum. Between messages that wait for each other
- * nobody is in a hurry for a second rail, and whoever waits looks first where the last one came from.
+ * For a packet that answers one which has come: the same again, for a quantum, or the fastest one. Between messages that
+ * wait for each other nobody is in a hurry for a second rail, and whoever waits looks first where the last one came from.
  */
-static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but)
+static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len)
 {
     unsigned last = last_of(s, n);
 
+    if (s->uneven && len >= SHORT)
+        return heaviest(load, n, but);
     return s->used < MR_SCHED_QUANTUM && load[last].up && !(but >> last & 1) ? last : take_least(s, load, n, but);
 }
 
@@ -59,21 +73,16 @@ static uint64_t time_for(const struct mr_sched *s, const struct mr_load *l, uint
 
 static uint64_t end_of(const struct mr_sched *s, const struct mr_load *l, uint64_t len)
 {
-    return (*l->until > s->now ? *l->until : s->now) + time_for(s, l, len);
+    return (*l->until > s->clock ? *l->until : s->clock) + time_for(s, l, len);
 }
 
-/*
- * Who will have sent it first. A program that sends less than one port takes stays with that port: few completion queues
- * give many completions at a time, and a slow port is not asked while a fast one is idle. Of its subchannels (paths,
- * lanes) each has its turn. For a quantum nobody else is looked for.
- */
-static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len)
+/* Who will have sent it first; of equals one of the same port as the last, which comes last. */
+static unsigned soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len,
+                        unsigned last)
 {
-    unsigned last = s->next < n ? s->next : 0, best = n, i = last;
+    unsigned best = n, i = last;
     uint64_t best_end = 0;
 
-    if (s->used < MR_SCHED_QUANTUM && load[last].up && !(but >> last & 1))
-        return last;
     for (unsigned k = 0; k < n; k++) {
         uint64_t end;
 
@@ -90,6 +99,40 @@ static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *loa
     return best;
 }
 
+/*
+ * A program that sends less than one port takes stays with that port: few completion queues give many completions at a
+ * time, and a slow port is not asked while a fast one is idle. Of its subchannels (paths, lanes) each has its turn. For a
+ * quantum nobody else is looked for.
+ */
+static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len)
+{
+    unsigned last = s->next < n ? s->next : 0;
+
+    if (s->used < MR_SCHED_QUANTUM && load[last].up && !(but >> last & 1))
+        return last;
+    return soonest(s, load, n, but, len, last);
+}
+
+/*
+ * Each gets its share. But of messages that come alone, as those do that wait for each other, a slow port would only be
+ * slow; while the ports are busy they do not come alone, whatever they follow.
+ */
+static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len)
+{
+    if (s->idle)
+        return soonest(s, load, n, but, len, last_of(s, n));
+    return s->answers && (!s->uneven || len < MR_SCHED_LONG) ? take_same(s, load, n, but, len) : take_least(s, load, n, but);
+}
+
+void mr_sched_tell_time(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns)
+{
+    s->clock = ns * MR_SCHED_NS;
+    s->idle = s->run <= RUN;
+    s->run = 0;
+    for (unsigned i = 0; i < n; i++)
+        s->idle &= !load[i].up || *load[i].until <= s->clock;
+}
+
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
                        uint32_t but, uint64_t len)
 {
@@ -97,7 +140,7 @@ unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, cons
     case MR_TURN_SOONEST:
         return take_soonest(s, load, n, but, len);
     case MR_TURN_FAIR:
-        return s->answers ? take_same(s, load, n, but) : take_least(s, load, n, but);
+        return take_fair(s, load, n, but, len);
     case MR_TURN_WEIGHTED:
         return take_least(s, load, n, but);
     default:
@@ -124,6 +167,14 @@ static void add_due(struct mr_sched *s, unsigned n, unsigned i, uint64_t cost, u
     s->next = i + 1 < n ? i + 1 : 0;
 }
 
+static void add_to_run(struct mr_sched *s, const struct mr_load *l, uint64_t len)
+{
+    *l->until = end_of(s, l, len);
+    if (s->run <= RUN)
+        s->run += (unsigned)(len < RUN ? len : RUN) + PACKET_COST;
+    s->idle &= s->run <= RUN;
+}
+
 /* The window of another one begins when this one's is used up, or when this one is passed over. */
 static void use_window(const struct mr_policy *p, struct mr_sched *s, unsigned n, unsigned i, uint64_t len)
 {
@@ -140,6 +191,8 @@ void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct 
     switch (p->kind->turn) {
     case MR_TURN_FAIR:
         add_due(s, n, i, len + PACKET_COST, load[i].weight);
+        if (__builtin_expect(s->uneven, 0))
+            add_to_run(s, &load[i], len);
         break;
     case MR_TURN_WEIGHTED:
         add_due(s, n, i, PACKET_COST, p->of == MR_POLICY_SMALL ? load[i].small_weight : load[i].weight);

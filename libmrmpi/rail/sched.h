@@ -22,18 +22,23 @@ struct mr_load {
     uint32_t weight;       /* up to MR_WEIGHT_MAX */
     uint32_t small_weight; /* the same, for small messages under weighted-round-robin */
     uint64_t queued;       /* bytes of large messages under way; counts for those that stay whole, if others are cut */
-    uint64_t *until;       /* when its port will have sent what it was given, in units of time; for MR_TURN_SOONEST */
+    uint64_t *until;       /* when its port will have sent what it was given, in units of time */
 };
 
 #define MR_SCHED_NS      16u   /* units of time in a nanosecond */
 #define MR_SCHED_QUANTUM 4096u /* what goes over the same subchannel before the next is sought, if there is hurry */
+#define MR_SCHED_LONG    2048u /* of a packet that takes so much longer over a slow rail that the time is asked for */
 
 struct mr_sched {
     unsigned next;  /* whose turn it is, among equals */
     unsigned used;  /* of the window, or quantum, of the one that next is (MR_TURN_FAIR: was): messages or bytes */
     bool answers;   /* MR_TURN_FAIR: the next packet follows one that has come, and not another one that has gone */
+    bool uneven;    /* not all weights are the same by the ports' rates */
+    bool idle;      /* MR_TURN_FAIR, uneven: no port had anything to send when the time was told, and little before; */
+    unsigned run;   /* this has gone since, in bytes */
     unsigned plans; /* made since all subchannels had a part */
-    uint64_t now;   /* what the one that was taken last had carried before; MR_TURN_SOONEST: the time, as last told */
+    uint64_t now;   /* MR_TURN_FAIR, MR_TURN_WEIGHTED: what the one that was taken last had carried before */
+    uint64_t clock; /* the time, as last told */
     uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */
     uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
 };
@@ -50,15 +55,13 @@ static inline uint32_t mr_sched_kib_time(uint32_t mbps)
 }
 
 /* Is the time to be told before the next pick? Not for each: looking at a clock takes as long as posting a message does. */
-static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct mr_sched *s, unsigned n)
+static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct mr_sched *s, unsigned n, uint64_t len)
 {
-    return n > 1 && p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM;
+    return n > 1 && ((p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM) ||
+                     (p->kind->turn == MR_TURN_FAIR && s->uneven && s->answers && len >= MR_SCHED_LONG));
 }
 
-static inline void mr_sched_tell_time(struct mr_sched *s, uint64_t ns)
-{
-    s->now = ns * MR_SCHED_NS;
-}
+void mr_sched_tell_time(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns);
 
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
                        uint32_t but, uint64_t len);

@@ -119,6 +119,9 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
     num = mr_pair_match(&sides[0], &sides[1], pair, most, left_out);
     p->stripe_turn.kib_time = p->inflow_turn.kib_time = p->packet_turn.kib_time =
         mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_net.policy));
+    p->packet_turn.uneven = false;
+    for (unsigned i = 0; i < num; i++)
+        p->packet_turn.uneven |= pair[i].small_weight < MR_WEIGHT_MAX;
     return num;
 }
 

@@ -213,6 +213,11 @@ size_t mr_vc_learn_sizes(struct mr_vc *vc)
     return vc->front.eager_max;
 }
 
+bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet)
+{
+    return vc->ops && vc->ops->eager_alone && vc->front.eager_max && vc->ops->eager_alone(vc->rank, len, quiet);
+}
+
 size_t mr_vc_packet_max(struct mr_vc *vc)
 {
     if (!vc->packet_max)

@@ -116,6 +116,8 @@ static inline size_t mr_vc_eager_most(struct mr_vc *vc) /* of a message that may
 
     return __builtin_expect(mr_vc_front(vc)->eager_most != 0, 1) ? mr_vc_front(vc)->eager_most : least;
 }
+/* A longer one may come unasked for once: nothing else is on its way, as far as can be known (quiet: nothing in pt2pt/). */
+bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet);
 size_t mr_vc_packet_max(struct mr_vc *vc);               /* of the packets that a longer message is cut into */
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len); /* for a message of that length */
 bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */

@@ -70,9 +70,11 @@ table "$two" <<END
 48 52 MRMPI_LINKS=ud;$L=round-robin $(np 262144 50)
 99 100 MRMPI_LINKS=rc,ud;MRMPI_RULES=eager:ud,rc;$bound $(probe 2 1)
 END
+# fair: what waits for each other goes over the fast rail; of a stream the slow one gets what the fast one has no room for, too
 table "$tmp/slow.net" --model sdr-pcix <<END
 18 22 $S=weighted-round-robin $(np 4096 1000)
-18 22 $S=fair $(np 4096 1000)
+0 0 $S=fair $(np 4096 1000)
+18 32 $S=fair $(np 4096 1000) -s
 48 52 $S=round-robin $(np 4096 1000)
 19 21 $L=weighted $(np 262144 50)
 48 52 $L=even $(np 262144 50)

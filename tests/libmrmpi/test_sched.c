@@ -284,8 +284,8 @@ static void soonest_at(uint64_t gap_ns, uint64_t len, unsigned count, struct mr_
     for (unsigned i = 0; i < count; i++, ns += gap_ns) {
         unsigned k;
 
-        if (mr_sched_wants_time(&soonest, s, n))
-            mr_sched_tell_time(s, ns);
+        if (mr_sched_wants_time(&soonest, s, n, len))
+            mr_sched_tell_time(s, load, n, ns);
         k = mr_sched_pick(&soonest, s, load, n, 0, len);
         ck_assert_uint_lt(k, n);
         ck_assert(load[k].up);
@@ -304,6 +304,76 @@ static struct mr_sched ports(struct mr_load *load, uint64_t *until, unsigned n, 
         load[n - 1].weight = MR_WEIGHT_MAX / 4;
     return (struct mr_sched){ .kib_time = mr_sched_kib_time(200000), .used = MR_SCHED_QUANTUM };
 }
+
+/* What mr_packet_turn does (rail/net.h): messages of count packets, each of which answers something. */
+static void answer(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns, unsigned count, uint64_t len,
+                   unsigned carried[])
+{
+    for (unsigned i = 0; i < count; i++) {
+        s->answers = !i;
+        s->idle &= !s->answers;
+        if (mr_sched_wants_time(&fair, s, n, len))
+            mr_sched_tell_time(s, load, n, ns);
+        carried[take(s, load, n, len)]++;
+    }
+}
+
+START_TEST(alone_it_goes_over_the_fast_one)
+{
+    static const unsigned lengths[] = { 600, 1024, 4096, 8192 };
+
+    for (unsigned k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        uint64_t until[2] = { 0 }, due[2] = { 0 };
+        unsigned carried[2] = { 0 }, packets = lengths[k] < MR_SCHED_LONG ? 1 : 2;
+        struct mr_load load[2];
+        struct mr_sched s = ports(load, until, 2, true);
+
+        s.due = due;
+        s.uneven = true;
+        for (unsigned i = 0; i < 1000; i++)
+            answer(&s, load, 2, 1000 + 3000 * i, packets, lengths[k], carried);
+        ck_assert_uint_eq(carried[0], 1000 * packets);
+        load[0].up = false;
+        answer(&s, load, 2, 4000000, packets, lengths[k], carried);
+        ck_assert_uint_eq(carried[1], packets);
+    }
+}
+END_TEST
+
+/* Short ones may go over either; over like ports the second packet finds the other one free. */
+START_TEST(alone_it_takes_both_that_are_alike)
+{
+    uint64_t until[2] = { 0 }, due[2] = { 0 };
+    unsigned carried[2] = { 0 };
+    struct mr_load load[2];
+    struct mr_sched s = ports(load, until, 2, false);
+
+    s.due = due;
+    for (unsigned i = 0; i < 1000; i++)
+        answer(&s, load, 2, 1000 + 3000 * i, 2, 8192, carried);
+    ck_assert_uint_eq(carried[0], 1000);
+    ck_assert_uint_eq(carried[1], 1000);
+}
+END_TEST
+
+/* Bursts are shared by weight, and so is what answers while ports are busy. */
+START_TEST(not_alone_the_slow_one_has_its_share)
+{
+    for (unsigned burst = 2; burst <= 64; burst += 62) {
+        uint64_t until[2] = { 0 }, due[2] = { 0 };
+        unsigned carried[2] = { 0 };
+        struct mr_load load[2];
+        struct mr_sched s = ports(load, until, 2, true);
+
+        s.due = due;
+        s.uneven = true;
+        for (unsigned i = 0; i < 6400 / burst; i++)
+            answer(&s, load, 2, 1000 + 200 * burst * i, burst, 8192, carried); /* 41 bytes in a ns of 31 */
+        ck_assert_uint_ge(carried[1], 6400 / 5 - 6400 / 50);
+        ck_assert_uint_le(carried[1], 6400 / 5 + 6400 / 50);
+    }
+}
+END_TEST
 
 START_TEST(one_port_is_enough)
 {
@@ -596,6 +666,9 @@ int main(void)
     tcase_add_test(t, bytes_are_even);
     tcase_add_test(t, answers_stay);
     tcase_add_test(t, others_take_turns);
+    tcase_add_test(t, alone_it_goes_over_the_fast_one);
+    tcase_add_test(t, alone_it_takes_both_that_are_alike);
+    tcase_add_test(t, not_alone_the_slow_one_has_its_share);
     tcase_add_test(t, one_port_is_enough);
     tcase_add_test(t, in_hurry_all_carry_the_same);
     tcase_add_test(t, a_slow_port_is_for_what_the_fast_one_has_no_time_for);

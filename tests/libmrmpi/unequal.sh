@@ -25,18 +25,23 @@ us() { awk -v s="$2" -v b="$3" '$1 == s && $2 == b {print $3}' "$1"; } # FILE SE
 part() { awk -v n="$2" 'NR == n {print int(100 * ($5 - b) / ($4 - a + $5 - b) + 0.5)} {a = $4; b = $5}' "$1"; }
 times() { awk -v a="$1" -v b="$2" -v lo="$3" -v hi="$4" 'BEGIN {print a, b, a / b; exit !(a > 0 && a / b >= lo && a / b <= hi)}'; }
 
-ok "one rail of four times the other's rate" run "$slow" "$tmp/u" <<'END'
+ok "one rail of four times the other's rate" run "$slow" "$tmp/u" <<END
 MRMPI_RAILS_MAX=1 1048576 20
 MRMPI_POLICY_LARGE=even 1048576 20
 MRMPI_POLICY_LARGE=adaptive 1048576 20
 MRMPI_RAILS_MAX=1 65536 100
 MRMPI_POLICY_LARGE=adaptive 65536 100
+$(for bytes in 1024 8192 16384; do for rails in 1 2; do echo "MRMPI_RAILS_MAX=$rails $bytes 500"; done; done)
 END
 one=$(us "$tmp/u" MRMPI_RAILS_MAX=1 1048576)
 ok "equal parts are slower than the fast rail alone" times "$one" "$(us "$tmp/u" MRMPI_POLICY_LARGE=even 1048576)" 0.4 0.65
 ok "parts that adapt are faster" times "$one" "$(us "$tmp/u" MRMPI_POLICY_LARGE=adaptive 1048576)" 1.2 1.3
 ok "the slow rail carries about a fifth" test "$(part "$tmp/u" 3)" -ge 18 -a "$(part "$tmp/u" 3)" -le 26
 ok "64 KiB are no slower than over the fast rail alone" times "$(us "$tmp/u" MRMPI_RAILS_MAX=1 65536)" "$(us "$tmp/u" MRMPI_POLICY_LARGE=adaptive 65536)" 1 1.3
+for bytes in 1024 8192 16384; do
+  ok "nor are $bytes bytes that wait for each other" \
+    times "$(us "$tmp/u" MRMPI_RAILS_MAX=1 $bytes)" "$(us "$tmp/u" MRMPI_RAILS_MAX=2 $bytes)" 0.985 1.02
+done
 
 ok "two equal rails" run "$equal" "$tmp/e" <<'END'
 MRMPI_POLICY_LARGE=even 1048576 20
