@@ -24,7 +24,6 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/rail/view.h"
-#include "libmrmpi/verbs/odp.h"
 
 #define STRIPE_BUSY   4
 #define STRIPE_ALIGN  4096
@@ -32,110 +31,6 @@
 #define STRIPE_PARTS  256  /* so that weights hold to one part in so many */
 #define TRACKED_ALIGN 65536 /* so that writes are long */
 #define STEP_MIN      65536 /* of a stripe whose subchannels break */
-
-/* pinned: its pages must be there, for a sender that does not wait for them. */
-static int enroll(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
-{
-    int err;
-
-    *out = pinned ? NULL : mr_odp_get(buf, len, access, false);
-    if (*out)
-        return 0;
-    err = mr_regcache_get(&mr_net.regs, buf, len, access, out);
-    if (err == -ENOMEM && !pinned && (*out = mr_odp_get(buf, len, access, true)))
-        return 0;
-    if (err)
-        mr_log(MR_LOG_ERROR,
-               "%zu bytes at %p cannot be registered for %s: %s; is the limit of locked memory too low (ulimit -l)?",
-               len, buf, access == MR_ACCESS_TARGET ? "receiving" : "sending", strerror(-err));
-    return err;
-}
-
-static void release(struct mr_reg *r)
-{
-    if (!mr_odp_owns(r))
-        mr_regcache_put(&mr_net.regs, r);
-}
-
-/* ---- who is written to, or read -------------------------------------------------------------------------------- */
-
-int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
-                   struct mr_remote *out)
-{
-    struct region *r;
-    int err;
-
-    if (how == MR_VC_DATAGRAMS && !mr_zcopy_can(p, len))
-        return -EAGAIN;
-    r = calloc(1, sizeof *r);
-    if (!r)
-        return -ENOMEM;
-    r->rank = p->rank;
-    r->addr = buf;
-    r->len = len;
-    r->lands = how == MR_VC_PUT || how == MR_VC_DATAGRAMS;
-    err = enroll(buf, len, r->lands ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, how == MR_VC_DATAGRAMS, &r->reg);
-    if (err)
-        goto free_region;
-    memset(out, 0, sizeof *out);
-    if (how == MR_VC_DATAGRAMS)
-        err = mr_zcopy_open(r, p, out);
-    else if (r->lands && p->tracked)
-        err = mr_track_open(r, len, out);
-    else if (r->lands)
-        err = mr_landing_open(&mr_net.landings, r, &out->token);
-    if (err)
-        goto release;
-    out->addr = (uintptr_t)buf;
-    out->len = len;
-    out->num_keys = r->inflow ? 0 : mr_verbs.num_rails;
-    for (unsigned i = 0; i < out->num_keys; i++)
-        out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
-    r->token = out->token;
-    *region = &r->base;
-    return 0;
-
-release:
-    release(r->reg);
-free_region:
-    free(r);
-    return err;
-}
-
-void mr_bulk_unexpose(struct mr_region *region)
-{
-    struct region *r = (struct region *)region;
-
-    if (r->inflow)
-        mr_zcopy_close(r);
-    else if (r->caught)
-        mr_track_close(r);
-    else if (r->lands)
-        mr_landing_close(&mr_net.landings, r->token);
-    release(r->reg);
-    free(r);
-}
-
-void mr_bulk_landed(uint32_t imm)
-{
-    bool stray;
-    struct region *r;
-
-    if (mr_imm_is_run(imm)) {
-        mr_track_landed(imm);
-        return;
-    }
-    r = mr_landing_arrived(&mr_net.landings, imm, &stray);
-    if (stray)
-        mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
-    if (r)
-        mr_vc_put_landed(r->rank, r->base.rreq, 0);
-}
-
-bool mr_bulk_has_landed(uint32_t imm)
-{
-    return !mr_landing_waits(&mr_net.landings, imm);
-}
 
 /* ---- who writes or reads --------------------------------------------------------------------------------------- */
 
@@ -230,7 +125,7 @@ void mr_bulk_finish(struct mr_put *put)
     mr_net.open_puts--;
     if (put->track)
         mr_track_end(put);
-    release(put->reg);
+    mr_bulk_release(put->reg);
     for (unsigned i = 0; i < put->num; i++)
         queue_on(&put->stripe[i], NULL);
     free(put);
@@ -748,7 +643,7 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
         free(put);
         return err;
     }
-    err = enroll(buf, len, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, &put->reg);
+    err = mr_bulk_enroll(buf, len, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, &put->reg);
     if (err) {
         if (put->track)
             mr_track_end(put);
@@ -783,7 +678,7 @@ static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struc
     put->level = level_of(len);
     err = mr_zcopy_begin(put);
     if (!err)
-        err = enroll(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
+        err = mr_bulk_enroll(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
     if (err)
         free(put);
     else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files that move large messages share: bulk.c, and track.c for those over links that lose writes. */
+/* What the files that move large messages share: bulk.c, expose.c, and track.c for those over links that lose writes. */
 #ifndef MRMPI_BULK_H
 #define MRMPI_BULK_H
 
@@ -90,6 +90,14 @@ struct mr_bulk_part {
 void mr_bulk_restart(struct mr_stripe_op *s);
 /* All stripes are done, or their peer is lost: put_sent or read_done is said, and the put is no more. */
 void mr_bulk_finish(struct mr_put *put);
+
+/* ---- expose.c ---- */
+/*
+ * Registers a message's memory. pinned: its pages must be there, for a sender that does not wait for them. 0; negative
+ * errno: that was said. mr_bulk_release gives it back.
+ */
+int mr_bulk_enroll(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out);
+void mr_bulk_release(struct mr_reg *r);
 
 /* ---- track.c, receiver ---- */
 int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out);

@@ -129,7 +129,7 @@ endif
 # Large messages over links of the test's own
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
-tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/rail/,bulk.c sched.c policy.c adapt.c feedback.c filter.c) \
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/rail/,bulk.c expose.c sched.c policy.c adapt.c feedback.c filter.c) \
     libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
