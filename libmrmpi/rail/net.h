@@ -355,6 +355,8 @@ static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t but, size_t pa
 {
     const struct mr_policy *policy = &mr_net.policy[MR_POLICY_SMALL];
 
+    if (p->num_now == 1)
+        return mr_sched_pick(policy, &p->packet_turn, p->load, 1, but, payload);
     p->packet_turn.answers = mr_peer_answers(p) && !p->num_puts;
     p->packet_turn.idle &= !p->packet_turn.answers;
     if (mr_sched_wants_time(policy, &p->packet_turn, p->num_now, payload))
