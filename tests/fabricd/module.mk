@@ -22,3 +22,9 @@ tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c
 tests/fabricd/fabric_tool_PKGS := libibumad
 SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/shares.sh
 LONG_TESTS += tests/fabricd/fuzz.sh
+
+# jobs that want the same cable; share.py runs it
+TESTPROGS += tests/fabricd/share_load
+tests/fabricd/share_load_SRCS := tests/fabricd/share_load.c
+tests/fabricd/share_load_DEPS := libmpi.so.12
+CFLAGS.tests/fabricd/share_load.c := -fPIE -Ilibmrmpi/include

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What a policy gives on the wire: jobs of its classes want the same cable at once, and what each gets of it is counted.
+
+    share.py --classes '{name: gold, share: 90}; {name: tin, share: 10}' --load gold:1M:4 --load tin:8K:64
+    share.py --policy etc/policies/simple.yaml --model sdr-pcix --load urgent:64K:16:2 --load batch:64K:16:2
+
+--load CLASS:SIZE[+SIZE...]:WINDOW[:JOBS]. Each job is a pair of ranks; the senders are on host h1, or on h1 ... hN in
+turn (--from N), the receivers on the host after these. The cable (one for each rail) is that which leads to the receivers.
+Bytes are those of the packets that left the switch for it, headers included, taken from the engine's trace, between two
+moments of virtual time between which all jobs send. A packet belongs to the class whose service level it has.
+
+As a module: measure(case) -> result; see Case.
+"""
+import argparse, collections, dataclasses, json, os, re, subprocess, sys, tempfile, time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build")
+# virtual time that a case takes, and of it until it counts: some hundred rounds of the arbitration tables
+TIMES_US = {"sdr-pcix": (40000, 8000), "ddr-connectx": (20000, 4000), "hdr": (4000, 1000)}
+EPOCH = 1024.0  # what a simulated host's clock has at time 0
+
+
+@dataclasses.dataclass
+class Case:
+    policy: str  # its text
+    loads: list  # [(class, "64K" or "8+512", window, jobs)]
+    model: str = "hdr"
+    model_lines: str = ""  # "mtu: 2048": keys changed in place
+    rails: int = 1
+    senders: int = 1  # hosts
+    batches: bool = False  # windows are waited for
+    env: dict = dataclasses.field(default_factory=dict)
+    time_us: float = 0
+    settle_us: float = 0
+    keep_trace: str = ""
+    trace_all: bool = False
+    seconds: int = 300  # real
+
+
+def model_file(case, tmp):
+    with open(os.path.join(ROOT, "etc/models", case.model + ".yaml")) as f:
+        text = f.read()
+    for name, value in re.findall(r"^\s*(\w+): (.*?)\s*$", case.model_lines, re.M):
+        text, changed = re.subn(rf"^(\s+{name}): .*$", rf"\1: {value}", text, flags=re.M)
+        if not changed:
+            raise ValueError(f"the model {case.model} has no {name}")
+    path = os.path.join(tmp, "model.yaml")
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+def topology_file(case, tmp):
+    path = os.path.join(tmp, "topology.net")
+    with open(path, "w") as f:
+        subprocess.run(["simfab", "topology", "star", "--hosts", str(case.senders + 1), "--rails", str(case.rails)], stdout=f,
+                       check=True)
+    return path
+
+
+def measure(case):
+    """{"window": s, "classes": {name: {"share", "wire", "payload", "bytes"}}, "lanes": {vl: percent}, "rates": ...}"""
+    os.environ["PATH"] = os.path.join(BUILD, "bin") + ":" + os.environ["PATH"] + ":/usr/sbin:/sbin"
+    with tempfile.TemporaryDirectory(prefix="share.") as tmp:
+        with open(os.path.join(tmp, "case.json"), "w") as f:
+            json.dump(dataclasses.asdict(case), f)
+        run = subprocess.run(["timeout", "-k", "10", str(case.seconds), "simfab", "run", "--topology", topology_file(case, tmp),
+                              "--model", model_file(case, tmp), "--", sys.executable, os.path.abspath(__file__), "--inside", tmp],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if run.returncode:
+            raise RuntimeError(f"not measured (status {run.returncode}):\n{run.stdout}{run.stderr}")
+        with open(os.path.join(tmp, "result.json")) as f:
+            return json.load(f)
+
+
+# ---- on the fabric -----------------------------------------------------------------------------------------------------
+
+
+def socket_of(host):
+    return f"{os.environ['SIMFAB_DIR']}/fabricd-{host}.sock"
+
+
+def ctl(host, *words):
+    done = subprocess.run(["fabricctl", "--socket", socket_of(host), *words], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"fabricctl {' '.join(words)} on {host}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def wait_verified(host, daemon, log):
+    for _ in range(600):
+        done = subprocess.run(["fabricctl", "--socket", socket_of(host), "status"], capture_output=True, text=True)
+        if "state: verified" in done.stdout:
+            return
+        if daemon.poll() is not None:
+            break
+        time.sleep(0.05)
+    with open(log) as f:
+        raise RuntimeError(f"fabricd of {host} has no verified policy:\n{done.stdout}{f.read()}")
+
+
+def start_fabricds(hosts, policy, tmp):
+    sim = os.environ["SIMFAB_DIR"]
+    daemons = []
+    for h in hosts:
+        conf = f"state: {tmp}/state-{h}\nsocket: {socket_of(h)}\npolicy: {policy}\n"
+        if h == hosts[0]:
+            conf += (f"opensm:\n  config: {sim}/opensm/opensm.conf\n  pid_file: {sim}/opensm/opensm.pid\n"
+                     "  restart: simfab opensm restart\n")
+        with open(f"{tmp}/{h}.yaml", "w") as f:
+            f.write(conf)
+        with open(f"{tmp}/{h}.log", "w") as log:
+            daemons.append(subprocess.Popen(["simfab", "exec", "--real-clock", h, "--", "fabricd", "--config", f"{tmp}/{h}.yaml"],
+                                            stdout=log, stderr=log))
+        if h == hosts[0]:
+            for _ in range(200):
+                if os.path.exists(socket_of(h)):
+                    break
+                time.sleep(0.02)
+            ctl(h, "policy", "apply", policy)
+        wait_verified(h, daemons[-1], f"{tmp}/{h}.log")
+    return daemons
+
+
+def levels(plan):
+    """{service level: class}, {class: share in percent} of what `policy plan` or `status` prints"""
+    of, shares = {}, {}
+    for line in plan.splitlines():
+        m = re.match(r"\s*- \{name: \"?([^\",]+)\"?, share: ([0-9.]+)", line)
+        if not m:
+            continue
+        shares[m[1]] = float(m[2])
+        numbers = re.findall(r"\b(?:sl_\w+|sl): (?:\[([0-9, ]*)\]|([0-9]+))", line)
+        for several, one in numbers:
+            for n in (several or one).split(","):
+                of[int(n)] = m[1]
+    return of, shares
+
+
+PACKET = re.compile(r'"ph":"X","pid":(\d+),"tid":(\d+),"ts":([0-9.]+),"dur":([0-9.]+),"cat":"packet".*?"sl":(\d+),"vl":(\d+),"bytes":(\d+)')
+NAME = re.compile(r'"ph":"M","pid":(\d+),"name":"process_name","args":\{"name":"([^"]*)"')
+
+
+def count(trace, begin_us, end_us):
+    """({service level: bytes}, {VL: bytes}, busy microseconds) that left the switch for the receivers' cables"""
+    by_sl, by_vl, names, busy = collections.Counter(), collections.Counter(), {}, 0.0
+    with open(trace, errors="replace") as f:
+        for line in f:
+            m = PACKET.search(line)
+            if m and names.get(m[1], "").startswith("switch"):
+                at = float(m[3])
+                if begin_us <= at < end_us:
+                    by_sl[int(m[5])] += int(m[7])
+                    by_vl[int(m[6])] += int(m[7])
+                    busy += float(m[4])
+            elif '"process_name"' in line and (n := NAME.search(line)):
+                names[n[1]] = n[2]
+    return by_sl, by_vl, busy
+
+
+def percent(counter, all_bytes):
+    return {k: 100.0 * v / all_bytes for k, v in sorted(counter.items())} if all_bytes else {}
+
+
+def inside(tmp):
+    with open(os.path.join(tmp, "case.json")) as f:
+        case = Case(**json.load(f))
+    hosts = [f"h{i + 1}" for i in range(case.senders + 1)]
+    policy = os.path.join(tmp, "policy.yaml")
+    with open(policy, "w") as f:
+        f.write(case.policy)
+    plan = subprocess.run(["fabricctl", "policy", "plan", policy], capture_output=True, text=True)
+    daemons = start_fabricds(hosts, policy, tmp)
+    try:
+        streams = []
+        for name, sizes, window, jobs in case.loads:
+            for j in range(jobs):
+                job = f"{name}.{sizes.replace('+', '-')}.{j}"
+                streams.append(f"{job},{sizes},{window}")
+                for h in hosts:
+                    ctl(h, "job", "set", job, name)
+        status = ctl(hosts[0], "status")
+        of, shares = levels(status if "sl_bulk" in status else plan.stdout)
+        result = run_load(case, hosts, streams, tmp)
+    finally:
+        for d in daemons:
+            d.terminate()
+        for d in daemons:
+            d.wait()
+    report(case, result, of, shares, plan.stderr, tmp)
+
+
+def run_load(case, hosts, streams, tmp):
+    time_us, settle_us = (case.time_us or TIMES_US[case.model][0]), (case.settle_us or TIMES_US[case.model][1])
+    trace = case.keep_trace or os.path.join(tmp, "trace.json")
+    links = [] if case.trace_all else ["--links", f"{hosts[-1]} *"]
+    subprocess.run(["simfab", "trace", "start", trace, *links, "--limit", "8G"], check=True, capture_output=True)
+    argv = ["mrrun", "-n", str(len(streams) * len(hosts)), "--ppn", str(len(streams)), "--hosts", ",".join(hosts),
+            os.path.join(BUILD, "tests/fabricd/share_load"), *(["-b"] if case.batches else []), str(case.senders), str(time_us),
+            str(settle_us), *streams]
+    env = {**{k: v for k, v in os.environ.items() if not k.startswith("MRMPI_")}, **case.env,
+           "MRMPI_FABRICD_SOCKET": os.environ["SIMFAB_DIR"] + "/fabricd-%h.sock"}
+    done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    subprocess.run(["simfab", "trace", "stop"], check=True, capture_output=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(argv)}: {done.stdout}{done.stderr}")
+    m = re.search(r"^window ([0-9.]+) ([0-9.]+)", done.stdout, re.M)
+    payload = collections.Counter()
+    for job, n in re.findall(r"^stream (\S+) \S+ (\d+)", done.stdout, re.M):
+        payload[job.rsplit(".", 2)[0]] += int(n)
+    return {"begin": float(m[1]), "end": float(m[2]), "payload": payload, "trace": trace, "err": done.stderr}
+
+
+def report(case, run, of, shares, warnings, tmp):
+    by_sl, by_vl, busy = count(run["trace"], 1e6 * (run["begin"] - EPOCH), 1e6 * (run["end"] - EPOCH))
+    length, all_bytes, by_class = run["end"] - run["begin"], sum(by_sl.values()), collections.Counter()
+    for sl, n in by_sl.items():
+        by_class[of.get(sl, f"level {sl}")] += n
+    payloads = sum(run["payload"].values())
+    result = {
+        "window": length, "busy": 1e-6 * busy / length / case.rails, "mbytes_per_s": all_bytes / length / 1e6,
+        "classes": {c: {"share": shares.get(c, 0), "wire": 100.0 * by_class[c] / all_bytes if all_bytes else 0,
+                        "payload": 100.0 * run["payload"][c] / payloads if payloads else 0,
+                        "mbytes_per_s": by_class[c] / length / 1e6} for c in {**shares, **by_class}},
+        "lanes": percent(by_vl, all_bytes), "levels": percent(by_sl, all_bytes), "warnings": warnings, "stderr": run["err"],
+    }
+    with open(os.path.join(tmp, "result.json"), "w") as f:
+        json.dump(result, f)
+
+
+# ---- the command -------------------------------------------------------------------------------------------------------
+
+
+def policy_text(args):
+    if args.policy:
+        with open(args.policy) as f:
+            return f.read()
+    items = [c.strip() for c in args.classes.split(";") if c.strip()]
+    name = re.search(r"name: *([^,} ]+)", items[-1])[1]
+    top = "".join(line.strip() + "\n" for line in args.top.split(";"))
+    return f"version: 1\n{top}classes:\n" + "".join(f"  - {c}\n" for c in items) + f"jobs: {{default: {args.default or name}}}\n"
+
+
+def load_of(text):
+    name, sizes, window, *jobs = text.split(":")
+    return name, sizes, int(window), int(jobs[0]) if jobs else 1
+
+
+def show(result):
+    for name, c in result["classes"].items():
+        print(f"{name:12s} share {c['share']:6.2f}   wire {c['wire']:6.2f} %   payload {c['payload']:6.2f} %   "
+              f"{c['mbytes_per_s']:9.1f} MB/s")
+    print("lanes        " + "  ".join(f"VL {k}: {v:.2f}" for k, v in result["lanes"].items()))
+    print("levels       " + "  ".join(f"SL {k}: {v:.2f}" for k, v in result["levels"].items()))
+    print(f"cable        {result['mbytes_per_s']:.1f} MB/s, busy {100 * result['busy']:.2f} % of {1e3 * result['window']:.2f} ms "
+          "(simulated)")
+    if result["warnings"] or result["stderr"]:
+        print((result["warnings"] + result["stderr"]).rstrip())
+
+
+def main():
+    if sys.argv[1:2] == ["--inside"]:
+        inside(sys.argv[2])
+        return 0
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("--policy")
+    a.add_argument("--classes", default="", help="a policy's classes, with ';' between them; the last is the default one")
+    a.add_argument("--default", default="", help="the default class")
+    a.add_argument("--top", default="", help="further lines of the policy, with ';' between them: 'vls: 8; mtu: 2048'")
+    a.add_argument("--load", action="append", required=True, type=load_of, help="CLASS:SIZE[+SIZE...]:WINDOW[:JOBS]")
+    a.add_argument("--model", default="hdr", choices=list(TIMES_US))
+    a.add_argument("--line", action="append", default=[], help="a key of the model changed: 'mtu: 2048'")
+    a.add_argument("--rails", type=int, default=1)
+    a.add_argument("--from", dest="senders", type=int, default=1, help="so many hosts send to one")
+    a.add_argument("--batches", action="store_true", help="windows are waited for and begun anew")
+    a.add_argument("--env", action="append", default=[], help="NAME=VALUE for the ranks")
+    a.add_argument("--time-ms", type=float, default=0)
+    a.add_argument("--settle-ms", type=float, default=0)
+    a.add_argument("--trace", default="", help="keep the engine's trace here")
+    a.add_argument("--trace-all", action="store_true", help="of all links, not only the receivers'")
+    a.add_argument("--json", action="store_true")
+    args = a.parse_args()
+    case = Case(policy=policy_text(args), loads=args.load, model=args.model, model_lines="\n".join(args.line), rails=args.rails,
+                senders=args.senders, batches=args.batches, env=dict(e.split("=", 1) for e in args.env),
+                time_us=1000 * args.time_ms, settle_us=1000 * args.settle_ms, keep_trace=os.path.abspath(args.trace) if args.trace else "",
+                trace_all=args.trace_all)
+    result = measure(case)
+    print(json.dumps(result, indent=1)) if args.json else show(result)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * share_load [-b] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable at the same time.
+ *
+ *   STREAM  JOB,SIZE[+SIZE...],WINDOW  a pair of ranks of this job; the first sends messages of these sizes in turn to
+ *           the second, WINDOW of them under way
+ *   HOSTS   senders are on so many hosts, in turn, receivers on the host after these
+ *   -b      windows are waited for and begun anew; otherwise a message that is done makes room for the next
+ *
+ * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; those that no stream
+ * needs wait. All streams are ranks of one MPI world, so that they begin together, but each rank says to fabricd that it
+ * belongs to its stream's JOB. All send from one moment of virtual time on, which the hosts share, for TIME_US. Rank 0
+ * prints
+ *
+ *   window BEGIN END         between these times, in seconds as MPI_Wtime has them, all streams send
+ *   stream JOB SIZES BYTES   of payload that arrived between the two
+ */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SIZES_MAX = 16, WINDOW_MAX = 1024, TAG = 1, ANSWER };
+
+#define WARM_UP_S 2e-3 /* links of all rails and levels are opened while messages go */
+#define AHEAD_S   3e-4 /* the start is announced so much before */
+
+struct stream {
+    char job[64];
+    int sizes[SIZES_MAX], num_sizes, largest, window;
+};
+
+static int rank, num_streams;
+static bool batches;
+static struct stream stream;
+
+static void fail(const char *why)
+{
+    fprintf(stderr, "share_load: rank %d: %s\n", rank, why);
+    exit(2);
+}
+
+static int bytes_of(char **text)
+{
+    long n = strtol(*text, text, 10);
+    long unit = **text == 'K' ? 1024 : **text == 'M' ? 1024 * 1024 : 1;
+
+    *text += unit > 1;
+    if (n < 0 || n > 1024 * 1024 * 1024 / unit)
+        fail("a size is out of range");
+    return (int)(n * unit);
+}
+
+static void read_stream(const char *text)
+{
+    char *at = strchr(text, ',');
+
+    if (!at || (size_t)(at - text) >= sizeof stream.job)
+        fail("cannot read a stream");
+    snprintf(stream.job, sizeof stream.job, "%.*s", (int)(at - text), text);
+    do {
+        at++;
+        if (stream.num_sizes == SIZES_MAX)
+            fail("too many sizes");
+        stream.sizes[stream.num_sizes] = bytes_of(&at);
+        if (stream.sizes[stream.num_sizes] > stream.largest)
+            stream.largest = stream.sizes[stream.num_sizes];
+        stream.num_sizes++;
+    } while (*at == '+');
+    if (*at != ',' || sscanf(at + 1, "%d", &stream.window) != 1 || stream.window < 1 || stream.window > WINDOW_MAX)
+        fail("cannot read a stream's window");
+}
+
+/* ---- one direction of a stream --------------------------------------------------------------------------------- */
+
+static MPI_Request req[WINDOW_MAX];
+static int which[WINDOW_MAX];
+static MPI_Status status[WINDOW_MAX];
+static char *room; /* a place for each message that may arrive, or what is sent */
+
+static void begin_send(int slot, int peer, unsigned long *turn)
+{
+    MPI_Isend(room, stream.sizes[(*turn)++ % (unsigned)stream.num_sizes], MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &req[slot]);
+}
+
+/* Keeps the window full until then. */
+static void send_until(double then, int peer)
+{
+    unsigned long turn = 0;
+    int done = stream.window;
+
+    for (int i = 0; i < stream.window; i++)
+        which[i] = i;
+    while (MPI_Wtime() < then) {
+        for (int k = 0; k < done; k++)
+            begin_send(which[k], peer, &turn);
+        if (batches)
+            MPI_Waitall(stream.window, req, MPI_STATUSES_IGNORE);
+        else
+            MPI_Waitsome(stream.window, req, &done, which, MPI_STATUSES_IGNORE);
+    }
+    MPI_Waitall(stream.window, req, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < stream.window; i++) /* none is left of these: each meets one of the peer's receives */
+        MPI_Send(NULL, 0, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+}
+
+static void begin_receive(int slot, int peer)
+{
+    MPI_Irecv(room + (size_t)slot * (size_t)stream.largest, stream.largest, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &req[slot]);
+}
+
+/* Until as many empty messages have come as are waited for; the bytes that came between the two times. */
+static double receive(double begin, double end, int peer)
+{
+    int left = stream.window, done;
+    double bytes = 0;
+
+    for (int i = 0; i < stream.window; i++)
+        begin_receive(i, peer);
+    while (left) {
+        MPI_Waitsome(stream.window, req, &done, which, status);
+        double now = MPI_Wtime();
+        for (int k = 0; k < done; k++) {
+            int n;
+
+            MPI_Get_count(&status[k], MPI_BYTE, &n);
+            bytes += now >= begin && now < end ? n : 0;
+            if (n)
+                begin_receive(which[k], peer);
+            else
+                left--;
+        }
+    }
+    return bytes;
+}
+
+/* A few messages of each size at a time, so that nothing is opened once it counts. */
+static void warm_up(int peer, bool sends)
+{
+    double until = MPI_Wtime() + WARM_UP_S;
+    char more = 1;
+
+    while (more) {
+        for (int i = 0; i < stream.num_sizes; i++)
+            if (sends)
+                MPI_Send(room, stream.sizes[i], MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+            else
+                MPI_Recv(room, stream.largest, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (sends) {
+            MPI_Recv(&more, 1, MPI_CHAR, peer, ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            more = MPI_Wtime() < until;
+            MPI_Send(&more, 1, MPI_CHAR, peer, ANSWER, MPI_COMM_WORLD);
+        }
+    }
+}
+
+static void sleep_until(double then)
+{
+    double left = then - MPI_Wtime();
+
+    if (left > 0)
+        nanosleep(&(struct timespec){(time_t)left, (long)((left - (double)(time_t)left) * 1e9)}, NULL);
+}
+
+static void print_streams(char *const *streams, const double *bytes, int receivers)
+{
+    for (int i = 0; i < num_streams; i++) {
+        const char *sizes = strchr(streams[i], ',') + 1;
+
+        printf("stream %.*s %.*s %.0f\n", (int)(sizes - 1 - streams[i]), streams[i], (int)strcspn(sizes, ","), sizes,
+               bytes[receivers + i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *number = getenv("PMIX_RANK");
+    int first = argc > 1 && !strcmp(argv[1], "-b") ? 2 : 1, size, peer = -1, hosts;
+    double start = 0, settle, length, mine = 0, *bytes;
+
+    batches = first == 2;
+    if (!number || argc < first + 4)
+        fail("wants its arguments, and mrrun");
+    rank = atoi(number);
+    hosts = atoi(argv[first]);
+    length = 1e-6 * atof(argv[first + 1]);
+    settle = 1e-6 * atof(argv[first + 2]);
+    num_streams = argc - first - 3;
+    int host = rank / num_streams, mine_is = rank % num_streams;
+    read_stream(argv[first + 3 + mine_is]);
+    bool receives = host == hosts, sends = host == mine_is % hosts;
+    setenv("MRMPI_JOBID", stream.job, 1);
+    room = calloc((size_t)stream.window, (size_t)stream.largest + 1);
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size != (hosts + 1) * num_streams || !room)
+        fail("there must be as many ranks on each host as streams");
+    bytes = calloc((size_t)size, sizeof *bytes);
+    peer = receives ? mine_is % hosts * num_streams + mine_is : hosts * num_streams + mine_is;
+    if (sends || receives)
+        warm_up(peer, sends);
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = MPI_Wtime() + AHEAD_S;
+    MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    sleep_until(start);
+    if (sends)
+        send_until(start + length, peer);
+    else if (receives)
+        mine = receive(start + settle, start + length, peer);
+    MPI_Gather(&mine, 1, MPI_DOUBLE, bytes, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("window %.9f %.9f\n", start + settle, start + length);
+        print_streams(argv + first + 3, bytes, hosts * num_streams);
+    }
+    MPI_Finalize();
+    return 0;
+}
