@@ -303,6 +303,8 @@ static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
     struct daemon *d = arg;
     if (refresh_rails(d))
         server_publish(d->server);
+    else
+        server_tick(d->server);
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.rails_interval_ms * 1000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }

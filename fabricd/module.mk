@@ -6,7 +6,7 @@ FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/policy.c fabricd/compile.c
 PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5
 
-fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/daemon.c fabricd/server.c fabricd/manager.c fabricd/apply.c fabricd/conf.c \
+fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/daemon.c fabricd/server.c fabricd/ahead.c fabricd/manager.c fabricd/apply.c fabricd/conf.c \
                 fabricd/jobs.c fabricd/rails.c fabricd/verify.c fabricd/smp.c fabricd/sa.c fabricd/log.c
 fabricd_PKGS := yaml-0.1 libsystemd libibumad
 fabricd_LDLIBS := -pthread

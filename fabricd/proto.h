@@ -95,8 +95,13 @@ struct fd_rail {
     uint32_t rate_mbps; /* signalling rate as sysfs tells it: 4X SDR is 10000 */
     uint8_t infiniband; /* 1: InfiniBand link layer, 0: Ethernet or other */
     uint8_t usable;     /* 1: active and not taken out: the library should use it */
-    uint8_t reserved[2];
+    /*
+     * In an FD_STATE: how much of the rate this client may send on each level that goes ahead of its class's bulk (small
+     * messages, those between small and large), of FD_AHEAD_ALL. What is more goes on sl_bulk. 0: not said.
+     */
+    uint16_t ahead;
 };
+#define FD_AHEAD_ALL 65536u
 
 #define FD_CHANGED_CLASS  1u /* fd_state.changed: the job's class or its service levels */
 #define FD_CHANGED_RAILS  2u

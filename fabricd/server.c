@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients of the UNIX socket: see server.h. Nothing here blocks; a client that does not read is dropped. */
 #include "fabricd/server.h"
+#include "fabricd/ahead.h"
 #include "fabricd/log.h"
 #include "fabricd/message.h"
 
@@ -34,6 +35,7 @@ struct client {
     char user[FD_JOB_MAX];     /* name of cred.uid, looked up at the first hello */
     bool levels;               /* it understands levels between small and large */
     bool spread;               /* and struct fd_spread */
+    unsigned class_index;      /* by the policy in force */
     unsigned asking;           /* places that it has asked for and not been told yet */
     struct fd_state_long told; /* the last FD_STATE sent */
 };
@@ -45,6 +47,7 @@ struct server {
     char path[108]; /* to be removed at the end; empty when systemd made the socket */
     struct client *clients;
     unsigned num_clients;
+    unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: library's processes here, as powers of two */
     uint64_t next_id;
     _Alignas(16) char buffer[FD_MSG_MAX + 16];
 };
@@ -100,13 +103,36 @@ static void send_place(struct client *c, uint32_t seq, const struct sa_place *pl
     send_message(c, &m, sizeof(m));
 }
 
-/* The levels between small and large follow the rails. */
+/* The levels between small and large follow the rails. One without a lane of its own is not worth a queue pair. */
 static void fill_levels(const struct policy_class *p, const struct class_levels *l, struct fd_state *m)
 {
     struct fd_level *to = fd_state_levels(m);
-    for (unsigned i = 0; i < l->num_medium; i++)
-        to[i] = (struct fd_level){.max = p->medium_max[i], .num_lanes = 1, .sl = {l->sl_medium[i]}};
-    m->h.length += (uint32_t)(l->num_medium * sizeof(*to));
+    for (unsigned i = 0; i < l->num_medium; i++) {
+        if (l->vl_medium[i] == l->vl_bulk[0])
+            continue;
+        *to++ = (struct fd_level){.max = p->medium_max[i], .num_lanes = 1, .sl = {l->sl_medium[i]}};
+        m->h.length += (uint32_t)sizeof(*to);
+    }
+}
+
+/*
+ * Classes are looked up anew, and those who share one are counted, in powers of two: not everybody is to be told of each
+ * that comes. True if a count has changed.
+ */
+static bool count_sharers(struct server *s)
+{
+    const struct daemon *d = s->daemon;
+    unsigned n[POLICY_CLASSES_MAX] = {0}, before[POLICY_CLASSES_MAX];
+    for (struct client *c = s->clients; c; c = c->next)
+        if (c->subscribed && d->current.valid) {
+            c->class_index = jobs_class(&d->jobs, &d->current.policy, c->job, c->cred.uid, c->user);
+            n[c->class_index]++;
+        }
+    memcpy(before, s->sharers, sizeof(before));
+    for (unsigned i = 0; i < POLICY_CLASSES_MAX; i++)
+        for (s->sharers[i] = 1; s->sharers[i] < n[i];)
+            s->sharers[i] *= 2;
+    return memcmp(before, s->sharers, sizeof(before)) != 0;
 }
 
 /* How messages go over rails follows the levels. */
@@ -118,8 +144,9 @@ static void fill_spread(const struct policy_class *p, struct fd_state *m)
     m->h.length += (uint32_t)sizeof(p->spread);
 }
 
-static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
+static void fill_state(const struct client *c, struct fd_state_long *out)
 {
+    const struct daemon *d = c->server->daemon;
     struct fd_state *m = &out->s;
     memset(out, 0, sizeof(*out));
     *m = (struct fd_state){.status = -ENOENT, .small_max = 8192, .num_lanes = 1};
@@ -136,7 +163,11 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
     m->status = 0;
     m->verified = d->verified;
     m->small_max = p->classes[i].small_max;
-    m->sl_small = l->sl_small;
+    m->sl_small = l->vl_small == l->vl_bulk[0] ? l->sl_bulk[0] : l->sl_small;
+    double percent[POLICY_CLASSES_MAX];
+    ahead_budgets(&d->current.tables, percent);
+    for (unsigned r = 0; r < m->num_rails; r++)
+        m->rails[r].ahead = ahead_part(percent[i], ahead_levels(l), c->server->sharers[i]);
     m->num_lanes = l->num_lanes;
     memcpy(m->sl_bulk, l->sl_bulk, sizeof(m->sl_bulk));
     memcpy(m->class_name, p->classes[i].name, sizeof(m->class_name));
@@ -199,11 +230,12 @@ static void free_dropped(struct server *s)
 
 void server_publish(struct server *s)
 {
+    count_sharers(s);
     for (struct client *c = s->clients; c; c = c->next) {
         struct fd_state_long m;
         if (!c->subscribed)
             continue;
-        fill_state(s->daemon, c, &m);
+        fill_state(c, &m);
         m.s.changed = state_changes(&c->told.s, &m.s);
         if (!m.s.changed)
             continue;
@@ -211,6 +243,12 @@ void server_publish(struct server *s)
         c->told = m;
     }
     free_dropped(s);
+}
+
+void server_tick(struct server *s)
+{
+    if (count_sharers(s)) /* some have left */
+        server_publish(s);
 }
 
 static struct client *find_client(struct server *s, uint64_t id)
@@ -267,10 +305,13 @@ static void on_hello(struct client *c, const struct fd_hello *m)
     c->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
     c->levels = m->flags & FD_HELLO_LEVELS;
     c->spread = m->flags & FD_HELLO_SPREAD;
-    fill_state(c->server->daemon, c, &c->told);
+    bool others = count_sharers(c->server);
+    fill_state(c, &c->told);
     c->told.s.h.seq = m->h.seq;
     c->told.s.changed = m->flags & FD_HELLO_PLACES ? FD_CAN_PLACES : 0;
     send_message(c, &c->told, c->told.s.h.length);
+    if (others)
+        server_publish(c->server);
 }
 
 static bool is_our_rail(const struct daemon *d, const struct fd_where *m)

@@ -11,6 +11,8 @@ void server_stop(struct server *s);
 
 /* Something in the daemon's state has changed: every subscriber to whom it matters gets a new FD_STATE. */
 void server_publish(struct server *s);
+/* Now and then: budgets that clients share grow when some have left. */
+void server_tick(struct server *s);
 
 /* To the client that asked for a task, if it is still there. */
 void server_progress(struct server *s, uint64_t client, const char *text, size_t len);

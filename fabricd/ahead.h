@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ahead budgets: how much of a link each class may send on the levels that go ahead of bulk (small messages in the
+ * high-priority table, medium ones on lanes of their own), so that shares hold all the same. Pure.
+ *
+ * Bulk lanes divide what is left of the link by shares s. If the classes send a of it ahead, A in all, class i has
+ * a_i + s_i (1 - A), which is a_i - s_i A off its share. At worst it alone sends ahead, or all others do:
+ *     a_i (1 - s_i) <= D    and    s_i (A - a_i) <= D    for all i
+ * keep everybody within D, whoever uses how much of his budget.
+ */
+#ifndef FABRICD_AHEAD_H
+#define FABRICD_AHEAD_H
+
+#include "fabricd/compile.h"
+
+#define AHEAD_POINTS 1.2 /* D, in percent of a link; rounding in the tables has the rest of two points */
+#define AHEAD_MOST   50  /* percent, for who has nearly all of the link */
+
+/* Levels of the class that go ahead of its bulk. */
+unsigned ahead_levels(const struct class_levels *l);
+/* The budgets of all classes, in percent of a link; 0: it has no such levels, or is the only class and needs no budget.
+ */
+void ahead_budgets(const struct qos_tables *t, double percent[POLICY_CLASSES_MAX]);
+/* That of one of so many processes, on each level, in the units of fd_rail.ahead. */
+uint16_t ahead_part(double percent, unsigned levels, unsigned sharers);
+
+#endif
