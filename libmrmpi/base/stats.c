@@ -32,6 +32,8 @@ static const struct {
     [MR_STAT_NET_REWEIGHED] =
         {"net_reweighed", "how often the parts that rails get were changed, since they carry more or less than before",
          MR_TOPIC_RAILS},
+    [MR_STAT_NET_BEHIND] = {"net_behind", "packets that went with the bulk, since no more of their class may go ahead of it",
+                            MR_TOPIC_RAILS},
     [MR_STAT_REG_HITS] = {"reg_cache_hits", "large buffers that were registered already", MR_TOPIC_RAILS},
     [MR_STAT_REG_MISSES] = {"reg_cache_misses", "large buffers that had to be registered", MR_TOPIC_RAILS},
     [MR_STAT_REG_ON_DEMAND] = {"reg_on_demand", "large buffers that were not pinned, since devices page on demand",

@@ -22,7 +22,8 @@
 
 enum { RECEIVED_NOTHING, RECEIVED_STATE, RECEIVED_PLACE };
 
-_Static_assert(MR_LANES_MAX == FD_LANES_MAX && MR_LEVELS == FD_LEVELS_MAX, "all lanes and levels fit");
+_Static_assert(MR_FABRIC_AHEAD_ALL == FD_AHEAD_ALL, "the same unit");
+_Static_assert(MR_LANES_MAX == FD_LANES_MAX && MR_LEVELS == FD_LEVELS_MAX + 1, "all lanes and levels fit");
 
 static struct {
     int fd; /* -1: none */
@@ -90,7 +91,7 @@ static void take_levels(const struct fd_state *s, struct mr_fabric_level *level)
     level[MR_LEVEL_SMALL].sl[0] = s->sl_small;
     level[MR_LEVEL_BULK].num_lanes = s->num_lanes;
     memcpy(level[MR_LEVEL_BULK].sl, s->sl_bulk, s->num_lanes);
-    for (unsigned l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_BULK; l++) {
+    for (unsigned l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_PACKETS; l++) {
         if (n-- > 0) {
             level[l].max = medium->max;
             level[l].num_lanes = medium->num_lanes;
@@ -103,6 +104,8 @@ static void take_levels(const struct fd_state *s, struct mr_fabric_level *level)
             level[l].max = max;
         }
     }
+    level[MR_LEVEL_PACKETS] = level[MR_LEVEL_BULK];
+    level[MR_LEVEL_PACKETS].max = level[MR_LEVEL_PACKETS - 1].max;
 }
 
 static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
@@ -304,10 +307,24 @@ bool mr_fabric_place(struct mr_fabric_place *out)
     return true;
 }
 
-bool mr_fabric_rejects(const char *device, int port, void *arg)
+static const struct fd_rail *find_rail(const char *device, int port)
 {
     for (unsigned i = 0; i < client.num_rails; i++)
         if (client.rails[i].port == port && !strcmp(client.rails[i].device, device))
-            return !client.rails[i].usable;
-    return false;
+            return &client.rails[i];
+    return NULL;
+}
+
+bool mr_fabric_rejects(const char *device, int port, void *arg)
+{
+    const struct fd_rail *r = find_rail(device, port);
+
+    return r && !r->usable;
+}
+
+unsigned mr_fabric_ahead(const char *device, int port)
+{
+    const struct fd_rail *r = find_rail(device, port);
+
+    return r ? r->ahead : 0;
 }

@@ -17,10 +17,11 @@
 
 /*
  * Levels by the size of messages: small ones and all control packets, large ones, and those between. A job without so
- * many leaves out places before the last one: max is that of the place before, so that nothing falls into them, and the
- * service levels are those of the place after.
+ * many leaves out places before MR_LEVEL_PACKETS: max is that of the place before, so that nothing falls into them, and
+ * the service levels are those of the place after. MR_LEVEL_PACKETS has the service levels of large messages, for
+ * packets that travel with them: those longer than all levels before, and those beyond the ahead budget.
  */
-enum mr_level { MR_LEVEL_SMALL, MR_LEVEL_BULK = 3, MR_LEVELS };
+enum mr_level { MR_LEVEL_SMALL, MR_LEVEL_PACKETS = 3, MR_LEVEL_BULK, MR_LEVELS };
 
 struct mr_fabric_level {
     uint32_t max;      /* payloads up to so many bytes. Of MR_LEVEL_BULK: without meaning */
@@ -46,15 +47,22 @@ void mr_fabric_defaults(struct mr_fabric_qos *qos);
 int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, struct mr_fabric_qos *qos);
 void mr_fabric_close(void);
 
-/* The level of a payload that is not small. */
+/* The level of a payload that is a packet. */
 static inline enum mr_level mr_fabric_level_of(const struct mr_fabric_qos *q, uint32_t payload)
 {
     enum mr_level l = MR_LEVEL_SMALL;
 
-    while (l < MR_LEVEL_BULK && payload > q->level[l].max)
+    while (l < MR_LEVEL_PACKETS && payload > q->level[l].max)
         l++;
     return l;
 }
+
+/*
+ * How much of the port's rate this process may send on each level before MR_LEVEL_PACKETS, of MR_FABRIC_AHEAD_ALL. 0:
+ * as much as it likes, since the daemon says nothing, or those levels do not go ahead of other classes.
+ */
+#define MR_FABRIC_AHEAD_ALL 65536u
+unsigned mr_fabric_ahead(const char *device, int port);
 
 /* News since the last look? Then they are in *qos. Does not wait; costs a system call. */
 bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns);

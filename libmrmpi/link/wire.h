@@ -49,6 +49,15 @@ static inline unsigned mr_wire_flags(const void *packet)
     return ((const unsigned char *)packet)[offsetof(struct mr_hdr, flags)];
 }
 
+/* Of a packet that says so: how long the whole message is. */
+static inline uint64_t mr_wire_len(const void *packet)
+{
+    uint64_t len;
+
+    memcpy(&len, (const unsigned char *)packet + MR_WIRE_MIN, sizeof len);
+    return len;
+}
+
 static inline size_t mr_wire_tail(unsigned form)
 {
     return form & MR_WIRE_LONG_WORD ? MR_ACK_WIRE_MAX : form & MR_WIRE_WORD ? MR_ACK_WIRE_MIN : 0;

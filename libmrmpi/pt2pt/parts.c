@@ -3,7 +3,7 @@
  * Eager messages of more than one packet. What is a little longer than a packet arrives sooner in several, unasked, than
  * by an offer, a request and an answer; over several rails its packets travel at the same time.
  *
- * The first packet is an EAGER whose header says more bytes than it has. The others (MR_FLAG_REST) follow it with no
+ * They are EAGER packets whose headers say more bytes than each has (MR_FLAG_PART). They follow each other with no
  * packet of this sender between them, so they need no name: one message comes from each peer at a time. If a receive is
  * posted when the first one comes, all are copied to where it wants them; if not, the message is gathered, and meets
  * receives and probes when it is whole.
@@ -29,20 +29,18 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
     size_t total = hdr->len, part = part_of(total, mr_vc_eager_max(vc));
     int err = 0;
 
+    hdr->flags |= MR_FLAG_PART;
     for (size_t at = 0; at < total && !err; at += part) {
         size_t len = total - at < part ? total - at : part;
 
-        if (at) {
-            hdr->flags = MR_FLAG_REST;
-            hdr->len = at;
-        }
+        if (at)
+            hdr->flags = MR_FLAG_PART;
         if (type->contiguous)
             err = mr_vc_send(vc, hdr, (const char *)mr_plain(buf, type) + at, len);
         else
             err = mr_vc_send_made(vc, hdr, len, mr_pt2pt.scratch, mr_pack_holes,
                                   &(struct mr_holes){buf, count, type, at});
     }
-    hdr->len = total;
     return err;
 }
 
@@ -71,8 +69,7 @@ static bool begin(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payloa
     struct mr_flow *f = mr_flow_of(vc);
     struct mr_match_entry *e;
 
-    if (f->coming || hdr->kind != MR_PKT_EAGER || hdr->flags & MR_FLAG_POISON || !len || len >= hdr->len ||
-        hdr->len > MR_SCRATCH)
+    if (hdr->flags & MR_FLAG_POISON || !len || len >= hdr->len || hdr->len > MR_SCRATCH)
         return false;
     e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
     f->coming = mr_message_new(vc, hdr, e ? 0 : hdr->len);
@@ -100,9 +97,11 @@ bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pay
 {
     struct mr_message *m = mr_flow_of(vc)->coming;
 
-    if (!(hdr->flags & MR_FLAG_REST))
+    if (!(hdr->flags & MR_FLAG_PART) || hdr->kind != MR_PKT_EAGER)
+        return false;
+    if (!m)
         return begin(vc, hdr, payload, len);
-    if (!m || hdr->kind != MR_PKT_EAGER || hdr->len != m->len || !len || len > m->hdr.len - m->len)
+    if (hdr->len != m->hdr.len || !len || len > m->hdr.len - m->len)
         return false;
     take(m, payload, len);
     if (m->len == m->hdr.len)

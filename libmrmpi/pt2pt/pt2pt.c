@@ -25,7 +25,7 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         mr_rndv_packet(vc, hdr, payload, len);
         return;
     }
-    if (__builtin_expect(hdr->flags & MR_FLAG_REST || !sensible(hdr, len), 0)) {
+    if (__builtin_expect(hdr->flags & MR_FLAG_PART || !sensible(hdr, len), 0)) {
         if (mr_parts_packet(vc, hdr, payload, len))
             return;
         mr_log(MR_LOG_ERROR, "dropped a damaged packet of rank %d: it says %llu bytes and has %zu",

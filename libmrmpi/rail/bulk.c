@@ -190,7 +190,7 @@ static void count(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t len)
 /* Post what there is room for, or one step. 0: all of that; -EAGAIN: the rest waits. */
 static int push(struct mr_stripe_op *s)
 {
-    struct mr_link *l = s->sub->level[s->put->level];
+    struct mr_link *l = mr_sub_rdma_link(s->sub, s->put->level);
     struct mr_track *t = s->put->track;
 
     while (s->left) {
@@ -521,10 +521,23 @@ static uint8_t level_of(uint64_t len)
 {
     const struct mr_fabric_level *level = mr_net.qos.level;
 
-    for (unsigned l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_BULK; l++)
+    for (unsigned l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_PACKETS; l++)
         if (level[l].max > level[l - 1].max && len <= level[l].max)
             return (uint8_t)l;
     return MR_LEVEL_BULK;
+}
+
+/* One between small and large goes ahead of the bulk if all rails that carry it let it. Each pays for its part. */
+static void go_ahead(struct mr_put *put)
+{
+    bool may = true;
+
+    for (unsigned i = 0; i < put->num; i++)
+        may &= mr_may_go_ahead(put->stripe[i].sub->rail, put->level, put->stripe[i].len);
+    if (!may)
+        put->level = MR_LEVEL_BULK;
+    for (unsigned i = 0; may && i < put->num; i++)
+        mr_ahead_take(&mr_net.ahead[put->stripe[i].sub->rail->index][put->level], put->stripe[i].len);
 }
 
 static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_remote *remote, void *cookie,
@@ -638,6 +651,8 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
         return -ENOMEM;
     put->read = read;
     put->level = level_of(len);
+    if (mr_net.ahead_limited && put->level != MR_LEVEL_BULK)
+        go_ahead(put);
     err = !read && remote->serial ? mr_track_begin(put) : 0;
     if (err) {
         free(put);

@@ -48,10 +48,15 @@ static unsigned first_lane(const struct mr_peer *p, unsigned num_lanes)
     return (mix ^ mix >> 16) % num_lanes;
 }
 
+bool mr_change_has_room(const struct mr_peer *p)
+{
+    return links_each(p) > 2;
+}
+
 /* Where there are too few links medium messages go with the large ones, those of the larger sizes first. */
 void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS])
 {
-    unsigned left = links_each(sub->peer) - 1;
+    unsigned left = links_each(sub->peer) - 1 - mr_change_has_room(sub->peer);
     bool apart[MR_LEVELS] = {false};
 
     for (unsigned l = 0; l < MR_LEVELS; l++) {
@@ -59,11 +64,11 @@ void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS])
 
         sl[l] = level->sl[(first_lane(sub->peer, level->num_lanes) + mr_sub_place(sub)) % level->num_lanes];
     }
-    for (unsigned l = 0; l < MR_LEVEL_BULK && left; l++) {
+    for (unsigned l = 0; l < MR_LEVEL_PACKETS && left; l++) {
         apart[l] = sl[l] != sl[l + 1];
         left -= apart[l];
     }
-    for (unsigned l = MR_LEVEL_BULK; l-- > 0;)
+    for (unsigned l = MR_LEVEL_PACKETS; l-- > 0;)
         if (!apart[l])
             sl[l] = sl[l + 1];
 }

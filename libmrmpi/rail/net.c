@@ -169,6 +169,22 @@ static void ask_fabricd(const struct mr_launch *launch)
     }
 }
 
+/* As fabricd says of this process and each of its rails at present. */
+static void take_ahead_budgets(void)
+{
+    uint64_t now_ns = mr_clock_ns();
+
+    mr_net.ahead_limited = false;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rail *r = &mr_verbs.rail[i];
+        uint64_t rate = mr_ahead_rate(r->rate_mbps, mr_fabric_ahead(r->dev->name, r->port), MR_FABRIC_AHEAD_ALL);
+
+        for (unsigned l = 0; l < MR_LEVEL_PACKETS; l++)
+            mr_ahead_set(&mr_net.ahead[i][l], rate, now_ns);
+        mr_net.ahead_limited |= rate != 0;
+    }
+}
+
 static bool rings_have_rdma(void)
 {
     return mr_net.rings && !mr_net.by_ring;
@@ -300,6 +316,7 @@ static int net_init(const struct mr_launch *launch)
                   MR_WIRE_MAX + mr_config.ring_size + MR_ACK_WIRE_MAX);
     err = mr_verbs_open(&handlers, packet_max, mr_kinds_have(&mr_net.kinds, MR_LINK_UD), mr_fabric_rejects, NULL);
     if (!err) {
+        take_ahead_budgets();
         limit_registrations();
         choose_on_demand();
     }
@@ -451,13 +468,34 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
     return err;
 }
 
+/* The same on the link of its level, or, beyond the ahead budget, on that of packets which go with the bulk. */
+static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
+                                                struct mr_packet *k)
+{
+    int err;
+
+    if (level >= MR_LEVEL_PACKETS)
+        return post_on(p, sub->level[level], k);
+    if (!mr_may_go_ahead(sub->rail, level, k->payload)) {
+        err = post_on(p, sub->level[MR_LEVEL_PACKETS], k);
+        if (!err)
+            mr_stat_add(MR_STAT_NET_BEHIND, 1);
+        return err;
+    }
+    err = post_on(p, sub->level[level], k);
+    if (!err)
+        mr_ahead_take(&mr_net.ahead[sub->rail->index][level], k->payload);
+    return err;
+}
+
 /* Over none of the subchannels in the set full. -EAGAIN: no other has room. */
 static inline __attribute__((always_inline)) int post_but(struct mr_peer *p, struct mr_packet *k, uint32_t full)
 {
     enum mr_level level = MR_LEVEL_SMALL;
 
-    if (mr_wire_flags(k->data) & MR_VC_FLAG_BULK)
-        level = MR_LEVEL_BULK;
+    if (__builtin_expect(mr_wire_flags(k->data) & (MR_VC_FLAG_BULK | MR_VC_FLAG_PART), 0))
+        level = mr_wire_flags(k->data) & MR_VC_FLAG_BULK ? MR_LEVEL_BULK
+                                                         : mr_fabric_level_of(&mr_net.qos, (uint32_t)mr_wire_len(k->data));
     else if (k->payload > mr_net.qos.level[MR_LEVEL_SMALL].max)
         level = mr_fabric_level_of(&mr_net.qos, k->payload);
     for (;;) {
@@ -466,7 +504,10 @@ static inline __attribute__((always_inline)) int post_but(struct mr_peer *p, str
 
         if (__builtin_expect(i == p->num_now, 0))
             return -EAGAIN;
-        err = post_on(p, p->now[i].level[level], k);
+        if (__builtin_expect(mr_net.ahead_limited, 0))
+            err = post_ahead(p, &p->now[i], level, k);
+        else
+            err = post_on(p, p->now[i].level[level], k);
         if (__builtin_expect(!err, 1)) {
             mr_packet_taken(p, i, k->payload);
             return 0;
@@ -637,6 +678,8 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
         mr_ping_silent(now);
     news = mr_fabric_news(&q, now);
     mr_where_news();
+    if (news)
+        take_ahead_budgets();
     if (!news || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)

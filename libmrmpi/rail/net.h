@@ -13,6 +13,7 @@
 #include "libmrmpi/link/assembly.h"
 #include "libmrmpi/link/link.h"
 #include "libmrmpi/rail/adapt.h"
+#include "libmrmpi/rail/ahead.h"
 #include "libmrmpi/rail/card.h"
 #include "libmrmpi/rail/feedback.h"
 #include "libmrmpi/rail/filter.h"
@@ -164,6 +165,8 @@ struct mr_net {
     uint32_t run; /* of this run of the job, in connection messages */
     uint32_t next_id;
     struct mr_fabric_qos qos;
+    struct mr_ahead ahead[MR_RAILS_MAX][MR_LEVEL_PACKETS]; /* of each of our rails and level that goes ahead, */
+    bool ahead_limited;                                    /* some of which have a rate */
     struct mr_regcache regs;
     struct mr_landings landings;
     struct mr_catches *catches;                   /* landings of track.c; NULL: none yet */
@@ -370,6 +373,22 @@ static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload
     mr_sched_charge(&mr_net.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, i, payload);
 }
 
+/* The link of a level for RDMA, which does not go over the link of packets: those would wait behind it. */
+static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigned level)
+{
+    struct mr_link *l = sub->level[level];
+
+    return l == sub->level[MR_LEVEL_PACKETS] ? sub->level[MR_LEVEL_BULK] : l;
+}
+
+/* May a message of this level go ahead of the bulk over the rail, as far as budgets say? */
+static inline bool mr_may_go_ahead(const struct mr_rail *rail, unsigned level, size_t len)
+{
+    struct mr_ahead *a = &mr_net.ahead[rail->index][level];
+
+    return !a->empty || (!mr_ahead_waits(a, len) && mr_ahead_fill(a, mr_clock_ns()));
+}
+
 /* ---- budget.c -------------------------------------------------------------------------------------------------- */
 
 /* There are more ranks on other hosts than one may have connections to. The same for all ranks of the job. */
@@ -416,6 +435,8 @@ void mr_change_failed(struct mr_peer *p);
 void mr_change_opened(struct mr_peer *p, uint8_t turn);
 /* The peer's word that a subchannel of the other side carries nothing from there any more. */
 void mr_change_heard(struct mr_sub *sub, uint8_t generation);
+/* May a subchannel have a link for packets that go with the bulk, beside that of small ones that go ahead? */
+bool mr_change_has_room(const struct mr_peer *p);
 /* The service levels that messages have on a subchannel that is opened now. */
 void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS]);
 

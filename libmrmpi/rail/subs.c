@@ -277,15 +277,23 @@ static int make_links(struct mr_sub *sub, unsigned num)
     return 0;
 }
 
+/* Large messages go by RDMA over the subchannel. */
+static bool has_rdma(const struct mr_sub *sub)
+{
+    return sub->kind == sub->peer->bulk_kind && mr_link_kinds[sub->kind]->write;
+}
+
 /*
- * Does this level want another link than the next larger messages? If its service level is another one. Small messages
- * and all control packets do, too, where large ones go by RDMA: requests of a queue pair begin in order, so that they
- * would wait behind all that is to be written, and behind reads when there are more than the adapters do at a time.
+ * Does this level want another link than the next larger messages? If its service level is another one. Packets that go
+ * with the bulk do, too, where that goes by RDMA: requests of a queue pair begin in order, so that they would wait behind
+ * all that is to be written, and behind reads when there are more than the adapters do at a time. Where small ones have a
+ * level of their own, and there are many subchannels, these others have to do without.
  */
 static bool wants_link(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS], unsigned l)
 {
-    return l == MR_LEVEL_BULK || sl[l] != sl[l + 1] ||
-           (l == MR_LEVEL_SMALL && sub->kind == sub->peer->bulk_kind && mr_link_kinds[sub->kind]->write);
+    if (l == MR_LEVEL_PACKETS && has_rdma(sub))
+        return sl[MR_LEVEL_SMALL] == sl[l] || mr_change_has_room(sub->peer);
+    return l == MR_LEVEL_BULK || sl[l] != sl[l + 1];
 }
 
 static unsigned count_links(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS])
@@ -318,7 +326,7 @@ int mr_sub_open(struct mr_sub *sub)
     mr_change_levels(sub, sl);
     if (make_links(sub, count_links(sub, sl)))
         return -ENOMEM;
-    apart = wants_link(sub, sl, MR_LEVEL_SMALL);
+    apart = sl[MR_LEVEL_SMALL] != sl[MR_LEVEL_BULK] || has_rdma(sub);
     for (unsigned l = MR_LEVELS; l-- > 0;) {
         int err;
 
@@ -327,7 +335,7 @@ int mr_sub_open(struct mr_sub *sub)
             sub->sl[l] = sub->sl[l + 1];
             continue;
         }
-        err = open_link(sub, &sub->link[n], apart && l != MR_LEVEL_SMALL);
+        err = open_link(sub, &sub->link[n], apart && l != MR_LEVEL_SMALL && l != MR_LEVEL_PACKETS);
         if (err && n && sl[l] == sl[l + 1]) { /* it can do without */
             forget_link(sub->peer, &sub->link[n]);
             sub->level[l] = sub->level[l + 1];

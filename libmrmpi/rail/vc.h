@@ -37,6 +37,7 @@ _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 #define MR_VC_KIND_EAGER   1 /* the one of pt2pt's that is known here: a message, or part of one, unasked */
 #define MR_VC_KIND_CHANNEL 0xf0
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */
+#define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel as that */
 #define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (rail/rely.c) */
 
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */

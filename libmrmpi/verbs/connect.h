@@ -30,9 +30,9 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC     0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION   8
+#define MR_CM_VERSION   9
 #define MR_CM_SUBS_MAX  32
-#define MR_CM_LEVELS    4 /* of one subchannel, by the size of messages: from small to large */
+#define MR_CM_LEVELS    5 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX 8
 #define MR_CM_LMC_MAX   7
 
@@ -87,7 +87,7 @@ struct mr_cm_msg {
     struct mr_cm_port port[MR_CM_PORTS_MAX]; /* in all messages */
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];
 };
-_Static_assert(sizeof(struct mr_cm_msg) == 32 + 4 * MR_CM_PORTS_MAX + 24 * MR_CM_SUBS_MAX, "on the wire");
+_Static_assert(sizeof(struct mr_cm_msg) == 32 + 4 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
 
 /* Bytes that travel: the subchannels that are not used stay at home. */
 #define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))

@@ -67,7 +67,7 @@ static const struct mr_link_ops ops = {.flush = flush};
 
 static void levels(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 {
-    const uint8_t sl[MR_LEVELS] = {a, b, c, d};
+    const uint8_t sl[MR_LEVELS] = {a, b, c, d, d}; /* packets that go with the bulk have its level */
 
     for (unsigned l = 0; l < MR_LEVELS; l++)
         mr_net.qos.level[l] = (struct mr_fabric_level){.num_lanes = 1, .sl = {sl[l]}};
@@ -123,7 +123,7 @@ static void change_sides(void)
 
 static void has_levels(unsigned subs, uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 {
-    const uint8_t expected[MR_LEVELS] = {a, b, c, d};
+    const uint8_t expected[MR_LEVELS] = {a, b, c, d, d};
     uint8_t sl[MR_LEVELS];
 
     peer.num_now = subs;
@@ -132,13 +132,17 @@ static void has_levels(unsigned subs, uint8_t a, uint8_t b, uint8_t c, uint8_t d
     peer.num_now = SUBS;
 }
 
-/* The window has places for so many links: with many subchannels, medium messages go with the large ones. */
+/*
+ * The window has places for so many links: with many subchannels, medium messages go with the large ones. One link is
+ * kept for packets that do.
+ */
 START_TEST(levels_of_few_links)
 {
     levels(1, 2, 3, 4);
     has_levels(1, 1, 2, 3, 4);
-    has_levels(8, 1, 2, 3, 4);
-    has_levels(10, 1, 2, 4, 4);
+    has_levels(6, 1, 2, 3, 4);
+    has_levels(8, 1, 2, 4, 4);
+    has_levels(10, 1, 4, 4, 4);
     has_levels(16, 1, 4, 4, 4);
     has_levels(32, 1, 4, 4, 4);
     levels(1, 1, 1, 4); /* the link that is left goes to the first level that differs from the next */

@@ -170,7 +170,7 @@ START_TEST(spread_over_rails)
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_str_eq(q.spread[0], "near");
     ck_assert_str_eq(q.spread[1], "");
-    ck_assert_uint_eq(level_of(&q, 4097), _i ? 1 : MR_LEVEL_BULK);
+    ck_assert_uint_eq(level_of(&q, 4097), _i ? 1 : MR_LEVEL_PACKETS);
 }
 END_TEST
 
@@ -193,8 +193,8 @@ START_TEST(no_levels_between)
 
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_uint_eq(level_of(&q, 4096), MR_LEVEL_SMALL);
-    ck_assert_uint_eq(level_of(&q, 4097), MR_LEVEL_BULK);
-    for (unsigned l = 1; l < MR_LEVEL_BULK; l++) {
+    ck_assert_uint_eq(level_of(&q, 4097), MR_LEVEL_PACKETS);
+    for (unsigned l = 1; l <= MR_LEVEL_BULK; l++) {
         ck_assert_uint_eq(q.level[l].num_lanes, 2); /* of large messages */
         ck_assert_uint_eq(q.level[l].sl[1], 3);
     }
@@ -210,11 +210,12 @@ START_TEST(one_level_between)
     ck_assert_uint_eq(level_of(&q, 0), MR_LEVEL_SMALL);
     ck_assert_uint_eq(level_of(&q, 4097), 1);
     ck_assert_uint_eq(level_of(&q, 16384), 1);
-    ck_assert_uint_eq(level_of(&q, 16385), MR_LEVEL_BULK);
-    ck_assert_uint_eq(level_of(&q, UINT32_MAX), MR_LEVEL_BULK);
+    ck_assert_uint_eq(level_of(&q, 16385), MR_LEVEL_PACKETS);
+    ck_assert_uint_eq(level_of(&q, UINT32_MAX), MR_LEVEL_PACKETS);
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     ck_assert_uint_eq(q.level[1].sl[0], 4);
     ck_assert_uint_eq(q.level[2].sl[0], 2);
+    ck_assert_uint_eq(q.level[MR_LEVEL_PACKETS].sl[0], 2);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);
     ck_assert(mr_fabric_rejects("mlx5_1", 1, NULL)); /* rails are still read */
 }
@@ -227,7 +228,7 @@ START_TEST(two_levels_between)
     add_levels(2);
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_uint_eq(level_of(&q, 16385), 2);
-    ck_assert_uint_eq(level_of(&q, 65537), MR_LEVEL_BULK);
+    ck_assert_uint_eq(level_of(&q, 65537), MR_LEVEL_PACKETS);
     ck_assert_uint_eq(q.level[2].num_lanes, 2);
     ck_assert_uint_eq(q.level[2].sl[1], 6);
 }

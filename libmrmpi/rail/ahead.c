@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Token buckets: see ahead.h. */
+#include "libmrmpi/rail/ahead.h"
+
+#define SECOND_NS         1000000000ull
+#define SIGNAL_8B10B_MBPS 40000u /* 4X QDR, the fastest ports that send 10 bits for 8 */
+
+uint64_t mr_ahead_rate(uint32_t rate_mbps, unsigned part, unsigned all)
+{
+    uint64_t mbps = rate_mbps <= SIGNAL_8B10B_MBPS ? rate_mbps * 8ull / 10 : rate_mbps;
+
+    return mbps * (1000000 / 8) * part / all;
+}
+
+static int64_t depth_of(uint64_t rate)
+{
+    uint64_t depth = rate * MR_AHEAD_DEPTH_US / 1000000;
+
+    return (int64_t)(depth < MR_AHEAD_LEAST ? MR_AHEAD_LEAST : depth);
+}
+
+void mr_ahead_set(struct mr_ahead *a, uint64_t rate, uint64_t now_ns)
+{
+    if (a->rate && rate && a->empty)
+        mr_ahead_fill(a, now_ns);
+    else
+        a->filled_ns = now_ns;
+    if (!a->rate || !rate)
+        *a = (struct mr_ahead){.left = depth_of(rate), .filled_ns = now_ns};
+    a->rate = rate;
+    a->depth = depth_of(rate);
+    if (a->left > a->depth)
+        a->left = a->depth;
+}
+
+bool mr_ahead_fill(struct mr_ahead *a, uint64_t now_ns)
+{
+    uint64_t passed = now_ns > a->filled_ns ? now_ns - a->filled_ns : 0;
+    uint64_t most = (uint64_t)(a->depth - a->left), came = passed < SECOND_NS ? passed * a->rate / SECOND_NS : most;
+
+    if (came >= most) {
+        a->left = a->depth;
+        a->filled_ns = now_ns;
+    } else { /* the time of what is less than a byte is not lost: there may be many looks in it */
+        a->left += (int64_t)came;
+        a->filled_ns += came * SECOND_NS / a->rate;
+    }
+    if (a->left >= a->depth / 2)
+        a->empty = false;
+    return !a->empty;
+}

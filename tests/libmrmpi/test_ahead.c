@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ahead budgets: how much goes ahead over a time, whatever the messages are, and what becomes of messages that come alone. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "libmrmpi/rail/ahead.h"
+
+#define MS 1000000ull
+
+static struct mr_ahead a;
+static uint64_t now_ns;
+
+/* Bytes on the wire that went ahead of a message of len bytes: all of it, or nothing. */
+static uint64_t send(size_t len)
+{
+    if (a.empty && (mr_ahead_waits(&a, len) || !mr_ahead_fill(&a, now_ns)))
+        return 0;
+    mr_ahead_take(&a, len);
+    return len + MR_AHEAD_WIRE;
+}
+
+static void begin(uint64_t rate)
+{
+    a = (struct mr_ahead){.rate = 0};
+    now_ns = 5 * MS;
+    mr_ahead_set(&a, rate, now_ns);
+}
+
+/* One message after the other, each so long after the one before. */
+static uint64_t stream(size_t len, uint64_t every_ns, uint64_t for_ns)
+{
+    uint64_t went = 0;
+
+    for (uint64_t end = now_ns + for_ns; now_ns < end; now_ns += every_ns)
+        went += send(len);
+    return went;
+}
+
+START_TEST(no_rate_is_no_limit)
+{
+    begin(0);
+    ck_assert_uint_eq(stream(1000, 1, 100000), 100000 * (1000 + MR_AHEAD_WIRE));
+}
+END_TEST
+
+/* More than the budget is offered: the budget goes ahead, and a full bucket at the beginning. From rates of a slow class
+ * on an old rail, which are less than a byte between two looks, to those of a fast one. */
+START_TEST(a_flood_gets_the_rate)
+{
+    static const uint64_t rates[] = {1000000, 8000000, 200000000, 3000000000};
+    static const size_t sizes[] = {0, 8, 512, 8192, 65536};
+
+    for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            uint64_t every = (sizes[i] + MR_AHEAD_WIRE) * 100000000ull / rates[r] + 1; /* ten times the rate */
+            uint64_t most, least, went, budget, time = 2000000 * every;
+
+            begin(rates[r]);
+            went = stream(sizes[i], every, time);
+            budget = (uint64_t)((double)rates[r] * (double)time / 1e9);
+            most = budget + (uint64_t)a.depth + sizes[i] + MR_AHEAD_WIRE;
+            least = budget / 100 * 95;
+            ck_assert_msg(went <= most && went >= least, "rate %lu, size %zu: %lu, not %lu to %lu", rates[r], sizes[i],
+                          went, least, most);
+        }
+}
+END_TEST
+
+/* Half of the rate is offered: all of it goes ahead. */
+START_TEST(what_is_within_the_budget_goes_ahead)
+{
+    begin(100000000);
+    ck_assert_uint_eq(stream(436, 10000, 1000 * MS), 100000 * 500);
+}
+END_TEST
+
+/* Once it is empty nothing goes ahead before half of it is there, and then several in a row. */
+START_TEST(turns_are_long)
+{
+    unsigned changes = 0, total = 200000;
+    bool before = true;
+
+    begin(100000000);
+    for (unsigned i = 0; i < total; i++) {
+        bool ahead = send(436) != 0;
+
+        changes += ahead != before;
+        before = ahead;
+        now_ns += 500;
+    }
+    /* 100 ms at this rate are 10^7 bytes, and half a bucket is 10^4 */
+    ck_assert_uint_ge(changes, 100);
+    ck_assert_uint_le(changes, 2100);
+}
+END_TEST
+
+/* After a pause the bucket is full, but no more than that. */
+START_TEST(a_pause_fills_it)
+{
+    begin(100000000);
+    stream(436, 500, 10 * MS);
+    now_ns += 10000 * MS;
+    ck_assert_uint_le(stream(436, 1, 1000), (uint64_t)a.depth * 2 + 500);
+    now_ns += 10000 * MS;
+    ck_assert_uint_ge(stream(436, 1, 1000), (uint64_t)a.depth);
+}
+END_TEST
+
+/* One longer than the bucket may go, and is paid for afterwards. */
+START_TEST(a_long_message_is_paid_for)
+{
+    begin(1000000);
+    ck_assert_uint_ne(send(100000), 0);
+    ck_assert_uint_eq(stream(8, 10000, 90 * MS), 0);
+    ck_assert_uint_ne(stream(8, 10000, 20 * MS), 0);
+}
+END_TEST
+
+/* Others come and go: what was used stays used, and the new rate holds from then on. */
+START_TEST(the_rate_changes)
+{
+    begin(100000000);
+    stream(436, 500, 10 * MS);
+    mr_ahead_set(&a, 50000000, now_ns);
+    ck_assert_uint_le(stream(436, 500, 1000 * MS), 50000000 + 20000);
+    mr_ahead_set(&a, 0, now_ns);
+    ck_assert_uint_eq(stream(436, 500, MS), 2000 * 500);
+    mr_ahead_set(&a, 50000000, now_ns);
+    ck_assert_uint_ne(send(436), 0);
+    mr_ahead_set(&a, 1, now_ns);
+    stream(436, 1, 100);
+    ck_assert_uint_le(stream(436, 500, 10 * MS), MR_AHEAD_LEAST);
+}
+END_TEST
+
+/* Mbit/s as the port signals: SDR, DDR and QDR send ten bits for eight. */
+START_TEST(rate_of_a_port)
+{
+    ck_assert_uint_eq(mr_ahead_rate(10000, 65536, 65536), 1000000000);
+    ck_assert_uint_eq(mr_ahead_rate(20000, 8, 1000), 16000000);
+    ck_assert_uint_eq(mr_ahead_rate(212500, 65535, 65536), 26562094688);
+    ck_assert_uint_eq(mr_ahead_rate(425000, 65535, 65536), 53124189376);
+    ck_assert_uint_eq(mr_ahead_rate(10000, 0, 65536), 0);
+}
+END_TEST
+
+/* Clocks of hosts do not go back, but a caller's time may be older than the last. */
+START_TEST(an_old_time_does_no_harm)
+{
+    begin(1000000);
+    while (!a.empty)
+        send(1000);
+    ck_assert(!mr_ahead_fill(&a, now_ns - MS));
+    ck_assert(mr_ahead_fill(&a, now_ns + 10 * MS));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ahead");
+    TCase *t = tcase_create("ahead");
+    SRunner *r;
+    int failed;
+
+    tcase_add_test(t, no_rate_is_no_limit);
+    tcase_add_test(t, a_flood_gets_the_rate);
+    tcase_add_test(t, what_is_within_the_budget_goes_ahead);
+    tcase_add_test(t, turns_are_long);
+    tcase_add_test(t, a_pause_fills_it);
+    tcase_add_test(t, a_long_message_is_paid_for);
+    tcase_add_test(t, the_rate_changes);
+    tcase_add_test(t, rate_of_a_port);
+    tcase_add_test(t, an_old_time_does_no_harm);
+    suite_add_tcase(s, t);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
