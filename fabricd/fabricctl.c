@@ -20,7 +20,7 @@ static const char usage[] =
     "usage: fabricctl [--socket PATH] COMMAND\n"
     "\n"
     "  status                     the policy in force, whether the ports have it, rails, jobs\n"
-    "  policy check FILE          is the policy right? (no daemon needed)\n"
+    "  policy check FILE          is the policy right? (no daemon needed); '-' is standard input\n"
     "  policy plan FILE           the tables that it would become (no daemon needed)\n"
     "  policy diff FILE           which ports apply would change, and how\n"
     "  policy apply FILE          put it in force: opensm, then every port is read back\n"
@@ -94,12 +94,14 @@ static int simple_request(const struct args *a, enum fd_type type)
 /* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
 static int load(const char *path, struct text *text, struct policy *p, struct qos_tables *t)
 {
-    struct diag d = {.file = path};
+    bool input = !strcmp(path, "-");
+    struct diag d = {.file = input ? "<stdin>" : path};
     struct fabric_caps unknown = {0};
-    int rc = text_read_file(text, path, FD_POLICY_MAX);
+    int rc = input ? text_read_fd(text, STDIN_FILENO, FD_POLICY_MAX) : text_read_file(text, path, FD_POLICY_MAX);
     if (rc) {
-        fprintf(stderr, "fabricctl: %s: %s\n", path,
-                rc == -EFBIG ? "longer than a policy may be (64 KiB)" : strerror(-rc));
+        fprintf(stderr, "fabricctl: %s: %s%s\n", d.file,
+                rc == -EFBIG ? "longer than a policy may be (64 KiB)" : text_read_error(rc),
+                rc == -EMEDIUMTYPE ? "; '-' reads standard input" : "");
         return 2;
     }
     bool ok = policy_parse(p, text_str(text), text->len, &d) && policy_compile(p, &unknown, t, &d);

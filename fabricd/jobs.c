@@ -51,7 +51,7 @@ bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d)
         return true;
     }
     if (rc)
-        diag_error(d, (struct place){0}, "%s", strerror(-rc));
+        diag_error(d, (struct place){0}, "%s", text_read_error(rc));
     else if (ydoc_load(&y, text_str(&t), t.len, d)) {
         struct ykey k[] = {{"jobs", true, NULL}};
         if (ydoc_map(&y, ydoc_root(&y), "the file", k, COUNT(k)) && ydoc_list(&y, k[0].value, "jobs")) {

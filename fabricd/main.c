@@ -31,7 +31,7 @@ static bool read_conf(const char *path, bool must, struct conf *c)
     int rc = text_read_file(&t, path, 1u << 20);
     bool ok = !rc ? conf_parse(c, text_str(&t), t.len, &d) : rc == -ENOENT && !must;
     if (rc && !ok)
-        fprintf(stderr, "fabricd: %s: %s\n", path, strerror(-rc));
+        fprintf(stderr, "fabricd: %s: %s\n", path, text_read_error(rc));
     fputs(text_str(&d.out), stderr);
     text_free(&d.out);
     text_free(&t);

@@ -96,11 +96,8 @@ void text_yaml_string(struct text *t, const char *s)
     text_put(t, "\"", 1);
 }
 
-int text_read_file(struct text *t, const char *path, size_t max)
+int text_read_fd(struct text *t, int fd, size_t max)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
     char buf[8192];
     size_t got = 0;
     int rc = 0;
@@ -119,8 +116,39 @@ int text_read_file(struct text *t, const char *path, size_t max)
         }
         text_put(t, buf, (size_t)n);
     }
+    return rc;
+}
+
+/* Opening a FIFO waits for a writer and reading a device may never end: neither is tried. */
+int text_read_file(struct text *t, const char *path, size_t max)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return errno == ENXIO ? -EMEDIUMTYPE : -errno; /* a socket cannot be opened at all */
+    struct stat st;
+    int rc = 0;
+    if (fstat(fd, &st))
+        rc = -errno;
+    else if (S_ISDIR(st.st_mode))
+        rc = -EISDIR;
+    else if (!S_ISREG(st.st_mode))
+        rc = -EMEDIUMTYPE;
+    else
+        rc = text_read_fd(t, fd, max);
     close(fd);
     return rc;
+}
+
+const char *text_read_error(int rc)
+{
+    switch (rc) {
+    case -EMEDIUMTYPE:
+        return "not a regular file";
+    case -EFBIG:
+        return "too long";
+    default:
+        return strerror(-rc);
+    }
 }
 
 static int write_all(int fd, const char *s, size_t len)

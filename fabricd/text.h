@@ -29,8 +29,14 @@ static inline const char *text_str(const struct text *t)
 /* Append s as a YAML scalar: plain if it can be, else in double quotes. */
 void text_yaml_string(struct text *t, const char *s);
 
-/* The whole file, at most max bytes. 0, or a negative errno (-EFBIG: longer). */
+/*
+ * The whole file, at most max bytes. 0, or a negative errno: -EFBIG: longer; -EMEDIUMTYPE: not a regular file, at which
+ * reading could wait for ever. text_read_fd reads on to the end from whatever the descriptor is. What such an errno
+ * means for a file: text_read_error.
+ */
 int text_read_file(struct text *t, const char *path, size_t max);
+int text_read_fd(struct text *t, int fd, size_t max);
+const char *text_read_error(int rc);
 
 /*
  * Replace the file at once or not at all: a temporary file in the same directory is written, synced and renamed, and
