@@ -63,6 +63,7 @@ SCRIPT_TESTS :=
 LONG_TESTS :=
 RXE_TESTS :=
 MANPAGES :=
+DATA :=
 
 MODULES := $(sort $(wildcard */module.mk */*/module.mk))
 include $(MODULES)
@@ -176,7 +177,7 @@ figures:
 
 install: all
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' BUILD='$(BUILD)' VERSION='$(VERSION)' packaging/install \
-	    --bin '$(PROGRAM_FILES)' --lib '$(LIBRARY_FILES)' --man '$(MANPAGES)'
+	    --bin '$(PROGRAM_FILES)' --lib '$(LIBRARY_FILES)' --man '$(MANPAGES)' --data '$(DATA)'
 
 clean:
 	rm -rf build

@@ -238,11 +238,11 @@ static void compile_low(const struct policy *p, unsigned bulk, unsigned cap, uns
  * The port sends up to limit * 4096 bytes from the high-priority table before the low-priority table may send one
  * packet; that packet must be at least bulk_minimum percent of the whole. 0 lets one packet through by turns.
  */
-static unsigned limit_of(const struct policy *p)
+static unsigned limit_of(const struct policy *p, unsigned mtu)
 {
     if (p->high_limit >= 0)
         return (unsigned)p->high_limit;
-    unsigned bytes = p->mtu * (100 - p->bulk_minimum) / p->bulk_minimum;
+    unsigned minimum = p->bulk_minimum ? p->bulk_minimum : 20, bytes = mtu * (100 - minimum) / minimum;
     return bytes / 4096 > 254 ? 254 : bytes / 4096;
 }
 
@@ -279,7 +279,7 @@ static void check_caps(const struct policy *p, const struct fabric_caps *caps, c
     if (caps->high_cap && t->num_high > caps->high_cap)
         diag_error(d, p->vls_at, "%u lanes for small messages, but the ports' high-priority tables have %u entries",
                    t->num_high, caps->high_cap);
-    if (caps->mtu && caps->mtu > p->mtu)
+    if (p->mtu && caps->mtu > p->mtu)
         diag_warn(d, p->vls_at, "links have an MTU of %u and the weights are made for %u: shares will be inexact",
                   caps->mtu, p->mtu);
     if ((uint64_t)caps->ca_ports << p->lmc > LIDS)
@@ -294,7 +294,7 @@ bool policy_compile(const struct policy *p, const struct fabric_caps *caps, stru
 {
     unsigned errors = d->errors, lanes = 0, levels = 0, order[POLICY_CLASSES_MAX], next_sl = 0, next_vl = 0;
     unsigned cap = caps->low_cap ? caps->low_cap : DEFAULT_TABLE_CAP, room;
-    unsigned quantum = p->mtu < 64 ? 1 : p->mtu / 64;
+    unsigned mtu = p->mtu ? p->mtu : caps->mtu ? caps->mtu : 4096, quantum = mtu < 64 ? 1 : mtu / 64;
     *t = (struct qos_tables){.lmc = (uint8_t)p->lmc, .vls = (uint8_t)p->vls, .num_classes = p->num_classes};
     t->op_vls_code = (uint8_t)vls_code(p->vls);
     for (unsigned i = 0; i < p->num_classes; i++)
@@ -319,7 +319,7 @@ bool policy_compile(const struct policy *p, const struct fabric_caps *caps, stru
     if (cap < lanes || room > cap - lanes)
         room = cap < lanes ? 0 : cap - lanes;
     assign_medium(p, t, next_sl + p->num_classes, next_vl, room, d);
-    t->high_limit = (uint8_t)limit_of(p);
+    t->high_limit = (uint8_t)limit_of(p, mtu);
     compile_low(p, lanes, cap, quantum, t, d);
     check_caps(p, caps, t, d);
     return d->errors == errors;

@@ -6,7 +6,9 @@
  */
 #include "fabricd/compile.h"
 #include "fabricd/ctl.h"
+#include "fabricd/keys.h"
 #include "fabricd/opensm.h"
+#include "fabricd/schema.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -21,6 +23,7 @@ static const char usage[] =
     "\n"
     "  status                     the policy in force, whether the ports have it, rails, jobs\n"
     "  policy check FILE          is the policy right? (no daemon needed); '-' is standard input\n"
+    "  policy schema              the format as a JSON schema, for editors (no daemon needed)\n"
     "  policy plan FILE           the tables that it would become (no daemon needed)\n"
     "  policy diff FILE           which ports apply would change, and how\n"
     "  policy apply FILE          put it in force: opensm, then every port is read back\n"
@@ -91,6 +94,15 @@ static int simple_request(const struct args *a, enum fd_type type)
     return converse(a, type, &h, sizeof(h));
 }
 
+static int print_schema(void)
+{
+    struct text t = {0};
+    schema_text(&t, &policy_keys, "mrmpi-policy(5): the quality-of-service policy of a fabric");
+    fputs(text_str(&t), stdout);
+    text_free(&t);
+    return 0;
+}
+
 /* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
 static int load(const char *path, struct text *text, struct policy *p, struct qos_tables *t)
 {
@@ -130,6 +142,8 @@ static int policy_command(const struct args *a)
     const char *verb = a->num > 1 ? a->word[1] : "";
     if (a->num == 2 && !strcmp(verb, "verify"))
         return simple_request(a, FD_VERIFY);
+    if (a->num == 2 && !strcmp(verb, "schema"))
+        return print_schema();
     if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "diff") && strcmp(verb, "apply")))
         return -1;
     int rc = load(a->word[2], &text, &p, &t);

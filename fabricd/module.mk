@@ -1,6 +1,6 @@
 # fabricd and fabricctl. The pure parts (text, YAML, policy, tables, configuration, messages) are shared by both.
 
-FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/policy.c fabricd/compile.c fabricd/opensm.c fabricd/message.c \
+FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/compile.c fabricd/opensm.c fabricd/message.c \
                 libmrmpi/rail/policy.c
 
 PROGRAMS += fabricd fabricctl
@@ -11,5 +11,13 @@ fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/daemon.c fabricd/server.c
 fabricd_PKGS := yaml-0.1 libsystemd libibumad
 fabricd_LDLIBS := -pthread
 
-fabricctl_SRCS := $(FABRICD_PURE) fabricd/fabricctl.c fabricd/ctl.c
+fabricctl_SRCS := $(FABRICD_PURE) fabricd/fabricctl.c fabricd/ctl.c fabricd/schema.c
 fabricctl_PKGS := yaml-0.1
+
+# The policy's JSON schema, made of the tables that read it.
+DATA += $(BUILD)/share/policy.schema.json
+all: $(BUILD)/share/policy.schema.json
+$(BUILD)/share/policy.schema.json: $(BUILD)/bin/fabricctl
+	$(call say,JSON,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$< policy schema >$@

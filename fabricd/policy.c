@@ -1,254 +1,455 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* policy.yaml to struct policy. The schema is in the code below, key by key; mrmpi-policy(5) tells it to people. */
+/*
+ * policy.yaml to struct policy. The tables below are the format: each key, its range, its default; what a table cannot
+ * say (sums, references, what follows from other keys) is in functions. mrmpi-policy(5) tells it to people.
+ *
+ * One mistake gives one error: what was not understood is not judged any further.
+ */
 #include "fabricd/policy.h"
-#include "fabricd/ydoc.h"
+#include "fabricd/keys.h"
 #include "libmrmpi/rail/policy.h"
 
 #include <fnmatch.h>
+#include <stddef.h>
 #include <string.h>
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define COUNT(a)     (sizeof(a) / sizeof((a)[0]))
+#define CLASS(field) offsetof(struct policy_class, field)
+#define RULE(field)  offsetof(struct policy_rule, field)
+#define ALL(field)   offsetof(struct policy, field)
 
-static void parse_priority(struct ydoc *y, yaml_node_t *n, struct policy_class *c)
+/* What read functions need besides the file; ydoc is first, so that they find it. */
+struct reader {
+    struct ydoc y;
+    struct policy *p;
+    bool names_known; /* every class has a name that was understood: a reference to another is a mistake of its own */
+};
+
+static struct reader *reader_of(struct ydoc *y)
 {
-    static const char *const names[] = {"high", "normal", "low", NULL};
-    static const uint32_t values[] = {PRIORITY_HIGH, PRIORITY_NORMAL, PRIORITY_LOW};
-    const char *s = ydoc_scalar(n);
-    if (s && *s >= '0' && *s <= '9') {
-        ydoc_uint(y, n, "priority", 0, PRIORITY_HIGH, &c->priority);
-        return;
-    }
-    int i = ydoc_choice(y, n, "priority", names);
-    if (i >= 0)
-        c->priority = values[i];
+    return (struct reader *)y;
 }
 
-/* One more level, for messages of up to so many bytes. small is known: the sizes must ascend. */
-static void parse_medium(struct ydoc *y, yaml_node_t *n, struct policy_class *c)
-{
-    uint32_t before = c->num_medium ? c->medium_max[c->num_medium - 1] : c->small_max, max;
-    if (!ydoc_size(y, n, "medium", 1u << 30, &max))
-        return;
-    if (max <= before)
-        diag_error(y->diag, ydoc_place(n), "medium is %u, and %s goes up to %u; allowed: more than that", max,
-                   c->num_medium ? "the level before" : "small", before);
-    else if (c->num_medium == FD_MEDIUM_MAX)
-        diag_error(y->diag, ydoc_place(n), "more than %u sizes in medium", FD_MEDIUM_MAX);
-    else
-        c->medium_max[c->num_medium++] = max;
-}
-
-static void parse_mediums(struct ydoc *y, yaml_node_t *n, struct policy_class *c)
-{
-    if (n->type != YAML_SEQUENCE_NODE) {
-        parse_medium(y, n, c);
-        return;
-    }
-    yaml_node_t *item = ydoc_item(y, n, 0);
-    if (!item)
-        diag_error(y->diag, ydoc_place(n), "medium is empty; allowed: 1 to %u sizes", FD_MEDIUM_MAX);
-    for (size_t i = 0; (item = ydoc_item(y, n, i)); i++)
-        parse_medium(y, item, c);
-}
+/* ---- rails: of a class ---- */
 
 /* In the library's words, which are checked here: a job must not fail for what the administrator wrote. */
-static void parse_spread(struct ydoc *y, yaml_node_t *n, const char *name, enum mr_policy_class c, char out[FD_SPREAD_MAX])
+static void read_spread(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
+    enum mr_policy_class c = k->at == CLASS(spread.small) ? MR_POLICY_SMALL : MR_POLICY_LARGE;
     char text[FD_SPREAD_MAX] = "", what[MR_POLICY_TEXT];
     struct mr_policy p;
-    if (!ydoc_string(y, n, name, text, sizeof(text)) || !strcmp(text, "auto"))
+    if (!ydoc_string(y, n, k->name, text, k->max + 1) || !strcmp(text, "auto"))
         return;
     if (!mr_policy_parse(text, c, &p, what, sizeof(what)))
-        diag_error(y->diag, ydoc_place(n), "%s in rails: %s", name, what);
+        diag_error(y->diag, ydoc_place(n), "%s in rails: %s", k->name, what);
     else
-        memcpy(out, text, sizeof(text));
+        memcpy((char *)into + k->at, text, sizeof(text));
 }
 
-static void parse_rails(struct ydoc *y, yaml_node_t *n, struct fd_spread *out)
-{
-    struct ykey k[] = {{"small", false, NULL}, {"large", false, NULL}};
-    ydoc_map(y, n, "rails", k, COUNT(k));
-    if (k[0].value)
-        parse_spread(y, k[0].value, "small", MR_POLICY_SMALL, out->small);
-    if (k[1].value)
-        parse_spread(y, k[1].value, "large", MR_POLICY_LARGE, out->large);
-}
+static const struct key rails_key[] = {
+    {.name = "small",
+     .help = "How small messages are spread over rails, in the words of MRMPI_POLICY_SMALL.",
+     .kind = KEY_TEXT,
+     .max = FD_SPREAD_MAX - 1,
+     .at = CLASS(spread.small),
+     .read = read_spread},
+    {.name = "large",
+     .help = "How large messages are spread over rails, in the words of MRMPI_POLICY_LARGE.",
+     .kind = KEY_TEXT,
+     .max = FD_SPREAD_MAX - 1,
+     .at = CLASS(spread.large),
+     .read = read_spread},
+};
+static const struct keys rails_keys = {"rails", rails_key, COUNT(rails_key)};
 
-static void parse_class(struct ydoc *y, yaml_node_t *n, struct policy *p)
-{
-    struct ykey k[] = {{"name", true, NULL},   {"share", true, NULL},  {"priority", false, NULL},
-                       {"lanes", false, NULL}, {"small", false, NULL}, {"medium", false, NULL},
-                       {"rails", false, NULL}};
-    struct policy_class c = {.priority = PRIORITY_NORMAL, .lanes = 1, .small_max = 8192, .at = ydoc_place(n)};
-    ydoc_map(y, n, "a class", k, COUNT(k));
-    if (k[0].value && ydoc_string(y, k[0].value, "name", c.name, sizeof(c.name))) {
-        if (policy_class_by_name(p, c.name) >= 0)
-            diag_error(y->diag, ydoc_place(k[0].value), "class '%s' is given twice (first on line %u)", c.name,
-                       p->classes[policy_class_by_name(p, c.name)].at.line);
-        if (strspn(c.name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") != strlen(c.name))
-            diag_error(y->diag, ydoc_place(k[0].value), "class name '%s'; allowed: letters, digits, '_', '-' and '.'",
-                       c.name);
-    }
-    if (k[1].value) {
-        c.share_at = ydoc_place(k[1].value);
-        ydoc_uint(y, k[1].value, "share", 1, 100, &c.share);
-    }
-    if (k[2].value)
-        parse_priority(y, k[2].value, &c);
-    if (k[3].value)
-        ydoc_uint(y, k[3].value, "lanes", 1, FD_LANES_MAX, &c.lanes);
-    if (k[4].value)
-        ydoc_size(y, k[4].value, "small", 1u << 20, &c.small_max);
-    if (k[5].value)
-        parse_mediums(y, k[5].value, &c);
-    if (k[6].value)
-        parse_rails(y, k[6].value, &c.spread);
-    if (p->num_classes == POLICY_CLASSES_MAX)
-        diag_error(y->diag, c.at, "more than %d classes", POLICY_CLASSES_MAX);
-    else
-        p->classes[p->num_classes++] = c;
-}
+/* ---- classes: ---- */
 
-static void parse_classes(struct ydoc *y, yaml_node_t *n, struct policy *p)
+/* One size or a list of them, ascending. After the first that is wrong, the order of the others says nothing. */
+static void read_medium(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
-    if (!ydoc_list(y, n, "classes"))
-        return;
-    yaml_node_t *item;
-    for (size_t i = 0; (item = ydoc_item(y, n, i)); i++)
-        parse_class(y, item, p);
-    if (!p->num_classes) {
-        diag_error(y->diag, ydoc_place(n), "classes is empty; allowed: 1 to %d classes", POLICY_CLASSES_MAX);
+    struct policy_class *c = into;
+    unsigned errors = y->diag->errors;
+    bool list = n->type == YAML_SEQUENCE_NODE;
+    yaml_node_t *item = list ? ydoc_item(y, n, 0) : n;
+    if (!item) {
+        diag_error(y->diag, ydoc_place(n), "%s is empty; allowed: 1 to %u sizes", k->name, k->items);
         return;
     }
+    c->medium_at = ydoc_place(item);
+    for (size_t i = 0; item; item = list ? ydoc_item(y, n, ++i) : NULL) {
+        uint32_t max, last = c->num_medium ? c->medium_max[c->num_medium - 1] : 0;
+        if (i == k->items) {
+            diag_error(y->diag, ydoc_place(item), "more than %u sizes in %s", k->items, k->name);
+            return;
+        }
+        if (!ydoc_size(y, item, k->name, k->max, &max) || y->diag->errors > errors)
+            continue;
+        if (c->num_medium && max <= last)
+            diag_error(y->diag, ydoc_place(item),
+                       "%s is %u, and the level before goes up to %u; allowed: more than that", k->name, max, last);
+        else
+            c->medium_max[c->num_medium++] = max;
+    }
+}
+
+static const struct key_choice priorities[] = {
+    {"high", PRIORITY_HIGH},
+    {"normal", PRIORITY_NORMAL},
+    {"low", PRIORITY_LOW},
+    {"3", 3},
+    {"2", 2},
+    {"1", 1},
+    {"0", 0},
+    {NULL, 0},
+};
+static const struct key_choice goals[] = {{"bulk", PRIORITY_NORMAL}, {"everything", PRIORITY_HIGH}, {NULL, 0}};
+
+#define HOW_SMALL_GO 1 /* keys that say how small messages go: one of them */
+
+static const struct key class_key[] = {
+    {.name = "name",
+     .help = "The class's name, which rules and 'fabricctl job set' use.",
+     .kind = KEY_TEXT,
+     .required = true,
+     .max = FD_NAME_MAX - 1,
+     .chars = "A-Za-z0-9_.-",
+     .at = CLASS(name),
+     .place = CLASS(name_at)},
+    {.name = "share",
+     .help = "Percent of a busy link that all messages of the class have together.",
+     .kind = KEY_UINT,
+     .required = true,
+     .min = 1,
+     .max = 100,
+     .at = CLASS(share),
+     .place = CLASS(share_at)},
+    {.name = "priority",
+     .help = "Whether small messages go ahead of bulk, and with which weight against those of other classes.",
+     .kind = KEY_CHOICE,
+     .choices = priorities,
+     .standard = "normal",
+     .one_of = HOW_SMALL_GO,
+     .at = CLASS(priority),
+     .given = CLASS(has_priority)},
+    {.name = "ahead of",
+     .help = "A goal instead of a priority: small messages go ahead of bulk, or of the small messages of others, too.",
+     .kind = KEY_CHOICE,
+     .choices = goals,
+     .one_of = HOW_SMALL_GO,
+     .at = CLASS(priority),
+     .given = CLASS(has_priority)},
+    {.name = "latency",
+     .help = "A goal instead of a priority: the longest that a small message may wait in the fabric.",
+     .kind = KEY_TIME,
+     .min = 1000,
+     .max = 1000000000,
+     .one_of = HOW_SMALL_GO,
+     .at = CLASS(latency_ns),
+     .place = CLASS(latency_at)},
+    {.name = "ratio",
+     .help = "Of a busy link, what small messages have to what large ones have; in a policy of one class only.",
+     .kind = KEY_RATIO,
+     .min = 1,
+     .max = 1000,
+     .one_of = HOW_SMALL_GO,
+     .at = CLASS(ratio_small),
+     .place = CLASS(ratio_at)},
+    {.name = "lanes",
+     .help = "Virtual lanes for bulk, used in turn.",
+     .kind = KEY_UINT,
+     .standard = "1",
+     .min = 1,
+     .max = FD_LANES_MAX,
+     .at = CLASS(lanes)},
+    {.name = "small",
+     .help = "Messages of up to so many bytes are small.",
+     .kind = KEY_SIZE,
+     .standard = "1K",
+     .max = 1u << 20,
+     .at = CLASS(small_max)},
+    {.name = "medium",
+     .help = "Messages larger than small and up to so many bytes have a virtual lane of their own.",
+     .kind = KEY_SIZES,
+     .items = FD_MEDIUM_MAX,
+     .max = 1u << 30,
+     .read = read_medium},
+    {.name = "rails", .help = "How messages are spread over rails.", .kind = KEY_MAP, .of = &rails_keys},
+};
+static const struct keys class_keys = {"a class", class_key, COUNT(class_key)};
+
+static void read_class(struct reader *r, yaml_node_t *n)
+{
+    struct policy *p = r->p;
+    struct diag *d = r->y.diag;
+    struct policy_class c = {.at = ydoc_place(n)};
+    keys_defaults(&class_keys, &c);
+    bool good = keys_read(&r->y, n, &class_keys, &c);
+    int twin = *c.name ? policy_class_by_name(p, c.name) : -1;
+    if (twin >= 0)
+        diag_error(d, c.name_at, "class '%s' is given twice (first on line %u)", c.name, p->classes[twin].at.line);
+    if (twin >= 0 || !*c.name)
+        r->names_known = false;
+    if (good && c.num_medium && c.medium_max[0] <= c.small_max)
+        diag_error(d, c.medium_at, "medium is %u, and small goes up to %u; allowed: more than that", c.medium_max[0],
+                   c.small_max);
+    if (c.ratio_small)
+        c.priority = PRIORITY_LOW;
+    p->classes[p->num_classes++] = c;
+}
+
+static void check_shares(struct reader *r, yaml_node_t *list)
+{
+    const struct policy *p = r->p;
     uint32_t total = 0;
     for (unsigned i = 0; i < p->num_classes; i++) {
-        uint32_t before = total;
-        total += p->classes[i].share;
-        if (total > 100 && before <= 100)
-            diag_error(y->diag, p->classes[i].share_at,
-                       "the shares add up to more than 100 with class '%s' (%u before it, %u with it)",
-                       p->classes[i].name, before, total);
-    }
-    if (total < 100 && !y->diag->errors)
-        diag_warn(y->diag, ydoc_place(n), "the shares add up to %u; the other %u are divided in the same proportion",
-                  total, 100 - total);
-}
-
-static bool parse_class_ref(struct ydoc *y, yaml_node_t *n, const char *what, const struct policy *p, unsigned *out)
-{
-    const char *names[POLICY_CLASSES_MAX + 1] = {NULL};
-    for (unsigned i = 0; i < p->num_classes; i++)
-        names[i] = p->classes[i].name;
-    int i = ydoc_choice(y, n, what, names);
-    if (i >= 0)
-        *out = (unsigned)i;
-    return i >= 0;
-}
-
-static void parse_rule(struct ydoc *y, yaml_node_t *n, struct policy *p)
-{
-    struct ykey k[] = {{"user", false, NULL}, {"account", false, NULL}, {"name", false, NULL}, {"class", true, NULL}};
-    struct policy_rule r = {0};
-    if (!ydoc_map(y, n, "a rule", k, COUNT(k)))
-        return;
-    if (k[0].value)
-        ydoc_string(y, k[0].value, "user", r.user, sizeof(r.user));
-    if (k[1].value)
-        ydoc_string(y, k[1].value, "account", r.account, sizeof(r.account));
-    if (k[2].value)
-        ydoc_string(y, k[2].value, "name", r.name, sizeof(r.name));
-    if (!k[0].value && !k[1].value && !k[2].value)
-        diag_error(y->diag, ydoc_place(n), "a rule without user, account or name; use 'default' for all other jobs");
-    parse_class_ref(y, k[3].value, "class", p, &r.class_index);
-    if (p->num_rules == POLICY_RULES_MAX)
-        diag_error(y->diag, ydoc_place(n), "more than %d rules", POLICY_RULES_MAX);
-    else
-        p->rules[p->num_rules++] = r;
-}
-
-static void parse_jobs(struct ydoc *y, yaml_node_t *n, struct policy *p)
-{
-    struct ykey k[] = {{"default", true, NULL}, {"rules", false, NULL}};
-    if (!p->num_classes) /* every reference would be an error that hides the real one */
-        return;
-    ydoc_map(y, n, "jobs", k, COUNT(k));
-    if (k[0].value)
-        parse_class_ref(y, k[0].value, "default", p, &p->default_class);
-    if (!k[1].value || !ydoc_list(y, k[1].value, "rules"))
-        return;
-    yaml_node_t *item;
-    for (size_t i = 0; (item = ydoc_item(y, k[1].value, i)); i++)
-        parse_rule(y, item, p);
-}
-
-static void parse_limits(struct ydoc *y, yaml_node_t *n, struct policy *p)
-{
-    struct ykey k[] = {{"bulk_minimum", false, NULL}, {"high_limit", false, NULL}};
-    p->limits_at = ydoc_place(n);
-    ydoc_map(y, n, "limits", k, COUNT(k));
-    if (k[0].value && k[1].value)
-        diag_error(y->diag, ydoc_place(k[1].value), "bulk_minimum and high_limit both say the same thing; give one");
-    if (k[0].value)
-        ydoc_uint(y, k[0].value, "bulk_minimum", 1, 50, &p->bulk_minimum);
-    uint32_t raw;
-    if (k[1].value && ydoc_uint(y, k[1].value, "high_limit", 0, 255, &raw)) {
-        p->high_limit = (int)raw;
-        if (raw == 255)
-            diag_warn(y->diag, ydoc_place(k[1].value),
-                      "high_limit 255 is no limit: small messages of one job can starve everybody's bulk");
-    }
-}
-
-static void parse_numbers(struct ydoc *y, yaml_node_t *vls, yaml_node_t *mtu, yaml_node_t *paths, struct policy *p)
-{
-    static const char *const vl_names[] = {"1", "2", "4", "8", "15", NULL};
-    static const uint32_t vl_values[] = {1, 2, 4, 8, 15};
-    static const char *const mtu_names[] = {"256", "512", "1024", "2048", "4096", NULL};
-    if (vls) {
-        p->vls_at = ydoc_place(vls);
-        int i = ydoc_choice(y, vls, "vls", vl_names);
-        if (i >= 0)
-            p->vls = vl_values[i];
-    }
-    if (mtu) {
-        int i = ydoc_choice(y, mtu, "mtu", mtu_names);
-        if (i >= 0)
-            p->mtu = 256u << i;
-    }
-    if (paths) {
-        struct ykey k[] = {{"lmc", true, NULL}};
-        p->lmc_at = ydoc_place(paths);
-        ydoc_map(y, paths, "paths", k, COUNT(k));
-        if (k[0].value) {
-            p->lmc_at = ydoc_place(k[0].value);
-            ydoc_uint(y, k[0].value, "lmc", 0, 3, &p->lmc);
+        const struct policy_class *c = &p->classes[i];
+        total += c->share;
+        if (total > 100) {
+            diag_error(r->y.diag, c->share_at,
+                       "the shares add up to more than 100 with class '%s' (%u before it, %u with it)", c->name,
+                       total - c->share, total);
+            return;
         }
     }
+    if (total < 100)
+        diag_warn(r->y.diag, ydoc_place(list),
+                  "the shares add up to %u; the other %u are divided in the same proportion", total, 100 - total);
+}
+
+static void read_classes(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    struct reader *r = reader_of(y);
+    struct policy *p = r->p;
+    unsigned errors = y->diag->errors;
+    yaml_node_t *item;
+    if (!ydoc_list(y, n, k->name))
+        return;
+    r->names_known = true;
+    for (size_t i = 0; (item = ydoc_item(y, n, i)); i++) {
+        if (p->num_classes == k->max) {
+            diag_error(y->diag, ydoc_place(item), "more than %u classes", k->max);
+            r->names_known = false;
+            return;
+        }
+        read_class(r, item);
+    }
+    if (!p->num_classes) {
+        diag_error(y->diag, ydoc_place(n), "classes is empty; allowed: %u to %u classes", k->min, k->max);
+        r->names_known = false;
+        return;
+    }
+    if (y->diag->errors == errors)
+        check_shares(r, n);
+    for (unsigned i = 0; i < p->num_classes; i++)
+        if (p->classes[i].ratio_small && p->num_classes > 1)
+            diag_error(y->diag, p->classes[i].ratio_at,
+                       "class '%s' has a ratio and is not the only class: what its small or large messages leave idle "
+                       "would go to the other classes; give it a priority, or the policy one class",
+                       p->classes[i].name);
+}
+
+/* ---- jobs: ---- */
+
+static void read_class_ref(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    const struct reader *r = reader_of(y);
+    const char *names[POLICY_CLASSES_MAX + 1] = {NULL}, *s = ydoc_scalar(n);
+    if (s && !r->names_known && policy_class_by_name(r->p, s) < 0)
+        return;
+    for (unsigned i = 0; i < r->p->num_classes; i++)
+        names[i] = r->p->classes[i].name;
+    int i = ydoc_choice(y, n, k->name, names);
+    if (i >= 0)
+        *(unsigned *)((char *)into + k->at) = (unsigned)i;
+}
+
+static const struct key rule_key[] = {
+    {.name = "user",
+     .help = "The user that the job's processes run as; a pattern of the shell.",
+     .kind = KEY_TEXT,
+     .max = FD_JOB_MAX - 1,
+     .some = true,
+     .at = RULE(user)},
+    {.name = "account",
+     .help = "The account that the job was registered with; a pattern of the shell.",
+     .kind = KEY_TEXT,
+     .max = FD_JOB_MAX - 1,
+     .some = true,
+     .at = RULE(account)},
+    {.name = "name",
+     .help = "The name that the job was registered with; a pattern of the shell.",
+     .kind = KEY_TEXT,
+     .max = FD_JOB_MAX - 1,
+     .some = true,
+     .at = RULE(name)},
+    {.name = "class",
+     .help = "The class of jobs that match.",
+     .kind = KEY_TEXT,
+     .required = true,
+     .max = FD_NAME_MAX - 1,
+     .at = RULE(class_index),
+     .read = read_class_ref},
+};
+static const struct keys rule_keys = {"a rule", rule_key, COUNT(rule_key)};
+
+static void read_rules(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    struct policy *p = into;
+    yaml_node_t *item;
+    if (!ydoc_list(y, n, k->name))
+        return;
+    for (size_t i = 0; (item = ydoc_item(y, n, i)); i++) {
+        if (p->num_rules == k->max) {
+            diag_error(y->diag, ydoc_place(item), "more than %u rules", k->max);
+            return;
+        }
+        keys_read(y, item, &rule_keys, &p->rules[p->num_rules++]);
+    }
+}
+
+static const struct key jobs_key[] = {
+    {.name = "default",
+     .help = "The class of jobs that no rule matches.",
+     .kind = KEY_TEXT,
+     .required = true,
+     .max = FD_NAME_MAX - 1,
+     .at = ALL(default_class),
+     .read = read_class_ref},
+    {.name = "rules",
+     .help = "The first rule whose patterns all match gives a job its class.",
+     .kind = KEY_LIST,
+     .max = POLICY_RULES_MAX,
+     .of = &rule_keys,
+     .read = read_rules},
+};
+static const struct keys jobs_keys = {"jobs", jobs_key, COUNT(jobs_key)};
+
+/* ---- the rest ---- */
+
+static void read_high_limit(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    struct policy *p = into;
+    uint32_t raw;
+    if (!ydoc_uint(y, n, k->name, k->min, k->max, &raw))
+        return;
+    p->high_limit = (int)raw;
+    if (raw == 255)
+        diag_warn(y->diag, ydoc_place(n),
+                  "high_limit 255 is no limit: small messages of one job can starve everybody's bulk");
+    else if (raw)
+        diag_warn(y->diag, ydoc_place(n),
+                  "high_limit %u lets %u bytes of small messages go for each packet of bulk: if they are many, classes "
+                  "get more or less than their shares; without high_limit they do not",
+                  raw, raw * 4096);
+}
+
+#define LIMIT 1 /* limits that exclude each other */
+
+static const struct key limits_key[] = {
+    {.name = "bulk_minimum",
+     .help = "Percent of a link that bulk keeps; half of it is always kept.",
+     .kind = KEY_UINT,
+     .min = 1,
+     .max = 50,
+     .one_of = LIMIT,
+     .at = ALL(bulk_minimum)},
+    {.name = "high_limit",
+     .help = "The ports' limit of high priority, in units of 4096 bytes; 255 is no limit. For experts: above 0, shares "
+             "can be exceeded.",
+     .kind = KEY_UINT,
+     .max = 255,
+     .one_of = LIMIT,
+     .read = read_high_limit},
+};
+static const struct keys limits_keys = {"limits", limits_key, COUNT(limits_key)};
+
+static const struct key paths_key[] = {
+    {.name = "lmc",
+     .help = "Every port has 2^lmc LIDs, and as many paths lead to it.",
+     .kind = KEY_UINT,
+     .required = true,
+     .max = 3,
+     .at = ALL(lmc),
+     .place = ALL(lmc_at)},
+};
+static const struct keys paths_keys = {"paths", paths_key, COUNT(paths_key)};
+
+static const struct key_choice versions[] = {{"1", 1}, {NULL, 0}};
+static const struct key_choice vls[] = {{"1", 1}, {"2", 2}, {"4", 4}, {"8", 8}, {"15", 15}, {NULL, 0}};
+static const struct key_choice mtus[] = {{"256", 256},   {"512", 512},   {"1024", 1024},
+                                         {"2048", 2048}, {"4096", 4096}, {NULL, 0}};
+
+/* classes before jobs, which refer to them: keys are read in the order of the table */
+static const struct key policy_key[] = {
+    {.name = "version",
+     .help = "The version of this format.",
+     .kind = KEY_CHOICE,
+     .required = true,
+     .choices = versions,
+     .at = ALL(version)},
+    {.name = "vls",
+     .help = "How many data virtual lanes the links have in operation.",
+     .kind = KEY_CHOICE,
+     .choices = vls,
+     .standard = "8",
+     .at = ALL(vls),
+     .place = ALL(vls_at)},
+    {.name = "mtu",
+     .help = "The largest packets in bytes that weights are made for; not given: the fabric's.",
+     .kind = KEY_CHOICE,
+     .choices = mtus,
+     .at = ALL(mtu)},
+    {.name = "classes",
+     .help = "The classes of jobs.",
+     .kind = KEY_LIST,
+     .required = true,
+     .min = 1,
+     .max = POLICY_CLASSES_MAX,
+     .of = &class_keys,
+     .read = read_classes},
+    {.name = "jobs", .help = "Which job has which class.", .kind = KEY_MAP, .required = true, .of = &jobs_keys},
+    {.name = "limits",
+     .help = "Against starvation of bulk by small messages.",
+     .kind = KEY_MAP,
+     .of = &limits_keys,
+     .place = ALL(limits_at)},
+    {.name = "paths", .help = "Paths through the fabric.", .kind = KEY_MAP, .of = &paths_keys, .place = ALL(lmc_at)},
+};
+const struct keys policy_keys = {"the policy", policy_key, COUNT(policy_key)};
+
+/* Of a file in another version nothing else can be judged. */
+static bool version_is_ours(struct ydoc *y, yaml_node_t *root)
+{
+    const char *ours = versions[0].name;
+    yaml_node_t *n = ydoc_get(y, root, "version");
+    const char *s = n ? ydoc_need_scalar(y, n, "version", ours) : NULL;
+    uint64_t v;
+    if (!n || (s && !strcmp(s, ours)))
+        return true;
+    if (s && ydoc_uint_of(s, &v))
+        diag_error(
+            y->diag, ydoc_place(n),
+            "the policy is written in version %.20s of the format, and this fabricd reads version %s; use a fabricd "
+            "that reads it, or write it as mrmpi-policy(5) tells and say 'version: %s'",
+            s, ours, ours);
+    else if (s)
+        diag_error(y->diag, ydoc_place(n), "version is '%.40s'; allowed: %s", s, ours);
+    return false;
 }
 
 bool policy_parse(struct policy *p, const char *text, size_t len, struct diag *d)
 {
     unsigned before = d->errors;
-    *p = (struct policy){.vls = 8, .mtu = 4096, .bulk_minimum = 20, .high_limit = -1};
-    struct ydoc y;
-    if (!ydoc_load(&y, text, len, d))
+    struct reader r = {.p = p};
+    *p = (struct policy){.high_limit = -1};
+    keys_defaults(&policy_keys, p);
+    if (!ydoc_load(&r.y, text, len, d))
         return false;
-    yaml_node_t *root = ydoc_root(&y);
+    yaml_node_t *root = ydoc_root(&r.y);
     p->vls_at = p->lmc_at = p->limits_at = ydoc_place(root);
-    struct ykey k[] = {{"version", true, NULL}, {"classes", true, NULL}, {"jobs", true, NULL}, {"limits", false, NULL},
-                       {"paths", false, NULL},  {"vls", false, NULL},    {"mtu", false, NULL}};
-    ydoc_map(&y, root, "the policy", k, COUNT(k));
-    uint32_t version;
-    if (k[0].value)
-        ydoc_uint(&y, k[0].value, "version", 1, 1, &version);
-    parse_numbers(&y, k[5].value, k[6].value, k[4].value, p);
-    if (k[1].value)
-        parse_classes(&y, k[1].value, p);
-    if (k[2].value)
-        parse_jobs(&y, k[2].value, p);
-    if (k[3].value)
-        parse_limits(&y, k[3].value, p);
-    ydoc_free(&y);
+    if (version_is_ours(&r.y, root))
+        keys_read(&r.y, root, &policy_keys, p);
+    ydoc_free(&r.y);
     return d->errors == before;
 }
 

@@ -20,12 +20,15 @@ struct policy_class {
     char name[FD_NAME_MAX];
     uint32_t share;                     /* percent of a busy link */
     uint32_t priority;                  /* 0: small messages wait with the bulk; 1-3: they go ahead, with this weight */
+    bool has_priority;                  /* the file says so; else the compiler may choose one for the latency */
+    uint32_t latency_ns;                /* the longest that a small message may wait in the fabric; 0: not given */
+    uint32_t ratio_small, ratio_large;  /* of a link, of the only class; 0: not given. Priority is then 0 */
     uint32_t lanes;                     /* virtual lanes for bulk */
     uint32_t small_max;                 /* bytes */
     unsigned num_medium;                /* levels between small messages and bulk */
     uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
     struct fd_spread spread;            /* how messages go over rails; "": the library's own way */
-    struct place at, share_at;
+    struct place at, name_at, share_at, medium_at, latency_at, ratio_at;
 };
 
 /* Patterns of fnmatch(3); empty: anything. */
@@ -35,16 +38,21 @@ struct policy_rule {
 };
 
 struct policy {
+    uint32_t version;
     uint32_t vls; /* data virtual lanes that every port has in operation: 1, 2, 4, 8 or 15 */
-    uint32_t mtu; /* bytes */
+    uint32_t mtu; /* bytes; 0: the fabric's */
     uint32_t lmc;
-    uint32_t bulk_minimum; /* percent of a link that bulk keeps however busy the high-priority lanes are */
-    int high_limit;        /* the port's raw limit, -1: from bulk_minimum */
+    uint32_t bulk_minimum; /* percent of a link that bulk must keep, at most 50; 0: not given */
+    int high_limit;        /* the port's raw limit, -1: not given */
     unsigned num_classes, num_rules, default_class;
     struct policy_class classes[POLICY_CLASSES_MAX];
     struct policy_rule rules[POLICY_RULES_MAX];
     struct place vls_at, lmc_at, limits_at;
 };
+
+/* The format: what a policy may hold (keys.h). */
+struct keys;
+extern const struct keys policy_keys;
 
 /* False if there was an error; all errors and warnings are in d. */
 bool policy_parse(struct policy *p, const char *text, size_t len, struct diag *d);

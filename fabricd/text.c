@@ -212,14 +212,20 @@ int text_write_file(const char *path, const char *s, size_t len)
     return rc;
 }
 
+/* The same line once: what an alias stands for is read wherever it is used, and is one mistake. */
 static void diag_add(struct diag *d, struct place at, const char *kind, const char *fmt, va_list ap)
 {
+    struct text line = {0};
     if (at.line)
-        text_printf(&d->out, "%s:%u:%u: %s: ", d->file, at.line, at.col, kind);
+        text_printf(&line, "%s:%u:%u: %s: ", d->file, at.line, at.col, kind);
     else
-        text_printf(&d->out, "%s: %s: ", d->file, kind);
-    text_vprintf(&d->out, fmt, ap);
-    text_put(&d->out, "\n", 1);
+        text_printf(&line, "%s: %s: ", d->file, kind);
+    text_vprintf(&line, fmt, ap);
+    text_put(&line, "\n", 1);
+    const char *told = strstr(text_str(&d->out), line.s);
+    if (!told || (told > d->out.s && told[-1] != '\n'))
+        text_put(&d->out, line.s, line.len);
+    text_free(&line);
 }
 
 void diag_error(struct diag *d, struct place at, const char *fmt, ...)
@@ -266,13 +272,14 @@ static unsigned distance(const char *a, const char *b)
     return row[m];
 }
 
+/* Near is less than three letters and less than all of either: a letter in place of another means nothing. */
 const char *nearest_name(const char *s, const char *const *names)
 {
     const char *best = NULL;
     unsigned best_distance = 3;
     for (; *names; names++) {
         unsigned d = distance(s, *names);
-        if (d < best_distance && d < strlen(*names)) {
+        if (d < best_distance && d < strlen(*names) && d < strlen(s)) {
             best = *names;
             best_distance = d;
         }

@@ -112,7 +112,7 @@ static void unknown_key(struct ydoc *y, yaml_node_t *key, const char *name, cons
 
 bool ydoc_map(struct ydoc *y, yaml_node_t *n, const char *what, struct ykey *keys, size_t num_keys)
 {
-    unsigned errors = y->diag->errors;
+    unsigned errors = y->diag->errors, unknown = 0;
     if (n->type != YAML_MAPPING_NODE) {
         diag_error(y->diag, ydoc_place(n), "%s is %s; allowed: a mapping (lines of 'key: value')", what, kind_of(n));
         return false;
@@ -122,23 +122,38 @@ bool ydoc_map(struct ydoc *y, yaml_node_t *n, const char *what, struct ykey *key
         const char *name = ydoc_scalar(k);
         if (!name) {
             diag_error(y->diag, ydoc_place(k), "a key of %s is %s; allowed: a name", what, kind_of(k));
+            unknown++;
             continue;
         }
         size_t i = 0;
         while (i < num_keys && strcmp(keys[i].name, name))
             i++;
-        if (i == num_keys)
+        if (i == num_keys) {
             unknown_key(y, k, name, what, keys, num_keys);
-        else if (keys[i].value)
+            unknown++;
+        } else if (keys[i].value) {
             diag_error(y->diag, ydoc_place(k), "'%s' is given twice in %s (first on line %zu)", name, what,
                        keys[i].value->start_mark.line + 1);
-        else
+        } else {
             keys[i].value = v;
+        }
     }
-    for (size_t i = 0; i < num_keys; i++)
+    for (size_t i = 0; i < num_keys && !unknown; i++)
         if (keys[i].required && !keys[i].value)
             diag_error(y->diag, ydoc_place(n), "%s has no '%s'", what, keys[i].name);
     return y->diag->errors == errors;
+}
+
+yaml_node_t *ydoc_get(struct ydoc *y, yaml_node_t *n, const char *key)
+{
+    if (n->type != YAML_MAPPING_NODE)
+        return NULL;
+    for (yaml_node_pair_t *p = n->data.mapping.pairs.start; p < n->data.mapping.pairs.top; p++) {
+        const char *name = ydoc_scalar(yaml_document_get_node(&y->doc, p->key));
+        if (name && !strcmp(name, key))
+            return yaml_document_get_node(&y->doc, p->value);
+    }
+    return NULL;
 }
 
 bool ydoc_list(struct ydoc *y, yaml_node_t *n, const char *what)
@@ -155,7 +170,7 @@ yaml_node_t *ydoc_item(struct ydoc *y, yaml_node_t *n, size_t i)
     return item < n->data.sequence.items.top ? yaml_document_get_node(&y->doc, *item) : NULL;
 }
 
-static const char *need_scalar(struct ydoc *y, yaml_node_t *n, const char *what, const char *allowed)
+const char *ydoc_need_scalar(struct ydoc *y, yaml_node_t *n, const char *what, const char *allowed)
 {
     const char *s = ydoc_scalar(n);
     if (!s)
@@ -166,7 +181,7 @@ static const char *need_scalar(struct ydoc *y, yaml_node_t *n, const char *what,
 
 bool ydoc_string(struct ydoc *y, yaml_node_t *n, const char *what, char *out, size_t size)
 {
-    const char *s = need_scalar(y, n, what, "text");
+    const char *s = ydoc_need_scalar(y, n, what, "text");
     if (!s)
         return false;
     if (!*s || strlen(s) >= size) {
@@ -197,13 +212,47 @@ static bool digits(const char *s, uint64_t *out, const char **end)
     return p > s;
 }
 
+bool ydoc_uint_of(const char *s, uint64_t *out)
+{
+    const char *end;
+    return digits(s, out, &end) && !*end;
+}
+
+bool ydoc_size_of(const char *s, uint64_t *out)
+{
+    const char *end;
+    if (!digits(s, out, &end))
+        return false;
+    if ((*end == 'K' || *end == 'k') && !end[1])
+        *out <<= 10;
+    else if ((*end == 'M' || *end == 'm') && !end[1])
+        *out <<= 20;
+    else
+        return !*end;
+    return true;
+}
+
+bool ydoc_time_of(const char *s, uint64_t *out)
+{
+    const char *end;
+    if (!digits(s, out, &end))
+        return false;
+    if (!strcmp(end, "us"))
+        *out *= 1000;
+    else if (!strcmp(end, "ms"))
+        *out *= 1000000;
+    else
+        return false;
+    return true;
+}
+
 bool ydoc_uint(struct ydoc *y, yaml_node_t *n, const char *what, uint32_t min, uint32_t max, uint32_t *out)
 {
-    const char *s = need_scalar(y, n, what, "a number"), *end;
+    const char *s = ydoc_need_scalar(y, n, what, "a number");
     uint64_t v;
     if (!s)
         return false;
-    if (!digits(s, &v, &end) || *end || v < min || v > max) {
+    if (!ydoc_uint_of(s, &v) || v < min || v > max) {
         diag_error(y->diag, ydoc_place(n), "%s is '%.40s'; allowed: a whole number from %u to %u", what, s, min, max);
         return false;
     }
@@ -213,18 +262,11 @@ bool ydoc_uint(struct ydoc *y, yaml_node_t *n, const char *what, uint32_t min, u
 
 bool ydoc_size(struct ydoc *y, yaml_node_t *n, const char *what, uint32_t max, uint32_t *out)
 {
-    const char *s = need_scalar(y, n, what, "a size"), *end;
+    const char *s = ydoc_need_scalar(y, n, what, "a size");
     uint64_t v;
     if (!s)
         return false;
-    bool ok = digits(s, &v, &end);
-    if (ok && (*end == 'K' || *end == 'k') && !end[1])
-        v <<= 10;
-    else if (ok && (*end == 'M' || *end == 'm') && !end[1])
-        v <<= 20;
-    else
-        ok = ok && !*end;
-    if (!ok || v > max) {
+    if (!ydoc_size_of(s, &v) || v > max) {
         diag_error(y->diag, ydoc_place(n), "%s is '%.40s'; allowed: bytes from 0 to %u, as 8192, 8K or 1M", what, s,
                    max);
         return false;
@@ -233,9 +275,24 @@ bool ydoc_size(struct ydoc *y, yaml_node_t *n, const char *what, uint32_t max, u
     return true;
 }
 
+bool ydoc_time(struct ydoc *y, yaml_node_t *n, const char *what, uint32_t min, uint32_t max, uint32_t *out)
+{
+    const char *s = ydoc_need_scalar(y, n, what, "a time");
+    uint64_t v;
+    if (!s)
+        return false;
+    if (!ydoc_time_of(s, &v) || v < min || v > max) {
+        diag_error(y->diag, ydoc_place(n), "%s is '%.40s'; allowed: %u to %u microseconds, as 20us or 1ms", what, s,
+                   min / 1000, max / 1000);
+        return false;
+    }
+    *out = (uint32_t)v;
+    return true;
+}
+
 bool ydoc_bool(struct ydoc *y, yaml_node_t *n, const char *what, bool *out)
 {
-    const char *s = need_scalar(y, n, what, "true or false");
+    const char *s = ydoc_need_scalar(y, n, what, "true or false");
     if (!s)
         return false;
     if (strcasecmp(s, "true") && strcasecmp(s, "false")) {
@@ -251,15 +308,18 @@ int ydoc_choice(struct ydoc *y, yaml_node_t *n, const char *what, const char *co
     struct text all = {0};
     for (int i = 0; names[i]; i++)
         text_printf(&all, "%s%s", i ? ", " : "", names[i]);
-    const char *s = need_scalar(y, n, what, text_str(&all));
+    const char *s = ydoc_need_scalar(y, n, what, text_str(&all));
     int found = -1;
     for (int i = 0; s && names[i]; i++)
         if (!strcmp(s, names[i]))
             found = i;
     if (s && found < 0) {
-        const char *near = nearest_name(s, names);
-        diag_error(y->diag, ydoc_place(n), "%s is '%.40s'%s%s%s; allowed: %s", what, s, near ? ", did you mean '" : "",
-                   near ? near : "", near ? "'?" : "", text_str(&all));
+        const char *near = *s >= '0' && *s <= '9' ? NULL : nearest_name(s, names); /* no number means another one */
+        if (near)
+            diag_error(y->diag, ydoc_place(n), "%s is '%.40s', did you mean '%s'? allowed: %s", what, s, near,
+                       text_str(&all));
+        else
+            diag_error(y->diag, ydoc_place(n), "%s is '%.40s'; allowed: %s", what, s, text_str(&all));
     }
     text_free(&all);
     return found;

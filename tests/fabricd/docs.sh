@@ -7,7 +7,7 @@
 for f in "$top"/etc/policies/*.yaml; do
   ok "etc/policies/${f##*/} is a good policy" fabricctl policy check "$f"
 done
-sed -n '/^\.nf/,/^\.fi/p' "$top/man/mrmpi-policy.5" | grep -v '^\.' >example.yaml
+sed -n '/^\.SH EXAMPLE/,/^\.fi/p' "$top/man/mrmpi-policy.5" | grep -v '^\.' >example.yaml
 ok "the example of mrmpi-policy(5) is a good policy" fabricctl policy check example.yaml
 ok "etc/fabricd/fabricd.yaml is a good configuration" fabricd --test --config "$top/etc/fabricd/fabricd.yaml"
 ok "etc/fabricd/simfab.yaml is, in a simulated fabric" env SIMFAB_DIR=/x fabricd --test --config "$top/etc/fabricd/simfab.yaml"
@@ -24,7 +24,7 @@ undocumented() { # PROGRAM PAGE: long options that --help tells and the page doe
 }
 is "fabricd(8) has every option" "$(undocumented fabricd fabricd.8)" ""
 is "fabricctl(1) has every option" "$(undocumented fabricctl fabricctl.1)" ""
-for v in check plan diff apply verify list set show del; do
+for v in check schema plan diff apply verify list set show del; do
   ok "fabricctl(1) has the verb $v" grep -qE "^\.(B|BI) \"?[a-z]+ $v" "$top/man/fabricctl.1"
 done
 

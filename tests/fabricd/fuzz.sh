@@ -6,12 +6,13 @@
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()
-for f in text ydoc policy compile opensm conf message; do sources+=("$top/fabricd/$f.c"); done
+for f in text ydoc keys policy compile opensm conf message; do sources+=("$top/fabricd/$f.c"); done
 sources+=("$top/libmrmpi/rail/policy.c")
 if ! clang -std=gnu17 -D_GNU_SOURCE -I"$top" -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
   $(pkg-config --cflags yaml-0.1) -o fuzz "$top/tests/fabricd/fuzz.c" "${sources[@]}" $(pkg-config --libs yaml-0.1) >out 2>&1; then
   grep -q 'clang_rt.fuzzer' out && skip_all "clang has no libFuzzer"
-  ok "the target builds" cat out -
+  tap_result 1 "the target builds" out
+  done_testing
 fi
 mkdir seeds
 n=0
@@ -20,6 +21,14 @@ for f in "$top"/etc/policies/*.yaml "$top"/etc/fabricd/*.yaml; do
     { printf "$kind"; cat "$f"; } >seeds/$((n += 1))
   done
 done
-ok "nothing falls over" ./fuzz -max_total_time="${FUZZ_SECONDS:-20}" -max_len=8192 -timeout=5 -rss_limit_mb=1024 \
+# goals, limits and levels of which no example has all; and every key of the format as a word to try
+{
+  printf '\x03version: 1\nclasses:\n  - {name: a, share: 50, latency: 7us, small: 8k, medium: [16K, 1M]}\n'
+  printf '  - {name: b, share: 40, ahead of: bulk, rails: {small: near}}\n  - {name: c, share: 10, priority: 2}\n'
+  printf 'jobs: {default: c, rules: [{user: "u*", class: a}]}\nlimits: {high_limit: 9}\nmtu: 2048\nvls: 15\n'
+} >seeds/goals
+printf '\x03version: 1\nclasses: [{name: a, share: 1, lanes: 3, ratio: 100:200}]\njobs: {default: a}\n' >seeds/ratio
+fabricctl policy schema | sed -n 's/^ *"\([a-z_ ]*\)": {$/"\1: "/p' | sort -u >words
+ok "nothing falls over" ./fuzz -dict=words -max_total_time="${FUZZ_SECONDS:-20}" -max_len=8192 -timeout=5 -rss_limit_mb=1024 \
   -artifact_prefix="$tmp/" -verbosity=0 seeds
 done_testing

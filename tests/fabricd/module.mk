@@ -2,7 +2,7 @@
 
 TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_opensm_conf tests/fabricd/test_proto tests/fabricd/test_ahead
 
-tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/ydoc.c fabricd/text.c \
+tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
                                   libmrmpi/rail/policy.c
 tests/fabricd/test_policy_PKGS := check yaml-0.1
 tests/fabricd/test_compile_SRCS := tests/fabricd/test_compile.c fabricd/compile.c fabricd/text.c
@@ -12,12 +12,12 @@ tests/fabricd/test_ahead_SRCS := tests/fabricd/test_ahead.c fabricd/ahead.c
 tests/fabricd/test_ahead_PKGS := check
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/opensm.c fabricd/compile.c fabricd/text.c
 tests/fabricd/test_opensm_conf_PKGS := check
-tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs.c fabricd/policy.c fabricd/ydoc.c \
+tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs.c fabricd/policy.c fabricd/keys.c fabricd/ydoc.c \
                                  fabricd/text.c libmrmpi/rail/policy.c
 tests/fabricd/test_proto_PKGS := check yaml-0.1
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_opensm_conf tests/fabricd/test_proto tests/fabricd/test_ahead
-SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/daemon.sh tests/fabricd/ibsim.sh
+SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c

@@ -63,7 +63,7 @@ ok "and touches nothing either" cmp "$conf" before.conf
 started
 ok "the library is told the default class" wait_for 5 grep -q '^seq=5 status=0 changed=0 .*class=normal small=5 bulk=0 ' watch
 ok "a job is given another class" fabricctl job set 4711 urgent
-ok "its subscriber hears of it" wait_for 5 grep -q '^seq=0 status=0 changed=1 .*class=urgent small=4 bulk=1,2 small_max=8192' watch
+ok "its subscriber hears of it" wait_for 5 grep -q '^seq=0 status=0 changed=1 .*class=urgent small=4 bulk=1,2 small_max=1024' watch
 fabricctl job show 4711 >q
 is "fabricctl says it, too" "$(grep -E '^(class|sl_)' q | tr '\n' ' ')" "class: urgent sl_small: 4 sl_bulk: [1, 2] "
 "$tool" query "$FABRICD_SOCKET" 4712 >q

@@ -35,6 +35,7 @@ START_TEST(good)
     ck_assert_uint_eq(p.num_classes, 3);
     ck_assert_str_eq(p.classes[0].name, "urgent");
     ck_assert_uint_eq(p.classes[0].priority, PRIORITY_HIGH);
+    ck_assert(p.classes[0].has_priority && !p.classes[1].has_priority);
     ck_assert_uint_eq(p.classes[0].lanes, 2);
     ck_assert_uint_eq(p.classes[0].small_max, 16384);
     ck_assert_uint_eq(p.classes[1].priority, PRIORITY_NORMAL);
@@ -48,81 +49,215 @@ START_TEST(good)
 }
 END_TEST
 
-/* Every case: a file with one mistake, and the place and the text that must be named. */
+/*
+ * Every case: a file with one mistake, and the only error that it must give. "\n" at the end: nothing follows on the
+ * line.
+ */
 static const struct {
     const char *text, *says;
 } bad[] = {
-    {"", "f.yaml:1:1: error: the file is empty"},
-    {"version: 1\nclasses: [\n", "f.yaml:3:1: error: "},
-    {"- a\n", "f.yaml:1:1: error: the policy is a list; allowed: a mapping"},
-    {"version: 1\nclases: []\njobs: {default: a}\n",
-     "f.yaml:2:1: error: unknown key 'clases' in the policy, did you mean 'classes'? allowed: version, classes, jobs, "
-     "limits, paths, vls, mtu"},
-    {"version: 2\nclasses: [{name: a, share: 1}]\njobs: {default: a}\n",
-     "f.yaml:1:10: error: version is '2'; allowed: a whole number from 1 to 1"},
-    {"version: 1\nversion: 1\nclasses: [{name: a, share: 1}]\njobs: {default: a}\n",
-     "f.yaml:2:1: error: 'version' is given twice in the policy (first on line 1)"},
-    {"version: 1\nclasses:\n  - name: a\n    share: 60\n  - name: b\n    share: 50\njobs: {default: a}\n",
-     "f.yaml:6:12: error: the shares add up to more than 100 with class 'b' (60 before it, 110 with it)"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1}\n  - {name: a, share: 2}\njobs: {default: a}\n",
-     "f.yaml:4:12: error: class 'a' is given twice (first on line 3)"},
+    {"", "1:1: error: the file is empty"},
+    {"# nothing\n", "1:1: error: the file is empty"},
+    {"version: 1\nclasses: [\n", "3:1: error: "},
+    {"- a\n", "1:1: error: the policy is a list; allowed: a mapping"},
+    {"version: 1\nclases: [{name: a, share: 100}]\njobs: {default: a}\n",
+     "2:1: error: unknown key 'clases' in the policy, did you mean 'classes'? allowed: version, vls, mtu, classes, "
+     "jobs, limits, paths\n"},
+    {"version: 1\njobs: {default: a}\n", "1:1: error: the policy has no 'classes'\n"},
+    {"version: 1\nclasses: [{name: a, share: 100}]\n", "1:1: error: the policy has no 'jobs'\n"},
+    {"classes: [{name: a, share: 100}]\njobs: {default: a}\n", "1:1: error: the policy has no 'version'\n"},
+    {"version: 2\nclasses: [{title: a, portion: 1}]\njob: {standard: a}\n",
+     "1:10: error: the policy is written in version 2 of the format, and this fabricd reads version 1; "},
+    {"classes: [{title: a, portion: 1}]\nversion: 20\n",
+     "2:10: error: the policy is written in version 20 of the format, and this fabricd reads version 1; "},
+    {"version: one\nclasses: 7\n", "1:10: error: version is 'one'; allowed: 1\n"},
+    {"version: [1]\nclasses: 7\n", "1:10: error: version is a list; allowed: 1\n"},
+    {"version: 1\nversion: 1\nclasses: [{name: a, share: 100}]\njobs: {default: a}\n",
+     "2:1: error: 'version' is given twice in the policy (first on line 1)\n"},
+    {"version: 1\nclasses: [{name: a, share: 100}]\njobs: {default: a}\n[x]: 1\n",
+     "4:1: error: a key of the policy is a list; allowed: a name\n"},
+    {"version: 1\nclasses: a\njobs: {default: a}\n", "2:10: error: classes is a single value; allowed: a list"},
+    {"version: 1\nclasses: []\njobs: {default: a}\n", "2:10: error: classes is empty; allowed: 1 to 8 classes\n"},
+    {"version: 1\nclasses: [a]\njobs: {default: a}\n", "2:11: error: a class is a single value; allowed: a mapping"},
+    {"version: 1\nclasses:\n  - {name: c0, share: 10}\n  - {name: c1, share: 10}\n  - {name: c2, share: 10}\n  - "
+     "{name: c3, share: 10}\n  - {name: c4, share: 10}\n  - {name: c5, share: 10}\n  - {name: c6, share: 10}\n  - "
+     "{name: c7, share: 10}\n  - {name: c8, share: 10}\n  - {name: c9, share: 10}\njobs: {default: c9}\n",
+     "11:5: error: more than 8 classes\n"},
+    {"version: 1\nclasses:\n  - name: a\n    share: 60\n  - name: b\n    share: 50\n  - {name: c, share: 50}\njobs: "
+     "{default: a}\n",
+     "6:12: error: the shares add up to more than 100 with class 'b' (60 before it, 110 with it)\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 60}\n  - {name: b, share: 160}\n  - {name: c, share: 40}\njobs: "
+     "{default: a}\n",
+     "4:22: error: share is '160'; allowed: a whole number from 1 to 100\n"},
     {"version: 1\nclasses:\n  - {name: a, share: ten}\njobs: {default: a}\n",
-     "f.yaml:3:22: error: share is 'ten'; allowed: a whole number from 1 to 100"},
-    {"version: 1\nclasses:\n  - {name: a, share: 0}\njobs: {default: a}\n", "f.yaml:3:22: error: share is '0'"},
-    {"version: 1\nclasses:\n  - {name: a, share: -5}\njobs: {default: a}\n", "f.yaml:3:22: error: share is '-5'"},
-    {"version: 1\nclasses:\n  - {name: a}\njobs: {default: a}\n", "f.yaml:3:5: error: a class has no 'share'"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, priority: hihg}\njobs: {default: a}\n",
-     "f.yaml:3:35: error: priority is 'hihg', did you mean 'high'?; allowed: high, normal, low"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, priority: 4}\njobs: {default: a}\n",
-     "f.yaml:3:35: error: priority is '4'; allowed: a whole number from 0 to 3"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, lanes: 9}\njobs: {default: a}\n",
-     "f.yaml:3:32: error: lanes is '9'"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, small: 2M}\njobs: {default: a}\n",
-     "f.yaml:3:32: error: small is '2M'"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: much}\njobs: {default: a}\n",
-     "f.yaml:3:33: error: medium is 'much'; allowed: bytes from 0 to 1073741824"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: 8K}\njobs: {default: a}\n",
-     "f.yaml:3:33: error: medium is 8192, and small goes up to 8192; allowed: more than that"},
-    {"version: 1\nclasses:\n  - {name: a, medium: 64K, small: 64K, share: 1}\njobs: {default: a}\n",
-     "f.yaml:3:23: error: medium is 65536, and small goes up to 65536"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: [64K, 32K]}\njobs: {default: a}\n",
-     "f.yaml:3:39: error: medium is 32768, and the level before goes up to 65536"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: [16K, 32K, 64K]}\njobs: {default: a}\n",
-     "f.yaml:3:44: error: more than 2 sizes in medium"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: []}\njobs: {default: a}\n",
-     "f.yaml:3:33: error: medium is empty; allowed: 1 to 2 sizes"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, medium: {upto: 1}}\njobs: {default: a}\n",
-     "f.yaml:3:33: error: medium is a mapping; allowed: a size"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, rails: near}\njobs: {default: a}\n",
-     "f.yaml:3:32: error: rails is"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, rails: {large: near}}\njobs: {default: a}\n",
-     "f.yaml:3:40: error: large in rails: \"near\" is not one of fair"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, rails: {small: even}}\njobs: {default: a}\n",
-     "f.yaml:3:40: error: small in rails: \"even\" is not one of fair soonest"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, rails: {small: window}}\njobs: {default: a}\n",
-     "f.yaml:3:40: error: small in rails: it needs the length of the window"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, rails: {smal: near}}\njobs: {default: a}\n",
-     "f.yaml:3:33: error: unknown key 'smal' in rails, did you mean 'small'?"},
-    {"version: 1\nclasses:\n  - {name: a, share: 1, medum: 9K}\njobs: {default: a}\n",
-     "f.yaml:3:25: error: unknown key 'medum' in a class, did you mean 'medium'?"},
-    {"version: 1\nclasses:\n  - {name: \"a b\", share: 1}\njobs: {default: \"a b\"}\n",
-     "f.yaml:3:12: error: class name 'a b'; allowed: letters"},
-    {"version: 1\nclasses: []\njobs: {default: a}\n", "f.yaml:2:10: error: classes is empty"},
-    {"version: 1\nclasses: [{name: a, share: 1}]\njobs: {default: b}\n",
-     "f.yaml:3:17: error: default is 'b'; allowed: a"},
-    {"version: 1\nclasses: [{name: abc, share: 1}]\njobs: {default: abc, rules: [{class: abc}]}\n",
-     "f.yaml:3:30: error: a rule without user, account or name"},
-    {"version: 1\nclasses: [{name: abc, share: 1}]\njobs: {default: abc}\nvls: 3\n",
-     "f.yaml:4:6: error: vls is '3'; allowed: 1, 2, 4, 8, 15"},
-    {"version: 1\nclasses: [{name: abc, share: 1}]\njobs: {default: abc}\npaths: {lmc: 4}\n",
-     "f.yaml:4:14: error: lmc is '4'; allowed: a whole number from 0 to 3"},
-    {"version: 1\nclasses: [{name: abc, share: 1}]\njobs: {default: abc}\nlimits: {bulk_minimum: 20, high_limit: 3}\n",
-     "f.yaml:4:40: error: bulk_minimum and high_limit"},
-    {"version: 1\nclasses: [{name: abc, share: 1}]\njobs: {default: abc}\n---\na: 1\n",
-     "f.yaml:5:1: error: a second YAML document"},
-    {"version: 1\nclasses: [{name: abc, share: 99999999999999999999}]\njobs: {default: abc}\n",
-     "f.yaml:2:30: error: share is"},
-    {"version: 1\nclasses: [{name: \"a\\0b\", share: 1}]\njobs: {default: a}\n", "text with a zero byte in it"},
+     "3:22: error: share is 'ten'; allowed: a whole number from 1 to 100\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 0}\njobs: {default: a}\n", "3:22: error: share is '0'"},
+    {"version: 1\nclasses:\n  - {name: a, share: -5}\njobs: {default: a}\n", "3:22: error: share is '-5'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 99999999999999999999}\njobs: {default: a}\n",
+     "3:22: error: share is '9"},
+    {"version: 1\nclasses:\n  - {name: a, share: [1]}\njobs: {default: a}\n",
+     "3:22: error: share is a list; allowed: a number\n"},
+    {"version: 1\nclasses:\n  - {name: a}\n  - {name: b, share: 100}\njobs: {default: a}\n",
+     "3:5: error: a class has no 'share'\n"},
+    {"version: 1\nclasses:\n  - {name: a, shares: 100}\njobs: {default: a}\n",
+     "3:15: error: unknown key 'shares' in a class, did you mean 'share'? allowed: name, share, "},
+    {"version: 1\nclasses:\n  - {name: a, percent: 100}\njobs: {default: a}\n",
+     "3:15: error: unknown key 'percent' in a class; allowed: name, share, "},
+    {"version: 1\nclasses:\n  - {name: a, share: 60}\n  - {name: a, share: 60}\njobs: {default: b}\n",
+     "4:12: error: class 'a' is given twice (first on line 3)\n"},
+    {"version: 1\nclasses:\n  - {name: \"a b\", share: 100}\njobs: {default: \"a b\"}\n",
+     "3:12: error: name is 'a b'; allowed: only characters of A-Za-z0-9_.-\n"},
+    {"version: 1\nclasses:\n  - {name: a+, share: 100}\njobs: {default: a+, rules: [{user: u, class: a+}]}\n",
+     "3:12: error: name is 'a+'"},
+    {"version: 1\nclasses:\n  - {name: \"\", share: 100}\njobs: {default: b, rules: [{user: u, class: c}]}\n",
+     "3:12: error: name has 0 characters; allowed: 1 to 31\n"},
+    {"version: 1\nclasses:\n  - {name: abcdefghijklmnopqrstuvwxyzabcdef, share: 100}\njobs: {default: "
+     "abcdefghijklmnopqrstuvwxyzabcdef}\n",
+     "3:12: error: name has 32 characters; allowed: 1 to 31\n"},
+    {"version: 1\nclasses:\n  - {name: \"a\\0b\", share: 100}\njobs: {default: a}\n",
+     "3:12: error: name is text with a zero byte in it"},
+    {"version: 1\nclasses:\n  - {name: \"a\\tb\", share: 100}\njobs: {default: a}\n",
+     "3:12: error: name has a control character in it"},
+    {"version: 1\nclasses:\n  - {share: 100}\njobs: {default: a}\n", "3:5: error: a class has no 'name'\n"},
+    {"version: 1\nclasses:\n  - {nam: a, share: 100}\njobs: {default: a}\n",
+     "3:6: error: unknown key 'nam' in a class, did you mean 'name'?"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, priority: hihg}\njobs: {default: a}\n",
+     "3:37: error: priority is 'hihg', did you mean 'high'? allowed: high, normal, low, 3, 2, 1, 0\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, priority: 4}\njobs: {default: a}\n",
+     "3:37: error: priority is '4'; allowed: high, normal, low, 3, 2, 1, 0\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ahead of: bul}\njobs: {default: a}\n",
+     "3:37: error: ahead of is 'bul', did you mean 'bulk'? allowed: bulk, everything\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ahead: bulk}\njobs: {default: a}\n",
+     "3:27: error: unknown key 'ahead' in a class; allowed: "},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, latency: 20}\njobs: {default: a}\n",
+     "3:36: error: latency is '20'; allowed: 1 to 1000000 microseconds, as 20us or 1ms\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, latency: 20s}\njobs: {default: a}\n",
+     "3:36: error: latency is '20s'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, latency: 0us}\njobs: {default: a}\n",
+     "3:36: error: latency is '0us'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, latency: 1001ms}\njobs: {default: a}\n",
+     "3:36: error: latency is '1001ms'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, latency: 5000000ms}\njobs: {default: a}\n",
+     "3:36: error: latency is '5000000ms'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, priority: high, latency: 20us}\njobs: {default: a}\n",
+     "3:52: error: 'priority' and 'latency' exclude each other; allowed: one of priority, ahead of, latency, ratio\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, latency: 20us, priority: high}\njobs: {default: a}\n",
+     "3:52: error: 'latency' and 'priority' exclude each other"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, priority: low, ahead of: bulk}\njobs: {default: a}\n",
+     "3:52: error: 'priority' and 'ahead of' exclude each other"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ahead of: bulk, latency: 1ms}\njobs: {default: a}\n",
+     "3:52: error: 'ahead of' and 'latency' exclude each other"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, priority: low, ratio: \"1:1\", latency: 1ms}\njobs: {default: "
+     "a}\n",
+     "3:49: error: 'priority' and 'ratio' exclude each other"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: \"100\"}\njobs: {default: a}\n",
+     "3:34: error: ratio is '100'; allowed: SMALL:LARGE, as 100:10, each from 1 to 1000\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: \"100/10\"}\njobs: {default: a}\n",
+     "3:34: error: ratio is '100/10'; allowed: SMALL:LARGE, as 100:10, each from 1 to 1000\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: \"0:10\"}\njobs: {default: a}\n",
+     "3:34: error: ratio is '0:10'; allowed: SMALL:LARGE, as 100:10, each from 1 to 1000\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: \"100:0\"}\njobs: {default: a}\n",
+     "3:34: error: ratio is '100:0'; allowed: SMALL:LARGE, as 100:10, each from 1 to 1000\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: \"1001:1\"}\njobs: {default: a}\n",
+     "3:34: error: ratio is '1001:1'; allowed: SMALL:LARGE, as 100:10, each from 1 to 1000\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: \"100:10:1\"}\njobs: {default: a}\n",
+     "3:34: error: ratio is '100:10:1'; allowed: SMALL:LARGE, as 100:10, each from 1 to 1000\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: \":\"}\njobs: {default: a}\n",
+     "3:34: error: ratio is ':'; allowed: SMALL:LARGE, as 100:10, each from 1 to 1000\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: \"100:\"}\njobs: {default: a}\n",
+     "3:34: error: ratio is '100:'; allowed: SMALL:LARGE, as 100:10, each from 1 to 1000\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: \"1:1 \"}\njobs: {default: a}\n",
+     "3:34: error: ratio is '1:1 '; allowed: SMALL:LARGE, as 100:10, each from 1 to 1000\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, ratio: [100, 10]}\njobs: {default: a}\n",
+     "3:34: error: ratio is a list; allowed: SMALL:LARGE"},
+    {"version: 1\nclasses:\n  - {name: a, share: 50}\n  - {name: b, share: 50, ratio: 100:10}\njobs: {default: a}\n",
+     "4:33: error: class 'b' has a ratio and is not the only class: "},
+    {"version: 1\nclasses:\n  - {name: a, share: 50, ratio: x}\n  - {name: b, share: 50}\njobs: {default: a}\n",
+     "3:33: error: ratio is 'x'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, lanes: 9}\njobs: {default: a}\n",
+     "3:34: error: lanes is '9'; allowed: a whole number from 1 to 8\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, small: 2M}\njobs: {default: a}\n",
+     "3:34: error: small is '2M'; allowed: bytes from 0 to 1048576, as 8192, 8K or 1M\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, small: 2M, medium: 512}\njobs: {default: a}\n",
+     "3:34: error: small is '2M'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medium: much}\njobs: {default: a}\n",
+     "3:35: error: medium is 'much'; allowed: bytes from 0 to 1073741824"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medium: 1K}\njobs: {default: a}\n",
+     "3:35: error: medium is 1024, and small goes up to 1024; allowed: more than that\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medium: 64K, small: 64K}\njobs: {default: a}\n",
+     "3:35: error: medium is 65536, and small goes up to 65536"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medium: [512, 32K]}\njobs: {default: a}\n",
+     "3:36: error: medium is 512, and small goes up to 1024"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medium: [64K, 32K]}\njobs: {default: a}\n",
+     "3:41: error: medium is 32768, and the level before goes up to 65536"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medium: [much, 32K]}\njobs: {default: a}\n",
+     "3:36: error: medium is 'much'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medium: [16K, 32K, 64K, 128K]}\njobs: {default: a}\n",
+     "3:46: error: more than 2 sizes in medium\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medium: []}\njobs: {default: a}\n",
+     "3:35: error: medium is empty; allowed: 1 to 2 sizes\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medium: {upto: 1}}\njobs: {default: a}\n",
+     "3:35: error: medium is a mapping; allowed: a size\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, medum: 9K}\njobs: {default: a}\n",
+     "3:27: error: unknown key 'medum' in a class, did you mean 'medium'?"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, rails: near}\njobs: {default: a}\n",
+     "3:34: error: rails is a single value; allowed: a mapping"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, rails: {large: near}}\njobs: {default: a}\n",
+     "3:42: error: large in rails: \"near\" is not one of fair"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, rails: {small: even}}\njobs: {default: a}\n",
+     "3:42: error: small in rails: \"even\" is not one of fair soonest"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, rails: {small: window}}\njobs: {default: a}\n",
+     "3:42: error: small in rails: it needs the length of the window"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, rails: {smal: near}}\njobs: {default: a}\n",
+     "3:35: error: unknown key 'smal' in rails, did you mean 'small'?"},
+    {"version: 1\nclasses:\n  - {name: a, share: &s 0}\n  - {name: b, share: *s}\njobs: {default: a}\n",
+     "3:22: error: share is '0'"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: b}\n",
+     "3:17: error: default is 'b'; allowed: abc\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abd}\n",
+     "3:17: error: default is 'abd', did you mean 'abc'? allowed: abc\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: [abc]}\n",
+     "3:17: error: default is a list; allowed: abc\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {rules: []}\n", "3:7: error: jobs has no 'default'\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {defalt: abc}\n",
+     "3:8: error: unknown key 'defalt' in jobs, did you mean 'default'?"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: abc\n",
+     "3:7: error: jobs is a single value; allowed: a mapping"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: {user: u, class: abc}}\n",
+     "3:29: error: rules is a mapping; allowed: a list"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{class: abc}]}\n",
+     "3:30: error: a rule has none of: user, account, name\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{acount: x, class: abc}]}\n",
+     "3:31: error: unknown key 'acount' in a rule, did you mean 'account'?"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{user: u}]}\n",
+     "3:30: error: a rule has no 'class'\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{user: u, class: x}]}\n",
+     "3:47: error: class is 'x'; allowed: abc\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{user: \"\", class: abc}]}\n",
+     "3:37: error: user has 0 characters; allowed: 1 to 63\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [u]}\n",
+     "3:30: error: a rule is a single value; allowed: a mapping"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\nvls: 3\n",
+     "4:6: error: vls is '3'; allowed: 1, 2, 4, 8, 15\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\nvls: 5\n",
+     "4:6: error: vls is '5'; allowed: 1, 2, 4, 8, 15\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\nmtu: 2047\n",
+     "4:6: error: mtu is '2047'; allowed: 256, 512, 1024, 2048, 4096\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\npaths: {lmc: 4}\n",
+     "4:14: error: lmc is '4'; allowed: a whole number from 0 to 3\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\npaths: {}\n",
+     "4:8: error: paths has no 'lmc'\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\nlimits: {bulk_minimum: 20, high_limit: "
+     "3}\n",
+     "4:40: error: 'bulk_minimum' and 'high_limit' exclude each other; allowed: one of bulk_minimum, high_limit\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\nlimits: {bulk_minimum: 51}\n",
+     "4:24: error: bulk_minimum is '51'; allowed: a whole number from 1 to 50\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\nlimits: {high_limit: 256}\n",
+     "4:22: error: high_limit is '256'; allowed: a whole number from 0 to 255\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\nlimits: 20\n",
+     "4:9: error: limits is a single value; allowed: a mapping"},
+    {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc}\n---\na: 1\n",
+     "5:1: error: a second YAML document; allowed: one\n"},
 };
 
 START_TEST(levels_between)
@@ -143,14 +278,30 @@ START_TEST(levels_between)
 }
 END_TEST
 
+/* Errors are counted as often as an alias is used, and told once. */
+static unsigned lines(const char *s, const char *kind)
+{
+    unsigned n = 0;
+    while ((s = strstr(s, kind))) {
+        n++;
+        s += strlen(kind);
+    }
+    return n;
+}
+
 START_TEST(refused)
 {
     struct policy p;
-    struct diag d = {.file = "f.yaml"};
+    struct diag d = {.file = "f"};
     ck_assert(!policy_parse(&p, bad[_i].text, strlen(bad[_i].text), &d));
     ck_assert_uint_gt(d.errors, 0);
-    ck_assert_msg(strstr(text_str(&d.out), bad[_i].says) != NULL, "case %d: wanted '%s', got '%s'", _i, bad[_i].says,
-                  text_str(&d.out));
+    const char *out = text_str(&d.out), *error = strstr(out, ": error: ");
+    ck_assert_ptr_nonnull(error);
+    while (error > out && error[-1] != '\n') /* a warning may come before it */
+        error--;
+    ck_assert_msg(!strncmp(error, "f:", 2) && !strncmp(error + 2, bad[_i].says, strlen(bad[_i].says)),
+                  "case %d: wanted 'f:%s', got '%s'", _i, bad[_i].says, out);
+    ck_assert_msg(lines(out, ": error: ") == 1, "case %d: one mistake, several errors: %s", _i, out);
     text_free(&d.out);
 }
 END_TEST
@@ -163,7 +314,113 @@ START_TEST(all_errors_at_once)
     struct diag d = {.file = "f.yaml"};
     ck_assert(!policy_parse(&p, text, strlen(text), &d));
     ck_assert_uint_eq(d.errors, 4);
+    ck_assert_uint_eq(lines(text_str(&d.out), ": error: "), 4);
     text_free(&d.out);
+}
+END_TEST
+
+START_TEST(defaults)
+{
+    static const char text[] = "version: 1\nclasses:\n  - {name: a, share: 100}\njobs: {default: a}\n";
+    struct policy p;
+    struct diag d = {.file = "f.yaml"};
+    ck_assert(policy_parse(&p, text, strlen(text), &d));
+    ck_assert_str_eq(text_str(&d.out), "");
+    ck_assert_uint_eq(p.vls, 8);
+    ck_assert_uint_eq(p.mtu, 0);
+    ck_assert_uint_eq(p.lmc, 0);
+    ck_assert_uint_eq(p.bulk_minimum, 0);
+    ck_assert_int_eq(p.high_limit, -1);
+    ck_assert_uint_eq(p.num_rules, 0);
+    ck_assert_uint_eq(p.classes[0].priority, PRIORITY_NORMAL);
+    ck_assert(!p.classes[0].has_priority);
+    ck_assert_uint_eq(p.classes[0].lanes, 1);
+    ck_assert_uint_eq(p.classes[0].small_max, 1024);
+    ck_assert_uint_eq(p.classes[0].num_medium, 0);
+    ck_assert_uint_eq(p.classes[0].latency_ns, 0);
+    ck_assert_uint_eq(p.classes[0].ratio_small, 0);
+    ck_assert_uint_eq(p.classes[0].ratio_large, 0);
+}
+END_TEST
+
+START_TEST(how_small_messages_go)
+{
+    static const struct {
+        const char *says;
+        uint32_t priority;
+        bool given;
+        uint32_t latency_ns, small, large;
+        unsigned col; /* of the goal that has a place */
+    } cases[] = {
+        {"priority: high", PRIORITY_HIGH, true, 0, 0, 0, 0},
+        {"priority: 2", 2, true, 0, 0, 0, 0},
+        {"priority: low", PRIORITY_LOW, true, 0, 0, 0, 0},
+        {"ahead of: bulk", PRIORITY_NORMAL, true, 0, 0, 0, 0},
+        {"ahead of: everything", PRIORITY_HIGH, true, 0, 0, 0, 0},
+        {"latency: 20us", PRIORITY_NORMAL, false, 20000, 0, 0, 36},
+        {"latency: 1us", PRIORITY_NORMAL, false, 1000, 0, 0, 36},
+        {"latency: 1000ms", PRIORITY_NORMAL, false, 1000000000, 0, 0, 36},
+        {"ratio: \"100:10\"", PRIORITY_LOW, false, 0, 100, 10, 34},
+        {"ratio: 100:200", PRIORITY_LOW, false, 0, 100, 200, 34},
+        {"ratio: 1:1000", PRIORITY_LOW, false, 0, 1, 1000, 34},
+    };
+    struct policy p;
+    struct diag d = {.file = "f.yaml"};
+    struct text t = {0};
+    text_printf(&t, "version: 1\nclasses:\n  - {name: a, share: 100, %s}\njobs: {default: a}\n", cases[_i].says);
+    ck_assert_msg(policy_parse(&p, t.s, t.len, &d), "%s: %s", cases[_i].says, text_str(&d.out));
+    const struct policy_class *c = &p.classes[0];
+    ck_assert_uint_eq(c->priority, cases[_i].priority);
+    ck_assert(c->has_priority == cases[_i].given);
+    ck_assert_uint_eq(c->latency_ns, cases[_i].latency_ns);
+    ck_assert_uint_eq(c->ratio_small, cases[_i].small);
+    ck_assert_uint_eq(c->ratio_large, cases[_i].large);
+    ck_assert_uint_eq(c->latency_ns ? c->latency_at.col : c->ratio_at.col, cases[_i].col);
+    text_free(&t);
+    text_free(&d.out);
+}
+END_TEST
+
+START_TEST(raw_limit_warns)
+{
+    static const struct {
+        const char *limit, *says;
+    } cases[] = {{"0", NULL},
+                 {"4", "f:4:22: warning: high_limit 4 lets 16384 bytes of small messages go for each packet of bulk"},
+                 {"255", "f:4:22: warning: high_limit 255 is no limit"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct policy p;
+        struct diag d = {.file = "f"};
+        struct text t = {0};
+        text_printf(&t, "version: 1\nclasses: [{name: a, share: 100}]\njobs: {default: a}\nlimits: {high_limit: %s}\n",
+                    cases[i].limit);
+        ck_assert(policy_parse(&p, t.s, t.len, &d));
+        ck_assert_int_eq(p.high_limit, atoi(cases[i].limit));
+        ck_assert_uint_eq(d.warnings, cases[i].says != NULL);
+        if (cases[i].says)
+            ck_assert_ptr_eq(strstr(text_str(&d.out), cases[i].says), d.out.s);
+        text_free(&t);
+        text_free(&d.out);
+    }
+}
+END_TEST
+
+START_TEST(many_rules)
+{
+    for (unsigned n = POLICY_RULES_MAX; n < POLICY_RULES_MAX + 3; n++) {
+        struct policy p;
+        struct diag d = {.file = "f"};
+        struct text t = {0};
+        text_printf(&t, "version: 1\nclasses: [{name: a, share: 100}]\njobs:\n  default: a\n  rules:\n");
+        for (unsigned i = 0; i < n; i++)
+            text_printf(&t, "    - {user: u%u, class: a}\n", i);
+        bool good = policy_parse(&p, t.s, t.len, &d);
+        ck_assert(good == (n == POLICY_RULES_MAX));
+        ck_assert_str_eq(text_str(&d.out), good ? "" : "f:70:7: error: more than 64 rules\n");
+        ck_assert_uint_eq(p.num_rules, POLICY_RULES_MAX);
+        text_free(&t);
+        text_free(&d.out);
+    }
 }
 END_TEST
 
@@ -212,6 +469,10 @@ int main(void)
     tcase_add_test(t, levels_between);
     tcase_add_loop_test(t, refused, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_test(t, all_errors_at_once);
+    tcase_add_test(t, defaults);
+    tcase_add_loop_test(t, how_small_messages_go, 0, 11);
+    tcase_add_test(t, raw_limit_warns);
+    tcase_add_test(t, many_rules);
     tcase_add_test(t, shares_below_100_warn);
     tcase_add_test(t, nearest);
     tcase_add_test(t, yaml_strings);

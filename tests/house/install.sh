@@ -8,7 +8,7 @@ san=$(sanitizers)
 ok "make install" make --no-print-directory install SAN="$san" DESTDIR="$tmp/root" PREFIX=/opt/mrmpi BUILD="$BUILD"
 p=$tmp/root/opt/mrmpi
 for f in bin/mrrun bin/mrcc bin/simfab bin/fabricd bin/fabricctl lib/libmpi.so.12 lib/libmpich.so.12 lib/libmrmpi.so lib/libsimfab.so lib/libsimfab-tsc.so include/mpi.h \
-  share/mrmpi/topologies/two-hosts-two-rails.net share/mrmpi/models/sdr-pcix.yaml share/man/man1/mrrun.1 lib/pkgconfig/mrmpi.pc; do
+  share/mrmpi/topologies/two-hosts-two-rails.net share/mrmpi/models/sdr-pcix.yaml share/mrmpi/policy.schema.json share/man/man1/mrrun.1 lib/pkgconfig/mrmpi.pc; do
   ok "$f is installed" test -e "$p/$f"
 done
 cat >"$tmp/hello.c" <<'C'

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The policy language from outside: what fabricctl reads, its JSON schema, and the manual page beside both.
+
+. "$(dirname "$0")/lib.sh"
+schema() { python3 "$top/tests/fabricd/schema.py" "$@"; }
+
+# ---- what is read
+good=$top/etc/policies/simple.yaml
+quick() { timeout 10 "$@" </dev/null; } # a reader that waits is not let wait
+mkfifo fifo
+quick fabricctl policy check fifo >out 2>&1
+is "a FIFO is refused at once" "$? $(cat out)" "2 fabricctl: fifo: not a regular file; '-' reads standard input"
+for f in /dev/zero /dev/null; do
+  quick fabricctl policy check $f >out 2>&1
+  is "so is $f" "$? $(cat out)" "2 fabricctl: $f: not a regular file; '-' reads standard input"
+done
+quick fabricctl policy check . >out 2>&1
+is "and a directory" "$? $(cat out)" "2 fabricctl: .: Is a directory"
+quick fabricd --test --config fifo >out 2>&1
+is "fabricd's configuration, too" "$? $(cat out)" "2 fabricd: fifo: not a regular file"
+is "'-' is standard input" "$(fabricctl policy check - <"$good")" "-: good: 3 classes, 8 data VLs, lmc 0"
+is "of any kind" "$(cat "$good" | fabricctl policy plan - | md5sum)" "$(fabricctl policy plan "$good" | md5sum)"
+echo 'version: 3' | fabricctl policy check - >out 2>&1
+is "whose errors have a place" "$? $(cut -d: -f1-4 out)" "2 <stdin>:1:10: error"
+yes '# long' | timeout 10 fabricctl policy check - >out 2>&1
+is "and which has an end" "$? $(cat out)" "2 fabricctl: <stdin>: longer than a policy may be (64 KiB)"
+
+# ---- the schema
+fabricctl policy schema >schema.json
+ok "fabricctl prints a JSON schema" schema check schema.json
+is "make has made the same of it" "$(cmp schema.json "$BUILD/share/policy.schema.json" 2>&1)" ""
+for f in "$top"/etc/policies/*.yaml; do
+  ok "etc/policies/${f##*/} is valid by it" schema validate schema.json "$f"
+done
+sed -n '/^\.SH EXAMPLE/,/^\.fi/p' "$top/man/mrmpi-policy.5" | grep -v '^\.' >example.yaml
+ok "so is the example of mrmpi-policy(5)" schema validate schema.json example.yaml
+
+both() { # good|bad FILE: fabricctl and the schema are of that opinion
+  local verdict=$1 says=$2
+  local is_good=bad is_valid=bad
+  fabricctl policy check "$says" >out 2>&1 && is_good=good
+  schema validate schema.json "$says" >>out 2>&1 && is_valid=good
+  [ "$is_good $is_valid" = "$verdict $verdict" ] && return 0
+  echo "fabricctl: $is_good, the schema: $is_valid, wanted: $verdict"
+  cat "$says" out
+  return 1
+}
+while IFS='|' read -r verdict class jobs others; do
+  printf '{version: 1, classes: [{name: a, share: 100%s}], jobs: {default: a%s}%s}\n' \
+    "${class:+, $class}" "${jobs:+, $jobs}" "${others:+, $others}" >p.yaml
+  ok "fabricctl and the schema agree that it is $verdict: ${class:-${jobs:-$others}}" both "$verdict" p.yaml
+done <<'END'
+good|lanes: 1
+good|priority: 2
+good|priority: high, lanes: 8
+bad|priority: 4
+bad|priority: urgent
+good|ahead of: everything
+bad|ahead of: all
+bad|ahead of: bulk, priority: low
+good|latency: 20us
+bad|latency: 20
+bad|latency: 20us, priority: normal
+good|ratio: "100:200"
+bad|ratio: "100/200"
+bad|ratio: "100:200", latency: 5us
+bad|lanes: 0
+bad|lanes: 9
+good|small: 512, medium: 2M
+good|small: 8k, medium: [16K, 1048576]
+bad|small: much
+bad|small: 2000000
+bad|medium: []
+bad|medium: [2K, 4K, 8K]
+bad|rails: {smal: near}
+bad|prio: high
+good||rules: []
+good||rules: [{user: 1000, class: a}]
+bad||rules: [{class: a}]
+bad||rules: [{user: u}]
+bad||rule: []
+good|||vls: 15, mtu: 2048, limits: {high_limit: 0}, paths: {lmc: 3}
+bad|||vls: 3
+bad|||mtu: 1500
+bad|||limits: {bulk_minimum: 51}
+bad|||limits: {bulk_minimum: 20, high_limit: 2}
+bad|||paths: {}
+END
+
+# ---- the manual page
+schema keys schema.json >schema.keys
+schema page "$top/man/mrmpi-policy.5" >page.keys
+ok "the schema has keys" grep -q '^classes\.share (1 to 100, required)$' schema.keys
+is "mrmpi-policy(5) has every key, with its range and default, and no others" "$(diff schema.keys page.keys)" ""
+
+done_testing
