@@ -30,26 +30,15 @@ is "and which has an end" "$? $(cat out)" "2 fabricctl: <stdin>: longer than a p
 fabricctl policy schema >schema.json
 ok "fabricctl prints a JSON schema" schema check schema.json
 is "make has made the same of it" "$(cmp schema.json "$BUILD/share/policy.schema.json" 2>&1)" ""
-for f in "$top"/etc/policies/*.yaml; do
-  ok "etc/policies/${f##*/} is valid by it" schema validate schema.json "$f"
-done
 sed -n '/^\.SH EXAMPLE/,/^\.fi/p' "$top/man/mrmpi-policy.5" | grep -v '^\.' >example.yaml
-ok "so is the example of mrmpi-policy(5)" schema validate schema.json example.yaml
+ok "etc/policies and the example of mrmpi-policy(5) are valid by it" \
+  schema validate schema.json "$top"/etc/policies/*.yaml example.yaml
 
-both() { # good|bad FILE: fabricctl and the schema are of that opinion
-  local verdict=$1 says=$2
-  local is_good=bad is_valid=bad
-  fabricctl policy check "$says" >out 2>&1 && is_good=good
-  schema validate schema.json "$says" >>out 2>&1 && is_valid=good
-  [ "$is_good $is_valid" = "$verdict $verdict" ] && return 0
-  echo "fabricctl: $is_good, the schema: $is_valid, wanted: $verdict"
-  cat "$says" out
-  return 1
-}
+n=0
 while IFS='|' read -r verdict class jobs others; do
   printf '{version: 1, classes: [{name: a, share: 100%s}], jobs: {default: a%s}%s}\n' \
-    "${class:+, $class}" "${jobs:+, $jobs}" "${others:+, $others}" >p.yaml
-  ok "fabricctl and the schema agree that it is $verdict: ${class:-${jobs:-$others}}" both "$verdict" p.yaml
+    "${class:+, $class}" "${jobs:+, $jobs}" "${others:+, $others}" >case$((n += 1)).yaml
+  wanted[n]=$verdict says[n]=${class:-${jobs:-$others}}
 done <<'END'
 good|lanes: 1
 good|priority: 2
@@ -87,6 +76,12 @@ bad|||limits: {bulk_minimum: 51}
 bad|||limits: {bulk_minimum: 20, high_limit: 2}
 bad|||paths: {}
 END
+schema validate schema.json $(seq -f 'case%g.yaml' $n) >verdicts
+for i in $(seq $n); do
+  fabricctl policy check case$i.yaml >out 2>&1 && by_fabricctl=good || by_fabricctl=bad
+  read -r by_schema _ < <(sed -n "${i}p" verdicts)
+  is "fabricctl and the schema agree on: ${says[i]}" "$by_fabricctl $by_schema" "${wanted[i]} ${wanted[i]}"
+done
 
 # ---- the manual page
 schema keys schema.json >schema.keys

@@ -3,7 +3,7 @@
 """The policy's JSON schema against policies and against the manual page.
 
   schema.py check SCHEMA            is it a schema, with defaults that it allows itself?
-  schema.py validate SCHEMA FILE    is the YAML file valid by it? '-' is standard input
+  schema.py validate SCHEMA FILE... a line for each YAML file: "good", or "bad" and why; 1 if one is bad
   schema.py keys SCHEMA             its keys as lines "classes.share (1 to 100, required)", sorted
   schema.py page PAGE               the same of the section KEYS of the manual page
 """
@@ -29,9 +29,19 @@ def check(schema):
             jsonschema.Draft7Validator(part).validate(part["default"])
 
 
-def validate(schema, file):
-    with sys.stdin if file == "-" else open(file, encoding="utf-8") as f:
-        jsonschema.Draft7Validator(schema).validate(yaml.safe_load(f))
+def verdict(schema, file):
+    with open(file, encoding="utf-8") as f:
+        try:
+            jsonschema.Draft7Validator(schema).validate(yaml.safe_load(f))
+        except jsonschema.ValidationError as e:
+            return f"bad {file}: {'/'.join(map(str, e.absolute_path)) or 'the file'}: {e.message}"
+    return f"good {file}"
+
+
+def validate(schema, files):
+    verdicts = [verdict(schema, f) for f in files]
+    print("\n".join(verdicts))
+    sys.exit(any(v.startswith("bad") for v in verdicts))
 
 
 def headings(page):
@@ -61,14 +71,11 @@ def main(what, file, *more):
     if what == "check":
         check(schema)
     elif what == "validate":
-        validate(schema, *more)
+        validate(schema, more)
     elif what == "keys":
         print("\n".join(sorted(p + " " + part["description"].split("\n")[-1] for p, part in keys(schema))))
     else:
         sys.exit(__doc__)
 
 
-try:
-    main(*sys.argv[1:])
-except (jsonschema.ValidationError, jsonschema.SchemaError) as e:
-    sys.exit(f"{'/'.join(map(str, e.absolute_path)) or 'the file'}: {e.message}")
+main(*sys.argv[1:])
