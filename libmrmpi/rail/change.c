@@ -62,7 +62,7 @@ void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS])
     for (unsigned l = 0; l < MR_LEVELS; l++) {
         const struct mr_fabric_level *level = &mr_net.qos.level[l];
 
-        sl[l] = level->sl[(first_lane(sub->peer, level->num_lanes) + mr_sub_place(sub)) % level->num_lanes];
+        sl[l] = level->sl[(first_lane(sub->peer, level->num_lanes) + sub->lane) % level->num_lanes];
     }
     for (unsigned l = 0; l < MR_LEVEL_PACKETS && left; l++) {
         apart[l] = sl[l] != sl[l + 1];

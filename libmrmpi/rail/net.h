@@ -64,6 +64,8 @@ struct mr_sub {
     uint8_t side; /* 0 or 1: peers change from the one to the other when service levels change (change.c) */
     uint8_t turn; /* that the peer changes to, or has changed to, with it */
     uint8_t twin; /* of those alike in all else, for classes of several lanes */
+    uint8_t lane; /* which of them it has, from the first that the peer uses; counted round */
+    bool absent;  /* the peer has none such: it met us in a class of fewer lanes */
     bool closing; /* nothing new goes over it: the peer's connections are given up (budget.c) */
     bool told;    /* of one that retires: what it carried from here is with the peer, which knows that */
     bool heard;   /* the same of the peer */
@@ -278,7 +280,7 @@ static inline bool mr_sub_is_current(const struct mr_sub *sub)
 }
 static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
 {
-    return mr_sub_is_current(sub) && sub->peer->wanted >> sub->kind & 1;
+    return mr_sub_is_current(sub) && !sub->absent && sub->peer->wanted >> sub->kind & 1;
 }
 /* It is open, but not for long. */
 static inline bool mr_sub_retires(const struct mr_sub *sub)

@@ -35,7 +35,8 @@ struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, un
 }
 
 /* Large messages go by RDMA over links of one kind: reliable connections, or else unreliable ones. */
-static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned twin)
+static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned twin,
+                    unsigned lane)
 {
     unsigned side = p->num_subs >= p->num_now;
     struct mr_sub *sub = &p->sub[p->num_subs++];
@@ -47,6 +48,7 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->path = pair->path;
     sub->kind = (uint8_t)kind;
     sub->twin = (uint8_t)twin;
+    sub->lane = (uint8_t)lane;
     sub->side = (uint8_t)side;
     sub->waiting_end = &sub->waiting;
     if (kind == p->bulk_kind && mr_link_kinds[kind]->write)
@@ -55,10 +57,10 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
         (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight, .until = &sub->rail->until};
 }
 
-/* So many of each, that a class of several lanes uses them all. */
+/* So many of each, that a class of several lanes uses them all on every rail: its share is divided among them there. */
 static unsigned count_twins(unsigned pairs, unsigned num_kinds)
 {
-    unsigned lanes = mr_net.qos.level[MR_LEVEL_BULK].num_lanes, twins = pairs ? (lanes + pairs - 1) / pairs : 1;
+    unsigned twins = pairs ? mr_net.qos.level[MR_LEVEL_BULK].num_lanes : 1;
 
     while (twins > 1 && twins * pairs * num_kinds > MR_SUBS_MAX)
         twins--;
@@ -70,7 +72,7 @@ static void add_side(struct mr_peer *p, const struct mr_pair *pair, unsigned num
     for (unsigned k = 0; k < mr_net.kinds.num; k++)
         for (unsigned twin = 0; twin < twins && p->card->kinds >> mr_net.kinds.kind[k] & 1; twin++)
             for (unsigned i = 0; i < num; i++)
-                add_sub(p, &pair[i], ours, mr_net.kinds.kind[k], twin);
+                add_sub(p, &pair[i], ours, mr_net.kinds.kind[k], twin, twin + i);
 }
 
 /* Memory for so many subchannels on each side, and for those who choose among them. 0 or -ENOMEM. */

@@ -124,11 +124,11 @@ static bool may_come_back(const struct mr_rail *rail)
 
 /*
  * 0; -EAGAIN: not now, what is asked for has not drained yet, or this is the first round and its ports went down
- * lately; -ENETDOWN: its ports are down.
+ * lately; -ENETDOWN: its ports are down; -EHOSTUNREACH: there is nothing here of what is asked for.
  */
 static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
 {
-    int err = -ENETDOWN;
+    int err = -EHOSTUNREACH;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         const struct mr_sub *sub = &p->sub[i];
@@ -136,7 +136,7 @@ static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
         if (!find_in(req, sub))
             continue;
         if (sub->rail->down || sub->rail->dev->fatal) {
-            err = !p->up && may_come_back(sub->rail) ? -EAGAIN : err;
+            err = err == -EAGAIN || (!p->up && may_come_back(sub->rail)) ? -EAGAIN : -ENETDOWN;
             continue;
         }
         if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
@@ -373,6 +373,10 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
 
     unopen_all(p);
+    if (p->up && p->reopening && c->rejected && c->reason == MR_CM_NO_RAIL) {
+        p->reopening->absent = true;
+        return;
+    }
     if (c->rejected && (c->reason != MR_CM_ENOUGH || !p->up))
         explain_rejection(p);
     if (!p->up && error == -EAGAIN) { /* another round, when there is a port for it */

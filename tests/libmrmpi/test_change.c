@@ -98,6 +98,7 @@ static void setup(void)
     for (unsigned i = 0; i < 2 * SUBS; i++) {
         sub[i].peer = &peer;
         sub[i].side = i >= SUBS;
+        sub[i].lane = (uint8_t)(i % SUBS);
         sub[i].generation = (uint8_t)(7 + i);
         sub[i].link = link_of[i];
         sub[i].num_links = MR_LEVELS;
