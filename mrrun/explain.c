@@ -187,6 +187,7 @@ static void print_class(const struct explain *e, struct mr_fabric_qos *q)
 
     puts("\nClass of service");
     if (err) {
+        mr_fabric_close();
         printf("  fabricd at %s %s%s: all messages on service level 0\n", socket,
                err == -ENOENT || err == -ECONNREFUSED ? "is not there" : "cannot be asked: ",
                err == -ENOENT || err == -ECONNREFUSED ? "" : strerror(-err));

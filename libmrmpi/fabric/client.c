@@ -13,6 +13,7 @@
 #include "fabricd/proto.h"
 #include "libmrmpi/base/base.h"
 
+#define RETRY_NS     50000000ull /* after the first failure, then twice as long each time */
 #define RECONNECT_NS 5000000000ull
 #define PLACES       32 /* answers that wait to be taken; those beyond are asked for again */
 
@@ -28,8 +29,10 @@ _Static_assert(MR_LANES_MAX == FD_LANES_MAX && MR_LEVELS == FD_LEVELS_MAX + 1, "
 static struct {
     int fd; /* -1: none */
     uint32_t seq;
-    uint64_t next_try_ns;
-    bool was_open;
+    uint64_t pause_ns, next_try_ns; /* between two attempts to connect */
+    bool wanted;                    /* there is an address to ask at */
+    bool heard;                     /* the hello has been answered on this connection */
+    bool was_heard;                 /* or on one before */
     struct sockaddr_un addr;
     char job[FD_JOB_MAX];
     unsigned num_rails;
@@ -68,7 +71,8 @@ static bool sane(const struct fd_state *s, size_t len)
         !terminated(s->class_name, sizeof s->class_name))
         return false;
     spread = fd_state_spread(s, len, levels);
-    if (spread && (!terminated(spread->small, sizeof spread->small) || !terminated(spread->large, sizeof spread->large)))
+    if (spread &&
+        (!terminated(spread->small, sizeof spread->small) || !terminated(spread->large, sizeof spread->large)))
         return false;
     for (int i = 0; i < levels; i++)
         if (!fd_level_is_sane(&fd_state_levels(s)[i], i ? fd_state_levels(s)[i - 1].max : s->small_max))
@@ -132,7 +136,7 @@ static void drop_connection(void)
     if (client.fd >= 0)
         close(client.fd);
     client.fd = -1;
-    client.knows_places = false;
+    client.knows_places = client.heard = false;
 }
 
 static bool is_place(const struct fd_place *p, size_t len)
@@ -150,8 +154,11 @@ static int take_place(const struct fd_place *p)
     return RECEIVED_PLACE;
 }
 
-/* Negative errno: the connection is of no use any more. */
-static int receive(int flags, struct mr_fabric_qos *qos)
+/*
+ * Negative errno: the connection is of no use any more. Waiting ends with the time limit of the socket, which a signal
+ * begins anew: not after until_ns.
+ */
+static int receive(int flags, uint64_t until_ns, struct mr_fabric_qos *qos)
 {
     union {
         struct fd_state_long state;
@@ -162,9 +169,9 @@ static int receive(int flags, struct mr_fabric_qos *qos)
     memset(&m, 0, sizeof m);
     do
         n = recv(client.fd, &m, sizeof m, flags | MSG_TRUNC);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && errno == EINTR && (flags & MSG_DONTWAIT || mr_clock_ns() < until_ns));
     if (n < 0)
-        return errno == EAGAIN || errno == EWOULDBLOCK ? RECEIVED_NOTHING : -errno;
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? RECEIVED_NOTHING : -errno;
     if (n == 0)
         return -ECONNRESET;
     if (client.knows_places && is_place(&m.place, (size_t)n))
@@ -173,6 +180,7 @@ static int receive(int flags, struct mr_fabric_qos *qos)
         return -EPROTO;
     if (m.state.s.h.seq) /* the answer to the hello */
         client.knows_places = m.state.s.changed & FD_CAN_PLACES;
+    client.heard = client.was_heard = true;
     take(&m.state.s, qos);
     return RECEIVED_STATE;
 }
@@ -185,7 +193,7 @@ static int say_hello(void)
     };
 
     memcpy(hello.job, client.job, sizeof hello.job);
-    return send(client.fd, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello ? 0 : errno ? -errno : -EIO;
+    return send(client.fd, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof hello ? 0 : -errno;
 }
 
 /* ---- connecting ------------------------------------------------------------------------------------------------ */
@@ -211,17 +219,24 @@ static int expand(const char *path, struct sockaddr_un *addr)
     return n ? 0 : -ENOENT;
 }
 
+static void limit_wait(int option, unsigned ms)
+{
+    struct timeval t = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+
+    setsockopt(client.fd, SOL_SOCKET, option, &t, sizeof t);
+}
+
+/* A quarter of the time, if any, is for a place in the daemon's queue, the rest for its answer. */
 static int connect_daemon(unsigned timeout_ms)
 {
-    struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     int err;
 
     client.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (timeout_ms ? 0 : SOCK_NONBLOCK), 0);
     if (client.fd < 0)
         return -errno;
     if (timeout_ms) {
-        setsockopt(client.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-        setsockopt(client.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+        limit_wait(SO_SNDTIMEO, timeout_ms / 4 + 1); /* 0 would be without limit */
+        limit_wait(SO_RCVTIMEO, timeout_ms - timeout_ms / 4);
     }
     err = connect(client.fd, (struct sockaddr *)&client.addr, sizeof client.addr) ? -errno : say_hello();
     if (err)
@@ -229,8 +244,20 @@ static int connect_daemon(unsigned timeout_ms)
     return err;
 }
 
+/* Where no daemon was ever started, or is one that speaks otherwise, nothing will change soon. */
+static void try_later(int err, uint64_t now_ns)
+{
+    uint64_t pause = client.pause_ns ? 2 * client.pause_ns : RETRY_NS;
+
+    if (err == -ENOENT || err == -EPROTO || err == -EACCES || pause > RECONNECT_NS)
+        pause = RECONNECT_NS;
+    client.pause_ns = pause;
+    client.next_try_ns = now_ns + pause;
+}
+
 int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, struct mr_fabric_qos *qos)
 {
+    uint64_t until_ns = mr_clock_ns() + timeout_ms * 1000000ull;
     int err;
 
     mr_fabric_close();
@@ -239,47 +266,59 @@ int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, str
         return -ENOENT;
     snprintf(client.job, sizeof client.job, "%s", job ? job : "");
     err = expand(socket, &client.addr);
-    if (!err)
-        err = connect_daemon(timeout_ms);
     if (err)
-        return err == -EAGAIN ? -ETIMEDOUT : err;
-    err = receive(0, qos);
-    if (err != RECEIVED_STATE) {
+        return err;
+    client.wanted = true;
+    err = connect_daemon(timeout_ms);
+    if (!err)
+        err = receive(0, until_ns, qos);
+    if (err == RECEIVED_STATE)
+        return 0;
+    if (err < 0) {
         drop_connection();
-        return err < 0 ? err : -ETIMEDOUT;
+        try_later(err, mr_clock_ns());
     }
-    client.was_open = true;
-    return 0;
+    return !err || err == -EAGAIN ? -ETIMEDOUT : err; /* what comes late is news */
 }
 
 void mr_fabric_close(void)
 {
     drop_connection();
-    client.was_open = false;
+    client.wanted = client.was_heard = false;
     client.num_rails = client.num_places = 0;
-    client.next_try_ns = 0;
+    client.pause_ns = client.next_try_ns = 0;
+}
+
+static void lose(int err, uint64_t now_ns)
+{
+    if (client.heard) {
+        mr_log(MR_LOG_INFO, "lost the connection to fabricd (%s); going on with what is known", strerror(-err));
+        client.pause_ns = RECONNECT_NS; /* there is no hurry */
+    }
+    drop_connection();
+    try_later(err, now_ns);
 }
 
 bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns)
 {
-    bool news = false;
+    bool news = false, first = !client.heard, again = client.was_heard;
     int got;
 
     if (client.fd < 0) {
-        if (!client.was_open || now_ns < client.next_try_ns)
+        if (!client.wanted || now_ns < client.next_try_ns)
             return false;
-        client.next_try_ns = now_ns + RECONNECT_NS;
-        if (connect_daemon(0))
+        got = connect_daemon(0);
+        if (got) {
+            try_later(got, now_ns);
             return false;
-        mr_log(MR_LOG_INFO, "fabricd is there again");
+        }
     }
-    while ((got = receive(MSG_DONTWAIT, qos)) > 0)
+    while ((got = receive(MSG_DONTWAIT, 0, qos)) > 0)
         news |= got == RECEIVED_STATE;
-    if (got < 0) {
-        mr_log(MR_LOG_INFO, "lost the connection to fabricd (%s); going on with what is known", strerror(-got));
-        drop_connection();
-        client.next_try_ns = now_ns + RECONNECT_NS;
-    }
+    if (news && first)
+        mr_log(MR_LOG_INFO, "fabricd answers %s", again ? "again" : "now");
+    if (got < 0)
+        lose(got, now_ns);
     return news;
 }
 

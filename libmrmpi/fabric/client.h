@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The client of fabricd (fabricd/proto.h): which service levels this job has, which rails of this host are not to be
- * used, and where ports of other hosts are when their LIDs have changed. The daemon is never waited for longer than a bounded time, is believed in nothing that is out of range, and
- * is never needed: without it everything travels on service level 0.
+ * used, and where ports of other hosts are when their LIDs have changed. The daemon is never waited for longer than a
+ * bounded time, is believed in nothing that is out of range, and is never needed: without it everything travels on
+ * service level 0.
  *
- * One connection per process, made at init and kept for news. When it breaks, the last that was heard stays in force,
- * and a new connection is tried from time to time. Called with the library's lock held.
+ * One connection per process, made at init and kept for news. A daemon that was slow then is listened to later: its
+ * answer is news. Where there is no connection one is tried from time to time, without waiting, and the last that was
+ * heard stays in force. Called with the library's lock held.
  */
 #ifndef MRMPI_FABRIC_CLIENT_H
 #define MRMPI_FABRIC_CLIENT_H
@@ -42,7 +44,8 @@ void mr_fabric_defaults(struct mr_fabric_qos *qos);
 
 /*
  * Ask the daemon at socket ("%h" stands for the host's name) about job. 0: *qos is filled. Negative errno, and the
- * defaults in *qos: -ENOENT or -ECONNREFUSED (there is none), -ETIMEDOUT, -EPROTO (it talks nonsense), ...
+ * defaults in *qos: -ENOENT or -ECONNREFUSED (there is none), -ETIMEDOUT, -EPROTO (it talks nonsense), ... Unless no
+ * daemon is meant ("", or a name that is too long) it goes on being asked then, until mr_fabric_close().
  */
 int mr_fabric_open(const char *socket, const char *job, unsigned timeout_ms, struct mr_fabric_qos *qos);
 void mr_fabric_close(void);
@@ -64,7 +67,11 @@ static inline enum mr_level mr_fabric_level_of(const struct mr_fabric_qos *q, ui
 #define MR_FABRIC_AHEAD_ALL 65536u
 unsigned mr_fabric_ahead(const char *device, int port);
 
-/* News since the last look? Then they are in *qos. Does not wait; costs a system call. */
+/*
+ * News since the last look? Then they are in *qos. Does not wait. Costs a system call, or a comparison where there is
+ * no connection. One is tried 50 ms after the first failure, after twice as long each time, at most every five seconds;
+ * from the beginning so where there is no socket. now_ns is of mr_clock_ns().
+ */
 bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns);
 
 /*

@@ -164,7 +164,7 @@ static void ask_fabricd(const struct mr_launch *launch)
             mr_log(MR_LOG_WARN, "there is no fabricd at %s: all traffic goes on service level 0",
                    mr_config.fabricd_socket);
     } else if (!launch->local_rank) {
-        mr_log(MR_LOG_WARN, "fabricd at %s cannot be asked (%s): this host's traffic goes on service level 0",
+        mr_log(MR_LOG_WARN, "fabricd at %s cannot be asked (%s): till it can this host's traffic is on service level 0",
                mr_config.fabricd_socket, strerror(-err));
     }
 }

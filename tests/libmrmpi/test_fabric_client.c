@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabricd/proto.h"
@@ -16,11 +19,25 @@
 #include "libmrmpi/fabric/client.h"
 
 #define SECOND 1000000000ull
+#define MS     1000000ull
 
 struct mr_config mr_config;
+static unsigned logged;
 
 void mr_log_print(enum mr_log_level level, const char *fmt, ...)
 {
+    logged++;
+}
+
+static uint64_t began_ns;
+
+/* Since the test began. */
+uint64_t mr_clock_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec - began_ns;
 }
 
 static char dir[] = "/tmp/mrmpi-fabric-XXXXXX";
@@ -77,6 +94,9 @@ static void listen_here(void)
 
 static void set_up(void)
 {
+    began_ns = 0;
+    began_ns = mr_clock_ns();
+    mr_config.log_level = MR_LOG_INFO;
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/s", dir);
     listen_here();
@@ -271,19 +291,197 @@ START_TEST(no_daemon)
     ck_assert_int_eq(mr_fabric_open("/nonexistent/%h", "1", 2000, &q), -ENOENT);
     expect_defaults(&q);
     ck_assert_int_eq(mr_fabric_open("", "1", 2000, &q), -ENOENT);
+    ck_assert(!mr_fabric_news(&q, 100 * SECOND)); /* none is wanted */
     close(listener);
     ck_assert_int_eq(mr_fabric_open(path, "1", 2000, &q), -ECONNREFUSED);
     ck_assert(!mr_fabric_news(&q, 100 * SECOND));
+    ck_assert_uint_eq(logged, 0); /* who calls says it */
 }
 END_TEST
 
-START_TEST(a_silent_daemon)
+/* ---- who was not heard at once --------------------------------------------------------------------------------------- */
+
+static bool somebody_waits(void)
+{
+    struct pollfd p = { .fd = listener, .events = POLLIN };
+
+    return poll(&p, 1, 0) == 1;
+}
+
+static void expect_found(struct mr_fabric_qos *q, uint64_t now)
+{
+    bool news;
+
+    ck_assert(somebody_waits());
+    serve(NULL);
+    ck_assert_str_eq(heard.job, "42");
+    news = mr_fabric_news(q, now);
+    ck_assert_int_eq(news, answer_length > 0);
+    if (news)
+        ck_assert_uint_eq(q->level[MR_LEVEL_SMALL].sl[0], answer.sl_small);
+}
+
+/* The hello is not said again: what is sent late is the answer to it. */
+START_TEST(a_late_answer)
 {
     struct mr_fabric_qos q;
+    struct fd_state s = good();
 
     answer_length = 0;
     ck_assert_int_eq(ask(100, &q), -ETIMEDOUT);
+    ck_assert_uint_lt(mr_clock_ns(), SECOND);
     expect_defaults(&q);
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert(!mr_fabric_news(&q, i * SECOND));
+    ck_assert(!somebody_waits());
+    ck_assert(!mr_fabric_rejects("mlx5_1", 1, NULL));
+    ck_assert_int_eq(mr_fabric_ask_place("mlx5_1", 2, 5), -EOPNOTSUPP);
+    s.h.seq = heard.h.seq;
+    s.changed = FD_CAN_PLACES;
+    send(conversation, &s, s.h.length, 0);
+    ck_assert(mr_fabric_news(&q, 100 * SECOND));
+    ck_assert_str_eq(q.class_name, "urgent");
+    ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[1], 3);
+    ck_assert(mr_fabric_rejects("mlx5_1", 1, NULL));
+    ck_assert_int_eq(mr_fabric_ask_place("mlx5_1", 2, 5), 0);
+    s.h.seq = 0;
+    s.sl_small = 9;
+    send(conversation, &s, s.h.length, 0); /* as to any subscriber */
+    ck_assert(mr_fabric_news(&q, 100 * SECOND));
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 9);
+    ck_assert_uint_eq(logged, 1);
+}
+END_TEST
+
+/* Or it goes without an answer. */
+START_TEST(a_late_lie)
+{
+    struct mr_fabric_qos q;
+    struct fd_state s = good();
+
+    answer_length = 0;
+    ck_assert_int_eq(ask(100, &q), -ETIMEDOUT);
+    s.num_lanes = 0;
+    if (_i)
+        send(conversation, &s, s.h.length, 0);
+    else
+        close(conversation);
+    ck_assert(!mr_fabric_news(&q, 10 * SECOND));
+    ck_assert(!mr_fabric_news(&q, 10 * SECOND + 40 * MS));
+    ck_assert(!somebody_waits());
+    ck_assert(!mr_fabric_news(&q, 10 * SECOND + 60 * MS));
+    ck_assert_int_eq(somebody_waits(), !_i); /* who talks nonsense will do so for a while */
+    ck_assert(!mr_fabric_news(&q, 16 * SECOND));
+    ck_assert_uint_eq(logged, 0);
+    answer_length = answer.h.length;
+    if (_i)
+        close(conversation);
+    expect_found(&q, 16 * SECOND);
+    ck_assert_uint_eq(logged, 1);
+}
+END_TEST
+
+START_TEST(started_later)
+{
+    struct mr_fabric_qos q;
+
+    close(listener);
+    unlink(path);
+    ck_assert_int_eq(mr_fabric_open(path, "42", 2000, &q), -ENOENT);
+    listen_here();
+    for (uint64_t now = SECOND; now < 5 * SECOND; now += MS)
+        ck_assert(!mr_fabric_news(&q, now));
+    ck_assert(!somebody_waits());
+    mr_fabric_news(&q, 7 * SECOND);
+    expect_found(&q, 7 * SECOND);
+    ck_assert_uint_eq(logged, 1);
+}
+END_TEST
+
+/* Nobody listens, but somebody has: it is being started again. */
+START_TEST(started_again)
+{
+    struct mr_fabric_qos q;
+
+    close(listener);
+    ck_assert_int_eq(mr_fabric_open(path, "42", 2000, &q), -ECONNREFUSED);
+    listen_here();
+    ck_assert(!mr_fabric_news(&q, 2 * SECOND));
+    expect_found(&q, 2 * SECOND);
+}
+END_TEST
+
+START_TEST(a_full_queue)
+{
+    struct mr_fabric_qos q;
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    int before[16], n = 0, fd;
+
+    ck_assert_int_eq(listen(listener, 0), 0);
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    do
+        before[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+    while (!connect(before[n++], (struct sockaddr *)&a, sizeof a) && n < 16);
+    ck_assert_int_eq(errno, EAGAIN);
+    ck_assert_int_eq(mr_fabric_open(path, "42", 200, &q), -ETIMEDOUT);
+    ck_assert_uint_lt(mr_clock_ns(), SECOND);
+    ck_assert(!mr_fabric_news(&q, 2 * SECOND)); /* does not wait */
+    ck_assert_uint_lt(mr_clock_ns(), SECOND);
+    while (n > 0)
+        close(before[--n]);
+    while (somebody_waits() && (fd = accept(listener, NULL, NULL)) >= 0)
+        close(fd);
+    ck_assert(!mr_fabric_news(&q, 2 * SECOND + 90 * MS));
+    ck_assert(!somebody_waits());
+    ck_assert(!mr_fabric_news(&q, 2 * SECOND + 110 * MS));
+    expect_found(&q, 2 * SECOND + 110 * MS);
+}
+END_TEST
+
+/* 0.05, 0.1, 0.2 ... 3.2 seconds after the last time, and then every five. */
+START_TEST(hangs_up_always)
+{
+    static const uint64_t pause[] = { 50, 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
+    struct mr_fabric_qos q;
+    uint64_t now = 10 * SECOND;
+
+    answer_length = 0;
+    hang_up = true;
+    ck_assert_int_eq(ask(2000, &q), -ECONNRESET);
+    for (unsigned i = 1; i < sizeof pause / sizeof *pause; i++) {
+        ck_assert(!mr_fabric_news(&q, now));
+        expect_found(&q, now);
+        ck_assert(!mr_fabric_news(&q, now + (pause[i] - 1) * MS));
+        ck_assert(!somebody_waits());
+        now += pause[i] * MS;
+    }
+    expect_defaults(&q);
+    ck_assert_uint_eq(logged, 0);
+}
+END_TEST
+
+static void on_alarm(int sig)
+{
+}
+
+/* Not even where a profiler's signal comes more often than the wait is long. */
+START_TEST(a_silent_daemon_and_signals)
+{
+    struct itimerval often = { { .tv_usec = 10000 }, { .tv_usec = 10000 } };
+    struct sigaction act = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+    struct mr_fabric_qos q;
+    sigset_t set;
+
+    answer_length = 0;
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    sigaction(SIGALRM, &act, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    ck_assert_int_eq(mr_fabric_open(path, "42", 200, &q), -ETIMEDOUT);
+    ck_assert_uint_lt(mr_clock_ns(), SECOND);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    answer_length = answer.h.length;
+    expect_found(&q, SECOND);
 }
 END_TEST
 
@@ -431,6 +629,7 @@ START_TEST(comes_back)
     pthread_join(t, NULL);
     mr_fabric_news(&q, 10 * SECOND);
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 7);
+    ck_assert_uint_eq(logged, 2);
 }
 END_TEST
 
@@ -462,7 +661,13 @@ int main(void)
     tcase_add_loop_test(t, lies_of_spread, 0, 2);
     tcase_add_test(t, no_policy);
     tcase_add_test(t, no_daemon);
-    tcase_add_test(t, a_silent_daemon);
+    tcase_add_test(t, a_late_answer);
+    tcase_add_loop_test(t, a_late_lie, 0, 2);
+    tcase_add_test(t, started_later);
+    tcase_add_test(t, started_again);
+    tcase_add_test(t, a_full_queue);
+    tcase_add_test(t, hangs_up_always);
+    tcase_add_test(t, a_silent_daemon_and_signals);
     tcase_add_test(t, a_daemon_that_hangs_up);
     tcase_add_loop_test(t, lies, 0, 15);
     tcase_add_test(t, news);
