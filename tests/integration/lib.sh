@@ -1,41 +1,84 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by scripts of this folder that run inside a fabric of two hosts with two rails, which it starts, with a fabricd
-# on each. They stand at the root of the sources.
+# Sourced by scripts of this folder that run inside a fabric, which it starts: of two hosts with two rails, or $topology, if
+# the script has set it, with the $hosts that are wanted. They stand at the root of the sources. $job is the job that is run.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 if [ -z "${SIMFAB_DIR:-}" ]; then
   rm -rf "$tmp" # exec leaves no trap to do it
-  exec simfab run --topology two-hosts-two-rails -- bash "$0"
+  exec simfab run --topology "${topology:-two-hosts-two-rails}" -- bash "$0"
 fi
 export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
+hosts=${hosts:-h1 h2} job=${job:-vip}
+declare -A fabricd
+
+wait_for() { # SECONDS COMMAND...: until it succeeds
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -ge $end ] && return 1
+    sleep 0.1
+  done
+}
+
+# ---- fabricd
 
 ctl() { local h=$1; shift; fabricctl --socket "$SIMFAB_DIR/fabricd-$h.sock" "$@"; } # HOST ARGUMENTS of fabricctl
 
-# fabricds [POLICY]: a fabricd on each host, until the end; with a policy that of h1 has the subnet manager.
-# That of h2 is $last_fabricd. Waits until they answer.
-fabricds() {
-  local h
-  for h in h1 h2; do
-    printf 'state: %s\nsocket: %s\n' "$tmp/state-$h" "$SIMFAB_DIR/fabricd-$h.sock" >"$tmp/$h.yaml"
-    [ -z "${1:-}" ] || echo "policy: $PWD/$1" >>"$tmp/$h.yaml"
-    [ $h = h1 ] && [ -n "${1:-}" ] && cat >>"$tmp/$h.yaml" <<'YAML'
+# start_fabricd HOST [POLICY [STATE]]: until the end; its process is ${fabricd[HOST]}. That of h1, if it has a policy, has the
+# subnet manager.
+start_fabricd() {
+  printf 'state: %s\nsocket: %s\n' "$tmp/${3:-state}-$1" "$SIMFAB_DIR/fabricd-$1.sock" >"$tmp/$1.yaml"
+  [ -z "${2:-}" ] || echo "policy: $(realpath "$2")" >>"$tmp/$1.yaml"
+  [ "$1" = h1 ] && [ -n "${2:-}" ] && cat >>"$tmp/$1.yaml" <<'YAML'
 opensm:
   config: $SIMFAB_DIR/opensm/opensm.conf
   pid_file: $SIMFAB_DIR/opensm/opensm.pid
   restart: simfab opensm restart
 YAML
-    simfab exec --real-clock $h -- fabricd --config "$tmp/$h.yaml" >"$tmp/$h.log" 2>&1 &
-    last_fabricd=$!
-    on_exit "kill $last_fabricd 2>/dev/null; wait $last_fabricd 2>/dev/null"
-  done
-  for _ in $(seq 100); do [ -S "$SIMFAB_DIR/fabricd-h1.sock" ] && [ -S "$SIMFAB_DIR/fabricd-h2.sock" ] && break; sleep 0.1; done
+  simfab exec --real-clock "$1" -- fabricd --config "$tmp/$1.yaml" >"$tmp/$1.log" 2>&1 &
+  fabricd[$1]=$!
+  on_exit "kill $! 2>/dev/null; kill -CONT $! 2>/dev/null; wait $! 2>/dev/null" # it may be stopped
+}
+stop_fabricd() { kill "${fabricd[$1]}"; wait "${fabricd[$1]}" 2>/dev/null; } # HOST
+verified() { ctl "$1" status | grep -q 'state: verified'; }                 # HOST
+
+# fabricds [POLICY]: one on each host. Waits until they answer.
+fabricds() {
+  local h
+  for h in $hosts; do start_fabricd "$h" "$@"; done
+  for h in $hosts; do wait_for 20 test -S "$SIMFAB_DIR/fabricd-$h.sock"; done
   [ -z "${1:-}" ] || ok "the policy is applied and verified" ctl h1 policy apply "$1"
 }
 
-# lanes BYTES: VLs over which h1 has sent more than so many between the two times that counters were kept, $tmp/c0 and c1
+# ---- classes and the job
+
+set_class() { # CLASS [HOSTS]: the command that gives it to $job on them (all), one after the other
+  local h all=
+  for h in ${2:-$hosts}; do all+="${all:+ && }fabricctl --socket $SIMFAB_DIR/fabricd-$h.sock job set $job $1"; done
+  echo "$all"
+}
+
+# exchange ROUNDS COMMAND...: by failover(.c) of $job, $ranks ranks (2), whose output is $tmp/out
+exchange() {
+  local rounds=$1
+  shift
+  rm -f "$tmp/c0" "$tmp/c1"
+  MRMPI_LOG_LEVEL=${MRMPI_LOG_LEVEL:-2} timeout -k 5 "${limit:-100}" mrrun -n "${ranks:-2}" --hosts "${hosts// /,}" --job-id "$job" --stats \
+    "$BUILD/tests/mpi/failover" "$rounds" "$@" >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  tail -n 20 "$tmp/out" | cut -c 1-400 | sed 's/^/# /'
+  [ $rc = 0 ] && grep -q "^$rounds rounds, 0 errors" "$tmp/out"
+}
+counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: of all ranks
+
+# ---- lanes
+
+keep="simfab status --counters >$tmp/c0" kept="simfab status --counters >$tmp/c1" # commands
+
+# lanes BYTES [HOST]: VLs over which h1 has sent more than so many between $keep and $kept
 lanes() {
-  awk -v min="$1" -v first="$tmp/c0" '$1 != "h1" {next}
+  awk -v min="$1" -v host="${2:-h1}" -v first="$tmp/c0" '$1 != host {next}
     {vl = ""; for (i = 1; i < NF; i++) {if ($i == "vl") vl = $(i + 1); if ($i == "xmit_data") x = $(i + 1)}}
     FILENAME == first {was[$2, vl] = x; next}
     {sum[vl] += x - was[$2, vl]}

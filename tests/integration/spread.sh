@@ -33,16 +33,10 @@ is "mrrun --explain tells whose word it is" "$(explained bound)" "small messages
 is "and the user's" "$(explained bound -x MRMPI_POLICY_SMALL=fair)" "small messages: fair -x;large messages: binding fabricd;"
 
 # a running job changes its class: what it sends afterwards goes as the new class says
-set_class() { echo "fabricctl --socket $SIMFAB_DIR/fabricd-h1.sock job set live $1 && fabricctl --socket $SIMFAB_DIR/fabricd-h2.sock job set live $1"; }
-run() { # COMMAND...
-  MOST_BYTES=300000 MRMPI_LOG_LEVEL=1 timeout -k 5 100 mrrun -n 2 --hosts h1,h2 --job-id live "$BUILD/tests/mpi/failover" 12 "$@" >"$tmp/out" 2>&1 </dev/null
-  local rc=$?
-  sed 's/^/# /' "$tmp/out" | tail -n 8
-  [ $rc = 0 ] && grep -q "^12 rounds, 0 errors" "$tmp/out"
-}
-keep="simfab status --counters >$tmp/c0"
-ok "a running job becomes bound" run "$(set_class throughput); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
+export MOST_BYTES=300000 MRMPI_LOG_LEVEL=1
+job=live
+ok "a running job becomes bound" exchange 12 "$(set_class throughput); sleep 0.1" "$keep" "$kept" true
 ok "its large messages, which are most bytes, to the first rail" near "$(share)" 0 15
-ok "and free again" run "$(set_class capability); sleep 0.1" "$keep" "simfab status --counters >$tmp/c1" true
+ok "and free again" exchange 12 "$(set_class capability); sleep 0.1" "$keep" "$kept" true
 ok "over both" near "$(share)" 42 58
 done_testing

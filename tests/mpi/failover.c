@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages of all sizes in both directions while commands break and mend what carries them: nothing is lost, doubled,
- * reordered or changed. failover ROUNDS COMMAND...: rank 0 runs the commands, in turn, in the middle of rounds. PEER in
- * their environment is the process that it talks to. With PAUSE_MS set all wait so long after such a round, and look at
- * the network meanwhile; with MOST_BYTES set no message is longer. FIRST is a
- * command that rank 0 runs before the first message.
+ * reordered or changed. failover ROUNDS COMMAND...: rank 0 runs the commands, in turn, in the middle of every third
+ * round, or of one in EVERY. PEER in their environment is the process that it talks to. With PAUSE_MS set all wait so
+ * long after such a round, and look at the network meanwhile; with MOST_BYTES set no message is longer, with PER_SIZE
+ * there are so many of each size, with ALL each talks to every other one. FIRST is a command that rank 0 runs before
+ * the first message.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -12,59 +13,74 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PER_SIZE = 6 };
 static int sizes[] = {0, 8, 200, 3000, 8000, 40000, 300000, 2000000};
-enum { SIZES = sizeof sizes / sizeof *sizes, MESSAGES = SIZES * PER_SIZE };
+enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static unsigned char *out[MESSAGES], *in[MESSAGES];
-static int rank, size, errors;
+static unsigned char **out, **in; /* those of each peer, one after the other */
+static int rank, size, errors, peers, messages = 6 * SIZES, every = 3;
+
+static int peer_of(int message)
+{
+    return (rank + (peers > 1 ? 1 + message / messages : size / 2)) % size;
+}
+
+static int size_of(int message)
+{
+    return sizes[message % messages % SIZES];
+}
 
 static unsigned char byte_of(int from, int round, int message, int at)
 {
     return (unsigned char)(from * 31 + round * 7 + message * 13 + at * 5 + (at >> 8));
 }
 
-static void check(int from, int round, int m, const MPI_Status *st)
+static void check(int round, int m, const MPI_Status *st)
 {
     int n, bad = -1;
 
     MPI_Get_count(st, MPI_BYTE, &n);
     for (int i = 0; i < n && bad < 0; i++)
-        if (in[m][i] != byte_of(from, round, m, i))
+        if (in[m][i] != byte_of(peer_of(m), round, m % messages, i))
             bad = i;
-    if (n == sizes[m % SIZES] && bad < 0)
+    if (n == size_of(m) && bad < 0)
         return;
-    printf("rank %d, round %d, message %d: %d bytes of %d, the first wrong one %d\n", rank, round, m, n,
-           sizes[m % SIZES], bad);
+    printf("rank %d, round %d, message %d from %d: %d bytes of %d, the first wrong one %d\n", rank, round, m % messages,
+           peer_of(m), n, size_of(m), bad);
     errors++;
+}
+
+static void run(const char *command)
+{
+    printf("before %.3f\n", MPI_Wtime() * 1e3);
+    if (system(command))
+        errors++;
+    printf("after %.3f\n", MPI_Wtime() * 1e3);
 }
 
 static void run_round(int round, const char *command)
 {
-    int peer = (rank + size / 2) % size;
-    MPI_Request req[2 * MESSAGES];
-    MPI_Status st[2 * MESSAGES];
+    int all = peers * messages;
+    MPI_Request *req = malloc(2 * (size_t)all * sizeof *req);
+    MPI_Status *st = malloc(2 * (size_t)all * sizeof *st);
 
-    for (int m = 0; m < MESSAGES; m++) {
-        for (int i = 0; i < sizes[m % SIZES]; i++)
-            out[m][i] = byte_of(rank, round, m, i);
-        memset(in[m], 0, (size_t)sizes[m % SIZES] + 1);
-        MPI_Irecv(in[m], sizes[m % SIZES] + 1, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &req[m]);
+    for (int m = 0; m < all; m++) {
+        for (int i = 0; i < size_of(m); i++)
+            out[m][i] = byte_of(rank, round, m % messages, i);
+        memset(in[m], 0, (size_t)size_of(m) + 1);
+        MPI_Irecv(in[m], size_of(m) + 1, MPI_BYTE, peer_of(m), 1, MPI_COMM_WORLD, &req[m]);
     }
-    for (int m = 0; m < MESSAGES; m++) {
-        if (m == MESSAGES / 2 && command && !rank) {
-            printf("before %.3f\n", MPI_Wtime() * 1e3);
-            if (system(command))
-                errors++;
-            printf("after %.3f\n", MPI_Wtime() * 1e3);
-        }
-        MPI_Isend(out[m], sizes[m % SIZES], MPI_BYTE, peer, 1, MPI_COMM_WORLD, &req[MESSAGES + m]);
+    for (int m = 0; m < all; m++) {
+        if (m == all / 2 && command && !rank)
+            run(command);
+        MPI_Isend(out[m], size_of(m), MPI_BYTE, peer_of(m), 1, MPI_COMM_WORLD, &req[all + m]);
     }
-    MPI_Waitall(2 * MESSAGES, req, st);
-    for (int m = 0; m < MESSAGES; m++)
-        check(peer, round, m, &st[m]);
-    for (int m = 0; m < MESSAGES; m++)
-        memset(out[m], 0xee, (size_t)sizes[m % SIZES] + 1); /* what is sent again is not taken from here */
+    MPI_Waitall(2 * all, req, st);
+    for (int m = 0; m < all; m++)
+        check(round, m, &st[m]);
+    for (int m = 0; m < all; m++)
+        memset(out[m], 0xee, (size_t)size_of(m) + 1); /* what is sent again is not taken from here */
+    free(req);
+    free(st);
 }
 
 static void rest(const char *ms)
@@ -86,6 +102,30 @@ static void learn_peer(void)
     setenv("PEER", text, 1);
 }
 
+static void read_settings(void)
+{
+    const char *most = getenv("MOST_BYTES"), *per_size = getenv("PER_SIZE");
+
+    for (int i = 0; most && i < SIZES; i++)
+        if (sizes[i] > atoi(most))
+            sizes[i] = atoi(most);
+    if (per_size)
+        messages = atoi(per_size) * SIZES;
+    if (getenv("EVERY"))
+        every = atoi(getenv("EVERY"));
+    peers = getenv("ALL") ? size - 1 : 1;
+}
+
+static void make_buffers(void)
+{
+    out = malloc((size_t)peers * (size_t)messages * sizeof *out);
+    in = malloc((size_t)peers * (size_t)messages * sizeof *in);
+    for (int m = 0; m < peers * messages; m++) {
+        out[m] = malloc((size_t)size_of(m) + 1);
+        in[m] = malloc((size_t)size_of(m) + 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int rounds, sum, all = 0;
@@ -94,25 +134,20 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     rounds = argc > 1 ? atoi(argv[1]) : 10;
-    for (int i = 0; getenv("MOST_BYTES") && i < SIZES; i++)
-        if (sizes[i] > atoi(getenv("MOST_BYTES")))
-            sizes[i] = atoi(getenv("MOST_BYTES"));
+    read_settings();
     if (!rank && getenv("FIRST") && system(getenv("FIRST")))
         errors++;
     learn_peer();
-    for (int m = 0; m < MESSAGES; m++) {
-        out[m] = malloc((size_t)sizes[m % SIZES] + 1);
-        in[m] = malloc((size_t)sizes[m % SIZES] + 1);
-    }
+    make_buffers();
     for (int r = 0; r < rounds; r++) {
-        const char *command = argc > 2 && r % 3 == 1 ? argv[2 + r / 3 % (argc - 2)] : NULL;
+        const char *command = argc > 2 && r % every == 1 % every ? argv[2 + r / every % (argc - 2)] : NULL;
         double begin = MPI_Wtime();
 
         run_round(r, command);
         if (!rank)
             printf("round %d: %.3f ms%s%s\n", r, (MPI_Wtime() - begin) * 1e3, command ? ", " : "",
                    command ? command : "");
-        if (r % 3 == 1)
+        if (r % every == 1 % every)
             rest(getenv("PAUSE_MS"));
         sum = rank + r;
         MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
