@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # 16 ranks on eight hosts, each talking to all others, while the hosts hear one after the other, each from its own daemon, that
-# the job has another class. AT_A_TIME hosts hear it in the middle of one round (4); SETTINGS, each by itself, are the library's.
+# the job has another class. AT_A_TIME hosts hear it in the middle of one round (4); SETTINGS, each by itself, are the library's;
+# a job may take LIMIT seconds.
 # timeout: 300
 topology=eight-hosts-two-rails hosts='h1 h2 h3 h4 h5 h6 h7 h8' ranks=16
 . "$(dirname "$0")/lib.sh"
 fabricds etc/policies/simple.yaml
 for h in $hosts; do wait_for 60 verified "$h" || ok "$h has the policy" false; done
 backward='h8 h7 h6 h5 h4 h3 h2 h1' others=14 # ranks on other hosts than one's own
-at_a_time=${AT_A_TIME:-4} limit=250
+at_a_time=${AT_A_TIME:-4} limit=${LIMIT:-250}
 export ALL=1 PER_SIZE=1 EVERY=2 MOST_BYTES=40000
 
 carried() { # BYTES: the lanes of a host, where all have the same

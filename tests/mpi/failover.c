@@ -130,6 +130,7 @@ int main(int argc, char **argv)
 {
     int rounds, sum, all = 0;
 
+    setvbuf(stdout, NULL, _IOLBF, 0); /* so that it is known how far it came */
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
