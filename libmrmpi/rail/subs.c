@@ -67,12 +67,15 @@ static unsigned count_twins(unsigned pairs, unsigned num_kinds)
     return twins ? twins : 1;
 }
 
+/* Every rail has all lanes, or, if there is no room for so many, they have different ones. */
 static void add_side(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned twins)
 {
+    unsigned step = twins == mr_net.qos.level[MR_LEVEL_BULK].num_lanes ? 1 : num;
+
     for (unsigned k = 0; k < mr_net.kinds.num; k++)
         for (unsigned twin = 0; twin < twins && p->card->kinds >> mr_net.kinds.kind[k] & 1; twin++)
             for (unsigned i = 0; i < num; i++)
-                add_sub(p, &pair[i], ours, mr_net.kinds.kind[k], twin, twin + i);
+                add_sub(p, &pair[i], ours, mr_net.kinds.kind[k], twin, twin * step + i);
 }
 
 /* Memory for so many subchannels on each side, and for those who choose among them. 0 or -ENOMEM. */
