@@ -28,6 +28,8 @@ struct fabric_caps {
     unsigned vls;               /* data VLs that every port can have */
     unsigned low_cap, high_cap; /* entries of the arbitration tables */
     unsigned mtu;               /* the largest of any link */
+    unsigned rate_mbps;         /* data rate of the slowest link: 4X DDR is 16000 */
+    unsigned hops;              /* links of the longest path that was seen */
     unsigned ca_ports;          /* adapters' ports: each takes 2^lmc LIDs */
     const char *routing_engine; /* opensm's setting, NULL: its default */
     unsigned sm_sl;

@@ -1,7 +1,7 @@
 # fabricd and fabricctl. The pure parts (text, YAML, policy, tables, configuration, messages) are shared by both.
 
-FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/compile.c fabricd/opensm.c fabricd/message.c \
-                libmrmpi/rail/policy.c
+FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/compile.c fabricd/wait.c fabricd/opensm.c \
+                fabricd/message.c libmrmpi/rail/policy.c
 
 PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5
