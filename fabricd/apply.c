@@ -63,6 +63,7 @@ static void take_result(struct manager_event *e, struct verify_result *r, bool v
     e->nodes = r->nodes;
     e->ports = r->ports;
     e->differences = r->differences;
+    e->caps = r->caps;
     text_free(&e->text);
     e->text = r->text;
     r->text = (struct text){0};
@@ -93,9 +94,10 @@ struct change {
     struct text old_conf, new_conf;
     struct qos_tables tables;
     struct policy policy;
+    struct policy_lock lock;
     unsigned old_lmc;
     char engine[64]; /* opensm's routing_engine */
-    struct fabric_caps caps;
+    struct subnet subnet;
 };
 
 static bool refuse(struct applier *a, struct task *t, struct diag *d)
@@ -119,16 +121,57 @@ static int read_conf(struct applier *a, struct task *t, struct change *c)
         return rc;
     }
     if (opensm_conf_get(text_str(&c->old_conf), "routing_engine", c->engine, sizeof(c->engine)))
-        c->caps.routing_engine = c->engine;
+        c->subnet.routing_engine = c->engine;
     if (opensm_conf_get(text_str(&c->old_conf), "qos_policy_file", value, sizeof(value)) && strcmp(value, "(null)") &&
         !access(value, F_OK))
         say(a, t, "warning: opensm also has %s: the service levels that it gives out ride on this policy's lanes",
             value);
     if (opensm_conf_get(text_str(&c->old_conf), "sm_sl", value, sizeof(value)))
-        c->caps.sm_sl = (unsigned)strtoul(value, NULL, 0);
+        c->subnet.sm_sl = (unsigned)strtoul(value, NULL, 0);
     if (opensm_conf_get(text_str(&c->old_conf), "lmc", value, sizeof(value)))
         c->old_lmc = (unsigned)strtoul(value, NULL, 0);
     return 0;
+}
+
+/*
+ * What service levels have been given out. Where this node manages the subnet that is what is in force; elsewhere the
+ * manager's lock has come with the policy.
+ */
+static bool read_lock(struct applier *a, struct task *t, const struct policy *p, struct policy_lock *out)
+{
+    char path[sizeof(t->name) + 8];
+    struct policy_lock beside;
+    struct diag d = {.file = path};
+    lock_path(t->name, path, sizeof(path));
+    bool good = lock_parse(&beside, text_str(&t->lock_text), t->lock_text.len, &d);
+    if (refuse(a, t, &d) || !good)
+        return false;
+    if (!a->conf->manage && beside.num_classes)
+        *out = beside;
+    else
+        *out = t->current.lock;
+    if (!lock_merge(out, &beside, p))
+        say(a, t, "warning: %s gives out other service levels than those in force, which stay", path);
+    return true;
+}
+
+static int look(struct applier *a, struct task *t, struct change *c, struct fabric_caps *caps)
+{
+    struct verify_options o = look_options(a);
+    struct verify_result r;
+    verify_fabric(&o, NULL, &r);
+    int rc = r.error;
+    if (rc) {
+        say(a, t, "the fabric cannot be looked at: %s", strerror(-rc));
+    } else {
+        *caps = r.caps;
+        c->subnet.ca_ports = r.ca_ports;
+        c->old_lmc = r.lmc;
+        say(a, t, "%u ports of %u nodes are up; links can have %u data VLs, tables %u low and %u high entries", r.ports,
+            r.nodes, r.caps.vls, r.caps.low_cap, r.caps.high_cap);
+    }
+    verify_result_free(&r);
+    return rc;
 }
 
 /* Everything that can be known to be wrong before anything is changed. */
@@ -141,29 +184,18 @@ static int prepare(struct applier *a, struct task *t, struct change *c)
     int rc = read_conf(a, t, c);
     if (rc)
         return rc;
-    struct verify_options o = look_options(a);
-    struct verify_result r;
-    verify_fabric(&o, NULL, &r);
-    rc = r.error;
-    if (rc) {
-        say(a, t, "the fabric cannot be looked at: %s", strerror(-rc));
-    } else {
-        c->caps.vls = r.caps.vls;
-        c->caps.low_cap = r.caps.low_cap;
-        c->caps.high_cap = r.caps.high_cap;
-        c->caps.mtu = r.caps.mtu;
-        c->caps.ca_ports = r.caps.ca_ports;
-        c->old_lmc = r.lmc;
-        say(a, t, "%u ports of %u nodes are up; links can have %u data VLs, tables %u low and %u high entries", r.ports,
-            r.nodes, r.caps.vls, r.caps.low_cap, r.caps.high_cap);
-    }
-    verify_result_free(&r);
+    struct fabric_caps caps = {0};
+    struct policy_lock given;
+    if (!read_lock(a, t, &c->policy, &given))
+        return -EINVAL;
+    rc = look(a, t, c, &caps);
     if (rc)
         return rc;
-    bool compiled = policy_compile(&c->policy, &c->caps, &c->tables, &d);
-    if (refuse(a, t, &d) || !compiled)
-        return -EINVAL;
-    return 0;
+    /* Every node is to compile with the same facts, and paths look different from here. */
+    bool told = !a->conf->manage && lock_knows_fabric(&given);
+    bool fits = lock_next(&c->policy, &given, told ? NULL : &caps, &c->lock, &d) &&
+                policy_compile(&c->policy, &c->lock, &c->tables, &d) && policy_check_subnet(&c->policy, &c->subnet, &d);
+    return refuse(a, t, &d) || !fits ? -EINVAL : 0;
 }
 
 static int write_conf(struct applier *a, struct task *t, const struct text *conf)
@@ -199,6 +231,12 @@ static int push(struct applier *a, struct task *t, const struct change *c, bool 
     return rc;
 }
 
+/* Never 0, which takes the lane out of the table. */
+static uint8_t other_weight(uint8_t w)
+{
+    return w == 255 ? 254 : (uint8_t)(w + 1);
+}
+
 /*
  * opensm writes a table only when the configuration differs from what it wrote last, so a table that was changed behind
  * its back stays wrong. Let it write a harmless variant first, then the real thing.
@@ -209,9 +247,9 @@ static int rewrite(struct applier *a, struct task *t, struct change *c)
     struct text conf = {0};
     say(a, t, "opensm believes that the tables are right: making it write them again");
     for (unsigned i = 0; i < variant.num_low; i++)
-        variant.low[i].weight ^= 1;
+        variant.low[i].weight = other_weight(variant.low[i].weight);
     for (unsigned i = 0; i < variant.num_high; i++)
-        variant.high[i].weight ^= 1;
+        variant.high[i].weight = other_weight(variant.high[i].weight);
     variant.high_limit ^= 1;
     variant.sl2vl[SLS - 1] = variant.sl2vl[SLS - 1] ? 0 : variant.low[variant.num_low - 1].vl;
     opensm_conf_merge(text_str(&c->old_conf), &variant, &conf);
@@ -336,7 +374,7 @@ static void run_apply(struct applier *a, struct task *t, struct manager_event *o
     else if (!out->status)
         out->status = settle(a, t, &c, &c.tables, false, out);
     if (!out->status) {
-        out->next_in_force = (struct in_force){.valid = true, .policy = c.policy, .tables = c.tables};
+        out->next_in_force = (struct in_force){.valid = true, .policy = c.policy, .lock = c.lock, .tables = c.tables};
         out->next_in_force.text = t->text;
         t->text = (struct text){0};
     }

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Policy to tables: see compile.h. */
+/* Policy and lock to tables: see compile.h. */
 #include "fabricd/compile.h"
+#include "fabricd/lanes.h"
+#include "fabricd/wait.h"
+#include "fabricd/weights.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define LIDS              0xbfffu
-#define DEFAULT_TABLE_CAP 8 /* entries that every adapter and switch we know has */
+#define LIDS               0xbfffu
+#define DEFAULT_TABLE_CAP  8 /* entries that every adapter and switch we know has */
+#define DEFAULT_MTU        4096u
+#define LIMIT_BYTES        4096u
+#define LIMIT_NONE         255
+#define SHARE_OFF_POINTS   2.0
+#define SHARE_OFF_RELATIVE 0.25
+
+/* What a compilation works with: the lock's word, or what all hardware has. */
+struct job {
+    const struct policy *p;
+    const struct policy_lock *lock;
+    unsigned low_cap, high_cap, mtu;
+};
 
 static unsigned vls_code(unsigned vls)
 {
@@ -17,243 +31,232 @@ static unsigned vls_code(unsigned vls)
     return 0;
 }
 
-/* The default class first: its bulk becomes service level 0 and VL 0. */
-static void class_order(const struct policy *p, unsigned order[POLICY_CLASSES_MAX])
+static unsigned entries_or_default(unsigned cap)
 {
-    unsigned n = 0;
-    order[n++] = p->default_class;
-    for (unsigned i = 0; i < p->num_classes; i++)
-        if (i != p->default_class)
-            order[n++] = i;
+    return !cap ? DEFAULT_TABLE_CAP : cap > TABLE_ENTRIES_MAX ? TABLE_ENTRIES_MAX : cap;
 }
 
-/* ---- service levels and lanes ---- */
+/* ---- tables for priorities that are known ---- */
 
-static void assign_bulk(const struct policy *p, const unsigned *order, struct qos_tables *t, unsigned *next_sl,
-                        unsigned *next_vl)
-{
-    for (unsigned k = 0; k < p->num_classes; k++) {
-        unsigned i = order[k];
-        struct class_levels *l = &t->classes[i];
-        l->num_lanes = (uint8_t)p->classes[i].lanes;
-        for (unsigned n = 0; n < l->num_lanes; n++) {
-            l->sl_bulk[n] = (uint8_t)(*next_sl)++;
-            l->vl_bulk[n] = (uint8_t)(*next_vl)++;
-            t->sl2vl[l->sl_bulk[n]] = l->vl_bulk[n];
-            l->vl_low[l->num_low++] = l->vl_bulk[n];
-        }
-    }
-}
-
-/* Classes whose small messages go ahead, the most important first; equals in the policy's order. */
-static unsigned small_order(const struct policy *p, unsigned out[POLICY_CLASSES_MAX])
+static unsigned single_lanes(const struct qos_tables *t, uint8_t out[POLICY_CLASSES_MAX * FD_MEDIUM_MAX])
 {
     unsigned n = 0;
-    for (int priority = PRIORITY_HIGH; priority > PRIORITY_LOW; priority--)
-        for (unsigned i = 0; i < p->num_classes; i++)
-            if ((int)p->classes[i].priority == priority)
-                out[n++] = i;
+    for (unsigned i = 0; i < t->num_classes; i++)
+        for (unsigned m = 0; m < t->classes[i].num_medium; m++)
+            if (lanes_medium_own(&t->classes[i], m))
+                out[n++] = t->classes[i].vl_medium[m];
     return n;
 }
 
-static void assign_small(const struct policy *p, struct qos_tables *t, unsigned next_sl, unsigned first_vl,
-                         unsigned room, unsigned quantum, struct diag *d)
+static void warn_of_shares(const struct job *j, const struct qos_tables *t, struct diag *d)
 {
-    unsigned order[POLICY_CLASSES_MAX], n = small_order(p, order);
-    for (unsigned i = 0; i < p->num_classes; i++) {
-        t->classes[i].sl_small = (uint8_t)next_sl++;
-        t->classes[i].vl_small = t->classes[i].vl_bulk[0];
+    double total = 0;
+    for (unsigned i = 0; i < j->p->num_classes; i++)
+        total += j->p->classes[i].share;
+    for (unsigned i = 0; i < j->p->num_classes; i++) {
+        double want = 100.0 * j->p->classes[i].share / total, off = t->classes[i].share - want;
+        off = off < 0 ? -off : off;
+        if (off > SHARE_OFF_POINTS || off > want * SHARE_OFF_RELATIVE)
+            diag_warn(d, j->p->classes[i].share_at,
+                      "class '%s' asks for %.1f percent, the tables of %u entries can give %.1f; use fewer classes or "
+                      "lanes, or rounder shares",
+                      j->p->classes[i].name, want, j->low_cap, t->classes[i].share);
     }
-    for (unsigned k = 0; k < n && room; k++) {
-        struct class_levels *l = &t->classes[order[k]];
-        unsigned lane = k < room ? k : room - 1; /* the last lane takes all who are left */
-        l->vl_small = (uint8_t)(first_vl + lane);
-        l->own_small_lane = lane < room - 1 || n <= room;
-        if (lane == t->num_high) {
-            t->high[t->num_high].vl = l->vl_small;
-            t->high[t->num_high++].weight = (uint8_t)(p->classes[order[k]].priority * quantum);
-        }
-    }
-    for (unsigned i = 0; i < p->num_classes; i++)
-        t->sl2vl[t->classes[i].sl_small] = t->classes[i].vl_small;
-    if (n && !room)
-        diag_warn(d, p->vls_at, "all %u virtual lanes carry bulk: small messages go with the bulk of their class",
-                  p->vls);
-    else if (n > room)
-        diag_warn(d, p->vls_at,
-                  "%u classes want a lane for small messages and %u are left: the less important share the last", n,
-                  room);
 }
 
-/*
- * The levels between small and bulk, after all others: a policy without them has the same tables as before there were
- * such. room: lanes that are left, and have a place in the low-priority table.
- */
-static void assign_medium(const struct policy *p, struct qos_tables *t, unsigned next_sl, unsigned next_vl,
-                          unsigned room, struct diag *d)
+static void fill_low(const struct job *j, struct qos_tables *t, struct diag *d)
 {
-    unsigned wanted = 0, given = 0;
-    for (unsigned i = 0; i < p->num_classes; i++) {
+    struct weight_group g[WEIGHT_GROUPS_MAX] = {0};
+    uint8_t single[POLICY_CLASSES_MAX * FD_MEDIUM_MAX];
+    unsigned n = 0, num_single = single_lanes(t, single), lanes = 0;
+    const struct policy_class *first = &j->p->classes[0];
+    bool ratio = first->ratio_small && t->classes[0].own_small_lane;
+    for (unsigned i = 0; i < t->num_classes; i++) {
         struct class_levels *l = &t->classes[i];
-        l->num_medium = (uint8_t)p->classes[i].num_medium;
-        wanted += l->num_medium;
-        for (unsigned n = 0; n < l->num_medium; n++) {
-            l->sl_medium[n] = (uint8_t)next_sl++;
-            l->vl_medium[n] = l->vl_bulk[0];
-        }
+        g[n++] = (struct weight_group){
+            .want = ratio ? first->ratio_large : j->p->classes[i].share, .lanes = l->num_lanes, .vl = l->vl_bulk};
+        lanes += l->num_lanes;
     }
-    for (int priority = PRIORITY_HIGH; priority >= PRIORITY_LOW; priority--)
-        for (unsigned i = 0; i < p->num_classes; i++) {
-            struct class_levels *l = &t->classes[i];
-            for (unsigned n = 0; n < l->num_medium && (int)p->classes[i].priority == priority && given < room; n++) {
-                l->vl_medium[n] = l->vl_low[l->num_low++] = (uint8_t)next_vl++;
-                given++;
-            }
-        }
-    for (unsigned i = 0; i < p->num_classes; i++)
-        for (unsigned n = 0; n < t->classes[i].num_medium; n++)
-            t->sl2vl[t->classes[i].sl_medium[n]] = t->classes[i].vl_medium[n];
-    if (given < wanted)
-        diag_warn(d, p->vls_at,
-                  "%u levels between small messages and bulk want a lane and %u are left: the others, of the less "
-                  "important classes, go with the bulk of their class",
-                  wanted, room);
-}
-
-/* ---- weights ---- */
-
-struct low_plan {
-    unsigned packets[POLICY_CLASSES_MAX]; /* of every lane of the class, in one round of the table */
-    double worst;                         /* how far the worst class is from its share, in points of percent */
-};
-
-static bool low_try(const struct policy *p, const struct qos_tables *t, const double *want, unsigned round,
-                    unsigned per_entry, unsigned cap, struct low_plan *out)
-{
-    unsigned total = 0, entries = 0;
-    for (unsigned i = 0; i < p->num_classes; i++) {
-        unsigned lanes = t->classes[i].num_low;
-        double exact = want[i] / 100.0 / lanes * round;
-        unsigned n = exact < 1.0 ? 1 : (unsigned)(exact + 0.5);
-        out->packets[i] = n;
-        total += n * lanes;
-        entries += lanes * ((n + per_entry - 1) / per_entry);
-    }
-    out->worst = 0;
-    for (unsigned i = 0; i < p->num_classes; i++) {
-        double off = 100.0 * out->packets[i] * t->classes[i].num_low / total - want[i];
-        if (off < 0)
-            off = -off;
-        if (off > out->worst)
-            out->worst = off;
-    }
-    return entries <= cap;
-}
-
-/* The shortest round of the table that gives every class its share within half a point, else the closest that fits. */
-static bool low_best(const struct policy *p, const struct qos_tables *t, const double *want, unsigned lanes,
-                     unsigned per_entry, unsigned cap, struct low_plan *best)
-{
-    bool found = false;
-    for (unsigned round = lanes; round <= cap * per_entry; round++) {
-        struct low_plan plan;
-        if (!low_try(p, t, want, round, per_entry, cap, &plan))
-            continue;
-        if (!found || plan.worst < best->worst - 1e-9)
-            *best = plan;
-        found = true;
-        if (best->worst <= 0.5)
-            break;
-    }
-    return found;
-}
-
-struct slot {
-    double at; /* where in the round, 0..1 */
-    struct vlarb e;
-};
-
-static int by_place(const void *a, const void *b)
-{
-    const struct slot *x = a, *y = b;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return (int)x->e.vl - (int)y->e.vl;
-}
-
-/* A lane with several entries has them spread over the round, so that it need not wait for all the others at once. */
-static void low_fill(const struct policy *p, const struct low_plan *plan, unsigned per_entry, unsigned quantum,
-                     struct qos_tables *t)
-{
-    struct slot slots[TABLE_ENTRIES_MAX];
-    unsigned n = 0, total = 0;
-    for (unsigned i = 0; i < p->num_classes; i++) {
-        struct class_levels *l = &t->classes[i];
-        unsigned entries = (plan->packets[i] + per_entry - 1) / per_entry;
-        total += plan->packets[i] * l->num_low;
-        for (unsigned lane = 0; lane < l->num_low; lane++)
-            for (unsigned e = 0; e < entries; e++) {
-                unsigned packets = plan->packets[i] / entries + (e < plan->packets[i] % entries);
-                slots[n++] = (struct slot){(e + 0.5) / entries, {l->vl_low[lane], (uint8_t)(packets * quantum)}};
-            }
-    }
-    qsort(slots, n, sizeof(slots[0]), by_place);
-    for (unsigned e = 0; e < n; e++)
-        t->low[e] = slots[e].e;
-    t->num_low = n;
-    for (unsigned i = 0; i < p->num_classes; i++)
-        t->classes[i].share = 100.0 * plan->packets[i] * t->classes[i].num_low / total;
-}
-
-static void compile_low(const struct policy *p, unsigned bulk, unsigned cap, unsigned quantum, struct qos_tables *t,
-                        struct diag *d)
-{
-    unsigned per_entry = 255 / quantum, total = 0, lanes = 0;
-    double want[POLICY_CLASSES_MAX];
-    struct low_plan plan;
-    for (unsigned i = 0; i < p->num_classes; i++)
-        total += p->classes[i].share;
-    for (unsigned i = 0; i < p->num_classes; i++)
-        lanes += t->classes[i].num_low;
-    for (unsigned i = 0; i < p->num_classes; i++)
-        want[i] = 100.0 * p->classes[i].share / total;
-    if (!low_best(p, t, want, lanes, per_entry, cap, &plan)) {
-        diag_error(d, p->vls_at,
-                   "the classes use %u lanes for bulk, but the ports' low-priority tables have %u entries", bulk, cap);
+    if (ratio) /* of the only class */
+        g[n++] = (struct weight_group){.want = first->ratio_small, .lanes = 1, .vl = &t->classes[0].vl_small};
+    if (!weights_fill(g, n, single, num_single, j->mtu, j->low_cap, t)) {
+        diag_error(d, j->p->vls_at,
+                   "the classes use %u lanes for bulk, but the ports' low-priority tables have %u entries",
+                   lanes + ratio, j->low_cap);
         return;
     }
-    low_fill(p, &plan, per_entry, quantum, t);
-    for (unsigned i = 0; i < p->num_classes; i++) {
-        double off = t->classes[i].share - want[i];
-        if (off > 2 || off < -2)
-            diag_warn(
-                d, p->classes[i].share_at,
-                "class '%s' asks for %.1f percent, the tables of %u entries can give %.1f; use fewer classes or lanes, "
-                "or rounder shares",
-                p->classes[i].name, want[i], cap, t->classes[i].share);
+    for (unsigned i = 0; i < t->num_classes; i++)
+        t->classes[i].share = ratio ? 100.0 : g[i].got;
+    warn_of_shares(j, t, d);
+}
+
+static void fill_tables(const struct job *j, const uint8_t *priority, struct qos_tables *t, struct diag *d)
+{
+    const struct policy *p = j->p;
+    *t = (struct qos_tables){.lmc = (uint8_t)p->lmc, .vls = (uint8_t)p->vls, .num_classes = p->num_classes};
+    t->op_vls_code = (uint8_t)vls_code(p->vls);
+    t->high_limit = p->high_limit > 0 ? (uint8_t)p->high_limit : 0;
+    lanes_assign(p, j->lock, priority, j->low_cap, j->high_cap, t, d);
+    fill_low(j, t, d);
+}
+
+/* ---- goals ---- */
+
+unsigned policy_high_bytes(const struct policy *p, const struct qos_tables *t)
+{
+    unsigned most = 0;
+    for (unsigned e = 0; e < t->num_high; e++)
+        for (unsigned i = 0; i < t->num_classes; i++)
+            if (t->classes[i].vl_small == t->high[e].vl && p->classes[i].small_max > most)
+                most = p->classes[i].small_max;
+    return t->num_high && !most ? 1 : most; /* control messages have no data, and travel there in any case */
+}
+
+static uint64_t small_wait_ns(const struct job *j, const struct qos_tables *t, unsigned i)
+{
+    struct fabric_caps c = j->lock->fabric;
+    struct wait_load load = {.high_bytes = policy_high_bytes(j->p, t)};
+    c.mtu = j->mtu;
+    return tables_wait_ns(t, t->classes[i].vl_small, &c, &load);
+}
+
+static bool has_goal(const struct policy_class *c)
+{
+    return c->latency_ns && !c->has_priority;
+}
+
+/* A goal that the lowest priority does not meet raises it, which makes others wait longer: until nothing moves. */
+static void choose_priorities(const struct job *j, uint8_t priority[POLICY_CLASSES_MAX], struct diag *d)
+{
+    bool moved = false;
+    for (unsigned i = 0; i < j->p->num_classes; i++) {
+        const struct policy_class *c = &j->p->classes[i];
+        priority[i] = (uint8_t)(has_goal(c) ? PRIORITY_LOW : c->priority);
+        moved |= has_goal(c);
+        if (!has_goal(c) || j->lock->fabric.rate_mbps)
+            continue;
+        priority[i] = PRIORITY_NORMAL;
+        diag_warn(d, c->latency_at,
+                  "class '%s': whether its latency can be met is known when the fabric is; until then it has priority "
+                  "normal",
+                  c->name);
+    }
+    while (moved && j->lock->fabric.rate_mbps) {
+        struct qos_tables t;
+        struct diag scratch = {.file = d->file};
+        fill_tables(j, priority, &t, &scratch);
+        moved = false;
+        for (unsigned i = 0; i < j->p->num_classes && !scratch.errors; i++)
+            if (has_goal(&j->p->classes[i]) && priority[i] < PRIORITY_HIGH &&
+                small_wait_ns(j, &t, i) > j->p->classes[i].latency_ns) {
+                priority[i]++;
+                moved = true;
+                break; /* the others again with the new tables */
+            }
+        text_free(&scratch.out);
     }
 }
 
-/*
- * The port sends up to limit * 4096 bytes from the high-priority table before the low-priority table may send one
- * packet; that packet must be at least bulk_minimum percent of the whole. 0 lets one packet through by turns.
- */
-static unsigned limit_of(const struct policy *p, unsigned mtu)
+static void check_goals(const struct job *j, const struct qos_tables *t, struct diag *d)
 {
-    if (p->high_limit >= 0)
-        return (unsigned)p->high_limit;
-    unsigned minimum = p->bulk_minimum ? p->bulk_minimum : 20, bytes = mtu * (100 - minimum) / minimum;
-    return bytes / 4096 > 254 ? 254 : bytes / 4096;
+    const struct fabric_caps *f = &j->lock->fabric;
+    for (unsigned i = 0; f->rate_mbps && i < j->p->num_classes; i++) {
+        const struct policy_class *c = &j->p->classes[i];
+        uint64_t wait = has_goal(c) ? small_wait_ns(j, t, i) : 0;
+        if (wait <= c->latency_ns)
+            continue;
+        if (wait == WAIT_UNBOUNDED)
+            diag_error(d, c->latency_at, "class '%s' asks for a latency, and with high_limit %d no bound can be given",
+                       c->name, j->p->high_limit);
+        else
+            diag_error(
+                d, c->latency_at,
+                "class '%s' asks for %.1f us, and a small message may wait up to %.1f us in this fabric (%u links, "
+                "%u Mb/s, MTU %u) even with the highest priority; allowed: %llu us or more",
+                c->name, c->latency_ns / 1000.0, (double)wait / 1000.0, f->hops ? f->hops : WAIT_HOPS, f->rate_mbps,
+                j->mtu, (unsigned long long)((wait + 999) / 1000));
+    }
 }
 
-/* ---- what the fabric must be able to do ---- */
+/* ---- what must be true before and after ---- */
 
-static void check_routing(const struct policy *p, const struct fabric_caps *caps, struct diag *d)
+static void check_policy(const struct policy *p, const struct policy_lock *lock, struct diag *d)
+{
+    unsigned lanes = 0;
+    for (unsigned i = 0; i < p->num_classes; i++) {
+        const struct policy_class *c = &p->classes[i];
+        const struct lock_class *have = lock_find(lock, c->name);
+        lanes += c->lanes;
+        if (!have || have->num_medium < c->num_medium || have->num_bulk < c->lanes)
+            diag_error(d, c->at, "the lock has not all service levels that class '%s' needs", c->name);
+        if (c->ratio_small && p->num_classes > 1)
+            diag_error(
+                d, c->ratio_at,
+                "class '%s' has a ratio, which is for a policy of one class: weighted round robin knows no classes "
+                "in classes, so whenever the small or the large messages of this one pause, their part would go to "
+                "all lanes instead of to the other half",
+                c->name);
+    }
+    if (lanes > p->vls)
+        diag_error(d, p->vls_at, "the classes use %u lanes for bulk, and vls is %u", lanes, p->vls);
+}
+
+/* The port sends up to limit * 4096 bytes from the high-priority table before the other one may send a packet. */
+static void warn_of_limit(const struct job *j, const struct qos_tables *t, struct diag *d)
+{
+    unsigned bytes = t->high_limit * LIMIT_BYTES;
+    if (!t->high_limit || !t->num_high)
+        return;
+    if (t->high_limit == LIMIT_NONE)
+        diag_warn(
+            d, j->p->limits_at,
+            "high_limit 255: small messages of any class with a priority can take all of a link, whatever its share");
+    else
+        diag_warn(
+            d, j->p->limits_at,
+            "high_limit %u lets %u bytes of small messages go for every packet of %u bytes of bulk: small messages "
+            "of any class with a priority can take %u percent of a link, whatever its share; 0, the default, lets "
+            "one packet go",
+            t->high_limit, bytes, j->mtu, 100 * bytes / (bytes + j->mtu));
+}
+
+static void check_caps(const struct job *j, const struct qos_tables *t, struct diag *d)
+{
+    const struct policy *p = j->p;
+    const struct fabric_caps *f = &j->lock->fabric;
+    if (f->vls && p->vls > f->vls)
+        diag_error(d, p->vls_at, "vls is %u, but some link of the fabric can have only %u data virtual lanes", p->vls,
+                   f->vls);
+    if (f->high_cap && t->num_high > f->high_cap)
+        diag_error(d, p->vls_at, "%u lanes for small messages, but the ports' high-priority tables have %u entries",
+                   t->num_high, f->high_cap);
+    if (f->mtu && p->mtu && f->mtu > p->mtu)
+        diag_error(d, p->vls_at, "mtu is %u, and links have %u, for which the weights must be made; leave mtu out",
+                   p->mtu, f->mtu);
+    warn_of_limit(j, t, d);
+}
+
+bool policy_compile(const struct policy *p, const struct policy_lock *lock, struct qos_tables *t, struct diag *d)
+{
+    unsigned errors = d->errors, mtu = p->mtu ? p->mtu : lock->fabric.mtu ? lock->fabric.mtu : DEFAULT_MTU;
+    uint8_t priority[POLICY_CLASSES_MAX];
+    struct job j = {p, lock, entries_or_default(lock->fabric.low_cap), entries_or_default(lock->fabric.high_cap), mtu};
+    check_policy(p, lock, d);
+    if (d->errors > errors)
+        return false;
+    choose_priorities(&j, priority, d);
+    fill_tables(&j, priority, t, d);
+    check_goals(&j, t, d);
+    check_caps(&j, t, d);
+    return d->errors == errors;
+}
+
+static void check_routing(const struct policy *p, const char *engines, struct diag *d)
 {
     static const char *const need_vls[] = {"lash", "dfsssp", "torus-2QoS", "nue", NULL};
-    if (!caps->routing_engine)
+    if (!engines)
         return;
-    for (const char *s = caps->routing_engine; *s;) {
+    for (const char *s = engines; *s;) {
         size_t n = strcspn(s, ", \t");
         for (int i = 0; need_vls[i]; i++)
             if (n == strlen(need_vls[i]) && !strncmp(s, need_vls[i], n))
@@ -270,58 +273,15 @@ static void check_routing(const struct policy *p, const struct fabric_caps *caps
     }
 }
 
-static void check_caps(const struct policy *p, const struct fabric_caps *caps, const struct qos_tables *t,
-                       struct diag *d)
+bool policy_check_subnet(const struct policy *p, const struct subnet *s, struct diag *d)
 {
-    if (caps->vls && p->vls > caps->vls)
-        diag_error(d, p->vls_at, "vls is %u, but some link of the fabric can have only %u data virtual lanes", p->vls,
-                   caps->vls);
-    if (caps->high_cap && t->num_high > caps->high_cap)
-        diag_error(d, p->vls_at, "%u lanes for small messages, but the ports' high-priority tables have %u entries",
-                   t->num_high, caps->high_cap);
-    if (p->mtu && caps->mtu > p->mtu)
-        diag_warn(d, p->vls_at, "links have an MTU of %u and the weights are made for %u: shares will be inexact",
-                  caps->mtu, p->mtu);
-    if ((uint64_t)caps->ca_ports << p->lmc > LIDS)
+    unsigned errors = d->errors;
+    if ((uint64_t)s->ca_ports << p->lmc > LIDS)
         diag_error(d, p->lmc_at, "%u adapter ports with 2^%u LIDs each are more than the %u LIDs of a subnet",
-                   caps->ca_ports, p->lmc, LIDS);
-    if (caps->sm_sl >= SLS)
-        diag_error(d, (struct place){0}, "opensm's sm_sl is %u; allowed: 0 to 15", caps->sm_sl);
-    check_routing(p, caps, d);
-}
-
-bool policy_compile(const struct policy *p, const struct fabric_caps *caps, struct qos_tables *t, struct diag *d)
-{
-    unsigned errors = d->errors, lanes = 0, levels = 0, order[POLICY_CLASSES_MAX], next_sl = 0, next_vl = 0;
-    unsigned cap = caps->low_cap ? caps->low_cap : DEFAULT_TABLE_CAP, room;
-    unsigned mtu = p->mtu ? p->mtu : caps->mtu ? caps->mtu : 4096, quantum = mtu < 64 ? 1 : mtu / 64;
-    *t = (struct qos_tables){.lmc = (uint8_t)p->lmc, .vls = (uint8_t)p->vls, .num_classes = p->num_classes};
-    t->op_vls_code = (uint8_t)vls_code(p->vls);
-    for (unsigned i = 0; i < p->num_classes; i++)
-        lanes += p->classes[i].lanes;
-    for (unsigned i = 0; i < p->num_classes; i++)
-        levels += 1 + p->classes[i].num_medium;
-    if (lanes > p->vls)
-        diag_error(d, p->vls_at, "the classes use %u lanes for bulk, and vls is %u", lanes, p->vls);
-    if (lanes + levels > SLS)
-        diag_error(d, p->vls_at,
-                   "the classes need %u service levels (one for small messages%s and one for each lane); there are %d",
-                   lanes + levels, levels > p->num_classes ? ", one for each size in medium" : "", SLS);
-    if (d->errors > errors)
-        return false;
-
-    /* Levels that no class has stay with the default class: sl2vl is zero there, and VL 0 is its bulk. */
-    class_order(p, order);
-    assign_bulk(p, order, t, &next_sl, &next_vl);
-    assign_small(p, t, next_sl, next_vl, p->vls - lanes, quantum, d);
-    next_vl += t->num_high;
-    room = p->vls - next_vl;
-    if (cap < lanes || room > cap - lanes)
-        room = cap < lanes ? 0 : cap - lanes;
-    assign_medium(p, t, next_sl + p->num_classes, next_vl, room, d);
-    t->high_limit = (uint8_t)limit_of(p, mtu);
-    compile_low(p, lanes, cap, quantum, t, d);
-    check_caps(p, caps, t, d);
+                   s->ca_ports, p->lmc, LIDS);
+    if (s->sm_sl >= SLS)
+        diag_error(d, (struct place){0}, "opensm's sm_sl is %u; allowed: 0 to 15", s->sm_sl);
+    check_routing(p, s->routing_engine, d);
     return d->errors == errors;
 }
 
@@ -365,7 +325,7 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
         text_printf(out, "%s- {name: ", indent);
         text_yaml_string(out, p->classes[i].name);
         text_printf(out, ", share: %.1f, priority: %u, small: %u, sl_small: %u, vl_small: %u, sl_bulk: ", l->share,
-                    p->classes[i].priority, p->classes[i].small_max, l->sl_small, l->vl_small);
+                    l->priority, p->classes[i].small_max, l->sl_small, l->vl_small);
         list_text(out, l->sl_bulk, l->num_lanes);
         text_printf(out, ", vl_bulk: ");
         list_text(out, l->vl_bulk, l->num_lanes);

@@ -4,6 +4,7 @@
 #include "fabricd/log.h"
 #include "fabricd/opensm.h"
 #include "fabricd/server.h"
+#include "fabricd/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,8 +66,7 @@ static void start_next(struct daemon *d)
     d->task_runs = true;
 }
 
-static int submit(struct daemon *d, enum task_kind kind, const char *name, const char *text, size_t len,
-                  uint64_t client)
+static int submit(struct daemon *d, enum task_kind kind, const struct policy_file *f, uint64_t client)
 {
     if (d->num_waiting == WAITING_MAX)
         return -EBUSY;
@@ -75,8 +75,11 @@ static int submit(struct daemon *d, enum task_kind kind, const char *name, const
         return -ENOMEM;
     t->kind = kind;
     t->client = client;
-    snprintf(t->name, sizeof(t->name), "%.*s", (int)sizeof(t->name) - 1, name);
-    text_put(&t->text, text, len);
+    if (f) {
+        snprintf(t->name, sizeof(t->name), "%.*s", (int)sizeof(t->name) - 1, f->name);
+        text_put(&t->text, f->text, f->len);
+        text_put(&t->lock_text, f->lock, f->lock_len);
+    }
     struct task **last = &d->first_waiting;
     while (*last)
         last = &(*last)->next;
@@ -86,40 +89,21 @@ static int submit(struct daemon *d, enum task_kind kind, const char *name, const
     return 0;
 }
 
-int daemon_diff(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client)
+int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client)
 {
-    return submit(d, TASK_DIFF, name, text, len, client);
+    return submit(d, TASK_DIFF, f, client);
 }
 
-int daemon_apply(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client)
+int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client)
 {
-    return submit(d, TASK_APPLY, name, text, len, client);
+    return submit(d, TASK_APPLY, f, client);
 }
 
 int daemon_verify(struct daemon *d, uint64_t client)
 {
     if (!client && d->task_runs)
         return -EBUSY; /* the running task looks too */
-    return submit(d, TASK_VERIFY, "", "", 0, client);
-}
-
-static void save(const struct daemon *d, const char *name, const char *s, size_t len)
-{
-    char path[PATH_MAX + 32];
-    state_path(d, name, path, sizeof(path));
-    int rc = text_write_file(path, s, len);
-    if (rc)
-        log_error("%s: %s", path, strerror(-rc));
-}
-
-/* Another policy is in force now: so it stays when the daemon starts again. */
-static void next_generation(struct daemon *d)
-{
-    char s[32];
-    d->generation++;
-    save(d, "policy.yaml", text_str(&d->current.text), d->current.text.len);
-    snprintf(s, sizeof(s), "%" PRIu64 "\n", d->generation);
-    save(d, "generation", s, strlen(s));
+    return submit(d, TASK_VERIFY, NULL, client);
 }
 
 /* The same file for the same fabric. What the ports can do may have changed the tables. */
@@ -151,6 +135,40 @@ static void take_look(struct daemon *d, struct manager_event *e)
         log_info("verified: %u ports of %u nodes have the policy's tables", d->ports, d->nodes);
 }
 
+/* The same policy once more; what the fabric can do may be something else now. */
+static void keep_policy(struct daemon *d, const struct manager_event *e)
+{
+    log_info("policy in force: generation %" PRIu64 " as before", d->generation);
+    if (lock_equal(&d->current.lock, &e->next_in_force.lock))
+        return;
+    d->current.lock = e->next_in_force.lock;
+    store_save_lock(&d->conf, &d->current);
+}
+
+/*
+ * A lock that does not know the fabric was made without one being seen: by hand, on a node that has been given a policy
+ * alone, or when there were no locks. Now it has been seen.
+ */
+static bool learn_fabric(struct daemon *d, const struct manager_event *e)
+{
+    struct policy_lock lock = d->current.lock;
+    struct qos_tables tables;
+    struct diag diag = {.file = "policy"};
+    if (!d->current.valid || !e->looked || !e->caps.low_cap || !e->caps.mtu || lock_knows_fabric(&lock))
+        return false;
+    lock.fabric = e->caps;
+    bool fits = policy_compile(&d->current.policy, &lock, &tables, &diag);
+    if (fits) {
+        d->current.tables = tables;
+        d->current.lock = lock;
+        store_save_lock(&d->conf, &d->current);
+    } else {
+        log_warn("the policy in force does not fit the fabric:\n%s", text_str(&diag.out));
+    }
+    text_free(&diag.out);
+    return fits;
+}
+
 static void on_outcome(struct daemon *d, struct manager_event *e)
 {
     d->task_runs = false;
@@ -161,12 +179,12 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     if (e->task == TASK_APPLY) {
         d->applying[0] = 0;
         if (!e->status && same_policy(&d->current, &e->next_in_force)) {
-            log_info("policy in force: generation %" PRIu64 " as before", d->generation);
+            keep_policy(d, e);
         } else if (!e->status) {
             in_force_free(&d->current);
             d->current = e->next_in_force;
             e->next_in_force = (struct in_force){0};
-            next_generation(d);
+            store_save(&d->conf, &d->current, ++d->generation);
             log_info("policy in force: generation %" PRIu64, d->generation);
         } else {
             log_error("the policy was not put in force: %s", strerror(-e->status));
@@ -175,6 +193,8 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     }
     /* What a failed apply saw was measured against the policy that was refused. */
     bool again = e->task == TASK_APPLY && e->status;
+    if (e->task == TASK_VERIFY && !e->client && learn_fabric(d, e))
+        again = true;
     if (!again)
         take_look(d, e);
     refresh_rails(d); /* a new LMC moves the LIDs: subscribers learn both at once */
@@ -206,37 +226,57 @@ static int on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
     return 0;
 }
 
-/* ---- the policy at start ---- */
+/* ---- levels that are free again ---- */
 
-/* Put a policy in force for this host's jobs without touching the fabric; whether the fabric has it is looked at next.
- */
-static bool adopt(struct daemon *d, const char *path, const struct text *t)
+static bool in_use(struct daemon *d, const struct lock_class *c, struct text *out)
 {
-    struct diag diag = {.file = path};
-    struct fabric_caps unknown = {0};
-    struct in_force f = {.valid = true};
-    bool ok = policy_parse(&f.policy, text_str(t), t->len, &diag);
-    if (ok)
-        ok = policy_compile(&f.policy, &unknown, &f.tables, &diag);
-    if (!ok)
-        log_error("%s", text_str(&diag.out));
-    text_free(&diag.out);
-    if (!ok)
-        return false;
-    text_put(&f.text, text_str(t), t->len);
-    in_force_free(&d->current);
-    d->current = f;
-    return true;
+    for (unsigned i = 0; i < d->jobs.n; i++)
+        if (!strcmp(d->jobs.job[i].class_name, c->name)) {
+            text_printf(out, "job %s has class '%s'; fabricctl job set or job del first\n", d->jobs.job[i].id, c->name);
+            return true;
+        }
+    unsigned processes = server_users(d->server, lock_levels(c));
+    if (processes)
+        text_printf(out, "%u processes of this host were given service levels of class '%s' and may still use them\n",
+                    processes, c->name);
+    return processes > 0;
 }
 
-static void load_generation(struct daemon *d)
+int daemon_forget(struct daemon *d, const char *class_name, struct text *out)
 {
-    char path[PATH_MAX + 32];
-    struct text t = {0};
-    state_path(d, "generation", path, sizeof(path));
-    if (!text_read_file(&t, path, 64))
-        d->generation = strtoull(text_str(&t), NULL, 10);
-    text_free(&t);
+    struct policy_lock lock = d->current.lock;
+    const struct lock_class *c = lock_find(&lock, class_name);
+    struct diag diag = {.file = "policy"};
+    struct qos_tables tables;
+    if (!c || (d->applying[0] && d->task_runs)) {
+        text_printf(out, c ? "a policy is being put in force; try again\n" : "no class '%s' has service levels\n",
+                    class_name);
+        return c ? -EBUSY : -ENOENT;
+    }
+    if (in_use(d, c, out))
+        return -EBUSY;
+    if (!lock_forget(&lock, d->current.valid ? &d->current.policy : NULL, class_name)) {
+        text_printf(out, "class '%s' is in the policy in force and uses all its service levels\n", class_name);
+        return -EBUSY;
+    }
+    d->current.lock = lock;
+    store_save_lock(&d->conf, &d->current);
+    log_info("the service levels of class %s are free", class_name);
+    if (d->current.valid && policy_compile(&d->current.policy, &lock, &tables, &diag) &&
+        !tables_equal(&tables, &d->current.tables)) {
+        d->current.tables = tables;
+        text_printf(out, "the ports still have them with the class's bulk: fabricctl policy apply changes that\n");
+        daemon_verify(d, 0);
+    }
+    text_free(&diag.out);
+    return 0;
+}
+
+/* ---- the policy at start ---- */
+
+static struct policy_file file_of(const char *name, const struct text *text, const struct text *lock)
+{
+    return (struct policy_file){name, text_str(text), text_str(lock), text->len, lock->len};
 }
 
 /* A daemon that was killed between writing opensm's file and seeing that the ports took it leaves that file behind. */
@@ -255,28 +295,31 @@ static void warn_if_conf_differs(const struct daemon *d)
 
 static void load_policy(struct daemon *d)
 {
-    char path[PATH_MAX + 32];
-    struct text saved = {0}, file = {0};
-    state_path(d, "policy.yaml", path, sizeof(path));
-    bool have_file = d->conf.policy[0] && !text_read_file(&file, d->conf.policy, FD_POLICY_MAX);
+    struct text file = {0}, lock = {0};
+    bool have_file = d->conf.policy[0] && !store_read_file(d->conf.policy, &file, &lock);
     if (d->conf.policy[0] && !have_file)
         log_error("%s cannot be read", d->conf.policy);
-    if (!text_read_file(&saved, path, FD_POLICY_MAX) && adopt(d, path, &saved)) {
+    int rc = store_load(&d->conf, &d->current);
+    if (!rc) {
         if (!d->generation)
             d->generation = 1;
-        if (have_file && (file.len != saved.len || memcmp(text_str(&file), text_str(&saved), file.len)))
+        if (have_file &&
+            (file.len != d->current.text.len || memcmp(text_str(&file), text_str(&d->current.text), file.len)))
             log_warn("%s differs from the policy in force; fabricctl policy apply (or SIGHUP) puts it in force",
                      d->conf.policy);
         warn_if_conf_differs(d);
         daemon_verify(d, 0);
+    } else if (rc == -EINVAL) {
+        d->refused = true;
     } else if (have_file && d->conf.manage) {
-        daemon_apply(d, d->conf.policy, text_str(&file), file.len, 0);
-    } else if (have_file && adopt(d, d->conf.policy, &file)) {
-        next_generation(d);
+        struct policy_file f = file_of(d->conf.policy, &file, &lock);
+        daemon_apply(d, &f, 0);
+    } else if (have_file && store_adopt_file(&d->conf, &d->current, &file)) {
+        store_save(&d->conf, &d->current, ++d->generation);
         daemon_verify(d, 0);
     }
-    text_free(&saved);
     text_free(&file);
+    text_free(&lock);
 }
 
 static void on_place(void *arg, struct sa_asker who, const struct sa_place *place)
@@ -311,13 +354,15 @@ static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
 
 static int apply_file(struct daemon *d, const char *path)
 {
-    struct text t = {0};
-    int rc = text_read_file(&t, path, FD_POLICY_MAX);
+    struct text t = {0}, lock = {0};
+    int rc = store_read_file(path, &t, &lock);
+    struct policy_file f = file_of(path, &t, &lock);
     if (rc)
         log_error("%s: %s", path, strerror(-rc));
     else
-        rc = daemon_apply(d, path, text_str(&t), t.len, 0);
+        rc = daemon_apply(d, &f, 0);
     text_free(&t);
+    text_free(&lock);
     return rc;
 }
 
@@ -412,7 +457,7 @@ int daemon_start(struct daemon *d, const struct conf *conf)
     d->server = server_start(d, path);
     if (!d->server)
         return -errno;
-    load_generation(d);
+    d->generation = store_load_generation(&d->conf);
     load_policy(d);
     log_info("serving %s, %u rails, %s", path, d->rails.n,
              conf->manage ? "managing this node's opensm" : "opensm is elsewhere");
@@ -438,55 +483,4 @@ void daemon_stop(struct daemon *d)
     sd_event_unref(d->event);
     if (d->lock_fd >= 0)
         close(d->lock_fd);
-}
-
-/* ---- status ---- */
-
-static const char *policy_state(const struct daemon *d)
-{
-    if (!d->current.valid)
-        return "none";
-    if (d->look_error)
-        return "the fabric cannot be looked at";
-    if (!d->looked)
-        return "not looked yet";
-    return d->verified ? "verified" : "differs";
-}
-
-void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, bool privileged)
-{
-    char host[256] = "";
-    gethostname(host, sizeof(host) - 1);
-    text_printf(out, "fabricd: {version: %s, pid: %d, host: ", MRMPI_VERSION, getpid());
-    text_yaml_string(out, host);
-    text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", d->conf.manage ? "manager" : "server",
-                (now_us() - d->started_us) / 1000000, server_clients(d->server));
-    text_printf(out,
-                "policy: {generation: %" PRIu64 ", state: %s, nodes: %u, ports: %u, differences: %u, looked_s_ago: ",
-                d->generation, policy_state(d), d->nodes, d->ports, d->differences);
-    if (d->looked_us)
-        text_printf(out, "%" PRIu64, (now_us() - d->looked_us) / 1000000);
-    else
-        text_printf(out, "never");
-    if (d->applying[0]) {
-        text_printf(out, ", applying: ");
-        text_yaml_string(out, d->applying);
-    }
-    text_printf(out, "}\n");
-    if (d->difference_text.len) {
-        text_printf(out, "differences:\n");
-        for (const char *p = d->difference_text.s; *p; p += strcspn(p, "\n") + 1) {
-            char line[1024];
-            snprintf(line, sizeof(line), "%.*s", (int)strcspn(p, "\n"), p);
-            text_printf(out, "  - ");
-            text_yaml_string(out, line);
-            text_printf(out, "\n");
-        }
-    }
-    if (d->current.valid)
-        tables_plan_text(out, &d->current.policy, &d->current.tables);
-    text_printf(out, "rails:%s\n", d->rails.n ? "" : " []");
-    rails_text(out, &d->rails, "  ");
-    text_printf(out, "jobs:%s\n", d->jobs.n ? "" : " []");
-    jobs_text(out, &d->jobs, d->current.valid ? &d->current.policy : NULL, "  ", privileged ? FD_UID_ANY : uid);
 }

@@ -47,10 +47,22 @@ struct daemon {
 int daemon_start(struct daemon *d, const struct conf *conf);
 void daemon_stop(struct daemon *d);
 
+/* A policy that somebody hands over: its text, what the file is called, and the lock beside it. */
+struct policy_file {
+    const char *name, *text, *lock;
+    size_t len, lock_len;
+};
+
 /* Begin a task, or let it wait; client hears of it by server_progress and server_done. -EBUSY: too many wait. */
-int daemon_apply(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client);
-int daemon_diff(struct daemon *d, const char *name, const char *text, size_t len, uint64_t client);
+int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client);
+int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client);
 int daemon_verify(struct daemon *d, uint64_t client);
+
+/*
+ * Set free the service levels that a class no longer uses. -ENOENT: it has none; -EBUSY: a job or a process on this
+ * host may still use them, or a policy is being put in force. out says why, or what to do next.
+ */
+int daemon_forget(struct daemon *d, const char *class_name, struct text *out);
 
 /* What is known, as YAML; uid sees only what it may. */
 void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, bool privileged);

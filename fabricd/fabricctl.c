@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ static const char usage[] =
     "  policy diff FILE           which ports apply would change, and how\n"
     "  policy apply FILE          put it in force: opensm, then every port is read back\n"
     "  policy verify              read the tables of every port now\n"
+    "  policy lock                the service levels given out, as they are kept beside a policy\n"
+    "  policy forget CLASS        the service levels of a class that is gone may be given out again\n"
     "  job list                   the jobs that the daemon was told of\n"
     "  job set JOB CLASS          give a job a class; '-': let the policy's rules decide\n"
     "      [--user U] [--account A] [--name N]    what the rules look at\n"
@@ -94,6 +97,16 @@ static int simple_request(const struct args *a, enum fd_type type)
     return converse(a, type, &h, sizeof(h));
 }
 
+static bool put(char *to, size_t size, const char *value, const char *what)
+{
+    if (!value || strlen(value) < size) {
+        snprintf(to, size, "%s", value ? value : "");
+        return true;
+    }
+    fprintf(stderr, "fabricctl: the %s has %zu characters; allowed: up to %zu\n", what, strlen(value), size - 1);
+    return false;
+}
+
 static int print_schema(void)
 {
     struct text t = {0};
@@ -103,71 +116,138 @@ static int print_schema(void)
     return 0;
 }
 
-/* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
-static int load(const char *path, struct text *text, struct policy *p, struct qos_tables *t)
+/* A policy file, the lock beside it, and what they become. */
+struct plan {
+    const char *name;            /* of the file, for messages */
+    char lock_path[PATH_MAX];    /* empty: standard input has none */
+    struct text text, lock_text; /* the latter is empty if there is no lock */
+    struct policy policy;
+    struct policy_lock lock;
+    struct qos_tables tables;
+};
+
+static bool readable(const char *name, const char *what, size_t max, int rc)
 {
-    bool input = !strcmp(path, "-");
-    struct diag d = {.file = input ? "<stdin>" : path};
-    struct fabric_caps unknown = {0};
-    int rc = input ? text_read_fd(text, STDIN_FILENO, FD_POLICY_MAX) : text_read_file(text, path, FD_POLICY_MAX);
-    if (rc) {
-        fprintf(stderr, "fabricctl: %s: %s%s\n", d.file,
-                rc == -EFBIG ? "longer than a policy may be (64 KiB)" : text_read_error(rc),
+    if (rc == -EFBIG)
+        fprintf(stderr, "fabricctl: %s: longer than a %s may be (%zu KiB)\n", name, what, max / 1024);
+    else if (rc)
+        fprintf(stderr, "fabricctl: %s: %s%s\n", name, text_read_error(rc),
                 rc == -EMEDIUMTYPE ? "; '-' reads standard input" : "");
+    return !rc;
+}
+
+static bool read_files(const char *path, struct plan *l)
+{
+    if (!strcmp(path, "-"))
+        return readable(l->name, "policy", FD_POLICY_MAX, text_read_fd(&l->text, STDIN_FILENO, FD_POLICY_MAX));
+    if (!lock_path(path, l->lock_path, sizeof(l->lock_path)))
+        return readable(path, "path", PATH_MAX, -ENAMETOOLONG);
+    if (!readable(path, "policy", FD_POLICY_MAX, text_read_file(&l->text, path, FD_POLICY_MAX)))
+        return false;
+    int rc = text_read_file(&l->lock_text, l->lock_path, FD_LOCK_MAX);
+    return rc == -ENOENT || readable(l->lock_path, "lock", FD_LOCK_MAX, rc);
+}
+
+/* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
+static int load(const char *path, struct plan *l)
+{
+    l->name = strcmp(path, "-") ? path : "<stdin>";
+    struct diag d = {.file = l->name}, of_lock = {.file = l->lock_path};
+    struct policy_lock given;
+    if (!read_files(path, l))
         return 2;
-    }
-    bool ok = policy_parse(p, text_str(text), text->len, &d) && policy_compile(p, &unknown, t, &d);
-    fputs(text_str(&d.out), stderr);
+    bool ok = lock_parse(&given, text_str(&l->lock_text), l->lock_text.len, &of_lock) &&
+              policy_parse(&l->policy, text_str(&l->text), l->text.len, &d) &&
+              lock_next(&l->policy, &given, NULL, &l->lock, &d) && policy_compile(&l->policy, &l->lock, &l->tables, &d);
+    fprintf(stderr, "%s%s", text_str(&of_lock.out), text_str(&d.out));
+    text_free(&of_lock.out);
     text_free(&d.out);
     return ok ? 0 : 2;
 }
 
-static int policy_send(const struct args *a, enum fd_type type, const char *path, const struct text *text)
+static int policy_send(const struct args *a, enum fd_type type, const struct plan *l)
 {
-    struct fd_apply *m = calloc(1, sizeof(*m) + text->len);
+    size_t len = sizeof(struct fd_apply) + l->text.len + l->lock_text.len;
+    struct fd_apply *m = calloc(1, len);
     if (!m)
         abort();
-    snprintf(m->name, sizeof(m->name), "%s", path);
-    memcpy(m + 1, text_str(text), text->len);
-    int rc = converse(a, type, m, sizeof(*m) + text->len);
+    snprintf(m->name, sizeof(m->name), "%s", l->name);
+    m->lock_length = (uint32_t)l->lock_text.len;
+    memcpy(m + 1, text_str(&l->text), l->text.len);
+    memcpy((char *)(m + 1) + l->text.len, text_str(&l->lock_text), l->lock_text.len);
+    int rc = converse(a, type, m, len);
     free(m);
     return rc;
 }
 
+/* The lock that is in force now, beside the policy's file: so the next plan is made with it, also on other nodes. */
+static void keep_lock(const struct args *a, const struct plan *l)
+{
+    struct fd_header h;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    int fd = out ? ctl_connect(a->socket) : -1;
+    int rc = fd < 0 ? -EIO : ctl_request(fd, FD_LOCK, &h, sizeof(h), out);
+    if (fd >= 0)
+        close(fd);
+    if (out)
+        fclose(out);
+    if (!rc && (len != l->lock_text.len || memcmp(text, text_str(&l->lock_text), len)))
+        rc = text_write_file(l->lock_path, text, len);
+    if (rc)
+        fprintf(stderr, "fabricctl: warning: the policy is in force, but %s could not be written: %s\n", l->lock_path,
+                strerror(-rc));
+    free(text);
+}
+
+static void print_plan(const struct plan *l)
+{
+    struct text out = {0};
+    if (!lock_knows_fabric(&l->lock))
+        fprintf(stderr, "fabricctl: %s does not tell what the fabric can do: planned for tables of 8 entries\n",
+                *l->lock_path ? l->lock_path : l->name);
+    tables_plan_text(&out, &l->policy, &l->tables);
+    fputs(text_str(&out), stdout);
+    text_free(&out);
+}
+
+static int policy_forget(const struct args *a, const char *class)
+{
+    struct fd_class m = {0};
+    if (!put(m.class_name, sizeof(m.class_name), class, "class name"))
+        return 2;
+    return converse(a, FD_FORGET, &m, sizeof(m));
+}
+
 static int policy_command(const struct args *a)
 {
-    static struct policy p;
-    static struct qos_tables t;
-    struct text text = {0}, plan = {0};
+    static struct plan l;
     const char *verb = a->num > 1 ? a->word[1] : "";
     if (a->num == 2 && !strcmp(verb, "verify"))
         return simple_request(a, FD_VERIFY);
     if (a->num == 2 && !strcmp(verb, "schema"))
         return print_schema();
+    if (a->num == 2 && !strcmp(verb, "lock"))
+        return simple_request(a, FD_LOCK);
+    if (a->num == 3 && !strcmp(verb, "forget"))
+        return policy_forget(a, a->word[2]);
     if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "diff") && strcmp(verb, "apply")))
         return -1;
-    int rc = load(a->word[2], &text, &p, &t);
+    int rc = load(a->word[2], &l);
     if (!rc && (!strcmp(verb, "apply") || !strcmp(verb, "diff"))) {
-        rc = policy_send(a, *verb == 'a' ? FD_APPLY : FD_DIFF, a->word[2], &text);
+        rc = policy_send(a, *verb == 'a' ? FD_APPLY : FD_DIFF, &l);
+        if (!rc && *verb == 'a' && *l.lock_path)
+            keep_lock(a, &l);
     } else if (!rc && !strcmp(verb, "plan")) {
-        tables_plan_text(&plan, &p, &t);
-        fputs(text_str(&plan), stdout);
+        print_plan(&l);
     } else if (!rc) {
-        printf("%s: good: %u classes, %u data VLs, lmc %u\n", a->word[2], p.num_classes, p.vls, p.lmc);
+        printf("%s: good: %u classes, %u data VLs, lmc %u\n", a->word[2], l.policy.num_classes, l.policy.vls,
+               l.policy.lmc);
     }
-    text_free(&text);
-    text_free(&plan);
+    text_free(&l.text);
+    text_free(&l.lock_text);
     return rc;
-}
-
-static bool put(char *to, size_t size, const char *value, const char *what)
-{
-    if (!value || strlen(value) < size) {
-        snprintf(to, size, "%s", value ? value : "");
-        return true;
-    }
-    fprintf(stderr, "fabricctl: the %s has %zu characters; allowed: up to %zu\n", what, strlen(value), size - 1);
-    return false;
 }
 
 /* The owner of a job: as asked; else who sets it, but root sets jobs for others. */

@@ -41,6 +41,7 @@ void in_force_free(struct in_force *f)
 void task_free(struct task *t)
 {
     text_free(&t->text);
+    text_free(&t->lock_text);
     in_force_free(&t->current);
     free(t);
 }

@@ -16,6 +16,7 @@
 struct in_force {
     bool valid;
     struct policy policy;
+    struct policy_lock lock; /* without a policy, too: levels that were given out */
     struct qos_tables tables;
     struct text text; /* the file it came from */
 };
@@ -30,6 +31,7 @@ struct task {
     uint64_t client;         /* who wants to know; 0: only the log */
     char name[256];          /* APPLY, DIFF: what the file is called */
     struct text text;        /* APPLY, DIFF: the new policy */
+    struct text lock_text;   /* and the lock that was beside it; may be empty */
     struct in_force current; /* what is in force now */
 };
 
@@ -46,6 +48,7 @@ struct manager_event {
     bool looked;          /* the fields below say what the fabric has now */
     bool verified;        /* everything is as the policy in force (the new one after a good APPLY) wants it */
     unsigned nodes, ports, differences;
+    struct fabric_caps caps; /* what the ports can do */
     struct in_force next_in_force; /* APPLY, status 0: what is in force from now on */
 };
 

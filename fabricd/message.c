@@ -30,6 +30,14 @@ static int check_where(const struct fd_where *w)
     return good_text(w->device, sizeof(w->device), false) && !strchr(w->device, '/') && w->port && w->guid ? 0 : -EINVAL;
 }
 
+static int check_apply(const struct fd_apply *a, size_t len)
+{
+    if (len < sizeof(*a) || a->lock_length > FD_LOCK_MAX || len - sizeof(*a) < a->lock_length ||
+        len - sizeof(*a) - a->lock_length > FD_POLICY_MAX)
+        return -EPROTO;
+    return good_text(a->name, sizeof(a->name), false) ? 0 : -EINVAL;
+}
+
 int message_check(const void *msg, size_t len)
 {
     const struct fd_header *h = msg;
@@ -46,13 +54,15 @@ int message_check(const void *msg, size_t len)
     case FD_VERIFY:
     case FD_JOB_LIST:
     case FD_RAIL_LIST:
+    case FD_LOCK:
         return len == sizeof(*h) ? 0 : -EPROTO;
     case FD_APPLY:
     case FD_DIFF:
-        if (len < sizeof(struct fd_apply) || len > sizeof(struct fd_apply) + FD_POLICY_MAX)
+        return check_apply(msg, len);
+    case FD_FORGET:
+        if (len != sizeof(struct fd_class))
             return -EPROTO;
-        return good_text(((const struct fd_apply *)msg)->name, sizeof(((struct fd_apply *)0)->name), false) ? 0
-                                                                                                            : -EINVAL;
+        return good_text(((const struct fd_class *)msg)->class_name, FD_NAME_MAX, false) ? 0 : -EINVAL;
     case FD_JOB_SET:
     case FD_JOB_DEL:
         return len == sizeof(struct fd_job) ? check_job(msg) : -EPROTO;

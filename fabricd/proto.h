@@ -39,6 +39,7 @@
 #define FD_LEVELS_MAX 4u /* of one job: small, large, and those between */
 #define FD_MEDIUM_MAX (FD_LEVELS_MAX - 2u)
 #define FD_POLICY_MAX 65536u /* longest policy text */
+#define FD_LOCK_MAX   4096u  /* longest text of a policy.lock */
 #define FD_SPREAD_MAX 96u    /* how messages are spread over rails */
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
@@ -51,12 +52,14 @@ enum fd_type {
 
     FD_STATUS = 16,    /* header only: what the daemon knows, as text */
     FD_VERIFY = 17,    /* header only: read the tables of every port now */
-    FD_APPLY = 18,     /* struct fd_apply followed by the policy's text */
+    FD_APPLY = 18,     /* struct fd_apply followed by the policy's text and the lock's */
     FD_JOB_SET = 19,   /* struct fd_job */
     FD_JOB_DEL = 20,   /* struct fd_job, only the id is looked at */
     FD_JOB_LIST = 21,  /* header only */
     FD_RAIL_LIST = 22, /* header only */
     FD_DIFF = 23,      /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
+    FD_LOCK = 24,      /* header only: the text of the lock in force */
+    FD_FORGET = 25,    /* struct fd_class: set free the service levels that the class no longer uses */
 
     FD_TEXT = 32, /* header, then text that is not zero-terminated; from the daemon */
     FD_DONE = 33, /* struct fd_done; from the daemon */
@@ -213,8 +216,14 @@ struct fd_place {
 
 struct fd_apply {
     struct fd_header h;
-    char name[256]; /* what the sender calls the file, for messages */
-    /* the policy's text follows: header.length - sizeof(struct fd_apply) bytes, at most FD_POLICY_MAX */
+    char name[252];       /* what the sender calls the file, for messages */
+    uint32_t lock_length; /* bytes of the lock that was beside the file, at most FD_LOCK_MAX; 0: none */
+    /* the policy's text follows, at most FD_POLICY_MAX bytes, and then the lock's; header.length says how much */
+};
+
+struct fd_class {
+    struct fd_header h;
+    char class_name[FD_NAME_MAX];
 };
 
 #define FD_UID_ANY 0xffffffffu
@@ -246,6 +255,7 @@ static_assert(FD_MEDIUM_MAX * sizeof(struct fd_level) < sizeof(struct fd_spread)
 static_assert(sizeof(struct fd_where) == 96, "layout");
 static_assert(sizeof(struct fd_place) == 32, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");
+static_assert(sizeof(struct fd_class) == 48, "layout");
 static_assert(sizeof(struct fd_job) == 248, "layout");
 static_assert(sizeof(struct fd_done) == 24, "layout");
 

@@ -38,6 +38,7 @@ struct client {
     unsigned class_index;      /* by the policy in force */
     unsigned asking;           /* places that it has asked for and not been told yet */
     struct fd_state_long told; /* the last FD_STATE sent */
+    uint16_t levels_told;      /* service levels that any of them gave it, a bit each: its queue pairs may have them */
 };
 
 struct server {
@@ -60,6 +61,14 @@ static bool privileged(const struct client *c)
 unsigned server_clients(const struct server *s)
 {
     return s->num_clients;
+}
+
+unsigned server_users(const struct server *s, uint16_t levels)
+{
+    unsigned n = 0;
+    for (const struct client *c = s->clients; c; c = c->next)
+        n += (c->levels_told & levels) != 0;
+    return n;
 }
 
 /* ---- sending ---- */
@@ -228,6 +237,20 @@ static void free_dropped(struct server *s)
     }
 }
 
+/* c->told is sent, and its service levels are remembered. */
+static void send_state(struct client *c)
+{
+    const struct fd_state *m = &c->told.s;
+    unsigned levels = 1u << m->sl_small;
+    for (unsigned i = 0; i < m->num_lanes; i++)
+        levels |= 1u << m->sl_bulk[i];
+    for (int i = 0; i < fd_state_num_levels(m, m->h.length); i++)
+        levels |= 1u << fd_state_levels(m)[i].sl[0];
+    if (!m->status)
+        c->levels_told |= (uint16_t)levels;
+    send_message(c, m, m->h.length);
+}
+
 void server_publish(struct server *s)
 {
     count_sharers(s);
@@ -239,8 +262,8 @@ void server_publish(struct server *s)
         m.s.changed = state_changes(&c->told.s, &m.s);
         if (!m.s.changed)
             continue;
-        send_message(c, &m, m.s.h.length);
         c->told = m;
+        send_state(c);
     }
     free_dropped(s);
 }
@@ -309,7 +332,7 @@ static void on_hello(struct client *c, const struct fd_hello *m)
     fill_state(c, &c->told);
     c->told.s.h.seq = m->h.seq;
     c->told.s.changed = m->flags & FD_HELLO_PLACES ? FD_CAN_PLACES : 0;
-    send_message(c, &c->told, c->told.s.h.length);
+    send_state(c);
     if (others)
         server_publish(c->server);
 }
@@ -344,10 +367,10 @@ static int on_apply(struct client *c, const struct fd_apply *m, size_t len)
         return -EACCES;
     c->task_seq = m->h.seq;
     struct daemon *d = c->server->daemon;
-    const char *text = (const char *)(m + 1);
-    len -= sizeof(*m);
-    return m->h.type == FD_DIFF ? daemon_diff(d, m->name, text, len, c->id)
-                                : daemon_apply(d, m->name, text, len, c->id);
+    struct policy_file f = {.name = m->name, .text = (const char *)(m + 1), .lock_len = m->lock_length};
+    f.len = len - sizeof(*m) - f.lock_len;
+    f.lock = f.text + f.len;
+    return m->h.type == FD_DIFF ? daemon_diff(d, &f, c->id) : daemon_apply(d, &f, c->id);
 }
 
 static int on_verify(struct client *c, const struct fd_header *h)
@@ -392,12 +415,25 @@ static int on_job_del(struct client *c, const struct fd_job *m)
     return privileged(c) ? jobs_delete(&c->server->daemon->jobs, m->job) : -EACCES;
 }
 
+static int on_forget(struct client *c, const struct fd_class *m)
+{
+    struct text t = {0};
+    if (!privileged(c))
+        return -EACCES;
+    int rc = daemon_forget(c->server->daemon, m->class_name, &t);
+    send_text(c, m->h.seq, text_str(&t), t.len);
+    text_free(&t);
+    return rc;
+}
+
 static void text_request(struct client *c, const struct fd_header *h)
 {
     struct daemon *d = c->server->daemon;
     struct text t = {0};
     if (h->type == FD_STATUS)
         daemon_status_text(d, &t, c->cred.uid, privileged(c));
+    else if (h->type == FD_LOCK)
+        lock_text(&t, &d->current.lock);
     else if (h->type == FD_RAIL_LIST)
         rails_text(&t, &d->rails, "");
     else
@@ -437,11 +473,14 @@ static void handle(struct client *c, const void *msg, size_t len)
     case FD_JOB_DEL:
         rc = on_job_del(c, msg);
         break;
+    case FD_FORGET:
+        rc = on_forget(c, msg);
+        break;
     default:
         text_request(c, h);
         return;
     }
-    if (rc || h->type == FD_JOB_SET || h->type == FD_JOB_DEL)
+    if (rc || h->type == FD_JOB_SET || h->type == FD_JOB_DEL || h->type == FD_FORGET)
         send_done(c, h->seq, rc); /* a task's end is told by server_done */
     if (!rc && (h->type == FD_JOB_SET || h->type == FD_JOB_DEL))
         server_publish(c->server);

@@ -23,4 +23,7 @@ void server_place(struct server *s, struct sa_asker who, const struct sa_place *
 
 unsigned server_clients(const struct server *s);
 
+/* How many clients have been told one of these service levels since they connected? A bit each. */
+unsigned server_users(const struct server *s, uint16_t levels);
+
 #endif

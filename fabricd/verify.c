@@ -27,6 +27,7 @@ struct port {
     uint8_t num;
     uint16_t lid;
     uint8_t state, lmc, mtu_code, vl_cap, op_vls, high_limit, high_cap, low_cap;
+    uint8_t width, speed, speed_ext; /* as PortInfo codes them */
 };
 
 struct walk {
@@ -86,6 +87,9 @@ static int read_port(struct walk *w, const struct node *n, unsigned num, struct 
         .high_cap = d[39],
         .low_cap = d[40],
         .op_vls = d[43] >> 4,
+        .width = d[31],
+        .speed = d[35] >> 4,
+        .speed_ext = d[62] >> 4,
     };
     return 0;
 }
@@ -225,13 +229,33 @@ static void least(unsigned *least_so_far, unsigned v)
         *least_so_far = v;
 }
 
+/* Data rate of the link as it runs: signalling rate without line coding (8b/10b to QDR, then 64b/66b). */
+static unsigned rate_mbps(const struct port *p)
+{
+    static const struct {
+        uint8_t code;
+        unsigned value;
+    } lanes[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}}, /* a lane, Mb/s: */
+        speeds[] = {{1, 2000}, {2, 4000}, {4, 8000}}, extended[] = {{1, 13636}, {2, 25000}, {4, 50000}, {8, 100000}};
+    unsigned width = 0, speed = 0;
+    for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
+        width = lanes[i].code == p->width ? lanes[i].value : width;
+    for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
+        speed = speeds[i].code == p->speed ? speeds[i].value : speed;
+    for (size_t i = 0; i < sizeof(extended) / sizeof(extended[0]); i++)
+        speed = extended[i].code == p->speed_ext ? extended[i].value : speed;
+    return width * speed;
+}
+
 static void note_caps(struct walk *w, const struct port *p)
 {
     static const uint8_t vls_of[16] = {0, 1, 2, 4, 8, 15};
     struct fabric_caps *c = &w->r->caps;
     least(&c->vls, vls_of[p->vl_cap]);
-    least(&c->low_cap, p->low_cap);
-    least(&c->high_cap, p->high_cap);
+    least(&c->low_cap, p->low_cap < TABLE_ENTRIES_MAX ? p->low_cap : TABLE_ENTRIES_MAX);
+    least(&c->high_cap, p->high_cap < TABLE_ENTRIES_MAX ? p->high_cap : TABLE_ENTRIES_MAX);
+    if (rate_mbps(p))
+        least(&c->rate_mbps, rate_mbps(p));
     unsigned mtu = p->mtu_code >= 1 && p->mtu_code <= 5 ? 128u << p->mtu_code : 0;
     if (mtu > c->mtu)
         c->mtu = mtu; /* the largest packets decide how coarse the weights are */
@@ -327,7 +351,9 @@ static void visit_ca(struct walk *w, size_t index)
         return;
     }
     note_caps(w, &p);
-    w->r->caps.ca_ports++;
+    w->r->ca_ports++;
+    if (n.path.hops > w->r->caps.hops)
+        w->r->caps.hops = n.path.hops;
     if (w->want) {
         compare_port(w, &n, &p);
         compare_sl2vl(w, &n, 0, p.num);

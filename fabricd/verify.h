@@ -23,7 +23,8 @@ struct verify_result {
     unsigned differences;
     bool vls_lag;            /* some port has fewer operational VLs than the tables use */
     bool unsettled;          /* some port is up but not Active yet, or nobody answered there */
-    struct fabric_caps caps; /* the least of all ports; routing_engine and sm_sl are not filled */
+    struct fabric_caps caps; /* the least of all ports; of MTU and path the most */
+    unsigned ca_ports;       /* adapters' ports that are up */
     unsigned lmc;            /* of the port that asked */
     struct text text;        /* the differences, one line each: node, port, table, expected, found */
 };

@@ -31,9 +31,9 @@ struct wait_load {
 };
 
 /*
- * Nanoseconds that the first packet of lane vl may wait on its way. WAIT_UNBOUNDED: there is no bound, since the lane is
- * in neither table or a high limit of 255 lets others starve it. 0 if c has no rate. load may be NULL: all packets are
- * of full size. A lane in both tables is taken as one of the high-priority table.
+ * Nanoseconds that the first packet of lane vl may wait on its way. WAIT_UNBOUNDED: there is no bound, since the lane
+ * is in neither table or a high limit of 255 lets others starve it. 0 if c has no rate. load may be NULL: all packets
+ * are of full size. A lane in both tables is taken as one of the high-priority table.
  */
 uint64_t tables_wait_ns(const struct qos_tables *t, unsigned vl, const struct fabric_caps *c,
                         const struct wait_load *load);

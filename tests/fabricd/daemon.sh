@@ -23,7 +23,7 @@ started
 ok "serves at the socket with the host's name" wait_for 10 fabricctl status
 "$tool" query "$FABRICD_SOCKET" 1 >q
 like "the configured policy is in force for jobs, unverified, without rails" \
-  'status=0 .*generation=1 class=normal small=5 bulk=0 .*verified=0 rails=$' q
+  'status=0 .*generation=1 class=normal small=4 bulk=5 .*verified=0 rails=$' q
 ok "status says why nothing is verified" wait_for 5 status_has 'state: the fabric cannot be looked at'
 fabricd --config fabricd.yaml --socket "$tmp/other.sock" 2>q
 like "a second daemon may not use the same state" 'state/lock: another fabricd uses this state directory' q

@@ -34,9 +34,13 @@ static void policy(const char *s, size_t len)
     static struct policy p;
     static struct qos_tables t;
     struct diag d = {.file = "f"};
-    struct fabric_caps caps = {
-        .vls = 8, .low_cap = len % 3 ? 8 : 64, .high_cap = 8, .mtu = 4096, .routing_engine = "updn"};
-    if (policy_parse(&p, s, len, &d) && policy_compile(&p, &caps, &t, &d)) {
+    struct policy_lock none = {0}, lock;
+    struct fabric_caps caps = {.vls = 8,
+                               .low_cap = len % 3 ? 8 : 64,
+                               .high_cap = 8,
+                               .mtu = len % 2 ? 4096 : 2048,
+                               .rate_mbps = len % 5 ? 16000 : 0};
+    if (policy_parse(&p, s, len, &d) && lock_next(&p, &none, &caps, &lock, &d) && policy_compile(&p, &lock, &t, &d)) {
         struct text out = {0};
         sound(&t);
         tables_plan_text(&out, &p, &t);
@@ -44,6 +48,27 @@ static void policy(const char *s, size_t len)
     } else {
         need(d.errors && d.out.len);
     }
+    text_free(&d.out);
+}
+
+/* What is read is written as it is read, and no service level is anybody's twice. */
+static void locks(const char *s, size_t len)
+{
+    struct policy_lock l, again;
+    struct diag d = {.file = "f"};
+    struct text out = {0};
+    if (lock_parse(&l, s, len, &d)) {
+        unsigned seen = 0;
+        lock_text(&out, &l);
+        need(out.len <= FD_LOCK_MAX && lock_parse(&again, out.s, out.len, &d) && lock_equal(&l, &again));
+        for (unsigned i = 0; i < l.num_classes; i++) {
+            need(!(seen & lock_levels(&l.classes[i])));
+            seen |= lock_levels(&l.classes[i]);
+        }
+    } else {
+        need(d.errors && d.out.len && !l.num_classes);
+    }
+    text_free(&out);
     text_free(&d.out);
 }
 
@@ -94,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     memcpy(s, data + 1, size - 1);
     s[size - 1] = 0;
-    switch (data[0] & 3) {
+    switch (data[0] % 5) {
     case 0:
         settings(s, size - 1);
         break;
@@ -104,6 +129,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 2:
         (void)message_check(s, size - 1);
         answer(s, size - 1);
+        break;
+    case 4:
+        locks(s, size - 1);
         break;
     default:
         policy(s, size - 1);

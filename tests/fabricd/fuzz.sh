@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fuzz what reads policies, settings, opensm's file and messages, for $FUZZ_SECONDS (20).
+# Fuzz what reads policies, locks, settings, opensm's file and messages, for $FUZZ_SECONDS (20).
 
 . "$(dirname "$0")/lib.sh"
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()
-for f in text ydoc keys policy compile opensm conf message; do sources+=("$top/fabricd/$f.c"); done
+for f in text ydoc keys policy lock lock_text compile lanes weights wait opensm conf message; do
+  sources+=("$top/fabricd/$f.c")
+done
 sources+=("$top/libmrmpi/rail/policy.c")
 if ! clang -std=gnu17 -D_GNU_SOURCE -I"$top" -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
   $(pkg-config --cflags yaml-0.1) -o fuzz "$top/tests/fabricd/fuzz.c" "${sources[@]}" $(pkg-config --libs yaml-0.1) >out 2>&1; then
@@ -29,6 +31,10 @@ done
 } >seeds/goals
 printf '\x03version: 1\nclasses: [{name: a, share: 1, lanes: 3, ratio: 100:200}]\njobs: {default: a}\n' >seeds/ratio
 fabricctl policy schema | sed -n 's/^ *"\([a-z_ ]*\)": {$/"\1: "/p' | sort -u >words
+{
+  printf '\x04lock 1\nfabric vls=8 low=64 high=64 mtu=4096 rate=200000 hops=4\n'
+  printf 'class urgent small=1 medium=2,3 bulk=4,5\nretired batch small=6 bulk=7\n'
+} >seeds/lock
 ok "nothing falls over" ./fuzz -dict=words -max_total_time="${FUZZ_SECONDS:-20}" -max_len=8192 -timeout=5 -rss_limit_mb=1024 \
   -artifact_prefix="$tmp/" -verbosity=0 seeds
 done_testing

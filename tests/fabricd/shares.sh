@@ -32,8 +32,9 @@ simfab exec --real-clock h1 -- fabricd --config "$tmp/fabricd.yaml" 2>fabricd.lo
 started
 wait_for 10 fabricctl status || cat fabricd.log
 ok "the policy is applied and verified" fabricctl policy apply policy.yaml
+fabricctl job set 1 gold
 "$BUILD/tests/fabricd/fabric_tool" query "$FABRICD_SOCKET" 1 >q
-like "the default class is on service level 0" 'class=tin .*bulk=0 ' q
+like "gold is on the service level that is measured here; what has none is tin's" 'class=gold .*bulk=2 ' q
 
 stream() { # SL MESSAGES: h1 writes to h2, the result goes to file bw.SL; the client is the last background process
   local port=$(free_port)
@@ -59,17 +60,17 @@ about() { # PERCENT GOT ALL: within one point
   awk -v p="$1" -v g="$2" -v a="$3" 'BEGIN {s = 100 * g / a; print "share: " s; exit !(a > 0 && s > p - 1 && s < p + 1)}'
 }
 
-alone=$(measure 1)
+alone=$(measure 2)
 stream 0 1000000
 tin=$!
 ok "tin is sending" wait_for 60 sending 0
-gold=$(measure 1)
+gold=$(measure 2)
 ok "and sends to the end" wait_for 60 sending 0
 echo "# gold alone $alone MB/s, against tin $gold MB/s (simulated)"
 ok "gold has 80 percent of the link" about 80 "$gold" "$alone"
 stop $tin
 
-stream 1 1000000
+stream 2 1000000
 ok "gold is sending" wait_for 60 sending 1
 tin=$(measure 0)
 ok "and sends to the end, too" wait_for 60 sending 1

@@ -97,7 +97,8 @@ START_TEST(other_types)
 {
     struct fd_header h;
     for (unsigned type = 0; type < 70; type++) {
-        bool bare = type == FD_STATUS || type == FD_VERIFY || type == FD_JOB_LIST || type == FD_RAIL_LIST;
+        bool bare = type == FD_STATUS || type == FD_VERIFY || type == FD_JOB_LIST || type == FD_RAIL_LIST ||
+                    type == FD_LOCK;
         h = message_header((enum fd_type)type, sizeof(h), 1);
         ck_assert_int_eq(message_check(&h, sizeof(h)), bare ? 0 : -EPROTO);
     }
@@ -108,6 +109,12 @@ START_TEST(other_types)
     j.job[0] = '1';
     memset(j.name, 'n', sizeof(j.name));
     ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
+    struct fd_class c = {.h = message_header(FD_FORGET, sizeof(c), 1), .class_name = "a"};
+    ck_assert_int_eq(message_check(&c, sizeof(c)), 0);
+    memset(c.class_name, 'n', sizeof(c.class_name));
+    ck_assert_int_eq(message_check(&c, sizeof(c)), -EINVAL);
+    c.class_name[0] = 0;
+    ck_assert_int_eq(message_check(&c, sizeof(c)), -EINVAL);
 }
 END_TEST
 
@@ -122,6 +129,17 @@ START_TEST(apply)
     ck_assert_int_eq(message_check(m, most + 1), -EPROTO);
     m->h.length = FD_MSG_MAX + 1;
     ck_assert_int_eq(message_check(m, FD_MSG_MAX + 1), -EPROTO);
+    m->lock_length = FD_LOCK_MAX; /* the longest policy, and after it the longest lock */
+    m->h.length = (uint32_t)most + FD_LOCK_MAX;
+    ck_assert_int_eq(message_check(m, most + FD_LOCK_MAX), 0);
+    m->lock_length = FD_LOCK_MAX + 1;
+    m->h.length = (uint32_t)most + FD_LOCK_MAX + 1;
+    ck_assert_int_eq(message_check(m, most + FD_LOCK_MAX + 1), -EPROTO);
+    m->h.length = sizeof(*m) + 3;
+    m->lock_length = 3;
+    ck_assert_int_eq(message_check(m, sizeof(*m) + 3), 0);
+    m->lock_length = 4;
+    ck_assert_int_eq(message_check(m, sizeof(*m) + 3), -EPROTO);
     free(m);
 }
 END_TEST

@@ -16,14 +16,14 @@ fabricctl policy plan etc/policies/levels.yaml >"$tmp/plan"
 is "the plan is the one that is looked for here" "$(grep -c 'vl_small: 2.*vl_bulk: .1.* vl: 4}.* vl: 5}\|vl_small: 3.*vl_bulk: .0.* vl: 6}' "$tmp/plan")" 2
 for h in h1 h2; do ok "job set on $h" ctl $h job set vip service; done
 ctl h1 job show vip >"$tmp/show"
-is "fabricctl shows the levels" "$(sed -n 's/^medium: //p' "$tmp/show")" "[{upto: 16384, sl: [4]}, {upto: 262144, sl: [5]}]"
+is "fabricctl shows the levels" "$(sed -n 's/^medium: //p' "$tmp/show")" "[{upto: 16384, sl: [2]}, {upto: 262144, sl: [3]}]"
 
 explained() { mrrun --explain --hosts h1,h2 --job-id "$1" | sed -n '/^Class/,/^$/s/^  //p' | tr -s ' ' | tr '\n' ';'; } # JOB
 is "mrrun --explain knows class and levels" "$(explained vip)" \
-  "fabricd at $SIMFAB_DIR/fabricd-h1.sock: class service;messages up to 256 service level 2, and all control packets;messages up to 16K service level 4;messages up to 256K service level 5;messages over 256K service level 1;"
+  "fabricd at $SIMFAB_DIR/fabricd-h1.sock: class service;messages up to 256 service level 1, and all control packets;messages up to 16K service level 2;messages up to 256K service level 3;messages over 256K service level 4;"
 paired() { mrrun --explain --hosts h1,h2 --job-id "$1" | sed -n 's/^    service levels//p' | tr '\n' ';'; } # JOB
 is "and has them for the pair of hosts" "$(paired vip)" \
-  ": small (up to 256) 2, medium (up to 16K) 4, medium (up to 256K) 5, large 1 (fabricd: class service);"
+  ": small (up to 256) 1, medium (up to 16K) 2, medium (up to 256K) 3, large 4 (fabricd: class service);"
 by_datagrams() { # JOB: are they, with a rule for one class?
   MRMPI_LINKS=rc,ud MRMPI_RULES='class=service: ud; any: rc' mrrun -n 2 --hosts h1,h2 --job-id "$1" --stats "$BUILD/tests/mpi/p2p_ring" 2>&1 |
     grep -c 'acks_'

@@ -43,9 +43,10 @@ YAML
 stop_fabricd() { kill "${fabricd[$1]}"; wait "${fabricd[$1]}" 2>/dev/null; } # HOST
 verified() { ctl "$1" status | grep -q 'state: verified'; }                 # HOST
 
-# fabricds [POLICY]: one on each host. Waits until they answer.
+# fabricds [POLICY]: one on each host. Waits until they answer. The policy is copied: its lock will be written beside it.
 fabricds() {
   local h
+  [ -z "${1:-}" ] || { cp "$1" "$tmp/policy.yaml"; set -- "$tmp/policy.yaml"; }
   for h in $hosts; do start_fabricd "$h" "$@"; done
   for h in $hosts; do wait_for 20 test -S "$SIMFAB_DIR/fabricd-$h.sock"; done
   [ -z "${1:-}" ] || ok "the policy is applied and verified" ctl h1 policy apply "$1"

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the daemon knows, as text: see daemon.h. */
+#include "fabricd/daemon.h"
+#include "fabricd/server.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t seconds_since(uint64_t us)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return ((uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000 - us) / 1000000;
+}
+
+static const char *policy_state(const struct daemon *d)
+{
+    if (!d->current.valid)
+        return "none";
+    if (d->look_error)
+        return "the fabric cannot be looked at";
+    if (!d->looked)
+        return "not looked yet";
+    return d->verified ? "verified" : "differs";
+}
+
+/* Classes that have left the policy and keep service levels. */
+static void retired_text(const struct daemon *d, struct text *out)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < d->current.lock.num_classes; i++)
+        if (d->current.lock.classes[i].retired) {
+            text_printf(out, n++ ? ", " : "retired: [");
+            text_yaml_string(out, d->current.lock.classes[i].name);
+        }
+    text_printf(out, n ? "]\n" : "");
+}
+
+void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, bool privileged)
+{
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    text_printf(out, "fabricd: {version: %s, pid: %d, host: ", MRMPI_VERSION, getpid());
+    text_yaml_string(out, host);
+    text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", d->conf.manage ? "manager" : "server",
+                seconds_since(d->started_us), server_clients(d->server));
+    text_printf(out,
+                "policy: {generation: %" PRIu64 ", state: %s, nodes: %u, ports: %u, differences: %u, looked_s_ago: ",
+                d->generation, policy_state(d), d->nodes, d->ports, d->differences);
+    if (d->looked_us)
+        text_printf(out, "%" PRIu64, seconds_since(d->looked_us));
+    else
+        text_printf(out, "never");
+    if (d->applying[0]) {
+        text_printf(out, ", applying: ");
+        text_yaml_string(out, d->applying);
+    }
+    text_printf(out, "}\n");
+    if (d->difference_text.len) {
+        text_printf(out, "differences:\n");
+        for (const char *p = d->difference_text.s; *p; p += strcspn(p, "\n") + 1) {
+            char line[1024];
+            snprintf(line, sizeof(line), "%.*s", (int)strcspn(p, "\n"), p);
+            text_printf(out, "  - ");
+            text_yaml_string(out, line);
+            text_printf(out, "\n");
+        }
+    }
+    if (d->current.valid)
+        tables_plan_text(out, &d->current.policy, &d->current.tables);
+    retired_text(d, out);
+    text_printf(out, "rails:%s\n", d->rails.n ? "" : " []");
+    rails_text(out, &d->rails, "  ");
+    text_printf(out, "jobs:%s\n", d->jobs.n ? "" : " []");
+    jobs_text(out, &d->jobs, d->current.valid ? &d->current.policy : NULL, "  ", privileged ? FD_UID_ANY : uid);
+}

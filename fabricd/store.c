@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The policy in force on disk: see store.h. */
+#include "fabricd/store.h"
+#include "fabricd/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void state_path(const struct conf *c, const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "%s/%s", c->state, name);
+}
+
+/* ---- writing ---- */
+
+static void save(const struct conf *c, const char *name, const char *s, size_t len)
+{
+    char path[PATH_MAX + 32];
+    state_path(c, name, path, sizeof(path));
+    int rc = text_write_file(path, s, len);
+    if (rc)
+        log_error("%s: %s", path, strerror(-rc));
+}
+
+void store_save_lock(const struct conf *c, const struct in_force *f)
+{
+    struct text t = {0};
+    lock_text(&t, &f->lock);
+    save(c, "policy.lock", t.s, t.len);
+    text_free(&t);
+}
+
+/* The lock comes first: it has kept what was given out before, so the policy that is on disk until then fits it, too.
+ */
+void store_save(const struct conf *c, const struct in_force *f, uint64_t generation)
+{
+    char s[32];
+    store_save_lock(c, f);
+    save(c, "policy.yaml", text_str(&f->text), f->text.len);
+    snprintf(s, sizeof(s), "%" PRIu64 "\n", generation);
+    save(c, "generation", s, strlen(s));
+}
+
+/* ---- reading ---- */
+
+/* given: the service levels that have been given out. */
+static bool adopt(struct in_force *to, const char *path, const struct text *t, const struct policy_lock *given)
+{
+    struct diag diag = {.file = path};
+    struct in_force f = {.valid = true};
+    bool ok = policy_parse(&f.policy, text_str(t), t->len, &diag) &&
+              lock_next(&f.policy, given, NULL, &f.lock, &diag) && policy_compile(&f.policy, &f.lock, &f.tables, &diag);
+    if (!ok)
+        log_error("%s", text_str(&diag.out));
+    text_free(&diag.out);
+    if (!ok)
+        return false;
+    text_put(&f.text, text_str(t), t->len);
+    in_force_free(to);
+    *to = f;
+    return true;
+}
+
+/* 0; -ENOENT: there is none; -EINVAL: it is not a lock, which has been logged. */
+static int read_lock(const char *path, struct policy_lock *out)
+{
+    struct diag diag = {.file = path};
+    struct text t = {0};
+    int rc = text_read_file(&t, path, FD_LOCK_MAX);
+    *out = (struct policy_lock){0};
+    if (!rc && !lock_parse(out, text_str(&t), t.len, &diag))
+        rc = -EINVAL;
+    if (rc && rc != -ENOENT)
+        log_error("%s", diag.out.len ? diag.out.s : strerror(-rc));
+    text_free(&t);
+    text_free(&diag.out);
+    return rc == -ENOENT ? rc : rc ? -EINVAL : 0;
+}
+
+uint64_t store_load_generation(const struct conf *c)
+{
+    char path[PATH_MAX + 32];
+    struct text t = {0};
+    uint64_t generation = 0;
+    state_path(c, "generation", path, sizeof(path));
+    if (!text_read_file(&t, path, 64))
+        generation = strtoull(text_str(&t), NULL, 10);
+    text_free(&t);
+    return generation;
+}
+
+/* The text is read; its lock is next. */
+static int load_with_lock(const struct conf *c, struct in_force *f, const char *path, const struct text *saved)
+{
+    char lock_name[PATH_MAX + 32];
+    struct policy_lock given;
+    state_path(c, "policy.lock", lock_name, sizeof(lock_name));
+    int rc = read_lock(lock_name, &given);
+    if (rc == -EINVAL) {
+        log_error("no policy is in force: %s cannot be read; mend it, or remove it together with %s if no job runs",
+                  lock_name, path);
+        return rc;
+    }
+    f->lock = given;
+    if (!saved->len)
+        return -ENOENT;
+    if (rc == -ENOENT) { /* written before there were locks */
+        struct policy p;
+        struct diag diag = {.file = path};
+        if (policy_parse(&p, text_str(saved), saved->len, &diag))
+            lock_of_before(&p, &given);
+        text_free(&diag.out);
+    }
+    if (!adopt(f, path, saved, &given))
+        return -ENOENT;
+    if (rc == -ENOENT)
+        log_info("%s is written: classes keep the service levels that they had", lock_name);
+    else if (!lock_equal(&given, &f->lock))
+        log_warn("%s and %s do not fit: the daemon ended between writing them; the lock is made anew, and classes keep "
+                 "their service levels",
+                 lock_name, path);
+    if (rc == -ENOENT || !lock_equal(&given, &f->lock))
+        store_save_lock(c, f);
+    return 0;
+}
+
+int store_load(const struct conf *c, struct in_force *f)
+{
+    char path[PATH_MAX + 32];
+    struct text saved = {0};
+    state_path(c, "policy.yaml", path, sizeof(path));
+    text_read_file(&saved, path, FD_POLICY_MAX);
+    int rc = load_with_lock(c, f, path, &saved);
+    text_free(&saved);
+    return rc;
+}
+
+int store_read_file(const char *path, struct text *text, struct text *lock)
+{
+    char lock_name[PATH_MAX + 8];
+    int rc = text_read_file(text, path, FD_POLICY_MAX);
+    if (rc)
+        return rc;
+    rc = lock_path(path, lock_name, sizeof(lock_name)) ? text_read_file(lock, lock_name, FD_LOCK_MAX) : -ENAMETOOLONG;
+    return rc == -ENOENT ? 0 : rc;
+}
+
+bool store_adopt_file(const struct conf *c, struct in_force *f, const struct text *file)
+{
+    char lock_name[PATH_MAX + 8];
+    struct policy_lock given;
+    if (!lock_path(c->policy, lock_name, sizeof(lock_name)) || read_lock(lock_name, &given) == -EINVAL)
+        return false;
+    if (!given.num_classes)
+        given = f->lock;
+    return adopt(f, c->policy, file, &given);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The policy in force on disk: STATE/policy.yaml, policy.lock and generation. Each is replaced at once or not at all,
+ * the lock first. Whatever pair of policy and lock a crash leaves behind, classes keep their service levels.
+ */
+#ifndef FABRICD_STORE_H
+#define FABRICD_STORE_H
+
+#include "fabricd/conf.h"
+#include "fabricd/manager.h"
+
+/* What cannot be written is logged. */
+void store_save(const struct conf *c, const struct in_force *f, uint64_t generation);
+void store_save_lock(const struct conf *c, const struct in_force *f);
+
+/*
+ * What was in force when the daemon ended. -ENOENT: nothing; f then has the lock only. -EINVAL: the lock cannot be
+ * read. It is not made anew, since running jobs could be given the levels of others. Errors are logged.
+ */
+int store_load(const struct conf *c, struct in_force *f);
+uint64_t store_load_generation(const struct conf *c);
+
+/* A policy file and the lock beside it, if there is one. 0 or a negative errno. */
+int store_read_file(const char *path, struct text *text, struct text *lock);
+
+/*
+ * Put the configured policy in force for this host's jobs without touching the fabric, with the lock beside it, else
+ * with that of f. False with an error logged.
+ */
+bool store_adopt_file(const struct conf *c, struct in_force *f, const struct text *file);
+
+#endif
