@@ -287,6 +287,8 @@ static void tx_turn(struct hca_port *hp, struct qp *qp)
     struct packet *p = qp_emit(qp, &cost, &more);
     uint64_t fetch = 0, busy;
 
+    vlarb_rebook(&hp->arb, qp->mtu, p ? p->wire_bytes : 0); /* only now it is known how long the packet is */
+
     if (more)
         hca_qp_ready(qp);
     if (!p)

@@ -64,6 +64,7 @@ static int take_high(struct vlarb_state *s, const struct vlarb_config *c, uint32
 {
     int vl = take_turn(&s->high, &c->high, high, bytes);
 
+    s->chose_high = true;
     if (c->high_limit != LIMIT_NONE)
         s->high_sent += credit_blocks(bytes[vl]);
     return vl;
@@ -78,7 +79,21 @@ int vlarb_pick(struct vlarb_state *s, const struct vlarb_config *c, uint32_t rea
     if (high && !limit_reached(s, c->high_limit))
         return take_high(s, c, high, bytes);
     s->high_sent = 0;
+    s->chose_high = false;
     if (low)
         return take_turn(&s->low, &c->low, low, bytes);
     return high ? take_high(s, c, high, bytes) : -1;
+}
+
+void vlarb_rebook(struct vlarb_state *s, uint32_t booked, uint32_t bytes)
+{
+    int32_t less = (int32_t)credit_blocks(booked) - (int32_t)credit_blocks(bytes);
+
+    if (s->chose_high) {
+        s->high.left += less;
+        if (s->high_sent) /* 0: there is no limit */
+            s->high_sent = (int32_t)s->high_sent > less ? s->high_sent - (uint32_t)less : bytes > 0;
+    } else if (s->low.begun) { /* else there are no tables */
+        s->low.left += less;
+    }
 }

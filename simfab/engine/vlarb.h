@@ -43,6 +43,7 @@ struct vlarb_turn {
 
 struct vlarb_state {
     struct vlarb_turn high, low;
+    bool chose_high; /* the table that the last choice was made from */
     uint32_t high_sent; /* blocks sent from the high table since the low one had its chance */
     uint8_t rr;         /* last lane when there are no tables to go by */
 };
@@ -55,5 +56,8 @@ struct vlarb_table vlarb_table_of(const struct vlarb_entry *entry, uint32_t entr
  * booked in the state, which belongs to one configuration: start it anew (zero) for another.
  */
 int vlarb_pick(struct vlarb_state *s, const struct vlarb_config *c, uint32_t ready, const uint32_t bytes[FABRIC_VLS]);
+
+/* The packet chosen last turns out to have other bytes than those that were booked; 0: there is none after all. */
+void vlarb_rebook(struct vlarb_state *s, uint32_t booked, uint32_t bytes);
 
 #endif

@@ -58,6 +58,37 @@ START_TEST(a_weight_is_rounded_up_to_whole_packets)
 }
 END_TEST
 
+/* As if the sizes were known: lane 0 has packets of 64 bytes, lane 1 of 2048, and all are first taken for 2048. */
+START_TEST(what_was_booked_wrongly_is_put_right)
+{
+    static const struct vlarb_entry low[] = {{0, 64}, {1, 64}}, high[] = {{2, 1}};
+    struct vlarb_config c = {.low = vlarb_table_of(low, 2), .high = vlarb_table_of(high, 1), .high_limit = 1};
+    struct vlarb_state s = {0};
+    uint32_t bytes[FABRIC_VLS], real[FABRIC_VLS] = {64, 2048, 64};
+
+    for (unsigned vl = 0; vl < FABRIC_VLS; vl++) {
+        bytes[vl] = 2048;
+        sent[vl] = 0;
+    }
+    for (unsigned i = 0; i < 100000; i++) {
+        int vl = vlarb_pick(&s, &c, i < 50000 ? 3 : 7, bytes);
+
+        vlarb_rebook(&s, bytes[vl], real[vl]);
+        sent[vl] += real[vl];
+        if (i == 49999) {
+            ck_assert_double_eq_tol(share(0), 0.5, 0.01);
+            sent[0] = sent[1] = 0;
+        }
+    }
+    ck_assert_uint_gt(sent[2], sent[0] + sent[1]); /* 64 of its packets for one of theirs, and not two */
+    ck_assert_double_eq_tol((double)sent[0] / (double)sent[1], 1, 0.05);
+    s = (struct vlarb_state){0};
+    ck_assert_int_eq(vlarb_pick(&s, &c, 3, bytes), 0);
+    vlarb_rebook(&s, bytes[0], 0); /* there was none */
+    ck_assert_int_eq(s.low.left, 64);
+}
+END_TEST
+
 START_TEST(an_idle_lane_leaves_its_share_to_the_others)
 {
     static const struct vlarb_entry low[] = {{0, 10}, {1, 200}, {2, 10}};
@@ -240,6 +271,7 @@ int main(void)
 
     tcase_add_test(c, weights_are_shares);
     tcase_add_test(c, a_weight_is_rounded_up_to_whole_packets);
+    tcase_add_test(c, what_was_booked_wrongly_is_put_right);
     tcase_add_test(c, an_idle_lane_leaves_its_share_to_the_others);
     tcase_add_test(c, a_lane_may_stand_in_a_table_more_than_once);
     tcase_add_test(c, high_without_limit_starves_low);
