@@ -7,6 +7,7 @@
 #include "simfab/engine/agents.h"
 #include "simfab/engine/fabric.h"
 #include "simfab/engine/model.h"
+#include "simfab/engine/pcie.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -103,6 +104,23 @@ static void device(struct text *t, const struct place *p)
 static void numa_node(struct text *t, const struct place *p)
 {
     say(t, "-1\n");
+}
+
+static struct pcie_link pcie_link(const struct place *p)
+{
+    const struct model *m = p->ca->fabric->model;
+
+    return pcie_link_of(m->dma_write_bps ? m->dma_write_bps : m->bus_bps);
+}
+
+static void link_speed(struct text *t, const struct place *p)
+{
+    say(t, "%s\n", pcie_link(p).speed);
+}
+
+static void link_width(struct text *t, const struct place *p)
+{
+    say(t, "%u\n", pcie_link(p).width);
 }
 
 static void lid(struct text *t, const struct place *p)
@@ -292,6 +310,10 @@ static const struct entry {
     {CA "/device/vendor", {W_CA}, vendor},
     {CA "/device/device", {W_CA}, device},
     {CA "/device/numa_node", {W_CA}, numa_node},
+    {CA "/device/current_link_speed", {W_CA}, link_speed},
+    {CA "/device/current_link_width", {W_CA}, link_width},
+    {CA "/device/max_link_speed", {W_CA}, link_speed},
+    {CA "/device/max_link_width", {W_CA}, link_width},
     {PORT "/lid", {W_CA, W_PORT}, lid},
     {PORT "/lid_mask_count", {W_CA, W_PORT}, lmc},
     {PORT "/sm_lid", {W_CA, W_PORT}, sm_lid},
