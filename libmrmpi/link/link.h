@@ -120,6 +120,7 @@ struct mr_link {
     uint8_t index; /* the owner's number for it */
     uint8_t sl, path;
     bool bulk;   /* for large messages. Set by the owner, like native */
+    bool deep;   /* its send queue is deep: packets wait long for their turn in the fabric. Set by the owner */
     bool native; /* its packets need no acknowledgement but confirmed() */
     uint32_t qpn;
     bool pinging; /* a ping is under way */

@@ -468,23 +468,27 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
     return err;
 }
 
-/* The same on the link of its level, or, beyond the ahead budget, on that of packets which go with the bulk. */
+/*
+ * The same on the link of its level, or, beyond the ahead budget or if it has no room, on that of packets which go with
+ * the bulk.
+ */
 static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
                                                 struct mr_packet *k)
 {
-    int err;
+    int err = -EAGAIN;
 
-    if (level >= MR_LEVEL_PACKETS)
+    if (level >= MR_LEVEL_PACKETS || sub->level[level] == sub->level[MR_LEVEL_PACKETS])
         return post_on(p, sub->level[level], k);
-    if (!mr_may_go_ahead(sub->rail, level, k->payload)) {
-        err = post_on(p, sub->level[MR_LEVEL_PACKETS], k);
+    if (mr_may_go_ahead(sub->rail, level, k->payload)) {
+        err = post_on(p, sub->level[level], k);
         if (!err)
-            mr_stat_add(MR_STAT_NET_BEHIND, 1);
-        return err;
+            mr_ahead_take(&mr_net.ahead[sub->rail->index][level], k->payload);
     }
-    err = post_on(p, sub->level[level], k);
+    if (err != -EAGAIN)
+        return err;
+    err = post_on(p, sub->level[MR_LEVEL_PACKETS], k);
     if (!err)
-        mr_ahead_take(&mr_net.ahead[sub->rail->index][level], k->payload);
+        mr_stat_add(MR_STAT_NET_BEHIND, 1);
     return err;
 }
 

@@ -310,13 +310,18 @@ static unsigned count_links(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS
     return n;
 }
 
-static int open_link(struct mr_sub *sub, struct mr_link *link, bool bulk)
+/*
+ * Packets that share a lane with the bulk wait in the fabric as long as its buffers hold, before they are confirmed. For
+ * short ones to have the share of their class meanwhile so many must be under way.
+ */
+static int open_link(struct mr_sub *sub, struct mr_link *link, bool bulk, bool deep)
 {
     *link = (struct mr_link){.ops = mr_link_kinds[sub->kind],
                              .events = &mr_mend_events,
                              .owner = sub,
                              .index = (uint8_t)take_link_id(sub->peer),
                              .bulk = bulk,
+                             .deep = deep,
                              .native = mr_net.kinds.native[sub->kind]};
     return link->index < MR_WINDOW_LINKS ? link->ops->open(link, sub->rail) : -ENOSPC;
 }
@@ -340,7 +345,8 @@ int mr_sub_open(struct mr_sub *sub)
             sub->sl[l] = sub->sl[l + 1];
             continue;
         }
-        err = open_link(sub, &sub->link[n], apart && l != MR_LEVEL_SMALL && l != MR_LEVEL_PACKETS);
+        err = open_link(sub, &sub->link[n], apart && l != MR_LEVEL_SMALL && l != MR_LEVEL_PACKETS,
+                        l == MR_LEVEL_PACKETS && mr_net.ahead_limited);
         if (err && n && sl[l] == sl[l + 1]) { /* it can do without */
             forget_link(sub->peer, &sub->link[n]);
             sub->level[l] = sub->level[l + 1];

@@ -51,9 +51,9 @@ static void count_qp(struct mr_rail *rail, int add)
 static const enum ibv_qp_type verbs_type[] = {
     [MR_QP_RC] = IBV_QPT_RC, [MR_QP_UC] = IBV_QPT_UC, [MR_QP_UD] = IBV_QPT_UD};
 
-static unsigned send_depth(const struct mr_rail *rail, enum mr_qp_type type)
+static unsigned send_depth(const struct mr_rail *rail, enum mr_qp_type type, unsigned times)
 {
-    unsigned depth = (unsigned)mr_config.sq_depth;
+    unsigned depth = (unsigned)mr_config.sq_depth * times;
 
     if (type == MR_QP_UD)
         depth = depth * UD_SENDS > 2 * MR_SEGMENTS_MAX ? depth * UD_SENDS : 2 * MR_SEGMENTS_MAX;
@@ -100,15 +100,15 @@ static void release(struct mr_qp *qp)
     mr_rx_close(&qp->rx);
 }
 
-int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, struct mr_qp *qp, const struct mr_qp_events *events,
-                 void *owner)
+int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, struct mr_qp *qp,
+                 const struct mr_qp_events *events, void *owner)
 {
     struct ibv_qp_init_attr init = {
         .send_cq = rail->cq,
         .recv_cq = rail->cq,
         .srq = mr_rx_queue(type == MR_QP_UD ? rail->datagram_rx : rail->rx),
         .qp_type = verbs_type[type],
-        .cap = {.max_send_wr = send_depth(rail, type), .max_send_sge = type == MR_QP_UD ? 2 : 1},
+        .cap = {.max_send_wr = send_depth(rail, type, times), .max_send_sge = type == MR_QP_UD ? 2 : 1},
     };
     int err = 0;
 

@@ -52,7 +52,7 @@ int mr_udp_open(struct mr_rail *rail)
     err =
         mr_rx_open(rail, &rail->datagram_rx, (unsigned)mr_config.srq_depth, mr_udp_mtu(&rail->addr, &rail->addr), true);
     for (unsigned l = 0; l < MR_UD_LEVELS && !err; l++) {
-        err = mr_qp_create(rail, MR_QP_UD, &udp->qp[l], &events, rail);
+        err = mr_qp_create(rail, MR_QP_UD, 1, &udp->qp[l], &events, rail);
         if (!err)
             err = mr_qp_bring_up(&udp->qp[l]);
         rail->addr.packet_qpn[l] = udp->qp[l].qpn;

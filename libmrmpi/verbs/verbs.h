@@ -310,8 +310,9 @@ struct mr_qp {
     struct mr_later later;
 };
 
-int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, struct mr_qp *qp, const struct mr_qp_events *events,
-                 void *owner);
+/* times: so many times MRMPI_SQ_DEPTH requests fit into its send queue, if the device can. 0 or negative errno. */
+int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, struct mr_qp *qp,
+                 const struct mr_qp_events *events, void *owner);
 /* UD: ready to send. */
 int mr_qp_bring_up(struct mr_qp *qp);
 /* UD: after it has drained, it works again under the same number. */

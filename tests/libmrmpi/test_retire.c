@@ -153,7 +153,7 @@ static void setup(void)
 
 static void open_qp(enum mr_qp_type type)
 {
-    ck_assert_int_eq(mr_qp_create(&mr_verbs.rail[0], type, &qp, &events, NULL), 0);
+    ck_assert_int_eq(mr_qp_create(&mr_verbs.rail[0], type, 1, &qp, &events, NULL), 0);
 }
 
 static void check_gone(void)
