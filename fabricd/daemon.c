@@ -254,10 +254,10 @@ int daemon_forget(struct daemon *d, const char *class_name, struct text *out)
         return c ? -EBUSY : -ENOENT;
     }
     if (in_use(d, c, out))
-        return -EBUSY;
+        return -EPERM;
     if (!lock_forget(&lock, d->current.valid ? &d->current.policy : NULL, class_name)) {
         text_printf(out, "class '%s' is in the policy in force and uses all its service levels\n", class_name);
-        return -EBUSY;
+        return -EPERM;
     }
     d->current.lock = lock;
     store_save_lock(&d->conf, &d->current);

@@ -59,8 +59,8 @@ int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client);
 int daemon_verify(struct daemon *d, uint64_t client);
 
 /*
- * Set free the service levels that a class no longer uses. -ENOENT: it has none; -EBUSY: a job or a process on this
- * host may still use them, or a policy is being put in force. out says why, or what to do next.
+ * Set free the service levels that a class no longer uses. -ENOENT: it has none; -EPERM: a job or a process on this host
+ * may still use them; -EBUSY: a policy is being put in force. out says why, or what to do next.
  */
 int daemon_forget(struct daemon *d, const char *class_name, struct text *out);
 

@@ -88,6 +88,7 @@ ok "fabricctl policy lock prints the lock in force" cmp q p2.lock
 ok "a class in use is not forgotten" exits 1 fabricctl policy forget gold
 fabricctl policy forget gold >q 2>&1
 like "and it is said why" "job g has class 'gold'" q
+not_ok "which is no reason to try again later" grep -q 'try again' q
 fabricctl job set t tin >q 2>&1
 like "a retired class is none for a job" "no class 'tin'" q
 policy silver >p3.yaml
