@@ -32,7 +32,7 @@ void ahead_budgets(const struct qos_tables *t, double percent[POLICY_CLASSES_MAX
 
 uint16_t ahead_part(double percent, unsigned levels, unsigned sharers)
 {
-    if (!levels)
+    if (!levels || percent <= 0)
         return 0;
     double part = percent / 100 * FD_AHEAD_ALL / levels / (sharers ? sharers : 1);
     return part < 1 ? 1 : part > UINT16_MAX ? UINT16_MAX : (uint16_t)part;

@@ -21,7 +21,7 @@ unsigned ahead_levels(const struct class_levels *l);
 /* The budgets of all classes, in percent of a link; 0: it has no such levels, or is the only class and needs no budget.
  */
 void ahead_budgets(const struct qos_tables *t, double percent[POLICY_CLASSES_MAX]);
-/* That of one of so many processes, on each level, in the units of fd_rail.ahead. */
+/* That of one of so many processes, on each level, in the units of fd_rail.ahead. 0: no budget is needed. */
 uint16_t ahead_part(double percent, unsigned levels, unsigned sharers);
 
 #endif

@@ -100,6 +100,7 @@ START_TEST(the_part_of_a_process)
     ck_assert_uint_eq(ahead_part(0.1, 3, 4096), 1); /* some, always */
     ck_assert_uint_eq(ahead_part(100, 1, 1), UINT16_MAX);
     ck_assert_uint_eq(ahead_part(10, 0, 1), 0);
+    ck_assert_uint_eq(ahead_part(0, 1, 1), 0); /* no limit */
 }
 END_TEST
 
