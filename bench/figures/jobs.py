@@ -9,11 +9,12 @@ import json, os, re, shlex, subprocess, tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = {"streams": "bench/figures/streams.c", "kernels": "bench/figures/kernels.c",
-            "patterns": "bench/figures/patterns.c",
+            "patterns": "bench/figures/patterns.c", "contend": "bench/figures/contend.c",
+            "stencils": "bench/figures/stencils.c",
             "coll": "bench/coll.c", "reliability": "bench/reliability.c"}
 number = re.compile(r"[0-9.]+")
-FABRIC = ("topology", "model", "model_lines", "opensm_options")
-COMMAND = ("program", "ranks", "mrrun", "env", "rank_env", "ranks_per_host", "tool", "seconds")
+FABRIC = ("topology", "model", "model_lines", "opensm_options", "policy")
+COMMAND = ("program", "ranks", "mrrun", "env", "rank_env", "ranks_per_host", "tool", "seconds", "class", "change")
 
 
 def settings(*layers):
@@ -37,9 +38,17 @@ def unknown_settings(curve, known):
     return [n for n in curve.get("env", {}) if n.startswith("MRMPI_") and not known(n)]
 
 
+def background(curve, x=""):
+    """The jobs beside the measured one, which run the same program unless they say otherwise"""
+    return [{"program": curve["program"], **{k: v for k, v in b.items() if k != "args"},
+             "argv": shlex.split(b["args"].replace("{x}", x))} for b in curve["background"]]
+
+
 def expand(curve):
     """[(x or None, job)]: one job for all x, or one for each where `pick` takes a number from the output"""
     base = {k: curve[k] for k in FABRIC + COMMAND if curve.get(k)}
+    if curve.get("background"):
+        base["background"] = background(curve)
     args = curve.get("args", "")
     if "values" in curve:
         return []
@@ -53,6 +62,8 @@ def expand(curve):
         own = case if isinstance(case, dict) else {"x": case}
         own_command = {k: v for k, v in own.items() if k not in ("x", "scale")}
         job = {**base, **own_command, "argv": shlex.split(args.replace("{x}", own["x"]))}
+        if curve.get("background"):
+            job["background"] = background(curve, own["x"])
         jobs.append((float(x) if number.fullmatch(str(x)) else x, job))
     return jobs
 
@@ -78,6 +89,11 @@ def points(curve, results):
             if len(f) >= curve.get("column", 3) and f[0] == curve["line"]:
                 found[float(f[1])] = float(f[curve.get("column", 3) - 1]) * scale
     return found
+
+
+def programs(job):
+    """those to be built for it"""
+    return {j["program"] for j in [job, *job.get("background", [])] if not j.get("tool")}
 
 
 def key(job):
@@ -125,12 +141,12 @@ def end_all():
         fabric.terminate()
 
 
-def run_batch(batch, programs):
+def run_batch(batch, built):
     """Jobs of one fabric, one after the other on it: [{"out", "err", "rc"}]"""
     with tempfile.TemporaryDirectory(prefix="figures.") as tmp:
         plan = os.path.join(tmp, "plan.json")
         with open(plan, "w") as f:
-            json.dump({"jobs": batch, "programs": programs, "tmp": tmp}, f)
+            json.dump({"jobs": batch, "programs": built, "tmp": tmp}, f)
         inside = ["python3", os.path.join(ROOT, "bench/figures/inside.py"), plan]
         env = {**os.environ}
         for name in [n for n in env if n.startswith("MRMPI_")]:

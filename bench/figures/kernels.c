@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate.h"
+
 enum { BUCKETS = 1024, TAG = 1 };
 
 static int rank, size;
@@ -273,7 +275,7 @@ static void measure(const struct kernel *k, char class, int iterations)
 
     k->begin(class);
     k->iteration(0);
-    MPI_Barrier(MPI_COMM_WORLD);
+    gate_wait();
     in_mpi = 0;
     start = MPI_Wtime();
     for (int i = 1; i <= iterations; i++)
@@ -282,8 +284,10 @@ static void measure(const struct kernel *k, char class, int iterations)
     mine[1] = (MPI_Wtime() - start) * 1e6 / iterations;
     k->verify();
     MPI_Reduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (rank == 0)
+    if (rank == 0) {
+        gate_stop();
         printf("%s %c comm %.3f total %.3f\n", k->shown, class, most[0], most[1]);
+    }
 }
 
 int main(int argc, char **argv)

@@ -6,7 +6,7 @@ A curve is a dict from x (a number, or the name of a case) to y. A term names on
 
   "two 1M"        the curve `two` at 1 MiB; "IS A" style names of cases work, too
   "two peak"      its largest value ("two least": its smallest)
-  "two 20..90"    the mean of its values there
+  "two 20..90"    the mean of its values there ("two peak 20..90": the largest of them, "least": the smallest)
   870             a number
 """
 import re
@@ -32,13 +32,16 @@ def term(what, curves):
     points = curves[name]
     if not points:
         raise Missing(name)
-    if where in ("peak", "least"):
-        return (max if where == "peak" else min)(points.values())
-    if ".." in where:
-        low, high = (number(w) for w in where.split("..", 1))
+    how, _, within = where.rpartition(" ") if ".." in where else (where, "", "")
+    inside = list(points.values())
+    if within:
+        low, high = (number(w) for w in within.split("..", 1))
         inside = [y for x, y in points.items() if low <= x <= high]
         if not inside:
             raise Missing(what)
+    if how in ("peak", "least"):
+        return (max if how == "peak" else min)(inside)
+    if within:
         return sum(inside) / len(inside)
     x = where if where in points else number(where)
     if x not in points:
