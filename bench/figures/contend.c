@@ -4,11 +4,13 @@
  * with the upper.
  *
  *   load:SHAPE:BYTES:DEPTH   the load: streams of messages, DEPTH of each under way, until the measured job is done.
- *                            SHAPE: pairs, from the lower half to the upper; both, both ways; one, all to the last rank
- *   latency:BYTES            half a round trip of each pair: "latency BYTES MEAN_US WORST_US", of all pairs
- *   series:BYTES:INTERVAL_US:INTERVALS:CHANGE_US
- *                            the same, by intervals, from the beginning: "series END_MS WORST_US MEAN_US". At CHANGE_US
- * and at twice that the first and the second rank start FIGURES_CHANGE, a command, and go on
+ *                            SHAPE: pairs, from the lower half to the upper; both, both ways; one, all to the last
+ * rank; all, each to each latency:BYTES            half a round trip of each pair: "latency BYTES MEAN_US WORST_US", of
+ * all pairs series:BYTES:INTERVAL_US:INTERVALS:CHANGE_US the same, by intervals, from the beginning: "series END_MS
+ * WORST_US MEAN_US". At CHANGE_US and at twice that the first and the second rank start FIGURES_CHANGE, a command, and
+ * go on
+ *
+ * At the end: "resent N", "broken N", "changed N", these counters of all of its ranks together.
  *
  * With several latencies the job measures one after the other beside the same load. Simulated time has no outliers but
  * those of the load, so means and the largest are both of use.
@@ -57,15 +59,15 @@ struct stream {
 static struct stream streams[STREAMS_MOST];
 static int num_streams;
 
-static void add_stream(int other, bool sends, size_t bytes, int depth)
+static void add_stream(int other, bool out, int bytes, int depth)
 {
     struct stream *s = &streams[num_streams];
 
     if (num_streams++ == STREAMS_MOST)
         fail(2, "too many streams");
-    *s = (struct stream){.peer = other, .sends = sends};
+    *s = (struct stream){.peer = other, .sends = out};
     for (int w = 0; w < 2; w++)
-        s->buf[w] = memory((size_t)(depth + 1) / 2, bytes);
+        s->buf[w] = memory((size_t)depth, (size_t)bytes);
 }
 
 static void post_window(struct stream *s, int w, int bytes, int depth)
@@ -115,6 +117,16 @@ static void run_streams(int bytes, int depth)
     }
 }
 
+/* Does the first of two ranks send to the other? */
+static bool sends(const char *shape, int from, int to)
+{
+    if (!strcmp(shape, "one"))
+        return to == size - 1;
+    if (!strcmp(shape, "all"))
+        return true;
+    return (from + size / 2) % size == to && (!strcmp(shape, "both") || from < to);
+}
+
 /* Before the gate two windows are sent, which opens connections and registers memory. */
 static void load(const char *shape, int bytes, int depth)
 {
@@ -122,19 +134,13 @@ static void load(const char *shape, int bytes, int depth)
 
     if (bytes < 1 || half < 1 || half > DEPTH_MOST)
         fail(2, "cannot have such a load");
-    if (!strcmp(shape, "one")) {
-        for (int r = 0; r < size - 1; r++)
-            if (rank == size - 1)
-                add_stream(r, false, (size_t)bytes, depth);
-            else if (rank == r)
-                add_stream(size - 1, true, (size_t)bytes, depth);
-    } else if (!strcmp(shape, "pairs") || !strcmp(shape, "both")) {
-        if (lower || shape[0] == 'b')
-            add_stream(peer, true, (size_t)bytes, depth);
-        if (!lower || shape[0] == 'b')
-            add_stream(peer, false, (size_t)bytes, depth);
-    } else {
+    if (strcmp(shape, "one") && strcmp(shape, "all") && strcmp(shape, "both") && strcmp(shape, "pairs"))
         fail(2, "no such load");
+    for (int other = 0; other < size; other++) {
+        if (other != rank && sends(shape, rank, other))
+            add_stream(other, true, bytes, half);
+        if (other != rank && sends(shape, other, rank))
+            add_stream(other, false, bytes, half);
     }
     run_streams(bytes, half);
     gate_wait();
@@ -232,6 +238,49 @@ static void series(int bytes, double length, int n, double change, double start)
     free(all);
 }
 
+/* ---- counters of the library, of all ranks -------------------------------------------------------------------------
+ */
+
+enum { COUNTERS = 3 };
+static const char *const counter_names[COUNTERS] = {"resent", "broken", "changed"};
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle counters[COUNTERS];
+
+static void open_counters(void)
+{
+    int provided, all;
+
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    MPI_T_pvar_get_num(&all);
+    for (int i = 0; i < all; i++) {
+        char name[64];
+        int length = sizeof name, verbosity, class, bind, readonly, continuous, atomic, n;
+
+        MPI_T_pvar_get_info(i, name, &length, &verbosity, &class, NULL, NULL, NULL, NULL, &bind, &readonly, &continuous,
+                            &atomic);
+        for (int c = 0; c < COUNTERS; c++)
+            if (!strcmp(name, counter_names[c]))
+                MPI_T_pvar_handle_alloc(session, i, NULL, &counters[c], &n);
+    }
+    for (int c = 0; c < COUNTERS; c++) {
+        if (!counters[c])
+            fail(3, "the library lacks a counter");
+        MPI_T_pvar_start(session, counters[c]);
+    }
+}
+
+static void print_counters(void)
+{
+    unsigned long long mine[COUNTERS], sum[COUNTERS];
+
+    for (int c = 0; c < COUNTERS; c++)
+        MPI_T_pvar_read(session, counters[c], &mine[c]);
+    MPI_Reduce(mine, sum, COUNTERS, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    for (int c = 0; rank == 0 && c < COUNTERS; c++)
+        printf("%s %llu\n", counter_names[c], sum[c]);
+}
+
 static void begin(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -252,6 +301,7 @@ int main(int argc, char **argv)
     int bytes, depth, intervals;
     double start, length, change;
 
+    open_counters();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -278,6 +328,7 @@ int main(int argc, char **argv)
     }
     if (rank == 0)
         gate_stop();
+    print_counters();
     fflush(stdout);
     MPI_Finalize();
     return 0;
