@@ -56,9 +56,11 @@ class Gate:
             return [float(line) for line in f if line.endswith("\n")]
 
     def hold(self, ranks, processes):
-        """Until all are there, or a job has ended before"""
+        """Until so many are there, or a job has ended before"""
         while len(self.clocks()) < ranks and not any(p.poll() is not None for p in processes):
             time.sleep(0.005)
+
+    def open(self):
         with open(self.file("at"), "w") as f:
             f.write(f"{(max(self.clocks(), default=0) // self.TICK + 2) * self.TICK:.9f}\n")
         os.close(self.fifo)
@@ -89,13 +91,20 @@ def ended(p):
 
 
 def run_together(job, programs, env, tmp):
-    """The result of the measured job; that of one in the background, if it failed"""
+    """
+    The result of the measured job; that of one in the background, if it failed. Each connects when the one before is at
+    the gate: time does not pass there, so runs repeat.
+    """
     gate = Gate(tmp)
     env = {**env, "FIGURES_GATE": gate.path}
-    others = [start(mpi_command(b, programs, f"background{i}"), b, env, tmp, f"background{i}")
-              for i, b in enumerate(job["background"], 1)]
-    measured = start(mpi_command(job, programs, MEASURED), job, env, tmp, MEASURED)
-    gate.hold(job["ranks"] + sum(b["ranks"] for b in job["background"]), [measured, *others])
+    started, ranks = [], 0
+    for i, j in enumerate([*job["background"], job], 1):
+        name = MEASURED if j is job else f"background{i}"
+        started.append(start(mpi_command(j, programs, name), j, env, tmp, name))
+        ranks += j["ranks"]
+        gate.hold(ranks, started)
+    gate.open()
+    *others, measured = started
     result = ended(measured)
     gate.stop()
     failed = [r for r in map(ended, others) if r["rc"]]
