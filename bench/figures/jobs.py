@@ -14,7 +14,7 @@ PROGRAMS = {"streams": "bench/figures/streams.c", "kernels": "bench/figures/kern
             "coll": "bench/coll.c", "reliability": "bench/reliability.c"}
 number = re.compile(r"[0-9.]+")
 FABRIC = ("topology", "model", "model_lines", "opensm_options", "policy")
-COMMAND = ("program", "ranks", "mrrun", "env", "rank_env", "ranks_per_host", "tool", "seconds", "class", "change")
+COMMAND = ("program", "ranks", "mrrun", "env", "rank_env", "ranks_per_host", "tool", "seconds", "class", "change", "script")
 
 
 def settings(*layers):
@@ -93,7 +93,7 @@ def points(curve, results):
 
 def programs(job):
     """those to be built for it"""
-    return {j["program"] for j in [job, *job.get("background", [])] if not j.get("tool")}
+    return {j["program"] for j in [job, *job.get("background", [])] if not j.get("tool") and not j.get("script")}
 
 
 def key(job):
@@ -101,7 +101,7 @@ def key(job):
 
 
 def fabric_key(job):
-    return json.dumps({k: job.get(k) for k in FABRIC}, sort_keys=True)
+    return json.dumps({k: job.get(k) for k in (*FABRIC, "script")}, sort_keys=True)
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------
@@ -141,8 +141,20 @@ def end_all():
         fabric.terminate()
 
 
+def run_script(job):
+    """A program that brings its own fabrics up"""
+    p = subprocess.Popen(["python3", os.path.join(ROOT, job["script"]), *job["argv"]], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    fabrics.add(p)
+    out, err = p.communicate()
+    fabrics.discard(p)
+    return {"out": out, "err": err[-1000:], "rc": p.returncode}
+
+
 def run_batch(batch, built):
     """Jobs of one fabric, one after the other on it: [{"out", "err", "rc"}]"""
+    if batch[0].get("script"):
+        return [run_script(job) for job in batch]
     with tempfile.TemporaryDirectory(prefix="figures.") as tmp:
         plan = os.path.join(tmp, "plan.json")
         with open(plan, "w") as f:

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+What `fabricctl policy plan` predicts beside what is measured: policies made up from a seed (tests/fabricd/predict.py), of
+several jobs on a model's cable and from several hosts to one. predicted.py MODEL POLICIES SEED
+
+For each class of each, ascending by what is predicted: "share NUMBER PREDICTED MEASURED", in percent; then "worst POINTS"
+and "cases N".
+"""
+import os, random, sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests/fabricd"))
+sys.dont_write_bytecode = True
+import predict, share
+
+
+def main():
+    model, number, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    rng, rows = random.Random(seed), []
+    mtu = predict.FABRIC[model].split(",")[0].split("=")[1]
+    for _ in range(number):
+        text, loads = predict.make_policy(rng, list(predict.WINDOW))
+        for many in (False, True):
+            streams = [(c, size, predict.WINDOW[size], 1 if many else jobs) for c, size, jobs in loads]
+            case = share.Case(policy=f"version: 1\nvls: 8\nmtu: {mtu}\n{text}", loads=streams, model=model,
+                              senders=len(streams) if many else 1, predict=predict.FABRIC[model])
+            rows += predict.compare(share.measure(case))[0]
+    rows = sorted((p, m) for _, p, m in rows)
+    for i, (p, m) in enumerate(rows, 1):
+        print(f"share {i} {p:.3f} {m:.3f}")
+    print(f"worst {max(abs(p - m) for p, m in rows):.3f}\ncases {len(rows)}")
+
+
+main()
