@@ -169,7 +169,7 @@ bench: deps
 	+@$(MAKE) --no-print-directory tests
 	@BUILD=$(abspath $(BUILD)) bench/run
 
-# the papers' figures on simulated hosts; ONLY=000-fig8 one of them, ONLY='000-*' those of one paper
+# the papers' figures on simulated hosts; ONLY=000-fig8 one of them, ONLY=000 those of one paper
 figures:
 	@packaging/install-deps gnuplot-nox
 	+@$(MAKE) --no-print-directory all

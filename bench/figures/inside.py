@@ -56,9 +56,12 @@ class Gate:
             return [float(line) for line in f if line.endswith("\n")]
 
     def hold(self, ranks, processes):
-        """Until so many are there, or a job has ended before"""
-        while len(self.clocks()) < ranks and not any(p.poll() is not None for p in processes):
+        """Until so many are there; false if a job has ended before"""
+        while len(self.clocks()) < ranks:
+            if any(p.poll() is not None for p in processes):
+                return False
             time.sleep(0.005)
+        return True
 
     def open(self):
         with open(self.file("at"), "w") as f:
@@ -90,6 +93,15 @@ def ended(p):
     return {"out": texts[0], "err": texts[1] if rc != 124 else "not done in time", "rc": rc}
 
 
+def failed_early(started):
+    """A job ended before all were at the gate: so do the others. What it said counts"""
+    first = next(p for p in started if p.poll() is not None)
+    for p in started:
+        p.terminate()
+    result = [r for p, r in [(p, ended(p)) for p in started] if p is first][0]
+    return {**result, "rc": result["rc"] or 1, "err": result["err"] or "a job ended before all had begun"}
+
+
 def run_together(job, programs, env, tmp):
     """
     The result of the measured job; that of one in the background, if it failed. Each connects when the one before is at
@@ -102,7 +114,8 @@ def run_together(job, programs, env, tmp):
         name = MEASURED if j is job else f"background{i}"
         started.append(start(mpi_command(j, programs, name), j, env, tmp, name))
         ranks += j["ranks"]
-        gate.hold(ranks, started)
+        if not gate.hold(ranks, started):
+            return failed_early(started)
     gate.open()
     *others, measured = started
     result = ended(measured)

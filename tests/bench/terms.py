@@ -26,7 +26,7 @@ def fails(kind, function, *args):
     return False
 
 
-for what, wanted in (("one 1M", 800.0), ("one peak", 800.0), ("two least", 99.0), ("two 1K..1M", 849.5), ("bars IS A", 5.0),
+for what, wanted in (("one 1M", 800.0), ("one peak", 800.0), ("two least", 99.0), ("two 1K..1M", 849.5), ("bars IS A", 5.0), ("two peak 1..2K", 99.0), ("two least 1K..1M", 99.0), ("two peak 1K..1M", 1600.0),
                      (7, 7.0)):
     check(f"term {what}", terms.term(what, CURVES), wanted)
 check("a place that was not measured", fails(terms.Missing, terms.term, "one 2K", CURVES), True)
@@ -60,6 +60,17 @@ check("a job for each case", [(x, j["argv"], j.get("ranks")) for x, j in jobs.ex
       [("IS A", ["is", "A", "2"], None), (16.0, ["go"], 32)])
 check("their points", jobs.points(curve, [("IS A", "us 3\nus 4\n"), (16.0, "us 5\n")]), {"IS A": 4.0, 16.0: 50.0})
 check("output without the number is a mistake", fails(ValueError, jobs.points, curve, [("IS A", "nothing")]), True)
+# jobs beside the measured one
+curve = {"model": "hdr", "topology": "x", "program": "contend", "policy": "version: 1", "class": "a", "args": "latency:8",
+         "background": [{"args": "load:one:{x}:4", "ranks": 4, "class": "b"}, {"args": "", "program": "kernels", "tool": ""}]}
+(_, job), = jobs.expand(curve)
+check("jobs in the background run its program unless they say another", [b["program"] for b in job["background"]], ["contend", "kernels"])
+check("and are built", jobs.programs(job), {"contend", "kernels"})
+check("the policy belongs to the fabric", jobs.fabric_key(job) == jobs.fabric_key({**job, "policy": "version: 2"}), False)
+check("the class to the job", (job["class"], jobs.fabric_key(job) == jobs.fabric_key({**job, "class": "b"})), ("a", True))
+curve |= {"pick": "x", "cases": {"small": "64", "none": {"x": "", "class": "b"}}}
+check("what is beside it can depend on x", [j["background"][0]["argv"] for _, j in jobs.expand(curve)], [["load:one:64:4"], ["load:one::4"]])
+check("a script builds nothing", jobs.programs({"script": "a.py", "program": "contend"}), set())
 # what the descriptions of the tree say of their own curves and settings
 for path in sorted(glob.glob(os.path.join(os.path.dirname(jobs.__file__), "*.toml"))):
     with open(path, "rb") as f:
@@ -68,6 +79,8 @@ for path in sorted(glob.glob(os.path.join(os.path.dirname(jobs.__file__), "*.tom
     for figure in paper["figure"]:
         named = {c["name"] for c in figure["curve"]}
         wrong += [c["use"] for c in figure["curve"] if c.get("use", "") not in {"", *paper["settings"]}]
+        layers = [paper["defaults"], figure, *figure["curve"], *paper["settings"].values()]
+        wrong += [l["policy"] for l in layers if l.get("policy", "") not in {"", *paper.get("policies", {})}]
         for c in figure.get("claim", []):
             wrong += [c[k] for k in ("of", "to", "minus") if isinstance(c.get(k), str) and c[k].split()[0] not in named]
             wrong += [c["what"]] if c["kind"] not in render.KINDS or not c["says"] or not c["section"] else []
