@@ -2,6 +2,8 @@
 /* Local ports from /sys/class/infiniband: see rails.h. */
 #include "fabricd/rails.h"
 
+#include "fabricd/bus.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +56,20 @@ static bool read_rail(const char *device, unsigned port, struct fd_rail *r)
     return true;
 }
 
+/* "20 Gb/sec (4X DDR)": up to QDR 8 bits are sent as 10, later 64 as 66, which only the rate of FDR counts. */
+static unsigned data_rate(const char *device, unsigned port, unsigned rate_mbps)
+{
+    char s[64];
+    const char *lanes = read_value(device, port, "rate", s, sizeof(s)) ? strchr(s, '(') : NULL;
+    if (!lanes)
+        return 0;
+    if (strstr(lanes, "X)") || strstr(lanes, " SDR") || strstr(lanes, " DDR") || strstr(lanes, " QDR"))
+        return rate_mbps / 10 * 8;
+    if (strstr(lanes, " FDR)"))
+        return rate_mbps / 33 * 32;
+    return rate_mbps;
+}
+
 static int by_name(const void *a, const void *b)
 {
     const struct fd_rail *x = a, *y = b;
@@ -75,6 +91,11 @@ void rails_read(struct rails *r)
     if (d)
         closedir(d);
     qsort(r->rail, r->n, sizeof(r->rail[0]), by_name);
+    for (unsigned i = 0; i < r->n; i++) {
+        const struct fd_rail *x = &r->rail[i];
+        r->data_mbps[i] = x->infiniband ? data_rate(x->device, x->port, x->rate_mbps) : x->rate_mbps;
+        r->bus_mbytes[i] = bus_of_device(x->device);
+    }
 }
 
 bool rails_equal(const struct rails *a, const struct rails *b)
@@ -94,9 +115,12 @@ void rails_text(struct text *out, const struct rails *r, const char *indent)
         const struct fd_rail *x = &r->rail[i];
         text_printf(out, "%s- {device: ", indent);
         text_yaml_string(out, x->device);
-        text_printf(out, ", port: %u, state: %s, lid: %u, lmc: %u, sm_lid: %u, rate_mbps: %u, link: %s, usable: %s}\n",
+        text_printf(out, ", port: %u, state: %s, lid: %u, lmc: %u, sm_lid: %u, rate_mbps: %u, link: %s, usable: %s",
                     x->port, state_name(x->state), x->lid, x->lmc, x->sm_lid, x->rate_mbps,
                     x->infiniband ? "InfiniBand" : "other", x->usable ? "true" : "false");
+        if (r->bus_mbytes[i])
+            text_printf(out, ", bus_mbytes_per_s: %u", r->bus_mbytes[i]);
+        text_printf(out, "}\n");
     }
 }
 

@@ -9,6 +9,8 @@
 struct rails {
     unsigned n;
     struct fd_rail rail[FD_RAILS_MAX]; /* by device name, then port */
+    unsigned data_mbps[FD_RAILS_MAX];  /* of the rate, what is left of it by the line code: 4X DDR is 16000 */
+    unsigned bus_mbytes[FD_RAILS_MAX]; /* 10^6 bytes of data a second that the adapter's bus carries; 0: not known */
 };
 
 void rails_read(struct rails *r);
