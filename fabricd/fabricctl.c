@@ -8,6 +8,7 @@
 #include "fabricd/ctl.h"
 #include "fabricd/keys.h"
 #include "fabricd/opensm.h"
+#include "fabricd/plan_command.h"
 #include "fabricd/schema.h"
 
 #include <errno.h>
@@ -25,7 +26,10 @@ static const char usage[] =
     "  status                     the policy in force, whether the ports have it, rails, jobs\n"
     "  policy check FILE          is the policy right? (no daemon needed); '-' is standard input\n"
     "  policy schema              the format as a JSON schema, for editors (no daemon needed)\n"
-    "  policy plan FILE           the tables that it would become (no daemon needed)\n"
+    "  policy plan FILE           the tables that it would become, and what each class would get (no daemon needed)\n"
+    "      [--load NAME|FILE]     under this load; bulk, small, many-to-one, 'aggressor CLASS/SIZE'; again for more\n"
+    "      [--fabric KEY=N,...]   what the fabric is: vls, low, high, mtu, rate, hops, bus_read, bus_write\n"
+    "      [--json]               only what is predicted, for programs\n"
     "  policy diff FILE           which ports apply would change, and how\n"
     "  policy apply FILE          put it in force: opensm, then every port is read back\n"
     "  policy verify              read the tables of every port now\n"
@@ -46,6 +50,7 @@ static const char usage[] =
 
 struct args {
     const char *socket, *user, *account, *name;
+    struct plan_options plan;
     int num;
     char **word;
 };
@@ -149,7 +154,7 @@ static bool read_files(const char *path, struct plan *l)
 }
 
 /* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
-static int load(const char *path, struct plan *l)
+static int load(const struct args *a, const char *path, struct plan *l)
 {
     l->name = strcmp(path, "-") ? path : "<stdin>";
     struct diag d = {.file = l->name}, of_lock = {.file = l->lock_path};
@@ -157,6 +162,7 @@ static int load(const char *path, struct plan *l)
     if (!read_files(path, l))
         return 2;
     bool ok = lock_parse(&given, text_str(&l->lock_text), l->lock_text.len, &of_lock) &&
+              plan_caps(a->plan.fabric, &given.fabric) &&
               policy_parse(&l->policy, text_str(&l->text), l->text.len, &d) &&
               lock_next(&l->policy, &given, NULL, &l->lock, &d) && policy_compile(&l->policy, &l->lock, &l->tables, &d);
     fprintf(stderr, "%s%s", text_str(&of_lock.out), text_str(&d.out));
@@ -201,15 +207,12 @@ static void keep_lock(const struct args *a, const struct plan *l)
     free(text);
 }
 
-static void print_plan(const struct plan *l)
+static int print_plan(const struct args *a, const struct plan *l)
 {
-    struct text out = {0};
     if (!lock_knows_fabric(&l->lock))
         fprintf(stderr, "fabricctl: %s does not tell what the fabric can do: planned for tables of 8 entries\n",
                 *l->lock_path ? l->lock_path : l->name);
-    tables_plan_text(&out, &l->policy, &l->tables);
-    fputs(text_str(&out), stdout);
-    text_free(&out);
+    return plan_command(&a->plan, l->name, &l->policy, &l->tables, &l->lock.fabric);
 }
 
 static int policy_forget(const struct args *a, const char *class)
@@ -234,13 +237,17 @@ static int policy_command(const struct args *a)
         return policy_forget(a, a->word[2]);
     if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "diff") && strcmp(verb, "apply")))
         return -1;
-    int rc = load(a->word[2], &l);
+    if (strcmp(verb, "plan") && (a->plan.num_loads || a->plan.fabric || a->plan.json)) {
+        fprintf(stderr, "fabricctl: --load, --fabric and --json are for policy plan\n");
+        return 2;
+    }
+    int rc = load(a, a->word[2], &l);
     if (!rc && (!strcmp(verb, "apply") || !strcmp(verb, "diff"))) {
         rc = policy_send(a, *verb == 'a' ? FD_APPLY : FD_DIFF, &l);
         if (!rc && *verb == 'a' && *l.lock_path)
             keep_lock(a, &l);
     } else if (!rc && !strcmp(verb, "plan")) {
-        print_plan(&l);
+        rc = print_plan(a, &l);
     } else if (!rc) {
         printf("%s: good: %u classes, %u data VLs, lmc %u\n", a->word[2], l.policy.num_classes, l.policy.vls,
                l.policy.lmc);
@@ -361,13 +368,11 @@ static int run(const struct args *a)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"socket", required_argument, NULL, 's'},
-        {"user", required_argument, NULL, 'u'},
-        {"account", required_argument, NULL, 'a'},
-        {"name", required_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {NULL, 0, NULL, 0},
+        {"socket", required_argument, NULL, 's'},  {"user", required_argument, NULL, 'u'},
+        {"account", required_argument, NULL, 'a'}, {"name", required_argument, NULL, 'n'},
+        {"load", required_argument, NULL, 'l'},    {"fabric", required_argument, NULL, 'f'},
+        {"json", no_argument, NULL, 'j'},          {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
     };
     const char *env = getenv("FABRICD_SOCKET");
     struct args a = {.socket = env && *env ? env : "/run/fabricd/fabricd.sock"};
@@ -384,6 +389,19 @@ int main(int argc, char **argv)
             break;
         case 'n':
             a.name = optarg;
+            break;
+        case 'l':
+            if (a.plan.num_loads == PLAN_LOADS_MAX) {
+                fprintf(stderr, "fabricctl: more than %d loads\n", PLAN_LOADS_MAX);
+                return 2;
+            }
+            a.plan.load[a.plan.num_loads++] = optarg;
+            break;
+        case 'f':
+            a.plan.fabric = optarg;
+            break;
+        case 'j':
+            a.plan.json = true;
             break;
         case 'h':
             fputs(usage, stdout);

@@ -8,12 +8,16 @@ PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5
 
 fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/daemon.c fabricd/server.c fabricd/ahead.c fabricd/manager.c fabricd/apply.c \
-                fabricd/conf.c fabricd/jobs.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/verify.c fabricd/smp.c \
+                fabricd/conf.c fabricd/jobs.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/verify.c fabricd/smp.c \
                 fabricd/sa.c fabricd/log.c
 fabricd_PKGS := yaml-0.1 libsystemd libibumad
 fabricd_LDLIBS := -pthread
 
-fabricctl_SRCS := $(FABRICD_PURE) fabricd/fabricctl.c fabricd/ctl.c fabricd/schema.c
+# what a policy would give
+FABRICD_PLAN := fabricd/arbiter.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/plan_command.c
+
+fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/ctl.c fabricd/schema.c fabricd/ahead.c \
+                  fabricd/rails.c fabricd/bus.c
 fabricctl_PKGS := yaml-0.1
 
 # The policy's JSON schema, made of the tables that read it.

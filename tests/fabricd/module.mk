@@ -1,7 +1,7 @@
 # Tests of fabricd: the pure parts alone, then the daemon with the real opensm on ibsim and on simfab.
 
 TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
-             tests/fabricd/test_wait tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
+             tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
              tests/fabricd/test_ahead
 
 tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
@@ -19,6 +19,11 @@ tests/fabricd/test_lock_SRCS := tests/fabricd/test_lock.c fabricd/lock_text.c $(
 tests/fabricd/test_lock_PKGS := check
 tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/wait.c
 tests/fabricd/test_wait_PKGS := check
+tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/arbiter.c \
+                                fabricd/ahead.c fabricd/bus.c $(FABRICD_COMPILER) fabricd/policy.c fabricd/keys.c \
+                                fabricd/ydoc.c libmrmpi/rail/policy.c
+tests/fabricd/test_plan_PKGS := check yaml-0.1
+tests/fabricd/test_plan_LDLIBS := -lm
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/opensm.c $(FABRICD_COMPILER)
 tests/fabricd/test_opensm_conf_PKGS := check
 tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs.c fabricd/policy.c fabricd/keys.c fabricd/ydoc.c \
@@ -26,7 +31,7 @@ tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fa
 tests/fabricd/test_proto_PKGS := check yaml-0.1
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
-              tests/fabricd/test_wait tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
+              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
               tests/fabricd/test_ahead
 SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/ibsim.sh
 

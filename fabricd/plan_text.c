@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Predictions for people and for programs, and what to be warned of: see plan.h. */
+#include "fabricd/plan.h"
+
+#include <string.h>
+
+static const char *const limit_names[] = {
+    [PLAN_NOTHING] = "nothing: the hosts that send cannot fill it",
+    [PLAN_SENDER] = "sender's bus",
+    [PLAN_CABLE] = "cable",
+    [PLAN_RECEIVER] = "receiver's bus",
+};
+
+static const char *const limit_words[] = {
+    [PLAN_NOTHING] = "nothing", [PLAN_SENDER] = "sender", [PLAN_CABLE] = "cable", [PLAN_RECEIVER] = "receiver"};
+
+/* ---- YAML ---- */
+
+static void wait_text(struct text *out, const struct plan_class *c)
+{
+    if (c->wait_ns == WAIT_UNBOUNDED)
+        text_printf(out, ", wait: unbounded");
+    else if (c->wait_ns)
+        text_printf(out, ", wait_us: %.1f", (double)c->wait_ns / 1000);
+}
+
+void plan_text(struct text *out, const struct policy *p, const struct plan_load *load, const struct plan_result *r)
+{
+    text_printf(out, "  - load: ");
+    text_yaml_string(out, load->name);
+    text_printf(out, "\n    limit: ");
+    text_yaml_string(out, limit_names[r->limit]);
+    if (r->mbytes > 0)
+        text_printf(out, "\n    mbytes_per_s: %.0f", r->mbytes);
+    if (r->limit == PLAN_RECEIVER)
+        text_printf(out, "\n    note: every lane gets the same, and packets wait for what the receiver's buffers hold");
+    text_printf(out, "\n    classes:\n");
+    for (unsigned i = 0; i < p->num_classes; i++) {
+        const struct plan_class *c = &r->classes[i];
+        text_printf(out, "      - {name: ");
+        text_yaml_string(out, p->classes[i].name);
+        if (c->sends)
+            text_printf(out, ", gets: %.1f", c->share);
+        if (c->sends && c->mbytes > 0)
+            text_printf(out, ", mbytes_per_s: %.0f", c->mbytes);
+        wait_text(out, c);
+        text_printf(out, "}\n");
+    }
+}
+
+/* ---- JSON ---- */
+
+/* Names of classes and loads are printable text; what is not goes as an escape. */
+static void json_string(struct text *out, const char *s)
+{
+    text_put(out, "\"", 1);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c < 0x20 || c == 0x7f)
+            text_printf(out, "\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            text_printf(out, "\\%c", c);
+        else
+            text_put(out, s, 1);
+    }
+    text_put(out, "\"", 1);
+}
+
+static void json_class(struct text *out, const char *name, const struct plan_class *c)
+{
+    text_printf(out, "{\"name\":");
+    json_string(out, name);
+    text_printf(out, ",\"sends\":%s,\"share\":%.2f,\"mbytes_per_s\":", c->sends ? "true" : "false", c->share);
+    if (c->mbytes > 0)
+        text_printf(out, "%.1f", c->mbytes);
+    else
+        text_printf(out, "null");
+    text_printf(out, ",\"ahead\":%s,\"wait_us\":", c->ahead ? "true" : "false");
+    if (c->wait_ns == WAIT_UNBOUNDED)
+        text_printf(out, "\"unbounded\"}");
+    else if (c->wait_ns)
+        text_printf(out, "%.3f}", (double)c->wait_ns / 1000);
+    else
+        text_printf(out, "null}");
+}
+
+void plan_json(struct text *out, const struct policy *p, const struct plan_load *load, const struct plan_result *r)
+{
+    text_printf(out, "{\"load\":");
+    json_string(out, load->name);
+    text_printf(out, ",\"limit\":\"%s\",\"mbytes_per_s\":", limit_words[r->limit]);
+    if (r->mbytes > 0)
+        text_printf(out, "%.1f", r->mbytes);
+    else
+        text_printf(out, "null");
+    text_printf(out, ",\"classes\":[");
+    for (unsigned i = 0; i < p->num_classes; i++) {
+        text_printf(out, "%s", i ? "," : "");
+        json_class(out, p->classes[i].name, &r->classes[i]);
+    }
+    text_printf(out, "]}");
+}
+
+/* ---- warnings ---- */
+
+static bool in_high_table(const struct qos_tables *t, unsigned vl)
+{
+    for (unsigned i = 0; i < t->num_high; i++)
+        if (t->high[i].vl == vl && t->high[i].weight)
+            return true;
+    return false;
+}
+
+static void warn_receiver(const struct policy *p, const struct qos_tables *t, const struct plan_fabric *f,
+                          struct diag *d)
+{
+    struct plan_load load;
+    struct plan_result r;
+    struct text said = {0};
+    if (!plan_load_named(&load, p, "many-to-one", d))
+        return;
+    plan_predict(p, t, f, &load, &r);
+    if (r.limit == PLAN_RECEIVER) {
+        for (unsigned i = 0; i < p->num_classes; i++)
+            text_printf(&said, "%s%s %.0f", i ? ", " : "", p->classes[i].name, r.classes[i].share);
+        diag_warn(d, (struct place){0},
+                  "adapters take in %u MB/s and their cables carry %u: where several hosts send to one, its bus is the "
+                  "narrow "
+                  "place and every lane gets the same, whatever the shares (percent: %s)",
+                  f->bus_write_mbytes, f->rate_mbps / 8, text_str(&said));
+    }
+    text_free(&said);
+}
+
+void plan_warn(const struct policy *p, const struct qos_tables *t, const struct plan_fabric *f, struct diag *d)
+{
+    if (f->bus_write_mbytes && f->rate_mbps && p->num_classes > 1)
+        warn_receiver(p, t, f, d);
+    if (f->mtu && p->mtu && f->mtu < p->mtu)
+        diag_warn(d, p->vls_at,
+                  "weights are made for packets of %u bytes and the fabric's have %u: shares will be inexact", p->mtu,
+                  f->mtu);
+    for (unsigned i = 0; i < t->num_classes && t->high_limit == 255; i++)
+        if (in_high_table(t, t->classes[i].vl_small))
+            diag_warn(
+                d, p->limits_at,
+                "high_limit is 255, no limit: small messages of class '%s' that do not come from this library can "
+                "keep all bulk from the link",
+                p->classes[i].name);
+    for (unsigned i = 0; i < t->num_classes && t->high_limit && t->high_limit < 255; i++)
+        if (in_high_table(t, t->classes[i].vl_small)) {
+            unsigned mtu = f->mtu ? f->mtu : 4096, high = t->high_limit * 4096u;
+            diag_warn(
+                d, p->limits_at,
+                "high_limit is %u: small messages of class '%s' that do not come from this library can take %u percent "
+                "of a link, whatever its share",
+                t->high_limit, p->classes[i].name, 100 * high / (high + mtu));
+        }
+}

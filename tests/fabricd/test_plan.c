@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Predictions: the arbiter against shares made by hand, the three narrow places, loads by name and from files, buses.
+ */
+#include "fabricd/bus.h"
+#include "fabricd/plan.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct policy policy(unsigned n, const uint32_t *shares)
+{
+    struct policy p = {.vls = 8, .mtu = 2048, .bulk_minimum = 20, .high_limit = -1, .num_classes = n};
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(p.classes[i].name, sizeof(p.classes[i].name), "c%u", i);
+        p.classes[i].share = shares[i];
+        p.classes[i].priority = i ? PRIORITY_NORMAL : PRIORITY_HIGH;
+        p.classes[i].lanes = 1;
+        p.classes[i].small_max = 1024;
+    }
+    return p;
+}
+
+/* Tables as they might be: class i has bulk lane i of `packets` packets a round, and lane 8 + i in the high table. */
+static struct qos_tables tables(const struct policy *p, const unsigned *packets)
+{
+    struct qos_tables t = {.vls = 15, .num_classes = p->num_classes};
+    unsigned all = 0;
+    for (unsigned i = 0; i < p->num_classes; i++)
+        all += packets[i];
+    for (unsigned i = 0; i < p->num_classes; i++) {
+        struct class_levels *l = &t.classes[i];
+        t.low[t.num_low++] = (struct vlarb){(uint8_t)i, (uint8_t)(packets[i] * 32)};
+        t.high[t.num_high++] = (struct vlarb){(uint8_t)(8 + i), 1};
+        l->num_lanes = 1;
+        l->num_ahead = 1;
+        l->vl_bulk[0] = (uint8_t)i;
+        l->vl_small = (uint8_t)(8 + i);
+        l->share = 100.0 * packets[i] / all;
+    }
+    return t;
+}
+
+static const struct plan_fabric ddr = {
+    .mtu = 2048, .rate_mbps = 16000, .hops = 2, .bus_read_mbytes = 1500, .bus_write_mbytes = 1650};
+static const struct plan_fabric hdr = {.mtu = 2048, .rate_mbps = 200000, .hops = 2};
+
+static struct plan_result predict(const struct policy *p, const struct qos_tables *t, const struct plan_fabric *f,
+                                  const char *name)
+{
+    struct diag d = {.file = "load"};
+    struct plan_load load;
+    struct plan_result r;
+    ck_assert(plan_load_named(&load, p, name, &d));
+    plan_predict(p, t, f, &load, &r);
+    text_free(&d.out);
+    return r;
+}
+
+static void near(double got, double want, double by)
+{
+    ck_assert_msg(fabs(got - want) <= by, "%f, expected %f", got, want);
+}
+
+static const uint32_t nine_one[] = {90, 10}, three[] = {60, 30, 10};
+static const unsigned nine_one_packets[] = {7, 1}, three_packets[] = {6, 3, 1};
+
+START_TEST(narrow_places)
+{
+    struct policy p = policy(3, three);
+    struct qos_tables t = tables(&p, three_packets);
+    struct plan_result r = predict(&p, &t, &ddr, "bulk");
+    ck_assert_int_eq(r.limit, PLAN_SENDER);
+    near(r.classes[0].share, 60, 0.1);
+    near(r.classes[2].share, 10, 0.1);
+    near(r.mbytes, 1525, 1);
+    r = predict(&p, &t, &ddr, "many-to-one");
+    ck_assert_int_eq(r.limit, PLAN_RECEIVER);
+    for (unsigned i = 0; i < 3; i++)
+        near(r.classes[i].share, 100.0 / 3, 0.01);
+    ck_assert_uint_eq(r.classes[0].wait_ns, 0); /* the tables have no say in it */
+    r = predict(&p, &t, &hdr, "many-to-one");
+    ck_assert_int_eq(r.limit, PLAN_CABLE);
+    near(r.classes[1].share, 30, 0.1);
+    near(r.classes[1].mbytes, 7500, 20);
+}
+END_TEST
+
+START_TEST(hosts_that_cannot_give_more)
+{
+    struct policy p = policy(2, nine_one);
+    struct qos_tables t = tables(&p, nine_one_packets);
+    struct plan_fabric f = {.mtu = 2048, .rate_mbps = 16000, .bus_read_mbytes = 1500, .bus_write_mbytes = 5000};
+    struct plan_result r = predict(&p, &t, &f, "many-to-one");
+    /* 7 of 8 packets would be 1750 MB/s, and the host of class 0 has 1500 of data, 1525 with headers */
+    ck_assert_int_eq(r.limit, PLAN_CABLE);
+    near(r.classes[0].mbytes, 1525, 5);
+    near(r.classes[1].mbytes, 475, 5);
+    f.bus_read_mbytes = 900;
+    ck_assert_int_eq(predict(&p, &t, &f, "many-to-one").limit, PLAN_NOTHING);
+    near(predict(&p, &t, &f, "many-to-one").classes[1].share, 50, 0.1);
+}
+END_TEST
+
+START_TEST(small_messages_keep_to_the_share)
+{
+    struct policy p = policy(2, nine_one);
+    struct qos_tables t = tables(&p, nine_one_packets);
+    struct plan_result r = predict(&p, &t, &hdr, "aggressor c1/1K");
+    /* within 2 points: what goes ahead is 8 percent of 12.5 percent, the rest is weighed; packets of 17 blocks and a
+     * bit */
+    near(r.classes[1].share, 12.5, 2);
+    r = predict(&p, &t, &hdr, "small");
+    near(r.classes[0].share, 87.5, 2);
+    /* a class without a lane ahead: its small messages are on its bulk lane */
+    t.classes[1].vl_small = t.classes[1].vl_bulk[0];
+    t.classes[1].num_ahead = 0;
+    r = predict(&p, &t, &hdr, "bulk");
+    ck_assert(r.classes[0].ahead && !r.classes[1].ahead);
+    near(r.classes[0].share, 87.5, 0.1);
+}
+END_TEST
+
+/* Beyond the library's budget: what the tables alone would give, high lanes always full. */
+static double high_part(uint8_t limit, unsigned high_bytes, unsigned low_bytes)
+{
+    struct policy p = policy(2, nine_one);
+    struct qos_tables t = tables(&p, nine_one_packets);
+    struct arbiter_lane *lane = calloc(ARBITER_LANES, sizeof(*lane));
+    struct arbiter_sent *sent = calloc(1, sizeof(*sent));
+    ck_assert(lane && sent);
+    t.high_limit = limit;
+    lane[0] = (struct arbiter_lane){.num_packets = 1, .packet = {{(uint16_t)low_bytes, 0}}};
+    lane[9] = (struct arbiter_lane){.num_packets = 1, .packet = {{(uint16_t)high_bytes, 1}}};
+    arbiter_run(&t, lane, 1e7, sent);
+    double part = sent->bytes[9][1] / (sent->bytes[0][0] + sent->bytes[9][1]);
+    free(lane);
+    free(sent);
+    return part;
+}
+
+START_TEST(high_limits)
+{
+    near(high_part(0, 1000, 1000), 0.5, 0.001); /* by turns */
+    near(high_part(0, 500, 2000), 0.2, 0.001);
+    near(high_part(4, 4096, 4096), 0.8, 0.001); /* 16 KiB for each packet of the low table */
+    near(high_part(255, 64, 4096), 1, 0);
+}
+END_TEST
+
+START_TEST(limits_of_lanes)
+{
+    struct policy p = policy(2, nine_one);
+    struct qos_tables t = tables(&p, nine_one_packets);
+    struct arbiter_lane *lane = calloc(ARBITER_LANES, sizeof(*lane));
+    struct arbiter_sent *sent = calloc(1, sizeof(*sent));
+    ck_assert(lane && sent);
+    lane[0] = (struct arbiter_lane){.num_packets = 1, .most = 0.1, .packet = {{2082, 0}}};
+    lane[1] = (struct arbiter_lane){.num_packets = 1, .most = 0.2, .packet = {{2082, 1}}};
+    arbiter_run(&t, lane, 1e7, sent);
+    near(sent->bytes[0][0] / sent->time, 0.1, 0.01); /* the link is idle otherwise */
+    near(sent->bytes[1][1] / sent->time, 0.2, 0.01);
+    lane[1].most = 0;
+    arbiter_run(&t, lane, 1e7, sent);
+    near(sent->bytes[1][1] / sent->time, 0.9, 0.01); /* what is left over */
+    free(lane);
+    free(sent);
+}
+END_TEST
+
+static unsigned load_errors(const char *text, struct plan_load *load, char *first, size_t size)
+{
+    struct policy p = policy(2, nine_one);
+    struct diag d = {.file = "dir/l.yaml"};
+    bool ok = plan_load_parse(load, &p, text, strlen(text), &d);
+    ck_assert_int_eq(ok, !d.errors);
+    snprintf(first, size, "%.*s", (int)strcspn(text_str(&d.out), "\n"), text_str(&d.out));
+    text_free(&d.out);
+    return d.errors;
+}
+
+START_TEST(load_files)
+{
+    struct plan_load load;
+    char said[300];
+    ck_assert_uint_eq(
+        load_errors("- {class: c0, sizes: [8, 64K], jobs: 3, pattern: many-to-one}\n- {class: c1, sizes: 1M}\n", &load,
+                    said, sizeof(said)),
+        0);
+    ck_assert_str_eq(load.name, "l.yaml");
+    ck_assert_uint_eq(load.num_streams, 2);
+    ck_assert_uint_eq(load.stream[0].jobs, 3);
+    ck_assert_uint_eq(load.stream[0].size[1], 65536);
+    ck_assert(load.stream[0].many_to_one && !load.stream[1].many_to_one);
+    static const char *const bad[][2] = {
+        {"- {class: c9, sizes: 8}\n", "dir/l.yaml:1:11: error: the policy has no class 'c9'"},
+        {"- {class: c0}\n", "dir/l.yaml:1:3: error: a stream has no 'sizes'"},
+        {"- {class: c0, sizes: []}\n", "dir/l.yaml:1:22: error: sizes is empty; allowed: 1 to 8 sizes"},
+        {"- {class: c0, sizes: 8, pattern: x}\n", "dir/l.yaml:1:34: error: pattern is 'x'"},
+        {"- {class: c0, sizes: 8, jobs: 0}\n", "dir/l.yaml:1:31: error: jobs is '0'"},
+        {"[]\n", "dir/l.yaml:1:1: error: nobody sends; allowed: a list of {class, sizes, jobs, pattern}"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ck_assert_uint_ge(load_errors(bad[i][0], &load, said, sizeof(said)), 1);
+        ck_assert_msg(!strncmp(said, bad[i][1], strlen(bad[i][1])), "%s", said);
+    }
+}
+END_TEST
+
+START_TEST(load_names)
+{
+    struct policy p = policy(2, nine_one);
+    struct plan_load load;
+    struct diag d = {.file = "l"};
+    static const char *const bad[] = {"",
+                                      "bulks",
+                                      "aggressor",
+                                      "aggressor c0",
+                                      "aggressor c0/",
+                                      "aggressor c9/8",
+                                      "aggressor c0/8x",
+                                      "aggressor c0/-8",
+                                      "aggressor c0/2048M"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ck_assert(!plan_load_named(&load, &p, bad[i], &d));
+        ck_assert_uint_eq(d.errors, i + 1);
+    }
+    ck_assert(plan_load_named(&load, &p, "aggressor c1/64K", &d));
+    ck_assert_uint_eq(load.stream[1].size[0], 65536);
+    ck_assert_uint_eq(load.stream[0].size[0], PLAN_BULK_BYTES);
+    text_free(&d.out);
+}
+END_TEST
+
+START_TEST(warnings)
+{
+    struct policy p = policy(2, nine_one);
+    struct qos_tables t = tables(&p, nine_one_packets);
+    struct diag d = {.file = "p"};
+    plan_warn(&p, &t, &hdr, &d);
+    ck_assert_uint_eq(d.warnings, 0);
+    plan_warn(&p, &t, &ddr, &d);
+    ck_assert_uint_eq(d.warnings, 1);
+    ck_assert(strstr(text_str(&d.out), "1650 MB/s and their cables carry 2000"));
+    t.high_limit = 255;
+    plan_warn(&p, &t, &hdr, &d);
+    ck_assert_uint_eq(d.warnings, 3);
+    text_free(&d.out);
+}
+END_TEST
+
+START_TEST(buses)
+{
+    near(bus_mbytes("2.5 GT/s PCIe\n", "8\n"), 1650, 1650 * 0.02); /* measured on such adapters */
+    near(bus_mbytes("16.0 GT/s PCIe", "16"), 27500, 27500 * 0.05);
+    near(bus_mbytes("8.0 GT/s", "8"), 7100, 100);
+    static const char *const bad[][2] = {
+        {"Unknown", "0"},        {"", ""},          {"8.0", "8"},     {"8.0 GT/s PCIe", "0"},
+        {"8.0 GT/s PCIe", "63"}, {"1e9 GT/s", "1"}, {"nan GT/s", "1"}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        ck_assert_uint_eq(bus_mbytes(bad[i][0], bad[i][1]), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("plan");
+    tcase_add_test(c, narrow_places);
+    tcase_add_test(c, hosts_that_cannot_give_more);
+    tcase_add_test(c, small_messages_keep_to_the_share);
+    tcase_add_test(c, high_limits);
+    tcase_add_test(c, limits_of_lanes);
+    tcase_add_test(c, load_files);
+    tcase_add_test(c, load_names);
+    tcase_add_test(c, warnings);
+    tcase_add_test(c, buses);
+    Suite *s = suite_create("plan");
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
