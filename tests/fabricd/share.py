@@ -36,6 +36,7 @@ class Case:
     settle_us: float = 0
     keep_trace: str = ""
     trace_all: bool = False
+    predict: str = ""  # what `policy plan --fabric` is told beside what the host's adapters tell it; it is asked if there is something
     seconds: int = 300  # real
 
 
@@ -105,7 +106,7 @@ def start_fabricds(hosts, policy, tmp):
     sim = os.environ["SIMFAB_DIR"]
     daemons = []
     for h in hosts:
-        conf = f"state: {tmp}/state-{h}\nsocket: {socket_of(h)}\npolicy: {policy}\n"
+        conf = f"state: {tmp}/state-{h}\nsocket: {socket_of(h)}\n"
         if h == hosts[0]:
             conf += (f"opensm:\n  config: {sim}/opensm/opensm.conf\n  pid_file: {sim}/opensm/opensm.pid\n"
                      "  restart: simfab opensm restart\n")
@@ -114,12 +115,11 @@ def start_fabricds(hosts, policy, tmp):
         with open(f"{tmp}/{h}.log", "w") as log:
             daemons.append(subprocess.Popen(["simfab", "exec", "--real-clock", h, "--", "fabricd", "--config", f"{tmp}/{h}.yaml"],
                                             stdout=log, stderr=log))
-        if h == hosts[0]:
-            for _ in range(200):
-                if os.path.exists(socket_of(h)):
-                    break
-                time.sleep(0.02)
-            ctl(h, "policy", "apply", policy)
+        for _ in range(600):
+            if not subprocess.run(["fabricctl", "--socket", socket_of(h), "status"], capture_output=True).returncode:
+                break
+            time.sleep(0.05)
+        ctl(h, "policy", "apply", policy)
         wait_verified(h, daemons[-1], f"{tmp}/{h}.log")
     return daemons
 
@@ -137,6 +137,20 @@ def levels(plan):
             for n in (several or one).split(","):
                 of[int(n)] = m[1]
     return of, shares
+
+
+def predict(case, host, policy, tmp):
+    """What fabricctl says on this host of the case: {"limit", "classes": [...]}"""
+    load = os.path.join(tmp, "load.yaml")
+    pattern = "many-to-one" if case.senders > 1 else "cable"
+    with open(load, "w") as f:
+        for name, sizes, _, jobs in case.loads:
+            f.write(f"- {{class: {name}, sizes: [{sizes.replace('+', ', ')}], jobs: {jobs}, pattern: {pattern}}}\n")
+    done = subprocess.run(["simfab", "exec", "--real-clock", host, "--", "fabricctl", "policy", "plan", policy, "--json", "--load",
+                           load, "--fabric", case.predict], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"fabricctl policy plan: {done.stderr}")
+    return json.loads(done.stdout)["loads"][0]
 
 
 PACKET = re.compile(r'"ph":"X","pid":(\d+),"tid":(\d+),"ts":([0-9.]+),"dur":([0-9.]+),"cat":"packet".*?"sl":(\d+),"vl":(\d+),"bytes":(\d+)')
@@ -184,12 +198,13 @@ def inside(tmp):
         status = ctl(hosts[0], "status")
         of, shares = levels(status if "sl_bulk" in status else plan.stdout)
         result = run_load(case, hosts, streams, tmp)
+        predicted = predict(case, hosts[0], policy, tmp) if case.predict else None
     finally:
         for d in daemons:
             d.terminate()
         for d in daemons:
             d.wait()
-    report(case, result, of, shares, plan.stderr, tmp)
+    report(case, result, of, shares, plan.stderr, tmp, predicted)
 
 
 def run_load(case, hosts, streams, tmp):
@@ -213,7 +228,7 @@ def run_load(case, hosts, streams, tmp):
     return {"begin": float(m[1]), "end": float(m[2]), "payload": payload, "trace": trace, "err": done.stderr}
 
 
-def report(case, run, of, shares, warnings, tmp):
+def report(case, run, of, shares, warnings, tmp, predicted):
     by_sl, by_vl, busy = count(run["trace"], 1e6 * (run["begin"] - EPOCH), 1e6 * (run["end"] - EPOCH))
     length, all_bytes, by_class = run["end"] - run["begin"], sum(by_sl.values()), collections.Counter()
     for sl, n in by_sl.items():
@@ -224,7 +239,7 @@ def report(case, run, of, shares, warnings, tmp):
         "classes": {c: {"share": shares.get(c, 0), "wire": 100.0 * by_class[c] / all_bytes if all_bytes else 0,
                         "payload": 100.0 * run["payload"][c] / payloads if payloads else 0,
                         "mbytes_per_s": by_class[c] / length / 1e6} for c in {**shares, **by_class}},
-        "lanes": percent(by_vl, all_bytes), "levels": percent(by_sl, all_bytes), "warnings": warnings, "stderr": run["err"],
+        "lanes": percent(by_vl, all_bytes), "levels": percent(by_sl, all_bytes), "warnings": warnings, "stderr": run["err"], "predicted": predicted,
     }
     with open(os.path.join(tmp, "result.json"), "w") as f:
         json.dump(result, f)
@@ -252,6 +267,8 @@ def show(result):
     for name, c in result["classes"].items():
         print(f"{name:12s} share {c['share']:6.2f}   wire {c['wire']:6.2f} %   payload {c['payload']:6.2f} %   "
               f"{c['mbytes_per_s']:9.1f} MB/s")
+    for c in result["predicted"]["classes"] if result["predicted"] else []:
+        print(f"{c['name']:12s} predicted {c['share']:6.2f} %")
     print("lanes        " + "  ".join(f"VL {k}: {v:.2f}" for k, v in result["lanes"].items()))
     print("levels       " + "  ".join(f"SL {k}: {v:.2f}" for k, v in result["levels"].items()))
     print(f"cable        {result['mbytes_per_s']:.1f} MB/s, busy {100 * result['busy']:.2f} % of {1e3 * result['window']:.2f} ms "
@@ -280,12 +297,13 @@ def main():
     a.add_argument("--settle-ms", type=float, default=0)
     a.add_argument("--trace", default="", help="keep the engine's trace here")
     a.add_argument("--trace-all", action="store_true", help="of all links, not only the receivers'")
+    a.add_argument("--predict", default="", help="ask `policy plan`, told this of the fabric: 'mtu=4096'")
     a.add_argument("--json", action="store_true")
     args = a.parse_args()
     case = Case(policy=policy_text(args), loads=args.load, model=args.model, model_lines="\n".join(args.line), rails=args.rails,
                 senders=args.senders, batches=args.batches, env=dict(e.split("=", 1) for e in args.env),
                 time_us=1000 * args.time_ms, settle_us=1000 * args.settle_ms, keep_trace=os.path.abspath(args.trace) if args.trace else "",
-                trace_all=args.trace_all)
+                trace_all=args.trace_all, predict=args.predict)
     result = measure(case)
     print(json.dumps(result, indent=1)) if args.json else show(result)
     return 0

@@ -7,10 +7,10 @@
  *   HOSTS   senders are on so many hosts, in turn, receivers on the host after these
  *   -b      windows are waited for and begun anew; otherwise a message that is done makes room for the next
  *
- * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; those that no stream
- * needs wait. All streams are ranks of one MPI world, so that they begin together, but each rank says to fabricd that it
- * belongs to its stream's JOB. All send from one moment of virtual time on, which the hosts share, for TIME_US. Rank 0
- * prints
+ * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; those that no
+ * stream needs wait. All streams are ranks of one MPI world, so that they begin together, but each rank says to fabricd
+ * that it belongs to its stream's JOB. All send from one moment of virtual time on, which the hosts share, for TIME_US.
+ * Rank 0 prints
  *
  *   window BEGIN END         between these times, in seconds as MPI_Wtime has them, all streams send
  *   stream JOB SIZES BYTES   of payload that arrived between the two
@@ -82,7 +82,8 @@ static char *room; /* a place for each message that may arrive, or what is sent 
 
 static void begin_send(int slot, int peer, unsigned long *turn)
 {
-    MPI_Isend(room, stream.sizes[(*turn)++ % (unsigned)stream.num_sizes], MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &req[slot]);
+    MPI_Isend(room, stream.sizes[(*turn)++ % (unsigned)stream.num_sizes], MPI_BYTE, peer, TAG, MPI_COMM_WORLD,
+              &req[slot]);
 }
 
 /* Keeps the window full until then. */
@@ -108,7 +109,8 @@ static void send_until(double then, int peer)
 
 static void begin_receive(int slot, int peer)
 {
-    MPI_Irecv(room + (size_t)slot * (size_t)stream.largest, stream.largest, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &req[slot]);
+    MPI_Irecv(room + (size_t)slot * (size_t)stream.largest, stream.largest, MPI_BYTE, peer, TAG, MPI_COMM_WORLD,
+              &req[slot]);
 }
 
 /* Until as many empty messages have come as are waited for; the bytes that came between the two times. */

@@ -14,7 +14,7 @@ tests/simfab/test_model_PKGS := check yaml-0.1
 tests/simfab/test_model_LDLIBS := -lm
 
 # the management plane without an engine around it; libibmad is the second opinion on the layout of attributes
-MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mad.c agent.c umad.c sma.c portinfo.c pma.c samples.c trap.c sysfs.c text.c util.c)
+MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mad.c agent.c umad.c sma.c portinfo.c pma.c samples.c trap.c sysfs.c pcie.c text.c util.c)
 TESTPROGS += tests/simfab/test_pkey
 UNIT_TESTS += tests/simfab/test_pkey
 tests/simfab/test_pkey_SRCS := tests/simfab/test_pkey.c

@@ -48,4 +48,11 @@ is "tar takes all" "$(cat "$tmp/tar.rc") $(tar tf "$tmp/tar" | grep -c '/counter
 ok "counters count" test "$(head -1 "$tmp/before")" -gt 0
 is "sysfs and perfquery agree" "$(head -1 "$tmp/before")" "$(sed -n 's/^PortXmitPkts:\.*//p' "$tmp/perfquery")"
 is "what is cleared is cleared in both" "$(cat "$tmp/after")" 0
+link_of() { # MODEL: what the adapter's PCI Express link is
+  timeout 100 simfab run --topology two-hosts-two-rails --model "$1" -- simfab exec h1 -- \
+    sh -c 'cd /sys/class/infiniband/mlx5_1/device && cat current_link_speed current_link_width max_link_speed max_link_width' | tr '\n' ,
+}
+is "PCI-X is no PCI Express" "$(link_of sdr-pcix)" "Unknown,0,Unknown,0,"
+is "a bus of 1650 MB/s is eight lanes of the first generation" "$(link_of ddr-connectx)" "2.5 GT/s PCIe,8,2.5 GT/s PCIe,8,"
+is "27.5 GB/s are sixteen of the fourth" "$(link_of hdr)" "16.0 GT/s PCIe,16,16.0 GT/s PCIe,16,"
 done_testing
