@@ -3,6 +3,7 @@
 #include "fabricd/plan_command.h"
 #include "fabricd/rails.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,8 +101,9 @@ static bool read_load(struct plan_load *load, const struct policy *p, const char
         int rc = text_read_file(&text, said, PLAN_LOAD_MAX);
         if (rc)
             fprintf(stderr,
-                    "fabricctl: --load %s: %s; a file, or one of: bulk, small, many-to-one, 'aggressor CLASS/SIZE'\n",
-                    said, strerror(-rc));
+                    "fabricctl: --load %s: %s; allowed: a file, or one of: bulk, small, many-to-one, 'aggressor "
+                    "CLASS/SIZE'\n",
+                    said, rc == -EFBIG ? "longer than a load may be (64 KiB)" : text_read_error(rc));
         else
             ok = plan_load_parse(load, p, text_str(&text), text.len, &d);
     }
@@ -154,6 +156,15 @@ static int predict(const struct plan_options *o, const struct policy *p, const s
     return 0;
 }
 
+/* Each line a string. */
+static void lines_json(struct text *out, const char *s)
+{
+    for (const char *first = s; *s; s += strcspn(s, "\n"), s += *s == '\n') {
+        text_printf(out, "%s", s == first ? "" : ",");
+        plan_json_string(out, s, strcspn(s, "\n"));
+    }
+}
+
 int plan_command(const struct plan_options *o, const char *path, const struct policy *p, const struct qos_tables *t,
                  const struct fabric_caps *caps)
 {
@@ -178,10 +189,13 @@ int plan_command(const struct plan_options *o, const char *path, const struct po
         text_printf(&out, "}\nloads:\n");
     }
     int rc = predict(o, p, t, &f, &out);
-    if (o->json)
-        text_printf(&out, "]}\n");
     plan_warn(p, t, &f, &d);
     fputs(text_str(&d.out), stderr);
+    if (o->json) {
+        text_printf(&out, "],\"warnings\":[");
+        lines_json(&out, text_str(&d.out));
+        text_printf(&out, "]}\n");
+    }
     if (!rc)
         fputs(text_str(&out), stdout);
     text_free(&d.out);

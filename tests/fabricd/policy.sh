@@ -89,4 +89,24 @@ schema page "$top/man/mrmpi-policy.5" >page.keys
 ok "the schema has keys" grep -q '^classes\.share (1 to 100, required)$' schema.keys
 is "mrmpi-policy(5) has every key, with its range and default, and no others" "$(diff schema.keys page.keys)" ""
 
+# ---- predictions
+plan() { fabricctl policy plan "$top/etc/policies/simple.yaml" "$@"; }
+known=low=8,high=8,mtu=2048,rate=16000,hops=2,bus_read=1500,bus_write=1650
+plan --json --fabric $known --load bulk --load many-to-one --load 'aggressor batch/8' >plan.json 2>plan.err
+of_plan() { python3 -c "import json; p = json.load(open('plan.json')); print($1)"; }
+is "three loads are predicted" "$(of_plan "[l['load'] for l in p['loads']]")" "['bulk', 'many-to-one', 'aggressor batch/8']"
+is "each with its narrow place" "$(of_plan "[l['limit'] for l in p['loads']]")" "['sender', 'receiver', 'sender']"
+is "bulk has its shares" "$(of_plan "[round(c['share']) for c in p['loads'][0]['classes']]")" "[60, 30, 10]"
+is "a receiver's bus gives every lane the same" "$(of_plan "[round(c['share']) for c in p['loads'][1]['classes']]")" "[50, 25, 25]"
+is "an aggressor gets no more than its share" "$(of_plan "p['loads'][2]['classes'][2]['share'] < 12")" True
+like "which is warned of" 'simple.yaml: warning: adapters take in 1650 MB/s and their cables carry 2000' plan.err
+is "in JSON, too" "$(of_plan "len(p['warnings'])")" 1
+printf -- '- {class: urgent, sizes: [8, 64K], jobs: 2}\n- {class: batch, size: 1M}\n' >load.yaml
+exits 2 plan --load load.yaml >out 2>&1
+like "a load's errors are told by place" "^load.yaml:2:18: error: unknown key 'size' in a stream, did you mean 'sizes'" out
+for wrong in "--load nobody" "--load /dev/zero" "--fabric mtu" "--fabric mtu=2048;" "--fabric lanes=8"; do
+  ok "refused: $wrong" exits 2 plan $wrong
+done
+ok "check predicts nothing" exits 2 fabricctl policy check "$top/etc/policies/simple.yaml" --json
+
 done_testing
