@@ -555,6 +555,8 @@ static void push_packets(struct mr_peer *p)
 
     while ((k = mr_window_ready(&p->out)) && !post_packet(p, (struct mr_packet *)k))
         mr_vc_all_waiting--;
+    if (!k && mr_window_waiting(&p->out))
+        mr_ping_unsignaled(p);
 }
 
 static unsigned net_waiting(struct mr_vc *vc)

@@ -477,6 +477,11 @@ void mr_mend(struct mr_peer *p);
 void mr_ping_silent(uint64_t now_ns);
 /* Over all links to this peer, at once. */
 void mr_ping_all(struct mr_peer *p);
+/*
+ * The window is full: over those links whose last packets nobody will confirm by himself. Short packets are not signaled
+ * each, and when all later ones go over another link, as large ones do on another service level, the oldest stays.
+ */
+void mr_ping_unsignaled(struct mr_peer *p);
 /* Ask the process, by a datagram over the way of this subchannel. */
 void mr_ping_ask(struct mr_sub *sub, uint64_t now_ns);
 /* Such a question of the peer, or its answer. */

@@ -34,6 +34,16 @@ void mr_ping_all(struct mr_peer *p)
         ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS);
 }
 
+void mr_ping_unsignaled(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs * MR_LEVELS; i++) {
+        const struct mr_sub *sub = &p->sub[i / MR_LEVELS];
+
+        if (i % MR_LEVELS < sub->num_links && sub->link[i % MR_LEVELS].qp.unsignaled_sends)
+            ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS);
+    }
+}
+
 /* One link each time, in turn. */
 static void ping_next(struct mr_peer *p)
 {

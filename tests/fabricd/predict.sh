@@ -2,4 +2,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Three made-up policies on each model, over a cable and many to one: what `policy plan` predicts is what the wire gives. See predict.py.
 # timeout: 300
-exec python3 "$(dirname "$0")/predict.py" --policies 3 --seed 7 --sizes 64K,1M
+exec python3 "$(dirname "$0")/predict.py" --policies 3 --seed 7 --sizes 8K,1M
