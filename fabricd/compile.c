@@ -90,18 +90,6 @@ static void fill_low(const struct job *j, struct qos_tables *t, struct diag *d)
     warn_of_shares(j, t, d);
 }
 
-static void fill_tables(const struct job *j, const uint8_t *priority, struct qos_tables *t, struct diag *d)
-{
-    const struct policy *p = j->p;
-    *t = (struct qos_tables){.lmc = (uint8_t)p->lmc, .vls = (uint8_t)p->vls, .num_classes = p->num_classes};
-    t->op_vls_code = (uint8_t)vls_code(p->vls);
-    t->high_limit = p->high_limit > 0 ? (uint8_t)p->high_limit : 0;
-    lanes_assign(p, j->lock, priority, j->low_cap, j->high_cap, t, d);
-    fill_low(j, t, d);
-}
-
-/* ---- goals ---- */
-
 unsigned policy_high_bytes(const struct policy *p, const struct qos_tables *t)
 {
     unsigned most = 0;
@@ -111,6 +99,31 @@ unsigned policy_high_bytes(const struct policy *p, const struct qos_tables *t)
                 most = p->classes[i].small_max;
     return t->num_high && !most ? 1 : most; /* control messages have no data, and travel there in any case */
 }
+
+/*
+ * With a limit of 1 a packet that goes ahead need not wait for one of bulk because a control packet of somebody else went
+ * before it. What is sent ahead beyond all budgets then gets 4096 bytes, and a packet begun before, for each packet of
+ * bulk; with 0 they go by turns, and bulk has half at least.
+ */
+static uint8_t limit_of(const struct job *j, const struct qos_tables *t)
+{
+    unsigned most = policy_high_bytes(j->p, t), high = LIMIT_BYTES + (most < j->mtu ? most : j->mtu);
+    if (j->p->high_limit >= 0)
+        return (uint8_t)j->p->high_limit;
+    return 100 * j->mtu >= j->p->bulk_minimum * (j->mtu + high);
+}
+
+static void fill_tables(const struct job *j, const uint8_t *priority, struct qos_tables *t, struct diag *d)
+{
+    const struct policy *p = j->p;
+    *t = (struct qos_tables){.lmc = (uint8_t)p->lmc, .vls = (uint8_t)p->vls, .num_classes = p->num_classes};
+    t->op_vls_code = (uint8_t)vls_code(p->vls);
+    lanes_assign(p, j->lock, priority, j->low_cap, j->high_cap, t, d);
+    t->high_limit = limit_of(j, t);
+    fill_low(j, t, d);
+}
+
+/* ---- goals ---- */
 
 static uint64_t small_wait_ns(const struct job *j, const struct qos_tables *t, unsigned i)
 {
@@ -205,7 +218,7 @@ static void check_policy(const struct policy *p, const struct policy_lock *lock,
 static void warn_of_limit(const struct job *j, const struct qos_tables *t, struct diag *d)
 {
     unsigned bytes = t->high_limit * LIMIT_BYTES;
-    if (!t->high_limit || !t->num_high)
+    if (j->p->high_limit < 2 || !t->num_high)
         return;
     if (t->high_limit == LIMIT_NONE)
         diag_warn(
@@ -215,8 +228,8 @@ static void warn_of_limit(const struct job *j, const struct qos_tables *t, struc
         diag_warn(
             d, j->p->limits_at,
             "high_limit %u lets %u bytes of small messages go for every packet of %u bytes of bulk: small messages "
-            "of any class with a priority can take %u percent of a link, whatever its share; 0, the default, lets "
-            "one packet go",
+            "of any class with a priority can take %u percent of a link, whatever its share, if their senders know no "
+            "budget",
             t->high_limit, bytes, j->mtu, 100 * bytes / (bytes + j->mtu));
 }
 

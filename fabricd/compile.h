@@ -7,8 +7,8 @@
  * share. All that a class sends in volume goes there, so the share binds.
  *
  * Small and control messages of a class with a priority of 1 to 3 have a lane in the high-priority table, in which the
- * class has as many turns as its priority, of one packet each. The ports' high limit is 0: after each such packet the
- * low-priority table may send one. When there are too few lanes the least important classes share one; when there are
+ * class has as many turns as its priority, of one packet each. The ports' high limit is 1: after 4096 bytes of such
+ * packets the low-priority table may send one. When there are too few lanes the least important classes share one; when there are
  * none left, small messages go with the bulk.
  *
  * A level between small and bulk has a lane in the low-priority table that may send one packet a round. It is not part

@@ -147,7 +147,7 @@ void plan_warn(const struct policy *p, const struct qos_tables *t, const struct 
                 "high_limit is 255, no limit: small messages of class '%s' that do not come from this library can "
                 "keep all bulk from the link",
                 p->classes[i].name);
-    for (unsigned i = 0; i < t->num_classes && t->high_limit && t->high_limit < 255; i++)
+    for (unsigned i = 0; i < t->num_classes && t->high_limit > 1 && t->high_limit < 255; i++)
         if (in_high_table(t, t->classes[i].vl_small)) {
             unsigned mtu = f->mtu ? f->mtu : 4096, high = t->high_limit * 4096u;
             diag_warn(

@@ -336,26 +336,21 @@ static void read_high_limit(struct ydoc *y, yaml_node_t *n, const struct key *k,
     if (raw == 255)
         diag_warn(y->diag, ydoc_place(n),
                   "high_limit 255 is no limit: small messages of one job can starve everybody's bulk");
-    else if (raw)
-        diag_warn(y->diag, ydoc_place(n),
-                  "high_limit %u lets %u bytes of small messages go for each packet of bulk: if they are many, classes "
-                  "get more or less than their shares; without high_limit they do not",
-                  raw, raw * 4096);
 }
 
 #define LIMIT 1 /* limits that exclude each other */
 
 static const struct key limits_key[] = {
     {.name = "bulk_minimum",
-     .help = "Percent of a link that bulk keeps; half of it is always kept.",
+     .help = "Percent of a link that bulk keeps, even if small messages are sent beyond all budgets.",
      .kind = KEY_UINT,
      .min = 1,
      .max = 50,
      .one_of = LIMIT,
      .at = ALL(bulk_minimum)},
     {.name = "high_limit",
-     .help = "The ports' limit of high priority, in units of 4096 bytes; 255 is no limit. For experts: above 0, shares "
-             "can be exceeded.",
+     .help = "The ports' limit of high priority, in units of 4096 bytes; 255 is no limit. For experts: above 1, "
+             "senders that know no budget can exceed shares.",
      .kind = KEY_UINT,
      .max = 255,
      .one_of = LIMIT,

@@ -48,7 +48,7 @@ ok "8 ports of 5 nodes have it" status_has '^policy: .*generation: 1, state: ver
 simfab exec h2 -- smpquery -D SL2VL 0 >q
 like "infiniband-diags agree about SL2VL" '0\| 4\| 1\| 2\| 5\| 0\| 3\| 3\| 0' q
 simfab exec h2 -- smpquery -D PortInfo 0,1 2 >q
-like "and about the high limit of a switch port" 'VLHighLimit:\.*0$' q
+like "and about the high limit of a switch port" 'VLHighLimit:\.*1$' q
 
 cp "$conf" before.conf
 printf 'version: 1\nclasses:\n  - {name: a, share: 120}\njobs: {default: a}\n' >bad.yaml

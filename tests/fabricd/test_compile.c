@@ -102,7 +102,7 @@ START_TEST(three_classes)
     ck_assert_uint_eq(t.classes[2].vl_small, t.classes[2].vl_bulk[0]);
     ck_assert_uint_eq(t.classes[0].num_ahead, 1);
     ck_assert_uint_eq(t.classes[2].num_ahead, 0);
-    ck_assert_uint_eq(t.high_limit, 0); /* a packet of bulk after each small one */
+    ck_assert_uint_eq(t.high_limit, 1); /* a packet of bulk after 4096 bytes of small ones */
     ck_assert_uint_eq(t.op_vls_code, 4);
     text_free(&map);
 }

@@ -36,10 +36,10 @@ START_TEST(goals_beside_others)
     struct qos_tables t;
     unsigned warnings;
     p.classes[0].has_priority = false;
-    p.classes[0].latency_ns = 7000; /* behind both others it is 2 * (3 * 2078 + 2 * 1054) / 2 ns: two turns */
+    p.classes[0].latency_ns = 4000; /* behind both others it is 2 * (2078 + 2 * 1054) / 2 ns: two turns */
     ck_assert(compile(&p, &ddr, &t, NULL));
     ck_assert_uint_eq(t.classes[0].priority, 2);
-    p.classes[0].latency_ns = 9000;
+    p.classes[0].latency_ns = 5000;
     ck_assert(compile(&p, &ddr, &t, NULL));
     ck_assert_uint_eq(t.classes[0].priority, PRIORITY_NORMAL);
     struct fabric_caps unknown = {0};
@@ -60,10 +60,13 @@ START_TEST(limits)
     struct policy p = base(1, (uint32_t[]){100}, (uint32_t[]){1}, (uint32_t[]){1});
     struct qos_tables t;
     unsigned warnings;
-    p.bulk_minimum = 30;
-    ck_assert(compile(&p, &small_tables, &t, &warnings));
-    ck_assert_uint_eq(t.high_limit, 0); /* one packet by turns: bulk has half in any case */
-    ck_assert_uint_eq(warnings, 0);
+    static const unsigned limit_for[][2] = {{0, 1}, {20, 1}, {40, 1}, {49, 0}, {50, 0}};
+    for (size_t i = 0; i < sizeof(limit_for) / sizeof(limit_for[0]); i++) {
+        p.bulk_minimum = limit_for[i][0]; /* 4096 bytes, and a packet, for one of 4096: bulk has 44 percent */
+        ck_assert(compile(&p, &small_tables, &t, &warnings));
+        ck_assert_msg(t.high_limit == limit_for[i][1], "%u percent: limit %u", p.bulk_minimum, t.high_limit);
+        ck_assert_uint_eq(warnings, 0);
+    }
     p.high_limit = 4;
     ck_assert(compile(&p, &small_tables, &t, &warnings));
     ck_assert_uint_eq(t.high_limit, 4);
