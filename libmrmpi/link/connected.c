@@ -10,8 +10,6 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/link/ring.h"
 
-#define DEEP 4 /* times the usual depth of a send queue */
-
 static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
 {
     struct mr_link *l = qp->owner;
@@ -50,7 +48,7 @@ static const struct mr_qp_events qp_events = {
 
 int mr_connected_open(struct mr_link *l, struct mr_rail *rail, enum mr_qp_type type)
 {
-    int err = mr_qp_create(rail, type, l->deep ? DEEP : 1, &l->qp, &qp_events, l);
+    int err = mr_qp_create(rail, type, l->deep ? MR_LINK_DEEP : 1, &l->qp, &qp_events, l);
 
     if (err)
         return err;

@@ -132,6 +132,15 @@ struct mr_link {
     };
 };
 
+#define MR_LINK_DEEP  4u    /* times the usual depth of a send queue, */
+#define MR_LINK_SHORT 2048u /* for packets up to so many bytes: more of long ones under way would only fill buffers */
+
+/* A deep link takes no packet of that length now. */
+static inline bool mr_link_is_deep_enough(const struct mr_link *l, size_t len)
+{
+    return l->deep && len > MR_LINK_SHORT && l->qp.room <= l->qp.depth - l->qp.depth / MR_LINK_DEEP;
+}
+
 extern const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS];
 
 extern const struct mr_link_ops mr_link_rc; /* link/rc.c */

@@ -475,19 +475,20 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
 static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
                                                 struct mr_packet *k)
 {
+    struct mr_link *behind = sub->level[MR_LEVEL_PACKETS];
     int err = -EAGAIN;
 
-    if (level >= MR_LEVEL_PACKETS || sub->level[level] == sub->level[MR_LEVEL_PACKETS])
+    if (level == MR_LEVEL_BULK)
         return post_on(p, sub->level[level], k);
-    if (mr_may_go_ahead(sub->rail, level, k->payload)) {
+    if (sub->level[level] != behind && mr_may_go_ahead(sub->rail, level, k->payload)) {
         err = post_on(p, sub->level[level], k);
         if (!err)
             mr_ahead_take(&mr_net.ahead[sub->rail->index][level], k->payload);
     }
-    if (err != -EAGAIN)
+    if (err != -EAGAIN || mr_link_is_deep_enough(behind, k->payload))
         return err;
-    err = post_on(p, sub->level[MR_LEVEL_PACKETS], k);
-    if (!err)
+    err = post_on(p, behind, k);
+    if (!err && level != MR_LEVEL_PACKETS)
         mr_stat_add(MR_STAT_NET_BEHIND, 1);
     return err;
 }
