@@ -56,7 +56,7 @@ enum mr_packet_flags {
     MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is exposed for datagrams */
     MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read */
     MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
-    MR_FLAG_PART = MR_VC_FLAG_PART, /* EAGER: one of several packets of a message of hdr.len bytes */
+    MR_FLAG_PART = MR_VC_FLAG_PART, /* EAGER: one of several packets of a message of hdr.len bytes; rreq: its place */
 };
 
 /* A transfer that takes more than one packet. */

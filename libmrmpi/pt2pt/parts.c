@@ -33,14 +33,17 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
     for (size_t at = 0; at < total && !err; at += part) {
         size_t len = total - at < part ? total - at : part;
 
-        if (at)
+        if (at) {
             hdr->flags = MR_FLAG_PART;
+            hdr->rreq = at;
+        }
         if (type->contiguous)
             err = mr_vc_send(vc, hdr, (const char *)mr_plain(buf, type) + at, len);
         else
             err = mr_vc_send_made(vc, hdr, len, mr_pt2pt.scratch, mr_pack_holes,
                                   &(struct mr_holes){buf, count, type, at});
     }
+    hdr->rreq = 0;
     return err;
 }
 
@@ -69,7 +72,7 @@ static bool begin(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payloa
     struct mr_flow *f = mr_flow_of(vc);
     struct mr_match_entry *e;
 
-    if (hdr->flags & MR_FLAG_POISON || !len || len >= hdr->len || hdr->len > MR_SCRATCH)
+    if (f->coming || hdr->flags & MR_FLAG_POISON || !len || len >= hdr->len || hdr->len > MR_SCRATCH)
         return false;
     e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
     f->coming = mr_message_new(vc, hdr, e ? 0 : hdr->len);
@@ -99,9 +102,9 @@ bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pay
 
     if (!(hdr->flags & MR_FLAG_PART) || hdr->kind != MR_PKT_EAGER)
         return false;
-    if (!m)
+    if (!hdr->rreq)
         return begin(vc, hdr, payload, len);
-    if (hdr->len != m->hdr.len || !len || len > m->hdr.len - m->len)
+    if (!m || hdr->len != m->hdr.len || hdr->rreq != m->len || !len || len > m->hdr.len - m->len)
         return false;
     take(m, payload, len);
     if (m->len == m->hdr.len)
