@@ -5,7 +5,8 @@
  *
  * Queue pairs wait in a list per virtual lane; the lane is chosen by the port's own arbitration tables, so that what
  * the administrator wrote decides already where packets are made, not only where they leave. Of a lane at most six
- * full packets, or PIPE_PACKETS short ones, are on their way to the wire: the rest of the work stays where it can
+ * full packets (more where a link is so fast that they would not cover the way to memory and back), or PIPE_PACKETS
+ * short ones, are on their way to the wire: the rest of the work stays where it can
  * still be arbitrated. For the same reason the send engine does not go on before the bus has taken up its packet.
  *
  * What comes in is taken in the order of its arrival, whatever its lane, and leaves the receive buffer when it is in
@@ -213,9 +214,18 @@ static void to_wire(void *obj, uint64_t arg)
         rc_response_left(reader);
 }
 
+/* Bytes of a lane beyond which no packet is begun: what the link carries in twice the time that memory takes, at least. */
+static uint64_t pipe_room(const struct hca_port *hp)
+{
+    uint64_t latency = 2 * hp->hca->sim->model->dma_latency_ps;
+
+    return max_u64(PIPE_BYTES * mtu_bytes(hp->port->mtu_neighbor), latency * port_rate_bps(hp->port) / 8000000000000ull);
+}
+
 static uint32_t lanes_with_room(struct hca_port *hp)
 {
-    uint32_t mask = 0, room = PIPE_BYTES * mtu_bytes(hp->port->mtu_neighbor);
+    uint64_t room = pipe_room(hp);
+    uint32_t mask = 0;
 
     for (uint32_t rest = hp->ready_mask; rest; rest &= rest - 1) {
         unsigned vl = (unsigned)__builtin_ctz(rest);
