@@ -2,14 +2,6 @@
 /* Ahead budgets: see ahead.h. */
 #include "fabricd/ahead.h"
 
-unsigned ahead_levels(const struct class_levels *l)
-{
-    unsigned n = l->vl_small != l->vl_bulk[0];
-    for (unsigned i = 0; i < l->num_medium; i++)
-        n += l->vl_medium[i] != l->vl_bulk[0];
-    return n;
-}
-
 void ahead_budgets(const struct qos_tables *t, double percent[POLICY_CLASSES_MAX])
 {
     double all = 0, fit = 1;
@@ -17,7 +9,7 @@ void ahead_budgets(const struct qos_tables *t, double percent[POLICY_CLASSES_MAX
     for (unsigned i = 0; i < t->num_classes; i++) {
         double rest = 1 - t->classes[i].share / 100;
         percent[i] = 0;
-        if (!alone && ahead_levels(&t->classes[i]))
+        if (!alone && t->classes[i].num_ahead)
             percent[i] = rest * AHEAD_MOST > AHEAD_POINTS ? AHEAD_POINTS / rest : AHEAD_MOST;
         all += percent[i];
     }

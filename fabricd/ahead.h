@@ -16,8 +16,6 @@
 #define AHEAD_POINTS 1.2 /* D, in percent of a link; rounding in the tables has the rest of two points */
 #define AHEAD_MOST   50  /* percent, for who has nearly all of the link */
 
-/* Levels of the class that go ahead of its bulk. */
-unsigned ahead_levels(const struct class_levels *l);
 /* The budgets of all classes, in percent of a link; 0: it has no such levels, or is the only class and needs no budget.
  */
 void ahead_budgets(const struct qos_tables *t, double percent[POLICY_CLASSES_MAX]);

@@ -78,7 +78,7 @@ static void put_size(struct traffic *x, const struct policy *p, const struct qos
     unsigned vl = lane_of_size(&p->classes[class], l, size);
     if (!is_bulk_lane(l, vl)) {
         if (!x->on[vl][class])
-            x->lane[vl].most += x->budget[class] / 100 / ahead_levels(l);
+            x->lane[vl].most += l->num_ahead ? x->budget[class] / 100 / l->num_ahead : 0;
         put_message(x, vl, size, mtu, class);
     }
     for (unsigned i = 0; i < l->num_lanes; i++)

@@ -176,7 +176,7 @@ static void fill_state(const struct client *c, struct fd_state_long *out)
     double percent[POLICY_CLASSES_MAX];
     ahead_budgets(&d->current.tables, percent);
     for (unsigned r = 0; r < m->num_rails; r++)
-        m->rails[r].ahead = ahead_part(percent[i], ahead_levels(l), c->server->sharers[i]);
+        m->rails[r].ahead = ahead_part(percent[i], l->num_ahead, c->server->sharers[i]);
     m->num_lanes = l->num_lanes;
     memcpy(m->sl_bulk, l->sl_bulk, sizeof(m->sl_bulk));
     memcpy(m->class_name, p->classes[i].name, sizeof(m->class_name));

@@ -19,6 +19,7 @@ static void classes(unsigned n, const double *share, unsigned ahead)
         t.classes[i].vl_bulk[0] = (uint8_t)i;
         t.classes[i].num_lanes = 1;
         t.classes[i].vl_small = (uint8_t)(ahead >> i & 1 ? 14 : i);
+        t.classes[i].num_ahead = ahead >> i & 1;
     }
     ahead_budgets(&t, budget);
 }
@@ -80,18 +81,6 @@ START_TEST(who_does_not_go_ahead_has_none)
 }
 END_TEST
 
-START_TEST(levels_with_a_lane)
-{
-    classes(1, (double[]){100}, 0);
-    ck_assert_uint_eq(ahead_levels(&t.classes[0]), 0);
-    t.classes[0].num_medium = 2;
-    t.classes[0].vl_medium[1] = 3;
-    ck_assert_uint_eq(ahead_levels(&t.classes[0]), 1);
-    t.classes[0].vl_small = 2;
-    ck_assert_uint_eq(ahead_levels(&t.classes[0]), 2);
-}
-END_TEST
-
 START_TEST(the_part_of_a_process)
 {
     ck_assert_uint_eq(ahead_part(10, 1, 1), 6553);
@@ -111,7 +100,6 @@ int main(void)
     tcase_add_test(c, shares_hold_whoever_goes_ahead);
     tcase_add_test(c, budgets_are_as_large_as_may_be);
     tcase_add_test(c, who_does_not_go_ahead_has_none);
-    tcase_add_test(c, levels_with_a_lane);
     tcase_add_test(c, the_part_of_a_process);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
