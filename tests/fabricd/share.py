@@ -8,6 +8,7 @@ What a policy gives on the wire: jobs of its classes want the same cable at once
 
 --load CLASS:SIZE[+SIZE...]:WINDOW[:JOBS]. Each job is a pair of ranks; the senders are on host h1, or on h1 ... hN in
 turn (--from N), the receivers on the host after these. The cable (one for each rail) is that which leads to the receivers.
+With --trunk it is one between two switches: senders are on one of them, as many receiving hosts on the other.
 Bytes are those of the packets that left the switch for it, headers included, taken from the engine's trace, between two
 moments of virtual time between which all jobs send. A packet belongs to the class whose service level it has.
 
@@ -30,6 +31,7 @@ class Case:
     model_lines: str = ""  # "mtu: 2048": keys changed in place
     rails: int = 1
     senders: int = 1  # hosts
+    trunk: bool = False
     batches: bool = False  # windows are waited for
     env: dict = dataclasses.field(default_factory=dict)
     time_us: float = 0
@@ -53,10 +55,19 @@ def model_file(case, tmp):
     return path
 
 
+def receivers(case):
+    return case.senders if case.trunk else 1
+
+
+def hosts_of(case):
+    return [f"h{i + 1}" for i in range(case.senders + receivers(case))]
+
+
 def topology_file(case, tmp):
     path = os.path.join(tmp, "topology.net")
     with open(path, "w") as f:
-        subprocess.run(["simfab", "topology", "star", "--hosts", str(case.senders + 1), "--rails", str(case.rails)], stdout=f,
+        shape = ["line", "--switches", "2"] if case.trunk else ["star"]
+        subprocess.run(["simfab", "topology", *shape, "--hosts", str(len(hosts_of(case))), "--rails", str(case.rails)], stdout=f,
                        check=True)
     return path
 
@@ -181,7 +192,7 @@ def percent(counter, all_bytes):
 def inside(tmp):
     with open(os.path.join(tmp, "case.json")) as f:
         case = Case(**json.load(f))
-    hosts = [f"h{i + 1}" for i in range(case.senders + 1)]
+    hosts = hosts_of(case)
     policy = os.path.join(tmp, "policy.yaml")
     with open(policy, "w") as f:
         f.write(case.policy)
@@ -210,11 +221,12 @@ def inside(tmp):
 def run_load(case, hosts, streams, tmp):
     time_us, settle_us = (case.time_us or TIMES_US[case.model][0]), (case.settle_us or TIMES_US[case.model][1])
     trace = case.keep_trace or os.path.join(tmp, "trace.json")
-    links = [] if case.trace_all else ["--links", f"{hosts[-1]} *"]
+    to = hosts[case.senders:]
+    links = [] if case.trace_all else ["--links", ("h[" + "".join(h[1:] for h in to) + "]" if len(to) > 1 else to[0]) + " *"]
     subprocess.run(["simfab", "trace", "start", trace, *links, "--limit", "8G"], check=True, capture_output=True)
     argv = ["mrrun", "-n", str(len(streams) * len(hosts)), "--ppn", str(len(streams)), "--hosts", ",".join(hosts),
-            os.path.join(BUILD, "tests/fabricd/share_load"), *(["-b"] if case.batches else []), str(case.senders), str(time_us),
-            str(settle_us), *streams]
+            os.path.join(BUILD, "tests/fabricd/share_load"), *(["-b"] if case.batches else []),
+            f"{case.senders}:{receivers(case)}", str(time_us), str(settle_us), *streams]
     env = {**{k: v for k, v in os.environ.items() if not k.startswith("MRMPI_")}, **case.env,
            "MRMPI_FABRICD_SOCKET": os.environ["SIMFAB_DIR"] + "/fabricd-%h.sock"}
     done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -291,6 +303,7 @@ def main():
     a.add_argument("--line", action="append", default=[], help="a key of the model changed: 'mtu: 2048'")
     a.add_argument("--rails", type=int, default=1)
     a.add_argument("--from", dest="senders", type=int, default=1, help="so many hosts send to one")
+    a.add_argument("--trunk", action="store_true", help="over a cable between switches, to as many hosts as send (up to 4)")
     a.add_argument("--batches", action="store_true", help="windows are waited for and begun anew")
     a.add_argument("--env", action="append", default=[], help="NAME=VALUE for the ranks")
     a.add_argument("--time-ms", type=float, default=0)
@@ -300,8 +313,10 @@ def main():
     a.add_argument("--predict", default="", help="ask `policy plan`, told this of the fabric: 'mtu=4096'")
     a.add_argument("--json", action="store_true")
     args = a.parse_args()
+    if args.trunk and args.predict:
+        a.error("--predict knows no cable between switches")
     case = Case(policy=policy_text(args), loads=args.load, model=args.model, model_lines="\n".join(args.line), rails=args.rails,
-                senders=args.senders, batches=args.batches, env=dict(e.split("=", 1) for e in args.env),
+                senders=args.senders, trunk=args.trunk, batches=args.batches, env=dict(e.split("=", 1) for e in args.env),
                 time_us=1000 * args.time_ms, settle_us=1000 * args.settle_ms, keep_trace=os.path.abspath(args.trace) if args.trace else "",
                 trace_all=args.trace_all, predict=args.predict)
     result = measure(case)

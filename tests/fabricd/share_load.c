@@ -4,13 +4,13 @@
  *
  *   STREAM  JOB,SIZE[+SIZE...],WINDOW  a pair of ranks of this job; the first sends messages of these sizes in turn to
  *           the second, WINDOW of them under way
- *   HOSTS   senders are on so many hosts, in turn, receivers on the host after these
+ *   HOSTS   senders are on so many hosts, in turn, receivers on the host after these; N:M: on the M hosts after these
  *   -b      windows are waited for and begun anew; otherwise a message that is done makes room for the next
  *
  * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; those that no
- * stream needs wait. All streams are ranks of one MPI world, so that they begin together, but each rank says to fabricd
- * that it belongs to its stream's JOB. All send from one moment of virtual time on, which the hosts share, for TIME_US.
- * Rank 0 prints
+ * stream needs wait, and are none of the processes that fabricd counts. All streams are ranks of one MPI world, so that
+ * they begin together, but each rank says to fabricd that it belongs to its stream's JOB. All send from one moment of
+ * virtual time on, which the hosts share, for TIME_US. Rank 0 prints
  *
  *   window BEGIN END         between these times, in seconds as MPI_Wtime has them, all streams send
  *   stream JOB SIZES BYTES   of payload that arrived between the two
@@ -32,7 +32,7 @@ struct stream {
     int sizes[SIZES_MAX], num_sizes, largest, window;
 };
 
-static int rank, num_streams;
+static int rank, num_streams, senders, receivers = 1; /* hosts */
 static bool batches;
 static struct stream stream;
 
@@ -71,6 +71,16 @@ static void read_stream(const char *text)
     } while (*at == '+');
     if (*at != ',' || sscanf(at + 1, "%d", &stream.window) != 1 || stream.window < 1 || stream.window > WINDOW_MAX)
         fail("cannot read a stream's window");
+}
+
+static int sender_of(int stream_number)
+{
+    return stream_number % senders * num_streams + stream_number;
+}
+
+static int receiver_of(int stream_number)
+{
+    return (senders + stream_number % receivers) * num_streams + stream_number;
 }
 
 /* ---- one direction of a stream --------------------------------------------------------------------------------- */
@@ -167,42 +177,45 @@ static void sleep_until(double then)
         nanosleep(&(struct timespec){(time_t)left, (long)((left - (double)(time_t)left) * 1e9)}, NULL);
 }
 
-static void print_streams(char *const *streams, const double *bytes, int receivers)
+static void print_streams(char *const *streams, const double *bytes)
 {
     for (int i = 0; i < num_streams; i++) {
         const char *sizes = strchr(streams[i], ',') + 1;
 
         printf("stream %.*s %.*s %.0f\n", (int)(sizes - 1 - streams[i]), streams[i], (int)strcspn(sizes, ","), sizes,
-               bytes[receivers + i]);
+               bytes[receiver_of(i)]);
     }
 }
 
 int main(int argc, char **argv)
 {
     const char *number = getenv("PMIX_RANK");
-    int first = argc > 1 && !strcmp(argv[1], "-b") ? 2 : 1, size, peer = -1, hosts;
+    int first = argc > 1 && !strcmp(argv[1], "-b") ? 2 : 1, size;
     double start = 0, settle, length, mine = 0, *bytes;
 
     batches = first == 2;
     if (!number || argc < first + 4)
         fail("wants its arguments, and mrrun");
     rank = atoi(number);
-    hosts = atoi(argv[first]);
+    if (sscanf(argv[first], "%d:%d", &senders, &receivers) < 1 || senders < 1 || receivers < 1)
+        fail("cannot read the number of hosts");
     length = 1e-6 * atof(argv[first + 1]);
     settle = 1e-6 * atof(argv[first + 2]);
     num_streams = argc - first - 3;
-    int host = rank / num_streams, mine_is = rank % num_streams;
+    int mine_is = rank % num_streams;
     read_stream(argv[first + 3 + mine_is]);
-    bool receives = host == hosts, sends = host == mine_is % hosts;
+    bool receives = rank == receiver_of(mine_is), sends = rank == sender_of(mine_is);
+    int peer = receives ? sender_of(mine_is) : receiver_of(mine_is);
     setenv("MRMPI_JOBID", stream.job, 1);
+    if (!sends && !receives)
+        setenv("MRMPI_FABRICD_SOCKET", "/nonexistent", 1);
     room = calloc((size_t)stream.window, (size_t)stream.largest + 1);
 
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size != (hosts + 1) * num_streams || !room)
+    if (size != (senders + receivers) * num_streams || !room)
         fail("there must be as many ranks on each host as streams");
     bytes = calloc((size_t)size, sizeof *bytes);
-    peer = receives ? mine_is % hosts * num_streams + mine_is : hosts * num_streams + mine_is;
     if (sends || receives)
         warm_up(peer, sends);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -216,7 +229,7 @@ int main(int argc, char **argv)
     MPI_Gather(&mine, 1, MPI_DOUBLE, bytes, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         printf("window %.9f %.9f\n", start + settle, start + length);
-        print_streams(argv + first + 3, bytes, hosts * num_streams);
+        print_streams(argv + first + 3, bytes);
     }
     MPI_Finalize();
     return 0;
