@@ -19,7 +19,7 @@ void ahead_budgets(const struct qos_tables *t, double percent[POLICY_CLASSES_MAX
             fit = AHEAD_POINTS / off;
     }
     for (unsigned i = 0; i < t->num_classes; i++)
-        percent[i] *= fit;
+        percent[i] *= fit / (t->oversubscription ? t->oversubscription : 1);
 }
 
 uint16_t ahead_part(double percent, unsigned levels, unsigned sharers)

@@ -16,7 +16,10 @@
 #define AHEAD_POINTS 1.2 /* D, in percent of a link; rounding in the tables has the rest of two points */
 #define AHEAD_MOST   50  /* percent, for who has nearly all of the link */
 
-/* The budgets of all classes, in percent of a link; 0: it has no such levels, or is the only class and needs no budget.
+/*
+ * The budgets of all classes, in percent of a link, for what one host sends over one rail. They are divided by the
+ * fabric's oversubscription: so many hosts share a cable between switches, and all may use theirs. 0: the class has no
+ * such levels, or is the only one and needs no budget.
  */
 void ahead_budgets(const struct qos_tables *t, double percent[POLICY_CLASSES_MAX]);
 /* That of one of so many processes, on each level, in the units of fd_rail.ahead. 0: no budget is needed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Policy and lock to tables: see compile.h. */
 #include "fabricd/compile.h"
+#include "fabricd/ahead.h"
 #include "fabricd/lanes.h"
 #include "fabricd/wait.h"
 #include "fabricd/weights.h"
@@ -118,6 +119,7 @@ static void fill_tables(const struct job *j, const uint8_t *priority, struct qos
     const struct policy *p = j->p;
     *t = (struct qos_tables){.lmc = (uint8_t)p->lmc, .vls = (uint8_t)p->vls, .num_classes = p->num_classes};
     t->op_vls_code = (uint8_t)vls_code(p->vls);
+    t->oversubscription = j->lock->fabric.oversubscription;
     lanes_assign(p, j->lock, priority, j->low_cap, j->high_cap, t, d);
     t->high_limit = limit_of(j, t);
     fill_low(j, t, d);
@@ -333,6 +335,8 @@ static void rails_text(struct text *out, const struct fd_spread *s)
 
 void tables_classes_text(struct text *out, const struct policy *p, const struct qos_tables *t, const char *indent)
 {
+    double ahead[POLICY_CLASSES_MAX];
+    ahead_budgets(t, ahead);
     for (unsigned i = 0; i < p->num_classes; i++) {
         const struct class_levels *l = &t->classes[i];
         text_printf(out, "%s- {name: ", indent);
@@ -342,6 +346,8 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
         list_text(out, l->sl_bulk, l->num_lanes);
         text_printf(out, ", vl_bulk: ");
         list_text(out, l->vl_bulk, l->num_lanes);
+        if (ahead[i] > 0)
+            text_printf(out, ", ahead: %.2f", ahead[i]);
         for (unsigned n = 0; n < l->num_medium; n++)
             text_printf(out, "%s{upto: %u, sl: %u, vl: %u}", n ? ", " : ", medium: [", p->classes[i].medium_max[n],
                         l->sl_medium[n], l->vl_medium[n]);

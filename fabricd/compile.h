@@ -49,8 +49,9 @@ struct qos_tables {
     struct vlarb low[TABLE_ENTRIES_MAX], high[TABLE_ENTRIES_MAX];
     uint8_t high_limit;
     uint8_t lmc;
-    uint8_t vls;         /* data VLs in operation */
-    uint8_t op_vls_code; /* the same as PortInfo tells it: 1..5 */
+    uint8_t vls;               /* data VLs in operation */
+    uint8_t op_vls_code;       /* the same as PortInfo tells it: 1..5 */
+    unsigned oversubscription; /* of the fabric; 0: not known. Ports know nothing of it, ahead budgets do */
     unsigned num_classes;
     struct class_levels classes[POLICY_CLASSES_MAX];
 };

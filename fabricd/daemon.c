@@ -142,21 +142,28 @@ static void keep_policy(struct daemon *d, const struct manager_event *e)
     if (lock_equal(&d->current.lock, &e->next_in_force.lock))
         return;
     d->current.lock = e->next_in_force.lock;
+    d->current.tables = e->next_in_force.tables; /* ports have them; budgets may be others */
     store_save_lock(&d->conf, &d->current);
 }
 
 /*
  * A lock that does not know the fabric was made without one being seen: by hand, on a node that has been given a policy
- * alone, or when there were no locks. Now it has been seen.
+ * alone, or when there were no locks. Now it has been seen. A fact that older locks
+ * do not tell is taken alone: the others are those that the ports' tables were made with.
  */
 static bool learn_fabric(struct daemon *d, const struct manager_event *e)
 {
     struct policy_lock lock = d->current.lock;
     struct qos_tables tables;
     struct diag diag = {.file = "policy"};
-    if (!d->current.valid || !e->looked || !e->caps.low_cap || !e->caps.mtu || lock_knows_fabric(&lock))
+    if (!d->current.valid || !e->looked || !e->caps.low_cap || !e->caps.mtu)
         return false;
-    lock.fabric = e->caps;
+    if (!lock_knows_fabric(&lock))
+        lock.fabric = e->caps;
+    else if (!lock.fabric.oversubscription)
+        lock.fabric.oversubscription = e->caps.oversubscription;
+    else
+        return false;
     bool fits = policy_compile(&d->current.policy, &lock, &tables, &diag);
     if (fits) {
         d->current.tables = tables;

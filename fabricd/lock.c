@@ -65,7 +65,8 @@ bool lock_equal(const struct policy_lock *a, const struct policy_lock *b)
 {
     const struct fabric_caps *f = &a->fabric, *g = &b->fabric;
     bool same = f->vls == g->vls && f->low_cap == g->low_cap && f->high_cap == g->high_cap && f->mtu == g->mtu &&
-                f->rate_mbps == g->rate_mbps && f->hops == g->hops && a->num_classes == b->num_classes;
+                f->rate_mbps == g->rate_mbps && f->hops == g->hops && f->oversubscription == g->oversubscription &&
+                a->num_classes == b->num_classes;
     for (unsigned i = 0; same && i < a->num_classes; i++)
         same = same_line(&a->classes[i], &b->classes[i]) && a->classes[i].retired == b->classes[i].retired;
     return same;
@@ -219,6 +220,8 @@ bool lock_merge(struct policy_lock *l, const struct policy_lock *other, const st
     bool agree = true, was_empty = !l->num_classes;
     if (!lock_knows_fabric(l))
         l->fabric = other->fabric;
+    if (!l->fabric.oversubscription) /* locks did not always tell it */
+        l->fabric.oversubscription = other->fabric.oversubscription;
     for (unsigned i = 0; i < other->num_classes; i++) {
         const struct lock_class *theirs = &other->classes[i], *ours = lock_find(l, theirs->name);
         if (ours)

@@ -13,7 +13,7 @@
  * The text form has one line for the fabric and one a class:
  *
  *     lock 1
- *     fabric vls=8 low=8 high=8 mtu=2048 rate=16000 hops=2
+ *     fabric vls=8 low=8 high=8 mtu=2048 rate=16000 hops=2 oversubscription=1
  *     class urgent small=1 medium=2,3 bulk=4,5
  *     retired batch small=6 bulk=7
  */
@@ -32,6 +32,7 @@ struct fabric_caps {
     unsigned mtu;               /* the largest of any link */
     unsigned rate_mbps;         /* data rate of the slowest link: 4X DDR is 16000 */
     unsigned hops;              /* links of the longest path that was seen */
+    unsigned oversubscription;  /* adapters' ports that share a cable between switches: see cables.h */
 };
 
 struct lock_class {

@@ -24,9 +24,13 @@ void lock_text(struct text *out, const struct policy_lock *l)
                 "# fabric can do. Written by fabricd and fabricctl; keep it beside the policy. See mrmpi-policy(5).\n"
                 "lock %d\n",
                 LOCK_VERSION);
-    if (f->vls || f->low_cap || f->high_cap || f->mtu || f->rate_mbps || f->hops)
-        text_printf(out, "fabric vls=%u low=%u high=%u mtu=%u rate=%u hops=%u\n", f->vls, f->low_cap, f->high_cap,
-                    f->mtu, f->rate_mbps, f->hops);
+    if (f->vls || f->low_cap || f->high_cap || f->mtu || f->rate_mbps || f->hops || f->oversubscription) {
+        text_printf(out, "fabric vls=%u low=%u high=%u mtu=%u rate=%u hops=%u", f->vls, f->low_cap, f->high_cap, f->mtu,
+                    f->rate_mbps, f->hops);
+        if (f->oversubscription)
+            text_printf(out, " oversubscription=%u", f->oversubscription);
+        text_put(out, "\n", 1);
+    }
     for (unsigned i = 0; i < l->num_classes; i++) {
         const struct lock_class *c = &l->classes[i];
         text_printf(out, "%s %s small=%u", c->retired ? "retired" : "class", c->name, c->sl_small);
@@ -193,8 +197,13 @@ static void read_fabric(struct reader *r, const struct word *first)
     const struct {
         const char *key;
         unsigned max, *to;
-    } facts[] = {{"vls", 15, &f->vls},   {"low", 64, &f->low_cap},           {"high", 64, &f->high_cap},
-                 {"mtu", 4096, &f->mtu}, {"rate", 100000000, &f->rate_mbps}, {"hops", 64, &f->hops}};
+    } facts[] = {{"vls", 15, &f->vls},
+                 {"low", 64, &f->low_cap},
+                 {"high", 64, &f->high_cap},
+                 {"mtu", 4096, &f->mtu},
+                 {"rate", 100000000, &f->rate_mbps},
+                 {"hops", 64, &f->hops},
+                 {"oversubscription", 65535, &f->oversubscription}};
     struct word w;
     if (r->has_fabric)
         diag_error(r->diag, first->at, "the fabric is given twice");
@@ -214,7 +223,7 @@ static void read_fabric(struct reader *r, const struct word *first)
                 *facts[i].to = v;
         }
         if (!known)
-            unexpected(r, &w, "vls=, low=, high=, mtu=, rate=, hops=");
+            unexpected(r, &w, "vls=, low=, high=, mtu=, rate=, hops=, oversubscription=");
     }
 }
 

@@ -1,14 +1,15 @@
 # fabricd and fabricctl. The pure parts (text, YAML, policy, tables, configuration, messages) are shared by both.
 
 FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/lock.c fabricd/lock_text.c \
-                fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/wait.c fabricd/opensm.c fabricd/message.c \
+                fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/opensm.c fabricd/message.c \
                 libmrmpi/rail/policy.c
 
 PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5
 
-fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/daemon.c fabricd/server.c fabricd/ahead.c fabricd/manager.c fabricd/apply.c \
-                fabricd/conf.c fabricd/jobs.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/verify.c fabricd/smp.c \
+fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/daemon.c fabricd/server.c fabricd/manager.c fabricd/apply.c \
+                fabricd/conf.c fabricd/jobs.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/verify.c \
+                fabricd/cables.c fabricd/smp.c \
                 fabricd/sa.c fabricd/log.c
 fabricd_PKGS := yaml-0.1 libsystemd libibumad
 fabricd_LDLIBS := -pthread
@@ -16,7 +17,7 @@ fabricd_LDLIBS := -pthread
 # what a policy would give
 FABRICD_PLAN := fabricd/arbiter.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/plan_command.c
 
-fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/ctl.c fabricd/schema.c fabricd/ahead.c \
+fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/ctl.c fabricd/schema.c \
                   fabricd/rails.c fabricd/bus.c
 fabricctl_PKGS := yaml-0.1
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads and compares the tables of every live port: see verify.h. */
 #include "fabricd/verify.h"
+#include "fabricd/cables.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -37,6 +38,8 @@ struct walk {
     struct verify_result *r;
     struct node *nodes;
     size_t num_nodes, cap_nodes;
+    struct cable *cables;
+    size_t num_cables, cap_cables;
     unsigned unreachable;
     uint32_t *hash; /* node number + 1, by guid and, for an adapter, port */
     size_t hash_size;
@@ -281,32 +284,66 @@ static uint32_t *find_slot(struct walk *w, const struct node *key)
     }
 }
 
-static void add_node(struct walk *w, const struct node *n)
+/* Room for one more of what the array has so many of. */
+static void *grown(void *array, size_t num, size_t *cap, size_t size)
+{
+    if (num < *cap)
+        return array;
+    *cap = *cap ? 2 * *cap : 64;
+    array = realloc(array, *cap * size);
+    if (!array)
+        abort();
+    return array;
+}
+
+/* Its number + 1; 0: there are too many. */
+static uint32_t add_node(struct walk *w, const struct node *n)
 {
     uint32_t *slot = find_slot(w, n);
     if (*slot || w->num_nodes == NODES_MAX)
-        return;
-    if (w->num_nodes == w->cap_nodes) {
-        w->cap_nodes = w->cap_nodes ? 2 * w->cap_nodes : 64;
-        w->nodes = realloc(w->nodes, w->cap_nodes * sizeof(*w->nodes));
-        if (!w->nodes)
-            abort();
-    }
+        return *slot;
+    w->nodes = grown(w->nodes, w->num_nodes, &w->cap_nodes, sizeof(*w->nodes));
     w->nodes[w->num_nodes++] = *n;
     *slot = (uint32_t)w->num_nodes;
+    return *slot;
 }
 
-static void step_out(struct walk *w, const struct node *from, unsigned port)
+/*
+ * A cable is followed from the end that is visited first, and from the other, later, unless that was found by it: so
+ * the first counts.
+ */
+static void add_cable(struct walk *w, size_t from, size_t to)
+{
+    if (from >= to)
+        return;
+    w->cables = grown(w->cables, w->num_cables, &w->cap_cables, sizeof(*w->cables));
+    w->cables[w->num_cables++] = (struct cable){(uint32_t)from, (uint32_t)to};
+}
+
+static unsigned oversubscription(struct walk *w)
+{
+    bool *is_switch = calloc(w->num_nodes + 1, sizeof(*is_switch));
+    if (!is_switch)
+        abort();
+    for (size_t i = 0; i < w->num_nodes; i++)
+        is_switch[i] = w->nodes[i].type == TYPE_SWITCH;
+    unsigned most = cables_oversubscription(is_switch, w->num_nodes, w->cables, w->num_cables);
+    free(is_switch);
+    return most;
+}
+
+static void step_out(struct walk *w, const struct node *from, size_t index, unsigned port)
 {
     struct node n = {.path = from->path};
     if (from->path.hops == SMP_HOPS_MAX)
         return;
     n.path.port[++n.path.hops] = (uint8_t)port;
+    uint32_t slot;
     int rc = read_node(w, &n);
     if (rc)
         no_answer(w, from, port, "the node behind this port", rc);
-    else
-        add_node(w, &n);
+    else if ((slot = add_node(w, &n)))
+        add_cable(w, index, slot - 1);
 }
 
 static void visit_switch(struct walk *w, size_t index)
@@ -330,7 +367,7 @@ static void visit_switch(struct walk *w, size_t index)
                 compare_sl2vl(w, &n, ports[k].num, ports[i].num);
         }
         if (!(n.path.hops && ports[i].num == n.entry))
-            step_out(w, &n, ports[i].num);
+            step_out(w, &n, index, ports[i].num);
     }
 }
 
@@ -360,7 +397,7 @@ static void visit_ca(struct walk *w, size_t index)
         compare_route(w, &n, &p);
     }
     if (!n.path.hops)
-        step_out(w, &n, p.num);
+        step_out(w, &n, index, p.num);
 }
 
 bool verify_fabric(const struct verify_options *o, const struct qos_tables *want, struct verify_result *r)
@@ -388,10 +425,13 @@ bool verify_fabric(const struct verify_options *o, const struct qos_tables *want
             visit_ca(&w, i);
     }
     r->nodes = (unsigned)w.num_nodes;
+    if (r->ports)
+        r->caps.oversubscription = oversubscription(&w);
     if (r->differences > VERIFY_DIFFERENCES_MAX)
         text_printf(&r->text, "and %u more\n", r->differences - VERIFY_DIFFERENCES_MAX);
     smp_close(w.smp);
     free(w.nodes);
+    free(w.cables);
     free(w.hash);
     return !r->error && !r->differences;
 }

@@ -32,7 +32,7 @@ done
 printf '\x03version: 1\nclasses: [{name: a, share: 1, lanes: 3, ratio: 100:200}]\njobs: {default: a}\n' >seeds/ratio
 fabricctl policy schema | sed -n 's/^ *"\([a-z_ ]*\)": {$/"\1: "/p' | sort -u >words
 {
-  printf '\x04lock 1\nfabric vls=8 low=64 high=64 mtu=4096 rate=200000 hops=4\n'
+  printf '\x04lock 1\nfabric vls=8 low=64 high=64 mtu=4096 rate=200000 hops=4 oversubscription=2\n'
   printf 'class urgent small=1 medium=2,3 bulk=4,5\nretired batch small=6 bulk=7\n'
 } >seeds/lock
 ok "nothing falls over" ./fuzz -dict=words -max_total_time="${FUZZ_SECONDS:-20}" -max_len=8192 -timeout=5 -rss_limit_mb=1024 \

@@ -56,7 +56,7 @@ fabricctl policy plan p.yaml >plan 2>plan.err
 like "without a lock plan says what it assumes" 'p.lock does not tell what the fabric can do: planned for tables of 8 entries' plan.err
 ok "a policy is applied and verified" fabricctl policy apply p.yaml
 ok "its lock is beside it" cmp p.lock state/policy.lock
-like "with what the fabric can do" '^fabric vls=[0-9]+ low=64 high=64 mtu=4096 rate=[1-9][0-9]* hops=2$' p.lock
+like "with what the fabric can do" '^fabric vls=[0-9]+ low=64 high=64 mtu=4096 rate=[1-9][0-9]* hops=2 oversubscription=1$' p.lock
 like "and a line for each class" '^class gold small=1 medium=2 bulk=3$' p.lock
 fabricctl policy plan p.yaml >plan
 fabricctl status >status

@@ -2,17 +2,19 @@
 
 TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-             tests/fabricd/test_ahead
+             tests/fabricd/test_ahead tests/fabricd/test_cables
 
 tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
                                   libmrmpi/rail/policy.c
 tests/fabricd/test_policy_PKGS := check yaml-0.1
-FABRICD_COMPILER := fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/wait.c fabricd/lock.c fabricd/text.c
+FABRICD_COMPILER := fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/lock.c fabricd/text.c
 tests/fabricd/test_compile_SRCS := tests/fabricd/test_compile.c $(FABRICD_COMPILER)
 tests/fabricd/test_compile_PKGS := check
 tests/fabricd/test_compile_LDLIBS := -lm
 tests/fabricd/test_ahead_SRCS := tests/fabricd/test_ahead.c fabricd/ahead.c
 tests/fabricd/test_ahead_PKGS := check
+tests/fabricd/test_cables_SRCS := tests/fabricd/test_cables.c fabricd/cables.c
+tests/fabricd/test_cables_PKGS := check
 tests/fabricd/test_goals_SRCS := tests/fabricd/test_goals.c $(FABRICD_COMPILER)
 tests/fabricd/test_goals_PKGS := check
 tests/fabricd/test_lock_SRCS := tests/fabricd/test_lock.c fabricd/lock_text.c $(FABRICD_COMPILER)
@@ -20,7 +22,7 @@ tests/fabricd/test_lock_PKGS := check
 tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/wait.c
 tests/fabricd/test_wait_PKGS := check
 tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/arbiter.c \
-                                fabricd/ahead.c fabricd/bus.c $(FABRICD_COMPILER) fabricd/policy.c fabricd/keys.c \
+                                fabricd/bus.c $(FABRICD_COMPILER) fabricd/policy.c fabricd/keys.c \
                                 fabricd/ydoc.c libmrmpi/rail/policy.c
 tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
@@ -32,13 +34,13 @@ tests/fabricd/test_proto_PKGS := check yaml-0.1
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
               tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-              tests/fabricd/test_ahead
+              tests/fabricd/test_ahead tests/fabricd/test_cables
 SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c
 tests/fabricd/fabric_tool_PKGS := libibumad
-SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/lock.sh tests/fabricd/shares.sh tests/fabricd/binds.sh tests/fabricd/predict.sh
+SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/lock.sh tests/fabricd/trunk.sh tests/fabricd/shares.sh tests/fabricd/binds.sh tests/fabricd/predict.sh
 LONG_TESTS += tests/fabricd/fuzz.sh tests/fabricd/predict_all.sh tests/fabricd/binds_all.sh
 
 # jobs that want the same cable; share.py runs it

@@ -81,6 +81,22 @@ START_TEST(who_does_not_go_ahead_has_none)
 }
 END_TEST
 
+START_TEST(hosts_behind_a_cable_divide_them)
+{
+    double whole[POLICY_CLASSES_MAX];
+    classes(3, (double[]){60, 30, 10}, 7);
+    memcpy(whole, budget, sizeof(whole));
+    t.oversubscription = 1;
+    ahead_budgets(&t, budget);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_double_eq(budget[i], whole[i]);
+    t.oversubscription = 4;
+    ahead_budgets(&t, budget);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_double_eq_tol(budget[i], whole[i] / 4, 1e-12);
+}
+END_TEST
+
 START_TEST(the_part_of_a_process)
 {
     ck_assert_uint_eq(ahead_part(10, 1, 1), 6553);
@@ -100,6 +116,7 @@ int main(void)
     tcase_add_test(c, shares_hold_whoever_goes_ahead);
     tcase_add_test(c, budgets_are_as_large_as_may_be);
     tcase_add_test(c, who_does_not_go_ahead_has_none);
+    tcase_add_test(c, hosts_behind_a_cable_divide_them);
     tcase_add_test(c, the_part_of_a_process);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);

@@ -86,7 +86,8 @@ static struct policy_lock random_lock(void)
                                         .high_cap = (unsigned)random() % 65,
                                         .mtu = 256u << random() % 5,
                                         .rate_mbps = (unsigned)random() % 800000,
-                                        .hops = (unsigned)random() % 65};
+                                        .hops = (unsigned)random() % 65,
+                                        .oversubscription = (unsigned)random() % 3};
     for (unsigned n = (unsigned)random() % 9; n && left >= 2; n--) {
         struct lock_class *c = &l.classes[l.num_classes++];
         snprintf(c->name, sizeof(c->name), "c%u.%c-_", n, "aZ9"[random() % 3]);
@@ -151,6 +152,7 @@ static const struct {
     {"lock 1\nfabric low=65\n", "l:2:8: error: 'low=65' is not a value of low"},
     {"lock 1\nfabric mtu=1500\n", "l:2:8: error: 'mtu=1500' is not a value of mtu"},
     {"lock 1\nfabric mtu=\n", "l:2:8: error: 'mtu=' is not a value of mtu"},
+    {"lock 1\nfabric oversubscription=65536\n", "l:2:8: error: 'oversubscription=65536' is not a value of"},
     {"lock 1\nfabric speed=1\n", "l:2:8: error: 'speed=1'; allowed here: vls="},
     {"lock 1\nfabric vls=8\nfabric vls=8\n", "l:3:1: error: the fabric is given twice"},
 };
@@ -173,6 +175,8 @@ START_TEST(text_that_is_right)
     ck_assert(parse("  # by hand\r\n\r\nlock 1\r\n\tclass  a bulk=3,2 \t small=1", &l));
     ck_assert_uint_eq(l.num_classes, 1);
     ck_assert_uint_eq(l.classes[0].sl_bulk[1], 2);
+    ck_assert(parse("lock 1\nfabric vls=8 low=8 high=8 mtu=2048 rate=16000 hops=2\n", &l));
+    ck_assert_uint_eq(l.fabric.oversubscription, 0); /* locks have not always told it */
     ck_assert(!lock_parse(&l, "lock 1\n\0", 8, &d));
     text_free(&d.out);
 }
@@ -303,6 +307,14 @@ START_TEST(two_locks)
     c = b;
     ck_assert(lock_merge(&c, &a, &p)); /* forgotten here: not taken back */
     text_is(&c, "lock 1\nfabric vls=0 low=8 high=0 mtu=2048 rate=0 hops=0\nclass normal small=1 bulk=2,5\n");
+    ck_assert(parse("lock 1\nfabric low=64 mtu=4096 oversubscription=3\n", &b));
+    c = a;
+    ck_assert(lock_merge(&c, &b, &p)); /* the one fact that was not known */
+    ck_assert_uint_eq(c.fabric.oversubscription, 3);
+    ck_assert_uint_eq(c.fabric.mtu, 2048);
+    c.fabric.oversubscription = 2;
+    ck_assert(!lock_equal(&b, &c) && lock_merge(&c, &b, &p));
+    ck_assert_uint_eq(c.fabric.oversubscription, 2);
     ck_assert(parse("lock 1\nclass batch small=6 bulk=7\nclass urgent small=3 bulk=1\n", &b));
     c = a;
     ck_assert(!lock_merge(&c, &b, &p)); /* levels of urgent are others' here */
