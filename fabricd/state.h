@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a process of the library is told: its job's class, service levels and budgets, and the rails of this host, as an
+ * FD_STATE (proto.h). Pure: from the daemon's state to a message.
+ */
+#ifndef FABRICD_STATE_H
+#define FABRICD_STATE_H
+
+#include "fabricd/daemon.h"
+
+struct state_asker {
+    const char *job, *user; /* job: FD_JOB_MAX bytes, zeroed behind the text */
+    uid_t uid;
+    bool levels, spread; /* the parts that it understands */
+};
+
+/* sharers: by how many the ahead budget of each class is divided on this host. */
+void state_fill(const struct daemon *d, const struct state_asker *who, const unsigned sharers[POLICY_CLASSES_MAX],
+                struct fd_state_long *out);
+/* FD_CHANGED_ bits: what b says that a did not. */
+uint32_t state_changes(const struct fd_state *a, const struct fd_state *b);
+/* The service levels that it gives out, a bit each. */
+uint16_t state_levels(const struct fd_state *m);
+
+#endif
