@@ -533,7 +533,7 @@ static void go_ahead(struct mr_put *put)
     bool may = true;
 
     for (unsigned i = 0; i < put->num; i++)
-        may &= mr_may_go_ahead(put->stripe[i].sub->rail, put->level, put->stripe[i].len);
+        may &= mr_may_go_ahead(put->stripe[i].sub, put->level, put->stripe[i].len);
     if (!may)
         put->level = MR_LEVEL_BULK;
     for (unsigned i = 0; may && i < put->num; i++)

@@ -480,7 +480,7 @@ static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub
 
     if (level == MR_LEVEL_BULK)
         return post_on(p, sub->level[level], k);
-    if (sub->level[level] != behind && mr_may_go_ahead(sub->rail, level, k->payload)) {
+    if (sub->level[level] != behind && mr_may_go_ahead(sub, level, k->payload)) {
         err = post_on(p, sub->level[level], k);
         if (!err)
             mr_ahead_take(&mr_net.ahead[sub->rail->index][level], k->payload);

@@ -383,11 +383,19 @@ static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigne
     return l == sub->level[MR_LEVEL_PACKETS] ? sub->level[MR_LEVEL_BULK] : l;
 }
 
-/* May a message of this level go ahead of the bulk over the rail, as far as budgets say? */
-static inline bool mr_may_go_ahead(const struct mr_rail *rail, unsigned level, size_t len)
-{
-    struct mr_ahead *a = &mr_net.ahead[rail->index][level];
+#define MR_MEDIUM_MOST 2u /* medium messages under way on a link: each of their packets waits for a round of the tables */
 
+/*
+ * May a message of this level go ahead of the bulk over the subchannel? Its budget must allow that; and where a lane of
+ * medium messages has not carried the last ones yet, one more would hold up all that comes after it.
+ */
+static inline bool mr_may_go_ahead(const struct mr_sub *sub, unsigned level, size_t len)
+{
+    struct mr_ahead *a = &mr_net.ahead[sub->rail->index][level];
+    const struct mr_link *l = sub->level[level];
+
+    if (level != MR_LEVEL_SMALL && l && l->ops->connected && l->qp.depth - l->qp.room >= MR_MEDIUM_MOST)
+        return false;
     return !a->empty || (!mr_ahead_waits(a, len) && mr_ahead_fill(a, mr_clock_ns()));
 }
 
