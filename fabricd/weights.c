@@ -7,7 +7,7 @@
 #define BLOCK       64u
 #define WEIGHT_MAX  255u
 #define MILLION     1000000u
-#define GOOD_ERROR  10000u /* millionths of the share */
+#define GOOD_ERROR  5000u  /* millionths of the share */
 #define GOOD_SPREAD 10000u /* millionths of the link */
 #define GOOD_SINGLE 20000u
 #define STEP        2500u /* differences below this are not worth a longer round */
