@@ -57,25 +57,56 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
         (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight, .until = &sub->rail->until};
 }
 
-/* So many of each, that a class of several lanes uses them all on every rail: its share is divided among them there. */
-static unsigned count_twins(unsigned pairs, unsigned num_kinds)
+/* How many pairs the rail has that has the fewest, here or there. */
+static unsigned least_pairs(const struct mr_pair *pair, unsigned num)
 {
-    unsigned twins = pairs ? mr_net.qos.level[MR_LEVEL_BULK].num_lanes : 1;
+    unsigned least = num;
 
-    while (twins > 1 && twins * pairs * num_kinds > MR_SUBS_MAX)
+    for (unsigned side = 0; side < 2; side++)
+        for (unsigned i = 0; i < num; i++) {
+            unsigned n = 0;
+
+            for (unsigned k = 0; k < num; k++)
+                n += pair[k].rail[side] == pair[i].rail[side];
+            least = n < least ? n : least;
+        }
+    return least;
+}
+
+/* So many of each, that a class of several lanes uses them all on every rail: its share is divided among them there. */
+static unsigned count_twins(const struct mr_pair *pair, unsigned num, unsigned num_kinds)
+{
+    unsigned lanes = mr_net.qos.level[MR_LEVEL_BULK].num_lanes, least = least_pairs(pair, num);
+    unsigned twins = least ? (lanes + least - 1) / least : 1;
+
+    while (twins > 1 && twins * num * num_kinds > MR_SUBS_MAX)
         twins--;
     return twins ? twins : 1;
 }
 
-/* Every rail has all lanes, or, if there is no room for so many, they have different ones. */
+/* The subchannels of a rail have the lanes in turn; where there are too few for all lanes, rails begin with others. */
+static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pair, unsigned num, unsigned ours,
+                     unsigned twins)
+{
+    unsigned on_rail[MR_RAILS_MAX] = {0}, most = 0;
+
+    for (unsigned i = 0; i < num; i++) {
+        unsigned n = ++on_rail[pair[i].rail[ours]];
+
+        most = n > most ? n : most;
+    }
+    for (unsigned r = 0; r < MR_RAILS_MAX; r++)
+        on_rail[r] = r * most * twins;
+    for (unsigned twin = 0; twin < twins; twin++)
+        for (unsigned i = 0; i < num; i++)
+            add_sub(p, &pair[i], ours, kind, twin, on_rail[pair[i].rail[ours]]++);
+}
+
 static void add_side(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned twins)
 {
-    unsigned step = twins == mr_net.qos.level[MR_LEVEL_BULK].num_lanes ? 1 : num;
-
     for (unsigned k = 0; k < mr_net.kinds.num; k++)
-        for (unsigned twin = 0; twin < twins && p->card->kinds >> mr_net.kinds.kind[k] & 1; twin++)
-            for (unsigned i = 0; i < num; i++)
-                add_sub(p, &pair[i], ours, mr_net.kinds.kind[k], twin, twin * step + i);
+        if (p->card->kinds >> mr_net.kinds.kind[k] & 1)
+            add_kind(p, mr_net.kinds.kind[k], pair, num, ours, twins);
 }
 
 /* Memory for so many subchannels on each side, and for those who choose among them. 0 or -ENOMEM. */
@@ -166,7 +197,7 @@ int mr_subs_make(struct mr_peer *p)
         return -EHOSTUNREACH;
     }
     num = list_pairs(p, MR_SUBS_MAX / num_kinds, pair, &left_out);
-    twins = count_twins(num, num_kinds);
+    twins = count_twins(pair, num, num_kinds);
     if (make_room(p, num * num_kinds * twins))
         return -ENOMEM;
     begin_turns(p, num);
