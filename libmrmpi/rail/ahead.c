@@ -36,8 +36,12 @@ void mr_ahead_set(struct mr_ahead *a, uint64_t rate, uint64_t now_ns)
 bool mr_ahead_fill(struct mr_ahead *a, uint64_t now_ns)
 {
     uint64_t passed = now_ns > a->filled_ns ? now_ns - a->filled_ns : 0;
-    uint64_t most = (uint64_t)(a->depth - a->left), came = passed < SECOND_NS ? passed * a->rate / SECOND_NS : most;
+    uint64_t most = (uint64_t)(a->depth - a->left), came;
 
+    if (passed >= SECOND_NS || __builtin_mul_overflow(passed, a->rate, &came))
+        came = most;
+    else
+        came /= SECOND_NS;
     if (came >= most) {
         a->left = a->depth;
         a->filled_ns = now_ns;

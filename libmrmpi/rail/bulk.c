@@ -527,17 +527,28 @@ static uint8_t level_of(uint64_t len)
     return MR_LEVEL_BULK;
 }
 
-/* One between small and large goes ahead of the bulk if all rails that carry it let it. Each pays for its part. */
-static void go_ahead(struct mr_put *put)
+static struct mr_ahead *bucket_of(const struct mr_stripe_op *s)
 {
-    bool may = true;
+    return &mr_net.ahead[s->sub->rail->index][s->put->level];
+}
+
+/*
+ * One between small and large goes ahead of the bulk if all rails that carry it let it, and the peer that it is written
+ * to. Each pays for its part.
+ */
+static void go_ahead(struct mr_put *put, size_t len)
+{
+    struct mr_ahead *granted = put->read || !put->peer->granted ? NULL : &put->peer->granted[put->level];
+    bool may = !granted || mr_bucket_lets(granted, len);
 
     for (unsigned i = 0; i < put->num; i++)
         may &= mr_may_go_ahead(put->stripe[i].sub, put->level, put->stripe[i].len);
+    for (unsigned i = 0; may && i < put->num; i++)
+        mr_ahead_take(bucket_of(&put->stripe[i]), put->stripe[i].len);
     if (!may)
         put->level = MR_LEVEL_BULK;
-    for (unsigned i = 0; may && i < put->num; i++)
-        mr_ahead_take(&mr_net.ahead[put->stripe[i].sub->rail->index][put->level], put->stripe[i].len);
+    else if (granted)
+        mr_ahead_take(granted, len);
 }
 
 static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_remote *remote, void *cookie,
@@ -652,7 +663,7 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
     put->read = read;
     put->level = level_of(len);
     if (mr_net.ahead_limited && put->level != MR_LEVEL_BULK)
-        go_ahead(put);
+        go_ahead(put, len);
     err = !read && remote->serial ? mr_track_begin(put) : 0;
     if (err) {
         free(put);

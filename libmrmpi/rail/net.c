@@ -469,8 +469,8 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
 }
 
 /*
- * The same on the link of its level, or, beyond the ahead budget or if it has no room, on that of packets which go with
- * the bulk.
+ * The same on the link of its level, or, beyond the ahead budget or what the peer grants, or if it has no room, on that
+ * of packets which go with the bulk.
  */
 static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
                                                 struct mr_packet *k)
@@ -480,10 +480,13 @@ static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub
 
     if (level == MR_LEVEL_BULK)
         return post_on(p, sub->level[level], k);
-    if (sub->level[level] != behind && mr_may_go_ahead(sub, level, k->payload)) {
+    if (sub->level[level] != behind && (!p->granted || mr_bucket_lets(&p->granted[level], k->payload)) &&
+        mr_may_go_ahead(sub, level, k->payload)) {
         err = post_on(p, sub->level[level], k);
         if (!err)
             mr_ahead_take(&mr_net.ahead[sub->rail->index][level], k->payload);
+        if (!err && p->granted)
+            mr_ahead_take(&p->granted[level], k->payload);
     }
     if (err != -EAGAIN || mr_link_is_deep_enough(behind, k->payload))
         return err;
@@ -681,6 +684,8 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
         mr_mend_poll();
     if (mr_net.rationed || mr_net.rules.num || mr_net.rings)
         mr_budget_tick(now);
+    if (mr_net.ahead_limited || mr_net.grants.said)
+        mr_grant_tick(now);
     if (idle)
         mr_ping_silent(now);
     news = mr_fabric_news(&q, now);
@@ -805,7 +810,7 @@ static void net_word(int rank, const struct mr_hdr *hdr, const void *payload, si
     struct mr_peer *p = mr_peer_get(rank);
 
     if (p && !p->error && !mr_track_word(p, hdr, payload, len) && !mr_zcopy_word(p, hdr, payload, len) &&
-        !mr_rings_word(p, hdr, payload, len))
+        !mr_rings_word(p, hdr, payload, len) && !mr_grant_word(p, hdr, len))
         mr_mend_word(p, hdr);
 }
 

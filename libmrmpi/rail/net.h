@@ -17,6 +17,7 @@
 #include "libmrmpi/rail/card.h"
 #include "libmrmpi/rail/feedback.h"
 #include "libmrmpi/rail/filter.h"
+#include "libmrmpi/rail/grant.h"
 #include "libmrmpi/rail/pair.h"
 #include "libmrmpi/rail/rules.h"
 #include "libmrmpi/rail/sched.h"
@@ -160,6 +161,9 @@ struct mr_peer {
     uint64_t waited_ns, looked_ns;            /* so long for a sign of life; when that was counted last */
     uint32_t heard_received, heard_confirmed; /* packets of the peer, and ours that it has, when ping.c looked last */
     unsigned ping_turn;                       /* the link that is asked next */
+    struct mr_ahead *granted;                 /* of each level, as it says; NULL: no limit (grant.c) */
+    uint32_t grant_told, grant_seen;          /* what it was granted, in kB/s; its packets when senders were counted */
+    struct mr_peer *next_active;
 };
 
 struct mr_net {
@@ -169,6 +173,7 @@ struct mr_net {
     struct mr_fabric_qos qos;
     struct mr_ahead ahead[MR_RAILS_MAX][MR_LEVEL_PACKETS]; /* of each of our rails and level that goes ahead, */
     bool ahead_limited;                                    /* some of which have a rate */
+    struct mr_grants grants;                               /* and what peers may send us (grant.c) */
     struct mr_regcache regs;
     struct mr_landings landings;
     struct mr_catches *catches;                   /* landings of track.c; NULL: none yet */
@@ -383,6 +388,12 @@ static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigne
     return l == sub->level[MR_LEVEL_PACKETS] ? sub->level[MR_LEVEL_BULK] : l;
 }
 
+/* May a message go ahead of the bulk, as far as this bucket says? */
+static inline bool mr_bucket_lets(struct mr_ahead *a, size_t len)
+{
+    return !a->empty || (!mr_ahead_waits(a, len) && mr_ahead_fill(a, mr_clock_ns()));
+}
+
 #define MR_MEDIUM_MOST 2u /* medium messages under way on a link: each of their packets waits for a round of the tables */
 
 /*
@@ -391,12 +402,11 @@ static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigne
  */
 static inline bool mr_may_go_ahead(const struct mr_sub *sub, unsigned level, size_t len)
 {
-    struct mr_ahead *a = &mr_net.ahead[sub->rail->index][level];
     const struct mr_link *l = sub->level[level];
 
     if (level != MR_LEVEL_SMALL && l && l->ops->connected && l->qp.depth - l->qp.room >= MR_MEDIUM_MOST)
         return false;
-    return !a->empty || (!mr_ahead_waits(a, len) && mr_ahead_fill(a, mr_clock_ns()));
+    return mr_bucket_lets(&mr_net.ahead[sub->rail->index][level], len);
 }
 
 /* ---- budget.c -------------------------------------------------------------------------------------------------- */

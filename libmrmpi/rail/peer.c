@@ -150,6 +150,7 @@ void mr_peers_free(void)
         mr_cm_free(&p->cm);
         mr_card_drop(p);
         free(p->steer);
+        free(p->granted);
         free(p->adapt);
         free(p->feedback);
         mr_view_forget(p);

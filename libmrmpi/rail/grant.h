@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Grants: how much of its ahead budget (ahead.h) a process leaves to each of those that send to it. Budgets bound what
+ * leaves a host; what meets on the cable of one receiver could be as many budgets as hosts send to it. So a receiver
+ * counts the peers from which packets have come lately and tells each its part, and the sender keeps a bucket of that
+ * rate for the peer beside those of its rails. The number is rounded up to a power of two, and goes down only when it
+ * was not needed for a while: peers that come and go do not cost a word each time. Pure.
+ */
+#ifndef MRMPI_GRANT_H
+#define MRMPI_GRANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MR_GRANT_NS      1000000ull  /* an interval, after each of which peers are counted, */
+#define MR_GRANT_PEER_NS 8000ull     /* is longer by so much for each peer: that takes no more than a few percent */
+#define MR_GRANT_CALM    16u         /* so many intervals in a row with fewer senders, and there are fewer */
+#define MR_GRANT_MOST_KB 1000000000u /* nobody may say more: a TB/s */
+
+/* Of this process, as a receiver. All 0 at first. */
+struct mr_grants {
+    uint32_t sharers; /* that the budget is divided among; 0: nothing has come yet */
+    uint32_t most;    /* in the intervals in a row that had fewer */
+    unsigned calm;    /* which are so many */
+    uint64_t looked_ns;
+    uint32_t arrived; /* packets, of all peers, then */
+    unsigned met;     /* peers, then */
+    bool said;        /* somebody was told something */
+};
+
+/* Packets of so many peers came in the last interval. Among how many the budget is divided now. */
+static inline uint32_t mr_grant_count(struct mr_grants *g, uint32_t active)
+{
+    uint32_t n = 1;
+
+    while (n < active && n < 1u << 31)
+        n *= 2;
+    if (n >= g->sharers) {
+        g->sharers = n;
+        g->calm = g->most = 0;
+        return n;
+    }
+    if (n > g->most)
+        g->most = n;
+    if (++g->calm == MR_GRANT_CALM) {
+        g->sharers = g->most;
+        g->calm = g->most = 0;
+    }
+    return g->sharers;
+}
+
+/* The part of each, in kB/s, of a budget in bytes per second. 0: no limit. */
+static inline uint32_t mr_grant_part(uint64_t budget, uint32_t sharers)
+{
+    uint64_t kb = budget / 1000 / (sharers ? sharers : 1);
+
+    if (!budget)
+        return 0;
+    return kb < 1 ? 1 : kb > MR_GRANT_MOST_KB ? MR_GRANT_MOST_KB : (uint32_t)kb;
+}
+
+struct mr_peer;
+struct mr_hdr;
+/* While this process has a budget, or has said something: count the senders, tell them if it is due. */
+void mr_grant_tick(uint64_t now_ns);
+/* A peer's word on what it grants: true if it is one. */
+bool mr_grant_word(struct mr_peer *p, const struct mr_hdr *hdr, size_t len);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Grants: a receiver's budget is divided among those that send; who is told, and when; what a sender makes of it. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rail/net.h"
+
+#define PEERS  9u
+#define TICK   (MR_GRANT_NS + PEERS * MR_GRANT_PEER_NS)
+#define BUDGET 800000000u /* of one rail; there are two */
+
+struct mr_net mr_net;
+struct mr_verbs mr_verbs;
+
+static struct mr_launch launch;
+static struct mr_card card;
+static struct mr_peer peer[PEERS], *peers[PEERS + 1];
+static uint32_t received[PEERS], told[PEERS]; /* packets of each peer, words to it */
+static struct mr_hdr word[PEERS];             /* the last */
+static bool full;                             /* words find no memory */
+static uint64_t clock_ns;
+
+/* ---- the files beside -------------------------------------------------------------------------------------------- */
+
+uint64_t mr_clock_ns(void)
+{
+    return clock_ns;
+}
+
+static struct mr_vc *vc_of(unsigned i)
+{
+    return (struct mr_vc *)&received[i];
+}
+
+uint32_t mr_vc_received(const struct mr_vc *vc)
+{
+    return *(const uint32_t *)vc;
+}
+
+int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    size_t i = (size_t)((uint32_t *)vc - received);
+
+    if (full)
+        return -1;
+    ck_assert_uint_eq(len, 0);
+    told[i]++;
+    word[i] = *hdr;
+    return 0;
+}
+
+/* ---- what there is ----------------------------------------------------------------------------------------------- */
+
+static void set_budget(uint64_t rate)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        for (unsigned l = 0; l < MR_LEVEL_PACKETS; l++)
+            mr_ahead_set(&mr_net.ahead[i][l], rate, clock_ns);
+}
+
+static void setup(void)
+{
+    memset(&mr_net, 0, sizeof mr_net);
+    memset(received, 0, sizeof received);
+    memset(told, 0, sizeof told);
+    memset(word, 0, sizeof word);
+    launch = (struct mr_launch){.size = PEERS + 1};
+    clock_ns = 1000 * TICK;
+    full = false;
+    mr_config.log_level = -1;
+    mr_net.launch = &launch;
+    mr_net.peer = peers;
+    mr_verbs.num_rails = 2;
+    for (unsigned i = 0; i < PEERS; i++) {
+        peer[i] = (struct mr_peer){.rank = (int)i + 1, .up = true, .vc = vc_of(i), .card = &card};
+        peers[i + 1] = &peer[i];
+    }
+    set_budget(BUDGET);
+}
+
+static void arrive(unsigned i)
+{
+    received[i]++;
+    mr_net.arrived++;
+}
+
+/* An interval in which packets of the first n peers have come. */
+static void interval(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        arrive(i);
+    clock_ns += TICK;
+    mr_grant_tick(clock_ns);
+}
+
+static unsigned all_told(void)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < PEERS; i++)
+        n += told[i];
+    return n;
+}
+
+#define PART(n) (2 * BUDGET / 1000 / (n))
+
+/* ---- the receiver ------------------------------------------------------------------------------------------------ */
+
+START_TEST(parts_of_a_budget)
+{
+    ck_assert_uint_eq(mr_grant_part(0, 8), 0);
+    ck_assert_uint_eq(mr_grant_part(1600000000, 8), 200000);
+    ck_assert_uint_eq(mr_grant_part(1600000000, 0), 1600000);
+    ck_assert_uint_eq(mr_grant_part(5000, 4096), 1); /* 0 would be no limit */
+    ck_assert_uint_eq(mr_grant_part(UINT64_MAX, 1), MR_GRANT_MOST_KB);
+}
+END_TEST
+
+/* Up at once, to a power of two; down after a while, to what that had at most. */
+START_TEST(sharers_are_counted)
+{
+    struct mr_grants g = {0};
+
+    ck_assert_uint_eq(mr_grant_count(&g, 0), 1);
+    ck_assert_uint_eq(mr_grant_count(&g, 1), 1);
+    ck_assert_uint_eq(mr_grant_count(&g, 5), 8);
+    ck_assert_uint_eq(mr_grant_count(&g, 9), 16);
+    for (unsigned i = 1; i < MR_GRANT_CALM; i++)
+        ck_assert_uint_eq(mr_grant_count(&g, i == 3 ? 4 : 1), 16);
+    ck_assert_uint_eq(mr_grant_count(&g, 0), 4);
+    for (unsigned i = 0; i < 10 * MR_GRANT_CALM; i++) /* needed now and then */
+        ck_assert_uint_eq(mr_grant_count(&g, i % MR_GRANT_CALM ? 0 : 3), 4);
+    ck_assert_uint_eq(mr_grant_count(&g, UINT32_MAX), 1u << 31);
+}
+END_TEST
+
+START_TEST(senders_are_told_their_part)
+{
+    interval(1);
+    ck_assert_uint_eq(word[0].ctx, PART(1));
+    interval(1);
+    ck_assert_uint_eq(all_told(), 1);
+    interval(3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(word[i].ctx, PART(4));
+    ck_assert_uint_eq(all_told(), 4);
+    interval(4); /* one more, and still four */
+    ck_assert_uint_eq(word[3].ctx, PART(4));
+    ck_assert_uint_eq(all_told(), 5);
+    for (unsigned i = 0; i < MR_GRANT_CALM; i++)
+        interval(1);
+    ck_assert_uint_eq(word[0].ctx, PART(1));
+    ck_assert_uint_eq(word[1].ctx, PART(4)); /* who sends nothing hears it when it does */
+    ck_assert_uint_eq(all_told(), 6);
+    interval(2);
+    ck_assert_uint_eq(word[0].ctx, PART(2));
+    ck_assert_uint_eq(word[1].ctx, PART(2));
+}
+END_TEST
+
+START_TEST(an_interval_has_its_time)
+{
+    arrive(0);
+    clock_ns += TICK;
+    mr_grant_tick(clock_ns);
+    arrive(1);
+    clock_ns += MR_GRANT_NS / 2;
+    mr_grant_tick(clock_ns);
+    ck_assert_uint_eq(all_told(), 1);
+    clock_ns += TICK;
+    mr_grant_tick(clock_ns);
+    ck_assert_uint_eq(all_told(), 2);
+}
+END_TEST
+
+/* Its budget changes, and ends. */
+START_TEST(another_budget_is_told)
+{
+    interval(2);
+    set_budget(BUDGET / 4);
+    interval(2);
+    ck_assert_uint_eq(word[0].ctx, PART(8));
+    set_budget(0);
+    interval(1);
+    ck_assert_uint_eq(word[0].ctx, 0);
+    ck_assert_uint_eq(word[1].ctx, PART(8));
+    interval(2);
+    ck_assert_uint_eq(word[1].ctx, 0);
+    ck_assert_uint_eq(all_told(), 6);
+    interval(9);
+    ck_assert_uint_eq(all_told(), 6);
+}
+END_TEST
+
+/* Nothing is said without a budget, to who is lost or not yet connected, or at the end; what finds no room comes later.
+ */
+START_TEST(who_is_not_told)
+{
+    set_budget(0);
+    interval(3);
+    ck_assert_uint_eq(all_told(), 0);
+    ck_assert(!mr_net.grants.said);
+    set_budget(BUDGET);
+    peer[0].error = -1;
+    peer[1].up = false;
+    full = true;
+    interval(3);
+    full = false;
+    interval(3);
+    ck_assert_uint_eq(all_told(), 1);
+    ck_assert_uint_eq(word[2].ctx, PART(4)); /* three were counted at first */
+    mr_net.parting = true;
+    peer[1].up = true;
+    interval(3);
+    ck_assert_uint_eq(all_told(), 1);
+}
+END_TEST
+
+/* ---- the sender -------------------------------------------------------------------------------------------------- */
+
+static bool hear(unsigned i, uint32_t kb, size_t len)
+{
+    struct mr_hdr hdr = word[0];
+
+    hdr.ctx = kb;
+    arrive(i);
+    return mr_grant_word(&peer[i], &hdr, len);
+}
+
+START_TEST(a_word_is_a_limit)
+{
+    interval(1);
+    ck_assert(hear(1, 5000, 0));
+    for (unsigned l = 0; l < MR_LEVEL_PACKETS; l++)
+        ck_assert_uint_eq(peer[1].granted[l].rate, 5000000);
+    ck_assert_ptr_null(peer[2].granted);
+    peer[1].granted[0].left = 7;
+    ck_assert(hear(1, 2500, 0));
+    ck_assert_uint_eq(peer[1].granted[0].rate, 2500000);
+    ck_assert_int_eq(peer[1].granted[0].left, 7);
+    ck_assert(hear(1, 0, 0));
+    ck_assert_uint_eq(peer[1].granted[0].rate, 0);
+    free(peer[1].granted);
+}
+END_TEST
+
+/* Or two that hardly send would be told, and tell, for ever. */
+START_TEST(words_are_no_traffic)
+{
+    interval(1);
+    ck_assert(hear(1, 5000, 0));
+    interval(0);
+    ck_assert_uint_eq(told[1], 0);
+    free(peer[1].granted);
+}
+END_TEST
+
+START_TEST(nonsense_is_refused)
+{
+    struct mr_hdr other;
+
+    interval(1);
+    other = word[0];
+    for (unsigned kind = 0; kind < 256; kind++) {
+        other.kind = (uint8_t)kind;
+        if (kind != word[0].kind)
+            ck_assert(!mr_grant_word(&peer[1], &other, 0));
+    }
+    ck_assert(hear(1, MR_GRANT_MOST_KB + 1, 0));
+    ck_assert(hear(1, UINT32_MAX, 0));
+    ck_assert(hear(1, 5000, 1));
+    ck_assert(hear(1, 0, 0));
+    ck_assert_ptr_null(peer[1].granted);
+    ck_assert(hear(1, MR_GRANT_MOST_KB, 0)); /* as much as may be said does not overflow */
+    peer[1].granted[0].left = 0;
+    peer[1].granted[0].empty = true;
+    ck_assert(mr_ahead_fill(&peer[1].granted[0], clock_ns + 999999999));
+    ck_assert_int_eq(peer[1].granted[0].left, peer[1].granted[0].depth);
+    free(peer[1].granted);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("grant");
+    TCase *t = tcase_create("grant");
+    SRunner *r;
+    int failed;
+
+    tcase_add_checked_fixture(t, setup, NULL);
+    tcase_add_test(t, parts_of_a_budget);
+    tcase_add_test(t, sharers_are_counted);
+    tcase_add_test(t, senders_are_told_their_part);
+    tcase_add_test(t, an_interval_has_its_time);
+    tcase_add_test(t, another_budget_is_told);
+    tcase_add_test(t, who_is_not_told);
+    tcase_add_test(t, a_word_is_a_limit);
+    tcase_add_test(t, words_are_no_traffic);
+    tcase_add_test(t, nonsense_is_refused);
+    suite_add_tcase(s, t);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
