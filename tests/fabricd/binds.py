@@ -6,7 +6,7 @@ several, one lane or two, with levels for medium messages or without, over one r
 cable, or all that it wants if that is less, to 2 points. TAP. binds.py [--short] [--only TEXT]
 
 What a class wants is what its jobs carry alone. What one leaves the other has: together they carry as much as the better
-of them alone. (All bytes are those of the wire. The blocks of 64 bytes in which the tables count make packets of 8 bytes
+of them alone, or use all of the adapter. (All bytes are those of the wire. The blocks of 64 bytes in which the tables count make packets of 8 bytes
 of data weigh 1.9 times as much as they are: of a share of s percent they can use no more than s / 1.9, so less than
 that counts as all that they want.)
 """
@@ -54,10 +54,9 @@ def judge(setting, loads):
         entitled = has["share"] * TINY if sizes == "8" else has["share"]
         good &= has["wire"] >= min(entitled, limit) - POINTS
         found.append(f"{c} {sizes}: {has['wire']:.1f} of {has['share']:.0f} (wants {min(limit, 999):.0f})")
-    # an adapter's time for each message is not what tables divide: tiny ones take it from others
-    tiny = any(s == "8" for _, s, _ in loads) and setting[0] != "hdr"
-    if not tiny:
-        good &= total >= TOGETHER * max(wants)
+    # where an adapter's time for each message is what is divided, each has the part of it that it is seen to use
+    parts = sum(r["classes"][c]["mbytes_per_s"] / want for (c, _, _), want in zip(loads, wants))
+    good &= total >= TOGETHER * max(wants) or parts >= TOGETHER
     return good, f"{'; '.join(found)}; {total:.0f} MB/s, alone {', '.join(f'{w:.0f}' for w in wants)}"
 
 

@@ -67,7 +67,7 @@ export MRMPI_FABRICD_SOCKET=$tmp/%h.sock MRMPI_LOG_LEVEL=2
 mrrun -n 2 --job-id fast $probe 300
 END
 ok "a job of class urgent" two "$tmp/d" "bash $tmp/classes.sh"
-like "is told its service levels" 'job fast is of class urgent: service level 4 for small messages, 1 for large' "$tmp/d"
+like "is told its service levels" 'job fast is of class urgent: service level 1 for small messages, 2 for large' "$tmp/d"
 is "nothing goes on virtual lane 0" "$(sent "$tmp/d" h1 mlx5_0 0)" 0
 vl=0
 for v in 1 2 4; do [ "$(awk -v v=$v '$1 ~ /^h[12]$/ && $5 == v {s += $7} END {print s + 0}' "$tmp/d.counters")" -gt 10000 ] && vl=$((vl + 1)); done
