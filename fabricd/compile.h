@@ -8,8 +8,8 @@
  *
  * Small and control messages of a class with a priority of 1 to 3 have a lane in the high-priority table, in which the
  * class has as many turns as its priority, of one packet each. The ports' high limit is 1: after 4096 bytes of such
- * packets the low-priority table may send one. When there are too few lanes the least important classes share one; when there are
- * none left, small messages go with the bulk.
+ * packets the low-priority table may send one. When there are too few lanes the least important classes share one; when
+ * there are none left, small messages go with the bulk.
  *
  * A level between small and bulk has a lane in the low-priority table that may send one packet a round. It is not part
  * of the class's share. Lanes that small messages leave are given to these levels, those of the most important class

@@ -99,8 +99,8 @@ struct fd_rail {
     uint8_t infiniband; /* 1: InfiniBand link layer, 0: Ethernet or other */
     uint8_t usable;     /* 1: active and not taken out: the library should use it */
     /*
-     * In an FD_STATE: how much of the rate this client may send on each level that goes ahead of its class's bulk (small
-     * messages, those between small and large), of FD_AHEAD_ALL. What is more goes on sl_bulk. 0: not said.
+     * In an FD_STATE: how much of the rate this client may send on each level that goes ahead of its class's bulk
+     * (small messages, those between small and large), of FD_AHEAD_ALL. What is more goes on sl_bulk. 0: not said.
      */
     uint16_t ahead;
 };

@@ -48,7 +48,7 @@ struct server {
     char path[108]; /* to be removed at the end; empty when systemd made the socket */
     struct client *clients;
     unsigned num_clients;
-    unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: library's processes here, as powers of two */
+    unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: processes here, as powers of two */
     uint64_t next_id;
     _Alignas(16) char buffer[FD_MSG_MAX + 16];
 };
@@ -113,8 +113,8 @@ static void send_place(struct client *c, uint32_t seq, const struct sa_place *pl
 }
 
 /*
- * Classes are looked up anew, and those who share one are counted, in powers of two: not everybody is to be told of each
- * that comes. True if a count has changed.
+ * Classes are looked up anew, and those who share one are counted, in powers of two: not everybody is to be told of
+ * each that comes. True if a count has changed.
  */
 static bool count_sharers(struct server *s)
 {
@@ -135,7 +135,8 @@ static bool count_sharers(struct server *s)
 static void fill_state(const struct client *c, struct fd_state_long *out)
 {
     const struct daemon *d = c->server->daemon;
-    struct state_asker who = {.job = c->job, .user = c->user, .uid = c->cred.uid, .levels = c->levels, .spread = c->spread};
+    struct state_asker who = {
+        .job = c->job, .user = c->user, .uid = c->cred.uid, .levels = c->levels, .spread = c->spread};
     state_fill(d, &who, c->server->sharers, out);
 }
 
