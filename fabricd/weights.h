@@ -8,8 +8,8 @@
  * rather few and heavy than many and light.
  *
  * Of all rounds that the table can hold the one is taken that comes first by: the largest relative error of a share,
- * down to half a percent; how far a share moves, in points, when classes send packets of different sizes, down to 1 point;
- * how much of the round the lanes take that may send one packet, down to 2 percent; its length.
+ * down to half a percent; how far a share moves, in points, when classes send packets of different sizes, down to 1
+ * point; how much of the round the lanes take that may send one packet, down to 2 percent; its length.
  */
 #ifndef FABRICD_WEIGHTS_H
 #define FABRICD_WEIGHTS_H

@@ -6,8 +6,7 @@ several, one lane or two, with levels for medium messages or without, over one r
 cable, or all that it wants if that is less, to 2 points. TAP. binds.py [--short] [--only TEXT]
 
 What a class wants is what its jobs carry alone. What one leaves the other has: together they carry as much as the better
-of them alone, or use all of the adapter. Points are of what the cable carries at most: where the adapter's time for each
-message is used up before the cable is, tables divide what is left, and the budgets are still those of a busy cable. (All bytes are those of the wire. The blocks of 64 bytes in which the tables count make packets of 8 bytes
+of them alone; over the older adapters, whose time for each message may be used up first, they use all of that. (All bytes are those of the wire. The blocks of 64 bytes in which the tables count make packets of 8 bytes
 of data weigh 1.9 times as much as they are: of a share of s percent they can use no more than s / 1.9, so less than
 that counts as all that they want.)
 """
@@ -51,13 +50,13 @@ def judge(setting, loads):
     total, found, good = r["mbytes_per_s"], [], True
     wants = [alone(*setting, load) for load in loads]
     for (c, sizes, _), want in zip(loads, wants):
-        has, limit, busy = r["classes"][c], 100 * want / total, total / max(total, *wants)
+        has, limit = r["classes"][c], 100 * want / total
         entitled = has["share"] * TINY if sizes == "8" else has["share"]
-        good &= (min(entitled, limit) - has["wire"]) * busy <= POINTS
+        good &= has["wire"] >= min(entitled, limit) - POINTS
         found.append(f"{c} {sizes}: {has['wire']:.1f} of {has['share']:.0f} (wants {min(limit, 999):.0f})")
-    # where an adapter's time for each message is what is divided, each has the part of it that it is seen to use
+    # each has the part of the adapter's time that it is seen to use
     parts = sum(r["classes"][c]["mbytes_per_s"] / want for (c, _, _), want in zip(loads, wants))
-    good &= total >= TOGETHER * max(wants) or parts >= TOGETHER
+    good &= total >= TOGETHER * max(wants) or (setting[0] != "hdr" and parts >= TOGETHER)
     return good, f"{'; '.join(found)}; {total:.0f} MB/s, alone {', '.join(f'{w:.0f}' for w in wants)}"
 
 
