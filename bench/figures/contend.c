@@ -3,12 +3,14 @@
  * contend WHAT...: jobs that want the same cable. All begin at the gate (gate.h); the lower half of the ranks is paired
  * with the upper.
  *
- *   load:SHAPE:BYTES:DEPTH   the load: streams of messages, DEPTH of each under way, until the measured job is done.
- *                            SHAPE: pairs, from the lower half to the upper; both, both ways; one, all to the last
- * rank; all, each to each latency:BYTES            half a round trip of each pair: "latency BYTES MEAN_US WORST_US", of
- * all pairs series:BYTES:INTERVAL_US:INTERVALS:CHANGE_US the same, by intervals, from the beginning: "series END_MS
- * WORST_US MEAN_US". At CHANGE_US and at twice that the first and the second rank start FIGURES_CHANGE, a command, and
- * go on
+ *   load:SHAPE:BYTES:DEPTH
+ *       the load: streams of messages, DEPTH of each under way, until the measured job is done
+ *       SHAPE: pairs, from the lower half to the upper; both, both ways; one, all to the last rank; all, each to each
+ *   latency:BYTES
+ *       half a round trip of each pair: "latency BYTES MEAN_US WORST_US", of all pairs
+ *   series:BYTES:INTERVAL_US:INTERVALS:CHANGE_US
+ *       the same, by intervals, from the beginning: "series END_MS WORST_US MEAN_US". At CHANGE_US and at twice that
+ *       the first and the second rank start FIGURES_CHANGE, a command, and go on
  *
  * At the end: "resent N", "broken N", "changed N", these counters of all of its ranks together.
  *
@@ -46,18 +48,18 @@ static void *memory(size_t n, size_t bytes)
 /* ---- the load ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Two windows of a stream are under way, in turn. The first byte of a window says whether there will be one more after
- * the next, so the receiver knows what to post.
+ * Two windows of a stream are under way, in turn, or one of a single message. The first byte of a window says whether
+ * its place will be used again, so the receiver knows what to post.
  */
 struct stream {
-    int peer, turn, left; /* left: windows under way */
+    int peer, windows, turn, left; /* left: windows under way */
     bool sends, more[2];
     char *buf[2];
     MPI_Request req[2][DEPTH_MOST];
 };
 
 static struct stream streams[STREAMS_MOST];
-static int num_streams;
+static int num_streams, windows = 2;
 
 static void add_stream(int other, bool out, int bytes, int depth)
 {
@@ -65,7 +67,7 @@ static void add_stream(int other, bool out, int bytes, int depth)
 
     if (num_streams++ == STREAMS_MOST)
         fail(2, "too many streams");
-    *s = (struct stream){.peer = other, .sends = out};
+    *s = (struct stream){.peer = other, .sends = out, .windows = windows};
     for (int w = 0; w < 2; w++)
         s->buf[w] = memory((size_t)depth, (size_t)bytes);
 }
@@ -93,7 +95,7 @@ static void advance(struct stream *s, int bytes, int depth)
     if (!done)
         return;
     s->left--;
-    s->turn = !w;
+    s->turn = s->windows == 2 ? !w : w;
     if (s->sends ? s->more[w] : s->buf[w][0])
         post_window(s, w, bytes, depth);
 }
@@ -105,7 +107,8 @@ static void run_streams(int bytes, int depth)
     for (int i = 0; i < num_streams; i++) {
         streams[i].turn = 0;
         post_window(&streams[i], 0, bytes, depth);
-        post_window(&streams[i], 1, bytes, depth);
+        if (windows == 2)
+            post_window(&streams[i], 1, bytes, depth);
     }
     while (busy) {
         busy = false;
@@ -136,6 +139,7 @@ static void load(const char *shape, int bytes, int depth)
         fail(2, "cannot have such a load");
     if (strcmp(shape, "one") && strcmp(shape, "all") && strcmp(shape, "both") && strcmp(shape, "pairs"))
         fail(2, "no such load");
+    windows = depth == 1 ? 1 : 2;
     for (int other = 0; other < size; other++) {
         if (other != rank && sends(shape, rank, other))
             add_stream(other, true, bytes, half);
@@ -238,8 +242,7 @@ static void series(int bytes, double length, int n, double change, double start)
     free(all);
 }
 
-/* ---- counters of the library, of all ranks -------------------------------------------------------------------------
- */
+/* ---- counters of the library, of all ranks ---------------------------------------------------------------------- */
 
 enum { COUNTERS = 3 };
 static const char *const counter_names[COUNTERS] = {"resent", "broken", "changed"};
