@@ -86,6 +86,17 @@ struct mr_type *mr_type_get(struct mr_type *t)
     return t;
 }
 
+void mr_recipe_free(struct mr_recipe *r)
+{
+    if (!r)
+        return;
+    free(r->ints);
+    free(r->aints);
+    free(r->counts);
+    free(r->types);
+    free(r);
+}
+
 void mr_type_put(struct mr_type *t)
 {
     if (t->builtin || --t->refs > 0)

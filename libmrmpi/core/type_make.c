@@ -5,17 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void mr_recipe_free(struct mr_recipe *r)
-{
-    if (!r)
-        return;
-    free(r->ints);
-    free(r->aints);
-    free(r->counts);
-    free(r->types);
-    free(r);
-}
-
 static struct mr_recipe *recipe_new(struct shape s)
 {
     struct mr_recipe *r = calloc(1, sizeof(*r));

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/link/ring.h"
 
 static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
 {
@@ -32,8 +31,8 @@ static void qp_drained(struct mr_qp *qp)
 
     if (qp->rail->dev->fatal)
         mr_packets_gone(qp, NULL);
-    if (l->ring)
-        mr_ring_close(l, true);
+    if (l->ops->emptied)
+        l->ops->emptied(l);
     if (!l->ops->ping || !l->events->left || !l->events->left(l, qp))
         mr_qp_destroy(qp);
     l->state = MR_LINK_CLOSED;

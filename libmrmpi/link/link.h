@@ -99,6 +99,8 @@ struct mr_link_ops {
     void (*close)(struct mr_link *l);
     /* The same for a link on which nothing was ever posted; what has come by it is still handed up. */
     void (*leave)(struct mr_link *l);
+    /* Before drained(): nothing can land any more by its queue pair. NULL: nothing is left to be done then. */
+    void (*emptied)(struct mr_link *l);
 };
 
 /* What a link without a queue pair of its own keeps. */

@@ -371,7 +371,8 @@ static int ring_send(struct mr_link *l, struct mr_packet *p)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
-void mr_ring_close(struct mr_link *l, bool read)
+/* Both directions, at once. read: first hand up what has come. Nothing can land any more. */
+static void close_rings(struct mr_link *l, bool read)
 {
     struct mr_ring *r = l->ring;
 
@@ -393,14 +394,19 @@ static int ring_open(struct mr_link *l, struct mr_rail *rail)
 static void ring_close(struct mr_link *l)
 {
     mr_connected_close(l);
-    mr_ring_close(l, false);
+    close_rings(l, false);
 }
 
 /* The peer cannot have been offered anything yet. */
 static void ring_leave(struct mr_link *l)
 {
     mr_connected_leave(l);
-    mr_ring_close(l, false);
+    close_rings(l, false);
+}
+
+static void ring_emptied(struct mr_link *l)
+{
+    close_rings(l, true);
 }
 
 const struct mr_link_ops mr_link_ring = {
@@ -417,4 +423,5 @@ const struct mr_link_ops mr_link_ring = {
     .drain = mr_connected_drain,
     .close = ring_close,
     .leave = ring_leave,
+    .emptied = ring_emptied,
 };

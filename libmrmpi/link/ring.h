@@ -34,8 +34,7 @@ void mr_rings_init(void (*packet)(struct mr_rail *rail, const void *data, size_t
 int mr_rings_poll(void);
 extern unsigned mr_rings_num; /* rings that are polled */
 
-/* ---- the receiver: the memory is here ------------------------------------------------------------------------------
- */
+/* ---- the receiver: the memory is here ------------------------------------------------------------------------------ */
 
 /* Make a ring for what comes over this link, which is open and has none. 0 or negative errno. */
 int mr_ring_make(struct mr_link *l, struct mr_ring_says *out);
@@ -51,15 +50,11 @@ void mr_ring_drop(struct mr_link *l);
 /* It has stopped, after so many packets of this link in all, or does not begin. */
 void mr_ring_ended(struct mr_link *l, uint32_t count);
 
-/* ---- the sender
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the sender -------------------------------------------------------------------------------------------------- */
 
 /* Write into the peer's ring from now on. 0; -EINVAL: it cannot be one; or another negative errno. */
 int mr_ring_accept(struct mr_link *l, const struct mr_ring_says *offer, struct mr_ring_says *out);
 /* No more. How many packets were written over this link so far. */
 uint32_t mr_ring_stop(struct mr_link *l);
-
-/* Both directions, at once. read: first hand up what has come. Nothing can land any more. */
-void mr_ring_close(struct mr_link *l, bool read);
 
 #endif

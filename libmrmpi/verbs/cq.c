@@ -58,13 +58,6 @@ static void dispatch(const struct ibv_wc *in)
     struct mr_wr *wr;
 
     translate(in, &wc);
-    if (in->wr_id & 1) {
-        struct mr_qp *qp = (struct mr_qp *)(uintptr_t)(in->wr_id & ~1ull);
-
-        if (wc.error)
-            mr_qp_failed(qp, &wc);
-        return;
-    }
     wr = (struct mr_wr *)(uintptr_t)in->wr_id;
     wr->done(wr, &wc);
 }
@@ -82,21 +75,6 @@ static inline __attribute__((always_inline)) int poll_rail(struct mr_rail *rail)
     for (int i = 0; i < n; i++)
         dispatch(&wc[i]);
     return n;
-}
-
-void mr_verbs_later(struct mr_later *later)
-{
-    later->next = mr_verbs.later;
-    mr_verbs.later = later;
-}
-
-void mr_verbs_forget(struct mr_later *later)
-{
-    for (struct mr_later **at = &mr_verbs.later; *at; at = &(*at)->next)
-        if (*at == later) {
-            *at = later->next;
-            return;
-        }
 }
 
 /* What is done may ask for more, or take others back: the list is looked at from its beginning after each. */

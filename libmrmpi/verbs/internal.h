@@ -15,25 +15,14 @@
 
 extern struct mr_verbs_handlers mr_verbs_up;
 
-/*
- * wr_id is the address of a struct mr_wr, or, for a request that was posted unsignaled and yet failed, the address of
- * its struct mr_qp with bit 0 set.
- */
+/* wr_id is the address of a struct mr_wr: of qp->unsignaled_failed for a request that was posted unsignaled and failed. */
 static inline uint64_t mr_wr_id(const struct mr_wr *wr)
 {
     return (uint64_t)(uintptr_t)wr;
 }
 
-static inline uint64_t mr_wr_id_unsignaled(const struct mr_qp *qp)
-{
-    return (uint64_t)(uintptr_t)qp | 1;
-}
-
 /* device.c: the device failed. All of its rails are down from now on, and reported as that; again: nothing. */
 void mr_device_lost(struct mr_device *dev);
-
-/* qp.c: a request of this queue pair failed or was flushed. */
-void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc);
 
 /* rx.c: *out is closed by mr_rx_close(), after an error too. */
 int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t longest, bool datagrams);

@@ -17,6 +17,22 @@
 #define MARKERS       1  /* entries that each send queue keeps for its last request */
 #define UD_SENDS      4  /* times MRMPI_SQ_DEPTH: the send queue that datagrams to all peers share */
 
+/* ---- failure ----------------------------------------------------------------------------------------------------- */
+
+static void note_failure(struct mr_qp *qp, const struct mr_wc *wc)
+{
+    if (qp->error)
+        return;
+    qp->error = wc->error;
+    qp->events->failed(qp, wc);
+}
+
+static void unsignaled_failed(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    if (wc->error)
+        note_failure(container_of(wr, struct mr_qp, unsignaled_failed), wc);
+}
+
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
 static struct ibv_qp *create(struct mr_rail *rail, struct ibv_qp_init_attr *init)
@@ -119,6 +135,7 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, str
     qp->type = type;
     qp->events = events;
     qp->owner = owner;
+    qp->unsignaled_failed.done = unsignaled_failed;
     qp->depth = qp->room = init.cap.max_send_wr - MARKERS;
     qp->qp = create(rail, &init);
     if (!qp->qp)
@@ -447,14 +464,6 @@ void mr_qp_destroy(struct mr_qp *qp)
     count_qp(rail, -1);
 }
 
-void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
-{
-    if (qp->error)
-        return;
-    qp->error = wc->error;
-    qp->events->failed(qp, wc);
-}
-
 /* ---- posting --------------------------------------------------------------------------------------------------- */
 
 /*
@@ -477,7 +486,7 @@ static inline __attribute__((always_inline)) int post_counted(struct mr_qp *qp, 
         wr->wr_id = mr_wr_id(&tx->wr);
         wr->send_flags |= IBV_SEND_SIGNALED;
     } else {
-        wr->wr_id = mr_wr_id_unsignaled(qp);
+        wr->wr_id = mr_wr_id(&qp->unsignaled_failed);
     }
     err = ibv_post_send(qp->qp, wr, &bad);
     if (__builtin_expect(err, 0))
@@ -608,7 +617,7 @@ int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_
 
         sge[i] = (struct ibv_sge){
             .addr = (uintptr_t)all->data + at, .length = i + 1 < n ? size : all->len - at, .lkey = all->lkey};
-        wr[i] = (struct ibv_send_wr){.wr_id = mr_wr_id_unsignaled(qp),
+        wr[i] = (struct ibv_send_wr){.wr_id = mr_wr_id(&qp->unsignaled_failed),
                                      .next = i + 1 < n ? &wr[i + 1] : NULL,
                                      .sg_list = &sge[i],
                                      .num_sge = 1,
@@ -651,7 +660,7 @@ void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
     if (__builtin_expect(wc->error, 0)) {
         if (qp->type == MR_QP_UD)
             make_room(qp, tx->requests);
-        mr_qp_failed(qp, wc);
+        note_failure(qp, wc);
         return;
     }
     make_room(qp, tx->requests);

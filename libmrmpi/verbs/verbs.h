@@ -307,6 +307,7 @@ struct mr_qp {
     const struct mr_qp_events *events;
     void *owner;
     struct mr_wr marker; /* the last request of a queue pair that is given up */
+    struct mr_wr unsignaled_failed; /* comes back for requests that were to come back only if they fail */
     struct mr_later later;
 };
 

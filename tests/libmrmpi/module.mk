@@ -77,14 +77,14 @@ tests/libmrmpi/test_regcache_SRCS := tests/libmrmpi/test_regcache.c libmrmpi/ver
 tests/libmrmpi/test_regcache_PKGS := check
 tests/libmrmpi/test_select_SRCS := tests/libmrmpi/test_select.c libmrmpi/verbs/select.c
 tests/libmrmpi/test_select_PKGS := check
-tests/libmrmpi/test_device_SRCS := tests/libmrmpi/test_device.c $(addprefix libmrmpi/verbs/,cq.c device.c gid.c port.c select.c) \
+tests/libmrmpi/test_device_SRCS := tests/libmrmpi/test_device.c $(addprefix libmrmpi/verbs/,cq.c later.c device.c gid.c port.c select.c) \
     $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_device_PKGS := check libibverbs
 tests/libmrmpi/test_device_LDLIBS := -lpthread
-tests/libmrmpi/test_rx_SRCS := tests/libmrmpi/test_rx.c $(addprefix libmrmpi/verbs/,cq.c rx.c) $(wildcard libmrmpi/base/*.c)
+tests/libmrmpi/test_rx_SRCS := tests/libmrmpi/test_rx.c $(addprefix libmrmpi/verbs/,cq.c later.c rx.c) $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_rx_PKGS := check libibverbs
 tests/libmrmpi/test_rx_LDLIBS := -lpthread
-tests/libmrmpi/test_retire_SRCS := tests/libmrmpi/test_retire.c $(addprefix libmrmpi/verbs/,cq.c qp.c) $(wildcard libmrmpi/base/*.c)
+tests/libmrmpi/test_retire_SRCS := tests/libmrmpi/test_retire.c $(addprefix libmrmpi/verbs/,cq.c later.c qp.c) $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_retire_PKGS := check libibverbs
 tests/libmrmpi/test_retire_LDLIBS := -lpthread
 tests/libmrmpi/test_gid_SRCS := tests/libmrmpi/test_gid.c libmrmpi/verbs/gid.c

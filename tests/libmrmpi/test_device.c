@@ -27,10 +27,6 @@ static int wake[2]; /* what makes the descriptor of events readable */
 
 /* ---- what the rooms beside would do: nothing is asked of them here --------------------------------------------- */
 
-void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
-{
-}
-
 uint8_t mr_qp_reads(const struct mr_device *dev)
 {
     return 1;

@@ -96,10 +96,6 @@ void mr_device_lost(struct mr_device *dev)
 {
 }
 
-void mr_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
-{
-}
-
 static unsigned arrived;
 
 static void packet(struct mr_rail *rail, const void *data, size_t len)
