@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon's state and what changes it: start, policy, rails, the manager's events. See daemon.h. */
 #include "fabricd/daemon.h"
+#include "fabricd/apply.h"
 #include "fabricd/log.h"
 #include "fabricd/opensm.h"
 #include "fabricd/server.h"
@@ -453,7 +454,7 @@ int daemon_start(struct daemon *d, const struct conf *conf)
         log_error("%sno jobs are known", text_str(&diag.out));
     text_free(&diag.out);
     rails_read(&d->rails);
-    d->manager = manager_start(conf);
+    d->manager = manager_start(conf, apply_run);
     if (!d->manager || sd_event_add_io(d->event, NULL, manager_fd(d->manager), EPOLLIN, on_manager, d) < 0) {
         log_error("cannot start the manager thread: %s", strerror(errno));
         return -EAGAIN;

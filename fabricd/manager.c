@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread, what it is given and what it hands back: see manager.h. What it does is in apply.c. */
+/* The thread, what it is given and what it hands back: see manager.h. */
 #include "fabricd/manager.h"
-#include "fabricd/apply.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,6 +13,7 @@
 
 struct manager {
     struct conf conf;
+    manager_work *work;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -115,7 +115,7 @@ static void *manager_main(void *arg)
         pthread_mutex_unlock(&m->lock);
         if (t && !stop) {
             struct manager_event *out = event_new(t, EVENT_OUTCOME);
-            apply_run(m, &m->conf, t, out);
+            m->work(m, &m->conf, t, out);
             post(m, out);
         }
         if (t)
@@ -125,12 +125,13 @@ static void *manager_main(void *arg)
     }
 }
 
-struct manager *manager_start(const struct conf *conf)
+struct manager *manager_start(const struct conf *conf, manager_work *work)
 {
     struct manager *m = calloc(1, sizeof(*m));
     if (!m)
         return NULL;
     m->conf = *conf;
+    m->work = work;
     m->last = &m->first;
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->wake, NULL);

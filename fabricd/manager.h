@@ -54,7 +54,10 @@ struct manager_event {
 
 struct manager;
 
-struct manager *manager_start(const struct conf *conf);
+/* What the thread does with a task: from begin to end, as long as the configuration allows. Fills the outcome in. */
+typedef void manager_work(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out);
+
+struct manager *manager_start(const struct conf *conf, manager_work *work);
 /* Ends a running task at its next step and waits for it. */
 void manager_stop(struct manager *m);
 int manager_fd(const struct manager *m);

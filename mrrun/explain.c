@@ -80,26 +80,6 @@ static const char *origin_of(const struct explain *e, const char *name)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-unsigned long long explain_unasked(void)
-{
-    return (unsigned long long)mr_config.eager_max * (unsigned)mr_config.eager_packets;
-}
-
-const char *explain_bytes(unsigned long long n)
-{
-    static char text[4][32];
-    static unsigned next;
-    unsigned shift = 0;
-    char *out = text[next++ % 4];
-
-    while (shift < 3 && n && n % 1024 == 0) {
-        n /= 1024;
-        shift++;
-    }
-    snprintf(out, sizeof text[0], "%llu%.1s", n, &"\0KMG"[shift]);
-    return out;
-}
-
 static void print_value(size_t i, const struct mr_setting *s)
 {
     static char text[MR_RULES_TEXT + 1];
@@ -109,7 +89,7 @@ static void print_value(size_t i, const struct mr_setting *s)
     switch (s->kind) {
     case MR_SETTING_SIZE:
         mr_config_get(i, &size, sizeof size);
-        snprintf(text, sizeof text, "%s", explain_bytes(size));
+        snprintf(text, sizeof text, "%s", pairs_bytes(size));
         break;
     case MR_SETTING_INT:
         mr_config_get(i, &number, sizeof number);
@@ -158,9 +138,9 @@ static void print_level(const struct mr_fabric_qos *q, enum mr_level l, uint32_t
 
     printf("  messages ");
     if (l == MR_LEVEL_BULK)
-        printf("over %-14s", explain_bytes(from));
+        printf("over %-14s", pairs_bytes(from));
     else
-        printf("up to %-13s", explain_bytes(level->max));
+        printf("up to %-13s", pairs_bytes(level->max));
     printf("service level");
     for (unsigned i = 0; i < level->num_lanes; i++)
         printf("%s %u", i ? "," : level->num_lanes > 1 ? "s" : "", level->sl[i]);
@@ -284,7 +264,7 @@ static void print_size_classes(const struct mr_rules *rules)
         return;
     printf("  size classes: up to");
     for (unsigned i = 0; i < rules->num_sizes; i++)
-        printf(" %s,", explain_bytes(rules->size[i]));
+        printf(" %s,", pairs_bytes(rules->size[i]));
     puts(" and what is longer");
 }
 
@@ -338,8 +318,8 @@ static void print_budgets(const struct mr_kinds *kinds)
            mr_config.sq_depth);
     printf("  packets to one rank that wait for room before sends do: %d\n", mr_config.unsent_max);
     printf("  eager messages not yet received: %s from one rank, %s from all\n",
-           explain_bytes(mr_config.unexpected_max), explain_bytes(mr_config.unexpected_total));
-    printf("  memory kept registered: %s\n", explain_bytes(mr_config.reg_cache_max));
+           pairs_bytes(mr_config.unexpected_max), pairs_bytes(mr_config.unexpected_total));
+    printf("  memory kept registered: %s\n", pairs_bytes(mr_config.reg_cache_max));
 }
 
 static void print_large(const struct mr_kinds *kinds)
@@ -351,10 +331,10 @@ static void print_large(const struct mr_kinds *kinds)
     rdma |= mr_kinds_have(kinds, MR_LINK_RING) && design == MR_RING_ZEROCOPY;
 
     puts("\nSmall and large messages");
-    printf("  up to %s: one packet, at once\n", explain_bytes(mr_config.eager_max));
+    printf("  up to %s: one packet, at once\n", pairs_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
         printf("  up to %s: up to %d packets, at once, if all rails have one rate\n",
-               explain_bytes(explain_unasked()), mr_config.eager_packets);
+               pairs_bytes(pairs_unasked()), mr_config.eager_packets);
     if (!rdma) {
         puts(mr_kinds_have(kinds, MR_LINK_RING)
                  ? "  longer: the receiver is asked, then in packets through its ring (MRMPI_RING_DESIGN)"
@@ -365,7 +345,7 @@ static void print_large(const struct mr_kinds *kinds)
         "  longer: the receiver is asked, then by RDMA where a connection is open (MRMPI_RNDV=%s), else in packets\n",
         mr_config.rndv);
     printf("  from %s on: cut over the rails, as many as lead to the peer%s, %d path%s each\n",
-           explain_bytes(mr_config.stripe_min), *mr_config.devices ? " (of MRMPI_DEVICES)" : "", mr_config.paths,
+           pairs_bytes(mr_config.stripe_min), *mr_config.devices ? " (of MRMPI_DEVICES)" : "", mr_config.paths,
            mr_config.paths == 1 ? "" : "s");
 }
 

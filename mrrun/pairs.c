@@ -17,6 +17,28 @@
 #define SLOW_MBPS  10000 /* as in rail/net.c: 4X SDR */
 #define MANY_COUNT 1000000000u
 
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+unsigned long long pairs_unasked(void)
+{
+    return (unsigned long long)mr_config.eager_max * (unsigned)mr_config.eager_packets;
+}
+
+const char *pairs_bytes(unsigned long long n)
+{
+    static char text[4][32];
+    static unsigned next;
+    unsigned shift = 0;
+    char *out = text[next++ % 4];
+
+    while (shift < 3 && n && n % 1024 == 0) {
+        n /= 1024;
+        shift++;
+    }
+    snprintf(out, sizeof text[0], "%llu%.1s", n, &"\0KMG"[shift]);
+    return out;
+}
+
 /* ---- hosts that are alike ---------------------------------------------------------------------------------------- */
 
 static bool same_rail(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
@@ -147,9 +169,9 @@ static void print_cut(const struct mr_policy *policy, const struct mr_pair *pair
     for (unsigned i = 0; i < n; i++)
         load[i] = (struct mr_load){.up = true, .weight = pair[i].weight, .small_weight = pair[i].small_weight};
     parts = mr_sched_plan(policy, &s, load, n, len, mr_config.stripe_min, 4096, stripe);
-    printf("      one of %s: ", explain_bytes(len));
+    printf("      one of %s: ", pairs_bytes(len));
     for (unsigned i = 0; i < parts; i++)
-        printf("%s%s", i ? " + " : "", explain_bytes(stripe[i].len));
+        printf("%s%s", i ? " + " : "", pairs_bytes(stripe[i].len));
     puts(parts == 1 ? " over one of them" : "");
 }
 
@@ -214,7 +236,7 @@ static void print_use(const struct pairs *p, enum mr_rule_use use, uint64_t leas
         }
         printf("%s", printed++ ? "; " : "");
         if (to < most)
-            printf("up to %s ", explain_bytes(to));
+            printf("up to %s ", pairs_bytes(to));
         else if (from > least)
             printf("longer ");
         print_carrier(&now);
@@ -250,7 +272,7 @@ static void print_carriers(const struct pairs *p, const struct host_rails *h, bo
         bool rdma = uses[u].use == MR_RULE_RDMA;
 
         printf("      %-20s ", uses[u].name);
-        print_use(p, uses[u].use, rdma ? explain_unasked() + 1 : 0, rdma ? UINT64_MAX - 1 : mr_config.eager_max,
+        print_use(p, uses[u].use, rdma ? pairs_unasked() + 1 : 0, rdma ? UINT64_MAX - 1 : mr_config.eager_max,
                   &peer);
         puts("");
     }
@@ -264,7 +286,7 @@ static void print_choice(const struct mr_policy policy[])
     printf("    packets, policy %s: %s\n", small->name, small->help);
     printf("    large messages, policy %s: %s", large->name, large->help);
     if (large->stripes)
-        printf("; cut from %s on (MRMPI_STRIPE_MIN)", explain_bytes(mr_config.stripe_min));
+        printf("; cut from %s on (MRMPI_STRIPE_MIN)", pairs_bytes(mr_config.stripe_min));
     puts("");
 }
 
@@ -316,7 +338,7 @@ static const char *why_written(const struct pairs *p, const struct host_rails *f
 
 static void print_way(const char *why, const char *from, const char *to)
 {
-    printf("    over %s%s%s%s%s: ", explain_bytes(explain_unasked()), from ? ", from " : "", from ? from : "",
+    printf("    over %s%s%s%s%s: ", pairs_bytes(pairs_unasked()), from ? ", from " : "", from ? from : "",
            to ? " to " : "", to ? to : "");
     if (why)
         printf("the sender writes (%s)\n", why);
@@ -329,12 +351,12 @@ static void print_protocol(const struct pairs *p, int a, int b)
 {
     const char *there = why_written(p, &p->of[a], &p->of[b]), *back = why_written(p, &p->of[b], &p->of[a]);
 
-    printf("    up to %s (MRMPI_EAGER_MAX): one packet, unasked\n", explain_bytes(mr_config.eager_max));
+    printf("    up to %s (MRMPI_EAGER_MAX): one packet, unasked\n", pairs_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
         printf("    up to %s: up to %d packets, unasked (MRMPI_EAGER_PACKETS), if all rails have one rate\n",
-               explain_bytes(explain_unasked()), mr_config.eager_packets);
+               pairs_bytes(pairs_unasked()), mr_config.eager_packets);
     if (!mr_kinds_have(p->kinds, MR_LINK_RC) && !mr_kinds_have(p->kinds, MR_LINK_UC)) {
-        printf("    over %s: %s, since there is no RDMA over datagrams\n", explain_bytes(explain_unasked()),
+        printf("    over %s: %s, since there is no RDMA over datagrams\n", pairs_bytes(pairs_unasked()),
                !strcasecmp(mr_config.ud_rndv, "copy") || !mr_config.ud_pool
                    ? "in packets"
                    : "as datagrams into the receiver's memory (MRMPI_UD_RNDV=zcopy)");
@@ -362,7 +384,7 @@ static void print_levels(const struct host_rails *h, const char *who)
             continue; /* left out */
         printf("%s%s ", l ? ", " : "", l == MR_LEVEL_SMALL ? "small" : l == MR_LEVEL_BULK ? "large" : "medium");
         if (l < MR_LEVEL_BULK && level->max != UINT32_MAX)
-            printf("(up to %s) ", explain_bytes(level->max));
+            printf("(up to %s) ", pairs_bytes(level->max));
         for (unsigned i = 0; i < level->num_lanes; i++)
             printf("%s%u", i ? "+" : "", level->sl[i]);
         from = l < MR_LEVEL_BULK ? level->max : from;

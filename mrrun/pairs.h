@@ -20,7 +20,7 @@ struct pairs {
 /* Pairs that are alike are printed once. */
 void pairs_print(const struct pairs *p);
 /* A number of bytes as 8K; the text is one of a few. */
-const char *explain_bytes(unsigned long long n);
-unsigned long long explain_unasked(void); /* the longest message between hosts that is sent eagerly */
+const char *pairs_bytes(unsigned long long n);
+unsigned long long pairs_unasked(void); /* the longest message between hosts that is sent eagerly */
 
 #endif
