@@ -210,7 +210,7 @@ MPI_FN(int, Get_processor_name, (char *name, int *resultlen))
     API_ENTER();
     NOT_NULL(name);
     NOT_NULL(resultlen);
-    const struct mr_launch *l = mr_core_launch();
+    const struct mr_launch *l = mr_launch_info();
     if (!l->node_name[0])
         gethostname(host, sizeof(host) - 1);
     api_string(name, MPI_MAX_PROCESSOR_NAME, l->node_name[0] ? l->node_name : host, resultlen);

@@ -93,7 +93,7 @@ static enum mr_err seen_by_all(struct mr_comm *c, const char *dir, bool *all)
     uint64_t there;
     int fd = -1;
     const bool fits = snprintf(path, sizeof(path), "%s/.mrmpi-%016" PRIx64 "-%" PRIx32, dir,
-                               hash(mr_core_launch()->job_id), c->context) < (int)sizeof(path);
+                               hash(mr_launch_info()->job_id), c->context) < (int)sizeof(path);
     if (c->rank == 0 && fits)
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     there = c->rank || fd >= 0;

@@ -20,8 +20,6 @@ void mr_log_identity(int rank, int local_rank, const char *host)
     who.rank = rank;
     who.local_rank = local_rank;
     snprintf(who.host, sizeof(who.host), "%s", host ? host : "");
-    if (rank == 0)
-        mr_config_complain();
 }
 
 bool mr_log_for_host(void)

@@ -13,6 +13,14 @@ static inline size_t mr_part(size_t n, int p, int i)
     return each * (size_t)i + ((size_t)i < more ? (size_t)i : more);
 }
 
+/* Where "mine op theirs" is reduced into their buffer, that is the accumulator from then on. */
+static inline void mr_swap(void **a, void **b)
+{
+    void *x = *a;
+    *a = *b;
+    *b = x;
+}
+
 void mr_alg_reduce_binomial(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
                             struct mr_op *op, int root, struct mr_comm *c);
 void mr_alg_barrier(struct mr_schedule *s, struct mr_comm *c);

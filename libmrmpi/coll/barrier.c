@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barrier by dissemination: in round k everybody tells the rank 2^k further on. */
+/* Barrier. */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
-
-void mr_alg_barrier(struct mr_schedule *s, struct mr_comm *c)
-{
-    int p = c->size, r = c->rank;
-    for (int k = 1; k < p; k <<= 1) {
-        mr_schedule_recv(s, NULL, 0, mr_type_byte, (r - k + p) % p);
-        mr_schedule_send(s, NULL, 0, mr_type_byte, (r + k) % p);
-        mr_schedule_fence(s);
-    }
-}
 
 enum mr_err mr_coll_barrier(struct mr_comm *c, struct mr_schedule **built)
 {

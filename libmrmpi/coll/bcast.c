@@ -4,22 +4,6 @@
 #include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
 
-/* Ranks are counted from the root: v = 0 is the root. */
-void mr_alg_bcast_binomial(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root,
-                           struct mr_comm *c)
-{
-    int p = c->size, v = (c->rank - root + p) % p, mask = 1;
-    while (mask < p && !(v & mask))
-        mask <<= 1;
-    if (v) {
-        mr_schedule_recv(s, buf, count, t, (v - mask + root) % p);
-        mr_schedule_fence(s);
-    }
-    for (mask >>= 1; mask; mask >>= 1)
-        if (v + mask < p)
-            mr_schedule_send(s, buf, count, t, (v + mask + root) % p);
-}
-
 /* base is the first byte of a stretch of `bytes`; piece i belongs to v = i. */
 static void scatter_allgather(struct mr_schedule *s, char *base, size_t bytes, int root, struct mr_comm *c)
 {

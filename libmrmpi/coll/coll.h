@@ -16,7 +16,7 @@
 #define MR_IN_PLACE ((void *)-1)
 #define MR_ROOT     (-3) /* of an operation on an intercommunicator */
 
-int mr_coll_init(void); /* hooks into progress */
+void mr_coll_init(void); /* reads MRMPI_COLL, hooks into progress */
 void mr_coll_finalize(void);
 
 struct mr_schedule;

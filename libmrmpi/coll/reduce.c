@@ -8,63 +8,9 @@
 #include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
 
-static void swap(void **a, void **b)
-{
-    void *x = *a;
-    *a = *b;
-    *b = x;
-}
-
 static unsigned has_of(const struct mr_op *op)
 {
     return op->commutative ? MR_HAS_COMMUTATIVE : 0;
-}
-
-/* In order of ranks: subtrees are runs of ranks after this one. A non-commutative operation makes rank 0 the tree's
- * root. */
-void mr_alg_reduce_binomial(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
-                            struct mr_op *op, int root, struct mr_comm *c)
-{
-    int p = c->size, top = op->commutative ? root : 0, v = (c->rank - top + p) % p;
-    const void *mine = in == MR_IN_PLACE ? out : in;
-    void *acc = c->rank == root ? out : NULL, *theirs = NULL;
-    bool leaf = (v & 1) || v + 1 >= p;
-    if (c->rank == root && in == MR_IN_PLACE && top == root) {
-        /* accumulates where the result is wanted */
-    } else if (!leaf || c->rank == root) {
-        if (!acc || top != root)
-            acc = mr_schedule_temp_for(s, t, count);
-        mr_schedule_copy(s, mine, count, t, acc, count, t);
-    }
-    for (int mask = 1; mask < p; mask <<= 1) {
-        if (v & mask) {
-            mr_schedule_send(s, leaf && !acc ? mine : acc, count, t, (v - mask + top) % p);
-            mr_schedule_fence(s);
-            break;
-        }
-        if (v + mask >= p)
-            continue;
-        if (!theirs)
-            theirs = mr_schedule_temp_for(s, t, count);
-        mr_schedule_recv(s, theirs, count, t, (v + mask + top) % p);
-        mr_schedule_fence(s);
-        if (op->commutative) {
-            mr_schedule_reduce(s, op, theirs, acc, count, t);
-        } else {
-            mr_schedule_reduce(s, op, acc, theirs, count, t);
-            swap(&acc, &theirs);
-        }
-    }
-    if (top == root) {
-        if (c->rank == root && acc != out)
-            mr_schedule_copy(s, acc, count, t, out, count, t);
-    } else if (c->rank == top) {
-        mr_schedule_send(s, acc, count, t, root);
-        mr_schedule_fence(s);
-    } else if (c->rank == root) {
-        mr_schedule_recv(s, out, count, t, top);
-        mr_schedule_fence(s);
-    }
 }
 
 void mr_alg_ring_reduce_scatter(struct mr_schedule *s, void *acc, size_t count, struct mr_type *t, struct mr_op *op,
@@ -188,7 +134,7 @@ static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, s
             mr_schedule_reduce(s, op, theirs, acc, count, t);
         } else {
             mr_schedule_reduce(s, op, acc, theirs, count, t);
-            swap(&acc, &theirs);
+            mr_swap(&acc, &theirs);
         }
     }
     if (acc != out)

@@ -7,14 +7,6 @@
 #include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/select.h"
 
-size_t mr_vec_before(const struct mr_vec *v, int rank)
-{
-    size_t n = 0;
-    for (int i = 0; i < rank; i++)
-        n += mr_vec_count(v, i);
-    return n;
-}
-
 /* The owners add up what comes: one peer per round. */
 static void pairwise(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
                      struct mr_comm *c)
@@ -60,22 +52,6 @@ static void spread(struct mr_schedule *s, const void *in, void *out, const struc
     for (int k = p - 2; k >= 0; k--)
         mr_schedule_reduce(s, op, mr_at(all, (size_t)k * n, t), acc, n, t);
     mr_schedule_copy(s, acc, n, t, out, n, t);
-}
-
-void mr_alg_scatterv_linear(struct mr_schedule *s, const void *all, void *out, const struct mr_vec *v,
-                            struct mr_comm *c)
-{
-    struct mr_type *t = v->type;
-    if (c->rank) {
-        mr_schedule_recv(s, out, mr_vec_count(v, c->rank), t, 0);
-        return;
-    }
-    size_t at = mr_vec_count(v, 0);
-    mr_schedule_copy(s, all, at, t, out, at, t);
-    for (int i = 1; i < c->size; i++) {
-        mr_schedule_send(s, mr_at(all, at, t), mr_vec_count(v, i), t, i);
-        at += mr_vec_count(v, i);
-    }
 }
 
 enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_vec *v, struct mr_op *op,

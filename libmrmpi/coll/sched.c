@@ -557,16 +557,14 @@ void mr_coll_drop(struct mr_schedule *s)
         sched_free(s);
 }
 
-int mr_coll_init(void)
+void mr_schedules_init(void)
 {
     engine.ready = NULL;
     engine.ready_tail = &engine.ready;
     mr_progress_register(poll_ready);
-    mr_coll_select_init();
-    return 0;
 }
 
-void mr_coll_finalize(void)
+void mr_schedules_finalize(void)
 {
     free_kept();
     while (engine.pool) {

@@ -13,6 +13,9 @@
 
 #include "libmrmpi/coll/coll.h"
 
+void mr_schedules_init(void); /* hooks into progress */
+void mr_schedules_finalize(void);
+
 struct mr_schedule *mr_schedule_new(struct mr_comm *c); /* NULL: no memory; takes the communicator's next tag */
 /* The end of building: *out is s, or s is freed and *out NULL when memory has run out. */
 enum mr_err mr_schedule_built(struct mr_schedule *s, struct mr_schedule **out);

@@ -14,6 +14,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/coll/place.h"
+#include "libmrmpi/coll/sched.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/launch/launch.h"
 
@@ -121,7 +122,7 @@ static bool want(const char *word, size_t len)
     return false;
 }
 
-void mr_coll_select_init(void)
+static void read_setting(void)
 {
     memset(wanted, 0, sizeof(wanted));
     for (const char *at = mr_config.coll; *at; at += *at == ',') {
@@ -132,13 +133,24 @@ void mr_coll_select_init(void)
     }
 }
 
+void mr_coll_init(void)
+{
+    mr_schedules_init();
+    read_setting();
+}
+
+void mr_coll_finalize(void)
+{
+    mr_schedules_finalize();
+}
+
 const struct mr_place *mr_comm_place(struct mr_comm *c)
 {
     if (c->place)
         return c->place;
     int *node_of = malloc((size_t)c->size * sizeof(int));
     for (int i = 0; node_of && i < c->size; i++)
-        node_of[i] = mr_core_launch()->node_of[c->group->world[i]];
+        node_of[i] = mr_launch_info()->node_of[c->group->world[i]];
     c->place = node_of ? mr_place_of(node_of, c->size, c->rank) : NULL;
     free(node_of);
     if (!c->place) /* a rank that chose another algorithm than the others would have all of them wait for ever */

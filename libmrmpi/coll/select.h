@@ -42,7 +42,6 @@ enum {
 
 struct mr_comm;
 
-void mr_coll_select_init(void); /* reads the setting */
 /* What c has of the last three. bytes: of all ranks' data together, which is cut in as many parts as there are nodes. */
 unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes);
 /* bytes: what one rank contributes (bcast: the message). */

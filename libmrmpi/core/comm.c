@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators: the object, and making one out of another. Context ids are in context.c, two groups in intercomm.c. */
-#include "libmrmpi/core/comm.h"
-#include "libmrmpi/coll/coll.h"
+/* Communicators: the object. Making one out of another is the business of comm/. */
+#include "libmrmpi/core/context.h"
+#include "libmrmpi/core/objects.h"
 #include "libmrmpi/launch/launch.h"
 
 #include <stdlib.h>
@@ -66,7 +66,33 @@ struct mr_comm *mr_comm_passing(struct mr_group *g, uint32_t context, int tag)
     return p;
 }
 
-/* ---- making ---- */
+enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr_group *remote,
+                          const struct mr_comm *parent, struct mr_comm **out)
+{
+    struct mr_comm *local;
+    struct mr_session *session = parent ? parent->group->session : NULL;
+    if (group && group->refs == 1)
+        mr_group_derive(group, session);
+    if (remote && remote->refs == 1)
+        mr_group_derive(remote, session);
+    struct mr_group *same = group ? mr_group_get(group) : NULL;
+    enum mr_err err = mr_comm_make(ids[0], group, parent, out);
+    enum mr_err local_err = mr_comm_make(ids[1], same, parent, &local);
+    if (!err && !local_err && remote) {
+        (*out)->local = local;
+        (*out)->peers = remote;
+        (*out)->num_peers = remote->size;
+        return MR_SUCCESS;
+    }
+    if (!err)
+        mr_comm_put(*out);
+    if (!local_err)
+        mr_comm_put(local);
+    if (remote)
+        mr_group_put(remote);
+    *out = NULL;
+    return mr_fail(MR_ERR_NO_MEM, "no memory for an intercommunicator");
+}
 
 /* What a duplicate has of the original is the topology; attributes are the api's, and hints are not inherited. */
 enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out)
@@ -75,114 +101,6 @@ enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_c
                                           : mr_comm_make(ids[0], mr_group_get(c->group), c, out);
     if (!err && c->topology)
         (*out)->topology = mr_topology_get(c->topology);
-    return err;
-}
-
-enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out)
-{
-    *out = NULL;
-    struct mr_agreement a = mr_agreement_of(c);
-    a.want = mr_comm_is_inter(c) ? 2 : 1;
-    enum mr_err err = mr_agreement_run(&a);
-    return err ? err : mr_comm_make_dup(c, a.ids, out);
-}
-
-struct split_entry {
-    int key, rank;
-};
-
-static int by_key(const void *a, const void *b)
-{
-    const struct split_entry *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return x->rank - y->rank;
-}
-
-struct mr_group *mr_split_group(const struct mr_group *g, const int (*entries)[2], int color)
-{
-    int n = 0, *world = malloc((size_t)g->size * sizeof(*world));
-    struct split_entry *members = malloc((size_t)g->size * sizeof(*members));
-    struct mr_group *made = NULL;
-    if (world && members) {
-        for (int i = 0; i < g->size; i++)
-            if (entries[i][0] == color)
-                members[n++] = (struct split_entry){entries[i][1], i};
-        qsort(members, (size_t)n, sizeof(*members), by_key);
-        for (int i = 0; i < n; i++)
-            world[i] = g->world[members[i].rank];
-        made = mr_group_new(n, world);
-    }
-    free(world);
-    free(members);
-    return made;
-}
-
-static enum mr_err intra_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
-{
-    int mine[2] = {color, key}, (*all)[2] = malloc((size_t)c->size * sizeof(*all));
-    if (!all)
-        return mr_fail(MR_ERR_NO_MEM, "no memory for MPI_Comm_split");
-    struct mr_schedule *s;
-    enum mr_err err = mr_coll_allgather(mine, sizeof(mine), mr_type_byte, all, sizeof(mine), mr_type_byte, c, &s);
-    err = mr_coll_run(err, s);
-    struct mr_agreement a = mr_agreement_of(c);
-    a.take = color != MR_UNDEFINED;
-    if (!err)
-        err = mr_agreement_run(&a);
-    if (!err && a.take)
-        err = mr_comm_make(a.ids[0], mr_split_group(c->group, (const int(*)[2])all, color), c, out);
-    free(all);
-    return err;
-}
-
-enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
-{
-    *out = NULL;
-    return mr_comm_is_inter(c) ? mr_inter_split(c, color, key, out) : intra_split(c, color, key, out);
-}
-
-enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out)
-{
-    return mr_comm_split(c, in ? mr_core_launch()->node_of[mr_comm_world->rank] : MR_UNDEFINED, key, out);
-}
-
-bool mr_comm_on_one_node(const struct mr_comm *c)
-{
-    const int *node_of = mr_core_launch()->node_of;
-    for (int i = 1; i < c->size; i++)
-        if (node_of[c->group->world[i]] != node_of[c->group->world[0]])
-            return false;
-    return true;
-}
-
-enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out)
-{
-    *out = NULL;
-    if (mr_comm_is_inter(c))
-        return mr_inter_create(c, g, out);
-    struct mr_agreement a = mr_agreement_of(c);
-    a.take = g->rank != MR_UNDEFINED;
-    enum mr_err err = mr_agreement_run(&a);
-    if (!err && a.take)
-        err = mr_comm_make(a.ids[0], mr_group_get(g), c, out);
-    return err;
-}
-
-/* Only the group's members take part, so the agreement runs on a passing communicator of theirs. */
-enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out)
-{
-    *out = NULL;
-    if (g->rank == MR_UNDEFINED)
-        return MR_SUCCESS;
-    struct mr_comm *tmp = mr_comm_passing(g, MR_CONTEXT_GROUP | c->context, tag);
-    if (!tmp)
-        return MR_ERR_NO_MEM;
-    struct mr_agreement a = mr_agreement_of(tmp);
-    enum mr_err err = mr_agreement_run(&a);
-    if (!err)
-        err = mr_comm_make(a.ids[0], mr_group_get(g), c, out);
-    mr_comm_put(tmp);
     return err;
 }
 
@@ -201,6 +119,15 @@ enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b
     if (mr_comm_is_inter(a))
         cmp = looser(cmp, mr_group_compare(a->peers, b->peers));
     return cmp == MR_IDENT ? MR_CONGRUENT : cmp;
+}
+
+bool mr_comm_on_one_node(const struct mr_comm *c)
+{
+    const int *node_of = mr_launch_info()->node_of;
+    for (int i = 1; i < c->size; i++)
+        if (node_of[c->group->world[i]] != node_of[c->group->world[0]])
+            return false;
+    return true;
 }
 
 /* ---- the two that are always there ---- */
@@ -234,5 +161,4 @@ void mr_comm_finalize(void)
         mr_comm_put(mr_comm_world);
     mr_comm_self = mr_comm_world = NULL;
     mr_context_finalize();
-    mr_idup_finalize();
 }

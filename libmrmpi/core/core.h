@@ -156,17 +156,7 @@ void mr_type_put(struct mr_type *t);
 struct mr_comm *mr_comm_get(struct mr_comm *c);
 void mr_comm_put(struct mr_comm *c);
 
-extern struct mr_comm *mr_comm_world, *mr_comm_self; /* set by mr_core_init */
+extern struct mr_comm *mr_comm_world, *mr_comm_self; /* set by mr_comm_init */
 extern struct mr_type *const mr_type_byte;           /* for transport and collectives' own messages */
-
-/*
- * Order of initialisation (core/init.c): mr_config_init, mr_launch_init, mr_core_init, mr_pt2pt_init (which calls
- * mr_rail_init(mr_core_launch(), its upcalls)), mr_launch_fence, mr_rail_ready. Finalize goes the other way:
- * mr_pt2pt_finalize, mr_launch_fence (polling where mr_rail_lingers), mr_rail_finalize, mr_core_finalize, mr_launch_finalize.
- */
-struct mr_launch;
-const struct mr_launch *mr_core_launch(void);     /* from mr_core_init on */
-int mr_core_init(const struct mr_launch *launch); /* builds the world; 0 or negative errno */
-void mr_core_finalize(void);
 
 #endif

@@ -196,3 +196,36 @@ enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group
             return MR_UNEQUAL;
     return MR_SIMILAR;
 }
+
+/* ---- parts ---- */
+
+struct split_entry {
+    int key, rank;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct split_entry *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->rank - y->rank;
+}
+
+struct mr_group *mr_group_split(const struct mr_group *g, const int (*entries)[2], int color)
+{
+    int n = 0, *world = malloc((size_t)g->size * sizeof(*world));
+    struct split_entry *members = malloc((size_t)g->size * sizeof(*members));
+    struct mr_group *made = NULL;
+    if (world && members) {
+        for (int i = 0; i < g->size; i++)
+            if (entries[i][0] == color)
+                members[n++] = (struct split_entry){entries[i][1], i};
+        qsort(members, (size_t)n, sizeof(*members), by_key);
+        for (int i = 0; i < n; i++)
+            world[i] = g->world[members[i].rank];
+        made = mr_group_new(n, world);
+    }
+    free(world);
+    free(members);
+    return made;
+}

@@ -14,13 +14,6 @@
 
 typedef void (*mr_user_fn)(void); /* cast back by the shell that stored it */
 
-/* ---- the library's life (init.c) --------------------------------------------------------------------------------- */
-
-enum mr_state { MR_STATE_BEFORE, MR_STATE_RUNNING, MR_STATE_FINALIZED };
-extern _Atomic enum mr_state mr_state; /* what it guards is written before it */
-int mr_init(int thread_level); /* 0 or negative errno, with a detail text */
-void mr_finalize(void);
-
 /* ---- datatypes (type.c, type_make.c) ----------------------------------------------------------------------------- */
 
 extern struct mr_type mr_type_basic[MR_NUM_BASICS];
@@ -194,29 +187,29 @@ struct mr_group *mr_group_difference(const struct mr_group *a, const struct mr_g
 int mr_group_find(const struct mr_group *g, int world_rank); /* rank or MR_UNDEFINED */
 enum mr_compare { MR_IDENT, MR_CONGRUENT, MR_SIMILAR, MR_UNEQUAL };
 enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group *b);
+/* The members of g that have the color, in order of their keys; entries: color and key of each member. NULL: no memory. */
+struct mr_group *mr_group_split(const struct mr_group *g, const int (*entries)[2], int color);
 
-/* ---- communicators (comm.c, intercomm.c, idup.c): collective, blocking but for idup ------------------------------ */
+/* ---- communicators (comm.c); comm/comm.h makes one out of another --------------------------------------------------- */
 
-enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out);
-struct mr_request;
-/* *out must not be used before the request is complete. */
-enum mr_err mr_comm_idup(struct mr_comm *c, struct mr_comm **out, struct mr_request **req);
-enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out);    /* *out NULL: MR_UNDEFINED */
-enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out); /* by shared memory */
-bool mr_comm_on_one_node(const struct mr_comm *c); /* all members */
-enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
-enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out);
 enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);
-/* Of local's members and those of the group whose leader is remote_leader in peer (which only the leader needs to have).
+bool mr_comm_on_one_node(const struct mr_comm *c); /* all members */
+/*
+ * A communicator, and an intercommunicator, whose local group gets ids[1]. They take over the groups (NULL: there was no
+ * memory for one) and the ids, whatever happens.
  */
-enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
-                                struct mr_comm **out);
-/* Without a parent (from_group.c): all members give the same name. The error handler is MPI_ERRORS_ARE_FATAL. */
-enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, struct mr_comm **out);
-/* remote and remote_leader: at the leader of `local` only. */
-enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, struct mr_group *remote,
-                                            int remote_leader, const char *name, struct mr_comm **out);
-enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, struct mr_comm **out);
+enum mr_err mr_comm_make(uint32_t id, struct mr_group *group, const struct mr_comm *parent, struct mr_comm **out);
+enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr_group *remote,
+                          const struct mr_comm *parent, struct mr_comm **out);
+/* What a duplicate has of the original, attributes apart. */
+enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out);
+/*
+ * A communicator of the members of g that lives while another is made; NULL: no memory. Its messages say who sent them by
+ * places in the world, not in g: of all the groups with which a process makes communicators in this context and with this
+ * tag, one after the other, two processes have the common ones in the same order, and so their messages for each other.
+ */
+struct mr_comm *mr_comm_passing(struct mr_group *g, uint32_t context, int tag);
+
 /* The world and self, for init.c. */
 struct mr_launch;
 int mr_comm_init(const struct mr_launch *launch);
@@ -327,14 +320,6 @@ void mr_topology_put(struct mr_topology *t); /* NULL is fine */
 struct mr_topology *mr_cart_new(int ndims, const int *dims, const int *periods, int rank);
 struct mr_topology *mr_graph_new(int nodes, const int *index, const int *edges, int rank);
 struct mr_topology *mr_dist_graph_new(const struct mr_neighbors *of);
-/* Edges that any process may name: source i has degrees[i] of the destinations. */
-struct mr_edges {
-    int num_sources;
-    const int *sources, *degrees, *destinations;
-    const int *weights; /* NULL: none */
-};
-/* Collective over c: each process gets the edges that it is an end of, whoever named them. */
-enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, struct mr_topology **topology);
 /* MR_PROC_NULL: outside of a dimension that is not periodic */
 int mr_cart_rank(const struct mr_topology *t, const int *coords);
 int mr_cart_shifted(const struct mr_topology *t, int direction, int by);

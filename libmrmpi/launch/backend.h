@@ -33,6 +33,8 @@ struct mr_launch_backend {
 
 /* Keeps the text for mr_launch_why() of this thread; returns err. */
 int mr_launch_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *mr_launch_fault(void); /* of this thread since the last clear; NULL: none */
+void mr_launch_clear_fault(void);
 
 extern const struct mr_launch_backend mr_launch_pmix;
 extern const struct mr_launch_backend mr_launch_pmi1;

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,28 +20,11 @@ static struct {
     struct mr_launch view;
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Thread_local char why[512]; /* the last fault that a client found in this thread's call */
-
-int mr_launch_fail(int err, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(why, sizeof(why), fmt, ap);
-    va_end(ap);
-    return err;
-}
-
-const char *mr_launch_why(int err)
-{
-    return *why ? why : strerror(-err);
-}
-
 /* The client knows what is wrong; the caller above often only that it got nothing. */
 static int logged(int err)
 {
-    if (err && *why)
-        mr_log(MR_LOG_ERROR, "%s", why);
+    if (err && mr_launch_fault())
+        mr_log(MR_LOG_ERROR, "%s", mr_launch_fault());
     return err;
 }
 
@@ -88,33 +69,38 @@ static int init_locked(const struct mr_launch **out)
 int mr_launch_init(const struct mr_launch **out)
 {
     pthread_mutex_lock(&self.lock);
-    *why = '\0';
+    mr_launch_clear_fault();
     int err = init_locked(out);
     pthread_mutex_unlock(&self.lock);
     return err;
 }
 
+const struct mr_launch *mr_launch_info(void)
+{
+    return self.backend ? &self.view : NULL;
+}
+
 int mr_launch_put(const char *key, const void *data, size_t len)
 {
-    *why = '\0';
+    mr_launch_clear_fault();
     return self.backend ? logged(self.backend->put(key, data, len)) : -EINVAL;
 }
 
 int mr_launch_fence_begin(void)
 {
-    *why = '\0';
+    mr_launch_clear_fault();
     return self.backend ? logged(self.backend->fence_begin()) : -EINVAL;
 }
 
 int mr_launch_fence_done(void)
 {
-    *why = '\0';
+    mr_launch_clear_fault();
     return self.backend ? logged(self.backend->fence_end(false)) : -EINVAL;
 }
 
 int mr_launch_fence_end(void)
 {
-    *why = '\0';
+    mr_launch_clear_fault();
     return self.backend ? logged(self.backend->fence_end(true)) : -EINVAL;
 }
 
@@ -127,7 +113,7 @@ int mr_launch_fence(void)
 
 int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
 {
-    *why = '\0';
+    mr_launch_clear_fault();
     if (!self.backend || rank < 0 || rank >= self.world.size)
         return -EINVAL;
     return logged(self.backend->get(rank, key, buf, cap, len));

@@ -33,6 +33,8 @@ struct mr_launch {
 
 /* *out stays valid until mr_launch_finalize(). */
 int mr_launch_init(const struct mr_launch **out);
+/* The same; NULL before init and after finalize. */
+const struct mr_launch *mr_launch_info(void);
 
 /* The value is copied; it is visible to peers after the next fence. */
 int mr_launch_put(const char *key, const void *data, size_t len);

@@ -7,14 +7,14 @@
 void mr_flow_init(void)
 {
     mr_pt2pt.window =
-        mr_credit_window(mr_config.unexpected_max, mr_config.unexpected_total, mr_core_launch()->size - 1);
+        mr_credit_window(mr_config.unexpected_max, mr_config.unexpected_total, mr_launch_info()->size - 1);
 }
 
 /* ---- credits ----------------------------------------------------------------------------------------------------- */
 
 bool mr_flow_free_of_credit(struct mr_vc *vc)
 {
-    return mr_vc_world_rank(vc) == mr_core_launch()->rank;
+    return mr_vc_world_rank(vc) == mr_launch_info()->rank;
 }
 
 void mr_flow_look(struct mr_vc *vc)

@@ -103,7 +103,7 @@ static uint32_t longer(uint32_t sleep_us)
 
 static void idle_crowded(struct idle *idle)
 {
-    bool network = mr_core_launch()->num_nodes > 1;
+    bool network = mr_launch_info()->num_nodes > 1;
 
     if (idle->rounds <= CROWDED_SPINS)
         relax();

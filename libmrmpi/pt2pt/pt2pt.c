@@ -97,7 +97,7 @@ int mr_pt2pt_init(void)
     if (!err)
         err = mr_match_init(&mr_pt2pt.unexpected);
     if (!err)
-        err = mr_rail_init(mr_core_launch(), &upcalls);
+        err = mr_rail_init(mr_launch_info(), &upcalls);
     if (err)
         release();
     return err;

@@ -468,7 +468,7 @@ static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
 /* With a core for each rank, and another rank to share with. */
 static bool sharing_pays(struct mr_vc *vc)
 {
-    return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_core_launch()->rank;
+    return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_launch_info()->rank;
 }
 
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)

@@ -46,7 +46,7 @@ void mr_view_close(void)
 {
 }
 
-const struct mr_launch *mr_core_launch(void)
+const struct mr_launch *mr_launch_info(void)
 {
     return &launch;
 }

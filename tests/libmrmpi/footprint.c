@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/init/init.h"
 #include "libmrmpi/launch/launch.h"
 
 enum { BLOCKS = 1 << 16, RANGES = 8 };
@@ -109,8 +109,8 @@ int main(void)
     dl_iterate_phdr(add_range, NULL);
     if (mr_init(0))
         return 1;
-    if (!mr_core_launch()->rank)
-        printf("%d ranks: %lld bytes\n", mr_core_launch()->size, total);
+    if (!mr_launch_info()->rank)
+        printf("%d ranks: %lld bytes\n", mr_launch_info()->size, total);
     mr_finalize();
     return ranges && !lost ? 0 : 1;
 }

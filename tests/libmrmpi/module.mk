@@ -142,7 +142,7 @@ tests/libmrmpi/test_bulk_LDLIBS := -lpthread
 # The end of a job, with channels, a launcher and a pt2pt/ of the test's own
 TESTPROGS += tests/libmrmpi/test_linger
 UNIT_TESTS += tests/libmrmpi/test_linger
-tests/libmrmpi/test_linger_SRCS := tests/libmrmpi/test_linger.c libmrmpi/core/init.c libmrmpi/core/error.c libmrmpi/rail/vc.c \
+tests/libmrmpi/test_linger_SRCS := tests/libmrmpi/test_linger.c libmrmpi/init/init.c libmrmpi/core/error.c libmrmpi/rail/vc.c \
     libmrmpi/rail/reorder.c $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_linger_PKGS := check
 tests/libmrmpi/test_linger_LDLIBS := -lpthread

@@ -10,7 +10,9 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/coll/coll.h"
+#include "libmrmpi/comm/comm.h"
 #include "libmrmpi/core/objects.h"
+#include "libmrmpi/init/init.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 #include "libmrmpi/rail/view.h"
@@ -164,13 +166,16 @@ void mr_comm_finalize(void)
 {
 }
 
+void mr_making_finalize(void)
+{
+}
+
 void mr_type_f90_finalize(void)
 {
 }
 
-int mr_coll_init(void)
+void mr_coll_init(void)
 {
-    return 0;
 }
 
 void mr_coll_finalize(void)

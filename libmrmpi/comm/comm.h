@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Making communicators, and what else their members find out by talking. All of it is collective over the communicator
+ * or the group that is named, and blocking but for mr_comm_idup(). *out is a reference of the caller's, NULL after an
+ * error. Called with the library's lock held.
+ */
+#ifndef MRMPI_COMM_H
+#define MRMPI_COMM_H
+
+#include "libmrmpi/core/objects.h"
+
+enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out);
+struct mr_request;
+/* *out must not be used before the request is complete. */
+enum mr_err mr_comm_idup(struct mr_comm *c, struct mr_comm **out, struct mr_request **req);
+enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out);    /* *out NULL: MR_UNDEFINED */
+enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out); /* by shared memory */
+enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
+enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out);
+/* Of local's members and those of the group whose leader is remote_leader in peer (which only the leader needs to have).
+ */
+enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
+                                struct mr_comm **out);
+/* Without a parent (from_group.c): all members give the same name. The error handler is MPI_ERRORS_ARE_FATAL. */
+enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, struct mr_comm **out);
+/* remote and remote_leader: at the leader of `local` only. */
+enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, struct mr_group *remote,
+                                            int remote_leader, const char *name, struct mr_comm **out);
+enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, struct mr_comm **out);
+
+/* Edges that any process may name: source i has degrees[i] of the destinations. */
+struct mr_edges {
+    int num_sources;
+    const int *sources, *degrees, *destinations;
+    const int *weights; /* NULL: none */
+};
+/* Collective over c: each process gets the edges that it is an end of, whoever named them. */
+enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, struct mr_topology **topology);
+
+void mr_making_finalize(void); /* when no communicator is left */
+
+#endif

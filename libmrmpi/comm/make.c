@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A communicator out of another: duplicates, parts, subsets (MPI-4.0 section 7.4.2). */
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/comm/internal.h"
+#include "libmrmpi/launch/launch.h"
+
+#include <stdlib.h>
+
+enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out)
+{
+    *out = NULL;
+    struct mr_agreement a = mr_agreement_of(c);
+    a.want = mr_comm_is_inter(c) ? 2 : 1;
+    enum mr_err err = mr_agreement_run(&a);
+    return err ? err : mr_comm_make_dup(c, a.ids, out);
+}
+
+static enum mr_err intra_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
+{
+    int mine[2] = {color, key}, (*all)[2] = malloc((size_t)c->size * sizeof(*all));
+    if (!all)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for MPI_Comm_split");
+    struct mr_schedule *s;
+    enum mr_err err = mr_coll_allgather(mine, sizeof(mine), mr_type_byte, all, sizeof(mine), mr_type_byte, c, &s);
+    err = mr_coll_run(err, s);
+    struct mr_agreement a = mr_agreement_of(c);
+    a.take = color != MR_UNDEFINED;
+    if (!err)
+        err = mr_agreement_run(&a);
+    if (!err && a.take)
+        err = mr_comm_make(a.ids[0], mr_group_split(c->group, (const int(*)[2])all, color), c, out);
+    free(all);
+    return err;
+}
+
+enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
+{
+    *out = NULL;
+    return mr_comm_is_inter(c) ? mr_inter_split(c, color, key, out) : intra_split(c, color, key, out);
+}
+
+enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out)
+{
+    return mr_comm_split(c, in ? mr_launch_info()->node_of[mr_comm_world->rank] : MR_UNDEFINED, key, out);
+}
+
+enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out)
+{
+    *out = NULL;
+    if (mr_comm_is_inter(c))
+        return mr_inter_create(c, g, out);
+    struct mr_agreement a = mr_agreement_of(c);
+    a.take = g->rank != MR_UNDEFINED;
+    enum mr_err err = mr_agreement_run(&a);
+    if (!err && a.take)
+        err = mr_comm_make(a.ids[0], mr_group_get(g), c, out);
+    return err;
+}
+
+/* Only the group's members take part, so the agreement runs on a passing communicator of theirs. */
+enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out)
+{
+    *out = NULL;
+    if (g->rank == MR_UNDEFINED)
+        return MR_SUCCESS;
+    struct mr_comm *tmp = mr_comm_passing(g, MR_CONTEXT_GROUP | c->context, tag);
+    if (!tmp)
+        return MR_ERR_NO_MEM;
+    struct mr_agreement a = mr_agreement_of(tmp);
+    enum mr_err err = mr_agreement_run(&a);
+    if (!err)
+        err = mr_comm_make(a.ids[0], mr_group_get(g), c, out);
+    mr_comm_put(tmp);
+    return err;
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Modules that call each other in a circle. cycles.py DIRECTORY...: a module is an object file of these directories, and it
+calls another if it wants a function that the other defines (as nm sees it). Prints each circle, one a line; none: nothing.
+"""
+import collections, os, subprocess, sys
+
+
+def calls(objects):
+    """{object: objects whose functions it calls}"""
+    table = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True).stdout
+    defined, wanted = {}, collections.defaultdict(set)
+    for line in table.splitlines():
+        where, rest = line.split(":", 1)
+        *_, kind, name = rest.split()
+        if kind == "T":
+            defined[name] = where
+        elif kind == "U":
+            wanted[where].add(name)
+    return {o: {defined[n] for n in wanted[o] if n in defined} - {o} for o in objects}
+
+
+def source(obj):
+    """build/obj/a/b.o is made of a/b.c; one whose source has gone does not count."""
+    return obj.split("/obj/", 1)[-1][:-2] + ".c"
+
+
+def circles(graph):
+    """Strongly connected components of more than one (Tarjan)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in sorted(graph[v]):
+            if w not in index:
+                visit(w)
+            if w in stack:
+                low[v] = min(low[v], low[w])
+        if low[v] == index[v]:
+            at = stack.index(v)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for v in sorted(graph):
+        if v not in index:
+            visit(v)
+    return found
+
+
+def main():
+    objects = [os.path.join(d, f) for d in sys.argv[1:] for f in sorted(os.listdir(d)) if f.endswith(".o")]
+    objects = [o for o in objects if os.path.exists(source(o))]
+    sys.setrecursionlimit(10000)
+    if not objects:
+        print("no object files")
+        return 2
+    found = circles(calls(objects))
+    for c in found:
+        print(" ".join(os.path.join(os.path.basename(os.path.dirname(o)), os.path.basename(o)[:-2]) for o in c))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
