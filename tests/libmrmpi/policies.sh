@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Scheduling policies on simulated hosts with two rails: what each rail carries, small messages and large ones, and what is
 # said of texts that are no policies. Order and every byte are checked by vc_probe, or by NPmpich2.
-# timeout: 200
+# timeout: 300
 . "$(dirname "$0")/../tap.sh"
 top=$(cd "$(dirname "$0")/../.." && pwd)
 two=$top/etc/topologies/two-hosts-two-rails.net
