@@ -6,7 +6,8 @@
 #   hydra as shm, started by mpiexec.hydra
 #   rxe1  inside the soft-RoCE laboratory (tests/rxe/lab), over one rail; rxe2 over two. With 2 and 4 ranks
 # PATTERN (an extended regular expression) picks programs by name, MPI_TEST_NOT (another one) leaves some out. With OTHER_RANKS=yes they run with those numbers of 1, 2, 3,
-# 4, 7 and 16 ranks that the list does not have for them, and with those that it has in parentheses.
+# 4, 7 and 16 ranks that the list does not have for them, and with those that it has in parentheses. With MPI_TEST_RANKS (a
+# list) they run with those of it that the list has for them, or, if it has none of these, with all.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
 mode=$1 pattern=${2:-.}
@@ -76,6 +77,8 @@ while read -r name modes rest; do
     ranks=$(others $ranks)
   else
     ranks=$(printf '%s\n' $ranks | grep -v '^(')
+    chosen=$(for n in $ranks; do [[ " ${MPI_TEST_RANKS:-} " == *" ${n%+} "* ]] && echo "$n"; done)
+    ranks=${chosen:-$ranks}
   fi
   for n in ${ranks/only/}; do
     ok "$name${args[*]:+ ${args[*]}}, ${n%+} ranks, $mode" run "$name" "${n%+}" "${args[@]}"
