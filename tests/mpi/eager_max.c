@@ -2,14 +2,14 @@
 /*
  * Messages of all sizes around those in the arguments, which are limits of ranks that do not agree on them, between all
  * pairs, in both directions at once, contiguous and strided, standard and synchronous, with a receive that waits for
- * them and without.
+ * them and without. AROUND in the environment: as many on each side (20).
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { AROUND = 20, LONGEST = 300000 };
+enum { LONGEST = 300000 };
 enum { STRIDED = 1, SYNCHRONOUS = 2, UNEXPECTED = 4, HOWS = 8 };
 
 static unsigned char out[2 * LONGEST], in[2 * LONGEST];
@@ -59,14 +59,15 @@ static void exchange(int peer, int n, int how)
 
 int main(int argc, char **argv)
 {
-    int all = 0;
+    const char *said = getenv("AROUND");
+    int all = 0, around = said ? atoi(said) : 20;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int shift = 1; shift < size; shift++)
         for (int a = 1; a < argc; a++)
-            for (int n = atoi(argv[a]) - AROUND; n <= atoi(argv[a]) + AROUND; n++)
+            for (int n = atoi(argv[a]) - around; n <= atoi(argv[a]) + around; n++)
                 for (int how = 0; how < HOWS; how++)
                     if (n >= 0 && n < LONGEST && size % 2 == 0)
                         exchange(rank ^ shift, n, how);

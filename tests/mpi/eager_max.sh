@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Ranks with different MRMPI_EAGER_MAX: a sender keeps to what its receiver takes, in one packet and in several.
+# eager_max_all.sh runs this with "all": as many sizes around each limit where nothing is counted as where something is.
 . "$(dirname "$0")/../tap.sh"
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
 
@@ -15,9 +16,12 @@ job() {
   sed 's/^/# /' "$tmp/out" | tail -n 20
   [ $rc = 0 ] && grep -q '^0 errors' "$tmp/out"
 }
+uncounted=20
+[ "${1:-}" = all ] || uncounted=4
+export AROUND=$uncounted
 ok "a sender with more than the receiver has room for" job 65536 64
 ok "and the other way round" job 64 8192
-export MRMPI_LOG_LEVEL=2 MRMPI_EAGER_PACKETS=1
+export MRMPI_LOG_LEVEL=2 MRMPI_EAGER_PACKETS=1 AROUND=20
 ok "limits that are no powers of two" job 5000 300
 # 41 sizes around each limit in eight ways; what is not longer than 300 bytes goes eagerly: 21 of them
 like "what both take goes eagerly at the one" '\[0@h1\].* eager_sent=1[67][0-9] ' "$tmp/out"
@@ -26,5 +30,6 @@ MRMPI_EAGER_PACKETS=4
 ok "messages of up to four packets" job 5000 300
 like "what both take goes eagerly: all around 300, and the half around 1,200" '\[0@h1\].* eager_sent=[45][0-9][0-9] ' "$tmp/out"
 unset MRMPI_LOG_LEVEL MRMPI_EAGER_PACKETS
+export AROUND=$uncounted
 ok "four ranks" job 64 200 1000 3000
 done_testing
