@@ -4,6 +4,7 @@
 
 #include "fabricd/ahead.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,6 +209,21 @@ static void sum_up(const struct place_of *at, double got[ARBITER_LANES][POLICY_C
 
 /* ---- waits ---- */
 
+/*
+ * What the buses add, if they are known, to what one port of the path may take. An adapter makes packets in the order
+ * of its port's tables, as fast as it reads memory: its bus is one more place with that wait. At the receiver packets
+ * cross the bus as they have come, so that the one in front may be the largest.
+ */
+static double bus_wait_ns(const struct plan_fabric *f, double port_ns, unsigned largest)
+{
+    double data = largest && largest < mtu_of(f) ? largest : mtu_of(f), ns = 0;
+    if (f->bus_read_mbytes)
+        ns += port_ns * (f->rate_mbps / 8.0) / on_wire(f->bus_read_mbytes, mtu_of(f));
+    if (f->bus_write_mbytes)
+        ns += data * 1000 / f->bus_write_mbytes;
+    return ns;
+}
+
 static void find_waits(const struct policy *p, const struct qos_tables *t, const struct plan_fabric *f,
                        const struct plan_load *load, struct plan_result *out)
 {
@@ -220,9 +236,12 @@ static void find_waits(const struct policy *p, const struct qos_tables *t, const
                 w.low_bytes = load->stream[i].size[k];
     for (unsigned i = 0; i < p->num_classes; i++) {
         out->classes[i].ahead = !is_bulk_lane(&t->classes[i], t->classes[i].vl_small);
-        if (out->limit !=
-            PLAN_RECEIVER) /* there it is the receiver's buffers that packets wait in, whatever their lane */
-            out->classes[i].wait_ns = tables_wait_ns(t, t->classes[i].vl_small, &c, &w);
+        if (out->limit == PLAN_RECEIVER) /* it is the receiver's buffers that packets wait in, whatever their lane */
+            continue;
+        uint64_t ns = tables_wait_ns(t, t->classes[i].vl_small, &c, &w);
+        if (ns && ns != WAIT_UNBOUNDED)
+            ns += (uint64_t)ceil(bus_wait_ns(f, (double)ns / (f->hops ? f->hops : WAIT_HOPS), w.low_bytes));
+        out->classes[i].wait_ns = ns;
     }
 }
 

@@ -55,8 +55,8 @@ struct plan_class {
     double share;     /* percent of what goes */
     double mbytes;    /* 10^6 bytes a second, with headers; 0: the rate is not known */
     bool ahead;       /* small messages have a lane that is not its bulk's */
-    uint64_t wait_ns; /* of a small message on that lane for others, at most; WAIT_UNBOUNDED; 0: not known, as where the
-                         receiver's bus is the narrow place */
+    uint64_t wait_ns; /* of a small message on that lane for others, at most, on all links and on both buses;
+                         WAIT_UNBOUNDED; 0: not known, as where the receiver's bus is the narrow place */
 };
 
 struct plan_result {

@@ -88,6 +88,24 @@ START_TEST(narrow_places)
 }
 END_TEST
 
+START_TEST(buses_make_waits_longer)
+{
+    struct policy p = policy(2, nine_one);
+    struct qos_tables t = tables(&p, nine_one_packets);
+    struct plan_fabric f = {.mtu = 2048, .rate_mbps = 16000, .hops = 2};
+    double links = (double)predict(&p, &t, &f, "bulk").classes[1].wait_ns;
+    /* a bulk packet in service, one of the other class's small messages and, the high limit being 0, one more of bulk */
+    near(links, 2 * (2078 + 1054 + 2078) / 2.0, 1);
+    f.bus_write_mbytes = 2000;
+    near((double)predict(&p, &t, &f, "bulk").classes[1].wait_ns, links + 1024, 1);
+    f.bus_read_mbytes = 1500; /* 1525 with headers */
+    near((double)predict(&p, &t, &f, "bulk").classes[1].wait_ns, links + links / 2 * 2000 / 1524.9 + 1024, 2);
+    t.high_limit = 255; /* and c1 on its bulk lane, which others can starve */
+    t.classes[1].vl_small = t.classes[1].vl_bulk[0];
+    ck_assert_uint_eq(predict(&p, &t, &f, "bulk").classes[1].wait_ns, WAIT_UNBOUNDED);
+}
+END_TEST
+
 START_TEST(hosts_that_cannot_give_more)
 {
     struct policy p = policy(2, nine_one);
@@ -268,6 +286,7 @@ int main(void)
 {
     TCase *c = tcase_create("plan");
     tcase_add_test(c, narrow_places);
+    tcase_add_test(c, buses_make_waits_longer);
     tcase_add_test(c, hosts_that_cannot_give_more);
     tcase_add_test(c, small_messages_keep_to_the_share);
     tcase_add_test(c, high_limits);
