@@ -20,7 +20,7 @@ def main():
     rng, rows = random.Random(seed), []
     mtu = predict.FABRIC[model].split(",")[0].split("=")[1]
     for _ in range(number):
-        text, loads = predict.make_policy(rng, list(predict.WINDOW))
+        text, loads, _ = predict.make_policy(rng, list(predict.WINDOW))
         for many in (False, True):
             streams = [(c, size, predict.WINDOW[size], 1 if many else jobs) for c, size, jobs in loads]
             case = share.Case(policy=f"version: 1\nvls: 8\nmtu: {mtu}\n{text}", loads=streams, model=model,

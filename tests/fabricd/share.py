@@ -9,6 +9,8 @@ What a policy gives on the wire: jobs of its classes want the same cable at once
 --load CLASS:SIZE[+SIZE...]:WINDOW[:JOBS]. Each job is a pair of ranks; the senders are on host h1, or on h1 ... hN in
 turn (--from N), the receivers on the host after these. The cable (one for each rail) is that which leads to the receivers.
 With --trunk it is one between two switches: senders are on one of them, as many receiving hosts on the other.
+With a WINDOW of 0 it is a ping-pong of 8 bytes, whose way to the receiver is measured, the shortest before the others send
+and the longest beside them; it is no part of the load that is predicted.
 Bytes are those of the packets that left the switch for it, headers included, taken from the engine's trace, between two
 moments of virtual time between which all jobs send. A packet belongs to the class whose service level it has.
 
@@ -39,6 +41,7 @@ class Case:
     keep_trace: str = ""
     trace_all: bool = False
     predict: str = ""  # what `policy plan --fabric` is told beside what the host's adapters tell it; it is asked if there is something
+    load_name: str = ""  # of the load that it is asked for, if it knows one by name
     seconds: int = 300  # real
 
 
@@ -152,11 +155,13 @@ def levels(plan):
 
 def predict(case, host, policy, tmp):
     """What fabricctl says on this host of the case: {"limit", "classes": [...]}"""
-    load = os.path.join(tmp, "load.yaml")
+    load = case.load_name or os.path.join(tmp, "load.yaml")
     pattern = "many-to-one" if case.senders > 1 else "cable"
-    with open(load, "w") as f:
-        for name, sizes, _, jobs in case.loads:
-            f.write(f"- {{class: {name}, sizes: [{sizes.replace('+', ', ')}], jobs: {jobs}, pattern: {pattern}}}\n")
+    if not case.load_name:
+        with open(load, "w") as f:
+            for name, sizes, window, jobs in case.loads:
+                if window:
+                    f.write(f"- {{class: {name}, sizes: [{sizes.replace('+', ', ')}], jobs: {jobs}, pattern: {pattern}}}\n")
     done = subprocess.run(["simfab", "exec", "--real-clock", host, "--", "fabricctl", "policy", "plan", policy, "--json", "--load",
                            load, "--fabric", case.predict], capture_output=True, text=True)
     if done.returncode:
@@ -237,7 +242,9 @@ def run_load(case, hosts, streams, tmp):
     payload = collections.Counter()
     for job, n in re.findall(r"^stream (\S+) \S+ (\d+)", done.stdout, re.M):
         payload[job.rsplit(".", 2)[0]] += int(n)
-    return {"begin": float(m[1]), "end": float(m[2]), "payload": payload, "trace": trace, "err": done.stderr}
+    ways = {job.rsplit(".", 2)[0]: {"quiet_us": float(q), "worst_us": float(w), "n": int(n)}
+            for job, q, w, n in re.findall(r"^ping (\S+) (\S+) (\S+) (\d+)", done.stdout, re.M)}
+    return {"ways": ways, "begin": float(m[1]), "end": float(m[2]), "payload": payload, "trace": trace, "err": done.stderr}
 
 
 def report(case, run, of, shares, warnings, tmp, predicted):
@@ -252,6 +259,7 @@ def report(case, run, of, shares, warnings, tmp, predicted):
                         "payload": 100.0 * run["payload"][c] / payloads if payloads else 0,
                         "mbytes_per_s": by_class[c] / length / 1e6} for c in {**shares, **by_class}},
         "lanes": percent(by_vl, all_bytes), "levels": percent(by_sl, all_bytes), "warnings": warnings, "stderr": run["err"], "predicted": predicted,
+        "ways": run["ways"],
     }
     with open(os.path.join(tmp, "result.json"), "w") as f:
         json.dump(result, f)
@@ -280,7 +288,9 @@ def show(result):
         print(f"{name:12s} share {c['share']:6.2f}   wire {c['wire']:6.2f} %   payload {c['payload']:6.2f} %   "
               f"{c['mbytes_per_s']:9.1f} MB/s")
     for c in result["predicted"]["classes"] if result["predicted"] else []:
-        print(f"{c['name']:12s} predicted {c['share']:6.2f} %")
+        print(f"{c['name']:12s} predicted {c['share']:6.2f} %, small messages wait {c['wait_us']} us")
+    for name, w in result["ways"].items():
+        print(f"{name:12s} 8 bytes take {w['quiet_us']:.2f} us, and at most {w['worst_us']:.2f} us beside the load (of {w['n']})")
     print("lanes        " + "  ".join(f"VL {k}: {v:.2f}" for k, v in result["lanes"].items()))
     print("levels       " + "  ".join(f"SL {k}: {v:.2f}" for k, v in result["levels"].items()))
     print(f"cable        {result['mbytes_per_s']:.1f} MB/s, busy {100 * result['busy']:.2f} % of {1e3 * result['window']:.2f} ms "

@@ -3,7 +3,8 @@
  * share_load [-b] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable at the same time.
  *
  *   STREAM  JOB,SIZE[+SIZE...],WINDOW  a pair of ranks of this job; the first sends messages of these sizes in turn to
- *           the second, WINDOW of them under way
+ *           the second, WINDOW of them under way. With WINDOW 0 it is a ping-pong of 8 bytes with pauses, which begins
+ *           a little before the others: it stays within its ahead budget
  *   HOSTS   senders are on so many hosts, in turn, receivers on the host after these; N:M: on the M hosts after these
  *   -b      windows are waited for and begun anew; otherwise a message that is done makes room for the next
  *
@@ -14,6 +15,8 @@
  *
  *   window BEGIN END         between these times, in seconds as MPI_Wtime has them, all streams send
  *   stream JOB SIZES BYTES   of payload that arrived between the two
+ *   ping JOB QUIET WORST N   of N ways to the second rank of a ping-pong: microseconds of the shortest before the
+ * others send, and of the longest between the two times
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -24,8 +27,9 @@
 
 enum { SIZES_MAX = 16, WINDOW_MAX = 1024, TAG = 1, ANSWER };
 
-#define WARM_UP_S 2e-3 /* links of all rails and levels are opened while messages go */
-#define AHEAD_S   3e-4 /* the start is announced so much before */
+#define WARM_UP_S    2e-3 /* links of all rails and levels are opened while messages go */
+#define AHEAD_S      3e-4 /* the start is announced so much before */
+#define PAUSE_MOST_S 4e-5 /* between a pong and the next ping */
 
 struct stream {
     char job[64];
@@ -69,7 +73,7 @@ static void read_stream(const char *text)
             stream.largest = stream.sizes[stream.num_sizes];
         stream.num_sizes++;
     } while (*at == '+');
-    if (*at != ',' || sscanf(at + 1, "%d", &stream.window) != 1 || stream.window < 1 || stream.window > WINDOW_MAX)
+    if (*at != ',' || sscanf(at + 1, "%d", &stream.window) != 1 || stream.window < 0 || stream.window > WINDOW_MAX)
         fail("cannot read a stream's window");
 }
 
@@ -148,6 +152,63 @@ static double receive(double begin, double end, int peer)
     return bytes;
 }
 
+static void sleep_until(double then)
+{
+    double left = then - MPI_Wtime();
+
+    if (left > 0)
+        nanosleep(&(struct timespec){(time_t)left, (long)((left - (double)(time_t)left) * 1e9)}, NULL);
+}
+
+/* ---- a ping-pong ------------------------------------------------------------------------------------------------- */
+
+/* One way: the shortest while it is quiet, the longest beside the others. */
+struct ways {
+    double quiet, worst, n;
+};
+
+static bool is_ping(void)
+{
+    return !stream.window;
+}
+
+/* Each message is the time at which it was sent, which the hosts share; the last one is 0. */
+static void ping_until(double then, int peer)
+{
+    unsigned seed = 1;
+    double now;
+
+    do {
+        double back;
+
+        sleep_until(MPI_Wtime() + PAUSE_MOST_S * rand_r(&seed) / RAND_MAX); /* not in step with what it meets */
+        now = MPI_Wtime();
+        now = now < then ? now : 0;
+        MPI_Send(&now, 1, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD);
+        MPI_Recv(&back, 1, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } while (now > 0);
+}
+
+/* What is under way when the others begin, and until they have filled all buffers, counts as neither. */
+static struct ways pong(double start, double begin, double end, int peer)
+{
+    struct ways w = {0};
+    double sent;
+
+    do {
+        MPI_Recv(&sent, 1, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        double now = MPI_Wtime(), way = now - sent;
+        if (sent > 0 && now < start) {
+            w.quiet = !w.quiet || way < w.quiet ? way : w.quiet;
+        } else if (sent >= begin && now < end) {
+            w.worst = way > w.worst ? way : w.worst;
+            w.n++;
+        }
+        MPI_Send(&sent, 1, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD);
+    } while (sent > 0);
+    return w;
+}
+
 /* A few messages of each size at a time, so that nothing is opened once it counts. */
 static void warm_up(int peer, bool sends)
 {
@@ -169,19 +230,15 @@ static void warm_up(int peer, bool sends)
     }
 }
 
-static void sleep_until(double then)
-{
-    double left = then - MPI_Wtime();
-
-    if (left > 0)
-        nanosleep(&(struct timespec){(time_t)left, (long)((left - (double)(time_t)left) * 1e9)}, NULL);
-}
-
-static void print_streams(char *const *streams, const double *bytes)
+static void print_streams(char *const *streams, const double *bytes, const struct ways *ways)
 {
     for (int i = 0; i < num_streams; i++) {
         const char *sizes = strchr(streams[i], ',') + 1;
+        const struct ways *w = &ways[receiver_of(i)];
 
+        if (w->n > 0)
+            printf("ping %.*s %.4f %.4f %.0f\n", (int)(sizes - 1 - streams[i]), streams[i], 1e6 * w->quiet,
+                   1e6 * w->worst, w->n);
         printf("stream %.*s %.*s %.0f\n", (int)(sizes - 1 - streams[i]), streams[i], (int)strcspn(sizes, ","), sizes,
                bytes[receiver_of(i)]);
     }
@@ -192,6 +249,7 @@ int main(int argc, char **argv)
     const char *number = getenv("PMIX_RANK");
     int first = argc > 1 && !strcmp(argv[1], "-b") ? 2 : 1, size;
     double start = 0, settle, length, mine = 0, *bytes;
+    struct ways my_ways = {0}, *ways;
 
     batches = first == 2;
     if (!number || argc < first + 4)
@@ -209,27 +267,34 @@ int main(int argc, char **argv)
     setenv("MRMPI_JOBID", stream.job, 1);
     if (!sends && !receives)
         setenv("MRMPI_FABRICD_SOCKET", "/nonexistent", 1);
-    room = calloc((size_t)stream.window, (size_t)stream.largest + 1);
+    room = calloc((size_t)stream.window + 1, (size_t)stream.largest + 1);
 
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size != (senders + receivers) * num_streams || !room)
         fail("there must be as many ranks on each host as streams");
     bytes = calloc((size_t)size, sizeof *bytes);
+    ways = calloc((size_t)size, sizeof *ways);
     if (sends || receives)
         warm_up(peer, sends);
     MPI_Barrier(MPI_COMM_WORLD);
     start = MPI_Wtime() + AHEAD_S;
     MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    sleep_until(start);
-    if (sends)
+    if (!is_ping())
+        sleep_until(start);
+    if (sends && is_ping())
+        ping_until(start + length, peer);
+    else if (receives && is_ping())
+        my_ways = pong(start, start + settle, start + length, peer);
+    else if (sends)
         send_until(start + length, peer);
     else if (receives)
         mine = receive(start + settle, start + length, peer);
     MPI_Gather(&mine, 1, MPI_DOUBLE, bytes, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPI_Gather(&my_ways, 3, MPI_DOUBLE, ways, 3, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         printf("window %.9f %.9f\n", start + settle, start + length);
-        print_streams(argv + first + 3, bytes);
+        print_streams(argv + first + 3, bytes, ways);
     }
     MPI_Finalize();
     return 0;
