@@ -8,7 +8,7 @@ Kinds of loads. Of the last three each policy has one, in turn, if none is given
   cable, many  classes send messages of --sizes over one cable, and from several hosts to one
   small        all classes send their largest small messages: the load `small`
   aggressor    the class with the least share sends small messages, all others bulk: `aggressor CLASS/SIZE`
-  wait         one class sends 8 bytes now and then, the others bulk and small messages
+  wait         one class sends 8 bytes now and then; the others send bulk, and their levels of small messages are full
 
 Predicted and measured shares are within 2 points and, of the larger, 5 percent; where messages are small within 2
 points. A wait is measured as the longest way of the 8 bytes beside the load, less the shortest without it. What is
@@ -52,7 +52,7 @@ def case_of(kind, number, policy, model):
     text, loads, least = policy
     rng = random.Random(number)  # the policies of the other kinds stay what they are
     fabric, small = FABRIC[model], rng.choice(list(SMALL))
-    name, senders = "", 1
+    name, senders, flood = "", 1, []
     if kind == "small":
         text, name = text.replace("small: 1K", f"small: {small}"), "small"
         streams = [(c, small, SMALL[small], 1) for c, _, _ in loads]
@@ -62,13 +62,13 @@ def case_of(kind, number, policy, model):
     elif kind == "wait":
         ping = rng.randrange(len(loads))
         streams = [(c, *(("8", 0) if i == ping else (size, WINDOW[size])), 1) for i, (c, size, _) in enumerate(loads)]
-        streams.append((loads[ping - 1][0], "1K", SMALL["1K"], 1))
+        flood = [c for i, (c, _, _) in enumerate(loads) if i != ping]
     else:
         senders = len(loads) if kind == "many" else 1
         streams = [(c, size, WINDOW[size], 1 if kind == "many" else jobs) for c, size, jobs in loads]
     mtu = fabric.split(",")[0].split("=")[1]
     return share.Case(policy=f"version: 1\nvls: 8\nmtu: {mtu}\n{text}", loads=streams, model=model, senders=senders,
-                      predict=f"{fabric},hops={HOPS}", load_name=name, seconds=200)
+                      predict=f"{fabric},hops={HOPS}", load_name=name, flood=flood, seconds=200)
 
 
 def compare(result):

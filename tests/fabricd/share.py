@@ -41,6 +41,7 @@ class Case:
     keep_trace: str = ""
     trace_all: bool = False
     predict: str = ""  # what `policy plan --fabric` is told beside what the host's adapters tell it; it is asked if there is something
+    flood: list = dataclasses.field(default_factory=list)  # classes whose level of small messages is full, whatever their budget
     load_name: str = ""  # of the load that it is asked for, if it knows one by name
     seconds: int = 300  # real
 
@@ -153,6 +154,14 @@ def levels(plan):
     return of, shares
 
 
+def flood(case, hosts, plan):
+    """The command that fills the levels of small messages of case.flood from the moment of the start, which is 300 us away"""
+    small = dict(re.findall(r"- \{name: \"?([^\",]+)\"?, .*?\bsl_small: (\d+)", plan))
+    length = case.time_us or TIMES_US[case.model][0]
+    return " && ".join(f'simfab flow add "{hosts[0]} mlx5_0" "{hosts[case.senders]} mlx5_0" sl={small[c]} size=1024 '
+                       f"after=300us for={length:.0f}us" for c in case.flood)
+
+
 def predict(case, host, policy, tmp):
     """What fabricctl says on this host of the case: {"limit", "classes": [...]}"""
     load = case.load_name or os.path.join(tmp, "load.yaml")
@@ -213,7 +222,7 @@ def inside(tmp):
                     ctl(h, "job", "set", job, name)
         status = ctl(hosts[0], "status")
         of, shares = levels(status if "sl_bulk" in status else plan.stdout)
-        result = run_load(case, hosts, streams, tmp)
+        result = run_load(case, hosts, streams, flood(case, hosts, status if "sl_bulk" in status else plan.stdout), tmp)
         predicted = predict(case, hosts[0], policy, tmp) if case.predict else None
     finally:
         for d in daemons:
@@ -223,7 +232,7 @@ def inside(tmp):
     report(case, result, of, shares, plan.stderr, tmp, predicted)
 
 
-def run_load(case, hosts, streams, tmp):
+def run_load(case, hosts, streams, first, tmp):
     time_us, settle_us = (case.time_us or TIMES_US[case.model][0]), (case.settle_us or TIMES_US[case.model][1])
     trace = case.keep_trace or os.path.join(tmp, "trace.json")
     to = hosts[case.senders:]
@@ -232,7 +241,7 @@ def run_load(case, hosts, streams, tmp):
     argv = ["mrrun", "-n", str(len(streams) * len(hosts)), "--ppn", str(len(streams)), "--hosts", ",".join(hosts),
             os.path.join(BUILD, "tests/fabricd/share_load"), *(["-b"] if case.batches else []),
             f"{case.senders}:{receivers(case)}", str(time_us), str(settle_us), *streams]
-    env = {**{k: v for k, v in os.environ.items() if not k.startswith("MRMPI_")}, **case.env,
+    env = {**{k: v for k, v in os.environ.items() if not k.startswith("MRMPI_")}, **case.env, **({"FIRST": first} if first else {}),
            "MRMPI_FABRICD_SOCKET": os.environ["SIMFAB_DIR"] + "/fabricd-%h.sock"}
     done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     subprocess.run(["simfab", "trace", "stop"], check=True, capture_output=True)

@@ -11,12 +11,13 @@
  * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; those that no
  * stream needs wait, and are none of the processes that fabricd counts. All streams are ranks of one MPI world, so that
  * they begin together, but each rank says to fabricd that it belongs to its stream's JOB. All send from one moment of
- * virtual time on, which the hosts share, for TIME_US. Rank 0 prints
+ * virtual time on, which the hosts share, for TIME_US. FIRST in the environment is a
+ * command that rank 0 runs before it says when that is. Rank 0 prints
  *
  *   window BEGIN END         between these times, in seconds as MPI_Wtime has them, all streams send
  *   stream JOB SIZES BYTES   of payload that arrived between the two
  *   ping JOB QUIET WORST N   of N ways to the second rank of a ping-pong: microseconds of the shortest before the
- * others send, and of the longest between the two times
+ *                            others send, and of the longest between the two times
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -278,6 +279,8 @@ int main(int argc, char **argv)
     if (sends || receives)
         warm_up(peer, sends);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (!rank && getenv("FIRST") && system(getenv("FIRST")))
+        fail("the command FIRST failed");
     start = MPI_Wtime() + AHEAD_S;
     MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (!is_ping())
