@@ -47,7 +47,7 @@ all_urgent "one by one"
 begin() {
   local run h
   rm -f "$tmp/begin"
-  PAUSE_MS=9000 exchange 7 "touch $tmp/begin" "$keep" >"$tmp/shown" 2>&1 &
+  PAUSE_MS=9000 PAUSES=1 exchange 7 "touch $tmp/begin" "$keep" >"$tmp/shown" 2>&1 &
   run=$!
   wait_for 60 test -e "$tmp/begin"
   for h in h1 h2; do start_fabricd $h etc/policies/simple.yaml; done

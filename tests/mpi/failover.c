@@ -3,9 +3,9 @@
  * Messages of all sizes in both directions while commands break and mend what carries them: nothing is lost, doubled,
  * reordered or changed. failover ROUNDS COMMAND...: rank 0 runs the commands, in turn, in the middle of every third
  * round, or of one in EVERY. PEER in their environment is the process that it talks to. With PAUSE_MS set all wait so
- * long after such a round, and look at the network meanwhile; with MOST_BYTES set no message is longer, with PER_SIZE
- * there are so many of each size, with ALL each talks to every other one. FIRST is a command that rank 0 runs before
- * the first message.
+ * long after such a round, or after the first PAUSES of them, and look at the network meanwhile; with MOST_BYTES set no
+ * message is longer, with PER_SIZE there are so many of each size, with ALL each talks to every other one. FIRST is a
+ * command that rank 0 runs before the first message.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static int sizes[] = {0, 8, 200, 3000, 8000, 40000, 300000, 2000000};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static unsigned char **out, **in; /* those of each peer, one after the other */
-static int rank, size, errors, peers, messages = 6 * SIZES, every = 3;
+static int rank, size, errors, peers, messages = 6 * SIZES, every = 3, pauses = 1000000;
 
 static int peer_of(int message)
 {
@@ -113,6 +113,8 @@ static void read_settings(void)
         messages = atoi(per_size) * SIZES;
     if (getenv("EVERY"))
         every = atoi(getenv("EVERY"));
+    if (getenv("PAUSES"))
+        pauses = atoi(getenv("PAUSES"));
     peers = getenv("ALL") ? size - 1 : 1;
 }
 
@@ -148,7 +150,7 @@ int main(int argc, char **argv)
         if (!rank)
             printf("round %d: %.3f ms%s%s\n", r, (MPI_Wtime() - begin) * 1e3, command ? ", " : "",
                    command ? command : "");
-        if (r % every == 1 % every)
+        if (r % every == 1 % every && pauses-- > 0)
             rest(getenv("PAUSE_MS"));
         sum = rank + r;
         MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
