@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The class of a job changes while it runs: its messages go on, on the new service levels.
+# SETTINGS, each by itself, are the library's: change_all.sh has more.
 # timeout: 400
 . "$(dirname "$0")/lib.sh"
 fabricds etc/policies/simple.yaml
@@ -17,7 +18,7 @@ ok "a job that is urgent from the beginning" exchange 5 "$keep" "$kept"
 lanes 1000000 >"$tmp/urgent"
 is "has two lanes for its large messages" "$(tr , '\n' <"$tmp/urgent" | grep -c .)" 2
 
-for setting in MRMPI_RNDV=read MRMPI_RNDV=write MRMPI_LINKS=uc MRMPI_LINKS=ud; do
+for setting in ${SETTINGS:-MRMPI_RNDV=read MRMPI_LINKS=ud}; do
   eval "$(set_class batch)"
   export "${setting?}"
   ok "$setting: a running job becomes urgent, and its messages are right" exchange 8 "$(set_class urgent); sleep 0.1" "$keep" "$kept" true
