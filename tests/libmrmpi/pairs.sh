@@ -89,7 +89,7 @@ while IFS=: read -r hosts ways; do
   done
   ok "paths were opened again" grep -q 'reopened=[1-9]' "$tmp/out"
 done <<'EOF'
-ab ba:read
+ab ba:
 aa aaa:
 aab ba:write
 ab bab:
