@@ -130,6 +130,7 @@ if [ -n "$all" ]; then
     ok "$design: the MPI programs, two rails" with MRMPI_RING_DESIGN=$design programs net2 .
   done
 else
+  export MPI_TEST_RANKS=3
   ok "MPI programs, two rails" programs net2 '^(p2p_order|p2p_sizes|cancel)$'
 fi
 done_testing
