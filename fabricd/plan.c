@@ -72,22 +72,12 @@ static unsigned lane_of_size(const struct policy_class *c, const struct class_le
     return l->vl_bulk[0];
 }
 
-/*
- * A level whose lane is one of bulk has no budget: its messages are all on that lane. Others go ahead within the
- * budget, and what is more goes with the bulk.
- */
 static void put_size(struct traffic *x, const struct policy *p, const struct qos_tables *t, unsigned class,
                      uint32_t size, unsigned mtu)
 {
-    const struct policy_class *c = &p->classes[class];
     const struct class_levels *l = &t->classes[class];
-    unsigned vl = lane_of_size(c, l, size);
-    bool has_level = size <= c->small_max || (l->num_medium && size <= c->medium_max[l->num_medium - 1]);
-    if (has_level && is_bulk_lane(l, vl)) {
-        put_message(x, vl, size, mtu, class);
-        return;
-    }
-    if (has_level) {
+    unsigned vl = lane_of_size(&p->classes[class], l, size);
+    if (!is_bulk_lane(l, vl)) {
         if (!x->on[vl][class])
             x->lane[vl].most += l->num_ahead ? x->budget[class] / 100 / l->num_ahead : 0;
         put_message(x, vl, size, mtu, class);

@@ -95,6 +95,10 @@ static void take_levels(const struct fd_state *s, struct mr_fabric_level *level)
     level[MR_LEVEL_SMALL].sl[0] = s->sl_small;
     level[MR_LEVEL_BULK].num_lanes = s->num_lanes;
     memcpy(level[MR_LEVEL_BULK].sl, s->sl_bulk, s->num_lanes);
+    if (memchr(s->sl_bulk, s->sl_small, s->num_lanes)) { /* no lane of their own: each bulk lane has a part of the share */
+        level[MR_LEVEL_SMALL].num_lanes = s->num_lanes;
+        memcpy(level[MR_LEVEL_SMALL].sl, s->sl_bulk, s->num_lanes);
+    }
     for (unsigned l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_PACKETS; l++) {
         if (n-- > 0) {
             level[l].max = medium->max;

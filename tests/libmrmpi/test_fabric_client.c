@@ -349,6 +349,12 @@ START_TEST(a_late_answer)
     send(conversation, &s, s.h.length, 0); /* as to any subscriber */
     ck_assert(mr_fabric_news(&q, 100 * SECOND));
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 9);
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].num_lanes, 1);
+    s.sl_small = s.sl_bulk[0]; /* without a level of their own they have all of bulk's */
+    send(conversation, &s, s.h.length, 0);
+    ck_assert(mr_fabric_news(&q, 100 * SECOND));
+    ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].num_lanes, s.num_lanes);
+    ck_assert_mem_eq(q.level[MR_LEVEL_SMALL].sl, s.sl_bulk, s.num_lanes);
     ck_assert_uint_eq(logged, 1);
 }
 END_TEST
