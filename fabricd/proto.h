@@ -114,7 +114,12 @@ struct fd_rail {
 struct fd_state {
     struct fd_header h;
     int32_t status;      /* 0: a policy is in force; -ENOENT: none yet (service levels 0); else a negative errno */
-    uint32_t changed;    /* FD_CHANGED_ bits; in the answer to a hello FD_CAN_ bits */
+    uint16_t changed;    /* FD_CHANGED_ bits; in the answer to a hello FD_CAN_ bits */
+    /*
+     * How much of an adapter's message rate this client's small messages may take, of FD_AHEAD_ALL: with more they go
+     * on sl_bulk. 0: not said.
+     */
+    uint16_t messages;
     uint64_t generation; /* goes up whenever a policy is put in force; 0: none */
     uint32_t small_max;  /* messages of up to so many bytes (and all control messages) travel on sl_small */
     uint8_t verified;    /* 1: every port of the fabric was found to have the policy's tables */

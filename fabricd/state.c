@@ -52,6 +52,8 @@ void state_fill(const struct daemon *d, const struct state_asker *who, const uns
     ahead_budgets(&d->current.tables, percent);
     for (unsigned r = 0; r < m->num_rails; r++)
         m->rails[r].ahead = ahead_part(percent[i], l->num_ahead, sharers[i]);
+    if (percent[i] > 0)
+        m->messages = ahead_part(l->share, 1, sharers[i]);
     m->num_lanes = l->num_lanes;
     memcpy(m->sl_bulk, l->sl_bulk, sizeof(m->sl_bulk));
     memcpy(m->class_name, p->classes[i].name, sizeof(m->class_name));
@@ -75,14 +77,15 @@ static bool same_spread(const struct fd_state *a, const struct fd_state *b)
     return !of_a == !of_b && (!of_a || !memcmp(of_a, of_b, sizeof(*of_a)));
 }
 
-uint32_t state_changes(const struct fd_state *a, const struct fd_state *b)
+uint16_t state_changes(const struct fd_state *a, const struct fd_state *b)
 {
-    uint32_t bits = 0;
+    uint16_t bits = 0;
     if (a->status != b->status || a->small_max != b->small_max || a->sl_small != b->sl_small ||
         a->num_lanes != b->num_lanes || memcmp(a->sl_bulk, b->sl_bulk, sizeof(a->sl_bulk)) ||
         memcmp(a->class_name, b->class_name, sizeof(a->class_name)) || !same_levels(a, b) || !same_spread(a, b))
         bits |= FD_CHANGED_CLASS;
-    if (a->num_rails != b->num_rails || memcmp(a->rails, b->rails, a->num_rails * sizeof(a->rails[0])))
+    if (a->num_rails != b->num_rails || a->messages != b->messages ||
+        memcmp(a->rails, b->rails, a->num_rails * sizeof(a->rails[0])))
         bits |= FD_CHANGED_RAILS;
     if (a->generation != b->generation || a->verified != b->verified)
         bits |= FD_CHANGED_POLICY;

@@ -18,7 +18,7 @@ struct state_asker {
 void state_fill(const struct daemon *d, const struct state_asker *who, const unsigned sharers[POLICY_CLASSES_MAX],
                 struct fd_state_long *out);
 /* FD_CHANGED_ bits: what b says that a did not. */
-uint32_t state_changes(const struct fd_state *a, const struct fd_state *b);
+uint16_t state_changes(const struct fd_state *a, const struct fd_state *b);
 /* The service levels that it gives out, a bit each. */
 uint16_t state_levels(const struct fd_state *m);
 

@@ -62,7 +62,8 @@ static bool print_state(int fd)
            (unsigned long long)m.generation, m.class_name, m.sl_small);
     for (unsigned i = 0; i < m.num_lanes; i++)
         printf("%s%u", i ? "," : "", m.sl_bulk[i]);
-    printf(" small_max=%u ahead=%u verified=%u rails=", m.small_max, m.num_rails ? m.rails[0].ahead : 0, m.verified);
+    printf(" small_max=%u ahead=%u messages=%u verified=%u rails=", m.small_max, m.num_rails ? m.rails[0].ahead : 0,
+           m.messages, m.verified);
     for (unsigned i = 0; i < m.num_rails; i++)
         printf("%s%s/%u/lid%s/lmc%u/%s", i ? "," : "", m.rails[i].device, m.rails[i].port, m.rails[i].lid ? "ok" : "0",
                m.rails[i].lmc, m.rails[i].usable ? "up" : "down");

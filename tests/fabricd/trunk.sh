@@ -35,6 +35,9 @@ stop_daemon() {
 budget() { # that a process of the class has, of 65536 of a link
   "$BUILD/tests/fabricd/fabric_tool" query "$FABRICD_SOCKET" "$1" | sed 's/.* ahead=\([0-9]*\) .*/\1/'
 }
+messages() { # that its small messages may take of an adapter's message rate, of 65536
+  "$BUILD/tests/fabricd/fabric_tool" query "$FABRICD_SOCKET" "$1" | sed 's/.* messages=\([0-9]*\) .*/\1/'
+}
 ahead_of() { # CLASS FILE: percent, as plan and status tell it
   sed -n "s/.*{name: $1, .* ahead: \([0-9.]*\).*/\1/p" "$2"
 }
@@ -58,6 +61,8 @@ fabricctl status >status
 is "plan tells a quarter of the budget" "$(ahead_of tin plan)" 0.33
 is "and so does status" "$(ahead_of tin status)" 0.33
 is "which a process has" "$(budget 1)" 218
+ok "of its adapter, which others do not share, it has its class's 10 percent" \
+  awk -v n="$(messages 1)" 'BEGIN {print n; exit !(n > 6553 * 0.95 && n < 6554 * 1.05)}'
 
 stop_daemon
 sed -i 's/ oversubscription=4//' state/policy.lock
