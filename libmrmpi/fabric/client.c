@@ -37,6 +37,7 @@ static struct {
     char job[FD_JOB_MAX];
     unsigned num_rails;
     struct fd_rail rails[FD_RAILS_MAX];
+    unsigned messages;
     bool knows_places;
     unsigned num_places;
     struct mr_fabric_place places[PLACES];
@@ -122,6 +123,7 @@ static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
 
     mr_fabric_defaults(qos);
     client.num_rails = s->num_rails;
+    client.messages = s->messages;
     memcpy(client.rails, s->rails, s->num_rails * sizeof s->rails[0]);
     if (s->status)
         return; /* no policy in force */
@@ -289,7 +291,7 @@ void mr_fabric_close(void)
 {
     drop_connection();
     client.wanted = client.was_heard = false;
-    client.num_rails = client.num_places = 0;
+    client.num_rails = client.num_places = client.messages = 0;
     client.pause_ns = client.next_try_ns = 0;
 }
 
@@ -370,4 +372,9 @@ unsigned mr_fabric_ahead(const char *device, int port)
     const struct fd_rail *r = find_rail(device, port);
 
     return r ? r->ahead : 0;
+}
+
+unsigned mr_fabric_messages(void)
+{
+    return client.messages;
 }

@@ -66,6 +66,11 @@ static inline enum mr_level mr_fabric_level_of(const struct mr_fabric_qos *q, ui
  */
 #define MR_FABRIC_AHEAD_ALL 65536u
 unsigned mr_fabric_ahead(const char *device, int port);
+/*
+ * How much of an adapter's message rate its small messages may take, of MR_FABRIC_AHEAD_ALL; with more none of them goes
+ * ahead. 0: no limit.
+ */
+unsigned mr_fabric_messages(void);
 
 /*
  * News since the last look? Then they are in *qos. Does not wait. Costs a system call, or a comparison where there is

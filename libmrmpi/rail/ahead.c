@@ -12,6 +12,31 @@ uint64_t mr_ahead_rate(uint32_t rate_mbps, unsigned part, unsigned all)
     return mbps * (1000000 / 8) * part / all;
 }
 
+uint64_t mr_ahead_time(unsigned part, unsigned all)
+{
+    return SECOND_NS * part / all;
+}
+
+unsigned mr_ahead_message_ns(uint32_t rate_mbps)
+{
+    static const struct {
+        uint32_t rate_mbps; /* at most */
+        unsigned ns;
+    } of[] = {
+        {10000, 2000},  /* 4X SDR: InfiniHost, 0.5 million messages a second */
+        {20000, 222},   /* 4X DDR: ConnectX, 4.5 million */
+        {40000, 100},   /* 4X QDR: ConnectX-2, 10 million */
+        {60000, 28},    /* 4X FDR: ConnectX-3, 35 million */
+        {110000, 7},    /* 4X EDR: ConnectX-5, 150 million */
+        {UINT32_MAX, 5} /* 4X HDR and faster: ConnectX-6, 200 million */
+    };
+    size_t i = 0;
+
+    while (rate_mbps > of[i].rate_mbps)
+        i++;
+    return of[i].ns;
+}
+
 static int64_t depth_of(uint64_t rate)
 {
     uint64_t depth = rate * MR_AHEAD_DEPTH_US / 1000000;

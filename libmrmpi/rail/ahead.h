@@ -8,6 +8,10 @@
  * A token bucket for each port and level. A message may go ahead while something is left, and may overdraw it. Once it
  * is empty nothing goes ahead until it is half full again: packets that overtake each other by turns would only wait
  * for each other at the receiver. The clock is read by the caller, and only while the bucket is empty.
+ *
+ * A flood of a few bytes may use up an adapter's time and little of the link. So a second bucket for each port, in
+ * nanoseconds of the adapter's time, is filled at the share of the process. Every small message costs the time for a
+ * message, also one that goes with the bulk: while small messages take more than the share, none goes ahead.
  */
 #ifndef MRMPI_AHEAD_H
 #define MRMPI_AHEAD_H
@@ -23,7 +27,7 @@
 #define MR_AHEAD_LONG     2048u  /* and each that is so long */
 
 struct mr_ahead {
-    uint64_t rate; /* bytes per second; 0: no limit */
+    uint64_t rate; /* bytes, or nanoseconds of an adapter, per second; 0: no limit */
     int64_t left, depth;
     uint64_t filled_ns;
     unsigned looks;
@@ -32,6 +36,10 @@ struct mr_ahead {
 
 /* Bytes per second of a port's rate in Mbit/s (as it signals: 8 bits in 10 up to QDR): a part of all. */
 uint64_t mr_ahead_rate(uint32_t rate_mbps, unsigned part, unsigned all);
+/* Nanoseconds per second: a part of all of an adapter's time. */
+uint64_t mr_ahead_time(unsigned part, unsigned all);
+/* Nanoseconds that the adapter of a port with this rate, as it signals, takes for a message. */
+unsigned mr_ahead_message_ns(uint32_t rate_mbps);
 /* Another rate, 0: no limit. The bucket is full if it had none before; else what is left stays. */
 void mr_ahead_set(struct mr_ahead *a, uint64_t rate, uint64_t now_ns);
 /* Of an empty bucket: what has come in by now. True: messages may go ahead again. */
@@ -50,6 +58,18 @@ static inline void mr_ahead_take(struct mr_ahead *a, size_t len)
         return;
     a->left -= (int64_t)len + MR_AHEAD_WIRE;
     if (a->left <= 0) {
+        a->empty = true;
+        a->looks = 0;
+    }
+}
+
+/* The adapter handles a message, ahead or not. It owes a full bucket at most: a flood is forgotten soon. */
+static inline void mr_ahead_handle(struct mr_ahead *a, unsigned message_ns)
+{
+    if (!a->rate || a->left <= -a->depth)
+        return;
+    a->left -= message_ns;
+    if (a->left <= 0 && !a->empty) {
         a->empty = true;
         a->looks = 0;
     }

@@ -181,6 +181,8 @@ static void take_ahead_budgets(void)
 
         for (unsigned l = 0; l < MR_LEVEL_PACKETS; l++)
             mr_ahead_set(&mr_net.ahead[i][l], rate, now_ns);
+        mr_ahead_set(&mr_net.adapter[i], rate ? mr_ahead_time(mr_fabric_messages(), MR_FABRIC_AHEAD_ALL) : 0, now_ns);
+        mr_net.message_ns[i] = mr_ahead_message_ns(r->rate_mbps);
         mr_net.ahead_limited |= rate != 0;
     }
 }
@@ -469,30 +471,35 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
 }
 
 /*
- * The same on the link of its level, or, beyond the ahead budget or what the peer grants, or if it has no room, on that
- * of packets which go with the bulk.
+ * The same on the link of its level, or, beyond the ahead budget or what the peer grants, or with more messages than the
+ * class's share of the adapter, or if it has no room, on that of packets which go with the bulk.
  */
 static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
                                                 struct mr_packet *k)
 {
     struct mr_link *behind = sub->level[MR_LEVEL_PACKETS];
+    unsigned rail = sub->rail->index;
     int err = -EAGAIN;
 
     if (level == MR_LEVEL_BULK)
         return post_on(p, sub->level[level], k);
     if (sub->level[level] != behind && (!p->granted || mr_bucket_lets(&p->granted[level], k->payload)) &&
-        mr_may_go_ahead(sub, level, k->payload)) {
+        mr_may_go_ahead(sub, level, k->payload) && mr_bucket_lets(&mr_net.adapter[rail], k->payload)) {
         err = post_on(p, sub->level[level], k);
-        if (!err)
-            mr_ahead_take(&mr_net.ahead[sub->rail->index][level], k->payload);
+        if (!err) {
+            mr_ahead_take(&mr_net.ahead[rail][level], k->payload);
+            mr_ahead_handle(&mr_net.adapter[rail], mr_net.message_ns[rail]);
+        }
         if (!err && p->granted)
             mr_ahead_take(&p->granted[level], k->payload);
     }
     if (err != -EAGAIN || mr_link_is_deep_enough(behind, k->payload))
         return err;
     err = post_on(p, behind, k);
-    if (!err && level != MR_LEVEL_PACKETS)
+    if (!err && level != MR_LEVEL_PACKETS) {
+        mr_ahead_handle(&mr_net.adapter[rail], mr_net.message_ns[rail]);
         mr_stat_add(MR_STAT_NET_BEHIND, 1);
+    }
     return err;
 }
 

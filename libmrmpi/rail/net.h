@@ -173,6 +173,8 @@ struct mr_net {
     struct mr_fabric_qos qos;
     struct mr_ahead ahead[MR_RAILS_MAX][MR_LEVEL_PACKETS]; /* of each of our rails and level that goes ahead, */
     bool ahead_limited;                                    /* some of which have a rate */
+    struct mr_ahead adapter[MR_RAILS_MAX];                 /* of the time of our rails' adapters, */
+    unsigned message_ns[MR_RAILS_MAX];                     /* of which a message takes so much */
     struct mr_grants grants;                               /* and what peers may send us (grant.c) */
     struct mr_regcache regs;
     struct mr_landings landings;

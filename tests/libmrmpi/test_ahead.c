@@ -155,6 +155,90 @@ START_TEST(an_old_time_does_no_harm)
 }
 END_TEST
 
+/* One small message: does it go ahead? The adapter handles it in any case. */
+static bool handle(unsigned message_ns)
+{
+    bool ahead = !a.empty || (!mr_ahead_waits(&a, 8) && mr_ahead_fill(&a, now_ns));
+
+    mr_ahead_handle(&a, message_ns);
+    return ahead;
+}
+
+/* How many of a process's messages go ahead, one after the other, each so long after the one before. */
+static unsigned handled(unsigned message_ns, uint64_t every_ns, unsigned num)
+{
+    unsigned ahead = 0;
+
+    for (unsigned i = 0; i < num; i++, now_ns += every_ns)
+        ahead += handle(message_ns);
+    return ahead;
+}
+
+static const struct {
+    unsigned share, message_ns; /* percent */
+} adapters[] = {{10, 2000}, {30, 2000}, {70, 2000}, {97, 2000}, {10, 222}, {50, 222}, {10, 5}, {70, 5}};
+
+/* More messages than the share lets the adapter handle: when the bucket is empty none goes ahead. */
+START_TEST(messages_beyond_the_share_go_behind)
+{
+    unsigned share = adapters[_i].share, ns = adapters[_i].message_ns;
+
+    begin(mr_ahead_time(share, 100));
+    handled(ns, ns * 96ull / share, 100 * (unsigned)a.depth / ns);
+    ck_assert_uint_eq(handled(ns, ns * 96ull / share, 1000000), 0);
+}
+END_TEST
+
+/* Fewer, by as little: all go ahead, whatever their bytes are. */
+START_TEST(messages_within_the_share_go_ahead)
+{
+    unsigned share = adapters[_i].share, ns = adapters[_i].message_ns;
+
+    begin(mr_ahead_time(share, 100));
+    ck_assert_uint_eq(handled(ns, ns * 104ull / share + 1, 1000000), 1000000);
+}
+END_TEST
+
+/* After a flood of any length messages go ahead again once the share has paid for a bucket and a half, not before one. */
+START_TEST(a_flood_of_messages_is_forgotten)
+{
+    unsigned share = adapters[_i].share, ns = adapters[_i].message_ns;
+    uint64_t depth;
+
+    begin(mr_ahead_time(share, 100));
+    depth = (uint64_t)a.depth;
+    handled(ns, 1, 10000000);
+    now_ns += depth * 100 / share;
+    ck_assert_uint_eq(handled(ns, 0, MR_AHEAD_LOOK), 0);
+    handled(ns, 1, 10000000);
+    now_ns += (depth * 3 / 2 + 2 * ns) * 100 / share + 1;
+    ck_assert_uint_gt(handled(ns, 0, MR_AHEAD_LOOK), 0);
+}
+END_TEST
+
+START_TEST(without_a_share_messages_are_not_counted)
+{
+    begin(mr_ahead_time(0, 65536));
+    ck_assert_uint_eq(handled(2000, 1, 100000), 100000);
+}
+END_TEST
+
+/* Faster ports have faster adapters. A port of fewer lanes has that of its generation, or an older one. */
+START_TEST(the_time_of_a_message)
+{
+    static const uint32_t rates[] = {2500, 10000, 20000, 40000, 56248, 103124, 212500, 425000, UINT32_MAX};
+
+    ck_assert_uint_eq(mr_ahead_message_ns(0), 2000);
+    ck_assert_uint_eq(mr_ahead_message_ns(10000), 2000);
+    ck_assert_uint_eq(mr_ahead_message_ns(20000), 222);
+    ck_assert_uint_eq(mr_ahead_message_ns(212500), 5);
+    for (size_t i = 1; i < sizeof rates / sizeof *rates; i++) {
+        ck_assert_uint_le(mr_ahead_message_ns(rates[i]), mr_ahead_message_ns(rates[i - 1]));
+        ck_assert_uint_gt(mr_ahead_message_ns(rates[i]), 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ahead");
@@ -171,6 +255,11 @@ int main(void)
     tcase_add_test(t, the_rate_changes);
     tcase_add_test(t, rate_of_a_port);
     tcase_add_test(t, an_old_time_does_no_harm);
+    tcase_add_loop_test(t, messages_beyond_the_share_go_behind, 0, sizeof adapters / sizeof *adapters);
+    tcase_add_loop_test(t, messages_within_the_share_go_ahead, 0, sizeof adapters / sizeof *adapters);
+    tcase_add_loop_test(t, a_flood_of_messages_is_forgotten, 0, sizeof adapters / sizeof *adapters);
+    tcase_add_test(t, without_a_share_messages_are_not_counted);
+    tcase_add_test(t, the_time_of_a_message);
     suite_add_tcase(s, t);
     r = srunner_create(s);
     srunner_set_tap(r, "-");

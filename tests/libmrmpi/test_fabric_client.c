@@ -336,16 +336,20 @@ START_TEST(a_late_answer)
     ck_assert(!somebody_waits());
     ck_assert(!mr_fabric_rejects("mlx5_1", 1, NULL));
     ck_assert_int_eq(mr_fabric_ask_place("mlx5_1", 2, 5), -EOPNOTSUPP);
+    ck_assert_uint_eq(mr_fabric_messages(), 0);
     s.h.seq = heard.h.seq;
     s.changed = FD_CAN_PLACES;
+    s.messages = 6553;
     send(conversation, &s, s.h.length, 0);
     ck_assert(mr_fabric_news(&q, 100 * SECOND));
     ck_assert_str_eq(q.class_name, "urgent");
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[1], 3);
+    ck_assert_uint_eq(mr_fabric_messages(), 6553);
     ck_assert(mr_fabric_rejects("mlx5_1", 1, NULL));
     ck_assert_int_eq(mr_fabric_ask_place("mlx5_1", 2, 5), 0);
     s.h.seq = 0;
     s.sl_small = 9;
+    s.messages = 0;
     send(conversation, &s, s.h.length, 0); /* as to any subscriber */
     ck_assert(mr_fabric_news(&q, 100 * SECOND));
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 9);
@@ -355,6 +359,7 @@ START_TEST(a_late_answer)
     ck_assert(mr_fabric_news(&q, 100 * SECOND));
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].num_lanes, s.num_lanes);
     ck_assert_mem_eq(q.level[MR_LEVEL_SMALL].sl, s.sl_bulk, s.num_lanes);
+    ck_assert_uint_eq(mr_fabric_messages(), 0);
     ck_assert_uint_eq(logged, 1);
 }
 END_TEST
