@@ -29,6 +29,7 @@ struct mr_channel_ops {
     size_t (*eager_max)(int world_rank);          /* at the first send; 0: not known yet, ask again */
     unsigned (*eager_packets)(int world_rank);    /* of that, which an eager message may take; NULL: one */
     bool (*eager_alone)(int world_rank, size_t len, bool quiet); /* as mr_vc_eager_alone; NULL: never */
+    unsigned (*rate)(int world_rank);             /* as mr_vc_rate; NULL: not known */
     size_t (*packet_max)(int world_rank);         /* NULL: as eager_max */
     unsigned (*caps)(int world_rank, size_t len); /* enum mr_vc_caps, for a message of that length */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
@@ -39,7 +40,8 @@ struct mr_channel_ops {
                   struct mr_remote *out);
     void (*unexpose)(struct mr_region *region);
     int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
-    int (*read)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie);
+    int (*read)(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+                void *cookie);
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
     /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
     void (*word)(int world_rank, const struct mr_hdr *hdr, const void *payload, size_t len);

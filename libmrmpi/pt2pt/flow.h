@@ -13,11 +13,23 @@
 #include "libmrmpi/pt2pt/credit.h"
 #include "libmrmpi/pt2pt/internal.h"
 
+/* What is kept of a peer to which large messages go, or from which they come; made when the first one needs it. */
+struct mr_stream {
+    struct mr_stream *next;
+    /* The head that is coming (head.c): `at` of its `len` bytes have. */
+    uint64_t sreq;            /* the sender's id of its message */
+    uint32_t at, len;         /* equal: none is coming */
+    const struct mr_hdr *hdr; /* the offer, until it meets its receive: then NULL, */
+    uint8_t *into;            /* and so far here, */
+    uint64_t to;              /* and then to this transfer */
+};
+
 struct mr_flow {
     struct mr_credit credit;
     struct mr_request *held, *held_last;
     struct mr_vc *next;        /* with held sends */
     struct mr_message *coming; /* an eager message of several packets, of which some have come (parts.c) */
+    struct mr_stream *stream;  /* NULL: no large message has had more than an offer */
     bool listed;
 };
 _Static_assert(sizeof(struct mr_flow) <= sizeof(((struct mr_vc_front *)0)->room), "rail/ keeps room for it");

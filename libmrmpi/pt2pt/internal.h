@@ -10,7 +10,8 @@
  *   back; R FIN when all is there. Two cores that both copy, through memory that stays in their caches, are faster than
  *   one that copies once; but a sender that computes instead costs the receiver nothing.
  * - put: S RTS; R CTS(where to write); S writes, or sends what lands there, both are told by the channel
- * - read: S RTS(where the data is); the channel reads for R, R FIN
+ * - read: S RTS(where the data is); the channel reads for R, R FIN. RTS may announce a head: so many bytes from the
+ *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c)
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
  *   single copy, and for short messages to a receiver that keeps enough of this sender's already
  * A receiver tells by a byte of every packet, and by GRANT when it has nothing else to send, how many bytes of eager
@@ -47,6 +48,7 @@ enum mr_packet {
     MR_PKT_CANCEL,    /* from the sender, who would like to have its message back */
     MR_PKT_CANCELLED, /* from the receiver: nobody had asked for it, and it is gone */
     MR_PKT_GRANT,     /* hdr.len: bytes of eager messages that have met their receives, in all */
+    MR_PKT_HEAD,      /* hdr.len: offset of the payload. RTS said in hdr.rreq how many bytes come in such packets */
 };
 
 enum mr_packet_flags {
@@ -84,6 +86,11 @@ struct mr_rndv {
     uint64_t tail;              /* receiver: what lies from here to total has been read already */
     uint64_t data_seen;         /* receiver, shared: the count of DATA packets when it last looked, ... */
     unsigned silence;           /* ... and the looks since it changed */
+    uint32_t head, head_left;   /* bytes that travel in HEAD packets; receiver: of those, what has not come yet */
+    struct mr_read {
+        struct mr_rndv *of;
+        bool open;
+    } read;                     /* receiver, reading: what the channel has been asked to read */
     bool cancelling;            /* sender: CANCEL has been sent */
     bool shared;                /* pushed and read at once: ends with FIN */
     struct mr_remote remote;
@@ -114,6 +121,7 @@ struct mr_pt2pt {
     uint32_t rndv_num_free;
     struct mr_rndv *active, *active_last;
     struct mr_part *forgotten; /* freed while their greetings are on their way */
+    struct mr_stream *streams; /* all of them (flow.h) */
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
     uint64_t data_seen;    /* counts DATA packets */
@@ -184,6 +192,10 @@ static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
 {
     return (uint64_t)r->generation << 32 | r->index;
 }
+/* The transfer that a peer means; NULL for an id that is stale or was never given to this peer. */
+struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id);
+int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len);
+void mr_rndv_finish(struct mr_rndv *r, enum mr_err error);
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr);
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
                     size_t len);
@@ -193,11 +205,30 @@ void mr_rndv_cancel(struct mr_rndv *r);
 void mr_rndv_recall(struct mr_request *req, struct mr_vc *vc);
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_rndv_put_sent(void *cookie, int error);
-void mr_rndv_read_done(void *cookie, int error);
 void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);
 void mr_rndv_fail_peer(struct mr_vc *vc);
 int mr_rndv_progress(void);
 void mr_rndv_table_free(void);
+
+/* ---- read.c ---- */
+/* Reads what the sender has offered, but for the head. False: it cannot be read; nothing has happened. */
+bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_read_done(void *cookie, int error);
+/* A piece of the head has come: the transfer may be over with it. */
+void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len);
+
+/* ---- head.c ---- */
+/* How many bytes of a message that is offered shall follow the offer. */
+size_t mr_head_plan(const struct mr_rndv *r);
+int mr_head_send(struct mr_rndv *r); /* 0 or negative errno as mr_vc_send */
+/* RTS with a head. False: it is damaged. */
+bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_head_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+/* An offer with a head has met its receive. Returns how much has come, behind the offer's payload; the rest goes to r. */
+size_t mr_head_meet(struct mr_rndv *r, const struct mr_hdr *hdr);
+void mr_head_forget(struct mr_vc *vc, const struct mr_hdr *hdr); /* the offer is taken back */
+void mr_head_fail_peer(struct mr_vc *vc);
+void mr_head_free_all(void);
 
 /* ---- parts.c ---- */
 /* An eager message of more than one packet; hdr as of one that has one. 0 or negative errno as mr_vc_send. */

@@ -11,9 +11,10 @@ struct mr_pt2pt mr_pt2pt;
 
 /* ---- from below -------------------------------------------------------------------------------------------------- */
 
-static bool sensible(const struct mr_hdr *hdr, size_t len)
+/* One packet is all of the message, or all of its offer. */
+static bool is_plain(const struct mr_hdr *hdr, size_t len)
 {
-    return hdr->kind == MR_PKT_RTS || hdr->len == len;
+    return hdr->kind == MR_PKT_RTS ? !hdr->rreq : hdr->len == len;
 }
 
 static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
@@ -25,8 +26,8 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         mr_rndv_packet(vc, hdr, payload, len);
         return;
     }
-    if (__builtin_expect(hdr->flags & MR_FLAG_PART || !sensible(hdr, len), 0)) {
-        if (mr_parts_packet(vc, hdr, payload, len))
+    if (__builtin_expect(hdr->flags & MR_FLAG_PART || !is_plain(hdr, len), 0)) {
+        if (hdr->kind == MR_PKT_RTS ? mr_head_offered(vc, hdr, payload, len) : mr_parts_packet(vc, hdr, payload, len))
             return;
         mr_log(MR_LOG_ERROR, "dropped a damaged packet of rank %d: it says %llu bytes and has %zu",
                mr_vc_world_rank(vc), (unsigned long long)hdr->len, len);
@@ -46,13 +47,14 @@ static void failed(struct mr_vc *vc, int error)
     mr_pt2pt.peer_lost = true;
     mr_rndv_fail_peer(vc);
     mr_parts_fail_peer(vc);
+    mr_head_fail_peer(vc);
     mr_recv_peer_lost();
 }
 
 static const struct mr_vc_upcalls upcalls = {
     .deliver = deliver,
     .put_sent = mr_rndv_put_sent,
-    .read_done = mr_rndv_read_done,
+    .read_done = mr_read_done,
     .put_landed = mr_rndv_put_landed,
     .failed = failed,
 };
@@ -65,6 +67,7 @@ static void release(void)
     mr_match_finalize(&mr_pt2pt.unexpected);
     mr_message_pool_free();
     mr_rndv_table_free();
+    mr_head_free_all();
     free(mr_pt2pt.scratch);
     mr_request_pool_free();
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));

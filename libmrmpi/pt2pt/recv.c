@@ -318,6 +318,8 @@ bool mr_recv_take_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t sreq
         return false;
     if (w.found->hdr.kind == MR_PKT_EAGER)
         mr_flow_consume(vc, w.found->hdr.len);
+    else if (w.found->hdr.rreq)
+        mr_head_forget(vc, &w.found->hdr);
     mr_match_remove_quad(&mr_pt2pt.unexpected, &w.found->match);
     mr_message_free(w.found);
     return true;

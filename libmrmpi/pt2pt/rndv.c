@@ -114,8 +114,7 @@ void mr_rndv_table_free(void)
     free(mr_pt2pt.rndv_free);
 }
 
-/* The transfer that a peer means; NULL for an id that is stale or was never given to this peer. */
-static struct mr_rndv *find(struct mr_vc *vc, uint64_t id)
+struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id)
 {
     uint32_t index = (uint32_t)id;
     struct mr_rndv *r = index < mr_pt2pt.rndv_used ? mr_pt2pt.rndv[index] : NULL;
@@ -125,7 +124,7 @@ static struct mr_rndv *find(struct mr_vc *vc, uint64_t id)
     return r;
 }
 
-static void finish(struct mr_rndv *r, enum mr_err error)
+void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
 {
     struct mr_request *req = r->req;
 
@@ -147,7 +146,7 @@ static struct mr_hdr header(const struct mr_rndv *r, enum mr_packet kind, uint64
     return hdr;
 }
 
-static int tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len)
+int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len)
 {
     struct mr_hdr hdr = header(r, kind, len);
 
@@ -182,6 +181,8 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     hdr->kind = MR_PKT_RTS;
     hdr->sreq = mr_rndv_id(r);
     hdr->flags |= open_for_reading(r, caps, hdr->len, &remote);
+    if (hdr->flags & MR_FLAG_READ)
+        hdr->rreq = r->head = (uint32_t)mr_head_plan(r);
     if (caps & MR_VC_PUT)
         hdr->flags |= MR_FLAG_PUT;
     if (caps & MR_VC_DATAGRAMS)
@@ -189,6 +190,8 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     mr_stat_add(MR_STAT_RNDV_SENT, 1);
     mr_stat_add(MR_STAT_NO_CREDIT, short_one);
     err = mr_vc_send(vc, hdr, &remote, hdr->flags & (MR_FLAG_GET | MR_FLAG_READ) ? sizeof(remote) : 0);
+    if (!err && r->head)
+        err = mr_head_send(r);
     if (!err)
         return MR_SUCCESS;
     mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-err));
@@ -228,7 +231,7 @@ static int push_some(struct mr_rndv *r)
         size_t len = r->total - r->done < piece ? r->total - r->done : piece;
 
         if (push_piece(r, len)) {
-            finish(r, MR_ERR_PROC_FAILED);
+            mr_rndv_finish(r, MR_ERR_PROC_FAILED);
             return 1;
         }
         r->done += len;
@@ -240,7 +243,7 @@ static int push_some(struct mr_rndv *r)
         r->state = MR_RNDV_PUSHED;
         deactivate(r);
     } else {
-        finish(r, MR_SUCCESS);
+        mr_rndv_finish(r, MR_SUCCESS);
     }
     return n;
 }
@@ -251,7 +254,7 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr)
         return;
     r->peer_id = hdr->rreq;
     r->total = hdr->len;
-    r->done = r->told = 0;
+    r->done = r->told = r->head;
     r->shared = hdr->flags & MR_FLAG_GET;
     r->state = MR_RNDV_PUSHING;
     activate(r);
@@ -271,8 +274,8 @@ static void on_cts(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
     r->state = MR_RNDV_PUTTING;
     err = mr_vc_put(r->vc, mr_plain(req->send_buf, req->type), r->total, &r->remote, r->peer_id, r);
     if (err) {
-        tell(r, MR_PKT_FAIL, -err, NULL, 0);
-        finish(r, MR_ERR_PROC_FAILED);
+        mr_rndv_tell(r, MR_PKT_FAIL, -err, NULL, 0);
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     }
 }
 
@@ -281,7 +284,7 @@ void mr_rndv_put_sent(void *cookie, int error)
     struct mr_rndv *r = cookie;
 
     if (r->state == MR_RNDV_PUTTING)
-        finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+        mr_rndv_finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
@@ -289,9 +292,9 @@ void mr_rndv_put_sent(void *cookie, int error)
 /* All bytes are here. A sender whose memory was ours to read waits to hear it. */
 static void received(struct mr_rndv *r)
 {
-    int err = r->shared ? tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
+    int err = r->shared ? mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
 
-    finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+    mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 /* Have the sender push the data in packets. */
@@ -299,12 +302,12 @@ static void ask_for_data(struct mr_rndv *r, enum mr_rndv_state state)
 {
     r->state = state;
     r->shared = state == MR_RNDV_SHARING;
-    r->done = r->told = 0;
+    r->done = r->told = r->head;
     r->tail = r->total;
-    if (tell(r, MR_PKT_GO, r->total, NULL, 0))
-        finish(r, MR_ERR_PROC_FAILED);
-    else if (!r->total)
-        finish(r, MR_SUCCESS);
+    if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    else if (r->total <= r->done && !r->head_left)
+        mr_rndv_finish(r, MR_SUCCESS);
 }
 
 static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
@@ -313,7 +316,7 @@ static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *pay
     size_t wanted;
 
     if ((r->state != MR_RNDV_DRAINING && r->state != MR_RNDV_SHARING) || hdr->len != r->done || !len ||
-        len > r->total - r->done)
+        r->done >= r->total || len > r->total - r->done)
         return;
     wanted = len < r->tail - r->done ? len : r->tail - r->done;
     if (req->type->contiguous)
@@ -326,8 +329,8 @@ static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *pay
         received(r);
     } else if (r->done - r->told >= 2 * len) {
         r->told = r->done;
-        if (tell(r, MR_PKT_CREDIT, r->done, NULL, 0))
-            finish(r, MR_ERR_PROC_FAILED);
+        if (mr_rndv_tell(r, MR_PKT_CREDIT, r->done, NULL, 0))
+            mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     }
 }
 
@@ -349,8 +352,8 @@ static void get_failed(struct mr_rndv *r, int err)
 {
     mr_error_detail("reading %llu bytes of rank %d: %s", (unsigned long long)r->total, mr_vc_world_rank(r->vc),
                     strerror(-err));
-    tell(r, MR_PKT_FIN, -err, NULL, 0);
-    finish(r, MR_ERR_OTHER);
+    mr_rndv_tell(r, MR_PKT_FIN, -err, NULL, 0);
+    mr_rndv_finish(r, MR_ERR_OTHER);
 }
 
 static void note_refusal(void)
@@ -379,8 +382,8 @@ static void get_some(struct mr_rndv *r)
     r->done += len;
     if (r->done < r->total)
         return;
-    err = tell(r, MR_PKT_FIN, 0, NULL, 0);
-    finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+    err = mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0);
+    mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 /*
@@ -423,33 +426,9 @@ static bool expose_and_clear(struct mr_rndv *r, enum mr_vc_caps how)
         return false;
     mr_vc_expect(r->region, mr_rndv_id(r));
     r->state = MR_RNDV_LANDING;
-    if (tell(r, MR_PKT_CTS, r->total, &r->remote, sizeof(r->remote)))
-        finish(r, MR_ERR_PROC_FAILED);
+    if (mr_rndv_tell(r, MR_PKT_CTS, r->total, &r->remote, sizeof(r->remote)))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     return true;
-}
-
-/* The sender's memory is registered for us, in which case it is to be read if ours can be registered, too. */
-static bool read_all(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
-{
-    struct mr_request *req = r->req;
-
-    if (!(hdr->flags & MR_FLAG_READ) || len != sizeof(r->remote) || !req->type->contiguous || !r->total ||
-        !(mr_vc_caps(r->vc, r->total) & MR_VC_READ))
-        return false;
-    memcpy(&r->remote, payload, len);
-    r->state = MR_RNDV_READING;
-    return !mr_vc_read(r->vc, mr_plain(req->recv_buf, req->type), r->total, &r->remote, r);
-}
-
-void mr_rndv_read_done(void *cookie, int error)
-{
-    struct mr_rndv *r = cookie;
-
-    if (r->state != MR_RNDV_READING)
-        return;
-    if (!error)
-        error = tell(r, MR_PKT_FIN, 0, NULL, 0);
-    finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 /* The sender can write, or send datagrams, into memory that is exposed for that; so can be done here, too. */
@@ -471,39 +450,51 @@ static bool sharing_pays(struct mr_vc *vc)
     return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_launch_info()->rank;
 }
 
-void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+/* The first that sender, channel and both buffers can do. */
+static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_GETTING);
-
-    if (!r) {
-        req->status.error = MR_ERR_NO_MEM;
-        mr_request_complete(req);
-        return;
-    }
-    r->peer_id = hdr->sreq;
-    r->total = req->status.bytes;
     if (hdr->flags & MR_FLAG_GET && len == sizeof(r->remote) && !mr_pt2pt.get_refused) {
         memcpy(&r->remote, payload, len);
         activate(r);
-        if (r->total && sharing_pays(vc))
+        if (r->total && sharing_pays(r->vc))
             ask_for_data(r, MR_RNDV_SHARING);
         else
             get_some(r);
         return;
     }
-    if (read_all(r, hdr, payload, len))
+    if (mr_read_begin(r, hdr, payload, len))
         return;
     if (put_all(r, hdr))
         return;
     ask_for_data(r, MR_RNDV_DRAINING);
 }
 
+void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_GETTING);
+    size_t come;
+
+    if (!r) {
+        if (hdr->rreq)
+            mr_head_forget(vc, hdr);
+        req->status.error = MR_ERR_NO_MEM;
+        mr_request_complete(req);
+        return;
+    }
+    r->peer_id = hdr->sreq;
+    r->total = req->status.bytes;
+    come = hdr->rreq ? mr_head_meet(r, hdr) : 0;
+    choose(r, hdr, payload, len);
+    if (come) /* copied while the channel reads; it is not over without that */
+        mr_read_head(r, 0, (const uint8_t *)payload + len, come);
+}
+
 void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
 {
-    struct mr_rndv *r = find(vc, rreq);
+    struct mr_rndv *r = mr_rndv_find(vc, rreq);
 
     if (r && r->state == MR_RNDV_LANDING)
-        finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+        mr_rndv_finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 /* ---- both -------------------------------------------------------------------------------------------------------- */
@@ -549,7 +540,7 @@ static void on_cancelled(struct mr_rndv *r)
     if (!r->cancelling || (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK))
         return;
     r->req->status.cancelled = true;
-    finish(r, MR_SUCCESS);
+    mr_rndv_finish(r, MR_SUCCESS);
 }
 
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
@@ -565,7 +556,11 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         mr_flow_granted(vc, hdr->len);
         return;
     }
-    r = find(vc, to_receiver ? hdr->rreq : hdr->sreq);
+    if (hdr->kind == MR_PKT_HEAD) {
+        mr_head_packet(vc, hdr, payload, len);
+        return;
+    }
+    r = mr_rndv_find(vc, to_receiver ? hdr->rreq : hdr->sreq);
     if (!r || (r->req->kind == MR_REQ_SEND) == to_receiver)
         return;
     switch (hdr->kind) {
@@ -584,15 +579,15 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         break;
     case MR_PKT_FIN:
         if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_PUSHED)
-            finish(r, hdr->len ? MR_ERR_OTHER : MR_SUCCESS);
+            mr_rndv_finish(r, hdr->len ? MR_ERR_OTHER : MR_SUCCESS);
         break;
     case MR_PKT_FAIL:
         if (r->state == MR_RNDV_LANDING)
-            finish(r, MR_ERR_PROC_FAILED);
+            mr_rndv_finish(r, MR_ERR_PROC_FAILED);
         break;
     case MR_PKT_ACK:
         if (r->state == MR_RNDV_ACK)
-            finish(r, MR_SUCCESS);
+            mr_rndv_finish(r, MR_SUCCESS);
         break;
     case MR_PKT_CANCELLED:
         on_cancelled(r);
@@ -623,5 +618,5 @@ void mr_rndv_fail_peer(struct mr_vc *vc)
 {
     for (uint32_t i = 0; i < mr_pt2pt.rndv_used; i++)
         if (mr_pt2pt.rndv[i]->state != MR_RNDV_FREE && mr_pt2pt.rndv[i]->vc == vc)
-            finish(mr_pt2pt.rndv[i], MR_ERR_PROC_FAILED);
+            mr_rndv_finish(mr_pt2pt.rndv[i], MR_ERR_PROC_FAILED);
 }

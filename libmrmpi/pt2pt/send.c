@@ -120,8 +120,10 @@ static inline enum mr_err start_or_hold(struct mr_request *req, int dest)
     return MR_SUCCESS;
 }
 
-enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
-                     uint32_t ctx, enum mr_send_mode mode, struct mr_request **out)
+static inline __attribute__((always_inline)) enum mr_err begin(const void *buf, size_t count, struct mr_type *type,
+                                                               int dest, int tag, struct mr_comm *comm, uint32_t ctx,
+                                                               enum mr_send_mode mode, bool waited,
+                                                               struct mr_request **out)
 {
     struct mr_request *req, *behind = NULL;
     enum mr_err err = MR_SUCCESS;
@@ -146,6 +148,7 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
     req->tag = tag;
     req->ctx = ctx;
     req->mode = mode;
+    req->waited = waited;
     if (dest == MR_PROC_NULL)
         mr_request_complete(req);
     else
@@ -157,6 +160,12 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
     }
     *out = req;
     return MR_SUCCESS;
+}
+
+enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                     uint32_t ctx, enum mr_send_mode mode, struct mr_request **out)
+{
+    return begin(buf, count, type, dest, tag, comm, ctx, mode, false, out);
 }
 
 enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
@@ -210,7 +219,7 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
             wait_for_room(vc);
         return err;
     }
-    err = mr_isend(buf, count, type, dest, tag, comm, ctx, mode, &req);
+    err = begin(buf, count, type, dest, tag, comm, ctx, mode, true, &req);
     if (err)
         return err;
     err = mr_wait(req);

@@ -641,9 +641,12 @@ static void enlist(struct mr_put *put)
     mr_net.open_puts++;
 }
 
-static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie, bool read)
+/* Of a message of size bytes that begins at buf. */
+static int begin_put(struct mr_peer *p, char *buf, size_t size, struct mr_vc_part part, const struct mr_remote *remote,
+                     void *cookie, bool read)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
+    size_t len = part.len;
     struct mr_put *put;
     uint64_t begin;
     unsigned n, num_keys = remote->num_keys;
@@ -657,11 +660,11 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
     if (!p->rdma || (read && p->tracked))
         return -EOPNOTSUPP;
     n = make_plan(p, len, plan);
-    put = make_put(p, buf, remote, cookie, plan, n ? n : plan_to_wait(p, len, plan));
+    put = make_put(p, buf + part.at, remote, cookie, plan, n ? n : plan_to_wait(p, len, plan));
     if (!put)
         return -ENOMEM;
     put->read = read;
-    put->level = level_of(len);
+    put->level = level_of(size);
     if (mr_net.ahead_limited && put->level != MR_LEVEL_BULK)
         go_ahead(put, len);
     err = !read && remote->serial ? mr_track_begin(put) : 0;
@@ -669,7 +672,7 @@ static int begin_put(struct mr_peer *p, void *buf, size_t len, const struct mr_r
         free(put);
         return err;
     }
-    err = mr_bulk_enroll(buf, len, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, &put->reg);
+    err = mr_bulk_enroll(buf, size, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, &put->reg);
     if (err) {
         if (put->track)
             mr_track_end(put);
@@ -716,12 +719,13 @@ int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_
 {
     if (dst->serial && !dst->num_keys)
         return begin_datagrams(p, (void *)buf, len, dst, cookie);
-    return begin_put(p, (void *)buf, len, dst, cookie, false); /* nothing writes into it */
+    return begin_put(p, (void *)buf, len, (struct mr_vc_part){.len = len}, dst, cookie, false); /* nothing writes into it */
 }
 
-int mr_bulk_read(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *src, void *cookie)
+int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+                 void *cookie)
 {
-    return begin_put(p, buf, len, src, cookie, true);
+    return begin_put(p, buf, size, part, src, cookie, true);
 }
 
 void mr_bulk_abandon(struct mr_peer *p, int error)

@@ -416,6 +416,18 @@ static bool net_eager_alone(int rank, size_t len, bool quiet)
     return p->alone && before;
 }
 
+static unsigned net_rate(int rank)
+{
+    const struct mr_peer *p = mr_net.peer[rank];
+    unsigned rails = mr_verbs.num_rails;
+
+    if (!p || !p->card->magic || !rails_are_alike(p))
+        return 0;
+    if (p->card->num_rails < rails)
+        rails = p->card->num_rails;
+    return rails * (unsigned)(mr_ahead_rate(mr_verbs.rail[0].addr.rate_mbps, 1, 1) / 1000000);
+}
+
 /* Long messages in pieces that are one datagram each. */
 static size_t net_packet_max(int rank)
 {
@@ -503,14 +515,23 @@ static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub
     return err;
 }
 
+/* One of the packets that a message is cut into. */
+static enum mr_level level_of_part(const struct mr_packet *k)
+{
+    unsigned flags = mr_wire_flags(k->data) & MR_VC_FLAGS_HEAD;
+
+    if (flags == MR_VC_FLAG_PART)
+        return mr_fabric_level_of(&mr_net.qos, (uint32_t)mr_wire_len(k->data));
+    return flags == MR_VC_FLAG_BULK ? MR_LEVEL_BULK : MR_LEVEL_PACKETS;
+}
+
 /* Over none of the subchannels in the set full. -EAGAIN: no other has room. */
 static inline __attribute__((always_inline)) int post_but(struct mr_peer *p, struct mr_packet *k, uint32_t full)
 {
     enum mr_level level = MR_LEVEL_SMALL;
 
     if (__builtin_expect(mr_wire_flags(k->data) & (MR_VC_FLAG_BULK | MR_VC_FLAG_PART), 0))
-        level = mr_wire_flags(k->data) & MR_VC_FLAG_BULK ? MR_LEVEL_BULK
-                                                         : mr_fabric_level_of(&mr_net.qos, (uint32_t)mr_wire_len(k->data));
+        level = level_of_part(k);
     else if (k->payload > mr_net.qos.level[MR_LEVEL_SMALL].max)
         level = mr_fabric_level_of(&mr_net.qos, k->payload);
     for (;;) {
@@ -632,13 +653,14 @@ static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct m
     return mr_bulk_put(p, buf, len, dst, cookie);
 }
 
-static int net_read(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie)
+static int net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+                    void *cookie)
 {
     struct mr_peer *p = mr_vc_channel_data(vc);
 
     if (!p || p->error)
         return p ? p->error : -ENOTCONN;
-    return mr_bulk_read(p, buf, len, src, cookie);
+    return mr_bulk_read(p, buf, size, part, src, cookie);
 }
 
 /* ---- what waits -------------------------------------------------------------------------------------------------- */
@@ -833,6 +855,7 @@ const struct mr_channel_ops mr_channel_net = {
     .eager_max = net_eager_max,
     .eager_packets = net_eager_packets,
     .eager_alone = net_eager_alone,
+    .rate = net_rate,
     .packet_max = net_packet_max,
     .caps = net_caps,
     .send = net_send,

@@ -218,6 +218,11 @@ bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet)
     return vc->ops && vc->ops->eager_alone && vc->front.eager_max && vc->ops->eager_alone(vc->rank, len, quiet);
 }
 
+unsigned mr_vc_rate(const struct mr_vc *vc)
+{
+    return vc->ops && vc->ops->rate ? vc->ops->rate(vc->rank) : 0;
+}
+
 size_t mr_vc_packet_max(struct mr_vc *vc)
 {
     if (!vc->packet_max)
@@ -332,11 +337,11 @@ int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_rem
     return vc->ops->put ? vc->ops->put(vc, buf, len, dst, rreq, cookie) : -EOPNOTSUPP;
 }
 
-int mr_vc_read(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie)
+int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src, void *cookie)
 {
     if (vc->error)
         return vc->error;
-    return vc->ops->read ? vc->ops->read(vc, buf, len, src, cookie) : -EOPNOTSUPP;
+    return vc->ops->read ? vc->ops->read(vc, buf, size, part, src, cookie) : -EOPNOTSUPP;
 }
 
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)

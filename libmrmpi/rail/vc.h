@@ -38,6 +38,7 @@ _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 #define MR_VC_KIND_CHANNEL 0xf0
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */
 #define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel as that */
+#define MR_VC_FLAGS_HEAD   0xc0 /* both: as large messages, but not behind their RDMA */
 #define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (rail/rely.c) */
 
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */
@@ -61,7 +62,7 @@ struct mr_region;
 struct mr_vc_front {
     uint32_t eager_max, eager_most;
     uint8_t note;
-    _Alignas(8) unsigned char room[96];
+    _Alignas(8) unsigned char room[104];
 };
 static inline struct mr_vc_front *mr_vc_front(struct mr_vc *vc)
 {
@@ -119,6 +120,8 @@ static inline size_t mr_vc_eager_most(struct mr_vc *vc) /* of a message that may
 }
 /* A longer one may come unasked for once: nothing else is on its way, as far as can be known (quiet: nothing in pt2pt/). */
 bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet);
+/* MB/s that the rails to the peer carry together; 0: they are unequal, or it is not known. */
+unsigned mr_vc_rate(const struct mr_vc *vc);
 size_t mr_vc_packet_max(struct mr_vc *vc);               /* of the packets that a longer message is cut into */
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len); /* for a message of that length */
 bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */
@@ -169,10 +172,15 @@ void mr_vc_expect(struct mr_region *region, uint64_t rreq);
 int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
 
 /*
- * Read the first len bytes of the peer's exposed memory, striped over the rails. cookie comes back in read_done; the
- * peer is not told. len > 0. The region for the local buffer is taken and released inside.
+ * Read a part of a message of size bytes into its place in buf, from the first bytes of the peer's exposed memory, striped
+ * over the rails. cookie comes back in read_done; the peer is not told. part.len > 0. The region for the local buffer,
+ * all of it, is taken and released inside.
  */
-int mr_vc_read(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, void *cookie);
+struct mr_vc_part {
+    size_t at, len;
+};
+int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+               void *cookie);
 
 /* Read from the peer's exposed memory now (process_vm_readv). 0, or negative errno: -EPERM when the kernel refuses. */
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);

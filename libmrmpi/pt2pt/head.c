@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The head of a large message: its first bytes follow the offer unasked, in packets, and fill the wire until what the
+ * receiver reads arrives. They are eager bytes: they count as credit, and the receiver keeps them until the message has
+ * met its receive.
+ *
+ * Both sides copy them. So a message has a head if nothing else is under way, which it would only delay, and the head is
+ * no longer than what is copied in the round trip that it hides (ARCHITECTURE.md has the arithmetic).
+ *
+ * The packets of a head follow each other and their offer: one head comes from each peer at a time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/pt2pt/flow.h"
+
+#define HEAD 16384u
+
+static struct mr_stream *stream_of(struct mr_vc *vc)
+{
+    struct mr_flow *f = mr_flow_of(vc);
+
+    if (f->stream || !(f->stream = calloc(1, sizeof *f->stream)))
+        return f->stream;
+    f->stream->next = mr_pt2pt.streams;
+    mr_pt2pt.streams = f->stream;
+    return f->stream;
+}
+
+void mr_head_free_all(void)
+{
+    struct mr_stream *s;
+
+    while ((s = mr_pt2pt.streams)) {
+        mr_pt2pt.streams = s->next;
+        free(s);
+    }
+}
+
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * One that is waited for, and nothing else is under way: what is offered behind a head would be held up by it, since
+ * packets are in order. What is left should be worth a stripe on each rail.
+ */
+size_t mr_head_plan(const struct mr_rndv *r)
+{
+    bool alone = r->req->waited && mr_pt2pt.rndv_pending == 1; /* itself */
+
+    if (!alone || r->total < 2 * HEAD || !mr_vc_rate(r->vc) || (mr_vc_all_waiting && mr_vc_waiting(r->vc)) ||
+        !mr_flow_allows(r->vc, HEAD))
+        return 0;
+    return HEAD;
+}
+
+int mr_head_send(struct mr_rndv *r)
+{
+    const char *from = mr_plain(r->req->send_buf, r->req->type);
+    struct mr_hdr hdr = {.kind = MR_PKT_HEAD, .flags = MR_VC_FLAGS_HEAD, .sreq = mr_rndv_id(r)};
+    size_t most = mr_vc_eager_max(r->vc);
+
+    mr_credit_spend(&mr_flow_of(r->vc)->credit, r->head);
+    for (size_t len; hdr.len < r->head; hdr.len += len) {
+        int err;
+
+        len = r->head - hdr.len < most ? r->head - hdr.len : most;
+        err = mr_vc_send(r->vc, &hdr, from + hdr.len, len);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* ---- receiver ---------------------------------------------------------------------------------------------------- */
+
+static void none_comes(struct mr_stream *s)
+{
+    s->hdr = NULL;
+    s->at = s->len;
+}
+
+bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = stream_of(vc);
+    struct mr_match_entry *e;
+    struct mr_message *m;
+
+    if (!s || s->at < s->len || hdr->rreq > hdr->len || hdr->rreq > MR_SCRATCH || !(hdr->flags & MR_FLAG_READ) ||
+        hdr->flags & (MR_FLAG_GET | MR_FLAG_PART))
+        return false;
+    s->sreq = hdr->sreq;
+    s->at = 0;
+    s->len = (uint32_t)hdr->rreq;
+    s->hdr = hdr;
+    s->into = NULL;
+    s->to = 0;
+    e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    if (e) {
+        mr_match_remove(&mr_pt2pt.posted, e);
+        mr_recv_match(e->owner, vc, hdr, payload, len);
+        return true;
+    }
+    m = mr_message_new(vc, hdr, len + s->len);
+    memcpy(m->payload, payload, len);
+    m->len = len;
+    s->hdr = &m->hdr;
+    s->into = m->payload + len;
+    mr_message_arrived(m);
+    return true;
+}
+
+void mr_head_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+    struct mr_rndv *r;
+    size_t at;
+
+    if (!s || s->at == s->len || hdr->sreq != s->sreq || hdr->len != s->at || !len || len > s->len - s->at)
+        return;
+    at = s->at;
+    s->at += (uint32_t)len;
+    if (s->hdr)
+        memcpy(s->into + at, payload, len);
+    else if ((r = mr_rndv_find(vc, s->to)))
+        mr_read_head(r, at, payload, len);
+    if (s->at == s->len)
+        none_comes(s);
+}
+
+size_t mr_head_meet(struct mr_rndv *r, const struct mr_hdr *hdr)
+{
+    struct mr_stream *s = mr_flow_of(r->vc)->stream;
+
+    r->head = r->head_left = (uint32_t)hdr->rreq;
+    mr_flow_consume(r->vc, hdr->rreq);
+    if (s->hdr != hdr)
+        return hdr->rreq;
+    s->hdr = NULL;
+    s->to = mr_rndv_id(r);
+    return s->at;
+}
+
+void mr_head_forget(struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+
+    if (s->hdr == hdr)
+        none_comes(s);
+    mr_flow_consume(vc, hdr->rreq);
+}
+
+void mr_head_fail_peer(struct mr_vc *vc)
+{
+    if (mr_flow_of(vc)->stream)
+        none_comes(mr_flow_of(vc)->stream);
+}
