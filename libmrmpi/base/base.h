@@ -120,6 +120,8 @@ uint64_t mr_clock_ns(void); /* CLOCK_MONOTONIC */
 enum mr_stat {
     MR_STAT_EAGER_SENT,
     MR_STAT_RNDV_SENT,
+    MR_STAT_HEADS_SENT,
+    MR_STAT_TAILS_COPIED,
     MR_STAT_UNEXPECTED,
     MR_STAT_NO_CREDIT,
     MR_STAT_GRANTS_SENT,

@@ -20,7 +20,7 @@
 static bool started(const struct mr_rndv *r)
 {
     return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING ||
-           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_SHARING ||
+           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_TAIL || r->state == MR_RNDV_SHARING ||
            r->state == MR_RNDV_DRAINING || r->state == MR_RNDV_LANDING;
 }
 

@@ -10,12 +10,15 @@
 #ifndef MRMPI_FLOW_H
 #define MRMPI_FLOW_H
 
+#include "libmrmpi/pt2pt/batch.h"
 #include "libmrmpi/pt2pt/credit.h"
 #include "libmrmpi/pt2pt/internal.h"
 
 /* What is kept of a peer to which large messages go, or from which they come; made when the first one needs it. */
 struct mr_stream {
     struct mr_stream *next;
+    struct mr_batch batch;
+    struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (tail.c) */
     /* The head that is coming (head.c): `at` of its `len` bytes have. */
     uint64_t sreq;            /* the sender's id of its message */
     uint32_t at, len;         /* equal: none is coming */
@@ -38,6 +41,9 @@ static inline struct mr_flow *mr_flow_of(struct mr_vc *vc)
 {
     return (struct mr_flow *)(void *)mr_vc_front(vc)->room;
 }
+
+struct mr_stream *mr_stream_of(struct mr_vc *vc); /* made if need be; NULL: no memory */
+void mr_streams_free(void);
 
 /* ---- credits ----------------------------------------------------------------------------------------------------- */
 

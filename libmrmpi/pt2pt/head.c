@@ -5,37 +5,16 @@
  * met its receive.
  *
  * Both sides copy them. So a message has a head if nothing else is under way, which it would only delay, and the head is
- * no longer than what is copied in the round trip that it hides (ARCHITECTURE.md has the arithmetic).
+ * no longer than what is copied in the round trip that it hides (ARCHITECTURE.md has the arithmetic); or if it is the last
+ * of a batch (batch.h).
  *
  * The packets of a head follow each other and their offer: one head comes from each peer at a time.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/pt2pt/flow.h"
 
 #define HEAD 16384u
-
-static struct mr_stream *stream_of(struct mr_vc *vc)
-{
-    struct mr_flow *f = mr_flow_of(vc);
-
-    if (f->stream || !(f->stream = calloc(1, sizeof *f->stream)))
-        return f->stream;
-    f->stream->next = mr_pt2pt.streams;
-    mr_pt2pt.streams = f->stream;
-    return f->stream;
-}
-
-void mr_head_free_all(void)
-{
-    struct mr_stream *s;
-
-    while ((s = mr_pt2pt.streams)) {
-        mr_pt2pt.streams = s->next;
-        free(s);
-    }
-}
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
@@ -43,14 +22,41 @@ void mr_head_free_all(void)
  * One that is waited for, and nothing else is under way: what is offered behind a head would be held up by it, since
  * packets are in order. What is left should be worth a stripe on each rail.
  */
-size_t mr_head_plan(const struct mr_rndv *r)
+static bool is_alone(const struct mr_rndv *r)
 {
-    bool alone = r->req->waited && mr_pt2pt.rndv_pending == 1; /* itself */
+    return r->req->waited && r->total >= 2 * HEAD && mr_pt2pt.rndv_pending == 1; /* itself */
+}
 
-    if (!alone || r->total < 2 * HEAD || !mr_vc_rate(r->vc) || (mr_vc_all_waiting && mr_vc_waiting(r->vc)) ||
-        !mr_flow_allows(r->vc, HEAD))
+/* wanted: as many bytes as its batch would have, or 0. */
+static size_t plan_head(const struct mr_rndv *r, size_t wanted)
+{
+    size_t head = wanted ? wanted : is_alone(r) ? HEAD : 0;
+
+    if (!head || (mr_vc_all_waiting && mr_vc_waiting(r->vc)) || !mr_flow_allows(r->vc, head))
         return 0;
-    return HEAD;
+    return head;
+}
+
+unsigned mr_head_divide(struct mr_rndv *r, struct mr_remote *tail)
+{
+    struct mr_stream *s = mr_stream_of(r->vc);
+    size_t whole = 0;
+    unsigned rate = mr_vc_rate(r->vc, &whole);
+    struct mr_batch_plan plan;
+
+    if (!s || !rate)
+        return 0;
+    plan = mr_batch_begin(&s->batch, r->total, rate, whole);
+    r->counted = true;
+    r->head = (uint32_t)plan_head(r, plan.head);
+    return plan.tail && mr_tail_offer(r, plan.tail, tail);
+}
+
+void mr_head_uncount(struct mr_rndv *r)
+{
+    if (r->counted)
+        mr_batch_end(&mr_flow_of(r->vc)->stream->batch);
+    r->counted = false;
 }
 
 int mr_head_send(struct mr_rndv *r)
@@ -60,6 +66,7 @@ int mr_head_send(struct mr_rndv *r)
     size_t most = mr_vc_eager_max(r->vc);
 
     mr_credit_spend(&mr_flow_of(r->vc)->credit, r->head);
+    mr_stat_add(MR_STAT_HEADS_SENT, 1);
     for (size_t len; hdr.len < r->head; hdr.len += len) {
         int err;
 
@@ -81,7 +88,7 @@ static void none_comes(struct mr_stream *s)
 
 bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_stream *s = stream_of(vc);
+    struct mr_stream *s = mr_stream_of(vc);
     struct mr_match_entry *e;
     struct mr_message *m;
 

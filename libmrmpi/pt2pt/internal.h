@@ -11,7 +11,8 @@
  *   one that copies once; but a sender that computes instead costs the receiver nothing.
  * - put: S RTS; R CTS(where to write); S writes, or sends what lands there, both are told by the channel
  * - read: S RTS(where the data is); the channel reads for R, R FIN. RTS may announce a head: so many bytes from the
- *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c)
+ *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c). RTS may offer the last
+ *   bytes as a copy of the sender's, the tail: R FRONT when it has read the others, and FIN when it has all (tail.c)
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
  *   single copy, and for short messages to a receiver that keeps enough of this sender's already
  * A receiver tells by a byte of every packet, and by GRANT when it has nothing else to send, how many bytes of eager
@@ -48,6 +49,7 @@ enum mr_packet {
     MR_PKT_CANCEL,    /* from the sender, who would like to have its message back */
     MR_PKT_CANCELLED, /* from the receiver: nobody had asked for it, and it is gone */
     MR_PKT_GRANT,     /* hdr.len: bytes of eager messages that have met their receives, in all */
+    MR_PKT_FRONT,     /* from the receiver: it has all that it reads of the program's memory */
     MR_PKT_HEAD,      /* hdr.len: offset of the payload. RTS said in hdr.rreq how many bytes come in such packets */
 };
 
@@ -56,7 +58,8 @@ enum mr_packet_flags {
     MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
     MR_FLAG_PUT = 4,    /* RTS: the sender can write into exposed memory */
     MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is exposed for datagrams */
-    MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read */
+    MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read; and perhaps
+                           another one, of where its last bytes are as well */
     MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
     MR_FLAG_PART = MR_VC_FLAG_PART, /* EAGER: one of several packets of a message of hdr.len bytes; rreq: its place */
 };
@@ -69,6 +72,7 @@ enum mr_rndv_state {
     MR_RNDV_PUTTING,  /* sender: the channel is writing */
     MR_RNDV_PUSHING,  /* sender: DATA going out */
     MR_RNDV_PUSHED,   /* sender, shared: all DATA is out, the receiver may be reading still */
+    MR_RNDV_TAIL,     /* sender: the program's send is complete, the receiver is reading the copy */
     MR_RNDV_GETTING,  /* receiver: reads chunk by chunk */
     MR_RNDV_LANDING,  /* receiver: the peer writes into exposed memory */
     MR_RNDV_READING,  /* receiver: the channel is reading */
@@ -90,7 +94,11 @@ struct mr_rndv {
     struct mr_read {
         struct mr_rndv *of;
         bool open;
-    } read;                     /* receiver, reading: what the channel has been asked to read */
+    } read[2];                  /* receiver, reading: what the channel has been asked to read, and the tail */
+    int error;                  /* receiver, reading: of the one that has ended, while the other has not */
+    bool owes_front;            /* receiver, reading: FRONT is to be said */
+    bool counted;               /* sender: is in its peer's batch (batch.h) */
+    struct mr_bounce *bounce;   /* sender: where its tail is; NULL: it has none */
     bool cancelling;            /* sender: CANCEL has been sent */
     bool shared;                /* pushed and read at once: ends with FIN */
     struct mr_remote remote;
@@ -122,6 +130,8 @@ struct mr_pt2pt {
     struct mr_rndv *active, *active_last;
     struct mr_part *forgotten; /* freed while their greetings are on their way */
     struct mr_stream *streams; /* all of them (flow.h) */
+    struct mr_bounce *bounces; /* the same (tail.c) */
+    unsigned num_bounces;
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
     uint64_t data_seen;    /* counts DATA packets */
@@ -218,8 +228,9 @@ void mr_read_done(void *cookie, int error);
 void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len);
 
 /* ---- head.c ---- */
-/* How many bytes of a message that is offered shall follow the offer. */
-size_t mr_head_plan(const struct mr_rndv *r);
+/* Finds what of a message that is offered shall be head and tail. Number of its tails: then *tail is where that is. */
+unsigned mr_head_divide(struct mr_rndv *r, struct mr_remote *tail);
+void mr_head_uncount(struct mr_rndv *r); /* the program's send is complete, or was none: one less in its batch */
 int mr_head_send(struct mr_rndv *r); /* 0 or negative errno as mr_vc_send */
 /* RTS with a head. False: it is damaged. */
 bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
@@ -228,7 +239,13 @@ void mr_head_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
 size_t mr_head_meet(struct mr_rndv *r, const struct mr_hdr *hdr);
 void mr_head_forget(struct mr_vc *vc, const struct mr_hdr *hdr); /* the offer is taken back */
 void mr_head_fail_peer(struct mr_vc *vc);
-void mr_head_free_all(void);
+
+/* ---- tail.c ---- */
+/* Copies the last bytes of a message; *out: where. False: there is no room. */
+bool mr_tail_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out);
+void mr_tail_release(struct mr_rndv *r);
+void mr_tail_front(struct mr_rndv *r); /* the peer has said FRONT */
+void mr_tail_free_all(void);
 
 /* ---- parts.c ---- */
 /* An eager message of more than one packet; hdr as of one that has one. 0 or negative errno as mr_vc_send. */

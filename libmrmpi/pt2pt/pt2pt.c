@@ -67,7 +67,8 @@ static void release(void)
     mr_match_finalize(&mr_pt2pt.unexpected);
     mr_message_pool_free();
     mr_rndv_table_free();
-    mr_head_free_all();
+    mr_tail_free_all();
+    mr_streams_free();
     free(mr_pt2pt.scratch);
     mr_request_pool_free();
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));

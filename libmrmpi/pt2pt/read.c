@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The read protocol at the receiver: the sender's memory is registered for us, and the channel reads it. Bytes that come
- * as the head (head.c) are not read.
+ * as the head (head.c) are not read; the tail is read from where the sender has copied it (tail.c), last.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/pt2pt/flow.h"
 
-/* Over when all that was asked for is there, and the head. A channel that cannot read has lost the peer. */
-static void settle(struct mr_rndv *r, int error)
+enum { FRONT, TAIL };
+
+/* Over when all that was asked for has ended, and the head is there. A channel that cannot read has lost the peer. */
+static void settle(struct mr_rndv *r)
 {
-    if (r->read.open || (r->head_left && !error))
+    bool reads = r->read[FRONT].open || r->read[TAIL].open;
+    int err;
+
+    if (reads || (r->head_left && !r->error)) {
+        if (r->owes_front && !r->read[FRONT].open && !r->error) {
+            r->owes_front = false;
+            mr_rndv_tell(r, MR_PKT_FRONT, 0, NULL, 0); /* if that fails the sender waits for FIN */
+        }
         return;
-    if (!error)
-        error = mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0);
-    mr_rndv_finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+    }
+    err = mr_rndv_tell(r, MR_PKT_FIN, (uint64_t)-r->error, NULL, 0);
+    mr_rndv_finish(r, err || r->error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 void mr_read_done(void *cookie, int error)
@@ -25,37 +35,51 @@ void mr_read_done(void *cookie, int error)
     if (!read->open)
         return;
     read->open = false;
-    settle(read->of, error);
+    if (error)
+        read->of->error = error;
+    settle(read->of);
 }
 
-static bool start(struct mr_rndv *r)
+/* Bytes at to end of the message, from the beginning of src. False: they cannot be read. */
+static bool start(struct mr_rndv *r, int which, uint64_t at, uint64_t end, const struct mr_remote *src)
 {
-    struct mr_request *req = r->req;
-    struct mr_remote rest = r->remote;
+    struct mr_read *read = &r->read[which];
 
-    if (r->head >= r->total)
+    if (end > r->total)
+        end = r->total;
+    if (at >= end)
         return true;
-    rest.addr += r->head;
-    rest.len -= r->head;
-    r->read = (struct mr_read){.of = r, .open = true};
-    r->read.open = !mr_vc_read(r->vc, mr_plain(req->recv_buf, req->type), r->total,
-                               (struct mr_vc_part){.at = r->head, .len = r->total - r->head}, &rest, &r->read);
-    return r->read.open;
+    read->of = r;
+    read->open = !mr_vc_read(r->vc, mr_plain(r->req->recv_buf, r->req->type), r->total,
+                             (struct mr_vc_part){.at = at, .len = end - at}, src, read);
+    return read->open;
 }
 
 /* It is to be read if our memory can be registered, too. */
 bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    if (!(hdr->flags & MR_FLAG_READ) || len != sizeof(r->remote) || !r->req->type->contiguous || !r->total ||
-        !(mr_vc_caps(r->vc, r->total) & MR_VC_READ))
+    struct mr_remote src[2] = {{.len = 0}};
+    uint64_t front = hdr->len;
+
+    if (!(hdr->flags & MR_FLAG_READ) || (len != sizeof(src[0]) && len != sizeof(src)) || !r->req->type->contiguous ||
+        !r->total || !(mr_vc_caps(r->vc, r->total) & MR_VC_READ))
         return false;
-    memcpy(&r->remote, payload, len);
-    if (r->remote.len < r->head)
+    memcpy(src, payload, len);
+    if (r->head > hdr->len || src[0].len < r->head || src[1].len > hdr->len - r->head)
         return false;
+    front -= src[1].len;
+    src[0].addr += r->head;
+    src[0].len -= r->head;
     r->state = MR_RNDV_READING;
-    if (!start(r))
+    r->owes_front = len == sizeof(src);
+    if (!start(r, FRONT, r->head, front, &src[0]))
         return false;
-    settle(r, 0);
+    if (!start(r, TAIL, front, hdr->len, &src[1])) {
+        if (!r->read[FRONT].open)
+            return false;
+        r->error = -EIO;
+    }
+    settle(r);
     return true;
 }
 
@@ -72,7 +96,7 @@ void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len)
     else
         mr_type_unpack(req->recv_buf, req->count, req->type, at, payload, wanted);
     if (r->state == MR_RNDV_READING)
-        settle(r, 0);
+        settle(r);
     else if (r->state == MR_RNDV_DRAINING && !r->head_left && r->total <= r->head)
         mr_rndv_finish(r, MR_SUCCESS);
 }

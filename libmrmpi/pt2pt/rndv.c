@@ -95,9 +95,12 @@ static void deactivate(struct mr_rndv *r)
 void mr_rndv_drop(struct mr_rndv *r)
 {
     deactivate(r);
+    mr_head_uncount(r);
     if (r->region)
         mr_vc_unexpose(r->region);
     r->region = NULL;
+    if (r->bounce)
+        mr_tail_release(r);
     r->req->proto = NULL;
     r->req = NULL;
     r->state = MR_RNDV_FREE;
@@ -128,6 +131,11 @@ void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
 {
     struct mr_request *req = r->req;
 
+    if (r->state == MR_RNDV_TAIL) {
+        mr_rndv_drop(r);
+        mr_request_put(req);
+        return;
+    }
     if (error && !req->status.error)
         req->status.error = error;
     mr_rndv_drop(r);
@@ -172,7 +180,8 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     bool short_one = hdr->len <= mr_vc_eager_max(vc); /* without credit: one packet of data when it is asked for */
     unsigned caps = req->type->contiguous && !short_one ? mr_vc_caps(vc, hdr->len) : 0;
     struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_OFFERED);
-    struct mr_remote remote;
+    struct mr_remote remote[2]; /* the message, and its tail */
+    unsigned num = 0;
     int err;
 
     if (!r)
@@ -180,16 +189,19 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     r->total = hdr->len;
     hdr->kind = MR_PKT_RTS;
     hdr->sreq = mr_rndv_id(r);
-    hdr->flags |= open_for_reading(r, caps, hdr->len, &remote);
+    hdr->flags |= open_for_reading(r, caps, hdr->len, remote);
+    if (hdr->flags & (MR_FLAG_GET | MR_FLAG_READ))
+        num = 1;
     if (hdr->flags & MR_FLAG_READ)
-        hdr->rreq = r->head = (uint32_t)mr_head_plan(r);
+        num += mr_head_divide(r, &remote[1]);
+    hdr->rreq = r->head;
     if (caps & MR_VC_PUT)
         hdr->flags |= MR_FLAG_PUT;
     if (caps & MR_VC_DATAGRAMS)
         hdr->flags |= MR_FLAG_DATAGRAMS;
     mr_stat_add(MR_STAT_RNDV_SENT, 1);
     mr_stat_add(MR_STAT_NO_CREDIT, short_one);
-    err = mr_vc_send(vc, hdr, &remote, hdr->flags & (MR_FLAG_GET | MR_FLAG_READ) ? sizeof(remote) : 0);
+    err = mr_vc_send(vc, hdr, remote, num * sizeof(remote[0]));
     if (!err && r->head)
         err = mr_head_send(r);
     if (!err)
@@ -578,8 +590,12 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
             r->told = hdr->len;
         break;
     case MR_PKT_FIN:
-        if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_PUSHED)
+        if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_PUSHED ||
+            r->state == MR_RNDV_TAIL)
             mr_rndv_finish(r, hdr->len ? MR_ERR_OTHER : MR_SUCCESS);
+        break;
+    case MR_PKT_FRONT:
+        mr_tail_front(r);
         break;
     case MR_PKT_FAIL:
         if (r->state == MR_RNDV_LANDING)

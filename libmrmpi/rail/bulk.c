@@ -25,7 +25,6 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/rail/view.h"
 
-#define STRIPE_BUSY   4
 #define STRIPE_ALIGN  4096
 #define STRIPE_FINE   256  /* cuts of short messages are as fine as this, */
 #define STRIPE_PARTS  256  /* so that weights hold to one part in so many */
@@ -585,14 +584,14 @@ static unsigned plan_to_wait(const struct mr_peer *p, uint64_t len, struct mr_st
 
 /*
  * Cutting a message saves time while rails would be idle. When each has messages to carry it only costs: a request, a
- * completion and a notification more for each stripe. From STRIPE_BUSY times MRMPI_STRIPE_MIN on that does not show.
+ * completion and a notification more for each stripe. From MR_STRIPE_BUSY times MRMPI_STRIPE_MIN on that does not show.
  */
 static uint64_t stripe_min(const struct mr_peer *p, uint64_t len)
 {
     uint64_t least = mr_config.stripe_min;
     bool busy = p->num_puts >= (unsigned)__builtin_popcount(p->rdma);
 
-    return busy && len < STRIPE_BUSY * least ? STRIPE_BUSY * least : least;
+    return busy && len < MR_STRIPE_BUSY * least ? MR_STRIPE_BUSY * least : least;
 }
 
 /* Of its cuts. */

@@ -416,7 +416,7 @@ static bool net_eager_alone(int rank, size_t len, bool quiet)
     return p->alone && before;
 }
 
-static unsigned net_rate(int rank)
+static unsigned net_rate(int rank, size_t *whole)
 {
     const struct mr_peer *p = mr_net.peer[rank];
     unsigned rails = mr_verbs.num_rails;
@@ -425,6 +425,7 @@ static unsigned net_rate(int rank)
         return 0;
     if (p->card->num_rails < rails)
         rails = p->card->num_rails;
+    *whole = rails > 1 ? MR_STRIPE_BUSY * mr_config.stripe_min : 0;
     return rails * (unsigned)(mr_ahead_rate(mr_verbs.rail[0].addr.rate_mbps, 1, 1) / 1000000);
 }
 

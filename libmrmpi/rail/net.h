@@ -537,6 +537,8 @@ int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how
                    struct mr_remote *out);
 void mr_bulk_unexpose(struct mr_region *region);
 int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
+/* While all rails have messages to carry, those shorter than so many times MRMPI_STRIPE_MIN are not cut. */
+#define MR_STRIPE_BUSY 4
 int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                  void *cookie);
 /* Stripes that waited for room, and after connecting. True if some still wait. */

@@ -218,9 +218,9 @@ bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet)
     return vc->ops && vc->ops->eager_alone && vc->front.eager_max && vc->ops->eager_alone(vc->rank, len, quiet);
 }
 
-unsigned mr_vc_rate(const struct mr_vc *vc)
+unsigned mr_vc_rate(const struct mr_vc *vc, size_t *whole)
 {
-    return vc->ops && vc->ops->rate ? vc->ops->rate(vc->rank) : 0;
+    return vc->ops && vc->ops->rate ? vc->ops->rate(vc->rank, whole) : 0;
 }
 
 size_t mr_vc_packet_max(struct mr_vc *vc)

@@ -120,8 +120,11 @@ static inline size_t mr_vc_eager_most(struct mr_vc *vc) /* of a message that may
 }
 /* A longer one may come unasked for once: nothing else is on its way, as far as can be known (quiet: nothing in pt2pt/). */
 bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet);
-/* MB/s that the rails to the peer carry together; 0: they are unequal, or it is not known. */
-unsigned mr_vc_rate(const struct mr_vc *vc);
+/*
+ * MB/s that the rails to the peer carry together; 0: they are unequal, or it is not known. *whole: a shorter piece of a
+ * large message goes over one of them while all are busy.
+ */
+unsigned mr_vc_rate(const struct mr_vc *vc, size_t *whole);
 size_t mr_vc_packet_max(struct mr_vc *vc);               /* of the packets that a longer message is cut into */
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len); /* for a message of that length */
 bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */

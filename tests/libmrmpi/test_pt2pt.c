@@ -690,7 +690,7 @@ static int nonsense(int rank, int size)
     EXPECT(freopen("/dev/null", "w", stderr)); /* the log has thousands of complaints to make */
     if (rank == 0)
         for (unsigned seq = 0; seq < 300000; seq++) {
-            struct mr_hdr h = {.kind = rand() % 15,
+            struct mr_hdr h = {.kind = rand() % 16,
                                .flags = rand() % 8 | (rand() % 4 ? 0 : 64) | (rand() % 2 ? 16 : 0),
                                .note = rand() % 4 ? 0 : rand(),
                                .seq = seq,
@@ -709,10 +709,10 @@ static int nonsense(int rank, int size)
                 mr_request_put(reqs[1]);
             }
             if (h.kind == 2 && rand() % 2)
-                len = sizeof(struct mr_remote);
+                len = sizeof(struct mr_remote) * (1 + rand() % 2);
             if (h.kind == 2 && rand() % 2) /* with a head, of which some comes */
                 h.len = (h.rreq = (uint64_t)rand() % 600) + (uint64_t)rand() % 8000;
-            if (h.kind == 13 && rand() % 2)
+            if (h.kind == 14 && rand() % 2)
                 h.len = rand() % 2 ? 0 : len;
             if (h.kind == 1 && rand() % 2)
                 h.len = h.flags & 64 ? len * (rand() % 4) : len; /* 64: the rest of a message, here the offset */

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batches: which bytes are head and tail, by what was sent before. */
+#include <check.h>
+
+#include "libmrmpi/pt2pt/batch.h"
+
+#define KIB 1024u
+#define HDR 25000u
+#define DDR 2000u
+
+struct totals {
+    uint64_t head, tail;
+    unsigned heads, tails;
+    uint32_t last_tail; /* of the last message */
+};
+
+/* One batch, whose sends are all complete at its end. */
+static struct totals batch(struct mr_batch *b, unsigned num, uint64_t len, unsigned rate)
+{
+    struct totals t = {0};
+
+    for (unsigned i = 0; i < num; i++) {
+        struct mr_batch_plan p = mr_batch_begin(b, len, rate, 0);
+
+        ck_assert_uint_le(p.head + (uint64_t)p.tail, len);
+        ck_assert(!p.head || i == num - 1);
+        ck_assert(p.tail || !t.tails || i == num - 1); /* the tail has no holes */
+        t.head += p.head;
+        t.tail += p.tail;
+        t.heads += p.head != 0;
+        t.tails += p.tail != 0;
+        t.last_tail = p.tail;
+    }
+    for (unsigned i = 0; i < num; i++)
+        mr_batch_end(b);
+    return t;
+}
+
+static struct totals learnt(unsigned num, uint64_t len, unsigned rate)
+{
+    struct mr_batch b = {0};
+    struct totals t;
+
+    for (int i = 0; i < 3; i++) {
+        t = batch(&b, num, len, rate);
+        ck_assert_uint_eq(t.head + t.tail, 0);
+    }
+    return batch(&b, num, len, rate);
+}
+
+START_TEST(as_long_as_the_gap)
+{
+    struct totals t = learnt(4, 1024 * KIB, HDR);
+
+    ck_assert(t.heads == 1 && t.tails == 1);
+    ck_assert_uint_le(t.head, MR_BATCH_MOST);
+    ck_assert_uint_ge(t.head, HDR * (MR_BATCH_GAP_NS / 100) / 10 - MR_BATCH_GRAIN);
+    ck_assert_uint_eq(t.head, t.tail);
+    t = learnt(4, 1024 * KIB, DDR);
+    ck_assert(t.head == MR_BATCH_LEAST && t.tail == MR_BATCH_LEAST);
+    t = learnt(4, 1024 * KIB, 8 * HDR);
+    ck_assert(t.head <= MR_BATCH_MOST && t.tail <= MR_BATCH_MOST);
+}
+END_TEST
+
+/* A message that is all head leaves the tail to the one before it. */
+START_TEST(tail_before_the_head)
+{
+    struct totals t = learnt(16, 32 * KIB, HDR);
+
+    ck_assert(t.head == 32 * KIB && t.last_tail == 0);
+    ck_assert(t.tail >= 64 * KIB && t.tail <= MR_BATCH_MOST && t.tails == 3);
+}
+END_TEST
+
+/* What is copied takes no longer than what was offered before. */
+START_TEST(copies_are_hidden)
+{
+    ck_assert_uint_eq(learnt(1, 1024 * KIB, HDR).tail, 0);
+    ck_assert_uint_eq(learnt(1, 1024 * KIB, HDR).head, 0);
+    for (unsigned num = 2; num < 40; num++)
+        for (unsigned rate = 500; rate < 200000; rate *= 3) {
+            struct totals t = learnt(num, 40 * KIB, rate);
+            uint64_t before_ns = (num - 1) * 40ull * KIB * 1000 / rate;
+
+            ck_assert_uint_le((t.head + t.tail) * 1000 / MR_BATCH_COPY_MBPS, before_ns + 1);
+        }
+}
+END_TEST
+
+/* Sends that follow each other without a wait for all are no batches. */
+START_TEST(sliding_window)
+{
+    struct mr_batch b = {0};
+
+    for (int i = 0; i < 4; i++)
+        mr_batch_begin(&b, 1024 * KIB, HDR, 0);
+    for (int i = 0; i < 100; i++) {
+        struct mr_batch_plan p;
+
+        mr_batch_end(&b);
+        p = mr_batch_begin(&b, 1024 * KIB, HDR, 0);
+        ck_assert(!p.head && !p.tail);
+    }
+}
+END_TEST
+
+/* Rails that share no short pieces: none of the plan's is one. */
+START_TEST(several_rails)
+{
+    for (unsigned num = 2; num < 40; num++) {
+        struct mr_batch b = {0};
+
+        for (int i = 0; i < 5; i++) {
+            for (unsigned k = 0; k < num; k++) {
+                struct mr_batch_plan p = mr_batch_begin(&b, 512 * KIB, 2 * HDR, 64 * KIB);
+
+                ck_assert((!p.head || p.head >= 64 * KIB) && (!p.tail || p.tail >= 64 * KIB));
+                ck_assert(k < num - 1 || !p.head == (i < 3 || num < 3));
+            }
+            for (unsigned k = 0; k < num; k++)
+                mr_batch_end(&b);
+        }
+    }
+}
+END_TEST
+
+START_TEST(other_batches)
+{
+    struct mr_batch b = {0};
+    struct totals t;
+
+    for (int i = 0; i < 20; i++) {
+        t = batch(&b, i % 2 ? 4 : 5, 1024 * KIB, HDR);
+        ck_assert_uint_eq(t.head + t.tail, 0);
+    }
+    for (int i = 0; i < 4; i++)
+        t = batch(&b, 4, 1024 * KIB, HDR);
+    ck_assert_uint_ne(t.head, 0);
+    t = batch(&b, 2, 2048 * KIB, HDR); /* as many bytes, but the end is elsewhere */
+    ck_assert_uint_eq(t.head, 0);
+    for (int i = 0; i < 4; i++)
+        t = batch(&b, 4, 1024 * KIB, HDR);
+    mr_batch_begin(&b, 4096 * KIB, HDR, 0);
+    for (int i = 0; i < 8; i++) { /* beyond the end that was foreseen */
+        struct mr_batch_plan p = mr_batch_begin(&b, 1024 * KIB, HDR, 0);
+
+        ck_assert(!p.head && !p.tail);
+    }
+    t = batch(&b, 4, 1024 * KIB, 0);
+    ck_assert_uint_eq(t.head + t.tail, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("batch");
+    TCase *c = tcase_create("batch");
+    SRunner *r;
+    int failed;
+
+    tcase_add_test(c, as_long_as_the_gap);
+    tcase_add_test(c, tail_before_the_head);
+    tcase_add_test(c, copies_are_hidden);
+    tcase_add_test(c, sliding_window);
+    tcase_add_test(c, several_rails);
+    tcase_add_test(c, other_batches);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
