@@ -1,5 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A share binds, in five settings. See binds.py.
+# A share binds, in seven settings. See binds.py.
 # timeout: 300
 exec python3 "$(dirname "$0")/binds.py" --short

@@ -34,7 +34,7 @@ class Case:
     rails: int = 1
     senders: int = 1  # hosts
     trunk: bool = False
-    batches: bool = False  # windows are waited for
+    batches: str = ""  # windows are waited for: "both" by sender and receiver, "sender" by that alone
     env: dict = dataclasses.field(default_factory=dict)
     time_us: float = 0
     settle_us: float = 0
@@ -239,7 +239,7 @@ def run_load(case, hosts, streams, first, tmp):
     links = [] if case.trace_all else ["--links", ("h[" + "".join(h[1:] for h in to) + "]" if len(to) > 1 else to[0]) + " *"]
     subprocess.run(["simfab", "trace", "start", trace, *links, "--limit", "8G"], check=True, capture_output=True)
     argv = ["mrrun", "-n", str(len(streams) * len(hosts)), "--ppn", str(len(streams)), "--hosts", ",".join(hosts),
-            os.path.join(BUILD, "tests/fabricd/share_load"), *(["-b"] if case.batches else []),
+            os.path.join(BUILD, "tests/fabricd/share_load"), *{"": [], "both": ["-b"], "sender": ["-s"]}[case.batches],
             f"{case.senders}:{receivers(case)}", str(time_us), str(settle_us), *streams]
     env = {**{k: v for k, v in os.environ.items() if not k.startswith("MRMPI_")}, **case.env, **({"FIRST": first} if first else {}),
            "MRMPI_FABRICD_SOCKET": os.environ["SIMFAB_DIR"] + "/fabricd-%h.sock"}
@@ -323,7 +323,8 @@ def main():
     a.add_argument("--rails", type=int, default=1)
     a.add_argument("--from", dest="senders", type=int, default=1, help="so many hosts send to one")
     a.add_argument("--trunk", action="store_true", help="over a cable between switches, to as many hosts as send (up to 4)")
-    a.add_argument("--batches", action="store_true", help="windows are waited for and begun anew")
+    a.add_argument("--batches", nargs="?", const="both", default="", choices=["both", "sender"],
+                   help="windows are waited for and begun anew, by both sides or by the sender alone")
     a.add_argument("--env", action="append", default=[], help="NAME=VALUE for the ranks")
     a.add_argument("--time-ms", type=float, default=0)
     a.add_argument("--settle-ms", type=float, default=0)

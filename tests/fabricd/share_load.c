@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share_load [-b] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable at the same time.
+ * share_load [-b|-s] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable at the same time.
  *
  *   STREAM  JOB,SIZE[+SIZE...],WINDOW  a pair of ranks of this job; the first sends messages of these sizes in turn to
  *           the second, WINDOW of them under way. With WINDOW 0 it is a ping-pong of 8 bytes with pauses, which begins
  *           a little before the others: it stays within its ahead budget
  *   HOSTS   senders are on so many hosts, in turn, receivers on the host after these; N:M: on the M hosts after these
  *   -b      windows are waited for and begun anew; otherwise a message that is done makes room for the next
+ *   -s      the same at the sender alone
  *
  * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; those that no
  * stream needs wait, and are none of the processes that fabricd counts. All streams are ranks of one MPI world, so that
@@ -38,7 +39,7 @@ struct stream {
 };
 
 static int rank, num_streams, senders, receivers = 1; /* hosts */
-static bool batches;
+static bool batches, sent_batches; /* at both, at the sender */
 static struct stream stream;
 
 static void fail(const char *why)
@@ -112,7 +113,7 @@ static void send_until(double then, int peer)
     while (MPI_Wtime() < then) {
         for (int k = 0; k < done; k++)
             begin_send(which[k], peer, &turn);
-        if (batches)
+        if (sent_batches)
             MPI_Waitall(stream.window, req, MPI_STATUSES_IGNORE);
         else
             MPI_Waitsome(stream.window, req, &done, which, MPI_STATUSES_IGNORE);
@@ -128,6 +129,19 @@ static void begin_receive(int slot, int peer)
               &req[slot]);
 }
 
+/* Or for all of them, in batches. */
+static void wait_for_some(int *done)
+{
+    if (!batches) {
+        MPI_Waitsome(stream.window, req, done, which, status);
+        return;
+    }
+    MPI_Waitall(stream.window, req, status);
+    *done = stream.window;
+    for (int i = 0; i < stream.window; i++)
+        which[i] = i;
+}
+
 /* Until as many empty messages have come as are waited for; the bytes that came between the two times. */
 static double receive(double begin, double end, int peer)
 {
@@ -137,7 +151,7 @@ static double receive(double begin, double end, int peer)
     for (int i = 0; i < stream.window; i++)
         begin_receive(i, peer);
     while (left) {
-        MPI_Waitsome(stream.window, req, &done, which, status);
+        wait_for_some(&done);
         double now = MPI_Wtime();
         for (int k = 0; k < done; k++) {
             int n;
@@ -248,11 +262,12 @@ static void print_streams(char *const *streams, const double *bytes, const struc
 int main(int argc, char **argv)
 {
     const char *number = getenv("PMIX_RANK");
-    int first = argc > 1 && !strcmp(argv[1], "-b") ? 2 : 1, size;
+    int first = argc > 1 && argv[1][0] == '-' ? 2 : 1, size;
     double start = 0, settle, length, mine = 0, *bytes;
     struct ways my_ways = {0}, *ways;
 
-    batches = first == 2;
+    batches = first == 2 && !strcmp(argv[1], "-b");
+    sent_batches = batches || (first == 2 && !strcmp(argv[1], "-s"));
     if (!number || argc < first + 4)
         fail("wants its arguments, and mrrun");
     rank = atoi(number);
