@@ -2,7 +2,7 @@
 
 FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/lock.c fabricd/lock_text.c \
                 fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/opensm.c fabricd/message.c \
-                libmrmpi/rail/policy.c
+                libmrmpi/route/policy.c
 
 PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5

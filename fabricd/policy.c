@@ -7,7 +7,7 @@
  */
 #include "fabricd/policy.h"
 #include "fabricd/keys.h"
-#include "libmrmpi/rail/policy.h"
+#include "libmrmpi/route/policy.h"
 
 #include <fnmatch.h>
 #include <stddef.h>

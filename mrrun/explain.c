@@ -15,8 +15,8 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/fabric/client.h"
 #include "libmrmpi/link/kinds.h"
-#include "libmrmpi/rail/policy.h"
-#include "libmrmpi/rail/rules.h"
+#include "libmrmpi/route/policy.h"
+#include "libmrmpi/route/rules.h"
 #include "mrrun/environment.h"
 #include "mrrun/pairs.h"
 

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/rail/pair.h"
+#include "libmrmpi/route/pair.h"
 
 #define NAMES_MAX  6     /* hosts that are named */
 #define SLOW_MBPS  10000 /* as in rail/net.c: 4X SDR */

@@ -5,7 +5,7 @@
 #define MRRUN_PAIRS_H
 
 #include "libmrmpi/link/kinds.h"
-#include "libmrmpi/rail/rules.h"
+#include "libmrmpi/route/rules.h"
 #include "mrrun/rails.h"
 
 struct pairs {

@@ -29,7 +29,7 @@ struct mr_config {
     size_t shm_eager_max;   /* the same inside a host */
     int single_copy;        /* large messages inside a host by process_vm_readv */
     int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */
-    char *rules;            /* which of them carry what (rail/rules.h) */
+    char *rules;            /* which of them carry what (route/rules.h) */
     char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */
     int ring_peers, ring_after, ring_slots; /* who may write into rings here; packets before; slots of each */
     size_t ring_size;                       /* of the longest payload that fits a slot; 0: what the design has */

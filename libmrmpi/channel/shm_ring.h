@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/base/packet.h"
 
 #define MR_RING_INLINE 72
 #define MR_RING_FAR    (UINT64_C(1) << 63)

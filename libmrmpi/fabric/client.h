@@ -36,7 +36,7 @@ struct mr_fabric_qos {
     bool verified;       /* every port of the fabric was found to have the policy's tables */
     uint64_t generation; /* of the policy; 0: none */
     char class_name[32]; /* "" without a policy */
-    char spread[2][96];  /* how small and large messages go over rails (rail/policy.h); "": it says nothing */
+    char spread[2][96];  /* how small and large messages go over rails (route/policy.h); "": it says nothing */
 };
 
 /* What holds without a daemon. */

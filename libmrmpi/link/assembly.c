@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/base/packet.h"
 
 #define MAGIC 0x6d727067u /* "mrpg" */
 

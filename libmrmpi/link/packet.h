@@ -6,7 +6,7 @@
 #ifndef MRMPI_PACKET_H
 #define MRMPI_PACKET_H
 
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/base/packet.h"
 #include "libmrmpi/reliable/window.h"
 #include "libmrmpi/verbs/verbs.h"
 

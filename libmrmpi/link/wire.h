@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/base/packet.h"
 #include "libmrmpi/reliable/ack.h"
 
 #define MR_WIRE_MIN offsetof(struct mr_hdr, len)

@@ -683,7 +683,7 @@ static int begin_put(struct mr_peer *p, char *buf, size_t size, struct mr_vc_par
         queue_on(&put->stripe[i], put->stripe[i].sub);
     mr_stat_add(MR_STAT_NET_STRIPES, put->num);
 
-    /* All stripes begin at the time before the first is posted (rail/adapt.h). */
+    /* All stripes begin at the time before the first is posted (route/adapt.h). */
     begin = adapts(p) ? mr_clock_ns() : 0;
     for (unsigned i = 0; n && i < put->num; i++)
         start_stripe(&put->stripe[i], begin);

@@ -14,7 +14,7 @@
 struct mr_card {
     uint32_t magic;
     uint16_t version, num_rails;
-    uint8_t paths, all_pairs; /* rail/pair.h */
+    uint8_t paths, all_pairs; /* route/pair.h */
     uint8_t kinds;            /* of links that it may use: set, bit i is enum mr_link_kind i */
     uint8_t pad;
     uint32_t eager_max; /* payload of the longest packet that it takes */

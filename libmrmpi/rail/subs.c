@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subchannels of a peer: one for each pair of rails (rail/pair.h), path and kind of link. Each has a link for large
+ * The subchannels of a peer: one for each pair of rails (route/pair.h), path and kind of link. Each has a link for large
  * messages, and others for smaller ones where their service level differs.
  */
 #include "libmrmpi/rail/net.h"

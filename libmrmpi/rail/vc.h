@@ -17,39 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MR_RAILS_MAX 8
-
-/* What pt2pt/ says to its peer; the transport looks only at seq, src and form. Little endian, as in memory. */
-struct mr_hdr {
-    uint8_t kind; /* pt2pt's: eager, request to send, ...; from MR_VC_KIND_CHANNEL on the channel's own */
-    uint8_t flags;
-    uint8_t form; /* the channel's, between hosts (link/wire.h) */
-    uint8_t note; /* pt2pt's byte for the peer, as it is when the packet is sent; set by mr_vc_send */
-    uint32_t seq; /* set by mr_vc_send */
-    uint32_t src; /* world rank of the sender; set by mr_vc_send */
-    int32_t rank; /* rank of the sender in the communicator */
-    int32_t tag;
-    uint32_t ctx;
-    uint64_t len; /* of the whole message */
-    uint64_t sreq, rreq;
-};
-_Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
-#define MR_VC_KIND_EAGER   1 /* the one of pt2pt's that is known here: a message, or part of one, unasked */
-#define MR_VC_KIND_CHANNEL 0xf0
-#define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */
-#define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel as that */
-#define MR_VC_FLAGS_HEAD   0xc0 /* both: as large messages, but not behind their RDMA */
-#define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (rail/rely.c) */
-
-/* How the other side reaches a memory region; travels inside pt2pt's packets. */
-struct mr_remote {
-    uint64_t addr, len;
-    int32_t pid;                 /* inside a host */
-    uint32_t num_keys;           /* between hosts; 0: it comes as datagrams, each of token bytes */
-    uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
-    uint32_t token;  /* names the exposed region in put notifications; the owner's channel gives and reads it */
-    uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (rail/track.c) */
-};
+#include "libmrmpi/base/packet.h"
 
 struct mr_vc;
 struct mr_region;
@@ -68,14 +36,6 @@ static inline struct mr_vc_front *mr_vc_front(struct mr_vc *vc)
 {
     return (struct mr_vc_front *)vc;
 }
-
-enum mr_vc_caps {
-    MR_VC_PUT = 1,        /* mr_vc_put works (RDMA write) */
-    MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */
-    MR_VC_READ = 4,       /* mr_vc_read works (RDMA read) */
-    MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_vc_put */
-    MR_VC_DATAGRAMS = 16, /* mr_vc_put works for memory that is exposed in this way; that may be refused */
-};
 
 struct mr_vc_upcalls {
     /* A packet, in order. payload is valid during the call only. */

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/base/packet.h"
 
 #define MR_DEVICES_MAX MR_RAILS_MAX
 
@@ -101,7 +101,7 @@ struct mr_rail {
     uint64_t down_ns; /* since when */
     uint32_t max_msg; /* longest write: of the port, or less */
     uint32_t rate_mbps;
-    uint64_t until; /* by its rate it will have sent by then what it was given: in the units of rail/sched.h, which uses it */
+    uint64_t until; /* by its rate it will have sent by then what it was given: in the units of route/sched.h, which uses it */
     struct mr_rail_addr addr;
     struct ibv_cq *cq;
     unsigned cq_room;      /* completions that may still be asked for without overrunning the queue */

@@ -9,7 +9,7 @@ sources=()
 for f in text ydoc keys policy lock lock_text compile lanes weights wait opensm conf message; do
   sources+=("$top/fabricd/$f.c")
 done
-sources+=("$top/libmrmpi/rail/policy.c")
+sources+=("$top/libmrmpi/route/policy.c")
 if ! clang -std=gnu17 -D_GNU_SOURCE -I"$top" -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
   $(pkg-config --cflags yaml-0.1) -o fuzz "$top/tests/fabricd/fuzz.c" "${sources[@]}" $(pkg-config --libs yaml-0.1) >out 2>&1; then
   grep -q 'clang_rt.fuzzer' out && skip_all "clang has no libFuzzer"

@@ -91,11 +91,12 @@ comm coll core pt2pt
 coll core pt2pt
 pt2pt core rail channel
 core
-rail channel link reliable verbs fabric
+rail route channel link reliable verbs fabric
+route link verbs
 channel rail
-link rail reliable verbs
+link reliable verbs
 reliable
-verbs rail
+verbs
 fabric
 launch
 base

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/rail/adapt.h"
+#include "libmrmpi/route/adapt.h"
 
 static struct mr_policy adaptive;
 

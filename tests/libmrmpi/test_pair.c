@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/rail/pair.h"
+#include "libmrmpi/route/pair.h"
 
 static struct mr_rail_addr near[MR_RAILS_MAX], far[MR_RAILS_MAX];
 static struct mr_pair_side a, b;

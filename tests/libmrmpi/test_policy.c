@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/rail/feedback.h"
-#include "libmrmpi/rail/policy.h"
-#include "libmrmpi/rail/sched.h"
+#include "libmrmpi/route/feedback.h"
+#include "libmrmpi/route/policy.h"
+#include "libmrmpi/route/sched.h"
 
 #define KIB 1024u
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/rail/rules.h"
+#include "libmrmpi/route/rules.h"
 
 #define RC  (1u << MR_LINK_RC)
 #define UC  (1u << MR_LINK_UC)

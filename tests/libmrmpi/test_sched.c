@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/rail/filter.h"
-#include "libmrmpi/rail/sched.h"
+#include "libmrmpi/route/sched.h"
 
 #define KIB 1024u
 

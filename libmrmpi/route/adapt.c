@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Adaptive weights: rates measured, weights that follow them. */
-#include "libmrmpi/rail/adapt.h"
+#include "libmrmpi/route/adapt.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The communication scheduler: who will have sent it first, the least loaded in turn (start-time fair queueing), and
  * striping by weight.
  */
-#include "libmrmpi/rail/sched.h"
+#include "libmrmpi/route/sched.h"
 
 #define AWAY        (1500ull * MR_SCHED_NS) /* about the latency of a stripe on an idle rail */
 #define RUN         (17 * 1024) /* a message that comes alone is not longer */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Adaptive striping as printed in the paper. */
-#include "libmrmpi/rail/feedback.h"
+#include "libmrmpi/route/feedback.h"
 
 /* Even parts of the total, as the paper begins. */
 static void begin(struct mr_feedback *f, const struct mr_load *load, unsigned num, uint32_t total)

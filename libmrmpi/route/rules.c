@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "libmrmpi/rail/rules.h"
+#include "libmrmpi/route/rules.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
  * the first time all of it. (In twos: of two stripes that share something on the way each may win in turn.) Rates that
  * are nearly alike count as alike: rails that are equal stay at equal weights. If the very first samples are not alike, that
  * has to be seen twice: a program may begin with a burst of packets that the stripes of one subchannel waited behind. None falls below MR_WEIGHT_MIN, and now
- * and then every subchannel gets a piece (rail/sched.h), so that one that has recovered is found out.
+ * and then every subchannel gets a piece (route/sched.h), so that one that has recovered is found out.
  */
 #ifndef MRMPI_ADAPT_H
 #define MRMPI_ADAPT_H
@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "libmrmpi/rail/sched.h"
+#include "libmrmpi/route/sched.h"
 
 #define MR_ADAPT_SAMPLES 6
 #define MR_ADAPT_RUN     (512u << 10) /* bytes */

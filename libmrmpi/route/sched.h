@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The communication scheduler: which subchannel takes a packet, and how a large message is cut over several, as the
- * policy of its class says (rail/policy.h). Pure: from data to data. Weights are relative; equal ones give even striping and, to
- * packets of one length, round robin (rail/adapt.h has them follow what is measured).
+ * policy of its class says (route/policy.h). Pure: from data to data. Weights are relative; equal ones give even striping and, to
+ * packets of one length, round robin (route/adapt.h has them follow what is measured).
  */
 #ifndef MRMPI_SCHED_H
 #define MRMPI_SCHED_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "libmrmpi/rail/policy.h"
+#include "libmrmpi/route/policy.h"
 
 #define MR_SUBS_MAX 32 /* subchannels to one peer: pairs of rails times LID paths */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pairing of rails; see pair.h for the order. */
-#include "libmrmpi/rail/pair.h"
+#include "libmrmpi/route/pair.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scheduling policies: the table, and the reading of their texts. */
-#include "libmrmpi/rail/policy.h"
+#include "libmrmpi/route/policy.h"
 
 #include <stdarg.h>
 #include <stdio.h>

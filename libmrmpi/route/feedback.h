@@ -2,7 +2,7 @@
 /*
  * Adaptive striping as printed: the weights of the subchannels follow the times that the stripes of one message took
  * (Liu, Vishnu and Panda, SC 2004, section 4.5, Equations 3 and 4). Pure. It is there to be measured beside
- * rail/adapt.h, which is what a user should want.
+ * route/adapt.h, which is what a user should want.
  *
  *   W'[i] = (1 - alpha) W[i] + alpha Wtotal (W[i]/t[i]) / sum of W[k]/t[k]        Equation 3: alpha = 1
  *
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "libmrmpi/rail/sched.h"
+#include "libmrmpi/route/sched.h"
 
 struct mr_feedback {
     uint32_t weight[MR_SUBS_MAX]; /* in sum the total, of those that took part */

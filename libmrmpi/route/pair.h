@@ -10,7 +10,7 @@
 #ifndef MRMPI_PAIR_H
 #define MRMPI_PAIR_H
 
-#include "libmrmpi/rail/sched.h"
+#include "libmrmpi/route/sched.h"
 #include "libmrmpi/verbs/verbs.h"
 
 /* What a rank says of itself. */

@@ -2,7 +2,7 @@
 /*
  * Scheduling policies: how the messages of one class are spread over the subchannels to a peer (Liu, Vishnu and Panda,
  * SC 2004, section 4.4). Pure: from a text to a struct mr_policy, from that and a host's rails to weights and sets.
- * rail/sched.h schedules by what is decided here; the table of policies is in policy.c.
+ * route/sched.h schedules by what is decided here; the table of policies is in policy.c.
  *
  * A policy is NAME or NAME:ARGUMENTS. Multiplexing policies give each message to one subchannel; striping policies,
  * for large messages only, cut it over all of them.
@@ -18,7 +18,7 @@
  *   near                  fair among the nearest rails; the others only while those have no room
  *   even                  equal stripes
  *   weighted[:WEIGHTS]    stripes as long as the ports' rates say, or the user
- *   adaptive              stripes as long as each has been seen to carry (rail/adapt.h)
+ *   adaptive              stripes as long as each has been seen to carry (route/adapt.h)
  *   eq3[:TOTAL]           the paper's adaptive striping, Equation 3: integer weights, TOTAL in sum
  *   eq4[:ALPHA[:TOTAL]]   the same with Equation 4: a part ALPHA of each message's weights, the rest from before
  *
@@ -40,7 +40,7 @@
 
 enum mr_policy_class { MR_POLICY_SMALL, MR_POLICY_LARGE, MR_POLICY_CLASSES };
 
-/* How the next subchannel is found (rail/sched.c). */
+/* How the next subchannel is found (route/sched.c). */
 enum mr_policy_turn { MR_TURN_FAIR, MR_TURN_ROUND, MR_TURN_WEIGHTED, MR_TURN_WINDOW, MR_TURN_SOONEST };
 /* Which subchannels may be taken. */
 enum mr_policy_where { MR_WHERE_ALL, MR_WHERE_BOUND, MR_WHERE_NEAR };
@@ -48,8 +48,8 @@ enum mr_policy_where { MR_WHERE_ALL, MR_WHERE_BOUND, MR_WHERE_NEAR };
 enum mr_policy_weights {
     MR_WEIGHTS_RATE,  /* the ports' rates, or what the policy's text says */
     MR_WEIGHTS_EVEN,  /* all the same */
-    MR_WEIGHTS_RUNS,  /* the ports' rates, then rail/adapt.h */
-    MR_WEIGHTS_PAPER, /* all the same, then rail/feedback.h */
+    MR_WEIGHTS_RUNS,  /* the ports' rates, then route/adapt.h */
+    MR_WEIGHTS_PAPER, /* all the same, then route/feedback.h */
 };
 
 struct mr_policy;
