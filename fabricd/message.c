@@ -50,6 +50,8 @@ int message_check(const void *msg, size_t len)
         return good_text(((const struct fd_hello *)msg)->job, FD_JOB_MAX, true) ? 0 : -EINVAL;
     case FD_WHERE:
         return len == sizeof(struct fd_where) ? check_where(msg) : -EPROTO;
+    case FD_READS:
+        return len == sizeof(struct fd_reads) ? 0 : -EPROTO;
     case FD_STATUS:
     case FD_VERIFY:
     case FD_JOB_LIST:

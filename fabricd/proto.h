@@ -14,6 +14,8 @@
  *                The connection is closed when the daemon ends: go on with the last FD_STATE.
  *                FD_WHERE  ->  FD_PLACE (same seq, later; others may come first): where a port of another host is at
  *                present. Only to a daemon whose answer to the hello has FD_CAN_PLACES.
+ *                With FD_HELLO_PACE the daemon may send FD_PACE, with seq 0, whenever it changes: how fast this client
+ *                may read. To such a daemon the client says by FD_READS, which is not answered, how much it reads.
  * fabricctl:     a request  ->  any number of FD_TEXT, then one FD_DONE with the result.
  *
  * Who asks is known from SO_PEERCRED only. Anybody may say hello and read the status; uid 0 and the uid that the
@@ -49,6 +51,8 @@ enum fd_type {
     FD_STATE = 2, /* struct fd_state; from the daemon */
     FD_WHERE = 3, /* struct fd_where; from the library */
     FD_PLACE = 4, /* struct fd_place; from the daemon */
+    FD_PACE = 5,  /* struct fd_pace; from the daemon */
+    FD_READS = 6, /* struct fd_reads; from the library */
 
     FD_STATUS = 16,    /* header only: what the daemon knows, as text */
     FD_VERIFY = 17,    /* header only: read the tables of every port now */
@@ -78,6 +82,7 @@ struct fd_header {
 #define FD_HELLO_LEVELS    2u /* levels between small and large may follow FD_STATE. Without it none do. */
 #define FD_HELLO_SPREAD    8u /* struct fd_spread may follow FD_STATE. Without it it does not. */
 #define FD_HELLO_PLACES    4u /* FD_WHERE may follow, if the answer says FD_CAN_PLACES */
+#define FD_HELLO_PACE      16u /* FD_PACE may come. Without it it does not. */
 
 struct fd_hello {
     struct fd_header h;
@@ -219,6 +224,27 @@ struct fd_place {
     uint8_t reserved;
 };
 
+/*
+ * How fast this client may read (RDMA) over each rail, in the order of the last FD_STATE, in 10^3 bytes of data a
+ * second; 0: no limit, as before the first FD_PACE and after the connection has ended.
+ */
+struct fd_pace {
+    struct fd_header h;
+    uint32_t rate_kb[FD_RAILS_MAX];
+};
+
+/*
+ * How much this client reads over the rail where it reads most, in 10^3 bytes a second. FD_READS_ALL: its limit holds
+ * it back. It begins with 0, and so it does when the first limit comes after a time without one. Said when that has
+ * changed, at most a few hundred times a second.
+ */
+#define FD_READS_ALL 0xffffffffu
+struct fd_reads {
+    struct fd_header h;
+    uint32_t want_kb;
+    uint32_t reserved;
+};
+
 struct fd_apply {
     struct fd_header h;
     char name[252];       /* what the sender calls the file, for messages */
@@ -259,6 +285,8 @@ static_assert(sizeof(struct fd_spread) == 192, "layout");
 static_assert(FD_MEDIUM_MAX * sizeof(struct fd_level) < sizeof(struct fd_spread), "the length tells what follows");
 static_assert(sizeof(struct fd_where) == 96, "layout");
 static_assert(sizeof(struct fd_place) == 32, "layout");
+static_assert(sizeof(struct fd_pace) == 144, "layout");
+static_assert(sizeof(struct fd_reads) == 24, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");
 static_assert(sizeof(struct fd_class) == 48, "layout");
 static_assert(sizeof(struct fd_job) == 248, "layout");

@@ -3,6 +3,7 @@
 #include "fabricd/server.h"
 #include "fabricd/log.h"
 #include "fabricd/message.h"
+#include "fabricd/pace.h"
 #include "fabricd/state.h"
 
 #include <errno.h>
@@ -20,6 +21,10 @@
 #define ROOT_SLOTS      16 /* beyond clients_max, for the administrator */
 #define OWN_DESCRIPTORS 32
 #define ASKING_MAX      64 /* places, by one client */
+/* Reading is divided anew after so long at the earliest, and so much for each client: it may be news for all of them. */
+#define PACE_LEAST_US  1000u
+#define PACE_CLIENT_US 20u
+#define PACE_FINE      8 /* who is not held back by his limit hears of changes by such a part of it */
 
 struct client {
     struct client *next;
@@ -35,6 +40,9 @@ struct client {
     char user[FD_JOB_MAX];     /* name of cred.uid, looked up at the first hello */
     bool levels;               /* it understands levels between small and large */
     bool spread;               /* and struct fd_spread */
+    bool paces;                /* and struct fd_pace */
+    uint32_t want_kb;          /* how much it reads, as it says */
+    struct fd_pace pace;       /* the last that was sent; all 0: none */
     unsigned class_index;      /* by the policy in force */
     unsigned asking;           /* places that it has asked for and not been told yet */
     struct fd_state_long told; /* the last FD_STATE sent */
@@ -50,6 +58,9 @@ struct server {
     unsigned num_clients;
     unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: processes here, as powers of two */
     uint64_t next_id;
+    bool gone;            /* a client has, since reading was divided */
+    uint64_t paced_us;    /* when that was */
+    sd_event_source *pace_timer; /* NULL: it need not be done again */
     _Alignas(16) char buffer[FD_MSG_MAX + 16];
 };
 
@@ -132,14 +143,6 @@ static bool count_sharers(struct server *s)
     return memcmp(before, s->sharers, sizeof(before)) != 0;
 }
 
-static void fill_state(const struct client *c, struct fd_state_long *out)
-{
-    const struct daemon *d = c->server->daemon;
-    struct state_asker who = {
-        .job = c->job, .user = c->user, .uid = c->cred.uid, .levels = c->levels, .spread = c->spread};
-    state_fill(d, &who, c->server->sharers, out);
-}
-
 static void client_free(struct client *c)
 {
     struct server *s = c->server;
@@ -148,6 +151,7 @@ static void client_free(struct client *c)
         p = &(*p)->next;
     *p = c->next;
     s->num_clients--;
+    s->gone |= c->subscribed;
     sd_event_source_unref(c->source);
     close(c->fd);
     free(c);
@@ -160,6 +164,118 @@ static void free_dropped(struct server *s)
         if (c->drop)
             client_free(c);
     }
+}
+
+/* ---- the pace of reads ---- */
+
+/* How much of a bus may be read; 0: there is no other class that this could hold up. */
+static unsigned pace_percent(const struct server *s)
+{
+    unsigned classes = 0;
+    if (!s->daemon->current.valid || s->daemon->current.tables.num_classes < 2)
+        return 0;
+    for (const struct client *c = s->clients; c; c = c->next)
+        classes |= c->subscribed ? 1u << c->class_index : 0;
+    return classes & (classes - 1) ? PACE_PERCENT : PACE_PERCENT_ALONE;
+}
+
+/* Can it be told? */
+static bool is_paced(const struct client *c)
+{
+    return c->paces && c->subscribed && !c->drop;
+}
+
+/* So much of the bus of rail i, among n processes, into their messages. */
+static void divide_rail(const struct daemon *d, unsigned i, unsigned percent, struct pace_process *p, unsigned n,
+                        struct fd_pace *next)
+{
+    double share[POLICY_CLASSES_MAX] = {0};
+    uint32_t room_kb = pace_room(&d->rails, i, percent);
+    for (unsigned k = 0; k < d->current.tables.num_classes; k++)
+        share[k] = d->current.tables.classes[k].share;
+    if (room_kb)
+        pace_divide(share, room_kb, p, n);
+    for (unsigned k = 0; k < n && room_kb; k++) {
+        uint32_t kb = (uint32_t)(p[k].part * room_kb);
+        next[k].rate_kb[i] = kb ? kb : 1;
+    }
+}
+
+static bool differs(const struct client *c, const struct fd_pace *next)
+{
+    for (unsigned i = 0; i < FD_RAILS_MAX; i++) {
+        uint32_t a = c->pace.rate_kb[i], b = next->rate_kb[i], off = a > b ? a - b : b - a;
+        if (off && (!a || !b || c->want_kb == FD_READS_ALL || off > a / PACE_FINE))
+            return true;
+    }
+    return false;
+}
+
+static void tell_pace(struct client *c, const struct fd_pace *next)
+{
+    if (!differs(c, next))
+        return;
+    c->pace = *next;
+    c->pace.h = message_header(FD_PACE, sizeof(c->pace), 0);
+    send_message(c, &c->pace, sizeof(c->pace));
+}
+
+static void divide_reading(struct server *s)
+{
+    unsigned percent = pace_percent(s), n = 0, k = 0;
+    struct pace_process *p = calloc(s->num_clients + 1, sizeof(*p));
+    struct fd_pace *next = calloc(s->num_clients + 1, sizeof(*next));
+    s->pace_timer = sd_event_source_unref(s->pace_timer);
+    sd_event_now(s->daemon->event, CLOCK_MONOTONIC, &s->paced_us);
+    s->gone = false;
+    for (struct client *c = s->clients; p && next && c; c = c->next)
+        if (is_paced(c)) {
+            c->want_kb = percent ? c->want_kb : 0;
+            p[n++] = (struct pace_process){.class_index = c->class_index, .want_kb = c->want_kb};
+        }
+    for (unsigned i = 0; percent && n && i < s->daemon->rails.n; i++)
+        divide_rail(s->daemon, i, percent, p, n, next);
+    for (struct client *c = s->clients; n && c; c = c->next)
+        if (is_paced(c))
+            tell_pace(c, &next[k++]);
+    free(next);
+    free(p);
+}
+
+static int on_pace_timer(sd_event_source *source, uint64_t usec, void *arg)
+{
+    divide_reading(arg);
+    free_dropped(arg);
+    return 0;
+}
+
+/* At once if that was not done just now. */
+static void divide_soon(struct server *s)
+{
+    uint64_t now, pause = PACE_LEAST_US + PACE_CLIENT_US * s->num_clients;
+    if (s->pace_timer)
+        return;
+    if (sd_event_now(s->daemon->event, CLOCK_MONOTONIC, &now) < 0 || now >= s->paced_us + pause ||
+        sd_event_add_time(s->daemon->event, &s->pace_timer, CLOCK_MONOTONIC, s->paced_us + pause, 1, on_pace_timer, s) < 0)
+        divide_reading(s);
+}
+
+static void on_reads(struct client *c, const struct fd_reads *m)
+{
+    if (c->want_kb == m->want_kb)
+        return;
+    c->want_kb = m->want_kb;
+    divide_soon(c->server);
+}
+
+/* ---- states ---- */
+
+static void fill_state(const struct client *c, struct fd_state_long *out)
+{
+    const struct daemon *d = c->server->daemon;
+    struct state_asker who = {
+        .job = c->job, .user = c->user, .uid = c->cred.uid, .levels = c->levels, .spread = c->spread};
+    state_fill(d, &who, c->server->sharers, out);
 }
 
 /* c->told is sent, and its service levels are remembered. */
@@ -185,6 +301,7 @@ void server_publish(struct server *s)
         c->told = m;
         send_state(c);
     }
+    divide_soon(s);
     free_dropped(s);
 }
 
@@ -248,6 +365,7 @@ static void on_hello(struct client *c, const struct fd_hello *m)
     c->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
     c->levels = m->flags & FD_HELLO_LEVELS;
     c->spread = m->flags & FD_HELLO_SPREAD;
+    c->paces = m->flags & FD_HELLO_PACE;
     bool others = count_sharers(c->server);
     fill_state(c, &c->told);
     c->told.s.h.seq = m->h.seq;
@@ -255,6 +373,8 @@ static void on_hello(struct client *c, const struct fd_hello *m)
     send_state(c);
     if (others)
         server_publish(c->server);
+    else
+        divide_soon(c->server);
 }
 
 static bool is_our_rail(const struct daemon *d, const struct fd_where *m)
@@ -380,6 +500,9 @@ static void handle(struct client *c, const void *msg, size_t len)
     case FD_WHERE:
         on_where(c, msg);
         return;
+    case FD_READS:
+        on_reads(c, msg);
+        return;
     case FD_APPLY:
     case FD_DIFF:
         rc = on_apply(c, msg, len);
@@ -420,6 +543,8 @@ static int on_readable(sd_event_source *source, int fd, uint32_t events, void *a
     else
         handle(c, s->buffer, n > (ssize_t)sizeof(s->buffer) ? sizeof(s->buffer) : (size_t)n);
     free_dropped(s);
+    if (s->gone)
+        divide_soon(s);
     return 0;
 }
 
@@ -545,6 +670,7 @@ void server_stop(struct server *s)
     while (s->clients)
         client_free(s->clients);
     sd_event_source_unref(s->source);
+    sd_event_source_unref(s->pace_timer);
     close(s->fd);
     if (s->path[0])
         unlink(s->path);

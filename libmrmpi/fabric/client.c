@@ -21,9 +21,10 @@
 #define UNICAST_MAX 0xbfff
 #define LMC_MAX     7
 
-enum { RECEIVED_NOTHING, RECEIVED_STATE, RECEIVED_PLACE };
+enum { RECEIVED_NOTHING, RECEIVED_STATE, RECEIVED_PLACE, RECEIVED_PACE };
 
 _Static_assert(MR_FABRIC_AHEAD_ALL == FD_AHEAD_ALL, "the same unit");
+_Static_assert(MR_FABRIC_READS_ALL == FD_READS_ALL, "the same word");
 _Static_assert(MR_LANES_MAX == FD_LANES_MAX && MR_LEVELS == FD_LEVELS_MAX + 1, "all lanes and levels fit");
 
 static struct {
@@ -38,6 +39,8 @@ static struct {
     unsigned num_rails;
     struct fd_rail rails[FD_RAILS_MAX];
     unsigned messages;
+    uint32_t pace_kb[FD_RAILS_MAX]; /* of each rail */
+    bool pace_news;                 /* they have changed */
     bool knows_places;
     unsigned num_places;
     struct mr_fabric_place places[PLACES];
@@ -137,17 +140,33 @@ static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
     }
 }
 
+static void take_pace(const uint32_t rate_kb[FD_RAILS_MAX])
+{
+    client.pace_news |= memcmp(client.pace_kb, rate_kb, sizeof client.pace_kb) != 0;
+    memcpy(client.pace_kb, rate_kb, sizeof client.pace_kb);
+}
+
+/* What others read meanwhile nobody says: there is no limit then. */
 static void drop_connection(void)
 {
+    static const uint32_t none[FD_RAILS_MAX];
+
     if (client.fd >= 0)
         close(client.fd);
     client.fd = -1;
+    take_pace(none);
     client.knows_places = client.heard = false;
 }
 
 static bool is_place(const struct fd_place *p, size_t len)
 {
     return len == sizeof *p && p->h.magic == FD_MAGIC && p->h.version == FD_VERSION && p->h.type == FD_PLACE &&
+           p->h.length == len;
+}
+
+static bool is_pace(const struct fd_pace *p, size_t len)
+{
+    return len == sizeof *p && p->h.magic == FD_MAGIC && p->h.version == FD_VERSION && p->h.type == FD_PACE &&
            p->h.length == len;
 }
 
@@ -169,6 +188,7 @@ static int receive(int flags, uint64_t until_ns, struct mr_fabric_qos *qos)
     union {
         struct fd_state_long state;
         struct fd_place place;
+        struct fd_pace pace;
     } m;
     ssize_t n;
 
@@ -182,6 +202,10 @@ static int receive(int flags, uint64_t until_ns, struct mr_fabric_qos *qos)
         return -ECONNRESET;
     if (client.knows_places && is_place(&m.place, (size_t)n))
         return take_place(&m.place);
+    if (client.heard && is_pace(&m.pace, (size_t)n)) {
+        take_pace(m.pace.rate_kb);
+        return RECEIVED_PACE;
+    }
     if ((size_t)n > sizeof m.state || !sane(&m.state.s, (size_t)n))
         return -EPROTO;
     if (m.state.s.h.seq) /* the answer to the hello */
@@ -195,7 +219,8 @@ static int say_hello(void)
 {
     struct fd_hello hello = {
         .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq},
-        .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD,
+        .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD |
+                 FD_HELLO_PACE,
     };
 
     memcpy(hello.job, client.job, sizeof hello.job);
@@ -377,4 +402,29 @@ unsigned mr_fabric_ahead(const char *device, int port)
 unsigned mr_fabric_messages(void)
 {
     return client.messages;
+}
+
+bool mr_fabric_pace_news(void)
+{
+    bool news = client.pace_news;
+
+    client.pace_news = false;
+    return news;
+}
+
+uint32_t mr_fabric_pace(const char *device, int port)
+{
+    const struct fd_rail *r = find_rail(device, port);
+
+    return r ? client.pace_kb[r - client.rails] : 0;
+}
+
+bool mr_fabric_tell_reads(uint32_t kb)
+{
+    struct fd_reads m = {
+        .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_READS, .length = sizeof m, .seq = ++client.seq},
+        .want_kb = kb,
+    };
+
+    return client.heard && send(client.fd, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof m;
 }

@@ -73,6 +73,19 @@ unsigned mr_fabric_ahead(const char *device, int port);
 unsigned mr_fabric_messages(void);
 
 /*
+ * How fast this process may read over the port, in 10^3 bytes a second; 0: no limit. That changes as others on this host
+ * begin and end to read. True of the news: since the last look some of these have changed.
+ */
+uint32_t mr_fabric_pace(const char *device, int port);
+bool mr_fabric_pace_news(void);
+/*
+ * Once there is a limit: how much this process reads, or that the limit holds it back. At most a few hundred times a
+ * second. False: it could not be said.
+ */
+#define MR_FABRIC_READS_ALL UINT32_MAX
+bool mr_fabric_tell_reads(uint32_t kb);
+
+/*
  * News since the last look? Then they are in *qos. Does not wait. Costs a system call, or a comparison where there is
  * no connection. One is tried 50 ms after the first failure, after twice as long each time, at most every five seconds;
  * from the beginning so where there is no socket. now_ns is of mr_clock_ns().

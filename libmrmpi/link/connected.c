@@ -121,7 +121,7 @@ static int post_part(struct mr_link *l, const struct mr_link_part *part, struct 
 
     if (!mr_qp_has_room(&l->qp, 1))
         return -EAGAIN;
-    if (!tx && mr_qp_must_signal(&l->qp)) {
+    if (!tx && (part->wakes || mr_qp_must_signal(&l->qp))) {
         counter = mr_packet_blank();
         if (!counter)
             return -ENOMEM;

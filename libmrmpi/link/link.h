@@ -46,6 +46,7 @@ struct mr_link_part {
     uint64_t len, raddr;
     uint32_t lkey, rkey;
     const uint32_t *imm; /* write: the peer is told; NULL: it is not */
+    bool wakes;          /* there is a completion when it is done, even if nobody needs to know */
 };
 
 /*

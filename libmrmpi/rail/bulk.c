@@ -150,12 +150,31 @@ static void see_part(struct mr_stripe_op *s, bool failed)
     s->begun_ns = 0;
 }
 
+/* That of reads over a link; NULL: there is no limit. */
+static struct mr_pace *pace_of(const struct mr_put *put, const struct mr_link *l)
+{
+    struct mr_pace *p = &mr_net.pace[l->rail->index];
+
+    return __builtin_expect(mr_net.paced, 0) && put->read && p->rate ? p : NULL;
+}
+
+/* A part may be read now. What goes ahead of large messages has a budget of its own, and does not wait here. */
+static bool pace_lets(struct mr_pace *p, const struct mr_put *put)
+{
+    if (p->left > 0 || put->level != MR_LEVEL_BULK || mr_pace_fill(p, mr_clock_ns()))
+        return true;
+    p->waited = true;
+    return false;
+}
+
 static void cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
 {
     uint64_t n = s->left < l->rail->max_msg ? s->left : l->rail->max_msg;
 
     if (s->step && n > s->step)
         n = s->step;
+    if (n > MR_PACE_PIECE && pace_of(s->put, l))
+        n = MR_PACE_PIECE;
     *part = (struct mr_bulk_part){
         .at = s->offset + s->len - s->left, .len = n, .taken = n, .imm = s->imm, .last = n == s->left};
 }
@@ -168,7 +187,8 @@ static int post_part(struct mr_stripe_op *s, struct mr_link *l, const struct mr_
                                 .lkey = mr_memory_lkey(&put->reg->memory, l->rail),
                                 .raddr = put->remote.addr + p->at,
                                 .rkey = put->remote.rkey[s->sub->remote_rail],
-                                .imm = put->track || (p->last && !put->read) ? &p->imm : NULL};
+                                .imm = put->track || (p->last && !put->read) ? &p->imm : NULL,
+                                .wakes = pace_of(put, l) != NULL};
 
     return (put->read ? l->ops->read : l->ops->write)(l, &part, p->last || s->step ? &s->tx : NULL);
 }
@@ -191,15 +211,22 @@ static int push(struct mr_stripe_op *s)
 {
     struct mr_link *l = mr_sub_rdma_link(s->sub, s->put->level);
     struct mr_track *t = s->put->track;
+    struct mr_pace *pace = pace_of(s->put, l);
 
     while (s->left) {
         struct mr_bulk_part part;
         int err;
 
+        if (pace && !pace_lets(pace, s->put))
+            return -EAGAIN;
         (t ? mr_track_cut : cut)(s, l, &part);
         err = post_part(s, l, &part);
         if (err)
             return err;
+        if (pace) {
+            mr_pace_take(pace, part.len);
+            mr_net.paced_parts++;
+        }
         count(s, l->rail, part.len);
         s->state = STRIPE_POSTED;
         s->left -= part.taken;

@@ -187,6 +187,32 @@ static void take_ahead_budgets(void)
     }
 }
 
+/* As fabricd says of each rail at present. */
+static void take_paces(uint64_t now_ns)
+{
+    bool before = mr_net.paced;
+
+    mr_net.paced = false;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rail *r = &mr_verbs.rail[i];
+        uint64_t kb = mr_fabric_pace(r->dev->name, r->port);
+
+        mr_pace_set(&mr_net.pace[i], kb * 1000, now_ns);
+        mr_net.paced |= kb != 0;
+    }
+    if (!before && mr_net.paced)
+        mr_net.reads = (struct mr_pace_report){.since_ns = now_ns};
+}
+
+static void tell_reads(uint64_t now_ns)
+{
+    struct mr_pace_report before = mr_net.reads;
+
+    if (mr_pace_report(&mr_net.reads, mr_net.pace, mr_verbs.num_rails, now_ns) &&
+        !mr_fabric_tell_reads(mr_net.reads.told))
+        mr_net.reads.told = before.told; /* later */
+}
+
 static bool rings_have_rdma(void)
 {
     return mr_net.rings && !mr_net.by_ring;
@@ -686,18 +712,29 @@ static bool flush(struct mr_peer *p)
     return stripes || datagrams || mr_window_waiting(&p->out);
 }
 
+/* A peer that has been read from at our pace comes last the next time. */
 static __attribute__((noinline)) void flush_backlog(void)
 {
-    struct mr_peer **at = &mr_net.backlogged, *p;
+    struct mr_peer **at = &mr_net.backlogged, *p, *served = NULL, **served_end = &served;
 
     while ((p = *at)) {
-        if (!p->error && flush(p)) {
+        unsigned parts = mr_net.paced_parts;
+        bool waits = !p->error && flush(p);
+
+        if (waits && parts == mr_net.paced_parts) {
             at = &p->next_backlogged;
             continue;
         }
-        p->backlogged = false;
         *at = p->next_backlogged;
+        if (waits) {
+            *served_end = p;
+            served_end = &p->next_backlogged;
+        } else {
+            p->backlogged = false;
+        }
     }
+    *served_end = NULL;
+    *at = served;
 }
 
 /* ---- poll -------------------------------------------------------------------------------------------------------- */
@@ -718,10 +755,14 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
         mr_grant_tick(now);
     if (idle)
         mr_ping_silent(now);
+    if (mr_net.paced)
+        tell_reads(now);
     news = mr_fabric_news(&q, now);
     mr_where_news();
     if (news)
         take_ahead_budgets();
+    if (mr_fabric_pace_news())
+        take_paces(now);
     if (!news || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)

@@ -18,6 +18,7 @@
 #include "libmrmpi/route/feedback.h"
 #include "libmrmpi/rail/filter.h"
 #include "libmrmpi/rail/grant.h"
+#include "libmrmpi/rail/pace.h"
 #include "libmrmpi/route/pair.h"
 #include "libmrmpi/route/rules.h"
 #include "libmrmpi/route/sched.h"
@@ -176,6 +177,10 @@ struct mr_net {
     struct mr_ahead adapter[MR_RAILS_MAX];                 /* of the time of our rails' adapters, */
     unsigned message_ns[MR_RAILS_MAX];                     /* of which a message takes so much */
     struct mr_grants grants;                               /* and what peers may send us (grant.c) */
+    struct mr_pace pace[MR_RAILS_MAX]; /* of our reads over each rail, */
+    bool paced;                        /* some of which have a rate, */
+    struct mr_pace_report reads;       /* and what fabricd knows of them */
+    unsigned paced_parts;              /* that have been posted; wraps */
     struct mr_regcache regs;
     struct mr_landings landings;
     struct mr_catches *catches;                   /* landings of track.c; NULL: none yet */

@@ -2,7 +2,7 @@
 
 TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-             tests/fabricd/test_ahead tests/fabricd/test_cables
+             tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables
 
 tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
                                   libmrmpi/route/policy.c
@@ -13,6 +13,8 @@ tests/fabricd/test_compile_PKGS := check
 tests/fabricd/test_compile_LDLIBS := -lm
 tests/fabricd/test_ahead_SRCS := tests/fabricd/test_ahead.c fabricd/ahead.c
 tests/fabricd/test_ahead_PKGS := check
+tests/fabricd/test_pace_SRCS := tests/fabricd/test_pace.c fabricd/pace.c
+tests/fabricd/test_pace_PKGS := check
 tests/fabricd/test_cables_SRCS := tests/fabricd/test_cables.c fabricd/cables.c
 tests/fabricd/test_cables_PKGS := check
 tests/fabricd/test_goals_SRCS := tests/fabricd/test_goals.c $(FABRICD_COMPILER)
@@ -34,7 +36,7 @@ tests/fabricd/test_proto_PKGS := check yaml-0.1
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
               tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-              tests/fabricd/test_ahead tests/fabricd/test_cables
+              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables
 SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool

@@ -93,6 +93,17 @@ START_TEST(where)
 }
 END_TEST
 
+START_TEST(reads)
+{
+    struct fd_reads m = {.h = message_header(FD_READS, sizeof(m), 1), .want_kb = FD_READS_ALL};
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+    m.h.length = sizeof(m) - 4;
+    ck_assert_int_eq(message_check(&m, sizeof(m) - 4), -EPROTO);
+    struct fd_pace p = {.h = message_header(FD_PACE, sizeof(p), 1)};
+    ck_assert_int_eq(message_check(&p, sizeof(p)), -EPROTO); /* the daemon's to say */
+}
+END_TEST
+
 START_TEST(other_types)
 {
     struct fd_header h;
@@ -211,6 +222,7 @@ int main(void)
     tcase_add_test(t, hello);
     tcase_add_test(t, levels);
     tcase_add_test(t, where);
+    tcase_add_test(t, reads);
     tcase_add_test(t, other_types);
     tcase_add_test(t, apply);
     tcase_add_test(t, jobs_survive);

@@ -33,8 +33,8 @@ tests/libmrmpi/test_pt2pt_PKGS := check
 tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/rail/reorder.c
@@ -70,6 +70,8 @@ tests/libmrmpi/test_place_SRCS := tests/libmrmpi/test_place.c libmrmpi/coll/plac
 tests/libmrmpi/test_place_PKGS := check
 tests/libmrmpi/test_ahead_SRCS := tests/libmrmpi/test_ahead.c libmrmpi/rail/ahead.c
 tests/libmrmpi/test_ahead_PKGS := check
+tests/libmrmpi/test_pace_SRCS := tests/libmrmpi/test_pace.c libmrmpi/rail/pace.c
+tests/libmrmpi/test_pace_PKGS := check
 tests/libmrmpi/test_grant_SRCS := tests/libmrmpi/test_grant.c libmrmpi/rail/grant.c libmrmpi/rail/ahead.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_grant_PKGS := check
 tests/libmrmpi/test_grant_LDLIBS := -lpthread
@@ -136,7 +138,7 @@ endif
 # Large messages over links of the test's own
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
-tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/rail/,bulk.c expose.c ahead.c filter.c) $(addprefix libmrmpi/route/,sched.c policy.c adapt.c feedback.c) \
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/rail/,bulk.c expose.c ahead.c pace.c filter.c) $(addprefix libmrmpi/route/,sched.c policy.c adapt.c feedback.c) \
     libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread

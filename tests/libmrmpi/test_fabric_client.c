@@ -141,7 +141,7 @@ START_TEST(a_good_answer)
 
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_str_eq(heard.job, "42");
-    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD);
+    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE);
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].num_lanes, 2);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);
@@ -152,6 +152,52 @@ START_TEST(a_good_answer)
     ck_assert(!mr_fabric_rejects("mlx5_0", 1, NULL));
     ck_assert(mr_fabric_rejects("mlx5_1", 1, NULL));
     ck_assert(!mr_fabric_rejects("mlx5_1", 2, NULL)); /* never heard of */
+}
+END_TEST
+
+static void tell_pace(uint32_t first, uint32_t second, size_t len)
+{
+    struct fd_pace m = { .h = { FD_MAGIC, FD_VERSION, FD_PACE, (uint32_t)len, 0 }, .rate_kb = { first, second } };
+
+    ck_assert_int_eq(send(conversation, &m, len, MSG_NOSIGNAL), (ssize_t)len);
+}
+
+/* How fast each rail may be read over; the other way, how much is. It holds as long as the daemon is there. */
+START_TEST(pace)
+{
+    struct mr_fabric_qos q;
+    struct fd_reads m;
+
+    ck_assert(!mr_fabric_tell_reads(1));
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert(!mr_fabric_pace_news());
+    ck_assert_uint_eq(mr_fabric_pace("mlx5_0", 1), 0);
+    tell_pace(1500, 7, sizeof(struct fd_pace));
+    ck_assert(!mr_fabric_news(&q, SECOND)); /* levels are as they were */
+    ck_assert(mr_fabric_pace_news());
+    ck_assert(!mr_fabric_pace_news());
+    ck_assert_uint_eq(mr_fabric_pace("mlx5_0", 1), 1500);
+    ck_assert_uint_eq(mr_fabric_pace("mlx5_1", 1), 7);
+    ck_assert_uint_eq(mr_fabric_pace("mlx5_1", 2), 0); /* never heard of */
+    tell_pace(1500, 7, sizeof(struct fd_pace));
+    ck_assert(!mr_fabric_news(&q, SECOND));
+    ck_assert(!mr_fabric_pace_news());
+    ck_assert(mr_fabric_tell_reads(MR_FABRIC_READS_ALL));
+    ck_assert_int_eq(recv(conversation, &m, sizeof m, 0), sizeof m);
+    ck_assert_uint_eq(m.h.type, FD_READS);
+    ck_assert_uint_eq(m.h.length, sizeof m);
+    ck_assert_uint_eq(m.want_kb, FD_READS_ALL);
+    if (_i)
+        tell_pace(1, 1, sizeof(struct fd_pace) - 4); /* that is none */
+    else
+        close(conversation);
+    ck_assert(!mr_fabric_news(&q, SECOND));
+    ck_assert(mr_fabric_pace_news());
+    ck_assert_uint_eq(mr_fabric_pace("mlx5_0", 1), 0);
+    ck_assert(!mr_fabric_tell_reads(1));
+    ck_assert_str_eq(q.class_name, "urgent");
+    if (!_i)
+        conversation = -1;
 }
 END_TEST
 
@@ -664,6 +710,7 @@ int main(void)
 
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_good_answer);
+    tcase_add_loop_test(t, pace, 0, 2);
     tcase_add_test(t, no_levels_between);
     tcase_add_test(t, one_level_between);
     tcase_add_test(t, two_levels_between);

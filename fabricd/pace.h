@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The pace of reads: where an adapter's bus is slower than its cable, packets for this host fill the adapter's receive
+ * buffers, and lanes no longer matter. Large messages come by reads of the processes here, so they are told how fast
+ * each may read, such that the bus is never more than nearly busy, and classes have it by their shares. Pure.
+ *
+ * The bus is divided among the classes that want it, by share, and in a class among its processes, alike. Who wants less
+ * leaves the rest to the others.
+ */
+#ifndef FABRICD_PACE_H
+#define FABRICD_PACE_H
+
+#include "fabricd/compile.h"
+#include "fabricd/rails.h"
+
+/*
+ * In percent of the bus. With several classes on a host the rest keeps the buffers empty, and carries packets that nobody
+ * asked for. One alone has all of it, but no more: what has been asked for cannot be taken back when others come.
+ */
+#define PACE_PERCENT       96
+#define PACE_PERCENT_ALONE 100
+
+struct pace_process {
+    unsigned class_index;
+    uint32_t want_kb; /* 10^3 bytes a second on each rail; FD_READS_ALL: as much as it gets */
+    double part;      /* out: of all that there is. For one that wants less: what it would have if it wanted all */
+};
+
+/* So much of the bus of rail i, in 10^3 bytes a second; 0: it is no slower than the cable. */
+uint32_t pace_room(const struct rails *r, unsigned i, unsigned percent);
+
+/* room_kb: as pace_room says. share: of each class, in any unit. */
+void pace_divide(const double share[POLICY_CLASSES_MAX], uint32_t room_kb, struct pace_process *p, unsigned n);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The pace of reads. Where an adapter's bus is slower than its cable, what many peers send to this host fills the
+ * adapter's buffers, and neither lanes nor shares matter any more. Large messages come by reads of ours. So fabricd
+ * divides the bus among the processes of the host that read, by class, and tells each its rate; it is told in turn who
+ * reads, and how much. Reads are posted in pieces, which keep to the rate. Pure.
+ *
+ * A token bucket for each rail: a piece may go while something is left, and may overdraw it. It holds little, so that
+ * what was not read before does not come at once. The clock is read by the caller, while the bucket is empty.
+ */
+#ifndef MRMPI_PACE_H
+#define MRMPI_PACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MR_PACE_PIECE   4096u      /* bytes that are read at a time */
+#define MR_PACE_DEPTH   4096       /* of a full bucket, in bytes */
+#define MR_PACE_LOOK_NS 3000000ull /* what is read is counted in such intervals */
+#define MR_PACE_ALL     UINT32_MAX
+
+struct mr_pace {
+    uint64_t rate; /* bytes per second; 0: no limit */
+    int64_t left;
+    uint64_t filled_ns;
+    uint64_t taken; /* bytes, in this interval */
+    bool waited;    /* in this interval something did */
+};
+
+/* What fabricd has been told. */
+struct mr_pace_report {
+    uint32_t told; /* 10^3 bytes per second on one rail; MR_PACE_ALL: as much as it gets */
+    uint64_t since_ns;
+};
+
+/* Another rate; 0: no limit. */
+void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t now_ns);
+/* Of an empty bucket: what has come in by now. True: a piece may go. */
+bool mr_pace_fill(struct mr_pace *p, uint64_t now_ns);
+/*
+ * Has fabricd something to be told of these buckets? Then it is in r->told: at once if the rate holds something back, else
+ * after an interval in which it did not, if there is much of a difference.
+ */
+bool mr_pace_report(struct mr_pace_report *r, struct mr_pace *p, unsigned n, uint64_t now_ns);
+
+static inline void mr_pace_take(struct mr_pace *p, size_t len)
+{
+    p->left -= (int64_t)len;
+    p->taken += len;
+}
+
+#endif

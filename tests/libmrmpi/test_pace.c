@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pace of reads: how much goes over a time, however often somebody looks, and what fabricd hears of it. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "libmrmpi/rail/pace.h"
+
+#define MS 1000000ull
+
+static struct mr_pace p;
+static uint64_t now_ns;
+
+static void begin(uint64_t rate)
+{
+    p = (struct mr_pace){.rate = 0};
+    now_ns = 77 * MS;
+    mr_pace_set(&p, rate, now_ns);
+}
+
+/* Bytes that went in so long, if somebody looks every step_ns and always has more to read. */
+static uint64_t run(uint64_t ns, uint64_t step_ns)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t end = now_ns + ns; now_ns < end; now_ns += step_ns)
+        while (p.left > 0 || mr_pace_fill(&p, now_ns)) {
+            mr_pace_take(&p, MR_PACE_PIECE);
+            sum += MR_PACE_PIECE;
+        }
+    return sum;
+}
+
+START_TEST(the_rate_is_kept)
+{
+    static const uint64_t rates[] = {1000, 5000000, 473000000, 1575360000, 25000000000};
+
+    for (unsigned i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        begin(rates[i]);
+        uint64_t most = rates[i] * (100 * MS) / 1000000000 + MR_PACE_DEPTH + MR_PACE_PIECE;
+        uint64_t least = rates[i] * (100 * MS) / 1000000000;
+        uint64_t got = run(100 * MS, rates[i] > 2000000000 ? 97 : 997);
+
+        ck_assert_uint_le(got, most);
+        ck_assert_uint_ge(got + least / 1000 + MR_PACE_PIECE, least);
+    }
+}
+END_TEST
+
+/* Who does not look for a while has lost what did not fit into the bucket. */
+START_TEST(nothing_is_saved_up)
+{
+    begin(1000000000);
+    run(MS, 1000);
+    now_ns += 50 * MS;
+    ck_assert_uint_le(run(1, 1), MR_PACE_DEPTH + MR_PACE_PIECE);
+    now_ns += 50000 * MS; /* the product would not fit into 64 bits */
+    ck_assert(mr_pace_fill(&p, now_ns));
+    ck_assert_int_eq(p.left, MR_PACE_DEPTH);
+    ck_assert(mr_pace_fill(&p, now_ns - MS)); /* a clock that goes back takes nothing away */
+}
+END_TEST
+
+/* What was overdrawn at the old rate is paid for at the old rate until now, and at the new one from now on. */
+START_TEST(another_rate)
+{
+    begin(1000000000);
+    run(MS, 1000);
+    mr_pace_set(&p, 100000000, now_ns);
+    uint64_t got = run(10 * MS, 1000);
+    ck_assert_uint_ge(got + MR_PACE_PIECE, 1000000);
+    ck_assert_uint_le(got, 1000000 + MR_PACE_DEPTH + MR_PACE_PIECE);
+    mr_pace_set(&p, 0, now_ns);
+    ck_assert_uint_eq(p.rate, 0);
+    mr_pace_set(&p, 5, now_ns);
+    ck_assert_int_eq(p.left, MR_PACE_DEPTH);
+}
+END_TEST
+
+START_TEST(what_fabricd_hears)
+{
+    struct mr_pace two[2] = {{.rate = 1}, {.rate = 1}};
+    struct mr_pace_report r = {.since_ns = 5 * MS};
+
+    now_ns = 5 * MS;
+    ck_assert(!mr_pace_report(&r, two, 2, now_ns += 2 * MS)); /* nothing was read */
+    two[1].waited = true;
+    ck_assert(mr_pace_report(&r, two, 2, now_ns)); /* at once */
+    ck_assert_uint_eq(r.told, MR_PACE_ALL);
+    ck_assert(!two[1].waited);
+    ck_assert(!mr_pace_report(&r, two, 2, now_ns += 2 * MS));
+    two[0].waited = true;
+    ck_assert(!mr_pace_report(&r, two, 2, now_ns += 2 * MS)); /* still */
+    two[0].taken = 3000000;
+    two[1].taken = 6000000;
+    ck_assert(!mr_pace_report(&r, two, 2, now_ns += 2 * MS));
+    ck_assert(mr_pace_report(&r, two, 2, now_ns += 1 * MS)); /* a whole interval without waiting */
+    ck_assert_uint_eq(r.told, 2500000);                      /* 6 MB in 3 ms, and a quarter */
+    two[1].taken = 7000000;
+    ck_assert(!mr_pace_report(&r, two, 2, now_ns += 3 * MS)); /* nearly the same */
+    two[1].taken = 3000000;
+    ck_assert(mr_pace_report(&r, two, 2, now_ns += 3 * MS));
+    ck_assert_uint_eq(r.told, 1250000);
+    ck_assert(mr_pace_report(&r, two, 2, now_ns += 3 * MS));
+    ck_assert_uint_eq(r.told, 0);
+    ck_assert(!mr_pace_report(&r, two, 2, now_ns += 30 * MS));
+}
+END_TEST
+
+/* Whatever happens when: a few hundred times a second at most. */
+START_TEST(it_is_not_told_too_often)
+{
+    struct mr_pace one = {.rate = 1};
+    struct mr_pace_report r = {0};
+    unsigned told = 0;
+
+    srand(1);
+    for (now_ns = 1000 * MS; now_ns < 2000 * MS; now_ns += (uint64_t)rand() % MS) {
+        one.waited |= rand() % 4 == 0;
+        one.taken += (uint64_t)rand() % 10000000;
+        told += mr_pace_report(&r, &one, 1, now_ns);
+    }
+    ck_assert_uint_le(told, 2 * 1000 * MS / MR_PACE_LOOK_NS);
+    ck_assert_uint_gt(told, 10);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("pace");
+    TCase *t = tcase_create("pace");
+
+    tcase_add_test(t, the_rate_is_kept);
+    tcase_add_test(t, nothing_is_saved_up);
+    tcase_add_test(t, another_rate);
+    tcase_add_test(t, what_fabricd_hears);
+    tcase_add_test(t, it_is_not_told_too_often);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
