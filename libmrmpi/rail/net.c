@@ -197,7 +197,7 @@ static void take_paces(uint64_t now_ns)
         const struct mr_rail *r = &mr_verbs.rail[i];
         uint64_t kb = mr_fabric_pace(r->dev->name, r->port);
 
-        mr_pace_set(&mr_net.pace[i], kb * 1000, now_ns);
+        mr_pace_set(&mr_net.pace[i], kb * 1000, r->count[MR_RAIL_BYTES_RECEIVED], now_ns);
         mr_net.paced |= kb != 0;
     }
     if (!before && mr_net.paced)
@@ -208,6 +208,8 @@ static void tell_reads(uint64_t now_ns)
 {
     struct mr_pace_report before = mr_net.reads;
 
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        mr_pace_arrived(&mr_net.pace[i], mr_verbs.rail[i].count[MR_RAIL_BYTES_RECEIVED], now_ns);
     if (mr_pace_report(&mr_net.reads, mr_net.pace, mr_verbs.num_rails, now_ns) &&
         !mr_fabric_tell_reads(mr_net.reads.told))
         mr_net.reads.told = before.told; /* later */

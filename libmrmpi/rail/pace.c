@@ -5,13 +5,27 @@
 #define SECOND_NS 1000000000ull
 #define SPARE     4 /* a part of what was read beside that, since it may become more */
 
-void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t now_ns)
+void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t now_ns)
 {
     if (p->rate && rate)
         mr_pace_fill(p, now_ns);
     else
-        *p = (struct mr_pace){.left = MR_PACE_DEPTH, .filled_ns = now_ns};
+        *p = (struct mr_pace){
+            .left = MR_PACE_DEPTH, .filled_ns = now_ns, .arrived = arrived, .arrived_ns = now_ns};
     p->rate = rate;
+}
+
+void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns)
+{
+    uint64_t came = arrived - p->arrived, passed = now_ns > p->arrived_ns ? now_ns - p->arrived_ns : 0, most;
+
+    if (!p->rate || __builtin_mul_overflow(passed, p->rate, &most))
+        most = 0;
+    most /= 2 * SECOND_NS;
+    p->left -= (int64_t)(came < most ? came : most);
+    p->taken += came;
+    p->arrived = arrived;
+    p->arrived_ns = now_ns;
 }
 
 bool mr_pace_fill(struct mr_pace *p, uint64_t now_ns)

@@ -24,7 +24,8 @@ struct mr_pace {
     uint64_t rate; /* bytes per second; 0: no limit */
     int64_t left;
     uint64_t filled_ns;
-    uint64_t taken; /* bytes, in this interval */
+    uint64_t taken; /* bytes, in this interval, */
+    uint64_t arrived, arrived_ns; /* and those that packets have brought until then, in all */
     bool waited;    /* in this interval something did */
 };
 
@@ -34,10 +35,15 @@ struct mr_pace_report {
     uint64_t since_ns;
 };
 
-/* Another rate; 0: no limit. */
-void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t now_ns);
+/* Another rate; 0: no limit. arrived: see below. */
+void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t now_ns);
 /* Of an empty bucket: what has come in by now. True: a piece may go. */
 bool mr_pace_fill(struct mr_pace *p, uint64_t now_ns);
+/*
+ * Packets take from the bus, too, and nobody has asked for them: of what may be read since the last call they may take a half.
+ * arrived: bytes of them, in all.
+ */
+void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns);
 /*
  * Has fabricd something to be told of these buckets? Then it is in r->told: at once if the rate holds something back, else
  * after an interval in which it did not, if there is much of a difference.

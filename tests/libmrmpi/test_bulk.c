@@ -413,7 +413,7 @@ START_TEST(reads_are_paced)
     before = posted[0];
     ck_assert_uint_eq(posted[0] + posted[1], LEN / PART);
     memset(posted, 0, sizeof posted);
-    mr_pace_set(&mr_net.pace[0], 1000000000, now_ns);
+    mr_pace_set(&mr_net.pace[0], 1000000000, 0, now_ns);
     mr_net.paced = true;
     longest = 0;
     ck_assert_int_eq(mr_bulk_read(p, buf, LEN, &from, p), 0);

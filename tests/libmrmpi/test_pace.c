@@ -14,7 +14,7 @@ static void begin(uint64_t rate)
 {
     p = (struct mr_pace){.rate = 0};
     now_ns = 77 * MS;
-    mr_pace_set(&p, rate, now_ns);
+    mr_pace_set(&p, rate, 0, now_ns);
 }
 
 /* Bytes that went in so long, if somebody looks every step_ns and always has more to read. */
@@ -65,14 +65,33 @@ START_TEST(another_rate)
 {
     begin(1000000000);
     run(MS, 1000);
-    mr_pace_set(&p, 100000000, now_ns);
+    mr_pace_set(&p, 100000000, 0, now_ns);
     uint64_t got = run(10 * MS, 1000);
     ck_assert_uint_ge(got + MR_PACE_PIECE, 1000000);
     ck_assert_uint_le(got, 1000000 + MR_PACE_DEPTH + MR_PACE_PIECE);
-    mr_pace_set(&p, 0, now_ns);
+    mr_pace_set(&p, 0, 0, now_ns);
     ck_assert_uint_eq(p.rate, 0);
-    mr_pace_set(&p, 5, now_ns);
+    mr_pace_set(&p, 5, 0, now_ns);
     ck_assert_int_eq(p.left, MR_PACE_DEPTH);
+}
+END_TEST
+
+/* What packets bring is not read, but for a half. */
+START_TEST(packets_take_their_part)
+{
+    uint64_t arrived = 0;
+
+    begin(1000000000);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t sum = 0;
+        for (unsigned k = 0; k < 100; k++) {
+            sum += run(MS / 10, 1000);
+            mr_pace_arrived(&p, arrived += i ? 90000 : 30000, now_ns);
+        }
+        ck_assert_uint_ge(sum, i ? 4900000 : 6900000);
+        ck_assert_uint_le(sum, i ? 5100000 : 7100000);
+    }
+    ck_assert_uint_ge(p.taken, 19900000);
 }
 END_TEST
 
@@ -132,6 +151,7 @@ int main(void)
     tcase_add_test(t, the_rate_is_kept);
     tcase_add_test(t, nothing_is_saved_up);
     tcase_add_test(t, another_rate);
+    tcase_add_test(t, packets_take_their_part);
     tcase_add_test(t, what_fabricd_hears);
     tcase_add_test(t, it_is_not_told_too_often);
     suite_add_tcase(s, t);
