@@ -13,7 +13,8 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/rail/net.h"
 
-#define WORD_GRANT (MR_VC_KIND_CHANNEL + 7) /* ctx: kB/s on each level that goes ahead, over all rails; 0: no limit */
+/* ctx: kB/s on each level that goes ahead, over all rails; tag: of all packets; 0: no limit */
+#define WORD_GRANT (MR_VC_KIND_CHANNEL + 7)
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
@@ -55,13 +56,39 @@ static struct mr_peer *find_active(uint32_t *num)
     return active;
 }
 
-static void tell(struct mr_peer *p, uint32_t kb)
+/*
+ * Of all packets together, if the bus is slow: what this process may read, or half of that if it reads. *held: they use
+ * much of it.
+ */
+static uint64_t own_pace(uint64_t passed_ns, bool *held)
 {
-    struct mr_hdr hdr = {.kind = WORD_GRANT, .ctx = kb};
+    struct mr_grants *g = &mr_net.grants;
+    uint64_t rate = 0, bytes = 0, came;
+    bool reads = g->parts != mr_net.paced_parts;
 
-    if (kb == p->grant_told || mr_vc_send(p->vc, &hdr, NULL, 0))
+    for (unsigned i = 0; mr_net.paced && i < mr_verbs.num_rails; i++) {
+        rate += mr_net.pace[i].rate;
+        bytes += mr_verbs.rail[i].count[MR_RAIL_BYTES_RECEIVED];
+    }
+    came = bytes - g->bytes;
+    g->bytes = bytes;
+    g->parts = mr_net.paced_parts;
+    if (reads)
+        rate /= 2;
+    *held = came * 1000000 / (passed_ns / 1000 + 1) > rate / 2;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        mr_net.pace[i].held = *held && rate;
+    return rate;
+}
+
+static void tell(struct mr_peer *p, uint32_t kb, uint32_t pace_kb, bool held)
+{
+    struct mr_hdr hdr = {.kind = WORD_GRANT, .ctx = kb, .tag = (int)pace_kb};
+
+    if ((kb == p->grant_told && !mr_grant_pace_differs(p->pace_told, pace_kb, held)) || mr_vc_send(p->vc, &hdr, NULL, 0))
         return;
     p->grant_told = kb;
+    p->pace_told = pace_kb;
     mr_net.grants.said = true;
 }
 
@@ -70,18 +97,32 @@ void mr_grant_tick(uint64_t now_ns)
 {
     struct mr_grants *g = &mr_net.grants;
     struct mr_peer *active;
-    uint32_t num, kb;
+    uint32_t num, kb, pace_kb;
+    uint64_t pace;
+    bool held;
 
     if (mr_net.parting || now_ns - g->looked_ns < MR_GRANT_NS + g->met * MR_GRANT_PEER_NS)
         return;
+    pace = own_pace(now_ns - g->looked_ns, &held);
     g->looked_ns = now_ns;
     active = find_active(&num);
+    pace_kb = mr_grant_part(pace, num);
     kb = mr_grant_part(own_budget(), mr_grant_count(g, num));
     for (struct mr_peer *p = active; p; p = p->next_active)
-        tell(p, kb);
+        tell(p, kb, pace_kb, held);
 }
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+static void hold_to_pace(struct mr_peer *p, uint32_t kb)
+{
+    if (!p->pace && kb)
+        p->pace = calloc(1, sizeof *p->pace);
+    if (!p->pace)
+        return;
+    mr_pace_set(p->pace, kb * 1000ull, 0, mr_clock_ns());
+    mr_net.peers_pace = mr_net.ahead_limited = true;
+}
 
 bool mr_grant_word(struct mr_peer *p, const struct mr_hdr *hdr, size_t len)
 {
@@ -90,10 +131,11 @@ bool mr_grant_word(struct mr_peer *p, const struct mr_hdr *hdr, size_t len)
     if (hdr->kind != WORD_GRANT)
         return false;
     p->grant_seen++;
-    if (len || hdr->ctx > MR_GRANT_MOST_KB) {
+    if (len || hdr->ctx > MR_GRANT_MOST_KB || (uint32_t)hdr->tag > MR_GRANT_MOST_KB) {
         mr_log(MR_LOG_WARN, "rank %d on %s: a word about a budget that cannot be", p->rank, p->card->host);
         return true;
     }
+    hold_to_pace(p, (uint32_t)hdr->tag);
     if (!p->granted && hdr->ctx)
         p->granted = calloc(MR_LEVEL_PACKETS, sizeof *p->granted);
     if (!p->granted)

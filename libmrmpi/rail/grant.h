@@ -5,6 +5,9 @@
  * counts the peers from which packets have come lately and tells each its part, and the sender keeps a bucket of that
  * rate for the peer beside those of its rails. The number is rounded up to a power of two, and goes down only when it
  * was not needed for a while: peers that come and go do not cost a word each time. Pure.
+ *
+ * Where the receiver's bus is slower than its cable (pace.h) the same words give each sender a pace for all packets to
+ * this process, a part of its own pace: the buffers of the adapter stay empty. A sender keeps little under way then.
  */
 #ifndef MRMPI_GRANT_H
 #define MRMPI_GRANT_H
@@ -16,6 +19,7 @@
 #define MR_GRANT_NS      1000000ull  /* an interval, after each of which peers are counted, */
 #define MR_GRANT_PEER_NS 8000ull     /* is longer by so much for each peer: that takes no more than a few percent */
 #define MR_GRANT_CALM    16u         /* so many intervals in a row with fewer senders, and there are fewer */
+#define MR_GRANT_FINE    4u          /* a pace that is not used up is told if it changes by such a part */
 #define MR_GRANT_MOST_KB 1000000000u /* nobody may say more: a TB/s */
 
 /* Of this process, as a receiver. All 0 at first. */
@@ -27,7 +31,18 @@ struct mr_grants {
     uint32_t arrived; /* packets, of all peers, then */
     unsigned met;     /* peers, then */
     bool said;        /* somebody was told something */
+    /* where reads are paced (pace.h): bytes of packets then, and parts that had been read */
+    uint64_t bytes;
+    unsigned parts;
 };
+
+/* Is a pace in kB/s so much another one that the peer is to be told? exact: it is used up. */
+static inline bool mr_grant_pace_differs(uint32_t told, uint32_t kb, bool exact)
+{
+    uint32_t off = told > kb ? told - kb : kb - told;
+
+    return exact || !told || !kb ? off != 0 : off > told / MR_GRANT_FINE;
+}
 
 /* Packets of so many peers came in the last interval. Among how many the budget is divided now. */
 static inline uint32_t mr_grant_count(struct mr_grants *g, uint32_t active)

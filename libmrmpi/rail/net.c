@@ -41,6 +41,9 @@ struct mr_net mr_net;
 #define LOOK_LEAST_NS 2 /* what a look takes at least */
 /* While parts of large messages are late: the same, and microseconds count. */
 #define CATCH_NAP_NS 20000
+/* While packets wait for the peer's pace: a nap that ends so much too late is none, and another is tried after so long. */
+#define NAP_LATE_NS  5000
+#define BLUNT_NS     1000000000ull
 #define SLOW_MBPS    10000 /* 4X SDR */
 #define RINGS_FIRST  8     /* looks at rings that found something before the completion queues are looked at, too */
 
@@ -174,7 +177,7 @@ static void take_ahead_budgets(void)
 {
     uint64_t now_ns = mr_clock_ns();
 
-    mr_net.ahead_limited = false;
+    mr_net.ahead_limited = mr_net.peers_pace;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         const struct mr_rail *r = &mr_verbs.rail[i];
         uint64_t rate = mr_ahead_rate(r->rate_mbps, mr_fabric_ahead(r->dev->name, r->port), MR_FABRIC_AHEAD_ALL);
@@ -512,11 +515,29 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
 }
 
 /*
+ * The peer lets a packet come now. If not, it waits with all others. Where there is a pace no more is under way than keeps a
+ * link busy: the pace may go down, and what has been posted cannot be taken back.
+ */
+static bool pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t len)
+{
+    uint64_t now_ns;
+
+    if (pace->rate && l->ops->connected && (l->qp.depth - l->qp.room) * (len + MR_AHEAD_WIRE) >= MR_PACE_UNDER_WAY)
+        return false;
+    if (pace->left > 0 || !pace->rate)
+        return true;
+    now_ns = mr_clock_ns();
+    if (mr_pace_fill(pace, now_ns))
+        return true;
+    mr_net.pace_until_ns = now_ns + mr_pace_wait_ns(pace);
+    return false;
+}
+
+/*
  * The same on the link of its level, or, beyond the ahead budget or what the peer grants, or with more messages than the
  * class's share of the adapter, or if it has no room, on that of packets which go with the bulk.
  */
-static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
-                                                struct mr_packet *k)
+static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level level, struct mr_packet *k)
 {
     struct mr_link *behind = sub->level[MR_LEVEL_PACKETS];
     unsigned rail = sub->rail->index;
@@ -541,6 +562,20 @@ static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub
         mr_ahead_handle(&mr_net.adapter[rail], mr_net.message_ns[rail]);
         mr_stat_add(MR_STAT_NET_BEHIND, 1);
     }
+    return err;
+}
+
+/* The same, at the pace that the peer gives, if it gives one. */
+static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
+                                                struct mr_packet *k)
+{
+    int err;
+
+    if (p->pace && !pace_lets(p->pace, sub->level[MR_LEVEL_PACKETS], k->payload))
+        return -EAGAIN;
+    err = post_by_level(p, sub, level, k);
+    if (!err && p->pace)
+        mr_pace_take(p->pace, k->payload + MR_AHEAD_WIRE);
     return err;
 }
 
@@ -753,8 +788,6 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
         mr_mend_poll();
     if (mr_net.rationed || mr_net.rules.num || mr_net.rings)
         mr_budget_tick(now);
-    if (mr_net.ahead_limited || mr_net.grants.said)
-        mr_grant_tick(now);
     if (idle)
         mr_ping_silent(now);
     if (mr_net.paced)
@@ -765,6 +798,8 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
         take_ahead_budgets();
     if (mr_fabric_pace_news())
         take_paces(now);
+    if (mr_net.ahead_limited || mr_net.grants.said || mr_net.paced)
+        mr_grant_tick(now);
     if (!news || !memcmp(&q, &mr_net.qos, sizeof q))
         return;
     if (!mr_net.launch->rank)
@@ -789,6 +824,22 @@ static bool has_waited(uint64_t ns)
 static uint64_t rely_nap_ns(uint64_t part_ns)
 {
     return part_ns < NAP_NS ? NAP_NS : part_ns < RELY_NAP_MOST ? part_ns : RELY_NAP_MOST;
+}
+
+/*
+ * What a peer's pace holds back goes on time if naps end on time, as they do on a simulated fabric, where looking alone
+ * moves no time. Where they do not, as with most kernels, waiting is looking.
+ */
+static __attribute__((noinline)) void nap_for_pace(void)
+{
+    uint64_t before = mr_clock_ns(), ns = mr_net.pace_until_ns > before ? mr_net.pace_until_ns - before : 0, after;
+
+    mr_net.pace_until_ns = 0;
+    if (!ns || ns > NAP_NS || (mr_net.blunt_ns && before - mr_net.blunt_ns < BLUNT_NS))
+        return;
+    mr_lock_nap(ns);
+    after = mr_clock_ns();
+    mr_net.blunt_ns = after - before > ns + NAP_LATE_NS ? after : 0;
 }
 
 /*
@@ -858,6 +909,8 @@ static int net_poll(void)
 
     if (__builtin_expect(mr_net.untimed, 0))
         mr_rely_time();
+    if (__builtin_expect(mr_net.pace_until_ns != 0, 0))
+        nap_for_pace();
     done = __builtin_expect(mr_rings_num != 0, 0) ? poll_rings() : mr_verbs_poll();
     timed = mr_net.connecting || mr_net.relying || mr_net.num_isolated;
 

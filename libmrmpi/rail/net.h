@@ -163,6 +163,8 @@ struct mr_peer {
     uint32_t heard_received, heard_confirmed; /* packets of the peer, and ours that it has, when ping.c looked last */
     unsigned ping_turn;                       /* the link that is asked next */
     struct mr_ahead *granted;                 /* of each level, as it says; NULL: no limit (grant.c) */
+    struct mr_pace *pace;                     /* of all packets to it, as it says; NULL: no limit */
+    uint32_t pace_told;                       /* what it was told of that, in kB/s */
     uint32_t grant_told, grant_seen;          /* what it was granted, in kB/s; its packets when senders were counted */
     struct mr_peer *next_active;
 };
@@ -180,6 +182,9 @@ struct mr_net {
     struct mr_pace pace[MR_RAILS_MAX]; /* of our reads over each rail, */
     bool paced;                        /* some of which have a rate, */
     struct mr_pace_report reads;       /* and what fabricd knows of them */
+    bool peers_pace;                   /* some have limits for our packets */
+    uint64_t pace_until_ns;            /* when one of these packets may go; 0: none waits */
+    uint64_t blunt_ns;                 /* a nap that was far too long has ended then */
     unsigned paced_parts;              /* that have been posted; wraps */
     struct mr_regcache regs;
     struct mr_landings landings;

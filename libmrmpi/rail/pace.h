@@ -19,6 +19,7 @@
 #define MR_PACE_DEPTH   4096       /* of a full bucket, in bytes */
 #define MR_PACE_LOOK_NS 3000000ull /* what is read is counted in such intervals */
 #define MR_PACE_ALL     UINT32_MAX
+#define MR_PACE_UNDER_WAY 32768u /* bytes of packets to a peer that has a pace */
 
 struct mr_pace {
     uint64_t rate; /* bytes per second; 0: no limit */
@@ -26,7 +27,8 @@ struct mr_pace {
     uint64_t filled_ns;
     uint64_t taken; /* bytes, in this interval, */
     uint64_t arrived, arrived_ns; /* and those that packets have brought until then, in all */
-    bool waited;    /* in this interval something did */
+    bool waited;    /* in this interval something did, */
+    bool held;      /* or senders of packets are held to the rate */
 };
 
 /* What fabricd has been told. */
@@ -49,6 +51,12 @@ void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns);
  * after an interval in which it did not, if there is much of a difference.
  */
 bool mr_pace_report(struct mr_pace_report *r, struct mr_pace *p, unsigned n, uint64_t now_ns);
+
+/* How long until a piece may go, of an empty bucket that was just filled. */
+static inline uint64_t mr_pace_wait_ns(const struct mr_pace *p)
+{
+    return (uint64_t)(1 - p->left) * 1000000000 / p->rate + 1;
+}
 
 static inline void mr_pace_take(struct mr_pace *p, size_t len)
 {

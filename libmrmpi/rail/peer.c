@@ -151,6 +151,7 @@ void mr_peers_free(void)
         mr_card_drop(p);
         free(p->steer);
         free(p->granted);
+        free(p->pace);
         free(p->adapt);
         free(p->feedback);
         mr_view_forget(p);

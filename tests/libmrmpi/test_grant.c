@@ -137,6 +137,36 @@ START_TEST(sharers_are_counted)
 }
 END_TEST
 
+/* Where the bus is slow: of all packets, for those who send now. Exact if they use it up, near if not; half beside reads. */
+START_TEST(senders_have_a_pace)
+{
+    set_budget(0);
+    mr_net.paced = true;
+    mr_net.pace[1].rate = 1200000000;
+    interval(3);
+    ck_assert_uint_eq(word[2].tag, 400000);
+    ck_assert_uint_eq(word[2].ctx, 0);
+    interval(4); /* by a quarter: it does not matter yet */
+    ck_assert_uint_eq(word[0].tag, 400000);
+    ck_assert_uint_eq(word[3].tag, 300000);
+    ck_assert(!mr_net.pace[1].held);
+    for (unsigned i = 0; i < 2; i++) {
+        mr_verbs.rail[1].count[MR_RAIL_BYTES_RECEIVED] += 700000000 / (1000000000 / TICK);
+        interval(4);
+        ck_assert(mr_net.pace[1].held);
+        ck_assert_uint_eq(word[0].tag, 300000);
+    }
+    mr_net.paced_parts++;
+    interval(4);
+    ck_assert_uint_eq(word[0].tag, 150000);
+    mr_net.paced = false;
+    interval(3);
+    ck_assert_uint_eq(word[0].tag, 0);
+    ck_assert_uint_eq(word[3].tag, 150000); /* who sends nothing hears it when it does */
+    mr_verbs.rail[1].count[MR_RAIL_BYTES_RECEIVED] = 0;
+}
+END_TEST
+
 START_TEST(senders_are_told_their_part)
 {
     interval(1);
@@ -293,6 +323,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_test(t, parts_of_a_budget);
     tcase_add_test(t, sharers_are_counted);
+    tcase_add_test(t, senders_have_a_pace);
     tcase_add_test(t, senders_are_told_their_part);
     tcase_add_test(t, an_interval_has_its_time);
     tcase_add_test(t, another_budget_is_told);
