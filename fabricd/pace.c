@@ -12,11 +12,11 @@ static unsigned ports_of(const struct rails *r, const char *device)
     return n ? n : 1;
 }
 
-uint32_t pace_room(const struct rails *r, unsigned i, unsigned percent)
+uint32_t pace_room(const struct rails *r, unsigned i)
 {
     if (!r->rail[i].infiniband || !r->bus_mbytes[i] || r->bus_mbytes[i] >= r->data_mbps[i] / 8)
         return 0;
-    return (uint32_t)(r->bus_mbytes[i] * 10.0 * percent / ports_of(r, r->rail[i].device));
+    return (uint32_t)(r->bus_mbytes[i] * 10.0 * PACE_PERCENT / ports_of(r, r->rail[i].device));
 }
 
 struct claim {

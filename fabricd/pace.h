@@ -13,12 +13,8 @@
 #include "fabricd/compile.h"
 #include "fabricd/rails.h"
 
-/*
- * In percent of the bus. With several classes on a host the rest keeps the buffers empty, and carries packets that nobody
- * asked for. One alone has all of it, but no more: what has been asked for cannot be taken back when others come.
- */
-#define PACE_PERCENT       96
-#define PACE_PERCENT_ALONE 100
+/* Of the bus, where several classes are on a host: the rest keeps the buffers empty, and carries what nobody asked for. */
+#define PACE_PERCENT 96
 
 struct pace_process {
     unsigned class_index;
@@ -26,8 +22,8 @@ struct pace_process {
     double part;      /* out: of all that there is. For one that wants less: what it would have if it wanted all */
 };
 
-/* So much of the bus of rail i, in 10^3 bytes a second; 0: it is no slower than the cable. */
-uint32_t pace_room(const struct rails *r, unsigned i, unsigned percent);
+/* What there is of the bus of rail i, in 10^3 bytes a second; 0: it is no slower than the cable. */
+uint32_t pace_room(const struct rails *r, unsigned i);
 
 /* room_kb: as pace_room says. share: of each class, in any unit. */
 void pace_divide(const double share[POLICY_CLASSES_MAX], uint32_t room_kb, struct pace_process *p, unsigned n);

@@ -168,15 +168,19 @@ static void free_dropped(struct server *s)
 
 /* ---- the pace of reads ---- */
 
-/* How much of a bus may be read; 0: there is no other class that this could hold up. */
-static unsigned pace_percent(const struct server *s)
+/* The policy knows classes that could hold each other up. */
+static bool paces(const struct server *s)
+{
+    return s->daemon->current.valid && s->daemon->current.tables.num_classes > 1;
+}
+
+/* But no two of them are here. */
+static bool is_one_class(const struct server *s)
 {
     unsigned classes = 0;
-    if (!s->daemon->current.valid || s->daemon->current.tables.num_classes < 2)
-        return 0;
     for (const struct client *c = s->clients; c; c = c->next)
         classes |= c->subscribed ? 1u << c->class_index : 0;
-    return classes & (classes - 1) ? PACE_PERCENT : PACE_PERCENT_ALONE;
+    return !(classes & (classes - 1));
 }
 
 /* Can it be told? */
@@ -185,19 +189,20 @@ static bool is_paced(const struct client *c)
     return c->paces && c->subscribed && !c->drop;
 }
 
-/* So much of the bus of rail i, among n processes, into their messages. */
-static void divide_rail(const struct daemon *d, unsigned i, unsigned percent, struct pace_process *p, unsigned n,
-                        struct fd_pace *next)
+/* On rail i, among n processes, into their messages. */
+static void divide_rail(const struct server *s, unsigned i, struct pace_process *p, unsigned n, struct fd_pace *next)
 {
+    const struct daemon *d = s->daemon;
     double share[POLICY_CLASSES_MAX] = {0};
-    uint32_t room_kb = pace_room(&d->rails, i, percent);
+    bool alone = is_one_class(s);
+    uint32_t room_kb = pace_room(&d->rails, i);
     for (unsigned k = 0; k < d->current.tables.num_classes; k++)
         share[k] = d->current.tables.classes[k].share;
     if (room_kb)
         pace_divide(share, room_kb, p, n);
     for (unsigned k = 0; k < n && room_kb; k++) {
         uint32_t kb = (uint32_t)(p[k].part * room_kb);
-        next[k].rate_kb[i] = kb ? kb : 1;
+        next[k].rate_kb[i] = alone ? FD_PACE_ALONE : kb ? kb : 1;
     }
 }
 
@@ -222,7 +227,8 @@ static void tell_pace(struct client *c, const struct fd_pace *next)
 
 static void divide_reading(struct server *s)
 {
-    unsigned percent = pace_percent(s), n = 0, k = 0;
+    bool on = paces(s);
+    unsigned n = 0, k = 0;
     struct pace_process *p = calloc(s->num_clients + 1, sizeof(*p));
     struct fd_pace *next = calloc(s->num_clients + 1, sizeof(*next));
     s->pace_timer = sd_event_source_unref(s->pace_timer);
@@ -230,11 +236,11 @@ static void divide_reading(struct server *s)
     s->gone = false;
     for (struct client *c = s->clients; p && next && c; c = c->next)
         if (is_paced(c)) {
-            c->want_kb = percent ? c->want_kb : 0;
+            c->want_kb = on ? c->want_kb : 0;
             p[n++] = (struct pace_process){.class_index = c->class_index, .want_kb = c->want_kb};
         }
-    for (unsigned i = 0; percent && n && i < s->daemon->rails.n; i++)
-        divide_rail(s->daemon, i, percent, p, n, next);
+    for (unsigned i = 0; on && n && i < s->daemon->rails.n; i++)
+        divide_rail(s, i, p, n, next);
     for (struct client *c = s->clients; n && c; c = c->next)
         if (is_paced(c))
             tell_pace(c, &next[k++]);

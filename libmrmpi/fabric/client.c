@@ -24,7 +24,7 @@
 enum { RECEIVED_NOTHING, RECEIVED_STATE, RECEIVED_PLACE, RECEIVED_PACE };
 
 _Static_assert(MR_FABRIC_AHEAD_ALL == FD_AHEAD_ALL, "the same unit");
-_Static_assert(MR_FABRIC_READS_ALL == FD_READS_ALL, "the same word");
+_Static_assert(MR_FABRIC_READS_ALL == FD_READS_ALL && MR_FABRIC_PACE_ALONE == FD_PACE_ALONE, "the same words");
 _Static_assert(MR_LANES_MAX == FD_LANES_MAX && MR_LEVELS == FD_LEVELS_MAX + 1, "all lanes and levels fit");
 
 static struct {

@@ -74,8 +74,10 @@ unsigned mr_fabric_messages(void);
 
 /*
  * How fast this process may read over the port, in 10^3 bytes a second; 0: no limit. That changes as others on this host
- * begin and end to read. True of the news: since the last look some of these have changed.
+ * begin and end to read. MR_FABRIC_PACE_ALONE: none at present, but little should be under way, since one may come. True of
+ * the news: since the last look some of these have changed.
  */
+#define MR_FABRIC_PACE_ALONE UINT32_MAX
 uint32_t mr_fabric_pace(const char *device, int port);
 bool mr_fabric_pace_news(void);
 /*

@@ -159,9 +159,11 @@ static struct mr_pace *pace_of(const struct mr_put *put, const struct mr_link *l
 }
 
 /* A part may be read now. What goes ahead of large messages has a budget of its own, and does not wait here. */
-static bool pace_lets(struct mr_pace *p, const struct mr_put *put)
+static bool pace_lets(struct mr_pace *p, const struct mr_put *put, const struct mr_link *l)
 {
-    if (p->left > 0 || put->level != MR_LEVEL_BULK || mr_pace_fill(p, mr_clock_ns()))
+    if ((l->qp.depth - l->qp.room) * (size_t)MR_PACE_PIECE >= MR_PACE_READING)
+        return false;
+    if (p->left > 0 || !mr_pace_limits(p) || put->level != MR_LEVEL_BULK || mr_pace_fill(p, mr_clock_ns()))
         return true;
     p->waited = true;
     return false;
@@ -217,7 +219,7 @@ static int push(struct mr_stripe_op *s)
         struct mr_bulk_part part;
         int err;
 
-        if (pace && !pace_lets(pace, s->put))
+        if (pace && !pace_lets(pace, s->put, l))
             return -EAGAIN;
         (t ? mr_track_cut : cut)(s, l, &part);
         err = post_part(s, l, &part);

@@ -64,16 +64,19 @@ static uint64_t own_pace(uint64_t passed_ns, bool *held)
 {
     struct mr_grants *g = &mr_net.grants;
     uint64_t rate = 0, bytes = 0, came;
-    bool reads = g->parts != mr_net.paced_parts;
+    bool reads = g->parts != mr_net.paced_parts, alone = false;
 
     for (unsigned i = 0; mr_net.paced && i < mr_verbs.num_rails; i++) {
         rate += mr_net.pace[i].rate;
+        alone |= mr_net.pace[i].rate == MR_PACE_ALONE;
         bytes += mr_verbs.rail[i].count[MR_RAIL_BYTES_RECEIVED];
     }
     came = bytes - g->bytes;
     g->bytes = bytes;
     g->parts = mr_net.paced_parts;
-    if (reads)
+    if (alone)
+        rate = MR_PACE_ALONE;
+    else if (reads)
         rate /= 2;
     *held = came * 1000000 / (passed_ns / 1000 + 1) > rate / 2;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
@@ -106,7 +109,7 @@ void mr_grant_tick(uint64_t now_ns)
     pace = own_pace(now_ns - g->looked_ns, &held);
     g->looked_ns = now_ns;
     active = find_active(&num);
-    pace_kb = mr_grant_part(pace, num);
+    pace_kb = pace == MR_PACE_ALONE ? MR_FABRIC_PACE_ALONE : mr_grant_part(pace, num);
     kb = mr_grant_part(own_budget(), mr_grant_count(g, num));
     for (struct mr_peer *p = active; p; p = p->next_active)
         tell(p, kb, pace_kb, held);
@@ -114,13 +117,19 @@ void mr_grant_tick(uint64_t now_ns)
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
+/* What is under way when a limit comes is the first to keep to it. */
 static void hold_to_pace(struct mr_peer *p, uint32_t kb)
 {
+    bool alone;
+
     if (!p->pace && kb)
         p->pace = calloc(1, sizeof *p->pace);
     if (!p->pace)
         return;
+    alone = p->pace->rate == MR_PACE_ALONE;
     mr_pace_set(p->pace, kb * 1000ull, 0, mr_clock_ns());
+    if (alone && mr_pace_limits(p->pace))
+        mr_pace_take(p->pace, MR_PACE_UNDER_WAY);
     mr_net.peers_pace = mr_net.ahead_limited = true;
 }
 
@@ -131,7 +140,8 @@ bool mr_grant_word(struct mr_peer *p, const struct mr_hdr *hdr, size_t len)
     if (hdr->kind != WORD_GRANT)
         return false;
     p->grant_seen++;
-    if (len || hdr->ctx > MR_GRANT_MOST_KB || (uint32_t)hdr->tag > MR_GRANT_MOST_KB) {
+    if (len || hdr->ctx > MR_GRANT_MOST_KB ||
+        ((uint32_t)hdr->tag > MR_GRANT_MOST_KB && (uint32_t)hdr->tag != MR_FABRIC_PACE_ALONE)) {
         mr_log(MR_LOG_WARN, "rank %d on %s: a word about a budget that cannot be", p->rank, p->card->host);
         return true;
     }

@@ -190,7 +190,21 @@ static void take_ahead_budgets(void)
     }
 }
 
-/* As fabricd says of each rail at present. */
+/* Bytes, at most. */
+static size_t reads_under_way(const struct mr_rail *rail)
+{
+    size_t parts = 0;
+
+    for (int r = 0; r < mr_net.launch->size; r++)
+        for (unsigned i = 0; mr_net.peer[r] && mr_net.peer[r]->puts && i < mr_net.peer[r]->num_now; i++) {
+            const struct mr_link *l = mr_net.peer[r]->now[i].rail == rail ? mr_net.peer[r]->now[i].level[MR_LEVEL_BULK] : NULL;
+
+            parts += l && l->ops->connected ? l->qp.depth - l->qp.room : 0;
+        }
+    return parts * MR_PACE_PIECE;
+}
+
+/* As fabricd says of each rail at present. What is under way when a limit comes is the first to keep to it. */
 static void take_paces(uint64_t now_ns)
 {
     bool before = mr_net.paced;
@@ -200,7 +214,11 @@ static void take_paces(uint64_t now_ns)
         const struct mr_rail *r = &mr_verbs.rail[i];
         uint64_t kb = mr_fabric_pace(r->dev->name, r->port);
 
+        bool alone = mr_net.pace[i].rate == MR_PACE_ALONE;
+
         mr_pace_set(&mr_net.pace[i], kb * 1000, r->count[MR_RAIL_BYTES_RECEIVED], now_ns);
+        if (alone && mr_pace_limits(&mr_net.pace[i]))
+            mr_net.pace[i].left -= (int64_t)reads_under_way(r);
         mr_net.paced |= kb != 0;
     }
     if (!before && mr_net.paced)
@@ -524,7 +542,7 @@ static bool pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t len)
 
     if (pace->rate && l->ops->connected && (l->qp.depth - l->qp.room) * (len + MR_AHEAD_WIRE) >= MR_PACE_UNDER_WAY)
         return false;
-    if (pace->left > 0 || !pace->rate)
+    if (pace->left > 0 || !mr_pace_limits(pace))
         return true;
     now_ns = mr_clock_ns();
     if (mr_pace_fill(pace, now_ns))

@@ -7,8 +7,10 @@
 
 void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t now_ns)
 {
-    if (p->rate && rate)
+    if (mr_pace_limits(p) && rate)
         mr_pace_fill(p, now_ns);
+    else if (p->rate && rate)
+        p->filled_ns = now_ns;
     else
         *p = (struct mr_pace){
             .left = MR_PACE_DEPTH, .filled_ns = now_ns, .arrived = arrived, .arrived_ns = now_ns};
@@ -19,7 +21,7 @@ void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns)
 {
     uint64_t came = arrived - p->arrived, passed = now_ns > p->arrived_ns ? now_ns - p->arrived_ns : 0, most;
 
-    if (!p->rate || __builtin_mul_overflow(passed, p->rate, &most))
+    if (!mr_pace_limits(p) || __builtin_mul_overflow(passed, p->rate, &most))
         most = 0;
     most /= 2 * SECOND_NS;
     p->left -= (int64_t)(came < most ? came : most);

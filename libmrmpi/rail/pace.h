@@ -19,7 +19,9 @@
 #define MR_PACE_DEPTH   4096       /* of a full bucket, in bytes */
 #define MR_PACE_LOOK_NS 3000000ull /* what is read is counted in such intervals */
 #define MR_PACE_ALL     UINT32_MAX
-#define MR_PACE_UNDER_WAY 32768u /* bytes of packets to a peer that has a pace */
+#define MR_PACE_UNDER_WAY 32768u /* bytes of packets to a peer that has a pace, */
+#define MR_PACE_READING   65536u /* and of reads from one */
+#define MR_PACE_ALONE     (UINT32_MAX * 1000ull) /* a rate: no limit, but one may come */
 
 struct mr_pace {
     uint64_t rate; /* bytes per second; 0: no limit */
@@ -36,6 +38,11 @@ struct mr_pace_report {
     uint32_t told; /* 10^3 bytes per second on one rail; MR_PACE_ALL: as much as it gets */
     uint64_t since_ns;
 };
+
+static inline bool mr_pace_limits(const struct mr_pace *p)
+{
+    return p->rate && p->rate != MR_PACE_ALONE;
+}
 
 /* Another rate; 0: no limit. arrived: see below. */
 void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t now_ns);
@@ -60,7 +67,8 @@ static inline uint64_t mr_pace_wait_ns(const struct mr_pace *p)
 
 static inline void mr_pace_take(struct mr_pace *p, size_t len)
 {
-    p->left -= (int64_t)len;
+    if (mr_pace_limits(p))
+        p->left -= (int64_t)len;
     p->taken += len;
 }
 
