@@ -161,7 +161,7 @@ static struct mr_pace *pace_of(const struct mr_put *put, const struct mr_link *l
 /* A part may be read now. What goes ahead of large messages has a budget of its own, and does not wait here. */
 static bool pace_lets(struct mr_pace *p, const struct mr_put *put, const struct mr_link *l)
 {
-    if ((l->qp.depth - l->qp.room) * (size_t)MR_PACE_PIECE >= MR_PACE_READING)
+    if ((l->qp.depth - l->qp.room) * mr_pace_piece(p) >= MR_PACE_READING)
         return false;
     if (p->left > 0 || !mr_pace_limits(p) || put->level != MR_LEVEL_BULK || mr_pace_fill(p, mr_clock_ns()))
         return true;
@@ -172,11 +172,12 @@ static bool pace_lets(struct mr_pace *p, const struct mr_put *put, const struct 
 static void cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
 {
     uint64_t n = s->left < l->rail->max_msg ? s->left : l->rail->max_msg;
+    const struct mr_pace *pace = pace_of(s->put, l);
 
     if (s->step && n > s->step)
         n = s->step;
-    if (n > MR_PACE_PIECE && pace_of(s->put, l))
-        n = MR_PACE_PIECE;
+    if (pace && n > mr_pace_piece(pace))
+        n = mr_pace_piece(pace);
     *part = (struct mr_bulk_part){
         .at = s->offset + s->len - s->left, .len = n, .taken = n, .imm = s->imm, .last = n == s->left};
 }

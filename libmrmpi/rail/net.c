@@ -201,7 +201,7 @@ static size_t reads_under_way(const struct mr_rail *rail)
 
             parts += l && l->ops->connected ? l->qp.depth - l->qp.room : 0;
         }
-    return parts * MR_PACE_PIECE;
+    return parts * MR_PACE_LONG;
 }
 
 /* As fabricd says of each rail at present. What is under way when a limit comes is the first to keep to it. */

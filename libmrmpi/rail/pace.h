@@ -16,11 +16,12 @@
 #include <stdint.h>
 
 #define MR_PACE_PIECE   4096u      /* bytes that are read at a time */
+#define MR_PACE_LONG    16384u     /* while there is no limit, but one may come: each costs the peer's adapter something */
 #define MR_PACE_DEPTH   4096       /* of a full bucket, in bytes */
 #define MR_PACE_LOOK_NS 3000000ull /* what is read is counted in such intervals */
 #define MR_PACE_ALL     UINT32_MAX
 #define MR_PACE_UNDER_WAY 32768u /* bytes of packets to a peer that has a pace, */
-#define MR_PACE_READING   65536u /* and of reads from one */
+#define MR_PACE_READING   32768u /* and of reads from one */
 #define MR_PACE_ALONE     (UINT32_MAX * 1000ull) /* a rate: no limit, but one may come */
 
 struct mr_pace {
@@ -58,6 +59,11 @@ void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns);
  * after an interval in which it did not, if there is much of a difference.
  */
 bool mr_pace_report(struct mr_pace_report *r, struct mr_pace *p, unsigned n, uint64_t now_ns);
+
+static inline size_t mr_pace_piece(const struct mr_pace *p)
+{
+    return mr_pace_limits(p) ? MR_PACE_PIECE : MR_PACE_LONG;
+}
 
 /* How long until a piece may go, of an empty bucket that was just filled. */
 static inline uint64_t mr_pace_wait_ns(const struct mr_pace *p)
