@@ -19,12 +19,7 @@ uint32_t pace_room(const struct rails *r, unsigned i)
     return (uint32_t)(r->bus_mbytes[i] * 10.0 * PACE_PERCENT / ports_of(r, r->rail[i].device));
 }
 
-struct claim {
-    double weight, want, part; /* want: of 1, or more than there is */
-};
-
-/* To each in proportion to its weight, but no more than it wants: that is left to the others. */
-static void fill(struct claim *c, unsigned n, double room)
+void pace_fill(struct pace_claim *c, unsigned n, double room)
 {
     bool settled[POLICY_CLASSES_MAX] = {false};
     for (bool again = true; again;) {
@@ -54,10 +49,10 @@ static double wanted(const struct pace_process *p, uint32_t room_kb)
 /* What there is for a class if it wants all. */
 static double class_room(const double share[POLICY_CLASSES_MAX], const double want[POLICY_CLASSES_MAX], unsigned class)
 {
-    struct claim c[POLICY_CLASSES_MAX] = {0};
+    struct pace_claim c[POLICY_CLASSES_MAX] = {0};
     for (unsigned i = 0; i < POLICY_CLASSES_MAX; i++)
-        c[i] = (struct claim){.weight = want[i] > 0 || i == class ? share[i] : 0, .want = i == class ? 2 : want[i]};
-    fill(c, POLICY_CLASSES_MAX, 1);
+        c[i] = (struct pace_claim){.weight = want[i] > 0 || i == class ? share[i] : 0, .want = i == class ? 2 : want[i]};
+    pace_fill(c, POLICY_CLASSES_MAX, 1);
     return c[class].part;
 }
 

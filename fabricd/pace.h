@@ -22,6 +22,13 @@ struct pace_process {
     double part;      /* out: of all that there is. For one that wants less: what it would have if it wanted all */
 };
 
+struct pace_claim {
+    double weight, want, part; /* want: of what there is, or more; part: out */
+};
+
+/* To each in proportion to its weight, but no more than it wants: that is left to the others. At most one for each class. */
+void pace_fill(struct pace_claim *c, unsigned n, double room);
+
 /* What there is of the bus of rail i, in 10^3 bytes a second; 0: it is no slower than the cable. */
 uint32_t pace_room(const struct rails *r, unsigned i);
 

@@ -3,6 +3,7 @@
 #include "fabricd/plan.h"
 
 #include "fabricd/ahead.h"
+#include "fabricd/pace.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #define EAGER_MAX       (16u * 1024) /* the largest that is sent at once */
 #define FULL_PACKETS    64u          /* of a message: more of the same teach nothing */
 #define RUN_PACKETS     40000u
+#define WRITES_MBPS     8000u /* of data, 4X SDR: at such links large messages come by writes, which nobody paces */
 
 /* What the load puts on the lanes of the place where it meets. */
 struct traffic {
@@ -191,6 +193,28 @@ static void divide_evenly(const struct traffic *x, double got[ARBITER_LANES][POL
     }
 }
 
+/*
+ * The receivers' processes divide their bus by share (pace.h). A class has no more than its hosts can give, and its lanes
+ * have what is sent on them.
+ */
+static void divide_by_share(const struct traffic *x, const struct qos_tables *t, const struct place_of *at,
+                            double got[ARBITER_LANES][POLICY_CLASSES_MAX])
+{
+    struct pace_claim claim[POLICY_CLASSES_MAX] = {0};
+    double bytes[POLICY_CLASSES_MAX] = {0};
+    for (unsigned vl = 0; vl < ARBITER_LANES; vl++)
+        for (unsigned i = 0; i < t->num_classes; i++)
+            bytes[i] += x->bytes[vl][i];
+    for (unsigned i = 0; i < t->num_classes; i++) {
+        double most = at->host > 0 && x->hosts > 1 ? at->host * x->class_hosts[i] / at->room : 1;
+        claim[i] = (struct pace_claim){.weight = bytes[i] > 0 ? t->classes[i].share : 0, .want = bytes[i] > 0 ? most : 0};
+    }
+    pace_fill(claim, t->num_classes, 1);
+    for (unsigned vl = 0; vl < ARBITER_LANES; vl++)
+        for (unsigned i = 0; i < t->num_classes; i++)
+            got[vl][i] = bytes[i] > 0 ? claim[i].part * x->bytes[vl][i] / bytes[i] : 0;
+}
+
 static void sum_up(const struct place_of *at, double got[ARBITER_LANES][POLICY_CLASSES_MAX], double time,
                    struct plan_result *out)
 {
@@ -245,6 +269,11 @@ static void find_waits(const struct policy *p, const struct qos_tables *t, const
     }
 }
 
+bool plan_is_paced(const struct qos_tables *t, const struct plan_fabric *f)
+{
+    return t->num_classes > 1 && f->rate_mbps > WRITES_MBPS;
+}
+
 void plan_predict(const struct policy *p, const struct qos_tables *t, const struct plan_fabric *f,
                   const struct plan_load *load, struct plan_result *out)
 {
@@ -256,12 +285,18 @@ void plan_predict(const struct policy *p, const struct qos_tables *t, const stru
     ahead_budgets(t, x->budget);
     put_load(x, p, t, load, mtu_of(f));
     struct place_of at = find_place(f, x->hosts);
+    if (at.limit == PLAN_RECEIVER && plan_is_paced(t, f))
+        at.room = on_wire(f->bus_write_mbytes * (PACE_PERCENT / 100.0), mtu_of(f));
     scale_budgets(x, &at);
     hold_to_hosts(x, t, &at);
     out->limit = at.limit;
+    out->paced = at.limit == PLAN_RECEIVER && plan_is_paced(t, f);
     out->mbytes = at.room;
     if (at.limit == PLAN_RECEIVER) {
-        divide_evenly(x, sent->bytes);
+        if (plan_is_paced(t, f))
+            divide_by_share(x, t, &at, sent->bytes);
+        else
+            divide_evenly(x, sent->bytes);
         sent->time = 1;
     } else {
         arbiter_run(t, x->lane, (double)RUN_PACKETS * mtu_of(f), sent);

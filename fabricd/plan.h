@@ -7,7 +7,8 @@
  * The place is the narrowest of three: the bus of the host that sends, the cable, the bus of the host that receives.
  *  - Sender's bus and cable: the port has packets of every lane and its arbiter decides. It is run (arbiter.h), each
  *    lane with the packets of the messages that travel on it.
- *  - Receiver's bus: its buffers are full, and a lane may send what has left them. A lane has as much of them as any
+ *  - Receiver's bus: the library's processes divide it by share (pace.h), unless links are so slow that large messages
+ *    come by writes. Then its buffers are full, and a lane may send what has left them. A lane has as much of them as any
  *    other and packets leave in the order in which they came, so that all lanes get the same, whatever the tables say.
  * A class that wants less than that, because the hosts it sends from cannot give more, leaves the rest to the others.
  *
@@ -61,6 +62,7 @@ struct plan_class {
 
 struct plan_result {
     enum plan_limit limit;
+    bool paced;    /* a receiver's bus that is divided by share */
     double mbytes; /* that can pass there; 0: not known */
     struct plan_class classes[POLICY_CLASSES_MAX];
 };
@@ -73,6 +75,9 @@ struct plan_result {
 bool plan_load_named(struct plan_load *load, const struct policy *p, const char *name, struct diag *d);
 /* From YAML: a list of {class, sizes, jobs, pattern}. */
 bool plan_load_parse(struct plan_load *load, const struct policy *p, const char *text, size_t len, struct diag *d);
+
+/* The library holds to shares where the receiver's bus is the narrow place. */
+bool plan_is_paced(const struct qos_tables *t, const struct plan_fabric *f);
 
 void plan_predict(const struct policy *p, const struct qos_tables *t, const struct plan_fabric *f,
                   const struct plan_load *load, struct plan_result *out);

@@ -32,7 +32,9 @@ void plan_text(struct text *out, const struct policy *p, const struct plan_load 
     text_yaml_string(out, limit_names[r->limit]);
     if (r->mbytes > 0)
         text_printf(out, "\n    mbytes_per_s: %.0f", r->mbytes);
-    if (r->limit == PLAN_RECEIVER)
+    if (r->paced)
+        text_printf(out, "\n    note: the library divides the bus, not the tables");
+    else if (r->limit == PLAN_RECEIVER)
         text_printf(out, "\n    note: every lane gets the same, and packets wait for what the receiver's buffers hold");
     text_printf(out, "\n    classes:\n");
     for (unsigned i = 0; i < p->num_classes; i++) {
@@ -120,7 +122,7 @@ static void warn_receiver(const struct policy *p, const struct qos_tables *t, co
     if (!plan_load_named(&load, p, "many-to-one", d))
         return;
     plan_predict(p, t, f, &load, &r);
-    if (r.limit == PLAN_RECEIVER) {
+    if (r.limit == PLAN_RECEIVER && !r.paced) {
         for (unsigned i = 0; i < p->num_classes; i++)
             text_printf(&said, "%s%s %.0f", i ? ", " : "", p->classes[i].name, r.classes[i].share);
         diag_warn(d, (struct place){0},

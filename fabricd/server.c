@@ -7,6 +7,7 @@
 #include "fabricd/state.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,6 +273,36 @@ static void on_reads(struct client *c, const struct fd_reads *m)
         return;
     c->want_kb = m->want_kb;
     divide_soon(c->server);
+}
+
+/* Of all rails together. */
+static uint64_t rate_of(const struct client *c)
+{
+    uint64_t kb = 0;
+    for (unsigned i = 0; i < FD_RAILS_MAX; i++)
+        kb += c->pace.rate_kb[i] == FD_PACE_ALONE ? 0 : c->pace.rate_kb[i];
+    return kb;
+}
+
+void server_pace_text(const struct server *s, struct text *out)
+{
+    const struct policy *p = &s->daemon->current.policy;
+    bool any = false;
+    for (unsigned k = 0; paces(s) && k < p->num_classes; k++) {
+        unsigned readers = 0;
+        uint64_t kb = 0;
+        for (const struct client *c = s->clients; c; c = c->next)
+            if (c->class_index == k && rate_of(c) && c->want_kb) {
+                readers++;
+                kb += c->want_kb == FD_READS_ALL || c->want_kb > rate_of(c) ? rate_of(c) : c->want_kb;
+            }
+        if (!readers)
+            continue;
+        text_printf(out, "%s  - {name: ", any ? "" : "reading:\n");
+        text_yaml_string(out, p->classes[k].name);
+        text_printf(out, ", processes: %u, mbytes_per_s: %" PRIu64 "}\n", readers, kb / 1000);
+        any = true;
+    }
 }
 
 /* ---- states ---- */

@@ -21,6 +21,9 @@ void server_done(struct server *s, uint64_t client, int status);
 /* To the client that has asked for it, if it is still there. One that does not read is dropped later. */
 void server_place(struct server *s, struct sa_asker who, const struct sa_place *place);
 
+/* Classes that read over a slow bus (pace.h), and how fast they may; nothing if there is no such bus. */
+void server_pace_text(const struct server *s, struct text *out);
+
 unsigned server_clients(const struct server *s);
 
 /* How many clients have been told one of these service levels since they connected? A bit each. */

@@ -74,6 +74,7 @@ void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, boo
     retired_text(d, out);
     text_printf(out, "rails:%s\n", d->rails.n ? "" : " []");
     rails_text(out, &d->rails, "  ");
+    server_pace_text(d->server, out);
     text_printf(out, "jobs:%s\n", d->jobs.n ? "" : " []");
     jobs_text(out, &d->jobs, d->current.valid ? &d->current.policy : NULL, "  ", privileged ? FD_UID_ANY : uid);
 }

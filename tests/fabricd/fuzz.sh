@@ -30,6 +30,8 @@ done
   printf 'jobs: {default: c, rules: [{user: "u*", class: a}]}\nlimits: {high_limit: 9}\nmtu: 2048\nvls: 15\n'
 } >seeds/goals
 printf '\x03version: 1\nclasses: [{name: a, share: 1, lanes: 3, ratio: 100:200}]\njobs: {default: a}\n' >seeds/ratio
+# messages: of type 6, how much a process reads
+printf '\x02fabd\x01\x00\x06\x00\x18\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00' >seeds/reads
 fabricctl policy schema | sed -n 's/^ *"\([a-z_ ]*\)": {$/"\1: "/p' | sort -u >words
 {
   printf '\x04lock 1\nfabric vls=8 low=64 high=64 mtu=4096 rate=200000 hops=4 oversubscription=2\n'

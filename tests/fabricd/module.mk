@@ -24,7 +24,7 @@ tests/fabricd/test_lock_PKGS := check
 tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/wait.c
 tests/fabricd/test_wait_PKGS := check
 tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/arbiter.c \
-                                fabricd/bus.c $(FABRICD_COMPILER) fabricd/policy.c fabricd/keys.c \
+                                fabricd/bus.c fabricd/pace.c $(FABRICD_COMPILER) fabricd/policy.c fabricd/keys.c \
                                 fabricd/ydoc.c libmrmpi/route/policy.c
 tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
@@ -42,8 +42,8 @@ SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daem
 TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c
 tests/fabricd/fabric_tool_PKGS := libibumad
-SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/lock.sh tests/fabricd/trunk.sh tests/fabricd/shares.sh tests/fabricd/grants.sh tests/fabricd/binds.sh tests/fabricd/predict.sh
-LONG_TESTS += tests/fabricd/fuzz.sh tests/fabricd/predict_all.sh tests/fabricd/binds_all.sh
+SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/lock.sh tests/fabricd/trunk.sh tests/fabricd/shares.sh tests/fabricd/grants.sh tests/fabricd/binds.sh tests/fabricd/predict.sh tests/fabricd/paced.sh
+LONG_TESTS += tests/fabricd/fuzz.sh tests/fabricd/predict_all.sh tests/fabricd/binds_all.sh tests/fabricd/paced_all.sh
 
 # jobs that want the same cable; share.py runs it
 TESTPROGS += tests/fabricd/share_load

@@ -71,6 +71,7 @@ START_TEST(narrow_places)
 {
     struct policy p = policy(3, three);
     struct qos_tables t = tables(&p, three_packets);
+    struct plan_fabric f = ddr;
     struct plan_result r = predict(&p, &t, &ddr, "bulk");
     ck_assert_int_eq(r.limit, PLAN_SENDER);
     near(r.classes[0].share, 60, 0.1);
@@ -78,9 +79,25 @@ START_TEST(narrow_places)
     near(r.mbytes, 1525, 1);
     r = predict(&p, &t, &ddr, "many-to-one");
     ck_assert_int_eq(r.limit, PLAN_RECEIVER);
+    ck_assert(r.paced);
+    near(r.classes[0].share, 60, 0.01);
+    near(r.classes[2].share, 10, 0.01);
+    near(r.mbytes, 0.96 * 1677, 1);
+    ck_assert_uint_eq(r.classes[0].wait_ns, 0); /* the tables have no say in it */
+    f.rate_mbps = 8000; /* SDR */
+    f.bus_read_mbytes = 870;
+    f.bus_write_mbytes = 900;
+    r = predict(&p, &t, &f, "many-to-one");
+    ck_assert_int_eq(r.limit, PLAN_RECEIVER);
+    ck_assert(!r.paced);
     for (unsigned i = 0; i < 3; i++)
         near(r.classes[i].share, 100.0 / 3, 0.01);
-    ck_assert_uint_eq(r.classes[0].wait_ns, 0); /* the tables have no say in it */
+    f = ddr;
+    f.bus_write_mbytes = 700;
+    f.bus_read_mbytes = 300; /* the first cannot give its share: the others have the rest by theirs */
+    r = predict(&p, &t, &f, "many-to-one");
+    near(r.classes[0].share, 100 * 300 / (0.96 * 700), 0.1);
+    near(r.classes[1].share, 0.75 * (100 - 100 * 300 / (0.96 * 700)), 0.1);
     r = predict(&p, &t, &hdr, "many-to-one");
     ck_assert_int_eq(r.limit, PLAN_CABLE);
     near(r.classes[1].share, 30, 0.1);
@@ -275,9 +292,13 @@ START_TEST(warnings)
     struct diag d = {.file = "p"};
     plan_warn(&p, &t, &hdr, &d);
     ck_assert_uint_eq(d.warnings, 0);
-    plan_warn(&p, &t, &ddr, &d);
+    plan_warn(&p, &t, &ddr, &d); /* the library divides the bus */
+    ck_assert_uint_eq(d.warnings, 0);
+    struct plan_fabric sdr = {
+        .mtu = 2048, .rate_mbps = 8000, .hops = 2, .bus_read_mbytes = 870, .bus_write_mbytes = 900};
+    plan_warn(&p, &t, &sdr, &d);
     ck_assert_uint_eq(d.warnings, 1);
-    ck_assert(strstr(text_str(&d.out), "1650 MB/s and their cables carry 2000"));
+    ck_assert(strstr(text_str(&d.out), "900 MB/s and their cables carry 1000"));
     t.high_limit = 255;
     plan_warn(&p, &t, &hdr, &d);
     ck_assert_uint_eq(d.warnings, 3);
