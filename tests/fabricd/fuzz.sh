@@ -6,7 +6,7 @@
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()
-for f in text ydoc keys policy lock lock_text compile lanes weights wait opensm conf message; do
+for f in text ydoc keys policy lock lock_text compile lanes weights ahead wait opensm conf message; do
   sources+=("$top/fabricd/$f.c")
 done
 sources+=("$top/libmrmpi/route/policy.c")
