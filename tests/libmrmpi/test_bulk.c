@@ -416,7 +416,7 @@ START_TEST(reads_are_paced)
     mr_pace_set(&mr_net.pace[0], 1000000000, 0, now_ns);
     mr_net.paced = true;
     longest = 0;
-    ck_assert_int_eq(mr_bulk_read(p, buf, LEN, &from, p), 0);
+    ck_assert_int_eq(mr_bulk_read(p, buf, LEN, (struct mr_vc_part){.len = LEN}, &from, p), 0);
     ck_assert_uint_eq(posted[0], 1);
     ck_assert_uint_eq(posted[1], before);
     ck_assert(mr_bulk_resume(p)); /* no time has passed */
