@@ -848,7 +848,7 @@ static uint64_t rely_nap_ns(uint64_t part_ns)
  * What a peer's pace holds back goes on time if naps end on time, as they do on a simulated fabric, where looking alone
  * moves no time. Where they do not, as with most kernels, waiting is looking.
  */
-static __attribute__((noinline)) void nap_for_pace(void)
+static void nap_for_pace(void)
 {
     uint64_t before = mr_clock_ns(), ns = mr_net.pace_until_ns > before ? mr_net.pace_until_ns - before : 0, after;
 
@@ -927,8 +927,6 @@ static int net_poll(void)
 
     if (__builtin_expect(mr_net.untimed, 0))
         mr_rely_time();
-    if (__builtin_expect(mr_net.pace_until_ns != 0, 0))
-        nap_for_pace();
     done = __builtin_expect(mr_rings_num != 0, 0) ? poll_rings() : mr_verbs_poll();
     timed = mr_net.connecting || mr_net.relying || mr_net.num_isolated;
 
@@ -940,8 +938,11 @@ static int net_poll(void)
         serve_time(done, now);
     if (__builtin_expect(mr_net.mend_due, 0))
         mr_mend_poll();
-    if (__builtin_expect(mr_net.backlogged != NULL, 0))
+    if (__builtin_expect(mr_net.backlogged != NULL, 0)) {
         flush_backlog();
+        if (mr_net.pace_until_ns)
+            nap_for_pace();
+    }
     if (__builtin_expect(mr_net.failing != NULL, 0))
         done += mr_peers_report();
     if (now && now - mr_net.news_ns >= (done ? BUSY_NS : NEWS_NS))

