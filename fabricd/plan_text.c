@@ -90,7 +90,8 @@ void plan_json(struct text *out, const struct policy *p, const struct plan_load 
 {
     text_printf(out, "{\"load\":");
     plan_json_string(out, load->name, strlen(load->name));
-    text_printf(out, ",\"limit\":\"%s\",\"mbytes_per_s\":", limit_words[r->limit]);
+    text_printf(out, ",\"limit\":\"%s\",\"paced\":%s,\"mbytes_per_s\":", limit_words[r->limit],
+                r->paced ? "true" : "false");
     if (r->mbytes > 0)
         text_printf(out, "%.1f", r->mbytes);
     else

@@ -97,9 +97,12 @@ of_plan() { python3 -c "import json; p = json.load(open('plan.json')); print($1)
 is "three loads are predicted" "$(of_plan "[l['load'] for l in p['loads']]")" "['bulk', 'many-to-one', 'aggressor batch/8']"
 is "each with its narrow place" "$(of_plan "[l['limit'] for l in p['loads']]")" "['sender', 'receiver', 'sender']"
 is "bulk has its shares" "$(of_plan "[round(c['share']) for c in p['loads'][0]['classes']]")" "[60, 30, 10]"
-is "a receiver's bus gives every lane the same" "$(of_plan "[round(c['share']) for c in p['loads'][1]['classes']]")" "[50, 25, 25]"
+is "the library divides a receiver's bus by shares" "$(of_plan "[round(c['share']) for c in p['loads'][1]['classes']]")" "[60, 30, 10]"
+is "which is said" "$(of_plan "[l['paced'] for l in p['loads']], p['warnings']")" "[False, True, False] []"
 is "an aggressor gets no more than its share" "$(of_plan "p['loads'][2]['classes'][2]['share'] < 12")" True
-like "which is warned of" 'simple.yaml: warning: adapters take in 1650 MB/s and their cables carry 2000' plan.err
+plan --json --fabric low=8,high=8,mtu=2048,rate=8000,hops=2,bus_read=876,bus_write=800 --load many-to-one >plan.json 2>plan.err
+is "old adapters' gives every lane the same: they write" "$(of_plan "[round(c['share']) for c in p['loads'][0]['classes']]")" "[50, 25, 25]"
+like "which is warned of" 'simple.yaml: warning: adapters take in 800 MB/s and their cables carry 1000' plan.err
 is "in JSON, too" "$(of_plan "len(p['warnings'])")" 1
 printf -- '- {class: urgent, sizes: [8, 64K], jobs: 2}\n- {class: batch, size: 1M}\n' >load.yaml
 exits 2 plan --load load.yaml >out 2>&1
