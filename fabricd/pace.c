@@ -51,7 +51,8 @@ static double class_room(const double share[POLICY_CLASSES_MAX], const double wa
 {
     struct pace_claim c[POLICY_CLASSES_MAX] = {0};
     for (unsigned i = 0; i < POLICY_CLASSES_MAX; i++)
-        c[i] = (struct pace_claim){.weight = want[i] > 0 || i == class ? share[i] : 0, .want = i == class ? 2 : want[i]};
+        c[i] = (struct pace_claim){.weight = want[i] > 0 || i == class ? share[i] : 0,
+                                   .want = i == class ? 2 : want[i]};
     pace_fill(c, POLICY_CLASSES_MAX, 1);
     return c[class].part;
 }

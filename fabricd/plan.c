@@ -207,7 +207,8 @@ static void divide_by_share(const struct traffic *x, const struct qos_tables *t,
             bytes[i] += x->bytes[vl][i];
     for (unsigned i = 0; i < t->num_classes; i++) {
         double most = at->host > 0 && x->hosts > 1 ? at->host * x->class_hosts[i] / at->room : 1;
-        claim[i] = (struct pace_claim){.weight = bytes[i] > 0 ? t->classes[i].share : 0, .want = bytes[i] > 0 ? most : 0};
+        claim[i] = (struct pace_claim){.weight = bytes[i] > 0 ? t->classes[i].share : 0,
+                                       .want = bytes[i] > 0 ? most : 0};
     }
     pace_fill(claim, t->num_classes, 1);
     for (unsigned vl = 0; vl < ARBITER_LANES; vl++)

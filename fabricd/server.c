@@ -259,11 +259,11 @@ static int on_pace_timer(sd_event_source *source, uint64_t usec, void *arg)
 /* At once if that was not done just now. */
 static void divide_soon(struct server *s)
 {
-    uint64_t now, pause = PACE_LEAST_US + PACE_CLIENT_US * s->num_clients;
+    uint64_t now, next = s->paced_us + PACE_LEAST_US + PACE_CLIENT_US * s->num_clients;
     if (s->pace_timer)
         return;
-    if (sd_event_now(s->daemon->event, CLOCK_MONOTONIC, &now) < 0 || now >= s->paced_us + pause ||
-        sd_event_add_time(s->daemon->event, &s->pace_timer, CLOCK_MONOTONIC, s->paced_us + pause, 1, on_pace_timer, s) < 0)
+    if (sd_event_now(s->daemon->event, CLOCK_MONOTONIC, &now) < 0 || now >= next ||
+        sd_event_add_time(s->daemon->event, &s->pace_timer, CLOCK_MONOTONIC, next, 1, on_pace_timer, s) < 0)
         divide_reading(s);
 }
 

@@ -14,7 +14,7 @@ static const struct {
     [MR_STAT_RNDV_SENT] = {"rendezvous_sent", "messages for which the receiver was asked first", MR_TOPIC_MESSAGES},
     [MR_STAT_HEADS_SENT] = {"heads_sent", "of these, those whose first bytes were sent without being asked for",
                             MR_TOPIC_MESSAGES},
-    [MR_STAT_TAILS_COPIED] = {"tails_copied", "of these, those whose last bytes were copied, so that the send ended early",
+    [MR_STAT_TAILS_COPIED] = {"tails_copied", "of these, those whose last bytes were copied to end the send early",
                               MR_TOPIC_MESSAGES},
     [MR_STAT_UNEXPECTED] = {"unexpected", "messages that came before their receive was posted", MR_TOPIC_MESSAGES},
     [MR_STAT_NO_CREDIT] = {"no_credit", "short messages for which the receiver was asked first, since it keeps enough",

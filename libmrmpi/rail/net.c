@@ -195,12 +195,15 @@ static size_t reads_under_way(const struct mr_rail *rail)
 {
     size_t parts = 0;
 
-    for (int r = 0; r < mr_net.launch->size; r++)
-        for (unsigned i = 0; mr_net.peer[r] && mr_net.peer[r]->puts && i < mr_net.peer[r]->num_now; i++) {
-            const struct mr_link *l = mr_net.peer[r]->now[i].rail == rail ? mr_net.peer[r]->now[i].level[MR_LEVEL_BULK] : NULL;
+    for (int r = 0; r < mr_net.launch->size; r++) {
+        const struct mr_peer *p = mr_net.peer[r];
+
+        for (unsigned i = 0; p && p->puts && i < p->num_now; i++) {
+            const struct mr_link *l = p->now[i].rail == rail ? p->now[i].level[MR_LEVEL_BULK] : NULL;
 
             parts += l && l->ops->connected ? l->qp.depth - l->qp.room : 0;
         }
+    }
     return parts * MR_PACE_LONG;
 }
 
