@@ -46,7 +46,8 @@ static inline __attribute__((always_inline)) enum mr_err message_args_named(cons
         struct mr_type *t;                                                                                             \
         API_ENTER();                                                                                                   \
         SEND_ARGS(buf, count, datatype, dest, tag, comm, &c, &t);                                                      \
-        err = mr_send(buf, (size_t)count, t, dest, tag, c, c->context, mode);                                          \
+        err = (mode) == MR_SEND_BUFFERED ? mr_bsend(buf, (size_t)count, t, dest, tag, c, c->context)                   \
+                                         : mr_send(buf, (size_t)count, t, dest, tag, c, c->context, mode);             \
         API_LEAVE(c);                                                                                                  \
     }
 
@@ -61,7 +62,8 @@ static inline __attribute__((always_inline)) enum mr_err message_args_named(cons
         API_ENTER();                                                                                                   \
         NOT_NULL(request);                                                                                             \
         SEND_ARGS(buf, count, datatype, dest, tag, comm, &c, &t);                                                      \
-        CHECK(mr_isend(buf, (size_t)count, t, dest, tag, c, c->context, mode, &r));                                    \
+        CHECK((mode) == MR_SEND_BUFFERED ? mr_ibsend(buf, (size_t)count, t, dest, tag, c, c->context, &r)              \
+                                         : mr_isend(buf, (size_t)count, t, dest, tag, c, c->context, mode, &r));       \
         err = api_new_request(r, request);                                                                             \
         API_LEAVE(c);                                                                                                  \
     }

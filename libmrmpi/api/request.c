@@ -451,6 +451,8 @@ static enum mr_err start(MPI_Request h)
         err = mr_coll_restart(r->schedule, &l);
     else if (r->kind == MR_REQ_PERSISTENT_PART)
         err = mr_part_start(r->part, &l);
+    else if (r->kind == MR_REQ_PERSISTENT_SEND && r->mode == MR_SEND_BUFFERED)
+        err = mr_ibsend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, &l);
     else if (r->kind == MR_REQ_PERSISTENT_SEND)
         err = mr_isend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, r->mode, &l);
     else

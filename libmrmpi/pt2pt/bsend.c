@@ -166,8 +166,9 @@ static enum mr_err no_room(const struct mr_bsend *b, size_t len)
     return b && b->given.automatic ? MR_ERR_NO_MEM : MR_ERR_BUFFER;
 }
 
-enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
-                     uint32_t ctx, struct mr_request **message)
+/* *message, unless message is NULL: the message itself, for the caller to put (NULL to nobody). */
+static enum mr_err send_copy(const void *buf, size_t count, struct mr_type *type, int dest, int tag,
+                             struct mr_comm *comm, uint32_t ctx, struct mr_request **message)
 {
     struct mr_bsend *b = buffer_of(comm);
     size_t len = count * type->size;
@@ -189,6 +190,30 @@ enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int de
         *message = mr_request_get(k->req);
     if (err || k->req->complete)
         block_drop(b, k);
+    return err;
+}
+
+enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                     uint32_t ctx)
+{
+    return send_copy(buf, count, type, dest, tag, comm, ctx, NULL);
+}
+
+/* All is done for the caller: its request is one to nobody, which is complete. */
+enum mr_err mr_ibsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                      uint32_t ctx, struct mr_request **out)
+{
+    struct mr_request *behind;
+    enum mr_err err = send_copy(buf, count, type, dest, tag, comm, ctx, &behind);
+
+    *out = NULL;
+    if (err)
+        return err;
+    err = mr_isend(buf, count, type, MR_PROC_NULL, tag, comm, ctx, MR_SEND_STANDARD, out);
+    if (!err)
+        (*out)->behind = behind;
+    else if (behind)
+        mr_request_put(behind);
     return err;
 }
 

@@ -266,9 +266,6 @@ void mr_end_together(void);
 void mr_part_finalize(void);
 
 /* ---- bsend.c ---- */
-/* *message, unless message is NULL: the message itself, for the caller to put (NULL to nobody). */
-enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
-                     uint32_t ctx, struct mr_request **message);
 void mr_bsend_finalize(void);
 
 #endif

@@ -17,7 +17,7 @@ enum mr_send_mode {
     MR_SEND_STANDARD,
     MR_SEND_SYNCHRONOUS,
     MR_SEND_READY,
-    MR_SEND_BUFFERED,
+    MR_SEND_BUFFERED, /* mr_bsend, mr_ibsend; not mr_send, mr_isend */
     MR_SEND_POISON, /* pt2pt's own: mr_isend_poison */
 };
 
@@ -186,6 +186,10 @@ struct mr_buffer mr_buffer_detach(struct mr_bsend **slot); /* what was attached;
 void mr_buffer_flush(struct mr_bsend **slot);
 /* Complete when the messages that are in the buffer now are gone. */
 enum mr_err mr_buffer_iflush(struct mr_bsend **slot, struct mr_request **req);
+enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                     uint32_t ctx);
+enum mr_err mr_ibsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                      uint32_t ctx, struct mr_request **req);
 /* Let go of messages in buffers that are gone. They refer to their communicators until then. */
 void mr_bsend_reap(void);
 

@@ -125,23 +125,12 @@ static inline __attribute__((always_inline)) enum mr_err begin(const void *buf, 
                                                                enum mr_send_mode mode, bool waited,
                                                                struct mr_request **out)
 {
-    struct mr_request *req, *behind = NULL;
+    struct mr_request *req = mr_request_start(MR_REQ_SEND, comm, type);
     enum mr_err err = MR_SUCCESS;
 
     *out = NULL;
-    if (mode == MR_SEND_BUFFERED) {
-        err = mr_bsend(buf, count, type, dest, tag, comm, ctx, &behind);
-        if (err)
-            return err;
-        dest = MR_PROC_NULL; /* all is done for the caller: a request that is complete */
-    }
-    req = mr_request_start(MR_REQ_SEND, comm, type);
-    if (!req) {
-        if (behind)
-            mr_request_put(behind);
+    if (!req)
         return MR_ERR_NO_MEM;
-    }
-    req->behind = behind;
     req->send_buf = buf;
     req->count = count;
     req->peer = dest;
@@ -208,8 +197,6 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
 
     if (dest == MR_PROC_NULL)
         return MR_SUCCESS;
-    if (mode == MR_SEND_BUFFERED)
-        return mr_bsend(buf, count, type, dest, tag, comm, ctx, NULL);
     vc = mr_vc_get_peer(mr_comm_world_rank(comm, dest));
     if (__builtin_expect(mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes) && !mr_flow_of(vc)->held, 1)) {
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);

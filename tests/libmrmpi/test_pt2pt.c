@@ -467,15 +467,15 @@ static int buffered(int rank, int size)
         EXPECT(holds((uint8_t *)in, N, 4));
         return 0;
     }
-    EXPECT(mr_send(out, 1, mr_type_byte, 1, 0, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_ERR_BUFFER);
+    EXPECT(mr_bsend(out, 1, mr_type_byte, 1, 0, mr_comm_world, 0) == MR_ERR_BUFFER);
     EXPECT(mr_buffer_attach(&mr_bsend_process, (struct mr_buffer){space + 1, sizeof(space) - 1, false}) == MR_SUCCESS);
     EXPECT(mr_buffer_attach(&mr_bsend_process, (struct mr_buffer){space, 10, false}) == MR_ERR_BUFFER);
     for (int i = 0; i < 2; i++) {
         fill(out, N, i);
-        EXPECT(mr_send(out, N, mr_type_byte, 1, i, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_SUCCESS);
+        EXPECT(mr_bsend(out, N, mr_type_byte, 1, i, mr_comm_world, 0) == MR_SUCCESS);
     }
     memset(out, 0, N);
-    EXPECT(mr_send(out, N, mr_type_byte, 1, 2, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_ERR_BUFFER);
+    EXPECT(mr_bsend(out, N, mr_type_byte, 1, 2, mr_comm_world, 0) == MR_ERR_BUFFER);
     EXPECT(mr_send(NULL, 0, mr_type_byte, 1, 3, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
     was = mr_buffer_detach(&mr_bsend_process);
     EXPECT(was.at == space + 1 && was.bytes == sizeof(space) - 1 && !was.automatic && !mr_bsend_process);
@@ -483,9 +483,9 @@ static int buffered(int rank, int size)
     /* the communicator's own is automatic; flushed is what was in it, not what comes later and is gone earlier */
     EXPECT(mr_buffer_attach(&mr_comm_world->buffer, (struct mr_buffer){.automatic = true}) == MR_SUCCESS);
     fill(out, N, 4);
-    EXPECT(mr_send(out, N, mr_type_byte, 1, 4, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_SUCCESS);
+    EXPECT(mr_bsend(out, N, mr_type_byte, 1, 4, mr_comm_world, 0) == MR_SUCCESS);
     EXPECT(mr_buffer_iflush(&mr_comm_world->buffer, &flush) == MR_SUCCESS);
-    EXPECT(mr_send(out, N, mr_type_byte, 1, 5, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_SUCCESS);
+    EXPECT(mr_bsend(out, N, mr_type_byte, 1, 5, mr_comm_world, 0) == MR_SUCCESS);
     EXPECT(mr_buffer_iflush(&mr_comm_world->buffer, &later) == MR_SUCCESS);
     EXPECT(mr_send(NULL, 0, mr_type_byte, 1, 3, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
     for (int i = 0; i < 1000; i++)
@@ -497,7 +497,7 @@ static int buffered(int rank, int size)
     mr_buffer_flush(&mr_comm_world->buffer);
     was = mr_buffer_detach(&mr_comm_world->buffer);
     EXPECT(was.automatic && !was.bytes && !mr_comm_world->buffer);
-    EXPECT(mr_send(out, 1, mr_type_byte, 1, 0, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_ERR_BUFFER);
+    EXPECT(mr_bsend(out, 1, mr_type_byte, 1, 0, mr_comm_world, 0) == MR_ERR_BUFFER);
     return 0;
 }
 
@@ -524,7 +524,7 @@ static int buffered_flood(int rank, int size)
     EXPECT(mr_buffer_attach(&mr_bsend_process, (struct mr_buffer){space, sizeof(space), false}) == MR_SUCCESS);
     for (int i = 0; i < N; i++) {
         fill(out, LEN, i);
-        EXPECT(mr_send(out, LEN, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_BUFFERED) == MR_SUCCESS);
+        EXPECT(mr_bsend(out, LEN, mr_type_byte, 1, 1, mr_comm_world, 0) == MR_SUCCESS);
         if (i == UNSEEN) {
             EXPECT(mr_stats[MR_STAT_SENDS_HELD] > 10);
             mr_launch_fence();
