@@ -137,7 +137,7 @@ void mr_flow_withdraw(struct mr_request *req)
  * As many as may wait, once nothing waits any more: by then the transfers that push data have had their turn, which
  * wait for the same.
  */
-static int release_some(struct mr_vc *vc)
+static int release_some(struct mr_vc *vc, void (*begin)(struct mr_request *req, struct mr_vc *vc))
 {
     struct mr_flow *flow = mr_flow_of(vc);
     int n = 0;
@@ -148,12 +148,12 @@ static int release_some(struct mr_vc *vc)
         struct mr_request *req = flow->held;
 
         take_out(req);
-        mr_send_begin(req, vc);
+        begin(req, vc);
     }
     return n;
 }
 
-int mr_flow_release(void)
+int mr_flow_release(void (*begin)(struct mr_request *req, struct mr_vc *vc))
 {
     struct mr_vc *vc = mr_pt2pt.holding, *next;
     int n = 0;
@@ -164,7 +164,7 @@ int mr_flow_release(void)
 
         next = flow->next;
         flow->listed = false;
-        n += release_some(vc);
+        n += release_some(vc, begin);
         if (flow->held)
             list(vc, flow);
     }

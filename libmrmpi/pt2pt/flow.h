@@ -80,7 +80,7 @@ bool mr_flow_crowded(struct mr_vc *vc); /* more than MRMPI_UNSENT_MAX packets wa
 bool mr_flow_must_hold(struct mr_vc *vc);
 void mr_flow_hold(struct mr_vc *vc, struct mr_request *req);
 void mr_flow_withdraw(struct mr_request *req); /* it is cancelled */
-/* Starts held sends for which there is room now. Number of them. */
-int mr_flow_release(void);
+/* Begins held sends for which there is room now: each leaves the queue before. Number of them. */
+int mr_flow_release(void (*begin)(struct mr_request *req, struct mr_vc *vc));
 
 #endif

@@ -138,7 +138,8 @@ struct mr_pt2pt {
     uint64_t eager_ids;    /* counts the eager messages of nonblocking sends */
     bool peer_lost;        /* some peer has been lost: receives have to ask whether it is theirs */
     bool get_refused;      /* the kernel has refused single copy once */
-    int (*polls[4])(void);
+    int (*poll_active)(void), (*poll_holding)(void); /* while there are transfers or channels in these lists */
+    int (*polls[4])(void);                           /* always */
     unsigned num_polls;
     unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
     unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
@@ -156,6 +157,8 @@ extern struct mr_pt2pt mr_pt2pt;
 /* A request in flight: counted twice, for the user and for the protocol, which drops its own at completion. */
 struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type);
 void mr_request_pool_free(void);
+/* Calls f for every request under way on c, freed or not; f may let others begin and end. True: there were some. */
+bool mr_request_each(const struct mr_comm *c, void (*f)(struct mr_request *r));
 
 /* Where the bytes of (buf, type) begin, if they are in one piece. */
 static inline void *mr_plain(const void *buf, const struct mr_type *type)
@@ -173,8 +176,7 @@ struct mr_holes {
 void mr_pack_holes(void *to, size_t len, const void *holes);
 
 /* ---- send.c ---- */
-/* Starts a send whose turn has come: it is under way, or complete with an error. */
-void mr_send_begin(struct mr_request *req, struct mr_vc *vc);
+int mr_send_progress(void); /* starts held sends for which there is room now; number of them */
 
 /* ---- recv.c ---- */
 /* A message has met its receive: what it takes is started or done. */

@@ -10,7 +10,7 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/pt2pt/internal.h"
 
 /* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4
@@ -49,9 +49,9 @@ int mr_progress(void)
     int n = mr_rail_poll();
 
     if (__builtin_expect(mr_pt2pt.active != NULL, 0))
-        n += mr_rndv_progress();
+        n += mr_pt2pt.poll_active();
     if (__builtin_expect(mr_pt2pt.holding != NULL, 0))
-        n += mr_flow_release();
+        n += mr_pt2pt.poll_holding();
     for (unsigned i = 0; i < mr_pt2pt.num_polls; i++)
         n += mr_pt2pt.polls[i]();
     mr_lock_news += n > 0;
@@ -209,4 +209,17 @@ static bool is_complete(void *req)
 bool mr_test(struct mr_request *req)
 {
     return req->complete || mr_progress_try(is_complete, req);
+}
+
+static void wait_for(struct mr_request *req)
+{
+    mr_wait(mr_request_get(req));
+    mr_request_put(req);
+}
+
+/* While it waits others may begin, in what has been looked at already. */
+void mr_request_wait_for(const struct mr_comm *c)
+{
+    while (mr_request_each(c, wait_for))
+        ;
 }

@@ -93,6 +93,8 @@ int mr_pt2pt_init(void)
 
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
     mr_pt2pt.reads_if = reads_wanted();
+    mr_pt2pt.poll_active = mr_rndv_progress;
+    mr_pt2pt.poll_holding = mr_send_progress;
     mr_flow_init();
     mr_pt2pt.scratch = malloc(MR_SCRATCH);
     err = mr_pt2pt.scratch ? 0 : -ENOMEM;

@@ -134,30 +134,15 @@ static bool under_way(const struct mr_request *r, const struct mr_comm *c)
     return r->refs && r->comm == c && !r->complete && r->kind <= MR_REQ_COLL && r->ctx != (c->context | MR_CTX_GREETING);
 }
 
-static bool wait_for_slab(struct slab *s, const struct mr_comm *c)
+bool mr_request_each(const struct mr_comm *c, void (*f)(struct mr_request *r))
 {
     bool any = false;
 
-    for (int i = 0; i < SLAB_REQUESTS; i++) {
-        struct mr_request *r = &s->requests[i];
-
-        if (!under_way(r, c))
-            continue;
-        mr_wait(mr_request_get(r));
-        mr_request_put(r);
-        any = true;
-    }
+    for (struct slab *s = slabs; s; s = s->next)
+        for (int i = 0; i < SLAB_REQUESTS; i++)
+            if (under_way(&s->requests[i], c)) {
+                f(&s->requests[i]);
+                any = true;
+            }
     return any;
-}
-
-/* While it waits others may begin, in what has been looked at already. */
-void mr_request_wait_for(const struct mr_comm *c)
-{
-    bool any = true;
-
-    while (any) {
-        any = false;
-        for (struct slab *s = slabs; s; s = s->next)
-            any |= wait_for_slab(s, c);
-    }
 }

@@ -100,7 +100,8 @@ static enum mr_err start(struct mr_request *req, struct mr_vc *vc)
     return err;
 }
 
-void mr_send_begin(struct mr_request *req, struct mr_vc *vc)
+/* Its turn has come: it is under way, or complete with an error. */
+static void begin_held(struct mr_request *req, struct mr_vc *vc)
 {
     enum mr_err err = start(req, vc);
 
@@ -108,6 +109,11 @@ void mr_send_begin(struct mr_request *req, struct mr_vc *vc)
         return;
     req->status.error = err;
     mr_request_complete(req);
+}
+
+int mr_send_progress(void)
+{
+    return mr_flow_release(begin_held);
 }
 
 static inline enum mr_err start_or_hold(struct mr_request *req, int dest)
