@@ -86,11 +86,9 @@ static void none_comes(struct mr_stream *s)
     s->at = s->len;
 }
 
-bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr)
 {
     struct mr_stream *s = mr_stream_of(vc);
-    struct mr_match_entry *e;
-    struct mr_message *m;
 
     if (!s || s->at < s->len || hdr->rreq > hdr->len || hdr->rreq > MR_SCRATCH || !(hdr->flags & MR_FLAG_READ) ||
         hdr->flags & (MR_FLAG_GET | MR_FLAG_PART))
@@ -101,19 +99,19 @@ bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pay
     s->hdr = hdr;
     s->into = NULL;
     s->to = 0;
-    e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
-    if (e) {
-        mr_match_remove(&mr_pt2pt.posted, e);
-        mr_recv_match(e->owner, vc, hdr, payload, len);
-        return true;
-    }
-    m = mr_message_new(vc, hdr, len + s->len);
+    return true;
+}
+
+void mr_head_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+    struct mr_message *m = mr_message_new(vc, hdr, len + s->len);
+
     memcpy(m->payload, payload, len);
     m->len = len;
     s->hdr = &m->hdr;
     s->into = m->payload + len;
-    mr_message_arrived(m);
-    return true;
+    mr_message_insert(m);
 }
 
 void mr_head_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)

@@ -166,14 +166,28 @@ static inline void *mr_plain(const void *buf, const struct mr_type *type)
     return (char *)buf + type->true_lb;
 }
 
-/* Data with holes, from offset on: what mr_vc_send_made is given to pack (send.c). */
+/* Data with holes, from offset on, and how mr_vc_send_made has it packed. */
 struct mr_holes {
     const void *buf;
     size_t count;
     const struct mr_type *type;
     size_t offset;
 };
-void mr_pack_holes(void *to, size_t len, const void *holes);
+static inline void mr_holes_pack(void *to, size_t len, const void *holes)
+{
+    const struct mr_holes *h = holes;
+
+    mr_type_pack(h->buf, h->count, h->type, h->offset, to, len);
+}
+
+/* ---- message.c ---- */
+struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, size_t room); /* empty; never NULL */
+void mr_message_insert(struct mr_message *m); /* no receive is posted for it: kept until one asks */
+void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* both */
+/* The oldest unexpected message that a receive with these arguments would take. */
+struct mr_message *mr_message_find(int src, int tag, uint32_t ctx);
+void mr_message_free(struct mr_message *m);
+void mr_message_pool_free(void);
 
 /* ---- send.c ---- */
 int mr_send_progress(void); /* starts held sends for which there is room now; number of them */
@@ -183,11 +197,7 @@ int mr_send_progress(void); /* starts held sends for which there is room now; nu
 void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr);                    /* its first half: the status */
 void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr); /* an eager one's bytes are there */
-void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, size_t room); /* empty; never NULL */
-void mr_message_arrived(struct mr_message *m); /* one that is whole meets its receive, or is kept */
-void mr_message_free(struct mr_message *m);
-void mr_message_pool_free(void);
+void mr_recv_arrived(struct mr_message *m); /* one that is whole meets its receive, or is kept */
 void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
 /* A message from this rank, and not here yet, will never be: the peer is lost. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src);
@@ -234,8 +244,10 @@ void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len)
 unsigned mr_head_divide(struct mr_rndv *r, struct mr_remote *tail);
 void mr_head_uncount(struct mr_rndv *r); /* the program's send is complete, or was none: one less in its batch */
 int mr_head_send(struct mr_rndv *r); /* 0 or negative errno as mr_vc_send */
-/* RTS with a head. False: it is damaged. */
-bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+/* RTS with a head: from now on that comes. False: it is damaged. */
+bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr);
+/* No receive is posted for this offer: it is kept, and its head will be. */
+void mr_head_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_head_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 /* An offer with a head has met its receive. Returns how much has come, behind the offer's payload; the rest goes to r. */
 size_t mr_head_meet(struct mr_rndv *r, const struct mr_hdr *hdr);
@@ -255,10 +267,6 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
 /* A packet of such a message. False: it is damaged. */
 bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_parts_fail_peer(struct mr_vc *vc);
-
-/* ---- probe.c ---- */
-/* The oldest unexpected message that a receive with these arguments would take. */
-struct mr_message *mr_unexpected_find(int src, int tag, uint32_t ctx);
 
 /* ---- end.c ---- */
 /* Until nothing is under way at any rank: all must call it. */

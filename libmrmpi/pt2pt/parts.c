@@ -40,7 +40,7 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
         if (type->contiguous)
             err = mr_vc_send(vc, hdr, (const char *)mr_plain(buf, type) + at, len);
         else
-            err = mr_vc_send_made(vc, hdr, len, mr_pt2pt.scratch, mr_pack_holes,
+            err = mr_vc_send_made(vc, hdr, len, mr_pt2pt.scratch, mr_holes_pack,
                                   &(struct mr_holes){buf, count, type, at});
     }
     hdr->rreq = 0;
@@ -92,7 +92,7 @@ static void end(struct mr_vc *vc, struct mr_message *m)
         mr_recv_taken(m->req, vc, &m->hdr);
         mr_message_free(m);
     } else {
-        mr_message_arrived(m);
+        mr_recv_arrived(m);
     }
 }
 

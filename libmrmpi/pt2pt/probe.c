@@ -2,16 +2,6 @@
 /* Probes: looking at messages before they are received. */
 #include "libmrmpi/pt2pt/internal.h"
 
-static struct mr_message no_proc;
-struct mr_message *const mr_message_no_proc = &no_proc;
-
-struct mr_message *mr_unexpected_find(int src, int tag, uint32_t ctx)
-{
-    struct mr_match_entry *e = mr_match_find(&mr_pt2pt.unexpected, ctx, src, tag);
-
-    return e ? e->owner : NULL;
-}
-
 static void describe(const struct mr_message *m, struct mr_status *status)
 {
     *status = (struct mr_status){.source = m->hdr.rank, .tag = m->hdr.tag, .bytes = m->hdr.len};
@@ -19,7 +9,7 @@ static void describe(const struct mr_message *m, struct mr_status *status)
 
 static struct mr_message *look(int src, int tag, uint32_t ctx, struct mr_status *status)
 {
-    struct mr_message *m = mr_unexpected_find(src, tag, ctx);
+    struct mr_message *m = mr_message_find(src, tag, ctx);
 
     if (m)
         describe(m, status);

@@ -17,6 +17,23 @@ static bool is_plain(const struct mr_hdr *hdr, size_t len)
     return hdr->kind == MR_PKT_RTS ? !hdr->rreq : hdr->len == len;
 }
 
+/* An offer whose head follows it. False: it is damaged. */
+static bool deliver_head(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_match_entry *e;
+
+    if (!mr_head_offered(vc, hdr))
+        return false;
+    e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    if (e) {
+        mr_match_remove(&mr_pt2pt.posted, e);
+        mr_recv_match(e->owner, vc, hdr, payload, len);
+    } else {
+        mr_head_keep(vc, hdr, payload, len);
+    }
+    return true;
+}
+
 static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_match_entry *e;
@@ -27,7 +44,7 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         return;
     }
     if (__builtin_expect(hdr->flags & MR_FLAG_PART || !is_plain(hdr, len), 0)) {
-        if (hdr->kind == MR_PKT_RTS ? mr_head_offered(vc, hdr, payload, len) : mr_parts_packet(vc, hdr, payload, len))
+        if (hdr->kind == MR_PKT_RTS ? deliver_head(vc, hdr, payload, len) : mr_parts_packet(vc, hdr, payload, len))
             return;
         mr_log(MR_LOG_ERROR, "dropped a damaged packet of rank %d: it says %llu bytes and has %zu",
                mr_vc_world_rank(vc), (unsigned long long)hdr->len, len);

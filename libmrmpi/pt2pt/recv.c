@@ -1,104 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Receives: posting, meeting messages, and keeping those that nobody has asked for yet. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/channel/shm.h"
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/flow.h"
 
-#define POOL_MESSAGES_MAX 1024
-
-/* ---- unexpected messages ----------------------------------------------------------------------------------------- */
-
-static struct mr_message *new_message(size_t len)
-{
-    struct mr_message *m = len <= MR_MESSAGE_SMALL ? mr_pt2pt.free_messages : NULL;
-    size_t room = len <= MR_MESSAGE_SMALL ? MR_MESSAGE_SMALL : len;
-
-    if (m) {
-        mr_pt2pt.free_messages = m->next;
-        mr_pt2pt.num_free_messages--;
-        return m;
-    }
-    m = malloc(sizeof(*m) + room);
-    if (m)
-        m->room = room;
-    return m;
-}
-
-void mr_message_free(struct mr_message *m)
-{
-    if (m == mr_message_no_proc)
-        return;
-    if (m->room > MR_MESSAGE_SMALL || mr_pt2pt.num_free_messages >= POOL_MESSAGES_MAX) {
-        free(m);
-        return;
-    }
-    m->next = mr_pt2pt.free_messages;
-    mr_pt2pt.free_messages = m;
-    mr_pt2pt.num_free_messages++;
-}
-
-void mr_message_pool_free(void)
-{
-    while (mr_pt2pt.free_messages) {
-        struct mr_message *m = mr_pt2pt.free_messages;
-
-        mr_pt2pt.free_messages = m->next;
-        free(m);
-    }
-    mr_pt2pt.num_free_messages = 0;
-}
-
-/* A message that cannot be kept is lost, and with it the job: the sender has been told that it is on its way. */
-static void out_of_memory(struct mr_vc *vc)
-{
-    mr_log(MR_LOG_ERROR, "out of memory for a message from rank %d that no receive is posted for", mr_vc_world_rank(vc));
-    mr_launch_abort(1, "out of memory for unexpected messages");
-}
-
-struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, size_t room)
-{
-    struct mr_message *m = new_message(room);
-
-    if (!m)
-        out_of_memory(vc);
-    m->vc = vc;
-    m->req = NULL;
-    m->hdr = *hdr;
-    m->len = 0;
-    return m;
-}
-
-static void keep(struct mr_message *m)
-{
-    if (mr_match_insert_quad(&mr_pt2pt.unexpected, &m->match, m->hdr.ctx, m->hdr.rank, m->hdr.tag, m))
-        out_of_memory(m->vc);
-    mr_stat_add(MR_STAT_UNEXPECTED, 1);
-    if (__builtin_expect(mr_threaded, 0))
-        mr_shm_wake(); /* somebody may be probing for it */
-}
-
-void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
-{
-    struct mr_message *m = mr_message_new(vc, hdr, len);
-
-    m->len = len;
-    if (len)
-        memcpy(m->payload, payload, len);
-    keep(m);
-}
-
-void mr_message_arrived(struct mr_message *m)
+void mr_recv_arrived(struct mr_message *m)
 {
     struct mr_match_entry *e = mr_match_find_taker(&mr_pt2pt.posted, m->hdr.ctx, m->hdr.rank, m->hdr.tag);
 
     if (!e) {
-        keep(m);
+        mr_message_insert(m);
         return;
     }
     mr_match_remove(&mr_pt2pt.posted, e);
@@ -223,7 +135,7 @@ static inline __attribute__((always_inline)) enum mr_err begin(void *buf, size_t
         mr_request_complete(req);
         return MR_SUCCESS;
     }
-    m = mr_match_empty(&mr_pt2pt.unexpected) ? NULL : mr_unexpected_find(src, tag, ctx);
+    m = mr_match_empty(&mr_pt2pt.unexpected) ? NULL : mr_message_find(src, tag, ctx);
     if (m) {
         mr_match_remove_quad(&mr_pt2pt.unexpected, &m->match);
         mr_recv_match(req, m->vc, &m->hdr, m->payload, m->len);

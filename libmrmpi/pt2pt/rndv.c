@@ -219,7 +219,7 @@ static int push_piece(struct mr_rndv *r, size_t len)
     hdr.flags = MR_VC_FLAG_BULK;
     if (req->type->contiguous)
         return mr_vc_send(r->vc, &hdr, (const char *)mr_plain(req->send_buf, req->type) + r->done, len);
-    return mr_vc_send_made(r->vc, &hdr, len, mr_pt2pt.scratch, mr_pack_holes,
+    return mr_vc_send_made(r->vc, &hdr, len, mr_pt2pt.scratch, mr_holes_pack,
                            &(struct mr_holes){req->send_buf, req->count, req->type, r->done});
 }
 

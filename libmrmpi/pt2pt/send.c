@@ -14,13 +14,6 @@ static enum mr_err send_error(struct mr_vc *vc, int error)
     return error == -ENOMEM ? MR_ERR_NO_MEM : MR_ERR_PROC_FAILED;
 }
 
-void mr_pack_holes(void *to, size_t len, const void *holes)
-{
-    const struct mr_holes *h = holes;
-
-    mr_type_pack(h->buf, h->count, h->type, h->offset, to, len);
-}
-
 /* One packet with the whole message, or a few (parts.c); data with holes is packed on the way. */
 static enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, struct mr_type *type)
 {
@@ -31,7 +24,7 @@ static enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr, const void *
     if (__builtin_expect(hdr->len > MR_EAGER_LEAST && hdr->len > mr_vc_eager_max(vc), 0))
         err = mr_parts_send(vc, hdr, buf, count, type);
     else if (__builtin_expect(!type->contiguous && hdr->len, 0))
-        err = mr_vc_send_made(vc, hdr, hdr->len, mr_pt2pt.scratch, mr_pack_holes,
+        err = mr_vc_send_made(vc, hdr, hdr->len, mr_pt2pt.scratch, mr_holes_pack,
                               &(struct mr_holes){buf, count, type, 0});
     else
         err = mr_vc_send(vc, hdr, mr_plain(buf, type), hdr->len);
