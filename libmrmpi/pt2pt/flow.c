@@ -33,6 +33,13 @@ void mr_streams_free(void)
     }
 }
 
+void mr_stream_uncount(struct mr_rndv *r)
+{
+    if (r->counted)
+        mr_batch_end(&mr_flow_of(r->vc)->stream->batch);
+    r->counted = false;
+}
+
 /* ---- credits ----------------------------------------------------------------------------------------------------- */
 
 bool mr_flow_free_of_credit(struct mr_vc *vc)

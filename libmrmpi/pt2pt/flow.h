@@ -43,6 +43,8 @@ static inline struct mr_flow *mr_flow_of(struct mr_vc *vc)
 }
 
 struct mr_stream *mr_stream_of(struct mr_vc *vc); /* made if need be; NULL: no memory */
+/* The program's send is complete, or was none: one less in its batch. */
+void mr_stream_uncount(struct mr_rndv *r);
 void mr_streams_free(void);
 
 /* ---- credits ----------------------------------------------------------------------------------------------------- */

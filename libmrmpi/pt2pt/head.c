@@ -52,13 +52,6 @@ unsigned mr_head_divide(struct mr_rndv *r, struct mr_remote *tail)
     return plan.tail && mr_tail_offer(r, plan.tail, tail);
 }
 
-void mr_head_uncount(struct mr_rndv *r)
-{
-    if (r->counted)
-        mr_batch_end(&mr_flow_of(r->vc)->stream->batch);
-    r->counted = false;
-}
-
 int mr_head_send(struct mr_rndv *r)
 {
     const char *from = mr_plain(r->req->send_buf, r->req->type);

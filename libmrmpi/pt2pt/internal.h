@@ -201,13 +201,8 @@ void mr_recv_arrived(struct mr_message *m); /* one that is whole meets its recei
 void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
 /* A message from this rank, and not here yet, will never be: the peer is lost. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src);
-/*
- * Takes back an unexpected message (its context, rank and tag are in hdr) that its sender knows by this id: one that its
- * sender waits for, or (eager) one that it does not wait for. False: there is none any more.
- */
-bool mr_recv_take_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t sreq, bool eager);
 
-/* ---- rndv.c ---- */
+/* ---- transfer.c ---- */
 struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state);
 void mr_rndv_drop(struct mr_rndv *r);
 static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
@@ -216,21 +211,22 @@ static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
 }
 /* The transfer that a peer means; NULL for an id that is stale or was never given to this peer. */
 struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id);
+void mr_rndv_activate(struct mr_rndv *r); /* progress shall serve it: the last of them all */
+void mr_rndv_deactivate(struct mr_rndv *r);
+struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len);
 int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len);
 void mr_rndv_finish(struct mr_rndv *r, enum mr_err error);
+void mr_rndv_table_free(void);
+
+/* ---- rndv.c ---- */
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr);
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
                     size_t len);
-void mr_send_cancel(struct mr_request *req);
-void mr_rndv_cancel(struct mr_rndv *r);
-/* Asks for an eager message back; the request is under way again. */
-void mr_rndv_recall(struct mr_request *req, struct mr_vc *vc);
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_rndv_put_sent(void *cookie, int error);
 void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);
 void mr_rndv_fail_peer(struct mr_vc *vc);
 int mr_rndv_progress(void);
-void mr_rndv_table_free(void);
 
 /* ---- read.c ---- */
 /* Reads what the sender has offered, but for the head. False: it cannot be read; nothing has happened. */
@@ -242,7 +238,6 @@ void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len)
 /* ---- head.c ---- */
 /* Finds what of a message that is offered shall be head and tail. Number of its tails: then *tail is where that is. */
 unsigned mr_head_divide(struct mr_rndv *r, struct mr_remote *tail);
-void mr_head_uncount(struct mr_rndv *r); /* the program's send is complete, or was none: one less in its batch */
 int mr_head_send(struct mr_rndv *r); /* 0 or negative errno as mr_vc_send */
 /* RTS with a head: from now on that comes. False: it is damaged. */
 bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr);
@@ -267,6 +262,10 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
 /* A packet of such a message. False: it is damaged. */
 bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_parts_fail_peer(struct mr_vc *vc);
+
+/* ---- cancel.c ---- */
+void mr_cancel_asked(struct mr_vc *vc, const struct mr_hdr *hdr); /* CANCEL */
+void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr);  /* CANCELLED */
 
 /* ---- end.c ---- */
 /* Until nothing is under way at any rank: all must call it. */

@@ -17,6 +17,27 @@ static bool is_plain(const struct mr_hdr *hdr, size_t len)
     return hdr->kind == MR_PKT_RTS ? !hdr->rreq : hdr->len == len;
 }
 
+/* Any but a message or its offer. */
+static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    switch (hdr->kind) {
+    case MR_PKT_CANCEL:
+        mr_cancel_asked(vc, hdr);
+        break;
+    case MR_PKT_CANCELLED:
+        mr_cancel_done(vc, hdr);
+        break;
+    case MR_PKT_GRANT:
+        mr_flow_granted(vc, hdr->len);
+        break;
+    case MR_PKT_HEAD:
+        mr_head_packet(vc, hdr, payload, len);
+        break;
+    default:
+        mr_rndv_packet(vc, hdr, payload, len);
+    }
+}
+
 /* An offer whose head follows it. False: it is damaged. */
 static bool deliver_head(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
@@ -40,7 +61,7 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
 
     mr_flow_note(vc, hdr->note);
     if (hdr->kind != MR_PKT_EAGER && hdr->kind != MR_PKT_RTS) {
-        mr_rndv_packet(vc, hdr, payload, len);
+        deliver_answer(vc, hdr, payload, len);
         return;
     }
     if (__builtin_expect(hdr->flags & MR_FLAG_PART || !is_plain(hdr, len), 0)) {

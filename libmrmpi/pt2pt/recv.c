@@ -202,53 +202,6 @@ enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_m
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
-struct wanted {
-    struct mr_vc *vc;
-    uint64_t sreq;
-    bool eager;
-    struct mr_message *found;
-};
-
-static void is_wanted(struct mr_match_entry *e, void *arg)
-{
-    struct wanted *w = arg;
-    struct mr_message *m = e->owner;
-    bool waits = m->hdr.kind == MR_PKT_RTS || m->hdr.flags & MR_FLAG_ACK;
-
-    if (m->hdr.flags & MR_FLAG_POISON) /* no id in there */
-        return;
-    if (waits != w->eager && m->vc == w->vc && m->hdr.sreq == w->sreq)
-        w->found = m;
-}
-
-bool mr_recv_take_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t sreq, bool eager)
-{
-    struct wanted w = {.vc = vc, .sreq = sreq, .eager = eager};
-
-    mr_match_each_at(&mr_pt2pt.unexpected, hdr->ctx, hdr->rank, hdr->tag, is_wanted, &w);
-    if (!w.found)
-        return false;
-    if (w.found->hdr.kind == MR_PKT_EAGER)
-        mr_flow_consume(vc, w.found->hdr.len);
-    else if (w.found->hdr.rreq)
-        mr_head_forget(vc, &w.found->hdr);
-    mr_match_remove_quad(&mr_pt2pt.unexpected, &w.found->match);
-    mr_message_free(w.found);
-    return true;
-}
-
-enum mr_err mr_cancel(struct mr_request *req)
-{
-    if (req->kind == MR_REQ_SEND)
-        mr_send_cancel(req);
-    if (req->complete || req->kind != MR_REQ_RECV || !req->match.queue)
-        return MR_SUCCESS;
-    mr_match_remove(&mr_pt2pt.posted, &req->match);
-    req->status.cancelled = true;
-    mr_request_complete(req);
-    return MR_SUCCESS;
-}
-
 static void fail_if_never(struct mr_match_entry *e, void *arg)
 {
     struct mr_request *req = e->owner;

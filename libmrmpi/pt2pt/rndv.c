@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Transfers of more than one packet: the table of them, and the get, put and copy protocols (internal.h tells them).
- */
+/* The get, shared, put and copy protocols (internal.h tells them): what is offered, and what is done with an offer. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/copy.h"
@@ -16,150 +13,6 @@
 #define PIECES      16         /* of a large message, at least, unless they would be shorter than eager messages */
 #define SHARE_CHUNK (256u << 10)
 #define SILENCE_MAX 256 /* looks without any DATA after which a sharing receiver reads by itself */
-
-/* ---- the table --------------------------------------------------------------------------------------------------- */
-
-static int grow_table(void)
-{
-    uint32_t size = mr_pt2pt.rndv_size ? mr_pt2pt.rndv_size * 2 : 64;
-    struct mr_rndv **table = realloc(mr_pt2pt.rndv, size * sizeof(*table));
-    uint32_t *spare;
-
-    if (!table)
-        return -ENOMEM;
-    mr_pt2pt.rndv = table;
-    spare = realloc(mr_pt2pt.rndv_free, size * sizeof(*spare));
-    if (!spare)
-        return -ENOMEM;
-    mr_pt2pt.rndv_free = spare;
-    mr_pt2pt.rndv_size = size;
-    return 0;
-}
-
-static struct mr_rndv *take_slot(void)
-{
-    struct mr_rndv *r;
-
-    if (mr_pt2pt.rndv_num_free)
-        return mr_pt2pt.rndv[mr_pt2pt.rndv_free[--mr_pt2pt.rndv_num_free]];
-    if (mr_pt2pt.rndv_used == mr_pt2pt.rndv_size && grow_table())
-        return NULL;
-    r = calloc(1, sizeof(*r));
-    if (!r)
-        return NULL;
-    r->index = mr_pt2pt.rndv_used;
-    r->generation = 1;
-    mr_pt2pt.rndv[mr_pt2pt.rndv_used++] = r;
-    return r;
-}
-
-struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state)
-{
-    struct mr_rndv *r = take_slot();
-
-    if (!r)
-        return NULL;
-    *r = (struct mr_rndv){.index = r->index, .generation = r->generation, .state = state, .req = req, .vc = vc};
-    req->proto = r;
-    mr_pt2pt.rndv_pending++;
-    return r;
-}
-
-/* The oldest first: what began first ends first. */
-static void activate(struct mr_rndv *r)
-{
-    r->next = NULL;
-    r->prev = mr_pt2pt.active_last;
-    if (r->prev)
-        r->prev->next = r;
-    else
-        mr_pt2pt.active = r;
-    mr_pt2pt.active_last = r;
-}
-
-static void deactivate(struct mr_rndv *r)
-{
-    if (!r->prev && mr_pt2pt.active != r)
-        return;
-    if (r->prev)
-        r->prev->next = r->next;
-    else
-        mr_pt2pt.active = r->next;
-    if (r->next)
-        r->next->prev = r->prev;
-    else
-        mr_pt2pt.active_last = r->prev;
-    r->next = r->prev = NULL;
-}
-
-void mr_rndv_drop(struct mr_rndv *r)
-{
-    deactivate(r);
-    mr_head_uncount(r);
-    if (r->region)
-        mr_vc_unexpose(r->region);
-    r->region = NULL;
-    if (r->bounce)
-        mr_tail_release(r);
-    r->req->proto = NULL;
-    r->req = NULL;
-    r->state = MR_RNDV_FREE;
-    r->generation++;
-    mr_pt2pt.rndv_free[mr_pt2pt.rndv_num_free++] = r->index;
-    mr_pt2pt.rndv_pending--;
-}
-
-void mr_rndv_table_free(void)
-{
-    for (uint32_t i = 0; i < mr_pt2pt.rndv_used; i++)
-        free(mr_pt2pt.rndv[i]);
-    free(mr_pt2pt.rndv);
-    free(mr_pt2pt.rndv_free);
-}
-
-struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id)
-{
-    uint32_t index = (uint32_t)id;
-    struct mr_rndv *r = index < mr_pt2pt.rndv_used ? mr_pt2pt.rndv[index] : NULL;
-
-    if (!r || r->state == MR_RNDV_FREE || r->generation != id >> 32 || r->vc != vc)
-        return NULL;
-    return r;
-}
-
-void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
-{
-    struct mr_request *req = r->req;
-
-    if (r->state == MR_RNDV_TAIL) {
-        mr_rndv_drop(r);
-        mr_request_put(req);
-        return;
-    }
-    if (error && !req->status.error)
-        req->status.error = error;
-    mr_rndv_drop(r);
-    mr_request_complete(req);
-}
-
-static struct mr_hdr header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len)
-{
-    struct mr_hdr hdr = {.kind = kind, .len = len};
-    bool sender = r->req->kind == MR_REQ_SEND;
-
-    hdr.sreq = sender ? mr_rndv_id(r) : r->peer_id;
-    hdr.rreq = sender ? r->peer_id : mr_rndv_id(r);
-    if (kind == MR_PKT_GO && r->shared)
-        hdr.flags = MR_FLAG_GET;
-    return hdr;
-}
-
-int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len)
-{
-    struct mr_hdr hdr = header(r, kind, len);
-
-    return mr_vc_send(r->vc, &hdr, payload, payload_len);
-}
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
@@ -214,7 +67,7 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
 static int push_piece(struct mr_rndv *r, size_t len)
 {
     struct mr_request *req = r->req;
-    struct mr_hdr hdr = header(r, MR_PKT_DATA, r->done);
+    struct mr_hdr hdr = mr_rndv_header(r, MR_PKT_DATA, r->done);
 
     hdr.flags = MR_VC_FLAG_BULK;
     if (req->type->contiguous)
@@ -253,7 +106,7 @@ static int push_some(struct mr_rndv *r)
         return n;
     if (r->shared) { /* the receiver may be reading the buffer still */
         r->state = MR_RNDV_PUSHED;
-        deactivate(r);
+        mr_rndv_deactivate(r);
     } else {
         mr_rndv_finish(r, MR_SUCCESS);
     }
@@ -269,7 +122,7 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr)
     r->done = r->told = r->head;
     r->shared = hdr->flags & MR_FLAG_GET;
     r->state = MR_RNDV_PUSHING;
-    activate(r);
+    mr_rndv_activate(r);
     push_some(r);
 }
 
@@ -383,7 +236,7 @@ static void get_some(struct mr_rndv *r)
 
     if (err == -EPERM) {
         note_refusal();
-        deactivate(r);
+        mr_rndv_deactivate(r);
         ask_for_data(r, MR_RNDV_DRAINING);
         return;
     }
@@ -416,7 +269,7 @@ static int share_some(struct mr_rndv *r)
     err = get_range(r, r->tail - len, len);
     if (err == -EPERM) {
         note_refusal();
-        deactivate(r);
+        mr_rndv_deactivate(r);
         r->state = MR_RNDV_DRAINING;
         return 0;
     }
@@ -467,7 +320,7 @@ static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
 {
     if (hdr->flags & MR_FLAG_GET && len == sizeof(r->remote) && !mr_pt2pt.get_refused) {
         memcpy(&r->remote, payload, len);
-        activate(r);
+        mr_rndv_activate(r);
         if (r->total && sharing_pays(r->vc))
             ask_for_data(r, MR_RNDV_SHARING);
         else
@@ -512,67 +365,11 @@ void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
 /* ---- both -------------------------------------------------------------------------------------------------------- */
 
 /* Packets that mean a transfer that is over or never was are dropped: a sender does not wait for the last CREDIT. */
-void mr_rndv_cancel(struct mr_rndv *r)
-{
-    struct mr_hdr hdr = header(r, MR_PKT_CANCEL, 0);
-
-    if ((r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK) || r->cancelling)
-        return;
-    r->cancelling = true;
-    hdr.rank = r->req->comm->rank;
-    hdr.tag = r->req->tag;
-    hdr.ctx = r->req->ctx;
-    mr_vc_send(r->vc, &hdr, NULL, 0); /* if that fails the peer has, and the send ends with that */
-}
-
-void mr_rndv_recall(struct mr_request *req, struct mr_vc *vc)
-{
-    struct mr_rndv *r = mr_vc_lost(vc) ? NULL : mr_rndv_new(req, vc, MR_RNDV_ACK);
-
-    if (!r)
-        return;
-    r->peer_id = req->eager_id;
-    req->complete = false;
-    req->refs++;
-    mr_rndv_cancel(r);
-}
-
-static void on_cancel(struct mr_vc *vc, const struct mr_hdr *hdr)
-{
-    bool eager = hdr->rreq != 0;
-    bool back = mr_recv_take_back(vc, hdr, eager ? hdr->rreq : hdr->sreq, eager);
-    struct mr_hdr answer = {.kind = back ? MR_PKT_CANCELLED : MR_PKT_ACK, .sreq = hdr->sreq};
-
-    if (back || eager)
-        mr_vc_send(vc, &answer, NULL, 0);
-}
-
-static void on_cancelled(struct mr_rndv *r)
-{
-    if (!r->cancelling || (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK))
-        return;
-    r->req->status.cancelled = true;
-    mr_rndv_finish(r, MR_SUCCESS);
-}
-
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     bool to_receiver = hdr->kind == MR_PKT_DATA || hdr->kind == MR_PKT_FAIL;
-    struct mr_rndv *r;
+    struct mr_rndv *r = mr_rndv_find(vc, to_receiver ? hdr->rreq : hdr->sreq);
 
-    if (hdr->kind == MR_PKT_CANCEL) {
-        on_cancel(vc, hdr);
-        return;
-    }
-    if (hdr->kind == MR_PKT_GRANT) {
-        mr_flow_granted(vc, hdr->len);
-        return;
-    }
-    if (hdr->kind == MR_PKT_HEAD) {
-        mr_head_packet(vc, hdr, payload, len);
-        return;
-    }
-    r = mr_rndv_find(vc, to_receiver ? hdr->rreq : hdr->sreq);
     if (!r || (r->req->kind == MR_REQ_SEND) == to_receiver)
         return;
     switch (hdr->kind) {
@@ -604,9 +401,6 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     case MR_PKT_ACK:
         if (r->state == MR_RNDV_ACK)
             mr_rndv_finish(r, MR_SUCCESS);
-        break;
-    case MR_PKT_CANCELLED:
-        on_cancelled(r);
         break;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sends. A short message goes at once and its send is complete when the function returns; a long one is offered to the
- * receiver (rndv.c), and so is a short one for which there is no credit (flow.h). Cancelling them.
+ * receiver (rndv.c), and so is a short one for which there is no credit (flow.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -211,48 +211,4 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
     err = mr_wait(req);
     mr_request_put(req);
     return err;
-}
-
-/* ---- cancelling -------------------------------------------------------------------------------------------------- */
-
-static void take_back(struct mr_request *req)
-{
-    if (!req->complete && req->held_by) {
-        mr_flow_withdraw(req);
-    } else if (!req->complete && req->proto) {
-        mr_rndv_cancel(req->proto);
-    } else if (req->complete && req->eager_id) {
-        mr_rndv_recall(req, mr_vc_get_peer(mr_comm_world_rank(req->comm, req->peer)));
-        req->eager_id = 0;
-    }
-}
-
-static void behind_is_complete(struct mr_request *behind, void *arg)
-{
-    struct mr_request *req = arg;
-
-    req->status.cancelled = behind->status.cancelled;
-    mr_request_complete(req);
-}
-
-/* The program's request for a buffered send is complete at once; when it asks for the message back it waits for it. */
-void mr_send_cancel(struct mr_request *req)
-{
-    struct mr_request *behind = req->behind;
-
-    if (!behind) {
-        take_back(req);
-        return;
-    }
-    if (!req->complete) /* asked already */
-        return;
-    req->complete = false;
-    req->refs++;
-    take_back(behind);
-    if (behind->complete) {
-        behind_is_complete(behind, req);
-    } else {
-        behind->on_complete = behind_is_complete;
-        behind->on_complete_arg = req;
-    }
 }

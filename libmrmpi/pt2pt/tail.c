@@ -111,7 +111,7 @@ void mr_tail_front(struct mr_rndv *r)
     r->state = MR_RNDV_TAIL;
     mr_vc_unexpose(r->region);
     r->region = NULL;
-    mr_head_uncount(r);
+    mr_stream_uncount(r);
     mr_request_get(req);
     mr_request_complete(req);
 }

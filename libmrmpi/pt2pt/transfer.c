@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of transfers, the list of those that progress has to serve, and what all protocols do with one. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libmrmpi/pt2pt/flow.h"
+
+static int grow_table(void)
+{
+    uint32_t size = mr_pt2pt.rndv_size ? mr_pt2pt.rndv_size * 2 : 64;
+    struct mr_rndv **table = realloc(mr_pt2pt.rndv, size * sizeof(*table));
+    uint32_t *spare;
+
+    if (!table)
+        return -ENOMEM;
+    mr_pt2pt.rndv = table;
+    spare = realloc(mr_pt2pt.rndv_free, size * sizeof(*spare));
+    if (!spare)
+        return -ENOMEM;
+    mr_pt2pt.rndv_free = spare;
+    mr_pt2pt.rndv_size = size;
+    return 0;
+}
+
+static struct mr_rndv *take_slot(void)
+{
+    struct mr_rndv *r;
+
+    if (mr_pt2pt.rndv_num_free)
+        return mr_pt2pt.rndv[mr_pt2pt.rndv_free[--mr_pt2pt.rndv_num_free]];
+    if (mr_pt2pt.rndv_used == mr_pt2pt.rndv_size && grow_table())
+        return NULL;
+    r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->index = mr_pt2pt.rndv_used;
+    r->generation = 1;
+    mr_pt2pt.rndv[mr_pt2pt.rndv_used++] = r;
+    return r;
+}
+
+struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state)
+{
+    struct mr_rndv *r = take_slot();
+
+    if (!r)
+        return NULL;
+    *r = (struct mr_rndv){.index = r->index, .generation = r->generation, .state = state, .req = req, .vc = vc};
+    req->proto = r;
+    mr_pt2pt.rndv_pending++;
+    return r;
+}
+
+/* The oldest first: what began first ends first. */
+void mr_rndv_activate(struct mr_rndv *r)
+{
+    r->next = NULL;
+    r->prev = mr_pt2pt.active_last;
+    if (r->prev)
+        r->prev->next = r;
+    else
+        mr_pt2pt.active = r;
+    mr_pt2pt.active_last = r;
+}
+
+void mr_rndv_deactivate(struct mr_rndv *r)
+{
+    if (!r->prev && mr_pt2pt.active != r)
+        return;
+    if (r->prev)
+        r->prev->next = r->next;
+    else
+        mr_pt2pt.active = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    else
+        mr_pt2pt.active_last = r->prev;
+    r->next = r->prev = NULL;
+}
+
+void mr_rndv_drop(struct mr_rndv *r)
+{
+    mr_rndv_deactivate(r);
+    mr_stream_uncount(r);
+    if (r->region)
+        mr_vc_unexpose(r->region);
+    r->region = NULL;
+    if (r->bounce)
+        mr_tail_release(r);
+    r->req->proto = NULL;
+    r->req = NULL;
+    r->state = MR_RNDV_FREE;
+    r->generation++;
+    mr_pt2pt.rndv_free[mr_pt2pt.rndv_num_free++] = r->index;
+    mr_pt2pt.rndv_pending--;
+}
+
+void mr_rndv_table_free(void)
+{
+    for (uint32_t i = 0; i < mr_pt2pt.rndv_used; i++)
+        free(mr_pt2pt.rndv[i]);
+    free(mr_pt2pt.rndv);
+    free(mr_pt2pt.rndv_free);
+}
+
+struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id)
+{
+    uint32_t index = (uint32_t)id;
+    struct mr_rndv *r = index < mr_pt2pt.rndv_used ? mr_pt2pt.rndv[index] : NULL;
+
+    if (!r || r->state == MR_RNDV_FREE || r->generation != id >> 32 || r->vc != vc)
+        return NULL;
+    return r;
+}
+
+void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
+{
+    struct mr_request *req = r->req;
+
+    if (r->state == MR_RNDV_TAIL) {
+        mr_rndv_drop(r);
+        mr_request_put(req);
+        return;
+    }
+    if (error && !req->status.error)
+        req->status.error = error;
+    mr_rndv_drop(r);
+    mr_request_complete(req);
+}
+
+struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len)
+{
+    struct mr_hdr hdr = {.kind = kind, .len = len};
+    bool sender = r->req->kind == MR_REQ_SEND;
+
+    hdr.sreq = sender ? mr_rndv_id(r) : r->peer_id;
+    hdr.rreq = sender ? r->peer_id : mr_rndv_id(r);
+    if (kind == MR_PKT_GO && r->shared)
+        hdr.flags = MR_FLAG_GET;
+    return hdr;
+}
+
+int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len)
+{
+    struct mr_hdr hdr = mr_rndv_header(r, kind, len);
+
+    return mr_vc_send(r->vc, &hdr, payload, payload_len);
+}
