@@ -13,8 +13,8 @@
 
 struct mr_launch;
 
-/* All of init, ready, finalize, drained, lingers, send_made, expose, unexpose, put, read, get, word may be NULL:
- * nothing to do, or not supported. */
+/* All of init, ready, finalize, drained, lingers, reserve, send_made, expose, unexpose, put, read, get, word may be
+ * NULL: nothing to do, or not supported. */
 struct mr_channel_ops {
     const char *name;
     int (*init)(const struct mr_launch *launch); /* before the fence: publish addresses */
@@ -32,6 +32,7 @@ struct mr_channel_ops {
     unsigned (*rate)(int world_rank, size_t *whole); /* as mr_vc_rate; NULL: not known */
     size_t (*packet_max)(int world_rank);         /* NULL: as eager_max */
     unsigned (*caps)(int world_rank, size_t len); /* enum mr_vc_caps, for a message of that length */
+    int (*reserve)(struct mr_vc *vc, unsigned packets); /* as mr_vc_reserve; only for what has eager_packets or rate */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
     int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,

@@ -116,6 +116,24 @@ static struct mr_packet *take(struct pool *pool)
     return p;
 }
 
+static bool has(const struct pool *pool, unsigned num)
+{
+    const struct mr_packet *p = pool->free;
+
+    for (; num && p; num--)
+        p = (const struct mr_packet *)p->kept.next;
+    return !num;
+}
+
+int mr_packets_reserve(unsigned num)
+{
+    for (unsigned i = 0; i < POOLS; i++)
+        while (!has(&packets.pool[i], num))
+            if (add_slab(&packets.pool[i]))
+                return -ENOMEM;
+    return 0;
+}
+
 struct mr_packet *mr_packet_blank(void)
 {
     return take(&packets.pool[POOL_SHORT]);

@@ -32,6 +32,8 @@ struct mr_packet {
 int mr_packets_open(size_t packet_max);
 void mr_packets_close(void);
 
+/* There is memory for the next so many packets, however long: 0, or -ENOMEM. */
+int mr_packets_reserve(unsigned num);
 /* A packet with this header and payload; NULL: no memory. */
 struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len);
 /* One without content, for its tx. */

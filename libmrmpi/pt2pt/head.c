@@ -27,12 +27,21 @@ static bool is_alone(const struct mr_rndv *r)
     return r->req->waited && r->total >= 2 * HEAD && mr_pt2pt.rndv_pending == 1; /* itself */
 }
 
+/* For the offer and its head: a head of which a part is missing would hold up all that the peer has of us. */
+static bool has_memory(struct mr_vc *vc, size_t head)
+{
+    size_t most = mr_vc_eager_max(vc);
+
+    return !mr_vc_reserve(vc, 1 + (unsigned)((head + most - 1) / most));
+}
+
 /* wanted: as many bytes as its batch would have, or 0. */
 static size_t plan_head(const struct mr_rndv *r, size_t wanted)
 {
     size_t head = wanted ? wanted : is_alone(r) ? HEAD : 0;
 
-    if (!head || (mr_vc_all_waiting && mr_vc_waiting(r->vc)) || !mr_flow_allows(r->vc, head))
+    if (!head || (mr_vc_all_waiting && mr_vc_waiting(r->vc)) || !mr_flow_allows(r->vc, head) ||
+        !has_memory(r->vc, head))
         return 0;
     return head;
 }

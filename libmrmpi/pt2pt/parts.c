@@ -27,7 +27,7 @@ static size_t part_of(size_t total, size_t most)
 int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type)
 {
     size_t total = hdr->len, part = part_of(total, mr_vc_eager_max(vc));
-    int err = 0;
+    int err = mr_vc_reserve(vc, (unsigned)((total + part - 1) / part));
 
     hdr->flags |= MR_FLAG_PART;
     for (size_t at = 0; at < total && !err; at += part) {

@@ -694,6 +694,16 @@ static int first_send(struct mr_vc *vc, struct mr_peer **out)
     return p->error;
 }
 
+static int net_reserve(struct mr_vc *vc, unsigned packets)
+{
+    struct mr_peer *p = mr_vc_channel_data(vc);
+    int err = p && p->up ? 0 : first_send(vc, &p);
+
+    if (!err)
+        err = mr_packets_reserve(packets);
+    return err ? err : mr_window_make_room(&p->out, packets);
+}
+
 static int net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_peer *p = mr_vc_channel_data(vc);
@@ -977,6 +987,7 @@ const struct mr_channel_ops mr_channel_net = {
     .rate = net_rate,
     .packet_max = net_packet_max,
     .caps = net_caps,
+    .reserve = net_reserve,
     .send = net_send,
     .expose = net_expose,
     .unexpose = mr_bulk_unexpose,

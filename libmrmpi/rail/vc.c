@@ -267,6 +267,13 @@ int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t
     return err;
 }
 
+int mr_vc_reserve(struct mr_vc *vc, unsigned packets)
+{
+    if (vc->error)
+        return vc->error;
+    return vc->ops->reserve ? vc->ops->reserve(vc, packets) : 0;
+}
+
 int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                     const void *what)
 {

@@ -96,6 +96,12 @@ bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any mor
  */
 int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
 /*
+ * Before the first of several packets that are one message: there is memory for all of them, if they are sent at once.
+ * Then they are refused only if the peer is unreachable, and it never waits for the rest of a message. 0 or negative
+ * errno.
+ */
+int mr_vc_reserve(struct mr_vc *vc, unsigned packets);
+/*
  * The same for a payload that does not lie in one piece: make writes it, to where the channel wants it if it can, else
  * to scratch (len bytes of the caller's). It is called before the return, once.
  */

@@ -89,6 +89,14 @@ int mr_window_grow(struct mr_window *w)
     return 0;
 }
 
+int mr_window_make_room(struct mr_window *w, unsigned num)
+{
+    while (w->mask - (w->next - w->base) < num)
+        if (mr_window_grow(w))
+            return -ENOMEM;
+    return 0;
+}
+
 /* Past all that is confirmed. The links stay in any case: they count what was posted. */
 void mr_window_advance(struct mr_window *w)
 {

@@ -115,6 +115,7 @@ static inline unsigned mr_window_waiting(const struct mr_window *w)
 /* ---- the path of a packet -------------------------------------------------------------------------------------- */
 
 int mr_window_grow(struct mr_window *w);
+int mr_window_make_room(struct mr_window *w, unsigned num); /* the next num pushes will not fail: 0, or -ENOMEM */
 void mr_window_advance(struct mr_window *w);
 void mr_window_sent_again(struct mr_window *w, struct mr_kept *k);
 struct mr_kept *mr_window_confirmed_more(struct mr_window *w, unsigned link, unsigned n);

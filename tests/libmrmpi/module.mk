@@ -7,9 +7,9 @@ FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/rail/vc.c libmrmpi/rail/
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/pt2pt/*.c)
 
 TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
-    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch
+    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_reserve
 UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
-    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch
+    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_reserve
 tests/libmrmpi/test_match_SRCS := tests/libmrmpi/test_match.c libmrmpi/pt2pt/match.c
 tests/libmrmpi/test_match_PKGS := check
 tests/libmrmpi/test_credit_SRCS := tests/libmrmpi/test_credit.c
@@ -31,6 +31,9 @@ tests/libmrmpi/test_lock_LDLIBS := -lpthread
 tests/libmrmpi/test_pt2pt_SRCS := tests/libmrmpi/test_pt2pt.c $(FAKE_WORLD_SRCS)
 tests/libmrmpi/test_pt2pt_PKGS := check
 tests/libmrmpi/test_pt2pt_LDLIBS := -lpthread
+tests/libmrmpi/test_reserve_SRCS := tests/libmrmpi/test_reserve.c $(FAKE_WORLD_SRCS)
+tests/libmrmpi/test_reserve_PKGS := check
+tests/libmrmpi/test_reserve_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
 TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
@@ -111,11 +114,13 @@ tests/libmrmpi/test_rtt_SRCS := tests/libmrmpi/test_rtt.c
 tests/libmrmpi/test_ack_SRCS := tests/libmrmpi/test_ack.c libmrmpi/reliable/ack.c
 
 # link: the pure parts
-LINK_TESTS := $(addprefix tests/libmrmpi/,test_assembly test_kinds test_slots)
+LINK_TESTS := $(addprefix tests/libmrmpi/,test_assembly test_kinds test_slots test_packet)
 TESTPROGS += $(LINK_TESTS)
 UNIT_TESTS += $(LINK_TESTS)
 $(foreach t,$(LINK_TESTS),$(eval $(t)_PKGS := check))
 tests/libmrmpi/test_assembly_SRCS := tests/libmrmpi/test_assembly.c libmrmpi/link/assembly.c
+tests/libmrmpi/test_packet_SRCS := tests/libmrmpi/test_packet.c libmrmpi/link/packet.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_packet_LDLIBS := -lpthread
 tests/libmrmpi/test_slots_SRCS := tests/libmrmpi/test_slots.c
 tests/libmrmpi/test_kinds_SRCS := tests/libmrmpi/test_kinds.c libmrmpi/link/kinds.c
 

@@ -157,6 +157,28 @@ START_TEST(full_memory_changes_nothing)
 }
 END_TEST
 
+START_TEST(room_that_is_made)
+{
+    begin(_i, 4);
+    for (unsigned have = 0; have < 100; have += 10) {
+        struct mr_kept **slot;
+
+        ck_assert_int_eq(mr_window_make_room(&w, 10), 0);
+        slot = w.slot;
+        push(have, have + 10);
+        ck_assert_ptr_eq(w.slot, slot); /* it did not grow */
+    }
+    w.mask = (1u << 30) - 1;
+    w.next = w.base + w.mask - 10;
+    ck_assert_int_eq(mr_window_make_room(&w, 10), 0);
+    ck_assert_int_eq(mr_window_make_room(&w, 11), -ENOMEM);
+    w.mask = 127;
+    w.next = w.base + 100;
+    ck_assert_ptr_eq(mr_window_free(&w), &kept[0]);
+    is_empty();
+}
+END_TEST
+
 START_TEST(slow_link_holds_only_its_own)
 {
     begin(_i, N);
@@ -727,6 +749,7 @@ int main(void)
     tcase_add_loop_test(t, native_in_order, 0, 2);
     tcase_add_loop_test(t, limit_holds, 0, 2);
     tcase_add_loop_test(t, full_memory_changes_nothing, 0, 2);
+    tcase_add_loop_test(t, room_that_is_made, 0, 2);
     tcase_add_loop_test(t, slow_link_holds_only_its_own, 0, 2);
     tcase_add_loop_test(t, acked_before_native_confirms, 0, 2);
     tcase_add_loop_test(t, words_that_cannot_be, 0, 2);
