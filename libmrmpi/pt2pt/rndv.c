@@ -337,6 +337,7 @@ static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_GETTING);
+    uint64_t id;
     size_t come;
 
     if (!r) {
@@ -346,11 +347,12 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
         mr_request_complete(req);
         return;
     }
+    id = mr_rndv_id(r);
     r->peer_id = hdr->sreq;
     r->total = req->status.bytes;
     come = hdr->rreq ? mr_head_meet(r, hdr) : 0;
     choose(r, hdr, payload, len);
-    if (come) /* copied while the channel reads; it is not over without that */
+    if (come && mr_rndv_find(vc, id)) /* copied while the channel reads; over already: the peer is lost */
         mr_read_head(r, 0, (const uint8_t *)payload + len, come);
 }
 

@@ -680,6 +680,39 @@ START_TEST(messages_in_parts)
 }
 END_TEST
 
+/* An offer whose head has come, or a part of it, before its sender is lost; its receive is posted after that. */
+static int orphan(int rank, int size)
+{
+    static uint8_t data[WHOLE], in[WHOLE];
+    struct mr_remote remote = {.len = WHOLE};
+    struct mr_hdr h = {.kind = 2, .flags = 16, .src = 1, .rank = 1, .tag = 1, .len = WHOLE, .rreq = 2 * PART};
+    struct mr_request *req;
+
+    if (rank == 0) {
+        fill(data, WHOLE, 1);
+        mr_vc_arrived(&h, &remote, sizeof remote);
+        for (int part = 0; part < (size == 2 ? 2 : 1); part++) {
+            h = (struct mr_hdr){.kind = 14, .flags = 192, .seq = h.seq + 1, .src = 1, .len = (uint64_t)part * PART};
+            mr_vc_arrived(&h, data + h.len, PART);
+        }
+        EXPECT(is_there(1));
+        mr_vc_failed(1, -EIO);
+        EXPECT(mr_irecv(in, WHOLE, mr_type_byte, 1, 1, mr_comm_world, 0, &req) == MR_SUCCESS);
+        EXPECT(mr_wait(req) == MR_ERR_PROC_FAILED);
+        for (size_t i = 0; i < WHOLE; i++)
+            EXPECT(!in[i]);
+        mr_request_put(req);
+    }
+    mr_launch_fence();
+    _exit(0);
+}
+
+START_TEST(head_of_a_lost_peer)
+{
+    ck_assert_int_eq(fake_world_run(2 + _i, orphan), 0);
+}
+END_TEST
+
 /* Packets of a peer that has gone mad: any kind, ids, lengths and payload. Nothing may be touched that is not ours. */
 static int nonsense(int rank, int size)
 {
@@ -887,6 +920,7 @@ int main(void)
     tcase_add_test(c, buffered_sends_held);
     tcase_add_test(c, cancel_and_proc_null);
     tcase_add_loop_test(c, messages_in_parts, 0, 2);
+    tcase_add_loop_test(c, head_of_a_lost_peer, 0, 2);
     tcase_add_test(c, mad_peer);
     tcase_add_loop_test(c, threads_of_two_ranks, 0, 2);
     tcase_add_test(c, many_ranks);
