@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The get, shared, put and copy protocols (internal.h tells them): what is offered, and what is done with an offer. */
+/*
+ * The get, shared, put and copy protocols (protocol.h): what is offered, and what is done with an offer.
+ *
+ * Inside a node, while every rank has a core, both ranks copy: the sender pushes packets through chunks of its pool,
+ * which stay in the caches. Between cores that share a cache that is twice as fast as one process_vm_readv. With more
+ * ranks than cores the receiver reads it all: one copy costs the least processor time. If the kernel refuses, the
+ * sender pushes all.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packets of pt2pt, and the protocols that they make up.
+ *
+ * Protocols, as seen on the virtual channel (S sender, R receiver):
+ * - eager: S EAGER(payload), or EAGER(first part), EAGER(rest)... with nothing between (parts.c)
+ * - synchronous: S EAGER(payload, ACK wanted); R ACK when it is matched
+ * - get: S RTS(where the data is); R reads it, R FIN
+ * - shared: S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from the
+ *   back; R FIN when all is there. Two cores that both copy, through memory that stays in their caches, are faster than
+ *   one that copies once; but a sender that computes instead costs the receiver nothing.
+ * - put: S RTS; R CTS(where to write); S writes, or sends what lands there, both are told by the channel
+ * - read: S RTS(where the data is); the channel reads for R, R FIN. RTS may announce a head: so many bytes from the
+ *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c). RTS may offer the last
+ *   bytes as a copy of the sender's, the tail: R FRONT when it has read the others, and FIN when it has all (tail.c)
+ * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
+ *   single copy, and for short messages to a receiver that keeps enough of this sender's already
+ * A receiver tells by a byte of every packet, and by GRANT when it has nothing else to send, how many bytes of eager
+ * messages have met their receives (credit.h).
+ *
+ * A send that waits for the receiver (OFFERED, ACK) can be cancelled: S CANCEL; if the message is among the unexpected
+ * ones still, R CANCELLED; if not, the answer to the message itself is on its way already and nothing is said. Eager
+ * messages, to which there is no answer, carry a number that CANCEL names; then R says CANCELLED or ACK.
+ *
+ * The receiver decides, knowing what the sender offers. A receiver with less room than the message asks only for what
+ * fits.
+ *
+ * Ids that travel (sreq, rreq) are index and generation of a slot in the table of transfers, never pointers: a stale or
+ * damaged one is recognised.
+ */
+#ifndef MRMPI_PT2PT_PROTOCOL_H
+#define MRMPI_PT2PT_PROTOCOL_H
+
+#include "libmrmpi/rail/vc.h"
+
+enum mr_packet {
+    MR_PKT_EAGER = MR_VC_KIND_EAGER,
+    MR_PKT_RTS,
+    MR_PKT_CTS,
+    MR_PKT_GO,
+    MR_PKT_DATA,   /* hdr.len: offset of the payload */
+    MR_PKT_CREDIT, /* hdr.len: bytes that have arrived */
+    MR_PKT_FIN,    /* from the receiver; hdr.len: 0 or a positive errno */
+    MR_PKT_FAIL,   /* from the sender, who cannot write after all */
+    MR_PKT_ACK,
+    MR_PKT_CANCEL,    /* from the sender, who would like to have its message back */
+    MR_PKT_CANCELLED, /* from the receiver: nobody had asked for it, and it is gone */
+    MR_PKT_GRANT,     /* hdr.len: bytes of eager messages that have met their receives, in all */
+    MR_PKT_FRONT,     /* from the receiver: it has all that it reads of the program's memory */
+    MR_PKT_HEAD,      /* hdr.len: offset of the payload. RTS said in hdr.rreq how many bytes come in such packets */
+};
+
+enum mr_packet_flags {
+    MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
+    MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
+    MR_FLAG_PUT = 4,    /* RTS: the sender can write into exposed memory */
+    MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is exposed for datagrams */
+    MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read; and perhaps
+                           another one, of where its last bytes are as well */
+    MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
+    MR_FLAG_PART = MR_VC_FLAG_PART, /* EAGER: one of several packets of a message of hdr.len bytes; rreq: its place */
+};
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transfers: what takes more than one packet, at its sender and at its receiver. They lie in a table, by which peers
+ * name them: an id that travels is index and generation of a slot, never a pointer. A transfer belongs to its request
+ * until it ends; those that progress has to serve are in the list of active ones.
+ */
+#ifndef MRMPI_PT2PT_TRANSFER_H
+#define MRMPI_PT2PT_TRANSFER_H
+
+#include "libmrmpi/pt2pt/protocol.h"
+#include "libmrmpi/pt2pt/pt2pt.h"
+
+enum mr_rndv_state {
+    MR_RNDV_FREE,
+    MR_RNDV_ACK,      /* sender: waits for ACK */
+    MR_RNDV_OFFERED,  /* sender: RTS is out */
+    MR_RNDV_PUTTING,  /* sender: the channel is writing */
+    MR_RNDV_PUSHING,  /* sender: DATA going out */
+    MR_RNDV_PUSHED,   /* sender, shared: all DATA is out, the receiver may be reading still */
+    MR_RNDV_TAIL,     /* sender: the program's send is complete, the receiver is reading the copy */
+    MR_RNDV_GETTING,  /* receiver: reads chunk by chunk */
+    MR_RNDV_LANDING,  /* receiver: the peer writes into exposed memory */
+    MR_RNDV_READING,  /* receiver: the channel is reading */
+    MR_RNDV_DRAINING, /* receiver: DATA coming in */
+    MR_RNDV_SHARING,  /* receiver: DATA coming in, and can read by itself */
+};
+
+struct mr_rndv {
+    uint32_t index, generation;
+    enum mr_rndv_state state;
+    struct mr_request *req;
+    struct mr_vc *vc;
+    uint64_t peer_id;
+    uint64_t total, done, told; /* bytes: to transfer, transferred from the front, acknowledged by CREDIT */
+    uint64_t tail;              /* receiver: what lies from here to total has been read already */
+    uint64_t data_seen;         /* receiver, shared: the count of DATA packets when it last looked, ... */
+    unsigned silence;           /* ... and the looks since it changed */
+    uint32_t head, head_left;   /* bytes that travel in HEAD packets; receiver: of those, what has not come yet */
+    struct mr_read {
+        struct mr_rndv *of;
+        bool open;
+    } read[2];                  /* receiver, reading: what the channel has been asked to read, and the tail */
+    int error;                  /* receiver, reading: of the one that has ended, while the other has not */
+    bool owes_front;            /* receiver, reading: FRONT is to be said */
+    bool counted;               /* sender: is in its peer's batch (batch.h) */
+    struct mr_bounce *bounce;   /* sender: where its tail is; NULL: it has none */
+    bool cancelling;            /* sender: CANCEL has been sent */
+    bool shared;                /* pushed and read at once: ends with FIN */
+    struct mr_remote remote;
+    struct mr_region *region;
+    struct mr_rndv *next, *prev; /* in the list of active ones: GETTING, SHARING, PUSHING */
+};
+
+struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state);
+void mr_rndv_drop(struct mr_rndv *r);
+static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
+{
+    return (uint64_t)r->generation << 32 | r->index;
+}
+/* The transfer that a peer means; NULL for an id that is stale or was never given to this peer. */
+struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id);
+void mr_rndv_activate(struct mr_rndv *r); /* progress shall serve it: the last of them all */
+void mr_rndv_deactivate(struct mr_rndv *r);
+struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len);
+int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len);
+void mr_rndv_finish(struct mr_rndv *r, enum mr_err error);
+void mr_rndv_table_free(void);
+
+#endif
