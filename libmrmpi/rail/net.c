@@ -475,6 +475,8 @@ static unsigned net_rate(int rank, size_t *whole)
 
     if (!p || !p->card->magic || !rails_are_alike(p))
         return 0;
+    if (rails > 1 && mr_net.policy[MR_POLICY_LARGE].kind->where != MR_WHERE_ALL)
+        return 0; /* packets go where the other policy says */
     if (p->card->num_rails < rails)
         rails = p->card->num_rails;
     *whole = rails > 1 ? MR_STRIPE_BUSY * mr_config.stripe_min : 0;
