@@ -153,7 +153,10 @@ sweep() {
   local i
   for ((i = 0; i < 100; i++)); do
     simfab exec "$last" -- ibsysstat -t 200 "$h1" >"$out/sysstat" 2>&1 &&
-      simfab exec "$last" -- ibping -c 3 "$h1" >"$out/ping" 2>&1 && break
+      simfab exec "$last" -- ibping -c 3 "$h1" >"$out/ping" 2>&1 && {
+      grep -q ' 0% packet loss' "$out/ping" && break
+      ((i += 20)) # it waits for a second of real time, which a busy machine may take: five tries
+    }
     sleep 0.05
   done
   kill $sys $ping
