@@ -84,9 +84,9 @@ stop_fabricd h2 # which has its policy from a file
 start_fabricd h2 "$tmp/wide.yaml" new
 ok "that h2 knows, too" wait_for 10 verified h2
 ok "set on both" eval "$(set_class wide)"
-# some rounds for the change to be done before it is looked at: 24 subchannels are connected anew
-ok "24 subchannels change their class, there and back" exchange 36 "$(set_class other)" "$(set_class wide)" "$(set_class other)" \
-  "$(set_class wide); sleep 0.1" true true "$keep" "$kept" true
+# some rounds for each change to be done: what comes before the old side has drained finds no room for all lanes
+ok "24 subchannels change their class, there and back" exchange 48 "$(set_class other); sleep 0.1" true "$(set_class wide); sleep 0.1" true \
+  "$(set_class other); sleep 0.1" true "$(set_class wide); sleep 0.1" true true "$keep" "$kept" true
 is "and are on all lanes of it" "$(lanes 100000 | grep -o '1,2,3,4,5,6')" 1,2,3,4,5,6
 not_ok "and on none of the other" grep -q '^0' <(lanes 1000)
 is "and nothing broke" "$(counted broken)" 0
