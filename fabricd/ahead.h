@@ -22,8 +22,8 @@
  * such levels, or is the only one and needs no budget.
  */
 void ahead_budgets(const struct qos_tables *t, double percent[POLICY_CLASSES_MAX]);
-/* That of one of so many processes, on each level, in the units of fd_rail.ahead. 0: no budget is needed. For its part of
- * an adapter's messages: of the share, on one level. */
+/* That of one of so many processes, on each level, in the units of fd_rail.ahead. 0: no budget is needed. For its part
+ * of an adapter's messages: of the share, on one level. */
 uint16_t ahead_part(double percent, unsigned levels, unsigned sharers);
 
 #endif

@@ -4,8 +4,8 @@
  * buffers, and lanes no longer matter. Large messages come by reads of the processes here, so they are told how fast
  * each may read, such that the bus is never more than nearly busy, and classes have it by their shares. Pure.
  *
- * The bus is divided among the classes that want it, by share, and in a class among its processes, alike. Who wants less
- * leaves the rest to the others.
+ * The bus is divided among the classes that want it, by share, and in a class among its processes, alike. What one
+ * does not want is left to the others.
  */
 #ifndef FABRICD_PACE_H
 #define FABRICD_PACE_H
@@ -13,7 +13,7 @@
 #include "fabricd/compile.h"
 #include "fabricd/rails.h"
 
-/* Of the bus, where several classes are on a host: the rest keeps the buffers empty, and carries what nobody asked for. */
+/* Of the bus, where several classes are on a host: the rest keeps buffers empty, and carries what nobody asked for. */
 #define PACE_PERCENT 96
 
 struct pace_process {
@@ -26,7 +26,7 @@ struct pace_claim {
     double weight, want, part; /* want: of what there is, or more; part: out */
 };
 
-/* To each in proportion to its weight, but no more than it wants: that is left to the others. At most one for each class. */
+/* To each in proportion to its weight, but no more than it wants: the rest is the others'. At most one a class. */
 void pace_fill(struct pace_claim *c, unsigned n, double room);
 
 /* What there is of the bus of rail i, in 10^3 bytes a second; 0: it is no slower than the cable. */
