@@ -1,17 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A channel is one way to move bytes to a peer: the process itself, shared memory, the network. One file each,
- * behind struct mr_channel_ops; rail/vc.c picks among them and gives packets their sequence numbers.
+ * behind struct mr_channel_ops; vc/ picks among them and gives packets their sequence numbers.
  *
- * A channel does not order across subchannels and knows no matching: it hands every arrived packet to mr_vc_arrived(),
- * which sorts by sequence number and calls up.
+ * A channel does not order across links and knows no matching: it hands every arrived packet to mr_channel_up.arrived,
+ * which sorts by sequence number and calls up. Channels know nothing of what is above them but struct mr_channel_up.
+ * All functions are called with the library's lock held.
  */
 #ifndef MRMPI_CHANNEL_H
 #define MRMPI_CHANNEL_H
 
-#include "libmrmpi/rail/vc.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/base/packet.h"
 
 struct mr_launch;
+struct mr_channel_ops;
+
+/*
+ * What pt2pt/ reaches of a virtual channel without a call. The sizes are vc/'s: 0 until they are asked for
+ * (mr_vc_eager_max), then they do not change. The rest belongs to pt2pt/ and is zero at first: the byte that goes with
+ * every packet to the peer, and room for what it keeps of the peer.
+ */
+struct mr_vc_front {
+    uint32_t eager_max, eager_most;
+    uint8_t note;
+    _Alignas(8) unsigned char room[104];
+};
+
+/* A virtual channel as channels see it: the first member of vc/'s own struct. */
+struct mr_vc {
+    struct mr_vc_front front;
+    int rank;   /* of the peer, in the world; negative: there was no memory for it */
+    void *data; /* the channel's own, its connection; NULL until it is set */
+};
+static inline struct mr_vc_front *mr_vc_front(struct mr_vc *vc)
+{
+    return &vc->front;
+}
+static inline int mr_vc_world_rank(const struct mr_vc *vc)
+{
+    return vc->rank;
+}
+
+/* A region as a channel made it (the first member of its own struct); the ops that made it take it back. */
+struct mr_region {
+    const struct mr_channel_ops *channel;
+    uint64_t rreq; /* mr_vc_expect */
+};
+
+/* A piece of a message. */
+struct mr_vc_part {
+    size_t at, len;
+};
+
+/* Writes a payload of len bytes that does not lie in one piece. */
+typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
 /* All of init, ready, finalize, drained, lingers, reserve, send_made, expose, unexpose, put, read, get, word may be
  * NULL: nothing to do, or not supported. */
@@ -53,24 +99,29 @@ extern const struct mr_channel_ops mr_channel_shm;  /* channel/shm.c */
 extern const struct mr_channel_ops mr_channel_net;  /* rail/net.c and its neighbours: links over all rails */
 
 /*
- * What channels call, only from their poll.
- * arrived: a packet of world rank hdr->src is here, in any order; headers that make no sense are dropped there.
- * put_sent, read_done, put_landed, failed: as the upcalls of the same names. failed is passed up once for a peer.
+ * What channels call. vc/ fills it in before it opens the first channel. arrived, put_sent, read_done, put_landed and
+ * failed are called from a channel's poll only.
  */
-void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len);
-void mr_vc_put_sent(void *cookie, int error);
-void mr_vc_read_done(void *cookie, int error);
-void mr_vc_put_landed(int world_rank, uint64_t rreq, int error);
-void mr_vc_failed(int world_rank, int error);
-
-/* A word of the channel's own for a peer (its connection); NULL until set. */
-void *mr_vc_channel_data(const struct mr_vc *vc);
-void mr_vc_set_channel_data(struct mr_vc *vc, void *data);
-
-/* A region as a channel made it (the first member of its own struct); the ops that made it take it back. */
-struct mr_region {
-    const struct mr_channel_ops *channel;
-    uint64_t rreq; /* mr_vc_expect */
+struct mr_channel_up {
+    /* A packet of world rank hdr->src is here, in any order; headers that make no sense are dropped there. */
+    void (*arrived)(const struct mr_hdr *hdr, const void *payload, size_t len);
+    /* As the upcalls of the same names in vc/vc.h; failed is passed up once for a peer. */
+    void (*put_sent)(void *cookie, int error);
+    void (*read_done)(void *cookie, int error);
+    void (*put_landed)(int world_rank, uint64_t rreq, int error);
+    void (*failed)(int world_rank, int error);
+    struct mr_vc *(*get)(int world_rank); /* as mr_vc_get_peer */
+    /* A packet of the channel's own kinds, numbered as all others: as mr_vc_send. */
+    int (*send)(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
+    uint32_t (*received)(const struct mr_vc *vc); /* packets that were delivered so far; wraps */
+    size_t (*eager_max)(struct mr_vc *vc);        /* as mr_vc_eager_max */
 };
+extern struct mr_channel_up mr_channel_up;
+
+/* Packets to all peers that wait, as copies, for room or for a connection, with the sends that pt2pt/ holds back because
+ * of them; kept by the channels and by pt2pt/. While it is 0 nobody has to ask. */
+extern unsigned mr_channel_waiting;
+/* So many times in a row no channel had anything to do; kept by vc/. */
+extern unsigned mr_channel_idle;
 
 #endif

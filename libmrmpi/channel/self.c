@@ -93,7 +93,7 @@ static int self_poll(void)
     while (p) {
         struct packet *next = p->next;
 
-        mr_vc_arrived(&p->hdr, p->payload, p->len);
+        mr_channel_up.arrived(&p->hdr, p->payload, p->len);
         if (p->len <= SELF_SMALL && self.pooled < SELF_POOL_MAX) {
             p->next = self.pool;
             self.pool = p;

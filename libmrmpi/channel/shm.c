@@ -314,7 +314,7 @@ static void shm_finalize(void)
     free(shm.peers);
     free(shm.senders);
     free(shm.local_of);
-    mr_vc_all_waiting -= shm.num_waiting;
+    mr_channel_waiting -= shm.num_waiting;
     memset(&shm, 0, sizeof(shm));
     shm.fd = -1;
 }
@@ -359,7 +359,7 @@ static int put_aside(struct peer *p, const struct mr_hdr *hdr, const void *paylo
     p->last = &w->next;
     p->num_waiting++;
     shm.num_waiting++;
-    mr_vc_all_waiting++;
+    mr_channel_waiting++;
     return 0;
 }
 
@@ -487,7 +487,7 @@ static int send_waiting(void)
             free(w);
             p->num_waiting--;
             shm.num_waiting--;
-            mr_vc_all_waiting--;
+            mr_channel_waiting--;
             n++;
         }
         if (n != before && shm.sleepers)
@@ -564,7 +564,7 @@ static int poll_sender(int from)
             give_up(from);
             break;
         }
-        mr_vc_arrived(&hdr, payload, len);
+        mr_channel_up.arrived(&hdr, payload, len);
         if (chunk != MR_POOL_NONE)
             mr_pool_give_back(&shm.peers[from].pool, chunk, mr_pool_count(&shm.peers[from].pool, len));
         mr_ring_release(r);

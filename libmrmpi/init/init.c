@@ -8,7 +8,8 @@
 #include "libmrmpi/comm/comm.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/rail/view.h"
+#include "libmrmpi/vc/vc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -55,9 +56,10 @@ int mr_init(int thread_level)
         return failed("making MPI_COMM_WORLD", -ENOMEM);
     if ((err = mr_pt2pt_init()))
         return failed("opening the channels", err);
+    mr_view_open(launch);
     if ((err = mr_launch_fence()))
         return launch_failed("meeting the other ranks at the launcher's fence", err);
-    if ((err = mr_rail_ready()))
+    if ((err = mr_vc_ready()))
         return failed("attaching to the peers of this node", err);
     mr_coll_init();
     mr_threaded = thread_level == THREAD_MULTIPLE;
@@ -70,7 +72,7 @@ static bool may_leave(void *arg)
 {
     int *err = arg;
 
-    if (!mr_rail_lingers())
+    if (!mr_vc_lingers())
         return true;
     *err = mr_launch_fence_done();
     return *err != -EAGAIN;
@@ -93,7 +95,8 @@ void mr_finalize(void)
 {
     mr_pt2pt_finalize();
     leave_together();
-    mr_rail_finalize();
+    mr_view_close();
+    mr_vc_finalize();
     mr_coll_finalize();
     mr_comm_finalize();
     mr_making_finalize();

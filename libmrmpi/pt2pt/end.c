@@ -27,7 +27,7 @@ static bool started(const struct mr_rndv *r)
 /* Nothing of ours is under way. Offers that nobody has accepted (an error of the program) are not waited for. */
 static bool quiet(void *arg)
 {
-    if (!mr_rail_drained() || mr_pt2pt.holding)
+    if (!mr_vc_drained() || mr_pt2pt.holding)
         return false;
     for (uint32_t i = 0; mr_pt2pt.rndv_pending && i < mr_pt2pt.rndv_used; i++)
         if (started(mr_pt2pt.rndv[i]))

@@ -111,7 +111,7 @@ void mr_flow_hold(struct mr_vc *vc, struct mr_request *req)
     else
         flow->held = req;
     flow->held_last = req;
-    mr_vc_all_waiting++;
+    mr_channel_waiting++;
     mr_stat_add(MR_STAT_SENDS_HELD, 1);
     list(vc, flow);
 }
@@ -130,7 +130,7 @@ static void take_out(struct mr_request *req)
         flow->held_last = req->held_prev;
     req->held_by = NULL;
     req->held_next = req->held_prev = NULL;
-    mr_vc_all_waiting--;
+    mr_channel_waiting--;
 }
 
 void mr_flow_withdraw(struct mr_request *req)

@@ -40,7 +40,7 @@ static size_t plan_head(const struct mr_rndv *r, size_t wanted)
 {
     size_t head = wanted ? wanted : is_alone(r) ? HEAD : 0;
 
-    if (!head || (mr_vc_all_waiting && mr_vc_waiting(r->vc)) || !mr_flow_allows(r->vc, head) ||
+    if (!head || (mr_channel_waiting && mr_vc_waiting(r->vc)) || !mr_flow_allows(r->vc, head) ||
         !has_memory(r->vc, head))
         return 0;
     return head;

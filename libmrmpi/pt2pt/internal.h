@@ -12,7 +12,7 @@
 #include "libmrmpi/pt2pt/protocol.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 #include "libmrmpi/pt2pt/transfer.h"
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/vc/vc.h"
 
 struct mr_pt2pt {
     struct mr_match_table posted, unexpected;

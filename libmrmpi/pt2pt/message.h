@@ -7,7 +7,7 @@
 #define MRMPI_PT2PT_MESSAGE_H
 
 #include "libmrmpi/pt2pt/pt2pt.h"
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/vc/vc.h"
 
 #define MR_MESSAGE_SMALL 256 /* bytes; there is a pool of those that are no longer */
 

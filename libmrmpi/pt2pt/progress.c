@@ -46,7 +46,7 @@ static inline void relax(void)
 
 int mr_progress(void)
 {
-    int n = mr_rail_poll();
+    int n = mr_vc_poll();
 
     if (__builtin_expect(mr_pt2pt.active != NULL, 0))
         n += mr_pt2pt.poll_active();

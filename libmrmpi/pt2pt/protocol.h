@@ -31,7 +31,7 @@
 #ifndef MRMPI_PT2PT_PROTOCOL_H
 #define MRMPI_PT2PT_PROTOCOL_H
 
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/vc/vc.h"
 
 enum mr_packet {
     MR_PKT_EAGER = MR_VC_KIND_EAGER,

@@ -141,7 +141,7 @@ int mr_pt2pt_init(void)
     if (!err)
         err = mr_match_init(&mr_pt2pt.unexpected);
     if (!err)
-        err = mr_rail_init(mr_launch_info(), &upcalls);
+        err = mr_vc_init(mr_launch_info(), &upcalls);
     if (err)
         release();
     return err;
@@ -170,7 +170,7 @@ int mr_pt2pt_finalize(void)
     mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
     if (mr_config.stats)
         mr_stats_print();
-    mr_rail_quiet();
+    mr_vc_quiet();
     release();
     return 0;
 }

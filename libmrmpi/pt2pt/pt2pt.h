@@ -80,7 +80,7 @@ struct mr_request {
     };
 };
 
-int mr_pt2pt_init(void); /* opens the rails too: mr_rail_init */
+int mr_pt2pt_init(void); /* opens the rails too: mr_vc_init */
 /* Completes what must be completed and synchronises with all peers: after it nobody needs this process any more. */
 int mr_pt2pt_finalize(void);
 /* Waits until nothing of this process is under way to others; offers that nobody has accepted are not waited for. */

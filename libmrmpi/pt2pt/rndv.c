@@ -99,7 +99,7 @@ static int push_some(struct mr_rndv *r)
     int n = 0;
 
     while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece &&
-           !(mr_vc_all_waiting && mr_vc_waiting(r->vc))) {
+           !(mr_channel_waiting && mr_vc_waiting(r->vc))) {
         size_t len = r->total - r->done < piece ? r->total - r->done : piece;
 
         if (push_piece(r, len)) {

@@ -113,7 +113,7 @@ static inline enum mr_err start_or_hold(struct mr_request *req, int dest)
 {
     struct mr_vc *vc = mr_vc_get_peer(mr_comm_world_rank(req->comm, dest));
 
-    if (__builtin_expect(!mr_vc_all_waiting, 1) || !mr_flow_must_hold(vc))
+    if (__builtin_expect(!mr_channel_waiting, 1) || !mr_flow_must_hold(vc))
         return start(req, vc);
     mr_flow_hold(vc, req);
     return MR_SUCCESS;
@@ -201,7 +201,7 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);
 
         err = send_eager(vc, &hdr, buf, count, type);
-        if (__builtin_expect(mr_vc_all_waiting != 0, 0))
+        if (__builtin_expect(mr_channel_waiting != 0, 0))
             wait_for_room(vc);
         return err;
     }

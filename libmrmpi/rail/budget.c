@@ -275,7 +275,7 @@ void mr_budget_refused(struct mr_peer *p)
 /* Packets in both directions. */
 static void count_use(struct mr_peer *p, uint64_t passed_ns)
 {
-    uint32_t packets = p->out.next + mr_vc_received(p->vc), more = packets - p->counted;
+    uint32_t packets = p->out.next + mr_channel_up.received(p->vc), more = packets - p->counted;
 
     p->use = mr_quota_use(p->use, more);
     p->rate = mr_quota_rate(p->rate, more, passed_ns);

@@ -113,7 +113,7 @@ static void queue_on(struct mr_stripe_op *s, struct mr_sub *sub)
 void mr_bulk_finish(struct mr_put *put)
 {
     struct mr_peer *p = put->peer;
-    void (*tell)(void *cookie, int error) = put->read ? mr_vc_read_done : mr_vc_put_sent;
+    void (*tell)(void *cookie, int error) = put->read ? mr_channel_up.read_done : mr_channel_up.put_sent;
     void *cookie = put->cookie;
     int error = put->filter.error;
 

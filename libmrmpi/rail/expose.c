@@ -105,7 +105,7 @@ void mr_bulk_landed(uint32_t imm)
     if (stray)
         mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
     if (r)
-        mr_vc_put_landed(r->rank, r->base.rreq, 0);
+        mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
 }
 
 bool mr_bulk_has_landed(uint32_t imm)

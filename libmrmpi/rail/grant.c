@@ -45,7 +45,7 @@ static struct mr_peer *find_active(uint32_t *num)
         if (!p)
             continue;
         g->met++;
-        received = mr_vc_received(p->vc);
+        received = mr_channel_up.received(p->vc);
         if (!p->up || p->error || received == p->grant_seen)
             continue;
         p->grant_seen = received;
@@ -88,7 +88,7 @@ static void tell(struct mr_peer *p, uint32_t kb, uint32_t pace_kb, bool held)
 {
     struct mr_hdr hdr = {.kind = WORD_GRANT, .ctx = kb, .tag = (int)pace_kb};
 
-    if ((kb == p->grant_told && !mr_grant_pace_differs(p->pace_told, pace_kb, held)) || mr_vc_send(p->vc, &hdr, NULL, 0))
+    if ((kb == p->grant_told && !mr_grant_pace_differs(p->pace_told, pace_kb, held)) || mr_channel_up.send(p->vc, &hdr, NULL, 0))
         return;
     p->grant_told = kb;
     p->pace_told = pace_kb;

@@ -232,7 +232,7 @@ static void link_drained(struct mr_link *l)
     struct mr_peer *p = sub->peer;
     unsigned again = mr_window_link_lost(&p->out, l->index);
 
-    mr_vc_all_waiting += again;
+    mr_channel_waiting += again;
     mr_stat_add(MR_STAT_RESENT, again);
     mr_rail_add(sub->rail, MR_RAIL_RESENT, again);
     if (again)
@@ -276,7 +276,7 @@ static bool say(struct mr_peer *p, enum mend_word word, int32_t tag, uint32_t im
 {
     struct mr_hdr hdr = {.kind = word, .rank = landed, .tag = tag, .ctx = imm, .sreq = cookie};
 
-    return !mr_vc_send(p->vc, &hdr, NULL, 0);
+    return !mr_channel_up.send(p->vc, &hdr, NULL, 0);
 }
 
 void mr_mend_tell_parked(struct mr_peer *p)

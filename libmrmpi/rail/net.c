@@ -68,7 +68,7 @@ static void on_packet(struct mr_rail *rail, const void *data, size_t len)
     else if (__builtin_expect(hdr.form || mr_net.attentive, 0))
         mr_rely_arrived(&hdr, payload, len - head);
     else
-        mr_vc_arrived(&hdr, payload, len - head);
+        mr_channel_up.arrived(&hdr, payload, len - head);
 }
 
 static void on_segment(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm)
@@ -673,14 +673,14 @@ static void push_packets(struct mr_peer *p)
     struct mr_kept *k;
 
     while ((k = mr_window_ready(&p->out)) && !post_packet(p, (struct mr_packet *)k))
-        mr_vc_all_waiting--;
+        mr_channel_waiting--;
     if (!k && mr_window_waiting(&p->out))
         mr_ping_unsignaled(p);
 }
 
 static unsigned net_waiting(struct mr_vc *vc)
 {
-    struct mr_peer *p = mr_vc_channel_data(vc);
+    struct mr_peer *p = vc->data;
 
     return p ? mr_window_waiting(&p->out) : 0;
 }
@@ -698,7 +698,7 @@ static int first_send(struct mr_vc *vc, struct mr_peer **out)
 
 static int net_reserve(struct mr_vc *vc, unsigned packets)
 {
-    struct mr_peer *p = mr_vc_channel_data(vc);
+    struct mr_peer *p = vc->data;
     int err = p && p->up ? 0 : first_send(vc, &p);
 
     if (!err)
@@ -708,7 +708,7 @@ static int net_reserve(struct mr_vc *vc, unsigned packets)
 
 static int net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_peer *p = mr_vc_channel_data(vc);
+    struct mr_peer *p = vc->data;
     struct mr_packet *k;
 
     if (__builtin_expect(!p || !p->up, 0)) {
@@ -727,7 +727,7 @@ static int net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     mr_stat_add(MR_STAT_NET_SENT, 1);
     if (__builtin_expect(p->up && mr_window_waiting(&p->out) == 1 && mr_window_ready(&p->out), 1) && !post_packet(p, k))
         return 0;
-    mr_vc_all_waiting++;
+    mr_channel_waiting++;
     mr_net_backlog(p);
     return 0;
 }
@@ -743,7 +743,7 @@ static int net_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps h
 static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
                    void *cookie)
 {
-    struct mr_peer *p = mr_vc_channel_data(vc);
+    struct mr_peer *p = vc->data;
 
     if (!p || p->error)
         return p ? p->error : -ENOTCONN;
@@ -753,7 +753,7 @@ static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct m
 static int net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                     void *cookie)
 {
-    struct mr_peer *p = mr_vc_channel_data(vc);
+    struct mr_peer *p = vc->data;
 
     if (!p || p->error)
         return p ? p->error : -ENOTCONN;
@@ -851,7 +851,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
  */
 static bool has_waited(uint64_t ns)
 {
-    return ns > RELY_NAP_NS || (mr_rail_idle >= NAP_CHECK && ns < (uint64_t)mr_rail_idle * LOOK_LEAST_NS);
+    return ns > RELY_NAP_NS || (mr_channel_idle >= NAP_CHECK && ns < (uint64_t)mr_channel_idle * LOOK_LEAST_NS);
 }
 
 static uint64_t rely_nap_ns(uint64_t part_ns)
@@ -884,11 +884,11 @@ static uint64_t nap_ns(void)
     uint64_t waited = mr_net.looked_ns - mr_net.idle_ns;
 
     for (const struct mr_peer *p = mr_net.connecting; p; p = p->next_connecting)
-        if (!p->up && mr_rail_idle >= NAP_CHECK)
+        if (!p->up && mr_channel_idle >= NAP_CHECK)
             return NAP_NS;
     if ((mr_net.num_catching || (mr_net.starved && !mr_net.serve_due)) && waited > CATCH_NAP_NS)
         return NAP_NS;
-    if (mr_net.num_isolated && mr_rail_idle >= NAP_CHECK)
+    if (mr_net.num_isolated && mr_channel_idle >= NAP_CHECK)
         return NAP_ISOLATED_NS;
     return mr_net.relying && has_waited(waited) ? rely_nap_ns(waited / RELY_NAP_PART) : 0;
 }
@@ -916,7 +916,7 @@ static __attribute__((noinline)) void serve_time(int done, uint64_t now)
         mr_rely_poll(!done, now);
     if (mr_net.starved)
         mr_zcopy_serve();
-    if (done || !mr_rail_idle)
+    if (done || !mr_channel_idle)
         mr_net.idle_ns = mr_net.looked_ns;
 }
 

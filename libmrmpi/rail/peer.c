@@ -23,11 +23,11 @@ struct mr_peer *mr_peer_get(int rank)
         return NULL;
     p->rank = rank;
     p->card = &mr_card_none;
-    p->vc = mr_vc_get_peer(rank);
+    p->vc = mr_channel_up.get(rank);
     mr_window_init(&p->out, WINDOW);
     mr_wireup_init(p);
     mr_net.peer[rank] = p;
-    mr_vc_set_channel_data(p->vc, p);
+    p->vc->data = p;
     return p;
 }
 
@@ -68,7 +68,7 @@ static bool has_drained(const struct mr_peer *p)
 
 static void drop_packets(struct mr_peer *p)
 {
-    mr_vc_all_waiting -= mr_window_waiting(&p->out);
+    mr_channel_waiting -= mr_window_waiting(&p->out);
     mr_packets_free(mr_window_free(&p->out));
 }
 
@@ -87,7 +87,7 @@ int mr_peers_report(void)
         p->failing = false;
         drop_packets(p);
         mr_bulk_abandon(p, p->error);
-        mr_vc_failed(p->rank, p->error);
+        mr_channel_up.failed(p->rank, p->error);
         n++;
     }
     return n;

@@ -60,7 +60,7 @@ static void ping_next(struct mr_peer *p)
 /* Has anything come of it since this was asked last: a packet, or the confirmation of one of ours? */
 static bool is_silent(struct mr_peer *p)
 {
-    uint32_t received = mr_vc_received(p->vc), confirmed = p->out.base;
+    uint32_t received = mr_channel_up.received(p->vc), confirmed = p->out.base;
     bool silent = received == p->heard_received && confirmed == p->heard_confirmed;
 
     p->heard_received = received;

@@ -82,7 +82,7 @@ void mr_rely_begin(struct mr_peer *p)
     p->careful = mr_net.careful = mr_net.attentive = true;
     p->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();
-    mr_ack_init(&p->in, mr_vc_received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), every(most), most);
+    mr_ack_init(&p->in, mr_channel_up.received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), every(most), most);
     mr_ack_hasten(&p->in); /* it has to hear what it is granted */
 }
 
@@ -112,7 +112,7 @@ void mr_rely_watch(struct mr_peer *p)
 /* What waits in p's window has become more or less. */
 static void count_waiting(struct mr_peer *p, unsigned before)
 {
-    mr_vc_all_waiting += mr_window_waiting(&p->out) - before;
+    mr_channel_waiting += mr_window_waiting(&p->out) - before;
     if (mr_window_waiting(&p->out))
         mr_net_backlog(p);
 }
@@ -271,10 +271,10 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
     if (hdr->kind == MR_VC_KIND_WORD)
         return;
     hdr->form = 0;
-    mr_vc_arrived(hdr, payload, len);
+    mr_channel_up.arrived(hdr, payload, len);
     if (!p->careful || p->error)
         return;
-    mr_ack_arrived(&p->in, hdr->seq, mr_vc_received(p->vc), form & MR_WIRE_WANTS, 0);
+    mr_ack_arrived(&p->in, hdr->seq, mr_channel_up.received(p->vc), form & MR_WIRE_WANTS, 0);
     if (form & MR_WIRE_WANTS)
         mr_rely_watch(p);
 }

@@ -35,7 +35,7 @@ static bool say(struct mr_sub *sub, enum ring_word word, const struct mr_ring_sa
 {
     struct mr_hdr hdr = {.kind = WORD_RING, .rank = (int32_t)word, .tag = mr_sub_tag(sub, sub->generation)};
 
-    return !mr_vc_send(sub->peer->vc, &hdr, what, sizeof *what);
+    return !mr_channel_up.send(sub->peer->vc, &hdr, what, sizeof *what);
 }
 
 /* ---- one subchannel ---------------------------------------------------------------------------------------------- */

@@ -59,7 +59,7 @@ struct missing_run {
 
 static void say(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    int err = mr_vc_send(p->vc, hdr, payload, len);
+    int err = mr_channel_up.send(p->vc, hdr, payload, len);
 
     if (err)
         mr_peer_lost(p, err);
@@ -163,7 +163,7 @@ static void all_landed(struct mr_catch *c)
     say_landed(c->peer, c->index, c->serial);
     mr_net.catches->landed[c->index] = c->serial;
     stop_waiting(c);
-    mr_vc_put_landed(r->rank, r->base.rreq, 0);
+    mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
 }
 
 void mr_track_landed(uint32_t imm)
@@ -233,7 +233,7 @@ static void say_missing(struct mr_catch *c)
 {
     struct mr_peer *p = c->peer;
     struct missing_run run[RUNS_MAX];
-    size_t most = mr_vc_eager_max(p->vc) / sizeof run[0];
+    size_t most = mr_channel_up.eager_max(p->vc) / sizeof run[0];
     uint32_t at = 0;
 
     stop_waiting(c);

@@ -298,7 +298,7 @@ static void all_landed(struct mr_inflow *f)
 
     mr_stat_add(MR_STAT_UD_ZCOPY, 1);
     mr_zcopy_say(f->peer, &hdr, NULL, 0);
-    mr_vc_put_landed(r->rank, r->base.rreq, 0);
+    mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
 }
 
 static bool begin(struct mr_inflow *f, struct mr_sub *sub, struct mr_pool_qp *q);
@@ -440,7 +440,7 @@ static void post_rest(struct mr_inflow *f)
 
 static unsigned runs_of_word(const struct mr_peer *p)
 {
-    size_t n = (mr_vc_eager_max(p->vc) - sizeof(struct zcopy_clear)) / sizeof(struct mr_run);
+    size_t n = (mr_channel_up.eager_max(p->vc) - sizeof(struct zcopy_clear)) / sizeof(struct mr_run);
 
     return n < RUNS_MAX ? (unsigned)n : RUNS_MAX;
 }

@@ -40,7 +40,7 @@ struct mr_gush {
 
 void mr_zcopy_say(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    int err = p->error ? 0 : mr_vc_send(p->vc, hdr, payload, len);
+    int err = p->error ? 0 : mr_channel_up.send(p->vc, hdr, payload, len);
 
     if (err)
         mr_peer_lost(p, err);

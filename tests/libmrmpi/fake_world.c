@@ -13,6 +13,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/vc/vc.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
@@ -129,12 +130,12 @@ static int live(int rank, int size, int (*body)(int rank, int size))
         return 1;
     mr_log_identity(rank, rank, "");
     mr_launch_fence();
-    if (mr_rail_ready())
+    if (mr_vc_ready())
         return 1;
     result = body(rank, size);
     mr_pt2pt_finalize();
     mr_launch_fence();
-    mr_rail_finalize();
+    mr_vc_finalize();
     mr_config_finalize();
     return result;
 }

@@ -2,7 +2,7 @@
 # Unit tests of the library's rooms. Each owner of a room appends the tests of it.
 
 # pt2pt, channel, base: without a launcher; fake_world stands for launch and core
-FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/rail/vc.c libmrmpi/rail/reorder.c libmrmpi/channel/self.c \
+FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/vc/vc.c libmrmpi/vc/reorder.c libmrmpi/channel/channel.c libmrmpi/channel/self.c \
     libmrmpi/channel/shm.c libmrmpi/channel/shm_copy.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/pt2pt/*.c)
 
@@ -40,7 +40,7 @@ TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_
 UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
-tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/rail/reorder.c
+tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c
 tests/libmrmpi/test_reorder_PKGS := check
 tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c libmrmpi/route/sched.c libmrmpi/route/policy.c libmrmpi/rail/filter.c
 tests/libmrmpi/test_policy_SRCS := tests/libmrmpi/test_policy.c $(addprefix libmrmpi/route/,sched.c policy.c feedback.c)
@@ -109,7 +109,7 @@ UNIT_TESTS += $(RELIABLE_TESTS)
 $(foreach t,$(RELIABLE_TESTS),$(eval $(t)_PKGS := check))
 tests/libmrmpi/test_window_SRCS := tests/libmrmpi/test_window.c libmrmpi/reliable/window.c
 tests/libmrmpi/test_reliable_SRCS := tests/libmrmpi/test_reliable.c libmrmpi/reliable/window.c libmrmpi/reliable/ack.c \
-    libmrmpi/rail/reorder.c
+    libmrmpi/vc/reorder.c
 tests/libmrmpi/test_rtt_SRCS := tests/libmrmpi/test_rtt.c
 tests/libmrmpi/test_ack_SRCS := tests/libmrmpi/test_ack.c libmrmpi/reliable/ack.c
 
@@ -151,8 +151,8 @@ tests/libmrmpi/test_bulk_LDLIBS := -lpthread
 # The end of a job, with channels, a launcher and a pt2pt/ of the test's own
 TESTPROGS += tests/libmrmpi/test_linger
 UNIT_TESTS += tests/libmrmpi/test_linger
-tests/libmrmpi/test_linger_SRCS := tests/libmrmpi/test_linger.c libmrmpi/init/init.c libmrmpi/core/error.c libmrmpi/rail/vc.c \
-    libmrmpi/rail/reorder.c $(wildcard libmrmpi/base/*.c)
+tests/libmrmpi/test_linger_SRCS := tests/libmrmpi/test_linger.c libmrmpi/init/init.c libmrmpi/core/error.c libmrmpi/vc/vc.c libmrmpi/channel/channel.c \
+    libmrmpi/vc/reorder.c $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_linger_PKGS := check
 tests/libmrmpi/test_linger_LDLIBS := -lpthread
 

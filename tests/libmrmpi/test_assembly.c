@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libmrmpi/link/assembly.h"
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/vc/vc.h"
 
 enum { PACKET_MAX = 5000 };
 

@@ -9,6 +9,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/vc/vc.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/comm/comm.h"
 #include "libmrmpi/core/objects.h"
@@ -40,7 +41,7 @@ static int net_poll(void)
 {
     polls++;
     if (parted)
-        mr_vc_failed(1, -EIO);
+        mr_channel_up.failed(1, -EIO);
     return 0;
 }
 
@@ -141,12 +142,12 @@ static void failed(struct mr_vc *vc, int error)
 
 int mr_pt2pt_init(void)
 {
-    return mr_rail_init(&launch, &(struct mr_vc_upcalls){.failed = failed});
+    return mr_vc_init(&launch, &(struct mr_vc_upcalls){.failed = failed});
 }
 
 int mr_pt2pt_finalize(void)
 {
-    mr_rail_quiet();
+    mr_vc_quiet();
     parted = true;
     return 0;
 }
@@ -154,7 +155,7 @@ int mr_pt2pt_finalize(void)
 void mr_progress_until(bool (*done)(void *arg), void *arg)
 {
     while (!done(arg))
-        mr_rail_poll();
+        mr_vc_poll();
 }
 
 int mr_comm_init(const struct mr_launch *l)
@@ -234,14 +235,14 @@ START_TEST(idle_looks_are_those_of_all_channels)
 {
     ck_assert_int_eq(mr_init(0), 0);
     for (unsigned i = 1; i <= 5; i++) {
-        mr_rail_poll();
-        ck_assert_uint_eq(mr_rail_idle, i);
+        mr_vc_poll();
+        ck_assert_uint_eq(mr_channel_idle, i);
     }
     self_work = 1;
-    mr_rail_poll();
-    ck_assert_uint_eq(mr_rail_idle, 0);
-    mr_rail_poll();
-    ck_assert_uint_eq(mr_rail_idle, 1);
+    mr_vc_poll();
+    ck_assert_uint_eq(mr_channel_idle, 0);
+    mr_vc_poll();
+    ck_assert_uint_eq(mr_channel_idle, 1);
     mr_finalize();
 }
 END_TEST

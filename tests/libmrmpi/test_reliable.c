@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/rail/reorder.h"
+#include "libmrmpi/vc/reorder.h"
 #include "libmrmpi/reliable/ack.h"
 #include "libmrmpi/reliable/window.h"
 

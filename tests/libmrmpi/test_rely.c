@@ -27,8 +27,8 @@ static void set_policies(void)
         ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_net.policy[c], what, sizeof what));
 }
 struct mr_verbs mr_verbs;
-unsigned mr_vc_all_waiting;
-unsigned mr_rail_idle;
+unsigned mr_channel_waiting;
+unsigned mr_channel_idle;
 
 static const struct mr_launch launch = {.size = 5};
 static struct mr_peer peer;
@@ -120,17 +120,19 @@ void mr_net_backlog(struct mr_peer *p)
     backlogged++;
 }
 
-void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
+static void take_packet(const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     ck_assert_uint_eq(hdr->form, 0); /* above nobody knows of it */
     received += hdr->seq == received;
     delivered++;
 }
 
-uint32_t mr_vc_received(const struct mr_vc *vc)
+static uint32_t count_received(const struct mr_vc *vc)
 {
     return received;
 }
+
+struct mr_channel_up mr_channel_up = {.arrived = take_packet, .received = count_received};
 
 void mr_sub_break(struct mr_sub *s)
 {
@@ -180,7 +182,7 @@ static void setup(void)
     made = freed = posted = backlogged = delivered = broken = asked = readings = received = 0;
     refusal = 0;
     last = NULL;
-    mr_vc_all_waiting = 0;
+    mr_channel_waiting = 0;
     mr_config.log_level = -1;
     mr_config.srq_depth = 512;
     mr_net.launch = &launch;
@@ -310,7 +312,7 @@ START_TEST(a_packet_that_is_posted_stays)
     before = form(p);
     look(1);
     look(2 * mr_rtt_timeout(&peer.out.rtt));
-    ck_assert_uint_eq(mr_vc_all_waiting, 1);
+    ck_assert_uint_eq(mr_channel_waiting, 1);
     ck_assert_uint_eq(backlogged, 1);
     arrives(0, MR_WIRE_WANTS);
     ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
@@ -396,12 +398,12 @@ START_TEST(overdue_only_when_all_was_handled)
     ck_assert_uint_eq(readings, 0);
     clock_ns += 5 * timeout; /* nobody looked */
     look(0);
-    ck_assert_uint_eq(mr_vc_all_waiting, 0);
+    ck_assert_uint_eq(mr_channel_waiting, 0);
     clock_ns += timeout;
     mr_rely_poll(false, clock_ns);
-    ck_assert_uint_eq(mr_vc_all_waiting, 0);
+    ck_assert_uint_eq(mr_channel_waiting, 0);
     look(0);
-    ck_assert_uint_eq(mr_vc_all_waiting, 1);
+    ck_assert_uint_eq(mr_channel_waiting, 1);
     ck_assert_ptr_eq(mr_window_ready(&peer.out), &p->kept);
 }
 END_TEST

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/rail/reorder.h"
+#include "libmrmpi/vc/reorder.h"
 
 #define N 200
 

@@ -40,7 +40,7 @@ static int wire_poll(void)
     if (offer->kind != MR_PKT_RTS)
         return 1;
     wire.answers++;
-    mr_vc_arrived(&fin, NULL, 0);
+    mr_channel_up.arrived(&fin, NULL, 0);
     return 1;
 }
 

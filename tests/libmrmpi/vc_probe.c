@@ -11,7 +11,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/vc/vc.h"
 
 enum { DATA = 1, WANT, READY, BYE };
 
@@ -149,14 +149,14 @@ static void exchange(unsigned char *buf)
                 buf[k] = pattern(job->rank, k, i);
             send_or_die(vc, &hdr, buf, hdr.len);
             if (i % 64 == 0)
-                mr_rail_poll();
+                mr_vc_poll();
         }
     for (int r = 0; r < job->size; r++)
         if (!skips(r))
             want_put(mr_vc_get_peer(r), &peers[r]);
     while (busy) {
-        mr_rail_poll();
-        busy = !mr_rail_drained();
+        mr_vc_poll();
+        busy = !mr_vc_drained();
         for (int r = 0; r < job->size; r++)
             busy |= !skips(r) && (peers[r].got < packets || peers[r].puts_sent < PUTS || peers[r].puts_landed < PUTS);
     }
@@ -167,8 +167,8 @@ static void exchange(unsigned char *buf)
             send_or_die(mr_vc_get_peer(r), &hdr, NULL, 0);
     }
     for (busy = true; busy;) {
-        mr_rail_poll();
-        busy = !mr_rail_drained();
+        mr_vc_poll();
+        busy = !mr_vc_drained();
         for (int r = 0; r < job->size; r++)
             busy |= !skips(r) && !peers[r].byes;
     }
@@ -191,15 +191,15 @@ int main(int argc, char **argv)
         peers[r].target = malloc(put_sizes[PUTS - 1]);
         peers[r].source = malloc(put_sizes[PUTS - 1]);
     }
-    err = mr_rail_init(job, &up);
-    if (err || (err = mr_launch_fence()) || (err = mr_rail_ready())) {
+    err = mr_vc_init(job, &up);
+    if (err || (err = mr_launch_fence()) || (err = mr_vc_ready())) {
         fprintf(stderr, "rank %d: %s\n", job->rank, strerror(-err));
         mr_launch_abort(1, "no start");
     }
     exchange(buf);
     mr_launch_fence();
     mr_stats_print();
-    mr_rail_finalize();
+    mr_vc_finalize();
     if (!job->rank)
         printf("ranks %d packets %u puts %zu\n", job->size, packets, PUTS);
     for (int r = 0; r < job->size; r++) {

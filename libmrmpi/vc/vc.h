@@ -7,7 +7,7 @@
  * subchannels they took (sequence numbers are per virtual channel). A put is reported at the sender when its buffer may
  * be reused, and at the receiver when every byte has landed.
  *
- * All functions are called with the library's lock held. None of them blocks; upcalls come only out of mr_rail_poll(),
+ * All functions are called with the library's lock held. None of them blocks; upcalls come only out of mr_vc_poll(),
  * never out of mr_vc_send or mr_vc_put (channel self is no exception: it queues).
  */
 #ifndef MRMPI_VC_H
@@ -17,25 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libmrmpi/base/packet.h"
-
-struct mr_vc;
-struct mr_region;
-
-/*
- * What pt2pt/ reaches of a virtual channel without a call: the first member of every struct mr_vc. The sizes are
- * rail/'s: 0 until they are asked for (mr_vc_eager_max), then they do not change. The rest belongs to pt2pt/ and is zero
- * at first: the byte that goes with every packet to the peer, and room for what it keeps of the peer.
- */
-struct mr_vc_front {
-    uint32_t eager_max, eager_most;
-    uint8_t note;
-    _Alignas(8) unsigned char room[104];
-};
-static inline struct mr_vc_front *mr_vc_front(struct mr_vc *vc)
-{
-    return (struct mr_vc_front *)vc;
-}
+#include "libmrmpi/channel/channel.h"
 
 struct mr_vc_upcalls {
     /* A packet, in order. payload is valid during the call only. */
@@ -46,23 +28,20 @@ struct mr_vc_upcalls {
     void (*failed)(struct mr_vc *vc, int error);                    /* the peer cannot be reached any more */
 };
 
-struct mr_launch;
 /* Opens the devices, publishes the addresses (mr_launch_put; the caller does the fence), sets up shared memory. */
-int mr_rail_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up);
-int mr_rail_ready(void);     /* after the launcher's fence: attach to the node's shared memory, read cards lazily */
-void mr_rail_finalize(void); /* drains what is queued; peers have been synchronised by the caller */
+int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up);
+int mr_vc_ready(void);     /* after the launcher's fence: attach to the node's shared memory, read cards lazily */
+void mr_vc_finalize(void); /* drains what is queued; peers have been synchronised by the caller */
 /* Handles completions, arrivals, connection set-up, deferred sends. Returns the number of things done; 0: idle. */
-int mr_rail_poll(void);
-extern unsigned mr_rail_idle; /* so many times in a row no channel had anything to do */
+int mr_vc_poll(void);
 /* True when nothing is queued or in flight on this side (for finalize). */
-bool mr_rail_drained(void);
-/* From here on nothing is said upwards: pt2pt/ has gone. What peers still need is served by mr_rail_poll(). */
-void mr_rail_quiet(void);
+bool mr_vc_drained(void);
+/* From here on nothing is said upwards: pt2pt/ has gone. What peers still need is served by mr_vc_poll(). */
+void mr_vc_quiet(void);
 /* True while peers may still need this process to poll: a channel says so. */
-bool mr_rail_lingers(void);
+bool mr_vc_lingers(void);
 
 struct mr_vc *mr_vc_get_peer(int world_rank); /* made on demand, never NULL */
-int mr_vc_world_rank(const struct mr_vc *vc);
 /* Asks the channel how long packets may be, and keeps the answer. Returns eager_max, the least that a peer may have
  * while that is not known. */
 size_t mr_vc_learn_sizes(struct mr_vc *vc);
@@ -105,20 +84,16 @@ int mr_vc_reserve(struct mr_vc *vc, unsigned packets);
  * The same for a payload that does not lie in one piece: make writes it, to where the channel wants it if it can, else
  * to scratch (len bytes of the caller's). It is called before the return, once.
  */
-typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                     const void *what);
 
-uint32_t mr_vc_packets(const struct mr_vc *vc);  /* given to mr_vc_send so far; wraps */
-uint32_t mr_vc_received(const struct mr_vc *vc); /* delivered so far; wraps */
+uint32_t mr_vc_packets(const struct mr_vc *vc); /* given to mr_vc_send so far; wraps */
 
 /*
  * Packets to this peer that wait, as copies, for room or for a connection. Whoever has many to send lets them drain
- * (mr_rail_poll) first: the channel itself sets no bound.
+ * (mr_vc_poll) first: the channel itself sets no bound.
  */
 unsigned mr_vc_waiting(struct mr_vc *vc);
-/* To all peers, with the sends that pt2pt/ holds back because of them: while it is 0 nobody has to ask. */
-extern unsigned mr_vc_all_waiting;
 
 /*
  * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to be
@@ -145,9 +120,6 @@ int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_rem
  * over the rails. cookie comes back in read_done; the peer is not told. part.len > 0. The region for the local buffer,
  * all of it, is taken and released inside.
  */
-struct mr_vc_part {
-    size_t at, len;
-};
 int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                void *cookie);
 

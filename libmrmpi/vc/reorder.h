@@ -10,7 +10,7 @@
 #ifndef MRMPI_REORDER_H
 #define MRMPI_REORDER_H
 
-#include "libmrmpi/rail/vc.h"
+#include "libmrmpi/vc/vc.h"
 
 #define MR_REORDER_AHEAD_MAX 65536
 

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The virtual channels of this process, by world rank, made when first asked for. Here a packet gets its sequence
+ * number on the way down, and order and uniqueness on the way up; which bytes go over which wire is the channel's
+ * business. A channel is opened only if the job has a peer that it would reach: a job on one node opens no device.
+ */
+#include "libmrmpi/vc/vc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/vc/reorder.h"
+
+struct vc {
+    struct mr_vc base;
+    int error; /* nonzero: the peer is lost */
+    const struct mr_channel_ops *ops;
+    size_t packet_max;
+    uint32_t next_seq; /* of the next packet that we send */
+    struct mr_reorder in;
+};
+
+static inline struct vc *vc_of(const struct mr_vc *vc)
+{
+    return (struct vc *)vc;
+}
+
+/* While other channels are busy the network is still looked at once in so many rounds. */
+#define NET_EVERY 8
+
+static struct {
+    const struct mr_launch *launch;
+    struct mr_vc_upcalls up;
+    struct vc **vc;                       /* [launch->size] */
+    const struct mr_channel_ops *open[3]; /* cheapest first */
+    unsigned num_open;
+    unsigned busy_rounds;
+} all;
+
+/* ---- peers ------------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) struct vc *make_vc(int rank)
+{
+    struct vc *v = calloc(1, sizeof *v);
+
+    if (!v) {
+        static struct vc none = {.base.rank = -1, .error = -ENOMEM}; /* every send on it says so; made again next time */
+
+        mr_log(MR_LOG_ERROR, "no memory for the virtual channel to rank %d", rank);
+        return &none;
+    }
+    v->base.rank = rank;
+    for (unsigned i = 0; i < all.num_open && !v->ops; i++)
+        if (all.open[i]->reaches(rank))
+            v->ops = all.open[i];
+    if (!v->ops)
+        v->error = -EHOSTUNREACH;
+    all.vc[rank] = v;
+    return v;
+}
+
+static inline struct vc *get(int world_rank)
+{
+    struct vc *v = all.vc[world_rank];
+
+    return v ? v : make_vc(world_rank);
+}
+
+struct mr_vc *mr_vc_get_peer(int world_rank)
+{
+    return &get(world_rank)->base;
+}
+
+size_t mr_vc_learn_sizes(struct mr_vc *vc)
+{
+    if (!vc_of(vc)->ops || vc->front.eager_max)
+        return vc->front.eager_max;
+    vc->front.eager_max = (uint32_t)vc_of(vc)->ops->eager_max(vc->rank);
+    if (!vc->front.eager_max)
+        return MR_EAGER_LEAST;
+    vc->front.eager_most = vc->front.eager_max * (vc_of(vc)->ops->eager_packets ? vc_of(vc)->ops->eager_packets(vc->rank) : 1);
+    vc_of(vc)->packet_max = vc_of(vc)->ops->packet_max ? vc_of(vc)->ops->packet_max(vc->rank) : vc->front.eager_max;
+    return vc->front.eager_max;
+}
+
+bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet)
+{
+    return vc_of(vc)->ops && vc_of(vc)->ops->eager_alone && vc->front.eager_max && vc_of(vc)->ops->eager_alone(vc->rank, len, quiet);
+}
+
+unsigned mr_vc_rate(const struct mr_vc *vc, size_t *whole)
+{
+    return vc_of(vc)->ops && vc_of(vc)->ops->rate ? vc_of(vc)->ops->rate(vc->rank, whole) : 0;
+}
+
+size_t mr_vc_packet_max(struct mr_vc *vc)
+{
+    if (!vc_of(vc)->packet_max)
+        mr_vc_learn_sizes(vc);
+    return vc_of(vc)->packet_max ? vc_of(vc)->packet_max : MR_EAGER_LEAST;
+}
+
+unsigned mr_vc_caps(const struct mr_vc *vc, size_t len)
+{
+    return vc_of(vc)->ops ? vc_of(vc)->ops->caps(vc->rank, len) : 0;
+}
+
+bool mr_vc_lost(const struct mr_vc *vc)
+{
+    return vc_of(vc)->error;
+}
+
+/* ---- down -------------------------------------------------------------------------------------------------------- */
+
+int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct vc *v = vc_of(vc);
+    int err;
+
+    if (__builtin_expect(v->error, 0))
+        return v->error;
+    hdr->note = vc->front.note;
+    hdr->seq = v->next_seq;
+    hdr->src = (uint32_t)all.launch->rank;
+    err = v->ops->send(vc, hdr, payload, len);
+    if (!err)
+        v->next_seq++;
+    return err;
+}
+
+int mr_vc_reserve(struct mr_vc *vc, unsigned packets)
+{
+    if (vc_of(vc)->error)
+        return vc_of(vc)->error;
+    return vc_of(vc)->ops->reserve ? vc_of(vc)->ops->reserve(vc, packets) : 0;
+}
+
+int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
+                    const void *what)
+{
+    int err;
+
+    if (vc_of(vc)->error)
+        return vc_of(vc)->error;
+    if (!vc_of(vc)->ops->send_made) {
+        make(scratch, len, what);
+        return mr_vc_send(vc, hdr, scratch, len);
+    }
+    hdr->note = vc->front.note;
+    hdr->seq = vc_of(vc)->next_seq;
+    hdr->src = (uint32_t)all.launch->rank;
+    err = vc_of(vc)->ops->send_made(vc, hdr, len, scratch, make, what);
+    if (!err)
+        vc_of(vc)->next_seq++;
+    return err;
+}
+
+uint32_t mr_vc_packets(const struct mr_vc *vc)
+{
+    return vc_of(vc)->next_seq;
+}
+
+unsigned mr_vc_waiting(struct mr_vc *vc)
+{
+    return !vc_of(vc)->error && vc_of(vc)->ops->waiting ? vc_of(vc)->ops->waiting(vc) : 0;
+}
+
+int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                 struct mr_remote *out)
+{
+    int err;
+
+    if (vc_of(vc)->error)
+        return vc_of(vc)->error;
+    if (!vc_of(vc)->ops->expose)
+        return -EOPNOTSUPP;
+    err = vc_of(vc)->ops->expose(vc, buf, len, how, region, out);
+    if (!err)
+        (*region)->channel = vc_of(vc)->ops;
+    return err;
+}
+
+void mr_vc_unexpose(struct mr_region *region)
+{
+    if (region && region->channel->unexpose)
+        region->channel->unexpose(region);
+}
+
+void mr_vc_expect(struct mr_region *region, uint64_t rreq)
+{
+    region->rreq = rreq;
+}
+
+int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie)
+{
+    if (vc_of(vc)->error)
+        return vc_of(vc)->error;
+    return vc_of(vc)->ops->put ? vc_of(vc)->ops->put(vc, buf, len, dst, rreq, cookie) : -EOPNOTSUPP;
+}
+
+int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src, void *cookie)
+{
+    if (vc_of(vc)->error)
+        return vc_of(vc)->error;
+    return vc_of(vc)->ops->read ? vc_of(vc)->ops->read(vc, buf, size, part, src, cookie) : -EOPNOTSUPP;
+}
+
+int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
+{
+    if (vc_of(vc)->error)
+        return vc_of(vc)->error;
+    return vc_of(vc)->ops->get ? vc_of(vc)->ops->get(vc, buf, len, src, offset) : -EOPNOTSUPP;
+}
+
+/* ---- up ---------------------------------------------------------------------------------------------------------- */
+
+static void deliver(struct vc *v, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    if (__builtin_expect(hdr->kind < MR_VC_KIND_CHANNEL, 1))
+        all.up.deliver(&v->base, hdr, payload, len);
+    else if (v->ops->word)
+        v->ops->word(v->base.rank, hdr, payload, len);
+}
+
+static void deliver_held(struct vc *v)
+{
+    struct mr_held *h;
+
+    while ((h = mr_reorder_pop(&v->in))) {
+        mr_reorder_advance(&v->in);
+        deliver(v, &h->hdr, h->payload, h->len);
+        free(h);
+    }
+}
+
+static void peer_failed(int world_rank, int error)
+{
+    struct vc *v = get(world_rank);
+
+    if (v->base.rank < 0 || v->error)
+        return;
+    v->error = error;
+    all.up.failed(&v->base, error);
+}
+
+static void arrived_out_of_turn(struct vc *v, enum mr_order order, const struct mr_hdr *hdr, const void *payload,
+                                size_t len)
+{
+    if (order == MR_ORDER_DUPLICATE) {
+        mr_stat_add(MR_STAT_DUPLICATES, 1);
+        return;
+    }
+    if (order == MR_ORDER_REFUSED) {
+        mr_log(MR_LOG_ERROR, "refused packet %u of rank %d: packet %u is due, and it sends none so far ahead", hdr->seq,
+               v->base.rank, v->in.expected);
+        return;
+    }
+    mr_stat_add(MR_STAT_OUT_OF_ORDER, 1);
+    if (mr_reorder_hold(&v->in, hdr, payload, len) < 0) {
+        mr_log(MR_LOG_ERROR, "no memory to keep packet %u of rank %d until its turn", hdr->seq, v->base.rank);
+        peer_failed(v->base.rank, -ENOMEM);
+    }
+}
+
+static void packet_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct vc *v;
+    enum mr_order order;
+
+    if (__builtin_expect(hdr->src >= (uint32_t)all.launch->size, 0)) {
+        mr_log(MR_LOG_WARN, "dropped a packet from rank %u: the job has only %d", hdr->src, all.launch->size);
+        return;
+    }
+    v = get((int)hdr->src);
+    if (__builtin_expect(v->base.rank < 0, 0))
+        return; /* no memory for it, and that has been said */
+    order = mr_reorder_classify(&v->in, hdr->seq);
+    if (__builtin_expect(order != MR_ORDER_NEXT, 0)) {
+        arrived_out_of_turn(v, order, hdr, payload, len);
+        return;
+    }
+    mr_reorder_advance(&v->in);
+    deliver(v, hdr, payload, len);
+    if (__builtin_expect(v->in.head != NULL, 0))
+        deliver_held(v);
+}
+
+static void put_sent(void *cookie, int error)
+{
+    all.up.put_sent(cookie, error);
+}
+
+static void read_done(void *cookie, int error)
+{
+    all.up.read_done(cookie, error);
+}
+
+static void put_landed(int world_rank, uint64_t rreq, int error)
+{
+    all.up.put_landed(mr_vc_get_peer(world_rank), rreq, error);
+}
+
+static uint32_t num_received(const struct mr_vc *vc)
+{
+    return vc_of(vc)->in.expected;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static int open_channel(const struct mr_channel_ops *ops)
+{
+    int err = ops->init ? ops->init(all.launch) : 0;
+
+    if (err) {
+        mr_log(MR_LOG_ERROR, "channel %s cannot be opened: %s", ops->name, strerror(-err));
+        return err;
+    }
+    all.open[all.num_open++] = ops;
+    return 0;
+}
+
+int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up)
+{
+    int err;
+
+    memset(&all, 0, sizeof all);
+    all.launch = launch;
+    all.up = *up;
+    mr_channel_up = (struct mr_channel_up){.arrived = packet_arrived,
+                                           .put_sent = put_sent,
+                                           .read_done = read_done,
+                                           .put_landed = put_landed,
+                                           .failed = peer_failed,
+                                           .get = mr_vc_get_peer,
+                                           .send = mr_vc_send,
+                                           .received = num_received,
+                                           .eager_max = mr_vc_eager_max};
+    all.vc = calloc((size_t)launch->size, sizeof *all.vc);
+    if (!all.vc)
+        return -ENOMEM;
+    err = open_channel(&mr_channel_self);
+    if (!err && launch->local_size > 1)
+        err = open_channel(&mr_channel_shm);
+    if (!err && launch->num_nodes > 1)
+        err = open_channel(&mr_channel_net);
+    if (err)
+        mr_vc_finalize();
+    return err;
+}
+
+int mr_vc_ready(void)
+{
+    for (unsigned i = 0; i < all.num_open; i++) {
+        int err = all.open[i]->ready ? all.open[i]->ready() : 0;
+
+        if (err) {
+            mr_log(err == -EOWNERDEAD ? MR_LOG_INFO : MR_LOG_ERROR, "channel %s cannot start: %s", all.open[i]->name,
+                   strerror(-err));
+            return err;
+        }
+    }
+    return 0;
+}
+
+void mr_vc_finalize(void)
+{
+    while (all.num_open)
+        if (all.open[--all.num_open]->finalize)
+            all.open[all.num_open]->finalize();
+    if (!all.vc)
+        return;
+    for (int r = 0; r < all.launch->size; r++) {
+        if (!all.vc[r])
+            continue;
+        mr_reorder_clear(&all.vc[r]->in);
+        free(all.vc[r]);
+    }
+    free(all.vc);
+    memset(&all, 0, sizeof all);
+}
+
+/*
+ * Looking at an idle network has a price (on a simulated fabric it lets time pass), so it is left out while the cheaper
+ * channels have work.
+ */
+int mr_vc_poll(void)
+{
+    int done = 0;
+
+    for (unsigned i = 0; i < all.num_open; i++) {
+        if (done && all.open[i] == &mr_channel_net && ++all.busy_rounds % NET_EVERY)
+            break;
+        done += all.open[i]->poll();
+    }
+    mr_channel_idle = done ? 0 : mr_channel_idle + 1;
+    return done;
+}
+
+bool mr_vc_drained(void)
+{
+    for (unsigned i = 0; i < all.num_open; i++)
+        if (all.open[i]->drained && !all.open[i]->drained())
+            return false;
+    return true;
+}
+
+bool mr_vc_lingers(void)
+{
+    for (unsigned i = 0; i < all.num_open; i++)
+        if (all.open[i]->lingers && all.open[i]->lingers())
+            return true;
+    return false;
+}
+
+static void nothing_delivered(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+}
+
+static void nothing_done(void *cookie, int error)
+{
+}
+
+static void nothing_landed(struct mr_vc *vc, uint64_t rreq, int error)
+{
+}
+
+static void nobody_failed(struct mr_vc *vc, int error)
+{
+}
+
+void mr_vc_quiet(void)
+{
+    all.up = (struct mr_vc_upcalls){.deliver = nothing_delivered,
+                                     .put_sent = nothing_done,
+                                     .read_done = nothing_done,
+                                     .put_landed = nothing_landed,
+                                     .failed = nobody_failed};
+}
