@@ -65,43 +65,6 @@ void mr_budget_init(void)
     mr_net.suffices = !mr_budget_exceeded(mr_net.launch);
 }
 
-/* ---- counting ---------------------------------------------------------------------------------------------------- */
-
-static bool is_rationed(const struct mr_sub *sub)
-{
-    return mr_net.rationed >> sub->kind & 1;
-}
-
-static bool has_queue_pairs(const struct mr_peer *p)
-{
-    for (unsigned i = 0; i < p->num_subs; i++)
-        if (is_rationed(&p->sub[i]) && p->sub[i].state != MR_SUB_CLOSED)
-            return true;
-    return false;
-}
-
-void mr_budget_recount(struct mr_peer *p)
-{
-    bool holds = mr_net.rationed && (p->wanted & mr_net.rationed || has_queue_pairs(p));
-
-    if (holds == p->holds)
-        return;
-    p->holds = holds;
-    mr_net.num_held += holds ? 1u : -1u;
-    mr_stat_most(MR_STAT_RATIONED_MOST, mr_net.num_held);
-    if (!holds)
-        mr_net.budget_ns = 0; /* somebody may wait for its place */
-}
-
-static void want(struct mr_peer *p, uint8_t kinds)
-{
-    bool before = p->wanted & mr_net.rationed, after = kinds & mr_net.rationed;
-
-    p->wanted = kinds;
-    mr_net.num_rationed += (unsigned)after - (unsigned)before;
-    mr_budget_recount(p);
-}
-
 static unsigned most(void)
 {
     return (unsigned)mr_config.rc_peers;
@@ -124,20 +87,15 @@ void mr_budget_first(struct mr_peer *p, uint8_t kinds)
 {
     bool now = would_be_used(p) && !mr_config.rc_after && mr_net.num_held < most();
 
-    want(p, now || has_no_other(kinds) ? kinds : kinds & (uint8_t)~mr_net.rationed);
-}
-
-void mr_budget_asked(struct mr_peer *p, unsigned kind)
-{
-    want(p, p->wanted | (uint8_t)(1u << kind));
-}
-
-void mr_budget_lost(struct mr_peer *p)
-{
-    want(p, 0);
+    mr_ration_want(p, now || has_no_other(kinds) ? kinds : kinds & (uint8_t)~mr_net.rationed);
 }
 
 /* ---- closing ----------------------------------------------------------------------------------------------------- */
+
+static bool is_rationed(const struct mr_sub *sub)
+{
+    return mr_net.rationed >> sub->kind & 1;
+}
 
 static void park(struct mr_peer *p)
 {
@@ -149,22 +107,31 @@ static void park(struct mr_peer *p)
         sub->closing = true;
         p->loads[sub->side][mr_sub_place(sub)].up = false;
     }
-    want(p, p->wanted & (uint8_t)~mr_net.rationed);
+    mr_ration_want(p, p->wanted & (uint8_t)~mr_net.rationed);
     mr_sub_prefer(p);
-    mr_bulk_move(p);
-    mr_mend(p);
+    mr_peer_tell_moved(p);
+    mr_peer_due(p);
 }
 
-void mr_budget_heard(struct mr_peer *p)
+bool mr_budget_word(struct mr_peer *p, const struct mr_hdr *hdr)
 {
+    if (hdr->kind != MR_WORD_PARKED)
+        return false;
     if (p->wanted & mr_net.rationed && p->card->kinds & ~mr_net.rationed)
         park(p);
+    return true;
+}
+
+static void tell_parked(struct mr_peer *p)
+{
+    struct mr_hdr hdr = {.kind = MR_WORD_PARKED, .tag = mr_sub_tag(&p->sub[0], 0)};
+
+    mr_channel_up.send(p->vc, &hdr, NULL, 0);
 }
 
 static bool can_spare(const struct mr_peer *p)
 {
-    return p && p->up && !p->error && p->wanted & mr_net.rationed && p->card->kinds & ~mr_net.rationed && !p->puts &&
-           !p->orphans;
+    return p && p->up && !p->error && p->wanted & mr_net.rationed && p->card->kinds & ~mr_net.rationed && !p->num_puts;
 }
 
 static struct mr_peer *least_useful(void)
@@ -184,7 +151,7 @@ static void evict(struct mr_peer *p)
 {
     mr_log(MR_LOG_DEBUG, "rank %d on %s: its connection is closed for another rank's", p->rank, p->card->host);
     mr_stat_add(MR_STAT_EVICTED, 1);
-    mr_mend_tell_parked(p);
+    tell_parked(p);
     park(p);
 }
 
@@ -210,8 +177,8 @@ static bool has_room_for(const struct mr_peer *p)
 
 static void open_connections(struct mr_peer *p)
 {
-    want(p, p->wanted | (mr_net.rationed & p->card->kinds));
-    mr_mend(p);
+    mr_ration_want(p, p->wanted | (mr_net.rationed & p->card->kinds));
+    mr_peer_due(p);
 }
 
 static bool has_rdma(const struct mr_peer *p)
@@ -265,8 +232,8 @@ void mr_budget_refused(struct mr_peer *p)
     if (p->refusals < UINT8_MAX)
         p->refusals++;
     p->ask_ns = mr_clock_ns() + mr_quota_pause(p->refusals);
-    want(p, p->wanted & (uint8_t)~mr_net.rationed);
-    if (p->homeless)
+    mr_ration_want(p, p->wanted & (uint8_t)~mr_net.rationed);
+    if (p->needed)
         mr_budget_need(p);
 }
 
@@ -301,13 +268,13 @@ static struct mr_peer *most_deserving(uint64_t now_ns)
     return best;
 }
 
-void mr_budget_tick(uint64_t now_ns)
+bool mr_budget_tick(uint64_t now_ns)
 {
     struct mr_peer *best;
     uint64_t passed = now_ns - mr_net.budget_ns;
 
     if (passed < TICK_NS)
-        return;
+        return false;
     mr_net.budget_ns = now_ns;
     for (int r = 0; r < mr_net.launch->size; r++) {
         struct mr_peer *p = mr_net.peer[r];
@@ -315,8 +282,8 @@ void mr_budget_tick(uint64_t now_ns)
         if (!p)
             continue;
         count_use(p, passed);
-        if (mr_net.rules.num)
-            mr_steer_look(p);
+        if (mr_net.rules.num && mr_steer_is_stale(p))
+            mr_sub_prefer(p);
     }
     while ((best = most_deserving(now_ns)) && mr_net.num_held < most())
         open_connections(best);
@@ -324,5 +291,5 @@ void mr_budget_tick(uint64_t now_ns)
         evict(least_useful());
     if (best && has_room_for(best))
         open_connections(best);
-    mr_rings_tick();
+    return true;
 }

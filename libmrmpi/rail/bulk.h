@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files that move large messages share: bulk.c, expose.c, and track.c for those over links that lose writes. */
+/*
+ * What the files that move large messages share: put.c, stripe.c, moves.c, bulk.c, expose.c, and track.c for those over
+ * links that lose writes.
+ */
 #ifndef MRMPI_BULK_H
 #define MRMPI_BULK_H
 
@@ -36,8 +39,25 @@ struct mr_stripe_op {
     uint8_t fruitless;
 };
 
+/* A part to be posted. */
+struct mr_bulk_part {
+    uint64_t at, len, taken; /* at: from the message's beginning; taken: of mr_stripe_op.left */
+    uint32_t imm;
+    bool last; /* of its stripe, at present */
+};
+
+/* How the stripes of a message are posted whose receiver tells what has landed (track.c). */
+struct mr_track_ops {
+    /* The write that comes next; there is something left. */
+    void (*cut)(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part);
+    void (*posted)(struct mr_stripe_op *s, const struct mr_bulk_part *part);
+    void (*written)(struct mr_stripe_op *s); /* all of a stripe that was left */
+    void (*end)(struct mr_put *put);
+};
+
 /* Sender: a message whose receiver tells what has landed. */
 struct mr_track {
+    const struct mr_track_ops *ops;
     struct mr_blocks todo; /* to be written in this round */
     uint32_t written;      /* blocks, in this round */
     uint8_t block_shift;
@@ -78,26 +98,71 @@ struct region {
     struct mr_inflow *inflow; /* the same of one that comes as datagrams */
 };
 
-/* A part to be posted. */
-struct mr_bulk_part {
-    uint64_t at, len, taken; /* at: from the message's beginning; taken: of mr_stripe_op.left */
-    uint32_t imm;
-    bool last; /* of its stripe, at present */
-};
-
-/* ---- bulk.c ---- */
-/* Write what is left of a stripe, over its subchannel or, if it has none, over any. */
-void mr_bulk_restart(struct mr_stripe_op *s);
-/* All stripes are done, or their peer is lost: put_sent or read_done is said, and the put is no more. */
-void mr_bulk_finish(struct mr_put *put);
-
-/* ---- expose.c ---- */
+/* ---- put.c ---- */
 /*
  * Registers a message's memory. pinned: its pages must be there, for a sender that does not wait for them. 0; negative
  * errno: that was said. mr_bulk_release gives it back.
  */
 int mr_bulk_enroll(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out);
 void mr_bulk_release(struct mr_reg *r);
+/* A control message. If it cannot be sent the peer is lost. */
+void mr_bulk_say(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len);
+/* NULL: no subchannel has it now. What each has is what take_shortest goes by (sched.c). */
+void mr_stripe_queue_on(struct mr_stripe_op *s, struct mr_sub *sub);
+/* All stripes are done, or their peer is lost: put_sent or read_done is said, and the put is no more. */
+void mr_bulk_finish(struct mr_put *put);
+
+/* ---- stripe.c ---- */
+/* Weights follow what subchannels carry, if there is more than one, and memory. Many peers never get large messages. */
+bool mr_stripe_is_measured(struct mr_peer *p);
+/*
+ * Post a stripe, as far as there is room. begin_ns: 0, or when its message was begun. One of a medium message does not
+ * wait behind those of large ones, for whose link there is no room.
+ */
+void mr_stripe_start(struct mr_stripe_op *s, uint64_t begin_ns);
+/* One that waited. Its time counts from begin_ns if its first part is posted now; 0: it is not measured. 0, -EAGAIN: the
+ * rest waits, or another negative errno. */
+int mr_stripe_push(struct mr_stripe_op *s, uint64_t begin_ns);
+/* Those of medium messages before those of large ones. */
+void mr_stripe_enqueue(struct mr_stripe_op *s);
+void mr_stripe_done(struct mr_wr *wr, const struct mr_wc *wc);
+void mr_stripe_finish(struct mr_stripe_op *s, int error);
+void mr_stripe_see_part(struct mr_stripe_op *s, bool failed);
+
+/* ---- moves.c ---- */
+/* The subchannels that large messages do not take now: they have no RDMA, or the policy does not want them. */
+uint32_t mr_stripe_without_rdma(const struct mr_peer *p);
+/* Over whichever subchannel it may take; if there is none it waits for one. */
+void mr_stripe_find_home(struct mr_stripe_op *s);
+/* Stripes that waited for room, and after connecting. True if some still wait. */
+bool mr_stripes_resume(struct mr_peer *p);
+/* As struct mr_peer_events. settle: for each stripe that was written over a subchannel and may have landed, once the
+ * peer's end of that generation is gone, ask by its notification. */
+void mr_stripes_unmeasure(struct mr_peer *p);
+void mr_stripes_drained(struct mr_sub *sub);
+bool mr_stripes_settle(struct mr_sub *sub);
+bool mr_stripes_use(const struct mr_sub *sub);
+void mr_stripes_move(struct mr_peer *p);
+bool mr_stripes_word(struct mr_peer *p, const struct mr_hdr *hdr);
+
+/* ---- track.c: words, notifications with MR_RUN_FLAG ---- */
+bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_track_landed(uint32_t imm);
+
+/* ---- zcopy_in.c, zcopy_out.c ---- */
+/* Control messages about large messages that go as datagrams: true if it is one. */
+bool mr_zcopy_in_word(struct mr_peer *p, const struct mr_hdr *hdr);
+bool mr_zcopy_out_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+/* Post what has been cleared, as far as there is room. True: some waits. */
+bool mr_zcopy_resume(struct mr_peer *p);
+/* What comes over this subchannel comes over others. */
+void mr_zcopy_sub_broken(struct mr_sub *sub);
+/* The peer is lost: stop its queue pairs, of which mr_peer.num_intakes counts those that are not back yet. */
+void mr_zcopy_lost(struct mr_peer *p);
+/* After that, and after its links have drained. */
+void mr_zcopy_abandon(struct mr_peer *p);
+/* At the end. */
+void mr_zcopy_free(struct mr_peer *p);
 
 /* ---- track.c, receiver ---- */
 int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out);
@@ -119,12 +184,5 @@ int mr_zcopy_begin(struct mr_put *put);
 /* ---- track.c, sender ---- */
 /* 0 or negative errno; before its stripes are begun. */
 int mr_track_begin(struct mr_put *put);
-void mr_track_end(struct mr_put *put);
-/* The write that comes next; there is something left. */
-void mr_track_cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part);
-/* It has been posted. */
-void mr_track_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part);
-/* All of a stripe that was left has been written. */
-void mr_track_written(struct mr_stripe_op *s);
 
 #endif

@@ -19,60 +19,6 @@
 
 #define PAUSE_NS 10000000ull /* between two attempts */
 
-/*
- * Links that a subchannel may have: the window has places for so many, and the other side needs some as well. With more
- * than sixteen subchannels they may not suffice all the same (open_sub in wireup.c).
- */
-static unsigned links_each(const struct mr_peer *p)
-{
-    unsigned n = MR_WINDOW_LINKS / 2 / p->num_now;
-
-    return n < 2 ? 2 : n;
-}
-
-/*
- * The first of its lanes. There are subchannels for all lanes of the class in which a peer was met; where it has more
- * now each peer uses some of them, and peers spread over all. The same at both ends.
- */
-static unsigned first_lane(const struct mr_peer *p, unsigned num_lanes)
-{
-    uint32_t a, b, mix;
-
-    if (p->num_now >= num_lanes)
-        return 0;
-    a = (uint32_t)mr_net.launch->rank;
-    b = (uint32_t)p->rank;
-    mix = a < b ? a * 0x9e3779b1u + b : b * 0x9e3779b1u + a;
-    mix = (mix ^ mix >> 16) * 0x85ebca6bu; /* all bits come to count for all */
-    mix = (mix ^ mix >> 13) * 0xc2b2ae35u;
-    return (mix ^ mix >> 16) % num_lanes;
-}
-
-bool mr_change_has_room(const struct mr_peer *p)
-{
-    return links_each(p) > 2;
-}
-
-/* Where there are too few links medium messages go with the large ones, those of the larger sizes first. */
-void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS])
-{
-    unsigned left = links_each(sub->peer) - 1 - mr_change_has_room(sub->peer);
-    bool apart[MR_LEVELS] = {false};
-
-    for (unsigned l = 0; l < MR_LEVELS; l++) {
-        const struct mr_fabric_level *level = &mr_net.qos.level[l];
-
-        sl[l] = level->sl[(first_lane(sub->peer, level->num_lanes) + sub->lane) % level->num_lanes];
-    }
-    for (unsigned l = 0; l < MR_LEVEL_PACKETS && left; l++) {
-        apart[l] = sl[l] != sl[l + 1];
-        left -= apart[l];
-    }
-    for (unsigned l = MR_LEVEL_PACKETS; l-- > 0;)
-        if (!apart[l])
-            sl[l] = sl[l + 1];
-}
-
 void mr_change_all(void)
 {
     for (int r = 0; r < mr_net.launch->size; r++) {
@@ -82,7 +28,7 @@ void mr_change_all(void)
             continue;
         p->change = true;
         p->change_ns = 0;
-        mr_mend(p);
+        mr_peer_due(p);
     }
 }
 
@@ -100,11 +46,19 @@ static bool link_is_idle(struct mr_link *l)
 
 static bool is_idle(struct mr_sub *sub)
 {
-    bool idle = !mr_bulk_uses(sub);
+    bool idle = !mr_peer_ask_uses(sub);
 
     for (unsigned l = 0; l < sub->num_links; l++)
         idle &= link_is_idle(&sub->link[l]);
     return idle;
+}
+
+/* The peer shall hear that it carries nothing from here any more. False: not now. */
+static bool tell_idle(struct mr_sub *sub)
+{
+    struct mr_hdr hdr = {.kind = MR_WORD_IDLE, .tag = mr_sub_tag(sub, sub->generation)};
+
+    return !mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
 }
 
 /* True while there is something to look after. */
@@ -113,17 +67,22 @@ static bool close_when_idle(struct mr_sub *sub)
     if (!mr_sub_retires(sub) || sub->state != MR_SUB_OPEN)
         return false;
     if (!sub->told && is_idle(sub))
-        sub->told = mr_mend_tell_idle(sub);
+        sub->told = tell_idle(sub);
     if (sub->told && sub->heard)
         mr_sub_close(sub);
     return true;
 }
 
-void mr_change_heard(struct mr_sub *sub, uint8_t generation)
+bool mr_change_word(struct mr_peer *p, const struct mr_hdr *hdr)
 {
-    if (sub->generation == generation)
+    struct mr_sub *sub = hdr->kind == MR_WORD_IDLE ? mr_sub_tagged(p, (uint32_t)hdr->tag) : NULL;
+
+    if (!sub)
+        return hdr->kind == MR_WORD_IDLE;
+    if (sub->generation == mr_tag_generation((uint32_t)hdr->tag))
         sub->heard = true;
-    mr_mend(sub->peer);
+    mr_peer_due(p);
+    return true;
 }
 
 /* ---- the new side ------------------------------------------------------------------------------------------------ */
@@ -134,7 +93,7 @@ static bool has_other_levels(const struct mr_peer *p)
         const struct mr_sub *sub = &p->now[i];
         uint8_t sl[MR_LEVELS];
 
-        mr_change_levels(sub, sl);
+        mr_levels_of(sub, sl);
         if (sub->state == MR_SUB_OPEN && !sub->closing && memcmp(sub->sl, sl, sizeof sl))
             return true;
     }
@@ -152,7 +111,7 @@ static bool other_side_is_closed(const struct mr_peer *p)
 void mr_change_failed(struct mr_peer *p)
 {
     p->change = true;
-    mr_mend(p);
+    mr_peer_due(p);
 }
 
 void mr_change_opened(struct mr_peer *p, uint8_t turn)
@@ -171,11 +130,11 @@ void mr_change_opened(struct mr_peer *p, uint8_t turn)
     mr_stat_add(MR_STAT_CHANGED, 1);
     mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->card->host,
            p->now[0].sl[MR_LEVEL_SMALL], p->now[0].sl[MR_LEVEL_BULK]);
-    mr_bulk_move(p);
-    mr_mend(p);
+    mr_peer_tell_moved(p);
+    mr_peer_due(p);
 }
 
-bool mr_change_poll(struct mr_peer *p, uint64_t now_ns)
+bool mr_change_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 {
     bool more = false;
 
@@ -185,7 +144,7 @@ bool mr_change_poll(struct mr_peer *p, uint64_t now_ns)
         p->change = false;
     if (!p->change)
         return more;
-    if (now_ns >= p->change_ns && other_side_is_closed(p) && mr_peer_reopen(p, NULL)) {
+    if (now_ns >= p->change_ns && other_side_is_closed(p) && begin(p, NULL)) {
         p->change = false; /* unless the round fails, or more is heard meanwhile */
         p->change_ns = now_ns + PAUSE_NS;
     }

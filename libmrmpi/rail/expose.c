@@ -12,29 +12,6 @@
 #include "libmrmpi/rail/bulk.h"
 #include "libmrmpi/verbs/odp.h"
 
-int mr_bulk_enroll(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
-{
-    int err;
-
-    *out = pinned ? NULL : mr_odp_get(buf, len, access, false);
-    if (*out)
-        return 0;
-    err = mr_regcache_get(&mr_net.regs, buf, len, access, out);
-    if (err == -ENOMEM && !pinned && (*out = mr_odp_get(buf, len, access, true)))
-        return 0;
-    if (err)
-        mr_log(MR_LOG_ERROR,
-               "%zu bytes at %p cannot be registered for %s: %s; is the limit of locked memory too low (ulimit -l)?",
-               len, buf, access == MR_ACCESS_TARGET ? "receiving" : "sending", strerror(-err));
-    return err;
-}
-
-void mr_bulk_release(struct mr_reg *r)
-{
-    if (!mr_odp_owns(r))
-        mr_regcache_put(&mr_net.regs, r);
-}
-
 int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                    struct mr_remote *out)
 {
@@ -106,9 +83,4 @@ void mr_bulk_landed(uint32_t imm)
         mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
     if (r)
         mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
-}
-
-bool mr_bulk_has_landed(uint32_t imm)
-{
-    return !mr_landing_waits(&mr_net.landings, imm);
 }

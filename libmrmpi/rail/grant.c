@@ -13,9 +13,6 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/rail/net.h"
 
-/* ctx: kB/s on each level that goes ahead, over all rails; tag: of all packets; 0: no limit */
-#define WORD_GRANT (MR_VC_KIND_CHANNEL + 7)
-
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t own_budget(void)
@@ -86,7 +83,7 @@ static uint64_t own_pace(uint64_t passed_ns, bool *held)
 
 static void tell(struct mr_peer *p, uint32_t kb, uint32_t pace_kb, bool held)
 {
-    struct mr_hdr hdr = {.kind = WORD_GRANT, .ctx = kb, .tag = (int)pace_kb};
+    struct mr_hdr hdr = {.kind = MR_WORD_GRANT, .ctx = kb, .tag = (int)pace_kb};
 
     if ((kb == p->grant_told && !mr_grant_pace_differs(p->pace_told, pace_kb, held)) || mr_channel_up.send(p->vc, &hdr, NULL, 0))
         return;
@@ -137,7 +134,7 @@ bool mr_grant_word(struct mr_peer *p, const struct mr_hdr *hdr, size_t len)
 {
     uint64_t now_ns;
 
-    if (hdr->kind != WORD_GRANT)
+    if (hdr->kind != MR_WORD_GRANT)
         return false;
     p->grant_seen++;
     if (len || hdr->ctx > MR_GRANT_MOST_KB ||

@@ -26,46 +26,7 @@
 #define STEADY       10 /* it has not flapped if it was open for so many pauses */
 #define LOOKS_MIN    10 /* patience ends after so many looks at least */
 
-/* Words to the peer, in header kinds of the channel's own. tag: a subchannel by its sender's names, and a generation.
- */
-enum mend_word {
-    WORD_BROKEN = MR_VC_KIND_CHANNEL, /* our end is broken */
-    WORD_GONE,                        /* our end has drained: nothing lands through it any more */
-    WORD_ASK,                         /* has the stripe with the notification ctx landed? sreq: comes back */
-    WORD_TOLD,                        /* rank: 1 if it has, or is not waited for any more; 0 if not */
-    WORD_PARKED,                      /* we give up our connections; tag: any subchannel */
-    WORD_IDLE, /* it is of the old side, and nothing from our end is under way on it (change.c) */
-};
-
-int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation)
-{
-    _Static_assert(MR_RAILS_MAX <= 8, "a rail's number has three bits");
-    return (int32_t)(sub->rail->index | (uint32_t)sub->remote_rail << 3 | (uint32_t)(sub->path & 0x7f) << 6 |
-                     (uint32_t)mr_sub_kind(sub) << 13 | (uint32_t)generation << 21);
-}
-
-/* Ours that the peer means. */
-struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
-{
-    return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
-}
-
-static uint8_t tag_generation(uint32_t tag)
-{
-    return (uint8_t)(tag >> 21);
-}
-
 /* ---- breaking -------------------------------------------------------------------------------------------------- */
-
-void mr_mend(struct mr_peer *p)
-{
-    mr_net.mend_due = true;
-    if (p->mending)
-        return;
-    p->mending = true;
-    p->next_mending = mr_net.mending;
-    mr_net.mending = p;
-}
 
 static bool is_open(const struct mr_peer *p)
 {
@@ -105,10 +66,10 @@ void mr_sub_break(struct mr_sub *sub)
     mr_rail_add(sub->rail, MR_RAIL_BROKEN, 1);
     mr_view_sub(sub, MR_RECORD_BREAK, 0);
     drain_links(sub);
-    mr_zcopy_sub_broken(sub);
+    mr_peer_tell_broken(sub);
     if (p->up && !p->error && !is_open(p))
         set_isolated(p, mr_clock_ns());
-    mr_mend(p);
+    mr_peer_due(p);
 }
 
 void mr_sub_close(struct mr_sub *sub)
@@ -119,7 +80,7 @@ void mr_sub_close(struct mr_sub *sub)
     drain_links(sub);
     if (p->up && !p->error && p->wanted && !is_open(p)) /* those in use have broken before */
         set_isolated(p, mr_clock_ns());
-    mr_mend(p);
+    mr_peer_due(p);
 }
 
 /*
@@ -143,7 +104,7 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
     mr_lifeline_drop(sub);
     if (!mr_is_later(sub->generation, generation))
         end_with_peer(sub);
-    mr_mend(sub->peer);
+    mr_peer_due(sub->peer);
 }
 
 void mr_mend_opened(struct mr_sub *sub)
@@ -160,7 +121,7 @@ void mr_mend_connected(struct mr_peer *p)
 {
     if (!is_open(p))
         set_isolated(p, mr_clock_ns());
-    mr_mend(p);
+    mr_peer_due(p);
 }
 
 /* ---- links report ---------------------------------------------------------------------------------------------- */
@@ -203,7 +164,7 @@ static void link_confirmed(struct mr_link *l, unsigned n)
 
     mr_packets_free(mr_window_confirmed(&p->out, l->index, n));
     if (__builtin_expect(mr_window_waiting(&p->out) != 0, 0))
-        mr_net_backlog(p);
+        mr_peer_backlog(p);
 }
 
 static uint64_t pause_ns(const struct mr_sub *sub)
@@ -223,7 +184,7 @@ void mr_mend_later(struct mr_sub *sub)
     sub->closed_ns = now;
     sub->retry_ns = now + pause_ns(sub);
     sub->failures++;
-    mr_mend(sub->peer);
+    mr_peer_due(sub->peer);
 }
 
 static void link_drained(struct mr_link *l)
@@ -237,7 +198,7 @@ static void link_drained(struct mr_link *l)
     mr_rail_add(sub->rail, MR_RAIL_RESENT, again);
     if (again)
         mr_view_sub(sub, MR_RECORD_RESENT, again);
-    mr_net_backlog(p);
+    mr_peer_backlog(p);
     for (unsigned i = 0; i < sub->num_links; i++)
         if (sub->link[i].state != MR_LINK_CLOSED)
             return;
@@ -252,10 +213,10 @@ static void link_drained(struct mr_link *l)
     sub->news.gone = true;
     sub->news.gone_generation = sub->generation;
     if (!p->error)
-        mr_bulk_sub_drained(sub);
+        mr_peer_tell_drained(sub);
     sub->generation++;
-    mr_budget_recount(p);
-    mr_mend(p); /* the peer is told, and what is wanted again meanwhile is opened */
+    mr_ration_recount(p);
+    mr_peer_due(p); /* the peer is told, and what is wanted again meanwhile is opened */
 }
 
 static bool link_left(struct mr_link *l, struct mr_qp *qp)
@@ -272,26 +233,11 @@ const struct mr_link_events mr_mend_events = {
 
 /* ---- words ----------------------------------------------------------------------------------------------------- */
 
-static bool say(struct mr_peer *p, enum mend_word word, int32_t tag, uint32_t imm, uint64_t cookie, bool landed)
+static bool say(struct mr_sub *sub, enum mr_word word, uint8_t generation)
 {
-    struct mr_hdr hdr = {.kind = word, .rank = landed, .tag = tag, .ctx = imm, .sreq = cookie};
+    struct mr_hdr hdr = {.kind = word, .tag = mr_sub_tag(sub, generation)};
 
-    return !mr_channel_up.send(p->vc, &hdr, NULL, 0);
-}
-
-void mr_mend_tell_parked(struct mr_peer *p)
-{
-    say(p, WORD_PARKED, mr_sub_tag(&p->sub[0], 0), 0, 0, false);
-}
-
-bool mr_mend_tell_idle(struct mr_sub *sub)
-{
-    return say(sub->peer, WORD_IDLE, mr_sub_tag(sub, sub->generation), 0, 0, false);
-}
-
-static void ask(struct mr_sub *sub, uint32_t imm, uint64_t cookie)
-{
-    say(sub->peer, WORD_ASK, mr_sub_tag(sub, 0), imm, cookie, false);
+    return !mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
 }
 
 /* The peer hears of our end when it has drained, or now if that generation is over here, or never came to be. */
@@ -308,7 +254,7 @@ static void hear_broken(struct mr_sub *sub, uint8_t generation)
     if (!sub->news.gone || mr_is_later(generation, sub->news.gone_generation))
         sub->news.gone_generation = generation;
     sub->news.gone = true;
-    mr_mend(sub->peer);
+    mr_peer_due(sub->peer);
 }
 
 void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
@@ -319,23 +265,11 @@ void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
     if (!sub || p->error)
         return;
     switch (hdr->kind) {
-    case WORD_BROKEN:
-        hear_broken(sub, tag_generation(tag));
+    case MR_WORD_BROKEN:
+        hear_broken(sub, mr_tag_generation(tag));
         break;
-    case WORD_GONE:
-        mr_sub_gone(sub, tag_generation(tag));
-        break;
-    case WORD_PARKED:
-        mr_budget_heard(p);
-        break;
-    case WORD_IDLE:
-        mr_change_heard(sub, tag_generation(tag));
-        break;
-    case WORD_ASK:
-        say(p, WORD_TOLD, mr_sub_tag(sub, 0), hdr->ctx, hdr->sreq, mr_bulk_has_landed(hdr->ctx));
-        break;
-    case WORD_TOLD:
-        mr_bulk_told(p, hdr->sreq, hdr->rank);
+    case MR_WORD_GONE:
+        mr_sub_gone(sub, mr_tag_generation(tag));
         break;
     default:
         mr_log(MR_LOG_WARN, "rank %d on %s sent a word of kind %u that this version does not know", p->rank,
@@ -347,9 +281,9 @@ static void say_news(struct mr_sub *sub)
 {
     struct mr_sub_news *n = &sub->news;
 
-    if (n->broken && say(sub->peer, WORD_BROKEN, mr_sub_tag(sub, n->broken_generation), 0, 0, false))
+    if (n->broken && say(sub, MR_WORD_BROKEN, n->broken_generation))
         n->broken = false;
-    if (n->gone && say(sub->peer, WORD_GONE, mr_sub_tag(sub, n->gone_generation), 0, 0, false))
+    if (n->gone && say(sub, MR_WORD_GONE, n->gone_generation))
         n->gone = false;
 }
 
@@ -397,51 +331,70 @@ static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
 }
 
 /* True while something is to be said or done later. */
-static bool mend_sub(struct mr_sub *sub, uint64_t now_ns)
+static bool mend_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
 {
     const struct mr_rail *rail = sub->rail;
-    bool more = false;
+    bool more;
 
     say_news(sub);
     if (sub->peer->isolated_ns && !rail->down)
         mr_lifeline_ask(sub, now_ns);
-    mr_bulk_settle(sub, ask);
+    more = mr_peer_tell_due(sub);
     if (sub->news.broken || sub->news.gone || sub->state == MR_SUB_BROKEN)
         more = true;
     if (!mr_sub_is_wanted(sub))
         return more;
     if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && is_due(sub, now_ns))
-        mr_peer_reopen(sub->peer, sub);
+        begin(sub->peer, sub);
     if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal) /* else an event of the port tells */
         more = true;
     return more;
 }
 
-static bool mend_peer(struct mr_peer *p, uint64_t now_ns)
+bool mr_mend_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 {
     bool more;
 
     if (p->error || !p->up || has_given_up(p, now_ns))
         return false;
-    more = p->isolated_ns || p->orphans;
+    more = p->isolated_ns;
     for (unsigned i = 0; i < p->num_subs; i++)
-        more |= mend_sub(&p->sub[i], now_ns);
-    more |= mr_change_poll(p, now_ns);
+        more |= mend_sub(&p->sub[i], now_ns, begin);
     return more;
 }
 
-void mr_mend_poll(void)
-{
-    struct mr_peer **at = &mr_net.mending, *p;
-    uint64_t now = mr_clock_ns();
+/* ---- ports ------------------------------------------------------------------------------------------------------- */
 
-    mr_net.mend_due = false;
-    while ((p = *at)) {
-        if (mend_peer(p, now)) {
-            at = &p->next_mending;
-            continue;
-        }
-        p->mending = false;
-        *at = p->next_mending;
+static void sub_rail_changed(struct mr_sub *sub)
+{
+    if (sub->rail->down || sub->rail->dev->fatal) {
+        mr_sub_break(sub);
+        return;
+    }
+    mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
+    mr_peer_due(sub->peer);                          /* ... or opened again */
+}
+
+void mr_mend_rail_changed(struct mr_rail *rail)
+{
+    mr_view_port(rail);
+    for (int r = 0; r < mr_net.launch->size; r++) {
+        struct mr_peer *p = mr_net.peer[r];
+
+        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
+            if (p->sub[i].rail == rail)
+                sub_rail_changed(&p->sub[i]);
+    }
+}
+
+/* What peers know of it leads nowhere: its subchannels are opened anew, and the request says where it is now. */
+void mr_mend_rail_moved(struct mr_rail *rail)
+{
+    for (int r = 0; r < mr_net.launch->size; r++) {
+        struct mr_peer *p = mr_net.peer[r];
+
+        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
+            if (p->sub[i].rail == rail)
+                mr_sub_break(&p->sub[i]);
     }
 }

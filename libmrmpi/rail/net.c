@@ -49,13 +49,6 @@ struct mr_net mr_net;
 
 /* ---- up from the HCA --------------------------------------------------------------------------------------------- */
 
-struct mr_peer *mr_net_peer(uint32_t rank)
-{
-    if (rank >= (uint32_t)mr_net.launch->size || !mr_channel_net.reaches((int)rank))
-        return NULL;
-    return mr_peer_get((int)rank);
-}
-
 static void on_packet(struct mr_rail *rail, const void *data, size_t len)
 {
     struct mr_hdr hdr;
@@ -97,8 +90,8 @@ static const struct mr_verbs_handlers handlers = {
     .segment = on_segment,
     .landed = on_landed,
     .datagram = on_datagram,
-    .rail_changed = mr_peers_rail_changed,
-    .rail_moved = mr_peers_rail_moved,
+    .rail_changed = mr_mend_rail_changed,
+    .rail_moved = mr_mend_rail_moved,
 };
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
@@ -347,6 +340,8 @@ static void limit_packets(void)
     }
 }
 
+static const struct mr_peer_events peer_events = {.lossy = mr_rely_begin};
+
 static int net_init(const struct mr_launch *launch)
 {
     size_t packet_max;
@@ -354,6 +349,8 @@ static int net_init(const struct mr_launch *launch)
 
     memset(&mr_net, 0, sizeof mr_net);
     mr_net.launch = launch;
+    mr_peer_subscribe(&peer_events);
+    mr_bulk_init();
     err = choose_kinds(launch);
     if (err)
         return err;
@@ -408,7 +405,7 @@ static bool net_lingers(void)
 
 static bool net_reaches(int rank)
 {
-    return mr_net.launch->node_of[rank] != mr_net.launch->node_of[mr_net.launch->rank];
+    return mr_peer_is_remote(rank);
 }
 
 /* Where the card cannot be had sends fail anyway. 0: it has not come yet. */
@@ -691,7 +688,7 @@ static int first_send(struct mr_vc *vc, struct mr_peer **out)
 
     if (!p)
         return -ENOMEM;
-    mr_peer_connect(p);
+    mr_wireup_connect(p);
     *out = p;
     return p->error;
 }
@@ -728,7 +725,7 @@ static int net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     if (__builtin_expect(p->up && mr_window_waiting(&p->out) == 1 && mr_window_ready(&p->out), 1) && !post_packet(p, k))
         return 0;
     mr_channel_waiting++;
-    mr_net_backlog(p);
+    mr_peer_backlog(p);
     return 0;
 }
 
@@ -762,24 +759,14 @@ static int net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part 
 
 /* ---- what waits -------------------------------------------------------------------------------------------------- */
 
-void mr_net_backlog(struct mr_peer *p)
-{
-    if (p->backlogged || !p->up)
-        return; /* who is not connected is flushed when that is done */
-    p->backlogged = true;
-    p->next_backlogged = mr_net.backlogged;
-    mr_net.backlogged = p;
-}
-
 /* True if something still waits. */
 static bool flush(struct mr_peer *p)
 {
-    bool stripes, datagrams;
+    bool waits;
 
     push_packets(p);
-    stripes = mr_bulk_resume(p);
-    datagrams = p->pouring && mr_zcopy_resume(p);
-    return stripes || datagrams || mr_window_waiting(&p->out);
+    waits = mr_bulk_resume(p);
+    return waits || mr_window_waiting(&p->out);
 }
 
 /* A peer that has been read from at our pace comes last the next time. */
@@ -818,9 +805,9 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
     mr_verbs_check_events();
     mr_view_update(now);
     if (mr_net.mending)
-        mr_mend_poll();
-    if (mr_net.rationed || mr_net.rules.num || mr_net.rings)
-        mr_budget_tick(now);
+        mr_peers_poll();
+    if ((mr_net.rationed || mr_net.rules.num || mr_net.rings) && mr_budget_tick(now))
+        mr_rings_tick();
     if (idle)
         mr_ping_silent(now);
     if (mr_net.paced)
@@ -840,8 +827,10 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
                q.level[MR_LEVEL_SMALL].sl[0], q.level[MR_LEVEL_BULK].sl[0]);
     respread = memcmp(q.spread, mr_net.qos.spread, sizeof q.spread) != 0;
     mr_net.qos = q;
-    if (respread)
+    if (respread) {
         mr_spread_news();
+        mr_peers_reweigh();
+    }
     mr_change_all();
 }
 
@@ -952,7 +941,7 @@ static int net_poll(void)
     if (__builtin_expect(timed, 0))
         serve_time(done, now);
     if (__builtin_expect(mr_net.mend_due, 0))
-        mr_mend_poll();
+        mr_peers_poll();
     if (__builtin_expect(mr_net.backlogged != NULL, 0)) {
         flush_backlog();
         if (mr_net.pace_until_ns)
@@ -969,8 +958,8 @@ static void net_word(int rank, const struct mr_hdr *hdr, const void *payload, si
 {
     struct mr_peer *p = mr_peer_get(rank);
 
-    if (p && !p->error && !mr_track_word(p, hdr, payload, len) && !mr_zcopy_word(p, hdr, payload, len) &&
-        !mr_rings_word(p, hdr, payload, len) && !mr_grant_word(p, hdr, len))
+    if (p && !p->error && !mr_bulk_word(p, hdr, payload, len) && !mr_rings_word(p, hdr, payload, len) &&
+        !mr_grant_word(p, hdr, len) && !mr_change_word(p, hdr) && !mr_budget_word(p, hdr))
         mr_mend_word(p, hdr);
 }
 

@@ -90,6 +90,19 @@ struct mr_sub {
     struct mr_stripe_op *waiting, **waiting_end; /* stripes that found no room */
 };
 
+/* Control messages, in header kinds of the channel's own; those of large messages are in bulk.h and zcopy.h. */
+enum mr_word {
+    MR_WORD_BROKEN = MR_VC_KIND_CHANNEL, /* mend.c: our end is broken; tag: a subchannel by its sender's names, and a generation */
+    MR_WORD_GONE,   /* our end has drained: nothing lands through it any more */
+    MR_WORD_ASK,    /* bulk.c: has the stripe with the notification ctx landed? sreq: comes back */
+    MR_WORD_TOLD,   /* rank: 1 if it has, or is not waited for any more; 0 if not */
+    MR_WORD_PARKED, /* budget.c: we give up our connections; tag: any subchannel */
+    MR_WORD_IDLE,   /* change.c: it is of the old side, and nothing from our end is under way on it */
+    MR_WORD_RING,   /* rings.c. rank: what; tag: the subchannel; payload: struct mr_ring_says */
+    MR_WORD_GRANT,  /* grant.c. ctx: kB/s on each level that goes ahead, over all rails; tag: of all packets; 0: no limit */
+    MR_WORD_BULK,   /* from here on */
+};
+
 struct mr_peer {
     int rank;
     int error;                                     /* lost; nothing is sent any more */
@@ -154,7 +167,8 @@ struct mr_peer {
     uint64_t sampled_ns;                      /* when the last sample of the round-trip time was taken */
     struct mr_put *puts;                      /* not yet complete */
     unsigned num_puts;
-    struct mr_stripe_op *homeless;            /* stripes that look for a subchannel */
+    bool needed;                              /* large messages that were promised wait for a connection */
+    struct mr_stripe_op *homeless;            /* they do: stripes that look for a subchannel */
     unsigned orphans;                         /* stripes that may have landed over a subchannel that broke */
     struct mr_sub *reopening;                 /* what the round of connecting that we began is about, after the first */
     struct mr_sub *answering;                 /* that the last datagram went over */
@@ -236,17 +250,55 @@ struct mr_net {
 };
 extern struct mr_net mr_net;
 
-/* ---- peer.c ---------------------------------------------------------------------------------------------------- */
+/* ---- events.c -------------------------------------------------------------------------------------------------- */
 
-/* The peer of that rank, made if need be; NULL: no memory. Connecting begins with mr_peer_connect(). */
+/*
+ * What happens to peers and subchannels, for those above who subscribe before the first peer is made. NULL: it does not
+ * matter to them.
+ */
+struct mr_peer_events {
+    void (*lossy)(struct mr_peer *p);   /* packets go over links that lose them, from now on */
+    void (*broken)(struct mr_sub *sub); /* its links are being drained: nothing new may be posted */
+    void (*drained)(struct mr_sub *sub); /* all that was posted on it has come back; its generation ends */
+    bool (*due)(struct mr_sub *sub);    /* its peer is looked after, and is again later if this is true */
+    void (*moved)(struct mr_peer *p);   /* what waits for room on subchannels that retire goes over others */
+    bool (*uses)(const struct mr_sub *sub); /* something is under way over it, or waits for it */
+    void (*reweighed)(struct mr_peer *p); /* its weights begin anew */
+    void (*lost)(struct mr_peer *p);    /* nothing is sent to it any more, nor comes; links are being drained */
+    void (*ended)(struct mr_peer *p);   /* after that: all links have drained */
+    void (*freed)(struct mr_peer *p);   /* at the end, of each peer */
+};
+#define MR_PEER_SUBSCRIBERS 4
+void mr_peer_subscribe(const struct mr_peer_events *events);
+void mr_peer_tell_lossy(struct mr_peer *p);
+void mr_peer_tell_broken(struct mr_sub *sub);
+void mr_peer_tell_drained(struct mr_sub *sub);
+bool mr_peer_tell_due(struct mr_sub *sub);
+void mr_peer_tell_moved(struct mr_peer *p);
+bool mr_peer_ask_uses(const struct mr_sub *sub);
+void mr_peer_tell_reweighed(struct mr_peer *p);
+void mr_peer_tell_lost(struct mr_peer *p);
+void mr_peer_tell_ended(struct mr_peer *p);
+void mr_peer_tell_freed(struct mr_peer *p);
+
+/* ---- lists.c, peer.c ------------------------------------------------------------------------------------------- */
+
+/* The peer's rank is on another host. */
+bool mr_peer_is_remote(int rank);
+/* The peer of that rank, made if need be; NULL: no memory, or it is on this host. Connecting begins with
+ * mr_wireup_connect(). */
 struct mr_peer *mr_peer_get(int rank);
+struct mr_peer *mr_peer_of(uint32_t rank); /* any number may be asked for */
+/* Something of it is to be said or done: look after it in mr_peers_poll(). */
+void mr_peer_due(struct mr_peer *p);
+/* Something of it waits for room: try again from poll. */
+void mr_peer_backlog(struct mr_peer *p);
+/* Look after its packets and receives that may be late, in mr_rely_poll(). */
+void mr_peer_watch(struct mr_peer *p);
 /* Take it as lost: said upwards from the next poll. */
 void mr_peer_lost(struct mr_peer *p, int error);
 /* Tell above of what was lost. Number of peers. */
 int mr_peers_report(void);
-void mr_peers_rail_changed(struct mr_rail *rail);
-/* Its address is another one. */
-void mr_peers_rail_moved(struct mr_rail *rail);
 void mr_peers_free(void);
 
 /* ---- cards.c --------------------------------------------------------------------------------------------------- */
@@ -264,12 +316,19 @@ int mr_peer_fetch_card(struct mr_peer *p);
 void mr_cards_poll(void);
 void mr_cards_close(void);
 
+/* ---- levels.c -------------------------------------------------------------------------------------------------- */
+
+/* May a subchannel have a link for packets that go with the bulk, beside that of small ones that go ahead? */
+bool mr_levels_have_room(const struct mr_peer *p);
+/* The service levels that messages have on a subchannel that is opened now. */
+void mr_levels_of(const struct mr_sub *sub, uint8_t sl[MR_LEVELS]);
+
 /* ---- subs.c ---------------------------------------------------------------------------------------------------- */
 
 /* All pairs of rails, their paths and kinds of links, whether their ports are up or not. 0 or a negative errno. */
 int mr_subs_make(struct mr_peer *p);
 /* Queue pairs for one that is closed, which is being opened then. 0 or a negative errno: it is still closed. */
-int mr_sub_open(struct mr_sub *sub);
+int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events);
 /* What a message says of one that is being opened. */
 struct mr_cm_sub mr_sub_describe(const struct mr_sub *sub);
 /* With what the peer has said of its end; sls: of the side whose service levels count. 0 or a negative errno. */
@@ -277,10 +336,17 @@ int mr_sub_connect(struct mr_sub *sub, const struct mr_rail_addr *to, const stru
                    const struct mr_cm_sub *sls, uint32_t local_psn, uint32_t remote_psn);
 /* The round came to nothing: it is closed. */
 void mr_sub_unopen(struct mr_sub *sub);
-/* Weights begin anew, as the policies are now. */
-void mr_peer_reweigh(struct mr_peer *p);
+/* Weights of all peers begin anew, as the policies are now. */
+void mr_peers_reweigh(void);
 /* That of ours between these rails, ours and the peer's; NULL: there is none. */
 struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind);
+/* How the peer is told of a subchannel and a generation of it, and which of ours it means. */
+static inline uint8_t mr_tag_generation(uint32_t tag)
+{
+    return (uint8_t)(tag >> 21);
+}
+int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation);
+struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag);
 /* For messages: the ports of both ends and the path. */
 #define MR_SUB_NAME 144
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
@@ -316,12 +382,12 @@ void mr_sub_prefer(struct mr_peer *p);
 
 /* ---- wireup.c -------------------------------------------------------------------------------------------------- */
 
-/* The state of connecting to p, for mr_peer_get(). */
-void mr_wireup_init(struct mr_peer *p);
-void mr_peer_connect(struct mr_peer *p);
+void mr_wireup_connect(struct mr_peer *p);
+/* Say and do what is due for the peers that are looked after. */
+void mr_peers_poll(void);
 /* Begin a round for a subchannel that is closed, unless one is under way; NULL: for all of the side that is not
  * current. */
-bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *sub);
+bool mr_wireup_begin(struct mr_peer *p, struct mr_sub *sub);
 void mr_wireup_datagram(const void *data, size_t len);
 /* Timers of peers that are being connected. */
 void mr_wireup_tick(void);
@@ -345,8 +411,8 @@ int mr_steer_peer(struct mr_peer *p);
 /* The tables anew: the subchannels of each kind that may be taken, and those that are up. What is spare for packets that do
  * not ask: all. */
 uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], uint32_t up);
-/* The same if the peer's counts make a difference. */
-void mr_steer_look(struct mr_peer *p);
+/* The peer's counts make a difference: the tables are to be made anew. */
+bool mr_steer_is_stale(const struct mr_peer *p);
 /* Which subchannels may not carry this packet: set. */
 static inline uint32_t mr_steer_spare(const struct mr_peer *p, enum mr_rule_use use, size_t payload)
 {
@@ -421,6 +487,17 @@ static inline bool mr_may_go_ahead(const struct mr_sub *sub, unsigned level, siz
     return mr_bucket_lets(&mr_net.ahead[sub->rail->index][level], len);
 }
 
+/* ---- ration.c -------------------------------------------------------------------------------------------------- */
+
+/* These kinds of links to the peer shall be open: set. */
+void mr_ration_want(struct mr_peer *p, uint8_t kinds);
+/* Its queue pairs have gone, perhaps. */
+void mr_ration_recount(struct mr_peer *p);
+/* The peer opens a link of that kind. */
+void mr_ration_asked(struct mr_peer *p, unsigned kind);
+/* The peer is lost: others may have its place. */
+void mr_ration_lost(struct mr_peer *p);
+
 /* ---- budget.c -------------------------------------------------------------------------------------------------- */
 
 /* There are more ranks on other hosts than one may have connections to. The same for all ranks of the job. */
@@ -432,45 +509,39 @@ void mr_budget_first(struct mr_peer *p, uint8_t kinds);
 bool mr_budget_grants(struct mr_peer *p, bool needed);
 /* The peer has no room for one. */
 void mr_budget_refused(struct mr_peer *p);
-/* Its queue pairs have gone, perhaps. */
-void mr_budget_recount(struct mr_peer *p);
-/* The peer opens a link of that kind. */
-void mr_budget_asked(struct mr_peer *p, unsigned kind);
-/* The peer gives up its connections. */
-void mr_budget_heard(struct mr_peer *p);
-/* The peer is lost: others may have its place. */
-void mr_budget_lost(struct mr_peer *p);
+/* The peer's word that it gives up its connections: true if it is one. */
+bool mr_budget_word(struct mr_peer *p, const struct mr_hdr *hdr);
 /* Large messages may go there by RDMA: there is a connection, or will be. */
 bool mr_budget_rdma(struct mr_peer *p);
 /* One waits for a connection. */
 void mr_budget_need(struct mr_peer *p);
-void mr_budget_tick(uint64_t now_ns);
+/* True: a tick has passed, and packets have been counted. */
+bool mr_budget_tick(uint64_t now_ns);
 
 /* ---- rings.c ----------------------------------------------------------------------------------------------------- */
 
 /* A round has opened subchannels to p. */
 void mr_rings_opened(struct mr_peer *p);
-/* Once in a tick of the budget, after packets have been counted. */
+/* After each tick of the budget. */
 void mr_rings_tick(void);
 /* A word about a ring: true if it is one. */
 bool mr_rings_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+
+/* Begins a handshake for a subchannel, or NULL: for all of the other side. False: one is under way. */
+typedef bool mr_begin_fn(struct mr_peer *p, struct mr_sub *sub);
 
 /* ---- change.c -------------------------------------------------------------------------------------------------- */
 
 /* fabricd has said something new: all peers that are connected otherwise change sides. */
 void mr_change_all(void);
 /* What is due of it. True: more later. */
-bool mr_change_poll(struct mr_peer *p, uint64_t now_ns);
+bool mr_change_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
 /* The round that was to open the other side came to nothing. */
 void mr_change_failed(struct mr_peer *p);
 /* A round has opened subchannels of this turn: if it is a later one it is the one that counts now. */
 void mr_change_opened(struct mr_peer *p, uint8_t turn);
-/* The peer's word that a subchannel of the other side carries nothing from there any more. */
-void mr_change_heard(struct mr_sub *sub, uint8_t generation);
-/* May a subchannel have a link for packets that go with the bulk, beside that of small ones that go ahead? */
-bool mr_change_has_room(const struct mr_peer *p);
-/* The service levels that messages have on a subchannel that is opened now. */
-void mr_change_levels(const struct mr_sub *sub, uint8_t sl[MR_LEVELS]);
+/* The peer's word that a subchannel of the other side carries nothing from there any more: true if it is one. */
+bool mr_change_word(struct mr_peer *p, const struct mr_hdr *hdr);
 
 /* ---- mend.c ---------------------------------------------------------------------------------------------------- */
 
@@ -480,10 +551,6 @@ extern const struct mr_link_events mr_mend_events;
 void mr_sub_break(struct mr_sub *sub);
 /* Nobody needs it any more: closed without a word. */
 void mr_sub_close(struct mr_sub *sub);
-/* The peer shall give up its connections, too. */
-void mr_mend_tell_parked(struct mr_peer *p);
-/* The peer shall hear that it carries nothing from here any more. False: not now. */
-bool mr_mend_tell_idle(struct mr_sub *sub);
 /* A subchannel that is closed, or could not be opened: it is tried again after a pause. */
 void mr_mend_later(struct mr_sub *sub);
 /* The peer's end of it is gone and has drained, in this generation and those before. */
@@ -491,15 +558,13 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation);
 void mr_mend_opened(struct mr_sub *sub);
 /* The first round has ended: say what broke while it lasted, and open it again. */
 void mr_mend_connected(struct mr_peer *p);
-/* How the peer is told of a subchannel, and which of ours it means. */
-int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation);
-struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag);
 /* A word of the peer's mend.c: header kinds from MR_VC_KIND_CHANNEL on. */
 void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr);
-/* Say and do what is due. */
-void mr_mend_poll(void);
-/* Something of this peer is due. */
-void mr_mend(struct mr_peer *p);
+/* Say and do what is due. True: more later. */
+bool mr_mend_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
+/* A port's state has changed; its address is another one. */
+void mr_mend_rail_changed(struct mr_rail *rail);
+void mr_mend_rail_moved(struct mr_rail *rail);
 
 /* ---- ping.c ---------------------------------------------------------------------------------------------------- */
 
@@ -529,7 +594,7 @@ void mr_rely_time(void);
 /* What is due. idle: all that has come was handled. now_ns: 0 if the clock was not read; never if idle. */
 void mr_rely_poll(bool idle, uint64_t now_ns);
 /* Look after this peer in mr_rely_poll(). */
-void mr_rely_watch(struct mr_peer *p);
+void mr_peer_watch(struct mr_peer *p);
 
 /* ---- lifeline.c ------------------------------------------------------------------------------------------------ */
 
@@ -543,6 +608,8 @@ void mr_lifeline_free(struct mr_sub *sub);
 
 /* ---- bulk.c ---------------------------------------------------------------------------------------------------- */
 
+/* Subscribes to what happens to peers. */
+void mr_bulk_init(void);
 int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                    struct mr_remote *out);
 void mr_bulk_unexpose(struct mr_region *region);
@@ -551,62 +618,18 @@ int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_
 #define MR_STRIPE_BUSY 4
 int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                  void *cookie);
-/* Stripes that waited for room, and after connecting. True if some still wait. */
+/* What waited for room, and after connecting. True if some still waits. */
 bool mr_bulk_resume(struct mr_peer *p);
-/* Policies are other ones: what was measured says nothing about them. */
-void mr_bulk_unmeasure(struct mr_peer *p);
+/* A notification: what has arrived. */
 void mr_bulk_landed(uint32_t imm);
-/* Has this stripe arrived? True also when nobody waits for it any more. */
-bool mr_bulk_has_landed(uint32_t imm);
-/* A subchannel has drained: what it was to read is read over others. */
-void mr_bulk_sub_drained(struct mr_sub *sub);
-/*
- * For each stripe that was written over a subchannel and may have landed, once the peer's end of that generation is
- * gone: ask, by its notification; the answer, with the same cookie, goes to mr_bulk_told().
- */
-void mr_bulk_settle(struct mr_sub *sub, void (*ask)(struct mr_sub *sub, uint32_t imm, uint64_t cookie));
-void mr_bulk_told(struct mr_peer *p, uint64_t cookie, bool landed);
-/* Is a part of a message under way over this subchannel? */
-bool mr_bulk_uses(const struct mr_sub *sub);
-/* The sides have changed: parts that wait for room over there look for another subchannel. */
-void mr_bulk_move(struct mr_peer *p);
-/* The peer is lost: all of its transfers that are not with an adapter end with this error. */
-void mr_bulk_abandon(struct mr_peer *p, int error);
-
-/* ---- track.c --------------------------------------------------------------------------------------------------- */
-
-/* A word about a large message: true if it is one. */
-bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
-/* A notification with MR_RUN_FLAG. */
-void mr_track_landed(uint32_t imm);
+/* A control message about a large message: true if it is one. */
+bool mr_bulk_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 /* All that has come was handled: ask again for what is missing, if its time is up. */
 void mr_track_poll(struct mr_peer *p, uint64_t now_ns);
-
-/* ---- zcopy_in.c, zcopy_wait.c, zcopy_out.c ----------------------------------------------------------------------- */
-
-/* A word about a large message that goes as datagrams: true if it is one. */
-bool mr_zcopy_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
-/* Post what has been cleared, as far as there is room. True: some waits. */
-bool mr_zcopy_resume(struct mr_peer *p);
+void mr_zcopy_poll(struct mr_peer *p, uint64_t now_ns);
 /* While mr_net.starved: queue pairs for messages that wait for one. */
 void mr_zcopy_serve(void);
-/* As mr_track_poll(). */
-void mr_zcopy_poll(struct mr_peer *p, uint64_t now_ns);
-/* What comes over this subchannel comes over others. */
-void mr_zcopy_sub_broken(struct mr_sub *sub);
-/* The peer is lost: stop its queue pairs, of which mr_peer.num_intakes counts those that are not back yet. */
-void mr_zcopy_lost(struct mr_peer *p);
-/* After that, and after its links have drained. */
-void mr_zcopy_abandon(struct mr_peer *p);
 /* At the end. */
-void mr_zcopy_free(struct mr_peer *p);
 void mr_zcopy_clear(void);
-
-/* ---- net.c ----------------------------------------------------------------------------------------------------- */
-
-/* The peer of that world rank if it is one of this channel's; NULL: it is not, or no memory. */
-struct mr_peer *mr_net_peer(uint32_t rank);
-/* Something of this peer waits for room: try again from poll. */
-void mr_net_backlog(struct mr_peer *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers on other hosts: made on demand, told of ports that change, lost when nothing leads to them any more. */
+/* How a peer on another host is lost, and all of them are freed at the end. */
 #include "libmrmpi/rail/net.h"
 
 #include <errno.h>
@@ -10,27 +10,6 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/rail/view.h"
 
-#define WINDOW 4096 /* packets to one peer that may be under way */
-
-struct mr_peer *mr_peer_get(int rank)
-{
-    struct mr_peer *p = mr_net.peer[rank];
-
-    if (p)
-        return p;
-    p = calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
-    p->rank = rank;
-    p->card = &mr_card_none;
-    p->vc = mr_channel_up.get(rank);
-    mr_window_init(&p->out, WINDOW);
-    mr_wireup_init(p);
-    mr_net.peer[rank] = p;
-    p->vc->data = p;
-    return p;
-}
-
 /* ---- losing a peer ----------------------------------------------------------------------------------------------- */
 
 void mr_peer_lost(struct mr_peer *p, int error)
@@ -38,7 +17,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
     if (p->error)
         return;
     p->error = error ? error : -EIO;
-    mr_budget_lost(p);
+    mr_ration_lost(p);
     p->up = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
         p->loads[p->sub[i].side][mr_sub_place(&p->sub[i])].up = false;
@@ -48,7 +27,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
                 p->sub[i].link[l].ops->drain(&p->sub[i].link[l]);
     }
     mr_view_forget(p);
-    mr_zcopy_lost(p);
+    mr_peer_tell_lost(p);
     if (p->isolated_ns)
         mr_net.num_isolated--;
     p->isolated_ns = 0;
@@ -86,51 +65,14 @@ int mr_peers_report(void)
         *at = p->next_failing;
         p->failing = false;
         drop_packets(p);
-        mr_bulk_abandon(p, p->error);
+        mr_peer_tell_ended(p);
         mr_channel_up.failed(p->rank, p->error);
         n++;
     }
     return n;
 }
 
-/* ---- ports ------------------------------------------------------------------------------------------------------- */
-
-static void sub_rail_changed(struct mr_sub *sub)
-{
-    if (sub->rail->down || sub->rail->dev->fatal) {
-        mr_sub_break(sub);
-        return;
-    }
-    mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
-    mr_mend(sub->peer);                          /* ... or opened again */
-}
-
-void mr_peers_rail_changed(struct mr_rail *rail)
-{
-    mr_view_port(rail);
-    for (int r = 0; r < mr_net.launch->size; r++) {
-        struct mr_peer *p = mr_net.peer[r];
-
-        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
-            if (p->sub[i].rail == rail)
-                sub_rail_changed(&p->sub[i]);
-    }
-}
-
-/* What peers know of it leads nowhere: its subchannels are opened anew, and the request says where it is now. */
-void mr_peers_rail_moved(struct mr_rail *rail)
-{
-    for (int r = 0; r < mr_net.launch->size; r++) {
-        struct mr_peer *p = mr_net.peer[r];
-
-        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
-            if (p->sub[i].rail == rail)
-                mr_sub_break(&p->sub[i]);
-    }
-}
-
-/* ---- the end ------------------------------------------------------------------------------------------------------
- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 void mr_peers_free(void)
 {
@@ -152,10 +94,8 @@ void mr_peers_free(void)
         free(p->steer);
         free(p->granted);
         free(p->pace);
-        free(p->adapt);
-        free(p->feedback);
         mr_view_forget(p);
-        mr_zcopy_free(p);
+        mr_peer_tell_freed(p);
         free(p->sub);
         free(p->loads[0]);
         free(p->packet_turn.due);

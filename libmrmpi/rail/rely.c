@@ -98,23 +98,12 @@ static void renew_grant(struct mr_peer *p)
     mr_ack_grant(&p->in, every(most), most, mr_net.looked_ns);
 }
 
-void mr_rely_watch(struct mr_peer *p)
-{
-    mr_net.untimed = true;
-    if (p->relying)
-        return;
-    p->relying = true;
-    p->next_relying = mr_net.relying;
-    mr_net.relying = p;
-    mr_net.num_relying++;
-}
-
 /* What waits in p's window has become more or less. */
 static void count_waiting(struct mr_peer *p, unsigned before)
 {
     mr_channel_waiting += mr_window_waiting(&p->out) - before;
     if (mr_window_waiting(&p->out))
-        mr_net_backlog(p);
+        mr_peer_backlog(p);
 }
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
@@ -172,7 +161,7 @@ static void sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
     mr_stat_most(MR_STAT_WINDOW_MOST, p->out.num_most);
     mr_stat_most(MR_STAT_WINDOW_BYTES, p->out.bytes_most);
     if (!l->native)
-        mr_rely_watch(p);
+        mr_peer_watch(p);
     else if (!l->ops->confirms)
         mr_packets_free(mr_window_confirmed(&p->out, l->index, 1));
 }
@@ -257,7 +246,7 @@ static void take_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *a
 
 void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_peer *p = mr_net_peer(hdr->src);
+    struct mr_peer *p = mr_peer_of(hdr->src);
     unsigned form = hdr->form;
 
     if (!p || p->error)
@@ -276,7 +265,7 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
         return;
     mr_ack_arrived(&p->in, hdr->seq, mr_channel_up.received(p->vc), form & MR_WIRE_WANTS, 0);
     if (form & MR_WIRE_WANTS)
-        mr_rely_watch(p);
+        mr_peer_watch(p);
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */

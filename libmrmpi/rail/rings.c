@@ -16,8 +16,6 @@
 #include "libmrmpi/rail/net.h"
 #include "libmrmpi/rail/quota.h"
 
-#define WORD_RING (MR_VC_KIND_CHANNEL + 6) /* rank: what; tag: the subchannel; payload: struct mr_ring_says */
-
 enum ring_word {
     RING_OFFER,    /* write into this */
     RING_ACCEPT,   /* I do */
@@ -33,7 +31,7 @@ static struct mr_link *link_of(struct mr_sub *sub)
 
 static bool say(struct mr_sub *sub, enum ring_word word, const struct mr_ring_says *what)
 {
-    struct mr_hdr hdr = {.kind = WORD_RING, .rank = (int32_t)word, .tag = mr_sub_tag(sub, sub->generation)};
+    struct mr_hdr hdr = {.kind = MR_WORD_RING, .rank = (int32_t)word, .tag = mr_sub_tag(sub, sub->generation)};
 
     return !mr_channel_up.send(sub->peer->vc, &hdr, what, sizeof *what);
 }
@@ -225,7 +223,7 @@ bool mr_rings_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payl
     struct mr_ring_says what;
     struct mr_sub *sub;
 
-    if (hdr->kind != WORD_RING)
+    if (hdr->kind != MR_WORD_RING)
         return false;
     sub = mr_sub_tagged(p, tag);
     if (!sub || sub->kind != MR_LINK_RING || len != sizeof what || (uint32_t)hdr->rank >= RING_WORDS) {
@@ -233,7 +231,7 @@ bool mr_rings_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payl
         return true;
     }
     memcpy(&what, payload, sizeof what);
-    if (mr_sub_tag(sub, sub->generation) != mr_sub_tag(sub, (uint8_t)(tag >> 21)))
+    if (mr_sub_tag(sub, sub->generation) != mr_sub_tag(sub, mr_tag_generation(tag)))
         return true; /* of one that has broken */
     hear(sub, (enum ring_word)hdr->rank, &what);
     return true;

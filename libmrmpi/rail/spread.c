@@ -107,9 +107,6 @@ void mr_spread_news(void)
     for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
         if (!strcasecmp(setting_of(c), "auto"))
             adopt_word(c);
-    for (int i = 0; i < mr_net.launch->size; i++)
-        if (mr_net.peer[i] && mr_net.peer[i]->num_subs)
-            mr_peer_reweigh(mr_net.peer[i]);
 }
 
 /* ---- a peer ------------------------------------------------------------------------------------------------------ */

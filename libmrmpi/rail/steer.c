@@ -101,17 +101,16 @@ uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], 
 
             p->steer[use * classes + c] = kind < MR_LINK_KINDS ? up & ~of_kind[kind] : p->spare;
             if (kind < MR_LINK_KINDS && loses_packets(kind))
-                mr_rely_begin(p);
+                mr_peer_tell_lossy(p);
         }
     return UINT32_MAX;
 }
 
-void mr_steer_look(struct mr_peer *p)
+bool mr_steer_is_stale(const struct mr_peer *p)
 {
     struct mr_rules_peer about = describe(p);
 
-    if (p->steer && p->up && mr_rules_holding(&mr_net.rules, &about) != p->holding)
-        mr_sub_prefer(p);
+    return p->steer && p->up && mr_rules_holding(&mr_net.rules, &about) != p->holding;
 }
 
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)

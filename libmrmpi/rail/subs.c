@@ -34,6 +34,19 @@ struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, un
     return NULL;
 }
 
+int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation)
+{
+    _Static_assert(MR_RAILS_MAX <= 8, "a rail's number has three bits");
+    return (int32_t)(sub->rail->index | (uint32_t)sub->remote_rail << 3 | (uint32_t)(sub->path & 0x7f) << 6 |
+                     (uint32_t)mr_sub_kind(sub) << 13 | (uint32_t)generation << 21);
+}
+
+/* Ours that the peer means. */
+struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
+{
+    return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
+}
+
 /* Large messages go by RDMA over links of one kind: reliable connections, or else unreliable ones. */
 static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned twin,
                     unsigned lane)
@@ -161,7 +174,7 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
     return num;
 }
 
-void mr_peer_reweigh(struct mr_peer *p)
+static void reweigh(struct mr_peer *p)
 {
     unsigned kinds = (unsigned)__builtin_popcount(mr_net.our_kinds & p->card->kinds), left_out;
     struct mr_pair pair[MR_SUBS_MAX];
@@ -172,8 +185,15 @@ void mr_peer_reweigh(struct mr_peer *p)
             p->loads[side][i].weight = pair[i % num].weight;
             p->loads[side][i].small_weight = pair[i % num].small_weight;
         }
-    mr_bulk_unmeasure(p);
+    mr_peer_tell_reweighed(p);
     mr_sub_prefer(p);
+}
+
+void mr_peers_reweigh(void)
+{
+    for (int i = 0; i < mr_net.launch->size; i++)
+        if (mr_net.peer[i] && mr_net.peer[i]->num_subs)
+            reweigh(mr_net.peer[i]);
 }
 
 /* Ranks of a node, and peers on several nodes, begin with different rails. */
@@ -208,7 +228,6 @@ int mr_subs_make(struct mr_peer *p)
         add_side(p, pair, num, our_side(p), twins);
     if (mr_steer_peer(p))
         return -ENOMEM;
-    mr_budget_first(p, (uint8_t)kinds);
     p->tracked = p->rdma && !mr_link_kinds[p->bulk_kind]->reliable && !mr_net.kinds.native[p->bulk_kind];
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
@@ -234,7 +253,7 @@ void mr_sub_prefer(struct mr_peer *p)
         if (!found && mr_net.policy[MR_POLICY_SMALL].kind->where == MR_WHERE_NEAR)
             p->far = all & ~set;
         if (!found && set && (!mr_net.kinds.native[mr_net.kinds.kind[k]] || !mr_link_kinds[mr_net.kinds.kind[k]]->confirms))
-            mr_rely_begin(p);
+            mr_peer_tell_lossy(p);
         found |= set != 0;
     }
     if (p->steer)
@@ -328,7 +347,7 @@ static bool has_rdma(const struct mr_sub *sub)
 static bool wants_link(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS], unsigned l)
 {
     if (l == MR_LEVEL_PACKETS && has_rdma(sub))
-        return sl[MR_LEVEL_SMALL] == sl[l] || mr_change_has_room(sub->peer);
+        return sl[MR_LEVEL_SMALL] == sl[l] || mr_levels_have_room(sub->peer);
     return l == MR_LEVEL_BULK || sl[l] != sl[l + 1];
 }
 
@@ -345,10 +364,10 @@ static unsigned count_links(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS
  * Packets that share a lane with the bulk wait in the fabric as long as its buffers hold, before they are confirmed. For
  * short ones to have the share of their class meanwhile so many must be under way.
  */
-static int open_link(struct mr_sub *sub, struct mr_link *link, bool bulk, bool deep)
+static int open_link(struct mr_sub *sub, struct mr_link *link, const struct mr_link_events *events, bool bulk, bool deep)
 {
     *link = (struct mr_link){.ops = mr_link_kinds[sub->kind],
-                             .events = &mr_mend_events,
+                             .events = events,
                              .owner = sub,
                              .index = (uint8_t)take_link_id(sub->peer),
                              .bulk = bulk,
@@ -358,13 +377,13 @@ static int open_link(struct mr_sub *sub, struct mr_link *link, bool bulk, bool d
 }
 
 /* Links for a subchannel: for large messages, and for the levels that want their own. */
-int mr_sub_open(struct mr_sub *sub)
+int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
 {
     unsigned n = 0;
     uint8_t sl[MR_LEVELS];
     bool apart;
 
-    mr_change_levels(sub, sl);
+    mr_levels_of(sub, sl);
     if (make_links(sub, count_links(sub, sl)))
         return -ENOMEM;
     apart = sl[MR_LEVEL_SMALL] != sl[MR_LEVEL_BULK] || has_rdma(sub);
@@ -376,7 +395,7 @@ int mr_sub_open(struct mr_sub *sub)
             sub->sl[l] = sub->sl[l + 1];
             continue;
         }
-        err = open_link(sub, &sub->link[n], apart && l != MR_LEVEL_SMALL && l != MR_LEVEL_PACKETS,
+        err = open_link(sub, &sub->link[n], events, apart && l != MR_LEVEL_SMALL && l != MR_LEVEL_PACKETS,
                         l == MR_LEVEL_PACKETS && mr_net.ahead_limited);
         if (err && n && sl[l] == sl[l + 1]) { /* it can do without */
             forget_link(sub->peer, &sub->link[n]);
@@ -409,11 +428,11 @@ void mr_sub_unopen(struct mr_sub *sub)
                 sub->link[l].ops->leave(&sub->link[l]);
         sub->news.gone = true;
         sub->news.gone_generation = sub->generation++;
-        mr_mend(sub->peer);
+        mr_peer_due(sub->peer);
     }
     close_links(sub);
     sub->state = MR_SUB_CLOSED;
-    mr_budget_recount(sub->peer);
+    mr_ration_recount(sub->peer);
 }
 
 static bool has_own_link(struct mr_link *const level[MR_LEVELS], unsigned l)
@@ -428,7 +447,7 @@ struct mr_cm_sub mr_sub_describe(const struct mr_sub *sub)
                           .path = sub->path,
                           .kind = mr_sub_kind(sub),
                           .turn = sub->turn,
-                          .needed = sub->peer->homeless != NULL,
+                          .needed = sub->peer->needed,
                           .generation = sub->generation};
 
     for (unsigned l = 0; l < MR_LEVELS; l++) {

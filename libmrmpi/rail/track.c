@@ -48,7 +48,7 @@
 
 /* Words, after those of rail/mend.c. tag: the round; sreq: the sender's number for the message. */
 enum track_word {
-    WORD_WRITTEN = MR_VC_KIND_CHANNEL + 8, /* ctx, rreq: token and serial number of the receive; rank: 1 if LANDED came early */
+    WORD_WRITTEN = MR_WORD_BULK, /* ctx, rreq: token and serial number of the receive; rank: 1 if LANDED came early */
     WORD_LANDED,  /* ctx, rreq: the same */
     WORD_MISSING, /* payload: struct missing_run; rank: 1 if another word says more */
 };
@@ -56,14 +56,6 @@ enum track_word {
 struct missing_run {
     uint16_t first, num;
 };
-
-static void say(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)
-{
-    int err = mr_channel_up.send(p->vc, hdr, payload, len);
-
-    if (err)
-        mr_peer_lost(p, err);
-}
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
@@ -152,7 +144,7 @@ static void say_landed(struct mr_peer *p, uint32_t token, uint64_t serial)
 {
     struct mr_hdr hdr = {.kind = WORD_LANDED, .ctx = token, .rreq = serial};
 
-    say(p, &hdr, NULL, 0);
+    mr_bulk_say(p, &hdr, NULL, 0);
 }
 
 /* The end of c: its owner closes the region. */
@@ -210,7 +202,7 @@ static void on_written(struct mr_peer *p, const struct mr_hdr *hdr)
     c->at = &p->catching;
     p->catching = c;
     mr_net.num_catching++;
-    mr_rely_watch(p);
+    mr_peer_watch(p);
 }
 
 /* As many runs as fit into a word, of those from block *at on. */
@@ -244,7 +236,7 @@ static void say_missing(struct mr_catch *c)
         struct mr_hdr hdr = {.kind = WORD_MISSING, .sreq = c->cookie, .tag = c->round};
 
         hdr.rank = mr_blocks_find(&c->have, at, false) < c->have.num;
-        say(p, &hdr, run, n * sizeof run[0]);
+        mr_bulk_say(p, &hdr, run, n * sizeof run[0]);
     } while (mr_blocks_find(&c->have, at, false) < c->have.num && !p->error);
 }
 
@@ -266,30 +258,7 @@ static unsigned log2_up(uint64_t n)
     return n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 0;
 }
 
-int mr_track_begin(struct mr_put *put)
-{
-    uint64_t len = put->remote.len;
-    struct mr_track *t = calloc(1, sizeof *t);
-
-    if (!t)
-        return -ENOMEM;
-    t->block_shift = (uint8_t)mr_block_shift(len);
-    if (mr_blocks_init(&t->todo, (uint32_t)((len - 1) >> t->block_shift) + 1, true)) {
-        free(t);
-        return -ENOMEM;
-    }
-    for (unsigned i = 0; i < put->num; i++) {
-        struct mr_stripe_op *s = &put->stripe[i];
-
-        s->left = ((s->offset + s->len - 1) >> t->block_shift) - (s->offset >> t->block_shift) + 1;
-    }
-    if (!put->peer->write_shift)
-        put->peer->write_shift = WRITE_SHIFT_MAX;
-    put->track = t;
-    return 0;
-}
-
-void mr_track_end(struct mr_put *put)
+static void put_end(struct mr_put *put)
 {
     for (unsigned i = 0; i < put->num; i++)
         put->peer->orphans -= put->peer->orphans && put->stripe[i].state == STRIPE_ORPHAN;
@@ -297,7 +266,7 @@ void mr_track_end(struct mr_put *put)
     free(put->track);
 }
 
-void mr_track_cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
+static void stripe_cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
 {
     const struct mr_put *put = s->put;
     const struct mr_track *t = put->track;
@@ -319,7 +288,7 @@ void mr_track_cut(const struct mr_stripe_op *s, const struct mr_link *l, struct 
     part->last = s->left == run.num;
 }
 
-void mr_track_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part)
+static void stripe_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part)
 {
     struct mr_track *t = s->put->track;
     struct mr_run run = {(uint32_t)(part->at >> t->block_shift), (uint32_t)part->taken};
@@ -334,7 +303,7 @@ void mr_track_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part)
     s->probe = run.first;
 }
 
-void mr_track_written(struct mr_stripe_op *s)
+static void stripe_written(struct mr_stripe_op *s)
 {
     struct mr_put *put = s->put;
     struct mr_track *t = put->track;
@@ -352,7 +321,34 @@ void mr_track_written(struct mr_stripe_op *s)
         if (put->stripe[i].state != STRIPE_WRITTEN)
             return;
     t->asked = true;
-    say(put->peer, &hdr, NULL, 0);
+    mr_bulk_say(put->peer, &hdr, NULL, 0);
+}
+
+static const struct mr_track_ops ops = {
+    .cut = stripe_cut, .posted = stripe_posted, .written = stripe_written, .end = put_end};
+
+int mr_track_begin(struct mr_put *put)
+{
+    uint64_t len = put->remote.len;
+    struct mr_track *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return -ENOMEM;
+    t->ops = &ops;
+    t->block_shift = (uint8_t)mr_block_shift(len);
+    if (mr_blocks_init(&t->todo, (uint32_t)((len - 1) >> t->block_shift) + 1, true)) {
+        free(t);
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < put->num; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+
+        s->left = ((s->offset + s->len - 1) >> t->block_shift) - (s->offset >> t->block_shift) + 1;
+    }
+    if (!put->peer->write_shift)
+        put->peer->write_shift = WRITE_SHIFT_MAX;
+    put->track = t;
+    return 0;
 }
 
 static struct mr_put *find_put(const struct mr_peer *p, uint64_t cookie)
@@ -421,7 +417,7 @@ static void restart(struct mr_stripe_op *s)
         return;
     s->state = STRIPE_WAITS;
     s->measured = false;
-    mr_bulk_restart(s);
+    mr_stripe_start(s, 0);
 }
 
 /* What is orphaned, or will be, is written when its subchannel has broken at both ends. */

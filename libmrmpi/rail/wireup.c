@@ -5,12 +5,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
+#define WINDOW          4096           /* packets to one peer that may be under way */
 #define REQUESTS_MAX    32             /* to connect, that nobody has answered yet */
 #define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
 #define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
@@ -64,6 +66,8 @@ static int meet_peer(struct mr_peer *p)
 
     if (!err)
         err = mr_subs_make(p);
+    if (!err)
+        mr_budget_first(p, mr_net.our_kinds & p->card->kinds);
     if (!err && !p->num_subs) {
         explain_no_pair(p);
         err = -EHOSTUNREACH;
@@ -194,8 +198,8 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
         if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN))
             mr_sub_unopen(sub); /* of an earlier round */
         if (wanted && sub->state == MR_SUB_CLOSED) {
-            mr_budget_asked(p, sub->kind);
-            err = mr_sub_open(sub);
+            mr_ration_asked(p, sub->kind);
+            err = mr_sub_open(sub, &mr_mend_events);
             failed = err ? err : failed;
         }
         if (wanted && sub->state == MR_SUB_OPENING)
@@ -320,7 +324,7 @@ static void established(struct mr_cm_conn *c)
         if (sub->state != MR_SUB_OPENING)
             continue;
         sub->state = MR_SUB_OPEN;
-        mr_budget_asked(p, sub->kind);
+        mr_ration_asked(p, sub->kind);
         if (mr_net.rationed >> sub->kind & 1)
             p->refusals = 0;
         p->loads[sub->side][mr_sub_place(sub)].up = !sub->rail->down;
@@ -343,7 +347,7 @@ static void established(struct mr_cm_conn *c)
     if (first)
         mr_mend_connected(p);
     mr_rings_opened(p);
-    mr_net_backlog(p);
+    mr_peer_backlog(p);
 }
 
 static void explain_rejection(const struct mr_peer *p)
@@ -426,7 +430,7 @@ static void watch(struct mr_peer *p)
     mr_net.attentive = true;
 }
 
-void mr_wireup_init(struct mr_peer *p)
+static void init_handshake(struct mr_peer *p)
 {
     mr_cm_init(&p->cm, &cm_ops, mr_net.run, (uint32_t)mr_net.launch->rank, (uint32_t)p->rank,
                (uint64_t)mr_config.connect_timeout_ms * 1000000,
@@ -438,7 +442,33 @@ void mr_wireup_init(struct mr_peer *p)
     }
 }
 
-bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *sub)
+struct mr_peer *mr_peer_get(int rank)
+{
+    struct mr_peer *p = mr_net.peer[rank];
+
+    if (p)
+        return p;
+    p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->rank = rank;
+    p->card = &mr_card_none;
+    p->vc = mr_channel_up.get(rank);
+    mr_window_init(&p->out, WINDOW);
+    init_handshake(p);
+    mr_net.peer[rank] = p;
+    p->vc->data = p;
+    return p;
+}
+
+struct mr_peer *mr_peer_of(uint32_t rank)
+{
+    if (rank >= (uint32_t)mr_net.launch->size || !mr_peer_is_remote((int)rank))
+        return NULL;
+    return mr_peer_get((int)rank);
+}
+
+bool mr_wireup_begin(struct mr_peer *p, struct mr_sub *sub)
 {
     if (mr_cm_waiting(&p->cm))
         return false;
@@ -467,7 +497,7 @@ static unsigned num_requested(void)
     return n;
 }
 
-void mr_peer_connect(struct mr_peer *p)
+void mr_wireup_connect(struct mr_peer *p)
 {
     if (p->cm.state != MR_CM_IDLE || p->queued)
         return;
@@ -486,7 +516,7 @@ void mr_wireup_datagram(const void *data, size_t len)
     bool foreign = !ours && mr_cm_check_foreign(data, len, mr_net.run, self, size, &msg);
     struct mr_peer *p;
 
-    if (!(ours || foreign) || !mr_channel_net.reaches((int)msg.from)) {
+    if (!(ours || foreign) || !mr_peer_is_remote((int)msg.from)) {
         mr_log(MR_LOG_DEBUG, "dropped a datagram of %zu bytes that is not for us", len);
         return;
     }
@@ -559,4 +589,26 @@ void mr_wireup_tick(void)
         *at = p->next_connecting;
     }
     mr_net.connecting_end = at;
+}
+
+/* ---- peers that something is due for ------------------------------------------------------------------------------- */
+
+void mr_peers_poll(void)
+{
+    struct mr_peer **at = &mr_net.mending, *p;
+    uint64_t now = mr_clock_ns();
+
+    mr_net.mend_due = false;
+    while ((p = *at)) {
+        bool more = mr_mend_poll(p, now, mr_wireup_begin);
+
+        if (!p->error && p->up)
+            more |= mr_change_poll(p, now, mr_wireup_begin);
+        if (more) {
+            at = &p->next_mending;
+            continue;
+        }
+        p->mending = false;
+        *at = p->next_mending;
+    }
 }

@@ -24,7 +24,7 @@
 
 /* Words, after those of track.c. ctx: the receiver's number for the message (mr_remote.serial). */
 enum zcopy_word {
-    ZCOPY_CLEAR = MR_VC_KIND_CHANNEL + 11, /* tag: the subchannel; payload: struct zcopy_clear */
+    ZCOPY_CLEAR = MR_WORD_BULK + 3, /* tag: the subchannel; payload: struct zcopy_clear */
     ZCOPY_WRITTEN,                         /* tag: the turn; rreq: the queue pair. All has left, or will not */
     ZCOPY_LANDED,
     ZCOPY_RECALL, /* as WRITTEN, from the receiver: what has not left shall not */
@@ -38,7 +38,6 @@ struct zcopy_clear {
 };
 _Static_assert(sizeof(struct zcopy_clear) == 12, "on the wire");
 
-void mr_zcopy_say(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len);
 /* Bytes of block number i of a message of len bytes. */
 static inline uint32_t mr_zcopy_bytes(uint64_t len, uint32_t size, uint32_t i)
 {
@@ -84,7 +83,6 @@ struct mr_intake {
 };
 
 /* ---- zcopy_in.c ---- */
-void mr_zcopy_written(struct mr_peer *p, const struct mr_hdr *hdr);
 /* Clear the sender for what is left, as far as there are queue pairs for it. */
 void mr_inflow_feed(struct mr_inflow *f);
 /* What is posted for it is given up; then it is settled. */

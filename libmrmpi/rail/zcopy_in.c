@@ -169,7 +169,7 @@ static void set_written(struct mr_intake *in)
     wait_for_more(in);
     in->peer->num_late++;
     mr_net.num_catching++;
-    mr_rely_watch(in->peer);
+    mr_peer_watch(in->peer);
 }
 
 void mr_intake_stop(struct mr_intake *in)
@@ -297,7 +297,7 @@ static void all_landed(struct mr_inflow *f)
     struct mr_hdr hdr = {.kind = ZCOPY_LANDED, .ctx = f->serial};
 
     mr_stat_add(MR_STAT_UD_ZCOPY, 1);
-    mr_zcopy_say(f->peer, &hdr, NULL, 0);
+    mr_bulk_say(f->peer, &hdr, NULL, 0);
     mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
 }
 
@@ -389,7 +389,7 @@ static void say_clear(const struct mr_intake *in, struct zcopy_clear *clear)
 {
     struct mr_hdr hdr = {.kind = ZCOPY_CLEAR, .ctx = in->inflow->serial, .tag = mr_sub_tag(in->sub, 0)};
 
-    mr_zcopy_say(in->peer, &hdr, clear, sizeof *clear + clear->num_runs * sizeof clear->run[0]);
+    mr_bulk_say(in->peer, &hdr, clear, sizeof *clear + clear->num_runs * sizeof clear->run[0]);
 }
 
 static void post_failed(struct mr_intake *in, int err)
@@ -560,8 +560,10 @@ void mr_inflow_feed(struct mr_inflow *f)
 
 /* ---- what the sender says, and time ------------------------------------------------------------------------------ */
 
-void mr_zcopy_written(struct mr_peer *p, const struct mr_hdr *hdr)
+bool mr_zcopy_in_word(struct mr_peer *p, const struct mr_hdr *hdr)
 {
+    if (hdr->kind != ZCOPY_WRITTEN)
+        return false;
     for (struct mr_inflow *f = p->inflows; f; f = f->next) {
         f->asleep = false;
         for (struct mr_intake *in = f->serial == hdr->ctx ? f->intakes : NULL; in; in = in->next)
@@ -569,6 +571,7 @@ void mr_zcopy_written(struct mr_peer *p, const struct mr_hdr *hdr)
                 set_written(in);
         mr_inflow_count(f);
     }
+    return true;
 }
 
 void mr_zcopy_poll(struct mr_peer *p, uint64_t now_ns)

@@ -38,14 +38,6 @@ struct mr_gush {
     struct mr_gush *next; /* of those that are free */
 };
 
-void mr_zcopy_say(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)
-{
-    int err = p->error ? 0 : mr_channel_up.send(p->vc, hdr, payload, len);
-
-    if (err)
-        mr_peer_lost(p, err);
-}
-
 /* ---- life of a message ------------------------------------------------------------------------------------------- */
 
 int mr_zcopy_begin(struct mr_put *put)
@@ -72,7 +64,7 @@ static void pour_done(struct mr_pour *u)
 
     mr_view_part(u->sub, (struct mr_view_part){.begun_ns = u->begun_ns, .len = u->sent, .of = put->remote.len});
     if (!put->landed)
-        mr_zcopy_say(put->peer, &hdr, NULL, 0);
+        mr_bulk_say(put->peer, &hdr, NULL, 0);
     put->pours--;
     u->sub->flows--;
     free(u);
@@ -262,7 +254,7 @@ static void on_clear(struct mr_peer *p, struct mr_put *put, const struct mr_hdr 
         end = &(*end)->next;
     *end = u;
     u->listed = true;
-    mr_net_backlog(p);
+    mr_peer_backlog(p);
 }
 
 /* The message could not be begun, and the receiver has heard that. */
@@ -276,7 +268,7 @@ static void refuse(struct mr_peer *p, const struct mr_hdr *hdr, const void *payl
     memcpy(&clear, payload, sizeof clear);
     answer.tag = clear.turn;
     answer.rreq = clear.qpn;
-    mr_zcopy_say(p, &answer, NULL, 0);
+    mr_bulk_say(p, &answer, NULL, 0);
 }
 
 /* It ends with the next look, and that is said as always. */
@@ -287,16 +279,12 @@ static void on_recall(struct mr_peer *p, const struct mr_put *put, const struct 
             u->run = u->num_runs;
 }
 
-bool mr_zcopy_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+bool mr_zcopy_out_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_put *put;
 
-    if (hdr->kind < ZCOPY_CLEAR || hdr->kind > ZCOPY_RECALL)
+    if (hdr->kind != ZCOPY_CLEAR && hdr->kind != ZCOPY_LANDED && hdr->kind != ZCOPY_RECALL)
         return false;
-    if (hdr->kind == ZCOPY_WRITTEN) {
-        mr_zcopy_written(p, hdr);
-        return true;
-    }
     put = find_put(p, hdr->ctx);
     if (!put && hdr->kind == ZCOPY_CLEAR)
         refuse(p, hdr, payload, len);
@@ -313,7 +301,7 @@ bool mr_zcopy_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payl
     put->landed = true;
     finish_if_done(put);
     if (p->pouring)
-        mr_net_backlog(p); /* what is left of it is not needed any more */
+        mr_peer_backlog(p); /* what is left of it is not needed any more */
     return true;
 }
 

@@ -51,13 +51,13 @@ tests/libmrmpi/test_rules_PKGS := check
 tests/libmrmpi/test_quota_SRCS := tests/libmrmpi/test_quota.c
 tests/libmrmpi/test_quota_PKGS := check
 RAIL_TEST_BASE := $(addprefix libmrmpi/base/,config.c log.c stats.c)
-tests/libmrmpi/test_change_SRCS := tests/libmrmpi/test_change.c libmrmpi/rail/change.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_change_SRCS := tests/libmrmpi/test_change.c libmrmpi/rail/change.c libmrmpi/rail/levels.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_change_PKGS := check
 tests/libmrmpi/test_change_LDLIBS := -lpthread
-tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/rail/budget.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/rail/budget.c libmrmpi/rail/ration.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread
-tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/rail/rely.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
+tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/rail/rely.c libmrmpi/rail/lists.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
     $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_PKGS := check
 tests/libmrmpi/test_rely_LDLIBS := -lpthread
@@ -143,7 +143,7 @@ endif
 # Large messages over links of the test's own
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
-tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/rail/,bulk.c expose.c ahead.c pace.c filter.c) $(addprefix libmrmpi/route/,sched.c policy.c adapt.c feedback.c) \
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/rail/,bulk.c put.c stripe.c moves.c expose.c ahead.c pace.c filter.c) $(addprefix libmrmpi/route/,sched.c policy.c adapt.c feedback.c) \
     libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread

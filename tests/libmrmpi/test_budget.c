@@ -27,10 +27,6 @@ static struct mr_load load[PEERS];
 static struct mr_peer *parked; /* the last that was told so */
 static uint64_t clock_ns;
 
-void mr_rings_tick(void)
-{
-}
-
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
 
 uint64_t mr_clock_ns(void)
@@ -43,10 +39,18 @@ static uint32_t none_received(const struct mr_vc *vc)
     return 0;
 }
 
-struct mr_channel_up mr_channel_up = {.received = none_received};
-
-void mr_steer_look(struct mr_peer *p)
+static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
+    ck_assert_uint_eq(hdr->kind, MR_WORD_PARKED);
+    parked = &peer[hdr->tag];
+    return 0;
+}
+
+struct mr_channel_up mr_channel_up = {.received = none_received, .send = take_word};
+
+bool mr_steer_is_stale(const struct mr_peer *p)
+{
+    return false;
 }
 
 bool mr_steer_wants(const struct mr_peer *p, uint8_t set)
@@ -58,17 +62,17 @@ void mr_sub_prefer(struct mr_peer *p)
 {
 }
 
-void mr_bulk_move(struct mr_peer *p)
+void mr_peer_tell_moved(struct mr_peer *p)
 {
 }
 
-void mr_mend(struct mr_peer *p)
+void mr_peer_due(struct mr_peer *p)
 {
 }
 
-void mr_mend_tell_parked(struct mr_peer *p)
+int32_t mr_sub_tag(const struct mr_sub *s, uint8_t generation)
 {
-    parked = p;
+    return (int32_t)(s - sub);
 }
 
 /* ---- what there is ----------------------------------------------------------------------------------------------- */
@@ -110,6 +114,11 @@ static bool has(unsigned i)
     return peer[i].wanted & RC;
 }
 
+static void hear_parked(struct mr_peer *p)
+{
+    ck_assert(mr_budget_word(p, &(struct mr_hdr){.kind = MR_WORD_PARKED}));
+}
+
 /* They meet in order, and what shall be open is. */
 static void meet(unsigned n)
 {
@@ -134,7 +143,7 @@ static void tick(void)
 static void is_closed(unsigned i)
 {
     sub[i].state = MR_SUB_CLOSED;
-    mr_budget_recount(&peer[i]);
+    mr_ration_recount(&peer[i]);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -224,16 +233,14 @@ END_TEST
 /* One with a large message under way stays. */
 START_TEST(who_cannot_go)
 {
-    struct mr_put *put = (struct mr_put *)&sub[0];
-
     begin(2);
     meet(3);
-    peer[0].puts = put;
-    peer[1].orphans = 1;
+    peer[0].num_puts = 1;
+    peer[1].num_puts = 2;
     sends(2, 1000);
     tick();
     ck_assert_ptr_null(parked);
-    peer[1].orphans = 0;
+    peer[1].num_puts = 0;
     sends(2, 1000);
     tick();
     ck_assert_ptr_eq(parked, &peer[1]);
@@ -270,7 +277,7 @@ START_TEST(after_a_refusal)
     sends(0, 1000);
     tick();
     ck_assert(has(0));
-    peer[0].homeless = (struct mr_stripe_op *)&sub[0];
+    peer[0].needed = true;
     mr_budget_refused(&peer[0]);
     ck_assert(has(0));
     ck_assert_uint_eq(peer[0].refusals, 2);
@@ -280,22 +287,20 @@ END_TEST
 /* Beyond the budget another one goes, now or as soon as it can. */
 START_TEST(one_too_many)
 {
-    struct mr_put *put = (struct mr_put *)&sub[0];
-
     begin(1);
     meet(3);
     sends(0, 1000);
     tick();
-    peer[0].orphans = 1;
-    peer[1].puts = peer[2].puts = put;
+    peer[0].num_puts = 1;
+    peer[1].num_puts = peer[2].num_puts = 1;
     mr_budget_need(&peer[1]);
     ck_assert(has(0) && has(1));
     ck_assert_ptr_null(parked);
-    peer[1].puts = NULL;
+    peer[1].num_puts = 0;
     mr_budget_need(&peer[2]);
     ck_assert_ptr_eq(parked, &peer[1]);
     ck_assert(has(0) && !has(1) && has(2));
-    peer[0].orphans = 0;
+    peer[0].num_puts = 0;
     tick();
     ck_assert_ptr_eq(parked, &peer[0]);
     ck_assert(!has(0) && has(2));
@@ -308,7 +313,7 @@ START_TEST(what_the_peer_gives_up)
     begin(2);
     meet(2);
     peer[0].loads[0][0].up = true;
-    mr_budget_heard(&peer[0]);
+    hear_parked(&peer[0]);
     ck_assert(!has(0));
     ck_assert(sub[0].closing);
     ck_assert(!peer[0].loads[0][0].up);
@@ -316,7 +321,7 @@ START_TEST(what_the_peer_gives_up)
     is_closed(0);
     ck_assert_uint_eq(mr_net.num_held, 1);
     card[1].kinds = RC;
-    mr_budget_heard(&peer[1]);
+    hear_parked(&peer[1]);
     ck_assert(has(1));
 }
 END_TEST

@@ -95,8 +95,27 @@ void mr_view_record_moved(const struct mr_sub *sub, uint64_t len, bool read)
     ck_abort();
 }
 
-void mr_net_backlog(struct mr_peer *p)
+void mr_peer_backlog(struct mr_peer *p)
 {
+}
+
+void mr_peer_subscribe(const struct mr_peer_events *e)
+{
+}
+
+void mr_peer_lost(struct mr_peer *p, int error)
+{
+    ck_abort();
+}
+
+int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation)
+{
+    ck_abort();
+}
+
+struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
+{
+    ck_abort();
 }
 
 void mr_sub_break(struct mr_sub *sub)
@@ -163,6 +182,33 @@ void mr_zcopy_abandon(struct mr_peer *p)
 {
 }
 
+bool mr_zcopy_resume(struct mr_peer *p)
+{
+    ck_abort();
+}
+
+bool mr_zcopy_in_word(struct mr_peer *p, const struct mr_hdr *hdr)
+{
+    return false;
+}
+
+bool mr_zcopy_out_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    return false;
+}
+
+void mr_zcopy_sub_broken(struct mr_sub *sub)
+{
+}
+
+void mr_zcopy_lost(struct mr_peer *p)
+{
+}
+
+void mr_zcopy_free(struct mr_peer *p)
+{
+}
+
 /* ---- links that lose writes: none here ---- */
 
 int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out)
@@ -175,27 +221,12 @@ void mr_track_close(struct region *r)
     ck_abort();
 }
 
+bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    return false;
+}
+
 int mr_track_begin(struct mr_put *put)
-{
-    ck_abort();
-}
-
-void mr_track_end(struct mr_put *put)
-{
-    ck_abort();
-}
-
-void mr_track_cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
-{
-    ck_abort();
-}
-
-void mr_track_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part)
-{
-    ck_abort();
-}
-
-void mr_track_written(struct mr_stripe_op *s)
 {
     ck_abort();
 }

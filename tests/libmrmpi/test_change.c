@@ -22,25 +22,38 @@ static unsigned moved, mended, told, flushed, reopened;
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
 
-bool mr_bulk_uses(const struct mr_sub *s)
+bool mr_peer_ask_uses(const struct mr_sub *s)
 {
     return in_use;
 }
 
-void mr_bulk_move(struct mr_peer *p)
+void mr_peer_tell_moved(struct mr_peer *p)
 {
     moved++;
 }
 
-void mr_mend(struct mr_peer *p)
+void mr_peer_due(struct mr_peer *p)
 {
     mended++;
 }
 
-bool mr_mend_tell_idle(struct mr_sub *s)
+static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
+    ck_assert_uint_eq(hdr->kind, MR_WORD_IDLE);
     told += can_tell;
-    return can_tell;
+    return can_tell ? 0 : -1;
+}
+
+struct mr_channel_up mr_channel_up = {.send = take_word};
+
+int32_t mr_sub_tag(const struct mr_sub *s, uint8_t generation)
+{
+    return (int32_t)(s - sub) | generation << 21;
+}
+
+struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
+{
+    return &sub[tag & 0x1fffff];
 }
 
 void mr_sub_close(struct mr_sub *s)
@@ -48,11 +61,18 @@ void mr_sub_close(struct mr_sub *s)
     s->state = MR_SUB_CLOSED;
 }
 
-bool mr_peer_reopen(struct mr_peer *p, struct mr_sub *s)
+static bool begin(struct mr_peer *p, struct mr_sub *s)
 {
     ck_assert_ptr_null(s);
     reopened++;
     return true;
+}
+
+static void hear_idle(struct mr_sub *s, unsigned generation)
+{
+    struct mr_hdr hdr = {.kind = MR_WORD_IDLE, .tag = mr_sub_tag(s, (uint8_t)generation)};
+
+    ck_assert(mr_change_word(&peer, &hdr));
 }
 
 static int flush(struct mr_link *l)
@@ -108,7 +128,7 @@ static void setup(void)
             continue;
         sub[i].state = MR_SUB_OPEN;
         sub[i].link[0].state = MR_LINK_OPEN;
-        mr_change_levels(&sub[i], sub[i].sl);
+        mr_levels_of(&sub[i], sub[i].sl);
         peer.load[i] = (struct mr_load){.up = true, .weight = 100 + i};
     }
 }
@@ -128,7 +148,7 @@ static void has_levels(unsigned subs, uint8_t a, uint8_t b, uint8_t c, uint8_t d
     uint8_t sl[MR_LEVELS];
 
     peer.num_now = subs;
-    mr_change_levels(&sub[0], sl);
+    mr_levels_of(&sub[0], sl);
     ck_assert_mem_eq(sl, expected, sizeof sl);
     peer.num_now = SUBS;
 }
@@ -161,7 +181,7 @@ START_TEST(lanes_in_turn)
     for (unsigned i = 0; i < 2 * SUBS; i++) {
         uint8_t sl[MR_LEVELS];
 
-        mr_change_levels(&sub[i], sl);
+        mr_levels_of(&sub[i], sl);
         ck_assert_uint_eq(sl[MR_LEVEL_SMALL], 1);
         ck_assert_uint_eq(sl[MR_LEVEL_BULK], i % 2 ? 5 : 4);
     }
@@ -184,13 +204,13 @@ START_TEST(lanes_spread_over_peers)
         us.rank = 7;
         peer.rank = 1000 - 3 * p;
         for (unsigned i = 0; i < SUBS; i++) {
-            mr_change_levels(&sub[i], here[i]);
+            mr_levels_of(&sub[i], here[i]);
             count[here[i][MR_LEVEL_BULK]]++;
         }
         ck_assert_uint_eq(here[1][MR_LEVEL_BULK], (here[0][MR_LEVEL_BULK] + 1u) % LANES);
         us.rank = 1000 - 3 * p;
         peer.rank = 7;
-        mr_change_levels(&sub[0], there);
+        mr_levels_of(&sub[0], there);
         ck_assert_mem_eq(here[0], there, sizeof there);
     }
     for (unsigned l = 0; l < LANES; l++) /* within a third of the mean */
@@ -230,24 +250,24 @@ START_TEST(the_old_side_is_closed_by_both)
 {
     change_sides();
     in_use = true;
-    ck_assert(mr_change_poll(&peer, 1));
+    ck_assert(mr_change_poll(&peer, 1, begin));
     ck_assert_uint_eq(told, 0);
     in_use = false;
     can_tell = false;
-    ck_assert(mr_change_poll(&peer, 2));
+    ck_assert(mr_change_poll(&peer, 2, begin));
     can_tell = true;
-    ck_assert(mr_change_poll(&peer, 3));
-    ck_assert(mr_change_poll(&peer, 4));
+    ck_assert(mr_change_poll(&peer, 3, begin));
+    ck_assert(mr_change_poll(&peer, 4, begin));
     ck_assert_uint_eq(told, SUBS); /* once */
-    mr_change_heard(&sub[0], sub[0].generation);
-    mr_change_heard(&sub[1], (uint8_t)(sub[1].generation - 1)); /* of an earlier life */
-    mr_change_poll(&peer, 5);
+    hear_idle(&sub[0], sub[0].generation);
+    hear_idle(&sub[1], (uint8_t)(sub[1].generation - 1)); /* of an earlier life */
+    mr_change_poll(&peer, 5, begin);
     ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
     ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
-    mr_change_heard(&sub[1], sub[1].generation);
-    mr_change_poll(&peer, 6);
+    hear_idle(&sub[1], sub[1].generation);
+    mr_change_poll(&peer, 6, begin);
     ck_assert_int_eq(sub[1].state, MR_SUB_CLOSED);
-    ck_assert(!mr_change_poll(&peer, 7));
+    ck_assert(!mr_change_poll(&peer, 7, begin));
     for (unsigned i = SUBS; i < 2 * SUBS; i++)
         ck_assert_int_eq(sub[i].state, MR_SUB_OPEN);
 }
@@ -261,12 +281,12 @@ START_TEST(packets_under_way)
     change_sides();
     sub[0].heard = sub[1].heard = true;
     links[sub[0].link[0].index].head = &kept;
-    ck_assert(mr_change_poll(&peer, 1));
+    ck_assert(mr_change_poll(&peer, 1, begin));
     ck_assert_int_eq(sub[0].state, MR_SUB_OPEN);
     ck_assert_int_eq(sub[1].state, MR_SUB_CLOSED);
     ck_assert_uint_eq(flushed, 1);
     links[sub[0].link[0].index].head = NULL;
-    mr_change_poll(&peer, 2);
+    mr_change_poll(&peer, 2, begin);
     ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
 }
 END_TEST
@@ -275,25 +295,25 @@ END_TEST
 START_TEST(what_begins_a_change)
 {
     peer.change = true;
-    ck_assert(!mr_change_poll(&peer, 1));
+    ck_assert(!mr_change_poll(&peer, 1, begin));
     ck_assert_uint_eq(reopened, 0); /* they are the same */
     ck_assert(!peer.change);
     levels(1, 1, 1, 3);
     peer.change = true;
     peer.change_ns = 100;
-    ck_assert(mr_change_poll(&peer, 99));
+    ck_assert(mr_change_poll(&peer, 99, begin));
     sub[SUBS].state = MR_SUB_BROKEN;
-    ck_assert(mr_change_poll(&peer, 100));
+    ck_assert(mr_change_poll(&peer, 100, begin));
     ck_assert_uint_eq(reopened, 0);
     sub[SUBS].state = MR_SUB_CLOSED;
-    ck_assert(mr_change_poll(&peer, 101));
+    ck_assert(mr_change_poll(&peer, 101, begin));
     ck_assert_uint_eq(reopened, 1);
     ck_assert(!peer.change);
     mr_change_failed(&peer);
-    ck_assert(mr_change_poll(&peer, 102));
+    ck_assert(mr_change_poll(&peer, 102, begin));
     ck_assert_uint_eq(reopened, 1); /* after a pause */
     ck_assert_uint_gt(peer.change_ns, 102);
-    ck_assert(mr_change_poll(&peer, peer.change_ns));
+    ck_assert(mr_change_poll(&peer, peer.change_ns, begin));
     ck_assert_uint_eq(reopened, 2);
 }
 END_TEST
