@@ -14,7 +14,7 @@
 #include "libmrmpi/route/pair.h"
 
 #define NAMES_MAX  6     /* hosts that are named */
-#define SLOW_MBPS  10000 /* as in rail/net.c: 4X SDR */
+#define SLOW_MBPS  10000 /* as in net/net.c: 4X SDR */
 #define MANY_COUNT 1000000000u
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/rail/view.h"
+#include "libmrmpi/peer/view.h"
 #include "libmrmpi/verbs/verbs.h"
 
 /* Their indices: counters of the library, of rails, the share of rails. */

@@ -30,7 +30,7 @@ _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */
 #define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel as that */
 #define MR_VC_FLAGS_HEAD   0xc0 /* both: as large messages, but not behind their RDMA */
-#define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (rail/rely.c) */
+#define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (net/rely.c) */
 
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */
 struct mr_remote {
@@ -39,7 +39,7 @@ struct mr_remote {
     uint32_t num_keys;           /* between hosts; 0: it comes as datagrams, each of token bytes */
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
     uint32_t token;  /* names the exposed region in put notifications; the owner's channel gives and reads it */
-    uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (rail/track.c) */
+    uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (bulk/track.c) */
 };
 
 enum mr_vc_caps {

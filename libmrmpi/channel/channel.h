@@ -96,7 +96,7 @@ struct mr_channel_ops {
 
 extern const struct mr_channel_ops mr_channel_self; /* channel/self.c */
 extern const struct mr_channel_ops mr_channel_shm;  /* channel/shm.c */
-extern const struct mr_channel_ops mr_channel_net;  /* rail/net.c and its neighbours: links over all rails */
+extern const struct mr_channel_ops mr_channel_net;  /* net/net.c and its neighbours: links over all rails */
 
 /*
  * What channels call. vc/ fills it in before it opens the first channel. arrived, put_sent, read_done, put_landed and

@@ -8,7 +8,7 @@
 #include "libmrmpi/comm/comm.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/rail/view.h"
+#include "libmrmpi/peer/view.h"
 #include "libmrmpi/vc/vc.h"
 
 #include <errno.h>

@@ -13,14 +13,14 @@
 struct mr_packet_slab;
 
 struct mr_packet {
-    struct mr_kept kept; /* the first member: rail/'s window of what was sent */
+    struct mr_kept kept; /* the first member: net/'s window of what was sent */
     struct mr_tx tx;     /* of the request that sends it, if that is signaled */
     struct mr_packet_slab *slab;
     struct mr_link *link; /* datagrams: that it went over last */
     unsigned char *data;
     uint32_t size;    /* of header and payload */
     uint32_t payload; /* bytes of it */
-    uint8_t tail;     /* bytes of the peer's word behind it (rail/rely.c) */
+    uint8_t tail;     /* bytes of the peer's word behind it (net/rely.c) */
     bool posted;      /* tx is with the adapter */
     bool dropped;     /* to be freed when tx has come back */
 };

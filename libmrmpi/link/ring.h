@@ -6,7 +6,7 @@
  *
  * A link begins without rings. The receiver makes one and offers it; the sender answers, and writes from then on. The
  * receiver may withdraw it; the sender stops, says how many packets it has written, and when those have been read the
- * memory is given back. rail/rings.c decides which peers have one and carries these words. Either direction has a ring
+ * memory is given back. peer/rings.c decides which peers have one and carries these words. Either direction has a ring
  * or has none by itself.
  *
  * When a link breaks, what has landed in its ring is still handed up: the sender's adapter may have confirmed it. That

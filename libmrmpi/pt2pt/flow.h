@@ -35,7 +35,7 @@ struct mr_flow {
     struct mr_stream *stream;  /* NULL: no large message has had more than an offer */
     bool listed;
 };
-_Static_assert(sizeof(struct mr_flow) <= sizeof(((struct mr_vc_front *)0)->room), "rail/ keeps room for it");
+_Static_assert(sizeof(struct mr_flow) <= sizeof(((struct mr_vc_front *)0)->room), "vc/ keeps room for it");
 
 static inline struct mr_flow *mr_flow_of(struct mr_vc *vc)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The receiver's side of one direction of a virtual channel: what the peer is to be told of the packets that have come,
- * and when. Pure: no network, no clock; times are the caller's. Putting packets into order is rail/reorder.h's; this
+ * and when. Pure: no network, no clock; times are the caller's. Putting packets into order is vc/reorder.h's; this
  * hears what came of each.
  *
  * A word (struct mr_ack_word) says all: the packets in order, those after a gap, and how many the peer may have in

@@ -25,7 +25,7 @@ struct mr_pair {
     uint8_t rail[2]; /* of the first side, of the second */
     uint8_t path;
     uint32_t weight;       /* at first (mr_pair_weigh) */
-    uint32_t small_weight; /* struct mr_load's (rail/spread.c) */
+    uint32_t small_weight; /* struct mr_load's (peer/spread.c) */
 };
 
 /* Can a packet go from one to the other? */

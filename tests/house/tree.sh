@@ -85,15 +85,18 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
       done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
     done
   done <<'ROOMS'
-api init comm core coll pt2pt rail include fabric verbs
-init comm coll core pt2pt rail
+api init comm core coll pt2pt vc peer include fabric verbs
+init comm coll core pt2pt vc peer
 comm coll core pt2pt
 coll core pt2pt
-pt2pt core rail channel
+pt2pt core vc channel
 core
-rail route channel link reliable verbs fabric
+vc channel
+net bulk peer route channel link reliable verbs fabric
+bulk peer route channel link verbs
+peer route channel link reliable verbs fabric
 route link verbs
-channel rail
+channel
 link reliable verbs
 reliable
 verbs

@@ -17,7 +17,7 @@
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
-#include "libmrmpi/rail/view.h"
+#include "libmrmpi/peer/view.h"
 
 #define RANKS 128
 

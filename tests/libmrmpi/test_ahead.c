@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "libmrmpi/rail/ahead.h"
+#include "libmrmpi/route/ahead.h"
 
 #define MS 1000000ull
 

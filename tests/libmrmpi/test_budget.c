@@ -5,14 +5,14 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/rail/net.h"
+#include "libmrmpi/peer/peer.h"
 
 #define PEERS 4u
 #define RC    (1u << MR_LINK_RC)
 #define UD    (1u << MR_LINK_UD)
 #define TICK  20000000ull
 
-struct mr_net mr_net;
+struct mr_peers mr_peers;
 
 static const struct mr_link_ops rc = {.connected = true}, uc = {.connected = true}, ud;
 const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS] = {
@@ -86,7 +86,7 @@ static void begin(int rc_peers)
 /* Rank 0 of five, each on a host of its own; all have both kinds. */
 static void setup(void)
 {
-    memset(&mr_net, 0, sizeof mr_net);
+    memset(&mr_peers, 0, sizeof mr_peers);
     memset(peer, 0, sizeof peer);
     memset(sub, 0, sizeof sub);
     memset(load, 0, sizeof load);
@@ -95,10 +95,10 @@ static void setup(void)
     parked = NULL;
     mr_config.log_level = -1;
     mr_config.rc_after = 0;
-    mr_net.launch = &launch;
-    mr_net.peer = peers;
-    mr_net.kinds = (struct mr_kinds){.num = 2, .kind = {MR_LINK_RC, MR_LINK_UD}};
-    mr_net.our_kinds = RC | UD;
+    mr_peers.launch = &launch;
+    mr_peers.peer = peers;
+    mr_peers.kinds = (struct mr_kinds){.num = 2, .kind = {MR_LINK_RC, MR_LINK_UD}};
+    mr_peers.our_kinds = RC | UD;
     for (unsigned i = 0; i < PEERS; i++) {
         peer[i] = (struct mr_peer){.rank = (int)i + 1, .up = true, .sub = &sub[i], .now = &sub[i], .num_subs = 1, .num_now = 1};
         peer[i].load = peer[i].loads[0] = peer[i].loads[1] = &load[i];
@@ -152,10 +152,10 @@ static void is_closed(unsigned i)
 START_TEST(what_is_rationed)
 {
     begin(2);
-    ck_assert_uint_eq(mr_net.rationed, RC);
-    mr_net.kinds = (struct mr_kinds){.num = 2, .kind = {MR_LINK_RC, MR_LINK_UC}};
+    ck_assert_uint_eq(mr_peers.rationed, RC);
+    mr_peers.kinds = (struct mr_kinds){.num = 2, .kind = {MR_LINK_RC, MR_LINK_UC}};
     begin(2);
-    ck_assert_uint_eq(mr_net.rationed, 0);
+    ck_assert_uint_eq(mr_peers.rationed, 0);
 }
 END_TEST
 
@@ -165,15 +165,15 @@ START_TEST(what_suffices)
     static const int unequal[] = {0, 0, 1, 1, 1};
 
     begin(4);
-    ck_assert(mr_net.suffices);
+    ck_assert(mr_peers.suffices);
     begin(3);
-    ck_assert(!mr_net.suffices);
+    ck_assert(!mr_peers.suffices);
     launch.num_nodes = 2;
     launch.node_of = unequal;
     begin(3); /* those of node 0 have three */
-    ck_assert(mr_net.suffices);
+    ck_assert(mr_peers.suffices);
     begin(2);
-    ck_assert(!mr_net.suffices);
+    ck_assert(!mr_peers.suffices);
 }
 END_TEST
 
@@ -185,7 +185,7 @@ START_TEST(the_first_come)
     ck_assert_uint_eq(peer[2].wanted, UD);
     mr_budget_first(&peer[3], RC); /* nothing else leads there */
     ck_assert(has(3));
-    ck_assert_uint_eq(mr_net.num_held, 3);
+    ck_assert_uint_eq(mr_peers.num_held, 3);
 }
 END_TEST
 
@@ -226,7 +226,7 @@ START_TEST(one_goes_for_another)
     is_closed(1);
     mr_budget_tick(++clock_ns); /* at once */
     ck_assert(has(2) && has(0));
-    ck_assert_uint_eq(mr_net.num_held, 2);
+    ck_assert_uint_eq(mr_peers.num_held, 2);
 }
 END_TEST
 
@@ -235,12 +235,12 @@ START_TEST(who_cannot_go)
 {
     begin(2);
     meet(3);
-    peer[0].num_puts = 1;
-    peer[1].num_puts = 2;
+    peer[0].num_large = 1;
+    peer[1].num_large = 2;
     sends(2, 1000);
     tick();
     ck_assert_ptr_null(parked);
-    peer[1].num_puts = 0;
+    peer[1].num_large = 0;
     sends(2, 1000);
     tick();
     ck_assert_ptr_eq(parked, &peer[1]);
@@ -269,7 +269,7 @@ START_TEST(after_a_refusal)
     mr_budget_refused(&peer[0]);
     ck_assert(!has(0));
     is_closed(0);
-    ck_assert_uint_eq(mr_net.num_held, 0);
+    ck_assert_uint_eq(mr_peers.num_held, 0);
     sends(0, 1000);
     tick();
     ck_assert(!has(0));
@@ -291,16 +291,16 @@ START_TEST(one_too_many)
     meet(3);
     sends(0, 1000);
     tick();
-    peer[0].num_puts = 1;
-    peer[1].num_puts = peer[2].num_puts = 1;
+    peer[0].num_large = 1;
+    peer[1].num_large = peer[2].num_large = 1;
     mr_budget_need(&peer[1]);
     ck_assert(has(0) && has(1));
     ck_assert_ptr_null(parked);
-    peer[1].num_puts = 0;
+    peer[1].num_large = 0;
     mr_budget_need(&peer[2]);
     ck_assert_ptr_eq(parked, &peer[1]);
     ck_assert(has(0) && !has(1) && has(2));
-    peer[0].num_puts = 0;
+    peer[0].num_large = 0;
     tick();
     ck_assert_ptr_eq(parked, &peer[0]);
     ck_assert(!has(0) && has(2));
@@ -317,9 +317,9 @@ START_TEST(what_the_peer_gives_up)
     ck_assert(!has(0));
     ck_assert(sub[0].closing);
     ck_assert(!peer[0].loads[0][0].up);
-    ck_assert_uint_eq(mr_net.num_held, 2); /* until it is closed */
+    ck_assert_uint_eq(mr_peers.num_held, 2); /* until it is closed */
     is_closed(0);
-    ck_assert_uint_eq(mr_net.num_held, 1);
+    ck_assert_uint_eq(mr_peers.num_held, 1);
     card[1].kinds = RC;
     hear_parked(&peer[1]);
     ck_assert(has(1));

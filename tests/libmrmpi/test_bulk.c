@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/rail/bulk.h"
-#include "libmrmpi/rail/net.h"
-#include "libmrmpi/rail/view.h"
+#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/view.h"
 #include "libmrmpi/verbs/odp.h"
 
 enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };
 
-struct mr_net mr_net;
+struct mr_peers mr_peers;
 
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
 {
@@ -29,7 +29,7 @@ static void set_policies(void)
     char what[MR_POLICY_TEXT];
 
     for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
-        ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_net.policy[c], what, sizeof what));
+        ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_peers.policy[c], what, sizeof what));
 }
 struct mr_verbs mr_verbs;
 
@@ -99,10 +99,6 @@ void mr_peer_backlog(struct mr_peer *p)
 {
 }
 
-void mr_peer_subscribe(const struct mr_peer_events *e)
-{
-}
-
 void mr_peer_lost(struct mr_peer *p, int error)
 {
     ck_abort();
@@ -136,9 +132,9 @@ static void take_away(struct mr_memory *m)
 
 static int take_part(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
 {
-    unsigned i = (unsigned)((struct mr_sub *)l->owner - mr_net.peer[1]->sub);
+    unsigned i = (unsigned)((struct mr_sub *)l->owner - mr_peers.peer[1]->sub);
 
-    if (l != &mr_net.peer[1]->sub[i].link[0]) {
+    if (l != &mr_peers.peer[1]->sub[i].link[0]) {
         if (!medium_room)
             return -EAGAIN;
         medium_room--;
@@ -178,37 +174,6 @@ int mr_zcopy_begin(struct mr_put *put)
     ck_abort();
 }
 
-void mr_zcopy_abandon(struct mr_peer *p)
-{
-}
-
-bool mr_zcopy_resume(struct mr_peer *p)
-{
-    ck_abort();
-}
-
-bool mr_zcopy_in_word(struct mr_peer *p, const struct mr_hdr *hdr)
-{
-    return false;
-}
-
-bool mr_zcopy_out_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
-{
-    return false;
-}
-
-void mr_zcopy_sub_broken(struct mr_sub *sub)
-{
-}
-
-void mr_zcopy_lost(struct mr_peer *p)
-{
-}
-
-void mr_zcopy_free(struct mr_peer *p)
-{
-}
-
 /* ---- links that lose writes: none here ---- */
 
 int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out)
@@ -219,11 +184,6 @@ int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out)
 void mr_track_close(struct region *r)
 {
     ck_abort();
-}
-
-bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
-{
-    return false;
 }
 
 int mr_track_begin(struct mr_put *put)
@@ -265,14 +225,15 @@ static struct mr_peer *make_peer(void)
 {
     static struct mr_card card;
     static const struct mr_regcache_backend backend = {.add = add, .remove = take_away};
-    struct mr_peer *p = calloc(1, sizeof *p);
+    struct mr_bulk_peer *b = calloc(1, sizeof *b);
+    struct mr_peer *p = &b->base;
 
     setenv("MRMPI_STRIPE_MIN", "16K", 1);
     ck_assert_int_eq(mr_config_init(), 0);
-    mr_regcache_init(&mr_net.regs, &backend, 0, false);
+    mr_regcache_init(&mr_bulk.regs, &backend, 0, false);
     set_policies();
-    mr_net.peer = calloc(2, sizeof *mr_net.peer);
-    mr_net.peer[1] = p;
+    mr_peers.peer = calloc(2, sizeof *mr_peers.peer);
+    mr_peers.peer[1] = p;
     mr_verbs.num_rails = SUBS;
     p->card = &card;
     p->rank = 1;
@@ -281,9 +242,8 @@ static struct mr_peer *make_peer(void)
     p->rdma = (1u << SUBS) - 1;
     p->sub = p->now = calloc(SUBS, sizeof *p->sub);
     p->load = p->loads[0] = calloc(SUBS, sizeof *p->load);
-    p->packet_turn.due = calloc(3 * SUBS, sizeof(uint64_t));
-    p->stripe_turn.due = p->packet_turn.due + SUBS;
-    p->inflow_turn.due = p->stripe_turn.due + SUBS;
+    b->sub = calloc(SUBS, sizeof *b->sub);
+    b->stripe_turn.due = calloc(SUBS, sizeof(uint64_t));
     for (unsigned i = 0; i < SUBS; i++) {
         struct mr_sub *s = &p->sub[i];
 
@@ -293,7 +253,7 @@ static struct mr_peer *make_peer(void)
         s->rail = &mr_verbs.rail[i];
         s->remote_rail = (uint8_t)i;
         s->state = MR_SUB_OPEN;
-        s->waiting_end = &s->waiting;
+        b->sub[i].waiting_end = &b->sub[i].waiting;
         s->num_links = 2;
         s->link = calloc(2, sizeof *s->link);
         s->link[0] = (struct mr_link){.ops = &ops, .owner = s, .rail = s->rail, .state = MR_LINK_OPEN};
@@ -337,7 +297,7 @@ START_TEST(time_counts_from_the_first_part)
         ck_assert_uint_eq(posted[0], 1);
         now_ns = begin + 500000;
         room[0] = LEN / PART;
-        ck_assert(!mr_bulk_resume(p));
+        ck_assert(!mr_stripes_resume(p));
         ck_assert_uint_eq(posted[0] + posted[1], LEN / PART);
         now_ns = begin + 1000000;
         complete(0);
@@ -377,10 +337,10 @@ START_TEST(memory_may_be_on_demand)
         }
         put(p, buf);
         ck_assert_uint_eq(mr_stats[MR_STAT_REG_MISSES], !on_demand || cannot_pin);
-        ck_assert_uint_eq(mr_net.regs.entries, !on_demand);
+        ck_assert_uint_eq(mr_bulk.regs.entries, !on_demand);
         complete(0);
         complete(1);
-        ck_assert_uint_eq(mr_net.regs.entries, 0);
+        ck_assert_uint_eq(mr_bulk.regs.entries, 0);
     }
     on_demand = cannot_pin = false;
     free(buf);
@@ -394,7 +354,7 @@ START_TEST(medium_messages_pass_large_ones)
     void *buf = malloc(LEN);
 
     for (unsigned l = 0; l < MR_LEVELS; l++)
-        mr_net.qos.level[l].max = l ? PART : 8192;
+        mr_peers.qos.level[l].max = l ? PART : 8192;
     for (unsigned i = 0; i < SUBS; i++)
         p->sub[i].link[1] = p->sub[i].link[0], p->sub[i].level[1] = &p->sub[i].link[1];
     room[0] = room[1] = medium_room = 0;
@@ -408,26 +368,26 @@ START_TEST(medium_messages_pass_large_ones)
     put_bytes(p, buf, PART);
     ck_assert_uint_eq(medium_posted, 1);
     medium_room = 2; /* and when they have waited themselves */
-    ck_assert(mr_bulk_resume(p));
+    ck_assert(mr_stripes_resume(p));
     ck_assert_uint_eq(medium_posted, 3);
     ck_assert_uint_eq(posted[0] + posted[1], 0);
     room[0] = room[1] = 100;
     put_bytes(p, buf, PART);
-    ck_assert(mr_bulk_resume(p)); /* a medium one that waits holds up no large one, either */
+    ck_assert(mr_stripes_resume(p)); /* a medium one that waits holds up no large one, either */
     ck_assert_uint_eq(posted[0] + posted[1], LEN / PART + 2);
     ck_assert_uint_eq(medium_posted, 3);
     put_bytes(p, buf, LEN);
-    ck_assert(mr_bulk_resume(p));
+    ck_assert(mr_stripes_resume(p));
     ck_assert_uint_eq(posted[0] + posted[1], 2 * LEN / PART + 2);
     medium_room = 100;
-    ck_assert(!mr_bulk_resume(p));
+    ck_assert(!mr_stripes_resume(p));
     put_bytes(p, buf, LEN); /* the list is whole */
     ck_assert_uint_eq(posted[0] + posted[1], 3 * LEN / PART + 2);
     room[0] = room[1] = 0;
     put_bytes(p, buf, LEN);
-    ck_assert(mr_bulk_resume(p));
+    ck_assert(mr_stripes_resume(p));
     room[0] = room[1] = 100;
-    ck_assert(!mr_bulk_resume(p));
+    ck_assert(!mr_stripes_resume(p));
     ck_assert_uint_eq(posted[0] + posted[1], 4 * LEN / PART + 2);
     free(buf);
 }
@@ -446,23 +406,23 @@ START_TEST(reads_are_paced)
     before = posted[0];
     ck_assert_uint_eq(posted[0] + posted[1], LEN / PART);
     memset(posted, 0, sizeof posted);
-    mr_pace_set(&mr_net.pace[0], 1000000000, 0, now_ns);
-    mr_net.paced = true;
+    mr_pace_set(&mr_peers.pace[0], 1000000000, 0, now_ns);
+    mr_peers.paced = true;
     longest = 0;
     ck_assert_int_eq(mr_bulk_read(p, buf, LEN, (struct mr_vc_part){.len = LEN}, &from, p), 0);
     ck_assert_uint_eq(posted[0], 1);
     ck_assert_uint_eq(posted[1], before);
-    ck_assert(mr_bulk_resume(p)); /* no time has passed */
+    ck_assert(mr_stripes_resume(p)); /* no time has passed */
     ck_assert_uint_eq(posted[0], 1);
-    ck_assert(mr_net.pace[0].waited);
+    ck_assert(mr_peers.pace[0].waited);
     longest = 0;
     for (unsigned i = 1; i < LEN / 2 / MR_PACE_PIECE; i++) {
         now_ns += MR_PACE_PIECE; /* a byte takes 1 ns */
-        ck_assert_int_eq(mr_bulk_resume(p), i + 1 < LEN / 2 / MR_PACE_PIECE);
+        ck_assert_int_eq(mr_stripes_resume(p), i + 1 < LEN / 2 / MR_PACE_PIECE);
         ck_assert_uint_eq(posted[0], i + 1);
     }
     ck_assert_uint_eq(longest, MR_PACE_PIECE);
-    ck_assert_uint_eq(mr_net.paced_parts, LEN / 2 / MR_PACE_PIECE);
+    ck_assert_uint_eq(mr_peers.paced_parts, LEN / 2 / MR_PACE_PIECE);
     ck_assert_int_eq(sent, 0);
     complete(0);
     complete(1);
@@ -470,7 +430,7 @@ START_TEST(reads_are_paced)
     longest = 0;
     put(p, buf); /* writes wait for nothing */
     ck_assert_uint_eq(longest, PART);
-    mr_net.paced = false;
+    mr_peers.paced = false;
     free(buf);
 }
 END_TEST

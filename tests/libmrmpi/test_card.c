@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libmrmpi/rail/card.h"
+#include "libmrmpi/peer/address.h"
 
 static struct mr_card card;
 

@@ -5,11 +5,11 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/rail/net.h"
+#include "libmrmpi/peer/peer.h"
 
 #define SUBS 2u /* of a side */
 
-struct mr_net mr_net;
+struct mr_peers mr_peers;
 
 static struct mr_peer peer;
 static struct mr_sub sub[2 * SUBS];
@@ -90,13 +90,13 @@ static void levels(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
     const uint8_t sl[MR_LEVELS] = {a, b, c, d, d}; /* packets that go with the bulk have its level */
 
     for (unsigned l = 0; l < MR_LEVELS; l++)
-        mr_net.qos.level[l] = (struct mr_fabric_level){.num_lanes = 1, .sl = {sl[l]}};
+        mr_peers.qos.level[l] = (struct mr_fabric_level){.num_lanes = 1, .sl = {sl[l]}};
 }
 
 /* Connected by the first side; all that is open has the levels that hold. */
 static void setup(void)
 {
-    memset(&mr_net, 0, sizeof mr_net);
+    memset(&mr_peers, 0, sizeof mr_peers);
     memset(&peer, 0, sizeof peer);
     memset(sub, 0, sizeof sub);
     memset(load, 0, sizeof load);
@@ -177,7 +177,7 @@ END_TEST
 START_TEST(lanes_in_turn)
 {
     levels(1, 1, 1, 0);
-    mr_net.qos.level[MR_LEVEL_BULK] = (struct mr_fabric_level){.num_lanes = 2, .sl = {4, 5}};
+    mr_peers.qos.level[MR_LEVEL_BULK] = (struct mr_fabric_level){.num_lanes = 2, .sl = {4, 5}};
     for (unsigned i = 0; i < 2 * SUBS; i++) {
         uint8_t sl[MR_LEVELS];
 
@@ -195,9 +195,9 @@ START_TEST(lanes_spread_over_peers)
     struct mr_launch us = {.rank = 0};
     unsigned count[LANES] = {0};
 
-    mr_net.launch = &us;
+    mr_peers.launch = &us;
     levels(1, 1, 1, 0);
-    mr_net.qos.level[MR_LEVEL_BULK] = (struct mr_fabric_level){.num_lanes = LANES, .sl = {0, 1, 2, 3, 4, 5}};
+    mr_peers.qos.level[MR_LEVEL_BULK] = (struct mr_fabric_level){.num_lanes = LANES, .sl = {0, 1, 2, 3, 4, 5}};
     for (int p = 1; p <= PEERS; p++) {
         uint8_t here[SUBS][MR_LEVELS], there[MR_LEVELS];
 
@@ -326,8 +326,8 @@ START_TEST(who_changes)
 
     met[2].error = -1;
     met[1].change_ns = 1000;
-    mr_net.launch = &launch;
-    mr_net.peer = peers;
+    mr_peers.launch = &launch;
+    mr_peers.peer = peers;
     mr_change_all();
     ck_assert(!met[0].change);
     ck_assert(met[1].change);

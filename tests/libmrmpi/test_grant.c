@@ -6,18 +6,21 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/rail/net.h"
+#include "libmrmpi/net/internal.h"
 
 #define PEERS  9u
 #define TICK   (MR_GRANT_NS + PEERS * MR_GRANT_PEER_NS)
 #define BUDGET 800000000u /* of one rail; there are two */
 
+struct mr_peers mr_peers;
 struct mr_net mr_net;
 struct mr_verbs mr_verbs;
 
 static struct mr_launch launch;
 static struct mr_card card;
-static struct mr_peer peer[PEERS], *peers[PEERS + 1];
+static struct mr_net_peer net_peer[PEERS];
+static struct mr_peer *peers[PEERS + 1];
+#define PEER(i) (net_peer[i].base.base)
 static uint32_t received[PEERS], told[PEERS]; /* packets of each peer, words to it */
 static struct mr_hdr word[PEERS];             /* the last */
 static bool full;                             /* words find no memory */
@@ -60,11 +63,12 @@ static void set_budget(uint64_t rate)
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         for (unsigned l = 0; l < MR_LEVEL_PACKETS; l++)
-            mr_ahead_set(&mr_net.ahead[i][l], rate, clock_ns);
+            mr_ahead_set(&mr_peers.ahead[i][l], rate, clock_ns);
 }
 
 static void setup(void)
 {
+    memset(&mr_peers, 0, sizeof mr_peers);
     memset(&mr_net, 0, sizeof mr_net);
     memset(received, 0, sizeof received);
     memset(told, 0, sizeof told);
@@ -73,12 +77,12 @@ static void setup(void)
     clock_ns = 1000 * TICK;
     full = false;
     mr_config.log_level = -1;
-    mr_net.launch = &launch;
-    mr_net.peer = peers;
+    mr_peers.launch = &launch;
+    mr_peers.peer = peers;
     mr_verbs.num_rails = 2;
     for (unsigned i = 0; i < PEERS; i++) {
-        peer[i] = (struct mr_peer){.rank = (int)i + 1, .up = true, .vc = vc_of(i), .card = &card};
-        peers[i + 1] = &peer[i];
+        PEER(i) = (struct mr_peer){.rank = (int)i + 1, .up = true, .vc = vc_of(i), .card = &card};
+        peers[i + 1] = &PEER(i);
     }
     set_budget(BUDGET);
 }
@@ -86,7 +90,7 @@ static void setup(void)
 static void arrive(unsigned i)
 {
     received[i]++;
-    mr_net.arrived++;
+    mr_peers.arrived++;
 }
 
 /* An interval in which packets of the first n peers have come. */
@@ -143,25 +147,25 @@ END_TEST
 START_TEST(senders_have_a_pace)
 {
     set_budget(0);
-    mr_net.paced = true;
-    mr_net.pace[1].rate = 1200000000;
+    mr_peers.paced = true;
+    mr_peers.pace[1].rate = 1200000000;
     interval(3);
     ck_assert_uint_eq(word[2].tag, 400000);
     ck_assert_uint_eq(word[2].ctx, 0);
     interval(4); /* by a quarter: it does not matter yet */
     ck_assert_uint_eq(word[0].tag, 400000);
     ck_assert_uint_eq(word[3].tag, 300000);
-    ck_assert(!mr_net.pace[1].held);
+    ck_assert(!mr_peers.pace[1].held);
     for (unsigned i = 0; i < 2; i++) {
         mr_verbs.rail[1].count[MR_RAIL_BYTES_RECEIVED] += 700000000 / (1000000000 / TICK);
         interval(4);
-        ck_assert(mr_net.pace[1].held);
+        ck_assert(mr_peers.pace[1].held);
         ck_assert_uint_eq(word[0].tag, 300000);
     }
-    mr_net.paced_parts++;
+    mr_peers.paced_parts++;
     interval(4);
     ck_assert_uint_eq(word[0].tag, 150000);
-    mr_net.paced = false;
+    mr_peers.paced = false;
     interval(3);
     ck_assert_uint_eq(word[0].tag, 0);
     ck_assert_uint_eq(word[3].tag, 150000); /* who sends nothing hears it when it does */
@@ -236,8 +240,8 @@ START_TEST(who_is_not_told)
     ck_assert_uint_eq(all_told(), 0);
     ck_assert(!mr_net.grants.said);
     set_budget(BUDGET);
-    peer[0].error = -1;
-    peer[1].up = false;
+    PEER(0).error = -1;
+    PEER(1).up = false;
     full = true;
     interval(3);
     full = false;
@@ -245,7 +249,7 @@ START_TEST(who_is_not_told)
     ck_assert_uint_eq(all_told(), 1);
     ck_assert_uint_eq(word[2].ctx, PART(4)); /* three were counted at first */
     mr_net.parting = true;
-    peer[1].up = true;
+    PEER(1).up = true;
     interval(3);
     ck_assert_uint_eq(all_told(), 1);
 }
@@ -259,7 +263,7 @@ static bool hear(unsigned i, uint32_t kb, size_t len)
 
     hdr.ctx = kb;
     arrive(i);
-    return mr_grant_word(&peer[i], &hdr, len);
+    return mr_grant_word(&PEER(i), &hdr, len);
 }
 
 START_TEST(a_word_is_a_limit)
@@ -267,15 +271,15 @@ START_TEST(a_word_is_a_limit)
     interval(1);
     ck_assert(hear(1, 5000, 0));
     for (unsigned l = 0; l < MR_LEVEL_PACKETS; l++)
-        ck_assert_uint_eq(peer[1].granted[l].rate, 5000000);
-    ck_assert_ptr_null(peer[2].granted);
-    peer[1].granted[0].left = 7;
+        ck_assert_uint_eq(PEER(1).granted[l].rate, 5000000);
+    ck_assert_ptr_null(PEER(2).granted);
+    PEER(1).granted[0].left = 7;
     ck_assert(hear(1, 2500, 0));
-    ck_assert_uint_eq(peer[1].granted[0].rate, 2500000);
-    ck_assert_int_eq(peer[1].granted[0].left, 7);
+    ck_assert_uint_eq(PEER(1).granted[0].rate, 2500000);
+    ck_assert_int_eq(PEER(1).granted[0].left, 7);
     ck_assert(hear(1, 0, 0));
-    ck_assert_uint_eq(peer[1].granted[0].rate, 0);
-    free(peer[1].granted);
+    ck_assert_uint_eq(PEER(1).granted[0].rate, 0);
+    free(PEER(1).granted);
 }
 END_TEST
 
@@ -286,7 +290,7 @@ START_TEST(words_are_no_traffic)
     ck_assert(hear(1, 5000, 0));
     interval(0);
     ck_assert_uint_eq(told[1], 0);
-    free(peer[1].granted);
+    free(PEER(1).granted);
 }
 END_TEST
 
@@ -299,19 +303,19 @@ START_TEST(nonsense_is_refused)
     for (unsigned kind = 0; kind < 256; kind++) {
         other.kind = (uint8_t)kind;
         if (kind != word[0].kind)
-            ck_assert(!mr_grant_word(&peer[1], &other, 0));
+            ck_assert(!mr_grant_word(&PEER(1), &other, 0));
     }
     ck_assert(hear(1, MR_GRANT_MOST_KB + 1, 0));
     ck_assert(hear(1, UINT32_MAX, 0));
     ck_assert(hear(1, 5000, 1));
     ck_assert(hear(1, 0, 0));
-    ck_assert_ptr_null(peer[1].granted);
+    ck_assert_ptr_null(PEER(1).granted);
     ck_assert(hear(1, MR_GRANT_MOST_KB, 0)); /* as much as may be said does not overflow */
-    peer[1].granted[0].left = 0;
-    peer[1].granted[0].empty = true;
-    ck_assert(mr_ahead_fill(&peer[1].granted[0], clock_ns + 999999999));
-    ck_assert_int_eq(peer[1].granted[0].left, peer[1].granted[0].depth);
-    free(peer[1].granted);
+    PEER(1).granted[0].left = 0;
+    PEER(1).granted[0].empty = true;
+    ck_assert(mr_ahead_fill(&PEER(1).granted[0], clock_ns + 999999999));
+    ck_assert_int_eq(PEER(1).granted[0].left, PEER(1).granted[0].depth);
+    free(PEER(1).granted);
 }
 END_TEST
 

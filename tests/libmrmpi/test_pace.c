@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "libmrmpi/rail/pace.h"
+#include "libmrmpi/route/pace.h"
 
 #define MS 1000000ull
 

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "libmrmpi/rail/quota.h"
+#include "libmrmpi/route/quota.h"
 
 START_TEST(room)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets over links that lose them, as rail/rely.c handles them: where words go, how much is under way, and when the
+ * Packets over links that lose them, as net/rely.c handles them: where words go, how much is under way, and when the
  * clock counts. One peer with two subchannels; links, packets and time are the test's own.
  */
 #include <check.h>
@@ -11,7 +11,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/wire.h"
-#include "libmrmpi/rail/net.h"
+#include "libmrmpi/net/internal.h"
 
 #define PACKETS 64
 #define BYTES   128
@@ -24,14 +24,15 @@ static void set_policies(void)
     char what[MR_POLICY_TEXT];
 
     for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
-        ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_net.policy[c], what, sizeof what));
+        ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_peers.policy[c], what, sizeof what));
 }
 struct mr_verbs mr_verbs;
 unsigned mr_channel_waiting;
 unsigned mr_channel_idle;
 
 static const struct mr_launch launch = {.size = 5};
-static struct mr_peer peer;
+static struct mr_net_peer net_peer;
+#define PEER (net_peer.base.base)
 static struct mr_sub sub[2];
 static struct mr_card card;
 static struct mr_load load[2];
@@ -108,7 +109,7 @@ uint64_t mr_clock_ns(void)
 
 struct mr_peer *mr_peer_of(uint32_t rank)
 {
-    return rank == SRC ? &peer : NULL;
+    return rank == SRC ? &PEER : NULL;
 }
 
 void mr_cm_traffic(struct mr_cm_conn *c)
@@ -154,12 +155,9 @@ unsigned mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
     return 2048;
 }
 
-void mr_track_poll(struct mr_peer *p, uint64_t now_ns)
+bool mr_bulk_watch(struct mr_peer *p, bool idle, uint64_t now_ns)
 {
-}
-
-void mr_zcopy_poll(struct mr_peer *p, uint64_t now_ns)
-{
+    return false;
 }
 
 /* ---- what there is ----------------------------------------------------------------------------------------------- */
@@ -169,9 +167,10 @@ static struct mr_rail rail;
 
 static void setup(void)
 {
+    memset(&mr_peers, 0, sizeof mr_peers);
     memset(&mr_net, 0, sizeof mr_net);
     set_policies();
-    memset(&peer, 0, sizeof peer);
+    memset(&net_peer, 0, sizeof net_peer);
     memset(sub, 0, sizeof sub);
     memset(due, 0, sizeof due);
     made = freed = posted = delivered = broken = asked = readings = received = 0;
@@ -180,20 +179,20 @@ static void setup(void)
     mr_channel_waiting = 0;
     mr_config.log_level = -1;
     mr_config.srq_depth = 512;
-    mr_net.launch = &launch;
-    peer.card = &card;
-    peer.rank = SRC;
-    peer.up = true;
-    peer.sub = peer.now = sub;
-    peer.num_subs = peer.num_now = 2;
-    peer.load = peer.loads[0] = load;
-    peer.packet_turn.due = due;
-    peer.spare = 2; /* packets take the first */
-    mr_window_init(&peer.out, 1024);
-    ck_assert_int_eq(mr_window_reserve(&peer.out, 2), 0);
+    mr_peers.launch = &launch;
+    PEER.card = &card;
+    PEER.rank = SRC;
+    PEER.up = true;
+    PEER.sub = PEER.now = sub;
+    PEER.num_subs = PEER.num_now = 2;
+    PEER.load = PEER.loads[0] = load;
+    PEER.packet_turn.due = due;
+    PEER.spare = 2; /* packets take the first */
+    mr_window_init(&PEER.out, 1024);
+    ck_assert_int_eq(mr_window_reserve(&PEER.out, 2), 0);
     for (unsigned i = 0; i < 2; i++) {
-        peer.load[i] = (struct mr_load){.up = true, .weight = 1, .until = &until[i]};
-        sub[i] = (struct mr_sub){.peer = &peer, .state = MR_SUB_OPEN, .link = &link_of[i], .num_links = 1};
+        PEER.load[i] = (struct mr_load){.up = true, .weight = 1, .until = &until[i]};
+        sub[i] = (struct mr_sub){.peer = &PEER, .state = MR_SUB_OPEN, .link = &link_of[i], .num_links = 1};
         sub[i].link[0] = (struct mr_link){
             .rail = &rail, .ops = &ops, .owner = &sub[i], .state = MR_LINK_OPEN, .index = (uint8_t)i, .native = i == 1};
         for (unsigned l = 0; l < MR_LEVELS; l++)
@@ -201,20 +200,20 @@ static void setup(void)
     }
     lossy = &sub[0].link[0];
     native = &sub[1].link[0];
-    mr_rely_begin(&peer);
-    mr_ack_take(&peer.in, 0); /* nothing is owed */
+    mr_rely_begin(&PEER);
+    mr_ack_take(&net_peer.in, 0); /* nothing is owed */
 }
 
 static void finish(void)
 {
-    mr_window_free(&peer.out);
+    mr_window_free(&PEER.out);
 }
 
 static struct mr_packet *push(void)
 {
     struct mr_packet *p = mr_packet_make(&(struct mr_hdr){.kind = MR_VC_KIND_EAGER}, NULL, 0);
 
-    ck_assert_int_eq(mr_window_push(&peer.out, &p->kept), 0);
+    ck_assert_int_eq(mr_window_push(&PEER.out, &p->kept), 0);
     return p;
 }
 
@@ -244,7 +243,7 @@ static unsigned form(const struct mr_packet *p)
 static void look(uint64_t later_ns)
 {
     clock_ns += later_ns;
-    if (mr_net.untimed)
+    if (mr_peers.untimed)
         mr_rely_time();
     mr_rely_poll(true, clock_ns);
 }
@@ -256,19 +255,19 @@ START_TEST(no_more_than_may_be_under_way)
     unsigned n = 0;
     struct mr_packet *p;
 
-    for (p = push(); !mr_rely_send(&peer, lossy, p); p = push(), n++)
+    for (p = push(); !mr_rely_send(&PEER, lossy, p); p = push(), n++)
         ck_assert_uint_eq(form(p), MR_WIRE_WANTS);
     ck_assert_uint_eq(posted, n);
-    ck_assert_uint_eq(n, peer.flight_max);
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), -EAGAIN);
-    ck_assert_int_eq(mr_rely_send(&peer, native, p), 0); /* that confirms its own */
+    ck_assert_uint_eq(n, net_peer.flight_max);
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), -EAGAIN);
+    ck_assert_int_eq(mr_rely_send(&PEER, native, p), 0); /* that confirms its own */
     ck_assert_uint_eq(form(p), 0);
     word(n / 2, 16);
     ck_assert_uint_eq(delivered, 0); /* that is no message */
     ck_assert_uint_eq(freed, n / 2);
-    ck_assert_uint_eq(peer.flight_max, 16);
+    ck_assert_uint_eq(net_peer.flight_max, 16);
     p = push();
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
 }
 END_TEST
 
@@ -279,18 +278,18 @@ START_TEST(words_ride_along)
 
     arrives(0, MR_WIRE_WANTS);
     ck_assert_uint_eq(delivered, 1);
-    ck_assert(mr_ack_owed(&peer.in));
+    ck_assert(mr_ack_owed(&net_peer.in));
     refusal = -EAGAIN;
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), -EAGAIN);
-    ck_assert(mr_ack_owed(&peer.in));
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), -EAGAIN);
+    ck_assert(mr_ack_owed(&net_peer.in));
     refusal = 0;
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     ck_assert_uint_eq(form(p), MR_WIRE_WANTS | MR_WIRE_WORD);
     ck_assert_uint_eq(p->tail, MR_ACK_WIRE_MIN);
-    ck_assert(!mr_ack_owed(&peer.in));
+    ck_assert(!mr_ack_owed(&net_peer.in));
     look(1);
-    look(2 * mr_rtt_timeout(&peer.out.rtt));
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0); /* once more, and nothing is owed */
+    look(2 * mr_rtt_timeout(&PEER.out.rtt));
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0); /* once more, and nothing is owed */
     ck_assert_uint_eq(form(p), MR_WIRE_WANTS);
     ck_assert_uint_eq(p->tail, 0);
 }
@@ -302,15 +301,15 @@ START_TEST(a_packet_that_is_posted_stays)
     struct mr_packet *p = push();
     unsigned before;
 
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     p->posted = true;
     before = form(p);
     look(1);
-    look(2 * mr_rtt_timeout(&peer.out.rtt));
+    look(2 * mr_rtt_timeout(&PEER.out.rtt));
     ck_assert_uint_eq(mr_channel_waiting, 1);
-    ck_assert_ptr_eq(mr_net.backlogged, &peer);
+    ck_assert_ptr_eq(mr_peers.backlogged, &PEER);
     arrives(0, MR_WIRE_WANTS);
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     ck_assert_ptr_ne(last, p);
     ck_assert_uint_eq(form(last), MR_WIRE_WANTS | MR_WIRE_WORD);
     ck_assert_uint_eq(form(p), before);
@@ -328,20 +327,20 @@ START_TEST(a_word_alone)
     look(0);
     look(mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS) - 1);
     ck_assert_uint_eq(posted, 0);
-    ck_assert_ptr_nonnull(mr_net.relying);
+    ck_assert_ptr_nonnull(mr_peers.relying);
     refusal = -EAGAIN; /* then it is said at the next look */
     look(1);
-    ck_assert(mr_ack_owed(&peer.in));
+    ck_assert(mr_ack_owed(&net_peer.in));
     refusal = 0;
     look(0);
     ck_assert_uint_eq(posted, 1);
     ck_assert_uint_eq(mr_wire_kind(last->data), MR_VC_KIND_WORD);
     ck_assert_uint_eq(form(last), MR_WIRE_WORD); /* it wants no answer */
-    ck_assert_uint_eq(mr_window_waiting(&peer.out) + peer.out.num, 0);
+    ck_assert_uint_eq(mr_window_waiting(&PEER.out) + PEER.out.num, 0);
     look(0);
     ck_assert_uint_eq(posted, 1);
-    ck_assert_ptr_null(mr_net.relying); /* nobody has to be looked after */
-    ck_assert_uint_eq(mr_net.num_relying, 0);
+    ck_assert_ptr_null(mr_peers.relying); /* nobody has to be looked after */
+    ck_assert_uint_eq(mr_peers.num_relying, 0);
 }
 END_TEST
 
@@ -360,13 +359,13 @@ START_TEST(a_word_over_a_native_link)
     struct mr_packet *p = push();
 
     arrives(0, MR_WIRE_WANTS);
-    peer.spare = 1;
+    PEER.spare = 1;
     mr_net.parting = true;
     look(0);
     ck_assert_uint_eq(posted, 1);
-    ck_assert_int_eq(mr_rely_send(&peer, native, p), 0);
-    ck_assert_ptr_null(mr_window_confirmed(&peer.out, native->index, 1));
-    ck_assert_ptr_eq(mr_window_confirmed(&peer.out, native->index, 1), &p->kept);
+    ck_assert_int_eq(mr_rely_send(&PEER, native, p), 0);
+    ck_assert_ptr_null(mr_window_confirmed(&PEER.out, native->index, 1));
+    ck_assert_ptr_eq(mr_window_confirmed(&PEER.out, native->index, 1), &p->kept);
 }
 END_TEST
 
@@ -375,8 +374,8 @@ START_TEST(native_packets_owe_nothing)
 {
     arrives(0, 0);
     ck_assert_uint_eq(delivered, 1);
-    ck_assert(!mr_ack_owed(&peer.in));
-    ck_assert_ptr_null(mr_net.relying);
+    ck_assert(!mr_ack_owed(&net_peer.in));
+    ck_assert_ptr_null(mr_peers.relying);
 }
 END_TEST
 
@@ -386,10 +385,10 @@ END_TEST
 START_TEST(overdue_only_when_all_was_handled)
 {
     struct mr_packet *p = push();
-    uint64_t timeout = mr_rtt_timeout(&peer.out.rtt);
+    uint64_t timeout = mr_rtt_timeout(&PEER.out.rtt);
 
     readings = 0;
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     ck_assert_uint_eq(readings, 0);
     clock_ns += 5 * timeout; /* nobody looked */
     look(0);
@@ -399,7 +398,7 @@ START_TEST(overdue_only_when_all_was_handled)
     ck_assert_uint_eq(mr_channel_waiting, 0);
     look(0);
     ck_assert_uint_eq(mr_channel_waiting, 1);
-    ck_assert_ptr_eq(mr_window_ready(&peer.out), &p->kept);
+    ck_assert_ptr_eq(mr_window_ready(&PEER.out), &p->kept);
 }
 END_TEST
 
@@ -407,20 +406,20 @@ END_TEST
 START_TEST(samples)
 {
     for (unsigned i = 0; i < 4; i++)
-        ck_assert_int_eq(mr_rely_send(&peer, lossy, push()), 0);
+        ck_assert_int_eq(mr_rely_send(&PEER, lossy, push()), 0);
     look(1000000);
     clock_ns += 30000;
     readings = 0;
     word(1, 16);
     ck_assert_uint_eq(readings, 1);
-    ck_assert_uint_eq(peer.out.rtt.srtt_ns, 30000);
+    ck_assert_uint_eq(PEER.out.rtt.srtt_ns, 30000);
     word(2, 16);
     ck_assert_uint_eq(readings, 1); /* just now */
     look(100000);
     clock_ns += 10000000;
     word(3, 16);
     ck_assert_uint_eq(readings, 2);
-    ck_assert_uint_eq(peer.out.rtt.srtt_ns, 30000);
+    ck_assert_uint_eq(PEER.out.rtt.srtt_ns, 30000);
 }
 END_TEST
 
@@ -430,7 +429,7 @@ START_TEST(a_silent_link)
     struct mr_packet *p = push();
 
     native->native = false;
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     for (unsigned n = 0; n < MR_WINDOW_SILENT; n++) {
         struct mr_packet *later = push();
         struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = SRC, .form = MR_WIRE_LONG_WORD};
@@ -441,8 +440,8 @@ START_TEST(a_silent_link)
         look(MR_WINDOW_TIMEOUT_MAX_NS);
         if (broken)
             break;
-        ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
-        ck_assert_int_eq(mr_rely_send(&peer, native, later), 0);
+        ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
+        ck_assert_int_eq(mr_rely_send(&PEER, native, later), 0);
         look(1);
         mr_ack_encode(&(struct mr_ack_word){.cum = 0, .grant = 16, .sack = (2u << n) - 1}, tail);
         mr_rely_arrived(&hdr, tail, 0);
@@ -461,16 +460,16 @@ START_TEST(a_peer_that_answers)
 
     lossy->ops = &unreliable;
     native->state = MR_LINK_CLOSED;
-    ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+    ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     for (unsigned n = 1; n <= 4 * MR_WINDOW_SILENT && !broken; n++) {
         look(1); /* when it was sent */
         look(MR_WINDOW_TIMEOUT_MAX_NS);
         ck_assert_uint_eq(asked, broken || n < MR_WINDOW_DOUBTFUL ? asked : n - MR_WINDOW_DOUBTFUL + 1);
         ck_assert(!broken || n >= MR_WINDOW_SILENT);
         if (answers && asked)
-            mr_window_answered(&peer.out, 0, clock_ns);
+            mr_window_answered(&PEER.out, 0, clock_ns);
         if (!broken)
-            ck_assert_int_eq(mr_rely_send(&peer, lossy, p), 0);
+            ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     }
     ck_assert_uint_ge(asked, MR_WINDOW_ANSWERS);
     ck_assert_uint_eq(broken, answers);
@@ -482,20 +481,20 @@ END_TEST
 /* Peers share them, and so do the parts of a packet that comes as datagrams. */
 START_TEST(what_is_granted)
 {
-    struct mr_peer other = {.num_subs = 0};
+    struct mr_net_peer other = {.base.base.num_subs = 0};
 
-    ck_assert_uint_eq(peer.in.grant, 256); /* no more, whatever there is */
-    mr_net.num_relying = 8;
-    mr_rely_begin(&other);
+    ck_assert_uint_eq(net_peer.in.grant, 256); /* no more, whatever there is */
+    mr_peers.num_relying = 8;
+    mr_rely_begin(&other.base.base);
     ck_assert_uint_eq(other.in.grant, 64);
-    other = (struct mr_peer){.num_subs = 0};
+    other = (struct mr_net_peer){.base.base.num_subs = 0};
     mr_net.parts = 4;
-    mr_rely_begin(&other);
+    mr_rely_begin(&other.base.base);
     ck_assert_uint_eq(other.in.grant, 16);
     ck_assert_uint_eq(other.in.every, 8); /* half of it */
-    other = (struct mr_peer){.num_subs = 0};
-    mr_net.num_relying = 1000;
-    mr_rely_begin(&other);
+    other = (struct mr_net_peer){.base.base.num_subs = 0};
+    mr_peers.num_relying = 1000;
+    mr_rely_begin(&other.base.base);
     ck_assert_uint_eq(other.in.grant, 4);
 }
 END_TEST

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "libmrmpi/rail/filter.h"
+#include "libmrmpi/bulk/filter.h"
 #include "libmrmpi/route/sched.h"
 
 #define KIB 1024u
@@ -305,7 +305,7 @@ static struct mr_sched ports(struct mr_load *load, uint64_t *until, unsigned n, 
     return (struct mr_sched){ .kib_time = mr_sched_kib_time(200000), .used = MR_SCHED_QUANTUM };
 }
 
-/* What mr_packet_turn does (rail/net.h): messages of count packets, each of which answers something. */
+/* What mr_packet_turn does (peer/peer.h): messages of count packets, each of which answers something. */
 static void answer(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns, unsigned count, uint64_t len,
                    unsigned carried[])
 {

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Large messages: the receiver exposes its buffer, the sender writes into it, one stripe per subchannel. The last write
+ * of each stripe carries the immediate data that the receiver's completion filter collects (bulk/filter.h), so no
+ * packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; the link
+ * keeps them in order, so the last one speaks for all.
+ *
+ * Or the other way round: the sender exposes its buffer, and the receiver reads it in the same stripes; nobody has to
+ * be told at the other side. Whoever posts, writing or reading, measures the rails.
+ *
+ * Over links that lose writes the receiver tells what has landed: such a put is tracked, and bulk/track.c knows more.
+ * Where there are only datagrams the receiver says what is to be sent; bulk/zcopy.h tells.
+ */
+#include "libmrmpi/bulk/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/peer/view.h"
+
+#define STRIPE_ALIGN  4096
+#define STRIPE_FINE   256  /* cuts of short messages are as fine as this, */
+#define STRIPE_PARTS  256  /* so that weights hold to one part in so many */
+#define TRACKED_ALIGN 65536 /* so that writes are long */
+
+/* ---- beginning ------------------------------------------------------------------------------------------------- */
+
+/* A message whose data moves this way is never small. */
+static uint8_t level_of(uint64_t len)
+{
+    const struct mr_fabric_level *level = mr_peers.qos.level;
+
+    for (unsigned l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_PACKETS; l++)
+        if (level[l].max > level[l - 1].max && len <= level[l].max)
+            return (uint8_t)l;
+    return MR_LEVEL_BULK;
+}
+
+static struct mr_ahead *bucket_of(const struct mr_stripe_op *s)
+{
+    return &mr_peers.ahead[s->sub->rail->index][s->put->level];
+}
+
+/*
+ * One between small and large goes ahead of the bulk if all rails that carry it let it, and the peer that it is written
+ * to. Each pays for its part.
+ */
+static void go_ahead(struct mr_put *put, size_t len)
+{
+    struct mr_ahead *granted = put->read || !put->peer->granted ? NULL : &put->peer->granted[put->level];
+    bool may = !granted || mr_bucket_lets(granted, len);
+
+    for (unsigned i = 0; i < put->num; i++)
+        may &= mr_may_go_ahead(put->stripe[i].sub, put->level, put->stripe[i].len);
+    for (unsigned i = 0; may && i < put->num; i++)
+        mr_ahead_take(bucket_of(&put->stripe[i]), put->stripe[i].len);
+    if (!may)
+        put->level = MR_LEVEL_BULK;
+    else if (granted)
+        mr_ahead_take(granted, len);
+}
+
+static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_remote *remote, void *cookie,
+                               const struct mr_stripe *plan, unsigned n)
+{
+    struct mr_put *put = calloc(1, sizeof *put + n * sizeof put->stripe[0]);
+
+    if (!put)
+        return NULL;
+    put->peer = p;
+    put->local = buf;
+    put->remote = *remote;
+    put->cookie = cookie;
+    put->num = put->filter.open = n;
+    for (unsigned i = 0; i < n; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+
+        s->tx.wr.done = mr_stripe_done;
+        s->put = put;
+        s->sub = &p->now[plan[i].sub];
+        s->offset = plan[i].offset;
+        s->len = s->left = plan[i].len;
+        s->imm = mr_landing_imm(remote->token, i, n);
+    }
+    return put;
+}
+
+/* One stripe on any subchannel that can: none is up at present. It waits for one. */
+static unsigned plan_to_wait(const struct mr_peer *p, uint64_t len, struct mr_stripe *plan)
+{
+    *plan = (struct mr_stripe){.sub = (unsigned)__builtin_ctz(p->rdma), .len = len};
+    return 1;
+}
+
+/*
+ * Cutting a message saves time while rails would be idle. When each has messages to carry it only costs: a request, a
+ * completion and a notification more for each stripe. From MR_STRIPE_BUSY times MRMPI_STRIPE_MIN on that does not show.
+ */
+static uint64_t stripe_min(const struct mr_peer *p, uint64_t len)
+{
+    uint64_t least = mr_config.stripe_min;
+    bool busy = p->num_large >= (unsigned)__builtin_popcount(p->rdma);
+
+    return busy && len < MR_STRIPE_BUSY * least ? MR_STRIPE_BUSY * least : least;
+}
+
+/* Of its cuts. */
+static uint64_t align_of(const struct mr_peer *p, uint64_t len)
+{
+    uint64_t align = STRIPE_ALIGN;
+
+    if (p->tracked) {
+        uint64_t block = 1ull << mr_block_shift(len);
+
+        return block > TRACKED_ALIGN ? block : TRACKED_ALIGN;
+    }
+    while (align > STRIPE_FINE && align * STRIPE_PARTS > len)
+        align /= 2;
+    return align;
+}
+
+static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan[MR_SUBS_MAX])
+{
+    struct mr_load some[MR_SUBS_MAX];
+    const struct mr_load *load = p->load;
+    uint64_t least = stripe_min(p, len);
+    uint32_t without = mr_stripe_without_rdma(p);
+
+    for (unsigned i = 0; len < least && i < p->num_now; i++)
+        p->load[i].queued = mr_bulk_sub_of(&p->now[i])->queued;
+    if (__builtin_expect(without != 0, 0)) {
+        for (unsigned i = 0; i < p->num_now; i++)
+            some[i] = (struct mr_load){
+                .up = p->load[i].up && !(without >> i & 1), .weight = p->load[i].weight, .queued = p->load[i].queued};
+        load = some;
+    }
+    return mr_sched_plan(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, load, p->num_now, len, least, align_of(p, len),
+                         plan);
+}
+
+static void enlist(struct mr_put *put)
+{
+    struct mr_peer *p = put->peer;
+
+    put->next = mr_bulk_of(p)->puts;
+    if (mr_bulk_of(p)->puts)
+        mr_bulk_of(p)->puts->prev = put;
+    mr_bulk_of(p)->puts = put;
+    p->num_large++;
+    mr_bulk.open_puts++;
+}
+
+/* Of a message of size bytes that begins at buf. */
+static int begin_put(struct mr_peer *p, char *buf, size_t size, struct mr_vc_part part, const struct mr_remote *remote,
+                     void *cookie, bool read)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    size_t len = part.len;
+    struct mr_put *put;
+    uint64_t begin;
+    unsigned n, num_keys = remote->num_keys;
+    int err;
+
+    if (len > remote->len || (remote->serial && len != remote->len))
+        return -EMSGSIZE;
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->now[i].remote_rail >= num_keys || num_keys > MR_RAILS_MAX)
+            return -EPROTO;
+    if (!p->rdma || (read && p->tracked))
+        return -EOPNOTSUPP;
+    n = make_plan(p, len, plan);
+    put = make_put(p, buf + part.at, remote, cookie, plan, n ? n : plan_to_wait(p, len, plan));
+    if (!put)
+        return -ENOMEM;
+    put->read = read;
+    put->level = level_of(size);
+    if (mr_peers.ahead_limited && put->level != MR_LEVEL_BULK)
+        go_ahead(put, len);
+    err = !read && remote->serial ? mr_track_begin(put) : 0;
+    if (err) {
+        free(put);
+        return err;
+    }
+    err = mr_bulk_enroll(buf, size, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, &put->reg);
+    if (err) {
+        if (put->track)
+            put->track->ops->end(put);
+        free(put);
+        return err;
+    }
+    enlist(put);
+    for (unsigned i = 0; i < put->num; i++)
+        mr_stripe_queue_on(&put->stripe[i], put->stripe[i].sub);
+    mr_stat_add(MR_STAT_NET_STRIPES, put->num);
+
+    /* All stripes begin at the time before the first is posted (route/adapt.h). */
+    begin = mr_stripe_is_measured(p) ? mr_clock_ns() : 0;
+    for (unsigned i = 0; n && i < put->num; i++)
+        mr_stripe_start(&put->stripe[i], begin);
+    if (!n)
+        mr_stripe_find_home(&put->stripe[0]);
+    return 0;
+}
+
+/* The receiver says what is to be sent, and when. */
+static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie)
+{
+    struct mr_put *put;
+    int err;
+
+    if (len != remote->len)
+        return -EMSGSIZE;
+    put = make_put(p, buf, remote, cookie, NULL, 0);
+    if (!put)
+        return -ENOMEM;
+    put->level = level_of(len);
+    err = mr_zcopy_begin(put);
+    if (!err)
+        err = mr_bulk_enroll(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
+    if (err)
+        free(put);
+    else
+        enlist(put);
+    return err;
+}
+
+int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
+{
+    if (dst->serial && !dst->num_keys)
+        return begin_datagrams(p, (void *)buf, len, dst, cookie);
+    return begin_put(p, (void *)buf, len, (struct mr_vc_part){.len = len}, dst, cookie, false); /* nothing writes into it */
+}
+
+int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+                 void *cookie)
+{
+    return begin_put(p, buf, size, part, src, cookie, true);
+}

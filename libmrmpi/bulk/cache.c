@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registered memory: how much is kept so, and whether pages are pinned or come on demand. */
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/odp.h"
+#include "libmrmpi/verbs/watch.h"
+
+static const struct mr_regcache_backend reg_backend = {.add = mr_memory_register, .remove = mr_memory_deregister};
+
+/* As the setting says, or as the device with the least room for registrations lets the ranks of this host have. */
+static void limit_registrations(void)
+{
+    size_t least = SIZE_MAX;
+
+    for (unsigned i = 0; i < mr_verbs.num_devices; i++)
+        if (mr_verbs.device[i].max_mr && mr_verbs.device[i].max_mr < least)
+            least = mr_verbs.device[i].max_mr;
+    mr_regcache_limit_entries(&mr_bulk.regs, mr_config.reg_cache_entries
+                                                ? (size_t)mr_config.reg_cache_entries
+                                                : mr_regcache_fair_entries(least, (size_t)mr_peers.launch->local_size));
+}
+
+/*
+ * A page that an adapter has not met costs it far more than pinning it does, and in the middle of a transfer. So buffers
+ * that would stay registered are pinned, unless the user wants it otherwise.
+ */
+static void choose_on_demand(void)
+{
+    bool yes = !strcasecmp(mr_config.odp, "yes"), no = !strcasecmp(mr_config.odp, "no");
+    bool unreliable = mr_kinds_have(&mr_peers.kinds, MR_LINK_UC), first = yes || !mr_bulk.regs.keep;
+    bool tell = !mr_peers.launch->rank;
+    const char *without = mr_odp_missing(mr_kinds_have(&mr_peers.kinds, MR_LINK_UD));
+
+    if (!yes && !no && strcasecmp(mr_config.odp, "auto") && tell)
+        mr_log(MR_LOG_WARN, "MRMPI_ODP=%s: must be auto, yes or no; auto it is", mr_config.odp);
+    if (yes && (without || unreliable) && tell)
+        mr_log(MR_LOG_WARN, "MRMPI_ODP=yes: %s on-demand paging; large buffers are pinned",
+               unreliable ? "unreliable connections (MRMPI_LINKS) cannot use" : "an adapter of this host has no");
+    mr_odp_open(no || without || unreliable ? MR_ODP_NEVER : first ? MR_ODP_FIRST : MR_ODP_LAST);
+    if (!mr_bulk.regs.keep && mr_config.reg_cache_max && tell && (no || without || unreliable))
+        mr_log(MR_LOG_INFO,
+               "memory is registered anew for each large message: its unmapping cannot be watched here (the "
+               "program has an allocator of its own)");
+}
+
+void mr_bulk_open_cache(void)
+{
+    mr_regcache_init(&mr_bulk.regs, &reg_backend, mr_config.reg_cache_max, mr_memory_watched());
+    mr_memory_watch_for(&mr_bulk.regs);
+}
+
+void mr_bulk_open_memory(void)
+{
+    limit_registrations();
+    choose_on_demand();
+}
+
+void mr_bulk_close_cache(void)
+{
+    mr_memory_watch_for(NULL);
+    mr_odp_close();
+    mr_regcache_clear(&mr_bulk.regs);
+    if (mr_config.leaks && mr_bulk.regs.bytes)
+        mr_log_print(MR_LOG_WARN, "leak: %zu bytes of memory are still registered", mr_bulk.regs.bytes);
+}

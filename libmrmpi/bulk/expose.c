@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who is written to, or read, by large messages (bulk.c): memory that is exposed to a peer, and the notifications that
+ * it has come.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/verbs/odp.h"
+
+int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                   struct mr_remote *out)
+{
+    struct region *r;
+    int err;
+
+    if (how == MR_VC_DATAGRAMS && !mr_zcopy_can(p, len))
+        return -EAGAIN;
+    r = calloc(1, sizeof *r);
+    if (!r)
+        return -ENOMEM;
+    r->rank = p->rank;
+    r->addr = buf;
+    r->len = len;
+    r->lands = how == MR_VC_PUT || how == MR_VC_DATAGRAMS;
+    err = mr_bulk_enroll(buf, len, r->lands ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, how == MR_VC_DATAGRAMS, &r->reg);
+    if (err)
+        goto free_region;
+    memset(out, 0, sizeof *out);
+    if (how == MR_VC_DATAGRAMS)
+        err = mr_zcopy_open(r, p, out);
+    else if (r->lands && p->tracked)
+        err = mr_track_open(r, len, out);
+    else if (r->lands)
+        err = mr_landing_open(&mr_bulk.landings, r, &out->token);
+    if (err)
+        goto release;
+    out->addr = (uintptr_t)buf;
+    out->len = len;
+    out->num_keys = r->inflow ? 0 : mr_verbs.num_rails;
+    for (unsigned i = 0; i < out->num_keys; i++)
+        out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
+    r->token = out->token;
+    *region = &r->base;
+    return 0;
+
+release:
+    mr_bulk_release(r->reg);
+free_region:
+    free(r);
+    return err;
+}
+
+void mr_bulk_unexpose(struct mr_region *region)
+{
+    struct region *r = (struct region *)region;
+
+    if (r->inflow)
+        mr_zcopy_close(r);
+    else if (r->caught)
+        mr_track_close(r);
+    else if (r->lands)
+        mr_landing_close(&mr_bulk.landings, r->token);
+    mr_bulk_release(r->reg);
+    free(r);
+}
+
+void mr_bulk_landed(uint32_t imm)
+{
+    bool stray;
+    struct region *r;
+
+    if (mr_imm_is_run(imm)) {
+        mr_track_landed(imm);
+        return;
+    }
+    r = mr_landing_arrived(&mr_bulk.landings, imm, &stray);
+    if (stray)
+        mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
+    if (r)
+        mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory of a large message: registered, kept so in a cache, or paged on demand. */
+#include <errno.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/verbs/odp.h"
+
+int mr_bulk_enroll(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
+{
+    int err;
+
+    *out = pinned ? NULL : mr_odp_get(buf, len, access, false);
+    if (*out)
+        return 0;
+    err = mr_regcache_get(&mr_bulk.regs, buf, len, access, out);
+    if (err == -ENOMEM && !pinned && (*out = mr_odp_get(buf, len, access, true)))
+        return 0;
+    if (err)
+        mr_log(MR_LOG_ERROR,
+               "%zu bytes at %p cannot be registered for %s: %s; is the limit of locked memory too low (ulimit -l)?",
+               len, buf, access == MR_ACCESS_TARGET ? "receiving" : "sending", strerror(-err));
+    return err;
+}
+
+void mr_bulk_release(struct mr_reg *r)
+{
+    if (!mr_odp_owns(r))
+        mr_regcache_put(&mr_bulk.regs, r);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Large messages between calls: what happens to peers, what waits, control messages; the beginning and end of the room. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/launch/launch.h"
+
+/* ---- what happens to peers --------------------------------------------------------------------------------------- */
+
+static void abandon(struct mr_peer *p)
+{
+    struct mr_put *put;
+
+    mr_bulk_of(p)->homeless = NULL;
+    p->needed = false;
+    mr_bulk_of(p)->orphans = 0;
+    mr_zcopy_abandon(p);
+    for (unsigned i = 0; mr_bulk_of(p)->sub && i < p->num_subs; i++) {
+        mr_bulk_sub_of(&p->sub[i])->waiting = NULL;
+        mr_bulk_sub_of(&p->sub[i])->waiting_end = &mr_bulk_sub_of(&p->sub[i])->waiting;
+    }
+    while ((put = mr_bulk_of(p)->puts)) {
+        put->filter.error = p->error;
+        mr_bulk_finish(put);
+    }
+}
+
+static int made(struct mr_peer *p)
+{
+    struct mr_bulk_peer *b = mr_bulk_of(p);
+    size_t n = p->num_now ? p->num_now : 1;
+
+    b->sub = calloc(2 * n, sizeof *b->sub);
+    b->stripe_turn.due = calloc(2 * n, sizeof *b->stripe_turn.due);
+    if (!b->sub || !b->stripe_turn.due)
+        return -ENOMEM;
+    b->inflow_turn.due = b->stripe_turn.due + n;
+    for (size_t i = 0; i < 2 * n; i++)
+        b->sub[i].waiting_end = &b->sub[i].waiting;
+    /* who has one message for each of many peers begins with another port at each */
+    b->stripe_turn.next = (unsigned)(mr_peers.launch->rank + p->rank) % (unsigned)n;
+    b->stripe_turn.kib_time = b->inflow_turn.kib_time = p->packet_turn.kib_time;
+    return 0;
+}
+
+static void opened(struct mr_sub *sub)
+{
+    mr_bulk.serve_due = true;
+}
+
+static void reweighed(struct mr_peer *p)
+{
+    mr_bulk_of(p)->stripe_turn.kib_time = mr_bulk_of(p)->inflow_turn.kib_time = p->packet_turn.kib_time;
+    mr_stripes_unmeasure(p);
+}
+
+static void forget(struct mr_peer *p)
+{
+    struct mr_bulk_peer *b = mr_bulk_of(p);
+
+    free(b->adapt);
+    free(b->feedback);
+    mr_zcopy_free(p);
+    free(b->stripe_turn.due);
+    free(b->sub);
+}
+
+static const struct mr_peer_events events = {
+    .made = made,
+    .opened = opened,
+    .broken = mr_zcopy_sub_broken,
+    .drained = mr_stripes_drained,
+    .due = mr_stripes_settle,
+    .moved = mr_stripes_move,
+    .uses = mr_stripes_use,
+    .reweighed = reweighed,
+    .lost = mr_zcopy_lost,
+    .ended = abandon,
+    .freed = forget,
+};
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+void mr_bulk_init(void)
+{
+    memset(&mr_bulk, 0, sizeof mr_bulk);
+    mr_peer_subscribe(&events);
+    mr_bulk_open_cache();
+}
+
+void mr_bulk_finalize(void)
+{
+    mr_bulk_close_cache();
+    mr_landings_free(&mr_bulk.landings);
+    free(mr_bulk.catches);
+    mr_zcopy_clear();
+    memset(&mr_bulk, 0, sizeof mr_bulk);
+}
+
+bool mr_bulk_is_idle(void)
+{
+    return !mr_bulk.open_puts;
+}
+
+bool mr_bulk_is_late(void)
+{
+    return mr_bulk.num_catching || (mr_bulk.starved && !mr_bulk.serve_due);
+}
+
+bool mr_bulk_watch(struct mr_peer *p, bool idle, uint64_t now_ns)
+{
+    struct mr_bulk_peer *b = mr_bulk_of(p);
+
+    if (idle && b->catching)
+        mr_track_poll(p, now_ns);
+    if (idle && b->num_late)
+        mr_zcopy_poll(p, now_ns);
+    return b->catching || b->num_late || b->num_starving;
+}
+
+uint64_t mr_bulk_serve(void)
+{
+    return mr_bulk.starved ? mr_zcopy_serve() : 0;
+}
+
+bool mr_bulk_resume(struct mr_peer *p)
+{
+    bool stripes = mr_stripes_resume(p), datagrams = mr_bulk_of(p)->pouring && mr_zcopy_resume(p);
+
+    return stripes || datagrams;
+}
+
+bool mr_bulk_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    return mr_track_word(p, hdr, payload, len) || mr_zcopy_out_word(p, hdr, payload, len) || mr_zcopy_in_word(p, hdr) ||
+           mr_stripes_word(p, hdr);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all large messages have, however they move: the end of each, and control messages about them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/bulk/internal.h"
+
+struct mr_bulk mr_bulk;
+
+void mr_bulk_say(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    int err = p->error ? 0 : mr_channel_up.send(p->vc, hdr, payload, len);
+
+    if (err)
+        mr_peer_lost(p, err);
+}
+
+void mr_stripe_queue_on(struct mr_stripe_op *s, struct mr_sub *sub)
+{
+    if (s->queued)
+        mr_bulk_sub_of(s->queued)->queued -= s->len;
+    if (sub)
+        mr_bulk_sub_of(sub)->queued += s->len;
+    s->queued = sub;
+}
+
+void mr_bulk_finish(struct mr_put *put)
+{
+    struct mr_peer *p = put->peer;
+    void (*tell)(void *cookie, int error) = put->read ? mr_channel_up.read_done : mr_channel_up.put_sent;
+    void *cookie = put->cookie;
+    int error = put->filter.error;
+
+    *(put->prev ? &put->prev->next : &mr_bulk_of(p)->puts) = put->next;
+    if (put->next)
+        put->next->prev = put->prev;
+    p->num_large--;
+    mr_bulk.open_puts--;
+    if (put->track)
+        put->track->ops->end(put);
+    mr_bulk_release(put->reg);
+    for (unsigned i = 0; i < put->num; i++)
+        mr_stripe_queue_on(&put->stripe[i], NULL);
+    free(put);
+    tell(cookie, error);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of channel net share. */
+#ifndef MRMPI_NET_INTERNAL_H
+#define MRMPI_NET_INTERNAL_H
+
+#include "libmrmpi/bulk/bulk.h"
+#include "libmrmpi/net/grant.h"
+#include "libmrmpi/link/assembly.h"
+#include "libmrmpi/reliable/ack.h"
+
+/* A peer, and what the channel keeps of it. */
+struct mr_net_peer {
+    struct mr_bulk_peer base;
+    bool alone;          /* the last message of several packets was, over uneven rails (net.c) */
+    struct mr_ack in;    /* what it is to be told of its packets, if careful */
+    unsigned shared_by;  /* mr_peers.num_relying, when it was granted what it may have under way */
+    uint32_t flight_max; /* packets that may be under way on such links */
+    uint64_t sampled_ns; /* when the last sample of the round-trip time was taken */
+    struct mr_pace *pace;            /* of all packets to it, as it says; NULL: no limit */
+    uint32_t pace_told;              /* what it was told of that, in kB/s */
+    uint32_t grant_told, grant_seen; /* what it was granted, in kB/s; its packets when senders were counted */
+    struct mr_peer *next_active;
+};
+
+/* Of all peers. */
+struct mr_net {
+    struct mr_ahead adapter[MR_RAILS_MAX]; /* of the time of our rails' adapters, */
+    unsigned message_ns[MR_RAILS_MAX];     /* of which a message takes so much */
+    struct mr_grants grants;               /* what peers may send us (grant.c) */
+    struct mr_pace_report reads;           /* what fabricd knows of mr_peers.pace */
+    bool peers_pace;                       /* some have limits for our packets */
+    uint64_t pace_until_ns;                /* when one of these packets may go; 0: none waits */
+    uint64_t blunt_ns;                     /* a nap that was far too long has ended then */
+    struct mr_assemblies assemblies;
+    bool careful;       /* with some peer */
+    bool parting;       /* words are said at once */
+    enum mr_ring_design ring_design;
+    bool by_ring;       /* large messages go through rings, not by RDMA */
+    unsigned parts;     /* receive buffers that a packet takes, at most; 0: not known yet */
+    uint64_t looked_ns; /* when rely.c looked at the clock last */
+    uint64_t idle_ns;   /* since when it has found nothing to do */
+    unsigned caps;      /* enum mr_vc_caps */
+    unsigned polls, ring_polls;
+    uint64_t news_ns;   /* when news were looked for */
+};
+extern struct mr_net mr_net;
+
+static inline struct mr_net_peer *mr_net_of(const struct mr_peer *p)
+{
+    return (struct mr_net_peer *)p;
+}
+
+/* Something has come, from anybody, since a packet went to this peer. */
+static inline bool mr_peer_answers(const struct mr_peer *p)
+{
+    return p->arrived != mr_peers.arrived;
+}
+
+/* Over which subchannel a packet goes, none of the set but; p->num_now: there is none. */
+static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t but, size_t payload)
+{
+    const struct mr_policy *policy = &mr_peers.policy[MR_POLICY_SMALL];
+
+    if (p->num_now == 1)
+        return mr_sched_pick(policy, &p->packet_turn, p->load, 1, but, payload);
+    p->packet_turn.answers = mr_peer_answers(p) && !p->num_large;
+    p->packet_turn.idle &= !p->packet_turn.answers;
+    if (mr_sched_wants_time(policy, &p->packet_turn, p->num_now, payload))
+        mr_sched_tell_time(&p->packet_turn, p->load, p->num_now, mr_clock_ns());
+    return mr_sched_pick(policy, &p->packet_turn, p->load, p->num_now, but, payload);
+}
+/* It has gone over that one. */
+static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload)
+{
+    p->arrived = mr_peers.arrived;
+    mr_sched_charge(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, i, payload);
+}
+
+/* ---- rely.c ---------------------------------------------------------------------------------------------------- */
+
+/* A link that loses packets leads to this peer, or from it. */
+void mr_rely_begin(struct mr_peer *p);
+/* Post a packet of a peer with which we are careful, and note that in its window. As mr_link_ops.send. */
+int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k);
+/* A packet that carries a word or wants one, or that comes while we are careful; the word begins at payload + len. */
+void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len);
+/* What has gone or come since the last time did so now. */
+void mr_rely_time(void);
+/* What is due. idle: all that has come was handled. now_ns: 0 if the clock was not read; never if idle. */
+void mr_rely_poll(bool idle, uint64_t now_ns);
+
+/* ---- post.c: as struct mr_channel_ops ---- */
+int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+int mr_net_reserve(struct mr_vc *vc, unsigned packets);
+unsigned mr_net_waiting(struct mr_vc *vc);
+/* Posts what waits, as far as there is room. */
+void mr_net_push(struct mr_peer *p);
+
+/* ---- sizes.c: the same ---- */
+unsigned mr_net_find_caps(void); /* for mr_net.caps; devices are open */
+size_t mr_net_eager_max(int rank);
+unsigned mr_net_eager_packets(int rank);
+bool mr_net_eager_alone(int rank, size_t len, bool quiet);
+unsigned mr_net_rate(int rank, size_t *whole);
+size_t mr_net_packet_max(int rank);
+unsigned mr_net_caps(int rank, size_t len);
+
+/* ---- rates.c ---- */
+/* As fabricd says of this process and each of its rails at present: ahead of the bulk, and reads. */
+void mr_rates_take(void);
+void mr_rates_take_paces(uint64_t now_ns);
+/* What is read, to fabricd, while mr_peers.paced. */
+void mr_rates_tell_reads(uint64_t now_ns);
+
+/* ---- poll.c, start.c: as struct mr_channel_ops ---- */
+int mr_net_poll(void);
+int mr_net_init(const struct mr_launch *launch);
+void mr_net_finalize(void);
+
+#endif

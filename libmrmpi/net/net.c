@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The channel to peers on other hosts: multirail over links. A packet takes the subchannel that has carried the least,
+ * of those that have room; what finds none, or no connection yet, waits in the peer's window and goes out from poll.
+ * Slow receivers hold senders back through the HCA (no receive buffer: the sender's queue pair waits and tries again),
+ * so a sender's queues fill and the rest waits in the window too.
+ */
+#include <errno.h>
+
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/net/internal.h"
+
+static int net_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                      struct mr_remote *out)
+{
+    struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
+
+    return p ? mr_bulk_expose(p, buf, len, how, region, out) : -ENOMEM;
+}
+
+static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
+                   void *cookie)
+{
+    struct mr_peer *p = vc->data;
+
+    if (!p || p->error)
+        return p ? p->error : -ENOTCONN;
+    return mr_bulk_put(p, buf, len, dst, cookie);
+}
+
+static int net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+                    void *cookie)
+{
+    struct mr_peer *p = vc->data;
+
+    if (!p || p->error)
+        return p ? p->error : -ENOTCONN;
+    return mr_bulk_read(p, buf, size, part, src, cookie);
+}
+
+static bool net_drained(void)
+{
+    mr_net.parting = true;
+    if (mr_peers.relying || !mr_bulk_is_idle() || mr_peers.backlogged || mr_peers.failing)
+        return false;
+    for (const struct mr_peer *p = mr_peers.connecting; p; p = p->next_connecting)
+        if (mr_window_waiting(&p->out))
+            return false;
+    return true;
+}
+
+/* A peer whose last word to us was lost sends again what we have, and waits for the word. */
+static bool net_lingers(void)
+{
+    return mr_net.careful;
+}
+
+static bool net_reaches(int rank)
+{
+    return mr_peer_is_remote(rank);
+}
+
+static void net_word(int rank, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_peer *p = mr_peer_get(rank);
+
+    if (p && !p->error && !mr_bulk_word(p, hdr, payload, len) && !mr_rings_word(p, hdr, payload, len) &&
+        !mr_grant_word(p, hdr, len) && !mr_change_word(p, hdr) && !mr_budget_word(p, hdr))
+        mr_mend_word(p, hdr);
+}
+
+const struct mr_channel_ops mr_channel_net = {
+    .name = "net",
+    .init = mr_net_init,
+    .finalize = mr_net_finalize,
+    .poll = mr_net_poll,
+    .drained = net_drained,
+    .lingers = net_lingers,
+    .waiting = mr_net_waiting,
+    .reaches = net_reaches,
+    .eager_max = mr_net_eager_max,
+    .eager_packets = mr_net_eager_packets,
+    .eager_alone = mr_net_eager_alone,
+    .rate = mr_net_rate,
+    .packet_max = mr_net_packet_max,
+    .caps = mr_net_caps,
+    .reserve = mr_net_reserve,
+    .send = mr_net_send,
+    .expose = net_expose,
+    .unexpose = mr_bulk_unexpose,
+    .put = net_put,
+    .read = net_read,
+    .word = net_word,
+};

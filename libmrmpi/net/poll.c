@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The progress of channel net: what has come, what waits, what is due, news of ports and of fabricd, naps. */
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/ring.h"
+#include "libmrmpi/net/internal.h"
+#include "libmrmpi/peer/view.h"
+
+/* Port events, what broken links need, and news of fabricd are looked for once in so long. An idle look asks the clock.
+ */
+#define NEWS_NS    20000
+#define BUSY_CHECK 64 /* other looks: one in so many asks the clock */
+#define BUSY_NS    500000
+/* While there is no way to a peer: after so many looks in a row at which no channel had anything, a short sleep. */
+#define NAP_CHECK       256
+#define NAP_NS          50000
+#define NAP_ISOLATED_NS 500000
+/* While packets wait to be acknowledged: the same, but not before that long, and for so small a part of the time that
+ * has been waited; or where time does not pass by looking. */
+#define RELY_NAP_NS   1000000
+#define RELY_NAP_MOST 1000000
+#define RELY_NAP_PART 16
+#define LOOK_LEAST_NS 2 /* what a look takes at least */
+/* While parts of large messages are late: the same, and microseconds count. */
+#define CATCH_NAP_NS 20000
+/* While packets wait for the peer's pace: a nap that ends so much too late is none, and another is tried after so long. */
+#define NAP_LATE_NS  5000
+#define BLUNT_NS     1000000000ull
+#define RINGS_FIRST  8     /* looks at rings that found something before the completion queues are looked at, too */
+
+/* ---- what waits -------------------------------------------------------------------------------------------------- */
+
+/* True if something still waits. */
+static bool flush(struct mr_peer *p)
+{
+    bool waits;
+
+    mr_net_push(p);
+    waits = mr_bulk_resume(p);
+    return waits || mr_window_waiting(&p->out);
+}
+
+/* A peer that has been read from at our pace comes last the next time. */
+static __attribute__((noinline)) void flush_backlog(void)
+{
+    struct mr_peer **at = &mr_peers.backlogged, *p, *served = NULL, **served_end = &served;
+
+    while ((p = *at)) {
+        unsigned parts = mr_peers.paced_parts;
+        bool waits = !p->error && flush(p);
+
+        if (waits && parts == mr_peers.paced_parts) {
+            at = &p->next_backlogged;
+            continue;
+        }
+        *at = p->next_backlogged;
+        if (waits) {
+            *served_end = p;
+            served_end = &p->next_backlogged;
+        } else {
+            p->backlogged = false;
+        }
+    }
+    *served_end = NULL;
+    *at = served;
+}
+
+/* ---- poll -------------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
+{
+    struct mr_fabric_qos q;
+    bool news, respread;
+
+    mr_net.news_ns = now;
+    mr_verbs_check_events();
+    mr_view_update(now);
+    if (mr_peers.mending)
+        mr_peers_poll();
+    if ((mr_peers.rationed || mr_peers.rules.num || mr_peers.rings) && mr_budget_tick(now))
+        mr_rings_tick();
+    if (idle)
+        mr_ping_silent(now);
+    if (mr_peers.paced)
+        mr_rates_tell_reads(now);
+    news = mr_fabric_news(&q, now);
+    mr_where_news();
+    if (news)
+        mr_rates_take();
+    if (mr_fabric_pace_news())
+        mr_rates_take_paces(now);
+    if (mr_peers.ahead_limited || mr_net.grants.said || mr_peers.paced)
+        mr_grant_tick(now);
+    if (!news || !memcmp(&q, &mr_peers.qos, sizeof q))
+        return;
+    if (!mr_peers.launch->rank)
+        mr_log(MR_LOG_INFO, "fabricd: class %s now, service levels %u and %u", q.class_name,
+               q.level[MR_LEVEL_SMALL].sl[0], q.level[MR_LEVEL_BULK].sl[0]);
+    respread = memcmp(q.spread, mr_peers.qos.spread, sizeof q.spread) != 0;
+    mr_peers.qos = q;
+    if (respread) {
+        mr_spread_news();
+        mr_peers_reweigh();
+    }
+    mr_change_all();
+}
+
+/*
+ * The time-outs of links that lose packets are seconds at most: who has found nothing for a millisecond may sleep a
+ * little. So may who has looked more often than the time allows: on a simulated fabric looking alone moves no time.
+ */
+static bool has_waited(uint64_t ns)
+{
+    return ns > RELY_NAP_NS || (mr_channel_idle >= NAP_CHECK && ns < (uint64_t)mr_channel_idle * LOOK_LEAST_NS);
+}
+
+static uint64_t rely_nap_ns(uint64_t part_ns)
+{
+    return part_ns < NAP_NS ? NAP_NS : part_ns < RELY_NAP_MOST ? part_ns : RELY_NAP_MOST;
+}
+
+/*
+ * What a peer's pace holds back goes on time if naps end on time, as they do on a simulated fabric, where looking alone
+ * moves no time. Where they do not, as with most kernels, waiting is looking.
+ */
+static void nap_for_pace(void)
+{
+    uint64_t before = mr_clock_ns(), ns = mr_net.pace_until_ns > before ? mr_net.pace_until_ns - before : 0, after;
+
+    mr_net.pace_until_ns = 0;
+    if (!ns || ns > NAP_NS || (mr_net.blunt_ns && before - mr_net.blunt_ns < BLUNT_NS))
+        return;
+    mr_lock_nap(ns);
+    after = mr_clock_ns();
+    mr_net.blunt_ns = after - before > ns + NAP_LATE_NS ? after : 0;
+}
+
+/*
+ * For so long nothing can be missed: there is a peer to which nothing leads yet, or any more, or one that has said
+ * nothing for a while, or parts of large messages are late, or wait for queue pairs. 0: there is none.
+ */
+static uint64_t nap_ns(void)
+{
+    uint64_t waited = mr_net.looked_ns - mr_net.idle_ns;
+
+    for (const struct mr_peer *p = mr_peers.connecting; p; p = p->next_connecting)
+        if (!p->up && mr_channel_idle >= NAP_CHECK)
+            return NAP_NS;
+    if (waited > CATCH_NAP_NS && mr_bulk_is_late())
+        return NAP_NS;
+    if (mr_peers.num_isolated && mr_channel_idle >= NAP_CHECK)
+        return NAP_ISOLATED_NS;
+    return mr_peers.relying && has_waited(waited) ? rely_nap_ns(waited / RELY_NAP_PART) : 0;
+}
+
+/*
+ * A process that has waited for a while sleeps a little: its peer may share the processor, and on a simulated fabric an
+ * idle poll alone moves no time. A thread that calls MPI meanwhile ends the nap.
+ */
+static __attribute__((noinline)) bool nap(void)
+{
+    uint64_t ns = nap_ns();
+
+    if (ns)
+        mr_lock_nap(ns);
+    return ns;
+}
+
+/* The datagrams of connecting may be lost, as packets are that are acknowledged. now: 0 if the clock was not read. */
+static __attribute__((noinline)) void serve_time(int done, uint64_t now)
+{
+    uint64_t served;
+
+    if (mr_peers.connecting)
+        mr_wireup_tick();
+    mr_peers.attentive = mr_net.careful || mr_peers.connecting;
+    if (mr_peers.relying)
+        mr_rely_poll(!done, now);
+    served = mr_bulk_serve();
+    if (served)
+        mr_net.looked_ns = served;
+    if (done || !mr_channel_idle)
+        mr_net.idle_ns = mr_net.looked_ns;
+}
+
+/*
+ * What is in rings comes first. They are looked at again before this counts as an idle look, which costs more, since
+ * looking at the completion queues has taken a while.
+ */
+static int poll_rings(void)
+{
+    int done = mr_rings_poll();
+
+    if (done && ++mr_net.ring_polls % RINGS_FIRST)
+        return done;
+    done += mr_verbs_poll();
+    return done ? done : mr_rings_poll();
+}
+
+int mr_net_poll(void)
+{
+    uint64_t now = 0;
+    bool timed;
+    int done;
+
+    if (__builtin_expect(mr_peers.untimed, 0))
+        mr_rely_time();
+    done = __builtin_expect(mr_rings_num != 0, 0) ? poll_rings() : mr_verbs_poll();
+    timed = mr_peers.connecting || mr_peers.relying || mr_peers.num_isolated;
+
+    if (__builtin_expect(timed, 0) && !done && nap())
+        done = mr_verbs_poll(); /* what has come meanwhile is not overdue */
+    if (!done || ++mr_net.polls % BUSY_CHECK == 0)
+        now = mr_clock_ns();
+    if (__builtin_expect(timed, 0))
+        serve_time(done, now);
+    if (__builtin_expect(mr_peers.mend_due, 0))
+        mr_peers_poll();
+    if (__builtin_expect(mr_peers.backlogged != NULL, 0)) {
+        flush_backlog();
+        if (mr_net.pace_until_ns)
+            nap_for_pace();
+    }
+    if (__builtin_expect(mr_peers.failing != NULL, 0))
+        done += mr_peers_report();
+    if (now && now - mr_net.news_ns >= (done ? BUSY_NS : NEWS_NS))
+        look_for_news(!done, now);
+    return done;
+}

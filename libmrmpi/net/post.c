@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The way down of a packet: over which subchannel and link, if there is room, and what waits in the peer's window if there
+ * is none.
+ */
+#include <errno.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/link/wire.h"
+#include "libmrmpi/net/internal.h"
+
+struct mr_net mr_net;
+
+static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    int err;
+
+    if (__builtin_expect(p->careful, 0))
+        return mr_rely_send(p, l, k);
+    err = l->ops->send(l, k);
+    if (__builtin_expect(!err, 1))
+        mr_window_sent(&p->out, &k->kept, l->index, true, 0);
+    return err;
+}
+
+/*
+ * The peer lets a packet come now. If not, it waits with all others. Where there is a pace no more is under way than keeps a
+ * link busy: the pace may go down, and what has been posted cannot be taken back.
+ */
+static bool pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t len)
+{
+    uint64_t now_ns;
+
+    if (pace->rate && l->ops->connected && (l->qp.depth - l->qp.room) * (len + MR_AHEAD_WIRE) >= MR_PACE_UNDER_WAY)
+        return false;
+    if (pace->left > 0 || !mr_pace_limits(pace))
+        return true;
+    now_ns = mr_clock_ns();
+    if (mr_pace_fill(pace, now_ns))
+        return true;
+    mr_net.pace_until_ns = now_ns + mr_pace_wait_ns(pace);
+    return false;
+}
+
+/*
+ * The same on the link of its level, or, beyond the ahead budget or what the peer grants, or with more messages than the
+ * class's share of the adapter, or if it has no room, on that of packets which go with the bulk.
+ */
+static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level level, struct mr_packet *k)
+{
+    struct mr_link *behind = sub->level[MR_LEVEL_PACKETS];
+    unsigned rail = sub->rail->index;
+    int err = -EAGAIN;
+
+    if (level == MR_LEVEL_BULK)
+        return post_on(p, sub->level[level], k);
+    if (sub->level[level] != behind && (!p->granted || mr_bucket_lets(&p->granted[level], k->payload)) &&
+        mr_may_go_ahead(sub, level, k->payload) && mr_bucket_lets(&mr_net.adapter[rail], k->payload)) {
+        err = post_on(p, sub->level[level], k);
+        if (!err) {
+            mr_ahead_take(&mr_peers.ahead[rail][level], k->payload);
+            mr_ahead_handle(&mr_net.adapter[rail], mr_net.message_ns[rail]);
+        }
+        if (!err && p->granted)
+            mr_ahead_take(&p->granted[level], k->payload);
+    }
+    if (err != -EAGAIN || mr_link_is_deep_enough(behind, k->payload))
+        return err;
+    err = post_on(p, behind, k);
+    if (!err && level != MR_LEVEL_PACKETS) {
+        mr_ahead_handle(&mr_net.adapter[rail], mr_net.message_ns[rail]);
+        mr_stat_add(MR_STAT_NET_BEHIND, 1);
+    }
+    return err;
+}
+
+/* The same, at the pace that the peer gives, if it gives one. */
+static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
+                                                struct mr_packet *k)
+{
+    int err;
+
+    if (mr_net_of(p)->pace && !pace_lets(mr_net_of(p)->pace, sub->level[MR_LEVEL_PACKETS], k->payload))
+        return -EAGAIN;
+    err = post_by_level(p, sub, level, k);
+    if (!err && mr_net_of(p)->pace)
+        mr_pace_take(mr_net_of(p)->pace, k->payload + MR_AHEAD_WIRE);
+    return err;
+}
+
+/* One of the packets that a message is cut into. */
+static enum mr_level level_of_part(const struct mr_packet *k)
+{
+    unsigned flags = mr_wire_flags(k->data) & MR_VC_FLAGS_HEAD;
+
+    if (flags == MR_VC_FLAG_PART)
+        return mr_fabric_level_of(&mr_peers.qos, (uint32_t)mr_wire_len(k->data));
+    return flags == MR_VC_FLAG_BULK ? MR_LEVEL_BULK : MR_LEVEL_PACKETS;
+}
+
+/* Over none of the subchannels in the set full. -EAGAIN: no other has room. */
+static inline __attribute__((always_inline)) int post_but(struct mr_peer *p, struct mr_packet *k, uint32_t full)
+{
+    enum mr_level level = MR_LEVEL_SMALL;
+
+    if (__builtin_expect(mr_wire_flags(k->data) & (MR_VC_FLAG_BULK | MR_VC_FLAG_PART), 0))
+        level = level_of_part(k);
+    else if (k->payload > mr_peers.qos.level[MR_LEVEL_SMALL].max)
+        level = mr_fabric_level_of(&mr_peers.qos, k->payload);
+    for (;;) {
+        unsigned i = mr_packet_turn(p, full, k->payload);
+        int err;
+
+        if (__builtin_expect(i == p->num_now, 0))
+            return -EAGAIN;
+        if (__builtin_expect(mr_peers.ahead_limited, 0))
+            err = post_ahead(p, &p->now[i], level, k);
+        else
+            err = post_on(p, p->now[i].level[level], k);
+        if (__builtin_expect(!err, 1)) {
+            mr_packet_taken(p, i, k->payload);
+            return 0;
+        }
+        if (err == -EAGAIN)
+            full |= 1u << i;
+        else
+            mr_sub_break(&p->now[i]);
+    }
+}
+
+/* What a packet is says where it may go. */
+static __attribute__((noinline)) int post_by_rules(struct mr_peer *p, struct mr_packet *k)
+{
+    enum mr_rule_use use = mr_wire_flags(k->data) & MR_VC_FLAG_BULK    ? MR_RULE_PIECE
+                           : mr_wire_kind(k->data) == MR_VC_KIND_EAGER ? MR_RULE_EAGER
+                                                                       : MR_RULE_CONTROL;
+
+    return post_but(p, k, mr_steer_spare(p, use, k->payload));
+}
+
+/*
+ * -EAGAIN: no subchannel has room. Where there are rules all are spare, so that the fast path knows nothing of them; it
+ * knows nothing either of rails that are taken only when the near ones have no room.
+ */
+static int post_packet(struct mr_peer *p, struct mr_packet *k)
+{
+    int err = post_but(p, k, p->spare);
+
+    if (__builtin_expect(err == -EAGAIN && p->steer, 0))
+        err = post_by_rules(p, k);
+    else if (__builtin_expect(err == -EAGAIN && p->far, 0))
+        err = post_but(p, k, p->spare & ~p->far);
+    return err;
+}
+
+/* Posts what waits, as far as there is room. */
+void mr_net_push(struct mr_peer *p)
+{
+    struct mr_kept *k;
+
+    while ((k = mr_window_ready(&p->out)) && !post_packet(p, (struct mr_packet *)k))
+        mr_channel_waiting--;
+    if (!k && mr_window_waiting(&p->out))
+        mr_ping_unsignaled(p);
+}
+
+unsigned mr_net_waiting(struct mr_vc *vc)
+{
+    struct mr_peer *p = vc->data;
+
+    return p ? mr_window_waiting(&p->out) : 0;
+}
+
+static int first_send(struct mr_vc *vc, struct mr_peer **out)
+{
+    struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
+
+    if (!p)
+        return -ENOMEM;
+    mr_wireup_connect(p);
+    *out = p;
+    return p->error;
+}
+
+int mr_net_reserve(struct mr_vc *vc, unsigned packets)
+{
+    struct mr_peer *p = vc->data;
+    int err = p && p->up ? 0 : first_send(vc, &p);
+
+    if (!err)
+        err = mr_packets_reserve(packets);
+    return err ? err : mr_window_make_room(&p->out, packets);
+}
+
+int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_peer *p = vc->data;
+    struct mr_packet *k;
+
+    if (__builtin_expect(!p || !p->up, 0)) {
+        int err = first_send(vc, &p);
+
+        if (err)
+            return err;
+    }
+    k = mr_packet_make(hdr, payload, len);
+    if (__builtin_expect(!k, 0))
+        return -ENOMEM;
+    if (__builtin_expect(mr_window_push(&p->out, &k->kept), 0)) {
+        mr_packet_free(k);
+        return -ENOMEM;
+    }
+    mr_stat_add(MR_STAT_NET_SENT, 1);
+    if (__builtin_expect(p->up && mr_window_waiting(&p->out) == 1 && mr_window_ready(&p->out), 1) && !post_packet(p, k))
+        return 0;
+    mr_channel_waiting++;
+    mr_peer_backlog(p);
+    return 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets over links that lose them. What the peer has to know of its packets goes with ours, or, after a while, in a
+ * word of its own; what it does not acknowledge in time is sent again. The rules are reliable/'s. Here is where words
+ * lie in packets, how much may be under way, and who looks at the clock: the progress engine, before it polls. Sending
+ * and receiving do not: what has gone or come gets its time then, when most programs wait for an answer anyway. A peer
+ * to which and from which only native links lead is not concerned (mr_peer.careful).
+ */
+#include "libmrmpi/net/internal.h"
+
+#include <errno.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/record.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/assembly.h"
+#include "libmrmpi/link/wire.h"
+
+#define ACK_EVERY    32  /* packets without a word, at most */
+#define FLIGHT_FIRST 8   /* packets under way on lossy links before the peer has said how many may be */
+#define FLIGHT_MAX   256 /* and whatever it says */
+#define GRANT_LEAST  4
+#define LOOK_NS      200000 /* who has not looked at the network for so long does not know when a packet came */
+#define SAMPLE_NS    50000  /* between two samples of the round-trip time, for which the clock is read */
+#define SILENT_NS    60000000000ull
+
+/* ---- who is concerned -------------------------------------------------------------------------------------------- */
+
+/* Does a link from this peer have receive buffers of its own, and so only a few? */
+static bool has_own_buffers(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        for (unsigned l = 0; l < p->sub[i].num_links; l++) {
+            const struct mr_link *link = &p->sub[i].link[l];
+
+            if (link->ops == &mr_link_uc && link->state != MR_LINK_CLOSED && link->qp.rx)
+                return true;
+        }
+    return false;
+}
+
+/* Buffers that a packet takes at most: datagrams bring it in parts. */
+static unsigned parts_most(void)
+{
+    size_t least = SIZE_MAX;
+
+    if (!mr_verbs.datagrams)
+        return 1;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        size_t mtu = mr_udp_mtu(&mr_verbs.rail[i].addr, &mr_verbs.rail[i].addr) - MR_PART_HEAD;
+
+        least = mtu < least ? mtu : least;
+    }
+    return (unsigned)((mr_verbs.packet_max + least - 1) / least);
+}
+
+/* Each peer that packets go to or come from may have its part of the receive buffers under way. */
+static unsigned grant(const struct mr_peer *p)
+{
+    unsigned packets = (unsigned)mr_config.srq_depth / mr_net.parts / (mr_peers.num_relying ? mr_peers.num_relying : 1);
+
+    if (has_own_buffers(p) && packets > MR_OWN_RECVS / 2)
+        packets = MR_OWN_RECVS / 2;
+    return packets < GRANT_LEAST ? GRANT_LEAST : packets < FLIGHT_MAX ? packets : FLIGHT_MAX;
+}
+
+/* Who may send little hears often. */
+static unsigned every(unsigned granted)
+{
+    return granted < 2 * ACK_EVERY ? granted / 2 : ACK_EVERY;
+}
+
+void mr_rely_begin(struct mr_peer *p)
+{
+    unsigned most;
+
+    if (p->careful)
+        return;
+    if (!mr_net.parts)
+        mr_net.parts = parts_most();
+    most = grant(p);
+    p->careful = mr_net.careful = mr_peers.attentive = true;
+    mr_net_of(p)->flight_max = FLIGHT_FIRST;
+    p->heard_ns = mr_clock_ns();
+    mr_ack_init(&mr_net_of(p)->in, mr_channel_up.received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), every(most), most);
+    mr_ack_hasten(&mr_net_of(p)->in); /* it has to hear what it is granted */
+}
+
+/* Others have come, or gone, with whom the buffers are shared. */
+static void renew_grant(struct mr_peer *p)
+{
+    unsigned most;
+
+    if (mr_net_of(p)->shared_by == mr_peers.num_relying)
+        return;
+    mr_net_of(p)->shared_by = mr_peers.num_relying;
+    most = grant(p);
+    mr_ack_grant(&mr_net_of(p)->in, every(most), most, mr_net.looked_ns);
+}
+
+/* What waits in p's window has become more or less. */
+static void count_waiting(struct mr_peer *p, unsigned before)
+{
+    mr_channel_waiting += mr_window_waiting(&p->out) - before;
+    if (mr_window_waiting(&p->out))
+        mr_peer_backlog(p);
+}
+
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
+
+/* The word that is owed goes behind the packet. */
+static void dress(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
+{
+    unsigned flags = l->native ? 0 : MR_WIRE_WANTS;
+
+    k->tail = 0;
+    if (mr_ack_owed(&mr_net_of(p)->in)) {
+        struct mr_ack_word word;
+
+        renew_grant(p);
+        word = mr_ack_take(&mr_net_of(p)->in, mr_net.looked_ns);
+
+        k->tail = (uint8_t)mr_ack_encode(&word, k->data + k->size);
+        flags |= k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_WORD : MR_WIRE_LONG_WORD;
+    }
+    mr_wire_dress(k->data, flags);
+}
+
+static int send_dressed(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    struct mr_ack before = mr_net_of(p)->in;
+    int err;
+
+    dress(p, k, l);
+    err = l->ops->send(l, k);
+    if (err)
+        mr_net_of(p)->in = before; /* the word is still owed */
+    return err;
+}
+
+/* The adapter may still read the bytes of an earlier posting, which must not change under it. */
+static int send_copy(struct mr_peer *p, struct mr_link *l, const struct mr_packet *k)
+{
+    struct mr_packet *copy = mr_packet_copy(k);
+    int err;
+
+    if (!copy)
+        return -EAGAIN;
+    err = send_dressed(p, l, copy);
+    mr_packet_free(copy);
+    return err;
+}
+
+static void sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    bool again = k->kept.seq != p->out.fresh;
+
+    mr_window_sent(&p->out, &k->kept, l->index, l->native, 0);
+    mr_stat_add(MR_STAT_RESENT, again);
+    mr_rail_add(l->rail, MR_RAIL_RESENT, again);
+    mr_stat_most(MR_STAT_WINDOW_MOST, p->out.num_most);
+    mr_stat_most(MR_STAT_WINDOW_BYTES, p->out.bytes_most);
+    if (!l->native)
+        mr_peer_watch(p);
+    else if (!l->ops->confirms)
+        mr_packets_free(mr_window_confirmed(&p->out, l->index, 1));
+}
+
+int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    bool carries = mr_ack_owed(&mr_net_of(p)->in);
+    int err;
+
+    if (!l->native && k->kept.seq - p->out.base >= mr_net_of(p)->flight_max)
+        return -EAGAIN;
+    err = k->posted ? send_copy(p, l, k) : send_dressed(p, l, k);
+    if (err)
+        return err;
+    mr_stat_add(MR_STAT_ACKS_CARRIED, carries);
+    sent(p, l, k);
+    return 0;
+}
+
+/* ---- words of their own ------------------------------------------------------------------------------------------ */
+
+/* It has no number, and is not sent again: what follows from its loss brings the next. */
+static bool post_word(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+{
+    dress(p, k, l);
+    mr_wire_dress(k->data, k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_WORD : MR_WIRE_LONG_WORD);
+    if (l->ops->send(l, k))
+        return false;
+    mr_window_unnumbered(&p->out, l->index);
+    return true;
+}
+
+static void say_word(struct mr_peer *p)
+{
+    struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = (uint32_t)mr_peers.launch->rank};
+    uint32_t spare = p->steer ? mr_steer_spare(p, MR_RULE_CONTROL, 0) : p->spare;
+    unsigned i = mr_packet_turn(p, spare, 0);
+    struct mr_ack before = mr_net_of(p)->in;
+    struct mr_packet *k;
+
+    if (i == p->num_now || !(k = mr_packet_make(&hdr, NULL, 0)))
+        return;
+    if (post_word(p, p->now[i].level[MR_LEVEL_SMALL], k)) {
+        mr_stat_add(MR_STAT_ACKS_SENT, 1);
+        mr_packet_taken(p, i, k->size);
+    } else {
+        mr_net_of(p)->in = before;
+    }
+    mr_packet_free(k);
+}
+
+/* ---- receiving --------------------------------------------------------------------------------------------------- */
+
+/*
+ * Did a word that has been found now come just now, and is there a use for a sample? Then *now_ns is the time. After a
+ * time-out any sample is of use: it ends the doubling.
+ */
+static bool wants_sample(struct mr_peer *p, uint64_t *now_ns)
+{
+    if (mr_net.looked_ns - mr_net_of(p)->sampled_ns < SAMPLE_NS && !p->out.rtt.backoff)
+        return false;
+    mr_net_of(p)->sampled_ns = mr_net.looked_ns;
+    *now_ns = mr_clock_ns();
+    return *now_ns - mr_net.looked_ns < LOOK_NS;
+}
+
+static void take_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *at)
+{
+    bool is_long = hdr->form & MR_WIRE_LONG_WORD, sample;
+    unsigned before = mr_window_waiting(&p->out);
+    uint64_t now_ns = mr_net.looked_ns;
+    struct mr_ack_word word;
+
+    if (!mr_ack_decode(at, mr_wire_tail(hdr->form), is_long, p->out.base, &word))
+        return;
+    sample = wants_sample(p, &now_ns);
+    mr_packets_free(mr_window_acked(&p->out, word.cum, word.sack, now_ns, sample));
+    mr_net_of(p)->flight_max = word.grant < FLIGHT_MAX ? word.grant : FLIGHT_MAX;
+    p->heard_ns = now_ns;
+    count_waiting(p, before);
+}
+
+void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_peer *p = mr_peer_of(hdr->src);
+    unsigned form = hdr->form;
+
+    if (!p || p->error)
+        return;
+    if (!p->up)
+        mr_cm_traffic(&p->cm); /* in later rounds it may have come over another subchannel */
+    if (form & MR_WIRE_WANTS)
+        mr_rely_begin(p);
+    if (form & (MR_WIRE_WORD | MR_WIRE_LONG_WORD))
+        take_word(p, hdr, (const char *)payload + len);
+    if (hdr->kind == MR_VC_KIND_WORD)
+        return;
+    hdr->form = 0;
+    mr_channel_up.arrived(hdr, payload, len);
+    if (!p->careful || p->error)
+        return;
+    mr_ack_arrived(&mr_net_of(p)->in, hdr->seq, mr_channel_up.received(p->vc), form & MR_WIRE_WANTS, 0);
+    if (form & MR_WIRE_WANTS)
+        mr_peer_watch(p);
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+/* Packets on some links of this subchannel have timed out, perhaps. */
+static void judge(struct mr_sub *sub, uint64_t now_ns)
+{
+    const struct mr_window *w = &sub->peer->out;
+    bool silent = false, doubtful = false;
+    char name[MR_SUB_NAME];
+
+    for (unsigned i = 0; i < sub->num_links; i++) {
+        const struct mr_link *l = &sub->link[i];
+
+        if (l->state != MR_LINK_OPEN)
+            continue;
+        silent |= mr_window_link_silent(w, l->index);
+        doubtful |= l->ops->connected && !l->ops->reliable && mr_window_link_doubtful(w, l->index);
+    }
+    if (silent) {
+        mr_log(MR_LOG_WARN, "rank %d on %s, %s: its packets do not come any more", sub->peer->rank,
+               sub->peer->card->host, mr_sub_name(sub, name));
+        mr_sub_break(sub);
+    } else if (doubtful) {
+        mr_ping_ask(sub, now_ns);
+    }
+}
+
+static void expire(struct mr_peer *p, uint64_t now_ns)
+{
+    unsigned before = mr_window_waiting(&p->out);
+
+    if (!mr_window_expired(&p->out, now_ns))
+        return;
+    mr_stat_add(MR_STAT_TIMEOUTS, 1);
+    mr_record_timeout((uint32_t)p->rank, now_ns);
+    count_waiting(p, before);
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].state == MR_SUB_OPEN)
+            judge(&p->sub[i], now_ns);
+}
+
+/* A peer that computes says nothing, either: that it is gone, nobody here can know. */
+static void warn_of_silence(struct mr_peer *p, uint64_t now_ns)
+{
+    if (!p->out.probing || now_ns - p->heard_ns < SILENT_NS)
+        return;
+    mr_log(MR_LOG_WARN, "rank %d on %s has acknowledged nothing for %llu s, and %u packets wait for that", p->rank,
+           p->card->host, (unsigned long long)(SILENT_NS / 1000000000), p->out.num);
+    p->heard_ns = now_ns;
+}
+
+/* True while this peer has to be looked after. */
+static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
+{
+    bool late;
+
+    if (p->error)
+        return false;
+    if (mr_ack_owed(&mr_net_of(p)->in) && (mr_net.parting || mr_ack_deadline(&mr_net_of(p)->in) <= now_ns))
+        say_word(p);
+    if (idle && !mr_peers.untimed && mr_window_deadline(&p->out) <= now_ns) {
+        expire(p, now_ns);
+        warn_of_silence(p, now_ns);
+    }
+    late = mr_bulk_watch(p, idle, now_ns);
+    return late || mr_ack_owed(&mr_net_of(p)->in) || mr_window_deadline(&p->out) != UINT64_MAX;
+}
+
+void mr_rely_time(void)
+{
+    mr_peers.untimed = false;
+    mr_net.looked_ns = mr_clock_ns();
+    for (struct mr_peer *p = mr_peers.relying; p; p = p->next_relying) {
+        mr_ack_look(&mr_net_of(p)->in, mr_net.looked_ns);
+        mr_window_look(&p->out, mr_net.looked_ns);
+    }
+}
+
+void mr_rely_poll(bool idle, uint64_t now_ns)
+{
+    struct mr_peer **at = &mr_peers.relying, *p;
+
+    if (now_ns)
+        mr_net.looked_ns = now_ns;
+    while ((p = *at)) {
+        if (look_after(p, idle, mr_net.looked_ns)) {
+            at = &p->next_relying;
+            continue;
+        }
+        p->relying = false;
+        mr_peers.num_relying--;
+        *at = p->next_relying;
+    }
+}

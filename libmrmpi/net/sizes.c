@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a peer can be sent: how long packets are, how many of them a message may be, what goes by RDMA. */
+#include <errno.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/link/ring.h"
+#include "libmrmpi/link/wire.h"
+#include "libmrmpi/net/internal.h"
+
+#define SLOW_MBPS 10000 /* 4X SDR */
+
+static bool rings_have_rdma(void)
+{
+    return mr_peers.rings && !mr_net.by_ring;
+}
+
+/*
+ * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
+ * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on the
+ * InfiniBand adapters of old, whose bus goes one way at a time. Unreliable connections can only write.
+ */
+unsigned mr_net_find_caps(void)
+{
+    unsigned caps = MR_VC_PUT | MR_VC_READ | MR_VC_READ_FIRST;
+
+    if (!mr_kinds_have(&mr_peers.kinds, MR_LINK_RC) && !rings_have_rdma())
+        return mr_kinds_have(&mr_peers.kinds, MR_LINK_UC) ? MR_VC_PUT : 0;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        if (!mr_verbs.rail[i].addr.reads)
+            caps &= ~(unsigned)(MR_VC_READ | MR_VC_READ_FIRST);
+        if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS && !mr_verbs.rail[i].addr.global)
+            caps &= ~(unsigned)MR_VC_READ_FIRST;
+    }
+    return caps;
+}
+
+/* Where the card cannot be had sends fail anyway. 0: it has not come yet. */
+size_t mr_net_eager_max(int rank)
+{
+    struct mr_peer *p = mr_peer_get(rank);
+    int err = p ? mr_peer_fetch_card(p) : -ENOMEM;
+
+    if (err == -EAGAIN)
+        return 0;
+    if (err || p->card->eager_max > mr_config.eager_max)
+        return mr_config.eager_max;
+    return p->card->eager_max;
+}
+
+static bool rails_are_alike(const struct mr_peer *p)
+{
+    uint32_t rate = mr_verbs.rail[0].addr.rate_mbps;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_verbs.rail[i].addr.rate_mbps != rate)
+            return false;
+    for (unsigned i = 0; p && p->card->magic && i < p->card->num_rails; i++)
+        if (p->card->rail[i].rate_mbps != rate)
+            return false;
+    return true;
+}
+
+/*
+ * One over unequal rails: a burst of packets fills the queue of the fast one, and what then goes over the slow one holds
+ * up all that follows, while messages by RDMA are cut as the rails carry them.
+ */
+unsigned mr_net_eager_packets(int rank)
+{
+    return rails_are_alike(mr_peer_get(rank)) ? (unsigned)mr_config.eager_packets : 1;
+}
+
+/*
+ * But a message that comes alone, as the one before did, is no burst: the fast rail has it there before an offer is
+ * answered.
+ */
+bool mr_net_eager_alone(int rank, size_t len, bool quiet)
+{
+    enum mr_policy_turn turn = mr_peers.policy[MR_POLICY_SMALL].kind->turn;
+    struct mr_peer *p = mr_peer_get(rank);
+    bool before;
+
+    if (!p || !p->packet_turn.uneven || (turn != MR_TURN_FAIR && turn != MR_TURN_SOONEST) ||
+        len > mr_vc_front(p->vc)->eager_max * (size_t)mr_config.eager_packets)
+        return false;
+    before = mr_net_of(p)->alone;
+    mr_net_of(p)->alone = quiet && !p->num_large;
+    if (mr_net_of(p)->alone) {
+        mr_sched_tell_time(&p->packet_turn, p->load, p->num_now, mr_clock_ns());
+        mr_net_of(p)->alone = p->packet_turn.idle;
+    }
+    return mr_net_of(p)->alone && before;
+}
+
+unsigned mr_net_rate(int rank, size_t *whole)
+{
+    const struct mr_peer *p = mr_peers.peer[rank];
+    unsigned rails = mr_verbs.num_rails;
+
+    if (!p || !p->card->magic || !rails_are_alike(p))
+        return 0;
+    if (rails > 1 && mr_peers.policy[MR_POLICY_LARGE].kind->where != MR_WHERE_ALL)
+        return 0; /* packets go where the other policy says */
+    if (p->card->num_rails < rails)
+        rails = p->card->num_rails;
+    *whole = rails > 1 ? MR_STRIPE_BUSY * mr_config.stripe_min : 0;
+    return rails * (unsigned)(mr_ahead_rate(mr_verbs.rail[0].addr.rate_mbps, 1, 1) / 1000000);
+}
+
+/* Long messages in pieces that are one datagram each. */
+size_t mr_net_packet_max(int rank)
+{
+    size_t least = mr_net_eager_max(rank);
+
+    if (least && mr_net.by_ring && mr_peers.kinds.kind[0] == MR_LINK_RING)
+        return least < mr_config.ring_size ? least : mr_config.ring_size;
+    if (!least || mr_peers.kinds.kind[0] != MR_LINK_UD)
+        return least;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
+        size_t fits = mr_udp_mtu(a, a) - MR_WIRE_MAX - MR_ACK_WIRE_MAX;
+
+        least = fits < least ? fits : least;
+    }
+    return least;
+}
+
+/*
+ * What both have. Until the card has come: what we have, the peer looks again; but for messages that are only offered
+ * because it has not come. They would have memory registered, the program's stack perhaps, which a forked child then
+ * lacks.
+ */
+unsigned mr_net_caps(int rank, size_t len)
+{
+    struct mr_peer *p = mr_peers.rationed ? mr_peer_get(rank) : mr_peers.peer[rank];
+    unsigned common = !p ? 0 : p->card->magic ? p->card->kinds & mr_peers.our_kinds : mr_peers.our_kinds;
+    unsigned datagrams = common >> MR_LINK_UD & 1 && mr_config.ud_pool ? MR_VC_DATAGRAMS : 0;
+
+    if (p && !p->card->magic && len <= mr_config.eager_max)
+        return 0;
+    if (p && common && mr_peers.rules.num && !mr_steer_by_rdma(p, len))
+        return 0;
+    if (p && mr_peers.rationed && !mr_budget_rdma(p))
+        return datagrams;
+    if (common >> MR_LINK_RC & 1 || (common >> MR_LINK_RING & 1 && !mr_net.by_ring))
+        return mr_net.caps | datagrams;
+    return datagrams | (common >> MR_LINK_UC & 1 ? mr_net.caps & MR_VC_PUT : 0);
+}

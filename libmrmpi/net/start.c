@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The channel's beginning and end: settings, fabricd, devices, what the rooms below call when something has come. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/ring.h"
+#include "libmrmpi/link/wire.h"
+#include "libmrmpi/net/internal.h"
+
+#define FABRIC_TIMEOUT_MS 1000
+
+/* ---- up from the HCA --------------------------------------------------------------------------------------------- */
+
+static void on_packet(struct mr_rail *rail, const void *data, size_t len)
+{
+    struct mr_hdr hdr;
+    size_t head = mr_wire_get(data, &len, &hdr);
+    const unsigned char *payload = (const unsigned char *)data + head;
+
+    mr_peers.arrived++;
+    if (__builtin_expect(!head, 0))
+        mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes that is none of ours", rail->index, len);
+    else if (__builtin_expect(hdr.form || mr_peers.attentive, 0))
+        mr_rely_arrived(&hdr, payload, len - head);
+    else
+        mr_channel_up.arrived(&hdr, payload, len - head);
+}
+
+static void on_segment(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm)
+{
+    if (imm)
+        data = mr_assemblies_add(&mr_net.assemblies, data, len, *imm, &len);
+    if (!data)
+        return;
+    mr_rail_add(rail, MR_RAIL_PACKETS_RECEIVED, 1);
+    mr_rail_add(rail, MR_RAIL_BYTES_RECEIVED, len);
+    on_packet(rail, data, len);
+}
+
+static void on_landed(struct mr_rail *rail, uint32_t imm)
+{
+    mr_bulk_landed(imm);
+}
+
+static void on_datagram(struct mr_rail *rail, const void *data, size_t len)
+{
+    mr_wireup_datagram(data, len);
+}
+
+static const struct mr_verbs_handlers handlers = {
+    .packet = on_packet,
+    .segment = on_segment,
+    .landed = on_landed,
+    .datagram = on_datagram,
+    .rail_changed = mr_mend_rail_changed,
+    .rail_moved = mr_mend_rail_moved,
+};
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static uint32_t hash(const char *s)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 16777619u;
+    return h;
+}
+
+static void ask_fabricd(const struct mr_launch *launch)
+{
+    struct mr_fabric_qos *q = &mr_peers.qos;
+    int err = mr_fabric_open(mr_config.fabricd_socket, mr_config.job_id, FABRIC_TIMEOUT_MS, q);
+
+    if (!err) {
+        mr_log(MR_LOG_INFO, "job %s is of class %s: service level %u for small messages, %u for large ones%s",
+               mr_config.job_id, *q->class_name ? q->class_name : "(no policy)", q->level[MR_LEVEL_SMALL].sl[0],
+               q->level[MR_LEVEL_BULK].sl[0],
+               q->generation && !q->verified ? "; the fabric's tables are not verified" : "");
+        return;
+    }
+    if (err == -ENOENT || err == -ECONNREFUSED) {
+        if (!launch->rank)
+            mr_log(MR_LOG_WARN, "there is no fabricd at %s: all traffic goes on service level 0",
+                   mr_config.fabricd_socket);
+    } else if (!launch->local_rank) {
+        mr_log(MR_LOG_WARN, "fabricd at %s cannot be asked (%s): till it can this host's traffic is on service level 0",
+               mr_config.fabricd_socket, strerror(-err));
+    }
+}
+
+void mr_net_finalize(void)
+{
+    while (mr_config.leaks && mr_verbs_poll()) /* so that all that is done has come back */
+        ;
+    mr_cards_close();
+    mr_peers_free();
+    mr_bulk_finalize();
+    mr_assemblies_free(&mr_net.assemblies);
+    mr_packets_close();
+    mr_qps_all_gone();
+    mr_verbs_close();
+    mr_fabric_close();
+    memset(&mr_net, 0, sizeof mr_net);
+    memset(&mr_peers, 0, sizeof mr_peers);
+}
+
+/* MRMPI_RING_SIZE=0: where large messages go through the ring they are cut into as much. */
+static const size_t ring_sizes[MR_RING_DESIGNS] = {[MR_RING_BASIC] = 2048,
+                                                   [MR_RING_PIGGYBACK] = 2048,
+                                                   [MR_RING_PIPELINED] = 16384,
+                                                   [MR_RING_ZEROCOPY] = SIZE_MAX};
+
+static void choose_ring_design(const struct mr_launch *launch)
+{
+    mr_peers.rings = mr_kinds_have(&mr_peers.kinds, MR_LINK_RING);
+    if (!mr_ring_design_parse(mr_config.ring_design, &mr_net.ring_design)) {
+        mr_net.ring_design = MR_RING_ZEROCOPY;
+        if (!launch->rank)
+            mr_log(MR_LOG_WARN,
+                   "MRMPI_RING_DESIGN=%s: must be basic, piggyback, pipelined or zerocopy; zerocopy it is",
+                   mr_config.ring_design);
+    }
+    mr_net.by_ring = mr_peers.rings && mr_net.ring_design != MR_RING_ZEROCOPY;
+    if (!mr_config.ring_size)
+        mr_config.ring_size = ring_sizes[mr_net.ring_design];
+    if (mr_config.ring_size > mr_config.eager_max)
+        mr_config.ring_size = mr_config.eager_max; /* no packet is longer */
+}
+
+static int choose_kinds(const struct mr_launch *launch)
+{
+    const char *why;
+
+    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, mr_budget_exceeded(launch), &mr_peers.kinds, &why)) {
+        bool links = !strcmp(why, "MRMPI_LINKS");
+
+        mr_log(MR_LOG_ERROR, "%s=%s is not %s", why, links ? mr_config.links : mr_config.reliable,
+               links ? MR_LINKS_FORM : "one of auto, yes, no");
+        return -EINVAL;
+    }
+    if (mr_peers.kinds.unsafe && !launch->rank)
+        mr_log(MR_LOG_WARN, "MRMPI_RELIABLE=no: a packet that the network loses is lost, and the job will wait for it "
+                            "for ever");
+    mr_budget_init();
+    choose_ring_design(launch);
+    if (!strcasecmp(mr_config.ud_rndv, "copy"))
+        mr_config.ud_pool = 0;
+    else if (strcasecmp(mr_config.ud_rndv, "zcopy") && !launch->rank)
+        mr_log(MR_LOG_WARN, "MRMPI_UD_RNDV=%s: must be zcopy or copy; zcopy it is", mr_config.ud_rndv);
+    return mr_steer_init();
+}
+
+/* Datagrams are as long as the shortest MTU at most, and a packet is no more than so many. */
+static void limit_packets(void)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
+        size_t most = (size_t)MR_PARTS_MAX * (mr_udp_mtu(a, a) - MR_PART_HEAD) - MR_WIRE_MAX - MR_ACK_WIRE_MAX;
+
+        if (!mr_verbs.datagrams || mr_config.eager_max <= most)
+            continue;
+        mr_log(MR_LOG_INFO, "MRMPI_EAGER_MAX is %zu: more does not fit into %u datagrams of rail %u", most,
+               MR_PARTS_MAX, i);
+        mr_config.eager_max = most;
+    }
+}
+
+static void forget(struct mr_peer *p)
+{
+    free(mr_net_of(p)->pace);
+}
+
+static const struct mr_peer_events peer_events = {.lossy = mr_rely_begin, .freed = forget};
+
+int mr_net_init(const struct mr_launch *launch)
+{
+    size_t packet_max;
+    int err;
+
+    memset(&mr_net, 0, sizeof mr_net);
+    memset(&mr_peers, 0, sizeof mr_peers);
+    mr_peers.launch = launch;
+    mr_peers.peer_size = sizeof(struct mr_net_peer);
+    mr_peer_subscribe(&peer_events);
+    mr_bulk_init();
+    err = choose_kinds(launch);
+    if (err)
+        return err;
+    packet_max = MR_WIRE_MAX + mr_config.eager_max + MR_ACK_WIRE_MAX;
+    mr_peers.run = hash(launch->job_id);
+    mr_peers.peer = calloc((size_t)launch->size, sizeof *mr_peers.peer);
+    if (!mr_peers.peer)
+        return -ENOMEM;
+    ask_fabricd(launch);
+    mr_assemblies_init(&mr_net.assemblies, packet_max);
+    mr_rings_init(on_packet, mr_net.ring_design, (unsigned)mr_config.ring_slots,
+                  MR_WIRE_MAX + mr_config.ring_size + MR_ACK_WIRE_MAX);
+    err = mr_verbs_open(&handlers, packet_max, mr_kinds_have(&mr_peers.kinds, MR_LINK_UD), mr_fabric_rejects, NULL);
+    if (!err) {
+        mr_rates_take();
+        mr_bulk_open_memory();
+    }
+    if (!err)
+        err = mr_packets_open(packet_max);
+    if (!err)
+        err = mr_spread_init();
+    if (!err)
+        limit_packets();
+    if (!err)
+        err = mr_card_publish();
+    if (err)
+        mr_net_finalize();
+    else
+        mr_net.caps = mr_net_find_caps();
+    return err;
+}

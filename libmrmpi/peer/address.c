@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cards that come from other ranks. Pure. */
+#include "libmrmpi/peer/address.h"
+
+#include <errno.h>
+
+#include "libmrmpi/verbs/connect.h"
+
+#define MTU_MAX 5 /* 4096 bytes */
+
+struct mr_card mr_card_none;
+
+int mr_card_check(struct mr_card *c, size_t len)
+{
+    if (len < offsetof(struct mr_card, num_rails) || c->magic != MR_CARD_MAGIC)
+        return -EPROTO;
+    if (c->version != MR_CARD_VERSION)
+        return -EPROTONOSUPPORT;
+    if (len < mr_card_length(0) || c->num_rails > MR_RAILS_MAX || len != mr_card_length(c->num_rails) || !c->paths ||
+        !c->eager_max)
+        return -EPROTO;
+    for (unsigned i = 0; i < c->num_rails; i++) {
+        if (c->rail[i].lmc > MR_CM_LMC_MAX || !c->rail[i].mtu || c->rail[i].mtu > MTU_MAX)
+            return -EPROTO;
+        c->rail[i].device[sizeof c->rail[i].device - 1] = 0;
+    }
+    c->host[sizeof c->host - 1] = 0;
+    return 0;
+}

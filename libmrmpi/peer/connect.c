@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers are made and connected on demand: which handshakes begin when, and what else is due for a peer. */
+#include "libmrmpi/peer/peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+#define WINDOW          4096           /* packets to one peer that may be under way */
+#define REQUESTS_MAX    32             /* to connect, that nobody has answered yet */
+#define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
+#define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
+
+static void watch(struct mr_peer *p)
+{
+    if (p->connecting || !(p->queued || mr_cm_waiting(&p->cm)))
+        return;
+    p->connecting = true;
+    p->next_connecting = NULL;
+    *(mr_peers.connecting ? mr_peers.connecting_end : &mr_peers.connecting) = p;
+    mr_peers.connecting_end = &p->next_connecting;
+    mr_peers.attentive = true;
+}
+
+static void init_handshake(struct mr_peer *p)
+{
+    mr_cm_init(&p->cm, &mr_handshake_ops, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)p->rank,
+               (uint64_t)mr_config.connect_timeout_ms * 1000000,
+               mr_config.connect_retries ? (unsigned)mr_config.connect_retries + 1 : 0);
+    if (!mr_peers.connect_rtt.min_ns) {
+        uint64_t max = (uint64_t)mr_config.connect_timeout_ms * 1000000;
+
+        mr_rtt_init(&mr_peers.connect_rtt, max < TIMEOUT_MIN_NS ? max : TIMEOUT_MIN_NS, max);
+    }
+}
+
+struct mr_peer *mr_peer_get(int rank)
+{
+    struct mr_peer *p = mr_peers.peer[rank];
+
+    if (p)
+        return p;
+    p = calloc(1, mr_peers.peer_size);
+    if (!p)
+        return NULL;
+    p->rank = rank;
+    p->card = &mr_card_none;
+    p->vc = mr_channel_up.get(rank);
+    mr_window_init(&p->out, WINDOW);
+    init_handshake(p);
+    mr_peers.peer[rank] = p;
+    p->vc->data = p;
+    return p;
+}
+
+struct mr_peer *mr_peer_of(uint32_t rank)
+{
+    if (rank >= (uint32_t)mr_peers.launch->size || !mr_peer_is_remote((int)rank))
+        return NULL;
+    return mr_peer_get((int)rank);
+}
+
+bool mr_wireup_begin(struct mr_peer *p, struct mr_sub *sub)
+{
+    if (mr_cm_waiting(&p->cm))
+        return false;
+    mr_cm_again(&p->cm, MR_REOPEN_ATTEMPTS);
+    p->cm.timeout_ns = mr_peers.connect_rtt.max_ns;
+    p->reopening = sub;
+    mr_cm_start(&p->cm, ++mr_peers.next_id, mr_clock_ns());
+    watch(p);
+    return true;
+}
+
+static void begin_round(struct mr_peer *p)
+{
+    p->queued = false;
+    p->cm.timeout_ns = mr_rtt_timeout(&mr_peers.connect_rtt);
+    mr_cm_start(&p->cm, ++mr_peers.next_id, mr_clock_ns());
+}
+
+/* Requests go out in order, and only so many at a time: those that have been repeated do not keep others from going. */
+static unsigned num_requested(void)
+{
+    unsigned n = 0;
+
+    for (const struct mr_peer *p = mr_peers.connecting; p; p = p->next_connecting)
+        n += !p->up && p->cm.state == MR_CM_REQ_SENT && !p->cm.attempts;
+    return n;
+}
+
+void mr_wireup_connect(struct mr_peer *p)
+{
+    if (p->cm.state != MR_CM_IDLE || p->queued)
+        return;
+    if (num_requested() < REQUESTS_MAX)
+        begin_round(p);
+    else
+        p->queued = true;
+    watch(p);
+}
+
+void mr_wireup_datagram(const void *data, size_t len)
+{
+    uint32_t self = (uint32_t)mr_peers.launch->rank, size = (uint32_t)mr_peers.launch->size;
+    struct mr_cm_msg msg;
+    bool ours = mr_cm_check(data, len, mr_peers.run, self, size, &msg);
+    bool foreign = !ours && mr_cm_check_foreign(data, len, mr_peers.run, self, size, &msg);
+    struct mr_peer *p;
+
+    if (!(ours || foreign) || !mr_peer_is_remote((int)msg.from)) {
+        mr_log(MR_LOG_DEBUG, "dropped a datagram of %zu bytes that is not for us", len);
+        return;
+    }
+    p = mr_peer_get((int)msg.from);
+    if (!p)
+        return;
+    if (ours && p->sub)
+        mr_where_learn(p, &msg);
+    if (ours && (msg.type == MR_CM_ASK || msg.type == MR_CM_HERE))
+        mr_ping_datagram(p, &msg);
+    else if (ours)
+        mr_cm_receive(&p->cm, &msg, mr_clock_ns());
+    else
+        mr_cm_receive_foreign(&p->cm, &msg);
+    watch(p);
+}
+
+/* A peer that computes is waited for as long as the job lives. */
+static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
+{
+    uint64_t waited = now_ns > p->cm.begun_ns ? now_ns - p->cm.begun_ns : 0; /* it may have begun just now */
+    int err;
+
+    if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT || waited < (p->silence_ns ? 2 * p->silence_ns : SILENCE_NS))
+        return;
+    p->silence_ns = waited;
+    err = mr_launch_failed();
+    if (err) {
+        mr_log(MR_LOG_ERROR, "rank %d on %s does not answer the request to connect, and the job ends: %s", p->rank,
+               p->card->host, strerror(-err));
+        mr_peer_lost(p, err);
+        return;
+    }
+    mr_log(MR_LOG_WARN,
+           "rank %d on %s has not answered the request to connect for %u s: it computes, its process hangs, or no path "
+           "leads there; it is waited for",
+           p->rank, p->card->host, (unsigned)(waited / 1000000000));
+}
+
+/* True while there is something to wait for. */
+static bool tick_peer(struct mr_peer *p, uint64_t now_ns, unsigned *room)
+{
+    if (p->queued && p->cm.state != MR_CM_IDLE)
+        p->queued = false; /* the peer was first */
+    if (p->queued && *room) {
+        --*room;
+        begin_round(p);
+    }
+    mr_cm_tick(&p->cm, now_ns);
+    if (p->cm.state == MR_CM_REQ_SENT)
+        mr_where_ask(p, now_ns);
+    complain_of_silence(p, now_ns);
+    return p->queued || mr_cm_waiting(&p->cm);
+}
+
+void mr_wireup_tick(void)
+{
+    unsigned requested = num_requested(), room = requested < REQUESTS_MAX ? REQUESTS_MAX - requested : 0;
+    struct mr_peer **at = &mr_peers.connecting, *p;
+    uint64_t now = mr_clock_ns();
+
+    if (mr_peers.num_fetching)
+        mr_cards_poll();
+    while ((p = *at)) {
+        if (tick_peer(p, now, &room)) {
+            at = &p->next_connecting;
+            continue;
+        }
+        p->connecting = false;
+        *at = p->next_connecting;
+    }
+    mr_peers.connecting_end = at;
+}
+
+/* ---- peers that something is due for ------------------------------------------------------------------------------- */
+
+void mr_peers_poll(void)
+{
+    struct mr_peer **at = &mr_peers.mending, *p;
+    uint64_t now = mr_clock_ns();
+
+    mr_peers.mend_due = false;
+    while ((p = *at)) {
+        bool more = mr_mend_poll(p, now, mr_wireup_begin);
+
+        if (!p->error && p->up)
+            more |= mr_change_poll(p, now, mr_wireup_begin);
+        if (more) {
+            at = &p->next_mending;
+            continue;
+        }
+        p->mending = false;
+        *at = p->next_mending;
+    }
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Service levels that change while a job runs. To each peer there are two sides, alike in pairs of rails, paths and
+ * kinds of links, of which one is in use and the other closed. When fabricd says something new the other side is opened
+ * on the new levels, in one round of connecting, while messages go on over the first. When that is done it is the one
+ * that counts (mr_peer.turn says how often that has happened): what waits for room, and all that comes, goes over it.
+ * What is posted on the old side is finished there. Each end says when nothing more of its own is under way on a
+ * subchannel of the old side; when both have, it is closed. In the same way a connection is closed that has been given
+ * up (budget.c).
+ *
+ * Whoever hears of new levels begins; what both ends hear differently is settled by who began last.
+ */
+#include "libmrmpi/peer/peer.h"
+
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+#define PAUSE_NS 10000000ull /* between two attempts */
+
+void mr_change_all(void)
+{
+    for (int r = 0; r < mr_peers.launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (!p || p->error || p->cm.state == MR_CM_IDLE)
+            continue;
+        p->change = true;
+        p->change_ns = 0;
+        mr_peer_due(p);
+    }
+}
+
+/* ---- the old side ------------------------------------------------------------------------------------------------ */
+
+/* What was posted unsignaled is not known to be done before something later is. */
+static bool link_is_idle(struct mr_link *l)
+{
+    if (l->state != MR_LINK_OPEN || !mr_window_link_busy(&((struct mr_sub *)l->owner)->peer->out, l->index))
+        return true;
+    if (l->ops->flush)
+        l->ops->flush(l);
+    return false;
+}
+
+static bool is_idle(struct mr_sub *sub)
+{
+    bool idle = !mr_peer_ask_uses(sub);
+
+    for (unsigned l = 0; l < sub->num_links; l++)
+        idle &= link_is_idle(&sub->link[l]);
+    return idle;
+}
+
+/* The peer shall hear that it carries nothing from here any more. False: not now. */
+static bool tell_idle(struct mr_sub *sub)
+{
+    struct mr_hdr hdr = {.kind = MR_WORD_IDLE, .tag = mr_sub_tag(sub, sub->generation)};
+
+    return !mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
+}
+
+/* True while there is something to look after. */
+static bool close_when_idle(struct mr_sub *sub)
+{
+    if (!mr_sub_retires(sub) || sub->state != MR_SUB_OPEN)
+        return false;
+    if (!sub->told && is_idle(sub))
+        sub->told = tell_idle(sub);
+    if (sub->told && sub->heard)
+        mr_sub_close(sub);
+    return true;
+}
+
+bool mr_change_word(struct mr_peer *p, const struct mr_hdr *hdr)
+{
+    struct mr_sub *sub = hdr->kind == MR_WORD_IDLE ? mr_sub_tagged(p, (uint32_t)hdr->tag) : NULL;
+
+    if (!sub)
+        return hdr->kind == MR_WORD_IDLE;
+    if (sub->generation == mr_tag_generation((uint32_t)hdr->tag))
+        sub->heard = true;
+    mr_peer_due(p);
+    return true;
+}
+
+/* ---- the new side ------------------------------------------------------------------------------------------------ */
+
+static bool has_other_levels(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_now; i++) {
+        const struct mr_sub *sub = &p->now[i];
+        uint8_t sl[MR_LEVELS];
+
+        mr_levels_of(sub, sl);
+        if (sub->state == MR_SUB_OPEN && !sub->closing && memcmp(sub->sl, sl, sizeof sl))
+            return true;
+    }
+    return false;
+}
+
+static bool other_side_is_closed(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (!mr_sub_is_current(&p->sub[i]) && p->sub[i].state != MR_SUB_CLOSED)
+            return false;
+    return true;
+}
+
+void mr_change_failed(struct mr_peer *p)
+{
+    p->change = true;
+    mr_peer_due(p);
+}
+
+void mr_change_opened(struct mr_peer *p, uint8_t turn)
+{
+    struct mr_load *before = p->load;
+
+    if (!mr_is_later(turn, p->turn))
+        return;
+    p->turn = turn;
+    p->now = p->sub + (turn & 1) * p->num_now;
+    p->load = p->loads[turn & 1];
+    for (unsigned i = 0; i < p->num_now; i++) { /* the rails are the same */
+        p->load[i].weight = before[i].weight;
+        before[i].up = false;
+    }
+    mr_stat_add(MR_STAT_CHANGED, 1);
+    mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->card->host,
+           p->now[0].sl[MR_LEVEL_SMALL], p->now[0].sl[MR_LEVEL_BULK]);
+    mr_peer_tell_moved(p);
+    mr_peer_due(p);
+}
+
+bool mr_change_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
+{
+    bool more = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        more |= close_when_idle(&p->sub[i]);
+    if (p->change && !has_other_levels(p))
+        p->change = false;
+    if (!p->change)
+        return more;
+    if (now_ns >= p->change_ns && other_side_is_closed(p) && begin(p, NULL)) {
+        p->change = false; /* unless the round fails, or more is heard meanwhile */
+        p->change_ns = now_ns + PAUSE_NS;
+    }
+    return true;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handshakes: in each of them subchannels are opened by an exchange of datagrams (verbs/connect.h). */
+#include "libmrmpi/peer/peer.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+static uint32_t random_psn(void)
+{
+    uint32_t psn = 0;
+
+    if (getrandom(&psn, sizeof psn, GRND_NONBLOCK) != sizeof psn)
+        psn = (uint32_t)mr_clock_ns();
+    return psn & 0xffffff;
+}
+
+/* "mlx5_0 port 1 (subnet fe80:0:0:1::), ..."; of RoCE the GID. */
+static const char *describe_rails(const struct mr_rail_addr *const rail[], unsigned n, char *out, size_t size)
+{
+    size_t used = 0;
+
+    snprintf(out, size, "none");
+    for (unsigned i = 0; i < n && used < size; i++) {
+        struct in6_addr gid = {{{0}}};
+        char text[INET6_ADDRSTRLEN] = "";
+
+        memcpy(&gid, rail[i]->gid, rail[i]->global ? 16 : 8);
+        inet_ntop(AF_INET6, &gid, text, sizeof text);
+        used += (size_t)snprintf(out + used, size - used, "%s%s port %u (%s %s)", i ? ", " : "", rail[i]->device,
+                                 rail[i]->port, rail[i]->global ? "RoCE" : "subnet", text);
+    }
+    return out;
+}
+
+static void explain_no_pair(const struct mr_peer *p)
+{
+    const struct mr_rail_addr *ours[MR_RAILS_MAX], *theirs[MR_RAILS_MAX];
+    char here[512], there[512];
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        ours[i] = &mr_verbs.rail[i].addr;
+    for (unsigned i = 0; i < p->card->num_rails; i++)
+        theirs[i] = &p->card->rail[i];
+    mr_log(MR_LOG_ERROR,
+           "no rail leads to rank %d on %s: no subnet is common (RoCE: no kind of GID). Here: %s. There: %s", p->rank,
+           p->card->host, describe_rails(ours, mr_verbs.num_rails, here, sizeof here),
+           describe_rails(theirs, p->card->num_rails, there, sizeof there));
+}
+
+static int meet_peer(struct mr_peer *p)
+{
+    int err = mr_peer_fetch_card(p);
+
+    if (!err)
+        err = mr_subs_make(p);
+    if (!err)
+        mr_budget_first(p, mr_peers.our_kinds & p->card->kinds);
+    if (!err && !p->num_subs) {
+        explain_no_pair(p);
+        err = -EHOSTUNREACH;
+    }
+    return err;
+}
+
+/* What a message of the peer says of it, or one of ours. */
+static const struct mr_cm_sub *find_in(const struct mr_cm_msg *m, const struct mr_sub *sub)
+{
+    bool ours = m->from == (uint32_t)mr_peers.launch->rank;
+
+    for (unsigned i = 0; i < m->num_subs; i++) {
+        const struct mr_cm_sub *s = &m->sub[i];
+
+        if (sub->rail->index == (ours ? s->rail : s->remote) && sub->remote_rail == (ours ? s->remote : s->rail) &&
+            s->path == sub->path && s->kind == mr_sub_kind(sub))
+            return s;
+    }
+    return NULL;
+}
+
+/* A request for queue pairs of a later generation says that the peer has given up those of before. */
+static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+        const struct mr_cm_sub *s = find_in(req, sub);
+
+        if (!s || !mr_is_later(s->generation, sub->generation))
+            continue;
+        mr_sub_gone(sub, (uint8_t)(s->generation - 1));
+        if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
+            sub->generation = s->generation;
+    }
+}
+
+/*
+ * Which subchannels a round is about: in the first one all of the side that is used, later the one whose turn it is, or
+ * all of the other side; in an answer those asked for.
+ */
+static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const struct mr_cm_msg *req)
+{
+    if (req)
+        return find_in(req, sub);
+    if (p->up && p->reopening)
+        return sub == p->reopening;
+    return mr_sub_is_current(sub) != p->up && p->wanted >> sub->kind & 1;
+}
+
+/* A port that was up a moment ago comes back, perhaps. */
+static bool may_come_back(const struct mr_rail *rail)
+{
+    uint64_t patience = (uint64_t)mr_config.patience * 1000000000;
+
+    return !rail->dev->fatal && rail->down_ns && mr_clock_ns() - rail->down_ns < patience;
+}
+
+/*
+ * 0; -EAGAIN: not now, what is asked for has not drained yet, or this is the first round and its ports went down
+ * lately; -ENETDOWN: its ports are down; -EHOSTUNREACH: there is nothing here of what is asked for.
+ */
+static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
+{
+    int err = -EHOSTUNREACH;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_sub *sub = &p->sub[i];
+
+        if (!find_in(req, sub))
+            continue;
+        if (sub->rail->down || sub->rail->dev->fatal) {
+            err = err == -EAGAIN || (!p->up && may_come_back(sub->rail)) ? -EAGAIN : -ENETDOWN;
+            continue;
+        }
+        if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
+            return 0;
+        err = -EAGAIN;
+    }
+    return err;
+}
+
+/* Kinds of links that the peer asks for and does not get. */
+static uint8_t refused_kinds(struct mr_peer *p, const struct mr_cm_msg *req)
+{
+    bool asked = false, needed = false;
+
+    for (unsigned i = 0; i < p->num_subs && mr_peers.rationed; i++) {
+        const struct mr_cm_sub *s = find_in(req, &p->sub[i]);
+
+        asked |= s && mr_peers.rationed >> p->sub[i].kind & 1;
+        needed |= s && s->needed;
+    }
+    return asked && !mr_budget_grants(p, needed) ? mr_peers.rationed : 0;
+}
+
+/* Nothing but what is refused was asked for. What else was is not to be had yet, and asked for again. */
+static int refuse(const struct mr_peer *p, const struct mr_cm_msg *req, uint8_t refused)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (!(refused >> p->sub[i].kind & 1) && find_in(req, &p->sub[i]))
+            return -EAGAIN;
+    return -EDQUOT;
+}
+
+static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    uint8_t refused = 0;
+    int failed = -ENETDOWN, err = p->error ? -ECONNREFUSED : p->sub ? 0 : meet_peer(p);
+
+    if (err)
+        return err;
+    if (p->up)
+        c->attempts_max = MR_REOPEN_ATTEMPTS;
+    if (req) {
+        mr_where_learn(p, req);
+        learn_generations(p, req);
+        err = can_answer(p, req);
+        if (err)
+            return err; /* a round of ours that is under way is not touched */
+        refused = refused_kinds(p, req);
+    }
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+        bool wanted = !sub->rail->down && is_in_round(p, sub, req) && !(refused >> sub->kind & 1);
+
+        if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN))
+            mr_sub_unopen(sub); /* of an earlier round */
+        if (wanted && sub->state == MR_SUB_CLOSED) {
+            mr_ration_asked(p, sub->kind);
+            err = mr_sub_open(sub, &mr_mend_events);
+            failed = err ? err : failed;
+        }
+        if (wanted && sub->state == MR_SUB_OPENING)
+            out->sub[out->num_subs++] = mr_sub_describe(sub);
+    }
+    out->psn = random_psn();
+    if (out->num_subs)
+        return 0;
+    if (refused)
+        return refuse(p, req, refused);
+    if (p->up)
+        return failed;
+    if (!req && failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
+        return -EAGAIN;
+    mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card->host,
+           failed == -ENETDOWN ? "the ports here are down" : strerror(-failed));
+    return failed;
+}
+
+/* It has left the connections that we asked for out of its answer. */
+static bool has_refused(const struct mr_peer *p, const struct mr_cm_msg *remote)
+{
+    bool asked = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_sub *sub = &p->sub[i];
+
+        if (sub->state != MR_SUB_OPENING || !(mr_peers.rationed >> sub->kind & 1))
+            continue;
+        if (find_in(remote, sub))
+            return false;
+        asked = true;
+    }
+    return asked;
+}
+
+/* -EAGAIN: all that we asked for broke before the answer came. */
+static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    bool refused = has_refused(p, remote);
+    unsigned connected = 0;
+    int err = -EAGAIN;
+    char name[MR_SUB_NAME];
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+        const struct mr_cm_sub *r = find_in(remote, sub), *s = find_in(sls, sub);
+
+        if (sub->state != MR_SUB_OPENING)
+            continue;
+        if (!r) {
+            mr_sub_unopen(sub);
+            err = -EHOSTUNREACH;
+            continue;
+        }
+        if (mr_is_later(r->generation, sub->generation))
+            sub->generation = r->generation; /* the later one counts at both ends */
+        if (mr_is_later(r->turn, sub->turn) && (r->turn & 1) == sub->side)
+            sub->turn = r->turn;
+        err = mr_sub_connect(sub, &p->card->rail[sub->remote_rail], r, s ? s : r, c->local->psn, remote->psn);
+        if (!err) {
+            connected++;
+            continue;
+        }
+        mr_log(MR_LOG_ERROR, "the queue pairs to rank %d on %s, %s, cannot be connected: %s", p->rank, p->card->host,
+               mr_sub_name(sub, name), strerror(-err));
+        mr_sub_unopen(sub);
+    }
+    if (refused)
+        mr_budget_refused(p);
+    return connected ? 0 : err;
+}
+
+/* ---- the exchange ------------------------------------------------------------------------------------------------ */
+
+/*
+ * In the first round over another pair of rails with each attempt, so that a dead one does not keep us from using those
+ * that live. Later a datagram takes the way that is to be opened, and so shows that it works.
+ */
+static struct mr_sub *pick_way(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
+{
+    const struct mr_cm_sub *s = msg->sub;
+    struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : p->answering;
+
+    return p->up && sub ? sub : &p->sub[attempt % p->num_subs];
+}
+
+static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    struct mr_sub *sub = p->num_subs ? pick_way(p, msg, attempt) : NULL;
+    struct mr_cm_msg m = *msg;
+    char name[MR_SUB_NAME];
+    int err;
+
+    if (!sub)
+        return -EHOSTUNREACH;                         /* not even a rejection gets there */
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) /* they may have moved since the message was made */
+        m.port[i] = (struct mr_cm_port){.lid = mr_verbs.rail[i].addr.lid, .lmc = mr_verbs.rail[i].addr.lmc};
+    err = mr_ud_send(sub->rail, &p->card->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
+                     MR_CM_LENGTH(m.num_subs));
+    p->answering = sub;
+    if (attempt && err != -EAGAIN)
+        mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
+    if (err && err != -EAGAIN)
+        mr_log(MR_LOG_WARN, "connecting to rank %d on %s: no datagram over %s: %s", p->rank, p->card->host,
+               mr_sub_name(sub, name), strerror(-err));
+    return err;
+}
+
+static void established(struct mr_cm_conn *c)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    bool first = !p->up;
+    unsigned opened = 0;
+    uint8_t turn = p->turn;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+
+        if (sub->state != MR_SUB_OPENING)
+            continue;
+        sub->state = MR_SUB_OPEN;
+        mr_ration_asked(p, sub->kind);
+        if (mr_peers.rationed >> sub->kind & 1)
+            p->refusals = 0;
+        p->loads[sub->side][mr_sub_place(sub)].up = !sub->rail->down;
+        if (mr_is_later(sub->turn, turn))
+            turn = sub->turn;
+        mr_mend_opened(sub);
+        opened++;
+    }
+    mr_change_opened(p, turn);
+    mr_sub_prefer(p);
+    mr_stat_add(p->up ? MR_STAT_REOPENED : MR_STAT_CONNECTS, 1);
+    mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
+           p->up ? "again connected to" : "connected to", p->rank, p->card->host,
+           (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->answering->sl[MR_LEVEL_SMALL],
+           p->answering->sl[MR_LEVEL_BULK]);
+    if (c->initiator && c->smooth)
+        mr_rtt_sample(&mr_peers.connect_rtt, mr_clock_ns() - c->begun_ns);
+    p->up = true;
+    mr_where_answered(p);
+    if (first)
+        mr_mend_connected(p);
+    mr_rings_opened(p);
+    mr_peer_backlog(p);
+}
+
+static void explain_rejection(const struct mr_peer *p)
+{
+    const struct mr_cm_conn *c = &p->cm;
+
+    if (c->reason == MR_CM_BAD_VERSION)
+        mr_log(MR_LOG_ERROR,
+               "rank %d on %s runs another version of mrmpi: it speaks version %u of connecting, this rank version %u; "
+               "all ranks of a job need the same",
+               p->rank, p->card->host, c->detail, MR_CM_VERSION);
+    else
+        mr_log(p->up && c->reason != MR_CM_GIVEN_UP ? MR_LOG_WARN : MR_LOG_ERROR,
+               "rank %d on %s refuses to connect: %s%s%s%s", p->rank, p->card->host, mr_cm_reason_text(c->reason),
+               c->detail ? " (" : "", c->detail ? strerror(c->detail) : "", c->detail ? ")" : "");
+}
+
+static void unopen_all(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].state == MR_SUB_OPENING)
+            mr_sub_unopen(&p->sub[i]);
+}
+
+static void connect_failed(struct mr_cm_conn *c, int error)
+{
+    struct mr_peer *p = container_of(c, struct mr_peer, cm);
+
+    unopen_all(p);
+    if (p->up && p->reopening && c->rejected && c->reason == MR_CM_NO_RAIL) {
+        p->reopening->absent = true;
+        return;
+    }
+    if (c->rejected && (c->reason != MR_CM_ENOUGH || !p->up))
+        explain_rejection(p);
+    if (!p->up && error == -EAGAIN) { /* another round, when there is a port for it */
+        mr_cm_again(c, c->attempts_max);
+        mr_cm_start(c, ++mr_peers.next_id, mr_clock_ns());
+        return;
+    }
+    if (p->up && c->reason == MR_CM_GIVEN_UP) {
+        mr_peer_lost(p, error);
+        return;
+    }
+    if (p->up) {
+        if (!p->reopening)
+            mr_change_failed(p);
+        else if (c->reason == MR_CM_ENOUGH && c->rejected)
+            mr_budget_refused(p);
+        else if (p->reopening->state == MR_SUB_CLOSED)
+            mr_mend_later(p->reopening);
+        return;
+    }
+    if (error == -ETIMEDOUT)
+        mr_log(MR_LOG_ERROR,
+               "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
+               "no path leads there; it is given up because of MRMPI_CONNECT_RETRIES",
+               p->rank, p->card->host, c->attempts);
+    else if (!c->rejected)
+        mr_log(MR_LOG_ERROR, "rank %d on %s cannot be connected to: %s", p->rank, p->card->host, strerror(-error));
+    mr_peer_lost(p, error);
+}
+
+const struct mr_cm_ops mr_handshake_ops = {
+    .prepare = prepare,
+    .connect = connect_all,
+    .transmit = transmit,
+    .established = established,
+    .failed = connect_failed,
+};

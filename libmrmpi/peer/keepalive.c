@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers that are silent. A link that carries nothing never fails, so a rank that only waits would not learn that its
+ * peer is gone. While it waits it asks the adapters of peers from which nothing has come for a second: a write of no
+ * bytes, which the adapter at the other end acknowledges by itself, however long the process there computes. Where no
+ * acknowledgement comes the link breaks (mend.c).
+ *
+ * The path of a message does nothing for this: what has come of a peer is read off its virtual channel.
+ *
+ * An adapter does not answer for an unreliable connection. Where packets of one time out again and again the process at
+ * the other end is asked, by a datagram of those that connect: if it answers and nothing of the connection comes, that
+ * is broken (rely.c), whatever the adapters say of it.
+ */
+#include "libmrmpi/peer/peer.h"
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+#define PING_NS 1000000000ull /* a peer is asked once in so long at most */
+
+static bool ping(struct mr_sub *sub, unsigned level)
+{
+    struct mr_link *l = level < sub->num_links ? &sub->link[level] : NULL;
+
+    if (!l || sub->state != MR_SUB_OPEN || mr_sub_retires(sub) || sub->rail->down || l->state != MR_LINK_OPEN || !l->ops->ping || l->ops->ping(l))
+        return false;
+    mr_stat_add(MR_STAT_PINGS, 1);
+    return true;
+}
+
+void mr_ping_all(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs * MR_LEVELS; i++)
+        ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS);
+}
+
+void mr_ping_unsignaled(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs * MR_LEVELS; i++) {
+        const struct mr_sub *sub = &p->sub[i / MR_LEVELS];
+
+        if (i % MR_LEVELS < sub->num_links && sub->link[i % MR_LEVELS].qp.unsignaled_sends)
+            ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS);
+    }
+}
+
+/* One link each time, in turn. */
+static void ping_next(struct mr_peer *p)
+{
+    unsigned n = p->num_subs * MR_LEVELS;
+
+    for (unsigned k = 0; k < n; k++) {
+        unsigned i = p->ping_turn++ % n;
+
+        if (ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS))
+            return;
+    }
+}
+
+/* Has anything come of it since this was asked last: a packet, or the confirmation of one of ours? */
+static bool is_silent(struct mr_peer *p)
+{
+    uint32_t received = mr_channel_up.received(p->vc), confirmed = p->out.base;
+    bool silent = received == p->heard_received && confirmed == p->heard_confirmed;
+
+    p->heard_received = received;
+    p->heard_confirmed = confirmed;
+    return silent;
+}
+
+void mr_ping_silent(uint64_t now_ns)
+{
+    bool first = !mr_peers.pinged_ns;
+
+    if (now_ns - mr_peers.pinged_ns < PING_NS)
+        return;
+    mr_peers.pinged_ns = now_ns;
+    for (int r = 0; !first && r < mr_peers.launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (p && p->up && !p->error && is_silent(p))
+            ping_next(p);
+    }
+}
+
+/* ---- questions --------------------------------------------------------------------------------------------------- */
+
+static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_t id)
+{
+    struct mr_cm_sub way = {
+        .rail = (uint8_t)sub->rail->index, .remote = sub->remote_rail, .path = sub->path, .kind = mr_sub_kind(sub)};
+    struct mr_cm_msg m;
+
+    mr_cm_make_question(&m, type, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)sub->peer->rank, id, &way);
+    return mr_ud_send(sub->rail, &sub->peer->card->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
+                      MR_CM_LENGTH(1));
+}
+
+void mr_ping_ask(struct mr_sub *sub, uint64_t now_ns)
+{
+    if (send_question(sub, MR_CM_ASK, sub->question + 1))
+        return;
+    sub->question++;
+    sub->asked_ns = now_ns;
+    mr_stat_add(MR_STAT_QUESTIONS, 1);
+}
+
+/* An answer that comes late tells that the peer was away: the next question shows whether it is there. */
+void mr_ping_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
+{
+    const struct mr_cm_sub *s = msg->sub;
+    struct mr_sub *sub = mr_sub_find(p, s->remote, s->rail, s->path, s->kind);
+
+    if (!sub || p->error)
+        return;
+    if (msg->type == MR_CM_ASK) {
+        send_question(sub, MR_CM_HERE, msg->id);
+        return;
+    }
+    if (msg->id != sub->question || !sub->asked_ns)
+        return;
+    for (unsigned l = 0; l < sub->num_links; l++)
+        if (sub->link[l].state == MR_LINK_OPEN)
+            mr_window_answered(&p->out, sub->link[l].index, sub->asked_ns);
+    sub->asked_ns = 0;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a peer on another host is lost, and all of them are freed at the end. */
+#include "libmrmpi/peer/peer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/peer/view.h"
+
+/* ---- losing a peer ----------------------------------------------------------------------------------------------- */
+
+void mr_peer_lost(struct mr_peer *p, int error)
+{
+    if (p->error)
+        return;
+    p->error = error ? error : -EIO;
+    mr_ration_lost(p);
+    p->up = false;
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        p->loads[p->sub[i].side][mr_sub_place(&p->sub[i])].up = false;
+        mr_lifeline_drop(&p->sub[i]);
+        for (unsigned l = 0; l < p->sub[i].num_links; l++)
+            if (p->sub[i].link[l].state != MR_LINK_CLOSED)
+                p->sub[i].link[l].ops->drain(&p->sub[i].link[l]);
+    }
+    mr_view_forget(p);
+    mr_peer_tell_lost(p);
+    if (p->isolated_ns)
+        mr_peers.num_isolated--;
+    p->isolated_ns = 0;
+    p->failing = true;
+    p->next_failing = mr_peers.failing;
+    mr_peers.failing = p;
+}
+
+static bool has_drained(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        for (unsigned l = 0; l < p->sub[i].num_links; l++)
+            if (p->sub[i].link[l].state != MR_LINK_CLOSED)
+                return false;
+    return !p->num_pending;
+}
+
+static void drop_packets(struct mr_peer *p)
+{
+    mr_channel_waiting -= mr_window_waiting(&p->out);
+    mr_packets_free(mr_window_free(&p->out));
+}
+
+/* Said upwards when all that was under way has come back: nobody writes into the program's buffers after that. */
+int mr_peers_report(void)
+{
+    struct mr_peer **at = &mr_peers.failing, *p;
+    int n = 0;
+
+    while ((p = *at)) {
+        if (!has_drained(p)) {
+            at = &p->next_failing;
+            continue;
+        }
+        *at = p->next_failing;
+        p->failing = false;
+        drop_packets(p);
+        mr_peer_tell_ended(p);
+        mr_channel_up.failed(p->rank, p->error);
+        n++;
+    }
+    return n;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+void mr_peers_free(void)
+{
+    for (int r = 0; mr_peers.peer && r < mr_peers.launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (!p)
+            continue;
+        for (unsigned i = 0; i < p->num_subs; i++) {
+            mr_lifeline_free(&p->sub[i]);
+            for (unsigned l = 0; l < p->sub[i].num_links; l++)
+                if (p->sub[i].link[l].state != MR_LINK_CLOSED)
+                    p->sub[i].link[l].ops->close(&p->sub[i].link[l]);
+            free(p->sub[i].link);
+        }
+        drop_packets(p);
+        mr_cm_free(&p->cm);
+        mr_card_drop(p);
+        free(p->steer);
+        free(p->granted);
+        mr_view_forget(p);
+        mr_peer_tell_freed(p);
+        free(p->sub);
+        free(p->loads[0]);
+        free(p->packet_turn.due);
+        free(p);
+    }
+    free(mr_peers.peer);
+    mr_peers.peer = NULL;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Subchannels that break, and are opened anew.
+ *
+ * A subchannel breaks when a request on one of its links fails, when its port goes down, or when the peer says that its
+ * end is broken. Its links are drained; when all that was posted has come back it is closed, and its generation ends.
+ * Packets that were not confirmed go over other subchannels, with the numbers that they have: the peer drops those that
+ * it has got already. Stripes that were to be read are read over others. A stripe that was written may have landed, or
+ * may land yet: it waits until the peer's end of that generation is gone too, and then asks whether it has.
+ *
+ * Both ends say "broken" and "gone" in packets of the virtual channel, which go over what is left. Where nothing is
+ * left a request to connect with a later generation says the same (wireup.c).
+ *
+ * A closed subchannel is opened again after a pause, which doubles with each failure in a row.
+ */
+#include "libmrmpi/peer/peer.h"
+
+#include <errno.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/peer/view.h"
+
+#define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */
+#define PAUSE_MAX_NS 10000000000ull
+#define STEADY       10 /* it has not flapped if it was open for so many pauses */
+#define LOOKS_MIN    10 /* patience ends after so many looks at least */
+
+/* ---- breaking -------------------------------------------------------------------------------------------------- */
+
+static bool is_open(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].state == MR_SUB_OPEN)
+            return true;
+    return false;
+}
+
+static void set_isolated(struct mr_peer *p, uint64_t since_ns)
+{
+    if (!p->isolated_ns != !since_ns)
+        mr_peers.num_isolated += since_ns ? 1u : -1u;
+    p->isolated_ns = p->looked_ns = since_ns;
+    p->waited_ns = 0;
+}
+
+static void drain_links(struct mr_sub *sub)
+{
+    for (unsigned l = 0; l < sub->num_links; l++)
+        if (sub->link[l].state != MR_LINK_CLOSED)
+            sub->link[l].ops->drain(&sub->link[l]);
+}
+
+void mr_sub_break(struct mr_sub *sub)
+{
+    struct mr_peer *p = sub->peer;
+
+    if (sub->state != MR_SUB_OPEN && sub->state != MR_SUB_OPENING)
+        return;
+    sub->state = MR_SUB_BROKEN;
+    p->loads[sub->side][mr_sub_place(sub)].up = false;
+    mr_sub_prefer(p);
+    sub->news.broken = true;
+    sub->news.broken_generation = sub->generation;
+    mr_stat_add(MR_STAT_BROKEN, 1);
+    mr_rail_add(sub->rail, MR_RAIL_BROKEN, 1);
+    mr_view_sub(sub, MR_RECORD_BREAK, 0);
+    drain_links(sub);
+    mr_peer_tell_broken(sub);
+    if (p->up && !p->error && !is_open(p))
+        set_isolated(p, mr_clock_ns());
+    mr_peer_due(p);
+}
+
+void mr_sub_close(struct mr_sub *sub)
+{
+    struct mr_peer *p = sub->peer;
+
+    sub->state = MR_SUB_BROKEN;
+    drain_links(sub);
+    if (p->up && !p->error && p->wanted && !is_open(p)) /* those in use have broken before */
+        set_isolated(p, mr_clock_ns());
+    mr_peer_due(p);
+}
+
+/*
+ * The peer's end is no more. Where we had said that nothing of ours is under way, that is how it should be. What the peer
+ * said of its own may come later than this: a packet, which waits for those before it, and this may be in a request to
+ * connect.
+ */
+static void end_with_peer(struct mr_sub *sub)
+{
+    if (sub->state == MR_SUB_OPEN && sub->told && mr_sub_retires(sub))
+        mr_sub_close(sub);
+    else
+        mr_sub_break(sub);
+}
+
+void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
+{
+    if (!mr_is_later((uint8_t)(generation + 1), sub->peer_from))
+        return;
+    sub->peer_from = (uint8_t)(generation + 1);
+    mr_lifeline_drop(sub);
+    if (!mr_is_later(sub->generation, generation))
+        end_with_peer(sub);
+    mr_peer_due(sub->peer);
+}
+
+void mr_mend_opened(struct mr_sub *sub)
+{
+    sub->opened_ns = mr_clock_ns();
+    mr_rail_add(sub->rail, MR_RAIL_OPENED, 1);
+    mr_view_sub(sub, MR_RECORD_OPEN, 0);
+    mr_lifeline_drop(sub);
+    mr_peer_tell_opened(sub);
+    set_isolated(sub->peer, 0);
+}
+
+void mr_mend_connected(struct mr_peer *p)
+{
+    if (!is_open(p))
+        set_isolated(p, mr_clock_ns());
+    mr_peer_due(p);
+}
+
+/* ---- links report ---------------------------------------------------------------------------------------------- */
+
+static void describe_failure(const struct mr_link *l, const struct mr_wc *wc)
+{
+    const struct mr_sub *sub = l->owner;
+    const struct mr_peer *p = sub->peer;
+    const char *cause = !mr_rail_is_active(sub->rail) ? "the port here is down"
+                        : wc->error == -EHOSTUNREACH  ? "its host, its process or a link on the way is gone"
+                        : wc->error == -ENOBUFS       ? "it takes no packets any more"
+                        : wc->error == -EFAULT        ? "memory was unmapped while a transfer was under way"
+                        : wc->flushed                 ? "the connection broke while it served the peer"
+                                                      : "the port here is going down; if not, see the device's log";
+    char name[MR_SUB_NAME];
+
+    mr_log(MR_LOG_WARN, "rank %d on %s, %s, service level %u: %s; likely %s", p->rank, p->card->host,
+           mr_sub_name(sub, name), l->sl, wc->status, cause);
+}
+
+static void link_failed(struct mr_link *l, const struct mr_wc *wc)
+{
+    struct mr_sub *sub = l->owner;
+
+    if (sub->peer->error) {
+        l->ops->drain(l);
+        return;
+    }
+    describe_failure(l, wc);
+    mr_sub_break(sub);
+    if (wc->error == -EHOSTUNREACH)
+        mr_ping_all(sub->peer); /* what is dead of the others shows now, not one after the other */
+    if (wc->error == -EFAULT || wc->error == -EMSGSIZE) /* it would be the same over any other link */
+        mr_peer_lost(sub->peer, wc->error);
+}
+
+static void link_confirmed(struct mr_link *l, unsigned n)
+{
+    struct mr_peer *p = ((struct mr_sub *)l->owner)->peer;
+
+    mr_packets_free(mr_window_confirmed(&p->out, l->index, n));
+    if (__builtin_expect(mr_window_waiting(&p->out) != 0, 0))
+        mr_peer_backlog(p);
+}
+
+static uint64_t pause_ns(const struct mr_sub *sub)
+{
+    uint64_t pause = PAUSE_NS << (sub->failures < 10 ? sub->failures : 10);
+
+    return pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
+}
+
+void mr_mend_later(struct mr_sub *sub)
+{
+    uint64_t now = mr_clock_ns();
+
+    if (sub->opened_ns && now - sub->opened_ns > STEADY * pause_ns(sub))
+        sub->failures = 0;
+    sub->opened_ns = 0;
+    sub->closed_ns = now;
+    sub->retry_ns = now + pause_ns(sub);
+    sub->failures++;
+    mr_peer_due(sub->peer);
+}
+
+static void link_drained(struct mr_link *l)
+{
+    struct mr_sub *sub = l->owner;
+    struct mr_peer *p = sub->peer;
+    unsigned again = mr_window_link_lost(&p->out, l->index);
+
+    mr_channel_waiting += again;
+    mr_stat_add(MR_STAT_RESENT, again);
+    mr_rail_add(sub->rail, MR_RAIL_RESENT, again);
+    if (again)
+        mr_view_sub(sub, MR_RECORD_RESENT, again);
+    mr_peer_backlog(p);
+    for (unsigned i = 0; i < sub->num_links; i++)
+        if (sub->link[i].state != MR_LINK_CLOSED)
+            return;
+    mr_sub_forget_links(sub);
+    sub->state = MR_SUB_CLOSED;
+    mr_rail_add(sub->rail, MR_RAIL_CLOSED, 1);
+    mr_view_sub(sub, MR_RECORD_CLOSE, 0);
+    if (mr_sub_retires(sub))
+        sub->retry_ns = sub->failures = 0; /* it is not its fault */
+    else
+        mr_mend_later(sub);
+    sub->news.gone = true;
+    sub->news.gone_generation = sub->generation;
+    if (!p->error)
+        mr_peer_tell_drained(sub);
+    sub->generation++;
+    mr_ration_recount(p);
+    mr_peer_due(p); /* the peer is told, and what is wanted again meanwhile is opened */
+}
+
+static bool link_left(struct mr_link *l, struct mr_qp *qp)
+{
+    return !mr_sub_retires(l->owner) && mr_lifeline_keep(l->owner, qp);
+}
+
+const struct mr_link_events mr_mend_events = {
+    .left = link_left,
+    .confirmed = link_confirmed,
+    .failed = link_failed,
+    .drained = link_drained,
+};
+
+/* ---- words ----------------------------------------------------------------------------------------------------- */
+
+static bool say(struct mr_sub *sub, enum mr_word word, uint8_t generation)
+{
+    struct mr_hdr hdr = {.kind = word, .tag = mr_sub_tag(sub, generation)};
+
+    return !mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
+}
+
+/* The peer hears of our end when it has drained, or now if that generation is over here, or never came to be. */
+static void hear_broken(struct mr_sub *sub, uint8_t generation)
+{
+    bool over = mr_is_later(sub->generation, generation);
+
+    if (!over && sub->state != MR_SUB_CLOSED) {
+        mr_sub_break(sub);
+        return;
+    }
+    if (!over)
+        sub->generation = (uint8_t)(generation + 1);
+    if (!sub->news.gone || mr_is_later(generation, sub->news.gone_generation))
+        sub->news.gone_generation = generation;
+    sub->news.gone = true;
+    mr_peer_due(sub->peer);
+}
+
+void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
+{
+    uint32_t tag = (uint32_t)hdr->tag;
+    struct mr_sub *sub = mr_sub_tagged(p, tag);
+
+    if (!sub || p->error)
+        return;
+    switch (hdr->kind) {
+    case MR_WORD_BROKEN:
+        hear_broken(sub, mr_tag_generation(tag));
+        break;
+    case MR_WORD_GONE:
+        mr_sub_gone(sub, mr_tag_generation(tag));
+        break;
+    default:
+        mr_log(MR_LOG_WARN, "rank %d on %s sent a word of kind %u that this version does not know", p->rank,
+               p->card->host, hdr->kind);
+    }
+}
+
+static void say_news(struct mr_sub *sub)
+{
+    struct mr_sub_news *n = &sub->news;
+
+    if (n->broken && say(sub, MR_WORD_BROKEN, n->broken_generation))
+        n->broken = false;
+    if (n->gone && say(sub, MR_WORD_GONE, n->gone_generation))
+        n->gone = false;
+}
+
+/* ---- what is due ----------------------------------------------------------------------------------------------- */
+
+static void describe_isolation(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_rail *rail = p->sub[i].rail;
+        char name[MR_SUB_NAME];
+
+        mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->card->host, mr_sub_name(&p->sub[i], name),
+               rail->dev->fatal ? "the device here is gone"
+               : rail->down     ? "the port here is down"
+                                : "no answer: its host, its process or a link on the way is gone");
+    }
+}
+
+/*
+ * True when its patience with this peer is over. What this rank does not look counts little: it may have computed, or
+ * been stopped, and nothing that was sent in the meantime has been read yet. A peer whose adapter answers is not lost:
+ * its process computes, and will answer the requests to connect when it calls MPI.
+ */
+static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
+{
+    uint64_t patience = (uint64_t)mr_config.patience * 1000000000, passed = now_ns - p->looked_ns;
+
+    if (!p->isolated_ns)
+        return false;
+    p->looked_ns = now_ns;
+    p->waited_ns += passed < patience / LOOKS_MIN ? passed : patience / LOOKS_MIN;
+    if (p->waited_ns < patience)
+        return false;
+    mr_log(MR_LOG_ERROR, "rank %d on %s is lost: no rail has led there for %d s (MRMPI_PATIENCE)", p->rank,
+           p->card->host, mr_config.patience);
+    describe_isolation(p);
+    mr_peer_lost(p, -ENETDOWN);
+    return true;
+}
+
+/* One that flaps is kept away, unless nothing else is left. */
+static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
+{
+    return now_ns >= (sub->peer->isolated_ns ? sub->closed_ns + PAUSE_NS : sub->retry_ns);
+}
+
+/* True while something is to be said or done later. */
+static bool mend_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
+{
+    const struct mr_rail *rail = sub->rail;
+    bool more;
+
+    say_news(sub);
+    if (sub->peer->isolated_ns && !rail->down)
+        mr_lifeline_ask(sub, now_ns);
+    more = mr_peer_tell_due(sub);
+    if (sub->news.broken || sub->news.gone || sub->state == MR_SUB_BROKEN)
+        more = true;
+    if (!mr_sub_is_wanted(sub))
+        return more;
+    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && is_due(sub, now_ns))
+        begin(sub->peer, sub);
+    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal) /* else an event of the port tells */
+        more = true;
+    return more;
+}
+
+bool mr_mend_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
+{
+    bool more;
+
+    if (p->error || !p->up || has_given_up(p, now_ns))
+        return false;
+    more = p->isolated_ns;
+    for (unsigned i = 0; i < p->num_subs; i++)
+        more |= mend_sub(&p->sub[i], now_ns, begin);
+    return more;
+}
+
+/* ---- ports ------------------------------------------------------------------------------------------------------- */
+
+static void sub_rail_changed(struct mr_sub *sub)
+{
+    if (sub->rail->down || sub->rail->dev->fatal) {
+        mr_sub_break(sub);
+        return;
+    }
+    mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
+    mr_peer_due(sub->peer);                          /* ... or opened again */
+}
+
+void mr_mend_rail_changed(struct mr_rail *rail)
+{
+    mr_view_port(rail);
+    for (int r = 0; r < mr_peers.launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
+            if (p->sub[i].rail == rail)
+                sub_rail_changed(&p->sub[i]);
+    }
+}
+
+/* What peers know of it leads nowhere: its subchannels are opened anew, and the request says where it is now. */
+void mr_mend_rail_moved(struct mr_rail *rail)
+{
+    for (int r = 0; r < mr_peers.launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
+            if (p->sub[i].rail == rail)
+                mr_sub_break(&p->sub[i]);
+    }
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who may write into a ring here (link/ring.h): the peers with which most packets are exchanged, MRMPI_RING_PEERS of
+ * them, since each ring takes memory and a look at every poll. The receiver decides, for itself. A peer that has
+ * deserved one is offered a ring for each subchannel of kind ring, on the link of small messages. If another one
+ * deserves it more, by the rule of quota.h, the least useful peer's rings are withdrawn first.
+ *
+ * What is said goes in packets of the virtual channel, so it comes once and in order. It names the generation of the
+ * subchannel: of one that has broken meanwhile it is out of date.
+ */
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/ring.h"
+#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/route/quota.h"
+
+enum ring_word {
+    RING_OFFER,    /* write into this */
+    RING_ACCEPT,   /* I do */
+    RING_WITHDRAW, /* write no more */
+    RING_END,      /* I do not, or no more: after count packets */
+    RING_WORDS
+};
+
+static struct mr_link *link_of(struct mr_sub *sub)
+{
+    return sub->level[MR_LEVEL_SMALL];
+}
+
+static bool say(struct mr_sub *sub, enum ring_word word, const struct mr_ring_says *what)
+{
+    struct mr_hdr hdr = {.kind = MR_WORD_RING, .rank = (int32_t)word, .tag = mr_sub_tag(sub, sub->generation)};
+
+    return !mr_channel_up.send(sub->peer->vc, &hdr, what, sizeof *what);
+}
+
+/* ---- one subchannel ---------------------------------------------------------------------------------------------- */
+
+static bool can_have_ring(const struct mr_sub *sub)
+{
+    return sub->kind == MR_LINK_RING && sub->state == MR_SUB_OPEN && !mr_sub_retires(sub);
+}
+
+static void offer(struct mr_sub *sub)
+{
+    struct mr_link *l = link_of(sub);
+    struct mr_ring_says says;
+
+    if (mr_ring_make(l, &says)) {
+        mr_log(MR_LOG_DEBUG, "rank %d on %s: no memory for a ring", sub->peer->rank, sub->peer->card->host);
+        return;
+    }
+    if (!say(sub, RING_OFFER, &says))
+        mr_ring_drop(l);
+}
+
+static void withdraw(struct mr_sub *sub)
+{
+    struct mr_ring_says says = {0};
+
+    if (say(sub, RING_WITHDRAW, &says))
+        mr_ring_withdraw(link_of(sub));
+}
+
+/* What is there becomes what shall be. */
+static void adjust(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+
+        if (!can_have_ring(sub))
+            continue;
+        if (p->rings && !mr_ring_exists(link_of(sub)))
+            offer(sub);
+        else if (!p->rings && mr_ring_in_use(link_of(sub)))
+            withdraw(sub);
+    }
+}
+
+/* ---- budget ------------------------------------------------------------------------------------------------------ */
+
+struct holders {
+    unsigned held, wanted; /* peers with rings, those that shall keep them */
+    struct mr_peer *least, *best;
+};
+
+static bool has_rings(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].kind == MR_LINK_RING && p->sub[i].state != MR_SUB_CLOSED && mr_ring_exists(link_of(&p->sub[i])))
+            return true;
+    return false;
+}
+
+static bool deserves(const struct mr_peer *p)
+{
+    if (!p->up || p->error || p->rings || p->counted < (uint32_t)mr_config.ring_after)
+        return false;
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (can_have_ring(&p->now[i]))
+            return p->use || !mr_config.ring_after;
+    return false;
+}
+
+static void count(struct holders *h, struct mr_peer *p)
+{
+    if (p->rings || has_rings(p))
+        h->held++;
+    if (p->rings && p->error)
+        p->rings = false;
+    h->wanted += p->rings;
+    if (p->rings && (!h->least || p->use < h->least->use))
+        h->least = p;
+    if (deserves(p) && (!h->best || p->use > h->best->use))
+        h->best = p;
+}
+
+static struct holders look(void)
+{
+    struct holders h = {0};
+
+    for (int r = 0; r < mr_peers.launch->size; r++)
+        if (mr_peers.peer[r])
+            count(&h, mr_peers.peer[r]);
+    return h;
+}
+
+static void give(struct mr_peer *p, const struct holders *h)
+{
+    p->rings = true;
+    mr_stat_most(MR_STAT_RINGS_MOST, h->held + 1);
+    mr_log(MR_LOG_DEBUG, "rank %d on %s writes into a ring from now on", p->rank, p->card->host);
+}
+
+/* One of those that deserve one has it, or somebody else's goes for it. False: no more can be done. */
+static bool give_one(void)
+{
+    struct holders h = look();
+
+    if (!h.best)
+        return false;
+    switch (mr_quota_ask(h.held, h.wanted, (unsigned)mr_config.ring_peers, h.best->use,
+                         h.least ? h.least->use : UINT32_MAX)) {
+    case MR_QUOTA_OPEN:
+        give(h.best, &h);
+        return true;
+    case MR_QUOTA_MAKE_ROOM:
+        h.least->rings = false;
+        mr_stat_add(MR_STAT_RINGS_WITHDRAWN, 1);
+        return false;
+    case MR_QUOTA_WAIT:
+    case MR_QUOTA_NO:
+        break;
+    }
+    return false;
+}
+
+void mr_rings_tick(void)
+{
+    if (!mr_peers.rings)
+        return;
+    while (give_one())
+        ;
+    for (int r = 0; r < mr_peers.launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (p && p->up && !p->error)
+            adjust(p);
+    }
+}
+
+void mr_rings_opened(struct mr_peer *p)
+{
+    if (!mr_peers.rings)
+        return;
+    if (!mr_config.ring_after)
+        while (give_one())
+            ;
+    adjust(p);
+}
+
+/* ---- words --------------------------------------------------------------------------------------------------------- */
+
+static void end(struct mr_sub *sub)
+{
+    struct mr_ring_says says = {0};
+
+    if (sub->state == MR_SUB_OPEN)
+        says.count = mr_ring_stop(link_of(sub));
+    say(sub, RING_END, &says);
+}
+
+static void answer_offer(struct mr_sub *sub, const struct mr_ring_says *offered)
+{
+    struct mr_ring_says says;
+
+    if (can_have_ring(sub) && !mr_ring_accept(link_of(sub), offered, &says))
+        say(sub, RING_ACCEPT, &says);
+    else
+        end(sub);
+}
+
+/* The subchannel may not be open here yet, or no more. */
+static void hear(struct mr_sub *sub, enum ring_word word, const struct mr_ring_says *what)
+{
+    bool open = sub->state == MR_SUB_OPEN;
+
+    if (word == RING_OFFER)
+        answer_offer(sub, what);
+    else if (word == RING_ACCEPT && open)
+        mr_ring_accepted(link_of(sub), what);
+    else if (word == RING_WITHDRAW && open)
+        end(sub);
+    else if (word == RING_END && open)
+        mr_ring_ended(link_of(sub), what->count);
+}
+
+bool mr_rings_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    uint32_t tag = (uint32_t)hdr->tag;
+    struct mr_ring_says what;
+    struct mr_sub *sub;
+
+    if (hdr->kind != MR_WORD_RING)
+        return false;
+    sub = mr_sub_tagged(p, tag);
+    if (!sub || sub->kind != MR_LINK_RING || len != sizeof what || (uint32_t)hdr->rank >= RING_WORDS) {
+        mr_log(MR_LOG_WARN, "rank %d on %s: a word about a ring that cannot be", p->rank, p->card->host);
+        return true;
+    }
+    memcpy(&what, payload, sizeof what);
+    if (mr_sub_tag(sub, sub->generation) != mr_sub_tag(sub, mr_tag_generation(tag)))
+        return true; /* of one that has broken */
+    hear(sub, (enum ring_word)hdr->rank, &what);
+    return true;
+}

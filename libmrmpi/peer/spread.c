@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Scheduling policies at work (policy.h): which policy each class of messages has, which of this host's rails it
+ * allows, and what that means for the subchannels to a peer.
+ */
+#include "libmrmpi/peer/peer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+static const char *const setting[MR_POLICY_CLASSES] = {"MRMPI_POLICY_SMALL", "MRMPI_POLICY_LARGE"};
+
+/* ---- this host --------------------------------------------------------------------------------------------------- */
+
+static unsigned list_ports(struct mr_policy_port port[MR_RAILS_MAX])
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        port[i] = (struct mr_policy_port){
+            .device = mr_verbs.rail[i].dev->name, .port = mr_verbs.rail[i].port, .distance = mr_peers.distance[i]};
+    return mr_verbs.num_rails;
+}
+
+static void log_rails(enum mr_policy_class c, const char *text, const struct mr_policy_port port[], unsigned n)
+{
+    char names[MR_RAILS_MAX * 72] = "";
+    size_t at = 0;
+
+    if (mr_peers.policy[c].kind->where == MR_WHERE_ALL)
+        return;
+    for (unsigned i = 0; i < n; i++)
+        if (mr_peers.policy_rails[c] >> i & 1 && at < sizeof names)
+            at += (size_t)snprintf(names + at, sizeof names - at, " %s:%u", port[i].device, port[i].port);
+    mr_log(MR_LOG_INFO, "%s messages, policy %s:%s", c == MR_POLICY_SMALL ? "small" : "large", text, names);
+}
+
+/* -EINVAL: it is none, or names only rails that this host has not got; what says why. */
+static int adopt(enum mr_policy_class c, const char *text, char *what, size_t size)
+{
+    struct mr_policy_port port[MR_RAILS_MAX];
+    struct mr_policy p;
+    unsigned n;
+    uint32_t rails;
+
+    if (!mr_policy_parse(text, c, &p, what, size))
+        return -EINVAL;
+    if (mr_policy_needs_distance(&p) && !mr_peers.distances_known) {
+        mr_rails_distances(mr_peers.distance);
+        mr_peers.distances_known = true;
+    }
+    n = list_ports(port);
+    rails = mr_policy_rails(&p, port, n, (unsigned)mr_peers.launch->local_rank);
+    if (!rails) {
+        snprintf(what, size, "\"%.64s\" names no rail that is used on this host (%s:%u is the first)", text,
+                 port[0].device, port[0].port);
+        return -EINVAL;
+    }
+    mr_peers.policy[c] = p;
+    mr_peers.policy_rails[c] = rails;
+    log_rails(c, text, port, n);
+    return 0;
+}
+
+static const char *setting_of(enum mr_policy_class c)
+{
+    return c == MR_POLICY_SMALL ? mr_config.policy_small : mr_config.policy_large;
+}
+
+/* What fabricd says, if the user says nothing. A word of fabricd's that is of no use here is no reason to fail. */
+static void adopt_word(enum mr_policy_class c)
+{
+    const char *word = mr_peers.qos.spread[c];
+    char what[MR_POLICY_TEXT];
+
+    if (*word && adopt(c, word, what, sizeof what)) {
+        if (mr_log_for_host())
+            mr_log(MR_LOG_WARN, "fabricd's policy of %s messages is not followed: %s",
+                   c == MR_POLICY_SMALL ? "small" : "large", what);
+        word = "";
+    }
+    if (!*word)
+        adopt(c, mr_policy_standard(c), what, sizeof what);
+}
+
+int mr_spread_init(void)
+{
+    for (unsigned c = 0; c < MR_POLICY_CLASSES; c++) {
+        char what[MR_POLICY_TEXT];
+
+        if (!strcasecmp(setting_of(c), "auto")) {
+            adopt_word(c);
+        } else if (adopt(c, setting_of(c), what, sizeof what)) {
+            if (mr_log_for_host())
+                mr_log(MR_LOG_ERROR, "%s=%s: %s", setting[c], setting_of(c), what);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+void mr_spread_news(void)
+{
+    for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
+        if (!strcasecmp(setting_of(c), "auto"))
+            adopt_word(c);
+}
+
+/* ---- a peer ------------------------------------------------------------------------------------------------------ */
+
+uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
+{
+    uint32_t allowed = 0;
+
+    if (mr_peers.policy[c].kind->where == MR_WHERE_ALL)
+        return set;
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (mr_peers.policy_rails[c] >> p->now[i].rail->index & 1)
+            allowed |= 1u << i;
+    return set & allowed ? set & allowed : set;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The subchannels of a peer: one for each pair of rails (route/pair.h), path and kind of link. Each has a link for large
+ * messages, and others for smaller ones where their service level differs.
+ */
+#include "libmrmpi/peer/peer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/peer/view.h"
+
+const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
+{
+    const struct mr_rail_addr *far = &sub->peer->card->rail[sub->remote_rail];
+
+    snprintf(out, MR_SUB_NAME, "%s port %u to %s port %u, path %u", sub->rail->dev->name, sub->rail->port, far->device,
+             far->port, sub->path);
+    return out;
+}
+
+struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *s = &p->sub[i];
+
+        if (s->rail->index == rail && s->remote_rail == remote && s->path == path && mr_sub_kind(s) == kind)
+            return s;
+    }
+    return NULL;
+}
+
+int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation)
+{
+    _Static_assert(MR_RAILS_MAX <= 8, "a rail's number has three bits");
+    return (int32_t)(sub->rail->index | (uint32_t)sub->remote_rail << 3 | (uint32_t)(sub->path & 0x7f) << 6 |
+                     (uint32_t)mr_sub_kind(sub) << 13 | (uint32_t)generation << 21);
+}
+
+/* Ours that the peer means. */
+struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
+{
+    return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
+}
+
+/* Large messages go by RDMA over links of one kind: reliable connections, or else unreliable ones. */
+static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned twin,
+                    unsigned lane)
+{
+    unsigned side = p->num_subs >= p->num_now;
+    struct mr_sub *sub = &p->sub[p->num_subs++];
+    unsigned place = (unsigned)(sub - p->sub) - side * p->num_now;
+
+    sub->peer = p;
+    sub->rail = &mr_verbs.rail[pair->rail[ours]];
+    sub->remote_rail = pair->rail[!ours];
+    sub->path = pair->path;
+    sub->kind = (uint8_t)kind;
+    sub->twin = (uint8_t)twin;
+    sub->lane = (uint8_t)lane;
+    sub->side = (uint8_t)side;
+    if (kind == p->bulk_kind && mr_link_kinds[kind]->write)
+        p->rdma |= 1u << place;
+    p->loads[side][place] =
+        (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight, .until = &sub->rail->until};
+}
+
+/* How many pairs the rail has that has the fewest, here or there. */
+static unsigned least_pairs(const struct mr_pair *pair, unsigned num)
+{
+    unsigned least = num;
+
+    for (unsigned side = 0; side < 2; side++)
+        for (unsigned i = 0; i < num; i++) {
+            unsigned n = 0;
+
+            for (unsigned k = 0; k < num; k++)
+                n += pair[k].rail[side] == pair[i].rail[side];
+            least = n < least ? n : least;
+        }
+    return least;
+}
+
+/* So many of each, that a class of several lanes uses them all on every rail: its share is divided among them there. */
+static unsigned count_twins(const struct mr_pair *pair, unsigned num, unsigned num_kinds)
+{
+    unsigned lanes = mr_peers.qos.level[MR_LEVEL_BULK].num_lanes, least = least_pairs(pair, num);
+    unsigned twins = least ? (lanes + least - 1) / least : 1;
+
+    while (twins > 1 && twins * num * num_kinds > MR_SUBS_MAX)
+        twins--;
+    return twins ? twins : 1;
+}
+
+/* The subchannels of a rail have the lanes in turn; where there are too few for all lanes, rails begin with others. */
+static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pair, unsigned num, unsigned ours,
+                     unsigned twins)
+{
+    unsigned on_rail[MR_RAILS_MAX] = {0}, most = 0;
+
+    for (unsigned i = 0; i < num; i++) {
+        unsigned n = ++on_rail[pair[i].rail[ours]];
+
+        most = n > most ? n : most;
+    }
+    for (unsigned r = 0; r < MR_RAILS_MAX; r++)
+        on_rail[r] = r * most * twins;
+    for (unsigned twin = 0; twin < twins; twin++)
+        for (unsigned i = 0; i < num; i++)
+            add_sub(p, &pair[i], ours, kind, twin, on_rail[pair[i].rail[ours]]++);
+}
+
+static void add_side(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned twins)
+{
+    for (unsigned k = 0; k < mr_peers.kinds.num; k++)
+        if (p->card->kinds >> mr_peers.kinds.kind[k] & 1)
+            add_kind(p, mr_peers.kinds.kind[k], pair, num, ours, twins);
+}
+
+/* Memory for so many subchannels on each side, and for those who choose among them. 0 or -ENOMEM. */
+static int make_room(struct mr_peer *p, unsigned num)
+{
+    size_t n = num ? num : 1;
+    uint64_t *due = calloc(n, sizeof *due);
+
+    p->packet_turn.due = due;
+    p->loads[0] = calloc(2 * n, sizeof *p->loads[0]);
+    p->sub = calloc(2 * n, sizeof *p->sub);
+    if (!due || !p->loads[0] || !p->sub)
+        return -ENOMEM;
+    p->loads[1] = p->loads[0] + n;
+    p->num_now = num;
+    p->now = p->sub;
+    p->load = p->loads[0];
+    return 0;
+}
+
+/* The lower rank is the first side at both ends. */
+static unsigned our_side(const struct mr_peer *p)
+{
+    return mr_peers.launch->rank > p->rank;
+}
+
+/* Returns how many pairs there are. */
+static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair[MR_SUBS_MAX], unsigned *left_out)
+{
+    struct mr_rail_addr near[MR_RAILS_MAX];
+    struct mr_pair_side sides[2];
+    unsigned ours = our_side(p), num;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        near[i] = mr_verbs.rail[i].addr;
+    sides[ours] = (struct mr_pair_side){.rail = near,
+                                        .num_rails = mr_verbs.num_rails,
+                                        .paths = (unsigned)mr_config.paths,
+                                        .all = !strcmp(mr_config.pairs, "all")};
+    sides[!ours] = (struct mr_pair_side){
+        .rail = p->card->rail, .num_rails = p->card->num_rails, .paths = p->card->paths, .all = p->card->all_pairs};
+    num = mr_pair_match(&sides[0], &sides[1], pair, most, left_out);
+    p->packet_turn.kib_time =
+        mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_peers.policy));
+    p->packet_turn.uneven = false;
+    for (unsigned i = 0; i < num; i++)
+        p->packet_turn.uneven |= pair[i].small_weight < MR_WEIGHT_MAX;
+    return num;
+}
+
+static void reweigh(struct mr_peer *p)
+{
+    unsigned kinds = (unsigned)__builtin_popcount(mr_peers.our_kinds & p->card->kinds), left_out;
+    struct mr_pair pair[MR_SUBS_MAX];
+    unsigned num = list_pairs(p, MR_SUBS_MAX / kinds, pair, &left_out);
+
+    for (unsigned side = 0; side < 2; side++)
+        for (unsigned i = 0; i < p->num_now; i++) {
+            p->loads[side][i].weight = pair[i % num].weight;
+            p->loads[side][i].small_weight = pair[i % num].small_weight;
+        }
+    mr_peer_tell_reweighed(p);
+    mr_sub_prefer(p);
+}
+
+void mr_peers_reweigh(void)
+{
+    for (int i = 0; i < mr_peers.launch->size; i++)
+        if (mr_peers.peer[i] && mr_peers.peer[i]->num_subs)
+            reweigh(mr_peers.peer[i]);
+}
+
+/* Ranks of a node, and peers on several nodes, begin with different rails. */
+static void begin_turns(struct mr_peer *p, unsigned num)
+{
+    unsigned home = (unsigned)mr_peers.launch->local_rank + (unsigned)mr_peers.launch->node_of[p->rank];
+
+    p->packet_turn.next = num ? home % num : 0;
+    p->packet_turn.used = MR_SCHED_QUANTUM;
+}
+
+/* All pairs of rails, their paths and kinds of links, whether their ports are up or not. */
+int mr_subs_make(struct mr_peer *p)
+{
+    struct mr_pair pair[MR_SUBS_MAX];
+    unsigned left_out, kinds = mr_peers.our_kinds & p->card->kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num, twins;
+    int err;
+
+    if (!num_kinds) {
+        mr_log(MR_LOG_ERROR, "rank %d on %s: it uses no kind of link that is used here (MRMPI_LINKS)", p->rank,
+               p->card->host);
+        return -EHOSTUNREACH;
+    }
+    num = list_pairs(p, MR_SUBS_MAX / num_kinds, pair, &left_out);
+    twins = count_twins(pair, num, num_kinds);
+    if (make_room(p, num * num_kinds * twins))
+        return -ENOMEM;
+    begin_turns(p, num);
+    p->bulk_kind = kinds >> MR_LINK_RC & 1     ? MR_LINK_RC
+                   : kinds >> MR_LINK_RING & 1 ? MR_LINK_RING
+                                               : MR_LINK_UC;
+    for (unsigned side = 0; side < 2; side++)
+        add_side(p, pair, num, our_side(p), twins);
+    if (mr_steer_peer(p))
+        return -ENOMEM;
+    err = mr_peer_tell_made(p);
+    if (err)
+        return err;
+    p->tracked = p->rdma && !mr_link_kinds[p->bulk_kind]->reliable && !mr_peers.kinds.native[p->bulk_kind];
+    if (left_out)
+        mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
+               p->card->host, num, left_out);
+    return 0;
+}
+
+void mr_sub_prefer(struct mr_peer *p)
+{
+    uint32_t of_kind[MR_LINK_KINDS] = {0}, up = 0;
+    bool found = false;
+
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->load[i].up)
+            of_kind[p->now[i].kind] |= 1u << i;
+    p->spare = p->far = 0;
+    for (unsigned k = 0; k < mr_peers.kinds.num; k++) {
+        uint32_t all = of_kind[mr_peers.kinds.kind[k]], set = mr_spread_narrow(p, MR_POLICY_SMALL, all);
+
+        of_kind[mr_peers.kinds.kind[k]] = set;
+        up |= all;
+        p->spare |= found ? all : all & ~set;
+        if (!found && mr_peers.policy[MR_POLICY_SMALL].kind->where == MR_WHERE_NEAR)
+            p->far = all & ~set;
+        if (!found && set && (!mr_peers.kinds.native[mr_peers.kinds.kind[k]] || !mr_link_kinds[mr_peers.kinds.kind[k]]->confirms))
+            mr_peer_tell_lossy(p);
+        found |= set != 0;
+    }
+    if (p->steer)
+        p->spare = mr_steer_set(p, of_kind, up);
+    mr_view_weights(p);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the ports of peers are, when their LIDs are no longer those of their cards. Connection messages say where the
+ * sender is; but where both ends have moved no message gets there. Then fabricd is asked, which asks the subnet
+ * administration: while a request to connect is not answered, less and less often. Without a daemon nobody knows.
+ */
+#include "libmrmpi/peer/peer.h"
+
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+#define FIRST_NS 50000000ull /* without an answer, before the daemon is asked; doubles */
+#define MOST_NS  10000000000ull
+
+static bool moved(struct mr_peer *p, unsigned rail, uint16_t lid, uint8_t lmc)
+{
+    struct mr_rail_addr *to = &p->card->rail[rail];
+
+    if (to->global || !lid || (to->lid == lid && to->lmc == lmc))
+        return false;
+    mr_log(MR_LOG_INFO, "rank %d on %s: %s port %u has LID %u LMC %u now", p->rank, p->card->host, to->device, to->port,
+           lid, lmc);
+    to->lid = lid;
+    to->lmc = lmc;
+    return true;
+}
+
+void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < p->card->num_rails; i++)
+        any |= moved(p, i, m->port[i].lid, m->port[i].lmc);
+    if (any)
+        mr_cm_repeat(&p->cm); /* a request of ours went astray */
+}
+
+/* ---- the daemon -------------------------------------------------------------------------------------------------- */
+
+/* The second half of a GID (IBTA volume 1, 4.1.1). */
+static uint64_t guid_of(const struct mr_rail_addr *a)
+{
+    uint64_t guid = 0;
+
+    for (unsigned i = 8; i < 16; i++)
+        guid = guid << 8 | a->gid[i];
+    return guid;
+}
+
+/* A port here that leads to this one of the peer's, another one each time; NULL: there is none. */
+static const struct mr_rail *rail_to(const struct mr_peer *p, unsigned remote)
+{
+    const struct mr_rail *found[MR_SUBS_MAX];
+    unsigned num = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++) {
+        const struct mr_rail *r = p->sub[i].rail;
+
+        if (p->sub[i].remote_rail == remote && !r->down && !r->dev->fatal)
+            found[num++] = r;
+    }
+    return num ? found[p->where_asked % num] : NULL;
+}
+
+static void ask(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->card->num_rails; i++) {
+        const struct mr_rail *r = p->card->rail[i].global ? NULL : rail_to(p, i);
+
+        if (r)
+            mr_fabric_ask_place(r->dev->name, r->port, guid_of(&p->card->rail[i]));
+    }
+}
+
+void mr_where_ask(struct mr_peer *p, uint64_t now_ns)
+{
+    if (!p->where_pause_ns) {
+        p->where_pause_ns = FIRST_NS;
+        p->where_ns = now_ns + FIRST_NS;
+    }
+    if (now_ns < p->where_ns || !p->num_subs)
+        return;
+    ask(p);
+    p->where_asked++;
+    p->where_pause_ns = 2 * p->where_pause_ns < MOST_NS ? 2 * p->where_pause_ns : MOST_NS;
+    p->where_ns = now_ns + p->where_pause_ns;
+}
+
+void mr_where_answered(struct mr_peer *p)
+{
+    p->where_pause_ns = 0;
+}
+
+static void take(struct mr_peer *p, const struct mr_fabric_place *place)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < p->card->num_rails; i++)
+        if (guid_of(&p->card->rail[i]) == place->guid)
+            any |= moved(p, i, place->lid, place->lmc);
+    if (any)
+        mr_cm_repeat(&p->cm);
+}
+
+void mr_where_news(void)
+{
+    struct mr_fabric_place place;
+
+    while (mr_fabric_place(&place))
+        for (int r = 0; r < mr_peers.launch->size; r++)
+            if (mr_peers.peer[r] && !mr_peers.peer[r]->error)
+                take(mr_peers.peer[r], &place);
+}

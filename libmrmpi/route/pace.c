@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Token buckets of reads: see pace.h. */
+#include "libmrmpi/route/pace.h"
+
+#define SECOND_NS 1000000000ull
+#define SPARE     4 /* a part of what was read beside that, since it may become more */
+
+void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t now_ns)
+{
+    if (mr_pace_limits(p) && rate)
+        mr_pace_fill(p, now_ns);
+    else if (p->rate && rate)
+        p->filled_ns = now_ns;
+    else
+        *p = (struct mr_pace){
+            .left = MR_PACE_DEPTH, .filled_ns = now_ns, .arrived = arrived, .arrived_ns = now_ns};
+    p->rate = rate;
+}
+
+void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns)
+{
+    uint64_t came = arrived - p->arrived, passed = now_ns > p->arrived_ns ? now_ns - p->arrived_ns : 0, most;
+
+    if (!mr_pace_limits(p) || __builtin_mul_overflow(passed, p->rate, &most))
+        most = 0;
+    most /= 2 * SECOND_NS;
+    p->left -= (int64_t)(came < most ? came : most);
+    p->taken += came;
+    p->arrived = arrived;
+    p->arrived_ns = now_ns;
+}
+
+bool mr_pace_fill(struct mr_pace *p, uint64_t now_ns)
+{
+    uint64_t passed = now_ns > p->filled_ns ? now_ns - p->filled_ns : 0;
+    uint64_t most = (uint64_t)(MR_PACE_DEPTH - p->left), came;
+
+    if (passed >= SECOND_NS || __builtin_mul_overflow(passed, p->rate, &came))
+        came = most;
+    else
+        came /= SECOND_NS;
+    if (came >= most) {
+        p->left = MR_PACE_DEPTH;
+        p->filled_ns = now_ns;
+    } else { /* the time of what is less than a byte is not lost: there may be many looks in it */
+        p->left += (int64_t)came;
+        p->filled_ns += (came * SECOND_NS + p->rate - 1) / p->rate;
+    }
+    return p->left > 0;
+}
+
+static uint32_t measured(const struct mr_pace *p, unsigned n, uint64_t passed_ns)
+{
+    uint64_t most = 0, kb;
+
+    for (unsigned i = 0; i < n; i++)
+        most = p[i].taken > most ? p[i].taken : most;
+    kb = (most + most / SPARE) * 1000000 / passed_ns;
+    return kb < MR_PACE_ALL ? (uint32_t)kb : MR_PACE_ALL - 1;
+}
+
+static bool differs(uint32_t a, uint32_t b)
+{
+    uint32_t off = a > b ? a - b : b - a;
+
+    return a == MR_PACE_ALL || (off && (!a || !b)) || off > a / SPARE;
+}
+
+bool mr_pace_report(struct mr_pace_report *r, struct mr_pace *p, unsigned n, uint64_t now_ns)
+{
+    uint64_t passed = now_ns - r->since_ns;
+    bool waited = false;
+    uint32_t kb;
+
+    for (unsigned i = 0; i < n; i++)
+        waited |= p[i].waited || p[i].held;
+    if (passed < MR_PACE_LOOK_NS && (!waited || r->told == MR_PACE_ALL))
+        return false;
+    kb = waited ? MR_PACE_ALL : measured(p, n, passed);
+    for (unsigned i = 0; i < n; i++) {
+        p[i].waited = false;
+        p[i].taken = 0;
+    }
+    r->since_ns = now_ns;
+    if (kb == r->told || !differs(r->told, kb))
+        return false;
+    r->told = kb;
+    return true;
+}
