@@ -9,6 +9,10 @@
  * up (budget.c).
  *
  * Whoever hears of new levels begins; what both ends hear differently is settled by who began last.
+ *
+ * While both sides are open they share the places that the window has for links. Of many subchannels the new ones may
+ * have to do with one link each, although small messages have a level of their own. When the old side is closed there is
+ * room: the sides are changed once more.
  */
 #include "libmrmpi/peer/peer.h"
 
@@ -87,16 +91,23 @@ bool mr_change_word(struct mr_peer *p, const struct mr_hdr *hdr)
 
 /* ---- the new side ------------------------------------------------------------------------------------------------ */
 
+/* A level without a link for lack of room goes with the next. */
+static bool has_levels(const struct mr_sub *sub)
+{
+    uint8_t sl[MR_LEVELS];
+
+    mr_levels_of(sub, sl);
+    for (unsigned l = MR_LEVEL_BULK; l-- > 0;)
+        if (sub->crowded >> l & 1)
+            sl[l] = sl[l + 1];
+    return !memcmp(sub->sl, sl, sizeof sl);
+}
+
 static bool has_other_levels(const struct mr_peer *p)
 {
-    for (unsigned i = 0; i < p->num_now; i++) {
-        const struct mr_sub *sub = &p->now[i];
-        uint8_t sl[MR_LEVELS];
-
-        mr_levels_of(sub, sl);
-        if (sub->state == MR_SUB_OPEN && !sub->closing && memcmp(sub->sl, sl, sizeof sl))
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->now[i].state == MR_SUB_OPEN && !p->now[i].closing && !has_levels(&p->now[i]))
             return true;
-    }
     return false;
 }
 
@@ -106,6 +117,27 @@ static bool other_side_is_closed(const struct mr_peer *p)
         if (!mr_sub_is_current(&p->sub[i]) && p->sub[i].state != MR_SUB_CLOSED)
             return false;
     return true;
+}
+
+/*
+ * Would those in use have more links if they were opened now, on the other side, which is closed? The links that they
+ * were opened with count, not those that the peer has made, too: what it lacks for another reason than room it would
+ * lack again. So this is true once after a change: then those in use have more links than would be left.
+ */
+static bool lacks_links(const struct mr_peer *p)
+{
+    unsigned extra = 0;
+    bool crowded = false;
+
+    for (unsigned i = 0; i < p->num_now; i++) {
+        const struct mr_sub *sub = &p->now[i];
+
+        if (sub->state != MR_SUB_OPEN && mr_sub_is_wanted(sub) && !sub->rail->down)
+            return false; /* it will take its part of the room */
+        crowded |= sub->state == MR_SUB_OPEN && sub->crowded;
+        extra += sub->state == MR_SUB_OPEN ? sub->extra : 0;
+    }
+    return crowded && mr_levels_spare_links(p, NULL) > extra;
 }
 
 void mr_change_failed(struct mr_peer *p)
@@ -136,15 +168,16 @@ void mr_change_opened(struct mr_peer *p, uint8_t turn)
 
 bool mr_change_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 {
-    bool more = false;
+    bool more = false, closed;
 
     for (unsigned i = 0; i < p->num_subs; i++)
         more |= close_when_idle(&p->sub[i]);
+    closed = other_side_is_closed(p);
     if (p->change && !has_other_levels(p))
         p->change = false;
-    if (!p->change)
+    if (!p->change && !(closed && lacks_links(p)))
         return more;
-    if (now_ns >= p->change_ns && other_side_is_closed(p) && begin(p, NULL)) {
+    if (now_ns >= p->change_ns && closed && begin(p, NULL)) {
         p->change = false; /* unless the round fails, or more is heard meanwhile */
         p->change_ns = now_ns + PAUSE_NS;
     }

@@ -121,11 +121,13 @@ static bool may_come_back(const struct mr_rail *rail)
 }
 
 /*
- * 0; -EAGAIN: not now, what is asked for has not drained yet, or this is the first round and its ports went down
- * lately; -ENETDOWN: its ports are down; -EHOSTUNREACH: there is nothing here of what is asked for.
+ * 0; -EAGAIN: not now, what is asked for has not drained yet (of the side that is not in use: some of it), or this is
+ * the first round and its ports went down lately; -ENETDOWN: its ports are down; -EHOSTUNREACH: there is nothing here
+ * of what is asked for.
  */
 static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
 {
+    bool some = false;
     int err = -EHOSTUNREACH;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
@@ -138,10 +140,13 @@ static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
             continue;
         }
         if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
-            return 0;
-        err = -EAGAIN;
+            some = true;
+        else if (!mr_sub_is_current(sub))
+            return -EAGAIN; /* the others would be opened one by one, and have the links that are left */
+        else
+            err = -EAGAIN;
     }
-    return err;
+    return some ? 0 : err;
 }
 
 /* Kinds of links that the peer asks for and does not get. */
@@ -245,6 +250,10 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
 
         if (sub->state != MR_SUB_OPENING)
             continue;
+        if (r && mr_is_later(sub->peer_from, r->generation)) { /* that end is gone already */
+            mr_sub_unopen(sub);
+            continue;
+        }
         if (!r) {
             mr_sub_unopen(sub);
             err = -EHOSTUNREACH;
@@ -371,7 +380,7 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
 
     unopen_all(p);
-    if (p->up && p->reopening && c->rejected && c->reason == MR_CM_NO_RAIL) {
+    if (p->up && p->reopening && c->initiator && c->rejected && c->reason == MR_CM_NO_RAIL) {
         p->reopening->absent = true;
         return;
     }

@@ -45,17 +45,6 @@ static void close_links(struct mr_sub *sub)
         close_link(sub, &sub->link[l]);
 }
 
-/* Are there places in the window for one link more than every closed subchannel needs? This one has its first. */
-static bool has_spare_links(const struct mr_sub *sub)
-{
-    const struct mr_peer *p = sub->peer;
-    unsigned left = MR_WINDOW_LINKS - (unsigned)__builtin_popcountll(p->link_ids), closed = 0;
-
-    for (unsigned i = 0; i < p->num_subs; i++)
-        closed += &p->sub[i] != sub && p->sub[i].state == MR_SUB_CLOSED;
-    return left > closed;
-}
-
 /* Memory for so many links: few subchannels are ever opened of all that there might be. All are closed. 0 or -ENOMEM.
  */
 static int make_links(struct mr_sub *sub, unsigned num)
@@ -132,10 +121,13 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
     if (make_links(sub, count_links(sub, sl)))
         return -ENOMEM;
     apart = sl[MR_LEVEL_SMALL] != sl[MR_LEVEL_BULK] || has_rdma(sub);
+    sub->crowded = 0;
     for (unsigned l = MR_LEVELS; l-- > 0;) {
+        bool wanted = wants_link(sub, sl, l);
         int err;
 
-        if (n && (!wants_link(sub, sl, l) || !has_spare_links(sub))) {
+        if (n && (!wanted || !mr_levels_spare_links(sub->peer, sub))) {
+            sub->crowded |= (uint8_t)(wanted << l);
             sub->level[l] = sub->level[l + 1];
             sub->sl[l] = sub->sl[l + 1];
             continue;
@@ -155,6 +147,7 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
         sub->level[l] = &sub->link[n++];
         sub->sl[l] = sl[l];
     }
+    sub->extra = (uint8_t)(n - 1);
     sub->turn = (uint8_t)(sub->peer->turn + !mr_sub_is_current(sub));
     sub->closing = sub->told = sub->heard = false;
     sub->state = MR_SUB_OPENING;

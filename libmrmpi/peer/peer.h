@@ -72,6 +72,8 @@ struct mr_sub {
     unsigned failures;    /* in a row */
     uint32_t question;    /* the last that the peer was asked over this way (keepalive.c), */
     uint64_t asked_ns;    /* and when; 0: it has answered */
+    uint8_t crowded;      /* levels that want a link, for which there was no room when it was opened: set */
+    uint8_t extra;        /* links that it was opened with, beside the first */
     unsigned num_links;   /* that there is memory for; some may be closed */
     struct mr_link *link; /* NULL: it was never opened */
     struct mr_link *level[MR_LEVELS];
@@ -261,6 +263,11 @@ void mr_cards_close(void);
 
 /* May a subchannel have a link for packets that go with the bulk, beside that of small ones that go ahead? */
 bool mr_levels_have_room(const struct mr_peer *p);
+/*
+ * Places in the window for links, beyond those that are kept for the first link of every closed subchannel but this one
+ * (NULL: of all).
+ */
+unsigned mr_levels_spare_links(const struct mr_peer *p, const struct mr_sub *but);
 /* The service levels that messages have on a subchannel that is opened now. */
 void mr_levels_of(const struct mr_sub *sub, uint8_t sl[MR_LEVELS]);
 

@@ -86,13 +86,16 @@ void mr_sub_close(struct mr_sub *sub)
 /*
  * The peer's end is no more. Where we had said that nothing of ours is under way, that is how it should be. What the peer
  * said of its own may come later than this: a packet, which waits for those before it, and this may be in a request to
- * connect.
+ * connect. One that is being opened has carried nothing. If it is connected already, the peer has given up the round
+ * that we have answered; if not, the peer's answer is about a later one (connect_all in wireup.c).
  */
 static void end_with_peer(struct mr_sub *sub)
 {
-    if (sub->state == MR_SUB_OPEN && sub->told && mr_sub_retires(sub))
+    if (sub->state == MR_SUB_OPENING && sub->link[0].state == MR_LINK_OPEN)
+        mr_sub_unopen(sub);
+    else if (sub->state == MR_SUB_OPEN && sub->told && mr_sub_retires(sub))
         mr_sub_close(sub);
-    else
+    else if (sub->state != MR_SUB_OPENING)
         mr_sub_break(sub);
 }
 

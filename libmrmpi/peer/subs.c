@@ -96,14 +96,28 @@ static unsigned count_twins(const struct mr_pair *pair, unsigned num, unsigned n
     return twins ? twins : 1;
 }
 
-/* The subchannels of a rail have the lanes in turn; where there are too few for all lanes, rails begin with others. */
+/* Which end has more rails in these pairs; the lower rank where both have as many. */
+static unsigned richer_end(const struct mr_pair *pair, unsigned num)
+{
+    unsigned rails[2] = {0};
+
+    for (unsigned i = 0; i < num; i++)
+        for (unsigned end = 0; end < 2; end++)
+            rails[end] |= 1u << pair[i].rail[end];
+    return __builtin_popcount(rails[1]) > __builtin_popcount(rails[0]);
+}
+
+/*
+ * The subchannels of a rail have the lanes in turn; where there are too few for all lanes, rails begin with others.
+ * Both ends count by the rails of the same end: each may open any subchannel anew, and its levels count then.
+ */
 static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pair, unsigned num, unsigned ours,
                      unsigned twins)
 {
-    unsigned on_rail[MR_RAILS_MAX] = {0}, most = 0;
+    unsigned on_rail[MR_RAILS_MAX] = {0}, most = 0, end = richer_end(pair, num);
 
     for (unsigned i = 0; i < num; i++) {
-        unsigned n = ++on_rail[pair[i].rail[ours]];
+        unsigned n = ++on_rail[pair[i].rail[end]];
 
         most = n > most ? n : most;
     }
@@ -111,7 +125,7 @@ static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pai
         on_rail[r] = r * most * twins;
     for (unsigned twin = 0; twin < twins; twin++)
         for (unsigned i = 0; i < num; i++)
-            add_sub(p, &pair[i], ours, kind, twin, on_rail[pair[i].rail[ours]]++);
+            add_sub(p, &pair[i], ours, kind, twin, on_rail[pair[i].rail[end]]++);
 }
 
 static void add_side(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned twins)

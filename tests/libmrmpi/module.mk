@@ -36,8 +36,8 @@ tests/libmrmpi/test_reserve_PKGS := check
 tests/libmrmpi/test_reserve_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c
@@ -54,6 +54,10 @@ RAIL_TEST_BASE := $(addprefix libmrmpi/base/,config.c log.c stats.c)
 tests/libmrmpi/test_change_SRCS := tests/libmrmpi/test_change.c libmrmpi/peer/epoch.c libmrmpi/peer/levels.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_change_PKGS := check
 tests/libmrmpi/test_change_LDLIBS := -lpthread
+tests/libmrmpi/test_subs_SRCS := tests/libmrmpi/test_subs.c $(addprefix libmrmpi/peer/,subs.c links.c levels.c epoch.c) \
+    $(addprefix libmrmpi/route/,pair.c policy.c) libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_subs_PKGS := check
+tests/libmrmpi/test_subs_LDLIBS := -lpthread
 tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/peer/budget.c libmrmpi/peer/ration.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Subchannels and the lanes that they have, at both ends: whichever end opens one, and however little room there was
+ * for links while two sides were open. Two ranks in one process; a round of connecting is a call of the test's.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/view.h"
+
+#define LANES     6
+#define FIRST     10 /* service level of the first lane of large messages, */
+#define SMALL     8  /* of small ones, */
+#define OTHER     5  /* and those of another class, which has one lane */
+#define PAUSE_NS  10000000ull
+#define ALL_KINDS (1u << MR_LINK_RC | 1u << MR_LINK_UC | 1u << MR_LINK_UD)
+
+struct mr_peers mr_peers;
+struct mr_verbs mr_verbs;
+
+static struct end {
+    struct mr_launch launch;
+    struct mr_fabric_qos qos;
+    struct mr_peer *peer; /* the other one */
+    uint64_t now_ns;
+    unsigned rounds; /* that it wanted to begin, for the other side */
+} ends[2];
+static struct end *here;
+static unsigned num_rails[2];
+
+/* ---- the files beside -------------------------------------------------------------------------------------------- */
+
+static const struct mr_link_events events;
+
+void mr_peer_due(struct mr_peer *p)
+{
+}
+
+static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    ck_assert_uint_eq(hdr->kind, MR_WORD_IDLE);
+    return 0;
+}
+
+struct mr_channel_up mr_channel_up = {.send = take_word};
+
+void mr_sub_close(struct mr_sub *s)
+{
+    for (unsigned l = 0; l < s->num_links; l++)
+        s->link[l].state = MR_LINK_CLOSED;
+    mr_sub_forget_links(s);
+    s->state = MR_SUB_CLOSED;
+    s->generation++;
+}
+
+static bool begin(struct mr_peer *p, struct mr_sub *s)
+{
+    ck_assert_ptr_null(s);
+    here->rounds++;
+    return true;
+}
+
+void mr_ration_recount(struct mr_peer *p)
+{
+}
+
+void mr_peer_tell_moved(struct mr_peer *p)
+{
+}
+
+bool mr_peer_ask_uses(const struct mr_sub *s)
+{
+    return false;
+}
+
+int mr_peer_tell_made(struct mr_peer *p)
+{
+    return 0;
+}
+
+void mr_peer_tell_reweighed(struct mr_peer *p)
+{
+}
+
+void mr_peer_tell_lossy(struct mr_peer *p)
+{
+}
+
+uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
+{
+    return set;
+}
+
+int mr_steer_peer(struct mr_peer *p)
+{
+    return 0;
+}
+
+uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], uint32_t up)
+{
+    return 0;
+}
+
+void mr_view_weights(struct mr_peer *p)
+{
+}
+
+static int open_link(struct mr_link *l, struct mr_rail *rail)
+{
+    l->state = MR_LINK_OPENING;
+    return 0;
+}
+
+static int connect_link(struct mr_link *l, const struct mr_link_end *to)
+{
+    l->state = MR_LINK_OPEN;
+    l->sl = to->sl;
+    return 0;
+}
+
+static int write_link(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
+{
+    return 0;
+}
+
+static void close_link(struct mr_link *l)
+{
+    l->state = MR_LINK_CLOSED;
+}
+
+static const struct mr_link_ops rdma = {
+    .open = open_link, .connect = connect_link, .write = write_link, .close = close_link};
+static const struct mr_link_ops packets = {.open = open_link, .connect = connect_link, .close = close_link};
+const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS] = {&rdma, &rdma, &packets, &rdma};
+
+/* ---- two ends ---------------------------------------------------------------------------------------------------- */
+
+static void at(unsigned end)
+{
+    here = &ends[end];
+    mr_peers.launch = &here->launch;
+    mr_peers.qos = here->qos;
+    mr_verbs.num_rails = num_rails[end];
+}
+
+/* Large messages on so many lanes from sl on; small ones have a level of their own, or, if that is the same, these. */
+static struct mr_fabric_qos class_of(uint8_t sl, unsigned lanes, uint8_t small)
+{
+    struct mr_fabric_qos q = {.verified = true};
+
+    for (unsigned l = 0; l < MR_LEVELS; l++) {
+        bool apart = l < MR_LEVEL_PACKETS && small != sl;
+
+        q.level[l].num_lanes = (uint8_t)(apart ? 1 : lanes);
+        for (unsigned i = 0; i < q.level[l].num_lanes; i++)
+            q.level[l].sl[i] = (uint8_t)(apart ? small : sl + i);
+    }
+    return q;
+}
+
+static void hear(unsigned end, struct mr_fabric_qos q)
+{
+    ends[end].qos = q;
+    ends[end].peer->change = true;
+}
+
+static struct mr_card *make_card(unsigned end, uint8_t kinds)
+{
+    struct mr_card *c = calloc(1, sizeof *c);
+
+    c->num_rails = (uint16_t)num_rails[end];
+    c->paths = c->all_pairs = 1;
+    c->kinds = kinds;
+    return c;
+}
+
+/* Two ranks with so many rails, each connected to each, meet in the class of six lanes. */
+static void meet(unsigned rails_0, unsigned rails_1, uint8_t kinds)
+{
+    static const int node_of[2] = {0, 1};
+
+    num_rails[0] = rails_0;
+    num_rails[1] = rails_1;
+    for (unsigned i = 0; i < MR_RAILS_MAX; i++)
+        mr_verbs.rail[i].index = i;
+    mr_peers.our_kinds = kinds;
+    mr_peers.kinds.num = (unsigned)__builtin_popcount(kinds);
+    for (unsigned k = 0; k < mr_peers.kinds.num; k++)
+        mr_peers.kinds.kind[k] = (uint8_t)(MR_LINK_RC + k);
+    for (unsigned e = 0; e < 2; e++) {
+        struct mr_peer *p = calloc(1, sizeof *p);
+
+        ends[e] = (struct end){.launch = {.rank = (int)e, .size = 2, .node_of = node_of}, .peer = p, .now_ns = 1};
+        ends[e].qos = class_of(FIRST, LANES, SMALL);
+        at(e);
+        p->rank = !e;
+        p->card = make_card(!e, kinds);
+        mr_window_init(&p->out, 64);
+        ck_assert_int_eq(mr_subs_make(p), 0);
+        p->wanted = ALL_KINDS;
+    }
+}
+
+static void setup(void)
+{
+    memset(&mr_peers, 0, sizeof mr_peers);
+    memset(&mr_verbs, 0, sizeof mr_verbs);
+    mr_config.log_level = -1;
+    mr_config.paths = 1;
+    mr_config.pairs = "all";
+    for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
+        ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_peers.policy[c], (char[64]){0}, 64));
+}
+
+static void teardown(void)
+{
+    for (unsigned e = 0; e < 2; e++) {
+        struct mr_peer *p = ends[e].peer;
+
+        for (unsigned i = 0; i < p->num_subs; i++)
+            free(p->sub[i].link);
+        free(p->sub);
+        free(p->loads[0]);
+        free(p->packet_turn.due);
+        free(p->card);
+        mr_window_free(&p->out);
+        free(p);
+    }
+}
+
+/* Of the other end, the same subchannel. */
+static struct mr_sub *other_end(unsigned end, const struct mr_sub *s)
+{
+    return mr_sub_find(ends[!end].peer, s->remote_rail, s->rail->index, s->path, mr_sub_kind(s));
+}
+
+/* A round that this end begins, about one subchannel. */
+static void open_by(unsigned end, struct mr_sub *ours)
+{
+    struct mr_sub *its = other_end(end, ours);
+    struct mr_cm_sub a, b;
+
+    at(end);
+    ck_assert_int_eq(mr_sub_open(ours, &events), 0);
+    a = mr_sub_describe(ours);
+    at(!end);
+    ck_assert_int_eq(mr_sub_open(its, &events), 0);
+    b = mr_sub_describe(its);
+    ck_assert_int_eq(mr_sub_connect(its, &its->peer->card->rail[its->remote_rail], &a, &a, 1, 2), 0);
+    its->state = MR_SUB_OPEN;
+    at(end);
+    ck_assert_int_eq(mr_sub_connect(ours, &ours->peer->card->rail[ours->remote_rail], &b, &a, 2, 1), 0);
+    ours->state = MR_SUB_OPEN;
+}
+
+/* About all of the first side, or, when that is in use, of the other one, which counts then. */
+static void open_side(unsigned end, unsigned side)
+{
+    struct mr_peer *p = ends[end].peer;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].side == side)
+            open_by(end, &p->sub[i]);
+    for (unsigned e = 0; e < 2; e++) {
+        at(e);
+        mr_change_opened(ends[e].peer, ends[e].peer->sub[side * p->num_now].turn);
+    }
+}
+
+/* Nothing is under way on the old side, which both have said. So many of it are closed. */
+static void close_old(unsigned most)
+{
+    for (unsigned i = 0; i < ends[0].peer->num_subs; i++) {
+        struct mr_sub *s = &ends[0].peer->sub[i];
+
+        if (mr_sub_is_current(s) || s->state != MR_SUB_OPEN || !most)
+            continue;
+        other_end(0, s)->heard = s->heard = true;
+        most--;
+    }
+}
+
+/* How many rounds for the other side it begins now, and whether there is more to do. */
+static unsigned polled(unsigned end, bool more)
+{
+    unsigned before = ends[end].rounds;
+
+    at(end);
+    here->now_ns += PAUSE_NS;
+    ck_assert(mr_change_poll(here->peer, here->now_ns, begin) == more);
+    return here->rounds - before;
+}
+
+/* ---- what they carry --------------------------------------------------------------------------------------------- */
+
+/* Service levels of large messages by RDMA: set. */
+static uint32_t bulk_levels(unsigned end)
+{
+    const struct mr_peer *p = ends[end].peer;
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->rdma >> i & 1 && p->now[i].state == MR_SUB_OPEN)
+            set |= 1u << p->now[i].level[MR_LEVEL_BULK]->sl;
+    return set;
+}
+
+/* Subchannels whose small messages have a link of their own, on this service level. */
+static unsigned count_apart(unsigned end, uint8_t sl)
+{
+    const struct mr_peer *p = ends[end].peer;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++) {
+        const struct mr_link *small = p->now[i].level[MR_LEVEL_SMALL];
+
+        n += small != p->now[i].level[MR_LEVEL_BULK] && small->sl == sl;
+    }
+    return n;
+}
+
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+
+/* Whoever has more rails. All lanes are on each rail of either end. */
+START_TEST(both_ends_count_alike)
+{
+    static const unsigned rails[][2] = {{2, 2}, {1, 2}, {2, 1}, {3, 2}, {2, 3}, {4, 1}, {1, 1}};
+
+    meet(rails[_i][0], rails[_i][1], 1u << MR_LINK_RC);
+    for (unsigned e = 0; e < 2; e++) {
+        const struct mr_peer *p = ends[e].peer;
+        uint32_t on_rail[MR_RAILS_MAX] = {0};
+
+        for (unsigned i = 0; i < p->num_subs; i++) {
+            ck_assert_uint_eq(p->sub[i].lane, other_end(e, &p->sub[i])->lane);
+            on_rail[p->sub[i].rail->index] |= 1u << p->sub[i].lane % LANES;
+        }
+        for (unsigned r = 0; r < num_rails[e]; r++)
+            ck_assert_uint_eq(on_rail[r], (1u << LANES) - 1);
+    }
+}
+END_TEST
+
+/* A subchannel has the levels of the end that opens it: one opens some, the other the rest. */
+START_TEST(opened_by_either)
+{
+    meet(2, 2, ALL_KINDS);
+    ck_assert_uint_eq(ends[0].peer->num_now, 24);
+    for (unsigned i = 0; i < ends[0].peer->num_now; i++) {
+        struct mr_sub *s = &ends[0].peer->now[i];
+
+        if (0x9e3779b1u * (unsigned)_i >> i & 1)
+            open_by(1, other_end(0, s));
+        else
+            open_by(0, s);
+    }
+    for (unsigned e = 0; e < 2; e++)
+        ck_assert_uint_eq(bulk_levels(e), ((1u << LANES) - 1) << FIRST);
+}
+END_TEST
+
+/* ---- room -------------------------------------------------------------------------------------------------------- */
+
+/*
+ * 24 subchannels, for which there are 64 links: 40 while the other 24 have one each, and 24 while 40 are in use, until
+ * the old side has been closed.
+ */
+START_TEST(room_comes_back)
+{
+    meet(2, 2, ALL_KINDS);
+    open_side(0, 0);
+    for (unsigned e = 0; e < 2; e++) {
+        ck_assert_uint_eq(count_apart(e, SMALL), 16);
+        ck_assert_uint_eq(polled(e, false), 0); /* all that there ever is */
+        hear(e, class_of(OTHER + 1, 1, OTHER));
+    }
+    ck_assert_uint_eq(polled(0, true), 1);
+    open_side(0, 1); /* no room but for the first link of each */
+    for (unsigned e = 0; e < 2; e++) {
+        ck_assert_uint_eq(count_apart(e, OTHER), 0);
+        ck_assert_uint_eq(polled(e, true), 0); /* the old side is in use */
+    }
+    close_old(23);
+    for (unsigned e = 0; e < 2; e++)
+        ck_assert_uint_eq(polled(e, true), 0);
+    close_old(1);
+    for (unsigned e = 0; e < 2; e++)
+        ck_assert_uint_eq(polled(e, true), 1);
+    open_side(1, 0);
+    for (unsigned e = 0; e < 2; e++)
+        ck_assert_uint_eq(count_apart(e, OTHER), 16);
+    close_old(24);
+    for (unsigned e = 0; e < 2; e++) {
+        ck_assert_uint_eq(bulk_levels(e), 1u << (OTHER + 1));
+        ck_assert_uint_eq(polled(e, true), 0); /* and not on and on */
+        ck_assert_uint_eq(polled(e, false), 0);
+    }
+}
+END_TEST
+
+/* The second change comes before the old side has drained, and again: in the end all lanes are there. */
+START_TEST(changes_in_a_row)
+{
+    unsigned end = 0, side = 0, rounds = 0;
+
+    meet(2, 2, ALL_KINDS);
+    open_side(0, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        for (unsigned e = 0; e < 2; e++)
+            hear(e, i % 2 ? class_of(FIRST, LANES, SMALL) : class_of(OTHER + 1, 1, OTHER));
+        if (polled(end, true)) /* else the other side is in use yet */
+            open_side(end, side = !side);
+        close_old(9);
+        end = !end;
+    }
+    while (rounds < 10) { /* it is quiet */
+        close_old(24);
+        at(end);
+        mr_change_poll(here->peer, here->now_ns, begin); /* it is closed, at both ends */
+        at(!end);
+        mr_change_poll(here->peer, here->now_ns, begin);
+        at(end);
+        here->now_ns += PAUSE_NS;
+        here->rounds = 0;
+        if (!mr_change_poll(here->peer, here->now_ns, begin))
+            break;
+        ck_assert_uint_eq(here->rounds, 1);
+        open_side(end, side = !side);
+        end = !end;
+        rounds++;
+    }
+    ck_assert_uint_le(rounds, 3);
+    for (unsigned e = 0; e < 2; e++) {
+        ck_assert_uint_eq(bulk_levels(e), ((1u << LANES) - 1) << FIRST);
+        ck_assert_uint_eq(count_apart(e, SMALL), 16);
+        ck_assert_uint_eq(polled(e, false), 0);
+    }
+}
+END_TEST
+
+/* What the other end has no level for is no lack of room. */
+START_TEST(ends_that_hear_different_things)
+{
+    meet(2, 2, ALL_KINDS);
+    open_side(0, 0);
+    hear(0, class_of(FIRST, LANES, SMALL - 1));
+    hear(1, class_of(FIRST, LANES, FIRST));
+    ends[1].peer->change = false; /* so that the other one begins */
+    ck_assert_uint_eq(polled(0, true), 1);
+    open_side(0, 1);
+    close_old(24);
+    ck_assert_uint_eq(polled(1, true), 1); /* packets beside RDMA */
+    ck_assert_uint_eq(polled(0, true), 1);
+    open_side(0, 0);
+    close_old(24);
+    for (unsigned e = 0; e < 2; e++) {
+        ck_assert_uint_eq(polled(e, true), 0);
+        ck_assert_uint_eq(polled(e, false), 0);
+        ck_assert_uint_eq(count_apart(e, SMALL - 1), 0);
+        ck_assert_uint_eq(bulk_levels(e), ((1u << LANES) - 1) << FIRST);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("subs");
+    TCase *c = tcase_create("subs");
+    SRunner *r;
+    int failed;
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, both_ends_count_alike, 0, 7);
+    tcase_add_loop_test(c, opened_by_either, 0, 32);
+    tcase_add_test(c, room_comes_back);
+    tcase_add_test(c, changes_in_a_row);
+    tcase_add_test(c, ends_that_hear_different_things);
+    suite_add_tcase(s, c);
+    r = srunner_create(s);
+    srunner_set_tap(r, "-");
+    srunner_run_all(r, CK_SILENT);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
