@@ -30,7 +30,7 @@ _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */
 #define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel as that */
 #define MR_VC_FLAGS_HEAD   0xc0 /* both: as large messages, but not behind their RDMA */
-#define MR_VC_KIND_WORD    0xff /* has no number, and is never delivered (net/rely.c) */
+#define MR_VC_KIND_ACK    0xff /* has no number, and is never delivered (net/rely.c) */
 
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */
 struct mr_remote {
@@ -38,7 +38,7 @@ struct mr_remote {
     int32_t pid;                 /* inside a host */
     uint32_t num_keys;           /* between hosts; 0: it comes as datagrams, each of token bytes */
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
-    uint32_t token;  /* names the exposed region in put notifications; the owner's channel gives and reads it */
+    uint32_t token;  /* names the advertised region in put notifications; the owner's channel gives and reads it */
     uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (bulk/track.c) */
 };
 
@@ -47,7 +47,7 @@ enum mr_vc_caps {
     MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */
     MR_VC_READ = 4,       /* mr_vc_read works (RDMA read) */
     MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_vc_put */
-    MR_VC_DATAGRAMS = 16, /* mr_vc_put works for memory that is exposed in this way; that may be refused */
+    MR_VC_DATAGRAMS = 16, /* mr_vc_put works for memory that is advertised in this way; that may be refused */
 };
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages: the receiver exposes its buffer, the sender writes into it, one stripe per subchannel. The last write
+ * Large messages: the receiver advertises its buffer, the sender writes into it, one stripe per subchannel. The last write
  * of each stripe carries the immediate data that the receiver's completion filter collects (bulk/filter.h), so no
  * packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; the link
  * keeps them in order, so the last one speaks for all.
  *
- * Or the other way round: the sender exposes its buffer, and the receiver reads it in the same stripes; nobody has to
+ * Or the other way round: the sender advertises its buffer, and the receiver reads it in the same stripes; nobody has to
  * be told at the other side. Whoever posts, writing or reading, measures the rails.
  *
  * Over links that lose writes the receiver tells what has landed: such a put is tracked, and bulk/track.c knows more.
@@ -84,7 +84,7 @@ static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_rem
         s->sub = &p->now[plan[i].sub];
         s->offset = plan[i].offset;
         s->len = s->left = plan[i].len;
-        s->imm = mr_landing_imm(remote->token, i, n);
+        s->imm = mr_target_imm(remote->token, i, n);
     }
     return put;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages between hosts: memory that is exposed to a peer, writes into it and reads from it, in stripes over the
+ * Large messages between hosts: memory that is advertised to a peer, writes into it and reads from it, in stripes over the
  * subchannels that have RDMA, or as datagrams that land in the program's memory. Called by the channel (net/) with the
  * library's lock held; what is done is said by mr_channel_up (put_sent, read_done, put_landed).
  */
@@ -22,8 +22,8 @@ struct mr_bulk_peer {
     struct mr_peer base;
     struct mr_bulk_sub *sub;      /* as base.sub; NULL: not listed yet */
     struct mr_put *puts;          /* not yet complete */
-    struct mr_stripe_op *homeless; /* stripes that look for a subchannel */
-    unsigned orphans;             /* stripes that may have landed over a subchannel that broke */
+    struct mr_stripe_op *unassigned; /* stripes that look for a subchannel */
+    unsigned num_unconfirmed;             /* stripes that may have landed over a subchannel that broke */
     struct mr_sched stripe_turn;
     struct mr_adapt *adapt;       /* NULL: no part of a large message has gone over one of several subchannels */
     struct mr_feedback *feedback; /* the same for MR_WEIGHTS_PAPER */
@@ -47,9 +47,9 @@ void mr_bulk_finalize(void);
 bool mr_bulk_is_idle(void);
 /* Parts of large messages are late, or wait for a queue pair of the pool that is not there. */
 bool mr_bulk_is_late(void);
-int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                    struct mr_remote *out);
-void mr_bulk_unexpose(struct mr_region *region);
+void mr_bulk_withdraw(struct mr_region *region);
 int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
 /* While all rails have messages to carry, those shorter than so many times MRMPI_STRIPE_MIN are not cut. */
 #define MR_STRIPE_BUSY 4
@@ -60,7 +60,7 @@ bool mr_bulk_resume(struct mr_peer *p);
 /* A notification: what has arrived. */
 void mr_bulk_landed(uint32_t imm);
 /* A control message about a large message: true if it is one. */
-bool mr_bulk_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+bool mr_bulk_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 /*
  * From poll, of a peer that is watched. idle: all that has come was handled; then what is missing is asked for again, if
  * its time is up. True: look again.

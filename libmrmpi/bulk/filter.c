@@ -9,7 +9,7 @@
 #define INDEX_MASK ((1u << MR_TOKEN_INDEX_BITS) - 1)
 #define GEN_MASK   ((1u << (MR_TOKEN_BITS - MR_TOKEN_INDEX_BITS)) - 1)
 
-static int grow(struct mr_landings *t)
+static int grow(struct mr_targets *t)
 {
     uint32_t num = t->num ? 2 * t->num : 64;
     struct mr_landing *e;
@@ -28,7 +28,7 @@ static int grow(struct mr_landings *t)
     return 0;
 }
 
-int mr_landing_open(struct mr_landings *t, void *owner, uint32_t *token)
+int mr_target_open(struct mr_targets *t, void *owner, uint32_t *token)
 {
     struct mr_landing *e;
     uint32_t i;
@@ -50,7 +50,7 @@ int mr_landing_open(struct mr_landings *t, void *owner, uint32_t *token)
     return 0;
 }
 
-static struct mr_landing *find(const struct mr_landings *t, uint32_t token)
+static struct mr_landing *find(const struct mr_targets *t, uint32_t token)
 {
     uint32_t i = token & INDEX_MASK;
     struct mr_landing *e = i < t->num ? &t->entry[i] : NULL;
@@ -58,7 +58,7 @@ static struct mr_landing *find(const struct mr_landings *t, uint32_t token)
     return e && e->owner && e->generation == (token >> MR_TOKEN_INDEX_BITS & GEN_MASK) ? e : NULL;
 }
 
-void mr_landing_close(struct mr_landings *t, uint32_t token)
+void mr_target_close(struct mr_targets *t, uint32_t token)
 {
     struct mr_landing *e = find(t, token);
 
@@ -79,7 +79,7 @@ static uint32_t all_stripes(unsigned n)
     return n < 32 ? (1u << n) - 1 : UINT32_MAX;
 }
 
-void *mr_landing_arrived(struct mr_landings *t, uint32_t imm, bool *stray)
+void *mr_target_arrived(struct mr_targets *t, uint32_t imm, bool *stray)
 {
     struct mr_landing *e = find(t, imm & ((1u << MR_TOKEN_BITS) - 1));
     uint8_t stripes = (uint8_t)((imm >> (MR_TOKEN_BITS + MR_STRIPE_INDEX_BITS)) + 1);
@@ -97,14 +97,14 @@ void *mr_landing_arrived(struct mr_landings *t, uint32_t imm, bool *stray)
     return e->owner;
 }
 
-bool mr_landing_waits(const struct mr_landings *t, uint32_t imm)
+bool mr_target_waits(const struct mr_targets *t, uint32_t imm)
 {
     const struct mr_landing *e = find(t, imm & ((1u << MR_TOKEN_BITS) - 1));
 
     return e && !(e->arrived & stripe_bit(imm));
 }
 
-void mr_landings_free(struct mr_landings *t)
+void mr_targets_free(struct mr_targets *t)
 {
     free(t->entry);
     memset(t, 0, sizeof *t);

@@ -45,17 +45,17 @@ struct mr_landing {
     uint32_t arrived; /* set of stripes */
 };
 
-struct mr_landings {
+struct mr_targets {
     struct mr_landing *entry;
     uint32_t num, first_free; /* first_free == num: none is free */
 };
 
 /* A token for owner, or negative errno: -ENOMEM, -EAGAIN (65,536 are in use). */
-int mr_landing_open(struct mr_landings *t, void *owner, uint32_t *token);
-void mr_landing_close(struct mr_landings *t, uint32_t token);
-void mr_landings_free(struct mr_landings *t);
+int mr_target_open(struct mr_targets *t, void *owner, uint32_t *token);
+void mr_target_close(struct mr_targets *t, uint32_t token);
+void mr_targets_free(struct mr_targets *t);
 
-static inline uint32_t mr_landing_imm(uint32_t token, unsigned stripe, unsigned stripes)
+static inline uint32_t mr_target_imm(uint32_t token, unsigned stripe, unsigned stripes)
 {
     return (token & ((1u << MR_TOKEN_BITS) - 1)) | stripe << MR_TOKEN_BITS |
            (stripes - 1) << (MR_TOKEN_BITS + MR_STRIPE_INDEX_BITS);
@@ -65,8 +65,8 @@ static inline uint32_t mr_landing_imm(uint32_t token, unsigned stripe, unsigned 
  * A notification came. Returns the owner when it was the last of its message, and opens the entry for another; NULL
  * otherwise. *stray: it belongs to nothing that is open, or has come before.
  */
-void *mr_landing_arrived(struct mr_landings *t, uint32_t imm, bool *stray);
+void *mr_target_arrived(struct mr_targets *t, uint32_t imm, bool *stray);
 /* Is that stripe still waited for? */
-bool mr_landing_waits(const struct mr_landings *t, uint32_t imm);
+bool mr_target_waits(const struct mr_targets *t, uint32_t imm);
 
 #endif

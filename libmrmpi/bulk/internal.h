@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files that move large messages share: put.c, stripe.c, moves.c, bulk.c, expose.c, and track.c for those over
+ * What the files that move large messages share: put.c, stripe.c, moves.c, bulk.c, advertise.c, and track.c for those over
  * links that lose writes.
  */
 #ifndef MRMPI_BULK_INTERNAL_H
@@ -18,8 +18,8 @@ _Static_assert(MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripe
 /* Of all peers. */
 struct mr_bulk {
     struct mr_regcache regs;
-    struct mr_landings landings;
-    struct mr_catches *catches; /* landings of track.c; NULL: none yet */
+    struct mr_targets targets;
+    struct mr_catches *catches; /* targets of track.c; NULL: none yet */
     unsigned open_puts;
     unsigned num_catching;                    /* large receives that wait for what is late */
     struct mr_inflow *starved, **starved_end; /* those that wait for a queue pair, in order (zcopy_wait.c) */
@@ -44,7 +44,7 @@ enum stripe_state {
     STRIPE_WAITS,   /* for room on its subchannel, or for a subchannel */
     STRIPE_POSTED,  /* some of it at least */
     STRIPE_WRITTEN, /* tracked: all of it has left; the peer has yet to say that it has landed */
-    STRIPE_ORPHAN,  /* written over a subchannel that broke: it may have landed */
+    STRIPE_UNCONFIRMED,  /* written over a subchannel that broke: it may have landed */
     STRIPE_ASKED,   /* the peer was asked whether it has */
     STRIPE_DONE,
 };
@@ -54,14 +54,14 @@ struct mr_stripe_op {
     struct mr_put *put;
     struct mr_sub *sub;        /* NULL: none is up */
     struct mr_sub *queued;     /* the one among whose queued bytes it is */
-    struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's homeless */
+    struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's unassigned */
     uint64_t offset, len;
     uint64_t left;        /* bytes; tracked: blocks */
     uint64_t step, there; /* after a break: bytes that are posted at a time (0: all), and those known to have arrived */
     uint64_t begun_ns; /* if that is recorded (view.h): when it was posted; 0: it is not */
     uint32_t imm;
     enum stripe_state state;
-    uint8_t generation; /* STRIPE_ORPHAN: of the subchannel that broke */
+    uint8_t generation; /* STRIPE_UNCONFIRMED: of the subchannel that broke */
     bool measured;      /* the time when it was posted is known */
     uint64_t took_ns;   /* policies eq3 and eq4: how long it took; 0: it is not done, or was not measured */
     /* tracked: the first block of the first write in this round, and the rounds in a row in which that did not land */
@@ -180,7 +180,7 @@ void mr_stripes_drained(struct mr_sub *sub);
 bool mr_stripes_settle(struct mr_sub *sub);
 bool mr_stripes_use(const struct mr_sub *sub);
 void mr_stripes_move(struct mr_peer *p);
-bool mr_stripes_word(struct mr_peer *p, const struct mr_hdr *hdr);
+bool mr_stripes_control(struct mr_peer *p, const struct mr_hdr *hdr);
 
 /* ---- track.c, zcopy_in.c, zcopy_serve.c, zcopy_out.c: as mr_bulk_watch, mr_bulk_serve, mr_bulk_finalize ---- */
 void mr_track_poll(struct mr_peer *p, uint64_t now_ns);
@@ -189,13 +189,13 @@ uint64_t mr_zcopy_serve(void);
 void mr_zcopy_clear(void);
 
 /* ---- track.c: words, notifications with MR_RUN_FLAG ---- */
-bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+bool mr_track_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_track_landed(uint32_t imm);
 
 /* ---- zcopy_in.c, zcopy_out.c ---- */
 /* Control messages about large messages that go as datagrams: true if it is one. */
-bool mr_zcopy_in_word(struct mr_peer *p, const struct mr_hdr *hdr);
-bool mr_zcopy_out_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+bool mr_zcopy_in_control(struct mr_peer *p, const struct mr_hdr *hdr);
+bool mr_zcopy_out_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 /* Post what has been cleared, as far as there is room. True: some waits. */
 bool mr_zcopy_resume(struct mr_peer *p);
 /* What comes over this subchannel comes over others. */
@@ -221,7 +221,7 @@ int mr_zcopy_open(struct region *r, struct mr_peer *p, struct mr_remote *out);
 void mr_zcopy_close(struct region *r);
 
 /* ---- zcopy_out.c ---- */
-/* What the peer has exposed for that; 0 or -EPROTO. */
+/* What the peer has advertised for that; 0 or -EPROTO. */
 int mr_zcopy_begin(struct mr_put *put);
 
 /* ---- track.c, sender ---- */

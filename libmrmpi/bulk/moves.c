@@ -42,8 +42,8 @@ void mr_stripe_find_home(struct mr_stripe_op *s)
     if (i == p->num_now) {
         s->sub = NULL;
         mr_stripe_queue_on(s, NULL);
-        s->next = mr_bulk_of(p)->homeless;
-        mr_bulk_of(p)->homeless = s;
+        s->next = mr_bulk_of(p)->unassigned;
+        mr_bulk_of(p)->unassigned = s;
         p->needed = true;
         mr_budget_need(p);
         return;
@@ -104,20 +104,20 @@ void mr_stripes_drained(struct mr_sub *sub)
         for (unsigned i = 0; i < put->num; i++) {
             struct mr_stripe_op *s = &put->stripe[i];
 
-            if (s->sub != sub || s->state == STRIPE_DONE || s->state == STRIPE_ORPHAN || s->state == STRIPE_ASKED)
+            if (s->sub != sub || s->state == STRIPE_DONE || s->state == STRIPE_UNCONFIRMED || s->state == STRIPE_ASKED)
                 continue;
             mr_stripe_see_part(s, true);
             if (is_fresh(s) || put->read) {
                 restart_stripe(s);
             } else {
-                s->state = STRIPE_ORPHAN;
+                s->state = STRIPE_UNCONFIRMED;
                 s->generation = sub->generation;
-                mr_bulk_of(p)->orphans++;
+                mr_bulk_of(p)->num_unconfirmed++;
             }
         }
 }
 
-static void say(struct mr_sub *sub, enum mr_word word, uint32_t imm, uint64_t cookie, bool landed)
+static void say(struct mr_sub *sub, enum mr_control word, uint32_t imm, uint64_t cookie, bool landed)
 {
     struct mr_hdr hdr = {.kind = word, .rank = landed, .tag = mr_sub_tag(sub, 0), .ctx = imm, .sreq = cookie};
 
@@ -128,21 +128,21 @@ bool mr_stripes_settle(struct mr_sub *sub)
 {
     struct mr_peer *p = sub->peer;
 
-    if (!mr_bulk_of(p)->orphans)
+    if (!mr_bulk_of(p)->num_unconfirmed)
         return false;
     for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
         for (unsigned i = 0; i < put->num; i++) {
             struct mr_stripe_op *s = &put->stripe[i];
 
-            if (s->sub != sub || s->state != STRIPE_ORPHAN || !mr_is_later(sub->peer_from, s->generation))
+            if (s->sub != sub || s->state != STRIPE_UNCONFIRMED || !mr_is_later(sub->peer_from, s->generation))
                 continue;
-            mr_bulk_of(p)->orphans--;
+            mr_bulk_of(p)->num_unconfirmed--;
             if (put->track) {
                 restart_stripe(s);
                 continue;
             }
             s->state = STRIPE_ASKED;
-            say(sub, MR_WORD_ASK, s->imm, (uintptr_t)s, false);
+            say(sub, MR_CONTROL_ASK, s->imm, (uintptr_t)s, false);
         }
     return true;
 }
@@ -161,22 +161,22 @@ static void hear_told(struct mr_peer *p, uint64_t cookie, bool landed)
     struct mr_stripe_op *s = find_asked(p, cookie);
 
     if (!s)
-        mr_log(MR_LOG_WARN, "rank %d on %s told of a part that it was not asked about", p->rank, p->card->host);
+        mr_log(MR_LOG_WARN, "rank %d on %s told of a part that it was not asked about", p->rank, p->address->host);
     else if (landed)
         mr_stripe_finish(s, 0);
     else
         restart_stripe(s);
 }
 
-bool mr_stripes_word(struct mr_peer *p, const struct mr_hdr *hdr)
+bool mr_stripes_control(struct mr_peer *p, const struct mr_hdr *hdr)
 {
     struct mr_sub *sub = mr_sub_tagged(p, (uint32_t)hdr->tag);
 
-    if (hdr->kind == MR_WORD_ASK && sub)
-        say(sub, MR_WORD_TOLD, hdr->ctx, hdr->sreq, !mr_landing_waits(&mr_bulk.landings, hdr->ctx));
-    else if (hdr->kind == MR_WORD_TOLD && sub)
+    if (hdr->kind == MR_CONTROL_ASK && sub)
+        say(sub, MR_CONTROL_TOLD, hdr->ctx, hdr->sreq, !mr_target_waits(&mr_bulk.targets, hdr->ctx));
+    else if (hdr->kind == MR_CONTROL_TOLD && sub)
         hear_told(p, hdr->sreq, hdr->rank);
-    return hdr->kind == MR_WORD_ASK || hdr->kind == MR_WORD_TOLD;
+    return hdr->kind == MR_CONTROL_ASK || hdr->kind == MR_CONTROL_TOLD;
 }
 
 bool mr_stripes_use(const struct mr_sub *sub)
@@ -242,13 +242,13 @@ static bool resume_sub(struct mr_sub *sub)
 
 bool mr_stripes_resume(struct mr_peer *p)
 {
-    struct mr_stripe_op *homeless = mr_bulk_of(p)->homeless, *s;
+    struct mr_stripe_op *unassigned = mr_bulk_of(p)->unassigned, *s;
     bool waiting = false;
 
-    mr_bulk_of(p)->homeless = NULL;
+    mr_bulk_of(p)->unassigned = NULL;
     p->needed = false;
-    while ((s = homeless)) {
-        homeless = s->next;
+    while ((s = unassigned)) {
+        unassigned = s->next;
         mr_stripe_find_home(s);
     }
     for (unsigned i = 0; i < p->num_subs; i++)

@@ -14,9 +14,9 @@ static void abandon(struct mr_peer *p)
 {
     struct mr_put *put;
 
-    mr_bulk_of(p)->homeless = NULL;
+    mr_bulk_of(p)->unassigned = NULL;
     p->needed = false;
-    mr_bulk_of(p)->orphans = 0;
+    mr_bulk_of(p)->num_unconfirmed = 0;
     mr_zcopy_abandon(p);
     for (unsigned i = 0; mr_bulk_of(p)->sub && i < p->num_subs; i++) {
         mr_bulk_sub_of(&p->sub[i])->waiting = NULL;
@@ -94,7 +94,7 @@ void mr_bulk_init(void)
 void mr_bulk_finalize(void)
 {
     mr_bulk_close_cache();
-    mr_landings_free(&mr_bulk.landings);
+    mr_targets_free(&mr_bulk.targets);
     free(mr_bulk.catches);
     mr_zcopy_clear();
     memset(&mr_bulk, 0, sizeof mr_bulk);
@@ -133,8 +133,8 @@ bool mr_bulk_resume(struct mr_peer *p)
     return stripes || datagrams;
 }
 
-bool mr_bulk_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+bool mr_bulk_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    return mr_track_word(p, hdr, payload, len) || mr_zcopy_out_word(p, hdr, payload, len) || mr_zcopy_in_word(p, hdr) ||
-           mr_stripes_word(p, hdr);
+    return mr_track_control(p, hdr, payload, len) || mr_zcopy_out_control(p, hdr, payload, len) || mr_zcopy_in_control(p, hdr) ||
+           mr_stripes_control(p, hdr);
 }

@@ -47,10 +47,10 @@
 #define HASTY_MAX     8
 
 /* Words, after those of peer/recovery.c. tag: the round; sreq: the sender's number for the message. */
-enum track_word {
-    WORD_WRITTEN = MR_WORD_BULK, /* ctx, rreq: token and serial number of the receive; rank: 1 if LANDED came early */
-    WORD_LANDED,  /* ctx, rreq: the same */
-    WORD_MISSING, /* payload: struct missing_run; rank: 1 if another word says more */
+enum track_control {
+    CONTROL_WRITTEN = MR_CONTROL_BULK, /* ctx, rreq: token and serial number of the receive; rank: 1 if LANDED came early */
+    CONTROL_LANDED,  /* ctx, rreq: the same */
+    CONTROL_MISSING, /* payload: struct missing_run; rank: 1 if another word says more */
 };
 
 struct missing_run {
@@ -142,7 +142,7 @@ void mr_track_close(struct region *r)
 
 static void say_landed(struct mr_peer *p, uint32_t token, uint64_t serial)
 {
-    struct mr_hdr hdr = {.kind = WORD_LANDED, .ctx = token, .rreq = serial};
+    struct mr_hdr hdr = {.kind = CONTROL_LANDED, .ctx = token, .rreq = serial};
 
     mr_bulk_say(p, &hdr, NULL, 0);
 }
@@ -233,7 +233,7 @@ static void say_missing(struct mr_catch *c)
     c->late = false;
     do {
         size_t n = list_missing(&c->have, &at, run, most < RUNS_MAX ? most : RUNS_MAX);
-        struct mr_hdr hdr = {.kind = WORD_MISSING, .sreq = c->cookie, .tag = c->round};
+        struct mr_hdr hdr = {.kind = CONTROL_MISSING, .sreq = c->cookie, .tag = c->round};
 
         hdr.rank = mr_blocks_find(&c->have, at, false) < c->have.num;
         mr_bulk_say(p, &hdr, run, n * sizeof run[0]);
@@ -261,7 +261,7 @@ static unsigned log2_up(uint64_t n)
 static void put_end(struct mr_put *put)
 {
     for (unsigned i = 0; i < put->num; i++)
-        mr_bulk_of(put->peer)->orphans -= mr_bulk_of(put->peer)->orphans && put->stripe[i].state == STRIPE_ORPHAN;
+        mr_bulk_of(put->peer)->num_unconfirmed -= mr_bulk_of(put->peer)->num_unconfirmed && put->stripe[i].state == STRIPE_UNCONFIRMED;
     mr_blocks_free(&put->track->todo);
     free(put->track);
 }
@@ -307,7 +307,7 @@ static void stripe_written(struct mr_stripe_op *s)
 {
     struct mr_put *put = s->put;
     struct mr_track *t = put->track;
-    struct mr_hdr hdr = {.kind = WORD_WRITTEN,
+    struct mr_hdr hdr = {.kind = CONTROL_WRITTEN,
                          .tag = t->round,
                          .ctx = put->remote.token,
                          .rreq = put->remote.serial,
@@ -408,7 +408,7 @@ static void restart(struct mr_stripe_op *s)
 
     if (usable && is_fruitless(s, !mr_blocks_has(&t->todo, s->probe))) {
         mr_log(MR_LOG_WARN, "rank %d on %s, %s: what is written does not come any more", s->sub->peer->rank,
-               s->sub->peer->card->host, mr_sub_name(s->sub, name));
+               s->sub->peer->address->host, mr_sub_name(s->sub, name));
         s->fruitless = 0;
         mr_sub_break(s->sub);
         return;
@@ -445,19 +445,19 @@ static void on_missing(struct mr_put *put, const struct mr_hdr *hdr, const struc
         restart(&put->stripe[i]);
 }
 
-bool mr_track_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+bool mr_track_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_put *put;
 
-    if (hdr->kind < WORD_WRITTEN || hdr->kind > WORD_MISSING)
+    if (hdr->kind < CONTROL_WRITTEN || hdr->kind > CONTROL_MISSING)
         return false;
-    if (hdr->kind == WORD_WRITTEN || hdr->kind == WORD_LANDED) {
-        (hdr->kind == WORD_WRITTEN ? on_written : on_landed)(p, hdr);
+    if (hdr->kind == CONTROL_WRITTEN || hdr->kind == CONTROL_LANDED) {
+        (hdr->kind == CONTROL_WRITTEN ? on_written : on_landed)(p, hdr);
         return true;
     }
     put = find_put(p, hdr->sreq);
     if (!put)
-        mr_log(MR_LOG_WARN, "rank %d on %s told of a message that it was not asked about", p->rank, p->card->host);
+        mr_log(MR_LOG_WARN, "rank %d on %s told of a message that it was not asked about", p->rank, p->address->host);
     else
         on_missing(put, hdr, payload, len / sizeof(struct missing_run));
     return true;

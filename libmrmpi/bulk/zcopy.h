@@ -23,8 +23,8 @@
 #include "libmrmpi/bulk/internal.h"
 
 /* Words, after those of track.c. ctx: the receiver's number for the message (mr_remote.serial). */
-enum zcopy_word {
-    ZCOPY_CLEAR = MR_WORD_BULK + 3, /* tag: the subchannel; payload: struct zcopy_clear */
+enum zcopy_control {
+    ZCOPY_CLEAR = MR_CONTROL_BULK + 3, /* tag: the subchannel; payload: struct zcopy_clear */
     ZCOPY_WRITTEN,                         /* tag: the turn; rreq: the queue pair. All has left, or will not */
     ZCOPY_LANDED,
     ZCOPY_RECALL, /* as WRITTEN, from the receiver: what has not left shall not */

@@ -391,7 +391,7 @@ void mr_inflow_feed(struct mr_inflow *f)
 
 /* ---- what the sender says, and time ------------------------------------------------------------------------------ */
 
-bool mr_zcopy_in_word(struct mr_peer *p, const struct mr_hdr *hdr)
+bool mr_zcopy_in_control(struct mr_peer *p, const struct mr_hdr *hdr)
 {
     if (hdr->kind != ZCOPY_WRITTEN)
         return false;

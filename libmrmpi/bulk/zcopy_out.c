@@ -238,7 +238,7 @@ static void on_clear(struct mr_peer *p, struct mr_put *put, const struct mr_hdr 
     memcpy(u->runs, (const unsigned char *)payload + sizeof clear, runs);
     if (!is_sound(put, sub, u->runs, clear.num_runs)) {
         mr_log(MR_LOG_WARN, "rank %d on %s asks for parts of a large message that it does not have", p->rank,
-               p->card->host);
+               p->address->host);
         free(u);
         return;
     }
@@ -279,7 +279,7 @@ static void on_recall(struct mr_peer *p, const struct mr_put *put, const struct 
             u->run = u->num_runs;
 }
 
-bool mr_zcopy_out_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+bool mr_zcopy_out_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_put *put;
 

@@ -15,7 +15,7 @@ uint32_t mr_inflow_datagram_size(const struct mr_peer *p)
 
         if (!mr_link_kinds[sub->kind]->run)
             continue;
-        mtu = mr_udp_mtu(&sub->rail->addr, &p->card->rail[sub->remote_rail]);
+        mtu = mr_udp_mtu(&sub->rail->addr, &p->address->rail[sub->remote_rail]);
         size = !size || mtu < size ? mtu : size;
     }
     return size < ZCOPY_SIZE_MAX ? size : ZCOPY_SIZE_MAX;

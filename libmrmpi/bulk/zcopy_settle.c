@@ -79,7 +79,7 @@ void mr_intake_judge(struct mr_intake *in)
     if (++mr_bulk_sub_of(sub)->fruitless < FRUITLESS_MAX)
         return;
     mr_bulk_sub_of(sub)->fruitless = 0;
-    mr_log(MR_LOG_WARN, "rank %d on %s, %s: what is sent does not come any more", p->rank, p->card->host,
+    mr_log(MR_LOG_WARN, "rank %d on %s, %s: what is sent does not come any more", p->rank, p->address->host,
            mr_sub_name(sub, name));
     mr_sub_break(sub);
 }

@@ -18,7 +18,7 @@ bool mr_inflow_usable(const struct mr_sub *sub, uint32_t size)
 
     return mr_link_kinds[sub->kind]->run && mr_sub_is_current(sub) && sub->state == MR_SUB_OPEN && !sub->closing &&
            p->load[mr_sub_place(sub)].up && !p->error &&
-           mr_udp_mtu(&sub->rail->addr, &p->card->rail[sub->remote_rail]) >= size;
+           mr_udp_mtu(&sub->rail->addr, &p->address->rail[sub->remote_rail]) >= size;
 }
 
 /* ---- what a message may have ------------------------------------------------------------------------------------- */

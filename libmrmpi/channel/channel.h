@@ -59,7 +59,7 @@ struct mr_vc_part {
 /* Writes a payload of len bytes that does not lie in one piece. */
 typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
-/* All of init, ready, finalize, drained, lingers, reserve, send_made, expose, unexpose, put, read, get, word may be
+/* All of init, ready, finalize, drained, lingers, reserve, send_made, advertise, withdraw, put, read, get, word may be
  * NULL: nothing to do, or not supported. */
 struct mr_channel_ops {
     const char *name;
@@ -83,15 +83,15 @@ struct mr_channel_ops {
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
     int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what);
-    int (*expose)(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+    int (*advertise)(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                   struct mr_remote *out);
-    void (*unexpose)(struct mr_region *region);
+    void (*withdraw)(struct mr_region *region);
     int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
     int (*read)(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                 void *cookie);
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
     /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
-    void (*word)(int world_rank, const struct mr_hdr *hdr, const void *payload, size_t len);
+    void (*control)(int world_rank, const struct mr_hdr *hdr, const void *payload, size_t len);
 };
 
 extern const struct mr_channel_ops mr_channel_self; /* channel/self.c */

@@ -12,7 +12,7 @@
 
 static struct mr_region no_region; /* all that there is to take back is nothing */
 
-int mr_cma_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+int mr_cma_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                   struct mr_remote *out)
 {
     *region = &no_region;
@@ -20,7 +20,7 @@ int mr_cma_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, 
     return 0;
 }
 
-void mr_cma_unexpose(struct mr_region *region)
+void mr_cma_withdraw(struct mr_region *region)
 {
 }
 

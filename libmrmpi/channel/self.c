@@ -152,8 +152,8 @@ const struct mr_channel_ops mr_channel_self = {
     .eager_max = self_eager_max,
     .caps = self_caps,
     .send = self_send,
-    .expose = mr_cma_expose,
-    .unexpose = mr_cma_unexpose,
+    .advertise = mr_cma_advertise,
+    .withdraw = mr_cma_withdraw,
     .put = self_put,
     .get = self_get,
 };

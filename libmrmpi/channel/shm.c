@@ -678,8 +678,8 @@ const struct mr_channel_ops mr_channel_shm = {
     .caps = shm_caps,
     .send = shm_send,
     .send_made = shm_send_made,
-    .expose = mr_cma_expose,
-    .unexpose = mr_cma_unexpose,
+    .advertise = mr_cma_advertise,
+    .withdraw = mr_cma_withdraw,
     .put = shm_put,
     .get = mr_cma_get,
 };

@@ -22,8 +22,8 @@ enum mr_wire_form {
     MR_WIRE_LEN = 1,
     MR_WIRE_SREQ = 2,
     MR_WIRE_RREQ = 4,
-    MR_WIRE_WORD = 8,       /* MR_ACK_WIRE_MIN bytes behind the payload */
-    MR_WIRE_LONG_WORD = 16, /* MR_ACK_WIRE_MAX */
+    MR_WIRE_ACK = 8,       /* MR_ACK_WIRE_MIN bytes behind the payload */
+    MR_WIRE_LONG_ACK = 16, /* MR_ACK_WIRE_MAX */
     MR_WIRE_WANTS = 32,     /* the link may lose it: it is sent again until a word names it */
     MR_WIRE_FORMS = 64
 };
@@ -60,7 +60,7 @@ static inline uint64_t mr_wire_len(const void *packet)
 
 static inline size_t mr_wire_tail(unsigned form)
 {
-    return form & MR_WIRE_LONG_WORD ? MR_ACK_WIRE_MAX : form & MR_WIRE_WORD ? MR_ACK_WIRE_MIN : 0;
+    return form & MR_WIRE_LONG_ACK ? MR_ACK_WIRE_MAX : form & MR_WIRE_ACK ? MR_ACK_WIRE_MIN : 0;
 }
 
 /* What is there before a payload of len bytes. */

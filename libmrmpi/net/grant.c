@@ -83,7 +83,7 @@ static uint64_t own_pace(uint64_t passed_ns, bool *held)
 
 static void tell(struct mr_peer *p, uint32_t kb, uint32_t pace_kb, bool held)
 {
-    struct mr_hdr hdr = {.kind = MR_WORD_GRANT, .ctx = kb, .tag = (int)pace_kb};
+    struct mr_hdr hdr = {.kind = MR_CONTROL_GRANT, .ctx = kb, .tag = (int)pace_kb};
 
     if ((kb == mr_net_of(p)->grant_told && !mr_grant_pace_differs(mr_net_of(p)->pace_told, pace_kb, held)) || mr_channel_up.send(p->vc, &hdr, NULL, 0))
         return;
@@ -130,16 +130,16 @@ static void hold_to_pace(struct mr_peer *p, uint32_t kb)
     mr_net.peers_pace = mr_peers.ahead_limited = true;
 }
 
-bool mr_grant_word(struct mr_peer *p, const struct mr_hdr *hdr, size_t len)
+bool mr_grant_control(struct mr_peer *p, const struct mr_hdr *hdr, size_t len)
 {
     uint64_t now_ns;
 
-    if (hdr->kind != MR_WORD_GRANT)
+    if (hdr->kind != MR_CONTROL_GRANT)
         return false;
     mr_net_of(p)->grant_seen++;
     if (len || hdr->ctx > MR_GRANT_MOST_KB ||
         ((uint32_t)hdr->tag > MR_GRANT_MOST_KB && (uint32_t)hdr->tag != MR_FABRIC_PACE_ALONE)) {
-        mr_log(MR_LOG_WARN, "rank %d on %s: a word about a budget that cannot be", p->rank, p->card->host);
+        mr_log(MR_LOG_WARN, "rank %d on %s: a word about a budget that cannot be", p->rank, p->address->host);
         return true;
     }
     hold_to_pace(p, (uint32_t)hdr->tag);

@@ -80,6 +80,6 @@ struct mr_hdr;
 /* While this process has a budget, or has said something: count the senders, tell them if it is due. */
 void mr_grant_tick(uint64_t now_ns);
 /* A peer's word on what it grants: true if it is one. */
-bool mr_grant_word(struct mr_peer *p, const struct mr_hdr *hdr, size_t len);
+bool mr_grant_control(struct mr_peer *p, const struct mr_hdr *hdr, size_t len);
 
 #endif

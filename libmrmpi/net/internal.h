@@ -12,7 +12,7 @@
 struct mr_net_peer {
     struct mr_bulk_peer base;
     bool alone;          /* the last message of several packets was, over uneven rails (net.c) */
-    struct mr_ack in;    /* what it is to be told of its packets, if careful */
+    struct mr_ack in;    /* what it is to be told of its packets, if has_lossy_link */
     unsigned shared_by;  /* mr_peers.num_relying, when it was granted what it may have under way */
     uint32_t flight_max; /* packets that may be under way on such links */
     uint64_t sampled_ns; /* when the last sample of the round-trip time was taken */
@@ -32,7 +32,7 @@ struct mr_net {
     uint64_t pace_until_ns;                /* when one of these packets may go; 0: none waits */
     uint64_t blunt_ns;                     /* a nap that was far too long has ended then */
     struct mr_assemblies assemblies;
-    bool careful;       /* with some peer */
+    bool has_lossy_link;       /* with some peer */
     bool parting;       /* words are said at once */
     enum mr_ring_design ring_design;
     bool by_ring;       /* large messages go through rings, not by RDMA */
@@ -57,17 +57,17 @@ static inline bool mr_peer_answers(const struct mr_peer *p)
 }
 
 /* Over which subchannel a packet goes, none of the set but; p->num_now: there is none. */
-static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t but, size_t payload)
+static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t excluded, size_t payload)
 {
     const struct mr_policy *policy = &mr_peers.policy[MR_POLICY_SMALL];
 
     if (p->num_now == 1)
-        return mr_sched_pick(policy, &p->packet_turn, p->load, 1, but, payload);
+        return mr_sched_pick(policy, &p->packet_turn, p->load, 1, excluded, payload);
     p->packet_turn.answers = mr_peer_answers(p) && !p->num_large;
     p->packet_turn.idle &= !p->packet_turn.answers;
     if (mr_sched_wants_time(policy, &p->packet_turn, p->num_now, payload))
         mr_sched_tell_time(&p->packet_turn, p->load, p->num_now, mr_clock_ns());
-    return mr_sched_pick(policy, &p->packet_turn, p->load, p->num_now, but, payload);
+    return mr_sched_pick(policy, &p->packet_turn, p->load, p->num_now, excluded, payload);
 }
 /* It has gone over that one. */
 static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload)
@@ -80,9 +80,9 @@ static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload
 
 /* A link that loses packets leads to this peer, or from it. */
 void mr_rely_begin(struct mr_peer *p);
-/* Post a packet of a peer with which we are careful, and note that in its window. As mr_link_ops.send. */
+/* Post a packet of a peer with which we are has_lossy_link, and note that in its window. As mr_link_ops.send. */
 int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k);
-/* A packet that carries a word or wants one, or that comes while we are careful; the word begins at payload + len. */
+/* A packet that carries a word or wants one, or that comes while we are has_lossy_link; the word begins at payload + len. */
 void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len);
 /* What has gone or come since the last time did so now. */
 void mr_rely_time(void);

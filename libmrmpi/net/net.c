@@ -10,12 +10,12 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/net/internal.h"
 
-static int net_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+static int net_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out)
 {
     struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
 
-    return p ? mr_bulk_expose(p, buf, len, how, region, out) : -ENOMEM;
+    return p ? mr_bulk_advertise(p, buf, len, how, region, out) : -ENOMEM;
 }
 
 static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
@@ -52,7 +52,7 @@ static bool net_drained(void)
 /* A peer whose last word to us was lost sends again what we have, and waits for the word. */
 static bool net_lingers(void)
 {
-    return mr_net.careful;
+    return mr_net.has_lossy_link;
 }
 
 static bool net_reaches(int rank)
@@ -60,13 +60,13 @@ static bool net_reaches(int rank)
     return mr_peer_is_remote(rank);
 }
 
-static void net_word(int rank, const struct mr_hdr *hdr, const void *payload, size_t len)
+static void net_control(int rank, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_peer *p = mr_peer_get(rank);
 
-    if (p && !p->error && !mr_bulk_word(p, hdr, payload, len) && !mr_rings_word(p, hdr, payload, len) &&
-        !mr_grant_word(p, hdr, len) && !mr_change_word(p, hdr) && !mr_budget_word(p, hdr))
-        mr_mend_word(p, hdr);
+    if (p && !p->error && !mr_bulk_control(p, hdr, payload, len) && !mr_rings_control(p, hdr, payload, len) &&
+        !mr_grant_control(p, hdr, len) && !mr_epoch_control(p, hdr) && !mr_budget_control(p, hdr))
+        mr_recovery_control(p, hdr);
 }
 
 const struct mr_channel_ops mr_channel_net = {
@@ -86,9 +86,9 @@ const struct mr_channel_ops mr_channel_net = {
     .caps = mr_net_caps,
     .reserve = mr_net_reserve,
     .send = mr_net_send,
-    .expose = net_expose,
-    .unexpose = mr_bulk_unexpose,
+    .advertise = net_advertise,
+    .withdraw = mr_bulk_withdraw,
     .put = net_put,
     .read = net_read,
-    .word = net_word,
+    .control = net_control,
 };

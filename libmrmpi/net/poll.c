@@ -83,7 +83,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
     if ((mr_peers.rationed || mr_peers.rules.num || mr_peers.rings) && mr_budget_tick(now))
         mr_rings_tick();
     if (idle)
-        mr_ping_silent(now);
+        mr_keepalive_silent(now);
     if (mr_peers.paced)
         mr_rates_tell_reads(now);
     news = mr_fabric_news(&q, now);
@@ -105,7 +105,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
         mr_spread_news();
         mr_peers_reweigh();
     }
-    mr_change_all();
+    mr_epoch_all();
 }
 
 /*
@@ -175,8 +175,8 @@ static __attribute__((noinline)) void serve_time(int done, uint64_t now)
     uint64_t served;
 
     if (mr_peers.connecting)
-        mr_wireup_tick();
-    mr_peers.attentive = mr_net.careful || mr_peers.connecting;
+        mr_handshake_tick();
+    mr_peers.attentive = mr_net.has_lossy_link || mr_peers.connecting;
     if (mr_peers.relying)
         mr_rely_poll(!done, now);
     served = mr_bulk_serve();

@@ -15,7 +15,7 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
 {
     int err;
 
-    if (__builtin_expect(p->careful, 0))
+    if (__builtin_expect(p->has_lossy_link, 0))
         return mr_rely_send(p, l, k);
     err = l->ops->send(l, k);
     if (__builtin_expect(!err, 1))
@@ -135,7 +135,7 @@ static __attribute__((noinline)) int post_by_rules(struct mr_peer *p, struct mr_
                            : mr_wire_kind(k->data) == MR_VC_KIND_EAGER ? MR_RULE_EAGER
                                                                        : MR_RULE_CONTROL;
 
-    return post_but(p, k, mr_steer_spare(p, use, k->payload));
+    return post_but(p, k, mr_steer_excluded(p, use, k->payload));
 }
 
 /*
@@ -144,12 +144,12 @@ static __attribute__((noinline)) int post_by_rules(struct mr_peer *p, struct mr_
  */
 static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
-    int err = post_but(p, k, p->spare);
+    int err = post_but(p, k, p->excluded);
 
     if (__builtin_expect(err == -EAGAIN && p->steer, 0))
         err = post_by_rules(p, k);
-    else if (__builtin_expect(err == -EAGAIN && p->far, 0))
-        err = post_but(p, k, p->spare & ~p->far);
+    else if (__builtin_expect(err == -EAGAIN && p->excluded_far, 0))
+        err = post_but(p, k, p->excluded & ~p->excluded_far);
     return err;
 }
 
@@ -161,7 +161,7 @@ void mr_net_push(struct mr_peer *p)
     while ((k = mr_window_ready(&p->out)) && !post_packet(p, (struct mr_packet *)k))
         mr_channel_waiting--;
     if (!k && mr_window_waiting(&p->out))
-        mr_ping_unsignaled(p);
+        mr_keepalive_unsignaled(p);
 }
 
 unsigned mr_net_waiting(struct mr_vc *vc)
@@ -177,7 +177,7 @@ static int first_send(struct mr_vc *vc, struct mr_peer **out)
 
     if (!p)
         return -ENOMEM;
-    mr_wireup_connect(p);
+    mr_peer_connect(p);
     *out = p;
     return p->error;
 }

@@ -4,7 +4,7 @@
  * word of its own; what it does not acknowledge in time is sent again. The rules are reliable/'s. Here is where words
  * lie in packets, how much may be under way, and who looks at the clock: the progress engine, before it polls. Sending
  * and receiving do not: what has gone or come gets its time then, when most programs wait for an answer anyway. A peer
- * to which and from which only native links lead is not concerned (mr_peer.careful).
+ * to which and from which only native links lead is not concerned (mr_peer.has_lossy_link).
  */
 #include "libmrmpi/net/internal.h"
 
@@ -74,12 +74,12 @@ void mr_rely_begin(struct mr_peer *p)
 {
     unsigned most;
 
-    if (p->careful)
+    if (p->has_lossy_link)
         return;
     if (!mr_net.parts)
         mr_net.parts = parts_most();
     most = grant(p);
-    p->careful = mr_net.careful = mr_peers.attentive = true;
+    p->has_lossy_link = mr_net.has_lossy_link = mr_peers.attentive = true;
     mr_net_of(p)->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();
     mr_ack_init(&mr_net_of(p)->in, mr_channel_up.received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), every(most), most);
@@ -115,13 +115,13 @@ static void dress(struct mr_peer *p, struct mr_packet *k, const struct mr_link *
 
     k->tail = 0;
     if (mr_ack_owed(&mr_net_of(p)->in)) {
-        struct mr_ack_word word;
+        struct mr_ack_msg word;
 
         renew_grant(p);
         word = mr_ack_take(&mr_net_of(p)->in, mr_net.looked_ns);
 
         k->tail = (uint8_t)mr_ack_encode(&word, k->data + k->size);
-        flags |= k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_WORD : MR_WIRE_LONG_WORD;
+        flags |= k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_ACK : MR_WIRE_LONG_ACK;
     }
     mr_wire_dress(k->data, flags);
 }
@@ -184,27 +184,27 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 /* ---- words of their own ------------------------------------------------------------------------------------------ */
 
 /* It has no number, and is not sent again: what follows from its loss brings the next. */
-static bool post_word(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+static bool post_ack(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     dress(p, k, l);
-    mr_wire_dress(k->data, k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_WORD : MR_WIRE_LONG_WORD);
+    mr_wire_dress(k->data, k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_ACK : MR_WIRE_LONG_ACK);
     if (l->ops->send(l, k))
         return false;
     mr_window_unnumbered(&p->out, l->index);
     return true;
 }
 
-static void say_word(struct mr_peer *p)
+static void send_ack(struct mr_peer *p)
 {
-    struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = (uint32_t)mr_peers.launch->rank};
-    uint32_t spare = p->steer ? mr_steer_spare(p, MR_RULE_CONTROL, 0) : p->spare;
-    unsigned i = mr_packet_turn(p, spare, 0);
+    struct mr_hdr hdr = {.kind = MR_VC_KIND_ACK, .src = (uint32_t)mr_peers.launch->rank};
+    uint32_t excluded = p->steer ? mr_steer_excluded(p, MR_RULE_CONTROL, 0) : p->excluded;
+    unsigned i = mr_packet_turn(p, excluded, 0);
     struct mr_ack before = mr_net_of(p)->in;
     struct mr_packet *k;
 
     if (i == p->num_now || !(k = mr_packet_make(&hdr, NULL, 0)))
         return;
-    if (post_word(p, p->now[i].level[MR_LEVEL_SMALL], k)) {
+    if (post_ack(p, p->now[i].level[MR_LEVEL_SMALL], k)) {
         mr_stat_add(MR_STAT_ACKS_SENT, 1);
         mr_packet_taken(p, i, k->size);
     } else {
@@ -228,12 +228,12 @@ static bool wants_sample(struct mr_peer *p, uint64_t *now_ns)
     return *now_ns - mr_net.looked_ns < LOOK_NS;
 }
 
-static void take_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *at)
+static void take_ack(struct mr_peer *p, const struct mr_hdr *hdr, const void *at)
 {
-    bool is_long = hdr->form & MR_WIRE_LONG_WORD, sample;
+    bool is_long = hdr->form & MR_WIRE_LONG_ACK, sample;
     unsigned before = mr_window_waiting(&p->out);
     uint64_t now_ns = mr_net.looked_ns;
-    struct mr_ack_word word;
+    struct mr_ack_msg word;
 
     if (!mr_ack_decode(at, mr_wire_tail(hdr->form), is_long, p->out.base, &word))
         return;
@@ -255,13 +255,13 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
         mr_cm_traffic(&p->cm); /* in later rounds it may have come over another subchannel */
     if (form & MR_WIRE_WANTS)
         mr_rely_begin(p);
-    if (form & (MR_WIRE_WORD | MR_WIRE_LONG_WORD))
-        take_word(p, hdr, (const char *)payload + len);
-    if (hdr->kind == MR_VC_KIND_WORD)
+    if (form & (MR_WIRE_ACK | MR_WIRE_LONG_ACK))
+        take_ack(p, hdr, (const char *)payload + len);
+    if (hdr->kind == MR_VC_KIND_ACK)
         return;
     hdr->form = 0;
     mr_channel_up.arrived(hdr, payload, len);
-    if (!p->careful || p->error)
+    if (!p->has_lossy_link || p->error)
         return;
     mr_ack_arrived(&mr_net_of(p)->in, hdr->seq, mr_channel_up.received(p->vc), form & MR_WIRE_WANTS, 0);
     if (form & MR_WIRE_WANTS)
@@ -287,10 +287,10 @@ static void judge(struct mr_sub *sub, uint64_t now_ns)
     }
     if (silent) {
         mr_log(MR_LOG_WARN, "rank %d on %s, %s: its packets do not come any more", sub->peer->rank,
-               sub->peer->card->host, mr_sub_name(sub, name));
+               sub->peer->address->host, mr_sub_name(sub, name));
         mr_sub_break(sub);
     } else if (doubtful) {
-        mr_ping_ask(sub, now_ns);
+        mr_keepalive_ask(sub, now_ns);
     }
 }
 
@@ -314,7 +314,7 @@ static void warn_of_silence(struct mr_peer *p, uint64_t now_ns)
     if (!p->out.probing || now_ns - p->heard_ns < SILENT_NS)
         return;
     mr_log(MR_LOG_WARN, "rank %d on %s has acknowledged nothing for %llu s, and %u packets wait for that", p->rank,
-           p->card->host, (unsigned long long)(SILENT_NS / 1000000000), p->out.num);
+           p->address->host, (unsigned long long)(SILENT_NS / 1000000000), p->out.num);
     p->heard_ns = now_ns;
 }
 
@@ -326,7 +326,7 @@ static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
     if (p->error)
         return false;
     if (mr_ack_owed(&mr_net_of(p)->in) && (mr_net.parting || mr_ack_deadline(&mr_net_of(p)->in) <= now_ns))
-        say_word(p);
+        send_ack(p);
     if (idle && !mr_peers.untimed && mr_window_deadline(&p->out) <= now_ns) {
         expire(p, now_ns);
         warn_of_silence(p, now_ns);

@@ -34,17 +34,17 @@ unsigned mr_net_find_caps(void)
     return caps;
 }
 
-/* Where the card cannot be had sends fail anyway. 0: it has not come yet. */
+/* Where the address cannot be had sends fail anyway. 0: it has not come yet. */
 size_t mr_net_eager_max(int rank)
 {
     struct mr_peer *p = mr_peer_get(rank);
-    int err = p ? mr_peer_fetch_card(p) : -ENOMEM;
+    int err = p ? mr_peer_fetch_address(p) : -ENOMEM;
 
     if (err == -EAGAIN)
         return 0;
-    if (err || p->card->eager_max > mr_config.eager_max)
+    if (err || p->address->eager_max > mr_config.eager_max)
         return mr_config.eager_max;
-    return p->card->eager_max;
+    return p->address->eager_max;
 }
 
 static bool rails_are_alike(const struct mr_peer *p)
@@ -54,8 +54,8 @@ static bool rails_are_alike(const struct mr_peer *p)
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         if (mr_verbs.rail[i].addr.rate_mbps != rate)
             return false;
-    for (unsigned i = 0; p && p->card->magic && i < p->card->num_rails; i++)
-        if (p->card->rail[i].rate_mbps != rate)
+    for (unsigned i = 0; p && p->address->magic && i < p->address->num_rails; i++)
+        if (p->address->rail[i].rate_mbps != rate)
             return false;
     return true;
 }
@@ -96,12 +96,12 @@ unsigned mr_net_rate(int rank, size_t *whole)
     const struct mr_peer *p = mr_peers.peer[rank];
     unsigned rails = mr_verbs.num_rails;
 
-    if (!p || !p->card->magic || !rails_are_alike(p))
+    if (!p || !p->address->magic || !rails_are_alike(p))
         return 0;
     if (rails > 1 && mr_peers.policy[MR_POLICY_LARGE].kind->where != MR_WHERE_ALL)
         return 0; /* packets go where the other policy says */
-    if (p->card->num_rails < rails)
-        rails = p->card->num_rails;
+    if (p->address->num_rails < rails)
+        rails = p->address->num_rails;
     *whole = rails > 1 ? MR_STRIPE_BUSY * mr_config.stripe_min : 0;
     return rails * (unsigned)(mr_ahead_rate(mr_verbs.rail[0].addr.rate_mbps, 1, 1) / 1000000);
 }
@@ -125,17 +125,17 @@ size_t mr_net_packet_max(int rank)
 }
 
 /*
- * What both have. Until the card has come: what we have, the peer looks again; but for messages that are only offered
+ * What both have. Until the address has come: what we have, the peer looks again; but for messages that are only offered
  * because it has not come. They would have memory registered, the program's stack perhaps, which a forked child then
  * lacks.
  */
 unsigned mr_net_caps(int rank, size_t len)
 {
     struct mr_peer *p = mr_peers.rationed ? mr_peer_get(rank) : mr_peers.peer[rank];
-    unsigned common = !p ? 0 : p->card->magic ? p->card->kinds & mr_peers.our_kinds : mr_peers.our_kinds;
+    unsigned common = !p ? 0 : p->address->magic ? p->address->kinds & mr_peers.our_kinds : mr_peers.our_kinds;
     unsigned datagrams = common >> MR_LINK_UD & 1 && mr_config.ud_pool ? MR_VC_DATAGRAMS : 0;
 
-    if (p && !p->card->magic && len <= mr_config.eager_max)
+    if (p && !p->address->magic && len <= mr_config.eager_max)
         return 0;
     if (p && common && mr_peers.rules.num && !mr_steer_by_rdma(p, len))
         return 0;

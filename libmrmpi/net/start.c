@@ -49,7 +49,7 @@ static void on_landed(struct mr_rail *rail, uint32_t imm)
 
 static void on_datagram(struct mr_rail *rail, const void *data, size_t len)
 {
-    mr_wireup_datagram(data, len);
+    mr_handshake_datagram(data, len);
 }
 
 static const struct mr_verbs_handlers handlers = {
@@ -57,8 +57,8 @@ static const struct mr_verbs_handlers handlers = {
     .segment = on_segment,
     .landed = on_landed,
     .datagram = on_datagram,
-    .rail_changed = mr_mend_rail_changed,
-    .rail_moved = mr_mend_rail_moved,
+    .rail_changed = mr_recovery_rail_changed,
+    .rail_moved = mr_recovery_rail_moved,
 };
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ void mr_net_finalize(void)
 {
     while (mr_config.leaks && mr_verbs_poll()) /* so that all that is done has come back */
         ;
-    mr_cards_close();
+    mr_addresses_close();
     mr_peers_free();
     mr_bulk_finalize();
     mr_assemblies_free(&mr_net.assemblies);
@@ -213,7 +213,7 @@ int mr_net_init(const struct mr_launch *launch)
     if (!err)
         limit_packets();
     if (!err)
-        err = mr_card_publish();
+        err = mr_address_publish();
     if (err)
         mr_net_finalize();
     else

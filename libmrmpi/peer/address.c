@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cards that come from other ranks. Pure. */
+/* Addresses that come from other ranks. Pure. */
 #include "libmrmpi/peer/address.h"
 
 #include <errno.h>
@@ -8,15 +8,15 @@
 
 #define MTU_MAX 5 /* 4096 bytes */
 
-struct mr_card mr_card_none;
+struct mr_address mr_address_none;
 
-int mr_card_check(struct mr_card *c, size_t len)
+int mr_address_check(struct mr_address *c, size_t len)
 {
-    if (len < offsetof(struct mr_card, num_rails) || c->magic != MR_CARD_MAGIC)
+    if (len < offsetof(struct mr_address, num_rails) || c->magic != MR_ADDRESS_MAGIC)
         return -EPROTO;
-    if (c->version != MR_CARD_VERSION)
+    if (c->version != MR_ADDRESS_VERSION)
         return -EPROTONOSUPPORT;
-    if (len < mr_card_length(0) || c->num_rails > MR_RAILS_MAX || len != mr_card_length(c->num_rails) || !c->paths ||
+    if (len < mr_address_length(0) || c->num_rails > MR_RAILS_MAX || len != mr_address_length(c->num_rails) || !c->paths ||
         !c->eager_max)
         return -EPROTO;
     for (unsigned i = 0; i < c->num_rails; i++) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The card that a rank publishes by the launcher: how it can be reached, and what it wants of both ends of a
+ * The address that a rank publishes by the launcher: how it can be reached, and what it wants of both ends of a
  * connection. Little endian, as in memory. Magic and version keep their places in all versions.
  */
-#ifndef MRMPI_CARD_H
-#define MRMPI_CARD_H
+#ifndef MRMPI_ADDRESS_H
+#define MRMPI_ADDRESS_H
 
 #include "libmrmpi/verbs/verbs.h"
 
-#define MR_CARD_MAGIC   0x6d726364u /* "mrcd" */
-#define MR_CARD_VERSION 6
+#define MR_ADDRESS_MAGIC   0x6d726364u /* "mrcd" */
+#define MR_ADDRESS_VERSION 6
 
-struct mr_card {
+struct mr_address {
     uint32_t magic;
     uint16_t version, num_rails;
     uint8_t paths, all_pairs; /* route/pair.h */
@@ -22,15 +22,15 @@ struct mr_card {
     struct mr_rail_addr rail[MR_RAILS_MAX]; /* only num_rails of them travel */
 };
 
-/* Of a peer whose card has not come: nothing is known, magic is 0. */
-extern struct mr_card mr_card_none;
+/* Of a peer whose address has not come: nothing is known, magic is 0. */
+extern struct mr_address mr_address_none;
 
-static inline size_t mr_card_length(unsigned rails)
+static inline size_t mr_address_length(unsigned rails)
 {
-    return offsetof(struct mr_card, rail) + rails * sizeof(struct mr_rail_addr);
+    return offsetof(struct mr_address, rail) + rails * sizeof(struct mr_rail_addr);
 }
 
-/* Takes over a card of len bytes that came: strings end. 0, -EPROTONOSUPPORT: another version, -EPROTO: it is none. */
-int mr_card_check(struct mr_card *c, size_t len);
+/* Takes over an address of len bytes that came: strings end. 0, -EPROTONOSUPPORT: another version, -EPROTO: it is none. */
+int mr_address_check(struct mr_address *c, size_t len);
 
 #endif

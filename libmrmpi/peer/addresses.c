@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cards: what a rank publishes by the launcher, and asks it for before it speaks to a peer. The launcher may take its
+ * Addresses: what a rank publishes by the launcher, and asks it for before it speaks to a peer. The launcher may take its
  * time. Where threads share the library it is asked by a thread of its own, so that they get on meanwhile: until the
- * card is there a peer cannot be connected, and only the shortest messages go to it unasked.
+ * address is there a peer cannot be connected, and only the shortest messages go to it unasked.
  */
 #include "libmrmpi/peer/peer.h"
 
@@ -17,7 +17,7 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/launch/launch.h"
 
-#define CARD_KEY "mrmpi.card"
+#define CARD_KEY "mrmpi.address"
 
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
 
@@ -39,10 +39,10 @@ static uint8_t our_kinds(void)
     return set;
 }
 
-int mr_card_publish(void)
+int mr_address_publish(void)
 {
-    struct mr_card card = {.magic = MR_CARD_MAGIC,
-                           .version = MR_CARD_VERSION,
+    struct mr_address address = {.magic = MR_ADDRESS_MAGIC,
+                           .version = MR_ADDRESS_VERSION,
                            .num_rails = (uint16_t)mr_verbs.num_rails,
                            .paths = (uint8_t)mr_config.paths,
                            .all_pairs = wants_all_pairs(),
@@ -50,12 +50,12 @@ int mr_card_publish(void)
                            .eager_max = (uint32_t)mr_config.eager_max};
 
     if (*mr_peers.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
-        memcpy(card.host, mr_peers.launch->node_name, strnlen(mr_peers.launch->node_name, sizeof card.host - 1));
+        memcpy(address.host, mr_peers.launch->node_name, strnlen(mr_peers.launch->node_name, sizeof address.host - 1));
     else
-        gethostname(card.host, sizeof card.host - 1);
+        gethostname(address.host, sizeof address.host - 1);
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        card.rail[i] = mr_verbs.rail[i].addr;
-    return mr_launch_put(CARD_KEY, &card, mr_card_length(card.num_rails));
+        address.rail[i] = mr_verbs.rail[i].addr;
+    return mr_launch_put(CARD_KEY, &address, mr_address_length(address.num_rails));
 }
 
 /* ---- a peer's ---------------------------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ struct fetch {
     int rank, err;
     size_t len;
     union {
-        struct mr_card card;
+        struct mr_address address;
         unsigned char room[4096]; /* one of another version may be longer */
     } got;
 };
@@ -77,39 +77,39 @@ static void ask_launcher(struct fetch *f)
 }
 
 /* 0 or -ENOMEM. */
-static int keep(struct mr_peer *p, const struct mr_card *card)
+static int keep(struct mr_peer *p, const struct mr_address *address)
 {
-    size_t len = mr_card_length(card->num_rails);
-    struct mr_card *kept = malloc(len);
+    size_t len = mr_address_length(address->num_rails);
+    struct mr_address *kept = malloc(len);
 
     if (!kept)
         return -ENOMEM;
-    memcpy(kept, card, len);
-    p->card = kept;
+    memcpy(kept, address, len);
+    p->address = kept;
     return 0;
 }
 
-void mr_card_drop(struct mr_peer *p)
+void mr_address_drop(struct mr_peer *p)
 {
-    if (p->card != &mr_card_none)
-        free(p->card);
-    p->card = &mr_card_none;
+    if (p->address != &mr_address_none)
+        free(p->address);
+    p->address = &mr_address_none;
 }
 
 static int take(struct mr_peer *p, struct fetch *f)
 {
     if (f->err == -EBUSY)
         return f->err; /* the ranks meet; it may be asked later */
-    p->card_error = f->err ? f->err : mr_card_check(&f->got.card, f->len);
-    if (!p->card_error)
-        p->card_error = keep(p, &f->got.card);
-    if (p->card_error == -EPROTONOSUPPORT)
+    p->address_error = f->err ? f->err : mr_address_check(&f->got.address, f->len);
+    if (!p->address_error)
+        p->address_error = keep(p, &f->got.address);
+    if (p->address_error == -EPROTONOSUPPORT)
         mr_log(MR_LOG_ERROR,
-               "rank %d runs another version of mrmpi: version %u of its card, %u of ours; a job needs one version",
-               p->rank, f->got.card.version, MR_CARD_VERSION);
-    else if (p->card_error)
-        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank, strerror(-p->card_error));
-    return p->card_error;
+               "rank %d runs another version of mrmpi: version %u of its address, %u of ours; a job needs one version",
+               p->rank, f->got.address.version, MR_ADDRESS_VERSION);
+    else if (p->address_error)
+        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank, strerror(-p->address_error));
+    return p->address_error;
 }
 
 /* ---- the thread that asks ---------------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static bool ask_meanwhile(struct mr_peer *p)
     return true;
 }
 
-/* The cards that have come. Connecting does not go on here: it asks for cards itself. */
+/* The addresses that have come. Connecting does not go on here: it asks for addresses itself. */
 static void take_all(void)
 {
     struct fetch *f, *next;
@@ -202,7 +202,7 @@ static void take_all(void)
     }
 }
 
-void mr_cards_poll(void)
+void mr_addresses_poll(void)
 {
     struct fetch *f;
 
@@ -223,7 +223,7 @@ static void free_fetches(struct fetch *f)
     }
 }
 
-void mr_cards_close(void)
+void mr_addresses_close(void)
 {
     if (!asker.runs)
         return;
@@ -241,14 +241,14 @@ void mr_cards_close(void)
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
-int mr_peer_fetch_card(struct mr_peer *p)
+int mr_peer_fetch_address(struct mr_peer *p)
 {
     struct fetch f = {.rank = p->rank};
 
     if (p->fetching)
         take_all();
-    if (p->card->magic || p->card_error)
-        return p->card_error;
+    if (p->address->magic || p->address_error)
+        return p->address_error;
     if (p->fetching || (mr_threaded && ask_meanwhile(p)))
         return -EAGAIN;
     ask_launcher(&f);

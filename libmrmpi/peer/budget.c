@@ -113,25 +113,25 @@ static void park(struct mr_peer *p)
     mr_peer_due(p);
 }
 
-bool mr_budget_word(struct mr_peer *p, const struct mr_hdr *hdr)
+bool mr_budget_control(struct mr_peer *p, const struct mr_hdr *hdr)
 {
-    if (hdr->kind != MR_WORD_PARKED)
+    if (hdr->kind != MR_CONTROL_PARKED)
         return false;
-    if (p->wanted & mr_peers.rationed && p->card->kinds & ~mr_peers.rationed)
+    if (p->wanted & mr_peers.rationed && p->address->kinds & ~mr_peers.rationed)
         park(p);
     return true;
 }
 
 static void tell_parked(struct mr_peer *p)
 {
-    struct mr_hdr hdr = {.kind = MR_WORD_PARKED, .tag = mr_sub_tag(&p->sub[0], 0)};
+    struct mr_hdr hdr = {.kind = MR_CONTROL_PARKED, .tag = mr_sub_tag(&p->sub[0], 0)};
 
     mr_channel_up.send(p->vc, &hdr, NULL, 0);
 }
 
 static bool can_spare(const struct mr_peer *p)
 {
-    return p && p->up && !p->error && p->wanted & mr_peers.rationed && p->card->kinds & ~mr_peers.rationed && !p->num_large;
+    return p && p->up && !p->error && p->wanted & mr_peers.rationed && p->address->kinds & ~mr_peers.rationed && !p->num_large;
 }
 
 static struct mr_peer *least_useful(void)
@@ -149,7 +149,7 @@ static struct mr_peer *least_useful(void)
 
 static void evict(struct mr_peer *p)
 {
-    mr_log(MR_LOG_DEBUG, "rank %d on %s: its connection is closed for another rank's", p->rank, p->card->host);
+    mr_log(MR_LOG_DEBUG, "rank %d on %s: its connection is closed for another rank's", p->rank, p->address->host);
     mr_stat_add(MR_STAT_EVICTED, 1);
     tell_parked(p);
     park(p);
@@ -177,7 +177,7 @@ static bool has_room_for(const struct mr_peer *p)
 
 static void open_connections(struct mr_peer *p)
 {
-    mr_ration_want(p, p->wanted | (mr_peers.rationed & p->card->kinds));
+    mr_ration_want(p, p->wanted | (mr_peers.rationed & p->address->kinds));
     mr_peer_due(p);
 }
 
@@ -198,7 +198,7 @@ bool mr_budget_rdma(struct mr_peer *p)
     if (p->wanted & mr_peers.rationed)
         return has_rdma(p);
     p->use += LARGE_COUNT;
-    if (!p->card->kinds)
+    if (!p->address->kinds)
         return all; /* we have not met, and shall */
     if (mr_clock_ns() >= p->ask_ns && has_room_for(p))
         open_connections(p);
@@ -217,7 +217,7 @@ void mr_budget_need(struct mr_peer *p)
 
 bool mr_budget_grants(struct mr_peer *p, bool needed)
 {
-    if (p->wanted & mr_peers.rationed || has_no_other(p->card->kinds & mr_peers.our_kinds) || has_room_for(p))
+    if (p->wanted & mr_peers.rationed || has_no_other(p->address->kinds & mr_peers.our_kinds) || has_room_for(p))
         return true;
     if (needed)
         return true; /* the tick closes another one's */
@@ -251,7 +251,7 @@ static void count_use(struct mr_peer *p, uint64_t passed_ns)
 
 static bool deserves(const struct mr_peer *p, uint64_t now_ns)
 {
-    return p->up && !p->error && !(p->wanted & mr_peers.rationed) && p->card->kinds & mr_peers.rationed &&
+    return p->up && !p->error && !(p->wanted & mr_peers.rationed) && p->address->kinds & mr_peers.rationed &&
            p->counted >= (uint32_t)mr_config.rc_after && p->use && now_ns >= p->ask_ns && would_be_used(p);
 }
 

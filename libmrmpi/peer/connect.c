@@ -46,7 +46,7 @@ struct mr_peer *mr_peer_get(int rank)
     if (!p)
         return NULL;
     p->rank = rank;
-    p->card = &mr_card_none;
+    p->address = &mr_address_none;
     p->vc = mr_channel_up.get(rank);
     mr_window_init(&p->out, WINDOW);
     init_handshake(p);
@@ -62,7 +62,7 @@ struct mr_peer *mr_peer_of(uint32_t rank)
     return mr_peer_get((int)rank);
 }
 
-bool mr_wireup_begin(struct mr_peer *p, struct mr_sub *sub)
+bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
 {
     if (mr_cm_waiting(&p->cm))
         return false;
@@ -91,7 +91,7 @@ static unsigned num_requested(void)
     return n;
 }
 
-void mr_wireup_connect(struct mr_peer *p)
+void mr_peer_connect(struct mr_peer *p)
 {
     if (p->cm.state != MR_CM_IDLE || p->queued)
         return;
@@ -102,7 +102,7 @@ void mr_wireup_connect(struct mr_peer *p)
     watch(p);
 }
 
-void mr_wireup_datagram(const void *data, size_t len)
+void mr_handshake_datagram(const void *data, size_t len)
 {
     uint32_t self = (uint32_t)mr_peers.launch->rank, size = (uint32_t)mr_peers.launch->size;
     struct mr_cm_msg msg;
@@ -120,7 +120,7 @@ void mr_wireup_datagram(const void *data, size_t len)
     if (ours && p->sub)
         mr_where_learn(p, &msg);
     if (ours && (msg.type == MR_CM_ASK || msg.type == MR_CM_HERE))
-        mr_ping_datagram(p, &msg);
+        mr_keepalive_datagram(p, &msg);
     else if (ours)
         mr_cm_receive(&p->cm, &msg, mr_clock_ns());
     else
@@ -140,14 +140,14 @@ static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
     err = mr_launch_failed();
     if (err) {
         mr_log(MR_LOG_ERROR, "rank %d on %s does not answer the request to connect, and the job ends: %s", p->rank,
-               p->card->host, strerror(-err));
+               p->address->host, strerror(-err));
         mr_peer_lost(p, err);
         return;
     }
     mr_log(MR_LOG_WARN,
            "rank %d on %s has not answered the request to connect for %u s: it computes, its process hangs, or no path "
            "leads there; it is waited for",
-           p->rank, p->card->host, (unsigned)(waited / 1000000000));
+           p->rank, p->address->host, (unsigned)(waited / 1000000000));
 }
 
 /* True while there is something to wait for. */
@@ -166,14 +166,14 @@ static bool tick_peer(struct mr_peer *p, uint64_t now_ns, unsigned *room)
     return p->queued || mr_cm_waiting(&p->cm);
 }
 
-void mr_wireup_tick(void)
+void mr_handshake_tick(void)
 {
     unsigned requested = num_requested(), room = requested < REQUESTS_MAX ? REQUESTS_MAX - requested : 0;
     struct mr_peer **at = &mr_peers.connecting, *p;
     uint64_t now = mr_clock_ns();
 
     if (mr_peers.num_fetching)
-        mr_cards_poll();
+        mr_addresses_poll();
     while ((p = *at)) {
         if (tick_peer(p, now, &room)) {
             at = &p->next_connecting;
@@ -194,10 +194,10 @@ void mr_peers_poll(void)
 
     mr_peers.mend_due = false;
     while ((p = *at)) {
-        bool more = mr_mend_poll(p, now, mr_wireup_begin);
+        bool more = mr_recovery_poll(p, now, mr_handshake_begin);
 
         if (!p->error && p->up)
-            more |= mr_change_poll(p, now, mr_wireup_begin);
+            more |= mr_epoch_poll(p, now, mr_handshake_begin);
         if (more) {
             at = &p->next_mending;
             continue;

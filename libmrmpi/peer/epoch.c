@@ -3,7 +3,7 @@
  * Service levels that change while a job runs. To each peer there are two sides, alike in pairs of rails, paths and
  * kinds of links, of which one is in use and the other closed. When fabricd says something new the other side is opened
  * on the new levels, in one round of connecting, while messages go on over the first. When that is done it is the one
- * that counts (mr_peer.turn says how often that has happened): what waits for room, and all that comes, goes over it.
+ * that counts (mr_peer.epoch says how often that has happened): what waits for room, and all that comes, goes over it.
  * What is posted on the old side is finished there. Each end says when nothing more of its own is under way on a
  * subchannel of the old side; when both have, it is closed. In the same way a connection is closed that has been given
  * up (budget.c).
@@ -23,7 +23,7 @@
 
 #define PAUSE_NS 10000000ull /* between two attempts */
 
-void mr_change_all(void)
+void mr_epoch_all(void)
 {
     for (int r = 0; r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
@@ -60,7 +60,7 @@ static bool is_idle(struct mr_sub *sub)
 /* The peer shall hear that it carries nothing from here any more. False: not now. */
 static bool tell_idle(struct mr_sub *sub)
 {
-    struct mr_hdr hdr = {.kind = MR_WORD_IDLE, .tag = mr_sub_tag(sub, sub->generation)};
+    struct mr_hdr hdr = {.kind = MR_CONTROL_IDLE, .tag = mr_sub_tag(sub, sub->generation)};
 
     return !mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
 }
@@ -77,12 +77,12 @@ static bool close_when_idle(struct mr_sub *sub)
     return true;
 }
 
-bool mr_change_word(struct mr_peer *p, const struct mr_hdr *hdr)
+bool mr_epoch_control(struct mr_peer *p, const struct mr_hdr *hdr)
 {
-    struct mr_sub *sub = hdr->kind == MR_WORD_IDLE ? mr_sub_tagged(p, (uint32_t)hdr->tag) : NULL;
+    struct mr_sub *sub = hdr->kind == MR_CONTROL_IDLE ? mr_sub_tagged(p, (uint32_t)hdr->tag) : NULL;
 
     if (!sub)
-        return hdr->kind == MR_WORD_IDLE;
+        return hdr->kind == MR_CONTROL_IDLE;
     if (sub->generation == mr_tag_generation((uint32_t)hdr->tag))
         sub->heard = true;
     mr_peer_due(p);
@@ -140,33 +140,33 @@ static bool lacks_links(const struct mr_peer *p)
     return crowded && mr_levels_spare_links(p, NULL) > extra;
 }
 
-void mr_change_failed(struct mr_peer *p)
+void mr_epoch_failed(struct mr_peer *p)
 {
     p->change = true;
     mr_peer_due(p);
 }
 
-void mr_change_opened(struct mr_peer *p, uint8_t turn)
+void mr_epoch_opened(struct mr_peer *p, uint8_t epoch)
 {
     struct mr_load *before = p->load;
 
-    if (!mr_is_later(turn, p->turn))
+    if (!mr_is_later(epoch, p->epoch))
         return;
-    p->turn = turn;
-    p->now = p->sub + (turn & 1) * p->num_now;
-    p->load = p->loads[turn & 1];
+    p->epoch = epoch;
+    p->now = p->sub + (epoch & 1) * p->num_now;
+    p->load = p->loads[epoch & 1];
     for (unsigned i = 0; i < p->num_now; i++) { /* the rails are the same */
         p->load[i].weight = before[i].weight;
         before[i].up = false;
     }
     mr_stat_add(MR_STAT_CHANGED, 1);
-    mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->card->host,
+    mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->address->host,
            p->now[0].sl[MR_LEVEL_SMALL], p->now[0].sl[MR_LEVEL_BULK]);
     mr_peer_tell_moved(p);
     mr_peer_due(p);
 }
 
-bool mr_change_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
+bool mr_epoch_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 {
     bool more = false, closed;
 

@@ -37,7 +37,7 @@ void mr_peer_tell_opened(struct mr_sub *sub)
 
 void mr_peer_tell_lossy(struct mr_peer *p)
 {
-    if (!p->careful)
+    if (!p->has_lossy_link)
         TELL(lossy, p);
 }
 

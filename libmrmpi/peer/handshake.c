@@ -46,22 +46,22 @@ static void explain_no_pair(const struct mr_peer *p)
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         ours[i] = &mr_verbs.rail[i].addr;
-    for (unsigned i = 0; i < p->card->num_rails; i++)
-        theirs[i] = &p->card->rail[i];
+    for (unsigned i = 0; i < p->address->num_rails; i++)
+        theirs[i] = &p->address->rail[i];
     mr_log(MR_LOG_ERROR,
            "no rail leads to rank %d on %s: no subnet is common (RoCE: no kind of GID). Here: %s. There: %s", p->rank,
-           p->card->host, describe_rails(ours, mr_verbs.num_rails, here, sizeof here),
-           describe_rails(theirs, p->card->num_rails, there, sizeof there));
+           p->address->host, describe_rails(ours, mr_verbs.num_rails, here, sizeof here),
+           describe_rails(theirs, p->address->num_rails, there, sizeof there));
 }
 
 static int meet_peer(struct mr_peer *p)
 {
-    int err = mr_peer_fetch_card(p);
+    int err = mr_peer_fetch_address(p);
 
     if (!err)
         err = mr_subs_make(p);
     if (!err)
-        mr_budget_first(p, mr_peers.our_kinds & p->card->kinds);
+        mr_budget_first(p, mr_peers.our_kinds & p->address->kinds);
     if (!err && !p->num_subs) {
         explain_no_pair(p);
         err = -EHOSTUNREACH;
@@ -198,7 +198,7 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
             mr_sub_unopen(sub); /* of an earlier round */
         if (wanted && sub->state == MR_SUB_CLOSED) {
             mr_ration_asked(p, sub->kind);
-            err = mr_sub_open(sub, &mr_mend_events);
+            err = mr_sub_open(sub, &mr_recovery_events);
             failed = err ? err : failed;
         }
         if (wanted && sub->state == MR_SUB_OPENING)
@@ -213,7 +213,7 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
         return failed;
     if (!req && failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
         return -EAGAIN;
-    mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->card->host,
+    mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->address->host,
            failed == -ENETDOWN ? "the ports here are down" : strerror(-failed));
     return failed;
 }
@@ -261,14 +261,14 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
         }
         if (mr_is_later(r->generation, sub->generation))
             sub->generation = r->generation; /* the later one counts at both ends */
-        if (mr_is_later(r->turn, sub->turn) && (r->turn & 1) == sub->side)
-            sub->turn = r->turn;
-        err = mr_sub_connect(sub, &p->card->rail[sub->remote_rail], r, s ? s : r, c->local->psn, remote->psn);
+        if (mr_is_later(r->epoch, sub->epoch) && (r->epoch & 1) == sub->side)
+            sub->epoch = r->epoch;
+        err = mr_sub_connect(sub, &p->address->rail[sub->remote_rail], r, s ? s : r, c->local->psn, remote->psn);
         if (!err) {
             connected++;
             continue;
         }
-        mr_log(MR_LOG_ERROR, "the queue pairs to rank %d on %s, %s, cannot be connected: %s", p->rank, p->card->host,
+        mr_log(MR_LOG_ERROR, "the queue pairs to rank %d on %s, %s, cannot be connected: %s", p->rank, p->address->host,
                mr_sub_name(sub, name), strerror(-err));
         mr_sub_unopen(sub);
     }
@@ -303,13 +303,13 @@ static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned 
         return -EHOSTUNREACH;                         /* not even a rejection gets there */
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) /* they may have moved since the message was made */
         m.port[i] = (struct mr_cm_port){.lid = mr_verbs.rail[i].addr.lid, .lmc = mr_verbs.rail[i].addr.lmc};
-    err = mr_ud_send(sub->rail, &p->card->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
+    err = mr_ud_send(sub->rail, &p->address->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
                      MR_CM_LENGTH(m.num_subs));
     p->answering = sub;
     if (attempt && err != -EAGAIN)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
     if (err && err != -EAGAIN)
-        mr_log(MR_LOG_WARN, "connecting to rank %d on %s: no datagram over %s: %s", p->rank, p->card->host,
+        mr_log(MR_LOG_WARN, "connecting to rank %d on %s: no datagram over %s: %s", p->rank, p->address->host,
                mr_sub_name(sub, name), strerror(-err));
     return err;
 }
@@ -319,7 +319,7 @@ static void established(struct mr_cm_conn *c)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     bool first = !p->up;
     unsigned opened = 0;
-    uint8_t turn = p->turn;
+    uint8_t epoch = p->epoch;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
@@ -331,16 +331,16 @@ static void established(struct mr_cm_conn *c)
         if (mr_peers.rationed >> sub->kind & 1)
             p->refusals = 0;
         p->loads[sub->side][mr_sub_place(sub)].up = !sub->rail->down;
-        if (mr_is_later(sub->turn, turn))
-            turn = sub->turn;
-        mr_mend_opened(sub);
+        if (mr_is_later(sub->epoch, epoch))
+            epoch = sub->epoch;
+        mr_recovery_opened(sub);
         opened++;
     }
-    mr_change_opened(p, turn);
+    mr_epoch_opened(p, epoch);
     mr_sub_prefer(p);
     mr_stat_add(p->up ? MR_STAT_REOPENED : MR_STAT_CONNECTS, 1);
     mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
-           p->up ? "again connected to" : "connected to", p->rank, p->card->host,
+           p->up ? "again connected to" : "connected to", p->rank, p->address->host,
            (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->answering->sl[MR_LEVEL_SMALL],
            p->answering->sl[MR_LEVEL_BULK]);
     if (c->initiator && c->smooth)
@@ -348,7 +348,7 @@ static void established(struct mr_cm_conn *c)
     p->up = true;
     mr_where_answered(p);
     if (first)
-        mr_mend_connected(p);
+        mr_recovery_connected(p);
     mr_rings_opened(p);
     mr_peer_backlog(p);
 }
@@ -361,10 +361,10 @@ static void explain_rejection(const struct mr_peer *p)
         mr_log(MR_LOG_ERROR,
                "rank %d on %s runs another version of mrmpi: it speaks version %u of connecting, this rank version %u; "
                "all ranks of a job need the same",
-               p->rank, p->card->host, c->detail, MR_CM_VERSION);
+               p->rank, p->address->host, c->detail, MR_CM_VERSION);
     else
         mr_log(p->up && c->reason != MR_CM_GIVEN_UP ? MR_LOG_WARN : MR_LOG_ERROR,
-               "rank %d on %s refuses to connect: %s%s%s%s", p->rank, p->card->host, mr_cm_reason_text(c->reason),
+               "rank %d on %s refuses to connect: %s%s%s%s", p->rank, p->address->host, mr_cm_reason_text(c->reason),
                c->detail ? " (" : "", c->detail ? strerror(c->detail) : "", c->detail ? ")" : "");
 }
 
@@ -397,20 +397,20 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     }
     if (p->up) {
         if (!p->reopening)
-            mr_change_failed(p);
+            mr_epoch_failed(p);
         else if (c->reason == MR_CM_ENOUGH && c->rejected)
             mr_budget_refused(p);
         else if (p->reopening->state == MR_SUB_CLOSED)
-            mr_mend_later(p->reopening);
+            mr_recovery_later(p->reopening);
         return;
     }
     if (error == -ETIMEDOUT)
         mr_log(MR_LOG_ERROR,
                "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
                "no path leads there; it is given up because of MRMPI_CONNECT_RETRIES",
-               p->rank, p->card->host, c->attempts);
+               p->rank, p->address->host, c->attempts);
     else if (!c->rejected)
-        mr_log(MR_LOG_ERROR, "rank %d on %s cannot be connected to: %s", p->rank, p->card->host, strerror(-error));
+        mr_log(MR_LOG_ERROR, "rank %d on %s cannot be connected to: %s", p->rank, p->address->host, strerror(-error));
     mr_peer_lost(p, error);
 }
 

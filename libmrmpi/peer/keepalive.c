@@ -28,13 +28,13 @@ static bool ping(struct mr_sub *sub, unsigned level)
     return true;
 }
 
-void mr_ping_all(struct mr_peer *p)
+void mr_keepalive_all(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs * MR_LEVELS; i++)
         ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS);
 }
 
-void mr_ping_unsignaled(struct mr_peer *p)
+void mr_keepalive_unsignaled(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs * MR_LEVELS; i++) {
         const struct mr_sub *sub = &p->sub[i / MR_LEVELS];
@@ -68,7 +68,7 @@ static bool is_silent(struct mr_peer *p)
     return silent;
 }
 
-void mr_ping_silent(uint64_t now_ns)
+void mr_keepalive_silent(uint64_t now_ns)
 {
     bool first = !mr_peers.pinged_ns;
 
@@ -92,11 +92,11 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
     struct mr_cm_msg m;
 
     mr_cm_make_question(&m, type, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)sub->peer->rank, id, &way);
-    return mr_ud_send(sub->rail, &sub->peer->card->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
+    return mr_ud_send(sub->rail, &sub->peer->address->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
                       MR_CM_LENGTH(1));
 }
 
-void mr_ping_ask(struct mr_sub *sub, uint64_t now_ns)
+void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)
 {
     if (send_question(sub, MR_CM_ASK, sub->question + 1))
         return;
@@ -106,7 +106,7 @@ void mr_ping_ask(struct mr_sub *sub, uint64_t now_ns)
 }
 
 /* An answer that comes late tells that the peer was away: the next question shows whether it is there. */
-void mr_ping_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
+void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
 {
     const struct mr_cm_sub *s = msg->sub;
     struct mr_sub *sub = mr_sub_find(p, s->remote, s->rail, s->path, s->kind);

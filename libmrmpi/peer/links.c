@@ -148,7 +148,7 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
         sub->sl[l] = sl[l];
     }
     sub->extra = (uint8_t)(n - 1);
-    sub->turn = (uint8_t)(sub->peer->turn + !mr_sub_is_current(sub));
+    sub->epoch = (uint8_t)(sub->peer->epoch + !mr_sub_is_current(sub));
     sub->closing = sub->told = sub->heard = false;
     sub->state = MR_SUB_OPENING;
     return 0;
@@ -184,7 +184,7 @@ struct mr_cm_sub mr_sub_describe(const struct mr_sub *sub)
                           .remote = sub->remote_rail,
                           .path = sub->path,
                           .kind = mr_sub_kind(sub),
-                          .turn = sub->turn,
+                          .epoch = sub->epoch,
                           .needed = sub->peer->needed,
                           .generation = sub->generation};
 

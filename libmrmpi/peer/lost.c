@@ -21,7 +21,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
     p->up = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
         p->loads[p->sub[i].side][mr_sub_place(&p->sub[i])].up = false;
-        mr_lifeline_drop(&p->sub[i]);
+        mr_probe_drop(&p->sub[i]);
         for (unsigned l = 0; l < p->sub[i].num_links; l++)
             if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                 p->sub[i].link[l].ops->drain(&p->sub[i].link[l]);
@@ -82,7 +82,7 @@ void mr_peers_free(void)
         if (!p)
             continue;
         for (unsigned i = 0; i < p->num_subs; i++) {
-            mr_lifeline_free(&p->sub[i]);
+            mr_probe_free(&p->sub[i]);
             for (unsigned l = 0; l < p->sub[i].num_links; l++)
                 if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                     p->sub[i].link[l].ops->close(&p->sub[i].link[l]);
@@ -90,7 +90,7 @@ void mr_peers_free(void)
         }
         drop_packets(p);
         mr_cm_free(&p->cm);
-        mr_card_drop(p);
+        mr_address_drop(p);
         free(p->steer);
         free(p->granted);
         mr_view_forget(p);

@@ -55,7 +55,7 @@ struct mr_sub {
     uint8_t remote_rail, path;
     uint8_t kind; /* enum mr_link_kind */
     uint8_t side; /* 0 or 1: peers change from the one to the other when service levels change (epoch.c) */
-    uint8_t turn; /* that the peer changes to, or has changed to, with it */
+    uint8_t epoch; /* that the peer changes to, or has changed to, with it */
     uint8_t twin; /* of those alike in all else, for classes of several lanes */
     uint8_t lane; /* which of them it has, from the first that the peer uses; counted round */
     bool absent;  /* the peer has none such: it met us in a class of fewer lanes */
@@ -67,7 +67,7 @@ struct mr_sub {
     uint8_t peer_from;  /* those of the peer before this generation are gone */
     uint8_t sl[MR_LEVELS];
     struct mr_sub_news news;      /* for the peer */
-    struct mr_lifeline *lifeline; /* while it is closed: what is left of a link of it (peer/probe.c) */
+    struct mr_probe *probe; /* while it is closed: what is left of a link of it (peer/probe.c) */
     uint64_t opened_ns, closed_ns, retry_ns;
     unsigned failures;    /* in a row */
     uint32_t question;    /* the last that the peer was asked over this way (keepalive.c), */
@@ -80,16 +80,16 @@ struct mr_sub {
 };
 
 /* Control messages, in header kinds of the channel's own; those of large messages are in bulk.h and zcopy.h. */
-enum mr_word {
-    MR_WORD_BROKEN = MR_VC_KIND_CHANNEL, /* mend.c: our end is broken; tag: a subchannel by its sender's names, and a generation */
-    MR_WORD_GONE,   /* our end has drained: nothing lands through it any more */
-    MR_WORD_ASK,    /* bulk.c: has the stripe with the notification ctx landed? sreq: comes back */
-    MR_WORD_TOLD,   /* rank: 1 if it has, or is not waited for any more; 0 if not */
-    MR_WORD_PARKED, /* budget.c: we give up our connections; tag: any subchannel */
-    MR_WORD_IDLE,   /* change.c: it is of the old side, and nothing from our end is under way on it */
-    MR_WORD_RING,   /* rings.c. rank: what; tag: the subchannel; payload: struct mr_ring_says */
-    MR_WORD_GRANT,  /* grant.c. ctx: kB/s on each level that goes ahead, over all rails; tag: of all packets; 0: no limit */
-    MR_WORD_BULK,   /* from here on */
+enum mr_control {
+    MR_CONTROL_BROKEN = MR_VC_KIND_CHANNEL, /* mend.c: our end is broken; tag: a subchannel by its sender's names, and a generation */
+    MR_CONTROL_GONE,   /* our end has drained: nothing lands through it any more */
+    MR_CONTROL_ASK,    /* bulk.c: has the stripe with the notification ctx landed? sreq: comes back */
+    MR_CONTROL_TOLD,   /* rank: 1 if it has, or is not waited for any more; 0 if not */
+    MR_CONTROL_PARKED, /* budget.c: we give up our connections; tag: any subchannel */
+    MR_CONTROL_IDLE,   /* change.c: it is of the old side, and nothing from our end is under way on it */
+    MR_CONTROL_RING,   /* rings.c. rank: what; tag: the subchannel; payload: struct mr_ring_says */
+    MR_CONTROL_GRANT,  /* grant.c. ctx: kB/s on each level that goes ahead, over all rails; tag: of all packets; 0: no limit */
+    MR_CONTROL_BULK,   /* from here on */
 };
 
 struct mr_peer {
@@ -104,18 +104,18 @@ struct mr_peer {
     struct mr_peer *next_connecting, *next_backlogged, *next_mending, *next_failing;
     struct mr_vc *vc;
     struct mr_cm_conn cm;
-    struct mr_card *card;       /* as long as its rails; mr_card_none: it has not come */
-    int card_error;             /* there is none, and why */
+    struct mr_address *address;       /* as long as its rails; mr_address_none: it has not come */
+    int address_error;             /* there is none, and why */
     bool fetching;              /* it is asked for (addresses.c) */
     unsigned num_subs, num_now; /* of both sides, of one */
     struct mr_sub *sub;
     struct mr_sub *now;       /* those of the side that carries what is sent now */
     struct mr_load *load;     /* theirs */
     struct mr_load *loads[2]; /* of each side. up: open, and the port is active */
-    uint8_t turn;             /* how often the side was changed; wraps */
+    uint8_t epoch;             /* how often the side was changed; wraps */
     bool change;              /* it wants to be, since service levels have changed */
     uint64_t change_ns;       /* not before */
-    uint8_t wanted;           /* kinds of links that shall be open: set, as mr_card.kinds */
+    uint8_t wanted;           /* kinds of links that shall be open: set, as mr_address.kinds */
     bool holds;               /* it has connections, or shall have: it counts (budget.c) */
     uint8_t refusals;         /* how often in a row it had no room for one */
     uint64_t ask_ns;          /* not before */
@@ -128,14 +128,14 @@ struct mr_peer {
     uint32_t arrived;         /* mr_peers.arrived when a packet was last sent there */
     struct mr_sched packet_turn;
     struct mr_shares *shares; /* what its weights give each rail (view.c); NULL: nothing has led there */
-    uint32_t spare;            /* set of subchannels that carry no packets, since better ones are open */
-    uint32_t far;              /* those of them that are spare only because of where they are (policy near) */
+    uint32_t excluded;            /* set of subchannels that carry no packets, since better ones are open */
+    uint32_t excluded_far;              /* those of them that are spare only because of where they are (policy near) */
     uint32_t rdma;             /* set of those that carry large messages */
     uint8_t bulk_kind;         /* enum mr_link_kind of those that carry large messages by RDMA */
     bool tracked;              /* they lose some: the receiver tells what has landed (track.c) */
     unsigned num_pending; /* queue pairs that the room above has under way for it */
     struct mr_window out; /* packets that wait, or are not known to be with the peer */
-    bool careful;         /* some of them go over links that lose packets, or theirs (rely.c) */
+    bool has_lossy_link;         /* some of them go over links that lose packets, or theirs (rely.c) */
     bool relying;         /* is in the list of that name */
     struct mr_peer *next_relying;
     uint64_t heard_ns;                        /* its last word */
@@ -168,7 +168,7 @@ struct mr_peers {
     struct mr_kinds kinds;
     uint8_t our_kinds; /* the same as a set */
     bool untimed;          /* something has gone or come of which rely.c does not know when */
-    bool attentive;        /* careful, or somebody is being connected: packets may be signs */
+    bool attentive;        /* has_lossy_link, or somebody is being connected: packets may be signs */
     uint8_t rationed;      /* kinds of links that only some peers have: set */
     unsigned num_rationed; /* peers that shall have them */
     unsigned num_held;     /* and those whose are not closed yet */
@@ -181,7 +181,7 @@ struct mr_peers {
     unsigned distance[MR_RAILS_MAX];          /* of our rails from this process, as far as a policy asks */
     bool distances_known;
     unsigned num_relying;  /* peers to which or from which packets on links that lose them are under way */
-    unsigned num_fetching;  /* cards that are asked for, or have come and mr_cards_poll has not told */
+    unsigned num_fetching;  /* addresses that are asked for, or have come and mr_addresses_poll has not told */
     unsigned num_isolated;  /* peers to whom nothing leads at present */
     bool mend_due;          /* one of those that are mending has something to say or do now */
     uint32_t arrived;   /* packets, of all peers */
@@ -229,7 +229,7 @@ void mr_peer_tell_freed(struct mr_peer *p);
 /* The peer's rank is on another host. */
 bool mr_peer_is_remote(int rank);
 /* The peer of that rank, made if need be; NULL: no memory, or it is on this host. Connecting begins with
- * mr_wireup_connect(). */
+ * mr_peer_connect(). */
 struct mr_peer *mr_peer_get(int rank);
 struct mr_peer *mr_peer_of(uint32_t rank); /* any number may be asked for */
 /* Something of it is to be said or done: look after it in mr_peers_poll(). */
@@ -247,17 +247,17 @@ void mr_peers_free(void);
 /* ---- addresses.c --------------------------------------------------------------------------------------------------- */
 
 /* Publish how we can be reached. */
-int mr_card_publish(void);
+int mr_address_publish(void);
 /* At the end: that of the peer, if it has come. */
-void mr_card_drop(struct mr_peer *p);
+void mr_address_drop(struct mr_peer *p);
 /*
- * Its card is there afterwards: 0. Waits for the launcher, unless threads share the library: then -EAGAIN until it has
+ * Its address is there afterwards: 0. Waits for the launcher, unless threads share the library: then -EAGAIN until it has
  * come, and mr_cm_resume() is called. Other negative errno: there is none, that was said.
  */
-int mr_peer_fetch_card(struct mr_peer *p);
+int mr_peer_fetch_address(struct mr_peer *p);
 /* While mr_peers.num_fetching: take those that have come, go on connecting. Not while a connection is prepared. */
-void mr_cards_poll(void);
-void mr_cards_close(void);
+void mr_addresses_poll(void);
+void mr_addresses_close(void);
 
 /* ---- levels.c -------------------------------------------------------------------------------------------------- */
 
@@ -307,7 +307,7 @@ static inline unsigned mr_sub_place(const struct mr_sub *sub)
 }
 static inline bool mr_sub_is_current(const struct mr_sub *sub)
 {
-    return sub->side == (sub->peer->turn & 1);
+    return sub->side == (sub->peer->epoch & 1);
 }
 static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
 {
@@ -332,19 +332,19 @@ void mr_sub_prefer(struct mr_peer *p);
 
 #define MR_REOPEN_ATTEMPTS 4 /* of one handshake; another begins after a pause (recovery.c) */
 extern const struct mr_cm_ops mr_handshake_ops;
-void mr_wireup_connect(struct mr_peer *p);
+void mr_peer_connect(struct mr_peer *p);
 /* Say and do what is due for the peers that are looked after. */
 void mr_peers_poll(void);
 /* Begin a round for a subchannel that is closed, unless one is under way; NULL: for all of the side that is not
  * current. */
-bool mr_wireup_begin(struct mr_peer *p, struct mr_sub *sub);
-void mr_wireup_datagram(const void *data, size_t len);
+bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub);
+void mr_handshake_datagram(const void *data, size_t len);
 /* Timers of peers that are being connected. */
-void mr_wireup_tick(void);
+void mr_handshake_tick(void);
 
 /* ---- where.c --------------------------------------------------------------------------------------------------- */
 
-/* The peer's ports are where its message says, not where its card said. */
+/* The peer's ports are where its message says, not where its address said. */
 void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m);
 /* A request to connect is not answered: is the peer where it was? */
 void mr_where_ask(struct mr_peer *p, uint64_t now_ns);
@@ -364,7 +364,7 @@ uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], 
 /* The peer's counts make a difference: the tables are to be made anew. */
 bool mr_steer_is_stale(const struct mr_peer *p);
 /* Which subchannels may not carry this packet: set. */
-static inline uint32_t mr_steer_spare(const struct mr_peer *p, enum mr_rule_use use, size_t payload)
+static inline uint32_t mr_steer_excluded(const struct mr_peer *p, enum mr_rule_use use, size_t payload)
 {
     return p->steer[use * (mr_peers.rules.num_sizes + 1) + mr_rules_size_class(&mr_peers.rules, payload)];
 }
@@ -434,7 +434,7 @@ bool mr_budget_grants(struct mr_peer *p, bool needed);
 /* The peer has no room for one. */
 void mr_budget_refused(struct mr_peer *p);
 /* The peer's word that it gives up its connections: true if it is one. */
-bool mr_budget_word(struct mr_peer *p, const struct mr_hdr *hdr);
+bool mr_budget_control(struct mr_peer *p, const struct mr_hdr *hdr);
 /* Large messages may go there by RDMA: there is a connection, or will be. */
 bool mr_budget_rdma(struct mr_peer *p);
 /* One waits for a connection. */
@@ -449,7 +449,7 @@ void mr_rings_opened(struct mr_peer *p);
 /* After each tick of the budget. */
 void mr_rings_tick(void);
 /* A word about a ring: true if it is one. */
-bool mr_rings_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 
 /* Begins a handshake for a subchannel, or NULL: for all of the other side. False: one is under way. */
 typedef bool mr_begin_fn(struct mr_peer *p, struct mr_sub *sub);
@@ -457,62 +457,62 @@ typedef bool mr_begin_fn(struct mr_peer *p, struct mr_sub *sub);
 /* ---- epoch.c -------------------------------------------------------------------------------------------------- */
 
 /* fabricd has said something new: all peers that are connected otherwise change sides. */
-void mr_change_all(void);
+void mr_epoch_all(void);
 /* What is due of it. True: more later. */
-bool mr_change_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
+bool mr_epoch_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
 /* The round that was to open the other side came to nothing. */
-void mr_change_failed(struct mr_peer *p);
+void mr_epoch_failed(struct mr_peer *p);
 /* A round has opened subchannels of this turn: if it is a later one it is the one that counts now. */
-void mr_change_opened(struct mr_peer *p, uint8_t turn);
+void mr_epoch_opened(struct mr_peer *p, uint8_t epoch);
 /* The peer's word that a subchannel of the other side carries nothing from there any more: true if it is one. */
-bool mr_change_word(struct mr_peer *p, const struct mr_hdr *hdr);
+bool mr_epoch_control(struct mr_peer *p, const struct mr_hdr *hdr);
 
 /* ---- recovery.c ---------------------------------------------------------------------------------------------------- */
 
 /* Links of every subchannel report here. */
-extern const struct mr_link_events mr_mend_events;
+extern const struct mr_link_events mr_recovery_events;
 /* The subchannel cannot be used any more. Its packets go over others once it has drained. */
 void mr_sub_break(struct mr_sub *sub);
 /* Nobody needs it any more: closed without a word. */
 void mr_sub_close(struct mr_sub *sub);
 /* A subchannel that is closed, or could not be opened: it is tried again after a pause. */
-void mr_mend_later(struct mr_sub *sub);
+void mr_recovery_later(struct mr_sub *sub);
 /* The peer's end of it is gone and has drained, in this generation and those before. */
 void mr_sub_gone(struct mr_sub *sub, uint8_t generation);
-void mr_mend_opened(struct mr_sub *sub);
+void mr_recovery_opened(struct mr_sub *sub);
 /* The first round has ended: say what broke while it lasted, and open it again. */
-void mr_mend_connected(struct mr_peer *p);
+void mr_recovery_connected(struct mr_peer *p);
 /* A word of the peer's mend.c: header kinds from MR_VC_KIND_CHANNEL on. */
-void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr);
+void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr);
 /* Say and do what is due. True: more later. */
-bool mr_mend_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
+bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
 /* A port's state has changed; its address is another one. */
-void mr_mend_rail_changed(struct mr_rail *rail);
-void mr_mend_rail_moved(struct mr_rail *rail);
+void mr_recovery_rail_changed(struct mr_rail *rail);
+void mr_recovery_rail_moved(struct mr_rail *rail);
 
 /* ---- keepalive.c ---------------------------------------------------------------------------------------------------- */
 
 /* While this rank waits: ask the adapters of peers from which nothing comes for a sign of life. */
-void mr_ping_silent(uint64_t now_ns);
+void mr_keepalive_silent(uint64_t now_ns);
 /* Over all links to this peer, at once. */
-void mr_ping_all(struct mr_peer *p);
+void mr_keepalive_all(struct mr_peer *p);
 /*
  * The window is full: over those links whose last packets nobody will confirm by himself. Short packets are not signaled
  * each, and when all later ones go over another link, as large ones do on another service level, the oldest stays.
  */
-void mr_ping_unsignaled(struct mr_peer *p);
+void mr_keepalive_unsignaled(struct mr_peer *p);
 /* Ask the process, by a datagram over the way of this subchannel. */
-void mr_ping_ask(struct mr_sub *sub, uint64_t now_ns);
+void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns);
 /* Such a question of the peer, or its answer. */
-void mr_ping_datagram(struct mr_peer *p, const struct mr_cm_msg *msg);
+void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg);
 /* ---- probe.c ------------------------------------------------------------------------------------------------ */
 
 /* A link of the subchannel has drained: keep its queue pair. False: there is one already, or it is of no use. */
-bool mr_lifeline_keep(struct mr_sub *sub, struct mr_qp *qp);
+bool mr_probe_keep(struct mr_sub *sub, struct mr_qp *qp);
 /* Ask the adapter at its other end, once a second at most; its answer ends peer->waited_ns. */
-void mr_lifeline_ask(struct mr_sub *sub, uint64_t now_ns);
-void mr_lifeline_drop(struct mr_sub *sub);
+void mr_probe_ask(struct mr_sub *sub, uint64_t now_ns);
+void mr_probe_drop(struct mr_sub *sub);
 /* At the end: at once. */
-void mr_lifeline_free(struct mr_sub *sub);
+void mr_probe_free(struct mr_sub *sub);
 
 #endif

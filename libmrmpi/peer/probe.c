@@ -19,7 +19,7 @@
 
 #define RUN_MAX 64 /* writes; half of them before the next number */
 
-struct mr_lifeline {
+struct mr_probe {
     struct mr_sub *sub;
     struct mr_qp qp;
     struct mr_tx tx;
@@ -31,9 +31,9 @@ struct mr_lifeline {
     uint64_t asked_ns;
 };
 
-static void let_go(struct mr_lifeline *l)
+static void let_go(struct mr_probe *l)
 {
-    l->sub->lifeline = NULL;
+    l->sub->probe = NULL;
     mr_qp_destroy(&l->qp);
     free(l);
 }
@@ -42,7 +42,7 @@ static void let_go(struct mr_lifeline *l)
 
 static void run_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
-    struct mr_lifeline *l = container_of(wr, struct mr_lifeline, tx.wr);
+    struct mr_probe *l = container_of(wr, struct mr_probe, tx.wr);
 
     mr_tx_done(&l->tx, wc);
     if (wc->error)
@@ -55,7 +55,7 @@ static void run_done(struct mr_wr *wr, const struct mr_wc *wc)
 /* A refusal is an answer, too. */
 static void run_failed(struct mr_qp *qp, const struct mr_wc *wc)
 {
-    struct mr_lifeline *l = qp->owner;
+    struct mr_probe *l = qp->owner;
 
     if (wc->error != -EHOSTUNREACH)
         l->sub->peer->waited_ns = 0;
@@ -68,7 +68,7 @@ static void nothing_confirmed(struct mr_qp *qp, unsigned sends)
 
 static void drained(struct mr_qp *qp)
 {
-    struct mr_lifeline *l = qp->owner;
+    struct mr_probe *l = qp->owner;
 
     l->asking = false;
     if (l->unwanted)
@@ -85,7 +85,7 @@ static uint64_t interval_ns(void)
     return mr_config.patience < 4 ? (uint64_t)mr_config.patience * 250000000 : 1000000000;
 }
 
-static int post(struct mr_lifeline *l, unsigned n)
+static int post(struct mr_probe *l, unsigned n)
 {
     int err = 0;
 
@@ -94,9 +94,9 @@ static int post(struct mr_lifeline *l, unsigned n)
     return err;
 }
 
-void mr_lifeline_ask(struct mr_sub *sub, uint64_t now_ns)
+void mr_probe_ask(struct mr_sub *sub, uint64_t now_ns)
 {
-    struct mr_lifeline *l = sub->lifeline;
+    struct mr_probe *l = sub->probe;
     unsigned n = 1, run;
 
     if (!l || l->unwanted || l->asking || now_ns - l->asked_ns < interval_ns())
@@ -119,13 +119,13 @@ void mr_lifeline_ask(struct mr_sub *sub, uint64_t now_ns)
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
-bool mr_lifeline_keep(struct mr_sub *sub, struct mr_qp *qp)
+bool mr_probe_keep(struct mr_sub *sub, struct mr_qp *qp)
 {
-    struct mr_lifeline *l;
+    struct mr_probe *l;
 
     bool peer_gone = mr_is_later(sub->peer_from, sub->generation);
 
-    if (sub->lifeline || mr_sub_retires(sub) || sub->peer->error || peer_gone || qp->rail->dev->fatal)
+    if (sub->probe || mr_sub_retires(sub) || sub->peer->error || peer_gone || qp->rail->dev->fatal)
         return false;
     l = calloc(1, sizeof *l);
     if (!l || mr_qp_psns(qp, &l->psn, &l->receive)) {
@@ -135,13 +135,13 @@ bool mr_lifeline_keep(struct mr_sub *sub, struct mr_qp *qp)
     l->sub = sub;
     l->asked_ns = mr_clock_ns();
     mr_qp_keep(qp, &l->qp, &events, l);
-    sub->lifeline = l;
+    sub->probe = l;
     return true;
 }
 
-void mr_lifeline_drop(struct mr_sub *sub)
+void mr_probe_drop(struct mr_sub *sub)
 {
-    struct mr_lifeline *l = sub->lifeline;
+    struct mr_probe *l = sub->probe;
 
     if (!l)
         return;
@@ -152,8 +152,8 @@ void mr_lifeline_drop(struct mr_sub *sub)
         mr_qp_abort(&l->qp);
 }
 
-void mr_lifeline_free(struct mr_sub *sub)
+void mr_probe_free(struct mr_sub *sub)
 {
-    if (sub->lifeline)
-        let_go(sub->lifeline);
+    if (sub->probe)
+        let_go(sub->probe);
 }

@@ -104,23 +104,23 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
     if (!mr_is_later((uint8_t)(generation + 1), sub->peer_from))
         return;
     sub->peer_from = (uint8_t)(generation + 1);
-    mr_lifeline_drop(sub);
+    mr_probe_drop(sub);
     if (!mr_is_later(sub->generation, generation))
         end_with_peer(sub);
     mr_peer_due(sub->peer);
 }
 
-void mr_mend_opened(struct mr_sub *sub)
+void mr_recovery_opened(struct mr_sub *sub)
 {
     sub->opened_ns = mr_clock_ns();
     mr_rail_add(sub->rail, MR_RAIL_OPENED, 1);
     mr_view_sub(sub, MR_RECORD_OPEN, 0);
-    mr_lifeline_drop(sub);
+    mr_probe_drop(sub);
     mr_peer_tell_opened(sub);
     set_isolated(sub->peer, 0);
 }
 
-void mr_mend_connected(struct mr_peer *p)
+void mr_recovery_connected(struct mr_peer *p)
 {
     if (!is_open(p))
         set_isolated(p, mr_clock_ns());
@@ -141,7 +141,7 @@ static void describe_failure(const struct mr_link *l, const struct mr_wc *wc)
                                                       : "the port here is going down; if not, see the device's log";
     char name[MR_SUB_NAME];
 
-    mr_log(MR_LOG_WARN, "rank %d on %s, %s, service level %u: %s; likely %s", p->rank, p->card->host,
+    mr_log(MR_LOG_WARN, "rank %d on %s, %s, service level %u: %s; likely %s", p->rank, p->address->host,
            mr_sub_name(sub, name), l->sl, wc->status, cause);
 }
 
@@ -156,7 +156,7 @@ static void link_failed(struct mr_link *l, const struct mr_wc *wc)
     describe_failure(l, wc);
     mr_sub_break(sub);
     if (wc->error == -EHOSTUNREACH)
-        mr_ping_all(sub->peer); /* what is dead of the others shows now, not one after the other */
+        mr_keepalive_all(sub->peer); /* what is dead of the others shows now, not one after the other */
     if (wc->error == -EFAULT || wc->error == -EMSGSIZE) /* it would be the same over any other link */
         mr_peer_lost(sub->peer, wc->error);
 }
@@ -177,7 +177,7 @@ static uint64_t pause_ns(const struct mr_sub *sub)
     return pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
 }
 
-void mr_mend_later(struct mr_sub *sub)
+void mr_recovery_later(struct mr_sub *sub)
 {
     uint64_t now = mr_clock_ns();
 
@@ -212,7 +212,7 @@ static void link_drained(struct mr_link *l)
     if (mr_sub_retires(sub))
         sub->retry_ns = sub->failures = 0; /* it is not its fault */
     else
-        mr_mend_later(sub);
+        mr_recovery_later(sub);
     sub->news.gone = true;
     sub->news.gone_generation = sub->generation;
     if (!p->error)
@@ -224,10 +224,10 @@ static void link_drained(struct mr_link *l)
 
 static bool link_left(struct mr_link *l, struct mr_qp *qp)
 {
-    return !mr_sub_retires(l->owner) && mr_lifeline_keep(l->owner, qp);
+    return !mr_sub_retires(l->owner) && mr_probe_keep(l->owner, qp);
 }
 
-const struct mr_link_events mr_mend_events = {
+const struct mr_link_events mr_recovery_events = {
     .left = link_left,
     .confirmed = link_confirmed,
     .failed = link_failed,
@@ -236,7 +236,7 @@ const struct mr_link_events mr_mend_events = {
 
 /* ---- words ----------------------------------------------------------------------------------------------------- */
 
-static bool say(struct mr_sub *sub, enum mr_word word, uint8_t generation)
+static bool say(struct mr_sub *sub, enum mr_control word, uint8_t generation)
 {
     struct mr_hdr hdr = {.kind = word, .tag = mr_sub_tag(sub, generation)};
 
@@ -260,7 +260,7 @@ static void hear_broken(struct mr_sub *sub, uint8_t generation)
     mr_peer_due(sub->peer);
 }
 
-void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
+void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr)
 {
     uint32_t tag = (uint32_t)hdr->tag;
     struct mr_sub *sub = mr_sub_tagged(p, tag);
@@ -268,15 +268,15 @@ void mr_mend_word(struct mr_peer *p, const struct mr_hdr *hdr)
     if (!sub || p->error)
         return;
     switch (hdr->kind) {
-    case MR_WORD_BROKEN:
+    case MR_CONTROL_BROKEN:
         hear_broken(sub, mr_tag_generation(tag));
         break;
-    case MR_WORD_GONE:
+    case MR_CONTROL_GONE:
         mr_sub_gone(sub, mr_tag_generation(tag));
         break;
     default:
         mr_log(MR_LOG_WARN, "rank %d on %s sent a word of kind %u that this version does not know", p->rank,
-               p->card->host, hdr->kind);
+               p->address->host, hdr->kind);
     }
 }
 
@@ -284,9 +284,9 @@ static void say_news(struct mr_sub *sub)
 {
     struct mr_sub_news *n = &sub->news;
 
-    if (n->broken && say(sub, MR_WORD_BROKEN, n->broken_generation))
+    if (n->broken && say(sub, MR_CONTROL_BROKEN, n->broken_generation))
         n->broken = false;
-    if (n->gone && say(sub, MR_WORD_GONE, n->gone_generation))
+    if (n->gone && say(sub, MR_CONTROL_GONE, n->gone_generation))
         n->gone = false;
 }
 
@@ -298,7 +298,7 @@ static void describe_isolation(const struct mr_peer *p)
         const struct mr_rail *rail = p->sub[i].rail;
         char name[MR_SUB_NAME];
 
-        mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->card->host, mr_sub_name(&p->sub[i], name),
+        mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->address->host, mr_sub_name(&p->sub[i], name),
                rail->dev->fatal ? "the device here is gone"
                : rail->down     ? "the port here is down"
                                 : "no answer: its host, its process or a link on the way is gone");
@@ -321,7 +321,7 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
     if (p->waited_ns < patience)
         return false;
     mr_log(MR_LOG_ERROR, "rank %d on %s is lost: no rail has led there for %d s (MRMPI_PATIENCE)", p->rank,
-           p->card->host, mr_config.patience);
+           p->address->host, mr_config.patience);
     describe_isolation(p);
     mr_peer_lost(p, -ENETDOWN);
     return true;
@@ -341,7 +341,7 @@ static bool mend_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
 
     say_news(sub);
     if (sub->peer->isolated_ns && !rail->down)
-        mr_lifeline_ask(sub, now_ns);
+        mr_probe_ask(sub, now_ns);
     more = mr_peer_tell_due(sub);
     if (sub->news.broken || sub->news.gone || sub->state == MR_SUB_BROKEN)
         more = true;
@@ -354,7 +354,7 @@ static bool mend_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
     return more;
 }
 
-bool mr_mend_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
+bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 {
     bool more;
 
@@ -378,7 +378,7 @@ static void sub_rail_changed(struct mr_sub *sub)
     mr_peer_due(sub->peer);                          /* ... or opened again */
 }
 
-void mr_mend_rail_changed(struct mr_rail *rail)
+void mr_recovery_rail_changed(struct mr_rail *rail)
 {
     mr_view_port(rail);
     for (int r = 0; r < mr_peers.launch->size; r++) {
@@ -391,7 +391,7 @@ void mr_mend_rail_changed(struct mr_rail *rail)
 }
 
 /* What peers know of it leads nowhere: its subchannels are opened anew, and the request says where it is now. */
-void mr_mend_rail_moved(struct mr_rail *rail)
+void mr_recovery_rail_moved(struct mr_rail *rail)
 {
     for (int r = 0; r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];

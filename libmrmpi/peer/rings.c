@@ -16,7 +16,7 @@
 #include "libmrmpi/peer/peer.h"
 #include "libmrmpi/route/quota.h"
 
-enum ring_word {
+enum ring_control {
     RING_OFFER,    /* write into this */
     RING_ACCEPT,   /* I do */
     RING_WITHDRAW, /* write no more */
@@ -29,9 +29,9 @@ static struct mr_link *link_of(struct mr_sub *sub)
     return sub->level[MR_LEVEL_SMALL];
 }
 
-static bool say(struct mr_sub *sub, enum ring_word word, const struct mr_ring_says *what)
+static bool say(struct mr_sub *sub, enum ring_control word, const struct mr_ring_says *what)
 {
-    struct mr_hdr hdr = {.kind = MR_WORD_RING, .rank = (int32_t)word, .tag = mr_sub_tag(sub, sub->generation)};
+    struct mr_hdr hdr = {.kind = MR_CONTROL_RING, .rank = (int32_t)word, .tag = mr_sub_tag(sub, sub->generation)};
 
     return !mr_channel_up.send(sub->peer->vc, &hdr, what, sizeof *what);
 }
@@ -49,7 +49,7 @@ static void offer(struct mr_sub *sub)
     struct mr_ring_says says;
 
     if (mr_ring_make(l, &says)) {
-        mr_log(MR_LOG_DEBUG, "rank %d on %s: no memory for a ring", sub->peer->rank, sub->peer->card->host);
+        mr_log(MR_LOG_DEBUG, "rank %d on %s: no memory for a ring", sub->peer->rank, sub->peer->address->host);
         return;
     }
     if (!say(sub, RING_OFFER, &says))
@@ -131,7 +131,7 @@ static void give(struct mr_peer *p, const struct holders *h)
 {
     p->rings = true;
     mr_stat_most(MR_STAT_RINGS_MOST, h->held + 1);
-    mr_log(MR_LOG_DEBUG, "rank %d on %s writes into a ring from now on", p->rank, p->card->host);
+    mr_log(MR_LOG_DEBUG, "rank %d on %s writes into a ring from now on", p->rank, p->address->host);
 }
 
 /* One of those that deserve one has it, or somebody else's goes for it. False: no more can be done. */
@@ -203,7 +203,7 @@ static void answer_offer(struct mr_sub *sub, const struct mr_ring_says *offered)
 }
 
 /* The subchannel may not be open here yet, or no more. */
-static void hear(struct mr_sub *sub, enum ring_word word, const struct mr_ring_says *what)
+static void hear(struct mr_sub *sub, enum ring_control word, const struct mr_ring_says *what)
 {
     bool open = sub->state == MR_SUB_OPEN;
 
@@ -217,22 +217,22 @@ static void hear(struct mr_sub *sub, enum ring_word word, const struct mr_ring_s
         mr_ring_ended(link_of(sub), what->count);
 }
 
-bool mr_rings_word(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     uint32_t tag = (uint32_t)hdr->tag;
     struct mr_ring_says what;
     struct mr_sub *sub;
 
-    if (hdr->kind != MR_WORD_RING)
+    if (hdr->kind != MR_CONTROL_RING)
         return false;
     sub = mr_sub_tagged(p, tag);
     if (!sub || sub->kind != MR_LINK_RING || len != sizeof what || (uint32_t)hdr->rank >= RING_WORDS) {
-        mr_log(MR_LOG_WARN, "rank %d on %s: a word about a ring that cannot be", p->rank, p->card->host);
+        mr_log(MR_LOG_WARN, "rank %d on %s: a word about a ring that cannot be", p->rank, p->address->host);
         return true;
     }
     memcpy(&what, payload, sizeof what);
     if (mr_sub_tag(sub, sub->generation) != mr_sub_tag(sub, mr_tag_generation(tag)))
         return true; /* of one that has broken */
-    hear(sub, (enum ring_word)hdr->rank, &what);
+    hear(sub, (enum ring_control)hdr->rank, &what);
     return true;
 }

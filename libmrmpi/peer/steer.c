@@ -99,7 +99,7 @@ uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], 
         for (unsigned c = 0; c < classes; c++) {
             unsigned kind = mr_rules_pick(&mr_peers.rules, use, c, &about, open);
 
-            p->steer[use * classes + c] = kind < MR_LINK_KINDS ? up & ~of_kind[kind] : p->spare;
+            p->steer[use * classes + c] = kind < MR_LINK_KINDS ? up & ~of_kind[kind] : p->excluded;
             if (kind < MR_LINK_KINDS && loses_packets(kind))
                 mr_peer_tell_lossy(p);
         }
@@ -116,7 +116,7 @@ bool mr_steer_is_stale(const struct mr_peer *p)
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
 {
     struct mr_rules_peer about = describe(p);
-    unsigned kinds = p->card->kinds & mr_peers.our_kinds, rdma = 1u << p->bulk_kind,
+    unsigned kinds = p->address->kinds & mr_peers.our_kinds, rdma = 1u << p->bulk_kind,
              open = kinds & (1u << MR_LINK_UD | rdma), kind;
 
     kind = mr_rules_pick(&mr_peers.rules, MR_RULE_RDMA, mr_rules_size_class(&mr_peers.rules, len), &about, open);
@@ -127,7 +127,7 @@ bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
 bool mr_steer_wants(const struct mr_peer *p, uint8_t set)
 {
     struct mr_rules_peer about = describe(p);
-    unsigned open = p->card->kinds & mr_peers.our_kinds;
+    unsigned open = p->address->kinds & mr_peers.our_kinds;
 
     for (unsigned use = 0; use < MR_RULE_RDMA; use++)
         for (unsigned c = 0; c <= mr_peers.rules.num_sizes; c++) {

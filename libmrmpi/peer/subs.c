@@ -16,7 +16,7 @@
 
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
 {
-    const struct mr_rail_addr *far = &sub->peer->card->rail[sub->remote_rail];
+    const struct mr_rail_addr *far = &sub->peer->address->rail[sub->remote_rail];
 
     snprintf(out, MR_SUB_NAME, "%s port %u to %s port %u, path %u", sub->rail->dev->name, sub->rail->port, far->device,
              far->port, sub->path);
@@ -131,7 +131,7 @@ static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pai
 static void add_side(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned twins)
 {
     for (unsigned k = 0; k < mr_peers.kinds.num; k++)
-        if (p->card->kinds >> mr_peers.kinds.kind[k] & 1)
+        if (p->address->kinds >> mr_peers.kinds.kind[k] & 1)
             add_kind(p, mr_peers.kinds.kind[k], pair, num, ours, twins);
 }
 
@@ -173,7 +173,7 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
                                         .paths = (unsigned)mr_config.paths,
                                         .all = !strcmp(mr_config.pairs, "all")};
     sides[!ours] = (struct mr_pair_side){
-        .rail = p->card->rail, .num_rails = p->card->num_rails, .paths = p->card->paths, .all = p->card->all_pairs};
+        .rail = p->address->rail, .num_rails = p->address->num_rails, .paths = p->address->paths, .all = p->address->all_pairs};
     num = mr_pair_match(&sides[0], &sides[1], pair, most, left_out);
     p->packet_turn.kib_time =
         mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_peers.policy));
@@ -185,7 +185,7 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
 
 static void reweigh(struct mr_peer *p)
 {
-    unsigned kinds = (unsigned)__builtin_popcount(mr_peers.our_kinds & p->card->kinds), left_out;
+    unsigned kinds = (unsigned)__builtin_popcount(mr_peers.our_kinds & p->address->kinds), left_out;
     struct mr_pair pair[MR_SUBS_MAX];
     unsigned num = list_pairs(p, MR_SUBS_MAX / kinds, pair, &left_out);
 
@@ -218,12 +218,12 @@ static void begin_turns(struct mr_peer *p, unsigned num)
 int mr_subs_make(struct mr_peer *p)
 {
     struct mr_pair pair[MR_SUBS_MAX];
-    unsigned left_out, kinds = mr_peers.our_kinds & p->card->kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num, twins;
+    unsigned left_out, kinds = mr_peers.our_kinds & p->address->kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num, twins;
     int err;
 
     if (!num_kinds) {
         mr_log(MR_LOG_ERROR, "rank %d on %s: it uses no kind of link that is used here (MRMPI_LINKS)", p->rank,
-               p->card->host);
+               p->address->host);
         return -EHOSTUNREACH;
     }
     num = list_pairs(p, MR_SUBS_MAX / num_kinds, pair, &left_out);
@@ -244,7 +244,7 @@ int mr_subs_make(struct mr_peer *p)
     p->tracked = p->rdma && !mr_link_kinds[p->bulk_kind]->reliable && !mr_peers.kinds.native[p->bulk_kind];
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
-               p->card->host, num, left_out);
+               p->address->host, num, left_out);
     return 0;
 }
 
@@ -256,20 +256,20 @@ void mr_sub_prefer(struct mr_peer *p)
     for (unsigned i = 0; i < p->num_now; i++)
         if (p->load[i].up)
             of_kind[p->now[i].kind] |= 1u << i;
-    p->spare = p->far = 0;
+    p->excluded = p->excluded_far = 0;
     for (unsigned k = 0; k < mr_peers.kinds.num; k++) {
         uint32_t all = of_kind[mr_peers.kinds.kind[k]], set = mr_spread_narrow(p, MR_POLICY_SMALL, all);
 
         of_kind[mr_peers.kinds.kind[k]] = set;
         up |= all;
-        p->spare |= found ? all : all & ~set;
+        p->excluded |= found ? all : all & ~set;
         if (!found && mr_peers.policy[MR_POLICY_SMALL].kind->where == MR_WHERE_NEAR)
-            p->far = all & ~set;
+            p->excluded_far = all & ~set;
         if (!found && set && (!mr_peers.kinds.native[mr_peers.kinds.kind[k]] || !mr_link_kinds[mr_peers.kinds.kind[k]]->confirms))
             mr_peer_tell_lossy(p);
         found |= set != 0;
     }
     if (p->steer)
-        p->spare = mr_steer_set(p, of_kind, up);
+        p->excluded = mr_steer_set(p, of_kind, up);
     mr_view_weights(p);
 }

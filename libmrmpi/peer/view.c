@@ -72,7 +72,7 @@ static uint32_t that_count(const struct mr_peer *p)
 
     for (unsigned i = 0; i < p->num_now; i++)
         up |= (uint32_t)p->load[i].up << i;
-    return up & p->rdma ? mr_spread_narrow(p, MR_POLICY_LARGE, up & p->rdma) : up & ~p->spare;
+    return up & p->rdma ? mr_spread_narrow(p, MR_POLICY_LARGE, up & p->rdma) : up & ~p->excluded;
 }
 
 static struct mr_shares shares_of(const struct mr_peer *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the ports of peers are, when their LIDs are no longer those of their cards. Connection messages say where the
+ * Where the ports of peers are, when their LIDs are no longer those of their addresses. Connection messages say where the
  * sender is; but where both ends have moved no message gets there. Then fabricd is asked, which asks the subnet
  * administration: while a request to connect is not answered, less and less often. Without a daemon nobody knows.
  */
@@ -16,11 +16,11 @@
 
 static bool moved(struct mr_peer *p, unsigned rail, uint16_t lid, uint8_t lmc)
 {
-    struct mr_rail_addr *to = &p->card->rail[rail];
+    struct mr_rail_addr *to = &p->address->rail[rail];
 
     if (to->global || !lid || (to->lid == lid && to->lmc == lmc))
         return false;
-    mr_log(MR_LOG_INFO, "rank %d on %s: %s port %u has LID %u LMC %u now", p->rank, p->card->host, to->device, to->port,
+    mr_log(MR_LOG_INFO, "rank %d on %s: %s port %u has LID %u LMC %u now", p->rank, p->address->host, to->device, to->port,
            lid, lmc);
     to->lid = lid;
     to->lmc = lmc;
@@ -31,7 +31,7 @@ void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
 {
     bool any = false;
 
-    for (unsigned i = 0; i < p->card->num_rails; i++)
+    for (unsigned i = 0; i < p->address->num_rails; i++)
         any |= moved(p, i, m->port[i].lid, m->port[i].lmc);
     if (any)
         mr_cm_repeat(&p->cm); /* a request of ours went astray */
@@ -66,11 +66,11 @@ static const struct mr_rail *rail_to(const struct mr_peer *p, unsigned remote)
 
 static void ask(const struct mr_peer *p)
 {
-    for (unsigned i = 0; i < p->card->num_rails; i++) {
-        const struct mr_rail *r = p->card->rail[i].global ? NULL : rail_to(p, i);
+    for (unsigned i = 0; i < p->address->num_rails; i++) {
+        const struct mr_rail *r = p->address->rail[i].global ? NULL : rail_to(p, i);
 
         if (r)
-            mr_fabric_ask_place(r->dev->name, r->port, guid_of(&p->card->rail[i]));
+            mr_fabric_ask_place(r->dev->name, r->port, guid_of(&p->address->rail[i]));
     }
 }
 
@@ -97,8 +97,8 @@ static void take(struct mr_peer *p, const struct mr_fabric_place *place)
 {
     bool any = false;
 
-    for (unsigned i = 0; i < p->card->num_rails; i++)
-        if (guid_of(&p->card->rail[i]) == place->guid)
+    for (unsigned i = 0; i < p->address->num_rails; i++)
+        if (guid_of(&p->address->rail[i]) == place->guid)
             any |= moved(p, i, place->lid, place->lmc);
     if (any)
         mr_cm_repeat(&p->cm);

@@ -53,8 +53,8 @@ enum mr_packet {
 enum mr_packet_flags {
     MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
     MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
-    MR_FLAG_PUT = 4,    /* RTS: the sender can write into exposed memory */
-    MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is exposed for datagrams */
+    MR_FLAG_PUT = 4,    /* RTS: the sender can write into advertised memory */
+    MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is advertised for datagrams */
     MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read; and perhaps
                            another one, of where its last bytes are as well */
     MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */

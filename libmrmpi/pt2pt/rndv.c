@@ -30,7 +30,7 @@ static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, st
 
     if (!(caps & how) || (how == MR_VC_READ && !(caps & mr_pt2pt.reads_if)))
         return 0;
-    if (mr_vc_expose(r->vc, mr_plain(r->req->send_buf, r->req->type), len, how, &r->region, remote))
+    if (mr_vc_advertise(r->vc, mr_plain(r->req->send_buf, r->req->type), len, how, &r->region, remote))
         return 0;
     return how == MR_VC_GET ? MR_FLAG_GET : MR_FLAG_READ;
 }
@@ -290,11 +290,11 @@ static int share_some(struct mr_rndv *r)
     return 1;
 }
 
-static bool expose_and_clear(struct mr_rndv *r, enum mr_vc_caps how)
+static bool advertise_and_clear(struct mr_rndv *r, enum mr_vc_caps how)
 {
     struct mr_request *req = r->req;
 
-    if (mr_vc_expose(r->vc, mr_plain(req->recv_buf, req->type), r->total, how, &r->region, &r->remote))
+    if (mr_vc_advertise(r->vc, mr_plain(req->recv_buf, req->type), r->total, how, &r->region, &r->remote))
         return false;
     mr_vc_expect(r->region, mr_rndv_id(r));
     r->state = MR_RNDV_LANDING;
@@ -303,7 +303,7 @@ static bool expose_and_clear(struct mr_rndv *r, enum mr_vc_caps how)
     return true;
 }
 
-/* The sender can write, or send datagrams, into memory that is exposed for that; so can be done here, too. */
+/* The sender can write, or send datagrams, into memory that is advertised for that; so can be done here, too. */
 static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
     unsigned caps;
@@ -311,9 +311,9 @@ static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
     if (!(hdr->flags & (MR_FLAG_PUT | MR_FLAG_DATAGRAMS)) || !r->req->type->contiguous || !r->total)
         return false;
     caps = mr_vc_caps(r->vc, r->total);
-    if (hdr->flags & MR_FLAG_PUT && caps & MR_VC_PUT && expose_and_clear(r, MR_VC_PUT))
+    if (hdr->flags & MR_FLAG_PUT && caps & MR_VC_PUT && advertise_and_clear(r, MR_VC_PUT))
         return true;
-    return hdr->flags & MR_FLAG_DATAGRAMS && caps & MR_VC_DATAGRAMS && expose_and_clear(r, MR_VC_DATAGRAMS);
+    return hdr->flags & MR_FLAG_DATAGRAMS && caps & MR_VC_DATAGRAMS && advertise_and_clear(r, MR_VC_DATAGRAMS);
 }
 
 /* With a core for each rank, and another rank to share with. */

@@ -19,7 +19,7 @@
 
 struct mr_bounce {
     struct mr_bounce *next; /* all of them */
-    struct mr_vc *vc;       /* to whom it is exposed, as that region */
+    struct mr_vc *vc;       /* to whom it is advertised, as that region */
     struct mr_region *region;
     struct mr_remote remote;
     uint32_t used, tails; /* bytes; tails that are under way in them */
@@ -40,15 +40,15 @@ static struct mr_bounce *make_bounce(void)
     return b;
 }
 
-static bool expose(struct mr_bounce *b, struct mr_vc *vc)
+static bool advertise(struct mr_bounce *b, struct mr_vc *vc)
 {
     if (b->vc == vc)
         return true;
     if (b->region)
-        mr_vc_unexpose(b->region);
+        mr_vc_withdraw(b->region);
     b->vc = NULL;
     b->region = NULL;
-    if (mr_vc_expose(vc, b->memory, BOUNCE_SIZE, MR_VC_READ, &b->region, &b->remote))
+    if (mr_vc_advertise(vc, b->memory, BOUNCE_SIZE, MR_VC_READ, &b->region, &b->remote))
         return false;
     b->vc = vc;
     return true;
@@ -67,7 +67,7 @@ static struct mr_bounce *idle_bounce(struct mr_vc *vc)
     }
     if (mr_pt2pt.num_bounces < BOUNCES)
         any = make_bounce();
-    return any && expose(any, vc) ? any : NULL;
+    return any && advertise(any, vc) ? any : NULL;
 }
 
 bool mr_tail_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out)
@@ -109,7 +109,7 @@ void mr_tail_front(struct mr_rndv *r)
     if (r->state != MR_RNDV_OFFERED || !r->bounce)
         return;
     r->state = MR_RNDV_TAIL;
-    mr_vc_unexpose(r->region);
+    mr_vc_withdraw(r->region);
     r->region = NULL;
     mr_stream_uncount(r);
     mr_request_get(req);
@@ -123,7 +123,7 @@ void mr_tail_free_all(void)
     while ((b = mr_pt2pt.bounces)) {
         mr_pt2pt.bounces = b->next;
         if (b->region)
-            mr_vc_unexpose(b->region);
+            mr_vc_withdraw(b->region);
         free(b->memory);
         free(b);
     }

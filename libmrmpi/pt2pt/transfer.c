@@ -83,7 +83,7 @@ void mr_rndv_drop(struct mr_rndv *r)
     mr_rndv_deactivate(r);
     mr_stream_uncount(r);
     if (r->region)
-        mr_vc_unexpose(r->region);
+        mr_vc_withdraw(r->region);
     r->region = NULL;
     if (r->bounce)
         mr_tail_release(r);

@@ -19,7 +19,7 @@ enum mr_rndv_state {
     MR_RNDV_PUSHED,   /* sender, shared: all DATA is out, the receiver may be reading still */
     MR_RNDV_TAIL,     /* sender: the program's send is complete, the receiver is reading the copy */
     MR_RNDV_GETTING,  /* receiver: reads chunk by chunk */
-    MR_RNDV_LANDING,  /* receiver: the peer writes into exposed memory */
+    MR_RNDV_LANDING,  /* receiver: the peer writes into advertised memory */
     MR_RNDV_READING,  /* receiver: the channel is reading */
     MR_RNDV_DRAINING, /* receiver: DATA coming in */
     MR_RNDV_SHARING,  /* receiver: DATA coming in, and can read by itself */

@@ -106,9 +106,9 @@ void mr_ack_grant(struct mr_ack *a, unsigned every, unsigned grant, uint64_t now
         due_by(a, now_ns);
 }
 
-struct mr_ack_word mr_ack_take(struct mr_ack *a, uint64_t now_ns)
+struct mr_ack_msg mr_ack_take(struct mr_ack *a, uint64_t now_ns)
 {
-    struct mr_ack_word word = {.cum = a->cum, .grant = a->grant, .sack = early_after(a, a->cum + 1)};
+    struct mr_ack_msg word = {.cum = a->cum, .grant = a->grant, .sack = early_after(a, a->cum + 1)};
 
     a->told = a->grant;
     a->owed = 0;
@@ -139,7 +139,7 @@ static unsigned grant_code(uint32_t grant)
     return 2 * log + (log ? grant >> (log - 1) & 1 : 0);
 }
 
-size_t mr_ack_encode(const struct mr_ack_word *word, void *out)
+size_t mr_ack_encode(const struct mr_ack_msg *word, void *out)
 {
     uint32_t head = (word->cum & SEQ_MASK) | (uint32_t)grant_code(word->grant) << SEQ_BITS;
 
@@ -150,7 +150,7 @@ size_t mr_ack_encode(const struct mr_ack_word *word, void *out)
     return MR_ACK_WIRE_MAX;
 }
 
-size_t mr_ack_decode(const void *data, size_t len, bool long_form, uint32_t base, struct mr_ack_word *word)
+size_t mr_ack_decode(const void *data, size_t len, bool long_form, uint32_t base, struct mr_ack_msg *word)
 {
     size_t size = long_form ? MR_ACK_WIRE_MAX : MR_ACK_WIRE_MIN;
     uint32_t head, ahead;

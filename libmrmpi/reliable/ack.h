@@ -4,7 +4,7 @@
  * and when. Pure: no network, no clock; times are the caller's. Putting packets into order is vc/reorder.h's; this
  * hears what came of each.
  *
- * A word (struct mr_ack_word) says all: the packets in order, those after a gap, and how many the peer may have in
+ * A word (struct mr_ack_msg) says all: the packets in order, those after a gap, and how many the peer may have in
  * flight. It goes with any packet to the peer (piggybacked), or in a packet of its own when no other has taken it in
  * time:
  * - after half of the shortest time-out (M. Koop, R. Kumar, D. Panda, "Can Software Reliability Outperform Hardware
@@ -32,7 +32,7 @@
 #define MR_ACK_WIRE_MIN 4
 #define MR_ACK_WIRE_MAX 12
 
-struct mr_ack_word {
+struct mr_ack_msg {
     uint32_t cum;   /* all packets before it have come */
     uint32_t grant; /* as many after that may be in flight */
     uint64_t sack;  /* bit i: packet cum + 1 + i has come */
@@ -90,14 +90,14 @@ static inline uint64_t mr_ack_deadline(const struct mr_ack *a)
     return a->due_ns;
 }
 /* The word for a packet that is posted now. With it nothing is owed any more. */
-struct mr_ack_word mr_ack_take(struct mr_ack *a, uint64_t now_ns);
+struct mr_ack_msg mr_ack_take(struct mr_ack *a, uint64_t now_ns);
 
 /* Writes a word, returns its length: MR_ACK_WIRE_MIN or MR_ACK_WIRE_MAX. */
-size_t mr_ack_encode(const struct mr_ack_word *word, void *out);
+size_t mr_ack_encode(const struct mr_ack_msg *word, void *out);
 /*
  * Reads a word from len bytes; base: the oldest packet that is not confirmed (struct mr_window). Returns its length
  * (the larger one if long_form), 0 if there are too few bytes. Any bytes give some word: mr_window_acked judges it.
  */
-size_t mr_ack_decode(const void *data, size_t len, bool long_form, uint32_t base, struct mr_ack_word *word);
+size_t mr_ack_decode(const void *data, size_t len, bool long_form, uint32_t base, struct mr_ack_msg *word);
 
 #endif

@@ -11,12 +11,12 @@
 #define PACKET_COST 512 /* of a packet, whatever its length, in bytes of a long one */
 
 /* The first in turn, of those with the least due. */
-static unsigned take_least(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but)
+static unsigned take_least(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
 {
     unsigned i = s->next < n ? s->next : 0, best = n;
 
     for (unsigned k = 0; k < n; k++) {
-        if (load[i].up && !(but >> i & 1) && (best == n || s->due[i] < s->due[best]))
+        if (load[i].up && !(excluded >> i & 1) && (best == n || s->due[i] < s->due[best]))
             best = i;
         i = i + 1 < n ? i + 1 : 0;
     }
@@ -29,12 +29,12 @@ static unsigned last_of(const struct mr_sched *s, unsigned n)
     return (s->next && s->next < n ? s->next : n) - 1;
 }
 
-static unsigned heaviest(const struct mr_load *load, unsigned n, uint32_t but)
+static unsigned heaviest(const struct mr_load *load, unsigned n, uint32_t excluded)
 {
     unsigned best = n;
 
     for (unsigned i = 0; i < n; i++)
-        if (load[i].up && !(but >> i & 1) && (best == n || load[i].weight > load[best].weight))
+        if (load[i].up && !(excluded >> i & 1) && (best == n || load[i].weight > load[best].weight))
             best = i;
     return best;
 }
@@ -43,21 +43,21 @@ static unsigned heaviest(const struct mr_load *load, unsigned n, uint32_t but)
  * For a packet that answers one which has come: the same again, for a quantum, or the fastest one. Between messages that
  * wait for each other nobody is in a hurry for a second rail, and whoever waits looks first where the last one came from.
  */
-static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len)
+static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len)
 {
     unsigned last = last_of(s, n);
 
     if (s->uneven && len >= SHORT)
-        return heaviest(load, n, but);
-    return s->used < MR_SCHED_QUANTUM && load[last].up && !(but >> last & 1) ? last : take_least(s, load, n, but);
+        return heaviest(load, n, excluded);
+    return s->used < MR_SCHED_QUANTUM && load[last].up && !(excluded >> last & 1) ? last : take_least(s, load, n, excluded);
 }
 
-static unsigned take_next(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but)
+static unsigned take_next(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
 {
     unsigned i = s->next < n ? s->next : 0;
 
     for (unsigned k = 0; k < n; k++) {
-        if (load[i].up && !(but >> i & 1))
+        if (load[i].up && !(excluded >> i & 1))
             return i;
         i = i + 1 < n ? i + 1 : 0;
     }
@@ -77,7 +77,7 @@ static uint64_t end_of(const struct mr_sched *s, const struct mr_load *l, uint64
 }
 
 /* Who will have sent it first; of equals one of the same port as the last, which comes last. */
-static unsigned soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len,
+static unsigned soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len,
                         unsigned last)
 {
     unsigned best = n, i = last;
@@ -87,7 +87,7 @@ static unsigned soonest(const struct mr_sched *s, const struct mr_load *load, un
         uint64_t end;
 
         i = i + 1 < n ? i + 1 : 0;
-        if (!load[i].up || but >> i & 1)
+        if (!load[i].up || excluded >> i & 1)
             continue;
         end = end_of(s, &load[i], len);
         if (best == n || end < best_end ||
@@ -104,24 +104,24 @@ static unsigned soonest(const struct mr_sched *s, const struct mr_load *load, un
  * time, and a slow port is not asked while a fast one is idle. Of its subchannels (paths, lanes) each has its turn. For a
  * quantum nobody else is looked for.
  */
-static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len)
+static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len)
 {
     unsigned last = s->next < n ? s->next : 0;
 
-    if (s->used < MR_SCHED_QUANTUM && load[last].up && !(but >> last & 1))
+    if (s->used < MR_SCHED_QUANTUM && load[last].up && !(excluded >> last & 1))
         return last;
-    return soonest(s, load, n, but, len, last);
+    return soonest(s, load, n, excluded, len, last);
 }
 
 /*
  * Each gets its share. But of messages that come alone, as those do that wait for each other, a slow port would only be
  * slow; while the ports are busy they do not come alone, whatever they follow.
  */
-static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t but, uint64_t len)
+static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len)
 {
     if (s->idle)
-        return soonest(s, load, n, but, len, last_of(s, n));
-    return s->answers && (!s->uneven || len < MR_SCHED_LONG) ? take_same(s, load, n, but, len) : take_least(s, load, n, but);
+        return soonest(s, load, n, excluded, len, last_of(s, n));
+    return s->answers && (!s->uneven || len < MR_SCHED_LONG) ? take_same(s, load, n, excluded, len) : take_least(s, load, n, excluded);
 }
 
 void mr_sched_tell_time(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns)
@@ -134,17 +134,17 @@ void mr_sched_tell_time(struct mr_sched *s, const struct mr_load *load, unsigned
 }
 
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
-                       uint32_t but, uint64_t len)
+                       uint32_t excluded, uint64_t len)
 {
     switch (p->kind->turn) {
     case MR_TURN_SOONEST:
-        return take_soonest(s, load, n, but, len);
+        return take_soonest(s, load, n, excluded, len);
     case MR_TURN_FAIR:
-        return take_fair(s, load, n, but, len);
+        return take_fair(s, load, n, excluded, len);
     case MR_TURN_WEIGHTED:
-        return take_least(s, load, n, but);
+        return take_least(s, load, n, excluded);
     default:
-        return take_next(s, load, n, but);
+        return take_next(s, load, n, excluded);
     }
 }
 

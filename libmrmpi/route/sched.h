@@ -64,19 +64,19 @@ static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct m
 void mr_sched_tell_time(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns);
 
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
-                       uint32_t but, uint64_t len);
+                       uint32_t excluded, uint64_t len);
 void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned i,
                     uint64_t len);
 
 /*
- * The subchannel that takes the next packet or whole message, of len bytes: of those that are up, none of the set but (bit i: subchannel i); n
+ * The subchannel that takes the next packet or whole message, of len bytes: of those that are up, none of the set excluded (bit i: subchannel i); n
  * if there is none. Fair ones count bytes, not packets: of a program that sends a short and a long message in turn, one
  * rail must not get all long ones.
  */
 static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load,
-                                     unsigned n, uint32_t but, uint64_t len)
+                                     unsigned n, uint32_t excluded, uint64_t len)
 {
-    return n == 1 ? !load[0].up || but : mr_sched_take(p, s, load, n, but, len);
+    return n == 1 ? !load[0].up || excluded : mr_sched_take(p, s, load, n, excluded, len);
 }
 
 /* It has taken a packet, or a message, of len bytes. */

@@ -169,25 +169,25 @@ unsigned mr_vc_waiting(struct mr_vc *vc)
     return !vc_of(vc)->error && vc_of(vc)->ops->waiting ? vc_of(vc)->ops->waiting(vc) : 0;
 }
 
-int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                  struct mr_remote *out)
 {
     int err;
 
     if (vc_of(vc)->error)
         return vc_of(vc)->error;
-    if (!vc_of(vc)->ops->expose)
+    if (!vc_of(vc)->ops->advertise)
         return -EOPNOTSUPP;
-    err = vc_of(vc)->ops->expose(vc, buf, len, how, region, out);
+    err = vc_of(vc)->ops->advertise(vc, buf, len, how, region, out);
     if (!err)
         (*region)->channel = vc_of(vc)->ops;
     return err;
 }
 
-void mr_vc_unexpose(struct mr_region *region)
+void mr_vc_withdraw(struct mr_region *region)
 {
-    if (region && region->channel->unexpose)
-        region->channel->unexpose(region);
+    if (region && region->channel->withdraw)
+        region->channel->withdraw(region);
 }
 
 void mr_vc_expect(struct mr_region *region, uint64_t rreq)
@@ -222,8 +222,8 @@ static void deliver(struct vc *v, const struct mr_hdr *hdr, const void *payload,
 {
     if (__builtin_expect(hdr->kind < MR_VC_KIND_CHANNEL, 1))
         all.up.deliver(&v->base, hdr, payload, len);
-    else if (v->ops->word)
-        v->ops->word(v->base.rank, hdr, payload, len);
+    else if (v->ops->control)
+        v->ops->control(v->base.rank, hdr, payload, len);
 }
 
 static void deliver_held(struct vc *v)

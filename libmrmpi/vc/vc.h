@@ -30,7 +30,7 @@ struct mr_vc_upcalls {
 
 /* Opens the devices, publishes the addresses (mr_launch_put; the caller does the fence), sets up shared memory. */
 int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up);
-int mr_vc_ready(void);     /* after the launcher's fence: attach to the node's shared memory, read cards lazily */
+int mr_vc_ready(void);     /* after the launcher's fence: attach to the node's shared memory, read addresses lazily */
 void mr_vc_finalize(void); /* drains what is queued; peers have been synchronised by the caller */
 /* Handles completions, arrivals, connection set-up, deferred sends. Returns the number of things done; 0: idle. */
 int mr_vc_poll(void);
@@ -99,31 +99,31 @@ unsigned mr_vc_waiting(struct mr_vc *vc);
  * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to be
  * read (MR_VC_GET, MR_VC_READ). Registers it on every rail (registration cache).
  */
-int mr_vc_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                  struct mr_remote *out);
-void mr_vc_unexpose(struct mr_region *region);
+void mr_vc_withdraw(struct mr_region *region);
 /*
- * Who exposes a region for a put says so here, before it tells the peer: rreq is what put_landed will be called with.
+ * Who advertises a region for a put says so here, before it tells the peer: rreq is what put_landed will be called with.
  * (A notification carries 32 bits only: the region's token stands for rreq on the wire.)
  */
 void mr_vc_expect(struct mr_region *region, uint64_t rreq);
 
 /*
- * Write buf into the peer's exposed memory, striped over the rails. cookie comes back in put_sent; rreq is given to the
+ * Write buf into the peer's advertised memory, striped over the rails. cookie comes back in put_sent; rreq is given to the
  * peer's put_landed (it is what the peer gave to mr_vc_expect for this region). len > 0. The region for the local
  * buffer is taken and released inside.
  */
 int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
 
 /*
- * Read a part of a message of size bytes into its place in buf, from the first bytes of the peer's exposed memory, striped
+ * Read a part of a message of size bytes into its place in buf, from the first bytes of the peer's advertised memory, striped
  * over the rails. cookie comes back in read_done; the peer is not told. part.len > 0. The region for the local buffer,
  * all of it, is taken and released inside.
  */
 int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                void *cookie);
 
-/* Read from the peer's exposed memory now (process_vm_readv). 0, or negative errno: -EPERM when the kernel refuses. */
+/* Read from the peer's advertised memory now (process_vm_readv). 0, or negative errno: -EPERM when the kernel refuses. */
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
 
 #endif

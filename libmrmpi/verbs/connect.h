@@ -57,7 +57,7 @@ struct mr_cm_sub {
     uint8_t path;         /* LID path, the same on both sides */
     uint8_t kind;         /* of link, and which of those alike: 8 bits of the caller's */
     uint8_t generation;   /* of the queue pairs, by the sender's count */
-    uint8_t turn;         /* the caller's */
+    uint8_t epoch;         /* the caller's */
     uint8_t own;          /* set of the levels that have a link of their own; the others use that of the next one */
     uint8_t needed;       /* what was promised waits for it: not to be refused without need */
     /* The queue pair of each level, and its service level, of which the initiator's counts for both directions. */

@@ -36,8 +36,8 @@ tests/libmrmpi/test_reserve_PKGS := check
 tests/libmrmpi/test_reserve_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_change test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_card test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c
@@ -51,9 +51,9 @@ tests/libmrmpi/test_rules_PKGS := check
 tests/libmrmpi/test_quota_SRCS := tests/libmrmpi/test_quota.c
 tests/libmrmpi/test_quota_PKGS := check
 RAIL_TEST_BASE := $(addprefix libmrmpi/base/,config.c log.c stats.c)
-tests/libmrmpi/test_change_SRCS := tests/libmrmpi/test_change.c libmrmpi/peer/epoch.c libmrmpi/peer/levels.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_change_PKGS := check
-tests/libmrmpi/test_change_LDLIBS := -lpthread
+tests/libmrmpi/test_epoch_SRCS := tests/libmrmpi/test_epoch.c libmrmpi/peer/epoch.c libmrmpi/peer/levels.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_epoch_PKGS := check
+tests/libmrmpi/test_epoch_LDLIBS := -lpthread
 tests/libmrmpi/test_subs_SRCS := tests/libmrmpi/test_subs.c $(addprefix libmrmpi/peer/,subs.c links.c levels.c epoch.c) \
     $(addprefix libmrmpi/route/,pair.c policy.c) libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_subs_PKGS := check
@@ -65,8 +65,8 @@ tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c 
     $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_PKGS := check
 tests/libmrmpi/test_rely_LDLIBS := -lpthread
-tests/libmrmpi/test_card_SRCS := tests/libmrmpi/test_card.c libmrmpi/peer/address.c
-tests/libmrmpi/test_card_PKGS := check
+tests/libmrmpi/test_address_SRCS := tests/libmrmpi/test_address.c libmrmpi/peer/address.c
+tests/libmrmpi/test_address_PKGS := check
 tests/libmrmpi/test_blocks_SRCS := tests/libmrmpi/test_blocks.c libmrmpi/bulk/blocks.c
 tests/libmrmpi/test_blocks_PKGS := check
 tests/libmrmpi/test_repair_SRCS := tests/libmrmpi/test_repair.c libmrmpi/bulk/repair.c
@@ -147,7 +147,7 @@ endif
 # Large messages over links of the test's own
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
-tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c memory.c put.c stripe.c moves.c expose.c filter.c) $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c memory.c put.c stripe.c moves.c advertise.c filter.c) $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread

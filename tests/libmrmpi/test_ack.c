@@ -27,7 +27,7 @@ static void arrived(uint32_t seq, uint32_t expected, bool lossy, uint64_t now)
 
 #define WORD(now, the_cum, the_sack)                                                                                   \
     do {                                                                                                               \
-        struct mr_ack_word word = mr_ack_take(&a, now);                                                                \
+        struct mr_ack_msg word = mr_ack_take(&a, now);                                                                \
                                                                                                                        \
         ck_assert_uint_eq(word.cum, first + (the_cum));                                                                \
         ck_assert_uint_eq(word.sack, the_sack);                                                                        \
@@ -219,7 +219,7 @@ START_TEST(on_the_wire)
     srand(7);
     for (int i = 0; i < 20000; i++) {
         uint32_t base = (uint32_t)rand() * 2u + (uint32_t)(rand() & 1);
-        struct mr_ack_word in = {.cum = base + (uint32_t)rand() % 32768, .grant = 1 + (uint32_t)rand() % 32767}, got;
+        struct mr_ack_msg in = {.cum = base + (uint32_t)rand() % 32768, .grant = 1 + (uint32_t)rand() % 32767}, got;
         size_t len;
 
         if (i % 3 == 0)
@@ -236,14 +236,14 @@ START_TEST(on_the_wire)
         ck_assert_uint_eq(mr_ack_decode(out, len - 1, in.sack != 0, base, &got), 0);
     }
     for (uint32_t grant = 1; grant <= 4; grant++) {
-        struct mr_ack_word in = {.grant = grant}, got;
+        struct mr_ack_msg in = {.grant = grant}, got;
 
         mr_ack_encode(&in, out);
         mr_ack_decode(out, sizeof out, false, 0, &got);
         ck_assert_uint_eq(got.grant, grant);
     }
     for (unsigned code = 0; code < 32; code++) { /* any bytes */
-        struct mr_ack_word got;
+        struct mr_ack_msg got;
         uint32_t head = code << 27;
 
         memcpy(out, &head, sizeof head);
@@ -257,7 +257,7 @@ END_TEST
 /* A word that comes when 2^16 packets have passed is old, not new. */
 START_TEST(an_old_word_stays_old)
 {
-    struct mr_ack_word in = {.cum = first + 10, .grant = 64}, got;
+    struct mr_ack_msg in = {.cum = first + 10, .grant = 64}, got;
     unsigned char out[MR_ACK_WIRE_MAX];
 
     mr_ack_encode(&in, out);

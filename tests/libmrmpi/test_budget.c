@@ -22,7 +22,7 @@ static int nodes[PEERS + 1] = {0, 1, 2, 3, 4};
 static struct mr_launch launch;
 static struct mr_peer peer[PEERS], *peers[PEERS + 1];
 static struct mr_sub sub[PEERS];
-static struct mr_card card[PEERS];
+static struct mr_address address[PEERS];
 static struct mr_load load[PEERS];
 static struct mr_peer *parked; /* the last that was told so */
 static uint64_t clock_ns;
@@ -41,7 +41,7 @@ static uint32_t none_received(const struct mr_vc *vc)
 
 static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    ck_assert_uint_eq(hdr->kind, MR_WORD_PARKED);
+    ck_assert_uint_eq(hdr->kind, MR_CONTROL_PARKED);
     parked = &peer[hdr->tag];
     return 0;
 }
@@ -102,8 +102,8 @@ static void setup(void)
     for (unsigned i = 0; i < PEERS; i++) {
         peer[i] = (struct mr_peer){.rank = (int)i + 1, .up = true, .sub = &sub[i], .now = &sub[i], .num_subs = 1, .num_now = 1};
         peer[i].load = peer[i].loads[0] = peer[i].loads[1] = &load[i];
-        card[i].kinds = RC | UD;
-        peer[i].card = &card[i];
+        address[i].kinds = RC | UD;
+        peer[i].address = &address[i];
         sub[i] = (struct mr_sub){.peer = &peer[i], .kind = MR_LINK_RC};
         peers[i + 1] = &peer[i];
     }
@@ -116,7 +116,7 @@ static bool has(unsigned i)
 
 static void hear_parked(struct mr_peer *p)
 {
-    ck_assert(mr_budget_word(p, &(struct mr_hdr){.kind = MR_WORD_PARKED}));
+    ck_assert(mr_budget_control(p, &(struct mr_hdr){.kind = MR_CONTROL_PARKED}));
 }
 
 /* They meet in order, and what shall be open is. */
@@ -256,7 +256,7 @@ START_TEST(who_is_refused)
     ck_assert(!mr_budget_grants(&peer[1], false));
     ck_assert(mr_budget_grants(&peer[0], false)); /* has one */
     ck_assert(mr_budget_grants(&peer[1], true));  /* what was promised goes */
-    card[1].kinds = RC;
+    address[1].kinds = RC;
     ck_assert(mr_budget_grants(&peer[1], false)); /* nothing else leads there */
 }
 END_TEST
@@ -320,7 +320,7 @@ START_TEST(what_the_peer_gives_up)
     ck_assert_uint_eq(mr_peers.num_held, 2); /* until it is closed */
     is_closed(0);
     ck_assert_uint_eq(mr_peers.num_held, 1);
-    card[1].kinds = RC;
+    address[1].kinds = RC;
     hear_parked(&peer[1]);
     ck_assert(has(1));
 }

@@ -223,7 +223,7 @@ static const struct mr_link_ops ops = {.reliable = true, .write = take_part, .re
 
 static struct mr_peer *make_peer(void)
 {
-    static struct mr_card card;
+    static struct mr_address address;
     static const struct mr_regcache_backend backend = {.add = add, .remove = take_away};
     struct mr_bulk_peer *b = calloc(1, sizeof *b);
     struct mr_peer *p = &b->base;
@@ -235,7 +235,7 @@ static struct mr_peer *make_peer(void)
     mr_peers.peer = calloc(2, sizeof *mr_peers.peer);
     mr_peers.peer[1] = p;
     mr_verbs.num_rails = SUBS;
-    p->card = &card;
+    p->address = &address;
     p->rank = 1;
     p->up = true;
     p->num_subs = p->num_now = SUBS;

@@ -17,7 +17,7 @@ struct mr_net mr_net;
 struct mr_verbs mr_verbs;
 
 static struct mr_launch launch;
-static struct mr_card card;
+static struct mr_address address;
 static struct mr_net_peer net_peer[PEERS];
 static struct mr_peer *peers[PEERS + 1];
 #define PEER(i) (net_peer[i].base.base)
@@ -81,7 +81,7 @@ static void setup(void)
     mr_peers.peer = peers;
     mr_verbs.num_rails = 2;
     for (unsigned i = 0; i < PEERS; i++) {
-        PEER(i) = (struct mr_peer){.rank = (int)i + 1, .up = true, .vc = vc_of(i), .card = &card};
+        PEER(i) = (struct mr_peer){.rank = (int)i + 1, .up = true, .vc = vc_of(i), .address = &address};
         peers[i + 1] = &PEER(i);
     }
     set_budget(BUDGET);
@@ -263,7 +263,7 @@ static bool hear(unsigned i, uint32_t kb, size_t len)
 
     hdr.ctx = kb;
     arrive(i);
-    return mr_grant_word(&PEER(i), &hdr, len);
+    return mr_grant_control(&PEER(i), &hdr, len);
 }
 
 START_TEST(a_word_is_a_limit)
@@ -303,7 +303,7 @@ START_TEST(nonsense_is_refused)
     for (unsigned kind = 0; kind < 256; kind++) {
         other.kind = (uint8_t)kind;
         if (kind != word[0].kind)
-            ck_assert(!mr_grant_word(&PEER(1), &other, 0));
+            ck_assert(!mr_grant_control(&PEER(1), &other, 0));
     }
     ck_assert(hear(1, MR_GRANT_MOST_KB + 1, 0));
     ck_assert(hear(1, UINT32_MAX, 0));

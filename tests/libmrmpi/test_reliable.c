@@ -243,7 +243,7 @@ static void receive(int i, const struct flying *f)
     struct mr_held *h;
 
     if (f->word_len) {
-        struct mr_ack_word word;
+        struct mr_ack_msg word;
 
         REQUIRE(mr_ack_decode(f->word, f->word_len, f->long_form, e->window.base, &word) == f->word_len);
         give_back(e, mr_window_acked(&e->window, word.cum, word.sack, now, !e->away));
@@ -323,7 +323,7 @@ static int choose_link(struct end *e)
 
 static void add_word(struct end *e, struct flying *f)
 {
-    struct mr_ack_word word = mr_ack_take(&e->ack, now);
+    struct mr_ack_msg word = mr_ack_take(&e->ack, now);
 
     f->word_len = (uint8_t)mr_ack_encode(&word, f->word);
     f->long_form = f->word_len == MR_ACK_WIRE_MAX;

@@ -34,7 +34,7 @@ static const struct mr_launch launch = {.size = 5};
 static struct mr_net_peer net_peer;
 #define PEER (net_peer.base.base)
 static struct mr_sub sub[2];
-static struct mr_card card;
+static struct mr_address address;
 static struct mr_load load[2];
 static uint64_t until[2];
 static uint64_t due[2];
@@ -138,7 +138,7 @@ void mr_sub_break(struct mr_sub *s)
 
 static unsigned asked;
 
-void mr_ping_ask(struct mr_sub *s, uint64_t now_ns)
+void mr_keepalive_ask(struct mr_sub *s, uint64_t now_ns)
 {
     ck_assert_ptr_eq(s, &sub[0]);
     asked++;
@@ -180,14 +180,14 @@ static void setup(void)
     mr_config.log_level = -1;
     mr_config.srq_depth = 512;
     mr_peers.launch = &launch;
-    PEER.card = &card;
+    PEER.address = &address;
     PEER.rank = SRC;
     PEER.up = true;
     PEER.sub = PEER.now = sub;
     PEER.num_subs = PEER.num_now = 2;
     PEER.load = PEER.loads[0] = load;
     PEER.packet_turn.due = due;
-    PEER.spare = 2; /* packets take the first */
+    PEER.excluded = 2; /* packets take the first */
     mr_window_init(&PEER.out, 1024);
     ck_assert_int_eq(mr_window_reserve(&PEER.out, 2), 0);
     for (unsigned i = 0; i < 2; i++) {
@@ -227,10 +227,10 @@ static void arrives(uint32_t seq, unsigned form)
 /* A word that all packets before cum have come, and that so many may be under way. */
 static void word(uint32_t cum, uint32_t grant)
 {
-    struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = SRC, .form = MR_WIRE_WORD};
+    struct mr_hdr hdr = {.kind = MR_VC_KIND_ACK, .src = SRC, .form = MR_WIRE_ACK};
     unsigned char tail[MR_ACK_WIRE_MAX];
 
-    ck_assert_uint_eq(mr_ack_encode(&(struct mr_ack_word){.cum = cum, .grant = grant}, tail), MR_ACK_WIRE_MIN);
+    ck_assert_uint_eq(mr_ack_encode(&(struct mr_ack_msg){.cum = cum, .grant = grant}, tail), MR_ACK_WIRE_MIN);
     mr_rely_arrived(&hdr, tail, 0);
 }
 
@@ -284,7 +284,7 @@ START_TEST(words_ride_along)
     ck_assert(mr_ack_owed(&net_peer.in));
     refusal = 0;
     ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
-    ck_assert_uint_eq(form(p), MR_WIRE_WANTS | MR_WIRE_WORD);
+    ck_assert_uint_eq(form(p), MR_WIRE_WANTS | MR_WIRE_ACK);
     ck_assert_uint_eq(p->tail, MR_ACK_WIRE_MIN);
     ck_assert(!mr_ack_owed(&net_peer.in));
     look(1);
@@ -311,7 +311,7 @@ START_TEST(a_packet_that_is_posted_stays)
     arrives(0, MR_WIRE_WANTS);
     ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     ck_assert_ptr_ne(last, p);
-    ck_assert_uint_eq(form(last), MR_WIRE_WANTS | MR_WIRE_WORD);
+    ck_assert_uint_eq(form(last), MR_WIRE_WANTS | MR_WIRE_ACK);
     ck_assert_uint_eq(form(p), before);
     ck_assert_uint_eq(freed, 1); /* the copy */
     word(1, 16);
@@ -334,8 +334,8 @@ START_TEST(a_word_alone)
     refusal = 0;
     look(0);
     ck_assert_uint_eq(posted, 1);
-    ck_assert_uint_eq(mr_wire_kind(last->data), MR_VC_KIND_WORD);
-    ck_assert_uint_eq(form(last), MR_WIRE_WORD); /* it wants no answer */
+    ck_assert_uint_eq(mr_wire_kind(last->data), MR_VC_KIND_ACK);
+    ck_assert_uint_eq(form(last), MR_WIRE_ACK); /* it wants no answer */
     ck_assert_uint_eq(mr_window_waiting(&PEER.out) + PEER.out.num, 0);
     look(0);
     ck_assert_uint_eq(posted, 1);
@@ -359,7 +359,7 @@ START_TEST(a_word_over_a_native_link)
     struct mr_packet *p = push();
 
     arrives(0, MR_WIRE_WANTS);
-    PEER.spare = 1;
+    PEER.excluded = 1;
     mr_net.parting = true;
     look(0);
     ck_assert_uint_eq(posted, 1);
@@ -432,7 +432,7 @@ START_TEST(a_silent_link)
     ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     for (unsigned n = 0; n < MR_WINDOW_SILENT; n++) {
         struct mr_packet *later = push();
-        struct mr_hdr hdr = {.kind = MR_VC_KIND_WORD, .src = SRC, .form = MR_WIRE_LONG_WORD};
+        struct mr_hdr hdr = {.kind = MR_VC_KIND_ACK, .src = SRC, .form = MR_WIRE_LONG_ACK};
         unsigned char tail[MR_ACK_WIRE_MAX];
 
         ck_assert_uint_eq(broken, 0);
@@ -443,7 +443,7 @@ START_TEST(a_silent_link)
         ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
         ck_assert_int_eq(mr_rely_send(&PEER, native, later), 0);
         look(1);
-        mr_ack_encode(&(struct mr_ack_word){.cum = 0, .grant = 16, .sack = (2u << n) - 1}, tail);
+        mr_ack_encode(&(struct mr_ack_msg){.cum = 0, .grant = 16, .sack = (2u << n) - 1}, tail);
         mr_rely_arrived(&hdr, tail, 0);
     }
     ck_assert_uint_eq(broken, 1);

@@ -85,7 +85,7 @@ static int wire_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pay
     return 0;
 }
 
-static int wire_expose(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+static int wire_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                        struct mr_remote *out)
 {
     static struct mr_region any;
@@ -105,7 +105,7 @@ const struct mr_channel_ops mr_channel_net = {
     .caps = wire_caps,
     .reserve = wire_reserve,
     .send = wire_send,
-    .expose = wire_expose,
+    .advertise = wire_advertise,
 };
 
 static uint8_t out[16 * PACKET];

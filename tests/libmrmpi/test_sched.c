@@ -556,89 +556,89 @@ END_TEST
 
 START_TEST(receiver_counts_stripes)
 {
-    struct mr_landings t = { 0 };
+    struct mr_targets t = { 0 };
     uint32_t a, b;
     int x, y;
     bool stray;
 
-    ck_assert_int_eq(mr_landing_open(&t, &x, &a), 0);
-    ck_assert_int_eq(mr_landing_open(&t, &y, &b), 0);
+    ck_assert_int_eq(mr_target_open(&t, &x, &a), 0);
+    ck_assert_int_eq(mr_target_open(&t, &y, &b), 0);
     ck_assert_uint_ne(a, b);
-    ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, 1, 2), &stray));
+    ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, 1, 2), &stray));
     ck_assert(!stray);
-    ck_assert_ptr_eq(mr_landing_arrived(&t, mr_landing_imm(b, 0, 1), &stray), &y);
-    ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, 1, 3), &stray));
+    ck_assert_ptr_eq(mr_target_arrived(&t, mr_target_imm(b, 0, 1), &stray), &y);
+    ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, 1, 3), &stray));
     ck_assert(stray); /* not the number of stripes that the first one told */
-    ck_assert_ptr_eq(mr_landing_arrived(&t, mr_landing_imm(a, 0, 2), &stray), &x);
-    mr_landing_close(&t, a);
-    ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, 0, 1), &stray));
+    ck_assert_ptr_eq(mr_target_arrived(&t, mr_target_imm(a, 0, 2), &stray), &x);
+    mr_target_close(&t, a);
+    ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, 0, 1), &stray));
     ck_assert(stray);
-    mr_landings_free(&t);
+    mr_targets_free(&t);
 }
 END_TEST
 
 START_TEST(a_stripe_counts_once)
 {
-    struct mr_landings t = { 0 };
+    struct mr_targets t = { 0 };
     uint32_t a;
     int x;
     bool stray;
 
-    ck_assert_int_eq(mr_landing_open(&t, &x, &a), 0);
+    ck_assert_int_eq(mr_target_open(&t, &x, &a), 0);
     for (unsigned i = 0; i < 31; i++) {
-        ck_assert(mr_landing_waits(&t, mr_landing_imm(a, i, 32)));
-        ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, i, 32), &stray));
-        ck_assert(!stray && !mr_landing_waits(&t, mr_landing_imm(a, i, 32)));
-        ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, i, 32), &stray));
+        ck_assert(mr_target_waits(&t, mr_target_imm(a, i, 32)));
+        ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, i, 32), &stray));
+        ck_assert(!stray && !mr_target_waits(&t, mr_target_imm(a, i, 32)));
+        ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, i, 32), &stray));
         ck_assert(stray);
     }
-    ck_assert_ptr_eq(mr_landing_arrived(&t, mr_landing_imm(a, 31, 32), &stray), &x);
-    ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, 5, 3), &stray)); /* of three stripes none is the sixth */
+    ck_assert_ptr_eq(mr_target_arrived(&t, mr_target_imm(a, 31, 32), &stray), &x);
+    ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, 5, 3), &stray)); /* of three stripes none is the sixth */
     ck_assert(stray);
-    mr_landing_close(&t, a);
-    ck_assert(!mr_landing_waits(&t, mr_landing_imm(a, 0, 1)));
-    mr_landings_free(&t);
+    mr_target_close(&t, a);
+    ck_assert(!mr_target_waits(&t, mr_target_imm(a, 0, 1)));
+    mr_targets_free(&t);
 }
 END_TEST
 
 START_TEST(a_late_notification_finds_nothing)
 {
-    struct mr_landings t = { 0 };
+    struct mr_targets t = { 0 };
     uint32_t a, b;
     int x, y;
     bool stray;
 
-    ck_assert_int_eq(mr_landing_open(&t, &x, &a), 0);
-    mr_landing_close(&t, a);
-    ck_assert_int_eq(mr_landing_open(&t, &y, &b), 0); /* the same entry again */
-    ck_assert_ptr_null(mr_landing_arrived(&t, mr_landing_imm(a, 0, 1), &stray));
+    ck_assert_int_eq(mr_target_open(&t, &x, &a), 0);
+    mr_target_close(&t, a);
+    ck_assert_int_eq(mr_target_open(&t, &y, &b), 0); /* the same entry again */
+    ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, 0, 1), &stray));
     ck_assert(stray);
-    mr_landing_close(&t, a);                          /* closes nothing */
-    ck_assert_ptr_eq(mr_landing_arrived(&t, mr_landing_imm(b, 0, 1), &stray), &y);
-    ck_assert_ptr_null(mr_landing_arrived(&t, 0xffffffff, &stray));
+    mr_target_close(&t, a);                          /* closes nothing */
+    ck_assert_ptr_eq(mr_target_arrived(&t, mr_target_imm(b, 0, 1), &stray), &y);
+    ck_assert_ptr_null(mr_target_arrived(&t, 0xffffffff, &stray));
     ck_assert(stray);
-    mr_landings_free(&t);
+    mr_targets_free(&t);
 }
 END_TEST
 
 START_TEST(many_receives)
 {
     enum { N = 5000 };
-    struct mr_landings t = { 0 };
+    struct mr_targets t = { 0 };
     static uint32_t token[N];
     static int owner[N];
     bool stray;
 
     for (int i = 0; i < N; i++)
-        ck_assert_int_eq(mr_landing_open(&t, &owner[i], &token[i]), 0);
+        ck_assert_int_eq(mr_target_open(&t, &owner[i], &token[i]), 0);
     for (int i = N; i-- > 0;) {
-        ck_assert_ptr_eq(mr_landing_arrived(&t, mr_landing_imm(token[i], 0, 1), &stray), &owner[i]);
-        mr_landing_close(&t, token[i]);
+        ck_assert_ptr_eq(mr_target_arrived(&t, mr_target_imm(token[i], 0, 1), &stray), &owner[i]);
+        mr_target_close(&t, token[i]);
     }
     for (int i = 0; i < N; i++)
-        ck_assert_int_eq(mr_landing_open(&t, &owner[i], &token[i]), 0);
+        ck_assert_int_eq(mr_target_open(&t, &owner[i], &token[i]), 0);
     ck_assert_uint_le(t.num, 8192);
-    mr_landings_free(&t);
+    mr_targets_free(&t);
 }
 END_TEST
 

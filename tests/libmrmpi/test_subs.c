@@ -42,7 +42,7 @@ void mr_peer_due(struct mr_peer *p)
 
 static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    ck_assert_uint_eq(hdr->kind, MR_WORD_IDLE);
+    ck_assert_uint_eq(hdr->kind, MR_CONTROL_IDLE);
     return 0;
 }
 
@@ -168,9 +168,9 @@ static void hear(unsigned end, struct mr_fabric_qos q)
     ends[end].peer->change = true;
 }
 
-static struct mr_card *make_card(unsigned end, uint8_t kinds)
+static struct mr_address *make_card(unsigned end, uint8_t kinds)
 {
-    struct mr_card *c = calloc(1, sizeof *c);
+    struct mr_address *c = calloc(1, sizeof *c);
 
     c->num_rails = (uint16_t)num_rails[end];
     c->paths = c->all_pairs = 1;
@@ -198,7 +198,7 @@ static void meet(unsigned rails_0, unsigned rails_1, uint8_t kinds)
         ends[e].qos = class_of(FIRST, LANES, SMALL);
         at(e);
         p->rank = !e;
-        p->card = make_card(!e, kinds);
+        p->address = make_card(!e, kinds);
         mr_window_init(&p->out, 64);
         ck_assert_int_eq(mr_subs_make(p), 0);
         p->wanted = ALL_KINDS;
@@ -226,7 +226,7 @@ static void teardown(void)
         free(p->sub);
         free(p->loads[0]);
         free(p->packet_turn.due);
-        free(p->card);
+        free(p->address);
         mr_window_free(&p->out);
         free(p);
     }
@@ -250,10 +250,10 @@ static void open_by(unsigned end, struct mr_sub *ours)
     at(!end);
     ck_assert_int_eq(mr_sub_open(its, &events), 0);
     b = mr_sub_describe(its);
-    ck_assert_int_eq(mr_sub_connect(its, &its->peer->card->rail[its->remote_rail], &a, &a, 1, 2), 0);
+    ck_assert_int_eq(mr_sub_connect(its, &its->peer->address->rail[its->remote_rail], &a, &a, 1, 2), 0);
     its->state = MR_SUB_OPEN;
     at(end);
-    ck_assert_int_eq(mr_sub_connect(ours, &ours->peer->card->rail[ours->remote_rail], &b, &a, 2, 1), 0);
+    ck_assert_int_eq(mr_sub_connect(ours, &ours->peer->address->rail[ours->remote_rail], &b, &a, 2, 1), 0);
     ours->state = MR_SUB_OPEN;
 }
 
@@ -267,7 +267,7 @@ static void open_side(unsigned end, unsigned side)
             open_by(end, &p->sub[i]);
     for (unsigned e = 0; e < 2; e++) {
         at(e);
-        mr_change_opened(ends[e].peer, ends[e].peer->sub[side * p->num_now].turn);
+        mr_epoch_opened(ends[e].peer, ends[e].peer->sub[side * p->num_now].epoch);
     }
 }
 
@@ -291,7 +291,7 @@ static unsigned polled(unsigned end, bool more)
 
     at(end);
     here->now_ns += PAUSE_NS;
-    ck_assert(mr_change_poll(here->peer, here->now_ns, begin) == more);
+    ck_assert(mr_epoch_poll(here->peer, here->now_ns, begin) == more);
     return here->rounds - before;
 }
 
@@ -420,13 +420,13 @@ START_TEST(changes_in_a_row)
     while (rounds < 10) { /* it is quiet */
         close_old(24);
         at(end);
-        mr_change_poll(here->peer, here->now_ns, begin); /* it is closed, at both ends */
+        mr_epoch_poll(here->peer, here->now_ns, begin); /* it is closed, at both ends */
         at(!end);
-        mr_change_poll(here->peer, here->now_ns, begin);
+        mr_epoch_poll(here->peer, here->now_ns, begin);
         at(end);
         here->now_ns += PAUSE_NS;
         here->rounds = 0;
-        if (!mr_change_poll(here->peer, here->now_ns, begin))
+        if (!mr_epoch_poll(here->peer, here->now_ns, begin))
             break;
         ck_assert_uint_eq(here->rounds, 1);
         open_side(end, side = !side);

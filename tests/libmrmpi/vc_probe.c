@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Uses the virtual channels directly, without MPI: every rank sends numbered packets of many sizes to every other and
- * writes large patterns into buffers that the other exposes; every byte, the order and the number of notifications are
+ * writes large patterns into buffers that the other advertises; every byte, the order and the number of notifications are
  * checked. Run under mrrun. Argument: packets per peer. Prints one line and exits 0 if all held.
  */
 #include <errno.h>
@@ -57,10 +57,10 @@ static void want_put(struct mr_vc *vc, struct peer *p)
 {
     struct mr_hdr hdr = { .kind = WANT, .tag = (int32_t)p->puts_landed, .len = put_sizes[p->puts_landed] };
     struct mr_remote remote;
-    int err = mr_vc_expose(vc, p->target, hdr.len, MR_VC_PUT, &p->region, &remote);
+    int err = mr_vc_advertise(vc, p->target, hdr.len, MR_VC_PUT, &p->region, &remote);
 
     if (err)
-        die("mr_vc_expose", mr_vc_world_rank(vc), err, 0);
+        die("mr_vc_advertise", mr_vc_world_rank(vc), err, 0);
     mr_vc_expect(p->region, 1000 + p->puts_landed);
     hdr.rreq = 1000 + p->puts_landed;
     send_or_die(vc, &hdr, &remote, sizeof remote);
@@ -118,7 +118,7 @@ static void put_landed(struct mr_vc *vc, uint64_t rreq, int error)
     for (size_t i = 0; i < put_sizes[p->puts_landed]; i++)
         if (p->target[i] != pattern(rank, i, p->puts_landed))
             die("landed with wrong byte", rank, p->target[i], pattern(rank, i, p->puts_landed));
-    mr_vc_unexpose(p->region);
+    mr_vc_withdraw(p->region);
     if (++p->puts_landed < PUTS)
         want_put(vc, p);
 }

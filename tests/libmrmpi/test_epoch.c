@@ -13,7 +13,7 @@ struct mr_peers mr_peers;
 
 static struct mr_peer peer;
 static struct mr_sub sub[2 * SUBS];
-static struct mr_card card;
+static struct mr_address address;
 static struct mr_load load[2][SUBS];
 static struct mr_link link_of[2 * SUBS][MR_LEVELS];
 static struct mr_window_link links[MR_WINDOW_LINKS];
@@ -39,7 +39,7 @@ void mr_peer_due(struct mr_peer *p)
 
 static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    ck_assert_uint_eq(hdr->kind, MR_WORD_IDLE);
+    ck_assert_uint_eq(hdr->kind, MR_CONTROL_IDLE);
     told += can_tell;
     return can_tell ? 0 : -1;
 }
@@ -70,9 +70,9 @@ static bool begin(struct mr_peer *p, struct mr_sub *s)
 
 static void hear_idle(struct mr_sub *s, unsigned generation)
 {
-    struct mr_hdr hdr = {.kind = MR_WORD_IDLE, .tag = mr_sub_tag(s, (uint8_t)generation)};
+    struct mr_hdr hdr = {.kind = MR_CONTROL_IDLE, .tag = mr_sub_tag(s, (uint8_t)generation)};
 
-    ck_assert(mr_change_word(&peer, &hdr));
+    ck_assert(mr_epoch_control(&peer, &hdr));
 }
 
 static int flush(struct mr_link *l)
@@ -106,7 +106,7 @@ static void setup(void)
     moved = mended = told = flushed = reopened = 0;
     mr_config.log_level = -1;
     levels(1, 1, 1, 2);
-    peer.card = &card;
+    peer.address = &address;
     peer.num_now = SUBS;
     peer.num_subs = 2 * SUBS;
     peer.sub = peer.now = sub;
@@ -137,7 +137,7 @@ static void change_sides(void)
 {
     for (unsigned i = SUBS; i < 2 * SUBS; i++)
         sub[i].state = MR_SUB_OPEN;
-    mr_change_opened(&peer, 1);
+    mr_epoch_opened(&peer, 1);
 }
 
 /* ---- levels ------------------------------------------------------------------------------------------------------ */
@@ -223,7 +223,7 @@ END_TEST
 START_TEST(the_later_side_counts)
 {
     change_sides();
-    ck_assert_uint_eq(peer.turn, 1);
+    ck_assert_uint_eq(peer.epoch, 1);
     ck_assert_ptr_eq(peer.now, sub + SUBS);
     ck_assert_ptr_eq(peer.load, peer.loads[1]);
     for (unsigned i = 0; i < SUBS; i++) {
@@ -232,14 +232,14 @@ START_TEST(the_later_side_counts)
     }
     ck_assert_uint_eq(moved, 1);
     peer.load[0].up = true;
-    mr_change_opened(&peer, 1); /* known already */
-    mr_change_opened(&peer, 0); /* of long ago */
+    mr_epoch_opened(&peer, 1); /* known already */
+    mr_epoch_opened(&peer, 0); /* of long ago */
     ck_assert_ptr_eq(peer.now, sub + SUBS);
     ck_assert(peer.load[0].up);
     ck_assert_uint_eq(moved, 1);
-    peer.turn = 255;
-    mr_change_opened(&peer, 0); /* they wrap */
-    ck_assert_uint_eq(peer.turn, 0);
+    peer.epoch = 255;
+    mr_epoch_opened(&peer, 0); /* they wrap */
+    ck_assert_uint_eq(peer.epoch, 0);
     ck_assert_ptr_eq(peer.now, sub);
     ck_assert_uint_eq(moved, 2);
 }
@@ -250,24 +250,24 @@ START_TEST(the_old_side_is_closed_by_both)
 {
     change_sides();
     in_use = true;
-    ck_assert(mr_change_poll(&peer, 1, begin));
+    ck_assert(mr_epoch_poll(&peer, 1, begin));
     ck_assert_uint_eq(told, 0);
     in_use = false;
     can_tell = false;
-    ck_assert(mr_change_poll(&peer, 2, begin));
+    ck_assert(mr_epoch_poll(&peer, 2, begin));
     can_tell = true;
-    ck_assert(mr_change_poll(&peer, 3, begin));
-    ck_assert(mr_change_poll(&peer, 4, begin));
+    ck_assert(mr_epoch_poll(&peer, 3, begin));
+    ck_assert(mr_epoch_poll(&peer, 4, begin));
     ck_assert_uint_eq(told, SUBS); /* once */
     hear_idle(&sub[0], sub[0].generation);
     hear_idle(&sub[1], (uint8_t)(sub[1].generation - 1)); /* of an earlier life */
-    mr_change_poll(&peer, 5, begin);
+    mr_epoch_poll(&peer, 5, begin);
     ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
     ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
     hear_idle(&sub[1], sub[1].generation);
-    mr_change_poll(&peer, 6, begin);
+    mr_epoch_poll(&peer, 6, begin);
     ck_assert_int_eq(sub[1].state, MR_SUB_CLOSED);
-    ck_assert(!mr_change_poll(&peer, 7, begin));
+    ck_assert(!mr_epoch_poll(&peer, 7, begin));
     for (unsigned i = SUBS; i < 2 * SUBS; i++)
         ck_assert_int_eq(sub[i].state, MR_SUB_OPEN);
 }
@@ -281,12 +281,12 @@ START_TEST(packets_under_way)
     change_sides();
     sub[0].heard = sub[1].heard = true;
     links[sub[0].link[0].index].head = &kept;
-    ck_assert(mr_change_poll(&peer, 1, begin));
+    ck_assert(mr_epoch_poll(&peer, 1, begin));
     ck_assert_int_eq(sub[0].state, MR_SUB_OPEN);
     ck_assert_int_eq(sub[1].state, MR_SUB_CLOSED);
     ck_assert_uint_eq(flushed, 1);
     links[sub[0].link[0].index].head = NULL;
-    mr_change_poll(&peer, 2, begin);
+    mr_epoch_poll(&peer, 2, begin);
     ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
 }
 END_TEST
@@ -295,25 +295,25 @@ END_TEST
 START_TEST(what_begins_a_change)
 {
     peer.change = true;
-    ck_assert(!mr_change_poll(&peer, 1, begin));
+    ck_assert(!mr_epoch_poll(&peer, 1, begin));
     ck_assert_uint_eq(reopened, 0); /* they are the same */
     ck_assert(!peer.change);
     levels(1, 1, 1, 3);
     peer.change = true;
     peer.change_ns = 100;
-    ck_assert(mr_change_poll(&peer, 99, begin));
+    ck_assert(mr_epoch_poll(&peer, 99, begin));
     sub[SUBS].state = MR_SUB_BROKEN;
-    ck_assert(mr_change_poll(&peer, 100, begin));
+    ck_assert(mr_epoch_poll(&peer, 100, begin));
     ck_assert_uint_eq(reopened, 0);
     sub[SUBS].state = MR_SUB_CLOSED;
-    ck_assert(mr_change_poll(&peer, 101, begin));
+    ck_assert(mr_epoch_poll(&peer, 101, begin));
     ck_assert_uint_eq(reopened, 1);
     ck_assert(!peer.change);
-    mr_change_failed(&peer);
-    ck_assert(mr_change_poll(&peer, 102, begin));
+    mr_epoch_failed(&peer);
+    ck_assert(mr_epoch_poll(&peer, 102, begin));
     ck_assert_uint_eq(reopened, 1); /* after a pause */
     ck_assert_uint_gt(peer.change_ns, 102);
-    ck_assert(mr_change_poll(&peer, peer.change_ns, begin));
+    ck_assert(mr_epoch_poll(&peer, peer.change_ns, begin));
     ck_assert_uint_eq(reopened, 2);
 }
 END_TEST
@@ -328,7 +328,7 @@ START_TEST(who_changes)
     met[1].change_ns = 1000;
     mr_peers.launch = &launch;
     mr_peers.peer = peers;
-    mr_change_all();
+    mr_epoch_all();
     ck_assert(!met[0].change);
     ck_assert(met[1].change);
     ck_assert_uint_eq(met[1].change_ns, 0); /* these are news: no pause */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who is written to, or read, by large messages (bulk.c): memory that is exposed to a peer, and the notifications that
+ * Who is written to, or read, by large messages (bulk.c): memory that is advertised to a peer, and the notifications that
  * it has come.
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "libmrmpi/bulk/internal.h"
 #include "libmrmpi/verbs/odp.h"
 
-int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                    struct mr_remote *out)
 {
     struct region *r;
@@ -36,7 +36,7 @@ int mr_bulk_expose(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how
     else if (r->lands && p->tracked)
         err = mr_track_open(r, len, out);
     else if (r->lands)
-        err = mr_landing_open(&mr_bulk.landings, r, &out->token);
+        err = mr_target_open(&mr_bulk.targets, r, &out->token);
     if (err)
         goto release;
     out->addr = (uintptr_t)buf;
@@ -55,7 +55,7 @@ free_region:
     return err;
 }
 
-void mr_bulk_unexpose(struct mr_region *region)
+void mr_bulk_withdraw(struct mr_region *region)
 {
     struct region *r = (struct region *)region;
 
@@ -64,7 +64,7 @@ void mr_bulk_unexpose(struct mr_region *region)
     else if (r->caught)
         mr_track_close(r);
     else if (r->lands)
-        mr_landing_close(&mr_bulk.landings, r->token);
+        mr_target_close(&mr_bulk.targets, r->token);
     mr_bulk_release(r->reg);
     free(r);
 }
@@ -78,7 +78,7 @@ void mr_bulk_landed(uint32_t imm)
         mr_track_landed(imm);
         return;
     }
-    r = mr_landing_arrived(&mr_bulk.landings, imm, &stray);
+    r = mr_target_arrived(&mr_bulk.targets, imm, &stray);
     if (stray)
         mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
     if (r)
