@@ -30,10 +30,14 @@ struct mr_vc_front {
     _Alignas(8) unsigned char room[104];
 };
 
-/* A virtual channel as channels see it: the first member of vc/'s own struct. */
+/* A virtual channel as those below and above see it: the first member of vc/'s own struct. */
 struct mr_vc {
     struct mr_vc_front front;
-    int rank;   /* of the peer, in the world; negative: there was no memory for it */
+    int rank;  /* of the peer, in the world; negative: there was no memory for it */
+    int error; /* nonzero: the peer is lost */
+    uint32_t self;     /* our rank in the world */
+    uint32_t next_seq; /* of the next packet that we send */
+    const struct mr_channel_ops *ops;
     void *data; /* the channel's own, its connection; NULL until it is set */
 };
 static inline struct mr_vc_front *mr_vc_front(struct mr_vc *vc)
@@ -67,6 +71,7 @@ struct mr_channel_ops {
     int (*ready)(void);                          /* after the fence */
     void (*finalize)(void);
     int (*poll)(void); /* number of things done */
+    void *const *pending; /* while this points to NULL poll has nothing to do; NULL: it may always have */
     bool (*drained)(void);
     /* After the last message: peers may still need answers of this rank. NULL: never */
     bool (*lingers)(void);

@@ -147,6 +147,7 @@ const struct mr_channel_ops mr_channel_self = {
     .ready = self_ready,
     .finalize = self_finalize,
     .poll = self_poll,
+    .pending = (void *const *)&self.first,
     .drained = self_drained,
     .reaches = self_reaches,
     .eager_max = self_eager_max,

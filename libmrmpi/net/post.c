@@ -11,7 +11,7 @@
 
 struct mr_net mr_net;
 
-static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+static inline int post_on_link(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     int err;
 
@@ -27,7 +27,7 @@ static inline int post_on(struct mr_peer *p, struct mr_link *l, struct mr_packet
  * The peer lets a packet come now. If not, it waits with all others. Where there is a pace no more is under way than keeps a
  * link busy: the pace may go down, and what has been posted cannot be taken back.
  */
-static bool pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t len)
+static bool peer_pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t len)
 {
     uint64_t now_ns;
 
@@ -53,10 +53,10 @@ static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level le
     int err = -EAGAIN;
 
     if (level == MR_LEVEL_BULK)
-        return post_on(p, sub->level[level], k);
+        return post_on_link(p, sub->level[level], k);
     if (sub->level[level] != behind && (!p->granted || mr_bucket_lets(&p->granted[level], k->payload)) &&
         mr_may_go_ahead(sub, level, k->payload) && mr_bucket_lets(&mr_net.adapter[rail], k->payload)) {
-        err = post_on(p, sub->level[level], k);
+        err = post_on_link(p, sub->level[level], k);
         if (!err) {
             mr_ahead_take(&mr_peers.ahead[rail][level], k->payload);
             mr_ahead_handle(&mr_net.adapter[rail], mr_net.message_ns[rail]);
@@ -66,7 +66,7 @@ static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level le
     }
     if (err != -EAGAIN || mr_link_is_deep_enough(behind, k->payload))
         return err;
-    err = post_on(p, behind, k);
+    err = post_on_link(p, behind, k);
     if (!err && level != MR_LEVEL_PACKETS) {
         mr_ahead_handle(&mr_net.adapter[rail], mr_net.message_ns[rail]);
         mr_stat_add(MR_STAT_NET_BEHIND, 1);
@@ -80,7 +80,7 @@ static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub
 {
     int err;
 
-    if (mr_net_of(p)->pace && !pace_lets(mr_net_of(p)->pace, sub->level[MR_LEVEL_PACKETS], k->payload))
+    if (mr_net_of(p)->pace && !peer_pace_lets(mr_net_of(p)->pace, sub->level[MR_LEVEL_PACKETS], k->payload))
         return -EAGAIN;
     err = post_by_level(p, sub, level, k);
     if (!err && mr_net_of(p)->pace)
@@ -98,59 +98,56 @@ static enum mr_level level_of_part(const struct mr_packet *k)
     return flags == MR_VC_FLAG_BULK ? MR_LEVEL_BULK : MR_LEVEL_PACKETS;
 }
 
-/* Over none of the subchannels in the set full. -EAGAIN: no other has room. */
-static inline __attribute__((always_inline)) int post_but(struct mr_peer *p, struct mr_packet *k, uint32_t full)
+/*
+ * The second choice: where there are rules, what a packet is says which subchannels are excluded, and at first all are, so
+ * that the fast path knows nothing of rules. Else rails that are taken only if the near ones have no room. 0: there is no
+ * second choice, or this was it.
+ */
+#define SECOND_CHOICE (1ull << 32)
+static __attribute__((noinline)) uint64_t choose_others(const struct mr_peer *p, const struct mr_packet *k, uint64_t excluded)
+{
+    enum mr_rule_use use = mr_wire_flags(k->data) & MR_VC_FLAG_BULK    ? MR_RULE_PIECE
+                           : mr_wire_kind(k->data) == MR_VC_KIND_EAGER ? MR_RULE_EAGER
+                                                                       : MR_RULE_CONTROL;
+
+    if (excluded & SECOND_CHOICE || !(p->steer || p->excluded_far))
+        return 0;
+    return SECOND_CHOICE | (p->steer ? mr_steer_excluded(p, use, k->payload) : p->excluded & ~p->excluded_far);
+}
+
+/* Over the subchannel whose turn it is, of those that have room. -EAGAIN: none has. */
+static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
     enum mr_level level = MR_LEVEL_SMALL;
+    uint64_t excluded = p->excluded;
 
     if (__builtin_expect(mr_wire_flags(k->data) & (MR_VC_FLAG_BULK | MR_VC_FLAG_PART), 0))
         level = level_of_part(k);
     else if (k->payload > mr_peers.qos.level[MR_LEVEL_SMALL].max)
         level = mr_fabric_level_of(&mr_peers.qos, k->payload);
     for (;;) {
-        unsigned i = mr_packet_turn(p, full, k->payload);
+        unsigned i = mr_packet_turn(p, (uint32_t)excluded, k->payload);
         int err;
 
-        if (__builtin_expect(i == p->num_now, 0))
-            return -EAGAIN;
+        if (__builtin_expect(i == p->num_now, 0)) {
+            excluded = choose_others(p, k, excluded);
+            if (!excluded)
+                return -EAGAIN;
+            continue;
+        }
         if (__builtin_expect(mr_peers.ahead_limited, 0))
             err = post_ahead(p, &p->now[i], level, k);
         else
-            err = post_on(p, p->now[i].level[level], k);
+            err = post_on_link(p, p->now[i].level[level], k);
         if (__builtin_expect(!err, 1)) {
             mr_packet_taken(p, i, k->payload);
             return 0;
         }
         if (err == -EAGAIN)
-            full |= 1u << i;
+            excluded |= 1u << i;
         else
             mr_sub_break(&p->now[i]);
     }
-}
-
-/* What a packet is says where it may go. */
-static __attribute__((noinline)) int post_by_rules(struct mr_peer *p, struct mr_packet *k)
-{
-    enum mr_rule_use use = mr_wire_flags(k->data) & MR_VC_FLAG_BULK    ? MR_RULE_PIECE
-                           : mr_wire_kind(k->data) == MR_VC_KIND_EAGER ? MR_RULE_EAGER
-                                                                       : MR_RULE_CONTROL;
-
-    return post_but(p, k, mr_steer_excluded(p, use, k->payload));
-}
-
-/*
- * -EAGAIN: no subchannel has room. Where there are rules all are spare, so that the fast path knows nothing of them; it
- * knows nothing either of rails that are taken only when the near ones have no room.
- */
-static int post_packet(struct mr_peer *p, struct mr_packet *k)
-{
-    int err = post_but(p, k, p->excluded);
-
-    if (__builtin_expect(err == -EAGAIN && p->steer, 0))
-        err = post_by_rules(p, k);
-    else if (__builtin_expect(err == -EAGAIN && p->excluded_far, 0))
-        err = post_but(p, k, p->excluded & ~p->excluded_far);
-    return err;
 }
 
 /* Posts what waits, as far as there is room. */

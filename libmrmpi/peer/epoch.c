@@ -131,11 +131,12 @@ static bool lacks_links(const struct mr_peer *p)
 
     for (unsigned i = 0; i < p->num_now; i++) {
         const struct mr_sub *sub = &p->now[i];
+        bool open = sub->state == MR_SUB_OPEN;
 
-        if (sub->state != MR_SUB_OPEN && mr_sub_is_wanted(sub) && !sub->rail->down)
-            return false; /* it will take its part of the room */
-        crowded |= sub->state == MR_SUB_OPEN && sub->crowded;
-        extra += sub->state == MR_SUB_OPEN ? sub->extra : 0;
+        if (open ? sub->closing : mr_sub_is_wanted(sub) && !sub->rail->down)
+            return false; /* it gives back its part of the room, or takes it */
+        crowded |= open && sub->crowded;
+        extra += open ? sub->extra : 0;
     }
     return crowded && mr_levels_spare_links(p, NULL) > extra;
 }

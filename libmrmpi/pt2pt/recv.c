@@ -115,17 +115,13 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src)
     return src >= 0 && mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, src)));
 }
 
-/* In both of its callers: what the blocking receive would hand over is too much for registers. */
-static inline __attribute__((always_inline)) enum mr_err begin(void *buf, size_t count, struct mr_type *type, int src,
-                                                               int tag, struct mr_comm *comm, uint32_t ctx,
-                                                               struct mr_request **out)
+/* The receive takes a message that has come, or is posted. 0 or MR_ERR_NO_MEM. In both callers: too much for registers. */
+static inline __attribute__((always_inline)) enum mr_err post_receive(struct mr_request *req, void *buf, size_t count,
+                                                                      int src, int tag, struct mr_comm *comm,
+                                                                      uint32_t ctx)
 {
-    struct mr_request *req = mr_request_start(MR_REQ_RECV, comm, type);
     struct mr_message *m;
 
-    *out = req;
-    if (!req)
-        return MR_ERR_NO_MEM;
     req->recv_buf = buf;
     req->count = count;
     req->peer = src;
@@ -148,33 +144,41 @@ static inline __attribute__((always_inline)) enum mr_err begin(void *buf, size_t
         return MR_SUCCESS;
     }
     req->match.owner = req;
-    if (mr_match_insert(&mr_pt2pt.posted, &req->match, ctx, src, tag)) {
-        req->refs = 1;
-        mr_request_put(req);
-        *out = NULL;
-        return MR_ERR_NO_MEM;
-    }
-    return MR_SUCCESS;
+    return mr_match_insert(&mr_pt2pt.posted, &req->match, ctx, src, tag) ? MR_ERR_NO_MEM : MR_SUCCESS;
 }
 
 enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
                      uint32_t ctx, struct mr_request **out)
 {
-    return begin(buf, count, type, src, tag, comm, ctx, out);
+    struct mr_request *req = mr_request_start(MR_REQ_RECV, comm, type);
+
+    *out = req;
+    if (!req)
+        return MR_ERR_NO_MEM;
+    if (__builtin_expect(!post_receive(req, buf, count, src, tag, comm, ctx), 1))
+        return MR_SUCCESS;
+    req->refs = 1;
+    mr_request_put(req);
+    *out = NULL;
+    return MR_ERR_NO_MEM;
 }
 
+/* The request lives here: nobody knows it once it is complete, and the caller holds communicator and type. */
 enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                     struct mr_status *status)
 {
-    struct mr_request *req;
-    enum mr_err err = begin(buf, count, type, src, tag, comm, ctx, &req);
+    struct mr_request req;
+    enum mr_err err;
 
+    mr_request_prepare(&req, MR_REQ_RECV, comm);
+    req.refs = 2; /* never freed: the protocol drops one */
+    req.type = type;
+    err = post_receive(&req, buf, count, src, tag, comm, ctx);
     if (err)
         return err;
-    err = mr_wait(req);
+    err = mr_wait(&req);
     if (status)
-        *status = req->status;
-    mr_request_put(req);
+        *status = req.status;
     return err;
 }
 

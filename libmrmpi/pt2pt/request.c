@@ -43,16 +43,6 @@ void mr_request_pool_free(void)
     mr_pt2pt.free_requests = NULL;
 }
 
-/* In pieces that the compiler clears with a few stores each; for all at once it takes a string instruction, which begins slowly. */
-static inline void clear(struct mr_request *r)
-{
-    enum { PIECE = 64, REST = sizeof *r % PIECE };
-
-    for (size_t at = 0; at + PIECE <= sizeof *r; at += PIECE)
-        memset((char *)r + at, 0, PIECE);
-    memset((char *)r + sizeof *r - REST, 0, REST);
-}
-
 static inline struct mr_request *make(enum mr_request_kind kind, struct mr_comm *comm)
 {
     struct mr_request *r = mr_pt2pt.free_requests;
@@ -61,12 +51,8 @@ static inline struct mr_request *make(enum mr_request_kind kind, struct mr_comm 
         mr_pt2pt.free_requests = r->next;
     else if (!(r = more_requests()))
         return NULL;
-    clear(r);
+    mr_request_prepare(r, kind, comm);
     r->refs = 1;
-    r->kind = kind;
-    r->comm = comm;
-    r->status.source = MR_PROC_NULL;
-    r->status.tag = MR_ANY_TAG;
     if (comm)
         comm->refs++;
     return r;

@@ -74,29 +74,34 @@ static enum mr_err send_poison(struct mr_vc *vc, struct mr_hdr *hdr, struct mr_r
     return MR_SUCCESS;
 }
 
-static enum mr_err start(struct mr_request *req, struct mr_vc *vc)
+/* A message that goes at once, and whose send is complete then. */
+static inline enum mr_err send_now(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
 {
-    size_t bytes = req->count * req->type->size;
-    struct mr_hdr hdr = header(req->comm, req->ctx, req->tag, bytes);
     enum mr_err err;
 
-    if (__builtin_expect(req->mode == MR_SEND_POISON, 0))
-        return send_poison(vc, &hdr, req);
-    if (!goes_eagerly(vc, bytes))
-        return mr_rndv_offer(req, vc, &hdr);
-    if (req->mode == MR_SEND_SYNCHRONOUS)
-        return send_synchronous(vc, &hdr, req);
-    hdr.sreq = req->eager_id = ++mr_pt2pt.eager_ids;
-    err = send_eager(vc, &hdr, req->send_buf, req->count, req->type);
+    hdr->sreq = req->eager_id = ++mr_pt2pt.eager_ids;
+    err = send_eager(vc, hdr, req->send_buf, req->count, req->type);
     if (!err)
         mr_request_complete(req);
     return err;
 }
 
-/* Its turn has come: it is under way, or complete with an error. */
-static void begin_held(struct mr_request *req, struct mr_vc *vc)
+static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
 {
-    enum mr_err err = start(req, vc);
+    size_t bytes = req->count * req->type->size;
+    struct mr_hdr hdr = header(req->comm, req->ctx, req->tag, bytes);
+
+    if (__builtin_expect(req->mode == MR_SEND_POISON, 0))
+        return send_poison(vc, &hdr, req);
+    if (!goes_eagerly(vc, bytes))
+        return mr_rndv_offer(req, vc, &hdr);
+    return req->mode == MR_SEND_SYNCHRONOUS ? send_synchronous(vc, &hdr, req) : send_now(req, vc, &hdr);
+}
+
+/* Its turn has come: it is under way, or complete with an error. */
+static void send_held(struct mr_request *req, struct mr_vc *vc)
+{
+    enum mr_err err = send_request(req, vc);
 
     if (!err)
         return;
@@ -106,70 +111,81 @@ static void begin_held(struct mr_request *req, struct mr_vc *vc)
 
 int mr_send_progress(void)
 {
-    return mr_flow_release(begin_held);
+    return mr_flow_release(send_held);
 }
 
-static inline enum mr_err start_or_hold(struct mr_request *req, int dest)
+static enum mr_err send_or_hold(struct mr_request *req)
 {
-    struct mr_vc *vc = mr_vc_get_peer(mr_comm_world_rank(req->comm, dest));
+    struct mr_vc *vc = mr_vc_get_peer(mr_comm_world_rank(req->comm, req->peer));
 
     if (__builtin_expect(!mr_channel_waiting, 1) || !mr_flow_must_hold(vc))
-        return start(req, vc);
+        return send_request(req, vc);
     mr_flow_hold(vc, req);
     return MR_SUCCESS;
 }
 
-static inline __attribute__((always_inline)) enum mr_err begin(const void *buf, size_t count, struct mr_type *type,
-                                                               int dest, int tag, struct mr_comm *comm, uint32_t ctx,
-                                                               enum mr_send_mode mode, bool waited,
-                                                               struct mr_request **out)
+static inline __attribute__((always_inline)) struct mr_request *make_send(const void *buf, size_t count,
+                                                                          struct mr_type *type, int dest, int tag,
+                                                                          struct mr_comm *comm, uint32_t ctx,
+                                                                          enum mr_send_mode mode)
 {
     struct mr_request *req = mr_request_start(MR_REQ_SEND, comm, type);
-    enum mr_err err = MR_SUCCESS;
 
-    *out = NULL;
     if (!req)
-        return MR_ERR_NO_MEM;
+        return NULL;
     req->send_buf = buf;
     req->count = count;
     req->peer = dest;
     req->tag = tag;
     req->ctx = ctx;
     req->mode = mode;
-    req->waited = waited;
-    if (dest == MR_PROC_NULL)
-        mr_request_complete(req);
-    else
-        err = start_or_hold(req, dest);
-    if (err) {
-        req->refs = 1;
-        mr_request_put(req);
-        return err;
-    }
-    *out = req;
-    return MR_SUCCESS;
+    return req;
+}
+
+static enum mr_err drop_failed(struct mr_request *req, enum mr_err err)
+{
+    req->refs = 1;
+    mr_request_put(req);
+    return err;
 }
 
 enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                      uint32_t ctx, enum mr_send_mode mode, struct mr_request **out)
 {
-    return begin(buf, count, type, dest, tag, comm, ctx, mode, false, out);
+    struct mr_request *req = make_send(buf, count, type, dest, tag, comm, ctx, mode);
+    struct mr_vc *vc = dest == MR_PROC_NULL ? NULL : mr_vc_get_peer(mr_comm_world_rank(comm, dest));
+    size_t bytes = count * type->size;
+    enum mr_err err = MR_SUCCESS;
+
+    *out = req;
+    if (!req)
+        return MR_ERR_NO_MEM;
+    if (!vc) {
+        mr_request_complete(req);
+    } else if (__builtin_expect(!mr_channel_waiting && mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes), 1)) {
+        struct mr_hdr hdr = header(comm, ctx, tag, bytes);
+
+        err = send_now(req, vc, &hdr);
+    } else {
+        err = send_or_hold(req);
+    }
+    if (__builtin_expect(err, 0)) {
+        *out = NULL;
+        return drop_failed(req, err);
+    }
+    return MR_SUCCESS;
 }
 
 enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
                             struct mr_request **out)
 {
-    struct mr_request *req = mr_request_start(MR_REQ_SEND, comm, mr_type_byte);
+    struct mr_request *req = make_send(NULL, 0, mr_type_byte, dest, tag, comm, ctx, MR_SEND_POISON);
 
     *out = req;
     if (!req)
         return MR_ERR_NO_MEM;
-    req->peer = dest;
-    req->tag = tag;
-    req->ctx = ctx;
-    req->mode = MR_SEND_POISON;
     req->eager_id = why;
-    return start_or_hold(req, dest);
+    return send_or_hold(req);
 }
 
 /* A blocking send is where a program that sends faster than its peer receives is held up. */
@@ -205,9 +221,13 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
             wait_for_room(vc);
         return err;
     }
-    err = begin(buf, count, type, dest, tag, comm, ctx, mode, true, &req);
+    req = make_send(buf, count, type, dest, tag, comm, ctx, mode);
+    if (!req)
+        return MR_ERR_NO_MEM;
+    req->waited = true;
+    err = send_or_hold(req);
     if (err)
-        return err;
+        return drop_failed(req, err);
     err = mr_wait(req);
     mr_request_put(req);
     return err;

@@ -17,10 +17,7 @@
 
 struct vc {
     struct mr_vc base;
-    int error; /* nonzero: the peer is lost */
-    const struct mr_channel_ops *ops;
     size_t packet_max;
-    uint32_t next_seq; /* of the next packet that we send */
     struct mr_reorder in;
 };
 
@@ -48,17 +45,18 @@ static __attribute__((noinline)) struct vc *make_vc(int rank)
     struct vc *v = calloc(1, sizeof *v);
 
     if (!v) {
-        static struct vc none = {.base.rank = -1, .error = -ENOMEM}; /* every send on it says so; made again next time */
+        static struct vc none = {.base = {.rank = -1, .error = -ENOMEM}}; /* every send on it says so; made again next time */
 
         mr_log(MR_LOG_ERROR, "no memory for the virtual channel to rank %d", rank);
         return &none;
     }
     v->base.rank = rank;
-    for (unsigned i = 0; i < all.num_open && !v->ops; i++)
+    v->base.self = (uint32_t)all.launch->rank;
+    for (unsigned i = 0; i < all.num_open && !v->base.ops; i++)
         if (all.open[i]->reaches(rank))
-            v->ops = all.open[i];
-    if (!v->ops)
-        v->error = -EHOSTUNREACH;
+            v->base.ops = all.open[i];
+    if (!v->base.ops)
+        v->base.error = -EHOSTUNREACH;
     all.vc[rank] = v;
     return v;
 }
@@ -77,24 +75,24 @@ struct mr_vc *mr_vc_get_peer(int world_rank)
 
 size_t mr_vc_learn_sizes(struct mr_vc *vc)
 {
-    if (!vc_of(vc)->ops || vc->front.eager_max)
+    if (!vc->ops || vc->front.eager_max)
         return vc->front.eager_max;
-    vc->front.eager_max = (uint32_t)vc_of(vc)->ops->eager_max(vc->rank);
+    vc->front.eager_max = (uint32_t)vc->ops->eager_max(vc->rank);
     if (!vc->front.eager_max)
         return MR_EAGER_LEAST;
-    vc->front.eager_most = vc->front.eager_max * (vc_of(vc)->ops->eager_packets ? vc_of(vc)->ops->eager_packets(vc->rank) : 1);
-    vc_of(vc)->packet_max = vc_of(vc)->ops->packet_max ? vc_of(vc)->ops->packet_max(vc->rank) : vc->front.eager_max;
+    vc->front.eager_most = vc->front.eager_max * (vc->ops->eager_packets ? vc->ops->eager_packets(vc->rank) : 1);
+    vc_of(vc)->packet_max = vc->ops->packet_max ? vc->ops->packet_max(vc->rank) : vc->front.eager_max;
     return vc->front.eager_max;
 }
 
 bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet)
 {
-    return vc_of(vc)->ops && vc_of(vc)->ops->eager_alone && vc->front.eager_max && vc_of(vc)->ops->eager_alone(vc->rank, len, quiet);
+    return vc->ops && vc->ops->eager_alone && vc->front.eager_max && vc->ops->eager_alone(vc->rank, len, quiet);
 }
 
 unsigned mr_vc_rate(const struct mr_vc *vc, size_t *whole)
 {
-    return vc_of(vc)->ops && vc_of(vc)->ops->rate ? vc_of(vc)->ops->rate(vc->rank, whole) : 0;
+    return vc->ops && vc->ops->rate ? vc->ops->rate(vc->rank, whole) : 0;
 }
 
 size_t mr_vc_packet_max(struct mr_vc *vc)
@@ -106,37 +104,16 @@ size_t mr_vc_packet_max(struct mr_vc *vc)
 
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len)
 {
-    return vc_of(vc)->ops ? vc_of(vc)->ops->caps(vc->rank, len) : 0;
-}
-
-bool mr_vc_lost(const struct mr_vc *vc)
-{
-    return vc_of(vc)->error;
+    return vc->ops ? vc->ops->caps(vc->rank, len) : 0;
 }
 
 /* ---- down -------------------------------------------------------------------------------------------------------- */
 
-int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
-{
-    struct vc *v = vc_of(vc);
-    int err;
-
-    if (__builtin_expect(v->error, 0))
-        return v->error;
-    hdr->note = vc->front.note;
-    hdr->seq = v->next_seq;
-    hdr->src = (uint32_t)all.launch->rank;
-    err = v->ops->send(vc, hdr, payload, len);
-    if (!err)
-        v->next_seq++;
-    return err;
-}
-
 int mr_vc_reserve(struct mr_vc *vc, unsigned packets)
 {
-    if (vc_of(vc)->error)
-        return vc_of(vc)->error;
-    return vc_of(vc)->ops->reserve ? vc_of(vc)->ops->reserve(vc, packets) : 0;
+    if (vc->error)
+        return vc->error;
+    return vc->ops->reserve ? vc->ops->reserve(vc, packets) : 0;
 }
 
 int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
@@ -144,29 +121,24 @@ int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scra
 {
     int err;
 
-    if (vc_of(vc)->error)
-        return vc_of(vc)->error;
-    if (!vc_of(vc)->ops->send_made) {
+    if (vc->error)
+        return vc->error;
+    if (!vc->ops->send_made) {
         make(scratch, len, what);
         return mr_vc_send(vc, hdr, scratch, len);
     }
     hdr->note = vc->front.note;
-    hdr->seq = vc_of(vc)->next_seq;
-    hdr->src = (uint32_t)all.launch->rank;
-    err = vc_of(vc)->ops->send_made(vc, hdr, len, scratch, make, what);
+    hdr->seq = vc->next_seq;
+    hdr->src = vc->self;
+    err = vc->ops->send_made(vc, hdr, len, scratch, make, what);
     if (!err)
-        vc_of(vc)->next_seq++;
+        vc->next_seq++;
     return err;
-}
-
-uint32_t mr_vc_packets(const struct mr_vc *vc)
-{
-    return vc_of(vc)->next_seq;
 }
 
 unsigned mr_vc_waiting(struct mr_vc *vc)
 {
-    return !vc_of(vc)->error && vc_of(vc)->ops->waiting ? vc_of(vc)->ops->waiting(vc) : 0;
+    return !vc->error && vc->ops->waiting ? vc->ops->waiting(vc) : 0;
 }
 
 int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
@@ -174,13 +146,13 @@ int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how
 {
     int err;
 
-    if (vc_of(vc)->error)
-        return vc_of(vc)->error;
-    if (!vc_of(vc)->ops->advertise)
+    if (vc->error)
+        return vc->error;
+    if (!vc->ops->advertise)
         return -EOPNOTSUPP;
-    err = vc_of(vc)->ops->advertise(vc, buf, len, how, region, out);
+    err = vc->ops->advertise(vc, buf, len, how, region, out);
     if (!err)
-        (*region)->channel = vc_of(vc)->ops;
+        (*region)->channel = vc->ops;
     return err;
 }
 
@@ -197,23 +169,28 @@ void mr_vc_expect(struct mr_region *region, uint64_t rreq)
 
 int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie)
 {
-    if (vc_of(vc)->error)
-        return vc_of(vc)->error;
-    return vc_of(vc)->ops->put ? vc_of(vc)->ops->put(vc, buf, len, dst, rreq, cookie) : -EOPNOTSUPP;
+    if (vc->error)
+        return vc->error;
+    return vc->ops->put ? vc->ops->put(vc, buf, len, dst, rreq, cookie) : -EOPNOTSUPP;
 }
 
 int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src, void *cookie)
 {
-    if (vc_of(vc)->error)
-        return vc_of(vc)->error;
-    return vc_of(vc)->ops->read ? vc_of(vc)->ops->read(vc, buf, size, part, src, cookie) : -EOPNOTSUPP;
+    if (vc->error)
+        return vc->error;
+    return vc->ops->read ? vc->ops->read(vc, buf, size, part, src, cookie) : -EOPNOTSUPP;
 }
 
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
 {
-    if (vc_of(vc)->error)
-        return vc_of(vc)->error;
-    return vc_of(vc)->ops->get ? vc_of(vc)->ops->get(vc, buf, len, src, offset) : -EOPNOTSUPP;
+    if (vc->error)
+        return vc->error;
+    return vc->ops->get ? vc->ops->get(vc, buf, len, src, offset) : -EOPNOTSUPP;
+}
+
+static int send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    return mr_vc_send(vc, hdr, payload, len);
 }
 
 /* ---- up ---------------------------------------------------------------------------------------------------------- */
@@ -222,8 +199,8 @@ static void deliver(struct vc *v, const struct mr_hdr *hdr, const void *payload,
 {
     if (__builtin_expect(hdr->kind < MR_VC_KIND_CHANNEL, 1))
         all.up.deliver(&v->base, hdr, payload, len);
-    else if (v->ops->control)
-        v->ops->control(v->base.rank, hdr, payload, len);
+    else if (v->base.ops->control)
+        v->base.ops->control(v->base.rank, hdr, payload, len);
 }
 
 static void deliver_held(struct vc *v)
@@ -241,9 +218,9 @@ static void peer_failed(int world_rank, int error)
 {
     struct vc *v = get(world_rank);
 
-    if (v->base.rank < 0 || v->error)
+    if (v->base.rank < 0 || v->base.error)
         return;
-    v->error = error;
+    v->base.error = error;
     all.up.failed(&v->base, error);
 }
 
@@ -336,7 +313,7 @@ int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up)
                                            .put_landed = put_landed,
                                            .failed = peer_failed,
                                            .get = mr_vc_get_peer,
-                                           .send = mr_vc_send,
+                                           .send = send_control,
                                            .received = num_received,
                                            .eager_max = mr_vc_eager_max};
     all.vc = calloc((size_t)launch->size, sizeof *all.vc);
@@ -392,6 +369,8 @@ int mr_vc_poll(void)
     int done = 0;
 
     for (unsigned i = 0; i < all.num_open; i++) {
+        if (all.open[i]->pending && !*all.open[i]->pending)
+            continue;
         if (done && all.open[i] == &mr_channel_net && ++all.busy_rounds % NET_EVERY)
             break;
         done += all.open[i]->poll();

@@ -66,14 +66,30 @@ bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet);
 unsigned mr_vc_rate(const struct mr_vc *vc, size_t *whole);
 size_t mr_vc_packet_max(struct mr_vc *vc);               /* of the packets that a longer message is cut into */
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len); /* for a message of that length */
-bool mr_vc_lost(const struct mr_vc *vc); /* nothing comes from this peer any more, and nothing goes there */
+static inline bool mr_vc_lost(const struct mr_vc *vc) /* nothing comes from this peer any more, nor goes there */
+{
+    return vc->error;
+}
 
 /*
  * Send one packet with no more payload than eager_max or packet_max, whichever is more. hdr and payload may be reused
  * on return: they have been copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no
  * memory).
  */
-int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
+static inline int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    int err;
+
+    if (__builtin_expect(vc->error, 0))
+        return vc->error;
+    hdr->note = vc->front.note;
+    hdr->seq = vc->next_seq;
+    hdr->src = vc->self;
+    err = vc->ops->send(vc, hdr, payload, len);
+    if (__builtin_expect(!err, 1))
+        vc->next_seq++;
+    return err;
+}
 /*
  * Before the first of several packets that are one message: there is memory for all of them, if they are sent at once.
  * Then they are refused only if the peer is unreachable, and it never waits for the rest of a message. 0 or negative
@@ -87,7 +103,10 @@ int mr_vc_reserve(struct mr_vc *vc, unsigned packets);
 int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                     const void *what);
 
-uint32_t mr_vc_packets(const struct mr_vc *vc); /* given to mr_vc_send so far; wraps */
+static inline uint32_t mr_vc_packets(const struct mr_vc *vc) /* given to mr_vc_send so far; wraps */
+{
+    return vc->next_seq;
+}
 
 /*
  * Packets to this peer that wait, as copies, for room or for a connection. Whoever has many to send lets them drain
