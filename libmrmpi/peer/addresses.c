@@ -17,7 +17,7 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/launch/launch.h"
 
-#define CARD_KEY "mrmpi.address"
+#define ADDRESS_KEY "mrmpi.card" /* since the first version, so that ranks of different ones find that out */
 
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ int mr_address_publish(void)
         gethostname(address.host, sizeof address.host - 1);
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         address.rail[i] = mr_verbs.rail[i].addr;
-    return mr_launch_put(CARD_KEY, &address, mr_address_length(address.num_rails));
+    return mr_launch_put(ADDRESS_KEY, &address, mr_address_length(address.num_rails));
 }
 
 /* ---- a peer's ---------------------------------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ struct fetch {
 static void ask_launcher(struct fetch *f)
 {
     memset(&f->got, 0, sizeof f->got);
-    f->err = mr_launch_get(f->rank, CARD_KEY, &f->got, sizeof f->got, &f->len);
+    f->err = mr_launch_get(f->rank, ADDRESS_KEY, &f->got, sizeof f->got, &f->len);
 }
 
 /* 0 or -ENOMEM. */
