@@ -81,7 +81,7 @@ static uint64_t own_pace(uint64_t passed_ns, bool *held)
     return rate;
 }
 
-static void tell(struct mr_peer *p, uint32_t kb, uint32_t pace_kb, bool held)
+static void tell_grant(struct mr_peer *p, uint32_t kb, uint32_t pace_kb, bool held)
 {
     struct mr_hdr hdr = {.kind = MR_CONTROL_GRANT, .ctx = kb, .tag = (int)pace_kb};
 
@@ -109,7 +109,7 @@ void mr_grant_tick(uint64_t now_ns)
     pace_kb = pace == MR_PACE_ALONE ? MR_FABRIC_PACE_ALONE : mr_grant_part(pace, num);
     kb = mr_grant_part(own_budget(), mr_grant_count(g, num));
     for (struct mr_peer *p = active; p; p = mr_net_of(p)->next_active)
-        tell(p, kb, pace_kb, held);
+        tell_grant(p, kb, pace_kb, held);
 }
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */

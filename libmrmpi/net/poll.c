@@ -34,7 +34,7 @@
 /* ---- what waits -------------------------------------------------------------------------------------------------- */
 
 /* True if something still waits. */
-static bool flush(struct mr_peer *p)
+static bool flush_peer(struct mr_peer *p)
 {
     bool waits;
 
@@ -50,7 +50,7 @@ static __attribute__((noinline)) void flush_backlog(void)
 
     while ((p = *at)) {
         unsigned parts = mr_peers.paced_parts;
-        bool waits = !p->error && flush(p);
+        bool waits = !p->error && flush_peer(p);
 
         if (waits && parts == mr_peers.paced_parts) {
             at = &p->next_backlogged;
@@ -160,7 +160,7 @@ static uint64_t nap_ns(void)
  * A process that has waited for a while sleeps a little: its peer may share the processor, and on a simulated fabric an
  * idle poll alone moves no time. A thread that calls MPI meanwhile ends the nap.
  */
-static __attribute__((noinline)) bool nap(void)
+static __attribute__((noinline)) bool nap_while_waiting(void)
 {
     uint64_t ns = nap_ns();
 
@@ -211,7 +211,7 @@ int mr_net_poll(void)
     done = __builtin_expect(mr_rings_num != 0, 0) ? poll_rings() : mr_verbs_poll();
     timed = mr_peers.connecting || mr_peers.relying || mr_peers.num_isolated;
 
-    if (__builtin_expect(timed, 0) && !done && nap())
+    if (__builtin_expect(timed, 0) && !done && nap_while_waiting())
         done = mr_verbs_poll(); /* what has come meanwhile is not overdue */
     if (!done || ++mr_net.polls % BUSY_CHECK == 0)
         now = mr_clock_ns();

@@ -55,7 +55,7 @@ static unsigned parts_most(void)
 }
 
 /* Each peer that packets go to or come from may have its part of the receive buffers under way. */
-static unsigned grant(const struct mr_peer *p)
+static unsigned grant_flight(const struct mr_peer *p)
 {
     unsigned packets = (unsigned)mr_config.srq_depth / mr_net.parts / (mr_peers.num_relying ? mr_peers.num_relying : 1);
 
@@ -65,7 +65,7 @@ static unsigned grant(const struct mr_peer *p)
 }
 
 /* Who may send little hears often. */
-static unsigned every(unsigned granted)
+static unsigned ack_interval(unsigned granted)
 {
     return granted < 2 * ACK_EVERY ? granted / 2 : ACK_EVERY;
 }
@@ -78,11 +78,11 @@ void mr_rely_begin(struct mr_peer *p)
         return;
     if (!mr_net.parts)
         mr_net.parts = parts_most();
-    most = grant(p);
+    most = grant_flight(p);
     p->has_lossy_link = mr_net.has_lossy_link = mr_peers.attentive = true;
     mr_net_of(p)->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();
-    mr_ack_init(&mr_net_of(p)->in, mr_channel_up.received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), every(most), most);
+    mr_ack_init(&mr_net_of(p)->in, mr_channel_up.received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), ack_interval(most), most);
     mr_ack_hasten(&mr_net_of(p)->in); /* it has to hear what it is granted */
 }
 
@@ -94,8 +94,8 @@ static void renew_grant(struct mr_peer *p)
     if (mr_net_of(p)->shared_by == mr_peers.num_relying)
         return;
     mr_net_of(p)->shared_by = mr_peers.num_relying;
-    most = grant(p);
-    mr_ack_grant(&mr_net_of(p)->in, every(most), most, mr_net.looked_ns);
+    most = grant_flight(p);
+    mr_ack_grant(&mr_net_of(p)->in, ack_interval(most), most, mr_net.looked_ns);
 }
 
 /* What waits in p's window has become more or less. */
@@ -109,7 +109,7 @@ static void count_waiting(struct mr_peer *p, unsigned before)
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
 /* The word that is owed goes behind the packet. */
-static void dress(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
+static void add_ack(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
 {
     unsigned flags = l->native ? 0 : MR_WIRE_WANTS;
 
@@ -131,7 +131,7 @@ static int send_dressed(struct mr_peer *p, struct mr_link *l, struct mr_packet *
     struct mr_ack before = mr_net_of(p)->in;
     int err;
 
-    dress(p, k, l);
+    add_ack(p, k, l);
     err = l->ops->send(l, k);
     if (err)
         mr_net_of(p)->in = before; /* the word is still owed */
@@ -151,7 +151,7 @@ static int send_copy(struct mr_peer *p, struct mr_link *l, const struct mr_packe
     return err;
 }
 
-static void sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+static void note_sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     bool again = k->kept.seq != p->out.fresh;
 
@@ -177,7 +177,7 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
     if (err)
         return err;
     mr_stat_add(MR_STAT_ACKS_CARRIED, carries);
-    sent(p, l, k);
+    note_sent(p, l, k);
     return 0;
 }
 
@@ -186,7 +186,7 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 /* It has no number, and is not sent again: what follows from its loss brings the next. */
 static bool post_ack(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
-    dress(p, k, l);
+    add_ack(p, k, l);
     mr_wire_dress(k->data, k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_ACK : MR_WIRE_LONG_ACK);
     if (l->ops->send(l, k))
         return false;
@@ -271,7 +271,7 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
 /* Packets on some links of this subchannel have timed out, perhaps. */
-static void judge(struct mr_sub *sub, uint64_t now_ns)
+static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {
     const struct mr_window *w = &sub->peer->out;
     bool silent = false, doubtful = false;
@@ -294,7 +294,7 @@ static void judge(struct mr_sub *sub, uint64_t now_ns)
     }
 }
 
-static void expire(struct mr_peer *p, uint64_t now_ns)
+static void expire_packets(struct mr_peer *p, uint64_t now_ns)
 {
     unsigned before = mr_window_waiting(&p->out);
 
@@ -305,7 +305,7 @@ static void expire(struct mr_peer *p, uint64_t now_ns)
     count_waiting(p, before);
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].state == MR_SUB_OPEN)
-            judge(&p->sub[i], now_ns);
+            judge_sub(&p->sub[i], now_ns);
 }
 
 /* A peer that computes says nothing, either: that it is gone, nobody here can know. */
@@ -328,7 +328,7 @@ static bool look_after(struct mr_peer *p, bool idle, uint64_t now_ns)
     if (mr_ack_owed(&mr_net_of(p)->in) && (mr_net.parting || mr_ack_deadline(&mr_net_of(p)->in) <= now_ns))
         send_ack(p);
     if (idle && !mr_peers.untimed && mr_window_deadline(&p->out) <= now_ns) {
-        expire(p, now_ns);
+        expire_packets(p, now_ns);
         warn_of_silence(p, now_ns);
     }
     late = mr_bulk_watch(p, idle, now_ns);

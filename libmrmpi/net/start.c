@@ -63,7 +63,7 @@ static const struct mr_verbs_handlers handlers = {
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-static uint32_t hash(const char *s)
+static uint32_t hash_job_id(const char *s)
 {
     uint32_t h = 2166136261u;
 
@@ -171,12 +171,12 @@ static void limit_packets(void)
     }
 }
 
-static void forget(struct mr_peer *p)
+static void forget_peer(struct mr_peer *p)
 {
     free(mr_net_of(p)->pace);
 }
 
-static const struct mr_peer_events peer_events = {.lossy = mr_rely_begin, .freed = forget};
+static const struct mr_peer_events peer_events = {.lossy = mr_rely_begin, .freed = forget_peer};
 
 int mr_net_init(const struct mr_launch *launch)
 {
@@ -193,7 +193,7 @@ int mr_net_init(const struct mr_launch *launch)
     if (err)
         return err;
     packet_max = MR_WIRE_MAX + mr_config.eager_max + MR_ACK_WIRE_MAX;
-    mr_peers.run = hash(launch->job_id);
+    mr_peers.run = hash_job_id(launch->job_id);
     mr_peers.peer = calloc((size_t)launch->size, sizeof *mr_peers.peer);
     if (!mr_peers.peer)
         return -ENOMEM;

@@ -65,7 +65,7 @@ void mr_adapt_forget(struct mr_adapt *a, unsigned sub)
 }
 
 /* Of the rates, each counted as often as it has bytes. */
-static uint64_t median(const struct mr_flow *f)
+static uint64_t median_rate(const struct mr_flow *f)
 {
     struct mr_sample v[MR_ADAPT_SAMPLES];
     uint64_t all = 0, below = 0;
@@ -88,24 +88,24 @@ static uint64_t median(const struct mr_flow *f)
 }
 
 /* It takes part: it has a stripe, or had one lately. */
-static bool busy(const struct mr_flow *f, const struct mr_load *l)
+static bool is_busy(const struct mr_flow *f, const struct mr_load *l)
 {
     return l->up && (f->open || f->fresh);
 }
 
 /* False: somebody's samples are too few, or are not of all the messages that those of the others are of. */
-static bool enough(const struct mr_adapt *a, const struct mr_load *load, unsigned n)
+static bool has_enough(const struct mr_adapt *a, const struct mr_load *load, unsigned n)
 {
     uint64_t weights = 0;
     unsigned num = 0;
 
     for (unsigned i = 0; i < n; i++)
-        if (busy(&a->flow[i], &load[i]))
+        if (is_busy(&a->flow[i], &load[i]))
             weights += load[i].weight;
     for (unsigned i = 0; i < n; i++) {
         const struct mr_flow *f = &a->flow[i];
 
-        if (!busy(f, &load[i]))
+        if (!is_busy(f, &load[i]))
             continue;
         if (f->fresh < MR_ADAPT_ROUND || f->fresh_bytes < (uint64_t)MR_ADAPT_BYTES * load[i].weight / weights)
             return false;
@@ -114,7 +114,7 @@ static bool enough(const struct mr_adapt *a, const struct mr_load *load, unsigne
     return num > 1;
 }
 
-static struct measure take(struct mr_adapt *a, const struct mr_load *load, unsigned n)
+static struct measure take_run(struct mr_adapt *a, const struct mr_load *load, unsigned n)
 {
     struct measure m = {.slowest = UINT64_MAX, .lightest = UINT64_MAX};
 
@@ -123,7 +123,7 @@ static struct measure take(struct mr_adapt *a, const struct mr_load *load, unsig
         uint64_t rate, weight = load[i].weight;
 
         if (load[i].up && f->fresh) {
-            m.rate[i] = rate = median(f);
+            m.rate[i] = rate = median_rate(f);
             m.num++;
             m.sum += rate;
             m.slowest = rate < m.slowest ? rate : m.slowest;
@@ -138,14 +138,14 @@ static struct measure take(struct mr_adapt *a, const struct mr_load *load, unsig
     return m;
 }
 
-static void forget(struct mr_adapt *a, unsigned n)
+static void forget_runs(struct mr_adapt *a, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         a->flow[i].samples = a->flow[i].next = 0;
 }
 
 /* The largest becomes MR_WEIGHT_MAX, none is less than MR_WEIGHT_MIN. */
-static bool store(struct mr_load *load, const uint64_t *weight, unsigned n)
+static bool store_weights(struct mr_load *load, const uint64_t *weight, unsigned n)
 {
     uint64_t most = 1;
     bool changed = false;
@@ -168,14 +168,14 @@ bool mr_adapt_weigh(struct mr_adapt *a, struct mr_load *load, unsigned n)
     bool even, right = true, first = !a->weighed;
     struct measure m;
 
-    if (!enough(a, load, n))
+    if (!has_enough(a, load, n))
         return false;
-    m = take(a, load, n);
+    m = take_run(a, load, n);
     alike = m.lightest != m.heaviest ? ALIKE_BACK : first ? ALIKE_FIRST : ALIKE_LEAVE;
     even = m.fastest - m.fastest / alike <= m.slowest;
     if (first && !even && !a->doubted) {
         a->doubted = true;
-        forget(a, n);
+        forget_runs(a, n);
         return false;
     }
     a->weighed = true;
@@ -188,5 +188,5 @@ bool mr_adapt_weigh(struct mr_adapt *a, struct mr_load *load, unsigned n)
         right &= off <= old / RIGHT;
         weight[i] = first || (even && off <= old / ALIKE_BACK) ? to : (old + to) / 2;
     }
-    return !(right && !even) && store(load, weight, n);
+    return !(right && !even) && store_weights(load, weight, n);
 }

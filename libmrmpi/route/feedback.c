@@ -3,7 +3,7 @@
 #include "libmrmpi/route/feedback.h"
 
 /* Even parts of the total, as the paper begins. */
-static void begin(struct mr_feedback *f, const struct mr_load *load, unsigned num, uint32_t total)
+static void begin_weights(struct mr_feedback *f, const struct mr_load *load, unsigned num, uint32_t total)
 {
     unsigned up = 0, k = 0;
 
@@ -22,7 +22,7 @@ static void begin(struct mr_feedback *f, const struct mr_load *load, unsigned nu
  * Whole numbers, at least 1 each, in sum as before: those that lost most by rounding get what is left, and where the
  * least ones got too much the largest give it.
  */
-static void settle(uint32_t weight[], const double wanted[], unsigned n, uint64_t sum)
+static void settle_weights(uint32_t weight[], const double wanted[], unsigned n, uint64_t sum)
 {
     uint64_t now = 0;
 
@@ -45,7 +45,7 @@ static void settle(uint32_t weight[], const double wanted[], unsigned n, uint64_
     }
 }
 
-static bool store(const struct mr_feedback *f, struct mr_load *load, unsigned num)
+static bool store_weights(const struct mr_feedback *f, struct mr_load *load, unsigned num)
 {
     uint32_t most = 1;
     bool changed = false;
@@ -72,7 +72,7 @@ bool mr_feedback_weigh(struct mr_feedback *f, struct mr_load *load, unsigned num
     if (n < 2)
         return false;
     if (!f->begun)
-        begin(f, load, num, total);
+        begin_weights(f, load, num, total);
     for (unsigned i = 0; i < n; i++) {
         uint32_t w = f->weight[t[i].sub];
 
@@ -82,8 +82,8 @@ bool mr_feedback_weigh(struct mr_feedback *f, struct mr_load *load, unsigned num
     }
     for (unsigned i = 0; i < n; i++)
         wanted[i] = (1 - alpha) * f->weight[t[i].sub] + alpha * (double)sum * speed[i] / speeds;
-    settle(weight, wanted, n, sum);
+    settle_weights(weight, wanted, n, sum);
     for (unsigned i = 0; i < n; i++)
         f->weight[t[i].sub] = weight[i];
-    return store(f, load, num);
+    return store_weights(f, load, num);
 }

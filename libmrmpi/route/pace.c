@@ -49,7 +49,7 @@ bool mr_pace_fill(struct mr_pace *p, uint64_t now_ns)
     return p->left > 0;
 }
 
-static uint32_t measured(const struct mr_pace *p, unsigned n, uint64_t passed_ns)
+static uint32_t measured_rate(const struct mr_pace *p, unsigned n, uint64_t passed_ns)
 {
     uint64_t most = 0, kb;
 
@@ -59,7 +59,7 @@ static uint32_t measured(const struct mr_pace *p, unsigned n, uint64_t passed_ns
     return kb < MR_PACE_ALL ? (uint32_t)kb : MR_PACE_ALL - 1;
 }
 
-static bool differs(uint32_t a, uint32_t b)
+static bool report_differs(uint32_t a, uint32_t b)
 {
     uint32_t off = a > b ? a - b : b - a;
 
@@ -76,13 +76,13 @@ bool mr_pace_report(struct mr_pace_report *r, struct mr_pace *p, unsigned n, uin
         waited |= p[i].waited || p[i].held;
     if (passed < MR_PACE_LOOK_NS && (!waited || r->told == MR_PACE_ALL))
         return false;
-    kb = waited ? MR_PACE_ALL : measured(p, n, passed);
+    kb = waited ? MR_PACE_ALL : measured_rate(p, n, passed);
     for (unsigned i = 0; i < n; i++) {
         p[i].waited = false;
         p[i].taken = 0;
     }
     r->since_ns = now_ns;
-    if (kb == r->told || !differs(r->told, kb))
+    if (kb == r->told || !report_differs(r->told, kb))
         return false;
     r->told = kb;
     return true;

@@ -10,7 +10,7 @@
 #define TOTAL_DEFAULT 1024u
 #define ALPHA_DEFAULT 0.5
 
-static bool __attribute__((format(printf, 3, 4))) refuse(char *what, size_t size, const char *fmt, ...)
+static bool __attribute__((format(printf, 3, 4))) refuse_text(char *what, size_t size, const char *fmt, ...)
 {
     va_list ap;
 
@@ -42,7 +42,7 @@ static bool parse_window(const char *text, struct mr_policy *out, char *what, si
     unsigned shift = 0;
 
     if (!read_number(&text, 1u << 20, &n))
-        return refuse(what, size, "it needs the length of the window: as window:16 for messages, window:64K for bytes");
+        return refuse_text(what, size, "it needs the length of the window: as window:16 for messages, window:64K for bytes");
     if (*text == 'K' || *text == 'k')
         shift = 10;
     else if (*text == 'M' || *text == 'm')
@@ -52,7 +52,7 @@ static bool parse_window(const char *text, struct mr_policy *out, char *what, si
         text++;
     }
     if (*text || (uint64_t)n << shift > 1u << 30)
-        return refuse(what, size,
+        return refuse_text(what, size,
                       "a window is a number of messages, up to 1048576, or of bytes with K or M, up to 1024M");
     *to = n << shift;
     return true;
@@ -81,9 +81,9 @@ static bool parse_binding(const char *text, struct mr_policy *out, char *what, s
     }
     while (*text) {
         if (out->num_rails == MR_POLICY_RAILS)
-            return refuse(what, size, "it can name %d rails", MR_POLICY_RAILS);
+            return refuse_text(what, size, "it can name %d rails", MR_POLICY_RAILS);
         if (!next_word(&text, out->rail[out->num_rails].name, MR_POLICY_RAIL))
-            return refuse(what, size, "it takes spread, near, or names of rails with commas between them");
+            return refuse_text(what, size, "it takes spread, near, or names of rails with commas between them");
         out->num_rails++;
     }
     return true;
@@ -110,10 +110,10 @@ static bool parse_weights(const char *text, struct mr_policy *out, char *what, s
         struct mr_policy_rail *r = &out->rail[out->num_rails];
 
         if (out->num_rails == MR_POLICY_RAILS)
-            return refuse(what, size, "it can weigh %d rails", MR_POLICY_RAILS);
+            return refuse_text(what, size, "it can weigh %d rails", MR_POLICY_RAILS);
         if (!next_word(&text, word, sizeof word) || !parse_weight(word, r) ||
             (out->num_rails && !*r->name != !*out->rail[0].name))
-            return refuse(what, size,
+            return refuse_text(what, size,
                           "weights are whole numbers from 1 to %u in the order of rails, as 4,1, or for rails by "
                           "name, as mlx5_0=4,mlx5_1=1",
                           MR_POLICY_WEIGHT);
@@ -127,7 +127,7 @@ static bool parse_total(const char *text, struct mr_policy *out, char *what, siz
     out->alpha = 1;
     out->total = TOTAL_DEFAULT;
     if (*text && (!read_number(&text, MR_POLICY_TOTAL, &out->total) || *text))
-        return refuse(what, size, "the sum of weights is a whole number from 1 to %u", MR_POLICY_TOTAL);
+        return refuse_text(what, size, "the sum of weights is a whole number from 1 to %u", MR_POLICY_TOTAL);
     return true;
 }
 
@@ -158,7 +158,7 @@ static bool parse_alpha(const char *text, struct mr_policy *out, char *what, siz
     double alpha = ALPHA_DEFAULT;
 
     if (*text && (!read_fraction(&text, &alpha) || alpha <= 0 || alpha > 1 || (*text && *text != ':')))
-        return refuse(what, size, "alpha is a number above 0, up to 1, as in eq4:0.5");
+        return refuse_text(what, size, "alpha is a number above 0, up to 1, as in eq4:0.5");
     if (!parse_total(text + (*text == ':'), out, what, size))
         return false;
     out->alpha = alpha;
@@ -287,7 +287,7 @@ bool mr_policy_parse(const char *text, enum mr_policy_class c, struct mr_policy 
     p.kind = &kinds[i];
     p.of = c;
     if (text[len] && (!p.kind->parse || !*rest))
-        return refuse(what, size, "\"%.64s\": %s takes %s", text, p.kind->name,
+        return refuse_text(what, size, "\"%.64s\": %s takes %s", text, p.kind->name,
                       p.kind->parse ? p.kind->arguments : "no arguments");
     if (p.kind->parse && !p.kind->parse(rest, &p, what, size))
         return false;
@@ -310,7 +310,7 @@ static bool is_named(const char *name, const struct mr_policy_port *port)
     return !strcmp(name, port->device) || !strcmp(name, full);
 }
 
-static uint32_t nearest(const struct mr_policy_port port[], unsigned n)
+static uint32_t find_nearest(const struct mr_policy_port port[], unsigned n)
 {
     unsigned least = ~0u;
     uint32_t set = 0;
@@ -352,12 +352,12 @@ uint32_t mr_policy_rails(const struct mr_policy *p, const struct mr_policy_port 
     uint32_t all = n < 32 ? (1u << n) - 1 : ~0u;
 
     if (p->kind->where == MR_WHERE_NEAR)
-        return nearest(port, n);
+        return find_nearest(port, n);
     if (p->kind->where != MR_WHERE_BOUND)
         return all;
     if (p->num_rails)
         return take_named(p, port, n, local_rank);
-    return take_one(p->by_distance ? nearest(port, n) : all, local_rank);
+    return take_one(p->by_distance ? find_nearest(port, n) : all, local_rank);
 }
 
 uint32_t mr_policy_weight(const struct mr_policy *p, const struct mr_policy_port port[], unsigned n, unsigned i)

@@ -20,8 +20,8 @@ struct reader {
     bool failed;
 };
 
-static void fail(struct reader *r, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void fail(struct reader *r, const char *at, const char *format, ...)
+static void set_error(struct reader *r, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void set_error(struct reader *r, const char *at, const char *format, ...)
 {
     va_list args;
 
@@ -81,7 +81,7 @@ static bool take_word(struct reader *r, const char *word)
     return true;
 }
 
-static bool take(struct reader *r, const char *token)
+static bool take_token(struct reader *r, const char *token)
 {
     size_t len = strlen(token);
 
@@ -100,7 +100,7 @@ static uint64_t take_number(struct reader *r, uint64_t max)
     while (r->at < r->end && *r->at >= '0' && *r->at <= '9' && n < NUMBER_MAX)
         n = 10 * n + (uint64_t)(*r->at++ - '0');
     if (r->at == begin)
-        fail(r, begin, "a number is missing");
+        set_error(r, begin, "a number is missing");
     else if (r->at < r->end && (shift = *r->at == 'K' || *r->at == 'k'   ? 10
                                         : *r->at == 'M' || *r->at == 'm' ? 20
                                         : *r->at == 'G' || *r->at == 'g' ? 30
@@ -109,9 +109,9 @@ static uint64_t take_number(struct reader *r, uint64_t max)
     if (r->failed)
         return 0;
     if (word_length(r))
-        fail(r, begin, "not a number: digits, and K, M or G behind them");
+        set_error(r, begin, "not a number: digits, and K, M or G behind them");
     else if (n > max >> shift)
-        fail(r, begin, "the number is more than %llu", (unsigned long long)max);
+        set_error(r, begin, "the number is more than %llu", (unsigned long long)max);
     return r->failed ? 0 : n << shift;
 }
 
@@ -121,39 +121,39 @@ static void read_size(struct reader *r, struct mr_rule *rule)
     bool most = false, least = false, open = false;
     uint64_t n;
 
-    if (take(r, "<="))
+    if (take_token(r, "<="))
         most = true;
-    else if (take(r, ">="))
+    else if (take_token(r, ">="))
         least = true;
-    else if (take(r, "<"))
+    else if (take_token(r, "<"))
         most = open = true;
-    else if (take(r, ">"))
+    else if (take_token(r, ">"))
         least = open = true;
     else
-        fail(r, begin, "after size comes one of <= < >= >");
+        set_error(r, begin, "after size comes one of <= < >= >");
     n = r->failed ? 0 : take_number(r, NUMBER_MAX);
     if (r->failed)
         return;
     if (most && open && !n)
-        fail(r, begin, "no message is shorter than 0 bytes");
+        set_error(r, begin, "no message is shorter than 0 bytes");
     else if ((most && rule->size_max != UINT64_MAX) || (least && rule->size_min))
-        fail(r, begin, "the size is bounded twice on the same side");
+        set_error(r, begin, "the size is bounded twice on the same side");
     else if (most)
         rule->size_max = n - open;
     else
         rule->size_min = n + open;
     if (!r->failed && rule->size_min > rule->size_max)
-        fail(r, begin, "no size is within both bounds");
+        set_error(r, begin, "no size is within both bounds");
 }
 
 static void read_least(struct reader *r, const char *name, uint32_t *out)
 {
     const char *begin = r->at;
 
-    if (!take(r, ">="))
-        fail(r, begin, "after %s comes >=", name);
+    if (!take_token(r, ">="))
+        set_error(r, begin, "after %s comes >=", name);
     else if (*out)
-        fail(r, begin, "%s is bounded twice", name);
+        set_error(r, begin, "%s is bounded twice", name);
     else
         *out = (uint32_t)take_number(r, UINT32_MAX);
 }
@@ -163,15 +163,15 @@ static void read_class(struct reader *r, struct mr_rule *rule)
     const char *begin = r->at;
     size_t len;
 
-    if (!take(r, "=")) {
-        fail(r, begin, "after class comes =");
+    if (!take_token(r, "=")) {
+        set_error(r, begin, "after class comes =");
         return;
     }
     len = word_length(r);
     if (!len || len >= sizeof rule->class_name)
-        fail(r, r->at, "a class has a name of 1 to %zu letters, digits, - _ .", sizeof rule->class_name - 1);
+        set_error(r, r->at, "a class has a name of 1 to %zu letters, digits, - _ .", sizeof rule->class_name - 1);
     else if (*rule->class_name)
-        fail(r, begin, "the class is given twice");
+        set_error(r, begin, "the class is given twice");
     if (r->failed)
         return;
     memcpy(rule->class_name, r->at, len);
@@ -192,10 +192,10 @@ static bool read_use(struct reader *r, struct mr_rule *rule)
 static void read_uses(struct reader *r, struct mr_rule *rule, const char *begin, bool before)
 {
     if (before)
-        fail(r, begin, "what the message is is said twice: join the words by |");
-    while (!r->failed && take(r, "|")) {
+        set_error(r, begin, "what the message is is said twice: join the words by |");
+    while (!r->failed && take_token(r, "|")) {
         if (!read_use(r, rule))
-            fail(r, r->at, "after | comes one of control, eager, piece, rdma");
+            set_error(r, r->at, "after | comes one of control, eager, piece, rdma");
     }
 }
 
@@ -215,9 +215,9 @@ static void read_condition(struct reader *r, struct mr_rule *rule)
     else if (take_word(r, "class"))
         read_class(r, rule);
     else if (!take_word(r, "any"))
-        fail(r, begin, "not a condition: any, control, eager, piece, rdma, size, count, rate or class");
+        set_error(r, begin, "not a condition: any, control, eager, piece, rdma, size, count, rate or class");
     if (!r->failed && r->at < r->end && !is_blank(*r->at) && *r->at != ':')
-        fail(r, r->at, "a blank or a colon is missing here");
+        set_error(r, r->at, "a blank or a colon is missing here");
 }
 
 static void read_kinds(struct reader *r, struct mr_rule *rule)
@@ -229,15 +229,15 @@ static void read_kinds(struct reader *r, struct mr_rule *rule)
         while (k < MR_LINK_KINDS && !take_word(r, mr_link_kind_name(k)))
             k++;
         if (k == MR_LINK_KINDS)
-            fail(r, r->at, "here comes a kind of link: rc, uc, ud or ring");
+            set_error(r, r->at, "here comes a kind of link: rc, uc, ud or ring");
         else if (memchr(rule->kind, (int)k, rule->num_kinds))
-            fail(r, r->at - 2, "%s is named twice", mr_link_kind_name(k));
+            set_error(r, r->at - 2, "%s is named twice", mr_link_kind_name(k));
         else
             rule->kind[rule->num_kinds++] = (uint8_t)k;
         skip_blanks(r);
-    } while (!r->failed && take(r, ","));
+    } while (!r->failed && take_token(r, ","));
     if (!r->failed && !at_end_of_rule(r))
-        fail(r, r->at, "after the kinds of links a rule ends, by a semicolon or a new line");
+        set_error(r, r->at, "after the kinds of links a rule ends, by a semicolon or a new line");
 }
 
 static void read_rule(struct reader *r, struct mr_rule *rule)
@@ -251,10 +251,10 @@ static void read_rule(struct reader *r, struct mr_rule *rule)
     }
     if (r->failed)
         return;
-    if (!take(r, ":"))
-        fail(r, r->at, "a colon and kinds of links are missing");
+    if (!take_token(r, ":"))
+        set_error(r, r->at, "a colon and kinds of links are missing");
     else if (r->at == begin + 1)
-        fail(r, begin, "a condition is missing before the colon: any always holds");
+        set_error(r, begin, "a condition is missing before the colon: any always holds");
     else
         read_kinds(r, rule);
     if (!rule->uses)
@@ -293,23 +293,23 @@ bool mr_rules_parse(const char *text, size_t len, struct mr_rules *out, struct m
     memset(out, 0, sizeof *out);
     memset(err, 0, sizeof *err);
     if (len > MR_RULES_TEXT)
-        fail(&r, text, "the text is longer than %d characters", MR_RULES_TEXT);
+        set_error(&r, text, "the text is longer than %d characters", MR_RULES_TEXT);
     while (!r.failed) {
         const char *begin;
 
         skip_blanks(&r);
         if (r.at == r.end)
             break;
-        if (take(&r, ";") || take(&r, "\n"))
+        if (take_token(&r, ";") || take_token(&r, "\n"))
             continue;
         begin = r.at;
         if (out->num == MR_RULES_MAX) {
-            fail(&r, begin, "more than %d rules", MR_RULES_MAX);
+            set_error(&r, begin, "more than %d rules", MR_RULES_MAX);
             break;
         }
         read_rule(&r, &out->rule[out->num]);
         if (!r.failed && !add_sizes(out, &out->rule[out->num]))
-            fail(&r, begin, "the rules differ at more than %d sizes", MR_RULES_SIZES);
+            set_error(&r, begin, "the rules differ at more than %d sizes", MR_RULES_SIZES);
         out->num++;
     }
     if (r.failed)
@@ -319,7 +319,7 @@ bool mr_rules_parse(const char *text, size_t len, struct mr_rules *out, struct m
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
-static bool holds(const struct mr_rule *rule, const struct mr_rules_peer *peer)
+static bool rule_holds(const struct mr_rule *rule, const struct mr_rules_peer *peer)
 {
     return peer->count >= rule->count_min && peer->rate >= rule->rate_min &&
            (!*rule->class_name || !strcmp(rule->class_name, peer->class_name));
@@ -330,7 +330,7 @@ uint32_t mr_rules_holding(const struct mr_rules *r, const struct mr_rules_peer *
     uint32_t set = 0;
 
     for (unsigned i = 0; i < r->num; i++)
-        set |= (uint32_t)holds(&r->rule[i], peer) << i;
+        set |= (uint32_t)rule_holds(&r->rule[i], peer) << i;
     return set;
 }
 
@@ -348,7 +348,7 @@ unsigned mr_rules_pick(const struct mr_rules *r, enum mr_rule_use use, unsigned 
     for (unsigned i = 0; i < r->num; i++) {
         const struct mr_rule *rule = &r->rule[i];
 
-        if (!(rule->uses >> use & 1) || !takes_class(r, rule, size_class) || !holds(rule, peer))
+        if (!(rule->uses >> use & 1) || !takes_class(r, rule, size_class) || !rule_holds(rule, peer))
             continue;
         for (unsigned k = 0; k < rule->num_kinds; k++)
             if (open >> rule->kind[k] & 1)
@@ -374,8 +374,8 @@ struct line {
     size_t size, used;
 };
 
-static void put(struct line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct line *l, const char *format, ...)
+static void append_text(struct line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append_text(struct line *l, const char *format, ...)
 {
     va_list args;
     int n;
@@ -396,7 +396,7 @@ static void put_number(struct line *l, const char *name, uint64_t n)
         n /= 1024;
         shift++;
     }
-    put(l, "%s%s%llu%.1s", l->used ? " " : "", name, (unsigned long long)n, &"\0KMG"[shift]);
+    append_text(l, "%s%s%llu%.1s", l->used ? " " : "", name, (unsigned long long)n, &"\0KMG"[shift]);
 }
 
 static void put_uses(struct line *l, unsigned uses)
@@ -405,7 +405,7 @@ static void put_uses(struct line *l, unsigned uses)
 
     for (unsigned u = 0; u < MR_RULE_USES && uses != ALL_USES; u++)
         if (uses >> u & 1) {
-            put(l, "%s%s", between, use_names[u]);
+            append_text(l, "%s%s", between, use_names[u]);
             between = "|";
         }
 }
@@ -426,10 +426,10 @@ void mr_rules_print(const struct mr_rules *r, unsigned i, char *out, size_t size
     if (rule->rate_min)
         put_number(&l, "rate>=", rule->rate_min);
     if (*rule->class_name)
-        put(&l, "%sclass=%s", l.used ? " " : "", rule->class_name);
-    put(&l, "%s:", l.used ? "" : "any");
+        append_text(&l, "%sclass=%s", l.used ? " " : "", rule->class_name);
+    append_text(&l, "%s:", l.used ? "" : "any");
     for (unsigned k = 0; k < rule->num_kinds; k++)
-        put(&l, "%s%s", k ? "," : " ", mr_link_kind_name(rule->kind[k]));
+        append_text(&l, "%s%s", k ? "," : " ", mr_link_kind_name(rule->kind[k]));
 }
 
 /* ---- without rules ----------------------------------------------------------------------------------------------- */

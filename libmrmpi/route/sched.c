@@ -29,7 +29,7 @@ static unsigned last_of(const struct mr_sched *s, unsigned n)
     return (s->next && s->next < n ? s->next : n) - 1;
 }
 
-static unsigned heaviest(const struct mr_load *load, unsigned n, uint32_t excluded)
+static unsigned find_heaviest(const struct mr_load *load, unsigned n, uint32_t excluded)
 {
     unsigned best = n;
 
@@ -48,7 +48,7 @@ static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, 
     unsigned last = last_of(s, n);
 
     if (s->uneven && len >= SHORT)
-        return heaviest(load, n, excluded);
+        return find_heaviest(load, n, excluded);
     return s->used < MR_SCHED_QUANTUM && load[last].up && !(excluded >> last & 1) ? last : take_least(s, load, n, excluded);
 }
 
@@ -77,7 +77,7 @@ static uint64_t end_of(const struct mr_sched *s, const struct mr_load *l, uint64
 }
 
 /* Who will have sent it first; of equals one of the same port as the last, which comes last. */
-static unsigned soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len,
+static unsigned find_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len,
                         unsigned last)
 {
     unsigned best = n, i = last;
@@ -110,7 +110,7 @@ static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *loa
 
     if (s->used < MR_SCHED_QUANTUM && load[last].up && !(excluded >> last & 1))
         return last;
-    return soonest(s, load, n, excluded, len, last);
+    return find_soonest(s, load, n, excluded, len, last);
 }
 
 /*
@@ -120,7 +120,7 @@ static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *loa
 static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len)
 {
     if (s->idle)
-        return soonest(s, load, n, excluded, len, last_of(s, n));
+        return find_soonest(s, load, n, excluded, len, last_of(s, n));
     return s->answers && (!s->uneven || len < MR_SCHED_LONG) ? take_same(s, load, n, excluded, len) : take_least(s, load, n, excluded);
 }
 
@@ -210,7 +210,7 @@ void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct 
 }
 
 /* Subchannels in turn that are up, whatever their weights; returns how many. */
-static unsigned choose(struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned want, unsigned sub[])
+static unsigned choose_sub(struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned want, unsigned sub[])
 {
     unsigned i = s->next < n ? s->next : 0, count = 0;
 
@@ -260,7 +260,7 @@ static unsigned take_shortest(const struct mr_sched *s, const struct mr_load *lo
 }
 
 /* 128 bits: a length times a sum of weights */
-static uint64_t part(uint64_t len, uint64_t weight, uint64_t total)
+static uint64_t part_of_weight(uint64_t len, uint64_t weight, uint64_t total)
 {
     return total ? (uint64_t)((unsigned __int128)len * weight / total) : len;
 }
@@ -280,12 +280,12 @@ static void drop_light(struct mr_sched *s, uint64_t weight[], unsigned count, ui
         for (unsigned i = 0; i < count; i++)
             if (weight[i] && (lightest == count || weight[i] < weight[lightest]))
                 lightest = i;
-        if (lightest == count || part(len, weight[lightest], total) >= shortest)
+        if (lightest == count || part_of_weight(len, weight[lightest], total) >= shortest)
             break;
         if (probe) {
             for (unsigned i = 0; i < count; i++)
-                if (weight[i] && part(len, weight[i], total) < shortest)
-                    weight[i] = part(total, shortest, len) + 1;
+                if (weight[i] && part_of_weight(len, weight[i], total) < shortest)
+                    weight[i] = part_of_weight(total, shortest, len) + 1;
             break;
         }
         total -= weight[lightest];
@@ -313,7 +313,7 @@ unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const stru
         mr_sched_charge(p, s, load, n, out->sub, len);
         return 1;
     }
-    count = choose(s, load, n, most < up ? (unsigned)most : up, sub);
+    count = choose_sub(s, load, n, most < up ? (unsigned)most : up, sub);
     if (count == up) /* all: who is posted to first has an advantage, and nobody shall have it always */
         s->next = sub[0] + 1;
     for (unsigned i = 0; i < count; i++)
@@ -325,7 +325,7 @@ unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const stru
         uint64_t to;
 
         sum += weight[i];
-        to = part(len, sum, total) + align / 2;
+        to = part_of_weight(len, sum, total) + align / 2;
         to -= to % align;
         if (i == count - 1 || sum == total || to > len)
             to = len;

@@ -61,7 +61,7 @@ static __attribute__((noinline)) struct vc *make_vc(int rank)
     return v;
 }
 
-static inline struct vc *get(int world_rank)
+static inline struct vc *get_vc(int world_rank)
 {
     struct vc *v = all.vc[world_rank];
 
@@ -70,7 +70,7 @@ static inline struct vc *get(int world_rank)
 
 struct mr_vc *mr_vc_get_peer(int world_rank)
 {
-    return &get(world_rank)->base;
+    return &get_vc(world_rank)->base;
 }
 
 size_t mr_vc_learn_sizes(struct mr_vc *vc)
@@ -195,7 +195,7 @@ static int send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payloa
 
 /* ---- up ---------------------------------------------------------------------------------------------------------- */
 
-static void deliver(struct vc *v, const struct mr_hdr *hdr, const void *payload, size_t len)
+static void deliver_packet(struct vc *v, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     if (__builtin_expect(hdr->kind < MR_VC_KIND_CHANNEL, 1))
         all.up.deliver(&v->base, hdr, payload, len);
@@ -209,14 +209,14 @@ static void deliver_held(struct vc *v)
 
     while ((h = mr_reorder_pop(&v->in))) {
         mr_reorder_advance(&v->in);
-        deliver(v, &h->hdr, h->payload, h->len);
+        deliver_packet(v, &h->hdr, h->payload, h->len);
         free(h);
     }
 }
 
 static void peer_failed(int world_rank, int error)
 {
-    struct vc *v = get(world_rank);
+    struct vc *v = get_vc(world_rank);
 
     if (v->base.rank < 0 || v->base.error)
         return;
@@ -252,7 +252,7 @@ static void packet_arrived(const struct mr_hdr *hdr, const void *payload, size_t
         mr_log(MR_LOG_WARN, "dropped a packet from rank %u: the job has only %d", hdr->src, all.launch->size);
         return;
     }
-    v = get((int)hdr->src);
+    v = get_vc((int)hdr->src);
     if (__builtin_expect(v->base.rank < 0, 0))
         return; /* no memory for it, and that has been said */
     order = mr_reorder_classify(&v->in, hdr->seq);
@@ -261,7 +261,7 @@ static void packet_arrived(const struct mr_hdr *hdr, const void *payload, size_t
         return;
     }
     mr_reorder_advance(&v->in);
-    deliver(v, hdr, payload, len);
+    deliver_packet(v, hdr, payload, len);
     if (__builtin_expect(v->in.head != NULL, 0))
         deliver_held(v);
 }
