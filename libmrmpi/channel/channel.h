@@ -63,8 +63,10 @@ struct mr_vc_part {
 /* Writes a payload of len bytes that does not lie in one piece. */
 typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
-/* All of init, ready, finalize, drained, lingers, reserve, send_made, advertise, withdraw, put, read, get, word may be
- * NULL: nothing to do, or not supported. */
+/*
+ *  All of init, ready, finalize, drained, lingers, reserve, send_made, advertise, withdraw, put, read, get, control may
+ *  be NULL: nothing to do, or not supported.
+ */
 struct mr_channel_ops {
     const char *name;
     int (*init)(const struct mr_launch *launch); /* before the fence: publish addresses */
@@ -123,8 +125,10 @@ struct mr_channel_up {
 };
 extern struct mr_channel_up mr_channel_up;
 
-/* Packets to all peers that wait, as copies, for room or for a connection, with the sends that pt2pt/ holds back because
- * of them; kept by the channels and by pt2pt/. While it is 0 nobody has to ask. */
+/*
+ *  Packets to all peers that wait, as copies, for room or for a connection, with the sends that pt2pt/ holds back
+ *  because of them; kept by the channels and by pt2pt/. While it is 0 nobody has to ask.
+ */
 extern unsigned mr_channel_waiting;
 /* So many times in a row no channel had anything to do; kept by vc/. */
 extern unsigned mr_channel_idle;

@@ -20,12 +20,12 @@ struct mr_packet {
     unsigned char *data;
     uint32_t size;    /* of header and payload */
     uint32_t payload; /* bytes of it */
-    uint8_t tail;     /* bytes of the peer's word behind it (net/rely.c) */
+    uint8_t tail;     /* bytes of the peer's ACK behind it (net/rely.c) */
     bool posted;      /* tx is with the adapter */
     bool dropped;     /* to be freed when tx has come back */
 };
 
-/* Behind each packet there is room for so many bytes: a word, and what goes before each of its parts (assembly.h). */
+/* Behind each packet there is room for so many bytes: an ACK, and what goes before each of its parts (assembly.h). */
 #define MR_PACKET_SPARE 32
 
 /* packet_max: header and payload of the longest. 0 or negative errno. */

@@ -3,7 +3,7 @@
  * Packets as they travel between hosts: the first MR_WIRE_MIN bytes of struct mr_hdr, then those of len, sreq and rreq
  * that say something, then the payload. len is left out where it is the payload's, sreq and rreq where they are 0; the
  * header's form tells which are there. So a short message is 24 bytes longer than its data, and up to 20 bytes of data
- * fit, inline, into one block of an mlx5 send queue (64 bytes, 20 of them its own). The form also says whether a word
+ * fit, inline, into one block of an mlx5 send queue (64 bytes, 20 of them its own). The form also says whether an ACK
  * on what has come from the peer (reliable/ack.h) lies behind the payload, and whether the packet itself calls for one.
  * Pure: tested alone.
  */
@@ -24,7 +24,7 @@ enum mr_wire_form {
     MR_WIRE_RREQ = 4,
     MR_WIRE_ACK = 8,       /* MR_ACK_WIRE_MIN bytes behind the payload */
     MR_WIRE_LONG_ACK = 16, /* MR_ACK_WIRE_MAX */
-    MR_WIRE_WANTS = 32,     /* the link may lose it: it is sent again until a word names it */
+    MR_WIRE_WANTS = 32,     /* the link may lose it: it is sent again until an ACK names it */
     MR_WIRE_FORMS = 64
 };
 #define MR_WIRE_SIZES 7u /* those that the length of the header depends on */
@@ -105,7 +105,7 @@ static inline size_t mr_wire_put(const struct mr_hdr *hdr, unsigned form, void *
 
 /*
  * Reads the header of a packet of *size bytes; returns where the payload begins, 0 if it is none. *size becomes where
- * the payload ends and a word begins; hdr->form: the flags.
+ * the payload ends and an ACK begins; hdr->form: the flags.
  */
 static inline size_t mr_wire_get(const void *packet, size_t *size, struct mr_hdr *hdr)
 {

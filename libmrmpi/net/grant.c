@@ -2,8 +2,8 @@
 /*
  * Who may send how much ahead of bulk to this process, and this process to its peers: see grant.h. Senders are found
  * out from the packets that virtual channels have counted anyway, once in an interval; the path of a packet does
- * nothing for that. What is said goes in packets of the virtual channel, so the last word is the one that holds. Such a
- * word does not count as traffic, or words would be answered by words.
+ * nothing for that. What is said goes in packets of the virtual channel, so the last message is the one that holds.
+ * Such a message does not count as traffic, or messages would be answered by messages.
  */
 #include "libmrmpi/net/grant.h"
 
@@ -85,7 +85,8 @@ static void tell_grant(struct mr_peer *p, uint32_t kb, uint32_t pace_kb, bool he
 {
     struct mr_hdr hdr = {.kind = MR_CONTROL_GRANT, .ctx = kb, .tag = (int)pace_kb};
 
-    if ((kb == mr_net_of(p)->grant_told && !mr_grant_pace_differs(mr_net_of(p)->pace_told, pace_kb, held)) || mr_channel_up.send(p->vc, &hdr, NULL, 0))
+    if ((kb == mr_net_of(p)->grant_told && !mr_grant_pace_differs(mr_net_of(p)->pace_told, pace_kb, held)) ||
+        mr_channel_up.send(p->vc, &hdr, NULL, 0))
         return;
     mr_net_of(p)->grant_told = kb;
     mr_net_of(p)->pace_told = pace_kb;
@@ -139,7 +140,7 @@ bool mr_grant_control(struct mr_peer *p, const struct mr_hdr *hdr, size_t len)
     mr_net_of(p)->grant_seen++;
     if (len || hdr->ctx > MR_GRANT_MOST_KB ||
         ((uint32_t)hdr->tag > MR_GRANT_MOST_KB && (uint32_t)hdr->tag != MR_FABRIC_PACE_ALONE)) {
-        mr_log(MR_LOG_WARN, "rank %d on %s: a word about a budget that cannot be", p->rank, p->address->host);
+        mr_log(MR_LOG_WARN, "rank %d on %s: a message about a budget that cannot be", p->rank, p->address->host);
         return true;
     }
     hold_to_pace(p, (uint32_t)hdr->tag);

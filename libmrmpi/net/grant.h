@@ -4,10 +4,10 @@
  * leaves a host; what meets on the cable of one receiver could be as many budgets as hosts send to it. So a receiver
  * counts the peers from which packets have come lately and tells each its part, and the sender keeps a bucket of that
  * rate for the peer beside those of its rails. The number is rounded up to a power of two, and goes down only when it
- * was not needed for a while: peers that come and go do not cost a word each time. Pure.
+ * was not needed for a while: peers that come and go do not cost a message each time. Pure.
  *
- * Where the receiver's bus is slower than its cable (pace.h) the same words give each sender a pace for all packets to
- * this process, a part of its own pace: the buffers of the adapter stay empty. A sender keeps little under way then.
+ * Where the receiver's bus is slower than its cable (pace.h) the same messages give each sender a pace for all packets
+ * to this process, a part of its own pace: the buffers of the adapter stay empty. A sender keeps little under way then.
  */
 #ifndef MRMPI_GRANT_H
 #define MRMPI_GRANT_H
@@ -79,7 +79,7 @@ struct mr_peer;
 struct mr_hdr;
 /* While this process has a budget, or has said something: count the senders, tell them if it is due. */
 void mr_grant_tick(uint64_t now_ns);
-/* A peer's word on what it grants: true if it is one. */
+/* A peer's message on what it grants: true if it is one. */
 bool mr_grant_control(struct mr_peer *p, const struct mr_hdr *hdr, size_t len);
 
 #endif

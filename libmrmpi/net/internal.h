@@ -33,7 +33,7 @@ struct mr_net {
     uint64_t blunt_ns;                     /* a nap that was far too long has ended then */
     struct mr_assemblies assemblies;
     bool has_lossy_link;       /* with some peer */
-    bool parting;       /* words are said at once */
+    bool parting;       /* ACKs are said at once */
     enum mr_ring_design ring_design;
     bool by_ring;       /* large messages go through rings, not by RDMA */
     unsigned parts;     /* receive buffers that a packet takes, at most; 0: not known yet */
@@ -82,7 +82,10 @@ static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload
 void mr_rely_begin(struct mr_peer *p);
 /* Post a packet of a peer with which we are has_lossy_link, and note that in its window. As mr_link_ops.send. */
 int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k);
-/* A packet that carries a word or wants one, or that comes while we are has_lossy_link; the word begins at payload + len. */
+/*
+ * A packet that carries an ACK or wants one, or that comes while we are has_lossy_link; the ACK begins at payload +
+ * len.
+ */
 void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len);
 /* What has gone or come since the last time did so now. */
 void mr_rely_time(void);

@@ -49,7 +49,7 @@ static bool net_drained(void)
     return true;
 }
 
-/* A peer whose last word to us was lost sends again what we have, and waits for the word. */
+/* A peer whose last ACK to us was lost sends again what we have, and waits for the ACK. */
 static bool net_lingers(void)
 {
     return mr_net.has_lossy_link;

@@ -26,7 +26,9 @@
 #define LOOK_LEAST_NS 2 /* what a look takes at least */
 /* While parts of large messages are late: the same, and microseconds count. */
 #define CATCH_NAP_NS 20000
-/* While packets wait for the peer's pace: a nap that ends so much too late is none, and another is tried after so long. */
+/*
+ * While packets wait for the peer's pace: a nap that ends so much too late is none, and another is tried after so long.
+ */
 #define NAP_LATE_NS  5000
 #define BLUNT_NS     1000000000ull
 #define RINGS_FIRST  8     /* looks at rings that found something before the completion queues are looked at, too */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The way down of a packet: over which subchannel and link, if there is room, and what waits in the peer's window if there
- * is none.
+ * The way down of a packet: over which subchannel and link, if there is room, and what waits in the peer's window if
+ * there is none.
  */
 #include <errno.h>
 
@@ -24,8 +24,8 @@ static inline int post_on_link(struct mr_peer *p, struct mr_link *l, struct mr_p
 }
 
 /*
- * The peer lets a packet come now. If not, it waits with all others. Where there is a pace no more is under way than keeps a
- * link busy: the pace may go down, and what has been posted cannot be taken back.
+ * The peer lets a packet come now. If not, it waits with all others. Where there is a pace no more is under way than
+ * keeps a link busy: the pace may go down, and what has been posted cannot be taken back.
  */
 static bool peer_pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t len)
 {
@@ -43,8 +43,8 @@ static bool peer_pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t
 }
 
 /*
- * The same on the link of its level, or, beyond the ahead budget or what the peer grants, or with more messages than the
- * class's share of the adapter, or if it has no room, on that of packets which go with the bulk.
+ * The same on the link of its level, or, beyond the ahead budget or what the peer grants, or with more messages than
+ * the class's share of the adapter, or if it has no room, on that of packets which go with the bulk.
  */
 static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level level, struct mr_packet *k)
 {
@@ -99,12 +99,13 @@ static enum mr_level level_of_part(const struct mr_packet *k)
 }
 
 /*
- * The second choice: where there are rules, what a packet is says which subchannels are excluded, and at first all are, so
- * that the fast path knows nothing of rules. Else rails that are taken only if the near ones have no room. 0: there is no
- * second choice, or this was it.
+ * The second choice: where there are rules, what a packet is says which subchannels are excluded, and at first all are,
+ * so that the fast path knows nothing of rules. Else rails that are taken only if the near ones have no room. 0: there
+ * is no second choice, or this was it.
  */
 #define SECOND_CHOICE (1ull << 32)
-static __attribute__((noinline)) uint64_t choose_others(const struct mr_peer *p, const struct mr_packet *k, uint64_t excluded)
+static __attribute__((noinline)) uint64_t choose_others(const struct mr_peer *p, const struct mr_packet *k,
+                                                        uint64_t excluded)
 {
     enum mr_rule_use use = mr_wire_flags(k->data) & MR_VC_FLAG_BULK    ? MR_RULE_PIECE
                            : mr_wire_kind(k->data) == MR_VC_KIND_EAGER ? MR_RULE_EAGER

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packets over links that lose them. What the peer has to know of its packets goes with ours, or, after a while, in a
- * word of its own; what it does not acknowledge in time is sent again. The rules are reliable/'s. Here is where words
+ * ACK of its own; what it does not acknowledge in time is sent again. The rules are reliable/'s. Here is where ACKs
  * lie in packets, how much may be under way, and who looks at the clock: the progress engine, before it polls. Sending
  * and receiving do not: what has gone or come gets its time then, when most programs wait for an answer anyway. A peer
  * to which and from which only native links lead is not concerned (mr_peer.has_lossy_link).
@@ -16,7 +16,7 @@
 #include "libmrmpi/link/assembly.h"
 #include "libmrmpi/link/wire.h"
 
-#define ACK_EVERY    32  /* packets without a word, at most */
+#define ACK_EVERY    32  /* packets without an ACK, at most */
 #define FLIGHT_FIRST 8   /* packets under way on lossy links before the peer has said how many may be */
 #define FLIGHT_MAX   256 /* and whatever it says */
 #define GRANT_LEAST  4
@@ -82,7 +82,8 @@ void mr_rely_begin(struct mr_peer *p)
     p->has_lossy_link = mr_net.has_lossy_link = mr_peers.attentive = true;
     mr_net_of(p)->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();
-    mr_ack_init(&mr_net_of(p)->in, mr_channel_up.received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS), ack_interval(most), most);
+    mr_ack_init(&mr_net_of(p)->in, mr_channel_up.received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS),
+                ack_interval(most), most);
     mr_ack_hasten(&mr_net_of(p)->in); /* it has to hear what it is granted */
 }
 
@@ -108,19 +109,19 @@ static void count_waiting(struct mr_peer *p, unsigned before)
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-/* The word that is owed goes behind the packet. */
+/* The ACK that is owed goes behind the packet. */
 static void add_ack(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
 {
     unsigned flags = l->native ? 0 : MR_WIRE_WANTS;
 
     k->tail = 0;
     if (mr_ack_owed(&mr_net_of(p)->in)) {
-        struct mr_ack_msg word;
+        struct mr_ack_msg ack;
 
         renew_grant(p);
-        word = mr_ack_take(&mr_net_of(p)->in, mr_net.looked_ns);
+        ack = mr_ack_take(&mr_net_of(p)->in, mr_net.looked_ns);
 
-        k->tail = (uint8_t)mr_ack_encode(&word, k->data + k->size);
+        k->tail = (uint8_t)mr_ack_encode(&ack, k->data + k->size);
         flags |= k->tail == MR_ACK_WIRE_MIN ? MR_WIRE_ACK : MR_WIRE_LONG_ACK;
     }
     mr_wire_dress(k->data, flags);
@@ -134,7 +135,7 @@ static int send_dressed(struct mr_peer *p, struct mr_link *l, struct mr_packet *
     add_ack(p, k, l);
     err = l->ops->send(l, k);
     if (err)
-        mr_net_of(p)->in = before; /* the word is still owed */
+        mr_net_of(p)->in = before; /* the ACK is still owed */
     return err;
 }
 
@@ -181,7 +182,7 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
     return 0;
 }
 
-/* ---- words of their own ------------------------------------------------------------------------------------------ */
+/* ---- ACKs of their own ------------------------------------------------------------------------------------------ */
 
 /* It has no number, and is not sent again: what follows from its loss brings the next. */
 static bool post_ack(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
@@ -216,7 +217,7 @@ static void send_ack(struct mr_peer *p)
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
 /*
- * Did a word that has been found now come just now, and is there a use for a sample? Then *now_ns is the time. After a
+ * Did an ACK that has been found now come just now, and is there a use for a sample? Then *now_ns is the time. After a
  * time-out any sample is of use: it ends the doubling.
  */
 static bool wants_sample(struct mr_peer *p, uint64_t *now_ns)
@@ -233,13 +234,13 @@ static void take_ack(struct mr_peer *p, const struct mr_hdr *hdr, const void *at
     bool is_long = hdr->form & MR_WIRE_LONG_ACK, sample;
     unsigned before = mr_window_waiting(&p->out);
     uint64_t now_ns = mr_net.looked_ns;
-    struct mr_ack_msg word;
+    struct mr_ack_msg ack;
 
-    if (!mr_ack_decode(at, mr_wire_tail(hdr->form), is_long, p->out.base, &word))
+    if (!mr_ack_decode(at, mr_wire_tail(hdr->form), is_long, p->out.base, &ack))
         return;
     sample = wants_sample(p, &now_ns);
-    mr_packets_free(mr_window_acked(&p->out, word.cum, word.sack, now_ns, sample));
-    mr_net_of(p)->flight_max = word.grant < FLIGHT_MAX ? word.grant : FLIGHT_MAX;
+    mr_packets_free(mr_window_acked(&p->out, ack.cum, ack.sack, now_ns, sample));
+    mr_net_of(p)->flight_max = ack.grant < FLIGHT_MAX ? ack.grant : FLIGHT_MAX;
     p->heard_ns = now_ns;
     count_waiting(p, before);
 }

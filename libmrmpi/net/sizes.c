@@ -61,8 +61,8 @@ static bool rails_are_alike(const struct mr_peer *p)
 }
 
 /*
- * One over unequal rails: a burst of packets fills the queue of the fast one, and what then goes over the slow one holds
- * up all that follows, while messages by RDMA are cut as the rails carry them.
+ * One over unequal rails: a burst of packets fills the queue of the fast one, and what then goes over the slow one
+ * holds up all that follows, while messages by RDMA are cut as the rails carry them.
  */
 unsigned mr_net_eager_packets(int rank)
 {
@@ -125,9 +125,9 @@ size_t mr_net_packet_max(int rank)
 }
 
 /*
- * What both have. Until the address has come: what we have, the peer looks again; but for messages that are only offered
- * because it has not come. They would have memory registered, the program's stack perhaps, which a forked child then
- * lacks.
+ * What both have. Until the address has come: what we have, the peer looks again; but for messages that are only
+ * offered because it has not come. They would have memory registered, the program's stack perhaps, which a forked child
+ * then lacks.
  */
 unsigned mr_net_caps(int rank, size_t len)
 {

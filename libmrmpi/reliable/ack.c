@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Acknowledgements. Packets after a gap are noted in a set indexed by the low bits of their numbers, of which a word
+ * Acknowledgements. Packets after a gap are noted in a set indexed by the low bits of their numbers, of which an ACK
  * shows the first 64. Packets further ahead are not noted: the peer learns of them when the gap is closed.
  */
 #include "libmrmpi/reliable/ack.h"
@@ -108,15 +108,15 @@ void mr_ack_grant(struct mr_ack *a, unsigned every, unsigned grant, uint64_t now
 
 struct mr_ack_msg mr_ack_take(struct mr_ack *a, uint64_t now_ns)
 {
-    struct mr_ack_msg word = {.cum = a->cum, .grant = a->grant, .sack = early_after(a, a->cum + 1)};
+    struct mr_ack_msg ack = {.cum = a->cum, .grant = a->grant, .sack = early_after(a, a->cum + 1)};
 
     a->told = a->grant;
     a->owed = 0;
     a->hasty_ns = now_ns + a->delay_ns / MR_ACK_APART;
     a->due_ns = UINT64_MAX;
     if (furthest_ahead(a) > MR_ACK_WORD)
-        a->due_ns = now_ns + a->delay_ns; /* has come, but the word has no room to say so */
-    return word;
+        a->due_ns = now_ns + a->delay_ns; /* has come, but the ACK has no room to say so */
+    return ack;
 }
 
 /* ---- on the wire ------------------------------------------------------------------------------------------------- */
@@ -139,18 +139,18 @@ static unsigned grant_code(uint32_t grant)
     return 2 * log + (log ? grant >> (log - 1) & 1 : 0);
 }
 
-size_t mr_ack_encode(const struct mr_ack_msg *word, void *out)
+size_t mr_ack_encode(const struct mr_ack_msg *ack, void *out)
 {
-    uint32_t head = (word->cum & SEQ_MASK) | (uint32_t)grant_code(word->grant) << SEQ_BITS;
+    uint32_t head = (ack->cum & SEQ_MASK) | (uint32_t)grant_code(ack->grant) << SEQ_BITS;
 
     memcpy(out, &head, sizeof head);
-    if (!word->sack)
+    if (!ack->sack)
         return MR_ACK_WIRE_MIN;
-    memcpy((char *)out + sizeof head, &word->sack, sizeof word->sack);
+    memcpy((char *)out + sizeof head, &ack->sack, sizeof ack->sack);
     return MR_ACK_WIRE_MAX;
 }
 
-size_t mr_ack_decode(const void *data, size_t len, bool long_form, uint32_t base, struct mr_ack_msg *word)
+size_t mr_ack_decode(const void *data, size_t len, bool long_form, uint32_t base, struct mr_ack_msg *ack)
 {
     size_t size = long_form ? MR_ACK_WIRE_MAX : MR_ACK_WIRE_MIN;
     uint32_t head, ahead;
@@ -161,10 +161,10 @@ size_t mr_ack_decode(const void *data, size_t len, bool long_form, uint32_t base
     ahead = (head - base) & SEQ_MASK;
     if (ahead > SEQ_MASK / 2)
         ahead -= SEQ_MASK + 1; /* it is before base */
-    word->cum = base + ahead;
-    word->grant = grant_of(head >> SEQ_BITS);
-    word->sack = 0;
+    ack->cum = base + ahead;
+    ack->grant = grant_of(head >> SEQ_BITS);
+    ack->sack = 0;
     if (long_form)
-        memcpy(&word->sack, (const char *)data + sizeof head, sizeof word->sack);
+        memcpy(&ack->sack, (const char *)data + sizeof head, sizeof ack->sack);
     return size;
 }

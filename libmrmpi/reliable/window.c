@@ -209,7 +209,7 @@ struct mr_kept *mr_window_confirmed_more(struct mr_window *w, unsigned link, uns
     return given.first;
 }
 
-/* ---- the peer's word --------------------------------------------------------------------------------------------- */
+/* ---- the peer's ACK --------------------------------------------------------------------------------------------- */
 
 struct news {
     struct given given;
@@ -374,7 +374,7 @@ void mr_window_look(struct mr_window *w, uint64_t now_ns)
 }
 
 /*
- * Only packets that a word can name can be overdue: those within WORD_BITS of base. The peer may have the others and
+ * Only packets that an ACK can name can be overdue: those within WORD_BITS of base. The peer may have the others and
  * cannot say so before the gap is closed. The links' lists tell in a few steps when the next time-out is at the
  * earliest; if it turns out that none of the packets concerned can be overdue, there is a rest.
  */

@@ -222,13 +222,13 @@ static inline void mr_window_unnumbered(struct mr_window *w, unsigned link)
     w->link[link].posted++;
 }
 
-/* ---- the peer's word, lost links, time-outs -------------------------------------------------------------------- */
+/* ---- the peer's ACK, lost links, time-outs -------------------------------------------------------------------- */
 
 /* All packets on lossy links without a time were sent now. */
 void mr_window_look(struct mr_window *w, uint64_t now_ns);
 
 /*
- * The peer has all packets before cum, and bit i of sack: the packet cum + 1 + i. A word that cannot be (it names
+ * The peer has all packets before cum, and bit i of sack: the packet cum + 1 + i. An ACK that cannot be (it names
  * packets that were never sent) or is too old to name any packet in the window is ignored. now_ns: it came then, or
  * somewhat later. sample: just then, so that it gives a sample of the round-trip time. A packet of a lossy link that
  * others of the same link have overtaken (MR_WINDOW_REORDER) waits again. Returns the packets that are given back.

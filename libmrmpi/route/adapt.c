@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-/* Rates are alike that differ by one part in so many; it takes more to leave equal weights than to come back to them. */
+/*
+ * Rates are alike that differ by one part in so many; it takes more to leave equal weights than to come back to them.
+ */
 #define ALIKE_FIRST 2 /* the first time, with few samples */
 #define ALIKE_LEAVE 4
 #define ALIKE_BACK  8

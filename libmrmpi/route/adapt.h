@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Adaptive weights: a subchannel gets as much of each large message as it has shown that it carries, so that all stripes
- * of a message are done at the same time. Pure: times come from the caller, who tells them when completions are found.
+ * Adaptive weights: a subchannel gets as much of each large message as it has shown that it carries, so that all
+ * stripes of a message are done at the same time. Pure: times come from the caller, who tells them when completions are
+ * found.
  *
  * A sample is the rate of a run: from the first stripe on an idle subchannel until it is idle again, or has done
  * MR_ADAPT_RUN bytes. Only runs count that had a stripe of a message that was cut: their likes on the other subchannels
@@ -10,11 +11,12 @@
  * median of the last MR_ADAPT_SAMPLES of each subchannel counts, by bytes; where two are in the middle the upper one,
  * since time is only ever added.
  *
- * When each subchannel has two new samples, with some bytes in them, weights go half of the way to the rates;
- * the first time all of it. (In twos: of two stripes that share something on the way each may win in turn.) Rates that
- * are nearly alike count as alike: rails that are equal stay at equal weights. If the very first samples are not alike, that
- * has to be seen twice: a program may begin with a burst of packets that the stripes of one subchannel waited behind. None falls below MR_WEIGHT_MIN, and now
- * and then every subchannel gets a piece (route/sched.h), so that one that has recovered is found out.
+ * When each subchannel has two new samples, with some bytes in them, weights go half of the way to the rates; the first
+ * time all of it. (In twos: of two stripes that share something on the way each may win in turn.) Rates that are nearly
+ * alike count as alike: rails that are equal stay at equal weights. If the very first samples are not alike, that has
+ * to be seen twice: a program may begin with a burst of packets that the stripes of one subchannel waited behind. None
+ * falls below MR_WEIGHT_MIN, and now and then every subchannel gets a piece (route/sched.h), so that one that has
+ * recovered is found out.
  */
 #ifndef MRMPI_ADAPT_H
 #define MRMPI_ADAPT_H

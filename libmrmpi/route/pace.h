@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define MR_PACE_PIECE   4096u      /* bytes that are read at a time */
-#define MR_PACE_LONG    16384u     /* while there is no limit, but one may come: each costs the peer's adapter something */
+#define MR_PACE_LONG      16384u /* while there is no limit, but one may come: each costs the adapter something */
 #define MR_PACE_DEPTH   4096       /* of a full bucket, in bytes */
 #define MR_PACE_LOOK_NS 3000000ull /* what is read is counted in such intervals */
 #define MR_PACE_ALL     UINT32_MAX
@@ -50,13 +50,13 @@ void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t no
 /* Of an empty bucket: what has come in by now. True: a piece may go. */
 bool mr_pace_fill(struct mr_pace *p, uint64_t now_ns);
 /*
- * Packets take from the bus, too, and nobody has asked for them: of what may be read since the last call they may take a half.
- * arrived: bytes of them, in all.
+ * Packets take from the bus, too, and nobody has asked for them: of what may be read since the last call they may take
+ * a half. arrived: bytes of them, in all.
  */
 void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns);
 /*
- * Has fabricd something to be told of these buckets? Then it is in r->told: at once if the rate holds something back, else
- * after an interval in which it did not, if there is much of a difference.
+ * Has fabricd something to be told of these buckets? Then it is in r->told: at once if the rate holds something back,
+ * else after an interval in which it did not, if there is much of a difference.
  */
 bool mr_pace_report(struct mr_pace_report *r, struct mr_pace *p, unsigned n, uint64_t now_ns);
 

@@ -31,8 +31,8 @@ struct mr_pair {
 /* Can a packet go from one to the other? */
 bool mr_pair_reaches(const struct mr_rail_addr *a, const struct mr_rail_addr *b);
 /*
- * At most so many, and MR_SUBS_MAX; where there are more, each pair has fewer paths, and *left_out says how many are left out. Both
- * ends come to the same if they agree on the first side: it is the lower rank.
+ * At most so many, and MR_SUBS_MAX; where there are more, each pair has fewer paths, and *left_out says how many are
+ * left out. Both ends come to the same if they agree on the first side: it is the lower rank.
  */
 unsigned mr_pair_match(const struct mr_pair_side *first, const struct mr_pair_side *second,
                        struct mr_pair out[MR_SUBS_MAX], unsigned most, unsigned *left_out);

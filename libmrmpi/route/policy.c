@@ -42,7 +42,8 @@ static bool parse_window(const char *text, struct mr_policy *out, char *what, si
     unsigned shift = 0;
 
     if (!read_number(&text, 1u << 20, &n))
-        return refuse_text(what, size, "it needs the length of the window: as window:16 for messages, window:64K for bytes");
+        return refuse_text(what, size,
+                           "it needs the length of the window: as window:16 for messages, window:64K for bytes");
     if (*text == 'K' || *text == 'k')
         shift = 10;
     else if (*text == 'M' || *text == 'm')

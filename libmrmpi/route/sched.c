@@ -40,16 +40,19 @@ static unsigned find_heaviest(const struct mr_load *load, unsigned n, uint32_t e
 }
 
 /*
- * For a packet that answers one which has come: the same again, for a quantum, or the fastest one. Between messages that
- * wait for each other nobody is in a hurry for a second rail, and whoever waits looks first where the last one came from.
+ * For a packet that answers one which has come: the same again, for a quantum, or the fastest one. Between messages
+ * that wait for each other nobody is in a hurry for a second rail, and whoever waits looks first where the last one
+ * came from.
  */
-static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len)
+static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
+                          uint64_t len)
 {
     unsigned last = last_of(s, n);
 
     if (s->uneven && len >= SHORT)
         return find_heaviest(load, n, excluded);
-    return s->used < MR_SCHED_QUANTUM && load[last].up && !(excluded >> last & 1) ? last : take_least(s, load, n, excluded);
+    return s->used < MR_SCHED_QUANTUM && load[last].up && !(excluded >> last & 1) ? last
+                                                                                  : take_least(s, load, n, excluded);
 }
 
 static unsigned take_next(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
@@ -77,8 +80,8 @@ static uint64_t end_of(const struct mr_sched *s, const struct mr_load *l, uint64
 }
 
 /* Who will have sent it first; of equals one of the same port as the last, which comes last. */
-static unsigned find_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len,
-                        unsigned last)
+static unsigned find_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
+                             uint64_t len, unsigned last)
 {
     unsigned best = n, i = last;
     uint64_t best_end = 0;
@@ -101,10 +104,11 @@ static unsigned find_soonest(const struct mr_sched *s, const struct mr_load *loa
 
 /*
  * A program that sends less than one port takes stays with that port: few completion queues give many completions at a
- * time, and a slow port is not asked while a fast one is idle. Of its subchannels (paths, lanes) each has its turn. For a
- * quantum nobody else is looked for.
+ * time, and a slow port is not asked while a fast one is idle. Of its subchannels (paths, lanes) each has its turn. For
+ * a quantum nobody else is looked for.
  */
-static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len)
+static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
+                             uint64_t len)
 {
     unsigned last = s->next < n ? s->next : 0;
 
@@ -117,11 +121,13 @@ static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *loa
  * Each gets its share. But of messages that come alone, as those do that wait for each other, a slow port would only be
  * slow; while the ports are busy they do not come alone, whatever they follow.
  */
-static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded, uint64_t len)
+static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
+                          uint64_t len)
 {
     if (s->idle)
         return find_soonest(s, load, n, excluded, len, last_of(s, n));
-    return s->answers && (!s->uneven || len < MR_SCHED_LONG) ? take_same(s, load, n, excluded, len) : take_least(s, load, n, excluded);
+    return s->answers && (!s->uneven || len < MR_SCHED_LONG) ? take_same(s, load, n, excluded, len)
+                                                             : take_least(s, load, n, excluded);
 }
 
 void mr_sched_tell_time(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns)
@@ -295,8 +301,8 @@ static void drop_light(struct mr_sched *s, uint64_t weight[], unsigned count, ui
         s->plans = 0;
 }
 
-unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len,
-                       uint64_t stripe_min, uint64_t align, struct mr_stripe out[MR_SUBS_MAX])
+unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n,
+                       uint64_t len, uint64_t stripe_min, uint64_t align, struct mr_stripe out[MR_SUBS_MAX])
 {
     uint64_t shortest = stripe_min / 2 ? stripe_min / 2 : 1, weight[MR_SUBS_MAX];
     uint64_t most = len / shortest, total, sum = 0, from = 0;

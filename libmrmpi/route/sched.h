@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The communication scheduler: which subchannel takes a packet, and how a large message is cut over several, as the
- * policy of its class says (route/policy.h). Pure: from data to data. Weights are relative; equal ones give even striping and, to
- * packets of one length, round robin (route/adapt.h has them follow what is measured).
+ * policy of its class says (route/policy.h). Pure: from data to data. Weights are relative; equal ones give even
+ * striping and, to packets of one length, round robin (route/adapt.h has them follow what is measured).
  */
 #ifndef MRMPI_SCHED_H
 #define MRMPI_SCHED_H
@@ -54,7 +54,10 @@ static inline uint32_t mr_sched_kib_time(uint32_t mbps)
     return 1024u * 8u * 1000u * MR_SCHED_NS / (mbps ? mbps : 1);
 }
 
-/* Is the time to be told before the next pick? Not for each: looking at a clock takes as long as posting a message does. */
+/*
+ * Is the time to be told before the next pick? Not for each: looking at a clock takes as long as posting a message
+ * does.
+ */
 static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct mr_sched *s, unsigned n, uint64_t len)
 {
     return n > 1 && ((p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM) ||
@@ -69,9 +72,9 @@ void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct 
                     uint64_t len);
 
 /*
- * The subchannel that takes the next packet or whole message, of len bytes: of those that are up, none of the set excluded (bit i: subchannel i); n
- * if there is none. Fair ones count bytes, not packets: of a program that sends a short and a long message in turn, one
- * rail must not get all long ones.
+ * The subchannel that takes the next packet or whole message, of len bytes: of those that are up, none of the set
+ * excluded (bit i: subchannel i); n if there is none. Fair ones count bytes, not packets: of a program that sends a
+ * short and a long message in turn, one rail must not get all long ones.
  */
 static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load,
                                      unsigned n, uint32_t excluded, uint64_t len)
@@ -80,8 +83,8 @@ static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_
 }
 
 /* It has taken a packet, or a message, of len bytes. */
-static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n,
-                                   unsigned i, uint64_t len)
+static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load,
+                                   unsigned n, unsigned i, uint64_t len)
 {
     if (n > 1)
         mr_sched_count(p, s, load, n, i, len);
@@ -95,7 +98,7 @@ static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s
  * Returns the number of stripes (0: no subchannel is up); their offsets ascend and they cover the message without gaps.
  */
 #define MR_PLANS_PROBE 64
-unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len,
-                       uint64_t stripe_min, uint64_t align, struct mr_stripe out[MR_SUBS_MAX]);
+unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n,
+                       uint64_t len, uint64_t stripe_min, uint64_t align, struct mr_stripe out[MR_SUBS_MAX]);
 
 #endif

@@ -5,7 +5,8 @@
  *
  * Sequence numbers are 32 bits and wrap; a packet less than 2^31 ahead of the expected one is early, any other is a
  * duplicate. One that is further ahead than a peer may send is refused: its window, and what may wait in receive queues
- * here while its adapter has confirmed it already, bound what is held. Held packets are copies that the queue owns until mr_reorder_pop(), after which the caller frees them.
+ * here while its adapter has confirmed it already, bound what is held. Held packets are copies that the queue owns
+ * until mr_reorder_pop(), after which the caller frees them.
  */
 #ifndef MRMPI_REORDER_H
 #define MRMPI_REORDER_H

@@ -45,7 +45,8 @@ static __attribute__((noinline)) struct vc *make_vc(int rank)
     struct vc *v = calloc(1, sizeof *v);
 
     if (!v) {
-        static struct vc none = {.base = {.rank = -1, .error = -ENOMEM}}; /* every send on it says so; made again next time */
+        static struct vc none = {
+            .base = {.rank = -1, .error = -ENOMEM}}; /* every send on it says so; made again next time */
 
         mr_log(MR_LOG_ERROR, "no memory for the virtual channel to rank %d", rank);
         return &none;
@@ -174,7 +175,8 @@ int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_rem
     return vc->ops->put ? vc->ops->put(vc, buf, len, dst, rreq, cookie) : -EOPNOTSUPP;
 }
 
-int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src, void *cookie)
+int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+               void *cookie)
 {
     if (vc->error)
         return vc->error;

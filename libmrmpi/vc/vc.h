@@ -51,13 +51,17 @@ static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a pac
 
     return __builtin_expect(max != 0, 1) ? max : mr_vc_learn_sizes(vc);
 }
-static inline size_t mr_vc_eager_most(struct mr_vc *vc) /* of a message that may come unasked, in packets of eager_max */
+static inline size_t
+mr_vc_eager_most(struct mr_vc *vc) /* of a message that may come unasked, in packets of eager_max */
 {
     size_t least = mr_vc_eager_max(vc);
 
     return __builtin_expect(mr_vc_front(vc)->eager_most != 0, 1) ? mr_vc_front(vc)->eager_most : least;
 }
-/* A longer one may come unasked for once: nothing else is on its way, as far as can be known (quiet: nothing in pt2pt/). */
+/*
+ * A longer one may come unasked for once: nothing else is on its way, as far as can be known (quiet: nothing in
+ * pt2pt/).
+ */
 bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet);
 /*
  * MB/s that the rails to the peer carry together; 0: they are unequal, or it is not known. *whole: a shorter piece of a
@@ -122,27 +126,29 @@ int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how
                  struct mr_remote *out);
 void mr_vc_withdraw(struct mr_region *region);
 /*
- * Who advertises a region for a put says so here, before it tells the peer: rreq is what put_landed will be called with.
- * (A notification carries 32 bits only: the region's token stands for rreq on the wire.)
+ * Who advertises a region for a put says so here, before it tells the peer: rreq is what put_landed will be called
+ * with. (A notification carries 32 bits only: the region's token stands for rreq on the wire.)
  */
 void mr_vc_expect(struct mr_region *region, uint64_t rreq);
 
 /*
- * Write buf into the peer's advertised memory, striped over the rails. cookie comes back in put_sent; rreq is given to the
- * peer's put_landed (it is what the peer gave to mr_vc_expect for this region). len > 0. The region for the local
+ * Write buf into the peer's advertised memory, striped over the rails. cookie comes back in put_sent; rreq is given to
+ * the peer's put_landed (it is what the peer gave to mr_vc_expect for this region). len > 0. The region for the local
  * buffer is taken and released inside.
  */
 int mr_vc_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
 
 /*
- * Read a part of a message of size bytes into its place in buf, from the first bytes of the peer's advertised memory, striped
- * over the rails. cookie comes back in read_done; the peer is not told. part.len > 0. The region for the local buffer,
- * all of it, is taken and released inside.
+ * Read a part of a message of size bytes into its place in buf, from the first bytes of the peer's advertised memory,
+ * striped over the rails. cookie comes back in read_done; the peer is not told. part.len > 0. The region for the local
+ * buffer, all of it, is taken and released inside.
  */
 int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                void *cookie);
 
-/* Read from the peer's advertised memory now (process_vm_readv). 0, or negative errno: -EPERM when the kernel refuses. */
+/*
+ * Read from the peer's advertised memory now (process_vm_readv). 0, or negative errno: -EPERM when the kernel refuses.
+ */
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
 
 #endif
