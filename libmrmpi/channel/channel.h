@@ -21,11 +21,12 @@ struct mr_channel_ops;
 
 /*
  * What pt2pt/ reaches of a virtual channel without a call. The sizes are vc/'s: 0 until they are asked for
- * (mr_vc_eager_max), then they do not change. The rest belongs to pt2pt/ and is zero at first: the byte that goes with
- * every packet to the peer, and room for what it keeps of the peer.
+ * (mr_vc_eager_max), then they do not change, but for part. The rest belongs to pt2pt/ and is zero at first: the byte
+ * that goes with every packet to the peer, and room for what it keeps of the peer.
  */
 struct mr_vc_front {
     uint32_t eager_max, eager_most;
+    uint32_t part; /* of a message in several packets; 0: eager_max. At the peer's pace (route/pace.h) it is less */
     uint8_t note;
     _Alignas(8) unsigned char room[104];
 };
@@ -47,6 +48,11 @@ static inline struct mr_vc_front *mr_vc_front(struct mr_vc *vc)
 static inline int mr_vc_world_rank(const struct mr_vc *vc)
 {
     return vc->rank;
+}
+/* From now on packets of messages that take several have no more payload than that; 0: than eager_max. */
+static inline void mr_vc_set_part_max(struct mr_vc *vc, size_t part)
+{
+    vc->front.part = (uint32_t)part;
 }
 
 /* A region as a channel made it (the first member of its own struct); the ops that made it take it back. */

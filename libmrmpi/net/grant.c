@@ -11,6 +11,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/link/wire.h"
 #include "libmrmpi/net/internal.h"
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
@@ -120,14 +121,18 @@ static void hold_to_pace(struct mr_peer *p, uint32_t kb)
 {
     bool alone;
 
-    if (!mr_net_of(p)->pace && kb)
+    if (!mr_net_of(p)->pace && kb) {
         mr_net_of(p)->pace = calloc(1, sizeof *mr_net_of(p)->pace);
+        if (mr_net_of(p)->pace)
+            mr_net_of(p)->pace->late_ns = MR_PACE_LATE_NS;
+    }
     if (!mr_net_of(p)->pace)
         return;
     alone = mr_net_of(p)->pace->rate == MR_PACE_ALONE;
     mr_pace_set(mr_net_of(p)->pace, kb * 1000ull, 0, mr_clock_ns());
     if (alone && mr_pace_limits(mr_net_of(p)->pace))
         mr_pace_take(mr_net_of(p)->pace, MR_PACE_UNDER_WAY);
+    mr_vc_set_part_max(p->vc, mr_pace_limits(mr_net_of(p)->pace) ? MR_PACE_PACKET - MR_WIRE_MAX : 0);
     mr_net.peers_pace = mr_peers.ahead_limited = true;
 }
 

@@ -7,7 +7,8 @@
  * was not needed for a while: peers that come and go do not cost a message each time. Pure.
  *
  * Where the receiver's bus is slower than its cable (pace.h) the same messages give each sender a pace for all packets
- * to this process, a part of its own pace: the buffers of the adapter stay empty. A sender keeps little under way then.
+ * to this process, a part of its own pace: the buffers of the adapter stay empty. A sender keeps little under way then,
+ * and cuts its messages into short packets.
  */
 #ifndef MRMPI_GRANT_H
 #define MRMPI_GRANT_H

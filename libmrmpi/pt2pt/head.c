@@ -30,7 +30,7 @@ static bool is_alone(const struct mr_rndv *r)
 /* For the offer and its head: a head of which a part is missing would hold up all that the peer has of us. */
 static bool has_memory(struct mr_vc *vc, size_t head)
 {
-    size_t most = mr_vc_eager_max(vc);
+    size_t most = mr_vc_part_max(vc);
 
     return !mr_vc_reserve(vc, 1 + (unsigned)((head + most - 1) / most));
 }
@@ -65,7 +65,7 @@ int mr_head_send(struct mr_rndv *r)
 {
     const char *from = mr_plain(r->req->send_buf, r->req->type);
     struct mr_hdr hdr = {.kind = MR_PKT_HEAD, .flags = MR_VC_FLAGS_HEAD, .sreq = mr_rndv_id(r)};
-    size_t most = mr_vc_eager_max(r->vc);
+    size_t most = mr_vc_part_max(r->vc);
 
     mr_credit_spend(&mr_flow_of(r->vc)->credit, r->head);
     mr_stat_add(MR_STAT_HEADS_SENT, 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Eager messages of more than one packet. What is a little longer than a packet arrives sooner in several, unasked, than
- * by an offer, a request and an answer; over several rails its packets travel at the same time.
+ * by an offer, a request and an answer; over several rails its packets travel at the same time. To a peer that gives us
+ * a pace (route/pace.h) shorter messages are cut, too: then those of several senders mix.
  *
  * They are EAGER packets whose headers say more bytes than each has (MR_FLAG_PART). They follow each other with no
  * packet of this sender between them, so they need no name: one message comes from each peer at a time. If a receive is
@@ -26,7 +27,7 @@ static size_t part_of(size_t total, size_t most)
 
 int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type)
 {
-    size_t total = hdr->len, part = part_of(total, mr_vc_eager_max(vc));
+    size_t total = hdr->len, part = part_of(total, mr_vc_part_max(vc));
     int err = mr_vc_reserve(vc, (unsigned)((total + part - 1) / part));
 
     hdr->flags |= MR_FLAG_PART;

@@ -86,8 +86,10 @@ static int push_piece(struct mr_rndv *r, size_t len)
 /* Small pieces, so that both sides copy at the same time; larger ones of a large message cost less. */
 static size_t piece_of(const struct mr_rndv *r)
 {
-    size_t least = mr_vc_eager_max(r->vc), most = mr_vc_packet_max(r->vc), piece = r->total / PIECES;
+    size_t least = mr_vc_part_max(r->vc), most = mr_vc_packet_max(r->vc), piece = r->total / PIECES;
 
+    if (least < mr_vc_eager_max(r->vc))
+        most = least;
     piece = piece < least ? least : piece & ~(size_t)63;
     piece = piece > most ? most : piece;
     return piece < MR_SCRATCH ? piece : MR_SCRATCH;

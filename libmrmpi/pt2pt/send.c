@@ -21,7 +21,7 @@ static enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr, const void *
 
     hdr->kind = MR_PKT_EAGER;
     mr_stat_add(MR_STAT_EAGER_SENT, 1);
-    if (__builtin_expect(hdr->len > MR_EAGER_LEAST && hdr->len > mr_vc_eager_max(vc), 0))
+    if (__builtin_expect(hdr->len > MR_EAGER_LEAST && hdr->len > mr_vc_part_max(vc), 0))
         err = mr_parts_send(vc, hdr, buf, count, type);
     else if (__builtin_expect(!type->contiguous && hdr->len, 0))
         err = mr_vc_send_made(vc, hdr, hdr->len, mr_pt2pt.scratch, mr_holes_pack,

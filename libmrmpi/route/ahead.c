@@ -46,11 +46,9 @@ static int64_t depth_of(uint64_t rate)
 
 void mr_ahead_set(struct mr_ahead *a, uint64_t rate, uint64_t now_ns)
 {
-    if (a->rate && rate && a->empty)
+    if (a->rate && rate)
         mr_ahead_fill(a, now_ns);
     else
-        a->filled_ns = now_ns;
-    if (!a->rate || !rate)
         *a = (struct mr_ahead){.left = depth_of(rate), .filled_ns = now_ns};
     a->rate = rate;
     a->depth = depth_of(rate);

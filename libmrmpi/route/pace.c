@@ -5,6 +5,11 @@
 #define SECOND_NS 1000000000ull
 #define SPARE     4 /* a part of what was read beside that, since it may become more */
 
+static int64_t depth_of(const struct mr_pace *p, uint64_t rate)
+{
+    return p->late_ns ? (int64_t)(rate / 1000 * p->late_ns / 1000000) + 1 : MR_PACE_DEPTH;
+}
+
 void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t now_ns)
 {
     if (mr_pace_limits(p) && rate)
@@ -12,9 +17,15 @@ void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t no
     else if (p->rate && rate)
         p->filled_ns = now_ns;
     else
-        *p = (struct mr_pace){
-            .left = MR_PACE_DEPTH, .filled_ns = now_ns, .arrived = arrived, .arrived_ns = now_ns};
+        *p = (struct mr_pace){.late_ns = p->late_ns,
+                              .left = depth_of(p, rate),
+                              .filled_ns = now_ns,
+                              .arrived = arrived,
+                              .arrived_ns = now_ns};
     p->rate = rate;
+    p->depth = depth_of(p, rate);
+    if (p->left > p->depth)
+        p->left = p->depth;
 }
 
 void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns)
@@ -33,14 +44,14 @@ void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns)
 bool mr_pace_fill(struct mr_pace *p, uint64_t now_ns)
 {
     uint64_t passed = now_ns > p->filled_ns ? now_ns - p->filled_ns : 0;
-    uint64_t most = (uint64_t)(MR_PACE_DEPTH - p->left), came;
+    uint64_t most = (uint64_t)(p->depth - p->left), came;
 
     if (passed >= SECOND_NS || __builtin_mul_overflow(passed, p->rate, &came))
         came = most;
     else
         came /= SECOND_NS;
     if (came >= most) {
-        p->left = MR_PACE_DEPTH;
+        p->left = p->depth;
         p->filled_ns = now_ns;
     } else { /* the time of what is less than a byte is not lost: there may be many looks in it */
         p->left += (int64_t)came;

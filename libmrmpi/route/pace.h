@@ -20,13 +20,21 @@
 #define MR_PACE_DEPTH   4096       /* of a full bucket, in bytes */
 #define MR_PACE_LOOK_NS 3000000ull /* what is read is counted in such intervals */
 #define MR_PACE_ALL     UINT32_MAX
+/*
+ * Packets at a pace are short, and their bucket holds less than one of them: of several senders, who know nothing of
+ * each other, one packet each meets in front of the bus, not a message each. It makes up for a sender who is late by
+ * so much.
+ */
+#define MR_PACE_PACKET  2048u /* with its header */
+#define MR_PACE_LATE_NS 1300u
 #define MR_PACE_UNDER_WAY 32768u /* bytes of packets to a peer that has a pace, */
 #define MR_PACE_READING   32768u /* and of reads from one */
 #define MR_PACE_ALONE     (UINT32_MAX * 1000ull) /* a rate: no limit, but one may come */
 
 struct mr_pace {
     uint64_t rate; /* bytes per second; 0: no limit */
-    int64_t left;
+    int64_t left, depth;
+    unsigned late_ns; /* the owner's, before the first rate: a full bucket is what comes in so long; 0: MR_PACE_DEPTH */
     uint64_t filled_ns;
     uint64_t taken; /* bytes, in this interval, */
     uint64_t arrived, arrived_ns; /* and those that packets have brought until then, in all */

@@ -58,6 +58,12 @@ mr_vc_eager_most(struct mr_vc *vc) /* of a message that may come unasked, in pac
 
     return __builtin_expect(mr_vc_front(vc)->eager_most != 0, 1) ? mr_vc_front(vc)->eager_most : least;
 }
+static inline size_t mr_vc_part_max(struct mr_vc *vc) /* what is longer is cut: a part of the message in each packet */
+{
+    size_t max = mr_vc_eager_max(vc), part = mr_vc_front(vc)->part;
+
+    return part && part < max ? part : max;
+}
 /*
  * A longer one may come unasked for once: nothing else is on its way, as far as can be known (quiet: nothing in
  * pt2pt/).

@@ -133,6 +133,24 @@ START_TEST(the_rate_changes)
 }
 END_TEST
 
+/* It is said again and again: the time until then counts. */
+START_TEST(the_same_rate_again)
+{
+    begin(100000000);
+    for (unsigned i = 0; i < 1000; i++) {
+        ck_assert_uint_eq(stream(436, 10000, MS), 100 * 500); /* half of the rate */
+        mr_ahead_set(&a, 100000000, now_ns);
+    }
+    ck_assert_int_gt(a.left, 0);
+    begin(100000000);
+    for (unsigned i = 0; i < 1000; i++) {
+        now_ns += 10 * MS;
+        mr_ahead_set(&a, 100000000, now_ns);
+    }
+    ck_assert_int_eq(a.left, a.depth); /* and no more than a bucket is saved up */
+}
+END_TEST
+
 /* Mbit/s as the port signals: SDR, DDR and QDR send ten bits for eight. */
 START_TEST(rate_of_a_port)
 {
@@ -253,6 +271,7 @@ int main(void)
     tcase_add_test(t, a_pause_fills_it);
     tcase_add_test(t, a_long_message_is_paid_for);
     tcase_add_test(t, the_rate_changes);
+    tcase_add_test(t, the_same_rate_again);
     tcase_add_test(t, rate_of_a_port);
     tcase_add_test(t, an_old_time_does_no_harm);
     tcase_add_loop_test(t, messages_beyond_the_share_go_behind, 0, sizeof adapters / sizeof *adapters);

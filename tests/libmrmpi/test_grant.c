@@ -23,6 +23,7 @@ static struct mr_peer *peers[PEERS + 1];
 #define PEER(i) (net_peer[i].base.base)
 static uint32_t received[PEERS], told[PEERS]; /* packets of each peer, words to it */
 static struct mr_hdr word[PEERS];             /* the last */
+static struct mr_vc vcs[PEERS];
 static bool full;                             /* words find no memory */
 static uint64_t clock_ns;
 
@@ -35,17 +36,17 @@ uint64_t mr_clock_ns(void)
 
 static struct mr_vc *vc_of(unsigned i)
 {
-    return (struct mr_vc *)&received[i];
+    return &vcs[i];
 }
 
 static uint32_t count_received(const struct mr_vc *vc)
 {
-    return *(const uint32_t *)vc;
+    return received[vc - vcs];
 }
 
 static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    size_t i = (size_t)((uint32_t *)vc - received);
+    size_t i = (size_t)(vc - vcs);
 
     if (full)
         return -1;
@@ -284,6 +285,35 @@ START_TEST(a_word_is_a_limit)
 END_TEST
 
 /* Or two that hardly send would be told, and tell, for ever. */
+static bool hear_pace(unsigned i, uint32_t kb)
+{
+    struct mr_hdr hdr;
+
+    interval(1);
+    hdr = word[0];
+    hdr.ctx = 0;
+    hdr.tag = (int)kb;
+    return mr_grant_control(&PEER(i), &hdr, 0);
+}
+
+/* Packets are short while they are sent at a pace. */
+START_TEST(a_pace_is_a_limit)
+{
+    ck_assert(hear_pace(1, MR_FABRIC_PACE_ALONE));
+    ck_assert_uint_eq(vcs[1].front.part, 0);
+    ck_assert(hear_pace(1, 500000));
+    ck_assert_uint_eq(net_peer[1].pace->rate, 500000000);
+    ck_assert_int_le(net_peer[1].pace->depth, MR_PACE_PACKET / 2);
+    ck_assert_int_lt(net_peer[1].pace->left, 0); /* what was under way counts */
+    ck_assert_uint_gt(vcs[1].front.part, 1024);
+    ck_assert_uint_lt(vcs[1].front.part, MR_PACE_PACKET);
+    ck_assert(hear_pace(1, 0));
+    ck_assert_uint_eq(vcs[1].front.part, 0);
+    ck_assert(!mr_pace_limits(net_peer[1].pace));
+    free(net_peer[1].pace);
+}
+END_TEST
+
 START_TEST(words_are_no_traffic)
 {
     interval(1);
@@ -335,6 +365,7 @@ int main(void)
     tcase_add_test(t, another_budget_is_told);
     tcase_add_test(t, who_is_not_told);
     tcase_add_test(t, a_word_is_a_limit);
+    tcase_add_test(t, a_pace_is_a_limit);
     tcase_add_test(t, words_are_no_traffic);
     tcase_add_test(t, nonsense_is_refused);
     suite_add_tcase(s, t);

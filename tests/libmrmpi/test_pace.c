@@ -76,6 +76,45 @@ START_TEST(another_rate)
 }
 END_TEST
 
+/*
+ * Packets, longer than what the bucket holds: two follow each other at once after a pause, no more; and a sender who
+ * looks as late as the bucket allows loses nothing. A lower rate has a smaller bucket.
+ */
+START_TEST(packets_keep_apart)
+{
+    static const uint64_t rates[] = {100000000, 525120000, 1575360000};
+
+    for (unsigned i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        uint64_t last = now_ns, sum = 0, least = UINT64_MAX, began;
+        int64_t depth;
+
+        p = (struct mr_pace){.late_ns = MR_PACE_LATE_NS};
+        now_ns = 77 * MS;
+        mr_pace_set(&p, MR_PACE_ALONE, 0, now_ns);
+        mr_pace_set(&p, rates[i], 0, now_ns);
+        depth = (int64_t)(rates[i] / 1000 * MR_PACE_LATE_NS / 1000000) + 1;
+        ck_assert_int_le(p.left, depth);
+        now_ns += MS;
+        began = now_ns;
+        while (now_ns < began + 10 * MS) {
+            if (p.left <= 0 && !mr_pace_fill(&p, now_ns)) {
+                now_ns += mr_pace_wait_ns(&p) + (sum / MR_PACE_PACKET % 3) * (MR_PACE_LATE_NS / 3);
+                continue;
+            }
+            mr_pace_take(&p, MR_PACE_PACKET);
+            sum += MR_PACE_PACKET;
+            if (sum > 2 * MR_PACE_PACKET && now_ns - last < least)
+                least = now_ns - last;
+            last = now_ns;
+        }
+        if (depth < MR_PACE_PACKET)
+            ck_assert_uint_ge(least + 2, ((uint64_t)MR_PACE_PACKET - (uint64_t)depth) * 1000 * MS / rates[i]);
+        ck_assert_uint_ge(sum + 2 * MR_PACE_PACKET, rates[i] / 100);
+        ck_assert_uint_le(sum, rates[i] / 100 + 2 * MR_PACE_PACKET);
+    }
+}
+END_TEST
+
 /* What packets bring is not read, but for a half. */
 START_TEST(packets_take_their_part)
 {
@@ -151,6 +190,7 @@ int main(void)
     tcase_add_test(t, the_rate_is_kept);
     tcase_add_test(t, nothing_is_saved_up);
     tcase_add_test(t, another_rate);
+    tcase_add_test(t, packets_keep_apart);
     tcase_add_test(t, packets_take_their_part);
     tcase_add_test(t, what_fabricd_hears);
     tcase_add_test(t, it_is_not_told_too_often);

@@ -151,12 +151,34 @@ static int parts(void)
     return 0;
 }
 
+/* At a peer's pace packets are shorter, and messages are the same. */
+static int short_parts(void)
+{
+    struct mr_vc *vc = mr_vc_get_peer(1);
+
+    mr_vc_set_part_max(vc, PACKET / 4);
+    EXPECT(send_with(3, PACKET) == MR_ERR_NO_MEM && !wire.num);
+    EXPECT(send_with(4, PACKET) == MR_SUCCESS && wire.num == 4 && payload_of(MR_PKT_EAGER) == PACKET);
+    EXPECT(send_with(1, PACKET / 4) == MR_SUCCESS && wire.num == 1 && !(wire.hdr[0].flags & MR_FLAG_PART));
+    EXPECT(send_with(12, 3 * PACKET) == MR_SUCCESS && wire.num == 12 && payload_of(MR_PKT_EAGER) == 3 * PACKET);
+    for (unsigned packets = 1; packets < 24; packets++) {
+        EXPECT(send_with(packets, sizeof out) == MR_SUCCESS);
+        EXPECT(wire.hdr[0].kind == MR_PKT_RTS && wire.hdr[0].rreq == payload_of(MR_PKT_HEAD));
+    }
+    mr_vc_set_part_max(vc, 2 * PACKET); /* never longer than the peer takes */
+    EXPECT(send_with(1, PACKET) == MR_SUCCESS && wire.num == 1);
+    EXPECT(send_with(2, 2 * PACKET) == MR_SUCCESS && wire.num == 2);
+    mr_vc_set_part_max(vc, 0);
+    EXPECT(send_with(1, PACKET) == MR_SUCCESS && wire.num == 1);
+    return 0;
+}
+
 static int both(int rank, int size)
 {
     if (rank == 1)
         _exit(0);
     mr_vc_eager_max(mr_vc_get_peer(1));
-    _exit(heads() || parts()); /* there is nobody to meet at the end */
+    _exit(heads() || parts() || short_parts()); /* there is nobody to meet at the end */
 }
 
 START_TEST(memory_for_whole_messages)
