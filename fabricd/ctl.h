@@ -3,7 +3,7 @@
 #ifndef FABRICD_CTL_H
 #define FABRICD_CTL_H
 
-#include "fabricd/proto.h"
+#include "fabricd/proto_state.h"
 
 #include <stdio.h>
 

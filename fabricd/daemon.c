@@ -6,6 +6,7 @@
 #include "fabricd/opensm.h"
 #include "fabricd/server.h"
 #include "fabricd/store.h"
+#include "fabricd/subscribers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -206,7 +207,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     if (!again)
         take_look(d, e);
     refresh_rails(d); /* a new LMC moves the LIDs: subscribers learn both at once */
-    server_publish(d->server);
+    subscribers_publish(d);
     server_done(d->server, e->client, e->status ? e->status : e->task == TASK_VERIFY && !e->verified ? -EILSEQ : 0);
     if (again)
         daemon_verify(d, 0);
@@ -243,7 +244,7 @@ static bool in_use(struct daemon *d, const struct lock_class *c, struct text *ou
             text_printf(out, "job %s has class '%s'; fabricctl job set or job del first\n", d->jobs.job[i].id, c->name);
             return true;
         }
-    unsigned processes = server_users(d->server, lock_levels(c));
+    unsigned processes = subscribers_with_levels(d, lock_levels(c));
     if (processes)
         text_printf(out, "%u processes of this host were given service levels of class '%s' and may still use them\n",
                     processes, c->name);
@@ -353,9 +354,9 @@ static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
 {
     struct daemon *d = arg;
     if (refresh_rails(d))
-        server_publish(d->server);
+        subscribers_publish(d);
     else
-        server_tick(d->server);
+        subscribers_tick(d);
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.rails_interval_ms * 1000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -436,7 +437,7 @@ static int start_loop(struct daemon *d)
     return rc < 0 ? rc : 0;
 }
 
-int daemon_start(struct daemon *d, const struct conf *conf)
+int daemon_start(struct daemon *d, const struct conf *conf, const struct server_events *events)
 {
     struct diag diag = {0};
     char path[sizeof(conf->socket)];
@@ -462,7 +463,7 @@ int daemon_start(struct daemon *d, const struct conf *conf)
     d->sa = sa_start(d->event, on_place, d);
     if (!d->sa)
         return -ENOMEM;
-    d->server = server_start(d, path);
+    d->server = server_start(d->event, &d->conf, path, events, d);
     if (!d->server)
         return -errno;
     d->generation = store_load_generation(&d->conf);
@@ -476,6 +477,7 @@ int daemon_start(struct daemon *d, const struct conf *conf)
 void daemon_stop(struct daemon *d)
 {
     sd_notify(0, "STOPPING=1");
+    readers_stop(d);
     if (d->server)
         server_stop(d->server);
     sa_stop(d->sa);

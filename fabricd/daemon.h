@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon's state, in one place: the policy in force, jobs, rails, what is known of the fabric. daemon.c changes it,
- * server.c answers from it and tells subscribers after each change. Everything here belongs to the main thread.
+ * The daemon's state, in one place: the policy in force, jobs, rails, what is known of the fabric. daemon.c changes
+ * it, and has subscribers.c tell clients after each change; requests.c, above, answers from it. Everything here
+ * belongs to the main thread.
  */
 #ifndef FABRICD_DAEMON_H
 #define FABRICD_DAEMON_H
@@ -10,17 +11,21 @@
 #include "fabricd/jobs.h"
 #include "fabricd/manager.h"
 #include "fabricd/rails.h"
+#include "fabricd/readers.h"
 #include "fabricd/sa.h"
 
 #include <systemd/sd-event.h>
 
 struct server;
+struct server_events;
 
 struct daemon {
     struct conf conf;
     sd_event *event;
     struct manager *manager;
     struct server *server;
+    struct readers readers;
+    unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: processes here, as powers of two */
     struct sa *sa;
     struct jobs jobs;
     struct rails rails;
@@ -43,8 +48,8 @@ struct daemon {
     bool refused;       /* the configured policy is wrong: trying again would not help */
 };
 
-/* 0 or a negative errno, which has been logged. */
-int daemon_start(struct daemon *d, const struct conf *conf);
+/* events: what the server shall call, with d (requests.h). 0 or a negative errno, which has been logged. */
+int daemon_start(struct daemon *d, const struct conf *conf, const struct server_events *events);
 void daemon_stop(struct daemon *d);
 
 /* A policy that somebody hands over: its text, what the file is called, and the lock beside it. */
@@ -59,12 +64,9 @@ int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client);
 int daemon_verify(struct daemon *d, uint64_t client);
 
 /*
- * Set free the service levels that a class no longer uses. -ENOENT: it has none; -EPERM: a job or a process on this host
- * may still use them; -EBUSY: a policy is being put in force. out says why, or what to do next.
+ * Set free the service levels that a class no longer uses. -ENOENT: it has none; -EPERM: a job or a process on this
+ * host may still use them; -EBUSY: a policy is being put in force. out says why, or what to do next.
  */
 int daemon_forget(struct daemon *d, const char *class_name, struct text *out);
-
-/* What is known, as YAML; uid sees only what it may. */
-void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, bool privileged);
 
 #endif

@@ -2,6 +2,7 @@
 /* fabricd: options, configuration, loop. See fabricd(8). */
 #include "fabricd/daemon.h"
 #include "fabricd/log.h"
+#include "fabricd/requests.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -99,7 +100,7 @@ int main(int argc, char **argv)
         return 2;
     if (test)
         return 0;
-    int rc = daemon_start(&daemon, &conf);
+    int rc = daemon_start(&daemon, &conf, &requests_events);
     if (!rc)
         rc = sd_event_loop(daemon.event);
     daemon_stop(&daemon);

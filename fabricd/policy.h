@@ -6,7 +6,7 @@
 #ifndef FABRICD_POLICY_H
 #define FABRICD_POLICY_H
 
-#include "fabricd/proto.h"
+#include "fabricd/proto_state.h"
 #include "fabricd/text.h"
 
 #define POLICY_CLASSES_MAX 8 /* each has at least two of the 16 service levels */

@@ -3,7 +3,7 @@
 #ifndef FABRICD_RAILS_H
 #define FABRICD_RAILS_H
 
-#include "fabricd/proto.h"
+#include "fabricd/proto_state.h"
 #include "fabricd/text.h"
 
 struct rails {

@@ -1,18 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The UNIX socket: clients, what they may, and the messages of fabricd/proto.h. */
+/*
+ * The UNIX socket: connections, their credentials, and sending. It does not know what messages mean: it hands what
+ * comes in to functions that it is given at the start, and calls nothing above it.
+ *
+ * The server owns its clients. One that does not read, or breaks the protocol, is marked (drop) and freed by the next
+ * server_free_dropped, which only those call who hold no client and walk no list of them. Nothing here blocks.
+ * Everything belongs to the main thread.
+ */
 #ifndef FABRICD_SERVER_H
 #define FABRICD_SERVER_H
 
-#include "fabricd/daemon.h"
+#include "fabricd/conf.h"
+#include "fabricd/readers.h"
+#include "fabricd/sa.h"
+#include "fabricd/subscribers.h"
 
-/* Listens on the socket that systemd passed, or on path. NULL with errno set (and logged). */
-struct server *server_start(struct daemon *d, const char *path);
+#include <sys/socket.h>
+
+struct server;
+
+/* A connection. Each file has its part: the first is the server's. */
+struct client {
+    struct client *next;
+    struct server *server;
+    int fd;
+    sd_event_source *source;
+    uint64_t id; /* never used twice */
+    struct ucred cred;
+    bool drop;         /* to be freed by server_free_dropped */
+    uint32_t task_seq; /* of the request that waits for a task */
+    unsigned asking;   /* places that it has asked for and not been told yet */
+
+    struct subscriber subscriber;
+    struct reader reader;
+};
+
+struct server_events {
+    void (*message)(void *arg, struct client *c, const void *msg, size_t len); /* unchecked */
+    void (*left)(void *arg, const struct client *c); /* c is no longer in the list, and freed afterwards */
+};
+
+/*
+ * Listens on the socket that systemd passed, or on path. conf must live as long; its clients_max is lowered if the
+ * limit of open files is too low for it. NULL with errno set (and logged).
+ */
+struct server *server_start(sd_event *event, struct conf *conf, const char *path, const struct server_events *events,
+                            void *arg);
 void server_stop(struct server *s);
 
-/* Something in the daemon's state has changed: every subscriber to whom it matters gets a new FD_STATE. */
-void server_publish(struct server *s);
-/* Now and then: budgets that clients share grow when some have left. */
-void server_tick(struct server *s);
+/* The list of clients, by next. */
+struct client *server_clients(const struct server *s);
+unsigned server_num_clients(const struct server *s);
+void server_free_dropped(struct server *s);
+
+/* May it give orders? */
+bool server_is_privileged(const struct client *c);
+
+/* A client that does not read its messages is marked to be dropped. */
+void server_send(struct client *c, const void *msg, size_t len);
+void server_send_done(struct client *c, uint32_t seq, int status);
+void server_send_text(struct client *c, uint32_t seq, const char *text, size_t len);
+void server_send_place(struct client *c, uint32_t seq, const struct sa_place *place);
 
 /* To the client that asked for a task, if it is still there. */
 void server_progress(struct server *s, uint64_t client, const char *text, size_t len);
@@ -20,13 +68,5 @@ void server_done(struct server *s, uint64_t client, int status);
 
 /* To the client that has asked for it, if it is still there. One that does not read is dropped later. */
 void server_place(struct server *s, struct sa_asker who, const struct sa_place *place);
-
-/* Classes that read over a slow bus (pace.h), and how fast they may; nothing if there is no such bus. */
-void server_pace_text(const struct server *s, struct text *out);
-
-unsigned server_clients(const struct server *s);
-
-/* How many clients have been told one of these service levels since they connected? A bit each. */
-unsigned server_users(const struct server *s, uint16_t levels);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the daemon knows, as text: see daemon.h. */
-#include "fabricd/daemon.h"
-#include "fabricd/server.h"
+/* What the daemon knows, as text: see status.h. */
+#include "fabricd/status.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,14 +38,14 @@ static void retired_text(const struct daemon *d, struct text *out)
     text_printf(out, n ? "]\n" : "");
 }
 
-void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, bool privileged)
+void status_text(const struct daemon *d, const struct status_view *v, struct text *out)
 {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     text_printf(out, "fabricd: {version: %s, pid: %d, host: ", MRMPI_VERSION, getpid());
     text_yaml_string(out, host);
     text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", d->conf.manage ? "manager" : "server",
-                seconds_since(d->started_us), server_clients(d->server));
+                seconds_since(d->started_us), v->clients);
     text_printf(out,
                 "policy: {generation: %" PRIu64 ", state: %s, nodes: %u, ports: %u, differences: %u, looked_s_ago: ",
                 d->generation, policy_state(d), d->nodes, d->ports, d->differences);
@@ -74,7 +73,7 @@ void daemon_status_text(const struct daemon *d, struct text *out, uid_t uid, boo
     retired_text(d, out);
     text_printf(out, "rails:%s\n", d->rails.n ? "" : " []");
     rails_text(out, &d->rails, "  ");
-    server_pace_text(d->server, out);
+    text_put(out, text_str(v->reading), v->reading->len);
     text_printf(out, "jobs:%s\n", d->jobs.n ? "" : " []");
-    jobs_text(out, &d->jobs, d->current.valid ? &d->current.policy : NULL, "  ", privileged ? FD_UID_ANY : uid);
+    jobs_text(out, &d->jobs, d->current.valid ? &d->current.policy : NULL, "  ", v->jobs_of);
 }

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fabricd/proto.h"
+#include "fabricd/proto_state.h"
 #include "libmrmpi/base/base.h"
 
 #define RETRY_NS     50000000ull /* after the first failure, then twice as long each time */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabricd/proto.h"
+#include "fabricd/proto_state.h"
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/fabric/client.h"
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Answers what clients ask for: see requests.h. */
+#include "fabricd/requests.h"
+#include "fabricd/daemon.h"
+#include "fabricd/log.h"
+#include "fabricd/message.h"
+#include "fabricd/status.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ASKING_MAX 64 /* places, by one client */
+
+static bool is_our_rail(const struct daemon *d, const struct fd_where *m)
+{
+    for (unsigned i = 0; i < d->rails.n; i++)
+        if (d->rails.rail[i].port == m->port && !strcmp(d->rails.rail[i].device, m->device))
+            return d->rails.rail[i].infiniband;
+    return false;
+}
+
+/* Anybody may ask: what the answer tells every host of the subnet can be asked by. */
+static void on_where(struct daemon *d, struct client *c, const struct fd_where *m)
+{
+    int rc = -EBUSY;
+    if (c->asking < ASKING_MAX) {
+        c->asking++; /* the answer may come at once */
+        rc = is_our_rail(d, m) ? sa_ask(d->sa, m->device, m->port, m->guid, (struct sa_asker){c->id, m->h.seq})
+                               : -ENODEV;
+        if (rc)
+            c->asking--;
+    }
+    if (rc)
+        server_send_place(c, m->h.seq, &(struct sa_place){.guid = m->guid, .status = rc});
+}
+
+static int on_apply(struct daemon *d, struct client *c, const struct fd_apply *m, size_t len)
+{
+    if (!server_is_privileged(c))
+        return -EACCES;
+    c->task_seq = m->h.seq;
+    struct policy_file f = {.name = m->name, .text = (const char *)(m + 1), .lock_len = m->lock_length};
+    f.len = len - sizeof(*m) - f.lock_len;
+    f.lock = f.text + f.len;
+    return m->h.type == FD_DIFF ? daemon_diff(d, &f, c->id) : daemon_apply(d, &f, c->id);
+}
+
+static int on_verify(struct daemon *d, struct client *c, const struct fd_header *h)
+{
+    if (!server_is_privileged(c))
+        return -EACCES;
+    c->task_seq = h->seq;
+    return daemon_verify(d, c->id);
+}
+
+static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m)
+{
+    struct job job = {.uid = m->uid};
+    if (!server_is_privileged(c))
+        return -EACCES;
+    if (*m->class_name && d->current.valid && policy_class_by_name(&d->current.policy, m->class_name) < 0) {
+        struct text t = {0};
+        text_printf(&t, "the policy in force has no class '%s'; allowed:", m->class_name);
+        for (unsigned i = 0; i < d->current.policy.num_classes; i++)
+            text_printf(&t, " %s", d->current.policy.classes[i].name);
+        text_put(&t, "\n", 1);
+        server_send_text(c, m->h.seq, t.s, t.len);
+        text_free(&t);
+        return -EINVAL;
+    }
+    memcpy(job.id, m->job, sizeof(job.id));
+    memcpy(job.class_name, m->class_name, sizeof(job.class_name));
+    memcpy(job.account, m->account, sizeof(job.account));
+    memcpy(job.name, m->name, sizeof(job.name));
+    int rc = jobs_set(&d->jobs, &job);
+    if (rc)
+        log_error("%s: %s", d->jobs.path, strerror(-rc));
+    else
+        log_info("job %s: class %s (set by uid %u)", job.id, *job.class_name ? job.class_name : "by the rules",
+                 c->cred.uid);
+    return rc;
+}
+
+static int on_job_del(struct daemon *d, struct client *c, const struct fd_job *m)
+{
+    return server_is_privileged(c) ? jobs_delete(&d->jobs, m->job) : -EACCES;
+}
+
+static int on_forget(struct daemon *d, struct client *c, const struct fd_class *m)
+{
+    struct text t = {0};
+    if (!server_is_privileged(c))
+        return -EACCES;
+    int rc = daemon_forget(d, m->class_name, &t);
+    server_send_text(c, m->h.seq, text_str(&t), t.len);
+    text_free(&t);
+    return rc;
+}
+
+static void answer_status(struct daemon *d, struct client *c, struct text *out)
+{
+    struct text reading = {0};
+    readers_text(d, &reading);
+    struct status_view v = {.clients = server_num_clients(d->server),
+                            .reading = &reading,
+                            .jobs_of = server_is_privileged(c) ? FD_UID_ANY : c->cred.uid};
+    status_text(d, &v, out);
+    text_free(&reading);
+}
+
+static void answer_text(struct daemon *d, struct client *c, const struct fd_header *h)
+{
+    struct text t = {0};
+    if (h->type == FD_STATUS)
+        answer_status(d, c, &t);
+    else if (h->type == FD_LOCK)
+        lock_text(&t, &d->current.lock);
+    else if (h->type == FD_RAIL_LIST)
+        rails_text(&t, &d->rails, "");
+    else
+        jobs_text(&t, &d->jobs, d->current.valid ? &d->current.policy : NULL, "",
+                  server_is_privileged(c) ? FD_UID_ANY : c->cred.uid);
+    server_send_text(c, h->seq, text_str(&t), t.len);
+    text_free(&t);
+    server_send_done(c, h->seq, 0);
+}
+
+static void on_message(void *arg, struct client *c, const void *msg, size_t len)
+{
+    struct daemon *d = arg;
+    const struct fd_header *h = msg;
+    int rc = message_check(msg, len);
+    if (rc) {
+        server_send_done(c, len >= sizeof(*h) ? h->seq : 0, rc);
+        c->drop = true;
+        return;
+    }
+    switch (h->type) {
+    case FD_HELLO:
+        subscribers_on_hello(d, c, msg);
+        return;
+    case FD_WHERE:
+        on_where(d, c, msg);
+        return;
+    case FD_READS:
+        readers_on_reads(d, c, msg);
+        return;
+    case FD_APPLY:
+    case FD_DIFF:
+        rc = on_apply(d, c, msg, len);
+        break;
+    case FD_VERIFY:
+        rc = on_verify(d, c, h);
+        break;
+    case FD_JOB_SET:
+        rc = on_job_set(d, c, msg);
+        break;
+    case FD_JOB_DEL:
+        rc = on_job_del(d, c, msg);
+        break;
+    case FD_FORGET:
+        rc = on_forget(d, c, msg);
+        break;
+    default:
+        answer_text(d, c, h);
+        return;
+    }
+    if (rc || h->type == FD_JOB_SET || h->type == FD_JOB_DEL || h->type == FD_FORGET)
+        server_send_done(c, h->seq, rc); /* a task's end is told by server_done */
+    if (!rc && (h->type == FD_JOB_SET || h->type == FD_JOB_DEL))
+        subscribers_publish(d);
+}
+
+static void on_left(void *arg, const struct client *c)
+{
+    if (c->subscriber.subscribed)
+        readers_divide_soon(arg);
+}
+
+const struct server_events requests_events = {.message = on_message, .left = on_left};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What clients ask for: each message of proto.h that comes in is checked, allowed or refused by its sender's
+ * credentials, handed to the part of the daemon that does it, and answered. The server calls this (server.h); nothing
+ * calls it else.
+ */
+#ifndef FABRICD_REQUESTS_H
+#define FABRICD_REQUESTS_H
+
+#include "fabricd/server.h"
+
+/* For server_start, with the struct daemon as arg. */
+extern const struct server_events requests_events;
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the daemon knows, as YAML for `fabricctl status`. */
+#ifndef FABRICD_STATUS_H
+#define FABRICD_STATUS_H
+
+#include "fabricd/daemon.h"
+
+/* What is printed besides the daemon's own state. */
+struct status_view {
+    unsigned clients;           /* connections */
+    const struct text *reading; /* of classes over a slow bus (readers_text) */
+    uid_t jobs_of;              /* jobs of this user only; FD_UID_ANY: all */
+};
+
+void status_text(const struct daemon *d, const struct status_view *v, struct text *out);
+
+#endif

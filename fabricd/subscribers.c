@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tells clients the daemon's state: see subscribers.h. */
+#include "fabricd/subscribers.h"
+#include "fabricd/daemon.h"
+#include "fabricd/server.h"
+#include "fabricd/state.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Classes are looked up anew, and those who share one are counted, in powers of two: not everybody is to be told of
+ * each that comes. True if a count has changed.
+ */
+static bool count_sharers(struct daemon *d)
+{
+    unsigned n[POLICY_CLASSES_MAX] = {0}, before[POLICY_CLASSES_MAX];
+    for (struct client *c = server_clients(d->server); c; c = c->next) {
+        struct subscriber *u = &c->subscriber;
+        if (u->subscribed && d->current.valid) {
+            u->class_index = jobs_class(&d->jobs, &d->current.policy, u->job, c->cred.uid, u->user);
+            n[u->class_index]++;
+        }
+    }
+    memcpy(before, d->sharers, sizeof(before));
+    for (unsigned i = 0; i < POLICY_CLASSES_MAX; i++)
+        for (d->sharers[i] = 1; d->sharers[i] < n[i];)
+            d->sharers[i] *= 2;
+    return memcmp(before, d->sharers, sizeof(before)) != 0;
+}
+
+static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
+{
+    const struct subscriber *u = &c->subscriber;
+    struct state_asker who = {
+        .job = u->job, .user = u->user, .uid = c->cred.uid, .levels = u->levels, .spread = u->spread};
+    state_fill(d, &who, d->sharers, out);
+}
+
+/* What it is told now is sent, and its service levels are remembered. */
+static void send_state(struct client *c)
+{
+    const struct fd_state *m = &c->subscriber.told.s;
+    if (!m->status)
+        c->subscriber.levels_told |= state_levels(m);
+    server_send(c, m, m->h.length);
+}
+
+void subscribers_publish(struct daemon *d)
+{
+    count_sharers(d);
+    for (struct client *c = server_clients(d->server); c; c = c->next) {
+        struct fd_state_long m;
+        if (!c->subscriber.subscribed)
+            continue;
+        fill_state(d, c, &m);
+        m.s.changed = state_changes(&c->subscriber.told.s, &m.s);
+        if (!m.s.changed)
+            continue;
+        c->subscriber.told = m;
+        send_state(c);
+    }
+    readers_divide_soon(d);
+    server_free_dropped(d->server);
+}
+
+void subscribers_tick(struct daemon *d)
+{
+    if (count_sharers(d)) /* some have left */
+        subscribers_publish(d);
+}
+
+static void look_up_user(struct client *c)
+{
+    struct subscriber *u = &c->subscriber;
+    struct passwd pw, *found = NULL;
+    char buf[4096];
+    if (u->user[0])
+        return;
+    if (getpwuid_r(c->cred.uid, &pw, buf, sizeof(buf), &found) || !found)
+        snprintf(u->user, sizeof(u->user), "%u", c->cred.uid);
+    else
+        snprintf(u->user, sizeof(u->user), "%s", pw.pw_name);
+}
+
+void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_hello *m)
+{
+    struct subscriber *u = &c->subscriber;
+    look_up_user(c);
+    memcpy(u->job, m->job, sizeof(u->job));
+    u->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
+    u->levels = m->flags & FD_HELLO_LEVELS;
+    u->spread = m->flags & FD_HELLO_SPREAD;
+    c->reader.paces = m->flags & FD_HELLO_PACE;
+    bool others = count_sharers(d);
+    fill_state(d, c, &u->told);
+    u->told.s.h.seq = m->h.seq;
+    u->told.s.changed = m->flags & FD_HELLO_PLACES ? FD_CAN_PLACES : 0;
+    send_state(c);
+    if (others)
+        subscribers_publish(d);
+    else
+        readers_divide_soon(d);
+}
+
+unsigned subscribers_with_levels(const struct daemon *d, uint16_t levels)
+{
+    unsigned n = 0;
+    for (const struct client *c = server_clients(d->server); c; c = c->next)
+        n += (c->subscriber.levels_told & levels) != 0;
+    return n;
+}
