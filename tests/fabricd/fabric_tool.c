@@ -12,6 +12,7 @@
  *   fabric_tool lft HOPS LID PORT            set a switch's forwarding entry, print what it was
  */
 #include "fabricd/message.h"
+#include "fabricd/proto_state.h"
 #include "fabricd/smp.h"
 
 #include <errno.h>

@@ -189,4 +189,11 @@ tests/verbs/README.md"
 }
 ok "maps have at most 450 words and 100 columns, but those that had more" readmes_short
 
+architecture() { # prose of 120 columns, and a glossary that fits on a screen
+  local words
+  words=$(sed -n '/^## Glossary/,/^## /p' ARCHITECTURE.md | wc -l)
+  [ "$(LC_ALL=C.UTF-8 wc -L <ARCHITECTURE.md)" -le 120 ] && [ "$words" -gt 10 ] && [ "$words" -le 41 ]
+}
+ok "ARCHITECTURE.md has at most 120 columns, and its glossary 40 lines" architecture
+
 done_testing
