@@ -4,6 +4,7 @@
  * in probe.c, starting and completing in request.c.
  */
 #include "libmrmpi/api/api.h"
+#include "libmrmpi/derived/derived.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion (MPI-4.0 section 3.7) and persistent requests (3.9). Looking without completing is in request_status.c. */
 #include "libmrmpi/api/request.h"
+#include "libmrmpi/derived/derived.h"
 
 static void wait_for(struct mr_request *l)
 {

@@ -4,6 +4,7 @@
  * running; all sessions and the world share its one instance.
  */
 #include "libmrmpi/api/api.h"
+#include "libmrmpi/derived/derived.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/comm/comm.h"
 #include "libmrmpi/core/objects.h"
+#include "libmrmpi/derived/derived.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/peer/view.h"
 #include "libmrmpi/vc/vc.h"
@@ -93,6 +94,8 @@ static void leave_together(void)
 
 void mr_finalize(void)
 {
+    mr_pt2pt_end_together();
+    mr_derived_finalize();
     mr_pt2pt_finalize();
     leave_together();
     mr_view_close();

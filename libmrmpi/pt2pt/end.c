@@ -141,7 +141,7 @@ static void end_freed(const struct peers *p)
     meet(false);
 }
 
-void mr_end_together(void)
+void mr_pt2pt_end_together(void)
 {
     mr_pt2pt_quiesce();
     struct peers p = peers_wanted();

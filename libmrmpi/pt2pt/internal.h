@@ -26,7 +26,6 @@ struct mr_pt2pt {
     uint32_t *rndv_free;
     uint32_t rndv_num_free;
     struct mr_rndv *active, *active_last;
-    struct mr_part *forgotten; /* freed while their greetings are on their way */
     struct mr_stream *streams; /* all of them (flow.h) */
     struct mr_bounce *bounces; /* the same (tail.c) */
     unsigned num_bounces;
@@ -46,9 +45,6 @@ struct mr_pt2pt {
 extern struct mr_pt2pt mr_pt2pt;
 
 #define MR_SCRATCH (256u << 10)
-
-/* Or-ed with a communicator's context: the greetings of partitioned operations (part.c). */
-#define MR_CTX_GREETING 0x40000000u
 
 /* ---- request.c ---- */
 /* Nothing of it is known yet. In pieces that the compiler clears with a few stores each; for all at once it takes a string instruction, which begins slowly. */
@@ -148,18 +144,9 @@ void mr_parts_fail_peer(struct mr_vc *vc);
 /* ---- send.c ---- */
 int mr_send_progress(void); /* starts held sends for which there is room now; number of them */
 
-/* ---- bsend.c ---- */
-void mr_bsend_finalize(void);
 
 /* ---- cancel.c ---- */
 void mr_cancel_asked(struct mr_vc *vc, const struct mr_hdr *hdr); /* CANCEL */
 void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr);  /* CANCELLED */
-
-/* ---- part.c ---- */
-void mr_part_finalize(void);
-
-/* ---- end.c ---- */
-/* Until nothing is under way at any rank: all must call it. */
-void mr_end_together(void);
 
 #endif

@@ -162,15 +162,11 @@ static void drop_message(struct mr_match_entry *e, void *arg)
     mr_message_free(m);
 }
 
-int mr_pt2pt_finalize(void)
+void mr_pt2pt_finalize(void)
 {
-    mr_end_together();
-    mr_bsend_finalize();
-    mr_part_finalize();
     mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
     if (mr_config.stats)
         mr_stats_print();
     mr_vc_quiet();
     release();
-    return 0;
 }

@@ -13,6 +13,9 @@
 
 struct mr_schedule;
 
+/* Or-ed with a communicator's context: the greetings of partitioned operations (derived/part.c). */
+#define MR_CTX_GREETING 0x40000000u
+
 enum mr_send_mode {
     MR_SEND_STANDARD,
     MR_SEND_SYNCHRONOUS,
@@ -82,7 +85,8 @@ struct mr_request {
 
 int mr_pt2pt_init(void); /* opens the rails too: mr_vc_init */
 /* Completes what must be completed and synchronises with all peers: after it nobody needs this process any more. */
-int mr_pt2pt_finalize(void);
+void mr_pt2pt_end_together(void);
+void mr_pt2pt_finalize(void); /* after that: nothing is under way */
 /* Waits until nothing of this process is under way to others; offers that nobody has accepted are not waited for. */
 void mr_pt2pt_quiesce(void);
 
@@ -91,6 +95,8 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
                      uint32_t ctx, enum mr_send_mode mode, struct mr_request **req);
 enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
                      uint32_t ctx, struct mr_request **req);
+/* The adapter has the message, or will as soon as there is room: it ends soon, whatever the receiver's program does. */
+bool mr_send_leaves(const struct mr_request *req);
 /* Instead of a collective's message: the receive that it meets ends with this error. */
 enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
                             struct mr_request **req);
@@ -99,18 +105,6 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
                     uint32_t ctx, enum mr_send_mode mode);
 enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                     struct mr_status *status);
-
-/* Both under one request, whose status is the receive's. The second sends and receives in the same buffer. */
-struct mr_message_args {
-    const void *buf; /* a receive writes to it */
-    size_t count;
-    struct mr_type *type;
-    int peer, tag;
-};
-enum mr_err mr_isendrecv(const struct mr_message_args *send, const struct mr_message_args *recv, struct mr_comm *comm,
-                         struct mr_request **req);
-enum mr_err mr_isendrecv_replace(void *buf, size_t count, struct mr_type *type, int dest, int stag, int src, int rtag,
-                                 struct mr_comm *comm, struct mr_request **req);
 
 bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status); /* see mr_progress_try */
 enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
@@ -126,26 +120,6 @@ enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_m
  * it still had the message; one that is complete because its data left at once may be asked back too.
  */
 enum mr_err mr_cancel(struct mr_request *req);
-
-/*
- * Partitioned communication (part.c). An operation is made once and started many times; the requests under way are of
- * kind MR_REQ_PART. info on the arguments as for mr_isend; `count` elements in each partition.
- */
-struct mr_part;
-struct mr_part_args {
-    const void *buf; /* a receive writes to it */
-    int partitions;
-    size_t count;
-    struct mr_type *type;
-    int peer, tag;
-};
-enum mr_err mr_part_new(bool sender, const struct mr_part_args *args, struct mr_comm *comm, struct mr_request **req);
-void mr_part_free(struct mr_part *p); /* not under way */
-enum mr_err mr_part_start(struct mr_part *p, struct mr_request **req);
-int mr_part_count(const struct mr_part *p); /* partitions */
-bool mr_part_is_send(const struct mr_part *p);
-enum mr_err mr_part_ready(struct mr_part *p, int partition);
-bool mr_part_arrived(struct mr_part *p, int partition); /* true while it is not under way */
 
 struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm);
 struct mr_request *mr_request_get(struct mr_request *r);
@@ -167,30 +141,5 @@ void mr_progress_some(void); /* the same, where it takes long to find out what i
 void mr_progress_until(bool (*done)(void *arg), void *arg);
 /* coll/ hooks its schedules into progress. */
 void mr_progress_register(int (*poll)(void));
-
-/*
- * Attached buffers (bsend.c). A buffered send takes its bytes + MR_BSEND_OVERHEAD at most of the buffer of its
- * communicator, else of the session that the communicator comes from, else of the process. `slot` is where a buffer is
- * attached: comm->buffer, session->buffer or mr_bsend_process. Detaching and flushing wait until the messages in the
- * buffer are gone.
- */
-#define MR_BSEND_OVERHEAD 96
-struct mr_buffer {
-    void *at;
-    size_t bytes;
-    bool automatic; /* no memory of the program's, but as much of ours as the messages need */
-};
-extern struct mr_bsend *mr_bsend_process;
-enum mr_err mr_buffer_attach(struct mr_bsend **slot, struct mr_buffer buffer);
-struct mr_buffer mr_buffer_detach(struct mr_bsend **slot); /* what was attached; nothing: of 0 bytes */
-void mr_buffer_flush(struct mr_bsend **slot);
-/* Complete when the messages that are in the buffer now are gone. */
-enum mr_err mr_buffer_iflush(struct mr_bsend **slot, struct mr_request **req);
-enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
-                     uint32_t ctx);
-enum mr_err mr_ibsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
-                      uint32_t ctx, struct mr_request **req);
-/* Let go of messages in buffers that are gone. They refer to their communicators until then. */
-void mr_bsend_reap(void);
 
 #endif

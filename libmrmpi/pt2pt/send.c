@@ -232,3 +232,8 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
     mr_request_put(req);
     return err;
 }
+
+bool mr_send_leaves(const struct mr_request *req)
+{
+    return req->held_by || (req->proto && req->proto->state == MR_RNDV_PUTTING);
+}

@@ -85,10 +85,11 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
       done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
     done
   done <<'ROOMS'
-api init comm core coll pt2pt vc peer include fabric verbs
-init comm coll core pt2pt vc peer
+api init comm core coll derived pt2pt vc peer include fabric verbs
+init comm coll core derived pt2pt vc peer
 comm coll core pt2pt
 coll core pt2pt
+derived core pt2pt
 pt2pt core vc channel
 core
 vc channel

@@ -17,6 +17,7 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/vc/vc.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/derived/derived.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 #include "tests/libmrmpi/fake_world.h"
 

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/derived/internal.h"
 
 #define CTX_PIECES 0x80000000u
 #define PIECE_MIN  4096 /* bytes below which partitions share a message */
@@ -48,6 +49,7 @@ struct mr_part {
 };
 
 static uint32_t next_tag;
+static struct mr_part *forgotten; /* freed while their greetings are on their way */
 
 static uint32_t take_tags(uint32_t n)
 {
@@ -245,7 +247,7 @@ static void recv_piece(struct mr_part *p, uint32_t i)
     if (n == 0) {
         at = NULL;
     } else if (t->contiguous) {
-        at = (char *)mr_plain(p->a.buf, t) + from;
+        at = (char *)p->a.buf + t->true_lb + from;
     } else if (from % t->size == 0 && to % t->size == 0) {
         at = (char *)(uintptr_t)p->a.buf + (ptrdiff_t)(from / t->size) * t->extent;
         n /= t->size;
@@ -372,7 +374,7 @@ enum mr_err mr_part_new(bool sender, const struct mr_part_args *args, struct mr_
  */
 static void on_forgotten_greeting(struct mr_request *req, void *arg)
 {
-    struct mr_part *p = arg, **at = &mr_pt2pt.forgotten;
+    struct mr_part *p = arg, **at = &forgotten;
 
     while (*at != p)
         at = &(*at)->next;
@@ -384,17 +386,17 @@ static void on_forgotten_greeting(struct mr_request *req, void *arg)
 static void forget(struct mr_part *p)
 {
     p->greeting->on_complete = on_forgotten_greeting;
-    p->next = mr_pt2pt.forgotten;
-    mr_pt2pt.forgotten = p;
+    p->next = forgotten;
+    forgotten = p;
 }
 
 /* Nobody sends greetings any more. */
 void mr_part_finalize(void)
 {
-    while (mr_pt2pt.forgotten) {
-        struct mr_part *p = mr_pt2pt.forgotten;
+    while (forgotten) {
+        struct mr_part *p = forgotten;
 
-        mr_pt2pt.forgotten = p->next;
+        forgotten = p->next;
         p->greeting->on_complete = NULL;
         if (!p->sender)
             mr_cancel(p->greeting);

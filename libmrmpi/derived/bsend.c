@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/derived/internal.h"
 
 #define ALIGN 16
 
@@ -96,16 +97,10 @@ static struct block *find_gap(struct mr_bsend *b, size_t bytes, struct block ***
     return (struct block *)from;
 }
 
-/* The adapter has it, or will as soon as there is room: it ends soon, whatever the receiver's program does. */
-static bool leaves(const struct mr_request *req)
-{
-    return req->held_by || (req->proto && req->proto->state == MR_RNDV_PUTTING);
-}
-
 static bool some_leave(const struct mr_bsend *b)
 {
     for (struct block *k = b->first; k; k = k->next)
-        if (k->req && leaves(k->req))
+        if (k->req && mr_send_leaves(k->req))
             return true;
     return false;
 }

@@ -5,7 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/derived/internal.h"
 
 struct pair {
     struct mr_request *whole, *in, *out;
