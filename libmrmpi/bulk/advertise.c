@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Who is written to, or read, by large messages (bulk.c): memory that is advertised to a peer, and the notifications that
- * it has come.
- */
+/* Memory that is advertised to a peer, and the notifications of what the peer has written there. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/bulk/zcopy.h"
 #include "libmrmpi/verbs/odp.h"
 
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
-                   struct mr_remote *out)
+                      struct mr_remote *out)
 {
-    struct region *r;
+    struct mr_bulk_region *r;
     int err;
 
     if (how == MR_VC_DATAGRAMS && !mr_zcopy_can(p, len))
@@ -26,22 +23,23 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     r->rank = p->rank;
     r->addr = buf;
     r->len = len;
-    r->lands = how == MR_VC_PUT || how == MR_VC_DATAGRAMS;
-    err = mr_bulk_enroll(buf, len, r->lands ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, how == MR_VC_DATAGRAMS, &r->reg);
+    r->is_target = how == MR_VC_PUT || how == MR_VC_DATAGRAMS;
+    err =
+        mr_bulk_register(buf, len, r->is_target ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, how == MR_VC_DATAGRAMS, &r->reg);
     if (err)
         goto free_region;
     memset(out, 0, sizeof *out);
     if (how == MR_VC_DATAGRAMS)
         err = mr_zcopy_open(r, p, out);
-    else if (r->lands && p->tracked)
+    else if (r->is_target && p->tracked)
         err = mr_track_open(r, len, out);
-    else if (r->lands)
+    else if (r->is_target)
         err = mr_target_open(&mr_bulk.targets, r, &out->token);
     if (err)
         goto release;
     out->addr = (uintptr_t)buf;
     out->len = len;
-    out->num_keys = r->inflow ? 0 : mr_verbs.num_rails;
+    out->num_keys = r->dgrams ? 0 : mr_verbs.num_rails;
     for (unsigned i = 0; i < out->num_keys; i++)
         out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
     r->token = out->token;
@@ -57,13 +55,13 @@ free_region:
 
 void mr_bulk_withdraw(struct mr_region *region)
 {
-    struct region *r = (struct region *)region;
+    struct mr_bulk_region *r = (struct mr_bulk_region *)region;
 
-    if (r->inflow)
+    if (r->dgrams)
         mr_zcopy_close(r);
-    else if (r->caught)
+    else if (r->tracked)
         mr_track_close(r);
-    else if (r->lands)
+    else if (r->is_target)
         mr_target_close(&mr_bulk.targets, r->token);
     mr_bulk_release(r->reg);
     free(r);
@@ -72,7 +70,7 @@ void mr_bulk_withdraw(struct mr_region *region)
 void mr_bulk_landed(uint32_t imm)
 {
     bool stray;
-    struct region *r;
+    struct mr_bulk_region *r;
 
     if (mr_imm_is_run(imm)) {
         mr_track_landed(imm);

@@ -12,7 +12,7 @@ int mr_blocks_init(struct mr_blocks *b, uint32_t num, bool full)
     if (!b->bits)
         return -ENOMEM;
     if (full)
-        mr_blocks_add(b, (struct mr_run){0, num});
+        mr_blocks_add(b, (struct mr_block_run){0, num});
     return 0;
 }
 
@@ -23,7 +23,7 @@ void mr_blocks_free(struct mr_blocks *b)
 }
 
 /* The bits of word w that [run.first, end) has. */
-static uint64_t mask_of(uint32_t w, uint32_t first, uint32_t end)
+static uint64_t word_mask(uint32_t w, uint32_t first, uint32_t end)
 {
     uint64_t mask = UINT64_MAX;
 
@@ -34,14 +34,14 @@ static uint64_t mask_of(uint32_t w, uint32_t first, uint32_t end)
     return mask;
 }
 
-static uint32_t change(struct mr_blocks *b, struct mr_run run, bool add)
+static uint32_t change_blocks(struct mr_blocks *b, struct mr_block_run run, bool add)
 {
     uint32_t end = run.num < b->num && run.first < b->num - run.num ? run.first + run.num : b->num, changed = 0;
 
     if (run.first >= b->num)
         return 0;
     for (uint32_t w = run.first / 64; w * 64 < end; w++) {
-        uint64_t mask = mask_of(w, run.first, end);
+        uint64_t mask = word_mask(w, run.first, end);
 
         changed += (uint32_t)__builtin_popcountll(mask & (add ? ~b->bits[w] : b->bits[w]));
         b->bits[w] = add ? b->bits[w] | mask : b->bits[w] & ~mask;
@@ -49,17 +49,17 @@ static uint32_t change(struct mr_blocks *b, struct mr_run run, bool add)
     return changed;
 }
 
-uint32_t mr_blocks_add(struct mr_blocks *b, struct mr_run run)
+uint32_t mr_blocks_add(struct mr_blocks *b, struct mr_block_run run)
 {
-    uint32_t n = change(b, run, true);
+    uint32_t n = change_blocks(b, run, true);
 
     b->count += n;
     return n;
 }
 
-uint32_t mr_blocks_remove(struct mr_blocks *b, struct mr_run run)
+uint32_t mr_blocks_remove(struct mr_blocks *b, struct mr_block_run run)
 {
-    uint32_t n = change(b, run, false);
+    uint32_t n = change_blocks(b, run, false);
 
     b->count -= n;
     return n;
@@ -84,7 +84,7 @@ uint32_t mr_blocks_find(const struct mr_blocks *b, uint32_t from, bool in)
     }
 }
 
-struct mr_run mr_blocks_run(const struct mr_blocks *b, uint32_t from, uint32_t to, uint32_t most)
+struct mr_block_run mr_blocks_run(const struct mr_blocks *b, uint32_t from, uint32_t to, uint32_t most)
 {
     uint32_t first = mr_blocks_find(b, from, true), end = mr_blocks_find(b, first, false), num = 1;
 
@@ -92,7 +92,7 @@ struct mr_run mr_blocks_run(const struct mr_blocks *b, uint32_t from, uint32_t t
         end = to;
     while (2 * num <= most && first % (2 * num) == 0 && first + 2 * num <= end)
         num *= 2;
-    return (struct mr_run){first, num};
+    return (struct mr_block_run){first, num};
 }
 
 unsigned mr_run_adapt(unsigned shift, uint32_t lost, uint32_t all, unsigned most)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What has come of a large message over links that lose writes. The message is a row of blocks of equal length, a power
- * of two. Each write brings a run of them: a power of two, at a multiple of its own length. So a run is a node of a
- * binary tree whose leaves are the blocks, and its number fits into a notification, whatever the length of the write.
+ * Which blocks of a large message have arrived over links that lose writes. The message is a row of blocks of equal
+ * length, a power of two. Each write brings a run of them: a power of two, at a multiple of its own length. So a run is
+ * a node of a binary tree whose leaves are the blocks, and its number fits into a notification, whatever the length of
+ * the write.
  *
  * A notification has 32 bits: the highest is 1 (those of bulk/filter.h have 0 there), then the round of writing, the
  * node, and the place of the receive in the receiver's table. Pure.
@@ -28,7 +29,7 @@ struct mr_blocks {
     uint64_t *bits;
 };
 
-struct mr_run {
+struct mr_block_run {
     uint32_t first, num;
 };
 
@@ -50,15 +51,15 @@ static inline bool mr_blocks_has(const struct mr_blocks *b, uint32_t i)
     return b->bits[i / 64] >> (i % 64) & 1;
 }
 /* How many are new in the set, or were in it. What lies over the end counts for nothing. */
-uint32_t mr_blocks_add(struct mr_blocks *b, struct mr_run run);
-uint32_t mr_blocks_remove(struct mr_blocks *b, struct mr_run run);
+uint32_t mr_blocks_add(struct mr_blocks *b, struct mr_block_run run);
+uint32_t mr_blocks_remove(struct mr_blocks *b, struct mr_block_run run);
 /* The first block from from on that is in the set, or (in: false) is not; num if there is none. */
 uint32_t mr_blocks_find(const struct mr_blocks *b, uint32_t from, bool in);
 /* The run to write next of those blocks of [from, to) that are in the set: the longest at the first of them, up to most
  * blocks. There is one. */
-struct mr_run mr_blocks_run(const struct mr_blocks *b, uint32_t from, uint32_t to, uint32_t most);
+struct mr_block_run mr_blocks_run(const struct mr_blocks *b, uint32_t from, uint32_t to, uint32_t most);
 
-static inline uint32_t mr_run_imm(uint32_t index, struct mr_run run, unsigned round)
+static inline uint32_t mr_run_imm(uint32_t index, struct mr_block_run run, unsigned round)
 {
     uint32_t node = (MR_BLOCKS_MAX + run.first) / run.num;
 
@@ -82,12 +83,13 @@ static inline unsigned mr_run_round(uint32_t imm)
 }
 
 /* Of no blocks if it is none. */
-static inline struct mr_run mr_run_of(uint32_t imm)
+static inline struct mr_block_run mr_run_of(uint32_t imm)
 {
     uint32_t node = imm >> MR_RUN_INDEX_BITS & ((2u << MR_BLOCKS_BITS) - 1);
     unsigned level = node ? (unsigned)__builtin_clz(node) - (31 - MR_BLOCKS_BITS) : 0;
 
-    return node ? (struct mr_run){.first = (node << level) - MR_BLOCKS_MAX, .num = 1u << level} : (struct mr_run){0, 0};
+    return node ? (struct mr_block_run){.first = (node << level) - MR_BLOCKS_MAX, .num = 1u << level}
+                : (struct mr_block_run){0, 0};
 }
 
 /*

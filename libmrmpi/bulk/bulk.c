@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages: the receiver advertises its buffer, the sender writes into it, one stripe per subchannel. The last write
- * of each stripe carries the immediate data that the receiver's completion filter collects (bulk/filter.h), so no
- * packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; the link
- * keeps them in order, so the last one speaks for all.
+ * Puts and reads. The receiver advertises its buffer, and the sender writes into it, one stripe per subchannel. The
+ * last write of each stripe carries immediate data that the receiver's completion filter collects (bulk/filter.h), so
+ * no packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; the link
+ * keeps them in order, so the notification of the last one stands for all.
  *
- * Or the other way round: the sender advertises its buffer, and the receiver reads it in the same stripes; nobody has to
- * be told at the other side. Whoever posts, writing or reading, measures the rails.
+ * Or the sender advertises its buffer, and the receiver reads it in the same stripes; the sender needs no notification.
+ * The side that posts, writing or reading, measures the rails.
  *
- * Over links that lose writes the receiver tells what has landed: such a put is tracked, and bulk/track.c knows more.
- * Where there are only datagrams the receiver says what is to be sent; bulk/zcopy.h tells.
+ * Over links that lose writes the put is tracked: the receiver confirms what has landed (bulk/track.h). Where there are
+ * only datagrams the receiver clears the sender for each batch (bulk/zcopy.h).
  */
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/bulk/zcopy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,14 +23,14 @@
 #include "libmrmpi/peer/view.h"
 
 #define STRIPE_ALIGN  4096
-#define STRIPE_FINE   256  /* cuts of short messages are as fine as this, */
-#define STRIPE_PARTS  256  /* so that weights hold to one part in so many */
+#define STRIPE_FINE   256   /* cuts of short messages are as fine as this, */
+#define STRIPE_PARTS  256   /* so that weights hold to one part in so many */
 #define TRACKED_ALIGN 65536 /* so that writes are long */
 
 /* ---- beginning ------------------------------------------------------------------------------------------------- */
 
-/* A message whose data moves this way is never small. */
-static uint8_t level_of(uint64_t len)
+/* No message that moves this way is small. */
+static uint8_t message_level(uint64_t len)
 {
     const struct mr_fabric_level *level = mr_peers.qos.level;
 
@@ -40,16 +40,16 @@ static uint8_t level_of(uint64_t len)
     return MR_LEVEL_BULK;
 }
 
-static struct mr_ahead *bucket_of(const struct mr_stripe_op *s)
+static struct mr_ahead *stripe_bucket(const struct mr_stripe_op *s)
 {
     return &mr_peers.ahead[s->sub->rail->index][s->put->level];
 }
 
 /*
- * One between small and large goes ahead of the bulk if all rails that carry it let it, and the peer that it is written
- * to. Each pays for its part.
+ * A medium message goes ahead of the bulk if the budgets of all rails that carry it allow that, and what the peer has
+ * granted. Each is charged for its part.
  */
-static void go_ahead(struct mr_put *put, size_t len)
+static void choose_level(struct mr_put *put, size_t len)
 {
     struct mr_ahead *granted = put->read || !put->peer->granted ? NULL : &put->peer->granted[put->level];
     bool may = !granted || mr_bucket_lets(granted, len);
@@ -57,7 +57,7 @@ static void go_ahead(struct mr_put *put, size_t len)
     for (unsigned i = 0; i < put->num; i++)
         may &= mr_may_go_ahead(put->stripe[i].sub, put->level, put->stripe[i].len);
     for (unsigned i = 0; may && i < put->num; i++)
-        mr_ahead_take(bucket_of(&put->stripe[i]), put->stripe[i].len);
+        mr_ahead_take(stripe_bucket(&put->stripe[i]), put->stripe[i].len);
     if (!may)
         put->level = MR_LEVEL_BULK;
     else if (granted)
@@ -89,7 +89,7 @@ static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_rem
     return put;
 }
 
-/* One stripe on any subchannel that can: none is up at present. It waits for one. */
+/* No subchannel is up: one stripe, that waits for one. */
 static unsigned plan_to_wait(const struct mr_peer *p, uint64_t len, struct mr_stripe *plan)
 {
     *plan = (struct mr_stripe){.sub = (unsigned)__builtin_ctz(p->rdma), .len = len};
@@ -100,7 +100,7 @@ static unsigned plan_to_wait(const struct mr_peer *p, uint64_t len, struct mr_st
  * Cutting a message saves time while rails would be idle. When each has messages to carry it only costs: a request, a
  * completion and a notification more for each stripe. From MR_STRIPE_BUSY times MRMPI_STRIPE_MIN on that does not show.
  */
-static uint64_t stripe_min(const struct mr_peer *p, uint64_t len)
+static uint64_t stripe_least(const struct mr_peer *p, uint64_t len)
 {
     uint64_t least = mr_config.stripe_min;
     bool busy = p->num_large >= (unsigned)__builtin_popcount(p->rdma);
@@ -108,8 +108,8 @@ static uint64_t stripe_min(const struct mr_peer *p, uint64_t len)
     return busy && len < MR_STRIPE_BUSY * least ? MR_STRIPE_BUSY * least : least;
 }
 
-/* Of its cuts. */
-static uint64_t align_of(const struct mr_peer *p, uint64_t len)
+/* Bytes to which the cuts of a message are aligned. */
+static uint64_t cut_align(const struct mr_peer *p, uint64_t len)
 {
     uint64_t align = STRIPE_ALIGN;
 
@@ -127,8 +127,8 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan
 {
     struct mr_load some[MR_SUBS_MAX];
     const struct mr_load *load = p->load;
-    uint64_t least = stripe_min(p, len);
-    uint32_t without = mr_stripe_without_rdma(p);
+    uint64_t least = stripe_least(p, len);
+    uint32_t without = mr_stripe_excluded(p);
 
     for (unsigned i = 0; len < least && i < p->num_now; i++)
         p->load[i].queued = mr_bulk_sub_of(&p->now[i])->queued;
@@ -138,11 +138,11 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan
                 .up = p->load[i].up && !(without >> i & 1), .weight = p->load[i].weight, .queued = p->load[i].queued};
         load = some;
     }
-    return mr_sched_plan(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, load, p->num_now, len, least, align_of(p, len),
-                         plan);
+    return mr_sched_plan(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, load, p->num_now, len, least,
+                         cut_align(p, len), plan);
 }
 
-static void enlist(struct mr_put *put)
+static void list_put(struct mr_put *put)
 {
     struct mr_peer *p = put->peer;
 
@@ -154,7 +154,7 @@ static void enlist(struct mr_put *put)
     mr_bulk.open_puts++;
 }
 
-/* Of a message of size bytes that begins at buf. */
+/* RDMA, for a part of the message of size bytes at buf. */
 static int begin_put(struct mr_peer *p, char *buf, size_t size, struct mr_vc_part part, const struct mr_remote *remote,
                      void *cookie, bool read)
 {
@@ -177,22 +177,22 @@ static int begin_put(struct mr_peer *p, char *buf, size_t size, struct mr_vc_par
     if (!put)
         return -ENOMEM;
     put->read = read;
-    put->level = level_of(size);
+    put->level = message_level(size);
     if (mr_peers.ahead_limited && put->level != MR_LEVEL_BULK)
-        go_ahead(put, len);
+        choose_level(put, len);
     err = !read && remote->serial ? mr_track_begin(put) : 0;
     if (err) {
         free(put);
         return err;
     }
-    err = mr_bulk_enroll(buf, size, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, &put->reg);
+    err = mr_bulk_register(buf, size, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, &put->reg);
     if (err) {
         if (put->track)
-            put->track->ops->end(put);
+            put->track->ops->free(put);
         free(put);
         return err;
     }
-    enlist(put);
+    list_put(put);
     for (unsigned i = 0; i < put->num; i++)
         mr_stripe_queue_on(&put->stripe[i], put->stripe[i].sub);
     mr_stat_add(MR_STAT_NET_STRIPES, put->num);
@@ -202,11 +202,11 @@ static int begin_put(struct mr_peer *p, char *buf, size_t size, struct mr_vc_par
     for (unsigned i = 0; n && i < put->num; i++)
         mr_stripe_start(&put->stripe[i], begin);
     if (!n)
-        mr_stripe_find_home(&put->stripe[0]);
+        mr_stripe_assign(&put->stripe[0]);
     return 0;
 }
 
-/* The receiver says what is to be sent, and when. */
+/* Nothing is posted yet: the receiver clears each batch. */
 static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie)
 {
     struct mr_put *put;
@@ -217,14 +217,14 @@ static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struc
     put = make_put(p, buf, remote, cookie, NULL, 0);
     if (!put)
         return -ENOMEM;
-    put->level = level_of(len);
+    put->level = message_level(len);
     err = mr_zcopy_begin(put);
     if (!err)
-        err = mr_bulk_enroll(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
+        err = mr_bulk_register(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
     if (err)
         free(put);
     else
-        enlist(put);
+        list_put(put);
     return err;
 }
 
@@ -232,7 +232,8 @@ int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_
 {
     if (dst->serial && !dst->num_keys)
         return begin_datagrams(p, (void *)buf, len, dst, cookie);
-    return begin_put(p, (void *)buf, len, (struct mr_vc_part){.len = len}, dst, cookie, false); /* nothing writes into it */
+    return begin_put(p, (void *)buf, len, (struct mr_vc_part){.len = len}, dst, cookie,
+                     false); /* nothing writes into it */
 }
 
 int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registered memory: how much is kept so, and whether pages are pinned or come on demand. */
+/* The cache of registrations: how much it keeps, and whether pages are pinned or paged on demand. */
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +12,7 @@
 
 static const struct mr_regcache_backend reg_backend = {.add = mr_memory_register, .remove = mr_memory_deregister};
 
-/* As the setting says, or as the device with the least room for registrations lets the ranks of this host have. */
+/* The setting, or this host's share for each rank of the device with the least room for registrations. */
 static void limit_registrations(void)
 {
     size_t least = SIZE_MAX;
@@ -20,13 +20,14 @@ static void limit_registrations(void)
     for (unsigned i = 0; i < mr_verbs.num_devices; i++)
         if (mr_verbs.device[i].max_mr && mr_verbs.device[i].max_mr < least)
             least = mr_verbs.device[i].max_mr;
-    mr_regcache_limit_entries(&mr_bulk.regs, mr_config.reg_cache_entries
-                                                ? (size_t)mr_config.reg_cache_entries
-                                                : mr_regcache_fair_entries(least, (size_t)mr_peers.launch->local_size));
+    mr_regcache_limit_entries(&mr_bulk.regs,
+                              mr_config.reg_cache_entries
+                                  ? (size_t)mr_config.reg_cache_entries
+                                  : mr_regcache_fair_entries(least, (size_t)mr_peers.launch->local_size));
 }
 
 /*
- * A page that an adapter has not met costs it far more than pinning it does, and in the middle of a transfer. So buffers
+ * A page fault of the adapter costs far more than pinning the page does, and in the middle of a transfer. So buffers
  * that would stay registered are pinned, unless the user wants it otherwise.
  */
 static void choose_on_demand(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receiver's side of the completion filter: the table of what may land. */
+/* The receiver's side of the completion filter: the table of targets. */
 #include "libmrmpi/bulk/filter.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #define INDEX_MASK ((1u << MR_TOKEN_INDEX_BITS) - 1)
 #define GEN_MASK   ((1u << (MR_TOKEN_BITS - MR_TOKEN_INDEX_BITS)) - 1)
 
-static int grow(struct mr_targets *t)
+static int grow_targets(struct mr_targets *t)
 {
     uint32_t num = t->num ? 2 * t->num : 64;
-    struct mr_landing *e;
+    struct mr_target *e;
 
     if (t->num > INDEX_MASK)
         return -EAGAIN;
@@ -30,11 +30,11 @@ static int grow(struct mr_targets *t)
 
 int mr_target_open(struct mr_targets *t, void *owner, uint32_t *token)
 {
-    struct mr_landing *e;
+    struct mr_target *e;
     uint32_t i;
 
     if (t->first_free == t->num) {
-        int err = grow(t);
+        int err = grow_targets(t);
 
         if (err)
             return err;
@@ -50,17 +50,17 @@ int mr_target_open(struct mr_targets *t, void *owner, uint32_t *token)
     return 0;
 }
 
-static struct mr_landing *find(const struct mr_targets *t, uint32_t token)
+static struct mr_target *find_target(const struct mr_targets *t, uint32_t token)
 {
     uint32_t i = token & INDEX_MASK;
-    struct mr_landing *e = i < t->num ? &t->entry[i] : NULL;
+    struct mr_target *e = i < t->num ? &t->entry[i] : NULL;
 
     return e && e->owner && e->generation == (token >> MR_TOKEN_INDEX_BITS & GEN_MASK) ? e : NULL;
 }
 
 void mr_target_close(struct mr_targets *t, uint32_t token)
 {
-    struct mr_landing *e = find(t, token);
+    struct mr_target *e = find_target(t, token);
 
     if (!e)
         return;
@@ -74,23 +74,23 @@ static uint32_t stripe_bit(uint32_t imm)
     return 1u << (imm >> MR_TOKEN_BITS & ((1u << MR_STRIPE_INDEX_BITS) - 1));
 }
 
-static uint32_t all_stripes(unsigned n)
+static uint32_t stripe_bits(unsigned n)
 {
     return n < 32 ? (1u << n) - 1 : UINT32_MAX;
 }
 
 void *mr_target_arrived(struct mr_targets *t, uint32_t imm, bool *stray)
 {
-    struct mr_landing *e = find(t, imm & ((1u << MR_TOKEN_BITS) - 1));
+    struct mr_target *e = find_target(t, imm & ((1u << MR_TOKEN_BITS) - 1));
     uint8_t stripes = (uint8_t)((imm >> (MR_TOKEN_BITS + MR_STRIPE_INDEX_BITS)) + 1);
     uint32_t bit = stripe_bit(imm);
 
-    *stray = !e || (e->expected && e->expected != stripes) || !(bit & all_stripes(stripes)) || (e->arrived & bit);
+    *stray = !e || (e->expected && e->expected != stripes) || !(bit & stripe_bits(stripes)) || (e->arrived & bit);
     if (*stray)
         return NULL;
     e->expected = stripes;
     e->arrived |= bit;
-    if (e->arrived != all_stripes(stripes))
+    if (e->arrived != stripe_bits(stripes))
         return NULL;
     e->expected = 0;
     e->arrived = 0;
@@ -99,7 +99,7 @@ void *mr_target_arrived(struct mr_targets *t, uint32_t imm, bool *stray)
 
 bool mr_target_waits(const struct mr_targets *t, uint32_t imm)
 {
-    const struct mr_landing *e = find(t, imm & ((1u << MR_TOKEN_BITS) - 1));
+    const struct mr_target *e = find_target(t, imm & ((1u << MR_TOKEN_BITS) - 1));
 
     return e && !(e->arrived & stripe_bit(imm));
 }

@@ -37,20 +37,20 @@ static inline bool mr_filter_done(struct mr_filter *f, int error)
 
 /* ---- receiver -------------------------------------------------------------------------------------------------- */
 
-struct mr_landing {
+struct mr_target {
     void *owner; /* NULL: free */
     uint32_t next_free;
     uint8_t generation;
-    uint8_t expected; /* stripes; 0: none has come yet */
+    uint8_t expected; /* stripes; 0: none has arrived yet */
     uint32_t arrived; /* set of stripes */
 };
 
 struct mr_targets {
-    struct mr_landing *entry;
+    struct mr_target *entry;
     uint32_t num, first_free; /* first_free == num: none is free */
 };
 
-/* A token for owner, or negative errno: -ENOMEM, -EAGAIN (65,536 are in use). */
+/* Opens a target of owner's. 0; -ENOMEM; -EAGAIN: 65,536 are in use. */
 int mr_target_open(struct mr_targets *t, void *owner, uint32_t *token);
 void mr_target_close(struct mr_targets *t, uint32_t token);
 void mr_targets_free(struct mr_targets *t);
@@ -62,11 +62,11 @@ static inline uint32_t mr_target_imm(uint32_t token, unsigned stripe, unsigned s
 }
 
 /*
- * A notification came. Returns the owner when it was the last of its message, and opens the entry for another; NULL
- * otherwise. *stray: it belongs to nothing that is open, or has come before.
+ * A notification has arrived. Returns the owner if it was the last of its message, and resets the entry for another
+ * message; NULL otherwise. *stray: no target matches it, or it has arrived before.
  */
 void *mr_target_arrived(struct mr_targets *t, uint32_t imm, bool *stray);
-/* Is that stripe still waited for? */
+/* Has that stripe yet to arrive? */
 bool mr_target_waits(const struct mr_targets *t, uint32_t imm);
 
 #endif

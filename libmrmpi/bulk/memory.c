@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of a large message: registered, kept so in a cache, or paged on demand. */
+/* The memory of a large message: registered through the cache, or paged on demand. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "libmrmpi/bulk/internal.h"
 #include "libmrmpi/verbs/odp.h"
 
-int mr_bulk_enroll(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
+int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
 {
     int err;
 

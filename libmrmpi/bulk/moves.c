@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stripes whose subchannel breaks, or retires, or has no room yet. One is done from its beginning over another subchannel
- * (peer/recovery.c says when that is safe), in two steps: the second begins when the first is known to be there, and is what
- * the next break costs. Each break halves the steps, so that a rail which breaks before a whole stripe is through still
- * carries it.
+ * Stripes whose subchannel breaks, or retires, or has no room yet. After a break a stripe is repeated over another
+ * subchannel (peer/recovery.c decides when that is safe), in two steps: the second begins when the first has arrived,
+ * so the next break costs one step only. Each break halves the steps, so that even a rail that breaks before a whole
+ * stripe is through carries it in the end.
  */
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/bulk/track.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,28 +16,27 @@
 
 #define STEP_MIN 65536 /* of a stripe whose subchannels break */
 
-static uint32_t all_of(const struct mr_peer *p)
+static uint32_t all_subs(const struct mr_peer *p)
 {
     return (uint32_t)((1ull << p->num_now) - 1);
 }
 
-/* The subchannels that large messages do not take now: they have no RDMA, or the policy does not want them. */
-uint32_t mr_stripe_without_rdma(const struct mr_peer *p)
+uint32_t mr_stripe_excluded(const struct mr_peer *p)
 {
     uint32_t up = 0;
 
     if (mr_peers.policy[MR_POLICY_LARGE].kind->where == MR_WHERE_ALL)
-        return ~p->rdma & all_of(p);
+        return ~p->rdma & all_subs(p);
     for (unsigned i = 0; i < p->num_now; i++)
         up |= (uint32_t)p->load[i].up << i;
-    return ~mr_spread_narrow(p, MR_POLICY_LARGE, p->rdma & up) & all_of(p);
+    return ~mr_spread_narrow(p, MR_POLICY_LARGE, p->rdma & up) & all_subs(p);
 }
 
-void mr_stripe_find_home(struct mr_stripe_op *s)
+void mr_stripe_assign(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->put->peer;
-    unsigned i = mr_sched_pick(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, p->load, p->num_now, mr_stripe_without_rdma(p),
-                               s->len);
+    unsigned i = mr_sched_pick(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, p->load, p->num_now,
+                               mr_stripe_excluded(p), s->len);
 
     if (i == p->num_now) {
         s->sub = NULL;
@@ -54,8 +53,8 @@ void mr_stripe_find_home(struct mr_stripe_op *s)
     mr_stripe_start(s, 0);
 }
 
-/* What is not known to be there once more, in shorter steps. */
-static void take_steps(struct mr_stripe_op *s)
+/* What is not known to have arrived is repeated, in shorter steps. */
+static void shorten_steps(struct mr_stripe_op *s)
 {
     uint64_t step = (s->step ? s->step : s->len) / 2;
 
@@ -63,16 +62,16 @@ static void take_steps(struct mr_stripe_op *s)
     s->left = s->len - s->there;
 }
 
-/* Over another subchannel. (Tracked: what is left in this round; the peer asks for the rest.) */
+/* Over another subchannel. Tracked: what is left in this round; the peer asks for the rest. */
 static void restart_stripe(struct mr_stripe_op *s)
 {
     if (!s->put->track)
-        take_steps(s);
-    s->state = STRIPE_WAITS;
+        shorten_steps(s);
+    s->state = MR_STRIPE_WAITS;
     s->measured = false;
     mr_stat_add(MR_STAT_MOVED, 1);
     mr_rail_add(s->sub->rail, MR_RAIL_MOVED, 1);
-    mr_stripe_find_home(s);
+    mr_stripe_assign(s);
 }
 
 void mr_stripes_unmeasure(struct mr_peer *p)
@@ -87,9 +86,9 @@ void mr_stripes_unmeasure(struct mr_peer *p)
 }
 
 /* None of it has been posted over the subchannel. */
-static bool is_fresh(const struct mr_stripe_op *s)
+static bool is_unposted(const struct mr_stripe_op *s)
 {
-    return s->state == STRIPE_WAITS && !(s->put->track && s->put->track->round);
+    return s->state == MR_STRIPE_WAITS && !(s->put->track && s->put->track->round);
 }
 
 void mr_stripes_drained(struct mr_sub *sub)
@@ -104,27 +103,28 @@ void mr_stripes_drained(struct mr_sub *sub)
         for (unsigned i = 0; i < put->num; i++) {
             struct mr_stripe_op *s = &put->stripe[i];
 
-            if (s->sub != sub || s->state == STRIPE_DONE || s->state == STRIPE_UNCONFIRMED || s->state == STRIPE_ASKED)
+            if (s->sub != sub || s->state == MR_STRIPE_DONE || s->state == MR_STRIPE_UNCONFIRMED ||
+                s->state == MR_STRIPE_ASKED)
                 continue;
-            mr_stripe_see_part(s, true);
-            if (is_fresh(s) || put->read) {
+            mr_stripe_record(s, true);
+            if (is_unposted(s) || put->read) {
                 restart_stripe(s);
             } else {
-                s->state = STRIPE_UNCONFIRMED;
+                s->state = MR_STRIPE_UNCONFIRMED;
                 s->generation = sub->generation;
                 mr_bulk_of(p)->num_unconfirmed++;
             }
         }
 }
 
-static void say(struct mr_sub *sub, enum mr_control word, uint32_t imm, uint64_t cookie, bool landed)
+static void send_question(struct mr_sub *sub, enum mr_control kind, uint32_t imm, uint64_t cookie, bool landed)
 {
-    struct mr_hdr hdr = {.kind = word, .rank = landed, .tag = mr_sub_tag(sub, 0), .ctx = imm, .sreq = cookie};
+    struct mr_hdr hdr = {.kind = kind, .rank = landed, .tag = mr_sub_tag(sub, 0), .ctx = imm, .sreq = cookie};
 
     mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
 }
 
-bool mr_stripes_settle(struct mr_sub *sub)
+bool mr_stripes_confirm(struct mr_sub *sub)
 {
     struct mr_peer *p = sub->peer;
 
@@ -134,31 +134,31 @@ bool mr_stripes_settle(struct mr_sub *sub)
         for (unsigned i = 0; i < put->num; i++) {
             struct mr_stripe_op *s = &put->stripe[i];
 
-            if (s->sub != sub || s->state != STRIPE_UNCONFIRMED || !mr_is_later(sub->peer_from, s->generation))
+            if (s->sub != sub || s->state != MR_STRIPE_UNCONFIRMED || !mr_is_later(sub->peer_from, s->generation))
                 continue;
             mr_bulk_of(p)->num_unconfirmed--;
             if (put->track) {
                 restart_stripe(s);
                 continue;
             }
-            s->state = STRIPE_ASKED;
-            say(sub, MR_CONTROL_ASK, s->imm, (uintptr_t)s, false);
+            s->state = MR_STRIPE_ASKED;
+            send_question(sub, MR_CONTROL_ASK, s->imm, (uintptr_t)s, false);
         }
     return true;
 }
 
-static struct mr_stripe_op *find_asked(const struct mr_peer *p, uint64_t cookie)
+static struct mr_stripe_op *find_asked_stripe(const struct mr_peer *p, uint64_t cookie)
 {
     for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
         for (unsigned i = 0; i < put->num; i++)
-            if ((uintptr_t)&put->stripe[i] == cookie && put->stripe[i].state == STRIPE_ASKED)
+            if ((uintptr_t)&put->stripe[i] == cookie && put->stripe[i].state == MR_STRIPE_ASKED)
                 return &put->stripe[i];
     return NULL;
 }
 
-static void hear_told(struct mr_peer *p, uint64_t cookie, bool landed)
+static void handle_told(struct mr_peer *p, uint64_t cookie, bool landed)
 {
-    struct mr_stripe_op *s = find_asked(p, cookie);
+    struct mr_stripe_op *s = find_asked_stripe(p, cookie);
 
     if (!s)
         mr_log(MR_LOG_WARN, "rank %d on %s told of a part that it was not asked about", p->rank, p->address->host);
@@ -173,9 +173,9 @@ bool mr_stripes_control(struct mr_peer *p, const struct mr_hdr *hdr)
     struct mr_sub *sub = mr_sub_tagged(p, (uint32_t)hdr->tag);
 
     if (hdr->kind == MR_CONTROL_ASK && sub)
-        say(sub, MR_CONTROL_TOLD, hdr->ctx, hdr->sreq, !mr_target_waits(&mr_bulk.targets, hdr->ctx));
+        send_question(sub, MR_CONTROL_TOLD, hdr->ctx, hdr->sreq, !mr_target_waits(&mr_bulk.targets, hdr->ctx));
     else if (hdr->kind == MR_CONTROL_TOLD && sub)
-        hear_told(p, hdr->sreq, hdr->rank);
+        handle_told(p, hdr->sreq, hdr->rank);
     return hdr->kind == MR_CONTROL_ASK || hdr->kind == MR_CONTROL_TOLD;
 }
 
@@ -185,13 +185,13 @@ bool mr_stripes_use(const struct mr_sub *sub)
         return true;
     for (const struct mr_put *put = mr_bulk_of(sub->peer)->puts; put; put = put->next)
         for (unsigned i = 0; i < put->num; i++)
-            if (put->stripe[i].sub == sub && put->stripe[i].state != STRIPE_DONE)
+            if (put->stripe[i].sub == sub && put->stripe[i].state != MR_STRIPE_DONE)
                 return true;
     return false;
 }
 
-/* Those of which something is posted already stay. */
-static void move_waiting(struct mr_sub *sub)
+/* Stripes of which something is posted stay. */
+static void move_waiting_stripes(struct mr_sub *sub)
 {
     struct mr_stripe_op *s = mr_bulk_sub_of(sub)->waiting, *next;
 
@@ -199,8 +199,8 @@ static void move_waiting(struct mr_sub *sub)
     mr_bulk_sub_of(sub)->waiting_end = &mr_bulk_sub_of(sub)->waiting;
     for (; s; s = next) {
         next = s->next;
-        if (s->state == STRIPE_WAITS)
-            mr_stripe_find_home(s);
+        if (s->state == MR_STRIPE_WAITS)
+            mr_stripe_assign(s);
         else
             mr_stripe_enqueue(s);
     }
@@ -210,17 +210,17 @@ void mr_stripes_move(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
         if (mr_sub_retires(&p->sub[i]))
-            move_waiting(&p->sub[i]);
+            move_waiting_stripes(&p->sub[i]);
 }
 
-static bool resume_sub(struct mr_sub *sub)
+static bool resume_sub_stripes(struct mr_sub *sub)
 {
     struct mr_stripe_op **at = &mr_bulk_sub_of(sub)->waiting, *s;
     unsigned full = 0; /* set of levels */
 
     while ((s = *at)) {
         unsigned level = s->put->level;
-        int err = full >> level & 1 ? -EAGAIN : mr_stripe_push(s, mr_stripe_is_measured(sub->peer) ? mr_clock_ns() : 0);
+        int err = full >> level & 1 ? -EAGAIN : mr_stripe_post(s, mr_stripe_is_measured(sub->peer) ? mr_clock_ns() : 0);
 
         if (err == -EAGAIN && level == MR_LEVEL_BULK)
             return true; /* those behind it are, too */
@@ -249,10 +249,10 @@ bool mr_stripes_resume(struct mr_peer *p)
     p->needed = false;
     while ((s = unassigned)) {
         unassigned = s->next;
-        mr_stripe_find_home(s);
+        mr_stripe_assign(s);
     }
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].state == MR_SUB_OPEN)
-            waiting |= resume_sub(&p->sub[i]);
+            waiting |= resume_sub_stripes(&p->sub[i]);
     return waiting;
 }

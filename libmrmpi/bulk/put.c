@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all large messages have, however they move: the end of each, and control messages about them. */
+/* Common to all large messages: their end, their control messages, the queued bytes of a subchannel. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/bulk/track.h"
 
 struct mr_bulk mr_bulk;
 
-void mr_bulk_say(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)
+void mr_bulk_send_control(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)
 {
     int err = p->error ? 0 : mr_channel_up.send(p->vc, hdr, payload, len);
 
@@ -40,7 +40,7 @@ void mr_bulk_finish(struct mr_put *put)
     p->num_large--;
     mr_bulk.open_puts--;
     if (put->track)
-        put->track->ops->end(put);
+        put->track->ops->free(put);
     mr_bulk_release(put->reg);
     for (unsigned i = 0; i < put->num; i++)
         mr_stripe_queue_on(&put->stripe[i], NULL);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /* Where each datagram lies. What counts for nothing is taken out of lies. */
-static void locate(uint16_t *lies, unsigned n, uint16_t *at)
+static void locate_datagrams(uint16_t *lies, unsigned n, uint16_t *at)
 {
     for (unsigned i = 0; i < n; i++)
         at[i] = MR_REPAIR_NONE;
@@ -22,7 +22,7 @@ static void locate(uint16_t *lies, unsigned n, uint16_t *at)
 
 /* The place is free: its datagram comes there, then that which belongs to where it lay, and so on. first was laid
  * aside: MR_REPAIR_NONE, or what it was. */
-static unsigned fill(uint16_t *lies, const uint16_t *at, uint16_t place, uint16_t aside, struct mr_move *out)
+static unsigned fill_place(uint16_t *lies, const uint16_t *at, uint16_t place, uint16_t aside, struct mr_move *out)
 {
     unsigned moves = 0;
 
@@ -43,10 +43,10 @@ unsigned mr_repair_plan(uint16_t *lies, unsigned n, uint16_t *work, struct mr_mo
 {
     unsigned moves = 0;
 
-    locate(lies, n, work);
+    locate_datagrams(lies, n, work);
     for (unsigned i = 0; i < n; i++)
         if (lies[i] == MR_REPAIR_NONE)
-            moves += fill(lies, work, (uint16_t)i, MR_REPAIR_NONE, out + moves);
+            moves += fill_place(lies, work, (uint16_t)i, MR_REPAIR_NONE, out + moves);
     for (unsigned i = 0; i < n; i++) {
         uint16_t aside = lies[i];
 
@@ -54,7 +54,7 @@ unsigned mr_repair_plan(uint16_t *lies, unsigned n, uint16_t *work, struct mr_mo
             continue;
         out[moves++] = (struct mr_move){.from = (uint16_t)i, .to = MR_REPAIR_ASIDE};
         lies[i] = MR_REPAIR_NONE;
-        moves += fill(lies, work, (uint16_t)i, aside, out + moves);
+        moves += fill_place(lies, work, (uint16_t)i, aside, out + moves);
     }
     return moves;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams fill places of memory in the order in which they come. After one that was lost, or was overtaken, all lie
- * in the wrong places. The repair is a list of moves, each of one datagram's length, that bring every one to its own
- * place and none over one that is still to be moved. Pure.
+ * Datagrams fill places of memory in the order in which they arrive. After one that was lost or overtaken, all others
+ * lie in wrong places. The repair is a list of moves, each of one datagram's length, that brings every datagram to its
+ * place and overwrites none that is still to be moved. Pure.
  */
 #ifndef MRMPI_REPAIR_H
 #define MRMPI_REPAIR_H

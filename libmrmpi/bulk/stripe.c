@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stripes of large messages: posted as far as there is room and a pace allows it, measured, done. */
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/bulk/track.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/peer/view.h"
 
-/* Weights follow what subchannels carry, if there is more than one, and memory. Many peers never get large messages. */
+/* The measurements are allocated at the first large message: many peers never get one. */
 bool mr_stripe_is_measured(struct mr_peer *p)
 {
     switch (p->num_now < 2 ? MR_WEIGHTS_EVEN : mr_peers.policy[MR_POLICY_LARGE].kind->weights) {
@@ -25,7 +25,7 @@ bool mr_stripe_is_measured(struct mr_peer *p)
     }
 }
 
-static void note_started(struct mr_stripe_op *s, uint64_t now_ns)
+static void note_stripe_started(struct mr_stripe_op *s, uint64_t now_ns)
 {
     s->measured = true;
     s->put->begun_ns = now_ns;
@@ -33,7 +33,7 @@ static void note_started(struct mr_stripe_op *s, uint64_t now_ns)
         mr_adapt_started(mr_bulk_of(s->put->peer)->adapt, mr_sub_place(s->sub), s->put->num > 1, now_ns);
 }
 
-/* The last stripe of a message whose stripes have all been measured tells how long each took. */
+/* After the last stripe of a message whose stripes have all been measured: weights by the times of all. */
 static bool weigh_as_printed(struct mr_put *put)
 {
     const struct mr_policy *policy = &mr_peers.policy[MR_POLICY_LARGE];
@@ -46,11 +46,11 @@ static bool weigh_as_printed(struct mr_put *put)
             return false;
         t[i] = (struct mr_feedback_time){.sub = mr_sub_place(s->sub), .took_ns = s->took_ns};
     }
-    return mr_feedback_weigh(mr_bulk_of(put->peer)->feedback, put->peer->load, put->peer->num_now, t, put->num, policy->alpha,
-                             policy->total);
+    return mr_feedback_weigh(mr_bulk_of(put->peer)->feedback, put->peer->load, put->peer->num_now, t, put->num,
+                             policy->alpha, policy->total);
 }
 
-static void note_finished(struct mr_stripe_op *s)
+static void note_stripe_finished(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->sub->peer;
     uint64_t now_ns = mr_clock_ns();
@@ -77,12 +77,12 @@ static void note_finished(struct mr_stripe_op *s)
 
 void mr_stripe_finish(struct mr_stripe_op *s, int error)
 {
-    s->state = STRIPE_DONE;
+    s->state = MR_STRIPE_DONE;
     if (mr_filter_done(&s->put->filter, error))
         mr_bulk_finish(s->put);
 }
 
-void mr_stripe_see_part(struct mr_stripe_op *s, bool failed)
+void mr_stripe_record(struct mr_stripe_op *s, bool failed)
 {
     const struct mr_stripe_op *last = &s->put->stripe[s->put->num - 1];
 
@@ -94,16 +94,16 @@ void mr_stripe_see_part(struct mr_stripe_op *s, bool failed)
     s->begun_ns = 0;
 }
 
-/* That of reads over a link; NULL: there is no limit. */
-static struct mr_pace *pace_of(const struct mr_put *put, const struct mr_link *l)
+/* The pace of reads over a link; NULL: no limit. */
+static struct mr_pace *read_pace(const struct mr_put *put, const struct mr_link *l)
 {
     struct mr_pace *p = &mr_peers.pace[l->rail->index];
 
     return __builtin_expect(mr_peers.paced, 0) && put->read && p->rate ? p : NULL;
 }
 
-/* A part may be read now. What goes ahead of large messages has a budget of its own, and does not wait here. */
-static bool pace_lets(struct mr_pace *p, const struct mr_put *put, const struct mr_link *l)
+/* A part may be read now. Messages that go ahead of the bulk have a budget of their own, and do not wait here. */
+static bool read_may_go(struct mr_pace *p, const struct mr_put *put, const struct mr_link *l)
 {
     if ((l->qp.depth - l->qp.room) * mr_pace_piece(p) >= MR_PACE_READING)
         return false;
@@ -113,10 +113,10 @@ static bool pace_lets(struct mr_pace *p, const struct mr_put *put, const struct 
     return false;
 }
 
-static void cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
+static void choose_part(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
 {
     uint64_t n = s->left < l->rail->max_msg ? s->left : l->rail->max_msg;
-    const struct mr_pace *pace = pace_of(s->put, l);
+    const struct mr_pace *pace = read_pace(s->put, l);
 
     if (s->step && n > s->step)
         n = s->step;
@@ -126,79 +126,73 @@ static void cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr
         .at = s->offset + s->len - s->left, .len = n, .taken = n, .imm = s->imm, .last = n == s->left};
 }
 
-static int post_part(struct mr_stripe_op *s, struct mr_link *l, const struct mr_bulk_part *p)
+static struct mr_link_part describe_part(const struct mr_stripe_op *s, const struct mr_link *l,
+                                         const struct mr_bulk_part *p)
 {
-    struct mr_put *put = s->put;
-    struct mr_link_part part = {.local = put->local + p->at,
-                                .len = p->len,
-                                .lkey = mr_memory_lkey(&put->reg->memory, l->rail),
-                                .raddr = put->remote.addr + p->at,
-                                .rkey = put->remote.rkey[s->sub->remote_rail],
-                                .imm = put->track || (p->last && !put->read) ? &p->imm : NULL,
-                                .wakes = pace_of(put, l) != NULL};
+    const struct mr_put *put = s->put;
 
-    return (put->read ? l->ops->read : l->ops->write)(l, &part, p->last || s->step ? &s->tx : NULL);
+    return (struct mr_link_part){.local = put->local + p->at,
+                                 .len = p->len,
+                                 .lkey = mr_memory_lkey(&put->reg->memory, l->rail),
+                                 .raddr = put->remote.addr + p->at,
+                                 .rkey = put->remote.rkey[s->sub->remote_rail],
+                                 .imm = put->track || (p->last && !put->read) ? &p->imm : NULL,
+                                 .wakes = read_pace(put, l) != NULL};
 }
 
-/* A write or a read was posted, perhaps the first one of its stripe. */
-static void count(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t len)
+/* Counts a write or a read that was posted, perhaps the first one of its stripe. */
+static void count_part(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t len)
 {
     bool read = s->put->read;
 
     mr_rail_add(rail, read ? MR_RAIL_BYTES_READ : MR_RAIL_BYTES_WRITTEN, len);
     mr_view_moved(s->sub, len, read);
-    if (s->state == STRIPE_POSTED)
+    if (s->state == MR_STRIPE_POSTED)
         return;
     mr_rail_add(rail, read ? MR_RAIL_STRIPES_READ : MR_RAIL_STRIPES_WRITTEN, 1);
     s->begun_ns = mr_view_begin();
 }
 
-/* Post what there is room for, or one step. 0: all of that; -EAGAIN: the rest waits. */
-static int push(struct mr_stripe_op *s)
+int mr_stripe_post(struct mr_stripe_op *s, uint64_t begin_ns)
 {
     struct mr_link *l = mr_sub_rdma_link(s->sub, s->put->level);
     struct mr_track *t = s->put->track;
-    struct mr_pace *pace = pace_of(s->put, l);
+    struct mr_pace *pace = read_pace(s->put, l);
+    bool first = s->state == MR_STRIPE_WAITS;
+    int err = 0;
 
     while (s->left) {
+        struct mr_link_part link_part;
         struct mr_bulk_part part;
-        int err;
 
-        if (pace && !pace_lets(pace, s->put, l))
-            return -EAGAIN;
-        (t ? t->ops->cut : cut)(s, l, &part);
-        err = post_part(s, l, &part);
+        if (pace && !read_may_go(pace, s->put, l)) {
+            err = -EAGAIN;
+            break;
+        }
+        (t ? t->ops->choose_write : choose_part)(s, l, &part);
+        link_part = describe_part(s, l, &part);
+        err = (s->put->read ? l->ops->read : l->ops->write)(l, &link_part, part.last || s->step ? &s->tx : NULL);
         if (err)
-            return err;
+            break;
         if (pace) {
             mr_pace_take(pace, part.len);
             mr_peers.paced_parts++;
         }
-        count(s, l->rail, part.len);
-        s->state = STRIPE_POSTED;
+        count_part(s, l->rail, part.len);
+        s->state = MR_STRIPE_POSTED;
         s->left -= part.taken;
         if (t)
-            t->ops->posted(s, &part);
+            t->ops->write_posted(s, &part);
         else if (s->step)
             break;
     }
-    if (s->state == STRIPE_WAITS) /* tracked: all of it may have landed already */
-        t->ops->written(s);
-    return 0;
-}
-
-/* The same; its time counts from begin_ns if its first part is posted now. 0: it is not measured. */
-int mr_stripe_push(struct mr_stripe_op *s, uint64_t begin_ns)
-{
-    bool first = s->state == STRIPE_WAITS;
-    int err = push(s);
-
-    if (first && begin_ns && s->state == STRIPE_POSTED)
-        note_started(s, begin_ns);
+    if (first && begin_ns && s->state == MR_STRIPE_POSTED)
+        note_stripe_started(s, begin_ns);
+    if (!err && s->state == MR_STRIPE_WAITS) /* tracked: all of it may have landed already */
+        t->ops->stripe_written(s);
     return err;
 }
 
-/* Those of medium messages before those of large ones. */
 void mr_stripe_enqueue(struct mr_stripe_op *s)
 {
     bool bulk = s->put->level == MR_LEVEL_BULK;
@@ -213,14 +207,10 @@ void mr_stripe_enqueue(struct mr_stripe_op *s)
     mr_peer_backlog(s->sub->peer);
 }
 
-/*
- * Post a stripe, as far as there is room. begin_ns: 0, or when its message was begun. One of a medium message does not
- * wait behind those of large ones, for whose link there is no room.
- */
 void mr_stripe_start(struct mr_stripe_op *s, uint64_t begin_ns)
 {
     bool may = !mr_bulk_sub_of(s->sub)->waiting || s->put->level != MR_LEVEL_BULK;
-    int err = s->sub->peer->up && may ? mr_stripe_push(s, begin_ns) : -EAGAIN;
+    int err = s->sub->peer->up && may ? mr_stripe_post(s, begin_ns) : -EAGAIN;
 
     if (!err)
         return;
@@ -229,7 +219,7 @@ void mr_stripe_start(struct mr_stripe_op *s, uint64_t begin_ns)
         mr_sub_break(s->sub);
 }
 
-static void next_step(struct mr_stripe_op *s)
+static void start_next_step(struct mr_stripe_op *s)
 {
     s->there = s->len - s->left;
     if (s->sub->state == MR_SUB_OPEN)
@@ -238,7 +228,7 @@ static void next_step(struct mr_stripe_op *s)
         mr_stripe_enqueue(s);
 }
 
-/* With an error it stays posted until its subchannel has drained: parts of it may still be with the adapter. */
+/* With an error the stripe stays posted until its subchannel has drained: parts of it may still be with the adapter. */
 void mr_stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct mr_stripe_op *s = (struct mr_stripe_op *)wr;
@@ -247,15 +237,15 @@ void mr_stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
     if (wc->error)
         return;
     if (s->left && !s->put->track) {
-        next_step(s);
+        start_next_step(s);
         return;
     }
     mr_stripe_queue_on(s, NULL);
-    mr_stripe_see_part(s, false);
+    mr_stripe_record(s, false);
     if (s->measured)
-        note_finished(s);
+        note_stripe_finished(s);
     if (s->put->track)
-        s->put->track->ops->written(s);
+        s->put->track->ops->stripe_written(s);
     else
         mr_stripe_finish(s, 0);
 }

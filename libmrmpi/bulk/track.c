@@ -1,25 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Large messages over links that lose writes (UC): zero-copy as in M. Koop, R. Kumar, D. Panda, "Can Software
- * Reliability Outperform Hardware Reliability on High Performance Interconnects?", ICS 2008, section 6.3.
- *
- * The sender writes the message in rounds, the first of which has all of it. Each write carries a notification that
- * tells the round and the run of blocks that it brings (bulk/blocks.h). When all writes of a round have left, the
- * sender says WRITTEN (the paper's FIN) by a word of the virtual channel, which is reliable. The receiver says LANDED
- * (ACK) when all is there, and does not wait for WRITTEN: its rank may leave MPI then. A sender from whose adapter some
- * write is not back cannot end with that; its WRITTEN then says so, and LANDED is said again. If nothing has come for some round-trip times, it answers MISSING (NACK) with the
- * blocks that are not there, and those are what the next round has. LANDED ends the send; the receive ends when the
- * last block comes.
- *
- * What was missing may still come: WRITTEN may have overtaken it. It is then written twice, and the second write must
- * not come when the receive is over. So from MISSING on only writes of the new round count. A block is written again
- * over the same link, which keeps order: once the later write is there, the earlier one is there or will never be. If
- * the link's subchannel has broken, over another one, after the queue pairs of both ends are gone (peer/recovery.c).
- *
- * Writes are long while none is lost, and get shorter with what is lost: a packet that is lost costs the whole write.
- * They carry the message's token and serial number with them in words, so that a word that comes late finds nothing.
- */
-#include "libmrmpi/bulk/internal.h"
+/* Large messages over links that lose writes: rounds of writes, and what the receiver confirms or misses (track.h). */
+#include "libmrmpi/bulk/track.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,54 +8,43 @@
 
 #include "libmrmpi/base/base.h"
 
-#define CATCHES (1u << MR_RUN_INDEX_BITS)
+#define RECVS_MAX (1u << MR_RUN_INDEX_BITS)
 
 #define WRITE_SHIFT_MAX 20  /* the longest write: 1 MB */
 #define WRITES_MAX      256 /* of the first round, about: each takes a receive buffer of the peer */
-#define RUNS_MAX        256 /* that a word names */
-/* Rounds in a row in which the first write over a link did not come until it is given up. What is under way is not
-   older, so that rounds can be told apart by MR_RUN_ROUND_BITS bits. */
+#define RUNS_MAX        256 /* of one MISSING message */
+/* A link is given up after so many rounds in a row in which its first write did not arrive. So no write under way is
+   older than that, and MR_RUN_ROUND_BITS bits tell rounds apart. */
 #define FRUITLESS_MAX 20
 
 /*
- * How long a receiver waits for what is late, after all has left the sender: half of the round-trip time of packets,
- * which contains that of their queues, within these bounds; twice as long for each time that it was too early (hasty).
+ * How long a receiver waits for late data, after all has left the sender: half of the round-trip time of packets, which
+ * contains their queueing time, within these bounds. The time doubles with each spurious request.
  */
 #define HOLD_MIN_NS   50000ull
 #define HOLD_FIRST_NS 200000ull
 #define HOLD_MOST_NS  1000000ull
 #define HOLD_MAX_NS   10000000ull
-#define HASTY_MAX     8
-
-/* Words, after those of peer/recovery.c. tag: the round; sreq: the sender's number for the message. */
-enum track_control {
-    CONTROL_WRITTEN = MR_CONTROL_BULK, /* ctx, rreq: token and serial number of the receive; rank: 1 if LANDED came early */
-    CONTROL_LANDED,  /* ctx, rreq: the same */
-    CONTROL_MISSING, /* payload: struct missing_run; rank: 1 if another word says more */
-};
-
-struct missing_run {
-    uint16_t first, num;
-};
+#define SPURIOUS_MAX  8
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
-/* A receive that is open. */
-struct mr_catch {
-    struct region *region;
+/* A tracked receive. */
+struct mr_track_recv {
+    struct mr_bulk_region *region;
     struct mr_peer *peer;
-    struct mr_catch *next, **at; /* among those of its peer that wait for what is late; at NULL: it is not */
+    struct mr_track_recv *next, **at; /* in its peer's late_recvs; at NULL: it is not */
     struct mr_blocks have;
     uint32_t index, serial;
     uint8_t round;
-    bool late;       /* something of the round before has come in this one */
+    bool late;       /* a write of the round before has arrived in this one */
     uint64_t cookie; /* at: the sender's number for the message */
-    uint64_t due_ns; /* at: when what is missing is asked for */
+    uint64_t due_ns; /* at: when MISSING is sent */
 };
 
-struct mr_catches {
-    struct mr_catch *entry[CATCHES];
-    uint32_t landed[CATCHES]; /* serial numbers of the last ones of which LANDED was said */
+struct mr_track_recvs {
+    struct mr_track_recv *entry[RECVS_MAX];
+    uint32_t landed[RECVS_MAX]; /* serial numbers of the last ones for which LANDED was sent */
     unsigned num;
     uint32_t next, serial; /* the one that was given last */
 };
@@ -83,130 +53,133 @@ uint64_t mr_track_hold(const struct mr_peer *p)
 {
     uint64_t ns = p->out.rtt.srtt_ns ? p->out.rtt.srtt_ns / 2 : HOLD_FIRST_NS;
 
-    ns = (ns < HOLD_MIN_NS ? HOLD_MIN_NS : ns > HOLD_MOST_NS ? HOLD_MOST_NS : ns) << mr_bulk_of(p)->hasty;
+    ns = (ns < HOLD_MIN_NS ? HOLD_MIN_NS : ns > HOLD_MOST_NS ? HOLD_MOST_NS : ns) << mr_bulk_of(p)->spurious;
     return ns < HOLD_MAX_NS ? ns : HOLD_MAX_NS;
 }
 
-int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out)
+int mr_track_open(struct mr_bulk_region *r, uint64_t len, struct mr_remote *out)
 {
-    struct mr_catches *all = mr_bulk.catches ? mr_bulk.catches : (mr_bulk.catches = calloc(1, sizeof *mr_bulk.catches));
-    struct mr_catch *c;
+    struct mr_track_recvs *all;
+    struct mr_track_recv *recv;
 
+    if (!mr_bulk.tracked)
+        mr_bulk.tracked = calloc(1, sizeof *mr_bulk.tracked);
+    all = mr_bulk.tracked;
     if (!all)
         return -ENOMEM;
-    if (all->num == CATCHES)
+    if (all->num == RECVS_MAX)
         return -EAGAIN;
-    c = calloc(1, sizeof *c);
-    if (!c)
+    recv = calloc(1, sizeof *recv);
+    if (!recv)
         return -ENOMEM;
-    if (mr_blocks_init(&c->have, (uint32_t)((len - 1) >> mr_block_shift(len)) + 1, false)) {
-        free(c);
+    if (mr_blocks_init(&recv->have, (uint32_t)((len - 1) >> mr_block_shift(len)) + 1, false)) {
+        free(recv);
         return -ENOMEM;
     }
     do
-        all->next = (all->next + 1) % CATCHES;
+        all->next = (all->next + 1) % RECVS_MAX;
     while (all->entry[all->next]);
     if (!++all->serial)
         all->serial++;
-    all->entry[all->next] = c;
+    all->entry[all->next] = recv;
     all->num++;
-    c->region = r;
-    c->peer = mr_peers.peer[r->rank];
-    out->token = c->index = all->next;
-    out->serial = c->serial = all->serial;
-    r->caught = c;
+    recv->region = r;
+    recv->peer = mr_peers.peer[r->rank];
+    out->token = recv->index = all->next;
+    out->serial = recv->serial = all->serial;
+    r->tracked = recv;
     return 0;
 }
 
-static void stop_waiting(struct mr_catch *c)
+static void unlist_late(struct mr_track_recv *recv)
 {
-    if (!c->at)
+    if (!recv->at)
         return;
-    *c->at = c->next;
-    if (c->next)
-        c->next->at = c->at;
-    c->at = NULL;
-    mr_bulk.num_catching--;
+    *recv->at = recv->next;
+    if (recv->next)
+        recv->next->at = recv->at;
+    recv->at = NULL;
+    mr_bulk.num_late--;
 }
 
-void mr_track_close(struct region *r)
+void mr_track_close(struct mr_bulk_region *r)
 {
-    struct mr_catch *c = r->caught;
+    struct mr_track_recv *recv = r->tracked;
 
-    stop_waiting(c);
-    mr_bulk.catches->entry[c->index] = NULL;
-    mr_bulk.catches->num--;
-    mr_blocks_free(&c->have);
-    free(c);
+    unlist_late(recv);
+    mr_bulk.tracked->entry[recv->index] = NULL;
+    mr_bulk.tracked->num--;
+    mr_blocks_free(&recv->have);
+    free(recv);
 }
 
-static void say_landed(struct mr_peer *p, uint32_t token, uint64_t serial)
+static void send_landed(struct mr_peer *p, uint32_t token, uint64_t serial)
 {
-    struct mr_hdr hdr = {.kind = CONTROL_LANDED, .ctx = token, .rreq = serial};
+    struct mr_hdr hdr = {.kind = MR_TRACK_LANDED, .ctx = token, .rreq = serial};
 
-    mr_bulk_say(p, &hdr, NULL, 0);
+    mr_bulk_send_control(p, &hdr, NULL, 0);
 }
 
-/* The end of c: its owner closes the region. */
-static void all_landed(struct mr_catch *c)
+/* The end of a receive: its owner closes the region. */
+static void complete_tracked_recv(struct mr_track_recv *recv)
 {
-    struct region *r = c->region;
+    struct mr_bulk_region *r = recv->region;
 
-    say_landed(c->peer, c->index, c->serial);
-    mr_bulk.catches->landed[c->index] = c->serial;
-    stop_waiting(c);
+    send_landed(recv->peer, recv->index, recv->serial);
+    mr_bulk.tracked->landed[recv->index] = recv->serial;
+    unlist_late(recv);
     mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
 }
 
 void mr_track_landed(uint32_t imm)
 {
-    struct mr_catch *c = mr_bulk.catches ? mr_bulk.catches->entry[mr_run_index(imm)] : NULL;
+    struct mr_track_recv *recv = mr_bulk.tracked ? mr_bulk.tracked->entry[mr_run_index(imm)] : NULL;
 
-    if (!c)
+    if (!recv)
         return;
-    if (mr_run_round(imm) != c->round % MR_RUN_ROUNDS) { /* it was not lost */
-        mr_bulk_of(c->peer)->hasty += !c->late && mr_bulk_of(c->peer)->hasty < HASTY_MAX;
-        c->late = true;
-        return;
-    }
-    mr_blocks_add(&c->have, mr_run_of(imm));
-    if (c->have.count == c->have.num)
-        all_landed(c);
-    else if (c->at)
-        c->due_ns = mr_clock_ns() + mr_track_hold(c->peer);
-}
-
-static bool has_said_landed(const struct mr_hdr *written)
-{
-    return mr_bulk.catches && written->ctx < CATCHES && mr_bulk.catches->landed[written->ctx] == written->rreq;
-}
-
-static void on_written(struct mr_peer *p, const struct mr_hdr *hdr)
-{
-    struct mr_catch *c = mr_bulk.catches && hdr->ctx < CATCHES ? mr_bulk.catches->entry[hdr->ctx] : NULL;
-
-    if (!c || c->serial != hdr->rreq || c->peer != p) {
-        if (hdr->rank || !has_said_landed(hdr))
-            say_landed(p, hdr->ctx, hdr->rreq);
+    if (mr_run_round(imm) != recv->round % MR_RUN_ROUNDS) { /* of the round before: it was late, not lost */
+        mr_bulk_of(recv->peer)->spurious += !recv->late && mr_bulk_of(recv->peer)->spurious < SPURIOUS_MAX;
+        recv->late = true;
         return;
     }
-    if (c->at || c->round != (uint8_t)hdr->tag)
-        return; /* it says this once in each round */
-    if (c->round && !c->late && mr_bulk_of(p)->hasty)
-        mr_bulk_of(p)->hasty--;
-    c->cookie = hdr->sreq;
-    c->due_ns = mr_clock_ns() + mr_track_hold(p);
-    c->next = mr_bulk_of(p)->catching;
-    if (c->next)
-        c->next->at = &c->next;
-    c->at = &mr_bulk_of(p)->catching;
-    mr_bulk_of(p)->catching = c;
-    mr_bulk.num_catching++;
+    mr_blocks_add(&recv->have, mr_run_of(imm));
+    if (recv->have.count == recv->have.num)
+        complete_tracked_recv(recv);
+    else if (recv->at)
+        recv->due_ns = mr_clock_ns() + mr_track_hold(recv->peer);
+}
+
+static bool has_sent_landed(const struct mr_hdr *written)
+{
+    return mr_bulk.tracked && written->ctx < RECVS_MAX && mr_bulk.tracked->landed[written->ctx] == written->rreq;
+}
+
+static void handle_written(struct mr_peer *p, const struct mr_hdr *hdr)
+{
+    struct mr_track_recv *recv = mr_bulk.tracked && hdr->ctx < RECVS_MAX ? mr_bulk.tracked->entry[hdr->ctx] : NULL;
+
+    if (!recv || recv->serial != hdr->rreq || recv->peer != p) {
+        if (hdr->rank || !has_sent_landed(hdr))
+            send_landed(p, hdr->ctx, hdr->rreq);
+        return;
+    }
+    if (recv->at || recv->round != (uint8_t)hdr->tag)
+        return; /* a second one, or of another round */
+    if (recv->round && !recv->late && mr_bulk_of(p)->spurious)
+        mr_bulk_of(p)->spurious--;
+    recv->cookie = hdr->sreq;
+    recv->due_ns = mr_clock_ns() + mr_track_hold(p);
+    recv->next = mr_bulk_of(p)->late_recvs;
+    if (recv->next)
+        recv->next->at = &recv->next;
+    recv->at = &mr_bulk_of(p)->late_recvs;
+    mr_bulk_of(p)->late_recvs = recv;
+    mr_bulk.num_late++;
     mr_peer_watch(p);
 }
 
-/* As many runs as fit into a word, of those from block *at on. */
-static size_t list_missing(const struct mr_blocks *have, uint32_t *at, struct missing_run *run, size_t most)
+/* Lists missing runs from block *at on, most at most. */
+static size_t list_missing(const struct mr_blocks *have, uint32_t *at, struct mr_missing_run *run, size_t most)
 {
     size_t n = 0;
 
@@ -216,38 +189,38 @@ static size_t list_missing(const struct mr_blocks *have, uint32_t *at, struct mi
         *at = mr_blocks_find(have, first, true);
         if (first == have->num)
             break;
-        run[n] = (struct missing_run){(uint16_t)first, (uint16_t)(*at - first)};
+        run[n] = (struct mr_missing_run){(uint16_t)first, (uint16_t)(*at - first)};
     }
     return n;
 }
 
-static void say_missing(struct mr_catch *c)
+static void send_missing(struct mr_track_recv *recv)
 {
-    struct mr_peer *p = c->peer;
-    struct missing_run run[RUNS_MAX];
+    struct mr_peer *p = recv->peer;
+    struct mr_missing_run run[RUNS_MAX];
     size_t most = mr_channel_up.eager_max(p->vc) / sizeof run[0];
     uint32_t at = 0;
 
-    stop_waiting(c);
-    c->round++;
-    c->late = false;
+    unlist_late(recv);
+    recv->round++;
+    recv->late = false;
     do {
-        size_t n = list_missing(&c->have, &at, run, most < RUNS_MAX ? most : RUNS_MAX);
-        struct mr_hdr hdr = {.kind = CONTROL_MISSING, .sreq = c->cookie, .tag = c->round};
+        size_t n = list_missing(&recv->have, &at, run, most < RUNS_MAX ? most : RUNS_MAX);
+        struct mr_hdr hdr = {.kind = MR_TRACK_MISSING, .sreq = recv->cookie, .tag = recv->round};
 
-        hdr.rank = mr_blocks_find(&c->have, at, false) < c->have.num;
-        mr_bulk_say(p, &hdr, run, n * sizeof run[0]);
-    } while (mr_blocks_find(&c->have, at, false) < c->have.num && !p->error);
+        hdr.rank = mr_blocks_find(&recv->have, at, false) < recv->have.num;
+        mr_bulk_send_control(p, &hdr, run, n * sizeof run[0]);
+    } while (mr_blocks_find(&recv->have, at, false) < recv->have.num && !p->error);
 }
 
 void mr_track_poll(struct mr_peer *p, uint64_t now_ns)
 {
-    struct mr_catch *next;
+    struct mr_track_recv *next;
 
-    for (struct mr_catch *c = mr_bulk_of(p)->catching; c && !p->error; c = next) {
-        next = c->next;
-        if (c->due_ns <= now_ns)
-            say_missing(c);
+    for (struct mr_track_recv *recv = mr_bulk_of(p)->late_recvs; recv && !p->error; recv = next) {
+        next = recv->next;
+        if (recv->due_ns <= now_ns)
+            send_missing(recv);
     }
 }
 
@@ -258,22 +231,23 @@ static unsigned log2_up(uint64_t n)
     return n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 0;
 }
 
-static void put_end(struct mr_put *put)
+static void free_track(struct mr_put *put)
 {
     for (unsigned i = 0; i < put->num; i++)
-        mr_bulk_of(put->peer)->num_unconfirmed -= mr_bulk_of(put->peer)->num_unconfirmed && put->stripe[i].state == STRIPE_UNCONFIRMED;
+        mr_bulk_of(put->peer)->num_unconfirmed -=
+            mr_bulk_of(put->peer)->num_unconfirmed && put->stripe[i].state == MR_STRIPE_UNCONFIRMED;
     mr_blocks_free(&put->track->todo);
     free(put->track);
 }
 
-static void stripe_cut(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
+static void choose_write(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
 {
     const struct mr_put *put = s->put;
     const struct mr_track *t = put->track;
     unsigned block = t->block_shift, shift = mr_bulk_of(put->peer)->write_shift,
              least = t->round ? 0 : block + log2_up(t->todo.num / WRITES_MAX);
     uint64_t from = s->offset >> block, to = (s->offset + s->len - 1) >> block, end;
-    struct mr_run run;
+    struct mr_block_run run;
 
     shift = shift < least ? least : shift;
     shift = shift < block ? block : shift;
@@ -288,10 +262,10 @@ static void stripe_cut(const struct mr_stripe_op *s, const struct mr_link *l, st
     part->last = s->left == run.num;
 }
 
-static void stripe_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part)
+static void note_write_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part)
 {
     struct mr_track *t = s->put->track;
-    struct mr_run run = {(uint32_t)(part->at >> t->block_shift), (uint32_t)part->taken};
+    struct mr_block_run run = {(uint32_t)(part->at >> t->block_shift), (uint32_t)part->taken};
 
     mr_blocks_remove(&t->todo, run);
     t->written += run.num;
@@ -303,29 +277,31 @@ static void stripe_posted(struct mr_stripe_op *s, const struct mr_bulk_part *par
     s->probe = run.first;
 }
 
-static void stripe_written(struct mr_stripe_op *s)
+static void note_stripe_written(struct mr_stripe_op *s)
 {
     struct mr_put *put = s->put;
     struct mr_track *t = put->track;
-    struct mr_hdr hdr = {.kind = CONTROL_WRITTEN,
+    struct mr_hdr hdr = {.kind = MR_TRACK_WRITTEN,
                          .tag = t->round,
                          .ctx = put->remote.token,
                          .rreq = put->remote.serial,
                          .rank = t->early,
                          .sreq = (uintptr_t)put};
 
-    s->state = STRIPE_WRITTEN;
+    s->state = MR_STRIPE_WRITTEN;
     if (t->asked || t->todo.count)
         return;
     for (unsigned i = 0; i < put->num; i++)
-        if (put->stripe[i].state != STRIPE_WRITTEN)
+        if (put->stripe[i].state != MR_STRIPE_WRITTEN)
             return;
     t->asked = true;
-    mr_bulk_say(put->peer, &hdr, NULL, 0);
+    mr_bulk_send_control(put->peer, &hdr, NULL, 0);
 }
 
-static const struct mr_track_ops ops = {
-    .cut = stripe_cut, .posted = stripe_posted, .written = stripe_written, .end = put_end};
+static const struct mr_track_ops track_ops = {.choose_write = choose_write,
+                                              .write_posted = note_write_posted,
+                                              .stripe_written = note_stripe_written,
+                                              .free = free_track};
 
 int mr_track_begin(struct mr_put *put)
 {
@@ -334,7 +310,7 @@ int mr_track_begin(struct mr_put *put)
 
     if (!t)
         return -ENOMEM;
-    t->ops = &ops;
+    t->ops = &track_ops;
     t->block_shift = (uint8_t)mr_block_shift(len);
     if (mr_blocks_init(&t->todo, (uint32_t)((len - 1) >> t->block_shift) + 1, true)) {
         free(t);
@@ -351,7 +327,7 @@ int mr_track_begin(struct mr_put *put)
     return 0;
 }
 
-static struct mr_put *find_put(const struct mr_peer *p, uint64_t cookie)
+static struct mr_put *find_asked_put(const struct mr_peer *p, uint64_t cookie)
 {
     for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
         if ((uintptr_t)put == cookie && put->track && put->track->asked)
@@ -359,7 +335,7 @@ static struct mr_put *find_put(const struct mr_peer *p, uint64_t cookie)
     return NULL;
 }
 
-static struct mr_put *find_landed(const struct mr_peer *p, uint32_t token, uint64_t serial)
+static struct mr_put *find_landed_put(const struct mr_peer *p, uint32_t token, uint64_t serial)
 {
     for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
         if (put->track && put->remote.token == token && put->remote.serial == serial)
@@ -367,30 +343,31 @@ static struct mr_put *find_landed(const struct mr_peer *p, uint32_t token, uint6
     return NULL;
 }
 
-/* One round has ended, and so much of it was lost. */
-static void adapt(struct mr_put *put, uint32_t lost)
+/* One round has ended, of which lost blocks did not arrive: later writes are shorter or longer. */
+static void adapt_writes(struct mr_put *put, uint32_t lost)
 {
     struct mr_peer *p = put->peer;
 
     if (put->track->written)
-        mr_bulk_of(p)->write_shift = (uint8_t)mr_run_adapt(mr_bulk_of(p)->write_shift, lost, put->track->written, WRITE_SHIFT_MAX);
+        mr_bulk_of(p)->write_shift =
+            (uint8_t)mr_run_adapt(mr_bulk_of(p)->write_shift, lost, put->track->written, WRITE_SHIFT_MAX);
     put->track->written = 0;
 }
 
-static void on_landed(struct mr_peer *p, const struct mr_hdr *hdr)
+static void handle_landed(struct mr_peer *p, const struct mr_hdr *hdr)
 {
-    struct mr_put *put = find_landed(p, hdr->ctx, hdr->rreq);
+    struct mr_put *put = find_landed_put(p, hdr->ctx, hdr->rreq);
 
     if (!put)
-        return; /* known already */
+        return; /* it has ended already */
     put->track->early = !put->track->asked;
     if (put->track->early)
         return;
-    adapt(put, 0);
+    adapt_writes(put, 0);
     mr_bulk_finish(put);
 }
 
-/* A link over which nothing has come for many rounds is of no use, though its adapter has nothing to say. */
+/* Nothing has arrived over this link for many rounds, though its adapter reports no error. */
 static bool is_fruitless(struct mr_stripe_op *s, bool came)
 {
     if (!s->probed)
@@ -400,10 +377,10 @@ static bool is_fruitless(struct mr_stripe_op *s, bool came)
     return s->fruitless >= FRUITLESS_MAX;
 }
 
-static void restart(struct mr_stripe_op *s)
+static void rewrite_stripe(struct mr_stripe_op *s)
 {
     const struct mr_track *t = s->put->track;
-    bool usable = s->state == STRIPE_WRITTEN && s->sub->state == MR_SUB_OPEN;
+    bool usable = s->state == MR_STRIPE_WRITTEN && s->sub->state == MR_SUB_OPEN;
     char name[MR_SUB_NAME];
 
     if (usable && is_fruitless(s, !mr_blocks_has(&t->todo, s->probe))) {
@@ -415,21 +392,21 @@ static void restart(struct mr_stripe_op *s)
     }
     if (!usable || !s->left)
         return;
-    s->state = STRIPE_WAITS;
+    s->state = MR_STRIPE_WAITS;
     s->measured = false;
     mr_stripe_start(s, 0);
 }
 
-/* What is orphaned, or will be, is written when its subchannel has broken at both ends. */
-static void on_missing(struct mr_put *put, const struct mr_hdr *hdr, const struct missing_run *run, size_t n)
+/* Unconfirmed stripes, and those on a broken subchannel, are written after it is gone at both ends (moves.c). */
+static void handle_missing(struct mr_put *put, const struct mr_hdr *hdr, const struct mr_missing_run *run, size_t n)
 {
     struct mr_track *t = put->track;
 
     for (size_t i = 0; i < n; i++)
-        mr_blocks_add(&t->todo, (struct mr_run){run[i].first, run[i].num});
+        mr_blocks_add(&t->todo, (struct mr_block_run){run[i].first, run[i].num});
     if (hdr->rank)
         return;
-    adapt(put, t->todo.count);
+    adapt_writes(put, t->todo.count);
     t->asked = false;
     t->round = (uint8_t)hdr->tag;
     for (unsigned i = 0; i < put->num; i++) {
@@ -442,23 +419,23 @@ static void on_missing(struct mr_put *put, const struct mr_hdr *hdr, const struc
             s->left++;
     }
     for (unsigned i = 0; i < put->num; i++)
-        restart(&put->stripe[i]);
+        rewrite_stripe(&put->stripe[i]);
 }
 
 bool mr_track_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_put *put;
 
-    if (hdr->kind < CONTROL_WRITTEN || hdr->kind > CONTROL_MISSING)
+    if (hdr->kind < MR_TRACK_WRITTEN || hdr->kind > MR_TRACK_MISSING)
         return false;
-    if (hdr->kind == CONTROL_WRITTEN || hdr->kind == CONTROL_LANDED) {
-        (hdr->kind == CONTROL_WRITTEN ? on_written : on_landed)(p, hdr);
+    if (hdr->kind == MR_TRACK_WRITTEN || hdr->kind == MR_TRACK_LANDED) {
+        (hdr->kind == MR_TRACK_WRITTEN ? handle_written : handle_landed)(p, hdr);
         return true;
     }
-    put = find_put(p, hdr->sreq);
+    put = find_asked_put(p, hdr->sreq);
     if (!put)
         mr_log(MR_LOG_WARN, "rank %d on %s told of a message that it was not asked about", p->rank, p->address->host);
     else
-        on_missing(put, hdr, payload, len / sizeof(struct missing_run));
+        handle_missing(put, hdr, payload, len / sizeof(struct mr_missing_run));
     return true;
 }

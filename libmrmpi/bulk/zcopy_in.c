@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large messages as datagrams, the receiver's side: queue pairs are taken, cleared for the sender, and settled. */
+/* Large messages as datagrams, the receiver's side: batches of receives are posted, cleared and settled. */
 #include "libmrmpi/bulk/zcopy.h"
 
 #include <errno.h>
@@ -9,442 +9,448 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/repair.h"
 
-#define RUNS_MAX 256 /* that a word names */
+#define RUNS_MAX 256 /* of one CLEAR */
 /*
- * Receives that are posted before the sender is cleared for all; it takes longer to come to the rest. Not so of
- * datagrams that are shorter, or come over more subchannels, than this: they come as fast as receives are posted.
+ * Receives that are posted before the whole batch is cleared: the rest is posted before the sender comes to it.
+ * Datagrams shorter than HEAD_SIZE, or over more subchannels than HEAD_PARTS, arrive as fast as receives are posted:
+ * then the whole batch is posted first.
  */
 #define HEAD       16
 #define HEAD_SIZE  2048
 #define HEAD_PARTS 2
 
-/* What is late is waited for as long as mr_track_hold() says, or so many times the time between two datagrams. */
+/* Late datagrams are waited for as long as mr_track_hold() says, or so many times the mean time between two. */
 #define GAPS        8
 #define GAPS_MAX_NS 20000000ull
 
 /* ---- life of a receive ------------------------------------------------------------------------------------------- */
 
-int mr_zcopy_open(struct region *r, struct mr_peer *p, struct mr_remote *out)
+int mr_zcopy_open(struct mr_bulk_region *r, struct mr_peer *p, struct mr_remote *out)
 {
-    struct mr_inflow *f = calloc(1, sizeof *f);
+    struct mr_dgram_recv *recv = calloc(1, sizeof *recv);
     uint32_t num;
 
-    if (!f)
+    if (!recv)
         return -ENOMEM;
-    f->region = r;
-    f->peer = p;
-    f->len = r->len;
-    f->size = mr_inflow_datagram_size(p);
-    num = f->size ? mr_zcopy_blocks(r->len, f->size) : 0;
-    if (!num || mr_blocks_init(&f->have, num, false) || mr_blocks_init(&f->todo, num, true)) {
-        mr_blocks_free(&f->have);
-        free(f);
+    recv->region = r;
+    recv->peer = p;
+    recv->len = r->len;
+    recv->size = mr_zcopy_datagram_size(p);
+    num = recv->size ? mr_zcopy_blocks(r->len, recv->size) : 0;
+    if (!num || mr_blocks_init(&recv->have, num, false) || mr_blocks_init(&recv->todo, num, true)) {
+        mr_blocks_free(&recv->have);
+        free(recv);
         return num ? -ENOMEM : -EAGAIN;
     }
-    if (!++mr_bulk.inflow_serial)
-        mr_bulk.inflow_serial++;
-    out->serial = f->serial = mr_bulk.inflow_serial;
-    out->token = f->size;
-    mr_inflow_make_parts(f);
-    f->next = mr_bulk_of(p)->inflows;
-    f->at = &mr_bulk_of(p)->inflows;
-    if (f->next)
-        f->next->at = &f->next;
-    mr_bulk_of(p)->inflows = f;
-    r->inflow = f;
-    mr_inflow_count(f); /* it is cleared from poll, after the receiver's answer has gone */
+    if (!++mr_bulk.dgram_serial)
+        mr_bulk.dgram_serial++;
+    out->serial = recv->serial = mr_bulk.dgram_serial;
+    out->token = recv->size;
+    mr_dgram_recv_plan(recv);
+    recv->next = mr_bulk_of(p)->dgram_recvs;
+    recv->at = &mr_bulk_of(p)->dgram_recvs;
+    if (recv->next)
+        recv->next->at = &recv->next;
+    mr_bulk_of(p)->dgram_recvs = recv;
+    r->dgrams = recv;
+    mr_dgram_recv_queue(recv); /* it is cleared from poll, after the answer to the sender has gone */
     return 0;
 }
 
-/* Something has come, or the sender says that all is written: on a slow path the next may take as long as those before.
- */
-static void wait_for_more(struct mr_intake *in)
+/* A datagram or WRITTEN has arrived: on a slow path the next datagram may take as long as those before. */
+static void extend_wait(struct mr_dgram_batch *batch)
 {
-    uint64_t now = mr_clock_ns(), hold = mr_track_hold(in->peer),
-             each = in->came ? (now - in->first_ns) / in->came * GAPS : 0;
+    uint64_t now = mr_clock_ns(), hold = mr_track_hold(batch->peer),
+             each = batch->came ? (now - batch->first_ns) / batch->came * GAPS : 0;
 
-    in->due_ns = now + (each < hold ? hold : each < GAPS_MAX_NS ? each : GAPS_MAX_NS);
+    batch->due_ns = now + (each < hold ? hold : each < GAPS_MAX_NS ? each : GAPS_MAX_NS);
 }
 
-/* All of it has left the sender. */
-static void set_written(struct mr_intake *in)
+/* The whole batch has left the sender. */
+static void set_batch_written(struct mr_dgram_batch *batch)
 {
-    in->written = true;
-    wait_for_more(in);
-    mr_bulk_of(in->peer)->num_late++;
-    mr_bulk.num_catching++;
-    mr_peer_watch(in->peer);
+    batch->written = true;
+    extend_wait(batch);
+    mr_bulk_of(batch->peer)->num_late_batches++;
+    mr_bulk.num_late++;
+    mr_peer_watch(batch->peer);
 }
 
-void mr_intake_stop(struct mr_intake *in)
+void mr_dgram_batch_stop(struct mr_dgram_batch *batch)
 {
-    if (in->stopped)
+    if (batch->stopped)
         return;
-    in->stopped = true;
-    mr_pool_stop(in->q);
+    batch->stopped = true;
+    mr_pool_stop(batch->q);
 }
 
-/* Of one that has landed, or to which nothing was sent. */
-void mr_zcopy_close(struct region *r)
+/* Of a message that has landed, or of which nothing was sent. */
+void mr_zcopy_close(struct mr_bulk_region *r)
 {
-    struct mr_inflow *f = r->inflow;
+    struct mr_dgram_recv *recv = r->dgrams;
 
-    for (struct mr_intake *in = f->intakes; in; in = in->next) {
-        in->inflow = NULL;
-        mr_intake_stop(in);
+    for (struct mr_dgram_batch *batch = recv->batches; batch; batch = batch->next) {
+        batch->recv = NULL;
+        mr_dgram_batch_stop(batch);
     }
-    f->intakes = NULL;
-    f->todo.count = 0;
-    mr_inflow_count(f); /* no more */
-    *f->at = f->next;
-    if (f->next)
-        f->next->at = f->at;
-    mr_blocks_free(&f->have);
-    mr_blocks_free(&f->todo);
-    free(f);
+    recv->batches = NULL;
+    recv->todo.count = 0;
+    mr_dgram_recv_queue(recv); /* no more */
+    *recv->at = recv->next;
+    if (recv->next)
+        recv->next->at = recv->at;
+    mr_blocks_free(&recv->have);
+    mr_blocks_free(&recv->todo);
+    free(recv);
 }
 
 /* ---- settling ---------------------------------------------------------------------------------------------------- */
 
-static void detach(struct mr_intake *in)
+static void unlist_batch(struct mr_dgram_batch *batch)
 {
-    for (struct mr_intake **at = in->inflow ? &in->inflow->intakes : NULL; at && *at; at = &(*at)->next)
-        if (*at == in) {
-            *at = in->next;
+    for (struct mr_dgram_batch **at = batch->recv ? &batch->recv->batches : NULL; at && *at; at = &(*at)->next)
+        if (*at == batch) {
+            *at = batch->next;
             break;
         }
-    in->peer->num_pending--;
-    mr_bulk_sub_of(in->sub)->flows--;
-    if (!in->written)
+    batch->peer->num_pending--;
+    mr_bulk_sub_of(batch->sub)->flows--;
+    if (!batch->written)
         return;
-    mr_bulk_of(in->peer)->num_late--;
-    mr_bulk.num_catching--;
+    mr_bulk_of(batch->peer)->num_late_batches--;
+    mr_bulk.num_late--;
 }
 
-/* The end of f: its owner closes the region. */
-static void all_landed(struct mr_inflow *f)
+/* The end of a receive: its owner closes the region. */
+static void complete_dgram_recv(struct mr_dgram_recv *recv)
 {
-    struct region *r = f->region;
-    struct mr_hdr hdr = {.kind = ZCOPY_LANDED, .ctx = f->serial};
+    struct mr_bulk_region *r = recv->region;
+    struct mr_hdr hdr = {.kind = MR_ZCOPY_LANDED, .ctx = recv->serial};
 
     mr_stat_add(MR_STAT_UD_ZCOPY, 1);
-    mr_bulk_say(f->peer, &hdr, NULL, 0);
+    mr_bulk_send_control(recv->peer, &hdr, NULL, 0);
     mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
 }
 
-static bool begin(struct mr_inflow *f, struct mr_sub *sub, struct mr_pool_qp *q);
+static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_pool_qp *q);
 
-/* It goes on with what is left, unless nothing came, or others wait and the message has another one. */
-static bool goes_on(const struct mr_inflow *f, const struct mr_sub *sub, bool some)
+/* Its queue pair takes the next batch, unless nothing arrived by it, or others wait and the message has another one. */
+static bool keeps_qp(const struct mr_dgram_recv *recv, const struct mr_sub *sub, bool some)
 {
-    return some && f->have.count < f->have.num && mr_inflow_usable(sub, f->size) && !(mr_bulk.starving && f->intakes);
+    return some && recv->have.count < recv->have.num && mr_zcopy_sub_usable(sub, recv->size) &&
+           !(mr_bulk.starving && recv->batches);
 }
 
-/* None of its receives is posted any more. */
-static void finish(struct mr_intake *in)
+/* None of its receives is posted any more: settles the batch, and reuses its queue pair or gives it back. */
+static void finish_batch(struct mr_dgram_batch *batch)
 {
-    struct mr_inflow *f = in->inflow;
-    struct mr_pool_qp *q = in->q;
-    struct mr_sub *sub = in->sub;
-    bool clean, some = in->came;
+    struct mr_dgram_recv *recv = batch->recv;
+    struct mr_pool_qp *q = batch->q;
+    struct mr_sub *sub = batch->sub;
+    bool clean, some = batch->came;
 
-    detach(in);
-    clean = f && mr_intake_settle(in) && !in->stopped;
-    if (f && !in->peer->error)
-        mr_intake_judge(in);
-    if (f)
-        f->asleep |= in->recalled && !in->written;
-    free(in->lies);
-    free(in);
-    if (!f || !goes_on(f, sub, some)) {
+    unlist_batch(batch);
+    clean = recv && mr_dgram_batch_settle(batch) && !batch->stopped;
+    if (recv && !batch->peer->error)
+        mr_dgram_batch_judge(batch);
+    if (recv)
+        recv->asleep |= batch->recalled && !batch->written;
+    free(batch->lies);
+    free(batch);
+    if (!recv || !keeps_qp(recv, sub, some)) {
         mr_pool_give(q, clean);
         mr_bulk.serve_due = true;
-    } else if (!mr_pool_again(q, clean) && !begin(f, sub, q)) {
+    } else if (!mr_pool_again(q, clean) && !clear_batch(recv, sub, q)) {
         mr_pool_give(q, true);
         mr_bulk.serve_due = true;
     }
-    if (!f)
+    if (!recv)
         return;
-    if (f->have.count == f->have.num) {
-        all_landed(f);
+    if (recv->have.count == recv->have.num) {
+        complete_dgram_recv(recv);
         return;
     }
-    if (f->intakes)
-        mr_inflow_feed(f);
-    mr_inflow_count(f);
+    if (recv->batches)
+        mr_dgram_recv_clear(recv);
+    mr_dgram_recv_queue(recv);
 }
 
-/* ---- up from the queue pairs ------------------------------------------------------------------------------------- */
+/* ---- events of queue pairs --------------------------------------------------------------------------------------- */
 
-static uint16_t number_of(const struct mr_intake *in, unsigned place, uint32_t imm, uint32_t len)
+static uint16_t datagram_number(const struct mr_dgram_batch *batch, unsigned place, uint32_t imm, uint32_t len)
 {
-    const struct mr_inflow *f = in->inflow;
+    const struct mr_dgram_recv *recv = batch->recv;
     unsigned number = mr_place_number(imm);
 
-    if (mr_place_turn(imm) != in->q->turn || number >= in->num ||
-        len != mr_zcopy_bytes(f->len, f->size, in->block[number])) {
+    if (mr_place_turn(imm) != batch->q->turn || number >= batch->num ||
+        len != mr_zcopy_bytes(recv->len, recv->size, batch->block[number])) {
         mr_stat_add(MR_STAT_UD_STRAY, 1);
         return MR_REPAIR_NONE;
     }
-    /* the end of one that is too long for its place is lost */
-    return len <= mr_zcopy_bytes(f->len, f->size, in->block[place]) ? (uint16_t)number : (uint16_t)MR_REPAIR_NONE;
+    /* of a datagram longer than its place the end is lost */
+    return len <= mr_zcopy_bytes(recv->len, recv->size, batch->block[place]) ? (uint16_t)number
+                                                                             : (uint16_t)MR_REPAIR_NONE;
 }
 
-static void arrived(struct mr_pool_qp *q, unsigned place, uint32_t imm, uint32_t len)
+static void datagram_arrived(struct mr_pool_qp *q, unsigned place, uint32_t imm, uint32_t len)
 {
-    struct mr_intake *in = q->owner;
+    struct mr_dgram_batch *batch = q->owner;
 
-    if (!in->came++)
-        in->first_ns = in->peer->heard_ns = mr_clock_ns();
-    if (in->inflow)
-        in->lies[place] = number_of(in, place, imm, len);
-    if (in->written)
-        wait_for_more(in);
-    if (in->came == in->num && !in->stopped)
-        finish(in);
+    if (!batch->came++)
+        batch->first_ns = batch->peer->heard_ns = mr_clock_ns();
+    if (batch->recv)
+        batch->lies[place] = datagram_number(batch, place, imm, len);
+    if (batch->written)
+        extend_wait(batch);
+    if (batch->came == batch->num && !batch->stopped)
+        finish_batch(batch);
 }
 
-static void stopped(struct mr_pool_qp *q)
+static void qp_stopped(struct mr_pool_qp *q)
 {
-    struct mr_intake *in = q->owner;
+    struct mr_dgram_batch *batch = q->owner;
 
-    in->stopped = true;
-    finish(in);
+    batch->stopped = true;
+    finish_batch(batch);
 }
 
-static const struct mr_pool_events events = {.arrived = arrived, .stopped = stopped};
+static const struct mr_pool_events pool_events = {.arrived = datagram_arrived, .stopped = qp_stopped};
 
 /* ---- clearing ---------------------------------------------------------------------------------------------------- */
 
-static void say_clear(const struct mr_intake *in, struct zcopy_clear *clear)
+static void send_clear(const struct mr_dgram_batch *batch, struct mr_zcopy_clear *clear)
 {
-    struct mr_hdr hdr = {.kind = ZCOPY_CLEAR, .ctx = in->inflow->serial, .tag = mr_sub_tag(in->sub, 0)};
+    struct mr_hdr hdr = {.kind = MR_ZCOPY_CLEAR, .ctx = batch->recv->serial, .tag = mr_sub_tag(batch->sub, 0)};
 
-    mr_bulk_say(in->peer, &hdr, clear, sizeof *clear + clear->num_runs * sizeof clear->run[0]);
+    mr_bulk_send_control(batch->peer, &hdr, clear, sizeof *clear + clear->num_runs * sizeof clear->run[0]);
 }
 
-static void post_failed(struct mr_intake *in, int err)
+static void fail_posting(struct mr_dgram_batch *batch, int err)
 {
-    mr_log(MR_LOG_WARN, "rail %u: receives for a large message cannot be posted: %s", in->sub->rail->index,
+    mr_log(MR_LOG_WARN, "rail %u: receives for a large message cannot be posted: %s", batch->sub->rail->index,
            strerror(-err));
-    set_written(in);
-    mr_intake_stop(in);
+    set_batch_written(batch);
+    mr_dgram_batch_stop(batch);
 }
 
-/* Post the next places, most of them. False: all are, or it has failed. */
-static bool post_places(struct mr_intake *in, unsigned most)
+/* Posts the next receives, most at most. False: all are posted, or it has failed. */
+static bool post_places(struct mr_dgram_batch *batch, unsigned most)
 {
-    const struct mr_inflow *f = in->inflow;
-    uint32_t lkey = mr_memory_lkey(&f->region->reg->memory, in->sub->rail);
-    unsigned at = in->q->posted, to = most < in->num - at ? at + most : in->num, end;
+    const struct mr_dgram_recv *recv = batch->recv;
+    uint32_t lkey = mr_memory_lkey(&recv->region->reg->memory, batch->sub->rail);
+    unsigned at = batch->q->posted, to = most < batch->num - at ? at + most : batch->num, end;
 
-    for (; at < to && !in->stopped; at = end) {
-        uint64_t offset = (uint64_t)in->block[at] * f->size, bytes;
+    for (; at < to && !batch->stopped; at = end) {
+        uint64_t offset = (uint64_t)batch->block[at] * recv->size, bytes;
         int err;
 
-        for (end = at + 1; end < to && in->block[end] == in->block[end - 1] + 1; end++)
+        for (end = at + 1; end < to && batch->block[end] == batch->block[end - 1] + 1; end++)
             ;
-        bytes = (uint64_t)(end - at) * f->size;
-        err = mr_pool_post(in->q, mr_inflow_address(f, in->block[at]), bytes < f->len - offset ? bytes : f->len - offset, f->size,
-                           lkey);
+        bytes = (uint64_t)(end - at) * recv->size;
+        err = mr_pool_post(batch->q, mr_dgram_recv_address(recv, batch->block[at]),
+                           bytes < recv->len - offset ? bytes : recv->len - offset, recv->size, lkey);
         if (err)
-            post_failed(in, err);
+            fail_posting(batch, err);
     }
-    return at < in->num && !in->stopped;
+    return at < batch->num && !batch->stopped;
 }
 
-/* The subchannels in turn, on each the queue pair that was cleared first: the sender goes in this order, too. */
-static void post_rest(struct mr_inflow *f)
+/* The subchannels in turn, on each the batch that was cleared first: the sender goes in this order, too. */
+static void post_remaining(struct mr_dgram_recv *recv)
 {
     uint32_t more;
 
     do {
         more = 0;
-        for (struct mr_intake *in = f->intakes; in; in = in->next) {
-            uint32_t bit = 1u << mr_sub_place(in->sub);
+        for (struct mr_dgram_batch *batch = recv->batches; batch; batch = batch->next) {
+            uint32_t bit = 1u << mr_sub_place(batch->sub);
 
-            if (!(more & bit) && post_places(in, HEAD))
+            if (!(more & bit) && post_places(batch, HEAD))
                 more |= bit;
         }
     } while (more);
 }
 
-static unsigned runs_of_word(const struct mr_peer *p)
+static unsigned clear_runs_max(const struct mr_peer *p)
 {
-    size_t n = (mr_channel_up.eager_max(p->vc) - sizeof(struct zcopy_clear)) / sizeof(struct mr_run);
+    size_t n = (mr_channel_up.eager_max(p->vc) - sizeof(struct mr_zcopy_clear)) / sizeof(struct mr_block_run);
 
     return n < RUNS_MAX ? (unsigned)n : RUNS_MAX;
 }
 
-/* Blocks to be cleared, from those of [from, to), as many as the word can name. */
-static void collect(struct mr_inflow *f, uint32_t from, uint32_t to, struct mr_intake *in, unsigned most,
-                    struct zcopy_clear *clear)
+/* Takes blocks of [from, to) from todo, as many as one CLEAR can name. */
+static void collect_blocks(struct mr_dgram_recv *recv, uint32_t from, uint32_t to, struct mr_dgram_batch *batch,
+                           unsigned most, struct mr_zcopy_clear *clear)
 {
-    unsigned runs = runs_of_word(f->peer);
+    unsigned runs = clear_runs_max(recv->peer);
 
-    while (in->num < most && clear->num_runs < runs && (from = mr_blocks_find(&f->todo, from, true)) < to) {
-        uint32_t end = mr_blocks_find(&f->todo, from, false), first = from;
+    while (batch->num < most && clear->num_runs < runs && (from = mr_blocks_find(&recv->todo, from, true)) < to) {
+        uint32_t end = mr_blocks_find(&recv->todo, from, false), first = from;
 
         end = end < to ? end : to;
-        end = end - from < most - in->num ? end : from + (most - in->num);
+        end = end - from < most - batch->num ? end : from + (most - batch->num);
         for (; from < end; from++)
-            in->block[in->num++] = from;
-        clear->run[clear->num_runs++] = (struct mr_run){first, end - first};
-        mr_blocks_remove(&f->todo, (struct mr_run){first, end - first});
+            batch->block[batch->num++] = from;
+        clear->run[clear->num_runs++] = (struct mr_block_run){first, end - first};
+        mr_blocks_remove(&recv->todo, (struct mr_block_run){first, end - first});
     }
 }
 
-static struct mr_intake *make_intake(struct mr_inflow *f, struct mr_sub *sub, struct mr_pool_qp *q, uint32_t most)
+static struct mr_dgram_batch *make_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_pool_qp *q,
+                                         uint32_t most)
 {
-    struct mr_intake *in = calloc(1, sizeof *in + most * sizeof in->block[0]), **end = &f->intakes;
+    struct mr_dgram_batch *batch = calloc(1, sizeof *batch + most * sizeof batch->block[0]), **end = &recv->batches;
 
-    if (!in)
+    if (!batch)
         return NULL;
-    in->lies = malloc(most * sizeof in->lies[0]);
-    if (!in->lies) {
-        free(in);
+    batch->lies = malloc(most * sizeof batch->lies[0]);
+    if (!batch->lies) {
+        free(batch);
         return NULL;
     }
-    memset(in->lies, 0xff, most * sizeof in->lies[0]);
-    in->q = q;
-    in->peer = f->peer;
-    in->inflow = f;
-    in->sub = sub;
+    memset(batch->lies, 0xff, most * sizeof batch->lies[0]);
+    batch->q = q;
+    batch->peer = recv->peer;
+    batch->recv = recv;
+    batch->sub = sub;
     while (*end)
         end = &(*end)->next;
-    *end = in;
-    f->peer->num_pending++;
+    *end = batch;
+    recv->peer->num_pending++;
     mr_bulk_sub_of(sub)->flows++;
-    return in;
+    return batch;
 }
 
 /*
- * Clear the sender for the next blocks, over this subchannel to this queue pair. False: there are none, or no memory.
- * The sender is cleared as soon as it cannot come to a place that is not posted yet: post_rest() follows.
+ * Clears the sender for the next blocks, over this subchannel to this queue pair. False: there are none, or no memory.
+ * CLEAR goes as soon as the sender cannot overtake the posting; post_remaining() follows.
  */
-static bool begin(struct mr_inflow *f, struct mr_sub *sub, struct mr_pool_qp *q)
+static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_pool_qp *q)
 {
     union {
-        struct zcopy_clear clear;
-        unsigned char room[sizeof(struct zcopy_clear) + RUNS_MAX * sizeof(struct mr_run)];
-    } word = {.clear = {.qpn = q->qpn, .qkey = q->qkey}};
-    struct mr_intake *in;
+        struct mr_zcopy_clear clear;
+        unsigned char room[sizeof(struct mr_zcopy_clear) + RUNS_MAX * sizeof(struct mr_block_run)];
+    } msg = {.clear = {.qpn = q->qpn, .qkey = q->qkey}};
+    struct mr_dgram_batch *batch;
     uint32_t from, to, most;
 
-    if (!mr_inflow_choose_blocks(f, sub, &from, &to, &most) || !(in = make_intake(f, sub, q, most)))
+    if (!mr_dgram_recv_choose(recv, sub, &from, &to, &most) || !(batch = make_batch(recv, sub, q, most)))
         return false;
-    collect(f, from, to, in, most, &word.clear);
-    word.clear.turn = ++q->turn;
-    q->owner = in;
-    in->begun_ns = mr_clock_ns();
-    post_places(in, f->size < HEAD_SIZE || f->parts > HEAD_PARTS ? in->num : HEAD);
-    if (!in->stopped)
-        say_clear(in, &word.clear);
+    collect_blocks(recv, from, to, batch, most, &msg.clear);
+    msg.clear.turn = ++q->turn;
+    q->owner = batch;
+    batch->begun_ns = mr_clock_ns();
+    post_places(batch, recv->size < HEAD_SIZE || recv->parts > HEAD_PARTS ? batch->num : HEAD);
+    if (!batch->stopped)
+        send_clear(batch, &msg.clear);
     return true;
 }
 
-static bool feed_sub(struct mr_inflow *f, struct mr_sub *sub)
+static bool clear_over_sub(struct mr_dgram_recv *recv, struct mr_sub *sub)
 {
     struct mr_pool_qp *q;
     uint32_t from, to, most;
 
-    if (!f->todo.count || !mr_inflow_usable(sub, f->size) || !mr_inflow_choose_blocks(f, sub, &from, &to, &most))
+    if (!recv->todo.count || !mr_zcopy_sub_usable(sub, recv->size) ||
+        !mr_dgram_recv_choose(recv, sub, &from, &to, &most))
         return false;
-    if (f->intakes && !mr_pool_prepare(sub->rail, 0))
-        post_rest(f); /* to make a queue pair takes longer than the sender to come to what is not posted */
-    if (!mr_inflow_may_take(f, sub))
+    /* making a queue pair takes long: the sender would come to receives that are not posted */
+    if (recv->batches && !mr_pool_prepare(sub->rail, 0))
+        post_remaining(recv);
+    if (!mr_dgram_recv_may_take(recv, sub))
         return false;
-    q = mr_pool_take(sub->rail, &events, NULL);
+    q = mr_pool_take(sub->rail, &pool_events, NULL);
     if (!q)
         return false;
-    if (begin(f, sub, q))
+    if (clear_batch(recv, sub, q))
         return true;
     mr_pool_give(q, true);
     return false;
 }
 
-/* Less goes first: over which something comes, that has the fewest of this message, or of all. */
-static uint64_t cost_of(const struct mr_inflow *f, const struct mr_sub *sub)
+/* Less goes first: subchannels that work, then the fewest batches of this message, then the fewest of all. */
+static uint64_t sub_cost(const struct mr_dgram_recv *recv, const struct mr_sub *sub)
 {
-    return (uint64_t)mr_bulk_sub_of(sub)->fruitless << 40 | (uint64_t)mr_intakes_on(f, sub) << 32 | mr_bulk_sub_of(sub)->flows;
+    return (uint64_t)mr_bulk_sub_of(sub)->fruitless << 40 | (uint64_t)mr_dgram_batches_on(recv, sub) << 32 |
+           mr_bulk_sub_of(sub)->flows;
 }
 
-void mr_inflow_feed(struct mr_inflow *f)
+void mr_dgram_recv_clear(struct mr_dgram_recv *recv)
 {
-    struct mr_peer *p = f->peer;
+    struct mr_peer *p = recv->peer;
     uint32_t tried = 0;
 
-    while (f->todo.count && !p->error) {
+    while (recv->todo.count && !p->error) {
         unsigned best = p->num_now;
 
         for (unsigned i = 0; i < p->num_now; i++)
-            if (!(tried >> i & 1) && (best == p->num_now || cost_of(f, &p->now[i]) < cost_of(f, &p->now[best])))
+            if (!(tried >> i & 1) && (best == p->num_now || sub_cost(recv, &p->now[i]) < sub_cost(recv, &p->now[best])))
                 best = i;
         if (best == p->num_now)
             break;
-        if (!feed_sub(f, &p->now[best]))
+        if (!clear_over_sub(recv, &p->now[best]))
             tried |= 1u << best;
-        mr_inflow_count(f);
+        mr_dgram_recv_queue(recv);
     }
-    post_rest(f);
+    post_remaining(recv);
 }
 
-/* ---- what the sender says, and time ------------------------------------------------------------------------------ */
+/* ---- control messages, and time ---------------------------------------------------------------------------------- */
 
 bool mr_zcopy_in_control(struct mr_peer *p, const struct mr_hdr *hdr)
 {
-    if (hdr->kind != ZCOPY_WRITTEN)
+    if (hdr->kind != MR_ZCOPY_WRITTEN)
         return false;
-    for (struct mr_inflow *f = mr_bulk_of(p)->inflows; f; f = f->next) {
-        f->asleep = false;
-        for (struct mr_intake *in = f->serial == hdr->ctx ? f->intakes : NULL; in; in = in->next)
-            if (in->q->qpn == hdr->rreq && in->q->turn == (uint16_t)hdr->tag && !in->written)
-                set_written(in);
-        mr_inflow_count(f);
+    for (struct mr_dgram_recv *recv = mr_bulk_of(p)->dgram_recvs; recv; recv = recv->next) {
+        recv->asleep = false;
+        for (struct mr_dgram_batch *batch = recv->serial == hdr->ctx ? recv->batches : NULL; batch; batch = batch->next)
+            if (batch->q->qpn == hdr->rreq && batch->q->turn == (uint16_t)hdr->tag && !batch->written)
+                set_batch_written(batch);
+        mr_dgram_recv_queue(recv);
     }
     return true;
 }
 
 void mr_zcopy_poll(struct mr_peer *p, uint64_t now_ns)
 {
-    for (struct mr_inflow *f = mr_bulk_of(p)->inflows; f; f = f->next)
-        for (struct mr_intake *in = f->intakes; in; in = in->next)
-            if (in->written && in->due_ns <= now_ns)
-                mr_intake_stop(in);
+    for (struct mr_dgram_recv *recv = mr_bulk_of(p)->dgram_recvs; recv; recv = recv->next)
+        for (struct mr_dgram_batch *batch = recv->batches; batch; batch = batch->next)
+            if (batch->written && batch->due_ns <= now_ns)
+                mr_dgram_batch_stop(batch);
 }
 
 /* ---- breaking ---------------------------------------------------------------------------------------------------- */
 
 void mr_zcopy_sub_broken(struct mr_sub *sub)
 {
-    for (struct mr_inflow *f = mr_bulk_of(sub->peer)->inflows; f; f = f->next)
-        for (struct mr_intake *in = f->intakes; in; in = in->next)
-            if (in->sub == sub && !in->stopped) {
+    for (struct mr_dgram_recv *recv = mr_bulk_of(sub->peer)->dgram_recvs; recv; recv = recv->next)
+        for (struct mr_dgram_batch *batch = recv->batches; batch; batch = batch->next)
+            if (batch->sub == sub && !batch->stopped) {
                 mr_stat_add(MR_STAT_MOVED, 1);
                 mr_rail_add(sub->rail, MR_RAIL_MOVED, 1);
-                mr_intake_stop(in);
+                mr_dgram_batch_stop(batch);
             }
 }
 
-void mr_zcopy_lost(struct mr_peer *p)
+void mr_zcopy_peer_lost(struct mr_peer *p)
 {
-    for (struct mr_inflow *f = mr_bulk_of(p)->inflows; f; f = f->next)
-        for (struct mr_intake *in = f->intakes; in; in = in->next)
-            mr_intake_stop(in);
+    for (struct mr_dgram_recv *recv = mr_bulk_of(p)->dgram_recvs; recv; recv = recv->next)
+        for (struct mr_dgram_batch *batch = recv->batches; batch; batch = batch->next)
+            mr_dgram_batch_stop(batch);
 }
 
-void mr_zcopy_free(struct mr_peer *p)
+void mr_zcopy_free_peer(struct mr_peer *p)
 {
-    struct mr_inflow *f;
+    struct mr_dgram_recv *recv;
 
-    while ((f = mr_bulk_of(p)->inflows)) {
-        struct mr_intake *in;
+    while ((recv = mr_bulk_of(p)->dgram_recvs)) {
+        struct mr_dgram_batch *batch;
 
-        while ((in = f->intakes)) {
-            f->intakes = in->next;
-            free(in->lies);
-            free(in);
+        while ((batch = recv->batches)) {
+            recv->batches = batch->next;
+            free(batch->lies);
+            free(batch);
         }
-        mr_zcopy_close(f->region);
+        mr_zcopy_close(recv->region);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large messages as datagrams, the sender's side: what the receiver has cleared is posted from the program's memory. */
+/* Large messages as datagrams, the sender's side: cleared blocks are posted from the program's memory. */
 #include "libmrmpi/bulk/zcopy.h"
 
 #include <errno.h>
@@ -14,28 +14,28 @@
 #define SIZE_MOST  4096
 #define ROUNDS     2 /* of MR_QP_RUN datagrams for each subchannel */
 
-/* What was cleared in one word. */
-struct mr_pour {
+/* The datagrams of one CLEAR. */
+struct mr_dgram_send {
     struct mr_put *put;
     struct mr_sub *sub;
-    struct mr_pour *next; /* in the peer's list, if listed: not all of it is posted */
+    struct mr_dgram_send *next; /* in the peer's dgram_sends, if listed: not all of it is posted */
     bool listed;
     uint32_t qpn, qkey;
     uint16_t turn;
-    unsigned number;   /* of the datagram that comes next */
-    unsigned run;      /* its place: in this run, */
-    uint32_t block;    /* so many blocks from its beginning */
-    unsigned posted;   /* runs of datagrams that have not left yet */
-    unsigned num_runs; /* run == num_runs: nothing is left to be posted */
-    uint64_t sent, begun_ns; /* bytes that were posted; begun_ns: if that is recorded (view.h) */
-    struct mr_run runs[];
+    unsigned number;         /* of the next datagram */
+    unsigned run;            /* its place: in this run, */
+    uint32_t block;          /* so many blocks from its beginning */
+    unsigned posted;         /* struct mr_dgram_post that have not left yet */
+    unsigned num_runs;       /* run == num_runs: nothing is left to be posted */
+    uint64_t sent, begun_ns; /* sent: bytes that were posted; begun_ns: for the record (view.h) */
+    struct mr_block_run runs[];
 };
 
-/* Some of its datagrams, which leave together. */
-struct mr_gush {
+/* Some of them, posted together as one work request list. */
+struct mr_dgram_post {
     struct mr_link_run base;
-    struct mr_pour *pour;
-    struct mr_gush *next; /* of those that are free */
+    struct mr_dgram_send *send;
+    struct mr_dgram_post *next; /* in mr_bulk.free_posts */
 };
 
 /* ---- life of a message ------------------------------------------------------------------------------------------- */
@@ -50,153 +50,155 @@ int mr_zcopy_begin(struct mr_put *put)
     return 0;
 }
 
-/* The receiver has all of it, and the adapter touches none of it any more. */
-static void finish_if_done(struct mr_put *put)
+/* The receiver has all of it, and the adapter reads none of it any more. */
+static void finish_put_if_done(struct mr_put *put)
 {
-    if (put->landed && !put->pours)
+    if (put->landed && !put->num_sends)
         mr_bulk_finish(put);
 }
 
-static void pour_done(struct mr_pour *u)
+static void finish_send(struct mr_dgram_send *send)
 {
-    struct mr_put *put = u->put;
-    struct mr_hdr hdr = {.kind = ZCOPY_WRITTEN, .ctx = put->remote.serial, .tag = u->turn, .rreq = u->qpn};
+    struct mr_put *put = send->put;
+    struct mr_hdr hdr = {.kind = MR_ZCOPY_WRITTEN, .ctx = put->remote.serial, .tag = send->turn, .rreq = send->qpn};
 
-    mr_view_part(u->sub, (struct mr_view_part){.begun_ns = u->begun_ns, .len = u->sent, .of = put->remote.len});
+    mr_view_part(send->sub,
+                 (struct mr_view_part){.begun_ns = send->begun_ns, .len = send->sent, .of = put->remote.len});
     if (!put->landed)
-        mr_bulk_say(put->peer, &hdr, NULL, 0);
-    put->pours--;
-    mr_bulk_sub_of(u->sub)->flows--;
-    free(u);
-    finish_if_done(put);
+        mr_bulk_send_control(put->peer, &hdr, NULL, 0);
+    put->num_sends--;
+    mr_bulk_sub_of(send->sub)->flows--;
+    free(send);
+    finish_put_if_done(put);
 }
 
-static bool all_posted(const struct mr_pour *u)
+static bool all_posted(const struct mr_dgram_send *send)
 {
-    return u->run == u->num_runs;
+    return send->run == send->num_runs;
 }
 
 /* ---- posting ----------------------------------------------------------------------------------------------------- */
 
-static void gush_done(struct mr_link_run *run)
+static void datagrams_left(struct mr_link_run *run)
 {
-    struct mr_gush *g = container_of(run, struct mr_gush, base);
-    struct mr_pour *u = g->pour;
+    struct mr_dgram_post *post = container_of(run, struct mr_dgram_post, base);
+    struct mr_dgram_send *send = post->send;
 
-    g->next = mr_bulk.gushes;
-    mr_bulk.gushes = g;
-    if (!--u->posted && !u->listed)
-        pour_done(u);
+    post->next = mr_bulk.free_posts;
+    mr_bulk.free_posts = post;
+    if (!--send->posted && !send->listed)
+        finish_send(send);
 }
 
-static struct mr_gush *take_gush(void)
+static struct mr_dgram_post *take_post(void)
 {
-    struct mr_gush *g = mr_bulk.gushes;
+    struct mr_dgram_post *post = mr_bulk.free_posts;
 
-    if (!g)
-        return calloc(1, sizeof *g);
-    mr_bulk.gushes = g->next;
-    return g;
+    if (!post)
+        return calloc(1, sizeof *post);
+    mr_bulk.free_posts = post->next;
+    return post;
 }
 
-static void count(struct mr_pour *u, uint64_t len)
+static void count_posted(struct mr_dgram_send *send, uint64_t len)
 {
-    mr_rail_add(u->sub->rail, MR_RAIL_BYTES_WRITTEN, len);
-    mr_view_moved(u->sub, len, false);
-    if (!u->sent)
-        u->begun_ns = mr_view_begin();
-    mr_rail_add(u->sub->rail, MR_RAIL_STRIPES_WRITTEN, !u->sent);
-    u->sent += len;
+    mr_rail_add(send->sub->rail, MR_RAIL_BYTES_WRITTEN, len);
+    mr_view_moved(send->sub, len, false);
+    if (!send->sent)
+        send->begun_ns = mr_view_begin();
+    mr_rail_add(send->sub->rail, MR_RAIL_STRIPES_WRITTEN, !send->sent);
+    send->sent += len;
 }
 
-/* As many of the next datagrams as go in one piece. 0 or negative errno. */
-static int post_some(struct mr_pour *u)
+/* Posts as many of the next datagrams as go together. 0 or negative errno. */
+static int post_datagrams(struct mr_dgram_send *send)
 {
-    struct mr_put *put = u->put;
-    const struct mr_run *run = &u->runs[u->run];
-    struct mr_link *l = u->sub->level[put->level];
-    uint64_t at = (uint64_t)(run->first + u->block) * put->size, left = put->remote.len - at;
-    uint32_t blocks = run->num - u->block < MR_QP_RUN ? run->num - u->block : MR_QP_RUN, bytes = blocks * put->size;
+    struct mr_put *put = send->put;
+    const struct mr_block_run *run = &send->runs[send->run];
+    struct mr_link *l = send->sub->level[put->level];
+    uint64_t at = (uint64_t)(run->first + send->block) * put->size, left = put->remote.len - at;
+    uint32_t blocks = run->num - send->block < MR_QP_RUN ? run->num - send->block : MR_QP_RUN,
+             bytes = blocks * put->size;
     struct mr_link_datagram d = {.data = {.data = put->local + at,
                                           .len = bytes < left ? bytes : (uint32_t)left,
                                           .lkey = mr_memory_lkey(&put->reg->memory, l->rail)},
                                  .size = put->size,
-                                 .imm = mr_place_imm(u->turn, u->number),
-                                 .qpn = u->qpn,
-                                 .qkey = u->qkey};
-    struct mr_gush *g = take_gush();
+                                 .imm = mr_place_imm(send->turn, send->number),
+                                 .qpn = send->qpn,
+                                 .qkey = send->qkey};
+    struct mr_dgram_post *post = take_post();
     ssize_t n;
 
-    if (!g)
+    if (!post)
         return -EAGAIN;
-    g->pour = u;
-    g->base.done = gush_done;
-    n = l->ops->run(l, &d, &g->base);
+    post->send = send;
+    post->base.done = datagrams_left;
+    n = l->ops->run(l, &d, &post->base);
     if (n < 0) {
-        g->next = mr_bulk.gushes;
-        mr_bulk.gushes = g;
+        post->next = mr_bulk.free_posts;
+        mr_bulk.free_posts = post;
         return (int)n;
     }
-    u->posted++;
-    count(u, (uint64_t)n);
+    send->posted++;
+    count_posted(send, (uint64_t)n);
     blocks = (uint32_t)(((size_t)n + put->size - 1) / put->size);
-    u->number += blocks;
-    u->block += blocks;
-    if (u->block == run->num) {
-        u->run++;
-        u->block = 0;
+    send->number += blocks;
+    send->block += blocks;
+    if (send->block == run->num) {
+        send->run++;
+        send->block = 0;
     }
     return 0;
 }
 
-/* False: there is no room now. What cannot go any more is lost, and the receiver will ask for it. */
-static bool pour_some(struct mr_pour *u)
+/* False: there is no room now. Datagrams that cannot go any more are dropped: the receiver clears them again. */
+static bool advance_send(struct mr_dgram_send *send)
 {
-    int err = u->sub->state == MR_SUB_OPEN && !u->put->landed ? post_some(u) : -ENOTCONN;
+    int err = send->sub->state == MR_SUB_OPEN && !send->put->landed ? post_datagrams(send) : -ENOTCONN;
 
     if (err && err != -EAGAIN)
-        u->run = u->num_runs;
+        send->run = send->num_runs;
     return err != -EAGAIN;
 }
 
-/* One round over the subchannels. On each what was cleared first goes first: its places are posted in this order. */
-static bool pour_round(struct mr_peer *p)
+/* One round over the subchannels. On each the first CLEAR goes first: receives are posted in this order, too. */
+static bool post_round(struct mr_peer *p)
 {
-    struct mr_pour **at = &mr_bulk_of(p)->pouring, *u;
+    struct mr_dgram_send **at = &mr_bulk_of(p)->dgram_sends, *send;
     uint64_t full = 0; /* set of subchannels */
     bool some = false;
 
-    while ((u = *at)) {
-        uint64_t bit = 1ull << (u->sub - p->sub);
+    while ((send = *at)) {
+        uint64_t bit = 1ull << (send->sub - p->sub);
 
-        if (!(full & bit) && !all_posted(u))
-            some |= pour_some(u);
+        if (!(full & bit) && !all_posted(send))
+            some |= advance_send(send);
         full |= bit;
-        if (!all_posted(u)) {
-            at = &u->next;
+        if (!all_posted(send)) {
+            at = &send->next;
             continue;
         }
-        *at = u->next;
-        u->listed = false;
-        if (!u->posted)
-            pour_done(u);
+        *at = send->next;
+        send->listed = false;
+        if (!send->posted)
+            finish_send(send);
     }
     return some;
 }
 
-/* No more than a few rounds before the network is looked at again: the next word may be for another subchannel. */
+/* A few rounds only before the next poll, which may bring a CLEAR for another subchannel. */
 bool mr_zcopy_resume(struct mr_peer *p)
 {
     _Static_assert(2 * MR_SUBS_MAX <= 64, "a set of subchannels of both sides");
 
-    for (unsigned n = 0; n < ROUNDS && pour_round(p); n++)
+    for (unsigned n = 0; n < ROUNDS && post_round(p); n++)
         ;
-    return mr_bulk_of(p)->pouring;
+    return mr_bulk_of(p)->dgram_sends;
 }
 
-/* ---- what the receiver says -------------------------------------------------------------------------------------- */
+/* ---- control messages -------------------------------------------------------------------------------------------- */
 
-static struct mr_put *find_put(const struct mr_peer *p, uint32_t serial)
+static struct mr_put *find_dgram_put(const struct mr_peer *p, uint32_t serial)
 {
     for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
         if (put->size && put->remote.serial == serial)
@@ -204,8 +206,9 @@ static struct mr_put *find_put(const struct mr_peer *p, uint32_t serial)
     return NULL;
 }
 
-/* Is it one that can be meant? */
-static bool is_sound(const struct mr_put *put, const struct mr_sub *sub, const struct mr_run *run, unsigned num)
+/* Do these runs and this subchannel make sense for the message? */
+static bool is_valid_clear(const struct mr_put *put, const struct mr_sub *sub, const struct mr_block_run *run,
+                           unsigned num)
 {
     uint32_t blocks = mr_zcopy_blocks(put->remote.len, put->size);
     uint64_t sum = 0;
@@ -218,114 +221,114 @@ static bool is_sound(const struct mr_put *put, const struct mr_sub *sub, const s
     return num && sum < MR_REPAIR_MAX && sub && mr_link_kinds[sub->kind]->run;
 }
 
-static void on_clear(struct mr_peer *p, struct mr_put *put, const struct mr_hdr *hdr, const void *payload, size_t len)
+static void handle_clear(struct mr_peer *p, struct mr_put *put, const struct mr_hdr *hdr, const void *payload,
+                         size_t len)
 {
     struct mr_sub *sub = mr_sub_tagged(p, (uint32_t)hdr->tag);
-    struct zcopy_clear clear;
-    struct mr_pour *u, **end = &mr_bulk_of(p)->pouring;
+    struct mr_zcopy_clear clear;
+    struct mr_dgram_send *send, **end = &mr_bulk_of(p)->dgram_sends;
     size_t runs = len - sizeof clear;
 
     if (len < sizeof clear)
         return;
     memcpy(&clear, payload, sizeof clear);
-    if (runs != clear.num_runs * sizeof u->runs[0])
+    if (runs != clear.num_runs * sizeof send->runs[0])
         return;
-    u = calloc(1, sizeof *u + runs);
-    if (!u) {
+    send = calloc(1, sizeof *send + runs);
+    if (!send) {
         mr_peer_lost(p, -ENOMEM);
         return;
     }
-    memcpy(u->runs, (const unsigned char *)payload + sizeof clear, runs);
-    if (!is_sound(put, sub, u->runs, clear.num_runs)) {
+    memcpy(send->runs, (const unsigned char *)payload + sizeof clear, runs);
+    if (!is_valid_clear(put, sub, send->runs, clear.num_runs)) {
         mr_log(MR_LOG_WARN, "rank %d on %s asks for parts of a large message that it does not have", p->rank,
                p->address->host);
-        free(u);
+        free(send);
         return;
     }
-    u->put = put;
-    u->sub = sub;
-    u->qpn = clear.qpn;
-    u->qkey = clear.qkey;
-    u->turn = clear.turn;
-    u->num_runs = clear.num_runs;
-    put->pours++;
+    send->put = put;
+    send->sub = sub;
+    send->qpn = clear.qpn;
+    send->qkey = clear.qkey;
+    send->turn = clear.turn;
+    send->num_runs = clear.num_runs;
+    put->num_sends++;
     mr_bulk_sub_of(sub)->flows++;
     while (*end)
         end = &(*end)->next;
-    *end = u;
-    u->listed = true;
+    *end = send;
+    send->listed = true;
     mr_peer_backlog(p);
 }
 
-/* The message could not be begun, and the receiver has heard that. */
-static void refuse(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+/* The message was never begun here, and the receiver was told: WRITTEN ends its batch. */
+static void refuse_clear(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct zcopy_clear clear;
-    struct mr_hdr answer = {.kind = ZCOPY_WRITTEN, .ctx = hdr->ctx};
+    struct mr_zcopy_clear clear;
+    struct mr_hdr answer = {.kind = MR_ZCOPY_WRITTEN, .ctx = hdr->ctx};
 
     if (len < sizeof clear)
         return;
     memcpy(&clear, payload, sizeof clear);
     answer.tag = clear.turn;
     answer.rreq = clear.qpn;
-    mr_bulk_say(p, &answer, NULL, 0);
+    mr_bulk_send_control(p, &answer, NULL, 0);
 }
 
-/* It ends with the next look, and that is said as always. */
-static void on_recall(struct mr_peer *p, const struct mr_put *put, const struct mr_hdr *hdr)
+/* It ends with the next post_round(), with WRITTEN as always. */
+static void handle_recall(struct mr_peer *p, const struct mr_put *put, const struct mr_hdr *hdr)
 {
-    for (struct mr_pour *u = mr_bulk_of(p)->pouring; u; u = u->next)
-        if (u->put == put && u->qpn == hdr->rreq && u->turn == (uint16_t)hdr->tag)
-            u->run = u->num_runs;
+    for (struct mr_dgram_send *send = mr_bulk_of(p)->dgram_sends; send; send = send->next)
+        if (send->put == put && send->qpn == hdr->rreq && send->turn == (uint16_t)hdr->tag)
+            send->run = send->num_runs;
 }
 
 bool mr_zcopy_out_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_put *put;
 
-    if (hdr->kind != ZCOPY_CLEAR && hdr->kind != ZCOPY_LANDED && hdr->kind != ZCOPY_RECALL)
+    if (hdr->kind != MR_ZCOPY_CLEAR && hdr->kind != MR_ZCOPY_LANDED && hdr->kind != MR_ZCOPY_RECALL)
         return false;
-    put = find_put(p, hdr->ctx);
-    if (!put && hdr->kind == ZCOPY_CLEAR)
-        refuse(p, hdr, payload, len);
+    put = find_dgram_put(p, hdr->ctx);
+    if (!put && hdr->kind == MR_ZCOPY_CLEAR)
+        refuse_clear(p, hdr, payload, len);
     if (!put)
         return true;
-    if (hdr->kind == ZCOPY_CLEAR) {
-        on_clear(p, put, hdr, payload, len);
+    if (hdr->kind == MR_ZCOPY_CLEAR) {
+        handle_clear(p, put, hdr, payload, len);
         return true;
     }
-    if (hdr->kind == ZCOPY_RECALL) {
-        on_recall(p, put, hdr);
+    if (hdr->kind == MR_ZCOPY_RECALL) {
+        handle_recall(p, put, hdr);
         return true;
     }
     put->landed = true;
-    finish_if_done(put);
-    if (mr_bulk_of(p)->pouring)
-        mr_peer_backlog(p); /* what is left of it is not needed any more */
+    finish_put_if_done(put);
+    if (mr_bulk_of(p)->dgram_sends)
+        mr_peer_backlog(p); /* its remaining datagrams are dropped */
     return true;
 }
 
-/* ---- both -------------------------------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-/* The peer is lost, and all that was posted has come back. */
-void mr_zcopy_abandon(struct mr_peer *p)
+void mr_zcopy_peer_ended(struct mr_peer *p)
 {
-    struct mr_pour *u;
+    struct mr_dgram_send *send;
 
-    while ((u = mr_bulk_of(p)->pouring)) {
-        mr_bulk_of(p)->pouring = u->next;
-        u->put->pours--;
-        mr_bulk_sub_of(u->sub)->flows--;
-        free(u);
+    while ((send = mr_bulk_of(p)->dgram_sends)) {
+        mr_bulk_of(p)->dgram_sends = send->next;
+        send->put->num_sends--;
+        mr_bulk_sub_of(send->sub)->flows--;
+        free(send);
     }
 }
 
-void mr_zcopy_clear(void)
+void mr_zcopy_free_posts(void)
 {
-    struct mr_gush *g;
+    struct mr_dgram_post *post;
 
-    while ((g = mr_bulk.gushes)) {
-        mr_bulk.gushes = g->next;
-        free(g);
+    while ((post = mr_bulk.free_posts)) {
+        mr_bulk.free_posts = post->next;
+        free(post);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large messages as datagrams, the receiver's side: what a queue pair brought comes to its place. */
+/* Large messages as datagrams, the receiver's side: the datagrams of a batch are moved to their places. */
 #include "libmrmpi/bulk/zcopy.h"
 
 #include <stdlib.h>
@@ -8,74 +8,73 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/repair.h"
 
-/* Intakes in a row of a subchannel to which nothing came though all was sent, until it is given up. */
+/* A subchannel is given up after so many batches in a row that were sent, and of which nothing arrived. */
 #define FRUITLESS_MAX 20
 
-static void move(const struct mr_intake *in, const struct mr_move *m, unsigned char *aside)
+static void move_datagram(const struct mr_dgram_batch *batch, const struct mr_move *m, unsigned char *aside)
 {
-    const struct mr_inflow *f = in->inflow;
-    unsigned char *from = m->from == MR_REPAIR_ASIDE ? aside : mr_inflow_address(f, in->block[m->from]);
-    unsigned char *to = m->to == MR_REPAIR_ASIDE ? aside : mr_inflow_address(f, in->block[m->to]);
-    /* what lies aside, or in a place, is as long as the place that it goes to; none is too long for where it lies */
-    uint32_t len = m->to == MR_REPAIR_ASIDE ? mr_zcopy_bytes(f->len, f->size, in->block[m->from])
-                                            : mr_zcopy_bytes(f->len, f->size, in->block[m->to]);
+    const struct mr_dgram_recv *recv = batch->recv;
+    unsigned char *from = m->from == MR_REPAIR_ASIDE ? aside : mr_dgram_recv_address(recv, batch->block[m->from]);
+    unsigned char *to = m->to == MR_REPAIR_ASIDE ? aside : mr_dgram_recv_address(recv, batch->block[m->to]);
+    /* a datagram is as long as the place that it goes to; none is longer than where it lies */
+    uint32_t len = m->to == MR_REPAIR_ASIDE ? mr_zcopy_bytes(recv->len, recv->size, batch->block[m->from])
+                                            : mr_zcopy_bytes(recv->len, recv->size, batch->block[m->to]);
 
     memcpy(to, from, len);
 }
 
-/* All that came comes to its place. False: no memory for that, and so nothing is where it should be. */
-static bool repair(struct mr_intake *in)
+/* Moves all that has arrived to its place. False: no memory for the plan; no block counts as arrived. */
+static bool repair_order(struct mr_dgram_batch *batch)
 {
-    struct mr_move *out = malloc(((size_t)in->num + in->num / 2 + 1) * sizeof *out);
-    uint16_t *work = malloc(in->num * sizeof *work);
-    unsigned char aside[ZCOPY_SIZE_MAX];
+    struct mr_move *out = malloc(((size_t)batch->num + batch->num / 2 + 1) * sizeof *out);
+    uint16_t *work = malloc(batch->num * sizeof *work);
+    unsigned char aside[MR_ZCOPY_SIZE_MAX];
     unsigned moves = 0;
 
     if (out && work)
-        moves = mr_repair_plan(in->lies, in->num, work, out);
+        moves = mr_repair_plan(batch->lies, batch->num, work, out);
     for (unsigned i = 0; i < moves; i++)
-        move(in, &out[i], aside);
+        move_datagram(batch, &out[i], aside);
     mr_stat_add(MR_STAT_UD_MISPLACED, moves);
     free(out);
     free(work);
     return out && work;
 }
 
-/* True if all that was cleared is there. What is not has to be cleared again. */
-bool mr_intake_settle(struct mr_intake *in)
+bool mr_dgram_batch_settle(struct mr_dgram_batch *batch)
 {
-    struct mr_inflow *f = in->inflow;
-    bool ordered = in->came == in->num;
+    struct mr_dgram_recv *recv = batch->recv;
+    bool ordered = batch->came == batch->num;
     unsigned missing = 0;
 
-    for (unsigned i = 0; ordered && i < in->num; i++)
-        ordered = in->lies[i] == i;
-    if (!ordered && !repair(in))
-        memset(in->lies, 0xff, in->num * sizeof in->lies[0]);
-    for (unsigned i = 0; i < in->num; i++) {
-        bool there = in->lies[i] == i;
+    for (unsigned i = 0; ordered && i < batch->num; i++)
+        ordered = batch->lies[i] == i;
+    if (!ordered && !repair_order(batch))
+        memset(batch->lies, 0xff, batch->num * sizeof batch->lies[0]);
+    for (unsigned i = 0; i < batch->num; i++) {
+        bool there = batch->lies[i] == i;
 
-        mr_blocks_add(there ? &f->have : &f->todo, (struct mr_run){in->block[i], 1});
+        mr_blocks_add(there ? &recv->have : &recv->todo, (struct mr_block_run){batch->block[i], 1});
         missing += !there;
     }
     mr_stat_add(MR_STAT_UD_MISSING, missing);
     return !missing;
 }
 
-/* A path over which nothing has come for many rounds is of no use, though its adapters have nothing to say. */
-void mr_intake_judge(struct mr_intake *in)
+/* Nothing has arrived over this path for many batches, though the adapters report no error. */
+void mr_dgram_batch_judge(struct mr_dgram_batch *batch)
 {
-    struct mr_sub *sub = in->sub;
-    struct mr_peer *p = in->peer;
+    struct mr_sub *sub = batch->sub;
+    struct mr_peer *p = batch->peer;
     char name[MR_SUB_NAME];
 
-    if (in->came) {
-        mr_bulk_sub_of(sub)->fruitless = mr_bulk_of(p)->hasty = 0;
+    if (batch->came) {
+        mr_bulk_sub_of(sub)->fruitless = mr_bulk_of(p)->spurious = 0;
         return;
     }
-    if (!in->written)
+    if (!batch->written)
         return;
-    mr_bulk_of(p)->hasty += mr_bulk_of(p)->hasty < 8;
+    mr_bulk_of(p)->spurious += mr_bulk_of(p)->spurious < 8;
     if (++mr_bulk_sub_of(sub)->fruitless < FRUITLESS_MAX)
         return;
     mr_bulk_sub_of(sub)->fruitless = 0;

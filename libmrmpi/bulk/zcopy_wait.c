@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages as datagrams: which of them have queue pairs of the pools. The first one of each goes before the
- * second one of another; those that have none are served in the order in which they came.
+ * Large messages as datagrams: which of them get queue pairs of the pools. The first queue pair of each message goes
+ * before the second one of another; messages without one are served in the order in which they were begun.
  */
 #include "libmrmpi/bulk/zcopy.h"
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
-#define INTAKES_EACH  2     /* queue pairs of a message on a subchannel: one is settled while the other one fills */
-#define SHORTEST      16384 /* of messages: shorter ones are a few packets */
-#define WORTH_WAITING (128u << 10) /* messages that may wait for a queue pair */
+#define BATCHES_EACH  2            /* batches of a message on a subchannel: one is settled while the other one fills */
+#define SHORTEST      16384        /* bytes; shorter messages are a few packets */
+#define WORTH_WAITING (128u << 10) /* bytes of a message that waits for a queue pair */
 
-bool mr_inflow_usable(const struct mr_sub *sub, uint32_t size)
+bool mr_zcopy_sub_usable(const struct mr_sub *sub, uint32_t size)
 {
     const struct mr_peer *p = sub->peer;
 
@@ -23,16 +23,16 @@ bool mr_inflow_usable(const struct mr_sub *sub, uint32_t size)
 
 /* ---- what a message may have ------------------------------------------------------------------------------------- */
 
-unsigned mr_intakes_on(const struct mr_inflow *f, const struct mr_sub *sub)
+unsigned mr_dgram_batches_on(const struct mr_dgram_recv *recv, const struct mr_sub *sub)
 {
     unsigned n = 0;
 
-    for (const struct mr_intake *in = f->intakes; in; in = in->next)
-        n += in->sub == sub;
+    for (const struct mr_dgram_batch *batch = recv->batches; batch; batch = batch->next)
+        n += batch->sub == sub;
     return n;
 }
 
-/* Queue pairs of its rails that are free, n at least if that can be; *all: that there are. */
+/* Makes queue pairs until n are free on the peer's rails, if possible. Number of free ones; *all: of all. */
 static unsigned prepare_qps(const struct mr_peer *p, unsigned n, unsigned *all)
 {
     unsigned ready = 0, seen = 0; /* seen: set of rails */
@@ -41,7 +41,7 @@ static unsigned prepare_qps(const struct mr_peer *p, unsigned n, unsigned *all)
     for (unsigned i = 0; i < p->num_now; i++) {
         struct mr_rail *rail = p->now[i].rail;
 
-        if (!mr_inflow_usable(&p->now[i], 0) || seen >> rail->index & 1)
+        if (!mr_zcopy_sub_usable(&p->now[i], 0) || seen >> rail->index & 1)
             continue;
         seen |= 1u << rail->index;
         ready += mr_pool_prepare(rail, n > ready ? n - ready : 1);
@@ -50,47 +50,47 @@ static unsigned prepare_qps(const struct mr_peer *p, unsigned n, unsigned *all)
     return ready;
 }
 
-bool mr_inflow_may_take(const struct mr_inflow *f, const struct mr_sub *sub)
+bool mr_dgram_recv_may_take(const struct mr_dgram_recv *recv, const struct mr_sub *sub)
 {
     unsigned taken = mr_pool_num(sub->rail) - mr_pool_prepare(sub->rail, 1), most = (unsigned)mr_config.ud_pool;
 
-    if (!f->intakes)
+    if (!recv->batches)
         return taken < most;
-    return taken + mr_bulk.starving + most / 4 < most && mr_intakes_on(f, sub) < INTAKES_EACH;
+    return taken + mr_bulk.starving + most / 4 < most && mr_dgram_batches_on(recv, sub) < BATCHES_EACH;
 }
 
 /* ---- who waits for a queue pair ---------------------------------------------------------------------------------- */
 
-void mr_inflow_count(struct mr_inflow *f)
+void mr_dgram_recv_queue(struct mr_dgram_recv *recv)
 {
-    bool starves = f->todo.count && !f->intakes && !f->asleep;
+    bool starves = recv->todo.count && !recv->batches && !recv->asleep;
 
-    if (starves == f->starves)
+    if (starves == recv->starves)
         return;
-    f->starves = starves;
+    recv->starves = starves;
     if (starves) {
-        f->next_starved = NULL;
-        f->at_starved = mr_bulk.starved ? mr_bulk.starved_end : &mr_bulk.starved;
-        *f->at_starved = f;
-        mr_bulk.starved_end = &f->next_starved;
+        recv->next_starved = NULL;
+        recv->at_starved = mr_bulk.starved ? mr_bulk.starved_end : &mr_bulk.starved;
+        *recv->at_starved = recv;
+        mr_bulk.starved_end = &recv->next_starved;
         mr_bulk.starving++;
         mr_bulk.serve_due = true;
-        mr_bulk_of(f->peer)->num_starving++;
-        mr_peer_watch(f->peer); /* so that it is served */
+        mr_bulk_of(recv->peer)->num_starving++;
+        mr_peer_watch(recv->peer); /* so that it is served */
         return;
     }
-    *f->at_starved = f->next_starved;
-    if (f->next_starved)
-        f->next_starved->at_starved = f->at_starved;
+    *recv->at_starved = recv->next_starved;
+    if (recv->next_starved)
+        recv->next_starved->at_starved = recv->at_starved;
     else
-        mr_bulk.starved_end = f->at_starved;
+        mr_bulk.starved_end = recv->at_starved;
     mr_bulk.starving--;
-    mr_bulk_of(f->peer)->num_starving--;
+    mr_bulk_of(recv->peer)->num_starving--;
 }
 
 /*
- * A message that finds all queue pairs taken waits for one if it is long: that is faster than packets, which are copied
- * at both ends, and more so with several rails. One that is not so long is there in packets by then.
+ * If all queue pairs are taken a long message waits for one: that is faster than packets, which are copied at both
+ * ends, and more so with several rails. A shorter one has arrived in packets by then.
  */
 bool mr_zcopy_can(const struct mr_peer *p, uint64_t len)
 {

@@ -18,8 +18,8 @@ START_TEST(notifications_tell_run_round_and_receive)
 {
     for (uint32_t num = 1; num <= MR_BLOCKS_MAX; num *= 2)
         for (uint32_t first = 0; first<MR_BLOCKS_MAX; first += num> 512 ? num : 512) {
-            uint32_t imm = mr_run_imm(1023, (struct mr_run){first, num}, 63);
-            struct mr_run run = mr_run_of(imm);
+            uint32_t imm = mr_run_imm(1023, (struct mr_block_run){first, num}, 63);
+            struct mr_block_run run = mr_run_of(imm);
 
             ck_assert(mr_imm_is_run(imm));
             ck_assert_uint_eq(mr_run_index(imm), 1023);
@@ -36,17 +36,17 @@ START_TEST(a_block_counts_once)
     struct mr_blocks b;
 
     ck_assert_int_eq(mr_blocks_init(&b, 100, false), 0);
-    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_run){60, 8}), 8); /* over the end of a word */
-    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_run){64, 8}), 4);
-    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_run){96, 32}), 4); /* over the end of the message */
-    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_run){128, 128}), 0);
-    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_run){100, UINT32_MAX}), 0);
+    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_block_run){60, 8}), 8); /* over the end of a word */
+    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_block_run){64, 8}), 4);
+    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_block_run){96, 32}), 4); /* over the end of the message */
+    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_block_run){128, 128}), 0);
+    ck_assert_uint_eq(mr_blocks_add(&b, (struct mr_block_run){100, UINT32_MAX}), 0);
     ck_assert_uint_eq(b.count, 16);
     ck_assert_uint_eq(mr_blocks_find(&b, 0, true), 60);
     ck_assert_uint_eq(mr_blocks_find(&b, 60, false), 72);
     ck_assert_uint_eq(mr_blocks_find(&b, 72, true), 96);
     ck_assert_uint_eq(mr_blocks_find(&b, 96, false), 100);
-    ck_assert_uint_eq(mr_blocks_remove(&b, (struct mr_run){0, 61}), 1);
+    ck_assert_uint_eq(mr_blocks_remove(&b, (struct mr_block_run){0, 61}), 1);
     ck_assert(!mr_blocks_has(&b, 60) && mr_blocks_has(&b, 61));
     ck_assert_uint_eq(b.count, 15);
     mr_blocks_free(&b);
@@ -68,7 +68,7 @@ START_TEST(runs_cover_what_is_left_and_nothing_else)
 
         ck_assert_int_lt(round, 200);
         while ((at = mr_blocks_find(&todo, from, true)) < to) {
-            struct mr_run run = mr_blocks_run(&todo, from, to, most);
+            struct mr_block_run run = mr_blocks_run(&todo, from, to, most);
 
             ck_assert_uint_eq(run.first, at);
             ck_assert(run.num >= 1 && run.num <= most && run.first + run.num <= to);
@@ -80,7 +80,7 @@ START_TEST(runs_cover_what_is_left_and_nothing_else)
         }
         for (uint32_t i = from; i < to; i++)
             if (!mr_blocks_has(&have, i))
-                mr_blocks_add(&todo, (struct mr_run){i, 1});
+                mr_blocks_add(&todo, (struct mr_block_run){i, 1});
     }
     ck_assert_uint_eq(mr_blocks_find(&have, from, false), to < num ? to : num);
     mr_blocks_free(&todo);

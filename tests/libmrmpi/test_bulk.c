@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/bulk/zcopy.h"
 #include "libmrmpi/peer/peer.h"
 #include "libmrmpi/peer/view.h"
 #include "libmrmpi/verbs/odp.h"
@@ -159,12 +159,12 @@ bool mr_zcopy_can(const struct mr_peer *p, uint64_t len)
     ck_abort();
 }
 
-int mr_zcopy_open(struct region *r, struct mr_peer *p, struct mr_remote *out)
+int mr_zcopy_open(struct mr_bulk_region *r, struct mr_peer *p, struct mr_remote *out)
 {
     ck_abort();
 }
 
-void mr_zcopy_close(struct region *r)
+void mr_zcopy_close(struct mr_bulk_region *r)
 {
     ck_abort();
 }
@@ -176,12 +176,12 @@ int mr_zcopy_begin(struct mr_put *put)
 
 /* ---- links that lose writes: none here ---- */
 
-int mr_track_open(struct region *r, uint64_t len, struct mr_remote *out)
+int mr_track_open(struct mr_bulk_region *r, uint64_t len, struct mr_remote *out)
 {
     ck_abort();
 }
 
-void mr_track_close(struct region *r)
+void mr_track_close(struct mr_bulk_region *r)
 {
     ck_abort();
 }
