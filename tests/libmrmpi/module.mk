@@ -152,6 +152,15 @@ tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
 
+# The same over links, pools and a peer of fake_bulk.c, protocol by protocol
+BULK_TESTS := $(addprefix tests/libmrmpi/,test_track)
+TESTPROGS += $(BULK_TESTS)
+UNIT_TESTS += $(BULK_TESTS)
+$(foreach t,$(BULK_TESTS),$(eval $(t)_SRCS := $(t).c tests/libmrmpi/fake_bulk.c $(addprefix libmrmpi/bulk/,bulk.c put.c stripe.c \
+    moves.c track.c zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c blocks.c filter.c repair.c) \
+    $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
+    $(addprefix libmrmpi/base/,config.c log.c record.c stats.c)) $(eval $(t)_PKGS := check) $(eval $(t)_LDLIBS := -lpthread))
+
 # The end of a job, with channels, a launcher and a pt2pt/ of the test's own
 TESTPROGS += tests/libmrmpi/test_linger
 UNIT_TESTS += tests/libmrmpi/test_linger
