@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stripes whose subchannel breaks, retires, or has no room. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/libmrmpi/fake_bulk.h"
+
+enum { LEN = 1 << 20, HALF = LEN / 2 };
+
+static unsigned char *buf;
+static struct mr_peer *peer;
+
+static void setup(void)
+{
+    fake_setup(MR_LINK_RC);
+    peer = &fake.peer->base;
+    buf = calloc(1, LEN);
+}
+
+static void begin(bool read)
+{
+    const struct mr_remote at = {.addr = 0x100000, .len = LEN, .num_keys = 2, .token = 3};
+
+    if (read)
+        ck_assert_int_eq(mr_bulk_read(peer, buf, LEN, (struct mr_vc_part){.len = LEN}, &at, NULL), 0);
+    else
+        ck_assert_int_eq(mr_bulk_put(peer, buf, LEN, &at, NULL), 0);
+}
+
+static void is_post(unsigned i, unsigned sub, uint64_t at, uint64_t len)
+{
+    ck_assert_uint_lt(i, fake.num_posts);
+    ck_assert_uint_eq(fake.post[i].sub, sub);
+    ck_assert_uint_eq(fake.post[i].raddr, 0x100000 + at);
+    ck_assert_uint_eq(fake.post[i].len, len);
+}
+
+static void drain(unsigned sub)
+{
+    fake_break(sub);
+    mr_stripes_drained(&peer->sub[sub]);
+}
+
+static void hear_told(uint64_t cookie, bool landed)
+{
+    struct mr_hdr hdr = {.kind = MR_CONTROL_TOLD, .rank = landed, .sreq = cookie};
+
+    ck_assert(mr_stripes_control(peer, &hdr));
+}
+
+/* What a read brought counts for nothing after a break: it is read again at once, in two steps. */
+START_TEST(a_read_is_repeated_at_once)
+{
+    unsigned sub, other;
+
+    begin(true);
+    ck_assert_uint_eq(fake.num_posts, 2);
+    sub = fake.post[0].sub;
+    other = fake.post[1].sub;
+    ck_assert_uint_ne(sub, other);
+    is_post(0, sub, 0, HALF);
+    is_post(1, other, HALF, HALF);
+    ck_assert(!fake.post[0].has_imm && fake.post[0].read);
+    drain(sub);
+    ck_assert_uint_eq(fake.peer->num_unconfirmed, 0);
+    ck_assert_uint_eq(fake.num_posts, 3);
+    is_post(2, other, 0, HALF / 2);
+    ck_assert(fake.post[2].read);
+    fake_complete(2);
+    ck_assert_uint_eq(fake.num_posts, 4);
+    is_post(3, other, HALF / 2, HALF / 2);
+    fake_complete(1);
+    ck_assert_uint_eq(fake.reads_done, 0);
+    fake_complete(3);
+    ck_assert_uint_eq(fake.reads_done, 1);
+    ck_assert_int_eq(fake.error, 0);
+    ck_assert_uint_eq(fake.num_controls, 0);
+}
+END_TEST
+
+/* Each break halves the steps, down to 64 KiB; a step that has arrived is not repeated. */
+START_TEST(steps_get_shorter)
+{
+    static const struct {
+        uint64_t at, len;
+    } expected[] = {{0, HALF / 2}, {0, HALF / 4}, {HALF / 4, 65536}, {HALF / 4, 65536}};
+    unsigned here, there;
+
+    begin(true);
+    here = fake.post[0].sub;
+    there = fake.post[1].sub;
+    fake_complete(1);
+    for (unsigned n = 0; n < 4; n++) { /* to and fro */
+        unsigned from = n & 1 ? there : here, to = n & 1 ? here : there;
+
+        drain(from);
+        is_post(fake.num_posts - 1, to, expected[n].at, expected[n].len);
+        if (n == 1) { /* the first quarter is there, and the second one is posted */
+            fake_complete(fake.num_posts - 1);
+            is_post(fake.num_posts - 1, to, HALF / 4, HALF / 4);
+        }
+        peer->sub[from].state = MR_SUB_OPEN;
+        peer->load[from].up = true;
+    }
+    for (uint64_t at = HALF / 4; at < HALF; at += 65536) {
+        ck_assert_uint_eq(fake.reads_done, 0);
+        is_post(fake.num_posts - 1, here, at, 65536);
+        fake_complete(fake.num_posts - 1);
+    }
+    ck_assert_uint_eq(fake.reads_done, 1);
+}
+END_TEST
+
+/* A write may have landed: the peer is asked once its end is gone, and the stripe is written again if it has not. */
+START_TEST(a_write_waits_for_gone_and_told)
+{
+    struct mr_sub *sub;
+    struct mr_stripe_op *s;
+    uint32_t imm;
+
+    begin(false);
+    ck_assert(fake.post[0].has_imm && fake.post[1].has_imm);
+    sub = &peer->sub[fake.post[0].sub];
+    imm = fake.post[0].imm;
+    s = &fake.peer->puts->stripe[0];
+    drain(fake.post[0].sub);
+    ck_assert_uint_eq(fake.num_posts, 2);
+    ck_assert_uint_eq(fake.peer->num_unconfirmed, 1);
+    ck_assert_int_eq(s->state, MR_STRIPE_UNCONFIRMED);
+    ck_assert(mr_stripes_use(sub));
+    ck_assert(mr_stripes_confirm(sub)); /* the peer's end is not gone */
+    ck_assert_uint_eq(fake.num_controls, 0);
+    hear_told((uintptr_t)s, false); /* it was not asked */
+    ck_assert_int_eq(s->state, MR_STRIPE_UNCONFIRMED);
+    sub->peer_from = (uint8_t)(sub->generation + 1);
+    ck_assert(mr_stripes_confirm(sub));
+    ck_assert_uint_eq(fake.num_controls, 1);
+    ck_assert_uint_eq(fake.control[0].hdr.kind, MR_CONTROL_ASK);
+    ck_assert_uint_eq(fake.control[0].hdr.ctx, imm);
+    ck_assert_uint_eq(fake.num_posts, 2);
+    ck_assert(!mr_stripes_confirm(sub));
+    ck_assert_uint_eq(fake.num_controls, 1); /* once */
+    hear_told(fake.control[0].hdr.sreq, false);
+    ck_assert_uint_eq(fake.num_posts, 3);
+    is_post(2, fake.post[1].sub, 0, HALF / 2);
+    ck_assert(!fake.post[2].has_imm); /* the notification comes with the last step */
+    fake_complete(2);
+    ck_assert_uint_eq(fake.num_posts, 4);
+    ck_assert(fake.post[3].has_imm);
+    ck_assert_uint_eq(fake.post[3].imm, imm);
+    fake_complete(3);
+    fake_complete(1);
+    ck_assert_uint_eq(fake.puts_sent, 1);
+    hear_told((uintptr_t)s, true); /* finds nothing */
+    ck_assert_uint_eq(fake.puts_sent, 1);
+}
+END_TEST
+
+START_TEST(a_write_that_has_landed)
+{
+    struct mr_sub *sub;
+
+    begin(false);
+    sub = &peer->sub[fake.post[0].sub];
+    drain(fake.post[0].sub);
+    sub->peer_from = (uint8_t)(sub->generation + 1);
+    mr_stripes_confirm(sub);
+    fake_complete(1);
+    ck_assert_uint_eq(fake.puts_sent, 0);
+    hear_told(fake.control[0].hdr.sreq, true);
+    ck_assert_uint_eq(fake.num_posts, 2);
+    ck_assert_uint_eq(fake.puts_sent, 1);
+}
+END_TEST
+
+/* The other side of the question: a stripe that has come, or that nobody waits for, has landed. */
+START_TEST(an_answer)
+{
+    struct mr_hdr ask = {.kind = MR_CONTROL_ASK, .sreq = 99, .tag = 1};
+    int owner;
+    uint32_t token;
+    bool stray;
+
+    ck_assert_int_eq(mr_target_open(&mr_bulk.targets, &owner, &token), 0);
+    ck_assert_ptr_null(mr_target_arrived(&mr_bulk.targets, mr_target_imm(token, 0, 2), &stray));
+    for (unsigned i = 0; i < 3; i++) {
+        if (i == 2)
+            mr_target_close(&mr_bulk.targets, token);
+        ask.ctx = mr_target_imm(token, i ? 1 : 0, 2);
+        ck_assert(mr_stripes_control(peer, &ask));
+        ck_assert_uint_eq(fake.control[i].hdr.kind, MR_CONTROL_TOLD);
+        ck_assert_uint_eq(fake.control[i].hdr.sreq, 99);
+        ck_assert_int_eq(fake.control[i].hdr.rank, i != 1);
+    }
+    ask.tag = 77; /* no such subchannel */
+    ck_assert(mr_stripes_control(peer, &ask));
+    ck_assert_uint_eq(fake.num_controls, 3);
+    ask.kind = MR_CONTROL_GONE;
+    ck_assert(!mr_stripes_control(peer, &ask));
+    mr_targets_free(&mr_bulk.targets);
+}
+END_TEST
+
+/* A stripe of which nothing was posted goes elsewhere without a question. */
+START_TEST(what_waited_moves_at_once)
+{
+    fake.room[0] = 0;
+    begin(false);
+    ck_assert_uint_eq(fake.num_posts, 1);
+    ck_assert_uint_eq(fake.backlogs, 1);
+    ck_assert_ptr_nonnull(fake.peer->sub[0].waiting);
+    drain(0);
+    ck_assert_ptr_null(fake.peer->sub[0].waiting);
+    ck_assert_uint_eq(fake.peer->num_unconfirmed, 0);
+    ck_assert_uint_eq(fake.num_posts, 2);
+    ck_assert_uint_eq(fake.post[1].sub, 1);
+    ck_assert_uint_eq(fake.peer->sub[0].queued, 0);
+    ck_assert_uint_eq(fake.peer->sub[1].queued, LEN);
+}
+END_TEST
+
+/* The same from a subchannel that retires; but a stripe of which some is posted stays. */
+START_TEST(a_subchannel_retires)
+{
+    mr_verbs.rail[0].max_msg = 65536;
+    fake.room[0] = 1;
+    begin(false);
+    peer->sub[0].closing = true;
+    mr_stripes_move(peer);
+    ck_assert_uint_eq(fake.num_posts, 2);
+    ck_assert_ptr_nonnull(fake.peer->sub[0].waiting);
+    fake.room[0] = 1000;
+    ck_assert(!mr_stripes_resume(peer));
+    ck_assert_uint_eq(fake.num_posts, 1 + HALF / 65536);
+    fake.room[0] = 0;
+    peer->sub[0].closing = false;
+    begin(false);
+    peer->sub[0].closing = true;
+    peer->load[0].up = false;
+    mr_stripes_move(peer);
+    ck_assert_ptr_null(fake.peer->sub[0].waiting);
+    ck_assert_uint_eq(fake.post[fake.num_posts - 1].sub, 1);
+    ck_assert_uint_eq(fake.post[fake.num_posts - 2].sub, 1);
+}
+END_TEST
+
+/* Without any subchannel stripes wait, unassigned, and the peer is connected for them. */
+START_TEST(nothing_is_up)
+{
+    begin(false);
+    fake_break(1);
+    drain(0);
+    mr_stripes_drained(&peer->sub[1]);
+    ck_assert_uint_eq(fake.peer->num_unconfirmed, 2);
+    for (unsigned i = 0; i < 2; i++)
+        peer->sub[i].peer_from = (uint8_t)(peer->sub[i].generation + 1);
+    mr_stripes_confirm(&peer->sub[0]);
+    hear_told(fake.control[0].hdr.sreq, false);
+    ck_assert_uint_eq(fake.num_posts, 2);
+    ck_assert_ptr_nonnull(fake.peer->unassigned);
+    ck_assert(peer->needed);
+    ck_assert_uint_eq(fake.needs, 1);
+    peer->sub[1].state = MR_SUB_OPEN;
+    peer->load[1].up = true;
+    ck_assert(!mr_stripes_resume(peer));
+    ck_assert(!peer->needed);
+    ck_assert_ptr_null(fake.peer->unassigned);
+    ck_assert_uint_eq(fake.num_posts, 3);
+    is_post(2, 1, 0, HALF / 2);
+}
+END_TEST
+
+static void add_cases(void *c)
+{
+    tcase_add_test((TCase *)c, a_read_is_repeated_at_once);
+    tcase_add_test((TCase *)c, steps_get_shorter);
+    tcase_add_test((TCase *)c, a_write_waits_for_gone_and_told);
+    tcase_add_test((TCase *)c, a_write_that_has_landed);
+    tcase_add_test((TCase *)c, an_answer);
+    tcase_add_test((TCase *)c, what_waited_moves_at_once);
+    tcase_add_test((TCase *)c, a_subchannel_retires);
+    tcase_add_test((TCase *)c, nothing_is_up);
+}
+
+int main(void)
+{
+    return fake_run("moves", add_cases, setup);
+}
