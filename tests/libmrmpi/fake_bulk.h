@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tests of bulk/ share: a peer of rank 1 with two subchannels on two rails, links and pools of queue pairs that
- * only write down what is posted, and a clock that the test moves. fake_setup() begins anew.
+ * What the tests of bulk/ share: a peer of rank 1 with two subchannels on two rails, links and pools of queue pairs
+ * that only write down what is posted, and a clock that the test moves. fake_setup() begins anew.
  */
 #ifndef MRMPI_TESTS_FAKE_BULK_H
 #define MRMPI_TESTS_FAKE_BULK_H

@@ -153,7 +153,7 @@ tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
 
 # The same over links, pools and a peer of fake_bulk.c, protocol by protocol
-BULK_TESTS := $(addprefix tests/libmrmpi/,test_track test_moves test_zcopy_out)
+BULK_TESTS := $(addprefix tests/libmrmpi/,test_track test_moves test_zcopy_in test_zcopy_out)
 TESTPROGS += $(BULK_TESTS)
 UNIT_TESTS += $(BULK_TESTS)
 $(foreach t,$(BULK_TESTS),$(eval $(t)_SRCS := $(t).c tests/libmrmpi/fake_bulk.c $(addprefix libmrmpi/bulk/,bulk.c put.c stripe.c \

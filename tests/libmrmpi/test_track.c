@@ -52,8 +52,10 @@ static void hear_landed(uint32_t serial)
 
 static void hear_missing(unsigned round, bool more, struct mr_missing_run run)
 {
-    hear((struct mr_hdr){.kind = MR_TRACK_MISSING, .tag = (int32_t)round, .rank = more, .sreq = last_control()->hdr.sreq},
-         &run, sizeof run);
+    hear(
+        (struct mr_hdr){
+            .kind = MR_TRACK_MISSING, .tag = (int32_t)round, .rank = more, .sreq = last_control()->hdr.sreq},
+        &run, sizeof run);
 }
 
 static void is_write(unsigned i, unsigned round, uint32_t first, uint32_t num)
@@ -178,7 +180,8 @@ START_TEST(fruitless_links)
         ck_assert_uint_eq(fake.num_controls, round);
         ck_assert_int_eq(last_control()->hdr.tag, (int)round - 1);
         ck_assert_uint_eq(fake.breaks, 0);
-        if (round == 15) { /* the other half of the blocks has a link of its own, that works; and so does this one now */
+        if (round ==
+            15) { /* the other half of the blocks has a link of its own, that works; and so does this one now */
             hear_missing(round, false, (struct mr_missing_run){1, 1});
             continue;
         }

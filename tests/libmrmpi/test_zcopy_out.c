@@ -126,21 +126,25 @@ END_TEST
 START_TEST(room_and_order)
 {
     begin_put(SIZE);
-    fake.room[0] = 1;
+    fake.room[0] = 2;
     fake.run_max = 4;
-    clear_one(0, 1, 0, 8);
-    clear_one(0, 2, 8, 4);
-    clear_one(1, 3, 12, 4);
+    clear_one(0, 1, 0, 12);
+    clear_one(0, 2, 12, 4);
+    clear_one(1, 3, 16, 4);
     ck_assert(mr_zcopy_resume(peer));
-    ck_assert_uint_eq(fake.num_posts, 2);
+    ck_assert_uint_eq(fake.num_posts, 3);
     is_post(0, 0, 1, 0, 0, 4 * SIZE);
-    is_post(1, 1, 3, 0, 12, 4 * SIZE);
+    is_post(1, 1, 3, 0, 16, 4 * SIZE);
+    is_post(2, 0, 1, 4, 4, 4 * SIZE);
+    fake_complete(0);
+    fake_complete(2);
+    ck_assert_uint_eq(fake.num_controls, 0); /* some of it waits */
     fake.room[0] = 10;
     while (mr_zcopy_resume(peer))
         ;
-    ck_assert_uint_eq(fake.num_posts, 4);
-    is_post(2, 0, 1, 4, 4, 4 * SIZE);
-    is_post(3, 0, 2, 0, 8, 4 * SIZE);
+    ck_assert_uint_eq(fake.num_posts, 5);
+    is_post(3, 0, 1, 8, 8, 4 * SIZE);
+    is_post(4, 0, 2, 0, 12, 4 * SIZE);
     fake_complete(1);
     is_written(1, 3);
 }
