@@ -80,7 +80,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
     mr_net.news_ns = now;
     mr_verbs_check_events();
     mr_view_update(now);
-    if (mr_peers.mending)
+    if (mr_peers.recovering)
         mr_peers_poll();
     if ((mr_peers.rationed || mr_peers.rules.num || mr_peers.rings) && mr_budget_tick(now))
         mr_rings_tick();
@@ -219,7 +219,7 @@ int mr_net_poll(void)
         now = mr_clock_ns();
     if (__builtin_expect(timed, 0))
         serve_time(done, now);
-    if (__builtin_expect(mr_peers.mend_due, 0))
+    if (__builtin_expect(mr_peers.recovery_due, 0))
         mr_peers_poll();
     if (__builtin_expect(mr_peers.backlogged != NULL, 0)) {
         flush_backlog();

@@ -30,7 +30,7 @@ static inline size_t mr_address_length(unsigned rails)
     return offsetof(struct mr_address, rail) + rails * sizeof(struct mr_rail_addr);
 }
 
-/* Takes over an address of len bytes that came: strings end. 0, -EPROTONOSUPPORT: another version, -EPROTO: it is none. */
+/* Checks an address of len bytes that came, and ends its strings. 0; -EPROTONOSUPPORT: another version; -EPROTO. */
 int mr_address_check(struct mr_address *c, size_t len);
 
 #endif

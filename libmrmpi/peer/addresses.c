@@ -4,7 +4,7 @@
  * time. Where threads share the library it is asked by a thread of its own, so that they get on meanwhile: until the
  * address is there a peer cannot be connected, and only the shortest messages go to it unasked.
  */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -100,16 +100,16 @@ static int take(struct mr_peer *p, struct fetch *f)
 {
     if (f->err == -EBUSY)
         return f->err; /* the ranks meet; it may be asked later */
-    p->address_error = f->err ? f->err : mr_address_check(&f->got.address, f->len);
-    if (!p->address_error)
-        p->address_error = keep(p, &f->got.address);
-    if (p->address_error == -EPROTONOSUPPORT)
+    p->own->address_error = f->err ? f->err : mr_address_check(&f->got.address, f->len);
+    if (!p->own->address_error)
+        p->own->address_error = keep(p, &f->got.address);
+    if (p->own->address_error == -EPROTONOSUPPORT)
         mr_log(MR_LOG_ERROR,
                "rank %d runs another version of mrmpi: version %u of its address, %u of ours; a job needs one version",
                p->rank, f->got.address.version, MR_ADDRESS_VERSION);
-    else if (p->address_error)
-        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank, strerror(-p->address_error));
-    return p->address_error;
+    else if (p->own->address_error)
+        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank, strerror(-p->own->address_error));
+    return p->own->address_error;
 }
 
 /* ---- the thread that asks ---------------------------------------------------------------------------------------- */
@@ -172,8 +172,8 @@ static bool ask_meanwhile(struct mr_peer *p)
     if (!f)
         return false;
     f->rank = p->rank;
-    p->fetching = true;
-    mr_peers.num_fetching++;
+    p->own->fetching = true;
+    mr_peers_own.num_fetching++;
     pthread_mutex_lock(&asker.mutex);
     *asker.wanted_end = f;
     asker.wanted_end = &f->next;
@@ -196,7 +196,7 @@ static void take_all(void)
 
         next = f->next;
         take(p, f);
-        p->fetching = false;
+        p->own->fetching = false;
         f->next = asker.taken;
         asker.taken = f;
     }
@@ -209,7 +209,7 @@ void mr_addresses_poll(void)
     take_all();
     while ((f = asker.taken)) {
         asker.taken = f->next;
-        mr_peers.num_fetching--;
+        mr_peers_own.num_fetching--;
         mr_cm_resume(&mr_peers.peer[f->rank]->cm, mr_clock_ns());
         free(f);
     }
@@ -245,11 +245,11 @@ int mr_peer_fetch_address(struct mr_peer *p)
 {
     struct fetch f = {.rank = p->rank};
 
-    if (p->fetching)
+    if (p->own->fetching)
         take_all();
-    if (p->address->magic || p->address_error)
-        return p->address_error;
-    if (p->fetching || (mr_threaded && ask_meanwhile(p)))
+    if (p->address->magic || p->own->address_error)
+        return p->own->address_error;
+    if (p->own->fetching || (mr_threaded && ask_meanwhile(p)))
         return -EAGAIN;
     ask_launcher(&f);
     return take(p, &f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers are made and connected on demand: which handshakes begin when, and what else is due for a peer. */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +15,12 @@
 
 static void watch(struct mr_peer *p)
 {
-    if (p->connecting || !(p->queued || mr_cm_waiting(&p->cm)))
+    if (p->own->connecting || !(p->own->queued || mr_cm_waiting(&p->cm)))
         return;
-    p->connecting = true;
+    p->own->connecting = true;
     p->next_connecting = NULL;
-    *(mr_peers.connecting ? mr_peers.connecting_end : &mr_peers.connecting) = p;
-    mr_peers.connecting_end = &p->next_connecting;
+    *(mr_peers.connecting ? mr_peers_own.connecting_end : &mr_peers.connecting) = p;
+    mr_peers_own.connecting_end = &p->next_connecting;
     mr_peers.attentive = true;
 }
 
@@ -29,10 +29,10 @@ static void init_handshake(struct mr_peer *p)
     mr_cm_init(&p->cm, &mr_handshake_ops, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)p->rank,
                (uint64_t)mr_config.connect_timeout_ms * 1000000,
                mr_config.connect_retries ? (unsigned)mr_config.connect_retries + 1 : 0);
-    if (!mr_peers.connect_rtt.min_ns) {
+    if (!mr_peers_own.connect_rtt.min_ns) {
         uint64_t max = (uint64_t)mr_config.connect_timeout_ms * 1000000;
 
-        mr_rtt_init(&mr_peers.connect_rtt, max < TIMEOUT_MIN_NS ? max : TIMEOUT_MIN_NS, max);
+        mr_rtt_init(&mr_peers_own.connect_rtt, max < TIMEOUT_MIN_NS ? max : TIMEOUT_MIN_NS, max);
     }
 }
 
@@ -42,9 +42,10 @@ struct mr_peer *mr_peer_get(int rank)
 
     if (p)
         return p;
-    p = calloc(1, mr_peers.peer_size);
+    p = calloc(1, mr_peers.peer_size + sizeof *p->own);
     if (!p)
         return NULL;
+    p->own = (void *)((char *)p + mr_peers.peer_size);
     p->rank = rank;
     p->address = &mr_address_none;
     p->vc = mr_channel_up.get(rank);
@@ -67,18 +68,18 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
     if (mr_cm_waiting(&p->cm))
         return false;
     mr_cm_again(&p->cm, MR_REOPEN_ATTEMPTS);
-    p->cm.timeout_ns = mr_peers.connect_rtt.max_ns;
-    p->reopening = sub;
-    mr_cm_start(&p->cm, ++mr_peers.next_id, mr_clock_ns());
+    p->cm.timeout_ns = mr_peers_own.connect_rtt.max_ns;
+    p->own->handshake_sub = sub;
+    mr_cm_start(&p->cm, ++mr_peers_own.next_id, mr_clock_ns());
     watch(p);
     return true;
 }
 
 static void begin_round(struct mr_peer *p)
 {
-    p->queued = false;
-    p->cm.timeout_ns = mr_rtt_timeout(&mr_peers.connect_rtt);
-    mr_cm_start(&p->cm, ++mr_peers.next_id, mr_clock_ns());
+    p->own->queued = false;
+    p->cm.timeout_ns = mr_rtt_timeout(&mr_peers_own.connect_rtt);
+    mr_cm_start(&p->cm, ++mr_peers_own.next_id, mr_clock_ns());
 }
 
 /* Requests go out in order, and only so many at a time: those that have been repeated do not keep others from going. */
@@ -93,12 +94,12 @@ static unsigned num_requested(void)
 
 void mr_peer_connect(struct mr_peer *p)
 {
-    if (p->cm.state != MR_CM_IDLE || p->queued)
+    if (p->cm.state != MR_CM_IDLE || p->own->queued)
         return;
     if (num_requested() < REQUESTS_MAX)
         begin_round(p);
     else
-        p->queued = true;
+        p->own->queued = true;
     watch(p);
 }
 
@@ -134,9 +135,9 @@ static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
     uint64_t waited = now_ns > p->cm.begun_ns ? now_ns - p->cm.begun_ns : 0; /* it may have begun just now */
     int err;
 
-    if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT || waited < (p->silence_ns ? 2 * p->silence_ns : SILENCE_NS))
+    if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT || waited < (p->own->silence_ns ? 2 * p->own->silence_ns : SILENCE_NS))
         return;
-    p->silence_ns = waited;
+    p->own->silence_ns = waited;
     err = mr_launch_failed();
     if (err) {
         mr_log(MR_LOG_ERROR, "rank %d on %s does not answer the request to connect, and the job ends: %s", p->rank,
@@ -153,9 +154,9 @@ static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
 /* True while there is something to wait for. */
 static bool tick_peer(struct mr_peer *p, uint64_t now_ns, unsigned *room)
 {
-    if (p->queued && p->cm.state != MR_CM_IDLE)
-        p->queued = false; /* the peer was first */
-    if (p->queued && *room) {
+    if (p->own->queued && p->cm.state != MR_CM_IDLE)
+        p->own->queued = false; /* the peer was first */
+    if (p->own->queued && *room) {
         --*room;
         begin_round(p);
     }
@@ -163,7 +164,7 @@ static bool tick_peer(struct mr_peer *p, uint64_t now_ns, unsigned *room)
     if (p->cm.state == MR_CM_REQ_SENT)
         mr_where_ask(p, now_ns);
     complain_of_silence(p, now_ns);
-    return p->queued || mr_cm_waiting(&p->cm);
+    return p->own->queued || mr_cm_waiting(&p->cm);
 }
 
 void mr_handshake_tick(void)
@@ -172,37 +173,37 @@ void mr_handshake_tick(void)
     struct mr_peer **at = &mr_peers.connecting, *p;
     uint64_t now = mr_clock_ns();
 
-    if (mr_peers.num_fetching)
+    if (mr_peers_own.num_fetching)
         mr_addresses_poll();
     while ((p = *at)) {
         if (tick_peer(p, now, &room)) {
             at = &p->next_connecting;
             continue;
         }
-        p->connecting = false;
+        p->own->connecting = false;
         *at = p->next_connecting;
     }
-    mr_peers.connecting_end = at;
+    mr_peers_own.connecting_end = at;
 }
 
 /* ---- peers that something is due for ------------------------------------------------------------------------------- */
 
 void mr_peers_poll(void)
 {
-    struct mr_peer **at = &mr_peers.mending, *p;
+    struct mr_peer **at = &mr_peers.recovering, *p;
     uint64_t now = mr_clock_ns();
 
-    mr_peers.mend_due = false;
+    mr_peers.recovery_due = false;
     while ((p = *at)) {
         bool more = mr_recovery_poll(p, now, mr_handshake_begin);
 
         if (!p->error && p->up)
             more |= mr_epoch_poll(p, now, mr_handshake_begin);
         if (more) {
-            at = &p->next_mending;
+            at = &p->own->next_recovering;
             continue;
         }
-        p->mending = false;
-        *at = p->next_mending;
+        p->own->recovering = false;
+        *at = p->own->next_recovering;
     }
 }

@@ -14,7 +14,7 @@
  * have to do with one link each, although small messages have a level of their own. When the old side is closed there is
  * room: the sides are changed once more.
  */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 
 #include <string.h>
 
@@ -30,8 +30,8 @@ void mr_epoch_all(void)
 
         if (!p || p->error || p->cm.state == MR_CM_IDLE)
             continue;
-        p->change = true;
-        p->change_ns = 0;
+        p->own->change = true;
+        p->own->change_ns = 0;
         mr_peer_due(p);
     }
 }
@@ -70,9 +70,9 @@ static bool close_when_idle(struct mr_sub *sub)
 {
     if (!mr_sub_retires(sub) || sub->state != MR_SUB_OPEN)
         return false;
-    if (!sub->told && is_idle(sub))
-        sub->told = tell_idle(sub);
-    if (sub->told && sub->heard)
+    if (!sub->own->told && is_idle(sub))
+        sub->own->told = tell_idle(sub);
+    if (sub->own->told && sub->own->heard)
         mr_sub_close(sub);
     return true;
 }
@@ -84,7 +84,7 @@ bool mr_epoch_control(struct mr_peer *p, const struct mr_hdr *hdr)
     if (!sub)
         return hdr->kind == MR_CONTROL_IDLE;
     if (sub->generation == mr_tag_generation((uint32_t)hdr->tag))
-        sub->heard = true;
+        sub->own->heard = true;
     mr_peer_due(p);
     return true;
 }
@@ -98,9 +98,9 @@ static bool has_levels(const struct mr_sub *sub)
 
     mr_levels_of(sub, sl);
     for (unsigned l = MR_LEVEL_BULK; l-- > 0;)
-        if (sub->crowded >> l & 1)
+        if (sub->own->crowded >> l & 1)
             sl[l] = sl[l + 1];
-    return !memcmp(sub->sl, sl, sizeof sl);
+    return !memcmp(sub->own->sl, sl, sizeof sl);
 }
 
 static bool has_other_levels(const struct mr_peer *p)
@@ -135,15 +135,15 @@ static bool lacks_links(const struct mr_peer *p)
 
         if (open ? sub->closing : mr_sub_is_wanted(sub) && !sub->rail->down)
             return false; /* it gives back its part of the room, or takes it */
-        crowded |= open && sub->crowded;
-        extra += open ? sub->extra : 0;
+        crowded |= open && sub->own->crowded;
+        extra += open ? sub->own->extra : 0;
     }
     return crowded && mr_levels_spare_links(p, NULL) > extra;
 }
 
 void mr_epoch_failed(struct mr_peer *p)
 {
-    p->change = true;
+    p->own->change = true;
     mr_peer_due(p);
 }
 
@@ -155,14 +155,14 @@ void mr_epoch_opened(struct mr_peer *p, uint8_t epoch)
         return;
     p->epoch = epoch;
     p->now = p->sub + (epoch & 1) * p->num_now;
-    p->load = p->loads[epoch & 1];
+    p->load = p->own->loads[epoch & 1];
     for (unsigned i = 0; i < p->num_now; i++) { /* the rails are the same */
         p->load[i].weight = before[i].weight;
         before[i].up = false;
     }
     mr_stat_add(MR_STAT_CHANGED, 1);
     mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->address->host,
-           p->now[0].sl[MR_LEVEL_SMALL], p->now[0].sl[MR_LEVEL_BULK]);
+           p->now[0].own->sl[MR_LEVEL_SMALL], p->now[0].own->sl[MR_LEVEL_BULK]);
     mr_peer_tell_moved(p);
     mr_peer_due(p);
 }
@@ -174,13 +174,13 @@ bool mr_epoch_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
     for (unsigned i = 0; i < p->num_subs; i++)
         more |= close_when_idle(&p->sub[i]);
     closed = other_side_is_closed(p);
-    if (p->change && !has_other_levels(p))
-        p->change = false;
-    if (!p->change && !(closed && lacks_links(p)))
+    if (p->own->change && !has_other_levels(p))
+        p->own->change = false;
+    if (!p->own->change && !(closed && lacks_links(p)))
         return more;
-    if (now_ns >= p->change_ns && closed && begin(p, NULL)) {
-        p->change = false; /* unless the round fails, or more is heard meanwhile */
-        p->change_ns = now_ns + PAUSE_NS;
+    if (now_ns >= p->own->change_ns && closed && begin(p, NULL)) {
+        p->own->change = false; /* unless the round fails, or more is heard meanwhile */
+        p->own->change_ns = now_ns + PAUSE_NS;
     }
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handshakes: in each of them subchannels are opened by an exchange of datagrams (verbs/connect.h). */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -107,9 +107,9 @@ static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const
 {
     if (req)
         return find_in(req, sub);
-    if (p->up && p->reopening)
-        return sub == p->reopening;
-    return mr_sub_is_current(sub) != p->up && p->wanted >> sub->kind & 1;
+    if (p->up && p->own->handshake_sub)
+        return sub == p->own->handshake_sub;
+    return mr_sub_is_current(sub) != p->up && p->own->wanted >> sub->kind & 1;
 }
 
 /* A port that was up a moment ago comes back, perhaps. */
@@ -261,8 +261,8 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
         }
         if (mr_is_later(r->generation, sub->generation))
             sub->generation = r->generation; /* the later one counts at both ends */
-        if (mr_is_later(r->epoch, sub->epoch) && (r->epoch & 1) == sub->side)
-            sub->epoch = r->epoch;
+        if (mr_is_later(r->epoch, sub->own->epoch) && (r->epoch & 1) == sub->parity)
+            sub->own->epoch = r->epoch;
         err = mr_sub_connect(sub, &p->address->rail[sub->remote_rail], r, s ? s : r, c->local->psn, remote->psn);
         if (!err) {
             connected++;
@@ -286,7 +286,7 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
 static struct mr_sub *pick_way(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
     const struct mr_cm_sub *s = msg->sub;
-    struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : p->answering;
+    struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : p->own->datagram_sub;
 
     return p->up && sub ? sub : &p->sub[attempt % p->num_subs];
 }
@@ -305,7 +305,7 @@ static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned 
         m.port[i] = (struct mr_cm_port){.lid = mr_verbs.rail[i].addr.lid, .lmc = mr_verbs.rail[i].addr.lmc};
     err = mr_ud_send(sub->rail, &p->address->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
                      MR_CM_LENGTH(m.num_subs));
-    p->answering = sub;
+    p->own->datagram_sub = sub;
     if (attempt && err != -EAGAIN)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
     if (err && err != -EAGAIN)
@@ -329,10 +329,10 @@ static void established(struct mr_cm_conn *c)
         sub->state = MR_SUB_OPEN;
         mr_ration_asked(p, sub->kind);
         if (mr_peers.rationed >> sub->kind & 1)
-            p->refusals = 0;
-        p->loads[sub->side][mr_sub_place(sub)].up = !sub->rail->down;
-        if (mr_is_later(sub->epoch, epoch))
-            epoch = sub->epoch;
+            p->own->refusals = 0;
+        p->own->loads[sub->parity][mr_sub_place(sub)].up = !sub->rail->down;
+        if (mr_is_later(sub->own->epoch, epoch))
+            epoch = sub->own->epoch;
         mr_recovery_opened(sub);
         opened++;
     }
@@ -341,10 +341,10 @@ static void established(struct mr_cm_conn *c)
     mr_stat_add(p->up ? MR_STAT_REOPENED : MR_STAT_CONNECTS, 1);
     mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
            p->up ? "again connected to" : "connected to", p->rank, p->address->host,
-           (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->answering->sl[MR_LEVEL_SMALL],
-           p->answering->sl[MR_LEVEL_BULK]);
+           (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->own->datagram_sub->own->sl[MR_LEVEL_SMALL],
+           p->own->datagram_sub->own->sl[MR_LEVEL_BULK]);
     if (c->initiator && c->smooth)
-        mr_rtt_sample(&mr_peers.connect_rtt, mr_clock_ns() - c->begun_ns);
+        mr_rtt_sample(&mr_peers_own.connect_rtt, mr_clock_ns() - c->begun_ns);
     p->up = true;
     mr_where_answered(p);
     if (first)
@@ -380,15 +380,15 @@ static void connect_failed(struct mr_cm_conn *c, int error)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
 
     unopen_all(p);
-    if (p->up && p->reopening && c->initiator && c->rejected && c->reason == MR_CM_NO_RAIL) {
-        p->reopening->absent = true;
+    if (p->up && p->own->handshake_sub && c->initiator && c->rejected && c->reason == MR_CM_NO_RAIL) {
+        p->own->handshake_sub->own->absent = true;
         return;
     }
     if (c->rejected && (c->reason != MR_CM_ENOUGH || !p->up))
         explain_rejection(p);
     if (!p->up && error == -EAGAIN) { /* another round, when there is a port for it */
         mr_cm_again(c, c->attempts_max);
-        mr_cm_start(c, ++mr_peers.next_id, mr_clock_ns());
+        mr_cm_start(c, ++mr_peers_own.next_id, mr_clock_ns());
         return;
     }
     if (p->up && c->reason == MR_CM_GIVEN_UP) {
@@ -396,12 +396,12 @@ static void connect_failed(struct mr_cm_conn *c, int error)
         return;
     }
     if (p->up) {
-        if (!p->reopening)
+        if (!p->own->handshake_sub)
             mr_epoch_failed(p);
         else if (c->reason == MR_CM_ENOUGH && c->rejected)
             mr_budget_refused(p);
-        else if (p->reopening->state == MR_SUB_CLOSED)
-            mr_recovery_later(p->reopening);
+        else if (p->own->handshake_sub->state == MR_SUB_CLOSED)
+            mr_recovery_later(p->own->handshake_sub);
         return;
     }
     if (error == -ETIMEDOUT)

@@ -11,7 +11,7 @@
  * the other end is asked, by a datagram of those that connect: if it answers and nothing of the connection comes, that
  * is broken (rely.c), whatever the adapters say of it.
  */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
@@ -50,7 +50,7 @@ static void ping_next(struct mr_peer *p)
     unsigned n = p->num_subs * MR_LEVELS;
 
     for (unsigned k = 0; k < n; k++) {
-        unsigned i = p->ping_turn++ % n;
+        unsigned i = p->own->keepalive_next++ % n;
 
         if (ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS))
             return;
@@ -61,20 +61,20 @@ static void ping_next(struct mr_peer *p)
 static bool is_silent(struct mr_peer *p)
 {
     uint32_t received = mr_channel_up.received(p->vc), confirmed = p->out.base;
-    bool silent = received == p->heard_received && confirmed == p->heard_confirmed;
+    bool silent = received == p->own->heard_received && confirmed == p->own->heard_confirmed;
 
-    p->heard_received = received;
-    p->heard_confirmed = confirmed;
+    p->own->heard_received = received;
+    p->own->heard_confirmed = confirmed;
     return silent;
 }
 
 void mr_keepalive_silent(uint64_t now_ns)
 {
-    bool first = !mr_peers.pinged_ns;
+    bool first = !mr_peers_own.keepalive_ns;
 
-    if (now_ns - mr_peers.pinged_ns < PING_NS)
+    if (now_ns - mr_peers_own.keepalive_ns < PING_NS)
         return;
-    mr_peers.pinged_ns = now_ns;
+    mr_peers_own.keepalive_ns = now_ns;
     for (int r = 0; !first && r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
@@ -98,10 +98,10 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
 
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)
 {
-    if (send_question(sub, MR_CM_ASK, sub->question + 1))
+    if (send_question(sub, MR_CM_ASK, sub->own->question + 1))
         return;
-    sub->question++;
-    sub->asked_ns = now_ns;
+    sub->own->question++;
+    sub->own->asked_ns = now_ns;
     mr_stat_add(MR_STAT_QUESTIONS, 1);
 }
 
@@ -117,10 +117,10 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
         send_question(sub, MR_CM_HERE, msg->id);
         return;
     }
-    if (msg->id != sub->question || !sub->asked_ns)
+    if (msg->id != sub->own->question || !sub->own->asked_ns)
         return;
     for (unsigned l = 0; l < sub->num_links; l++)
         if (sub->link[l].state == MR_LINK_OPEN)
-            mr_window_answered(&p->out, sub->link[l].index, sub->asked_ns);
-    sub->asked_ns = 0;
+            mr_window_answered(&p->out, sub->link[l].index, sub->own->asked_ns);
+    sub->own->asked_ns = 0;
 }

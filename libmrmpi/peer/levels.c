@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The service levels and lanes that messages have on a subchannel: fabricd's for the class, as far as there are links. */
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 
 /*
  * Links that a subchannel may have: the window has places for so many, and the other side needs some as well. With more
@@ -39,7 +39,7 @@ bool mr_levels_have_room(const struct mr_peer *p)
 
 unsigned mr_levels_spare_links(const struct mr_peer *p, const struct mr_sub *but)
 {
-    unsigned left = MR_WINDOW_LINKS - (unsigned)__builtin_popcountll(p->link_ids), closed = 0;
+    unsigned left = MR_WINDOW_LINKS - (unsigned)__builtin_popcountll(p->own->link_ids), closed = 0;
 
     for (unsigned i = 0; i < p->num_subs; i++)
         closed += &p->sub[i] != but && p->sub[i].state == MR_SUB_CLOSED;
@@ -55,7 +55,7 @@ void mr_levels_of(const struct mr_sub *sub, uint8_t sl[MR_LEVELS])
     for (unsigned l = 0; l < MR_LEVELS; l++) {
         const struct mr_fabric_level *level = &mr_peers.qos.level[l];
 
-        sl[l] = level->sl[(first_lane(sub->peer, level->num_lanes) + sub->lane) % level->num_lanes];
+        sl[l] = level->sl[(first_lane(sub->peer, level->num_lanes) + sub->own->lane) % level->num_lanes];
     }
     for (unsigned l = 0; l < MR_LEVEL_PACKETS && left; l++) {
         apart[l] = sl[l] != sl[l + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The links of a subchannel: one for large messages, and others for smaller ones where their service level differs. */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,18 +10,18 @@
 
 static unsigned take_link_id(struct mr_peer *p)
 {
-    unsigned id = ~p->link_ids ? (unsigned)__builtin_ctzll(~p->link_ids) : MR_WINDOW_LINKS;
+    unsigned id = ~p->own->link_ids ? (unsigned)__builtin_ctzll(~p->own->link_ids) : MR_WINDOW_LINKS;
 
     if (id == MR_WINDOW_LINKS || mr_window_reserve(&p->out, id + 1))
         return MR_WINDOW_LINKS;
-    p->link_ids |= 1ull << id;
+    p->own->link_ids |= 1ull << id;
     return id;
 }
 
 static void forget_link(struct mr_peer *p, struct mr_link *l)
 {
     if (l->index < MR_WINDOW_LINKS)
-        p->link_ids &= ~(1ull << l->index);
+        p->own->link_ids &= ~(1ull << l->index);
     l->index = MR_WINDOW_LINKS;
 }
 
@@ -69,7 +69,7 @@ static int make_links(struct mr_sub *sub, unsigned num)
 /* Large messages go by RDMA over the subchannel. */
 static bool has_rdma(const struct mr_sub *sub)
 {
-    return sub->kind == sub->peer->bulk_kind && mr_link_kinds[sub->kind]->write;
+    return sub->kind == sub->peer->own->bulk_kind && mr_link_kinds[sub->kind]->write;
 }
 
 /*
@@ -121,15 +121,15 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
     if (make_links(sub, count_links(sub, sl)))
         return -ENOMEM;
     apart = sl[MR_LEVEL_SMALL] != sl[MR_LEVEL_BULK] || has_rdma(sub);
-    sub->crowded = 0;
+    sub->own->crowded = 0;
     for (unsigned l = MR_LEVELS; l-- > 0;) {
         bool wanted = wants_link(sub, sl, l);
         int err;
 
         if (n && (!wanted || !mr_levels_spare_links(sub->peer, sub))) {
-            sub->crowded |= (uint8_t)(wanted << l);
+            sub->own->crowded |= (uint8_t)(wanted << l);
             sub->level[l] = sub->level[l + 1];
-            sub->sl[l] = sub->sl[l + 1];
+            sub->own->sl[l] = sub->own->sl[l + 1];
             continue;
         }
         err = open_link(sub, &sub->link[n], events, apart && l != MR_LEVEL_SMALL && l != MR_LEVEL_PACKETS,
@@ -137,7 +137,7 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
         if (err && n && sl[l] == sl[l + 1]) { /* it can do without */
             forget_link(sub->peer, &sub->link[n]);
             sub->level[l] = sub->level[l + 1];
-            sub->sl[l] = sub->sl[l + 1];
+            sub->own->sl[l] = sub->own->sl[l + 1];
             continue;
         }
         if (err) {
@@ -145,11 +145,11 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
             return err;
         }
         sub->level[l] = &sub->link[n++];
-        sub->sl[l] = sl[l];
+        sub->own->sl[l] = sl[l];
     }
-    sub->extra = (uint8_t)(n - 1);
-    sub->epoch = (uint8_t)(sub->peer->epoch + !mr_sub_is_current(sub));
-    sub->closing = sub->told = sub->heard = false;
+    sub->own->extra = (uint8_t)(n - 1);
+    sub->own->epoch = (uint8_t)(sub->peer->epoch + !mr_sub_is_current(sub));
+    sub->closing = sub->own->told = sub->own->heard = false;
     sub->state = MR_SUB_OPENING;
     return 0;
 }
@@ -164,8 +164,8 @@ void mr_sub_unopen(struct mr_sub *sub)
         for (unsigned l = 0; l < sub->num_links; l++)
             if (sub->link[l].state == MR_LINK_OPEN)
                 sub->link[l].ops->leave(&sub->link[l]);
-        sub->news.gone = true;
-        sub->news.gone_generation = sub->generation++;
+        sub->own->news.gone = true;
+        sub->own->news.gone_generation = sub->generation++;
         mr_peer_due(sub->peer);
     }
     close_links(sub);
@@ -184,13 +184,13 @@ struct mr_cm_sub mr_sub_describe(const struct mr_sub *sub)
                           .remote = sub->remote_rail,
                           .path = sub->path,
                           .kind = mr_sub_kind(sub),
-                          .epoch = sub->epoch,
+                          .epoch = sub->own->epoch,
                           .needed = sub->peer->needed,
                           .generation = sub->generation};
 
     for (unsigned l = 0; l < MR_LEVELS; l++) {
         s.level[l].qpn = sub->level[l]->qpn & 0xffffff;
-        s.level[l].sl = sub->sl[l];
+        s.level[l].sl = sub->own->sl[l];
         s.own |= (uint8_t)(has_own_link(sub->level, l) << l);
     }
     return s;
@@ -229,14 +229,14 @@ int mr_sub_connect(struct mr_sub *sub, const struct mr_rail_addr *to, const stru
 
         if (l != MR_LEVEL_BULK && !(has_own_link(made, l) && remote->own >> l & 1)) {
             sub->level[l] = sub->level[l + 1];
-            sub->sl[l] = sub->sl[l + 1];
+            sub->own->sl[l] = sub->own->sl[l + 1];
             continue;
         }
         err = made[l]->ops->connect(made[l], &end);
         if (err)
             return err;
         sub->level[l] = made[l];
-        sub->sl[l] = end.sl;
+        sub->own->sl[l] = end.sl;
     }
     close_unused_links(sub);
     return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The lists of peers for which something is to be done, from where it is noticed to whoever polls. */
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/internal.h"
 
 struct mr_peers mr_peers;
+struct mr_peers_own mr_peers_own;
 
 bool mr_peer_is_remote(int rank)
 {
@@ -12,12 +13,12 @@ bool mr_peer_is_remote(int rank)
 
 void mr_peer_due(struct mr_peer *p)
 {
-    mr_peers.mend_due = true;
-    if (p->mending)
+    mr_peers.recovery_due = true;
+    if (p->own->recovering)
         return;
-    p->mending = true;
-    p->next_mending = mr_peers.mending;
-    mr_peers.mending = p;
+    p->own->recovering = true;
+    p->own->next_recovering = mr_peers.recovering;
+    mr_peers.recovering = p;
 }
 
 void mr_peer_backlog(struct mr_peer *p)

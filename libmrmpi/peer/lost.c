@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a peer on another host is lost, and all of them are freed at the end. */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
     mr_ration_lost(p);
     p->up = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
-        p->loads[p->sub[i].side][mr_sub_place(&p->sub[i])].up = false;
+        p->own->loads[p->sub[i].parity][mr_sub_place(&p->sub[i])].up = false;
         mr_probe_drop(&p->sub[i]);
         for (unsigned l = 0; l < p->sub[i].num_links; l++)
             if (p->sub[i].link[l].state != MR_LINK_CLOSED)
@@ -28,11 +28,11 @@ void mr_peer_lost(struct mr_peer *p, int error)
     }
     mr_view_forget(p);
     mr_peer_tell_lost(p);
-    if (p->isolated_ns)
+    if (p->own->isolated_ns)
         mr_peers.num_isolated--;
-    p->isolated_ns = 0;
-    p->failing = true;
-    p->next_failing = mr_peers.failing;
+    p->own->isolated_ns = 0;
+    p->own->failing = true;
+    p->own->next_failing = mr_peers.failing;
     mr_peers.failing = p;
 }
 
@@ -59,11 +59,11 @@ int mr_peers_report(void)
 
     while ((p = *at)) {
         if (!has_drained(p)) {
-            at = &p->next_failing;
+            at = &p->own->next_failing;
             continue;
         }
-        *at = p->next_failing;
-        p->failing = false;
+        *at = p->own->next_failing;
+        p->own->failing = false;
         drop_packets(p);
         mr_peer_tell_ended(p);
         mr_channel_up.failed(p->rank, p->error);
@@ -96,10 +96,11 @@ void mr_peers_free(void)
         mr_view_forget(p);
         mr_peer_tell_freed(p);
         free(p->sub);
-        free(p->loads[0]);
+        free(p->own->loads[0]);
         free(p->packet_turn.due);
         free(p);
     }
     free(mr_peers.peer);
     mr_peers.peer = NULL;
+    memset(&mr_peers_own, 0, sizeof mr_peers_own);
 }

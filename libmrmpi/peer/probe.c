@@ -10,7 +10,7 @@
  * arrived or not. Those that have arrived are acknowledged again, with the number of the last; those that are ahead are
  * refused. So a run of writes begins well before the number of what would have come next, and ends behind it.
  */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct mr_probe {
 
 static void let_go(struct mr_probe *l)
 {
-    l->sub->probe = NULL;
+    l->sub->own->probe = NULL;
     mr_qp_destroy(&l->qp);
     free(l);
 }
@@ -49,7 +49,7 @@ static void run_done(struct mr_wr *wr, const struct mr_wc *wc)
         return;
     l->asking = false;
     l->psn = l->then;
-    l->sub->peer->waited_ns = 0;
+    l->sub->peer->own->waited_ns = 0;
 }
 
 /* A refusal is an answer, too. */
@@ -58,7 +58,7 @@ static void run_failed(struct mr_qp *qp, const struct mr_wc *wc)
     struct mr_probe *l = qp->owner;
 
     if (wc->error != -EHOSTUNREACH)
-        l->sub->peer->waited_ns = 0;
+        l->sub->peer->own->waited_ns = 0;
     mr_qp_abort(qp);
 }
 
@@ -96,7 +96,7 @@ static int post(struct mr_probe *l, unsigned n)
 
 void mr_probe_ask(struct mr_sub *sub, uint64_t now_ns)
 {
-    struct mr_probe *l = sub->probe;
+    struct mr_probe *l = sub->own->probe;
     unsigned n = 1, run;
 
     if (!l || l->unwanted || l->asking || now_ns - l->asked_ns < interval_ns())
@@ -125,7 +125,7 @@ bool mr_probe_keep(struct mr_sub *sub, struct mr_qp *qp)
 
     bool peer_gone = mr_is_later(sub->peer_from, sub->generation);
 
-    if (sub->probe || mr_sub_retires(sub) || sub->peer->error || peer_gone || qp->rail->dev->fatal)
+    if (sub->own->probe || mr_sub_retires(sub) || sub->peer->error || peer_gone || qp->rail->dev->fatal)
         return false;
     l = calloc(1, sizeof *l);
     if (!l || mr_qp_psns(qp, &l->psn, &l->receive)) {
@@ -135,13 +135,13 @@ bool mr_probe_keep(struct mr_sub *sub, struct mr_qp *qp)
     l->sub = sub;
     l->asked_ns = mr_clock_ns();
     mr_qp_keep(qp, &l->qp, &events, l);
-    sub->probe = l;
+    sub->own->probe = l;
     return true;
 }
 
 void mr_probe_drop(struct mr_sub *sub)
 {
-    struct mr_probe *l = sub->probe;
+    struct mr_probe *l = sub->own->probe;
 
     if (!l)
         return;
@@ -154,6 +154,6 @@ void mr_probe_drop(struct mr_sub *sub)
 
 void mr_probe_free(struct mr_sub *sub)
 {
-    if (sub->probe)
-        let_go(sub->probe);
+    if (sub->own->probe)
+        let_go(sub->own->probe);
 }

@@ -13,7 +13,7 @@
  *
  * A closed subchannel is opened again after a pause, which doubles with each failure in a row.
  */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 
 #include <errno.h>
 
@@ -38,10 +38,10 @@ static bool is_open(const struct mr_peer *p)
 
 static void set_isolated(struct mr_peer *p, uint64_t since_ns)
 {
-    if (!p->isolated_ns != !since_ns)
+    if (!p->own->isolated_ns != !since_ns)
         mr_peers.num_isolated += since_ns ? 1u : -1u;
-    p->isolated_ns = p->looked_ns = since_ns;
-    p->waited_ns = 0;
+    p->own->isolated_ns = p->own->looked_ns = since_ns;
+    p->own->waited_ns = 0;
 }
 
 static void drain_links(struct mr_sub *sub)
@@ -58,10 +58,10 @@ void mr_sub_break(struct mr_sub *sub)
     if (sub->state != MR_SUB_OPEN && sub->state != MR_SUB_OPENING)
         return;
     sub->state = MR_SUB_BROKEN;
-    p->loads[sub->side][mr_sub_place(sub)].up = false;
+    p->own->loads[sub->parity][mr_sub_place(sub)].up = false;
     mr_sub_prefer(p);
-    sub->news.broken = true;
-    sub->news.broken_generation = sub->generation;
+    sub->own->news.broken = true;
+    sub->own->news.broken_generation = sub->generation;
     mr_stat_add(MR_STAT_BROKEN, 1);
     mr_rail_add(sub->rail, MR_RAIL_BROKEN, 1);
     mr_view_sub(sub, MR_RECORD_BREAK, 0);
@@ -78,7 +78,7 @@ void mr_sub_close(struct mr_sub *sub)
 
     sub->state = MR_SUB_BROKEN;
     drain_links(sub);
-    if (p->up && !p->error && p->wanted && !is_open(p)) /* those in use have broken before */
+    if (p->up && !p->error && p->own->wanted && !is_open(p)) /* those in use have broken before */
         set_isolated(p, mr_clock_ns());
     mr_peer_due(p);
 }
@@ -93,7 +93,7 @@ static void end_with_peer(struct mr_sub *sub)
 {
     if (sub->state == MR_SUB_OPENING && sub->link[0].state == MR_LINK_OPEN)
         mr_sub_unopen(sub);
-    else if (sub->state == MR_SUB_OPEN && sub->told && mr_sub_retires(sub))
+    else if (sub->state == MR_SUB_OPEN && sub->own->told && mr_sub_retires(sub))
         mr_sub_close(sub);
     else if (sub->state != MR_SUB_OPENING)
         mr_sub_break(sub);
@@ -112,7 +112,7 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
 
 void mr_recovery_opened(struct mr_sub *sub)
 {
-    sub->opened_ns = mr_clock_ns();
+    sub->own->opened_ns = mr_clock_ns();
     mr_rail_add(sub->rail, MR_RAIL_OPENED, 1);
     mr_view_sub(sub, MR_RECORD_OPEN, 0);
     mr_probe_drop(sub);
@@ -172,7 +172,7 @@ static void link_confirmed(struct mr_link *l, unsigned n)
 
 static uint64_t pause_ns(const struct mr_sub *sub)
 {
-    uint64_t pause = PAUSE_NS << (sub->failures < 10 ? sub->failures : 10);
+    uint64_t pause = PAUSE_NS << (sub->own->failures < 10 ? sub->own->failures : 10);
 
     return pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
 }
@@ -181,12 +181,12 @@ void mr_recovery_later(struct mr_sub *sub)
 {
     uint64_t now = mr_clock_ns();
 
-    if (sub->opened_ns && now - sub->opened_ns > STEADY * pause_ns(sub))
-        sub->failures = 0;
-    sub->opened_ns = 0;
-    sub->closed_ns = now;
-    sub->retry_ns = now + pause_ns(sub);
-    sub->failures++;
+    if (sub->own->opened_ns && now - sub->own->opened_ns > STEADY * pause_ns(sub))
+        sub->own->failures = 0;
+    sub->own->opened_ns = 0;
+    sub->own->closed_ns = now;
+    sub->own->retry_ns = now + pause_ns(sub);
+    sub->own->failures++;
     mr_peer_due(sub->peer);
 }
 
@@ -210,11 +210,11 @@ static void link_drained(struct mr_link *l)
     mr_rail_add(sub->rail, MR_RAIL_CLOSED, 1);
     mr_view_sub(sub, MR_RECORD_CLOSE, 0);
     if (mr_sub_retires(sub))
-        sub->retry_ns = sub->failures = 0; /* it is not its fault */
+        sub->own->retry_ns = sub->own->failures = 0; /* it is not its fault */
     else
         mr_recovery_later(sub);
-    sub->news.gone = true;
-    sub->news.gone_generation = sub->generation;
+    sub->own->news.gone = true;
+    sub->own->news.gone_generation = sub->generation;
     if (!p->error)
         mr_peer_tell_drained(sub);
     sub->generation++;
@@ -254,9 +254,9 @@ static void hear_broken(struct mr_sub *sub, uint8_t generation)
     }
     if (!over)
         sub->generation = (uint8_t)(generation + 1);
-    if (!sub->news.gone || mr_is_later(generation, sub->news.gone_generation))
-        sub->news.gone_generation = generation;
-    sub->news.gone = true;
+    if (!sub->own->news.gone || mr_is_later(generation, sub->own->news.gone_generation))
+        sub->own->news.gone_generation = generation;
+    sub->own->news.gone = true;
     mr_peer_due(sub->peer);
 }
 
@@ -282,7 +282,7 @@ void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr)
 
 static void say_news(struct mr_sub *sub)
 {
-    struct mr_sub_news *n = &sub->news;
+    struct mr_sub_news *n = &sub->own->news;
 
     if (n->broken && say(sub, MR_CONTROL_BROKEN, n->broken_generation))
         n->broken = false;
@@ -312,13 +312,13 @@ static void describe_isolation(const struct mr_peer *p)
  */
 static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 {
-    uint64_t patience = (uint64_t)mr_config.patience * 1000000000, passed = now_ns - p->looked_ns;
+    uint64_t patience = (uint64_t)mr_config.patience * 1000000000, passed = now_ns - p->own->looked_ns;
 
-    if (!p->isolated_ns)
+    if (!p->own->isolated_ns)
         return false;
-    p->looked_ns = now_ns;
-    p->waited_ns += passed < patience / LOOKS_MIN ? passed : patience / LOOKS_MIN;
-    if (p->waited_ns < patience)
+    p->own->looked_ns = now_ns;
+    p->own->waited_ns += passed < patience / LOOKS_MIN ? passed : patience / LOOKS_MIN;
+    if (p->own->waited_ns < patience)
         return false;
     mr_log(MR_LOG_ERROR, "rank %d on %s is lost: no rail has led there for %d s (MRMPI_PATIENCE)", p->rank,
            p->address->host, mr_config.patience);
@@ -330,7 +330,7 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 /* One that flaps is kept away, unless nothing else is left. */
 static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
 {
-    return now_ns >= (sub->peer->isolated_ns ? sub->closed_ns + PAUSE_NS : sub->retry_ns);
+    return now_ns >= (sub->peer->own->isolated_ns ? sub->own->closed_ns + PAUSE_NS : sub->own->retry_ns);
 }
 
 /* True while something is to be said or done later. */
@@ -340,10 +340,10 @@ static bool mend_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
     bool more;
 
     say_news(sub);
-    if (sub->peer->isolated_ns && !rail->down)
+    if (sub->peer->own->isolated_ns && !rail->down)
         mr_probe_ask(sub, now_ns);
     more = mr_peer_tell_due(sub);
-    if (sub->news.broken || sub->news.gone || sub->state == MR_SUB_BROKEN)
+    if (sub->own->news.broken || sub->own->news.gone || sub->state == MR_SUB_BROKEN)
         more = true;
     if (!mr_sub_is_wanted(sub))
         return more;
@@ -360,7 +360,7 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 
     if (p->error || !p->up || has_given_up(p, now_ns))
         return false;
-    more = p->isolated_ns;
+    more = p->own->isolated_ns;
     for (unsigned i = 0; i < p->num_subs; i++)
         more |= mend_sub(&p->sub[i], now_ns, begin);
     return more;

@@ -13,7 +13,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/ring.h"
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 #include "libmrmpi/route/quota.h"
 
 enum ring_control {
@@ -72,9 +72,9 @@ static void adjust(struct mr_peer *p)
 
         if (!can_have_ring(sub))
             continue;
-        if (p->rings && !mr_ring_exists(link_of(sub)))
+        if (p->own->rings && !mr_ring_exists(link_of(sub)))
             offer(sub);
-        else if (!p->rings && mr_ring_in_use(link_of(sub)))
+        else if (!p->own->rings && mr_ring_in_use(link_of(sub)))
             withdraw(sub);
     }
 }
@@ -96,24 +96,24 @@ static bool has_rings(const struct mr_peer *p)
 
 static bool deserves(const struct mr_peer *p)
 {
-    if (!p->up || p->error || p->rings || p->counted < (uint32_t)mr_config.ring_after)
+    if (!p->up || p->error || p->own->rings || p->own->counted < (uint32_t)mr_config.ring_after)
         return false;
     for (unsigned i = 0; i < p->num_now; i++)
         if (can_have_ring(&p->now[i]))
-            return p->use || !mr_config.ring_after;
+            return p->own->use || !mr_config.ring_after;
     return false;
 }
 
 static void count(struct holders *h, struct mr_peer *p)
 {
-    if (p->rings || has_rings(p))
+    if (p->own->rings || has_rings(p))
         h->held++;
-    if (p->rings && p->error)
-        p->rings = false;
-    h->wanted += p->rings;
-    if (p->rings && (!h->least || p->use < h->least->use))
+    if (p->own->rings && p->error)
+        p->own->rings = false;
+    h->wanted += p->own->rings;
+    if (p->own->rings && (!h->least || p->own->use < h->least->own->use))
         h->least = p;
-    if (deserves(p) && (!h->best || p->use > h->best->use))
+    if (deserves(p) && (!h->best || p->own->use > h->best->own->use))
         h->best = p;
 }
 
@@ -129,7 +129,7 @@ static struct holders look(void)
 
 static void give(struct mr_peer *p, const struct holders *h)
 {
-    p->rings = true;
+    p->own->rings = true;
     mr_stat_most(MR_STAT_RINGS_MOST, h->held + 1);
     mr_log(MR_LOG_DEBUG, "rank %d on %s writes into a ring from now on", p->rank, p->address->host);
 }
@@ -141,13 +141,13 @@ static bool give_one(void)
 
     if (!h.best)
         return false;
-    switch (mr_quota_ask(h.held, h.wanted, (unsigned)mr_config.ring_peers, h.best->use,
-                         h.least ? h.least->use : UINT32_MAX)) {
+    switch (mr_quota_ask(h.held, h.wanted, (unsigned)mr_config.ring_peers, h.best->own->use,
+                         h.least ? h.least->own->use : UINT32_MAX)) {
     case MR_QUOTA_OPEN:
         give(h.best, &h);
         return true;
     case MR_QUOTA_MAKE_ROOM:
-        h.least->rings = false;
+        h.least->own->rings = false;
         mr_stat_add(MR_STAT_RINGS_WITHDRAWN, 1);
         return false;
     case MR_QUOTA_WAIT:

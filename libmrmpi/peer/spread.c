@@ -3,7 +3,7 @@
  * Scheduling policies at work (policy.h): which policy each class of messages has, which of this host's rails it
  * allows, and what that means for the subchannels to a peer.
  */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static unsigned list_ports(struct mr_policy_port port[MR_RAILS_MAX])
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         port[i] = (struct mr_policy_port){
-            .device = mr_verbs.rail[i].dev->name, .port = mr_verbs.rail[i].port, .distance = mr_peers.distance[i]};
+            .device = mr_verbs.rail[i].dev->name, .port = mr_verbs.rail[i].port, .distance = mr_peers_own.distance[i]};
     return mr_verbs.num_rails;
 }
 
@@ -33,7 +33,7 @@ static void log_rails(enum mr_policy_class c, const char *text, const struct mr_
     if (mr_peers.policy[c].kind->where == MR_WHERE_ALL)
         return;
     for (unsigned i = 0; i < n; i++)
-        if (mr_peers.policy_rails[c] >> i & 1 && at < sizeof names)
+        if (mr_peers_own.policy_rails[c] >> i & 1 && at < sizeof names)
             at += (size_t)snprintf(names + at, sizeof names - at, " %s:%u", port[i].device, port[i].port);
     mr_log(MR_LOG_INFO, "%s messages, policy %s:%s", c == MR_POLICY_SMALL ? "small" : "large", text, names);
 }
@@ -48,9 +48,9 @@ static int adopt(enum mr_policy_class c, const char *text, char *what, size_t si
 
     if (!mr_policy_parse(text, c, &p, what, size))
         return -EINVAL;
-    if (mr_policy_needs_distance(&p) && !mr_peers.distances_known) {
-        mr_rails_distances(mr_peers.distance);
-        mr_peers.distances_known = true;
+    if (mr_policy_needs_distance(&p) && !mr_peers_own.distances_known) {
+        mr_rails_distances(mr_peers_own.distance);
+        mr_peers_own.distances_known = true;
     }
     n = list_ports(port);
     rails = mr_policy_rails(&p, port, n, (unsigned)mr_peers.launch->local_rank);
@@ -60,7 +60,7 @@ static int adopt(enum mr_policy_class c, const char *text, char *what, size_t si
         return -EINVAL;
     }
     mr_peers.policy[c] = p;
-    mr_peers.policy_rails[c] = rails;
+    mr_peers_own.policy_rails[c] = rails;
     log_rails(c, text, port, n);
     return 0;
 }
@@ -118,7 +118,7 @@ uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint3
     if (mr_peers.policy[c].kind->where == MR_WHERE_ALL)
         return set;
     for (unsigned i = 0; i < p->num_now; i++)
-        if (mr_peers.policy_rails[c] >> p->now[i].rail->index & 1)
+        if (mr_peers_own.policy_rails[c] >> p->now[i].rail->index & 1)
             allowed |= 1u << i;
     return set & allowed ? set & allowed : set;
 }

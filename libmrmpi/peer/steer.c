@@ -4,7 +4,7 @@
  * that is made anew when links open or break, and when the peer's counts have passed one that a rule names. Without
  * rules there are no such tables.
  */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ int mr_steer_init(void)
 
 static struct mr_rules_peer describe(const struct mr_peer *p)
 {
-    return (struct mr_rules_peer){.count = p->counted, .rate = p->rate, .class_name = mr_peers.qos.class_name};
+    return (struct mr_rules_peer){.count = p->own->counted, .rate = p->own->rate, .class_name = mr_peers.qos.class_name};
 }
 
 static bool loses_packets(unsigned kind)
@@ -94,7 +94,7 @@ uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], 
 
     for (unsigned k = 0; k < MR_LINK_KINDS; k++)
         open |= (of_kind[k] != 0) << k;
-    p->holding = mr_rules_holding(&mr_peers.rules, &about);
+    p->own->holding = mr_rules_holding(&mr_peers.rules, &about);
     for (unsigned use = 0; use < MR_RULE_RDMA; use++)
         for (unsigned c = 0; c < classes; c++) {
             unsigned kind = mr_rules_pick(&mr_peers.rules, use, c, &about, open);
@@ -110,17 +110,17 @@ bool mr_steer_is_stale(const struct mr_peer *p)
 {
     struct mr_rules_peer about = describe(p);
 
-    return p->steer && p->up && mr_rules_holding(&mr_peers.rules, &about) != p->holding;
+    return p->steer && p->up && mr_rules_holding(&mr_peers.rules, &about) != p->own->holding;
 }
 
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
 {
     struct mr_rules_peer about = describe(p);
-    unsigned kinds = p->address->kinds & mr_peers.our_kinds, rdma = 1u << p->bulk_kind,
+    unsigned kinds = p->address->kinds & mr_peers.our_kinds, rdma = 1u << p->own->bulk_kind,
              open = kinds & (1u << MR_LINK_UD | rdma), kind;
 
     kind = mr_rules_pick(&mr_peers.rules, MR_RULE_RDMA, mr_rules_size_class(&mr_peers.rules, len), &about, open);
-    return kind == MR_LINK_KINDS || kind == p->bulk_kind;
+    return kind == MR_LINK_KINDS || kind == p->own->bulk_kind;
 }
 
 /* If all that both ranks may use were open, would some packet go over one of these kinds? */

@@ -3,7 +3,7 @@
  * The subchannels of a peer: one for each pair of rails (route/pair.h), path and kind of link. Each has a link for large
  * messages, and others for smaller ones where their service level differs.
  */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,12 +60,12 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->remote_rail = pair->rail[!ours];
     sub->path = pair->path;
     sub->kind = (uint8_t)kind;
-    sub->twin = (uint8_t)twin;
-    sub->lane = (uint8_t)lane;
-    sub->side = (uint8_t)side;
-    if (kind == p->bulk_kind && mr_link_kinds[kind]->write)
+    sub->own->copy = (uint8_t)twin;
+    sub->own->lane = (uint8_t)lane;
+    sub->parity = (uint8_t)side;
+    if (kind == p->own->bulk_kind && mr_link_kinds[kind]->write)
         p->rdma |= 1u << place;
-    p->loads[side][place] =
+    p->own->loads[side][place] =
         (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight, .until = &sub->rail->until};
 }
 
@@ -140,16 +140,20 @@ static int make_room(struct mr_peer *p, unsigned num)
 {
     size_t n = num ? num : 1;
     uint64_t *due = calloc(n, sizeof *due);
+    struct mr_sub_own *own;
 
     p->packet_turn.due = due;
-    p->loads[0] = calloc(2 * n, sizeof *p->loads[0]);
-    p->sub = calloc(2 * n, sizeof *p->sub);
-    if (!due || !p->loads[0] || !p->sub)
+    p->own->loads[0] = calloc(2 * n, sizeof *p->own->loads[0]);
+    p->sub = calloc(2 * n, sizeof *p->sub + sizeof *own);
+    if (!due || !p->own->loads[0] || !p->sub)
         return -ENOMEM;
-    p->loads[1] = p->loads[0] + n;
+    p->own->loads[1] = p->own->loads[0] + n;
+    own = (void *)(p->sub + 2 * n);
+    for (size_t i = 0; i < 2 * n; i++)
+        p->sub[i].own = &own[i];
     p->num_now = num;
     p->now = p->sub;
-    p->load = p->loads[0];
+    p->load = p->own->loads[0];
     return 0;
 }
 
@@ -191,8 +195,8 @@ static void reweigh(struct mr_peer *p)
 
     for (unsigned side = 0; side < 2; side++)
         for (unsigned i = 0; i < p->num_now; i++) {
-            p->loads[side][i].weight = pair[i % num].weight;
-            p->loads[side][i].small_weight = pair[i % num].small_weight;
+            p->own->loads[side][i].weight = pair[i % num].weight;
+            p->own->loads[side][i].small_weight = pair[i % num].small_weight;
         }
     mr_peer_tell_reweighed(p);
     mr_sub_prefer(p);
@@ -231,7 +235,7 @@ int mr_subs_make(struct mr_peer *p)
     if (make_room(p, num * num_kinds * twins))
         return -ENOMEM;
     begin_turns(p, num);
-    p->bulk_kind = kinds >> MR_LINK_RC & 1     ? MR_LINK_RC
+    p->own->bulk_kind = kinds >> MR_LINK_RC & 1     ? MR_LINK_RC
                    : kinds >> MR_LINK_RING & 1 ? MR_LINK_RING
                                                : MR_LINK_UC;
     for (unsigned side = 0; side < 2; side++)
@@ -241,7 +245,7 @@ int mr_subs_make(struct mr_peer *p)
     err = mr_peer_tell_made(p);
     if (err)
         return err;
-    p->tracked = p->rdma && !mr_link_kinds[p->bulk_kind]->reliable && !mr_peers.kinds.native[p->bulk_kind];
+    p->tracked = p->rdma && !mr_link_kinds[p->own->bulk_kind]->reliable && !mr_peers.kinds.native[p->own->bulk_kind];
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
                p->address->host, num, left_out);

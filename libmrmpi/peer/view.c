@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/internal.h"
 
 #define SAMPLE_NS 1000000
 #define MILLION   1000000u
@@ -37,8 +37,8 @@ static struct mr_record_event of_sub(const struct mr_sub *sub, enum mr_record_ki
                                     .remote = sub->remote_rail,
                                     .link = sub->kind,
                                     .path = sub->path,
-                                    .sl = sub->sl[MR_LEVEL_BULK],
-                                    .side = (uint8_t)(sub->side | sub->twin << 1)};
+                                    .sl = sub->own->sl[MR_LEVEL_BULK],
+                                    .side = (uint8_t)(sub->parity | sub->own->copy << 1)};
 }
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */
@@ -104,23 +104,23 @@ void mr_view_weights(struct mr_peer *p)
 {
     struct mr_shares now = shares_of(p);
 
-    if (!p->shares)
-        p->shares = calloc(1, sizeof *p->shares);
-    if (!p->shares || p->shares->mark == now.mark)
+    if (!p->own->shares)
+        p->own->shares = calloc(1, sizeof *p->own->shares);
+    if (!p->own->shares || p->own->shares->mark == now.mark)
         return;
-    add_shares(p->shares, -1);
-    *p->shares = now;
-    add_shares(p->shares, 1);
+    add_shares(p->own->shares, -1);
+    *p->own->shares = now;
+    add_shares(p->own->shares, 1);
     if (mr_record_events)
         record_weights(p);
 }
 
 void mr_view_forget(struct mr_peer *p)
 {
-    if (p->shares)
-        add_shares(p->shares, -1);
-    free(p->shares);
-    p->shares = NULL;
+    if (p->own->shares)
+        add_shares(p->own->shares, -1);
+    free(p->own->shares);
+    p->own->shares = NULL;
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */

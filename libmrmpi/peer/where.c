@@ -4,7 +4,7 @@
  * sender is; but where both ends have moved no message gets there. Then fabricd is asked, which asks the subnet
  * administration: while a request to connect is not answered, less and less often. Without a daemon nobody knows.
  */
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <string.h>
 
@@ -61,7 +61,7 @@ static const struct mr_rail *rail_to(const struct mr_peer *p, unsigned remote)
         if (p->sub[i].remote_rail == remote && !r->down && !r->dev->fatal)
             found[num++] = r;
     }
-    return num ? found[p->where_asked % num] : NULL;
+    return num ? found[p->own->where_asked % num] : NULL;
 }
 
 static void ask(const struct mr_peer *p)
@@ -76,21 +76,21 @@ static void ask(const struct mr_peer *p)
 
 void mr_where_ask(struct mr_peer *p, uint64_t now_ns)
 {
-    if (!p->where_pause_ns) {
-        p->where_pause_ns = FIRST_NS;
-        p->where_ns = now_ns + FIRST_NS;
+    if (!p->own->where_pause_ns) {
+        p->own->where_pause_ns = FIRST_NS;
+        p->own->where_ns = now_ns + FIRST_NS;
     }
-    if (now_ns < p->where_ns || !p->num_subs)
+    if (now_ns < p->own->where_ns || !p->num_subs)
         return;
     ask(p);
-    p->where_asked++;
-    p->where_pause_ns = 2 * p->where_pause_ns < MOST_NS ? 2 * p->where_pause_ns : MOST_NS;
-    p->where_ns = now_ns + p->where_pause_ns;
+    p->own->where_asked++;
+    p->own->where_pause_ns = 2 * p->own->where_pause_ns < MOST_NS ? 2 * p->own->where_pause_ns : MOST_NS;
+    p->own->where_ns = now_ns + p->own->where_pause_ns;
 }
 
 void mr_where_answered(struct mr_peer *p)
 {
-    p->where_pause_ns = 0;
+    p->own->where_pause_ns = 0;
 }
 
 static void take(struct mr_peer *p, const struct mr_fabric_place *place)

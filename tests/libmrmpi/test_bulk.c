@@ -241,7 +241,7 @@ static struct mr_peer *make_peer(void)
     p->num_subs = p->num_now = SUBS;
     p->rdma = (1u << SUBS) - 1;
     p->sub = p->now = calloc(SUBS, sizeof *p->sub);
-    p->load = p->loads[0] = calloc(SUBS, sizeof *p->load);
+    p->load = calloc(SUBS, sizeof *p->load);
     b->sub = calloc(SUBS, sizeof *b->sub);
     b->stripe_turn.due = calloc(SUBS, sizeof(uint64_t));
     for (unsigned i = 0; i < SUBS; i++) {

@@ -5,14 +5,17 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 
 #define SUBS 2u /* of a side */
 
 struct mr_peers mr_peers;
+struct mr_peers_own mr_peers_own;
 
 static struct mr_peer peer;
+static struct mr_peer_own own;
 static struct mr_sub sub[2 * SUBS];
+static struct mr_sub_own sub_own[2 * SUBS];
 static struct mr_address address;
 static struct mr_load load[2][SUBS];
 static struct mr_link link_of[2 * SUBS][MR_LEVELS];
@@ -97,8 +100,11 @@ static void levels(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 static void setup(void)
 {
     memset(&mr_peers, 0, sizeof mr_peers);
+    memset(&mr_peers_own, 0, sizeof mr_peers_own);
     memset(&peer, 0, sizeof peer);
+    memset(&own, 0, sizeof own);
     memset(sub, 0, sizeof sub);
+    memset(sub_own, 0, sizeof sub_own);
     memset(load, 0, sizeof load);
     memset(links, 0, sizeof links);
     in_use = false;
@@ -106,19 +112,21 @@ static void setup(void)
     moved = mended = told = flushed = reopened = 0;
     mr_config.log_level = -1;
     levels(1, 1, 1, 2);
+    peer.own = &own;
     peer.address = &address;
     peer.num_now = SUBS;
     peer.num_subs = 2 * SUBS;
     peer.sub = peer.now = sub;
     for (unsigned side = 0; side < 2; side++)
-        peer.loads[side] = load[side];
+        peer.own->loads[side] = load[side];
     peer.load = load[0];
     peer.out.link = links;
     peer.out.num_links = sizeof links / sizeof *links;
     for (unsigned i = 0; i < 2 * SUBS; i++) {
         sub[i].peer = &peer;
-        sub[i].side = i >= SUBS;
-        sub[i].lane = (uint8_t)(i % SUBS);
+        sub[i].own = &sub_own[i];
+        sub[i].parity = i >= SUBS;
+        sub[i].own->lane = (uint8_t)(i % SUBS);
         sub[i].generation = (uint8_t)(7 + i);
         sub[i].link = link_of[i];
         sub[i].num_links = MR_LEVELS;
@@ -128,7 +136,7 @@ static void setup(void)
             continue;
         sub[i].state = MR_SUB_OPEN;
         sub[i].link[0].state = MR_LINK_OPEN;
-        mr_levels_of(&sub[i], sub[i].sl);
+        mr_levels_of(&sub[i], sub[i].own->sl);
         peer.load[i] = (struct mr_load){.up = true, .weight = 100 + i};
     }
 }
@@ -225,10 +233,10 @@ START_TEST(the_later_side_counts)
     change_sides();
     ck_assert_uint_eq(peer.epoch, 1);
     ck_assert_ptr_eq(peer.now, sub + SUBS);
-    ck_assert_ptr_eq(peer.load, peer.loads[1]);
+    ck_assert_ptr_eq(peer.load, peer.own->loads[1]);
     for (unsigned i = 0; i < SUBS; i++) {
         ck_assert_uint_eq(peer.load[i].weight, 100 + i);
-        ck_assert(!peer.loads[0][i].up);
+        ck_assert(!peer.own->loads[0][i].up);
     }
     ck_assert_uint_eq(moved, 1);
     peer.load[0].up = true;
@@ -279,7 +287,7 @@ START_TEST(packets_under_way)
     struct mr_kept kept = {0};
 
     change_sides();
-    sub[0].heard = sub[1].heard = true;
+    sub[0].own->heard = sub[1].own->heard = true;
     links[sub[0].link[0].index].head = &kept;
     ck_assert(mr_epoch_poll(&peer, 1, begin));
     ck_assert_int_eq(sub[0].state, MR_SUB_OPEN);
@@ -294,13 +302,13 @@ END_TEST
 /* The other side is opened for levels that differ, when it is free, and not too often. */
 START_TEST(what_begins_a_change)
 {
-    peer.change = true;
+    peer.own->change = true;
     ck_assert(!mr_epoch_poll(&peer, 1, begin));
     ck_assert_uint_eq(reopened, 0); /* they are the same */
-    ck_assert(!peer.change);
+    ck_assert(!peer.own->change);
     levels(1, 1, 1, 3);
-    peer.change = true;
-    peer.change_ns = 100;
+    peer.own->change = true;
+    peer.own->change_ns = 100;
     ck_assert(mr_epoch_poll(&peer, 99, begin));
     sub[SUBS].state = MR_SUB_BROKEN;
     ck_assert(mr_epoch_poll(&peer, 100, begin));
@@ -308,12 +316,12 @@ START_TEST(what_begins_a_change)
     sub[SUBS].state = MR_SUB_CLOSED;
     ck_assert(mr_epoch_poll(&peer, 101, begin));
     ck_assert_uint_eq(reopened, 1);
-    ck_assert(!peer.change);
+    ck_assert(!peer.own->change);
     mr_epoch_failed(&peer);
     ck_assert(mr_epoch_poll(&peer, 102, begin));
     ck_assert_uint_eq(reopened, 1); /* after a pause */
-    ck_assert_uint_gt(peer.change_ns, 102);
-    ck_assert(mr_epoch_poll(&peer, peer.change_ns, begin));
+    ck_assert_uint_gt(peer.own->change_ns, 102);
+    ck_assert(mr_epoch_poll(&peer, peer.own->change_ns, begin));
     ck_assert_uint_eq(reopened, 2);
 }
 END_TEST
@@ -322,17 +330,20 @@ START_TEST(who_changes)
 {
     const struct mr_launch launch = {.size = 4};
     struct mr_peer met[3] = {{.cm.state = MR_CM_IDLE}, {.cm.state = MR_CM_IDLE + 1}, {.cm.state = MR_CM_IDLE + 1}};
+    struct mr_peer_own owns[3] = {{.change = false}};
     struct mr_peer *peers[4] = {&met[0], NULL, &met[1], &met[2]};
 
+    for (unsigned i = 0; i < 3; i++)
+        met[i].own = &owns[i];
     met[2].error = -1;
-    met[1].change_ns = 1000;
+    owns[1].change_ns = 1000;
     mr_peers.launch = &launch;
     mr_peers.peer = peers;
     mr_epoch_all();
-    ck_assert(!met[0].change);
-    ck_assert(met[1].change);
-    ck_assert_uint_eq(met[1].change_ns, 0); /* these are news: no pause */
-    ck_assert(!met[2].change);
+    ck_assert(!owns[0].change);
+    ck_assert(owns[1].change);
+    ck_assert_uint_eq(owns[1].change_ns, 0); /* these are news: no pause */
+    ck_assert(!owns[2].change);
     ck_assert_uint_eq(mended, 1);
 }
 END_TEST

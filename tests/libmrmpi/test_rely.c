@@ -185,7 +185,7 @@ static void setup(void)
     PEER.up = true;
     PEER.sub = PEER.now = sub;
     PEER.num_subs = PEER.num_now = 2;
-    PEER.load = PEER.loads[0] = load;
+    PEER.load = load;
     PEER.packet_turn.due = due;
     PEER.excluded = 2; /* packets take the first */
     mr_window_init(&PEER.out, 1024);

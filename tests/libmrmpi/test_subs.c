@@ -9,7 +9,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/peer/subs.h"
 #include "libmrmpi/peer/view.h"
 
 #define LANES     6
@@ -20,6 +20,7 @@
 #define ALL_KINDS (1u << MR_LINK_RC | 1u << MR_LINK_UC | 1u << MR_LINK_UD)
 
 struct mr_peers mr_peers;
+struct mr_peers_own mr_peers_own;
 struct mr_verbs mr_verbs;
 
 static struct end {
@@ -165,7 +166,7 @@ static struct mr_fabric_qos class_of(uint8_t sl, unsigned lanes, uint8_t small)
 static void hear(unsigned end, struct mr_fabric_qos q)
 {
     ends[end].qos = q;
-    ends[end].peer->change = true;
+    ends[end].peer->own->change = true;
 }
 
 static struct mr_address *make_card(unsigned end, uint8_t kinds)
@@ -192,22 +193,24 @@ static void meet(unsigned rails_0, unsigned rails_1, uint8_t kinds)
     for (unsigned k = 0; k < mr_peers.kinds.num; k++)
         mr_peers.kinds.kind[k] = (uint8_t)(MR_LINK_RC + k);
     for (unsigned e = 0; e < 2; e++) {
-        struct mr_peer *p = calloc(1, sizeof *p);
+        struct mr_peer *p = calloc(1, sizeof *p + sizeof *p->own);
 
         ends[e] = (struct end){.launch = {.rank = (int)e, .size = 2, .node_of = node_of}, .peer = p, .now_ns = 1};
         ends[e].qos = class_of(FIRST, LANES, SMALL);
         at(e);
+        p->own = (struct mr_peer_own *)(p + 1);
         p->rank = !e;
         p->address = make_card(!e, kinds);
         mr_window_init(&p->out, 64);
         ck_assert_int_eq(mr_subs_make(p), 0);
-        p->wanted = ALL_KINDS;
+        p->own->wanted = ALL_KINDS;
     }
 }
 
 static void setup(void)
 {
     memset(&mr_peers, 0, sizeof mr_peers);
+    memset(&mr_peers_own, 0, sizeof mr_peers_own);
     memset(&mr_verbs, 0, sizeof mr_verbs);
     mr_config.log_level = -1;
     mr_config.paths = 1;
@@ -224,7 +227,7 @@ static void teardown(void)
         for (unsigned i = 0; i < p->num_subs; i++)
             free(p->sub[i].link);
         free(p->sub);
-        free(p->loads[0]);
+        free(p->own->loads[0]);
         free(p->packet_turn.due);
         free(p->address);
         mr_window_free(&p->out);
@@ -263,11 +266,11 @@ static void open_side(unsigned end, unsigned side)
     struct mr_peer *p = ends[end].peer;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (p->sub[i].side == side)
+        if (p->sub[i].parity == side)
             open_by(end, &p->sub[i]);
     for (unsigned e = 0; e < 2; e++) {
         at(e);
-        mr_epoch_opened(ends[e].peer, ends[e].peer->sub[side * p->num_now].epoch);
+        mr_epoch_opened(ends[e].peer, ends[e].peer->sub[side * p->num_now].own->epoch);
     }
 }
 
@@ -279,7 +282,7 @@ static void close_old(unsigned most)
 
         if (mr_sub_is_current(s) || s->state != MR_SUB_OPEN || !most)
             continue;
-        other_end(0, s)->heard = s->heard = true;
+        other_end(0, s)->own->heard = s->own->heard = true;
         most--;
     }
 }
@@ -336,8 +339,8 @@ START_TEST(both_ends_count_alike)
         uint32_t on_rail[MR_RAILS_MAX] = {0};
 
         for (unsigned i = 0; i < p->num_subs; i++) {
-            ck_assert_uint_eq(p->sub[i].lane, other_end(e, &p->sub[i])->lane);
-            on_rail[p->sub[i].rail->index] |= 1u << p->sub[i].lane % LANES;
+            ck_assert_uint_eq(p->sub[i].own->lane, other_end(e, &p->sub[i])->own->lane);
+            on_rail[p->sub[i].rail->index] |= 1u << p->sub[i].own->lane % LANES;
         }
         for (unsigned r = 0; r < num_rails[e]; r++)
             ck_assert_uint_eq(on_rail[r], (1u << LANES) - 1);
@@ -449,7 +452,7 @@ START_TEST(ends_that_hear_different_things)
     open_side(0, 0);
     hear(0, class_of(FIRST, LANES, SMALL - 1));
     hear(1, class_of(FIRST, LANES, FIRST));
-    ends[1].peer->change = false; /* so that the other one begins */
+    ends[1].peer->own->change = false; /* so that the other one begins */
     ck_assert_uint_eq(polled(0, true), 1);
     open_side(0, 1);
     close_old(24);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A subchannel: a pair of rails, a LID path and a kind of link. Bytes are counted and weighed by subchannel. It has a
+ * link for each of its service levels: the first for large messages, and others where smaller ones have another
+ * level. A level without a link of its own uses that of the next larger messages. Both ends name it by both rails,
+ * path and kind; its place in mr_peer.sub is its own end's.
+ */
+#ifndef MRMPI_SUB_H
+#define MRMPI_SUB_H
+
+#include "libmrmpi/fabric/client.h"
+#include "libmrmpi/link/link.h"
+
+struct mr_peer;
+struct mr_sub_own;
+
+enum mr_sub_state {
+    MR_SUB_CLOSED, /* no queue pairs */
+    MR_SUB_OPENING,
+    MR_SUB_OPEN,
+    MR_SUB_BROKEN, /* a link of it failed, at either end; each end tells the other (recovery.c) */
+};
+
+/* Is generation a of a subchannel later than b? They wrap: at most a hundred are apart. */
+static inline bool mr_is_later(uint8_t a, uint8_t b)
+{
+    return (int8_t)(a - b) > 0;
+}
+
+struct mr_sub {
+    struct mr_peer *peer;
+    struct mr_rail *rail;
+    uint8_t remote_rail, path;
+    uint8_t kind;   /* enum mr_link_kind */
+    uint8_t parity; /* of the epochs that it serves: 0 or 1 (epoch.c) */
+    bool closing;   /* nothing new goes over it: the peer's connections are given up (budget.c) */
+    enum mr_sub_state state;
+    uint8_t generation;   /* of its queue pairs, the present or the next ones; wraps */
+    uint8_t peer_from;    /* those of the peer before this generation are gone */
+    unsigned num_links;   /* that there is memory for; some may be closed */
+    struct mr_link *link; /* NULL: it was never opened */
+    struct mr_link *level[MR_LEVELS];
+    struct mr_sub_own *own; /* what peer/ keeps of it */
+};
+
+/* The link of a level for RDMA. It is never the link of packets, which would wait behind it. */
+static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigned level)
+{
+    struct mr_link *l = sub->level[level];
+
+    return l == sub->level[MR_LEVEL_PACKETS] ? sub->level[MR_LEVEL_BULK] : l;
+}
+
+/* For log messages: the ports of both ends and the path. Returns out. */
+#define MR_SUB_NAME 144
+const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
+/* Names a subchannel and a generation of it in a control message. */
+int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation);
+/* The subchannel here that a tag of the peer's names; NULL: there is none. */
+struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag);
+/* It cannot be used any more. Its packets go over others once it has drained. */
+void mr_sub_break(struct mr_sub *sub);
+
+/* Control messages, in header kinds of the channel's own; those of large messages are in bulk/. */
+enum mr_control {
+    MR_CONTROL_BROKEN = MR_VC_KIND_CHANNEL, /* recovery.c: our end is broken. tag: mr_sub_tag() */
+    MR_CONTROL_GONE,   /* our end has drained: nothing arrives through it any more. tag: mr_sub_tag() */
+    MR_CONTROL_ASK,    /* bulk/: has the stripe with the notification ctx landed? sreq: comes back */
+    MR_CONTROL_TOLD,   /* the answer. rank: 1 if it has, or is not waited for any more; 0 if not */
+    MR_CONTROL_PARKED, /* budget.c: we give up our connections. tag: any subchannel */
+    MR_CONTROL_IDLE,   /* epoch.c: nothing from our end is under way on this subchannel, which retires */
+    MR_CONTROL_RING,   /* rings.c. rank: enum ring_control; tag: mr_sub_tag(); payload: struct mr_ring_says */
+    MR_CONTROL_GRANT,  /* net/grant.c. ctx: kB/s on each level that goes ahead; tag: of all packets; 0: no limit */
+    MR_CONTROL_BULK,   /* from here on */
+};
+
+#endif
