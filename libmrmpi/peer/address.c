@@ -16,8 +16,8 @@ int mr_address_check(struct mr_address *c, size_t len)
         return -EPROTO;
     if (c->version != MR_ADDRESS_VERSION)
         return -EPROTONOSUPPORT;
-    if (len < mr_address_length(0) || c->num_rails > MR_RAILS_MAX || len != mr_address_length(c->num_rails) || !c->paths ||
-        !c->eager_max)
+    if (len < mr_address_length(0) || c->num_rails > MR_RAILS_MAX || len != mr_address_length(c->num_rails) ||
+        !c->paths || !c->eager_max)
         return -EPROTO;
     for (unsigned i = 0; i < c->num_rails; i++) {
         if (c->rail[i].lmc > MR_CM_LMC_MAX || !c->rail[i].mtu || c->rail[i].mtu > MTU_MAX)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses: what a rank publishes by the launcher, and asks it for before it speaks to a peer. The launcher may take its
- * time. Where threads share the library it is asked by a thread of its own, so that they get on meanwhile: until the
- * address is there a peer cannot be connected, and only the shortest messages go to it unasked.
+ * Addresses: a rank publishes its own by the launcher, and asks the launcher for a peer's before it connects to it. The
+ * launcher may take its time. Where threads share the library it is asked by a thread of its own, so that they get on
+ * meanwhile: until the address is there a peer cannot be connected, and only the shortest messages go to it unasked.
  */
 #include "libmrmpi/peer/internal.h"
 
@@ -77,7 +77,7 @@ static void ask_launcher(struct fetch *f)
 }
 
 /* 0 or -ENOMEM. */
-static int keep(struct mr_peer *p, const struct mr_address *address)
+static int keep_address(struct mr_peer *p, const struct mr_address *address)
 {
     size_t len = mr_address_length(address->num_rails);
     struct mr_address *kept = malloc(len);
@@ -96,19 +96,20 @@ void mr_address_drop(struct mr_peer *p)
     p->address = &mr_address_none;
 }
 
-static int take(struct mr_peer *p, struct fetch *f)
+static int take_address(struct mr_peer *p, struct fetch *f)
 {
     if (f->err == -EBUSY)
         return f->err; /* the ranks meet; it may be asked later */
     p->own->address_error = f->err ? f->err : mr_address_check(&f->got.address, f->len);
     if (!p->own->address_error)
-        p->own->address_error = keep(p, &f->got.address);
+        p->own->address_error = keep_address(p, &f->got.address);
     if (p->own->address_error == -EPROTONOSUPPORT)
         mr_log(MR_LOG_ERROR,
                "rank %d runs another version of mrmpi: version %u of its address, %u of ours; a job needs one version",
                p->rank, f->got.address.version, MR_ADDRESS_VERSION);
     else if (p->own->address_error)
-        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank, strerror(-p->own->address_error));
+        mr_log(MR_LOG_ERROR, "rank %d has not published how it can be reached (%s)", p->rank,
+               strerror(-p->own->address_error));
     return p->own->address_error;
 }
 
@@ -195,7 +196,7 @@ static void take_all(void)
         struct mr_peer *p = mr_peers.peer[f->rank];
 
         next = f->next;
-        take(p, f);
+        take_address(p, f);
         p->own->fetching = false;
         f->next = asker.taken;
         asker.taken = f;
@@ -252,5 +253,5 @@ int mr_peer_fetch_address(struct mr_peer *p)
     if (p->own->fetching || (mr_threaded && ask_meanwhile(p)))
         return -EAGAIN;
     ask_launcher(&f);
-    return take(p, &f);
+    return take_address(p, &f);
 }

@@ -5,9 +5,9 @@
  * reached by those, which cost next to nothing; connections, whose queue pairs take memory here and in the adapter, are
  * for so many peers: those to whom most is sent. A peer gets one when enough messages have gone there (MRMPI_RC_AFTER),
  * or with its first large message; if there are as many as may be (MRMPI_RC_PEERS), only if another one deserves it
- * less (quota.h), whose connection is closed first, by both ends, when nothing is under way on it (change.c).
+ * less (quota.h), whose connection is closed first, by both ends, when nothing is under way on it (epoch.c).
  *
- * The budget is each rank's own. Whoever is asked for a connection and has no room leaves it out of its answer, or
+ * The budget is each rank's own. A rank that is asked for a connection and has no room leaves it out of its answer, or
  * refuses, and is asked again after a pause, if it still matters. Only a large message that was promised by RDMA, and
  * lost its connection before it went, has one beyond the budget: two full ranks would wait for each other. In a job
  * that has more ranks than the budget, nothing is promised before there is a connection, so that this is rare.
@@ -65,7 +65,7 @@ void mr_budget_init(void)
     mr_peers_own.suffices = !mr_budget_exceeded(mr_peers.launch);
 }
 
-static unsigned most(void)
+static unsigned budget_limit(void)
 {
     return (unsigned)mr_config.rc_peers;
 }
@@ -82,10 +82,10 @@ static bool would_be_used(const struct mr_peer *p)
     return mr_peers.rules.num ? mr_steer_wants(p, mr_peers.rationed) : mr_peers.rationed >> mr_peers.kinds.kind[0] & 1;
 }
 
-/* Everybody is found by the launcher's rank order, so a job that begins with all to all keeps the first ones. */
+/* The first peers that are met have the connections, as long as there is room. */
 void mr_budget_first(struct mr_peer *p, uint8_t kinds)
 {
-    bool now = would_be_used(p) && !mr_config.rc_after && mr_peers_own.num_held < most();
+    bool now = would_be_used(p) && !mr_config.rc_after && mr_peers_own.num_held < budget_limit();
 
     mr_ration_want(p, now || has_no_other(kinds) ? kinds : kinds & (uint8_t)~mr_peers.rationed);
 }
@@ -97,7 +97,7 @@ static bool is_rationed(const struct mr_sub *sub)
     return mr_peers.rationed >> sub->kind & 1;
 }
 
-static void park(struct mr_peer *p)
+static void park_connections(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
@@ -118,7 +118,7 @@ bool mr_budget_control(struct mr_peer *p, const struct mr_hdr *hdr)
     if (hdr->kind != MR_CONTROL_PARKED)
         return false;
     if (p->own->wanted & mr_peers.rationed && p->address->kinds & ~mr_peers.rationed)
-        park(p);
+        park_connections(p);
     return true;
 }
 
@@ -131,7 +131,8 @@ static void tell_parked(struct mr_peer *p)
 
 static bool can_spare(const struct mr_peer *p)
 {
-    return p && p->up && !p->error && p->own->wanted & mr_peers.rationed && p->address->kinds & ~mr_peers.rationed && !p->num_large;
+    return p && p->up && !p->error && p->own->wanted & mr_peers.rationed &&
+           p->address->kinds & ~mr_peers.rationed && !p->num_large;
 }
 
 static struct mr_peer *least_useful(void)
@@ -147,12 +148,12 @@ static struct mr_peer *least_useful(void)
     return least;
 }
 
-static void evict(struct mr_peer *p)
+static void evict_peer(struct mr_peer *p)
 {
     mr_log(MR_LOG_DEBUG, "rank %d on %s: its connection is closed for another rank's", p->rank, p->address->host);
     mr_stat_add(MR_STAT_EVICTED, 1);
     tell_parked(p);
-    park(p);
+    park_connections(p);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -160,13 +161,14 @@ static void evict(struct mr_peer *p)
 /* True if there is room for p now; if another one has to go first, it does. */
 static bool has_room_for(const struct mr_peer *p)
 {
-    struct mr_peer *least = mr_peers_own.num_held < most() ? NULL : least_useful();
+    struct mr_peer *least = mr_peers_own.num_held < budget_limit() ? NULL : least_useful();
 
-    switch (mr_quota_ask(mr_peers_own.num_held, mr_peers_own.num_rationed, most(), p->own->use, least ? least->own->use : UINT32_MAX)) {
+    switch (mr_quota_ask(mr_peers_own.num_held, mr_peers_own.num_rationed, budget_limit(), p->own->use,
+                         least ? least->own->use : UINT32_MAX)) {
     case MR_QUOTA_OPEN:
         return true;
     case MR_QUOTA_MAKE_ROOM:
-        evict(least);
+        evict_peer(least);
         break;
     case MR_QUOTA_WAIT:
     case MR_QUOTA_NO:
@@ -211,8 +213,8 @@ void mr_budget_need(struct mr_peer *p)
     if (!mr_peers.rationed || p->own->wanted & mr_peers.rationed)
         return;
     open_connections(p);
-    if (mr_peers_own.num_rationed > most() && least_useful())
-        evict(least_useful());
+    if (mr_peers_own.num_rationed > budget_limit() && least_useful())
+        evict_peer(least_useful());
 }
 
 bool mr_budget_grants(struct mr_peer *p, bool needed)
@@ -249,10 +251,11 @@ static void count_use(struct mr_peer *p, uint64_t passed_ns)
     p->own->counted = packets;
 }
 
-static bool deserves(const struct mr_peer *p, uint64_t now_ns)
+static bool deserves_connection(const struct mr_peer *p, uint64_t now_ns)
 {
     return p->up && !p->error && !(p->own->wanted & mr_peers.rationed) && p->address->kinds & mr_peers.rationed &&
-           p->own->counted >= (uint32_t)mr_config.rc_after && p->own->use && now_ns >= p->own->ask_ns && would_be_used(p);
+           p->own->counted >= (uint32_t)mr_config.rc_after && p->own->use &&
+           now_ns >= p->own->ask_ns && would_be_used(p);
 }
 
 static struct mr_peer *most_deserving(uint64_t now_ns)
@@ -262,7 +265,7 @@ static struct mr_peer *most_deserving(uint64_t now_ns)
     for (int r = 0; r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
-        if (p && deserves(p, now_ns) && (!best || p->own->use > best->own->use))
+        if (p && deserves_connection(p, now_ns) && (!best || p->own->use > best->own->use))
             best = p;
     }
     return best;
@@ -285,10 +288,10 @@ bool mr_budget_tick(uint64_t now_ns)
         if (mr_peers.rules.num && mr_steer_is_stale(p))
             mr_sub_prefer(p);
     }
-    while ((best = most_deserving(now_ns)) && mr_peers_own.num_held < most())
+    while ((best = most_deserving(now_ns)) && mr_peers_own.num_held < budget_limit())
         open_connections(best);
-    while (mr_peers_own.num_rationed > most() && least_useful())
-        evict(least_useful());
+    while (mr_peers_own.num_rationed > budget_limit() && least_useful())
+        evict_peer(least_useful());
     if (best && has_room_for(best))
         open_connections(best);
     return true;

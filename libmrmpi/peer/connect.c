@@ -9,11 +9,11 @@
 #include "libmrmpi/launch/launch.h"
 
 #define WINDOW          4096           /* packets to one peer that may be under way */
-#define REQUESTS_MAX    32             /* to connect, that nobody has answered yet */
+#define REQUESTS_MAX    32             /* to connect, that have no answer yet */
 #define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
 #define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
 
-static void watch(struct mr_peer *p)
+static void watch_handshake(struct mr_peer *p)
 {
     if (p->own->connecting || !(p->own->queued || mr_cm_waiting(&p->cm)))
         return;
@@ -71,11 +71,11 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
     p->cm.timeout_ns = mr_peers_own.connect_rtt.max_ns;
     p->own->handshake_sub = sub;
     mr_cm_start(&p->cm, ++mr_peers_own.next_id, mr_clock_ns());
-    watch(p);
+    watch_handshake(p);
     return true;
 }
 
-static void begin_round(struct mr_peer *p)
+static void begin_first_handshake(struct mr_peer *p)
 {
     p->own->queued = false;
     p->cm.timeout_ns = mr_rtt_timeout(&mr_peers_own.connect_rtt);
@@ -97,10 +97,10 @@ void mr_peer_connect(struct mr_peer *p)
     if (p->cm.state != MR_CM_IDLE || p->own->queued)
         return;
     if (num_requested() < REQUESTS_MAX)
-        begin_round(p);
+        begin_first_handshake(p);
     else
         p->own->queued = true;
-    watch(p);
+    watch_handshake(p);
 }
 
 void mr_handshake_datagram(const void *data, size_t len)
@@ -126,7 +126,7 @@ void mr_handshake_datagram(const void *data, size_t len)
         mr_cm_receive(&p->cm, &msg, mr_clock_ns());
     else
         mr_cm_receive_foreign(&p->cm, &msg);
-    watch(p);
+    watch_handshake(p);
 }
 
 /* A peer that computes is waited for as long as the job lives. */
@@ -135,7 +135,8 @@ static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
     uint64_t waited = now_ns > p->cm.begun_ns ? now_ns - p->cm.begun_ns : 0; /* it may have begun just now */
     int err;
 
-    if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT || waited < (p->own->silence_ns ? 2 * p->own->silence_ns : SILENCE_NS))
+    if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT ||
+        waited < (p->own->silence_ns ? 2 * p->own->silence_ns : SILENCE_NS))
         return;
     p->own->silence_ns = waited;
     err = mr_launch_failed();
@@ -158,7 +159,7 @@ static bool tick_peer(struct mr_peer *p, uint64_t now_ns, unsigned *room)
         p->own->queued = false; /* the peer was first */
     if (p->own->queued && *room) {
         --*room;
-        begin_round(p);
+        begin_first_handshake(p);
     }
     mr_cm_tick(&p->cm, now_ns);
     if (p->cm.state == MR_CM_REQ_SENT)
@@ -186,7 +187,7 @@ void mr_handshake_tick(void)
     mr_peers_own.connecting_end = at;
 }
 
-/* ---- peers that something is due for ------------------------------------------------------------------------------- */
+/* ---- peers that something is due for ----------------------------------------------------------------------------- */
 
 void mr_peers_poll(void)
 {

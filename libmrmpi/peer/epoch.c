@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Service levels that change while a job runs. To each peer there are two sides, alike in pairs of rails, paths and
- * kinds of links, of which one is in use and the other closed. When fabricd says something new the other side is opened
- * on the new levels, in one round of connecting, while messages go on over the first. When that is done it is the one
- * that counts (mr_peer.epoch says how often that has happened): what waits for room, and all that comes, goes over it.
- * What is posted on the old side is finished there. Each end says when nothing more of its own is under way on a
- * subchannel of the old side; when both have, it is closed. In the same way a connection is closed that has been given
- * up (budget.c).
+ * Epochs: service levels change while a job runs. For each peer there are two sets of subchannels, alike in pairs of
+ * rails, paths and kinds of links. They serve the epochs of even and odd number. The set of the present epoch is in
+ * use; the other one is closed. When fabricd has new levels, the other set is opened on them in one handshake, while
+ * messages go on over the first. After that handshake the next epoch is the present one (mr_peer.epoch is its number).
+ * What waits for room, and all that is sent later, goes over its subchannels. What is posted on the old ones is finished
+ * there.
+ * Each end sends MR_CONTROL_IDLE when nothing of its own is under way on an old subchannel; after both have, it is
+ * closed. A connection that was given up (budget.c) is closed in the same way.
  *
- * Whoever hears of new levels begins; what both ends hear differently is settled by who began last.
+ * The end that receives new levels begins. If the ends receive different ones, those of the later handshake hold.
  *
- * While both sides are open they share the places that the window has for links. Of many subchannels the new ones may
- * have to do with one link each, although small messages have a level of their own. When the old side is closed there is
- * room: the sides are changed once more.
+ * While both sets are open they share the places for links in the window. If there are many subchannels, the new ones
+ * may have one link each, although small messages have a level of their own. When the old set is closed there is room:
+ * one more epoch begins.
  */
 #include "libmrmpi/peer/subs.h"
 
@@ -36,7 +37,7 @@ void mr_epoch_all(void)
     }
 }
 
-/* ---- the old side ------------------------------------------------------------------------------------------------ */
+/* ---- the old epoch ----------------------------------------------------------------------------------------------- */
 
 /* What was posted unsignaled is not known to be done before something later is. */
 static bool link_is_idle(struct mr_link *l)
@@ -57,7 +58,7 @@ static bool is_idle(struct mr_sub *sub)
     return idle;
 }
 
-/* The peer shall hear that it carries nothing from here any more. False: not now. */
+/* Tell the peer that nothing from here is under way on it. False: not now. */
 static bool tell_idle(struct mr_sub *sub)
 {
     struct mr_hdr hdr = {.kind = MR_CONTROL_IDLE, .tag = mr_sub_tag(sub, sub->generation)};
@@ -89,7 +90,7 @@ bool mr_epoch_control(struct mr_peer *p, const struct mr_hdr *hdr)
     return true;
 }
 
-/* ---- the new side ------------------------------------------------------------------------------------------------ */
+/* ---- the new epoch ----------------------------------------------------------------------------------------------- */
 
 /* A level without a link for lack of room goes with the next. */
 static bool has_levels(const struct mr_sub *sub)
@@ -111,7 +112,7 @@ static bool has_other_levels(const struct mr_peer *p)
     return false;
 }
 
-static bool other_side_is_closed(const struct mr_peer *p)
+static bool other_epoch_is_closed(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
         if (!mr_sub_is_current(&p->sub[i]) && p->sub[i].state != MR_SUB_CLOSED)
@@ -120,9 +121,9 @@ static bool other_side_is_closed(const struct mr_peer *p)
 }
 
 /*
- * Would those in use have more links if they were opened now, on the other side, which is closed? The links that they
- * were opened with count, not those that the peer has made, too: what it lacks for another reason than room it would
- * lack again. So this is true once after a change: then those in use have more links than would be left.
+ * Would those in use have more links if they were opened now, in the next epoch? The other set is closed. The links
+ * that they were opened with count, not those that the peer has made, too: what it lacks for another reason than room
+ * it would lack again. So this is true once after a change: then those in use have more links than would be left.
  */
 static bool lacks_links(const struct mr_peer *p)
 {
@@ -173,13 +174,13 @@ bool mr_epoch_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 
     for (unsigned i = 0; i < p->num_subs; i++)
         more |= close_when_idle(&p->sub[i]);
-    closed = other_side_is_closed(p);
+    closed = other_epoch_is_closed(p);
     if (p->own->change && !has_other_levels(p))
         p->own->change = false;
     if (!p->own->change && !(closed && lacks_links(p)))
         return more;
     if (now_ns >= p->own->change_ns && closed && begin(p, NULL)) {
-        p->own->change = false; /* unless the round fails, or more is heard meanwhile */
+        p->own->change = false; /* unless the handshake fails, or levels change again */
         p->own->change_ns = now_ns + PAUSE_NS;
     }
     return true;

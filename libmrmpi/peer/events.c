@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who wants to know what happens to peers and subchannels: those above, who subscribe (struct mr_peer_events). */
+/* The subscribers to what happens to peers and subchannels (events.h), and its delivery to them. */
 #include "libmrmpi/peer/peer.h"
 
 static const struct mr_peer_events *subscribed[MR_PEER_SUBSCRIBERS];

@@ -69,8 +69,8 @@ static int meet_peer(struct mr_peer *p)
     return err;
 }
 
-/* What a message of the peer says of it, or one of ours. */
-static const struct mr_cm_sub *find_in(const struct mr_cm_msg *m, const struct mr_sub *sub)
+/* The description of a subchannel in a message of the peer, or of ours; NULL: it has none. */
+static const struct mr_cm_sub *find_sub_in(const struct mr_cm_msg *m, const struct mr_sub *sub)
 {
     bool ours = m->from == (uint32_t)mr_peers.launch->rank;
 
@@ -89,7 +89,7 @@ static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
 {
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
-        const struct mr_cm_sub *s = find_in(req, sub);
+        const struct mr_cm_sub *s = find_sub_in(req, sub);
 
         if (!s || !mr_is_later(s->generation, sub->generation))
             continue;
@@ -100,13 +100,13 @@ static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
 }
 
 /*
- * Which subchannels a round is about: in the first one all of the side that is used, later the one whose turn it is, or
- * all of the other side; in an answer those asked for.
+ * Which subchannels a handshake is about: in the first one all of the present epoch, later one, or all of the next
+ * epoch; in an answer those asked for.
  */
-static bool is_in_round(const struct mr_peer *p, const struct mr_sub *sub, const struct mr_cm_msg *req)
+static bool is_in_handshake(const struct mr_peer *p, const struct mr_sub *sub, const struct mr_cm_msg *req)
 {
     if (req)
-        return find_in(req, sub);
+        return find_sub_in(req, sub);
     if (p->up && p->own->handshake_sub)
         return sub == p->own->handshake_sub;
     return mr_sub_is_current(sub) != p->up && p->own->wanted >> sub->kind & 1;
@@ -121,9 +121,9 @@ static bool may_come_back(const struct mr_rail *rail)
 }
 
 /*
- * 0; -EAGAIN: not now, what is asked for has not drained yet (of the side that is not in use: some of it), or this is
- * the first round and its ports went down lately; -ENETDOWN: its ports are down; -EHOSTUNREACH: there is nothing here
- * of what is asked for.
+ * 0; -EAGAIN: not now, what is asked for has not drained yet (of the next epoch: some of it), or this is the first
+ * handshake and its ports went down lately; -ENETDOWN: its ports are down; -EHOSTUNREACH: there is nothing here of what
+ * is asked for.
  */
 static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
 {
@@ -133,7 +133,7 @@ static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
     for (unsigned i = 0; i < p->num_subs; i++) {
         const struct mr_sub *sub = &p->sub[i];
 
-        if (!find_in(req, sub))
+        if (!find_sub_in(req, sub))
             continue;
         if (sub->rail->down || sub->rail->dev->fatal) {
             err = err == -EAGAIN || (!p->up && may_come_back(sub->rail)) ? -EAGAIN : -ENETDOWN;
@@ -155,7 +155,7 @@ static uint8_t refused_kinds(struct mr_peer *p, const struct mr_cm_msg *req)
     bool asked = false, needed = false;
 
     for (unsigned i = 0; i < p->num_subs && mr_peers.rationed; i++) {
-        const struct mr_cm_sub *s = find_in(req, &p->sub[i]);
+        const struct mr_cm_sub *s = find_sub_in(req, &p->sub[i]);
 
         asked |= s && mr_peers.rationed >> p->sub[i].kind & 1;
         needed |= s && s->needed;
@@ -163,16 +163,16 @@ static uint8_t refused_kinds(struct mr_peer *p, const struct mr_cm_msg *req)
     return asked && !mr_budget_grants(p, needed) ? mr_peers.rationed : 0;
 }
 
-/* Nothing but what is refused was asked for. What else was is not to be had yet, and asked for again. */
-static int refuse(const struct mr_peer *p, const struct mr_cm_msg *req, uint8_t refused)
+/* -EDQUOT: only what is refused was asked for. -EAGAIN: other subchannels were, too, which are not ready yet. */
+static int refuse_request(const struct mr_peer *p, const struct mr_cm_msg *req, uint8_t refused)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (!(refused >> p->sub[i].kind & 1) && find_in(req, &p->sub[i]))
+        if (!(refused >> p->sub[i].kind & 1) && find_sub_in(req, &p->sub[i]))
             return -EAGAIN;
     return -EDQUOT;
 }
 
-static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
+static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     uint8_t refused = 0;
@@ -187,15 +187,15 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
         learn_generations(p, req);
         err = can_answer(p, req);
         if (err)
-            return err; /* a round of ours that is under way is not touched */
+            return err; /* a handshake of ours that is under way is not touched */
         refused = refused_kinds(p, req);
     }
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
-        bool wanted = !sub->rail->down && is_in_round(p, sub, req) && !(refused >> sub->kind & 1);
+        bool wanted = !sub->rail->down && is_in_handshake(p, sub, req) && !(refused >> sub->kind & 1);
 
         if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN))
-            mr_sub_unopen(sub); /* of an earlier round */
+            mr_sub_unopen(sub); /* of an earlier handshake */
         if (wanted && sub->state == MR_SUB_CLOSED) {
             mr_ration_asked(p, sub->kind);
             err = mr_sub_open(sub, &mr_recovery_events);
@@ -208,7 +208,7 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     if (out->num_subs)
         return 0;
     if (refused)
-        return refuse(p, req, refused);
+        return refuse_request(p, req, refused);
     if (p->up)
         return failed;
     if (!req && failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
@@ -228,7 +228,7 @@ static bool has_refused(const struct mr_peer *p, const struct mr_cm_msg *remote)
 
         if (sub->state != MR_SUB_OPENING || !(mr_peers.rationed >> sub->kind & 1))
             continue;
-        if (find_in(remote, sub))
+        if (find_sub_in(remote, sub))
             return false;
         asked = true;
     }
@@ -236,7 +236,7 @@ static bool has_refused(const struct mr_peer *p, const struct mr_cm_msg *remote)
 }
 
 /* -EAGAIN: all that we asked for broke before the answer came. */
-static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
+static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     bool refused = has_refused(p, remote);
@@ -246,7 +246,7 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
-        const struct mr_cm_sub *r = find_in(remote, sub), *s = find_in(sls, sub);
+        const struct mr_cm_sub *r = find_sub_in(remote, sub), *s = find_sub_in(sls, sub);
 
         if (sub->state != MR_SUB_OPENING)
             continue;
@@ -280,10 +280,10 @@ static int connect_all(struct mr_cm_conn *c, const struct mr_cm_msg *remote, con
 /* ---- the exchange ------------------------------------------------------------------------------------------------ */
 
 /*
- * In the first round over another pair of rails with each attempt, so that a dead one does not keep us from using those
- * that live. Later a datagram takes the way that is to be opened, and so shows that it works.
+ * The first handshake takes another pair of rails with each attempt, so that a dead one does not keep us from using
+ * those that live. Later a datagram takes the path that is to be opened, and so shows that it works.
  */
-static struct mr_sub *pick_way(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
+static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
     const struct mr_cm_sub *s = msg->sub;
     struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : p->own->datagram_sub;
@@ -291,10 +291,10 @@ static struct mr_sub *pick_way(struct mr_peer *p, const struct mr_cm_msg *msg, u
     return p->up && sub ? sub : &p->sub[attempt % p->num_subs];
 }
 
-static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)
+static int transmit_message(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
-    struct mr_sub *sub = p->num_subs ? pick_way(p, msg, attempt) : NULL;
+    struct mr_sub *sub = p->num_subs ? pick_datagram_sub(p, msg, attempt) : NULL;
     struct mr_cm_msg m = *msg;
     char name[MR_SUB_NAME];
     int err;
@@ -314,7 +314,7 @@ static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned 
     return err;
 }
 
-static void established(struct mr_cm_conn *c)
+static void handshake_established(struct mr_cm_conn *c)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     bool first = !p->up;
@@ -341,8 +341,8 @@ static void established(struct mr_cm_conn *c)
     mr_stat_add(p->up ? MR_STAT_REOPENED : MR_STAT_CONNECTS, 1);
     mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
            p->up ? "again connected to" : "connected to", p->rank, p->address->host,
-           (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened, p->own->datagram_sub->own->sl[MR_LEVEL_SMALL],
-           p->own->datagram_sub->own->sl[MR_LEVEL_BULK]);
+           (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened,
+           p->own->datagram_sub->own->sl[MR_LEVEL_SMALL], p->own->datagram_sub->own->sl[MR_LEVEL_BULK]);
     if (c->initiator && c->smooth)
         mr_rtt_sample(&mr_peers_own.connect_rtt, mr_clock_ns() - c->begun_ns);
     p->up = true;
@@ -368,25 +368,25 @@ static void explain_rejection(const struct mr_peer *p)
                c->detail ? " (" : "", c->detail ? strerror(c->detail) : "", c->detail ? ")" : "");
 }
 
-static void unopen_all(struct mr_peer *p)
+static void unopen_subs(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].state == MR_SUB_OPENING)
             mr_sub_unopen(&p->sub[i]);
 }
 
-static void connect_failed(struct mr_cm_conn *c, int error)
+static void handshake_failed(struct mr_cm_conn *c, int error)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
 
-    unopen_all(p);
+    unopen_subs(p);
     if (p->up && p->own->handshake_sub && c->initiator && c->rejected && c->reason == MR_CM_NO_RAIL) {
         p->own->handshake_sub->own->absent = true;
         return;
     }
     if (c->rejected && (c->reason != MR_CM_ENOUGH || !p->up))
         explain_rejection(p);
-    if (!p->up && error == -EAGAIN) { /* another round, when there is a port for it */
+    if (!p->up && error == -EAGAIN) { /* another handshake, when there is a port for it */
         mr_cm_again(c, c->attempts_max);
         mr_cm_start(c, ++mr_peers_own.next_id, mr_clock_ns());
         return;
@@ -415,9 +415,9 @@ static void connect_failed(struct mr_cm_conn *c, int error)
 }
 
 const struct mr_cm_ops mr_handshake_ops = {
-    .prepare = prepare,
-    .connect = connect_all,
-    .transmit = transmit,
-    .established = established,
-    .failed = connect_failed,
+    .prepare = prepare_message,
+    .connect = connect_subs,
+    .transmit = transmit_message,
+    .established = handshake_established,
+    .failed = handshake_failed,
 };

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that are silent. A link that carries nothing never fails, so a rank that only waits would not learn that its
- * peer is gone. While it waits it asks the adapters of peers from which nothing has come for a second: a write of no
- * bytes, which the adapter at the other end acknowledges by itself, however long the process there computes. Where no
- * acknowledgement comes the link breaks (mend.c).
+ * Keepalive. A link that carries nothing never fails, so a rank that only waits would not learn that its peer is gone.
+ * While it waits it asks the adapters of peers that have been silent for a second: it writes no bytes, which the other
+ * adapter acknowledges by itself, however long the process there computes. Without an acknowledgement the link breaks
+ * (recovery.c).
  *
- * The path of a message does nothing for this: what has come of a peer is read off its virtual channel.
+ * The path of a message does nothing for this: the virtual channel counts the packets of a peer anyway.
  *
- * An adapter does not answer for an unreliable connection. Where packets of one time out again and again the process at
- * the other end is asked, by a datagram of those that connect: if it answers and nothing of the connection comes, that
- * is broken (rely.c), whatever the adapters say of it.
+ * An adapter does not answer for an unreliable connection. Where its packets time out again and again, the peer's
+ * process is asked by a datagram, in the format of handshakes. If it answers, and nothing comes over the connection,
+ * that is broken (net/rely.c).
  */
 #include "libmrmpi/peer/subs.h"
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
-#define PING_NS 1000000000ull /* a peer is asked once in so long at most */
+#define INTERVAL_NS 1000000000ull /* a peer is asked once in so long at most */
 
-static bool ping(struct mr_sub *sub, unsigned level)
+static bool ask_link(struct mr_sub *sub, unsigned level)
 {
     struct mr_link *l = level < sub->num_links ? &sub->link[level] : NULL;
 
-    if (!l || sub->state != MR_SUB_OPEN || mr_sub_retires(sub) || sub->rail->down || l->state != MR_LINK_OPEN || !l->ops->ping || l->ops->ping(l))
+    if (!l || sub->state != MR_SUB_OPEN || mr_sub_retires(sub) || sub->rail->down || l->state != MR_LINK_OPEN ||
+        !l->ops->ping || l->ops->ping(l))
         return false;
     mr_stat_add(MR_STAT_PINGS, 1);
     return true;
@@ -31,7 +32,7 @@ static bool ping(struct mr_sub *sub, unsigned level)
 void mr_keepalive_all(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs * MR_LEVELS; i++)
-        ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS);
+        ask_link(&p->sub[i / MR_LEVELS], i % MR_LEVELS);
 }
 
 void mr_keepalive_unsignaled(struct mr_peer *p)
@@ -40,19 +41,19 @@ void mr_keepalive_unsignaled(struct mr_peer *p)
         const struct mr_sub *sub = &p->sub[i / MR_LEVELS];
 
         if (i % MR_LEVELS < sub->num_links && sub->link[i % MR_LEVELS].qp.unsignaled_sends)
-            ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS);
+            ask_link(&p->sub[i / MR_LEVELS], i % MR_LEVELS);
     }
 }
 
 /* One link each time, in turn. */
-static void ping_next(struct mr_peer *p)
+static void ask_next_link(struct mr_peer *p)
 {
     unsigned n = p->num_subs * MR_LEVELS;
 
     for (unsigned k = 0; k < n; k++) {
         unsigned i = p->own->keepalive_next++ % n;
 
-        if (ping(&p->sub[i / MR_LEVELS], i % MR_LEVELS))
+        if (ask_link(&p->sub[i / MR_LEVELS], i % MR_LEVELS))
             return;
     }
 }
@@ -72,14 +73,14 @@ void mr_keepalive_silent(uint64_t now_ns)
 {
     bool first = !mr_peers_own.keepalive_ns;
 
-    if (now_ns - mr_peers_own.keepalive_ns < PING_NS)
+    if (now_ns - mr_peers_own.keepalive_ns < INTERVAL_NS)
         return;
     mr_peers_own.keepalive_ns = now_ns;
     for (int r = 0; !first && r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         if (p && p->up && !p->error && is_silent(p))
-            ping_next(p);
+            ask_next_link(p);
     }
 }
 
@@ -92,8 +93,8 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
     struct mr_cm_msg m;
 
     mr_cm_make_question(&m, type, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)sub->peer->rank, id, &way);
-    return mr_ud_send(sub->rail, &sub->peer->address->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
-                      MR_CM_LENGTH(1));
+    return mr_ud_send(sub->rail, &sub->peer->address->rail[sub->remote_rail],
+                      mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m, MR_CM_LENGTH(1));
 }
 
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)

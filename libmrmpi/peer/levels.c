@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The service levels and lanes that messages have on a subchannel: fabricd's for the class, as far as there are links. */
+/* The service levels and lanes of messages on a subchannel: fabricd's for the class, as far as there are links. */
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/peer/subs.h"
 
 /*
- * Links that a subchannel may have: the window has places for so many, and the other side needs some as well. With more
- * than sixteen subchannels they may not suffice all the same (open_sub in wireup.c).
+ * Links that a subchannel may have: the window has places for so many, and the other epoch needs some as well. With
+ * more than sixteen subchannels they may not suffice all the same (mr_sub_open).
  */
 static unsigned links_each(const struct mr_peer *p)
 {

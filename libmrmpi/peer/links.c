@@ -45,8 +45,7 @@ static void close_links(struct mr_sub *sub)
         close_link(sub, &sub->link[l]);
 }
 
-/* Memory for so many links: few subchannels are ever opened of all that there might be. All are closed. 0 or -ENOMEM.
- */
+/* Memory for so many links, when it is first opened: many subchannels never are. All are closed. 0 or -ENOMEM. */
 static int make_links(struct mr_sub *sub, unsigned num)
 {
     struct mr_link *links;
@@ -74,9 +73,9 @@ static bool has_rdma(const struct mr_sub *sub)
 
 /*
  * Does this level want another link than the next larger messages? If its service level is another one. Packets that go
- * with the bulk do, too, where that goes by RDMA: requests of a queue pair begin in order, so that they would wait behind
- * all that is to be written, and behind reads when there are more than the adapters do at a time. Where small ones have a
- * level of their own, and there are many subchannels, these others have to do without.
+ * with the bulk do, too, where that goes by RDMA: requests of a queue pair begin in order, so that they would wait
+ * behind all writes, and behind reads when there are more than the adapters do at a time. Where small ones have a level
+ * of their own, and there are many subchannels, these packets have no link of their own.
  */
 static bool wants_link(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS], unsigned l)
 {
@@ -95,10 +94,11 @@ static unsigned count_links(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS
 }
 
 /*
- * Packets that share a lane with the bulk wait in the fabric as long as its buffers hold, before they are confirmed. For
- * short ones to have the share of their class meanwhile so many must be under way.
+ * Packets that share a lane with the bulk wait in the fabric as long as its buffers hold, before they are confirmed.
+ * Short ones have the share of their class only if many are under way: their queue is deep.
  */
-static int open_link(struct mr_sub *sub, struct mr_link *link, const struct mr_link_events *events, bool bulk, bool deep)
+static int open_link(struct mr_sub *sub, struct mr_link *link, const struct mr_link_events *events, bool bulk,
+                     bool deep)
 {
     *link = (struct mr_link){.ops = mr_link_kinds[sub->kind],
                              .events = events,
@@ -155,7 +155,7 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
 }
 
 /*
- * What was opened in a round that came to nothing. No packet was sent over it. If it was connected the peer may think
+ * What was opened in a handshake that failed. No packet was sent over it. If it was connected the peer may think
  * that it is open, and have sent: the generation is over, but what has arrived is taken in.
  */
 void mr_sub_unopen(struct mr_sub *sub)
@@ -209,7 +209,7 @@ static void close_unused_links(struct mr_sub *sub)
 }
 
 /*
- * The links that both sides have made. Messages of a level that one of them has none for go on that of the next larger
+ * The links that both ends have made. Messages of a level that one of them has none for go on that of the next larger
  * ones: those would crowd the lane of smaller ones, but not the other way round.
  */
 int mr_sub_connect(struct mr_sub *sub, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lists of peers for which something is to be done, from where it is noticed to whoever polls. */
+/* The lists of peers for which something is to be done, filled where it is noticed, emptied by poll. */
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/peer/internal.h"
 

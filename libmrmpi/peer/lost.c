@@ -51,7 +51,7 @@ static void drop_packets(struct mr_peer *p)
     mr_packets_free(mr_window_free(&p->out));
 }
 
-/* Said upwards when all that was under way has come back: nobody writes into the program's buffers after that. */
+/* Reported when all that was under way has come back: no adapter writes into the program's buffers after that. */
 int mr_peers_report(void)
 {
     struct mr_peer **at = &mr_peers.failing, *p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lifelines: does the adapter of a peer still answer when no subchannel to it is open? A peer that computes does not
+ * Probes: does the adapter of a peer still answer when no subchannel to it is open? A peer that computes does not
  * answer requests to connect, and datagrams are not acknowledged. But its end of a link that broke here is still there
  * if nothing was under way from it: its adapter acknowledges what comes. So the queue pair of a link that has drained
  * is kept while its subchannel is closed, and, when there is no other way to learn of the peer, brought up once more
@@ -31,14 +31,14 @@ struct mr_probe {
     uint64_t asked_ns;
 };
 
-static void let_go(struct mr_probe *l)
+static void free_probe(struct mr_probe *l)
 {
     l->sub->own->probe = NULL;
     mr_qp_destroy(&l->qp);
     free(l);
 }
 
-/* ---- what comes back ------------------------------------------------------------------------------------------- */
+/* ---- what comes back --------------------------------------------------------------------------------------------- */
 
 static void run_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
@@ -62,22 +62,23 @@ static void run_failed(struct mr_qp *qp, const struct mr_wc *wc)
     mr_qp_abort(qp);
 }
 
-static void nothing_confirmed(struct mr_qp *qp, unsigned sends)
+static void ignore_confirmed(struct mr_qp *qp, unsigned sends)
 {
 }
 
-static void drained(struct mr_qp *qp)
+static void probe_drained(struct mr_qp *qp)
 {
     struct mr_probe *l = qp->owner;
 
     l->asking = false;
     if (l->unwanted)
-        let_go(l);
+        free_probe(l);
 }
 
-static const struct mr_qp_events events = {.confirmed = nothing_confirmed, .failed = run_failed, .drained = drained};
+static const struct mr_qp_events events = {
+    .confirmed = ignore_confirmed, .failed = run_failed, .drained = probe_drained};
 
-/* ---- asking ---------------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 /* Once a second; sooner where the patience is short. */
 static uint64_t interval_ns(void)
@@ -85,7 +86,7 @@ static uint64_t interval_ns(void)
     return mr_config.patience < 4 ? (uint64_t)mr_config.patience * 250000000 : 1000000000;
 }
 
-static int post(struct mr_probe *l, unsigned n)
+static int post_run(struct mr_probe *l, unsigned n)
 {
     int err = 0;
 
@@ -113,11 +114,11 @@ void mr_probe_ask(struct mr_sub *sub, uint64_t now_ns)
     }
     l->tx.wr.done = run_done;
     l->asking = true;
-    if (post(l, n))
+    if (post_run(l, n))
         mr_qp_abort(&l->qp);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------ */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 bool mr_probe_keep(struct mr_sub *sub, struct mr_qp *qp)
 {
@@ -147,7 +148,7 @@ void mr_probe_drop(struct mr_sub *sub)
         return;
     l->unwanted = true;
     if (l->qp.state == MR_QP_DRAINED)
-        let_go(l);
+        free_probe(l);
     else
         mr_qp_abort(&l->qp);
 }
@@ -155,5 +156,5 @@ void mr_probe_drop(struct mr_sub *sub)
 void mr_probe_free(struct mr_sub *sub)
 {
     if (sub->own->probe)
-        let_go(sub->own->probe);
+        free_probe(sub->own->probe);
 }

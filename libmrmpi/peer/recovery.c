@@ -9,7 +9,7 @@
  * may land yet: it waits until the peer's end of that generation is gone too, and then asks whether it has.
  *
  * Both ends say "broken" and "gone" in packets of the virtual channel, which go over what is left. Where nothing is
- * left a request to connect with a later generation says the same (wireup.c).
+ * left a request to connect with a later generation says the same (handshake.c).
  *
  * A closed subchannel is opened again after a pause, which doubles with each failure in a row.
  */
@@ -26,7 +26,7 @@
 #define STEADY       10 /* it has not flapped if it was open for so many pauses */
 #define LOOKS_MIN    10 /* patience ends after so many looks at least */
 
-/* ---- breaking -------------------------------------------------------------------------------------------------- */
+/* ---- breaking ---------------------------------------------------------------------------------------------------- */
 
 static bool is_open(const struct mr_peer *p)
 {
@@ -84,12 +84,12 @@ void mr_sub_close(struct mr_sub *sub)
 }
 
 /*
- * The peer's end is no more. Where we had said that nothing of ours is under way, that is how it should be. What the peer
- * said of its own may come later than this: a packet, which waits for those before it, and this may be in a request to
- * connect. One that is being opened has carried nothing. If it is connected already, the peer has given up the round
- * that we have answered; if not, the peer's answer is about a later one (connect_all in wireup.c).
+ * The peer's end has gone. Where we had said that nothing of ours is under way, that is expected. What the peer said
+ * of its own may come later than this: it is a packet, which waits for those before it; this may be in a request to
+ * connect. One that is being opened has carried nothing. If it is connected already, the peer has given up the
+ * handshake that we have answered; if not, its answer is about a later one (connect_subs in handshake.c).
  */
-static void end_with_peer(struct mr_sub *sub)
+static void end_generation(struct mr_sub *sub)
 {
     if (sub->state == MR_SUB_OPENING && sub->link[0].state == MR_LINK_OPEN)
         mr_sub_unopen(sub);
@@ -106,7 +106,7 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
     sub->peer_from = (uint8_t)(generation + 1);
     mr_probe_drop(sub);
     if (!mr_is_later(sub->generation, generation))
-        end_with_peer(sub);
+        end_generation(sub);
     mr_peer_due(sub->peer);
 }
 
@@ -127,7 +127,7 @@ void mr_recovery_connected(struct mr_peer *p)
     mr_peer_due(p);
 }
 
-/* ---- links report ---------------------------------------------------------------------------------------------- */
+/* ---- links report ------------------------------------------------------------------------------------------------ */
 
 static void describe_failure(const struct mr_link *l, const struct mr_wc *wc)
 {
@@ -234,17 +234,17 @@ const struct mr_link_events mr_recovery_events = {
     .drained = link_drained,
 };
 
-/* ---- words ----------------------------------------------------------------------------------------------------- */
+/* ---- control messages -------------------------------------------------------------------------------------------- */
 
-static bool say(struct mr_sub *sub, enum mr_control word, uint8_t generation)
+static bool send_control(struct mr_sub *sub, enum mr_control kind, uint8_t generation)
 {
-    struct mr_hdr hdr = {.kind = word, .tag = mr_sub_tag(sub, generation)};
+    struct mr_hdr hdr = {.kind = kind, .tag = mr_sub_tag(sub, generation)};
 
     return !mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
 }
 
 /* The peer hears of our end when it has drained, or now if that generation is over here, or never came to be. */
-static void hear_broken(struct mr_sub *sub, uint8_t generation)
+static void take_broken(struct mr_sub *sub, uint8_t generation)
 {
     bool over = mr_is_later(sub->generation, generation);
 
@@ -269,28 +269,28 @@ void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr)
         return;
     switch (hdr->kind) {
     case MR_CONTROL_BROKEN:
-        hear_broken(sub, mr_tag_generation(tag));
+        take_broken(sub, mr_tag_generation(tag));
         break;
     case MR_CONTROL_GONE:
         mr_sub_gone(sub, mr_tag_generation(tag));
         break;
     default:
-        mr_log(MR_LOG_WARN, "rank %d on %s sent a word of kind %u that this version does not know", p->rank,
-               p->address->host, hdr->kind);
+        mr_log(MR_LOG_WARN, "rank %d on %s sent a control message of kind %u, which this version does not know",
+               p->rank, p->address->host, hdr->kind);
     }
 }
 
-static void say_news(struct mr_sub *sub)
+static void send_news(struct mr_sub *sub)
 {
     struct mr_sub_news *n = &sub->own->news;
 
-    if (n->broken && say(sub, MR_CONTROL_BROKEN, n->broken_generation))
+    if (n->broken && send_control(sub, MR_CONTROL_BROKEN, n->broken_generation))
         n->broken = false;
-    if (n->gone && say(sub, MR_CONTROL_GONE, n->gone_generation))
+    if (n->gone && send_control(sub, MR_CONTROL_GONE, n->gone_generation))
         n->gone = false;
 }
 
-/* ---- what is due ----------------------------------------------------------------------------------------------- */
+/* ---- what is due ------------------------------------------------------------------------------------------------- */
 
 static void describe_isolation(const struct mr_peer *p)
 {
@@ -334,12 +334,12 @@ static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
 }
 
 /* True while something is to be said or done later. */
-static bool mend_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
+static bool recover_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
 {
     const struct mr_rail *rail = sub->rail;
     bool more;
 
-    say_news(sub);
+    send_news(sub);
     if (sub->peer->own->isolated_ns && !rail->down)
         mr_probe_ask(sub, now_ns);
     more = mr_peer_tell_due(sub);
@@ -362,7 +362,7 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
         return false;
     more = p->own->isolated_ns;
     for (unsigned i = 0; i < p->num_subs; i++)
-        more |= mend_sub(&p->sub[i], now_ns, begin);
+        more |= recover_sub(&p->sub[i], now_ns, begin);
     return more;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who may write into a ring here (link/ring.h): the peers with which most packets are exchanged, MRMPI_RING_PEERS of
+ * Which peers write into a ring here (link/ring.h): those with which most packets are exchanged, MRMPI_RING_PEERS of
  * them, since each ring takes memory and a look at every poll. The receiver decides, for itself. A peer that has
  * deserved one is offered a ring for each subchannel of kind ring, on the link of small messages. If another one
  * deserves it more, by the rule of quota.h, the least useful peer's rings are withdrawn first.
@@ -21,7 +21,7 @@ enum ring_control {
     RING_ACCEPT,   /* I do */
     RING_WITHDRAW, /* write no more */
     RING_END,      /* I do not, or no more: after count packets */
-    RING_WORDS
+    RING_CONTROLS
 };
 
 static struct mr_link *link_of(struct mr_sub *sub)
@@ -29,9 +29,9 @@ static struct mr_link *link_of(struct mr_sub *sub)
     return sub->level[MR_LEVEL_SMALL];
 }
 
-static bool say(struct mr_sub *sub, enum ring_control word, const struct mr_ring_says *what)
+static bool send_ring_control(struct mr_sub *sub, enum ring_control kind, const struct mr_ring_says *what)
 {
-    struct mr_hdr hdr = {.kind = MR_CONTROL_RING, .rank = (int32_t)word, .tag = mr_sub_tag(sub, sub->generation)};
+    struct mr_hdr hdr = {.kind = MR_CONTROL_RING, .rank = (int32_t)kind, .tag = mr_sub_tag(sub, sub->generation)};
 
     return !mr_channel_up.send(sub->peer->vc, &hdr, what, sizeof *what);
 }
@@ -43,7 +43,7 @@ static bool can_have_ring(const struct mr_sub *sub)
     return sub->kind == MR_LINK_RING && sub->state == MR_SUB_OPEN && !mr_sub_retires(sub);
 }
 
-static void offer(struct mr_sub *sub)
+static void offer_ring(struct mr_sub *sub)
 {
     struct mr_link *l = link_of(sub);
     struct mr_ring_says says;
@@ -52,20 +52,20 @@ static void offer(struct mr_sub *sub)
         mr_log(MR_LOG_DEBUG, "rank %d on %s: no memory for a ring", sub->peer->rank, sub->peer->address->host);
         return;
     }
-    if (!say(sub, RING_OFFER, &says))
+    if (!send_ring_control(sub, RING_OFFER, &says))
         mr_ring_drop(l);
 }
 
-static void withdraw(struct mr_sub *sub)
+static void withdraw_ring(struct mr_sub *sub)
 {
     struct mr_ring_says says = {0};
 
-    if (say(sub, RING_WITHDRAW, &says))
+    if (send_ring_control(sub, RING_WITHDRAW, &says))
         mr_ring_withdraw(link_of(sub));
 }
 
 /* What is there becomes what shall be. */
-static void adjust(struct mr_peer *p)
+static void adjust_rings(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
@@ -73,9 +73,9 @@ static void adjust(struct mr_peer *p)
         if (!can_have_ring(sub))
             continue;
         if (p->own->rings && !mr_ring_exists(link_of(sub)))
-            offer(sub);
+            offer_ring(sub);
         else if (!p->own->rings && mr_ring_in_use(link_of(sub)))
-            withdraw(sub);
+            withdraw_ring(sub);
     }
 }
 
@@ -94,7 +94,7 @@ static bool has_rings(const struct mr_peer *p)
     return false;
 }
 
-static bool deserves(const struct mr_peer *p)
+static bool deserves_rings(const struct mr_peer *p)
 {
     if (!p->up || p->error || p->own->rings || p->own->counted < (uint32_t)mr_config.ring_after)
         return false;
@@ -104,7 +104,7 @@ static bool deserves(const struct mr_peer *p)
     return false;
 }
 
-static void count(struct holders *h, struct mr_peer *p)
+static void count_ring_holder(struct holders *h, struct mr_peer *p)
 {
     if (p->own->rings || has_rings(p))
         h->held++;
@@ -113,21 +113,21 @@ static void count(struct holders *h, struct mr_peer *p)
     h->wanted += p->own->rings;
     if (p->own->rings && (!h->least || p->own->use < h->least->own->use))
         h->least = p;
-    if (deserves(p) && (!h->best || p->own->use > h->best->own->use))
+    if (deserves_rings(p) && (!h->best || p->own->use > h->best->own->use))
         h->best = p;
 }
 
-static struct holders look(void)
+static struct holders find_ring_holders(void)
 {
     struct holders h = {0};
 
     for (int r = 0; r < mr_peers.launch->size; r++)
         if (mr_peers.peer[r])
-            count(&h, mr_peers.peer[r]);
+            count_ring_holder(&h, mr_peers.peer[r]);
     return h;
 }
 
-static void give(struct mr_peer *p, const struct holders *h)
+static void give_rings(struct mr_peer *p, const struct holders *h)
 {
     p->own->rings = true;
     mr_stat_most(MR_STAT_RINGS_MOST, h->held + 1);
@@ -135,16 +135,16 @@ static void give(struct mr_peer *p, const struct holders *h)
 }
 
 /* One of those that deserve one has it, or somebody else's goes for it. False: no more can be done. */
-static bool give_one(void)
+static bool give_rings_to_one(void)
 {
-    struct holders h = look();
+    struct holders h = find_ring_holders();
 
     if (!h.best)
         return false;
     switch (mr_quota_ask(h.held, h.wanted, (unsigned)mr_config.ring_peers, h.best->own->use,
                          h.least ? h.least->own->use : UINT32_MAX)) {
     case MR_QUOTA_OPEN:
-        give(h.best, &h);
+        give_rings(h.best, &h);
         return true;
     case MR_QUOTA_MAKE_ROOM:
         h.least->own->rings = false;
@@ -161,13 +161,13 @@ void mr_rings_tick(void)
 {
     if (!mr_peers.rings)
         return;
-    while (give_one())
+    while (give_rings_to_one())
         ;
     for (int r = 0; r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         if (p && p->up && !p->error)
-            adjust(p);
+            adjust_rings(p);
     }
 }
 
@@ -176,20 +176,20 @@ void mr_rings_opened(struct mr_peer *p)
     if (!mr_peers.rings)
         return;
     if (!mr_config.ring_after)
-        while (give_one())
+        while (give_rings_to_one())
             ;
-    adjust(p);
+    adjust_rings(p);
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------------- */
+/* ---- control messages -------------------------------------------------------------------------------------------- */
 
-static void end(struct mr_sub *sub)
+static void end_ring(struct mr_sub *sub)
 {
     struct mr_ring_says says = {0};
 
     if (sub->state == MR_SUB_OPEN)
         says.count = mr_ring_stop(link_of(sub));
-    say(sub, RING_END, &says);
+    send_ring_control(sub, RING_END, &says);
 }
 
 static void answer_offer(struct mr_sub *sub, const struct mr_ring_says *offered)
@@ -197,23 +197,23 @@ static void answer_offer(struct mr_sub *sub, const struct mr_ring_says *offered)
     struct mr_ring_says says;
 
     if (can_have_ring(sub) && !mr_ring_accept(link_of(sub), offered, &says))
-        say(sub, RING_ACCEPT, &says);
+        send_ring_control(sub, RING_ACCEPT, &says);
     else
-        end(sub);
+        end_ring(sub);
 }
 
 /* The subchannel may not be open here yet, or no more. */
-static void hear(struct mr_sub *sub, enum ring_control word, const struct mr_ring_says *what)
+static void take_ring_control(struct mr_sub *sub, enum ring_control kind, const struct mr_ring_says *what)
 {
     bool open = sub->state == MR_SUB_OPEN;
 
-    if (word == RING_OFFER)
+    if (kind == RING_OFFER)
         answer_offer(sub, what);
-    else if (word == RING_ACCEPT && open)
+    else if (kind == RING_ACCEPT && open)
         mr_ring_accepted(link_of(sub), what);
-    else if (word == RING_WITHDRAW && open)
-        end(sub);
-    else if (word == RING_END && open)
+    else if (kind == RING_WITHDRAW && open)
+        end_ring(sub);
+    else if (kind == RING_END && open)
         mr_ring_ended(link_of(sub), what->count);
 }
 
@@ -226,13 +226,14 @@ bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *p
     if (hdr->kind != MR_CONTROL_RING)
         return false;
     sub = mr_sub_tagged(p, tag);
-    if (!sub || sub->kind != MR_LINK_RING || len != sizeof what || (uint32_t)hdr->rank >= RING_WORDS) {
-        mr_log(MR_LOG_WARN, "rank %d on %s: a word about a ring that cannot be", p->rank, p->address->host);
+    if (!sub || sub->kind != MR_LINK_RING || len != sizeof what || (uint32_t)hdr->rank >= RING_CONTROLS) {
+        mr_log(MR_LOG_WARN, "rank %d on %s: a control message about a ring that makes no sense", p->rank,
+               p->address->host);
         return true;
     }
     memcpy(&what, payload, sizeof what);
     if (mr_sub_tag(sub, sub->generation) != mr_sub_tag(sub, mr_tag_generation(tag)))
         return true; /* of one that has broken */
-    hear(sub, (enum ring_control)hdr->rank, &what);
+    take_ring_control(sub, (enum ring_control)hdr->rank, &what);
     return true;
 }

@@ -39,7 +39,7 @@ static void log_rails(enum mr_policy_class c, const char *text, const struct mr_
 }
 
 /* -EINVAL: it is none, or names only rails that this host has not got; what says why. */
-static int adopt(enum mr_policy_class c, const char *text, char *what, size_t size)
+static int adopt_policy(enum mr_policy_class c, const char *text, char *what, size_t size)
 {
     struct mr_policy_port port[MR_RAILS_MAX];
     struct mr_policy p;
@@ -70,20 +70,20 @@ static const char *setting_of(enum mr_policy_class c)
     return c == MR_POLICY_SMALL ? mr_config.policy_small : mr_config.policy_large;
 }
 
-/* What fabricd says, if the user says nothing. A word of fabricd's that is of no use here is no reason to fail. */
-static void adopt_word(enum mr_policy_class c)
+/* fabricd's policy, if the user has none. One that is of no use here is no reason to fail. */
+static void adopt_fabric_policy(enum mr_policy_class c)
 {
-    const char *word = mr_peers.qos.spread[c];
+    const char *text = mr_peers.qos.spread[c];
     char what[MR_POLICY_TEXT];
 
-    if (*word && adopt(c, word, what, sizeof what)) {
+    if (*text && adopt_policy(c, text, what, sizeof what)) {
         if (mr_log_for_host())
             mr_log(MR_LOG_WARN, "fabricd's policy of %s messages is not followed: %s",
                    c == MR_POLICY_SMALL ? "small" : "large", what);
-        word = "";
+        text = "";
     }
-    if (!*word)
-        adopt(c, mr_policy_standard(c), what, sizeof what);
+    if (!*text)
+        adopt_policy(c, mr_policy_standard(c), what, sizeof what);
 }
 
 int mr_spread_init(void)
@@ -92,8 +92,8 @@ int mr_spread_init(void)
         char what[MR_POLICY_TEXT];
 
         if (!strcasecmp(setting_of(c), "auto")) {
-            adopt_word(c);
-        } else if (adopt(c, setting_of(c), what, sizeof what)) {
+            adopt_fabric_policy(c);
+        } else if (adopt_policy(c, setting_of(c), what, sizeof what)) {
             if (mr_log_for_host())
                 mr_log(MR_LOG_ERROR, "%s=%s: %s", setting[c], setting_of(c), what);
             return -EINVAL;
@@ -106,7 +106,7 @@ void mr_spread_news(void)
 {
     for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
         if (!strcasecmp(setting_of(c), "auto"))
-            adopt_word(c);
+            adopt_fabric_policy(c);
 }
 
 /* ---- a peer ------------------------------------------------------------------------------------------------------ */

@@ -69,9 +69,10 @@ int mr_steer_init(void)
 
 /* ---- a peer ------------------------------------------------------------------------------------------------------ */
 
-static struct mr_rules_peer describe(const struct mr_peer *p)
+static struct mr_rules_peer describe_peer(const struct mr_peer *p)
 {
-    return (struct mr_rules_peer){.count = p->own->counted, .rate = p->own->rate, .class_name = mr_peers.qos.class_name};
+    return (struct mr_rules_peer){
+        .count = p->own->counted, .rate = p->own->rate, .class_name = mr_peers.qos.class_name};
 }
 
 static bool loses_packets(unsigned kind)
@@ -89,7 +90,7 @@ int mr_steer_peer(struct mr_peer *p)
 
 uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], uint32_t up)
 {
-    struct mr_rules_peer about = describe(p);
+    struct mr_rules_peer about = describe_peer(p);
     unsigned open = 0, classes = mr_peers.rules.num_sizes + 1;
 
     for (unsigned k = 0; k < MR_LINK_KINDS; k++)
@@ -108,14 +109,14 @@ uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], 
 
 bool mr_steer_is_stale(const struct mr_peer *p)
 {
-    struct mr_rules_peer about = describe(p);
+    struct mr_rules_peer about = describe_peer(p);
 
     return p->steer && p->up && mr_rules_holding(&mr_peers.rules, &about) != p->own->holding;
 }
 
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
 {
-    struct mr_rules_peer about = describe(p);
+    struct mr_rules_peer about = describe_peer(p);
     unsigned kinds = p->address->kinds & mr_peers.our_kinds, rdma = 1u << p->own->bulk_kind,
              open = kinds & (1u << MR_LINK_UD | rdma), kind;
 
@@ -126,7 +127,7 @@ bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
 /* If all that both ranks may use were open, would some packet go over one of these kinds? */
 bool mr_steer_wants(const struct mr_peer *p, uint8_t set)
 {
-    struct mr_rules_peer about = describe(p);
+    struct mr_rules_peer about = describe_peer(p);
     unsigned open = p->address->kinds & mr_peers.our_kinds;
 
     for (unsigned use = 0; use < MR_RULE_RDMA; use++)

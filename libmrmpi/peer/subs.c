@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subchannels of a peer: one for each pair of rails (route/pair.h), path and kind of link. Each has a link for large
- * messages, and others for smaller ones where their service level differs.
+ * The subchannels of a peer: one for each pair of rails (route/pair.h), path and kind of link. Which of them carry
+ * packets, and with what weights.
  */
 #include "libmrmpi/peer/subs.h"
 
@@ -41,31 +41,30 @@ int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation)
                      (uint32_t)mr_sub_kind(sub) << 13 | (uint32_t)generation << 21);
 }
 
-/* Ours that the peer means. */
 struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
 {
     return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
 }
 
 /* Large messages go by RDMA over links of one kind: reliable connections, or else unreliable ones. */
-static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned twin,
+static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned copy,
                     unsigned lane)
 {
-    unsigned side = p->num_subs >= p->num_now;
+    unsigned parity = p->num_subs >= p->num_now;
     struct mr_sub *sub = &p->sub[p->num_subs++];
-    unsigned place = (unsigned)(sub - p->sub) - side * p->num_now;
+    unsigned place = (unsigned)(sub - p->sub) - parity * p->num_now;
 
     sub->peer = p;
     sub->rail = &mr_verbs.rail[pair->rail[ours]];
     sub->remote_rail = pair->rail[!ours];
     sub->path = pair->path;
     sub->kind = (uint8_t)kind;
-    sub->own->copy = (uint8_t)twin;
+    sub->own->copy = (uint8_t)copy;
     sub->own->lane = (uint8_t)lane;
-    sub->parity = (uint8_t)side;
+    sub->parity = (uint8_t)parity;
     if (kind == p->own->bulk_kind && mr_link_kinds[kind]->write)
         p->rdma |= 1u << place;
-    p->own->loads[side][place] =
+    p->own->loads[parity][place] =
         (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight, .until = &sub->rail->until};
 }
 
@@ -74,26 +73,26 @@ static unsigned least_pairs(const struct mr_pair *pair, unsigned num)
 {
     unsigned least = num;
 
-    for (unsigned side = 0; side < 2; side++)
+    for (unsigned end = 0; end < 2; end++)
         for (unsigned i = 0; i < num; i++) {
             unsigned n = 0;
 
             for (unsigned k = 0; k < num; k++)
-                n += pair[k].rail[side] == pair[i].rail[side];
+                n += pair[k].rail[end] == pair[i].rail[end];
             least = n < least ? n : least;
         }
     return least;
 }
 
 /* So many of each, that a class of several lanes uses them all on every rail: its share is divided among them there. */
-static unsigned count_twins(const struct mr_pair *pair, unsigned num, unsigned num_kinds)
+static unsigned count_copies(const struct mr_pair *pair, unsigned num, unsigned num_kinds)
 {
     unsigned lanes = mr_peers.qos.level[MR_LEVEL_BULK].num_lanes, least = least_pairs(pair, num);
-    unsigned twins = least ? (lanes + least - 1) / least : 1;
+    unsigned copies = least ? (lanes + least - 1) / least : 1;
 
-    while (twins > 1 && twins * num * num_kinds > MR_SUBS_MAX)
-        twins--;
-    return twins ? twins : 1;
+    while (copies > 1 && copies * num * num_kinds > MR_SUBS_MAX)
+        copies--;
+    return copies ? copies : 1;
 }
 
 /* Which end has more rails in these pairs; the lower rank where both have as many. */
@@ -112,7 +111,7 @@ static unsigned richer_end(const struct mr_pair *pair, unsigned num)
  * Both ends count by the rails of the same end: each may open any subchannel anew, and its levels count then.
  */
 static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pair, unsigned num, unsigned ours,
-                     unsigned twins)
+                     unsigned copies)
 {
     unsigned on_rail[MR_RAILS_MAX] = {0}, most = 0, end = richer_end(pair, num);
 
@@ -122,20 +121,20 @@ static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pai
         most = n > most ? n : most;
     }
     for (unsigned r = 0; r < MR_RAILS_MAX; r++)
-        on_rail[r] = r * most * twins;
-    for (unsigned twin = 0; twin < twins; twin++)
+        on_rail[r] = r * most * copies;
+    for (unsigned copy = 0; copy < copies; copy++)
         for (unsigned i = 0; i < num; i++)
-            add_sub(p, &pair[i], ours, kind, twin, on_rail[pair[i].rail[end]]++);
+            add_sub(p, &pair[i], ours, kind, copy, on_rail[pair[i].rail[end]]++);
 }
 
-static void add_side(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned twins)
+static void add_parity(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned copies)
 {
     for (unsigned k = 0; k < mr_peers.kinds.num; k++)
         if (p->address->kinds >> mr_peers.kinds.kind[k] & 1)
-            add_kind(p, mr_peers.kinds.kind[k], pair, num, ours, twins);
+            add_kind(p, mr_peers.kinds.kind[k], pair, num, ours, copies);
 }
 
-/* Memory for so many subchannels on each side, and for those who choose among them. 0 or -ENOMEM. */
+/* Memory for so many subchannels of each parity, and to choose among them. 0 or -ENOMEM. */
 static int make_room(struct mr_peer *p, unsigned num)
 {
     size_t n = num ? num : 1;
@@ -157,8 +156,8 @@ static int make_room(struct mr_peer *p, unsigned num)
     return 0;
 }
 
-/* The lower rank is the first side at both ends. */
-static unsigned our_side(const struct mr_peer *p)
+/* The lower rank is the first end at both. */
+static unsigned our_end(const struct mr_peer *p)
 {
     return mr_peers.launch->rank > p->rank;
 }
@@ -168,7 +167,7 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
 {
     struct mr_rail_addr near[MR_RAILS_MAX];
     struct mr_pair_side sides[2];
-    unsigned ours = our_side(p), num;
+    unsigned ours = our_end(p), num;
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         near[i] = mr_verbs.rail[i].addr;
@@ -177,7 +176,10 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
                                         .paths = (unsigned)mr_config.paths,
                                         .all = !strcmp(mr_config.pairs, "all")};
     sides[!ours] = (struct mr_pair_side){
-        .rail = p->address->rail, .num_rails = p->address->num_rails, .paths = p->address->paths, .all = p->address->all_pairs};
+        .rail = p->address->rail,
+        .num_rails = p->address->num_rails,
+        .paths = p->address->paths,
+        .all = p->address->all_pairs};
     num = mr_pair_match(&sides[0], &sides[1], pair, most, left_out);
     p->packet_turn.kib_time =
         mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_peers.policy));
@@ -187,16 +189,16 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
     return num;
 }
 
-static void reweigh(struct mr_peer *p)
+static void reweigh_peer(struct mr_peer *p)
 {
     unsigned kinds = (unsigned)__builtin_popcount(mr_peers.our_kinds & p->address->kinds), left_out;
     struct mr_pair pair[MR_SUBS_MAX];
     unsigned num = list_pairs(p, MR_SUBS_MAX / kinds, pair, &left_out);
 
-    for (unsigned side = 0; side < 2; side++)
+    for (unsigned parity = 0; parity < 2; parity++)
         for (unsigned i = 0; i < p->num_now; i++) {
-            p->own->loads[side][i].weight = pair[i % num].weight;
-            p->own->loads[side][i].small_weight = pair[i % num].small_weight;
+            p->own->loads[parity][i].weight = pair[i % num].weight;
+            p->own->loads[parity][i].small_weight = pair[i % num].small_weight;
         }
     mr_peer_tell_reweighed(p);
     mr_sub_prefer(p);
@@ -206,7 +208,7 @@ void mr_peers_reweigh(void)
 {
     for (int i = 0; i < mr_peers.launch->size; i++)
         if (mr_peers.peer[i] && mr_peers.peer[i]->num_subs)
-            reweigh(mr_peers.peer[i]);
+            reweigh_peer(mr_peers.peer[i]);
 }
 
 /* Ranks of a node, and peers on several nodes, begin with different rails. */
@@ -222,7 +224,8 @@ static void begin_turns(struct mr_peer *p, unsigned num)
 int mr_subs_make(struct mr_peer *p)
 {
     struct mr_pair pair[MR_SUBS_MAX];
-    unsigned left_out, kinds = mr_peers.our_kinds & p->address->kinds, num_kinds = (unsigned)__builtin_popcount(kinds), num, twins;
+    unsigned kinds = mr_peers.our_kinds & p->address->kinds, num_kinds = (unsigned)__builtin_popcount(kinds);
+    unsigned left_out, num, copies;
     int err;
 
     if (!num_kinds) {
@@ -231,15 +234,15 @@ int mr_subs_make(struct mr_peer *p)
         return -EHOSTUNREACH;
     }
     num = list_pairs(p, MR_SUBS_MAX / num_kinds, pair, &left_out);
-    twins = count_twins(pair, num, num_kinds);
-    if (make_room(p, num * num_kinds * twins))
+    copies = count_copies(pair, num, num_kinds);
+    if (make_room(p, num * num_kinds * copies))
         return -ENOMEM;
     begin_turns(p, num);
     p->own->bulk_kind = kinds >> MR_LINK_RC & 1     ? MR_LINK_RC
                    : kinds >> MR_LINK_RING & 1 ? MR_LINK_RING
                                                : MR_LINK_UC;
-    for (unsigned side = 0; side < 2; side++)
-        add_side(p, pair, num, our_side(p), twins);
+    for (unsigned parity = 0; parity < 2; parity++)
+        add_parity(p, pair, num, our_end(p), copies);
     if (mr_steer_peer(p))
         return -ENOMEM;
     err = mr_peer_tell_made(p);
@@ -269,7 +272,8 @@ void mr_sub_prefer(struct mr_peer *p)
         p->excluded |= found ? all : all & ~set;
         if (!found && mr_peers.policy[MR_POLICY_SMALL].kind->where == MR_WHERE_NEAR)
             p->excluded_far = all & ~set;
-        if (!found && set && (!mr_peers.kinds.native[mr_peers.kinds.kind[k]] || !mr_link_kinds[mr_peers.kinds.kind[k]]->confirms))
+        if (!found && set &&
+            (!mr_peers.kinds.native[mr_peers.kinds.kind[k]] || !mr_link_kinds[mr_peers.kinds.kind[k]]->confirms))
             mr_peer_tell_lossy(p);
         found |= set != 0;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares: for each peer what its weights give each rail, added up as they change, so that nobody walks over all peers.
+ * Shares: for each peer what its weights give each rail, summed as they change: no walk over all peers.
  * The record: its counters are copied, not counted there, so that counting costs the same with it and without.
  */
 #include "libmrmpi/peer/view.h"
@@ -50,7 +50,7 @@ double mr_view_share(unsigned i)
     return peers ? (double)__atomic_load_n(&share_sum[i], __ATOMIC_RELAXED) / MILLION / (double)peers : -1;
 }
 
-static void add(uint64_t *sum, int64_t n)
+static void add_to_sum(uint64_t *sum, int64_t n)
 {
     __atomic_store_n(sum, __atomic_load_n(sum, __ATOMIC_RELAXED) + (uint64_t)n, __ATOMIC_RELAXED);
 }
@@ -60,13 +60,13 @@ static void add_shares(const struct mr_shares *s, int sign)
 {
     for (unsigned i = 0; i < MR_RAILS_MAX; i++)
         if (s->leads >> i & 1) {
-            add(&share_sum[i], sign * (int64_t)s->of[i]);
-            add(&share_peers[i], sign);
+            add_to_sum(&share_sum[i], sign * (int64_t)s->of[i]);
+            add_to_sum(&share_peers[i], sign);
         }
 }
 
 /* Paths that carry large messages, as the policy has it; where there is no RDMA, those that carry packets. */
-static uint32_t that_count(const struct mr_peer *p)
+static uint32_t subs_that_count(const struct mr_peer *p)
 {
     uint32_t up = 0;
 
@@ -78,7 +78,7 @@ static uint32_t that_count(const struct mr_peer *p)
 static struct mr_shares shares_of(const struct mr_peer *p)
 {
     struct mr_shares s = {.leads = 0};
-    uint32_t set = that_count(p);
+    uint32_t set = subs_that_count(p);
     uint64_t total = 0;
 
     for (unsigned i = 0; i < p->num_now; i++)
@@ -173,7 +173,7 @@ static uint64_t bytes_of(unsigned i, bool in)
 }
 
 /* Nothing new: nothing is written, so that a quiet rail does not push what was before out of the ring. */
-static void sample(unsigned i, uint64_t now_ns)
+static void sample_rail(unsigned i, uint64_t now_ns)
 {
     struct mr_record_event e = {
         .ns = now_ns, .kind = MR_RECORD_BYTES, .rail = (uint8_t)i, .a = bytes_of(i, false), .b = bytes_of(i, true)};
@@ -196,7 +196,7 @@ static void write_figures(uint64_t now_ns)
         for (unsigned s = 0; s < MR_RAIL_STAT_COUNT; s++)
             r->count[s] = mr_rail_counted(i, (enum mr_rail_stat)s);
         if (mr_record_events)
-            sample(i, now_ns);
+            sample_rail(i, now_ns);
     }
     for (unsigned s = 0; s < MR_STAT_COUNT; s++)
         mr_record->stat[s] = mr_stat_get((enum mr_stat)s);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the ports of peers are, when their LIDs are no longer those of their addresses. Connection messages say where the
- * sender is; but where both ends have moved no message gets there. Then fabricd is asked, which asks the subnet
- * administration: while a request to connect is not answered, less and less often. Without a daemon nobody knows.
+ * The LIDs of peers' ports, when they are no longer those of their addresses. Connection messages carry the sender's
+ * LIDs; but if the LIDs of both ends have changed, no message arrives. Then fabricd is asked, which asks the subnet
+ * administration: while a request to connect is not answered, less and less often. Without a daemon a peer whose LIDs
+ * have changed, like ours, is not found.
  */
 #include "libmrmpi/peer/internal.h"
 
@@ -14,14 +15,14 @@
 #define FIRST_NS 50000000ull /* without an answer, before the daemon is asked; doubles */
 #define MOST_NS  10000000000ull
 
-static bool moved(struct mr_peer *p, unsigned rail, uint16_t lid, uint8_t lmc)
+static bool has_moved(struct mr_peer *p, unsigned rail, uint16_t lid, uint8_t lmc)
 {
     struct mr_rail_addr *to = &p->address->rail[rail];
 
     if (to->global || !lid || (to->lid == lid && to->lmc == lmc))
         return false;
-    mr_log(MR_LOG_INFO, "rank %d on %s: %s port %u has LID %u LMC %u now", p->rank, p->address->host, to->device, to->port,
-           lid, lmc);
+    mr_log(MR_LOG_INFO, "rank %d on %s: %s port %u has LID %u LMC %u now", p->rank, p->address->host, to->device,
+           to->port, lid, lmc);
     to->lid = lid;
     to->lmc = lmc;
     return true;
@@ -32,7 +33,7 @@ void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
     bool any = false;
 
     for (unsigned i = 0; i < p->address->num_rails; i++)
-        any |= moved(p, i, m->port[i].lid, m->port[i].lmc);
+        any |= has_moved(p, i, m->port[i].lid, m->port[i].lmc);
     if (any)
         mr_cm_repeat(&p->cm); /* a request of ours went astray */
 }
@@ -64,7 +65,7 @@ static const struct mr_rail *rail_to(const struct mr_peer *p, unsigned remote)
     return num ? found[p->own->where_asked % num] : NULL;
 }
 
-static void ask(const struct mr_peer *p)
+static void ask_fabric(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->address->num_rails; i++) {
         const struct mr_rail *r = p->address->rail[i].global ? NULL : rail_to(p, i);
@@ -82,7 +83,7 @@ void mr_where_ask(struct mr_peer *p, uint64_t now_ns)
     }
     if (now_ns < p->own->where_ns || !p->num_subs)
         return;
-    ask(p);
+    ask_fabric(p);
     p->own->where_asked++;
     p->own->where_pause_ns = 2 * p->own->where_pause_ns < MOST_NS ? 2 * p->own->where_pause_ns : MOST_NS;
     p->own->where_ns = now_ns + p->own->where_pause_ns;
@@ -93,13 +94,13 @@ void mr_where_answered(struct mr_peer *p)
     p->own->where_pause_ns = 0;
 }
 
-static void take(struct mr_peer *p, const struct mr_fabric_place *place)
+static void take_place(struct mr_peer *p, const struct mr_fabric_place *place)
 {
     bool any = false;
 
     for (unsigned i = 0; i < p->address->num_rails; i++)
         if (guid_of(&p->address->rail[i]) == place->guid)
-            any |= moved(p, i, place->lid, place->lmc);
+            any |= has_moved(p, i, place->lid, place->lmc);
     if (any)
         mr_cm_repeat(&p->cm);
 }
@@ -111,5 +112,5 @@ void mr_where_news(void)
     while (mr_fabric_place(&place))
         for (int r = 0; r < mr_peers.launch->size; r++)
             if (mr_peers.peer[r] && !mr_peers.peer[r]->error)
-                take(mr_peers.peer[r], &place);
+                take_place(mr_peers.peer[r], &place);
 }
