@@ -4,10 +4,9 @@
  * rails, paths and kinds of links. They serve the epochs of even and odd number. The set of the present epoch is in
  * use; the other one is closed. When fabricd has new levels, the other set is opened on them in one handshake, while
  * messages go on over the first. After that handshake the next epoch is the present one (mr_peer.epoch is its number).
- * What waits for room, and all that is sent later, goes over its subchannels. What is posted on the old ones is finished
- * there.
- * Each end sends MR_CONTROL_IDLE when nothing of its own is under way on an old subchannel; after both have, it is
- * closed. A connection that was given up (budget.c) is closed in the same way.
+ * What waits for room, and all that is sent later, goes over its subchannels. What is posted on the old ones is
+ * finished there. Each end sends MR_CONTROL_IDLE when nothing of its own is under way on an old subchannel; after both
+ * have, it is closed. A connection that was given up (budget.c) is closed in the same way.
  *
  * The end that receives new levels begins. If the ends receive different ones, those of the later handshake hold.
  *

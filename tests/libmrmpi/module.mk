@@ -62,12 +62,14 @@ tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/peer/bu
 tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread
 # peer: over links of the tests' own (fake_peer.h)
-PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery)
+PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake)
 TESTPROGS += $(PEER_TESTS)
 UNIT_TESTS += $(PEER_TESTS)
 $(foreach t,$(PEER_TESTS),$(eval $(t)_PKGS := check)$(eval $(t)_LDLIBS := -lpthread))
 tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/peer/recovery.c libmrmpi/reliable/window.c \
     libmrmpi/base/record.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c $(addprefix libmrmpi/peer/,handshake.c connect.c) \
+    libmrmpi/verbs/connect.c libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/peer/lists.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
     $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_PKGS := check

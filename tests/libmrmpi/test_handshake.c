@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Handshakes: requests, answers, refusals and what they do to subchannels, with the state machine of verbs/connect.c and
+ * datagrams that the test takes and writes. This is rank 0; rank 1 is the test.
+ */
+#include "tests/libmrmpi/fake_peer.h"
+
+#include <stdlib.h>
+
+struct mr_peers mr_peers;
+struct mr_peers_own mr_peers_own;
+struct mr_verbs mr_verbs;
+
+#define RUN 77u
+
+static struct mr_cm_msg sent;
+static unsigned num_sent, opened, connected, later, refused, epoch_failed, epoch_opened, unopened;
+static int lost_error, fetch_error, connect_error;
+static bool grants;
+static struct mr_vc vc;
+
+/* ---- the files beside -------------------------------------------------------------------------------------------- */
+
+int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, const void *data, size_t len)
+{
+    memset(&sent, 0, sizeof sent);
+    memcpy(&sent, data, len);
+    num_sent++;
+    return 0;
+}
+
+int mr_peer_fetch_address(struct mr_peer *p)
+{
+    return fetch_error;
+}
+
+int mr_subs_make(struct mr_peer *p)
+{
+    p->sub = sub;
+    p->num_subs = 2 * SUBS;
+    return 0;
+}
+
+int mr_sub_open(struct mr_sub *s, const struct mr_link_events *events)
+{
+    s->state = MR_SUB_OPENING;
+    s->link[0].state = MR_LINK_OPENING;
+    s->own->epoch = (uint8_t)(s->peer->epoch + !mr_sub_is_current(s));
+    return 0;
+}
+
+struct mr_cm_sub mr_sub_describe(const struct mr_sub *s)
+{
+    return (struct mr_cm_sub){.rail = (uint8_t)s->rail->index, .remote = s->remote_rail, .path = s->path,
+                              .kind = mr_sub_kind(s), .generation = s->generation, .epoch = s->own->epoch};
+}
+
+int mr_sub_connect(struct mr_sub *s, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,
+                   const struct mr_cm_sub *sls, uint32_t local_psn, uint32_t remote_psn)
+{
+    if (connect_error)
+        return connect_error;
+    s->link[0].state = MR_LINK_OPEN;
+    connected++;
+    return 0;
+}
+
+void mr_sub_unopen(struct mr_sub *s)
+{
+    s->state = MR_SUB_CLOSED;
+    s->link[0].state = MR_LINK_CLOSED;
+    unopened++;
+}
+
+struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (sub[i].rail->index == rail && sub[i].remote_rail == remote && mr_sub_kind(&sub[i]) == kind)
+            return &sub[i];
+    return NULL;
+}
+
+const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
+{
+    return strcpy(out, "");
+}
+
+void mr_sub_prefer(struct mr_peer *p)
+{
+}
+
+void mr_sub_gone(struct mr_sub *s, uint8_t generation)
+{
+    s->peer_from = (uint8_t)(generation + 1);
+    if (s->state == MR_SUB_OPEN)
+        s->state = MR_SUB_BROKEN;
+}
+
+const struct mr_link_events mr_recovery_events;
+
+void mr_recovery_opened(struct mr_sub *s)
+{
+    opened++;
+}
+
+void mr_recovery_connected(struct mr_peer *p)
+{
+}
+
+void mr_recovery_later(struct mr_sub *s)
+{
+    later++;
+}
+
+bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
+{
+    return false;
+}
+
+bool mr_epoch_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
+{
+    return false;
+}
+
+void mr_epoch_failed(struct mr_peer *p)
+{
+    epoch_failed++;
+}
+
+void mr_epoch_opened(struct mr_peer *p, uint8_t epoch)
+{
+    epoch_opened = epoch;
+}
+
+void mr_budget_first(struct mr_peer *p, uint8_t kinds)
+{
+}
+
+bool mr_budget_grants(struct mr_peer *p, bool needed)
+{
+    return grants || needed;
+}
+
+void mr_budget_refused(struct mr_peer *p)
+{
+    refused++;
+}
+
+void mr_ration_asked(struct mr_peer *p, unsigned kind)
+{
+}
+
+void mr_rings_opened(struct mr_peer *p)
+{
+}
+
+void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
+{
+}
+
+void mr_where_ask(struct mr_peer *p, uint64_t now_ns)
+{
+}
+
+void mr_where_answered(struct mr_peer *p)
+{
+}
+
+void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
+{
+}
+
+void mr_addresses_poll(void)
+{
+}
+
+void mr_peer_backlog(struct mr_peer *p)
+{
+}
+
+void mr_peer_lost(struct mr_peer *p, int error)
+{
+    p->error = lost_error = error;
+}
+
+bool mr_peer_is_remote(int rank)
+{
+    return rank == 1;
+}
+
+int mr_launch_failed(void)
+{
+    return 0;
+}
+
+static struct mr_vc *get_vc(int rank)
+{
+    return &vc;
+}
+
+struct mr_channel_up mr_channel_up = {.get = get_vc};
+struct mr_address mr_address_none;
+
+/* ---- what there is ----------------------------------------------------------------------------------------------- */
+
+/* A peer that was met by its first subchannels, all of which are closed; nothing is connected. */
+static void setup(void)
+{
+    make_peer();
+    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+    num_sent = opened = connected = later = refused = epoch_failed = epoch_opened = unopened = 0;
+    lost_error = fetch_error = connect_error = 0;
+    grants = true;
+    mr_config.connect_timeout_ms = 100;
+    mr_config.connect_retries = 0;
+    mr_peers.run = RUN;
+    mr_verbs.num_rails = SUBS;
+    peer.up = false;
+    mr_rtt_init(&mr_peers_own.connect_rtt, 2 * MS, 100 * MS);
+    mr_cm_init(&peer.cm, &mr_handshake_ops, RUN, 0, 1, 100 * MS, 0);
+}
+
+static void teardown(void)
+{
+    mr_cm_free(&peer.cm);
+}
+
+static struct mr_cm_msg message(enum mr_cm_type type, uint32_t id)
+{
+    return (struct mr_cm_msg){.magic = MR_CM_MAGIC, .version = MR_CM_VERSION, .type = (uint8_t)type, .job = RUN,
+                              .from = 1, .to = 0, .id = id};
+}
+
+/* The peer describes its end of one. */
+static void add(struct mr_cm_msg *m, const struct mr_sub *s, uint8_t generation)
+{
+    m->sub[m->num_subs] = mr_sub_describe(s);
+    m->sub[m->num_subs].rail = s->remote_rail;
+    m->sub[m->num_subs].remote = (uint8_t)s->rail->index;
+    m->sub[m->num_subs++].generation = generation;
+}
+
+static void receive(const struct mr_cm_msg *m)
+{
+    mr_handshake_datagram(m, MR_CM_LENGTH(m->num_subs));
+}
+
+static void reject(enum mr_cm_reason reason)
+{
+    struct mr_cm_msg m = message(MR_CM_REJ, peer.cm.id);
+
+    m.reason = (uint8_t)reason;
+    m.by_initiator = false;
+    receive(&m);
+}
+
+/* The first handshake, which the peer answers for all that was asked. */
+static void connect_first(void)
+{
+    struct mr_cm_msg m;
+
+    mr_peer_connect(&peer);
+    m = message(MR_CM_REP, peer.cm.id);
+    add(&m, &sub[0], 5);
+    add(&m, &sub[1], 5);
+    receive(&m);
+    ck_assert(peer.up);
+}
+
+static void close_again(struct mr_sub *s)
+{
+    s->state = MR_SUB_CLOSED;
+    s->link[0].state = MR_LINK_CLOSED;
+    s->generation++;
+}
+
+/* ---- ours -------------------------------------------------------------------------------------------------------- */
+
+/* The request names all of the present epoch whose ports are up, and only those; the answer opens them. */
+START_TEST(request_and_answer)
+{
+    mr_peer_connect(&peer);
+    ck_assert_uint_eq(num_sent, 1);
+    ck_assert_uint_eq(sent.type, MR_CM_REQ);
+    ck_assert_uint_eq(sent.num_subs, SUBS);
+    ck_assert_int_eq(sub[0].state, MR_SUB_OPENING);
+    ck_assert_int_eq(sub[SUBS].state, MR_SUB_CLOSED);
+    ck_assert_ptr_eq(mr_peers.connecting, &peer);
+    mr_peer_connect(&peer); /* under way */
+    ck_assert_uint_eq(num_sent, 1);
+    connect_first();
+    ck_assert_uint_eq(sent.type, MR_CM_RTU);
+    ck_assert_uint_eq(opened, SUBS);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
+    ck_assert(loads[0][0].up && loads[0][1].up && !loads[1][0].up);
+    mr_handshake_tick();
+    ck_assert_ptr_null(mr_peers.connecting);
+}
+END_TEST
+
+START_TEST(port_down)
+{
+    rails[0].down = true;
+    mr_peer_connect(&peer);
+    ck_assert_uint_eq(sent.num_subs, 1);
+    ck_assert_uint_eq(sent.sub[0].rail, 1);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+}
+END_TEST
+
+/* What the peer leaves out of its answer is closed; the rest is open. */
+START_TEST(answer_leaves_one_out)
+{
+    struct mr_cm_msg m;
+
+    mr_peer_connect(&peer);
+    m = message(MR_CM_REP, peer.cm.id);
+    add(&m, &sub[1], 5);
+    receive(&m);
+    ck_assert(peer.up);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
+}
+END_TEST
+
+/* An answer of an earlier handshake, of another job, or to another rank changes nothing. */
+START_TEST(stale_answer)
+{
+    struct mr_cm_msg m;
+
+    mr_peer_connect(&peer);
+    m = message(MR_CM_REP, peer.cm.id + (_i == 0));
+    add(&m, &sub[0], 5);
+    m.job += _i == 1;
+    m.to += _i == 2;
+    receive(&m);
+    ck_assert(!peer.up);
+    ck_assert_uint_eq(connected, 0);
+    ck_assert_int_eq(sub[0].state, MR_SUB_OPENING);
+}
+END_TEST
+
+/* The answer is about queue pairs that are gone already, as the peer has said meanwhile. */
+START_TEST(answer_of_a_generation_that_is_gone)
+{
+    struct mr_cm_msg m;
+
+    mr_peer_connect(&peer);
+    sub[0].peer_from = 6;
+    m = message(MR_CM_REP, peer.cm.id);
+    add(&m, &sub[0], 5);
+    add(&m, &sub[1], 7); /* the later one counts at both ends */
+    receive(&m);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
+    ck_assert_uint_eq(sub[1].generation, 7);
+}
+END_TEST
+
+/* No queue pair can be connected: the first handshake fails, and the peer is lost. */
+START_TEST(nothing_connects)
+{
+    struct mr_cm_msg m;
+
+    mr_peer_connect(&peer);
+    connect_error = -ENOMEM;
+    m = message(MR_CM_REP, peer.cm.id);
+    add(&m, &sub[0], 5);
+    add(&m, &sub[1], 5);
+    receive(&m);
+    ck_assert_int_eq(lost_error, -ENOMEM);
+    ck_assert_uint_eq(sent.type, MR_CM_REJ);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+}
+END_TEST
+
+/* The launcher has not the address yet: nothing is sent before it has. Without one the peer is lost. */
+START_TEST(address_is_awaited)
+{
+    fetch_error = -EAGAIN;
+    peer.sub = NULL;
+    peer.num_subs = 0;
+    mr_peer_connect(&peer);
+    ck_assert_uint_eq(num_sent, 0);
+    ck_assert_int_eq(lost_error, 0);
+    fetch_error = _i ? -EPROTO : 0;
+    mr_cm_resume(&peer.cm, clock_ns);
+    ck_assert_uint_eq(num_sent, !_i);
+    ck_assert_int_eq(lost_error, fetch_error);
+}
+END_TEST
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+/* Of the first handshake a refusal is the end, but for one that comes too early: the request comes again. */
+START_TEST(first_is_refused)
+{
+    static const struct {
+        enum mr_cm_reason reason;
+        int lost;
+    } row[] = {{MR_CM_LATER, 0}, {MR_CM_NO_RAIL, -EHOSTUNREACH}, {MR_CM_GIVEN_UP, -ECONNREFUSED}, {MR_CM_NO_ROOM, -ENOMEM}};
+
+    mr_peer_connect(&peer);
+    reject(row[_i].reason);
+    ck_assert_int_eq(lost_error, row[_i].lost);
+    ck_assert_int_eq(sub[0].state, row[_i].lost ? MR_SUB_CLOSED : MR_SUB_OPENING);
+    clock_ns += 1000 * MS;
+    mr_handshake_tick();
+    ck_assert_uint_eq(num_sent, row[_i].lost ? 1 : 2);
+}
+END_TEST
+
+/* Later only what it was about is concerned. */
+START_TEST(later_one_is_refused)
+{
+    static const struct {
+        enum mr_cm_reason reason;
+        int lost;
+        bool absent;
+        unsigned later, refused;
+    } row[] = {{MR_CM_NO_RAIL, 0, true, 0, 0},
+               {MR_CM_PORT_DOWN, 0, false, 1, 0},
+               {MR_CM_NO_ROOM, 0, false, 1, 0},
+               {MR_CM_ENOUGH, 0, false, 0, 1},
+               {MR_CM_GIVEN_UP, -ECONNREFUSED, false, 0, 0}};
+
+    connect_first();
+    close_again(&sub[0]);
+    ck_assert(mr_handshake_begin(&peer, &sub[0]));
+    ck_assert(!mr_handshake_begin(&peer, &sub[1])); /* one at a time */
+    ck_assert_uint_eq(sent.num_subs, 1);
+    ck_assert_uint_eq(sent.sub[0].generation, 6);
+    reject(row[_i].reason);
+    ck_assert_int_eq(lost_error, row[_i].lost);
+    ck_assert_int_eq(sub_own[0].absent, row[_i].absent);
+    ck_assert_uint_eq(later, row[_i].later);
+    ck_assert_uint_eq(refused, row[_i].refused);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
+}
+END_TEST
+
+/* The next epoch: all of the other parity in one handshake, which opens it or fails as a whole. */
+START_TEST(next_epoch)
+{
+    struct mr_cm_msg m;
+
+    connect_first();
+    ck_assert(mr_handshake_begin(&peer, NULL));
+    ck_assert_uint_eq(sent.num_subs, SUBS);
+    ck_assert_int_eq(sub[SUBS].state, MR_SUB_OPENING);
+    if (_i) {
+        reject(MR_CM_PORT_DOWN);
+        ck_assert_uint_eq(epoch_failed, 1);
+        ck_assert_int_eq(sub[SUBS].state, MR_SUB_CLOSED);
+        return;
+    }
+    m = message(MR_CM_REP, peer.cm.id);
+    add(&m, &sub[SUBS], 5);
+    add(&m, &sub[SUBS + 1], 5);
+    receive(&m);
+    ck_assert_uint_eq(epoch_opened, 1);
+    ck_assert_int_eq(sub[SUBS].state, MR_SUB_OPEN);
+    ck_assert_int_eq(sub[0].state, MR_SUB_OPEN);
+    ck_assert(loads[1][0].up);
+}
+END_TEST
+
+/* ---- the peer's -------------------------------------------------------------------------------------------------- */
+
+/* What it asks for is opened and answered; it is open here when the peer says that it has the answer. */
+START_TEST(peer_asks)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    add(&m, &sub[1], 5);
+    receive(&m);
+    ck_assert_uint_eq(sent.type, MR_CM_REP);
+    ck_assert_uint_eq(sent.num_subs, 1);
+    ck_assert_uint_eq(sent.sub[0].rail, 1);
+    ck_assert(!peer.up);
+    receive(&m); /* the answer was lost */
+    ck_assert_uint_eq(num_sent, 2);
+    ck_assert_uint_eq(connected, 1);
+    m = message(MR_CM_RTU, 9);
+    receive(&m);
+    ck_assert(peer.up);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
+}
+END_TEST
+
+/* A request of a later generation ends what is open; it is answered when that has drained. */
+START_TEST(peer_asks_for_a_later_generation)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    connect_first();
+    add(&m, &sub[0], 6);
+    receive(&m);
+    ck_assert_int_eq(sub[0].state, MR_SUB_BROKEN);
+    ck_assert_uint_eq(sub[0].peer_from, 6);
+    ck_assert_uint_eq(sent.type, MR_CM_REJ);
+    ck_assert_uint_eq(sent.reason, MR_CM_LATER);
+    close_again(&sub[0]);
+    receive(&m);
+    ck_assert_uint_eq(sent.type, MR_CM_REP);
+    ck_assert_uint_eq(sent.sub[0].generation, 6);
+}
+END_TEST
+
+/* One that was closed here learns the generation from the request. */
+START_TEST(peer_is_generations_ahead)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    add(&m, &sub[0], 9);
+    receive(&m);
+    ck_assert_uint_eq(sent.type, MR_CM_REP);
+    ck_assert_uint_eq(sent.sub[0].generation, 9);
+}
+END_TEST
+
+/* Why a request is refused. */
+START_TEST(peer_is_refused)
+{
+    static const enum mr_cm_reason reasons[] = {MR_CM_PORT_DOWN, MR_CM_NO_RAIL, MR_CM_GIVEN_UP, MR_CM_ENOUGH, MR_CM_LATER};
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    add(&m, &sub[0], 5);
+    switch (_i) {
+    case 0:
+        rails[0].down = true; /* for long */
+        break;
+    case 1:
+        m.sub[0].kind = MR_LINK_UD;
+        break;
+    case 2:
+        peer.error = -EIO;
+        break;
+    case 3:
+        mr_peers.rationed = 1u << MR_LINK_RC;
+        grants = false;
+        break;
+    case 4:
+        sub[0].state = MR_SUB_BROKEN;
+        break;
+    }
+    receive(&m);
+    ck_assert_uint_eq(sent.type, MR_CM_REJ);
+    ck_assert_uint_eq(sent.reason, reasons[_i]);
+    ck_assert_uint_eq(connected, 0);
+    ck_assert_int_ne(sub[0].state, MR_SUB_OPENING);
+}
+END_TEST
+
+/* What the peer needs is not refused for lack of room. */
+START_TEST(peer_needs_it)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    mr_peers.rationed = 1u << MR_LINK_RC;
+    grants = false;
+    add(&m, &sub[0], 5);
+    m.sub[0].needed = true;
+    receive(&m);
+    ck_assert_uint_eq(sent.type, MR_CM_REP);
+}
+END_TEST
+
+/* Our connections are left out of the peer's answer: that is a refusal, the rest is open. */
+START_TEST(peer_leaves_connections_out)
+{
+    struct mr_cm_msg m;
+
+    mr_peers.rationed = 1u << MR_LINK_RC;
+    sub[1].kind = MR_LINK_UD;
+    own.wanted |= 1u << MR_LINK_UD;
+    mr_peer_connect(&peer);
+    m = message(MR_CM_REP, peer.cm.id);
+    add(&m, &sub[1], 5);
+    receive(&m);
+    ck_assert(peer.up);
+    ck_assert_uint_eq(refused, 1);
+}
+END_TEST
+
+/* Both begin at once: the lower rank's request counts, which is ours. */
+START_TEST(both_begin)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    mr_peer_connect(&peer);
+    add(&m, &sub[0], 5);
+    receive(&m);
+    ck_assert_uint_eq(num_sent, 1);
+    ck_assert_uint_eq(connected, 0);
+    ck_assert_int_eq(peer.cm.state, MR_CM_REQ_SENT);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("handshake");
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, request_and_answer);
+    tcase_add_test(c, port_down);
+    tcase_add_test(c, answer_leaves_one_out);
+    tcase_add_loop_test(c, stale_answer, 0, 3);
+    tcase_add_test(c, answer_of_a_generation_that_is_gone);
+    tcase_add_test(c, nothing_connects);
+    tcase_add_loop_test(c, address_is_awaited, 0, 2);
+    tcase_add_loop_test(c, first_is_refused, 0, 4);
+    tcase_add_loop_test(c, later_one_is_refused, 0, 5);
+    tcase_add_loop_test(c, next_epoch, 0, 2);
+    tcase_add_test(c, peer_asks);
+    tcase_add_test(c, peer_asks_for_a_later_generation);
+    tcase_add_test(c, peer_is_generations_ahead);
+    tcase_add_loop_test(c, peer_is_refused, 0, 5);
+    tcase_add_test(c, peer_needs_it);
+    tcase_add_test(c, peer_leaves_connections_out);
+    tcase_add_test(c, both_begin);
+    return run_case(c, "handshake");
+}
