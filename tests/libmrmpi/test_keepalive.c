@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Silent peers: which are asked, when, over which link; and questions to a process, and their answers. */
+#include "tests/libmrmpi/fake_peer.h"
+
+#define SECOND (1000 * MS)
+
+struct mr_peers mr_peers;
+struct mr_peers_own mr_peers_own;
+static uint32_t received;
+static struct mr_cm_msg sent;
+static unsigned num_sent, answered, answered_link;
+static int send_error;
+
+static uint32_t count_received(const struct mr_vc *vc)
+{
+    return received;
+}
+
+struct mr_channel_up mr_channel_up = {.received = count_received};
+
+int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, const void *data, size_t len)
+{
+    memcpy(&sent, data, len);
+    num_sent += !send_error;
+    return send_error;
+}
+
+struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind)
+{
+    return rail < SUBS ? &sub[rail] : NULL;
+}
+
+void mr_window_answered(struct mr_window *w, unsigned link, uint64_t asked_ns)
+{
+    answered++;
+    answered_link = link;
+}
+
+void mr_cm_make_question(struct mr_cm_msg *out, enum mr_cm_type type, uint32_t job, uint32_t self, uint32_t to,
+                         uint32_t id, const struct mr_cm_sub *s)
+{
+    *out = (struct mr_cm_msg){.type = (uint8_t)type, .num_subs = 1, .id = id};
+    out->sub[0] = *s;
+}
+
+/* Both subchannels of the present epoch are open, and the first second has passed. */
+static void setup(void)
+{
+    make_peer();
+    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+    received = num_sent = answered = answered_link = 0;
+    send_error = 0;
+    set_open(&sub[0]);
+    set_open(&sub[1]);
+    mr_keepalive_silent(clock_ns);
+}
+
+/* How many links are asked when so much time has passed. */
+static unsigned wait_ns(uint64_t ns)
+{
+    unsigned before = pings;
+
+    clock_ns += ns;
+    mr_keepalive_silent(clock_ns);
+    return pings - before;
+}
+
+/* Once a second, one link; not after a packet of the peer or a confirmation has come. */
+START_TEST(silent)
+{
+    ck_assert_uint_eq(pings, 0);
+    ck_assert_uint_eq(wait_ns(SECOND - 1), 0);
+    ck_assert_uint_eq(wait_ns(1), 1);
+    ck_assert_uint_eq(wait_ns(SECOND - 1), 0);
+    received++;
+    ck_assert_uint_eq(wait_ns(SECOND), 0);
+    ck_assert_uint_eq(wait_ns(SECOND), 1);
+    peer.out.base++;
+    ck_assert_uint_eq(wait_ns(SECOND), 0);
+}
+END_TEST
+
+/* All links in turn. */
+START_TEST(in_turn)
+{
+    const struct mr_sub *last = NULL;
+
+    for (unsigned i = 0; i < 6; i++) {
+        unsigned at;
+
+        ck_assert_uint_eq(wait_ns(SECOND), 1);
+        at = (own.keepalive_next - 1) % (peer.num_subs * MR_LEVELS);
+        ck_assert_uint_lt(at / MR_LEVELS, SUBS);
+        ck_assert_ptr_ne(&sub[at / MR_LEVELS], last);
+        last = &sub[at / MR_LEVELS];
+    }
+}
+END_TEST
+
+/* Not asked: a peer that is lost or not connected, and links that cannot answer. */
+START_TEST(not_asked)
+{
+    switch (_i) {
+    case 0:
+        peer.error = -EIO;
+        break;
+    case 1:
+        peer.up = false;
+        break;
+    case 2:
+        sub[0].closing = sub[1].closing = true;
+        break;
+    case 3:
+        rails[0].down = rails[1].down = true;
+        break;
+    case 4:
+        sub[0].state = sub[1].state = MR_SUB_BROKEN;
+        break;
+    case 5:
+        links[0][0].state = links[1][0].state = MR_LINK_BROKEN;
+        break;
+    case 6:
+        ping_error = -EAGAIN;
+        break;
+    }
+    ck_assert_uint_eq(wait_ns(SECOND), 0);
+}
+END_TEST
+
+START_TEST(all_and_unsignaled)
+{
+    mr_keepalive_all(&peer);
+    ck_assert_uint_eq(pings, 2);
+    mr_keepalive_unsignaled(&peer);
+    ck_assert_uint_eq(pings, 2);
+    links[1][0].qp.unsignaled_sends = 3;
+    mr_keepalive_unsignaled(&peer);
+    ck_assert_uint_eq(pings, 3);
+}
+END_TEST
+
+/* ---- questions --------------------------------------------------------------------------------------------------- */
+
+static void receive(enum mr_cm_type type, uint32_t id, unsigned rail)
+{
+    struct mr_cm_msg m = {.type = (uint8_t)type, .num_subs = 1, .id = id, .sub[0] = {.remote = (uint8_t)rail}};
+
+    mr_keepalive_datagram(&peer, &m);
+}
+
+/* A question has a number; only its own answer counts, once. */
+START_TEST(question)
+{
+    mr_keepalive_ask(&sub[1], clock_ns);
+    ck_assert_uint_eq(sent.type, MR_CM_ASK);
+    ck_assert_uint_eq(sent.sub[0].rail, 1);
+    mr_keepalive_ask(&sub[1], clock_ns + 1);
+    ck_assert_uint_eq(sent.id, 2);
+    receive(MR_CM_HERE, 1, 1); /* late */
+    receive(MR_CM_HERE, 2, 0); /* of another one */
+    receive(MR_CM_HERE, 2, 7); /* of none */
+    ck_assert_uint_eq(answered, 0);
+    ck_assert_uint_eq(sub_own[1].asked_ns, clock_ns + 1);
+    receive(MR_CM_HERE, 2, 1);
+    receive(MR_CM_HERE, 2, 1);
+    ck_assert_uint_eq(answered, 1);
+    ck_assert_uint_eq(answered_link, 1);
+    ck_assert_uint_eq(sub_own[1].asked_ns, 0);
+}
+END_TEST
+
+/* One that could not be sent was not asked. */
+START_TEST(question_that_was_not_sent)
+{
+    send_error = -EAGAIN;
+    mr_keepalive_ask(&sub[0], clock_ns);
+    ck_assert_uint_eq(sub_own[0].question, 0);
+    ck_assert_uint_eq(sub_own[0].asked_ns, 0);
+}
+END_TEST
+
+/* The peer's is answered with its number, unless it is lost. */
+START_TEST(question_of_the_peer)
+{
+    receive(MR_CM_ASK, 42, 1);
+    ck_assert_uint_eq(num_sent, 1);
+    ck_assert_uint_eq(sent.type, MR_CM_HERE);
+    ck_assert_uint_eq(sent.id, 42);
+    ck_assert_uint_eq(sent.sub[0].rail, 1);
+    peer.error = -EIO;
+    receive(MR_CM_ASK, 43, 1);
+    ck_assert_uint_eq(num_sent, 1);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("keepalive");
+
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, silent);
+    tcase_add_test(c, in_turn);
+    tcase_add_loop_test(c, not_asked, 0, 7);
+    tcase_add_test(c, all_and_unsignaled);
+    tcase_add_test(c, question);
+    tcase_add_test(c, question_that_was_not_sent);
+    tcase_add_test(c, question_of_the_peer);
+    return run_case(c, "keepalive");
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Policies at work: the user's, fabricd's, the standard one; and what a policy allows of a peer's subchannels. */
+#include "tests/libmrmpi/fake_peer.h"
+
+struct mr_peers mr_peers;
+struct mr_peers_own mr_peers_own;
+struct mr_verbs mr_verbs;
+static unsigned asked;
+
+/* The second rail is near. */
+void mr_rails_distances(unsigned out[MR_RAILS_MAX])
+{
+    asked++;
+    out[0] = 20;
+    out[1] = 10;
+}
+
+static void setup(void)
+{
+    make_peer();
+    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+    memset(&mr_verbs, 0, sizeof mr_verbs);
+    asked = 0;
+    snprintf(device.name, sizeof device.name, "mlx5_0");
+    mr_verbs.num_rails = SUBS;
+    for (unsigned i = 0; i < SUBS; i++) {
+        mr_verbs.rail[i].dev = &device;
+        mr_verbs.rail[i].port = i + 1;
+    }
+    mr_config.policy_small = mr_config.policy_large = "auto";
+}
+
+static void fabric_says(const char *small, const char *large)
+{
+    strcpy(mr_peers.qos.spread[MR_POLICY_SMALL], small);
+    strcpy(mr_peers.qos.spread[MR_POLICY_LARGE], large);
+}
+
+/* Nobody says anything: the standard policies, which allow all rails. */
+START_TEST(standard)
+{
+    ck_assert_int_eq(mr_spread_init(), 0);
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_SMALL], 3);
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_LARGE], 3);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 3);
+}
+END_TEST
+
+/* The user's policy is followed whatever fabricd says; distances are measured once. */
+START_TEST(user)
+{
+    mr_config.policy_small = "near";
+    mr_config.policy_large = "binding:near";
+    fabric_says("even", "even");
+    ck_assert_int_eq(mr_spread_init(), 0);
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_SMALL], 2);
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_LARGE], 2);
+    ck_assert_uint_eq(asked, 1);
+    mr_spread_news();
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_SMALL], 2);
+}
+END_TEST
+
+/* One that makes no sense ends the start if it is the user's; fabricd's is replaced by the standard one. */
+START_TEST(bad_policies)
+{
+    fabric_says("bogus", "even");
+    ck_assert_int_eq(mr_spread_init(), 0);
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_SMALL], 3);
+    mr_config.policy_large = "bogus";
+    ck_assert_int_eq(mr_spread_init(), -EINVAL);
+}
+END_TEST
+
+/* fabricd's is followed, and changes while the job runs; without one it is the standard again. */
+START_TEST(news)
+{
+    ck_assert_int_eq(mr_spread_init(), 0);
+    fabric_says("near", "");
+    mr_spread_news();
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_SMALL], 2);
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_LARGE], 3);
+    fabric_says("", "");
+    mr_spread_news();
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_SMALL], 3);
+}
+END_TEST
+
+/* Of a set what is allowed; if that is nothing, the set: a message goes rather over another rail than not. */
+START_TEST(narrowed)
+{
+    mr_config.policy_small = "near";
+    ck_assert_int_eq(mr_spread_init(), 0);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 3), 2);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 1), 1);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 0), 0);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 3);
+    peer.now[1].rail = &rails[0];
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 3), 3);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("spread");
+
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, standard);
+    tcase_add_test(c, user);
+    tcase_add_test(c, bad_policies);
+    tcase_add_test(c, news);
+    tcase_add_test(c, narrowed);
+    return run_case(c, "spread");
+}
