@@ -62,8 +62,8 @@ tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/peer/bu
 tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread
 # peer: over links of the tests' own (fake_peer.h)
-PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake test_keepalive test_steer \
-    test_spread)
+PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake test_keepalive test_probe \
+    test_steer test_spread test_addresses)
 TESTPROGS += $(PEER_TESTS)
 UNIT_TESTS += $(PEER_TESTS)
 $(foreach t,$(PEER_TESTS),$(eval $(t)_PKGS := check)$(eval $(t)_LDLIBS := -lpthread))
@@ -75,6 +75,9 @@ tests/libmrmpi/test_keepalive_SRCS := tests/libmrmpi/test_keepalive.c libmrmpi/p
 tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/steer.c libmrmpi/route/rules.c \
     libmrmpi/link/kinds.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/spread.c libmrmpi/route/policy.c \
+    $(RAIL_TEST_BASE)
+tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/probe.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c $(addprefix libmrmpi/peer/,addresses.c address.c) \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/peer/lists.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
     $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)

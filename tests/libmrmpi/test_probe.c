@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs that are kept of closed subchannels: when, the numbers of the writes that probe, and how each ends. */
+#include "tests/libmrmpi/fake_peer.h"
+
+#define SECOND (1000 * MS)
+#define PSN    1000u
+
+struct mr_peers mr_peers;
+static unsigned posted, aborted, destroyed;
+static uint32_t first_psn;
+static int psns_error, again_error;
+static struct mr_qp *kept;
+static const struct mr_qp_events *events;
+static struct mr_tx *last; /* of the run */
+static struct mr_qp left;
+
+int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive)
+{
+    *send = PSN;
+    *receive = 5;
+    return psns_error;
+}
+
+void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *e, void *owner)
+{
+    *to = *from;
+    to->owner = owner;
+    to->state = MR_QP_DRAINED;
+    kept = to;
+    events = e;
+}
+
+int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive)
+{
+    if (again_error)
+        return again_error;
+    ck_assert_uint_eq(receive, 5);
+    first_psn = send;
+    qp->state = MR_QP_ALIVE;
+    return 0;
+}
+
+int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
+                const uint32_t *imm, struct mr_tx *tx)
+{
+    ck_assert_uint_eq(len, 0);
+    posted++;
+    last = tx;
+    return 0;
+}
+
+void mr_qp_abort(struct mr_qp *qp)
+{
+    aborted++;
+    qp->state = MR_QP_MARKED;
+}
+
+void mr_qp_destroy(struct mr_qp *qp)
+{
+    destroyed++;
+}
+
+void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
+{
+}
+
+/* The first subchannel has drained and is closed; its queue pair takes 100 requests. */
+static void setup(void)
+{
+    make_peer();
+    posted = aborted = destroyed = first_psn = 0;
+    psns_error = again_error = 0;
+    kept = NULL;
+    last = NULL;
+    rails[0].cq_room = 1000;
+    left = (struct mr_qp){.rail = &rails[0], .depth = 100};
+    own.waited_ns = 77;
+}
+
+static void teardown(void)
+{
+    mr_probe_free(&sub[0]);
+}
+
+static void keep(void)
+{
+    ck_assert(mr_probe_keep(&sub[0], &left));
+    clock_ns += SECOND;
+}
+
+static unsigned ask(void)
+{
+    unsigned before = posted;
+
+    mr_probe_ask(&sub[0], clock_ns);
+    return posted - before;
+}
+
+static void complete(int error)
+{
+    struct mr_wc wc = {.error = error};
+
+    last->wr.done(&last->wr, &wc);
+    if (error)
+        events->failed(kept, &wc);
+}
+
+static void drain(void)
+{
+    kept->state = MR_QP_DRAINED;
+    events->drained(kept);
+}
+
+/* Kept once, while the subchannel may be opened again, and the peer's end may be there. */
+START_TEST(kept_or_not)
+{
+    switch (_i) {
+    case 0:
+        keep();
+        break;
+    case 1:
+        sub[0].closing = true;
+        break;
+    case 2:
+        peer.error = -EIO;
+        break;
+    case 3:
+        sub[0].peer_from = 6; /* the peer's end of generation 5 has gone */
+        break;
+    case 4:
+        device.fatal = true;
+        break;
+    case 5:
+        psns_error = -EIO;
+        break;
+    }
+    ck_assert(!mr_probe_keep(&sub[0], &left));
+    ck_assert_int_eq(sub_own[0].probe != NULL, _i == 0);
+}
+END_TEST
+
+/* The first run begins half its length before the next number; after an answer one write is enough. */
+START_TEST(asked_and_answered)
+{
+    keep();
+    ck_assert_uint_eq(ask(), 64);
+    ck_assert_uint_eq(first_psn, PSN - 32);
+    ck_assert_ptr_nonnull(last); /* only the last is signaled */
+    clock_ns += SECOND;
+    ck_assert_uint_eq(ask(), 0); /* no answer yet */
+    ck_assert_uint_eq(own.waited_ns, 77);
+    complete(0);
+    ck_assert_uint_eq(own.waited_ns, 0);
+    ck_assert_uint_eq(ask(), 1);
+    complete(0);
+    ck_assert_uint_eq(ask(), 0);
+    clock_ns += SECOND - 1;
+    ck_assert_uint_eq(ask(), 0);
+    clock_ns++;
+    ck_assert_uint_eq(ask(), 1);
+    ck_assert_uint_eq(aborted, 0);
+}
+END_TEST
+
+/* What a short patience leaves time for. */
+START_TEST(short_patience)
+{
+    mr_config.patience = 2;
+    ck_assert(mr_probe_keep(&sub[0], &left));
+    clock_ns += SECOND / 2 - 1;
+    ck_assert_uint_eq(ask(), 0);
+    clock_ns++;
+    ck_assert_uint_eq(ask(), 64);
+}
+END_TEST
+
+/* Silence is none, a refusal is an answer; after either the queue pair drains, and asks once more, by a run. */
+START_TEST(failed)
+{
+    keep();
+    ck_assert_uint_eq(ask(), 64);
+    complete(_i ? -EIO : -EHOSTUNREACH);
+    ck_assert_uint_eq(own.waited_ns, _i ? 0 : 77);
+    ck_assert_uint_eq(aborted, 1);
+    clock_ns += SECOND;
+    ck_assert_uint_eq(ask(), 0); /* it has not drained */
+    drain();
+    ck_assert_uint_eq(ask(), 64);
+    ck_assert_uint_eq(first_psn, PSN - 32); /* the number is as uncertain as before */
+}
+END_TEST
+
+/* A short send queue, or a completion queue without room. */
+START_TEST(little_room)
+{
+    left.depth = 10;
+    keep();
+    rails[0].cq_room = 9;
+    ck_assert_uint_eq(ask(), 0);
+    rails[0].cq_room = 10;
+    clock_ns += SECOND;
+    ck_assert_uint_eq(ask(), 10);
+    ck_assert_uint_eq(first_psn, PSN - 5);
+}
+END_TEST
+
+/* Dropped at once, or when what is posted has come back; not asked meanwhile. */
+START_TEST(dropped)
+{
+    keep();
+    if (_i)
+        ask();
+    if (_i == 2)
+        complete(0);
+    mr_probe_drop(&sub[0]);
+    ck_assert_uint_eq(destroyed, !_i);
+    ck_assert_uint_eq(aborted, _i != 0);
+    clock_ns += SECOND;
+    ck_assert_uint_eq(ask(), 0);
+    if (_i)
+        drain();
+    ck_assert_uint_eq(destroyed, 1);
+    ck_assert_ptr_null(sub_own[0].probe);
+    mr_probe_drop(&sub[0]); /* there is none */
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("probe");
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, kept_or_not, 0, 6);
+    tcase_add_test(c, asked_and_answered);
+    tcase_add_test(c, short_patience);
+    tcase_add_loop_test(c, failed, 0, 2);
+    tcase_add_test(c, little_room);
+    tcase_add_loop_test(c, dropped, 0, 3);
+    return run_case(c, "probe");
+}
