@@ -6,6 +6,7 @@
 #ifndef MRMPI_STATS_H
 #define MRMPI_STATS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What settings and counters are about: how a tool sorts them. */

@@ -354,7 +354,7 @@ void fake_setup(enum mr_link_kind kind)
     p->rdma = (1u << FAKE_SUBS) - 1;
     p->tracked = kind == MR_LINK_UC;
     p->sub = p->now = calloc(FAKE_SUBS, sizeof *p->sub);
-    p->load = p->loads[0] = calloc(FAKE_SUBS, sizeof *p->load);
+    p->load = calloc(FAKE_SUBS, sizeof *p->load);
     b->sub = calloc(FAKE_SUBS, sizeof *b->sub);
     b->stripe_turn.due = calloc(FAKE_SUBS, sizeof(uint64_t));
     b->dgram_turn.due = calloc(FAKE_SUBS, sizeof(uint64_t));

@@ -15,6 +15,7 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/vc/vc.h"
 #include "libmrmpi/core/objects.h"
+#include "libmrmpi/derived/derived.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 #include "libmrmpi/peer/view.h"
@@ -133,6 +134,8 @@ static int live(int rank, int size, int (*body)(int rank, int size))
     if (mr_vc_ready())
         return 1;
     result = body(rank, size);
+    mr_pt2pt_end_together();
+    mr_derived_finalize();
     mr_pt2pt_finalize();
     mr_launch_fence();
     mr_vc_finalize();
