@@ -16,7 +16,7 @@ page() { "$BUILD/man/page" "$1" >"$tmp/page" 2>"$tmp/err"; } # TEXT
 text_without() { sed "/^@$1\$/d" man/libmrmpi.7.in >"$tmp/text"; }
 is "libmrmpi(7) tells a setting's type, bounds, unit and default" \
   "$(grep -c '^\.BR MRMPI_EAGER_MAX " (size, 64 to 64K bytes, default 8K)"$' "$library")" 1
-ok "and what it does" grep -qx 'Largest packet between hosts, which a message sent eagerly fills; of two ranks that differ the smaller one counts\.' "$library"
+ok "and what it does" grep -qx 'Largest packet between hosts\. .*Where two ranks differ the smaller value counts\.' "$library"
 ok "and what a counter counts" grep -qx 'Packets that overtook others and were held back\.' "$library"
 ok "and which settings can be written at any time" grep -qE '^\.BR .*\bMRMPI_LOG_LEVEL "[,]? ' "$library"
 is "nothing of the text is left to fill in" "$(grep -c '^@' "$library")" 0
