@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PMI client: rank, node map and business cards from Hydra (MPICH, Intel MPI), Slurm's pmi2 plugin, Flux and
+ * The PMI client: rank, node map and addresses from Hydra (MPICH, Intel MPI), Slurm's pmi2 plugin, Flux and
  * others.
  *
  * What is put under a key is stored as KEY.RANK, its length and its text encoded; what is longer than the launcher

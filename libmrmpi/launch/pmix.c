@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PMIx client: rank, node map and business cards from mrrun, Slurm or any other PMIx server.
+ * The PMIx client: rank, node map and addresses from mrrun, Slurm or any other PMIx server.
  *
  * libpmix runs a thread of its own. It is started with all signals blocked, so that the program's handlers run on the
  * program's threads. That thread calls on_event(), which touches one atomic, and on_fence_over(), which posts a semaphore.

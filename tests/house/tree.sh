@@ -157,15 +157,11 @@ readmes_short() {
 bench/README.md
 bench/figures/README.md
 etc/topologies/README.md
-libmrmpi/api/README.md
-libmrmpi/launch/README.md
 libmrmpi/link/README.md
 libmrmpi/peer/README.md
-libmrmpi/reliable/README.md
 libmrmpi/verbs/README.md
 simfab/engine/README.md
-simfab/preload/README.md
-tests/verbs/README.md"
+simfab/preload/README.md"
 }
 ok "maps have at most 450 words and 100 columns, but those that had more" readmes_short
 
