@@ -154,7 +154,6 @@ readmes_short() {
     read -r words columns <<<"$(wc -wL <"$f" | xargs)"
     ((words > 450 || columns > 100)) && echo "${f#./} $words words, $columns columns"
   done | within "has more than 450 words or 100 columns:" "\
-bench/figures/README.md
 libmrmpi/link/README.md
 libmrmpi/peer/README.md
 libmrmpi/verbs/README.md"
