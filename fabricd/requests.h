@@ -2,7 +2,7 @@
 /*
  * What clients ask for: each message of proto.h that comes in is checked, allowed or refused by its sender's
  * credentials, handed to the part of the daemon that does it, and answered. The server calls this (server.h); nothing
- * calls it else.
+ * else calls it.
  */
 #ifndef FABRICD_REQUESTS_H
 #define FABRICD_REQUESTS_H
