@@ -250,10 +250,6 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
 
         if (sub->state != MR_SUB_OPENING)
             continue;
-        if (r && mr_is_later(sub->peer_from, r->generation)) { /* that end is gone already */
-            mr_sub_unopen(sub);
-            continue;
-        }
         if (!r) {
             mr_sub_unopen(sub);
             err = -EHOSTUNREACH;
@@ -380,7 +376,7 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
 
     unopen_subs(p);
-    if (p->up && p->own->handshake_sub && c->initiator && c->rejected && c->reason == MR_CM_NO_RAIL) {
+    if (p->up && p->own->handshake_sub && c->rejected && c->reason == MR_CM_NO_RAIL) {
         p->own->handshake_sub->own->absent = true;
         return;
     }
