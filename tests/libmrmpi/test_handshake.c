@@ -340,23 +340,6 @@ START_TEST(stale_answer)
 }
 END_TEST
 
-/* The answer is about queue pairs that are gone already, as the peer has said meanwhile. */
-START_TEST(answer_of_a_generation_that_is_gone)
-{
-    struct mr_cm_msg m;
-
-    mr_peer_connect(&peer);
-    sub[0].peer_from = 6;
-    m = message(MR_CM_REP, peer.cm.id);
-    add(&m, &sub[0], 5);
-    add(&m, &sub[1], 7); /* the later one counts at both ends */
-    receive(&m);
-    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
-    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
-    ck_assert_uint_eq(sub[1].generation, 7);
-}
-END_TEST
-
 /* No queue pair can be connected: the first handshake fails, and the peer is lost. */
 START_TEST(nothing_connects)
 {
@@ -608,7 +591,6 @@ int main(void)
     tcase_add_test(c, port_down);
     tcase_add_test(c, answer_leaves_one_out);
     tcase_add_loop_test(c, stale_answer, 0, 3);
-    tcase_add_test(c, answer_of_a_generation_that_is_gone);
     tcase_add_test(c, nothing_connects);
     tcase_add_loop_test(c, address_is_awaited, 0, 2);
     tcase_add_loop_test(c, first_is_refused, 0, 4);
