@@ -91,6 +91,7 @@ static void failed(struct mr_vc *vc, int error)
 
 static const struct mr_vc_upcalls upcalls = {
     .deliver = deliver,
+    .noted = mr_flow_new_note,
     .put_sent = mr_rndv_put_sent,
     .read_done = mr_read_done,
     .put_landed = mr_rndv_put_landed,

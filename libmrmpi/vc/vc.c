@@ -199,9 +199,12 @@ static int send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payloa
 
 static void deliver_packet(struct vc *v, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    if (__builtin_expect(hdr->kind < MR_VC_KIND_CHANNEL, 1))
+    if (__builtin_expect(hdr->kind < MR_VC_KIND_CHANNEL, 1)) {
         all.up.deliver(&v->base, hdr, payload, len);
-    else if (v->base.ops->control)
+        return;
+    }
+    all.up.noted(&v->base, hdr->note); /* its sender counts on it */
+    if (v->base.ops->control)
         v->base.ops->control(v->base.rank, hdr, payload, len);
 }
 
@@ -401,6 +404,10 @@ static void nothing_delivered(struct mr_vc *vc, const struct mr_hdr *hdr, const 
 {
 }
 
+static void nothing_noted(struct mr_vc *vc, uint8_t note)
+{
+}
+
 static void nothing_done(void *cookie, int error)
 {
 }
@@ -416,6 +423,7 @@ static void nobody_failed(struct mr_vc *vc, int error)
 void mr_vc_quiet(void)
 {
     all.up = (struct mr_vc_upcalls){.deliver = nothing_delivered,
+                                     .noted = nothing_noted,
                                      .put_sent = nothing_done,
                                      .read_done = nothing_done,
                                      .put_landed = nothing_landed,

@@ -22,6 +22,7 @@
 struct mr_vc_upcalls {
     /* A packet, in order. payload is valid during the call only. */
     void (*deliver)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+    void (*noted)(struct mr_vc *vc, uint8_t note); /* that of a packet which is the channel's own */
     void (*put_sent)(void *cookie, int error);                      /* sender: buffer is free; error: negative errno */
     void (*read_done)(void *cookie, int error);                     /* reader: all bytes are there, or none come */
     void (*put_landed)(struct mr_vc *vc, uint64_t rreq, int error); /* receiver: all bytes are there */

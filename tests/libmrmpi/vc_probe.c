@@ -99,6 +99,12 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     }
 }
 
+static void noted(struct mr_vc *vc, uint8_t note)
+{
+    if (note)
+        die("wrong note", mr_vc_world_rank(vc), note, 0);
+}
+
 static void put_sent(void *cookie, int error)
 {
     struct peer *p = cookie;
@@ -177,7 +183,7 @@ static void exchange(unsigned char *buf)
 int main(int argc, char **argv)
 {
     static const struct mr_vc_upcalls up = {
-        .deliver = deliver, .put_sent = put_sent, .put_landed = put_landed, .failed = failed};
+        .deliver = deliver, .noted = noted, .put_sent = put_sent, .put_landed = put_landed, .failed = failed};
     unsigned char *buf = malloc(1 << 20);
     int err;
 
