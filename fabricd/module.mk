@@ -16,7 +16,8 @@ fabricd_PKGS := yaml-0.1 libsystemd libibumad
 fabricd_LDLIBS := -pthread
 
 # what a policy would give
-FABRICD_PLAN := fabricd/arbiter.c fabricd/pace.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/plan_command.c
+FABRICD_PLAN := fabricd/arbiter.c fabricd/pace.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/plan_command.c \
+                libmrmpi/route/ahead.c
 
 fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/ctl.c fabricd/schema.c \
                   fabricd/rails.c fabricd/bus.c

@@ -4,6 +4,7 @@
 
 #include "fabricd/ahead.h"
 #include "fabricd/pace.h"
+#include "libmrmpi/route/ahead.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 #define EAGER_MAX       (16u * 1024) /* the largest that is sent at once */
 #define FULL_PACKETS    64u          /* of a message: more of the same teach nothing */
 #define RUN_PACKETS     40000u
+#define PING_BYTES      8u
+#define DATA_8B10B_MBPS 32000u       /* of 4X QDR, the fastest ports that send 10 bits for 8 */
 #define WRITES_MBPS     8000u /* of data, 4X SDR: at such links large messages come by writes, which nobody paces */
 
 /* What the load puts on the lanes of the place where it meets. */
@@ -249,6 +252,20 @@ static double bus_wait_ns(const struct plan_fabric *f, double port_ns, unsigned 
     return ns;
 }
 
+/* The library rations what goes ahead by bytes of the link, on each level, and by the time of the adapter. */
+static double ahead_per_s(const struct qos_tables *t, unsigned class, const struct plan_fabric *f)
+{
+    const struct class_levels *l = &t->classes[class];
+    double percent[POLICY_CLASSES_MAX];
+    ahead_budgets(t, percent);
+    if (!l->num_ahead || percent[class] <= 0 || !f->rate_mbps)
+        return 0;
+    unsigned signals = f->rate_mbps <= DATA_8B10B_MBPS ? f->rate_mbps / 8 * 10 : f->rate_mbps;
+    double bytes = percent[class] / 100 / l->num_ahead * f->rate_mbps * 1e6 / 8;
+    double time_ns = l->share / 100 * 1e9;
+    return lesser(bytes / (PING_BYTES + MR_AHEAD_WIRE), time_ns / mr_ahead_message_ns(signals));
+}
+
 static void find_waits(const struct policy *p, const struct qos_tables *t, const struct plan_fabric *f,
                        const struct plan_load *load, struct plan_result *out)
 {
@@ -261,6 +278,8 @@ static void find_waits(const struct policy *p, const struct qos_tables *t, const
                 w.low_bytes = load->stream[i].size[k];
     for (unsigned i = 0; i < p->num_classes; i++) {
         out->classes[i].ahead = !is_bulk_lane(&t->classes[i], t->classes[i].vl_small);
+        if (out->classes[i].ahead)
+            out->classes[i].ahead_per_s = ahead_per_s(t, i, f);
         if (out->limit == PLAN_RECEIVER) /* it is the receiver's buffers that packets wait in, whatever their lane */
             continue;
         uint64_t ns = tables_wait_ns(t, t->classes[i].vl_small, &c, &w);

@@ -58,6 +58,8 @@ struct plan_class {
     bool ahead;       /* small messages have a lane that is not its bulk's */
     uint64_t wait_ns; /* of a small message on that lane for others, at most, on all links and on both buses;
                          WAIT_UNBOUNDED; 0: not known, as where the receiver's bus is the narrow place */
+    double ahead_per_s; /* messages of 8 bytes that go ahead of bulk, for all processes of the class on a host and rail
+                           together; more of them wait with the bulk. 0: no limit, or the rate is not known */
 };
 
 struct plan_result {

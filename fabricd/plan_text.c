@@ -46,6 +46,8 @@ void plan_text(struct text *out, const struct policy *p, const struct plan_load 
         if (c->sends && c->mbytes > 0)
             text_printf(out, ", mbytes_per_s: %.0f", c->mbytes);
         wait_text(out, c);
+        if (c->ahead_per_s > 0)
+            text_printf(out, ", ahead_per_s: %.0f", c->ahead_per_s);
         text_printf(out, "}\n");
     }
 }
@@ -77,7 +79,12 @@ static void json_class(struct text *out, const char *name, const struct plan_cla
         text_printf(out, "%.1f", c->mbytes);
     else
         text_printf(out, "null");
-    text_printf(out, ",\"ahead\":%s,\"wait_us\":", c->ahead ? "true" : "false");
+    text_printf(out, ",\"ahead\":%s,\"ahead_per_s\":", c->ahead ? "true" : "false");
+    if (c->ahead_per_s > 0)
+        text_printf(out, "%.0f", c->ahead_per_s);
+    else
+        text_printf(out, "null");
+    text_printf(out, ",\"wait_us\":");
     if (c->wait_ns == WAIT_UNBOUNDED)
         text_printf(out, "\"unbounded\"}");
     else if (c->wait_ns)

@@ -25,7 +25,7 @@ tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/wait.c
 tests/fabricd/test_wait_PKGS := check
 tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/arbiter.c \
                                 fabricd/bus.c fabricd/pace.c $(FABRICD_COMPILER) fabricd/policy.c fabricd/keys.c \
-                                fabricd/ydoc.c libmrmpi/route/policy.c
+                                fabricd/ydoc.c libmrmpi/route/policy.c libmrmpi/route/ahead.c
 tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/opensm.c $(FABRICD_COMPILER)

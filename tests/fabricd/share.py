@@ -22,6 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build")
 # virtual time that a case takes, and of it until it counts: some hundred rounds of the arbitration tables
 TIMES_US = {"sdr-pcix": (40000, 8000), "ddr-connectx": (20000, 4000), "hdr": (4000, 1000)}
+PAUSE_US = 40  # of a ping-pong, at most
 EPOCH = 1024.0  # what a simulated host's clock has at time 0
 
 
@@ -178,6 +179,13 @@ def predict(case, host, policy, tmp):
     return json.loads(done.stdout)["loads"][0]
 
 
+def pause(case, predicted):
+    """Options of share_load: a ping-pong sends four fifths of what goes ahead of bulk, or less, if it is known"""
+    per_s = [c["ahead_per_s"] for c in predicted["classes"] if c["ahead_per_s"]
+             and any(c["name"] == name and not window for name, _, window, _ in case.loads)] if predicted else []
+    return ["-p", f"{max(PAUSE_US, 2 * 1e6 / (0.8 * min(per_s))):.1f}"] if per_s else []
+
+
 PACKET = re.compile(r'"ph":"X","pid":(\d+),"tid":(\d+),"ts":([0-9.]+),"dur":([0-9.]+),"cat":"packet".*?"sl":(\d+),"vl":(\d+),"bytes":(\d+)')
 NAME = re.compile(r'"ph":"M","pid":(\d+),"name":"process_name","args":\{"name":"([^"]*)"')
 
@@ -222,8 +230,9 @@ def inside(tmp):
                     ctl(h, "job", "set", job, name)
         status = ctl(hosts[0], "status")
         of, shares = levels(status if "sl_bulk" in status else plan.stdout)
-        result = run_load(case, hosts, streams, flood(case, hosts, status if "sl_bulk" in status else plan.stdout), tmp)
         predicted = predict(case, hosts[0], policy, tmp) if case.predict else None
+        result = run_load(case, hosts, streams, flood(case, hosts, status if "sl_bulk" in status else plan.stdout),
+                          pause(case, predicted), tmp)
     finally:
         for d in daemons:
             d.terminate()
@@ -232,14 +241,14 @@ def inside(tmp):
     report(case, result, of, shares, plan.stderr, tmp, predicted)
 
 
-def run_load(case, hosts, streams, first, tmp):
+def run_load(case, hosts, streams, first, pauses, tmp):
     time_us, settle_us = (case.time_us or TIMES_US[case.model][0]), (case.settle_us or TIMES_US[case.model][1])
     trace = case.keep_trace or os.path.join(tmp, "trace.json")
     to = hosts[case.senders:]
     links = [] if case.trace_all else ["--links", ("h[" + "".join(h[1:] for h in to) + "]" if len(to) > 1 else to[0]) + " *"]
     subprocess.run(["simfab", "trace", "start", trace, *links, "--limit", "8G"], check=True, capture_output=True)
     argv = ["mrrun", "-n", str(len(streams) * len(hosts)), "--ppn", str(len(streams)), "--hosts", ",".join(hosts),
-            os.path.join(BUILD, "tests/fabricd/share_load"), *{"": [], "both": ["-b"], "sender": ["-s"]}[case.batches],
+            os.path.join(BUILD, "tests/fabricd/share_load"), *{"": [], "both": ["-b"], "sender": ["-s"]}[case.batches], *pauses,
             f"{case.senders}:{receivers(case)}", str(time_us), str(settle_us), *streams]
     env = {**{k: v for k, v in os.environ.items() if not k.startswith("MRMPI_")}, **case.env, **({"FIRST": first} if first else {}),
            "MRMPI_FABRICD_SOCKET": os.environ["SIMFAB_DIR"] + "/fabricd-%h.sock"}
@@ -297,7 +306,8 @@ def show(result):
         print(f"{name:12s} share {c['share']:6.2f}   wire {c['wire']:6.2f} %   payload {c['payload']:6.2f} %   "
               f"{c['mbytes_per_s']:9.1f} MB/s")
     for c in result["predicted"]["classes"] if result["predicted"] else []:
-        print(f"{c['name']:12s} predicted {c['share']:6.2f} %, small messages wait {c['wait_us']} us")
+        print(f"{c['name']:12s} predicted {c['share']:6.2f} %, small messages wait {c['wait_us']} us, "
+              f"up to {c['ahead_per_s']} a second")
     for name, w in result["ways"].items():
         print(f"{name:12s} 8 bytes take {w['quiet_us']:.2f} us, and at most {w['worst_us']:.2f} us beside the load (of {w['n']})")
     print("lanes        " + "  ".join(f"VL {k}: {v:.2f}" for k, v in result["lanes"].items()))

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share_load [-b|-s] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable at the same time.
+ * share_load [-b|-s] [-p US] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable at the same time.
  *
  *   STREAM  JOB,SIZE[+SIZE...],WINDOW  a pair of ranks of this job; the first sends messages of these sizes in turn to
  *           the second, WINDOW of them under way. With WINDOW 0 it is a ping-pong of 8 bytes with pauses, which begins
- *           a little before the others: it stays within its ahead budget
+ *           a little before the others
  *   HOSTS   senders are on so many hosts, in turn, receivers on the host after these; N:M: on the M hosts after these
  *   -b      windows are waited for and begun anew; otherwise a message that is done makes room for the next
  *   -s      the same at the sender alone
+ *   -p US   a ping-pong pauses so long at most (40): what goes ahead of bulk within the class's budget depends on it
  *
  * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; those that no
  * stream needs wait, and are none of the processes that fabricd counts. All streams are ranks of one MPI world, so that
@@ -26,12 +27,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SIZES_MAX = 16, WINDOW_MAX = 1024, TAG = 1, ANSWER };
 
 #define WARM_UP_S    2e-3 /* links of all rails and levels are opened while messages go */
 #define AHEAD_S      3e-4 /* the start is announced so much before */
-#define PAUSE_MOST_S 4e-5 /* between a pong and the next ping */
 
 struct stream {
     char job[64];
@@ -41,6 +42,7 @@ struct stream {
 static int rank, num_streams, senders, receivers = 1; /* hosts */
 static bool batches, sent_batches; /* at both, at the sender */
 static struct stream stream;
+static double pause_most_s = 4e-5; /* between a pong and the next ping */
 
 static void fail(const char *why)
 {
@@ -196,7 +198,7 @@ static void ping_until(double then, int peer)
     do {
         double back;
 
-        sleep_until(MPI_Wtime() + PAUSE_MOST_S * rand_r(&seed) / RAND_MAX); /* not in step with what it meets */
+        sleep_until(MPI_Wtime() + pause_most_s * rand_r(&seed) / RAND_MAX); /* not in step with what it meets */
         now = MPI_Wtime();
         now = now < then ? now : 0;
         MPI_Send(&now, 1, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD);
@@ -262,12 +264,19 @@ static void print_streams(char *const *streams, const double *bytes, const struc
 int main(int argc, char **argv)
 {
     const char *number = getenv("PMIX_RANK");
-    int first = argc > 1 && argv[1][0] == '-' ? 2 : 1, size;
+    int first, size, opt;
     double start = 0, settle, length, mine = 0, *bytes;
     struct ways my_ways = {0}, *ways;
 
-    batches = first == 2 && !strcmp(argv[1], "-b");
-    sent_batches = batches || (first == 2 && !strcmp(argv[1], "-s"));
+    while ((opt = getopt(argc, argv, "+bsp:")) != -1) {
+        if (opt != 'b' && opt != 's' && opt != 'p')
+            fail("knows -b, -s and -p");
+        batches |= opt == 'b';
+        sent_batches |= opt == 'b' || opt == 's';
+        if (opt == 'p')
+            pause_most_s = 1e-6 * atof(optarg);
+    }
+    first = optind;
     if (!number || argc < first + 4)
         fail("wants its arguments, and mrrun");
     rank = atoi(number);

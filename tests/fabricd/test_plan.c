@@ -158,6 +158,29 @@ START_TEST(small_messages_keep_to_the_share)
 }
 END_TEST
 
+/* Of 2 microseconds a message at SDR, a class has its share; of 5 ns at HDR its bytes are less. */
+START_TEST(so_many_messages_a_second_go_ahead)
+{
+    struct policy p = policy(2, nine_one);
+    struct qos_tables t = tables(&p, nine_one_packets);
+    struct plan_fabric f = {.mtu = 2048, .rate_mbps = 8000, .hops = 2};
+    struct plan_result r = predict(&p, &t, &f, "bulk");
+    near(r.classes[1].ahead_per_s, 0.125 * 500000, 1e-6);
+    near(r.classes[0].ahead_per_s, 0.875 * 500000, 1e-6);
+    f.rate_mbps = 16000;
+    r = predict(&p, &t, &f, "bulk");
+    near(r.classes[1].ahead_per_s, 0.0137 * 2e9 / 72, 1e4); /* D / (1 - share) of the link, 1.37 percent */
+    r = predict(&p, &t, &hdr, "bulk");
+    near(r.classes[1].ahead_per_s, 0.0137 * 25e9 / 72, 1e5);
+    t.classes[1].num_ahead = 2;
+    near(predict(&p, &t, &hdr, "bulk").classes[1].ahead_per_s, r.classes[1].ahead_per_s / 2, 1);
+    t.classes[1].num_ahead = 0;
+    near(predict(&p, &t, &hdr, "bulk").classes[1].ahead_per_s, 0, 0);
+    f.rate_mbps = 0;
+    near(predict(&p, &t, &f, "bulk").classes[0].ahead_per_s, 0, 0);
+}
+END_TEST
+
 START_TEST(small_messages_without_a_lane_ahead_have_all_lanes)
 {
     static const unsigned packets[] = {6, 1};
@@ -326,6 +349,7 @@ int main(void)
     tcase_add_test(c, buses_make_waits_longer);
     tcase_add_test(c, hosts_that_cannot_give_more);
     tcase_add_test(c, small_messages_keep_to_the_share);
+    tcase_add_test(c, so_many_messages_a_second_go_ahead);
     tcase_add_test(c, small_messages_without_a_lane_ahead_have_all_lanes);
     tcase_add_test(c, high_limits);
     tcase_add_test(c, limits_of_lanes);
