@@ -18,6 +18,7 @@ struct mr_net_peer {
     uint64_t sampled_ns; /* when the last sample of the round-trip time was taken */
     struct mr_pace *pace;            /* of all packets to it, as it says; NULL: no limit */
     uint32_t pace_told;              /* what it was told of that, in kB/s */
+    bool rings;                      /* it shall have rings to write into here (rings.c) */
     uint32_t grant_told, grant_seen; /* what it was granted, in kB/s; its packets when senders were counted */
     struct mr_peer *next_active;
 };
@@ -34,6 +35,7 @@ struct mr_net {
     struct mr_assemblies assemblies;
     bool has_lossy_link;       /* with some peer */
     bool parting;       /* ACKs are said at once */
+    bool rings;         /* some peers may have rings */
     enum mr_ring_design ring_design;
     bool by_ring;       /* large messages go through rings, not by RDMA */
     unsigned parts;     /* receive buffers that a packet takes, at most; 0: not known yet */
@@ -91,6 +93,14 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_rely_time(void);
 /* What is due. idle: all that has come was handled. now_ns: 0 if the clock was not read; never if idle. */
 void mr_rely_poll(bool idle, uint64_t now_ns);
+
+/* ---- rings.c ---- */
+/* As mr_peer_events.established. */
+void mr_rings_established(struct mr_peer *p);
+/* Packets have been counted: others may deserve rings now. */
+void mr_rings_tick(void);
+/* True if it was a control message about a ring. */
+bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 
 /* ---- post.c: as struct mr_channel_ops ---- */
 int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);

@@ -82,7 +82,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
     mr_view_update(now);
     if (mr_peers.recovering)
         mr_peers_poll();
-    if ((mr_peers.rationed || mr_peers.rules.num || mr_peers.rings) && mr_budget_tick(now))
+    if ((mr_peers.rationed || mr_peers.rules.num || mr_net.rings) && mr_budget_tick(now))
         mr_rings_tick();
     if (idle)
         mr_keepalive_silent(now);

@@ -11,7 +11,7 @@
 
 static bool rings_have_rdma(void)
 {
-    return mr_peers.rings && !mr_net.by_ring;
+    return mr_net.rings && !mr_net.by_ring;
 }
 
 /*

@@ -118,7 +118,7 @@ static const size_t ring_sizes[MR_RING_DESIGNS] = {[MR_RING_BASIC] = 2048,
 
 static void choose_ring_design(const struct mr_launch *launch)
 {
-    mr_peers.rings = mr_kinds_have(&mr_peers.kinds, MR_LINK_RING);
+    mr_net.rings = mr_kinds_have(&mr_peers.kinds, MR_LINK_RING);
     if (!mr_ring_design_parse(mr_config.ring_design, &mr_net.ring_design)) {
         mr_net.ring_design = MR_RING_ZEROCOPY;
         if (!launch->rank)
@@ -126,7 +126,7 @@ static void choose_ring_design(const struct mr_launch *launch)
                    "MRMPI_RING_DESIGN=%s: must be basic, piggyback, pipelined or zerocopy; zerocopy it is",
                    mr_config.ring_design);
     }
-    mr_net.by_ring = mr_peers.rings && mr_net.ring_design != MR_RING_ZEROCOPY;
+    mr_net.by_ring = mr_net.rings && mr_net.ring_design != MR_RING_ZEROCOPY;
     if (!mr_config.ring_size)
         mr_config.ring_size = ring_sizes[mr_net.ring_design];
     if (mr_config.ring_size > mr_config.eager_max)
@@ -176,7 +176,8 @@ static void forget_peer(struct mr_peer *p)
     free(mr_net_of(p)->pace);
 }
 
-static const struct mr_peer_events peer_events = {.lossy = mr_rely_begin, .freed = forget_peer};
+static const struct mr_peer_events peer_events = {
+    .lossy = mr_rely_begin, .established = mr_rings_established, .freed = forget_peer};
 
 int mr_net_init(const struct mr_launch *launch)
 {

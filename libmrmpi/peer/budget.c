@@ -251,6 +251,16 @@ static void count_use(struct mr_peer *p, uint64_t passed_ns)
     p->own->counted = packets;
 }
 
+uint32_t mr_budget_packets(const struct mr_peer *p)
+{
+    return p->own->counted;
+}
+
+uint32_t mr_budget_use(const struct mr_peer *p)
+{
+    return p->own->use;
+}
+
 static bool deserves_connection(const struct mr_peer *p, uint64_t now_ns)
 {
     return p->up && !p->error && !(p->own->wanted & mr_peers.rationed) && p->address->kinds & mr_peers.rationed &&

@@ -35,6 +35,11 @@ void mr_peer_tell_opened(struct mr_sub *sub)
     TELL(opened, sub);
 }
 
+void mr_peer_tell_established(struct mr_peer *p)
+{
+    TELL(established, p);
+}
+
 void mr_peer_tell_lossy(struct mr_peer *p)
 {
     if (!p->has_lossy_link)

@@ -15,6 +15,7 @@ struct mr_sub;
 struct mr_peer_events {
     int (*made)(struct mr_peer *p); /* its subchannels have been listed; 0 or a negative errno: it is lost */
     void (*opened)(struct mr_sub *sub);
+    void (*established)(struct mr_peer *p); /* a handshake has opened subchannels, which were delivered before */
     void (*lossy)(struct mr_peer *p);       /* packets go over links that lose them, from now on */
     void (*broken)(struct mr_sub *sub);     /* its links are being drained: nothing new may be posted */
     void (*drained)(struct mr_sub *sub);    /* all that was posted on it has come back; its generation ends */
@@ -32,6 +33,7 @@ void mr_peer_subscribe(const struct mr_peer_events *events);
 /* For peer/ only. */
 int mr_peer_tell_made(struct mr_peer *p); /* the first error of a subscriber; those after it do not hear of the peer */
 void mr_peer_tell_opened(struct mr_sub *sub);
+void mr_peer_tell_established(struct mr_peer *p);
 void mr_peer_tell_lossy(struct mr_peer *p); /* unless mr_peer.has_lossy_link */
 void mr_peer_tell_broken(struct mr_sub *sub);
 void mr_peer_tell_drained(struct mr_sub *sub);

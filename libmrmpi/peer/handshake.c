@@ -345,7 +345,7 @@ static void handshake_established(struct mr_cm_conn *c)
     mr_where_answered(p);
     if (first)
         mr_recovery_connected(p);
-    mr_rings_opened(p);
+    mr_peer_tell_established(p);
     mr_peer_backlog(p);
 }
 

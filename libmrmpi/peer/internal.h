@@ -33,7 +33,6 @@ struct mr_peer_own {
     uint64_t ask_ns;       /* it is not asked again before */
     uint32_t use, counted; /* what its connections are worth, packets that were counted for that */
     uint32_t rate;         /* packets per second, lately */
-    bool rings;            /* rings.c: it shall have rings to write into here */
     uint32_t holding;      /* steer.c: rules that hold for it: set */
     struct mr_shares *shares; /* view.c: what its weights give each rail; NULL: no rail has led there */
 
@@ -121,7 +120,7 @@ bool mr_steer_is_stale(const struct mr_peer *p);
 /* If all links that both ranks may use were open, some packet to this peer would go over one of these kinds. */
 bool mr_steer_wants(const struct mr_peer *p, uint8_t set);
 
-/* ---- ration.c, budget.c, rings.c --------------------------------------------------------------------------------- */
+/* ---- ration.c, budget.c ------------------------------------------------------------------------------------------ */
 
 /* These kinds of links to the peer shall be open: set. */
 void mr_ration_want(struct mr_peer *p, uint8_t kinds);
@@ -137,8 +136,6 @@ void mr_budget_first(struct mr_peer *p, uint8_t kinds);
 bool mr_budget_grants(struct mr_peer *p, bool needed);
 /* The peer has refused one. */
 void mr_budget_refused(struct mr_peer *p);
-/* A handshake has opened subchannels to p. */
-void mr_rings_opened(struct mr_peer *p);
 
 /* ---- epoch.c, recovery.c ----------------------------------------------------------------------------------------- */
 

@@ -78,7 +78,6 @@ struct mr_peers {
     uint8_t rationed;  /* kinds of links that only some peers have: set */
     bool untimed;      /* something has gone or come at a time that rely.c does not know */
     bool attentive;    /* has_lossy_link, or a handshake is under way: packets may be signs */
-    bool rings;        /* some peers may have rings */
     struct mr_rules rules; /* of MRMPI_RULES; num is 0: none */
     struct mr_policy policy[MR_POLICY_CLASSES];
     unsigned num_relying;  /* peers in that list */
@@ -117,6 +116,9 @@ void mr_keepalive_unsignaled(struct mr_peer *p);
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns);
 bool mr_budget_rdma(struct mr_peer *p); /* it has a connection, or will: large messages may go by RDMA */
 void mr_budget_need(struct mr_peer *p); /* a large message waits for a connection */
+/* As of the last tick: packets in both directions, and what it is worth by them: the later ones count for more. */
+uint32_t mr_budget_packets(const struct mr_peer *p);
+uint32_t mr_budget_use(const struct mr_peer *p);
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len); /* rules allow RDMA for that length */
 /* Of a set of subchannels those that the policy allows; all, if it allows none of them. */
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set);
@@ -124,7 +126,6 @@ uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint3
 /* ---- what comes: true if it was a control message of that file --------------------------------------------------- */
 
 bool mr_budget_control(struct mr_peer *p, const struct mr_hdr *hdr);
-bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 bool mr_epoch_control(struct mr_peer *p, const struct mr_hdr *hdr);
 void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr); /* asked last */
 void mr_handshake_datagram(const void *data, size_t len);
@@ -140,8 +141,7 @@ void mr_peers_reweigh(void);                         /* after mr_spread_news(): 
 void mr_peers_poll(void);                 /* while mr_peers.recovery_due, and now and then */
 int mr_peers_report(void);                /* report lost peers that have drained; how many */
 void mr_handshake_tick(void);             /* timers of handshakes */
-bool mr_budget_tick(uint64_t now_ns);     /* true: a tick has passed, and packets have been counted; */
-void mr_rings_tick(void);                 /* then this */
+bool mr_budget_tick(uint64_t now_ns);     /* true: a tick has passed, and packets have been counted */
 void mr_keepalive_silent(uint64_t now_ns); /* while this rank waits: ask the adapters of silent peers */
 
 /* ---- subchannels, looked at -------------------------------------------------------------------------------------- */

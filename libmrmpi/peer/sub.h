@@ -56,6 +56,11 @@ static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigne
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
 /* Names a subchannel and a generation of it in a control message. */
 int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation);
+/* The generation in a tag. */
+static inline uint8_t mr_tag_generation(uint32_t tag)
+{
+    return (uint8_t)(tag >> 21);
+}
 /* The subchannel here that a tag of the peer's names; NULL: there is none. */
 struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag);
 /* It cannot be used any more. Its packets go over others once it has drained. */
@@ -69,7 +74,7 @@ enum mr_control {
     MR_CONTROL_TOLD,   /* the answer. rank: 1 if it has, or is not waited for any more; 0 if not */
     MR_CONTROL_PARKED, /* budget.c: we give up our connections. tag: any subchannel */
     MR_CONTROL_IDLE,   /* epoch.c: nothing from our end is under way on this subchannel, which retires */
-    MR_CONTROL_RING,   /* rings.c. rank: enum ring_control; tag: mr_sub_tag(); payload: struct mr_ring_says */
+    MR_CONTROL_RING,   /* net/rings.c. rank: enum ring_control; tag: mr_sub_tag(); payload: struct mr_ring_says */
     MR_CONTROL_GRANT,  /* net/grant.c. ctx: kB/s on each level that goes ahead; tag: of all packets; 0: no limit */
     MR_CONTROL_BULK,   /* from here on */
 };

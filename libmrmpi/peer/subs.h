@@ -51,11 +51,6 @@ static inline uint8_t mr_sub_kind(const struct mr_sub *sub)
 {
     return (uint8_t)(sub->kind | sub->parity << 2 | sub->own->copy << 3);
 }
-/* The generation in a tag (mr_sub_tag). */
-static inline uint8_t mr_tag_generation(uint32_t tag)
-{
-    return (uint8_t)(tag >> 21);
-}
 static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
 {
     return mr_sub_is_current(sub) && !sub->own->absent && sub->peer->own->wanted >> sub->kind & 1;

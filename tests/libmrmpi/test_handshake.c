@@ -14,7 +14,7 @@ struct mr_verbs mr_verbs;
 #define RUN 77u
 
 static struct mr_cm_msg sent;
-static unsigned num_sent, opened, connected, later, refused, epoch_failed, epoch_opened, unopened;
+static unsigned num_sent, opened, established, connected, later, refused, epoch_failed, epoch_opened, unopened;
 static int lost_error, fetch_error, connect_error;
 static bool grants;
 static struct mr_vc vc;
@@ -150,8 +150,10 @@ void mr_ration_asked(struct mr_peer *p, unsigned kind)
 {
 }
 
-void mr_rings_opened(struct mr_peer *p)
+void mr_peer_tell_established(struct mr_peer *p)
 {
+    ck_assert(p->up);
+    established = opened; /* all of these were delivered before */
 }
 
 void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
@@ -208,7 +210,7 @@ static void setup(void)
 {
     make_peer();
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
-    num_sent = opened = connected = later = refused = epoch_failed = epoch_opened = unopened = 0;
+    num_sent = opened = established = connected = later = refused = epoch_failed = epoch_opened = unopened = 0;
     lost_error = fetch_error = connect_error = 0;
     grants = true;
     mr_config.connect_timeout_ms = 100;
@@ -291,6 +293,7 @@ START_TEST(request_and_answer)
     connect_first();
     ck_assert_uint_eq(sent.type, MR_CM_RTU);
     ck_assert_uint_eq(opened, SUBS);
+    ck_assert_uint_eq(established, SUBS);
     ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
     ck_assert(loads[0][0].up && loads[0][1].up && !loads[1][0].up);
     mr_handshake_tick();

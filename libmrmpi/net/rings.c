@@ -13,7 +13,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/ring.h"
-#include "libmrmpi/peer/subs.h"
+#include "libmrmpi/net/internal.h"
 #include "libmrmpi/route/quota.h"
 
 enum ring_control {
@@ -72,9 +72,9 @@ static void adjust_rings(struct mr_peer *p)
 
         if (!can_have_ring(sub))
             continue;
-        if (p->own->rings && !mr_ring_exists(link_of(sub)))
+        if (mr_net_of(p)->rings && !mr_ring_exists(link_of(sub)))
             offer_ring(sub);
-        else if (!p->own->rings && mr_ring_in_use(link_of(sub)))
+        else if (!mr_net_of(p)->rings && mr_ring_in_use(link_of(sub)))
             withdraw_ring(sub);
     }
 }
@@ -96,24 +96,24 @@ static bool has_rings(const struct mr_peer *p)
 
 static bool deserves_rings(const struct mr_peer *p)
 {
-    if (!p->up || p->error || p->own->rings || p->own->counted < (uint32_t)mr_config.ring_after)
+    if (!p->up || p->error || mr_net_of(p)->rings || mr_budget_packets(p) < (uint32_t)mr_config.ring_after)
         return false;
     for (unsigned i = 0; i < p->num_now; i++)
         if (can_have_ring(&p->now[i]))
-            return p->own->use || !mr_config.ring_after;
+            return mr_budget_use(p) || !mr_config.ring_after;
     return false;
 }
 
 static void count_ring_holder(struct holders *h, struct mr_peer *p)
 {
-    if (p->own->rings || has_rings(p))
+    if (mr_net_of(p)->rings || has_rings(p))
         h->held++;
-    if (p->own->rings && p->error)
-        p->own->rings = false;
-    h->wanted += p->own->rings;
-    if (p->own->rings && (!h->least || p->own->use < h->least->own->use))
+    if (mr_net_of(p)->rings && p->error)
+        mr_net_of(p)->rings = false;
+    h->wanted += mr_net_of(p)->rings;
+    if (mr_net_of(p)->rings && (!h->least || mr_budget_use(p) < mr_budget_use(h->least)))
         h->least = p;
-    if (deserves_rings(p) && (!h->best || p->own->use > h->best->own->use))
+    if (deserves_rings(p) && (!h->best || mr_budget_use(p) > mr_budget_use(h->best)))
         h->best = p;
 }
 
@@ -129,7 +129,7 @@ static struct holders find_ring_holders(void)
 
 static void give_rings(struct mr_peer *p, const struct holders *h)
 {
-    p->own->rings = true;
+    mr_net_of(p)->rings = true;
     mr_stat_most(MR_STAT_RINGS_MOST, h->held + 1);
     mr_log(MR_LOG_DEBUG, "rank %d on %s writes into a ring from now on", p->rank, p->address->host);
 }
@@ -141,13 +141,13 @@ static bool give_rings_to_one(void)
 
     if (!h.best)
         return false;
-    switch (mr_quota_ask(h.held, h.wanted, (unsigned)mr_config.ring_peers, h.best->own->use,
-                         h.least ? h.least->own->use : UINT32_MAX)) {
+    switch (mr_quota_ask(h.held, h.wanted, (unsigned)mr_config.ring_peers, mr_budget_use(h.best),
+                         h.least ? mr_budget_use(h.least) : UINT32_MAX)) {
     case MR_QUOTA_OPEN:
         give_rings(h.best, &h);
         return true;
     case MR_QUOTA_MAKE_ROOM:
-        h.least->own->rings = false;
+        mr_net_of(h.least)->rings = false;
         mr_stat_add(MR_STAT_RINGS_WITHDRAWN, 1);
         return false;
     case MR_QUOTA_WAIT:
@@ -159,7 +159,7 @@ static bool give_rings_to_one(void)
 
 void mr_rings_tick(void)
 {
-    if (!mr_peers.rings)
+    if (!mr_net.rings)
         return;
     while (give_rings_to_one())
         ;
@@ -171,9 +171,9 @@ void mr_rings_tick(void)
     }
 }
 
-void mr_rings_opened(struct mr_peer *p)
+void mr_rings_established(struct mr_peer *p)
 {
-    if (!mr_peers.rings)
+    if (!mr_net.rings)
         return;
     if (!mr_config.ring_after)
         while (give_rings_to_one())
