@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/peer/view.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/view/view.h"
 
 /* Their indices: counters of the library, of rails, the share of rails. */
 enum { FIRST_RAIL = MR_STAT_COUNT, SHARE = FIRST_RAIL + MR_RAIL_STAT_COUNT, PVARS };

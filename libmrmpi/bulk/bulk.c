@@ -20,7 +20,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/view.h"
+#include "libmrmpi/view/view.h"
 
 #define STRIPE_ALIGN  4096
 #define STRIPE_FINE   256   /* cuts of short messages are as fine as this, */

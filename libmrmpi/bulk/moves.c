@@ -12,7 +12,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/peer/view.h"
+#include "libmrmpi/view/view.h"
 
 #define STEP_MIN 65536 /* of a stripe whose subchannels break */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/peer/view.h"
+#include "libmrmpi/view/view.h"
 
 /* The measurements are allocated at the first large message: many peers never get one. */
 bool mr_stripe_is_measured(struct mr_peer *p)

@@ -8,7 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/repair.h"
-#include "libmrmpi/peer/view.h"
+#include "libmrmpi/view/view.h"
 
 #define SIZE_LEAST 256 /* of a datagram that a peer may ask for */
 #define SIZE_MOST  4096

@@ -9,8 +9,8 @@
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/derived/derived.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/view.h"
 #include "libmrmpi/vc/vc.h"
+#include "libmrmpi/view/view.h"
 
 #include <errno.h>
 #include <string.h>

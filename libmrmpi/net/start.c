@@ -11,6 +11,7 @@
 #include "libmrmpi/link/ring.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/net/internal.h"
+#include "libmrmpi/view/view.h"
 
 #define FABRIC_TIMEOUT_MS 1000
 
@@ -52,12 +53,18 @@ static void on_datagram(struct mr_rail *rail, const void *data, size_t len)
     mr_handshake_datagram(data, len);
 }
 
+static void on_rail_changed(struct mr_rail *rail)
+{
+    mr_view_port(rail);
+    mr_recovery_rail_changed(rail);
+}
+
 static const struct mr_verbs_handlers handlers = {
     .packet = on_packet,
     .segment = on_segment,
     .landed = on_landed,
     .datagram = on_datagram,
-    .rail_changed = mr_recovery_rail_changed,
+    .rail_changed = on_rail_changed,
     .rail_moved = mr_recovery_rail_moved,
 };
 
@@ -188,6 +195,7 @@ int mr_net_init(const struct mr_launch *launch)
     memset(&mr_peers, 0, sizeof mr_peers);
     mr_peers.launch = launch;
     mr_peers.peer_size = sizeof(struct mr_net_peer);
+    mr_view_init();
     mr_peer_subscribe(&peer_events);
     mr_bulk_init();
     err = choose_kinds(launch);

@@ -13,11 +13,11 @@ void mr_peer_subscribe(const struct mr_peer_events *events)
     subscribed[num_subscribed++] = events;
 }
 
-#define TELL(event, what)                                                                                              \
+#define TELL(event, ...)                                                                                               \
     do {                                                                                                               \
         for (unsigned i_ = 0; i_ < num_subscribed; i_++)                                                               \
             if (subscribed[i_]->event)                                                                                 \
-                subscribed[i_]->event(what);                                                                           \
+                subscribed[i_]->event(__VA_ARGS__);                                                                    \
     } while (0)
 
 int mr_peer_tell_made(struct mr_peer *p)
@@ -44,6 +44,11 @@ void mr_peer_tell_lossy(struct mr_peer *p)
 {
     if (!p->has_lossy_link)
         TELL(lossy, p);
+}
+
+void mr_peer_tell_preferred(struct mr_peer *p)
+{
+    TELL(preferred, p);
 }
 
 void mr_peer_tell_broken(struct mr_sub *sub)
@@ -97,4 +102,9 @@ void mr_peer_tell_ended(struct mr_peer *p)
 void mr_peer_tell_freed(struct mr_peer *p)
 {
     TELL(freed, p);
+}
+
+void mr_peer_tell_noted(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a)
+{
+    TELL(noted, sub, kind, a);
 }

@@ -6,7 +6,7 @@
 #ifndef MRMPI_PEER_EVENTS_H
 #define MRMPI_PEER_EVENTS_H
 
-#include <stdbool.h>
+#include "libmrmpi/base/record.h"
 
 struct mr_peer;
 struct mr_sub;
@@ -17,6 +17,7 @@ struct mr_peer_events {
     void (*opened)(struct mr_sub *sub);
     void (*established)(struct mr_peer *p); /* a handshake has opened subchannels, which were delivered before */
     void (*lossy)(struct mr_peer *p);       /* packets go over links that lose them, from now on */
+    void (*preferred)(struct mr_peer *p);   /* the subchannels that carry packets were chosen anew */
     void (*broken)(struct mr_sub *sub);     /* its links are being drained: nothing new may be posted */
     void (*drained)(struct mr_sub *sub);    /* all that was posted on it has come back; its generation ends */
     bool (*due)(struct mr_sub *sub);        /* its peer is looked after, and is again later if this is true */
@@ -26,6 +27,8 @@ struct mr_peer_events {
     void (*lost)(struct mr_peer *p);        /* nothing is sent to it any more, nor comes; links are being drained */
     void (*ended)(struct mr_peer *p);       /* after that: all links have drained */
     void (*freed)(struct mr_peer *p);       /* at the end, of each peer */
+    /* For the record: it was opened, broken or closed, or a packets are sent again that it has not confirmed. */
+    void (*noted)(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a);
 };
 #define MR_PEER_SUBSCRIBERS 4
 void mr_peer_subscribe(const struct mr_peer_events *events);
@@ -35,6 +38,7 @@ int mr_peer_tell_made(struct mr_peer *p); /* the first error of a subscriber; th
 void mr_peer_tell_opened(struct mr_sub *sub);
 void mr_peer_tell_established(struct mr_peer *p);
 void mr_peer_tell_lossy(struct mr_peer *p); /* unless mr_peer.has_lossy_link */
+void mr_peer_tell_preferred(struct mr_peer *p);
 void mr_peer_tell_broken(struct mr_sub *sub);
 void mr_peer_tell_drained(struct mr_sub *sub);
 bool mr_peer_tell_due(struct mr_sub *sub);
@@ -44,5 +48,6 @@ void mr_peer_tell_reweighed(struct mr_peer *p);
 void mr_peer_tell_lost(struct mr_peer *p);
 void mr_peer_tell_ended(struct mr_peer *p);
 void mr_peer_tell_freed(struct mr_peer *p);
+void mr_peer_tell_noted(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a);
 
 #endif

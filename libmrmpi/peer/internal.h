@@ -34,7 +34,6 @@ struct mr_peer_own {
     uint32_t use, counted; /* what its connections are worth, packets that were counted for that */
     uint32_t rate;         /* packets per second, lately */
     uint32_t holding;      /* steer.c: rules that hold for it: set */
-    struct mr_shares *shares; /* view.c: what its weights give each rail; NULL: no rail has led there */
 
     uint64_t isolated_ns;                     /* recovery.c: since when no subchannel is open; 0: one is */
     uint64_t waited_ns, looked_ns;            /* so long without a sign of life; when that was counted last */

@@ -8,7 +8,6 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/view.h"
 
 /* ---- losing a peer ----------------------------------------------------------------------------------------------- */
 
@@ -26,7 +25,6 @@ void mr_peer_lost(struct mr_peer *p, int error)
             if (p->sub[i].link[l].state != MR_LINK_CLOSED)
                 p->sub[i].link[l].ops->drain(&p->sub[i].link[l]);
     }
-    mr_view_forget(p);
     mr_peer_tell_lost(p);
     if (p->own->isolated_ns)
         mr_peers.num_isolated--;
@@ -93,7 +91,6 @@ void mr_peers_free(void)
         mr_address_drop(p);
         free(p->steer);
         free(p->granted);
-        mr_view_forget(p);
         mr_peer_tell_freed(p);
         free(p->sub);
         free(p->own->loads[0]);

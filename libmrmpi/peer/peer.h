@@ -8,10 +8,10 @@
 
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/fabric/client.h"
-#include "libmrmpi/peer/address.h"
 #include "libmrmpi/peer/events.h"
 #include "libmrmpi/peer/sub.h"
 #include "libmrmpi/reliable/rtt.h"
+#include "libmrmpi/peer/address.h"
 #include "libmrmpi/route/ahead.h"
 #include "libmrmpi/route/pace.h"
 #include "libmrmpi/route/pair.h"
@@ -56,6 +56,7 @@ struct mr_peer {
     unsigned num_large;       /* large messages under way, by writes or by reads of ours */
     bool needed;              /* large messages that were promised wait for a connection */
     struct mr_ahead *granted; /* by level, what the peer grants; NULL: no limit (net/grant.c) */
+    struct mr_shares *shares; /* what its weights give each rail; NULL: no rail has led there (view/) */
     struct mr_peer_own *own;  /* what peer/ keeps of it */
 };
 

@@ -19,7 +19,6 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/view.h"
 
 #define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */
 #define PAUSE_MAX_NS 10000000000ull
@@ -64,7 +63,7 @@ void mr_sub_break(struct mr_sub *sub)
     sub->own->news.broken_generation = sub->generation;
     mr_stat_add(MR_STAT_BROKEN, 1);
     mr_rail_add(sub->rail, MR_RAIL_BROKEN, 1);
-    mr_view_sub(sub, MR_RECORD_BREAK, 0);
+    mr_peer_tell_noted(sub, MR_RECORD_BREAK, 0);
     drain_links(sub);
     mr_peer_tell_broken(sub);
     if (p->up && !p->error && !is_open(p))
@@ -114,7 +113,7 @@ void mr_recovery_opened(struct mr_sub *sub)
 {
     sub->own->opened_ns = mr_clock_ns();
     mr_rail_add(sub->rail, MR_RAIL_OPENED, 1);
-    mr_view_sub(sub, MR_RECORD_OPEN, 0);
+    mr_peer_tell_noted(sub, MR_RECORD_OPEN, 0);
     mr_probe_drop(sub);
     mr_peer_tell_opened(sub);
     set_isolated(sub->peer, 0);
@@ -200,7 +199,7 @@ static void link_drained(struct mr_link *l)
     mr_stat_add(MR_STAT_RESENT, again);
     mr_rail_add(sub->rail, MR_RAIL_RESENT, again);
     if (again)
-        mr_view_sub(sub, MR_RECORD_RESENT, again);
+        mr_peer_tell_noted(sub, MR_RECORD_RESENT, again);
     mr_peer_backlog(p);
     for (unsigned i = 0; i < sub->num_links; i++)
         if (sub->link[i].state != MR_LINK_CLOSED)
@@ -208,7 +207,7 @@ static void link_drained(struct mr_link *l)
     mr_sub_forget_links(sub);
     sub->state = MR_SUB_CLOSED;
     mr_rail_add(sub->rail, MR_RAIL_CLOSED, 1);
-    mr_view_sub(sub, MR_RECORD_CLOSE, 0);
+    mr_peer_tell_noted(sub, MR_RECORD_CLOSE, 0);
     if (mr_sub_retires(sub))
         sub->own->retry_ns = sub->own->failures = 0; /* it is not its fault */
     else
@@ -380,7 +379,6 @@ static void sub_rail_changed(struct mr_sub *sub)
 
 void mr_recovery_rail_changed(struct mr_rail *rail)
 {
-    mr_view_port(rail);
     for (int r = 0; r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 

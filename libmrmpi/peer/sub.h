@@ -54,6 +54,10 @@ static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigne
 /* For log messages: the ports of both ends and the path. Returns out. */
 #define MR_SUB_NAME 144
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
+/* The service level that a level's messages have on it. */
+uint8_t mr_sub_sl(const struct mr_sub *sub, enum mr_level level);
+/* Parity and copy: they tell apart those of the same rails, path and kind. */
+uint8_t mr_sub_side(const struct mr_sub *sub);
 /* Names a subchannel and a generation of it in a control message. */
 int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation);
 /* The generation in a tag. */

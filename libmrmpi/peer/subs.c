@@ -12,7 +12,6 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/view.h"
 
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
 {
@@ -32,6 +31,16 @@ struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, un
             return s;
     }
     return NULL;
+}
+
+uint8_t mr_sub_sl(const struct mr_sub *sub, enum mr_level level)
+{
+    return sub->own->sl[level];
+}
+
+uint8_t mr_sub_side(const struct mr_sub *sub)
+{
+    return (uint8_t)(sub->parity | sub->own->copy << 1);
 }
 
 int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation)
@@ -279,5 +288,5 @@ void mr_sub_prefer(struct mr_peer *p)
     }
     if (p->steer)
         p->excluded = mr_steer_set(p, of_kind, up);
-    mr_view_weights(p);
+    mr_peer_tell_preferred(p);
 }

@@ -85,16 +85,17 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
       done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
     done
   done <<'ROOMS'
-api init comm core coll derived pt2pt vc peer include fabric verbs
-init comm coll core derived pt2pt vc peer
+api init comm core coll derived pt2pt vc view peer include fabric verbs
+init comm coll core derived pt2pt vc view
 comm coll core pt2pt
 coll core pt2pt
 derived core pt2pt
 pt2pt core vc channel
 core
 vc channel
-net bulk peer route channel link reliable verbs fabric
-bulk peer route channel link verbs
+net bulk view peer route channel link reliable verbs fabric
+bulk view peer route channel link verbs
+view peer verbs
 peer route channel link reliable verbs fabric
 route link verbs
 channel

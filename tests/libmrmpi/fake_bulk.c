@@ -9,7 +9,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/view.h"
+#include "libmrmpi/view/view.h"
 
 struct fake fake;
 struct mr_peers mr_peers;

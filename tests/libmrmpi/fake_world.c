@@ -18,7 +18,7 @@
 #include "libmrmpi/derived/derived.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
-#include "libmrmpi/peer/view.h"
+#include "libmrmpi/view/view.h"
 
 #define RANKS 128
 

@@ -12,7 +12,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/zcopy.h"
 #include "libmrmpi/peer/peer.h"
-#include "libmrmpi/peer/view.h"
+#include "libmrmpi/view/view.h"
 #include "libmrmpi/verbs/odp.h"
 
 enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };

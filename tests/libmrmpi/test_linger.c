@@ -17,7 +17,7 @@
 #include "libmrmpi/init/init.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
-#include "libmrmpi/peer/view.h"
+#include "libmrmpi/view/view.h"
 
 /* ---- what the rooms above and below do ---- */
 

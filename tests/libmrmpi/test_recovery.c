@@ -2,7 +2,6 @@
 /* Subchannels that break and are opened anew: each event in each state, what the peer is told, and how patience ends. */
 #include "tests/libmrmpi/fake_peer.h"
 
-#include "libmrmpi/peer/view.h"
 
 #define PAUSE_NS (10 * MS)
 
@@ -13,6 +12,8 @@ unsigned mr_channel_waiting;
 static unsigned broken, drained, opened, due, unopened, probed, recounted, begun, resumed, num_sent;
 static bool can_send, can_begin;
 static int lost_error;
+static enum mr_record_kind noted[8];
+static unsigned num_noted;
 static struct {
     uint8_t kind, generation;
     struct mr_sub *sub;
@@ -121,12 +122,10 @@ void mr_packets_free(struct mr_kept *list)
 {
 }
 
-void mr_view_record_sub(const struct mr_sub *s, enum mr_record_kind kind, uint64_t a)
+void mr_peer_tell_noted(struct mr_sub *s, enum mr_record_kind kind, uint64_t a)
 {
-}
-
-void mr_view_record_port(const struct mr_rail *rail)
-{
+    ck_assert_uint_lt(num_noted, 8);
+    noted[num_noted++] = kind;
 }
 
 static int take_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
@@ -160,7 +159,7 @@ static void setup(void)
     make_peer();
     mr_window_init(&peer.out, 16);
     ck_assert_int_eq(mr_window_reserve(&peer.out, 2 * SUBS), 0);
-    broken = drained = opened = due = unopened = probed = recounted = begun = resumed = num_sent = 0;
+    num_noted = broken = drained = opened = due = unopened = probed = recounted = begun = resumed = num_sent = 0;
     can_send = can_begin = true;
     lost_error = 0;
     set_open(&sub[0]);
@@ -350,6 +349,10 @@ START_TEST(whole_life)
     mr_recovery_opened(&sub[0]);
     ck_assert_uint_eq(opened, 1);
     ck_assert(!poll());
+    ck_assert_uint_eq(num_noted, 3);
+    ck_assert_int_eq(noted[0], MR_RECORD_BREAK);
+    ck_assert_int_eq(noted[1], MR_RECORD_CLOSE);
+    ck_assert_int_eq(noted[2], MR_RECORD_OPEN);
 }
 END_TEST
 

@@ -10,7 +10,6 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/peer/subs.h"
-#include "libmrmpi/peer/view.h"
 
 #define LANES     6
 #define FIRST     10 /* service level of the first lane of large messages, */
@@ -106,7 +105,7 @@ uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], 
     return 0;
 }
 
-void mr_view_weights(struct mr_peer *p)
+void mr_peer_tell_preferred(struct mr_peer *p)
 {
 }
 

@@ -3,13 +3,13 @@
  * Shares: for each peer what its weights give each rail, summed as they change: no walk over all peers.
  * The record: its counters are copied, not counted there, so that counting costs the same with it and without.
  */
-#include "libmrmpi/peer/view.h"
+#include "libmrmpi/view/view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/peer/peer.h"
 
 #define SAMPLE_NS 1000000
 #define MILLION   1000000u
@@ -37,8 +37,8 @@ static struct mr_record_event of_sub(const struct mr_sub *sub, enum mr_record_ki
                                     .remote = sub->remote_rail,
                                     .link = sub->kind,
                                     .path = sub->path,
-                                    .sl = sub->own->sl[MR_LEVEL_BULK],
-                                    .side = (uint8_t)(sub->parity | sub->own->copy << 1)};
+                                    .sl = mr_sub_sl(sub, MR_LEVEL_BULK),
+                                    .side = mr_sub_side(sub)};
 }
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */
@@ -93,44 +93,51 @@ static struct mr_shares shares_of(const struct mr_peer *p)
     return s;
 }
 
+static void record_sub(const struct mr_sub *sub, enum mr_record_kind kind, uint64_t a)
+{
+    struct mr_record_event e = of_sub(sub, kind);
+
+    e.a = a;
+    mr_record_put(&e);
+}
+
 /* One that is not up has no weight. */
 static void record_weights(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_now; i++)
-        mr_view_record_sub(&p->now[i], MR_RECORD_WEIGHT, p->load[i].up ? p->load[i].weight : 0);
+        record_sub(&p->now[i], MR_RECORD_WEIGHT, p->load[i].up ? p->load[i].weight : 0);
 }
 
 void mr_view_weights(struct mr_peer *p)
 {
     struct mr_shares now = shares_of(p);
 
-    if (!p->own->shares)
-        p->own->shares = calloc(1, sizeof *p->own->shares);
-    if (!p->own->shares || p->own->shares->mark == now.mark)
+    if (!p->shares)
+        p->shares = calloc(1, sizeof *p->shares);
+    if (!p->shares || p->shares->mark == now.mark)
         return;
-    add_shares(p->own->shares, -1);
-    *p->own->shares = now;
-    add_shares(p->own->shares, 1);
+    add_shares(p->shares, -1);
+    *p->shares = now;
+    add_shares(p->shares, 1);
     if (mr_record_events)
         record_weights(p);
 }
 
-void mr_view_forget(struct mr_peer *p)
+/* None of its paths counts any more. */
+static void forget_shares(struct mr_peer *p)
 {
-    if (p->own->shares)
-        add_shares(p->own->shares, -1);
-    free(p->own->shares);
-    p->own->shares = NULL;
+    if (p->shares)
+        add_shares(p->shares, -1);
+    free(p->shares);
+    p->shares = NULL;
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-void mr_view_record_sub(const struct mr_sub *sub, enum mr_record_kind kind, uint64_t a)
+static void note_sub(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a)
 {
-    struct mr_record_event e = of_sub(sub, kind);
-
-    e.a = a;
-    mr_record_put(&e);
+    if (mr_record_events)
+        record_sub(sub, kind, a);
 }
 
 void mr_view_record_port(const struct mr_rail *rail)
@@ -207,6 +214,14 @@ void mr_view_update(uint64_t now_ns)
 {
     if (mr_record && now_ns - sampled_ns >= SAMPLE_NS)
         write_figures(now_ns);
+}
+
+static const struct mr_peer_events peer_events = {
+    .noted = note_sub, .preferred = mr_view_weights, .lost = forget_shares, .freed = forget_shares};
+
+void mr_view_init(void)
+{
+    mr_peer_subscribe(&peer_events);
 }
 
 void mr_view_open(const struct mr_launch *launch)

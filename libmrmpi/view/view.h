@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What can be seen of the rails while they work: what part of large messages each gets, and the record of this rank
- * (base/record.h). verbs/ and bulk/ count by themselves; here the counters are gathered. All but mr_view_share() with
- * the library's lock held. While nothing is recorded each call is a branch; none is on the path of a short message.
+ * (base/record.h). verbs/ and bulk/ count by themselves; here the counters are gathered. Subchannels are seen by the
+ * events of peer/. All but mr_view_share() with the library's lock held. While nothing is recorded each call is a
+ * branch; none is on the path of a short message.
  */
 #ifndef MRMPI_VIEW_H
 #define MRMPI_VIEW_H
@@ -21,6 +22,8 @@ struct mr_view_part {
     bool read, failed;
 };
 
+/* Subscribe to what happens to peers, before the first is made. */
+void mr_view_init(void);
 /* After the channels are open, and before they are closed. */
 void mr_view_open(const struct mr_launch *launch);
 void mr_view_close(void);
@@ -29,22 +32,14 @@ void mr_view_update(uint64_t now_ns);
 
 /* Between 0 and 1; negative: rail i leads to nobody. Any thread may ask. */
 double mr_view_share(unsigned i);
-/* The weights of the paths to a peer, or which of them are up, may have changed. */
+/* The weights of the paths to a peer have changed. */
 void mr_view_weights(struct mr_peer *p);
-/* None of them counts any more. */
-void mr_view_forget(struct mr_peer *p);
 
 /* Events. */
-void mr_view_record_sub(const struct mr_sub *sub, enum mr_record_kind kind, uint64_t a);
 void mr_view_record_port(const struct mr_rail *rail);
 void mr_view_record_part(const struct mr_sub *sub, const struct mr_view_part *part);
 void mr_view_record_moved(const struct mr_sub *sub, uint64_t len, bool read);
 
-static inline void mr_view_sub(const struct mr_sub *sub, enum mr_record_kind kind, uint64_t a)
-{
-    if (__builtin_expect(mr_record_events, 0))
-        mr_view_record_sub(sub, kind, a);
-}
 static inline void mr_view_port(const struct mr_rail *rail)
 {
     if (__builtin_expect(mr_record_events, 0))
