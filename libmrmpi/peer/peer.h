@@ -11,7 +11,7 @@
 #include "libmrmpi/peer/events.h"
 #include "libmrmpi/peer/sub.h"
 #include "libmrmpi/reliable/rtt.h"
-#include "libmrmpi/peer/address.h"
+#include "libmrmpi/route/address.h"
 #include "libmrmpi/route/ahead.h"
 #include "libmrmpi/route/pace.h"
 #include "libmrmpi/route/pair.h"

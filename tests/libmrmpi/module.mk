@@ -80,13 +80,13 @@ tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/stee
 tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/spread.c libmrmpi/route/policy.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/probe.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c $(addprefix libmrmpi/peer/,addresses.c address.c) \
+tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/peer/lists.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
     $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_PKGS := check
 tests/libmrmpi/test_rely_LDLIBS := -lpthread
-tests/libmrmpi/test_address_SRCS := tests/libmrmpi/test_address.c libmrmpi/peer/address.c
+tests/libmrmpi/test_address_SRCS := tests/libmrmpi/test_address.c libmrmpi/route/address.c
 tests/libmrmpi/test_address_PKGS := check
 tests/libmrmpi/test_blocks_SRCS := tests/libmrmpi/test_blocks.c libmrmpi/bulk/blocks.c
 tests/libmrmpi/test_blocks_PKGS := check

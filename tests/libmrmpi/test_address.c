@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libmrmpi/peer/address.h"
+#include "libmrmpi/route/address.h"
 
 static struct mr_address address;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Addresses that come from other ranks. Pure. */
-#include "libmrmpi/peer/address.h"
+#include "libmrmpi/route/address.h"
 
 #include <errno.h>
 
