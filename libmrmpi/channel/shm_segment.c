@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A node's shared memory: what lies where, how it is made, and how the other ranks find it. */
+#include "libmrmpi/channel/shm_segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+#define SHM_MAGIC 0x6d726d7073686d32u
+#define SHM_KEY   "mrmpi.shm"
+
+/* What the first rank publishes. */
+struct segment_place {
+    uint64_t magic, bytes;
+    int32_t pid, fd;
+    uint64_t pids; /* which namespace pid is a number of */
+};
+
+/* ---- what lies where --------------------------------------------------------------------------------------------- */
+
+static size_t boxes_offset(void)
+{
+    return (sizeof(struct mr_segment_header) + 63) & ~(size_t)63;
+}
+
+static size_t rings_offset(int ranks)
+{
+    return (boxes_offset() + (size_t)ranks * sizeof(struct mr_box) + 4095) & ~(size_t)4095;
+}
+
+static size_t ring_stride(struct mr_ring_shape shape)
+{
+    return (mr_ring_bytes(shape) + 4095) & ~(size_t)4095;
+}
+
+static size_t pools_offset(int ranks, struct mr_ring_shape shape)
+{
+    return rings_offset(ranks) + (size_t)ranks * ranks * ring_stride(shape);
+}
+
+static size_t segment_bytes(int ranks, struct mr_ring_shape shape, struct mr_pool_shape pool)
+{
+    return pools_offset(ranks, shape) + (size_t)ranks * mr_pool_bytes(pool);
+}
+
+void *mr_segment_pool(const struct mr_segment *s, int local)
+{
+    return s->base + pools_offset(s->ranks, s->header->shape) + (size_t)local * mr_pool_bytes(s->header->pool);
+}
+
+void *mr_segment_ring(const struct mr_segment *s, int from, int to)
+{
+    size_t index = (size_t)to * s->ranks + from;
+
+    return s->base + rings_offset(s->ranks) + index * ring_stride(s->header->shape);
+}
+
+/* ---- the first rank of the node makes it ------------------------------------------------------------------------- */
+
+/* Few ranks get deep rings; with many the memory of a pair matters more than the depth of its ring. */
+static struct mr_ring_shape choose_shape(int ranks)
+{
+    if (ranks <= 4)
+        return (struct mr_ring_shape){.num_slots = 256, .data_bytes = 256 << 10};
+    if (ranks <= 16)
+        return (struct mr_ring_shape){.num_slots = 128, .data_bytes = 128 << 10};
+    return (struct mr_ring_shape){.num_slots = 64, .data_bytes = 32 << 10};
+}
+
+/* Larger than a core's own cache; where ranks are many, their pools together are that. */
+static struct mr_pool_shape choose_pool(int ranks)
+{
+    return (struct mr_pool_shape){.num_chunks = ranks <= 16 ? 512 : 128, .chunk_bytes = 4096};
+}
+
+static bool more_ranks_than_cores(int ranks)
+{
+    cpu_set_t set;
+
+    if (mr_config.oversubscribed >= 0)
+        return mr_config.oversubscribed;
+    if (sched_getaffinity(0, sizeof(set), &set))
+        return false;
+    /* A rank bound to one core says nothing of the node. */
+    return ranks > (CPU_COUNT(&set) > 1 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static uint64_t pid_namespace(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch)
+{
+    int ranks = launch->local_size;
+    struct mr_segment_header h = {
+        .magic = SHM_MAGIC, .num_ranks = ranks, .shape = choose_shape(ranks), .pool = choose_pool(ranks)};
+
+    h.bytes = segment_bytes(ranks, h.shape, h.pool);
+    h.sleepers = more_ranks_than_cores(ranks);
+    s->fd = memfd_create("mrmpi", MFD_CLOEXEC);
+    if (s->fd < 0 || ftruncate(s->fd, h.bytes) || pwrite(s->fd, &h, sizeof(h), 0) != sizeof(h)) {
+        mr_log(MR_LOG_ERROR, "no shared memory of %llu bytes for the %d ranks of this node: %m",
+               (unsigned long long)h.bytes, ranks);
+        return errno ? -errno : -EIO;
+    }
+    return mr_launch_put(SHM_KEY,
+                         &(struct segment_place){.magic = SHM_MAGIC,
+                                                 .bytes = h.bytes,
+                                                 .pid = getpid(),
+                                                 .fd = s->fd,
+                                                 .pids = pid_namespace()},
+                         sizeof(struct segment_place));
+}
+
+/* ---- all map it -------------------------------------------------------------------------------------------------- */
+
+/* The size that its maker published goes to *bytes. */
+static int open_file(struct mr_segment *s, const struct mr_launch *launch, size_t *bytes)
+{
+    struct segment_place place;
+    size_t len;
+    char path[64];
+    int err = mr_launch_get(launch->local_ranks[0], SHM_KEY, &place, sizeof(place), &len);
+
+    if (err || len != sizeof(place) || place.magic != SHM_MAGIC) {
+        mr_log(MR_LOG_ERROR, "rank %d did not say where this node's shared memory is", launch->local_ranks[0]);
+        return err ? err : -EPROTO;
+    }
+    *bytes = place.bytes;
+    if (s->fd >= 0)
+        return 0;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", place.pid, place.fd);
+    s->fd = open(path, O_RDWR | O_CLOEXEC);
+    if (s->fd < 0) {
+        err = errno;
+        if ((err == ENOENT || err == ESRCH) && place.pids == pid_namespace())
+            return -EOWNERDEAD;
+        errno = err;
+        mr_log(MR_LOG_ERROR,
+               "cannot open the shared memory of rank %d at %s: %m; ranks of one node must run as one "
+               "user and see each other's processes",
+               launch->local_ranks[0], path);
+        return -err;
+    }
+    return 0;
+}
+
+static int map_file(struct mr_segment *s, int ranks, size_t bytes)
+{
+    struct stat st;
+
+    if (fstat(s->fd, &st) || (uint64_t)st.st_size != bytes || bytes < rings_offset(ranks))
+        return -EPROTO;
+    s->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd, 0);
+    if (s->base == MAP_FAILED) {
+        s->base = NULL;
+        return -errno;
+    }
+    s->ranks = ranks;
+    s->header = (struct mr_segment_header *)s->base;
+    if (s->header->magic != SHM_MAGIC || s->header->num_ranks != (uint32_t)ranks || s->header->bytes != bytes ||
+        segment_bytes(ranks, s->header->shape, s->header->pool) != bytes)
+        return -EPROTO;
+    s->boxes = (struct mr_box *)(s->base + boxes_offset());
+    return 0;
+}
+
+int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch)
+{
+    size_t bytes;
+    int err = open_file(s, launch, &bytes);
+
+    return err ? err : map_file(s, launch->local_size, bytes);
+}
+
+void mr_segment_close(struct mr_segment *s)
+{
+    if (s->base)
+        munmap(s->base, s->header->bytes);
+    if (s->fd >= 0)
+        close(s->fd);
+    *s = (struct mr_segment){.fd = -1};
+}

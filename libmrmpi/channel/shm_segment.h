@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory that the ranks of a node share: a memfd of the first of them, which the others open through
+ * /proc/PID/fd/N. No name in any file system ever exists, so nothing is left behind however the job ends.
+ *
+ * It holds a box for each rank (shm_box.h), a ring for each ordered pair of ranks (shm_ring.h), and a pool for each
+ * rank (shm_pool.h). Rings that are never used cost addresses, not memory.
+ */
+#ifndef MRMPI_SHM_SEGMENT_H
+#define MRMPI_SHM_SEGMENT_H
+
+#include "libmrmpi/channel/shm_box.h"
+#include "libmrmpi/channel/shm_pool.h"
+#include "libmrmpi/channel/shm_ring.h"
+
+struct mr_launch;
+
+/* At its beginning. */
+struct mr_segment_header {
+    uint64_t magic, bytes;
+    uint32_t num_ranks;
+    uint32_t sleepers; /* more ranks than cores: receivers may sleep, senders ring */
+    struct mr_ring_shape shape;
+    struct mr_pool_shape pool;
+};
+
+/* As this rank sees it. */
+struct mr_segment {
+    int fd; /* -1: none */
+    int ranks;
+    uint8_t *base; /* NULL: not mapped */
+    struct mr_segment_header *header;
+    struct mr_box *boxes;
+};
+
+/* By the first rank of the node: make it, and publish where it is. 0 or a negative errno, which was logged. */
+int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch);
+/*
+ * By all, when that has been published: map it. 0 or a negative errno. -EOWNERDEAD: the rank that made it has ended
+ * already. That is no fault of this node: whoever ended it says why.
+ */
+int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch);
+void mr_segment_close(struct mr_segment *s);
+
+/* The ring that one rank of the node writes and another one reads; the pool of a rank. */
+void *mr_segment_ring(const struct mr_segment *s, int from, int to);
+void *mr_segment_pool(const struct mr_segment *s, int local);
+
+#endif
