@@ -6,7 +6,7 @@ MANPAGES += man/mrcc.1
 # The library's page is made of its text and of the tables of settings and counters.
 MANPAGES += $(BUILD)/man/libmrmpi.7
 TESTPROGS += man/page
-man/page_SRCS := man/page.c libmrmpi/base/config.c libmrmpi/base/stats.c libmrmpi/base/log.c
+man/page_SRCS := man/page.c libmrmpi/base/config.c libmrmpi/base/config_table.c libmrmpi/base/stats.c libmrmpi/base/log.c
 all: $(BUILD)/man/libmrmpi.7
 $(BUILD)/man/libmrmpi.7: man/libmrmpi.7.in $(BUILD)/man/page
 	$(call say,MAN,$@)

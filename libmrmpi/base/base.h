@@ -16,7 +16,7 @@
 
 #define MR_EAGER_LEAST 64 /* bytes that every rank takes unasked */
 
-/* ---- settings: one table in config.c, read once from the environment by mr_config_init() ------------------------ */
+/* ---- settings: config_table.c, read once from the environment by mr_config_init() -------------------------------- */
 
 /*
  * Sizes in bytes, times as named. The names in the environment are MRMPI_ + upper case of the field. What a tool may

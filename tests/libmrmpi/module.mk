@@ -16,7 +16,7 @@ tests/libmrmpi/test_credit_SRCS := tests/libmrmpi/test_credit.c
 tests/libmrmpi/test_credit_PKGS := check
 tests/libmrmpi/test_batch_SRCS := tests/libmrmpi/test_batch.c libmrmpi/pt2pt/batch.c
 tests/libmrmpi/test_batch_PKGS := check
-tests/libmrmpi/test_config_SRCS := tests/libmrmpi/test_config.c libmrmpi/base/config.c libmrmpi/base/log.c
+tests/libmrmpi/test_config_SRCS := tests/libmrmpi/test_config.c libmrmpi/base/config.c libmrmpi/base/config_table.c libmrmpi/base/log.c
 tests/libmrmpi/test_config_PKGS := check
 tests/libmrmpi/test_config_LDLIBS := -lpthread
 tests/libmrmpi/test_shm_ring_SRCS := tests/libmrmpi/test_shm_ring.c
@@ -53,7 +53,7 @@ tests/libmrmpi/test_rules_SRCS := tests/libmrmpi/test_rules.c libmrmpi/route/rul
 tests/libmrmpi/test_rules_PKGS := check
 tests/libmrmpi/test_quota_SRCS := tests/libmrmpi/test_quota.c
 tests/libmrmpi/test_quota_PKGS := check
-RAIL_TEST_BASE := $(addprefix libmrmpi/base/,config.c log.c stats.c)
+RAIL_TEST_BASE := $(addprefix libmrmpi/base/,config.c config_table.c log.c stats.c)
 tests/libmrmpi/test_epoch_SRCS := tests/libmrmpi/test_epoch.c libmrmpi/peer/epoch.c libmrmpi/peer/levels.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_epoch_PKGS := check
 tests/libmrmpi/test_epoch_LDLIBS := -lpthread
@@ -169,7 +169,7 @@ endif
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
 tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c memory.c put.c stripe.c moves.c advertise.c filter.c) $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
-    libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c log.c record.c stats.c)
+    libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
 
@@ -180,7 +180,7 @@ UNIT_TESTS += $(BULK_TESTS)
 $(foreach t,$(BULK_TESTS),$(eval $(t)_SRCS := $(t).c tests/libmrmpi/fake_bulk.c $(addprefix libmrmpi/bulk/,bulk.c put.c stripe.c \
     moves.c track.c zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c blocks.c filter.c repair.c) \
     $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
-    $(addprefix libmrmpi/base/,config.c log.c record.c stats.c)) $(eval $(t)_PKGS := check) $(eval $(t)_LDLIBS := -lpthread))
+    $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)) $(eval $(t)_PKGS := check) $(eval $(t)_LDLIBS := -lpthread))
 
 # The end of a job, with channels, a launcher and a pt2pt/ of the test's own
 TESTPROGS += tests/libmrmpi/test_linger

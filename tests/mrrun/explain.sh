@@ -12,7 +12,7 @@ rules() { sed -n 's/^ *\([0-9][0-9]*\)  /\1 /p' "$tmp/out" | tr '\n' ';'; }
 ok "needs neither ranks nor a program" explain
 is "says nothing on standard error" "$(cat "$tmp/err")" ""
 is "has every setting of the library once" "$(sed -n 's/^  \(MRMPI_[A-Z_]*\) .*/\1/p' "$tmp/out")" \
-  "$(sed -n 's/^    {"\(MRMPI_[A-Z_]*\)",.*/\1/p' "$(dirname "$0")/../../libmrmpi/base/config.c")"
+  "$(sed -n 's/^    {"\(MRMPI_[A-Z_]*\)",.*/\1/p' "$(dirname "$0")/../../libmrmpi/base/config_table.c")"
 is "with value and origin" "$(setting MRMPI_EAGER_MAX)" "8K default"
 like "the job's name is made up" '^Job mrrun-[0-9]+: nothing is started' "$tmp/out"
 like "rc alone, native" '^  rc  reliable connections: the adapter delivers, native$' "$tmp/out"
