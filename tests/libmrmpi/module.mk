@@ -66,7 +66,7 @@ tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread
 # peer: over links of the tests' own (fake_peer.h)
 PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake test_keepalive test_probe \
-    test_steer test_spread test_addresses)
+    test_steer test_spread test_addresses test_where)
 TESTPROGS += $(PEER_TESTS)
 UNIT_TESTS += $(PEER_TESTS)
 $(foreach t,$(PEER_TESTS),$(eval $(t)_PKGS := check)$(eval $(t)_LDLIBS := -lpthread))
@@ -82,6 +82,7 @@ tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/sp
 tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/probe.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c \
     $(RAIL_TEST_BASE)
+tests/libmrmpi/test_where_SRCS := tests/libmrmpi/test_where.c libmrmpi/peer/where.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/peer/lists.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
     $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_PKGS := check
