@@ -99,7 +99,7 @@ static struct mr_pace *read_pace(const struct mr_put *put, const struct mr_link 
 {
     struct mr_pace *p = &mr_peers.pace[l->rail->index];
 
-    return __builtin_expect(mr_peers.paced, 0) && put->read && p->rate ? p : NULL;
+    return __builtin_expect(mr_peers.paced, 0) && put->read && p->bucket.rate ? p : NULL;
 }
 
 /* A part may be read now. Messages that go ahead of the bulk have a budget of their own, and do not wait here. */
@@ -107,7 +107,7 @@ static bool read_may_go(struct mr_pace *p, const struct mr_put *put, const struc
 {
     if ((l->qp.depth - l->qp.room) * mr_pace_piece(p) >= MR_PACE_READING)
         return false;
-    if (p->left > 0 || !mr_pace_limits(p) || put->level != MR_LEVEL_BULK || mr_pace_fill(p, mr_clock_ns()))
+    if (p->bucket.left > 0 || !mr_pace_limits(p) || put->level != MR_LEVEL_BULK || mr_pace_fill(p, mr_clock_ns()))
         return true;
     p->waited = true;
     return false;

@@ -21,7 +21,7 @@ static uint64_t own_budget(void)
     uint64_t all = 0;
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        all += mr_peers.ahead[i][MR_LEVEL_SMALL].rate;
+        all += mr_peers.ahead[i][MR_LEVEL_SMALL].bucket.rate;
     return all;
 }
 
@@ -65,8 +65,8 @@ static uint64_t own_pace(uint64_t passed_ns, bool *held)
     bool reads = g->parts != mr_peers.paced_parts, alone = false;
 
     for (unsigned i = 0; mr_peers.paced && i < mr_verbs.num_rails; i++) {
-        rate += mr_peers.pace[i].rate;
-        alone |= mr_peers.pace[i].rate == MR_PACE_ALONE;
+        rate += mr_peers.pace[i].bucket.rate;
+        alone |= mr_peers.pace[i].bucket.rate == MR_PACE_ALONE;
         bytes += mr_verbs.rail[i].count[MR_RAIL_BYTES_RECEIVED];
     }
     came = bytes - g->bytes;
@@ -128,7 +128,7 @@ static void hold_to_pace(struct mr_peer *p, uint32_t kb)
     }
     if (!mr_net_of(p)->pace)
         return;
-    alone = mr_net_of(p)->pace->rate == MR_PACE_ALONE;
+    alone = mr_net_of(p)->pace->bucket.rate == MR_PACE_ALONE;
     mr_pace_set(mr_net_of(p)->pace, kb * 1000ull, 0, mr_clock_ns());
     if (alone && mr_pace_limits(mr_net_of(p)->pace))
         mr_pace_take(mr_net_of(p)->pace, MR_PACE_UNDER_WAY);

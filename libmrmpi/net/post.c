@@ -31,9 +31,10 @@ static bool peer_pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t
 {
     uint64_t now_ns;
 
-    if (pace->rate && l->ops->connected && (l->qp.depth - l->qp.room) * (len + MR_AHEAD_WIRE) >= MR_PACE_UNDER_WAY)
+    if (pace->bucket.rate && l->ops->connected &&
+        (l->qp.depth - l->qp.room) * (len + MR_AHEAD_WIRE) >= MR_PACE_UNDER_WAY)
         return false;
-    if (pace->left > 0 || !mr_pace_limits(pace))
+    if (pace->bucket.left > 0 || !mr_pace_limits(pace))
         return true;
     now_ns = mr_clock_ns();
     if (mr_pace_fill(pace, now_ns))

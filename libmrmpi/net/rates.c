@@ -49,11 +49,11 @@ void mr_rates_take_paces(uint64_t now_ns)
         const struct mr_rail *r = &mr_verbs.rail[i];
         uint64_t kb = mr_fabric_pace(r->dev->name, r->port);
 
-        bool alone = mr_peers.pace[i].rate == MR_PACE_ALONE;
+        bool alone = mr_peers.pace[i].bucket.rate == MR_PACE_ALONE;
 
         mr_pace_set(&mr_peers.pace[i], kb * 1000, r->count[MR_RAIL_BYTES_RECEIVED], now_ns);
         if (alone && mr_pace_limits(&mr_peers.pace[i]))
-            mr_peers.pace[i].left -= (int64_t)reads_under_way(r);
+            mr_peers.pace[i].bucket.left -= (int64_t)reads_under_way(r);
         mr_peers.paced |= kb != 0;
     }
     if (!before && mr_peers.paced)

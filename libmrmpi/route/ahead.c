@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Token buckets: see ahead.h. */
+/* Ahead budgets: see ahead.h. */
 #include "libmrmpi/route/ahead.h"
 
-#define SECOND_NS         1000000000ull
 #define SIGNAL_8B10B_MBPS 40000u /* 4X QDR, the fastest ports that send 10 bits for 8 */
 
 uint64_t mr_ahead_rate(uint32_t rate_mbps, unsigned part, unsigned all)
@@ -14,7 +13,7 @@ uint64_t mr_ahead_rate(uint32_t rate_mbps, unsigned part, unsigned all)
 
 uint64_t mr_ahead_time(unsigned part, unsigned all)
 {
-    return SECOND_NS * part / all;
+    return MR_BUCKET_SECOND_NS * part / all;
 }
 
 unsigned mr_ahead_message_ns(uint32_t rate_mbps)
@@ -46,33 +45,19 @@ static int64_t depth_of(uint64_t rate)
 
 void mr_ahead_set(struct mr_ahead *a, uint64_t rate, uint64_t now_ns)
 {
-    if (a->rate && rate)
+    int64_t depth = depth_of(rate);
+
+    if (a->bucket.rate && rate)
         mr_ahead_fill(a, now_ns);
     else
-        *a = (struct mr_ahead){.left = depth_of(rate), .filled_ns = now_ns};
-    a->rate = rate;
-    a->depth = depth_of(rate);
-    if (a->left > a->depth)
-        a->left = a->depth;
+        *a = (struct mr_ahead){.bucket = mr_bucket_full(rate, depth, now_ns)};
+    mr_bucket_set(&a->bucket, rate, depth);
 }
 
 bool mr_ahead_fill(struct mr_ahead *a, uint64_t now_ns)
 {
-    uint64_t passed = now_ns > a->filled_ns ? now_ns - a->filled_ns : 0;
-    uint64_t most = (uint64_t)(a->depth - a->left), came;
-
-    if (passed >= SECOND_NS || __builtin_mul_overflow(passed, a->rate, &came))
-        came = most;
-    else
-        came /= SECOND_NS;
-    if (came >= most) {
-        a->left = a->depth;
-        a->filled_ns = now_ns;
-    } else { /* the time of what is less than a byte is not lost: there may be many looks in it */
-        a->left += (int64_t)came;
-        a->filled_ns += came * SECOND_NS / a->rate;
-    }
-    if (a->left >= a->depth / 2)
+    mr_bucket_fill(&a->bucket, now_ns, false);
+    if (a->bucket.left >= a->bucket.depth / 2)
         a->empty = false;
     return !a->empty;
 }

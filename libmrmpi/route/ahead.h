@@ -5,9 +5,9 @@
  * classes, so what goes ahead is not weighed against the share of the class. Within the budget it is too little to
  * matter; what is more goes with the bulk, where the share binds (ARCHITECTURE.md has the arithmetic). Pure.
  *
- * A token bucket for each port and level. A message may go ahead while something is left, and may overdraw it. Once it
- * is empty nothing goes ahead until it is half full again: packets that overtake each other by turns would only wait
- * for each other at the receiver. The clock is read by the caller, and only while the bucket is empty.
+ * A token bucket (bucket.h) for each port and level. Once it is empty nothing goes ahead until it is half full again:
+ * packets that overtake each other by turns would only wait for each other at the receiver. The clock is read by the
+ * caller, and only while the bucket is empty.
  *
  * A flood of a few bytes may use up an adapter's time and little of the link. So a second bucket for each port, in
  * nanoseconds of the adapter's time, is filled at the share of the process. Every small message costs the time for a
@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/route/bucket.h"
+
 #define MR_AHEAD_WIRE     64u    /* bytes that a packet has besides its payload: headers and checksums */
 #define MR_AHEAD_DEPTH_US 200u   /* of a full bucket, at its rate, */
 #define MR_AHEAD_LEAST    16384u /* in bytes at least */
@@ -27,9 +29,7 @@
 #define MR_AHEAD_LONG     2048u  /* and each that is so long */
 
 struct mr_ahead {
-    uint64_t rate; /* bytes, or nanoseconds of an adapter, per second; 0: no limit */
-    int64_t left, depth;
-    uint64_t filled_ns;
+    struct mr_bucket bucket; /* of bytes, or of nanoseconds of an adapter */
     unsigned looks;
     bool empty;
 };
@@ -54,10 +54,10 @@ static inline bool mr_ahead_waits(struct mr_ahead *a, size_t len)
 /* A message of len bytes goes ahead. */
 static inline void mr_ahead_take(struct mr_ahead *a, size_t len)
 {
-    if (!a->rate)
+    if (!a->bucket.rate)
         return;
-    a->left -= (int64_t)len + MR_AHEAD_WIRE;
-    if (a->left <= 0) {
+    mr_bucket_take(&a->bucket, len + MR_AHEAD_WIRE);
+    if (a->bucket.left <= 0) {
         a->empty = true;
         a->looks = 0;
     }
@@ -66,10 +66,10 @@ static inline void mr_ahead_take(struct mr_ahead *a, size_t len)
 /* The adapter handles a message, ahead or not. It owes a full bucket at most: a flood is forgotten soon. */
 static inline void mr_ahead_handle(struct mr_ahead *a, unsigned message_ns)
 {
-    if (!a->rate || a->left <= -a->depth)
+    if (!a->bucket.rate || a->bucket.left <= -a->bucket.depth)
         return;
-    a->left -= message_ns;
-    if (a->left <= 0 && !a->empty) {
+    mr_bucket_take(&a->bucket, message_ns);
+    if (a->bucket.left <= 0 && !a->empty) {
         a->empty = true;
         a->looks = 0;
     }

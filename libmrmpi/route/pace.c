@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Token buckets of reads: see pace.h. */
+/* The pace of reads: see pace.h. */
 #include "libmrmpi/route/pace.h"
 
-#define SECOND_NS 1000000000ull
-#define SPARE     4 /* a part of what was read beside that, since it may become more */
+#define SPARE 4 /* a part of what was read beside that, since it may become more */
 
 static int64_t depth_of(const struct mr_pace *p, uint64_t rate)
 {
@@ -12,30 +11,28 @@ static int64_t depth_of(const struct mr_pace *p, uint64_t rate)
 
 void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t now_ns)
 {
+    int64_t depth = depth_of(p, rate);
+
     if (mr_pace_limits(p) && rate)
         mr_pace_fill(p, now_ns);
-    else if (p->rate && rate)
-        p->filled_ns = now_ns;
+    else if (p->bucket.rate && rate)
+        p->bucket.filled_ns = now_ns;
     else
         *p = (struct mr_pace){.late_ns = p->late_ns,
-                              .left = depth_of(p, rate),
-                              .filled_ns = now_ns,
+                              .bucket = mr_bucket_full(rate, depth, now_ns),
                               .arrived = arrived,
                               .arrived_ns = now_ns};
-    p->rate = rate;
-    p->depth = depth_of(p, rate);
-    if (p->left > p->depth)
-        p->left = p->depth;
+    mr_bucket_set(&p->bucket, rate, depth);
 }
 
 void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns)
 {
     uint64_t came = arrived - p->arrived, passed = now_ns > p->arrived_ns ? now_ns - p->arrived_ns : 0, most;
 
-    if (!mr_pace_limits(p) || __builtin_mul_overflow(passed, p->rate, &most))
+    if (!mr_pace_limits(p) || __builtin_mul_overflow(passed, p->bucket.rate, &most))
         most = 0;
-    most /= 2 * SECOND_NS;
-    p->left -= (int64_t)(came < most ? came : most);
+    most /= 2 * MR_BUCKET_SECOND_NS;
+    mr_bucket_take(&p->bucket, came < most ? came : most);
     p->taken += came;
     p->arrived = arrived;
     p->arrived_ns = now_ns;
@@ -43,21 +40,8 @@ void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns)
 
 bool mr_pace_fill(struct mr_pace *p, uint64_t now_ns)
 {
-    uint64_t passed = now_ns > p->filled_ns ? now_ns - p->filled_ns : 0;
-    uint64_t most = (uint64_t)(p->depth - p->left), came;
-
-    if (passed >= SECOND_NS || __builtin_mul_overflow(passed, p->rate, &came))
-        came = most;
-    else
-        came /= SECOND_NS;
-    if (came >= most) {
-        p->left = p->depth;
-        p->filled_ns = now_ns;
-    } else { /* the time of what is less than a byte is not lost: there may be many looks in it */
-        p->left += (int64_t)came;
-        p->filled_ns += (came * SECOND_NS + p->rate - 1) / p->rate;
-    }
-    return p->left > 0;
+    mr_bucket_fill(&p->bucket, now_ns, true);
+    return p->bucket.left > 0;
 }
 
 static uint32_t measured_rate(const struct mr_pace *p, unsigned n, uint64_t passed_ns)

@@ -5,8 +5,8 @@
  * divides the bus among the processes of the host that read, by class, and tells each its rate; it is told in turn who
  * reads, and how much. Reads are posted in pieces, which keep to the rate. Pure.
  *
- * A token bucket for each rail: a piece may go while something is left, and may overdraw it. It holds little, so that
- * what was not read before does not come at once. The clock is read by the caller, while the bucket is empty.
+ * A token bucket (bucket.h) for each rail. It holds little, so that what was not read before does not come at once. The
+ * clock is read by the caller, while the bucket is empty.
  */
 #ifndef MRMPI_PACE_H
 #define MRMPI_PACE_H
@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "libmrmpi/route/bucket.h"
 
 #define MR_PACE_PIECE   4096u      /* bytes that are read at a time */
 #define MR_PACE_LONG      16384u /* while there is no limit, but one may come: each costs the adapter something */
@@ -32,10 +34,8 @@
 #define MR_PACE_ALONE     (UINT32_MAX * 1000ull) /* a rate: no limit, but one may come */
 
 struct mr_pace {
-    uint64_t rate; /* bytes per second; 0: no limit */
-    int64_t left, depth;
+    struct mr_bucket bucket; /* of bytes */
     unsigned late_ns; /* the owner's, before the first rate: a full bucket is what comes in so long; 0: MR_PACE_DEPTH */
-    uint64_t filled_ns;
     uint64_t taken; /* bytes, in this interval, */
     uint64_t arrived, arrived_ns; /* and those that packets have brought until then, in all */
     bool waited;    /* in this interval something did, */
@@ -50,7 +50,7 @@ struct mr_pace_report {
 
 static inline bool mr_pace_limits(const struct mr_pace *p)
 {
-    return p->rate && p->rate != MR_PACE_ALONE;
+    return p->bucket.rate && p->bucket.rate != MR_PACE_ALONE;
 }
 
 /* Another rate; 0: no limit. arrived: see below. */
@@ -76,13 +76,13 @@ static inline size_t mr_pace_piece(const struct mr_pace *p)
 /* How long until a piece may go, of an empty bucket that was just filled. */
 static inline uint64_t mr_pace_wait_ns(const struct mr_pace *p)
 {
-    return (uint64_t)(1 - p->left) * 1000000000 / p->rate + 1;
+    return (uint64_t)(1 - p->bucket.left) * MR_BUCKET_SECOND_NS / p->bucket.rate + 1;
 }
 
 static inline void mr_pace_take(struct mr_pace *p, size_t len)
 {
     if (mr_pace_limits(p))
-        p->left -= (int64_t)len;
+        mr_bucket_take(&p->bucket, len);
     p->taken += len;
 }
 

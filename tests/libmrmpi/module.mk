@@ -36,13 +36,13 @@ tests/libmrmpi/test_reserve_PKGS := check
 tests/libmrmpi/test_reserve_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c
 tests/libmrmpi/test_reorder_PKGS := check
-tests/libmrmpi/test_vc_SRCS := tests/libmrmpi/test_vc.c libmrmpi/vc/vc.c libmrmpi/vc/reorder.c $(addprefix libmrmpi/base/,config.c log.c stats.c)
+tests/libmrmpi/test_vc_SRCS := tests/libmrmpi/test_vc.c libmrmpi/vc/vc.c libmrmpi/vc/reorder.c $(addprefix libmrmpi/base/,config.c config_table.c log.c stats.c)
 tests/libmrmpi/test_vc_PKGS := check
 tests/libmrmpi/test_vc_LDLIBS := -lpthread
 tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c libmrmpi/route/sched.c libmrmpi/route/policy.c libmrmpi/bulk/filter.c
@@ -97,6 +97,8 @@ tests/libmrmpi/test_pair_SRCS := tests/libmrmpi/test_pair.c libmrmpi/route/pair.
 tests/libmrmpi/test_pair_PKGS := check
 tests/libmrmpi/test_place_SRCS := tests/libmrmpi/test_place.c libmrmpi/coll/place.c
 tests/libmrmpi/test_place_PKGS := check
+tests/libmrmpi/test_bucket_SRCS := tests/libmrmpi/test_bucket.c
+tests/libmrmpi/test_bucket_PKGS := check
 tests/libmrmpi/test_ahead_SRCS := tests/libmrmpi/test_ahead.c libmrmpi/route/ahead.c
 tests/libmrmpi/test_ahead_PKGS := check
 tests/libmrmpi/test_pace_SRCS := tests/libmrmpi/test_pace.c libmrmpi/route/pace.c

@@ -21,7 +21,7 @@ static uint64_t send(size_t len)
 
 static void begin(uint64_t rate)
 {
-    a = (struct mr_ahead){.rate = 0};
+    a = (struct mr_ahead){0};
     now_ns = 5 * MS;
     mr_ahead_set(&a, rate, now_ns);
 }
@@ -58,7 +58,7 @@ START_TEST(a_flood_gets_the_rate)
             begin(rates[r]);
             went = stream(sizes[i], every, time);
             budget = (uint64_t)((double)rates[r] * (double)time / 1e9);
-            most = budget + (uint64_t)a.depth + sizes[i] + MR_AHEAD_WIRE;
+            most = budget + (uint64_t)a.bucket.depth + sizes[i] + MR_AHEAD_WIRE;
             least = budget / 100 * 95;
             ck_assert_msg(went <= most && went >= least, "rate %lu, size %zu: %lu, not %lu to %lu", rates[r], sizes[i],
                           went, least, most);
@@ -100,9 +100,9 @@ START_TEST(a_pause_fills_it)
     begin(100000000);
     stream(436, 500, 10 * MS);
     now_ns += 10000 * MS;
-    ck_assert_uint_le(stream(436, 1, 1000), (uint64_t)a.depth * 2 + 500);
+    ck_assert_uint_le(stream(436, 1, 1000), (uint64_t)a.bucket.depth * 2 + 500);
     now_ns += 10000 * MS;
-    ck_assert_uint_ge(stream(436, 1, 1000), (uint64_t)a.depth);
+    ck_assert_uint_ge(stream(436, 1, 1000), (uint64_t)a.bucket.depth);
 }
 END_TEST
 
@@ -141,13 +141,13 @@ START_TEST(the_same_rate_again)
         ck_assert_uint_eq(stream(436, 10000, MS), 100 * 500); /* half of the rate */
         mr_ahead_set(&a, 100000000, now_ns);
     }
-    ck_assert_int_gt(a.left, 0);
+    ck_assert_int_gt(a.bucket.left, 0);
     begin(100000000);
     for (unsigned i = 0; i < 1000; i++) {
         now_ns += 10 * MS;
         mr_ahead_set(&a, 100000000, now_ns);
     }
-    ck_assert_int_eq(a.left, a.depth); /* and no more than a bucket is saved up */
+    ck_assert_int_eq(a.bucket.left, a.bucket.depth); /* and no more than a bucket is saved up */
 }
 END_TEST
 
@@ -202,7 +202,7 @@ START_TEST(messages_beyond_the_share_go_behind)
     unsigned share = adapters[_i].share, ns = adapters[_i].message_ns;
 
     begin(mr_ahead_time(share, 100));
-    handled(ns, ns * 96ull / share, 100 * (unsigned)a.depth / ns);
+    handled(ns, ns * 96ull / share, 100 * (unsigned)a.bucket.depth / ns);
     ck_assert_uint_eq(handled(ns, ns * 96ull / share, 1000000), 0);
 }
 END_TEST
@@ -224,7 +224,7 @@ START_TEST(a_flood_of_messages_is_forgotten)
     uint64_t depth;
 
     begin(mr_ahead_time(share, 100));
-    depth = (uint64_t)a.depth;
+    depth = (uint64_t)a.bucket.depth;
     handled(ns, 1, 10000000);
     now_ns += depth * 100 / share;
     ck_assert_uint_eq(handled(ns, 0, MR_AHEAD_LOOK), 0);

@@ -149,7 +149,7 @@ START_TEST(senders_have_a_pace)
 {
     set_budget(0);
     mr_peers.paced = true;
-    mr_peers.pace[1].rate = 1200000000;
+    mr_peers.pace[1].bucket.rate = 1200000000;
     interval(3);
     ck_assert_uint_eq(word[2].tag, 400000);
     ck_assert_uint_eq(word[2].ctx, 0);
@@ -272,14 +272,14 @@ START_TEST(a_word_is_a_limit)
     interval(1);
     ck_assert(hear(1, 5000, 0));
     for (unsigned l = 0; l < MR_LEVEL_PACKETS; l++)
-        ck_assert_uint_eq(PEER(1).granted[l].rate, 5000000);
+        ck_assert_uint_eq(PEER(1).granted[l].bucket.rate, 5000000);
     ck_assert_ptr_null(PEER(2).granted);
-    PEER(1).granted[0].left = 7;
+    PEER(1).granted[0].bucket.left = 7;
     ck_assert(hear(1, 2500, 0));
-    ck_assert_uint_eq(PEER(1).granted[0].rate, 2500000);
-    ck_assert_int_eq(PEER(1).granted[0].left, 7);
+    ck_assert_uint_eq(PEER(1).granted[0].bucket.rate, 2500000);
+    ck_assert_int_eq(PEER(1).granted[0].bucket.left, 7);
     ck_assert(hear(1, 0, 0));
-    ck_assert_uint_eq(PEER(1).granted[0].rate, 0);
+    ck_assert_uint_eq(PEER(1).granted[0].bucket.rate, 0);
     free(PEER(1).granted);
 }
 END_TEST
@@ -302,9 +302,9 @@ START_TEST(a_pace_is_a_limit)
     ck_assert(hear_pace(1, MR_FABRIC_PACE_ALONE));
     ck_assert_uint_eq(vcs[1].front.part, 0);
     ck_assert(hear_pace(1, 500000));
-    ck_assert_uint_eq(net_peer[1].pace->rate, 500000000);
-    ck_assert_int_le(net_peer[1].pace->depth, MR_PACE_PACKET / 2);
-    ck_assert_int_lt(net_peer[1].pace->left, 0); /* what was under way counts */
+    ck_assert_uint_eq(net_peer[1].pace->bucket.rate, 500000000);
+    ck_assert_int_le(net_peer[1].pace->bucket.depth, MR_PACE_PACKET / 2);
+    ck_assert_int_lt(net_peer[1].pace->bucket.left, 0); /* what was under way counts */
     ck_assert_uint_gt(vcs[1].front.part, 1024);
     ck_assert_uint_lt(vcs[1].front.part, MR_PACE_PACKET);
     ck_assert(hear_pace(1, 0));
@@ -341,10 +341,10 @@ START_TEST(nonsense_is_refused)
     ck_assert(hear(1, 0, 0));
     ck_assert_ptr_null(PEER(1).granted);
     ck_assert(hear(1, MR_GRANT_MOST_KB, 0)); /* as much as may be said does not overflow */
-    PEER(1).granted[0].left = 0;
+    PEER(1).granted[0].bucket.left = 0;
     PEER(1).granted[0].empty = true;
     ck_assert(mr_ahead_fill(&PEER(1).granted[0], clock_ns + 999999999));
-    ck_assert_int_eq(PEER(1).granted[0].left, PEER(1).granted[0].depth);
+    ck_assert_int_eq(PEER(1).granted[0].bucket.left, PEER(1).granted[0].bucket.depth);
     free(PEER(1).granted);
 }
 END_TEST

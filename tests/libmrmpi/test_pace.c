@@ -12,7 +12,7 @@ static uint64_t now_ns;
 
 static void begin(uint64_t rate)
 {
-    p = (struct mr_pace){.rate = 0};
+    p = (struct mr_pace){0};
     now_ns = 77 * MS;
     mr_pace_set(&p, rate, 0, now_ns);
 }
@@ -23,7 +23,7 @@ static uint64_t run(uint64_t ns, uint64_t step_ns)
     uint64_t sum = 0;
 
     for (uint64_t end = now_ns + ns; now_ns < end; now_ns += step_ns)
-        while (p.left > 0 || mr_pace_fill(&p, now_ns)) {
+        while (p.bucket.left > 0 || mr_pace_fill(&p, now_ns)) {
             mr_pace_take(&p, MR_PACE_PIECE);
             sum += MR_PACE_PIECE;
         }
@@ -55,7 +55,7 @@ START_TEST(nothing_is_saved_up)
     ck_assert_uint_le(run(1, 1), MR_PACE_DEPTH + MR_PACE_PIECE);
     now_ns += 50000 * MS; /* the product would not fit into 64 bits */
     ck_assert(mr_pace_fill(&p, now_ns));
-    ck_assert_int_eq(p.left, MR_PACE_DEPTH);
+    ck_assert_int_eq(p.bucket.left, MR_PACE_DEPTH);
     ck_assert(mr_pace_fill(&p, now_ns - MS)); /* a clock that goes back takes nothing away */
 }
 END_TEST
@@ -70,9 +70,9 @@ START_TEST(another_rate)
     ck_assert_uint_ge(got + MR_PACE_PIECE, 1000000);
     ck_assert_uint_le(got, 1000000 + MR_PACE_DEPTH + MR_PACE_PIECE);
     mr_pace_set(&p, 0, 0, now_ns);
-    ck_assert_uint_eq(p.rate, 0);
+    ck_assert_uint_eq(p.bucket.rate, 0);
     mr_pace_set(&p, 5, 0, now_ns);
-    ck_assert_int_eq(p.left, MR_PACE_DEPTH);
+    ck_assert_int_eq(p.bucket.left, MR_PACE_DEPTH);
 }
 END_TEST
 
@@ -93,11 +93,11 @@ START_TEST(packets_keep_apart)
         mr_pace_set(&p, MR_PACE_ALONE, 0, now_ns);
         mr_pace_set(&p, rates[i], 0, now_ns);
         depth = (int64_t)(rates[i] / 1000 * MR_PACE_LATE_NS / 1000000) + 1;
-        ck_assert_int_le(p.left, depth);
+        ck_assert_int_le(p.bucket.left, depth);
         now_ns += MS;
         began = now_ns;
         while (now_ns < began + 10 * MS) {
-            if (p.left <= 0 && !mr_pace_fill(&p, now_ns)) {
+            if (p.bucket.left <= 0 && !mr_pace_fill(&p, now_ns)) {
                 now_ns += mr_pace_wait_ns(&p) + (sum / MR_PACE_PACKET % 3) * (MR_PACE_LATE_NS / 3);
                 continue;
             }
@@ -136,7 +136,7 @@ END_TEST
 
 START_TEST(what_fabricd_hears)
 {
-    struct mr_pace two[2] = {{.rate = 1}, {.rate = 1}};
+    struct mr_pace two[2] = {{.bucket.rate = 1}, {.bucket.rate = 1}};
     struct mr_pace_report r = {.since_ns = 5 * MS};
 
     now_ns = 5 * MS;
@@ -167,7 +167,7 @@ END_TEST
 /* Whatever happens when: a few hundred times a second at most. */
 START_TEST(it_is_not_told_too_often)
 {
-    struct mr_pace one = {.rate = 1};
+    struct mr_pace one = {.bucket.rate = 1};
     struct mr_pace_report r = {0};
     unsigned told = 0;
 
