@@ -103,8 +103,8 @@ unsigned policy_high_bytes(const struct policy *p, const struct qos_tables *t)
 
 /*
  * With a limit of 1 a packet that goes ahead need not wait for one of bulk because a control packet of somebody else
- * went before it. What is sent ahead beyond all budgets then gets 4096 bytes, and a packet begun before, for each packet of
- * bulk; with 0 they go by turns, and bulk has half at least.
+ * went before it. What is sent ahead beyond all budgets then gets 4096 bytes, and a packet begun before, for each
+ * packet of bulk; with 0 they go by turns, and bulk has half at least.
  */
 static uint8_t limit_of(const struct job *j, const struct qos_tables *t)
 {

@@ -27,7 +27,9 @@ static int check_job(const struct fd_job *j)
 
 static int check_where(const struct fd_where *w)
 {
-    return good_text(w->device, sizeof(w->device), false) && !strchr(w->device, '/') && w->port && w->guid ? 0 : -EINVAL;
+    bool good = good_text(w->device, sizeof(w->device), false) && !strchr(w->device, '/');
+
+    return good && w->port && w->guid ? 0 : -EINVAL;
 }
 
 static int check_apply(const struct fd_apply *a, size_t len)

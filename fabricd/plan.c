@@ -197,8 +197,8 @@ static void divide_evenly(const struct traffic *x, double got[ARBITER_LANES][POL
 }
 
 /*
- * The receivers' processes divide their bus by share (pace.h). A class has no more than its hosts can give, and its lanes
- * have what is sent on them.
+ * The receivers' processes divide their bus by share (pace.h). A class has no more than its hosts can give, and its
+ * lanes have what is sent on them.
  */
 static void divide_by_share(const struct traffic *x, const struct qos_tables *t, const struct place_of *at,
                             double got[ARBITER_LANES][POLICY_CLASSES_MAX])

@@ -8,8 +8,9 @@
  *  - Sender's bus and cable: the port has packets of every lane and its arbiter decides. It is run (arbiter.h), each
  *    lane with the packets of the messages that travel on it.
  *  - Receiver's bus: the library's processes divide it by share (pace.h), unless links are so slow that large messages
- *    come by writes. Then its buffers are full, and a lane may send what has left them. A lane has as much of them as any
- *    other and packets leave in the order in which they came, so that all lanes get the same, whatever the tables say.
+ *    come by writes. Then its buffers are full, and a lane may send what has left them. A lane has as much of them as
+ *    any other and packets leave in the order in which they came, so that all lanes get the same, whatever the tables
+ *    say.
  * A class that wants less than that, because the hosts it sends from cannot give more, leaves the rest to the others.
  *
  * Every stream is taken to send as much as it gets. Small messages, and those between small and bulk, go ahead of the

@@ -111,8 +111,9 @@ struct fd_place {
 
 /*
  * How fast this client may read (RDMA) over each rail, in the order of the last FD_STATE, in 10^3 bytes of data a
- * second; 0: no limit, as before the first FD_PACE and after the connection has ended. FD_PACE_ALONE: no limit at present,
- * but one may come, with processes of other classes. What is under way then cannot be taken back, so it should be little.
+ * second; 0: no limit, as before the first FD_PACE and after the connection has ended. FD_PACE_ALONE: no limit at
+ * present, but one may come, with processes of other classes. What is under way then cannot be taken back, so it should
+ * be little.
  */
 #define FD_PACE_ALONE 0xffffffffu
 struct fd_pace {

@@ -53,8 +53,9 @@ struct fd_state {
     uint8_t num_rails;   /* 0..FD_RAILS_MAX */
     uint8_t sl_bulk[FD_LANES_MAX];
     char class_name[FD_NAME_MAX];
-    char job[FD_JOB_MAX];               /* the job that this is about, as asked */
-    struct fd_rail rails[FD_RAILS_MAX]; /* after rails[num_rails - 1] come struct fd_level, struct fd_spread, or nothing */
+    char job[FD_JOB_MAX]; /* the job that this is about, as asked */
+    struct fd_rail rails[FD_RAILS_MAX];
+    /* After rails[num_rails - 1] come struct fd_level, struct fd_spread, or nothing. */
 };
 
 /* Length of an FD_STATE with n rails. */

@@ -2,8 +2,9 @@
 /*
  * Subnet management packets, one question at a time, over libibumad.
  *
- * A path is the list of exit ports from this host's port on: then nothing is assumed of LIDs and forwarding tables. Or it
- * is a LID: then the answer shows that the forwarding tables lead there and back. One struct smp belongs to one thread.
+ * A path is the list of exit ports from this host's port on: then nothing is assumed of LIDs and forwarding tables. Or
+ * it is a LID: then the answer shows that the forwarding tables lead there and back. One struct smp belongs to one
+ * thread.
  */
 #ifndef FABRICD_SMP_H
 #define FABRICD_SMP_H

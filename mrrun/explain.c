@@ -351,7 +351,8 @@ static void print_large(const struct mr_kinds *kinds)
 
 /* ---- policies ---------------------------------------------------------------------------------------------------- */
 
-static bool print_policy(const struct explain *e, enum mr_policy_class c, const char *name, char *const *setting, const char *word)
+static bool print_policy(const struct explain *e, enum mr_policy_class c, const char *name, char *const *setting,
+                         const char *word)
 {
     const char *origin = origin_of(e, name), *text = *setting; /* which origin_of() may have set anew */
     bool chosen = strcasecmp(text, "auto") != 0;

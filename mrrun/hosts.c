@@ -136,9 +136,9 @@ static void explain_unknown(const struct hosts *h, const char *name, char *why, 
         snprintf(why, cap, "the fabric has no host '%s' ('simfab status --hosts' lists them)", name);
     else
         snprintf(why, cap,
-                 "'%s' is not this machine (%s): mrrun starts ranks here, on parts of this machine with HCAs of their own "
-                 "(--hosts %s=DEVICE,...), or on simulated hosts under 'simfab run'; on a cluster, use the scheduler's "
-                 "launcher",
+                 "'%s' is not this machine (%s): mrrun starts ranks here, on parts of this machine with HCAs of their "
+                 "own (--hosts %s=DEVICE,...), or on simulated hosts under 'simfab run'; on a cluster, use the "
+                 "scheduler's launcher",
                  name, h->name[0], name);
 }
 
@@ -170,7 +170,8 @@ static int pick(struct hosts *h, const struct mrrun_host *wanted, int num_wanted
     return 0;
 }
 
-int hosts_find(struct hosts *h, const struct mrrun_host *wanted, int num_wanted, const char *bin_dir, char *why, size_t cap)
+int hosts_find(struct hosts *h, const struct mrrun_host *wanted, int num_wanted, const char *bin_dir, char *why,
+               size_t cap)
 {
     const char *fabric = getenv("SIMFAB_DIR");
     int err;

@@ -83,7 +83,8 @@ enum sf_actor_state {
     SF_ACTOR_BLOCKED = 3, /* in a kernel call that simfab cannot see through; returns by itself */
     SF_ACTOR_SLEEP = 4,   /* wants wake_ps and nothing else */
     SF_ACTOR_DRAIN = 5,   /* the command ring is full; wake when it has room */
-    SF_ACTOR_READY = 6,   /* has something to do, and wants its turn; wake_ps not 0: after the others who wait for theirs */
+    /* has something to do, and wants its turn; wake_ps not 0: after the others who wait for theirs */
+    SF_ACTOR_READY = 6,
     SF_ACTOR_LOCK = 7,    /* waits for another thread of its process, which says so by nudged: a lock, a join, ... */
 };
 
@@ -95,15 +96,17 @@ struct sf_actor {
     uint64_t clock_ps; /* the actor's local clock; the engine raises it when it wakes the actor */
     uint64_t wake_ps;
     uint64_t calls;       /* counts every call into simfab: a spinner that never calls does not move it */
-    uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do, 6 a signal,
-                             7 its turn */
+    uint32_t wake_reason; /* set by the engine: 1 completion, 2 time, 3 shared memory, 4 drained, 5 nothing to do, 6 a
+                             signal, 7 its turn */
     uint32_t stops;       /* counts the times it stopped RUNNING: between two looks it may have been back */
     uint64_t seen_events; /* the arena's count when it called last */
-    uint32_t nudged;   /* another of its process wants it to return from an empty poll, or has done what it waits for: */
+    uint32_t nudged; /* another of its process wants it to return from an empty poll, or has done what it waits for: */
     uint32_t left_out; /* set by the engine: it goes on without this actor, which asks for a turn when it calls next */
     uint64_t nudge_ps; /* then; of LOCK */
-    uint32_t number;   /* of the thread within its process, in the order in which they were created: the first one has 0 */
-    uint32_t guest;    /* it takes turns, but has not called verbs so far: it may turn out to be a thread that never does */
+    /* of the thread within its process, in the order in which they were created: the first one has 0 */
+    uint32_t number;
+    /* it takes turns, but has not called verbs so far: it may turn out to be a thread that never does */
+    uint32_t guest;
     uint32_t helpers;  /* LOCK: threads that are no actors may be those that call */
     uint32_t pad[11];
 };

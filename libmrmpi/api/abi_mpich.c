@@ -92,8 +92,8 @@ int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
 int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY; /* language.c gives them their values */
 
 /*
- * What mpichversion(1) prints. It has copies of these made when it is loaded, of at most as many bytes as MPICH's own have:
- * shorter ones are fine, longer ones would be cut.
+ * What mpichversion(1) prints. It has copies of these made when it is loaded, of at most as many bytes as MPICH's own
+ * have: shorter ones are fine, longer ones would be cut.
  */
 extern const char MPII_Version_string[6], MPII_Version_date[29], MPII_Version_device[8], MPII_Version_CC[127];
 extern const char MPII_Version_configure[1], MPII_Version_CXX[1], MPII_Version_F77[1], MPII_Version_FC[1];

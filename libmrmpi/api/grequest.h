@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Generalized requests, for request.c: of kind MR_REQ_GENERALIZED, with the program's callbacks in on_complete_arg. Those
- * that MPIX_Grequest_start made are not completed by somebody else, but by their poll function: whoever waits for them
- * has to call api_grequest_poll again and again.
+ * Generalized requests, for request.c: of kind MR_REQ_GENERALIZED, with the program's callbacks in on_complete_arg.
+ * Those that MPIX_Grequest_start made are not completed by somebody else, but by their poll function: whoever waits for
+ * them has to call api_grequest_poll again and again.
  */
 #ifndef MRMPI_API_GREQUEST_H
 #define MRMPI_API_GREQUEST_H

@@ -18,8 +18,8 @@
 #include "libmrmpi/api/api.h"
 
 /*
- * The interface's own lock, whatever thread level MPI has: a tool may have threads of its own, and they come before MPI_Init
- * too. It is taken last and held for short. Counters and settings that change at any time are atomic.
+ * The interface's own lock, whatever thread level MPI has: a tool may have threads of its own, and they come before
+ * MPI_Init too. It is taken last and held for short. Counters and settings that change at any time are atomic.
  */
 void api_t_lock(void);
 void api_t_unlock(void);

@@ -203,7 +203,10 @@ MPI_FN(int, T_pvar_handle_alloc,
     struct MPIR_T_pvar_handle_s *h = calloc(1, sizeof(*h));
     T_CHECK(h, OUT_OF_HANDLES);
     *h = (struct MPIR_T_pvar_handle_s){
-        .index = pvar_index, .running = is_continuous(pvar_index), .count = elements(pvar_index), .next = session->handles};
+        .index = pvar_index,
+        .running = is_continuous(pvar_index),
+        .count = elements(pvar_index),
+        .next = session->handles};
     session->handles = h;
     *handle = h;
     *count = (int)h->count;
@@ -292,11 +295,11 @@ static void read_shares(const struct MPIR_T_pvar_handle_s *h, double *out)
         T_CHECK(*find_session(session), INVALID_SESSION);                                                              \
         if (handle == MPI_T_PVAR_ALL_HANDLES) {                                                                        \
             for (struct MPIR_T_pvar_handle_s *h = session->handles; h; h = h->next)                                    \
-                if (!is_continuous(h->index))                                                                                 \
+                if (!is_continuous(h->index))                                                                          \
                     act(h);                                                                                            \
         } else {                                                                                                       \
             T_CHECK(*find_handle(session, handle), INVALID_HANDLE);                                                    \
-            T_CHECK(!is_continuous(handle->index), error);                                                                    \
+            T_CHECK(!is_continuous(handle->index), error);                                                             \
             act(handle);                                                                                               \
         }                                                                                                              \
         T_LEAVE();                                                                                                     \

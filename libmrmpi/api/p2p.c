@@ -21,9 +21,9 @@ static inline enum mr_err type_of(api_count count, MPI_Datatype datatype, struct
 /* The checks that all sends and receives share: what the message consists of, and between whom it goes. */
 #define message_args(buf, count, datatype, comm, c, t)                                                                 \
     message_args_named(buf, count, datatype, comm, c, t, #buf, #count, #datatype)
-static inline __attribute__((always_inline)) enum mr_err message_args_named(const void *buf, api_count count, MPI_Datatype datatype, MPI_Comm comm,
-                                             struct mr_comm **c, struct mr_type **t, const char *name,
-                                             const char *count_name, const char *type_name)
+static inline __attribute__((always_inline)) enum mr_err
+message_args_named(const void *buf, api_count count, MPI_Datatype datatype, MPI_Comm comm, struct mr_comm **c,
+                   struct mr_type **t, const char *name, const char *count_name, const char *type_name)
 {
     enum mr_err err;
     if (unlikely((err = api_comm(comm, c)) || (err = type_of(count, datatype, t, type_name))))

@@ -4,10 +4,11 @@
  * thread level is MPI_THREAD_MULTIPLE. A waiting thread gives it away between two looks at the network
  * (pt2pt/progress.c), so that others get on. With a lower level it costs one predictable branch.
  *
- * Nobody starves: whoever waits is in a queue. An unlock leaves the lock to whoever comes first, which is quick where threads
- * make many short calls, but only until the first of the queue has been woken for nothing. Giving way hands it over without its
- * ever being free, to the first that may do something with it: it has just called MPI, its request is complete, or there is
- * news that it has not looked at. Others that wait would find nothing new: one thread looks at the network for all of them.
+ * Nobody starves: whoever waits is in a queue. An unlock leaves the lock to whoever comes first, which is quick where
+ * threads make many short calls, but only until the first of the queue has been woken for nothing. Giving way hands it
+ * over without its ever being free, to the first that may do something with it: it has just called MPI, its request is
+ * complete, or there is news that it has not looked at. Others that wait would find nothing new: one thread looks at
+ * the network for all of them.
  */
 #ifndef MRMPI_LOCK_H
 #define MRMPI_LOCK_H
@@ -26,7 +27,8 @@ struct mr_lock_wish {
 
 extern bool mr_threaded; /* the level is MPI_THREAD_MULTIPLE; set once at init */
 extern uint32_t mr_lock_word;
-extern uint64_t mr_lock_news; /* by its holder: counts what a thread that waits may have waited for, not only messages */
+/* By its holder: counts what a thread that waits may have waited for, not only messages */
+extern uint64_t mr_lock_news;
 
 void mr_lock_wait(void); /* take the lock, which is not free, or others queue for it */
 void mr_lock_pass(void); /* unlock, where others queue */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters: what this process has done, one table in stats.c, and the names of those that verbs/ keeps with each rail. They
- * come out as MPI_T performance variables and in `mrrun --stats`. Written with the library's lock held; any thread reads.
+ * Counters: what this process has done, one table in stats.c, and the names of those that verbs/ keeps with each rail.
+ * They come out as MPI_T performance variables and in `mrrun --stats`. Written with the library's lock held; any thread
+ * reads.
  */
 #ifndef MRMPI_STATS_H
 #define MRMPI_STATS_H

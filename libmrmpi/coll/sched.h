@@ -25,8 +25,8 @@ enum mr_err mr_schedule_built(struct mr_schedule *s, struct mr_schedule **out);
  */
 void mr_schedule_on(struct mr_schedule *s, struct mr_comm *c);
 /*
- * Receives may get less than they have room for. The standard wants equal amounts, but where each rank gives its own count
- * programs have long got away with too large ones, and nothing comes to lie in a wrong place.
+ * Receives may get less than they have room for. The standard wants equal amounts, but where each rank gives its own
+ * count programs have long got away with too large ones, and nothing comes to lie in a wrong place.
  */
 void mr_schedule_allow_less(struct mr_schedule *s);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which algorithm a collective takes: one table (select.c), first match wins, unless the setting MRMPI_COLL names one. */
+/*
+ * Which algorithm a collective takes: one table (select.c), first match wins, unless the setting MRMPI_COLL names one.
+ */
 #ifndef MRMPI_COLL_SELECT_H
 #define MRMPI_COLL_SELECT_H
 
@@ -37,12 +39,14 @@ enum {
     MR_HAS_POWER_OF_TWO = 4, /* ranks */
     MR_HAS_GRID = 8,         /* several nodes that have equally many ranks */
     MR_HAS_ROWS = 16,        /* the same, and each more than one */
-    MR_HAS_LONG_PARTS = 32   /* nodes are few, and the part of each is worth a message; a named algorithm does without */
+    MR_HAS_LONG_PARTS = 32 /* nodes are few, and the part of each is worth a message; a named algorithm does without */
 };
 
 struct mr_comm;
 
-/* What c has of the last three. bytes: of all ranks' data together, which is cut in as many parts as there are nodes. */
+/*
+ * What c has of the last three. bytes: of all ranks' data together, which is cut in as many parts as there are nodes.
+ */
 unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes);
 /* bytes: what one rank contributes (bcast: the message). */
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Agreeing on context ids: a bit of a mask that is free at all members, who AND their masks. Only one agreement of a process may have
- * the mask on offer at a time; the others offer nothing and try again, and the one with the lowest key goes first
- * everywhere, so that two agreements in two threads cannot starve each other.
+ * Agreeing on context ids: a bit of a mask that is free at all members, who AND their masks. Only one agreement of a
+ * process may have the mask on offer at a time; the others offer nothing and try again, and the one with the lowest key
+ * goes first everywhere, so that two agreements in two threads cannot starve each other.
  *
- * Who offers must not wait for a process that is not in the agreement yet: that one may be waiting for our offer in another.
- * So where several can be under way at once, the first round only finds out that all have come, and before that an
- * agreement has no claim.
+ * Who offers must not wait for a process that is not in the agreement yet: that one may be waiting for our offer in
+ * another. So where several can be under way at once, the first round only finds out that all have come, and before
+ * that an agreement has no claim.
  */
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/coll/coll.h"

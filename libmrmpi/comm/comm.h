@@ -17,7 +17,9 @@ enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm 
 enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out); /* by shared memory */
 enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
 enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out);
-/* Of local's members and those of the group whose leader is remote_leader in peer (which only the leader needs to have).
+/*
+ * Of local's members and those of the group whose leader is remote_leader in peer (which only the leader needs to
+ * have).
  */
 enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
                                 struct mr_comm **out);

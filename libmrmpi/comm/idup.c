@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Duplicating while the program goes on. The new communicator is there at once and gets its context ids when the members
- * have agreed, which the progress engine sees to. Since nobody knows when rounds of the agreement begin, they travel in
- * a context of their own.
+ * Duplicating while the program goes on. The new communicator is there at once and gets its context ids when the
+ * members have agreed, which the progress engine sees to. Since nobody knows when rounds of the agreement begin, they
+ * travel in a context of their own.
  */
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/comm/internal.h"

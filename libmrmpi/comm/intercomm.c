@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Intercommunicators: a local group, a remote one, one context for the messages between them (each process hears only of
- * the other group, so ranks cannot be mixed up), and an intracommunicator of the local group, for what that group does by
- * itself. What one group knows the other learns through their leaders.
+ * Intercommunicators: a local group, a remote one, one context for the messages between them (each process hears only
+ * of the other group, so ranks cannot be mixed up), and an intracommunicator of the local group, for what that group
+ * does by itself. What one group knows the other learns through their leaders.
  */
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/comm/internal.h"
@@ -177,7 +177,8 @@ enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, struct mr_comm
     int mine[2] = {color, key}, m = 0, *theirs = NULL, (*all)[2] = malloc((size_t)c->size * sizeof(*all));
     if (!all)
         return mr_fail(MR_ERR_NO_MEM, "no memory for MPI_Comm_split");
-    enum mr_err err = mr_coll_allgather(mine, sizeof(mine), mr_type_byte, all, sizeof(mine), mr_type_byte, c->local, &s);
+    enum mr_err err =
+        mr_coll_allgather(mine, sizeof(mine), mr_type_byte, all, sizeof(mine), mr_type_byte, c->local, &s);
     err = mr_coll_run(err, s);
     if (!err)
         err = trade(&b, all[0], 2 * c->size, &theirs, &m);

@@ -35,7 +35,10 @@ struct mr_bridge {
     int leader, remote_leader, tag;
 };
 
-/* Of several agreements the lowest goes first: alike at all members, different for all in which a process can be at once. */
+/*
+ * Of several agreements the lowest goes first: alike at all members, different for all in which a process can be at
+ * once.
+ */
 struct mr_agreement_key {
     uint64_t messages; /* context and tag */
     uint64_t leaders;  /* of two groups: their places in the world, since others do not share the context. Else 0 */
@@ -63,7 +66,9 @@ void mr_agreements_finalize(void);
 void mr_agreement_start(struct mr_agreement *a);
 bool mr_agreement_step(struct mr_agreement *a); /* as far as it goes; true: done, a may be freed */
 enum mr_err mr_agreement_run(struct mr_agreement *a);
-/* The agreement of all members of c, of both groups if it is an intercommunicator; `take` and `want` are the caller's. */
+/*
+ * The agreement of all members of c, of both groups if it is an intercommunicator; `take` and `want` are the caller's.
+ */
 struct mr_agreement mr_agreement_of(struct mr_comm *c);
 
 /* The bridge of an intercommunicator; takes a tag of it. */

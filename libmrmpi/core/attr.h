@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attributes: what a program caches with a communicator, datatype or window under keys of its own (MPI-4.0 chapter 7.7). */
+/*
+ * Attributes: what a program caches with a communicator, datatype or window under keys of its own (MPI-4.0
+ * chapter 7.7).
+ */
 #ifndef MRMPI_ATTR_H
 #define MRMPI_ATTR_H
 
@@ -8,7 +11,10 @@
 typedef void (*mr_user_fn)(void); /* cast back by the shell that stored it */
 
 enum mr_keyval_kind { MR_KEYVAL_COMM, MR_KEYVAL_TYPE, MR_KEYVAL_WIN };
-/* C programs store pointers, Fortran programs numbers, and each sees the other's in its own way (MPI-4.0 section 19.3.7). */
+/*
+ * C programs store pointers, Fortran programs numbers, and each sees the other's in its own way (MPI-4.0
+ * section 19.3.7).
+ */
 struct mr_attr_value {
     void *word;
     bool number;

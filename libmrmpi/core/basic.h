@@ -69,7 +69,8 @@ struct mr_c128 {
     X(CHARACTER, char, I8) X(LOGICAL, int, LOGICAL) X(INTEGER, int, I32) X(REAL, float, F32) \
     X(DOUBLE_PRECISION, double, F64) X(COMPLEX, struct mr_c32, C32) X(DOUBLE_COMPLEX, struct mr_c64, C64) \
     X(REAL4, float, F32) X(REAL8, double, F64) X(REAL16, __float128, F128) X(COMPLEX8, struct mr_c32, C32) \
-    X(COMPLEX16, struct mr_c64, C64) X(COMPLEX32, struct mr_c128, C128) X(INTEGER1, int8_t, I8) X(INTEGER2, int16_t, I16) \
+    X(COMPLEX16, struct mr_c64, C64) X(COMPLEX32, struct mr_c128, C128) X(INTEGER1, int8_t, I8) \
+    X(INTEGER2, int16_t, I16) \
     X(INTEGER4, int32_t, I32) X(INTEGER8, int64_t, I64) X(LOGICAL1, int8_t, LOGICAL1) X(LOGICAL2, int16_t, LOGICAL2) \
     X(LOGICAL4, int, LOGICAL) X(LOGICAL8, int64_t, LOGICAL8) X(LOGICAL16, __int128, LOGICAL16)
 

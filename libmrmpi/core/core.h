@@ -99,9 +99,11 @@ struct mr_comm {
     uint32_t context; /* even; point-to-point uses it as it is, collectives use context | 1 */
     int rank, size;   /* in the local group */
     struct mr_group *group;
-    struct mr_group *peers; /* whom ranks of messages name: the group itself; of an intercommunicator, the remote group */
+    /* whom ranks of messages name: the group itself; of an intercommunicator, the remote group */
+    struct mr_group *peers;
     int num_peers;
-    struct mr_comm *local; /* intercommunicators: its local group as an intracommunicator of its own; NULL: it is none */
+    /* intercommunicators: its local group as an intracommunicator of its own; NULL: it is none */
+    struct mr_comm *local;
     struct mr_errhandler *errhandler;
     uint32_t coll_seq; /* counts collectives: their tag */
     bool passing;      /* lives while another is made only: mr_comm_passing */

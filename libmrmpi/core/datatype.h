@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datatypes: how they are made, and what is asked of them (MPI-4.0 chapter 5). Packing is in core.h. A maker returns a type
- * of which the caller owns a reference, or NULL: no memory. The types that it is made of are held.
+ * Datatypes: how they are made, and what is asked of them (MPI-4.0 chapter 5). Packing is in core.h. A maker returns a
+ * type of which the caller owns a reference, or NULL: no memory. The types that it is made of are held.
  */
 #ifndef MRMPI_DATATYPE_H
 #define MRMPI_DATATYPE_H

@@ -75,16 +75,20 @@ struct mr_group *mr_group_difference(const struct mr_group *a, const struct mr_g
 int mr_group_find(const struct mr_group *g, int world_rank); /* rank or MR_UNDEFINED */
 enum mr_compare { MR_IDENT, MR_CONGRUENT, MR_SIMILAR, MR_UNEQUAL };
 enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group *b);
-/* The members of g that have the color, in order of their keys; entries: color and key of each member. NULL: no memory. */
+/*
+ * The members of g that have the color, in order of their keys; entries: color and key of each member. NULL: no memory.
+ */
 struct mr_group *mr_group_split(const struct mr_group *g, const int (*entries)[2], int color);
 
-/* ---- communicators (comm.c); comm/comm.h makes one out of another --------------------------------------------------- */
+/*
+ * ---- communicators (comm.c); comm/comm.h makes one out of another ---------------------------------------------------
+ */
 
 enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);
 bool mr_comm_on_one_node(const struct mr_comm *c); /* all members */
 /*
- * A communicator, and an intercommunicator, whose local group gets ids[1]. They take over the groups (NULL: there was no
- * memory for one) and the ids, whatever happens.
+ * A communicator, and an intercommunicator, whose local group gets ids[1]. They take over the groups (NULL: there was
+ * no memory for one) and the ids, whatever happens.
  */
 enum mr_err mr_comm_make(uint32_t id, struct mr_group *group, const struct mr_comm *parent, struct mr_comm **out);
 enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr_group *remote,
@@ -92,9 +96,10 @@ enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr
 /* What a duplicate has of the original, attributes apart. */
 enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out);
 /*
- * A communicator of the members of g that lives while another is made; NULL: no memory. Its messages say who sent them by
- * places in the world, not in g: of all the groups with which a process makes communicators in this context and with this
- * tag, one after the other, two processes have the common ones in the same order, and so their messages for each other.
+ * A communicator of the members of g that lives while another is made; NULL: no memory. Its messages say who sent them
+ * by places in the world, not in g: of all the groups with which a process makes communicators in this context and with
+ * this tag, one after the other, two processes have the common ones in the same order, and so their messages for each
+ * other.
  */
 struct mr_comm *mr_comm_passing(struct mr_group *g, uint32_t context, int tag);
 
@@ -115,7 +120,8 @@ struct mr_errhandler {
     mr_user_fn user, through; /* the function; what calls it, if it is of another language */
 };
 extern struct mr_errhandler mr_errhandler_fatal, mr_errhandler_return, mr_errhandler_abort;
-extern struct mr_errhandler mr_errhandler_throw; /* returns; what MPICH's C++ binding then does about it is its business */
+/* returns; what MPICH's C++ binding then does about it is its business */
+extern struct mr_errhandler mr_errhandler_throw;
 struct mr_errhandler *mr_errhandler_new(void);
 struct mr_errhandler *mr_errhandler_get(struct mr_errhandler *h);
 void mr_errhandler_put(struct mr_errhandler *h);
@@ -142,7 +148,9 @@ bool mr_info_set(struct mr_info *i, const char *key, const char *value); /* fals
 const char *mr_info_find(const struct mr_info *i, const char *key);      /* NULL: not there */
 bool mr_info_delete(struct mr_info *i, const char *key);
 
-/* ---- topologies (topo.c, dims.c) ---------------------------------------------------------------------------------- */
+/*
+ * ---- topologies (topo.c, dims.c) ----------------------------------------------------------------------------------
+ */
 
 enum mr_topology_kind { MR_TOPO_CART, MR_TOPO_GRAPH, MR_TOPO_DIST_GRAPH };
 

@@ -369,8 +369,8 @@ enum mr_err mr_part_new(bool sender, const struct mr_part_args *args, struct mr_
 
 /*
  * The program has freed it before its greeting came, or went. That must not meet another operation: greetings match in
- * the order of the initialisations, started or not. So it is awaited, and with it the communicator, whose context nobody
- * else may get.
+ * the order of the initialisations, started or not. So it is awaited, and with it the communicator, whose context
+ * nobody else may get.
  */
 static void on_forgotten_greeting(struct mr_request *req, void *arg)
 {

@@ -99,7 +99,8 @@ static void take_levels(const struct fd_state *s, struct mr_fabric_level *level)
     level[MR_LEVEL_SMALL].sl[0] = s->sl_small;
     level[MR_LEVEL_BULK].num_lanes = s->num_lanes;
     memcpy(level[MR_LEVEL_BULK].sl, s->sl_bulk, s->num_lanes);
-    if (memchr(s->sl_bulk, s->sl_small, s->num_lanes)) { /* no lane of their own: each bulk lane has a part of the share */
+    /* no lane of their own: each bulk lane has a part of the share */
+    if (memchr(s->sl_bulk, s->sl_small, s->num_lanes)) {
         level[MR_LEVEL_SMALL].num_lanes = s->num_lanes;
         memcpy(level[MR_LEVEL_SMALL].sl, s->sl_bulk, s->num_lanes);
     }

@@ -67,15 +67,15 @@ static inline enum mr_level mr_fabric_level_of(const struct mr_fabric_qos *q, ui
 #define MR_FABRIC_AHEAD_ALL 65536u
 unsigned mr_fabric_ahead(const char *device, int port);
 /*
- * How much of an adapter's message rate its small messages may take, of MR_FABRIC_AHEAD_ALL; with more none of them goes
- * ahead. 0: no limit.
+ * How much of an adapter's message rate its small messages may take, of MR_FABRIC_AHEAD_ALL; with more none of them
+ * goes ahead. 0: no limit.
  */
 unsigned mr_fabric_messages(void);
 
 /*
- * How fast this process may read over the port, in 10^3 bytes a second; 0: no limit. That changes as others on this host
- * begin and end to read. MR_FABRIC_PACE_ALONE: none at present, but little should be under way, since one may come. True of
- * the news: since the last look some of these have changed.
+ * How fast this process may read over the port, in 10^3 bytes a second; 0: no limit. That changes as others on this
+ * host begin and end to read. MR_FABRIC_PACE_ALONE: none at present, but little should be under way, since one may
+ * come. True of the news: since the last look some of these have changed.
  */
 #define MR_FABRIC_PACE_ALONE UINT32_MAX
 uint32_t mr_fabric_pace(const char *device, int port);

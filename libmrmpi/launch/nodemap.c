@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * What the launcher says of a rank's node: a number, or else a name. The rank itself comes last, so that those of one node stay
- * in order and the first of a run is the node's first rank.
+ * What the launcher says of a rank's node: a number, or else a name. The rank itself comes last, so that those of one
+ * node stay in order and the first of a run is the node's first rank.
  */
 struct place {
     uint32_t id;

@@ -3,7 +3,8 @@
  * The PMIx client: rank, node map and addresses from mrrun, Slurm or any other PMIx server.
  *
  * libpmix runs a thread of its own. It is started with all signals blocked, so that the program's handlers run on the
- * program's threads. That thread calls on_event(), which touches one atomic, and on_fence_over(), which posts a semaphore.
+ * program's threads. That thread calls on_event(), which touches one atomic, and on_fence_over(), which posts a
+ * semaphore.
  */
 #include <errno.h>
 #include <pthread.h>

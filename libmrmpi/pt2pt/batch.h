@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Batches: a program sends several large messages to a peer, waits for all of them, and begins again. Between two of them
- * nothing is on the wire until the end has been reported to the sender, and until the next data has been asked for. Two
- * things fill this gap, once batches are seen to be alike:
+ * Batches: a program sends several large messages to a peer, waits for all of them, and begins again. Between two of
+ * them nothing is on the wire until the end has been reported to the sender, and until the next data has been asked
+ * for. Two things fill this gap, once batches are seen to be alike:
  * - the tail, the bytes that are read last, is copied, so that the program goes on before it has left;
- * - the last message has a head (head.c), which needs no request. It is the last one since what is offered behind a head
- *   waits for it.
+ * - the last message has a head (head.c), which needs no request. It is the last one since what is offered behind a
+ *   head waits for it.
  * Each is as long as what the rails carry in a round trip. Copies are made while what was offered before is on its way;
  * what would take longer to copy is not. Pure: which bytes of a message are head and tail, by what came before.
  */
@@ -38,8 +38,8 @@ struct mr_batch_plan {
 };
 
 /*
- * A message of len bytes is offered; the rails to its peer carry so many MB/s. Head and tail are not shorter than whole, and
- * messages are far longer: several rails would not share them evenly.
+ * A message of len bytes is offered; the rails to its peer carry so many MB/s. Head and tail are not shorter than
+ * whole, and messages are far longer: several rails would not share them evenly.
  */
 struct mr_batch_plan mr_batch_begin(struct mr_batch *b, uint64_t len, unsigned rate_mbps, uint64_t whole);
 

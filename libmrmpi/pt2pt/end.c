@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end: all ranks meet with their messages, not with the launcher's fence, so that each goes on serving the others until
- * the last has come. What a rank sends last (FINs, acknowledgements) must leave before it parts.
+ * The end: all ranks meet with their messages, not with the launcher's fence, so that each goes on serving the others
+ * until the last has come. What a rank sends last (FINs, acknowledgements) must leave before it parts.
  *
- * A program may have freed requests for what is still under way. When all have come, nothing new begins, but an offer or its
- * answer may be on its way still. Packets of a pair are in order, so a peer that answers has had all that was sent to it
- * before, and we all that it had sent.
+ * A program may have freed requests for what is still under way. When all have come, nothing new begins, but an offer
+ * or its answer may be on its way still. Packets of a pair are in order, so a peer that answers has had all that was
+ * sent to it before, and we all that it had sent.
  */
 #include <stdlib.h>
 
@@ -20,8 +20,8 @@
 static bool started(const struct mr_rndv *r)
 {
     return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING ||
-           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_TAIL || r->state == MR_RNDV_SHARING ||
-           r->state == MR_RNDV_DRAINING || r->state == MR_RNDV_LANDING;
+           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_TAIL ||
+           r->state == MR_RNDV_SHARING || r->state == MR_RNDV_DRAINING || r->state == MR_RNDV_LANDING;
 }
 
 /* Nothing of ours is under way. Offers that nobody has accepted (an error of the program) are not waited for. */

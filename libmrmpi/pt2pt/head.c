@@ -4,9 +4,9 @@
  * receiver reads arrives. They are eager bytes: they count as credit, and the receiver keeps them until the message has
  * met its receive.
  *
- * Both sides copy them. So a message has a head if nothing else is under way, which it would only delay, and the head is
- * no longer than what is copied in the round trip that it hides (ARCHITECTURE.md has the arithmetic); or if it is the last
- * of a batch (batch.h).
+ * Both sides copy them. So a message has a head if nothing else is under way, which it would only delay, and the head
+ * is no longer than what is copied in the round trip that it hides (ARCHITECTURE.md has the arithmetic); or if it is
+ * the last of a batch (batch.h).
  *
  * The packets of a head follow each other and their offer: one head comes from each peer at a time.
  */

@@ -47,7 +47,10 @@ extern struct mr_pt2pt mr_pt2pt;
 #define MR_SCRATCH (256u << 10)
 
 /* ---- request.c ---- */
-/* Nothing of it is known yet. In pieces that the compiler clears with a few stores each; for all at once it takes a string instruction, which begins slowly. */
+/*
+ * Nothing of it is known yet. In pieces that the compiler clears with a few stores each; for all at once it takes a
+ * string instruction, which begins slowly.
+ */
 static inline void mr_request_prepare(struct mr_request *r, enum mr_request_kind kind, struct mr_comm *comm)
 {
     enum { PIECE = 64, REST = sizeof *r % PIECE };
@@ -109,7 +112,9 @@ bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr);
 /* No receive is posted for this offer: it is kept, and its head will be. */
 void mr_head_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_head_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-/* An offer with a head has met its receive. Returns how much has come, behind the offer's payload; the rest goes to r. */
+/*
+ * An offer with a head has met its receive. Returns how much has come, behind the offer's payload; the rest goes to r.
+ */
 size_t mr_head_meet(struct mr_rndv *r, const struct mr_hdr *hdr);
 void mr_head_forget(struct mr_vc *vc, const struct mr_hdr *hdr); /* the offer is taken back */
 void mr_head_fail_peer(struct mr_vc *vc);
@@ -128,7 +133,8 @@ int mr_rndv_progress(void);
 /* A message has met its receive: what it takes is started or done. */
 void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr);                    /* its first half: the status */
-void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr); /* an eager one's bytes are there */
+/* An eager one's bytes are there. */
+void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr);
 void mr_recv_arrived(struct mr_message *m); /* one that is whole meets its receive, or is kept */
 void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
 /* A message from this rank, and not here yet, will never be: the peer is lost. */

@@ -35,7 +35,8 @@ struct mr_match_table {
     uint32_t by_class[4]; /* entries whose key has: no wildcard, any source, any tag, both; */
     uint32_t wild;        /* the sum of the last three */
     uint64_t stamp;
-    struct mr_match_queue *empty; /* the last one that has become empty keeps its place: it is likely to be wanted again */
+    /* the last one that has become empty keeps its place: it is likely to be wanted again */
+    struct mr_match_queue *empty;
     struct mr_match_queue *last;  /* where the last entry was inserted; NULL: that queue is gone */
     struct mr_match_queue *spare; /* free queues */
     struct mr_match_slab *slabs;

@@ -56,7 +56,8 @@ void mr_message_pool_free(void)
 /* A message that cannot be kept is lost, and with it the job: the sender has been told that it is on its way. */
 static void out_of_memory(struct mr_vc *vc)
 {
-    mr_log(MR_LOG_ERROR, "out of memory for a message from rank %d that no receive is posted for", mr_vc_world_rank(vc));
+    mr_log(MR_LOG_ERROR, "out of memory for a message from rank %d that no receive is posted for",
+           mr_vc_world_rank(vc));
     mr_launch_abort(1, "out of memory for unexpected messages");
 }
 

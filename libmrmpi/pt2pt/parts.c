@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Eager messages of more than one packet. What is a little longer than a packet arrives sooner in several, unasked, than
- * by an offer, a request and an answer; over several rails its packets travel at the same time. To a peer that gives us
- * a pace (route/pace.h) shorter messages are cut, too: then those of several senders mix.
+ * Eager messages of more than one packet. What is a little longer than a packet arrives sooner in several, unasked,
+ * than by an offer, a request and an answer; over several rails its packets travel at the same time. To a peer that
+ * gives us a pace (route/pace.h) shorter messages are cut, too: then those of several senders mix.
  *
  * They are EAGER packets whose headers say more bytes than each has (MR_FLAG_PART). They follow each other with no
  * packet of this sender between them, so they need no name: one message comes from each peer at a time. If a receive is

@@ -3,7 +3,8 @@
  * Progress and waiting. A waiter looks at the network until its condition holds; when there is nothing to do it spins
  * for a while, then yields the processor, and with more ranks than cores it soon sleeps until a peer rings.
  *
- * With several threads one of them looks for all, and hands the lock over between two looks to whom the latest one may concern.
+ * With several threads one of them looks for all, and hands the lock over between two looks to whom the latest one may
+ * concern.
  */
 #include <sched.h>
 
@@ -59,8 +60,8 @@ int mr_progress(void)
 }
 
 /*
- * What is done in one look may be what the next one needs: a packet to oneself is answered by another. A test that leads to
- * nothing must not keep a peer that shares our core from doing its part.
+ * What is done in one look may be what the next one needs: a packet to oneself is answered by another. A test that
+ * leads to nothing must not keep a peer that shares our core from doing its part.
  */
 bool mr_progress_try(bool (*done)(void *arg), void *arg)
 {
@@ -125,9 +126,9 @@ static void lend_core(struct idle *idle)
 }
 
 /*
- * With a core for each rank: spin, then yield. How long to spin is learnt: a wait in which somebody took the core when it
- * was yielded makes the next one spin shorter, any other one makes it spin its full time again. The first CLOCK_EVERY
- * looks are always spun.
+ * With a core for each rank: spin, then yield. How long to spin is learnt: a wait in which somebody took the core when
+ * it was yielded makes the next one spin shorter, any other one makes it spin its full time again. The first
+ * CLOCK_EVERY looks are always spun.
  */
 static void idle_alone(struct idle *idle)
 {

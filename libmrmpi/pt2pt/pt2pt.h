@@ -106,7 +106,8 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
 enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                     struct mr_status *status);
 
-bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status); /* see mr_progress_try */
+/* See mr_progress_try. */
+bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
 enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
 /* Matched probe: takes the message out of the queue; NULL: none. For MR_PROC_NULL it gives mr_message_no_proc. */
 struct mr_message;
@@ -132,8 +133,8 @@ enum mr_err mr_wait(struct mr_request *req); /* until complete; the error is in 
 bool mr_test(struct mr_request *req);        /* mr_progress_try */
 int mr_progress(void);                       /* one look; number of things done */
 /*
- * For a caller that will come again (test, probe): looks at the network until done(arg), which is returned, or until there is
- * nothing to do; a limited number of times. Gives others a chance if it is not done.
+ * For a caller that will come again (test, probe): looks at the network until done(arg), which is returned, or until
+ * there is nothing to do; a limited number of times. Gives others a chance if it is not done.
  */
 bool mr_progress_try(bool (*done)(void *arg), void *arg);
 void mr_progress_some(void); /* the same, where it takes long to find out what is done */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The read protocol at the receiver: the sender's memory is registered for us, and the channel reads it. Bytes that come
- * as the head (head.c) are not read; the tail is read from where the sender has copied it (tail.c), last.
+ * The read protocol at the receiver: the sender's memory is registered for us, and the channel reads it. Bytes that
+ * come as the head (head.c) are not read; the tail is read from where the sender has copied it (tail.c), last.
  */
 #include <errno.h>
 #include <string.h>

@@ -115,7 +115,9 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src)
     return src >= 0 && mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, src)));
 }
 
-/* The receive takes a message that has come, or is posted. 0 or MR_ERR_NO_MEM. In both callers: too much for registers. */
+/*
+ * The receive takes a message that has come, or is posted. 0 or MR_ERR_NO_MEM. In both callers: too much for registers.
+ */
 static inline __attribute__((always_inline)) enum mr_err post_receive(struct mr_request *req, void *buf, size_t count,
                                                                       int src, int tag, struct mr_comm *comm,
                                                                       uint32_t ctx)

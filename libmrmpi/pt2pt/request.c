@@ -117,7 +117,8 @@ void mr_request_complete(struct mr_request *r)
 /* A greeting is about rounds to come: while one is under way, its request counts. */
 static bool under_way(const struct mr_request *r, const struct mr_comm *c)
 {
-    return r->refs && r->comm == c && !r->complete && r->kind <= MR_REQ_COLL && r->ctx != (c->context | MR_CTX_GREETING);
+    return r->refs && r->comm == c && !r->complete && r->kind <= MR_REQ_COLL &&
+           r->ctx != (c->context | MR_CTX_GREETING);
 }
 
 bool mr_request_each(const struct mr_comm *c, void (*f)(struct mr_request *r))

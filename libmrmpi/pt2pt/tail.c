@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The tail of a large message, at the sender: a copy of its last bytes, in memory that stays registered, from which the
- * receiver reads them. Once it has read the rest it says FRONT, and the send is complete: the program sends on while the
- * tail is on its way. The transfer lives until FIN, with a reference to its request. A peer that is lost before is
+ * receiver reads them. Once it has read the rest it says FRONT, and the send is complete: the program sends on while
+ * the tail is on its way. The transfer lives until FIN, with a reference to its request. A peer that is lost before is
  * reported as for eager messages: by what is sent to it next.
  *
  * A bounce is the memory of a peer's tails of one batch or more, as long as some are under way. There are few, whatever

@@ -26,7 +26,8 @@ int cmd_topology(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 
 /* What `simfab SUBCOMMAND --help` prints: in main.c, or beside the subcommand. */
-extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[], usage_topology[], usage_fault[], usage_flow[];
+extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[], usage_topology[], usage_fault[],
+    usage_flow[];
 extern const char usage_trace[];
 
 /* main.c */

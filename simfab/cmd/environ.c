@@ -189,7 +189,8 @@ int cmd_exec(int argc, char **argv)
         return EXIT_USAGE;
     }
     dir = fabric_dir();
-    if (!dir || !check_settings() || !check_host(dir, host) || !host_is_alive(dir, host) || !enter_host(dir, host, real_clock))
+    if (!dir || !check_settings() || !check_host(dir, host) || !host_is_alive(dir, host) ||
+        !enter_host(dir, host, real_clock))
         return EXIT_USAGE;
     announce(dir, host);
     execvp(command[0], command);

@@ -56,8 +56,8 @@ const char usage_opensm[] =
     "  restart  stop it, start it again with $SIMFAB_DIR/opensm/opensm.conf, wait until the subnet is up (needed for "
     "lmc)\n"
     "\n"
-    "A fabric of several subnets has several: the number picks one, 1 or 2 and so on; without it all are meant. standby: "
-    "the one\n"
+    "A fabric of several subnets has several: the number picks one, 1 or 2 and so on; without it all are meant. "
+    "standby: the one\n"
     "that `simfab run --standby-sm` started.\n";
 
 const char usage_fault[] =
@@ -70,8 +70,8 @@ const char usage_fault[] =
     "NODE is a node's description (\"h1 mlx5_0\") or its name in the netlist; NODE and HOST may be patterns "
     "(\"leaf*\") or "
     "all. Without\n"
-    "PORT, or with PORT all, every cable of the node is meant. A fault concerns both directions of a cable, but loss_out= "
-    "and drop=.\n"
+    "PORT, or with PORT all, every cable of the node is meant. A fault concerns both directions of a cable, but "
+    "loss_out= and drop=.\n"
     "\n"
     "  down, up      the cable is pulled, or back\n"
     "  loss=P        a packet vanishes with probability P\n"
@@ -102,8 +102,8 @@ const char usage_flow[] =
     "       simfab flow list\n"
     "       simfab flow run TIME\n"
     "\n"
-    "A flow is traffic without a process, from the adapter FROM to the adapter TO (\"h1 mlx5_0\"): messages in packets of "
-    "the path's\n"
+    "A flow is traffic without a process, from the adapter FROM to the adapter TO (\"h1 mlx5_0\"): messages in packets "
+    "of the path's\n"
     "MTU that compete with those of programs for lanes, buses and credits, and of which nothing is sent again.\n"
     "\n"
     "  from_port=N, to_port=N   ports; the first with a cable otherwise\n"
@@ -115,8 +115,8 @@ const char usage_flow[] =
     "  at=TIME, after=TIME      when it begins: of the fabric's time, or from now; now otherwise\n"
     "  for=TIME                 and how long it lasts; without end otherwise\n"
     "\n"
-    "add prints the flow's number; list what became of each, in simulated figures. Flows alone do not make virtual time "
-    "pass: they\n"
+    "add prints the flow's number; list what became of each, in simulated figures. Flows alone do not make virtual "
+    "time pass: they\n"
     "send while programs wait for something else, or while run lets so much time pass (1.5ms, 20us, 2s) and waits for "
     "that.\n";
 

@@ -91,7 +91,8 @@ void cq_destroy(struct cq *cq)
     arena_free(cq->obj.proc, cq->offset, ring_bytes(cq->slots));
     async_forget(cq->obj.ctx, cq->cookie);
     if (cq->channel) {
-        event_pipe_forget(&cq->channel->events, cq->cookie, sizeof(struct sf_cq_event), offsetof(struct sf_cq_event, cookie));
+        event_pipe_forget(&cq->channel->events, cq->cookie, sizeof(struct sf_cq_event),
+                          offsetof(struct sf_cq_event, cookie));
         cq->channel->obj.uses--;
     }
     object_remove(&cq->obj);

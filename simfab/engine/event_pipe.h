@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pipe of events to a program: whole records of one size, in order. The program has the read end; the engine never waits
- * for it. The engine can also take back what nobody has read yet, as an HCA's driver does when an object is destroyed.
+ * A pipe of events to a program: whole records of one size, in order. The program has the read end; the engine never
+ * waits for it. The engine can also take back what nobody has read yet, as an HCA's driver does when an object is
+ * destroyed.
  */
 #ifndef SIMFAB_ENGINE_EVENT_PIPE_H
 #define SIMFAB_ENGINE_EVENT_PIPE_H

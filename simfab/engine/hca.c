@@ -214,12 +214,15 @@ static void to_wire(void *obj, uint64_t arg)
         rc_response_left(reader);
 }
 
-/* Bytes of a lane beyond which no packet is begun: what the link carries in twice the time that memory takes, at least. */
+/*
+ * Bytes of a lane beyond which no packet is begun: what the link carries in twice the time that memory takes, at least.
+ */
 static uint64_t pipe_room(const struct hca_port *hp)
 {
     uint64_t latency = 2 * hp->hca->sim->model->dma_latency_ps;
 
-    return max_u64(PIPE_BYTES * mtu_bytes(hp->port->mtu_neighbor), latency * port_rate_bps(hp->port) / 8000000000000ull);
+    return max_u64(PIPE_BYTES * mtu_bytes(hp->port->mtu_neighbor),
+                   latency * port_rate_bps(hp->port) / 8000000000000ull);
 }
 
 static uint32_t lanes_with_room(struct hca_port *hp)
@@ -354,7 +357,9 @@ void hca_send_control(struct qp *qp, struct packet *p)
 
 /* ---- in -------------------------------------------------------------------------------------------------------- */
 
-/* An acknowledge makes the send engine look after its queue of requests, when it is through with what it has in hand. */
+/*
+ * An acknowledge makes the send engine look after its queue of requests, when it is through with what it has in hand.
+ */
 static void note_acknowledge(struct hca_port *hp, const struct packet *p)
 {
     uint64_t takes = hp->hca->sim->model->ack_engine_ps;

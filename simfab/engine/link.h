@@ -103,7 +103,10 @@ void link_enqueue(struct link_dir *l, struct packet *p);
 /* The receiver has freed the buffer that p occupies (if any). */
 void link_release(struct packet *p);
 
-/* Those packets vanish that are nth[i]th to come from now on: ascending, 0 behind the last. Nothing is left of what was said before. */
+/*
+ * Those packets vanish that are nth[i]th to come from now on: ascending, 0 behind the last. Nothing is left of what was
+ * said before.
+ */
 void link_lose(struct link_dir *l, const uint32_t nth[LINK_LOSE_MAX]);
 
 /* link_error.c. A packet has come to l->to with a wrong checksum; one finds no room there. */

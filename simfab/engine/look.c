@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looking at what the engine does not see: memory that the actors of a host share, and the world outside, which idle actors
- * are let look at when somebody has run, when others have made time pass, or when nothing can happen by itself.
+ * Looking at what the engine does not see: memory that the actors of a host share, and the world outside, which idle
+ * actors are let look at when somebody has run, when others have made time pass, or when nothing can happen by itself.
  */
 #include "simfab/engine/sched.h"
 
@@ -15,7 +15,8 @@
 #define QUICK_LOOKS       16u       /* without a pause, when nothing else can happen */
 #define TURN_LOOKS        2000u     /* rounds of looks, where actors take turns, before they run freely; */
 #define TURN_LOOKS_ALL    16u       /* all look in every so many */
-#define RESTLESS_PS       100000000ull   /* of time that others make pass, after which an idle actor looks at the world: */
+/* Of time that others make pass, after which an idle actor looks at the world: */
+#define RESTLESS_PS       100000000ull
 #define RESTLESS_MAX_PS   10000000000ull /* at first, and at most */
 #define IDLE_MS_MAX       10
 #define FREE_TURN_NS      20000000ull   /* how long actors run freely at once */
@@ -57,9 +58,9 @@ void look_later(struct host_time *h, uint64_t from)
 }
 
 /*
- * What one of them does then may concern the first: among few there is a second round, and so on while one leads on. A runner
- * whose clock is ahead has a look of its own when time gets there: it must not take others with it, who may find something
- * that has nothing to do with it.
+ * What one of them does then may concern the first: among few there is a second round, and so on while one leads on. A
+ * runner whose clock is ahead has a look of its own when time gets there: it must not take others with it, who may find
+ * something that has nothing to do with it.
  */
 static void look(void *obj, uint64_t arg)
 {
@@ -85,9 +86,9 @@ void look_init(struct host_time *h)
 }
 
 /*
- * Others keep time going (by sleeping again and again until something outside has happened, or by a traffic of their own).
- * What it is that they wait for may be up to an actor that polled once, in vain, and would have gone on at once on real
- * hardware: who has been idle for long looks at the world, and again after twice the time.
+ * Others keep time going (by sleeping again and again until something outside has happened, or by a traffic of their
+ * own). What it is that they wait for may be up to an actor that polled once, in vain, and would have gone on at once
+ * on real hardware: who has been idle for long looks at the world, and again after twice the time.
  */
 void look_restless(struct sim *s)
 {
@@ -107,8 +108,8 @@ void look_restless(struct sim *s)
 /* ---- running freely -------------------------------------------------------------------------------------------- */
 
 /*
- * Where actors take turns, what they exchange through memory goes on in turns as well: all look, one after the other, again and
- * again, and on the other hosts now and then. After many rounds for nothing they run freely.
+ * Where actors take turns, what they exchange through memory goes on in turns as well: all look, one after the other,
+ * again and again, and on the other hosts now and then. After many rounds for nothing they run freely.
  */
 static bool look_in_turns(struct sim *s)
 {
@@ -203,9 +204,9 @@ static int64_t start_pause(struct sched *sc, int ms)
 }
 
 /*
- * Nothing can happen any more by itself. Let the idle ones look at the world now and then; returns the rest of the pause
- * until then in us, -1 when somebody has something to do. What interrupts a pause does not make it longer: threads that
- * come back from the kernel again and again must not keep time from passing.
+ * Nothing can happen any more by itself. Let the idle ones look at the world now and then; returns the rest of the
+ * pause until then in us, -1 when somebody has something to do. What interrupts a pause does not make it longer:
+ * threads that come back from the kernel again and again must not keep time from passing.
  */
 int64_t look_at_world(struct sim *s)
 {

@@ -97,8 +97,10 @@ static void tell(int ready_fd, const char *text)
         engine_log("%s", text);
 }
 
-/* How long simulated hosts have been up at time 0. The same number on every fabric: a program's clocks begin at the same
-   figures, and a double holds them equally finely (to 0.2 ps for the first quarter of an hour). */
+/*
+ * How long simulated hosts have been up at time 0. The same number on every fabric: a program's clocks begin at the
+ * same figures, and a double holds them equally finely (to 0.2 ps for the first quarter of an hour).
+ */
 #define UPTIME_S 1024ull
 
 static uint64_t wall_ns(clockid_t clock)

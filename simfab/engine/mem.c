@@ -147,7 +147,9 @@ void mr_deregister(struct mr *mr)
 /* That are pinned. */
 static uint64_t pages(const struct mr *mr)
 {
-    return mr->length && !mr->null && !(mr->access & IBV_ACCESS_ON_DEMAND) ? ((mr->addr + mr->length - 1) >> 12) - (mr->addr >> 12) + 1 : 0;
+    return mr->length && !mr->null && !(mr->access & IBV_ACCESS_ON_DEMAND)
+               ? ((mr->addr + mr->length - 1) >> 12) - (mr->addr >> 12) + 1
+               : 0;
 }
 
 uint64_t mr_register_ps(const struct mr *mr)
@@ -224,7 +226,10 @@ static bool other_thread(struct proc *p)
     return tid;
 }
 
-/* As many bytes as go at once; -1 with errno. A number that the first thread does not have may be somebody else's by now. */
+/*
+ * As many bytes as go at once; -1 with errno. A number that the first thread does not have may be somebody else's by
+ * now.
+ */
 static ssize_t reach(struct proc *p, const struct iovec *here, const struct iovec *remote, unsigned n, bool read)
 {
     for (int i = 0; i < THREADS_TRIED; i++) {

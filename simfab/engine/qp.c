@@ -256,8 +256,8 @@ bool qp_wants_turn(struct qp *qp)
 }
 
 /*
- * Requester and responder of a queue pair know nothing of each other (IBTA volume 1, 9.2): where both have a packet they
- * take turns, unless the adapter's driver prefers answers.
+ * Requester and responder of a queue pair know nothing of each other (IBTA volume 1, 9.2): where both have a packet
+ * they take turns, unless the adapter's driver prefers answers.
  */
 static bool is_answers_turn(struct qp *qp)
 {

@@ -477,7 +477,8 @@ static void take_atomic(struct qp *qp, struct packet *p)
     struct mr *mr = mr_check(qp, p->rkey, p->raddr, 8, IBV_ACCESS_REMOTE_ATOMIC);
     uint64_t old, new;
 
-    if (r->in_message || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || (p->raddr & 7) || open_reads(r) >= qp->attr.max_dest_rd_atomic) {
+    if (r->in_message || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || (p->raddr & 7) ||
+        open_reads(r) >= qp->attr.max_dest_rd_atomic) {
         refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
         return;
     }

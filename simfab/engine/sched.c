@@ -116,8 +116,8 @@ static void goes_idle(struct actor *a)
 }
 
 /*
- * Waits that end at some time: they do not make time pass any more than timers of programs do (alarm.h). Where the wait is in
- * the kernel time stops there until the actor has returned; who waits for another thread goes on in its turn.
+ * Waits that end at some time: they do not make time pass any more than timers of programs do (alarm.h). Where the wait
+ * is in the kernel time stops there until the actor has returned; who waits for another thread goes on in its turn.
  */
 static void limit_reached(void *obj, uint64_t arg)
 {
@@ -169,14 +169,16 @@ static void init_actor(struct proc *p, uint32_t i)
 }
 
 /*
- * Has it run, and does no more? Also if it was back from its system call unseen. Whether it has to wait in such a call at all
- * may depend on how quick a helper thread is: if it comes back before all is quiet, it has been running all along.
+ * Has it run, and does no more? Also if it was back from its system call unseen. Whether it has to wait in such a call
+ * at all may depend on how quick a helper thread is: if it comes back before all is quiet, it has been running all
+ * along.
  */
 static bool run_is_over(struct actor *a, uint32_t state)
 {
     bool yields = state == SF_ACTOR_READY && actor_shared(a)->wake_ps;
 
-    if (state == SF_ACTOR_BLOCKED || (state == SF_ACTOR_READY && !yields) || (state == SF_ACTOR_LOCK && actor_shared(a)->helpers)) {
+    if (state == SF_ACTOR_BLOCKED || (state == SF_ACTOR_READY && !yields) ||
+        (state == SF_ACTOR_LOCK && actor_shared(a)->helpers)) {
         if (a->seen == SF_ACTOR_RUNNING)
             turn_pause(a);
         return false;
@@ -256,8 +258,8 @@ static bool has_changed(const struct actor *a)
 {
     uint32_t state = __atomic_load_n(&actor_shared(a)->state, __ATOMIC_ACQUIRE);
 
-    return state != a->seen ||
-           (state != SF_ACTOR_RUNNING && state != SF_ACTOR_FREE && a->stops != __atomic_load_n(&actor_shared(a)->stops, __ATOMIC_RELAXED));
+    return state != a->seen || (state != SF_ACTOR_RUNNING && state != SF_ACTOR_FREE &&
+                                a->stops != __atomic_load_n(&actor_shared(a)->stops, __ATOMIC_RELAXED));
 }
 
 static bool is_nudged(const struct actor *a)
@@ -313,9 +315,10 @@ void sched_scan(struct proc *p)
 }
 
 /*
- * The first process on an empty fabric begins at a whole number of microseconds and of 2^-22 s, which is how finely a double
- * counts the seconds since 1970: the clocks of a program that is run again round the same times to the same digits. Not
- * at the next such time if that is near: the process has read clocks before it attached, each reading later by its cost.
+ * The first process on an empty fabric begins at a whole number of microseconds and of 2^-22 s, which is how finely a
+ * double counts the seconds since 1970: the clocks of a program that is run again round the same times to the same
+ * digits. Not at the next such time if that is near: the process has read clocks before it attached, each reading later
+ * by its cost.
  */
 void sched_proc_new(struct sim *s)
 {
@@ -402,7 +405,9 @@ static bool is_back(const struct actor *a)
     return a->seen == SF_ACTOR_READY || (a->seen == SF_ACTOR_LOCK && a->called);
 }
 
-/* Who has come back from a system call before it was known whether it waits there goes on as if it had not been there. */
+/*
+ * Who has come back from a system call before it was known whether it waits there goes on as if it had not been there.
+ */
 static bool go_on(struct sim *s)
 {
     bool any = false;
@@ -420,9 +425,9 @@ static bool go_on(struct sim *s)
 }
 
 /*
- * All is quiet: if nobody goes on, those who are still in system calls do wait there and have stopped running, and those who
- * have come back from one, or are new, get their turns. All whom the same cause has brought are here by now, so that their
- * order is not that in which the kernel let them go.
+ * All is quiet: if nobody goes on, those who are still in system calls do wait there and have stopped running, and
+ * those who have come back from one, or are new, get their turns. All whom the same cause has brought are here by now,
+ * so that their order is not that in which the kernel let them go.
  */
 static void settle(struct sim *s)
 {
@@ -444,7 +449,10 @@ static void settle(struct sim *s)
     turns_next(s);
 }
 
-/* While the kernel was asked somebody may have come back, and may even wait again: for something else, or for our answer. */
+/*
+ * While the kernel was asked somebody may have come back, and may even wait again: for something else, or for our
+ * answer.
+ */
 static bool somebody_came(struct sim *s)
 {
     if (server_has_input(s->server))
@@ -486,8 +494,8 @@ static bool next_event(struct sim *s, uint64_t *t)
 }
 
 /*
- * Events until somebody is woken; those at the same time as the first waking still happen. Who is woken runs after all of
- * them (turns_next): what a poll finds must not depend on how soon it comes. True if there may be more.
+ * Events until somebody is woken; those at the same time as the first waking still happen. Who is woken runs after all
+ * of them (turns_next): what a poll finds must not depend on how soon it comes. True if there may be more.
  */
 static bool move_time(struct sim *s)
 {

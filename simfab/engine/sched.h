@@ -16,7 +16,8 @@ struct host_time {
     uint32_t procs;       /* attached */
     uint32_t actors;      /* in any state but FREE */
     uint32_t running;     /* actors that the engine waits for */
-    uint32_t undecided;   /* actors in system calls, or back from one, of whom it is not yet known whether they wait there */
+    /* actors in system calls, or back from one, of whom it is not yet known whether they wait there */
+    uint32_t undecided;
     bool in_turns;        /* they run one after the other: turn.c */
     struct actor *waiting; /* for their turn, in its order */
     bool ran;             /* somebody of the host has run since the last look */
@@ -80,7 +81,7 @@ static inline bool sched_somebody_runs(const struct sim *s)
 /* turn.c */
 void turn_wait(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
 void turn_leave(struct actor *a);            /* it does not wait (any more) */
-void turn_pause(struct actor *a);            /* its run may go on, and nobody else of its host begins before that is known */
+void turn_pause(struct actor *a); /* its run may go on, and nobody else of its host begins before that is known */
 void turn_end_pause(struct actor *a);        /* it goes on, or is over */
 void turns_next(struct sim *s);              /* wherever nobody runs, the next one does */
 void turns_update(struct host_time *h);      /* actors or processes have come or gone */

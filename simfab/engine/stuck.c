@@ -52,8 +52,8 @@ static void name(struct actor *a, uint64_t seconds)
     char program[64];
 
     read_word(a->proc->pid, "comm", program, sizeof program);
-    engine_notice("virtual time has stood still for %llu s: it waits for %s (pid %d, thread %u) on host %s, %s. It goes on "
-                  "when that thread polls in vain, sleeps or ends, or is stopped by SIGSTOP",
+    engine_notice("virtual time has stood still for %llu s: it waits for %s (pid %d, thread %u) on host %s, %s. It "
+                  "goes on when that thread polls in vain, sleeps or ends, or is stopped by SIGSTOP",
                   (unsigned long long)seconds, program[0] ? program : "a program", (int)a->proc->pid,
                   a->proc->arena->actor[a->index].tid, a->proc->host->name, doing(a, calls));
     a->stuck_calls = calls;

@@ -22,7 +22,8 @@
 #define ASLEEP_US   20          /* where one was found asleep */
 #define TURN_CALLS  2000u   /* so many calls in one turn, and others come first if there are any */
 #define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner; */
-#define KERNEL_CPU_NS 500000000ull /* the same, where most of it went into system calls: who makes long ones is at work */
+/* the same, where most of it went into system calls: who makes long ones is at work */
+#define KERNEL_CPU_NS 500000000ull
 #define KNOWN_NS    50000ull    /* one that has proved to be one before: for it all is quicker */
 #define KNOWN_FIRST 20
 #define KNOWN_AGAIN 40
@@ -178,8 +179,8 @@ static uint64_t thread_turns(const struct actor *a)
 }
 
 /*
- * It sleeps, but perhaps for our answer to what it has just asked. The second time, when everything has been answered and
- * it has not run in between, it is for something else.
+ * It sleeps, but perhaps for our answer to what it has just asked. The second time, when everything has been answered
+ * and it has not run in between, it is for something else.
  */
 static bool sleeps_still(struct actor *a)
 {
@@ -287,7 +288,9 @@ int64_t threads_patience_us(struct sim *s, bool again)
     return again ? AGAIN_US : FIRST_US;
 }
 
-/* One that calls again and again without waiting, perhaps for what another one of its host would do if it had its turn. */
+/*
+ * One that calls again and again without waiting, perhaps for what another one of its host would do if it had its turn.
+ */
 static void end_long_turn(const struct actor *a)
 {
     struct sf_actor *shared = &a->proc->arena->actor[a->index];

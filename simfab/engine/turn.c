@@ -2,8 +2,8 @@
 /*
  * Turns. What actors of one host do to memory that they share is not simulated, so its order must not be the machine's:
  * they run one after the other. Who is woken while another one runs waits for its turn, and time waits with it; the
- * earliest clock comes first, then the lowest rank. Who goes into a system call keeps its turn until all is quiet, and it
- * is clear that it waits there. Where computing takes virtual time nothing repeats anyway, and they run together.
+ * earliest clock comes first, then the lowest rank. Who goes into a system call keeps its turn until all is quiet, and
+ * it is clear that it waits there. Where computing takes virtual time nothing repeats anyway, and they run together.
  */
 #include "simfab/engine/sched.h"
 

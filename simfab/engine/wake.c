@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is woken, for what reason, and when: completions, writes without one, signals, and threads that spin on memory. */
+/*
+ * Who is woken, for what reason, and when: completions, writes without one, signals, and threads that spin on memory.
+ */
 #include "simfab/engine/sched.h"
 
 #include <limits.h>
@@ -11,9 +13,9 @@
 #include "simfab/engine/util.h"
 
 /*
- * Rounds (sched_called): the first take no time, nor does one more for every ROUND_PS that passes, which is how long it takes to hand
- * over a lock. After those each takes ROUND_PS, or this share of the time for which it has gone on so, at most ROUND_MOST_PS; until
- * the actor has not been called for as long as so many of them take.
+ * Rounds (sched_called): the first take no time, nor does one more for every ROUND_PS that passes, which is how long it
+ * takes to hand over a lock. After those each takes ROUND_PS, or this share of the time for which it has gone on so, at
+ * most ROUND_MOST_PS; until the actor has not been called for as long as so many of them take.
  */
 #define ROUNDS_FREE   16u
 #define ROUND_PS      100000u
@@ -21,10 +23,9 @@
 #define ROUND_MOST_PS 16000000u
 #define ROUNDS_OTHERS 64u
 
-
 /*
- * Before anybody runs: who is woken may write to a socket at once, and whoever reads that comes back by itself, at the time that
- * it finds in its own process's memory.
+ * Before anybody runs: who is woken may write to a socket at once, and whoever reads that comes back by itself, at the
+ * time that it finds in its own process's memory.
  */
 void sched_publish_time(struct sim *s)
 {
@@ -146,9 +147,9 @@ static uint64_t round_ps(struct actor *a, uint64_t now)
 }
 
 /*
- * Threads that take a lock again and again, to see whether somebody else has done what they wait for, hand it to each other
- * in no time: neither would those get their turns who have come back or are new, nor would time move. So from some
- * number on each such round takes a moment.
+ * Threads that take a lock again and again, to see whether somebody else has done what they wait for, hand it to each
+ * other in no time: neither would those get their turns who have come back or are new, nor would time move. So from
+ * some number on each such round takes a moment.
  */
 void sched_called(struct actor *a, uint64_t clock_ps)
 {
@@ -216,7 +217,8 @@ void sched_signalled(struct proc *p, uint32_t tid)
     for (uint32_t i = 0; i < p->actors_used; i++) {
         struct actor *a = &p->actors[i];
 
-        if ((a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP || a->seen == SF_ACTOR_LOCK) && actor_shared(a)->tid == tid)
+        if ((a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP || a->seen == SF_ACTOR_LOCK) &&
+            actor_shared(a)->tid == tid)
             sched_wake(a, WAKE_SIGNAL, max_u64(a->idle_clock_ps, sim_now(p->sim)));
     }
 }

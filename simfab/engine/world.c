@@ -3,7 +3,8 @@
  * A chain of wake-ups (a launcher answers, a helper thread reads the answer and rings a condition variable, the actor
  * wakes) always has one thread that is runnable, but a walk over the threads could pass each of them just before its
  * turn. So it is walked twice, and only if nobody was runnable nor has run in between it is quiet. (The number of
- * runnable threads in /proc/loadavg would be cheaper, but it does not count one that is on its way to another processor.)
+ * runnable threads in /proc/loadavg would be cheaper, but it does not count one that is on its way to another
+ * processor.)
  */
 #include "simfab/engine/world.h"
 
@@ -18,8 +19,10 @@
 
 #define ANCESTORS_MAX 8u  /* from a process up to its launcher */
 #define BUSY_NS       100000000ull   /* of processor time, or of a wait for a disk: it is not about to wake anybody; */
-#define BUSY_AGAIN_NS 5000000ull     /* nor is one after this, where one was just found not to be, and not all were at rest since */
-#define NEWCOMER_S    1u  /* of processor time, in which a process that a launcher has started attaches, if it ever does */
+/* nor is one after this, where one was just found not to be, and not all were at rest since */
+#define BUSY_AGAIN_NS 5000000ull
+/* of processor time, in which a process that a launcher has started attaches, if it ever does */
+#define NEWCOMER_S 1u
 #define GENERATIONS   4u  /* of a process that was started by hand: a shell, what it runs, ... */
 #define STARVED_NS    10000000000ull /* of real time, in which the thread did not get as much */
 
@@ -33,7 +36,7 @@ struct world {
     struct watch_thread *busy;  /* the thread that was found to run, or to be about to; NULL: none */
     struct watch *busy_process; /* whose it is */
     bool disk;                  /* it is about to, when a disk has answered */
-    pid_t *announced;           /* what `simfab exec` has started: has not attached, and was there when last looked at */
+    pid_t *announced; /* what `simfab exec` has started: has not attached, and was there when last looked at */
     uint32_t num_announced, announced_cap;
     uint64_t starts_since_ns; /* somebody among them has been busy for so long; 0: nobody is */
     struct {
@@ -73,8 +76,8 @@ static bool still_computes(const struct watch *p, struct watch_thread *t)
 }
 
 /*
- * Has it run since the last walk? And is it about to? The latter need not be asked of one that has not if the walk has to be
- * repeated anyway.
+ * Has it run since the last walk? And is it about to? The latter need not be asked of one that has not if the walk has
+ * to be repeated anyway.
  */
 static void look_at_thread(struct world *w, struct watch *p, struct watch_thread *t)
 {
@@ -97,8 +100,8 @@ static void look_at_thread(struct world *w, struct watch *p, struct watch_thread
 }
 
 /*
- * Spinners run all the time, and wake nobody: they would have to call somebody for that. Nor does a thread that has told
- * us that it waits, and is still on its way to do so.
+ * Spinners run all the time, and wake nobody: they would have to call somebody for that. Nor does a thread that has
+ * told us that it waits, and is still on its way to do so.
  */
 static bool wakes_nobody(const struct proc *p, uint32_t tid)
 {
@@ -321,7 +324,10 @@ static bool walk(struct world *w, struct sim *s)
     return !w->busy && !w->again && w->ran == before;
 }
 
-/* Threads that were new before the walk have had their chance to become actors; what has been created meanwhile has not. */
+/*
+ * Threads that were new before the walk have had their chance to become actors; what has been created meanwhile has
+ * not.
+ */
 static void note_births(struct sim *s)
 {
     for (uint32_t i = 0; i < s->num_procs; i++)
@@ -335,9 +341,9 @@ static void forget_births(struct sim *s)
 }
 
 /*
- * The thread that was found busy has used so much, in this one wait of the engine's, that it is no longer believed to be about
- * to wake anybody; nor is it asked again until it has waited for something. What counts is what it has done, not how long
- * that took: on a machine that others use, all this may take long.
+ * The thread that was found busy has used so much, in this one wait of the engine's, that it is no longer believed to
+ * be about to wake anybody; nor is it asked again until it has waited for something. What counts is what it has done,
+ * not how long that took: on a machine that others use, all this may take long.
  */
 static bool busy_for_long(struct world *w, const struct sim *s)
 {

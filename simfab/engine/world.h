@@ -20,9 +20,10 @@ bool world_is_away(const struct sim *s);
 bool world_is_quiet(struct world *w, struct sim *s);
 
 /*
- * `simfab exec` makes this process a program of a simulated host, which may attach. While nothing can happen by itself the others'
- * time must not pass for as long as it takes to start on this machine, so it is waited for until it has attached, waits for
- * something itself, or has used too much processor time for that. The same goes for its children and theirs.
+ * `simfab exec` makes this process a program of a simulated host, which may attach. While nothing can happen by itself
+ * the others' time must not pass for as long as it takes to start on this machine, so it is waited for until it has
+ * attached, waits for something itself, or has used too much processor time for that. The same goes for its children
+ * and theirs.
  */
 void world_announce(struct world *w, pid_t pid);
 bool world_somebody_starts(struct world *w, struct sim *s);

@@ -79,8 +79,9 @@ void sfp_actor_after_fork(void)
 }
 
 /*
- * A thread begins at a whole microsecond, and epochs are whole seconds (the engine's main.c): clocks of that resolution then round
- * the same times to the same digits whenever a program is run. (The engine does the same for coarser clocks.)
+ * A thread begins at a whole microsecond, and epochs are whole seconds (the engine's main.c): clocks of that resolution
+ * then round the same times to the same digits whenever a program is run. (The engine does the same for coarser
+ * clocks.)
  */
 static uint64_t first_clock(void)
 {
@@ -164,7 +165,9 @@ void sfp_guest_begins(void)
         sfp_thread_acts(false);
 }
 
-/* It waits for what is not this process's, or others have gone on without it, and it has never called verbs: a helper. */
+/*
+ * It waits for what is not this process's, or others have gone on without it, and it has never called verbs: a helper.
+ */
 static void retire(struct sf_actor *a)
 {
     sfp_thread_acts(false);
@@ -201,8 +204,8 @@ static struct sf_actor *enter(struct sf_actor *a)
 }
 
 /*
- * Others of the host have gone on without a thread that slept, or spun, without a word. Or it calls again and again without
- * waiting, perhaps for what another one of its host would do if it had its turn.
+ * Others of the host have gone on without a thread that slept, or spun, without a word. Or it calls again and again
+ * without waiting, perhaps for what another one of its host would do if it had its turn.
  */
 static bool turn_is_over(const struct sf_actor *a)
 {
@@ -310,7 +313,8 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
             interrupted = true;
             __atomic_store_n(&a->nudged, 1, __ATOMIC_RELEASE);
             sfp_ring();
-        } else if (errno == EINTR && state != SF_ACTOR_DRAIN && state != SF_ACTOR_READY && back_by_itself(a, (uint32_t)state)) {
+        } else if (errno == EINTR && state != SF_ACTOR_DRAIN && state != SF_ACTOR_READY &&
+                   back_by_itself(a, (uint32_t)state)) {
             break;
         }
     }
@@ -351,7 +355,8 @@ bool sfp_wake_siblings(uint32_t tid, bool *nudged)
         if (turns) {
             __atomic_store_n(&a->nudged, 1, __ATOMIC_RELEASE);
             any = true;
-        } else if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+        } else if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_RELAXED)) {
             sfp_syscall(SYS_futex, &a->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
             any = true;
         }
@@ -402,7 +407,9 @@ void sfp_block_end(void)
 
 struct sf_actor *sfp_actor_awaiting(void)
 {
-    return self && !blocked && sfp_proc.arena && !sfp_proc.dead && !sfp_proc.welcome.cpu_factor_milli ? catch_up(self) : NULL;
+    bool waits = self && !blocked && sfp_proc.arena && !sfp_proc.dead && !sfp_proc.welcome.cpu_factor_milli;
+
+    return waits ? catch_up(self) : NULL;
 }
 
 uint64_t sfp_actor_time(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting for another thread of this process without a system call that the engine would have to see through: the thread
- * takes a seat, which says what it waits for, and is LOCK; whoever has unlocked, posted, signalled or ended calls it.
- * Those who wait for the same are called in the order in which they came. Everything here may be used in signal handlers,
- * as sem_post may: there is no lock. Seats go with the actors' slots.
+ * Waiting for another thread of this process without a system call that the engine would have to see through: the
+ * thread takes a seat, which says what it waits for, and is LOCK; whoever has unlocked, posted, signalled or ended
+ * calls it. Those who wait for the same are called in the order in which they came. Everything here may be used in
+ * signal handlers, as sem_post may: there is no lock. Seats go with the actors' slots.
  */
 #include "simfab/preload/clock.h"
 
@@ -56,7 +56,8 @@ enum sfp_awaited sfp_await(bool helpers, uint64_t until_ps)
 
     if (a) {
         __atomic_store_n(&a->helpers, helpers, __ATOMIC_RELAXED);
-        reason = late(a, until_ps) ? sfp_wait(a, SF_ACTOR_READY, SFP_AFTER_OTHERS) : sfp_wait(a, SF_ACTOR_LOCK, until_ps);
+        reason =
+            late(a, until_ps) ? sfp_wait(a, SF_ACTOR_READY, SFP_AFTER_OTHERS) : sfp_wait(a, SF_ACTOR_LOCK, until_ps);
     }
     if (reason < 0)
         return SFP_ALONE;
@@ -67,7 +68,9 @@ enum sfp_awaited sfp_await(bool helpers, uint64_t until_ps)
     return late(a, until_ps) ? SFP_LATE : SFP_NOT_CALLED;
 }
 
-/* Its wait is over as soon as it begins; but those who come first have their turns, and the engine counts such rounds. */
+/*
+ * Its wait is over as soon as it begins; but those who come first have their turns, and the engine counts such rounds.
+ */
 static void go_round(struct sf_actor *a)
 {
     __atomic_store_n(&a->helpers, 0, __ATOMIC_RELAXED);
@@ -164,7 +167,8 @@ bool sfp_await_is_due(const void *what)
     if (!__atomic_load_n(&seats_taken, __ATOMIC_RELAXED))
         return false;
     for (uint32_t i = 0; i < sfp_actor_slots(); i++)
-        if (__atomic_load_n(&seats[i].what, __ATOMIC_ACQUIRE) == what && __atomic_load_n(&seats[i].called, __ATOMIC_RELAXED))
+        if (__atomic_load_n(&seats[i].what, __ATOMIC_ACQUIRE) == what &&
+            __atomic_load_n(&seats[i].called, __ATOMIC_RELAXED))
             return true;
     return false;
 }
@@ -194,7 +198,8 @@ SFP_EXPORT int pthread_cancel(pthread_t thread)
 
     __atomic_fetch_add(&cancels, 1, __ATOMIC_SEQ_CST);
     err = SFP_REAL(pthread_cancel)(thread);
-    for (uint32_t i = 0; sfp_proc.arena && __atomic_load_n(&seats_taken, __ATOMIC_RELAXED) && i < sfp_actor_slots(); i++)
+    for (uint32_t i = 0; sfp_proc.arena && __atomic_load_n(&seats_taken, __ATOMIC_RELAXED) && i < sfp_actor_slots();
+         i++)
         if (__atomic_load_n(&seats[i].what, __ATOMIC_ACQUIRE))
             __atomic_store_n(&sfp_proc.arena->actor[i].nudged, 1, __ATOMIC_SEQ_CST);
     if (sfp_proc.arena)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Barriers of the threads of one process. The C library's cannot be asked whether a wait would have to wait, so these are
- * counted here; those that processes share are its own. An actor that takes turns waits to be called by the last one that
- * comes (await.c), others in the kernel. Where nothing is simulated all barriers are the C library's.
+ * Barriers of the threads of one process. The C library's cannot be asked whether a wait would have to wait, so these
+ * are counted here; those that processes share are its own. An actor that takes turns waits to be called by the last
+ * one that comes (await.c), others in the kernel. Where nothing is simulated all barriers are the C library's.
  */
 #include "simfab/preload/clock.h"
 

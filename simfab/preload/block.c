@@ -107,9 +107,9 @@ SFP_EXPORT ssize_t writev(int fd, const struct iovec *iov, int n)
 }
 
 /*
- * A small segment may stay with the sender's kernel until the receiver's has acknowledged the one before it, which that does after up to
- * 40 ms of real time in which nobody runs: what has been written must be under way at once, so that only what programs do decides
- * when it is there.
+ * A small segment may stay with the sender's kernel until the receiver's has acknowledged the one before it, which that
+ * does after up to 40 ms of real time in which nobody runs: what has been written must be under way at once, so that
+ * only what programs do decides when it is there.
  */
 static int hold_nothing_back(int fd)
 {
@@ -222,8 +222,8 @@ static bool waits_idly(bool has_marked)
 
 /*
  * A wait of at most timeout (ns, negative: for ever) that LOOK would end: a look without waiting first, then the wait,
- * announced; a time-out moves the clock by its length. LOOK and WAIT give the number of ready descriptors; SLICE is a WAIT
- * of at most slice_ms_ real milliseconds, many of which make one that ends at a virtual time.
+ * announced; a time-out moves the clock by its length. LOOK and WAIT give the number of ready descriptors; SLICE is a
+ * WAIT of at most slice_ms_ real milliseconds, many of which make one that ends at a virtual time.
  */
 #define MULTI(timeout_ns, look, wait, slice)                                                                           \
     ({                                                                                                                 \
@@ -364,8 +364,9 @@ SFP_EXPORT int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *res
     if (n > FD_SETSIZE)
         return WAITING(SFP_REAL(select)(n, r, w, e, tv));
     want = keep_sets(r, w, e);
-    st = MULTI(ns, 0, SFP_REAL(select)(n, r, w, e, tv),
-               (put_sets(&want, r, w, e), SFP_REAL(select)(n, r, w, e, &(struct timeval){.tv_usec = slice_ms_ * 1000})));
+    st =
+        MULTI(ns, 0, SFP_REAL(select)(n, r, w, e, tv),
+              (put_sets(&want, r, w, e), SFP_REAL(select)(n, r, w, e, &(struct timeval){.tv_usec = slice_ms_ * 1000})));
     if (tv && ns > 0 && st == 0)
         tv->tv_sec = tv->tv_usec = 0;
     return st;

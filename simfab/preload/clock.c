@@ -27,7 +27,7 @@
 static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
 static bool virtual_time, mode_known;
 static uint64_t epoch_ns, mono_epoch_ns, read_ps;
-static uint64_t local_ps;         /* where clocks of threads begin: the process's first look at the engine, or its parent */
+static uint64_t local_ps; /* where clocks of threads begin: the process's first look at the engine, or its parent */
 static __thread uint64_t mine_ps; /* of a thread that is no actor (yet, or any more) */
 
 /* UCX reads the time stamp counter inline unless its library's variable of this name says no: symbols of a preloaded
@@ -118,9 +118,9 @@ void sfp_clock_advance_to(uint64_t ps)
 }
 
 /*
- * An actor that does nothing but read the clock waits for a time, or for what it sees in memory meanwhile. Its clock must
- * not run far ahead of what happens around it: every now and then, by a sixteenth of the readings so far, it lets the
- * engine catch up.
+ * An actor that does nothing but read the clock waits for a time, or for what it sees in memory meanwhile. Its clock
+ * must not run far ahead of what happens around it: every now and then, by a sixteenth of the readings so far, it lets
+ * the engine catch up.
  */
 static void let_engine_catch_up(struct sf_actor *a)
 {
@@ -138,9 +138,9 @@ static void let_engine_catch_up(struct sf_actor *a)
 }
 
 /*
- * What goes through a socket takes no virtual time, but it must not take less: who reads it goes on at the engine's time, or
- * its own, and the writer may be ahead of both. So the writer lets the engine catch up first. It waits as a poller does,
- * whom other threads may wake, since it may hold what they want; and not for ever.
+ * What goes through a socket takes no virtual time, but it must not take less: who reads it goes on at the engine's
+ * time, or its own, and the writer may be ahead of both. So the writer lets the engine catch up first. It waits as a
+ * poller does, whom other threads may wake, since it may hold what they want; and not for ever.
  */
 void sfp_clock_settle(int fd)
 {

@@ -17,9 +17,13 @@ void sfp_clock_advance_to(uint64_t ps);
 /* Nanoseconds of the given clock at virtual time 0; false for clocks that stay real. */
 bool sfp_clock_epoch(clockid_t id, uint64_t *epoch);
 
-/* tsc.c: find out how to catch readings of the time stamp counter, which takes milliseconds where code must be patched. */
+/*
+ * tsc.c: find out how to catch readings of the time stamp counter, which takes milliseconds where code must be patched.
+ */
 void sfp_tsc_prepare(void);
-/* Of an actor: reading the counter faults in this thread from now on, and gives virtual time. The engine is told how. */
+/*
+ * Of an actor: reading the counter faults in this thread from now on, and gives virtual time. The engine is told how.
+ */
 void sfp_tsc_trap(void);
 /* A thread has this from its creator. */
 bool sfp_tsc_is_trapped(void);
@@ -36,7 +40,9 @@ void sfp_trap_pass_on(int sig, siginfo_t *info, void *context);
 /* A set of signals to block, without those; in *copy if it has any. */
 const sigset_t *sfp_trap_unblocked(const sigset_t *set, sigset_t *copy);
 
-/* futex.c: if the program has OpenMP's runtime, its futexes are seen in this thread from now on; look whether it has. */
+/*
+ * futex.c: if the program has OpenMP's runtime, its futexes are seen in this thread from now on; look whether it has.
+ */
 void sfp_futex_trap(void);
 void sfp_futex_look(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Condition variables. An actor that takes turns waits to be called by whoever signals (await.c), others in the kernel; which of
- * both the waiters are is not known to who signals, so both hear of it.
+ * Condition variables. An actor that takes turns waits to be called by whoever signals (await.c), others in the kernel;
+ * which of both the waiters are is not known to who signals, so both hear of it.
  */
 #include "simfab/preload/until.h"
 
@@ -17,8 +17,8 @@
     })
 
 /*
- * Until until_ps, 0 for ever. Mutexes that other processes share too are not for that, nor are their condition variables.
- * False: wait in the kernel.
+ * Until until_ps, 0 for ever. Mutexes that other processes share too are not for that, nor are their condition
+ * variables. False: wait in the kernel.
  */
 static bool await_cond(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ps, int *err)
 {

@@ -24,7 +24,9 @@ bool sfp_path_is_ours(int dirfd, const char *path, char virtual[PATH_MAX]);
 /* The shadow of a virtual path, made now if need be. False with errno: there is no such thing, or no engine. */
 bool sfp_path_shadow(const char *virtual, char shadow[PATH_MAX]);
 
-/* A directory of the shadow just opened (or NULL): from now on readdir() gives its entries in the order of their names. */
+/*
+ * A directory of the shadow just opened (or NULL): from now on readdir() gives its entries in the order of their names.
+ */
 DIR *sfp_dir_sorted(DIR *dir);
 
 /* The memory that an open file is: its name begins so, and goes on with the virtual path. */

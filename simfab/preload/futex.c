@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Futexes that the program waits on itself, by the C library's syscall() or, as OpenMP's runtime (libgomp) does, by entering the
- * kernel from its own code. The kernel then sends entries from libgomp back here as a fault (syscall user dispatch, Linux
- * 5.11), in every thread, since who wakes must be heard of as well. Where it cannot, the engine has to notice such waits.
+ * Futexes that the program waits on itself, by the C library's syscall() or, as OpenMP's runtime (libgomp) does, by
+ * entering the kernel from its own code. The kernel then sends entries from libgomp back here as a fault (syscall user
+ * dispatch, Linux 5.11), in every thread, since who wakes must be heard of as well. Where it cannot, the engine has to
+ * notice such waits.
  *
- * An actor that takes turns waits for a thread of its process until that wakes it (await.c); for other processes, in the kernel.
+ * An actor that takes turns waits for a thread of its process until that wakes it (await.c); for other processes, in
+ * the kernel.
  */
 #include "simfab/preload/until.h"
 
@@ -13,8 +15,8 @@
 #include <stdarg.h>
 
 /*
- * A thread that has waited so often, and never called verbs, computes for others that do: it is a helper, and takes no turns
- * from them.
+ * A thread that has waited so often, and never called verbs, computes for others that do: it is a helper, and takes no
+ * turns from them.
  */
 #define GUEST_WAITS 64
 
@@ -147,7 +149,8 @@ static __thread bool trapped;
 
 static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct code *of = strstr(info->dlpi_name, "/libgomp.so") ? &gomp : strstr(info->dlpi_name, "/libc.so.6") ? &libc : NULL;
+    const char *name = info->dlpi_name;
+    struct code *of = strstr(name, "/libgomp.so") ? &gomp : strstr(name, "/libc.so.6") ? &libc : NULL;
 
     for (int i = 0; of && i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -191,7 +194,8 @@ static void on_call(int sig, siginfo_t *info, void *context)
         sfp_trap_pass_on(sig, info, context);
         return;
     }
-    if (number == SYS_clone || number == SYS_clone3 || number == SYS_fork || number == SYS_vfork || number == SYS_rt_sigreturn) {
+    if (number == SYS_clone || number == SYS_clone3 || number == SYS_fork || number == SYS_vfork ||
+        number == SYS_rt_sigreturn) {
         make_it_there(context, number);
         return;
     }

@@ -15,8 +15,8 @@ static bool is_actor(void)
 }
 
 /*
- * This thread waits for another, which may be an idle poller: that looks again. When it has not helped this thread is idle
- * too, and time moves on. nudged: another one that takes turns with this one does. False: there is no such thread.
+ * This thread waits for another, which may be an idle poller: that looks again. When it has not helped this thread is
+ * idle too, and time moves on. nudged: another one that takes turns with this one does. False: there is no such thread.
  */
 static bool let_others_run(void)
 {
@@ -64,7 +64,8 @@ static int await_mutex(pthread_mutex_t *mutex, bool others_first, uint64_t until
 
     if (!a || !sfp_has_siblings() || sfp_lock_is_shared(mutex) || !sfp_await_begin(mutex))
         return others_first ? pthread_mutex_trylock(mutex) : EBUSY;
-    while (others_first || ((err = pthread_mutex_trylock(mutex)) == EBUSY && is_in_turns(mutex, tid) && how != SFP_LATE)) {
+    while (others_first ||
+           ((err = pthread_mutex_trylock(mutex)) == EBUSY && is_in_turns(mutex, tid) && how != SFP_LATE)) {
         others_first = false;
         if (owner_of(mutex))
             sfp_wake_siblings(owner_of(mutex), NULL);
@@ -112,7 +113,8 @@ SFP_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     return err;
 }
 
-SFP_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t id, const struct timespec *restrict abs)
+SFP_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t id,
+                                       const struct timespec *restrict abs)
 {
     struct sfp_until u;
     bool counts;

@@ -84,15 +84,20 @@ bool sfp_block_begin_on(int fd, short events);
 bool sfp_in_turns(void);
 /* And has this process had several of them? */
 bool sfp_has_siblings(void);
-/* Before waiting for another thread: idle actors of this process, one of which may hold the lock in question, return
-   from their polls (tid not 0: only that one). False: some have done so often enough at this time. *nudged (may be NULL): some will when this
-   thread waits, as the actors of this host take turns. */
+/*
+ * Before waiting for another thread: idle actors of this process, one of which may hold the lock in question, return
+ * from their polls (tid not 0: only that one). False: some have done so often enough at this time. *nudged (may be
+ * NULL): some will when this thread waits, as the actors of this host take turns.
+ */
 bool sfp_wake_siblings(uint32_t tid, bool *nudged);
 
 /* System calls that no interposition sees; they set errno as usual. */
 /* The kernel's own entry: the C library's syscall() is interposed too. Sets errno. */
 long sfp_syscall(long number, ...);
-/* What such a function was called with. Like the C library's own, it reads six, however many were passed: the kernel ignores the rest. */
+/*
+ * What such a function was called with. Like the C library's own, it reads six, however many were passed: the kernel
+ * ignores the rest.
+ */
 void sfp_syscall_arguments(long arg[6], va_list ap);
 
 static inline int sfp_sys_close(int fd)
@@ -144,10 +149,16 @@ extern struct sfp_proc sfp_proc;
 
 bool sfp_is_actor(void); /* is the calling thread one? */
 
-/* This thread has found ready what it would have waited for. Whether it has to wait may be luck: it goes on as if it had. */
+/*
+ * This thread has found ready what it would have waited for. Whether it has to wait may be luck: it goes on as if it
+ * had.
+ */
 void sfp_need_not_wait(void);
 
-/* Helper threads that call no verbs do not count: they may wait all the time. The second is given what the first one said. */
+/*
+ * Helper threads that call no verbs do not count: they may wait all the time. The second is given what the first one
+ * said.
+ */
 static inline bool sfp_waiter_begins(void)
 {
     bool counts = sfp_is_actor();
@@ -173,8 +184,9 @@ void sfp_actor_after_fork(void);
 /* For thread.c: sfp_thread_ends will be called at the end of this thread. */
 void sfp_actor_watch_end(void);
 /*
- * A thread that an actor has created takes turns from its beginning, as a guest: the order in which threads get their first
- * locks is theirs, not the machine's. One that waits for something outside before it calls verbs is a helper, and no actor.
+ * A thread that an actor has created takes turns from its beginning, as a guest: the order in which threads get their
+ * first locks is theirs, not the machine's. One that waits for something outside before it calls verbs is a helper, and
+ * no actor.
  */
 void sfp_guest_begins(void);
 void sfp_guest_leaves(void);
@@ -183,7 +195,7 @@ uint32_t sfp_actor_slots(void);                    /* no actor has a later slot 
 struct sf_actor *sfp_actor_by_tid(uint32_t tid);   /* NULL: that thread is no actor */
 struct sf_actor *sfp_actor_awaiting(void);         /* this thread, if it may wait as await.c does */
 uint64_t sfp_actor_time(void);                     /* this thread's clock, 0 if it is no actor */
-void sfp_actor_tell(void);                         /* the engine hears of nudges by this thread, at once or when it stops */
+void sfp_actor_tell(void); /* the engine hears of nudges by this thread, at once or when it stops */
 
 /* thread.c */
 uint32_t sfp_thread_number(void);
@@ -193,9 +205,9 @@ void sfp_thread_after_fork(void);
 bool sfp_thread_all_act(void);    /* has this process no threads but actors? */
 
 /*
- * await.c: waiting for another thread of this process, which calls: an actor leaves RUNNING until it has been called for WHAT
- * (any address that both know), and then goes on in its turn, not before the caller's time. Between begin and end, ask
- * whether the wait is over before each sfp_await. False from begin: not here, wait in the kernel.
+ * await.c: waiting for another thread of this process, which calls: an actor leaves RUNNING until it has been called
+ * for WHAT (any address that both know), and then goes on in its turn, not before the caller's time. Between begin and
+ * end, ask whether the wait is over before each sfp_await. False from begin: not here, wait in the kernel.
  */
 bool sfp_await_begin(const void *what);
 /* LATE: it is until_ps; ALONE: there is nobody to wait for any more. */
@@ -217,8 +229,8 @@ bool sfp_calls_go_on(void);
 /* Has a thread been called for WHAT that has not yet been able to come? It comes first. */
 bool sfp_await_is_due(const void *what);
 /*
- * About to take a lock, which may be free. Who does so again and again, without a call of verbs or a wait, may want to see
- * whether others have done something: they get their turns.
+ * About to take a lock, which may be free. Who does so again and again, without a call of verbs or a wait, may want to
+ * see whether others have done something: they get their turns.
  */
 void sfp_await_ask(void);
 

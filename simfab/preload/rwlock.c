@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Read-write locks. An actor that takes turns and finds one taken waits to be called by whoever unlocks (await.c): one is called
- * at a time, and a reader that gets the lock calls the next. A writer stands behind those who have been called; a reader does
- * not, as it may have the lock already.
+ * Read-write locks. An actor that takes turns and finds one taken waits to be called by whoever unlocks (await.c): one
+ * is called at a time, and a reader that gets the lock calls the next. A writer stands behind those who have been
+ * called; a reader does not, as it may have the lock already.
  */
 #include "simfab/preload/until.h"
 
@@ -98,7 +98,8 @@ SFP_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
     return err;
 }
 
-SFP_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t id, const struct timespec *restrict abs)
+SFP_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t id,
+                                          const struct timespec *restrict abs)
 {
     struct sfp_until u;
     int err;
@@ -111,7 +112,8 @@ SFP_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clock
     return SFP_TIMED_WAIT(&u, result_ == ETIMEDOUT, true, SFP_REAL(pthread_rwlock_clockrdlock)(lock, id, &real_abs));
 }
 
-SFP_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t id, const struct timespec *restrict abs)
+SFP_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t id,
+                                          const struct timespec *restrict abs)
 {
     struct sfp_until u;
     int err;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Semaphores. An actor that takes turns waits to be called by whoever posts (await.c). Helper threads do so for what comes
- * from outside, for which the engine looks at the kernel: as long as only actors have been seen to post, it need not.
+ * Semaphores. An actor that takes turns waits to be called by whoever posts (await.c). Helper threads do so for what
+ * comes from outside, for which the engine looks at the kernel: as long as only actors have been seen to post, it need
+ * not.
  */
 #include "simfab/preload/until.h"
 
@@ -60,7 +61,8 @@ static int await_sem(sem_t *sem, uint64_t until_ps)
     if (__atomic_load_n(&shared_sems, __ATOMIC_RELAXED) || !sfp_has_siblings() || !sfp_await_begin(sem))
         return 1;
     sfp_await_lets_cancel();
-    while ((st = sem_trywait(sem)) && how != SFP_ALONE && how != SFP_LATE && (how != SFP_INTERRUPTED || sfp_calls_go_on())) {
+    while ((st = sem_trywait(sem)) && how != SFP_ALONE && how != SFP_LATE &&
+           (how != SFP_INTERRUPTED || sfp_calls_go_on())) {
         how = sfp_await(helpers, until_ps);
         sfp_await_lets_cancel();
     }

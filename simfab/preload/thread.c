@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads of this process, from their creation to their end. A thread begins at its creator's time, not at that of whoever
- * else has read a clock meanwhile; it has a number, by which threads are put in order that come at the same time; and who waits
- * for its end is called when it comes. One that an actor has created takes turns from the beginning.
+ * Threads of this process, from their creation to their end. A thread begins at its creator's time, not at that of
+ * whoever else has read a clock meanwhile; it has a number, by which threads are put in order that come at the same
+ * time; and who waits for its end is called when it comes. One that an actor has created takes turns from the
+ * beginning.
  */
 #include "simfab/preload/until.h"
 
@@ -249,7 +250,8 @@ SFP_EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t i
         return joined(thread, SFP_REAL(pthread_clockjoin_np)(thread, result, id, abs));
     err = await_end(entry_of(thread), thread, result, u.ps);
     if (err == EBUSY)
-        err = SFP_TIMED_WAIT(&u, result_ == ETIMEDOUT, true, SFP_REAL(pthread_clockjoin_np)(thread, result, id, &real_abs));
+        err = SFP_TIMED_WAIT(&u, result_ == ETIMEDOUT, true,
+                             SFP_REAL(pthread_clockjoin_np)(thread, result, id, &real_abs));
     return joined(thread, err);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Timers in virtual time: alarm, setitimer, timer_create, timerfd. In a process that is attached the engine keeps them, and
- * ends them by the signal asked for or by a count in a descriptor, which is an eventfd: it reads and polls as a timerfd does.
- * Processes that are not attached have real ones; so have timers of processor time, and those that start a thread.
+ * Timers in virtual time: alarm, setitimer, timer_create, timerfd. In a process that is attached the engine keeps them,
+ * and ends them by the signal asked for or by a count in a descriptor, which is an eventfd: it reads and polls as a
+ * timerfd does. Processes that are not attached have real ones; so have timers of processor time, and those that start
+ * a thread.
  */
 #include "simfab/preload/clock.h"
 
@@ -157,8 +158,10 @@ SFP_EXPORT int getitimer(__itimer_which_t which, struct itimerval *old)
 
 /* ---- timer_create ---------------------------------------------------------------------------------------------- */
 
-/* The program's name for a timer of ours: where it is, with a mark that the C library's own (small numbers, or addresses
-   in another form) do not have. */
+/*
+ * The program's name for a timer of ours: where it is, with a mark that the C library's own (small numbers, or
+ * addresses in another form) do not have.
+ */
 #define OURS ((uintptr_t)0x5346 << 48)
 
 static struct timer *take_slot(void)

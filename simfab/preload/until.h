@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting until a time in the kernel. Times that a program computes are virtual; the kernel wants real ones, so they are
- * carried over as "so much later than now".
+ * Waiting until a time in the kernel. Times that a program computes are virtual; the kernel wants real ones, so they
+ * are carried over as "so much later than now".
  */
 #ifndef SIMFAB_PRELOAD_UNTIL_H
 #define SIMFAB_PRELOAD_UNTIL_H
@@ -21,8 +21,8 @@ struct timespec sfp_until_soon(const struct sfp_until *u);
 
 /*
  * Around a real call that waits until U: EXPR uses `real_abs` and gives an error number or -1 with errno. An actor
- * waits for a few milliseconds at once until its time has come; AGAIN says whether it may be asked again: the waiter of a
- * condition variable would miss what happens in between, so it is woken for nothing, as it must expect to be.
+ * waits for a few milliseconds at once until its time has come; AGAIN says whether it may be asked again: the waiter of
+ * a condition variable would miss what happens in between, so it is woken for nothing, as it must expect to be.
  */
 #define SFP_TIMED_WAIT(u, failed_by_time, again, expr)                                                                 \
     ({                                                                                                                 \

@@ -220,10 +220,10 @@ static bool free_run(void)
 }
 
 /*
- * Who has taken what there was, or has come back from a wait, polls once more to know that it is all, and only then gives
- * back the lock that it polls under, or writes to a descriptor. While another thread waits for a lock or a descriptor,
- * perhaps for this one, a few empty polls return as they do on hardware. They take no virtual time: whether one waits at
- * that moment may be a matter of luck.
+ * Who has taken what there was, or has come back from a wait, polls once more to know that it is all, and only then
+ * gives back the lock that it polls under, or writes to a descriptor. While another thread waits for a lock or a
+ * descriptor, perhaps for this one, a few empty polls return as they do on hardware. They take no virtual time: whether
+ * one waits at that moment may be a matter of luck.
  */
 #define SPARE_POLLS 4u /* a program may look at several queues */
 

@@ -67,8 +67,8 @@ SFP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *chan)
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 /*
- * Does a read go on after a signal? So do those whose handlers say SA_RESTART; which signal it was is not known here. Those
- * of faults do not count: a thread that waits has none.
+ * Does a read go on after a signal? So do those whose handlers say SA_RESTART; which signal it was is not known here.
+ * Those of faults do not count: a thread that waits has none.
  */
 bool sfp_calls_go_on(void)
 {
