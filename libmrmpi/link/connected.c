@@ -83,9 +83,10 @@ static __attribute__((noinline)) int send_signaled(struct mr_link *l, struct mr_
 {
     int err;
 
+    if (!mr_qp_has_room(&l->qp, 1))
+        return -EAGAIN;
     p->tx.wr.done = mr_connected_packet_done;
-    err = size <= l->qp.max_inline ? mr_qp_send_inline(&l->qp, p->data, size, &p->tx)
-                                   : mr_qp_send(&l->qp, p->data, size, mr_packet_lkey(p, l->rail), &p->tx);
+    err = mr_qp_send(&l->qp, p->data, size, mr_packet_lkey(p, l->rail), &p->tx);
     p->posted = !err;
     return err;
 }
@@ -94,11 +95,9 @@ int mr_connected_send(struct mr_link *l, struct mr_packet *p)
 {
     size_t size = p->size + p->tail;
 
-    if (__builtin_expect(!mr_qp_has_room(&l->qp, 1), 0))
-        return -EAGAIN;
-    if (size > l->qp.max_inline || mr_qp_must_signal(&l->qp))
+    if (__builtin_expect(size > l->qp.max_inline || !mr_qp_has_unsignaled(&l->qp), 0))
         return send_signaled(l, p, size);
-    return mr_qp_send_inline(&l->qp, p->data, size, NULL);
+    return mr_qp_send_inline(&l->qp, p->data, size);
 }
 
 /* ---- RDMA ------------------------------------------------------------------------------------------------------ */

@@ -37,6 +37,14 @@ struct ibv_srq *mr_rx_queue(const struct mr_rx *rx);
 bool mr_rx_is_back(const struct mr_rx *rx);
 void mr_rx_close(struct mr_rx **rx);
 
+/*
+ * post.c: what a queue pair needs for posting, made before it and freed after it. restart: nothing of what was posted
+ * comes back any more, or *qp has another place, or more may follow unsignaled than before.
+ */
+int mr_post_open(struct mr_qp *qp);
+void mr_post_restart(struct mr_qp *qp);
+void mr_post_close(struct mr_qp *qp);
+
 /* udp.c: if packets may come as datagrams */
 int mr_udp_open(struct mr_rail *rail);
 void mr_udp_close(struct mr_rail *rail);

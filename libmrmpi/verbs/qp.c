@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Queue pairs: making them, bringing them up against a peer, posting. Room is counted in requests; a signaled request
- * gives back its own and those of the unsignaled ones before it.
- */
+/* The life of a queue pair: made, brought up against a peer, given up, destroyed. post.c posts to it. */
 #include "libmrmpi/verbs/internal.h"
 
 #include <errno.h>
@@ -16,22 +13,6 @@
 #define RNR_TIMER     10 /* 0.32 ms: how long a sender waits before it tries again when we had no buffer */
 #define MARKERS       1  /* entries that each send queue keeps for its last request */
 #define UD_SENDS      4  /* times MRMPI_SQ_DEPTH: the send queue that datagrams to all peers share */
-
-/* ---- failure ----------------------------------------------------------------------------------------------------- */
-
-static void note_failure(struct mr_qp *qp, const struct mr_wc *wc)
-{
-    if (qp->error)
-        return;
-    qp->error = wc->error;
-    qp->events->failed(qp, wc);
-}
-
-static void unsignaled_failed(struct mr_wr *wr, const struct mr_wc *wc)
-{
-    if (wc->error)
-        note_failure(container_of(wr, struct mr_qp, unsignaled_failed), wc);
-}
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
@@ -109,8 +90,10 @@ static struct ibv_qp *create_unshared(struct mr_qp *qp, struct ibv_qp_init_attr 
 
 static void release(struct mr_qp *qp)
 {
-    ibv_destroy_qp(qp->qp);
+    if (qp->qp)
+        ibv_destroy_qp(qp->qp);
     qp->qp = NULL;
+    mr_post_close(qp);
     if (qp->rx)
         qp->rail->cq_room += MR_OWN_RECVS;
     mr_rx_close(&qp->rx);
@@ -135,13 +118,17 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, str
     qp->type = type;
     qp->events = events;
     qp->owner = owner;
-    qp->unsignaled_failed.done = unsignaled_failed;
     qp->depth = qp->room = init.cap.max_send_wr - MARKERS;
+    err = mr_post_open(qp);
+    if (err)
+        return err;
     qp->qp = create(rail, &init);
     if (!qp->qp)
         qp->qp = create_unshared(qp, &init);
-    if (!qp->qp)
-        return errno ? -errno : -ENOMEM;
+    if (!qp->qp) {
+        err = errno ? -errno : -ENOMEM;
+        goto release;
+    }
     qp->qpn = qp->qp->qp_num;
     qp->max_inline = init.cap.max_inline_data;
     if (type == MR_QP_UD)
@@ -151,13 +138,16 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, str
         rail->cq_room -= MR_OWN_RECVS;
         err = mr_rx_open_own(rail, &qp->rx, qp->qp, MR_OWN_RECVS);
     }
-    if (err) {
-        release(qp);
-        return err;
-    }
+    if (err)
+        goto release;
     qp->state = MR_QP_ALIVE;
     count_qp(rail, 1);
+    mr_post_restart(qp);
     return 0;
+
+release:
+    release(qp);
+    return err;
 }
 
 uint8_t mr_qp_reads(const struct mr_device *dev)
@@ -221,9 +211,9 @@ int mr_qp_revive(struct mr_qp *qp)
         err = mr_qp_bring_up(qp);
     if (err)
         return err;
-    qp->unsignaled = qp->unsignaled_sends = 0;
     qp->error = 0;
     qp->state = MR_QP_ALIVE;
+    mr_post_restart(qp);
     return 0;
 }
 
@@ -301,6 +291,7 @@ void mr_qp_abort(struct mr_qp *qp)
         return;
     if (!qp->error)
         qp->error = -ECANCELED;
+    qp->unsignaled_left = 0;
     if (!qp->rail->dev->fatal)
         ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
     qp->state = MR_QP_UNMARKED;
@@ -373,7 +364,7 @@ static void give_room_back(struct mr_qp *qp)
 {
     qp->rail->cq_room += qp->depth - qp->room;
     qp->room = qp->depth;
-    qp->unsignaled = qp->unsignaled_sends = 0;
+    mr_post_restart(qp);
 }
 
 void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *events, void *owner)
@@ -443,9 +434,9 @@ int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive)
         err = bring_up_again(qp, &was, send, receive);
     if (err)
         return err;
-    give_room_back(qp);
     qp->error = 0;
     qp->state = MR_QP_ALIVE;
+    give_room_back(qp);
     return 0;
 }
 
@@ -462,208 +453,4 @@ void mr_qp_destroy(struct mr_qp *qp)
     release(qp);
     rail->cq_room += qp->depth - qp->room;
     count_qp(rail, -1);
-}
-
-/* ---- posting --------------------------------------------------------------------------------------------------- */
-
-/*
- * Inlined, so that each caller has what its opcode needs only: a short message comes this way. counts: it is a send, or
- * stands for one.
- */
-static inline __attribute__((always_inline)) int post_counted(struct mr_qp *qp, struct ibv_send_wr *wr, bool counts,
-                                                              struct mr_tx *tx)
-{
-    unsigned sends = qp->unsignaled_sends + counts;
-    struct ibv_send_wr *bad;
-    int err;
-
-    if (__builtin_expect(qp->error, 0))
-        return qp->error;
-    if (tx) {
-        tx->qp = qp;
-        tx->requests = qp->unsignaled + 1;
-        tx->sends = sends;
-        wr->wr_id = mr_wr_id(&tx->wr);
-        wr->send_flags |= IBV_SEND_SIGNALED;
-    } else {
-        wr->wr_id = mr_wr_id(&qp->unsignaled_failed);
-    }
-    err = ibv_post_send(qp->qp, wr, &bad);
-    if (__builtin_expect(err, 0))
-        return err == ENOMEM ? -EAGAIN : -err;
-    qp->unsignaled = tx ? 0 : qp->unsignaled + 1;
-    qp->unsignaled_sends = tx ? 0 : sends;
-    qp->room--;
-    qp->rail->cq_room--;
-    mr_verbs.answered = true;
-    return 0;
-}
-
-/* Over a connection, where a packet is one request. */
-static inline __attribute__((always_inline)) int post_packet(struct mr_qp *qp, struct ibv_send_wr *wr, struct mr_tx *tx,
-                                                             size_t len)
-{
-    int err = post_counted(qp, wr, true, tx);
-
-    if (__builtin_expect(err, 0))
-        return err;
-    mr_rail_add(qp->rail, MR_RAIL_PACKETS_SENT, 1);
-    mr_rail_add(qp->rail, MR_RAIL_BYTES_SENT, len);
-    return 0;
-}
-
-static inline __attribute__((always_inline)) int post(struct mr_qp *qp, struct ibv_send_wr *wr, struct mr_tx *tx)
-{
-    return post_counted(qp, wr, wr->opcode == IBV_WR_SEND, tx);
-}
-
-int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len, struct mr_tx *tx)
-{
-    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len};
-    struct ibv_send_wr wr; /* its other members say nothing of a send */
-
-    wr.next = NULL;
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-    wr.opcode = IBV_WR_SEND;
-    wr.send_flags = IBV_SEND_INLINE;
-    return post_packet(qp, &wr, tx, len);
-}
-
-int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, struct mr_tx *tx)
-{
-    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-
-    return post_packet(qp, &wr, tx, len);
-}
-
-int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
-                const uint32_t *imm, struct mr_tx *tx)
-{
-    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = len > 0, .opcode = IBV_WR_RDMA_WRITE};
-
-    wr.wr.rdma.remote_addr = raddr;
-    wr.wr.rdma.rkey = rkey;
-    if (imm) {
-        wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-        wr.imm_data = htobe32(*imm);
-    }
-    return post(qp, &wr, tx);
-}
-
-int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, bool packet,
-              struct mr_tx *tx)
-{
-    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
-    struct ibv_send_wr wr; /* its other members say nothing of a write */
-
-    wr.next = NULL;
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-    wr.opcode = IBV_WR_RDMA_WRITE;
-    wr.send_flags = len <= qp->max_inline ? IBV_SEND_INLINE : 0;
-    wr.wr.rdma.remote_addr = raddr;
-    wr.wr.rdma.rkey = rkey;
-    return packet ? post_packet(qp, &wr, tx, len) : post_counted(qp, &wr, false, tx);
-}
-
-int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, struct mr_tx *tx)
-{
-    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
-
-    wr.wr.rdma.remote_addr = raddr;
-    wr.wr.rdma.rkey = rkey;
-    return post(qp, &wr, tx);
-}
-
-int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *piece, unsigned pieces,
-                  const uint32_t *imm, struct mr_tx *tx)
-{
-    struct ibv_sge sge[2];
-    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = (int)pieces, .opcode = IBV_WR_SEND};
-    uint32_t len = 0;
-
-    for (unsigned i = 0; i < pieces && i < 2; i++) {
-        sge[i] = (struct ibv_sge){.addr = (uintptr_t)piece[i].data, .length = piece[i].len, .lkey = piece[i].lkey};
-        len += piece[i].len;
-    }
-    if (len <= qp->max_inline)
-        wr.send_flags = IBV_SEND_INLINE;
-    if (imm) {
-        wr.opcode = IBV_WR_SEND_WITH_IMM;
-        wr.imm_data = htobe32(*imm);
-    }
-    wr.wr.ud.ah = to->ah;
-    wr.wr.ud.remote_qpn = to->qpn;
-    wr.wr.ud.remote_qkey = to->qkey;
-    return post(qp, &wr, tx);
-}
-
-int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *all, uint32_t size, uint32_t imm,
-                   struct mr_tx *tx)
-{
-    unsigned n = (all->len + size - 1) / size, posted = 0;
-    struct ibv_send_wr wr[MR_QP_RUN], *bad = NULL;
-    struct ibv_sge sge[MR_QP_RUN];
-    int err;
-
-    if (__builtin_expect(qp->error, 0))
-        return qp->error;
-    for (unsigned i = 0; i < n; i++) {
-        uint32_t at = i * size;
-
-        sge[i] = (struct ibv_sge){
-            .addr = (uintptr_t)all->data + at, .length = i + 1 < n ? size : all->len - at, .lkey = all->lkey};
-        wr[i] = (struct ibv_send_wr){.wr_id = mr_wr_id(&qp->unsignaled_failed),
-                                     .next = i + 1 < n ? &wr[i + 1] : NULL,
-                                     .sg_list = &sge[i],
-                                     .num_sge = 1,
-                                     .opcode = IBV_WR_SEND_WITH_IMM,
-                                     .imm_data = htobe32(imm + i)};
-        wr[i].wr.ud.ah = to->ah;
-        wr[i].wr.ud.remote_qpn = to->qpn;
-        wr[i].wr.ud.remote_qkey = to->qkey;
-    }
-    tx->qp = qp;
-    tx->requests = qp->unsignaled + n;
-    tx->sends = qp->unsignaled_sends;
-    wr[n - 1].wr_id = mr_wr_id(&tx->wr);
-    wr[n - 1].send_flags = IBV_SEND_SIGNALED;
-    err = ibv_post_send(qp->qp, wr, &bad);
-    while (posted < n && !(err && bad == &wr[posted]))
-        posted++;
-    qp->unsignaled = err ? qp->unsignaled + posted : 0; /* a later request gives back the room of what was posted */
-    qp->unsignaled_sends = err ? qp->unsignaled_sends : 0;
-    qp->room -= posted;
-    qp->rail->cq_room -= posted;
-    mr_verbs.answered = true;
-    return err == ENOMEM && !posted ? -EAGAIN : -err;
-}
-
-static inline void make_room(struct mr_qp *qp, unsigned requests)
-{
-    qp->room += requests;
-    qp->rail->cq_room += requests;
-}
-
-/*
- * What a connection in error holds is given back when it is destroyed: which of its requests come back is not known. Of
- * datagrams all do, since the last request of each packet is signaled.
- */
-void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
-{
-    struct mr_qp *qp = tx->qp;
-
-    if (__builtin_expect(wc->error, 0)) {
-        if (qp->type == MR_QP_UD)
-            make_room(qp, tx->requests);
-        note_failure(qp, wc);
-        return;
-    }
-    make_room(qp, tx->requests);
-    if (tx->sends)
-        qp->events->confirmed(qp, tx->sends);
 }

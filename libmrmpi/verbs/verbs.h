@@ -292,17 +292,21 @@ enum mr_qp_state {
 
 #define MR_OWN_RECVS 64 /* buffers of a queue pair that cannot share a receive queue */
 
+struct mr_inline_send;
+
 struct mr_qp {
     struct ibv_qp *qp;
     struct mr_rail *rail;
-    enum mr_qp_type type;
-    struct mr_rx *rx; /* a receive queue of its own; NULL: the rail's */
-    uint32_t qpn, qkey;
+    struct mr_inline_send *inline_send; /* prepared (post.c) */
     uint32_t max_inline;
-    unsigned depth, room;      /* of the send queue; requests that may still be posted */
+    unsigned unsignaled_left;  /* so many requests may follow before one must be signaled; 0 after an error, too */
     unsigned unsignaled;       /* posted since the last signaled one */
     unsigned unsignaled_sends; /* those of them that are sends */
+    unsigned depth, room;      /* of the send queue; requests that may still be posted */
     int error;
+    uint32_t qpn, qkey;
+    enum mr_qp_type type;
+    struct mr_rx *rx; /* a receive queue of its own; NULL: the rail's */
     enum mr_qp_state state;
     const struct mr_qp_events *events;
     void *owner;
@@ -360,11 +364,18 @@ static inline bool mr_qp_has_room(const struct mr_qp *qp, unsigned requests)
 /* True when the next request on the queue pair must be signaled. */
 static inline bool mr_qp_must_signal(const struct mr_qp *qp)
 {
-    return qp->unsignaled + 1 >= qp->rail->signal_every || 2 * qp->room <= qp->depth;
+    return !qp->unsignaled_left;
 }
 
-/* Send without touching data later; len <= max_inline. tx NULL: unsignaled. */
-int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len, struct mr_tx *tx);
+/* There is room for a request, and it need not be signaled. */
+static inline bool mr_qp_has_unsignaled(const struct mr_qp *qp)
+{
+    return qp->unsignaled_left && qp->rail->cq_room;
+}
+
+/* Send unsignaled, without touching data later; len <= max_inline, and mr_qp_has_unsignaled(). */
+int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len);
+/* Inline if it is short enough. tx NULL: unsignaled, here and below. */
 int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, struct mr_tx *tx);
 struct mr_piece {
     const void *data;

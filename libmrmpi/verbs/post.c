@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting to queue pairs, and what its completions give back. Room is counted in requests; a signaled request gives
+ * back its own and that of the unsignaled ones before it. Each function here describes its request and calls
+ * ibv_post_send() itself: request_begin() before, request_end() after.
+ */
+#include "libmrmpi/verbs/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libmrmpi/base/base.h"
+
+/* ---- failure ----------------------------------------------------------------------------------------------------- */
+
+static void qp_fail(struct mr_qp *qp, const struct mr_wc *wc)
+{
+    if (qp->error)
+        return;
+    qp->error = wc->error;
+    qp->unsignaled_left = 0;
+    qp->events->failed(qp, wc);
+}
+
+static void unsignaled_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    if (wc->error)
+        qp_fail(container_of(wr, struct mr_qp, unsignaled_failed), wc);
+}
+
+/* ---- what is prepared -------------------------------------------------------------------------------------------- */
+
+/* An inline send has its address and length to fill in, all else stands there. */
+struct mr_inline_send {
+    struct ibv_send_wr wr, *bad;
+    struct ibv_sge sge;
+};
+
+static void prepare_inline_send(struct mr_qp *qp)
+{
+    struct mr_inline_send *s = qp->inline_send;
+
+    *s = (struct mr_inline_send){.wr = {.wr_id = mr_wr_id(&qp->unsignaled_failed),
+                                        .sg_list = &s->sge,
+                                        .num_sge = 1,
+                                        .opcode = IBV_WR_SEND,
+                                        .send_flags = IBV_SEND_INLINE}};
+}
+
+int mr_post_open(struct mr_qp *qp)
+{
+    qp->inline_send = malloc(sizeof *qp->inline_send);
+    if (!qp->inline_send)
+        return -ENOMEM;
+    qp->unsignaled_failed.done = unsignaled_done;
+    mr_post_restart(qp);
+    return 0;
+}
+
+void mr_post_close(struct mr_qp *qp)
+{
+    free(qp->inline_send);
+    qp->inline_send = NULL;
+}
+
+/* At least one request in signal_every is signaled, and all are while half of the queue or more is taken. */
+static void renew_unsignaled_left(struct mr_qp *qp)
+{
+    unsigned most = qp->rail->signal_every - 1, half = qp->depth / 2, left;
+
+    left = qp->error || qp->room <= half || qp->unsignaled >= most ? 0 : most - qp->unsignaled;
+    qp->unsignaled_left = left && left > qp->room - half ? qp->room - half : left;
+}
+
+void mr_post_restart(struct mr_qp *qp)
+{
+    qp->unsignaled = qp->unsignaled_sends = 0;
+    prepare_inline_send(qp);
+    renew_unsignaled_left(qp);
+}
+
+/* ---- posting ----------------------------------------------------------------------------------------------------- */
+
+/* counts: it is a send, or stands for one. */
+static inline int request_begin(struct mr_qp *qp, struct ibv_send_wr *wr, bool counts, struct mr_tx *tx)
+{
+    if (__builtin_expect(qp->error, 0))
+        return qp->error;
+    if (tx) {
+        tx->qp = qp;
+        tx->requests = qp->unsignaled + 1;
+        tx->sends = qp->unsignaled_sends + counts;
+        wr->wr_id = mr_wr_id(&tx->wr);
+        wr->send_flags |= IBV_SEND_SIGNALED;
+    } else {
+        wr->wr_id = mr_wr_id(&qp->unsignaled_failed);
+    }
+    return 0;
+}
+
+static inline int post_error(int err)
+{
+    return err == ENOMEM ? -EAGAIN : -err;
+}
+
+static inline void count_unsignaled(struct mr_qp *qp, bool counts)
+{
+    qp->unsignaled++;
+    qp->unsignaled_sends += counts;
+    qp->unsignaled_left -= qp->unsignaled_left > 0;
+}
+
+/* err: of ibv_post_send(). */
+static inline int request_end(struct mr_qp *qp, bool counts, const struct mr_tx *tx, int err)
+{
+    if (__builtin_expect(err, 0))
+        return post_error(err);
+    qp->room--;
+    qp->rail->cq_room--;
+    mr_verbs.answered = true;
+    if (tx) {
+        qp->unsignaled = qp->unsignaled_sends = 0;
+        renew_unsignaled_left(qp);
+    } else {
+        count_unsignaled(qp, counts);
+    }
+    return 0;
+}
+
+/* Over a connection, where a packet is one request. */
+static inline void count_packet(struct mr_rail *rail, size_t len)
+{
+    mr_rail_add(rail, MR_RAIL_PACKETS_SENT, 1);
+    mr_rail_add(rail, MR_RAIL_BYTES_SENT, len);
+}
+
+int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len)
+{
+    struct mr_inline_send *s = qp->inline_send;
+    int err;
+
+    s->sge.addr = (uintptr_t)data;
+    s->sge.length = (uint32_t)len;
+    err = ibv_post_send(qp->qp, &s->wr, &s->bad);
+    if (__builtin_expect(err, 0))
+        return post_error(err);
+    qp->unsignaled++;
+    qp->unsignaled_sends++;
+    qp->unsignaled_left--;
+    qp->room--;
+    qp->rail->cq_room--;
+    mr_verbs.answered = true;
+    count_packet(qp->rail, len);
+    return 0;
+}
+
+int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, struct mr_tx *tx)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
+    int err;
+
+    wr.send_flags = len <= qp->max_inline ? IBV_SEND_INLINE : 0;
+    err = request_begin(qp, &wr, true, tx);
+    if (!err)
+        err = request_end(qp, true, tx, ibv_post_send(qp->qp, &wr, &bad));
+    if (!err)
+        count_packet(qp->rail, len);
+    return err;
+}
+
+int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
+                const uint32_t *imm, struct mr_tx *tx)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = len > 0, .opcode = IBV_WR_RDMA_WRITE}, *bad;
+    int err = request_begin(qp, &wr, false, tx);
+
+    wr.wr.rdma.remote_addr = raddr;
+    wr.wr.rdma.rkey = rkey;
+    if (imm) {
+        wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+        wr.imm_data = htobe32(*imm);
+    }
+    return err ? err : request_end(qp, false, tx, ibv_post_send(qp->qp, &wr, &bad));
+}
+
+int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, bool packet,
+              struct mr_tx *tx)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
+    struct ibv_send_wr wr, *bad; /* not initialised: a short message may come this way */
+    int err;
+
+    wr.next = NULL;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.send_flags = len <= qp->max_inline ? IBV_SEND_INLINE : 0;
+    wr.wr.rdma.remote_addr = raddr;
+    wr.wr.rdma.rkey = rkey;
+    err = request_begin(qp, &wr, packet, tx);
+    if (!err)
+        err = request_end(qp, packet, tx, ibv_post_send(qp->qp, &wr, &bad));
+    if (!err && packet)
+        count_packet(qp->rail, len);
+    return err;
+}
+
+int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, struct mr_tx *tx)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ}, *bad;
+    int err = request_begin(qp, &wr, false, tx);
+
+    wr.wr.rdma.remote_addr = raddr;
+    wr.wr.rdma.rkey = rkey;
+    return err ? err : request_end(qp, false, tx, ibv_post_send(qp->qp, &wr, &bad));
+}
+
+/* ---- datagrams --------------------------------------------------------------------------------------------------- */
+
+static inline void address_datagram(struct ibv_send_wr *wr, const struct mr_ud_to *to, uint32_t imm)
+{
+    wr->imm_data = htobe32(imm);
+    wr->wr.ud.ah = to->ah;
+    wr->wr.ud.remote_qpn = to->qpn;
+    wr->wr.ud.remote_qkey = to->qkey;
+}
+
+int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *piece, unsigned pieces,
+                  const uint32_t *imm, struct mr_tx *tx)
+{
+    struct ibv_sge sge[2];
+    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = (int)pieces}, *bad;
+    uint32_t len = 0;
+    int err;
+
+    for (unsigned i = 0; i < pieces && i < 2; i++) {
+        sge[i] = (struct ibv_sge){.addr = (uintptr_t)piece[i].data, .length = piece[i].len, .lkey = piece[i].lkey};
+        len += piece[i].len;
+    }
+    wr.opcode = imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+    wr.send_flags = len <= qp->max_inline ? IBV_SEND_INLINE : 0;
+    address_datagram(&wr, to, imm ? *imm : 0);
+    err = request_begin(qp, &wr, !imm, tx);
+    return err ? err : request_end(qp, !imm, tx, ibv_post_send(qp->qp, &wr, &bad));
+}
+
+int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *all, uint32_t size, uint32_t imm,
+                   struct mr_tx *tx)
+{
+    unsigned n = (all->len + size - 1) / size, posted = 0;
+    struct ibv_send_wr wr[MR_QP_RUN], *bad = NULL;
+    struct ibv_sge sge[MR_QP_RUN];
+    int err;
+
+    if (__builtin_expect(qp->error, 0))
+        return qp->error;
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t at = i * size;
+
+        sge[i] = (struct ibv_sge){
+            .addr = (uintptr_t)all->data + at, .length = i + 1 < n ? size : all->len - at, .lkey = all->lkey};
+        wr[i] = (struct ibv_send_wr){.wr_id = mr_wr_id(&qp->unsignaled_failed),
+                                     .next = i + 1 < n ? &wr[i + 1] : NULL,
+                                     .sg_list = &sge[i],
+                                     .num_sge = 1,
+                                     .opcode = IBV_WR_SEND_WITH_IMM};
+        address_datagram(&wr[i], to, imm + i);
+    }
+    tx->qp = qp;
+    tx->requests = qp->unsignaled + n;
+    tx->sends = qp->unsignaled_sends;
+    wr[n - 1].wr_id = mr_wr_id(&tx->wr);
+    wr[n - 1].send_flags = IBV_SEND_SIGNALED;
+    err = ibv_post_send(qp->qp, wr, &bad);
+    while (posted < n && !(err && bad == &wr[posted]))
+        posted++;
+    qp->unsignaled = err ? qp->unsignaled + posted : 0; /* a later request gives back the room of what was posted */
+    qp->unsignaled_sends = err ? qp->unsignaled_sends : 0;
+    qp->room -= posted;
+    qp->rail->cq_room -= posted;
+    mr_verbs.answered = true;
+    return err == ENOMEM && !posted ? -EAGAIN : -err;
+}
+
+/* ---- completions ------------------------------------------------------------------------------------------------- */
+
+static inline void give_room_back(struct mr_qp *qp, unsigned requests)
+{
+    qp->room += requests;
+    qp->rail->cq_room += requests;
+    renew_unsignaled_left(qp);
+}
+
+/*
+ * What a connection in error holds is given back when it is destroyed: which of its requests come back is not known. Of
+ * datagrams all do, since the last request of each packet is signaled.
+ */
+void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
+{
+    struct mr_qp *qp = tx->qp;
+
+    if (__builtin_expect(wc->error, 0)) {
+        if (qp->type == MR_QP_UD)
+            give_room_back(qp, tx->requests);
+        qp_fail(qp, wc);
+        return;
+    }
+    give_room_back(qp, tx->requests);
+    if (tx->sends)
+        qp->events->confirmed(qp, tx->sends);
+}
