@@ -112,58 +112,60 @@ static void counter_done(struct mr_wr *wr, const struct mr_wc *wc)
     mr_packet_free(p);
 }
 
-static int post_part(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx,
-                     int (*post)(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx))
+/* What nobody waits for may have to be signaled all the same: then a packet without content stands for it. */
+static int take_counter(struct mr_link *l, bool wakes, struct mr_tx **tx)
 {
-    struct mr_packet *counter = NULL;
-    int err;
+    struct mr_packet *counter;
 
     if (!mr_qp_has_room(&l->qp, 1))
         return -EAGAIN;
-    if (!tx && (part->wakes || mr_qp_must_signal(&l->qp))) {
-        counter = mr_packet_blank();
-        if (!counter)
-            return -ENOMEM;
-        tx = &counter->tx;
-        tx->wr.done = counter_done;
-    }
-    err = post(&l->qp, part, tx);
-    if (err && counter)
-        mr_packet_free(counter);
-    else if (counter)
-        counter->posted = counter->dropped = true;
+    if (*tx || !(wakes || mr_qp_must_signal(&l->qp)))
+        return 0;
+    counter = mr_packet_blank();
+    if (!counter)
+        return -ENOMEM;
+    counter->tx.wr.done = counter_done;
+    counter->posted = counter->dropped = true;
+    *tx = &counter->tx;
+    return 0;
+}
+
+/* err: of posting. Where the counter was not posted it is free again. */
+static int counted(struct mr_tx *tx, int err)
+{
+    struct mr_packet *counter;
+
+    if (!err || !tx || tx->wr.done != counter_done)
+        return err;
+    counter = container_of(tx, struct mr_packet, tx);
+    counter->posted = false;
+    mr_packet_free(counter);
     return err;
-}
-
-static int post_write(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx)
-{
-    return mr_qp_write(qp, part->local, part->len, part->lkey, part->raddr, part->rkey, part->imm, tx);
-}
-
-static int post_read(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx)
-{
-    return mr_qp_read(qp, part->local, part->len, part->lkey, part->raddr, part->rkey, tx);
-}
-
-static int post_word(struct mr_qp *qp, const struct mr_link_part *part, struct mr_tx *tx)
-{
-    return mr_qp_put(qp, part->local, part->len, 0, part->raddr, part->rkey, false, tx);
 }
 
 int mr_connected_write_word(struct mr_link *l, uint32_t word, uint64_t raddr, uint32_t rkey)
 {
-    return post_part(l, &(struct mr_link_part){.local = &word, .len = sizeof word, .raddr = raddr, .rkey = rkey}, NULL,
-                     post_word);
+    struct mr_tx *tx = NULL;
+    int err = take_counter(l, false, &tx);
+
+    return err ? err : counted(tx, mr_qp_put(&l->qp, &word, sizeof word, 0, raddr, rkey, false, tx));
 }
 
 int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
 {
-    return post_part(l, part, tx, post_write);
+    int err = take_counter(l, part->wakes, &tx);
+
+    return err ? err
+               : counted(tx, mr_qp_write(&l->qp, part->local, part->len, part->lkey, part->raddr, part->rkey,
+                                         part->imm, tx));
 }
 
 int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
 {
-    return post_part(l, part, tx, post_read);
+    int err = take_counter(l, part->wakes, &tx);
+
+    return err ? err
+               : counted(tx, mr_qp_read(&l->qp, part->local, part->len, part->lkey, part->raddr, part->rkey, tx));
 }
 
 /* ---- signs of life ----------------------------------------------------------------------------------------------- */

@@ -11,14 +11,14 @@
 
 struct mr_net mr_net;
 
-static inline int post_on_link(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+static int post_on_link(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     int err;
 
-    if (__builtin_expect(p->has_lossy_link, 0))
+    if (p->has_lossy_link)
         return mr_rely_send(p, l, k);
     err = l->ops->send(l, k);
-    if (__builtin_expect(!err, 1))
+    if (!err)
         mr_window_sent(&p->out, &k->kept, l->index, true, 0);
     return err;
 }
@@ -76,8 +76,7 @@ static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level le
 }
 
 /* The same, at the pace that the peer gives, if it gives one. */
-static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
-                                                struct mr_packet *k)
+static int post_ahead(struct mr_peer *p, struct mr_sub *sub, enum mr_level level, struct mr_packet *k)
 {
     int err;
 
@@ -87,6 +86,13 @@ static __attribute__((noinline)) int post_ahead(struct mr_peer *p, struct mr_sub
     if (!err && mr_net_of(p)->pace)
         mr_pace_take(mr_net_of(p)->pace, k->payload + MR_AHEAD_WIRE);
     return err;
+}
+
+/* Where there are limits on what goes ahead, or links that lose packets. */
+static __attribute__((noinline)) int post_with_care(struct mr_peer *p, struct mr_sub *sub, enum mr_level level,
+                                                    struct mr_packet *k)
+{
+    return mr_peers.ahead_limited ? post_ahead(p, sub, level, k) : post_on_link(p, sub->level[level], k);
 }
 
 /* One of the packets that a message is cut into. */
@@ -129,6 +135,7 @@ static int post_packet(struct mr_peer *p, struct mr_packet *k)
         level = mr_fabric_level_of(&mr_peers.qos, k->payload);
     for (;;) {
         unsigned i = mr_packet_turn(p, (uint32_t)excluded, k->payload);
+        struct mr_link *l;
         int err;
 
         if (__builtin_expect(i == p->num_now, 0)) {
@@ -137,10 +144,11 @@ static int post_packet(struct mr_peer *p, struct mr_packet *k)
                 return -EAGAIN;
             continue;
         }
-        if (__builtin_expect(mr_peers.ahead_limited, 0))
-            err = post_ahead(p, &p->now[i], level, k);
-        else
-            err = post_on_link(p, p->now[i].level[level], k);
+        l = p->now[i].level[level];
+        if (__builtin_expect(mr_peers.ahead_limited || p->has_lossy_link, 0))
+            err = post_with_care(p, &p->now[i], level, k);
+        else if (!(err = l->ops->send(l, k)))
+            mr_window_sent(&p->out, &k->kept, l->index, true, 0);
         if (__builtin_expect(!err, 1)) {
             mr_packet_taken(p, i, k->payload);
             return 0;

@@ -74,12 +74,18 @@ static enum mr_err send_poison(struct mr_vc *vc, struct mr_hdr *hdr, struct mr_r
     return MR_SUCCESS;
 }
 
+/* So that it can be cancelled. */
+static inline void number_eager(struct mr_request *req, struct mr_hdr *hdr)
+{
+    hdr->sreq = req->eager_id = ++mr_pt2pt.eager_ids;
+}
+
 /* A message that goes at once, and whose send is complete then. */
-static inline enum mr_err send_now(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
+static enum mr_err send_now(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
 {
     enum mr_err err;
 
-    hdr->sreq = req->eager_id = ++mr_pt2pt.eager_ids;
+    number_eager(req, hdr);
     err = send_eager(vc, hdr, req->send_buf, req->count, req->type);
     if (!err)
         mr_request_complete(req);
@@ -165,7 +171,10 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
     } else if (__builtin_expect(!mr_channel_waiting && mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes), 1)) {
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);
 
-        err = send_now(req, vc, &hdr);
+        number_eager(req, &hdr);
+        err = send_eager(vc, &hdr, buf, count, type);
+        if (!err)
+            mr_request_complete(req);
     } else {
         err = send_or_hold(req);
     }
