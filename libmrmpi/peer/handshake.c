@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handshakes: in each of them subchannels are opened by an exchange of datagrams (verbs/connect.h). */
+/* Handshakes: in each of them subchannels are opened by an exchange of datagrams (cm/conn.h). */
 #include "libmrmpi/peer/subs.h"
 
 #include <arpa/inet.h>

@@ -17,7 +17,7 @@
 #include "libmrmpi/route/pair.h"
 #include "libmrmpi/route/rules.h"
 #include "libmrmpi/route/sched.h"
-#include "libmrmpi/verbs/connect.h"
+#include "libmrmpi/cm/conn.h"
 
 _Static_assert(MR_RAILS_MAX == MR_CM_PORTS_MAX, "one place for each rail");
 _Static_assert(MR_RAILS_MAX <= MR_POLICY_RAILS, "a policy can name all rails");

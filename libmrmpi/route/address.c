@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "libmrmpi/verbs/connect.h"
+#include "libmrmpi/cm/message.h"
 
 #define MTU_MAX 5 /* 4096 bytes */
 

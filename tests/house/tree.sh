@@ -93,10 +93,11 @@ derived core pt2pt
 pt2pt core vc channel
 core
 vc channel
-net bulk view peer route channel link reliable verbs fabric
+net bulk view peer cm route channel link reliable verbs fabric
 bulk view peer route channel link verbs
 view peer verbs
-peer route channel link reliable verbs fabric
+peer cm route channel link reliable verbs fabric
+cm
 route link verbs
 channel
 link reliable verbs

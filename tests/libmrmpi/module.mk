@@ -73,7 +73,7 @@ $(foreach t,$(PEER_TESTS),$(eval $(t)_PKGS := check)$(eval $(t)_LDLIBS := -lpthr
 tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/peer/recovery.c libmrmpi/reliable/window.c \
     libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c $(addprefix libmrmpi/peer/,handshake.c connect.c) \
-    libmrmpi/verbs/connect.c libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
+    libmrmpi/cm/conn.c libmrmpi/cm/message.c libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_keepalive_SRCS := tests/libmrmpi/test_keepalive.c libmrmpi/peer/keepalive.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/steer.c libmrmpi/route/rules.c \
     libmrmpi/link/kinds.c $(RAIL_TEST_BASE)
@@ -124,7 +124,7 @@ tests/libmrmpi/test_retire_PKGS := check libibverbs
 tests/libmrmpi/test_retire_LDLIBS := -lpthread
 tests/libmrmpi/test_gid_SRCS := tests/libmrmpi/test_gid.c libmrmpi/verbs/gid.c
 tests/libmrmpi/test_gid_PKGS := check
-tests/libmrmpi/test_connect_SRCS := tests/libmrmpi/test_connect.c libmrmpi/verbs/connect.c
+tests/libmrmpi/test_connect_SRCS := tests/libmrmpi/test_connect.c libmrmpi/cm/conn.c libmrmpi/cm/message.c
 tests/libmrmpi/test_connect_PKGS := check
 tests/libmrmpi/test_fabric_client_SRCS := tests/libmrmpi/test_fabric_client.c libmrmpi/fabric/client.c
 tests/libmrmpi/test_fabric_client_PKGS := check

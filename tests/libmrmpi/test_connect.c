@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/verbs/connect.h"
+#include "libmrmpi/cm/conn.h"
 
 #define MS 1000000ull
 

@@ -20,77 +20,12 @@
  * names one subchannel, whose way it takes.
  *
  * A rejection is final for its round, but for MR_CM_LATER: then the request comes again after a short pause, which
- * counts as no attempt. Messages of all versions begin alike, up to id, so that a peer of another version is told.
+ * counts as no attempt.
  */
-#ifndef MRMPI_CONNECT_H
-#define MRMPI_CONNECT_H
+#ifndef MRMPI_CM_CONN_H
+#define MRMPI_CM_CONN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#define MR_CM_MAGIC     0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION   9
-#define MR_CM_SUBS_MAX  32
-#define MR_CM_LEVELS    5 /* of one subchannel, by the size of messages: from small to large */
-#define MR_CM_PORTS_MAX 8
-#define MR_CM_LMC_MAX   7
-
-enum mr_cm_type { MR_CM_REQ = 1, MR_CM_REP, MR_CM_RTU, MR_CM_REJ, MR_CM_ASK, MR_CM_HERE };
-
-/* Why a side does not connect. */
-enum mr_cm_reason {
-    MR_CM_NO_REASON,
-    MR_CM_LATER,       /* what is asked for is still being closed */
-    MR_CM_NO_RAIL,     /* no rails are in common */
-    MR_CM_NO_ROOM,     /* no memory, or no queue pairs */
-    MR_CM_PORT_DOWN,   /* its ports of what is asked for are down */
-    MR_CM_GIVEN_UP,    /* it has lost this peer before */
-    MR_CM_BAD_VERSION, /* detail: its own version */
-    MR_CM_OTHER,
-    MR_CM_ENOUGH, /* it has as many connections as it may */
-    MR_CM_REASONS
-};
-
-struct mr_cm_sub {
-    uint8_t rail, remote; /* the sender's rail and the receiver's, by their numbers in the cards of these */
-    uint8_t path;         /* LID path, the same on both sides */
-    uint8_t kind;         /* of link, and which of those alike: 8 bits of the caller's */
-    uint8_t generation;   /* of the queue pairs, by the sender's count */
-    uint8_t epoch;         /* the caller's */
-    uint8_t own;          /* set of the levels that have a link of their own; the others use that of the next one */
-    uint8_t needed;       /* what was promised waits for it: not to be refused without need */
-    /* The queue pair of each level, and its service level, of which the initiator's counts for both directions. */
-    struct mr_cm_level {
-        uint32_t qpn : 24, sl : 8;
-    } level[MR_CM_LEVELS];
-};
-_Static_assert(sizeof(struct mr_cm_level) == 4, "on the wire");
-
-/* Where a rail of the sender is at present, by its number in the sender's card. lid 0: nothing is said of it. */
-struct mr_cm_port {
-    uint16_t lid;
-    uint8_t lmc, pad;
-};
-
-struct mr_cm_msg {
-    uint32_t magic;
-    uint8_t version, type;
-    uint16_t num_subs;
-    uint32_t job;                            /* of this run of the job: a stranger's datagram is not listened to */
-    uint32_t from, to;                       /* world ranks */
-    uint32_t id;                             /* the initiator's number of this round; ASK, HERE: of the question */
-    uint32_t psn;                            /* first packet of the sender's queue pairs */
-    uint8_t reason;                          /* REJ: enum mr_cm_reason */
-    uint8_t by_initiator;                    /* REJ: the round is the sender's own */
-    uint16_t detail;                         /* REJ: an errno, or what the reason says; 0: none */
-    struct mr_cm_port port[MR_CM_PORTS_MAX]; /* in all messages */
-    struct mr_cm_sub sub[MR_CM_SUBS_MAX];
-};
-_Static_assert(sizeof(struct mr_cm_msg) == 32 + 4 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
-
-/* Bytes that travel: the subchannels that are not used stay at home. */
-#define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))
+#include "libmrmpi/cm/message.h"
 
 /* IDLE: no round was begun. CONNECTED, FAILED: how the last one has ended. */
 enum mr_cm_state { MR_CM_IDLE, MR_CM_REQ_SENT, MR_CM_REP_SENT, MR_CM_CONNECTED, MR_CM_FAILED };
@@ -159,17 +94,7 @@ static inline bool mr_cm_waiting(const struct mr_cm_conn *c)
     return c->state == MR_CM_REQ_SENT || c->state == MR_CM_REP_SENT;
 }
 
-/* Is this a whole, sane message for rank self of this job? Copies it to *out, unused parts zero. */
-bool mr_cm_check(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world, struct mr_cm_msg *out);
-/* Is it one that only its version makes unreadable? Copies what all versions have to *out. */
-bool mr_cm_check_foreign(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world,
-                         struct mr_cm_msg *out);
-/* This peer sent such a one: there will be no connection. */
+/* This peer sent one that mr_cm_check_foreign() has accepted: there will be no connection. */
 void mr_cm_receive_foreign(struct mr_cm_conn *c, const struct mr_cm_msg *msg);
-/* A question of that number about a subchannel, or its answer; the caller adds ports, if any. */
-void mr_cm_make_question(struct mr_cm_msg *out, enum mr_cm_type type, uint32_t job, uint32_t self, uint32_t peer,
-                         uint32_t id, const struct mr_cm_sub *sub);
-/* In words, of who says it: "it ...". */
-const char *mr_cm_reason_text(unsigned reason);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection state machine; see connect.h for the exchange. */
-#include "libmrmpi/verbs/connect.h"
+/* The connection state machine; see conn.h for the exchange. */
+#include "libmrmpi/cm/conn.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #define PAUSE_NS   1000000ull /* after MR_CM_LATER; doubles */
 #define PAUSES_MAX 6u         /* times */
 #define PAUSES_END 24u        /* a round that is bounded is over then */
-#define DETAIL_MAX 4095
 
 void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job, uint32_t self, uint32_t peer,
                 uint64_t timeout_ns, unsigned attempts_max)
@@ -66,86 +65,6 @@ static int error_of(unsigned reason)
     return errors[reason];
 }
 
-const char *mr_cm_reason_text(unsigned reason)
-{
-    static const char *const texts[MR_CM_REASONS] = {
-        [MR_CM_NO_REASON] = "it gives no reason",
-        [MR_CM_LATER] = "it still closes what was open before",
-        [MR_CM_NO_RAIL] = "it finds no rail that leads here",
-        [MR_CM_NO_ROOM] = "it has no memory or queue pairs left",
-        [MR_CM_PORT_DOWN] = "its ports are down",
-        [MR_CM_GIVEN_UP] = "it has given this rank up before",
-        [MR_CM_BAD_VERSION] = "it runs another version of mrmpi",
-        [MR_CM_OTHER] = "it cannot make the connection",
-        [MR_CM_ENOUGH] = "it has as many connections as it may (MRMPI_RC_PEERS)",
-    };
-
-    return texts[reason < MR_CM_REASONS ? reason : MR_CM_NO_REASON];
-}
-
-/* What messages of all versions have. */
-static bool is_for_us(const struct mr_cm_msg *m, uint32_t job, uint32_t self, uint32_t world)
-{
-    return m->magic == MR_CM_MAGIC && m->job == job && m->to == self && m->from < world && m->from != self;
-}
-
-static bool is_sane_reason(const struct mr_cm_msg *m)
-{
-    if (m->type != MR_CM_REJ)
-        return !m->reason && !m->detail && !m->by_initiator;
-    return m->by_initiator <= 1 && m->reason > MR_CM_NO_REASON && m->reason < MR_CM_REASONS && m->detail <= DETAIL_MAX;
-}
-
-static bool are_sane_ports(const struct mr_cm_msg *m)
-{
-    for (unsigned i = 0; i < MR_CM_PORTS_MAX; i++)
-        if (m->port[i].lmc > MR_CM_LMC_MAX)
-            return false;
-    return true;
-}
-
-static bool has_sane_subs(const struct mr_cm_msg *m)
-{
-    if (m->type == MR_CM_ASK || m->type == MR_CM_HERE)
-        return m->num_subs == 1;
-    return (m->num_subs > 0) == (m->type == MR_CM_REQ || m->type == MR_CM_REP);
-}
-
-bool mr_cm_check_foreign(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world,
-                         struct mr_cm_msg *out)
-{
-    memset(out, 0, sizeof *out);
-    if (len < offsetof(struct mr_cm_msg, psn))
-        return false;
-    memcpy(out, data, offsetof(struct mr_cm_msg, psn));
-    return is_for_us(out, job, self, world) && out->version != MR_CM_VERSION;
-}
-
-bool mr_cm_check(const void *data, size_t len, uint32_t job, uint32_t self, uint32_t world, struct mr_cm_msg *out)
-{
-    memset(out, 0, sizeof *out);
-    if (len < MR_CM_LENGTH(0) || len > sizeof *out)
-        return false;
-    memcpy(out, data, len);
-    return is_for_us(out, job, self, world) && out->version == MR_CM_VERSION && out->type >= MR_CM_REQ &&
-           out->type <= MR_CM_HERE && out->num_subs <= MR_CM_SUBS_MAX && len == MR_CM_LENGTH(out->num_subs) &&
-           has_sane_subs(out) && is_sane_reason(out) && are_sane_ports(out);
-}
-
-void mr_cm_make_question(struct mr_cm_msg *out, enum mr_cm_type type, uint32_t job, uint32_t self, uint32_t peer,
-                         uint32_t id, const struct mr_cm_sub *sub)
-{
-    *out = (struct mr_cm_msg){.magic = MR_CM_MAGIC,
-                              .version = MR_CM_VERSION,
-                              .type = (uint8_t)type,
-                              .num_subs = 1,
-                              .job = job,
-                              .from = self,
-                              .to = peer,
-                              .id = id};
-    out->sub[0] = *sub;
-}
-
 static void forget_local(struct mr_cm_conn *c)
 {
     free(c->local);
@@ -157,7 +76,7 @@ void mr_cm_free(struct mr_cm_conn *c)
     forget_local(c);
 }
 
-static void fail(struct mr_cm_conn *c, int error)
+static void conn_fail(struct mr_cm_conn *c, int error)
 {
     if (c->state == MR_CM_FAILED)
         return;
@@ -166,28 +85,16 @@ static void fail(struct mr_cm_conn *c, int error)
     c->ops->failed(c, error);
 }
 
-static void arm(struct mr_cm_conn *c, uint64_t now_ns)
+static void conn_arm(struct mr_cm_conn *c, uint64_t now_ns)
 {
     uint64_t wait = c->timeout_ns << (c->attempts < 8 ? c->attempts : 8);
 
     c->deadline_ns = now_ns + (wait < c->timeout_max_ns ? wait : c->timeout_max_ns);
 }
 
-/* What both ends have in all messages of a round. */
-static struct mr_cm_msg message(const struct mr_cm_conn *c, enum mr_cm_type type, uint32_t id)
+static void conn_transmit(struct mr_cm_conn *c, enum mr_cm_type type)
 {
-    return (struct mr_cm_msg){.magic = MR_CM_MAGIC,
-                              .version = MR_CM_VERSION,
-                              .type = (uint8_t)type,
-                              .job = c->job,
-                              .from = c->self,
-                              .to = c->peer,
-                              .id = id};
-}
-
-static void transmit(struct mr_cm_conn *c, enum mr_cm_type type)
-{
-    struct mr_cm_msg m = message(c, type, c->id);
+    struct mr_cm_msg m = mr_cm_message(type, c->job, c->self, c->peer, c->id);
 
     if (type != MR_CM_RTU) {
         m.num_subs = c->local->num_subs;
@@ -201,23 +108,23 @@ static void transmit(struct mr_cm_conn *c, enum mr_cm_type type)
 }
 
 /* Says no to the round of that id. If this is lost, it is said again when the peer repeats what it has asked. */
-static void reject(struct mr_cm_conn *c, uint32_t id, bool ours, unsigned reason, unsigned detail)
+static void conn_reject(struct mr_cm_conn *c, uint32_t id, bool ours, unsigned reason, unsigned detail)
 {
-    struct mr_cm_msg m = message(c, MR_CM_REJ, id);
+    struct mr_cm_msg m = mr_cm_message(MR_CM_REJ, c->job, c->self, c->peer, id);
 
     m.reason = (uint8_t)reason;
     m.by_initiator = ours;
-    m.detail = (uint16_t)(detail <= DETAIL_MAX ? detail : 0);
+    m.detail = (uint16_t)(detail <= MR_CM_DETAIL_MAX ? detail : 0);
     c->ops->transmit(c, &m, 0);
 }
 
 /* We end the round, and the peer hears why. */
-static void refuse(struct mr_cm_conn *c, int error)
+static void conn_refuse(struct mr_cm_conn *c, int error)
 {
     c->reason = (uint16_t)reason_of(error);
     c->detail = (uint16_t)-error;
-    reject(c, c->id, c->initiator, c->reason, c->detail);
-    fail(c, error);
+    conn_reject(c, c->id, c->initiator, c->reason, c->detail);
+    conn_fail(c, error);
 }
 
 static int keep_local(struct mr_cm_conn *c, const struct mr_cm_msg *m)
@@ -233,7 +140,7 @@ static int keep_local(struct mr_cm_conn *c, const struct mr_cm_msg *m)
 }
 
 /* On an error c->local is as before. */
-static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req)
+static int conn_prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req)
 {
     struct mr_cm_msg m = {.from = c->self, .to = c->peer};
     int err = c->ops->prepare(c, req, &m);
@@ -244,18 +151,18 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req)
 }
 
 /* The request, if there is something to ask for already; until then it is tried again at each time-out. */
-static void request(struct mr_cm_conn *c, uint64_t now_ns)
+static void conn_request(struct mr_cm_conn *c, uint64_t now_ns)
 {
-    int err = prepare(c, NULL);
+    int err = conn_prepare(c, NULL);
 
     if (err && err != -EAGAIN) {
-        fail(c, err);
+        conn_fail(c, err);
         return;
     }
-    arm(c, now_ns);
+    conn_arm(c, now_ns);
     c->asked_ns = now_ns;
     if (!err)
-        transmit(c, MR_CM_REQ);
+        conn_transmit(c, MR_CM_REQ);
 }
 
 void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
@@ -267,7 +174,7 @@ void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
     c->id = id;
     c->state = MR_CM_REQ_SENT;
     c->attempts = c->pauses = 0;
-    request(c, now_ns);
+    conn_request(c, now_ns);
 }
 
 /* Nothing could be asked for when we began. */
@@ -279,7 +186,7 @@ static bool is_held(const struct mr_cm_conn *c)
 void mr_cm_resume(struct mr_cm_conn *c, uint64_t now_ns)
 {
     if (is_held(c))
-        request(c, now_ns);
+        conn_request(c, now_ns);
 }
 
 void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max)
@@ -292,19 +199,19 @@ void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max)
     c->attempts_max = attempts_max;
 }
 
-static void established(struct mr_cm_conn *c)
+static void conn_establish(struct mr_cm_conn *c)
 {
     forget_local(c);
     c->state = MR_CM_CONNECTED;
     c->ops->established(c);
 }
 
-static void respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint64_t now_ns)
+static void conn_respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint64_t now_ns)
 {
-    int err = prepare(c, req);
+    int err = conn_prepare(c, req);
 
     if (err == -EAGAIN) { /* a round of ours may be under way */
-        reject(c, req->id, false, MR_CM_LATER, 0);
+        conn_reject(c, req->id, false, MR_CM_LATER, 0);
         return;
     }
     if (c->state != MR_CM_REQ_SENT)
@@ -316,17 +223,17 @@ static void respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint64_t 
     if (!err)
         err = c->ops->connect(c, req, req);
     if (err) {
-        refuse(c, err);
+        conn_refuse(c, err);
         return;
     }
     c->attempts = 0;
-    arm(c, now_ns);
-    transmit(c, MR_CM_REP);
+    conn_arm(c, now_ns);
+    conn_transmit(c, MR_CM_REP);
 }
 
 /*
- * A new round for nothing of what our answer has offered: the peer has that, and its word of it was lost, or is late. One that
- * had given up our answer would ask for the same again.
+ * A new round for nothing of what our answer has offered: the peer has that, and its word of it was lost, or is late.
+ * One that had given up our answer would ask for the same again.
  */
 static bool shows_established(const struct mr_cm_conn *c, const struct mr_cm_msg *req)
 {
@@ -336,7 +243,8 @@ static bool shows_established(const struct mr_cm_conn *c, const struct mr_cm_msg
         for (unsigned k = 0; k < c->local->num_subs; k++) {
             const struct mr_cm_sub *its = &req->sub[i], *our = &c->local->sub[k];
 
-            if (its->rail == our->remote && its->remote == our->rail && its->path == our->path && its->kind == our->kind)
+            if (its->rail == our->remote && its->remote == our->rail && its->path == our->path &&
+                its->kind == our->kind)
                 return false;
         }
     return true;
@@ -352,9 +260,9 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
         if (c->initiator)
             return;
         if (c->state == MR_CM_REP_SENT)
-            transmit(c, MR_CM_REP); /* our answer was lost */
+            conn_transmit(c, MR_CM_REP); /* our answer was lost */
         else if (c->state == MR_CM_FAILED && c->reason)
-            reject(c, c->id, false, c->reason, c->detail);
+            conn_reject(c, c->id, false, c->reason, c->detail);
         return;
     }
     if (c->state == MR_CM_REQ_SENT && c->self < c->peer &&
@@ -363,13 +271,13 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
         c->heard_id = m->id;
         if (now_ns - c->asked_ns > c->timeout_ns / ASK_ANEW) { /* it has only just come to live: ours was lost */
             c->asked_ns = now_ns;
-            transmit(c, MR_CM_REQ);
+            conn_transmit(c, MR_CM_REQ);
         }
         return;
     }
     if (shows_established(c, m))
-        established(c);
-    respond(c, m, now_ns);
+        conn_establish(c);
+    conn_respond(c, m, now_ns);
 }
 
 static void receive_rep(struct mr_cm_conn *c, const struct mr_cm_msg *m)
@@ -377,21 +285,21 @@ static void receive_rep(struct mr_cm_conn *c, const struct mr_cm_msg *m)
     int err;
 
     if (!c->initiator || m->id != c->id) { /* an earlier round: nobody will answer */
-        reject(c, m->id, true, MR_CM_OTHER, 0);
+        conn_reject(c, m->id, true, MR_CM_OTHER, 0);
         return;
     }
     if (c->state == MR_CM_REQ_SENT) {
         err = c->ops->connect(c, m, c->local);
         if (err) {
-            refuse(c, err);
+            conn_refuse(c, err);
             return;
         }
-        transmit(c, MR_CM_RTU);
-        established(c);
+        conn_transmit(c, MR_CM_RTU);
+        conn_establish(c);
     } else if (c->state == MR_CM_CONNECTED) {
-        transmit(c, MR_CM_RTU); /* the first one was lost */
+        conn_transmit(c, MR_CM_RTU); /* the first one was lost */
     } else if (c->state == MR_CM_FAILED) {
-        reject(c, c->id, true, c->reason ? c->reason : MR_CM_OTHER, c->detail);
+        conn_reject(c, c->id, true, c->reason ? c->reason : MR_CM_OTHER, c->detail);
     }
 }
 
@@ -403,7 +311,7 @@ static void receive_rej(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
         if (c->state != MR_CM_REQ_SENT)
             return;
         if (c->attempts_max && c->pauses == PAUSES_END) {
-            fail(c, -ETIMEDOUT);
+            conn_fail(c, -ETIMEDOUT);
             return;
         }
         c->deadline_ns = now_ns + (PAUSE_NS << (c->pauses < PAUSES_MAX ? c->pauses : PAUSES_MAX));
@@ -415,19 +323,19 @@ static void receive_rej(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
     c->rejected = true;
     c->reason = m->reason;
     c->detail = m->detail;
-    fail(c, error_of(m->reason));
+    conn_fail(c, error_of(m->reason));
 }
 
 void mr_cm_receive_foreign(struct mr_cm_conn *c, const struct mr_cm_msg *m)
 {
     if (m->type == MR_CM_REQ)
-        reject(c, m->id, false, MR_CM_BAD_VERSION, MR_CM_VERSION);
+        conn_reject(c, m->id, false, MR_CM_BAD_VERSION, MR_CM_VERSION);
     if (c->state == MR_CM_CONNECTED || c->state == MR_CM_FAILED)
         return;
     c->rejected = true;
     c->reason = MR_CM_BAD_VERSION;
     c->detail = m->version;
-    fail(c, -EPROTONOSUPPORT);
+    conn_fail(c, -EPROTONOSUPPORT);
 }
 
 void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now_ns)
@@ -445,7 +353,7 @@ void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now
 void mr_cm_traffic(struct mr_cm_conn *c)
 {
     if (c->state == MR_CM_REP_SENT)
-        established(c);
+        conn_establish(c);
 }
 
 void mr_cm_repeat(struct mr_cm_conn *c)
@@ -462,17 +370,17 @@ void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns)
     if (!mr_cm_waiting(c) || now_ns < c->deadline_ns)
         return;
     if (is_held(c)) {
-        request(c, now_ns);
+        conn_request(c, now_ns);
         return;
     }
     if (!c->again) {
         c->smooth = false;
         if (++c->attempts == c->attempts_max) {
-            fail(c, -ETIMEDOUT);
+            conn_fail(c, -ETIMEDOUT);
             return;
         }
     }
-    arm(c, now_ns);
+    conn_arm(c, now_ns);
     c->asked_ns = now_ns;
-    transmit(c, c->state == MR_CM_REQ_SENT ? MR_CM_REQ : MR_CM_REP);
+    conn_transmit(c, c->state == MR_CM_REQ_SENT ? MR_CM_REQ : MR_CM_REP);
 }
