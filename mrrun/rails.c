@@ -13,6 +13,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/port.h"
+#include "libmrmpi/verbs/rail.h"
 #include "libmrmpi/verbs/select.h"
 #include "mrrun/environment.h"
 

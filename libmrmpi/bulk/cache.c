@@ -8,6 +8,7 @@
 #include "libmrmpi/bulk/internal.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/odp.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/verbs/watch.h"
 
 static const struct mr_regcache_backend reg_backend = {.add = mr_memory_register, .remove = mr_memory_deregister};

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/verbs/post.h"
 #include "libmrmpi/view/view.h"
 
 /* The measurements are allocated at the first large message: many peers never get one. */

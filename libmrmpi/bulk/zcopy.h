@@ -21,6 +21,7 @@
 
 #include "libmrmpi/bulk/internal.h"
 #include "libmrmpi/bulk/track.h"
+#include "libmrmpi/verbs/pool.h"
 
 /* Control messages, after those of track.h. ctx: the receiver's number for the message (mr_remote.serial). */
 enum mr_zcopy_control {

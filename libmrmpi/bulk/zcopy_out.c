@@ -8,6 +8,8 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/repair.h"
+#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/verbs/post.h"
 #include "libmrmpi/view/view.h"
 
 #define SIZE_LEAST 256 /* of a datagram that a peer may ask for */

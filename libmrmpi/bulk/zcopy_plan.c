@@ -3,6 +3,7 @@
 #include "libmrmpi/bulk/zcopy.h"
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/datagram.h"
 
 uint32_t mr_zcopy_datagram_size(const struct mr_peer *p)
 {

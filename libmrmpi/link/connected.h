@@ -4,6 +4,7 @@
 #define MRMPI_CONNECTED_H
 
 #include "libmrmpi/link/link.h"
+#include "libmrmpi/verbs/post.h"
 
 int mr_connected_open(struct mr_link *l, struct mr_rail *rail, enum mr_qp_type type);
 int mr_connected_connect(struct mr_link *l, const struct mr_link_end *to);

@@ -15,7 +15,7 @@
 
 #include "libmrmpi/link/kinds.h"
 #include "libmrmpi/link/packet.h"
-#include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/verbs/post.h"
 
 enum mr_link_state { MR_LINK_CLOSED, MR_LINK_OPENING, MR_LINK_OPEN, MR_LINK_BROKEN };
 

@@ -8,6 +8,8 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/link/wire.h"
+#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/verbs/qp.h"
 
 #define SLAB_PACKETS 64
 #define SHORT_BYTES  256

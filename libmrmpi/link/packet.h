@@ -8,7 +8,7 @@
 
 #include "libmrmpi/base/packet.h"
 #include "libmrmpi/reliable/window.h"
-#include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/verbs/post.h"
 
 struct mr_packet_slab;
 

@@ -16,6 +16,7 @@
 #define MRMPI_RING_H
 
 #include "libmrmpi/link/link.h"
+#include "libmrmpi/verbs/rail.h"
 
 /* What one end of a link tells the other of its rings; bounds are checked by those who read it. */
 struct mr_ring_says {

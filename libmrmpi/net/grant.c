@@ -13,6 +13,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/net/internal.h"
+#include "libmrmpi/verbs/verbs.h"
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 

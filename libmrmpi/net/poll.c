@@ -7,6 +7,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/ring.h"
 #include "libmrmpi/net/internal.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/view/view.h"
 
 /* Port events, what broken links need, and news of fabricd are looked for once in so long. An idle look asks the clock.

@@ -3,6 +3,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/internal.h"
+#include "libmrmpi/verbs/verbs.h"
 
 /* As fabricd says of this process and each of its rails at present. */
 void mr_rates_take(void)

@@ -15,6 +15,8 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/assembly.h"
 #include "libmrmpi/link/wire.h"
+#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define ACK_EVERY    32  /* packets without an ACK, at most */
 #define FLIGHT_FIRST 8   /* packets under way on lossy links before the peer has said how many may be */

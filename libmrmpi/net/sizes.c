@@ -6,6 +6,8 @@
 #include "libmrmpi/link/ring.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/net/internal.h"
+#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define SLOW_MBPS 10000 /* 4X SDR */
 

@@ -11,6 +11,8 @@
 #include "libmrmpi/link/ring.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/net/internal.h"
+#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/view/view.h"
 
 #define FABRIC_TIMEOUT_MS 1000

@@ -16,6 +16,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define ADDRESS_KEY "mrmpi.card" /* since the first version, so that ranks of different ones find that out */
 

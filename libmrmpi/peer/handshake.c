@@ -11,6 +11,8 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/verbs.h"
 
 static uint32_t random_psn(void)
 {

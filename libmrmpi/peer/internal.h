@@ -4,6 +4,7 @@
 #define MRMPI_PEER_INTERNAL_H
 
 #include "libmrmpi/peer/peer.h"
+#include "libmrmpi/verbs/qp.h"
 
 /* Of a peer: struct mr_peer and this are one allocation (connect.c). */
 struct mr_peer_own {

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/post.h"
 
 #define RUN_MAX 64 /* writes; half of them before the next number */
 

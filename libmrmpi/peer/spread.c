@@ -12,6 +12,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/verbs.h"
 
 static const char *const setting[MR_POLICY_CLASSES] = {"MRMPI_POLICY_SMALL", "MRMPI_POLICY_LARGE"};
 

@@ -10,6 +10,7 @@
 
 #include "libmrmpi/fabric/client.h"
 #include "libmrmpi/link/link.h"
+#include "libmrmpi/verbs/rail.h"
 
 struct mr_peer;
 struct mr_sub_own;

@@ -7,6 +7,7 @@
 #define MRMPI_SUBS_H
 
 #include "libmrmpi/peer/internal.h"
+#include "libmrmpi/verbs/rail.h"
 
 /* ---- levels.c ---------------------------------------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/rail.h"
 
 #define FIRST_NS 50000000ull /* without an answer, before the daemon is asked; doubles */
 #define MOST_NS  10000000000ull

@@ -11,7 +11,7 @@
 #define MRMPI_PAIR_H
 
 #include "libmrmpi/route/sched.h"
-#include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/verbs/rail.h"
 
 /* What a rank says of itself. */
 struct mr_pair_side {

@@ -24,7 +24,8 @@ struct mr_verbs_handlers mr_verbs_up;
 #define CQ_SENDS 4096 /* completions of requests that a rail may have outstanding, over all its queue pairs */
 /*
  * Ethernet may lose packets. A sender gives up after so many gaps (MRMPI_RC_RETRY) since it was acknowledged last,
- * which is at the end of a message: many short writes get through where one long one does not.
+ * which is at the end of a message: many short writes get through where one long one does not. More retries are no way
+ * out: 7 means for ever to soft-RoCE.
  */
 #define ROCE_WRITE_PACKETS 16u
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of verbs/ share among themselves: receive buffers, datagrams, completion tags. */
+/* What the files of verbs/ share among themselves: receive buffers, datagrams, posting, completion tags. */
 #ifndef MRMPI_VERBS_INTERNAL_H
 #define MRMPI_VERBS_INTERNAL_H
 
 #include <infiniband/verbs.h>
 
+#include "libmrmpi/verbs/qp.h"
 #include "libmrmpi/verbs/verbs.h"
 
 /* Completions that the receive side of a rail can have outstanding. */

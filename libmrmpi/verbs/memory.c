@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/memory.h"
 
 static int register_on_all(void *addr, size_t len, int flags, enum mr_access access, struct mr_memory *out)
 {

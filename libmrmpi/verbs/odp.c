@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/verbs.h"
 
 static struct {
     enum mr_odp_use use;

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "libmrmpi/verbs/memory.h"
 #include "libmrmpi/verbs/regcache.h"
 
 enum mr_odp_use {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/post.h"
 
 /* ---- failure ----------------------------------------------------------------------------------------------------- */
 

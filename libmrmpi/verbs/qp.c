@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/datagram.h"
 
 #define INLINE_WANTED 256
 #define READS_WANTED  8  /* outstanding RDMA reads of a queue pair */

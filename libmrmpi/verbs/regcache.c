@@ -285,7 +285,8 @@ static int insert(struct mr_regcache *c, struct mr_reg *r)
 /*
  * What to register for [*start, *end): it is joined with entries that it overlaps as long as that makes it at most
  * twice as long. So a registration never costs more than twice what was asked for, however many neighbours share its
- * pages; and ranges that keep overlapping grow into a few entries, in which later ones find themselves.
+ * pages: walking through an array in unaligned buffers costs as much as the array is long. And ranges that keep
+ * overlapping grow into a few entries, in which later ones find themselves.
  */
 static void join(const struct mr_regcache *c, uintptr_t *start, uintptr_t *end)
 {

@@ -24,7 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/verbs/memory.h"
+
 
 struct mr_reg {
     uintptr_t start, end;

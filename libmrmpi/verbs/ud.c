@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Datagrams for setting up connections: one UD queue pair per rail. An address handle is made for each datagram and
- * taken back with its completion; this is not the path of a message.
+ * taken back with its completion; this is not the path of a message. There are MR_UD_RECVS buffers, however many ranks
+ * there are. A datagram that finds none is lost, and repeated by its sender.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -11,6 +12,8 @@
 #include <sys/random.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/completion.h"
+#include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/gid.h"
 
 #define STRIDE (MR_GRH_BYTES + MR_UD_MAX + 24)

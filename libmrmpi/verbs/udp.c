@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/datagram.h"
 
 struct mr_udp {
     struct mr_qp qp[MR_UD_LEVELS];

@@ -2,7 +2,9 @@
 /*
  * Knowing when memory is unmapped, which the registration cache depends on (regcache.h). The calls that unmap memory
  * are interposed by the ABI library, which the program links with ahead of the C library (api/memory.c); it says so
- * here.
+ * here. Where its definitions do not come first (Fortran programs, a library loaded late) it redirects the calls of all
+ * loaded objects (api/rebind.c), and the cache starts anew when more have been loaded. With another allocator nothing
+ * stays registered beyond its use.
  */
 #ifndef MRMPI_WATCH_H
 #define MRMPI_WATCH_H

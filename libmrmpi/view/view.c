@@ -10,6 +10,7 @@
 
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/peer/peer.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define SAMPLE_NS 1000000
 #define MILLION   1000000u

@@ -9,6 +9,7 @@
 #define MRMPI_VIEW_H
 
 #include "libmrmpi/base/record.h"
+#include "libmrmpi/verbs/rail.h"
 
 struct mr_launch;
 struct mr_peer;

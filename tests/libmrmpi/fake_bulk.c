@@ -9,6 +9,10 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/verbs/pool.h"
+#include "libmrmpi/verbs/post.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/view/view.h"
 
 struct fake fake;

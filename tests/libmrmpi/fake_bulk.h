@@ -7,6 +7,7 @@
 #define MRMPI_TESTS_FAKE_BULK_H
 
 #include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/verbs/post.h"
 
 enum { FAKE_SUBS = 2, FAKE_POSTS = 4096, FAKE_CONTROLS = 256, FAKE_QPS = 4, FAKE_PLACES = 64, FAKE_MTU = 1024 };
 

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/verbs/pool.h"
+#include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
 
 enum { SIZE = 2048, PLACES = 6, MOST = 64, GUARD = 4096 };

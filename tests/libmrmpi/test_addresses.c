@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/lock.h"
+#include "libmrmpi/verbs/verbs.h"
 
 struct mr_peers mr_peers;
 struct mr_peers_own mr_peers_own;

@@ -14,6 +14,8 @@
 #include "libmrmpi/peer/peer.h"
 #include "libmrmpi/view/view.h"
 #include "libmrmpi/verbs/odp.h"
+#include "libmrmpi/verbs/post.h"
+#include "libmrmpi/verbs/verbs.h"
 
 enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };
 

@@ -7,6 +7,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/internal.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define PEERS  9u
 #define TICK   (MR_GRANT_NS + PEERS * MR_GRANT_PEER_NS)

@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 
+#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/verbs.h"
+
 struct mr_peers mr_peers;
 struct mr_peers_own mr_peers_own;
 struct mr_verbs mr_verbs;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/verbs/verbs.h"
+
 #include "tests/libmrmpi/fake_bulk.h"
 
 enum { LEN = 1 << 20, HALF = LEN / 2 };

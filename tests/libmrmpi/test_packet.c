@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/link/packet.h"
+#include "libmrmpi/verbs/memory.h"
 
 #define LONG 4096
 #define MANY 100 /* more than one slab */

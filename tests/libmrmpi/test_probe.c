@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Queue pairs that are kept of closed subchannels: when, the numbers of the writes that probe, and how each ends. */
+#include "libmrmpi/verbs/post.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 #define SECOND (1000 * MS)

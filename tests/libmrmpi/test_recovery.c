@@ -2,6 +2,8 @@
 /* Subchannels that break and are opened anew: each event in each state, what the peer is told, and how patience ends. */
 #include "tests/libmrmpi/fake_peer.h"
 
+#include "libmrmpi/verbs/qp.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define PAUSE_NS (10 * MS)
 

@@ -12,6 +12,8 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/net/internal.h"
+#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define PACKETS 64
 #define BYTES   128

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Policies at work: the user's, fabricd's, the standard one; and what a policy allows of a peer's subchannels. */
+#include "libmrmpi/verbs/verbs.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 struct mr_peers mr_peers;

@@ -10,6 +10,8 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/peer/subs.h"
+#include "libmrmpi/verbs/post.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define LANES     6
 #define FIRST     10 /* service level of the first lane of large messages, */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/bulk/repair.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "tests/libmrmpi/fake_bulk.h"
 
 enum { SIZE = FAKE_MTU, DEPTH = 16, NUM = 11, SHORT = 100, LEN = (NUM - 1) * SIZE + SHORT };

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting to queue pairs. The caller asks first whether there is room. A request that is not signaled comes back only
+ * if it fails; a later signaled one stands for it.
+ */
+#ifndef MRMPI_VERBS_POST_H
+#define MRMPI_VERBS_POST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/verbs/completion.h"
+#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/qp.h"
+
+/*
+ * A signaled request. It stands for the unsignaled ones before it: mr_tx_done() gives their room back, and every
+ * done() of a struct mr_tx calls it first.
+ */
+struct mr_tx {
+    struct mr_wr wr;
+    struct mr_qp *qp;
+    unsigned requests, sends;
+};
+
+static inline bool mr_qp_has_room(const struct mr_qp *qp, unsigned requests)
+{
+    return qp->room >= requests && qp->rail->cq_room >= requests;
+}
+
+/* True when the next request on the queue pair must be signaled. */
+static inline bool mr_qp_must_signal(const struct mr_qp *qp)
+{
+    return !qp->unsignaled_left;
+}
+
+/* There is room for a request, and it need not be signaled. */
+static inline bool mr_qp_has_unsignaled(const struct mr_qp *qp)
+{
+    return qp->unsignaled_left && qp->rail->cq_room;
+}
+
+/* Send unsignaled, without touching data later; len <= max_inline, and mr_qp_has_unsignaled(). */
+int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len);
+/* Inline if it is short enough. tx NULL: unsignaled, here and below. */
+int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, struct mr_tx *tx);
+
+struct mr_piece {
+    const void *data;
+    uint32_t len, lkey;
+};
+/* One datagram of one or two pieces; inline if it is short. imm: may be NULL. */
+int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *piece, unsigned pieces,
+                  const uint32_t *imm, struct mr_tx *tx);
+/*
+ * Datagrams of size bytes, the last one perhaps shorter, MR_QP_RUN at most; imm is that of the first and counts up.
+ * There is room for them. The last one is signaled.
+ */
+#define MR_QP_RUN 16
+int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *all, uint32_t size, uint32_t imm,
+                   struct mr_tx *tx);
+/* RDMA write; with imm the receiver is told. */
+int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
+                const uint32_t *imm, struct mr_tx *tx);
+/*
+ * RDMA write into memory that the peer polls (link/ring.c); inline if it fits. packet: it counts as a send, which
+ * mr_qp_events.confirmed tells.
+ */
+int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, bool packet,
+              struct mr_tx *tx);
+/* RDMA read; who was read is not told. */
+int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
+               struct mr_tx *tx);
+void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc);
+
+#endif

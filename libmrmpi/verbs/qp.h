@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queue pairs: RC, UC or UD, on one rail. Its owner makes it, connects it, and gives it up: what is posted then comes
+ * back flushed, and it has drained. What is posted to it: post.h.
+ */
+#ifndef MRMPI_VERBS_QP_H
+#define MRMPI_VERBS_QP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/verbs/completion.h"
+#include "libmrmpi/verbs/rail.h"
+
+/* RDMA reads that a queue pair of the device answers, or has outstanding, at the same time. */
+uint8_t mr_qp_reads(const struct mr_device *dev);
+
+struct ibv_qp;
+struct mr_qp;
+
+struct mr_qp_events {
+    /* So many sends, those posted first, have arrived. */
+    void (*confirmed)(struct mr_qp *qp, unsigned sends);
+    /* Called once, at the first request that failed, unless mr_qp_abort() came before it. */
+    void (*failed)(struct mr_qp *qp, const struct mr_wc *wc);
+    /* After mr_qp_abort(): all that was posted has come back. */
+    void (*drained)(struct mr_qp *qp);
+};
+
+enum mr_qp_type { MR_QP_RC, MR_QP_UC, MR_QP_UD };
+
+enum mr_qp_state {
+    MR_QP_NONE,
+    MR_QP_ALIVE,
+    MR_QP_UNMARKED, /* given up; its last request, the marker, is not posted yet */
+    MR_QP_MARKED,
+    MR_QP_MARKED_BACK, /* the marker has come back, but not all of its receive buffers */
+    MR_QP_DRAINED,
+};
+
+#define MR_OWN_RECVS 64 /* buffers of a queue pair that cannot share a receive queue */
+
+struct mr_inline_send;
+
+struct mr_qp {
+    struct ibv_qp *qp;
+    struct mr_rail *rail;
+    struct mr_inline_send *inline_send; /* prepared (post.c) */
+    uint32_t max_inline;
+    unsigned unsignaled_left;  /* so many requests may follow before one must be signaled; 0 after an error, too */
+    unsigned unsignaled;       /* posted since the last signaled one */
+    unsigned unsignaled_sends; /* those of them that are sends */
+    unsigned depth, room;      /* of the send queue; requests that may still be posted */
+    int error;
+    uint32_t qpn, qkey;
+    enum mr_qp_type type;
+    struct mr_rx *rx; /* a receive queue of its own; NULL: the rail's */
+    enum mr_qp_state state;
+    const struct mr_qp_events *events;
+    void *owner;
+    struct mr_wr marker;            /* the last request of a queue pair that is given up */
+    struct mr_wr unsignaled_failed; /* comes back for requests that were to come back only if they fail */
+    struct mr_later later;
+};
+
+/* times: so many times MRMPI_SQ_DEPTH requests fit into its send queue, if the device can. 0 or negative errno. */
+int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, struct mr_qp *qp,
+                 const struct mr_qp_events *events, void *owner);
+/* UD: ready to send. */
+int mr_qp_bring_up(struct mr_qp *qp);
+/* UD: after it has drained, it works again under the same number. */
+int mr_qp_revive(struct mr_qp *qp);
+/* Bring it up against the peer's queue pair; path: LID path bits on both sides. */
+int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
+                  uint32_t remote_psn, uint8_t sl, uint8_t path);
+/* Give up: whatever is posted comes back flushed, then events->drained is called, out of mr_verbs_poll(). */
+void mr_qp_abort(struct mr_qp *qp);
+/* Its room of the completion queue is given back. What is still posted never comes back: for those that have drained,
+ * and the end. */
+void mr_qp_destroy(struct mr_qp *qp);
+/*
+ * Instead of mr_qp_destroy() for one that may have received, and has posted nothing: *qp is as before mr_qp_create() at
+ * once, but what has been acknowledged to the peer is still handed up. all_gone: at the end, nothing is.
+ */
+void mr_qp_retire(struct mr_qp *qp);
+void mr_qps_all_gone(void);
+/*
+ * After it has drained, to learn whether the peer's end is still there. keep: *to takes it over, with other events and
+ * another owner; *from is as before mr_qp_create(). psns: the numbers of the packets that it would have sent and
+ * received next. again: bring it up once more against the same queue pair; its next request has the number send. It
+ * takes nothing in: receive is what the peer sends next, or a little before that.
+ */
+void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *events, void *owner);
+int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive);
+int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive);
+
+#endif

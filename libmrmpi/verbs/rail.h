@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Devices and rails. A device is an HCA, opened once. A rail is one of its active ports. It has one completion queue
+ * for everything, one shared receive queue whose buffers are filled by all connected queue pairs, one UD queue pair for
+ * setting up connections and, where packets may go as datagrams, two more for those, with a receive queue of their own.
+ */
+#ifndef MRMPI_VERBS_RAIL_H
+#define MRMPI_VERBS_RAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/packet.h"
+
+#define MR_DEVICES_MAX MR_RAILS_MAX
+
+struct ibv_context;
+struct ibv_pd;
+struct ibv_cq;
+
+struct mr_device {
+    struct ibv_context *ctx;
+    struct ibv_pd *pd;
+    unsigned index;
+    char name[64];
+    bool fatal; /* the device went away: nothing can be posted any more */
+    uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe, max_mr;
+    bool odp;           /* all memory can be registered on demand, for RDMA over reliable connections */
+    bool odp_datagrams; /* and datagrams are sent from it */
+    uint8_t max_reads;  /* RDMA reads that a queue pair can have outstanding, in either direction */
+};
+
+/* Queue pairs for datagrams: short ones must not wait behind long ones. */
+#define MR_UD_LEVELS 2
+
+/* Where a rail can be found: published by its owner, read by peers. Little endian on the wire as in memory. */
+struct mr_rail_addr {
+    uint8_t gid[16];
+    uint32_t ud_qpn, ud_qkey;
+    uint16_t lid;
+    uint8_t lmc;
+    uint8_t mtu;    /* enum ibv_mtu */
+    uint8_t global; /* needs a GRH (link layer Ethernet) */
+    uint8_t port;
+    uint8_t gid_kind; /* RoCE: mr_gid_kind(), the same at both ends; 0: InfiniBand */
+    uint8_t reads;    /* RDMA reads that one of its queue pairs answers at the same time */
+    uint32_t rate_mbps;
+    uint32_t packet_qpn[MR_UD_LEVELS]; /* where packets come as datagrams, with ud_qkey; 0: they do not */
+    char device[32];
+};
+
+struct mr_rx;
+struct mr_ud;
+struct mr_pool;
+
+struct mr_rail {
+    unsigned index;
+    struct mr_device *dev;
+    uint8_t port;
+    uint8_t gid_index;
+    bool down;        /* the port is not active at present (seen by an event) */
+    uint64_t down_ns; /* since when */
+    uint32_t max_msg; /* longest write: of the port, or less */
+    uint32_t rate_mbps;
+    uint64_t until; /* by its rate it will have sent by then what it was given: in the units of route/sched.h, which
+                       uses it */
+    struct mr_rail_addr addr;
+    struct ibv_cq *cq;
+    unsigned cq_room;      /* completions that may still be asked for without overrunning the queue */
+    unsigned cq_room_all;  /* while nothing is posted */
+    unsigned signal_every; /* at least one of so many requests of a queue pair is signaled */
+    unsigned num_qps;
+    uint64_t count[MR_RAIL_STAT_COUNT]; /* stays when the rail is closed */
+    struct mr_rx *rx, *datagram_rx;
+    struct mr_ud *ud;
+    struct mr_udp *udp;
+    struct mr_pool *pool; /* NULL: none of it has been needed yet */
+};
+
+/*
+ * Count: by the thread that has the library's lock, while others look. An addition in memory is one instruction, and
+ * three as an atomic load and store, which the path of a short message would have four times; a counter is read whole
+ * either way.
+ */
+static inline void mr_rail_add(struct mr_rail *rail, enum mr_rail_stat s, uint64_t n)
+{
+#ifdef __SANITIZE_THREAD__
+    __atomic_store_n(&rail->count[s], __atomic_load_n(&rail->count[s], __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+#else
+    rail->count[s] += n;
+#endif
+}
+
+/*
+ * A counter of rail i; of the time that the port has been down also what has passed of it now. Any thread may ask, at
+ * any time; a rail that is not there has counted nothing.
+ */
+uint64_t mr_rail_counted(unsigned i, enum mr_rail_stat s);
+/* Is the rail's port active now? Asks the device: for who explains a failure, before the event of it has come. */
+bool mr_rail_is_active(const struct mr_rail *rail);
+
+/*
+ * How far each rail is from this process: smaller is nearer, as the firmware's table of NUMA distances has it. All the
+ * same if nothing is known. Takes milliseconds.
+ */
+void mr_rails_distances(unsigned out[MR_RAILS_MAX]);
+
+#endif
