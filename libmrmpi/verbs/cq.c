@@ -40,7 +40,7 @@ static __attribute__((noinline)) void translate_error(const struct ibv_wc *in, s
     out->status = ibv_wc_status_str(in->status);
 }
 
-static inline void translate(const struct ibv_wc *in, struct mr_wc *out)
+static inline void completion_translate(const struct ibv_wc *in, struct mr_wc *out)
 {
     *out = (struct mr_wc){.kind = in->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? MR_WC_LANDED
                                   : in->opcode & IBV_WC_RECV              ? MR_WC_RECEIVED
@@ -52,12 +52,12 @@ static inline void translate(const struct ibv_wc *in, struct mr_wc *out)
         translate_error(in, out);
 }
 
-static void dispatch(const struct ibv_wc *in)
+static void completion_dispatch(const struct ibv_wc *in)
 {
     struct mr_wc wc;
     struct mr_wr *wr;
 
-    translate(in, &wc);
+    completion_translate(in, &wc);
     wr = (struct mr_wr *)(uintptr_t)in->wr_id;
     wr->done(wr, &wc);
 }
@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) int poll_rail(struct mr_rail *rail)
         return 0;
     }
     for (int i = 0; i < n; i++)
-        dispatch(&wc[i]);
+        completion_dispatch(&wc[i]);
     return n;
 }
 

@@ -34,7 +34,7 @@ static int negative_errno(int fallback)
     return errno ? -errno : -fallback;
 }
 
-static int least(int a, int b)
+static int smaller_of(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -76,7 +76,7 @@ static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct i
     dev->max_srq_wr = (uint32_t)attr->max_srq_wr;
     dev->max_cqe = (uint32_t)attr->max_cqe;
     dev->max_mr = (uint32_t)attr->max_mr;
-    dev->max_reads = (uint8_t)least(255, least(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom));
+    dev->max_reads = (uint8_t)smaller_of(255, smaller_of(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom));
     query_on_demand(dev);
     dev->pd = ibv_alloc_pd(dev->ctx);
     if (!dev->pd) {
@@ -206,7 +206,8 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     return 0;
 }
 
-static bool usable(const struct mr_device *dev, unsigned num, const struct ibv_port_attr *port, const struct opening *o)
+static bool port_is_usable(const struct mr_device *dev, unsigned num, const struct ibv_port_attr *port,
+                           const struct opening *o)
 {
     const char *why;
 
@@ -260,7 +261,7 @@ static bool open_ports(struct mr_device *dev, unsigned ports, struct opening *o)
 
         if (full && !o->count_left_out)
             break;
-        if (ibv_query_port(dev->ctx, (uint8_t)num, &port) || !usable(dev, num, &port, o))
+        if (ibv_query_port(dev->ctx, (uint8_t)num, &port) || !port_is_usable(dev, num, &port, o))
             continue;
         if (full)
             leave_out(o, dev, num);

@@ -16,7 +16,8 @@
 
 extern struct mr_verbs_handlers mr_verbs_up;
 
-/* wr_id is the address of a struct mr_wr: of qp->unsignaled_failed for a request that was posted unsignaled and failed. */
+/* wr_id is the address of a struct mr_wr: of qp->unsignaled_failed for a request that was posted unsignaled and failed.
+ */
 static inline uint64_t mr_wr_id(const struct mr_wr *wr)
 {
     return (uint64_t)(uintptr_t)wr;

@@ -18,7 +18,7 @@ static hwloc_obj_t node_of(hwloc_topology_t t, unsigned os_index)
 }
 
 /* As the firmware says; else whether they are the same. */
-static unsigned distance(hwloc_topology_t t, unsigned from, unsigned to)
+static unsigned node_distance(hwloc_topology_t t, unsigned from, unsigned to)
 {
     struct hwloc_distances_s *matrix;
     hwloc_obj_t a = node_of(t, from), b = node_of(t, to);
@@ -40,7 +40,7 @@ static unsigned distance_of_sets(hwloc_topology_t t, hwloc_const_nodeset_t ours,
 
     hwloc_bitmap_foreach_begin(a, ours) hwloc_bitmap_foreach_begin(b, its)
     {
-        unsigned d = distance(t, a, b);
+        unsigned d = node_distance(t, a, b);
 
         least = !found++ || d < least ? d : least;
     }
@@ -49,7 +49,7 @@ static unsigned distance_of_sets(hwloc_topology_t t, hwloc_const_nodeset_t ours,
     return found ? least : UNKNOWN_NEAR;
 }
 
-static hwloc_topology_t load(void)
+static hwloc_topology_t topology_load(void)
 {
     hwloc_topology_t t;
 
@@ -84,7 +84,7 @@ static unsigned device_distance(hwloc_topology_t t, hwloc_const_nodeset_t ours, 
 void mr_rails_distances(unsigned out[MR_RAILS_MAX])
 {
     hwloc_nodeset_t ours = hwloc_bitmap_alloc();
-    hwloc_topology_t t = load();
+    hwloc_topology_t t = topology_load();
     bool known = t && ours && nodes_of_process(t, ours);
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)

@@ -41,14 +41,14 @@ void mr_odp_close(void)
 }
 
 /* Memory that is not mapped would break the connection; a stack may have to grow. Pinning tells, and sees to it. */
-static bool mapped(const void *addr, size_t len)
+static bool memory_is_mapped(const void *addr, size_t len)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)addr & ~(page - 1);
 
     return !len || !msync((void *)start, (uintptr_t)addr + len - start, MS_ASYNC);
 }
 
-static bool make(enum mr_access access)
+static bool odp_register(enum mr_access access)
 {
     int err;
 
@@ -65,7 +65,8 @@ static bool make(enum mr_access access)
 
 struct mr_reg *mr_odp_get(const void *addr, size_t len, enum mr_access access, bool pinning_failed)
 {
-    if (odp.use != (pinning_failed ? MR_ODP_LAST : MR_ODP_FIRST) || !mapped(addr, len) || !make(access))
+    if (odp.use != (pinning_failed ? MR_ODP_LAST : MR_ODP_FIRST) || !memory_is_mapped(addr, len) ||
+        !odp_register(access))
         return NULL;
     mr_stat_add(MR_STAT_REG_ON_DEMAND, 1);
     return &odp.all[access];

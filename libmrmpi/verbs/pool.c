@@ -80,7 +80,7 @@ static struct mr_pool *make_pool(struct mr_rail *rail)
     return NULL;
 }
 
-static void destroy(struct pool_qp *q)
+static void pool_qp_destroy(struct pool_qp *q)
 {
     struct mr_rail *rail = q->base.rail;
     struct mr_pool *pool = rail->pool;
@@ -109,7 +109,7 @@ static int ready_to_receive(struct pool_qp *q)
     return err ? -err : -ibv_modify_qp(q->qp, &attr, IBV_QP_STATE);
 }
 
-static void received(struct mr_wr *wr, const struct mr_wc *wc);
+static void place_received(struct mr_wr *wr, const struct mr_wc *wc);
 
 /* Its receives hold room of the completion queue from the beginning; sends keep some. */
 static bool has_room_for_one(const struct mr_rail *rail)
@@ -142,7 +142,7 @@ static struct pool_qp *make_qp(struct mr_rail *rail)
     }
     q->base.qpn = q->qp->qp_num;
     for (unsigned i = 0; i < depth; i++)
-        q->place[i] = (struct place){.wr = {.done = received}, .q = q};
+        q->place[i] = (struct place){.wr = {.done = place_received}, .q = q};
     rail->cq_room -= depth;
     rail->pool->all[rail->pool->num++] = q;
     return q;
@@ -158,7 +158,7 @@ void mr_pool_close(struct mr_rail *rail)
         mr_log_print(MR_LOG_WARN, "leak: rail %u: %u queue pairs for large messages were not given back", rail->index,
                      pool->num - pool->num_free);
     while (pool->num)
-        destroy(pool->all[0]);
+        pool_qp_destroy(pool->all[0]);
     ibv_dereg_mr(pool->mr);
     free(pool->scratch);
     free(pool->all);
@@ -208,7 +208,7 @@ struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, const struct mr_pool_event
     return &q->base;
 }
 
-static int freshen(struct pool_qp *q)
+static int pool_qp_freshen(struct pool_qp *q)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     int err = q->base.rail->dev->fatal ? -EIO : -ibv_modify_qp(q->qp, &attr, IBV_QP_STATE);
@@ -218,7 +218,7 @@ static int freshen(struct pool_qp *q)
     if (!err)
         err = ready_to_receive(q);
     if (err)
-        destroy(q);
+        pool_qp_destroy(q);
     return err;
 }
 
@@ -227,7 +227,7 @@ int mr_pool_again(struct mr_pool_qp *base, bool clean)
     struct pool_qp *q = (struct pool_qp *)base;
 
     base->posted = base->back = 0;
-    return clean && !q->stopping ? 0 : freshen(q);
+    return clean && !q->stopping ? 0 : pool_qp_freshen(q);
 }
 
 void mr_pool_give(struct mr_pool_qp *base, bool clean)
@@ -246,7 +246,7 @@ static void stopped_if_all_is_back(struct pool_qp *q)
     q->base.events->stopped(&q->base);
 }
 
-static void received(struct mr_wr *wr, const struct mr_wc *wc)
+static void place_received(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct place *place = container_of(wr, struct place, wr);
     struct pool_qp *q = place->q;

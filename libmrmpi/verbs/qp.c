@@ -17,7 +17,7 @@
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
-static struct ibv_qp *create(struct mr_rail *rail, struct ibv_qp_init_attr *init)
+static struct ibv_qp *qp_create(struct mr_rail *rail, struct ibv_qp_init_attr *init)
 {
     /* How much can be sent inline is found by asking: a device refuses what it cannot do. */
     for (uint32_t want = INLINE_WANTED;; want /= 2) {
@@ -59,7 +59,7 @@ static unsigned send_depth(const struct mr_rail *rail, enum mr_qp_type type, uns
     return rail->dev->max_qp_wr && depth > rail->dev->max_qp_wr ? rail->dev->max_qp_wr : depth;
 }
 
-static int initialise(struct mr_qp *qp)
+static int qp_initialise(struct mr_qp *qp)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = qp->rail->port};
     int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
@@ -86,10 +86,10 @@ static struct ibv_qp *create_unshared(struct mr_qp *qp, struct ibv_qp_init_attr 
     init->srq = NULL;
     init->cap.max_recv_wr = MR_OWN_RECVS;
     init->cap.max_recv_sge = 1;
-    return create(qp->rail, init);
+    return qp_create(qp->rail, init);
 }
 
-static void release(struct mr_qp *qp)
+static void qp_release(struct mr_qp *qp)
 {
     if (qp->qp)
         ibv_destroy_qp(qp->qp);
@@ -123,7 +123,7 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, str
     err = mr_post_open(qp);
     if (err)
         return err;
-    qp->qp = create(rail, &init);
+    qp->qp = qp_create(rail, &init);
     if (!qp->qp)
         qp->qp = create_unshared(qp, &init);
     if (!qp->qp) {
@@ -134,7 +134,7 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, str
     qp->max_inline = init.cap.max_inline_data;
     if (type == MR_QP_UD)
         qp->qkey = rail->addr.ud_qkey;
-    err = initialise(qp);
+    err = qp_initialise(qp);
     if (!err && !init.srq) {
         rail->cq_room -= MR_OWN_RECVS;
         err = mr_rx_open_own(rail, &qp->rx, qp->qp, MR_OWN_RECVS);
@@ -147,7 +147,7 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, str
     return 0;
 
 release:
-    release(qp);
+    qp_release(qp);
     return err;
 }
 
@@ -207,7 +207,7 @@ int mr_qp_revive(struct mr_qp *qp)
     int err = -ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
 
     if (!err)
-        err = initialise(qp);
+        err = qp_initialise(qp);
     if (!err)
         err = mr_qp_bring_up(qp);
     if (err)
@@ -221,7 +221,7 @@ int mr_qp_revive(struct mr_qp *qp)
 /* ---- the end of a queue pair --------------------------------------------------------------------------------------
  */
 
-static void drained(struct mr_qp *qp)
+static void qp_drained(struct mr_qp *qp)
 {
     mr_verbs_forget(&qp->later);
     qp->state = MR_QP_DRAINED;
@@ -236,7 +236,7 @@ static void marker_done(struct mr_wr *wr, const struct mr_wc *wc)
     if (qp->rx)
         qp->state = MR_QP_MARKED_BACK; /* and its receive buffers, in any order */
     else
-        drained(qp);
+        qp_drained(qp);
 }
 
 /*
@@ -280,7 +280,7 @@ static bool later_drained(struct mr_later *later)
 
     if (!has_drained(qp))
         return false;
-    drained(qp);
+    qp_drained(qp);
     return true;
 }
 
@@ -309,7 +309,7 @@ struct retired {
 };
 static struct retired *first_retired;
 
-static void leave(struct retired *r)
+static void retired_leave(struct retired *r)
 {
     struct retired **at = &first_retired;
 
@@ -322,7 +322,7 @@ static void leave(struct retired *r)
 
 static void retired_drained(struct mr_qp *qp)
 {
-    leave(qp->owner);
+    retired_leave(qp->owner);
 }
 
 static void retired_confirmed(struct mr_qp *qp, unsigned sends)
@@ -353,7 +353,7 @@ void mr_qp_retire(struct mr_qp *qp)
 void mr_qps_all_gone(void)
 {
     while (first_retired)
-        leave(first_retired);
+        retired_leave(first_retired);
 }
 
 /* ---- asking the other end whether it is still there ------------------------------------------------------------ */
@@ -451,7 +451,7 @@ void mr_qp_destroy(struct mr_qp *qp)
     if (qp->state == MR_QP_MARKED)
         rail->cq_room++;
     qp->state = MR_QP_NONE;
-    release(qp);
+    qp_release(qp);
     rail->cq_room += qp->depth - qp->room;
     count_qp(rail, -1);
 }

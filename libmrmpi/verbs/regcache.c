@@ -86,7 +86,7 @@ static size_t first_starting_after(const struct mr_regcache *c, uintptr_t addr)
     return lo;
 }
 
-static void count(struct mr_regcache *c)
+static void cache_count(struct mr_regcache *c)
 {
     mr_stat_set(MR_STAT_REG_ENTRIES, c->entries);
     mr_stat_set(MR_STAT_REG_BYTES, c->bytes);
@@ -94,12 +94,12 @@ static void count(struct mr_regcache *c)
     mr_stat_most(MR_STAT_REG_BYTES_MOST, c->bytes);
 }
 
-static void destroy(struct mr_regcache *c, struct mr_reg *r)
+static void reg_destroy(struct mr_regcache *c, struct mr_reg *r)
 {
     c->backend->remove(&r->memory);
     c->bytes -= r->end - r->start;
     c->entries--;
-    count(c);
+    cache_count(c);
     free(r);
 }
 
@@ -113,13 +113,13 @@ static void drop_some(struct mr_regcache *c, size_t i, size_t num)
         if (r->refs)
             continue;
         list_remove(c, r);
-        destroy(c, r);
+        reg_destroy(c, r);
     }
     c->num -= num;
     memmove(&c->entry[i], &c->entry[i + num], (c->num - i) * sizeof *c->entry);
 }
 
-static void drop(struct mr_regcache *c, size_t i)
+static void cache_drop(struct mr_regcache *c, size_t i)
 {
     drop_some(c, i, 1);
 }
@@ -145,7 +145,7 @@ static void drop_nested(struct mr_regcache *c, uintptr_t start, uintptr_t end)
         const struct mr_reg *r = c->entry[i];
 
         if ((r->start >= start && r->end <= end) || (r->start <= start && r->end >= end))
-            drop(c, i);
+            cache_drop(c, i);
         else
             i++;
     }
@@ -153,7 +153,7 @@ static void drop_nested(struct mr_regcache *c, uintptr_t start, uintptr_t end)
 
 static void drop_cached(struct mr_regcache *c, const struct mr_reg *r)
 {
-    drop(c, first_starting_after(c, r->start) - 1);
+    cache_drop(c, first_starting_after(c, r->start) - 1);
 }
 
 static size_t drop_all(struct mr_regcache *c)
@@ -166,7 +166,7 @@ static size_t drop_all(struct mr_regcache *c)
 }
 
 /* Evict what is unused until no more than so much is left. */
-static void shrink(struct mr_regcache *c, size_t bytes, size_t entries)
+static void cache_shrink(struct mr_regcache *c, size_t bytes, size_t entries)
 {
     while (c->oldest && (c->bytes > bytes || c->entries > entries)) {
         drop_cached(c, c->oldest);
@@ -247,22 +247,24 @@ static void remember_span(struct mr_regcache *c, uintptr_t start, uintptr_t end)
 
 /* ---- use -------------------------------------------------------------------------------------------------------- */
 
-static int add(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access, struct mr_memory *out)
+static int reg_register(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access,
+                        struct mr_memory *out)
 {
     int err;
 
-    shrink(c, c->max_bytes > end - start ? c->max_bytes - (end - start) : 0, c->max_entries ? c->max_entries - 1 : 0);
+    cache_shrink(c, c->max_bytes > end - start ? c->max_bytes - (end - start) : 0,
+                 c->max_entries ? c->max_entries - 1 : 0);
     /* before it is registered: an unmapping from now on must leave a note */
     remember_span(c, start, end);
     err = c->backend->add((void *)start, end - start, access, out);
     if (err == -ENOMEM && c->oldest) {
-        shrink(c, 0, 0);
+        cache_shrink(c, 0, 0);
         err = c->backend->add((void *)start, end - start, access, out);
     }
     return err;
 }
 
-static int insert(struct mr_regcache *c, struct mr_reg *r)
+static int cache_insert(struct mr_regcache *c, struct mr_reg *r)
 {
     size_t i;
 
@@ -288,7 +290,7 @@ static int insert(struct mr_regcache *c, struct mr_reg *r)
  * pages: walking through an array in unaligned buffers costs as much as the array is long. And ranges that keep
  * overlapping grow into a few entries, in which later ones find themselves.
  */
-static void join(const struct mr_regcache *c, uintptr_t *start, uintptr_t *end)
+static void range_join(const struct mr_regcache *c, uintptr_t *start, uintptr_t *end)
 {
     uintptr_t from = *start, to = *end;
     size_t most = 2 * (to - from);
@@ -316,19 +318,19 @@ static int make_exactly(struct mr_regcache *c, uintptr_t start, uintptr_t end, e
     r->start = start;
     r->end = end;
     r->writable = access == MR_ACCESS_TARGET;
-    return add(c, start, end, access, &r->memory);
+    return reg_register(c, start, end, access, &r->memory);
 }
 
 /*
  * Register [start, end), or more. What it was joined with may be there no more, or not be alike: then it is alone.
  * Memory that cannot be written (a constant) can only be a source.
  */
-static int make(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access, struct mr_reg *r)
+static int reg_make(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access, struct mr_reg *r)
 {
     uintptr_t from = start, to = end;
     int err;
 
-    join(c, &from, &to);
+    range_join(c, &from, &to);
     err = make_exactly(c, from, to, MR_ACCESS_TARGET, r);
     if (err && (from != start || to != end))
         err = make_exactly(c, start, end, MR_ACCESS_TARGET, r);
@@ -367,16 +369,16 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
         return -ENOMEM;
     start -= start % c->page;
     end = (end + c->page - 1) / c->page * c->page;
-    err = make(c, start, end, access, r);
+    err = reg_make(c, start, end, access, r);
     if (err) {
         free(r);
         return err;
     }
     c->bytes += r->end - r->start;
     c->entries++;
-    count(c);
+    cache_count(c);
     r->refs = 1;
-    insert(c, r); /* without room in the table it is used once: r->cached stays false */
+    cache_insert(c, r); /* without room in the table it is used once: r->cached stays false */
     *out = r;
     return 0;
 }
@@ -386,12 +388,12 @@ void mr_regcache_put(struct mr_regcache *c, struct mr_reg *r)
     if (--r->refs)
         return;
     if (!r->cached) {
-        destroy(c, r);
+        reg_destroy(c, r);
         return;
     }
     list_append(c, r);
     if (!c->keep)
         drop_cached(c, r);
     else
-        shrink(c, c->max_bytes, c->max_entries);
+        cache_shrink(c, c->max_bytes, c->max_entries);
 }

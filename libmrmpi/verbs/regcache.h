@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The registration cache: memory stays registered after its transfer, so that the next one from the same place pays
- * nothing. Those that nobody uses are evicted, the longest unused first, when more than max_bytes are registered or when
- * there are more than max_entries registrations. Those in use count, too, and stay.
+ * nothing. Those that nobody uses are evicted, the longest unused first, when more than max_bytes are registered or
+ * when there are more than max_entries registrations. Those in use count, too, and stay.
  *
  * Entries may overlap, but none lies in another: sorted by their starts they are sorted by their ends, too, and one
  * binary search finds an entry that covers a buffer if there is one. A registration is never longer than twice the
- * pages that were asked for (regcache.c, join), so that buffers that share pages with their neighbours cost what they
- * are long.
+ * pages that were asked for (regcache.c, range_join), so that buffers that share pages with their neighbours cost what
+ * they are long.
  *
  * A registration pins the pages that were there when it was made. If the program unmaps the memory, another mapping may
  * appear at the same address, and the old registration would move the wrong bytes. So the cache must be told of every
@@ -25,7 +25,6 @@
 #include <stdint.h>
 
 #include "libmrmpi/verbs/memory.h"
-
 
 struct mr_reg {
     uintptr_t start, end;
@@ -47,9 +46,9 @@ struct mr_regcache {
     const struct mr_regcache_backend *backend;
     size_t max_bytes, bytes;     /* registered, whether it is in the table or not */
     size_t max_entries, entries; /* the same */
-    bool keep;                /* unmappings are reported: unused entries may stay */
-    bool (*lost_track)(void); /* some may not have been reported since it was asked last; NULL: that cannot be */
-    struct mr_reg **entry;    /* ascending, both starts and ends */
+    bool keep;                   /* unmappings are reported: unused entries may stay */
+    bool (*lost_track)(void);    /* some may not have been reported since it was asked last; NULL: that cannot be */
+    struct mr_reg **entry;       /* ascending, both starts and ends */
     size_t num, room;
     struct mr_reg *oldest, *newest;
     size_t page;

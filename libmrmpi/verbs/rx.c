@@ -40,13 +40,13 @@ struct mr_rx {
     struct mr_rx *next_due;
 };
 
-static int post(struct mr_rx *rx, struct ibv_recv_wr *chain, struct ibv_recv_wr **bad)
+static int rx_post(struct mr_rx *rx, struct ibv_recv_wr *chain, struct ibv_recv_wr **bad)
 {
     return rx->srq ? ibv_post_srq_recv(rx->srq, chain, bad) : ibv_post_recv(rx->qp, chain, bad);
 }
 
 /* The first n of a chain become a chain of their own. Returns the rest. */
-static struct ibv_recv_wr *cut(struct ibv_recv_wr *chain, unsigned n)
+static struct ibv_recv_wr *chain_cut(struct ibv_recv_wr *chain, unsigned n)
 {
     struct ibv_recv_wr *rest;
 
@@ -58,15 +58,15 @@ static struct ibv_recv_wr *cut(struct ibv_recv_wr *chain, unsigned n)
 }
 
 /* Posts n of the returned ones. */
-static int repost(struct mr_rx *rx, unsigned n)
+static int rx_post_returned(struct mr_rx *rx, unsigned n)
 {
     struct ibv_recv_wr *chain = rx->returned, *rest, *bad = NULL;
     int err;
 
     if (!n || rx->rail->dev->fatal)
         return 0;
-    rest = cut(chain, n);
-    err = post(rx, chain, &bad);
+    rest = chain_cut(chain, n);
+    err = rx_post(rx, chain, &bad);
     rx->returned = rest;
     rx->num_returned -= n;
     if (!err)
@@ -83,7 +83,7 @@ static int repost(struct mr_rx *rx, unsigned n)
     return -err;
 }
 
-static void hold(struct rx_buf *b)
+static void buf_hold(struct rx_buf *b)
 {
     b->recv.next = b->rx->returned;
     b->rx->returned = &b->recv;
@@ -91,13 +91,13 @@ static void hold(struct rx_buf *b)
 }
 
 /*
- * A batch waits until there is time (mr_rx_repost). With a second one behind it packets come as a stream: nobody waits for
- * an answer to each, and the first is posted.
+ * A batch waits until there is time (mr_rx_repost). With a second one behind it packets come as a stream: nobody waits
+ * for an answer to each, and the first is posted.
  */
 static __attribute__((noinline)) void repost_soon(struct mr_rx *rx)
 {
     if (rx->num_returned >= 2 * rx->batch && !rx->over) {
-        repost(rx, rx->batch);
+        rx_post_returned(rx, rx->batch);
         return;
     }
     if (rx->due || rx->over)
@@ -110,7 +110,7 @@ static __attribute__((noinline)) void repost_soon(struct mr_rx *rx)
 
 static void give_back(struct rx_buf *b)
 {
-    hold(b);
+    buf_hold(b);
     if (b->rx->num_returned >= b->rx->batch)
         repost_soon(b->rx);
 }
@@ -124,13 +124,13 @@ void mr_rx_repost(void)
 {
     struct mr_rx *rx = mr_verbs.rx_due;
 
-    if (has_batch(rx) && !repost(rx, rx->batch) && has_batch(rx))
+    if (has_batch(rx) && !rx_post_returned(rx, rx->batch) && has_batch(rx))
         return;
     mr_verbs.rx_due = rx->next_due;
     rx->due = false;
 }
 
-static void forget(struct mr_rx *rx)
+static void rx_forget(struct mr_rx *rx)
 {
     for (struct mr_rx **at = &mr_verbs.rx_due; *at; at = &(*at)->next_due)
         if (*at == rx) {
@@ -148,7 +148,7 @@ static void receive_failed(struct rx_buf *b, const struct mr_wc *wc)
     give_back(b);
 }
 
-static void received(struct mr_wr *wr, const struct mr_wc *wc)
+static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct rx_buf *b = (struct rx_buf *)wr;
     struct mr_rail *rail = b->rx->rail;
@@ -183,23 +183,23 @@ static void received_datagram(struct mr_wr *wr, const struct mr_wc *wc)
     give_back(b);
 }
 
-static void fill(struct mr_rx *rx, size_t stride, bool datagrams)
+static void rx_fill(struct mr_rx *rx, size_t stride, bool datagrams)
 {
     for (unsigned i = 0; i < rx->depth; i++) {
         struct rx_buf *b = &rx->bufs[i];
 
-        b->wr.done = datagrams ? received_datagram : received;
+        b->wr.done = datagrams ? received_datagram : buf_received;
         b->rx = rx;
         b->sge = (struct ibv_sge){
             .addr = (uintptr_t)(rx->slab + i * stride), .length = (uint32_t)stride, .lkey = rx->mr->lkey};
         b->recv = (struct ibv_recv_wr){.wr_id = mr_wr_id(&b->wr), .sg_list = &b->sge, .num_sge = 1};
-        hold(b);
+        buf_hold(b);
     }
 }
 
 /*
- * A stream that goes over all rails fills their batches at the same time: all would be posted again in one go, while the
- * next messages, or what waits for an answer, wait.
+ * A stream that goes over all rails fills their batches at the same time: all would be posted again in one go, while
+ * the next messages, or what waits for an answer, wait.
  */
 static unsigned batch_of(unsigned depth)
 {
@@ -215,7 +215,7 @@ void mr_rx_rails_changed(struct mr_rx *rx)
     rx->batch = batch_of(rx->depth);
 }
 
-static int make(struct mr_rx *rx, size_t stride, bool datagrams)
+static int rx_make(struct mr_rx *rx, size_t stride, bool datagrams)
 {
     rx->batch = batch_of(rx->depth);
     rx->bufs = calloc(rx->depth, sizeof *rx->bufs);
@@ -225,8 +225,8 @@ static int make(struct mr_rx *rx, size_t stride, bool datagrams)
     rx->mr = ibv_reg_mr(rx->rail->dev->pd, rx->slab, rx->depth * stride, IBV_ACCESS_LOCAL_WRITE);
     if (!rx->mr)
         return errno ? -errno : -ENOMEM;
-    fill(rx, stride, datagrams);
-    return repost(rx, rx->depth);
+    rx_fill(rx, stride, datagrams);
+    return rx_post_returned(rx, rx->depth);
 }
 
 static size_t stride_of(size_t longest)
@@ -248,7 +248,7 @@ int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t 
     rx->srq = ibv_create_srq(rail->dev->pd, &attr);
     if (!rx->srq)
         return errno ? -errno : -ENOMEM;
-    return make(rx, stride_of(longest + (datagrams ? MR_GRH_BYTES : 0)), datagrams);
+    return rx_make(rx, stride_of(longest + (datagrams ? MR_GRH_BYTES : 0)), datagrams);
 }
 
 int mr_rx_open_own(struct mr_rail *rail, struct mr_rx **out, struct ibv_qp *qp, unsigned depth)
@@ -261,7 +261,7 @@ int mr_rx_open_own(struct mr_rail *rail, struct mr_rx **out, struct ibv_qp *qp, 
     rx->rail = rail;
     rx->qp = qp;
     rx->depth = depth;
-    return make(rx, stride_of(mr_verbs.packet_max), false);
+    return rx_make(rx, stride_of(mr_verbs.packet_max), false);
 }
 
 struct ibv_srq *mr_rx_queue(const struct mr_rx *rx)
@@ -280,7 +280,7 @@ void mr_rx_close(struct mr_rx **at)
 
     if (!rx)
         return;
-    forget(rx);
+    rx_forget(rx);
     if (rx->srq)
         ibv_destroy_srq(rx->srq);
     if (rx->mr)

@@ -67,7 +67,7 @@ static int post_recv(struct ud_buf *b)
     return -ibv_post_recv(b->rail->ud->qp, &wr, &bad);
 }
 
-static void received(struct mr_wr *wr, const struct mr_wc *wc)
+static void ud_received(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct ud_buf *b = (struct ud_buf *)wr;
 
@@ -82,7 +82,7 @@ static void received(struct mr_wr *wr, const struct mr_wc *wc)
 
 /* ---- sending --------------------------------------------------------------------------------------------------- */
 
-static void sent(struct mr_wr *wr, const struct mr_wc *wc)
+static void ud_sent(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct ud_buf *b = (struct ud_buf *)wr;
 
@@ -185,12 +185,12 @@ int mr_ud_open(struct mr_rail *rail)
     rail->addr.ud_qkey = random_qkey(ud->qp);
     err = bring_up(rail, ud->qp, rail->addr.ud_qkey);
     for (unsigned i = 0; !err && i < MR_UD_RECVS; i++) {
-        ud->recv[i] = (struct ud_buf){.wr.done = received, .rail = rail, .data = ud->slab + i * STRIDE};
+        ud->recv[i] = (struct ud_buf){.wr.done = ud_received, .rail = rail, .data = ud->slab + i * STRIDE};
         err = post_recv(&ud->recv[i]);
     }
     for (unsigned i = 0; i < MR_UD_SENDS; i++) {
         ud->send[i] = (struct ud_buf){
-            .wr.done = sent, .rail = rail, .data = ud->slab + (MR_UD_RECVS + i) * STRIDE, .next = ud->free};
+            .wr.done = ud_sent, .rail = rail, .data = ud->slab + (MR_UD_RECVS + i) * STRIDE, .next = ud->free};
         ud->free = &ud->send[i];
     }
     return err;

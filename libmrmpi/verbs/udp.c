@@ -17,13 +17,13 @@ struct mr_udp {
 };
 
 /* Every request that follows comes back too. When all have, the queue pair is used again. */
-static void failed(struct mr_qp *qp, const struct mr_wc *wc)
+static void udp_qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
 {
     mr_log(MR_LOG_WARN, "rail %u: sending datagrams failed: %s", qp->rail->index, wc->status);
     mr_qp_abort(qp);
 }
 
-static void drained(struct mr_qp *qp)
+static void udp_qp_drained(struct mr_qp *qp)
 {
     int err = qp->rail->dev->fatal ? 0 : mr_qp_revive(qp);
 
@@ -31,11 +31,12 @@ static void drained(struct mr_qp *qp)
         mr_log(MR_LOG_ERROR, "rail %u: no packets go as datagrams any more: %s", qp->rail->index, strerror(-err));
 }
 
-static void confirmed(struct mr_qp *qp, unsigned sends)
+static void udp_qp_confirmed(struct mr_qp *qp, unsigned sends)
 {
 }
 
-static const struct mr_qp_events events = {.failed = failed, .confirmed = confirmed, .drained = drained};
+static const struct mr_qp_events events = {
+    .failed = udp_qp_failed, .confirmed = udp_qp_confirmed, .drained = udp_qp_drained};
 
 uint32_t mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
 {
