@@ -10,16 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum mr_wc_kind { MR_WC_SENT, MR_WC_RECEIVED, MR_WC_LANDED /* write with immediate */ };
+struct ibv_wc;
 
 struct mr_wc {
-    enum mr_wc_kind kind; /* only if error is 0 */
-    int error;            /* 0 or negative errno */
-    bool flushed;         /* the error is an earlier one's consequence */
-    bool has_imm;
-    uint32_t len;       /* received bytes (UD: with the 40 bytes of GRH) */
-    uint32_t imm;       /* host order */
-    const char *status; /* text of an error */
+    int error;                /* 0 or negative errno */
+    bool flushed;             /* the error is an earlier one's consequence */
+    const char *status;       /* text of an error */
+    const struct ibv_wc *raw; /* for the files of this room */
 };
 
 struct mr_wr {

@@ -2,7 +2,7 @@
 /*
  * Completions: taken in batches and handed to whoever posted the work. The rails are looked at in turn, and the first
  * that has something ends the look: what was found should be acted on before an idle queue is asked again. The next
- * look begins there, STREAK times: often all that goes on goes on over one rail.
+ * look begins there, MR_POLL_STREAK times: often all that goes on goes on over one rail.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -10,8 +10,7 @@
 
 #include "libmrmpi/base/base.h"
 
-#define BATCH  16
-#define STREAK 8
+#define BATCH 16
 
 static int status_errno(enum ibv_wc_status status)
 {
@@ -33,48 +32,27 @@ static int status_errno(enum ibv_wc_status status)
     }
 }
 
-static __attribute__((noinline)) void translate_error(const struct ibv_wc *in, struct mr_wc *out)
+static __attribute__((noinline)) void completion_fail(struct mr_wc *wc)
 {
-    out->error = status_errno(in->status);
-    out->flushed = in->status == IBV_WC_WR_FLUSH_ERR;
-    out->status = ibv_wc_status_str(in->status);
+    wc->error = status_errno(wc->raw->status);
+    wc->flushed = wc->raw->status == IBV_WC_WR_FLUSH_ERR;
+    wc->status = ibv_wc_status_str(wc->raw->status);
 }
 
-static inline void completion_translate(const struct ibv_wc *in, struct mr_wc *out)
+static inline void completion_dispatch(const struct ibv_wc *raw)
 {
-    *out = (struct mr_wc){.kind = in->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? MR_WC_LANDED
-                                  : in->opcode & IBV_WC_RECV              ? MR_WC_RECEIVED
-                                                                          : MR_WC_SENT,
-                          .has_imm = in->wc_flags & IBV_WC_WITH_IMM,
-                          .imm = be32toh(in->imm_data),
-                          .len = in->byte_len};
-    if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0))
-        translate_error(in, out);
-}
+    struct mr_wr *wr = (struct mr_wr *)(uintptr_t)raw->wr_id;
+    struct mr_wc wc = {.raw = raw};
 
-static void completion_dispatch(const struct ibv_wc *in)
-{
-    struct mr_wc wc;
-    struct mr_wr *wr;
-
-    completion_translate(in, &wc);
-    wr = (struct mr_wr *)(uintptr_t)in->wr_id;
+    if (__builtin_expect(raw->status != IBV_WC_SUCCESS, 0))
+        completion_fail(&wc);
     wr->done(wr, &wc);
 }
 
-static inline __attribute__((always_inline)) int poll_rail(struct mr_rail *rail)
+static __attribute__((noinline)) void rail_lost(const struct mr_rail *rail)
 {
-    struct ibv_wc wc[BATCH];
-    int n = ibv_poll_cq(rail->cq, BATCH, wc);
-
-    if (__builtin_expect(n < 0, 0)) {
-        mr_log(MR_LOG_ERROR, "rail %u: %s does not answer any more", rail->index, rail->dev->name);
-        mr_device_lost(rail->dev);
-        return 0;
-    }
-    for (int i = 0; i < n; i++)
-        completion_dispatch(&wc[i]);
-    return n;
+    mr_log(MR_LOG_ERROR, "rail %u: %s does not answer any more", rail->index, rail->dev->name);
+    mr_device_lost(rail->dev);
 }
 
 /* What is done may ask for more, or take others back: the list is looked at from its beginning after each. */
@@ -94,32 +72,51 @@ static int poll_later(void)
     return n;
 }
 
-static inline void next_rail(void)
+/* What waits for its end, and receive buffers that are to be posted now. */
+static __attribute__((noinline)) int poll_waiting(void)
 {
-    mr_verbs.poll_streak = 0;
-    if (++mr_verbs.next_poll >= mr_verbs.num_rails)
-        mr_verbs.next_poll = 0;
+    int done = poll_later();
+
+    if (!done && mr_verbs.rx_due && mr_verbs.answered)
+        mr_rx_repost();
+    return done;
+}
+
+/* Nothing has completed. */
+static int look_idle(void)
+{
+    mr_verbs.streak_left = MR_POLL_STREAK;
+    if (mr_verbs.rx_due)
+        mr_rx_repost();
+    return 0;
 }
 
 int mr_verbs_poll(void)
 {
-    int done;
+    struct mr_rail *first, *rail;
+    struct ibv_wc wc[BATCH];
+    int n;
 
-    if (__builtin_expect(mr_verbs.later != NULL, 0) && (done = poll_later()))
-        return done;
-    if (__builtin_expect(mr_verbs.rx_due != NULL, 0) && mr_verbs.answered)
-        mr_rx_repost();
-    for (unsigned k = mr_verbs.num_rails; k; k--) {
-        struct mr_rail *rail = &mr_verbs.rail[mr_verbs.next_poll];
-
-        if (__builtin_expect(!rail->dev->fatal, 1) && (done = poll_rail(rail))) {
-            if (++mr_verbs.poll_streak == STREAK)
-                next_rail();
-            return done;
-        }
-        next_rail();
+    if (__builtin_expect(mr_verbs.later || mr_verbs.rx_due, 0) && (n = poll_waiting()))
+        return n;
+    rail = first = mr_verbs.polled;
+    if (__builtin_expect(!rail, 0))
+        return look_idle();
+    while (!(n = ibv_poll_cq(rail->cq, BATCH, wc))) {
+        rail = mr_verbs.polled = rail->next_polled;
+        mr_verbs.streak_left = MR_POLL_STREAK;
+        if (rail == first)
+            return look_idle();
     }
-    if (__builtin_expect(mr_verbs.rx_due != NULL, 0))
-        mr_rx_repost();
-    return 0;
+    if (__builtin_expect(n < 0, 0)) {
+        rail_lost(rail);
+        return look_idle();
+    }
+    for (int i = 0; i < n; i++)
+        completion_dispatch(&wc[i]);
+    if (!--mr_verbs.streak_left) {
+        mr_verbs.streak_left = MR_POLL_STREAK;
+        mr_verbs.polled = mr_verbs.polled->next_polled;
+    }
+    return n;
 }

@@ -104,6 +104,35 @@ static void close_device(struct mr_device *dev)
     memset(dev, 0, sizeof *dev);
 }
 
+/* ---- which rails are polled -------------------------------------------------------------------------------------- */
+
+static void polled_add(struct mr_rail *rail)
+{
+    struct mr_rail *last = mr_verbs.polled;
+
+    while (last && last->next_polled != mr_verbs.polled)
+        last = last->next_polled;
+    rail->next_polled = last ? mr_verbs.polled : rail;
+    if (last)
+        last->next_polled = rail;
+    else
+        mr_verbs.polled = rail;
+}
+
+static void polled_remove(struct mr_rail *rail)
+{
+    struct mr_rail *before = rail;
+
+    if (!rail->next_polled)
+        return;
+    while (before->next_polled != rail)
+        before = before->next_polled;
+    before->next_polled = rail->next_polled;
+    if (mr_verbs.polled == rail)
+        mr_verbs.polled = before == rail ? NULL : rail->next_polled;
+    rail->next_polled = NULL;
+}
+
 /* What was asked for when the devices were opened, and what came of it. */
 struct opening {
     struct mr_gid_wish gid;
@@ -158,6 +187,7 @@ static void clear_rail(struct mr_rail *rail)
 
 static void close_rail(struct mr_rail *rail)
 {
+    polled_remove(rail);
     mr_pool_close(rail);
     mr_udp_close(rail);
     if (mr_config.leaks)
@@ -200,6 +230,7 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
         close_rail(rail);
         return err;
     }
+    polled_add(rail);
     mr_verbs.num_rails++;
     mr_log(MR_LOG_INFO, "rail %u: %s port %u, LID %u LMC %u, %u Mb/s", rail->index, dev->name, num, port->lid,
            port->lmc, rail->rate_mbps);
@@ -305,7 +336,8 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
                mr_config.roce_gid);
         return -EINVAL;
     }
-    mr_verbs.num_memories = mr_verbs.next_poll = 0; /* the rest was cleared when it was closed */
+    mr_verbs.num_memories = 0; /* the rest was cleared when it was closed */
+    mr_verbs.streak_left = MR_POLL_STREAK;
     mr_verbs.later = NULL;
     mr_verbs.packet_max = packet_max;
     mr_verbs.datagrams = datagrams;
@@ -386,6 +418,9 @@ void mr_device_lost(struct mr_device *dev)
     if (dev->fatal)
         return;
     dev->fatal = true;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_verbs.rail[i].dev == dev)
+            polled_remove(&mr_verbs.rail[i]);
     change_rails(dev, 0, true);
 }
 

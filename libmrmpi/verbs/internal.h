@@ -16,6 +16,8 @@
 
 extern struct mr_verbs_handlers mr_verbs_up;
 
+#define MR_POLL_STREAK 8 /* looks in a row at a rail that has something, before it is the next one's turn */
+
 /* wr_id is the address of a struct mr_wr: of qp->unsignaled_failed for a request that was posted unsignaled and failed.
  */
 static inline uint64_t mr_wr_id(const struct mr_wr *wr)

@@ -253,8 +253,10 @@ static void place_received(struct mr_wr *wr, const struct mr_wc *wc)
 
     q->base.back++;
     if (!wc->error) {
-        q->base.events->arrived(&q->base, (unsigned)(place - q->place), wc->imm,
-                                wc->has_imm && wc->len >= MR_GRH_BYTES ? wc->len - MR_GRH_BYTES : 0);
+        bool whole = wc->raw->wc_flags & IBV_WC_WITH_IMM && wc->raw->byte_len >= MR_GRH_BYTES;
+
+        q->base.events->arrived(&q->base, (unsigned)(place - q->place), be32toh(wc->raw->imm_data),
+                                whole ? wc->raw->byte_len - MR_GRH_BYTES : 0);
         return;
     }
     if (!wc->flushed)

@@ -68,9 +68,10 @@ struct mr_rail {
                        uses it */
     struct mr_rail_addr addr;
     struct ibv_cq *cq;
-    unsigned cq_room;      /* completions that may still be asked for without overrunning the queue */
-    unsigned cq_room_all;  /* while nothing is posted */
-    unsigned signal_every; /* at least one of so many requests of a queue pair is signaled */
+    struct mr_rail *next_polled; /* of those whose devices work, in a ring; NULL: it is not among them */
+    unsigned cq_room;            /* completions that may still be asked for without overrunning the queue */
+    unsigned cq_room_all;        /* while nothing is posted */
+    unsigned signal_every;       /* at least one of so many requests of a queue pair is signaled */
     unsigned num_qps;
     uint64_t count[MR_RAIL_STAT_COUNT]; /* stays when the rail is closed */
     struct mr_rx *rx, *datagram_rx;

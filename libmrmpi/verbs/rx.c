@@ -157,14 +157,16 @@ static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
         receive_failed(b, wc);
         return;
     }
-    if (wc->kind == MR_WC_LANDED) {
+    if (wc->raw->opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+        uint32_t imm = be32toh(wc->raw->imm_data);
+
         give_back(b);
-        mr_verbs_up.landed(rail, wc->imm);
+        mr_verbs_up.landed(rail, imm);
         return;
     }
     mr_rail_add(rail, MR_RAIL_PACKETS_RECEIVED, 1);
-    mr_rail_add(rail, MR_RAIL_BYTES_RECEIVED, wc->len);
-    mr_verbs_up.packet(rail, (const void *)(uintptr_t)b->sge.addr, wc->len);
+    mr_rail_add(rail, MR_RAIL_BYTES_RECEIVED, wc->raw->byte_len);
+    mr_verbs_up.packet(rail, (const void *)(uintptr_t)b->sge.addr, wc->raw->byte_len);
     give_back(b);
 }
 
@@ -172,14 +174,15 @@ static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
 static void received_datagram(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct rx_buf *b = (struct rx_buf *)wr;
+    uint32_t imm = be32toh(wc->raw->imm_data);
 
     if (wc->error) {
         receive_failed(b, wc);
         return;
     }
-    if (wc->len >= MR_GRH_BYTES)
+    if (wc->raw->byte_len >= MR_GRH_BYTES)
         mr_verbs_up.segment(b->rx->rail, (const unsigned char *)(uintptr_t)b->sge.addr + MR_GRH_BYTES,
-                            wc->len - MR_GRH_BYTES, wc->has_imm ? &wc->imm : NULL);
+                            wc->raw->byte_len - MR_GRH_BYTES, wc->raw->wc_flags & IBV_WC_WITH_IMM ? &imm : NULL);
     give_back(b);
 }
 

@@ -70,9 +70,10 @@ static int post_recv(struct ud_buf *b)
 static void ud_received(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct ud_buf *b = (struct ud_buf *)wr;
+    uint32_t len = wc->raw->byte_len;
 
-    if (!wc->error && wc->len >= MR_GRH_BYTES && wc->len <= STRIDE)
-        mr_verbs_up.datagram(b->rail, b->data + MR_GRH_BYTES, wc->len - MR_GRH_BYTES);
+    if (!wc->error && len >= MR_GRH_BYTES && len <= STRIDE)
+        mr_verbs_up.datagram(b->rail, b->data + MR_GRH_BYTES, len - MR_GRH_BYTES);
     else if (wc->error && !wc->flushed)
         mr_log(MR_LOG_WARN, "%s port %u: receiving a datagram failed: %s", b->rail->dev->name, b->rail->port,
                wc->status);

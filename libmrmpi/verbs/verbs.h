@@ -19,9 +19,9 @@ struct mr_verbs {
     struct mr_rail rail[MR_RAILS_MAX];
     unsigned num_memories; /* registered at present */
     size_t packet_max;
-    bool datagrams;       /* packets may come as such */
-    unsigned next_poll;   /* the rail whose turn it is, */
-    unsigned poll_streak; /* which has had something to tell so many times */
+    bool datagrams;         /* packets may come as such */
+    struct mr_rail *polled; /* the rail whose turn it is to be polled; NULL: no device works */
+    unsigned streak_left;   /* so many more times, if it has something */
     struct mr_later *later;
     struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */
     bool answered;        /* something has been sent since the first of them came into this list */

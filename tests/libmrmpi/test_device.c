@@ -134,7 +134,9 @@ static void setup(void)
         cq[i].context = &context[device_of[i]];
         mr_verbs.rail[i] = (struct mr_rail){
             .index = i, .dev = &mr_verbs.device[device_of[i]], .port = i == 1 ? 2 : 1, .cq = &cq[i]};
+        mr_verbs.rail[i].next_polled = &mr_verbs.rail[(i + 1) % RAILS];
     }
+    mr_verbs.polled = &mr_verbs.rail[0];
 }
 
 static void poll_all(void)

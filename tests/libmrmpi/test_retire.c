@@ -149,6 +149,7 @@ static void setup(void)
     memset(&mr_verbs, 0, sizeof mr_verbs);
     mr_verbs.num_rails = 1;
     mr_verbs.rail[0] = (struct mr_rail){.dev = &mr_verbs.device[0], .port = 1, .cq = &cq, .cq_room = ROOM};
+    mr_verbs.polled = mr_verbs.rail[0].next_polled = &mr_verbs.rail[0];
 }
 
 static void open_qp(enum mr_qp_type type)

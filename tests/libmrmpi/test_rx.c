@@ -119,6 +119,7 @@ static void setup(void)
     mr_verbs.num_rails = 1;
     mr_verbs.packet_max = 1024;
     mr_verbs.rail[0] = (struct mr_rail){.dev = &mr_verbs.device[0], .port = 1, .cq = &cq};
+    mr_verbs.polled = mr_verbs.rail[0].next_polled = &mr_verbs.rail[0];
     ck_assert_int_eq(mr_rx_open(&mr_verbs.rail[0], &rx, DEPTH, 1024, false), 0);
     ck_assert_uint_eq(num_posted, DEPTH);
     posts = 0;
