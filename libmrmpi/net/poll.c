@@ -203,33 +203,54 @@ static int poll_rings(void)
     return done ? done : mr_rings_poll();
 }
 
+static void look_when_due(int done, uint64_t now)
+{
+    if (now - mr_net.news_ns >= (done ? BUSY_NS : NEWS_NS))
+        look_for_news(!done, now);
+}
+
+/* After a look at the network that found nothing, or when something else is due. Returns done, or more. */
+static __attribute__((noinline)) int serve(int done)
+{
+    bool timed = mr_peers.connecting || mr_peers.relying || mr_peers.num_isolated;
+    uint64_t now = 0;
+
+    if (timed && !done && nap_while_waiting())
+        done = mr_verbs_poll(); /* what has come meanwhile is not overdue */
+    if (!done || ++mr_net.polls % BUSY_CHECK == 0)
+        now = mr_clock_ns();
+    if (timed)
+        serve_time(done, now);
+    if (mr_peers.recovery_due)
+        mr_peers_poll();
+    if (mr_peers.backlogged) {
+        flush_backlog();
+        if (mr_net.pace_until_ns)
+            nap_for_pace();
+    }
+    if (mr_peers.failing)
+        done += mr_peers_report();
+    if (now)
+        look_when_due(done, now);
+    return done;
+}
+
+static inline bool nothing_is_due(void)
+{
+    return !mr_peers.connecting && !mr_peers.relying && !mr_peers.num_isolated && !mr_peers.recovery_due &&
+           !mr_peers.backlogged && !mr_peers.failing;
+}
+
 int mr_net_poll(void)
 {
-    uint64_t now = 0;
-    bool timed;
     int done;
 
     if (__builtin_expect(mr_peers.untimed, 0))
         mr_rely_time();
     done = __builtin_expect(mr_rings_num != 0, 0) ? poll_rings() : mr_verbs_poll();
-    timed = mr_peers.connecting || mr_peers.relying || mr_peers.num_isolated;
-
-    if (__builtin_expect(timed, 0) && !done && nap_while_waiting())
-        done = mr_verbs_poll(); /* what has come meanwhile is not overdue */
-    if (!done || ++mr_net.polls % BUSY_CHECK == 0)
-        now = mr_clock_ns();
-    if (__builtin_expect(timed, 0))
-        serve_time(done, now);
-    if (__builtin_expect(mr_peers.recovery_due, 0))
-        mr_peers_poll();
-    if (__builtin_expect(mr_peers.backlogged != NULL, 0)) {
-        flush_backlog();
-        if (mr_net.pace_until_ns)
-            nap_for_pace();
-    }
-    if (__builtin_expect(mr_peers.failing != NULL, 0))
-        done += mr_peers_report();
-    if (now && now - mr_net.news_ns >= (done ? BUSY_NS : NEWS_NS))
-        look_for_news(!done, now);
+    if (__builtin_expect(!done || !nothing_is_due(), 0))
+        return serve(done);
+    if (__builtin_expect(++mr_net.polls % BUSY_CHECK == 0, 0))
+        look_when_due(done, mr_clock_ns());
     return done;
 }
