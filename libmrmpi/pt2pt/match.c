@@ -73,9 +73,14 @@ static __attribute__((noinline)) struct mr_match_queue *search(const struct mr_m
 }
 
 /* Messages of one kind often come one after the other: the queue of the last insertion is looked at first. */
+static inline bool is_last(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
+{
+    return __builtin_expect(t->last && has_key(t->last, ctx, src, tag), 1);
+}
+
 static inline struct mr_match_queue *find_queue(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
 {
-    return t->last && has_key(t->last, ctx, src, tag) ? t->last : search(t, ctx, src, tag);
+    return is_last(t, ctx, src, tag) ? t->last : search(t, ctx, src, tag);
 }
 
 /* Twice the buckets; when there is no memory for them the chains just get longer. */
@@ -146,13 +151,8 @@ static __attribute__((noinline)) struct mr_match_queue *add_queue(struct mr_matc
     return q;
 }
 
-int mr_match_insert(struct mr_match_table *t, struct mr_match_entry *e, uint32_t ctx, int src, int tag)
+static inline void queue_append(struct mr_match_table *t, struct mr_match_queue *q, struct mr_match_entry *e)
 {
-    struct mr_match_queue *q = find_queue(t, ctx, src, tag);
-
-    if (__builtin_expect(!q, 0) && !(q = add_queue(t, ctx, src, tag)))
-        return -ENOMEM;
-    t->last = q;
     if (t->empty == q)
         t->empty = NULL;
     e->queue = q;
@@ -165,15 +165,32 @@ int mr_match_insert(struct mr_match_table *t, struct mr_match_entry *e, uint32_t
         q->first = e;
     q->last = e;
     count(t, q->class, 1);
+}
+
+static __attribute__((noinline)) int insert_elsewhere(struct mr_match_table *t, struct mr_match_entry *e, uint32_t ctx,
+                                                      int src, int tag)
+{
+    struct mr_match_queue *q = search(t, ctx, src, tag);
+
+    if (!q && !(q = add_queue(t, ctx, src, tag)))
+        return -ENOMEM;
+    t->last = q;
+    queue_append(t, q, e);
     return 0;
 }
 
-static void drop_empty(struct mr_match_table *t)
+int mr_match_insert(struct mr_match_table *t, struct mr_match_entry *e, uint32_t ctx, int src, int tag)
+{
+    if (!is_last(t, ctx, src, tag))
+        return insert_elsewhere(t, e, ctx, src, tag);
+    queue_append(t, t->last, e);
+    return 0;
+}
+
+static __attribute__((noinline)) void drop_empty(struct mr_match_table *t)
 {
     struct mr_match_queue *q = t->empty, **at;
 
-    if (!q)
-        return;
     t->empty = NULL;
     if (t->last == q)
         t->last = NULL;
@@ -203,15 +220,19 @@ void mr_match_remove(struct mr_match_table *t, struct mr_match_entry *e)
     e->queue = NULL;
     count(t, q->class, -1);
     if (!q->first) {
-        drop_empty(t);
+        if (__builtin_expect(t->empty != NULL, 0))
+            drop_empty(t);
         t->empty = q;
     }
 }
 
 struct mr_match_entry *mr_match_find(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
 {
-    const struct mr_match_queue *q = mr_match_empty(t) ? NULL : find_queue(t, ctx, src, tag);
+    const struct mr_match_queue *q;
 
+    if (is_last(t, ctx, src, tag))
+        return t->last->first;
+    q = mr_match_empty(t) ? NULL : search(t, ctx, src, tag);
     return q ? q->first : NULL;
 }
 
@@ -276,7 +297,8 @@ void mr_match_each_at(struct mr_match_table *t, uint32_t ctx, int src, int tag,
 
 void mr_match_each(struct mr_match_table *t, void (*f)(struct mr_match_entry *e, void *arg), void *arg)
 {
-    drop_empty(t); /* or it might go when f removes something, and be the next one here */
+    if (t->empty)
+        drop_empty(t); /* or it might go when f removes something, and be the next one here */
     for (uint32_t b = 0; t->buckets && b <= t->mask; b++)
         for (struct mr_match_queue *q = t->buckets[b], *next; q; q = next) {
             next = q->next;

@@ -187,10 +187,12 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
     }
 }
 
-enum mr_err mr_wait(struct mr_request *req)
+static __attribute__((noinline)) void wait_idly(struct mr_request *req, bool looked)
 {
     struct idle idle = {0};
 
+    if (looked)
+        idle_round(&idle);
     while (!req->complete) {
         if (mr_lock_give_way((struct mr_lock_wish){.complete = &req->complete}))
             continue;
@@ -199,6 +201,18 @@ enum mr_err mr_wait(struct mr_request *req)
         else
             idle_over(&idle);
     }
+}
+
+/* What completes it may have come already: then there is nothing to remember from one look to the next. */
+enum mr_err mr_wait(struct mr_request *req)
+{
+    bool looked = !mr_threaded;
+
+    while (!req->complete)
+        if (!looked || !mr_progress()) {
+            wait_idly(req, looked);
+            break;
+        }
     return req->status.error;
 }
 
