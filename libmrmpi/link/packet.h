@@ -7,7 +7,7 @@
 #define MRMPI_PACKET_H
 
 #include "libmrmpi/base/packet.h"
-#include "libmrmpi/reliable/window.h"
+#include "libmrmpi/reliable/kept.h"
 #include "libmrmpi/verbs/post.h"
 
 struct mr_packet_slab;

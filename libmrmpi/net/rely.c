@@ -15,6 +15,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/assembly.h"
 #include "libmrmpi/link/wire.h"
+#include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 

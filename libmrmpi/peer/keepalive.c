@@ -15,6 +15,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 
 #define INTERVAL_NS 1000000000ull /* a peer is asked once in so long at most */

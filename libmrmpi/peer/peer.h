@@ -7,17 +7,18 @@
 #define MRMPI_PEER_H
 
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/cm/conn.h"
 #include "libmrmpi/fabric/client.h"
 #include "libmrmpi/peer/events.h"
 #include "libmrmpi/peer/sub.h"
 #include "libmrmpi/reliable/rtt.h"
+#include "libmrmpi/reliable/window.h"
 #include "libmrmpi/route/address.h"
 #include "libmrmpi/route/ahead.h"
 #include "libmrmpi/route/pace.h"
 #include "libmrmpi/route/pair.h"
 #include "libmrmpi/route/rules.h"
 #include "libmrmpi/route/sched.h"
-#include "libmrmpi/cm/conn.h"
 
 _Static_assert(MR_RAILS_MAX == MR_CM_PORTS_MAX, "one place for each rail");
 _Static_assert(MR_RAILS_MAX <= MR_POLICY_RAILS, "a policy can name all rails");

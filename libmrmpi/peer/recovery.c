@@ -19,6 +19,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/qp.h"
 
 #define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */

@@ -6,14 +6,10 @@
  * A packet gets its sequence number here (32 bits, wrapping) and keeps it, whichever links it takes and how often. It
  * is confirmed in one of two ways:
  * - A native link (RC) confirms its packets in the order in which they were posted on it (mr_window_confirmed).
- * - For a lossy link (UC, UD) only the peer's acknowledgement counts (mr_window_acked), which may name packets of
- * native links too. A packet of a lossy link that is not acknowledged in time is sent again (mr_window_expired).
+ * - For a lossy link (UC, UD) only the peer's acknowledgement counts (loss.h mr_window_acked), which may name
+ * packets of native links too. A packet of a lossy link that is not acknowledged in time is sent again
+ * (mr_window_expired).
  * Confirmed packets are given back at once, even while older ones are missing: a slow link holds only its own memory.
- *
- * The caller embeds struct mr_kept in what it keeps of a packet and owns it before mr_window_push and after it was
- * given back (a chain by next, in the order of confirmation). The window never looks at the bytes. An adapter may still
- * read the bytes of a packet that was given back (an acknowledgement came before its completion): whoever posts from
- * them knows that, not the window.
  */
 #ifndef MRMPI_WINDOW_H
 #define MRMPI_WINDOW_H
@@ -23,40 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/reliable/kept.h"
 #include "libmrmpi/reliable/rtt.h"
 
 #define MR_WINDOW_LINKS      64
 #define MR_WINDOW_LIMIT_MAX  32767 /* packets in flight */
 #define MR_WINDOW_SLOTS_KEEP 1024  /* an empty ring that is larger is freed */
-#define MR_WINDOW_BURST      4     /* packets that one time-out repeats */
-#define MR_WINDOW_SILENT     5     /* time-outs of a link until it is taken as dead */
-#define MR_WINDOW_DOUBTFUL   3     /* time-outs of a link until its peer is to be asked whether it is there */
-#define MR_WINDOW_ANSWERS    2     /* answers that show it is */
-#define MR_WINDOW_REORDER    3     /* a packet is lost when one posted so much later on its link is acknowledged */
-
-/* The time-outs unless mr_rtt_init(&w->rtt, ...) sets others. */
-#define MR_WINDOW_TIMEOUT_MIN_NS 10000000ull
-#define MR_WINDOW_TIMEOUT_MAX_NS 1000000000ull
-
-enum mr_kept_state {
-    MR_KEPT_WAITING, /* not sent yet, or to be sent again */
-    MR_KEPT_SENT,
-    MR_KEPT_DONE, /* confirmed, and given back */
-};
-
-struct mr_kept {
-    uint32_t seq;
-    uint32_t len; /* bytes that it occupies, for the memory count; set by the caller before the push */
-    uint8_t link; /* that it went over last */
-    uint8_t state;
-    uint8_t tries;        /* up to UINT8_MAX */
-    bool blind;           /* sent again while nothing was heard of the peer */
-    uint32_t turn;        /* its number among the packets posted on that link */
-    uint64_t sent_ns;     /* 0: no time was given yet */
-    struct mr_kept *next; /* of the packets on one link, in the order of sending; of those to be sent again; of
-                             those given back */
-    struct mr_kept *prev; /* not among those given back */
-};
 
 struct mr_window_link {
     struct mr_kept *head, *tail; /* in flight, in the order of posting */
@@ -221,46 +189,5 @@ static inline void mr_window_unnumbered(struct mr_window *w, unsigned link)
 {
     w->link[link].posted++;
 }
-
-/* ---- the peer's ACK, lost links, time-outs -------------------------------------------------------------------- */
-
-/* All packets on lossy links without a time were sent now. */
-void mr_window_look(struct mr_window *w, uint64_t now_ns);
-
-/*
- * The peer has all packets before cum, and bit i of sack: the packet cum + 1 + i. An ACK that cannot be (it names
- * packets that were never sent) or is too old to name any packet in the window is ignored. now_ns: it came then, or
- * somewhat later. sample: just then, so that it gives a sample of the round-trip time. A packet of a lossy link that
- * others of the same link have overtaken (MR_WINDOW_REORDER) waits again. Returns the packets that are given back.
- */
-struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns, bool sample);
-
-/*
- * The link is no more; its packets that are not confirmed wait again. Returns how many they are. The number of the link
- * may be used anew, for a link of either kind; confirmations of the old one must not be reported any more. Its
- * time-outs have not made later ones longer.
- */
-unsigned mr_window_link_lost(struct mr_window *w, unsigned link);
-
-/*
- * Packets on lossy links whose time is up wait again: up to MR_WINDOW_BURST, then, until something is heard of the
- * peer, one at each further time-out, which doubles each time. So a peer that computes is not flooded. To be called
- * when everything that has arrived was handled, or what the peer has acknowledged long ago is sent again. Returns how
- * many.
- */
-unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns);
-/*
- * True if this lossy link brings nothing any more, although the peer is there: so many time-outs (MR_WINDOW_SILENT) in
- * a row on it, while one that another link took after the first of those packets was acknowledged, or while the peer
- * has answered questions asked after that, by other means. One answer is not enough: the peer may have been away, and
- * its acknowledgement may be on the way, too. There is a time-out at least between two questions.
- */
-bool mr_window_link_silent(const struct mr_window *w, unsigned link);
-/* Time to ask the peer, at each time-out: the answer to the last question alone counts. */
-bool mr_window_link_doubtful(const struct mr_window *w, unsigned link);
-/* The peer has answered what was asked at that time, over the way of this link. */
-void mr_window_answered(struct mr_window *w, unsigned link, uint64_t asked_ns);
-/* When mr_window_expired has something to do; UINT64_MAX: never, for nothing is in flight on a lossy link. */
-uint64_t mr_window_deadline(const struct mr_window *w);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "libmrmpi/vc/reorder.h"
 #include "libmrmpi/reliable/ack.h"
-#include "libmrmpi/reliable/window.h"
+#include "libmrmpi/reliable/loss.h"
 
 #define US          1000ull
 #define MS          1000000ull

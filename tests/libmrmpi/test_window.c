@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/reliable/window.h"
+#include "libmrmpi/reliable/loss.h"
 
 #define N   2000
 #define LEN 100
