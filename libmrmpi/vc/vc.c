@@ -29,11 +29,19 @@ static inline struct vc *vc_of(const struct mr_vc *vc)
 /* While other channels are busy the network is still looked at once in so many rounds. */
 #define NET_EVERY 8
 
+/* What a look at a channel takes. */
+struct look {
+    void *const *pending; /* while this points to NULL there is nothing to do */
+    int (*poll)(void);
+    bool is_dear;
+};
+
 static struct {
     const struct mr_launch *launch;
     struct mr_vc_upcalls up;
     struct vc **vc;                       /* [launch->size] */
     const struct mr_channel_ops *open[3]; /* cheapest first */
+    struct look look[3];                  /* at these */
     unsigned num_open;
     unsigned busy_rounds;
 } all;
@@ -295,12 +303,15 @@ static uint32_t num_received(const struct mr_vc *vc)
 
 static int open_channel(const struct mr_channel_ops *ops)
 {
+    static void *const always = &all;
     int err = ops->init ? ops->init(all.launch) : 0;
 
     if (err) {
         mr_log(MR_LOG_ERROR, "channel %s cannot be opened: %s", ops->name, strerror(-err));
         return err;
     }
+    all.look[all.num_open] = (struct look){
+        .pending = ops->pending ? ops->pending : &always, .poll = ops->poll, .is_dear = ops == &mr_channel_net};
     all.open[all.num_open++] = ops;
     return 0;
 }
@@ -373,12 +384,12 @@ int mr_vc_poll(void)
 {
     int done = 0;
 
-    for (unsigned i = 0; i < all.num_open; i++) {
-        if (all.open[i]->pending && !*all.open[i]->pending)
+    for (const struct look *l = all.look, *end = l + all.num_open; l != end; l++) {
+        if (!*l->pending)
             continue;
-        if (done && all.open[i] == &mr_channel_net && ++all.busy_rounds % NET_EVERY)
+        if (done && l->is_dear && ++all.busy_rounds % NET_EVERY)
             break;
-        done += all.open[i]->poll();
+        done += l->poll();
     }
     mr_channel_idle = done ? 0 : mr_channel_idle + 1;
     return done;
