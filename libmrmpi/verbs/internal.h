@@ -42,8 +42,8 @@ bool mr_rx_is_back(const struct mr_rx *rx);
 void mr_rx_close(struct mr_rx **rx);
 
 /*
- * post.c: what a queue pair needs for posting, made before it and freed after it. restart: nothing of what was posted
- * comes back any more, or *qp has another place, or more may follow unsignaled than before.
+ * post.c: what a queue pair needs for posting. open: before it is made. restart: it is alive, once more perhaps, or *qp
+ * has another place; nothing is under way. close: after it was destroyed.
  */
 int mr_post_open(struct mr_qp *qp);
 void mr_post_restart(struct mr_qp *qp);

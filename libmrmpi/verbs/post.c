@@ -54,7 +54,6 @@ int mr_post_open(struct mr_qp *qp)
     if (!qp->inline_send)
         return -ENOMEM;
     qp->unsignaled_failed.done = unsignaled_done;
-    mr_post_restart(qp);
     return 0;
 }
 
