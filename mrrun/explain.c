@@ -186,18 +186,11 @@ static void print_class(const struct explain *e, struct mr_fabric_qos *q)
     mr_fabric_close();
 }
 
-static const char *describe_kind(unsigned kind, bool native)
+static const char *describe_delivery(unsigned kind, bool native)
 {
-    if (kind == MR_LINK_RC)
-        return native ? "reliable connections: the adapter delivers, native"
-                      : "reliable connections, and the receiver acknowledges all the same";
-    if (kind == MR_LINK_RING)
-        return native ? "reliable connections, short packets into rings that the receiver polls, native"
-                      : "reliable connections with rings, and the receiver acknowledges all the same";
-    if (kind == MR_LINK_UC)
-        return native ? "unreliable connections, native: WHAT IS LOST IS LOST"
-                      : "unreliable connections made reliable: the receiver acknowledges";
-    return native ? "datagrams, native: WHAT IS LOST IS LOST" : "datagrams made reliable: the receiver acknowledges";
+    if (mr_kind_is(kind, MR_IS_RELIABLE))
+        return native ? ": the adapter delivers, native" : ", and the receiver acknowledges all the same";
+    return native ? ", native: WHAT IS LOST IS LOST" : " made reliable: the receiver acknowledges";
 }
 
 /* Ranks on other hosts, as one sees it that is on the emptiest host; 0: where ranks are is not known. */
@@ -213,21 +206,22 @@ static int others(const struct mrrun_options *o)
 
 static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
 {
+    char form[MR_KINDS_TEXT];
     const char *why;
 
     puts("\nKinds of links, the preferred one first");
     if (!mr_kinds_parse(mr_config.links, mr_config.reliable, others(e->opts) > mr_config.rc_peers, kinds, &why)) {
-        bool links = !strcmp(why, "MRMPI_LINKS");
-
-        printf("  ERROR: %s=%s is not %s: MPI_Init will fail\n", why, links ? mr_config.links : mr_config.reliable,
-               links ? MR_LINKS_FORM : "one of auto, yes, no");
+        printf("  ERROR: %s=%s is not %s: MPI_Init will fail\n", why,
+               !strcmp(why, "MRMPI_LINKS") ? mr_config.links : mr_config.reliable, mr_kinds_form(why, form));
         return false;
     }
     for (unsigned k = 0; k < kinds->num; k++)
-        printf("  %s  %s\n", mr_link_kind_name(kinds->kind[k]),
-               describe_kind(kinds->kind[k], kinds->native[kinds->kind[k]]));
+        printf("  %s  %s%s\n", mr_kind_name(kinds->kind[k]), mr_kind_help(kinds->kind[k]),
+               describe_delivery(kinds->kind[k], kinds->native[kinds->kind[k]]));
     if (!strcasecmp(mr_config.links, "auto"))
-        printf("  (auto: rc, and with more than %d ranks on other hosts, MRMPI_RC_PEERS, rc,ud)\n", mr_config.rc_peers);
+        printf("  (auto: " MR_LINKS_AUTO ", and with more than %d ranks on other hosts, MRMPI_RC_PEERS, " MR_LINKS_AUTO_MANY
+               ")\n",
+               mr_config.rc_peers);
     printf("  (MRMPI_LINKS: %s; MRMPI_RELIABLE: %s)\n", origin_of(e, "MRMPI_LINKS"), origin_of(e, "MRMPI_RELIABLE"));
     return true;
 }
@@ -276,7 +270,7 @@ static bool print_table(const struct explain *e, const struct mr_kinds *kinds, s
 
     puts("\nRules: the first that holds and of whose kinds one is open to the peer; of those the first");
     if (!*mr_config.rules) {
-        mr_rules_standard(kinds, (uint32_t)mr_config.rc_after, rules);
+        mr_rules_standard(kinds, false, (uint32_t)mr_config.rc_after, rules);
         print_rules(rules);
         puts("  (these are what MRMPI_LINKS and MRMPI_RC_AFTER amount to; MRMPI_RULES is not set)");
         return true;
@@ -294,7 +288,7 @@ static bool print_table(const struct explain *e, const struct mr_kinds *kinds, s
     print_size_classes(rules);
     for (unsigned k = 0; k < MR_LINK_KINDS; k++)
         if (mr_rules_kinds(rules) >> k & 1 && !mr_kinds_have(kinds, k))
-            printf("  %s is passed over: MRMPI_LINKS does not allow it\n", mr_link_kind_name(k));
+            printf("  %s is passed over: MRMPI_LINKS does not allow it\n", mr_kind_name(k));
     printf("  (MRMPI_RULES: %s)\n", origin_of(e, "MRMPI_RULES"));
     return true;
 }

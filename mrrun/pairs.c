@@ -206,7 +206,7 @@ struct carrier {
 
 static void print_carrier(const struct carrier *c)
 {
-    printf("%s", mr_link_kind_name(c->kind));
+    printf("%s", mr_kind_name(c->kind));
     if (c->rule)
         printf(" (rule %u)", c->rule);
     else

@@ -68,7 +68,7 @@ static void put_path(struct timeline *t, const struct mr_record_event *e)
     fputs(", \"to\": ", t->out);
     json_string(t->out, records_rail(t->r, e->peer, e->remote));
     fprintf(t->out, ", \"link\": \"%s\", \"path\": %u, \"sl\": %u",
-            e->link < MR_LINK_KINDS ? mr_link_kind_name(e->link) : "?", e->path, e->sl);
+            e->link < MR_LINK_KINDS ? mr_kind_name(e->link) : "?", e->path, e->sl);
 }
 
 static void put_number(struct timeline *t, const char *key, uint64_t n)
@@ -111,7 +111,7 @@ static void put_weight(struct timeline *t, const struct mr_record_event *e)
                  e->side > 1 ? ", twin" : "");
     snprintf(name, sizeof name, "weight to rank %u: %s - %s %s%s", e->peer,
              records_rail(t->r, (unsigned)t->rank, e->rail), records_rail(t->r, e->peer, e->remote),
-             e->link < MR_LINK_KINDS ? mr_link_kind_name(e->link) : "?", more);
+             e->link < MR_LINK_KINDS ? mr_kind_name(e->link) : "?", more);
     begin_event(t, "C", track_of(e->rail, 0), name);
     put_begin(t, e->ns);
     fprintf(t->out, ", \"args\": {\"weight\": %llu}}", (unsigned long long)e->a);

@@ -34,9 +34,10 @@ static void limit_registrations(void)
 static void choose_on_demand(void)
 {
     bool yes = !strcasecmp(mr_config.odp, "yes"), no = !strcasecmp(mr_config.odp, "no");
-    bool unreliable = mr_kinds_have(&mr_peers.kinds, MR_LINK_UC), first = yes || !mr_bulk.regs.keep;
+    unsigned kinds = mr_kinds_set(&mr_peers.kinds), rdma = mr_kinds_that_are(kinds, MR_IS_RDMA);
+    bool unreliable = rdma & ~mr_kinds_that_are(rdma, MR_IS_RELIABLE), first = yes || !mr_bulk.regs.keep;
     bool tell = !mr_peers.launch->rank;
-    const char *without = mr_odp_missing(mr_kinds_have(&mr_peers.kinds, MR_LINK_UD));
+    const char *without = mr_odp_missing(mr_kinds_that_are(kinds, MR_IS_DATAGRAM));
 
     if (!yes && !no && strcasecmp(mr_config.odp, "auto") && tell)
         mr_log(MR_LOG_WARN, "MRMPI_ODP=%s: must be auto, yes or no; auto it is", mr_config.odp);

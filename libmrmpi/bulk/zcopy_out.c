@@ -220,7 +220,7 @@ static bool is_valid_clear(const struct mr_put *put, const struct mr_sub *sub, c
             return false;
         sum += run[i].num;
     }
-    return num && sum < MR_REPAIR_MAX && sub && mr_link_kinds[sub->kind]->run;
+    return num && sum < MR_REPAIR_MAX && sub && mr_kind_is(sub->kind, MR_IS_DATAGRAM);
 }
 
 static void handle_clear(struct mr_peer *p, struct mr_put *put, const struct mr_hdr *hdr, const void *payload,

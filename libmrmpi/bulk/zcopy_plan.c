@@ -13,7 +13,7 @@ uint32_t mr_zcopy_datagram_size(const struct mr_peer *p)
         const struct mr_sub *sub = &p->now[i];
         uint32_t mtu;
 
-        if (!mr_link_kinds[sub->kind]->run)
+        if (!mr_kind_is(sub->kind, MR_IS_DATAGRAM))
             continue;
         mtu = mr_udp_mtu(&sub->rail->addr, &p->address->rail[sub->remote_rail]);
         size = !size || mtu < size ? mtu : size;

@@ -1,32 +1,76 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "libmrmpi/link/kinds.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-static const char *const names[MR_LINK_KINDS] = {
-    [MR_LINK_RC] = "rc", [MR_LINK_UC] = "uc", [MR_LINK_UD] = "ud", [MR_LINK_RING] = "ring"};
+static const struct {
+    const char *name, *help;
+} rows[MR_LINK_KINDS] = {
+#define MR_KIND(id, word, ops, traits, what) [MR_LINK_##id] = {.name = word, .help = what},
+#include "libmrmpi/link/kinds.def"
+#undef MR_KIND
+};
 
-const char *mr_link_kind_name(enum mr_link_kind kind)
+const char *mr_kind_name(unsigned kind)
 {
-    return kind < MR_LINK_KINDS ? names[kind] : "unknown";
+    return kind < MR_LINK_KINDS ? rows[kind].name : "unknown";
 }
 
-bool mr_kinds_have(const struct mr_kinds *k, enum mr_link_kind kind)
+const char *mr_kind_help(unsigned kind)
 {
-    return memchr(k->kind, kind, k->num);
+    return kind < MR_LINK_KINDS ? rows[kind].help : "unknown";
 }
 
-static bool parse_kind(const char *word, size_t len, struct mr_kinds *out)
+unsigned mr_kind_by_name(const char *word, size_t len)
 {
-    for (unsigned k = 0; k < MR_LINK_KINDS; k++)
-        if (strlen(names[k]) == len && !strncasecmp(word, names[k], len)) {
-            if (mr_kinds_have(out, k))
-                return false;
-            out->kind[out->num++] = (uint8_t)k;
-            return true;
-        }
-    return false;
+    unsigned k = 0;
+
+    while (k < MR_LINK_KINDS && (strlen(rows[k].name) != len || strncasecmp(word, rows[k].name, len)))
+        k++;
+    return k;
+}
+
+const char *mr_kinds_list(const char *last, char out[MR_KINDS_TEXT])
+{
+    size_t used = 0;
+
+    *out = '\0';
+    for (unsigned k = 0; k < MR_LINK_KINDS && used < MR_KINDS_TEXT; k++)
+        used += (size_t)snprintf(out + used, MR_KINDS_TEXT - used, "%s%s%s%s",
+                                 !k                      ? ""
+                                 : k + 1 < MR_LINK_KINDS ? ", "
+                                                         : " ",
+                                 k && k + 1 == MR_LINK_KINDS ? last : "", k && k + 1 == MR_LINK_KINDS ? " " : "",
+                                 rows[k].name);
+    return out;
+}
+
+bool mr_kinds_have(const struct mr_kinds *k, unsigned kind)
+{
+    return memchr(k->kind, (int)kind, k->num);
+}
+
+unsigned mr_kinds_set(const struct mr_kinds *k)
+{
+    unsigned set = 0;
+
+    for (unsigned i = 0; i < k->num; i++)
+        set |= 1u << k->kind[i];
+    return set;
+}
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+
+static bool add_kind(const char *word, size_t len, struct mr_kinds *out)
+{
+    unsigned kind = mr_kind_by_name(word, len);
+
+    if (kind == MR_LINK_KINDS || mr_kinds_have(out, kind))
+        return false;
+    out->kind[out->num++] = (uint8_t)kind;
+    return true;
 }
 
 static bool parse_links(const char *text, struct mr_kinds *out)
@@ -34,7 +78,7 @@ static bool parse_links(const char *text, struct mr_kinds *out)
     for (;;) {
         size_t len = strcspn(text, ",");
 
-        if (!parse_kind(text, len, out))
+        if (!add_kind(text, len, out))
             return false;
         if (!text[len])
             return true;
@@ -44,12 +88,14 @@ static bool parse_links(const char *text, struct mr_kinds *out)
 
 static bool parse_reliable(const char *text, struct mr_kinds *out)
 {
-    bool never = !strcasecmp(text, "no");
+    bool never = !strcasecmp(text, "no"), always = !strcasecmp(text, "yes");
 
-    if (!never && strcasecmp(text, "auto") && strcasecmp(text, "yes"))
+    if (!never && !always && strcasecmp(text, "auto"))
         return false;
-    out->native[MR_LINK_RC] = out->native[MR_LINK_RING] = strcasecmp(text, "yes");
-    out->native[MR_LINK_UC] = out->native[MR_LINK_UD] = never;
+    for (unsigned k = 0; k < MR_LINK_KINDS; k++)
+        out->native[k] = mr_kind_is(k, MR_IS_RELIABLE) ? !always : never;
+    for (unsigned i = 0; i < out->num; i++)
+        out->unsafe |= out->native[out->kind[i]] && !mr_kind_is(out->kind[i], MR_IS_RELIABLE);
     return true;
 }
 
@@ -58,15 +104,25 @@ bool mr_kinds_parse(const char *links, const char *reliable, bool many, struct m
     memset(out, 0, sizeof *out);
     *why = "MRMPI_LINKS";
     if (!strcasecmp(links, "auto"))
-        links = many && strcasecmp(reliable, "no") ? "rc,ud" : "rc";
+        links = many && strcasecmp(reliable, "no") ? MR_LINKS_AUTO_MANY : MR_LINKS_AUTO;
     if (!parse_links(links, out))
         return false;
     *why = "MRMPI_RELIABLE";
-    if (!parse_reliable(reliable, out))
-        return false;
-    out->unsafe = out->native[MR_LINK_UC] && (mr_kinds_have(out, MR_LINK_UC) || mr_kinds_have(out, MR_LINK_UD));
-    return true;
+    return parse_reliable(reliable, out);
 }
+
+const char *mr_kinds_form(const char *why, char out[MR_KINDS_TEXT])
+{
+    char list[MR_KINDS_TEXT];
+
+    if (strcmp(why, "MRMPI_LINKS"))
+        snprintf(out, MR_KINDS_TEXT, "one of auto, yes, no");
+    else
+        snprintf(out, MR_KINDS_TEXT, "auto, or a comma list of %.100s, each at most once", mr_kinds_list("and", list));
+    return out;
+}
+
+/* ---- rings ------------------------------------------------------------------------------------------------------- */
 
 static const char *const designs[MR_RING_DESIGNS] = {[MR_RING_BASIC] = "basic",
                                                      [MR_RING_PIGGYBACK] = "piggyback",

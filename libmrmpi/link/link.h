@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A link is one way to one peer over one rail, one LID path and one service level. Each kind of link is one file and
- * one struct mr_link_ops; peer/ opens links, chooses among those to a peer, and keeps order and uniqueness: a link
+ * A link is one way to one peer over one rail, one LID path and one service level. Each kind of link is one file with
+ * one struct mr_link_ops, and one row of kinds.def; peer/ opens links, chooses among those to a peer, and keeps order and uniqueness: a link
  * knows no sequence numbers, no matching and no other link.
  *
  * Life: MR_LINK_CLOSED -> open() -> MR_LINK_OPENING -> connect() -> MR_LINK_OPEN -> an error or drain() ->
@@ -66,10 +66,8 @@ struct mr_link_datagram {
     uint32_t qpn, qkey;
 };
 
+/* What a kind can do, and so which of the optional ones it has, its traits say (kinds.h). */
 struct mr_link_ops {
-    bool reliable;  /* the adapter delivers every packet, once and in order, and confirms it */
-    bool confirms;  /* confirmed() is called when packets have been sent, at least */
-    bool connected; /* it takes a queue pair of its own at either end */
     /* Make this end on the rail. Sets l->qpn; 0 or negative errno. */
     int (*open)(struct mr_link *l, struct mr_rail *rail);
     int (*connect)(struct mr_link *l, const struct mr_link_end *to);
@@ -120,6 +118,7 @@ struct mr_link {
     void *owner;
     struct mr_rail *rail;
     enum mr_link_state state;
+    uint8_t kind;  /* enum mr_link_kind. Set by the owner, like ops */
     uint8_t index; /* the owner's number for it */
     uint8_t sl, path;
     bool bulk;   /* for large messages. Set by the owner, like native */
@@ -144,11 +143,9 @@ static inline bool mr_link_is_deep_enough(const struct mr_link *l, size_t len)
     return l->deep && len > MR_LINK_SHORT && l->qp.room <= l->qp.depth - l->qp.depth / MR_LINK_DEEP;
 }
 
-extern const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS];
-
-extern const struct mr_link_ops mr_link_rc; /* link/rc.c */
-extern const struct mr_link_ops mr_link_uc; /* link/uc.c */
-extern const struct mr_link_ops mr_link_ud; /* link/ud.c */
-extern const struct mr_link_ops mr_link_ring; /* link/ring.c */
+#define MR_KIND(id, name, ops, traits, help) extern const struct mr_link_ops ops;
+#include "libmrmpi/link/kinds.def"
+#undef MR_KIND
+extern const struct mr_link_ops *const mr_link_ops[MR_LINK_KINDS];
 
 #endif

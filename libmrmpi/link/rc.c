@@ -8,9 +8,6 @@ static int rc_open(struct mr_link *l, struct mr_rail *rail)
 }
 
 const struct mr_link_ops mr_link_rc = {
-    .reliable = true,
-    .confirms = true,
-    .connected = true,
     .open = rc_open,
     .connect = mr_connected_connect,
     .send = mr_connected_send,

@@ -411,9 +411,6 @@ static void ring_emptied(struct mr_link *l)
 }
 
 const struct mr_link_ops mr_link_ring = {
-    .reliable = true,
-    .confirms = true,
-    .connected = true,
     .open = ring_open,
     .connect = mr_connected_connect,
     .send = ring_send,

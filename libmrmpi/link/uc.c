@@ -12,8 +12,6 @@ static int uc_open(struct mr_link *l, struct mr_rail *rail)
 }
 
 const struct mr_link_ops mr_link_uc = {
-    .confirms = true,
-    .connected = true,
     .open = uc_open,
     .connect = mr_connected_connect,
     .send = mr_connected_send,

@@ -12,9 +12,6 @@
 
 #include "libmrmpi/base/base.h"
 
-const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS] = {
-    [MR_LINK_RC] = &mr_link_rc, [MR_LINK_UC] = &mr_link_uc, [MR_LINK_UD] = &mr_link_ud, [MR_LINK_RING] = &mr_link_ring};
-
 static int ud_open(struct mr_link *l, struct mr_rail *rail)
 {
     l->ud = (struct mr_link_datagrams){.qp = mr_udp_qp(rail, l->bulk)};

@@ -31,7 +31,7 @@ static bool peer_pace_lets(struct mr_pace *pace, const struct mr_link *l, size_t
 {
     uint64_t now_ns;
 
-    if (pace->bucket.rate && l->ops->connected &&
+    if (pace->bucket.rate && mr_kind_is(l->kind, MR_IS_CONNECTED) &&
         (l->qp.depth - l->qp.room) * (len + MR_AHEAD_WIRE) >= MR_PACE_UNDER_WAY)
         return false;
     if (pace->bucket.left > 0 || !mr_pace_limits(pace))

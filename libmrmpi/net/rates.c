@@ -34,7 +34,7 @@ static size_t reads_under_way(const struct mr_rail *rail)
         for (unsigned i = 0; p && p->num_large && i < p->num_now; i++) {
             const struct mr_link *l = p->now[i].rail == rail ? p->now[i].level[MR_LEVEL_BULK] : NULL;
 
-            parts += l && l->ops->connected ? l->qp.depth - l->qp.room : 0;
+            parts += l && mr_kind_is(l->kind, MR_IS_CONNECTED) ? l->qp.depth - l->qp.room : 0;
         }
     }
     return parts * MR_PACE_LONG;

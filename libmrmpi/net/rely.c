@@ -36,7 +36,7 @@ static bool has_own_buffers(const struct mr_peer *p)
         for (unsigned l = 0; l < p->sub[i].num_links; l++) {
             const struct mr_link *link = &p->sub[i].link[l];
 
-            if (link->ops == &mr_link_uc && link->state != MR_LINK_CLOSED && link->qp.rx)
+            if (mr_kind_is(link->kind, MR_IS_CONNECTED) && link->state != MR_LINK_CLOSED && link->qp.rx)
                 return true;
         }
     return false;
@@ -166,7 +166,7 @@ static void note_sent(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
     mr_stat_most(MR_STAT_WINDOW_BYTES, p->out.bytes_most);
     if (!l->native)
         mr_peer_watch(p);
-    else if (!l->ops->confirms)
+    else if (!mr_kind_is(l->kind, MR_IS_CONFIRMING))
         mr_packets_free(mr_window_confirmed(&p->out, l->index, 1));
 }
 
@@ -287,7 +287,8 @@ static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
         if (l->state != MR_LINK_OPEN)
             continue;
         silent |= mr_window_link_silent(w, l->index);
-        doubtful |= l->ops->connected && !l->ops->reliable && mr_window_link_doubtful(w, l->index);
+        doubtful |= mr_kind_is(l->kind, MR_IS_CONNECTED) && !mr_kind_is(l->kind, MR_IS_RELIABLE) &&
+                    mr_window_link_doubtful(w, l->index);
     }
     if (silent) {
         mr_log(MR_LOG_WARN, "rank %d on %s, %s: its packets do not come any more", sub->peer->rank,

@@ -40,7 +40,7 @@ static bool send_ring_control(struct mr_sub *sub, enum ring_control kind, const 
 
 static bool can_have_ring(const struct mr_sub *sub)
 {
-    return sub->kind == MR_LINK_RING && sub->state == MR_SUB_OPEN && !mr_sub_retires(sub);
+    return mr_kind_is(sub->kind, MR_IS_RING) && sub->state == MR_SUB_OPEN && !mr_sub_retires(sub);
 }
 
 static void offer_ring(struct mr_sub *sub)
@@ -89,7 +89,8 @@ struct holders {
 static bool has_rings(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (p->sub[i].kind == MR_LINK_RING && p->sub[i].state != MR_SUB_CLOSED && mr_ring_exists(link_of(&p->sub[i])))
+        if (mr_kind_is(p->sub[i].kind, MR_IS_RING) && p->sub[i].state != MR_SUB_CLOSED &&
+            mr_ring_exists(link_of(&p->sub[i])))
             return true;
     return false;
 }
@@ -226,7 +227,7 @@ bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *p
     if (hdr->kind != MR_CONTROL_RING)
         return false;
     sub = mr_sub_tagged(p, tag);
-    if (!sub || sub->kind != MR_LINK_RING || len != sizeof what || (uint32_t)hdr->rank >= RING_CONTROLS) {
+    if (!sub || !mr_kind_is(sub->kind, MR_IS_RING) || len != sizeof what || (uint32_t)hdr->rank >= RING_CONTROLS) {
         mr_log(MR_LOG_WARN, "rank %d on %s: a control message about a ring that makes no sense", p->rank,
                p->address->host);
         return true;

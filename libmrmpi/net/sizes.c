@@ -11,22 +11,15 @@
 
 #define SLOW_MBPS 10000 /* 4X SDR */
 
-static bool rings_have_rdma(void)
-{
-    return mr_net.rings && !mr_net.by_ring;
-}
-
 /*
  * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
  * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on the
- * InfiniBand adapters of old, whose bus goes one way at a time. Unreliable connections can only write.
+ * InfiniBand adapters of old, whose bus goes one way at a time.
  */
 unsigned mr_net_find_caps(void)
 {
     unsigned caps = MR_VC_PUT | MR_VC_READ | MR_VC_READ_FIRST;
 
-    if (!mr_kinds_have(&mr_peers.kinds, MR_LINK_RC) && !rings_have_rdma())
-        return mr_kinds_have(&mr_peers.kinds, MR_LINK_UC) ? MR_VC_PUT : 0;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         if (!mr_verbs.rail[i].addr.reads)
             caps &= ~(unsigned)(MR_VC_READ | MR_VC_READ_FIRST);
@@ -113,9 +106,9 @@ size_t mr_net_packet_max(int rank)
 {
     size_t least = mr_net_eager_max(rank);
 
-    if (least && mr_net.by_ring && mr_peers.kinds.kind[0] == MR_LINK_RING)
+    if (least && mr_net.by_ring && mr_kind_is(mr_peers.kinds.kind[0], MR_IS_RING))
         return least < mr_config.ring_size ? least : mr_config.ring_size;
-    if (!least || mr_peers.kinds.kind[0] != MR_LINK_UD)
+    if (!least || !mr_kind_is(mr_peers.kinds.kind[0], MR_IS_DATAGRAM))
         return least;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
@@ -135,7 +128,8 @@ unsigned mr_net_caps(int rank, size_t len)
 {
     struct mr_peer *p = mr_peers.rationed ? mr_peer_get(rank) : mr_peers.peer[rank];
     unsigned common = !p ? 0 : p->address->magic ? p->address->kinds & mr_peers.our_kinds : mr_peers.our_kinds;
-    unsigned datagrams = common >> MR_LINK_UD & 1 && mr_config.ud_pool ? MR_VC_DATAGRAMS : 0;
+    unsigned bulk = mr_kinds_by_rdma(common, mr_net.by_ring);
+    unsigned datagrams = mr_kinds_that_are(common, MR_IS_DATAGRAM) && mr_config.ud_pool ? MR_VC_DATAGRAMS : 0;
 
     if (p && !p->address->magic && len <= mr_config.eager_max)
         return 0;
@@ -143,7 +137,7 @@ unsigned mr_net_caps(int rank, size_t len)
         return 0;
     if (p && mr_peers.rationed && !mr_budget_rdma(p))
         return datagrams;
-    if (common >> MR_LINK_RC & 1 || (common >> MR_LINK_RING & 1 && !mr_net.by_ring))
+    if (mr_kind_is(bulk, MR_IS_READING))
         return mr_net.caps | datagrams;
-    return datagrams | (common >> MR_LINK_UC & 1 ? mr_net.caps & MR_VC_PUT : 0);
+    return datagrams | (bulk < MR_LINK_KINDS ? mr_net.caps & MR_VC_PUT : 0);
 }

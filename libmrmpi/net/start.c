@@ -127,7 +127,7 @@ static const size_t ring_sizes[MR_RING_DESIGNS] = {[MR_RING_BASIC] = 2048,
 
 static void choose_ring_design(const struct mr_launch *launch)
 {
-    mr_net.rings = mr_kinds_have(&mr_peers.kinds, MR_LINK_RING);
+    mr_net.rings = mr_kinds_that_are(mr_kinds_set(&mr_peers.kinds), MR_IS_RING);
     if (!mr_ring_design_parse(mr_config.ring_design, &mr_net.ring_design)) {
         mr_net.ring_design = MR_RING_ZEROCOPY;
         if (!launch->rank)
@@ -144,13 +144,12 @@ static void choose_ring_design(const struct mr_launch *launch)
 
 static int choose_kinds(const struct mr_launch *launch)
 {
+    char form[MR_KINDS_TEXT];
     const char *why;
 
     if (!mr_kinds_parse(mr_config.links, mr_config.reliable, mr_budget_exceeded(launch), &mr_peers.kinds, &why)) {
-        bool links = !strcmp(why, "MRMPI_LINKS");
-
-        mr_log(MR_LOG_ERROR, "%s=%s is not %s", why, links ? mr_config.links : mr_config.reliable,
-               links ? MR_LINKS_FORM : "one of auto, yes, no");
+        mr_log(MR_LOG_ERROR, "%s=%s is not %s", why,
+               !strcmp(why, "MRMPI_LINKS") ? mr_config.links : mr_config.reliable, mr_kinds_form(why, form));
         return -EINVAL;
     }
     if (mr_peers.kinds.unsafe && !launch->rank)
@@ -212,7 +211,8 @@ int mr_net_init(const struct mr_launch *launch)
     mr_assemblies_init(&mr_net.assemblies, packet_max);
     mr_rings_init(on_packet, mr_net.ring_design, (unsigned)mr_config.ring_slots,
                   MR_WIRE_MAX + mr_config.ring_size + MR_ACK_WIRE_MAX);
-    err = mr_verbs_open(&handlers, packet_max, mr_kinds_have(&mr_peers.kinds, MR_LINK_UD), mr_fabric_rejects, NULL);
+    err = mr_verbs_open(&handlers, packet_max, mr_kinds_that_are(mr_kinds_set(&mr_peers.kinds), MR_IS_DATAGRAM),
+                        mr_fabric_rejects, NULL);
     if (!err) {
         mr_rates_take();
         mr_bulk_open_memory();

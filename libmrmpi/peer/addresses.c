@@ -31,15 +31,6 @@ static bool wants_all_pairs(void)
     return all;
 }
 
-static uint8_t our_kinds(void)
-{
-    uint8_t set = 0;
-
-    for (unsigned k = 0; k < mr_peers.kinds.num; k++)
-        set |= (uint8_t)(1u << mr_peers.kinds.kind[k]);
-    return set;
-}
-
 int mr_address_publish(void)
 {
     struct mr_address address = {.magic = MR_ADDRESS_MAGIC,
@@ -47,7 +38,7 @@ int mr_address_publish(void)
                            .num_rails = (uint16_t)mr_verbs.num_rails,
                            .paths = (uint8_t)mr_config.paths,
                            .all_pairs = wants_all_pairs(),
-                           .kinds = mr_peers.our_kinds = our_kinds(),
+                           .kinds = mr_peers.our_kinds = (uint8_t)mr_kinds_set(&mr_peers.kinds),
                            .eager_max = (uint32_t)mr_config.eager_max};
 
     if (*mr_peers.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */

@@ -23,16 +23,6 @@
 #define TICK_NS     10000000ull
 #define LARGE_COUNT 64 /* packets that a large message counts for */
 
-static uint8_t connected_kinds(void)
-{
-    uint8_t set = 0;
-
-    for (unsigned k = 0; k < mr_peers.kinds.num; k++)
-        if (mr_link_kinds[mr_peers.kinds.kind[k]]->connected)
-            set |= (uint8_t)(1u << mr_peers.kinds.kind[k]);
-    return set;
-}
-
 /* Ranks on other hosts, as that rank sees it that has the most of them. */
 static unsigned most_others(const struct mr_launch *launch)
 {
@@ -55,11 +45,9 @@ bool mr_budget_exceeded(const struct mr_launch *launch)
 
 void mr_budget_init(void)
 {
-    uint8_t all = 0;
+    unsigned all = mr_kinds_set(&mr_peers.kinds);
 
-    for (unsigned k = 0; k < mr_peers.kinds.num; k++)
-        all |= (uint8_t)(1u << mr_peers.kinds.kind[k]);
-    mr_peers.rationed = connected_kinds();
+    mr_peers.rationed = (uint8_t)mr_kinds_that_are(all, MR_IS_CONNECTED);
     if (mr_peers.rationed == all)
         mr_peers.rationed = 0; /* nothing else leads anywhere */
     mr_peers_own.suffices = !mr_budget_exceeded(mr_peers.launch);

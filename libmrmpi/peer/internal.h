@@ -21,7 +21,7 @@ struct mr_peer_own {
 
     struct mr_sub *handshake_sub; /* handshake.c: the subchannel that our handshake is about; NULL: all of an epoch */
     struct mr_sub *datagram_sub;  /* that the last datagram went over */
-    uint8_t bulk_kind;            /* enum mr_link_kind of those that carry large messages by RDMA */
+    uint8_t bulk_kind;            /* of links, that carries large messages by RDMA; MR_LINK_KINDS: none does */
     struct mr_load *loads[2];     /* of the subchannels of each parity */
     uint64_t link_ids;            /* links.c: places in the window that are given to links: set */
 

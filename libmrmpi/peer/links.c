@@ -68,7 +68,7 @@ static int make_links(struct mr_sub *sub, unsigned num)
 /* Large messages go by RDMA over the subchannel. */
 static bool has_rdma(const struct mr_sub *sub)
 {
-    return sub->kind == sub->peer->own->bulk_kind && mr_link_kinds[sub->kind]->write;
+    return sub->kind == sub->peer->own->bulk_kind;
 }
 
 /*
@@ -100,7 +100,8 @@ static unsigned count_links(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS
 static int open_link(struct mr_sub *sub, struct mr_link *link, const struct mr_link_events *events, bool bulk,
                      bool deep)
 {
-    *link = (struct mr_link){.ops = mr_link_kinds[sub->kind],
+    *link = (struct mr_link){.ops = mr_link_ops[sub->kind],
+                             .kind = sub->kind,
                              .events = events,
                              .owner = sub,
                              .index = (uint8_t)take_link_id(sub->peer),

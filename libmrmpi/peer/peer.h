@@ -186,7 +186,8 @@ static inline bool mr_may_go_ahead(const struct mr_sub *sub, unsigned level, siz
 {
     const struct mr_link *l = sub->level[level];
 
-    if (level != MR_LEVEL_SMALL && l && l->ops->connected && l->qp.depth - l->qp.room >= MR_MEDIUM_MOST)
+    if (level != MR_LEVEL_SMALL && l && mr_kind_is(l->kind, MR_IS_CONNECTED) &&
+        l->qp.depth - l->qp.room >= MR_MEDIUM_MOST)
         return false;
     return mr_bucket_lets(&mr_peers.ahead[sub->rail->index][level], len);
 }

@@ -41,7 +41,7 @@ static void complain_of_kinds(void)
     for (unsigned k = 0; k < MR_LINK_KINDS; k++)
         if (others >> k & 1 && !mr_kinds_have(&mr_peers.kinds, k))
             mr_log(MR_LOG_WARN, "MRMPI_RULES names %s, which MRMPI_LINKS=%s does not allow: it is passed over",
-                   mr_link_kind_name(k), mr_config.links);
+                   mr_kind_name(k), mr_config.links);
 }
 
 int mr_steer_init(void)
@@ -77,7 +77,7 @@ static struct mr_rules_peer describe_peer(const struct mr_peer *p)
 
 static bool loses_packets(unsigned kind)
 {
-    return !mr_peers.kinds.native[kind] || !mr_link_kinds[kind]->confirms;
+    return !mr_peers.kinds.native[kind] || !mr_kind_is(kind, MR_IS_CONFIRMING);
 }
 
 int mr_steer_peer(struct mr_peer *p)
@@ -117,11 +117,11 @@ bool mr_steer_is_stale(const struct mr_peer *p)
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
 {
     struct mr_rules_peer about = describe_peer(p);
-    unsigned kinds = p->address->kinds & mr_peers.our_kinds, rdma = 1u << p->own->bulk_kind,
-             open = kinds & (1u << MR_LINK_UD | rdma), kind;
+    unsigned kinds = p->address->kinds & mr_peers.our_kinds, bulk = mr_kinds_bulk(kinds);
+    unsigned open = kinds & (1u << bulk | ~mr_kinds_that_are(kinds, MR_IS_RDMA)), kind;
 
     kind = mr_rules_pick(&mr_peers.rules, MR_RULE_RDMA, mr_rules_size_class(&mr_peers.rules, len), &about, open);
-    return kind == MR_LINK_KINDS || kind == p->own->bulk_kind;
+    return kind == MR_LINK_KINDS || kind == bulk;
 }
 
 /* If all that both ranks may use were open, would some packet go over one of these kinds? */

@@ -56,7 +56,7 @@ struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
     return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
 }
 
-/* Large messages go by RDMA over links of one kind: reliable connections, or else unreliable ones. */
+/* Large messages go by RDMA over links of one kind. */
 static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned copy,
                     unsigned lane)
 {
@@ -72,7 +72,7 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->own->copy = (uint8_t)copy;
     sub->own->lane = (uint8_t)lane;
     sub->parity = (uint8_t)parity;
-    if (kind == p->own->bulk_kind && mr_link_kinds[kind]->write)
+    if (kind == p->own->bulk_kind)
         p->rdma |= 1u << place;
     p->own->loads[parity][place] =
         (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight, .until = &sub->rail->until};
@@ -248,9 +248,7 @@ int mr_subs_make(struct mr_peer *p)
     if (make_room(p, num * num_kinds * copies))
         return -ENOMEM;
     begin_turns(p, num);
-    p->own->bulk_kind = kinds >> MR_LINK_RC & 1     ? MR_LINK_RC
-                   : kinds >> MR_LINK_RING & 1 ? MR_LINK_RING
-                                               : MR_LINK_UC;
+    p->own->bulk_kind = (uint8_t)mr_kinds_bulk(kinds);
     for (unsigned parity = 0; parity < 2; parity++)
         add_parity(p, pair, num, our_end(p), copies);
     if (mr_steer_peer(p))
@@ -258,7 +256,7 @@ int mr_subs_make(struct mr_peer *p)
     err = mr_peer_tell_made(p);
     if (err)
         return err;
-    p->tracked = p->rdma && !mr_link_kinds[p->own->bulk_kind]->reliable && !mr_peers.kinds.native[p->own->bulk_kind];
+    p->tracked = p->rdma && !mr_kind_is(p->own->bulk_kind, MR_IS_RELIABLE) && !mr_peers.kinds.native[p->own->bulk_kind];
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
                p->address->host, num, left_out);
@@ -283,7 +281,7 @@ void mr_sub_prefer(struct mr_peer *p)
         if (!found && mr_peers.policy[MR_POLICY_SMALL].kind->where == MR_WHERE_NEAR)
             p->excluded_far = all & ~set;
         if (!found && set &&
-            (!mr_peers.kinds.native[mr_peers.kinds.kind[k]] || !mr_link_kinds[mr_peers.kinds.kind[k]]->confirms))
+            (!mr_peers.kinds.native[mr_peers.kinds.kind[k]] || !mr_kind_is(mr_peers.kinds.kind[k], MR_IS_CONFIRMING)))
             mr_peer_tell_lossy(p);
         found |= set != 0;
     }

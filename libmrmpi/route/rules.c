@@ -223,15 +223,18 @@ static void read_condition(struct reader *r, struct mr_rule *rule)
 static void read_kinds(struct reader *r, struct mr_rule *rule)
 {
     do {
-        unsigned k = 0;
+        char names[MR_KINDS_TEXT];
+        const char *begin;
+        unsigned k;
 
         skip_blanks(r);
-        while (k < MR_LINK_KINDS && !take_word(r, mr_link_kind_name(k)))
-            k++;
+        begin = r->at;
+        k = mr_kind_by_name(begin, word_length(r));
+        r->at += k < MR_LINK_KINDS ? word_length(r) : 0;
         if (k == MR_LINK_KINDS)
-            set_error(r, r->at, "here comes a kind of link: rc, uc, ud or ring");
+            set_error(r, r->at, "here comes a kind of link: %s", mr_kinds_list("or", names));
         else if (memchr(rule->kind, (int)k, rule->num_kinds))
-            set_error(r, r->at - 2, "%s is named twice", mr_link_kind_name(k));
+            set_error(r, begin, "%s is named twice", mr_kind_name(k));
         else
             rule->kind[rule->num_kinds++] = (uint8_t)k;
         skip_blanks(r);
@@ -429,7 +432,7 @@ void mr_rules_print(const struct mr_rules *r, unsigned i, char *out, size_t size
         append_text(&l, "%sclass=%s", l.used ? " " : "", rule->class_name);
     append_text(&l, "%s:", l.used ? "" : "any");
     for (unsigned k = 0; k < rule->num_kinds; k++)
-        append_text(&l, "%s%s", k ? "," : " ", mr_link_kind_name(rule->kind[k]));
+        append_text(&l, "%s%s", k ? "," : " ", mr_kind_name(rule->kind[k]));
 }
 
 /* ---- without rules ----------------------------------------------------------------------------------------------- */
@@ -447,27 +450,41 @@ static void add_kind(struct mr_rule *rule, unsigned kind)
     rule->kind[rule->num_kinds++] = (uint8_t)kind;
 }
 
-void mr_rules_standard(const struct mr_kinds *kinds, uint32_t rc_after, struct mr_rules *out)
+/* Those of the set, in their order. */
+static void add_kinds(struct mr_rule *rule, const struct mr_kinds *kinds, unsigned set)
 {
-    bool ud = mr_kinds_have(kinds, MR_LINK_UD), first = kinds->num && kinds->kind[0] != MR_LINK_UD;
-    static const enum mr_link_kind by_rdma[] = {MR_LINK_RC, MR_LINK_RING, MR_LINK_UC};
+    for (unsigned k = 0; k < kinds->num; k++)
+        if (set >> kinds->kind[k] & 1)
+            add_kind(rule, kinds->kind[k]);
+}
+
+/* Large messages go by the best kind that the peer has, too. */
+static void add_rdma(struct mr_rules *out, unsigned set, bool by_ring)
+{
+    unsigned kind = mr_kinds_by_rdma(set, by_ring);
+    struct mr_rule *rule;
+
+    if (kind == MR_LINK_KINDS)
+        return;
+    rule = add_standard(out, 1u << MR_RULE_RDMA);
+    for (; kind < MR_LINK_KINDS; kind = mr_kinds_by_rdma(set, by_ring)) {
+        add_kind(rule, kind);
+        set &= ~(1u << kind);
+    }
+}
+
+void mr_rules_standard(const struct mr_kinds *kinds, bool by_ring, uint32_t rc_after, struct mr_rules *out)
+{
+    unsigned set = mr_kinds_set(kinds), connected = mr_kinds_that_are(set, MR_IS_CONNECTED);
     struct mr_rule *rule;
 
     memset(out, 0, sizeof *out);
-    if (kinds->num > 1 || !ud) { /* large messages: by RDMA where there are connections */
-        rule = add_standard(out, 1u << MR_RULE_RDMA);
-        for (unsigned i = 0; i < 3; i++)
-            if (mr_kinds_have(kinds, by_rdma[i]))
-                add_kind(rule, by_rdma[i]);
-    }
-    if (ud && first && rc_after) { /* others are reached by datagrams until then */
+    add_rdma(out, set, by_ring);
+    if (connected != set && kinds->num && connected >> kinds->kind[0] & 1 && rc_after) {
         rule = add_standard(out, ALL_USES & ~(1u << MR_RULE_RDMA));
         rule->count_min = rc_after;
-        for (unsigned k = 0; k < kinds->num; k++)
-            add_kind(rule, kinds->kind[k]);
-        add_kind(add_standard(out, ALL_USES), MR_LINK_UD);
+        add_kinds(rule, kinds, set);
+        add_kinds(add_standard(out, ALL_USES), kinds, set & ~connected); /* the others until then */
     }
-    rule = add_standard(out, ALL_USES);
-    for (unsigned k = 0; k < kinds->num; k++)
-        add_kind(rule, kinds->kind[k]);
+    add_kinds(add_standard(out, ALL_USES), kinds, set);
 }

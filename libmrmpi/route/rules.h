@@ -80,8 +80,9 @@ void mr_rules_print(const struct mr_rules *r, unsigned i, char *out, size_t size
 /* Kinds that rules name: set. */
 unsigned mr_rules_kinds(const struct mr_rules *r);
 /*
- * The rules that MRMPI_LINKS (kinds, in order), MRMPI_RC_AFTER and nothing else amount to: for mrrun --explain.
+ * The rules that MRMPI_LINKS (kinds, in order), MRMPI_RING_DESIGN (by_ring), MRMPI_RC_AFTER and nothing else amount to:
+ * for mrrun --explain.
  */
-void mr_rules_standard(const struct mr_kinds *kinds, uint32_t rc_after, struct mr_rules *out);
+void mr_rules_standard(const struct mr_kinds *kinds, bool by_ring, uint32_t rc_after, struct mr_rules *out);
 
 #endif

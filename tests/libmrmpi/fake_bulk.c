@@ -214,7 +214,6 @@ static ssize_t post_run(struct mr_link *l, const struct mr_link_datagram *d, str
 }
 
 static const struct mr_link_ops ops = {.write = post_write, .read = post_read, .run = post_run};
-const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS] = {&ops, &ops, &ops, &ops};
 
 void fake_complete(unsigned post)
 {
@@ -375,7 +374,8 @@ void fake_setup(enum mr_link_kind kind)
         s->state = MR_SUB_OPEN;
         s->num_links = 1;
         s->link = calloc(1, sizeof *s->link);
-        *s->link = (struct mr_link){.ops = &ops, .owner = s, .rail = s->rail, .state = MR_LINK_OPEN};
+        *s->link = (struct mr_link){
+            .ops = &ops, .owner = s, .rail = s->rail, .kind = (uint8_t)kind, .state = MR_LINK_OPEN};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             s->level[l] = s->link;
         b->sub[i].waiting_end = &b->sub[i].waiting;

@@ -48,7 +48,7 @@ static int ping_link(struct mr_link *l)
 }
 
 static const struct mr_link_ops fake_ops = {
-    .reliable = true, .confirms = true, .connected = true, .drain = drain_link, .ping = ping_link};
+    .drain = drain_link, .ping = ping_link};
 
 /* Rank 0 here, rank 1 there; each subchannel has one link, which is closed. The clock stands at 1000 s. */
 static void make_peer(void)
@@ -94,7 +94,7 @@ static void make_peer(void)
         sub[i] = (struct mr_sub){.peer = &peer, .own = &sub_own[i], .rail = &rails[i % SUBS], .kind = MR_LINK_RC,
                                  .remote_rail = (uint8_t)(i % SUBS), .parity = i >= SUBS, .generation = 5,
                                  .peer_from = 5, .num_links = 1, .link = links[i]};
-        links[i][0] = (struct mr_link){.ops = &fake_ops, .owner = &sub[i], .index = (uint8_t)i};
+        links[i][0] = (struct mr_link){.ops = &fake_ops, .kind = MR_LINK_RC, .owner = &sub[i], .index = (uint8_t)i};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             sub[i].level[l] = links[i];
     }

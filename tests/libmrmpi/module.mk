@@ -61,7 +61,7 @@ tests/libmrmpi/test_subs_SRCS := tests/libmrmpi/test_subs.c $(addprefix libmrmpi
     $(addprefix libmrmpi/route/,pair.c policy.c) libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_subs_PKGS := check
 tests/libmrmpi/test_subs_LDLIBS := -lpthread
-tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/peer/budget.c libmrmpi/peer/ration.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/peer/budget.c libmrmpi/peer/ration.c libmrmpi/link/kinds.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread
 # peer: over links of the tests' own (fake_peer.h)
@@ -80,7 +80,7 @@ tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/stee
 tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/spread.c libmrmpi/route/policy.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/probe.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c \
+tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c libmrmpi/link/kinds.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_where_SRCS := tests/libmrmpi/test_where.c libmrmpi/peer/where.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/peer/lists.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
@@ -141,8 +141,8 @@ tests/libmrmpi/test_reliable_SRCS := tests/libmrmpi/test_reliable.c libmrmpi/rel
 tests/libmrmpi/test_rtt_SRCS := tests/libmrmpi/test_rtt.c
 tests/libmrmpi/test_ack_SRCS := tests/libmrmpi/test_ack.c libmrmpi/reliable/ack.c
 
-# link: the pure parts
-LINK_TESTS := $(addprefix tests/libmrmpi/,test_assembly test_kinds test_slots test_packet)
+# link: the pure parts, and what the library has of each kind
+LINK_TESTS := $(addprefix tests/libmrmpi/,test_assembly test_kinds test_slots test_packet test_link_ops)
 TESTPROGS += $(LINK_TESTS)
 UNIT_TESTS += $(LINK_TESTS)
 $(foreach t,$(LINK_TESTS),$(eval $(t)_PKGS := check))
@@ -151,6 +151,8 @@ tests/libmrmpi/test_packet_SRCS := tests/libmrmpi/test_packet.c libmrmpi/link/pa
 tests/libmrmpi/test_packet_LDLIBS := -lpthread
 tests/libmrmpi/test_slots_SRCS := tests/libmrmpi/test_slots.c
 tests/libmrmpi/test_kinds_SRCS := tests/libmrmpi/test_kinds.c libmrmpi/link/kinds.c
+tests/libmrmpi/test_link_ops_SRCS := tests/libmrmpi/test_link_ops.c
+tests/libmrmpi/test_link_ops_DEPS := libmrmpi.so
 
 # The calls that unmap memory, interposed: with a sanitizer the allocator is another one, and there is nothing to test.
 ifeq ($(SAN),)

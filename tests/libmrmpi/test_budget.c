@@ -15,10 +15,6 @@
 struct mr_peers mr_peers;
 struct mr_peers_own mr_peers_own;
 
-static const struct mr_link_ops rc = {.connected = true}, uc = {.connected = true}, ud;
-const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS] = {
-    [MR_LINK_RC] = &rc, [MR_LINK_UC] = &uc, [MR_LINK_UD] = &ud};
-
 static int nodes[PEERS + 1] = {0, 1, 2, 3, 4};
 static struct mr_launch launch;
 static struct mr_peer peer[PEERS], *peers[PEERS + 1];

@@ -219,7 +219,7 @@ const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
     return "test";
 }
 
-static const struct mr_link_ops ops = {.reliable = true, .write = take_part, .read = take_part};
+static const struct mr_link_ops ops = {.write = take_part, .read = take_part};
 
 /* ---- a peer with two rails ---- */
 
@@ -258,7 +258,7 @@ static struct mr_peer *make_peer(void)
         b->sub[i].waiting_end = &b->sub[i].waiting;
         s->num_links = 2;
         s->link = calloc(2, sizeof *s->link);
-        s->link[0] = (struct mr_link){.ops = &ops, .owner = s, .rail = s->rail, .state = MR_LINK_OPEN};
+        s->link[0] = (struct mr_link){.ops = &ops, .kind = MR_LINK_RC, .owner = s, .rail = s->rail, .state = MR_LINK_OPEN};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             s->level[l] = &s->link[0];
         p->load[i] = (struct mr_load){.weight = MR_WEIGHT_MAX, .up = true};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which kinds of links a rank may use: MRMPI_LINKS and MRMPI_RELIABLE. */
+/* What kinds of links can do, and which a rank may use: MRMPI_LINKS and MRMPI_RELIABLE. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,13 +147,74 @@ START_TEST(unsafe_lists)
 }
 END_TEST
 
+/* What each is, once more. */
+START_TEST(traits)
+{
+    const unsigned rc = 1u << MR_LINK_RC, uc = 1u << MR_LINK_UC, ud = 1u << MR_LINK_UD, ring = 1u << MR_LINK_RING;
+    const unsigned all = rc | uc | ud | ring;
+
+    ck_assert_uint_eq(mr_kinds_that_are(all, MR_IS_CONNECTED), rc | uc | ring);
+    ck_assert_uint_eq(mr_kinds_that_are(all, MR_IS_RELIABLE), rc | ring);
+    ck_assert_uint_eq(mr_kinds_that_are(all, MR_IS_CONFIRMING), rc | uc | ring);
+    ck_assert_uint_eq(mr_kinds_that_are(all, MR_IS_RDMA), rc | uc | ring);
+    ck_assert_uint_eq(mr_kinds_that_are(all, MR_IS_RDMA | MR_IS_READING), rc | ring);
+    ck_assert_uint_eq(mr_kinds_that_are(all, MR_IS_DATAGRAM), ud);
+    ck_assert_uint_eq(mr_kinds_that_are(all, MR_IS_RING), ring);
+    ck_assert_uint_eq(mr_kinds_that_are(all, 0), all);
+    for (unsigned set = 0; set <= all; set++)
+        for (unsigned trait = 1; trait <= MR_IS_RING; trait <<= 1) {
+            unsigned those = 0;
+
+            for (unsigned k = 0; k < MR_LINK_KINDS; k++)
+                those |= (unsigned)(set >> k & 1 && mr_kind_is(k, trait)) << k;
+            ck_assert_uint_eq(mr_kinds_that_are(set, trait), those);
+            ck_assert(!mr_kind_is(MR_LINK_KINDS, trait));
+        }
+}
+END_TEST
+
+/* The best that there is; and none. */
+START_TEST(large_messages)
+{
+    for (unsigned set = 0; set < 1u << MR_LINK_KINDS; set++) {
+        unsigned want = set >> MR_LINK_RC & 1     ? MR_LINK_RC
+                        : set >> MR_LINK_RING & 1 ? MR_LINK_RING
+                        : set >> MR_LINK_UC & 1   ? MR_LINK_UC
+                                                  : MR_LINK_KINDS;
+
+        ck_assert_uint_eq(mr_kinds_bulk(set), want);
+        ck_assert_uint_eq(mr_kinds_by_rdma(set, false), want);
+        ck_assert_uint_eq(mr_kinds_by_rdma(set, true), want == MR_LINK_RING ? MR_LINK_KINDS : want);
+    }
+}
+END_TEST
+
+START_TEST(texts)
+{
+    char out[MR_KINDS_TEXT];
+
+    ck_assert_str_eq(mr_kinds_list("or", out), "rc, uc, ud or ring");
+    ck_assert_str_eq(mr_kinds_form("MRMPI_LINKS", out),
+                     "auto, or a comma list of rc, uc, ud and ring, each at most once");
+    ck_assert_str_eq(mr_kinds_form("MRMPI_RELIABLE", out), "one of auto, yes, no");
+    for (unsigned k = 0; k < MR_LINK_KINDS; k++) {
+        ck_assert_uint_eq(mr_kind_by_name(mr_kind_name(k), strlen(mr_kind_name(k))), k);
+        ck_assert_uint_gt(strlen(mr_kind_help(k)), 0);
+    }
+    ck_assert_uint_eq(mr_kind_by_name("RCx", 2), MR_LINK_RC);
+    ck_assert_uint_eq(mr_kind_by_name("rcx", 3), MR_LINK_KINDS);
+    ck_assert_uint_eq(mr_kind_by_name("", 0), MR_LINK_KINDS);
+    ck_assert_str_eq(mr_kind_help(MR_LINK_KINDS), "unknown");
+}
+END_TEST
+
 START_TEST(names)
 {
-    ck_assert_str_eq(mr_link_kind_name(MR_LINK_RC), "rc");
-    ck_assert_str_eq(mr_link_kind_name(MR_LINK_UC), "uc");
-    ck_assert_str_eq(mr_link_kind_name(MR_LINK_UD), "ud");
-    ck_assert_str_eq(mr_link_kind_name(MR_LINK_RING), "ring");
-    ck_assert_str_eq(mr_link_kind_name(MR_LINK_KINDS), "unknown");
+    ck_assert_str_eq(mr_kind_name(MR_LINK_RC), "rc");
+    ck_assert_str_eq(mr_kind_name(MR_LINK_UC), "uc");
+    ck_assert_str_eq(mr_kind_name(MR_LINK_UD), "ud");
+    ck_assert_str_eq(mr_kind_name(MR_LINK_RING), "ring");
+    ck_assert_str_eq(mr_kind_name(MR_LINK_KINDS), "unknown");
 }
 END_TEST
 
@@ -185,6 +246,9 @@ int main(void)
     tcase_add_test(t, bad_reliable);
     tcase_add_test(t, six_combinations);
     tcase_add_test(t, unsafe_lists);
+    tcase_add_test(t, traits);
+    tcase_add_test(t, large_messages);
+    tcase_add_test(t, texts);
     tcase_add_test(t, names);
     tcase_add_test(t, designs);
     suite_add_tcase(s, t);

@@ -96,8 +96,7 @@ static int send_packet(struct mr_link *l, struct mr_packet *p)
     return 0;
 }
 
-static const struct mr_link_ops ops = {.confirms = true, .send = send_packet};
-const struct mr_link_ops mr_link_uc;
+static const struct mr_link_ops ops = {.send = send_packet};
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
 
@@ -197,7 +196,8 @@ static void setup(void)
         PEER.load[i] = (struct mr_load){.up = true, .weight = 1, .until = &until[i]};
         sub[i] = (struct mr_sub){.peer = &PEER, .state = MR_SUB_OPEN, .link = &link_of[i], .num_links = 1};
         sub[i].link[0] = (struct mr_link){
-            .rail = &rail, .ops = &ops, .owner = &sub[i], .state = MR_LINK_OPEN, .index = (uint8_t)i, .native = i == 1};
+            .rail = &rail, .ops = &ops, .owner = &sub[i], .kind = i ? MR_LINK_RC : MR_LINK_UD, .state = MR_LINK_OPEN,
+            .index = (uint8_t)i, .native = i == 1};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             sub[i].level[l] = &sub[i].link[0];
     }
@@ -457,11 +457,10 @@ END_TEST
 /* An unreliable connection of which nothing comes, and no other: the process is asked, and only its answers count. */
 START_TEST(a_peer_that_answers)
 {
-    static const struct mr_link_ops unreliable = {.confirms = true, .connected = true, .send = send_packet};
     bool answers = _i;
     struct mr_packet *p = push();
 
-    lossy->ops = &unreliable;
+    lossy->kind = MR_LINK_UC;
     native->state = MR_LINK_CLOSED;
     ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     for (unsigned n = 1; n <= 4 * MR_WINDOW_SILENT && !broken; n++) {

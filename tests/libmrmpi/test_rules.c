@@ -127,6 +127,7 @@ START_TEST(wrong)
         {"any:", 1, 5, "a kind of link"},
         {"any: rc;\n  any: xc", 2, 8, "a kind of link"},
         {"any: rc,rc", 1, 9, "rc is named twice"},
+        {"any: ring, ring", 1, 12, "ring is named twice"},
         {"any: rc ud", 1, 9, "a rule ends"},
         {"any: rc,", 1, 9, "a kind of link"},
         {"size=5: rc", 1, 5, "one of <= < >= >"},
@@ -226,14 +227,14 @@ START_TEST(print)
 }
 END_TEST
 
-static void standard(const char *links, unsigned rc_after, const char *want)
+static void standard(const char *links, bool by_ring, unsigned rc_after, const char *want)
 {
     struct mr_kinds kinds;
     const char *why;
     char text[400] = "", line[100];
 
     ck_assert(mr_kinds_parse(links, "auto", false, &kinds, &why));
-    mr_rules_standard(&kinds, rc_after, &rules);
+    mr_rules_standard(&kinds, by_ring, rc_after, &rules);
     for (unsigned i = 0; i < rules.num; i++) {
         mr_rules_print(&rules, i, line, sizeof line);
         strcat(strcat(text, i ? "; " : ""), line);
@@ -243,15 +244,18 @@ static void standard(const char *links, unsigned rc_after, const char *want)
 
 START_TEST(without_rules)
 {
-    standard("rc", 0, "rdma: rc; any: rc");
-    standard("ud", 0, "any: ud");
-    standard("uc,rc", 0, "rdma: rc,uc; any: uc,rc");
-    standard("rc,ud", 0, "rdma: rc; any: rc,ud");
-    standard("ring", 0, "rdma: ring; any: ring");
-    standard("uc,ring,rc", 0, "rdma: rc,ring,uc; any: uc,ring,rc");
-    standard("ring,ud", 16, "rdma: ring; control|eager|piece count>=16: ring,ud; any: ud; any: ring,ud");
-    standard("ud,rc", 5, "rdma: rc; any: ud,rc");
-    standard("rc,ud", 16, "rdma: rc; control|eager|piece count>=16: rc,ud; any: ud; any: rc,ud");
+    standard("rc", false, 0, "rdma: rc; any: rc");
+    standard("ud", false, 0, "any: ud");
+    standard("uc,rc", false, 0, "rdma: rc,uc; any: uc,rc");
+    standard("rc,ud", false, 0, "rdma: rc; any: rc,ud");
+    standard("ring", false, 0, "rdma: ring; any: ring");
+    standard("uc,ring,rc", false, 0, "rdma: rc,ring,uc; any: uc,ring,rc");
+    standard("ring,ud", false, 16, "rdma: ring; control|eager|piece count>=16: ring,ud; any: ud; any: ring,ud");
+    standard("ring", true, 0, "any: ring");
+    standard("ring,rc", true, 0, "rdma: rc; any: ring,rc");
+    standard("uc,ring", true, 0, "any: uc,ring");
+    standard("ud,rc", false, 5, "rdma: rc; any: ud,rc");
+    standard("rc,ud", false, 16, "rdma: rc; control|eager|piece count>=16: rc,ud; any: ud; any: rc,ud");
 }
 END_TEST
 

@@ -10,9 +10,6 @@
 #define UD (1u << MR_LINK_UD)
 
 struct mr_peers mr_peers;
-static const struct mr_link_ops reliable = {.confirms = true}, datagrams;
-const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS] = {
-    [MR_LINK_RC] = &reliable, [MR_LINK_UC] = &datagrams, [MR_LINK_UD] = &datagrams};
 static unsigned lossy;
 
 void mr_peer_tell_lossy(struct mr_peer *p)
@@ -29,7 +26,6 @@ static void setup(void)
     mr_peers.kinds = (struct mr_kinds){.num = 2, .kind = {MR_LINK_RC, MR_LINK_UD}};
     mr_peers.kinds.native[MR_LINK_RC] = true;
     mr_peers.our_kinds = address.kinds = RC | UD;
-    own.bulk_kind = MR_LINK_RC;
 }
 
 static void teardown(void)
@@ -138,6 +134,19 @@ START_TEST(large_messages)
 }
 END_TEST
 
+/* Also before its subchannels are made: what both have says which kind carries them. */
+START_TEST(kind_of_large_messages)
+{
+    mr_config.links = "ring,ud";
+    mr_peers.kinds.kind[0] = MR_LINK_RING;
+    mr_peers.our_kinds = address.kinds = 1u << MR_LINK_RING | UD;
+    ck_assert_int_eq(with_rules("rdma: rc,ring; any: ud"), 0);
+    ck_assert(mr_steer_by_rdma(&peer, 65536));
+    mr_peers.our_kinds = address.kinds = UD; /* no RDMA at all */
+    ck_assert(!mr_steer_by_rdma(&peer, 65536));
+}
+END_TEST
+
 /* Would packets use these kinds if all were open? */
 START_TEST(wanted_kinds)
 {
@@ -161,6 +170,7 @@ int main(void)
     tcase_add_test(c, kind_that_is_not_open);
     tcase_add_test(c, stale_tables);
     tcase_add_test(c, large_messages);
+    tcase_add_test(c, kind_of_large_messages);
     tcase_add_test(c, wanted_kinds);
     return run_case(c, "steer");
 }

@@ -137,7 +137,7 @@ static void close_link(struct mr_link *l)
 static const struct mr_link_ops rdma = {
     .open = open_link, .connect = connect_link, .write = write_link, .close = close_link};
 static const struct mr_link_ops packets = {.open = open_link, .connect = connect_link, .close = close_link};
-const struct mr_link_ops *const mr_link_kinds[MR_LINK_KINDS] = {&rdma, &rdma, &packets, &rdma};
+const struct mr_link_ops *const mr_link_ops[MR_LINK_KINDS] = {&rdma, &rdma, &packets, &rdma};
 
 /* ---- two ends ---------------------------------------------------------------------------------------------------- */
 
