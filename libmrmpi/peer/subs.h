@@ -50,7 +50,8 @@ void mr_sub_prefer(struct mr_peer *p);
 /* Kind, parity and copy in one byte, as messages name them. */
 static inline uint8_t mr_sub_kind(const struct mr_sub *sub)
 {
-    return (uint8_t)(sub->kind | sub->parity << 2 | sub->own->copy << 3);
+    _Static_assert(MR_LINK_KINDS <= 8 && MR_LANES_MAX <= 16, "three bits, one and four");
+    return (uint8_t)(sub->kind | sub->parity << 3 | sub->own->copy << 4);
 }
 static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
 {

@@ -9,7 +9,7 @@
 #include "libmrmpi/verbs/rail.h"
 
 #define MR_ADDRESS_MAGIC   0x6d726364u /* "mrcd" */
-#define MR_ADDRESS_VERSION 6
+#define MR_ADDRESS_VERSION 7
 
 struct mr_address {
     uint32_t magic;
