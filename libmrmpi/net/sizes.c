@@ -128,7 +128,7 @@ unsigned mr_net_caps(int rank, size_t len)
 {
     struct mr_peer *p = mr_peers.rationed ? mr_peer_get(rank) : mr_peers.peer[rank];
     unsigned common = !p ? 0 : p->address->magic ? p->address->kinds & mr_peers.our_kinds : mr_peers.our_kinds;
-    unsigned bulk = mr_kinds_by_rdma(common, mr_net.by_ring);
+    unsigned bulk = mr_kinds_bulk(common);
     unsigned datagrams = mr_kinds_that_are(common, MR_IS_DATAGRAM) && mr_config.ud_pool ? MR_VC_DATAGRAMS : 0;
 
     if (p && !p->address->magic && len <= mr_config.eager_max)
@@ -137,6 +137,8 @@ unsigned mr_net_caps(int rank, size_t len)
         return 0;
     if (p && mr_peers.rationed && !mr_budget_rdma(p))
         return datagrams;
+    if (mr_net.by_ring && mr_kind_is(bulk, MR_IS_RING))
+        return 0; /* they go through its ring, in packets */
     if (mr_kind_is(bulk, MR_IS_READING))
         return mr_net.caps | datagrams;
     return datagrams | (bulk < MR_LINK_KINDS ? mr_net.caps & MR_VC_PUT : 0);

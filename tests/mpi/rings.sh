@@ -107,6 +107,7 @@ for design in basic ${all:+piggyback} pipelined; do
   [ -n "$all" ] || continue
   ok "$design: cables are pulled and put back" job "" 2 "$([ -n "$all" ] && echo 16 || echo 6)" "${sequence[@]}"
   [ -n "$all" ] || continue
+  ok "$design: rings and datagrams" with MRMPI_LINKS=ring,ud job "" 2 4 true
   ok "$design: short queues" with MRMPI_SQ_DEPTH=4 with MRMPI_SRQ_DEPTH=16 job "" 2 4 true
   ok "$design: the only cable is pulled while packets lie in rings unread" with MRMPI_RAILS_MAX=1 run unread 32 "$h2 down for=100ms"
   ok "$design: a bus that goes one way at a time" job "--model $root/etc/models/sdr-pcix.yaml" 2 3 true
