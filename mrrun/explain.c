@@ -15,10 +15,12 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/fabric/client.h"
 #include "libmrmpi/link/kinds.h"
+#include "libmrmpi/link/slots.h"
 #include "libmrmpi/route/policy.h"
 #include "libmrmpi/route/rules.h"
 #include "mrrun/environment.h"
 #include "mrrun/pairs.h"
+#include "mrrun/values.h"
 
 #define FABRIC_TIMEOUT_MS 1000
 
@@ -89,7 +91,7 @@ static void print_value(size_t i, const struct mr_setting *s)
     switch (s->kind) {
     case MR_SETTING_SIZE:
         mr_config_get(i, &size, sizeof size);
-        snprintf(text, sizeof text, "%s", pairs_bytes(size));
+        snprintf(text, sizeof text, "%s", value_bytes(size));
         break;
     case MR_SETTING_INT:
         mr_config_get(i, &number, sizeof number);
@@ -138,9 +140,9 @@ static void print_level(const struct mr_fabric_qos *q, enum mr_level l, uint32_t
 
     printf("  messages ");
     if (l == MR_LEVEL_BULK)
-        printf("over %-14s", pairs_bytes(from));
+        printf("over %-14s", value_bytes(from));
     else
-        printf("up to %-13s", pairs_bytes(level->max));
+        printf("up to %-13s", value_bytes(level->max));
     printf("service level");
     for (unsigned i = 0; i < level->num_lanes; i++)
         printf("%s %u", i ? "," : level->num_lanes > 1 ? "s" : "", level->sl[i]);
@@ -219,8 +221,8 @@ static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
         printf("  %s  %s%s\n", mr_kind_name(kinds->kind[k]), mr_kind_help(kinds->kind[k]),
                describe_delivery(kinds->kind[k], kinds->native[kinds->kind[k]]));
     if (!strcasecmp(mr_config.links, "auto"))
-        printf("  (auto: " MR_LINKS_AUTO ", and with more than %d ranks on other hosts, MRMPI_RC_PEERS, " MR_LINKS_AUTO_MANY
-               ")\n",
+        printf("  (auto: " MR_LINKS_AUTO
+               ", and with more than %d ranks on other hosts, MRMPI_RC_PEERS, " MR_LINKS_AUTO_MANY ")\n",
                mr_config.rc_peers);
     printf("  (MRMPI_LINKS: %s; MRMPI_RELIABLE: %s)\n", origin_of(e, "MRMPI_LINKS"), origin_of(e, "MRMPI_RELIABLE"));
     return true;
@@ -258,11 +260,11 @@ static void print_size_classes(const struct mr_rules *rules)
         return;
     printf("  size classes: up to");
     for (unsigned i = 0; i < rules->num_sizes; i++)
-        printf(" %s,", pairs_bytes(rules->size[i]));
+        printf(" %s,", value_bytes(rules->size[i]));
     puts(" and what is longer");
 }
 
-static bool print_table(const struct explain *e, const struct mr_kinds *kinds, struct mr_rules *rules)
+static bool print_table(const struct explain *e, const struct mr_kinds *kinds, bool by_ring, struct mr_rules *rules)
 {
     static char text[MR_RULES_TEXT + 1];
     struct mr_rules_error err;
@@ -270,7 +272,7 @@ static bool print_table(const struct explain *e, const struct mr_kinds *kinds, s
 
     puts("\nRules: the first that holds and of whose kinds one is open to the peer; of those the first");
     if (!*mr_config.rules) {
-        mr_rules_standard(kinds, false, (uint32_t)mr_config.rc_after, rules);
+        mr_rules_standard(kinds, by_ring, (uint32_t)mr_config.rc_after, rules);
         print_rules(rules);
         puts("  (these are what MRMPI_LINKS and MRMPI_RC_AFTER amount to; MRMPI_RULES is not set)");
         return true;
@@ -293,53 +295,72 @@ static bool print_table(const struct explain *e, const struct mr_kinds *kinds, s
     return true;
 }
 
-static void print_budgets(const struct mr_kinds *kinds)
+static void print_connections(unsigned kinds)
 {
-    puts("\nBudgets of a rank");
-    if (!mr_kinds_have(kinds, MR_LINK_UD))
-        puts("  connections: to every rank of another host that it talks to, since ud is not allowed");
-    else if (kinds->num == 1)
+    unsigned connected = mr_kinds_that_are(kinds, MR_IS_CONNECTED);
+
+    if (connected == kinds)
+        puts("  connections: to every rank of another host that it talks to, since all kinds of links are such");
+    else if (!connected)
         puts("  connections: none; two queue pairs for each rail reach all ranks");
     else if (mr_config.rc_after)
         printf("  connections: to %d ranks of other hosts at most, after %d packets or with a large message\n",
                mr_config.rc_peers, mr_config.rc_after);
     else
         printf("  connections: to %d ranks of other hosts at most; all others by datagrams\n", mr_config.rc_peers);
-    if (mr_kinds_have(kinds, MR_LINK_RING))
-        printf("  rings: for %d ranks, after %d packets; %d slots each; design %s\n", mr_config.ring_peers,
-               mr_config.ring_after, mr_config.ring_slots, mr_config.ring_design);
+}
+
+/* That of the ranks: a bad word is complained of by them. */
+static enum mr_ring_design ring_design(void)
+{
+    enum mr_ring_design design = MR_RING_ZEROCOPY;
+
+    mr_ring_design_parse(mr_config.ring_design, &design);
+    return design;
+}
+
+static void print_rings(void)
+{
+    enum mr_ring_design design = ring_design();
+
+    printf("  rings: for %d ranks, %s", mr_config.ring_peers, mr_config.ring_after ? "" : "when they connect; ");
+    if (mr_config.ring_after)
+        printf("after %d packets; ", mr_config.ring_after);
+    printf("%u slots for packets up to %s each; design %s\n", mr_slots_num((unsigned)mr_config.ring_slots),
+           value_bytes(mr_ring_size(design, mr_config.ring_size, mr_config.eager_max)), mr_ring_design_name(design));
+    puts("    what is longer, goes with large messages or finds no free slot is sent over the connection");
+}
+
+static void print_budgets(const struct mr_kinds *kinds)
+{
+    puts("\nBudgets of a rank");
+    print_connections(mr_kinds_set(kinds));
+    if (mr_kinds_that_are(mr_kinds_set(kinds), MR_IS_RING))
+        print_rings();
     printf("  queues: %d receive buffers for each rail, %d sends for each queue pair\n", mr_config.srq_depth,
            mr_config.sq_depth);
     printf("  packets to one rank that wait for room before sends do: %d\n", mr_config.unsent_max);
     printf("  eager messages not yet received: %s from one rank, %s from all\n",
-           pairs_bytes(mr_config.unexpected_max), pairs_bytes(mr_config.unexpected_total));
-    printf("  memory kept registered: %s\n", pairs_bytes(mr_config.reg_cache_max));
+           value_bytes(mr_config.unexpected_max), value_bytes(mr_config.unexpected_total));
+    printf("  memory kept registered: %s\n", value_bytes(mr_config.reg_cache_max));
 }
 
-static void print_large(const struct mr_kinds *kinds)
+static void print_large(const struct mr_kinds *kinds, bool by_ring)
 {
-    enum mr_ring_design design = MR_RING_ZEROCOPY;
-    bool rdma = mr_kinds_have(kinds, MR_LINK_RC) || mr_kinds_have(kinds, MR_LINK_UC);
-
-    mr_ring_design_parse(mr_config.ring_design, &design);
-    rdma |= mr_kinds_have(kinds, MR_LINK_RING) && design == MR_RING_ZEROCOPY;
-
     puts("\nSmall and large messages");
-    printf("  up to %s: one packet, at once\n", pairs_bytes(mr_config.eager_max));
+    printf("  up to %s: one packet, at once\n", value_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
         printf("  up to %s: up to %d packets, at once, if all rails have one rate\n",
-               pairs_bytes(pairs_unasked()), mr_config.eager_packets);
-    if (!rdma) {
-        puts(mr_kinds_have(kinds, MR_LINK_RING)
-                 ? "  longer: the receiver is asked, then in packets through its ring (MRMPI_RING_DESIGN)"
-                 : "  longer: the receiver is asked, then in packets; there is no RDMA over datagrams");
+               value_bytes(value_unasked()), mr_config.eager_packets);
+    if (mr_kinds_by_rdma(mr_kinds_set(kinds), by_ring) == MR_LINK_KINDS) {
+        printf("  longer: the receiver is asked, then %s\n", value_without_rdma(kinds, by_ring));
         return;
     }
     printf(
         "  longer: the receiver is asked, then by RDMA where a connection is open (MRMPI_RNDV=%s), else in packets\n",
         mr_config.rndv);
     printf("  from %s on: cut over the rails, as many as lead to the peer%s, %d path%s each\n",
-           pairs_bytes(mr_config.stripe_min), *mr_config.devices ? " (of MRMPI_DEVICES)" : "", mr_config.paths,
+           value_bytes(mr_config.stripe_min), *mr_config.devices ? " (of MRMPI_DEVICES)" : "", mr_config.paths,
            mr_config.paths == 1 ? "" : "s");
 }
 
@@ -373,11 +394,13 @@ static bool print_policies(const struct explain *e, const struct mr_fabric_qos *
     return print_policy(e, MR_POLICY_LARGE, "MRMPI_POLICY_LARGE", &mr_config.policy_large, q->spread[1]) && ok;
 }
 
-static void print_pairs(const struct explain *e, const struct mr_kinds *kinds, const struct mr_rules *rules)
+static void print_pairs(const struct explain *e, const struct mr_kinds *kinds, bool by_ring,
+                        const struct mr_rules *rules)
 {
     struct host_rails *of = calloc((size_t)e->num_used + 1, sizeof *of);
     struct pairs p = {
-        .hosts = e->hosts, .num = e->num_used, .of = of, .kinds = kinds, .rules = rules, .simulated = e->simulated};
+        .hosts = e->hosts, .num = e->num_used, .of = of, .kinds = kinds, .rules = rules, .by_ring = by_ring,
+        .simulated = e->simulated};
 
     if (!e->hosts) {
         printf("\nPairs of hosts\n  not known here: %s\n", e->why_no_hosts);
@@ -395,7 +418,7 @@ int explain(const struct explain *e)
     struct mr_fabric_qos q;
     struct mr_kinds kinds;
     struct mr_rules rules;
-    bool ok;
+    bool ok, by_ring;
 
     environ = e->env;
     if (mr_config_early()) {
@@ -405,14 +428,15 @@ int explain(const struct explain *e)
     print_job(e);
     print_class(e, &q);
     ok = print_kinds(e, &kinds);
+    by_ring = ring_design() != MR_RING_ZEROCOPY;
     if (ok) {
-        ok = print_table(e, &kinds, &rules);
+        ok = print_table(e, &kinds, by_ring, &rules);
         print_budgets(&kinds);
-        print_large(&kinds);
+        print_large(&kinds, by_ring);
         ok = print_policies(e, &q) && ok;
     }
     if (ok)
-        print_pairs(e, &kinds, &rules);
+        print_pairs(e, &kinds, by_ring, &rules);
     print_settings(e);
     fflush(stdout);
     mr_config_complain(); /* names that are no settings, values that are none */

@@ -12,32 +12,11 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/route/pair.h"
+#include "mrrun/values.h"
 
 #define NAMES_MAX  6     /* hosts that are named */
 #define SLOW_MBPS  10000 /* as in net/net.c: 4X SDR */
 #define MANY_COUNT 1000000000u
-
-/* ---- values ------------------------------------------------------------------------------------------------------ */
-
-unsigned long long pairs_unasked(void)
-{
-    return (unsigned long long)mr_config.eager_max * (unsigned)mr_config.eager_packets;
-}
-
-const char *pairs_bytes(unsigned long long n)
-{
-    static char text[4][32];
-    static unsigned next;
-    unsigned shift = 0;
-    char *out = text[next++ % 4];
-
-    while (shift < 3 && n && n % 1024 == 0) {
-        n /= 1024;
-        shift++;
-    }
-    snprintf(out, sizeof text[0], "%llu%.1s", n, &"\0KMG"[shift]);
-    return out;
-}
 
 /* ---- hosts that are alike ---------------------------------------------------------------------------------------- */
 
@@ -169,9 +148,9 @@ static void print_cut(const struct mr_policy *policy, const struct mr_pair *pair
     for (unsigned i = 0; i < n; i++)
         load[i] = (struct mr_load){.up = true, .weight = pair[i].weight, .small_weight = pair[i].small_weight};
     parts = mr_sched_plan(policy, &s, load, n, len, mr_config.stripe_min, 4096, stripe);
-    printf("      one of %s: ", pairs_bytes(len));
+    printf("      one of %s: ", value_bytes(len));
     for (unsigned i = 0; i < parts; i++)
-        printf("%s%s", i ? " + " : "", pairs_bytes(stripe[i].len));
+        printf("%s%s", i ? " + " : "", value_bytes(stripe[i].len));
     puts(parts == 1 ? " over one of them" : "");
 }
 
@@ -183,20 +162,30 @@ static bool holds(const struct mr_rule *r, enum mr_rule_use use, uint64_t size, 
            peer->rate >= r->rate_min && (!*r->class_name || !strcmp(r->class_name, peer->class_name));
 }
 
+/* Of large messages one kind has all, if they may go by RDMA; rules have a say whether they may. */
+static unsigned kinds_for(const struct pairs *p, enum mr_rule_use use)
+{
+    unsigned set = mr_kinds_set(p->kinds), bulk = mr_kinds_bulk(set);
+
+    return use == MR_RULE_RDMA ? set & (1u << bulk | ~mr_kinds_that_are(set, MR_IS_RDMA)) : set;
+}
+
 /* With all kinds of links open that are allowed. The number of the rule, from 1; 0: none says anything. */
 static unsigned find_rule(const struct pairs *p, enum mr_rule_use use, uint64_t size, const struct mr_rules_peer *peer,
                           unsigned *kind)
 {
+    unsigned open = kinds_for(p, use);
+
     for (unsigned i = 0; i < p->rules->num; i++) {
         const struct mr_rule *r = &p->rules->rule[i];
 
         for (unsigned k = 0; holds(r, use, size, peer) && k < r->num_kinds; k++)
-            if (mr_kinds_have(p->kinds, r->kind[k])) {
+            if (open >> r->kind[k] & 1) {
                 *kind = r->kind[k];
                 return i + 1;
             }
     }
-    *kind = p->kinds->kind[0];
+    *kind = use == MR_RULE_RDMA ? mr_kinds_bulk(open) : p->kinds->kind[0];
     return 0;
 }
 
@@ -204,13 +193,15 @@ struct carrier {
     unsigned kind, rule;
 };
 
-static void print_carrier(const struct carrier *c)
+static void print_carrier(const struct carrier *c, bool rdma)
 {
     printf("%s", mr_kind_name(c->kind));
     if (c->rule)
         printf(" (rule %u)", c->rule);
     else
         printf(" (no rule says otherwise)");
+    if (rdma && !mr_kind_is(c->kind, MR_IS_RDMA))
+        printf(": in packets");
 }
 
 /* Of sizes up to most, those that rules treat alike together. */
@@ -236,10 +227,10 @@ static void print_use(const struct pairs *p, enum mr_rule_use use, uint64_t leas
         }
         printf("%s", printed++ ? "; " : "");
         if (to < most)
-            printf("up to %s ", pairs_bytes(to));
+            printf("up to %s ", value_bytes(to));
         else if (from > least)
             printf("longer ");
-        print_carrier(&now);
+        print_carrier(&now, use == MR_RULE_RDMA);
         from = to + 1;
         if (to == most)
             break;
@@ -272,8 +263,11 @@ static void print_carriers(const struct pairs *p, const struct host_rails *h, bo
         bool rdma = uses[u].use == MR_RULE_RDMA;
 
         printf("      %-20s ", uses[u].name);
-        print_use(p, uses[u].use, rdma ? pairs_unasked() + 1 : 0, rdma ? UINT64_MAX - 1 : mr_config.eager_max,
-                  &peer);
+        if (rdma && mr_kinds_by_rdma(mr_kinds_set(p->kinds), p->by_ring) == MR_LINK_KINDS) {
+            puts("none");
+            continue;
+        }
+        print_use(p, uses[u].use, rdma ? value_unasked() + 1 : 0, rdma ? UINT64_MAX - 1 : mr_config.eager_max, &peer);
         puts("");
     }
 }
@@ -286,7 +280,7 @@ static void print_choice(const struct mr_policy policy[])
     printf("    packets, policy %s: %s\n", small->name, small->help);
     printf("    large messages, policy %s: %s", large->name, large->help);
     if (large->stripes)
-        printf("; cut from %s on (MRMPI_STRIPE_MIN)", pairs_bytes(mr_config.stripe_min));
+        printf("; cut from %s on (MRMPI_STRIPE_MIN)", value_bytes(mr_config.stripe_min));
     puts("");
 }
 
@@ -325,8 +319,12 @@ static bool is_slow(const struct host_rails *h)
 /* Why large messages from one host to the other are written, or NULL: they are read. */
 static const char *why_written(const struct pairs *p, const struct host_rails *from, const struct host_rails *to)
 {
-    if (!mr_kinds_have(p->kinds, MR_LINK_RC))
-        return "unreliable connections can only write";
+    static char only_writes[MR_KINDS_TEXT];
+    unsigned bulk = mr_kinds_by_rdma(mr_kinds_set(p->kinds), p->by_ring);
+
+    snprintf(only_writes, sizeof only_writes, "%s can only write", mr_kind_help(bulk));
+    if (!mr_kind_is(bulk, MR_IS_READING))
+        return only_writes;
     if (!strcmp(mr_config.rndv, "write"))
         return "MRMPI_RNDV=write";
     if (!answers_reads(from) || !answers_reads(to))
@@ -338,7 +336,7 @@ static const char *why_written(const struct pairs *p, const struct host_rails *f
 
 static void print_way(const char *why, const char *from, const char *to)
 {
-    printf("    over %s%s%s%s%s: ", pairs_bytes(pairs_unasked()), from ? ", from " : "", from ? from : "",
+    printf("    over %s%s%s%s%s: ", value_bytes(value_unasked()), from ? ", from " : "", from ? from : "",
            to ? " to " : "", to ? to : "");
     if (why)
         printf("the sender writes (%s)\n", why);
@@ -347,19 +345,37 @@ static void print_way(const char *why, const char *from, const char *to)
                !strcmp(mr_config.rndv, "read") ? "" : " and are fast");
 }
 
+/* The rule by which large messages go in packets, whatever their size; 0: there is none. */
+static unsigned rule_against_rdma(const struct pairs *p, const struct host_rails *h)
+{
+    struct mr_rules_peer peer = {.class_name = h->qos.class_name};
+    uint64_t size = value_unasked() + 1;
+    unsigned kind, rule = 0;
+
+    for (unsigned c = mr_rules_size_class(p->rules, size); *mr_config.rules && c <= p->rules->num_sizes; c++) {
+        rule = find_rule(p, MR_RULE_RDMA, size, &peer, &kind);
+        if (!rule || mr_kind_is(kind, MR_IS_RDMA))
+            return 0;
+        size = c < p->rules->num_sizes ? p->rules->size[c] + 1 : size;
+    }
+    return rule;
+}
+
 static void print_protocol(const struct pairs *p, int a, int b)
 {
+    unsigned rule = rule_against_rdma(p, &p->of[a]);
     const char *there = why_written(p, &p->of[a], &p->of[b]), *back = why_written(p, &p->of[b], &p->of[a]);
 
-    printf("    up to %s (MRMPI_EAGER_MAX): one packet, unasked\n", pairs_bytes(mr_config.eager_max));
+    printf("    up to %s (MRMPI_EAGER_MAX): one packet, unasked\n", value_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
         printf("    up to %s: up to %d packets, unasked (MRMPI_EAGER_PACKETS), if all rails have one rate\n",
-               pairs_bytes(pairs_unasked()), mr_config.eager_packets);
-    if (!mr_kinds_have(p->kinds, MR_LINK_RC) && !mr_kinds_have(p->kinds, MR_LINK_UC)) {
-        printf("    over %s: %s, since there is no RDMA over datagrams\n", pairs_bytes(pairs_unasked()),
-               !strcasecmp(mr_config.ud_rndv, "copy") || !mr_config.ud_pool
-                   ? "in packets"
-                   : "as datagrams into the receiver's memory (MRMPI_UD_RNDV=zcopy)");
+               value_bytes(value_unasked()), mr_config.eager_packets);
+    if (rule) {
+        printf("    over %s: in packets (rule %u)\n", value_bytes(value_unasked()), rule);
+        return;
+    }
+    if (mr_kinds_by_rdma(mr_kinds_set(p->kinds), p->by_ring) == MR_LINK_KINDS) {
+        printf("    over %s: %s\n", value_bytes(value_unasked()), value_without_rdma(p->kinds, p->by_ring));
         return;
     }
     if (there == back) {
@@ -384,7 +400,7 @@ static void print_levels(const struct host_rails *h, const char *who)
             continue; /* left out */
         printf("%s%s ", l ? ", " : "", l == MR_LEVEL_SMALL ? "small" : l == MR_LEVEL_BULK ? "large" : "medium");
         if (l < MR_LEVEL_BULK && level->max != UINT32_MAX)
-            printf("(up to %s) ", pairs_bytes(level->max));
+            printf("(up to %s) ", value_bytes(level->max));
         for (unsigned i = 0; i < level->num_lanes; i++)
             printf("%s%u", i ? "+" : "", level->sl[i]);
         from = l < MR_LEVEL_BULK ? level->max : from;

@@ -14,13 +14,11 @@ struct pairs {
     const struct host_rails *of;
     const struct mr_kinds *kinds;
     const struct mr_rules *rules; /* in force */
+    bool by_ring;                 /* large messages go through rings, where those would carry them */
     bool simulated;
 };
 
 /* Pairs that are alike are printed once. */
 void pairs_print(const struct pairs *p);
-/* A number of bytes as 8K; the text is one of a few. */
-const char *pairs_bytes(unsigned long long n);
-unsigned long long pairs_unasked(void); /* the longest message between hosts that is sent eagerly */
 
 #endif

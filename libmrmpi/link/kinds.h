@@ -105,5 +105,7 @@ enum mr_ring_design { MR_RING_BASIC, MR_RING_PIGGYBACK, MR_RING_PIPELINED, MR_RI
 const char *mr_ring_design_name(enum mr_ring_design design);
 /* False: it is none of them. */
 bool mr_ring_design_parse(const char *text, enum mr_ring_design *out);
+/* The longest payload of a packet that fits a slot. setting: MRMPI_RING_SIZE. */
+size_t mr_ring_size(enum mr_ring_design design, size_t setting, size_t eager_max);
 
 #endif

@@ -67,8 +67,7 @@ void mr_rings_init(void (*packet)(struct mr_rail *rail, const void *data, size_t
 {
     rings.packet = packet;
     rings.design = design;
-    for (rings.num = 1; 2 * rings.num <= num && rings.num < MR_SLOTS_MOST; rings.num *= 2)
-        ;
+    rings.num = mr_slots_num(num);
     rings.size = mr_slots_size(longest);
     rings.polled = NULL;
     rings.ending = false;

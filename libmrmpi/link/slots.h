@@ -38,6 +38,16 @@ static inline bool mr_slots_sane(uint32_t num, uint32_t size)
     return num && num <= MR_SLOTS_MOST && !(num & (num - 1)) && size >= 64 && size <= 1u << 20 && !(size % 64);
 }
 
+/* So many a ring has, if asked for num: a power of two. */
+static inline uint32_t mr_slots_num(unsigned num)
+{
+    uint32_t n = 1;
+
+    while (2 * n <= num && n < MR_SLOTS_MOST)
+        n *= 2;
+    return n;
+}
+
 /* Bytes of the slots that hold packets of this length. */
 static inline uint32_t mr_slots_size(size_t packet)
 {

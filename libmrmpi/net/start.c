@@ -119,12 +119,6 @@ void mr_net_finalize(void)
     memset(&mr_peers, 0, sizeof mr_peers);
 }
 
-/* MRMPI_RING_SIZE=0: where large messages go through the ring they are cut into as much. */
-static const size_t ring_sizes[MR_RING_DESIGNS] = {[MR_RING_BASIC] = 2048,
-                                                   [MR_RING_PIGGYBACK] = 2048,
-                                                   [MR_RING_PIPELINED] = 16384,
-                                                   [MR_RING_ZEROCOPY] = SIZE_MAX};
-
 static void choose_ring_design(const struct mr_launch *launch)
 {
     mr_net.rings = mr_kinds_that_are(mr_kinds_set(&mr_peers.kinds), MR_IS_RING);
@@ -136,10 +130,7 @@ static void choose_ring_design(const struct mr_launch *launch)
                    mr_config.ring_design);
     }
     mr_net.by_ring = mr_net.rings && mr_net.ring_design != MR_RING_ZEROCOPY;
-    if (!mr_config.ring_size)
-        mr_config.ring_size = ring_sizes[mr_net.ring_design];
-    if (mr_config.ring_size > mr_config.eager_max)
-        mr_config.ring_size = mr_config.eager_max; /* no packet is longer */
+    mr_config.ring_size = mr_ring_size(mr_net.ring_design, mr_config.ring_size, mr_config.eager_max);
 }
 
 static int choose_kinds(const struct mr_launch *launch)

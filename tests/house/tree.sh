@@ -111,6 +111,17 @@ ROOMS
 }
 ok "rooms of libmrmpi call down only" calls_down
 
+# A new kind of link is a row of kinds.def: what others ask for is its traits.
+kinds_by_traits() {
+  local names found
+  names=$(sed -n 's/^MR_KIND(\([A-Z]*\),.*/\1/p' libmrmpi/link/kinds.def | paste -sd'|')
+  [ -n "$names" ] || { echo "no kinds in libmrmpi/link/kinds.def"; return 1; }
+  found=$(grep -rnwE "MR_LINK_($names)|mr_link_(${names,,})" libmrmpi mrrun --include='*.[ch]' | grep -v '^libmrmpi/link/')
+  echo "$found"
+  [ -z "$found" ]
+}
+ok "kinds of links are named in libmrmpi/link only" kinds_by_traits
+
 # Files that call each other in a circle are one file with many names. api/ is one: each MPI function may call another.
 circles=$(python3 tests/house/cycles.py "$BUILD"/obj/{fabricd,mrrun}/ "$BUILD"/obj/libmrmpi/[!a]*/)
 no_circles() { echo "$circles"; [ -z "$circles" ]; }

@@ -233,6 +233,18 @@ START_TEST(designs)
 }
 END_TEST
 
+/* What fits a slot: as asked for, as the design has it, and never more than a packet. */
+START_TEST(ring_sizes)
+{
+    ck_assert_uint_eq(mr_ring_size(MR_RING_BASIC, 0, 8192), 2048);
+    ck_assert_uint_eq(mr_ring_size(MR_RING_PIGGYBACK, 0, 1024), 1024);
+    ck_assert_uint_eq(mr_ring_size(MR_RING_PIPELINED, 0, 65536), 16384);
+    ck_assert_uint_eq(mr_ring_size(MR_RING_ZEROCOPY, 0, 8192), 8192);
+    ck_assert_uint_eq(mr_ring_size(MR_RING_ZEROCOPY, 512, 8192), 512);
+    ck_assert_uint_eq(mr_ring_size(MR_RING_BASIC, 16384, 8192), 8192);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("kinds");
@@ -251,6 +263,7 @@ int main(void)
     tcase_add_test(t, texts);
     tcase_add_test(t, names);
     tcase_add_test(t, designs);
+    tcase_add_test(t, ring_sizes);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
     srunner_set_tap(sr, "-");

@@ -28,6 +28,17 @@ START_TEST(sizes)
 END_TEST
 
 /* One slot after the other, each packet at the bottom of its slot, with its tail behind it. */
+/* A ring has a power of two of them. */
+START_TEST(numbers)
+{
+    for (unsigned num = 1; num <= 2 * MR_SLOTS_MOST; num++) {
+        unsigned n = mr_slots_num(num);
+
+        ck_assert(mr_slots_sane(n, 64) && n <= num && (2 * n > num || n == MR_SLOTS_MOST));
+    }
+}
+END_TEST
+
 START_TEST(layout)
 {
     struct mr_slots_out o = {.num = 4, .size = 128, .sent = 6, .freed = 6};
@@ -301,6 +312,7 @@ int main(void)
 
     tcase_set_timeout(t, 60);
     tcase_add_test(t, sizes);
+    tcase_add_test(t, numbers);
     tcase_add_test(t, layout);
     tcase_add_test(t, credit);
     tcase_add_test(t, owing);

@@ -78,6 +78,53 @@ ok "datagrams alone" fabric "$topologies/two-hosts-two-rails.net" env MRMPI_LINK
 is "over the device that was asked for" "$(paths)" "mlx5_1:1 - mlx5_1:1 1024;"
 like "without RDMA" '^    over 16K: as datagrams into the receiver.s memory \(MRMPI_UD_RNDV=zcopy\), since there is no RDMA' "$tmp/out"
 
+# ---- how large messages go, whatever the kinds of links: said, and done
+cat >"$tmp/both" <<SH
+mrrun --explain -n 2 || exit
+mrrun -n 2 --ppn 1 --stats=json:$tmp/stats.json $BUILD/tests/mpi/p2p_sizes >&2
+SH
+said() { pairs | sed -n 's/^    over 16K: \(the receiver reads\|the sender writes\|as datagrams\|in packets\).*/\1/p'; }
+done_so() { python3 - "$tmp/stats.json" <<'PY'
+import json, sys
+stats = json.load(open(sys.argv[1]))
+total = lambda name: sum(rank["counters"][name] for rank in stats["ranks"])
+stripes = lambda name: sum(rail[name] for rail in stats["rails"])
+print("as datagrams" if total("ud_zcopy") else "the receiver reads" if stripes("stripes_read") else
+      "the sender writes" if stripes("stripes_written") else "in packets" if total("rendezvous_sent") else "not at all", end="")
+PY
+}
+carrier() { pairs | sed -n 's/^      by RDMA  *//p'; }
+while read -r want kinds carrier settings; do
+  rm -f "$tmp/stats.json"
+  IFS='|' read -ra words <<<"$settings"
+  ok "$kinds $settings" fabric "$topologies/two-hosts-two-rails.net" env MRMPI_LINKS="$kinds" "${words[@]}" bash "$tmp/both"
+  is "large messages: what is said" "$(said)" "${want//_/ }"
+  is "is what is done" "$(done_so)" "${want//_/ }"
+  is "and over what by RDMA" "$(carrier)" "${carrier//_/ }"
+done <<'EOT'
+the_receiver_reads rc rc_(rule_1)
+the_receiver_reads ring ring_(rule_1)
+the_sender_writes ring ring_(rule_1) MRMPI_RNDV=write
+in_packets ring none MRMPI_RING_DESIGN=basic
+in_packets ring,ud none MRMPI_RING_DESIGN=pipelined
+the_receiver_reads ring,rc rc_(rule_1) MRMPI_RING_DESIGN=piggyback
+the_receiver_reads uc,ring ring_(rule_1)
+the_receiver_reads rc,ring rc_(no_rule_says_otherwise) MRMPI_RULES=any: ring
+the_sender_writes uc uc_(rule_1)
+the_receiver_reads uc,rc rc_(no_rule_says_otherwise) MRMPI_RULES=any: uc
+in_packets ud,rc ud_(rule_1):_in_packets MRMPI_RULES=any: ud,rc
+as_datagrams ud none
+in_packets ud none MRMPI_UD_RNDV=copy
+in_packets ud none MRMPI_RULES=any: ud
+EOT
+rings() { sed -n 's/^  rings: //p' "$tmp/out"; }
+MRMPI_LINKS=ring MRMPI_RING_SLOTS=50 MRMPI_RING_DESIGN=pipelined MRMPI_EAGER_MAX=64K mrrun --explain >"$tmp/out"
+is "rings as they will be" "$(rings)" "for 8 ranks, after 64 packets; 32 slots for packets up to 16K each; design pipelined"
+MRMPI_LINKS=ring,ud MRMPI_RING_DESIGN=none MRMPI_RING_AFTER=0 mrrun --explain >"$tmp/out"
+is "a design that is none" "$(rings)" "for 8 ranks, when they connect; 32 slots for packets up to 8K each; design zerocopy"
+MRMPI_LINKS=ring mrrun --explain >"$tmp/out"
+like "and a kind of link" '^  ring  reliable connections, short packets into rings that the receiver polls: the adapter delivers, native$' "$tmp/out"
+
 mrrun --explain --hosts h1,h2 >"$tmp/out"
 is "hosts that are not known here: the rest is said" $? 0
 like "and why not" "^  not known here: 'h1' is not this machine" "$tmp/out"
