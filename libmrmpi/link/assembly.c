@@ -33,7 +33,7 @@ void mr_part_head(const void *data, uint32_t size, void *out)
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
 
-static void take_out(struct mr_assemblies *as, struct mr_assembly *a)
+static void assembly_take_out(struct mr_assemblies *as, struct mr_assembly *a)
 {
     if (as->recent == a)
         as->recent = a->next == a ? NULL : a->next;
@@ -42,7 +42,7 @@ static void take_out(struct mr_assemblies *as, struct mr_assembly *a)
     as->num--;
 }
 
-static void put_first(struct mr_assemblies *as, struct mr_assembly *a)
+static void assembly_put_first(struct mr_assemblies *as, struct mr_assembly *a)
 {
     struct mr_assembly *first = as->recent;
 
@@ -54,7 +54,7 @@ static void put_first(struct mr_assemblies *as, struct mr_assembly *a)
     as->num++;
 }
 
-static struct mr_assembly *find(const struct mr_assemblies *as, const struct head *head)
+static struct mr_assembly *assembly_find(const struct mr_assemblies *as, const struct head *head)
 {
     struct mr_assembly *a = as->recent;
 
@@ -65,14 +65,14 @@ static struct mr_assembly *find(const struct mr_assemblies *as, const struct hea
 }
 
 /* Memory for one more: the oldest is given up if there are as many as may be. */
-static struct mr_assembly *make(struct mr_assemblies *as)
+static struct mr_assembly *assembly_make(struct mr_assemblies *as)
 {
     struct mr_assembly *a;
 
     if (as->num < MR_ASSEMBLIES_MAX)
         return malloc(sizeof *a + as->packet_max);
     a = as->recent->prev;
-    take_out(as, a);
+    assembly_take_out(as, a);
     as->dropped++;
     return a;
 }
@@ -87,7 +87,7 @@ void mr_assemblies_free(struct mr_assemblies *as)
     struct mr_assembly *a;
 
     while ((a = as->recent)) {
-        take_out(as, a);
+        assembly_take_out(as, a);
         free(a);
     }
     free(as->whole);
@@ -102,7 +102,8 @@ static unsigned parts_of(uint32_t size, uint32_t chunk)
     return (unsigned)(((uint64_t)size + chunk - 1) / chunk);
 }
 
-static bool fits(const struct mr_assemblies *as, const struct head *head, uint32_t chunk, unsigned part, size_t len)
+static bool assembly_part_fits(const struct mr_assemblies *as, const struct head *head, uint32_t chunk, unsigned part,
+                               size_t len)
 {
     unsigned parts;
 
@@ -114,7 +115,7 @@ static bool fits(const struct mr_assemblies *as, const struct head *head, uint32
     return len == (part + 1 < parts ? chunk : head->size - (uint64_t)part * chunk);
 }
 
-static void begin(struct mr_assembly *a, const struct head *head, uint32_t chunk)
+static void assembly_begin(struct mr_assembly *a, const struct head *head, uint32_t chunk)
 {
     unsigned parts = parts_of(head->size, chunk);
 
@@ -123,21 +124,21 @@ static void begin(struct mr_assembly *a, const struct head *head, uint32_t chunk
     a->missing = parts < 64 ? (1ull << parts) - 1 : ~0ull;
 }
 
-static struct mr_assembly *find_or_begin(struct mr_assemblies *as, const struct head *head, uint32_t chunk)
+static struct mr_assembly *assembly_find_or_begin(struct mr_assemblies *as, const struct head *head, uint32_t chunk)
 {
-    struct mr_assembly *a = find(as, head);
+    struct mr_assembly *a = assembly_find(as, head);
 
     if (!a) {
-        a = make(as);
+        a = assembly_make(as);
         if (!a)
             return NULL;
-        begin(a, head, chunk);
+        assembly_begin(a, head, chunk);
     } else {
-        take_out(as, a);
+        assembly_take_out(as, a);
         if (a->head.size != head->size || a->chunk != chunk)
-            begin(a, head, chunk);
+            assembly_begin(a, head, chunk);
     }
-    put_first(as, a);
+    assembly_put_first(as, a);
     return a;
 }
 
@@ -156,7 +157,7 @@ const void *mr_assemblies_add(struct mr_assemblies *as, const void *data, size_t
     }
     memcpy(&head, data, sizeof head);
     len -= sizeof head;
-    if (!fits(as, &head, chunk, part, len) || !(a = find_or_begin(as, &head, chunk))) {
+    if (!assembly_part_fits(as, &head, chunk, part, len) || !(a = assembly_find_or_begin(as, &head, chunk))) {
         as->dropped++;
         return NULL;
     }
@@ -164,7 +165,7 @@ const void *mr_assemblies_add(struct mr_assemblies *as, const void *data, size_t
     a->missing &= ~(1ull << part);
     if (a->missing)
         return NULL;
-    take_out(as, a);
+    assembly_take_out(as, a);
     as->whole = a;
     *size = head.size;
     return a->data;

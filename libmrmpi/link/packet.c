@@ -104,7 +104,7 @@ void mr_packets_close(void)
     memset(&packets, 0, sizeof packets);
 }
 
-static struct mr_packet *take(struct pool *pool)
+static struct mr_packet *packet_pool_take(struct pool *pool)
 {
     struct mr_packet *p = pool->free;
 
@@ -118,7 +118,7 @@ static struct mr_packet *take(struct pool *pool)
     return p;
 }
 
-static bool has(const struct pool *pool, unsigned num)
+static bool packet_pool_has(const struct pool *pool, unsigned num)
 {
     const struct mr_packet *p = pool->free;
 
@@ -130,7 +130,7 @@ static bool has(const struct pool *pool, unsigned num)
 int mr_packets_reserve(unsigned num)
 {
     for (unsigned i = 0; i < POOLS; i++)
-        while (!has(&packets.pool[i], num))
+        while (!packet_pool_has(&packets.pool[i], num))
             if (add_slab(&packets.pool[i]))
                 return -ENOMEM;
     return 0;
@@ -138,12 +138,12 @@ int mr_packets_reserve(unsigned num)
 
 struct mr_packet *mr_packet_blank(void)
 {
-    return take(&packets.pool[POOL_SHORT]);
+    return packet_pool_take(&packets.pool[POOL_SHORT]);
 }
 
 struct mr_packet *mr_packet_copy(const struct mr_packet *p)
 {
-    struct mr_packet *copy = take(p->slab->pool);
+    struct mr_packet *copy = packet_pool_take(p->slab->pool);
 
     if (!copy)
         return NULL;
@@ -162,7 +162,7 @@ struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, 
 {
     unsigned form = mr_wire_form(hdr, len);
     size_t head = mr_wire_size(form);
-    struct mr_packet *p = take(&packets.pool[head + len <= SHORT_BYTES ? POOL_SHORT : POOL_LONG]);
+    struct mr_packet *p = packet_pool_take(&packets.pool[head + len <= SHORT_BYTES ? POOL_SHORT : POOL_LONG]);
 
     if (__builtin_expect(!p, 0))
         return NULL;

@@ -77,7 +77,7 @@ void mr_rings_init(void (*packet)(struct mr_rail *rail, const void *data, size_t
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
 /* Whole pages, so that nothing else is kept from a forked child. */
-static void *take(size_t bytes, struct mr_memory *memory)
+static void *ring_memory_take(size_t bytes, struct mr_memory *memory)
 {
     size_t pages = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
     void *at = aligned_alloc(PAGE, pages);
@@ -91,21 +91,21 @@ static void *take(size_t bytes, struct mr_memory *memory)
     return NULL;
 }
 
-static void give_back(void *at, struct mr_memory *memory)
+static void ring_memory_give_back(void *at, struct mr_memory *memory)
 {
     if (at)
         mr_memory_deregister(memory);
     free(at);
 }
 
-static struct mr_ring *get(struct mr_link *l)
+static struct mr_ring *ring_get(struct mr_link *l)
 {
     struct mr_ring *r = l->ring ? l->ring : calloc(1, sizeof *r);
 
     if (!r || l->ring)
         return r;
     r->link = l;
-    r->words = take(sizeof *r->words, &r->words_memory);
+    r->words = ring_memory_take(sizeof *r->words, &r->words_memory);
     if (!r->words) {
         free(r);
         return NULL;
@@ -121,7 +121,7 @@ static void free_slots(struct mr_ring *r)
     if (r->next)
         r->next->at = r->at;
     mr_rings_num--;
-    give_back(r->in.at, &r->slots_memory);
+    ring_memory_give_back(r->in.at, &r->slots_memory);
     r->in.at = NULL;
     r->state = NONE;
 }
@@ -131,8 +131,8 @@ static void free_slots(struct mr_ring *r)
 int mr_ring_make(struct mr_link *l, struct mr_ring_says *out)
 {
     size_t bytes = (size_t)rings.num * rings.size;
-    struct mr_ring *r = get(l);
-    void *at = r && r->state == NONE ? take(bytes, &r->slots_memory) : NULL;
+    struct mr_ring *r = ring_get(l);
+    void *at = r && r->state == NONE ? ring_memory_take(bytes, &r->slots_memory) : NULL;
 
     if (!at)
         return -ENOMEM;
@@ -274,7 +274,7 @@ int mr_ring_accept(struct mr_link *l, const struct mr_ring_says *offer, struct m
 
     if (!mr_slots_sane(offer->num, offer->size))
         return -EINVAL;
-    r = get(l);
+    r = ring_get(l);
     if (!r || r->writes)
         return r ? -EINVAL : -ENOMEM;
     r->out.num = offer->num;
@@ -308,8 +308,8 @@ static __attribute__((noinline)) bool is_full(struct mr_ring *r)
 }
 
 /* The packet, and then the count of packets: that of this one, whatever is posted next. */
-static __attribute__((noinline)) int put_with_head(struct mr_ring *r, struct mr_packet *p, size_t len, uint64_t raddr,
-                                                   uint32_t lkey)
+static __attribute__((noinline)) int ring_put_with_head(struct mr_ring *r, struct mr_packet *p, size_t len,
+                                                        uint64_t raddr, uint32_t lkey)
 {
     struct mr_qp *qp = &r->link->qp;
     uint32_t head = r->out.sent + 1;
@@ -327,7 +327,7 @@ static __attribute__((noinline)) int put_with_head(struct mr_ring *r, struct mr_
     return err;
 }
 
-static int put(struct mr_ring *r, struct mr_packet *p, size_t size)
+static int ring_put(struct mr_ring *r, struct mr_packet *p, size_t size)
 {
     struct mr_qp *qp = &r->link->qp;
     size_t len = size + MR_SLOT_TAIL;
@@ -340,7 +340,7 @@ static int put(struct mr_ring *r, struct mr_packet *p, size_t size)
     if (len > qp->max_inline)
         lkey = mr_packet_lkey(p, r->link->rail);
     if (__builtin_expect(r->heads, 0))
-        return put_with_head(r, p, len, raddr, lkey);
+        return ring_put_with_head(r, p, len, raddr, lkey);
     if (len > qp->max_inline || mr_qp_must_signal(qp)) {
         p->tx.wr.done = mr_connected_packet_done;
         tx = &p->tx;
@@ -360,7 +360,7 @@ static int ring_send(struct mr_link *l, struct mr_packet *p)
         return mr_connected_send(l, p);
     if (__builtin_expect(!mr_qp_has_room(&l->qp, 1), 0))
         return -EAGAIN;
-    err = put(r, p, size);
+    err = ring_put(r, p, size);
     if (__builtin_expect(err, 0))
         return err;
     r->out.sent++;
@@ -381,7 +381,7 @@ static void close_rings(struct mr_link *l, bool read)
     while (read && r->state != NONE && poll_ring(r))
         ;
     free_slots(r);
-    give_back(r->words, &r->words_memory);
+    ring_memory_give_back(r->words, &r->words_memory);
     free(r);
     l->ring = NULL;
 }
