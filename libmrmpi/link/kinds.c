@@ -147,10 +147,8 @@ bool mr_ring_design_parse(const char *text, enum mr_ring_design *out)
 /* Where large messages go through the ring they are cut into as much. No packet is longer than eager_max. */
 size_t mr_ring_size(enum mr_ring_design design, size_t setting, size_t eager_max)
 {
-    static const size_t sizes[MR_RING_DESIGNS] = {[MR_RING_BASIC] = 2048,
-                                                  [MR_RING_PIGGYBACK] = 2048,
-                                                  [MR_RING_PIPELINED] = 16384,
-                                                  [MR_RING_ZEROCOPY] = SIZE_MAX};
+    static const size_t sizes[MR_RING_DESIGNS] = {
+        [MR_RING_BASIC] = 2048, [MR_RING_PIGGYBACK] = 2048, [MR_RING_PIPELINED] = 16384, [MR_RING_ZEROCOPY] = SIZE_MAX};
     size_t size = setting ? setting : sizes[design];
 
     return size < eager_max ? size : eager_max;
