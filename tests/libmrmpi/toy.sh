@@ -20,7 +20,7 @@ build() { # without the flags of the make that runs this; its code is not what i
     make -j2 -C "$copy" OPT=-O0 libraries build/bin/mrrun >"$tmp/made" 2>&1 || { tail -n 20 "$tmp/made"; return 1; }
 }
 ok "the library is built" build
-not_ok "without a warning" grep -i 'warning' "$tmp/made"
+not_ok "without a warning of the compiler" grep -E '^[^ ]+\.(c|h|def):[0-9:]+ warning' "$tmp/made"
 
 # ---- what knows it -----------------------------------------------------------------------------------------------
 explain() { timeout 20 "$mrrun" --explain "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; }
