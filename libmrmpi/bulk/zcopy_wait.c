@@ -17,8 +17,8 @@ bool mr_zcopy_sub_usable(const struct mr_sub *sub, uint32_t size)
 {
     const struct mr_peer *p = sub->peer;
 
-    return mr_kind_is(sub->kind, MR_IS_DATAGRAM) && mr_sub_is_current(sub) && sub->state == MR_SUB_OPEN && !sub->closing &&
-           p->load[mr_sub_place(sub)].up && !p->error &&
+    return mr_kind_is(sub->kind, MR_IS_DATAGRAM) && mr_sub_is_current(sub) && sub->state == MR_SUB_OPEN &&
+           !sub->closing && p->load[mr_sub_place(sub)].up && !p->error &&
            mr_udp_mtu(&sub->rail->addr, &p->address->rail[sub->remote_rail]) >= size;
 }
 

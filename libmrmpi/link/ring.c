@@ -74,7 +74,7 @@ void mr_rings_init(void (*packet)(struct mr_rail *rail, const void *data, size_t
     mr_rings_num = 0;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Whole pages, so that nothing else is kept from a forked child. */
 static void *ring_memory_take(size_t bytes, struct mr_memory *memory)
@@ -126,7 +126,7 @@ static void free_slots(struct mr_ring *r)
     r->state = NONE;
 }
 
-/* ---- receiving ----------------------------------------------------------------------------------------------------- */
+/* ---- receiving --------------------------------------------------------------------------------------------------- */
 
 int mr_ring_make(struct mr_link *l, struct mr_ring_says *out)
 {
@@ -266,7 +266,7 @@ int mr_rings_poll(void)
     return n;
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------------------- */
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
 
 int mr_ring_accept(struct mr_link *l, const struct mr_ring_says *offer, struct mr_ring_says *out)
 {
@@ -369,7 +369,7 @@ static int ring_send(struct mr_link *l, struct mr_packet *p)
     return 0;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 /* Both directions, at once. read: first hand up what has come. Nothing can land any more. */
 static void close_rings(struct mr_link *l, bool read)

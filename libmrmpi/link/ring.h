@@ -6,7 +6,7 @@
  *
  * A link begins without rings. The receiver makes one and offers it; the sender answers, and writes from then on. The
  * receiver may withdraw it; the sender stops, says how many packets it has written, and when those have been read the
- * memory is given back. peer/rings.c decides which peers have one and carries these words. Either direction has a ring
+ * memory is given back. net/rings.c decides which peers have one and carries these words. Either direction has a ring
  * or has none by itself.
  *
  * When a link breaks, what has landed in its ring is still handed up: the sender's adapter may have confirmed it. That
@@ -35,7 +35,7 @@ void mr_rings_init(void (*packet)(struct mr_rail *rail, const void *data, size_t
 int mr_rings_poll(void);
 extern unsigned mr_rings_num; /* rings that are polled */
 
-/* ---- the receiver: the memory is here ------------------------------------------------------------------------------ */
+/* ---- the receiver: the memory is here ---------------------------------------------------------------------------- */
 
 /* Make a ring for what comes over this link, which is open and has none. 0 or negative errno. */
 int mr_ring_make(struct mr_link *l, struct mr_ring_says *out);
@@ -51,7 +51,7 @@ void mr_ring_drop(struct mr_link *l);
 /* It has stopped, after so many packets of this link in all, or does not begin. */
 void mr_ring_ended(struct mr_link *l, uint32_t count);
 
-/* ---- the sender -------------------------------------------------------------------------------------------------- */
+/* ---- the sender ------------------------------------------------------------------------------------------------ */
 
 /* Write into the peer's ring from now on. 0; -EINVAL: it cannot be one; or another negative errno. */
 int mr_ring_accept(struct mr_link *l, const struct mr_ring_says *offer, struct mr_ring_says *out);

@@ -54,7 +54,7 @@ static inline uint32_t mr_slots_size(size_t packet)
     return (uint32_t)((packet + MR_SLOT_TAIL + 63) & ~(size_t)63);
 }
 
-/* ---- the writer ---------------------------------------------------------------------------------------------------- */
+/* ---- the writer -------------------------------------------------------------------------------------------------- */
 
 struct mr_slots_out {
     uint32_t num, size;
@@ -98,7 +98,7 @@ static inline void mr_slots_tail(const struct mr_slots_out *o, size_t len, uint3
     memcpy(out, &t, sizeof t);
 }
 
-/* ---- the reader ---------------------------------------------------------------------------------------------------- */
+/* ---- the reader -------------------------------------------------------------------------------------------------- */
 
 struct mr_slots_in {
     uint32_t num, size;

@@ -98,7 +98,7 @@ bulk view peer route channel link verbs
 view peer verbs
 peer cm route channel link reliable verbs fabric
 cm
-route link verbs
+route cm link verbs
 channel
 link reliable verbs
 reliable
@@ -154,17 +154,9 @@ ok "no source file of libmrmpi, fabricd or mrrun has more than 500 lines" source
 
 sources_narrow() { # but mpi.h, in which each function has its line: pages and tests are made of these
   find libmrmpi fabricd simfab mrrun -name '*.[ch]' ! -path libmrmpi/include/mpi.h -exec awk 'length > 120 { print FILENAME }' {} + | sort -u |
-    within "has lines of more than 120 columns" "\
-libmrmpi/link/ring.c
-libmrmpi/link/ring.h
-libmrmpi/link/slots.h
-libmrmpi/verbs/connect.c
-libmrmpi/verbs/internal.h
-libmrmpi/verbs/regcache.h
-libmrmpi/verbs/rx.c
-libmrmpi/verbs/verbs.h"
+    within "has lines of more than 120 columns" ""
 }
-ok "no C file of the product has lines of more than 120 columns, but those that had" sources_narrow
+ok "no C file of the product has lines of more than 120 columns" sources_narrow
 
 readmes_short() {
   find . -path ./build -prune -o -mindepth 2 -name README.md -print | sort | while read -r f; do
