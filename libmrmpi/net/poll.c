@@ -127,18 +127,19 @@ static uint64_t rely_nap_ns(uint64_t part_ns)
 
 /*
  * What a peer's pace holds back goes on time if naps end on time, as they do on a simulated fabric, where looking alone
- * moves no time. Where they do not, as with most kernels, waiting is looking.
+ * moves no time. Where they do not, as with most kernels, waiting is looking. True: it is over, and something may go.
  */
-static void nap_for_pace(void)
+static bool nap_for_pace(void)
 {
     uint64_t before = mr_clock_ns(), ns = mr_net.pace_until_ns > before ? mr_net.pace_until_ns - before : 0, after;
 
     mr_net.pace_until_ns = 0;
     if (!ns || ns > NAP_NS || (mr_net.blunt_ns && before - mr_net.blunt_ns < BLUNT_NS))
-        return;
+        return false;
     mr_lock_nap(ns);
     after = mr_clock_ns();
     mr_net.blunt_ns = after - before > ns + NAP_LATE_NS ? after : 0;
+    return true;
 }
 
 /*
@@ -225,8 +226,8 @@ static __attribute__((noinline)) int serve(int done)
         mr_peers_poll();
     if (mr_peers.backlogged) {
         flush_backlog();
-        if (mr_net.pace_until_ns)
-            nap_for_pace();
+        if (mr_net.pace_until_ns && nap_for_pace())
+            flush_backlog(); /* before a look that may take longer than the pace leaves */
     }
     if (mr_peers.failing)
         done += mr_peers_report();

@@ -31,7 +31,8 @@ struct actor {
     uint64_t run_calls;     /* and when its run began */
     struct evtimer wake;
     struct evtimer limit; /* BLOCKED: when it stops waiting for what the engine does not see */
-    struct evtimer peep;  /* IDLE: when it looks for an event of a port, should time get there */
+    struct evtimer peep;  /* IDLE: when it looks for an event of a port, or goes on, should time get there */
+    uint64_t nap_ps;      /* its last sleep, if that was short and no idle poll has ended because of it */
     uint32_t stops;       /* its counter when last looked at */
     bool due;             /* the limit has come, and it has not yet returned */
     uint32_t wake_reason;

@@ -45,7 +45,7 @@ fi
 
 simfab exec h1 -- "$BUILD/tests/simfab/time_timers" >"$tmp/timers" 2>&1
 is "timers, sleeps and time-outs of a process with verbs end at their virtual times" \
-  "$(grep -c ': right$' "$tmp/timers") right, $(grep -vcE ': right$|^(poll|select|epoll_wait): [01]$|is empty$' "$tmp/timers") others" "14 right, 0 others"
+  "$(grep -c ': right$' "$tmp/timers") right, $(grep -vcE ': right$|^(poll|select|epoll_wait): [01]$|is empty$' "$tmp/timers") others" "16 right, 0 others"
 if command -v qperf >/dev/null; then
   port=$(free_port)
   timeout 100 simfab exec h1 -- qperf -lp $port >"$tmp/server" 2>&1 &

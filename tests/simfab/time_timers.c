@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every way to wait for a time, in a process that uses verbs: each prints what it took by the clock, to the microsecond of
- * the simulated clock that it should have taken, or how it went wrong. Beside it another thread keeps no time going.
+ * Every way to wait for a time, in a process that uses verbs: each prints what it took by the clock, to the microsecond
+ * of the simulated clock that it should have taken, or how it went wrong. Beside it another thread keeps no time going.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 static volatile sig_atomic_t rung;
+static struct ibv_context *ctx;
 static struct ibv_cq *cq;
 
 static void on_alarm(int sig)
@@ -172,13 +173,79 @@ static void threads(void)
     report("sem_timedwait", from, 60000);
 }
 
+/* A queue pair connected to itself; NULL: it cannot be. */
+static struct ibv_qp *connect_to_itself(struct ibv_pd *pd)
+{
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+    struct ibv_qp *qp = ibv_create_qp(pd, &init);
+    struct ibv_port_attr port;
+    struct ibv_qp_attr a;
+
+    if (!qp || ibv_query_port(ctx, 1, &port))
+        return NULL;
+    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    if (ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+        return NULL;
+    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_2048, .dest_qp_num = qp->qp_num,
+                             .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
+                             .ah_attr = {.dlid = port.lid, .port_num = 1}};
+    if (ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+        return NULL;
+    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+                             .max_rd_atomic = 1};
+    return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                                     IBV_QP_MAX_QP_RD_ATOMIC)
+               ? NULL
+               : qp;
+}
+
+/* Who naps and polls in turns while a message of milliseconds is under way: a poll takes no longer than the nap did. */
+static void naps(void)
+{
+    enum { BYTES = 8 << 20, TIMES = 10, NAP_US = 20 };
+    const struct timespec nap = {0, NAP_US * 1000};
+    struct ibv_pd *pd = ibv_alloc_pd(ctx);
+    struct ibv_qp *qp = pd ? connect_to_itself(pd) : NULL;
+    char *room = malloc(2 * BYTES);
+    struct ibv_mr *mr = pd && room ? ibv_reg_mr(pd, room, 2 * BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+                                   : NULL;
+    struct ibv_sge sge = {.addr = (uintptr_t)room, .length = BYTES, .lkey = mr ? mr->lkey : 0};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_wc wc;
+    int64_t from;
+    int got = 0;
+
+    wr.wr.rdma.remote_addr = sge.addr + BYTES;
+    wr.wr.rdma.rkey = mr ? mr->rkey : 0;
+    if (!qp || !mr || ibv_post_send(qp, &wr, &bad)) {
+        puts("no queue pair");
+        return;
+    }
+    from = now_us();
+    for (int i = 0; i < TIMES && !got; i++) {
+        nanosleep(&nap, NULL);
+        got = ibv_poll_cq(cq, 1, &wc);
+    }
+    if (got) {
+        puts("the message is there already");
+        return;
+    }
+    report("naps and empty polls in turns", from, TIMES * 2 * NAP_US);
+    from = now_us();
+    while (!ibv_poll_cq(cq, 1, &wc)) /* with no nap before them they take as long as need be */
+        got++;
+    printf("empty polls until it is there: %s\n", got < TIMES && now_us() - from > 1000 ? "right" : "wrong");
+}
+
 int main(void)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
-    struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
     struct sigaction act = {.sa_handler = on_alarm};
 
     setvbuf(stdout, NULL, _IOLBF, 0);
+    ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
     cq = ctx ? ibv_create_cq(ctx, 10, NULL, NULL, 0) : NULL;
     if (!cq) {
         puts("no adapter");
@@ -189,5 +256,6 @@ int main(void)
     signals();
     descriptors();
     threads();
+    naps();
     return 0;
 }
