@@ -5,6 +5,7 @@
 #include "fabricd/ahead.h"
 #include "fabricd/pace.h"
 #include "libmrmpi/route/ahead.h"
+#include "libmrmpi/route/pace.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@
 #define DEFAULT_MTU     4096u
 #define PACKET_OVERHEAD 34u          /* headers and checksums of a packet of a large message */
 #define MESSAGE_HEADER  24u          /* the library's, in front of a message that is sent at once */
+#define PART_HEADER     40u /* in front of each part, where a receiver gives paces: */
+#define PART_MAX        (MR_PACE_PACKET - 48u) /* data of the longest of them */
+#define PART_UNIT       64u
 #define EAGER_MAX       (16u * 1024) /* the largest that is sent at once */
 #define FULL_PACKETS    64u          /* of a message: more of the same teach nothing */
 #define RUN_PACKETS     40000u
@@ -26,7 +30,8 @@ struct traffic {
     struct arbiter_lane lane[ARBITER_LANES];
     bool on[ARBITER_LANES][POLICY_CLASSES_MAX];
     double bytes[ARBITER_LANES][POLICY_CLASSES_MAX]; /* of one list of packets */
-    unsigned hosts;                                  /* that send */
+    bool cut;       /* the receiver gives paces: messages that are sent at once are cut into parts */
+    unsigned hosts; /* that send */
     unsigned class_hosts[POLICY_CLASSES_MAX];
 };
 
@@ -47,9 +52,22 @@ static void put_packet(struct traffic *x, unsigned vl, unsigned bytes, unsigned 
     x->bytes[vl][class] += bytes;
 }
 
+/* As the library cuts it: into as few parts as are needed, of about the same length. */
+static void put_parts(struct traffic *x, unsigned vl, uint32_t size, unsigned class)
+{
+    uint32_t parts = (size + PART_MAX - 1) / PART_MAX;
+    uint32_t part = ((size + parts - 1) / parts + PART_UNIT - 1) / PART_UNIT * PART_UNIT;
+    for (uint32_t at = 0; at < size; at += part)
+        put_packet(x, vl, (size - at < part ? size - at : part) + PART_HEADER + PACKET_OVERHEAD, class);
+}
+
 /* A message that is sent at once has its header in front of its data; a large one goes by RDMA, without. */
 static void put_message(struct traffic *x, unsigned vl, uint32_t size, unsigned mtu, unsigned class)
 {
+    if (x->cut && size <= EAGER_MAX && size > PART_MAX) {
+        put_parts(x, vl, size, class);
+        return;
+    }
     uint32_t bytes = size <= EAGER_MAX ? size + MESSAGE_HEADER : size;
     unsigned full = bytes / mtu < FULL_PACKETS ? bytes / mtu : FULL_PACKETS;
     for (unsigned i = 0; i < full; i++)
@@ -303,6 +321,7 @@ void plan_predict(const struct policy *p, const struct qos_tables *t, const stru
         abort();
     *out = (struct plan_result){0};
     ahead_budgets(t, x->budget);
+    x->cut = plan_is_paced(t, f) && find_place(f, PLAN_JOBS_MAX).limit == PLAN_RECEIVER;
     put_load(x, p, t, load, mtu_of(f));
     struct place_of at = find_place(f, x->hosts);
     if (at.limit == PLAN_RECEIVER && plan_is_paced(t, f))
