@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telling the registration cache what is unmapped (verbs/regcache.h says why it must know). The calls that unmap memory
- * are defined here, in the library that the program links with ahead of the C library, so that the program's and other
- * libraries' calls come by.
+ * Telling the registration cache what is unmapped (memory/regcache.h says why it must know). The calls that unmap
+ * memory are defined here, in the library that the program links with ahead of the C library, so that the program's and
+ * other libraries' calls come by.
  *
  * The allocator of the C library unmaps memory with calls that nobody can interpose, but only inside free and realloc,
  * and where a block lies can be seen from its header: a block with a mapping of its own is reported when it is freed, a
- * block of a thread's arena together with its whole heap, and the main heap is told not to shrink (verbs/watch.c). That
- * is a fact about the GNU C library's allocator; when the program runs with another one nothing is promised and no
+ * block of a thread's arena together with its whole heap, and the main heap is told not to shrink (memory/watch.c).
+ * That is a fact about the GNU C library's allocator; when the program runs with another one nothing is promised and no
  * registration is kept beyond its use.
  *
  * Where the C library's definitions come first (a Fortran program, which names the MPI library only by way of its
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/api/rebind.h"
-#include "libmrmpi/verbs/watch.h"
+#include "libmrmpi/memory/watch.h"
 
 /* ---- system calls ------------------------------------------------------------------------------------------------ */
 

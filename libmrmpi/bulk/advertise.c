@@ -7,7 +7,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/zcopy.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/verbs/odp.h"
+#include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,

@@ -20,7 +20,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/memory/memory.h"
 #include "libmrmpi/view/view.h"
 
 #define STRIPE_ALIGN  4096

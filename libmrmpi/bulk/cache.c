@@ -7,9 +7,9 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/internal.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/odp.h"
+#include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
-#include "libmrmpi/verbs/watch.h"
+#include "libmrmpi/memory/watch.h"
 
 static const struct mr_regcache_backend reg_backend = {.add = mr_memory_register, .remove = mr_memory_deregister};
 

@@ -11,9 +11,9 @@
 #include "libmrmpi/bulk/filter.h"
 #include "libmrmpi/route/adapt.h"
 #include "libmrmpi/route/feedback.h"
-#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/memory/memory.h"
 #include "libmrmpi/verbs/post.h"
-#include "libmrmpi/verbs/regcache.h"
+#include "libmrmpi/memory/regcache.h"
 
 _Static_assert(MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripes");
 

@@ -5,7 +5,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/internal.h"
-#include "libmrmpi/verbs/odp.h"
+#include "libmrmpi/memory/odp.h"
 
 int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/memory/memory.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/view/view.h"
 

@@ -8,7 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/repair.h"
-#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/memory/memory.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/view/view.h"
 

@@ -8,7 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/link/wire.h"
-#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/memory/memory.h"
 #include "libmrmpi/verbs/qp.h"
 
 #define SLAB_PACKETS 64

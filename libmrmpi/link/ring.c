@@ -9,7 +9,7 @@
 #include "libmrmpi/link/connected.h"
 #include "libmrmpi/link/slots.h"
 #include "libmrmpi/reliable/ack.h"
-#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/memory/memory.h"
 
 #define PAGE  4096
 #define BATCH 16 /* packets of a ring before the next one is looked at */

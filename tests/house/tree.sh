@@ -85,7 +85,7 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
       done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
     done
   done <<'ROOMS'
-api init comm core coll derived pt2pt vc view peer include fabric verbs
+api init comm core coll derived pt2pt vc view peer include fabric memory verbs
 init comm coll core derived pt2pt vc view
 comm coll core pt2pt
 coll core pt2pt
@@ -94,14 +94,15 @@ pt2pt core vc channel
 core
 vc channel
 net bulk view peer cm route channel link reliable verbs fabric
-bulk view peer route channel link verbs
+bulk view peer route channel link memory verbs
 view peer verbs
 peer cm route channel link reliable verbs fabric
 cm
 route cm link verbs
 channel
-link reliable verbs
+link reliable memory verbs
 reliable
+memory verbs
 verbs
 fabric
 launch

@@ -108,7 +108,7 @@ tests/libmrmpi/test_grant_PKGS := check
 tests/libmrmpi/test_grant_LDLIBS := -lpthread
 tests/libmrmpi/test_adapt_SRCS := tests/libmrmpi/test_adapt.c libmrmpi/route/adapt.c libmrmpi/route/sched.c libmrmpi/route/policy.c
 tests/libmrmpi/test_adapt_PKGS := check
-tests/libmrmpi/test_regcache_SRCS := tests/libmrmpi/test_regcache.c libmrmpi/verbs/regcache.c
+tests/libmrmpi/test_regcache_SRCS := tests/libmrmpi/test_regcache.c libmrmpi/memory/regcache.c
 tests/libmrmpi/test_regcache_PKGS := check
 tests/libmrmpi/test_select_SRCS := tests/libmrmpi/test_select.c libmrmpi/verbs/select.c
 tests/libmrmpi/test_select_PKGS := check
@@ -174,7 +174,7 @@ endif
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
 tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c memory.c put.c stripe.c moves.c advertise.c filter.c) $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
-    libmrmpi/verbs/regcache.c $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
+    libmrmpi/memory/regcache.c $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
 

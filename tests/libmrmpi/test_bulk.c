@@ -13,7 +13,7 @@
 #include "libmrmpi/bulk/zcopy.h"
 #include "libmrmpi/peer/peer.h"
 #include "libmrmpi/view/view.h"
-#include "libmrmpi/verbs/odp.h"
+#include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
 

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
-#include "libmrmpi/verbs/watch.h"
+#include "libmrmpi/memory/watch.h"
 
 #define BIG (64u << 20)
 

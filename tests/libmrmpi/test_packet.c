@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/link/packet.h"
-#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/memory/memory.h"
 
 #define LONG 4096
 #define MANY 100 /* more than one slab */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/regcache.h"
+#include "libmrmpi/memory/regcache.h"
 
 #define PAGE  4096u
 #define PAGES 256u

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Registering memory on all devices at once. */
-#include "libmrmpi/verbs/internal.h"
+#include "libmrmpi/memory/memory.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/verbs/verbs.h"
 
 static int register_on_all(void *addr, size_t len, int flags, enum mr_access access, struct mr_memory *out)
 {

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libmrmpi/verbs/memory.h"
+#include "libmrmpi/memory/memory.h"
 
 struct mr_reg {
     uintptr_t start, end;

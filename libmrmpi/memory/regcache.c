@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The registration cache. */
-#include "libmrmpi/verbs/regcache.h"
+#include "libmrmpi/memory/regcache.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the interposed calls to the registration cache. */
-#include "libmrmpi/verbs/watch.h"
+#include "libmrmpi/memory/watch.h"
 
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "libmrmpi/verbs/regcache.h"
+#include "libmrmpi/memory/regcache.h"
 
 static atomic_bool watched;
 static bool (*doubt)(void); /* set before watched */

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "libmrmpi/verbs/memory.h"
-#include "libmrmpi/verbs/regcache.h"
+#include "libmrmpi/memory/memory.h"
+#include "libmrmpi/memory/regcache.h"
 
 enum mr_odp_use {
     MR_ODP_NEVER,

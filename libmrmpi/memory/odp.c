@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Registering all memory at once, without pinning it. */
-#include "libmrmpi/verbs/odp.h"
+#include "libmrmpi/memory/odp.h"
 
 #include <string.h>
 #include <sys/mman.h>
