@@ -35,7 +35,7 @@ enum mr_cm_reason {
 };
 
 struct mr_cm_sub {
-    uint8_t rail, remote; /* the sender's rail and the receiver's, by their numbers in the cards of these */
+    uint8_t rail, remote; /* the sender's rail and the receiver's, by their numbers in the addresses of these */
     uint8_t path;         /* LID path, the same on both sides */
     uint8_t kind;         /* of link, and which of those alike: 8 bits of the caller's */
     uint8_t generation;   /* of the queue pairs, by the sender's count */
@@ -49,7 +49,7 @@ struct mr_cm_sub {
 };
 _Static_assert(sizeof(struct mr_cm_level) == 4, "on the wire");
 
-/* Where a rail of the sender is at present, by its number in the sender's card. lid 0: nothing is said of it. */
+/* Where a rail of the sender is at present, by its number in the sender's address. lid 0: nothing is said of it. */
 struct mr_cm_port {
     uint16_t lid;
     uint8_t lmc, pad;

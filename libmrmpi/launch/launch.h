@@ -10,7 +10,7 @@
  * Which ranks share a node is the launcher's word. Names from gethostname() are not asked: simulated hosts share one
  * machine.
  *
- * Business cards: mr_launch_put() stages a value, mr_launch_fence() publishes it and waits until every rank of the job
+ * Addresses: mr_launch_put() stages a value, mr_launch_fence() publishes it and waits until every rank of the job
  * has come, mr_launch_get() fetches a peer's value on demand (nothing is sent to ranks that do not ask). Functions
  * return 0 or a negative errno, may be called from any thread after init has returned, and block, so they do not belong
  * on the path of a message. What a client finds wrong with its launcher is in mr_launch_why(), and in the log too once

@@ -25,7 +25,7 @@
 
 enum {
     PART_MAX = 800,            /* some launchers count the whole line */
-    VALUE_BYTES_MAX = 1 << 20, /* more than this is no card of ours */
+    VALUE_BYTES_MAX = 1 << 20, /* more than this is no address of ours */
     HEADER_MAX = 24,           /* digits and a dot */
 };
 

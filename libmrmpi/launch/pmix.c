@@ -224,8 +224,8 @@ static int client_put(const char *key, const void *data, size_t len)
 }
 
 /*
- * One server has all cards, and a rank gets those that it needs. Servers of several nodes must have them before they
- * are asked: their requests to each other are not dependable (Slurm 22.05 with libpmix 4.2 answers some with "not
+ * One server has all addresses, and a rank gets those that it needs. Servers of several nodes must have them before
+ * they are asked: their requests to each other are not dependable (Slurm 22.05 with libpmix 4.2 answers some with "not
  * found").
  */
 static int client_fence_begin(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process without launcher: rank 0 of 1, whose only peer is itself. Business cards stay in a small list here. */
+/* A process without launcher: rank 0 of 1, whose only peer is itself. What it puts stays in a small list here. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,15 +9,15 @@
 
 #include "libmrmpi/launch/backend.h"
 
-struct card {
-    struct card *next;
+struct value {
+    struct value *next;
     size_t len;
     char *key;
     unsigned char data[];
 };
 
 static pthread_mutex_t cards_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct card *cards; /* newest first, so that a later put of a key hides the earlier */
+static struct value *values; /* newest first, so that a later put of a key hides the earlier */
 
 static int singleton_init(struct mr_launch_world *world)
 {
@@ -34,17 +34,17 @@ static int singleton_init(struct mr_launch_world *world)
 
 static int singleton_put(const char *key, const void *data, size_t len)
 {
-    struct card *card = malloc(sizeof(*card) + len);
+    struct value *value = malloc(sizeof(*value) + len);
 
-    if (!card || !(card->key = strdup(key))) {
-        free(card);
+    if (!value || !(value->key = strdup(key))) {
+        free(value);
         return -ENOMEM;
     }
-    card->len = len;
-    memcpy(card->data, data, len);
+    value->len = len;
+    memcpy(value->data, data, len);
     pthread_mutex_lock(&cards_lock);
-    card->next = cards;
-    cards = card;
+    value->next = values;
+    values = value;
     pthread_mutex_unlock(&cards_lock);
     return 0;
 }
@@ -64,13 +64,13 @@ static int singleton_get(int rank, const char *key, void *buf, size_t cap, size_
     int err = -ENOENT;
 
     pthread_mutex_lock(&cards_lock);
-    for (struct card *card = cards; card; card = card->next) {
-        if (strcmp(card->key, key))
+    for (struct value *value = values; value; value = value->next) {
+        if (strcmp(value->key, key))
             continue;
-        *len = card->len;
-        err = card->len > cap ? -EMSGSIZE : 0;
+        *len = value->len;
+        err = value->len > cap ? -EMSGSIZE : 0;
         if (!err)
-            memcpy(buf, card->data, card->len);
+            memcpy(buf, value->data, value->len);
         break;
     }
     pthread_mutex_unlock(&cards_lock);
@@ -92,11 +92,11 @@ static __attribute__((noreturn)) void singleton_abort(int code, const char *why)
 static int singleton_finalize(void)
 {
     pthread_mutex_lock(&cards_lock);
-    while (cards) {
-        struct card *next = cards->next;
-        free(cards->key);
-        free(cards);
-        cards = next;
+    while (values) {
+        struct value *next = values->next;
+        free(values->key);
+        free(values);
+        values = next;
     }
     pthread_mutex_unlock(&cards_lock);
     return 0;

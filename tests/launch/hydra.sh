@@ -20,7 +20,7 @@ rank 2/4 local 0/2 nodes 2 node 127.0.0.2 map 0,0,1,1 peers 2,3
 rank 3/4 local 1/2 nodes 2 node 127.0.0.2 map 0,0,1,1 peers 2,3"
 for protocol in auto pmi1 pmi2; do
   MRMPI_LAUNCHER=$protocol hydra "${two_nodes[@]}" -n 4 "$client"
-  is "$protocol: four ranks on two nodes exchange cards" "$? $(worlds)" "0 $four"
+  is "$protocol: four ranks on two nodes exchange addresses" "$? $(worlds)" "0 $four"
   MRMPI_LAUNCHER=$protocol hydra -pmi-port -n 3 "$client"
   is "$protocol: three ranks connect to a port" "$? $(grep -c '^rank [012]/3 local [012]/3 nodes 1 .* map 0,0,0 ' "$tmp/out")" "0 3"
 done

@@ -25,7 +25,7 @@
 static struct shared {
     pthread_barrier_t fence;
     size_t len[RANKS];
-    char card[RANKS][128];
+    char address[RANKS][128];
 } * shared;
 
 static int zeros[RANKS], identity[RANKS];
@@ -57,7 +57,7 @@ const struct mr_launch *mr_launch_info(void)
 
 int mr_launch_put(const char *key, const void *data, size_t len)
 {
-    memcpy(shared->card[launch.rank], data, len);
+    memcpy(shared->address[launch.rank], data, len);
     shared->len[launch.rank] = len;
     return 0;
 }
@@ -67,7 +67,7 @@ int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
     *len = shared->len[rank];
     if (!*len || *len > cap)
         return -ENOENT;
-    memcpy(buf, shared->card[rank], *len);
+    memcpy(buf, shared->address[rank], *len);
     return 0;
 }
 

@@ -11,6 +11,6 @@ for links in rc ud; do
   ok "other threads get on while the launcher is asked, $links" timeout -k 5 120 env MRMPI_LINKS=$links MRMPI_LOG_LEVEL=0 \
     simfab run --topology "$topology" -- mrrun -n 2 --hosts h1,h2 "$BUILD/tests/mpi/slow_card"
 done
-ok "both the card and the peer's request are there when a rank looks again" timeout -k 5 120 env MRMPI_LOG_LEVEL=0 \
+ok "both the address and the peer's request are there when a rank looks again" timeout -k 5 120 env MRMPI_LOG_LEVEL=0 \
   simfab run --topology "$topology" -- mrrun -n 2 --hosts h1,h2 "$BUILD/tests/mpi/slow_card" away
 done_testing

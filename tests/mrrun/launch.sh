@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# mrrun starts ranks that find each other: ranks, sizes, node maps, business cards, environments, placement on hosts.
+# mrrun starts ranks that find each other: ranks, sizes, node maps, addresses, environments, placement on hosts.
 . "$(dirname "$0")/../tap.sh"
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
 client=$BUILD/tests/mrrun/test_launch_client

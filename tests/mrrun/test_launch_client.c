@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank that uses the launch room directly, for the scripts beside it: "client MODE [ARG]". It joins, exchanges a card
+ * A rank that uses the launch room directly, for the scripts beside it: "client MODE [ARG]". It joins, exchanges an address
  * with everybody, prints what it learned, and ends as MODE says.
  */
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 static const struct mr_launch *self;
 
-struct card {
+struct address {
     int rank;
     char text[60];
 };
@@ -41,7 +41,7 @@ static int fence_in_steps(void)
 /* Put, fence, get everybody's; then a second round under a new key, whose fence is asked about. */
 static int exchange(const char *key, int mark)
 {
-    struct card mine = {.rank = self->rank}, got;
+    struct address mine = {.rank = self->rank}, got;
     char big[4096];
     size_t len;
 
@@ -60,7 +60,7 @@ static int exchange(const char *key, int mark)
             return fail("get", r, err);
         memcpy(&got, big, sizeof(got));
         if (len != sizeof(got) || got.rank != r || strcmp(got.text, want))
-            return fail("wrong card", r, -EPROTO);
+            return fail("wrong address", r, -EPROTO);
     }
     err = mr_launch_get(0, key, big, 4, &len);
     if (err != -EMSGSIZE || len != sizeof(got))
@@ -68,13 +68,13 @@ static int exchange(const char *key, int mark)
     return 0;
 }
 
-static int no_such_card(void)
+static int no_such_key(void)
 {
     char buf[8];
     size_t len;
     int err = mr_launch_get(self->size - 1, "mrmpi.test.none", buf, sizeof(buf), &len);
 
-    return err == -ENOENT ? 0 : fail("missing card", self->size - 1, err);
+    return err == -ENOENT ? 0 : fail("missing key", self->size - 1, err);
 }
 
 static void print_world(void)
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
         return mr_launch_finalize() ? 1 : 0;
     if (!strcmp(mode, "lost") && argc > 2)
         return wait_for_loss(argv[2]);
-    if (exchange("mrmpi.test.one", 1) || exchange("mrmpi.test.two", 2) || no_such_card())
+    if (exchange("mrmpi.test.one", 1) || exchange("mrmpi.test.two", 2) || no_such_key())
         return 1;
     print_world();
     return end_as_told(mode);
