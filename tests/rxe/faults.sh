@@ -20,7 +20,9 @@ impair() { # FAULT...: netem's words, on all wires
   for i in a0 b0 a1 b1; do tc qdisc replace dev $i root netem "$@" || return 1; done
 }
 mend() { local i; for i in a0 b0 a1 b1; do tc qdisc del dev $i root 2>/dev/null; done; }
-dropped() { tc -s qdisc show dev a0 | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | head -n 1; }
+dropped() { # on all wires: a short program sends some dozens of packets over each
+  each tc -s qdisc show dev | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | awk '{n += $1} END {print n + 0}'
+}
 job() { # RAILS RANKS PROGRAM...
   local rails=$1 n=$2
   shift 2
