@@ -14,7 +14,7 @@
 #define DEFAULT_MTU     4096u
 #define PACKET_OVERHEAD 34u          /* headers and checksums of a packet of a large message */
 #define MESSAGE_HEADER  24u          /* the library's, in front of a message that is sent at once */
-#define PART_HEADER     40u /* in front of each part, where a receiver gives paces: */
+#define PART_HEADER     40u          /* in front of each part, where a receiver gives paces: */
 #define PART_MAX        (MR_PACE_PACKET - 48u) /* data of the longest of them */
 #define PART_UNIT       64u
 #define EAGER_MAX       (16u * 1024) /* the largest that is sent at once */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share_load [-b|-s] [-p US] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable at the same time.
+ * share_load [-b|-s] [-p US] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable at the
+ * same time.
  *
  *   STREAM  JOB,SIZE[+SIZE...],WINDOW  a pair of ranks of this job; the first sends messages of these sizes in turn to
  *           the second, WINDOW of them under way. With WINDOW 0 it is a ping-pong of 8 bytes with pauses, which begins

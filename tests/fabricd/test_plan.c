@@ -111,7 +111,7 @@ START_TEST(buses_make_waits_longer)
     struct qos_tables t = tables(&p, nine_one_packets);
     struct plan_fabric f = {.mtu = 2048, .rate_mbps = 16000, .hops = 2};
     double links = (double)predict(&p, &t, &f, "bulk").classes[1].wait_ns;
-    /* a bulk packet in service, one of the other class's small messages and, the high limit being 0, one more of bulk */
+    /* a bulk packet in service, one of the other class's small messages and, with a high limit of 0, one more of bulk */
     near(links, 2 * (2078 + 1054 + 2078) / 2.0, 1);
     f.bus_write_mbytes = 2000;
     near((double)predict(&p, &t, &f, "bulk").classes[1].wait_ns, links + 1024, 1);
@@ -194,8 +194,8 @@ static struct plan_result predict_file(const struct policy *p, const struct qos_
 }
 
 /*
- * To a receiver whose bus is slower than the cable 8 KiB goes in parts of 1738 bytes, 28 blocks of the tables, and 64 KiB
- * in packets of 2082, 33 blocks. A turn of 32 blocks is two of those, or one of these.
+ * To a receiver whose bus is slower than the cable 8 KiB goes in parts of 1738 bytes, 28 blocks of the tables, and
+ * 64 KiB in packets of 2082, 33 blocks. A turn of 32 blocks is two of those, or one of these.
  */
 START_TEST(messages_are_cut_where_the_receiver_gives_paces)
 {
