@@ -76,7 +76,10 @@ static inline void api_unlock(void)
         mr_unlock();
 }
 
+/* The library runs, and only one thread calls it: nothing is to be done before a function's work, or after. */
+extern bool api_plain __attribute__((visibility("hidden")));
 _Noreturn void api_not_running(const char *function);
+void api_enter(const char *function); /* where that is not so: takes the lock, or ends the program */
 /* Unlocks, calls the error handler of c, returns what the MPI function returns. */
 int api_fail(struct mr_comm *c, enum mr_err err, const char *function);
 /* The same for an object with a handler of its own, which the handler is called with; `h` is kept meanwhile. */
@@ -84,16 +87,16 @@ int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, 
 
 #define API_ENTER()                                                                                                    \
     enum mr_err err = MR_SUCCESS;                                                                                      \
-    if (unlikely(mr_state != MR_STATE_RUNNING))                                                                        \
-        api_not_running(__func__ + 1);                                                                                 \
-    api_lock()
+    if (unlikely(!api_plain))                                                                                          \
+    api_enter(__func__ + 1)
 
 #define API_LEAVE(comm)                                                                                                \
     goto out;                                                                                                          \
     out:                                                                                                               \
     if (unlikely(err))                                                                                                 \
         return api_fail(comm, err, __func__ + 1);                                                                      \
-    api_unlock();                                                                                                      \
+    if (unlikely(!api_plain))                                                                                          \
+        api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
 /*
@@ -258,19 +261,21 @@ enum mr_err api_inter(const struct mr_comm *c); /* an error if it is none */
 #define api_dest(c, rank, tag)    api_dest_named(c, rank, tag, #rank, #tag)
 #define api_source(c, rank, tag)  api_source_named(c, rank, tag, #rank, #tag)
 
+/* A null pointer, or MPI_IN_PLACE: (void *)-1. */
+static inline bool api_no_address(const void *buf)
+{
+    return (uintptr_t)buf + 1 <= 1;
+}
+
 /* A buffer of count elements. A null pointer is fine for nothing, and for types that carry addresses. */
 static inline enum mr_err api_buffer_named(const void *buf, int64_t count, const struct mr_type *t, const char *name,
                                            const char *count_name, const char *type_name)
 {
-    if (!mr_config.check_args)
-        return MR_SUCCESS;
-    if (unlikely(count < 0))
+    if (unlikely(count < 0) && mr_config.check_args)
         return api_bad_count(count, count_name);
-    if (unlikely(!t->committed))
+    if (unlikely(!t->committed) && mr_config.check_args)
         return api_bad_type(t, type_name);
-    if (unlikely(!buf) && count && t->size && t->builtin)
-        return api_bad_buffer(buf, count, name, count_name);
-    if (unlikely(buf == MPI_IN_PLACE) && count)
+    if (unlikely(api_no_address(buf)) && count && (buf || (t->size && t->builtin)) && mr_config.check_args)
         return api_bad_buffer(buf, count, name, count_name);
     return MR_SUCCESS;
 }
@@ -300,11 +305,9 @@ static inline bool api_overlap(const void *a, size_t acount, const struct mr_typ
 static inline enum mr_err api_dest_named(const struct mr_comm *c, int rank, int tag, const char *name,
                                          const char *tag_name)
 {
-    if (!mr_config.check_args)
-        return MR_SUCCESS;
-    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL)
+    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL && mr_config.check_args)
         return api_bad_rank(c, rank, false, name);
-    if (unlikely(tag < 0 || tag > MR_TAG_UB))
+    if (unlikely(tag < 0 || tag > MR_TAG_UB) && mr_config.check_args)
         return api_bad_tag(tag, tag_name);
     return MR_SUCCESS;
 }
@@ -312,11 +315,10 @@ static inline enum mr_err api_dest_named(const struct mr_comm *c, int rank, int 
 static inline enum mr_err api_source_named(const struct mr_comm *c, int rank, int tag, const char *name,
                                            const char *tag_name)
 {
-    if (!mr_config.check_args)
-        return MR_SUCCESS;
-    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL && rank != MPI_ANY_SOURCE)
+    if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL && rank != MPI_ANY_SOURCE &&
+        mr_config.check_args)
         return api_bad_rank(c, rank, true, name);
-    if (unlikely((tag < 0 || tag > MR_TAG_UB) && tag != MPI_ANY_TAG))
+    if (unlikely((tag < 0 || tag > MR_TAG_UB) && tag != MPI_ANY_TAG) && mr_config.check_args)
         return api_bad_tag(tag, tag_name);
     return MR_SUCCESS;
 }

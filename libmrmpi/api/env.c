@@ -27,6 +27,12 @@ static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 static pid_t ends_at_exit; /* the process that has to end it there: not its children */
 int api_thread_level;      /* the highest that anybody asked for */
+bool api_plain;
+
+static void renew_plain(void)
+{
+    api_plain = mr_state == MR_STATE_RUNNING && !mr_threaded;
+}
 
 static void end_library(void)
 {
@@ -36,6 +42,7 @@ static void end_library(void)
     api_info_finalize();
     mr_finalize();
     mr_state = MR_STATE_FINALIZED;
+    renew_plain();
     api_handles_finalize();
 }
 
@@ -58,6 +65,7 @@ enum mr_err api_library_use(int thread_level)
     } else if (thread_level == MPI_THREAD_MULTIPLE && !mr_threaded) { /* else others read it at this moment */
         mr_threaded = true;
     }
+    renew_plain();
     if (!err) {
         users++;
         if (thread_level > api_thread_level)

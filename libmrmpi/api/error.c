@@ -72,6 +72,13 @@ _Noreturn void api_not_running(const char *function)
     mr_launch_abort(1, why);
 }
 
+void api_enter(const char *function)
+{
+    if (mr_state != MR_STATE_RUNNING)
+        api_not_running(function);
+    api_lock();
+}
+
 /* The launcher says rank and host, and ends the job. */
 static _Noreturn void abort_job(int code)
 {

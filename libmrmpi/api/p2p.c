@@ -12,7 +12,9 @@
 /* A message of nothing needs no type: programs that were written for MPICH give it the null handle. */
 static inline enum mr_err type_of(api_count count, MPI_Datatype datatype, struct mr_type **t, const char *name)
 {
-    if (likely(datatype != MPI_DATATYPE_NULL) || count)
+    if (likely((*t = abi_basic(datatype)) != NULL))
+        return MR_SUCCESS;
+    if (datatype != MPI_DATATYPE_NULL || count)
         return api_type_named(datatype, t, name);
     *t = mr_type_byte;
     return MR_SUCCESS;
@@ -88,9 +90,13 @@ MPI_COUNT_FN(int, Recv,
     API_ENTER();
     NOT_NULL(status);
     RECV_ARGS(buf, count, datatype, source, tag, comm, &c, &t);
-    st = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
-    err = mr_recv(buf, (size_t)count, t, source, tag, c, c->context, &st);
-    api_status(status, &st);
+    if (status == MPI_STATUS_IGNORE) {
+        err = mr_recv(buf, (size_t)count, t, source, tag, c, c->context, NULL);
+    } else {
+        st = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+        err = mr_recv(buf, (size_t)count, t, source, tag, c, c->context, &st);
+        api_status(status, &st);
+    }
     API_LEAVE(c);
 }
 
