@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
 #include "libmrmpi/pt2pt/match.h"
 #include "libmrmpi/pt2pt/message.h"
 #include "libmrmpi/pt2pt/protocol.h"
@@ -36,7 +37,10 @@ struct mr_pt2pt {
     bool peer_lost;        /* some peer has been lost: receives have to ask whether it is theirs */
     bool get_refused;      /* the kernel has refused single copy once */
     int (*poll_active)(void), (*poll_holding)(void); /* while there are transfers or channels in these lists */
-    int (*polls[4])(void);                           /* always */
+    struct mr_poll {
+        void *const *pending;
+        int (*poll)(void);
+    } polls[4]; /* mr_progress_register */
     unsigned num_polls;
     unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
     unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
@@ -62,6 +66,18 @@ static inline void mr_request_prepare(struct mr_request *r, enum mr_request_kind
     r->comm = comm;
     r->status.source = MR_PROC_NULL;
     r->status.tag = MR_ANY_TAG;
+}
+void mr_request_completed(struct mr_request *r); /* what is rare of mr_request_complete */
+/* As mr_request_complete, of a send or a receive: the protocol drops its reference. */
+static inline void mr_request_end(struct mr_request *r)
+{
+    r->complete = true;
+    if (__builtin_expect(mr_threaded || r->on_complete, 0))
+        mr_request_completed(r);
+    if (__builtin_expect(r->refs == 1, 0))
+        mr_request_put(r);
+    else
+        r->refs--;
 }
 /* A request in flight: counted twice, for the user and for the protocol, which drops its own at completion. */
 struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type);

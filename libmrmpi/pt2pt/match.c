@@ -203,6 +203,16 @@ static __attribute__((noinline)) void drop_empty(struct mr_match_table *t)
     t->num_queues--;
 }
 
+static inline void queue_shrunk(struct mr_match_table *t, struct mr_match_queue *q)
+{
+    count(t, q->class, -1);
+    if (!q->first) {
+        if (__builtin_expect(t->empty != NULL, 0))
+            drop_empty(t);
+        t->empty = q;
+    }
+}
+
 void mr_match_remove(struct mr_match_table *t, struct mr_match_entry *e)
 {
     struct mr_match_queue *q = e->queue;
@@ -218,12 +228,7 @@ void mr_match_remove(struct mr_match_table *t, struct mr_match_entry *e)
     else
         q->last = e->prev;
     e->queue = NULL;
-    count(t, q->class, -1);
-    if (!q->first) {
-        if (__builtin_expect(t->empty != NULL, 0))
-            drop_empty(t);
-        t->empty = q;
-    }
+    queue_shrunk(t, q);
 }
 
 struct mr_match_entry *mr_match_find(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
@@ -253,9 +258,34 @@ static __attribute__((noinline)) struct mr_match_entry *oldest_taker(const struc
     return best;
 }
 
-struct mr_match_entry *mr_match_find_taker(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
+static __attribute__((noinline)) struct mr_match_entry *take_elsewhere(struct mr_match_table *t, uint32_t ctx, int src,
+                                                                       int tag)
 {
-    return __builtin_expect(!t->wild, 1) ? mr_match_find(t, ctx, src, tag) : oldest_taker(t, ctx, src, tag);
+    struct mr_match_entry *e = t->wild ? oldest_taker(t, ctx, src, tag) : mr_match_find(t, ctx, src, tag);
+
+    if (e)
+        mr_match_remove(t, e);
+    return e;
+}
+
+struct mr_match_entry *mr_match_take(struct mr_match_table *t, uint32_t ctx, int src, int tag)
+{
+    struct mr_match_queue *q = t->last;
+    struct mr_match_entry *e;
+
+    if (__builtin_expect(t->wild != 0, 0) || !is_last(t, ctx, src, tag))
+        return take_elsewhere(t, ctx, src, tag);
+    e = q->first;
+    if (!e)
+        return NULL;
+    q->first = e->next;
+    if (e->next)
+        e->next->prev = NULL;
+    else
+        q->last = NULL;
+    e->queue = NULL;
+    queue_shrunk(t, q);
+    return e;
 }
 
 int mr_match_insert_quad(struct mr_match_table *t, struct mr_match_quad *q, uint32_t ctx, int src, int tag, void *owner)

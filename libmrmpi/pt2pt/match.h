@@ -50,8 +50,8 @@ int mr_match_insert(struct mr_match_table *t, struct mr_match_entry *e, uint32_t
 void mr_match_remove(struct mr_match_table *t, struct mr_match_entry *e);
 /* The oldest entry under exactly this key, NULL if none. */
 struct mr_match_entry *mr_match_find(const struct mr_match_table *t, uint32_t ctx, int src, int tag);
-/* The oldest entry whose key, with its wildcards, takes a message (ctx, src, tag). */
-struct mr_match_entry *mr_match_find_taker(const struct mr_match_table *t, uint32_t ctx, int src, int tag);
+/* The oldest entry whose key, with its wildcards, takes a message (ctx, src, tag): it is removed. NULL: none does. */
+struct mr_match_entry *mr_match_take(struct mr_match_table *t, uint32_t ctx, int src, int tag);
 
 /* The four entries of an unexpected message. */
 struct mr_match_quad {

@@ -75,10 +75,9 @@ static bool begin(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payloa
 
     if (f->coming || hdr->flags & MR_FLAG_POISON || !len || len >= hdr->len || hdr->len > MR_SCRATCH)
         return false;
-    e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    e = mr_match_take(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
     f->coming = mr_message_new(vc, hdr, e ? 0 : hdr->len);
     if (e) {
-        mr_match_remove(&mr_pt2pt.posted, e);
         f->coming->req = e->owner;
         mr_recv_meet(e->owner, hdr);
     }

@@ -53,8 +53,9 @@ int mr_progress(void)
         n += mr_pt2pt.poll_active();
     if (__builtin_expect(mr_pt2pt.holding != NULL, 0))
         n += mr_pt2pt.poll_holding();
-    for (unsigned i = 0; i < mr_pt2pt.num_polls; i++)
-        n += mr_pt2pt.polls[i]();
+    for (const struct mr_poll *p = mr_pt2pt.polls, *end = p + mr_pt2pt.num_polls; p != end; p++)
+        if (*p->pending)
+            n += p->poll();
     mr_lock_news += n > 0;
     return n;
 }
@@ -89,10 +90,10 @@ void mr_progress_some(void)
     mr_progress_try(never, NULL);
 }
 
-void mr_progress_register(int (*poll)(void))
+void mr_progress_register(void *const *pending, int (*poll)(void))
 {
     if (mr_pt2pt.num_polls < sizeof(mr_pt2pt.polls) / sizeof(mr_pt2pt.polls[0]))
-        mr_pt2pt.polls[mr_pt2pt.num_polls++] = poll;
+        mr_pt2pt.polls[mr_pt2pt.num_polls++] = (struct mr_poll){pending, poll};
 }
 
 static uint32_t longer(uint32_t sleep_us)

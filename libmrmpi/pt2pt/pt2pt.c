@@ -45,9 +45,8 @@ static bool deliver_head(struct mr_vc *vc, const struct mr_hdr *hdr, const void 
 
     if (!mr_head_offered(vc, hdr))
         return false;
-    e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    e = mr_match_take(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
     if (e) {
-        mr_match_remove(&mr_pt2pt.posted, e);
         mr_recv_match(e->owner, vc, hdr, payload, len);
     } else {
         mr_head_keep(vc, hdr, payload, len);
@@ -71,9 +70,8 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
                mr_vc_world_rank(vc), (unsigned long long)hdr->len, len);
         return;
     }
-    e = mr_match_find_taker(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    e = mr_match_take(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
     if (e) {
-        mr_match_remove(&mr_pt2pt.posted, e);
         mr_recv_match(e->owner, vc, hdr, payload, len);
     } else {
         mr_message_keep(vc, hdr, payload, len);

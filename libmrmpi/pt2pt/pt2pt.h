@@ -140,7 +140,7 @@ bool mr_progress_try(bool (*done)(void *arg), void *arg);
 void mr_progress_some(void); /* the same, where it takes long to find out what is done */
 /* Wait politely (spin, yield, sleep) until done(arg); polls the network, gives the lock away in between. */
 void mr_progress_until(bool (*done)(void *arg), void *arg);
-/* coll/ hooks its schedules into progress. */
-void mr_progress_register(int (*poll)(void));
+/* What rooms above have under way: poll is called in each look while *pending is not NULL. */
+void mr_progress_register(void *const *pending, int (*poll)(void));
 
 #endif

@@ -7,13 +7,12 @@
 
 void mr_recv_arrived(struct mr_message *m)
 {
-    struct mr_match_entry *e = mr_match_find_taker(&mr_pt2pt.posted, m->hdr.ctx, m->hdr.rank, m->hdr.tag);
+    struct mr_match_entry *e = mr_match_take(&mr_pt2pt.posted, m->hdr.ctx, m->hdr.rank, m->hdr.tag);
 
     if (!e) {
         mr_message_insert(m);
         return;
     }
-    mr_match_remove(&mr_pt2pt.posted, e);
     mr_recv_match(e->owner, m->vc, &m->hdr, m->payload, m->len);
     mr_message_free(m);
 }
@@ -28,19 +27,30 @@ static __attribute__((noinline)) void acknowledge(struct mr_vc *vc, const struct
     mr_vc_send(vc, &ack, NULL, 0);
 }
 
-void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr)
+static __attribute__((noinline)) void take_poison(struct mr_request *req, const struct mr_hdr *hdr)
 {
-    mr_flow_consume(vc, hdr->len);
-    if (__builtin_expect(hdr->flags & MR_FLAG_POISON, 0)) {
-        req->status.error = (enum mr_err)hdr->sreq;
-        mr_error_detail("rank %d has met an error in this operation: %s", hdr->rank, mr_err_text(req->status.error));
-    }
-    if (__builtin_expect(hdr->flags & MR_FLAG_ACK, 0))
-        acknowledge(vc, hdr);
-    mr_request_complete(req);
+    req->status.error = (enum mr_err)hdr->sreq;
+    mr_error_detail("rank %d has met an error in this operation: %s", hdr->rank, mr_err_text(req->status.error));
 }
 
-static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload)
+static inline void eager_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    mr_flow_consume(vc, hdr->len);
+    if (__builtin_expect(hdr->flags & (MR_FLAG_POISON | MR_FLAG_ACK), 0)) {
+        if (hdr->flags & MR_FLAG_POISON)
+            take_poison(req, hdr);
+        if (hdr->flags & MR_FLAG_ACK)
+            acknowledge(vc, hdr);
+    }
+    mr_request_end(req);
+}
+
+void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    eager_taken(req, vc, hdr);
+}
+
+static inline void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload)
 {
     size_t bytes = req->status.bytes;
 
@@ -50,7 +60,7 @@ static void take_eager(struct mr_request *req, struct mr_vc *vc, const struct mr
     } else if (bytes) {
         mr_type_unpack(req->recv_buf, req->count, req->type, 0, payload, bytes);
     }
-    mr_recv_taken(req, vc, hdr);
+    eager_taken(req, vc, hdr);
 }
 
 /*

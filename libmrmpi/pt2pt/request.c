@@ -98,20 +98,27 @@ void mr_request_put(struct mr_request *r)
     }
 }
 
-void mr_request_complete(struct mr_request *r)
+void mr_request_completed(struct mr_request *r)
 {
     void (*tell)(struct mr_request *, void *) = r->on_complete;
-    bool ours = r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV;
 
-    r->complete = true;
-    if (__builtin_expect(mr_threaded, 0))
+    if (mr_threaded)
         mr_shm_wake();
     if (tell) {
         r->on_complete = NULL;
         tell(r, r->on_complete_arg);
     }
-    if (ours)
-        mr_request_put(r);
+}
+
+/* What is told may change or free a request that is not in flight. */
+void mr_request_complete(struct mr_request *r)
+{
+    if (r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV) {
+        mr_request_end(r);
+        return;
+    }
+    r->complete = true;
+    mr_request_completed(r);
 }
 
 /* A greeting is about rounds to come: while one is under way, its request counts. */

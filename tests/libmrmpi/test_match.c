@@ -47,16 +47,14 @@ START_TEST(posted_like_reference)
             used++;
         } else {
             struct item m = random_item(false), *expected = NULL;
-            struct mr_match_entry *e = mr_match_find_taker(&t, m.ctx, m.src, m.tag);
+            struct mr_match_entry *e = mr_match_take(&t, m.ctx, m.src, m.tag);
 
             for (int i = 0; i < used && !expected; i++)
                 if (items[i].there && takes(&items[i], m.ctx, m.src, m.tag))
                     expected = &items[i];
             ck_assert_ptr_eq(e ? e->owner : NULL, expected);
-            if (e) {
-                mr_match_remove(&t, e);
+            if (e)
                 expected->there = false;
-            }
         }
     }
     mr_match_finalize(&t);
@@ -103,16 +101,18 @@ START_TEST(wildcards_in_order)
     ck_assert_int_eq(mr_match_init(&t), 0);
     mr_match_insert(&t, &any, 0, MR_ANY_SOURCE, MR_ANY_TAG);
     mr_match_insert(&t, &exact, 0, 1, 7);
-    ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 1, 7), &any);
-    mr_match_remove(&t, &any);
-    ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 1, 7), &exact);
+    ck_assert_ptr_null(mr_match_take(&t, 2, 1, 7));
+    ck_assert_ptr_eq(mr_match_take(&t, 0, 1, 7), &any);
     mr_match_insert(&t, &any, 0, MR_ANY_SOURCE, MR_ANY_TAG);
-    ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 1, 7), &exact);
-    ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 2, 7), &any);
-    ck_assert_ptr_null(mr_match_find_taker(&t, 2, 1, 7));
-    mr_match_remove(&t, &any);
-    mr_match_remove(&t, &exact);
+    ck_assert_ptr_eq(mr_match_take(&t, 0, 1, 7), &exact);
+    mr_match_insert(&t, &exact, 0, 1, 7);
+    ck_assert_ptr_eq(mr_match_take(&t, 0, 2, 7), &any);
+    ck_assert_ptr_null(mr_match_take(&t, 0, 2, 7));
+    ck_assert_ptr_eq(mr_match_take(&t, 0, 1, 7), &exact);
+    ck_assert_ptr_null(mr_match_take(&t, 0, 1, 7));
     ck_assert(mr_match_empty(&t));
+    mr_match_insert(&t, &exact, 0, 1, 7);
+    mr_match_remove(&t, &exact);
     mr_match_remove(&t, &exact); /* not there any more: nothing happens */
     mr_match_finalize(&t);
 }
@@ -130,8 +130,8 @@ START_TEST(many_keys)
     for (int i = 0; i < N; i++)
         ck_assert_int_eq(mr_match_insert(&t, &e[i], 0, 3, i), 0);
     for (int i = N - 1; i >= 0; i--) {
-        ck_assert_ptr_eq(mr_match_find_taker(&t, 0, 3, i), &e[i]);
-        mr_match_remove(&t, &e[i]);
+        ck_assert_ptr_eq(mr_match_find(&t, 0, 3, i), &e[i]);
+        ck_assert_ptr_eq(mr_match_take(&t, 0, 3, i), &e[i]);
     }
     ck_assert(mr_match_empty(&t));
     mr_match_finalize(&t);
@@ -210,15 +210,13 @@ START_TEST(emptied_queues)
     }
     for (int i = 0; i < 10; i++) { /* one after the other under one key, and in between under another */
         ck_assert_int_eq(mr_match_insert(&t, &e[0], 4, 3, 7), 0);
-        ck_assert_ptr_eq(mr_match_find_taker(&t, 4, 3, 7), &e[0]);
-        ck_assert_ptr_null(mr_match_find_taker(&t, 4, 3, 8));
-        mr_match_remove(&t, &e[0]);
-        ck_assert_ptr_null(mr_match_find_taker(&t, 4, 3, 7));
+        ck_assert_ptr_null(mr_match_take(&t, 4, 3, 8));
+        ck_assert_ptr_eq(mr_match_take(&t, 4, 3, 7), &e[0]);
+        ck_assert_ptr_null(mr_match_take(&t, 4, 3, 7));
         if (i % 3)
             continue;
         ck_assert_int_eq(mr_match_insert(&t, &e[1], 4, 3, 8), 0);
-        ck_assert_ptr_eq(mr_match_find_taker(&t, 4, 3, 8), &e[1]);
-        mr_match_remove(&t, &e[1]);
+        ck_assert_ptr_eq(mr_match_take(&t, 4, 3, 8), &e[1]);
     }
     mr_match_finalize(&t);
 }
@@ -237,8 +235,8 @@ START_TEST(queue_of_the_last_insertion_goes)
     mr_match_remove(&t, &e[0]); /* now the queue of 8 goes: that of 7 is the empty one */
     ck_assert_int_eq(mr_match_insert(&t, &e[2], 4, 3, 8), 0);
     ck_assert_int_eq(mr_match_insert(&t, &e[3], 4, 3, 9), 0);
-    ck_assert_ptr_eq(mr_match_find_taker(&t, 4, 3, 8), &e[2]);
-    ck_assert_ptr_eq(mr_match_find_taker(&t, 4, 3, 9), &e[3]);
+    ck_assert_ptr_eq(mr_match_take(&t, 4, 3, 8), &e[2]);
+    ck_assert_ptr_eq(mr_match_take(&t, 4, 3, 9), &e[3]);
     mr_match_finalize(&t);
 }
 END_TEST
