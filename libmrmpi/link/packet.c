@@ -12,29 +12,22 @@
 #include "libmrmpi/verbs/qp.h"
 
 #define SLAB_PACKETS 64
-#define SHORT_BYTES  256
-
-enum pool_size { POOL_SHORT, POOL_LONG, POOLS };
-
-struct pool {
-    size_t stride;
-    struct mr_packet *free; /* through kept.next */
-};
 
 struct mr_packet_slab {
     struct mr_packet_slab *next;
-    struct pool *pool;
+    struct mr_packet_pool *pool;
     struct mr_memory memory;
     unsigned char *data;
     struct mr_packet packet[SLAB_PACKETS];
 };
 
-static struct {
-    struct pool pool[POOLS];
-    struct mr_packet_slab *slabs;
-} packets;
+struct mr_packet_pool mr_packets_short;
+static struct mr_packet_pool long_packets;
+static struct mr_packet_slab *packet_slabs;
+static struct mr_packet_pool *const packet_pools[] = {&mr_packets_short, &long_packets};
+#define POOLS (sizeof packet_pools / sizeof *packet_pools)
 
-static int add_slab(struct pool *pool)
+static int add_slab(struct mr_packet_pool *pool)
 {
     size_t bytes = (SLAB_PACKETS * pool->stride + 4095) & ~(size_t)4095;
     struct mr_packet_slab *s = calloc(1, sizeof *s);
@@ -53,8 +46,8 @@ static int add_slab(struct pool *pool)
         return err;
     }
     s->pool = pool;
-    s->next = packets.slabs;
-    packets.slabs = s;
+    s->next = packet_slabs;
+    packet_slabs = s;
     for (unsigned i = 0; i < SLAB_PACKETS; i++) {
         struct mr_packet *p = &s->packet[i];
 
@@ -66,12 +59,16 @@ static int add_slab(struct pool *pool)
     return 0;
 }
 
+static size_t stride_of(size_t longest)
+{
+    return (longest + MR_PACKET_SPARE + 63) & ~(size_t)63;
+}
+
 int mr_packets_open(size_t packet_max)
 {
-    memset(&packets, 0, sizeof packets);
-    packets.pool[POOL_SHORT].stride = (SHORT_BYTES + MR_PACKET_SPARE + 63) & ~(size_t)63;
-    packets.pool[POOL_LONG].stride = (packet_max + MR_PACKET_SPARE + 63) & ~(size_t)63;
-    return add_slab(&packets.pool[POOL_SHORT]);
+    mr_packets_short = (struct mr_packet_pool){.stride = stride_of(MR_PACKET_SHORT)};
+    long_packets = (struct mr_packet_pool){.stride = stride_of(packet_max)};
+    return add_slab(&mr_packets_short);
 }
 
 /* Packets that nobody has given back. Of those that were, some may not have come back from the adapter at the end. */
@@ -79,11 +76,11 @@ static unsigned count_leaked(void)
 {
     unsigned n = 0;
 
-    for (const struct mr_packet_slab *s = packets.slabs; s; s = s->next)
+    for (const struct mr_packet_slab *s = packet_slabs; s; s = s->next)
         for (unsigned i = 0; i < SLAB_PACKETS; i++)
             n += !s->packet[i].dropped;
     for (unsigned i = 0; i < POOLS; i++)
-        for (const struct mr_packet *p = packets.pool[i].free; p; p = (const struct mr_packet *)p->kept.next)
+        for (const struct mr_packet *p = packet_pools[i]->free; p; p = (const struct mr_packet *)p->kept.next)
             n--;
     return n;
 }
@@ -95,16 +92,16 @@ void mr_packets_close(void)
 
     if (leaked)
         mr_log_print(MR_LOG_WARN, "leak: %u packets were not given back", leaked);
-    while ((s = packets.slabs)) {
-        packets.slabs = s->next;
+    while ((s = packet_slabs)) {
+        packet_slabs = s->next;
         mr_memory_deregister(&s->memory);
         free(s->data);
         free(s);
     }
-    memset(&packets, 0, sizeof packets);
+    mr_packets_short.free = long_packets.free = NULL;
 }
 
-static struct mr_packet *packet_pool_take(struct pool *pool)
+static struct mr_packet *packet_pool_take(struct mr_packet_pool *pool)
 {
     struct mr_packet *p = pool->free;
 
@@ -118,7 +115,7 @@ static struct mr_packet *packet_pool_take(struct pool *pool)
     return p;
 }
 
-static bool packet_pool_has(const struct pool *pool, unsigned num)
+static bool packet_pool_has(const struct mr_packet_pool *pool, unsigned num)
 {
     const struct mr_packet *p = pool->free;
 
@@ -130,15 +127,15 @@ static bool packet_pool_has(const struct pool *pool, unsigned num)
 int mr_packets_reserve(unsigned num)
 {
     for (unsigned i = 0; i < POOLS; i++)
-        while (!packet_pool_has(&packets.pool[i], num))
-            if (add_slab(&packets.pool[i]))
+        while (!packet_pool_has(packet_pools[i], num))
+            if (add_slab(packet_pools[i]))
                 return -ENOMEM;
     return 0;
 }
 
 struct mr_packet *mr_packet_blank(void)
 {
-    return packet_pool_take(&packets.pool[POOL_SHORT]);
+    return packet_pool_take(&mr_packets_short);
 }
 
 struct mr_packet *mr_packet_copy(const struct mr_packet *p)
@@ -162,7 +159,7 @@ struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, 
 {
     unsigned form = mr_wire_form(hdr, len);
     size_t head = mr_wire_size(form);
-    struct mr_packet *p = packet_pool_take(&packets.pool[head + len <= SHORT_BYTES ? POOL_SHORT : POOL_LONG]);
+    struct mr_packet *p = packet_pool_take(head + len <= MR_PACKET_SHORT ? &mr_packets_short : &long_packets);
 
     if (__builtin_expect(!p, 0))
         return NULL;
@@ -177,7 +174,7 @@ struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, 
 
 void mr_packet_free(struct mr_packet *p)
 {
-    struct pool *pool = p->slab->pool;
+    struct mr_packet_pool *pool = p->slab->pool;
 
     p->dropped = p->posted;
     if (__builtin_expect(p->posted, 0))
@@ -188,7 +185,7 @@ void mr_packet_free(struct mr_packet *p)
 
 void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link)
 {
-    for (struct mr_packet_slab *s = packets.slabs; s; s = s->next)
+    for (struct mr_packet_slab *s = packet_slabs; s; s = s->next)
         for (unsigned i = 0; i < SLAB_PACKETS; i++) {
             struct mr_packet *p = &s->packet[i];
 

@@ -7,6 +7,7 @@
 #define MRMPI_PACKET_H
 
 #include "libmrmpi/base/packet.h"
+#include "libmrmpi/link/wire.h"
 #include "libmrmpi/reliable/kept.h"
 #include "libmrmpi/verbs/post.h"
 
@@ -32,10 +33,41 @@ struct mr_packet {
 int mr_packets_open(size_t packet_max);
 void mr_packets_close(void);
 
+/* Packets of one size that are free, through kept.next. */
+struct mr_packet_pool {
+    size_t stride;
+    struct mr_packet *free;
+};
+extern struct mr_packet_pool mr_packets_short; /* of MR_PACKET_SHORT bytes and MR_PACKET_SPARE behind them */
+#define MR_PACKET_SHORT 256
+
 /* There is memory for the next so many packets, however long: 0, or -ENOMEM. */
 int mr_packets_reserve(unsigned num);
 /* A packet with this header and payload; NULL: no memory. */
 struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len);
+/* The same for a payload of MR_PACKET_SHORT - MR_WIRE_MAX bytes at most, if a packet is at hand: else NULL. */
+static inline struct mr_packet *mr_packet_make_short(const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_packet *p = mr_packets_short.free;
+    size_t head;
+
+    if (__builtin_expect(!p, 0))
+        return NULL;
+    mr_packets_short.free = (struct mr_packet *)p->kept.next;
+    head = mr_wire_put(hdr, mr_wire_form(hdr, len), p->data);
+    if (len)
+        memcpy(p->data + head, payload, len);
+    p->size = p->kept.len = (uint32_t)(head + len);
+    p->payload = (uint32_t)len;
+    p->tail = 0;
+    return p;
+}
+/* It was not posted. */
+static inline void mr_packet_unmake_short(struct mr_packet *p)
+{
+    p->kept.next = (struct mr_kept *)mr_packets_short.free;
+    mr_packets_short.free = p;
+}
 /* One without content, for its tx. */
 struct mr_packet *mr_packet_blank(void);
 /* The same bytes once more, for who cannot wait until the first ones have come back. */

@@ -7,6 +7,7 @@
 #include "libmrmpi/net/grant.h"
 #include "libmrmpi/link/assembly.h"
 #include "libmrmpi/reliable/ack.h"
+#include "libmrmpi/reliable/window_path.h"
 
 /* A peer, and what the channel keeps of it. */
 struct mr_net_peer {

@@ -236,10 +236,13 @@ static __attribute__((noinline)) int serve(int done)
     return done;
 }
 
+/* Without a branch for each. */
 static inline bool nothing_is_due(void)
 {
-    return !mr_peers.connecting && !mr_peers.relying && !mr_peers.num_isolated && !mr_peers.recovery_due &&
-           !mr_peers.backlogged && !mr_peers.failing;
+    uintptr_t lists = (uintptr_t)mr_peers.connecting | (uintptr_t)mr_peers.relying | (uintptr_t)mr_peers.backlogged |
+                      (uintptr_t)mr_peers.failing;
+
+    return !(lists | mr_peers.num_isolated | mr_peers.recovery_due);
 }
 
 int mr_net_poll(void)

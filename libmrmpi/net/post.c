@@ -199,7 +199,9 @@ int mr_net_reserve(struct mr_vc *vc, unsigned packets)
     return err ? err : mr_window_make_room(&p->out, packets);
 }
 
-int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+/* It waits in the window until it has gone. */
+static __attribute__((noinline)) int send_in_turn(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
+                                                  size_t len)
 {
     struct mr_peer *p = vc->data;
     struct mr_packet *k;
@@ -222,5 +224,42 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
         return 0;
     mr_channel_waiting++;
     mr_peer_backlog(p);
+    return 0;
+}
+
+/* There is nothing to ask but whose turn it is: a short message to such a peer, and nothing waits. */
+static inline bool goes_plainly(const struct mr_peer *p, const struct mr_hdr *hdr, size_t len)
+{
+    return len <= MR_PACKET_SHORT - MR_WIRE_MAX && len <= mr_peers.qos.level[MR_LEVEL_SMALL].max &&
+           !(hdr->flags & MR_VC_FLAGS_HEAD) && p && p->plain && !mr_peers.ahead_limited && mr_window_is_clear(&p->out);
+}
+
+/* What is refused goes the other way: there it is seen why. */
+int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_peer *p = vc->data;
+    struct mr_packet *k;
+    struct mr_link *l;
+    unsigned i = 0;
+
+    if (__builtin_expect(!goes_plainly(p, hdr, len), 0))
+        return send_in_turn(vc, hdr, payload, len);
+    l = p->straight;
+    if (!l) {
+        i = mr_packet_turn(p, p->excluded, len);
+        if (__builtin_expect(i == p->num_now, 0))
+            return send_in_turn(vc, hdr, payload, len);
+        l = p->now[i].level[MR_LEVEL_SMALL];
+    }
+    k = mr_packet_make_short(hdr, payload, len);
+    if (__builtin_expect(!k, 0))
+        return send_in_turn(vc, hdr, payload, len);
+    if (__builtin_expect(l->ops->send(l, k), 0)) {
+        mr_packet_unmake_short(k);
+        return send_in_turn(vc, hdr, payload, len);
+    }
+    mr_window_post(&p->out, &k->kept, l->index);
+    mr_packet_taken(p, i, len);
+    mr_stat_add(MR_STAT_NET_SENT, 1);
     return 0;
 }

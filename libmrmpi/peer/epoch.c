@@ -15,6 +15,7 @@
  * one more epoch begins.
  */
 #include "libmrmpi/peer/subs.h"
+#include "libmrmpi/reliable/window_path.h"
 
 #include <string.h>
 

@@ -344,6 +344,7 @@ static void handshake_established(struct mr_cm_conn *c)
     if (c->initiator && c->smooth)
         mr_rtt_sample(&mr_peers_own.connect_rtt, mr_clock_ns() - c->begun_ns);
     p->up = true;
+    mr_sub_renew_plain(p);
     mr_where_answered(p);
     if (first)
         mr_recovery_connected(p);

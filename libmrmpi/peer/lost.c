@@ -17,7 +17,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
         return;
     p->error = error ? error : -EIO;
     mr_ration_lost(p);
-    p->up = false;
+    p->up = p->plain = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
         p->own->loads[p->sub[i].parity][mr_sub_place(&p->sub[i])].up = false;
         mr_probe_drop(&p->sub[i]);

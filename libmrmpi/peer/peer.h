@@ -44,6 +44,8 @@ struct mr_peer {
     uint32_t *steer;      /* with rules: excluded subchannels by use and size class of a packet (steer.c) */
     uint32_t arrived;     /* mr_peers.arrived when a packet was last sent there */
     struct mr_sched packet_turn;
+    bool plain; /* up, no rules, no lossy links: of a short packet there is nothing to ask but whose turn it is */
+    struct mr_link *straight; /* plain: the one that takes all of those; NULL: they have turns */
     uint32_t excluded;     /* set of subchannels that carry no packets, since better ones are open */
     uint32_t excluded_far; /* those of them that are excluded by their place only (policy near) */
     uint32_t rdma;         /* set of those that carry large messages */

@@ -263,6 +263,12 @@ int mr_subs_make(struct mr_peer *p)
     return 0;
 }
 
+void mr_sub_renew_plain(struct mr_peer *p)
+{
+    p->plain = p->up && !p->steer && !p->has_lossy_link;
+    p->straight = p->plain && p->num_now == 1 && p->load[0].up && !p->excluded ? p->now[0].level[MR_LEVEL_SMALL] : NULL;
+}
+
 void mr_sub_prefer(struct mr_peer *p)
 {
     uint32_t of_kind[MR_LINK_KINDS] = {0}, up = 0;
@@ -287,5 +293,6 @@ void mr_sub_prefer(struct mr_peer *p)
     }
     if (p->steer)
         p->excluded = mr_steer_set(p, of_kind, up);
+    mr_sub_renew_plain(p);
     mr_peer_tell_preferred(p);
 }

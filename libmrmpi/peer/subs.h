@@ -46,6 +46,7 @@ int mr_subs_make(struct mr_peer *p);
 struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind);
 /* Choose the subchannels that carry packets: those of the preferred kind, of those that are open. */
 void mr_sub_prefer(struct mr_peer *p);
+void mr_sub_renew_plain(struct mr_peer *p); /* mr_peer.plain and .straight; mr_sub_prefer does that, too */
 
 /* Kind, parity and copy in one byte, as messages name them. */
 static inline uint8_t mr_sub_kind(const struct mr_sub *sub)

@@ -8,14 +8,19 @@
 
 #include "libmrmpi/pt2pt/flow.h"
 
-static enum mr_err send_error(struct mr_vc *vc, int error)
+static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int error)
 {
     mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-error));
     return error == -ENOMEM ? MR_ERR_NO_MEM : MR_ERR_PROC_FAILED;
 }
 
-/* One packet with the whole message, or a few (parts.c); data with holes is packed on the way. */
-static enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, struct mr_type *type)
+/*
+ * One packet with the whole message, or a few (parts.c); data with holes is packed on the way. In each caller: the
+ * header is made where it is used.
+ */
+static inline __attribute__((always_inline)) enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr,
+                                                                    const void *buf, size_t count,
+                                                                    struct mr_type *type)
 {
     int err;
 
@@ -48,7 +53,8 @@ static inline bool goes_eagerly(struct mr_vc *vc, size_t bytes)
 }
 
 /* An ACK of the receiver completes the send. */
-static enum mr_err send_synchronous(struct mr_vc *vc, struct mr_hdr *hdr, struct mr_request *req)
+static __attribute__((noinline)) enum mr_err send_synchronous(struct mr_vc *vc, struct mr_hdr *hdr,
+                                                              struct mr_request *req)
 {
     struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_ACK);
     enum mr_err err;

@@ -64,9 +64,15 @@ int mr_window_reserve(struct mr_window *w, unsigned links)
     return 0;
 }
 
+static void renew_clear(struct mr_window *w)
+{
+    w->clear = w->limit < w->mask ? w->limit : w->mask;
+}
+
 void mr_window_set_limit(struct mr_window *w, unsigned limit)
 {
     w->limit = limit < 1 ? 1 : limit > MR_WINDOW_LIMIT_MAX ? MR_WINDOW_LIMIT_MAX : limit;
+    renew_clear(w);
 }
 
 /* ---- the ring ---------------------------------------------------------------------------------------------------- */
@@ -86,6 +92,7 @@ int mr_window_grow(struct mr_window *w)
     free(w->slot);
     w->slot = slot;
     w->mask = slots - 1;
+    renew_clear(w);
     return 0;
 }
 
@@ -106,7 +113,7 @@ void mr_window_advance(struct mr_window *w)
         return;
     free(w->slot);
     w->slot = NULL;
-    w->mask = 0;
+    w->mask = w->clear = 0;
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */

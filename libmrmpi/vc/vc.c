@@ -29,24 +29,25 @@ static inline struct vc *vc_of(const struct mr_vc *vc)
 /* While other channels are busy the network is still looked at once in so many rounds. */
 #define NET_EVERY 8
 
-/* What a look at a channel takes. */
+/* What a look at a cheap channel takes. */
 struct look {
     void *const *pending; /* while this points to NULL there is nothing to do */
     int (*poll)(void);
-    bool is_dear;
 };
 
 static struct {
     const struct mr_launch *launch;
     struct mr_vc_upcalls up;
-    struct vc **vc;                       /* [launch->size] */
     const struct mr_channel_ops *open[3]; /* cheapest first */
-    struct look look[3];                  /* at these */
-    unsigned num_open;
+    unsigned num_open, num_looks;
+    struct look look[2];   /* at those but the network */
+    int (*poll_net)(void); /* NULL: it is not open */
     unsigned busy_rounds;
 } all;
 
 /* ---- peers ------------------------------------------------------------------------------------------------------- */
+
+struct mr_vc **mr_vcs; /* [launch->size] */
 
 static __attribute__((noinline)) struct vc *make_vc(int rank)
 {
@@ -66,20 +67,23 @@ static __attribute__((noinline)) struct vc *make_vc(int rank)
             v->base.ops = all.open[i];
     if (!v->base.ops)
         v->base.error = -EHOSTUNREACH;
-    all.vc[rank] = v;
+    mr_vcs[rank] = &v->base;
     return v;
+}
+
+struct mr_vc *mr_vc_make(int world_rank)
+{
+    return &make_vc(world_rank)->base;
 }
 
 static inline struct vc *get_vc(int world_rank)
 {
-    struct vc *v = all.vc[world_rank];
-
-    return v ? v : make_vc(world_rank);
+    return vc_of(mr_vc_get_peer(world_rank));
 }
 
-struct mr_vc *mr_vc_get_peer(int world_rank)
+static struct mr_vc *get_peer(int world_rank)
 {
-    return &get_vc(world_rank)->base;
+    return mr_vc_get_peer(world_rank);
 }
 
 size_t mr_vc_learn_sizes(struct mr_vc *vc)
@@ -310,8 +314,10 @@ static int open_channel(const struct mr_channel_ops *ops)
         mr_log(MR_LOG_ERROR, "channel %s cannot be opened: %s", ops->name, strerror(-err));
         return err;
     }
-    all.look[all.num_open] = (struct look){
-        .pending = ops->pending ? ops->pending : &always, .poll = ops->poll, .is_dear = ops == &mr_channel_net};
+    if (ops == &mr_channel_net)
+        all.poll_net = ops->poll;
+    else
+        all.look[all.num_looks++] = (struct look){ops->pending ? ops->pending : &always, ops->poll};
     all.open[all.num_open++] = ops;
     return 0;
 }
@@ -328,12 +334,12 @@ int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up)
                                            .read_done = read_done,
                                            .put_landed = put_landed,
                                            .failed = peer_failed,
-                                           .get = mr_vc_get_peer,
+                                           .get = get_peer,
                                            .send = send_control,
                                            .received = num_received,
                                            .eager_max = mr_vc_eager_max};
-    all.vc = calloc((size_t)launch->size, sizeof *all.vc);
-    if (!all.vc)
+    mr_vcs = calloc((size_t)launch->size, sizeof *mr_vcs);
+    if (!mr_vcs)
         return -ENOMEM;
     err = open_channel(&mr_channel_self);
     if (!err && launch->local_size > 1)
@@ -364,15 +370,16 @@ void mr_vc_finalize(void)
     while (all.num_open)
         if (all.open[--all.num_open]->finalize)
             all.open[all.num_open]->finalize();
-    if (!all.vc)
+    if (!mr_vcs)
         return;
     for (int r = 0; r < all.launch->size; r++) {
-        if (!all.vc[r])
+        if (!mr_vcs[r])
             continue;
-        mr_reorder_clear(&all.vc[r]->in);
-        free(all.vc[r]);
+        mr_reorder_clear(&vc_of(mr_vcs[r])->in);
+        free(mr_vcs[r]);
     }
-    free(all.vc);
+    free(mr_vcs);
+    mr_vcs = NULL;
     memset(&all, 0, sizeof all);
 }
 
@@ -384,13 +391,11 @@ int mr_vc_poll(void)
 {
     int done = 0;
 
-    for (const struct look *l = all.look, *end = l + all.num_open; l != end; l++) {
-        if (!*l->pending)
-            continue;
-        if (done && l->is_dear && ++all.busy_rounds % NET_EVERY)
-            break;
-        done += l->poll();
-    }
+    for (const struct look *l = all.look, *end = l + all.num_looks; l != end; l++)
+        if (*l->pending)
+            done += l->poll();
+    if (all.poll_net && !(done && ++all.busy_rounds % NET_EVERY))
+        done += all.poll_net();
     mr_channel_idle = done ? 0 : mr_channel_idle + 1;
     return done;
 }

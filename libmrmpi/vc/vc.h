@@ -42,7 +42,14 @@ void mr_vc_quiet(void);
 /* True while peers may still need this process to poll: a channel says so. */
 bool mr_vc_lingers(void);
 
-struct mr_vc *mr_vc_get_peer(int world_rank); /* made on demand, never NULL */
+extern struct mr_vc **mr_vcs; /* by world rank; NULL: not made yet. For mr_vc_get_peer only */
+struct mr_vc *mr_vc_make(int world_rank);
+static inline struct mr_vc *mr_vc_get_peer(int world_rank) /* made on demand, never NULL */
+{
+    struct mr_vc *vc = mr_vcs[world_rank];
+
+    return __builtin_expect(vc != NULL, 1) ? vc : mr_vc_make(world_rank);
+}
 /* Asks the channel how long packets may be, and keeps the answer. Returns eager_max, the least that a peer may have
  * while that is not known. */
 size_t mr_vc_learn_sizes(struct mr_vc *vc);

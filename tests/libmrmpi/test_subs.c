@@ -32,7 +32,7 @@ static struct end {
     unsigned rounds; /* that it wanted to begin, for the other side */
 } ends[2];
 static struct end *here;
-static unsigned num_rails[2];
+static unsigned num_rails[2], num_lanes; /* num_lanes: in the class that they meet in */
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
 
@@ -197,7 +197,7 @@ static void meet(unsigned rails_0, unsigned rails_1, uint8_t kinds)
         struct mr_peer *p = calloc(1, sizeof *p + sizeof *p->own);
 
         ends[e] = (struct end){.launch = {.rank = (int)e, .size = 2, .node_of = node_of}, .peer = p, .now_ns = 1};
-        ends[e].qos = class_of(FIRST, LANES, SMALL);
+        ends[e].qos = class_of(FIRST, num_lanes, SMALL);
         at(e);
         p->own = (struct mr_peer_own *)(p + 1);
         p->rank = !e;
@@ -213,6 +213,7 @@ static void setup(void)
     memset(&mr_peers, 0, sizeof mr_peers);
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
     memset(&mr_verbs, 0, sizeof mr_verbs);
+    num_lanes = LANES;
     mr_config.log_level = -1;
     mr_config.paths = 1;
     mr_config.pairs = "all";
@@ -298,6 +299,66 @@ static unsigned polled(unsigned end, bool more)
     ck_assert(mr_epoch_poll(here->peer, here->now_ns, begin) == more);
     return here->rounds - before;
 }
+
+/* ---- whose packets need no questions ------------------------------------------------------------------------------ */
+
+static void set_up(struct mr_peer *p, unsigned place, bool up)
+{
+    p->load[place].up = up;
+    mr_sub_prefer(p);
+}
+
+START_TEST(one_subchannel_is_straight)
+{
+    struct mr_peer *p;
+
+    num_lanes = 1;
+    meet(1, 1, 1u << MR_LINK_RC);
+    open_side(0, 0);
+    p = ends[0].peer;
+    at(0);
+    ck_assert_uint_eq(p->num_now, 1);
+    set_up(p, 0, true);
+    ck_assert(!p->plain && !p->straight); /* it is not up yet */
+    p->up = true;
+    mr_sub_renew_plain(p);
+    ck_assert(p->plain);
+    ck_assert_ptr_eq(p->straight, p->now[0].level[MR_LEVEL_SMALL]);
+    set_up(p, 0, false);
+    ck_assert(p->plain && !p->straight);
+    set_up(p, 0, true);
+    ck_assert_ptr_nonnull(p->straight);
+    p->has_lossy_link = true;
+    mr_sub_renew_plain(p);
+    ck_assert(!p->plain && !p->straight);
+    p->has_lossy_link = false;
+    p->steer = (uint32_t[1]){0}; /* rules */
+    mr_sub_renew_plain(p);
+    ck_assert(!p->plain && !p->straight);
+    p->steer = NULL;
+    mr_sub_renew_plain(p);
+    ck_assert(p->plain && p->straight);
+}
+END_TEST
+
+START_TEST(several_have_turns)
+{
+    struct mr_peer *p;
+
+    num_lanes = 1;
+    meet(2, 1, 1u << MR_LINK_RC);
+    open_side(0, 0);
+    p = ends[0].peer;
+    at(0);
+    ck_assert_uint_eq(p->num_now, 2);
+    p->up = true;
+    set_up(p, 0, true);
+    set_up(p, 1, true);
+    ck_assert(p->plain && !p->straight);
+    set_up(p, 1, false); /* it comes back without more ado: then there are turns again */
+    ck_assert(p->plain && !p->straight);
+}
+END_TEST
 
 /* ---- what they carry --------------------------------------------------------------------------------------------- */
 
@@ -478,6 +539,8 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, one_subchannel_is_straight);
+    tcase_add_test(c, several_have_turns);
     tcase_add_loop_test(c, both_ends_count_alike, 0, 7);
     tcase_add_loop_test(c, opened_by_either, 0, 32);
     tcase_add_test(c, room_comes_back);

@@ -103,6 +103,76 @@ START_TEST(native_in_order)
 }
 END_TEST
 
+/* What is posted while the window is clear is as what was pushed and then sent. */
+START_TEST(posted_at_once)
+{
+    begin(_i, 6);
+    ck_assert(!mr_window_is_clear(&w)); /* it has no ring yet */
+    push(0, 1);
+    ck_assert(!mr_window_is_clear(&w)); /* one waits */
+    sent(0, 1, true, 0);
+    for (unsigned i = 1; i < 6; i++) {
+        ck_assert(mr_window_is_clear(&w));
+        kept[i].len = LEN;
+        kept[i].state = MR_KEPT_DONE;
+        kept[i].tries = 9;
+        kept[i].blind = true;
+        kept[i].sent_ns = 7;
+        if (i & 1) {
+            mr_window_post(&w, &kept[i], i % 3 ? 1 : 0);
+        } else {
+            push(i, i + 1);
+            sent(i, i % 3 ? 1 : 0, true, 0);
+        }
+        ck_assert_uint_eq(kept[i].seq, first + i);
+        ck_assert_int_eq(kept[i].state, MR_KEPT_SENT);
+        ck_assert_uint_eq(kept[i].tries, 1);
+        ck_assert(!kept[i].blind && !kept[i].sent_ns && !kept[i].next);
+        ck_assert_uint_eq(w.num, i + 1);
+        ck_assert_uint_eq(w.num_most, i + 1);
+        ck_assert_uint_eq(w.bytes, (uint64_t)(i + 1) * LEN);
+        ck_assert_uint_eq(mr_window_waiting(&w), 0);
+    }
+    ck_assert(!mr_window_is_clear(&w)); /* the limit */
+    GIVEN(mr_window_confirmed(&w, 1, 3), 0, 1, 2);
+    ck_assert(mr_window_is_clear(&w));
+    mr_window_set_limit(&w, 3);
+    ck_assert(!mr_window_is_clear(&w));
+    GIVEN(mr_window_confirmed(&w, 0, 1), 3);
+    ck_assert(mr_window_is_clear(&w));
+    ck_assert_uint_eq(mr_window_link_lost(&w, 1), 2);
+    ck_assert(!mr_window_is_clear(&w)); /* some are to be sent again */
+    ck_assert_ptr_eq(mr_window_ready(&w), &kept[4]);
+    sent(4, 0, true, 0);
+    sent(5, 0, true, 0);
+    GIVEN(mr_window_confirmed(&w, 0, 2), 4, 5);
+    is_empty();
+}
+END_TEST
+
+/* A ring that is full is not clear, whatever the limit. */
+START_TEST(full_ring_is_not_clear)
+{
+    unsigned n = 0;
+
+    begin(_i, N);
+    push(0, 1);
+    sent(n++, 0, true, 0);
+    while (mr_window_is_clear(&w)) {
+        ck_assert_uint_lt(n, 100);
+        kept[n].len = LEN;
+        mr_window_post(&w, &kept[n++], 0);
+    }
+    ck_assert_uint_eq(n, w.mask);
+    push(n, n + 1); /* it grows */
+    sent(n++, 0, true, 0);
+    ck_assert(mr_window_is_clear(&w));
+    for (unsigned i = 0; i < n; i++)
+        GIVEN(mr_window_confirmed(&w, 0, 1), (int)i);
+    is_empty();
+}
+END_TEST
+
 START_TEST(limit_holds)
 {
     begin(_i, 4);
@@ -747,6 +817,8 @@ int main(void)
 
     tcase_add_loop_test(t, idle_costs_nothing, 0, 2);
     tcase_add_loop_test(t, native_in_order, 0, 2);
+    tcase_add_loop_test(t, posted_at_once, 0, 2);
+    tcase_add_loop_test(t, full_ring_is_not_clear, 0, 2);
     tcase_add_loop_test(t, limit_holds, 0, 2);
     tcase_add_loop_test(t, full_memory_changes_nothing, 0, 2);
     tcase_add_loop_test(t, room_that_is_made, 0, 2);
