@@ -7,6 +7,9 @@ libmrmpi.so_SRCS := $(sort $(wildcard $(LIBMRMPI_ROOMS:%=%/*.c)))
 libmrmpi.so_PKGS := libibverbs pmix hwloc
 # Exports are the map's business (mr_* for the ABI shells), so visibility must not hide them before the map is read.
 $(foreach r,$(LIBMRMPI_ROOMS),$(eval CFLAGS.$(r) := -fvisibility=default -fno-semantic-interposition))
+# What every short message passes: canaries where characters are gathered, not in each function that gives an address away
+LIBMRMPI_PATH := $(addprefix libmrmpi/,pt2pt vc net link verbs reliable)
+$(foreach r,$(LIBMRMPI_PATH),$(eval CFLAGS.$(r) += -fstack-protector -fno-plt))
 libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic
 libmrmpi.so_MAP := libmrmpi/mrmpi.map
 libmrmpi.so_LDLIBS := -lpthread -lm
@@ -19,7 +22,7 @@ libmpi.so.12_SRCS := $(filter-out libmrmpi/api/memory.c,$(libmpi.so.12_SRCS))
 endif
 libmpi.so.12_DEPS := libmrmpi.so
 libmpi.so.12_LINKS := libmpi.so libmpich.so.12 libmpich.so
-CFLAGS.libmrmpi/api := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition
+CFLAGS.libmrmpi/api := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition -fstack-protector -fno-plt
 # nodelete: other libraries' calls may have been led here (api/rebind.h)
 libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions -Wl,-z,nodelete
 libmpi.so.12_MAP := libmrmpi/api/mpich.map

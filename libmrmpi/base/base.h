@@ -9,10 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/stats.h"
-
-/* The struct of that type whose member ptr points to. */
-#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 #define MR_EAGER_LEAST 64 /* bytes that every rank takes unasked */
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
 
 struct mr_launch;
@@ -129,14 +130,14 @@ struct mr_channel_up {
     uint32_t (*received)(const struct mr_vc *vc); /* packets that were delivered so far; wraps */
     size_t (*eager_max)(struct mr_vc *vc);        /* as mr_vc_eager_max */
 };
-extern struct mr_channel_up mr_channel_up;
+extern MR_OWN struct mr_channel_up mr_channel_up;
 
 /*
  *  Packets to all peers that wait, as copies, for room or for a connection, with the sends that pt2pt/ holds back
  *  because of them; kept by the channels and by pt2pt/. While it is 0 nobody has to ask.
  */
-extern unsigned mr_channel_waiting;
+extern MR_OWN unsigned mr_channel_waiting;
 /* So many times in a row no channel had anything to do; kept by vc/. */
-extern unsigned mr_channel_idle;
+extern MR_OWN unsigned mr_channel_idle;
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef MRMPI_PACKET_H
 #define MRMPI_PACKET_H
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/reliable/kept.h"
@@ -38,7 +39,7 @@ struct mr_packet_pool {
     size_t stride;
     struct mr_packet *free;
 };
-extern struct mr_packet_pool mr_packets_short; /* of MR_PACKET_SHORT bytes and MR_PACKET_SPARE behind them */
+extern MR_OWN struct mr_packet_pool mr_packets_short; /* of MR_PACKET_SHORT bytes and MR_PACKET_SPARE behind them */
 #define MR_PACKET_SHORT 256
 
 /* There is memory for the next so many packets, however long: 0, or -ENOMEM. */

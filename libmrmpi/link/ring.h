@@ -33,7 +33,7 @@ void mr_rings_init(void (*packet)(struct mr_rail *rail, const void *data, size_t
                    unsigned num, size_t longest);
 /* Hand up what has come. The number of packets. Only while mr_rings_num. */
 int mr_rings_poll(void);
-extern unsigned mr_rings_num; /* rings that are polled */
+extern MR_OWN unsigned mr_rings_num; /* rings that are polled */
 
 /* ---- the receiver: the memory is here ---------------------------------------------------------------------------- */
 

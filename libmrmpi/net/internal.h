@@ -46,7 +46,7 @@ struct mr_net {
     unsigned polls, ring_polls;
     uint64_t news_ns;   /* when news were looked for */
 };
-extern struct mr_net mr_net;
+extern MR_OWN struct mr_net mr_net;
 
 static inline struct mr_net_peer *mr_net_of(const struct mr_peer *p)
 {

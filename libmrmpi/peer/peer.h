@@ -89,7 +89,7 @@ struct mr_peers {
     bool recovery_due;     /* one of those that are recovering has something to send or do now */
     uint32_t arrived;      /* packets, of all peers */
 };
-extern struct mr_peers mr_peers;
+extern MR_OWN struct mr_peers mr_peers;
 
 /* ---- at the start: 0 or a negative errno, which was logged ------------------------------------------------------- */
 

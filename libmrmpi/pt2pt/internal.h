@@ -46,7 +46,7 @@ struct mr_pt2pt {
     unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
 };
-extern struct mr_pt2pt mr_pt2pt;
+extern MR_OWN struct mr_pt2pt mr_pt2pt;
 
 #define MR_SCRATCH (256u << 10)
 
@@ -103,6 +103,21 @@ static inline void mr_holes_pack(void *to, size_t len, const void *holes)
     const struct mr_holes *h = holes;
 
     mr_type_pack(h->buf, h->count, h->type, h->offset, to, len);
+}
+
+/* ---- progress.c ---- */
+void mr_wait_idly(struct mr_request *req, bool looked); /* looked: just now, for nothing */
+/* As mr_wait. What completes it may have come already: then there is nothing to remember from one look to the next. */
+static inline enum mr_err mr_wait_here(struct mr_request *req)
+{
+    bool looked = !mr_threaded;
+
+    while (!req->complete)
+        if (!looked || !mr_progress()) {
+            mr_wait_idly(req, looked);
+            break;
+        }
+    return req->status.error;
 }
 
 /* ---- tail.c ---- */

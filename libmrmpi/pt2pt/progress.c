@@ -188,7 +188,7 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
     }
 }
 
-static __attribute__((noinline)) void wait_idly(struct mr_request *req, bool looked)
+void mr_wait_idly(struct mr_request *req, bool looked)
 {
     struct idle idle = {0};
 
@@ -204,17 +204,9 @@ static __attribute__((noinline)) void wait_idly(struct mr_request *req, bool loo
     }
 }
 
-/* What completes it may have come already: then there is nothing to remember from one look to the next. */
 enum mr_err mr_wait(struct mr_request *req)
 {
-    bool looked = !mr_threaded;
-
-    while (!req->complete)
-        if (!looked || !mr_progress()) {
-            wait_idly(req, looked);
-            break;
-        }
-    return req->status.error;
+    return mr_wait_here(req);
 }
 
 static bool is_complete(void *req)

@@ -188,7 +188,7 @@ enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int 
     err = post_receive(&req, buf, count, src, tag, comm, ctx);
     if (err)
         return err;
-    err = mr_wait(&req);
+    err = mr_wait_here(&req);
     if (status)
         *status = req.status;
     return err;

@@ -55,7 +55,7 @@ struct mr_window {
     uint64_t expired_ns; /* the last time-out */
     uint64_t rest_ns;    /* no time-out before */
     bool probing;        /* the peer has not been heard of since */
-    /* counters */
+    /* counters; the maxima are those at a push */
     uint32_t num_most;
     uint64_t bytes_most;
     uint64_t resent, timeouts, gaps;

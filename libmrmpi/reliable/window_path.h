@@ -81,7 +81,10 @@ static inline bool mr_window_is_clear(const struct mr_window *w)
     return w->fresh == w->next && !w->again && w->next - w->base < w->clear;
 }
 
-/* The same as mr_window_push and mr_window_sent, for a packet that has just been posted on a native link. */
+/*
+ * The same as mr_window_push and mr_window_sent, for a packet that has just been posted on a native link. The maxima are
+ * not renewed: they tell of what waits for acknowledgements.
+ */
 static inline void mr_window_post(struct mr_window *w, struct mr_kept *k, unsigned link)
 {
     struct mr_window_link *l = &w->link[link];
@@ -90,10 +93,7 @@ static inline void mr_window_post(struct mr_window *w, struct mr_kept *k, unsign
     w->slot[k->seq & w->mask] = k;
     w->fresh = w->next = k->seq + 1;
     w->bytes += k->len;
-    if (++w->num > w->num_most)
-        w->num_most = w->num;
-    if (w->bytes > w->bytes_most)
-        w->bytes_most = w->bytes;
+    w->num++;
     k->link = (uint8_t)link;
     k->state = MR_KEPT_SENT;
     k->tries = 1;

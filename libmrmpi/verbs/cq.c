@@ -99,7 +99,7 @@ int mr_verbs_poll(void)
     struct ibv_wc wc[BATCH];
     int n;
 
-    if (__builtin_expect(mr_verbs.later || mr_verbs.rx_due, 0) && (n = poll_waiting()))
+    if (__builtin_expect((uintptr_t)mr_verbs.later | (uintptr_t)mr_verbs.rx_due, 0) && (n = poll_waiting()))
         return n;
     rail = first = mr_verbs.polled;
     if (__builtin_expect(!rail, 0))

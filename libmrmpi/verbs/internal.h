@@ -14,7 +14,7 @@
 
 #define MR_GRH_BYTES 40 /* before each datagram: room for a global header */
 
-extern struct mr_verbs_handlers mr_verbs_up;
+extern MR_OWN struct mr_verbs_handlers mr_verbs_up;
 
 #define MR_POLL_STREAK 8 /* looks in a row at a rail that has something, before it is the next one's turn */
 
