@@ -29,8 +29,9 @@ LIBDIR   ?= $(PREFIX)/lib
 DESTDIR  ?=
 SAN      ?=
 BUILD    ?= build$(if $(SAN),$(if $(filter thread,$(SAN)),/tsan,/san))
-# one name for one directory, or objects and their dependencies would be known by two
-override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
+# One name for one directory, however it is given: below the tree a relative one, else an absolute one. With two names
+# the dependencies of an object would be those of another target.
+override BUILD := $(shell realpath -m --relative-base=. -- $(BUILD))
 OPT      ?= $(if $(SAN),-O1,-O2)
 V        ?= 0
 ONLY     ?= %
