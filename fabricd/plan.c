@@ -4,6 +4,8 @@
 
 #include "fabricd/ahead.h"
 #include "fabricd/pace.h"
+#include "libmrmpi/base/packet.h"
+#include "libmrmpi/base/parts.h"
 #include "libmrmpi/route/ahead.h"
 #include "libmrmpi/route/pace.h"
 
@@ -13,15 +15,11 @@
 
 #define DEFAULT_MTU     4096u
 #define PACKET_OVERHEAD 34u          /* headers and checksums of a packet of a large message */
-#define MESSAGE_HEADER  24u          /* the library's, in front of a message that is sent at once */
-#define PART_HEADER     40u          /* in front of each part, where a receiver gives paces: */
-#define PART_MAX        (MR_PACE_PACKET - 48u) /* data of the longest of them */
-#define PART_UNIT       64u
+#define PART_MAX        (MR_PACE_PACKET - MR_WIRE_MAX) /* data of the longest part, where a receiver gives paces */
 #define EAGER_MAX       (16u * 1024) /* the largest that is sent at once */
 #define FULL_PACKETS    64u          /* of a message: more of the same teach nothing */
 #define RUN_PACKETS     40000u
 #define PING_BYTES      8u
-#define DATA_8B10B_MBPS 32000u       /* of 4X QDR, the fastest ports that send 10 bits for 8 */
 #define WRITES_MBPS     8000u /* of data, 4X SDR: at such links large messages come by writes, which nobody paces */
 
 /* What the load puts on the lanes of the place where it meets. */
@@ -52,13 +50,11 @@ static void put_packet(struct traffic *x, unsigned vl, unsigned bytes, unsigned 
     x->bytes[vl][class] += bytes;
 }
 
-/* As the library cuts it: into as few parts as are needed, of about the same length. */
 static void put_parts(struct traffic *x, unsigned vl, uint32_t size, unsigned class)
 {
-    uint32_t parts = (size + PART_MAX - 1) / PART_MAX;
-    uint32_t part = ((size + parts - 1) / parts + PART_UNIT - 1) / PART_UNIT * PART_UNIT;
+    uint32_t part = (uint32_t)mr_part_size(size, PART_MAX);
     for (uint32_t at = 0; at < size; at += part)
-        put_packet(x, vl, (size - at < part ? size - at : part) + PART_HEADER + PACKET_OVERHEAD, class);
+        put_packet(x, vl, (size - at < part ? size - at : part) + (uint32_t)MR_WIRE_PART + PACKET_OVERHEAD, class);
 }
 
 /* A message that is sent at once has its header in front of its data; a large one goes by RDMA, without. */
@@ -68,7 +64,7 @@ static void put_message(struct traffic *x, unsigned vl, uint32_t size, unsigned 
         put_parts(x, vl, size, class);
         return;
     }
-    uint32_t bytes = size <= EAGER_MAX ? size + MESSAGE_HEADER : size;
+    uint32_t bytes = size <= EAGER_MAX ? size + (uint32_t)MR_WIRE_MIN : size;
     unsigned full = bytes / mtu < FULL_PACKETS ? bytes / mtu : FULL_PACKETS;
     for (unsigned i = 0; i < full; i++)
         put_packet(x, vl, mtu + PACKET_OVERHEAD, class);
@@ -278,10 +274,10 @@ static double ahead_per_s(const struct qos_tables *t, unsigned class, const stru
     ahead_budgets(t, percent);
     if (!l->num_ahead || percent[class] <= 0 || !f->rate_mbps)
         return 0;
-    unsigned signals = f->rate_mbps <= DATA_8B10B_MBPS ? f->rate_mbps / 8 * 10 : f->rate_mbps;
     double bytes = percent[class] / 100 / l->num_ahead * f->rate_mbps * 1e6 / 8;
     double time_ns = l->share / 100 * 1e9;
-    return lesser(bytes / (PING_BYTES + MR_AHEAD_WIRE), time_ns / mr_ahead_message_ns(signals));
+    unsigned message_ns = mr_ahead_message_ns(mr_ahead_signal_mbps(f->rate_mbps));
+    return lesser(bytes / (PING_BYTES + MR_AHEAD_WIRE), time_ns / message_ns);
 }
 
 static void find_waits(const struct policy *p, const struct qos_tables *t, const struct plan_fabric *f,

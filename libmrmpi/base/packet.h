@@ -6,6 +6,7 @@
 #ifndef MRMPI_BASE_PACKET_H
 #define MRMPI_BASE_PACKET_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define MR_RAILS_MAX 8
@@ -25,6 +26,10 @@ struct mr_hdr {
     uint64_t sreq, rreq;
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
+/* Bytes of it between hosts, where what says nothing is left out (link/wire.h): */
+#define MR_WIRE_MIN  offsetof(struct mr_hdr, len)
+#define MR_WIRE_PART (MR_WIRE_MIN + 16) /* of a part of a message: how long that is, and where the part begins */
+#define MR_WIRE_MAX  sizeof(struct mr_hdr)
 #define MR_VC_KIND_EAGER   1 /* the one of pt2pt's that is known here: a message, or part of one, unasked */
 #define MR_VC_KIND_CHANNEL 0xf0
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */

@@ -15,9 +15,6 @@
 #include "libmrmpi/base/packet.h"
 #include "libmrmpi/reliable/ack.h"
 
-#define MR_WIRE_MIN offsetof(struct mr_hdr, len)
-#define MR_WIRE_MAX sizeof(struct mr_hdr)
-
 enum mr_wire_form {
     MR_WIRE_LEN = 1,
     MR_WIRE_SREQ = 2,

@@ -12,22 +12,14 @@
 #include <string.h>
 
 #include "libmrmpi/base/copy.h"
+#include "libmrmpi/base/parts.h"
 #include "libmrmpi/pt2pt/flow.h"
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
-/* As few packets as are needed, and all of about the same length: what comes at the same time shall end so. */
-static size_t part_of(size_t total, size_t most)
-{
-    size_t parts = (total + most - 1) / most, part = (total + parts - 1) / parts;
-
-    part = (part + 63) & ~(size_t)63;
-    return part < most ? part : most;
-}
-
 int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type)
 {
-    size_t total = hdr->len, part = part_of(total, mr_vc_part_max(vc));
+    size_t total = hdr->len, part = mr_part_size(total, mr_vc_part_max(vc));
     int err = mr_vc_reserve(vc, (unsigned)((total + part - 1) / part));
 
     hdr->flags |= MR_FLAG_PART;

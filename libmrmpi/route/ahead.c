@@ -4,6 +4,11 @@
 
 #define SIGNAL_8B10B_MBPS 40000u /* 4X QDR, the fastest ports that send 10 bits for 8 */
 
+uint32_t mr_ahead_signal_mbps(uint32_t data_mbps)
+{
+    return data_mbps <= SIGNAL_8B10B_MBPS / 10 * 8 ? data_mbps / 8 * 10 : data_mbps;
+}
+
 uint64_t mr_ahead_rate(uint32_t rate_mbps, unsigned part, unsigned all)
 {
     uint64_t mbps = rate_mbps <= SIGNAL_8B10B_MBPS ? rate_mbps * 8ull / 10 : rate_mbps;

@@ -34,6 +34,8 @@ struct mr_ahead {
     bool empty;
 };
 
+/* The rate at which a port signals that carries so much data, in Mbit/s. */
+uint32_t mr_ahead_signal_mbps(uint32_t data_mbps);
 /* Bytes per second of a port's rate in Mbit/s (as it signals: 8 bits in 10 up to QDR): a part of all. */
 uint64_t mr_ahead_rate(uint32_t rate_mbps, unsigned part, unsigned all);
 /* Nanoseconds per second: a part of all of an adapter's time. */

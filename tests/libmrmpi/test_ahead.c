@@ -159,6 +159,9 @@ START_TEST(rate_of_a_port)
     ck_assert_uint_eq(mr_ahead_rate(212500, 65535, 65536), 26562094688);
     ck_assert_uint_eq(mr_ahead_rate(425000, 65535, 65536), 53124189376);
     ck_assert_uint_eq(mr_ahead_rate(10000, 0, 65536), 0);
+    for (uint32_t data = 2000; data <= 32000; data *= 2) /* and back: as fabricd knows it */
+        ck_assert_uint_eq(mr_ahead_rate(mr_ahead_signal_mbps(data), 1, 1), data * 125000ull);
+    ck_assert_uint_eq(mr_ahead_rate(mr_ahead_signal_mbps(54540), 1, 1), 54540 * 125000ull);
 }
 END_TEST
 

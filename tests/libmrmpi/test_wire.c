@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/base/parts.h"
 #include "libmrmpi/link/wire.h"
 
 static const struct mr_hdr some = {
@@ -79,6 +80,8 @@ START_TEST(short_ones_are_short)
     ck_assert_uint_eq(mr_wire_size(mr_wire_form(&hdr, 8)), 32);
     hdr.rreq = 1;
     ck_assert_uint_eq(mr_wire_size(mr_wire_form(&hdr, 0)), MR_WIRE_MAX);
+    hdr.sreq = 0;
+    ck_assert_uint_eq(mr_wire_size(mr_wire_form(&hdr, 0)), MR_WIRE_PART);
 }
 END_TEST
 
@@ -119,6 +122,24 @@ START_TEST(unknown_forms)
 }
 END_TEST
 
+/* Parts of a message: all of them fit, none is needless, and but for the last they are alike. */
+START_TEST(parts)
+{
+    static const size_t mosts[] = {64, 100, 2000, 8192};
+
+    for (size_t i = 0; i < sizeof mosts / sizeof *mosts; i++)
+        for (size_t total = 1; total <= 5 * mosts[i]; total++) {
+            size_t part = mr_part_size(total, mosts[i]);
+
+            ck_assert_uint_le(part, mosts[i]);
+            ck_assert_uint_eq((total + part - 1) / part, (total + mosts[i] - 1) / mosts[i]);
+            ck_assert(part % MR_PART_UNIT == 0 || part == mosts[i]);
+        }
+    ck_assert_uint_eq(mr_part_size(2001, 2000), 1024);
+    ck_assert_uint_eq(mr_part_size(3990, 2000), 2000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("wire");
@@ -130,6 +151,7 @@ int main(void)
     tcase_add_loop_test(t, flags_and_words, 0, MR_WIRE_FORMS);
     tcase_add_test(t, short_ones_are_short);
     tcase_add_test(t, unknown_forms);
+    tcase_add_test(t, parts);
     suite_add_tcase(s, t);
     sr = srunner_create(s);
     srunner_set_tap(sr, "-");
