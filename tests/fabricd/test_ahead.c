@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ahead budgets: whoever uses how much of his, shares hold. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/ahead.h"
+#include "tests/check.h"
 
 static struct qos_tables t;
 static double budget[POLICY_CLASSES_MAX];
@@ -111,18 +111,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ahead");
     TCase *c = tcase_create("ahead");
     tcase_add_test(c, shares_hold_whoever_goes_ahead);
     tcase_add_test(c, budgets_are_as_large_as_may_be);
     tcase_add_test(c, who_does_not_go_ahead_has_none);
     tcase_add_test(c, hosts_behind_a_cable_divide_them);
     tcase_add_test(c, the_part_of_a_process);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The oversubscription of fabrics: known ones, and any against the definition. */
 #include "fabricd/cables.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,7 +252,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("cables");
     TCase *c = tcase_create("cables");
     tcase_set_timeout(c, 60);
     tcase_add_test(c, one_switch);
@@ -262,11 +261,5 @@ int main(void)
     tcase_add_test(c, a_bridge);
     tcase_add_test(c, any_fabric);
     tcase_add_test(c, a_long_line);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -4,6 +4,7 @@
  * arbiter would give them, for packets of all sizes.
  */
 #include "fabricd/weights.h"
+#include "tests/check.h"
 #include "tests/fabricd/compile_help.h"
 
 #include <math.h>
@@ -398,7 +399,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("compile");
     TCase *t = tcase_create("compile");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, three_classes);
@@ -412,11 +412,5 @@ int main(void)
     tcase_add_test(t, levels_between_when_lanes_are_few);
     tcase_add_test(t, ratio_of_small_and_large);
     tcase_add_test(t, what_does_not_fit);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(t, NULL);
 }

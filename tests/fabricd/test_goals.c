@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Goals to priorities: the lowest that meets a latency, or what could be met; and the high limit. */
 #include "fabricd/wait.h"
+#include "tests/check.h"
 #include "tests/fabricd/compile_help.h"
 
 #include <stdlib.h>
@@ -81,16 +82,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("goals");
     TCase *t = tcase_create("goals");
     tcase_add_test(t, goals);
     tcase_add_test(t, goals_beside_others);
     tcase_add_test(t, limits);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(t, NULL);
 }

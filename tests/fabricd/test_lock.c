@@ -4,8 +4,8 @@
  * running job may have gets another meaning.
  */
 #include "fabricd/compile.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -466,7 +466,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("lock");
     TCase *t = tcase_create("lock");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, text_and_back);
@@ -480,11 +479,5 @@ int main(void)
     tcase_add_test(t, two_locks);
     tcase_add_test(t, where_it_is);
     tcase_add_test(t, no_level_gets_another_meaning);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(t, NULL);
 }

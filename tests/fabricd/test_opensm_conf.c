@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* opensm's file: our options replaced, everything else kept; written at once or not at all. */
 #include "fabricd/opensm.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,18 +126,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("opensm_conf");
     TCase *t = tcase_create("opensm_conf");
     tcase_add_test(t, merge);
     tcase_add_test(t, no_high_table);
     tcase_add_test(t, get);
     tcase_add_test(t, atomic_write);
     tcase_add_test(t, no_opensm);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(t, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A bus divided among those who read: by shares, all of it, and no more than somebody wants. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/pace.h"
+#include "tests/check.h"
 
 #define ROOM 1000000u /* 1 GB/s */
 #define ALL  FD_READS_ALL
@@ -101,18 +101,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("pace");
     TCase *c = tcase_create("pace");
     tcase_add_test(c, by_share);
     tcase_add_test(c, what_is_idle_goes_to_the_others);
     tcase_add_test(c, who_wants_less_leaves_the_rest);
     tcase_add_test(c, nothing_is_lost);
     tcase_add_test(c, where_the_bus_is_slower);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -3,8 +3,8 @@
  */
 #include "fabricd/bus.h"
 #include "fabricd/plan.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -388,12 +388,5 @@ int main(void)
     tcase_add_test(c, load_names);
     tcase_add_test(c, warnings);
     tcase_add_test(c, buses);
-    Suite *s = suite_create("plan");
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(c, NULL);
 }

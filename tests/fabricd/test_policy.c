@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The policy file: what is accepted, what is refused and where, and which class a job gets by the rules. */
 #include "fabricd/policy.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -463,7 +463,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("policy");
     TCase *t = tcase_create("policy");
     tcase_add_test(t, good);
     tcase_add_test(t, levels_between);
@@ -476,11 +475,5 @@ int main(void)
     tcase_add_test(t, shares_below_100_warn);
     tcase_add_test(t, nearest);
     tcase_add_test(t, yaml_strings);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(t, NULL);
 }

@@ -2,8 +2,8 @@
 /* Messages from the socket that are not what they should be, and jobs that survive the daemon. */
 #include "fabricd/jobs.h"
 #include "fabricd/message.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,7 +217,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("proto");
     TCase *t = tcase_create("proto");
     tcase_add_test(t, hello);
     tcase_add_test(t, levels);
@@ -227,11 +226,5 @@ int main(void)
     tcase_add_test(t, apply);
     tcase_add_test(t, jobs_survive);
     tcase_add_test(t, whose_job);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(t, NULL);
 }

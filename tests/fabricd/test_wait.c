@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The worst wait of a lane: against numbers made by hand, and against an arbiter that is run for every phase. */
 #include "fabricd/wait.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 /* 8 Gb/s: a byte is a nanosecond. */
@@ -110,16 +110,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("wait");
     TCase *t = tcase_create("wait");
     tcase_add_test(t, by_hand);
     tcase_add_test(t, by_rate_hops_and_limit);
     tcase_add_test(t, no_phase_waits_longer);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(t, NULL);
 }

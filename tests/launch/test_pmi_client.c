@@ -5,7 +5,6 @@
  * from the beginning.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -20,6 +19,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/launch/pmi_text.h"
+#include "tests/check.h"
 
 #define CLOSES "<closes>" /* instead of an answer */
 #define SILENT "<silent>"
@@ -609,7 +609,6 @@ static void clear_environment(void)
 
 int main(void)
 {
-    Suite *s = suite_create("pmi_client");
     TCase *t = tcase_create("all");
 
     clear_environment();
@@ -625,11 +624,5 @@ int main(void)
     tcase_add_loop_test(t, port, 0, 4);
     tcase_add_test(t, port_faults);
     tcase_add_loop_test(t, environment, 0, COUNT(environments));
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

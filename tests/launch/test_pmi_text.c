@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The text of PMI's messages and PMI_process_mapping: what is right, what is not, and random bytes. */
-#include <check.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 
 #include "libmrmpi/launch/mapping.h"
 #include "libmrmpi/launch/pmi_text.h"
+#include "tests/check.h"
 
 /* ---- the mapping ---- */
 
@@ -232,7 +232,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("pmi_text");
     TCase *t = tcase_create("all");
 
     tcase_add_test(t, mapping_places_ranks);
@@ -246,11 +245,5 @@ int main(void)
     tcase_add_test(t, numbers);
     tcase_add_test(t, values_come_back);
     tcase_add_test(t, values_refused);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

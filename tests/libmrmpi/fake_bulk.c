@@ -388,21 +388,3 @@ void fake_setup(enum mr_link_kind kind)
         }
     }
 }
-
-int fake_run(const char *name, void (*add)(void *tcase), void (*setup)(void))
-{
-    Suite *s = suite_create(name);
-    TCase *c = tcase_create(name);
-    SRunner *r;
-    int failed;
-
-    tcase_add_checked_fixture(c, setup, NULL);
-    add(c);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}

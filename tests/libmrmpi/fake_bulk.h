@@ -75,7 +75,5 @@ void fake_break(unsigned sub);
 void fake_deliver(struct fake_qp *q, uint32_t imm, uint32_t len, unsigned char fill);
 /* It has stopped. */
 void fake_stop(struct fake_qp *q);
-/* The suite of the cases that add() puts into it; main()'s value. */
-int fake_run(const char *name, void (*add)(void *tcase), void (*setup)(void));
 
 #endif

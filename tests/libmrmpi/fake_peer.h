@@ -107,20 +107,4 @@ static inline void set_open(struct mr_sub *s)
     own.loads[s->parity][mr_sub_place(s)].up = true;
 }
 
-/* Runs the tests of one case; what main() returns. */
-static int run_case(TCase *c, const char *name)
-{
-    Suite *s = suite_create(name);
-    SRunner *r;
-    int failed;
-
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
-
 #endif

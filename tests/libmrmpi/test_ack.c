@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Acknowledgements: what a word says, when it is due, and how it travels. Loop index 1: over the wrap of the numbers.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/reliable/ack.h"
+#include "tests/check.h"
 
 #define DELAY 8000ull
 #define EVERY 4
@@ -270,10 +270,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ack");
     TCase *t = tcase_create("ack");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(t, lazily, 0, 2);
     tcase_add_loop_test(t, at_once_after_several, 0, 2);
@@ -286,11 +283,5 @@ int main(void)
     tcase_add_loop_test(t, times_may_come_later, 0, 2);
     tcase_add_test(t, on_the_wire);
     tcase_add_test(t, an_old_word_stays_old);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

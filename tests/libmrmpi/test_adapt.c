@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Adaptive weights, against rails whose rates the test knows: where the stripes of a message end up, and how soon. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/route/adapt.h"
+#include "tests/check.h"
 
 static struct mr_policy adaptive;
 
@@ -356,11 +356,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("adapt");
     TCase *t = tcase_create("adapt");
-    SRunner *sr;
     char what[MR_POLICY_TEXT];
-    int failed;
 
     if (!mr_policy_parse("adaptive", MR_POLICY_LARGE, &adaptive, what, sizeof what))
         return 1;
@@ -381,11 +378,5 @@ int main(void)
     tcase_add_test(t, a_late_look_changes_nothing);
     tcase_add_test(t, idle_rails_keep_their_weights);
     tcase_add_test(t, weights_come_close);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Addresses of other ranks: whole ones are taken, others are told apart. */
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 
 #include "libmrmpi/route/address.h"
+#include "tests/check.h"
 
 static struct mr_address address;
 
@@ -73,19 +73,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("address");
     TCase *t = tcase_create("address");
-    SRunner *sr;
-    int bad;
 
     tcase_add_test(t, whole);
     tcase_add_test(t, none);
     tcase_add_test(t, other_version);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    bad = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return bad != 0;
+    return check_run(t, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Addresses by the launcher: what is published, what is taken of a peer, and the thread that asks meanwhile. */
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 #include <pthread.h>
@@ -165,5 +166,5 @@ int main(void)
     tcase_add_loop_test(c, not_taken, 0, 4);
     tcase_add_loop_test(c, taken_meanwhile, 0, 2);
     tcase_add_test(c, closed_meanwhile);
-    return run_case(c, "addresses");
+    return check_run(c, NULL);
 }

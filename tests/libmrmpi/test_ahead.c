@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ahead budgets: how much goes ahead over a time, whatever the messages are, and what becomes of messages that come alone. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/route/ahead.h"
+#include "tests/check.h"
 
 #define MS 1000000ull
 
@@ -262,10 +262,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ahead");
     TCase *t = tcase_create("ahead");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(t, no_rate_is_no_limit);
     tcase_add_test(t, a_flood_gets_the_rate);
@@ -282,11 +279,5 @@ int main(void)
     tcase_add_loop_test(t, a_flood_of_messages_is_forgotten, 0, sizeof adapters / sizeof *adapters);
     tcase_add_test(t, without_a_share_messages_are_not_counted);
     tcase_add_test(t, the_time_of_a_message);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

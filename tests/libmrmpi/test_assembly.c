@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets that come as several datagrams: whatever comes, in whatever order, a packet is given out whole or not at all.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/link/assembly.h"
 #include "libmrmpi/vc/vc.h"
+#include "tests/check.h"
 
 enum { PACKET_MAX = 5000 };
 
@@ -346,10 +346,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("assembly");
     TCase *t = tcase_create("assembly");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, any_part_may_be_last);
@@ -363,11 +360,5 @@ int main(void)
     tcase_add_test(t, the_one_that_was_touched_least_recently_goes);
     tcase_add_test(t, what_does_not_fit_is_dropped);
     tcase_add_loop_test(t, by_chance, 1, 6);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batches: which bytes are head and tail, by what was sent before. */
-#include <check.h>
 
 #include "libmrmpi/pt2pt/batch.h"
+#include "tests/check.h"
 
 #define KIB 1024u
 #define HDR 25000u
@@ -154,10 +154,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("batch");
     TCase *c = tcase_create("batch");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(c, as_long_as_the_gap);
     tcase_add_test(c, tail_before_the_head);
@@ -165,11 +162,5 @@ int main(void)
     tcase_add_test(c, sliding_window);
     tcase_add_test(c, several_rails);
     tcase_add_test(c, other_batches);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Blocks of large messages: sets of them, the runs that are written, and what notifications say. */
 #include "libmrmpi/bulk/blocks.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 START_TEST(blocks_are_as_short_as_their_number_allows)
@@ -102,22 +102,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("blocks");
     TCase *t = tcase_create("blocks");
-    SRunner *r = srunner_create(s);
-    int failed;
 
     srand(1);
-    srunner_set_fork_status(r, CK_NOFORK); /* one sequence of random numbers over all loops */
+    setenv("CK_FORK", "no", 1); /* one sequence of random numbers over all loops */
     tcase_add_test(t, blocks_are_as_short_as_their_number_allows);
     tcase_add_test(t, notifications_tell_run_round_and_receive);
     tcase_add_test(t, a_block_counts_once);
     tcase_add_loop_test(t, runs_cover_what_is_left_and_nothing_else, 0, 300);
     tcase_add_test(t, writes_get_shorter_with_loss_and_longer_without);
-    suite_add_tcase(s, t);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

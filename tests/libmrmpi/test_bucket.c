@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Token buckets: what comes in over a time, in how many looks it may be, and the ends of all ranges. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/route/bucket.h"
+#include "tests/check.h"
 
 #define SECOND MR_BUCKET_SECOND_NS
 #define BEGIN  (77 * SECOND)
@@ -173,10 +173,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("bucket");
     TCase *t = tcase_create("bucket");
-    SRunner *r;
-    int failed;
 
     tcase_add_loop_test(t, full_at_first, 0, 2);
     tcase_add_loop_test(t, exactly_full, 0, 2);
@@ -189,11 +186,5 @@ int main(void)
     tcase_add_test(t, strict);
     tcase_add_test(t, not_strict);
     tcase_add_test(t, another_rate);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

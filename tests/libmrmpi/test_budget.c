@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections within a budget: who gets one, who has to go, and who is never refused. */
-#include <check.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/peer/subs.h"
+#include "tests/check.h"
 
 #define PEERS 4u
 #define RC    (1u << MR_LINK_RC)
@@ -331,10 +331,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("budget");
     TCase *c = tcase_create("budget");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, what_is_rationed);
@@ -347,11 +344,5 @@ int main(void)
     tcase_add_test(c, after_a_refusal);
     tcase_add_test(c, one_too_many);
     tcase_add_test(c, what_the_peer_gives_up);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

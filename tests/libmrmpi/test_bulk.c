@@ -4,7 +4,6 @@
  * test's own. A stripe that is longer than the port's longest message is posted in parts, and those that find no room
  * come later: its time counts from the first of them.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "tests/check.h"
 
 enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };
 
@@ -439,18 +439,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("bulk");
     TCase *t = tcase_create("all");
 
     tcase_add_test(t, memory_may_be_on_demand);
     tcase_add_test(t, time_counts_from_the_first_part);
     tcase_add_test(t, medium_messages_pass_large_ones);
     tcase_add_test(t, reads_are_paced);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

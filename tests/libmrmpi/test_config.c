@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of settings: defaults, values, complaints. */
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "tests/check.h"
 
 static const char *complaint(size_t *count)
 {
@@ -201,10 +201,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("config");
     TCase *c = tcase_create("config");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, defaults);
@@ -215,11 +212,5 @@ int main(void)
     tcase_add_loop_test(c, bad_value_keeps_default, 0, sizeof(bad) / sizeof(bad[0]));
     tcase_add_test(c, unknown_name_gets_a_hint);
     tcase_add_test(c, every_row_describes_itself);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

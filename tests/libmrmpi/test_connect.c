@@ -3,12 +3,12 @@
  * Connecting, over a network that loses, doubles and delays datagrams: both sides end up connected to each other's queue
  * pairs, once, whoever began. Time is a number that the test moves.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/cm/conn.h"
+#include "tests/check.h"
 
 #define MS 1000000ull
 
@@ -620,10 +620,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("connect");
     TCase *t = tcase_create("connect");
-    SRunner *sr;
-    int bad;
 
     tcase_add_loop_test(t, plain, 0, 2);
     tcase_add_test(t, simultaneous);
@@ -648,11 +645,5 @@ int main(void)
     tcase_add_test(t, other_version);
     tcase_add_test(t, strangers_are_not_heard);
     tcase_add_test(t, questions_are_no_part_of_a_round);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    bad = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return bad != 0;
+    return check_run(t, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Credits of eager messages: what a sender may have out, what notes and grants tell it, and that both never disagree.
  */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/pt2pt/credit.h"
+#include "tests/check.h"
 
 #define KIB 1024u
 #define MIB (1024u * KIB)
@@ -189,10 +189,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("credit");
     TCase *c = tcase_create("credit");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(c, a_window_is_spent_and_given_back);
     tcase_add_test(c, no_more_comes_back_than_was_spent);
@@ -201,11 +198,5 @@ int main(void)
     tcase_add_loop_test(c, random_traffic, 0, WINDOWS);
     tcase_add_test(c, a_note_that_waits_long_stays_true);
     tcase_add_test(c, windows_of_many_peers);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -3,13 +3,13 @@
  * A device that is lost: every rail of it is down and reported, once, whether polling finds it out or an asynchronous
  * event. Two devices: the first with two ports, so with two rails. The device's library is the test's own.
  */
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/internal.h"
+#include "tests/check.h"
 
 #define RAILS 3u
 
@@ -208,20 +208,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("device");
     TCase *t = tcase_create("device");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_loop_test(t, poll_fails, 0, 2);
     tcase_add_test(t, device_fatal_event);
     tcase_add_test(t, port_down_before);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

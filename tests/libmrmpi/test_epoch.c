@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Service levels that change while a job runs: which levels a subchannel gets, and when the old side is closed. */
-#include <check.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/peer/subs.h"
+#include "tests/check.h"
 
 #define SUBS 2u /* of a side */
 
@@ -350,10 +350,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("change");
     TCase *c = tcase_create("change");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, levels_of_few_links);
@@ -364,11 +361,5 @@ int main(void)
     tcase_add_test(c, packets_under_way);
     tcase_add_test(c, what_begins_a_change);
     tcase_add_test(c, who_changes);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The client of fabricd against servers that answer well, wrongly, late or not at all. */
-#include <check.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -17,6 +16,7 @@
 #include "fabricd/proto_state.h"
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/fabric/client.h"
+#include "tests/check.h"
 
 #define SECOND 1000000000ull
 #define MS     1000000ull
@@ -703,10 +703,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("fabric_client");
     TCase *t = tcase_create("fabric_client");
-    SRunner *sr;
-    int failed;
 
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, a_good_answer);
@@ -733,11 +730,5 @@ int main(void)
     tcase_add_loop_test(t, lies_of_places, 0, 5);
     tcase_add_test(t, comes_back);
     tcase_add_test(t, path_too_long);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which GID of a RoCE port is used, and what MRMPI_ROCE_GID can say about it. */
 #include <arpa/inet.h>
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/verbs/gid.h"
+#include "tests/check.h"
 
 /* A port as adapters have it: both versions of each address, version 1 first, link-local before the others. */
 static const struct {
@@ -94,20 +94,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("gid");
     TCase *t = tcase_create("gid");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(t, choice, 0, sizeof choices / sizeof *choices);
     tcase_add_loop_test(t, refused, 0, sizeof bad / sizeof *bad);
     tcase_add_test(t, kinds);
     tcase_add_test(t, traffic_class);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Grants: a receiver's budget is divided among those that send; who is told, and when; what a sender makes of it. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/internal.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "tests/check.h"
 
 #define PEERS  9u
 #define TICK   (MR_GRANT_NS + PEERS * MR_GRANT_PEER_NS)
@@ -352,10 +352,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("grant");
     TCase *t = tcase_create("grant");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_test(t, parts_of_a_budget);
@@ -369,11 +366,5 @@ int main(void)
     tcase_add_test(t, a_pace_is_a_limit);
     tcase_add_test(t, words_are_no_traffic);
     tcase_add_test(t, nonsense_is_refused);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups, grids and the division of messages into parts: functions from data to data. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/core/objects.h"
+#include "tests/check.h"
 
 struct mr_comm *mr_comm_world;
 
@@ -135,7 +135,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("group");
     TCase *t = tcase_create("group");
     tcase_add_test(t, sets);
     tcase_add_test(t, sessions);
@@ -143,11 +142,5 @@ int main(void)
     tcase_add_test(t, ranges);
     tcase_add_test(t, grids);
     tcase_add_test(t, parts_cover_all);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int bad = srunner_ntests_failed(r);
-    srunner_free(r);
-    return bad != 0;
+    return check_run(t, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The handle table: freed handles are recognised, slots are used again, objects asked for twice keep their handle. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/api/api.h"
+#include "tests/check.h"
 
 /* Stand-ins: neither communicators nor requests are made here. */
 struct mr_comm *mr_comm_world, *mr_comm_self;
@@ -111,7 +111,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("handle");
     TCase *t = tcase_create("handle");
     tcase_add_test(t, freed_is_not_found);
     tcase_add_test(t, kinds_are_apart);
@@ -119,11 +118,5 @@ int main(void)
     tcase_add_test(t, asked_for_twice);
     tcase_add_test(t, builtin_types);
     tcase_add_test(t, status_counts);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int bad = srunner_ntests_failed(r);
-    srunner_free(r);
-    return bad != 0;
+    return check_run(t, NULL);
 }

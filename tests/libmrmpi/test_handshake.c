@@ -3,6 +3,7 @@
  * Handshakes: requests, answers, refusals and what they do to subchannels, with the state machine of cm/conn.c and
  * datagrams that the test takes and writes. This is rank 0; rank 1 is the test.
  */
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 #include <stdlib.h>
@@ -614,5 +615,5 @@ int main(void)
     tcase_add_test(c, peer_needs_it);
     tcase_add_test(c, peer_leaves_connections_out);
     tcase_add_test(c, both_begin);
-    return run_case(c, "handshake");
+    return check_run(c, NULL);
 }

@@ -2,6 +2,7 @@
 /* Silent peers: which are asked, when, over which link; and questions to a process, and their answers. */
 #include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 #define SECOND (1000 * MS)
@@ -207,5 +208,5 @@ int main(void)
     tcase_add_test(c, question);
     tcase_add_test(c, question_that_was_not_sent);
     tcase_add_test(c, question_of_the_peer);
-    return run_case(c, "keepalive");
+    return check_run(c, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What kinds of links can do, and which a rank may use: MRMPI_LINKS and MRMPI_RELIABLE. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/link/kinds.h"
+#include "tests/check.h"
 
 static struct mr_kinds kinds;
 static const char *why;
@@ -247,10 +247,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kinds");
     TCase *t = tcase_create("kinds");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(t, lists);
     tcase_add_test(t, chosen);
@@ -264,11 +261,5 @@ int main(void)
     tcase_add_test(t, names);
     tcase_add_test(t, designs);
     tcase_add_test(t, ring_sizes);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

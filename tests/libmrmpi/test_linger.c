@@ -3,7 +3,6 @@
  * The end of a job: a rank whose channel says that peers may still need it polls while it waits for the others at the
  * launcher's fence; any other one blocks there. The other ranks come when this one has polled often enough.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,6 +17,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 #include "libmrmpi/view/view.h"
+#include "tests/check.h"
 
 /* ---- what the rooms above and below do ---- */
 
@@ -265,7 +265,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("linger");
     TCase *t = tcase_create("all");
 
     tcase_add_test(t, nobody_needs_it);
@@ -275,11 +274,5 @@ int main(void)
     tcase_add_test(t, nothing_is_said_to_what_is_gone);
     tcase_add_test(t, idle_looks_are_those_of_all_channels);
     tcase_add_test(t, launcher_is_gone);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
+    return check_run(t, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The library's kinds of links have the operations that their traits promise. */
-#include <check.h>
 
 #include "libmrmpi/link/link.h"
+#include "tests/check.h"
 
 START_TEST(as_promised)
 {
@@ -23,17 +23,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("link_ops");
     TCase *t = tcase_create("link_ops");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(t, as_promised, 0, MR_LINK_KINDS);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The library's lock among threads: nobody starves, and who has nothing to look at is left asleep. */
-#include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/lock.h"
+#include "tests/check.h"
 
 enum { THREADS = 6, TIMES = 3000 };
 
@@ -247,10 +247,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("lock");
     TCase *t = tcase_create("lock");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(t, giving_way_is_not_in_vain);
     tcase_add_test(t, unlocking_lets_others_in);
@@ -259,11 +256,5 @@ int main(void)
     tcase_add_test(t, one_at_a_time);
     tcase_add_loop_test(t, naps_end_when_the_lock_is_wanted, 0, 2);
     tcase_add_test(t, naps_last_while_nobody_has_a_reason);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Matching against a naive reference: one list, searched from its oldest entry. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/pt2pt/match.h"
+#include "tests/check.h"
 
 #define MANY 2000
 
@@ -243,10 +243,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("match");
     TCase *c = tcase_create("match");
-    SRunner *r;
-    int failed;
 
     tcase_set_timeout(c, 30);
     tcase_add_loop_test(c, posted_like_reference, 0, 8);
@@ -256,11 +253,5 @@ int main(void)
     tcase_add_test(c, each_under_a_key);
     tcase_add_test(c, emptied_queues);
     tcase_add_test(c, queue_of_the_last_insertion_goes);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

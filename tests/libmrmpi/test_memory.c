@@ -3,7 +3,6 @@
  * Every way in which memory is unmapped is reported, with a range that covers it, before it happens. This program takes
  * the place of the ABI library: its definitions come ahead of the C library's.
  */
-#include <check.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -13,6 +12,7 @@
 #include <sys/shm.h>
 
 #include "libmrmpi/memory/watch.h"
+#include "tests/check.h"
 
 #define BIG (64u << 20)
 
@@ -191,10 +191,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("memory");
     TCase *t = tcase_create("memory");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(t, is_in_force);
     tcase_add_test(t, mappings);
@@ -203,11 +200,5 @@ int main(void)
     tcase_add_test(t, blocks_of_a_thread);
     tcase_add_test(t, segments);
     tcase_add_test(t, trimming);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Stripes whose subchannel breaks, retires, or has no room. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/verbs/verbs.h"
 
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_bulk.h"
 
 enum { LEN = 1 << 20, HALF = LEN / 2 };
@@ -273,19 +273,18 @@ START_TEST(nothing_is_up)
 }
 END_TEST
 
-static void add_cases(void *c)
-{
-    tcase_add_test((TCase *)c, a_read_is_repeated_at_once);
-    tcase_add_test((TCase *)c, steps_get_shorter);
-    tcase_add_test((TCase *)c, a_write_waits_for_gone_and_told);
-    tcase_add_test((TCase *)c, a_write_that_has_landed);
-    tcase_add_test((TCase *)c, an_answer);
-    tcase_add_test((TCase *)c, what_waited_moves_at_once);
-    tcase_add_test((TCase *)c, a_subchannel_retires);
-    tcase_add_test((TCase *)c, nothing_is_up);
-}
-
 int main(void)
 {
-    return fake_run("moves", add_cases, setup);
+    TCase *c = tcase_create("moves");
+
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, a_read_is_repeated_at_once);
+    tcase_add_test(c, steps_get_shorter);
+    tcase_add_test(c, a_write_waits_for_gone_and_told);
+    tcase_add_test(c, a_write_that_has_landed);
+    tcase_add_test(c, an_answer);
+    tcase_add_test(c, what_waited_moves_at_once);
+    tcase_add_test(c, a_subchannel_retires);
+    tcase_add_test(c, nothing_is_up);
+    return check_run(c, NULL);
 }

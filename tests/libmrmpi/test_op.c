@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduction operations: values on every kind of number, what is not allowed, ties of MINLOC, orders of user operations.
  */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/core/objects.h"
+#include "tests/check.h"
 
 struct mr_comm *mr_comm_world;
 
@@ -146,18 +146,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("op");
     TCase *t = tcase_create("op");
     tcase_add_test(t, integers);
     tcase_add_test(t, floating);
     tcase_add_test(t, logical_complex_byte);
     tcase_add_test(t, locations);
     tcase_add_test(t, not_allowed);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int bad = srunner_ntests_failed(r);
-    srunner_free(r);
-    return bad != 0;
+    return check_run(t, NULL);
 }

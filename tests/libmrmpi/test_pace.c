@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pace of reads: how much goes over a time, however often somebody looks, and what fabricd hears of it. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/route/pace.h"
+#include "tests/check.h"
 
 #define MS 1000000ull
 
@@ -184,7 +184,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("pace");
     TCase *t = tcase_create("pace");
 
     tcase_add_test(t, the_rate_is_kept);
@@ -194,11 +193,5 @@ int main(void)
     tcase_add_test(t, packets_take_their_part);
     tcase_add_test(t, what_fabricd_hears);
     tcase_add_test(t, it_is_not_told_too_often);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pools of packets, with memory that can be registered so often only. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "libmrmpi/link/packet.h"
 #include "libmrmpi/memory/memory.h"
+#include "tests/check.h"
 
 #define LONG 4096
 #define MANY 100 /* more than one slab */
@@ -79,18 +79,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("packet");
     TCase *c = tcase_create("all");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(c, reserved_packets_are_there);
     tcase_add_test(c, no_memory_is_said_before);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -3,11 +3,11 @@
  * Pairing of rails: by subnet and not by number, the same at both ends, every rail with a pair, weights that follow
  * ports that are shared.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/route/pair.h"
+#include "tests/check.h"
 
 static struct mr_rail_addr near[MR_RAILS_MAX], far[MR_RAILS_MAX];
 static struct mr_pair_side a, b;
@@ -222,10 +222,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("pair");
     TCase *t = tcase_create("pair");
-    SRunner *sr;
-    int bad;
 
     tcase_add_test(t, equal_hosts);
     tcase_add_test(t, numbers_say_nothing);
@@ -237,11 +234,5 @@ int main(void)
     tcase_add_test(t, bound);
     tcase_add_test(t, weights);
     tcase_add_loop_test(t, any_hosts, 0, 500);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    bad = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return bad != 0;
+    return check_run(t, NULL);
 }

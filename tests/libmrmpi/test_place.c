@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where ranks are: rows in order of first ranks, columns in order of ranks, no grid where nodes differ in size. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/coll/place.h"
+#include "tests/check.h"
 
 /* Nodes as digits, a digit for each rank; the grid as rows of digits, "": there is none. */
 static const struct {
@@ -44,14 +44,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("place");
     TCase *t = tcase_create("place");
     tcase_add_loop_test(t, one, 0, sizeof(cases) / sizeof(cases[0]));
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

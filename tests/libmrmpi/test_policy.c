@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scheduling policies: their texts, a host's rails, turns and stripes of each, and the paper's adaptive striping. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "libmrmpi/route/feedback.h"
 #include "libmrmpi/route/policy.h"
 #include "libmrmpi/route/sched.h"
+#include "tests/check.h"
 
 #define KIB 1024u
 
@@ -409,10 +409,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("policy");
     TCase *t = tcase_create("policies");
-    SRunner *r;
-    int failed;
 
     tcase_add_loop_test(t, texts_are_read, 0, sizeof texts / sizeof texts[0]);
     tcase_add_test(t, arguments_are_kept);
@@ -428,11 +425,5 @@ int main(void)
     tcase_add_test(t, equation_4);
     tcase_add_loop_test(t, feedback_converges, 0, 4);
     tcase_add_test(t, feedback_of_a_part);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Queue pairs that are kept of closed subchannels: when, the numbers of the writes that probe, and how each ends. */
 #include "libmrmpi/verbs/post.h"
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 #define SECOND (1000 * MS)
@@ -237,5 +238,5 @@ int main(void)
     tcase_add_loop_test(c, failed, 0, 2);
     tcase_add_test(c, little_room);
     tcase_add_loop_test(c, dropped, 0, 3);
-    return run_case(c, "probe");
+    return check_run(c, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Point-to-point over shared memory and self, without a launcher: protocols, sizes around their limits, errors. */
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -19,6 +18,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/derived/derived.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_world.h"
 
 #define EXPECT(what)                                                                                                   \
@@ -908,10 +908,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("pt2pt");
     TCase *c = tcase_create("pt2pt");
-    SRunner *r;
-    int failed;
 
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, exchange_all_sizes, 0, 7);
@@ -935,11 +932,5 @@ int main(void)
     tcase_add_loop_test(c, threads_of_two_ranks, 0, 2);
     tcase_add_test(c, many_ranks);
     tcase_add_test(c, busy_network);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who gets a connection where there may be only so many. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/route/quota.h"
+#include "tests/check.h"
 
 START_TEST(room)
 {
@@ -78,10 +78,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("quota");
     TCase *t = tcase_create("quota");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(t, room);
     tcase_add_test(t, one_that_closes);
@@ -89,11 +86,5 @@ int main(void)
     tcase_add_test(t, use);
     tcase_add_test(t, rate);
     tcase_add_test(t, pauses);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls between libraries that are loaded already, or come later, are redirected; those of the redirecting object are
  * not. */
-#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "libmrmpi/api/rebind.h"
+#include "tests/check.h"
 
 static volatile unsigned freed, wrapped; /* calls that came by */
 
@@ -83,21 +83,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("rebind");
     TCase *t = tcase_create("rebind");
-    SRunner *r;
 
-    /* each in a process of its own: what is redirected stays so */
     tcase_add_test(t, calls_of_libraries_come_by);
     tcase_add_test(t, our_own_calls_do_not);
     tcase_add_test(t, twice_is_as_once);
     tcase_add_test(t, what_is_loaded_later);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_fork_status(r, CK_FORK);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    setenv("CK_FORK", "yes", 1); /* each in a process of its own: what is redirected stays so */
+    return check_run(t, NULL);
 }

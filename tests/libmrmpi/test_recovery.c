@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Subchannels that break and are opened anew: each event in each state, what the peer is told, and how patience ends. */
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 #include "libmrmpi/verbs/qp.h"
@@ -551,5 +552,5 @@ int main(void)
     tcase_add_test(c, link_of_a_lost_peer);
     tcase_add_test(c, ports);
     tcase_add_test(c, left_queue_pairs);
-    return run_case(c, "recovery");
+    return check_run(c, NULL);
 }

@@ -3,13 +3,13 @@
  * The registration cache against a model of the kernel: an array of page generations that changes when memory is
  * unmapped. A registration remembers the generations it saw; one that is handed out must have seen the present ones.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/memory/regcache.h"
+#include "tests/check.h"
 
 #define PAGE  4096u
 #define PAGES 256u
@@ -624,10 +624,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("regcache");
     TCase *t = tcase_create("regcache");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(t, second_use_is_free);
     tcase_add_test(t, unmapped_memory_is_not_trusted);
@@ -651,11 +648,5 @@ int main(void)
     tcase_add_test(t, constants_between_variables);
     tcase_add_loop_test(t, hits_stay_hits, 0, 5);
     tcase_add_loop_test(t, random_use, 0, 5);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

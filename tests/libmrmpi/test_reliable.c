@@ -7,7 +7,6 @@
  *
  * The second part gives the window arbitrary acknowledgements and checks all of its state after each step.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "libmrmpi/vc/reorder.h"
 #include "libmrmpi/reliable/ack.h"
 #include "libmrmpi/reliable/loss.h"
+#include "tests/check.h"
 
 #define US          1000ull
 #define MS          1000000ull
@@ -761,20 +761,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("reliable");
     TCase *t = tcase_create("reliable");
-    SRunner *sr;
-    int failed;
 
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, once_and_in_order, 0, sizeof scenes / sizeof *scenes);
     tcase_add_test(t, absent_peers_are_not_flooded);
     tcase_add_loop_test(t, any_words, 0, 4);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -3,7 +3,6 @@
  * Packets over links that lose them, as net/rely.c handles them: where words go, how much is under way, and when the
  * clock counts. One peer with two subchannels; links, packets and time are the test's own.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "tests/check.h"
 
 #define PACKETS 64
 #define BYTES   128
@@ -503,10 +503,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("rely");
     TCase *c = tcase_create("rely");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(c, setup, finish);
     tcase_add_test(c, no_more_than_may_be_under_way);
@@ -521,11 +518,5 @@ int main(void)
     tcase_add_test(c, a_silent_link);
     tcase_add_loop_test(c, a_peer_that_answers, 0, 2);
     tcase_add_test(c, what_is_granted);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

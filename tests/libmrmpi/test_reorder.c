@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The out-of-order queue: any permutation with duplicates comes out once and in order, over the wrap of the numbers. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/vc/reorder.h"
+#include "tests/check.h"
 
 #define N 200
 
@@ -138,21 +138,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("reorder");
     TCase *t = tcase_create("reorder");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(t, permutations, 0, 20);
     tcase_add_test(t, reversed);
     tcase_add_test(t, held_twice_is_kept_once);
     tcase_add_test(t, old_ones_are_duplicates);
     tcase_add_test(t, far_ahead_is_refused);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

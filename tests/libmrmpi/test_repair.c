@@ -2,8 +2,8 @@
 /* What datagrams that landed in the wrong places are moved by: every one that is there comes to its place, unchanged.
  */
 #include "libmrmpi/bulk/repair.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,23 +122,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("repair");
     TCase *t = tcase_create("plan");
-    SRunner *r = srunner_create(s);
-    int failed;
 
     srand(1);
-    srunner_set_fork_status(r, CK_NOFORK); /* one sequence of random numbers over all rounds */
+    setenv("CK_FORK", "no", 1); /* one sequence of random numbers over all rounds */
     tcase_add_test(t, what_lies_right_stays);
     tcase_add_test(t, a_loss_shifts_all_later_ones);
     tcase_add_test(t, rings_take_one_move_more);
     tcase_add_test(t, strangers_and_what_came_twice_count_for_nothing);
     tcase_add_test(t, any_disorder);
     tcase_add_test(t, a_datagram_tells_turn_and_number);
-    suite_add_tcase(s, t);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -3,13 +3,13 @@
  * Messages of several packets to another host when memory runs out: what has begun is sent to its end. The network is a
  * channel of the test's own, which has memory for so many packets and keeps what they say.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/pt2pt/internal.h"
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_world.h"
 
 #define PACKET 4096u
@@ -190,18 +190,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("reserve");
     TCase *c = tcase_create("all");
-    SRunner *r;
-    int failed;
 
     setenv("MRMPI_LOG_LEVEL", "1", 1);
     tcase_add_test(c, memory_for_whole_messages);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

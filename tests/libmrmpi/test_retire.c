@@ -3,12 +3,12 @@
  * A queue pair that is closed although packets may have come by it: they are handed up before it is destroyed. Its
  * adapter is the test's own, and destroys like a real one: completions of the queue pair that were not polled are gone.
  */
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/internal.h"
+#include "tests/check.h"
 
 #define COMPLETIONS 8
 #define ROOM        100u
@@ -243,10 +243,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("retire");
     TCase *c = tcase_create("retire");
-    SRunner *r;
-    int failures;
 
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, what_has_come_is_handed_up);
@@ -254,11 +251,5 @@ int main(void)
     tcase_add_test(c, until_its_buffers_are_back);
     tcase_add_test(c, at_the_end_nothing_stays);
     tcase_add_test(c, one_that_is_no_more);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
+    return check_run(c, NULL);
 }

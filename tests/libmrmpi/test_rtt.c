@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The time-out: the arithmetic of RFC 6298, its bounds and its back-off. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/reliable/rtt.h"
+#include "tests/check.h"
 
 #define MIN 1000ull
 #define MAX 1000000ull
@@ -105,21 +105,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("rtt");
     TCase *t = tcase_create("rtt");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(t, first_samples);
     tcase_add_test(t, steady_samples_converge);
     tcase_add_test(t, bounds);
     tcase_add_test(t, back_off);
     tcase_add_loop_test(t, any_samples, 0, 5);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

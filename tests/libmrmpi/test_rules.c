@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rules: what a text says, where it is wrong, and which kind of link takes a message. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/route/rules.h"
+#include "tests/check.h"
 
 #define RC  (1u << MR_LINK_RC)
 #define UC  (1u << MR_LINK_UC)
@@ -261,10 +261,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("rules");
     TCase *t = tcase_create("rules");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(t, none);
     tcase_add_test(t, first_match_that_is_open);
@@ -275,11 +272,5 @@ int main(void)
     tcase_add_test(t, bounds);
     tcase_add_test(t, print);
     tcase_add_test(t, without_rules);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

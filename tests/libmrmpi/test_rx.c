@@ -3,12 +3,12 @@
  * When receive buffers are posted again: not while somebody waits for an answer to what they brought, and not too late.
  * The adapter is the test's own.
  */
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/internal.h"
+#include "tests/check.h"
 
 #define DEPTH 128
 #define BATCH 16
@@ -237,10 +237,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("rx");
     TCase *t = tcase_create("posting again");
-    SRunner *runner = srunner_create(s);
-    int failed;
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, an_answer_goes_first);
@@ -250,10 +247,5 @@ int main(void)
     tcase_add_test(t, some_are_refused);
     tcase_add_test(t, nothing_for_a_lost_device);
     tcase_add_test(t, all_come_back);
-    suite_add_tcase(s, t);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The communication scheduler's plans, and the completion filter that puts the stripes together again. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/bulk/filter.h"
 #include "libmrmpi/route/sched.h"
+#include "tests/check.h"
 
 #define KIB 1024u
 
@@ -644,11 +644,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("sched");
     TCase *t = tcase_create("sched");
-    SRunner *sr;
     char what[MR_POLICY_TEXT];
-    int failed;
 
     if (!mr_policy_parse("soonest", MR_POLICY_SMALL, &soonest, what, sizeof what) ||
         !mr_policy_parse("fair", MR_POLICY_SMALL, &fair, what, sizeof what) ||
@@ -682,11 +679,5 @@ int main(void)
     tcase_add_test(t, a_stripe_counts_once);
     tcase_add_test(t, a_late_notification_finds_nothing);
     tcase_add_test(t, many_receives);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

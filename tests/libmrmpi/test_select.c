@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which ports MRMPI_DEVICES names. */
-#include <check.h>
 #include <stddef.h>
 
 #include "libmrmpi/verbs/select.h"
+#include "tests/check.h"
 
 static const struct {
     const char *list, *device;
@@ -35,17 +35,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("select");
     TCase *t = tcase_create("select");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(t, one, 0, sizeof(cases) / sizeof(cases[0]));
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pools of chunks, packets whose payload lies in one, and the two ways to copy into it. */
-#include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "libmrmpi/channel/shm_copy.h"
 #include "libmrmpi/channel/shm_pool.h"
 #include "libmrmpi/channel/shm_ring.h"
+#include "tests/check.h"
 
 enum { CHUNKS = 5, CHUNK = 8192, LONGEST = 2 * CHUNK };
 static const struct mr_pool_shape shape = {.num_chunks = CHUNKS, .chunk_bytes = CHUNK};
@@ -293,10 +293,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("shm_pool");
     TCase *c = tcase_create("shm_pool");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, setup, teardown);
@@ -310,11 +307,5 @@ int main(void)
     tcase_add_test(c, streams_just_what_it_shall);
     tcase_add_test(c, streams_after_slow_copies_in_a_row);
     tcase_add_test(c, plain_copies_get_another_try);
-    suite_add_tcase(s, c);
-    runner = srunner_create(s);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shared-memory ring: full, empty, wrapped, two threads at once, and a writer that has gone mad. */
-#include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
 #include "libmrmpi/channel/shm_ring.h"
+#include "tests/check.h"
 
 static const struct mr_ring_shape small = {.num_slots = 8, .data_bytes = 4096};
 static void *memory;
@@ -170,10 +170,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("shm_ring");
     TCase *c = tcase_create("shm_ring");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, setup, teardown);
@@ -182,11 +179,5 @@ int main(void)
     tcase_add_loop_test(c, random_sizes, 0, 4);
     tcase_add_test(c, two_threads);
     tcase_add_loop_test(c, mad_writer, 0, 3);
-    suite_add_tcase(s, c);
-    runner = srunner_create(s);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return check_run(c, NULL);
 }

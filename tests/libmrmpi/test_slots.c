@@ -4,10 +4,10 @@
  * random. The adapter stores a write byte by byte in the order of addresses, as the ring relies on, and the reader may
  * look between any two of them; what is said back arrives late.
  */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/link/slots.h"
+#include "tests/check.h"
 
 static uint64_t seed;
 
@@ -305,10 +305,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("slots");
     TCase *t = tcase_create("slots");
-    SRunner *sr;
-    int failed;
 
     tcase_set_timeout(t, 60);
     tcase_add_test(t, sizes);
@@ -320,11 +317,5 @@ int main(void)
     tcase_add_test(t, impossible_length);
     tcase_add_loop_test(t, any_order_by_tails, 0, 100);
     tcase_add_loop_test(t, any_order_by_heads, 0, 100);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

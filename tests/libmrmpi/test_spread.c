@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Policies at work: the user's, fabricd's, the standard one; and what a policy allows of a peer's subchannels. */
 #include "libmrmpi/verbs/verbs.h"
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 struct mr_peers mr_peers;
@@ -111,5 +112,5 @@ int main(void)
     tcase_add_test(c, bad_policies);
     tcase_add_test(c, news);
     tcase_add_test(c, narrowed);
-    return run_case(c, "spread");
+    return check_run(c, NULL);
 }

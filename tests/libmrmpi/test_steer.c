@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rules at work: what is read, the tables of a peer, and when they are made anew. */
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 #include <stdio.h>
@@ -172,5 +173,5 @@ int main(void)
     tcase_add_test(c, large_messages);
     tcase_add_test(c, kind_of_large_messages);
     tcase_add_test(c, wanted_kinds);
-    return run_case(c, "steer");
+    return check_run(c, NULL);
 }

@@ -3,7 +3,6 @@
  * Subchannels and the lanes that they have, at both ends: whichever end opens one, and however little room there was
  * for links while two sides were open. Two ranks in one process; a round of connecting is a call of the test's.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "libmrmpi/peer/subs.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "tests/check.h"
 
 #define LANES     6
 #define FIRST     10 /* service level of the first lane of large messages, */
@@ -533,10 +533,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("subs");
     TCase *c = tcase_create("subs");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, one_subchannel_is_straight);
@@ -546,11 +543,5 @@ int main(void)
     tcase_add_test(c, room_comes_back);
     tcase_add_test(c, changes_in_a_row);
     tcase_add_test(c, ends_that_hear_different_things);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large messages over links that lose writes: rounds, what is missing, what is late, links that bring nothing. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_bulk.h"
 
 enum { LEN = 1 << 20, BLOCK = 4096, BLOCKS = LEN / BLOCK, HALF = BLOCKS / 2, TOKEN = 5, SERIAL = 77 };
@@ -412,24 +412,23 @@ START_TEST(open_receives_are_few)
 }
 END_TEST
 
-static void add_cases(void *c)
-{
-    tcase_add_test((TCase *)c, one_round);
-    tcase_add_test((TCase *)c, missing_is_written_again);
-    tcase_add_test((TCase *)c, missing_unasked);
-    tcase_add_test((TCase *)c, landed_early);
-    tcase_add_test((TCase *)c, lengths_follow_losses);
-    tcase_add_test((TCase *)c, fruitless_links);
-    tcase_add_test((TCase *)c, a_break_waits_for_the_peers_end);
-    tcase_add_test((TCase *)c, a_receive_of_two_rounds);
-    tcase_add_test((TCase *)c, landed_before_written);
-    tcase_add_test((TCase *)c, another_serial);
-    tcase_add_test((TCase *)c, many_runs_are_missing);
-    tcase_add_test((TCase *)c, how_long_late_data_is_waited_for);
-    tcase_add_test((TCase *)c, open_receives_are_few);
-}
-
 int main(void)
 {
-    return fake_run("track", add_cases, setup);
+    TCase *c = tcase_create("track");
+
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, one_round);
+    tcase_add_test(c, missing_is_written_again);
+    tcase_add_test(c, missing_unasked);
+    tcase_add_test(c, landed_early);
+    tcase_add_test(c, lengths_follow_losses);
+    tcase_add_test(c, fruitless_links);
+    tcase_add_test(c, a_break_waits_for_the_peers_end);
+    tcase_add_test(c, a_receive_of_two_rounds);
+    tcase_add_test(c, landed_before_written);
+    tcase_add_test(c, another_serial);
+    tcase_add_test(c, many_runs_are_missing);
+    tcase_add_test(c, how_long_late_data_is_waited_for);
+    tcase_add_test(c, open_receives_are_few);
+    return check_run(c, NULL);
 }

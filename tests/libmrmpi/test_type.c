@@ -3,12 +3,12 @@
  * Datatypes against a naive reference: a type is the list of its bytes' displacements, made by following the definition
  * of each constructor byte by byte. Random nests of constructors are packed and unpacked in random pieces.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/core/objects.h"
+#include "tests/check.h"
 
 /* Stand-ins: no communicator is made here. */
 struct mr_comm *mr_comm_world;
@@ -404,7 +404,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("type");
     TCase *t = tcase_create("type");
     tcase_add_loop_test(t, random_types, 0, 10);
     tcase_add_test(t, vector_is_one_run);
@@ -413,11 +412,5 @@ int main(void)
     tcase_add_test(t, markers_set_the_bounds);
     tcase_add_test(t, elements_are_counted);
     tcase_add_test(t, copy_between_layouts);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    int bad = srunner_ntests_failed(r);
-    srunner_free(r);
-    return bad != 0;
+    return check_run(t, NULL);
 }

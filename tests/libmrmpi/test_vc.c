@@ -3,13 +3,13 @@
  * Virtual channels above one that is a fake: packets in order to the room above, the channel's own kinds back to the
  * channel, and the note of either kind upwards, since whoever sends a packet counts on its note.
  */
-#include <check.h>
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/vc/vc.h"
+#include "tests/check.h"
 
 enum { SELF, PEER, RANKS };
 
@@ -138,21 +138,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("vc");
     TCase *c = tcase_create("vc");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(c, setup, mr_vc_finalize);
     tcase_add_test(c, packets_go_up_in_order);
     tcase_add_test(c, the_note_of_a_control_message_goes_up);
     tcase_add_test(c, control_messages_are_numbered_and_carry_the_note);
     tcase_add_test(c, nothing_goes_up_at_the_end);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return check_run(c, NULL);
 }

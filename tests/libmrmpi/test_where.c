@@ -3,6 +3,7 @@
  * LIDs of a peer that have changed: what its messages and fabricd say of them, and when fabricd is asked, through which
  * port here. A peer is quiet, waits for the first question, or is asked with growing pauses, until it answers.
  */
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
 #define FIRST (50 * MS)
@@ -284,5 +285,5 @@ int main(void)
     tcase_add_loop_test(c, answers_without_news, 0, 5);
     tcase_add_test(c, message);
     tcase_add_test(c, message_of_more_ports);
-    return run_case(c, "where");
+    return check_run(c, NULL);
 }

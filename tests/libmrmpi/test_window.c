@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The send window, step by step; each test runs from sequence number 0 and over the wrap (loop index 1). */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/reliable/loss.h"
+#include "tests/check.h"
 
 #define N   2000
 #define LEN 100
@@ -809,10 +809,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("window");
     TCase *t = tcase_create("window");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(t, idle_costs_nothing, 0, 2);
     tcase_add_loop_test(t, native_in_order, 0, 2);
@@ -841,11 +838,5 @@ int main(void)
     tcase_add_loop_test(t, a_closed_gap_gives_no_sample, 0, 2);
     tcase_add_loop_test(t, late_words_for_first_postings, 0, 2);
     tcase_add_loop_test(t, late_words_excuse_a_link, 0, 2);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

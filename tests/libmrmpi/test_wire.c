@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The header of packets between hosts: what is written is read, in each form, and nothing beyond the packet is. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/parts.h"
 #include "libmrmpi/link/wire.h"
+#include "tests/check.h"
 
 static const struct mr_hdr some = {
     .kind = 3, .flags = 9, .seq = 0xfffffffe, .src = 77, .rank = -1, .tag = 0x7fffffff, .ctx = 5};
@@ -142,21 +142,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("wire");
     TCase *t = tcase_create("wire");
-    SRunner *sr;
-    int failed;
 
     tcase_add_loop_test(t, each_form, 0, MR_WIRE_SIZES + 1);
     tcase_add_loop_test(t, flags_and_words, 0, MR_WIRE_FORMS);
     tcase_add_test(t, short_ones_are_short);
     tcase_add_test(t, unknown_forms);
     tcase_add_test(t, parts);
-    suite_add_tcase(s, t);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -3,13 +3,13 @@
  * Large messages as datagrams, the receiver: which subchannel is cleared for which blocks, who waits for a queue pair,
  * datagrams that come in another order or not at all, senders that say nothing.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/bulk/repair.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_bulk.h"
 
 enum { SIZE = FAKE_MTU, DEPTH = 16, NUM = 11, SHORT = 100, LEN = (NUM - 1) * SIZE + SHORT };
@@ -555,29 +555,28 @@ START_TEST(batches)
 }
 END_TEST
 
-static void add_cases(void *c)
-{
-    tcase_add_test((TCase *)c, in_order);
-    tcase_add_test((TCase *)c, out_of_order);
-    tcase_add_test((TCase *)c, overtaken);
-    tcase_add_test((TCase *)c, lost);
-    tcase_add_test((TCase *)c, late_but_not_lost);
-    tcase_add_test((TCase *)c, strays);
-    tcase_add_test((TCase *)c, closed_before_it_has_come);
-    tcase_add_test((TCase *)c, a_subchannel_breaks);
-    tcase_add_test((TCase *)c, a_peer_is_lost);
-    tcase_add_test((TCase *)c, fruitless_subchannels);
-    tcase_add_test((TCase *)c, posting_fails);
-    tcase_add_test((TCase *)c, served_in_order);
-    tcase_add_test((TCase *)c, recalled);
-    tcase_add_test((TCase *)c, not_recalled);
-    tcase_add_test((TCase *)c, which_messages);
-    tcase_add_test((TCase *)c, size_of_datagrams);
-    tcase_add_test((TCase *)c, parts_of_two_subchannels);
-    tcase_add_test((TCase *)c, batches);
-}
-
 int main(void)
 {
-    return fake_run("zcopy_in", add_cases, setup);
+    TCase *c = tcase_create("zcopy_in");
+
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, in_order);
+    tcase_add_test(c, out_of_order);
+    tcase_add_test(c, overtaken);
+    tcase_add_test(c, lost);
+    tcase_add_test(c, late_but_not_lost);
+    tcase_add_test(c, strays);
+    tcase_add_test(c, closed_before_it_has_come);
+    tcase_add_test(c, a_subchannel_breaks);
+    tcase_add_test(c, a_peer_is_lost);
+    tcase_add_test(c, fruitless_subchannels);
+    tcase_add_test(c, posting_fails);
+    tcase_add_test(c, served_in_order);
+    tcase_add_test(c, recalled);
+    tcase_add_test(c, not_recalled);
+    tcase_add_test(c, which_messages);
+    tcase_add_test(c, size_of_datagrams);
+    tcase_add_test(c, parts_of_two_subchannels);
+    tcase_add_test(c, batches);
+    return check_run(c, NULL);
 }

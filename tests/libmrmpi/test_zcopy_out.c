@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large messages as datagrams, the sender: what is cleared is posted, and each CLEAR ends with WRITTEN. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/bulk/repair.h"
+#include "tests/check.h"
 #include "tests/libmrmpi/fake_bulk.h"
 
 enum { SIZE = 1024, BLOCKS = 100, LEN = BLOCKS * SIZE - 24, SERIAL = 9, QPN = 55, QKEY = 66 };
@@ -246,20 +246,19 @@ START_TEST(sizes_of_datagrams)
 }
 END_TEST
 
-static void add_cases(void *c)
-{
-    tcase_add_test((TCase *)c, cleared_written_landed);
-    tcase_add_test((TCase *)c, landed_while_some_is_posted);
-    tcase_add_test((TCase *)c, room_and_order);
-    tcase_add_test((TCase *)c, bad_runs);
-    tcase_add_test((TCase *)c, clear_of_an_unknown_message);
-    tcase_add_test((TCase *)c, recalled);
-    tcase_add_test((TCase *)c, a_subchannel_breaks);
-    tcase_add_test((TCase *)c, a_peer_is_lost);
-    tcase_add_test((TCase *)c, sizes_of_datagrams);
-}
-
 int main(void)
 {
-    return fake_run("zcopy_out", add_cases, setup);
+    TCase *c = tcase_create("zcopy_out");
+
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, cleared_written_landed);
+    tcase_add_test(c, landed_while_some_is_posted);
+    tcase_add_test(c, room_and_order);
+    tcase_add_test(c, bad_runs);
+    tcase_add_test(c, clear_of_an_unknown_message);
+    tcase_add_test(c, recalled);
+    tcase_add_test(c, a_subchannel_breaks);
+    tcase_add_test(c, a_peer_is_lost);
+    tcase_add_test(c, sizes_of_datagrams);
+    return check_run(c, NULL);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mrrun's command line, and the environments it makes. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mrrun/environment.h"
 #include "mrrun/options.h"
+#include "tests/check.h"
 
 static char why[512];
 
@@ -212,7 +212,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("options");
     TCase *tc = tcase_create("options");
 
     tcase_add_test(tc, everything);
@@ -224,11 +223,5 @@ int main(void)
     tcase_add_test(tc, mistakes);
     tcase_add_test(tc, help_needs_nothing_else);
     tcase_add_test(tc, environments);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(tc, NULL);
 }

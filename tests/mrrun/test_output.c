@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lines from several ranks into one output (mrrun/output), and what the end of a rank means (mrrun/verdict). */
-#include <check.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "mrrun/output.h"
 #include "mrrun/verdict.h"
+#include "tests/check.h"
 
 static struct sink sink;
 
@@ -143,7 +143,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("output");
     TCase *tc = tcase_create("output");
 
     tcase_add_test(tc, lines_stay_whole);
@@ -152,11 +151,5 @@ int main(void)
     tcase_add_test(tc, long_lines_lose_nothing);
     tcase_add_test(tc, slow_reader);
     tcase_add_test(tc, verdicts);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(tc, NULL);
 }

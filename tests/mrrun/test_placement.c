@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who goes where (mrrun/placement) and who is where (libmrmpi/launch/nodemap). */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "libmrmpi/launch/nodemap.h"
 #include "mrrun/placement.h"
+#include "tests/check.h"
 
 static char why[256];
 
@@ -103,7 +103,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("placement");
     TCase *tc = tcase_create("placement");
 
     tcase_add_test(tc, blocks);
@@ -112,11 +111,5 @@ int main(void)
     tcase_add_test(tc, map_from_ids);
     tcase_add_test(tc, map_from_names);
     tcase_add_test(tc, map_refuses_nonsense);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return check_run(tc, NULL);
 }

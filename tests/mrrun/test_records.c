@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a rank records, with a clock of the test's own, and what mrrun makes of it: damaged records, odd names, the
  * ring. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "mrrun/records.h"
 #include "mrrun/stats.h"
 #include "mrrun/timeline.h"
+#include "tests/check.h"
 
 static uint64_t now_ns;
 static char dir[64], setting[128];
@@ -272,10 +272,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("records");
     TCase *t = tcase_create("all");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, what_peers_moved_counts);
@@ -286,11 +283,5 @@ int main(void)
     tcase_add_test(t, the_last_events_stay);
     tcase_add_loop_test(t, each_beginning_has_its_end, 0, 2);
     tcase_add_test(t, nonsense);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return check_run(t, NULL);
 }

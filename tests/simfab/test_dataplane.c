@@ -3,7 +3,6 @@
  * Links and switches without any process: packets put on an adapter's link, followed by the counters of the ports they
  * pass. The shipped topologies, configured as a subnet manager would.
  */
-#include <check.h>
 #include <string.h>
 
 #include "simfab/engine/hca.h"
@@ -11,6 +10,7 @@
 #include "simfab/engine/proc.h"
 #include "simfab/engine/sched.h"
 #include "simfab/engine/util.h"
+#include "tests/check.h"
 #include "tests/simfab/sim_lab.h"
 
 #define TWO_RAILS "etc/topologies/two-hosts-two-rails.net"
@@ -317,10 +317,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("dataplane");
     TCase *c = tcase_create("links and switches");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(c, a_packet_goes_where_the_table_says);
     tcase_add_test(c, an_unknown_lid_is_dropped_and_counted);
@@ -334,11 +331,5 @@ int main(void)
     tcase_add_test(c, wrong_checksums_are_counted_and_forgiven_up_to_the_threshold);
     tcase_add_test(c, a_link_trains_at_what_a_fault_leaves_of_it);
     tcase_add_test(c, a_switch_without_power_forgets);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The event queue: order by time and by scheduling, timers that move and stop, time that never goes back. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "simfab/engine/event.h"
+#include "tests/check.h"
 
 static struct event_queue q;
 static uint64_t trace[100000], times[100000];
@@ -211,10 +211,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("event");
     TCase *c = tcase_create("queue");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, earlier_first_whatever_the_order_of_scheduling);
@@ -227,11 +224,5 @@ int main(void)
     tcase_add_test(c, moving_a_timer_to_and_fro_keeps_one_firing);
     tcase_add_test(c, what_is_loud_is_counted_exactly);
     tcase_add_test(c, time_skips_only_where_nothing_happens);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

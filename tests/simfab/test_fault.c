@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Faults: the words of a command (pure), and what they do to a fabric without processes. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/sched.h"
+#include "tests/check.h"
 #include "tests/simfab/sim_lab.h"
 
 static struct text said;
@@ -347,10 +347,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("fault");
     TCase *words = tcase_create("words"), *fabric = tcase_create("fabric");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(words, numbers_and_times_are_exact_or_refused);
     tcase_add_test(words, words_are_bounded);
@@ -363,12 +360,5 @@ int main(void)
     tcase_add_test(fabric, two_faults_of_one_cable_both_hold);
     tcase_add_test(fabric, a_dead_host_is_named);
     tcase_add_loop_test(fabric, wrong_items_are_named_with_their_place, 0, sizeof bad_items / sizeof *bad_items);
-    suite_add_tcase(s, words);
-    suite_add_tcase(s, fabric);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(words, fabric, NULL);
 }

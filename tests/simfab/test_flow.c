@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flows: the words of a command (pure), and what arrives on a fabric without processes, against arithmetic. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/sched.h"
+#include "tests/check.h"
 #include "tests/simfab/sim_lab.h"
 
 #define MS 1000000000ull
@@ -387,10 +387,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("flow");
     TCase *words = tcase_create("words"), *fabric = tcase_create("fabric");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(words, commands_say_what_they_mean);
     tcase_add_loop_test(words, what_is_wrong_is_named, 0, sizeof wrong / sizeof *wrong);
@@ -407,12 +404,5 @@ int main(void)
     tcase_add_test(fabric, flows_come_and_go);
     tcase_add_test(fabric, there_is_an_end_to_how_many);
     tcase_add_loop_test(fabric, wrong_items_are_named_with_their_place, 0, sizeof bad_items / sizeof *bad_items);
-    suite_add_tcase(s, words);
-    suite_add_tcase(s, fabric);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(words, fabric, NULL);
 }

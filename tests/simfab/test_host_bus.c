@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Buses and DMA engines against arithmetic: turns, paces, shared buses, a host's memory. And the cache of contexts. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "simfab/engine/bus.h"
 #include "simfab/engine/qp_cache.h"
+#include "tests/check.h"
 
 #define MB_PER_S 8000000ull /* in bits per second */
 #define US       1000000ull
@@ -321,10 +321,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("host_bus");
     TCase *tc = tcase_create("host_bus");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(tc, without_limits_nothing_takes_time);
     tcase_add_test(tc, a_transfer_takes_its_bytes_and_the_overhead);
@@ -340,11 +337,5 @@ int main(void)
     tcase_add_test(tc, a_context_that_goes_leaves_its_place);
     tcase_add_test(tc, going_round_one_more_than_fit_misses_every_time);
     tcase_add_test(tc, without_a_limit_all_are_held);
-    suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return check_run(tc, NULL);
 }

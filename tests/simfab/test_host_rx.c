@@ -3,7 +3,6 @@
  * A receiver that cannot keep up, without any process: packets for nobody, which cross the bus and are dropped there.
  * The bus of the receiving host is the narrow place; the credits of each lane hold its senders back.
  */
-#include <check.h>
 #include <string.h>
 
 #include "simfab/engine/hca.h"
@@ -12,6 +11,7 @@
 #include "simfab/engine/proc.h"
 #include "simfab/engine/sched.h"
 #include "simfab/engine/util.h"
+#include "tests/check.h"
 #include "tests/simfab/sim_lab.h"
 
 #define PAYLOAD  2018u /* 2048 bytes on the wire */
@@ -183,20 +183,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("host_rx");
     TCase *c = tcase_create("a receiver that cannot keep up");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(c, credits_hold_the_sender_back_and_nothing_is_lost);
     tcase_add_test(c, a_late_lane_waits_for_the_buffers_only);
     tcase_add_test(c, backlogged_lanes_share_by_their_buffers);
     tcase_add_test(c, a_slow_bus_is_its_own_trouble);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

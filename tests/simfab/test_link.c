@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Links against arithmetic: rates, delays, credits and their way, waiting, unequal ends, lanes hop by hop. */
-#include <check.h>
 #include <stdio.h>
 
 #include "simfab/engine/wire.h"
+#include "tests/check.h"
 #include "tests/simfab/link_lab.h"
 
 #define MODEL  LAB_MODEL "vl_buffer_bytes: 16384}\n"
@@ -302,10 +302,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("link");
     TCase *c = tcase_create("link");
-    SRunner *r;
-    int failed;
 
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, a_flow_gets_the_rate_of_the_link, 0, 5);
@@ -321,11 +318,5 @@ int main(void)
     tcase_add_loop_test(c, credits_hold_and_nothing_is_lost_to_congestion, 0, 4);
     tcase_add_test(c, credits_of_lost_packets_come_back);
     tcase_add_test(c, samples_are_of_their_time);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arbitration at the output of a switch: shares of saturated lanes, precedence and its limit, how long one waits. */
-#include <check.h>
 
+#include "tests/check.h"
 #include "tests/simfab/link_lab.h"
 
 #define MODEL LAB_MODEL "vl_buffer_bytes: 65536}\n"
@@ -220,10 +220,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("link_arb");
     TCase *c = tcase_create("link_arb");
-    SRunner *r;
-    int failed;
 
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, saturated_lanes_share_by_weight, 0, sizeof cases / sizeof *cases);
@@ -233,11 +230,5 @@ int main(void)
     tcase_add_test(c, high_waits_for_one_packet_at_most);
     tcase_add_test(c, low_waits_for_the_limit_at_most);
     tcase_add_test(c, a_lane_without_weight_is_off);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

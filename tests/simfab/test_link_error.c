@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ports do about a link that is worse than unlucky: thresholds, recoveries, the watchdog over flow control. */
-#include <check.h>
 #include <stdlib.h>
 
+#include "tests/check.h"
 #include "tests/simfab/link_lab.h"
 
 #define MODEL     LAB_MODEL "vl_buffer_bytes: 16384}\n"
@@ -133,21 +133,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("link_error");
     TCase *c = tcase_create("link_error");
-    SRunner *r;
-    int failed;
 
     tcase_set_timeout(c, 60);
     tcase_add_test(c, overruns_on_end_are_excessive);
     tcase_add_test(c, packets_vanish_by_number);
     tcase_add_test(c, a_sender_without_flow_control_stops);
     tcase_add_test(c, both_directions_recover_as_one);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -3,9 +3,9 @@
  * Who gets an output of a switch when several inputs want it, and whom a busy output holds up: turns of inputs, heads
  * of line in both kinds of switches, and what becomes of packets that wait too long.
  */
-#include <check.h>
 #include <stdio.h>
 
+#include "tests/check.h"
 #include "tests/simfab/link_lab.h"
 
 #define SER 2078000ull /* of the largest packet at 4X SDR, ps */
@@ -317,10 +317,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("link_queues");
     TCase *c = tcase_create("link_queues");
-    SRunner *r;
-    int failed;
 
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, inputs_take_turns_by_packets, 0, 2);
@@ -335,11 +332,5 @@ int main(void)
     tcase_add_test(c, other_lanes_and_outputs_live_on);
     tcase_add_test(c, a_packet_lives_in_a_switch_for_its_time);
     tcase_add_loop_test(c, a_credit_loop_ends_with_a_life_time, 0, 4);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -8,9 +8,9 @@
 #include "simfab/engine/pkey.h"
 #include "simfab/engine/model.h"
 #include "simfab/umad_proto.h"
+#include "tests/check.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <poll.h>
 #include <rdma/ib_user_mad.h>
@@ -774,10 +774,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("mad");
     TCase *t = tcase_create("mad");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, directed_routes);
@@ -794,11 +791,5 @@ int main(void)
     tcase_add_test(t, issm);
     tcase_add_test(t, slow_reader);
     tcase_add_test(t, nonsense);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Models: the shipped ones load, values land in their units, and every mistake has its line and column. */
+#include "tests/check.h"
 #include "tests/simfab/input.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,10 +166,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("model");
     TCase *t = tcase_create("model");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(t, defaults);
     tcase_add_test(t, values);
@@ -177,11 +174,5 @@ int main(void)
     tcase_add_loop_test(t, mistakes, 0, sizeof bad / sizeof *bad);
     tcase_add_test(t, shipped);
     tcase_add_test(t, documented);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

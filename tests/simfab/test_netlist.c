@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Netlists: both dialects give the same fabric, and every mistake is named with its line. */
+#include "tests/check.h"
 #include "tests/simfab/input.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,10 +325,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("netlist");
     TCase *t = tcase_create("netlist");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(t, simple_form);
     tcase_add_test(t, discover_form);
@@ -338,11 +335,5 @@ int main(void)
     tcase_add_loop_test(t, mistakes, 0, sizeof bad / sizeof *bad);
     tcase_add_test(t, missing_file);
     tcase_add_test(t, shipped_topologies);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

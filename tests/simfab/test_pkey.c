@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Partition keys: every combination of memberships, at end ports and at enforcing switches. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "simfab/engine/pkey.h"
+#include "tests/check.h"
 
 START_TEST(two_keys)
 {
@@ -57,19 +57,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("pkey");
     TCase *t = tcase_create("pkey");
-    SRunner *r;
-    int bad;
 
     tcase_add_test(t, two_keys);
     tcase_add_test(t, tables);
     tcase_add_test(t, switches);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    bad = srunner_ntests_failed(r);
-    srunner_free(r);
-    return bad != 0;
+    return check_run(t, NULL);
 }

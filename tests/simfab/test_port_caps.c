@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a model says of single ports: which ports it reaches, what the two ends of a cable agree on, and mistakes. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "simfab/engine/model.h"
+#include "tests/check.h"
 #include "tests/simfab/input.h"
 
 #define TOPOLOGY "etc/topologies/two-switches-two-paths.net"
@@ -97,19 +97,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("port_caps");
     TCase *c = tcase_create("port_caps");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(c, one_port_differs);
     tcase_add_test(c, patterns_reach_several_and_later_items_win);
     tcase_add_loop_test(c, mistakes, 0, sizeof bad / sizeof *bad);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

@@ -3,11 +3,11 @@
  * The state machine of queue pairs, pair of states by pair of states and attribute by attribute, against the tables of
  * the specification written out in words; and the codes of static rates and receiver-not-ready timers.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "simfab/engine/qp_table.h"
+#include "tests/check.h"
 
 static const struct {
     const char *name;
@@ -175,21 +175,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("qp_table");
     TCase *c = tcase_create("tables");
-    SRunner *r;
-    int failed;
 
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, every_transition_with_every_mask, 0, 3);
     tcase_add_test(c, without_a_state_it_stays_where_it_is);
     tcase_add_test(c, static_rates);
     tcase_add_test(c, receiver_not_ready_timers);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

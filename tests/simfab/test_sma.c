@@ -12,8 +12,8 @@
 
 #include "simfab/engine/agents.h"
 #include "simfab/engine/model.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -659,10 +659,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("sma");
     TCase *t = tcase_create("sma");
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, node_info);
@@ -678,11 +675,5 @@ int main(void)
     tcase_add_test(t, counters_in_detail);
     tcase_add_test(t, samples);
     tcase_add_test(t, sysfs_tree);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -3,8 +3,8 @@
 #include "simfab/cmd/graph.h"
 #include "simfab/engine/fabric.h"
 #include "simfab/engine/model.h"
+#include "tests/check.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -252,21 +252,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("topology");
     TCase *t = tcase_create("topology");
-    SRunner *r;
-    int failed;
 
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, fat_trees, 0, sizeof tree_hosts / sizeof *tree_hosts);
     tcase_add_test(t, others);
     tcase_add_test(t, known_sizes);
     tcase_add_loop_test(t, refusals, 0, sizeof refused / sizeof *refused);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

@@ -3,7 +3,6 @@
  * simfab/tsc: instructions that read the time stamp counter are found in machine code, and nothing else is; and bytes
  * of code are replaced. The machine code is this program's own.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "simfab/tsc/image.h"
 #include "simfab/tsc/tsc.h"
 #include "simfab/tsc/write.h"
+#include "tests/check.h"
 
 /* Code with tables for unwinding; code that only has a symbol; and what has none, behind it in its section. */
 __asm__(".pushsection .text.tsc_test, \"ax\", @progbits\n"
@@ -260,10 +260,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("tsc");
     TCase *c = tcase_create("all");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(c, candidates_are_found_wherever_they_are);
     tcase_add_test(c, only_instructions_are_taken);
@@ -274,11 +271,5 @@ int main(void)
     tcase_add_test(c, segments_are_bounds);
     tcase_add_test(c, code_is_written_by_force);
     tcase_add_test(c, code_is_written_where_it_is_unprotected);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

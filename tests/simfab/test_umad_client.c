@@ -5,7 +5,6 @@
  * "--inherited FD" it is the program that another one executes with an open umad.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +21,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/check.h"
 
 #define UMAD0 "/dev/infiniband/umad0"
 
@@ -411,10 +412,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *s = suite_create("umad");
     TCase *t = tcase_create("umad");
-    SRunner *r;
-    int failed;
 
     self = argv[0];
     if (argc == 3 && !strcmp(argv[1], "--inherited"))
@@ -429,11 +427,5 @@ int main(int argc, char **argv)
     tcase_add_test(t, threads);
     tcase_add_test(t, issm);
     tcase_add_test(t, sysfs);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(t, NULL);
 }

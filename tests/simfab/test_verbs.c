@@ -4,7 +4,6 @@
  * Runs on host h1 of two-hosts-two-rails (see verbs_api.sh): its HCAs mlx5_0 and mlx5_1 talk to each other through the
  * switch.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -16,6 +15,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/check.h"
 
 #define SIZE (1u << 20)
 
@@ -797,10 +798,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("verbs");
-    SRunner *sr = srunner_create(s);
     TCase *works = tcase_create("works"), *fails = tcase_create("fails"), *around = tcase_create("around");
-    int failed;
 
     tcase_add_test(works, rc_send);
     tcase_add_test(works, rc_scatter_gather_and_inline);
@@ -827,12 +825,5 @@ int main(void)
     tcase_add_test(around, two_threads);
     tcase_add_test(around, sleeping_takes_no_real_time);
     tcase_add_test(around, clocks_agree_and_advance);
-    suite_add_tcase(s, works);
-    suite_add_tcase(s, fails);
-    suite_add_tcase(s, around);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return check_run(works, fails, around, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arbitration among virtual lanes: shares by weight, precedence and limit of the high table; and flow control. */
-#include <check.h>
 
 #include "simfab/engine/credit.h"
 #include "simfab/engine/vlarb.h"
+#include "tests/check.h"
 
 static uint64_t sent[FABRIC_VLS];
 
@@ -264,10 +264,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("vlarb");
     TCase *c = tcase_create("vlarb");
-    SRunner *r;
-    int failed;
 
     tcase_add_test(c, weights_are_shares);
     tcase_add_test(c, a_weight_is_rounded_up_to_whole_packets);
@@ -284,11 +281,5 @@ int main(void)
     tcase_add_test(c, without_tables_lanes_take_turns);
     tcase_add_test(c, credits_stop_at_the_buffer_and_come_back);
     tcase_add_test(c, credits_wrap_around_for_ever);
-    suite_add_tcase(s, c);
-    r = srunner_create(s);
-    srunner_set_tap(r, "-");
-    srunner_run_all(r, CK_SILENT);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return check_run(c, NULL);
 }

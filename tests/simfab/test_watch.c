@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kept view of processes: threads come and go, processes end and are replaced, parents die, descriptors are few. */
-#include <check.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "simfab/engine/watch.h"
+#include "tests/check.h"
 
 static struct watch *look(struct watches *ws, pid_t pid)
 {
@@ -311,10 +311,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("watch");
     TCase *tc = tcase_create("watch");
-    SRunner *sr = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, test_threads);
@@ -324,10 +321,5 @@ int main(void)
     tcase_add_test(tc, test_processes);
     tcase_add_test(tc, test_many_children);
     tcase_add_test(tc, test_orphan);
-    suite_add_tcase(suite, tc);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? 1 : 0;
+    return check_run(tc, NULL);
 }
