@@ -106,9 +106,9 @@ static void put_weight(struct timeline *t, const struct mr_record_event *e)
 {
     char name[320], more[64] = "";
 
-    if (e->path || e->side)
-        snprintf(more, sizeof more, ", path %u%s%s", e->path, e->side & 1 ? ", other side" : "",
-                 e->side > 1 ? ", twin" : "");
+    if (e->path || e->variant)
+        snprintf(more, sizeof more, ", path %u%s%s", e->path, e->variant & 1 ? ", other epoch" : "",
+                 e->variant > 1 ? ", second copy" : "");
     snprintf(name, sizeof name, "weight to rank %u: %s - %s %s%s", e->peer,
              records_rail(t->r, (unsigned)t->rank, e->rail), records_rail(t->r, e->peer, e->remote),
              e->link < MR_LINK_KINDS ? mr_kind_name(e->link) : "?", more);

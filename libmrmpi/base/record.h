@@ -43,7 +43,7 @@ struct mr_record_event {
     uint8_t path;         /* LID path */
     uint8_t sl;           /* of large messages */
     uint8_t detail;
-    uint8_t side; /* 0 or 1, and twice the twin: what else sets paths of the same rails apart */
+    uint8_t variant; /* parity of the epoch, and twice the copy: what else sets paths of the same rails apart */
     uint32_t pad;
 };
 _Static_assert(sizeof(struct mr_record_event) == 48, "as MRMPI_RECORD_EVENTS says");

@@ -10,7 +10,7 @@
 
 #define PAUSE_NS   1000000ull /* after MR_CM_LATER; doubles */
 #define PAUSES_MAX 6u         /* times */
-#define PAUSES_END 24u        /* a round that is bounded is over then */
+#define PAUSES_END 24u        /* a handshake that is bounded is over then */
 
 void mr_cm_init(struct mr_cm_conn *c, const struct mr_cm_ops *ops, uint32_t job, uint32_t self, uint32_t peer,
                 uint64_t timeout_ns, unsigned attempts_max)
@@ -107,7 +107,7 @@ static void conn_transmit(struct mr_cm_conn *c, enum mr_cm_type type)
     c->smooth &= !c->again;
 }
 
-/* Says no to the round of that id. If this is lost, it is said again when the peer repeats what it has asked. */
+/* Says no to the handshake of that id. If this is lost, it is said again when the peer repeats what it has asked. */
 static void conn_reject(struct mr_cm_conn *c, uint32_t id, bool ours, unsigned reason, unsigned detail)
 {
     struct mr_cm_msg m = mr_cm_message(MR_CM_REJ, c->job, c->self, c->peer, id);
@@ -118,7 +118,7 @@ static void conn_reject(struct mr_cm_conn *c, uint32_t id, bool ours, unsigned r
     c->ops->transmit(c, &m, 0);
 }
 
-/* We end the round, and the peer hears why. */
+/* We end the handshake, and the peer hears why. */
 static void conn_refuse(struct mr_cm_conn *c, int error)
 {
     c->reason = (uint16_t)reason_of(error);
@@ -210,7 +210,7 @@ static void conn_respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint
 {
     int err = conn_prepare(c, req);
 
-    if (err == -EAGAIN) { /* a round of ours may be under way */
+    if (err == -EAGAIN) { /* a handshake of ours may be under way */
         conn_reject(c, req->id, false, MR_CM_LATER, 0);
         return;
     }
@@ -232,7 +232,7 @@ static void conn_respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint
 }
 
 /*
- * A new round for nothing of what our answer has offered: the peer has that, and its word of it was lost, or is late.
+ * A new handshake for nothing of what our answer has offered: the peer has that, and its RTU was lost, or is late.
  * One that had given up our answer would ask for the same again.
  */
 static bool shows_established(const struct mr_cm_conn *c, const struct mr_cm_msg *req)
@@ -284,7 +284,7 @@ static void receive_rep(struct mr_cm_conn *c, const struct mr_cm_msg *m)
 {
     int err;
 
-    if (!c->initiator || m->id != c->id) { /* an earlier round: nobody will answer */
+    if (!c->initiator || m->id != c->id) { /* an earlier handshake: nobody will answer */
         conn_reject(c, m->id, true, MR_CM_OTHER, 0);
         return;
     }

@@ -61,10 +61,10 @@ struct mr_cm_msg {
     uint16_t num_subs;
     uint32_t job;                            /* of this run of the job: a stranger's datagram is not listened to */
     uint32_t from, to;                       /* world ranks */
-    uint32_t id;                             /* the initiator's number of this round; ASK, HERE: of the question */
+    uint32_t id;                             /* the initiator's number of this handshake; ASK, HERE: of the question */
     uint32_t psn;                            /* first packet of the sender's queue pairs */
     uint8_t reason;                          /* REJ: enum mr_cm_reason */
-    uint8_t by_initiator;                    /* REJ: the round is the sender's own */
+    uint8_t by_initiator;                    /* REJ: the handshake is the sender's own */
     uint16_t detail;                         /* REJ: an errno, or what the reason says; 0: none */
     struct mr_cm_port port[MR_CM_PORTS_MAX]; /* in all messages */
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];

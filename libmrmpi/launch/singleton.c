@@ -16,7 +16,7 @@ struct value {
     unsigned char data[];
 };
 
-static pthread_mutex_t cards_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t values_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct value *values; /* newest first, so that a later put of a key hides the earlier */
 
 static int singleton_init(struct mr_launch_world *world)
@@ -42,10 +42,10 @@ static int singleton_put(const char *key, const void *data, size_t len)
     }
     value->len = len;
     memcpy(value->data, data, len);
-    pthread_mutex_lock(&cards_lock);
+    pthread_mutex_lock(&values_lock);
     value->next = values;
     values = value;
-    pthread_mutex_unlock(&cards_lock);
+    pthread_mutex_unlock(&values_lock);
     return 0;
 }
 
@@ -63,7 +63,7 @@ static int singleton_get(int rank, const char *key, void *buf, size_t cap, size_
 {
     int err = -ENOENT;
 
-    pthread_mutex_lock(&cards_lock);
+    pthread_mutex_lock(&values_lock);
     for (struct value *value = values; value; value = value->next) {
         if (strcmp(value->key, key))
             continue;
@@ -73,7 +73,7 @@ static int singleton_get(int rank, const char *key, void *buf, size_t cap, size_
             memcpy(buf, value->data, value->len);
         break;
     }
-    pthread_mutex_unlock(&cards_lock);
+    pthread_mutex_unlock(&values_lock);
     return err;
 }
 
@@ -91,14 +91,14 @@ static __attribute__((noreturn)) void singleton_abort(int code, const char *why)
 
 static int singleton_finalize(void)
 {
-    pthread_mutex_lock(&cards_lock);
+    pthread_mutex_lock(&values_lock);
     while (values) {
         struct value *next = values->next;
         free(values->key);
         free(values);
         values = next;
     }
-    pthread_mutex_unlock(&cards_lock);
+    pthread_mutex_unlock(&values_lock);
     return 0;
 }
 

@@ -20,8 +20,8 @@
  */
 void mr_part_head(const void *data, uint32_t size, void *out);
 /*
- * How long all parts of a packet but the last are, at most bytes: its last tail bytes, a word (reliable/ack.h) that may
- * be another one when the packet is sent again, go in one part. So no word is put together from two sendings.
+ * How long all parts of a packet but the last are, at most bytes: its last tail bytes, an ACK (reliable/ack.h) that may
+ * be another one when the packet is sent again, go in one part. So no ACK is put together from two sendings.
  */
 static inline uint32_t mr_part_chunk(uint32_t size, uint32_t tail, uint32_t most)
 {

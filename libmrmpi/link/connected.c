@@ -33,7 +33,7 @@ static void qp_drained(struct mr_qp *qp)
         mr_packets_gone(qp, NULL);
     if (l->ops->emptied)
         l->ops->emptied(l);
-    if (!l->ops->ping || !l->events->left || !l->events->left(l, qp))
+    if (!l->ops->keepalive || !l->events->left || !l->events->left(l, qp))
         mr_qp_destroy(qp);
     l->state = MR_LINK_CLOSED;
     l->events->drained(l);
@@ -170,24 +170,24 @@ int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct
 
 /* ---- signs of life ----------------------------------------------------------------------------------------------- */
 
-static void ping_done(struct mr_wr *wr, const struct mr_wc *wc)
+static void keepalive_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
-    struct mr_link *l = container_of(wr, struct mr_link, ping.wr);
+    struct mr_link *l = container_of(wr, struct mr_link, keepalive.wr);
 
-    l->pinging = false;
-    mr_tx_done(&l->ping, wc);
+    l->keepalive_sent = false;
+    mr_tx_done(&l->keepalive, wc);
 }
 
 /* A write of no bytes: it needs no key, takes no receive buffer, and is acknowledged by the adapter. */
-int mr_connected_ping(struct mr_link *l)
+int mr_connected_keepalive(struct mr_link *l)
 {
     int err;
 
-    if (l->pinging || !mr_qp_has_room(&l->qp, 1))
+    if (l->keepalive_sent || !mr_qp_has_room(&l->qp, 1))
         return -EAGAIN;
-    l->ping.wr.done = ping_done;
-    err = mr_qp_write(&l->qp, NULL, 0, 0, 0, 0, NULL, &l->ping);
-    l->pinging = !err;
+    l->keepalive.wr.done = keepalive_done;
+    err = mr_qp_write(&l->qp, NULL, 0, 0, 0, 0, NULL, &l->keepalive);
+    l->keepalive_sent = !err;
     return err;
 }
 

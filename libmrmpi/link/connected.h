@@ -15,7 +15,7 @@ void mr_connected_packet_done(struct mr_wr *wr, const struct mr_wc *wc);
 int mr_connected_write_word(struct mr_link *l, uint32_t word, uint64_t raddr, uint32_t rkey);
 int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
 int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
-int mr_connected_ping(struct mr_link *l);
+int mr_connected_keepalive(struct mr_link *l);
 void mr_connected_drain(struct mr_link *l);
 void mr_connected_close(struct mr_link *l);
 void mr_connected_leave(struct mr_link *l);

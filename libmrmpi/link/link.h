@@ -89,7 +89,7 @@ struct mr_link_ops {
     ssize_t (*run)(struct mr_link *l, const struct mr_link_datagram *d, struct mr_link_run *run);
     /* Ask the peer's adapter for a sign of life: without one the link fails. -EAGAIN: not now. NULL: nothing answers.
      */
-    int (*ping)(struct mr_link *l);
+    int (*keepalive)(struct mr_link *l);
     /* Learn whether all that is posted is done: confirmed() follows. NULL: it is told without that. */
     int (*flush)(struct mr_link *l);
     /* Give up: what is posted comes back flushed, then drained() is called. */
@@ -125,8 +125,8 @@ struct mr_link {
     bool deep;   /* its send queue is deep: packets wait long for their turn in the fabric. Set by the owner */
     bool native; /* its packets need no acknowledgement but confirmed() */
     uint32_t qpn;
-    bool pinging; /* a ping is under way */
-    struct mr_tx ping;
+    bool keepalive_sent; /* and not done yet */
+    struct mr_tx keepalive;
     struct mr_ring *ring; /* link/ring.h; NULL: none, in either direction */
     union {
         struct mr_qp qp;

@@ -14,7 +14,7 @@
 #define PAGE  4096
 #define BATCH 16 /* packets of a ring before the next one is looked at */
 
-_Static_assert(MR_ACK_WIRE_MAX + MR_SLOT_TAIL <= MR_PACKET_SPARE, "a word and the tail lie behind a packet");
+_Static_assert(MR_ACK_WIRE_MAX + MR_SLOT_TAIL <= MR_PACKET_SPARE, "an ACK and the tail lie behind a packet");
 
 enum state {
     NONE,
@@ -191,7 +191,7 @@ void mr_ring_withdraw(struct mr_link *l)
         l->ring->state = WITHDRAWN;
 }
 
-/* Not freed at once: the word may have come by this very ring, or wait for packets that are in it. */
+/* Not freed at once: the control message may have come by this very ring, or wait for packets that are in it. */
 void mr_ring_ended(struct mr_link *l, uint32_t count)
 {
     if (!mr_ring_exists(l))
@@ -415,8 +415,8 @@ const struct mr_link_ops mr_link_ring = {
     .send = ring_send,
     .write = mr_connected_write,
     .read = mr_connected_read,
-    .ping = mr_connected_ping,
-    .flush = mr_connected_ping,
+    .keepalive = mr_connected_keepalive,
+    .flush = mr_connected_keepalive,
     .drain = mr_connected_drain,
     .close = ring_close,
     .leave = ring_leave,

@@ -6,8 +6,8 @@
  *
  * A link begins without rings. The receiver makes one and offers it; the sender answers, and writes from then on. The
  * receiver may withdraw it; the sender stops, says how many packets it has written, and when those have been read the
- * memory is given back. net/rings.c decides which peers have one and carries these words. Either direction has a ring
- * or has none by itself.
+ * memory is given back. net/rings.c decides which peers have one and carries these messages. Either direction has a
+ * ring or has none by itself.
  *
  * When a link breaks, what has landed in its ring is still handed up: the sender's adapter may have confirmed it. That
  * is done when the queue pair has drained, since nothing can land any more then.

@@ -59,7 +59,7 @@ static inline bool mr_peer_answers(const struct mr_peer *p)
     return p->arrived != mr_peers.arrived;
 }
 
-/* Over which subchannel a packet goes, none of the set but; p->num_now: there is none. */
+/* Over which subchannel a packet goes, none of those excluded; p->num_now: there is none. */
 static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t excluded, size_t payload)
 {
     const struct mr_policy *policy = &mr_peers.policy[MR_POLICY_SMALL];

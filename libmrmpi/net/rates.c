@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How fast this process may send ahead of the bulk and read: fabricd's word for each rail, taken over as it changes. */
+/* How fast this process may send ahead of the bulk and read, by what fabricd gives for each rail; it may change. */
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/internal.h"

@@ -257,7 +257,7 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
     if (!p || p->error)
         return;
     if (!p->up)
-        mr_cm_traffic(&p->cm); /* in later rounds it may have come over another subchannel */
+        mr_cm_traffic(&p->cm); /* in later handshakes it may have come over another subchannel */
     if (form & MR_WIRE_WANTS)
         mr_rely_begin(p);
     if (form & (MR_WIRE_ACK | MR_WIRE_LONG_ACK))

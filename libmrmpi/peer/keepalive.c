@@ -25,9 +25,9 @@ static bool ask_link(struct mr_sub *sub, unsigned level)
     struct mr_link *l = level < sub->num_links ? &sub->link[level] : NULL;
 
     if (!l || sub->state != MR_SUB_OPEN || mr_sub_retires(sub) || sub->rail->down || l->state != MR_LINK_OPEN ||
-        !l->ops->ping || l->ops->ping(l))
+        !l->ops->keepalive || l->ops->keepalive(l))
         return false;
-    mr_stat_add(MR_STAT_PINGS, 1);
+    mr_stat_add(MR_STAT_KEEPALIVES, 1);
     return true;
 }
 

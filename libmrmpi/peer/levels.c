@@ -37,12 +37,12 @@ bool mr_levels_have_room(const struct mr_peer *p)
     return links_each(p) > 2;
 }
 
-unsigned mr_levels_spare_links(const struct mr_peer *p, const struct mr_sub *but)
+unsigned mr_levels_spare_links(const struct mr_peer *p, const struct mr_sub *except)
 {
     unsigned left = MR_WINDOW_LINKS - (unsigned)__builtin_popcountll(p->own->link_ids), closed = 0;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        closed += &p->sub[i] != but && p->sub[i].state == MR_SUB_CLOSED;
+        closed += &p->sub[i] != except && p->sub[i].state == MR_SUB_CLOSED;
     return left > closed ? left - closed : 0;
 }
 

@@ -57,8 +57,8 @@ static inline struct mr_link *mr_sub_rdma_link(const struct mr_sub *sub, unsigne
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME]);
 /* The service level that a level's messages have on it. */
 uint8_t mr_sub_sl(const struct mr_sub *sub, enum mr_level level);
-/* Parity and copy: they tell apart those of the same rails, path and kind. */
-uint8_t mr_sub_side(const struct mr_sub *sub);
+/* Parity and twice the copy: they tell apart those of the same rails, path and kind. */
+uint8_t mr_sub_variant(const struct mr_sub *sub);
 /* Names a subchannel and a generation of it in a control message. */
 int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation);
 /* The generation in a tag. */

@@ -39,7 +39,7 @@ uint8_t mr_sub_sl(const struct mr_sub *sub, enum mr_level level)
     return sub->own->sl[level];
 }
 
-uint8_t mr_sub_side(const struct mr_sub *sub)
+uint8_t mr_sub_variant(const struct mr_sub *sub)
 {
     return (uint8_t)(sub->parity | sub->own->copy << 1);
 }

@@ -14,10 +14,10 @@
 /* May a subchannel have a link for packets that go with the bulk, beside that of small ones that go ahead? */
 bool mr_levels_have_room(const struct mr_peer *p);
 /*
- * Places in the window for links, beyond those that are kept for the first link of every closed subchannel but this one
- * (NULL: of all).
+ * Places in the window for links, beyond those that are kept for the first link of every closed subchannel except this
+ * one (NULL: of all).
  */
-unsigned mr_levels_spare_links(const struct mr_peer *p, const struct mr_sub *but);
+unsigned mr_levels_spare_links(const struct mr_peer *p, const struct mr_sub *except);
 /* The service levels that messages have on a subchannel that is opened now. */
 void mr_levels_of(const struct mr_sub *sub, uint8_t sl[MR_LEVELS]);
 

@@ -39,7 +39,7 @@ static struct mr_record_event of_sub(const struct mr_sub *sub, enum mr_record_ki
                                     .link = sub->kind,
                                     .path = sub->path,
                                     .sl = mr_sub_sl(sub, MR_LEVEL_BULK),
-                                    .side = mr_sub_side(sub)};
+                                    .variant = mr_sub_variant(sub)};
 }
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */

@@ -27,8 +27,8 @@ static struct mr_address address;
 static struct mr_launch launch;
 static const int node_of[2] = {0, 1};
 static uint64_t clock_ns;
-static unsigned drains, pings;
-static int ping_error;
+static unsigned drains, keepalives;
+static int keepalive_error;
 
 uint64_t mr_clock_ns(void)
 {
@@ -41,14 +41,14 @@ static void drain_link(struct mr_link *l)
     drains++;
 }
 
-static int ping_link(struct mr_link *l)
+static int keepalive_link(struct mr_link *l)
 {
-    pings += !ping_error;
-    return ping_error;
+    keepalives += !keepalive_error;
+    return keepalive_error;
 }
 
 static const struct mr_link_ops fake_ops = {
-    .drain = drain_link, .ping = ping_link};
+    .drain = drain_link, .keepalive = keepalive_link};
 
 /* Rank 0 here, rank 1 there; each subchannel has one link, which is closed. The clock stands at 1000 s. */
 static void make_peer(void)
@@ -65,8 +65,8 @@ static void make_peer(void)
     memset(&address, 0, sizeof address);
     launch = (struct mr_launch){.rank = 0, .size = 2, .num_nodes = 2, .node_of = node_of};
     clock_ns = 1000000 * MS;
-    drains = pings = 0;
-    ping_error = 0;
+    drains = keepalives = 0;
+    keepalive_error = 0;
     mr_config.log_level = -1;
     mr_config.patience = 10;
     mr_peers.launch = &launch;

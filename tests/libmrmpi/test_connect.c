@@ -14,7 +14,7 @@
 
 struct side {
     struct mr_cm_conn c;
-    unsigned prepared, connected, established, failed, rounds;
+    unsigned prepared, connected, established, failed, handshakes;
     int error, refuse, refuse_req, refuse_connect;
     unsigned later; /* so many requests get -EAGAIN */
     unsigned first; /* rail that it asks for, or offers */
@@ -51,8 +51,8 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     }
     if (req && s->refuse_req)
         return s->refuse_req;
-    if (req && s->established == s->rounds)
-        return -EAGAIN; /* nothing is closed: a request of an earlier round came late */
+    if (req && s->established == s->handshakes)
+        return -EAGAIN; /* nothing is closed: a request of an earlier handshake came late */
     s->prepared++;
     out->num_subs = 2;
     out->psn = 100 + c->self;
@@ -111,7 +111,7 @@ static void begin(int loss, int twice)
     now = 0;
     loss_percent = loss;
     double_percent = twice;
-    side[0].rounds = side[1].rounds = 1;
+    side[0].handshakes = side[1].handshakes = 1;
     for (uint32_t i = 0; i < 2; i++)
         mr_cm_init(&side[i].c, &ops, 77, i, 1 - i, 10 * MS, 200);
 }
@@ -144,9 +144,9 @@ static void expect_connected(void)
 {
     for (unsigned i = 0; i < 2; i++) {
         ck_assert_int_eq(side[i].c.state, MR_CM_CONNECTED);
-        ck_assert_uint_ge(side[i].prepared, side[i].rounds); /* the higher rank's once more where both began */
-        ck_assert_uint_eq(side[i].connected, side[i].rounds);
-        ck_assert_uint_eq(side[i].established, side[i].rounds);
+        ck_assert_uint_ge(side[i].prepared, side[i].handshakes); /* the higher rank's once more where both began */
+        ck_assert_uint_eq(side[i].connected, side[i].handshakes);
+        ck_assert_uint_eq(side[i].established, side[i].handshakes);
         ck_assert_uint_eq(side[i].failed, 0);
         ck_assert_uint_eq(side[i].remote_qpn, 10 * (1 - i) + 1);
         ck_assert_uint_eq(side[i].remote_psn, 100 + 1 - i);
@@ -204,16 +204,16 @@ START_TEST(both_begin_at_different_times)
 END_TEST
 
 /* What was closed is opened again, by either side or by both, over the same bad network. */
-START_TEST(rounds)
+START_TEST(handshakes)
 {
     srand((unsigned)_i + 2000);
     begin(40, 40);
-    for (unsigned round = 1; round <= 10; round++) {
-        side[0].rounds = side[1].rounds = round;
+    for (unsigned n = 1; n <= 10; n++) {
+        side[0].handshakes = side[1].handshakes = n;
         for (unsigned i = 0; i < 2; i++) {
             mr_cm_again(&side[i].c, 200);
             if (rand() % 2 || (i == 1 && side[0].c.state == MR_CM_IDLE))
-                mr_cm_start(&side[i].c, 10 * round, now);
+                mr_cm_start(&side[i].c, 10 * n, now);
         }
         run(now + 100000 * MS);
         expect_connected();
@@ -237,8 +237,8 @@ START_TEST(traffic_stands_for_rtu)
 }
 END_TEST
 
-/* The word that the first round is done is lost; the next one, for other rails, says as much, and may be refused. */
-START_TEST(the_next_round_stands_for_rtu)
+/* The RTU of the first handshake is lost; the next one, for other rails, says as much, and may be refused. */
+START_TEST(the_next_handshake_stands_for_rtu)
 {
     begin(0, 0);
     mr_cm_start(&side[0].c, 1, 0);
@@ -249,7 +249,7 @@ START_TEST(the_next_round_stands_for_rtu)
     ck_assert_int_eq(side[1].c.state, MR_CM_REP_SENT);
     num_air = 0;
     loss_percent = 0;
-    side[0].rounds = side[1].rounds = 2;
+    side[0].handshakes = side[1].handshakes = 2;
     side[0].first = side[1].first = 2;
     side[1].refuse_req = -EDQUOT;
     mr_cm_again(&side[0].c, 200);
@@ -262,7 +262,7 @@ START_TEST(the_next_round_stands_for_rtu)
 }
 END_TEST
 
-/* If it asks for the same again it has given up the round. */
+/* If it asks for the same again it has given up the handshake. */
 START_TEST(the_same_again_is_no_rtu)
 {
     begin(0, 0);
@@ -374,7 +374,7 @@ START_TEST(rejected_when_both_begin)
     run(100000 * MS);
     ck_assert_int_eq(side[0].c.state, MR_CM_FAILED);
     ck_assert_int_eq(side[1].c.state, MR_CM_FAILED);
-    ck_assert_uint_ge(side[0].failed, 1); /* a request that came late was a round of its own */
+    ck_assert_uint_ge(side[0].failed, 1); /* a request that came late was a handshake of its own */
     ck_assert_uint_ge(side[1].failed, 1);
     if (!_i)
         ck_assert_int_eq(side[0].error, -ENOMEM);
@@ -418,7 +418,7 @@ START_TEST(later)
 }
 END_TEST
 
-/* In a round that is bounded it does not go on for ever. */
+/* In a handshake that is bounded it does not go on for ever. */
 START_TEST(later_for_ever)
 {
     srand(7);
@@ -433,7 +433,7 @@ START_TEST(later_for_ever)
 }
 END_TEST
 
-/* A rejection of an earlier round, or one that nobody asked for, changes nothing. */
+/* A rejection of an earlier handshake, or one that nobody asked for, changes nothing. */
 START_TEST(late_rejection)
 {
     struct mr_cm_msg rej = { .magic = MR_CM_MAGIC, .version = MR_CM_VERSION, .type = MR_CM_REJ, .job = 77, .from = 1,
@@ -590,8 +590,8 @@ START_TEST(strangers_are_not_heard)
 }
 END_TEST
 
-/* Questions and answers name one subchannel, and concern no round. */
-START_TEST(questions_are_no_part_of_a_round)
+/* Questions and answers name one subchannel, and concern no handshake. */
+START_TEST(questions_are_no_part_of_a_handshake)
 {
     struct mr_cm_sub way = { .rail = 1, .remote = 2, .path = 3, .kind = 4 };
     struct mr_cm_msg m, out;
@@ -607,7 +607,7 @@ START_TEST(questions_are_no_part_of_a_round)
         m.num_subs = 0;
         ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(0), 77, 0, 2, &out));
     }
-    /* one with the number of a round does not end it */
+    /* one with the number of a handshake does not end it */
     begin(0, 0);
     mr_cm_start(&side[0].c, 5, 0);
     mr_cm_receive(&side[1].c, &air[0].msg, 0);
@@ -626,9 +626,9 @@ int main(void)
     tcase_add_test(t, simultaneous);
     tcase_add_loop_test(t, bad_network, 0, 100);
     tcase_add_loop_test(t, both_begin_at_different_times, 0, 50);
-    tcase_add_loop_test(t, rounds, 0, 100);
+    tcase_add_loop_test(t, handshakes, 0, 100);
     tcase_add_test(t, traffic_stands_for_rtu);
-    tcase_add_test(t, the_next_round_stands_for_rtu);
+    tcase_add_test(t, the_next_handshake_stands_for_rtu);
     tcase_add_test(t, the_same_again_is_no_rtu);
     tcase_add_test(t, nobody_there);
     tcase_add_loop_test(t, not_now, 0, 2);
@@ -644,6 +644,6 @@ int main(void)
     tcase_add_test(t, silent_for_an_hour);
     tcase_add_test(t, other_version);
     tcase_add_test(t, strangers_are_not_heard);
-    tcase_add_test(t, questions_are_no_part_of_a_round);
+    tcase_add_test(t, questions_are_no_part_of_a_handshake);
     return check_run(t, NULL);
 }

@@ -61,17 +61,17 @@ static void setup(void)
 /* How many links are asked when so much time has passed. */
 static unsigned wait_ns(uint64_t ns)
 {
-    unsigned before = pings;
+    unsigned before = keepalives;
 
     clock_ns += ns;
     mr_keepalive_silent(clock_ns);
-    return pings - before;
+    return keepalives - before;
 }
 
 /* Once a second, one link; not after a packet of the peer or a confirmation has come. */
 START_TEST(silent)
 {
-    ck_assert_uint_eq(pings, 0);
+    ck_assert_uint_eq(keepalives, 0);
     ck_assert_uint_eq(wait_ns(SECOND - 1), 0);
     ck_assert_uint_eq(wait_ns(1), 1);
     ck_assert_uint_eq(wait_ns(SECOND - 1), 0);
@@ -123,7 +123,7 @@ START_TEST(not_asked)
         links[0][0].state = links[1][0].state = MR_LINK_BROKEN;
         break;
     case 6:
-        ping_error = -EAGAIN;
+        keepalive_error = -EAGAIN;
         break;
     }
     ck_assert_uint_eq(wait_ns(SECOND), 0);
@@ -133,12 +133,12 @@ END_TEST
 START_TEST(all_and_unsignaled)
 {
     mr_keepalive_all(&peer);
-    ck_assert_uint_eq(pings, 2);
+    ck_assert_uint_eq(keepalives, 2);
     mr_keepalive_unsignaled(&peer);
-    ck_assert_uint_eq(pings, 2);
+    ck_assert_uint_eq(keepalives, 2);
     links[1][0].qp.unsignaled_sends = 3;
     mr_keepalive_unsignaled(&peer);
-    ck_assert_uint_eq(pings, 3);
+    ck_assert_uint_eq(keepalives, 3);
 }
 END_TEST
 

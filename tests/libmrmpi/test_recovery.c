@@ -94,7 +94,7 @@ void mr_ration_recount(struct mr_peer *p)
 
 void mr_keepalive_all(struct mr_peer *p)
 {
-    pings++;
+    keepalives++;
 }
 
 bool mr_probe_keep(struct mr_sub *s, struct mr_qp *qp)
@@ -481,14 +481,14 @@ START_TEST(link_fails)
 {
     static const struct {
         int error, lost;
-        unsigned pings;
+        unsigned keepalives;
     } row[] = {{-EHOSTUNREACH, 0, 1}, {-ENOBUFS, 0, 0}, {-EFAULT, -EFAULT, 0}, {-EMSGSIZE, -EMSGSIZE, 0}};
     struct mr_wc wc = {.error = row[_i].error, .status = "failed"};
 
     mr_recovery_events.failed(&links[0][0], &wc);
     ck_assert_int_eq(sub[0].state, MR_SUB_BROKEN);
     ck_assert_int_eq(lost_error, row[_i].lost);
-    ck_assert_uint_eq(pings, row[_i].pings);
+    ck_assert_uint_eq(keepalives, row[_i].keepalives);
 }
 END_TEST
 

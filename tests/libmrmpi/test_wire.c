@@ -86,7 +86,7 @@ START_TEST(short_ones_are_short)
 END_TEST
 
 /* What a packet is dressed with says nothing of the rest, and may be changed. */
-START_TEST(flags_and_words)
+START_TEST(flags_and_acks)
 {
     struct mr_hdr hdr = some, got;
     unsigned char packet[MR_WIRE_MAX + 16 + MR_ACK_WIRE_MAX];
@@ -145,7 +145,7 @@ int main(void)
     TCase *t = tcase_create("wire");
 
     tcase_add_loop_test(t, each_form, 0, MR_WIRE_SIZES + 1);
-    tcase_add_loop_test(t, flags_and_words, 0, MR_WIRE_FORMS);
+    tcase_add_loop_test(t, flags_and_acks, 0, MR_WIRE_FORMS);
     tcase_add_test(t, short_ones_are_short);
     tcase_add_test(t, unknown_forms);
     tcase_add_test(t, parts);

@@ -66,9 +66,9 @@ topology=$topologies/two-hosts-two-rails.net
 # a peer that lives is not disturbed, and a short job asks nobody
 MRMPI_LOG_LEVEL=1 silent recv lives 3600 true
 like "a peer that computes for an hour is waited for" '^it came after 3600 s' "$tmp/out"
-like "while its adapters are asked" '0@h1. .*counters: .*pings=[0-9]{2}' "$tmp/out"
+like "while its adapters are asked" '0@h1. .*counters: .*keepalives=[0-9]{2}' "$tmp/out"
 not_ok "and nothing breaks" grep -q 'broken=' "$tmp/out"
 MRMPI_LOG_LEVEL=1 silent recv lives 0 true
 like "a short job goes on" '^it came after 0 s' "$tmp/out"
-not_ok "without pings" grep -q 'pings=' "$tmp/out"
+not_ok "without keepalives" grep -q 'keepalives=' "$tmp/out"
 done_testing
