@@ -13,7 +13,7 @@
 struct mr_net_peer {
     struct mr_bulk_peer base;
     bool alone;          /* the last message of several packets was, over uneven rails (net.c) */
-    struct mr_ack in;    /* what it is to be told of its packets, if has_lossy_link */
+    struct mr_ack in;    /* what it is to be told of its packets, if it has a lossy link */
     unsigned shared_by;  /* mr_peers.num_relying, when it was granted what it may have under way */
     uint32_t flight_max; /* packets that may be under way on such links */
     uint64_t sampled_ns; /* when the last sample of the round-trip time was taken */
@@ -39,7 +39,7 @@ struct mr_net {
     bool rings;         /* some peers may have rings */
     enum mr_ring_design ring_design;
     bool by_ring;       /* large messages go through rings, not by RDMA */
-    unsigned parts;     /* receive buffers that a packet takes, at most; 0: not known yet */
+    unsigned parts;     /* receive buffers that a packet takes, at most */
     uint64_t looked_ns; /* when rely.c looked at the clock last */
     uint64_t idle_ns;   /* since when it has found nothing to do */
     unsigned caps;      /* enum mr_vc_caps */
@@ -81,13 +81,15 @@ static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload
 
 /* ---- rely.c ---------------------------------------------------------------------------------------------------- */
 
+/* Once, when the adapters are open: how many receive buffers a packet takes. */
+void mr_rely_init(void);
 /* A link that loses packets leads to this peer, or from it. */
 void mr_rely_begin(struct mr_peer *p);
-/* Post a packet of a peer with which we are has_lossy_link, and note that in its window. As mr_link_ops.send. */
+/* Post a packet of a peer that has a lossy link, and note that in its window. As mr_link_ops.send. */
 int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k);
 /*
- * A packet that carries an ACK or wants one, or that comes while we are has_lossy_link; the ACK begins at payload +
- * len.
+ * A packet that carries an ACK or wants one, or that comes while some peer has a lossy link; the ACK begins at payload
+ * + len.
  */
 void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len);
 /* What has gone or come since the last time did so now. */

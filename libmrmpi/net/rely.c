@@ -42,19 +42,19 @@ static bool has_own_buffers(const struct mr_peer *p)
     return false;
 }
 
-/* Buffers that a packet takes at most: datagrams bring it in parts. */
-static unsigned parts_most(void)
+void mr_rely_init(void)
 {
     size_t least = SIZE_MAX;
 
+    mr_net.parts = 1;
     if (!mr_verbs.datagrams)
-        return 1;
+        return;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         size_t mtu = mr_udp_mtu(&mr_verbs.rail[i].addr, &mr_verbs.rail[i].addr) - MR_PART_HEAD;
 
         least = mtu < least ? mtu : least;
     }
-    return (unsigned)((mr_verbs.packet_max + least - 1) / least);
+    mr_net.parts = (unsigned)((mr_verbs.packet_max + least - 1) / least);
 }
 
 /* Each peer that packets go to or come from may have its part of the receive buffers under way. */
@@ -79,8 +79,6 @@ void mr_rely_begin(struct mr_peer *p)
 
     if (p->has_lossy_link)
         return;
-    if (!mr_net.parts)
-        mr_net.parts = parts_most();
     most = grant_flight(p);
     p->has_lossy_link = mr_net.has_lossy_link = mr_peers.attentive = true;
     p->plain = false;

@@ -205,6 +205,7 @@ int mr_net_init(const struct mr_launch *launch)
     err = mr_verbs_open(&handlers, packet_max, mr_kinds_that_are(mr_kinds_set(&mr_peers.kinds), MR_IS_DATAGRAM),
                         mr_fabric_rejects, NULL);
     if (!err) {
+        mr_rely_init();
         mr_rates_take();
         mr_bulk_open_memory();
     }

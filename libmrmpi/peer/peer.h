@@ -81,7 +81,7 @@ struct mr_peers {
     uint8_t our_kinds; /* the same as a set */
     uint8_t rationed;  /* kinds of links that only some peers have: set */
     bool untimed;      /* something has gone or come at a time that rely.c does not know */
-    bool attentive;    /* has_lossy_link, or a handshake is under way: packets may be signs */
+    bool attentive;    /* some peer has a lossy link, or a handshake is under way: packets may be signs */
     struct mr_rules rules; /* of MRMPI_RULES; num is 0: none */
     struct mr_policy policy[MR_POLICY_CLASSES];
     unsigned num_relying;  /* peers in that list */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Acknowledgements: what a word says, when it is due, and how it travels. Loop index 1: over the wrap of the numbers.
+/* Acknowledgements: what an ACK says, when it is due, and how it travels. Loop index 1: over the wrap of the numbers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ START_TEST(native_links_call_for_none)
     arrived(7, 100, false, 1000);
     arrived(102, 100, false, 1000);
     ck_assert(!mr_ack_owed(&a));
-    WORD(1000, 100, 2); /* but are named by any word */
+    WORD(1000, 100, 2); /* but are named by any ACK */
 }
 END_TEST
 
@@ -129,7 +129,7 @@ START_TEST(sets_of_early_packets)
 }
 END_TEST
 
-/* A word has room for 64. What lies further on is still owed, or the peer would send it again. */
+/* An ACK has room for 64. What lies further on is still owed, or the peer would send it again. */
 START_TEST(what_a_word_cannot_name_stays_owed)
 {
     begin(_i);
@@ -211,7 +211,7 @@ START_TEST(times_may_come_later)
 }
 END_TEST
 
-/* Every word within reach of the window comes out as it went in; a grant is rounded down by less than a third. */
+/* Every ACK within reach of the window comes out as it went in; a grant is rounded down by less than a third. */
 START_TEST(on_the_wire)
 {
     unsigned char out[MR_ACK_WIRE_MAX];
@@ -254,7 +254,7 @@ START_TEST(on_the_wire)
 }
 END_TEST
 
-/* A word that comes when 2^16 packets have passed is old, not new. */
+/* An ACK that comes when 2^16 packets have passed is old, not new. */
 START_TEST(an_old_word_stays_old)
 {
     struct mr_ack_msg in = {.cum = first + 10, .grant = 64}, got;

@@ -146,7 +146,7 @@ START_TEST(mixed_senders)
 }
 END_TEST
 
-/* With the word of another length behind it: parts of the first sending do not count. */
+/* With an ACK of another length behind it: parts of the first sending do not count. */
 START_TEST(sent_again_with_another_length)
 {
     const void *whole;
@@ -190,10 +190,10 @@ START_TEST(sent_again_fills_the_gaps)
 END_TEST
 
 /*
- * The word behind a packet is another one in each sending. Of two sendings some parts come each, so that together they
- * make one packet: its word is that of one sending.
+ * The ACK behind a packet is another one in each sending. Of two sendings some parts come each, so that together they
+ * make one packet: its ACK is that of one sending.
  */
-START_TEST(words_are_not_mixed)
+START_TEST(acks_are_not_mixed)
 {
     static const uint32_t tails[] = {4, 12}, most[] = {240, 496, 1008, 2032, 4080};
     uint32_t tail = tails[_i & 1], seq = 0;
@@ -356,7 +356,7 @@ int main(void)
     tcase_add_test(t, sent_again_with_another_length);
     tcase_add_test(t, sent_again_with_another_chunk);
     tcase_add_test(t, sent_again_fills_the_gaps);
-    tcase_add_loop_test(t, words_are_not_mixed, 0, 2);
+    tcase_add_loop_test(t, acks_are_not_mixed, 0, 2);
     tcase_add_test(t, the_one_that_was_touched_least_recently_goes);
     tcase_add_test(t, what_does_not_fit_is_dropped);
     tcase_add_loop_test(t, by_chance, 1, 6);

@@ -731,7 +731,7 @@ static void fuzz_step(struct mr_window *w, const bool *native)
     }
 }
 
-START_TEST(any_words)
+START_TEST(any_acks)
 {
     const bool native[4] = {_i & 1, true, false, false};
 
@@ -766,6 +766,6 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, once_and_in_order, 0, sizeof scenes / sizeof *scenes);
     tcase_add_test(t, absent_peers_are_not_flooded);
-    tcase_add_loop_test(t, any_words, 0, 4);
+    tcase_add_loop_test(t, any_acks, 0, 4);
     return check_run(t, NULL);
 }

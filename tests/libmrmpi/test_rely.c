@@ -171,6 +171,7 @@ static void setup(void)
 {
     memset(&mr_peers, 0, sizeof mr_peers);
     memset(&mr_net, 0, sizeof mr_net);
+    memset(&mr_verbs, 0, sizeof mr_verbs);
     set_policies();
     memset(&net_peer, 0, sizeof net_peer);
     memset(sub, 0, sizeof sub);
@@ -203,6 +204,7 @@ static void setup(void)
     }
     lossy = &sub[0].link[0];
     native = &sub[1].link[0];
+    mr_rely_init();
     mr_rely_begin(&PEER);
     mr_ack_take(&net_peer.in, 0); /* nothing is owed */
 }
@@ -275,7 +277,7 @@ START_TEST(no_more_than_may_be_under_way)
 END_TEST
 
 /* The word that is owed goes with the next packet; if that could not be posted, with the one after it. */
-START_TEST(words_ride_along)
+START_TEST(acks_ride_along)
 {
     struct mr_packet *p = push();
 
@@ -490,7 +492,11 @@ START_TEST(what_is_granted)
     mr_rely_begin(&other.base.base);
     ck_assert_uint_eq(other.in.grant, 64);
     other = (struct mr_net_peer){.base.base.num_subs = 0};
-    mr_net.parts = 4;
+    mr_verbs.datagrams = true;
+    mr_verbs.num_rails = 1;
+    mr_verbs.packet_max = 4 * (2048 - MR_PART_HEAD);
+    mr_rely_init();
+    ck_assert_uint_eq(mr_net.parts, 4);
     mr_rely_begin(&other.base.base);
     ck_assert_uint_eq(other.in.grant, 16);
     ck_assert_uint_eq(other.in.every, 8); /* half of it */
@@ -507,7 +513,7 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, finish);
     tcase_add_test(c, no_more_than_may_be_under_way);
-    tcase_add_test(c, words_ride_along);
+    tcase_add_test(c, acks_ride_along);
     tcase_add_test(c, a_packet_that_is_posted_stays);
     tcase_add_test(c, a_word_alone);
     tcase_add_test(c, at_once_when_parting);
