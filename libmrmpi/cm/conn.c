@@ -250,11 +250,26 @@ static bool shows_established(const struct mr_cm_conn *c, const struct mr_cm_msg
     return true;
 }
 
+/* A number of the peer's: of a handshake before the last one that it has begun. */
+static bool is_stale(const struct mr_cm_conn *c, uint32_t id)
+{
+    return c->heard && (int32_t)(id - c->heard_id) < 0;
+}
+
+bool mr_cm_is_late(const struct mr_cm_conn *c, const struct mr_cm_msg *m)
+{
+    if (m->type == MR_CM_ASK || m->type == MR_CM_HERE)
+        return false;
+    if (m->type == MR_CM_REQ || m->type == MR_CM_RTU || (m->type == MR_CM_REJ && m->by_initiator))
+        return is_stale(c, m->id);
+    return !c->initiator || m->id != c->id;
+}
+
 static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now_ns)
 {
-    bool answered = c->heard && m->id == c->heard_id, stale = c->heard && (int32_t)(m->id - c->heard_id) < 0;
+    bool answered = c->heard && m->id == c->heard_id;
 
-    if (stale)
+    if (is_stale(c, m->id))
         return;
     if (answered) {
         if (c->initiator)

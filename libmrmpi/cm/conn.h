@@ -36,8 +36,8 @@ struct mr_cm_ops {
     /*
      * Make our queue pairs and describe them: sub, num_subs, psn. req: the peer's request that is to be answered, NULL:
      * we begin. What an earlier call of the same handshake has made may be used again. An error for a request goes to
-     * the peer as a reason; -EAGAIN: it cannot be answered yet, and will be repeated. -EAGAIN when we begin: not now, ask
-     * again later.
+     * the peer as a reason; -EAGAIN: it cannot be answered yet, and will be repeated. -EAGAIN when we begin: not now,
+     * ask again later.
      */
     int (*prepare)(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out);
     /* Connect them to the peer's. sls: the message whose service levels count. Called once in a handshake. */
@@ -81,6 +81,8 @@ void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns);
 void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max);
 /* A message from this peer that mr_cm_check() has accepted, of a handshake. */
 void mr_cm_receive(struct mr_cm_conn *c, const struct mr_cm_msg *msg, uint64_t now_ns);
+/* It belongs to an earlier handshake: what it says of ports may be old. */
+bool mr_cm_is_late(const struct mr_cm_conn *c, const struct mr_cm_msg *msg);
 /* What was sent last has gone astray: it goes again at the next tick, and counts as no attempt. */
 void mr_cm_repeat(struct mr_cm_conn *c);
 /* A packet of the peer came through the queue pairs: it is connected. */

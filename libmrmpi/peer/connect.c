@@ -118,7 +118,7 @@ void mr_handshake_datagram(const void *data, size_t len)
     p = mr_peer_get((int)msg.from);
     if (!p)
         return;
-    if (ours && p->sub)
+    if (ours && p->sub && !mr_cm_is_late(&p->cm, &msg))
         mr_where_learn(p, &msg);
     if (ours && (msg.type == MR_CM_ASK || msg.type == MR_CM_HERE))
         mr_keepalive_datagram(p, &msg);

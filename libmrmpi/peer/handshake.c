@@ -190,6 +190,8 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
         err = can_answer(p, req);
         if (err)
             return err; /* a handshake of ours that is under way is not touched */
+        if (p->up && c->initiator && mr_cm_waiting(c) && !p->own->handshake_sub)
+            mr_epoch_failed(p); /* ours gives way */
         refused = refused_kinds(p, req);
     }
     for (unsigned i = 0; i < p->num_subs; i++) {
@@ -367,19 +369,25 @@ static void explain_rejection(const struct mr_peer *p)
                c->detail ? " (" : "", c->detail ? strerror(c->detail) : "", c->detail ? ")" : "");
 }
 
-static void unopen_subs(struct mr_peer *p)
+/* again: those of the present epoch are tried again later. */
+static void unopen_subs(struct mr_peer *p, bool again)
 {
-    for (unsigned i = 0; i < p->num_subs; i++)
-        if (p->sub[i].state == MR_SUB_OPENING)
-            mr_sub_unopen(&p->sub[i]);
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        if (p->sub[i].state != MR_SUB_OPENING)
+            continue;
+        mr_sub_unopen(&p->sub[i]);
+        if (again && mr_sub_is_current(&p->sub[i]))
+            mr_recovery_later(&p->sub[i]);
+    }
 }
 
 static void handshake_failed(struct mr_cm_conn *c, int error)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
+    bool theirs = p->up && !c->initiator; /* what our last one was about has nothing to do with it */
 
-    unopen_subs(p);
-    if (p->up && p->own->handshake_sub && c->rejected && c->reason == MR_CM_NO_RAIL) {
+    unopen_subs(p, theirs);
+    if (p->up && !theirs && p->own->handshake_sub && c->rejected && c->reason == MR_CM_NO_RAIL) {
         p->own->handshake_sub->own->absent = true;
         return;
     }
@@ -394,6 +402,8 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
         mr_peer_lost(p, error);
         return;
     }
+    if (theirs)
+        return;
     if (p->up) {
         if (!p->own->handshake_sub)
             mr_epoch_failed(p);

@@ -18,7 +18,8 @@ struct mr_verbs mr_verbs;
 #define RUN 77u
 
 static struct mr_cm_msg sent;
-static unsigned num_sent, opened, established, connected, later, refused, epoch_failed, epoch_opened, unopened;
+static unsigned num_sent, opened, established, connected, later, refused, epoch_failed, epoch_opened, unopened, learnt;
+static struct mr_sub *paused;
 static int lost_error, fetch_error, connect_error;
 static bool grants;
 static struct mr_vc vc;
@@ -119,6 +120,7 @@ void mr_recovery_connected(struct mr_peer *p)
 void mr_recovery_later(struct mr_sub *s)
 {
     later++;
+    paused = s;
 }
 
 bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
@@ -167,6 +169,7 @@ void mr_peer_tell_established(struct mr_peer *p)
 
 void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
 {
+    learnt = m->id;
 }
 
 void mr_where_ask(struct mr_peer *p, uint64_t now_ns)
@@ -219,7 +222,7 @@ static void setup(void)
 {
     make_peer();
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
-    num_sent = opened = established = connected = later = refused = epoch_failed = epoch_opened = unopened = 0;
+    num_sent = opened = established = connected = later = refused = epoch_failed = epoch_opened = unopened = learnt = 0;
     lost_error = fetch_error = connect_error = 0;
     grants = true;
     mr_config.connect_timeout_ms = 100;
@@ -435,6 +438,76 @@ START_TEST(later_one_is_refused)
 }
 END_TEST
 
+/* A handshake of the peer's that fails says nothing of what our last one was about, but of what it was about itself. */
+START_TEST(the_peers_fails)
+{
+    struct mr_cm_msg m;
+
+    connect_first();
+    close_again(&sub[0]);
+    ck_assert(mr_handshake_begin(&peer, &sub[0]));
+    reject(MR_CM_PORT_DOWN);
+    ck_assert_uint_eq(later, 1);
+    close_again(&sub[1]);
+    m = message(MR_CM_REQ, 9);
+    add(&m, &sub[1], 6);
+    receive(&m);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPENING);
+    m = message(MR_CM_REJ, 9);
+    m.reason = _i ? MR_CM_NO_RAIL : MR_CM_PORT_DOWN;
+    m.by_initiator = true;
+    receive(&m);
+    ck_assert_int_eq(sub[1].state, MR_SUB_CLOSED);
+    ck_assert(!sub_own[0].absent && !sub_own[1].absent);
+    ck_assert_ptr_eq(paused, &sub[1]);
+    ck_assert_uint_eq(later, 2);
+    ck_assert_uint_eq(epoch_failed, 0);
+}
+END_TEST
+
+/* Both ends began, and the request of the peer, which is the lower rank here, counts: our next epoch is tried again. */
+START_TEST(next_epoch_gives_way)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    connect_first();
+    close_again(&sub[1]);
+    peer.cm.self = 2;
+    ck_assert(mr_handshake_begin(&peer, NULL));
+    add(&m, &sub[1], 6);
+    receive(&m);
+    ck_assert_uint_eq(sent.type, MR_CM_REP);
+    ck_assert_int_eq(sub[SUBS].state, MR_SUB_CLOSED);
+    ck_assert_uint_eq(epoch_failed, 1);
+}
+END_TEST
+
+/* What a late datagram says of ports is old. */
+START_TEST(late_ones_are_not_learnt_from)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    connect_first();
+    close_again(&sub[1]);
+    add(&m, &sub[1], 6);
+    receive(&m);
+    ck_assert_uint_eq(learnt, 9);
+    m.id = 8;
+    receive(&m);
+    m = message(MR_CM_REP, 1); /* to the first one */
+    receive(&m);
+    ck_assert_uint_eq(learnt, 9);
+    m = message(MR_CM_RTU, 9);
+    learnt = 0;
+    receive(&m);
+    ck_assert_uint_eq(learnt, 9);
+    m = message(MR_CM_HERE, 3); /* of no handshake */
+    add(&m, &sub[1], 6);
+    receive(&m);
+    ck_assert_uint_eq(learnt, 3);
+}
+END_TEST
+
 /* The next epoch: all of the other parity in one handshake, which opens it or fails as a whole. */
 START_TEST(next_epoch)
 {
@@ -607,6 +680,9 @@ int main(void)
     tcase_add_loop_test(c, address_is_awaited, 0, 2);
     tcase_add_loop_test(c, first_is_refused, 0, 4);
     tcase_add_loop_test(c, later_one_is_refused, 0, 5);
+    tcase_add_loop_test(c, the_peers_fails, 0, 2);
+    tcase_add_test(c, next_epoch_gives_way);
+    tcase_add_test(c, late_ones_are_not_learnt_from);
     tcase_add_loop_test(c, next_epoch, 0, 2);
     tcase_add_test(c, peer_asks);
     tcase_add_test(c, peer_asks_for_a_later_generation);
