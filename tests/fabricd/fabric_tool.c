@@ -71,7 +71,8 @@ static bool print_state(int fd)
     for (int i = 0; i < levels; i++)
         printf(" medium=%u:%u", fd_state_levels(&room.s)[i].max, fd_state_levels(&room.s)[i].sl[0]);
     if (fd_state_spread(&room.s, (size_t)n, levels))
-        printf(" rails=%s/%s", fd_state_spread(&room.s, (size_t)n, levels)->small, fd_state_spread(&room.s, (size_t)n, levels)->large);
+        printf(" rails=%s/%s", fd_state_spread(&room.s, (size_t)n, levels)->small,
+               fd_state_spread(&room.s, (size_t)n, levels)->large);
     printf("\n");
     fflush(stdout);
     return true;

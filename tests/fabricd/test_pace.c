@@ -35,7 +35,8 @@ START_TEST(what_is_idle_goes_to_the_others)
 }
 END_TEST
 
-/* The first of class 0 wants a tenth, and is not in the way of the other, whose class does not get more than its part. */
+/* The first of class 0 wants a tenth, and is not in the way of the other, whose class does not get more
+ * than its part. */
 START_TEST(who_wants_less_leaves_the_rest)
 {
     struct pace_process p[] = {{0, ROOM / 10, 0}, {0, ALL, 0}, {1, ALL, 0}, {2, ROOM / 20, 0}};
@@ -47,7 +48,8 @@ START_TEST(who_wants_less_leaves_the_rest)
 }
 END_TEST
 
-/* Whatever is wanted: those who want all have all that the others leave, and nobody less than the bus gives him alone. */
+/* Whatever is wanted: those who want all have all that the others leave, and nobody less than the bus
+ * gives him alone. */
 START_TEST(nothing_is_lost)
 {
     srand(1);

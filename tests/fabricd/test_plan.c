@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predictions: the arbiter against shares made by hand, the three narrow places, loads by name and from files, buses.
- */
+/* Predictions: the arbiter against shares made by hand, the three narrow places, loads by name and from
+ * files, buses. */
 #include "fabricd/bus.h"
 #include "fabricd/plan.h"
 #include "tests/check.h"
@@ -111,7 +111,8 @@ START_TEST(buses_make_waits_longer)
     struct qos_tables t = tables(&p, nine_one_packets);
     struct plan_fabric f = {.mtu = 2048, .rate_mbps = 16000, .hops = 2};
     double links = (double)predict(&p, &t, &f, "bulk").classes[1].wait_ns;
-    /* a bulk packet in service, one of the other class's small messages and, with a high limit of 0, one more of bulk */
+    /* a bulk packet in service, one of the other class's small messages and, with a high limit of 0, one
+     * more of bulk */
     near(links, 2 * (2078 + 1054 + 2078) / 2.0, 1);
     f.bus_write_mbytes = 2000;
     near((double)predict(&p, &t, &f, "bulk").classes[1].wait_ns, links + 1024, 1);

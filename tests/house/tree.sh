@@ -154,10 +154,10 @@ sources_short() {
 ok "no source file of libmrmpi, fabricd or mrrun has more than 500 lines" sources_short
 
 sources_narrow() { # but mpi.h, in which each function has its line: pages and tests are made of these
-  find libmrmpi fabricd simfab mrrun -name '*.[ch]' ! -path libmrmpi/include/mpi.h -exec awk 'length > 120 { print FILENAME }' {} + | sort -u |
+  find libmrmpi fabricd simfab mrrun tests -name '*.[ch]' ! -path libmrmpi/include/mpi.h -exec awk 'length > 120 { print FILENAME }' {} + | sort -u |
     within "has lines of more than 120 columns" ""
 }
-ok "no C file of the product has lines of more than 120 columns" sources_narrow
+ok "no C file of the product or its tests has lines of more than 120 columns" sources_narrow
 
 readmes_short() {
   find . -path ./build -prune -o -mindepth 2 -name README.md -print | sort | while read -r f; do

@@ -204,8 +204,8 @@ START_TEST(later_with_caution)
 END_TEST
 
 /*
- * A device whose driver moves the bytes while it is posted to: one stripe begins when the other is done. The caller sees
- * either of them then, or both when all are done, for all of a message was posted before it looks.
+ * A device whose driver moves the bytes while it is posted to: one stripe begins when the other is done. The caller
+ * sees either of them then, or both when all are done, for all of a message was posted before it looks.
  */
 START_TEST(one_after_the_other)
 {

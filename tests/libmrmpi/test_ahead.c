@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ahead budgets: how much goes ahead over a time, whatever the messages are, and what becomes of messages that come alone. */
+/* Ahead budgets: how much goes ahead over a time, whatever the messages are, and what becomes of messages that come
+ * alone. */
 #include <stdlib.h>
 
 #include "libmrmpi/route/ahead.h"
@@ -43,8 +44,8 @@ START_TEST(no_rate_is_no_limit)
 }
 END_TEST
 
-/* More than the budget is offered: the budget goes ahead, and a full bucket at the beginning. From rates of a slow class
- * on an old rail, which are less than a byte between two looks, to those of a fast one. */
+/* More than the budget is offered: the budget goes ahead, and a full bucket at the beginning. From rates of a slow
+ * class on an old rail, which are less than a byte between two looks, to those of a fast one. */
 START_TEST(a_flood_gets_the_rate)
 {
     static const uint64_t rates[] = {1000000, 8000000, 200000000, 3000000000};
@@ -220,7 +221,8 @@ START_TEST(messages_within_the_share_go_ahead)
 }
 END_TEST
 
-/* After a flood of any length messages go ahead again once the share has paid for a bucket and a half, not before one. */
+/* After a flood of any length messages go ahead again once the share has paid for a bucket and a half,
+ * not before one. */
 START_TEST(a_flood_of_messages_is_forgotten)
 {
     unsigned share = adapters[_i].share, ns = adapters[_i].message_ns;

@@ -102,7 +102,8 @@ static void setup(void)
     mr_peers.kinds = (struct mr_kinds){.num = 2, .kind = {MR_LINK_RC, MR_LINK_UD}};
     mr_peers.our_kinds = RC | UD;
     for (unsigned i = 0; i < PEERS; i++) {
-        peer[i] = (struct mr_peer){.rank = (int)i + 1, .up = true, .sub = &sub[i], .now = &sub[i], .num_subs = 1, .num_now = 1};
+        peer[i] = (struct mr_peer){
+            .rank = (int)i + 1, .up = true, .sub = &sub[i], .now = &sub[i], .num_subs = 1, .num_now = 1};
         peer[i].own = &own[i];
         peer[i].load = peer[i].own->loads[0] = peer[i].own->loads[1] = &load[i];
         address[i].kinds = RC | UD;

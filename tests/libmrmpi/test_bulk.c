@@ -258,7 +258,8 @@ static struct mr_peer *make_peer(void)
         b->sub[i].waiting_end = &b->sub[i].waiting;
         s->num_links = 2;
         s->link = calloc(2, sizeof *s->link);
-        s->link[0] = (struct mr_link){.ops = &ops, .kind = MR_LINK_RC, .owner = s, .rail = s->rail, .state = MR_LINK_OPEN};
+        s->link[0] =
+            (struct mr_link){.ops = &ops, .kind = MR_LINK_RC, .owner = s, .rail = s->rail, .state = MR_LINK_OPEN};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             s->level[l] = &s->link[0];
         p->load[i] = (struct mr_load){.weight = MR_WEIGHT_MAX, .up = true};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting, over a network that loses, doubles and delays datagrams: both sides end up connected to each other's queue
- * pairs, once, whoever began. Time is a number that the test moves.
+ * Connecting, over a network that loses, doubles and delays datagrams: both sides end up connected to each other's
+ * queue pairs, once, whoever began. Time is a number that the test moves.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,7 +57,9 @@ static int prepare(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_
     out->num_subs = 2;
     out->psn = 100 + c->self;
     for (unsigned i = 0; i < 2; i++)
-        out->sub[i] = (struct mr_cm_sub){ .rail = (uint8_t)(s->first + i), .remote = (uint8_t)(s->first + i), .level = { { .qpn = 10 * c->self + i, .sl = (uint8_t)(c->self + 1) } } };
+        out->sub[i] = (struct mr_cm_sub){.rail = (uint8_t)(s->first + i),
+                                         .remote = (uint8_t)(s->first + i),
+                                         .level = {{.qpn = 10 * c->self + i, .sl = (uint8_t)(c->self + 1)}}};
     return 0;
 }
 
@@ -328,7 +330,8 @@ START_TEST(no_queue_pairs)
 }
 END_TEST
 
-/* The responder says why, and the initiator knows it long before its attempts are used up, whatever is lost or doubled. */
+/* The responder says why, and the initiator knows it long before its attempts are used up, whatever is
+ * lost or doubled. */
 START_TEST(rejected)
 {
     static const struct {

@@ -46,9 +46,16 @@ static int listener = -1;
 
 static struct fd_state good(void)
 {
-    struct fd_state s = { .h = { .magic = FD_MAGIC, .version = FD_VERSION, .type = FD_STATE, .length = FD_STATE_LENGTH(2) },
-                          .generation = 4, .small_max = 4096, .verified = 1, .sl_small = 1, .num_lanes = 2, .num_rails = 2,
-                          .sl_bulk = { 2, 3 }, .class_name = "urgent" };
+    struct fd_state s = {
+        .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_STATE, .length = FD_STATE_LENGTH(2)},
+        .generation = 4,
+        .small_max = 4096,
+        .verified = 1,
+        .sl_small = 1,
+        .num_lanes = 2,
+        .num_rails = 2,
+        .sl_bulk = {2, 3},
+        .class_name = "urgent"};
 
     for (unsigned i = 0; i < 2; i++) {
         snprintf(s.rails[i].device, sizeof s.rails[i].device, "mlx5_%u", i);
@@ -141,7 +148,8 @@ START_TEST(a_good_answer)
 
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_str_eq(heard.job, "42");
-    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE);
+    ck_assert_uint_eq(heard.flags,
+                      FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE);
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].num_lanes, 2);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);
@@ -345,7 +353,7 @@ START_TEST(no_daemon)
 }
 END_TEST
 
-/* ---- who was not heard at once --------------------------------------------------------------------------------------- */
+/* ---- who was not heard at once ----------------------------------------------------------------------------------- */
 
 static bool somebody_waits(void)
 {
@@ -602,8 +610,11 @@ END_TEST
 
 static struct fd_place place(uint64_t guid, uint16_t lid)
 {
-    return (struct fd_place){ .h = { .magic = FD_MAGIC, .version = FD_VERSION, .type = FD_PLACE, .length = sizeof(struct fd_place) },
-                              .guid = guid, .lid = lid, .lmc = 2 };
+    return (struct fd_place){
+        .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_PLACE, .length = sizeof(struct fd_place)},
+        .guid = guid,
+        .lid = lid,
+        .lmc = 2};
 }
 
 static void tell(struct fd_place p)

@@ -145,7 +145,8 @@ START_TEST(sharers_are_counted)
 }
 END_TEST
 
-/* Where the bus is slow: of all packets, for those who send now. Exact if they use it up, near if not; half beside reads. */
+/* Where the bus is slow: of all packets, for those who send now. Exact if they use it up, near if not; half beside
+ * reads. */
 START_TEST(senders_have_a_pace)
 {
     set_budget(0);
@@ -233,8 +234,8 @@ START_TEST(another_budget_is_told)
 }
 END_TEST
 
-/* Nothing is said without a budget, to who is lost or not yet connected, or at the end; what finds no room comes later.
- */
+/* Nothing is said without a budget, to who is lost or not yet connected, or at the end; what finds no
+ * room comes later. */
 START_TEST(who_is_not_told)
 {
     set_budget(0);

@@ -396,7 +396,8 @@ START_TEST(first_is_refused)
     static const struct {
         enum mr_cm_reason reason;
         int lost;
-    } row[] = {{MR_CM_LATER, 0}, {MR_CM_NO_RAIL, -EHOSTUNREACH}, {MR_CM_GIVEN_UP, -ECONNREFUSED}, {MR_CM_NO_ROOM, -ENOMEM}};
+    } row[] = {
+        {MR_CM_LATER, 0}, {MR_CM_NO_RAIL, -EHOSTUNREACH}, {MR_CM_GIVEN_UP, -ECONNREFUSED}, {MR_CM_NO_ROOM, -ENOMEM}};
 
     mr_peer_connect(&peer);
     reject(row[_i].reason);
@@ -592,7 +593,8 @@ END_TEST
 /* Why a request is refused. */
 START_TEST(peer_is_refused)
 {
-    static const enum mr_cm_reason reasons[] = {MR_CM_PORT_DOWN, MR_CM_NO_RAIL, MR_CM_GIVEN_UP, MR_CM_ENOUGH, MR_CM_LATER};
+    static const enum mr_cm_reason reasons[] = {MR_CM_PORT_DOWN, MR_CM_NO_RAIL, MR_CM_GIVEN_UP, MR_CM_ENOUGH,
+                                                MR_CM_LATER};
     struct mr_cm_msg m = message(MR_CM_REQ, 9);
 
     add(&m, &sub[0], 5);

@@ -66,7 +66,8 @@ START_TEST(chosen)
         const char *reliable;
         bool many;
         unsigned num;
-    } cases[] = {{"auto", false, 1}, {"auto", true, 2}, {"yes", false, 1}, {"yes", true, 2}, {"no", false, 1}, {"no", true, 1}};
+    } cases[] = {{"auto", false, 1}, {"auto", true, 2}, {"yes", false, 1},
+                 {"yes", true, 2},   {"no", false, 1},  {"no", true, 1}};
 
     for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
         ck_assert(mr_kinds_parse("Auto", cases[c].reliable, cases[c].many, &kinds, &why));

@@ -13,7 +13,8 @@ START_TEST(as_promised)
     ck_assert_int_eq(ops->write != NULL, mr_kind_is(_i, MR_IS_RDMA));
     ck_assert_int_eq(ops->read != NULL, mr_kind_is(_i, MR_IS_READING));
     ck_assert_int_eq(ops->run != NULL, mr_kind_is(_i, MR_IS_DATAGRAM));
-    ck_assert_int_eq(ops->keepalive != NULL, mr_kind_is(_i, MR_IS_CONNECTED | MR_IS_RELIABLE)); /* the adapter answers */
+    ck_assert_int_eq(ops->keepalive != NULL,
+                     mr_kind_is(_i, MR_IS_CONNECTED | MR_IS_RELIABLE)); /* the adapter answers */
     ck_assert_int_eq(ops->flush != NULL, mr_kind_is(_i, MR_IS_CONNECTED));
     ck_assert_int_eq(ops->emptied != NULL, mr_kind_is(_i, MR_IS_RING));
     for (int k = 0; k < _i; k++)

@@ -115,7 +115,8 @@ START_TEST(paths)
     b.paths = 3;
     near[0].lmc = near[1].lmc = far[1].lmc = 3;
     far[0].lmc = 1;
-    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "0101011010"); /* three paths in one subnet, two in the other */
+    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out),
+           "0101011010"); /* three paths in one subnet, two in the other */
     for (unsigned i = 0; i < 5; i++)
         ck_assert_uint_eq(pair[i].path, i % 3);
     mr_pair_weigh(pair, 5, &a, &b, true);

@@ -93,7 +93,8 @@ START_TEST(texts_are_read)
 
         memset(&p, 0x5a, sizeof p);
         before = p;
-        ck_assert_msg(mr_policy_parse(texts[_i].text, c, &p, what, sizeof what) == good, "\"%s\": %s", texts[_i].text, what);
+        ck_assert_msg(mr_policy_parse(texts[_i].text, c, &p, what, sizeof what) == good, "\"%s\": %s", texts[_i].text,
+                      what);
         ck_assert_int_eq(*what != '\0', !good);
         ck_assert(good || !memcmp(&p, &before, sizeof p));
     }
@@ -162,7 +163,8 @@ END_TEST
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
-static unsigned take(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
+static unsigned take(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n,
+                     uint64_t len)
 {
     unsigned i = mr_sched_pick(p, s, load, n, 0, 100);
 
@@ -264,7 +266,8 @@ START_TEST(all_bytes_once)
         uint32_t used = 0;
 
         for (unsigned i = 0; i < n; i++) {
-            load[i] = (struct mr_load){.up = rand() % 3, .weight = rand() % 4 ? (uint32_t)rand() % 1025 : (uint32_t)rand() % 2};
+            load[i] = (struct mr_load){.up = rand() % 3,
+                                       .weight = rand() % 4 ? (uint32_t)rand() % 1025 : (uint32_t)rand() % 2};
             load[i].small_weight = load[i].weight;
             up += load[i].up;
         }

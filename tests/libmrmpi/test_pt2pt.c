@@ -574,7 +574,8 @@ static void part_arrives(int tag, size_t at, uint8_t flags)
 {
     static uint8_t data[WHOLE];
     size_t len = WHOLE - at < PART ? WHOLE - at : PART;
-    struct mr_hdr h = {.kind = 1, .flags = flags | 64, .seq = part_seq++, .src = 1, .rank = 1, .tag = tag, .len = WHOLE, .rreq = at};
+    struct mr_hdr h = {
+        .kind = 1, .flags = flags | 64, .seq = part_seq++, .src = 1, .rank = 1, .tag = tag, .len = WHOLE, .rreq = at};
 
     fill(data, WHOLE, (unsigned)tag);
     mr_channel_up.arrived(&h, data + at, len);

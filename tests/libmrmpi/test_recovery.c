@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Subchannels that break and are opened anew: each event in each state, what the peer is told, and how patience ends. */
+/* Subchannels that break and are opened anew: each event in each state, what the peer is told, and how
+ * patience ends. */
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 

@@ -595,7 +595,8 @@ START_TEST(random_use)
     mr_regcache_limit_entries(&cache, 1 + (size_t)rand() % 16);
     for (int step = 0; step < 20000; step++) {
         unsigned slot = (unsigned)rand() % 8;
-        size_t offset = (size_t)rand() % (PAGES - 20) * PAGE + (size_t)rand() % PAGE, len = 1 + (size_t)rand() % (16 * PAGE);
+        size_t offset = (size_t)rand() % (PAGES - 20) * PAGE + (size_t)rand() % PAGE,
+               len = 1 + (size_t)rand() % (16 * PAGE);
 
         if (rand() % 4 == 0) {
             uintptr_t low = cache.lowest, high = cache.highest;

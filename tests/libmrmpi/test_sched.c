@@ -219,8 +219,8 @@ START_TEST(bytes_are_even)
                 most = carried[k] > most ? carried[k] : most;
                 least = carried[k] < least ? carried[k] : least;
             }
-            ck_assert_msg(most - least <= 2 * 8192 + most / 50, "%u rails, a long one in %u: %llu and %llu bytes", n, period,
-                          (unsigned long long)most, (unsigned long long)least);
+            ck_assert_msg(most - least <= 2 * 8192 + most / 50, "%u rails, a long one in %u: %llu and %llu bytes", n,
+                          period, (unsigned long long)most, (unsigned long long)least);
         }
 }
 END_TEST
@@ -276,8 +276,8 @@ END_TEST
 /* ---- who will have sent it first ------------------------------------------------------------------------------- */
 
 /* A program that sends a message of len bytes each gap_ns, count times. How many each has carried. */
-static void soonest_at(uint64_t gap_ns, uint64_t len, unsigned count, struct mr_sched *s, const struct mr_load *load, unsigned n,
-                       unsigned carried[])
+static void soonest_at(uint64_t gap_ns, uint64_t len, unsigned count, struct mr_sched *s, const struct mr_load *load,
+                       unsigned n, unsigned carried[])
 {
     static uint64_t ns = 1000;
 
@@ -306,8 +306,8 @@ static struct mr_sched ports(struct mr_load *load, uint64_t *until, unsigned n, 
 }
 
 /* What mr_packet_turn does (peer/peer.h): messages of count packets, each of which answers something. */
-static void answer(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns, unsigned count, uint64_t len,
-                   unsigned carried[])
+static void answer(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns, unsigned count,
+                   uint64_t len, unsigned carried[])
 {
     for (unsigned i = 0; i < count; i++) {
         s->answers = !i;

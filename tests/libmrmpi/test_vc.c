@@ -18,7 +18,8 @@ static const int local_ranks[1] = {SELF};
 static const struct mr_launch launch = {
     .rank = SELF, .size = RANKS, .local_size = 1, .num_nodes = 2, .node_of = node_of, .local_ranks = local_ranks};
 
-static char events[64]; /* a letter each: d deliver, n noted, c control; then a digit: the sequence number, or the note */
+/* A letter each: d deliver, n noted, c control; then a digit: the sequence number, or the note. */
+static char events[64];
 static struct mr_hdr sent;
 
 static void add_event(char what, unsigned number)

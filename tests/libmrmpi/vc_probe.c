@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Uses the virtual channels directly, without MPI: every rank sends numbered packets of many sizes to every other and
- * writes large patterns into buffers that the other advertises; every byte, the order and the number of notifications are
- * checked. Run under mrrun. Argument: packets per peer. Prints one line and exits 0 if all held.
+ * writes large patterns into buffers that the other advertises; every byte, the order and the number of notifications
+ * are checked. Run under mrrun. Argument: packets per peer. Prints one line and exits 0 if all held.
  */
 #include <errno.h>
 #include <stdio.h>

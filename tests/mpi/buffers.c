@@ -254,7 +254,8 @@ static void flushing(enum level l, int automatic)
     MPI_Wait(&q, MPI_STATUS_IGNORE);
 }
 
-/* What has been flushed is read no more: the program may write to its memory again, although the buffer stays attached. */
+/* What has been flushed is read no more: the program may write to its memory again, although the buffer
+ * stays attached. */
 static void reuse(enum level l)
 {
     static char space[2 * (N + MPI_BSEND_OVERHEAD)];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The program of blocking collectives in other forms: with FORM set, MPI_Bcast and the others stand for the nonblocking,
- * persistent or large-count function that does the same. A persistent one is started twice where that does not change
- * the result.
+ * The program of blocking collectives in other forms: with FORM set, MPI_Bcast and the others stand for the
+ * nonblocking, persistent or large-count function that does the same. A persistent one is started twice where that does
+ * not change the result.
  */
 #ifndef COLL_FORMS_H
 #define COLL_FORMS_H
@@ -139,17 +139,16 @@ FORM_OF(Alltoallw, Ialltoallw,
         a != MPI_IN_PLACE, a, counts_of(n), disps_of(d), t, b, counts_of(m), disps_of(e), u, c)
 
 FORM_OF(Neighbor_allgather, Ineighbor_allgather, (A, B, MPI_Comm c), 1, a, n, t, b, m, u, c)
-FORM_OF(Neighbor_allgatherv, Ineighbor_allgatherv,
-        (A, void *b, const int *m, const int *d, MPI_Datatype u, MPI_Comm c), 1, a, n, t, b, counts_of(m), disps_of(d), u,
-        c)
+FORM_OF(Neighbor_allgatherv, Ineighbor_allgatherv, (A, void *b, const int *m, const int *d, MPI_Datatype u, MPI_Comm c),
+        1, a, n, t, b, counts_of(m), disps_of(d), u, c)
 FORM_OF(Neighbor_alltoall, Ineighbor_alltoall, (A, B, MPI_Comm c), 1, a, n, t, b, m, u, c)
 FORM_OF(Neighbor_alltoallv, Ineighbor_alltoallv,
         (const void *a, const int *n, const int *d, MPI_Datatype t, void *b, const int *m, const int *e, MPI_Datatype u,
          MPI_Comm c),
         1, a, counts_of(n), disps_of(d), t, b, counts_of(m), disps_of(e), u, c)
 FORM_OF(Neighbor_alltoallw, Ineighbor_alltoallw,
-        (const void *a, const int *n, const MPI_Aint *d, const MPI_Datatype *t, void *b, const int *m, const MPI_Aint *e,
-         const MPI_Datatype *u, MPI_Comm c),
+        (const void *a, const int *n, const MPI_Aint *d, const MPI_Datatype *t, void *b, const int *m,
+         const MPI_Aint *e, const MPI_Datatype *u, MPI_Comm c),
         1, a, counts_of(n), d, t, b, counts_of(m), e, u, c)
 
 #undef A

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * coll_lost COMMAND DIRECTORY: the second half of the ranks loses its network (the command takes it away) while
- * collectives go on: the first half hears of it in each of them, by an error, and can go on by itself; so can the second,
- * whose own ports are down.
+ * collectives go on: the first half hears of it in each of them, by an error, and can go on by itself; so can the
+ * second, whose own ports are down.
  */
 #include <unistd.h>
 

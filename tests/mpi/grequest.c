@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Generalized requests that are polled or waited for by functions of the program, with classes; their callbacks' errors. */
+/* Generalized requests that are polled or waited for by functions of the program, with classes; their callbacks'
+ * errors. */
 #include "mt.h"
 
 

@@ -104,7 +104,8 @@ static void rooted(int n, int group, int root)
     in = mine(own);
     b = ints(all);
     back = ints(own);
-    MPI_Gatherv(from ? in : JUNK, from ? own : -5, gt, at ? b : JUNK, at ? counts : NULL, at ? disps : NULL, rt, r, inter);
+    MPI_Gatherv(from ? in : JUNK, from ? own : -5, gt, at ? b : JUNK, at ? counts : NULL, at ? disps : NULL, rt, r,
+                inter);
     for (int p = 0; p < theirs && at; p++)
         for (int i = 0; i < counts[p]; i++)
             EQ(b[disps[p] + i], val(!side, p, i));
@@ -218,8 +219,8 @@ static void all_to_all(int n)
 }
 
 /*
- * Nobody passes before everybody of the other group is there: who is late makes a file first. Not by the clock, which under
- * a simulator is not the same everywhere.
+ * Nobody passes before everybody of the other group is there: who is late makes a file first. Not by the clock, which
+ * under a simulator is not the same everywhere.
  */
 static void barrier(void)
 {

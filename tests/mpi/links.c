@@ -3,8 +3,8 @@
  * Between two ranks, for links.sh: what a kind of link is to do. links ping [again]: the time of each of some round
  * trips, printed. links stream N: N short messages one way, then an answer. links flood N: N messages of 8000 bytes to
  * a rank that looks for none of them for a while. links compute SECONDS: messages to a rank that computes so long.
- * links crowd N: rounds of N messages from all ranks to the first. links leave N: N large messages to a rank that leaves
- * MPI for a while after each.
+ * links crowd N: rounds of N messages from all ranks to the first. links leave N: N large messages to a rank that
+ * leaves MPI for a while after each.
  */
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For the conformance programs: checks that say where they failed and end the job. A program prints nothing when all is well. */
+/* For the conformance programs: checks that say where they failed and end the job. A program prints nothing when all is
+ * well. */
 #ifndef MT_H
 #define MT_H
 
@@ -24,7 +25,8 @@ static int rank, size;
     do {                                                                                                               \
         long long g_ = (long long)(got), w_ = (long long)(want);                                                       \
         if (g_ != w_) {                                                                                                \
-            fprintf(stderr, "rank %d of %d: %s:%d: %s is %lld, not %lld\n", rank, size, __FILE__, __LINE__, #got, g_, w_); \
+            fprintf(stderr, "rank %d of %d: %s:%d: %s is %lld, not %lld\n", rank, size, __FILE__, __LINE__, #got, g_,  \
+                    w_);                                                                                               \
             MPI_Abort(MPI_COMM_WORLD, 1);                                                                              \
         }                                                                                                              \
     } while (0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Neighbourhood collectives on grids (also of one or two processes along a dimension), graphs and distributed graphs with
- * edges that are there several times. An edge is told by its two ends and its number among the edges between them.
+ * Neighbourhood collectives on grids (also of one or two processes along a dimension), graphs and distributed graphs
+ * with edges that are there several times. An edge is told by its two ends and its number among the edges between them.
  */
 #include "mt.h"
 #ifdef FORM

@@ -66,8 +66,8 @@ static void receive(const struct how *h, int peer, MPI_Datatype holed, MPI_Reque
     for (int i = 0; i < num; i++) {
         memset(in[i], 0, 2 * (size_t)len);
         if (!h->probed)
-            MPI_Irecv(in[i], h->holes ? len / 10 : room_of(h, i), h->holes ? holed : MPI_BYTE, from, tag, MPI_COMM_WORLD,
-                      &req[i]);
+            MPI_Irecv(in[i], h->holes ? len / 10 : room_of(h, i), h->holes ? holed : MPI_BYTE, from, tag,
+                      MPI_COMM_WORLD, &req[i]);
     }
     if (h->probed)
         receive_probed(peer, req, num);
@@ -142,7 +142,8 @@ static void one_round(const struct how *h, int peer, int round, MPI_Datatype hol
     }
 }
 
-/* The tails of one communicator may be on their way when it is freed, and a request be freed before its send is over. */
+/* The tails of one communicator may be on their way when it is freed, and a request be freed before its
+ * send is over. */
 static void freed(int peer)
 {
     MPI_Request req[MESSAGES];

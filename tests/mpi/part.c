@@ -9,7 +9,8 @@ static int val(int r, int round, int i)
     return r * 1000003 + round * 40009 + i * 7 + 1;
 }
 
-/* Each rank sends sp partitions of n / sp ints to the right, and receives them as rp partitions of type t from the left. */
+/* Each rank sends sp partitions of n / sp ints to the right, and receives them as rp partitions of type t from the
+ * left. */
 struct cut {
     int n, sp, rp;
     int element; /* ints in an element of the receiver's type; with holes if more than one */
@@ -116,7 +117,8 @@ static void early(void)
     MPI_Request_free(&q[1]);
 }
 
-/* Two with the same tag match in the order in which they are made; ordinary messages with that tag do not get between. */
+/* Two with the same tag match in the order in which they are made; ordinary messages with that tag do not
+ * get between. */
 static void two(void)
 {
     int a[2], b[2], x[2] = {1, 2}, y = -1;

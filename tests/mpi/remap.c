@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages to and from memory that comes and goes: unmapped and mapped again at the same place, shared with a child
- * of fork, read-only, on the stack, and in more buffers than stay registered. Every byte is looked at.
+ * Large messages to and from memory that comes and goes: unmapped and mapped again at the same place, shared with a
+ * child of fork, read-only, on the stack, and in more buffers than stay registered. Every byte is looked at.
  */
 #include "p2p.h"
 

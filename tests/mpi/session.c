@@ -291,8 +291,8 @@ static void some(MPI_Session s)
 }
 
 /*
- * Requests outlive communicators and sessions: inactive ones, which nobody waits for. What was freed under way is done when
- * MPI_Comm_disconnect returns, and else when the process exits.
+ * Requests outlive communicators and sessions: inactive ones, which nobody waits for. What was freed under way is done
+ * when MPI_Comm_disconnect returns, and else when the process exits.
  */
 enum { LEFT = 100000 };
 static int left_out[LEFT], left_in[LEFT];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A status in C, in Fortran and in Fortran 2008, each way: MPICH's header has all these functions, its library in C has not. */
+/* A status in C, in Fortran and in Fortran 2008, each way: MPICH's header has all these functions, its library in C has
+ * not. */
 #include "mt.h"
 
 int main(int argc, char **argv)

@@ -44,8 +44,8 @@ static void fill(int m, int number)
 }
 
 /*
- * The message with this number, whole and nothing beside it. A megabyte is looked at in a few milliseconds, with no division
- * for each byte: simfab takes a thread that computes for 50 ms for one that spins, and time passes (TIME.md).
+ * The message with this number, whole and nothing beside it. A megabyte is looked at in a few milliseconds, with no
+ * division for each byte: simfab takes a thread that computes for 50 ms for one that spins, and time passes (TIME.md).
  */
 static void check(int m, int number, const MPI_Status *st)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank that uses the launch room directly, for the scripts beside it: "client MODE [ARG]". It joins, exchanges an address
- * with everybody, prints what it learned, and ends as MODE says.
+ * A rank that uses the launch room directly, for the scripts beside it: "client MODE [ARG]". It joins, exchanges an
+ * address with everybody, prints what it learned, and ends as MODE says.
  */
 #include <errno.h>
 #include <signal.h>

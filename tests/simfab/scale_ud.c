@@ -198,8 +198,8 @@ static int child(uint32_t me, uint32_t n)
 static int only_queue_pairs(uint32_t n)
 {
     struct self s = {.n = 1};
-    struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
-                                    .cap = {.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct ibv_qp_init_attr init = {
+        .qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1}};
     struct name name;
 
     open_all(&s, &name);

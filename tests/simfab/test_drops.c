@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What one lost packet costs a message, by its place in the message and by transport: an unreliable connection loses
- * that message, whole, and no other; a reliable one sends again, once, no more than it must. Between the two HCAs of a host;
- * the cables are so long that a message is on its way before an answer can come back. For drops.sh, which counts the
- * lines that say "right".
+ * that message, whole, and no other; a reliable one sends again, once, no more than it must. Between the two HCAs of a
+ * host; the cables are so long that a message is on its way before an answer can come back. For drops.sh, which counts
+ * the lines that say "right".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,8 +200,9 @@ static bool waited(struct cost before, bool timeout)
 }
 
 /*
- * A message of which one packet is lost. The next one tells the receiver, who asks for all from the lost one on; nothing
- * comes after the last one, which alone asks for an acknowledge: the sender must wait, and then knows of none that came.
+ * A message of which one packet is lost. The next one tells the receiver, who asks for all from the lost one on;
+ * nothing comes after the last one, which alone asks for an acknowledge: the sender must wait, and then knows of none
+ * that came.
  */
 static void reliable(enum ibv_wr_opcode op, unsigned lost)
 {
@@ -262,7 +263,8 @@ static void acknowledge_lost(void)
     ibv_destroy_qp(qb);
 }
 
-/* An answer to a read of so many packets is lost: the rest of it is asked for. The last one, or an atomic's: after a time-out. */
+/* An answer to a read of so many packets is lost: the rest of it is asked for. The last one, or an atomic's: after a
+ * time-out. */
 static void answer_lost(enum ibv_wr_opcode op, unsigned packets, unsigned lost)
 {
     struct ibv_qp *qa = end_qp(&a, IBV_QPT_RC, false), *qb = end_qp(&b, IBV_QPT_RC, false);

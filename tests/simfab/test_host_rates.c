@@ -19,8 +19,7 @@
 #define RAILS   2
 #define WINDOW  SHARED_DEPTH
 
-/* ---- large writes over several rails ------------------------------------------------------------------------------
- */
+/* ---- large writes over several rails ----------------------------------------------------------------------------- */
 
 static struct hca_end side[2][RAILS];
 
@@ -191,8 +190,10 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc == 6 && !strcmp(argv[1], "connections")) {
-        connections(number(argv[2], DEPTH / 2), !strcmp(argv[3], "ud"), number(argv[4], DEPTH / 2), number(argv[5], 2008));
+        connections(number(argv[2], DEPTH / 2), !strcmp(argv[3], "ud"), number(argv[4], DEPTH / 2),
+                    number(argv[5], 2008));
         return 0;
     }
-    die("usage: test_host_rates stream RAILS uni|both COUNT[,COUNT] | reads COUNT DELAY_US | connections N rc|ud COUNT BYTES");
+    die("usage: test_host_rates stream RAILS uni|both COUNT[,COUNT] | reads COUNT DELAY_US | connections N rc|ud COUNT "
+        "BYTES");
 }

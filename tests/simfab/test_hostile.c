@@ -266,7 +266,8 @@ static void killed_after(unsigned ms, int fd, const int fds[2])
     _exit(0);
 }
 
-/* One thread is in the given state while the first one computes: at first time waits for that one, later it is left out. */
+/* One thread is in the given state while the first one computes: at first time waits for that one, later it is left
+ * out. */
 static void die_in_state(const char *dir, const char *host, uint32_t state, unsigned after_ms, bool stopped)
 {
     struct sf_req req = {.op = SF_OP_DEVICES};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Automatic path migration under load: between two HCAs of one host, with two ports each, runs a stream of messages; the
- * cable of the path breaks, or the program asks. Nothing may be lost, doubled or out of order, both ends hear of it, and the
- * stream goes on by the other port. For migrate.sh, which counts the lines that say "right".
+ * Automatic path migration under load: between two HCAs of one host, with two ports each, runs a stream of messages;
+ * the cable of the path breaks, or the program asks. Nothing may be lost, doubled or out of order, both ends hear of
+ * it, and the stream goes on by the other port. For migrate.sh, which counts the lines that say "right".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -165,7 +165,8 @@ static const char *receive(void)
     return NULL;
 }
 
-/* MESSAGES of them, DEEP at a time; something happens when so many have been received. The status of what failed, or 0. */
+/* MESSAGES of them, DEEP at a time; something happens when so many have been received. The status of what
+ * failed, or 0. */
 static enum ibv_wc_status stream(void (*happens)(void), const char **wrong)
 {
     enum ibv_wc_status status = IBV_WC_SUCCESS;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a queue pair waits: for an acknowledge that does not come (volume 1, 9.7.6.1.3: 4.096 us * 2^timeout, retry_cnt
- * times more; 0 is for ever), for a receiver that is not ready (9.7.5.2.8, the table of RNR NAK timers, rnr_retry times; 7 is
- * for ever), and for a place among its outstanding reads and atomics (max_rd_atomic). Between the two HCAs of a host. For timeouts.sh.
+ * How long a queue pair waits: for an acknowledge that does not come (volume 1, 9.7.6.1.3: 4.096 us * 2^timeout,
+ * retry_cnt times more; 0 is for ever), for a receiver that is not ready (9.7.5.2.8, the table of RNR NAK timers,
+ * rnr_retry times; 7 is for ever), and for a place among its outstanding reads and atomics (max_rd_atomic). Between the
+ * two HCAs of a host. For timeouts.sh.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,8 @@ static struct ibv_qp *connected(struct hca_end *e, const struct hca_end *to, str
                               .rnr_retry = p->rnr_retry,
                               .max_rd_atomic = p->rd_atomic};
     modify(qp, &at,
-           IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+           IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+               IBV_QP_MAX_QP_RD_ATOMIC);
     return qp;
 }
 
@@ -96,7 +98,8 @@ static void judge(const char *what, enum ibv_wc_status got, enum ibv_wc_status w
     if (got == want && us >= low && us <= high)
         printf("%s: right\n", what);
     else
-        printf("%s: %s after %.3f us, not %s after %.3f to %.3f\n", what, ibv_wc_status_str(got), us, ibv_wc_status_str(want), low, high);
+        printf("%s: %s after %.3f us, not %s after %.3f to %.3f\n", what, ibv_wc_status_str(got), us,
+               ibv_wc_status_str(want), low, high);
 }
 
 /* ---- nobody answers -------------------------------------------------------------------------------------------- */
@@ -136,7 +139,8 @@ static const double rnr_ms[32] = {655.36, 0.01, 0.02, 0.03, 0.04,  0.06,  0.08, 
 
 static void not_ready(unsigned code, unsigned retries, double way)
 {
-    struct pair c = pair_make((struct patience){.timeout = 20, .rnr_retry = (uint8_t)retries, .rnr_time = (uint8_t)code});
+    struct pair c =
+        pair_make((struct patience){.timeout = 20, .rnr_retry = (uint8_t)retries, .rnr_time = (uint8_t)code});
     double us, want = retries * rnr_ms[code] * 1000;
     uint64_t since = clock_ps();
     enum ibv_wc_status got;
@@ -146,7 +150,8 @@ static void not_ready(unsigned code, unsigned retries, double way)
     got = status_after(since, &us);
     snprintf(what, sizeof what, "RNR timer %u, %u retries", code, retries);
     /* the answer to each attempt comes at once: the first and as many more as there are retries */
-    judge(what, got, IBV_WC_RNR_RETRY_EXC_ERR, us, want + 0.98 * (retries + 1) * way, want + 1.02 * (retries + 1) * way);
+    judge(what, got, IBV_WC_RNR_RETRY_EXC_ERR, us, want + 0.98 * (retries + 1) * way,
+          want + 1.02 * (retries + 1) * way);
     pair_end(c);
 }
 

@@ -531,7 +531,8 @@ START_TEST(full_queue_refuses)
 }
 END_TEST
 
-/* A completion that finds no room is lost: its queue pair cannot go on, and the program is told of both (volume 1, 11.6.3.1). */
+/* A completion that finds no room is lost: its queue pair cannot go on, and the program is told of both (volume
+ * 1, 11.6.3.1). */
 START_TEST(an_overrun_ends_its_queue_pairs)
 {
     struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 32, .max_send_sge = 1}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * OpenMP in two ranks: teams of four threads exchange messages, meet at barriers, share a critical section and hand loops out,
- * and sleep where libgomp lets them, in the kernel. Rank 0 prints when each thread was done, and what it had got of the loops.
- * An argument: so many threads compute only, and one calls MPI.
+ * OpenMP in two ranks: teams of four threads exchange messages, meet at barriers, share a critical section and hand
+ * loops out, and sleep where libgomp lets them, in the kernel. Rank 0 prints when each thread was done, and what it had
+ * got of the loops. An argument: so many threads compute only, and one calls MPI.
  */
 #include <mpi.h>
 #include <omp.h>

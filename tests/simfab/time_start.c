@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two programs that are started by hand, one after the other; the second is still starting when the first polls already: it computes,
- * comes to the fabric, and then is busy in the kernel. After that both write little pieces that make one message, and poll
- * for the other's a millisecond at a time. None of that takes virtual time. The first one prints how long it took.
- * time_start PORTFILE: the first, which writes its port there; time_start PORT -: the second.
+ * Two programs that are started by hand, one after the other; the second is still starting when the first polls
+ * already: it computes, comes to the fabric, and then is busy in the kernel. After that both write little pieces that
+ * make one message, and poll for the other's a millisecond at a time. None of that takes virtual time. The first one
+ * prints how long it took. time_start PORTFILE: the first, which writes its port there; time_start PORT -: the second.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -94,7 +94,8 @@ static int listen_in(const char *file)
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     FILE *f;
 
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) || listen(fd, 1) || getsockname(fd, (struct sockaddr *)&a, &len))
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) || listen(fd, 1) ||
+        getsockname(fd, (struct sockaddr *)&a, &len))
         err(2, "a socket to listen on");
     f = fopen(file, "w");
     if (!f || fprintf(f, "%d\n", ntohs(a.sin_port)) < 0 || fclose(f))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads of two ranks talk at once, thread i of one with thread i of the other, in ways that let them wait for each other in
- * the library and in the program: for locks, semaphores, a condition, a barrier, the end of a thread, and by asking again and again. Rank 0 prints when each
- * was done and in what order they came, by the clock, in full.
+ * Threads of two ranks talk at once, thread i of one with thread i of the other, in ways that let them wait for each
+ * other in the library and in the program: for locks, semaphores, a condition, a barrier, the end of a thread, and by
+ * asking again and again. Rank 0 prints when each was done and in what order they came, by the clock, in full.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -58,7 +58,8 @@ static void meet_asking(int me, char *out, char *in)
     add(&asking);
     ask_until(&asking, THREADS);
     if (me == 1) {
-        MPI_Sendrecv(out, BIG, MPI_CHAR, 1 - rank, THREADS, in, BIG, MPI_CHAR, 1 - rank, THREADS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, BIG, MPI_CHAR, 1 - rank, THREADS, in, BIG, MPI_CHAR, 1 - rank, THREADS, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
         add(&told);
     }
     ask_until(&told, 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads of two ranks wait for each other in all the ways that may end at a time. At first one rank is at work on new memory
- * while the other sleeps, which takes no time. Then nobody comes, and each waits exactly as long as it wanted to. Then what it waits for comes after a message from the other rank. Then they read and write
- * under a lock between messages, and meet at barriers. Rank 0 prints what came of each, and when, in full.
+ * Threads of two ranks wait for each other in all the ways that may end at a time. At first one rank is at work on new
+ * memory while the other sleeps, which takes no time. Then nobody comes, and each waits exactly as long as it wanted
+ * to. Then what it waits for comes after a message from the other rank. Then they read and write under a lock between
+ * messages, and meet at barriers. Rank 0 prints what came of each, and when, in full.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -112,7 +113,8 @@ static int wait_for(int kind, uint64_t us)
     }
 }
 
-static const char *const kind_names[KINDS] = {"mutex", "cond", "clock cond", "sem", "rdlock", "wrlock", "join", "mtx", "cnd"};
+static const char *const kind_names[KINDS] = {"mutex",  "cond", "clock cond", "sem", "rdlock",
+                                              "wrlock", "join", "mtx",        "cnd"};
 
 static struct result {
     int err, place;
@@ -198,7 +200,7 @@ static void talk_then_let_go(void)
     let_all_go();
 }
 
-/* ---- at work ------------------------------------------------------------------------------------------------------- */
+/* ---- at work ----------------------------------------------------------------------------------------------------- */
 
 /* For longer than one may take who spins. */
 static void work_on_memory(void)

@@ -3,9 +3,11 @@
  * A ping-pong between two hosts, and neighbours that must not disturb it. For time_world.sh.
  *
  *   time_world pong DIR ROUNDS    both sides run it, DIR is where they meet: prints what the rounds took, in ns
- *   time_world pongs DIR ROUNDS   the same with three threads on each side, which share the context, the domain and the memory
+ *   time_world pongs DIR ROUNDS   the same with three threads on each side, which share the context, the domain and the
+ *                                 memory
  *   time_world word DIR           the same: one side says that it is ready to receive, the other takes it at its word
- *   time_world NEIGHBOUR          opens the host's HCA, sends itself a message, prints "ready" and does what its name says
+ *   time_world NEIGHBOUR          opens the host's HCA, sends itself a message, prints "ready" and does what its name
+ *                                 says
  *   time_world child              a fresh program that does the same and ends; "failed" if verbs do
  */
 #include <errno.h>
@@ -142,8 +144,8 @@ static void pong(const char *dir, unsigned rounds, unsigned threads)
 }
 
 /*
- * The first side prepares, which takes it some time, and says by the socket when it is ready to receive; the other sends at
- * once, by datagrams, which are lost where no request is.
+ * The first side prepares, which takes it some time, and says by the socket when it is ready to receive; the other
+ * sends at once, by datagrams, which are lost where no request is.
  */
 static void word(const char *dir)
 {
@@ -428,8 +430,8 @@ static void threads(void)
     usleep(100);
     end.recv_cq = cq;
     for (ready();;) {
-        if (pthread_create(&t, NULL, one_message, NULL) || pthread_join(t, NULL) || pthread_create(&t, NULL, nothing, NULL) ||
-            pthread_join(t, NULL))
+        if (pthread_create(&t, NULL, one_message, NULL) || pthread_join(t, NULL) ||
+            pthread_create(&t, NULL, nothing, NULL) || pthread_join(t, NULL))
             die("pthread_create");
         usleep(50);
     }
@@ -476,7 +478,8 @@ static void *nap_for_ever(void *arg)
     return NULL;
 }
 
-/* Has costs of its own, far beyond a message's, and nothing to do with anybody; a second thread is up ever again meanwhile. */
+/* Has costs of its own, far beyond a message's, and nothing to do with anybody; a second thread is up ever again
+ * meanwhile. */
 static void registers(void)
 {
     pthread_t t;

@@ -276,7 +276,8 @@ static void timestamps(struct side *s)
     struct end a, b;
     uint64_t last = 0;
 
-    SKIP_UNLESS(!ibv_query_device_ex(s->ctx, NULL, &ex) && ex.completion_timestamp_mask, "no time stamps on this device");
+    SKIP_UNLESS(!ibv_query_device_ex(s->ctx, NULL, &ex) && ex.completion_timestamp_mask,
+                "no time stamps on this device");
     cq = make_ex(s, IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0);
     o.cq = ibv_cq_ex_to_cq(cq);
     pair(s, &a, &b, &o);

@@ -46,20 +46,26 @@ static const struct row {
     {"a write around the end of addresses", IBV_WR_RDMA_WRITE, REMOTE_WRAP, IBV_WC_REM_ACCESS_ERR, 0,
      IBV_EVENT_QP_ACCESS_ERR},
     {"a write to another domain", IBV_WR_RDMA_WRITE, REMOTE_PD, IBV_WC_REM_ACCESS_ERR, 0, IBV_EVENT_QP_ACCESS_ERR},
-    {"a write that the region forbids", IBV_WR_RDMA_WRITE, REMOTE_MR, IBV_WC_REM_ACCESS_ERR, 0, IBV_EVENT_QP_ACCESS_ERR},
+    {"a write that the region forbids", IBV_WR_RDMA_WRITE, REMOTE_MR, IBV_WC_REM_ACCESS_ERR, 0,
+     IBV_EVENT_QP_ACCESS_ERR},
     {"a read that the region forbids", IBV_WR_RDMA_READ, REMOTE_MR, IBV_WC_REM_ACCESS_ERR, 0, IBV_EVENT_QP_ACCESS_ERR},
     {"an atomic that the region forbids", IBV_WR_ATOMIC_FETCH_AND_ADD, REMOTE_MR, IBV_WC_REM_ACCESS_ERR, 0,
      IBV_EVENT_QP_ACCESS_ERR},
-    {"a write that the queue pair forbids", IBV_WR_RDMA_WRITE, REMOTE_QP, IBV_WC_REM_INV_REQ_ERR, 0, IBV_EVENT_QP_REQ_ERR},
-    {"a read that the queue pair forbids", IBV_WR_RDMA_READ, REMOTE_QP, IBV_WC_REM_INV_REQ_ERR, 0, IBV_EVENT_QP_REQ_ERR},
+    {"a write that the queue pair forbids", IBV_WR_RDMA_WRITE, REMOTE_QP, IBV_WC_REM_INV_REQ_ERR, 0,
+     IBV_EVENT_QP_REQ_ERR},
+    {"a read that the queue pair forbids", IBV_WR_RDMA_READ, REMOTE_QP, IBV_WC_REM_INV_REQ_ERR, 0,
+     IBV_EVENT_QP_REQ_ERR},
     {"an atomic that the queue pair forbids", IBV_WR_ATOMIC_CMP_AND_SWP, REMOTE_QP, IBV_WC_REM_INV_REQ_ERR, 0,
      IBV_EVENT_QP_REQ_ERR},
-    {"an atomic at an odd address", IBV_WR_ATOMIC_FETCH_AND_ADD, UNALIGNED, IBV_WC_REM_INV_REQ_ERR, 0, IBV_EVENT_QP_REQ_ERR},
-    {"a message longer than the receive request", IBV_WR_SEND, RECV_SHORT, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, -1},
+    {"an atomic at an odd address", IBV_WR_ATOMIC_FETCH_AND_ADD, UNALIGNED, IBV_WC_REM_INV_REQ_ERR, 0,
+     IBV_EVENT_QP_REQ_ERR},
+    {"a message longer than the receive request", IBV_WR_SEND, RECV_SHORT, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR,
+     -1},
     {"a receive request with a wrong key", IBV_WR_SEND, RECV_KEY, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, -1},
     {"a receive request without the right", IBV_WR_SEND, RECV_RIGHTS, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, -1},
     {"no receive request", IBV_WR_SEND, RECV_NONE, IBV_WC_RNR_RETRY_EXC_ERR, 0, -1},
-    {"no receive request for a write with immediate", IBV_WR_RDMA_WRITE_WITH_IMM, RECV_NONE, IBV_WC_RNR_RETRY_EXC_ERR, 0, -1},
+    {"no receive request for a write with immediate", IBV_WR_RDMA_WRITE_WITH_IMM, RECV_NONE, IBV_WC_RNR_RETRY_EXC_ERR,
+     0, -1},
     {"nobody answers", IBV_WR_SEND, NOBODY, IBV_WC_RETRY_EXC_ERR, 0, -1},
 };
 
@@ -209,12 +215,14 @@ static void fail_as(struct side *s, const struct row *w)
 }
 
 /* One case for each row: the table of cases is made of the table of faults. */
-#define ROW(n)                                                                                                                 \
-    static void row_##n(struct side *s)                                                                                        \
-    {                                                                                                                          \
-        fail_as(s, &rows[n]);                                                                                                  \
+#define ROW(n)                                                                                                         \
+    static void row_##n(struct side *s)                                                                                \
+    {                                                                                                                  \
+        fail_as(s, &rows[n]);                                                                                          \
     }
-#define ROWS(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16) F(17) F(18) F(19) F(20) F(21) F(22)
+#define ROWS(F)                                                                                                        \
+    F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11)                                                      \
+    F(12) F(13) F(14) F(15) F(16) F(17) F(18) F(19) F(20) F(21) F(22)
 ROWS(ROW)
 
 /* Without a byte there is nothing to check: zero-length operations need no key (9.7.4.1.5). */

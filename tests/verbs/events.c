@@ -27,7 +27,8 @@ static void destroy_waits_for_acks(struct side *s)
     struct end e;
     void *rc;
 
-    SKIP_UNLESS(s->attr.max_srq > 0 && (o.srq = ibv_create_srq(s->pd, &init)), "no shared receive queues on this device");
+    SKIP_UNLESS(s->attr.max_srq > 0 && (o.srq = ibv_create_srq(s->pd, &init)),
+                "no shared receive queues on this device");
     end_make(&e, s, &o);
     e.remote = e.local;
     end_connect(&e);
@@ -48,7 +49,8 @@ static void unread_events_go(struct side *s)
     struct ibv_async_event ev;
     struct end e;
 
-    SKIP_UNLESS(s->attr.max_srq > 0 && (o.srq = ibv_create_srq(s->pd, &init)), "no shared receive queues on this device");
+    SKIP_UNLESS(s->attr.max_srq > 0 && (o.srq = ibv_create_srq(s->pd, &init)),
+                "no shared receive queues on this device");
     end_make(&e, s, &o);
     e.remote = e.local;
     end_connect(&e);
@@ -71,7 +73,8 @@ static void nothing_to_read(struct side *s)
     CHECK(ibv_get_async_event(s->ctx, &ev) == -1 && errno == EAGAIN, "errno %d", errno);
 }
 
-/* The first packet in RTR tells that communication is established (11.6.3.1); a device that cannot tell is passed over. */
+/* The first packet in RTR tells that communication is established (11.6.3.1); a device that cannot tell
+ * is passed over. */
 static void communication_established(struct side *s)
 {
     struct ibv_async_event ev;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What holds whether packets get lost or not; meant to be run over links that lose some. Reliable connections deliver all, once
- * and in order (9.7); unreliable ones whole messages or nothing, in order (9.8.2.2).
+ * What holds whether packets get lost or not; meant to be run over links that lose some. Reliable connections deliver
+ * all, once and in order (9.7); unreliable ones whole messages or nothing, in order (9.8.2.2).
  */
 #include <errno.h>
 #include <string.h>
@@ -62,7 +62,8 @@ static uint32_t receive_some(struct end *e, unsigned quiet_ms, uint32_t enough)
         quiet = 0;
         CHECK(!wc.status, "%s", ibv_wc_status_str(wc.status));
         CHECK_IS(wc.wr_id, count % SLOTS, "the receive request");
-        CHECK(read_message(e->buf + wc.wr_id * SLOT, wc.byte_len, &n), "message %u of %u bytes is not whole", n, wc.byte_len);
+        CHECK(read_message(e->buf + wc.wr_id * SLOT, wc.byte_len, &n), "message %u of %u bytes is not whole", n,
+              wc.byte_len);
         CHECK(n >= next, "message %u after %u", n, next);
         next = n + 1;
         count++;

@@ -2,8 +2,9 @@
 /*
  * The verbs suite: what a program may expect of any verbs device, as TAP.
  *
- * Alone it is both sides, two processes; with -l and -c the sides are on different hosts. Each case is a process of its own
- * on each side; when one ends, its side tells the other what became of it (FRAME_END), which ends the other's waiting too.
+ * Alone it is both sides, two processes; with -l and -c the sides are on different hosts. Each case is a process of its
+ * own on each side; when one ends, its side tells the other what became of it (FRAME_END), which ends the other's
+ * waiting too.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,9 +42,9 @@ static struct board {
     bool their_end;
 } *board;
 
-static const struct theme *const themes[] = {&theme_states, &theme_rc,     &theme_errors, &theme_srq,
-                                             &theme_cq,     &theme_events, &theme_ud,     &theme_uc,
-                                             &theme_wr,     &theme_memory, &theme_process, &theme_refusals, &theme_loss};
+static const struct theme *const themes[] = {&theme_states,  &theme_rc,       &theme_errors, &theme_srq, &theme_cq,
+                                             &theme_events,  &theme_ud,       &theme_uc,     &theme_wr,  &theme_memory,
+                                             &theme_process, &theme_refusals, &theme_loss};
 
 static struct {
     const char *device[2], *pattern, *connect;
@@ -144,7 +145,8 @@ static bool read_frame(int fd, void *data, uint32_t len)
 
 void exchange(struct side *s, const void *mine, void *theirs, size_t len)
 {
-    if (len > 1024 || !send_frame(s->peer, FRAME_DATA, mine, (uint32_t)len) || !read_frame(s->peer, theirs, (uint32_t)len))
+    if (len > 1024 || !send_frame(s->peer, FRAME_DATA, mine, (uint32_t)len) ||
+        !read_frame(s->peer, theirs, (uint32_t)len))
         case_fail(__FILE__, __LINE__, NULL, "lost the other side");
     if (board->their_end && board->theirs.result == SKIP)
         case_skip("%.390s", board->theirs.text);
@@ -219,7 +221,8 @@ static void run_case(struct side *s, const struct test_case *c)
         ;
     if (WIFSIGNALED(status) || board->mine.result != (uint32_t)WEXITSTATUS(status)) {
         board->mine.result = FAIL;
-        snprintf(board->mine.text, sizeof board->mine.text, "%s %d", WIFSIGNALED(status) ? "killed by signal" : "ended with",
+        snprintf(board->mine.text, sizeof board->mine.text, "%s %d",
+                 WIFSIGNALED(status) ? "killed by signal" : "ended with",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
 }
@@ -280,7 +283,8 @@ static int run_all(enum side_index index, int peer)
 
 static int tcp(bool listening, const char *host, int port)
 {
-    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = listening ? AI_PASSIVE : 0}, *ai;
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = listening ? AI_PASSIVE : 0},
+                    *ai;
     char service[16];
     int fd, conn, on = 1;
 
@@ -322,7 +326,8 @@ static int alone(void)
 }
 
 static const char usage[] =
-    "usage: verbs_suite [-d DEVICE[,DEVICE OF THE SECOND SIDE]] [-i PORT] [-g GID INDEX] [-k TEXT] [-t SECONDS] [-p] [-v]\n"
+    "usage: verbs_suite [-d DEVICE[,DEVICE OF THE SECOND SIDE]] [-i PORT] [-g GID INDEX] [-k TEXT] [-t SECONDS] [-p] "
+    "[-v]\n"
     "                   [-L] [-l TCP PORT | -c HOST:TCP PORT]\n"
     "Without -l (the second side) and -c (the first, which prints) it is both sides. -k runs the cases whose\n"
     "\"theme: name\" has TEXT; -p only those that need both sides; -v tells more; -L lists them;\n"

@@ -14,7 +14,8 @@ static void pair(struct side *s, struct end *a, struct end *b)
 }
 
 /* One write with that key to that address; how it ends. */
-static void try_write(struct end *a, struct end *b, uint32_t rkey, void *addr, enum ibv_wc_status status, const char *what)
+static void try_write(struct end *a, struct end *b, uint32_t rkey, void *addr, enum ibv_wc_status status,
+                      const char *what)
 {
     struct request r;
 
@@ -35,8 +36,10 @@ static void registering(struct side *s)
     uint8_t *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct ibv_mr *mr;
 
-    CHECK(!ibv_reg_mr(s->pd, p, 8192, IBV_ACCESS_REMOTE_WRITE) && errno == EINVAL, "others may write, the owner not: %d", errno);
-    CHECK(!ibv_reg_mr(s->pd, p, 8192, IBV_ACCESS_REMOTE_ATOMIC) && errno == EINVAL, "others may add, the owner not: %d", errno);
+    CHECK(!ibv_reg_mr(s->pd, p, 8192, IBV_ACCESS_REMOTE_WRITE) && errno == EINVAL,
+          "others may write, the owner not: %d", errno);
+    CHECK(!ibv_reg_mr(s->pd, p, 8192, IBV_ACCESS_REMOTE_ATOMIC) && errno == EINVAL, "others may add, the owner not: %d",
+          errno);
     CHECK(!munmap(p + 4096, 4096), "munmap");
     CHECK(!ibv_reg_mr(s->pd, p, 8192, IBV_ACCESS_LOCAL_WRITE), "memory that is not there");
     CHECK((mr = ibv_reg_mr(s->pd, p + 3, 17, IBV_ACCESS_LOCAL_WRITE)), "17 bytes: %s", strerror(errno));
@@ -127,7 +130,8 @@ static struct ibv_odp_caps on_demand(struct side *s, uint64_t wanted)
 
     CHECK(!ibv_query_device_ex(s->ctx, NULL, &ex), "ibv_query_device_ex");
     SKIP_UNLESS((ex.odp_caps.general_caps & wanted) == wanted, "no such on-demand paging on this device");
-    SKIP_UNLESS(ex.odp_caps.per_transport_caps.rc_odp_caps & IBV_ODP_SUPPORT_WRITE, "no writes on demand on this device");
+    SKIP_UNLESS(ex.odp_caps.per_transport_caps.rc_odp_caps & IBV_ODP_SUPPORT_WRITE,
+                "no writes on demand on this device");
     return ex.odp_caps;
 }
 

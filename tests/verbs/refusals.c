@@ -11,18 +11,19 @@ static bool refused(int err)
     return err == EOPNOTSUPP || err == ENOSYS || err == EINVAL || err == EPERM;
 }
 /* A constructor that must fail. */
-#define REFUSED(call, what)                                                                                                    \
-    do {                                                                                                                       \
-        errno = 0;                                                                                                             \
-        CHECK(!(call), "%s was made", what);                                                                                   \
-        CHECK(refused(errno), "%s: errno %d", what, errno);                                                                    \
+#define REFUSED(call, what)                                                                                            \
+    do {                                                                                                               \
+        errno = 0;                                                                                                     \
+        CHECK(!(call), "%s was made", what);                                                                           \
+        CHECK(refused(errno), "%s: errno %d", what, errno);                                                            \
     } while (0)
 
 static void by_capability(struct side *s)
 {
     struct ibv_device_attr_ex ex = {0};
     struct ibv_alloc_dm_attr dm = {.length = 4096};
-    struct ibv_xrcd_init_attr xrcd = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+    struct ibv_xrcd_init_attr xrcd = {
+        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
     uint8_t page[64];
 
     CHECK(!ibv_query_device_ex(s->ctx, NULL, &ex), "ibv_query_device_ex");
@@ -49,7 +50,8 @@ static void by_capability(struct side *s)
     }
     if (!ex.raw_packet_caps) {
         struct ibv_cq *cq = ibv_create_cq(s->ctx, 4, NULL, NULL, 0);
-        struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RAW_PACKET};
+        struct ibv_qp_init_attr init = {
+            .send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RAW_PACKET};
 
         REFUSED(ibv_create_qp(s->pd, &init), "a queue pair of raw packets");
     }
@@ -90,7 +92,8 @@ static void port_and_tables(struct side *s)
     CHECK(ibv_query_port(s->ctx, (uint8_t)(s->attr.phys_port_cnt + 1), &port), "a port too many");
     CHECK(ibv_query_gid(s->ctx, s->port_num, s->port.gid_tbl_len, &gid), "a GID too many");
     CHECK(ibv_query_pkey(s->ctx, s->port_num, s->port.pkey_tbl_len, &pkey), "a P_Key too many");
-    CHECK(!ibv_query_pkey(s->ctx, s->port_num, 0, &pkey) && (be16toh(pkey) & 0x7fff), "the first P_Key is %#x", be16toh(pkey));
+    CHECK(!ibv_query_pkey(s->ctx, s->port_num, 0, &pkey) && (be16toh(pkey) & 0x7fff), "the first P_Key is %#x",
+          be16toh(pkey));
     CHECK(!ibv_query_gid(s->ctx, s->port_num, 0, &gid), "the first GID");
 }
 

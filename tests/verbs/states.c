@@ -19,7 +19,8 @@ enum {
     MIGRATE = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE, /* left out: whether they are right depends on the paths too */
 };
 
-/* What must be given and what may be. Between other states there is no way, but to RESET from all and to ERR from all others. */
+/* What must be given and what may be. Between other states there is no way, but to RESET from all and to ERR from all
+ * others. */
 static const struct step {
     enum ibv_qp_type type;
     enum ibv_qp_state from, to;
@@ -51,7 +52,8 @@ static const struct step {
     {IBV_QPT_UD, IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | IBV_QP_QKEY},
 };
 
-static const enum ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_ERR};
+static const enum ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
+                                           IBV_QPS_RTS,   IBV_QPS_SQD,  IBV_QPS_ERR};
 
 static const struct step *find(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to)
 {
@@ -225,7 +227,8 @@ static void bad_pkey(struct side *s)
 
 static void query_tells(struct side *s)
 {
-    struct end_options o = {.timeout = 17, .retry_cnt = 5, .rnr_retry = 3, .rnr_time = 21, .rd_atomic = 2, .send_wr = 20};
+    struct end_options o = {
+        .timeout = 17, .retry_cnt = 5, .rnr_retry = 3, .rnr_time = 21, .rd_atomic = 2, .send_wr = 20};
     struct ibv_qp_init_attr init;
     struct ibv_qp_attr a;
     struct end e;

@@ -95,7 +95,10 @@ void end_make(struct end *e, struct side *s, const struct end_options *o)
         e->options.type = IBV_QPT_RC;
     e->cq = o->cq ? o->cq : ibv_create_cq(s->ctx, o->cqe ? (int)o->cqe : 64, NULL, o->channel, 0);
     CHECK(e->cq, "ibv_create_cq: %s", strerror(errno));
-    e->mr = side_region(s, NULL, BUFFER, o->mr_access == NO_ACCESS ? 0 : o->mr_access ? o->mr_access : side_mr_access(s));
+    e->mr = side_region(s, NULL, BUFFER,
+                        o->mr_access == NO_ACCESS ? 0
+                        : o->mr_access            ? o->mr_access
+                                                  : side_mr_access(s));
     e->buf = e->mr->addr;
     init.send_cq = init.recv_cq = e->cq;
     init.srq = o->srq;
@@ -172,7 +175,9 @@ int end_attributes(const struct end *e, enum ibv_qp_state to, struct ibv_qp_attr
                               .port_num = e->side->port_num,
                               .alt_port_num = e->side->port_num,
                               .qkey = QKEY,
-                              .qp_access_flags = o->qp_access == NO_ACCESS ? 0 : o->qp_access ? (unsigned)o->qp_access : (unsigned)all,
+                              .qp_access_flags = o->qp_access == NO_ACCESS ? 0
+                                                 : o->qp_access            ? (unsigned)o->qp_access
+                                                                           : (unsigned)all,
                               .ah_attr = end_ah(e->side, &e->remote),
                               .path_mtu = path_mtu(e),
                               .dest_qp_num = o->wrong_qpn ? o->wrong_qpn : e->remote.qpn,
@@ -235,7 +240,8 @@ enum ibv_qp_state end_state(const struct end *e)
 
 /* ---- requests -------------------------------------------------------------------------------------------------- */
 
-void request_make(struct request *r, const struct end *e, enum ibv_wr_opcode op, uint64_t id, size_t offset, uint32_t len)
+void request_make(struct request *r, const struct end *e, enum ibv_wr_opcode op, uint64_t id, size_t offset,
+                  uint32_t len)
 {
     *r = (struct request){.sge = {.addr = (uintptr_t)e->buf + offset, .length = len, .lkey = e->mr->lkey}};
     r->wr = (struct ibv_send_wr){.wr_id = id, .opcode = op, .num_sge = len ? 1 : 0};
@@ -303,8 +309,8 @@ struct ibv_wc wc_wait(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status,
         nanosleep(&pause, NULL);
     }
     CHECK(n == 1, "ibv_poll_cq: %d", n);
-    CHECK(wc.wr_id == id && wc.status == status, "request %s: completed %#llx with %d (%s, vendor's %#x), not %d (%s)", what,
-          (unsigned long long)wc.wr_id, (int)wc.status, ibv_wc_status_str(wc.status), wc.vendor_err, (int)status,
+    CHECK(wc.wr_id == id && wc.status == status, "request %s: completed %#llx with %d (%s, vendor's %#x), not %d (%s)",
+          what, (unsigned long long)wc.wr_id, (int)wc.status, ibv_wc_status_str(wc.status), wc.vendor_err, (int)status,
           ibv_wc_status_str(status));
     return wc;
 }

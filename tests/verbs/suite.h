@@ -2,9 +2,10 @@
 /*
  * What the cases of the verbs suite share.
  *
- * A case is run by two processes at once, the first side and the second, on one host or on two. They agree by sync() and
- * exchange(); a case that concerns one device only is run by the first side alone. Every case begins in a fresh process with a
- * device just opened, and need not clean up: its end does. CHECK and SKIP_UNLESS end the case on both sides.
+ * A case is run by two processes at once, the first side and the second, on one host or on two. They agree by sync()
+ * and exchange(); a case that concerns one device only is run by the first side alone. Every case begins in a fresh
+ * process with a device just opened, and need not clean up: its end does. CHECK and SKIP_UNLESS end the case on both
+ * sides.
  *
  * Nothing here knows of a particular device: what one cannot do is told by its capabilities or by EOPNOTSUPP.
  */
@@ -54,25 +55,25 @@ void case_fail(const char *file, int line, const char *cond, const char *format,
 void case_note(const char *format, ...) __attribute__((format(printf, 1, 2))); /* with -v */
 void case_skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-#define CHECK(cond, ...)                                                                                                       \
-    do {                                                                                                                       \
-        if (!(cond))                                                                                                           \
-            case_fail(__FILE__, __LINE__, #cond, __VA_ARGS__);                                                            \
+#define CHECK(cond, ...)                                                                                               \
+    do {                                                                                                               \
+        if (!(cond))                                                                                                   \
+            case_fail(__FILE__, __LINE__, #cond, __VA_ARGS__);                                                         \
     } while (0)
 /* for values: says both */
-#define CHECK_IS(got, wanted, what)                                                                                            \
-    do {                                                                                                                       \
-        long long got_ = (long long)(got), wanted_ = (long long)(wanted);                                                      \
-        if (got_ != wanted_)                                                                                                   \
-            case_fail(__FILE__, __LINE__, NULL, "%s: %lld, not %lld (%s)", what, got_, wanted_, #wanted);                            \
+#define CHECK_IS(got, wanted, what)                                                                                    \
+    do {                                                                                                               \
+        long long got_ = (long long)(got), wanted_ = (long long)(wanted);                                              \
+        if (got_ != wanted_)                                                                                           \
+            case_fail(__FILE__, __LINE__, NULL, "%s: %lld, not %lld (%s)", what, got_, wanted_, #wanted);              \
     } while (0)
-#define SKIP_UNLESS(cond, ...)                                                                                                 \
-    do {                                                                                                                       \
-        if (!(cond))                                                                                                           \
-            case_skip(__VA_ARGS__);                                                                                            \
+#define SKIP_UNLESS(cond, ...)                                                                                         \
+    do {                                                                                                               \
+        if (!(cond))                                                                                                   \
+            case_skip(__VA_ARGS__);                                                                                    \
     } while (0)
 /* a call that may say that the device cannot */
-#define SKIP_IF_UNSUPPORTED(err, what)                                                                                         \
+#define SKIP_IF_UNSUPPORTED(err, what)                                                                                 \
     SKIP_UNLESS((err) != EOPNOTSUPP && (err) != ENOSYS && (err) != ENOTSUP, "no %s on this device", what)
 
 /* ---- between the sides */
@@ -144,7 +145,8 @@ struct request {
 };
 
 /* A request with one element at an offset of the end's buffer; remote operations address the same offset there. */
-void request_make(struct request *r, const struct end *e, enum ibv_wr_opcode op, uint64_t id, size_t offset, uint32_t len);
+void request_make(struct request *r, const struct end *e, enum ibv_wr_opcode op, uint64_t id, size_t offset,
+                  uint32_t len);
 int request_post(const struct end *e, struct request *r);
 void send_post(const struct end *e, enum ibv_wr_opcode op, uint64_t id, size_t offset, uint32_t len); /* must succeed */
 int recv_try(const struct end *e, uint64_t id, size_t offset, uint32_t len, uint32_t lkey);

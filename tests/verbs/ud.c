@@ -16,7 +16,8 @@ static struct ibv_ah *address(struct end *e)
     return ah;
 }
 
-static void datagram(struct request *r, const struct end *e, struct ibv_ah *ah, uint64_t id, uint32_t len, uint32_t qkey)
+static void datagram(struct request *r, const struct end *e, struct ibv_ah *ah, uint64_t id, uint32_t len,
+                     uint32_t qkey)
 {
     request_make(r, e, IBV_WR_SEND, id, 0, len);
     r->wr.wr.ud.ah = ah;
@@ -156,7 +157,8 @@ static void own_key(struct side *s)
     sync_sides(s);
 }
 
-/* Longer than the port's MTU: no packet leaves. HCAs say LOC_LEN_ERR; the specification would have silence (C10-93.1.1). */
+/* Longer than the port's MTU: no packet leaves. HCAs say LOC_LEN_ERR; the specification would have silence
+ * (C10-93.1.1). */
 static void too_long(struct side *s)
 {
     uint32_t len = mtu_bytes(s->port.active_mtu) + 1;

@@ -54,8 +54,8 @@ static void builders(struct side *s)
     CHECK_IS(be32toh(EXPECT(b.cq, 0, IBV_WC_SUCCESS).imm_data), 21, "immediate");
     begin(x, 3, IBV_SEND_SIGNALED);
     ibv_wr_send(x);
-    ibv_wr_set_sge_list(x, 2,
-                        (struct ibv_sge[]){{(uintptr_t)a.buf, 10, a.mr->lkey}, {(uintptr_t)a.buf + 10, 20, a.mr->lkey}});
+    ibv_wr_set_sge_list(
+        x, 2, (struct ibv_sge[]){{(uintptr_t)a.buf, 10, a.mr->lkey}, {(uintptr_t)a.buf + 10, 20, a.mr->lkey}});
     CHECK(!ibv_wr_complete(x), "send");
     EXPECT(a.cq, 3, IBV_WC_SUCCESS);
     CHECK_IS(EXPECT(b.cq, 1, IBV_WC_SUCCESS).byte_len, 30, "byte_len");
