@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# timeout: 300
+# timeout: 600
 # A new kind of link is one file and one row: toy/toy.c, which loses every eighth packet, is added to a copy of the library by
 # that alone. All that asks for kinds of links then knows it, and a job runs over it.
 . "$(dirname "$0")/../tap.sh"
@@ -39,7 +39,7 @@ like "say that they may" 'here comes a kind of link: rc, uc, ud, ring or toy' "$
 
 # ---- jobs --------------------------------------------------------------------------------------------------------
 job() { # -x NAME=VALUE...: of failover, without a command; "toy: links=..." is what toy.c says of itself
-  timeout -k 5 100 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" -- \
+  timeout -k 5 200 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" -- \
     "$mrrun" -n 2 --ppn 1 --stats "$@" "$BUILD/tests/mpi/failover" 3 >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   sed 's/^/# /' "$tmp/out" | cut -c 1-200 | tail -n 30
