@@ -12,7 +12,6 @@
 /* A peer, and what the channel keeps of it. */
 struct mr_net_peer {
     struct mr_bulk_peer base;
-    bool alone;          /* the last message of several packets was, over uneven rails (net.c) */
     struct mr_ack in;    /* what it is to be told of its packets, if it has a lossy link */
     unsigned shared_by;  /* mr_peers.num_relying, when it was granted what it may have under way */
     uint32_t flight_max; /* packets that may be under way on such links */
@@ -67,9 +66,8 @@ static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t excluded, size
     if (p->num_now == 1)
         return mr_sched_pick(policy, &p->packet_turn, p->load, 1, excluded, payload);
     p->packet_turn.answers = mr_peer_answers(p) && !p->num_large;
-    p->packet_turn.idle &= !p->packet_turn.answers;
     if (mr_sched_wants_time(policy, &p->packet_turn, p->num_now, payload))
-        mr_sched_tell_time(&p->packet_turn, p->load, p->num_now, mr_clock_ns());
+        mr_sched_tell_time(&p->packet_turn, mr_clock_ns());
     return mr_sched_pick(policy, &p->packet_turn, p->load, p->num_now, excluded, payload);
 }
 /* It has gone over that one. */
@@ -116,7 +114,6 @@ void mr_net_push(struct mr_peer *p);
 unsigned mr_net_find_caps(void); /* for mr_net.caps; devices are open */
 size_t mr_net_eager_max(int rank);
 unsigned mr_net_eager_packets(int rank);
-bool mr_net_eager_alone(int rank, size_t len, bool quiet);
 unsigned mr_net_rate(int rank, size_t *whole);
 size_t mr_net_packet_max(int rank);
 unsigned mr_net_caps(int rank, size_t len);

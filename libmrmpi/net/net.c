@@ -80,7 +80,6 @@ const struct mr_channel_ops mr_channel_net = {
     .reaches = net_reaches,
     .eager_max = mr_net_eager_max,
     .eager_packets = mr_net_eager_packets,
-    .eager_alone = mr_net_eager_alone,
     .rate = mr_net_rate,
     .packet_max = mr_net_packet_max,
     .caps = mr_net_caps,

@@ -123,6 +123,15 @@ static __attribute__((noinline)) uint64_t choose_others(const struct mr_peer *p,
     return SECOND_CHOICE | (p->steer ? mr_steer_excluded(p, use, k->payload) : p->excluded & ~p->excluded_far);
 }
 
+/* The link has no room, and no other one would be sooner. Where there are limits it may be these that say no. */
+static __attribute__((noinline)) bool waits_for(const struct mr_peer *p, unsigned i, const struct mr_link *l,
+                                                uint32_t excluded, size_t len)
+{
+    return !mr_peers.ahead_limited && !p->has_lossy_link && mr_kind_is(l->kind, MR_IS_CONNECTED) &&
+           mr_sched_waits(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, excluded, i, len,
+                          l->qp.depth - l->qp.room);
+}
+
 /* Over the subchannel whose turn it is, of those that have room. -EAGAIN: none has. */
 static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
@@ -153,6 +162,8 @@ static int post_packet(struct mr_peer *p, struct mr_packet *k)
             mr_packet_taken(p, i, k->payload);
             return 0;
         }
+        if (err == -EAGAIN && waits_for(p, i, l, (uint32_t)excluded, k->payload))
+            return err;
         if (err == -EAGAIN)
             excluded |= 1u << i;
         else

@@ -55,35 +55,11 @@ static bool rails_are_alike(const struct mr_peer *p)
     return true;
 }
 
-/*
- * One over unequal rails: a burst of packets fills the queue of the fast one, and what then goes over the slow one
- * holds up all that follows, while messages by RDMA are cut as the rails carry them.
- */
+/* Over unequal rails, too: packets go where they arrive in order (route/sched.h). */
 unsigned mr_net_eager_packets(int rank)
 {
-    return rails_are_alike(mr_peer_get(rank)) ? (unsigned)mr_config.eager_packets : 1;
-}
-
-/*
- * But a message that comes alone, as the one before did, is no burst: the fast rail has it there before an offer is
- * answered.
- */
-bool mr_net_eager_alone(int rank, size_t len, bool quiet)
-{
-    enum mr_policy_turn turn = mr_peers.policy[MR_POLICY_SMALL].kind->turn;
-    struct mr_peer *p = mr_peer_get(rank);
-    bool before;
-
-    if (!p || !p->packet_turn.uneven || (turn != MR_TURN_FAIR && turn != MR_TURN_SOONEST) ||
-        len > mr_vc_front(p->vc)->eager_max * (size_t)mr_config.eager_packets)
-        return false;
-    before = mr_net_of(p)->alone;
-    mr_net_of(p)->alone = quiet && !p->num_large;
-    if (mr_net_of(p)->alone) {
-        mr_sched_tell_time(&p->packet_turn, p->load, p->num_now, mr_clock_ns());
-        mr_net_of(p)->alone = p->packet_turn.idle;
-    }
-    return mr_net_of(p)->alone && before;
+    (void)rank;
+    return (unsigned)mr_config.eager_packets;
 }
 
 unsigned mr_net_rate(int rank, size_t *whole)

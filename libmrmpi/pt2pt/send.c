@@ -47,8 +47,7 @@ static inline struct mr_hdr header(struct mr_comm *comm, uint32_t ctx, int tag, 
 static inline bool goes_eagerly(struct mr_vc *vc, size_t bytes)
 {
     /* the first test alone for what has been sent to before */
-    return (bytes <= mr_vc_front(vc)->eager_most || bytes <= mr_vc_eager_most(vc) ||
-            mr_vc_eager_alone(vc, bytes, !mr_pt2pt.rndv_pending)) &&
+    return (bytes <= mr_vc_front(vc)->eager_most || bytes <= mr_vc_eager_most(vc)) &&
            bytes <= MR_SCRATCH && mr_flow_allows(vc, bytes);
 }
 

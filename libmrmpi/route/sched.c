@@ -6,8 +6,7 @@
 #include "libmrmpi/route/sched.h"
 
 #define AWAY        (1500ull * MR_SCHED_NS) /* about the latency of a stripe on an idle rail */
-#define RUN         (17 * 1024) /* a message that comes alone is not longer */
-#define SHORT       512 /* of a packet that takes about as long over any rail, in bytes */
+#define PACKET_TIME (64ull * MR_SCHED_NS) /* of a processor, at least, until it has the next packet */
 #define PACKET_COST 512 /* of a packet, whatever its length, in bytes of a long one */
 
 /* The first in turn, of those with the least due. */
@@ -40,17 +39,13 @@ static unsigned find_heaviest(const struct mr_load *load, unsigned n, uint32_t e
 }
 
 /*
- * For a packet that answers one which has come: the same again, for a quantum, or the fastest one. Between messages
- * that wait for each other nobody is in a hurry for a second rail, and whoever waits looks first where the last one
- * came from.
+ * For a packet that answers one which has come: the same again, for a quantum. Between messages that wait for each
+ * other nobody is in a hurry for a second rail, and whoever waits looks first where the last one came from.
  */
-static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
-                          uint64_t len)
+static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
 {
     unsigned last = last_of(s, n);
 
-    if (s->uneven && len >= SHORT)
-        return find_heaviest(load, n, excluded);
     return s->used < MR_SCHED_QUANTUM && load[last].up && !(excluded >> last & 1) ? last
                                                                                   : take_least(s, load, n, excluded);
 }
@@ -118,25 +113,23 @@ static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *loa
 }
 
 /*
- * Each gets its share. But of messages that come alone, as those do that wait for each other, a slow port would only be
- * slow; while the ports are busy they do not come alone, whatever they follow.
+ * Each gets its share. Over unequal ports that is what it carries by the time the fast one has carried the rest: a
+ * packet is behind none that was sent before it, since those that follow wait for it. A short answer finds the fast
+ * port idle, or nearly so.
  */
 static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
                           uint64_t len)
 {
-    if (s->idle)
-        return find_soonest(s, load, n, excluded, len, last_of(s, n));
-    return s->answers && (!s->uneven || len < MR_SCHED_LONG) ? take_same(s, load, n, excluded, len)
-                                                             : take_least(s, load, n, excluded);
+    if (__builtin_expect(s->uneven, 0))
+        return s->answers && len < MR_SCHED_LONG ? find_heaviest(load, n, excluded)
+                                                 : find_soonest(s, load, n, excluded, len, last_of(s, n));
+    return s->answers ? take_same(s, load, n, excluded) : take_least(s, load, n, excluded);
 }
 
-void mr_sched_tell_time(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns)
+void mr_sched_tell_time(struct mr_sched *s, uint64_t ns)
 {
     s->clock = ns * MR_SCHED_NS;
-    s->idle = s->run <= RUN;
     s->run = 0;
-    for (unsigned i = 0; i < n; i++)
-        s->idle &= !load[i].up || *load[i].until <= s->clock;
 }
 
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
@@ -152,6 +145,22 @@ unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, cons
     default:
         return take_next(s, load, n, excluded);
     }
+}
+
+/*
+ * By the port's rate some of what is under way may have gone; that half of it has not is sure enough, and a port that
+ * carries less than its rate is never believed to be idle.
+ */
+bool mr_sched_waits(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
+                    uint32_t excluded, unsigned i, uint64_t len, unsigned under_way)
+{
+    uint64_t least = s->clock + under_way / 2 * time_for(s, &load[i], len);
+
+    if (!s->uneven || (p->kind->turn != MR_TURN_FAIR && p->kind->turn != MR_TURN_SOONEST))
+        return false;
+    if (*load[i].until < least)
+        *load[i].until = least;
+    return find_soonest(s, load, n, excluded, len, i) == i;
 }
 
 static void use_quantum(struct mr_sched *s, const struct mr_load *load, unsigned i, uint64_t len)
@@ -176,9 +185,9 @@ static void add_due(struct mr_sched *s, unsigned n, unsigned i, uint64_t cost, u
 static void add_to_run(struct mr_sched *s, const struct mr_load *l, uint64_t len)
 {
     *l->until = end_of(s, l, len);
-    if (s->run <= RUN)
-        s->run += (unsigned)(len < RUN ? len : RUN) + PACKET_COST;
-    s->idle &= s->run <= RUN;
+    s->clock += PACKET_TIME;
+    if (s->run < MR_SCHED_QUANTUM)
+        s->run += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + PACKET_COST;
 }
 
 /* The window of another one begins when this one's is used up, or when this one is passed over. */

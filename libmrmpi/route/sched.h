@@ -34,11 +34,10 @@ struct mr_sched {
     unsigned used;  /* of the window, or quantum, of the one that next is (MR_TURN_FAIR: was): messages or bytes */
     bool answers;   /* MR_TURN_FAIR: the next packet follows one that has come, and not another one that has gone */
     bool uneven;    /* not all weights are the same by the ports' rates */
-    bool idle;      /* MR_TURN_FAIR, uneven: no port had anything to send when the time was told, and little before; */
-    unsigned run;   /* this has gone since, in bytes */
+    unsigned run;   /* MR_TURN_FAIR, uneven: what has gone since the time was told, in bytes */
     unsigned plans; /* made since all subchannels had a part */
     uint64_t now;   /* MR_TURN_FAIR, MR_TURN_WEIGHTED: what the one that was taken last had carried before */
-    uint64_t clock; /* the time, as last told */
+    uint64_t clock; /* the time, as last told, and what packets have taken since, at least */
     uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */
     uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
 };
@@ -61,10 +60,11 @@ static inline uint32_t mr_sched_kib_time(uint32_t mbps)
 static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct mr_sched *s, unsigned n, uint64_t len)
 {
     return n > 1 && ((p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM) ||
-                     (p->kind->turn == MR_TURN_FAIR && s->uneven && s->answers && len >= MR_SCHED_LONG));
+                     (p->kind->turn == MR_TURN_FAIR && s->uneven &&
+                      (s->run >= MR_SCHED_QUANTUM || (s->answers && len >= MR_SCHED_LONG))));
 }
 
-void mr_sched_tell_time(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns);
+void mr_sched_tell_time(struct mr_sched *s, uint64_t ns);
 
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
                        uint32_t excluded, uint64_t len);
@@ -81,6 +81,14 @@ static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_
 {
     return n == 1 ? !load[0].up || excluded : mr_sched_take(p, s, load, n, excluded, len);
 }
+
+/*
+ * Subchannel i, which was picked for a packet of len bytes, has no room: so many are under way there, of about that
+ * length. True: the packet is there sooner if it waits, than over another one, none of the set excluded: i is fast, and
+ * what a slow one carries holds up all that follows.
+ */
+bool mr_sched_waits(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
+                    uint32_t excluded, unsigned i, uint64_t len, unsigned under_way);
 
 /* It has taken a packet, or a message, of len bytes. */
 static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load,

@@ -98,11 +98,6 @@ size_t mr_vc_learn_sizes(struct mr_vc *vc)
     return vc->front.eager_max;
 }
 
-bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet)
-{
-    return vc->ops && vc->ops->eager_alone && vc->front.eager_max && vc->ops->eager_alone(vc->rank, len, quiet);
-}
-
 unsigned mr_vc_rate(const struct mr_vc *vc, size_t *whole)
 {
     return vc->ops && vc->ops->rate ? vc->ops->rate(vc->rank, whole) : 0;

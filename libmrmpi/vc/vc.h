@@ -73,11 +73,6 @@ static inline size_t mr_vc_part_max(struct mr_vc *vc) /* what is longer is cut: 
     return part && part < max ? part : max;
 }
 /*
- * A longer one may come unasked for once: nothing else is on its way, as far as can be known (quiet: nothing in
- * pt2pt/).
- */
-bool mr_vc_eager_alone(const struct mr_vc *vc, size_t len, bool quiet);
-/*
  * MB/s that the rails to the peer carry together; 0: they are unequal, or it is not known. *whole: a shorter piece of a
  * large message goes over one of them while all are busy.
  */

@@ -225,5 +225,5 @@ tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/han
 CFLAGS.tests/libmrmpi/test_handle.c := -Ilibmrmpi/include
 $(foreach t,$(CORE_TESTS),$(eval $(t)_PKGS := check))
 
-SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/adaptive.sh tests/libmrmpi/policies.sh tests/libmrmpi/pool.sh tests/libmrmpi/toy.sh
-LONG_TESTS += tests/libmrmpi/fuzz.sh tests/libmrmpi/pairs_all.sh
+SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/adaptive.sh tests/libmrmpi/loads.sh tests/libmrmpi/policies.sh tests/libmrmpi/pool.sh tests/libmrmpi/toy.sh
+LONG_TESTS += tests/libmrmpi/fuzz.sh tests/libmrmpi/pairs_all.sh tests/libmrmpi/loads_all.sh

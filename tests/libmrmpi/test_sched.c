@@ -285,7 +285,7 @@ static void soonest_at(uint64_t gap_ns, uint64_t len, unsigned count, struct mr_
         unsigned k;
 
         if (mr_sched_wants_time(&soonest, s, n, len))
-            mr_sched_tell_time(s, load, n, ns);
+            mr_sched_tell_time(s, ns);
         k = mr_sched_pick(&soonest, s, load, n, 0, len);
         ck_assert_uint_lt(k, n);
         ck_assert(load[k].up);
@@ -311,9 +311,8 @@ static void answer(struct mr_sched *s, const struct mr_load *load, unsigned n, u
 {
     for (unsigned i = 0; i < count; i++) {
         s->answers = !i;
-        s->idle &= !s->answers;
         if (mr_sched_wants_time(&fair, s, n, len))
-            mr_sched_tell_time(s, load, n, ns);
+            mr_sched_tell_time(s, ns);
         carried[take(s, load, n, len)]++;
     }
 }
@@ -372,6 +371,47 @@ START_TEST(not_alone_the_slow_one_has_its_share)
         ck_assert_uint_ge(carried[1], 6400 / 5 - 6400 / 50);
         ck_assert_uint_le(carried[1], 6400 / 5 + 6400 / 50);
     }
+}
+END_TEST
+
+/* The fast one has no room: a packet waits for it, but not when it carries nothing. */
+START_TEST(a_burst_waits_for_the_fast_one)
+{
+    enum { ROOM = 64, LEN = 8192 };
+    uint64_t until[2] = { 0 }, due[2] = { 0 };
+    struct mr_load load[2];
+    struct mr_sched s = ports(load, until, 2, true);
+    unsigned carried[2] = { 0 };
+
+    s.due = due;
+    s.uneven = true;
+    for (unsigned i = 0; i < 1000; i++) { /* all at once */
+        unsigned k;
+
+        mr_sched_tell_time(&s, 1000);
+        k = mr_sched_pick(&fair, &s, load, 2, 0, LEN);
+        if (carried[k] == ROOM && mr_sched_waits(&fair, &s, load, 2, 0, k, LEN, ROOM))
+            break;
+        ck_assert_uint_lt(carried[k], ROOM);
+        mr_sched_charge(&fair, &s, load, 2, k, LEN);
+        carried[k]++;
+    }
+    ck_assert_uint_eq(carried[0], ROOM);
+    ck_assert(carried[1] >= ROOM / 4 - 2 && carried[1] <= ROOM / 4 + 2);
+    /* ms later its queue is as full as it was: the other one takes what it can in the time of half of that, ever again */
+    for (unsigned ms = 1; ms <= 10; ms++) {
+        unsigned taken = 0;
+
+        mr_sched_tell_time(&s, 1000 + 1000000 * ms);
+        while (!mr_sched_waits(&fair, &s, load, 2, 0, 0, LEN, ROOM)) {
+            ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 2, 1, LEN), 1);
+            mr_sched_charge(&fair, &s, load, 2, 1, LEN);
+            taken++;
+        }
+        ck_assert(taken >= ROOM / 8 - 2 && taken <= ROOM / 8 + 2);
+    }
+    s.uneven = false;
+    ck_assert(!mr_sched_waits(&fair, &s, load, 2, 0, 0, LEN, ROOM));
 }
 END_TEST
 
@@ -666,6 +706,7 @@ int main(void)
     tcase_add_test(t, alone_it_goes_over_the_fast_one);
     tcase_add_test(t, alone_it_takes_both_that_are_alike);
     tcase_add_test(t, not_alone_the_slow_one_has_its_share);
+    tcase_add_test(t, a_burst_waits_for_the_fast_one);
     tcase_add_test(t, one_port_is_enough);
     tcase_add_test(t, in_hurry_all_carry_the_same);
     tcase_add_test(t, a_slow_port_is_for_what_the_fast_one_has_no_time_for);

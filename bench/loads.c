@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * loads KIND:BYTES:DEPTH[:COUNT[:fresh|warm]]...: what pairs of ranks get of their rails, load by load, in one run, so that
+ * each load finds the weights that the one before has left. The lower half of the ranks is paired with the upper.
+ *
+ *   trip   messages there and back, one at a time: prints half a round trip in us, all others print MB/s (10^6),
+ *          all pairs and directions together
+ *   one    windows of DEPTH messages one way, each window answered; both: the same in both directions at once
+ *   push   DEPTH messages under way one way all the time; flow: the same in both directions
+ *
+ * COUNT messages of a pair and direction are timed; 0, or none: as many as take some 100 us at least. DEPTH buffers are
+ * used over and over, and were before the clock starts. fresh: each message has a buffer that the library has not seen
+ * yet, written by the program before the clock starts. Prints "KIND BYTES DEPTH warm|fresh FIGURE". A plain MPI program.
+ */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { TAG = 1, ANSWER, DEPTH_MAX = 64, OPENING = 4096, BUFFER_ALIGN = 4096 };
+
+struct load {
+    char kind[8];
+    int bytes, depth, count;
+    bool fresh, sends, receives;
+};
+
+static int rank, size, peer;
+
+static void fail(const char *why)
+{
+    fprintf(stderr, "loads: rank %d: %s\n", rank, why);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+static size_t stride_of(int bytes)
+{
+    return bytes < BUFFER_ALIGN ? 64 * (size_t)(bytes / 64 + 1) : BUFFER_ALIGN * (size_t)(bytes / BUFFER_ALIGN + 1);
+}
+
+static char *map_buffers(const struct load *l, size_t *len)
+{
+    char *at;
+
+    *len = stride_of(l->bytes) * (size_t)(l->fresh ? l->count : l->depth);
+    at = mmap(NULL, *len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        fail("no memory");
+    memset(at, rank + 1, *len);
+    return at;
+}
+
+/* The buffer of the i-th message. */
+static char *buffer(const struct load *l, char *base, int i)
+{
+    return base + stride_of(l->bytes) * (size_t)(l->fresh ? i : i % l->depth);
+}
+
+static void begin(const struct load *l, char *base, bool sends, int i, MPI_Request *out)
+{
+    if (sends)
+        MPI_Isend(buffer(l, base, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, out);
+    else
+        MPI_Irecv(buffer(l, base, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, out);
+}
+
+static void round_trips(const struct load *l, char *in, char *out)
+{
+    for (int i = 0; i < l->count; i++) {
+        if (rank < peer)
+            MPI_Send(buffer(l, out, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+        MPI_Recv(buffer(l, in, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank > peer)
+            MPI_Send(buffer(l, out, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+    }
+}
+
+static void windows(const struct load *l, char *in, char *out)
+{
+    MPI_Request req[2 * DEPTH_MAX];
+
+    for (int from = 0; from < l->count; from += l->depth) {
+        int n = 0, to = from + l->depth < l->count ? from + l->depth : l->count;
+
+        for (int i = from; l->receives && i < to; i++)
+            begin(l, in, false, i, &req[n++]);
+        for (int i = from; l->sends && i < to; i++)
+            begin(l, out, true, i, &req[n++]);
+        MPI_Waitall(n, req, MPI_STATUSES_IGNORE);
+        if (l->receives)
+            MPI_Send(NULL, 0, MPI_BYTE, peer, ANSWER, MPI_COMM_WORLD);
+        if (l->sends)
+            MPI_Recv(NULL, 0, MPI_BYTE, peer, ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Requests 0 to DEPTH - 1 receive, the others send. */
+static void flows(const struct load *l, char *in, char *out)
+{
+    MPI_Request req[2 * DEPTH_MAX];
+    int n = l->depth, next[2] = {l->receives ? 0 : l->count, l->sends ? 0 : l->count};
+    int which[2 * DEPTH_MAX], done = 2 * n, busy = 2 * n;
+
+    for (int i = 0; i < 2 * n; i++) {
+        req[i] = MPI_REQUEST_NULL;
+        which[i] = i;
+    }
+    while (busy) {
+        for (int k = 0; k < done; k++) {
+            int i = which[k], sends = i >= n;
+
+            if (next[sends] == l->count)
+                busy--;
+            else
+                begin(l, sends ? out : in, sends, next[sends]++, &req[i]);
+        }
+        if (busy)
+            MPI_Waitsome(2 * n, req, &done, which, MPI_STATUSES_IGNORE);
+    }
+}
+
+static int count_for(const struct load *l)
+{
+    int n = (8 << 20) / (l->bytes + 1), least = 4 * l->depth < 12 ? 12 : 4 * l->depth, most = 8 * l->depth + 100;
+
+    return n < least ? least : n > most ? most : n;
+}
+
+static void run(const struct load *l, char *in, char *out)
+{
+    if (!strcmp(l->kind, "trip"))
+        round_trips(l, in, out);
+    else if (!strcmp(l->kind, "one") || !strcmp(l->kind, "both"))
+        windows(l, in, out);
+    else
+        flows(l, in, out);
+}
+
+static void measure(struct load *l)
+{
+    bool trip = !strcmp(l->kind, "trip"), both = !strcmp(l->kind, "both") || !strcmp(l->kind, "flow");
+    double start, mine, s;
+    size_t len;
+    char *in, *out;
+
+    if (!trip && !both && strcmp(l->kind, "one") && strcmp(l->kind, "push"))
+        fail("no such kind of load");
+    l->sends = trip || both || rank < peer;
+    l->receives = trip || both || rank > peer;
+    in = map_buffers(l, &len);
+    out = map_buffers(l, &len);
+    for (int i = 0; !l->fresh && i < 2; i++)
+        run(l, in, out);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = MPI_Wtime();
+    run(l, in, out);
+    mine = MPI_Wtime() - start;
+    for (int i = 0; l->receives && i < l->count; i++)
+        if (l->bytes && buffer(l, in, i)[l->bytes - 1] != peer + 1)
+            fail("wrong data");
+    munmap(in, len);
+    munmap(out, len);
+    MPI_Reduce(&mine, &s, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank)
+        return;
+    printf("%s %d %d %s ", l->kind, l->bytes, l->depth, l->fresh ? "fresh" : "warm");
+    if (trip)
+        printf("%.4f\n", 1e6 * s / (2 * l->count));
+    else
+        printf("%.3f\n", 1e-6 * l->bytes * l->count * (both ? 2 : 1) * (size / 2) / s);
+    fflush(stdout);
+}
+
+/* All subchannels are opened by packets, before anything is timed. */
+static void open_rails(void)
+{
+    double until = MPI_Wtime() + 2e-3;
+    struct load l = {.kind = "trip", .bytes = OPENING, .depth = 1, .count = 16};
+    size_t len;
+    char more = 1, *in = map_buffers(&l, &len), *out = map_buffers(&l, &len);
+
+    while (more) {
+        round_trips(&l, in, out);
+        more = MPI_Wtime() < until;
+        MPI_Bcast(&more, 1, MPI_CHAR, 0, MPI_COMM_WORLD);
+    }
+    munmap(in, len);
+    munmap(out, len);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size < 2 || size % 2)
+        fail("it takes an even number of ranks");
+    peer = (rank + size / 2) % size;
+    open_rails();
+    for (int i = 1; i < argc; i++) {
+        struct load l = {.count = 0};
+        char how[8] = "";
+
+        if (sscanf(argv[i], "%7[a-z]:%d:%d:%d:%7s", l.kind, &l.bytes, &l.depth, &l.count, how) < 3 || l.bytes < 0 ||
+            l.depth < 1 || l.depth > DEPTH_MAX || l.count < 0 || (*how && strcmp(how, "fresh") && strcmp(how, "warm")))
+            fail("KIND:BYTES:DEPTH[:COUNT[:fresh|warm]]");
+        l.fresh = !strcmp(how, "fresh");
+        l.count = l.count ? l.count : count_for(&l);
+        measure(&l);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# With default settings a set of rails is no slower than its fastest rail alone, whatever a program sends and has sent
+# before (bench/loads.c), nor much slower than with equal stripes, or with the best of some weights. LOADS_ALL: all sizes,
+# loads and sets of rails; else those that went wrong once. Simulated: figures repeat to the digit.
+# timeout: 300
+. "$(dirname "$0")/../tap.sh"
+top=$(cd "$(dirname "$0")/../.." && pwd)
+all=${LOADS_ALL:-}
+
+# property TEXT RATES RANKS_A_HOST BESIDE LEAST LEAST_SHORT: of the loads in LOADS. Below 4 KiB a second completion queue
+# shows, which is looked at for each message.
+property() {
+  local text=$1
+  LOADS_RATES=$2 LOADS_PPN=$3 LOADS_BESIDE=$4 bash "$top/bench/loads.sh" >"$tmp/got" 2>"$tmp/err" || cat "$tmp/err"
+  awk -v least="$5" -v short="$6" '{
+      split($3, l, ":"); if ($7 < (l[2] < 4096 ? short : least)) {bad++; if (bad <= 8) print $0} }
+    END {printf "%d of %d loads are too slow\n", bad, NR; exit !(NR && !bad)}' "$tmp/got" >"$tmp/said"
+  ok "$text, $2 lanes, $3 a host" grep -q '^0 of' "$tmp/said"
+  sed 's/^/# /' "$tmp/said" "$tmp/err"
+}
+
+# ---- short messages, and those of two packets: a burst of them must not fill the queue of the slow rail
+export LOADS="push:2048:4 push:8192:4 flow:8192:16 push:12288:1 push:16384:4 flow:16384:1 flow:12288:4 one:8192:4 one:16384:4"
+property "packets arrive no later than over the fast rail alone" 4:1 1 fast 0.98 0.94
+property "packets arrive no later than over the fast rail alone" 4:2 1 fast 0.98 0.94
+done_testing
