@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loads KIND:BYTES:DEPTH[:COUNT[:fresh|warm]]...: what pairs of ranks get of their rails, load by load, in one run, so that
+ * loads KIND:BYTES:DEPTH[:COUNT[:STATE]]...: what pairs of ranks get of their rails, load by load, in one run, so that
  * each load finds the weights that the one before has left. The lower half of the ranks is paired with the upper.
  *
  *   trip   messages there and back, one at a time: prints half a round trip in us, all others print MB/s (10^6),
@@ -8,9 +8,11 @@
  *   one    windows of DEPTH messages one way, each window answered; both: the same in both directions at once
  *   push   DEPTH messages under way one way all the time; flow: the same in both directions
  *
- * COUNT messages of a pair and direction are timed; 0, or none: as many as take some 100 us at least. DEPTH buffers are
- * used over and over, and were before the clock starts. fresh: each message has a buffer that the library has not seen
- * yet, written by the program before the clock starts. Prints "KIND BYTES DEPTH warm|fresh FIGURE". A plain MPI program.
+ * COUNT messages of a pair and direction are timed; 0, or none: as many as take some 100 us at least. STATE:
+ *   warm   DEPTH buffers are used over and over, and were before the clock starts
+ *   fresh  each message has a buffer that the library has not seen yet, written by the program before the clock starts
+ *   land   only at the receiver, and all messages are sent from one buffer
+ * Prints "KIND BYTES DEPTH STATE FIGURE". A plain MPI program.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -25,7 +27,8 @@ enum { TAG = 1, ANSWER, DEPTH_MAX = 64, OPENING = 4096, BUFFER_ALIGN = 4096 };
 struct load {
     char kind[8];
     int bytes, depth, count;
-    bool fresh, sends, receives;
+    char state[8];
+    bool sends, receives;
 };
 
 static int rank, size, peer;
@@ -41,11 +44,19 @@ static size_t stride_of(int bytes)
     return bytes < BUFFER_ALIGN ? 64 * (size_t)(bytes / 64 + 1) : BUFFER_ALIGN * (size_t)(bytes / BUFFER_ALIGN + 1);
 }
 
-static char *map_buffers(const struct load *l, size_t *len)
+/* How many. */
+static int buffers(const struct load *l, bool out)
+{
+    if (!strcmp(l->state, "land"))
+        return out ? 1 : l->count;
+    return !strcmp(l->state, "fresh") ? l->count : l->depth;
+}
+
+static char *map_buffers(const struct load *l, bool out, size_t *len)
 {
     char *at;
 
-    *len = stride_of(l->bytes) * (size_t)(l->fresh ? l->count : l->depth);
+    *len = stride_of(l->bytes) * (size_t)buffers(l, out);
     at = mmap(NULL, *len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         fail("no memory");
@@ -54,27 +65,27 @@ static char *map_buffers(const struct load *l, size_t *len)
 }
 
 /* The buffer of the i-th message. */
-static char *buffer(const struct load *l, char *base, int i)
+static char *buffer(const struct load *l, char *base, bool out, int i)
 {
-    return base + stride_of(l->bytes) * (size_t)(l->fresh ? i : i % l->depth);
+    return base + stride_of(l->bytes) * (size_t)(i % buffers(l, out));
 }
 
 static void begin(const struct load *l, char *base, bool sends, int i, MPI_Request *out)
 {
     if (sends)
-        MPI_Isend(buffer(l, base, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, out);
+        MPI_Isend(buffer(l, base, sends, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, out);
     else
-        MPI_Irecv(buffer(l, base, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, out);
+        MPI_Irecv(buffer(l, base, sends, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, out);
 }
 
 static void round_trips(const struct load *l, char *in, char *out)
 {
     for (int i = 0; i < l->count; i++) {
         if (rank < peer)
-            MPI_Send(buffer(l, out, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
-        MPI_Recv(buffer(l, in, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(buffer(l, out, true, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+        MPI_Recv(buffer(l, in, false, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (rank > peer)
-            MPI_Send(buffer(l, out, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+            MPI_Send(buffer(l, out, true, i), l->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
     }
 }
 
@@ -143,16 +154,16 @@ static void measure(struct load *l)
 {
     bool trip = !strcmp(l->kind, "trip"), both = !strcmp(l->kind, "both") || !strcmp(l->kind, "flow");
     double start, mine, s;
-    size_t len;
+    size_t in_len, out_len;
     char *in, *out;
 
     if (!trip && !both && strcmp(l->kind, "one") && strcmp(l->kind, "push"))
         fail("no such kind of load");
     l->sends = trip || both || rank < peer;
     l->receives = trip || both || rank > peer;
-    in = map_buffers(l, &len);
-    out = map_buffers(l, &len);
-    for (int i = 0; !l->fresh && i < 2; i++)
+    in = map_buffers(l, false, &in_len);
+    out = map_buffers(l, true, &out_len);
+    for (int i = 0; !strcmp(l->state, "warm") && i < 2; i++)
         run(l, in, out);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -160,14 +171,14 @@ static void measure(struct load *l)
     run(l, in, out);
     mine = MPI_Wtime() - start;
     for (int i = 0; l->receives && i < l->count; i++)
-        if (l->bytes && buffer(l, in, i)[l->bytes - 1] != peer + 1)
+        if (l->bytes && buffer(l, in, false, i)[l->bytes - 1] != peer + 1)
             fail("wrong data");
-    munmap(in, len);
-    munmap(out, len);
+    munmap(in, in_len);
+    munmap(out, out_len);
     MPI_Reduce(&mine, &s, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank)
         return;
-    printf("%s %d %d %s ", l->kind, l->bytes, l->depth, l->fresh ? "fresh" : "warm");
+    printf("%s %d %d %s ", l->kind, l->bytes, l->depth, l->state);
     if (trip)
         printf("%.4f\n", 1e6 * s / (2 * l->count));
     else
@@ -179,9 +190,9 @@ static void measure(struct load *l)
 static void open_rails(void)
 {
     double until = MPI_Wtime() + 2e-3;
-    struct load l = {.kind = "trip", .bytes = OPENING, .depth = 1, .count = 16};
+    struct load l = {.kind = "trip", .bytes = OPENING, .depth = 1, .count = 16, .state = "warm"};
     size_t len;
-    char more = 1, *in = map_buffers(&l, &len), *out = map_buffers(&l, &len);
+    char more = 1, *in = map_buffers(&l, false, &len), *out = map_buffers(&l, true, &len);
 
     while (more) {
         round_trips(&l, in, out);
@@ -202,13 +213,12 @@ int main(int argc, char **argv)
     peer = (rank + size / 2) % size;
     open_rails();
     for (int i = 1; i < argc; i++) {
-        struct load l = {.count = 0};
-        char how[8] = "";
+        struct load l = {.state = "warm"};
 
-        if (sscanf(argv[i], "%7[a-z]:%d:%d:%d:%7s", l.kind, &l.bytes, &l.depth, &l.count, how) < 3 || l.bytes < 0 ||
-            l.depth < 1 || l.depth > DEPTH_MAX || l.count < 0 || (*how && strcmp(how, "fresh") && strcmp(how, "warm")))
-            fail("KIND:BYTES:DEPTH[:COUNT[:fresh|warm]]");
-        l.fresh = !strcmp(how, "fresh");
+        if (sscanf(argv[i], "%7[a-z]:%d:%d:%d:%7s", l.kind, &l.bytes, &l.depth, &l.count, l.state) < 3 ||
+            l.bytes < 0 || l.depth < 1 || l.depth > DEPTH_MAX || l.count < 0 ||
+            (strcmp(l.state, "warm") && strcmp(l.state, "fresh") && strcmp(l.state, "land")))
+            fail("KIND:BYTES:DEPTH[:COUNT[:STATE]]");
         l.count = l.count ? l.count : count_for(&l);
         measure(&l);
     }

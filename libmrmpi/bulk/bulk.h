@@ -45,6 +45,8 @@ void mr_bulk_open_memory(void);
 void mr_bulk_finalize(void);
 /* No large message of ours is under way. */
 bool mr_bulk_is_idle(void);
+/* A look at the network has found nothing: completions are not late any more because memory was registered. */
+void mr_bulk_caught_up(void);
 /* Parts of large messages are late, or wait for a queue pair of a pool that has none free. */
 bool mr_bulk_is_late(void);
 /*

@@ -11,7 +11,31 @@
 #include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/memory/watch.h"
 
-static const struct mr_regcache_backend reg_backend = {.add = mr_memory_register, .remove = mr_memory_deregister};
+/* Both take microseconds, in which completions are not found. */
+static void go_away(void)
+{
+    mr_bulk.away++;
+    mr_bulk.behind = true;
+}
+
+void mr_bulk_caught_up(void)
+{
+    mr_bulk.behind = false;
+}
+
+static int register_memory(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+{
+    go_away();
+    return mr_memory_register(addr, len, access, out);
+}
+
+static void deregister_memory(struct mr_memory *m)
+{
+    go_away();
+    mr_memory_deregister(m);
+}
+
+static const struct mr_regcache_backend reg_backend = {.add = register_memory, .remove = deregister_memory};
 
 /* The setting, or this host's share for each rank of the device with the least room for registrations. */
 static void limit_registrations(void)

@@ -23,6 +23,8 @@ struct mr_bulk {
     struct mr_targets targets;
     struct mr_track_recvs *tracked; /* NULL: none yet */
     unsigned open_puts;
+    unsigned away;                                /* as in route/adapt.h: memory was registered, or given back */
+    bool behind;
     unsigned num_late;                            /* tracked receives and datagram batches that wait for what is late */
     struct mr_dgram_recv *starved, **starved_end; /* those that wait for a queue pair, in order (zcopy_wait.c) */
     unsigned starving;                            /* so many */

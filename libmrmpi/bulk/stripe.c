@@ -29,10 +29,15 @@ bool mr_stripe_is_measured(struct mr_peer *p)
 
 static void note_stripe_started(struct mr_stripe_op *s, uint64_t now_ns)
 {
+    struct mr_adapt *a = mr_bulk_of(s->put->peer)->adapt;
+
     s->measured = true;
     s->put->begun_ns = now_ns;
-    if (mr_bulk_of(s->put->peer)->adapt)
-        mr_adapt_started(mr_bulk_of(s->put->peer)->adapt, mr_sub_place(s->sub), s->put->num > 1, now_ns);
+    if (!a)
+        return;
+    a->away = mr_bulk.away;
+    a->behind = mr_bulk.behind;
+    mr_adapt_started(a, mr_sub_place(s->sub), s->put->num > 1, now_ns);
 }
 
 /* After the last stripe of a message whose stripes have all been measured: weights by the times of all. */
@@ -55,13 +60,16 @@ static bool weigh_as_printed(struct mr_put *put)
 static void note_stripe_finished(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->sub->peer;
+    struct mr_adapt *a = mr_bulk_of(p)->adapt;
     uint64_t now_ns = mr_clock_ns();
     char name[MR_SUB_NAME];
     bool changed;
 
-    if (mr_bulk_of(p)->adapt) {
-        mr_adapt_finished(mr_bulk_of(p)->adapt, mr_sub_place(s->sub), s->len, now_ns);
-        changed = mr_adapt_weigh(mr_bulk_of(p)->adapt, p->load, p->num_now);
+    if (a) {
+        a->away = mr_bulk.away;
+        a->behind = mr_bulk.behind;
+        mr_adapt_finished(a, mr_sub_place(s->sub), s->len, now_ns);
+        changed = mr_adapt_weigh(a, p->load, p->num_now);
     } else {
         s->took_ns = now_ns > s->put->begun_ns ? now_ns - s->put->begun_ns : 1;
         changed = weigh_as_printed(s->put);

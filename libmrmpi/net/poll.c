@@ -218,6 +218,8 @@ static __attribute__((noinline)) int serve(int done)
 
     if (timed && !done && nap_while_waiting())
         done = mr_verbs_poll(); /* what has come meanwhile is not overdue */
+    if (!done)
+        mr_bulk_caught_up();
     if (!done || ++mr_net.polls % BUSY_CHECK == 0)
         now = mr_clock_ns();
     if (timed)

@@ -28,16 +28,18 @@ void mr_adapt_started(struct mr_adapt *a, unsigned sub, bool cut, uint64_t now_n
         f->since_ns = now_ns;
         f->bytes = 0;
         f->cut = false;
+        f->behind = a->behind;
+        f->away = a->away;
     }
     f->cut |= cut;
 }
 
 /* A run is over: its rate is a sample, and whoever is still under way begins the next. */
-static void end_run(struct mr_flow *f, uint64_t now_ns)
+static void end_run(const struct mr_adapt *a, struct mr_flow *f, uint64_t now_ns)
 {
     uint64_t took = now_ns > f->since_ns ? now_ns - f->since_ns : 1;
 
-    if (f->cut) {
+    if (f->cut && f->away == a->away && !f->behind) {
         /* bytes in a ms, never 0 */
         f->sample[f->next].rate = (uint64_t)((unsigned __int128)f->bytes * 1000000 / took) + 1;
         f->sample[f->next].bytes = f->bytes;
@@ -46,6 +48,8 @@ static void end_run(struct mr_flow *f, uint64_t now_ns)
         f->fresh++;
         f->fresh_bytes += f->bytes;
     }
+    f->behind = a->behind;
+    f->away = a->away;
     f->since_ns = now_ns;
     f->bytes = 0;
 }
@@ -57,7 +61,7 @@ void mr_adapt_finished(struct mr_adapt *a, unsigned sub, uint64_t len, uint64_t 
     f->open--;
     f->bytes += len;
     if (!f->open || f->bytes >= MR_ADAPT_RUN)
-        end_run(f, now_ns);
+        end_run(a, f, now_ns);
 }
 
 void mr_adapt_forget(struct mr_adapt *a, unsigned sub)

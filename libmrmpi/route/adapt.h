@@ -11,6 +11,10 @@
  * median of the last MR_ADAPT_SAMPLES of each subchannel counts, by bytes; where two are in the middle the upper one,
  * since time is only ever added.
  *
+ * A run in which the process was away, registering memory, is no sample: stripes of one rail are found before that and
+ * those of another one after it, always the same. Nor is one that has begun while the process was behind, until a look
+ * at the network finds nothing: those that have come meanwhile are found one after the other, as fast as it can look.
+ *
  * When each subchannel has two new samples, with some bytes in them, weights go half of the way to the rates; the first
  * time all of it. (In twos: of two stripes that share something on the way each may win in turn.) Rates that are nearly
  * alike count as alike: rails that are equal stay at equal weights. If the very first samples are not alike, that has
@@ -43,11 +47,15 @@ struct mr_flow {
     uint64_t fresh_bytes;     /* with so many bytes */
     uint64_t since_ns, bytes; /* of the run */
     bool cut;                 /* it had a stripe of a message that was cut */
+    bool behind;              /* it began while the process was, */
+    unsigned away;            /* and mr_adapt.away was this */
     struct mr_sample sample[MR_ADAPT_SAMPLES];
 };
 
 struct mr_adapt {
     struct mr_flow flow[MR_SUBS_MAX];
+    unsigned away; /* times that the process has registered memory, */
+    bool behind;   /* and has not looked in vain since: the caller's to keep */
     bool weighed; /* once, at least */
     bool doubted; /* the first samples said that weights are wrong, and were not believed */
 };

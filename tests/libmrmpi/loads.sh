@@ -24,4 +24,10 @@ property() {
 export LOADS="push:2048:4 push:8192:4 flow:8192:16 push:12288:1 push:16384:4 flow:16384:1 flow:12288:4 one:8192:4 one:16384:4"
 property "packets arrive no later than over the fast rail alone" 4:1 1 fast 0.98 0.94
 property "packets arrive no later than over the fast rail alone" 4:2 1 fast 0.98 0.94
+
+# ---- weights: what is found late since the receiver registers memory says nothing of a rail
+export LOADS="trip:65536:1:20 trip:81920:1:20 trip:98304:1:20 trip:114688:1:20 trip:131072:1:20 one:65536:64:640:land one:65536:64:640"
+property "weights are right after messages to memory that was never registered" 4:4:4 1 even 0.97 0.97
+[ -z "$all" ] || property "weights are right after messages to memory that was never registered" 4:4:4:4 1 even 0.97 0.97
+[ -z "$all" ] || property "weights are right after messages to memory that was never registered" 4:1 1 "4:1 3:1" 0.97 0.97
 done_testing

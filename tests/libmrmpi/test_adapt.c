@@ -226,6 +226,33 @@ START_TEST(one_after_the_other)
 }
 END_TEST
 
+/*
+ * Memory is registered between two looks: stripes of the one rail are found before, those of the other one after it.
+ * Then all that has come meanwhile is found at once, until there is nothing more.
+ */
+START_TEST(registering_says_nothing_of_rails)
+{
+    begin(2, 1, 1, 0);
+    for (unsigned k = 0; k < 200; k++) {
+        for (unsigned i = 0; i < 2; i++)
+            mr_adapt_started(&b.adapt, i, true, b.now_ns);
+        mr_adapt_finished(&b.adapt, 0, 256 * KIB, b.now_ns += 10000);
+        b.adapt.away++;
+        b.adapt.behind = true;
+        mr_adapt_finished(&b.adapt, 1, 256 * KIB, b.now_ns += 30000);
+        for (unsigned i = 0; i < 2; i++)
+            mr_adapt_started(&b.adapt, i, true, b.now_ns);
+        mr_adapt_finished(&b.adapt, 0, 256 * KIB, b.now_ns += 1000);
+        mr_adapt_finished(&b.adapt, 1, 256 * KIB, b.now_ns += 10000);
+        b.adapt.behind = false;
+        ck_assert(!mr_adapt_weigh(&b.adapt, b.load, 2));
+    }
+    ck_assert_uint_eq(b.load[0].weight, b.load[1].weight);
+    repeat(30, 1 * MIB, 2); /* as they are 1:1 */
+    ck_assert_uint_eq(b.load[0].weight, b.load[1].weight);
+}
+END_TEST
+
 START_TEST(three_rails)
 {
     begin(3, 8, 4, 4);
@@ -375,6 +402,7 @@ int main(void)
     tcase_add_test(t, a_rail_that_recovers_is_noticed);
     tcase_add_test(t, with_small_messages_too);
     tcase_add_test(t, who_is_down_keeps_its_weight);
+    tcase_add_test(t, registering_says_nothing_of_rails);
     tcase_add_test(t, a_late_look_changes_nothing);
     tcase_add_test(t, idle_rails_keep_their_weights);
     tcase_add_test(t, weights_come_close);
