@@ -191,8 +191,8 @@ static __attribute__((noinline)) void serve_time(int done, uint64_t now)
 }
 
 /*
- * What is in rings comes first. They are looked at again before this counts as an idle look, which costs more, since
- * looking at the completion queues has taken a while.
+ * What is in rings comes first. They are looked at again after each completion queue, since looking there has taken a
+ * while, and before this counts as an idle look, which costs more.
  */
 static int poll_rings(void)
 {
@@ -200,7 +200,7 @@ static int poll_rings(void)
 
     if (done && ++mr_net.ring_polls % RINGS_FIRST)
         return done;
-    done += mr_verbs_poll();
+    done += done ? mr_verbs_poll() : mr_verbs_poll_between(mr_rings_poll);
     return done ? done : mr_rings_poll();
 }
 

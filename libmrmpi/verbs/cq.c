@@ -93,6 +93,22 @@ static int look_idle(void)
     return 0;
 }
 
+/* n completions of a rail's queue, or the negative word that it is gone. */
+static inline int handle(struct mr_rail *rail, struct ibv_wc wc[], int n)
+{
+    if (__builtin_expect(n < 0, 0)) {
+        rail_lost(rail);
+        return look_idle();
+    }
+    for (int i = 0; i < n; i++)
+        completion_dispatch(&wc[i]);
+    if (!--mr_verbs.streak_left) {
+        mr_verbs.streak_left = MR_POLL_STREAK;
+        mr_verbs.polled = mr_verbs.polled->next_polled;
+    }
+    return n;
+}
+
 int mr_verbs_poll(void)
 {
     struct mr_rail *first, *rail;
@@ -110,15 +126,28 @@ int mr_verbs_poll(void)
         if (rail == first)
             return look_idle();
     }
-    if (__builtin_expect(n < 0, 0)) {
-        rail_lost(rail);
+    return handle(rail, wc, n);
+}
+
+int mr_verbs_poll_between(int (*look)(void))
+{
+    struct mr_rail *first, *rail;
+    struct ibv_wc wc[BATCH];
+    int n;
+
+    if ((mr_verbs.later || mr_verbs.rx_due) && (n = poll_waiting()))
+        return n;
+    rail = first = mr_verbs.polled;
+    if (!rail)
         return look_idle();
-    }
-    for (int i = 0; i < n; i++)
-        completion_dispatch(&wc[i]);
-    if (!--mr_verbs.streak_left) {
+    while (!(n = ibv_poll_cq(rail->cq, BATCH, wc))) {
+        rail = mr_verbs.polled = rail->next_polled;
         mr_verbs.streak_left = MR_POLL_STREAK;
-        mr_verbs.polled = mr_verbs.polled->next_polled;
+        if (rail == first)
+            return look_idle();
+        n = look();
+        if (n)
+            return n;
     }
-    return n;
+    return handle(rail, wc, n);
 }

@@ -55,6 +55,8 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
 void mr_verbs_close(void);
 /* Handle what has completed, on the first rail that has something. The number of completions; 0: idle. */
 int mr_verbs_poll(void);
+/* The same, with another look after each rail that has nothing: what that has found ends it. */
+int mr_verbs_poll_between(int (*look)(void));
 /* Read asynchronous events of all devices; costs system calls. */
 void mr_verbs_check_events(void);
 

@@ -30,4 +30,10 @@ export LOADS="trip:65536:1:20 trip:81920:1:20 trip:98304:1:20 trip:114688:1:20 t
 property "weights are right after messages to memory that was never registered" 4:4:4 1 even 0.97 0.97
 [ -z "$all" ] || property "weights are right after messages to memory that was never registered" 4:4:4:4 1 even 0.97 0.97
 [ -z "$all" ] || property "weights are right after messages to memory that was never registered" 4:1 1 "4:1 3:1" 0.97 0.97
+
+# ---- rings are looked at between the completion queues of the rails
+export LOADS="trip:8:1 trip:1024:1 push:8:16" MRMPI_LINKS=ring MRMPI_RING_AFTER=0
+property "rings wait for no completion queues" 4:4 1 fast 0.98 0.98
+[ -z "$all" ] || property "rings wait for no completion queues" 4:4:4:4 1 fast 0.98 0.98
+unset MRMPI_LINKS MRMPI_RING_AFTER
 done_testing
