@@ -350,7 +350,7 @@ static void print_large(const struct mr_kinds *kinds, bool by_ring)
     puts("\nSmall and large messages");
     printf("  up to %s: one packet, at once\n", value_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
-        printf("  up to %s: up to %d packets, at once, if all rails have one rate\n",
+        printf("  up to %s: up to %d packets, at once\n",
                value_bytes(value_unasked()), mr_config.eager_packets);
     if (mr_kinds_by_rdma(mr_kinds_set(kinds), by_ring) == MR_LINK_KINDS) {
         printf("  longer: the receiver is asked, then %s\n", value_without_rdma(kinds, by_ring));

@@ -368,7 +368,7 @@ static void print_protocol(const struct pairs *p, int a, int b)
 
     printf("    up to %s (MRMPI_EAGER_MAX): one packet, unasked\n", value_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
-        printf("    up to %s: up to %d packets, unasked (MRMPI_EAGER_PACKETS), if all rails have one rate\n",
+        printf("    up to %s: up to %d packets, unasked (MRMPI_EAGER_PACKETS)\n",
                value_bytes(value_unasked()), mr_config.eager_packets);
     if (rule) {
         printf("    over %s: in packets (rule %u)\n", value_bytes(value_unasked()), rule);

@@ -39,7 +39,7 @@ static void log_rails(enum mr_policy_class c, const char *text, const struct mr_
     mr_log(MR_LOG_INFO, "%s messages, policy %s:%s", c == MR_POLICY_SMALL ? "small" : "large", text, names);
 }
 
-/* -EINVAL: it is none, or names only rails that this host has not got; what says why. */
+/* -EINVAL: it is none, or names rails that this host has not got; what says why. */
 static int adopt_policy(enum mr_policy_class c, const char *text, char *what, size_t size)
 {
     struct mr_policy_port port[MR_RAILS_MAX];
@@ -54,6 +54,8 @@ static int adopt_policy(enum mr_policy_class c, const char *text, char *what, si
         mr_peers_own.distances_known = true;
     }
     n = list_ports(port);
+    if (!mr_policy_fits(&p, port, n, what, size))
+        return -EINVAL;
     rails = mr_policy_rails(&p, port, n, (unsigned)mr_peers.launch->local_rank);
     if (!rails) {
         snprintf(what, size, "\"%.64s\" names no rail that is used on this host (%s:%u is the first)", text,

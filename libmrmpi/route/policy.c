@@ -311,6 +311,25 @@ static bool is_named(const char *name, const struct mr_policy_port *port)
     return !strcmp(name, port->device) || !strcmp(name, full);
 }
 
+bool mr_policy_fits(const struct mr_policy *p, const struct mr_policy_port port[], unsigned n, char *what, size_t size)
+{
+    if (p->kind->where == MR_WHERE_BOUND || !p->num_rails)
+        return true;
+    if (!*p->rail[0].name && p->num_rails > n)
+        return refuse_text(what, size, "it has %u weights, but %u rail%s used on this host (%s:%u is the first)",
+                           p->num_rails, n, n == 1 ? " is" : "s are", port[0].device, port[0].port);
+    for (unsigned r = 0; *p->rail[0].name && r < p->num_rails; r++) {
+        unsigned i = 0;
+
+        while (i < n && !is_named(p->rail[r].name, &port[i]))
+            i++;
+        if (i == n)
+            return refuse_text(what, size, "%s is no rail that is used on this host (%s:%u is the first of %u)",
+                               p->rail[r].name, port[0].device, port[0].port, n);
+    }
+    return true;
+}
+
 static uint32_t find_nearest(const struct mr_policy_port port[], unsigned n)
 {
     unsigned least = ~0u;

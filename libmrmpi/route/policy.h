@@ -104,6 +104,12 @@ const struct mr_policy_kind *mr_policy_kind(size_t i);
 bool mr_policy_needs_distance(const struct mr_policy *p);
 
 /*
+ * Do the weights fit the host's rails? Not if they name one that is not among them, or are more than there are rails:
+ * then what says so.
+ */
+bool mr_policy_fits(const struct mr_policy *p, const struct mr_policy_port port[], unsigned n, char *what, size_t size);
+
+/*
  * The rails that a process shall use: set of numbers in port[]. The local_rank-th process of the node. 0: the policy
  * names rails, and this host has none of them.
  */

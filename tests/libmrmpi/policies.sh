@@ -129,5 +129,8 @@ says() {
 says MRMPI_POLICY_SMALL=striped 'MRMPI_POLICY_SMALL=striped: "striped" is not one of fair soonest round-robin .*near$'
 says MRMPI_POLICY_LARGE=near 'MRMPI_POLICY_LARGE=near: "near" is not one of .*eq4'
 says MRMPI_POLICY_LARGE=binding:mlx5_7 'MRMPI_POLICY_LARGE=binding:mlx5_7: "binding:mlx5_7" names no rail that is used on this host \(mlx5_0:1 is the first\)'
+says MRMPI_POLICY_LARGE=weighted:4,1,1 'MRMPI_POLICY_LARGE=weighted:4,1,1: it has 3 weights, but 2 rails are used on this host \(mlx5_0:1 is the first\)'
+says MRMPI_POLICY_LARGE=weighted:mlx5_0=4,mlx5_7=1 'MRMPI_POLICY_LARGE=.*: mlx5_7 is no rail that is used on this host \(mlx5_0:1 is the first of 2\)'
+says MRMPI_POLICY_SMALL=weighted-round-robin:mlx5_0=4,mlx5_1:2=1 'mlx5_1:2 is no rail that is used on this host'
 says MRMPI_POLICY_SMALL=window:0 'MRMPI_POLICY_SMALL=window:0: it needs the length of the window'
 done_testing

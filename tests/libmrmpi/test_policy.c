@@ -172,6 +172,31 @@ static unsigned take(const struct mr_policy *p, struct mr_sched *s, const struct
     return i;
 }
 
+START_TEST(weights_must_fit)
+{
+    static const struct { const char *text; enum mr_policy_class of; unsigned rails; bool fits; } cases[] = {
+        { "weighted:4,2", MR_POLICY_LARGE, 2, true },
+        { "weighted:4", MR_POLICY_LARGE, 2, true },
+        { "weighted:4,2,1", MR_POLICY_LARGE, 2, false },
+        { "weighted:4,2", MR_POLICY_LARGE, 1, false },
+        { "weighted:mlx5_0:2=3,mlx5_3=7", MR_POLICY_LARGE, PORTS, true },
+        { "weighted:mlx5_0:2=3,mlx5_3=7", MR_POLICY_LARGE, 2, false },
+        { "weighted:mlx5_0:3=3", MR_POLICY_LARGE, PORTS, false },
+        { "weighted-round-robin:mlx5_9=1", MR_POLICY_SMALL, PORTS, false },
+        { "binding:mlx5_9", MR_POLICY_SMALL, PORTS, true }, /* has words of its own */
+        { "weighted", MR_POLICY_LARGE, 1, true },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct mr_policy p = parsed(cases[i].text, cases[i].of);
+        char what[MR_POLICY_TEXT] = "";
+
+        ck_assert_msg(mr_policy_fits(&p, ports, cases[i].rails, what, sizeof what) == cases[i].fits, "%s", cases[i].text);
+        ck_assert_int_eq(!*what, cases[i].fits);
+    }
+}
+END_TEST
+
 START_TEST(round_robin_counts_messages)
 {
     struct mr_policy p = parsed("round-robin", MR_POLICY_SMALL);
@@ -418,6 +443,7 @@ int main(void)
     tcase_add_test(t, arguments_are_kept);
     tcase_add_test(t, rails_are_chosen);
     tcase_add_test(t, weights_are_given);
+    tcase_add_test(t, weights_must_fit);
     tcase_add_test(t, round_robin_counts_messages);
     tcase_add_test(t, weighted_round_robin_counts_messages);
     tcase_add_test(t, a_window_stays);
