@@ -124,6 +124,8 @@ void mr_budget_need(struct mr_peer *p); /* a large message waits for a connectio
 uint32_t mr_budget_packets(const struct mr_peer *p);
 uint32_t mr_budget_use(const struct mr_peer *p);
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len); /* rules allow RDMA for that length */
+/* Is this rail of ours farther from the process than another one, under a policy of small messages that cares? */
+bool mr_spread_is_far(unsigned rail);
 /* Of a set of subchannels those that the policy allows; all, if it allows none of them. */
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set);
 

@@ -49,7 +49,8 @@ static int adopt_policy(enum mr_policy_class c, const char *text, char *what, si
 
     if (!mr_policy_parse(text, c, &p, what, size))
         return -EINVAL;
-    if (mr_policy_needs_distance(&p) && !mr_peers_own.distances_known) {
+    if ((mr_policy_needs_distance(&p) || (p.kind->prefers_near && mr_rails_are_apart())) &&
+        !mr_peers_own.distances_known) {
         mr_rails_distances(mr_peers_own.distance);
         mr_peers_own.distances_known = true;
     }
@@ -113,6 +114,16 @@ void mr_spread_news(void)
 }
 
 /* ---- a peer ------------------------------------------------------------------------------------------------------ */
+
+bool mr_spread_is_far(unsigned rail)
+{
+    if (!mr_peers.policy[MR_POLICY_SMALL].kind->prefers_near)
+        return false;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_peers_own.distance[i] < mr_peers_own.distance[rail])
+            return true;
+    return false;
+}
 
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
 {

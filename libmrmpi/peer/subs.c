@@ -75,7 +75,10 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     if (kind == p->own->bulk_kind)
         p->rdma |= 1u << place;
     p->own->loads[parity][place] =
-        (struct mr_load){.weight = pair->weight, .small_weight = pair->small_weight, .until = &sub->rail->until};
+        (struct mr_load){.weight = pair->weight,
+                         .small_weight = pair->small_weight,
+                         .after = mr_spread_is_far(sub->rail->index) ? MR_SCHED_FAR : 0,
+                         .until = &sub->rail->until};
 }
 
 /* How many pairs the rail has that has the fewest, here or there. */
@@ -195,7 +198,7 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
         mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_peers.policy));
     p->packet_turn.uneven = false;
     for (unsigned i = 0; i < num; i++)
-        p->packet_turn.uneven |= pair[i].small_weight < MR_WEIGHT_MAX;
+        p->packet_turn.uneven |= pair[i].small_weight < MR_WEIGHT_MAX || mr_spread_is_far(pair[i].rail[ours]);
     return num;
 }
 

@@ -28,16 +28,6 @@ static unsigned last_of(const struct mr_sched *s, unsigned n)
     return (s->next && s->next < n ? s->next : n) - 1;
 }
 
-static unsigned find_heaviest(const struct mr_load *load, unsigned n, uint32_t excluded)
-{
-    unsigned best = n;
-
-    for (unsigned i = 0; i < n; i++)
-        if (load[i].up && !(excluded >> i & 1) && (best == n || load[i].weight > load[best].weight))
-            best = i;
-    return best;
-}
-
 /*
  * For a packet that answers one which has come: the same again, for a quantum. Between messages that wait for each
  * other nobody is in a hurry for a second rail, and whoever waits looks first where the last one came from.
@@ -74,6 +64,24 @@ static uint64_t end_of(const struct mr_sched *s, const struct mr_load *l, uint64
     return (*l->until > s->clock ? *l->until : s->clock) + time_for(s, l, len);
 }
 
+/* Who would have sent it first if all were idle. */
+static unsigned find_fastest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
+                             uint64_t len)
+{
+    uint64_t least = UINT64_MAX;
+    unsigned best = n;
+
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t time = time_for(s, &load[i], len) + load[i].after;
+
+        if (load[i].up && !(excluded >> i & 1) && time < least) {
+            best = i;
+            least = time;
+        }
+    }
+    return best;
+}
+
 /* Who will have sent it first; of equals one of the same port as the last, which comes last. */
 static unsigned find_soonest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
                              uint64_t len, unsigned last)
@@ -87,7 +95,7 @@ static unsigned find_soonest(const struct mr_sched *s, const struct mr_load *loa
         i = i + 1 < n ? i + 1 : 0;
         if (!load[i].up || excluded >> i & 1)
             continue;
-        end = end_of(s, &load[i], len);
+        end = end_of(s, &load[i], len) + load[i].after;
         if (best == n || end < best_end ||
             (end == best_end && load[i].until == load[last].until && load[best].until != load[last].until)) {
             best = i;
@@ -114,14 +122,14 @@ static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *loa
 
 /*
  * Each gets its share. Over unequal ports that is what it carries by the time the fast one has carried the rest: a
- * packet is behind none that was sent before it, since those that follow wait for it. A short answer finds the fast
- * port idle, or nearly so.
+ * packet is behind none that was sent before it, since those that follow wait for it. So a far adapter is for what the
+ * near one has no time for. A short answer finds the fast port idle, or nearly so.
  */
 static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
                           uint64_t len)
 {
     if (__builtin_expect(s->uneven, 0))
-        return s->answers && len < MR_SCHED_LONG ? find_heaviest(load, n, excluded)
+        return s->answers && len < MR_SCHED_LONG ? find_fastest(s, load, n, excluded, len)
                                                  : find_soonest(s, load, n, excluded, len, last_of(s, n));
     return s->answers ? take_same(s, load, n, excluded) : take_least(s, load, n, excluded);
 }

@@ -22,18 +22,20 @@ struct mr_load {
     uint32_t weight;       /* up to MR_WEIGHT_MAX */
     uint32_t small_weight; /* the same, for small messages under weighted-round-robin */
     uint64_t queued;       /* bytes of large messages under way; counts for those that stay whole, if others are cut */
+    uint32_t after;        /* what packets take longer, since its adapter is far from the process: in units of time */
     uint64_t *until;       /* when its port will have sent what it was given, in units of time */
 };
 
 #define MR_SCHED_NS      16u   /* units of time in a nanosecond */
 #define MR_SCHED_QUANTUM 4096u /* what goes over the same subchannel before the next is sought, if there is hurry */
+#define MR_SCHED_FAR     (200u * MR_SCHED_NS) /* what a packet takes between the sockets of a host, about */
 #define MR_SCHED_LONG    2048u /* of a packet that takes so much longer over a slow rail that the time is asked for */
 
 struct mr_sched {
     unsigned next;  /* whose turn it is, among equals */
     unsigned used;  /* of the window, or quantum, of the one that next is (MR_TURN_FAIR: was): messages or bytes */
     bool answers;   /* MR_TURN_FAIR: the next packet follows one that has come, and not another one that has gone */
-    bool uneven;    /* not all weights are the same by the ports' rates */
+    bool uneven;    /* not all weights are the same by the ports' rates, or some adapters are far */
     unsigned run;   /* MR_TURN_FAIR, uneven: what has gone since the time was told, in bytes */
     unsigned plans; /* made since all subchannels had a part */
     uint64_t now;   /* MR_TURN_FAIR, MR_TURN_WEIGHTED: what the one that was taken last had carried before */

@@ -5,6 +5,7 @@
  */
 #include <hwloc.h>
 #include <hwloc/openfabrics-verbs.h>
+#include <stdio.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/internal.h"
@@ -79,6 +80,33 @@ static unsigned device_distance(hwloc_topology_t t, hwloc_const_nodeset_t ours, 
 
     at = osdev ? hwloc_get_non_io_ancestor_obj(t, osdev) : NULL;
     return at && at->nodeset ? distance_of_sets(t, ours, at->nodeset) : UNKNOWN_NEAR;
+}
+
+/* -1: it is not known. */
+static int node_of_device(const struct mr_device *dev)
+{
+    char path[256];
+    int node = -1;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/sys/class/infiniband/%s/device/numa_node", dev->name);
+    f = fopen(path, "re");
+    if (f) {
+        if (fscanf(f, "%d", &node) != 1)
+            node = -1;
+        fclose(f);
+    }
+    return node;
+}
+
+bool mr_rails_are_apart(void)
+{
+    if (mr_verbs.num_rails > 1 && mr_config_foreign("HWLOC_XMLFILE"))
+        return true; /* what the kernel says does not count */
+    for (unsigned i = 1; i < mr_verbs.num_devices; i++)
+        if (node_of_device(&mr_verbs.device[i]) != node_of_device(&mr_verbs.device[0]))
+            return true;
+    return false;
 }
 
 void mr_rails_distances(unsigned out[MR_RAILS_MAX])

@@ -115,6 +115,10 @@ if taskset -c 1 true 2>/dev/null; then
 98 100 $near=near taskset -c 1 $(np 4096 1000)
 98 100 $near=binding:near taskset -c 1 $(np 4096 1000)
 48 52 $near=near taskset -c 0,1 $(np 4096 1000)
+0 0 ${near%;*} taskset -c 0 $(np 8 1000)
+0 2 ${near%;*} taskset -c 0 $(np 4096 1000)
+98 100 ${near%;*} taskset -c 1 $(np 4096 1000)
+40 50 ${near%;*} taskset -c 0 $(np 8192 1000) -s
 END
 else
   echo "# one processor only: locality is not tried"

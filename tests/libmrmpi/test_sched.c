@@ -415,6 +415,30 @@ START_TEST(a_burst_waits_for_the_fast_one)
 }
 END_TEST
 
+/* Two ports of one rate, of which one is at another socket. */
+START_TEST(a_far_one_helps_in_bursts)
+{
+    static const unsigned lengths[] = { 8, 1024, 4096 };
+    struct mr_load load[2];
+
+    for (unsigned k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        uint64_t until[2] = { 0 }, due[2] = { 0 };
+        unsigned carried[2] = { 0 };
+        struct mr_sched s = ports(load, until, 2, false);
+
+        s.due = due;
+        s.uneven = true;
+        load[0].after = MR_SCHED_FAR;
+        for (unsigned i = 0; i < 1000; i++)
+            answer(&s, load, 2, 1000 + 3000 * i, 1, lengths[k], carried);
+        ck_assert_uint_eq(carried[1], 1000);
+        for (unsigned i = 0; i < 100; i++) /* 64 at once */
+            answer(&s, load, 2, 10000000 + 20000 * i, 64, 8192, carried);
+        ck_assert_msg(carried[0] >= 3000 && carried[0] <= 3200, "%u", carried[0]);
+    }
+}
+END_TEST
+
 START_TEST(one_port_is_enough)
 {
     uint64_t until[4] = { 0 };
@@ -707,6 +731,7 @@ int main(void)
     tcase_add_test(t, alone_it_takes_both_that_are_alike);
     tcase_add_test(t, not_alone_the_slow_one_has_its_share);
     tcase_add_test(t, a_burst_waits_for_the_fast_one);
+    tcase_add_test(t, a_far_one_helps_in_bursts);
     tcase_add_test(t, one_port_is_enough);
     tcase_add_test(t, in_hurry_all_carry_the_same);
     tcase_add_test(t, a_slow_port_is_for_what_the_fast_one_has_no_time_for);
