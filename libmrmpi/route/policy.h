@@ -64,7 +64,7 @@ struct mr_policy_kind {
     enum mr_policy_turn turn;
     enum mr_policy_where where;
     enum mr_policy_weights weights;
-    bool prefers_near; /* small messages: a rail that is far from the process is for what the near ones have no time for */
+    bool prefers_near; /* small messages: far rails are for what near ones have no time for */
     /* Reads what follows the colon, "" if nothing does. False: it says why in what. NULL: nothing may follow. */
     bool (*parse)(const char *text, struct mr_policy *out, char *what, size_t size);
 };

@@ -194,7 +194,7 @@ static void add_to_run(struct mr_sched *s, const struct mr_load *l, uint64_t len
 {
     *l->until = end_of(s, l, len);
     s->clock += PACKET_TIME;
-    if (s->run < MR_SCHED_QUANTUM)
+    if (s->run < MR_SCHED_SELDOM)
         s->run += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + PACKET_COST;
 }
 

@@ -28,6 +28,7 @@ struct mr_load {
 
 #define MR_SCHED_NS      16u   /* units of time in a nanosecond */
 #define MR_SCHED_QUANTUM 4096u /* what goes over the same subchannel before the next is sought, if there is hurry */
+#define MR_SCHED_SELDOM  65536u /* the same of short packets over unequal rails: they take the processor's time */
 #define MR_SCHED_FAR     (200u * MR_SCHED_NS) /* what a packet takes between the sockets of a host, about */
 #define MR_SCHED_LONG    2048u /* of a packet that takes so much longer over a slow rail that the time is asked for */
 
@@ -63,7 +64,7 @@ static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct m
 {
     return n > 1 && ((p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM) ||
                      (p->kind->turn == MR_TURN_FAIR && s->uneven &&
-                      (s->run >= MR_SCHED_QUANTUM || (s->answers && len >= MR_SCHED_LONG))));
+                      (len < MR_SCHED_LONG ? s->run >= MR_SCHED_SELDOM : s->answers || s->run >= MR_SCHED_QUANTUM)));
 }
 
 void mr_sched_tell_time(struct mr_sched *s, uint64_t ns);

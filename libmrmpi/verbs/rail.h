@@ -107,7 +107,7 @@ bool mr_rail_is_active(const struct mr_rail *rail);
  * same if nothing is known. Takes milliseconds.
  */
 void mr_rails_distances(unsigned out[MR_RAILS_MAX]);
-/* May they differ? Not if the kernel says that all adapters are at one node, or of none at which; that is soon asked. */
+/* May they differ? Not if all adapters are at one node, or the kernel does not say; that is soon asked. */
 bool mr_rails_are_apart(void);
 
 #endif

@@ -22,8 +22,14 @@ property() {
 
 # ---- short messages, and those of two packets: a burst of them must not fill the queue of the slow rail
 export LOADS="push:2048:4 push:8192:4 flow:8192:16 push:12288:1 push:16384:4 flow:16384:1 flow:12288:4 one:8192:4 one:16384:4"
-property "packets arrive no later than over the fast rail alone" 4:1 1 fast 0.98 0.94
-property "packets arrive no later than over the fast rail alone" 4:2 1 fast 0.98 0.94
+property "packets arrive no later than over the fast rail alone" 4:1 1 fast 0.98 0.91
+property "packets arrive no later than over the fast rail alone" 4:2 1 fast 0.98 0.91
+export LOADS="push:1024:1 push:1024:16 flow:1024:4"
+property "short packets do not ask for the time" 4:1 1 fast 0.98 0.92
+
+# ---- large messages, whose offers must not wait for the slow rail
+export LOADS="push:65536:4 flow:65536:16 flow:262144:4 push:1048576:1 flow:1048576:4"
+property "weights are as good as static ones" 4:1 1 "fast 4:1 3:1" 0.97 0.97
 
 # ---- weights: what is found late since the receiver registers memory says nothing of a rail
 export LOADS="trip:65536:1:20 trip:81920:1:20 trip:98304:1:20 trip:114688:1:20 trip:131072:1:20 one:65536:64:640:land one:65536:64:640"
@@ -36,4 +42,22 @@ export LOADS="trip:8:1 trip:1024:1 push:8:16" MRMPI_LINKS=ring MRMPI_RING_AFTER=
 property "rings wait for no completion queues" 4:4 1 fast 0.98 0.98
 [ -z "$all" ] || property "rings wait for no completion queues" 4:4:4:4 1 fast 0.98 0.98
 unset MRMPI_LINKS MRMPI_RING_AFTER
+# ---- all of them, in memory that was sent from before. Two directions with one message each under way fall into step
+# with each other or not (bench/adaptive.md): over the fast rail alone they always do.
+if [ -n "$all" ]; then
+  for rates in 4:1 4:2 2:1 4:4:4 4:2:1; do
+    for ppn in 1 2; do
+      LOADS=
+      for bytes in 8 64 512 1024 2048 4096 8192 12288 16384 32768 65536 262144 1048576 4194304; do
+        for depth in 1 4 16 64; do
+          for kind in one push; do LOADS+=" $kind:$bytes:$depth"; done
+          [ $depth -ge 16 ] || continue
+          for kind in both flow; do LOADS+=" $kind:$bytes:$depth"; done
+        done
+      done
+      export LOADS
+      property "no load is slower than over the fast rail alone" $rates $ppn fast 0.96 0.85
+    done
+  done
+fi
 done_testing
