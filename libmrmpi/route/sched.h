@@ -22,8 +22,8 @@ struct mr_load {
     uint32_t weight;       /* up to MR_WEIGHT_MAX */
     uint32_t small_weight; /* the same, for small messages under weighted-round-robin */
     uint64_t queued;       /* bytes of large messages under way; counts for those that stay whole, if others are cut */
-    uint32_t after;        /* what packets take longer, since its adapter is far from the process: in units of time */
     uint64_t *until;       /* when its port will have sent what it was given, in units of time */
+    uint32_t after;        /* what packets take longer, since its adapter is far from the process: in units of time */
 };
 
 #define MR_SCHED_NS      16u   /* units of time in a nanosecond */

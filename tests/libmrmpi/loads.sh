@@ -28,7 +28,7 @@ export LOADS="push:1024:1 push:1024:16 flow:1024:4"
 property "short packets do not ask for the time" 4:1 1 fast 0.98 0.92
 
 # ---- large messages, whose offers must not wait for the slow rail
-export LOADS="push:65536:4 flow:65536:16 flow:262144:4 push:1048576:1 flow:1048576:4"
+export LOADS="one:16384:4 push:16384:16 flow:16384:16 flow:32768:16 push:65536:4 flow:65536:16 flow:262144:4"
 property "weights are as good as static ones" 4:1 1 "fast 4:1 3:1" 0.97 0.97
 
 # ---- weights: what is found late since the receiver registers memory says nothing of a rail

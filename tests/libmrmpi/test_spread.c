@@ -10,6 +10,12 @@ struct mr_verbs mr_verbs;
 static unsigned asked;
 
 /* The second rail is near. */
+static bool apart;
+bool mr_rails_are_apart(void)
+{
+    return apart;
+}
+
 void mr_rails_distances(unsigned out[MR_RAILS_MAX])
 {
     asked++;
@@ -23,6 +29,7 @@ static void setup(void)
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
     memset(&mr_verbs, 0, sizeof mr_verbs);
     asked = 0;
+    apart = false;
     snprintf(device.name, sizeof device.name, "mlx5_0");
     mr_verbs.num_rails = SUBS;
     for (unsigned i = 0; i < SUBS; i++) {
@@ -45,6 +52,23 @@ START_TEST(standard)
     ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_SMALL], 3);
     ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_LARGE], 3);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 3);
+}
+END_TEST
+
+/* hwloc, which takes long, is asked only where adapters are at several nodes; then the far one is known. */
+START_TEST(standard_prefers_near)
+{
+    ck_assert_int_eq(mr_spread_init(), 0);
+    ck_assert_uint_eq(asked, 0);
+    ck_assert(!mr_spread_is_far(0) && !mr_spread_is_far(1));
+    apart = true;
+    ck_assert_int_eq(mr_spread_init(), 0);
+    ck_assert_uint_eq(asked, 1);
+    ck_assert(mr_spread_is_far(0) && !mr_spread_is_far(1));
+    ck_assert_uint_eq(mr_peers_own.policy_rails[MR_POLICY_SMALL], 3);
+    mr_config.policy_small = "round-robin";
+    ck_assert_int_eq(mr_spread_init(), 0);
+    ck_assert(!mr_spread_is_far(0));
 }
 END_TEST
 

@@ -92,6 +92,11 @@ void mr_peer_tell_lossy(struct mr_peer *p)
 {
 }
 
+bool mr_spread_is_far(unsigned rail)
+{
+    return false;
+}
+
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
 {
     return set;
