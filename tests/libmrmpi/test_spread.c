@@ -132,6 +132,7 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, standard);
+    tcase_add_test(c, standard_prefers_near);
     tcase_add_test(c, user);
     tcase_add_test(c, bad_policies);
     tcase_add_test(c, news);
