@@ -133,6 +133,12 @@ static double lesser(double a, double b)
     return a > 0 && (b <= 0 || a < b) ? a : b; /* 0: not known */
 }
 
+/* Of what a receiver's processes give paces for, with headers. */
+static double paced_room(const struct plan_fabric *f)
+{
+    return on_wire(f->bus_write_mbytes * (PACE_PERCENT / 100.0), mtu_of(f));
+}
+
 struct place_of {
     double host, cable, receiver; /* 10^6 bytes a second with headers; 0: not known */
     double room;                  /* of the narrowest */
@@ -176,6 +182,26 @@ static void hold_to_hosts(struct traffic *x, const struct qos_tables *t, const s
         for (unsigned n = 0; n < l->num_lanes && most < 1 && most > 0; n++)
             if (x->on[l->vl_bulk[n]][i])
                 x->lane[l->vl_bulk[n]].most = most / l->num_lanes;
+    }
+}
+
+/*
+ * The receiver's processes give paces by share though its bus is not the narrowest: tables that would give a class more
+ * do not. What that class cannot have is the others'.
+ */
+static void hold_to_paces(struct traffic *x, const struct qos_tables *t, const struct plan_fabric *f,
+                          const struct place_of *at)
+{
+    struct pace_claim claim[POLICY_CLASSES_MAX] = {0};
+    for (unsigned i = 0; i < t->num_classes; i++) {
+        bool sends = x->class_hosts[i] > 0;
+        claim[i] = (struct pace_claim){.weight = sends ? t->classes[i].share : 0, .want = sends};
+    }
+    pace_fill(claim, t->num_classes, paced_room(f) / at->room);
+    for (unsigned i = 0; i < t->num_classes; i++) {
+        const struct class_levels *l = &t->classes[i];
+        for (unsigned n = 0; n < l->num_lanes && claim[i].part > 0; n++)
+            x->lane[l->vl_bulk[n]].most = lesser(x->lane[l->vl_bulk[n]].most, claim[i].part / l->num_lanes);
     }
 }
 
@@ -321,9 +347,11 @@ void plan_predict(const struct policy *p, const struct qos_tables *t, const stru
     put_load(x, p, t, load, mtu_of(f));
     struct place_of at = find_place(f, x->hosts);
     if (at.limit == PLAN_RECEIVER && plan_is_paced(t, f))
-        at.room = on_wire(f->bus_write_mbytes * (PACE_PERCENT / 100.0), mtu_of(f));
+        at.room = paced_room(f);
     scale_budgets(x, &at);
     hold_to_hosts(x, t, &at);
+    if (x->cut && at.room > 0)
+        hold_to_paces(x, t, f, &at);
     out->limit = at.limit;
     out->paced = at.limit == PLAN_RECEIVER && plan_is_paced(t, f);
     out->mbytes = at.room;
