@@ -82,8 +82,8 @@ static inline bool mr_window_is_clear(const struct mr_window *w)
 }
 
 /*
- * The same as mr_window_push and mr_window_sent, for a packet that has just been posted on a native link. The maxima are
- * not renewed: they tell of what waits for acknowledgements.
+ * The same as mr_window_push and mr_window_sent, for a packet that has just been posted on a native link. The maxima
+ * are not renewed: they tell of what waits for acknowledgements.
  */
 static inline void mr_window_post(struct mr_window *w, struct mr_kept *k, unsigned link)
 {

@@ -191,7 +191,8 @@ START_TEST(weights_must_fit)
         struct mr_policy p = parsed(cases[i].text, cases[i].of);
         char what[MR_POLICY_TEXT] = "";
 
-        ck_assert_msg(mr_policy_fits(&p, ports, cases[i].rails, what, sizeof what) == cases[i].fits, "%s", cases[i].text);
+        ck_assert_msg(mr_policy_fits(&p, ports, cases[i].rails, what, sizeof what) == cases[i].fits, "%s",
+                      cases[i].text);
         ck_assert_int_eq(!*what, cases[i].fits);
     }
 }

@@ -398,7 +398,7 @@ START_TEST(a_burst_waits_for_the_fast_one)
     }
     ck_assert_uint_eq(carried[0], ROOM);
     ck_assert(carried[1] >= ROOM / 4 - 2 && carried[1] <= ROOM / 4 + 2);
-    /* ms later its queue is as full as it was: the other one takes what it can in the time of half of that, ever again */
+    /* ms later its queue is as full as it was: the other takes what it can in the time of half of that, ever again */
     for (unsigned ms = 1; ms <= 10; ms++) {
         unsigned taken = 0;
 

@@ -305,7 +305,7 @@ static unsigned polled(unsigned end, bool more)
     return here->rounds - before;
 }
 
-/* ---- whose packets need no questions ------------------------------------------------------------------------------ */
+/* ---- whose packets need no questions ----------------------------------------------------------------------------- */
 
 static void set_up(struct mr_peer *p, unsigned place, bool up)
 {
