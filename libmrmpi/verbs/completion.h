@@ -14,8 +14,8 @@ struct ibv_wc;
 
 struct mr_wc {
     int error;                /* 0 or negative errno */
-    bool flushed;             /* of an error only: it is an earlier one's consequence */
-    const char *status;       /* the same: its text */
+    bool flushed;             /* the error is an earlier one's consequence */
+    const char *status;       /* text of an error */
     const struct ibv_wc *raw; /* for the files of this room */
 };
 

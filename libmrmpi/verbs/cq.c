@@ -42,10 +42,8 @@ static __attribute__((noinline)) void completion_fail(struct mr_wc *wc)
 static inline void completion_dispatch(const struct ibv_wc *raw)
 {
     struct mr_wr *wr = (struct mr_wr *)(uintptr_t)raw->wr_id;
-    struct mr_wc wc;
+    struct mr_wc wc = {.raw = raw};
 
-    wc.raw = raw;
-    wc.error = 0;
     if (__builtin_expect(raw->status != IBV_WC_SUCCESS, 0))
         completion_fail(&wc);
     wr->done(wr, &wc);
