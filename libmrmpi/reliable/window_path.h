@@ -44,6 +44,19 @@ static inline struct mr_kept *mr_window_ready(const struct mr_window *w)
     return w->slot[w->fresh & w->mask];
 }
 
+/* The last that was posted on the link. */
+static inline void mr_window_append(struct mr_window_link *l, struct mr_kept *k)
+{
+    k->turn = l->posted++;
+    k->next = NULL;
+    k->prev = l->tail;
+    if (l->tail)
+        l->tail->next = k;
+    else
+        l->head = k;
+    l->tail = k;
+}
+
 /*
  * The packet that mr_window_ready gave has been posted on a link. native: the link itself confirms it. All packets of a
  * link are of one kind until mr_window_link_lost. now_ns may be 0: the packet then gives no sample of the round-trip
@@ -63,14 +76,7 @@ static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsign
     k->link = (uint8_t)link;
     k->state = MR_KEPT_SENT;
     k->sent_ns = now_ns;
-    k->turn = l->posted++;
-    k->next = NULL;
-    k->prev = l->tail;
-    if (l->tail)
-        l->tail->next = k;
-    else
-        l->head = k;
-    l->tail = k;
+    mr_window_append(l, k);
     if (!native)
         w->lossy |= 1ull << link;
 }
@@ -99,14 +105,7 @@ static inline void mr_window_post(struct mr_window *w, struct mr_kept *k, unsign
     k->tries = 1;
     k->blind = false;
     k->sent_ns = 0;
-    k->turn = l->posted++;
-    k->next = NULL;
-    k->prev = l->tail;
-    if (l->tail)
-        l->tail->next = k;
-    else
-        l->head = k;
-    l->tail = k;
+    mr_window_append(l, k);
 }
 
 /*
