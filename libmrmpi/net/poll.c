@@ -27,6 +27,8 @@
 #define LOOK_LEAST_NS 2 /* what a look takes at least */
 /* While parts of large messages are late: the same, and microseconds count. */
 #define CATCH_NAP_NS 20000
+/* While what waits to be acknowledged does not move: short ones, for so long; a way may have to be given up. */
+#define DOUBT_NS 50000000
 /*
  * While packets wait for the peer's pace: a nap that ends so much too late is none, and another is tried after so long.
  */
@@ -87,6 +89,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
         mr_rings_tick();
     if (idle)
         mr_keepalive_silent(now);
+    mr_silence_look(now);
     if (mr_peers.paced)
         mr_rates_tell_reads(now);
     news = mr_fabric_news(&q, now);
@@ -157,7 +160,9 @@ static uint64_t nap_ns(void)
         return NAP_NS;
     if (mr_peers.num_isolated && mr_channel_idle >= NAP_CHECK)
         return NAP_ISOLATED_NS;
-    return mr_peers.relying && has_waited(waited) ? rely_nap_ns(waited / RELY_NAP_PART) : 0;
+    if (!mr_peers.relying || !has_waited(waited))
+        return 0;
+    return mr_peers.doubtful && waited < DOUBT_NS ? NAP_NS : rely_nap_ns(waited / RELY_NAP_PART);
 }
 
 /*

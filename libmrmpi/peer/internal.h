@@ -40,12 +40,24 @@ struct mr_peer_own {
     uint64_t waited_ns, looked_ns;            /* so long without a sign of life; when that was counted last */
     uint32_t heard_received, heard_confirmed; /* keepalive.c: packets of the peer, and ours that it has, last time */
     unsigned keepalive_next;                  /* the link that is asked next */
+    uint64_t round_ns, round_pause_ns;        /* silence.c: when all ways were asked; 0: none was; the next one */
 };
+
+#define MR_QUESTIONS_KEPT 16u
 
 /* What a peer has yet to hear about a subchannel (recovery.c). */
 struct mr_sub_news {
     bool broken, gone;
     uint8_t broken_generation, gone_generation;
+};
+
+/* Of a subchannel on which something is under way that does not move (silence.c). */
+struct mr_silence {
+    uint8_t looks;        /* in a row at which nothing had moved */
+    uint8_t missed;       /* rounds without an answer over its way that others have answered */
+    bool asked, answered; /* in the present round */
+    uint64_t since_ns;    /* the first of those ended */
+    uint64_t trip_ns;     /* the longest that an answer took lately */
 };
 
 /* Of a subchannel: one array for all of a peer, in the allocation of mr_peer.sub. */
@@ -65,6 +77,8 @@ struct mr_sub_own {
     unsigned failures; /* in a row */
     uint32_t question; /* the last that the peer was asked over this path (keepalive.c), */
     uint64_t asked_ns; /* and when; 0: it has answered */
+    uint64_t asked_at[MR_QUESTIONS_KEPT]; /* the last ones, by number */
+    struct mr_silence silence;
 };
 
 /* Of all peers. */
@@ -81,6 +95,8 @@ struct mr_peers_own {
     unsigned distance[MR_RAILS_MAX];          /* of our rails from this process, as far as a policy asks */
     bool distances_known;
     uint64_t keepalive_ns; /* when silent peers were asked */
+    uint64_t silence_ns;   /* silence.c: the last look, */
+    unsigned silence_next; /* and the rank with which the next one begins */
 };
 extern struct mr_peers_own mr_peers_own;
 

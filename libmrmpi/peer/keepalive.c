@@ -105,7 +105,15 @@ void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)
         return;
     sub->own->question++;
     sub->own->asked_ns = now_ns;
+    sub->own->asked_at[sub->own->question % MR_QUESTIONS_KEPT] = now_ns;
     mr_stat_add(MR_STAT_QUESTIONS, 1);
+}
+
+/* An answer to any of the last questions shows that the way is no silent one (silence.c). */
+static void note_answer(struct mr_silence *s, uint64_t took_ns)
+{
+    s->answered = true;
+    s->trip_ns = took_ns > s->trip_ns ? took_ns : s->trip_ns - (s->trip_ns - took_ns) / 8;
 }
 
 /* An answer that comes late tells that the peer was away: the next question shows whether it is there. */
@@ -120,6 +128,8 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
         send_question(sub, MR_CM_HERE, msg->id);
         return;
     }
+    if (sub->own->question - msg->id < MR_QUESTIONS_KEPT)
+        note_answer(&sub->own->silence, mr_clock_ns() - sub->own->asked_at[msg->id % MR_QUESTIONS_KEPT]);
     if (msg->id != sub->own->question || !sub->own->asked_ns)
         return;
     for (unsigned l = 0; l < sub->num_links; l++)

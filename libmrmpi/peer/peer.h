@@ -86,6 +86,7 @@ struct mr_peers {
     struct mr_policy policy[MR_POLICY_CLASSES];
     unsigned num_relying;  /* peers in that list */
     unsigned num_isolated; /* peers to which no subchannel is open at present */
+    bool doubtful;         /* at the last look something was under way to a peer that did not move (silence.c) */
     bool recovery_due;     /* one of those that are recovering has something to send or do now */
     uint32_t arrived;      /* packets, of all peers */
 };
@@ -118,6 +119,8 @@ void mr_peer_lost(struct mr_peer *p, int error); /* upper layers learn of it fro
 void mr_keepalive_unsignaled(struct mr_peer *p);
 /* Ask its process, by a datagram on the path of the subchannel. */
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns);
+/* Once in a while: which ways have gone silent? */
+void mr_silence_look(uint64_t now_ns);
 bool mr_budget_rdma(struct mr_peer *p); /* it has a connection, or will: large messages may go by RDMA */
 void mr_budget_need(struct mr_peer *p); /* a large message waits for a connection */
 /* As of the last tick: packets in both directions, and what it is worth by them: the later ones count for more. */

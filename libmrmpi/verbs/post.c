@@ -308,6 +308,7 @@ void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
         qp_fail(qp, wc);
         return;
     }
+    qp->finished++;
     give_room_back(qp, tx->requests);
     if (tx->sends)
         qp->events->confirmed(qp, tx->sends);

@@ -52,6 +52,7 @@ struct mr_qp {
     unsigned unsignaled;       /* posted since the last signaled one */
     unsigned unsignaled_sends; /* those of them that are sends */
     unsigned depth, room;      /* of the send queue; requests that may still be posted */
+    unsigned finished; /* signaled requests that have come back; wraps */
     int error;
     uint32_t qpn, qkey;
     enum mr_qp_type type;

@@ -159,6 +159,8 @@ struct requester {
     bool rnr_wait, halted;  /* halted: an error waits for its turn */
     bool gap_seen; /* the oldest was asked for again because a later answer came: others like it say nothing new */
     struct evtimer timeout, rnr;
+    struct evtimer glance; /* while timeout is set: the process looks whether anything has come */
+    uint64_t waits_since_ps; /* timeout was set then */
     struct chunk *chunk; /* what was read from memory last: of request chunk_wqe, from chunk_at */
     uint64_t chunk_wqe;
     uint32_t chunk_at;

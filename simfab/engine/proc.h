@@ -149,6 +149,8 @@ void sched_landing(struct proc *p);
 void sched_signalled(struct proc *p, uint32_t tid);
 /* Memory of p was written by a peer, and no completion will tell. */
 void sched_written(struct proc *p);
+/* Time passes while an acknowledgement to p is late. */
+void sched_glance(struct proc *p);
 /* Let the simulation go as far as it may. paused: the wait it asked for went by without any message. Returns how long
    to wait for messages and doorbells now, in microseconds (-1: until one comes). */
 int64_t sched_run(struct sim *s, bool paused);

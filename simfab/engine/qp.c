@@ -25,7 +25,7 @@ static void start_sending(void *obj, uint64_t arg)
 static struct qp *new_qp(struct hca *h)
 {
     struct qp *qp = h->free_qps;
-    struct evtimer start, timeout, rnr, ready;
+    struct evtimer start, timeout, glance, rnr, ready;
 
     if (!qp) {
         qp = xcalloc(1, sizeof *qp);
@@ -37,11 +37,13 @@ static struct qp *new_qp(struct hca *h)
     h->free_qps = qp->next_free;
     start = qp->start;
     timeout = qp->req.timeout;
+    glance = qp->req.glance;
     rnr = qp->req.rnr;
     ready = qp->resp.ready;
     memset(qp, 0, sizeof *qp);
     qp->start = start;
     qp->req.timeout = timeout;
+    qp->req.glance = glance;
     qp->req.rnr = rnr;
     qp->resp.ready = ready;
     return qp;

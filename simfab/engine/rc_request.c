@@ -16,19 +16,27 @@
 
 static void on_timeout(void *obj, uint64_t arg);
 static void on_rnr_timer(void *obj, uint64_t arg);
+static void on_glance(void *obj, uint64_t arg);
 
 void rc_init(struct qp *qp)
 {
     evtimer_init(&qp->req.timeout, on_timeout, qp);
+    evtimer_init(&qp->req.glance, on_glance, qp);
     evtimer_init(&qp->req.rnr, on_rnr_timer, qp);
     evtimer_init(&qp->resp.ready, rc_duties_run, qp);
+}
+
+static void stop_timeout(struct requester *r)
+{
+    evtimer_stop(&r->timeout);
+    evtimer_stop(&r->glance);
 }
 
 void rc_requester_reset(struct qp *qp)
 {
     struct requester *r = &qp->req;
 
-    evtimer_stop(&r->timeout);
+    stop_timeout(r);
     evtimer_stop(&r->rnr);
     chunk_put(r->chunk);
     r->chunk = NULL;
@@ -214,14 +222,46 @@ static bool outstanding(const struct qp *qp)
     return qp->req.una_psn != qp->req.next_psn;
 }
 
+/*
+ * Time would pass at once to the end of a long time-out. A program that polls sees it pass: while an acknowledgement is
+ * late it looks once in a while.
+ */
+#define GLANCE_PS   100000000ull
+#define GLANCE_PART 16 /* or after such a part of the time that it has waited */
+
+static void set_glance(struct qp *qp)
+{
+    uint64_t now = sim_now(qp->hca->sim), next = (now - qp->req.waits_since_ps) / GLANCE_PART;
+
+    next = now + (next > GLANCE_PS ? next : GLANCE_PS);
+    if (next < qp->req.timeout.deadline_ps)
+        evtimer_set(&qp->hca->sim->q, &qp->req.glance, next);
+}
+
+static void on_glance(void *obj, uint64_t arg)
+{
+    struct qp *qp = obj;
+
+    sched_glance(qp->obj.proc);
+    set_glance(qp);
+}
+
+static void set_timeout(struct qp *qp)
+{
+    uint64_t now = sim_now(qp->hca->sim);
+
+    evtimer_set(&qp->hca->sim->q, &qp->req.timeout, now + (4096000ull << qp->attr.timeout));
+    qp->req.waits_since_ps = now;
+    evtimer_stop(&qp->req.glance);
+    set_glance(qp);
+}
+
 static void start_timeout(struct qp *qp)
 {
-    struct sim *s = qp->hca->sim;
-
     if (!outstanding(qp) || !qp->attr.timeout || qp->req.rnr_wait)
-        evtimer_stop(&qp->req.timeout);
+        stop_timeout(&qp->req);
     else
-        evtimer_set(&s->q, &qp->req.timeout, sim_now(s) + (4096000ull << qp->attr.timeout));
+        set_timeout(qp);
 }
 
 bool rc_can_emit(struct qp *qp)
@@ -535,7 +575,7 @@ static void not_ready(struct qp *qp, struct packet *p)
         r->rnr_retries--;
     }
     r->rnr_wait = true;
-    evtimer_stop(&r->timeout);
+    stop_timeout(r);
     evtimer_set(&qp->hca->sim->q, &r->rnr, sim_now(qp->hca->sim) + qp_rnr_delay_ps(p->rnr_timer));
 }
 

@@ -181,6 +181,14 @@ void sched_news(struct proc *p)
     p->news_ps = sim_now(p->sim);
 }
 
+/* Time passes while an acknowledgement is late: threads that poll see that. */
+void sched_glance(struct proc *p)
+{
+    for (uint32_t i = 0; p && i < p->actors_used; i++)
+        if (p->actors[i].seen == SF_ACTOR_IDLE)
+            sched_wake_at(&p->actors[i], WAKE_WORLD, 0);
+}
+
 /* Threads that poll look at the memory too, though no completion has come. */
 void sched_written(struct proc *p)
 {

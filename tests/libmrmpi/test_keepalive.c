@@ -172,6 +172,24 @@ START_TEST(question)
 }
 END_TEST
 
+/* A slow way brings the answer to a question after others were asked: it is no silent one. */
+START_TEST(late_answer)
+{
+    uint64_t begin = clock_ns;
+
+    for (unsigned i = 0; i < MR_QUESTIONS_KEPT + 1; i++) {
+        mr_keepalive_ask(&sub[0], clock_ns);
+        clock_ns += MS;
+    }
+    receive(MR_CM_HERE, 1, 0); /* too late */
+    ck_assert(!sub_own[0].silence.answered);
+    receive(MR_CM_HERE, 2, 0);
+    ck_assert(sub_own[0].silence.answered);
+    ck_assert_uint_eq(sub_own[0].silence.trip_ns, clock_ns - begin - MS);
+    ck_assert_uint_ne(sub_own[0].asked_ns, 0);
+}
+END_TEST
+
 /* One that could not be sent was not asked. */
 START_TEST(question_that_was_not_sent)
 {
@@ -206,6 +224,7 @@ int main(void)
     tcase_add_loop_test(c, not_asked, 0, 7);
     tcase_add_test(c, all_and_unsignaled);
     tcase_add_test(c, question);
+    tcase_add_test(c, late_answer);
     tcase_add_test(c, question_that_was_not_sent);
     tcase_add_test(c, question_of_the_peer);
     return check_run(c, NULL);

@@ -50,10 +50,10 @@ class Fabric:
         """words of `simfab fault`; what is in quotes is one"""
         self.run("simfab", "fault", *(a or b for a, b in re.findall(r'"([^"]*)"|(\S+)', words)))
 
-    def job(self, ranks, argv, env, seconds=30):
-        """On two hosts. Returns the exit status and what it said."""
+    def job(self, ranks, argv, env, seconds=30, ppn=0):
+        """On two hosts, or with so many ranks on each. Returns the exit status and what it said."""
         done = subprocess.run(
-            ["timeout", "-k", "5", str(seconds), "mrrun", "-n", str(ranks), "--ppn", str(ranks // 2), "--stats", *argv],
+            ["timeout", "-k", "5", str(seconds), "mrrun", "-n", str(ranks), "--ppn", str(ppn or ranks // 2), "--stats", *argv],
             env={**self.env, **env}, stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, errors="replace")
         return done.returncode, done.stdout

@@ -58,7 +58,7 @@ ok "both rails are gone for a while" job "" 2 8 "$h2 down for=50ms; $h1 down for
 # nobody says that a packet is lost
 export MRMPI_RC_TIMEOUT=10 MRMPI_RC_RETRY=3
 ok "a link that swallows everything, without a word" job "" 2 16 "$h2 loss=1" "$h2 loss=0; sleep 0.3"
-like "is named" 'mlx5_0 port 1 to mlx5_0 port 1.*transport retry counter exceeded' "$tmp/out"
+like "is named" 'mlx5_0 port 1 to mlx5_0 port 1.*(transport retry counter exceeded|nothing comes or goes over it)' "$tmp/out"
 MRMPI_RC_RETRY=6
 for way in read ${all:+write}; do
   ok "links that lose a packet in a hundred, and break now and then, large messages by $way" \

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ways that go silent: packets are lost, and no port and no adapter says so for seconds. Once in a millisecond each
+ * subchannel is looked at on which something is under way. If nothing of that has been confirmed since the last look,
+ * a reliable link carries a write of no bytes, which the peer's adapter confirms, and which has it ask at once for what
+ * was lost before it. If that does not help either, the peer's process is asked by a datagram over each way to it, in
+ * rounds. A way over which no answer comes for several rounds, each of which others bring an answer to, and for a few
+ * times the longest that answers over it took lately, is silent: its subchannels break.
+ *
+ * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over none, and
+ * is asked less and less often. Where there is one way only, the adapter's own time-outs count.
+ *
+ * Time is counted in looks. What this process does not look, because it computes, tells nothing.
+ */
+#include "libmrmpi/peer/subs.h"
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/reliable/loss.h"
+#include "libmrmpi/verbs/post.h"
+
+#define LOOK_NS      1000000ull  /* between two looks */
+#define PAUSE_MAX_NS 64000000ull /* between two rounds, if nobody answers */
+#define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
+#define LOOKS_ASK    2           /* and the process */
+#define ROUNDS       6           /* without an answer over this way, that others have brought an answer to */
+#define TRIPS        4           /* times the longest an answer took lately that it must be silent */
+#define PEERS_MOST   256         /* looked at in one look */
+
+/* ---- is anything under way, and does it move? -------------------------------------------------------------------- */
+
+struct state {
+    bool busy, moves;
+};
+
+static void look_at_link(struct mr_link *l, const struct mr_window *w, struct state *s)
+{
+    bool reliable = mr_kind_is(l->kind, MR_IS_CONNECTED | MR_IS_RELIABLE);
+    uint32_t seen = 0;
+
+    if (l->state != MR_LINK_OPEN)
+        return;
+    if (reliable)
+        seen += l->qp.finished;
+    if (!l->native && l->index < w->num_links)
+        seen += w->link[l->index].passed;
+    l->stuck = seen == l->seen && reliable && l->qp.room < l->qp.depth;
+    s->busy |= l->stuck || (!l->native && mr_window_link_busy(w, l->index));
+    s->moves |= seen != l->seen;
+    l->seen = seen;
+}
+
+/* A write of no bytes, whether one is under way or not: an adapter that has lost one before it learns so. */
+static void nudge(struct mr_link *l)
+{
+    if (!l->keepalive_sent)
+        l->ops->keepalive(l);
+    else if (mr_qp_has_unsignaled(&l->qp))
+        mr_qp_write(&l->qp, NULL, 0, 0, 0, 0, NULL, NULL);
+}
+
+/* Large messages over links that lose writes: they are acknowledged as a whole, so their own progress is not known. */
+static bool carries_large(const struct mr_sub *sub)
+{
+    const struct mr_peer *p = sub->peer;
+
+    return p->num_large && !mr_kind_is(sub->kind, MR_IS_RELIABLE);
+}
+
+static bool is_watched(const struct mr_sub *sub)
+{
+    return sub->state == MR_SUB_OPEN && !sub->rail->down && sub->num_links;
+}
+
+/* True if something is under way on the subchannel and does not move. */
+static bool look_at_sub(struct mr_sub *sub)
+{
+    struct mr_silence *s = &sub->own->silence;
+    struct state now = {false, false};
+
+    if (is_watched(sub))
+        for (unsigned l = 0; l < sub->num_links; l++)
+            look_at_link(&sub->link[l], &sub->peer->out, &now);
+    if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
+        s->looks = s->missed = 0;
+        return false;
+    }
+    s->looks += s->looks < UINT8_MAX;
+    for (unsigned l = 0; s->looks >= LOOKS_NUDGE && l < sub->num_links; l++)
+        if (sub->link[l].stuck && sub->link[l].ops->keepalive)
+            nudge(&sub->link[l]);
+    return true;
+}
+
+/* ---- rounds of questions ----------------------------------------------------------------------------------------- */
+
+static bool is_same_way(const struct mr_sub *a, const struct mr_sub *b)
+{
+    return a->rail == b->rail && a->remote_rail == b->remote_rail && a->path == b->path;
+}
+
+/* Has an answer to this round come over the way of the subchannel (same), or over any other? */
+static bool has_answer(const struct mr_sub *sub, bool same)
+{
+    const struct mr_peer *p = sub->peer;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (is_watched(&p->sub[i]) && p->sub[i].own->silence.answered && is_same_way(&p->sub[i], sub) == same)
+            return true;
+    return false;
+}
+
+static void break_way(const struct mr_sub *way)
+{
+    struct mr_peer *p = way->peer;
+    char name[MR_SUB_NAME];
+
+    mr_log(MR_LOG_WARN, "rank %d on %s, %s: nothing comes or goes over it any more, while others bring answers",
+           p->rank, p->address->host, mr_sub_name(way, name));
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (is_watched(&p->sub[i]) && is_same_way(&p->sub[i], way))
+            mr_sub_break(&p->sub[i]);
+}
+
+static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
+{
+    struct mr_silence *s = &sub->own->silence;
+    uint64_t least = TRIPS * s->trip_ns;
+
+    if (s->looks < LOOKS_ASK || !s->asked)
+        return;
+    if (has_answer(sub, true)) {
+        s->missed = 0;
+        return;
+    }
+    if (!has_answer(sub, false))
+        return;
+    if (!s->missed++)
+        s->since_ns = now_ns;
+    if (s->missed >= ROUNDS && now_ns - s->since_ns >= least)
+        break_way(sub);
+}
+
+/* One question for each way. */
+static void ask_ways(struct mr_peer *p, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+        bool first = is_watched(sub);
+
+        for (unsigned k = 0; k < i && first; k++)
+            first = !(is_watched(&p->sub[k]) && is_same_way(&p->sub[k], sub));
+        sub->own->silence.asked = is_watched(sub);
+        sub->own->silence.answered = false;
+        if (first)
+            mr_keepalive_ask(sub, now_ns);
+    }
+}
+
+/* A round ends when the next one begins. */
+static void next_round(struct mr_peer *p, uint64_t now_ns)
+{
+    bool answered = !p->own->round_ns;
+
+    if (now_ns - p->own->round_ns < p->own->round_pause_ns)
+        return;
+    for (unsigned i = 0; i < p->num_subs; i++)
+        answered |= p->sub[i].own->silence.answered;
+    for (unsigned i = 0; i < p->num_subs && p->own->round_ns; i++)
+        judge_sub(&p->sub[i], now_ns);
+    p->own->round_pause_ns = answered ? LOOK_NS
+                             : 2 * p->own->round_pause_ns < PAUSE_MAX_NS ? 2 * p->own->round_pause_ns : PAUSE_MAX_NS;
+    p->own->round_ns = now_ns;
+    ask_ways(p, now_ns);
+}
+
+static bool has_other_way(const struct mr_peer *p)
+{
+    const struct mr_sub *one = NULL;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        if (!is_watched(&p->sub[i]))
+            continue;
+        if (one && !is_same_way(&p->sub[i], one))
+            return true;
+        one = &p->sub[i];
+    }
+    return false;
+}
+
+static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
+{
+    bool stuck = false, ask = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        stuck |= look_at_sub(&p->sub[i]);
+        ask |= p->sub[i].own->silence.looks >= LOOKS_ASK;
+    }
+    if (ask && has_other_way(p)) {
+        next_round(p, now_ns);
+    } else {
+        p->own->round_ns = p->own->round_pause_ns = 0;
+    }
+    return stuck;
+}
+
+void mr_silence_look(uint64_t now_ns)
+{
+    unsigned size = (unsigned)mr_peers.launch->size, most = size < PEERS_MOST ? size : PEERS_MOST;
+    bool stuck = false;
+
+    if (now_ns - mr_peers_own.silence_ns < LOOK_NS)
+        return;
+    mr_peers_own.silence_ns = now_ns;
+    for (unsigned n = 0; n < most; n++) {
+        struct mr_peer *p = mr_peers.peer[mr_peers_own.silence_next];
+
+        mr_peers_own.silence_next = (mr_peers_own.silence_next + 1) % size;
+        if (p && p->up && !p->error)
+            stuck |= look_at_peer(p, now_ns);
+    }
+    if (size <= PEERS_MOST || stuck)
+        mr_peers.doubtful = stuck;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ways BYTES MS: all ranks of different hosts exchange messages for so many milliseconds, while ways.py has ways fail.
+ * What comes is looked at. Rank 0 prints how long the longest exchange took, when it began, and when its last one began
+ * that took more than a millisecond, in milliseconds of the fabric. A rank to which an operation says that a process
+ * has failed prints when; with "ways wait" rank 0 and the last rank only wait for that, and with "ways feed" the last
+ * rank sends meanwhile. ways BYTES ROUNDS FIRST incast: all ranks from FIRST on send to rank 0.
+ */
+#include "mt.h"
+
+enum { MESSAGES = 4 };
+
+static int bytes, peers;
+static unsigned char *out, *in;
+
+struct stamp {
+    int round, last;
+};
+
+static unsigned char *block(unsigned char *of, int peer, int m)
+{
+    return of + ((size_t)peer * MESSAGES + (size_t)m) * (size_t)bytes;
+}
+
+static void told(int class)
+{
+    printf("rank %d was told at %.6f class %d\n", rank, MPI_Wtime() * 1e3, class);
+    fflush(stdout);
+}
+
+/* 0, or the class of an error. */
+static int exchange(int round, int last, struct stamp *from_first)
+{
+    MPI_Request req[64 * 2 * MESSAGES];
+    struct stamp mine = {round, last};
+    int n = 0, err, class = 0;
+
+    for (int p = 0; p < size; p++)
+        for (int m = 0; m < MESSAGES && p / peers != rank / peers; m++)
+            MPI_Irecv(block(in, p, m), bytes, MPI_BYTE, p, m, MPI_COMM_WORLD, &req[n++]);
+    for (int p = 0; p < size; p++)
+        for (int m = 0; m < MESSAGES && p / peers != rank / peers; m++) {
+            memset(block(out, p, m), round + m + rank, (size_t)bytes);
+            memcpy(block(out, p, m), &mine, sizeof mine);
+            MPI_Isend(block(out, p, m), bytes, MPI_BYTE, p, m, MPI_COMM_WORLD, &req[n++]);
+        }
+    err = MPI_Waitall(n, req, MPI_STATUSES_IGNORE);
+    if (err)
+        return MPI_Error_class(err, &class), class;
+    for (int p = 0; p < size; p++)
+        for (int m = 0; m < MESSAGES && p / peers != rank / peers; m++) {
+            const unsigned char *got = block(in, p, m);
+            struct stamp s;
+
+            memcpy(&s, got, sizeof s);
+            EQ(s.round, round);
+            for (int i = (int)sizeof s; i < bytes; i += 61)
+                EQ(got[i], (unsigned char)(round + m + p));
+            if (bytes > (int)sizeof s)
+                EQ(got[bytes - 1], (unsigned char)(round + m + p));
+            if (!p)
+                *from_first = s;
+        }
+    return 0;
+}
+
+static int run(double ms)
+{
+    double most = 0, at = 0, slow = 0, until = MPI_Wtime() + ms / 1e3;
+    struct stamp s = {0, 0};
+    int round, class = 0;
+
+    for (round = 0; !s.last && !class; round++) {
+        double begin = MPI_Wtime(), took;
+        int last = begin > until;
+
+        class = exchange(round, last, &s);
+        took = MPI_Wtime() - begin;
+        if (!rank)
+            s.last = last;
+        if (took > 1e-3)
+            slow = begin;
+        if (took > most) {
+            most = took;
+            at = begin;
+        }
+    }
+    if (class)
+        told(class);
+    else if (!rank)
+        printf("longest %.6f at %.6f slow %.6f rounds %d\n", most * 1e3, at * 1e3, slow * 1e3, round);
+    return class;
+}
+
+static int wait_for_peer(int feeds)
+{
+    int peer = (rank + size / 2) % size, x, class = 0, err = 0;
+
+    if (rank && rank != size - 1)
+        peer = rank;
+    while (!err && feeds && rank == size - 1)
+        err = MPI_Send(&rank, 1, MPI_INT, peer, 3, MPI_COMM_WORLD);
+    while (!err)
+        err = MPI_Recv(&x, 1, MPI_INT, peer, feeds ? 3 : 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Error_class(err, &class);
+    told(class);
+    return class;
+}
+
+/* All ranks but those of the first host send to rank 0 at once, again and again. */
+static int incast(int rounds, int first)
+{
+    MPI_Request *req = malloc((size_t)size * sizeof *req);
+    double begin = MPI_Wtime();
+    int sender = rank >= first, all = size - first;
+
+    for (int round = 0; round < rounds; round++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < all && !rank; i++)
+            MPI_Irecv(in + (size_t)i * (size_t)bytes, bytes, MPI_BYTE, first + i, 1, MPI_COMM_WORLD, &req[i]);
+        memset(out, rank + round, (size_t)bytes);
+        if (sender)
+            EQ(MPI_Send(out, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD), 0);
+        for (int i = 0; i < all && !rank; i++) {
+            EQ(MPI_Wait(&req[i], MPI_STATUS_IGNORE), 0);
+            EQ(in[(size_t)(i + 1) * (size_t)bytes - 1], (unsigned char)(first + i + round));
+        }
+    }
+    if (!rank)
+        printf("longest %.6f at %.6f slow 0 rounds %d\n", (MPI_Wtime() - begin) * 1e3, begin * 1e3, rounds);
+    free(req);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct stamp s;
+    int class;
+
+    mt_begin(&argc, &argv);
+    CHECK(argc > 1 && size % 2 == 0 && size <= 64);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    peers = size / 2;
+    bytes = argc > 2 ? atoi(argv[1]) : (int)sizeof(struct stamp);
+    CHECK(bytes >= (int)sizeof(struct stamp));
+    out = calloc((size_t)size * MESSAGES, (size_t)bytes);
+    in = calloc((size_t)size * MESSAGES, (size_t)bytes);
+    if (argc < 5)
+        EQ(exchange(-1, 0, &s), 0);
+    if (argc > 4)
+        class = incast(atoi(argv[2]), atoi(argv[3]));
+    else if (argc > 2)
+        class = run(atof(argv[2]));
+    else
+        class = wait_for_peer(!strcmp(argv[1], "feed"));
+    free(out);
+    free(in);
+    if (class)
+        return 0; /* the launcher waits for the others, which are told as well */
+    return mt_end();
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Ways between hosts that fail, with default settings: what is left is used soon, however silently the other went.
+Faults are given by time before the job begins, so figures, which are simulated, repeat to the last digit.
+
+  ways.py        the choice for `make check`
+  ways.py all    every row
+  ways.py NAME   the rows whose name begins so, with what the job says
+"""
+import os, re, sys
+
+from fabric import BUILD, ROOT, Fabric
+
+BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
+SOON_MS = 20
+
+
+def topology(name):
+    return os.path.join(ROOT, "etc/topologies", name + ".net")
+
+
+RAILS, CABLES = topology("two-hosts-two-rails"), topology("two-switches-two-paths")
+MANY = topology("eight-hosts-two-rails")
+
+
+def words(links, more=()):
+    return {**({"MRMPI_LINKS": links} if links else {}), **dict(more)}
+
+
+class Row:
+    def __init__(self, name, short, args, faults, links=None, ranks=2, seconds=30, net=RAILS, env=(), judge=None, model="hdr", ppn=0, flows=()):
+        self.name, self.short, self.args, self.faults, self.ranks = name, short, args, faults, ranks
+        self.model, self.ppn, self.flows = model, ppn, flows
+        self.env, self.seconds, self.net, self.judge = words(links, env), seconds, net, judge or soon()
+
+    def run(self):
+        with Fabric(self.net, os.path.join(ROOT, "etc/models", self.model + ".yaml")) as fabric:
+            for f in self.flows:
+                fabric.run("simfab", "flow", "add", *f)
+            for f in self.faults:
+                fabric.fault(f)
+            self.rc, self.out = fabric.job(self.ranks, [os.path.join(BUILD, "tests/mpi/ways"), *map(str, self.args)],
+                                           self.env, self.seconds, self.ppn)
+        return self.judge(self)
+
+
+def longest(row):
+    m = re.search(r"^longest ([\d.]+) at ([\d.]+) slow ([\d.]+) rounds (\d+)$", row.out, re.M)
+    return (float(m[1]), float(m[2]) - BOOT_MS, float(m[3]) - BOOT_MS) if m and not row.rc else None
+
+
+def count(row, counter):
+    return sum(map(int, re.findall(rf" {counter}=(\d+)", row.out)))
+
+
+def soon(most=SOON_MS, back=0):
+    """No operation takes longer; back: those under way when ports come back are over so soon after that."""
+    def judge(row):
+        got = longest(row)
+        if not got:
+            return False, f"exit status {row.rc}"
+        took = got[0] if not back else got[1] + got[0] - back
+        return took < most, f"{took:.3f} ms"
+    return judge
+
+
+def steady():
+    """Nothing breaks."""
+    def judge(row):
+        got = longest(row)
+        return bool(got) and not count(row, "broken"), f"{got and got[0]} ms, {count(row, 'broken')} broken"
+    return judge
+
+
+def told(since_ms, most_ms, ranks):
+    def judge(row):
+        at = [float(t) - BOOT_MS - since_ms for t in re.findall(r"was told at ([\d.]+) class 101$", row.out, re.M)]
+        return len(at) == ranks and max(at) < most_ms, f"{len(at)} of {ranks} told, after {max(at, default=0):.0f} ms"
+    return judge
+
+
+def make_rows():
+    rows = []
+    # 1. one of two rails goes silent
+    for links in ("rc", "uc", "ud", "rc,ud", "ring"):
+        for size in (8, 65536, 1 << 20):
+            for way, fault in (("out", '"h2 mlx5_0" 1 loss_out=1'), ("in", 'leaf1 3 loss_out=1'),
+                               ("both", '"h2 mlx5_0" 1 loss=1')):
+                short = (size == 65536) == (way == "both") and way != "in"
+                rows.append(Row(f"silent/{links}/{size}/{way}", short, [size, 25], [f"link {fault} at=10ms"], links))
+    # a rail that is slow or congested is no silent one
+    for model, rate in (("hdr", 22000), ("sdr-pcix", 800)):
+        for links in ("rc", "uc", "ud"):
+            flows = [("h1 mlx5_0", "h2 mlx5_0", f"rate={rate}"), ("h2 mlx5_0", "h1 mlx5_0", f"rate={rate}")]
+            for size in (8, 1 << 20):
+                rows.append(Row(f"taken/{links}/{size}/{model}", links != "ud" and model == "hdr", [size, 30], [],
+                                links, model=model, flows=flows, judge=steady()))
+            rows.append(Row(f"incast/{links}/{model}", links == "rc" and model != "hdr", [1 << 20, 2, 8, "incast"], [],
+                            links, 56 if links == "ud" else 64, net=MANY, model=model, ppn=8, judge=steady(),
+                            seconds=120))
+    # 2. both ends lose different rails
+    for links in ("rc", "uc", "ud", "rc,ud", "ring"):
+        for size in (8, 1 << 20):
+            rows.append(Row(f"crossed/{links}/{size}", size == 8, [size, 50],
+                            ['link "h1 mlx5_0" 1 down at=10ms', 'link "h2 mlx5_1" 1 down at=30ms'], links))
+    # 3. all rails are out, one comes back
+    for ranks in (2, 4):
+        for out in (50, 300, 1000, 5000):
+            for links in ("rc", "uc", "ud", "rc,ud", "ring"):
+                faults = [f'link "h2 mlx5_{i}" 1 down at=10ms' for i in (0, 1)]
+                faults.append(f'link "h2 mlx5_0" 1 up at={10 + out}ms')
+                rows.append(Row(f"back/{links}/{ranks}/{out}", out == 300 and links in ("rc", "uc"),
+                                [8, 30 + out], faults, links, ranks, judge=soon(back=10 + out)))
+    for size in (8, 65536):
+        rows.append(Row(f"lossy/rc/{size}", size == 8, [size, 200], ['link "*" loss=0.1 at=10ms'], "rc",
+                        judge=soon(1000)))
+    # 4. lost peers
+    die = ['node "h2 mlx5_0" die at=40ms', 'node "h2 mlx5_1" die at=40ms']
+    mute = ['link "h2 mlx5_0" 1 loss=1 at=40ms', 'link "h2 mlx5_1" 1 loss=1 at=40ms']
+    cut = ['link leaf1 3 down at=40ms', 'link leaf1 5 down at=40ms']
+    for links in ("uc", "ud", "rc,ud", "rc"):
+        for name, faults, net in (("dead", die, RAILS), ("mute", mute, RAILS), ("cut", cut, CABLES)):
+            for how in ("wait", "feed"):
+                env = {"MRMPI_PATIENCE": "1", **({"MRMPI_RC_PEERS": "0"} if links == "rc,ud" else {})}
+                rows.append(Row(f"lost/{links}/{name}/{how}", links != "rc" and how == "wait" and name != "dead",
+                                [how], faults, links, net=net, env=env, judge=told(40, 6000, 2)))
+    return rows
+
+
+def main(args):
+    verbose = args and args[0] != "all"
+    rows = [r for r in make_rows() if (r.name.startswith(args[0]) if verbose else args or r.short)]
+    bad = 0
+    for n, row in enumerate(rows, 1):
+        fine, what = row.run()
+        bad += not fine
+        print(f"{'ok' if fine else 'not ok'} {n} - {row.name}: {what}")
+        if not fine or verbose:
+            print("".join(f"# {line}\n" for line in row.out.splitlines()[-12 if not verbose else 0:]), end="")
+        sys.stdout.flush()
+    print(f"1..{len(rows)}")
+    return bad != 0
+
+
+sys.exit(main(sys.argv[1:]))
