@@ -31,7 +31,7 @@ static void fail_puts(struct mr_peer *p)
 static int prepare_peer(struct mr_peer *p)
 {
     struct mr_bulk_peer *b = mr_bulk_of(p);
-    size_t n = p->num_now ? p->num_now : 1;
+    size_t num = p->num_now ? p->num_now : 1, n = num + p->num_spare;
 
     b->sub = calloc(2 * n, sizeof *b->sub);
     b->stripe_turn.due = calloc(2 * n, sizeof *b->stripe_turn.due);
@@ -41,7 +41,7 @@ static int prepare_peer(struct mr_peer *p)
     for (size_t i = 0; i < 2 * n; i++)
         b->sub[i].waiting_end = &b->sub[i].waiting;
     /* of a rank with one message for each of many peers, each message begins with another port */
-    b->stripe_turn.next = (unsigned)(mr_peers.launch->rank + p->rank) % (unsigned)n;
+    b->stripe_turn.next = (unsigned)(mr_peers.launch->rank + p->rank) % (unsigned)num;
     b->stripe_turn.kib_time = b->dgram_turn.kib_time = p->packet_turn.kib_time;
     return 0;
 }

@@ -265,6 +265,12 @@ bool mr_cm_is_late(const struct mr_cm_conn *c, const struct mr_cm_msg *m)
     return !c->initiator || m->id != c->id;
 }
 
+/* Where ways may be dead ours may have taken one of them, and the peer's a living one. */
+static bool yields_now(const struct mr_cm_conn *c, uint64_t now_ns)
+{
+    return c->yields && now_ns - c->asked_ns > c->timeout_ns / ASK_ANEW;
+}
+
 static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_t now_ns)
 {
     bool answered = c->heard && m->id == c->heard_id;
@@ -281,7 +287,7 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
         return;
     }
     if (c->state == MR_CM_REQ_SENT && c->self < c->peer &&
-        !is_held(c)) { /* both began: the lower rank's request counts */
+        !is_held(c) && !yields_now(c, now_ns)) { /* both began: the lower rank's request counts */
         c->heard = true;
         c->heard_id = m->id;
         if (now_ns - c->asked_ns > c->timeout_ns / ASK_ANEW) { /* it has only just come to live: ours was lost */
@@ -378,6 +384,12 @@ void mr_cm_repeat(struct mr_cm_conn *c)
     c->again = true;
     c->smooth = false;
     c->deadline_ns = 0;
+}
+
+void mr_cm_abandon(struct mr_cm_conn *c)
+{
+    if (c->state == MR_CM_REQ_SENT)
+        conn_fail(c, -ECANCELED);
 }
 
 void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns)

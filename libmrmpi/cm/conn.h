@@ -58,6 +58,7 @@ struct mr_cm_conn {
     enum mr_cm_state state;
     bool initiator, heard; /* heard: the peer has begun a handshake before, heard_id */
     uint32_t job, self, peer, id, heard_id;
+    bool yields;             /* a request of the peer counts, if ours has had no answer for a while */
     bool again;              /* the next tick sends what it sent before, which is no further attempt */
     bool smooth;             /* nothing was repeated in this handshake: its time is that of a round trip */
     bool rejected;           /* FAILED: the peer said so, and why */
@@ -87,6 +88,8 @@ bool mr_cm_is_late(const struct mr_cm_conn *c, const struct mr_cm_msg *msg);
 void mr_cm_repeat(struct mr_cm_conn *c);
 /* A packet of the peer came through the queue pairs: it is connected. */
 void mr_cm_traffic(struct mr_cm_conn *c);
+/* Our request, if one is under way, is given up, and nobody is told. */
+void mr_cm_abandon(struct mr_cm_conn *c);
 void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns);
 /* Now it may go on, if prepare() has said -EAGAIN when we began. */
 void mr_cm_resume(struct mr_cm_conn *c, uint64_t now_ns);

@@ -11,6 +11,8 @@
 #define WINDOW          4096           /* packets to one peer that may be under way */
 #define REQUESTS_MAX    32             /* to connect, that have no answer yet */
 #define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
+#define RESCUE_NS       4000000ull     /* the same while nothing leads to a peer: another way each time; doubles, */
+#define RESCUE_MAX_NS   8000000ull     /* up to here */
 #define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
 
 static void watch_handshake(struct mr_peer *p)
@@ -68,7 +70,9 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
     if (mr_cm_waiting(&p->cm))
         return false;
     mr_cm_again(&p->cm, MR_REOPEN_ATTEMPTS);
-    p->cm.timeout_ns = mr_peers_own.connect_rtt.max_ns;
+    p->own->rescue = p->cm.yields = sub && p->own->isolated_ns;
+    p->cm.timeout_ns = p->own->rescue ? RESCUE_NS : mr_peers_own.connect_rtt.max_ns;
+    p->cm.timeout_max_ns = p->own->rescue ? RESCUE_MAX_NS : 16 * mr_peers_own.connect_rtt.max_ns;
     p->own->handshake_sub = sub;
     mr_cm_start(&p->cm, ++mr_peers_own.next_id, mr_clock_ns());
     watch_handshake(p);

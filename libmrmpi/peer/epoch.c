@@ -155,7 +155,7 @@ void mr_epoch_opened(struct mr_peer *p, uint8_t epoch)
     if (!mr_is_later(epoch, p->epoch))
         return;
     p->epoch = epoch;
-    p->now = p->sub + (epoch & 1) * p->num_now;
+    p->now = p->sub + (epoch & 1) * (p->num_now + p->num_spare);
     p->load = p->own->loads[epoch & 1];
     for (unsigned i = 0; i < p->num_now; i++) { /* the rails are the same */
         p->load[i].weight = before[i].weight;

@@ -103,15 +103,18 @@ static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
 
 /*
  * Which subchannels a handshake is about: in the first one all of the present epoch, later one, or all of the next
- * epoch; in an answer those asked for.
+ * epoch, or, where none is open, all that may be, spare ones too; in an answer those asked for.
  */
 static bool is_in_handshake(const struct mr_peer *p, const struct mr_sub *sub, const struct mr_cm_msg *req)
 {
     if (req)
         return find_sub_in(req, sub);
+    if (p->up && p->own->rescue)
+        return mr_sub_is_wanted(sub);
     if (p->up && p->own->handshake_sub)
         return sub == p->own->handshake_sub;
-    return mr_sub_is_current(sub) != p->up && p->own->wanted >> sub->kind & 1;
+    return mr_sub_is_current(sub) != p->up && p->own->wanted >> sub->kind & 1 &&
+           (!sub->own->spare || p->own->num_added);
 }
 
 /* A port that was up a moment ago comes back, perhaps. */
@@ -281,11 +284,12 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
 
 /*
  * The first handshake takes another pair of rails with each attempt, so that a dead one does not keep us from using
- * those that live. Later a datagram takes the path that is to be opened, and so shows that it works.
+ * those that live, and so does one that seeks any way at all. Else a datagram takes the path that is to be opened, and
+ * so shows that it works.
  */
 static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
-    const struct mr_cm_sub *s = msg->sub;
+    const struct mr_cm_sub *s = &msg->sub[p->up && p->own->isolated_ns && msg->num_subs ? attempt % msg->num_subs : 0];
     struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : p->own->datagram_sub;
 
     return p->up && sub ? sub : &p->sub[attempt % p->num_subs];
@@ -327,6 +331,8 @@ static void handshake_established(struct mr_cm_conn *c)
         if (sub->state != MR_SUB_OPENING)
             continue;
         sub->state = MR_SUB_OPEN;
+        if (sub->own->spare)
+            mr_subs_use_spares(p);
         mr_ration_asked(p, sub->kind);
         if (mr_peers.rationed >> sub->kind & 1)
             p->own->refusals = 0;
@@ -387,6 +393,10 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
     bool theirs = p->up && !c->initiator; /* what our last one was about has nothing to do with it */
 
     unopen_subs(p, theirs);
+    if (p->up && p->own->rescue && c->reason != MR_CM_GIVEN_UP) {
+        mr_recovery_pause(p);
+        return;
+    }
     if (p->up && !theirs && p->own->handshake_sub && c->rejected && c->reason == MR_CM_NO_RAIL) {
         p->own->handshake_sub->own->absent = true;
         return;

@@ -23,6 +23,9 @@ struct mr_peer_own {
     struct mr_sub *datagram_sub;  /* that the last datagram went over */
     uint8_t bulk_kind;            /* of links, that carries large messages by RDMA; MR_LINK_KINDS: none does */
     struct mr_load *loads[2];     /* of the subchannels of each parity */
+    unsigned num_added;           /* subs.c: spare subchannels that have come into use: the last of mr_peer.now */
+    bool news_of_port;            /* recovery.c: a handshake is given up, since a port is up: another one begins */
+    bool rescue;                  /* handshake.c: our handshake is about all that may lead there: nothing does now */
     uint64_t link_ids;            /* links.c: places in the window that are given to links: set */
 
     bool change;        /* epoch.c: service levels have changed, another epoch is to begin */
@@ -65,6 +68,7 @@ struct mr_sub_own {
     uint8_t epoch; /* in which it is in use: of two that differ in parity the peer changes from one to the other */
     uint8_t copy;  /* of those alike in all else, for classes of several lanes */
     uint8_t lane;  /* which of them it has, from the first that the peer uses; counted round */
+    bool spare;    /* of a pair of rails that is used only while no other leads there */
     bool absent;   /* the peer has none such: it met us in a class of fewer lanes */
     bool told;     /* of one that retires: nothing from here is under way on it, and the peer was told so */
     bool heard;    /* the same of the peer */
@@ -169,6 +173,8 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
 void mr_sub_close(struct mr_sub *sub);
 /* A subchannel that is closed, or could not be opened: it is tried again after a pause. */
 void mr_recovery_later(struct mr_sub *sub);
+/* No way was found to a peer to which none is open: the next attempt follows soon. */
+void mr_recovery_pause(struct mr_peer *p);
 /* The peer's end of it is gone and has drained, in this generation and those before. */
 void mr_sub_gone(struct mr_sub *sub, uint8_t generation);
 void mr_recovery_opened(struct mr_sub *sub);

@@ -9,7 +9,7 @@
  */
 static unsigned links_each(const struct mr_peer *p)
 {
-    unsigned n = MR_WINDOW_LINKS / 2 / p->num_now;
+    unsigned n = MR_WINDOW_LINKS / 2 / (p->num_now - p->own->num_added);
 
     return n < 2 ? 2 : n;
 }
@@ -22,7 +22,7 @@ static unsigned first_lane(const struct mr_peer *p, unsigned num_lanes)
 {
     uint32_t a, b, mix;
 
-    if (p->num_now >= num_lanes)
+    if (p->num_now - p->own->num_added >= num_lanes)
         return 0;
     a = (uint32_t)mr_peers.launch->rank;
     b = (uint32_t)p->rank;
@@ -42,7 +42,7 @@ unsigned mr_levels_spare_links(const struct mr_peer *p, const struct mr_sub *exc
     unsigned left = MR_WINDOW_LINKS - (unsigned)__builtin_popcountll(p->own->link_ids), closed = 0;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        closed += &p->sub[i] != except && p->sub[i].state == MR_SUB_CLOSED;
+        closed += &p->sub[i] != except && p->sub[i].state == MR_SUB_CLOSED && !p->sub[i].own->spare;
     return left > closed ? left - closed : 0;
 }
 

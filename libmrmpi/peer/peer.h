@@ -37,6 +37,7 @@ struct mr_peer {
     struct mr_cm_conn cm;
     struct mr_address *address; /* as long as its rails; mr_address_none: it has not come */
     unsigned num_subs, num_now; /* of both epochs, of one */
+    unsigned num_spare;         /* behind those of one: for pairs of rails that are used if no other is left */
     struct mr_sub *sub;
     struct mr_sub *now;   /* those of the present epoch, which carry what is sent now */
     struct mr_load *load; /* theirs. up: open, and the port is active */
@@ -86,7 +87,7 @@ struct mr_peers {
     struct mr_policy policy[MR_POLICY_CLASSES];
     unsigned num_relying;  /* peers in that list */
     unsigned num_isolated; /* peers to which no subchannel is open at present */
-    bool doubtful;         /* at the last look something was under way to a peer that did not move (silence.c) */
+    bool doubtful;         /* silence.c: something that is under way does not move */
     bool recovery_due;     /* one of those that are recovering has something to send or do now */
     uint32_t arrived;      /* packets, of all peers */
 };
@@ -119,8 +120,7 @@ void mr_peer_lost(struct mr_peer *p, int error); /* upper layers learn of it fro
 void mr_keepalive_unsignaled(struct mr_peer *p);
 /* Ask its process, by a datagram on the path of the subchannel. */
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns);
-/* Once in a while: which ways have gone silent? */
-void mr_silence_look(uint64_t now_ns);
+void mr_silence_look(uint64_t now_ns); /* once in a while: which ways have gone silent? */
 bool mr_budget_rdma(struct mr_peer *p); /* it has a connection, or will: large messages may go by RDMA */
 void mr_budget_need(struct mr_peer *p); /* a large message waits for a connection */
 /* As of the last tick: packets in both directions, and what it is worth by them: the later ones count for more. */
@@ -160,7 +160,9 @@ static inline unsigned mr_sub_place(const struct mr_sub *sub)
 {
     unsigned i = (unsigned)(sub - sub->peer->sub);
 
-    return i < sub->peer->num_now ? i : i - sub->peer->num_now;
+    unsigned all = sub->peer->num_now + sub->peer->num_spare;
+
+    return i < all ? i : i - all;
 }
 static inline bool mr_sub_is_current(const struct mr_sub *sub)
 {

@@ -191,6 +191,16 @@ void mr_recovery_later(struct mr_sub *sub)
     mr_peer_due(sub->peer);
 }
 
+void mr_recovery_pause(struct mr_peer *p)
+{
+    uint64_t now = mr_clock_ns();
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].state == MR_SUB_CLOSED && !p->own->news_of_port)
+            p->sub[i].own->closed_ns = now;
+    mr_peer_due(p);
+}
+
 static void link_drained(struct mr_link *l)
 {
     struct mr_sub *sub = l->owner;
@@ -299,6 +309,9 @@ static void describe_isolation(const struct mr_peer *p)
         const struct mr_rail *rail = p->sub[i].rail;
         char name[MR_SUB_NAME];
 
+        if (p->sub[i].own->spare)
+            continue;
+
         mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->address->host, mr_sub_name(&p->sub[i], name),
                rail->dev->fatal ? "the device here is gone"
                : rail->down     ? "the port here is down"
@@ -361,6 +374,8 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 
     if (p->error || !p->up || has_given_up(p, now_ns))
         return false;
+    if (p->own->isolated_ns && !p->own->rescue)
+        mr_cm_abandon(&p->cm); /* it is about one subchannel: all ways count now */
     more = p->own->isolated_ns;
     for (unsigned i = 0; i < p->num_subs; i++)
         more |= recover_sub(&p->sub[i], now_ns, begin);
@@ -376,7 +391,13 @@ static void sub_rail_changed(struct mr_sub *sub)
         return;
     }
     mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
-    mr_peer_due(sub->peer);                          /* ... or opened again */
+    sub->own->closed_ns = 0;                     /* ... or opened again, at once if nothing else is */
+    if (sub->peer->own->rescue) {
+        sub->peer->own->news_of_port = true;
+        mr_cm_abandon(&sub->peer->cm);
+        sub->peer->own->news_of_port = false;
+    }
+    mr_peer_due(sub->peer);
 }
 
 void mr_recovery_rail_changed(struct mr_rail *rail)

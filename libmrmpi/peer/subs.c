@@ -60,9 +60,9 @@ struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
 static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned copy,
                     unsigned lane)
 {
-    unsigned parity = p->num_subs >= p->num_now;
+    unsigned all = p->num_now + p->num_spare, parity = p->num_subs >= all;
     struct mr_sub *sub = &p->sub[p->num_subs++];
-    unsigned place = (unsigned)(sub - p->sub) - parity * p->num_now;
+    unsigned place = (unsigned)(sub - p->sub) - parity * all;
 
     sub->peer = p;
     sub->rail = &mr_verbs.rail[pair->rail[ours]];
@@ -72,7 +72,8 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->own->copy = (uint8_t)copy;
     sub->own->lane = (uint8_t)lane;
     sub->parity = (uint8_t)parity;
-    if (kind == p->own->bulk_kind)
+    sub->own->spare = place >= p->num_now;
+    if (kind == p->own->bulk_kind && !sub->own->spare)
         p->rdma |= 1u << place;
     p->own->loads[parity][place] =
         (struct mr_load){.weight = pair->weight,
@@ -140,17 +141,21 @@ static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pai
             add_sub(p, &pair[i], ours, kind, copy, on_rail[pair[i].rail[end]]++);
 }
 
-static void add_parity(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned ours, unsigned copies)
+static void add_parity(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned spares, unsigned ours,
+                       unsigned copies)
 {
     for (unsigned k = 0; k < mr_peers.kinds.num; k++)
         if (p->address->kinds >> mr_peers.kinds.kind[k] & 1)
             add_kind(p, mr_peers.kinds.kind[k], pair, num, ours, copies);
+    for (unsigned k = 0; k < mr_peers.kinds.num; k++)
+        for (unsigned i = num; i < num + spares && p->address->kinds >> mr_peers.kinds.kind[k] & 1; i++)
+            add_sub(p, &pair[i], ours, mr_peers.kinds.kind[k], 0, i);
 }
 
 /* Memory for so many subchannels of each parity, and to choose among them. 0 or -ENOMEM. */
-static int make_room(struct mr_peer *p, unsigned num)
+static int make_room(struct mr_peer *p, unsigned num, unsigned spare)
 {
-    size_t n = num ? num : 1;
+    size_t n = num ? num + spare : 1;
     uint64_t *due = calloc(n, sizeof *due);
     struct mr_sub_own *own;
 
@@ -164,6 +169,7 @@ static int make_room(struct mr_peer *p, unsigned num)
     for (size_t i = 0; i < 2 * n; i++)
         p->sub[i].own = &own[i];
     p->num_now = num;
+    p->num_spare = num ? spare : 0;
     p->now = p->sub;
     p->load = p->own->loads[0];
     return 0;
@@ -175,12 +181,10 @@ static unsigned our_end(const struct mr_peer *p)
     return mr_peers.launch->rank > p->rank;
 }
 
-/* Returns how many pairs there are. */
-static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair[MR_SUBS_MAX], unsigned *left_out)
+/* Both ends, the lower rank first. near: memory for our rails. */
+static void describe_ends(const struct mr_peer *p, struct mr_rail_addr near[MR_RAILS_MAX], struct mr_pair_side sides[2])
 {
-    struct mr_rail_addr near[MR_RAILS_MAX];
-    struct mr_pair_side sides[2];
-    unsigned ours = our_end(p), num;
+    unsigned ours = our_end(p);
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         near[i] = mr_verbs.rail[i].addr;
@@ -193,6 +197,16 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
         .num_rails = p->address->num_rails,
         .paths = p->address->paths,
         .all = p->address->all_pairs};
+}
+
+/* Returns how many pairs there are. */
+static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair[MR_SUBS_MAX], unsigned *left_out)
+{
+    struct mr_rail_addr near[MR_RAILS_MAX];
+    struct mr_pair_side sides[2];
+    unsigned ours = our_end(p), num;
+
+    describe_ends(p, near, sides);
     num = mr_pair_match(&sides[0], &sides[1], pair, most, left_out);
     p->packet_turn.kib_time =
         mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_peers.policy));
@@ -202,6 +216,37 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
     return num;
 }
 
+/*
+ * The other pairs of rails that reach each other, behind the num that there are, most at most; one path each. They are
+ * the same at both ends, whatever MRMPI_PAIRS says there.
+ */
+static unsigned list_spares(const struct mr_peer *p, struct mr_pair pair[MR_SUBS_MAX], unsigned num, unsigned most)
+{
+    struct mr_pair all[MR_SUBS_MAX];
+    struct mr_rail_addr near[MR_RAILS_MAX];
+    struct mr_pair_side sides[2];
+    unsigned n = 0, left_out, num_all;
+
+    describe_ends(p, near, sides);
+    for (unsigned s = 0; s < 2; s++) {
+        sides[s].all = true;
+        sides[s].paths = 1;
+    }
+    num_all = mr_pair_match(&sides[0], &sides[1], all, MR_SUBS_MAX, &left_out);
+    for (unsigned i = 0; i < num_all && n < most && num + n < MR_SUBS_MAX; i++) {
+        bool found = false;
+
+        for (unsigned k = 0; k < num && !found; k++)
+            found = !memcmp(pair[k].rail, all[i].rail, sizeof all[i].rail);
+        if (found)
+            continue;
+        pair[num + n] = all[i];
+        pair[num + n].weight = pair[num + n].small_weight = MR_WEIGHT_MAX;
+        n++;
+    }
+    return num ? n : 0;
+}
+
 static void reweigh_peer(struct mr_peer *p)
 {
     unsigned kinds = (unsigned)__builtin_popcount(mr_peers.our_kinds & p->address->kinds), left_out;
@@ -209,7 +254,7 @@ static void reweigh_peer(struct mr_peer *p)
     unsigned num = list_pairs(p, MR_SUBS_MAX / kinds, pair, &left_out);
 
     for (unsigned parity = 0; parity < 2; parity++)
-        for (unsigned i = 0; i < p->num_now; i++) {
+        for (unsigned i = 0; i < p->num_now - p->own->num_added; i++) {
             p->own->loads[parity][i].weight = pair[i % num].weight;
             p->own->loads[parity][i].small_weight = pair[i % num].small_weight;
         }
@@ -238,7 +283,7 @@ int mr_subs_make(struct mr_peer *p)
 {
     struct mr_pair pair[MR_SUBS_MAX];
     unsigned kinds = mr_peers.our_kinds & p->address->kinds, num_kinds = (unsigned)__builtin_popcount(kinds);
-    unsigned left_out, num, copies;
+    unsigned left_out, num, copies, spares;
     int err;
 
     if (!num_kinds) {
@@ -248,12 +293,13 @@ int mr_subs_make(struct mr_peer *p)
     }
     num = list_pairs(p, MR_SUBS_MAX / num_kinds, pair, &left_out);
     copies = count_copies(pair, num, num_kinds);
-    if (make_room(p, num * num_kinds * copies))
+    spares = list_spares(p, pair, num, MR_SUBS_MAX / num_kinds - num * copies);
+    if (make_room(p, num * num_kinds * copies, spares * num_kinds))
         return -ENOMEM;
     begin_turns(p, num);
     p->own->bulk_kind = (uint8_t)mr_kinds_bulk(kinds);
     for (unsigned parity = 0; parity < 2; parity++)
-        add_parity(p, pair, num, our_end(p), copies);
+        add_parity(p, pair, num, spares, our_end(p), copies);
     if (mr_steer_peer(p))
         return -ENOMEM;
     err = mr_peer_tell_made(p);
@@ -272,11 +318,34 @@ void mr_sub_renew_plain(struct mr_peer *p)
     p->straight = p->plain && p->num_now == 1 && p->load[0].up && !p->excluded ? p->now[0].level[MR_LEVEL_SMALL] : NULL;
 }
 
+void mr_subs_use_spares(struct mr_peer *p)
+{
+    for (unsigned i = p->num_now; i < p->num_now + p->num_spare; i++)
+        if (p->sub[i].kind == p->own->bulk_kind)
+            p->rdma |= 1u << i;
+    p->num_now += p->num_spare;
+    p->own->num_added += p->num_spare;
+    p->num_spare = 0;
+}
+
+/* While another pair of rails leads there the spare ones carry nothing new. */
+static void rest_spares(struct mr_peer *p)
+{
+    unsigned first = p->num_now - p->own->num_added;
+    bool needed = true;
+
+    for (unsigned i = 0; i < first; i++)
+        needed &= !p->load[i].up;
+    for (unsigned i = first; i < p->num_now; i++)
+        p->load[i].up = needed && p->now[i].state == MR_SUB_OPEN && !p->now[i].rail->down;
+}
+
 void mr_sub_prefer(struct mr_peer *p)
 {
     uint32_t of_kind[MR_LINK_KINDS] = {0}, up = 0;
     bool found = false;
 
+    rest_spares(p);
     for (unsigned i = 0; i < p->num_now; i++)
         if (p->load[i].up)
             of_kind[p->now[i].kind] |= 1u << i;

@@ -44,6 +44,8 @@ void mr_sub_forget_links(struct mr_sub *sub);
 int mr_subs_make(struct mr_peer *p);
 /* The one between these rails, ours and the peer's; kind: mr_sub_kind(). NULL: there is none. */
 struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind);
+/* One of the spare ones was opened: from now on they are looked at as the others. */
+void mr_subs_use_spares(struct mr_peer *p);
 /* Choose the subchannels that carry packets: those of the preferred kind, of those that are open. */
 void mr_sub_prefer(struct mr_peer *p);
 void mr_sub_renew_plain(struct mr_peer *p); /* mr_peer.plain and .straight; mr_sub_prefer does that, too */
@@ -56,7 +58,8 @@ static inline uint8_t mr_sub_kind(const struct mr_sub *sub)
 }
 static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
 {
-    return mr_sub_is_current(sub) && !sub->own->absent && sub->peer->own->wanted >> sub->kind & 1;
+    return mr_sub_is_current(sub) && !sub->own->absent && sub->peer->own->wanted >> sub->kind & 1 &&
+           (!sub->own->spare || sub->peer->own->isolated_ns);
 }
 
 #endif

@@ -193,6 +193,30 @@ START_TEST(bad_network)
 }
 END_TEST
 
+/* The lower rank's request took a dead way; the higher one's comes later, over another, and is answered. */
+START_TEST(request_that_yields)
+{
+    struct mr_cm_msg req = {.magic = MR_CM_MAGIC, .version = MR_CM_VERSION, .type = MR_CM_REQ, .num_subs = 1, .job = 77,
+                            .from = 1, .to = 0, .id = 9};
+
+    begin(0, 0);
+    side[0].c.yields = _i;
+    mr_cm_start(&side[0].c, 5, now);
+    num_air = 0;
+    mr_cm_receive(&side[0].c, &req, now + 10000); /* both began at the same time */
+    ck_assert_int_eq(side[0].c.state, MR_CM_REQ_SENT);
+    num_air = 0;
+    req.id++;
+    mr_cm_receive(&side[0].c, &req, now + 2 * MS);
+    ck_assert_int_eq(side[0].c.state, _i ? MR_CM_REP_SENT : MR_CM_REQ_SENT);
+    begin(0, 0);
+    mr_cm_start(&side[0].c, 5, now);
+    mr_cm_abandon(&side[0].c);
+    ck_assert_int_eq(side[0].c.state, MR_CM_FAILED);
+    ck_assert_uint_eq(side[0].failed, 1);
+}
+END_TEST
+
 START_TEST(both_begin_at_different_times)
 {
     srand((unsigned)_i + 1000);
@@ -628,6 +652,7 @@ int main(void)
     tcase_add_loop_test(t, plain, 0, 2);
     tcase_add_test(t, simultaneous);
     tcase_add_loop_test(t, bad_network, 0, 100);
+    tcase_add_loop_test(t, request_that_yields, 0, 2);
     tcase_add_loop_test(t, both_begin_at_different_times, 0, 50);
     tcase_add_loop_test(t, handshakes, 0, 100);
     tcase_add_test(t, traffic_stands_for_rtu);

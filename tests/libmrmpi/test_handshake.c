@@ -117,6 +117,17 @@ void mr_recovery_connected(struct mr_peer *p)
 {
 }
 
+static unsigned rescue_failed;
+
+void mr_subs_use_spares(struct mr_peer *p)
+{
+}
+
+void mr_recovery_pause(struct mr_peer *p)
+{
+    rescue_failed++;
+}
+
 void mr_recovery_later(struct mr_sub *s)
 {
     later++;
@@ -310,6 +321,34 @@ START_TEST(request_and_answer)
     ck_assert(loads[0][0].up && loads[0][1].up && !loads[1][0].up);
     mr_handshake_tick();
     ck_assert_ptr_null(mr_peers.connecting);
+}
+END_TEST
+
+/* While nothing leads there one request names all that may, and takes another way each time; soon it begins anew. */
+START_TEST(rescue)
+{
+    connect_first();
+    close_again(&sub[0]);
+    close_again(&sub[1]);
+    own.isolated_ns = clock_ns;
+    rescue_failed = later = 0;
+    ck_assert(mr_handshake_begin(&peer, &sub[1]));
+    ck_assert_uint_eq(sent.num_subs, SUBS);
+    ck_assert_ptr_eq(own.datagram_sub, &sub[0]);
+    clock_ns += 5 * MS;
+    mr_handshake_tick();
+    ck_assert_uint_eq(sent.num_subs, SUBS);
+    ck_assert_ptr_eq(own.datagram_sub, &sub[1]);
+    for (unsigned i = 0; i < 3; i++) {
+        clock_ns += 9 * MS;
+        mr_handshake_tick();
+    }
+    ck_assert_uint_eq(rescue_failed, 1);
+    ck_assert_uint_eq(later, 0);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+    own.isolated_ns = 0; /* else it is about one */
+    ck_assert(mr_handshake_begin(&peer, &sub[1]));
+    ck_assert_uint_eq(sent.num_subs, 1);
 }
 END_TEST
 
@@ -675,6 +714,7 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, request_and_answer);
+    tcase_add_test(c, rescue);
     tcase_add_test(c, port_down);
     tcase_add_test(c, answer_leaves_one_out);
     tcase_add_loop_test(c, stale_answer, 0, 3);

@@ -112,6 +112,13 @@ void mr_probe_ask(struct mr_sub *s, uint64_t now_ns)
     probed++;
 }
 
+static unsigned abandoned;
+
+void mr_cm_abandon(struct mr_cm_conn *c)
+{
+    abandoned++;
+}
+
 void mr_cm_resume(struct mr_cm_conn *c, uint64_t now_ns)
 {
     resumed++;
@@ -163,7 +170,7 @@ static void setup(void)
     make_peer();
     mr_window_init(&peer.out, 16);
     ck_assert_int_eq(mr_window_reserve(&peer.out, 2 * SUBS), 0);
-    num_noted = broken = drained = opened = due = unopened = probed = recounted = begun = resumed = num_sent = 0;
+    num_noted = broken = drained = opened = due = unopened = probed = recounted = begun = resumed = num_sent = abandoned = 0;
     can_send = can_begin = true;
     lost_error = 0;
     set_open(&sub[0]);
@@ -434,6 +441,13 @@ START_TEST(isolated)
     ck_assert(poll());
     ck_assert_uint_eq(begun, 1);
     ck_assert_uint_gt(probed, 0);
+    ck_assert_uint_eq(abandoned, 1); /* a handshake about one of them keeps no other way from being tried */
+    own.rescue = true;
+    poll();
+    ck_assert_uint_eq(abandoned, 1);
+    rails[0].down = false;
+    mr_recovery_rail_changed(&rails[0]); /* nor does one that knows nothing of a port that has come back */
+    ck_assert_uint_gt(abandoned, 1);
     mr_recovery_opened(&sub[0]);
     ck_assert_uint_eq(mr_peers.num_isolated, 0);
     ck_assert_uint_eq(own.isolated_ns, 0);
