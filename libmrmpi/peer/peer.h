@@ -20,11 +20,6 @@
 #include "libmrmpi/route/rules.h"
 #include "libmrmpi/route/sched.h"
 
-_Static_assert(MR_RAILS_MAX == MR_CM_PORTS_MAX, "one place for each rail");
-_Static_assert(MR_RAILS_MAX <= MR_POLICY_RAILS, "a policy can name all rails");
-_Static_assert(MR_LEVELS == MR_CM_LEVELS, "one place for each level");
-_Static_assert(MR_SUBS_MAX == MR_CM_SUBS_MAX, "one place for each subchannel");
-
 struct mr_peer_own;
 
 struct mr_peer {

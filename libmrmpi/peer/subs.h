@@ -9,6 +9,11 @@
 #include "libmrmpi/peer/internal.h"
 #include "libmrmpi/verbs/rail.h"
 
+_Static_assert(MR_RAILS_MAX == MR_CM_PORTS_MAX, "one place for each rail");
+_Static_assert(MR_RAILS_MAX <= MR_POLICY_RAILS, "a policy can name all rails");
+_Static_assert(MR_LEVELS == MR_CM_LEVELS, "one place for each level");
+_Static_assert(MR_SUBS_MAX == MR_CM_SUBS_MAX, "one place for each subchannel");
+
 /* ---- levels.c ---------------------------------------------------------------------------------------------------- */
 
 /* May a subchannel have a link for packets that go with the bulk, beside that of small ones that go ahead? */

@@ -170,7 +170,8 @@ static void setup(void)
     make_peer();
     mr_window_init(&peer.out, 16);
     ck_assert_int_eq(mr_window_reserve(&peer.out, 2 * SUBS), 0);
-    num_noted = broken = drained = opened = due = unopened = probed = recounted = begun = resumed = num_sent = abandoned = 0;
+    num_noted = broken = drained = opened = due = unopened = probed = 0;
+    recounted = begun = resumed = num_sent = abandoned = 0;
     can_send = can_begin = true;
     lost_error = 0;
     set_open(&sub[0]);
