@@ -18,7 +18,8 @@
 /* Of time that others make pass, after which an idle actor looks at the world: */
 #define RESTLESS_PS       100000000ull
 #define RESTLESS_MAX_PS   10000000000ull /* at first, and at most */
-#define IDLE_MS_MAX       10
+#define IDLE_US           100 /* the first pause while nothing can happen, of real and of virtual time; twice each time, */
+#define IDLE_US_MAX       10000
 #define FREE_TURN_NS      20000000ull   /* how long actors run freely at once */
 #define FREE_BUDGET_NS    2000000000ull /* and in all, without anything that the engine sees, before they slow down */
 
@@ -196,11 +197,11 @@ void look_free_end(struct sim *s)
     alarms_pass(s, (real_ns() - sc->free_since_ns) * 1000);
 }
 
-static int64_t start_pause(struct sched *sc, int ms)
+static int64_t start_pause(struct sched *sc, unsigned us)
 {
-    sc->idle_ms = ms;
-    sc->pause_ends_ns = real_ns() + (uint64_t)ms * 1000000;
-    return 1000 * ms;
+    sc->idle_us = us;
+    sc->pause_ends_ns = real_ns() + us * 1000ull;
+    return us;
 }
 
 /*
@@ -212,12 +213,12 @@ int64_t look_at_world(struct sim *s)
 {
     struct sched *sc = s->sched;
     uint64_t now_ns = real_ns();
-    bool paused = sc->idle_ms && now_ns >= sc->pause_ends_ns;
+    bool paused = sc->idle_us && now_ns >= sc->pause_ends_ns;
 
     if (look_in_turns(s))
         return -1;
     if ((sc->free_used_ns < FREE_BUDGET_NS || paused) && start_free_run(s)) {
-        sc->idle_ms = 0;
+        sc->idle_us = 0;
         return -1;
     }
     if (sc->quick_looks < QUICK_LOOKS) {
@@ -227,13 +228,13 @@ int64_t look_at_world(struct sim *s)
     }
     if (paused) {
         /* while nothing else moves time, it passes as it does in the world: who waits by the clock sees it */
-        uint64_t passed = (uint64_t)sc->idle_ms * 1000000000u;
-        int64_t wait_us = start_pause(sc, sc->idle_ms < IDLE_MS_MAX / 2 ? 2 * sc->idle_ms : IDLE_MS_MAX);
+        uint64_t passed = sc->idle_us * 1000000ull;
+        int64_t wait_us = start_pause(sc, sc->idle_us < IDLE_US_MAX / 2 ? 2 * sc->idle_us : IDLE_US_MAX);
 
         alarms_pass(s, passed);
         if (s->signalled)
             return -1;
         return wake_idle(s, NULL, NULL, WAKE_WORLD, 0, passed) ? -1 : wait_us;
     }
-    return sc->idle_ms ? (int64_t)((sc->pause_ends_ns - now_ns + 999) / 1000) : start_pause(sc, 1);
+    return sc->idle_us ? (int64_t)((sc->pause_ends_ns - now_ns + 999) / 1000) : start_pause(sc, IDLE_US);
 }

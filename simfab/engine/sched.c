@@ -29,7 +29,7 @@
 void sched_activity(struct sched *sc)
 {
     sc->quick_looks = sc->turn_looks = 0;
-    sc->idle_ms = 0;
+    sc->idle_us = 0;
     sc->free_used_ns = 0;
 }
 
@@ -388,7 +388,7 @@ void sched_proc_gone(struct proc *p)
     p->num_actors = 0;
     p->sim->sched->hosts[p->host->index].procs--;
     turns_update(&p->sim->sched->hosts[p->host->index]);
-    p->sim->sched->idle_ms = 0;
+    p->sim->sched->idle_us = 0;
 }
 
 /* A timer that is queued points into the actor: the memory waits until none is. */

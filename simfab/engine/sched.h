@@ -39,7 +39,7 @@ struct sched {
     uint64_t free_since_ns, free_used_ns;
     uint64_t restless_ps; /* when the idle are next asked how long they have been so */
     uint32_t quick_looks, turn_looks;
-    int idle_ms; /* the length of the pause that ends then; 0: there is none */
+    unsigned idle_us; /* the length of the pause that ends then; 0: there is none */
     uint64_t pause_ends_ns;
     struct world *world;
     int64_t patience_us;
