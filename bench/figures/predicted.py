@@ -18,14 +18,10 @@ import predict, share
 def main():
     model, number, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     rng, rows = random.Random(seed), []
-    mtu = predict.FABRIC[model].split(",")[0].split("=")[1]
-    for _ in range(number):
-        text, loads, _ = predict.make_policy(rng, list(predict.WINDOW))
-        for many in (False, True):
-            streams = [(c, size, predict.WINDOW[size], 1 if many else jobs) for c, size, jobs in loads]
-            case = share.Case(policy=f"version: 1\nvls: 8\nmtu: {mtu}\n{text}", loads=streams, model=model,
-                              senders=len(streams) if many else 1, predict=predict.FABRIC[model])
-            rows += predict.compare(share.measure(case))[0]
+    for n in range(number):
+        policy = predict.make_policy(rng, list(predict.WINDOW))
+        for kind in ("cable", "many"):
+            rows += predict.compare(share.measure(predict.case_of(kind, n, policy, model)))[0]
     rows = sorted((p, m) for _, p, m in rows)
     for i, (p, m) in enumerate(rows, 1):
         print(f"share {i} {p:.3f} {m:.3f}")
