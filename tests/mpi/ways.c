@@ -7,12 +7,14 @@
  * rank sends meanwhile. ways BYTES ROUNDS FIRST incast: all ranks from FIRST on send to rank 0.
  */
 #include <limits.h>
+#include <time.h>
 
 #include "mt.h"
 
 enum { MESSAGES = 4 };
 
 static int bytes, peers;
+static unsigned pauses; /* what the next one of this rank is made from; 0: there are none */
 static unsigned char *out, *in;
 
 /* last: the number of the last round; rank 0 decides, and all pass on what they know. */
@@ -31,6 +33,18 @@ static void told(int class)
     fflush(stdout);
 }
 
+/* Up to 100 ms; every second one is short. */
+static void maybe_pause(void)
+{
+    struct timespec t = {0, 0};
+
+    if (!pauses)
+        return;
+    t.tv_nsec = (long)rand_r(&pauses) % 100000000;
+    t.tv_nsec >>= rand_r(&pauses) % 2 ? 0 : 13;
+    nanosleep(&t, NULL);
+}
+
 /* 0, or the class of an error. */
 static int exchange(int round, int *known)
 {
@@ -47,6 +61,7 @@ static int exchange(int round, int *known)
             memcpy(block(out, p, m), &mine, sizeof mine);
             MPI_Isend(block(out, p, m), bytes, MPI_BYTE, p, m, MPI_COMM_WORLD, &req[n++]);
         }
+    maybe_pause();
     err = MPI_Waitall(n, req, MPI_STATUSES_IGNORE);
     if (err)
         return MPI_Error_class(err, &class), class;
@@ -133,6 +148,27 @@ static int incast(int rounds, int first)
     return 0;
 }
 
+static int exchange_with_pauses(int rounds, unsigned seed)
+{
+    int most = bytes, last = INT_MAX, class = 0;
+    unsigned sizes = seed;
+    double begin = MPI_Wtime();
+
+    pauses = seed + 1000003u * (unsigned)(rank + 1);
+    for (int round = 0; round < rounds && !class; round++) {
+        bytes = rand_r(&sizes) % (most + 1) >> rand_r(&sizes) % 20;
+        bytes = bytes < (int)sizeof(struct stamp) ? (int)sizeof(struct stamp) : bytes;
+        maybe_pause();
+        class = exchange(round, &last);
+    }
+    bytes = most;
+    if (class)
+        told(class);
+    else if (!rank)
+        printf("longest %.6f at %.6f slow 0 rounds %d\n", (MPI_Wtime() - begin) * 1e3, begin * 1e3, rounds);
+    return class;
+}
+
 int main(int argc, char **argv)
 {
     int class, last = INT_MAX;
@@ -147,7 +183,9 @@ int main(int argc, char **argv)
     in = calloc((size_t)size * MESSAGES, (size_t)bytes);
     if (argc < 5)
         EQ(exchange(-1, &last), 0);
-    if (argc > 4)
+    if (argc > 4 && !strcmp(argv[4], "pauses"))
+        class = exchange_with_pauses(atoi(argv[2]), (unsigned)atoi(argv[3]));
+    else if (argc > 4)
         class = incast(atoi(argv[2]), atoi(argv[3]));
     else if (argc > 2)
         class = run(atof(argv[2]));

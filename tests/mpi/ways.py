@@ -16,7 +16,8 @@ BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
 SOON_MS = 20
 SHORT = {"silent/rc/8/out", "silent/rc/65536/in", "silent/uc/1048576/out", "silent/ud/65536/both", "silent/ring/8/both",
          "taken/rc/1048576/hdr", "taken/uc/8/hdr", "incast/rc/16/sdr-pcix", "crossed/rc/8", "crossed/uc/1048576",
-         "crossed/ud/8", "mended/rc", "back/rc/4/300"}
+         "crossed/ud/8", "mended/rc", "back/rc/4/300", "pauses/uc/1",
+         "pauses/ud/2"}
 
 
 def topology(name):
@@ -102,6 +103,10 @@ def make_rows():
             for ppn in (2, 8):
                 rows.append(Row(f"incast/{links}/{8 * ppn}/{model}", [1 << 20, 2, ppn, "incast"], [], links, 8 * ppn,
                                 net=MANY, model=model, ppn=ppn, judge=steady(), seconds=120))
+    # nor is one whose peer computes: a thousand exchanges and pauses for each kind
+    for links in ("rc", "uc", "ud", "rc,ud", "ring"):
+        for seed in range(1, 6):
+            rows.append(Row(f"pauses/{links}/{seed}", [300000, 200, seed, "pauses"], [], links, judge=steady(), seconds=120))
     # 2. both ends lose different rails
     for links in ("rc", "uc", "ud", "rc,ud", "ring"):
         for size in (8, 1 << 20):
