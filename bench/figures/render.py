@@ -9,6 +9,7 @@ import html, json, os, shutil, subprocess
 
 SIMULATED = "simulated, in virtual time"
 COLOURS = ["#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"]
+TICKS = 16  # labels on an axis that does not count bytes, at most
 KINDS = {"calibration": "the model was set to give this number", "prediction": "follows from the model and our code"}
 VERDICTS = {None: "", True: ", met", False: ", MISSED"}
 
@@ -89,6 +90,12 @@ def quoted(text):
     return '"' + text.replace("\\", "").replace('"', "'").replace("_", "\\\\_").replace("{", "(").replace("}", ")") + '"'
 
 
+def ticks(figure, xs):
+    """Places on a numeric x axis with their labels: each x, or of a long series every k-th, the last one always"""
+    some = xs[::-1][::1 if figure.get("x", "bytes") == "bytes" else -(-len(xs) // TICKS)][::-1]
+    return ", ".join(f'"{x_name(figure, x)}" {x!r}' for x in some)
+
+
 def gnuplot_script(figure, curves, path):
     shown = [c for c in figure["curves"] if curves[c["name"]]]
     bars = any(isinstance(x, str) for x in all_x(curves))
@@ -104,10 +111,7 @@ def gnuplot_script(figure, curves, path):
     else:
         log = figure.get("log", "")
         lines += [f"set logscale {a} {2 if a == 'x' else 10}" for a in log]
-        xs = all_x(curves)
-        if figure.get("x", "bytes") == "bytes":
-            ticks = ", ".join(f'"{size(x)}" {x:g}' for x in xs)
-            lines.append(f"set xtics ({ticks}) rotate by -45")
+        lines.append(f"set xtics ({ticks(figure, all_x(curves))}) rotate by -45")
         lines.append("set yrange [0:*]" if "y" not in log else "set autoscale y")
     for i, c in enumerate(shown):
         colour = COLOURS[i % len(COLOURS)]

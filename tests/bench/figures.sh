@@ -24,7 +24,7 @@ title = "Bandwidth"
 y = "MB/s"
 args = "one:{x}"
 line = "one"
-at = [1024, 65536]
+at = [1024, 65536, 1048576]
 curve = [
   {name = "one", label = "one rail", env = {MRMPI_RAILS_MAX = "1"}},
   {name = "two", label = "two rails"},
@@ -126,6 +126,7 @@ like "a policy with a key that is not known yet is not measured" "a later policy
 like "a running job has changed its class at both ends" 'ends: [0-9.]+; target >= 2, met' "$tmp/d/claims.txt"
 if command -v gnuplot >/dev/null; then
   like "a plot" '</svg>' "$tmp/a/900-fig1.svg"
+  like "its last x has a label" '>1M<' "$tmp/a/900-fig1.svg"
   like "bars" '</svg>' "$tmp/b/900-fig2.svg"
 else
   ok "no plot without gnuplot # SKIP it is not installed" test ! -e "$tmp/a/900-fig1.svg"

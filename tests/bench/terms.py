@@ -60,6 +60,10 @@ check("a job for each case", [(x, j["argv"], j.get("ranks")) for x, j in jobs.ex
       [("IS A", ["is", "A", "2"], None), (16.0, ["go"], 32)])
 check("their points", jobs.points(curve, [("IS A", "us 3\nus 4\n"), (16.0, "us 5\n")]), {"IS A": 4.0, 16.0: 50.0})
 check("output without the number is a mistake", fails(ValueError, jobs.points, curve, [("IS A", "nothing")]), True)
+# what is drawn
+check("each size has its label at its place", render.ticks({}, [1024.0, 1048576.0, 4194304.0]), '"1K" 1024.0, "1M" 1048576.0, "4M" 4194304.0')
+long = render.ticks({"x": "ms"}, [10.0 * i for i in range(1, 42)])
+check("a long series has some labels, and the last", (long.count(","), long.split(", ")[-1]), (13, '"410" 410.0'))
 # jobs beside the measured one
 curve = {"model": "hdr", "topology": "x", "program": "contend", "policy": "version: 1", "class": "a", "args": "latency:8",
          "background": [{"args": "load:one:{x}:4", "ranks": 4, "class": "b"}, {"args": "", "program": "kernels", "tool": ""}]}
