@@ -5,12 +5,14 @@
  *
  *   ep   sums over all ranks (allreduce)                      ft   everybody to everybody (alltoall, pairwise)
  *   cg   partners in a row of a 2-D grid, and the transposed  mg   neighbours in a 3-D torus at distances 1, 2, 4, ...
- *   lu   four neighbours in a 2-D grid                        bt   neighbours in a 2-D torus, diagonals too (also sp)
+ *   lu   four neighbours in a 2-D grid                        bt   neighbours in a 2-D torus, diagonals too; sp the same
  *
  * An iteration sends one message of BYTES to each of them and computes for a while. Afterwards there is a sum over all,
- * as the benchmarks verify. Rank 0 prints "NAME peers P connections C queue_pairs Q kib K": means over the ranks of the
- * peers on other hosts to which the pattern sends, of the most connections and queue pairs that there were (counters of
- * the library), and of the growth of resident memory since MPI_Init.
+ * as the benchmarks verify. Rank 0 prints "NAME peers P local L connections C rings R queue_pairs Q kib K": means over
+ * the ranks of the peers on other hosts to which the pattern sends, and of those on the own one, of the most
+ * connections, rings and queue pairs that there were (counters of the library), and of the growth of resident memory
+ * since MPI_Init. Then "NAME packets N shm S ring R ud U rc C": the packets that a rank has sent, ACKs among them, and
+ * which percentage of them went by which channel.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -144,6 +146,11 @@ static long resident_kib(void)
 
 static MPI_T_pvar_session session;
 
+enum counter { CONNECTIONS, RINGS, QUEUE_PAIRS, SHM, NET, ACKS, RING, UD, COUNTERS };
+static const char *const counter_names[COUNTERS] = {
+    "connections_most", "rings_most", "queue_pairs_most", "shm_sent", "net_sent", "acks_sent", "ring_sent", "ud_sent"};
+static MPI_T_pvar_handle counters[COUNTERS];
+
 /* Opened before MPI_Init, a counter that is a largest value shows that value, since it grows from zero. */
 static MPI_T_pvar_handle counter_open(const char *name)
 {
@@ -175,19 +182,20 @@ static double counter_read(MPI_T_pvar_handle handle)
     return (double)value;
 }
 
-static int remote_peers(const char *host, const char *hosts, int length, bool everybody)
+/* To whom the pattern sends: on other hosts, and on this one. */
+static void count_peers(const char *host, const char *hosts, int length, bool everybody, double *remote, double *local)
 {
     bool *seen = calloc((size_t)size, sizeof *seen);
-    int n = 0;
 
+    seen[rank] = true;
     for (int i = 0; i < (everybody ? size : to.n); i++) {
         int other = everybody ? i : to.rank[i];
 
-        n += !seen[other] && strcmp(host, hosts + (size_t)other * (size_t)length) != 0;
+        if (!seen[other])
+            ++*(strcmp(host, hosts + (size_t)other * (size_t)length) ? remote : local);
         seen[other] = true;
     }
     free(seen);
-    return n;
 }
 
 static const struct pattern {
@@ -195,14 +203,27 @@ static const struct pattern {
     void (*peers)(void);
     bool everybody;
 } patterns[] = {{"ep", NULL, false}, {"ft", NULL, true}, {"cg", cg, false},
-                {"mg", mg, false},   {"lu", lu, false},  {"bt", bt, false}};
+                {"mg", mg, false},   {"lu", lu, false},  {"bt", bt, false}, {"sp", bt, false}};
 
-static void run(const struct pattern *p, int iterations, MPI_T_pvar_handle connections, MPI_T_pvar_handle queue_pairs)
+enum figure { REMOTE, LOCAL, KIB, COUNTED, FIGURES = COUNTED + COUNTERS };
+
+static void print_figures(const char *name, const double sum[FIGURES])
+{
+    const double *all = sum + COUNTED;
+    double packets = all[SHM] + all[NET] + all[ACKS], percent = 100 / (packets ? packets : 1);
+
+    printf("%s peers %.2f local %.2f connections %.2f rings %.2f queue_pairs %.2f kib %.0f\n", name, sum[REMOTE] / size,
+           sum[LOCAL] / size, all[CONNECTIONS] / size, all[RINGS] / size, all[QUEUE_PAIRS] / size, sum[KIB] / size);
+    printf("%s packets %.2f shm %.2f ring %.2f ud %.2f rc %.2f\n", name, packets / size, percent * all[SHM],
+           percent * all[RING], percent * all[UD], percent * (all[NET] + all[ACKS] - all[RING] - all[UD]));
+}
+
+static void run(const struct pattern *p, int iterations)
 {
     char *in = calloc(PEERS, BYTES), *out = calloc((size_t)(size > PEERS ? size : PEERS), BYTES), host[64],
          *hosts = malloc(64 * (size_t)size);
     char *all = calloc((size_t)size, BYTES);
-    double mine[4], sum[4], one = 1, ones;
+    double mine[FIGURES] = {0}, sum[FIGURES], one = 1, ones;
     long before;
     int length;
 
@@ -219,15 +240,14 @@ static void run(const struct pattern *p, int iterations, MPI_T_pvar_handle conne
         nanosleep(&(struct timespec){0, STEP_NS}, NULL); /* computes; the library looks at its counts every 10 ms */
     }
     MPI_Allreduce(&one, &ones, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    mine[1] = counter_read(connections);
-    mine[2] = counter_read(queue_pairs);
-    mine[3] = (double)(resident_kib() - before);
+    for (int i = 0; i < COUNTERS; i++)
+        mine[COUNTED + i] = counter_read(counters[i]);
+    mine[KIB] = (double)(resident_kib() - before);
     MPI_Allgather(host, sizeof host, MPI_BYTE, hosts, sizeof host, MPI_BYTE, MPI_COMM_WORLD);
-    mine[0] = remote_peers(host, hosts, sizeof host, p->everybody);
-    MPI_Reduce(mine, sum, 4, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    count_peers(host, hosts, sizeof host, p->everybody, &mine[REMOTE], &mine[LOCAL]);
+    MPI_Reduce(mine, sum, FIGURES, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("%s peers %.2f connections %.2f queue_pairs %.2f kib %.0f\n", p->name, sum[0] / size, sum[1] / size,
-               sum[2] / size, sum[3] / size);
+        print_figures(p->name, sum);
     free(in);
     free(out);
     free(all);
@@ -236,24 +256,23 @@ static void run(const struct pattern *p, int iterations, MPI_T_pvar_handle conne
 
 int main(int argc, char **argv)
 {
-    MPI_T_pvar_handle connections, queue_pairs;
     const struct pattern *p = patterns;
     int provided;
 
     while (argc == 3 && p < patterns + sizeof patterns / sizeof *patterns && strcmp(argv[1], p->name))
         p++;
     if (argc != 3 || p == patterns + sizeof patterns / sizeof *patterns) {
-        fprintf(stderr, "usage: patterns ep|ft|cg|mg|lu|bt ITERATIONS\n");
+        fprintf(stderr, "usage: patterns ep|ft|cg|mg|lu|bt|sp ITERATIONS\n");
         return 2;
     }
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_pvar_session_create(&session);
-    connections = counter_open("connections_most");
-    queue_pairs = counter_open("queue_pairs_most");
+    for (int i = 0; i < COUNTERS; i++)
+        counters[i] = counter_open(counter_names[i]);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    run(p, atoi(argv[2]), connections, queue_pairs);
+    run(p, atoi(argv[2]));
     MPI_Finalize();
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();

@@ -89,6 +89,8 @@ static const struct {
     [MR_STAT_REWRITTEN] = {"rewritten",
                            "writes of large messages that were done again, since the peer had not got them",
                            MR_TOPIC_CONNECTIONS},
+    [MR_STAT_UD_SENT] = {"ud_sent", "packets that were sent as datagrams, ACKs of their own among them",
+                         MR_TOPIC_RAILS},
     [MR_STAT_UD_ZCOPY] = {"ud_zcopy", "large messages that came as datagrams, straight into the program's memory",
                           MR_TOPIC_RAILS},
     [MR_STAT_UD_NO_QP] =

@@ -104,6 +104,7 @@ static int ud_send(struct mr_link *l, struct mr_packet *p)
         return err;
     mr_rail_add(l->rail, MR_RAIL_PACKETS_SENT, 1);
     mr_rail_add(l->rail, MR_RAIL_BYTES_SENT, size);
+    mr_stat_add(MR_STAT_UD_SENT, 1);
     return 0;
 }
 

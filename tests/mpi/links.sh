@@ -49,6 +49,8 @@ for kind in rc rc+ uc uc- ud ud-; do
   n=$(($(counted acks_sent) + $(counted acks_carried)))
   if [[ $kind == rc || $kind == *- ]]; then is "and nothing is acknowledged" "$n" 0
   else ok "it is acknowledged ($n)" test "$n" -gt 0; fi
+  datagrams=0; [[ $kind == ud* ]] && datagrams=$(($(counted net_sent) + $(counted acks_sent)))
+  is "datagrams are counted" "$(counted ud_sent)" "$datagrams"
   if [[ $kind == [ur]?- ]]; then like "that this is unsafe is said" 'MRMPI_RELIABLE=no: a packet that the network loses is lost' "$tmp/out"
     is "once" "$(grep -c 'MRMPI_RELIABLE=no' "$tmp/out")" 1
   else not_ok "and this is not unsafe" grep 'MRMPI_RELIABLE' "$tmp/out"; fi
