@@ -58,7 +58,6 @@ const int abi_error_of[MR_ERR_PROC_FAILED + 1] = {
     E(BASE),
     E(WIN),
     E(SESSION),
-    E(ERRHANDLER),
     E(ABI),
     [MR_ERR_PROC_FAILED] = MPIX_ERR_PROC_FAILED,
 #undef E

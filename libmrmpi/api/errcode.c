@@ -80,6 +80,7 @@ static const struct {
     E(RMA_FLAVOR, "wrong kind of window"),
     E(PROC_ABORTED, "a process was aborted"),
     E(VALUE_TOO_LARGE, "value does not fit"),
+    E(ERRHANDLER, "invalid error handler"), /* programs built with an mpi.h before MPI-4.1 do not know it: ARG */
 #undef E
 /* of the tool information interface, which calls no error handler */
 #define E(id, text)                                                                                                    \

@@ -223,7 +223,7 @@ enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e)
     else if (h == MPIR_ERRORS_THROW_EXCEPTIONS)
         *e = &mr_errhandler_throw;
     else if (!(*e = api_find(ABI_ERRHANDLER, h)))
-        return api_bad_handle(MR_ERR_ERRHANDLER, "errhandler", "error handler", h, MPI_ERRHANDLER_NULL);
+        return api_bad_handle(MR_ERR_ARG, "errhandler", "error handler", h, MPI_ERRHANDLER_NULL);
     return MR_SUCCESS;
 }
 
@@ -235,7 +235,7 @@ enum mr_err api_errhandler_for(MPI_Errhandler h, enum mr_errhandler_of of, struc
                                        [MR_ERRHANDLER_FILE] = "files"};
     enum mr_err err = api_errhandler(h, e);
     if (!err && (*e)->kind == MR_ERRHANDLER_USER && (*e)->of != of)
-        err = mr_fail(MR_ERR_ERRHANDLER, "the error handler is for %s, not for %s", what[(*e)->of], what[of]);
+        err = mr_fail(MR_ERR_ARG, "the error handler is for %s, not for %s", what[(*e)->of], what[of]);
     return err;
 }
 

@@ -57,7 +57,6 @@ enum mr_err {
     MR_ERR_WIN,
     MR_ERR_SESSION,
     MR_ERR_BASE,
-    MR_ERR_ERRHANDLER,
     MR_ERR_ABI,
     MR_ERR_PROC_FAILED,
 };

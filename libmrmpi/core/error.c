@@ -61,7 +61,6 @@ static const struct {
     E(BASE, "invalid base address"),
     E(WIN, "invalid window"),
     E(SESSION, "invalid session"),
-    E(ERRHANDLER, "invalid error handler"),
     E(ABI, "the Fortran interface has been set already"),
     E(PROC_FAILED, "a process of the job has failed"),
 #undef E

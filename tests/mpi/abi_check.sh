@@ -53,6 +53,13 @@ theirs_alone() {
   grep -E '^MPI(X|CH|R_T)?_[A-Z0-9_]+$' "$tmp/known" | grep -vE '_T$|^MPI(CH_(ERR|API|ATTR)|_PROTO_H|_FILE_DEFINED|_LAST_FUNC)' | comm -13 "$tmp/all" -
 }
 is "and none MPICH's alone" "$(theirs_alone | tr '\n' ' ')" ""
+# Programs built with MPICH's header know these classes of errors; MPI_Abi_... is nothing that they call.
+returned() {
+  sed -n 's/^    E(\([A-Z_]*\)),$/MPI_ERR_\1/p' libmrmpi/api/abi_mpich.c
+  sed -nE 's/^ *T_CHECK\(.*, ([A-Z_]+)\);$/MPI_T_ERR_\1/p; s/^NOTHING\(\w+, ([A-Z_]+),.*/MPI_T_ERR_\1/p' libmrmpi/api/mpi_t*.c
+}
+ok "there are classes that functions return" test "$(returned | sort -u | wc -l)" -gt 35
+is "and MPICH's header has all but one" "$(returned | sort -u | comm -23 - "$tmp/known" | tr '\n' ' ')" "MPI_ERR_ABI "
 ok "our header's values" values "$ours" "$tmp/a"
 ok "MPICH's values" values "$theirs" "$tmp/b"
 ok "all $(wc -l <"$tmp/names") constants, sizes and offsets agree" diff "$tmp/a" "$tmp/b"

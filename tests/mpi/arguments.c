@@ -82,7 +82,7 @@ static struct rule rule_of(const struct arg *a)
         {"MPI_Group", NULL, have.group, HANDLES(MPI_GROUP_NULL, have.freed_group, MPI_ERR_GROUP)},
         {"MPI_Info", NULL, have.info, HANDLES(MPI_INFO_NULL, have.freed_info, MPI_ERR_INFO)},
         {"MPI_Errhandler", NULL, MPI_ERRORS_RETURN,
-         HANDLES(MPI_ERRHANDLER_NULL, have.freed_handler, MPI_ERR_ERRHANDLER)},
+         HANDLES(MPI_ERRHANDLER_NULL, have.freed_handler, MPI_ERR_ARG)},
         {"MPI_Session",
          NULL,
          have.session,

@@ -91,6 +91,7 @@ static void arguments(void)
     FAILS(MPI_Comm_free(&c), MPI_ERR_COMM, "cannot be freed");
     t = MPI_INT;
     FAILS(MPI_Type_free(&t), MPI_ERR_TYPE, "built in");
+    FAILS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL), MPI_ERR_ARG, "error handler");
     MPI_Type_vector(2, 1, 2, MPI_INT, &t);
     FAILS(MPI_Send(&x, 1, t, 0, 0, MPI_COMM_WORLD), MPI_ERR_TYPE, "MPI_Type_commit");
     MPI_Datatype old = t;
