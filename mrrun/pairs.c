@@ -43,7 +43,7 @@ static bool alike(const struct host_rails *a, const struct host_rails *b)
     for (unsigned i = 0; i < a->num; i++)
         if (!same_rail(&a->rail[i], &b->rail[i]))
             return false;
-    return true;
+    return rails_nearest(a) == rails_nearest(b);
 }
 
 /* like[i]: the first host that is like host i. */
@@ -273,11 +273,18 @@ static void print_carriers(const struct pairs *p, const struct host_rails *h, bo
 }
 
 /* How a path is chosen among those that are open. */
-static void print_choice(const struct mr_policy policy[])
+static void print_choice(const struct pairs *p, const struct mr_policy policy[], int a, int b)
 {
     const struct mr_policy_kind *small = policy[MR_POLICY_SMALL].kind, *large = policy[MR_POLICY_LARGE].kind;
 
     printf("    packets, policy %s: %s\n", small->name, small->help);
+    if (small->prefers_near || mr_policy_needs_distance(&policy[0]) || mr_policy_needs_distance(&policy[1])) {
+        bool both = alike(&p->of[a], &p->of[b]);
+
+        rails_print_distances(&p->of[a], both ? NULL : p->hosts->name[a]);
+        if (!both)
+            rails_print_distances(&p->of[b], p->hosts->name[b]);
+    }
     printf("    large messages, policy %s: %s", large->name, large->help);
     if (large->stripes)
         printf("; cut from %s on (MRMPI_STRIPE_MIN)", value_bytes(mr_config.stripe_min));
@@ -300,14 +307,6 @@ static void read_policies(const struct host_rails *h, struct mr_policy policy[MR
 
 /* ---- protocol ---------------------------------------------------------------------------------------------------- */
 
-static bool answers_reads(const struct host_rails *h)
-{
-    for (unsigned i = 0; i < h->num; i++)
-        if (!h->rail[i].reads)
-            return false;
-    return true;
-}
-
 static bool is_slow(const struct host_rails *h)
 {
     for (unsigned i = 0; i < h->num; i++)
@@ -327,7 +326,7 @@ static const char *why_written(const struct pairs *p, const struct host_rails *f
         return only_writes;
     if (!strcmp(mr_config.rndv, "write"))
         return "MRMPI_RNDV=write";
-    if (!answers_reads(from) || !answers_reads(to))
+    if (!rails_answer_reads(from) || !rails_answer_reads(to))
         return "a rail of one of them does not do RDMA reads";
     if (strcmp(mr_config.rndv, "read") && is_slow(from))
         return "MRMPI_RNDV=auto, and a rail of the sender is InfiniBand of 10 Gb/s or less";
@@ -445,7 +444,7 @@ static void print_pair(const struct pairs *p, int a, int b)
         puts("    and to one to which much goes");
         print_carriers(p, &p->of[a], true);
     }
-    print_choice(policy);
+    print_choice(p, policy, a, b);
     print_cut(&policy[MR_POLICY_LARGE], pair, n, 64 << 10);
     print_cut(&policy[MR_POLICY_LARGE], pair, n, 1 << 20);
     print_levels(&p->of[a], same_levels(&p->of[a].qos, &p->of[b].qos) ? NULL : p->hosts->name[a]);

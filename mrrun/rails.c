@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/distance.h"
 #include "libmrmpi/verbs/port.h"
 #include "libmrmpi/verbs/rail.h"
 #include "libmrmpi/verbs/select.h"
@@ -22,16 +23,17 @@
 
 /* ---- on the host ------------------------------------------------------------------------------------------------- */
 
-static void print_rail(const struct mr_rail_addr *a)
+static void print_rail(const struct mr_rail_addr *a, unsigned distance)
 {
     printf("rail %s %u %u %u %u %u %u %u ", a->device, a->port, a->rate_mbps, a->lmc, a->mtu, a->global, a->gid_kind,
            a->reads);
     for (unsigned i = 0; i < sizeof a->gid; i++)
         printf("%02x", a->gid[i]);
-    puts("");
+    printf(" %u\n", distance);
 }
 
-static unsigned print_ports(struct ibv_context *ctx, const char *device, const struct mr_gid_wish *wish, unsigned most)
+static unsigned print_ports(struct ibv_context *ctx, const char *device, const struct mr_gid_wish *wish, unsigned most,
+                            unsigned distance)
 {
     struct ibv_device_attr attr;
     unsigned n = 0;
@@ -47,7 +49,7 @@ static unsigned print_ports(struct ibv_context *ctx, const char *device, const s
             mr_port_unusable(device, num, &port, mr_fabric_rejects, NULL) ||
             mr_port_describe(ctx, device, num, &port, wish, &a, &gid_index))
             continue;
-        print_rail(&a);
+        print_rail(&a, distance);
         n++;
     }
     return n;
@@ -58,23 +60,30 @@ static int print_devices(void)
     unsigned wanted = (unsigned)mr_config.rails_max, most = wanted && wanted < MR_RAILS_MAX ? wanted : MR_RAILS_MAX;
     struct mr_gid_wish wish;
     struct ibv_device **list;
+    unsigned *distance;
     int n = 0;
 
     if (!mr_gid_wish_parse(mr_config.roce_gid, &wish))
         return 1;
     list = ibv_get_device_list(&n);
+    distance = calloc((size_t)n + 1, sizeof *distance);
+    if (!distance)
+        most = 0;
+    else if (list)
+        mr_distances_of(list, (unsigned)n, distance);
     for (int i = 0; list && i < n && most; i++) {
         const char *name = ibv_get_device_name(list[i]);
         struct ibv_context *ctx = mr_device_selected(mr_config.devices, name, 0) ? ibv_open_device(list[i]) : NULL;
 
         if (!ctx)
             continue;
-        most -= print_ports(ctx, name, &wish, most);
+        most -= print_ports(ctx, name, &wish, most, distance[i]);
         ibv_close_device(ctx);
     }
     if (list)
         ibv_free_device_list(list);
-    return 0;
+    free(distance);
+    return distance ? 0 : 1;
 }
 
 static void print_qos(const struct mr_fabric_qos *q, int err)
@@ -118,13 +127,15 @@ static bool read_gid(const char *hex, uint8_t gid[16])
 static void read_rail(const char *line, struct host_rails *h)
 {
     struct mr_rail_addr a = {.port = 0};
+    unsigned distance;
     char gid[33];
 
     if (h->num == MR_RAILS_MAX ||
-        sscanf(line, "rail %31s %hhu %u %hhu %hhu %hhu %hhu %hhu %32s", a.device, &a.port, &a.rate_mbps, &a.lmc, &a.mtu,
-               &a.global, &a.gid_kind, &a.reads, gid) != 9 ||
+        sscanf(line, "rail %31s %hhu %u %hhu %hhu %hhu %hhu %hhu %32s %u", a.device, &a.port, &a.rate_mbps, &a.lmc,
+               &a.mtu, &a.global, &a.gid_kind, &a.reads, gid, &distance) != 10 ||
         strlen(gid) != 32 || !read_gid(gid, a.gid))
         return;
+    h->distance[h->num] = distance;
     h->rail[h->num++] = a;
 }
 
@@ -245,4 +256,49 @@ void rails_ask(const struct hosts *hosts, int num, char *const *env, struct host
     }
     for (int i = 0; i < num; i += AT_ONCE)
         ask_some(hosts, i, num - i < AT_ONCE ? num - i : AT_ONCE, env, out);
+}
+
+/* ---- of a host --------------------------------------------------------------------------------------------------- */
+
+bool rails_answer_reads(const struct host_rails *h)
+{
+    for (unsigned i = 0; i < h->num; i++)
+        if (!h->rail[i].reads)
+            return false;
+    return true;
+}
+
+uint32_t rails_nearest(const struct host_rails *h)
+{
+    unsigned least = ~0u;
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < h->num; i++)
+        least = h->distance[i] < least ? h->distance[i] : least;
+    for (unsigned i = 0; i < h->num; i++)
+        set |= (uint32_t)(h->distance[i] == least) << i;
+    return set;
+}
+
+static void print_rails_of(const struct host_rails *h, uint32_t set)
+{
+    for (unsigned i = 0; i < h->num; i++)
+        if (set >> i & 1)
+            printf(" %s:%u", h->rail[i].device, h->rail[i].port);
+}
+
+void rails_print_distances(const struct host_rails *h, const char *who)
+{
+    uint32_t near = rails_nearest(h);
+    unsigned num_near = (unsigned)__builtin_popcount(near);
+
+    printf("      near the ranks%s%s:", who ? " of " : "", who ? who : "");
+    if (num_near == h->num) {
+        puts(" all rails");
+        return;
+    }
+    print_rails_of(h, near);
+    printf("; far:");
+    print_rails_of(h, ~near);
+    puts("");
 }

@@ -14,6 +14,7 @@
 struct host_rails {
     unsigned num;
     struct mr_rail_addr rail[MR_RAILS_MAX]; /* without queue pairs */
+    unsigned distance[MR_RAILS_MAX];        /* from a rank there; smaller is nearer */
     struct mr_fabric_qos qos;
     int fabricd_error; /* errno; 0: it has answered */
     bool known;        /* it could be asked */
@@ -23,5 +24,11 @@ struct host_rails {
 int rails_print(void);
 /* Of the first num hosts; env is that of the ranks. */
 void rails_ask(const struct hosts *hosts, int num, char *const *env, struct host_rails *out);
+/* Does each of its rails do RDMA reads? */
+bool rails_answer_reads(const struct host_rails *h);
+/* The set of those of its rails that are nearest to ranks there, as the library counts. */
+uint32_t rails_nearest(const struct host_rails *h);
+/* Which are near, and which far, to standard output. who: the host; NULL: it goes without saying. */
+void rails_print_distances(const struct host_rails *h, const char *who);
 
 #endif

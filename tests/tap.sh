@@ -10,6 +10,7 @@
 #   listening PORT          is somebody listening on this TCP port?
 #   free_port [COUNT]       prints the first of COUNT (1) TCP ports in a row at which nobody listens. Hosts of a simulated fabric
 #                           share the machine's: programs that are given none meet those of the test that runs beside
+#   two_sockets A B         a machine of two sockets as hwloc reads it (HWLOC_XMLFILE): mlx5_0 is at NUMA node A, mlx5_1 at B
 #   done_testing            prints the plan; the exit status says whether all passed
 #
 # $tmp is a fresh directory, removed at exit. on_exit 'CMD' runs CMD at exit, last first.
@@ -104,6 +105,24 @@ counter() {
     echo "simfab cannot catch the time stamp counter on this machine$(sed -n 's/.*time stamp counter stays real .*figures that they make of it//p' "$SIMFAB_DIR/engine.log" | head -n 1)"
   fi
   return 1
+}
+two_sockets() {
+  local n
+  echo '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0">'
+  echo '<object type="Machine" os_index="0" cpuset="0x00000003" complete_cpuset="0x00000003" allowed_cpuset="0x00000003" nodeset="0x00000003" complete_nodeset="0x00000003" allowed_nodeset="0x00000003" gp_index="1">'
+  for n in 0 1; do
+    local set; set=$(printf 0x%08x $((1 << n)))
+    echo "<object type=\"Package\" os_index=\"$n\" cpuset=\"$set\" complete_cpuset=\"$set\" nodeset=\"$set\" complete_nodeset=\"$set\" gp_index=\"$((10 + n))\">"
+    echo "<object type=\"NUMANode\" os_index=\"$n\" cpuset=\"$set\" complete_cpuset=\"$set\" nodeset=\"$set\" complete_nodeset=\"$set\" gp_index=\"$((20 + n))\" local_memory=\"1073741824\"/>"
+    echo "<object type=\"Core\" os_index=\"$n\" cpuset=\"$set\" complete_cpuset=\"$set\" nodeset=\"$set\" complete_nodeset=\"$set\" gp_index=\"$((30 + n))\">"
+    echo "<object type=\"PU\" os_index=\"$n\" cpuset=\"$set\" complete_cpuset=\"$set\" nodeset=\"$set\" complete_nodeset=\"$set\" gp_index=\"$((40 + n))\"/></object>"
+    local d
+    for d in 0 1; do
+      [ "${@:d+1:1}" = $n ] && echo "<object type=\"OSDev\" gp_index=\"$((50 + d))\" name=\"mlx5_$d\" osdev_type=\"3\"/>"
+    done
+    echo '</object>'
+  done
+  echo '</object></topology>'
 }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 done_testing() {

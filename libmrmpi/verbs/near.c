@@ -1,125 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * How far the adapters of this host are from this process: between the NUMA nodes of the processors that it may run on
- * and that of the adapter, as hwloc tells it.
- */
-#include <hwloc.h>
-#include <hwloc/openfabrics-verbs.h>
-#include <stdio.h>
-
+/* How far the rails are from this process. */
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/distance.h"
 #include "libmrmpi/verbs/internal.h"
 
-#define UNKNOWN_NEAR 10u /* what firmware says of a node and itself, */
-#define UNKNOWN_FAR  20u /* and commonly of two nodes */
-
-static hwloc_obj_t node_of(hwloc_topology_t t, unsigned os_index)
+static unsigned list_devices(struct ibv_device *dev[MR_RAILS_MAX])
 {
-    return hwloc_get_numanode_obj_by_os_index(t, os_index);
-}
-
-/* As the firmware says; else whether they are the same. */
-static unsigned node_distance(hwloc_topology_t t, unsigned from, unsigned to)
-{
-    struct hwloc_distances_s *matrix;
-    hwloc_obj_t a = node_of(t, from), b = node_of(t, to);
-    hwloc_uint64_t there = 0, back;
-    unsigned n = 1;
-
-    if (a && b && !hwloc_distances_get_by_name(t, "NUMALatency", &n, &matrix, 0) && n) {
-        if (hwloc_distances_obj_pair_values(matrix, a, b, &there, &back))
-            there = 0;
-        hwloc_distances_release(t, matrix);
-    }
-    return there ? (unsigned)there : from == to ? UNKNOWN_NEAR : UNKNOWN_FAR;
-}
-
-/* From the nearest of the nodes on which the process may run to the nearest of those that the adapter is at. */
-static unsigned distance_of_sets(hwloc_topology_t t, hwloc_const_nodeset_t ours, hwloc_const_nodeset_t its)
-{
-    unsigned least = UNKNOWN_FAR, found = 0, a, b;
-
-    hwloc_bitmap_foreach_begin(a, ours) hwloc_bitmap_foreach_begin(b, its)
-    {
-        unsigned d = node_distance(t, a, b);
-
-        least = !found++ || d < least ? d : least;
-    }
-    hwloc_bitmap_foreach_end();
-    hwloc_bitmap_foreach_end();
-    return found ? least : UNKNOWN_NEAR;
-}
-
-static hwloc_topology_t topology_load(void)
-{
-    hwloc_topology_t t;
-
-    if (hwloc_topology_init(&t))
-        return NULL;
-    if (!hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) && !hwloc_topology_load(t))
-        return t;
-    hwloc_topology_destroy(t);
-    return NULL;
-}
-
-/* The nodes of the processors that the process may run on; not those that its memory may be on. */
-static bool nodes_of_process(hwloc_topology_t t, hwloc_nodeset_t out)
-{
-    hwloc_cpuset_t cpus = hwloc_bitmap_alloc();
-    bool ok = cpus && !hwloc_get_cpubind(t, cpus, HWLOC_CPUBIND_THREAD);
-
-    if (ok)
-        hwloc_cpuset_to_nodeset(t, cpus, out);
-    hwloc_bitmap_free(cpus);
-    return ok && !hwloc_bitmap_iszero(out);
-}
-
-static unsigned device_distance(hwloc_topology_t t, hwloc_const_nodeset_t ours, const struct mr_device *dev)
-{
-    hwloc_obj_t osdev = hwloc_ibv_get_device_osdev(t, dev->ctx->device), at;
-
-    at = osdev ? hwloc_get_non_io_ancestor_obj(t, osdev) : NULL;
-    return at && at->nodeset ? distance_of_sets(t, ours, at->nodeset) : UNKNOWN_NEAR;
-}
-
-/* -1: it is not known. */
-static int node_of_device(const struct mr_device *dev)
-{
-    char path[256];
-    int node = -1;
-    FILE *f;
-
-    snprintf(path, sizeof path, "/sys/class/infiniband/%s/device/numa_node", dev->name);
-    f = fopen(path, "re");
-    if (f) {
-        if (fscanf(f, "%d", &node) != 1)
-            node = -1;
-        fclose(f);
-    }
-    return node;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        dev[i] = mr_verbs.rail[i].dev->ctx->device;
+    return mr_verbs.num_rails;
 }
 
 bool mr_rails_are_apart(void)
 {
-    if (mr_verbs.num_rails > 1 && mr_config_foreign("HWLOC_XMLFILE"))
-        return true; /* what the kernel says does not count */
-    for (unsigned i = 1; i < mr_verbs.num_devices; i++)
-        if (node_of_device(&mr_verbs.device[i]) != node_of_device(&mr_verbs.device[0]))
-            return true;
-    return false;
+    struct ibv_device *dev[MR_RAILS_MAX];
+
+    return mr_distances_may_differ(dev, list_devices(dev));
 }
 
 void mr_rails_distances(unsigned out[MR_RAILS_MAX])
 {
-    hwloc_nodeset_t ours = hwloc_bitmap_alloc();
-    hwloc_topology_t t = topology_load();
-    bool known = t && ours && nodes_of_process(t, ours);
+    struct ibv_device *dev[MR_RAILS_MAX];
 
-    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        out[i] = known ? device_distance(t, ours, mr_verbs.rail[i].dev) : UNKNOWN_NEAR;
-    if (!known)
+    if (!mr_distances_of(dev, list_devices(dev), out))
         mr_log(MR_LOG_WARN, "hwloc cannot tell on which processors this process may run: all rails count as near");
-    hwloc_bitmap_free(ours);
-    if (t)
-        hwloc_topology_destroy(t);
 }

@@ -92,26 +92,8 @@ pulled() { # the fault is set when the ranks begin, so that time of the fabric p
 }
 ok "the bound rail's cable is pulled and put back" pulled
 
-# locality, on a machine of two sockets as hwloc reads it: the first rail is at the one, the second at the other
-machine() { # NUMA node of mlx5_0, of mlx5_1
-  local n
-  echo '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0">'
-  echo '<object type="Machine" os_index="0" cpuset="0x00000003" complete_cpuset="0x00000003" allowed_cpuset="0x00000003" nodeset="0x00000003" complete_nodeset="0x00000003" allowed_nodeset="0x00000003" gp_index="1">'
-  for n in 0 1; do
-    local set; set=$(printf 0x%08x $((1 << n)))
-    echo "<object type=\"Package\" os_index=\"$n\" cpuset=\"$set\" complete_cpuset=\"$set\" nodeset=\"$set\" complete_nodeset=\"$set\" gp_index=\"$((10 + n))\">"
-    echo "<object type=\"NUMANode\" os_index=\"$n\" cpuset=\"$set\" complete_cpuset=\"$set\" nodeset=\"$set\" complete_nodeset=\"$set\" gp_index=\"$((20 + n))\" local_memory=\"1073741824\"/>"
-    echo "<object type=\"Core\" os_index=\"$n\" cpuset=\"$set\" complete_cpuset=\"$set\" nodeset=\"$set\" complete_nodeset=\"$set\" gp_index=\"$((30 + n))\">"
-    echo "<object type=\"PU\" os_index=\"$n\" cpuset=\"$set\" complete_cpuset=\"$set\" nodeset=\"$set\" complete_nodeset=\"$set\" gp_index=\"$((40 + n))\"/></object>"
-    local d
-    for d in 0 1; do
-      [ "${@:d+1:1}" = $n ] && echo "<object type=\"OSDev\" gp_index=\"$((50 + d))\" name=\"mlx5_$d\" osdev_type=\"3\"/>"
-    done
-    echo '</object>'
-  done
-  echo '</object></topology>'
-}
-machine 0 1 >"$tmp/far.xml"
+# locality: the first rail is at the one socket, the second at the other
+two_sockets 0 1 >"$tmp/far.xml"
 near="HWLOC_XMLFILE=$tmp/far.xml;HWLOC_THISSYSTEM=1;$S"
 if taskset -c 1 true 2>/dev/null; then
   table "$two" <<END

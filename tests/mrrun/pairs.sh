@@ -57,6 +57,26 @@ for r in json.load(open('$tmp/stats.json'))['rails']:
 is "and so they were" "$(by_job)" "True True"
 like "without fabricd all is on level 0" '^    service levels: small 0, large 0 \(default: no fabricd answers there' "$tmp/out"
 
+# ---- rails at two sockets
+two_sockets 0 1 >"$tmp/machine.xml"
+near() { pairs | sed -n 's/^      near the ranks\(.*\)/\1/p' | tr '\n' ';'; }
+explain_at() { # PROCESSORS [MRRUN-OPTION...]: a rank may run on these
+  fabric "$topologies/two-hosts-two-rails.net" env HWLOC_XMLFILE="$tmp/machine.xml" HWLOC_THISSYSTEM=1 \
+    taskset -c "$1" mrrun --explain -n 2 "${@:2}"
+}
+if taskset -c 1 true 2>/dev/null; then
+  ok "ranks at the first socket" explain_at 0
+  is "have the first rail near" "$(near)" ": mlx5_0:1; far: mlx5_1:1;"
+  ok "ranks at the second" explain_at 1 -x MRMPI_POLICY_SMALL=near
+  is "the second" "$(near)" ": mlx5_1:1; far: mlx5_0:1;"
+  ok "ranks that may run on both" explain_at 0,1
+  is "have both near" "$(near)" ": all rails;"
+  ok "a policy that does not ask" explain_at 0 -x MRMPI_POLICY_SMALL=round-robin
+  is "is not told" "$(near)" ""
+else
+  echo "# one processor only: locality is not tried"
+fi
+
 # ---- many hosts that are alike
 ok "eight hosts" fabric "$topologies/eight-hosts-two-rails.net" env MRMPI_LINKS=rc,ud MRMPI_STRIPE_MIN=2M \
   MRMPI_RULES='control: ud; eager size<=2K count>=9: rc; eager: ud; any: rc' mrrun --explain -n 8
