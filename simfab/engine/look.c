@@ -18,7 +18,8 @@
 /* Of time that others make pass, after which an idle actor looks at the world: */
 #define RESTLESS_PS       100000000ull
 #define RESTLESS_MAX_PS   10000000000ull /* at first, and at most */
-#define IDLE_US           100 /* the first pause while nothing can happen, of real and of virtual time; twice each time, */
+/* The first pause while nothing can happen, of real and of virtual time; each is twice as long as the last, up to: */
+#define IDLE_US           100
 #define IDLE_US_MAX       10000
 #define FREE_TURN_NS      20000000ull   /* how long actors run freely at once */
 #define FREE_BUDGET_NS    2000000000ull /* and in all, without anything that the engine sees, before they slow down */
