@@ -31,9 +31,18 @@ enum abi_kind {
 };
 enum { ABI_INDEX_BITS = 21, ABI_GENERATION_BITS = 5, ABI_INDEX_MAX = 1 << ABI_INDEX_BITS };
 
-static inline int abi_handle(enum abi_kind kind, uint32_t generation, uint32_t index)
+static inline int abi_handle_first(enum abi_kind kind, uint32_t index)
 {
-    return (int)(3u << 30 | (uint32_t)kind << 26 | generation << ABI_INDEX_BITS | index);
+    return (int)(3u << 30 | (uint32_t)kind << 26 | index);
+}
+
+/* The same with the next generation, which comes round. */
+static inline int abi_handle_next(int handle)
+{
+    const uint32_t generation = ((1u << ABI_GENERATION_BITS) - 1) << ABI_INDEX_BITS;
+    uint32_t u = (uint32_t)handle;
+
+    return (int)((u & ~generation) | ((u + (1u << ABI_INDEX_BITS)) & generation));
 }
 
 static inline uint32_t abi_handle_index(int handle)

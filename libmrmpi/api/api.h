@@ -129,16 +129,16 @@ void api_leave_any(bool any);
 /* ---- handles (handle.c) ---- */
 
 struct api_slot {
-    void *object;       /* NULL: free */
-    int handle;         /* valid one, if not free */
-    uint32_t next;      /* free list; 0: end */
-    uint32_t refs;      /* how often the handle was given out */
-    uint8_t generation; /* counts uses of the slot, so that a freed handle is recognised */
+    void *object;          /* NULL: free */
+    int handle;            /* valid one, if not free */
+    int next_handle;       /* of the next object: another generation, so that a freed handle is recognised */
+    struct api_slot *next; /* free list */
+    uint32_t refs;         /* how often the handle was given out */
 };
 struct api_table {
-    struct api_slot **chunks;
-    uint32_t used, cap, free; /* slot 0 is never used */
-    uint32_t live;            /* objects in it */
+    struct api_slot **chunks, *free;
+    uint32_t used, cap; /* slot 0 is never used */
+    uint32_t live;      /* objects in it */
 };
 enum { API_CHUNK_BITS = 10, API_CHUNK = 1 << API_CHUNK_BITS };
 extern struct api_table api_tables[ABI_KINDS];

@@ -28,42 +28,59 @@ static bool grow(struct api_table *t)
         return false;
     t->cap += API_CHUNK;
     if (t->used == 0)
-        t->used = 1; /* slot 0 stays empty: 0 ends the free list */
+        t->used = 1; /* slot 0 stays empty: no handle ends with it */
     return true;
+}
+
+/* One that was never used; NULL: no memory, or too many. */
+static struct api_slot *first_use(enum abi_kind kind)
+{
+    struct api_table *t = &api_tables[kind];
+    if (t->used == t->cap && !grow(t))
+        return NULL;
+    struct api_slot *s = slot(t, t->used);
+    s->next_handle = abi_handle_first(kind, t->used++);
+    return s;
+}
+
+static inline int put_in(struct api_table *t, struct api_slot *s, void *object)
+{
+    s->object = object;
+    s->refs = 1;
+    t->live++;
+    return s->handle = s->next_handle;
+}
+
+/* There is a free slot. */
+static inline int use_again(struct api_table *t, void *object)
+{
+    struct api_slot *s = t->free;
+    t->free = s->next;
+    return put_in(t, s, object);
 }
 
 int api_handle_new(enum abi_kind kind, void *object)
 {
     struct api_table *t = &api_tables[kind];
-    uint32_t i = t->free;
-    if (i) {
-        t->free = slot(t, i)->next;
-    } else {
-        if (t->used == t->cap && !grow(t))
-            return 0;
-        i = t->used++;
-    }
-    struct api_slot *s = slot(t, i);
-    s->object = object;
-    s->refs = 1;
-    s->handle = abi_handle(kind, s->generation, i);
-    t->live++;
-    return s->handle;
+    struct api_slot *s;
+    if (t->free)
+        return use_again(t, object);
+    s = first_use(kind);
+    return s ? put_in(t, s, object) : 0;
 }
 
 bool api_handle_free(enum abi_kind kind, int handle)
 {
     struct api_table *t = &api_tables[kind];
-    uint32_t i = abi_handle_index(handle);
-    struct api_slot *s = slot(t, i);
+    struct api_slot *s = slot(t, abi_handle_index(handle));
     if (--s->refs)
         return false;
     t->live--;
     s->object = NULL;
     s->handle = 0;
-    s->generation = (s->generation + 1) & ((1 << ABI_GENERATION_BITS) - 1);
+    s->next_handle = abi_handle_next(handle);
     s->next = t->free;
-    t->free = i;
+    t->free = s;
     return true;
 }
 
@@ -103,25 +120,29 @@ static int handle_for(enum abi_kind kind, int known, void *object)
 {
     if (!known)
         return api_handle_new(kind, object);
-    slot(&api_tables[kind], abi_handle_index(known))->refs++;
+    if (!builtin_handle(known))
+        slot(&api_tables[kind], abi_handle_index(known))->refs++;
     return known;
 }
 
 #define NEW(name, kind, htype, null, what)                                                                             \
-    enum mr_err api_new_##name(struct mr_##name *object, htype *h)                                                     \
+    static __attribute__((noinline)) enum mr_err name##_handle(struct mr_##name *object, htype *h)                     \
     {                                                                                                                  \
-        if (object && builtin_handle(object->handle)) {                                                                \
-            *h = object->handle;                                                                                       \
+        *h = object ? handle_for(kind, object->handle, object) : 0;                                                    \
+        if (*h) {                                                                                                      \
+            object->handle = *h;                                                                                       \
             return MR_SUCCESS;                                                                                         \
         }                                                                                                              \
-        int handle = object ? handle_for(kind, object->handle, object) : 0;                                            \
-        if (!handle) {                                                                                                 \
-            if (object)                                                                                                \
-                mr_##name##_put(object);                                                                               \
-            *h = null;                                                                                                 \
-            return no_handle(what);                                                                                    \
-        }                                                                                                              \
-        *h = object->handle = handle;                                                                                  \
+        if (object)                                                                                                    \
+            mr_##name##_put(object);                                                                                   \
+        *h = null;                                                                                                     \
+        return no_handle(what);                                                                                        \
+    }                                                                                                                  \
+    enum mr_err api_new_##name(struct mr_##name *object, htype *h)                                                     \
+    {                                                                                                                  \
+        if (unlikely(!object || object->handle || !api_tables[kind].free))                                             \
+            return name##_handle(object, h);                                                                           \
+        *h = object->handle = use_again(&api_tables[kind], object);                                                    \
         return MR_SUCCESS;                                                                                             \
     }
 NEW(type, ABI_TYPE, MPI_Datatype, MPI_DATATYPE_NULL, "datatype")
