@@ -92,10 +92,9 @@ extern struct mr_type *const abi_pairs[5];
 static inline struct mr_type *abi_basic(MPI_Datatype h)
 {
     uint32_t u = (uint32_t)h;
-    if (u >> 16 == 0x4c00) {
-        struct mr_type *t = abi_basics[u & 0xff];
-        return t && t->handle == h ? t : NULL;
-    }
+    struct mr_type *t = abi_basics[u & 0xff];
+    if (__builtin_expect(t && t->handle == h, 1))
+        return t;
     return u - 0x8c000000u < 5 ? abi_pairs[u - 0x8c000000u] : NULL;
 }
 

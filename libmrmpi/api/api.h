@@ -41,12 +41,14 @@ typedef MPI_Aint api_displ;
 #define API_COUNT_MAX                  ((uint64_t)INT64_MAX)
 #define API_WIDE                       true /* for struct mr_vec */
 #define MPI_COUNT_FN(type, name, args) MPI_FN(type, name##_c, args)
+#define API_NAME(name)                 "MPI_" #name "_c"
 #else
 typedef int api_count;
 typedef int api_displ;
 #define API_COUNT_MAX                  ((uint64_t)INT_MAX)
 #define API_WIDE                       false
 #define MPI_COUNT_FN(type, name, args) MPI_FN(type, name, args)
+#define API_NAME(name)                 "MPI_" #name
 #endif
 
 /* A count for the user; MPI_UNDEFINED if it does not fit. */
@@ -100,6 +102,33 @@ int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, 
     return MPI_SUCCESS
 
 /*
+ * A short function of a communicator (its parameter comm) that is called often. What is behind this macro is its work:
+ * it returns an error. Locking is in a function of its own, so that where nothing is to be done before the work no
+ * argument is kept for the time after.
+ */
+#define MPI_SHORT_FN(name, params, args)                                                                               \
+    static inline __attribute__((always_inline)) enum mr_err name##_work params;                                       \
+    static __attribute__((noinline)) int name##_guarded params                                                         \
+    {                                                                                                                  \
+        enum mr_err err;                                                                                               \
+        api_enter(API_NAME(name));                                                                                     \
+        err = name##_work args;                                                                                        \
+        if (unlikely(err))                                                                                             \
+            return api_fail(api_known_comm(comm), err, API_NAME(name));                                                \
+        api_unlock();                                                                                                  \
+        return MPI_SUCCESS;                                                                                            \
+    }                                                                                                                  \
+    MPI_COUNT_FN(int, name, params)                                                                                    \
+    {                                                                                                                  \
+        enum mr_err err;                                                                                               \
+        if (unlikely(!api_plain))                                                                                      \
+            return name##_guarded args;                                                                                \
+        err = name##_work args;                                                                                        \
+        return likely(!err) ? MPI_SUCCESS : api_fail(api_known_comm(comm), err, API_NAME(name));                       \
+    }                                                                                                                  \
+    static inline enum mr_err name##_work params
+
+/*
  * Functions that are allowed at any time, before initialization and after finalization too, and in several threads then
  * (MPI-4.0 section 11.4.1): info objects, error handlers, classes and codes, sessions.
  */
@@ -125,6 +154,14 @@ void api_leave_any(bool any);
         if (unlikely(err))                                                                                             \
             goto out;                                                                                                  \
     } while (0)
+
+/* What a check returns that has failed: an error. Where it is found nothing is kept for the time after. */
+static inline enum mr_err api_sure(enum mr_err err)
+{
+    if (!err)
+        __builtin_unreachable();
+    return err;
+}
 
 /* ---- handles (handle.c) ---- */
 
@@ -177,28 +214,34 @@ enum mr_err api_bad_handle(enum mr_err err, const char *argument, const char *wh
 #define api_info(h, i)  api_info_named(h, i, #h)
 #define api_hints(h)    api_hints_named(h, #h)
 
+/* NULL: there is none of this handle. */
+static inline struct mr_comm *api_known_comm(MPI_Comm h)
+{
+    if (likely(h == MPI_COMM_WORLD))
+        return mr_comm_world;
+    return h == MPI_COMM_SELF ? mr_comm_self : api_find(ABI_COMM, h);
+}
+
 static inline enum mr_err api_comm_named(MPI_Comm h, struct mr_comm **c, const char *name)
 {
     if (likely(h == MPI_COMM_WORLD))
         *c = mr_comm_world;
-    else if (h == MPI_COMM_SELF)
-        *c = mr_comm_self;
-    else if (!(*c = api_find(ABI_COMM, h)))
-        return api_bad_handle(MR_ERR_COMM, name, "communicator", h, MPI_COMM_NULL);
+    else if (!(*c = api_known_comm(h)))
+        return api_sure(api_bad_handle(MR_ERR_COMM, name, "communicator", h, MPI_COMM_NULL));
     return MR_SUCCESS;
 }
 
 static inline enum mr_err api_type_named(MPI_Datatype h, struct mr_type **t, const char *name)
 {
     if (unlikely(!(*t = abi_basic(h))) && !(*t = api_find(ABI_TYPE, h)))
-        return api_bad_handle(MR_ERR_TYPE, name, "datatype", h, MPI_DATATYPE_NULL);
+        return api_sure(api_bad_handle(MR_ERR_TYPE, name, "datatype", h, MPI_DATATYPE_NULL));
     return MR_SUCCESS;
 }
 
 static inline enum mr_err api_op_named(MPI_Op h, struct mr_op **op, const char *name)
 {
     if (unlikely(!(*op = abi_builtin_op(h))) && !(*op = api_find(ABI_OP, h)))
-        return api_bad_handle(MR_ERR_OP, name, "operation", h, MPI_OP_NULL);
+        return api_sure(api_bad_handle(MR_ERR_OP, name, "operation", h, MPI_OP_NULL));
     return MR_SUCCESS;
 }
 
@@ -207,14 +250,14 @@ static inline enum mr_err api_group_named(MPI_Group h, struct mr_group **g, cons
     if (h == MPI_GROUP_EMPTY)
         *g = &mr_group_empty;
     else if (!(*g = api_find(ABI_GROUP, h)))
-        return api_bad_handle(MR_ERR_GROUP, name, "group", h, MPI_GROUP_NULL);
+        return api_sure(api_bad_handle(MR_ERR_GROUP, name, "group", h, MPI_GROUP_NULL));
     return MR_SUCCESS;
 }
 
 static inline enum mr_err api_request(MPI_Request h, struct mr_request **r)
 {
     if (unlikely(!(*r = api_find(ABI_REQUEST, h))))
-        return api_bad_handle(MR_ERR_REQUEST, "request", "request", h, MPI_REQUEST_NULL);
+        return api_sure(api_bad_handle(MR_ERR_REQUEST, "request", "request", h, MPI_REQUEST_NULL));
     return MR_SUCCESS;
 }
 
@@ -223,7 +266,7 @@ struct mr_info *api_info_env(void); /* MPI_INFO_ENV; NULL: no memory */
 static inline enum mr_err api_info_named(MPI_Info h, struct mr_info **i, const char *name)
 {
     if (!(*i = h == MPI_INFO_ENV ? api_info_env() : api_find(ABI_INFO, h)))
-        return api_bad_handle(MR_ERR_INFO, name, "info object", h, MPI_INFO_NULL);
+        return api_sure(api_bad_handle(MR_ERR_INFO, name, "info object", h, MPI_INFO_NULL));
     return MR_SUCCESS;
 }
 
@@ -272,11 +315,11 @@ static inline enum mr_err api_buffer_named(const void *buf, int64_t count, const
                                            const char *count_name, const char *type_name)
 {
     if (unlikely(count < 0) && mr_config.check_args)
-        return api_bad_count(count, count_name);
+        return api_sure(api_bad_count(count, count_name));
     if (unlikely(!t->committed) && mr_config.check_args)
-        return api_bad_type(t, type_name);
+        return api_sure(api_bad_type(t, type_name));
     if (unlikely(api_no_address(buf)) && count && (buf || (t->size && t->builtin)) && mr_config.check_args)
-        return api_bad_buffer(buf, count, name, count_name);
+        return api_sure(api_bad_buffer(buf, count, name, count_name));
     return MR_SUCCESS;
 }
 
@@ -306,9 +349,9 @@ static inline enum mr_err api_dest_named(const struct mr_comm *c, int rank, int 
                                          const char *tag_name)
 {
     if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL && mr_config.check_args)
-        return api_bad_rank(c, rank, false, name);
+        return api_sure(api_bad_rank(c, rank, false, name));
     if (unlikely(tag < 0 || tag > MR_TAG_UB) && mr_config.check_args)
-        return api_bad_tag(tag, tag_name);
+        return api_sure(api_bad_tag(tag, tag_name));
     return MR_SUCCESS;
 }
 
@@ -317,16 +360,16 @@ static inline enum mr_err api_source_named(const struct mr_comm *c, int rank, in
 {
     if (unlikely((unsigned)rank >= (unsigned)c->num_peers) && rank != MPI_PROC_NULL && rank != MPI_ANY_SOURCE &&
         mr_config.check_args)
-        return api_bad_rank(c, rank, true, name);
+        return api_sure(api_bad_rank(c, rank, true, name));
     if (unlikely((tag < 0 || tag > MR_TAG_UB) && tag != MPI_ANY_TAG) && mr_config.check_args)
-        return api_bad_tag(tag, tag_name);
+        return api_sure(api_bad_tag(tag, tag_name));
     return MR_SUCCESS;
 }
 
 #define NOT_NULL(p)                                                                                                    \
     do {                                                                                                               \
         if (unlikely(!(p)))                                                                                            \
-            CHECK(api_null(#p));                                                                                       \
+            CHECK(api_sure(api_null(#p)));                                                                             \
     } while (0)
 
 /* The same in functions that are allowed at any time and need no lock. */

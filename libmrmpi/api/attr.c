@@ -333,7 +333,7 @@ static enum mr_err type_set(MPI_Datatype type, int keyval, void *value, enum abi
 
 static enum mr_err type_get(MPI_Datatype type, int keyval, void *value, int *flag, enum abi_attr_kind as)
 {
-    struct mr_type *t;
+    struct mr_type *t = NULL;
     enum mr_err err = !value ? api_null("value") : !flag ? api_null("flag") : api_type(type, &t);
     return err ? err : get(t->attrs, keyval, MR_KEYVAL_TYPE, value, flag, as);
 }

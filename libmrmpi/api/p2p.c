@@ -42,33 +42,35 @@ message_args_named(const void *buf, api_count count, MPI_Datatype datatype, MPI_
     CHECK(api_source(*(c), source, tag))
 
 #define SEND(name, mode)                                                                                               \
-    MPI_COUNT_FN(int, name,                                                                                            \
-                 (const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))          \
+    MPI_SHORT_FN(name, (const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),    \
+                 (buf, count, datatype, dest, tag, comm))                                                              \
     {                                                                                                                  \
-        struct mr_comm *c = NULL;                                                                                      \
+        enum mr_err err;                                                                                               \
+        struct mr_comm *c;                                                                                             \
         struct mr_type *t;                                                                                             \
-        API_ENTER();                                                                                                   \
         SEND_ARGS(buf, count, datatype, dest, tag, comm, &c, &t);                                                      \
         err = (mode) == MR_SEND_BUFFERED ? mr_bsend(buf, (size_t)count, t, dest, tag, c, c->context)                   \
                                          : mr_send(buf, (size_t)count, t, dest, tag, c, c->context, mode);             \
-        API_LEAVE(c);                                                                                                  \
+    out:                                                                                                               \
+        return err;                                                                                                    \
     }
 
 #define ISEND(name, mode)                                                                                              \
-    MPI_COUNT_FN(int, name,                                                                                            \
-                 (const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,           \
-                  MPI_Request *request))                                                                               \
+    MPI_SHORT_FN(name, (const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,     \
+                        MPI_Request *request),                                                                         \
+                 (buf, count, datatype, dest, tag, comm, request))                                                     \
     {                                                                                                                  \
-        struct mr_comm *c = NULL;                                                                                      \
+        enum mr_err err;                                                                                               \
+        struct mr_comm *c;                                                                                             \
         struct mr_type *t;                                                                                             \
         struct mr_request *r;                                                                                          \
-        API_ENTER();                                                                                                   \
         NOT_NULL(request);                                                                                             \
         SEND_ARGS(buf, count, datatype, dest, tag, comm, &c, &t);                                                      \
         CHECK((mode) == MR_SEND_BUFFERED ? mr_ibsend(buf, (size_t)count, t, dest, tag, c, c->context, &r)              \
                                          : mr_isend(buf, (size_t)count, t, dest, tag, c, c->context, mode, &r));       \
         err = api_new_request(r, request);                                                                             \
-        API_LEAVE(c);                                                                                                  \
+    out:                                                                                                               \
+        return err;                                                                                                    \
     }
 
 SEND(Send, MR_SEND_STANDARD)
