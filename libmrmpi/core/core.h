@@ -152,7 +152,12 @@ struct mr_type {
  */
 void mr_type_pack(const void *buf, size_t count, const struct mr_type *type, size_t offset, void *out, size_t len);
 void mr_type_unpack(void *buf, size_t count, const struct mr_type *type, size_t offset, const void *in, size_t len);
-struct mr_type *mr_type_get(struct mr_type *t);
+static inline struct mr_type *mr_type_get(struct mr_type *t)
+{
+    if (__builtin_expect(!t->builtin, 0))
+        t->refs++;
+    return t;
+}
 void mr_type_put(struct mr_type *t);
 struct mr_comm *mr_comm_get(struct mr_comm *c);
 void mr_comm_put(struct mr_comm *c);

@@ -79,13 +79,6 @@ struct mr_type mr_type_basic[MR_NUM_BASICS] = {
 
 struct mr_type *const mr_type_byte = &mr_type_basic[MR_BASIC_BYTE];
 
-struct mr_type *mr_type_get(struct mr_type *t)
-{
-    if (!t->builtin)
-        t->refs++;
-    return t;
-}
-
 void mr_recipe_free(struct mr_recipe *r)
 {
     if (!r)

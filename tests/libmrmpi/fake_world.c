@@ -98,12 +98,6 @@ size_t mr_type_grain(const struct mr_type *t)
     return t->size;
 }
 
-struct mr_type *mr_type_get(struct mr_type *t)
-{
-    t->refs++;
-    return t;
-}
-
 void mr_type_put(struct mr_type *t)
 {
     t->refs--;
