@@ -63,18 +63,23 @@ void mr_post_close(struct mr_qp *qp)
     qp->inline_send = NULL;
 }
 
+static inline unsigned unsignaled(const struct mr_qp *qp)
+{
+    return qp->unsignaled_sends + qp->unsignaled_others;
+}
+
 /* At least one request in signal_every is signaled, and all are while half of the queue or more is taken. */
 static void renew_unsignaled_left(struct mr_qp *qp)
 {
     unsigned most = qp->rail->signal_every - 1, half = qp->depth / 2, left;
 
-    left = qp->error || qp->room <= half || qp->unsignaled >= most ? 0 : most - qp->unsignaled;
+    left = qp->error || qp->room <= half || unsignaled(qp) >= most ? 0 : most - unsignaled(qp);
     qp->unsignaled_left = left && left > qp->room - half ? qp->room - half : left;
 }
 
 void mr_post_restart(struct mr_qp *qp)
 {
-    qp->unsignaled = qp->unsignaled_sends = 0;
+    qp->unsignaled_sends = qp->unsignaled_others = 0;
     prepare_inline_send(qp);
     renew_unsignaled_left(qp);
 }
@@ -88,7 +93,7 @@ static inline int request_begin(struct mr_qp *qp, struct ibv_send_wr *wr, bool c
         return qp->error;
     if (tx) {
         tx->qp = qp;
-        tx->requests = qp->unsignaled + 1;
+        tx->requests = unsignaled(qp) + 1;
         tx->sends = qp->unsignaled_sends + counts;
         wr->wr_id = mr_wr_id(&tx->wr);
         wr->send_flags |= IBV_SEND_SIGNALED;
@@ -105,8 +110,8 @@ static inline int post_error(int err)
 
 static inline void count_unsignaled(struct mr_qp *qp, bool counts)
 {
-    qp->unsignaled++;
     qp->unsignaled_sends += counts;
+    qp->unsignaled_others += !counts;
     qp->unsignaled_left -= qp->unsignaled_left > 0;
 }
 
@@ -119,7 +124,7 @@ static inline int request_end(struct mr_qp *qp, bool counts, const struct mr_tx 
     qp->rail->cq_room--;
     mr_verbs.answered = true;
     if (tx) {
-        qp->unsignaled = qp->unsignaled_sends = 0;
+        qp->unsignaled_sends = qp->unsignaled_others = 0;
         renew_unsignaled_left(qp);
     } else {
         count_unsignaled(qp, counts);
@@ -144,7 +149,6 @@ int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len)
     err = ibv_post_send(qp->qp, &s->wr, &s->bad);
     if (__builtin_expect(err, 0))
         return post_error(err);
-    qp->unsignaled++;
     qp->unsignaled_sends++;
     qp->unsignaled_left--;
     qp->room--;
@@ -270,14 +274,14 @@ int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_
         address_datagram(&wr[i], to, imm + i);
     }
     tx->qp = qp;
-    tx->requests = qp->unsignaled + n;
+    tx->requests = unsignaled(qp) + n;
     tx->sends = qp->unsignaled_sends;
     wr[n - 1].wr_id = mr_wr_id(&tx->wr);
     wr[n - 1].send_flags = IBV_SEND_SIGNALED;
     err = ibv_post_send(qp->qp, wr, &bad);
     while (posted < n && !(err && bad == &wr[posted]))
         posted++;
-    qp->unsignaled = err ? qp->unsignaled + posted : 0; /* a later request gives back the room of what was posted */
+    qp->unsignaled_others = err ? qp->unsignaled_others + posted : 0; /* a later one gives their room back */
     qp->unsignaled_sends = err ? qp->unsignaled_sends : 0;
     qp->room -= posted;
     qp->rail->cq_room -= posted;

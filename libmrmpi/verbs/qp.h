@@ -47,10 +47,9 @@ struct mr_qp {
     struct ibv_qp *qp;
     struct mr_rail *rail;
     struct mr_inline_send *inline_send; /* prepared (post.c) */
+    unsigned unsignaled_left; /* so many requests may follow before one must be signaled; 0 after an error, too */
     uint32_t max_inline;
-    unsigned unsignaled_left;  /* so many requests may follow before one must be signaled; 0 after an error, too */
-    unsigned unsignaled;       /* posted since the last signaled one */
-    unsigned unsignaled_sends; /* those of them that are sends */
+    unsigned unsignaled_sends, unsignaled_others; /* posted since the last signaled one: sends, all else */
     unsigned depth, room;      /* of the send queue; requests that may still be posted */
     unsigned finished; /* signaled requests that have come back; wraps */
     int error;
