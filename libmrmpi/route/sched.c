@@ -7,7 +7,6 @@
 
 #define AWAY        (1500ull * MR_SCHED_NS) /* about the latency of a stripe on an idle rail */
 #define PACKET_TIME (64ull * MR_SCHED_NS) /* of a processor, at least, until it has the next packet */
-#define PACKET_COST 512 /* of a packet, whatever its length, in bytes of a long one */
 
 /* The first in turn, of those with the least due. */
 static unsigned take_least(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
@@ -54,7 +53,7 @@ static unsigned take_next(const struct mr_sched *s, const struct mr_load *load, 
 
 static uint64_t time_for(const struct mr_sched *s, const struct mr_load *l, uint64_t len)
 {
-    uint64_t time = (len + PACKET_COST) * s->kib_time / 1024;
+    uint64_t time = (len + MR_SCHED_PACKET) * s->kib_time / 1024;
 
     return l->weight == MR_WEIGHT_MAX ? time : time * MR_WEIGHT_MAX / (l->weight ? l->weight : 1);
 }
@@ -140,6 +139,31 @@ void mr_sched_tell_time(struct mr_sched *s, uint64_t ns)
     s->run = 0;
 }
 
+void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set)
+{
+    s->even = p->kind->turn == MR_TURN_FAIR && !s->uneven ? set : 0;
+    s->least = 0;
+}
+
+/*
+ * What each has carried only grows: the least is looked for when the next one has more than it was. Weights that have
+ * changed are seen then, too.
+ */
+bool mr_sched_is_least(struct mr_sched *s, const struct mr_load *load)
+{
+    uint64_t least = s->due[s->next];
+
+    for (unsigned rest = s->even, i = 0; rest; rest >>= 1, i++) {
+        if (!(rest & 1))
+            continue;
+        if (load[i].weight != MR_WEIGHT_MAX)
+            return false;
+        least = s->due[i] < least ? s->due[i] : least;
+    }
+    s->least = least;
+    return s->due[s->next] == least;
+}
+
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
                        uint32_t excluded, uint64_t len)
 {
@@ -176,16 +200,16 @@ static void use_quantum(struct mr_sched *s, const struct mr_load *load, unsigned
     if (i != s->next || s->used >= MR_SCHED_QUANTUM)
         s->used = 0;
     s->next = i;
-    s->used += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + PACKET_COST;
+    s->used += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + MR_SCHED_PACKET;
     *load[i].until = end_of(s, &load[i], len);
 }
 
 /* One that was down, or has just become heavier, does not catch up with what the others have carried meanwhile. */
 static void add_due(struct mr_sched *s, unsigned n, unsigned i, uint64_t cost, uint32_t weight)
 {
+    s->used = (i == last_of(s, n) ? s->used : 0) + (unsigned)(cost < MR_SCHED_QUANTUM ? cost : MR_SCHED_QUANTUM);
     if (s->due[i] > s->now)
         s->now = s->due[i];
-    s->used = (i == last_of(s, n) ? s->used : 0) + (unsigned)(cost < MR_SCHED_QUANTUM ? cost : MR_SCHED_QUANTUM);
     s->due[i] = s->now + (weight == MR_WEIGHT_MAX ? cost : cost * MR_WEIGHT_MAX / (weight ? weight : 1));
     s->next = i + 1 < n ? i + 1 : 0;
 }
@@ -195,7 +219,7 @@ static void add_to_run(struct mr_sched *s, const struct mr_load *l, uint64_t len
     *l->until = end_of(s, l, len);
     s->clock += PACKET_TIME;
     if (s->run < MR_SCHED_SELDOM)
-        s->run += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + PACKET_COST;
+        s->run += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + MR_SCHED_PACKET;
 }
 
 /* The window of another one begins when this one's is used up, or when this one is passed over. */
@@ -213,12 +237,12 @@ void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct 
 {
     switch (p->kind->turn) {
     case MR_TURN_FAIR:
-        add_due(s, n, i, len + PACKET_COST, load[i].weight);
+        add_due(s, n, i, len + MR_SCHED_PACKET, load[i].weight);
         if (__builtin_expect(s->uneven, 0))
             add_to_run(s, &load[i], len);
         break;
     case MR_TURN_WEIGHTED:
-        add_due(s, n, i, PACKET_COST, p->of == MR_POLICY_SMALL ? load[i].small_weight : load[i].weight);
+        add_due(s, n, i, MR_SCHED_PACKET, p->of == MR_POLICY_SMALL ? load[i].small_weight : load[i].weight);
         break;
     case MR_TURN_ROUND:
         s->next = i + 1 < n ? i + 1 : 0;

@@ -30,6 +30,7 @@ struct mr_load {
 #define MR_SCHED_QUANTUM 4096u /* what goes over the same subchannel before the next is sought, if there is hurry */
 #define MR_SCHED_SELDOM  65536u /* the same of short packets over unequal rails: they take the processor's time */
 #define MR_SCHED_FAR     (200u * MR_SCHED_NS) /* what a packet takes between the sockets of a host, about */
+#define MR_SCHED_PACKET  512u  /* what a packet costs, whatever its length, in bytes of a long one */
 #define MR_SCHED_LONG    2048u /* of a packet that takes so much longer over a slow rail that the time is asked for */
 
 struct mr_sched {
@@ -43,6 +44,8 @@ struct mr_sched {
     uint64_t clock; /* the time, as last told, and what packets have taken since, at least */
     uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */
     uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
+    uint32_t even;  /* MR_TURN_FAIR, not uneven: set of those that are up and not excluded; else nothing */
+    uint64_t least; /* none of these has carried less; when it was found they had the same weight */
 };
 
 struct mr_stripe {
@@ -86,6 +89,24 @@ static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_
 }
 
 /*
+ * The same for packets over even subchannels, in a few instructions: mr_sched_even says which they are, whenever that
+ * or the policy changes. s->answers is set. n: mr_sched_pick has to be asked. A weight that changes is seen when the
+ * next turn of all begins.
+ */
+void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set);
+bool mr_sched_is_least(struct mr_sched *s, const struct mr_load *load);
+static inline unsigned mr_sched_pick_even(struct mr_sched *s, const struct mr_load *load, unsigned n)
+{
+    unsigned i = s->next;
+
+    if (__builtin_expect(s->answers, 0)) {
+        i = (i ? i : n) - 1;
+        return s->used < MR_SCHED_QUANTUM && s->even >> i & 1 && load[i].weight == MR_WEIGHT_MAX ? i : n;
+    }
+    return s->even >> i & 1 && (s->due[i] <= s->least || mr_sched_is_least(s, load)) ? i : n;
+}
+
+/*
  * Subchannel i, which was picked for a packet of len bytes, has no room: so many are under way there, of about that
  * length. True: the packet is there sooner if it waits, than over another one, none of the set excluded: i is fast, and
  * what a slow one carries holds up all that follows.
@@ -99,6 +120,20 @@ static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s
 {
     if (n > 1)
         mr_sched_count(p, s, load, n, i, len);
+}
+/*
+ * The same after mr_sched_pick_even, of a packet shorter than a quantum. One that was down does not catch up with what
+ * the others have carried meanwhile.
+ */
+static inline void mr_sched_charge_even(struct mr_sched *s, unsigned n, unsigned i, unsigned len)
+{
+    unsigned cost = len + MR_SCHED_PACKET;
+
+    if (s->due[i] > s->now)
+        s->now = s->due[i];
+    s->due[i] = s->now + cost;
+    s->used = (i == s->next ? 0 : s->used) + cost;
+    s->next = i + 1 < n ? i + 1 : 0;
 }
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The communication scheduler's plans, and the completion filter that puts the stripes together again. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "libmrmpi/bulk/filter.h"
 #include "libmrmpi/route/sched.h"
@@ -41,6 +42,61 @@ START_TEST(round_robin_skips_those_that_are_down)
     ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 4, 0, 4096), 4);
     ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 1, 0, 4096), 1);
     ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 0, 0, 4096), 0);
+}
+END_TEST
+
+/* Picks and charges a short packet in a few instructions where that is possible. */
+static unsigned take_even(struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned len, unsigned *few)
+{
+    unsigned i = mr_sched_pick_even(s, load, n);
+
+    if (i == n)
+        return take(s, load, n, len);
+    mr_sched_charge_even(s, n, i, len);
+    ++*few;
+    return i;
+}
+
+static uint32_t up_of(const struct mr_load *load, unsigned n)
+{
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        set |= (uint32_t)load[i].up << i;
+    return set;
+}
+
+/* Packets of all lengths, answers among them, while subchannels go down and come back: the turns are those of pick. */
+START_TEST(even_ones_have_the_same_turns)
+{
+    enum { ROUNDS = 20000 };
+    unsigned n = 2 + (unsigned)_i, few = 0;
+    uint64_t due[2][MR_SUBS_MAX] = {0};
+    struct mr_sched a = {.due = due[0], .used = MR_SCHED_QUANTUM}, b = {.due = due[1], .used = MR_SCHED_QUANTUM};
+    struct mr_load load[MR_SUBS_MAX];
+
+    srand((unsigned)_i + 1);
+    set(load, n, MR_WEIGHT_MAX);
+    mr_sched_even(&fair, &b, up_of(load, n));
+    for (unsigned r = 0; r < ROUNDS; r++) {
+        unsigned len = rand() % 8 ? 8 : rand() % 2 ? (unsigned)rand() % 200 : (unsigned)rand() % 20000, got;
+
+        if (rand() % 100 == 0) {
+            load[(unsigned)rand() % n].up = rand() % 3;
+            mr_sched_even(&fair, &b, up_of(load, n));
+        }
+        a.answers = b.answers = rand() % 5 == 0;
+        if (!up_of(load, n))
+            continue;
+        got = len < 200 ? take_even(&b, load, n, len, &few) : take(&b, load, n, len);
+        ck_assert_uint_eq(got, take(&a, load, n, len));
+        ck_assert(!memcmp(due[0], due[1], sizeof due[0]) && a.next == b.next && a.used == b.used && a.now == b.now);
+    }
+    ck_assert_uint_gt(few, ROUNDS / 5);
+    load[0].weight = MR_WEIGHT_MAX / 2;
+    b.least = 0;
+    b.answers = false;
+    ck_assert_uint_eq(mr_sched_pick_even(&b, load, n), n); /* it is not even any more */
 }
 END_TEST
 
@@ -737,6 +793,7 @@ int main(void)
     tcase_add_test(t, a_slow_port_is_for_what_the_fast_one_has_no_time_for);
     tcase_add_test(t, paths_of_a_port_take_turns);
     tcase_add_test(t, nobody_catches_up);
+    tcase_add_loop_test(t, even_ones_have_the_same_turns, 0, 7);
     tcase_add_test(t, light_ones_are_left_out);
     tcase_add_test(t, no_rail);
     tcase_add_loop_test(t, covers, 0, 10);
