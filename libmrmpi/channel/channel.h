@@ -22,11 +22,13 @@ struct mr_channel_ops;
 
 /*
  * What pt2pt/ reaches of a virtual channel without a call. The sizes are vc/'s: 0 until they are asked for
- * (mr_vc_eager_max), then they do not change, but for part. The rest belongs to pt2pt/ and is zero at first: the byte
- * that goes with every packet to the peer, and room for what it keeps of the peer.
+ * (mr_vc_eager_max), then they do not change, but for part. How short a message has to be for mr_vc_send_short the
+ * channel says, and says anew when it changes. The rest belongs to pt2pt/ and is zero at first: the byte that goes with
+ * every packet to the peer, and room for what it keeps of the peer.
  */
 struct mr_vc_front {
     uint32_t eager_max, eager_most;
+    uint32_t short_below; /* less than so many bytes; 0: no message */
     uint32_t part; /* of a message in several packets; 0: eager_max. At the peer's pace (route/pace.h) it is less */
     uint8_t note;
     _Alignas(8) unsigned char room[104];
@@ -37,8 +39,8 @@ struct mr_vc {
     struct mr_vc_front front;
     int rank;  /* of the peer, in the world; negative: there was no memory for it */
     int error; /* nonzero: the peer is lost */
-    uint32_t self;     /* our rank in the world */
-    uint32_t next_seq; /* of the next packet that we send */
+    uint32_t next_seq; /* of the next packet that we send, */
+    uint32_t self;     /* and our rank in the world: as in its header */
     const struct mr_channel_ops *ops;
     void *data; /* the channel's own, its connection; NULL until it is set */
 };
@@ -54,6 +56,10 @@ static inline int mr_vc_world_rank(const struct mr_vc *vc)
 static inline void mr_vc_set_part_max(struct mr_vc *vc, size_t part)
 {
     vc->front.part = (uint32_t)part;
+}
+static inline void mr_vc_set_short_below(struct mr_vc *vc, size_t bytes)
+{
+    vc->front.short_below = (uint32_t)bytes;
 }
 
 /* A region as a channel made it (the first member of its own struct); the ops that made it take it back. */
@@ -93,6 +99,8 @@ struct mr_channel_ops {
     unsigned (*caps)(int world_rank, size_t len); /* enum mr_vc_caps, for a message of that length */
     int (*reserve)(struct mr_vc *vc, unsigned packets); /* as mr_vc_reserve; only for what has eager_packets or rate */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
+    /* as mr_vc_send_short; only for what says mr_vc_front.short_below */
+    bool (*send_short)(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
     int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what);

@@ -46,22 +46,23 @@ extern MR_OWN struct mr_packet_pool mr_packets_short; /* of MR_PACKET_SHORT byte
 int mr_packets_reserve(unsigned num);
 /* A packet with this header and payload; NULL: no memory. */
 struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len);
-/* The same for a payload of MR_PACKET_SHORT - MR_WIRE_MAX bytes at most, if a packet is at hand: else NULL. */
-static inline struct mr_packet *mr_packet_make_short(const struct mr_hdr *hdr, const void *payload, size_t len)
+/* The next of the short ones that are free, to be filled; NULL: none is at hand. */
+static inline struct mr_packet *mr_packet_take_short(void)
 {
     struct mr_packet *p = mr_packets_short.free;
-    size_t head;
 
-    if (__builtin_expect(!p, 0))
-        return NULL;
-    mr_packets_short.free = (struct mr_packet *)p->kept.next;
-    head = mr_wire_put(hdr, mr_wire_form(hdr, len), p->data);
-    if (len)
-        memcpy(p->data + head, payload, len);
+    if (__builtin_expect(p != NULL, 1))
+        mr_packets_short.free = (struct mr_packet *)p->kept.next;
+    return p;
+}
+/* Fills it, whose first head bytes are its header, with MR_PACKET_SHORT - MR_WIRE_MAX bytes at most. */
+static inline void mr_packet_fill_short(struct mr_packet *p, size_t head, const void *payload, size_t len)
+{
     p->size = p->kept.len = (uint32_t)(head + len);
     p->payload = (uint32_t)len;
     p->tail = 0;
-    return p;
+    if (len)
+        memcpy(p->data + head, payload, len);
 }
 /* It was not posted. */
 static inline void mr_packet_unmake_short(struct mr_packet *p)

@@ -135,6 +135,7 @@ static void hold_to_pace(struct mr_peer *p, uint32_t kb)
         mr_pace_take(mr_net_of(p)->pace, MR_PACE_UNDER_WAY);
     mr_vc_set_part_max(p->vc, mr_pace_limits(mr_net_of(p)->pace) ? MR_PACE_PACKET - MR_WIRE_MAX : 0);
     mr_net.peers_pace = mr_peers.ahead_limited = true;
+    mr_net_renew_shorts();
 }
 
 bool mr_grant_control(struct mr_peer *p, const struct mr_hdr *hdr, size_t len)

@@ -96,7 +96,7 @@ void mr_rely_time(void);
 void mr_rely_poll(bool idle, uint64_t now_ns);
 
 /* ---- rings.c ---- */
-/* As mr_peer_events.established. */
+/* Packets go over links that may have rings. */
 void mr_rings_established(struct mr_peer *p);
 /* Packets have been counted: others may deserve rings now. */
 void mr_rings_tick(void);
@@ -105,6 +105,7 @@ bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *p
 
 /* ---- post.c: as struct mr_channel_ops ---- */
 int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
 int mr_net_reserve(struct mr_vc *vc, unsigned packets);
 unsigned mr_net_waiting(struct mr_vc *vc);
 /* Posts what waits, as far as there is room. */
@@ -117,6 +118,10 @@ unsigned mr_net_eager_packets(int rank);
 unsigned mr_net_rate(int rank, size_t *whole);
 size_t mr_net_packet_max(int rank);
 unsigned mr_net_caps(int rank, size_t len);
+
+/* How short a message goes to the peer without questions (mr_vc_front.short_below): after what that depends on. */
+void mr_net_renew_short(struct mr_peer *p);
+void mr_net_renew_shorts(void); /* to all peers */
 
 /* ---- rates.c ---- */
 /* As fabricd says of this process and each of its rails at present: ahead of the bulk, and reads. */

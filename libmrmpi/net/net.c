@@ -85,6 +85,7 @@ const struct mr_channel_ops mr_channel_net = {
     .caps = mr_net_caps,
     .reserve = mr_net_reserve,
     .send = mr_net_send,
+    .send_short = mr_net_send_short,
     .advertise = net_advertise,
     .withdraw = mr_bulk_withdraw,
     .put = net_put,

@@ -107,6 +107,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
                q.level[MR_LEVEL_SMALL].sl[0], q.level[MR_LEVEL_BULK].sl[0]);
     respread = memcmp(q.spread, mr_peers.qos.spread, sizeof q.spread) != 0;
     mr_peers.qos = q;
+    mr_net_renew_shorts();
     if (respread) {
         mr_spread_news();
         mr_peers_reweigh();

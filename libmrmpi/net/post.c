@@ -238,11 +238,75 @@ static __attribute__((noinline)) int send_in_turn(struct mr_vc *vc, const struct
     return 0;
 }
 
-/* There is nothing to ask but whose turn it is: a short message to such a peer, and nothing waits. */
-static inline bool goes_plainly(const struct mr_peer *p, const struct mr_hdr *hdr, size_t len)
+/*
+ * A short packet to a peer for which mr_vc_front.short_below is set: there is nothing to ask but whose turn it is.
+ * Nothing waits. False: it is not posted, and free again; so in all of these.
+ */
+static inline __attribute__((always_inline)) bool post_over(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
-    return len <= MR_PACKET_SHORT - MR_WIRE_MAX && len <= mr_peers.qos.level[MR_LEVEL_SMALL].max &&
-           !(hdr->flags & MR_VC_FLAGS_HEAD) && p && p->plain && !mr_peers.ahead_limited && mr_window_is_clear(&p->out);
+    if (__builtin_expect(l->ops->send(l, k), 0)) {
+        mr_packet_unmake_short(k);
+        return false;
+    }
+    mr_window_post(&p->out, &k->kept, l->index);
+    mr_stat_add(MR_STAT_NET_SENT, 1);
+    return true;
+}
+
+static __attribute__((noinline)) bool post_as_asked(struct mr_peer *p, struct mr_packet *k, unsigned len)
+{
+    unsigned i = mr_packet_turn(p, p->excluded, len);
+
+    if (i == p->num_now) {
+        mr_packet_unmake_short(k);
+        return false;
+    }
+    if (!post_over(p, p->now[i].level[MR_LEVEL_SMALL], k))
+        return false;
+    mr_packet_taken(p, i, len);
+    return true;
+}
+
+/* Several subchannels: if they are even, whose turn it is takes little to know. */
+static inline __attribute__((always_inline)) bool post_in_turn(struct mr_peer *p, struct mr_packet *k, unsigned len)
+{
+    unsigned i, n = p->num_now;
+
+    p->packet_turn.answers = mr_peer_answers(p) && !p->num_large;
+    i = mr_sched_pick_even(&p->packet_turn, p->load, n);
+    if (__builtin_expect(i == n, 0))
+        return post_as_asked(p, k, len);
+    if (!post_over(p, p->small[i], k))
+        return false;
+    p->arrived = mr_peers.arrived;
+    mr_sched_charge_even(&p->packet_turn, n, i, len);
+    return true;
+}
+
+static inline __attribute__((always_inline)) bool post_short(struct mr_peer *p, struct mr_packet *k, size_t len)
+{
+    return p->straight ? post_over(p, p->straight, k) : post_in_turn(p, k, (unsigned)len);
+}
+
+bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
+{
+    struct mr_peer *p = vc->data;
+    struct mr_packet *k = mr_window_is_full(&p->out) ? NULL : mr_packet_take_short();
+    struct mr_hdr *hdr;
+
+    if (__builtin_expect(!k, 0))
+        return false;
+    hdr = (struct mr_hdr *)k->data; /* the first MR_WIRE_MIN bytes of it */
+    hdr->kind = MR_VC_KIND_EAGER;
+    hdr->flags = hdr->form = 0;
+    hdr->note = vc->front.note;
+    hdr->seq = vc->next_seq;
+    hdr->src = vc->self;
+    hdr->rank = rank;
+    hdr->tag = tag;
+    hdr->ctx = ctx;
+    mr_packet_fill_short(k, MR_WIRE_MIN, payload, len);
+    return post_short(p, k, len);
 }
 
 /* What is refused goes the other way: there it is seen why. */
@@ -250,27 +314,12 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
 {
     struct mr_peer *p = vc->data;
     struct mr_packet *k;
-    struct mr_link *l;
-    unsigned i = 0;
 
-    if (__builtin_expect(!goes_plainly(p, hdr, len), 0))
-        return send_in_turn(vc, hdr, payload, len);
-    l = p->straight;
-    if (!l) {
-        i = mr_packet_turn(p, p->excluded, len);
-        if (__builtin_expect(i == p->num_now, 0))
-            return send_in_turn(vc, hdr, payload, len);
-        l = p->now[i].level[MR_LEVEL_SMALL];
+    if (len < vc->front.short_below && !(hdr->flags & MR_VC_FLAGS_HEAD) && mr_window_is_clear(&p->out) &&
+        (k = mr_packet_take_short())) {
+        mr_packet_fill_short(k, mr_wire_put(hdr, mr_wire_form(hdr, len), k->data), payload, len);
+        if (post_short(p, k, len))
+            return 0;
     }
-    k = mr_packet_make_short(hdr, payload, len);
-    if (__builtin_expect(!k, 0))
-        return send_in_turn(vc, hdr, payload, len);
-    if (__builtin_expect(l->ops->send(l, k), 0)) {
-        mr_packet_unmake_short(k);
-        return send_in_turn(vc, hdr, payload, len);
-    }
-    mr_window_post(&p->out, &k->kept, l->index);
-    mr_packet_taken(p, i, len);
-    mr_stat_add(MR_STAT_NET_SENT, 1);
-    return 0;
+    return send_in_turn(vc, hdr, payload, len);
 }

@@ -21,6 +21,7 @@ void mr_rates_take(void)
         mr_net.message_ns[i] = mr_ahead_message_ns(r->rate_mbps);
         mr_peers.ahead_limited |= rate != 0;
     }
+    mr_net_renew_shorts();
 }
 
 /* Bytes, at most. */

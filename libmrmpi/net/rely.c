@@ -82,6 +82,7 @@ void mr_rely_begin(struct mr_peer *p)
     most = grant_flight(p);
     p->has_lossy_link = mr_net.has_lossy_link = mr_peers.attentive = true;
     p->plain = false;
+    mr_net_renew_short(p);
     mr_net_of(p)->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();
     mr_ack_init(&mr_net_of(p)->in, mr_channel_up.received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS),

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/link/ring.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/net/internal.h"
@@ -40,6 +41,27 @@ size_t mr_net_eager_max(int rank)
     if (err || p->address->eager_max > mr_config.eager_max)
         return mr_config.eager_max;
     return p->address->eager_max;
+}
+
+/*
+ * None, where there is more to ask than whose turn it is: rules, links that lose packets, limits on what goes ahead. A
+ * message that is one short packet, of the level of small ones.
+ */
+void mr_net_renew_short(struct mr_peer *p)
+{
+    size_t most = MR_PACKET_SHORT - MR_WIRE_MAX, max[] = {mr_peers.qos.level[MR_LEVEL_SMALL].max, mr_config.eager_max,
+                                                          p->address->eager_max};
+
+    for (unsigned i = 0; i < sizeof max / sizeof *max; i++)
+        most = max[i] < most ? max[i] : most;
+    mr_vc_set_short_below(p->vc, p->plain && !mr_peers.ahead_limited ? most + 1 : 0);
+}
+
+void mr_net_renew_shorts(void)
+{
+    for (int i = 0; i < mr_peers.launch->size; i++)
+        if (mr_peers.peer[i])
+            mr_net_renew_short(mr_peers.peer[i]);
 }
 
 static bool rails_are_alike(const struct mr_peer *p)

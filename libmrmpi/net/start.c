@@ -175,8 +175,17 @@ static void forget_peer(struct mr_peer *p)
     free(mr_net_of(p)->pace);
 }
 
-static const struct mr_peer_events peer_events = {
-    .lossy = mr_rely_begin, .established = mr_rings_established, .freed = forget_peer};
+static void peer_established(struct mr_peer *p)
+{
+    mr_net_renew_short(p);
+    mr_rings_established(p);
+}
+
+static const struct mr_peer_events peer_events = {.lossy = mr_rely_begin,
+                                                  .preferred = mr_net_renew_short,
+                                                  .established = peer_established,
+                                                  .lost = mr_net_renew_short,
+                                                  .freed = forget_peer};
 
 int mr_net_init(const struct mr_launch *launch)
 {

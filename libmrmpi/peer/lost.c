@@ -93,6 +93,7 @@ void mr_peers_free(void)
         free(p->granted);
         mr_peer_tell_freed(p);
         free(p->sub);
+        free(p->small);
         free(p->own->loads[0]);
         free(p->packet_turn.due);
         free(p);

@@ -42,6 +42,7 @@ struct mr_peer {
     struct mr_sched packet_turn;
     bool plain; /* up, no rules, no lossy links: of a short packet there is nothing to ask but whose turn it is */
     struct mr_link *straight; /* plain: the one that takes all of those; NULL: they have turns */
+    struct mr_link **small;   /* by subchannel of the present epoch: the link of such packets, if it may carry some */
     uint32_t excluded;     /* set of subchannels that carry no packets, since better ones are open */
     uint32_t excluded_far; /* those of them that are excluded by their place only (policy near) */
     uint32_t rdma;         /* set of those that carry large messages */

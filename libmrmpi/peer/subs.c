@@ -162,7 +162,8 @@ static int make_room(struct mr_peer *p, unsigned num, unsigned spare)
     p->packet_turn.due = due;
     p->own->loads[0] = calloc(2 * n, sizeof *p->own->loads[0]);
     p->sub = calloc(2 * n, sizeof *p->sub + sizeof *own);
-    if (!due || !p->own->loads[0] || !p->sub)
+    p->small = calloc(n, sizeof *p->small);
+    if (!due || !p->own->loads[0] || !p->sub || !p->small)
         return -ENOMEM;
     p->own->loads[1] = p->own->loads[0] + n;
     own = (void *)(p->sub + 2 * n);
@@ -314,8 +315,15 @@ int mr_subs_make(struct mr_peer *p)
 
 void mr_sub_renew_plain(struct mr_peer *p)
 {
+    uint32_t ready = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++) {
+        ready |= (uint32_t)(p->load[i].up && !(p->excluded >> i & 1)) << i;
+        p->small[i] = p->now[i].level[MR_LEVEL_SMALL];
+    }
     p->plain = p->up && !p->steer && !p->has_lossy_link;
-    p->straight = p->plain && p->num_now == 1 && p->load[0].up && !p->excluded ? p->now[0].level[MR_LEVEL_SMALL] : NULL;
+    p->straight = p->plain && p->num_now == 1 && ready ? p->small[0] : NULL;
+    mr_sched_even(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, ready);
 }
 
 void mr_subs_use_spares(struct mr_peer *p)

@@ -89,7 +89,7 @@ void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr)
 
 struct wanted {
     struct mr_vc *vc;
-    uint64_t sreq;
+    uint64_t id;
     bool eager;
     struct mr_message *found;
 };
@@ -102,7 +102,7 @@ static void is_wanted(struct mr_match_entry *e, void *arg)
 
     if (m->hdr.flags & MR_FLAG_POISON) /* no id in there */
         return;
-    if (waits != w->eager && m->vc == w->vc && m->hdr.sreq == w->sreq)
+    if (waits != w->eager && m->vc == w->vc && (w->eager ? mr_eager_id(m->hdr.seq) : m->hdr.sreq) == w->id)
         w->found = m;
 }
 
@@ -110,9 +110,9 @@ static void is_wanted(struct mr_match_entry *e, void *arg)
  * Takes an unexpected message (its context, rank and tag are in hdr) out that its sender knows by this id: one that its
  * sender waits for, or (eager) one that it does not wait for. False: there is none any more.
  */
-static bool give_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t sreq, bool eager)
+static bool give_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t id, bool eager)
 {
-    struct wanted w = {.vc = vc, .sreq = sreq, .eager = eager};
+    struct wanted w = {.vc = vc, .id = id, .eager = eager};
 
     mr_match_each_at(&mr_pt2pt.unexpected, hdr->ctx, hdr->rank, hdr->tag, is_wanted, &w);
     if (!w.found)

@@ -33,7 +33,6 @@ struct mr_pt2pt {
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
     uint64_t data_seen;    /* counts DATA packets */
-    uint64_t eager_ids;    /* counts the eager messages of nonblocking sends */
     bool peer_lost;        /* some peer has been lost: receives have to ask whether it is theirs */
     bool get_refused;      /* the kernel has refused single copy once */
     int (*poll_active)(void), (*poll_holding)(void); /* while there are transfers or channels in these lists */
@@ -51,10 +50,7 @@ extern MR_OWN struct mr_pt2pt mr_pt2pt;
 #define MR_SCRATCH (256u << 10)
 
 /* ---- request.c ---- */
-/*
- * Nothing of it is known yet. In pieces that the compiler clears with a few stores each; for all at once it takes a
- * string instruction, which begins slowly.
- */
+/* Nothing of it is known yet. In pieces, which the compiler clears with stores: a string instruction begins slowly. */
 static inline void mr_request_prepare(struct mr_request *r, enum mr_request_kind kind, struct mr_comm *comm)
 {
     enum { PIECE = 64, REST = sizeof *r % PIECE };
@@ -66,6 +62,18 @@ static inline void mr_request_prepare(struct mr_request *r, enum mr_request_kind
     r->comm = comm;
     r->status.source = MR_PROC_NULL;
     r->status.tag = MR_ANY_TAG;
+}
+/* The next of the pool, which is not empty. For one in flight refs is 2: the protocol drops its own at completion. */
+static inline struct mr_request *mr_request_take(enum mr_request_kind kind, struct mr_comm *comm, int refs)
+{
+    struct mr_request *r = mr_pt2pt.free_requests;
+
+    mr_pt2pt.free_requests = r->next;
+    mr_request_prepare(r, kind, comm);
+    r->refs = refs;
+    if (comm)
+        comm->refs++;
+    return r;
 }
 void mr_request_completed(struct mr_request *r); /* what is rare of mr_request_complete */
 /* As mr_request_complete, of a send or a receive: the protocol drops its reference. */
@@ -79,7 +87,7 @@ static inline void mr_request_end(struct mr_request *r)
     else
         r->refs--;
 }
-/* A request in flight: counted twice, for the user and for the protocol, which drops its own at completion. */
+/* One in flight. NULL: no memory. */
 struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type);
 void mr_request_pool_free(void);
 /* Calls f for every request under way on c, freed or not; f may let others begin and end. True: there were some. */

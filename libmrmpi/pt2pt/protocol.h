@@ -19,8 +19,8 @@
  * messages have met their receives (credit.h).
  *
  * A send that waits for the receiver (OFFERED, ACK) can be cancelled: S CANCEL; if the message is among the unexpected
- * ones still, R CANCELLED; if not, the answer to the message itself is on its way already and nothing is said. Eager
- * messages, to which there is no answer, carry a number that CANCEL names; then R says CANCELLED or ACK.
+ * ones still, R CANCELLED; if not, the answer to the message itself is on its way already and nothing is said. Of
+ * eager messages, to which there is no answer, CANCEL names the packet (mr_eager_id); then R says CANCELLED or ACK.
  *
  * The receiver decides, knowing what the sender offers. A receiver with less room than the message asks only for what
  * fits.
@@ -60,5 +60,11 @@ enum mr_packet_flags {
     MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
     MR_FLAG_PART = MR_VC_FLAG_PART, /* EAGER: one of several packets of a message of hdr.len bytes; rreq: its place */
 };
+
+/* What CANCEL says in hdr.rreq of an eager message, by the number of its first packet. Never 0. */
+static inline uint64_t mr_eager_id(uint32_t seq)
+{
+    return 1 + (uint64_t)seq;
+}
 
 #endif

@@ -16,20 +16,21 @@ struct slab {
 
 static struct slab *slabs;
 
-static struct mr_request *more_requests(void)
+/* Fills the pool, which is empty. */
+static __attribute__((noinline)) bool more_requests(void)
 {
     struct slab *s = malloc(sizeof(*s));
 
     if (!s)
-        return NULL;
+        return false;
     s->next = slabs;
     slabs = s;
-    for (int i = 1; i < SLAB_REQUESTS; i++) {
+    for (int i = 0; i < SLAB_REQUESTS; i++) {
         s->requests[i].refs = 0;
         s->requests[i].next = mr_pt2pt.free_requests;
         mr_pt2pt.free_requests = &s->requests[i];
     }
-    return &s->requests[0];
+    return true;
 }
 
 void mr_request_pool_free(void)
@@ -43,34 +44,22 @@ void mr_request_pool_free(void)
     mr_pt2pt.free_requests = NULL;
 }
 
-static inline struct mr_request *make(enum mr_request_kind kind, struct mr_comm *comm)
+static inline bool any_free(void)
 {
-    struct mr_request *r = mr_pt2pt.free_requests;
-
-    if (__builtin_expect(r != NULL, 1))
-        mr_pt2pt.free_requests = r->next;
-    else if (!(r = more_requests()))
-        return NULL;
-    mr_request_prepare(r, kind, comm);
-    r->refs = 1;
-    if (comm)
-        comm->refs++;
-    return r;
+    return __builtin_expect(mr_pt2pt.free_requests != NULL, 1) || more_requests();
 }
 
 struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm)
 {
-    return make(kind, comm);
+    return any_free() ? mr_request_take(kind, comm, 1) : NULL;
 }
 
 struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type)
 {
-    struct mr_request *r = make(kind, comm);
+    struct mr_request *r = any_free() ? mr_request_take(kind, comm, 2) : NULL;
 
-    if (!r)
-        return NULL;
-    r->refs = 2;
-    r->type = type->builtin ? type : mr_type_get(type);
+    if (r)
+        r->type = mr_type_get(type);
     return r;
 }
 

@@ -51,6 +51,31 @@ static inline bool goes_eagerly(struct mr_vc *vc, size_t bytes)
            bytes <= MR_SCRATCH && mr_flow_allows(vc, bytes);
 }
 
+/* The channel to the peer, if it is there and the message may be short; NULL: it is asked for elsewhere. */
+static inline struct mr_vc *short_way(const struct mr_comm *comm, int dest, enum mr_send_mode mode)
+{
+    return dest == MR_PROC_NULL || mode == MR_SEND_SYNCHRONOUS ? NULL
+                                                               : mr_vc_known_peer(mr_comm_world_rank(comm, dest));
+}
+
+/* It goes at once and whole, if the channel can: all that could be against it is looked at here. */
+static inline bool goes_short(struct mr_vc *vc, size_t bytes, const struct mr_type *type)
+{
+    return bytes < mr_vc_front(vc)->short_below && !mr_channel_waiting && type->contiguous &&
+           mr_credit_allows(&mr_flow_of(vc)->credit, bytes, mr_pt2pt.window);
+}
+
+/* False: nothing has happened. */
+static inline bool send_short(struct mr_vc *vc, const void *buf, size_t bytes, const struct mr_type *type, int tag,
+                             const struct mr_comm *comm, uint32_t ctx)
+{
+    if (__builtin_expect(!mr_vc_send_short(vc, mr_plain(buf, type), bytes, comm->rank, tag, ctx), 0))
+        return false;
+    mr_credit_spend(&mr_flow_of(vc)->credit, bytes);
+    mr_stat_add(MR_STAT_EAGER_SENT, 1);
+    return true;
+}
+
 /* An ACK of the receiver completes the send. */
 static __attribute__((noinline)) enum mr_err send_synchronous(struct mr_vc *vc, struct mr_hdr *hdr,
                                                               struct mr_request *req)
@@ -79,10 +104,10 @@ static enum mr_err send_poison(struct mr_vc *vc, struct mr_hdr *hdr, struct mr_r
     return MR_SUCCESS;
 }
 
-/* So that it can be cancelled. */
-static inline void number_eager(struct mr_request *req, struct mr_hdr *hdr)
+/* So that it can be cancelled: its next packet is the message, or the first of it. */
+static inline void number_eager(struct mr_request *req, const struct mr_vc *vc)
 {
-    hdr->sreq = req->eager_id = ++mr_pt2pt.eager_ids;
+    req->eager_id = mr_eager_id(mr_vc_packets(vc));
 }
 
 /* A message that goes at once, and whose send is complete then. */
@@ -90,7 +115,7 @@ static enum mr_err send_now(struct mr_request *req, struct mr_vc *vc, struct mr_
 {
     enum mr_err err;
 
-    number_eager(req, hdr);
+    number_eager(req, vc);
     err = send_eager(vc, hdr, req->send_buf, req->count, req->type);
     if (!err)
         mr_request_complete(req);
@@ -135,21 +160,24 @@ static enum mr_err send_or_hold(struct mr_request *req)
     return MR_SUCCESS;
 }
 
-static inline __attribute__((always_inline)) struct mr_request *make_send(const void *buf, size_t count,
-                                                                          struct mr_type *type, int dest, int tag,
-                                                                          struct mr_comm *comm, uint32_t ctx,
-                                                                          enum mr_send_mode mode)
+static inline __attribute__((always_inline)) void fill_send(struct mr_request *req, const void *buf, size_t count,
+                                                           int dest, int tag, uint32_t ctx, enum mr_send_mode mode)
 {
-    struct mr_request *req = mr_request_start(MR_REQ_SEND, comm, type);
-
-    if (!req)
-        return NULL;
     req->send_buf = buf;
     req->count = count;
     req->peer = dest;
     req->tag = tag;
     req->ctx = ctx;
     req->mode = mode;
+}
+
+static struct mr_request *make_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag,
+                                    struct mr_comm *comm, uint32_t ctx, enum mr_send_mode mode)
+{
+    struct mr_request *req = mr_request_start(MR_REQ_SEND, comm, type);
+
+    if (req)
+        fill_send(req, buf, count, dest, tag, ctx, mode);
     return req;
 }
 
@@ -160,33 +188,47 @@ static enum mr_err drop_failed(struct mr_request *req, enum mr_err err)
     return err;
 }
 
+/* The program's, and nothing of it is sent yet. */
+static __attribute__((noinline)) enum mr_err start_send(struct mr_request *req, struct mr_request **out)
+{
+    enum mr_err err = MR_SUCCESS;
+
+    if (req->peer == MR_PROC_NULL)
+        mr_request_complete(req);
+    else
+        err = send_or_hold(req);
+    *out = err ? NULL : req;
+    return err ? drop_failed(req, err) : MR_SUCCESS;
+}
+
+static __attribute__((noinline)) enum mr_err isend_any(const void *buf, size_t count, struct mr_type *type, int dest,
+                                                       int tag, struct mr_comm *comm, uint32_t ctx,
+                                                       enum mr_send_mode mode, struct mr_request **out)
+{
+    struct mr_request *req = make_send(buf, count, type, dest, tag, comm, ctx, mode);
+
+    *out = NULL;
+    return req ? start_send(req, out) : MR_ERR_NO_MEM;
+}
+
 enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                      uint32_t ctx, enum mr_send_mode mode, struct mr_request **out)
 {
-    struct mr_request *req = make_send(buf, count, type, dest, tag, comm, ctx, mode);
-    struct mr_vc *vc = dest == MR_PROC_NULL ? NULL : mr_vc_get_peer(mr_comm_world_rank(comm, dest));
+    struct mr_vc *vc = short_way(comm, dest, mode);
     size_t bytes = count * type->size;
-    enum mr_err err = MR_SUCCESS;
+    struct mr_request *req;
 
+    if (__builtin_expect(!vc || !goes_short(vc, bytes, type) || !mr_pt2pt.free_requests, 0))
+        return isend_any(buf, count, type, dest, tag, comm, ctx, mode, out);
+    req = mr_request_take(MR_REQ_SEND, comm, 2);
+    req->type = mr_type_get(type);
+    fill_send(req, buf, count, dest, tag, ctx, mode);
+    number_eager(req, vc);
     *out = req;
-    if (!req)
-        return MR_ERR_NO_MEM;
-    if (!vc) {
-        mr_request_complete(req);
-    } else if (__builtin_expect(!mr_channel_waiting && mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes), 1)) {
-        struct mr_hdr hdr = header(comm, ctx, tag, bytes);
-
-        number_eager(req, &hdr);
-        err = send_eager(vc, &hdr, buf, count, type);
-        if (!err)
-            mr_request_complete(req);
-    } else {
-        err = send_or_hold(req);
-    }
-    if (__builtin_expect(err, 0)) {
-        *out = NULL;
-        return drop_failed(req, err);
-    }
+    if (__builtin_expect(!send_short(vc, buf, bytes, type, tag, comm, ctx), 0))
+        return start_send(req, out);
+    req->complete = true; /* nobody has waited for it yet */
+    req->refs = 1;
     return MR_SUCCESS;
 }
 
@@ -216,8 +258,9 @@ static void __attribute__((noinline)) wait_for_room(struct mr_vc *vc)
     mr_progress_until(relieved, vc);
 }
 
-enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
-                    uint32_t ctx, enum mr_send_mode mode)
+static __attribute__((noinline)) enum mr_err send_any(const void *buf, size_t count, struct mr_type *type, int dest,
+                                                      int tag, struct mr_comm *comm, uint32_t ctx,
+                                                      enum mr_send_mode mode)
 {
     size_t bytes = count * type->size;
     struct mr_request *req;
@@ -245,6 +288,17 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
     err = mr_wait(req);
     mr_request_put(req);
     return err;
+}
+
+enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                    uint32_t ctx, enum mr_send_mode mode)
+{
+    struct mr_vc *vc = short_way(comm, dest, mode);
+    size_t bytes = count * type->size;
+
+    if (__builtin_expect(vc && goes_short(vc, bytes, type) && send_short(vc, buf, bytes, type, tag, comm, ctx), 1))
+        return MR_SUCCESS;
+    return send_any(buf, count, type, dest, tag, comm, ctx, mode);
 }
 
 bool mr_send_leaves(const struct mr_request *req)

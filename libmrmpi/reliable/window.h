@@ -38,11 +38,11 @@ struct mr_window_link {
 
 struct mr_window {
     uint32_t base;  /* the oldest that is not confirmed */
-    uint32_t fresh; /* the oldest that was never sent */
     uint32_t next;  /* of the next push */
     uint32_t limit; /* packets with seq - base >= limit are not sent; 1 to MR_WINDOW_LIMIT_MAX */
     uint32_t mask;  /* slots of the ring - 1, as many as it holds; 0: no ring */
     uint32_t clear; /* the lesser of limit and mask */
+    uint32_t fresh; /* the oldest that was never sent */
     uint32_t num;   /* packets kept */
     uint32_t num_again;
     uint32_t num_links;          /* that there are places for: mr_window_reserve */

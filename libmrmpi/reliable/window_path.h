@@ -81,10 +81,16 @@ static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsign
         w->lossy |= 1ull << link;
 }
 
+/* As many are under way as may be, or as the ring holds. */
+static inline bool mr_window_is_full(const struct mr_window *w)
+{
+    return w->next - w->base >= w->clear;
+}
+
 /* Nothing waits, and the next packet may go as soon as it is there: mr_window_post. */
 static inline bool mr_window_is_clear(const struct mr_window *w)
 {
-    return w->fresh == w->next && !w->again && w->next - w->base < w->clear;
+    return w->fresh == w->next && !w->again && !mr_window_is_full(w);
 }
 
 /*

@@ -44,6 +44,10 @@ bool mr_vc_lingers(void);
 
 extern struct mr_vc **mr_vcs; /* by world rank; NULL: not made yet. For mr_vc_get_peer only */
 struct mr_vc *mr_vc_make(int world_rank);
+static inline struct mr_vc *mr_vc_known_peer(int world_rank) /* NULL: not made yet */
+{
+    return mr_vcs[world_rank];
+}
 static inline struct mr_vc *mr_vc_get_peer(int world_rank) /* made on demand, never NULL */
 {
     struct mr_vc *vc = mr_vcs[world_rank];
@@ -102,6 +106,17 @@ static inline int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *p
     if (__builtin_expect(!err, 1))
         vc->next_seq++;
     return err;
+}
+/*
+ * Send an eager message of less than mr_vc_front.short_below bytes, while no packet waits (mr_channel_waiting is 0).
+ * False: it has to go by mr_vc_send, and nothing has happened.
+ */
+static inline bool mr_vc_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
+{
+    if (__builtin_expect(!vc->ops->send_short(vc, payload, len, rank, tag, ctx), 0))
+        return false;
+    vc->next_seq++;
+    return true;
 }
 /*
  * Before the first of several packets that are one message: there is memory for all of them, if they are sent at once.

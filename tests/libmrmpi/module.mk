@@ -58,7 +58,7 @@ tests/libmrmpi/test_epoch_SRCS := tests/libmrmpi/test_epoch.c libmrmpi/peer/epoc
 tests/libmrmpi/test_epoch_PKGS := check
 tests/libmrmpi/test_epoch_LDLIBS := -lpthread
 tests/libmrmpi/test_subs_SRCS := tests/libmrmpi/test_subs.c $(addprefix libmrmpi/peer/,subs.c links.c levels.c epoch.c) \
-    $(addprefix libmrmpi/route/,pair.c policy.c) libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
+    $(addprefix libmrmpi/route/,pair.c policy.c sched.c) libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_subs_PKGS := check
 tests/libmrmpi/test_subs_LDLIBS := -lpthread
 tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/peer/budget.c libmrmpi/peer/ration.c libmrmpi/link/kinds.c $(RAIL_TEST_BASE)
