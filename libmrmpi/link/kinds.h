@@ -48,6 +48,12 @@ static inline __attribute__((always_inline)) bool mr_kind_is(unsigned kind, unsi
     return mr_kinds_that_are(1u << kind, traits);
 }
 
+/* A connection that may break at the peer's end alone, and no adapter says so: its process has to be asked. */
+static inline bool mr_kind_breaks_unseen(unsigned kind)
+{
+    return mr_kind_is(kind, MR_IS_CONNECTED) && !mr_kind_is(kind, MR_IS_RELIABLE);
+}
+
 /*
  * The kind of the set that carries large messages by RDMA: the first one that reads, too, else the first one that
  * writes. MR_LINK_KINDS: none does.

@@ -287,8 +287,7 @@ static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
         if (l->state != MR_LINK_OPEN)
             continue;
         silent |= mr_window_link_silent(w, l->index);
-        doubtful |= mr_kind_is(l->kind, MR_IS_CONNECTED) && !mr_kind_is(l->kind, MR_IS_RELIABLE) &&
-                    mr_window_link_doubtful(w, l->index);
+        doubtful |= mr_kind_breaks_unseen(l->kind) && mr_window_link_doubtful(w, l->index);
     }
     if (silent) {
         mr_log(MR_LOG_WARN, "rank %d on %s, %s: its packets do not come any more", sub->peer->rank,

@@ -133,7 +133,7 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     if (msg->id != sub->own->question || !sub->own->asked_ns)
         return;
     for (unsigned l = 0; l < sub->num_links; l++)
-        if (sub->link[l].state == MR_LINK_OPEN)
+        if (sub->link[l].state == MR_LINK_OPEN && mr_kind_breaks_unseen(sub->link[l].kind))
             mr_window_answered(&p->out, sub->link[l].index, sub->own->asked_ns);
     sub->own->asked_ns = 0;
 }
