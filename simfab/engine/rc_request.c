@@ -241,8 +241,10 @@ static void set_glance(struct qp *qp)
 static void on_glance(void *obj, uint64_t arg)
 {
     struct qp *qp = obj;
+    bool sending = qp->req.cur < qp->req.tail && qp_wqe(qp, qp->req.cur)->started;
 
-    sched_glance(qp->obj.proc);
+    if (!sending)
+        sched_glance(qp->obj.proc);
     set_glance(qp);
 }
 
