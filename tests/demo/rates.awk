@@ -4,8 +4,8 @@
 #   awk -v bin=MS -f rates.awk TRACE
 #
 # A rail is a device name (mlx5_0); a packet belongs to the rail of the adapter that sent it. It counts when it has left
-# the switch for a host, with its headers, both directions together. One that the last cable then lost does not count
-# among the rail's bytes: they are those that its ports have received (rcv_data).
+# the switch for a host, with its headers, both directions together. A rail's bytes are those that its ports have received
+# (rcv_data): not what the last cable lost, but what came from another rail.
 # Times are virtual, in ms; rates are in 10^6 bytes/s. Output, tab-separated, rails in the order of their names:
 #
 #   rail NAME BYTES
@@ -88,6 +88,7 @@ function end_stretch(t) {
   slid = value("slid")
   if (!(slid in sender))
     fail(FILENAME ":" FNR ": no adapter has sent a packet with the LID " slid " yet")
+  received[value("dlid")] += value("bytes")
   arrives(sender[slid], (value("ts") + value("dur")) / 1000, value("bytes"), value("payload"))
   next
 }
@@ -102,7 +103,6 @@ function arrives(rail, t, bytes, payload, b) { # b: a local variable
     last = b
   binned[b, rail] += bytes
   summed[stretches, rail] += bytes
-  total[rail] += bytes
   end = t > end ? t : end
   if (payload < DATA_MIN)
     return
@@ -117,7 +117,7 @@ function arrives(rail, t, bytes, payload, b) { # b: a local variable
 /"cat":"drop"/ && /"name":"dropped: the link went down"/ {
   pid = value("pid")
   if (!is_switch[pid])
-    total[sender[value("slid")]] -= value("bytes") # it had left the switch
+    received[value("dlid")] -= value("bytes") # it had left the switch
   next
 }
 
@@ -134,6 +134,14 @@ function arrives(rail, t, bytes, payload, b) { # b: a local variable
   }
   if (first != "")
     end_stretch(t)
+}
+
+function sum_received(lid) {
+  for (lid in received) {
+    if (!(lid in sender))
+      fail(FILENAME ": packets go to LID " lid ", from which none came")
+    total[sender[lid]] += received[lid]
+  }
 }
 
 function sorted_rails(r, i) {
@@ -157,6 +165,7 @@ END {
     fail(FILENAME ": no packet leaves a switch; is this a trace of simfab?")
   if (end > stretch)
     end_stretch(end)
+  sum_received()
   sorted_rails()
   for (r = 0; r < rails; r++)
     printf "rail\t%s\t%.0f\n", rail[r], total[rail[r]]

@@ -10,11 +10,12 @@ meta() { # PID NAME KIND
   printf '{"ph":"M","pid":%d,"name":"process_name","args":{"name":"%s"}},\n' "$1" "$2"
   printf '{"ph":"M","pid":%d,"name":"process_labels","args":{"labels":"simulated %s"}},\n' "$1" "$3"
 }
-packet() { # PID MS BYTES PAYLOAD SLID: 1 us on the wire
-  local us
+packet() { # PID MS BYTES PAYLOAD SLID [DLID]: 1 us on the wire, to the other adapter of the rail
+  local us to=(0 3 2 1)
+  set -- "$@" "${to[$5]:-9}" # the first of those given counts
   us=$(awk -v t="$2" 'BEGIN {printf "%d", t * 1000}')
   printf '{"ph":"X","pid":%d,"tid":32,"ts":%d.000000,"dur":1.000000,"cat":"packet","name":"SEND",' "$1" "$us"
-  printf '"args":{"sl":0,"vl":0,"bytes":%d,"payload":%d,"slid":%d,"dlid":9,' "${@:3}"
+  printf '"args":{"sl":0,"vl":0,"bytes":%d,"payload":%d,"slid":%d,"dlid":%d,' "${@:3:3}" "$6"
   printf '"src_qp":1,"dest_qp":1,"psn":1}},\n'
 }
 through() { packet "$1" "$2" "${@:3}"; packet 1 "$2" "${@:3}"; } # an adapter sends it, the switch passes it on
@@ -25,7 +26,7 @@ state() { # PID MS NAME
 lost() { # PID MS BYTES SLID: the cable goes while it is on the wire
   printf '{"ph":"i","pid":%d,"tid":63,"ts":%d000.000000,"s":"t","cat":"drop",' "$1" "$2"
   printf '"name":"dropped: the link went down","args":{"op":"SEND","sl":0,"vl":0,'
-  printf '"bytes":%d,"payload":970,"slid":%d,"dlid":9,"src_qp":1,"dest_qp":1,"psn":1}},\n' "$3" "$4"
+  printf '"bytes":%d,"payload":970,"slid":%d,"dlid":3,"src_qp":1,"dest_qp":1,"psn":1}},\n' "$3" "$4"
 }
 {
   printf '[\n'
@@ -44,6 +45,7 @@ lost() { # PID MS BYTES SLID: the cable goes while it is on the wire
   state 2 30 Armed
   state 2 30 Active
   through 2 32 94 64 1 # no data
+  through 3 34.6 30 0 2 3 # from one rail to the other
   for ((ms = 33; ms < 40; ms++)); do through 4 $ms.2 5000 4970 3; through 3 $ms.4 3000 2970 2; done
 } >"$tmp/trace"
 
@@ -51,8 +53,8 @@ rates() { awk -v bin="$1" -f "$demo/rates.awk" "$2"; }
 has() { grep -qxF -- "$2" "$1" || { cat "$1"; return 1; }; } # FILE LINE
 rates 5 "$tmp/trace" >"$tmp/rates"
 is "the trace is read" $? 0
-ok "bytes of a rail: all that arrived, both directions, without the packet that was lost" \
-  has "$tmp/rates" "rail${T}mlx5_0${T}85094"
+ok "bytes of a rail: all that arrived, both directions and from the other rail, without the packet that was lost" \
+  has "$tmp/rates" "rail${T}mlx5_0${T}85124"
 ok "and of the other" has "$tmp/rates" "rail${T}mlx5_1${T}91000"
 is "changes of cables, as adapters saw them" "$(grep ^cable "$tmp/rates")" \
   "cable${T}20.000${T}pulled${T}h1 mlx5_0"$'\n'"cable${T}30.000${T}back${T}h1 mlx5_0"
@@ -61,12 +63,12 @@ is "rates of the bins" "$(grep ^rate "$tmp/rates" | cut -f 2-)" "10.000${T}5.000
 15.000${T}5.200${T}3.000
 20.000${T}0.000${T}4.000
 25.000${T}0.000${T}4.000
-30.000${T}2.019${T}1.200
+30.000${T}2.019${T}1.206
 35.000${T}5.000${T}3.000"
 is "between changes: the rate, and the longest part without data" "$(grep ^between "$tmp/rates" | cut -f 2-)" \
   "10.201${T}20.000${T}0.800${T}5.205${T}3.062
 20.000${T}30.000${T}1.000${T}0.000${T}4.000
-30.000${T}39.401${T}3.201${T}3.733${T}2.234"
+30.000${T}39.401${T}3.201${T}3.733${T}2.237"
 ok "the longest time without data" has "$tmp/rates" "still${T}29.401${T}33.201"
 ok "when the cable that is back carries data again" has "$tmp/rates" "again${T}33.201${T}3.201${T}h1 mlx5_0"
 
@@ -156,7 +158,7 @@ top=$(sed -n 's/^<path d="M100\.0,\([0-9.]*\) .*/\1/p' "$tmp/svg" | head -n 1)
 is "the sum's line is where it should be" \
   "$(awk 'match($0, /^<path d="[^"]*" fill="none"/) {print substr($0, 10, 90); exit}' "$tmp/svg")" \
   "$(awk -v zero="$top" 'BEGIN {
-      split("8 8.2 4 4 3.219 8", v, " ")
+      split("8 8.2 4 4 3.225 8", v, " ")
       line = sprintf("M100.0,%.1f", zero)
       for (i = 1; i <= 6; i++) line = line sprintf(" V%.1f H%.1f", zero - v[i] * 22, 100 + i * 5 / 30 * 1070)
       print substr(line, 1, 90)}')"
