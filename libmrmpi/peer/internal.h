@@ -44,6 +44,7 @@ struct mr_peer_own {
     uint32_t heard_received, heard_confirmed; /* keepalive.c: packets of the peer, and ours that it has, last time */
     unsigned keepalive_next;                  /* the link that is asked next */
     uint64_t round_ns, round_pause_ns;        /* silence.c: when all ways were asked; 0: none was; the next one */
+    struct mr_silence *silence;               /* of each subchannel; NULL: none was ever asked */
 };
 
 #define MR_QUESTIONS_KEPT 16u
@@ -54,13 +55,13 @@ struct mr_sub_news {
     uint8_t broken_generation, gone_generation;
 };
 
-/* Of a subchannel on which something is under way that does not move (silence.c). */
+/* Of a subchannel of a peer whose ways have been asked (silence.c). */
 struct mr_silence {
-    uint8_t looks;        /* in a row at which nothing had moved */
     uint8_t missed;       /* rounds without an answer over its way that others have answered */
     bool asked, answered; /* in the present round */
     uint64_t since_ns;    /* the first of those ended */
     uint64_t trip_ns;     /* the longest that an answer took lately */
+    uint64_t asked_ns[MR_QUESTIONS_KEPT]; /* when it was asked last, by number */
 };
 
 /* Of a subchannel: one array for all of a peer, in the allocation of mr_peer.sub. */
@@ -72,6 +73,7 @@ struct mr_sub_own {
     bool absent;   /* the peer has none such: it met us in a class of fewer lanes */
     bool told;     /* of one that retires: nothing from here is under way on it, and the peer was told so */
     bool heard;    /* the same of the peer */
+    uint8_t looks; /* silence.c: in a row at which nothing had moved of what is under way */
     uint8_t sl[MR_LEVELS];
     uint8_t crowded;         /* levels that want a link, for which there was no room when it was opened: set */
     uint8_t extra;           /* links that it was opened with, beside the first */
@@ -81,9 +83,14 @@ struct mr_sub_own {
     unsigned failures; /* in a row */
     uint32_t question; /* the last that the peer was asked over this path (keepalive.c), */
     uint64_t asked_ns; /* and when; 0: it has answered */
-    uint64_t asked_at[MR_QUESTIONS_KEPT]; /* the last ones, by number */
-    struct mr_silence silence;
 };
+
+static inline struct mr_silence *mr_silence_of(const struct mr_sub *sub)
+{
+    struct mr_silence *all = sub->peer->own->silence;
+
+    return all ? &all[sub - sub->peer->sub] : NULL;
+}
 
 /* Of all peers. */
 struct mr_peers_own {

@@ -101,17 +101,22 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
 
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)
 {
+    struct mr_silence *s = mr_silence_of(sub);
+
     if (send_question(sub, MR_CM_ASK, sub->own->question + 1))
         return;
     sub->own->question++;
     sub->own->asked_ns = now_ns;
-    sub->own->asked_at[sub->own->question % MR_QUESTIONS_KEPT] = now_ns;
+    if (s)
+        s->asked_ns[sub->own->question % MR_QUESTIONS_KEPT] = now_ns;
     mr_stat_add(MR_STAT_QUESTIONS, 1);
 }
 
 /* An answer to any of the last questions shows that the way is no silent one (silence.c). */
-static void note_answer(struct mr_silence *s, uint64_t took_ns)
+static void note_answer(struct mr_silence *s, uint32_t question)
 {
+    uint64_t took_ns = mr_clock_ns() - s->asked_ns[question % MR_QUESTIONS_KEPT];
+
     s->answered = true;
     s->trip_ns = took_ns > s->trip_ns ? took_ns : s->trip_ns - (s->trip_ns - took_ns) / 8;
 }
@@ -128,8 +133,8 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
         send_question(sub, MR_CM_HERE, msg->id);
         return;
     }
-    if (sub->own->question - msg->id < MR_QUESTIONS_KEPT)
-        note_answer(&sub->own->silence, mr_clock_ns() - sub->own->asked_at[msg->id % MR_QUESTIONS_KEPT]);
+    if (p->own->silence && sub->own->question - msg->id < MR_QUESTIONS_KEPT)
+        note_answer(mr_silence_of(sub), msg->id);
     if (msg->id != sub->own->question || !sub->own->asked_ns)
         return;
     for (unsigned l = 0; l < sub->num_links; l++)

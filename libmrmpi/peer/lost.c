@@ -94,8 +94,8 @@ void mr_peers_free(void)
         mr_peer_tell_freed(p);
         free(p->sub);
         free(p->small);
+        free(p->own->silence);
         free(p->own->loads[0]);
-        free(p->packet_turn.due);
         free(p);
     }
     free(mr_peers.peer);

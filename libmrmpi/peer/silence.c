@@ -14,6 +14,8 @@
  */
 #include "libmrmpi/peer/subs.h"
 
+#include <stdlib.h>
+
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/reliable/loss.h"
@@ -75,18 +77,20 @@ static bool is_watched(const struct mr_sub *sub)
 /* True if something is under way on the subchannel and does not move. */
 static bool look_at_sub(struct mr_sub *sub)
 {
-    struct mr_silence *s = &sub->own->silence;
+    struct mr_silence *s = mr_silence_of(sub);
     struct state now = {false, false};
 
     if (is_watched(sub))
         for (unsigned l = 0; l < sub->num_links; l++)
             look_at_link(&sub->link[l], &sub->peer->out, &now);
     if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
-        s->looks = s->missed = 0;
+        sub->own->looks = 0;
+        if (s)
+            s->missed = 0;
         return false;
     }
-    s->looks += s->looks < UINT8_MAX;
-    for (unsigned l = 0; s->looks >= LOOKS_NUDGE && l < sub->num_links; l++)
+    sub->own->looks += sub->own->looks < UINT8_MAX;
+    for (unsigned l = 0; sub->own->looks >= LOOKS_NUDGE && l < sub->num_links; l++)
         if (sub->link[l].stuck && sub->link[l].ops->keepalive)
             nudge(&sub->link[l]);
     return true;
@@ -105,7 +109,7 @@ static bool has_answer(const struct mr_sub *sub, bool same)
     const struct mr_peer *p = sub->peer;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (is_watched(&p->sub[i]) && p->sub[i].own->silence.answered && is_same_way(&p->sub[i], sub) == same)
+        if (is_watched(&p->sub[i]) && mr_silence_of(&p->sub[i])->answered && is_same_way(&p->sub[i], sub) == same)
             return true;
     return false;
 }
@@ -124,10 +128,10 @@ static void break_way(const struct mr_sub *way)
 
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {
-    struct mr_silence *s = &sub->own->silence;
+    struct mr_silence *s = mr_silence_of(sub);
     uint64_t least = TRIPS * s->trip_ns;
 
-    if (s->looks < LOOKS_ASK || !s->asked)
+    if (sub->own->looks < LOOKS_ASK || !s->asked)
         return;
     if (has_answer(sub, true)) {
         s->missed = 0;
@@ -150,8 +154,8 @@ static void ask_ways(struct mr_peer *p, uint64_t now_ns)
 
         for (unsigned k = 0; k < i && first; k++)
             first = !(is_watched(&p->sub[k]) && is_same_way(&p->sub[k], sub));
-        sub->own->silence.asked = is_watched(sub);
-        sub->own->silence.answered = false;
+        mr_silence_of(sub)->asked = is_watched(sub);
+        mr_silence_of(sub)->answered = false;
         if (first)
             mr_keepalive_ask(sub, now_ns);
     }
@@ -165,7 +169,7 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
     if (now_ns - p->own->round_ns < p->own->round_pause_ns)
         return;
     for (unsigned i = 0; i < p->num_subs; i++)
-        answered |= p->sub[i].own->silence.answered;
+        answered |= mr_silence_of(&p->sub[i])->answered;
     for (unsigned i = 0; i < p->num_subs && p->own->round_ns; i++)
         judge_sub(&p->sub[i], now_ns);
     p->own->round_pause_ns = answered ? LOOK_NS
@@ -188,15 +192,22 @@ static bool has_other_way(const struct mr_peer *p)
     return false;
 }
 
+static bool make_room(struct mr_peer *p)
+{
+    if (!p->own->silence)
+        p->own->silence = calloc(p->num_subs, sizeof *p->own->silence);
+    return p->own->silence;
+}
+
 static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
 {
     bool stuck = false, ask = false;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         stuck |= look_at_sub(&p->sub[i]);
-        ask |= p->sub[i].own->silence.looks >= LOOKS_ASK;
+        ask |= p->sub[i].own->looks >= LOOKS_ASK;
     }
-    if (ask && has_other_way(p)) {
+    if (ask && has_other_way(p) && make_room(p)) {
         next_round(p, now_ns);
     } else {
         p->own->round_ns = p->own->round_pause_ns = 0;

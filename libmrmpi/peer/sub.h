@@ -32,12 +32,12 @@ struct mr_sub {
     struct mr_peer *peer;
     struct mr_rail *rail;
     uint8_t remote_rail, path;
-    uint8_t kind;   /* enum mr_link_kind */
-    uint8_t parity; /* of the epochs that it serves: 0 or 1 (epoch.c) */
-    bool closing;   /* nothing new goes over it: the peer's connections are given up (budget.c) */
-    enum mr_sub_state state;
+    uint8_t kind;         /* enum mr_link_kind */
+    uint8_t parity;       /* of the epochs that it serves: 0 or 1 (epoch.c) */
+    bool closing;         /* nothing new goes over it: the peer's connections are given up (budget.c) */
     uint8_t generation;   /* of its queue pairs, the present or the next ones; wraps */
     uint8_t peer_from;    /* those of the peer before this generation are gone */
+    enum mr_sub_state state;
     unsigned num_links;   /* that there is memory for; some may be closed */
     struct mr_link *link; /* NULL: it was never opened */
     struct mr_link *level[MR_LEVELS];

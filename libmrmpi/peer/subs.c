@@ -156,15 +156,14 @@ static void add_parity(struct mr_peer *p, const struct mr_pair *pair, unsigned n
 static int make_room(struct mr_peer *p, unsigned num, unsigned spare)
 {
     size_t n = num ? num + spare : 1;
-    uint64_t *due = calloc(n, sizeof *due);
     struct mr_sub_own *own;
 
-    p->packet_turn.due = due;
+    p->small = calloc(n, sizeof *p->small + sizeof *p->packet_turn.due);
     p->own->loads[0] = calloc(2 * n, sizeof *p->own->loads[0]);
     p->sub = calloc(2 * n, sizeof *p->sub + sizeof *own);
-    p->small = calloc(n, sizeof *p->small);
-    if (!due || !p->own->loads[0] || !p->sub || !p->small)
+    if (!p->small || !p->own->loads[0] || !p->sub)
         return -ENOMEM;
+    p->packet_turn.due = (uint64_t *)(p->small + n);
     p->own->loads[1] = p->own->loads[0] + n;
     own = (void *)(p->sub + 2 * n);
     for (size_t i = 0; i < 2 * n; i++)

@@ -43,8 +43,8 @@ struct mr_sched {
     uint64_t now;   /* MR_TURN_FAIR, MR_TURN_WEIGHTED: what the one that was taken last had carried before */
     uint64_t clock; /* the time, as last told, and what packets have taken since, at least */
     uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */
-    uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
     uint32_t even;  /* MR_TURN_FAIR, not uneven: set of those that are up and not excluded; else nothing */
+    uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
     uint64_t least; /* none of these has carried less; when it was found they had the same weight */
 };
 

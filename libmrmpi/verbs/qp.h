@@ -55,8 +55,8 @@ struct mr_qp {
     int error;
     uint32_t qpn, qkey;
     enum mr_qp_type type;
-    struct mr_rx *rx; /* a receive queue of its own; NULL: the rail's */
     enum mr_qp_state state;
+    struct mr_rx *rx; /* a receive queue of its own; NULL: the rail's */
     const struct mr_qp_events *events;
     void *owner;
     struct mr_wr marker;            /* the last request of a queue pair that is given up */
