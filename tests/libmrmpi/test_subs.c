@@ -235,7 +235,7 @@ static void teardown(void)
             free(p->sub[i].link);
         free(p->sub);
         free(p->own->loads[0]);
-        free(p->packet_turn.due);
+        free(p->small);
         free(p->address);
         mr_window_free(&p->out);
         free(p);
