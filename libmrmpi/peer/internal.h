@@ -44,24 +44,13 @@ struct mr_peer_own {
     uint32_t heard_received, heard_confirmed; /* keepalive.c: packets of the peer, and ours that it has, last time */
     unsigned keepalive_next;                  /* the link that is asked next */
     uint64_t round_ns, round_pause_ns;        /* silence.c: when all ways were asked; 0: none was; the next one */
-    struct mr_silence *silence;               /* of each subchannel; NULL: none was ever asked */
+    struct mr_silence *silence;               /* silence.h: of each subchannel; NULL: none was ever asked */
 };
-
-#define MR_QUESTIONS_KEPT 16u
 
 /* What a peer has yet to hear about a subchannel (recovery.c). */
 struct mr_sub_news {
     bool broken, gone;
     uint8_t broken_generation, gone_generation;
-};
-
-/* Of a subchannel of a peer whose ways have been asked (silence.c). */
-struct mr_silence {
-    uint8_t missed;       /* rounds without an answer over its way that others have answered */
-    bool asked, answered; /* in the present round */
-    uint64_t since_ns;    /* the first of those ended */
-    uint64_t trip_ns;     /* the longest that an answer took lately */
-    uint64_t asked_ns[MR_QUESTIONS_KEPT]; /* when it was asked last, by number */
 };
 
 /* Of a subchannel: one array for all of a peer, in the allocation of mr_peer.sub. */
@@ -84,13 +73,6 @@ struct mr_sub_own {
     uint32_t question; /* the last that the peer was asked over this path (keepalive.c), */
     uint64_t asked_ns; /* and when; 0: it has answered */
 };
-
-static inline struct mr_silence *mr_silence_of(const struct mr_sub *sub)
-{
-    struct mr_silence *all = sub->peer->own->silence;
-
-    return all ? &all[sub - sub->peer->sub] : NULL;
-}
 
 /* Of all peers. */
 struct mr_peers_own {

@@ -11,6 +11,7 @@
  * process is asked by a datagram, in the format of handshakes. If it answers, and nothing comes over the connection,
  * that is broken (net/rely.c).
  */
+#include "libmrmpi/peer/silence.h"
 #include "libmrmpi/peer/subs.h"
 
 #include "libmrmpi/base/base.h"

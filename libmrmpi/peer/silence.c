@@ -12,6 +12,7 @@
  *
  * Time is counted in looks. What this process does not look, because it computes, tells nothing.
  */
+#include "libmrmpi/peer/silence.h"
 #include "libmrmpi/peer/subs.h"
 
 #include <stdlib.h>

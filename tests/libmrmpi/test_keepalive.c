@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Silent peers: which are asked, when, over which link; and questions to a process, and their answers. */
+#include "libmrmpi/peer/silence.h"
 #include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "tests/check.h"
