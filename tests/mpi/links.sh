@@ -93,8 +93,7 @@ for kind in ud uc rc,ud ud,rc rc+; do
       # a connection of the adapter's may repeat all that is lost by itself, before we miss it
       [[ $kind == *rc* ]] || ok "and sent again ($(counted resent) of $(counted net_sent), after $(counted timeouts) time-outs; $(
         counted duplicates) in vain)" test "$(counted resent)" -gt 0
-      # a connection whose negative acknowledgement is lost waits a second for its time-out: it may be given up before, for another
-      [[ $loss = 0.1 || $kind == *,* || $kind$rails = rc+2 ]] && continue
+      [[ $loss = 0.1 || $kind == *,* ]] && continue
       is "no link is taken as dead for that" "$(grep -c 'do not come any more' "$tmp/out")" 0
     done
   done
