@@ -274,7 +274,10 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-/* Packets on some links of this subchannel have timed out, perhaps. */
+/*
+ * Packets on some links of this subchannel have timed out, perhaps. An adapter that is still trying, which takes it
+ * seconds if a NAK was lost, is not given up for that: whether the way is silent is peer/silence.c's to say.
+ */
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {
     const struct mr_window *w = &sub->peer->out;
@@ -286,7 +289,7 @@ static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 
         if (l->state != MR_LINK_OPEN)
             continue;
-        silent |= mr_window_link_silent(w, l->index);
+        silent |= !mr_kind_is(l->kind, MR_IS_RELIABLE) && mr_window_link_silent(w, l->index);
         doubtful |= mr_kind_breaks_unseen(l->kind) && mr_window_link_doubtful(w, l->index);
     }
     if (silent) {
