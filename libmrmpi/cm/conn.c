@@ -99,6 +99,7 @@ static void conn_transmit(struct mr_cm_conn *c, enum mr_cm_type type)
     if (type != MR_CM_RTU) {
         m.num_subs = c->local->num_subs;
         m.psn = c->local->psn;
+        memcpy(m.guard, c->local->guard, sizeof m.guard);
         memcpy(m.sub, c->local->sub, m.num_subs * sizeof *m.sub);
     }
     c->again = c->ops->transmit(c, &m, c->attempts) == -EAGAIN;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC      0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION    9
+#define MR_CM_VERSION    10
 #define MR_CM_SUBS_MAX   32
 #define MR_CM_LEVELS     5 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX  8
@@ -55,6 +55,11 @@ struct mr_cm_port {
     uint8_t lmc, pad;
 };
 
+/* REQ, REP: a queue pair on a rail of the sender that carries nothing, so its adapter can be asked. 0: none.  */
+struct mr_cm_guard {
+    uint32_t qpn;
+};
+
 struct mr_cm_msg {
     uint32_t magic;
     uint8_t version, type;
@@ -67,9 +72,10 @@ struct mr_cm_msg {
     uint8_t by_initiator;                    /* REJ: the handshake is the sender's own */
     uint16_t detail;                         /* REJ: an errno, or what the reason says; 0: none */
     struct mr_cm_port port[MR_CM_PORTS_MAX]; /* in all messages */
+    struct mr_cm_guard guard[MR_CM_PORTS_MAX];
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];
 };
-_Static_assert(sizeof(struct mr_cm_msg) == 32 + 4 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
+_Static_assert(sizeof(struct mr_cm_msg) == 32 + 8 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
 
 /* Bytes that travel: the subchannels that are not used stay at home. */
 #define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))

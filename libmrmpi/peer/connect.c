@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers are made and connected on demand: which handshakes begin when, and what else is due for a peer. */
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/peer/guard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static unsigned num_requested(void)
     return n;
 }
 
-void mr_peer_connect(struct mr_peer *p)
+static void connect_peer(struct mr_peer *p)
 {
     if (p->cm.state != MR_CM_IDLE || p->own->queued)
         return;
@@ -105,6 +105,26 @@ void mr_peer_connect(struct mr_peer *p)
     else
         p->own->queued = true;
     watch_handshake(p);
+}
+
+/* Who deals with a rank of a host can tell whether that is gone. */
+static void connect_guards(const struct mr_peer *p)
+{
+    int r;
+
+    while ((r = mr_guard_missing(p)) >= 0) {
+        struct mr_peer *guard = mr_peer_get(r);
+
+        if (!guard)
+            return;
+        connect_peer(guard);
+    }
+}
+
+void mr_peer_connect(struct mr_peer *p)
+{
+    connect_peer(p);
+    connect_guards(p);
 }
 
 void mr_handshake_datagram(const void *data, size_t len)
@@ -131,6 +151,8 @@ void mr_handshake_datagram(const void *data, size_t len)
     else
         mr_cm_receive_foreign(&p->cm, &msg);
     watch_handshake(p);
+    if (ours && msg.type == MR_CM_REQ)
+        connect_guards(p);
 }
 
 /* A peer that computes is waited for as long as the job lives. */

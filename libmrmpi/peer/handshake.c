@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handshakes: in each of them subchannels are opened by an exchange of datagrams (cm/conn.h). */
+#include "libmrmpi/peer/guard.h"
 #include "libmrmpi/peer/subs.h"
 
 #include <arpa/inet.h>
@@ -212,8 +213,10 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
             out->sub[out->num_subs++] = mr_sub_describe(sub);
     }
     out->psn = random_psn();
-    if (out->num_subs)
+    if (out->num_subs) {
+        mr_guard_make(p, req, out);
         return 0;
+    }
     if (refused)
         return refuse_request(p, req, refused);
     if (p->up)
@@ -277,6 +280,8 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
     }
     if (refused)
         mr_budget_refused(p);
+    if (connected)
+        mr_guard_connect(p, remote, sls);
     return connected ? 0 : err;
 }
 
@@ -393,6 +398,8 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
     bool theirs = p->up && !c->initiator; /* what our last one was about has nothing to do with it */
 
     unopen_subs(p, theirs);
+    if (!p->up)
+        mr_guard_free(p);
     if (p->up && p->own->rescue && c->reason != MR_CM_GIVEN_UP) {
         mr_recovery_pause(p);
         return;

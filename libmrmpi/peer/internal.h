@@ -40,10 +40,12 @@ struct mr_peer_own {
     uint32_t holding;      /* steer.c: rules that hold for it: set */
 
     uint64_t isolated_ns;                     /* recovery.c: since when no subchannel is open; 0: one is */
-    uint64_t waited_ns, looked_ns;            /* so long without a sign of life; when that was counted last */
+    uint64_t waited_ns, looked_ns;            /* so long without a sign of life; when it was counted last; 0: never */
     uint32_t heard_received, heard_confirmed; /* keepalive.c: packets of the peer, and ours that it has, last time */
     unsigned keepalive_next;                  /* the link that is asked next */
     uint64_t round_ns, round_pause_ns;        /* silence.c: when all ways were asked; 0: none was; the next one */
+    struct mr_guards *guards;                 /* guard.c; NULL: it has none */
+    uint64_t guarded_ns;                      /* recovery.c: when guards were asked while it is isolated */
     struct mr_silence *silence;               /* silence.h: of each subchannel; NULL: none was ever asked */
 };
 
@@ -67,7 +69,7 @@ struct mr_sub_own {
     uint8_t crowded;         /* levels that want a link, for which there was no room when it was opened: set */
     uint8_t extra;           /* links that it was opened with, beside the first */
     struct mr_sub_news news; /* for the peer */
-    struct mr_probe *probe;  /* while it is closed: the queue pair that is kept of a link (probe.c) */
+    struct mr_kept_probe *probe; /* while it is closed: the queue pair that is kept of a link (probe.c) */
     uint64_t opened_ns, closed_ns, retry_ns;
     unsigned failures; /* in a row */
     uint32_t question; /* the last that the peer was asked over this path (keepalive.c), */
@@ -172,6 +174,8 @@ void mr_recovery_connected(struct mr_peer *p);
 
 /* ---- keepalive.c, probe.c ---------------------------------------------------------------------------------------- */
 
+/* It is lost after MRMPI_PATIENCE, for a reason that is logged with all ways to it (lost.c). */
+void mr_peer_give_up(struct mr_peer *p, const char *why);
 /* Ask the adapter over all links to this peer, at once. */
 void mr_keepalive_all(struct mr_peer *p);
 /* A question of the peer's process, or its answer. */

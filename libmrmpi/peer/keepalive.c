@@ -11,8 +11,11 @@
  * process is asked by a datagram, in the format of handshakes. If it answers, and nothing comes over the connection,
  * that is broken (net/rely.c).
  */
+#include "libmrmpi/peer/guard.h"
 #include "libmrmpi/peer/silence.h"
 #include "libmrmpi/peer/subs.h"
+
+#include <errno.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
@@ -20,6 +23,7 @@
 #include "libmrmpi/verbs/datagram.h"
 
 #define INTERVAL_NS 1000000000ull /* a peer is asked once in so long at most */
+#define LOOKS_MIN   10            /* patience ends after so many looks at least */
 
 static bool ask_link(struct mr_sub *sub, unsigned level)
 {
@@ -48,8 +52,8 @@ void mr_keepalive_unsignaled(struct mr_peer *p)
     }
 }
 
-/* One link each time, in turn. */
-static void ask_next_link(struct mr_peer *p)
+/* One link each time, in turn. False: no adapter answers for any that is open. */
+static bool ask_next_link(struct mr_peer *p)
 {
     unsigned n = p->num_subs * MR_LEVELS;
 
@@ -57,8 +61,9 @@ static void ask_next_link(struct mr_peer *p)
         unsigned i = p->own->keepalive_next++ % n;
 
         if (ask_link(&p->sub[i / MR_LEVELS], i % MR_LEVELS))
-            return;
+            return true;
     }
+    return false;
 }
 
 /* Has anything come of it since this was asked last: a packet, or the confirmation of one of ours? */
@@ -70,21 +75,6 @@ static bool is_silent(struct mr_peer *p)
     p->own->heard_received = received;
     p->own->heard_confirmed = confirmed;
     return silent;
-}
-
-void mr_keepalive_silent(uint64_t now_ns)
-{
-    bool first = !mr_peers_own.keepalive_ns;
-
-    if (now_ns - mr_peers_own.keepalive_ns < INTERVAL_NS)
-        return;
-    mr_peers_own.keepalive_ns = now_ns;
-    for (int r = 0; !first && r < mr_peers.launch->size; r++) {
-        struct mr_peer *p = mr_peers.peer[r];
-
-        if (p && p->up && !p->error && is_silent(p))
-            ask_next_link(p);
-    }
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
@@ -136,10 +126,83 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     }
     if (p->own->silence && sub->own->question - msg->id < MR_QUESTIONS_KEPT)
         note_answer(mr_silence_of(sub), msg->id);
+    p->own->waited_ns = 0;
     if (msg->id != sub->own->question || !sub->own->asked_ns)
         return;
     for (unsigned l = 0; l < sub->num_links; l++)
         if (sub->link[l].state == MR_LINK_OPEN && mr_kind_breaks_unseen(sub->link[l].kind))
             mr_window_answered(&p->out, sub->link[l].index, sub->own->asked_ns);
     sub->own->asked_ns = 0;
+}
+
+/* ---- peers from which nothing comes ------------------------------------------------------------------------------ */
+
+static uint64_t patience_ns(void)
+{
+    return (uint64_t)(mr_config.patience ? mr_config.patience : 1) * 1000000000;
+}
+
+static uint64_t interval_ns(void)
+{
+    uint64_t part = patience_ns() / LOOKS_MIN;
+
+    return part < INTERVAL_NS ? part : INTERVAL_NS;
+}
+
+/* Its process, over one of the ways to it, in turn. */
+static void ask_next_way(struct mr_peer *p, uint64_t now_ns)
+{
+    for (unsigned k = 0; k < p->num_subs; k++) {
+        struct mr_sub *sub = &p->sub[p->own->keepalive_next++ % p->num_subs];
+
+        if (sub->state == MR_SUB_OPEN && !sub->rail->down) {
+            mr_keepalive_ask(sub, now_ns);
+            return;
+        }
+    }
+}
+
+/*
+ * No adapter answers for the links to it; guards may. It is lost if nothing comes of it, of its process or over a guard
+ * for as long as its patience lasts. What this rank does not look counts little.
+ */
+static void judge_silent(struct mr_peer *p, uint64_t now_ns)
+{
+    uint64_t passed = now_ns - p->own->looked_ns, most = patience_ns() / LOOKS_MIN;
+    bool heard;
+
+    if (p->own->isolated_ns) /* recovery.c counts */
+        return;
+    if (!mr_guard_ask(p, now_ns, p->own->looked_ns, &heard) || heard || !p->own->looked_ns)
+        p->own->waited_ns = 0;
+    else
+        p->own->waited_ns += passed < most ? passed : most;
+    p->own->looked_ns = now_ns;
+    if (p->own->waited_ns)
+        ask_next_way(p, now_ns);
+    if (p->own->waited_ns >= patience_ns())
+        mr_peer_give_up(p, "neither its process nor an adapter of its host has answered");
+}
+
+static void look_at_peer(struct mr_peer *p, uint64_t now_ns)
+{
+    if (!is_silent(p))
+        p->own->looked_ns = p->own->isolated_ns ? p->own->looked_ns : 0;
+    else if (!ask_next_link(p))
+        judge_silent(p, now_ns);
+}
+
+void mr_keepalive_silent(uint64_t now_ns)
+{
+    bool first = !mr_peers_own.keepalive_ns;
+
+    if (now_ns - mr_peers_own.keepalive_ns < interval_ns())
+        return;
+    mr_peers_own.keepalive_ns = now_ns;
+    for (int r = 0; !first && r < mr_peers.launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (p && p->up && !p->error)
+            look_at_peer(p, now_ns);
+    }
 }

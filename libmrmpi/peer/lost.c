@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a peer on another host is lost, and all of them are freed at the end. */
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/peer/guard.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,6 +32,35 @@ void mr_peer_lost(struct mr_peer *p, int error)
     p->own->failing = true;
     p->own->next_failing = mr_peers.failing;
     mr_peers.failing = p;
+}
+
+/* Each pair of rails and path once. */
+static bool is_first_of_way(const struct mr_peer *p, unsigned i)
+{
+    const struct mr_sub *sub = &p->sub[i];
+
+    for (unsigned k = 0; k < i; k++)
+        if (p->sub[k].rail == sub->rail && p->sub[k].remote_rail == sub->remote_rail && p->sub[k].path == sub->path)
+            return false;
+    return !sub->own->spare;
+}
+
+void mr_peer_give_up(struct mr_peer *p, const char *why)
+{
+    char name[MR_SUB_NAME];
+
+    mr_log(MR_LOG_ERROR, "rank %d on %s is lost: %s for %d s (MRMPI_PATIENCE)", p->rank, p->address->host, why,
+           mr_config.patience);
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_rail *rail = p->sub[i].rail;
+
+        if (is_first_of_way(p, i))
+            mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->address->host, mr_sub_name(&p->sub[i], name),
+                   rail->dev->fatal ? "the device here is gone"
+                   : rail->down     ? "the port here is down"
+                                    : "no answer: its host, its process or a link on the way is gone");
+    }
+    mr_peer_lost(p, -ENETDOWN);
 }
 
 static bool has_drained(const struct mr_peer *p)
@@ -87,6 +116,7 @@ void mr_peers_free(void)
             free(p->sub[i].link);
         }
         drop_packets(p);
+        mr_guard_free(p);
         mr_cm_free(&p->cm);
         mr_address_drop(p);
         free(p->steer);

@@ -10,34 +10,15 @@
  * arrived or not. Those that have arrived are acknowledged again, with the number of the last; those that are ahead are
  * refused. So a run of writes begins well before the number of what would have come next, and ends behind it.
  */
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/peer/probe.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/post.h"
+#include "libmrmpi/peer/internal.h"
 
 #define RUN_MAX 64 /* writes; half of them before the next number */
-
-struct mr_probe {
-    struct mr_sub *sub;
-    struct mr_qp qp;
-    struct mr_tx tx;
-    uint32_t psn;     /* the peer expects this one, or one a little before or behind */
-    uint32_t then;    /* it does after the run that is under way */
-    uint32_t receive; /* what the peer would send next */
-    bool asking;
-    bool unwanted; /* goes when it has drained */
-    uint64_t asked_ns;
-};
-
-static void free_probe(struct mr_probe *l)
-{
-    l->sub->own->probe = NULL;
-    mr_qp_destroy(&l->qp);
-    free(l);
-}
 
 /* ---- what comes back --------------------------------------------------------------------------------------------- */
 
@@ -50,7 +31,7 @@ static void run_done(struct mr_wr *wr, const struct mr_wc *wc)
         return;
     l->asking = false;
     l->psn = l->then;
-    l->sub->peer->own->waited_ns = 0;
+    l->answered(l);
 }
 
 /* A refusal is an answer, too. */
@@ -59,7 +40,7 @@ static void run_failed(struct mr_qp *qp, const struct mr_wc *wc)
     struct mr_probe *l = qp->owner;
 
     if (wc->error != -EHOSTUNREACH)
-        l->sub->peer->own->waited_ns = 0;
+        l->answered(l);
     mr_qp_abort(qp);
 }
 
@@ -72,11 +53,10 @@ static void probe_drained(struct mr_qp *qp)
     struct mr_probe *l = qp->owner;
 
     l->asking = false;
-    if (l->unwanted)
-        free_probe(l);
+    l->drained(l);
 }
 
-static const struct mr_qp_events events = {
+const struct mr_qp_events mr_probe_events = {
     .confirmed = ignore_confirmed, .failed = run_failed, .drained = probe_drained};
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
@@ -96,17 +76,16 @@ static int post_run(struct mr_probe *l, unsigned n)
     return err;
 }
 
-void mr_probe_ask(struct mr_sub *sub, uint64_t now_ns)
+void mr_probe_post(struct mr_probe *l, uint64_t now_ns)
 {
-    struct mr_probe *l = sub->own->probe;
     unsigned n = 1, run;
 
-    if (!l || l->unwanted || l->asking || now_ns - l->asked_ns < interval_ns())
+    if (l->asking || now_ns - l->asked_ns < interval_ns())
         return;
     l->asked_ns = now_ns;
     if (l->qp.state == MR_QP_DRAINED) {
         run = l->qp.depth < RUN_MAX ? l->qp.depth : RUN_MAX;
-        if (l->qp.rail->cq_room < run || mr_qp_again(&l->qp, l->psn - run / 2, l->receive))
+        if (l->qp.rail->cq_room < run || mr_qp_again(&l->qp, l->psn - run / 2, l->receive, l->answers))
             return;
         l->then = l->psn - run / 2 + run;
         n = run;
@@ -119,43 +98,76 @@ void mr_probe_ask(struct mr_sub *sub, uint64_t now_ns)
         mr_qp_abort(&l->qp);
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------- */
+/* ---- those that are kept of subchannels -------------------------------------------------------------------------- */
+
+struct mr_kept_probe {
+    struct mr_probe probe;
+    struct mr_sub *sub;
+    bool unwanted; /* goes when it has drained */
+};
+
+static void free_kept(struct mr_kept_probe *k)
+{
+    k->sub->own->probe = NULL;
+    mr_qp_destroy(&k->probe.qp);
+    free(k);
+}
+
+static void kept_answered(struct mr_probe *l)
+{
+    container_of(l, struct mr_kept_probe, probe)->sub->peer->own->waited_ns = 0;
+}
+
+static void kept_drained(struct mr_probe *l)
+{
+    struct mr_kept_probe *k = container_of(l, struct mr_kept_probe, probe);
+
+    if (k->unwanted)
+        free_kept(k);
+}
 
 bool mr_probe_keep(struct mr_sub *sub, struct mr_qp *qp)
 {
-    struct mr_probe *l;
-
     bool peer_gone = mr_is_later(sub->peer_from, sub->generation);
+    struct mr_kept_probe *k;
 
     if (sub->own->probe || mr_sub_retires(sub) || sub->peer->error || peer_gone || qp->rail->dev->fatal)
         return false;
-    l = calloc(1, sizeof *l);
-    if (!l || mr_qp_psns(qp, &l->psn, &l->receive)) {
-        free(l);
+    k = calloc(1, sizeof *k);
+    if (!k || mr_qp_psns(qp, &k->probe.psn, &k->probe.receive)) {
+        free(k);
         return false;
     }
-    l->sub = sub;
-    l->asked_ns = mr_clock_ns();
-    mr_qp_keep(qp, &l->qp, &events, l);
-    sub->own->probe = l;
+    k->sub = sub;
+    k->probe.answered = kept_answered;
+    k->probe.drained = kept_drained;
+    k->probe.asked_ns = mr_clock_ns();
+    mr_qp_keep(qp, &k->probe.qp, &mr_probe_events, &k->probe);
+    sub->own->probe = k;
     return true;
+}
+
+void mr_probe_ask(struct mr_sub *sub, uint64_t now_ns)
+{
+    if (sub->own->probe && !sub->own->probe->unwanted)
+        mr_probe_post(&sub->own->probe->probe, now_ns);
 }
 
 void mr_probe_drop(struct mr_sub *sub)
 {
-    struct mr_probe *l = sub->own->probe;
+    struct mr_kept_probe *k = sub->own->probe;
 
-    if (!l)
+    if (!k)
         return;
-    l->unwanted = true;
-    if (l->qp.state == MR_QP_DRAINED)
-        free_probe(l);
+    k->unwanted = true;
+    if (k->probe.qp.state == MR_QP_DRAINED)
+        free_kept(k);
     else
-        mr_qp_abort(&l->qp);
+        mr_qp_abort(&k->probe.qp);
 }
 
 void mr_probe_free(struct mr_sub *sub)
 {
     if (sub->own->probe)
-        free_probe(sub->own->probe);
+        free_kept(sub->own->probe);
 }

@@ -13,6 +13,7 @@
  *
  * A closed subchannel is opened again after a pause, which doubles with each failure in a row.
  */
+#include "libmrmpi/peer/guard.h"
 #include "libmrmpi/peer/subs.h"
 
 #include <errno.h>
@@ -303,20 +304,16 @@ static void send_news(struct mr_sub *sub)
 
 /* ---- what is due ------------------------------------------------------------------------------------------------- */
 
-static void describe_isolation(const struct mr_peer *p)
+static bool guards_answer(struct mr_peer *p, uint64_t now_ns, uint64_t pause_ns)
 {
-    for (unsigned i = 0; i < p->num_subs; i++) {
-        const struct mr_rail *rail = p->sub[i].rail;
-        char name[MR_SUB_NAME];
+    bool heard = false;
 
-        if (p->sub[i].own->spare)
-            continue;
-
-        mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->address->host, mr_sub_name(&p->sub[i], name),
-               rail->dev->fatal ? "the device here is gone"
-               : rail->down     ? "the port here is down"
-                                : "no answer: its host, its process or a link on the way is gone");
-    }
+    if (p->own->guarded_ns && now_ns - p->own->guarded_ns < pause_ns)
+        return false;
+    mr_guard_ask(p, now_ns, p->own->guarded_ns, &heard);
+    heard &= p->own->guarded_ns >= p->own->isolated_ns;
+    p->own->guarded_ns = now_ns;
+    return heard;
 }
 
 /*
@@ -332,12 +329,11 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
         return false;
     p->own->looked_ns = now_ns;
     p->own->waited_ns += passed < patience / LOOKS_MIN ? passed : patience / LOOKS_MIN;
+    if (guards_answer(p, now_ns, patience / LOOKS_MIN))
+        p->own->waited_ns = 0;
     if (p->own->waited_ns < patience)
         return false;
-    mr_log(MR_LOG_ERROR, "rank %d on %s is lost: no rail has led there for %d s (MRMPI_PATIENCE)", p->rank,
-           p->address->host, mr_config.patience);
-    describe_isolation(p);
-    mr_peer_lost(p, -ENETDOWN);
+    mr_peer_give_up(p, "no rail has led there");
     return true;
 }
 

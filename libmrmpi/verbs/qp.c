@@ -389,22 +389,25 @@ int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive)
 }
 
 /*
- * Nothing that the peer may still send is taken in: there is no right to write, and what it sends is far ahead of what
- * is expected, so it is refused. (Far behind it would be a duplicate, and acknowledged.)
+ * If it does not answer, nothing that the peer may still send is taken in: there is no right to write, and what it
+ * sends is far ahead of what is expected, so it is refused. (Far behind it would be a duplicate, and acknowledged.)
  */
-static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint32_t send, uint32_t receive)
+static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint32_t send, uint32_t receive,
+                          bool answers)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     int err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
 
-    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = qp->rail->port};
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT,
+                                .port_num = qp->rail->port,
+                                .qp_access_flags = answers ? IBV_ACCESS_REMOTE_WRITE : 0};
     if (!err)
         err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
                                 .ah_attr = was->ah_attr,
                                 .path_mtu = was->path_mtu,
                                 .dest_qp_num = was->dest_qp_num,
-                                .rq_psn = (receive - PSN_AWAY) & PSN_MASK,
+                                .rq_psn = (answers ? receive : receive - PSN_AWAY) & PSN_MASK,
                                 .min_rnr_timer = RNR_TIMER};
     if (!err)
         err = ibv_modify_qp(qp->qp, &attr,
@@ -422,7 +425,7 @@ static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint3
     return -err;
 }
 
-int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive)
+int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive, bool answers)
 {
     struct ibv_qp_init_attr init;
     struct ibv_qp_attr was;
@@ -432,7 +435,7 @@ int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive)
         return -EINVAL;
     err = -ibv_query_qp(qp->qp, &was, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN, &init);
     if (!err)
-        err = bring_up_again(qp, &was, send, receive);
+        err = bring_up_again(qp, &was, send, receive, answers);
     if (err)
         return err;
     qp->error = 0;

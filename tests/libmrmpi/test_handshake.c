@@ -3,6 +3,7 @@
  * Handshakes: requests, answers, refusals and what they do to subchannels, with the state machine of cm/conn.c and
  * datagrams that the test takes and writes. This is rank 0; rank 1 is the test.
  */
+#include "libmrmpi/peer/guard.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
@@ -208,6 +209,29 @@ void mr_peer_lost(struct mr_peer *p, int error)
     p->error = lost_error = error;
 }
 
+static unsigned guards_made, guards_connected, guards_dropped;
+
+void mr_guard_make(struct mr_peer *p, const struct mr_cm_msg *req, struct mr_cm_msg *out)
+{
+    guards_made++;
+    out->guard[1].qpn = 77;
+}
+
+void mr_guard_connect(struct mr_peer *p, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
+{
+    guards_connected += remote->guard[0].qpn == 88;
+}
+
+int mr_guard_missing(const struct mr_peer *p)
+{
+    return -1;
+}
+
+void mr_guard_free(struct mr_peer *p)
+{
+    guards_dropped++;
+}
+
 bool mr_peer_is_remote(int rank)
 {
     return rank == 1;
@@ -235,6 +259,7 @@ static void setup(void)
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
     num_sent = opened = established = connected = later = refused = epoch_failed = epoch_opened = unopened = learnt = 0;
     lost_error = fetch_error = connect_error = 0;
+    guards_made = guards_connected = guards_dropped = 0;
     grants = true;
     mr_config.connect_timeout_ms = 100;
     mr_config.connect_retries = 0;
@@ -321,6 +346,29 @@ START_TEST(request_and_answer)
     ck_assert(loads[0][0].up && loads[0][1].up && !loads[1][0].up);
     mr_handshake_tick();
     ck_assert_ptr_null(mr_peers.connecting);
+}
+END_TEST
+
+/* Guards go with the request, those of the peer come with its answer; where nothing comes of it they are dropped. */
+START_TEST(guards)
+{
+    struct mr_cm_msg m;
+
+    mr_peer_connect(&peer);
+    ck_assert_uint_eq(guards_made, 1);
+    ck_assert_uint_eq(sent.guard[1].qpn, 77);
+    m = message(MR_CM_REP, peer.cm.id);
+    m.guard[0].qpn = 88;
+    if (!_i) {
+        add(&m, &sub[0], 5);
+        receive(&m);
+        ck_assert_uint_eq(sent.type, MR_CM_RTU);
+        ck_assert_uint_eq(sent.guard[1].qpn, 0);
+    } else {
+        reject(MR_CM_NO_ROOM);
+    }
+    ck_assert_uint_eq(guards_connected, !_i);
+    ck_assert_uint_eq(guards_dropped, _i);
 }
 END_TEST
 
@@ -714,6 +762,7 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, request_and_answer);
+    tcase_add_loop_test(c, guards, 0, 2);
     tcase_add_test(c, rescue);
     tcase_add_test(c, port_down);
     tcase_add_test(c, answer_leaves_one_out);

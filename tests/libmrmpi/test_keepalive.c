@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Silent peers: which are asked, when, over which link; and questions to a process, and their answers. */
+#include "libmrmpi/peer/guard.h"
 #include "libmrmpi/peer/silence.h"
 #include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
@@ -14,6 +15,20 @@ static uint32_t received;
 static struct mr_cm_msg sent;
 static unsigned num_sent, answered, answered_link;
 static int send_error;
+static bool guarded, guards_answer;
+static uint64_t answered_since;
+
+bool mr_guard_ask(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns, bool *heard)
+{
+    answered_since = since_ns;
+    *heard = guarded && guards_answer;
+    return guarded;
+}
+
+void mr_peer_give_up(struct mr_peer *p, const char *why)
+{
+    p->error = -ENETDOWN;
+}
 
 static uint32_t count_received(const struct mr_vc *vc)
 {
@@ -54,6 +69,8 @@ static void setup(void)
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
     received = num_sent = answered = answered_link = 0;
     send_error = 0;
+    guarded = guards_answer = false;
+    answered_since = 0;
     set_open(&sub[0]);
     set_open(&sub[1]);
     mr_keepalive_silent(clock_ns);
@@ -221,6 +238,74 @@ START_TEST(question_of_the_peer)
 }
 END_TEST
 
+/* ---- peers for which no adapter answers -------------------------------------------------------------------------- */
+
+/* Links that have no keepalive; guards tell. The patience is 10 s. */
+static void no_adapter(void)
+{
+    keepalive_error = -EAGAIN;
+    guarded = true;
+    wait_ns(SECOND);
+    ck_assert_uint_eq(num_sent, 0);
+}
+
+/* Nothing comes, and no guard answers: its process is asked, over each way in turn; then it is lost. */
+START_TEST(lost_in_silence)
+{
+    unsigned rails_asked = 0;
+
+    no_adapter();
+    for (unsigned i = 1; i < 10; i++) {
+        wait_ns(SECOND);
+        ck_assert_uint_eq(answered_since, clock_ns - SECOND);
+        ck_assert_uint_eq(num_sent, i);
+        rails_asked |= 1u << sent.sub[0].rail;
+        ck_assert_int_eq(peer.error, 0);
+    }
+    ck_assert_uint_eq(rails_asked, 3);
+    wait_ns(SECOND);
+    ck_assert_int_eq(peer.error, -ENETDOWN);
+}
+END_TEST
+
+/* Any sign of life begins the count anew; without guards there is none, and time without a look counts little. */
+START_TEST(not_lost)
+{
+    no_adapter();
+    for (unsigned i = 1; i < 10; i++)
+        wait_ns(_i == 0 ? 1000 * SECOND : SECOND);
+    guards_answer = _i == 1;
+    guarded = _i != 2;
+    if (_i == 3)
+        receive(MR_CM_HERE, sub_own[0].question, 0);
+    if (_i == 4)
+        received++;
+    if (_i != 0)
+        wait_ns(SECOND);
+    guards_answer = false;
+    guarded = true;
+    for (unsigned i = 1; i < 9 && _i; i++)
+        wait_ns(SECOND);
+    ck_assert_int_eq(peer.error, 0);
+    for (unsigned i = 0; i < 3; i++)
+        wait_ns(SECOND);
+    ck_assert_int_eq(peer.error, -ENETDOWN);
+}
+END_TEST
+
+/* While no subchannel is open recovery.c counts. */
+START_TEST(isolated_is_recovery)
+{
+    no_adapter();
+    own.isolated_ns = own.looked_ns = clock_ns;
+    own.waited_ns = 5 * SECOND;
+    for (unsigned i = 0; i < 20; i++)
+        wait_ns(SECOND);
+    ck_assert_uint_eq(own.waited_ns, 5 * SECOND);
+    ck_assert_int_eq(peer.error, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("keepalive");
@@ -234,5 +319,8 @@ int main(void)
     tcase_add_test(c, late_answer);
     tcase_add_test(c, question_that_was_not_sent);
     tcase_add_test(c, question_of_the_peer);
+    tcase_add_test(c, lost_in_silence);
+    tcase_add_loop_test(c, not_lost, 0, 5);
+    tcase_add_test(c, isolated_is_recovery);
     return check_run(c, NULL);
 }

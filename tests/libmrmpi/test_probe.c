@@ -32,11 +32,12 @@ void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events 
     events = e;
 }
 
-int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive)
+int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive, bool answers)
 {
     if (again_error)
         return again_error;
     ck_assert_uint_eq(receive, 5);
+    ck_assert(!answers);
     first_psn = send;
     qp->state = MR_QP_ALIVE;
     return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Subchannels that break and are opened anew: each event in each state, what the peer is told, and how
  * patience ends. */
+#include "libmrmpi/peer/guard.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
@@ -57,6 +58,19 @@ void mr_peer_backlog(struct mr_peer *p)
 void mr_peer_lost(struct mr_peer *p, int error)
 {
     p->error = lost_error = error;
+}
+
+void mr_peer_give_up(struct mr_peer *p, const char *why)
+{
+    mr_peer_lost(p, -ENETDOWN);
+}
+
+static bool guards_answer;
+
+bool mr_guard_ask(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns, bool *heard)
+{
+    *heard = guards_answer;
+    return true;
 }
 
 void mr_sub_prefer(struct mr_peer *p)
@@ -174,6 +188,7 @@ static void setup(void)
     recounted = begun = resumed = num_sent = abandoned = 0;
     can_send = can_begin = true;
     lost_error = 0;
+    guards_answer = false;
     set_open(&sub[0]);
     set_open(&sub[1]);
 }
@@ -477,6 +492,28 @@ START_TEST(patience_ends)
 }
 END_TEST
 
+/* So does a guard that answers, for as long as it does: the process computes. */
+START_TEST(guards_tell)
+{
+    can_begin = false;
+    mr_sub_break(&sub[0]);
+    mr_sub_break(&sub[1]);
+    guards_answer = true;
+    for (unsigned i = 0; i < 100; i++) {
+        clock_ns += 1000 * MS;
+        ck_assert(poll());
+    }
+    guards_answer = false;
+    for (unsigned i = 0; i < 9; i++) {
+        clock_ns += 1000 * MS;
+        ck_assert(poll());
+    }
+    clock_ns += 1000 * MS;
+    ck_assert(!poll());
+    ck_assert_int_eq(lost_error, -ENETDOWN);
+}
+END_TEST
+
 /* What was broken before the first handshake ended is isolated from then on. */
 START_TEST(connected_with_none_open)
 {
@@ -563,6 +600,7 @@ int main(void)
     tcase_add_loop_test(c, not_opened_again, 0, 5);
     tcase_add_test(c, isolated);
     tcase_add_test(c, patience_ends);
+    tcase_add_test(c, guards_tell);
     tcase_add_test(c, connected_with_none_open);
     tcase_add_loop_test(c, link_fails, 0, 4);
     tcase_add_test(c, link_of_a_lost_peer);

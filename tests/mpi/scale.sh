@@ -23,11 +23,11 @@ heap_within() { # BYTES: of memory of the process for each peer of another host,
 }
 each() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | sort -n; } # COUNTER: of the ranks that have counted something
 most() { each "$1" | tail -n 1; }
-within_budget() { # RANKS PEERS
+within_budget() { # RANKS PEERS HOSTS
   is "no rank has ever had more than $2 connections (most: $(most connections_most))" \
     "$(each connections_most | awk -v most="$2" '$1 > most' | wc -l)" 0
-  ok "$1 ranks have counted their queue pairs: at most $(most queue_pairs_most), two for each connection and two for datagrams" \
-    test "$(each queue_pairs_most | wc -l) $(($(most queue_pairs_most) <= 2 * $2 + 2))" = "$1 1"
+  ok "$1 ranks have counted their queue pairs: at most $(most queue_pairs_most), two for each connection, two for datagrams, two guards of each other host" \
+    test "$(each queue_pairs_most | wc -l) $(($(most queue_pairs_most) <= 2 * $2 + 2 + 2 * ($3 - 1)))" = "$1 1"
   not_ok "nobody complains, nothing is left over" grep -qE 'warning: (rank|leak)|leak:|error:' "$tmp/out"
 }
 
@@ -36,7 +36,7 @@ ranks=64
 [ -z "$(sanitizers)" ] || ranks=32 # they take several times as long
 export MRMPI_RC_PEERS=16 # which makes MRMPI_LINKS=auto rc,ud
 ok "$ranks ranks, all to all, connections first" job 16 $ranks mpi/many
-within_budget $ranks 16
+within_budget $ranks 16 16
 ok "all have connections" test "$(each connections_most | wc -l) $(each connections_most | head -n 1)" = "$ranks 16"
 ok "some were refused ($(each refused | awk '{n += $1} END {print n + 0}')): what goes there goes by datagrams" test "$(most acks_carried)" -gt 0
 export MRMPI_LINKS=ud,rc MRMPI_RC_PEERS=4

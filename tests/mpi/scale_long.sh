@@ -25,7 +25,8 @@ heap_within() { # BYTES: of memory of the process for each peer of another host,
 within_budget() { # RANKS
   is "no rank has ever had more than 16 connections" "$(each connections_most | awk '$1 > 16' | wc -l)" 0
   is "$1 ranks have counted their queue pairs" "$(each queue_pairs_most | wc -l)" "$1"
-  ok "at most $(each queue_pairs_most | tail -n 1), two for each connection and two for datagrams" test "$(each queue_pairs_most | tail -n 1)" -le 34
+  ok "at most $(each queue_pairs_most | tail -n 1), two for each connection, two for datagrams, two guards of each other host" \
+    test "$(each queue_pairs_most | tail -n 1)" -le 64
   not_ok "nobody complains, nothing is left over" grep -qE 'warning: (rank|leak)|leak:|error:' "$tmp/out"
 }
 simfab topology star --hosts 16 >"$tmp/net"

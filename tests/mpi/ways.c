@@ -4,7 +4,8 @@
  * What comes is looked at. Rank 0 prints how long the longest exchange took, when it began, and when its last one began
  * that took more than a millisecond, in milliseconds of the fabric. A rank to which an operation says that a process
  * has failed prints when; with "ways wait" rank 0 and the last rank only wait for that, and with "ways feed" the last
- * rank sends meanwhile. ways BYTES ROUNDS FIRST incast: all ranks from FIRST on send to rank 0.
+ * rank sends meanwhile. ways BYTES ROUNDS FIRST incast: all ranks from FIRST on send to rank 0. ways BYTES ROUNDS MS
+ * computes: half of the ranks compute so long in each round.
  */
 #include <limits.h>
 #include <time.h>
@@ -169,6 +170,27 @@ static int exchange_with_pauses(int rounds, unsigned seed)
     return class;
 }
 
+/* After an exchange the second half of the ranks computes, so many ms in each round, while the others wait for it. */
+static int wait_for_computing(int rounds, int ms)
+{
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+    double begin = MPI_Wtime();
+    int last = INT_MAX, class = 0;
+
+    for (int round = 0; round < rounds && !class; round++) {
+        class = exchange(round, &last);
+        if (rank >= peers)
+            nanosleep(&t, NULL);
+    }
+    if (!class)
+        class = exchange(rounds, &last);
+    if (class)
+        told(class);
+    else if (!rank)
+        printf("longest %.6f at %.6f slow 0 rounds %d\n", (MPI_Wtime() - begin) * 1e3, begin * 1e3, rounds);
+    return class;
+}
+
 int main(int argc, char **argv)
 {
     int class, last = INT_MAX;
@@ -185,6 +207,8 @@ int main(int argc, char **argv)
         EQ(exchange(-1, &last), 0);
     if (argc > 4 && !strcmp(argv[4], "pauses"))
         class = exchange_with_pauses(atoi(argv[2]), (unsigned)atoi(argv[3]));
+    else if (argc > 4 && !strcmp(argv[4], "computes"))
+        class = wait_for_computing(atoi(argv[2]), atoi(argv[3]));
     else if (argc > 4)
         class = incast(atoi(argv[2]), atoi(argv[3]));
     else if (argc > 2)

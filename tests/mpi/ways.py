@@ -16,8 +16,8 @@ BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
 SOON_MS = 20
 SHORT = {"silent/rc/8/out", "silent/rc/65536/in", "silent/uc/1048576/out", "silent/ud/65536/both", "silent/ring/8/both",
          "taken/rc/1048576/hdr", "taken/uc/8/hdr", "incast/rc/16/sdr-pcix", "crossed/rc/8", "crossed/uc/1048576",
-         "crossed/ud/8", "mended/rc", "back/rc/4/300", "pauses/uc/1",
-         "pauses/ud/2"}
+         "crossed/ud/8", "mended/rc", "back/rc/4/300", "pauses/uc/1", "pauses/ud/2", "lost/ud/mute/feed",
+         "lost/uc/cut/wait", "lost/rc,ud/dead/wait", "computes/ud/8", "computes/uc/out/12000"}
 
 
 def topology(name):
@@ -131,9 +131,23 @@ def make_rows():
     mute = ['link "h2 mlx5_0" 1 loss=1 at=40ms', 'link "h2 mlx5_1" 1 loss=1 at=40ms']
     cut = ['link leaf1 3 down at=40ms', 'link leaf1 5 down at=40ms']
     for name, faults, net in (("dead", die, RAILS), ("mute", mute, RAILS), ("cut", cut, CABLES)):
-        for how in ("wait", "feed") if name != "dead" else ("wait",):
-            rows.append(Row(f"lost/rc/{name}/{how}", [how], faults, "rc", net=net, env={"MRMPI_PATIENCE": "1"},
-                            judge=told(40, 17000, 2)))
+        for links in ("rc", "uc", "ud", "rc,ud", "ring"):
+            # an adapter gives up after eight times its time-out; guards are asked at once
+            most = 10000 if links in ("rc", "ring") else 4000
+            env = {"MRMPI_PATIENCE": "1", **({"MRMPI_RC_PEERS": "0"} if links == "rc,ud" else {})}
+            for how in ("wait", "feed"):
+                rows.append(Row(f"lost/{links}/{name}/{how}", [how], faults, links, net=net, env=env,
+                                judge=told(40, most, 2)))
+    # but one that computes is not lost, whatever its patience, nor if all ways to it are out meanwhile for a while
+    mute_for = lambda ms: [f'link "h2 mlx5_{i}" 1 loss=1 at=40ms for={ms}ms' for i in (0, 1)]
+    for links in ("rc", "uc", "ud", "rc,ud"):
+        for ranks in (2, 8):
+            env = {"MRMPI_PATIENCE": "1", **({"MRMPI_RC_PEERS": "1"} if links == "rc,ud" else {})}
+            rows.append(Row(f"computes/{links}/{ranks}", [64, 2, 6000, "computes"], [], links, ranks, env=env,
+                            judge=steady()))
+        for out in (1500, 12000):
+            rows.append(Row(f"computes/{links}/out/{out}", [64, 1, 60000, "computes"], mute_for(out), links,
+                            env={"MRMPI_PATIENCE": "20"}, judge=soon(70000), seconds=120))
     return rows
 
 

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Guards: who has some, what handshakes say of them, who is asked for whom, and that none is left. */
+#include "libmrmpi/peer/guard.h"
+#include "libmrmpi/peer/probe.h"
+#include "libmrmpi/verbs/verbs.h"
+#include "tests/check.h"
+#include "tests/libmrmpi/fake_peer.h"
+
+#define RANKS 6 /* 0 here, 1 to 4 on another host, of which 1 and 2 guard it, 5 on a third */
+
+struct mr_peers mr_peers;
+struct mr_peers_own mr_peers_own;
+struct mr_verbs mr_verbs;
+const struct mr_qp_events mr_probe_events;
+
+static struct mr_peer more[RANKS], *all[RANKS];
+static struct mr_peer_own more_own[RANKS];
+static const int node[RANKS] = {0, 1, 1, 1, 1, 2};
+static struct mr_cm_msg local;
+static unsigned made, live, connected, asked;
+static uint32_t connected_to[MR_RAILS_MAX];
+static int create_error;
+static struct mr_probe *last;
+
+int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, struct mr_qp *qp,
+                 const struct mr_qp_events *events, void *owner)
+{
+    ck_assert_int_eq(type, MR_QP_RC);
+    if (create_error)
+        return create_error;
+    live++;
+    *qp = (struct mr_qp){.rail = rail, .owner = owner, .events = events, .qpn = 100 + made++};
+    return 0;
+}
+
+int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
+                  uint32_t remote_psn, uint8_t sl, uint8_t path)
+{
+    ck_assert_uint_eq(local_psn, 11);
+    ck_assert_uint_eq(remote_psn, 22);
+    ck_assert_uint_eq(sl, 3);
+    connected_to[qp->rail->index] = remote_qpn;
+    connected++;
+    return 0;
+}
+
+void mr_qp_destroy(struct mr_qp *qp)
+{
+    live--;
+}
+
+int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive)
+{
+    *send = 1;
+    *receive = 1234;
+    return 0;
+}
+
+void mr_probe_post(struct mr_probe *l, uint64_t now_ns)
+{
+    ck_assert(l->answers);
+    last = l;
+    asked++;
+}
+
+/* All peers are alike; links to them may lose packets; nothing is connected. */
+static void setup(void)
+{
+    make_peer();
+    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+    memset(connected_to, 0, sizeof connected_to);
+    made = live = connected = asked = 0;
+    create_error = 0;
+    last = NULL;
+    launch.size = RANKS;
+    launch.num_nodes = 3;
+    launch.node_of = node;
+    mr_peers.our_kinds = address.kinds = 1u << MR_LINK_UD;
+    mr_verbs.num_rails = SUBS;
+    for (unsigned i = 0; i < SUBS; i++)
+        mr_verbs.rail[i] = rails[i];
+    local = (struct mr_cm_msg){.psn = 11};
+    memset(more_own, 0, sizeof more_own);
+    for (int r = 1; r < RANKS; r++) {
+        more[r] = peer;
+        more[r].rank = r;
+        more[r].up = false;
+        more[r].own = &more_own[r];
+        more[r].cm.local = &local;
+        all[r] = &more[r];
+    }
+    mr_peers.peer = all;
+}
+
+static void teardown(void)
+{
+    for (int r = 1; r < RANKS; r++)
+        mr_guard_free(all[r]);
+    ck_assert_uint_eq(live, 0);
+}
+
+/* What the peer says: queue pairs 200 and 201, or none. */
+static struct mr_cm_msg says(bool offers)
+{
+    struct mr_cm_msg m = {.psn = 22};
+
+    for (unsigned r = 0; r < SUBS && offers; r++)
+        m.guard[r].qpn = 200 + r;
+    m.sub[0].level[MR_LEVEL_SMALL].sl = 3;
+    return m;
+}
+
+/* Rank r is connected, by our request. Returns what it said. */
+static struct mr_cm_msg connect_to(int r, bool answer)
+{
+    struct mr_cm_msg out = {0}, m = says(answer);
+
+    mr_guard_make(all[r], NULL, &out);
+    mr_guard_connect(all[r], &m, &m);
+    all[r]->up = true;
+    return out;
+}
+
+/* One for each rail, against that of the paired rail. */
+START_TEST(one_for_each_rail)
+{
+    struct mr_cm_msg out = connect_to(1, true);
+
+    ck_assert_uint_eq(out.guard[0].qpn, 100);
+    ck_assert_uint_eq(out.guard[1].qpn, 101);
+    ck_assert_uint_eq(out.guard[2].qpn, 0);
+    ck_assert_uint_eq(connected_to[0], 200);
+    ck_assert_uint_eq(connected_to[1], 201);
+}
+END_TEST
+
+/* Crossed pairs, and one whose rail is taken: each rail counts at either end once. */
+START_TEST(paired_rails)
+{
+    sub[0].remote_rail = 1;
+    sub[1].remote_rail = _i ? 1 : 0;
+    connect_to(1, true);
+    ck_assert_uint_eq(connected_to[0], 201);
+    ck_assert_uint_eq(connected_to[1], _i ? 0 : 200);
+    ck_assert_uint_eq(live, _i ? 1 : 2);
+}
+END_TEST
+
+/* None where adapters answer for all links, where a port is down, or without room for queue pairs. */
+START_TEST(none)
+{
+    struct mr_cm_msg out;
+
+    if (_i == 0)
+        mr_peers.our_kinds = address.kinds = 1u << MR_LINK_RC;
+    if (_i == 1)
+        mr_verbs.rail[0].down = mr_verbs.rail[1].down = true;
+    if (_i == 2)
+        create_error = -ENOMEM;
+    if (_i == 3)
+        all[1]->up = true; /* handshakes after the first one */
+    out = connect_to(1, true);
+    ck_assert_uint_eq(out.guard[0].qpn | out.guard[1].qpn, 0);
+    ck_assert_uint_eq(live | connected, 0);
+}
+END_TEST
+
+/* With those in our place on their host and beside it, and those for which we are that. Both ends think the same. */
+START_TEST(two_of_a_host)
+{
+    static const int nodes[2][RANKS] = {{0, 1, 1, 1, 1, 2}, {0, 0, 0, 1, 1, 1}};
+    unsigned few = 0;
+
+    launch.node_of = nodes[_i];
+    for (int self = 0; self < RANKS; self++)
+        for (int r = 1; r < RANKS; r++) {
+            struct mr_cm_msg ours = {0}, theirs = {0};
+            bool far = nodes[_i][self] != nodes[_i][r];
+
+            if (self == 0 || !far)
+                continue;
+            launch.rank = self;
+            mr_guard_make(all[r], NULL, &ours);
+            mr_guard_free(all[r]);
+            launch.rank = r;
+            mr_guard_make(all[self], NULL, &theirs);
+            mr_guard_free(all[self]);
+            ck_assert_int_eq(!ours.guard[0].qpn, !theirs.guard[0].qpn);
+            few += !ours.guard[0].qpn;
+        }
+    ck_assert_uint_eq(few != 0, _i == 1); /* not all have all; in the first case rank 5 is alone on its host */
+}
+END_TEST
+
+/* Whoever deals with a rank of a host connects to these two. */
+START_TEST(missing)
+{
+    ck_assert_int_eq(mr_guard_missing(all[4]), -1);
+    all[1] = all[2] = NULL;
+    ck_assert_int_eq(mr_guard_missing(all[4]), 1);
+    all[1] = &more[1];
+    ck_assert_int_eq(mr_guard_missing(all[4]), 2);
+    mr_peers.our_kinds = 1u << MR_LINK_RC;
+    ck_assert_int_eq(mr_guard_missing(all[4]), -1);
+    all[2] = &more[2];
+}
+END_TEST
+
+/* None in an answer if none were offered, and none that is left by a handshake that gives way or has failed. */
+START_TEST(answered)
+{
+    struct mr_cm_msg out = {0}, req = says(_i == 0);
+
+    mr_guard_make(all[1], NULL, &out);
+    ck_assert_uint_eq(out.guard[0].qpn, 100);
+    out = (struct mr_cm_msg){0};
+    mr_guard_make(all[1], &req, &out); /* ours gives way */
+    ck_assert_uint_eq(out.guard[0].qpn, _i == 0 ? 100 : 0);
+    ck_assert_int_eq(more_own[1].guards != NULL, _i == 0);
+    ck_assert_uint_eq(live, _i == 0 ? 2 : 0);
+    if (_i)
+        return;
+    mr_guard_connect(all[1], &req, &req);
+    out = (struct mr_cm_msg){0};
+    mr_guard_make(all[1], &req, &out); /* that has failed: the peer begins another one */
+    ck_assert_uint_eq(out.guard[0].qpn, 102);
+    ck_assert_uint_eq(live, 2);
+}
+END_TEST
+
+/* The peer's answer has none for one of the rails, or none at all. */
+START_TEST(less_in_the_answer)
+{
+    struct mr_cm_msg out = {0}, rep = says(true);
+
+    rep.guard[0].qpn = 0;
+    rep.guard[1].qpn = _i ? 0 : 201;
+    mr_guard_make(all[2], NULL, &out);
+    mr_guard_connect(all[2], &rep, &rep);
+    ck_assert_uint_eq(live, !_i);
+    ck_assert_int_eq(more_own[2].guards != NULL, !_i);
+}
+END_TEST
+
+static bool ask(int r, uint64_t since_ns, bool *found)
+{
+    bool heard;
+
+    asked = 0;
+    *found = mr_guard_ask(all[r], clock_ns, since_ns, &heard);
+    return heard;
+}
+
+/* A peer's own tell of it; for one that has none all of its host do. */
+START_TEST(who_is_asked)
+{
+    struct mr_probe *of_one;
+    bool found;
+
+    connect_to(1, true);
+    connect_to(2, true);
+    connect_to(3, false);
+    ck_assert(!ask(1, clock_ns, &found) && found);
+    of_one = last;
+    ck_assert_uint_eq(asked, 2);
+    clock_ns += MS;
+    of_one->answered(of_one);
+    ck_assert(ask(1, clock_ns, &found));
+    ck_assert(!ask(1, clock_ns + 1, &found));
+    ck_assert(!ask(2, clock_ns, &found) && found);
+    ck_assert_uint_eq(asked, 2);
+    ck_assert(ask(3, clock_ns, &found) && found);
+    ck_assert_uint_eq(asked, 4);
+    more[1].up = false; /* lost: it still tells of the others */
+    more[1].error = more[2].error = -ENETDOWN;
+    ck_assert(ask(3, clock_ns, &found) && found);
+    ck_assert(!ask(5, clock_ns, &found) && !found);
+    ck_assert_uint_eq(asked, 0);
+}
+END_TEST
+
+/* Those whose ports are down are not asked; one that failed takes what its peer sends next. */
+START_TEST(down_and_drained)
+{
+    bool found;
+
+    connect_to(1, true);
+    mr_verbs.rail[1].down = true;
+    ask(1, 0, &found);
+    ck_assert(found);
+    ck_assert_uint_eq(asked, 1);
+    last->drained(last);
+    ck_assert_uint_eq(last->receive, 1234);
+    ck_assert_uint_eq(last->psn, 11);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("guard");
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, one_for_each_rail);
+    tcase_add_loop_test(c, paired_rails, 0, 2);
+    tcase_add_loop_test(c, none, 0, 4);
+    tcase_add_loop_test(c, two_of_a_host, 0, 2);
+    tcase_add_test(c, missing);
+    tcase_add_loop_test(c, answered, 0, 2);
+    tcase_add_loop_test(c, less_in_the_answer, 0, 2);
+    tcase_add_test(c, who_is_asked);
+    tcase_add_test(c, down_and_drained);
+    return check_run(c, NULL);
+}
