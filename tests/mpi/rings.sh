@@ -126,6 +126,7 @@ programs() { # MODE PATTERN: lines of run-mpi.sh, as one result
 }
 unset MRMPI_LEAKS MRMPI_LOG_LEVEL MOST_BYTES
 if [ -n "$all" ]; then
+  export MPI_TEST_TIMEOUT=600 # 2 GiB in slots of 2 KiB, one at a time, take the simulator more than a minute
   for design in basic piggyback pipelined zerocopy; do
     ok "$design: the MPI programs, one rail" with MRMPI_RING_DESIGN=$design programs net1 .
     ok "$design: the MPI programs, two rails" with MRMPI_RING_DESIGN=$design programs net2 .
