@@ -65,7 +65,7 @@ tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/peer/bu
 tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread
 # peer: over links of the tests' own (fake_peer.h)
-PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake test_keepalive test_probe test_guard \
+PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake test_keepalive test_probe test_guard test_silence \
     test_steer test_spread test_addresses test_where)
 TESTPROGS += $(PEER_TESTS)
 UNIT_TESTS += $(PEER_TESTS)
@@ -80,6 +80,7 @@ tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/stee
 tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/spread.c libmrmpi/route/policy.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_guard_SRCS := tests/libmrmpi/test_guard.c libmrmpi/peer/guard.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_silence_SRCS := tests/libmrmpi/test_silence.c libmrmpi/peer/silence.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/probe.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c libmrmpi/link/kinds.c \
     $(RAIL_TEST_BASE)

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ways that go silent: when the adapter and the process are asked, what breaks, after how long, and what never does. */
+#include "libmrmpi/peer/silence.h"
+#include "libmrmpi/reliable/loss.h"
+#include "libmrmpi/verbs/post.h"
+#include "tests/check.h"
+#include "tests/libmrmpi/fake_peer.h"
+
+#include <stdlib.h>
+
+struct mr_peers mr_peers;
+struct mr_peers_own mr_peers_own;
+static unsigned broken, asked[SUBS];
+static struct mr_window_link window_links[2 * SUBS];
+static struct mr_kept kept; /* a packet that waits for its ACK */
+
+void mr_sub_break(struct mr_sub *s)
+{
+    s->state = MR_SUB_BROKEN;
+    broken |= 1u << (s - sub);
+}
+
+const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
+{
+    return strcpy(out, "");
+}
+
+void mr_keepalive_ask(struct mr_sub *s, uint64_t now_ns)
+{
+    asked[s->rail->index]++;
+}
+
+int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
+                const uint32_t *imm, struct mr_tx *tx)
+{
+    return 0;
+}
+
+/* Both rails are in use; something is under way on the first one. */
+static void setup(void)
+{
+    make_peer();
+    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+    memset(asked, 0, sizeof asked);
+    memset(window_links, 0, sizeof window_links);
+    peer.out.link = window_links;
+    peer.out.num_links = 2 * SUBS;
+    broken = 0;
+    for (unsigned i = 0; i < 2 * SUBS; i++)
+        links[i][0].qp.depth = links[i][0].qp.room = 10;
+    set_open(&sub[0]);
+    set_open(&sub[1]);
+    links[0][0].qp.room = 9;
+    links[0][0].qp.finished = window_links[0].passed = 5; /* it has moved before the first look */
+    mr_silence_look(clock_ns);
+}
+
+static void teardown(void)
+{
+    free(own.silence);
+}
+
+/* So many looks, one in a millisecond; questions over these rails (set) are answered before the next one. */
+static void look(unsigned times, unsigned answers)
+{
+    while (times--) {
+        clock_ns += MS;
+        mr_silence_look(clock_ns);
+        for (unsigned i = 0; i < SUBS && own.silence; i++)
+            own.silence[i].answered |= own.silence[i].asked && answers >> i & 1;
+    }
+}
+
+static unsigned questions(void)
+{
+    return asked[0] + asked[1];
+}
+
+/* The adapter is asked at once, the process a look later; after six rounds that the other rail answers it breaks. */
+START_TEST(silent_way)
+{
+    look(1, 2);
+    ck_assert_uint_eq(keepalives, 1);
+    ck_assert_uint_eq(questions(), 0);
+    ck_assert(mr_peers.doubtful);
+    look(1, 2);
+    ck_assert_uint_eq(asked[0], 1);
+    ck_assert_uint_eq(asked[1], 1);
+    look(5, 2);
+    ck_assert_uint_eq(broken, 0);
+    look(1, 2);
+    ck_assert_uint_eq(broken, 1);
+    look(10, 2);
+    ck_assert_uint_eq(broken, 1);
+    ck_assert(!mr_peers.doubtful);
+}
+END_TEST
+
+/* Another subchannel of the way breaks with it, idle or not. */
+START_TEST(all_of_the_way)
+{
+    set_open(&sub[SUBS]);
+    look(20, 2);
+    ck_assert_uint_eq(broken, 1 | 1u << SUBS);
+}
+END_TEST
+
+/* Never: what moves, or is idle, or is answered, late or soon; a peer of which nothing comes; the only way to it. */
+START_TEST(not_silent)
+{
+    unsigned answers = 2;
+
+    switch (_i) {
+    case 0:
+        break;
+    case 1:
+        links[0][0].qp.room = 10;
+        break;
+    case 2:
+        answers = 3;
+        break;
+    case 3:
+        answers = 0;
+        break;
+    case 4:
+        rails[1].down = true;
+        break;
+    }
+    for (unsigned i = 0; i < 2000; i++) {
+        links[0][0].qp.finished += _i == 0;
+        look(1, answers);
+    }
+    ck_assert_uint_eq(broken, 0);
+    ck_assert_int_eq(questions() == 0, _i == 0 || _i == 1 || _i == 4);
+    if (_i == 3) /* it computes: it is asked less and less often */
+        ck_assert_uint_lt(asked[0], 40);
+}
+END_TEST
+
+/* What moves just before the last round begins the count anew. */
+START_TEST(moves_in_time)
+{
+    for (unsigned i = 0; i < 50; i++) {
+        look(7, 2);
+        links[0][0].qp.finished++;
+    }
+    ck_assert_uint_eq(broken, 0);
+    look(9, 2);
+    ck_assert_uint_eq(broken, 1);
+}
+END_TEST
+
+/* A way over which answers took 10 ms lately has four times that. */
+START_TEST(slow_way)
+{
+    look(2, 2);
+    own.silence[0].trip_ns = 10 * MS;
+    look(40, 2);
+    ck_assert_uint_eq(broken, 0);
+    look(2, 2);
+    ck_assert_uint_eq(broken, 1);
+}
+END_TEST
+
+/* Who has not looked for a second, since it computed, has learnt no more than in one look. */
+START_TEST(computes_itself)
+{
+    look(7, 2);
+    clock_ns += 1000 * MS;
+    links[0][0].qp.finished++;
+    look(1, 2);
+    ck_assert_uint_eq(broken, 0);
+    for (unsigned i = 0; i < 5; i++) {
+        clock_ns += 1000 * MS;
+        look(1, 3);
+    }
+    ck_assert_uint_eq(broken, 0);
+}
+END_TEST
+
+/* Links that lose packets: what is not acknowledged counts, and large messages, of which nothing else is known. */
+START_TEST(lossy)
+{
+    for (unsigned i = 0; i < 2 * SUBS; i++) {
+        sub[i].kind = MR_LINK_UC;
+        links[i][0].kind = MR_LINK_UC;
+        links[i][0].native = _i == 1;
+    }
+    links[0][0].qp.room = 10;
+    window_links[0].head = _i == 0 ? &kept : NULL;
+    peer.num_large = _i == 1;
+    look(9, 2);
+    ck_assert_uint_eq(broken, _i < 2 ? 1 : 0);
+    ck_assert_uint_eq(keepalives, 0);
+}
+END_TEST
+
+/* One question for each way, whatever kinds of links it has. */
+START_TEST(one_question_for_a_way)
+{
+    set_open(&sub[SUBS]);
+    look(2, 2);
+    ck_assert_uint_eq(asked[0], 1);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("silence");
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, silent_way);
+    tcase_add_test(c, all_of_the_way);
+    tcase_add_loop_test(c, not_silent, 0, 5);
+    tcase_add_test(c, moves_in_time);
+    tcase_add_test(c, slow_way);
+    tcase_add_test(c, computes_itself);
+    tcase_add_loop_test(c, lossy, 0, 3);
+    tcase_add_test(c, one_question_for_a_way);
+    return check_run(c, NULL);
+}
