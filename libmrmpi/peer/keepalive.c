@@ -52,6 +52,20 @@ void mr_keepalive_unsignaled(struct mr_peer *p)
     }
 }
 
+bool mr_keepalive_confirm(struct mr_peer *p)
+{
+    if (p->error || !p->up || !p->out.num)
+        return true;
+    for (unsigned i = 0; i < p->num_subs; i++)
+        for (unsigned l = 0; l < p->sub[i].num_links; l++) {
+            struct mr_link *link = &p->sub[i].link[l];
+
+            if (link->state == MR_LINK_OPEN && link->ops->flush && mr_window_link_busy(&p->out, link->index))
+                link->ops->flush(link);
+        }
+    return false;
+}
+
 /* One link each time, in turn. False: no adapter answers for any that is open. */
 static bool ask_next_link(struct mr_peer *p)
 {

@@ -114,6 +114,8 @@ void mr_peer_watch(struct mr_peer *p);   /* its packets or receives may be late:
 void mr_peer_lost(struct mr_peer *p, int error); /* upper layers learn of it from the next poll */
 /* Ask its adapter over links with packets that no later signaled one will confirm: the window is full. */
 void mr_keepalive_unsignaled(struct mr_peer *p);
+/* Have adapters confirm what native links have sent. True: all is confirmed. */
+bool mr_keepalive_confirm(struct mr_peer *p);
 /* Ask its process, by a datagram on the path of the subchannel. */
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns);
 void mr_silence_look(uint64_t now_ns); /* once in a while: which ways have gone silent? */
@@ -154,9 +156,7 @@ void mr_keepalive_silent(uint64_t now_ns); /* while this rank waits: ask the ada
 /* Its number among those of its epoch, which is the same in the other one. */
 static inline unsigned mr_sub_place(const struct mr_sub *sub)
 {
-    unsigned i = (unsigned)(sub - sub->peer->sub);
-
-    unsigned all = sub->peer->num_now + sub->peer->num_spare;
+    unsigned i = (unsigned)(sub - sub->peer->sub), all = sub->peer->num_now + sub->peer->num_spare;
 
     return i < all ? i : i - all;
 }

@@ -27,7 +27,7 @@ static struct mr_address address;
 static struct mr_launch launch;
 static const int node_of[2] = {0, 1};
 static uint64_t clock_ns;
-static unsigned drains, keepalives;
+static unsigned drains, keepalives, flushes;
 static int keepalive_error;
 
 uint64_t mr_clock_ns(void)
@@ -47,8 +47,14 @@ static int keepalive_link(struct mr_link *l)
     return keepalive_error;
 }
 
+static int flush_link(struct mr_link *l)
+{
+    flushes++;
+    return 0;
+}
+
 static const struct mr_link_ops fake_ops = {
-    .drain = drain_link, .keepalive = keepalive_link};
+    .drain = drain_link, .keepalive = keepalive_link, .flush = flush_link};
 
 /* Rank 0 here, rank 1 there; each subchannel has one link, which is closed. The clock stands at 1000 s. */
 static void make_peer(void)
@@ -65,7 +71,7 @@ static void make_peer(void)
     memset(&address, 0, sizeof address);
     launch = (struct mr_launch){.rank = 0, .size = 2, .num_nodes = 2, .node_of = node_of};
     clock_ns = 1000000 * MS;
-    drains = keepalives = 0;
+    drains = keepalives = flushes = 0;
     keepalive_error = 0;
     mr_config.log_level = -1;
     mr_config.patience = 10;

@@ -160,6 +160,27 @@ START_TEST(all_and_unsignaled)
 }
 END_TEST
 
+/* Before the end: what is not confirmed is asked for, over its links only, until all is. */
+START_TEST(confirmed_before_the_end)
+{
+    static struct mr_window_link places[2 * SUBS];
+    static struct mr_kept kept;
+
+    peer.out.link = places;
+    peer.out.num_links = 2 * SUBS;
+    ck_assert(mr_keepalive_confirm(&peer));
+    peer.out.num = 1;
+    places[1].head = &kept;
+    ck_assert(!mr_keepalive_confirm(&peer));
+    ck_assert_uint_eq(flushes, 1);
+    links[1][0].state = MR_LINK_BROKEN;
+    ck_assert(!mr_keepalive_confirm(&peer));
+    ck_assert_uint_eq(flushes, 1);
+    peer.error = -ENETDOWN;
+    ck_assert(mr_keepalive_confirm(&peer));
+}
+END_TEST
+
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
 static void receive(enum mr_cm_type type, uint32_t id, unsigned rail)
@@ -315,6 +336,7 @@ int main(void)
     tcase_add_test(c, in_turn);
     tcase_add_loop_test(c, not_asked, 0, 7);
     tcase_add_test(c, all_and_unsignaled);
+    tcase_add_test(c, confirmed_before_the_end);
     tcase_add_loop_test(c, question, 0, 2);
     tcase_add_test(c, late_answer);
     tcase_add_test(c, question_that_was_not_sent);

@@ -434,8 +434,8 @@ START_TEST(samples)
 END_TEST
 
 /*
- * A subchannel of which nothing comes any more, while the other one brings what was sent later. Of a reliable connection
- * the adapter may still be at it: that is not given up.
+ * A subchannel of which nothing comes any more, while the other one brings what was sent later. Of a reliable
+ * connection the adapter may still be at it: that is not given up.
  */
 START_TEST(a_silent_link)
 {

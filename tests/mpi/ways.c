@@ -5,7 +5,8 @@
  * that took more than a millisecond, in milliseconds of the fabric. A rank to which an operation says that a process
  * has failed prints when; with "ways wait" rank 0 and the last rank only wait for that, and with "ways feed" the last
  * rank sends meanwhile. ways BYTES ROUNDS FIRST incast: all ranks from FIRST on send to rank 0. ways BYTES ROUNDS MS
- * computes: half of the ranks compute so long in each round.
+ * computes: half of the ranks compute so long in each round. ways BYTES MESSAGES MS ends: nothing happens for so long
+ * before the job ends.
  */
 #include <limits.h>
 #include <time.h>
@@ -191,6 +192,24 @@ static int wait_for_computing(int rounds, int ms)
     return class;
 }
 
+/* All are busy elsewhere for a while, and then end the job: before that the last rank sends rank 0 so many messages. */
+static int end_after(int messages, int ms)
+{
+    struct timespec t = {0, ms * 1000000L};
+    int last = INT_MAX, x;
+
+    EQ(exchange(0, &last), 0);
+    for (int i = 0; i < messages; i++)
+        if (rank == size - 1)
+            EQ(MPI_Send(&i, 1, MPI_INT, 0, 1, MPI_COMM_WORLD), 0);
+        else if (!rank)
+            EQ(MPI_Recv(&x, 1, MPI_INT, size - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE), 0);
+    nanosleep(&t, NULL);
+    if (!rank)
+        printf("longest 0 at 0 slow 0 rounds 1\n");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int class, last = INT_MAX;
@@ -209,6 +228,8 @@ int main(int argc, char **argv)
         class = exchange_with_pauses(atoi(argv[2]), (unsigned)atoi(argv[3]));
     else if (argc > 4 && !strcmp(argv[4], "computes"))
         class = wait_for_computing(atoi(argv[2]), atoi(argv[3]));
+    else if (argc > 4 && !strcmp(argv[4], "ends"))
+        class = end_after(atoi(argv[2]), atoi(argv[3]));
     else if (argc > 4)
         class = incast(atoi(argv[2]), atoi(argv[3]));
     else if (argc > 2)

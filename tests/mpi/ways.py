@@ -17,7 +17,8 @@ SOON_MS = 20
 SHORT = {"silent/rc/8/out", "silent/rc/65536/in", "silent/uc/1048576/out", "silent/ud/65536/both", "silent/ring/8/both",
          "taken/rc/1048576/hdr", "taken/uc/8/hdr", "incast/rc/16/sdr-pcix", "crossed/rc/8", "crossed/uc/1048576",
          "crossed/ud/8", "mended/rc", "back/rc/4/300", "pauses/uc/1", "pauses/ud/2", "lost/ud/mute/feed",
-         "lost/uc/cut/wait", "lost/rc,ud/dead/wait", "computes/ud/8", "computes/uc/out/12000"}
+         "lost/uc/cut/wait", "lost/rc,ud/dead/wait", "ends/rc/0/h2",
+         "ends/rc/1/h2", "ends/rc/0/h1", "computes/ud/8", "computes/uc/out/12000"}
 
 
 def topology(name):
@@ -93,6 +94,12 @@ def make_rows():
             for way, fault in (("out", '"h2 mlx5_0" 1 loss_out=1'), ("in", 'leaf1 3 loss_out=1'),
                                ("both", '"h2 mlx5_0" 1 loss=1')):
                 rows.append(Row(f"silent/{links}/{size}/{way}", [size, 25], [f"link {fault} at=10ms"], links))
+    # so it does while the job ends: ranks that wait in the launcher's fence can repair nothing
+    for links in ("rc", "uc", "ud", "ring"):
+        for messages in range(4):
+            for end in ("h1", "h2"):
+                rows.append(Row(f"ends/{links}/{messages}/{end}", [8, messages, 10, "ends"],
+                                [f'link "{end} mlx5_0" 1 loss_out=1 at=20ms'], links, seconds=30))
     # a rail that is slow or congested is no silent one
     for model, rate in (("hdr", 22000), ("sdr-pcix", 800)):
         for links in ("rc", "uc", "ud"):
