@@ -8,6 +8,8 @@
  *       SHAPE: pairs, from the lower half to the upper; both, both ways; one, all to the last rank; all, each to each
  *   latency:BYTES
  *       half a round trip of each pair: "latency BYTES MEAN_US WORST_US", of all pairs
+ *   later:US
+ *       what follows is measured from then on, by the load's beginning
  *   series:BYTES:INTERVAL_US:INTERVALS:CHANGE_US
  *       the same, by intervals, from the beginning: "series END_MS WORST_US MEAN_US". At CHANGE_US and at twice that
  *       the first and the second rank start FIGURES_CHANGE, a command, and go on
@@ -302,7 +304,7 @@ int main(int argc, char **argv)
 {
     char shape[16];
     int bytes, depth, intervals;
-    double start, length, change;
+    double start, length, change, later;
 
     open_counters();
     MPI_Init(&argc, &argv);
@@ -326,6 +328,8 @@ int main(int argc, char **argv)
             series(bytes, length * 1e-6, intervals, change * 1e-6, MPI_Wtime());
         else if (sscanf(argv[i], "latency:%d", &bytes) == 1 && bytes >= 0)
             latency(bytes);
+        else if (sscanf(argv[i], "later:%lf", &later) == 1)
+            sleep_until(start + later * 1e-6);
         else
             fail(2, "cannot read its arguments");
     }
