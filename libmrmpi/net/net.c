@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/internal.h"
@@ -61,10 +62,13 @@ static bool net_drained(void)
     return is_all_confirmed();
 }
 
-/* A peer whose last ACK to us was lost sends again what we have, and waits for the ACK. */
+/*
+ * A peer whose last ACK to us was lost sends again what we have, and waits for the ACK. One whose way to us has broken
+ * asks for another, which may be known here only by what broke before.
+ */
 static bool net_lingers(void)
 {
-    return mr_net.has_lossy_link;
+    return mr_net.has_lossy_link || mr_stats[MR_STAT_BROKEN];
 }
 
 static bool net_reaches(int rank)
