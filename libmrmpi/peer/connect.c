@@ -96,15 +96,17 @@ static unsigned num_requested(void)
     return n;
 }
 
-static void connect_peer(struct mr_peer *p)
+/* False: it is under way. */
+static bool connect_peer(struct mr_peer *p)
 {
     if (p->cm.state != MR_CM_IDLE || p->own->queued)
-        return;
+        return false;
     if (num_requested() < REQUESTS_MAX)
         begin_first_handshake(p);
     else
         p->own->queued = true;
     watch_handshake(p);
+    return true;
 }
 
 /* Who deals with a rank of a host can tell whether that is gone. */
@@ -123,8 +125,8 @@ static void connect_guards(const struct mr_peer *p)
 
 void mr_peer_connect(struct mr_peer *p)
 {
-    connect_peer(p);
-    connect_guards(p);
+    if (connect_peer(p))
+        connect_guards(p);
 }
 
 void mr_handshake_datagram(const void *data, size_t len)

@@ -4,7 +4,8 @@
  * are reliable connections beside them, one for each rail, to two peers of each host: of its ranks, in their order,
  * those with this rank's place on its own host and the place beside it, counted round. Both ends know that, and who
  * connects to any peer of a host connects to these two. They are asked only when a peer has been silent (keepalive.c):
- * a write of no bytes, as of probe.c.
+ * a write of no bytes, as of probe.c. They have no time-out: one whose question is lost would end in error later, when
+ * its process may compute, and answer the peer no more.
  *
  * A peer that has guards of its own is judged by those. For the others of its host any of the host's must answer: then
  * the host can be reached, and they compute. That a process of the host has died says nothing of the others, so there
@@ -22,11 +23,13 @@
 #define PEERS_MOST 256 /* that have some; the others do without: so much memory they may take */
 
 struct mr_guards {
+    const struct mr_peer *peer;
     bool connected;
     uint64_t answered_ns;
     struct guard {
         struct mr_probe probe;
         struct mr_guards *all;
+        unsigned remote; /* rail */
         bool made, connected;
     } rail[]; /* mr_verbs.num_rails */
 };
@@ -36,12 +39,20 @@ static void guard_answered(struct mr_probe *l)
     container_of(l, struct guard, probe)->all->answered_ns = mr_clock_ns();
 }
 
-/* What the peer has sent meanwhile counts when it is brought up again. */
+static void bring_up(struct guard *one)
+{
+    mr_probe_again(&one->probe, &one->all->peer->address->rail[one->remote]);
+}
+
+/* It is to answer the peer: at once, and not only when there is a question. What has come meanwhile counts. */
 static void guard_drained(struct mr_probe *l)
 {
+    struct guard *one = container_of(l, struct guard, probe);
     uint32_t send;
 
     mr_qp_psns(&l->qp, &send, &l->receive);
+    if (one->connected)
+        bring_up(one);
 }
 
 static void free_guards(struct mr_guards *g)
@@ -147,6 +158,7 @@ static void open_guards(struct mr_guards *g, struct mr_cm_msg *out)
             one->probe.answered = guard_answered;
             one->probe.drained = guard_drained;
             one->made = !mr_qp_create(&mr_verbs.rail[r], MR_QP_RC, 1, &one->probe.qp, &mr_probe_events, &one->probe);
+            one->probe.qp.untimed = true;
         }
         out->guard[r].qpn = one->made ? one->probe.qp.qpn & 0xffffff : 0;
     }
@@ -173,8 +185,10 @@ void mr_guard_make(struct mr_peer *p, const struct mr_cm_msg *req, struct mr_cm_
         return;
     if (!p->own->guards)
         p->own->guards = calloc(1, sizeof *p->own->guards + mr_verbs.num_rails * sizeof *p->own->guards->rail);
-    if (p->own->guards)
-        open_guards(p->own->guards, out);
+    if (!p->own->guards)
+        return;
+    p->own->guards->peer = p;
+    open_guards(p->own->guards, out);
 }
 
 static void connect_guard(struct mr_peer *p, unsigned r, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
@@ -184,6 +198,7 @@ static void connect_guard(struct mr_peer *p, unsigned r, const struct mr_cm_msg 
 
     if (!one->made || to >= p->address->num_rails || !remote->guard[to].qpn)
         return;
+    one->remote = to;
     one->probe.psn = p->cm.local->psn;
     one->probe.receive = remote->psn;
     one->connected = !mr_qp_connect(&one->probe.qp, &p->address->rail[to], remote->guard[to].qpn, one->probe.psn,
@@ -208,6 +223,20 @@ void mr_guard_connect(struct mr_peer *p, const struct mr_cm_msg *remote, const s
         mr_guard_free(p);
 }
 
+void mr_guard_moved(const struct mr_peer *p, unsigned remote)
+{
+    for (unsigned r = 0; p->own->guards && r < mr_verbs.num_rails; r++) {
+        struct guard *one = &p->own->guards->rail[r];
+
+        if (!one->connected || one->remote != remote)
+            continue;
+        if (one->probe.qp.state == MR_QP_DRAINED)
+            bring_up(one);
+        else
+            mr_qp_abort(&one->probe.qp);
+    }
+}
+
 int mr_guard_missing(const struct mr_peer *p)
 {
     for (int second = 0; second < 2 && may_lose(mr_peers.our_kinds); second++) {
@@ -226,8 +255,11 @@ static bool ask_peer(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns
     for (unsigned r = 0; r < mr_verbs.num_rails; r++) {
         struct guard *one = &p->own->guards->rail[r];
 
-        if (one->connected && !mr_verbs.rail[r].down && !mr_verbs.rail[r].dev->fatal)
-            mr_probe_post(&one->probe, now_ns);
+        if (!one->connected || mr_verbs.rail[r].down || mr_verbs.rail[r].dev->fatal)
+            continue;
+        if (one->probe.qp.state == MR_QP_DRAINED) /* it could not be brought up then */
+            bring_up(one);
+        mr_probe_post(&one->probe, now_ns);
     }
     return p->own->guards->answered_ns >= since_ns;
 }

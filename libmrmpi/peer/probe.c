@@ -48,17 +48,6 @@ static void ignore_confirmed(struct mr_qp *qp, unsigned sends)
 {
 }
 
-static void probe_drained(struct mr_qp *qp)
-{
-    struct mr_probe *l = qp->owner;
-
-    l->asking = false;
-    l->drained(l);
-}
-
-const struct mr_qp_events mr_probe_events = {
-    .confirmed = ignore_confirmed, .failed = run_failed, .drained = probe_drained};
-
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 /* Once a second; sooner where the patience is short. */
@@ -76,19 +65,28 @@ static int post_run(struct mr_probe *l, unsigned n)
     return err;
 }
 
-void mr_probe_post(struct mr_probe *l, uint64_t now_ns)
+void mr_probe_again(struct mr_probe *l, const struct mr_rail_addr *to)
 {
-    unsigned n = 1, run;
+    unsigned run = l->qp.depth < RUN_MAX ? l->qp.depth : RUN_MAX;
 
-    if (l->asking || now_ns - l->asked_ns < interval_ns())
-        return;
+    if (!mr_qp_again(&l->qp, to, l->psn - run / 2, l->receive, l->answers))
+        l->run = run;
+}
+
+static void ask(struct mr_probe *l, uint64_t now_ns)
+{
+    unsigned n = 1;
+
+    l->repeats = false;
     l->asked_ns = now_ns;
-    if (l->qp.state == MR_QP_DRAINED) {
-        run = l->qp.depth < RUN_MAX ? l->qp.depth : RUN_MAX;
-        if (l->qp.rail->cq_room < run || mr_qp_again(&l->qp, l->psn - run / 2, l->receive, l->answers))
-            return;
-        l->then = l->psn - run / 2 + run;
-        n = run;
+    if (l->qp.state == MR_QP_DRAINED)
+        mr_probe_again(l, NULL);
+    if (l->qp.state == MR_QP_DRAINED || l->qp.rail->cq_room < l->run)
+        return;
+    if (l->run) {
+        l->then = l->psn - l->run / 2 + l->run;
+        n = l->run;
+        l->run = 0;
     } else {
         l->then = l->psn + 1;
     }
@@ -97,6 +95,32 @@ void mr_probe_post(struct mr_probe *l, uint64_t now_ns)
     if (post_run(l, n))
         mr_qp_abort(&l->qp);
 }
+
+void mr_probe_post(struct mr_probe *l, uint64_t now_ns)
+{
+    if (now_ns - l->asked_ns < interval_ns())
+        return;
+    if (!l->asking) {
+        ask(l, now_ns);
+    } else if (l->qp.untimed && !l->repeats) {
+        l->repeats = true;
+        mr_qp_abort(&l->qp);
+    }
+}
+
+static void probe_drained(struct mr_qp *qp)
+{
+    struct mr_probe *l = qp->owner;
+    bool repeats = l->repeats;
+
+    l->asking = false;
+    l->drained(l); /* it may be gone then, if it does not repeat */
+    if (repeats && l->qp.state == MR_QP_ALIVE)
+        ask(l, mr_clock_ns());
+}
+
+const struct mr_qp_events mr_probe_events = {
+    .confirmed = ignore_confirmed, .failed = run_failed, .drained = probe_drained};
 
 /* ---- those that are kept of subchannels -------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  * administration: while a request to connect is not answered, less and less often. Without a daemon a peer whose LIDs
  * have changed, like ours, is not found.
  */
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/peer/guard.h"
 
 #include <string.h>
 
@@ -26,6 +26,7 @@ static bool has_moved(struct mr_peer *p, unsigned rail, uint16_t lid, uint8_t lm
            to->port, lid, lmc);
     to->lid = lid;
     to->lmc = lmc;
+    mr_guard_moved(p, rail);
     return true;
 }
 

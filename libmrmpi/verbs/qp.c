@@ -184,7 +184,7 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS,
         .sq_psn = local_psn,
-        .timeout = (uint8_t)mr_config.rc_timeout,
+        .timeout = qp->untimed ? 0 : (uint8_t)mr_config.rc_timeout,
         .retry_cnt = (uint8_t)mr_config.rc_retry,
         .rnr_retry = (uint8_t)mr_config.rnr_retry,
         .max_rd_atomic = to->reads < mr_qp_reads(rail->dev) ? to->reads : mr_qp_reads(rail->dev),
@@ -415,7 +415,7 @@ static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint3
                                 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
                                 .sq_psn = send & PSN_MASK,
-                                .timeout = (uint8_t)mr_config.rc_timeout,
+                                .timeout = qp->untimed ? 0 : (uint8_t)mr_config.rc_timeout,
                                 .retry_cnt = (uint8_t)mr_config.rc_retry,
                                 .rnr_retry = (uint8_t)mr_config.rnr_retry};
     if (!err)
@@ -425,7 +425,7 @@ static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint3
     return -err;
 }
 
-int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive, bool answers)
+int mr_qp_again(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t send, uint32_t receive, bool answers)
 {
     struct ibv_qp_init_attr init;
     struct ibv_qp_attr was;
@@ -434,6 +434,8 @@ int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive, bool answers)
     if (qp->state != MR_QP_DRAINED || qp->rail->dev->fatal)
         return -EINVAL;
     err = -ibv_query_qp(qp->qp, &was, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN, &init);
+    if (!err && to)
+        mr_rail_ah_attr(qp->rail, to, was.ah_attr.sl, 0, &was.ah_attr);
     if (!err)
         err = bring_up_again(qp, &was, send, receive, answers);
     if (err)

@@ -53,6 +53,7 @@ struct mr_qp {
     unsigned depth, room;      /* of the send queue; requests that may still be posted */
     unsigned finished; /* signaled requests that have come back; wraps */
     int error;
+    bool untimed; /* RC: what is not acknowledged is not sent again, nor given up; to be set before it is connected */
     uint32_t qpn, qkey;
     enum mr_qp_type type;
     enum mr_qp_state state;
@@ -88,12 +89,12 @@ void mr_qps_all_gone(void);
 /*
  * After it has drained, to learn whether the peer's end is still there. keep: *to takes it over, with other events and
  * another owner; *from is as before mr_qp_create(). psns: the numbers of the packets that it would have sent and
- * received next. again: bring it up once more against the same queue pair; its next request has the number send, and
- * the peer sends receive next, or, unless it answers, one a little behind that: then it takes nothing in. answers: it
- * acknowledges writes of no bytes.
+ * received next. again: bring it up once more against the same queue pair, at another address unless to is NULL; its
+ * next request has the number send, and the peer sends receive next, or, unless it answers, one a little behind that:
+ * then it takes nothing in. answers: it acknowledges writes of no bytes.
  */
 void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events *events, void *owner);
 int mr_qp_psns(struct mr_qp *qp, uint32_t *send, uint32_t *receive);
-int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive, bool answers);
+int mr_qp_again(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t send, uint32_t receive, bool answers);
 
 #endif

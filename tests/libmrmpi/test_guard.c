@@ -17,7 +17,9 @@ static struct mr_peer more[RANKS], *all[RANKS];
 static struct mr_peer_own more_own[RANKS];
 static const int node[RANKS] = {0, 1, 1, 1, 1, 2};
 static struct mr_cm_msg local;
-static unsigned made, live, connected, asked;
+static unsigned made, live, connected, asked, brought_up, aborted;
+static const struct mr_rail_addr *brought_up_to;
+static bool again_error;
 static uint32_t connected_to[MR_RAILS_MAX];
 static int create_error;
 static struct mr_probe *last;
@@ -29,7 +31,7 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, str
     if (create_error)
         return create_error;
     live++;
-    *qp = (struct mr_qp){.rail = rail, .owner = owner, .events = events, .qpn = 100 + made++};
+    *qp = (struct mr_qp){.rail = rail, .owner = owner, .events = events, .qpn = 100 + made++, .state = MR_QP_ALIVE};
     return 0;
 }
 
@@ -63,14 +65,30 @@ void mr_probe_post(struct mr_probe *l, uint64_t now_ns)
     asked++;
 }
 
+void mr_probe_again(struct mr_probe *l, const struct mr_rail_addr *to)
+{
+    ck_assert_int_eq(l->qp.state, MR_QP_DRAINED);
+    if (again_error)
+        return;
+    l->qp.state = MR_QP_ALIVE;
+    brought_up_to = to;
+    brought_up++;
+}
+
+void mr_qp_abort(struct mr_qp *qp)
+{
+    aborted++;
+    qp->state = MR_QP_MARKED;
+}
+
 /* All peers are alike; links to them may lose packets; nothing is connected. */
 static void setup(void)
 {
     make_peer();
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
     memset(connected_to, 0, sizeof connected_to);
-    made = live = connected = asked = 0;
-    create_error = 0;
+    made = live = connected = asked = brought_up = aborted = 0;
+    create_error = again_error = 0;
     last = NULL;
     launch.size = RANKS;
     launch.num_nodes = 3;
@@ -279,7 +297,13 @@ START_TEST(who_is_asked)
 }
 END_TEST
 
-/* Those whose ports are down are not asked; one that failed takes what its peer sends next. */
+static void drain(struct mr_probe *l)
+{
+    l->qp.state = MR_QP_DRAINED;
+    l->drained(l);
+}
+
+/* Those whose ports are down are not asked; one that failed is up again at once, and takes what its peer sends next. */
 START_TEST(down_and_drained)
 {
     bool found;
@@ -289,9 +313,63 @@ START_TEST(down_and_drained)
     ask(1, 0, &found);
     ck_assert(found);
     ck_assert_uint_eq(asked, 1);
-    last->drained(last);
+    drain(last);
     ck_assert_uint_eq(last->receive, 1234);
     ck_assert_uint_eq(last->psn, 11);
+    ck_assert_uint_eq(brought_up, 1);
+    ck_assert_ptr_eq(brought_up_to, &address.rail[0]);
+}
+END_TEST
+
+/* If that fails it is tried again when it is asked. */
+START_TEST(late_again)
+{
+    bool found;
+
+    connect_to(1, true);
+    mr_verbs.rail[1].down = true;
+    ask(1, 0, &found);
+    again_error = true;
+    drain(last);
+    ck_assert_uint_eq(brought_up, 0);
+    again_error = false;
+    ask(1, 0, &found);
+    ck_assert_uint_eq(brought_up, 1);
+    ck_assert_uint_eq(asked, 1);
+}
+END_TEST
+
+/* A rail of the peer has another LID: the one that leads there is brought up against that, the other left alone. */
+START_TEST(peer_moved)
+{
+    bool found;
+
+    mr_guard_moved(all[1], 0); /* none yet */
+    connect_to(1, true);
+    mr_verbs.rail[0].down = true;
+    ask(1, 0, &found);
+    if (_i) {
+        again_error = true;
+        drain(last);
+        again_error = false;
+    }
+    mr_guard_moved(all[1], 1);
+    ck_assert_uint_eq(aborted, !_i);
+    if (!_i)
+        drain(last);
+    ck_assert_uint_eq(brought_up, 1);
+    ck_assert_ptr_eq(brought_up_to, &address.rail[1]);
+}
+END_TEST
+
+/* Before a handshake is over none is brought up, whatever becomes of it. */
+START_TEST(not_connected)
+{
+    struct mr_cm_msg out = {0};
+
+    mr_guard_make(all[1], NULL, &out);
+    mr_guard_moved(all[1], 0);
+    ck_assert_uint_eq(brought_up | aborted, 0);
 }
 END_TEST
 
@@ -309,5 +387,8 @@ int main(void)
     tcase_add_loop_test(c, less_in_the_answer, 0, 2);
     tcase_add_test(c, who_is_asked);
     tcase_add_test(c, down_and_drained);
+    tcase_add_test(c, late_again);
+    tcase_add_loop_test(c, peer_moved, 0, 2);
+    tcase_add_test(c, not_connected);
     return check_run(c, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Queue pairs that are kept of closed subchannels: when, the numbers of the writes that probe, and how each ends. */
+#include "libmrmpi/peer/probe.h"
 #include "libmrmpi/verbs/post.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
@@ -32,12 +33,17 @@ void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events 
     events = e;
 }
 
-int mr_qp_again(struct mr_qp *qp, uint32_t send, uint32_t receive, bool answers)
+static struct mr_probe owned;
+static unsigned answers;
+static const struct mr_rail_addr *now_at;
+
+int mr_qp_again(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t send, uint32_t receive, bool answers)
 {
     if (again_error)
         return again_error;
+    ck_assert_ptr_eq(to, now_at);
     ck_assert_uint_eq(receive, 5);
-    ck_assert(!answers);
+    ck_assert(answers == (qp == &owned.qp));
     first_psn = send;
     qp->state = MR_QP_ALIVE;
     return 0;
@@ -98,6 +104,66 @@ static unsigned ask(void)
     mr_probe_ask(&sub[0], clock_ns);
     return posted - before;
 }
+
+/* ---- one of a guard's, which has no time-out -------------------------------------------------------------------- */
+
+static void owned_answered(struct mr_probe *l)
+{
+    answers++;
+}
+
+static void owned_drained(struct mr_probe *l)
+{
+    mr_probe_again(l, now_at);
+}
+
+static unsigned ask_owned(void)
+{
+    unsigned before = posted;
+
+    mr_probe_post(&owned, clock_ns);
+    return posted - before;
+}
+
+/* What is not answered is asked again after a second, where the peer is now: nothing is given up meanwhile. */
+START_TEST(without_a_time_out)
+{
+    static const struct mr_rail_addr elsewhere;
+    struct mr_wc none = {.error = 0};
+
+    owned = (struct mr_probe){.qp = {.rail = &rails[0], .depth = 100, .untimed = true, .state = MR_QP_ALIVE},
+                              .psn = PSN, .receive = 5, .answers = true, .answered = owned_answered,
+                              .drained = owned_drained};
+    owned.qp.owner = &owned;
+    answers = 0;
+    now_at = &elsewhere;
+    clock_ns += SECOND;
+    ck_assert_uint_eq(ask_owned(), 1);
+    clock_ns += SECOND - 1;
+    ck_assert_uint_eq(ask_owned(), 0);
+    clock_ns++;
+    ck_assert_uint_eq(ask_owned(), 0);
+    ck_assert_uint_eq(aborted, 1);
+    ck_assert_uint_eq(ask_owned(), 0); /* once */
+    ck_assert_uint_eq(aborted, 1);
+    if (_i) {
+        last->wr.done(&last->wr, &none); /* the answer comes now: the question is another one then */
+        ck_assert_uint_eq(answers, 1);
+    }
+    owned.qp.state = MR_QP_DRAINED;
+    mr_probe_events.drained(&owned.qp);
+    ck_assert_uint_eq(first_psn, PSN + (_i ? 1 : 0) - 32);
+    ck_assert_uint_eq(posted, 65);
+    last->wr.done(&last->wr, &none);
+    ck_assert_uint_eq(answers, _i ? 2 : 1);
+    ck_assert_uint_eq(owned.psn, PSN + (_i ? 1 : 0) + 32);
+    clock_ns += SECOND;
+    ck_assert_uint_eq(ask_owned(), 1);
+    now_at = NULL;
+}
+END_TEST
+
+/* ---- those of subchannels ---------------------------------------------------------------------------------------- */
 
 static void complete(int error)
 {
@@ -239,5 +305,6 @@ int main(void)
     tcase_add_loop_test(c, failed, 0, 2);
     tcase_add_test(c, little_room);
     tcase_add_loop_test(c, dropped, 0, 3);
+    tcase_add_loop_test(c, without_a_time_out, 0, 2);
     return check_run(c, NULL);
 }

@@ -17,4 +17,17 @@ for h in 0@h1 1@h2; do
   is "and those of the other" "$(grep -cE "^mrmpi\[$h\] info: rank . on h.: mlx5_. port 1 has LID [0-9]+ LMC 1 now" "$tmp/out")" 2
   like "both paths are open again" "^mrmpi\[$h\] info: counters: .* reopened=[2-9]" "$tmp/out"
 done
+
+# a rank then computes for longer than the patience, over links whose adapters say nothing: the guards have moved, too
+cat >"$tmp/job" <<'END'
+restart='echo "lmc 1" >>$SIMFAB_DIR/opensm/opensm.conf; simfab opensm restart >&2'
+MRMPI_PATIENCE=3 exec timeout -k 5 100 mrrun -n 2 --hosts h1,h2 --stats "$BUILD/tests/mpi/ways" 64 1 12000 computes 1000 "$restart"
+END
+for kind in uc ud; do
+  MRMPI_LINKS=$kind run
+  like "$kind: a peer that computes after that is waited for" '^longest 1[34][0-9]{3}\.' "$tmp/out"
+  for h in 0@h1 1@h2; do
+    is "$h has noticed that the other's two ports moved" "$(grep -cE "^mrmpi\[$h\] info: rank . on h.: mlx5_. port 1 has LID [0-9]+ LMC 1 now" "$tmp/out")" 2
+  done
+done
 done_testing

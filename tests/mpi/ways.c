@@ -5,8 +5,9 @@
  * that took more than a millisecond, in milliseconds of the fabric. A rank to which an operation says that a process
  * has failed prints when; with "ways wait" rank 0 and the last rank only wait for that, and with "ways feed" the last
  * rank sends meanwhile. ways BYTES ROUNDS FIRST incast: all ranks from FIRST on send to rank 0. ways BYTES ROUNDS MS
- * computes: half of the ranks compute so long in each round. ways BYTES MESSAGES MS ends: nothing happens for so long
- * before the job ends.
+ * computes [FIRST [COMMAND]]: half of the ranks compute so long in each round; before that rank 0 runs a command, and
+ * all wait for each other for FIRST ms.
+ * ways BYTES MESSAGES MS ends: nothing happens for so long before the job ends.
  */
 #include <limits.h>
 #include <time.h>
@@ -171,17 +172,37 @@ static int exchange_with_pauses(int rounds, unsigned seed)
     return class;
 }
 
-/* After an exchange the second half of the ranks computes, so many ms in each round, while the others wait for it. */
-static int wait_for_computing(int rounds, int ms)
+/* Pairs of ranks wait for each other for so long, and nothing is sent meanwhile. */
+static void wait_idly(double ms)
 {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+    double end = MPI_Wtime() + ms / 1e3;
+    int peer = (rank + peers) % size, x, done;
+    MPI_Request req;
+
+    EQ(MPI_Irecv(&x, 1, MPI_INT, peer, MESSAGES, MPI_COMM_WORLD, &req), 0);
+    do
+        EQ(MPI_Test(&req, &done, MPI_STATUS_IGNORE), 0);
+    while (!done && MPI_Wtime() < end);
+    EQ(MPI_Send(&rank, 1, MPI_INT, peer, MESSAGES, MPI_COMM_WORLD), 0);
+    EQ(MPI_Wait(&req, MPI_STATUS_IGNORE), 0);
+    EQ(x, peer);
+}
+
+/* After an exchange the second half of the ranks computes, so many ms in each round, while the others wait for it. */
+static int wait_for_computing(int rounds, int ms, int first, const char *command)
+{
+    struct timespec t = {0, 10000000};
     double begin = MPI_Wtime();
     int last = INT_MAX, class = 0;
 
     for (int round = 0; round < rounds && !class; round++) {
         class = exchange(round, &last);
-        if (rank >= peers)
-            nanosleep(&t, NULL);
+        if (command && !rank && !round)
+            EQ(system(command), 0);
+        if (!class && !round && first)
+            wait_idly(first);
+        for (int done = 0; done < ms && rank >= peers; done += 10)
+            nanosleep(&t, NULL); /* in little steps: who waits on a simulated fabric looks as often as those end */
     }
     if (!class)
         class = exchange(rounds, &last);
@@ -227,7 +248,8 @@ int main(int argc, char **argv)
     if (argc > 4 && !strcmp(argv[4], "pauses"))
         class = exchange_with_pauses(atoi(argv[2]), (unsigned)atoi(argv[3]));
     else if (argc > 4 && !strcmp(argv[4], "computes"))
-        class = wait_for_computing(atoi(argv[2]), atoi(argv[3]));
+        class = wait_for_computing(atoi(argv[2]), atoi(argv[3]), argv[5] ? atoi(argv[5]) : 0,
+                                   argv[5] ? argv[6] : NULL);
     else if (argc > 4 && !strcmp(argv[4], "ends"))
         class = end_after(atoi(argv[2]), atoi(argv[3]));
     else if (argc > 4)

@@ -18,7 +18,7 @@ SHORT = {"silent/rc/8/out", "silent/rc/65536/in", "silent/uc/1048576/out", "sile
          "taken/rc/1048576/hdr", "taken/uc/8/hdr", "incast/rc/16/sdr-pcix", "crossed/rc/8", "crossed/uc/1048576",
          "crossed/ud/8", "mended/rc", "back/rc/4/300", "pauses/uc/1", "pauses/ud/2", "lost/ud/mute/feed",
          "lost/uc/cut/wait", "lost/rc,ud/dead/wait", "ends/rc/0/h2",
-         "ends/rc/1/h2", "ends/rc/0/h1", "computes/ud/8", "computes/uc/out/12000"}
+         "ends/rc/1/h2", "ends/rc/0/h1", "computes/ud/8", "computes/uc/out/12000", "computes/uc/after"}
 
 
 def topology(name):
@@ -155,6 +155,9 @@ def make_rows():
         for out in (1500, 12000):
             rows.append(Row(f"computes/{links}/out/{out}", [64, 1, 60000, "computes"], mute_for(out), links,
                             env={"MRMPI_PATIENCE": "20"}, judge=soon(70000), seconds=120))
+        # all ways were out before that, while both waited: guards that found nothing answer when they are asked again
+        rows.append(Row(f"computes/{links}/after", [64, 1, 60000, "computes", 9060], mute_for(9000), links,
+                        env={"MRMPI_PATIENCE": "20"}, judge=soon(80000), seconds=120))
     return rows
 
 
