@@ -14,7 +14,7 @@
 #define MR_WINDOW_BURST    4 /* packets that one time-out repeats */
 #define MR_WINDOW_SILENT   5 /* time-outs of a link until it is taken as dead */
 #define MR_WINDOW_DOUBTFUL 3 /* time-outs of a link until its peer is to be asked whether it is there */
-#define MR_WINDOW_ANSWERS  2 /* answers that show it is */
+#define MR_WINDOW_ANSWERS  2 /* answers that show it is, or time-outs after others have brought what was sent later */
 #define MR_WINDOW_REORDER  3 /* a packet is lost when one posted so much later on its link is acknowledged */
 
 /* The time-outs unless mr_rtt_init(&w->rtt, ...) sets others. */
@@ -48,9 +48,9 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link);
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns);
 /*
  * True if this lossy link brings nothing any more, although the peer is there: so many time-outs (MR_WINDOW_SILENT) in
- * a row on it, while one that another link took after the first of those packets was acknowledged, or while the peer
- * has answered questions asked after that, by other means. One answer is not enough: the peer may have been away, and
- * its acknowledgement may be on the way, too. There is a time-out at least between two questions.
+ * a row on it, of which some (MR_WINDOW_ANSWERS) of packets with or after which another link took one that has come, or
+ * while the peer has answered so many questions asked after the first of those, by other means, with a time-out between
+ * the answers. One is not enough: the peer may have gone away between two looks, or have just come back.
  */
 bool mr_window_link_silent(const struct mr_window *w, unsigned link);
 /* Time to ask the peer, at each time-out: the answer to the last question alone counts. */

@@ -256,13 +256,13 @@ static void take_acked(struct mr_window *w, uint32_t seq, uint64_t now_ns, struc
         if (w->lossy & 1ull << k->link && is_last_posting(w, k, now_ns)) {
             if ((int32_t)(k->turn + 1 - l->passed) > 0)
                 l->passed = k->turn + 1;
-            l->overdue = 0;
+            l->overdue = l->answered = 0;
             if (k->sent_ns > l->proved_ns)
                 l->proved_ns = k->sent_ns;
             news->links |= 1ull << k->link;
         }
         if (k->blind)
-            l->overdue = 0; /* for all that is known */
+            l->overdue = l->answered = 0; /* for all that is known */
         link_remove(w, k);
     }
     give_back(w, k, &news->given);
@@ -411,16 +411,23 @@ uint64_t mr_window_deadline(const struct mr_window *w)
 }
 
 /* Several at the same time count once. What was lost before the link brought another packet says nothing of it now. */
-static void note_overdue(struct mr_window_link *l, const struct mr_kept *k, uint64_t now_ns)
+static void note_overdue(struct mr_window *w, const struct mr_kept *k, uint64_t now_ns)
 {
+    struct mr_window_link *l = &w->link[k->link];
+    bool later = false;
+
     if (k->sent_ns <= l->proved_ns)
         return;
     if (!l->overdue) {
         l->overdue_ns = k->sent_ns;
-        l->answers = 0;
+        l->answers = l->answered = l->contradicted = 0;
     }
-    if (l->counted_ns != now_ns)
+    for (unsigned i = 0; i < w->num_links; i++)
+        later |= i != k->link && w->link[i].proved_ns >= k->sent_ns;
+    if (l->counted_ns != now_ns) {
         l->overdue++;
+        l->contradicted += later;
+    }
     l->counted_ns = now_ns;
 }
 
@@ -428,12 +435,7 @@ bool mr_window_link_silent(const struct mr_window *w, unsigned link)
 {
     if (link >= w->num_links || w->link[link].overdue < MR_WINDOW_SILENT)
         return false;
-    if (w->link[link].answers >= MR_WINDOW_ANSWERS)
-        return true;
-    for (unsigned i = 0; i < w->num_links; i++)
-        if (i != link && w->link[i].proved_ns > w->link[link].overdue_ns)
-            return true;
-    return false;
+    return w->link[link].answers >= MR_WINDOW_ANSWERS || w->link[link].contradicted >= MR_WINDOW_ANSWERS;
 }
 
 bool mr_window_link_doubtful(const struct mr_window *w, unsigned link)
@@ -443,8 +445,12 @@ bool mr_window_link_doubtful(const struct mr_window *w, unsigned link)
 
 void mr_window_answered(struct mr_window *w, unsigned link, uint64_t asked_ns)
 {
-    if (link < w->num_links && w->link[link].overdue && asked_ns > w->link[link].overdue_ns)
-        w->link[link].answers++;
+    struct mr_window_link *l = &w->link[link];
+
+    if (link >= w->num_links || l->overdue == l->answered || asked_ns <= l->overdue_ns)
+        return;
+    l->answers++;
+    l->answered = l->overdue;
 }
 
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns)
@@ -460,7 +466,7 @@ unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns)
         if (!k || k->state != MR_KEPT_SENT || !(w->lossy & 1ull << k->link))
             continue;
         if (k->sent_ns + timeout <= now_ns) {
-            note_overdue(&w->link[k->link], k, now_ns);
+            note_overdue(w, k, now_ns);
             wait_again(w, k);
             n++;
         } else if (k->sent_ns + timeout < next_ns) {

@@ -30,7 +30,9 @@ struct mr_window_link {
     uint32_t posted;             /* number of packets, ever; wraps */
     uint32_t passed;             /* native: how many of them are confirmed; lossy: 1 + the highest turn acknowledged */
     uint32_t overdue;    /* lossy: time-outs of packets sent after the last one that it is known to have brought */
-    uint32_t answers;    /* of the peer, to questions that were asked after */
+    uint32_t contradicted; /* those of packets with or after which another link took one that it has brought */
+    uint32_t answers;    /* of the peer, to questions that were asked after; one for each of those time-outs at most */
+    uint32_t answered;   /* how many of those there were at the last answer */
     uint64_t overdue_ns; /* the first packet of those was sent */
     uint64_t counted_ns; /* the last of them */
     uint64_t proved_ns;  /* when the latest packet that proved the link was sent */

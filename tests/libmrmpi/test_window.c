@@ -453,12 +453,44 @@ START_TEST(silent_links_are_known)
         ck_assert_uint_eq(mr_window_expired(&w, t), 1);
     }
     ck_assert(!mr_window_link_silent(&w, 0)); /* the peer computes, perhaps */
+    for (unsigned n = 0; n < MR_WINDOW_ANSWERS; n++) { /* it does not: link 1 has brought later packets */
+        mr_window_sent(&w, mr_window_ready(&w), 0, false, t);
+        sent(1 + n, 1, false, t + 1);
+        ck_assert_ptr_nonnull(mr_window_acked(&w, first, (2u << n) - 1, t + 100, true));
+        ck_assert(!mr_window_link_silent(&w, 0)); /* but may just have come back */
+        t += 1u << 20;
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+    }
     mr_window_sent(&w, mr_window_ready(&w), 0, false, t);
-    sent(1, 1, false, t);
-    ck_assert_ptr_nonnull(mr_window_acked(&w, first, 1, t + 100, true));
-    ck_assert(mr_window_link_silent(&w, 0)); /* it does not: link 1 has brought a packet that was sent later */
+    ck_assert(mr_window_link_silent(&w, 0));
     ck_assert(!mr_window_link_silent(&w, 1));
     ck_assert_uint_eq(mr_window_link_lost(&w, 0), 1);
+    ck_assert(!mr_window_link_silent(&w, 0));
+    ck_assert_ptr_nonnull(mr_window_free(&w));
+}
+END_TEST
+
+/* The peer was away, from before or after what another link had brought. It looks at one link before the other. */
+START_TEST(links_of_a_peer_that_comes_back_are_not_silent)
+{
+    uint64_t t = 1000;
+
+    begin(_i, N);
+    mr_rtt_init(&w.rtt, 1000, 1u << 20);
+    push(0, 40);
+    sent(0, 0, false, t);
+    sent(1, 1, false, t + 1);
+    ck_assert_ptr_nonnull(mr_window_acked(&w, first, 1, t + 100, true));
+    for (unsigned n = 0; n < 3 * MR_WINDOW_SILENT; n++) {
+        t += 1u << 20;
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+        ck_assert(!mr_window_link_silent(&w, 0));
+        sent(0, 0, false, t);
+    }
+    sent(2, 1, false, t + 1);
+    ck_assert_ptr_nonnull(mr_window_acked(&w, first, 2, t + 100, true));
+    ck_assert(!mr_window_link_silent(&w, 0));
+    ck_assert_ptr_nonnull(mr_window_acked(&w, first + 1, 0, t + 100, true));
     ck_assert(!mr_window_link_silent(&w, 0));
     ck_assert_ptr_nonnull(mr_window_free(&w));
 }
@@ -486,6 +518,12 @@ START_TEST(answers_show_that_a_link_is_silent)
     mr_window_answered(&w, 0, t);
     ck_assert(!mr_window_link_silent(&w, 0)); /* it may just have come back */
     mr_window_answered(&w, 1, t + 5);
+    ck_assert(!mr_window_link_silent(&w, 0));
+    mr_window_answered(&w, 0, t + 5);
+    ck_assert(!mr_window_link_silent(&w, 0)); /* both questions have waited for it */
+    t += 1u << 20;
+    ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+    sent(0, 0, false, t);
     ck_assert(!mr_window_link_silent(&w, 0));
     mr_window_answered(&w, 0, t + 5);
     ck_assert(mr_window_link_silent(&w, 0));
@@ -567,11 +605,14 @@ START_TEST(links_are_silent_since_their_last_success)
         ck_assert_uint_eq(mr_window_expired(&w, t), 1);
         sent(0, 0, false, t);
     }
-    sent(2, 1, false, t);
-    ck_assert_ptr_nonnull(mr_window_acked(&w, first, 2, t + 100, true));
-    ck_assert(!mr_window_link_silent(&w, 0)); /* of the five times the first was before packet 1 */
-    t += 1u << 20;
-    ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+    for (unsigned n = 0; n < MR_WINDOW_ANSWERS; n++) {
+        sent(2 + n, 1, false, t + 1);
+        ck_assert_ptr_nonnull(mr_window_acked(&w, first, (4u << n) - 2, t + 100, true));
+        ck_assert(!mr_window_link_silent(&w, 0)); /* of the five times the first was before packet 1 */
+        t += 1u << 20;
+        ck_assert_uint_eq(mr_window_expired(&w, t), 1);
+        sent(0, 0, false, t);
+    }
     ck_assert(mr_window_link_silent(&w, 0));
     ck_assert(!mr_window_link_silent(&w, 1));
     ck_assert_ptr_nonnull(mr_window_free(&w));
@@ -826,6 +867,7 @@ int main(void)
     tcase_add_loop_test(t, a_second_loss_is_found_too, 0, 2);
     tcase_add_loop_test(t, times_may_come_later, 0, 2);
     tcase_add_loop_test(t, silent_links_are_known, 0, 2);
+    tcase_add_loop_test(t, links_of_a_peer_that_comes_back_are_not_silent, 0, 2);
     tcase_add_loop_test(t, answers_show_that_a_link_is_silent, 0, 2);
     tcase_add_loop_test(t, time_outs_go_with_their_link, 0, 2);
     tcase_add_loop_test(t, unlucky_links_are_not_silent, 0, 2);
