@@ -96,6 +96,8 @@ static void conn_transmit(struct mr_cm_conn *c, enum mr_cm_type type)
 {
     struct mr_cm_msg m = mr_cm_message(type, c->job, c->self, c->peer, c->id);
 
+    if (type == MR_CM_REQ)
+        m.done = c->done;
     if (type != MR_CM_RTU) {
         m.num_subs = c->local->num_subs;
         m.psn = c->local->psn;
@@ -203,6 +205,8 @@ void mr_cm_again(struct mr_cm_conn *c, unsigned attempts_max)
 static void conn_establish(struct mr_cm_conn *c)
 {
     forget_local(c);
+    if (c->initiator)
+        c->done = c->id;
     c->state = MR_CM_CONNECTED;
     c->ops->established(c);
 }
@@ -233,22 +237,12 @@ static void conn_respond(struct mr_cm_conn *c, const struct mr_cm_msg *req, uint
 }
 
 /*
- * A new handshake for nothing of what our answer has offered: the peer has that, and its RTU was lost, or is late.
- * One that had given up our answer would ask for the same again.
+ * A new handshake after one that the peer has seen established: our answer to that has come, and its RTU was lost, or
+ * is late. Else it has given that up, and what we have made for it leads nowhere.
  */
 static bool shows_established(const struct mr_cm_conn *c, const struct mr_cm_msg *req)
 {
-    if (c->state != MR_CM_REP_SENT || !c->local)
-        return false;
-    for (unsigned i = 0; i < req->num_subs; i++)
-        for (unsigned k = 0; k < c->local->num_subs; k++) {
-            const struct mr_cm_sub *its = &req->sub[i], *our = &c->local->sub[k];
-
-            if (its->rail == our->remote && its->remote == our->rail && its->path == our->path &&
-                its->kind == our->kind)
-                return false;
-        }
-    return true;
+    return c->state == MR_CM_REP_SENT && req->done == c->id;
 }
 
 /* A number of the peer's: of a handshake before the last one that it has begun. */

@@ -58,6 +58,7 @@ struct mr_cm_conn {
     enum mr_cm_state state;
     bool initiator, heard; /* heard: the peer has begun a handshake before, heard_id */
     uint32_t job, self, peer, id, heard_id;
+    uint32_t done;           /* our last handshake that was established; 0: none */
     bool yields;             /* a request of the peer counts, if ours has had no answer for a while */
     bool again;              /* the next tick sends what it sent before, which is no further attempt */
     bool smooth;             /* nothing was repeated in this handshake: its time is that of a round trip */

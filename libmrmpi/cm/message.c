@@ -62,6 +62,11 @@ static bool are_sane_guards(const struct mr_cm_msg *m)
     return true;
 }
 
+static bool has_sane_number(const struct mr_cm_msg *m)
+{
+    return !m->done || (m->type == MR_CM_REQ && (int32_t)(m->id - m->done) > 0);
+}
+
 static bool has_sane_subs(const struct mr_cm_msg *m)
 {
     if (m->type == MR_CM_ASK || m->type == MR_CM_HERE)
@@ -87,7 +92,8 @@ bool mr_cm_check(const void *data, size_t len, uint32_t job, uint32_t self, uint
     memcpy(out, data, len);
     return is_for_us(out, job, self, world) && out->version == MR_CM_VERSION && out->type >= MR_CM_REQ &&
            out->type <= MR_CM_HERE && out->num_subs <= MR_CM_SUBS_MAX && len == MR_CM_LENGTH(out->num_subs) &&
-           has_sane_subs(out) && is_sane_reason(out) && are_sane_ports(out) && are_sane_guards(out);
+           has_sane_subs(out) && has_sane_number(out) && is_sane_reason(out) && are_sane_ports(out) &&
+           are_sane_guards(out);
 }
 
 void mr_cm_make_question(struct mr_cm_msg *out, enum mr_cm_type type, uint32_t job, uint32_t self, uint32_t peer,

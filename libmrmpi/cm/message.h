@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC      0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION    10
+#define MR_CM_VERSION    11
 #define MR_CM_SUBS_MAX   32
 #define MR_CM_LEVELS     5 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX  8
@@ -68,6 +68,7 @@ struct mr_cm_msg {
     uint32_t from, to;                       /* world ranks */
     uint32_t id;                             /* the initiator's number of this handshake; ASK, HERE: of the question */
     uint32_t psn;                            /* first packet of the sender's queue pairs */
+    uint32_t done;                           /* REQ: the sender's last handshake that was answered; 0: none */
     uint8_t reason;                          /* REJ: enum mr_cm_reason */
     uint8_t by_initiator;                    /* REJ: the handshake is the sender's own */
     uint16_t detail;                         /* REJ: an errno, or what the reason says; 0: none */
@@ -75,7 +76,7 @@ struct mr_cm_msg {
     struct mr_cm_guard guard[MR_CM_PORTS_MAX];
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];
 };
-_Static_assert(sizeof(struct mr_cm_msg) == 32 + 8 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
+_Static_assert(sizeof(struct mr_cm_msg) == 36 + 8 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
 
 /* Bytes that travel: the subchannels that are not used stay at home. */
 #define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))

@@ -288,8 +288,8 @@ START_TEST(the_next_handshake_stands_for_rtu)
 }
 END_TEST
 
-/* If it asks for the same again it has given up the handshake. */
-START_TEST(the_same_again_is_no_rtu)
+/* If it has given up the handshake the next one says nothing of it, whether it is for the same rails or for others. */
+START_TEST(a_request_after_one_given_up_is_no_rtu)
 {
     begin(0, 0);
     mr_cm_start(&side[0].c, 1, 0);
@@ -300,6 +300,8 @@ START_TEST(the_same_again_is_no_rtu)
     ck_assert_uint_eq(side[0].established, 0);
     mr_cm_free(&side[0].c);
     mr_cm_init(&side[0].c, &ops, 77, 0, 1, 10 * MS, 200);
+    side[0].handshakes = side[1].handshakes = 2;
+    side[0].first = side[1].first = _i ? 2 : 0;
     mr_cm_start(&side[0].c, 2, now);
     run(now + 1000 * MS);
     ck_assert_uint_eq(side[0].established, 1);
@@ -574,6 +576,16 @@ START_TEST(strangers_are_not_heard)
                            .from = 1, .to = 0 }, out, bad;
 
     ck_assert(mr_cm_check(&m, MR_CM_LENGTH(1), 77, 0, 2, &out));
+    m.done = 4;
+    m.id = 5;
+    ck_assert(mr_cm_check(&m, MR_CM_LENGTH(1), 77, 0, 2, &out));
+    m.done = 5; /* it cannot have been established before it began */
+    ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(1), 77, 0, 2, &out));
+    m.done = 4;
+    m.type = MR_CM_REP;
+    ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(1), 77, 0, 2, &out));
+    m.type = MR_CM_REQ;
+    m.done = m.id = 0;
     ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(1) - 1, 77, 0, 2, &out));
     ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(2), 77, 0, 2, &out));
     ck_assert(!mr_cm_check(&m, 3, 77, 0, 2, &out));
@@ -657,7 +669,7 @@ int main(void)
     tcase_add_loop_test(t, handshakes, 0, 100);
     tcase_add_test(t, traffic_stands_for_rtu);
     tcase_add_test(t, the_next_handshake_stands_for_rtu);
-    tcase_add_test(t, the_same_again_is_no_rtu);
+    tcase_add_loop_test(t, a_request_after_one_given_up_is_no_rtu, 0, 2);
     tcase_add_test(t, nobody_there);
     tcase_add_loop_test(t, not_now, 0, 2);
     tcase_add_test(t, no_queue_pairs);

@@ -191,8 +191,8 @@ static void wait_idly(double ms)
 /* After an exchange the second half of the ranks computes, so many ms in each round, while the others wait for it. */
 static int wait_for_computing(int rounds, int ms, int first, const char *command)
 {
-    int last = INT_MAX, class = 0, step = first ? 10 : ms;
-    struct timespec t = {step / 1000, step % 1000 * 1000000L};
+    int last = INT_MAX, class = 0;
+    struct timespec t = {0, 10000000};
     double begin = MPI_Wtime();
 
     for (int round = 0; round < rounds && !class; round++) {
@@ -201,7 +201,7 @@ static int wait_for_computing(int rounds, int ms, int first, const char *command
             EQ(system(command), 0);
         if (!class && !round && first)
             wait_idly(first);
-        for (int done = 0; done < ms && rank >= peers; done += step)
+        for (int done = 0; done < ms && rank >= peers; done += 10)
             nanosleep(&t, NULL); /* who waits on a simulated fabric looks when these end, with hardly a look between */
     }
     if (!class)
