@@ -46,7 +46,7 @@ struct mr_peer_own {
     uint64_t round_ns, round_pause_ns;        /* silence.c: when all ways were asked; 0: none was; the next one */
     struct mr_guards *guards;                 /* guard.c; NULL: it has none */
     uint64_t guarded_ns;                      /* recovery.c: when guards were asked while it is isolated */
-    struct mr_silence *silence;               /* silence.h: of each subchannel; NULL: none was ever asked */
+    struct mr_questions *questions;           /* questions.h: of each subchannel; NULL: none was ever asked */
 };
 
 /* What a peer has yet to hear about a subchannel (recovery.c). */

@@ -12,7 +12,7 @@
  * that is broken (net/rely.c).
  */
 #include "libmrmpi/peer/guard.h"
-#include "libmrmpi/peer/silence.h"
+#include "libmrmpi/peer/questions.h"
 #include "libmrmpi/peer/subs.h"
 
 #include <errno.h>
@@ -106,7 +106,7 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
 
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)
 {
-    struct mr_silence *s = mr_silence_of(sub);
+    struct mr_questions *s = mr_questions_of(sub);
 
     if (send_question(sub, MR_CM_ASK, sub->own->question + 1))
         return;
@@ -118,7 +118,7 @@ void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)
 }
 
 /* An answer to any of the last questions shows that the way is no silent one (silence.c). */
-static void note_answer(struct mr_silence *s, uint32_t question)
+static void note_answer(struct mr_questions *s, uint32_t question)
 {
     uint64_t took_ns = mr_clock_ns() - s->asked_ns[question % MR_QUESTIONS_KEPT];
 
@@ -138,8 +138,8 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
         send_question(sub, MR_CM_HERE, msg->id);
         return;
     }
-    if (p->own->silence && sub->own->question - msg->id < MR_QUESTIONS_KEPT)
-        note_answer(mr_silence_of(sub), msg->id);
+    if (p->own->questions && sub->own->question - msg->id < MR_QUESTIONS_KEPT)
+        note_answer(mr_questions_of(sub), msg->id);
     p->own->waited_ns = 0;
     if (msg->id != sub->own->question || !sub->own->asked_ns)
         return;

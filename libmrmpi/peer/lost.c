@@ -124,7 +124,7 @@ void mr_peers_free(void)
         mr_peer_tell_freed(p);
         free(p->sub);
         free(p->small);
-        free(p->own->silence);
+        free(p->own->questions);
         free(p->own->loads[0]);
         free(p);
     }

@@ -12,7 +12,7 @@
  *
  * Time is counted in looks. What this process does not look, because it computes, tells nothing.
  */
-#include "libmrmpi/peer/silence.h"
+#include "libmrmpi/peer/questions.h"
 #include "libmrmpi/peer/subs.h"
 
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static bool is_watched(const struct mr_sub *sub)
 /* True if something is under way on the subchannel and does not move. */
 static bool look_at_sub(struct mr_sub *sub)
 {
-    struct mr_silence *s = mr_silence_of(sub);
+    struct mr_questions *s = mr_questions_of(sub);
     struct state now = {false, false};
 
     if (is_watched(sub))
@@ -110,7 +110,7 @@ static bool has_answer(const struct mr_sub *sub, bool same)
     const struct mr_peer *p = sub->peer;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (is_watched(&p->sub[i]) && mr_silence_of(&p->sub[i])->answered && is_same_way(&p->sub[i], sub) == same)
+        if (is_watched(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered && is_same_way(&p->sub[i], sub) == same)
             return true;
     return false;
 }
@@ -129,7 +129,7 @@ static void break_way(const struct mr_sub *way)
 
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {
-    struct mr_silence *s = mr_silence_of(sub);
+    struct mr_questions *s = mr_questions_of(sub);
     uint64_t least = TRIPS * s->trip_ns;
 
     if (sub->own->looks < LOOKS_ASK || !s->asked)
@@ -155,8 +155,8 @@ static void ask_ways(struct mr_peer *p, uint64_t now_ns)
 
         for (unsigned k = 0; k < i && first; k++)
             first = !(is_watched(&p->sub[k]) && is_same_way(&p->sub[k], sub));
-        mr_silence_of(sub)->asked = is_watched(sub);
-        mr_silence_of(sub)->answered = false;
+        mr_questions_of(sub)->asked = is_watched(sub);
+        mr_questions_of(sub)->answered = false;
         if (first)
             mr_keepalive_ask(sub, now_ns);
     }
@@ -170,7 +170,7 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
     if (now_ns - p->own->round_ns < p->own->round_pause_ns)
         return;
     for (unsigned i = 0; i < p->num_subs; i++)
-        answered |= mr_silence_of(&p->sub[i])->answered;
+        answered |= mr_questions_of(&p->sub[i])->answered;
     for (unsigned i = 0; i < p->num_subs && p->own->round_ns; i++)
         judge_sub(&p->sub[i], now_ns);
     p->own->round_pause_ns = answered ? LOOK_NS
@@ -195,9 +195,9 @@ static bool has_other_way(const struct mr_peer *p)
 
 static bool make_room(struct mr_peer *p)
 {
-    if (!p->own->silence)
-        p->own->silence = calloc(p->num_subs, sizeof *p->own->silence);
-    return p->own->silence;
+    if (!p->own->questions)
+        p->own->questions = calloc(p->num_subs, sizeof *p->own->questions);
+    return p->own->questions;
 }
 
 static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)

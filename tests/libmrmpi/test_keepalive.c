@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Silent peers: which are asked, when, over which link; and questions to a process, and their answers. */
 #include "libmrmpi/peer/guard.h"
-#include "libmrmpi/peer/silence.h"
+#include "libmrmpi/peer/questions.h"
 #include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "tests/check.h"
@@ -218,10 +218,10 @@ END_TEST
 /* A slow way brings the answer to a question after others were asked: it is no silent one. */
 START_TEST(late_answer)
 {
-    struct mr_silence silence[SUBS] = {{0}};
+    struct mr_questions silence[SUBS] = {{0}};
     uint64_t begin = clock_ns;
 
-    own.silence = silence;
+    own.questions = silence;
     for (unsigned i = 0; i < MR_QUESTIONS_KEPT + 1; i++) {
         mr_keepalive_ask(&sub[0], clock_ns);
         clock_ns += MS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ways that go silent: when the adapter and the process are asked, what breaks, after how long, and what never does. */
-#include "libmrmpi/peer/silence.h"
+#include "libmrmpi/peer/questions.h"
 #include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/post.h"
 #include "tests/check.h"
@@ -57,7 +57,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    free(own.silence);
+    free(own.questions);
 }
 
 /* So many looks, one in a millisecond; questions over these rails (set) are answered before the next one. */
@@ -66,8 +66,8 @@ static void look(unsigned times, unsigned answers)
     while (times--) {
         clock_ns += MS;
         mr_silence_look(clock_ns);
-        for (unsigned i = 0; i < SUBS && own.silence; i++)
-            own.silence[i].answered |= own.silence[i].asked && answers >> i & 1;
+        for (unsigned i = 0; i < SUBS && own.questions; i++)
+            own.questions[i].answered |= own.questions[i].asked && answers >> i & 1;
     }
 }
 
@@ -154,7 +154,7 @@ END_TEST
 START_TEST(slow_way)
 {
     look(2, 2);
-    own.silence[0].trip_ns = 10 * MS;
+    own.questions[0].trip_ns = 10 * MS;
     look(40, 2);
     ck_assert_uint_eq(broken, 0);
     look(2, 2);
