@@ -166,7 +166,7 @@ static void round_trip(char *buf, int bytes)
 
 static int rounds_of(int bytes)
 {
-    return bytes < LARGE ? 1000 : 12;
+    return bytes <= SHORT ? 400 : bytes < LARGE ? 1000 : 12;
 }
 
 static void latency(int bytes)

@@ -445,9 +445,9 @@ bool mr_window_link_doubtful(const struct mr_window *w, unsigned link)
 
 void mr_window_answered(struct mr_window *w, unsigned link, uint64_t asked_ns)
 {
-    struct mr_window_link *l = &w->link[link];
+    struct mr_window_link *l = link < w->num_links ? &w->link[link] : NULL;
 
-    if (link >= w->num_links || l->overdue == l->answered || asked_ns <= l->overdue_ns)
+    if (!l || l->overdue == l->answered || asked_ns <= l->overdue_ns)
         return;
     l->answers++;
     l->answered = l->overdue;
