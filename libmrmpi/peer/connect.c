@@ -7,6 +7,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define WINDOW          4096           /* packets to one peer that may be under way */
 #define REQUESTS_MAX    32             /* to connect, that have no answer yet */
@@ -144,6 +145,8 @@ void mr_handshake_datagram(const void *data, size_t len)
     p = mr_peer_get((int)msg.from);
     if (!p)
         return;
+    if (ours && p->up && msg.type == MR_CM_REQ)
+        mr_verbs_check_events(); /* what has happened to ports while we computed is older than what is opened now */
     if (ours && p->sub && !mr_cm_is_late(&p->cm, &msg))
         mr_where_learn(p, &msg);
     if (ours && (msg.type == MR_CM_ASK || msg.type == MR_CM_HERE))

@@ -290,13 +290,17 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
 /*
  * The first handshake takes another pair of rails with each attempt, so that a dead one does not keep us from using
  * those that live, and so does one that seeks any way at all. Else a datagram takes the path that is to be opened, and
- * so shows that it works.
+ * so shows that it works. What is said once more, since it has not come, goes over the next way: an RTU is no more than
+ * an answer, and nobody but this rank can choose another way for it.
  */
 static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
     const struct mr_cm_sub *s = &msg->sub[p->up && p->own->isolated_ns && msg->num_subs ? attempt % msg->num_subs : 0];
     struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : p->own->datagram_sub;
+    bool repeated = msg->type == MR_CM_RTU && p->cm.state == MR_CM_CONNECTED;
 
+    if (repeated && sub)
+        return &p->sub[((unsigned)(sub - p->sub) + 1) % p->num_subs];
     return p->up && sub ? sub : &p->sub[attempt % p->num_subs];
 }
 

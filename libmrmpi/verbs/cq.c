@@ -102,7 +102,8 @@ static inline int handle(struct mr_rail *rail, struct ibv_wc wc[], int n)
         completion_dispatch(&wc[i]);
     if (!--mr_verbs.streak_left) {
         mr_verbs.streak_left = MR_POLL_STREAK;
-        mr_verbs.polled = mr_verbs.polled->next_polled;
+        if (mr_verbs.polled) /* none: a datagram was the occasion to learn that all devices are lost */
+            mr_verbs.polled = mr_verbs.polled->next_polled;
     }
     return n;
 }
