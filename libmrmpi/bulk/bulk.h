@@ -7,7 +7,7 @@
 #ifndef MRMPI_BULK_H
 #define MRMPI_BULK_H
 
-#include "libmrmpi/peer/peer.h"
+#include "libmrmpi/connect/connect.h"
 
 /* A subchannel's part in large messages. */
 struct mr_bulk_sub {

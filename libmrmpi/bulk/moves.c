@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Stripes whose subchannel breaks, or retires, or has no room yet. After a break a stripe is repeated over another
- * subchannel (peer/recovery.c decides when that is safe), in two steps: the second begins when the first has arrived,
- * so the next break costs one step only. Each break halves the steps, so that even a rail that breaks before a whole
- * stripe is through carries it in the end.
+ * subchannel (connect/recovery.c decides when that is safe), in two steps: the second begins when the first has
+ * arrived, so the next break costs one step only. Each break halves the steps, so that even a rail that breaks before a
+ * whole stripe is through carries it in the end.
  */
 #include "libmrmpi/bulk/track.h"
 

@@ -14,7 +14,7 @@
  * A missing block may still arrive: WRITTEN may have overtaken it. It is then written twice, and the second write must
  * not arrive after the receive has ended. So after MISSING only writes of the new round count. A block is written again
  * over the same link, which keeps order: once the later write is there, the earlier one is there or is lost. If the
- * link's subchannel has broken, another one is used, after the queue pairs of both ends are gone (peer/recovery.c).
+ * link's subchannel has broken, another one is used, after the queue pairs of both ends are gone (connect/recovery.c).
  *
  * Writes are long while none is lost, and get shorter with losses: a lost packet costs the whole write. Control
  * messages carry the message's token and serial number, so that a late one matches nothing.
@@ -24,7 +24,7 @@
 
 #include "libmrmpi/bulk/internal.h"
 
-/* Control messages, after those of peer/recovery.c. tag: the round; sreq: the sender's number for the message. */
+/* Control messages, after those of connect/recovery.c. tag: the round; sreq: the sender's number for the message. */
 enum mr_track_control {
     MR_TRACK_WRITTEN = MR_CONTROL_BULK, /* ctx, rreq: token and serial of the receive; rank: 1 if LANDED came early */
     MR_TRACK_LANDED,                    /* ctx, rreq: the same */

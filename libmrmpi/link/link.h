@@ -126,7 +126,7 @@ struct mr_link {
     bool native; /* its packets need no acknowledgement but confirmed() */
     uint32_t qpn;
     bool keepalive_sent; /* and not done yet */
-    bool stuck;          /* peer/silence.c: at the last look something of it was under way and had not moved */
+    bool stuck;          /* connect/silence.c: at the last look something of it was under way and had not moved */
     uint32_t seen;       /* the same: what had been done by then */
     struct mr_tx keepalive;
     struct mr_ring *ring; /* link/ring.h; NULL: none, in either direction */

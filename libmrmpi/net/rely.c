@@ -276,7 +276,7 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
 
 /*
  * Packets on some links of this subchannel have timed out, perhaps. An adapter that is still trying, which takes it
- * seconds if a NAK was lost, is not given up for that: whether the way is silent is peer/silence.c's to say.
+ * seconds if a NAK was lost, is not given up for that: whether the way is silent is connect/silence.c's to say.
  */
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {

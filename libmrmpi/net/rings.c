@@ -97,11 +97,11 @@ static bool has_rings(const struct mr_peer *p)
 
 static bool deserves_rings(const struct mr_peer *p)
 {
-    if (!p->up || p->error || mr_net_of(p)->rings || mr_budget_packets(p) < (uint32_t)mr_config.ring_after)
+    if (!p->up || p->error || mr_net_of(p)->rings || p->counted < (uint32_t)mr_config.ring_after)
         return false;
     for (unsigned i = 0; i < p->num_now; i++)
         if (can_have_ring(&p->now[i]))
-            return mr_budget_use(p) || !mr_config.ring_after;
+            return p->use || !mr_config.ring_after;
     return false;
 }
 
@@ -112,9 +112,9 @@ static void count_ring_holder(struct holders *h, struct mr_peer *p)
     if (mr_net_of(p)->rings && p->error)
         mr_net_of(p)->rings = false;
     h->wanted += mr_net_of(p)->rings;
-    if (mr_net_of(p)->rings && (!h->least || mr_budget_use(p) < mr_budget_use(h->least)))
+    if (mr_net_of(p)->rings && (!h->least || p->use < h->least->use))
         h->least = p;
-    if (deserves_rings(p) && (!h->best || mr_budget_use(p) > mr_budget_use(h->best)))
+    if (deserves_rings(p) && (!h->best || p->use > h->best->use))
         h->best = p;
 }
 
@@ -142,8 +142,8 @@ static bool give_rings_to_one(void)
 
     if (!h.best)
         return false;
-    switch (mr_quota_ask(h.held, h.wanted, (unsigned)mr_config.ring_peers, mr_budget_use(h.best),
-                         h.least ? mr_budget_use(h.least) : UINT32_MAX)) {
+    switch (mr_quota_ask(h.held, h.wanted, (unsigned)mr_config.ring_peers, h.best->use,
+                         h.least ? h.least->use : UINT32_MAX)) {
     case MR_QUOTA_OPEN:
         give_rings(h.best, &h);
         return true;

@@ -196,6 +196,7 @@ int mr_net_init(const struct mr_launch *launch)
     memset(&mr_peers, 0, sizeof mr_peers);
     mr_peers.launch = launch;
     mr_peers.peer_size = sizeof(struct mr_net_peer);
+    mr_connect_init();
     mr_view_init();
     mr_peer_subscribe(&peer_events);
     mr_bulk_init();

@@ -199,6 +199,8 @@ void mr_addresses_poll(void)
 {
     struct fetch *f;
 
+    if (!mr_peers_own.num_fetching)
+        return;
     take_all();
     while ((f = asker.taken)) {
         asker.taken = f->next;

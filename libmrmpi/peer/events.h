@@ -27,13 +27,14 @@ struct mr_peer_events {
     void (*lost)(struct mr_peer *p);        /* nothing is sent to it any more, nor comes; links are being drained */
     void (*ended)(struct mr_peer *p);       /* after that: all links have drained */
     void (*freed)(struct mr_peer *p);       /* at the end, of each peer */
+    void (*answered)(struct mr_peer *p);    /* nothing is open, and its adapter has answered a probe */
     /* For the record: it was opened, broken or closed, or a packets are sent again that it has not confirmed. */
     void (*noted)(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a);
 };
 #define MR_PEER_SUBSCRIBERS 4
 void mr_peer_subscribe(const struct mr_peer_events *events);
 
-/* For peer/ only. */
+/* For peer/ and connect/ only. */
 int mr_peer_tell_made(struct mr_peer *p); /* the first error of a subscriber; those after it do not hear of the peer */
 void mr_peer_tell_opened(struct mr_sub *sub);
 void mr_peer_tell_established(struct mr_peer *p);
@@ -48,6 +49,7 @@ void mr_peer_tell_reweighed(struct mr_peer *p);
 void mr_peer_tell_lost(struct mr_peer *p);
 void mr_peer_tell_ended(struct mr_peer *p);
 void mr_peer_tell_freed(struct mr_peer *p);
+void mr_peer_tell_answered(struct mr_peer *p);
 void mr_peer_tell_noted(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a);
 
 #endif

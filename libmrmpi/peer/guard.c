@@ -3,15 +3,16 @@
  * Links that lose packets say nothing of a peer that is gone, and a peer that computes says nothing, either. So there
  * are reliable connections beside them, one for each rail, to two peers of each host: of its ranks, in their order,
  * those with this rank's place on its own host and the place beside it, counted round. Both ends know that, and who
- * connects to any peer of a host connects to these two. They are asked only when a peer has been silent (keepalive.c):
- * a write of no bytes, as of probe.c. They have no time-out: one whose question is lost would end in error later, when
- * its process may compute, and answer the peer no more.
+ * connects to any peer of a host connects to these two. They are asked only when a peer has been silent
+ * (connect/keepalive.c): a write of no bytes, as of probe.c. They have no time-out: one whose question is lost would
+ * end in error later, when its process may compute, and answer the peer no more.
  *
  * A peer that has guards of its own is judged by those. For the others of its host any of the host's must answer: then
  * the host can be reached, and they compute. That a process of the host has died says nothing of the others, so there
  * are two.
  */
 #include "libmrmpi/peer/guard.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <stdlib.h>
 

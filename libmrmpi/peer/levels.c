@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The service levels and lanes of messages on a subchannel: fabricd's for the class, as far as there are links. */
+#include "libmrmpi/peer/internal.h"
+
+#include <string.h>
+
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/subs.h"
 
 /*
  * Links that a subchannel may have: the window has places for so many, and the other epoch needs some as well. With
@@ -42,8 +45,30 @@ unsigned mr_levels_spare_links(const struct mr_peer *p, const struct mr_sub *exc
     unsigned left = MR_WINDOW_LINKS - (unsigned)__builtin_popcountll(p->own->link_ids), closed = 0;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        closed += &p->sub[i] != except && p->sub[i].state == MR_SUB_CLOSED && !p->sub[i].own->spare;
+        closed += &p->sub[i] != except && p->sub[i].state == MR_SUB_CLOSED && !p->sub[i].spare;
     return left > closed ? left - closed : 0;
+}
+
+/* A level without a link for lack of room goes with the next. */
+bool mr_levels_hold(const struct mr_sub *sub)
+{
+    uint8_t sl[MR_LEVELS];
+
+    mr_levels_of(sub, sl);
+    for (unsigned l = MR_LEVEL_BULK; l-- > 0;)
+        if (sub->own->crowded >> l & 1)
+            sl[l] = sl[l + 1];
+    return !memcmp(sub->own->sl, sl, sizeof sl);
+}
+
+bool mr_levels_crowd(const struct mr_sub *sub)
+{
+    return sub->own->crowded;
+}
+
+unsigned mr_levels_extra_links(const struct mr_sub *sub)
+{
+    return sub->own->extra;
 }
 
 /* Where there are too few links medium messages go with the large ones, those of the larger sizes first. */

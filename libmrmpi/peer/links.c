@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The links of a subchannel: one for large messages, and others for smaller ones where their service level differs. */
-#include "libmrmpi/peer/subs.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -149,8 +149,8 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
         sub->own->sl[l] = sl[l];
     }
     sub->own->extra = (uint8_t)(n - 1);
-    sub->own->epoch = (uint8_t)(sub->peer->epoch + !mr_sub_is_current(sub));
-    sub->closing = sub->own->told = sub->own->heard = false;
+    sub->epoch = (uint8_t)(sub->peer->epoch + !mr_sub_is_current(sub));
+    sub->closing = false;
     sub->state = MR_SUB_OPENING;
     return 0;
 }
@@ -159,19 +159,19 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
  * What was opened in a handshake that failed. No packet was sent over it. If it was connected the peer may think
  * that it is open, and have sent: the generation is over, but what has arrived is taken in.
  */
-void mr_sub_unopen(struct mr_sub *sub)
+bool mr_sub_unopen(struct mr_sub *sub)
 {
-    if (sub->link[0].state == MR_LINK_OPEN) {
+    bool connected = sub->link[0].state == MR_LINK_OPEN;
+
+    if (connected) {
         for (unsigned l = 0; l < sub->num_links; l++)
             if (sub->link[l].state == MR_LINK_OPEN)
                 sub->link[l].ops->leave(&sub->link[l]);
-        sub->own->news.gone = true;
-        sub->own->news.gone_generation = sub->generation++;
-        mr_peer_due(sub->peer);
+        sub->generation++;
     }
     close_links(sub);
     sub->state = MR_SUB_CLOSED;
-    mr_ration_recount(sub->peer);
+    return connected;
 }
 
 static bool has_own_link(struct mr_link *const level[MR_LEVELS], unsigned l)
@@ -185,7 +185,7 @@ struct mr_cm_sub mr_sub_describe(const struct mr_sub *sub)
                           .remote = sub->remote_rail,
                           .path = sub->path,
                           .kind = mr_sub_kind(sub),
-                          .epoch = sub->own->epoch,
+                          .epoch = sub->epoch,
                           .needed = sub->peer->needed,
                           .generation = sub->generation};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a peer on another host is lost, and all of them are freed at the end. */
 #include "libmrmpi/peer/guard.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,6 @@ void mr_peer_lost(struct mr_peer *p, int error)
     if (p->error)
         return;
     p->error = error ? error : -EIO;
-    mr_ration_lost(p);
     p->up = p->plain = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
         p->own->loads[p->sub[i].parity][mr_sub_place(&p->sub[i])].up = false;
@@ -26,9 +26,6 @@ void mr_peer_lost(struct mr_peer *p, int error)
                 p->sub[i].link[l].ops->drain(&p->sub[i].link[l]);
     }
     mr_peer_tell_lost(p);
-    if (p->own->isolated_ns)
-        mr_peers.num_isolated--;
-    p->own->isolated_ns = 0;
     p->own->failing = true;
     p->own->next_failing = mr_peers.failing;
     mr_peers.failing = p;
@@ -42,7 +39,7 @@ static bool is_first_of_way(const struct mr_peer *p, unsigned i)
     for (unsigned k = 0; k < i; k++)
         if (p->sub[k].rail == sub->rail && p->sub[k].remote_rail == sub->remote_rail && p->sub[k].path == sub->path)
             return false;
-    return !sub->own->spare;
+    return !sub->spare;
 }
 
 void mr_peer_give_up(struct mr_peer *p, const char *why)
@@ -124,7 +121,6 @@ void mr_peers_free(void)
         mr_peer_tell_freed(p);
         free(p->sub);
         free(p->small);
-        free(p->own->questions);
         free(p->own->loads[0]);
         free(p);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Peers on other hosts: their subchannels, the state of connecting to them, and the packets that wait for them. This is
- * what other rooms use; what only peer/ uses is in internal.h. All functions are called with the library's lock held.
+ * what other rooms use; subs.h is for connect/, internal.h for peer/ only. All functions are called with the library's
+ * lock held.
  */
 #ifndef MRMPI_PEER_H
 #define MRMPI_PEER_H
@@ -21,6 +22,7 @@
 #include "libmrmpi/route/sched.h"
 
 struct mr_peer_own;
+struct mr_connect_peer;
 
 struct mr_peer {
     int rank;
@@ -57,7 +59,10 @@ struct mr_peer {
     bool needed;              /* large messages that were promised wait for a connection */
     struct mr_ahead *granted; /* by level, what the peer grants; NULL: no limit (net/grant.c) */
     struct mr_shares *shares; /* what its weights give each rail; NULL: no rail has led there (view/) */
-    struct mr_peer_own *own;  /* what peer/ keeps of it */
+    uint32_t counted, rate;   /* as of the last tick (connect/budget.c): packets in both directions, per second */
+    uint32_t use;             /* and what it is worth by them: the later ones count for more */
+    struct mr_peer_own *own;  /* what peer/ keeps of it, */
+    struct mr_connect_peer *connect; /* and connect/ */
 };
 
 struct mr_peers {
@@ -83,7 +88,7 @@ struct mr_peers {
     struct mr_policy policy[MR_POLICY_CLASSES];
     unsigned num_relying;  /* peers in that list */
     unsigned num_isolated; /* peers to which no subchannel is open at present */
-    bool doubtful;         /* silence.c: something that is under way does not move */
+    bool doubtful;         /* connect/silence.c: something that is under way does not move */
     bool recovery_due;     /* one of those that are recovering has something to send or do now */
     uint32_t arrived;      /* packets, of all peers */
 };
@@ -93,9 +98,6 @@ extern MR_OWN struct mr_peers mr_peers;
 
 int mr_steer_init(void);  /* reads MRMPI_RULES */
 int mr_spread_init(void); /* reads the policies; rails are open */
-/* More ranks are on other hosts than one may have connections to. The same for all ranks of the job. */
-bool mr_budget_exceeded(const struct mr_launch *launch);
-void mr_budget_init(void);
 int mr_address_publish(void);
 void mr_addresses_close(void);
 void mr_peers_free(void);
@@ -103,53 +105,21 @@ void mr_peers_free(void);
 /* ---- a peer ------------------------------------------------------------------------------------------------------ */
 
 bool mr_peer_is_remote(int rank); /* it is on another host */
-/* The peer of that rank, made if need be; NULL: no memory. Connecting begins with mr_peer_connect(). */
-struct mr_peer *mr_peer_get(int rank);
-struct mr_peer *mr_peer_of(uint32_t rank); /* the same; NULL for a number that is no rank on another host */
 /* 0: its address is there. -EAGAIN: the launcher's thread asks for it. Other negative errno: it has none; logged. */
 int mr_peer_fetch_address(struct mr_peer *p);
-void mr_peer_connect(struct mr_peer *p);
 void mr_peer_backlog(struct mr_peer *p); /* something of it waits for room: try again from poll */
 void mr_peer_watch(struct mr_peer *p);   /* its packets or receives may be late: look at them in mr_rely_poll() */
 void mr_peer_lost(struct mr_peer *p, int error); /* upper layers learn of it from the next poll */
-/* Ask its adapter over links with packets that no later signaled one will confirm: the window is full. */
-void mr_keepalive_unsignaled(struct mr_peer *p);
-/* Have adapters confirm what native links have sent. True: all is confirmed. */
-bool mr_keepalive_confirm(struct mr_peer *p);
-/* Ask its process, by a datagram on the path of the subchannel. */
-void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns);
-void mr_silence_look(uint64_t now_ns); /* once in a while: which ways have gone silent? */
-bool mr_budget_rdma(struct mr_peer *p); /* it has a connection, or will: large messages may go by RDMA */
-void mr_budget_need(struct mr_peer *p); /* a large message waits for a connection */
-/* As of the last tick: packets in both directions, and what it is worth by them: the later ones count for more. */
-uint32_t mr_budget_packets(const struct mr_peer *p);
-uint32_t mr_budget_use(const struct mr_peer *p);
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len); /* rules allow RDMA for that length */
 /* Is this rail of ours farther from the process than another one, under a policy of small messages that cares? */
 bool mr_spread_is_far(unsigned rail);
 /* Of a set of subchannels those that the policy allows; all, if it allows none of them. */
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set);
 
-/* ---- what comes: true if it was a control message of that file --------------------------------------------------- */
-
-bool mr_budget_control(struct mr_peer *p, const struct mr_hdr *hdr);
-bool mr_epoch_control(struct mr_peer *p, const struct mr_hdr *hdr);
-void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr); /* asked last */
-void mr_handshake_datagram(const void *data, size_t len);
-void mr_recovery_rail_changed(struct mr_rail *rail); /* a port's state */
-void mr_recovery_rail_moved(struct mr_rail *rail);   /* its LID or GID */
-void mr_where_news(void);                            /* fabricd has answered where peers are */
-void mr_spread_news(void);                           /* fabricd has another policy */
-void mr_epoch_all(void);                             /* fabricd has other service levels */
-void mr_peers_reweigh(void);                         /* after mr_spread_news(): the weights of all peers begin anew */
-
-/* ---- poll -------------------------------------------------------------------------------------------------------- */
-
-void mr_peers_poll(void);                 /* while mr_peers.recovery_due, and now and then */
-int mr_peers_report(void);                /* report lost peers that have drained; how many */
-void mr_handshake_tick(void);             /* timers of handshakes */
-bool mr_budget_tick(uint64_t now_ns);     /* true: a tick has passed, and packets have been counted */
-void mr_keepalive_silent(uint64_t now_ns); /* while this rank waits: ask the adapters of silent peers */
+void mr_where_news(void);    /* fabricd has answered where peers are */
+void mr_spread_news(void);   /* fabricd has another policy */
+void mr_peers_reweigh(void); /* after mr_spread_news(): the weights of all peers begin anew */
+int mr_peers_report(void);   /* report lost peers that have drained; how many */
 
 /* ---- subchannels, looked at -------------------------------------------------------------------------------------- */
 

@@ -139,7 +139,7 @@ static void free_kept(struct mr_kept_probe *k)
 
 static void kept_answered(struct mr_probe *l)
 {
-    container_of(l, struct mr_kept_probe, probe)->sub->peer->own->waited_ns = 0;
+    mr_peer_tell_answered(container_of(l, struct mr_kept_probe, probe)->sub->peer);
 }
 
 static void kept_drained(struct mr_probe *l)

@@ -14,12 +14,13 @@
 
 struct mr_peer;
 struct mr_sub_own;
+struct mr_connect_sub;
 
 enum mr_sub_state {
     MR_SUB_CLOSED, /* no queue pairs */
     MR_SUB_OPENING,
     MR_SUB_OPEN,
-    MR_SUB_BROKEN, /* a link of it failed, at either end; each end tells the other (recovery.c) */
+    MR_SUB_BROKEN, /* a link of it failed, at either end; each end tells the other (connect/recovery.c) */
 };
 
 /* Is generation a of a subchannel later than b? They wrap: at most a hundred are apart. */
@@ -33,15 +34,19 @@ struct mr_sub {
     struct mr_rail *rail;
     uint8_t remote_rail, path;
     uint8_t kind;         /* enum mr_link_kind */
-    uint8_t parity;       /* of the epochs that it serves: 0 or 1 (epoch.c) */
-    bool closing;         /* nothing new goes over it: the peer's connections are given up (budget.c) */
+    uint8_t parity;       /* of the epochs that it serves: 0 or 1 (connect/epoch.c) */
+    uint8_t epoch;        /* in which it is in use: of two that differ in parity the peer changes to and fro */
+    uint8_t copy;         /* of those alike in all else, for classes of several lanes */
+    bool spare;           /* of a pair of rails that is used only while no other leads there */
+    bool closing;         /* nothing new goes over it: the peer's connections are given up (connect/) */
     uint8_t generation;   /* of its queue pairs, the present or the next ones; wraps */
     uint8_t peer_from;    /* those of the peer before this generation are gone */
     enum mr_sub_state state;
     unsigned num_links;   /* that there is memory for; some may be closed */
     struct mr_link *link; /* NULL: it was never opened */
     struct mr_link *level[MR_LEVELS];
-    struct mr_sub_own *own; /* what peer/ keeps of it */
+    struct mr_sub_own *own; /* what peer/ keeps of it, */
+    struct mr_connect_sub *connect; /* and connect/ */
 };
 
 /* The link of a level for RDMA. It is never the link of packets, which would wait behind it. */
@@ -68,17 +73,15 @@ static inline uint8_t mr_tag_generation(uint32_t tag)
 }
 /* The subchannel here that a tag of the peer's names; NULL: there is none. */
 struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag);
-/* It cannot be used any more. Its packets go over others once it has drained. */
-void mr_sub_break(struct mr_sub *sub);
 
 /* Control messages, in header kinds of the channel's own; those of large messages are in bulk/. */
 enum mr_control {
-    MR_CONTROL_BROKEN = MR_VC_KIND_CHANNEL, /* recovery.c: our end is broken. tag: mr_sub_tag() */
+    MR_CONTROL_BROKEN = MR_VC_KIND_CHANNEL, /* connect/: our end is broken. tag: mr_sub_tag() */
     MR_CONTROL_GONE,   /* our end has drained: nothing arrives through it any more. tag: mr_sub_tag() */
     MR_CONTROL_ASK,    /* bulk/: has the stripe with the notification ctx landed? sreq: comes back */
     MR_CONTROL_TOLD,   /* the answer. rank: 1 if it has, or is not waited for any more; 0 if not */
-    MR_CONTROL_PARKED, /* budget.c: we give up our connections. tag: any subchannel */
-    MR_CONTROL_IDLE,   /* epoch.c: nothing from our end is under way on this subchannel, which retires */
+    MR_CONTROL_PARKED, /* connect/: we give up our connections. tag: any subchannel */
+    MR_CONTROL_IDLE,   /* connect/: nothing from our end is under way on this subchannel, which retires */
     MR_CONTROL_RING,   /* net/rings.c. rank: enum ring_control; tag: mr_sub_tag(); payload: struct mr_ring_says */
     MR_CONTROL_GRANT,  /* net/grant.c. ctx: kB/s on each level that goes ahead; tag: of all packets; 0: no limit */
     MR_CONTROL_BULK,   /* from here on */

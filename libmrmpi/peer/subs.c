@@ -3,7 +3,7 @@
  * The subchannels of a peer: one for each pair of rails (route/pair.h), path and kind of link. Which of them carry
  * packets, and with what weights.
  */
-#include "libmrmpi/peer/subs.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ uint8_t mr_sub_sl(const struct mr_sub *sub, enum mr_level level)
 
 uint8_t mr_sub_variant(const struct mr_sub *sub)
 {
-    return (uint8_t)(sub->parity | sub->own->copy << 1);
+    return (uint8_t)(sub->parity | sub->copy << 1);
 }
 
 int32_t mr_sub_tag(const struct mr_sub *sub, uint8_t generation)
@@ -69,11 +69,11 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->remote_rail = pair->rail[!ours];
     sub->path = pair->path;
     sub->kind = (uint8_t)kind;
-    sub->own->copy = (uint8_t)copy;
+    sub->copy = (uint8_t)copy;
     sub->own->lane = (uint8_t)lane;
     sub->parity = (uint8_t)parity;
-    sub->own->spare = place >= p->num_now;
-    if (kind == p->own->bulk_kind && !sub->own->spare)
+    sub->spare = place >= p->num_now;
+    if (kind == p->own->bulk_kind && !sub->spare)
         p->rdma |= 1u << place;
     p->own->loads[parity][place] =
         (struct mr_load){.weight = pair->weight,
@@ -333,6 +333,24 @@ void mr_subs_use_spares(struct mr_peer *p)
     p->num_now += p->num_spare;
     p->own->num_added += p->num_spare;
     p->num_spare = 0;
+}
+
+void mr_sub_set_up(struct mr_sub *sub, bool up)
+{
+    sub->peer->own->loads[sub->parity][mr_sub_place(sub)].up = up;
+}
+
+void mr_subs_change_epoch(struct mr_peer *p, uint8_t epoch)
+{
+    struct mr_load *before = p->load;
+
+    p->epoch = epoch;
+    p->now = p->sub + (epoch & 1) * (p->num_now + p->num_spare);
+    p->load = p->own->loads[epoch & 1];
+    for (unsigned i = 0; i < p->num_now; i++) { /* the rails are the same */
+        p->load[i].weight = before[i].weight;
+        before[i].up = false;
+    }
 }
 
 /* While another pair of rails leads there the spare ones carry nothing new. */

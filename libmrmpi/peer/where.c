@@ -6,6 +6,7 @@
  * have changed, like ours, is not found.
  */
 #include "libmrmpi/peer/guard.h"
+#include "libmrmpi/peer/internal.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #define MRMPI_PT2PT_H
 
 #include "libmrmpi/core/core.h"
-#include "libmrmpi/pt2pt/match.h"
+#include "libmrmpi/match/match.h"
 
 struct mr_schedule;
 

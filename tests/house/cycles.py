@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
 Modules that call each other in a circle. cycles.py DIRECTORY...: a module is an object file of these directories, and it
-calls another if it wants a function that the other defines (as nm sees it). Prints each circle, one a line; none: nothing.
+calls another if it wants a function that the other defines (as nm sees it), or names an inline one of the other's header.
+Prints each circle, one a line; none: nothing.
 """
-import collections, os, subprocess, sys
+import collections, os, re, subprocess, sys
 
 
 def calls(objects):
@@ -24,6 +25,23 @@ def calls(objects):
 def source(obj):
     """build/obj/a/b.o is made of a/b.c; one whose source has gone does not count."""
     return obj.split("/obj/", 1)[-1][:-2] + ".c"
+
+
+def read_code(path):
+    """Without comments and strings."""
+    with open(path, encoding="utf-8") as f:
+        return re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', "", f.read(), flags=re.S)
+
+
+def inline_calls(objects):
+    """The same by functions that nm does not see: those in the header that has a module's name."""
+    owner = {}
+    for o in objects:
+        header = source(o)[:-2] + ".h"
+        if os.path.exists(header):
+            for name in re.findall(r"^static inline [^;(]*?(\w+)\(", read_code(header), re.M):
+                owner[name] = o
+    return {o: {owner[n] for n in re.findall(r"\w+", read_code(source(o))) if n in owner} - {o} for o in objects}
 
 
 def circles(graph):
@@ -57,7 +75,8 @@ def main():
     if not objects:
         print("no object files")
         return 2
-    found = circles(calls(objects))
+    inline = inline_calls(objects)
+    found = circles({o: to | inline[o] for o, to in calls(objects).items()})
     for c in found:
         print(" ".join(os.path.join(os.path.basename(os.path.dirname(o)), os.path.basename(o)[:-2]) for o in c))
     return 1 if found else 0

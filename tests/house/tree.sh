@@ -90,11 +90,13 @@ init comm coll core derived pt2pt vc view
 comm coll core pt2pt
 coll core pt2pt
 derived core pt2pt
-pt2pt core vc channel
+pt2pt match core vc channel
+match core
 core
 vc channel
-net bulk view peer cm route channel link reliable verbs fabric
-bulk view peer route channel link memory verbs
+net bulk view connect peer cm route channel link reliable verbs fabric
+bulk view connect peer route channel link memory verbs
+connect peer cm route channel link reliable verbs fabric
 view peer verbs
 peer cm route channel link reliable verbs fabric
 cm
@@ -111,6 +113,17 @@ ROOMS
   return $rc
 }
 ok "rooms of libmrmpi call down only" calls_down
+
+own_headers() { # what a room's files keep to themselves, or share with one other room only
+  local found
+  found=$(grep -rnE '#include "libmrmpi/([a-z0-9]+)/internal.h"' libmrmpi --include='*.[ch]' |
+    sed -nE 's|^(libmrmpi/([a-z0-9]+)/[^:]*):.*libmrmpi/([a-z0-9]+)/internal.h.*|\2 \3 \1|p' | awk '$1 != $2 { print $3, "includes internal.h of", $2 }'
+    grep -rlE '#include "libmrmpi/peer/(subs|guard|probe).h"' libmrmpi --include='*.[ch]' | grep -vE '^libmrmpi/(peer|connect)/' |
+      sed 's/$/ includes a header that is for connect only/')
+  echo "$found"
+  [ -z "$found" ]
+}
+ok "what a room keeps to itself is included nowhere else" own_headers
 
 # A new kind of link is a row of kinds.def: what others ask for is its traits.
 kinds_by_traits() {
@@ -139,6 +152,15 @@ within() { # within "what" EXCEPTIONS: "file figures" lines are refused, unless 
 longer() { # longer LINES FILES...: those that are, with their lines
   awk -v max="$1" 'FNR == 1 && NR > 1 { if (n > max) print f, n } { n = FNR; f = FILENAME } END { if (n > max) print f, n }' "${@:2}"
 }
+
+rooms_small() { # but api/, which has a file for each chapter of the standard
+  local d lines
+  for d in libmrmpi/[!a]*/; do
+    lines=$(cat "$d"*.[ch] | wc -l)
+    ((lines > 4000)) && echo "${d%/} $lines"
+  done | within "has more than 4000 lines:" ""
+}
+ok "no room of libmrmpi has more than 4000 lines" rooms_small
 
 headers_short() {
   longer 200 $(find libmrmpi -name '*.h') | within "has more than 200 lines:" "\

@@ -10,7 +10,8 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/subs.h"
+#include "libmrmpi/connect/internal.h"
+#include "libmrmpi/peer/internal.h"
 
 #define SUBS 2u /* of each parity */
 #define MS   1000000ull
@@ -19,8 +20,10 @@ static struct mr_device device;
 static struct mr_rail rails[SUBS];
 static struct mr_peer peer, *peers[2] = {NULL, &peer};
 static struct mr_peer_own own;
+static struct mr_connect_peer conn;
 static struct mr_sub sub[2 * SUBS];
 static struct mr_sub_own sub_own[2 * SUBS];
+static struct mr_connect_sub sub_conn[2 * SUBS];
 static struct mr_link links[2 * SUBS][MR_LEVELS];
 static struct mr_load loads[2][SUBS];
 static struct mr_address address;
@@ -33,6 +36,16 @@ static int keepalive_error;
 uint64_t mr_clock_ns(void)
 {
     return clock_ns;
+}
+
+void mr_sub_set_up(struct mr_sub *s, bool up)
+{
+    own.loads[s->parity][mr_sub_place(s)].up = up;
+}
+
+uint8_t mr_sub_sl(const struct mr_sub *s, enum mr_level level)
+{
+    return s->own->sl[level];
 }
 
 static void drain_link(struct mr_link *l)
@@ -64,8 +77,10 @@ static void make_peer(void)
     memset(rails, 0, sizeof rails);
     memset(&peer, 0, sizeof peer);
     memset(&own, 0, sizeof own);
+    memset(&conn, 0, sizeof conn);
     memset(sub, 0, sizeof sub);
     memset(sub_own, 0, sizeof sub_own);
+    memset(sub_conn, 0, sizeof sub_conn);
     memset(links, 0, sizeof links);
     memset(loads, 0, sizeof loads);
     memset(&address, 0, sizeof address);
@@ -86,6 +101,7 @@ static void make_peer(void)
     address.num_rails = SUBS;
     peer.rank = 1;
     peer.own = &own;
+    peer.connect = &conn;
     peer.address = &address;
     peer.up = true;
     peer.num_now = SUBS;
@@ -93,13 +109,14 @@ static void make_peer(void)
     peer.sub = peer.now = sub;
     own.loads[0] = peer.load = loads[0];
     own.loads[1] = loads[1];
-    own.wanted = 1u << MR_LINK_RC;
+    conn.wanted = 1u << MR_LINK_RC;
     for (unsigned i = 0; i < SUBS; i++)
         rails[i] = (struct mr_rail){.index = i, .dev = &device};
     for (unsigned i = 0; i < 2 * SUBS; i++) {
-        sub[i] = (struct mr_sub){.peer = &peer, .own = &sub_own[i], .rail = &rails[i % SUBS], .kind = MR_LINK_RC,
-                                 .remote_rail = (uint8_t)(i % SUBS), .parity = i >= SUBS, .generation = 5,
-                                 .peer_from = 5, .num_links = 1, .link = links[i]};
+        sub[i] = (struct mr_sub){.peer = &peer, .own = &sub_own[i], .connect = &sub_conn[i],
+                                 .rail = &rails[i % SUBS], .remote_rail = (uint8_t)(i % SUBS), .kind = MR_LINK_RC,
+                                 .parity = i >= SUBS, .generation = 5, .peer_from = 5, .num_links = 1,
+                                 .link = links[i]};
         links[i][0] = (struct mr_link){.ops = &fake_ops, .kind = MR_LINK_RC, .owner = &sub[i], .index = (uint8_t)i};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             sub[i].level[l] = links[i];

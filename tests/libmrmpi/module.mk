@@ -4,13 +4,13 @@
 # pt2pt, channel, base: without a launcher; fake_world stands for launch and core
 FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/vc/vc.c libmrmpi/vc/reorder.c libmrmpi/channel/channel.c libmrmpi/channel/self.c \
     libmrmpi/channel/shm.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_copy.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
-    $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/pt2pt/*.c) $(wildcard libmrmpi/derived/*.c)
+    $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/match/*.c) $(wildcard libmrmpi/pt2pt/*.c) $(wildcard libmrmpi/derived/*.c)
 
 TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
     tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_reserve
 UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
     tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_reserve
-tests/libmrmpi/test_match_SRCS := tests/libmrmpi/test_match.c libmrmpi/pt2pt/match.c
+tests/libmrmpi/test_match_SRCS := tests/libmrmpi/test_match.c libmrmpi/match/match.c
 tests/libmrmpi/test_match_PKGS := check
 tests/libmrmpi/test_credit_SRCS := tests/libmrmpi/test_credit.c
 tests/libmrmpi/test_credit_PKGS := check
@@ -54,14 +54,15 @@ tests/libmrmpi/test_rules_PKGS := check
 tests/libmrmpi/test_quota_SRCS := tests/libmrmpi/test_quota.c
 tests/libmrmpi/test_quota_PKGS := check
 RAIL_TEST_BASE := $(addprefix libmrmpi/base/,config.c config_table.c log.c stats.c)
-tests/libmrmpi/test_epoch_SRCS := tests/libmrmpi/test_epoch.c libmrmpi/peer/epoch.c libmrmpi/peer/levels.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_epoch_SRCS := tests/libmrmpi/test_epoch.c libmrmpi/connect/epoch.c $(addprefix libmrmpi/peer/,levels.c subs.c) \
+    $(addprefix libmrmpi/route/,pair.c policy.c sched.c) $(RAIL_TEST_BASE)
 tests/libmrmpi/test_epoch_PKGS := check
 tests/libmrmpi/test_epoch_LDLIBS := -lpthread
-tests/libmrmpi/test_subs_SRCS := tests/libmrmpi/test_subs.c $(addprefix libmrmpi/peer/,subs.c links.c levels.c epoch.c) \
+tests/libmrmpi/test_subs_SRCS := tests/libmrmpi/test_subs.c $(addprefix libmrmpi/peer/,subs.c links.c levels.c) libmrmpi/connect/epoch.c \
     $(addprefix libmrmpi/route/,pair.c policy.c sched.c) libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_subs_PKGS := check
 tests/libmrmpi/test_subs_LDLIBS := -lpthread
-tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/peer/budget.c libmrmpi/peer/ration.c libmrmpi/link/kinds.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/connect/budget.c libmrmpi/connect/ration.c libmrmpi/link/kinds.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread
 # peer: over links of the tests' own (fake_peer.h)
@@ -70,22 +71,22 @@ PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake test_keep
 TESTPROGS += $(PEER_TESTS)
 UNIT_TESTS += $(PEER_TESTS)
 $(foreach t,$(PEER_TESTS),$(eval $(t)_PKGS := check)$(eval $(t)_LDLIBS := -lpthread))
-tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/peer/recovery.c libmrmpi/reliable/window.c \
+tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/connect/recovery.c libmrmpi/reliable/window.c \
     libmrmpi/base/record.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c $(addprefix libmrmpi/peer/,handshake.c connect.c) \
+tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c $(addprefix libmrmpi/connect/,handshake.c connect.c) \
     libmrmpi/cm/conn.c libmrmpi/cm/message.c libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_keepalive_SRCS := tests/libmrmpi/test_keepalive.c libmrmpi/peer/keepalive.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_keepalive_SRCS := tests/libmrmpi/test_keepalive.c libmrmpi/connect/keepalive.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/steer.c libmrmpi/route/rules.c \
     libmrmpi/link/kinds.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/spread.c libmrmpi/route/policy.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_guard_SRCS := tests/libmrmpi/test_guard.c libmrmpi/peer/guard.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_silence_SRCS := tests/libmrmpi/test_silence.c libmrmpi/peer/silence.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_silence_SRCS := tests/libmrmpi/test_silence.c libmrmpi/connect/silence.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/probe.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c libmrmpi/link/kinds.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_where_SRCS := tests/libmrmpi/test_where.c libmrmpi/peer/where.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/peer/lists.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
+tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/peer/lists.c libmrmpi/route/address.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
     $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_PKGS := check
 tests/libmrmpi/test_rely_LDLIBS := -lpthread

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/connect/internal.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/subs.h"
 #include "tests/check.h"
 
 #define PEERS 4u
@@ -13,14 +13,13 @@
 #define TICK  20000000ull
 
 struct mr_peers mr_peers;
-struct mr_peers_own mr_peers_own;
+struct mr_connect mr_connect;
 
 static int nodes[PEERS + 1] = {0, 1, 2, 3, 4};
 static struct mr_launch launch;
 static struct mr_peer peer[PEERS], *peers[PEERS + 1];
-static struct mr_peer_own own[PEERS];
+static struct mr_connect_peer conn[PEERS];
 static struct mr_sub sub[PEERS];
-static struct mr_sub_own sub_own[PEERS];
 static struct mr_address address[PEERS];
 static struct mr_load load[PEERS];
 static struct mr_peer *parked; /* the last that was told so */
@@ -61,6 +60,11 @@ void mr_sub_prefer(struct mr_peer *p)
 {
 }
 
+void mr_sub_set_up(struct mr_sub *s, bool up)
+{
+    s->peer->load->up = up;
+}
+
 void mr_peer_tell_moved(struct mr_peer *p)
 {
 }
@@ -86,11 +90,10 @@ static void begin(int rc_peers)
 static void setup(void)
 {
     memset(&mr_peers, 0, sizeof mr_peers);
-    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+    memset(&mr_connect, 0, sizeof mr_connect);
     memset(peer, 0, sizeof peer);
-    memset(own, 0, sizeof own);
+    memset(conn, 0, sizeof conn);
     memset(sub, 0, sizeof sub);
-    memset(sub_own, 0, sizeof sub_own);
     memset(load, 0, sizeof load);
     launch = (struct mr_launch){.size = PEERS + 1, .num_nodes = PEERS + 1, .node_of = nodes};
     clock_ns = 1000 * TICK;
@@ -104,18 +107,18 @@ static void setup(void)
     for (unsigned i = 0; i < PEERS; i++) {
         peer[i] = (struct mr_peer){
             .rank = (int)i + 1, .up = true, .sub = &sub[i], .now = &sub[i], .num_subs = 1, .num_now = 1};
-        peer[i].own = &own[i];
-        peer[i].load = peer[i].own->loads[0] = peer[i].own->loads[1] = &load[i];
+        peer[i].connect = &conn[i];
+        peer[i].load = &load[i];
         address[i].kinds = RC | UD;
         peer[i].address = &address[i];
-        sub[i] = (struct mr_sub){.peer = &peer[i], .own = &sub_own[i], .kind = MR_LINK_RC};
+        sub[i] = (struct mr_sub){.peer = &peer[i], .kind = MR_LINK_RC};
         peers[i + 1] = &peer[i];
     }
 }
 
 static bool has(unsigned i)
 {
-    return peer[i].own->wanted & RC;
+    return peer[i].connect->wanted & RC;
 }
 
 static void hear_parked(struct mr_peer *p)
@@ -169,15 +172,15 @@ START_TEST(what_suffices)
     static const int unequal[] = {0, 0, 1, 1, 1};
 
     begin(4);
-    ck_assert(mr_peers_own.suffices);
+    ck_assert(mr_connect.suffices);
     begin(3);
-    ck_assert(!mr_peers_own.suffices);
+    ck_assert(!mr_connect.suffices);
     launch.num_nodes = 2;
     launch.node_of = unequal;
     begin(3); /* those of node 0 have three */
-    ck_assert(mr_peers_own.suffices);
+    ck_assert(mr_connect.suffices);
     begin(2);
-    ck_assert(!mr_peers_own.suffices);
+    ck_assert(!mr_connect.suffices);
 }
 END_TEST
 
@@ -186,10 +189,10 @@ START_TEST(the_first_come)
     begin(2);
     meet(3);
     ck_assert(has(0) && has(1) && !has(2));
-    ck_assert_uint_eq(peer[2].own->wanted, UD);
+    ck_assert_uint_eq(peer[2].connect->wanted, UD);
     mr_budget_first(&peer[3], RC); /* nothing else leads there */
     ck_assert(has(3));
-    ck_assert_uint_eq(mr_peers_own.num_held, 3);
+    ck_assert_uint_eq(mr_connect.num_held, 3);
 }
 END_TEST
 
@@ -230,7 +233,7 @@ START_TEST(one_goes_for_another)
     is_closed(1);
     mr_budget_tick(++clock_ns); /* at once */
     ck_assert(has(2) && has(0));
-    ck_assert_uint_eq(mr_peers_own.num_held, 2);
+    ck_assert_uint_eq(mr_connect.num_held, 2);
 }
 END_TEST
 
@@ -273,18 +276,18 @@ START_TEST(after_a_refusal)
     mr_budget_refused(&peer[0]);
     ck_assert(!has(0));
     is_closed(0);
-    ck_assert_uint_eq(mr_peers_own.num_held, 0);
+    ck_assert_uint_eq(mr_connect.num_held, 0);
     sends(0, 1000);
     tick();
     ck_assert(!has(0));
-    clock_ns = peer[0].own->ask_ns;
+    clock_ns = peer[0].connect->ask_ns;
     sends(0, 1000);
     tick();
     ck_assert(has(0));
     peer[0].needed = true;
     mr_budget_refused(&peer[0]);
     ck_assert(has(0));
-    ck_assert_uint_eq(peer[0].own->refusals, 2);
+    ck_assert_uint_eq(peer[0].connect->refusals, 2);
 }
 END_TEST
 
@@ -316,14 +319,14 @@ START_TEST(what_the_peer_gives_up)
 {
     begin(2);
     meet(2);
-    peer[0].own->loads[0][0].up = true;
+    peer[0].load->up = true;
     hear_parked(&peer[0]);
     ck_assert(!has(0));
     ck_assert(sub[0].closing);
-    ck_assert(!peer[0].own->loads[0][0].up);
-    ck_assert_uint_eq(mr_peers_own.num_held, 2); /* until it is closed */
+    ck_assert(!peer[0].load->up);
+    ck_assert_uint_eq(mr_connect.num_held, 2); /* until it is closed */
     is_closed(0);
-    ck_assert_uint_eq(mr_peers_own.num_held, 1);
+    ck_assert_uint_eq(mr_connect.num_held, 1);
     address[1].kinds = RC;
     hear_parked(&peer[1]);
     ck_assert(has(1));

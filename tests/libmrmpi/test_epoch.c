@@ -3,20 +3,27 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/connect/internal.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/subs.h"
+#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
 
 #define SUBS 2u /* of a side */
 
 struct mr_peers mr_peers;
 struct mr_peers_own mr_peers_own;
+struct mr_connect mr_connect;
+struct mr_verbs mr_verbs;
 
 static struct mr_peer peer;
 static struct mr_peer_own own;
+static struct mr_connect_peer conn;
 static struct mr_sub sub[2 * SUBS];
 static struct mr_sub_own sub_own[2 * SUBS];
+static struct mr_connect_sub sub_conn[2 * SUBS];
 static struct mr_address address;
+static struct mr_rail rails[SUBS];
 static struct mr_load load[2][SUBS];
 static struct mr_link link_of[2 * SUBS][MR_LEVELS];
 static struct mr_window_link links[MR_WINDOW_LINKS];
@@ -49,14 +56,41 @@ static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, 
 
 struct mr_channel_up mr_channel_up = {.send = take_word};
 
-int32_t mr_sub_tag(const struct mr_sub *s, uint8_t generation)
+int mr_peer_tell_made(struct mr_peer *p)
 {
-    return (int32_t)(s - sub) | generation << 21;
+    return 0;
 }
 
-struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
+void mr_peer_tell_reweighed(struct mr_peer *p)
 {
-    return &sub[tag & 0x1fffff];
+}
+
+void mr_peer_tell_lossy(struct mr_peer *p)
+{
+}
+
+void mr_peer_tell_preferred(struct mr_peer *p)
+{
+}
+
+bool mr_spread_is_far(unsigned rail)
+{
+    return false;
+}
+
+uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
+{
+    return set;
+}
+
+int mr_steer_peer(struct mr_peer *p)
+{
+    return 0;
+}
+
+uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], uint32_t up)
+{
+    return 0;
 }
 
 void mr_sub_close(struct mr_sub *s)
@@ -103,16 +137,21 @@ static void setup(void)
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
     memset(&peer, 0, sizeof peer);
     memset(&own, 0, sizeof own);
+    memset(&conn, 0, sizeof conn);
     memset(sub, 0, sizeof sub);
     memset(sub_own, 0, sizeof sub_own);
+    memset(sub_conn, 0, sizeof sub_conn);
     memset(load, 0, sizeof load);
     memset(links, 0, sizeof links);
+    for (unsigned i = 0; i < SUBS; i++)
+        rails[i].index = i;
     in_use = false;
     can_tell = true;
     moved = mended = told = flushed = reopened = 0;
     mr_config.log_level = -1;
     levels(1, 1, 1, 2);
     peer.own = &own;
+    peer.connect = &conn;
     peer.address = &address;
     peer.num_now = SUBS;
     peer.num_subs = 2 * SUBS;
@@ -125,7 +164,10 @@ static void setup(void)
     for (unsigned i = 0; i < 2 * SUBS; i++) {
         sub[i].peer = &peer;
         sub[i].own = &sub_own[i];
+        sub[i].connect = &sub_conn[i];
         sub[i].parity = i >= SUBS;
+        sub[i].rail = &rails[i % SUBS];
+        sub[i].remote_rail = (uint8_t)(i % SUBS);
         sub[i].own->lane = (uint8_t)(i % SUBS);
         sub[i].generation = (uint8_t)(7 + i);
         sub[i].link = link_of[i];
@@ -287,7 +329,7 @@ START_TEST(packets_under_way)
     struct mr_kept kept = {0};
 
     change_sides();
-    sub[0].own->heard = sub[1].own->heard = true;
+    sub[0].connect->heard = sub[1].connect->heard = true;
     links[sub[0].link[0].index].head = &kept;
     ck_assert(mr_epoch_poll(&peer, 1, begin));
     ck_assert_int_eq(sub[0].state, MR_SUB_OPEN);
@@ -302,13 +344,13 @@ END_TEST
 /* The other side is opened for levels that differ, when it is free, and not too often. */
 START_TEST(what_begins_a_change)
 {
-    peer.own->change = true;
+    peer.connect->change = true;
     ck_assert(!mr_epoch_poll(&peer, 1, begin));
     ck_assert_uint_eq(reopened, 0); /* they are the same */
-    ck_assert(!peer.own->change);
+    ck_assert(!peer.connect->change);
     levels(1, 1, 1, 3);
-    peer.own->change = true;
-    peer.own->change_ns = 100;
+    peer.connect->change = true;
+    peer.connect->change_ns = 100;
     ck_assert(mr_epoch_poll(&peer, 99, begin));
     sub[SUBS].state = MR_SUB_BROKEN;
     ck_assert(mr_epoch_poll(&peer, 100, begin));
@@ -316,12 +358,12 @@ START_TEST(what_begins_a_change)
     sub[SUBS].state = MR_SUB_CLOSED;
     ck_assert(mr_epoch_poll(&peer, 101, begin));
     ck_assert_uint_eq(reopened, 1);
-    ck_assert(!peer.own->change);
+    ck_assert(!peer.connect->change);
     mr_epoch_failed(&peer);
     ck_assert(mr_epoch_poll(&peer, 102, begin));
     ck_assert_uint_eq(reopened, 1); /* after a pause */
-    ck_assert_uint_gt(peer.own->change_ns, 102);
-    ck_assert(mr_epoch_poll(&peer, peer.own->change_ns, begin));
+    ck_assert_uint_gt(peer.connect->change_ns, 102);
+    ck_assert(mr_epoch_poll(&peer, peer.connect->change_ns, begin));
     ck_assert_uint_eq(reopened, 2);
 }
 END_TEST
@@ -330,11 +372,11 @@ START_TEST(who_changes)
 {
     const struct mr_launch launch = {.size = 4};
     struct mr_peer met[3] = {{.cm.state = MR_CM_IDLE}, {.cm.state = MR_CM_IDLE + 1}, {.cm.state = MR_CM_IDLE + 1}};
-    struct mr_peer_own owns[3] = {{.change = false}};
+    struct mr_connect_peer owns[3] = {{.change = false}};
     struct mr_peer *peers[4] = {&met[0], NULL, &met[1], &met[2]};
 
     for (unsigned i = 0; i < 3; i++)
-        met[i].own = &owns[i];
+        met[i].connect = &owns[i];
     met[2].error = -1;
     owns[1].change_ns = 1000;
     mr_peers.launch = &launch;

@@ -13,7 +13,7 @@
 #include "libmrmpi/verbs/verbs.h"
 
 struct mr_peers mr_peers;
-struct mr_peers_own mr_peers_own;
+struct mr_connect mr_connect;
 struct mr_verbs mr_verbs;
 
 #define RUN 77u
@@ -51,14 +51,14 @@ int mr_sub_open(struct mr_sub *s, const struct mr_link_events *events)
 {
     s->state = MR_SUB_OPENING;
     s->link[0].state = MR_LINK_OPENING;
-    s->own->epoch = (uint8_t)(s->peer->epoch + !mr_sub_is_current(s));
+    s->epoch = (uint8_t)(s->peer->epoch + !mr_sub_is_current(s));
     return 0;
 }
 
 struct mr_cm_sub mr_sub_describe(const struct mr_sub *s)
 {
     return (struct mr_cm_sub){.rail = (uint8_t)s->rail->index, .remote = s->remote_rail, .path = s->path,
-                              .kind = mr_sub_kind(s), .generation = s->generation, .epoch = s->own->epoch};
+                              .kind = mr_sub_kind(s), .generation = s->generation, .epoch = s->epoch};
 }
 
 int mr_sub_connect(struct mr_sub *s, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,
@@ -71,7 +71,7 @@ int mr_sub_connect(struct mr_sub *s, const struct mr_rail_addr *to, const struct
     return 0;
 }
 
-void mr_sub_unopen(struct mr_sub *s)
+void mr_recovery_unopen(struct mr_sub *s)
 {
     s->state = MR_SUB_CLOSED;
     s->link[0].state = MR_LINK_CLOSED;
@@ -173,6 +173,23 @@ void mr_ration_asked(struct mr_peer *p, unsigned kind)
 {
 }
 
+void mr_ration_lost(struct mr_peer *p)
+{
+    p->connect->wanted = 0;
+}
+
+struct mr_peer *mr_peer_make(int rank, size_t bytes)
+{
+    return NULL; /* there is one */
+}
+
+static const struct mr_peer_events *events;
+
+void mr_peer_subscribe(const struct mr_peer_events *e)
+{
+    events = e;
+}
+
 void mr_peer_tell_established(struct mr_peer *p)
 {
     ck_assert(p->up);
@@ -264,7 +281,7 @@ struct mr_address mr_address_none;
 static void setup(void)
 {
     make_peer();
-    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+    memset(&mr_connect, 0, sizeof mr_connect);
     num_sent = opened = established = connected = later = refused = epoch_failed = epoch_opened = unopened = learnt = 0;
     lost_error = fetch_error = connect_error = 0;
     guards_made = guards_connected = guards_dropped = looked = 0;
@@ -274,7 +291,7 @@ static void setup(void)
     mr_peers.run = RUN;
     mr_verbs.num_rails = SUBS;
     peer.up = false;
-    mr_rtt_init(&mr_peers_own.connect_rtt, 2 * MS, 100 * MS);
+    mr_rtt_init(&mr_connect.connect_rtt, 2 * MS, 100 * MS);
     mr_cm_init(&peer.cm, &mr_handshake_ops, RUN, 0, 1, 100 * MS, 0);
 }
 
@@ -386,15 +403,15 @@ START_TEST(rescue)
     connect_first();
     close_again(&sub[0]);
     close_again(&sub[1]);
-    own.isolated_ns = clock_ns;
+    conn.isolated_ns = clock_ns;
     rescue_failed = later = 0;
     ck_assert(mr_handshake_begin(&peer, &sub[1]));
     ck_assert_uint_eq(sent.num_subs, SUBS);
-    ck_assert_ptr_eq(own.datagram_sub, &sub[0]);
+    ck_assert_ptr_eq(conn.datagram_sub, &sub[0]);
     clock_ns += 5 * MS;
     mr_handshake_tick();
     ck_assert_uint_eq(sent.num_subs, SUBS);
-    ck_assert_ptr_eq(own.datagram_sub, &sub[1]);
+    ck_assert_ptr_eq(conn.datagram_sub, &sub[1]);
     for (unsigned i = 0; i < 3; i++) {
         clock_ns += 9 * MS;
         mr_handshake_tick();
@@ -402,7 +419,7 @@ START_TEST(rescue)
     ck_assert_uint_eq(rescue_failed, 1);
     ck_assert_uint_eq(later, 0);
     ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
-    own.isolated_ns = 0; /* else it is about one */
+    conn.isolated_ns = 0; /* else it is about one */
     ck_assert(mr_handshake_begin(&peer, &sub[1]));
     ck_assert_uint_eq(sent.num_subs, 1);
 }
@@ -415,10 +432,10 @@ START_TEST(repeated_over_other_ways)
 
     connect_first();
     for (unsigned i = 0; i < 3; i++) {
-        way = own.datagram_sub;
+        way = conn.datagram_sub;
         connect_first();
         ck_assert_uint_eq(sent.type, MR_CM_RTU);
-        ck_assert_ptr_eq(own.datagram_sub, &sub[(way - sub + 1) % peer.num_subs]);
+        ck_assert_ptr_eq(conn.datagram_sub, &sub[(way - sub + 1) % peer.num_subs]);
     }
 }
 END_TEST
@@ -435,6 +452,28 @@ START_TEST(ports_are_looked_at_first)
     receive(&m);
     ck_assert_uint_eq(looked, 1);
     ck_assert_int_eq(sub[0].state, MR_SUB_OPENING);
+}
+END_TEST
+
+/* What connect/ keeps of a peer, from when its subchannels are listed to the end. */
+START_TEST(extensions)
+{
+    mr_connect_init();
+    peer.sub = sub;
+    peer.num_subs = 2 * SUBS;
+    ck_assert_int_eq(events->made(&peer), 0);
+    for (unsigned i = 0; i < 2 * SUBS; i++)
+        ck_assert_ptr_eq(sub[i].connect, &conn.subs[i]);
+    conn.waited_ns = 7;
+    events->answered(&peer);
+    ck_assert_uint_eq(conn.waited_ns, 0);
+    conn.isolated_ns = 1;
+    mr_peers.num_isolated = 3;
+    events->lost(&peer);
+    ck_assert_uint_eq(mr_peers.num_isolated, 2);
+    ck_assert_uint_eq(conn.isolated_ns, 0);
+    ck_assert_uint_eq(conn.wanted, 0);
+    events->freed(&peer);
 }
 END_TEST
 
@@ -556,7 +595,7 @@ START_TEST(later_one_is_refused)
     ck_assert_uint_eq(sent.sub[0].generation, 6);
     reject(row[_i].reason);
     ck_assert_int_eq(lost_error, row[_i].lost);
-    ck_assert_int_eq(sub_own[0].absent, row[_i].absent);
+    ck_assert_int_eq(sub_conn[0].absent, row[_i].absent);
     ck_assert_uint_eq(later, row[_i].later);
     ck_assert_uint_eq(refused, row[_i].refused);
     ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
@@ -584,7 +623,7 @@ START_TEST(the_peers_fails)
     m.by_initiator = true;
     receive(&m);
     ck_assert_int_eq(sub[1].state, MR_SUB_CLOSED);
-    ck_assert(!sub_own[0].absent && !sub_own[1].absent);
+    ck_assert(!sub_conn[0].absent && !sub_conn[1].absent);
     ck_assert_ptr_eq(paused, &sub[1]);
     ck_assert_uint_eq(later, 2);
     ck_assert_uint_eq(epoch_failed, 0);
@@ -770,7 +809,7 @@ START_TEST(peer_leaves_connections_out)
 
     mr_peers.rationed = 1u << MR_LINK_RC;
     sub[1].kind = MR_LINK_UD;
-    own.wanted |= 1u << MR_LINK_UD;
+    conn.wanted |= 1u << MR_LINK_UD;
     mr_peer_connect(&peer);
     m = message(MR_CM_REP, peer.cm.id);
     add(&m, &sub[1], 5);
@@ -804,6 +843,7 @@ int main(void)
     tcase_add_test(c, rescue);
     tcase_add_test(c, repeated_over_other_ways);
     tcase_add_test(c, ports_are_looked_at_first);
+    tcase_add_test(c, extensions);
     tcase_add_test(c, port_down);
     tcase_add_test(c, answer_leaves_one_out);
     tcase_add_loop_test(c, stale_answer, 0, 3);

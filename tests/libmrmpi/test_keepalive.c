@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Silent peers: which are asked, when, over which link; and questions to a process, and their answers. */
 #include "libmrmpi/peer/guard.h"
-#include "libmrmpi/peer/questions.h"
+#include "libmrmpi/connect/questions.h"
 #include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "tests/check.h"
@@ -10,7 +10,7 @@
 #define SECOND (1000 * MS)
 
 struct mr_peers mr_peers;
-struct mr_peers_own mr_peers_own;
+struct mr_connect mr_connect;
 static uint32_t received;
 static struct mr_cm_msg sent;
 static unsigned num_sent, answered, answered_link;
@@ -66,7 +66,7 @@ void mr_cm_make_question(struct mr_cm_msg *out, enum mr_cm_type type, uint32_t j
 static void setup(void)
 {
     make_peer();
-    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+    memset(&mr_connect, 0, sizeof mr_connect);
     received = num_sent = answered = answered_link = 0;
     send_error = 0;
     guarded = guards_answer = false;
@@ -110,7 +110,7 @@ START_TEST(in_turn)
         unsigned at;
 
         ck_assert_uint_eq(wait_ns(SECOND), 1);
-        at = (own.keepalive_next - 1) % (peer.num_subs * MR_LEVELS);
+        at = (conn.keepalive_next - 1) % (peer.num_subs * MR_LEVELS);
         ck_assert_uint_lt(at / MR_LEVELS, SUBS);
         ck_assert_ptr_ne(&sub[at / MR_LEVELS], last);
         last = &sub[at / MR_LEVELS];
@@ -206,12 +206,12 @@ START_TEST(question)
     receive(MR_CM_HERE, 2, 0); /* of another one */
     receive(MR_CM_HERE, 2, 7); /* of none */
     ck_assert_uint_eq(answered, 0);
-    ck_assert_uint_eq(sub_own[1].asked_ns, clock_ns + 1);
+    ck_assert_uint_eq(sub_conn[1].asked_ns, clock_ns + 1);
     receive(MR_CM_HERE, 2, 1);
     receive(MR_CM_HERE, 2, 1);
     ck_assert_uint_eq(answered, kind == MR_LINK_UC);
     ck_assert_uint_eq(answered_link, kind == MR_LINK_UC);
-    ck_assert_uint_eq(sub_own[1].asked_ns, 0);
+    ck_assert_uint_eq(sub_conn[1].asked_ns, 0);
 }
 END_TEST
 
@@ -221,7 +221,7 @@ START_TEST(late_answer)
     struct mr_questions silence[SUBS] = {{0}};
     uint64_t begin = clock_ns;
 
-    own.questions = silence;
+    conn.questions = silence;
     for (unsigned i = 0; i < MR_QUESTIONS_KEPT + 1; i++) {
         mr_keepalive_ask(&sub[0], clock_ns);
         clock_ns += MS;
@@ -231,7 +231,7 @@ START_TEST(late_answer)
     receive(MR_CM_HERE, 2, 0);
     ck_assert(silence[0].answered);
     ck_assert_uint_eq(silence[0].trip_ns, clock_ns - begin - MS);
-    ck_assert_uint_ne(sub_own[0].asked_ns, 0);
+    ck_assert_uint_ne(sub_conn[0].asked_ns, 0);
 }
 END_TEST
 
@@ -240,8 +240,8 @@ START_TEST(question_that_was_not_sent)
 {
     send_error = -EAGAIN;
     mr_keepalive_ask(&sub[0], clock_ns);
-    ck_assert_uint_eq(sub_own[0].question, 0);
-    ck_assert_uint_eq(sub_own[0].asked_ns, 0);
+    ck_assert_uint_eq(sub_conn[0].question, 0);
+    ck_assert_uint_eq(sub_conn[0].asked_ns, 0);
 }
 END_TEST
 
@@ -298,7 +298,7 @@ START_TEST(not_lost)
     guards_answer = _i == 1;
     guarded = _i != 2;
     if (_i == 3)
-        receive(MR_CM_HERE, sub_own[0].question, 0);
+        receive(MR_CM_HERE, sub_conn[0].question, 0);
     if (_i == 4)
         received++;
     if (_i != 0)
@@ -318,11 +318,11 @@ END_TEST
 START_TEST(isolated_is_recovery)
 {
     no_adapter();
-    own.isolated_ns = own.looked_ns = clock_ns;
-    own.waited_ns = 5 * SECOND;
+    conn.isolated_ns = conn.looked_ns = clock_ns;
+    conn.waited_ns = 5 * SECOND;
     for (unsigned i = 0; i < 20; i++)
         wait_ns(SECOND);
-    ck_assert_uint_eq(own.waited_ns, 5 * SECOND);
+    ck_assert_uint_eq(conn.waited_ns, 5 * SECOND);
     ck_assert_int_eq(peer.error, 0);
 }
 END_TEST

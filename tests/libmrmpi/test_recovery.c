@@ -77,10 +77,14 @@ void mr_sub_prefer(struct mr_peer *p)
 {
 }
 
-void mr_sub_unopen(struct mr_sub *s)
+bool mr_sub_unopen(struct mr_sub *s)
 {
+    bool connected = s->link[0].state == MR_LINK_OPEN;
+
     s->state = MR_SUB_CLOSED;
+    s->generation += connected;
     unopened++;
+    return connected;
 }
 
 void mr_sub_forget_links(struct mr_sub *s)
@@ -240,9 +244,9 @@ START_TEST(break_in_each_state)
     ck_assert_uint_eq(broken, breaks);
     ck_assert_uint_eq(drains, breaks);
     ck_assert_int_eq(own.loads[0][0].up, !breaks);
-    ck_assert_int_eq(sub_own[0].news.broken, breaks);
+    ck_assert_int_eq(sub_conn[0].news.broken, breaks);
     ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
-    ck_assert_uint_eq(own.isolated_ns, 0);
+    ck_assert_uint_eq(conn.isolated_ns, 0);
 }
 END_TEST
 
@@ -256,7 +260,7 @@ START_TEST(peer_breaks_in_each_state)
     put_in((enum mr_sub_state)_i);
     receive(MR_CONTROL_BROKEN, &sub[0], 5);
     ck_assert_int_eq(sub[0].state, after[_i]);
-    ck_assert_int_eq(sub_own[0].news.gone, _i == MR_SUB_CLOSED);
+    ck_assert_int_eq(sub_conn[0].news.gone, _i == MR_SUB_CLOSED);
     ck_assert_uint_eq(sub[0].generation, _i == MR_SUB_CLOSED ? 6 : 5);
 }
 END_TEST
@@ -295,6 +299,8 @@ START_TEST(peer_goes_in_each_state)
     sub[0].generation = 6;
     mr_sub_gone(&sub[0], 6);
     ck_assert_uint_eq(unopened, 1);
+    ck_assert(sub_conn[0].news.gone); /* it was connected: the peer may have sent */
+    ck_assert_uint_eq(sub_conn[0].news.gone_generation, 6);
 }
 END_TEST
 
@@ -317,14 +323,14 @@ END_TEST
 START_TEST(retired_one_goes)
 {
     sub[0].closing = true;
-    sub_own[0].told = true;
+    sub_conn[0].told = true;
     receive(MR_CONTROL_GONE, &sub[0], 5);
     ck_assert_int_eq(sub[0].state, MR_SUB_BROKEN);
-    ck_assert(!sub_own[0].news.broken);
+    ck_assert(!sub_conn[0].news.broken);
     ck_assert_uint_eq(broken, 0);
     drain(&sub[0]);
-    ck_assert_uint_eq(sub_own[0].failures, 0);
-    ck_assert_uint_eq(sub_own[0].retry_ns, 0);
+    ck_assert_uint_eq(sub_conn[0].failures, 0);
+    ck_assert_uint_eq(sub_conn[0].retry_ns, 0);
 }
 END_TEST
 
@@ -405,13 +411,13 @@ START_TEST(pauses_double)
 
     for (unsigned i = 0; i < 14; i++) {
         mr_recovery_later(&sub[0]);
-        ck_assert_uint_eq(sub_own[0].retry_ns - clock_ns, pause);
+        ck_assert_uint_eq(sub_conn[0].retry_ns - clock_ns, pause);
         pause = 2 * pause < 10000 * MS ? 2 * pause : 10000 * MS;
     }
-    sub_own[0].opened_ns = clock_ns;
+    sub_conn[0].opened_ns = clock_ns;
     clock_ns += 100001 * MS;
     mr_recovery_later(&sub[0]);
-    ck_assert_uint_eq(sub_own[0].retry_ns - clock_ns, PAUSE_NS);
+    ck_assert_uint_eq(sub_conn[0].retry_ns - clock_ns, PAUSE_NS);
 }
 END_TEST
 
@@ -421,14 +427,14 @@ START_TEST(not_opened_again)
     put_in(MR_SUB_CLOSED);
     switch (_i) {
     case 0:
-        own.wanted = 0;
+        conn.wanted = 0;
         break;
     case 1:
-        sub_own[0].absent = true;
+        sub_conn[0].absent = true;
         break;
     case 2:
         peer.epoch = 1; /* the peer has none of the next epoch */
-        sub_own[2].absent = sub_own[3].absent = true;
+        sub_conn[2].absent = sub_conn[3].absent = true;
         break;
     case 3:
         rails[0].down = true;
@@ -447,7 +453,7 @@ END_TEST
 /* One that flaps is tried at once if nothing else is open, and the adapter is probed meanwhile. */
 START_TEST(isolated)
 {
-    sub_own[0].failures = 9;
+    sub_conn[0].failures = 9;
     mr_sub_break(&sub[0]);
     ck_assert_uint_eq(mr_peers.num_isolated, 0);
     mr_sub_break(&sub[1]);
@@ -458,7 +464,7 @@ START_TEST(isolated)
     ck_assert_uint_eq(begun, 1);
     ck_assert_uint_gt(probed, 0);
     ck_assert_uint_eq(abandoned, 1); /* a handshake about one of them keeps no other way from being tried */
-    own.rescue = true;
+    conn.rescue = true;
     poll();
     ck_assert_uint_eq(abandoned, 1);
     rails[0].down = false;
@@ -466,7 +472,7 @@ START_TEST(isolated)
     ck_assert_uint_gt(abandoned, 1);
     mr_recovery_opened(&sub[0]);
     ck_assert_uint_eq(mr_peers.num_isolated, 0);
-    ck_assert_uint_eq(own.isolated_ns, 0);
+    ck_assert_uint_eq(conn.isolated_ns, 0);
 }
 END_TEST
 
@@ -480,7 +486,7 @@ START_TEST(patience_ends)
         clock_ns += 100000 * MS; /* counts as a tenth of the patience */
         ck_assert(poll());
     }
-    own.waited_ns = 0; /* as probe.c does */
+    conn.waited_ns = 0; /* as probe.c does */
     for (unsigned i = 0; i < 9; i++) {
         clock_ns += 1000 * MS;
         ck_assert(poll());
@@ -520,10 +526,10 @@ START_TEST(connected_with_none_open)
     peer.up = false;
     mr_sub_break(&sub[0]);
     mr_sub_break(&sub[1]);
-    ck_assert_uint_eq(own.isolated_ns, 0);
+    ck_assert_uint_eq(conn.isolated_ns, 0);
     peer.up = true;
     mr_recovery_connected(&peer);
-    ck_assert_uint_eq(own.isolated_ns, clock_ns);
+    ck_assert_uint_eq(conn.isolated_ns, clock_ns);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ways that go silent: when the adapter and the process are asked, what breaks, after how long, and what never does. */
-#include "libmrmpi/peer/questions.h"
+#include "libmrmpi/connect/questions.h"
 #include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/post.h"
 #include "tests/check.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 struct mr_peers mr_peers;
-struct mr_peers_own mr_peers_own;
+struct mr_connect mr_connect;
 static unsigned broken, asked[SUBS];
 static struct mr_window_link window_links[2 * SUBS];
 static struct mr_kept kept; /* a packet that waits for its ACK */
@@ -40,7 +40,7 @@ int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, u
 static void setup(void)
 {
     make_peer();
-    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+    memset(&mr_connect, 0, sizeof mr_connect);
     memset(asked, 0, sizeof asked);
     memset(window_links, 0, sizeof window_links);
     peer.out.link = window_links;
@@ -57,7 +57,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    free(own.questions);
+    free(conn.questions);
 }
 
 /* So many looks, one in a millisecond; questions over these rails (set) are answered before the next one. */
@@ -66,8 +66,8 @@ static void look(unsigned times, unsigned answers)
     while (times--) {
         clock_ns += MS;
         mr_silence_look(clock_ns);
-        for (unsigned i = 0; i < SUBS && own.questions; i++)
-            own.questions[i].answered |= own.questions[i].asked && answers >> i & 1;
+        for (unsigned i = 0; i < SUBS && conn.questions; i++)
+            conn.questions[i].answered |= conn.questions[i].asked && answers >> i & 1;
     }
 }
 
@@ -154,7 +154,7 @@ END_TEST
 START_TEST(slow_way)
 {
     look(2, 2);
-    own.questions[0].trip_ns = 10 * MS;
+    conn.questions[0].trip_ns = 10 * MS;
     look(40, 2);
     ck_assert_uint_eq(broken, 0);
     look(2, 2);

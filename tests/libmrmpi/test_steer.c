@@ -112,9 +112,9 @@ START_TEST(stale_tables)
     ck_assert_int_eq(with_rules("eager count>=16: rc; eager: ud"), 0);
     set_tables(1, 2);
     ck_assert_uint_eq(mr_steer_excluded(&peer, MR_RULE_EAGER, 8), 1);
-    own.counted = 15;
+    peer.counted = 15;
     ck_assert(!mr_steer_is_stale(&peer));
-    own.counted = 16;
+    peer.counted = 16;
     ck_assert(mr_steer_is_stale(&peer));
     peer.up = false;
     ck_assert(!mr_steer_is_stale(&peer));

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/connect/internal.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/subs.h"
+#include "libmrmpi/peer/internal.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
@@ -22,6 +23,7 @@
 
 struct mr_peers mr_peers;
 struct mr_peers_own mr_peers_own;
+struct mr_connect mr_connect;
 struct mr_verbs mr_verbs;
 
 static struct end {
@@ -66,10 +68,6 @@ static bool begin(struct mr_peer *p, struct mr_sub *s)
     return true;
 }
 
-void mr_ration_recount(struct mr_peer *p)
-{
-}
-
 void mr_peer_tell_moved(struct mr_peer *p)
 {
 }
@@ -79,8 +77,13 @@ bool mr_peer_ask_uses(const struct mr_sub *s)
     return false;
 }
 
+/* As connect/ does. */
 int mr_peer_tell_made(struct mr_peer *p)
 {
+    p->connect->subs = calloc(p->num_subs, sizeof *p->connect->subs);
+    ck_assert_ptr_nonnull(p->connect->subs);
+    for (unsigned i = 0; i < p->num_subs; i++)
+        p->sub[i].connect = &p->connect->subs[i];
     return 0;
 }
 
@@ -172,7 +175,7 @@ static struct mr_fabric_qos class_of(uint8_t sl, unsigned lanes, uint8_t small)
 static void hear(unsigned end, struct mr_fabric_qos q)
 {
     ends[end].qos = q;
-    ends[end].peer->own->change = true;
+    ends[end].peer->connect->change = true;
 }
 
 static struct mr_address *make_card(unsigned end, uint8_t kinds)
@@ -199,17 +202,18 @@ static void meet(unsigned rails_0, unsigned rails_1, uint8_t kinds)
     for (unsigned k = 0; k < mr_peers.kinds.num; k++)
         mr_peers.kinds.kind[k] = (uint8_t)(MR_LINK_RC + k);
     for (unsigned e = 0; e < 2; e++) {
-        struct mr_peer *p = calloc(1, sizeof *p + sizeof *p->own);
+        struct mr_peer *p = calloc(1, sizeof *p + sizeof *p->own + sizeof *p->connect);
 
         ends[e] = (struct end){.launch = {.rank = (int)e, .size = 2, .node_of = node_of}, .peer = p, .now_ns = 1};
         ends[e].qos = class_of(FIRST, num_lanes, SMALL);
         at(e);
         p->own = (struct mr_peer_own *)(p + 1);
+        p->connect = (struct mr_connect_peer *)(p->own + 1);
         p->rank = !e;
         p->address = make_card(!e, kinds);
         mr_window_init(&p->out, 64);
         ck_assert_int_eq(mr_subs_make(p), 0);
-        p->own->wanted = ALL_KINDS;
+        p->connect->wanted = ALL_KINDS;
     }
 }
 
@@ -233,6 +237,7 @@ static void teardown(void)
 
         for (unsigned i = 0; i < p->num_subs; i++)
             free(p->sub[i].link);
+        free(p->connect->subs);
         free(p->sub);
         free(p->own->loads[0]);
         free(p->small);
@@ -277,7 +282,7 @@ static void open_side(unsigned end, unsigned side)
             open_by(end, &p->sub[i]);
     for (unsigned e = 0; e < 2; e++) {
         at(e);
-        mr_epoch_opened(ends[e].peer, ends[e].peer->sub[side * p->num_now].own->epoch);
+        mr_epoch_opened(ends[e].peer, ends[e].peer->sub[side * p->num_now].epoch);
     }
 }
 
@@ -289,7 +294,7 @@ static void close_old(unsigned most)
 
         if (mr_sub_is_current(s) || s->state != MR_SUB_OPEN || !most)
             continue;
-        other_end(0, s)->own->heard = s->own->heard = true;
+        other_end(0, s)->connect->heard = s->connect->heard = true;
         most--;
     }
 }
@@ -519,7 +524,7 @@ START_TEST(ends_that_hear_different_things)
     open_side(0, 0);
     hear(0, class_of(FIRST, LANES, SMALL - 1));
     hear(1, class_of(FIRST, LANES, FIRST));
-    ends[1].peer->own->change = false; /* so that the other one begins */
+    ends[1].peer->connect->change = false; /* so that the other one begins */
     ck_assert_uint_eq(polled(0, true), 1);
     open_side(0, 1);
     close_old(24);

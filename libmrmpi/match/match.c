@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Matching: hashed queues of entries. The contract is in match.h. */
-#include "libmrmpi/pt2pt/match.h"
+#include "libmrmpi/match/match.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers are made and connected on demand: which handshakes begin when, and what else is due for a peer. */
+#include "libmrmpi/connect/internal.h"
 #include "libmrmpi/peer/guard.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,21 +11,63 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define WINDOW          4096           /* packets to one peer that may be under way */
 #define REQUESTS_MAX    32             /* to connect, that have no answer yet */
 #define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
 #define RESCUE_NS       4000000ull     /* the same while nothing leads to a peer: another way each time; doubles, */
 #define RESCUE_MAX_NS   8000000ull     /* up to here */
 #define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
 
+/* ---- a peer's life ----------------------------------------------------------------------------------------------- */
+
+/* Its subchannels are listed. */
+static int extend_subs(struct mr_peer *p)
+{
+    p->connect->subs = calloc(p->num_subs ? p->num_subs : 1, sizeof *p->connect->subs);
+    if (!p->connect->subs)
+        return -ENOMEM;
+    for (unsigned i = 0; i < p->num_subs; i++)
+        p->sub[i].connect = &p->connect->subs[i];
+    return 0;
+}
+
+static void forget_lost(struct mr_peer *p)
+{
+    mr_ration_lost(p);
+    if (p->connect->isolated_ns)
+        mr_peers.num_isolated--;
+    p->connect->isolated_ns = 0;
+}
+
+static void note_answer(struct mr_peer *p)
+{
+    p->connect->waited_ns = 0;
+}
+
+static void free_extensions(struct mr_peer *p)
+{
+    free(p->connect->questions);
+    free(p->connect->subs);
+}
+
+static const struct mr_peer_events peer_events = {
+    .made = extend_subs, .lost = forget_lost, .answered = note_answer, .freed = free_extensions};
+
+void mr_connect_init(void)
+{
+    memset(&mr_connect, 0, sizeof mr_connect);
+    mr_peer_subscribe(&peer_events);
+}
+
+/* ---- handshakes -------------------------------------------------------------------------------------------------- */
+
 static void watch_handshake(struct mr_peer *p)
 {
-    if (p->own->connecting || !(p->own->queued || mr_cm_waiting(&p->cm)))
+    if (p->connect->connecting || !(p->connect->queued || mr_cm_waiting(&p->cm)))
         return;
-    p->own->connecting = true;
+    p->connect->connecting = true;
     p->next_connecting = NULL;
-    *(mr_peers.connecting ? mr_peers_own.connecting_end : &mr_peers.connecting) = p;
-    mr_peers_own.connecting_end = &p->next_connecting;
+    *(mr_peers.connecting ? mr_connect.connecting_end : &mr_peers.connecting) = p;
+    mr_connect.connecting_end = &p->next_connecting;
     mr_peers.attentive = true;
 }
 
@@ -32,10 +76,10 @@ static void init_handshake(struct mr_peer *p)
     mr_cm_init(&p->cm, &mr_handshake_ops, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)p->rank,
                (uint64_t)mr_config.connect_timeout_ms * 1000000,
                mr_config.connect_retries ? (unsigned)mr_config.connect_retries + 1 : 0);
-    if (!mr_peers_own.connect_rtt.min_ns) {
+    if (!mr_connect.connect_rtt.min_ns) {
         uint64_t max = (uint64_t)mr_config.connect_timeout_ms * 1000000;
 
-        mr_rtt_init(&mr_peers_own.connect_rtt, max < TIMEOUT_MIN_NS ? max : TIMEOUT_MIN_NS, max);
+        mr_rtt_init(&mr_connect.connect_rtt, max < TIMEOUT_MIN_NS ? max : TIMEOUT_MIN_NS, max);
     }
 }
 
@@ -45,17 +89,9 @@ struct mr_peer *mr_peer_get(int rank)
 
     if (p)
         return p;
-    p = calloc(1, mr_peers.peer_size + sizeof *p->own);
-    if (!p)
-        return NULL;
-    p->own = (void *)((char *)p + mr_peers.peer_size);
-    p->rank = rank;
-    p->address = &mr_address_none;
-    p->vc = mr_channel_up.get(rank);
-    mr_window_init(&p->out, WINDOW);
-    init_handshake(p);
-    mr_peers.peer[rank] = p;
-    p->vc->data = p;
+    p = mr_peer_make(rank, sizeof *p->connect);
+    if (p)
+        init_handshake(p);
     return p;
 }
 
@@ -71,20 +107,20 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
     if (mr_cm_waiting(&p->cm))
         return false;
     mr_cm_again(&p->cm, MR_REOPEN_ATTEMPTS);
-    p->own->rescue = p->cm.yields = sub && p->own->isolated_ns;
-    p->cm.timeout_ns = p->own->rescue ? RESCUE_NS : mr_peers_own.connect_rtt.max_ns;
-    p->cm.timeout_max_ns = p->own->rescue ? RESCUE_MAX_NS : 16 * mr_peers_own.connect_rtt.max_ns;
-    p->own->handshake_sub = sub;
-    mr_cm_start(&p->cm, ++mr_peers_own.next_id, mr_clock_ns());
+    p->connect->rescue = p->cm.yields = sub && p->connect->isolated_ns;
+    p->cm.timeout_ns = p->connect->rescue ? RESCUE_NS : mr_connect.connect_rtt.max_ns;
+    p->cm.timeout_max_ns = p->connect->rescue ? RESCUE_MAX_NS : 16 * mr_connect.connect_rtt.max_ns;
+    p->connect->handshake_sub = sub;
+    mr_cm_start(&p->cm, ++mr_connect.next_id, mr_clock_ns());
     watch_handshake(p);
     return true;
 }
 
 static void begin_first_handshake(struct mr_peer *p)
 {
-    p->own->queued = false;
-    p->cm.timeout_ns = mr_rtt_timeout(&mr_peers_own.connect_rtt);
-    mr_cm_start(&p->cm, ++mr_peers_own.next_id, mr_clock_ns());
+    p->connect->queued = false;
+    p->cm.timeout_ns = mr_rtt_timeout(&mr_connect.connect_rtt);
+    mr_cm_start(&p->cm, ++mr_connect.next_id, mr_clock_ns());
 }
 
 /* Requests go out in order, and only so many at a time: those that have been repeated do not keep others from going. */
@@ -100,12 +136,12 @@ static unsigned num_requested(void)
 /* False: it is under way. */
 static bool connect_peer(struct mr_peer *p)
 {
-    if (p->cm.state != MR_CM_IDLE || p->own->queued)
+    if (p->cm.state != MR_CM_IDLE || p->connect->queued)
         return false;
     if (num_requested() < REQUESTS_MAX)
         begin_first_handshake(p);
     else
-        p->own->queued = true;
+        p->connect->queued = true;
     watch_handshake(p);
     return true;
 }
@@ -167,9 +203,9 @@ static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
     int err;
 
     if (p->up || p->error || p->cm.state != MR_CM_REQ_SENT ||
-        waited < (p->own->silence_ns ? 2 * p->own->silence_ns : SILENCE_NS))
+        waited < (p->connect->silence_ns ? 2 * p->connect->silence_ns : SILENCE_NS))
         return;
-    p->own->silence_ns = waited;
+    p->connect->silence_ns = waited;
     err = mr_launch_failed();
     if (err) {
         mr_log(MR_LOG_ERROR, "rank %d on %s does not answer the request to connect, and the job ends: %s", p->rank,
@@ -186,9 +222,9 @@ static void complain_of_silence(struct mr_peer *p, uint64_t now_ns)
 /* True while there is something to wait for. */
 static bool tick_peer(struct mr_peer *p, uint64_t now_ns, unsigned *room)
 {
-    if (p->own->queued && p->cm.state != MR_CM_IDLE)
-        p->own->queued = false; /* the peer was first */
-    if (p->own->queued && *room) {
+    if (p->connect->queued && p->cm.state != MR_CM_IDLE)
+        p->connect->queued = false; /* the peer was first */
+    if (p->connect->queued && *room) {
         --*room;
         begin_first_handshake(p);
     }
@@ -196,7 +232,7 @@ static bool tick_peer(struct mr_peer *p, uint64_t now_ns, unsigned *room)
     if (p->cm.state == MR_CM_REQ_SENT)
         mr_where_ask(p, now_ns);
     complain_of_silence(p, now_ns);
-    return p->own->queued || mr_cm_waiting(&p->cm);
+    return p->connect->queued || mr_cm_waiting(&p->cm);
 }
 
 void mr_handshake_tick(void)
@@ -205,17 +241,16 @@ void mr_handshake_tick(void)
     struct mr_peer **at = &mr_peers.connecting, *p;
     uint64_t now = mr_clock_ns();
 
-    if (mr_peers_own.num_fetching)
-        mr_addresses_poll();
+    mr_addresses_poll();
     while ((p = *at)) {
         if (tick_peer(p, now, &room)) {
             at = &p->next_connecting;
             continue;
         }
-        p->own->connecting = false;
+        p->connect->connecting = false;
         *at = p->next_connecting;
     }
-    mr_peers_own.connecting_end = at;
+    mr_connect.connecting_end = at;
 }
 
 /* ---- peers that something is due for ----------------------------------------------------------------------------- */
@@ -232,10 +267,10 @@ void mr_peers_poll(void)
         if (!p->error && p->up)
             more |= mr_epoch_poll(p, now, mr_handshake_begin);
         if (more) {
-            at = &p->own->next_recovering;
+            at = &p->connect->next_recovering;
             continue;
         }
-        p->own->recovering = false;
-        *at = p->own->next_recovering;
+        p->connect->recovering = false;
+        *at = p->connect->next_recovering;
     }
 }

@@ -12,7 +12,7 @@
  * lost its connection before it went, has one beyond the budget: two full ranks would wait for each other. In a job
  * that has more ranks than the budget, nothing is promised before there is a connection, so that this is rare.
  */
-#include "libmrmpi/peer/subs.h"
+#include "libmrmpi/connect/internal.h"
 #include "libmrmpi/route/quota.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ void mr_budget_init(void)
     mr_peers.rationed = (uint8_t)mr_kinds_that_are(all, MR_IS_CONNECTED);
     if (mr_peers.rationed == all)
         mr_peers.rationed = 0; /* nothing else leads anywhere */
-    mr_peers_own.suffices = !mr_budget_exceeded(mr_peers.launch);
+    mr_connect.suffices = !mr_budget_exceeded(mr_peers.launch);
 }
 
 static unsigned budget_limit(void)
@@ -73,7 +73,7 @@ static bool would_be_used(const struct mr_peer *p)
 /* The first peers that are met have the connections, as long as there is room. */
 void mr_budget_first(struct mr_peer *p, uint8_t kinds)
 {
-    bool now = would_be_used(p) && !mr_config.rc_after && mr_peers_own.num_held < budget_limit();
+    bool now = would_be_used(p) && !mr_config.rc_after && mr_connect.num_held < budget_limit();
 
     mr_ration_want(p, now || has_no_other(kinds) ? kinds : kinds & (uint8_t)~mr_peers.rationed);
 }
@@ -93,9 +93,9 @@ static void park_connections(struct mr_peer *p)
         if (!is_rationed(sub) || sub->state != MR_SUB_OPEN)
             continue;
         sub->closing = true;
-        p->own->loads[sub->parity][mr_sub_place(sub)].up = false;
+        mr_sub_set_up(sub, false);
     }
-    mr_ration_want(p, p->own->wanted & (uint8_t)~mr_peers.rationed);
+    mr_ration_want(p, p->connect->wanted & (uint8_t)~mr_peers.rationed);
     mr_sub_prefer(p);
     mr_peer_tell_moved(p);
     mr_peer_due(p);
@@ -105,7 +105,7 @@ bool mr_budget_control(struct mr_peer *p, const struct mr_hdr *hdr)
 {
     if (hdr->kind != MR_CONTROL_PARKED)
         return false;
-    if (p->own->wanted & mr_peers.rationed && p->address->kinds & ~mr_peers.rationed)
+    if (p->connect->wanted & mr_peers.rationed && p->address->kinds & ~mr_peers.rationed)
         park_connections(p);
     return true;
 }
@@ -119,7 +119,7 @@ static void tell_parked(struct mr_peer *p)
 
 static bool can_spare(const struct mr_peer *p)
 {
-    return p && p->up && !p->error && p->own->wanted & mr_peers.rationed &&
+    return p && p->up && !p->error && p->connect->wanted & mr_peers.rationed &&
            p->address->kinds & ~mr_peers.rationed && !p->num_large;
 }
 
@@ -130,7 +130,7 @@ static struct mr_peer *least_useful(void)
     for (int r = 0; r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
-        if (can_spare(p) && (!least || p->own->use < least->own->use))
+        if (can_spare(p) && (!least || p->use < least->use))
             least = p;
     }
     return least;
@@ -149,10 +149,10 @@ static void evict_peer(struct mr_peer *p)
 /* True if there is room for p now; if another one has to go first, it does. */
 static bool has_room_for(const struct mr_peer *p)
 {
-    struct mr_peer *least = mr_peers_own.num_held < budget_limit() ? NULL : least_useful();
+    struct mr_peer *least = mr_connect.num_held < budget_limit() ? NULL : least_useful();
 
-    switch (mr_quota_ask(mr_peers_own.num_held, mr_peers_own.num_rationed, budget_limit(), p->own->use,
-                         least ? least->own->use : UINT32_MAX)) {
+    switch (mr_quota_ask(mr_connect.num_held, mr_connect.num_rationed, budget_limit(), p->use,
+                         least ? least->use : UINT32_MAX)) {
     case MR_QUOTA_OPEN:
         return true;
     case MR_QUOTA_MAKE_ROOM:
@@ -167,7 +167,7 @@ static bool has_room_for(const struct mr_peer *p)
 
 static void open_connections(struct mr_peer *p)
 {
-    mr_ration_want(p, p->own->wanted | (mr_peers.rationed & p->address->kinds));
+    mr_ration_want(p, p->connect->wanted | (mr_peers.rationed & p->address->kinds));
     mr_peer_due(p);
 }
 
@@ -181,33 +181,34 @@ static bool has_rdma(const struct mr_peer *p)
 
 bool mr_budget_rdma(struct mr_peer *p)
 {
-    bool all = mr_peers_own.suffices;
+    bool all = mr_connect.suffices;
 
-    if (!mr_peers.rationed || (p->own->wanted & mr_peers.rationed && (all || has_no_other(p->own->wanted))))
+    if (!mr_peers.rationed || (p->connect->wanted & mr_peers.rationed && (all || has_no_other(p->connect->wanted))))
         return true;
-    if (p->own->wanted & mr_peers.rationed)
+    if (p->connect->wanted & mr_peers.rationed)
         return has_rdma(p);
-    p->own->use += LARGE_COUNT;
+    p->use += LARGE_COUNT;
     if (!p->address->kinds)
         return all; /* we have not met, and shall */
-    if (mr_clock_ns() >= p->own->ask_ns && has_room_for(p))
+    if (mr_clock_ns() >= p->connect->ask_ns && has_room_for(p))
         open_connections(p);
-    return all && p->own->wanted & mr_peers.rationed;
+    return all && p->connect->wanted & mr_peers.rationed;
 }
 
 /* Beyond the budget if need be; then another one goes, as soon as it can. */
 void mr_budget_need(struct mr_peer *p)
 {
-    if (!mr_peers.rationed || p->own->wanted & mr_peers.rationed)
+    if (!mr_peers.rationed || p->connect->wanted & mr_peers.rationed)
         return;
     open_connections(p);
-    if (mr_peers_own.num_rationed > budget_limit() && least_useful())
+    if (mr_connect.num_rationed > budget_limit() && least_useful())
         evict_peer(least_useful());
 }
 
 bool mr_budget_grants(struct mr_peer *p, bool needed)
 {
-    if (p->own->wanted & mr_peers.rationed || has_no_other(p->address->kinds & mr_peers.our_kinds) || has_room_for(p))
+    if (p->connect->wanted & mr_peers.rationed || has_no_other(p->address->kinds & mr_peers.our_kinds) ||
+        has_room_for(p))
         return true;
     if (needed)
         return true; /* the tick closes another one's */
@@ -217,12 +218,12 @@ bool mr_budget_grants(struct mr_peer *p, bool needed)
 
 void mr_budget_refused(struct mr_peer *p)
 {
-    if (has_no_other(p->own->wanted))
+    if (has_no_other(p->connect->wanted))
         return;
-    if (p->own->refusals < UINT8_MAX)
-        p->own->refusals++;
-    p->own->ask_ns = mr_clock_ns() + mr_quota_pause(p->own->refusals);
-    mr_ration_want(p, p->own->wanted & (uint8_t)~mr_peers.rationed);
+    if (p->connect->refusals < UINT8_MAX)
+        p->connect->refusals++;
+    p->connect->ask_ns = mr_clock_ns() + mr_quota_pause(p->connect->refusals);
+    mr_ration_want(p, p->connect->wanted & (uint8_t)~mr_peers.rationed);
     if (p->needed)
         mr_budget_need(p);
 }
@@ -232,28 +233,18 @@ void mr_budget_refused(struct mr_peer *p)
 /* Packets in both directions. */
 static void count_use(struct mr_peer *p, uint64_t passed_ns)
 {
-    uint32_t packets = p->out.next + mr_channel_up.received(p->vc), more = packets - p->own->counted;
+    uint32_t packets = p->out.next + mr_channel_up.received(p->vc), more = packets - p->counted;
 
-    p->own->use = mr_quota_use(p->own->use, more);
-    p->own->rate = mr_quota_rate(p->own->rate, more, passed_ns);
-    p->own->counted = packets;
-}
-
-uint32_t mr_budget_packets(const struct mr_peer *p)
-{
-    return p->own->counted;
-}
-
-uint32_t mr_budget_use(const struct mr_peer *p)
-{
-    return p->own->use;
+    p->use = mr_quota_use(p->use, more);
+    p->rate = mr_quota_rate(p->rate, more, passed_ns);
+    p->counted = packets;
 }
 
 static bool deserves_connection(const struct mr_peer *p, uint64_t now_ns)
 {
-    return p->up && !p->error && !(p->own->wanted & mr_peers.rationed) && p->address->kinds & mr_peers.rationed &&
-           p->own->counted >= (uint32_t)mr_config.rc_after && p->own->use &&
-           now_ns >= p->own->ask_ns && would_be_used(p);
+    return p->up && !p->error && !(p->connect->wanted & mr_peers.rationed) && p->address->kinds & mr_peers.rationed &&
+           p->counted >= (uint32_t)mr_config.rc_after && p->use &&
+           now_ns >= p->connect->ask_ns && would_be_used(p);
 }
 
 static struct mr_peer *most_deserving(uint64_t now_ns)
@@ -263,7 +254,7 @@ static struct mr_peer *most_deserving(uint64_t now_ns)
     for (int r = 0; r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
-        if (p && deserves_connection(p, now_ns) && (!best || p->own->use > best->own->use))
+        if (p && deserves_connection(p, now_ns) && (!best || p->use > best->use))
             best = p;
     }
     return best;
@@ -272,11 +263,11 @@ static struct mr_peer *most_deserving(uint64_t now_ns)
 bool mr_budget_tick(uint64_t now_ns)
 {
     struct mr_peer *best;
-    uint64_t passed = now_ns - mr_peers_own.budget_ns;
+    uint64_t passed = now_ns - mr_connect.budget_ns;
 
     if (passed < TICK_NS)
         return false;
-    mr_peers_own.budget_ns = now_ns;
+    mr_connect.budget_ns = now_ns;
     for (int r = 0; r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
@@ -286,9 +277,9 @@ bool mr_budget_tick(uint64_t now_ns)
         if (mr_peers.rules.num && mr_steer_is_stale(p))
             mr_sub_prefer(p);
     }
-    while ((best = most_deserving(now_ns)) && mr_peers_own.num_held < budget_limit())
+    while ((best = most_deserving(now_ns)) && mr_connect.num_held < budget_limit())
         open_connections(best);
-    while (mr_peers_own.num_rationed > budget_limit() && least_useful())
+    while (mr_connect.num_rationed > budget_limit() && least_useful())
         evict_peer(least_useful());
     if (best && has_room_for(best))
         open_connections(best);

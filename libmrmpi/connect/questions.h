@@ -3,7 +3,7 @@
 #ifndef MRMPI_PEER_QUESTIONS_H
 #define MRMPI_PEER_QUESTIONS_H
 
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/connect/internal.h"
 
 #define MR_QUESTIONS_KEPT 16u
 
@@ -19,7 +19,7 @@ struct mr_questions {
 /* NULL: none of the peer's was ever asked. */
 static inline struct mr_questions *mr_questions_of(const struct mr_sub *sub)
 {
-    struct mr_questions *all = sub->peer->own->questions;
+    struct mr_questions *all = sub->peer->connect->questions;
 
     return all ? &all[sub - sub->peer->sub] : NULL;
 }

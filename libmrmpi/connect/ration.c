@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which kinds of links shall be open to each peer, and how many peers have, or shall have, those that are rationed. */
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/connect/internal.h"
 
 static bool is_rationed(const struct mr_sub *sub)
 {
@@ -18,29 +18,29 @@ static bool has_queue_pairs(const struct mr_peer *p)
 
 void mr_ration_recount(struct mr_peer *p)
 {
-    bool holds = mr_peers.rationed && (p->own->wanted & mr_peers.rationed || has_queue_pairs(p));
+    bool holds = mr_peers.rationed && (p->connect->wanted & mr_peers.rationed || has_queue_pairs(p));
 
-    if (holds == p->own->holds)
+    if (holds == p->connect->holds)
         return;
-    p->own->holds = holds;
-    mr_peers_own.num_held += holds ? 1u : -1u;
-    mr_stat_most(MR_STAT_RATIONED_MOST, mr_peers_own.num_held);
+    p->connect->holds = holds;
+    mr_connect.num_held += holds ? 1u : -1u;
+    mr_stat_most(MR_STAT_RATIONED_MOST, mr_connect.num_held);
     if (!holds)
-        mr_peers_own.budget_ns = 0; /* somebody may wait for its place */
+        mr_connect.budget_ns = 0; /* somebody may wait for its place */
 }
 
 void mr_ration_want(struct mr_peer *p, uint8_t kinds)
 {
-    bool before = p->own->wanted & mr_peers.rationed, after = kinds & mr_peers.rationed;
+    bool before = p->connect->wanted & mr_peers.rationed, after = kinds & mr_peers.rationed;
 
-    p->own->wanted = kinds;
-    mr_peers_own.num_rationed += (unsigned)after - (unsigned)before;
+    p->connect->wanted = kinds;
+    mr_connect.num_rationed += (unsigned)after - (unsigned)before;
     mr_ration_recount(p);
 }
 
 void mr_ration_asked(struct mr_peer *p, unsigned kind)
 {
-    mr_ration_want(p, p->own->wanted | (uint8_t)(1u << kind));
+    mr_ration_want(p, p->connect->wanted | (uint8_t)(1u << kind));
 }
 
 void mr_ration_lost(struct mr_peer *p)

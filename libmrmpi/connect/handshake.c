@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handshakes: in each of them subchannels are opened by an exchange of datagrams (cm/conn.h). */
+#include "libmrmpi/connect/internal.h"
 #include "libmrmpi/peer/guard.h"
-#include "libmrmpi/peer/subs.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -110,12 +110,12 @@ static bool is_in_handshake(const struct mr_peer *p, const struct mr_sub *sub, c
 {
     if (req)
         return find_sub_in(req, sub);
-    if (p->up && p->own->rescue)
+    if (p->up && p->connect->rescue)
         return mr_sub_is_wanted(sub);
-    if (p->up && p->own->handshake_sub)
-        return sub == p->own->handshake_sub;
-    return mr_sub_is_current(sub) != p->up && p->own->wanted >> sub->kind & 1 &&
-           (!sub->own->spare || p->own->num_added);
+    if (p->up && p->connect->handshake_sub)
+        return sub == p->connect->handshake_sub;
+    return mr_sub_is_current(sub) != p->up && p->connect->wanted >> sub->kind & 1 &&
+           (!sub->spare || !p->num_spare);
 }
 
 /* A port that was up a moment ago comes back, perhaps. */
@@ -194,7 +194,7 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
         err = can_answer(p, req);
         if (err)
             return err; /* a handshake of ours that is under way is not touched */
-        if (p->up && c->initiator && mr_cm_waiting(c) && !p->own->handshake_sub)
+        if (p->up && c->initiator && mr_cm_waiting(c) && !p->connect->handshake_sub)
             mr_epoch_failed(p); /* ours gives way */
         refused = refused_kinds(p, req);
     }
@@ -203,9 +203,10 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
         bool wanted = !sub->rail->down && is_in_handshake(p, sub, req) && !(refused >> sub->kind & 1);
 
         if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN))
-            mr_sub_unopen(sub); /* of an earlier handshake */
+            mr_recovery_unopen(sub); /* of an earlier handshake */
         if (wanted && sub->state == MR_SUB_CLOSED) {
             mr_ration_asked(p, sub->kind);
+            sub->connect->told = sub->connect->heard = false;
             err = mr_sub_open(sub, &mr_recovery_events);
             failed = err ? err : failed;
         }
@@ -261,14 +262,14 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
         if (sub->state != MR_SUB_OPENING)
             continue;
         if (!r) {
-            mr_sub_unopen(sub);
+            mr_recovery_unopen(sub);
             err = -EHOSTUNREACH;
             continue;
         }
         if (mr_is_later(r->generation, sub->generation))
             sub->generation = r->generation; /* the later one counts at both ends */
-        if (mr_is_later(r->epoch, sub->own->epoch) && (r->epoch & 1) == sub->parity)
-            sub->own->epoch = r->epoch;
+        if (mr_is_later(r->epoch, sub->epoch) && (r->epoch & 1) == sub->parity)
+            sub->epoch = r->epoch;
         err = mr_sub_connect(sub, &p->address->rail[sub->remote_rail], r, s ? s : r, c->local->psn, remote->psn);
         if (!err) {
             connected++;
@@ -276,7 +277,7 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
         }
         mr_log(MR_LOG_ERROR, "the queue pairs to rank %d on %s, %s, cannot be connected: %s", p->rank, p->address->host,
                mr_sub_name(sub, name), strerror(-err));
-        mr_sub_unopen(sub);
+        mr_recovery_unopen(sub);
     }
     if (refused)
         mr_budget_refused(p);
@@ -295,8 +296,10 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
  */
 static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
-    const struct mr_cm_sub *s = &msg->sub[p->up && p->own->isolated_ns && msg->num_subs ? attempt % msg->num_subs : 0];
-    struct mr_sub *sub = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : p->own->datagram_sub;
+    bool any = p->up && p->connect->isolated_ns && msg->num_subs;
+    const struct mr_cm_sub *s = &msg->sub[any ? attempt % msg->num_subs : 0];
+    struct mr_sub *named = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : NULL;
+    struct mr_sub *sub = msg->num_subs ? named : p->connect->datagram_sub;
     bool repeated = msg->type == MR_CM_RTU && p->cm.state == MR_CM_CONNECTED;
 
     if (repeated && sub)
@@ -318,7 +321,7 @@ static int transmit_message(struct mr_cm_conn *c, const struct mr_cm_msg *msg, u
         m.port[i] = (struct mr_cm_port){.lid = mr_verbs.rail[i].addr.lid, .lmc = mr_verbs.rail[i].addr.lmc};
     err = mr_ud_send(sub->rail, &p->address->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
                      MR_CM_LENGTH(m.num_subs));
-    p->own->datagram_sub = sub;
+    p->connect->datagram_sub = sub;
     if (attempt && err != -EAGAIN)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
     if (err && err != -EAGAIN)
@@ -340,14 +343,14 @@ static void handshake_established(struct mr_cm_conn *c)
         if (sub->state != MR_SUB_OPENING)
             continue;
         sub->state = MR_SUB_OPEN;
-        if (sub->own->spare)
+        if (sub->spare)
             mr_subs_use_spares(p);
         mr_ration_asked(p, sub->kind);
         if (mr_peers.rationed >> sub->kind & 1)
-            p->own->refusals = 0;
-        p->own->loads[sub->parity][mr_sub_place(sub)].up = !sub->rail->down;
-        if (mr_is_later(sub->own->epoch, epoch))
-            epoch = sub->own->epoch;
+            p->connect->refusals = 0;
+        mr_sub_set_up(sub, !sub->rail->down);
+        if (mr_is_later(sub->epoch, epoch))
+            epoch = sub->epoch;
         mr_recovery_opened(sub);
         opened++;
     }
@@ -357,9 +360,9 @@ static void handshake_established(struct mr_cm_conn *c)
     mr_log(MR_LOG_DEBUG, "%s rank %d on %s in %.1f ms, %u repetitions: %u subchannels, service levels %u and %u",
            p->up ? "again connected to" : "connected to", p->rank, p->address->host,
            (double)(mr_clock_ns() - c->begun_ns) / 1e6, c->attempts, opened,
-           p->own->datagram_sub->own->sl[MR_LEVEL_SMALL], p->own->datagram_sub->own->sl[MR_LEVEL_BULK]);
+           mr_sub_sl(p->connect->datagram_sub, MR_LEVEL_SMALL), mr_sub_sl(p->connect->datagram_sub, MR_LEVEL_BULK));
     if (c->initiator && c->smooth)
-        mr_rtt_sample(&mr_peers_own.connect_rtt, mr_clock_ns() - c->begun_ns);
+        mr_rtt_sample(&mr_connect.connect_rtt, mr_clock_ns() - c->begun_ns);
     p->up = true;
     mr_sub_renew_plain(p);
     mr_where_answered(p);
@@ -390,7 +393,7 @@ static void unopen_subs(struct mr_peer *p, bool again)
     for (unsigned i = 0; i < p->num_subs; i++) {
         if (p->sub[i].state != MR_SUB_OPENING)
             continue;
-        mr_sub_unopen(&p->sub[i]);
+        mr_recovery_unopen(&p->sub[i]);
         if (again && mr_sub_is_current(&p->sub[i]))
             mr_recovery_later(&p->sub[i]);
     }
@@ -404,19 +407,19 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
     unopen_subs(p, theirs);
     if (!p->up)
         mr_guard_free(p);
-    if (p->up && p->own->rescue && c->reason != MR_CM_GIVEN_UP) {
+    if (p->up && p->connect->rescue && c->reason != MR_CM_GIVEN_UP) {
         mr_recovery_pause(p);
         return;
     }
-    if (p->up && !theirs && p->own->handshake_sub && c->rejected && c->reason == MR_CM_NO_RAIL) {
-        p->own->handshake_sub->own->absent = true;
+    if (p->up && !theirs && p->connect->handshake_sub && c->rejected && c->reason == MR_CM_NO_RAIL) {
+        p->connect->handshake_sub->connect->absent = true;
         return;
     }
     if (c->rejected && (c->reason != MR_CM_ENOUGH || !p->up))
         explain_rejection(p);
     if (!p->up && error == -EAGAIN) { /* another handshake, when there is a port for it */
         mr_cm_again(c, c->attempts_max);
-        mr_cm_start(c, ++mr_peers_own.next_id, mr_clock_ns());
+        mr_cm_start(c, ++mr_connect.next_id, mr_clock_ns());
         return;
     }
     if (p->up && c->reason == MR_CM_GIVEN_UP) {
@@ -426,12 +429,12 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
     if (theirs)
         return;
     if (p->up) {
-        if (!p->own->handshake_sub)
+        if (!p->connect->handshake_sub)
             mr_epoch_failed(p);
         else if (c->reason == MR_CM_ENOUGH && c->rejected)
             mr_budget_refused(p);
-        else if (p->own->handshake_sub->state == MR_SUB_CLOSED)
-            mr_recovery_later(p->own->handshake_sub);
+        else if (p->connect->handshake_sub->state == MR_SUB_CLOSED)
+            mr_recovery_later(p->connect->handshake_sub);
         return;
     }
     if (error == -ETIMEDOUT)

@@ -14,10 +14,8 @@
  * may have one link each, although small messages have a level of their own. When the old set is closed there is room:
  * one more epoch begins.
  */
-#include "libmrmpi/peer/subs.h"
+#include "libmrmpi/connect/internal.h"
 #include "libmrmpi/reliable/window_path.h"
-
-#include <string.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
@@ -31,8 +29,8 @@ void mr_epoch_all(void)
 
         if (!p || p->error || p->cm.state == MR_CM_IDLE)
             continue;
-        p->own->change = true;
-        p->own->change_ns = 0;
+        p->connect->change = true;
+        p->connect->change_ns = 0;
         mr_peer_due(p);
     }
 }
@@ -71,9 +69,9 @@ static bool close_when_idle(struct mr_sub *sub)
 {
     if (!mr_sub_retires(sub) || sub->state != MR_SUB_OPEN)
         return false;
-    if (!sub->own->told && is_idle(sub))
-        sub->own->told = tell_idle(sub);
-    if (sub->own->told && sub->own->heard)
+    if (!sub->connect->told && is_idle(sub))
+        sub->connect->told = tell_idle(sub);
+    if (sub->connect->told && sub->connect->heard)
         mr_sub_close(sub);
     return true;
 }
@@ -85,29 +83,17 @@ bool mr_epoch_control(struct mr_peer *p, const struct mr_hdr *hdr)
     if (!sub)
         return hdr->kind == MR_CONTROL_IDLE;
     if (sub->generation == mr_tag_generation((uint32_t)hdr->tag))
-        sub->own->heard = true;
+        sub->connect->heard = true;
     mr_peer_due(p);
     return true;
 }
 
 /* ---- the new epoch ----------------------------------------------------------------------------------------------- */
 
-/* A level without a link for lack of room goes with the next. */
-static bool has_levels(const struct mr_sub *sub)
-{
-    uint8_t sl[MR_LEVELS];
-
-    mr_levels_of(sub, sl);
-    for (unsigned l = MR_LEVEL_BULK; l-- > 0;)
-        if (sub->own->crowded >> l & 1)
-            sl[l] = sl[l + 1];
-    return !memcmp(sub->own->sl, sl, sizeof sl);
-}
-
 static bool has_other_levels(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_now; i++)
-        if (p->now[i].state == MR_SUB_OPEN && !p->now[i].closing && !has_levels(&p->now[i]))
+        if (p->now[i].state == MR_SUB_OPEN && !p->now[i].closing && !mr_levels_hold(&p->now[i]))
             return true;
     return false;
 }
@@ -136,34 +122,26 @@ static bool lacks_links(const struct mr_peer *p)
 
         if (open ? sub->closing : mr_sub_is_wanted(sub) && !sub->rail->down)
             return false; /* it gives back its part of the room, or takes it */
-        crowded |= open && sub->own->crowded;
-        extra += open ? sub->own->extra : 0;
+        crowded |= open && mr_levels_crowd(sub);
+        extra += open ? mr_levels_extra_links(sub) : 0;
     }
     return crowded && mr_levels_spare_links(p, NULL) > extra;
 }
 
 void mr_epoch_failed(struct mr_peer *p)
 {
-    p->own->change = true;
+    p->connect->change = true;
     mr_peer_due(p);
 }
 
 void mr_epoch_opened(struct mr_peer *p, uint8_t epoch)
 {
-    struct mr_load *before = p->load;
-
     if (!mr_is_later(epoch, p->epoch))
         return;
-    p->epoch = epoch;
-    p->now = p->sub + (epoch & 1) * (p->num_now + p->num_spare);
-    p->load = p->own->loads[epoch & 1];
-    for (unsigned i = 0; i < p->num_now; i++) { /* the rails are the same */
-        p->load[i].weight = before[i].weight;
-        before[i].up = false;
-    }
+    mr_subs_change_epoch(p, epoch);
     mr_stat_add(MR_STAT_CHANGED, 1);
     mr_log(MR_LOG_DEBUG, "rank %d on %s: service levels %u and %u from now on", p->rank, p->address->host,
-           p->now[0].own->sl[MR_LEVEL_SMALL], p->now[0].own->sl[MR_LEVEL_BULK]);
+           mr_sub_sl(&p->now[0], MR_LEVEL_SMALL), mr_sub_sl(&p->now[0], MR_LEVEL_BULK));
     mr_peer_tell_moved(p);
     mr_peer_due(p);
 }
@@ -175,13 +153,13 @@ bool mr_epoch_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
     for (unsigned i = 0; i < p->num_subs; i++)
         more |= close_when_idle(&p->sub[i]);
     closed = other_epoch_is_closed(p);
-    if (p->own->change && !has_other_levels(p))
-        p->own->change = false;
-    if (!p->own->change && !(closed && lacks_links(p)))
+    if (p->connect->change && !has_other_levels(p))
+        p->connect->change = false;
+    if (!p->connect->change && !(closed && lacks_links(p)))
         return more;
-    if (now_ns >= p->own->change_ns && closed && begin(p, NULL)) {
-        p->own->change = false; /* unless the handshake fails, or levels change again */
-        p->own->change_ns = now_ns + PAUSE_NS;
+    if (now_ns >= p->connect->change_ns && closed && begin(p, NULL)) {
+        p->connect->change = false; /* unless the handshake fails, or levels change again */
+        p->connect->change_ns = now_ns + PAUSE_NS;
     }
     return true;
 }

@@ -13,8 +13,8 @@
  *
  * A closed subchannel is opened again after a pause, which doubles with each failure in a row.
  */
+#include "libmrmpi/connect/internal.h"
 #include "libmrmpi/peer/guard.h"
-#include "libmrmpi/peer/subs.h"
 
 #include <errno.h>
 
@@ -40,10 +40,10 @@ static bool is_open(const struct mr_peer *p)
 
 static void set_isolated(struct mr_peer *p, uint64_t since_ns)
 {
-    if (!p->own->isolated_ns != !since_ns)
+    if (!p->connect->isolated_ns != !since_ns)
         mr_peers.num_isolated += since_ns ? 1u : -1u;
-    p->own->isolated_ns = p->own->looked_ns = since_ns;
-    p->own->waited_ns = 0;
+    p->connect->isolated_ns = p->connect->looked_ns = since_ns;
+    p->connect->waited_ns = 0;
 }
 
 static void drain_links(struct mr_sub *sub)
@@ -60,10 +60,10 @@ void mr_sub_break(struct mr_sub *sub)
     if (sub->state != MR_SUB_OPEN && sub->state != MR_SUB_OPENING)
         return;
     sub->state = MR_SUB_BROKEN;
-    p->own->loads[sub->parity][mr_sub_place(sub)].up = false;
+    mr_sub_set_up(sub, false);
     mr_sub_prefer(p);
-    sub->own->news.broken = true;
-    sub->own->news.broken_generation = sub->generation;
+    sub->connect->news.broken = true;
+    sub->connect->news.broken_generation = sub->generation;
     mr_stat_add(MR_STAT_BROKEN, 1);
     mr_rail_add(sub->rail, MR_RAIL_BROKEN, 1);
     mr_peer_tell_noted(sub, MR_RECORD_BREAK, 0);
@@ -80,9 +80,21 @@ void mr_sub_close(struct mr_sub *sub)
 
     sub->state = MR_SUB_BROKEN;
     drain_links(sub);
-    if (p->up && !p->error && p->own->wanted && !is_open(p)) /* those in use have broken before */
+    if (p->up && !p->error && p->connect->wanted && !is_open(p)) /* those in use have broken before */
         set_isolated(p, mr_clock_ns());
     mr_peer_due(p);
+}
+
+void mr_recovery_unopen(struct mr_sub *sub)
+{
+    uint8_t generation = sub->generation;
+
+    if (mr_sub_unopen(sub)) {
+        sub->connect->news.gone = true;
+        sub->connect->news.gone_generation = generation;
+        mr_peer_due(sub->peer);
+    }
+    mr_ration_recount(sub->peer);
 }
 
 /*
@@ -94,8 +106,8 @@ void mr_sub_close(struct mr_sub *sub)
 static void end_generation(struct mr_sub *sub)
 {
     if (sub->state == MR_SUB_OPENING && sub->link[0].state == MR_LINK_OPEN)
-        mr_sub_unopen(sub);
-    else if (sub->state == MR_SUB_OPEN && sub->own->told && mr_sub_retires(sub))
+        mr_recovery_unopen(sub);
+    else if (sub->state == MR_SUB_OPEN && sub->connect->told && mr_sub_retires(sub))
         mr_sub_close(sub);
     else if (sub->state != MR_SUB_OPENING)
         mr_sub_break(sub);
@@ -114,7 +126,7 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation)
 
 void mr_recovery_opened(struct mr_sub *sub)
 {
-    sub->own->opened_ns = mr_clock_ns();
+    sub->connect->opened_ns = mr_clock_ns();
     mr_rail_add(sub->rail, MR_RAIL_OPENED, 1);
     mr_peer_tell_noted(sub, MR_RECORD_OPEN, 0);
     mr_probe_drop(sub);
@@ -174,7 +186,7 @@ static void link_confirmed(struct mr_link *l, unsigned n)
 
 static uint64_t pause_ns(const struct mr_sub *sub)
 {
-    uint64_t pause = PAUSE_NS << (sub->own->failures < 10 ? sub->own->failures : 10);
+    uint64_t pause = PAUSE_NS << (sub->connect->failures < 10 ? sub->connect->failures : 10);
 
     return pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
 }
@@ -183,12 +195,12 @@ void mr_recovery_later(struct mr_sub *sub)
 {
     uint64_t now = mr_clock_ns();
 
-    if (sub->own->opened_ns && now - sub->own->opened_ns > STEADY * pause_ns(sub))
-        sub->own->failures = 0;
-    sub->own->opened_ns = 0;
-    sub->own->closed_ns = now;
-    sub->own->retry_ns = now + pause_ns(sub);
-    sub->own->failures++;
+    if (sub->connect->opened_ns && now - sub->connect->opened_ns > STEADY * pause_ns(sub))
+        sub->connect->failures = 0;
+    sub->connect->opened_ns = 0;
+    sub->connect->closed_ns = now;
+    sub->connect->retry_ns = now + pause_ns(sub);
+    sub->connect->failures++;
     mr_peer_due(sub->peer);
 }
 
@@ -197,8 +209,8 @@ void mr_recovery_pause(struct mr_peer *p)
     uint64_t now = mr_clock_ns();
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (p->sub[i].state == MR_SUB_CLOSED && !p->own->news_of_port)
-            p->sub[i].own->closed_ns = now;
+        if (p->sub[i].state == MR_SUB_CLOSED && !p->connect->news_of_port)
+            p->sub[i].connect->closed_ns = now;
     mr_peer_due(p);
 }
 
@@ -222,11 +234,11 @@ static void link_drained(struct mr_link *l)
     mr_rail_add(sub->rail, MR_RAIL_CLOSED, 1);
     mr_peer_tell_noted(sub, MR_RECORD_CLOSE, 0);
     if (mr_sub_retires(sub))
-        sub->own->retry_ns = sub->own->failures = 0; /* it is not its fault */
+        sub->connect->retry_ns = sub->connect->failures = 0; /* it is not its fault */
     else
         mr_recovery_later(sub);
-    sub->own->news.gone = true;
-    sub->own->news.gone_generation = sub->generation;
+    sub->connect->news.gone = true;
+    sub->connect->news.gone_generation = sub->generation;
     if (!p->error)
         mr_peer_tell_drained(sub);
     sub->generation++;
@@ -266,9 +278,9 @@ static void take_broken(struct mr_sub *sub, uint8_t generation)
     }
     if (!over)
         sub->generation = (uint8_t)(generation + 1);
-    if (!sub->own->news.gone || mr_is_later(generation, sub->own->news.gone_generation))
-        sub->own->news.gone_generation = generation;
-    sub->own->news.gone = true;
+    if (!sub->connect->news.gone || mr_is_later(generation, sub->connect->news.gone_generation))
+        sub->connect->news.gone_generation = generation;
+    sub->connect->news.gone = true;
     mr_peer_due(sub->peer);
 }
 
@@ -294,7 +306,7 @@ void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr)
 
 static void send_news(struct mr_sub *sub)
 {
-    struct mr_sub_news *n = &sub->own->news;
+    struct mr_sub_news *n = &sub->connect->news;
 
     if (n->broken && send_control(sub, MR_CONTROL_BROKEN, n->broken_generation))
         n->broken = false;
@@ -308,11 +320,11 @@ static bool guards_answer(struct mr_peer *p, uint64_t now_ns, uint64_t pause_ns)
 {
     bool heard = false;
 
-    if (p->own->guarded_ns && now_ns - p->own->guarded_ns < pause_ns)
+    if (p->connect->guarded_ns && now_ns - p->connect->guarded_ns < pause_ns)
         return false;
-    mr_guard_ask(p, now_ns, p->own->guarded_ns, &heard);
-    heard &= p->own->guarded_ns >= p->own->isolated_ns;
-    p->own->guarded_ns = now_ns;
+    mr_guard_ask(p, now_ns, p->connect->guarded_ns, &heard);
+    heard &= p->connect->guarded_ns >= p->connect->isolated_ns;
+    p->connect->guarded_ns = now_ns;
     return heard;
 }
 
@@ -323,15 +335,15 @@ static bool guards_answer(struct mr_peer *p, uint64_t now_ns, uint64_t pause_ns)
  */
 static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 {
-    uint64_t patience = (uint64_t)mr_config.patience * 1000000000, passed = now_ns - p->own->looked_ns;
+    uint64_t patience = (uint64_t)mr_config.patience * 1000000000, passed = now_ns - p->connect->looked_ns;
 
-    if (!p->own->isolated_ns)
+    if (!p->connect->isolated_ns)
         return false;
-    p->own->looked_ns = now_ns;
-    p->own->waited_ns += passed < patience / LOOKS_MIN ? passed : patience / LOOKS_MIN;
+    p->connect->looked_ns = now_ns;
+    p->connect->waited_ns += passed < patience / LOOKS_MIN ? passed : patience / LOOKS_MIN;
     if (guards_answer(p, now_ns, patience / LOOKS_MIN))
-        p->own->waited_ns = 0;
-    if (p->own->waited_ns < patience)
+        p->connect->waited_ns = 0;
+    if (p->connect->waited_ns < patience)
         return false;
     mr_peer_give_up(p, "no rail has led there");
     return true;
@@ -340,7 +352,7 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 /* One that flaps is kept away, unless nothing else is left. */
 static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
 {
-    return now_ns >= (sub->peer->own->isolated_ns ? sub->own->closed_ns + PAUSE_NS : sub->own->retry_ns);
+    return now_ns >= (sub->peer->connect->isolated_ns ? sub->connect->closed_ns + PAUSE_NS : sub->connect->retry_ns);
 }
 
 /* True while something is to be said or done later. */
@@ -350,10 +362,10 @@ static bool recover_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
     bool more;
 
     send_news(sub);
-    if (sub->peer->own->isolated_ns && !rail->down)
+    if (sub->peer->connect->isolated_ns && !rail->down)
         mr_probe_ask(sub, now_ns);
     more = mr_peer_tell_due(sub);
-    if (sub->own->news.broken || sub->own->news.gone || sub->state == MR_SUB_BROKEN)
+    if (sub->connect->news.broken || sub->connect->news.gone || sub->state == MR_SUB_BROKEN)
         more = true;
     if (!mr_sub_is_wanted(sub))
         return more;
@@ -370,9 +382,9 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 
     if (p->error || !p->up || has_given_up(p, now_ns))
         return false;
-    if (p->own->isolated_ns && !p->own->rescue)
+    if (p->connect->isolated_ns && !p->connect->rescue)
         mr_cm_abandon(&p->cm); /* it is about one subchannel: all ways count now */
-    more = p->own->isolated_ns;
+    more = p->connect->isolated_ns;
     for (unsigned i = 0; i < p->num_subs; i++)
         more |= recover_sub(&p->sub[i], now_ns, begin);
     return more;
@@ -387,11 +399,11 @@ static void sub_rail_changed(struct mr_sub *sub)
         return;
     }
     mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
-    sub->own->closed_ns = 0;                     /* ... or opened again, at once if nothing else is */
-    if (sub->peer->own->rescue) {
-        sub->peer->own->news_of_port = true;
+    sub->connect->closed_ns = 0;                     /* ... or opened again, at once if nothing else is */
+    if (sub->peer->connect->rescue) {
+        sub->peer->connect->news_of_port = true;
         mr_cm_abandon(&sub->peer->cm);
-        sub->peer->own->news_of_port = false;
+        sub->peer->connect->news_of_port = false;
     }
     mr_peer_due(sub->peer);
 }

@@ -11,9 +11,9 @@
  * process is asked by a datagram, in the format of handshakes. If it answers, and nothing comes over the connection,
  * that is broken (net/rely.c).
  */
+#include "libmrmpi/connect/internal.h"
+#include "libmrmpi/connect/questions.h"
 #include "libmrmpi/peer/guard.h"
-#include "libmrmpi/peer/questions.h"
-#include "libmrmpi/peer/subs.h"
 
 #include <errno.h>
 
@@ -72,7 +72,7 @@ static bool ask_next_link(struct mr_peer *p)
     unsigned n = p->num_subs * MR_LEVELS;
 
     for (unsigned k = 0; k < n; k++) {
-        unsigned i = p->own->keepalive_next++ % n;
+        unsigned i = p->connect->keepalive_next++ % n;
 
         if (ask_link(&p->sub[i / MR_LEVELS], i % MR_LEVELS))
             return true;
@@ -84,10 +84,10 @@ static bool ask_next_link(struct mr_peer *p)
 static bool is_silent(struct mr_peer *p)
 {
     uint32_t received = mr_channel_up.received(p->vc), confirmed = p->out.base;
-    bool silent = received == p->own->heard_received && confirmed == p->own->heard_confirmed;
+    bool silent = received == p->connect->heard_received && confirmed == p->connect->heard_confirmed;
 
-    p->own->heard_received = received;
-    p->own->heard_confirmed = confirmed;
+    p->connect->heard_received = received;
+    p->connect->heard_confirmed = confirmed;
     return silent;
 }
 
@@ -108,12 +108,12 @@ void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
 
-    if (send_question(sub, MR_CM_ASK, sub->own->question + 1))
+    if (send_question(sub, MR_CM_ASK, sub->connect->question + 1))
         return;
-    sub->own->question++;
-    sub->own->asked_ns = now_ns;
+    sub->connect->question++;
+    sub->connect->asked_ns = now_ns;
     if (s)
-        s->asked_ns[sub->own->question % MR_QUESTIONS_KEPT] = now_ns;
+        s->asked_ns[sub->connect->question % MR_QUESTIONS_KEPT] = now_ns;
     mr_stat_add(MR_STAT_QUESTIONS, 1);
 }
 
@@ -138,15 +138,15 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
         send_question(sub, MR_CM_HERE, msg->id);
         return;
     }
-    if (p->own->questions && sub->own->question - msg->id < MR_QUESTIONS_KEPT)
+    if (p->connect->questions && sub->connect->question - msg->id < MR_QUESTIONS_KEPT)
         note_answer(mr_questions_of(sub), msg->id);
-    p->own->waited_ns = 0;
-    if (msg->id != sub->own->question || !sub->own->asked_ns)
+    p->connect->waited_ns = 0;
+    if (msg->id != sub->connect->question || !sub->connect->asked_ns)
         return;
     for (unsigned l = 0; l < sub->num_links; l++)
         if (sub->link[l].state == MR_LINK_OPEN && mr_kind_breaks_unseen(sub->link[l].kind))
-            mr_window_answered(&p->out, sub->link[l].index, sub->own->asked_ns);
-    sub->own->asked_ns = 0;
+            mr_window_answered(&p->out, sub->link[l].index, sub->connect->asked_ns);
+    sub->connect->asked_ns = 0;
 }
 
 /* ---- peers from which nothing comes ------------------------------------------------------------------------------ */
@@ -167,7 +167,7 @@ static uint64_t interval_ns(void)
 static void ask_next_way(struct mr_peer *p, uint64_t now_ns)
 {
     for (unsigned k = 0; k < p->num_subs; k++) {
-        struct mr_sub *sub = &p->sub[p->own->keepalive_next++ % p->num_subs];
+        struct mr_sub *sub = &p->sub[p->connect->keepalive_next++ % p->num_subs];
 
         if (sub->state == MR_SUB_OPEN && !sub->rail->down) {
             mr_keepalive_ask(sub, now_ns);
@@ -182,37 +182,37 @@ static void ask_next_way(struct mr_peer *p, uint64_t now_ns)
  */
 static void judge_silent(struct mr_peer *p, uint64_t now_ns)
 {
-    uint64_t passed = now_ns - p->own->looked_ns, most = patience_ns() / LOOKS_MIN;
+    uint64_t passed = now_ns - p->connect->looked_ns, most = patience_ns() / LOOKS_MIN;
     bool heard;
 
-    if (p->own->isolated_ns) /* recovery.c counts */
+    if (p->connect->isolated_ns) /* recovery.c counts */
         return;
-    if (!mr_guard_ask(p, now_ns, p->own->looked_ns, &heard) || heard || !p->own->looked_ns)
-        p->own->waited_ns = 0;
+    if (!mr_guard_ask(p, now_ns, p->connect->looked_ns, &heard) || heard || !p->connect->looked_ns)
+        p->connect->waited_ns = 0;
     else
-        p->own->waited_ns += passed < most ? passed : most;
-    p->own->looked_ns = now_ns;
-    if (p->own->waited_ns)
+        p->connect->waited_ns += passed < most ? passed : most;
+    p->connect->looked_ns = now_ns;
+    if (p->connect->waited_ns)
         ask_next_way(p, now_ns);
-    if (p->own->waited_ns >= patience_ns())
+    if (p->connect->waited_ns >= patience_ns())
         mr_peer_give_up(p, "neither its process nor an adapter of its host has answered");
 }
 
 static void look_at_peer(struct mr_peer *p, uint64_t now_ns)
 {
     if (!is_silent(p))
-        p->own->looked_ns = p->own->isolated_ns ? p->own->looked_ns : 0;
+        p->connect->looked_ns = p->connect->isolated_ns ? p->connect->looked_ns : 0;
     else if (!ask_next_link(p))
         judge_silent(p, now_ns);
 }
 
 void mr_keepalive_silent(uint64_t now_ns)
 {
-    bool first = !mr_peers_own.keepalive_ns;
+    bool first = !mr_connect.keepalive_ns;
 
-    if (now_ns - mr_peers_own.keepalive_ns < interval_ns())
+    if (now_ns - mr_connect.keepalive_ns < interval_ns())
         return;
-    mr_peers_own.keepalive_ns = now_ns;
+    mr_connect.keepalive_ns = now_ns;
     for (int r = 0; !first && r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 

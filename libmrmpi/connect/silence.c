@@ -12,8 +12,8 @@
  *
  * Time is counted in looks. What this process does not look, because it computes, tells nothing.
  */
-#include "libmrmpi/peer/questions.h"
-#include "libmrmpi/peer/subs.h"
+#include "libmrmpi/connect/questions.h"
+#include "libmrmpi/connect/internal.h"
 
 #include <stdlib.h>
 
@@ -85,13 +85,13 @@ static bool look_at_sub(struct mr_sub *sub)
         for (unsigned l = 0; l < sub->num_links; l++)
             look_at_link(&sub->link[l], &sub->peer->out, &now);
     if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
-        sub->own->looks = 0;
+        sub->connect->looks = 0;
         if (s)
             s->missed = 0;
         return false;
     }
-    sub->own->looks += sub->own->looks < UINT8_MAX;
-    for (unsigned l = 0; sub->own->looks >= LOOKS_NUDGE && l < sub->num_links; l++)
+    sub->connect->looks += sub->connect->looks < UINT8_MAX;
+    for (unsigned l = 0; sub->connect->looks >= LOOKS_NUDGE && l < sub->num_links; l++)
         if (sub->link[l].stuck && sub->link[l].ops->keepalive)
             nudge(&sub->link[l]);
     return true;
@@ -132,7 +132,7 @@ static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
     struct mr_questions *s = mr_questions_of(sub);
     uint64_t least = TRIPS * s->trip_ns;
 
-    if (sub->own->looks < LOOKS_ASK || !s->asked)
+    if (sub->connect->looks < LOOKS_ASK || !s->asked)
         return;
     if (has_answer(sub, true)) {
         s->missed = 0;
@@ -165,17 +165,19 @@ static void ask_ways(struct mr_peer *p, uint64_t now_ns)
 /* A round ends when the next one begins. */
 static void next_round(struct mr_peer *p, uint64_t now_ns)
 {
-    bool answered = !p->own->round_ns;
+    struct mr_connect_peer *c = p->connect;
+    bool answered = !c->round_ns;
 
-    if (now_ns - p->own->round_ns < p->own->round_pause_ns)
+    if (now_ns - c->round_ns < c->round_pause_ns)
         return;
     for (unsigned i = 0; i < p->num_subs; i++)
         answered |= mr_questions_of(&p->sub[i])->answered;
-    for (unsigned i = 0; i < p->num_subs && p->own->round_ns; i++)
+    for (unsigned i = 0; i < p->num_subs && c->round_ns; i++)
         judge_sub(&p->sub[i], now_ns);
-    p->own->round_pause_ns = answered ? LOOK_NS
-                             : 2 * p->own->round_pause_ns < PAUSE_MAX_NS ? 2 * p->own->round_pause_ns : PAUSE_MAX_NS;
-    p->own->round_ns = now_ns;
+    c->round_pause_ns = answered                             ? LOOK_NS
+                        : 2 * c->round_pause_ns < PAUSE_MAX_NS ? 2 * c->round_pause_ns
+                                                               : PAUSE_MAX_NS;
+    c->round_ns = now_ns;
     ask_ways(p, now_ns);
 }
 
@@ -195,9 +197,9 @@ static bool has_other_way(const struct mr_peer *p)
 
 static bool make_room(struct mr_peer *p)
 {
-    if (!p->own->questions)
-        p->own->questions = calloc(p->num_subs, sizeof *p->own->questions);
-    return p->own->questions;
+    if (!p->connect->questions)
+        p->connect->questions = calloc(p->num_subs, sizeof *p->connect->questions);
+    return p->connect->questions;
 }
 
 static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
@@ -206,12 +208,12 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         stuck |= look_at_sub(&p->sub[i]);
-        ask |= p->sub[i].own->looks >= LOOKS_ASK;
+        ask |= p->sub[i].connect->looks >= LOOKS_ASK;
     }
     if (ask && has_other_way(p) && make_room(p)) {
         next_round(p, now_ns);
     } else {
-        p->own->round_ns = p->own->round_pause_ns = 0;
+        p->connect->round_ns = p->connect->round_pause_ns = 0;
     }
     return stuck;
 }
@@ -221,13 +223,13 @@ void mr_silence_look(uint64_t now_ns)
     unsigned size = (unsigned)mr_peers.launch->size, most = size < PEERS_MOST ? size : PEERS_MOST;
     bool stuck = false;
 
-    if (now_ns - mr_peers_own.silence_ns < LOOK_NS)
+    if (now_ns - mr_connect.silence_ns < LOOK_NS)
         return;
-    mr_peers_own.silence_ns = now_ns;
+    mr_connect.silence_ns = now_ns;
     for (unsigned n = 0; n < most; n++) {
-        struct mr_peer *p = mr_peers.peer[mr_peers_own.silence_next];
+        struct mr_peer *p = mr_peers.peer[mr_connect.silence_next];
 
-        mr_peers_own.silence_next = (mr_peers_own.silence_next + 1) % size;
+        mr_connect.silence_next = (mr_connect.silence_next + 1) % size;
         if (p && p->up && !p->error)
             stuck |= look_at_peer(p, now_ns);
     }
