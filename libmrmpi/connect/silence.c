@@ -5,7 +5,7 @@
  * a reliable link carries a write of no bytes, which the peer's adapter confirms, and which has it ask at once for what
  * was lost before it. If that does not help either, the peer's process is asked by a datagram over each way to it, in
  * rounds. A way over which no answer comes for several rounds, each of which others bring an answer to, and for a few
- * times the longest that answers over it took lately, is silent: its subchannels break.
+ * times the longest that answers over any way took lately, is silent: its subchannels break.
  *
  * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over none, and
  * is asked less and less often. Where there is one way only, the adapter's own time-outs count.
@@ -127,10 +127,24 @@ static void break_way(const struct mr_sub *way)
             mr_sub_break(&p->sub[i]);
 }
 
+/*
+ * What holds up an answer over one way, for once, holds up those over others as well, at other times: whoever moves
+ * packets at either end, if that is a processor which others share, as with soft-RoCE.
+ */
+static uint64_t longest_trip(const struct mr_peer *p)
+{
+    uint64_t longest = 0;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (is_watched(&p->sub[i]) && mr_questions_of(&p->sub[i])->trip_ns > longest)
+            longest = mr_questions_of(&p->sub[i])->trip_ns;
+    return longest;
+}
+
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
-    uint64_t least = TRIPS * s->trip_ns;
+    uint64_t least = TRIPS * longest_trip(sub->peer);
 
     if (sub->connect->looks < LOOKS_ASK || !s->asked)
         return;
