@@ -69,7 +69,7 @@ struct mr_connect {
 };
 extern struct mr_connect mr_connect;
 
-/* Nothing leads there but what is opened for it. */
+/* Of the present epoch, and of a kind that the peer shall have: it is opened, and opened again. */
 static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
 {
     const struct mr_connect_peer *c = sub->peer->connect;
