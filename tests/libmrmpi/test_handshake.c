@@ -354,7 +354,9 @@ static void close_again(struct mr_sub *s)
 /* The request names all of the present epoch whose ports are up, and only those; the answer opens them. */
 START_TEST(request_and_answer)
 {
+    sub_conn[0].told = sub_conn[0].heard = true; /* of a generation before */
     mr_peer_connect(&peer);
+    ck_assert(!sub_conn[0].told && !sub_conn[0].heard);
     ck_assert_uint_eq(num_sent, 1);
     ck_assert_uint_eq(sent.type, MR_CM_REQ);
     ck_assert_uint_eq(sent.num_subs, SUBS);
