@@ -8,6 +8,7 @@
 #include "libmrmpi/peer/internal.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
+#include "tests/libmrmpi/no_choice.h"
 
 #define SUBS 2u /* of a side */
 
@@ -57,38 +58,6 @@ static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, 
 struct mr_channel_up mr_channel_up = {.send = take_word};
 
 int mr_peer_tell_made(struct mr_peer *p)
-{
-    return 0;
-}
-
-void mr_peer_tell_reweighed(struct mr_peer *p)
-{
-}
-
-void mr_peer_tell_lossy(struct mr_peer *p)
-{
-}
-
-void mr_peer_tell_preferred(struct mr_peer *p)
-{
-}
-
-bool mr_spread_is_far(unsigned rail)
-{
-    return false;
-}
-
-uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
-{
-    return set;
-}
-
-int mr_steer_peer(struct mr_peer *p)
-{
-    return 0;
-}
-
-uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], uint32_t up)
 {
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
+#include "tests/libmrmpi/no_choice.h"
 
 #define LANES     6
 #define FIRST     10 /* service level of the first lane of large messages, */
@@ -85,38 +86,6 @@ int mr_peer_tell_made(struct mr_peer *p)
     for (unsigned i = 0; i < p->num_subs; i++)
         p->sub[i].connect = &p->connect->subs[i];
     return 0;
-}
-
-void mr_peer_tell_reweighed(struct mr_peer *p)
-{
-}
-
-void mr_peer_tell_lossy(struct mr_peer *p)
-{
-}
-
-bool mr_spread_is_far(unsigned rail)
-{
-    return false;
-}
-
-uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
-{
-    return set;
-}
-
-int mr_steer_peer(struct mr_peer *p)
-{
-    return 0;
-}
-
-uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], uint32_t up)
-{
-    return 0;
-}
-
-void mr_peer_tell_preferred(struct mr_peer *p)
-{
 }
 
 static int open_link(struct mr_link *l, struct mr_rail *rail)
