@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Lossy, reordering, delaying and duplicating links: the datagrams that set up connections come through, and so does what is
 # sent over the connections, reliable or not. (Datagrams: links.sh.)
-# timeout: 1500
+# timeout: 1700
 if [ "${1:-}" != inside ]; then
   . "$(dirname "$0")/lab.sh"
-  lab_tap 1480 'faults 850: bash tests/rxe/faults.sh inside' \
+  lab_tap 1680 'faults 1050: bash tests/rxe/faults.sh inside' \
     'uc-faults 500: MRMPI_LINKS=uc bash tests/rxe/faults.sh inside middle'
 fi
 . "$(dirname "$0")/../tap.sh"
@@ -23,10 +23,11 @@ mend() { local i; for i in a0 b0 a1 b1; do tc qdisc del dev $i root 2>/dev/null;
 dropped() { # on all wires: a short program sends some dozens of packets over each
   each tc -s qdisc show dev | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | awk '{n += $1} END {print n + 0}'
 }
+limit=100 # seconds a job may take
 job() { # RAILS RANKS PROGRAM...
   local rails=$1 n=$2
   shift 2
-  timeout -k 5 100 mrrun --stats -n "$n" --ppn $((n / 2)) --hosts "$(hosts "$rails")" "$@" >"$tmp/job" 2>&1
+  timeout -k 5 $limit mrrun --stats -n "$n" --ppn $((n / 2)) --hosts "$(hosts "$rails")" "$@" >"$tmp/job" 2>&1
 }
 # What connecting cost in the job before: how many connections, the slowest, repeated datagrams in all.
 connecting() {
@@ -76,13 +77,19 @@ while read -r text fault; do
   esac
   ok "$fault on every wire" impair $fault
   [[ -z $middle && $text == order ]] || passes "$fault" 2 4 "$mpi/p2p_ring"
-  [[ -z $middle && $text == loss ]] || passes "$fault" 1 2 "$mpi/p2p_truncate"
+  # a queue pair of soft-RoCE that is unreliable breaks at packets of one message that change places (IBTA 9.8.2 drops the
+  # message only), and this program's long messages would be sent as often as they are lucky
+  [[ -z $middle && $text == loss ]] || [[ $text == late && ${MRMPI_LINKS:-rc} == uc ]] ||
+    passes "$fault" 1 2 "$mpi/p2p_truncate"
   if [ -n "$long" ]; then
     passes "$fault" 2 4 "$mpi/p2p_modes"
     passes "$fault" 2 2 "$mpi/request"
     # packets that are late by as much as that come in any order, and each gap costs a reliable connection a round trip
     most=$([ "$text" = late ] && echo 16384 || echo 262144)
+    # there a message takes up to 0.2 s, and this program sends some hundreds
+    limit=$([ "$text" = late ] && echo 300 || echo 100)
     passes "$fault" 2 2 NPmpich2 -o "$tmp/np" -l 1 -u "$most" -p 0 -n 2
+    limit=100
   fi
   case "$text" in
     loss) ok "packets were lost ($(dropped))" test "$(dropped)" -gt 0 ;;
