@@ -17,6 +17,7 @@
 
 #include "libmrmpi/api/abi_mpich.h"
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/lock.h"
 
 #include <limits.h>
@@ -178,7 +179,7 @@ struct api_table {
     uint32_t live;      /* objects in it */
 };
 enum { API_CHUNK_BITS = 10, API_CHUNK = 1 << API_CHUNK_BITS };
-extern struct api_table api_tables[ABI_KINDS];
+extern MR_OWN struct api_table api_tables[ABI_KINDS];
 
 static inline void *api_find(enum abi_kind kind, int handle)
 {
@@ -190,6 +191,20 @@ static inline void *api_find(enum abi_kind kind, int handle)
     return likely(s->handle == handle) ? s->object : NULL;
 }
 
+static inline int api_slot_fill(struct api_table *t, struct api_slot *s, void *object)
+{
+    s->object = object;
+    s->refs = 1;
+    t->live++;
+    return s->handle = s->next_handle;
+}
+static inline int api_handle_again(enum abi_kind kind, void *object) /* there is a free slot */
+{
+    struct api_table *t = &api_tables[kind];
+    struct api_slot *s = t->free;
+    t->free = s->next;
+    return api_slot_fill(t, s, object);
+}
 int api_handle_new(enum abi_kind kind, void *object); /* 0: no memory or too many */
 bool api_handle_free(enum abi_kind kind, int handle); /* true: that was the last use, the slot is free */
 void api_handles_finalize(void);                      /* but those of objects that outlive the library's end */

@@ -43,30 +43,14 @@ static struct api_slot *first_use(enum abi_kind kind)
     return s;
 }
 
-static inline int put_in(struct api_table *t, struct api_slot *s, void *object)
-{
-    s->object = object;
-    s->refs = 1;
-    t->live++;
-    return s->handle = s->next_handle;
-}
-
-/* There is a free slot. */
-static inline int use_again(struct api_table *t, void *object)
-{
-    struct api_slot *s = t->free;
-    t->free = s->next;
-    return put_in(t, s, object);
-}
-
 int api_handle_new(enum abi_kind kind, void *object)
 {
     struct api_table *t = &api_tables[kind];
     struct api_slot *s;
     if (t->free)
-        return use_again(t, object);
+        return api_handle_again(kind, object);
     s = first_use(kind);
-    return s ? put_in(t, s, object) : 0;
+    return s ? api_slot_fill(t, s, object) : 0;
 }
 
 bool api_handle_free(enum abi_kind kind, int handle)
@@ -142,7 +126,7 @@ static int handle_for(enum abi_kind kind, int known, void *object)
     {                                                                                                                  \
         if (unlikely(!object || object->handle || !api_tables[kind].free))                                             \
             return name##_handle(object, h);                                                                           \
-        *h = object->handle = use_again(&api_tables[kind], object);                                                    \
+        *h = object->handle = api_handle_again(kind, object);                                                    \
         return MR_SUCCESS;                                                                                             \
     }
 NEW(type, ABI_TYPE, MPI_Datatype, MPI_DATATYPE_NULL, "datatype")

@@ -154,8 +154,8 @@ static void name_rails(char *out)
 {
     size_t used = 0;
     *out = 0;
-    for (unsigned i = 0; i < mr_verbs.num_rails && used < STRING_COUNT; i++) {
-        const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
+    for (unsigned i = 0; i < mr_verbs_num_rails() && used < STRING_COUNT; i++) {
+        const struct mr_rail_addr *a = &mr_verbs_rail(i)->addr;
         used += (size_t)snprintf(out + used, STRING_COUNT - used, "%s%.*s:%u", i ? "," : "", (int)sizeof(a->device),
                                  a->device, a->port);
     }

@@ -190,7 +190,8 @@ static unsigned elements(int index)
 {
     if (index < FIRST_RAIL)
         return 1;
-    return mr_verbs.num_rails ? mr_verbs.num_rails : MR_RAILS_MAX;
+    unsigned n = mr_verbs_num_rails();
+    return n ? n : MR_RAILS_MAX;
 }
 
 MPI_FN(int, T_pvar_handle_alloc,

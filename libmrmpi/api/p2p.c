@@ -3,7 +3,7 @@
  * Point-to-point communication (MPI-4.0 chapter 3): what has counts, so this file is compiled twice (api.h). Probing is
  * in probe.c, starting and completing in request.c.
  */
-#include "libmrmpi/api/api.h"
+#include "libmrmpi/api/request.h"
 #include "libmrmpi/derived/derived.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ message_args_named(const void *buf, api_count count, MPI_Datatype datatype, MPI_
         SEND_ARGS(buf, count, datatype, dest, tag, comm, &c, &t);                                                      \
         CHECK((mode) == MR_SEND_BUFFERED ? mr_ibsend(buf, (size_t)count, t, dest, tag, c, c->context, &r)              \
                                          : mr_isend(buf, (size_t)count, t, dest, tag, c, c->context, mode, &r));       \
-        err = api_new_request(r, request);                                                                             \
+        err = first_handle(r, request);                                                                                \
     out:                                                                                                               \
         return err;                                                                                                    \
     }
@@ -113,7 +113,7 @@ MPI_COUNT_FN(int, Irecv,
     NOT_NULL(request);
     RECV_ARGS(buf, count, datatype, source, tag, comm, &c, &t);
     CHECK(mr_irecv(buf, (size_t)count, t, source, tag, c, c->context, &r));
-    err = api_new_request(r, request);
+    err = first_handle(r, request);
     API_LEAVE(c);
 }
 

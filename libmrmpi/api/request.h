@@ -26,4 +26,13 @@ static inline bool done(struct mr_request *l)
     return l->complete || (unlikely(l->kind == MR_REQ_GENERALIZED) && api_grequest_poll(l));
 }
 
+/* api_new_request for a request that has just been made, inline: every nonblocking message passes here. */
+static inline enum mr_err first_handle(struct mr_request *r, MPI_Request *h)
+{
+    if (unlikely(!api_tables[ABI_REQUEST].free))
+        return api_new_request(r, h);
+    *h = r->handle = api_handle_again(ABI_REQUEST, r);
+    return MR_SUCCESS;
+}
+
 #endif

@@ -114,6 +114,11 @@ static const struct {
     [MR_STAT_WINDOW_BYTES] = {"unconfirmed_bytes_most", "most bytes of such packets to one peer", MR_TOPIC_CONNECTIONS},
 };
 
+uint64_t mr_stat_get(enum mr_stat s)
+{
+    return __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED);
+}
+
 const char *mr_stat_name(enum mr_stat s)
 {
     return s < MR_STAT_COUNT ? counters[s].name : "";

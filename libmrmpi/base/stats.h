@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/idioms.h"
+
 /* What settings and counters are about: how a tool sorts them. */
 enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNECTIONS, MR_TOPIC_COUNT };
 
@@ -75,7 +77,7 @@ enum mr_stat {
     MR_STAT_WINDOW_BYTES,
     MR_STAT_COUNT
 };
-extern uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; tools look at any time */
+extern MR_OWN uint64_t mr_stats[MR_STAT_COUNT]; /* written under the library's lock; tools look at any time */
 const char *mr_stat_name(enum mr_stat s);
 const char *mr_stat_help(enum mr_stat s);
 enum mr_topic mr_stat_topic(enum mr_stat s);
@@ -99,10 +101,7 @@ static inline void mr_stat_most(enum mr_stat s, uint64_t n)
     if (n > __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED))
         __atomic_store_n(&mr_stats[s], n, __ATOMIC_RELAXED);
 }
-static inline uint64_t mr_stat_get(enum mr_stat s)
-{
-    return __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED);
-}
+uint64_t mr_stat_get(enum mr_stat s);
 
 /* ---- counters of rails: their names are here too; verbs/ keeps them with each rail ------------------------------- */
 enum mr_rail_stat {

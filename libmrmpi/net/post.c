@@ -253,9 +253,9 @@ static inline __attribute__((always_inline)) bool post_over(struct mr_peer *p, s
     return true;
 }
 
-static __attribute__((noinline)) bool post_as_asked(struct mr_peer *p, struct mr_packet *k, unsigned len)
+static __attribute__((noinline)) bool post_as_asked(struct mr_peer *p, struct mr_packet *k)
 {
-    unsigned i = mr_packet_turn(p, p->excluded, len);
+    unsigned len = k->payload, i = mr_packet_turn(p, p->excluded, len);
 
     if (i == p->num_now) {
         mr_packet_unmake_short(k);
@@ -267,25 +267,45 @@ static __attribute__((noinline)) bool post_as_asked(struct mr_peer *p, struct mr
     return true;
 }
 
-/* Several subchannels: if they are even, whose turn it is takes little to know. */
-static inline __attribute__((always_inline)) bool post_in_turn(struct mr_peer *p, struct mr_packet *k, unsigned len)
+/* Something has come since the last packet went: as take_turn. */
+static __attribute__((noinline)) struct mr_link *take_again(struct mr_peer *p, size_t len)
 {
-    unsigned i, n = p->num_now;
+    unsigned last = mr_sched_last(&p->packet_turn, p->num_now);
 
-    p->packet_turn.answers = mr_peer_answers(p) && !p->num_large;
-    i = mr_sched_pick_even(&p->packet_turn, p->load, n);
-    if (__builtin_expect(i == n, 0))
-        return post_as_asked(p, k, len);
-    if (!post_over(p, p->small[i], k))
-        return false;
+    if (p->num_large || !mr_sched_takes_again(&p->packet_turn, p->load, last))
+        return NULL;
     p->arrived = mr_peers.arrived;
-    mr_sched_charge_even(&p->packet_turn, n, i, len);
-    return true;
+    mr_sched_take_again(&p->packet_turn, last, len);
+    return p->small[last];
 }
 
-static inline __attribute__((always_inline)) bool post_short(struct mr_peer *p, struct mr_packet *k, size_t len)
+static __attribute__((noinline)) struct mr_link *take_turn_of_least(struct mr_peer *p, size_t len)
 {
-    return p->straight ? post_over(p, p->straight, k) : post_in_turn(p, k, (unsigned)len);
+    if (!mr_sched_find_least(&p->packet_turn, p->load))
+        return NULL;
+    return p->small[mr_sched_take_turn(&p->packet_turn, p->num_now, len)];
+}
+
+/*
+ * Of several subchannels that are even: which is next takes little to know. It has had its turn, even if it has no room
+ * now. NULL: that has to be asked.
+ */
+static __attribute__((noinline)) struct mr_link *take_turn(struct mr_peer *p, size_t len)
+{
+    if (mr_peer_answers(p))
+        return take_again(p, len);
+    if (__builtin_expect(!mr_sched_is_turn(&p->packet_turn), 0))
+        return take_turn_of_least(p, len);
+    return p->small[mr_sched_take_turn(&p->packet_turn, p->num_now, len)];
+}
+
+static inline __attribute__((always_inline)) bool post_short(struct mr_peer *p, struct mr_packet *k)
+{
+    struct mr_link *l = p->straight;
+
+    if (__builtin_expect(!l, 0) && !(l = take_turn(p, k->payload)))
+        return post_as_asked(p, k);
+    return post_over(p, l, k);
 }
 
 bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
@@ -306,7 +326,7 @@ bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int ra
     hdr->tag = tag;
     hdr->ctx = ctx;
     mr_packet_fill_short(k, MR_WIRE_MIN, payload, len);
-    return post_short(p, k, len);
+    return post_short(p, k);
 }
 
 /* What is refused goes the other way: there it is seen why. */
@@ -318,7 +338,7 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
     if (len < vc->front.short_below && !(hdr->flags & MR_VC_FLAGS_HEAD) && mr_window_is_clear(&p->out) &&
         (k = mr_packet_take_short())) {
         mr_packet_fill_short(k, mr_wire_put(hdr, mr_wire_form(hdr, len), k->data), payload, len);
-        if (post_short(p, k, len))
+        if (post_short(p, k))
             return 0;
     }
     return send_in_turn(vc, hdr, payload, len);

@@ -220,15 +220,16 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
 
     if (__builtin_expect(!vc || !goes_short(vc, bytes, type) || !mr_pt2pt.free_requests, 0))
         return isend_any(buf, count, type, dest, tag, comm, ctx, mode, out);
-    req = mr_request_take(MR_REQ_SEND, comm, 2);
+    req = mr_request_take(MR_REQ_SEND, comm, 1);
     req->type = mr_type_get(type);
     fill_send(req, buf, count, dest, tag, ctx, mode);
     number_eager(req, vc);
     *out = req;
-    if (__builtin_expect(!send_short(vc, buf, bytes, type, tag, comm, ctx), 0))
+    if (__builtin_expect(!send_short(vc, buf, bytes, type, tag, comm, ctx), 0)) {
+        req->refs = 2; /* in flight */
         return start_send(req, out);
+    }
     req->complete = true; /* nobody has waited for it yet */
-    req->refs = 1;
     return MR_SUCCESS;
 }
 

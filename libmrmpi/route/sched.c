@@ -21,19 +21,13 @@ static unsigned take_least(const struct mr_sched *s, const struct mr_load *load,
     return best;
 }
 
-/* Of those that take turns, the one that was taken last. */
-static unsigned last_of(const struct mr_sched *s, unsigned n)
-{
-    return (s->next && s->next < n ? s->next : n) - 1;
-}
-
 /*
  * For a packet that answers one which has come: the same again, for a quantum. Between messages that wait for each
  * other nobody is in a hurry for a second rail, and whoever waits looks first where the last one came from.
  */
 static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
 {
-    unsigned last = last_of(s, n);
+    unsigned last = mr_sched_last(s, n);
 
     return s->used < MR_SCHED_QUANTUM && load[last].up && !(excluded >> last & 1) ? last
                                                                                   : take_least(s, load, n, excluded);
@@ -129,7 +123,7 @@ static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, 
 {
     if (__builtin_expect(s->uneven, 0))
         return s->answers && len < MR_SCHED_LONG ? find_fastest(s, load, n, excluded, len)
-                                                 : find_soonest(s, load, n, excluded, len, last_of(s, n));
+                                                 : find_soonest(s, load, n, excluded, len, mr_sched_last(s, n));
     return s->answers ? take_same(s, load, n, excluded) : take_least(s, load, n, excluded);
 }
 
@@ -139,29 +133,38 @@ void mr_sched_tell_time(struct mr_sched *s, uint64_t ns)
     s->run = 0;
 }
 
+/* False: they have not the same weights. Who comes later does not begin with less than the least has carried. */
+static bool find_least(struct mr_sched *s, const struct mr_load *load)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned rest = s->even, i = 0; rest; rest >>= 1, i++) {
+        if (!(rest & 1))
+            continue;
+        if (load && load[i].weight != MR_WEIGHT_MAX)
+            return false;
+        least = s->due[i] < least ? s->due[i] : least;
+    }
+    s->now = least > s->now ? least : s->now;
+    s->least = least + MR_SCHED_QUANTUM;
+    return true;
+}
+
 void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set)
 {
+    if (s->even)
+        find_least(s, NULL);
     s->even = p->kind->turn == MR_TURN_FAIR && !s->uneven ? set : 0;
     s->least = 0;
 }
 
 /*
- * What each has carried only grows: the least is looked for when the next one has more than it was. Weights that have
- * changed are seen then, too.
+ * What each has carried only grows: the least is looked for when the next one has too much more than it was. Weights
+ * that have changed are seen then, too.
  */
-bool mr_sched_is_least(struct mr_sched *s, const struct mr_load *load)
+bool mr_sched_find_least(struct mr_sched *s, const struct mr_load *load)
 {
-    uint64_t least = s->due[s->next];
-
-    for (unsigned rest = s->even, i = 0; rest; rest >>= 1, i++) {
-        if (!(rest & 1))
-            continue;
-        if (load[i].weight != MR_WEIGHT_MAX)
-            return false;
-        least = s->due[i] < least ? s->due[i] : least;
-    }
-    s->least = least;
-    return s->due[s->next] == least;
+    return s->even && find_least(s, load) && mr_sched_is_turn(s);
 }
 
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
@@ -207,7 +210,7 @@ static void use_quantum(struct mr_sched *s, const struct mr_load *load, unsigned
 /* One that was down, or has just become heavier, does not catch up with what the others have carried meanwhile. */
 static void add_due(struct mr_sched *s, unsigned n, unsigned i, uint64_t cost, uint32_t weight)
 {
-    s->used = (i == last_of(s, n) ? s->used : 0) + (unsigned)(cost < MR_SCHED_QUANTUM ? cost : MR_SCHED_QUANTUM);
+    s->used = (i == mr_sched_last(s, n) ? s->used : 0) + (unsigned)(cost < MR_SCHED_QUANTUM ? cost : MR_SCHED_QUANTUM);
     if (s->due[i] > s->now)
         s->now = s->due[i];
     s->due[i] = s->now + (weight == MR_WEIGHT_MAX ? cost : cost * MR_WEIGHT_MAX / (weight ? weight : 1));

@@ -35,7 +35,8 @@ struct mr_load {
 
 struct mr_sched {
     unsigned next;  /* whose turn it is, among equals */
-    unsigned used;  /* of the window, or quantum, of the one that next is (MR_TURN_FAIR: was): messages or bytes */
+    unsigned used;  /* of the window, or quantum, of the one that next is (MR_TURN_FAIR: was): messages or bytes. But
+                       not of even ones that take turns */
     bool answers;   /* MR_TURN_FAIR: the next packet follows one that has come, and not another one that has gone */
     bool uneven;    /* not all weights are the same by the ports' rates, or some adapters are far */
     unsigned run;   /* MR_TURN_FAIR, uneven: what has gone since the time was told, in bytes */
@@ -45,7 +46,7 @@ struct mr_sched {
     uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */
     uint32_t even;  /* MR_TURN_FAIR, not uneven: set of those that are up and not excluded; else nothing */
     uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
-    uint64_t least; /* none of these has carried less; when it was found they had the same weight */
+    uint64_t least; /* who has carried no more takes its turn; when it was found the even ones had the same weight */
 };
 
 struct mr_stripe {
@@ -89,21 +90,25 @@ static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_
 }
 
 /*
- * The same for packets over even subchannels, in a few instructions: mr_sched_even says which they are, whenever that
- * or the policy changes. s->answers is set. n: mr_sched_pick has to be asked. A weight that changes is seen when the
- * next turn of all begins.
+ * The same for short packets over even subchannels, in a few instructions: mr_sched_even says which they are, whenever
+ * that or the policy changes. A packet that follows another one that has gone is for s->next, if it is its turn, or if
+ * it is after the least was found: false if it is not, or if they are not even any more. It may have carried
+ * MR_SCHED_QUANTUM more than the least, so that short packets of whatever lengths go round.
  */
 void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set);
-bool mr_sched_is_least(struct mr_sched *s, const struct mr_load *load);
-static inline unsigned mr_sched_pick_even(struct mr_sched *s, const struct mr_load *load, unsigned n)
+static inline bool mr_sched_is_turn(const struct mr_sched *s)
 {
-    unsigned i = s->next;
-
-    if (__builtin_expect(s->answers, 0)) {
-        i = (i ? i : n) - 1;
-        return s->used < MR_SCHED_QUANTUM && s->even >> i & 1 && load[i].weight == MR_WEIGHT_MAX ? i : n;
-    }
-    return s->even >> i & 1 && (s->due[i] <= s->least || mr_sched_is_least(s, load)) ? i : n;
+    return s->even >> s->next & 1 && s->due[s->next] <= s->least;
+}
+bool mr_sched_find_least(struct mr_sched *s, const struct mr_load *load);
+/* One that answers is for the one that was taken last, if that takes it again. */
+static inline unsigned mr_sched_last(const struct mr_sched *s, unsigned n)
+{
+    return (s->next && s->next < n ? s->next : n) - 1;
+}
+static inline bool mr_sched_takes_again(const struct mr_sched *s, const struct mr_load *load, unsigned last)
+{
+    return s->used < MR_SCHED_QUANTUM && s->even >> last & 1 && load[last].weight == MR_WEIGHT_MAX;
 }
 
 /*
@@ -122,18 +127,23 @@ static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s
         mr_sched_count(p, s, load, n, i, len);
 }
 /*
- * The same after mr_sched_pick_even, of a packet shorter than a quantum. One that was down does not catch up with what
- * the others have carried meanwhile.
+ * The same of the turn of s->next, which is returned, and of the last that is taken again. One that was down does not
+ * catch up with what the others have carried meanwhile.
  */
-static inline void mr_sched_charge_even(struct mr_sched *s, unsigned n, unsigned i, unsigned len)
+static inline unsigned mr_sched_take_turn(struct mr_sched *s, unsigned n, uint64_t len)
 {
-    unsigned cost = len + MR_SCHED_PACKET;
+    unsigned i = s->next;
 
-    if (s->due[i] > s->now)
-        s->now = s->due[i];
-    s->due[i] = s->now + cost;
-    s->used = (i == s->next ? 0 : s->used) + cost;
+    s->due[i] = (s->due[i] > s->now ? s->due[i] : s->now) + len + MR_SCHED_PACKET;
     s->next = i + 1 < n ? i + 1 : 0;
+    return i;
+}
+static inline void mr_sched_take_again(struct mr_sched *s, unsigned last, uint64_t len)
+{
+    if (s->due[last] > s->now)
+        s->now = s->due[last];
+    s->due[last] = s->now + len + MR_SCHED_PACKET;
+    s->used += (unsigned)len + MR_SCHED_PACKET;
 }
 
 /*

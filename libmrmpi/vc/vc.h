@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/channel/channel.h"
 
 struct mr_vc_upcalls {
@@ -42,8 +43,8 @@ void mr_vc_quiet(void);
 /* True while peers may still need this process to poll: a channel says so. */
 bool mr_vc_lingers(void);
 
-extern struct mr_vc **mr_vcs; /* by world rank; NULL: not made yet. For mr_vc_get_peer only */
-struct mr_vc *mr_vc_make(int world_rank);
+extern MR_OWN struct mr_vc **mr_vcs; /* by world rank; NULL: not made yet. For mr_vc_get_peer only */
+struct mr_vc *mr_vc_make(int world_rank);  /* if it is not made yet; never NULL */
 static inline struct mr_vc *mr_vc_known_peer(int world_rank) /* NULL: not made yet */
 {
     return mr_vcs[world_rank];

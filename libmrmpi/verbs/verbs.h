@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/verbs/completion.h"
 #include "libmrmpi/verbs/rail.h"
 
@@ -26,7 +27,10 @@ struct mr_verbs {
     struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */
     bool answered;        /* something has been sent since the first of them came into this list */
 };
-extern struct mr_verbs mr_verbs;
+extern MR_OWN struct mr_verbs mr_verbs;
+/* The same for who is not in this library: how many rails are open, and rail i. */
+unsigned mr_verbs_num_rails(void);
+struct mr_rail *mr_verbs_rail(unsigned i);
 
 struct mr_verbs_handlers {
     /* A packet came in over a connection; data is valid during the call. */

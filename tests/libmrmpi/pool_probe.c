@@ -99,7 +99,7 @@ static void open_all(void)
     setenv("MRMPI_LEAKS", "yes", 1);
     CHECK(!mr_config_init());
     CHECK(!mr_verbs_open(&handlers, 8192, true, NULL, NULL));
-    rail = &mr_verbs.rail[0];
+    rail = mr_verbs_rail(0);
     memory = aligned_alloc(4096, bytes);
     data = aligned_alloc(4096, MOST * SIZE);
     for (unsigned i = 0; i < MOST; i++)

@@ -48,13 +48,17 @@ END_TEST
 /* Picks and charges a short packet in a few instructions where that is possible. */
 static unsigned take_even(struct mr_sched *s, const struct mr_load *load, unsigned n, unsigned len, unsigned *few)
 {
-    unsigned i = mr_sched_pick_even(s, load, n);
+    unsigned last = mr_sched_last(s, n);
 
-    if (i == n)
-        return take(s, load, n, len);
-    mr_sched_charge_even(s, n, i, len);
     ++*few;
-    return i;
+    if (s->answers && mr_sched_takes_again(s, load, last)) {
+        mr_sched_take_again(s, last, len);
+        return last;
+    }
+    if (!s->answers && (mr_sched_is_turn(s) || mr_sched_find_least(s, load)))
+        return mr_sched_take_turn(s, n, len);
+    --*few;
+    return take(s, load, n, len);
 }
 
 static uint32_t up_of(const struct mr_load *load, unsigned n)
@@ -66,37 +70,87 @@ static uint32_t up_of(const struct mr_load *load, unsigned n)
     return set;
 }
 
-/* Packets of all lengths, answers among them, while subchannels go down and come back: the turns are those of pick. */
-START_TEST(even_ones_have_the_same_turns)
+/* Packets of one length that answer nothing: the turns are those of pick, from the first on. */
+START_TEST(even_ones_take_turns)
 {
-    enum { ROUNDS = 20000 };
+    enum { ROUNDS = 2000 };
     unsigned n = 2 + (unsigned)_i, few = 0;
-    uint64_t due[2][MR_SUBS_MAX] = {0};
-    struct mr_sched a = {.due = due[0], .used = MR_SCHED_QUANTUM}, b = {.due = due[1], .used = MR_SCHED_QUANTUM};
+    struct mr_sched a = {.due = (uint64_t[MR_SUBS_MAX]){0}}, b = {.due = (uint64_t[MR_SUBS_MAX]){0}};
+    struct mr_load load[MR_SUBS_MAX];
+
+    set(load, n, MR_WEIGHT_MAX);
+    mr_sched_even(&fair, &b, up_of(load, n));
+    for (unsigned r = 0; r < ROUNDS; r++)
+        ck_assert_uint_eq(take_even(&b, load, n, 8, &few), take(&a, load, n, 8));
+    ck_assert_uint_eq(few, ROUNDS);
+    load[0].weight = MR_WEIGHT_MAX / 2;
+    ck_assert(!mr_sched_find_least(&b, load)); /* they are not even any more */
+}
+END_TEST
+
+/* Who gets the longest packet in each turn of all is passed over when it has carried a quantum more. */
+START_TEST(even_ones_are_passed_over)
+{
+    unsigned n = 2 + (unsigned)_i, few = 0;
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
+    struct mr_load load[MR_SUBS_MAX];
+
+    set(load, n, MR_WEIGHT_MAX);
+    mr_sched_even(&fair, &s, up_of(load, n));
+    for (unsigned r = 0; r < 2000 * n; r++) {
+        uint64_t most = 0, least = UINT64_MAX;
+
+        take_even(&s, load, n, s.next == 0 ? 199 : 8, &few);
+        for (unsigned i = 0; i < n; i++) {
+            most = s.due[i] > most ? s.due[i] : most;
+            least = s.due[i] < least ? s.due[i] : least;
+        }
+        ck_assert_uint_le(most - least, MR_SCHED_QUANTUM + MR_SCHED_PACKET + 199);
+    }
+    ck_assert_uint_gt(few, 1700 * n);
+}
+END_TEST
+
+/*
+ * Packets of all lengths, answers among them, while subchannels go down and come back: what those that are up have
+ * carried since then differs by two quanta and the longest packet at most, from what may differ as much, and all of it
+ * goes over them.
+ */
+START_TEST(even_ones_carry_the_same)
+{
+    enum { ROUNDS = 20000, LONGEST = 20000 + MR_SCHED_PACKET };
+    unsigned n = 2 + (unsigned)_i, few = 0;
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
+    uint64_t carried[MR_SUBS_MAX] = {0};
     struct mr_load load[MR_SUBS_MAX];
 
     srand((unsigned)_i + 1);
     set(load, n, MR_WEIGHT_MAX);
-    mr_sched_even(&fair, &b, up_of(load, n));
+    mr_sched_even(&fair, &s, up_of(load, n));
     for (unsigned r = 0; r < ROUNDS; r++) {
         unsigned len = rand() % 8 ? 8 : rand() % 2 ? (unsigned)rand() % 200 : (unsigned)rand() % 20000, got;
+        uint64_t most = 0, least = UINT64_MAX;
 
         if (rand() % 100 == 0) {
             load[(unsigned)rand() % n].up = rand() % 3;
-            mr_sched_even(&fair, &b, up_of(load, n));
+            mr_sched_even(&fair, &s, up_of(load, n));
+            memset(carried, 0, sizeof carried);
         }
-        a.answers = b.answers = rand() % 5 == 0;
+        s.answers = rand() % 5 == 0;
         if (!up_of(load, n))
             continue;
-        got = len < 200 ? take_even(&b, load, n, len, &few) : take(&b, load, n, len);
-        ck_assert_uint_eq(got, take(&a, load, n, len));
-        ck_assert(!memcmp(due[0], due[1], sizeof due[0]) && a.next == b.next && a.used == b.used && a.now == b.now);
+        got = len < 200 ? take_even(&s, load, n, len, &few) : take(&s, load, n, len);
+        ck_assert(load[got].up);
+        carried[got] += len + MR_SCHED_PACKET;
+        for (unsigned i = 0; i < n; i++) {
+            if (!load[i].up)
+                continue;
+            most = carried[i] > most ? carried[i] : most;
+            least = carried[i] < least ? carried[i] : least;
+        }
+        ck_assert_uint_le(most - least, 2 * (2 * MR_SCHED_QUANTUM + LONGEST));
     }
     ck_assert_uint_gt(few, ROUNDS / 5);
-    load[0].weight = MR_WEIGHT_MAX / 2;
-    b.least = 0;
-    b.answers = false;
-    ck_assert_uint_eq(mr_sched_pick_even(&b, load, n), n); /* it is not even any more */
 }
 END_TEST
 
@@ -793,7 +847,9 @@ int main(void)
     tcase_add_test(t, a_slow_port_is_for_what_the_fast_one_has_no_time_for);
     tcase_add_test(t, paths_of_a_port_take_turns);
     tcase_add_test(t, nobody_catches_up);
-    tcase_add_loop_test(t, even_ones_have_the_same_turns, 0, 7);
+    tcase_add_loop_test(t, even_ones_take_turns, 0, 7);
+    tcase_add_loop_test(t, even_ones_are_passed_over, 0, 7);
+    tcase_add_loop_test(t, even_ones_carry_the_same, 0, 7);
     tcase_add_test(t, light_ones_are_left_out);
     tcase_add_test(t, no_rail);
     tcase_add_loop_test(t, covers, 0, 10);

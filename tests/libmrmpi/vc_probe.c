@@ -145,7 +145,7 @@ static void exchange(unsigned char *buf)
 
     for (unsigned i = 0; i < packets; i++)
         for (int r = 0; r < job->size; r++) {
-            struct mr_vc *vc = mr_vc_get_peer(r);
+            struct mr_vc *vc = mr_vc_make(r);
             struct mr_hdr hdr = { .kind = DATA, .tag = (int32_t)i };
 
             if (skips(r))
@@ -159,7 +159,7 @@ static void exchange(unsigned char *buf)
         }
     for (int r = 0; r < job->size; r++)
         if (!skips(r))
-            want_put(mr_vc_get_peer(r), &peers[r]);
+            want_put(mr_vc_make(r), &peers[r]);
     while (busy) {
         mr_vc_poll();
         busy = !mr_vc_drained();
@@ -170,7 +170,7 @@ static void exchange(unsigned char *buf)
         struct mr_hdr hdr = { .kind = BYE };
 
         if (!skips(r))
-            send_or_die(mr_vc_get_peer(r), &hdr, NULL, 0);
+            send_or_die(mr_vc_make(r), &hdr, NULL, 0);
     }
     for (busy = true; busy;) {
         mr_vc_poll();
