@@ -17,7 +17,9 @@
 #include "libmrmpi/link/kinds.h"
 #include "libmrmpi/link/slots.h"
 #include "libmrmpi/route/policy.h"
+#include "libmrmpi/route/quota.h"
 #include "libmrmpi/route/rules.h"
+#include "libmrmpi/verbs/contexts.h"
 #include "mrrun/environment.h"
 #include "mrrun/pairs.h"
 #include "mrrun/values.h"
@@ -195,6 +197,20 @@ static const char *describe_delivery(unsigned kind, bool native)
     return native ? ", native: WHAT IS LOST IS LOST" : " made reliable: the receiver acknowledges";
 }
 
+/* Ranks of the fullest host; 1: where ranks are is not known. */
+static unsigned fullest(const struct mrrun_options *o)
+{
+    if (!o->ranks || o->num_hosts < 1)
+        return 1;
+    return (unsigned)(o->ppn ? o->ppn : (o->ranks + o->num_hosts - 1) / o->num_hosts);
+}
+
+/* Ranks that may have connections: as it is with current adapters, if that follows from those of the hosts. */
+static int rc_peers(const struct mrrun_options *o)
+{
+    return mr_config.rc_peers ? mr_config.rc_peers : (int)mr_quota_peers(MR_CONTEXTS_CURRENT, fullest(o));
+}
+
 /* Ranks on other hosts, as one sees it that is on the emptiest host; 0: where ranks are is not known. */
 static int others(const struct mrrun_options *o)
 {
@@ -212,7 +228,7 @@ static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
     const char *why;
 
     puts("\nKinds of links, the preferred one first");
-    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, others(e->opts) > mr_config.rc_peers, kinds, &why)) {
+    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, others(e->opts) > rc_peers(e->opts), kinds, &why)) {
         printf("  ERROR: %s=%s is not %s: MPI_Init will fail\n", why,
                !strcmp(why, "MRMPI_LINKS") ? mr_config.links : mr_config.reliable, mr_kinds_form(why, form));
         return false;
@@ -222,8 +238,8 @@ static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
                describe_delivery(kinds->kind[k], kinds->native[kinds->kind[k]]));
     if (!strcasecmp(mr_config.links, "auto"))
         printf("  (auto: " MR_LINKS_AUTO
-               ", and with more than %d ranks on other hosts, MRMPI_RC_PEERS, " MR_LINKS_AUTO_MANY ")\n",
-               mr_config.rc_peers);
+               ", and with more than %d ranks on other hosts, MRMPI_RC_PEERS%s, " MR_LINKS_AUTO_MANY ")\n",
+               rc_peers(e->opts), mr_config.rc_peers ? "" : " by default");
     printf("  (MRMPI_LINKS: %s; MRMPI_RELIABLE: %s)\n", origin_of(e, "MRMPI_LINKS"), origin_of(e, "MRMPI_RELIABLE"));
     return true;
 }
@@ -295,7 +311,7 @@ static bool print_table(const struct explain *e, const struct mr_kinds *kinds, b
     return true;
 }
 
-static void print_connections(unsigned kinds)
+static void print_connections(const struct mrrun_options *o, unsigned kinds)
 {
     unsigned connected = mr_kinds_that_are(kinds, MR_IS_CONNECTED);
 
@@ -305,9 +321,11 @@ static void print_connections(unsigned kinds)
         puts("  connections: none; two queue pairs for each rail reach all ranks");
     else if (mr_config.rc_after)
         printf("  connections: to %d ranks of other hosts at most, after %d packets or with a large message\n",
-               mr_config.rc_peers, mr_config.rc_after);
+               rc_peers(o), mr_config.rc_after);
     else
-        printf("  connections: to %d ranks of other hosts at most; all others by datagrams\n", mr_config.rc_peers);
+        printf("  connections: to %d ranks of other hosts at most; all others by datagrams\n", rc_peers(o));
+    if (connected && connected != kinds && !mr_config.rc_peers)
+        puts("  (fewer if an adapter is a ConnectX-3 or older)");
 }
 
 /* That of the ranks: a bad word is complained of by them. */
@@ -331,10 +349,10 @@ static void print_rings(void)
     puts("    what is longer, goes with large messages or finds no free slot is sent over the connection");
 }
 
-static void print_budgets(const struct mr_kinds *kinds)
+static void print_budgets(const struct mrrun_options *o, const struct mr_kinds *kinds)
 {
     puts("\nBudgets of a rank");
-    print_connections(mr_kinds_set(kinds));
+    print_connections(o, mr_kinds_set(kinds));
     if (mr_kinds_that_are(mr_kinds_set(kinds), MR_IS_RING))
         print_rings();
     printf("  queues: %d receive buffers for each rail, %d sends for each queue pair\n", mr_config.srq_depth,
@@ -431,7 +449,7 @@ int explain(const struct explain *e)
     by_ring = ring_design() != MR_RING_ZEROCOPY;
     if (ok) {
         ok = print_table(e, &kinds, by_ring, &rules);
-        print_budgets(&kinds);
+        print_budgets(e->opts, &kinds);
         print_large(&kinds, by_ring);
         ok = print_policies(e, &q) && ok;
     }

@@ -86,9 +86,11 @@ const struct mr_config_row mr_config_rows[] = {
      "for experts: which kind of link carries which messages, as \"eager size<=2K count>=16: rc,ud\", or @ and the "
      "name of a file of such rules; mrrun --explain shows what they come to. Empty: MRMPI_LINKS alone decides",
      MR_TOPIC_RAILS, AT_INIT},
-    {"MRMPI_RC_PEERS", NULL, FIELD(rc_peers), INT, "128", 1, 1000000, "ranks",
+    {"MRMPI_RC_PEERS", NULL, FIELD(rc_peers), INT, "0", 0, 1000000, "ranks",
      "with rc,ud or uc,ud in MRMPI_LINKS: so many ranks of other hosts have a connection at the same time, those "
-     "with which most is exchanged; the others are reached by datagrams. More takes memory here and in the adapter",
+     "with which most is exchanged; the others are reached by datagrams. More takes memory here, and in the adapter, "
+     "which is slower with more than it can keep at hand. 0: what it keeps (ConnectX-2 and older 128, ConnectX-3 1024, "
+     "others 16384), divided by the ranks of the fullest host",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RC_AFTER", NULL, FIELD(rc_after), INT, "0", 0, 1000000, "packets",
      "the same: a rank gets its connection after so many packets to it and from it, or with the first large message. "

@@ -7,6 +7,9 @@
  * or with its first large message; if there are as many as may be (MRMPI_RC_PEERS), only if another one deserves it
  * less (quota.h), whose connection is closed first, by both ends, when nothing is under way on it (epoch.c).
  *
+ * How many may be follows from what the adapters here serve at their full rate (verbs/contexts.h), in equal parts for
+ * the ranks of the job's fullest host.
+ *
  * The budget is each rank's own. A rank that is asked for a connection and has no room leaves it out of its answer, or
  * refuses, and is asked again after a pause, if it still matters. Only a large message that was promised by RDMA, and
  * lost its connection before it went, has one beyond the budget: two full ranks would wait for each other. In a job
@@ -19,28 +22,38 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/contexts.h"
 
 #define TICK_NS     10000000ull
 #define LARGE_COUNT 64 /* packets that a large message counts for */
 
-/* Ranks on other hosts, as that rank sees it that has the most of them. */
-static unsigned most_others(const struct mr_launch *launch)
+/* Ranks on the fullest host, and on other hosts as that rank sees it that has the most of them. */
+static void count_ranks(const struct mr_launch *launch, unsigned *fullest, unsigned *others)
 {
-    int *ranks = calloc((size_t)launch->num_nodes, sizeof *ranks), fewest = launch->size;
+    int *ranks = calloc((size_t)launch->num_nodes, sizeof *ranks), fewest = launch->size, most = 1;
 
+    *fullest = *others = (unsigned)launch->size;
     if (!ranks)
-        return (unsigned)launch->size;
+        return;
     for (int r = 0; r < launch->size; r++)
         ranks[launch->node_of[r]]++;
-    for (int n = 0; n < launch->num_nodes; n++)
+    for (int n = 0; n < launch->num_nodes; n++) {
         fewest = ranks[n] < fewest ? ranks[n] : fewest;
+        most = ranks[n] > most ? ranks[n] : most;
+    }
     free(ranks);
-    return (unsigned)(launch->size - fewest);
+    *fullest = (unsigned)most;
+    *others = (unsigned)(launch->size - fewest);
 }
 
 bool mr_budget_exceeded(const struct mr_launch *launch)
 {
-    return most_others(launch) > (unsigned)mr_config.rc_peers;
+    unsigned fullest, others;
+
+    count_ranks(launch, &fullest, &others);
+    if (!mr_config.rc_peers)
+        mr_config.rc_peers = (int)mr_quota_peers(mr_verbs_contexts(), fullest);
+    return others > (unsigned)mr_config.rc_peers;
 }
 
 void mr_budget_init(void)

@@ -11,7 +11,10 @@
 /* ---- at the start ------------------------------------------------------------------------------------------------ */
 
 void mr_connect_init(void); /* before others subscribe to what happens to peers */
-/* More ranks are on other hosts than one may have connections to. The same for all ranks of the job. */
+/*
+ * More ranks are on other hosts than one may have connections to. Sets that, if MRMPI_RC_PEERS is 0. The same for all
+ * ranks, if they have adapters of one type: else some may use datagrams, too, and others not.
+ */
 bool mr_budget_exceeded(const struct mr_launch *launch);
 void mr_budget_init(void);
 

@@ -17,6 +17,15 @@ enum mr_quota_answer {
 };
 
 /*
+ * Peers that each of so many ranks of a host may have connections to, if its adapters serve so many queue pairs (a
+ * connection takes one of each adapter).
+ */
+static inline unsigned mr_quota_peers(unsigned contexts, unsigned ranks)
+{
+    return contexts > ranks && ranks ? contexts / ranks : 1;
+}
+
+/*
  * held: peers with connections, those that close among them; wanted: without those; most: as many as may be. use: what
  * the new one is worth, spare: what the least useful of the old ones is, of those that can be closed; UINT32_MAX: none.
  */

@@ -113,8 +113,9 @@ tests/libmrmpi/test_adapt_SRCS := tests/libmrmpi/test_adapt.c libmrmpi/route/ada
 tests/libmrmpi/test_adapt_PKGS := check
 tests/libmrmpi/test_regcache_SRCS := tests/libmrmpi/test_regcache.c libmrmpi/memory/regcache.c
 tests/libmrmpi/test_regcache_PKGS := check
-tests/libmrmpi/test_select_SRCS := tests/libmrmpi/test_select.c libmrmpi/verbs/select.c
-tests/libmrmpi/test_select_PKGS := check
+tests/libmrmpi/test_select_SRCS := tests/libmrmpi/test_select.c $(addprefix libmrmpi/verbs/,select.c contexts.c) $(RAIL_TEST_BASE)
+tests/libmrmpi/test_select_PKGS := check libibverbs
+tests/libmrmpi/test_select_LDLIBS := -lpthread
 tests/libmrmpi/test_device_SRCS := tests/libmrmpi/test_device.c $(addprefix libmrmpi/verbs/,cq.c later.c device.c gid.c port.c select.c) \
     $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_device_PKGS := check libibverbs

@@ -5,6 +5,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/connect/internal.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/contexts.h"
 #include "tests/check.h"
 
 #define PEERS 4u
@@ -24,12 +25,18 @@ static struct mr_address address[PEERS];
 static struct mr_load load[PEERS];
 static struct mr_peer *parked; /* the last that was told so */
 static uint64_t clock_ns;
+static unsigned contexts; /* of the adapters here */
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
 
 uint64_t mr_clock_ns(void)
 {
     return clock_ns;
+}
+
+unsigned mr_verbs_contexts(void)
+{
+    return contexts;
 }
 
 static uint32_t none_received(const struct mr_vc *vc)
@@ -333,11 +340,38 @@ START_TEST(what_the_peer_gives_up)
 }
 END_TEST
 
+/* Two hosts, one of them with three ranks. */
+static bool exceeded(unsigned adapters_have, int setting)
+{
+    static int node_of[] = {0, 1, 1, 0, 1};
+
+    launch.num_nodes = 2;
+    launch.node_of = node_of;
+    contexts = adapters_have;
+    mr_config.rc_peers = setting;
+    return mr_budget_exceeded(&launch);
+}
+
+START_TEST(follows_from_adapters)
+{
+    ck_assert(!exceeded(9, 0)); /* three for each: as many as there are on the other host at most */
+    ck_assert_int_eq(mr_config.rc_peers, 3);
+    ck_assert(exceeded(8, 0));
+    ck_assert_int_eq(mr_config.rc_peers, 2);
+    ck_assert(exceeded(1, 0));
+    ck_assert_int_eq(mr_config.rc_peers, 1);
+    ck_assert(!exceeded(1, 3)); /* what is set holds */
+    ck_assert(exceeded(1000, 2));
+    ck_assert_int_eq(mr_config.rc_peers, 2);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("budget");
 
     tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, follows_from_adapters);
     tcase_add_test(c, what_is_rationed);
     tcase_add_test(c, what_suffices);
     tcase_add_test(c, the_first_come);

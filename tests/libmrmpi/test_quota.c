@@ -76,9 +76,23 @@ START_TEST(pauses)
 }
 END_TEST
 
+START_TEST(peers)
+{
+    ck_assert_uint_eq(mr_quota_peers(128, 1), 128);
+    ck_assert_uint_eq(mr_quota_peers(128, 8), 16);
+    ck_assert_uint_eq(mr_quota_peers(128, 127), 1);
+    ck_assert_uint_eq(mr_quota_peers(128, 128), 1);
+    ck_assert_uint_eq(mr_quota_peers(128, 1000), 1);
+    ck_assert_uint_eq(mr_quota_peers(16384, 128), 128);
+    ck_assert_uint_eq(mr_quota_peers(128, 0), 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("quota");
+
+    tcase_add_test(t, peers);
 
     tcase_add_test(t, room);
     tcase_add_test(t, one_that_closes);

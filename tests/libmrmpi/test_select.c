@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ports MRMPI_DEVICES names. */
+/* Which ports MRMPI_DEVICES names, and how many queue pairs adapters serve well. */
 #include <stddef.h>
 
+#include "libmrmpi/verbs/contexts.h"
 #include "libmrmpi/verbs/select.h"
 #include "tests/check.h"
 
@@ -33,9 +34,26 @@ START_TEST(one)
 }
 END_TEST
 
+static const struct {
+    const char *type;
+    unsigned contexts;
+} adapters[] = {
+    {"MT23108", 128}, {"MT25418\n", 128}, {"MT26428", 128}, {"MT4099", 1024}, {"MT4103\n", 1024},
+    {"MT4113", MR_CONTEXTS_CURRENT}, {"MT4123\n", MR_CONTEXTS_CURRENT}, {"MT", MR_CONTEXTS_CURRENT},
+    {"23108", MR_CONTEXTS_CURRENT}, {"", MR_CONTEXTS_CURRENT}, {NULL, MR_CONTEXTS_CURRENT},
+};
+
+START_TEST(contexts)
+{
+    ck_assert_uint_eq(mr_contexts_of(adapters[_i].type), adapters[_i].contexts);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("select");
+
+    tcase_add_loop_test(t, contexts, 0, sizeof(adapters) / sizeof(adapters[0]));
 
     tcase_add_loop_test(t, one, 0, sizeof(cases) / sizeof(cases[0]));
     return check_run(t, NULL);

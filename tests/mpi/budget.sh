@@ -6,10 +6,11 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export MRMPI_LINKS=rc,ud MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=0
 
+net=$root/etc/topologies/two-hosts-two-rails.net model=
 job() { # RANKS PROGRAM ARGS...: on two hosts
   local ranks=$1
   shift
-  timeout -k 5 100 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" -- \
+  timeout -k 5 100 simfab run --topology "$net" ${model:+--model "$model"} -- \
     timeout -k 5 90 mrrun -n "$ranks" --ppn $(((ranks + 1) / 2)) --stats "$BUILD/tests/mpi/$1" "${@:2}" >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   grep -v ' info: ' "$tmp/out" | sed 's/^/# /' | tail -n 20
@@ -41,4 +42,20 @@ unset MRMPI_RC_AFTER
 export MRMPI_RC_PEERS=128
 ok "with room for all" job 4 coll
 is "nobody goes by datagrams" "$(counted acks_sent) $(counted evicted)" "0 0"
+
+# by what the adapters serve at their full rate: 128 queue pairs for 12 ranks
+unset MRMPI_RC_PEERS MRMPI_LINKS
+held() { sed -n 's/.* connections_most=\([0-9]*\).*/\1/p' "$tmp/out" | sort | uniq -c | xargs; } # RANKS HAVE, ...
+model=ddr-connectx
+ok "24 ranks over old adapters" job 24 coll
+is "each has as many connections as its part of them" "$(held)" "24 10"
+no_leak
+model=hdr
+ok "24 ranks over current adapters" job 24 coll
+is "which have room for all" "$(counted acks_sent) $(held)" "0 "
+model= net=$tmp/mixed.net
+sed '/^caguid=0x2c900000010/i devid=0x634a' "$root/etc/topologies/two-hosts-two-rails.net" >"$net"
+ok "old adapters on one host" job 24 coll
+is "whose peers have connections to all of its ranks" "$(held)" "12 12"
+no_leak
 done_testing

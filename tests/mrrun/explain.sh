@@ -17,7 +17,7 @@ is "with value and origin" "$(setting MRMPI_EAGER_MAX)" "8K default"
 like "the job's name is made up" '^Job mrrun-[0-9]+: nothing is started' "$tmp/out"
 like "rc alone, native" '^  rc  reliable connections: the adapter delivers, native$' "$tmp/out"
 is "what that amounts to, as rules" "$(rules)" "1 rdma: rc;2 any: rc;"
-like "which follows from the number of ranks" '^  \(auto: rc, and with more than 128 ranks on other hosts, MRMPI_RC_PEERS, rc,ud\)$' "$tmp/out"
+like "which follows from the number of ranks" '^  \(auto: rc, and with more than 16384 ranks on other hosts, MRMPI_RC_PEERS by default, rc,ud\)$' "$tmp/out"
 like "no budget of connections" '^  connections: to every rank of another host' "$tmp/out"
 like "no fabricd" '^  fabricd at /run/fabricd/fabricd.sock (is not there|cannot be asked).*: all messages on service level 0$' "$tmp/out"
 like "from where on messages are striped" '^  from 16K on: cut over the rails' "$tmp/out"
@@ -39,6 +39,8 @@ is "a job as large as connections reach" "$(kinds_of -n 256 --hosts h1,h2)" "rc 
 is "a larger one" "$(kinds_of -n 258 --hosts h1,h2)" "rc ud "
 is "with ranks of which one is on a host of its own" "$(kinds_of -n 129 --ppn 64 --hosts h1,h2,h3)" "rc "
 is "and one more" "$(kinds_of -n 130 --ppn 129 --hosts h1,h2)" "rc ud "
+is "more ranks share an adapter" "$(kinds_of -n 300 --ppn 150 --hosts h1,h2)" "rc ud "
+like "which is told" '^  connections: to 109 ranks of other hosts at most; all others by datagrams$' "$tmp/out"
 is "fewer connections" "$(MRMPI_RC_PEERS=4 kinds_of -n 10 --hosts h1,h2)" "rc ud "
 
 export MRMPI_LINKS=rc,ud MRMPI_RC_AFTER=16 MRMPI_STRIPE_MIN=64K

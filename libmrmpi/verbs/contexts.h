@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How many queue pairs an adapter serves at its full rate: contexts of more do not stay in its cache, and each message
+ * over another one waits for memory. No device says that.
+ */
+#ifndef MRMPI_VERBS_CONTEXTS_H
+#define MRMPI_VERBS_CONTEXTS_H
+
+/* Of an adapter of that type, as sysfs has it (hca_type, "MT4123"); NULL or unknown: as current ones. Pure. */
+unsigned mr_contexts_of(const char *type);
+#define MR_CONTEXTS_CURRENT 16384u
+
+/* The least of the adapters here that MRMPI_DEVICES names. They need not be open. */
+unsigned mr_verbs_contexts(void);
+
+#endif
