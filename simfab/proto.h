@@ -67,7 +67,7 @@ struct sf_welcome {
     uint64_t poll_ps;          /* what a poll that found something costs the caller */
     uint64_t poll_empty_ps;    /* what a poll that found nothing costs the caller */
     uint32_t cpu_factor_milli; /* measured CPU time of the caller counts times this / 1000; 0: not at all */
-    uint32_t pad;
+    uint32_t copy_ps_per_kib;  /* what copying 1024 bytes takes; 0: no time */
     uint64_t now_ps; /* PROC, QUERY: the engine's virtual time; clocks of processes without actors begin here */
 };
 
@@ -87,6 +87,8 @@ enum sf_actor_state {
     SF_ACTOR_READY = 6,
     SF_ACTOR_LOCK = 7,    /* waits for another thread of its process, which says so by nudged: a lock, a join, ... */
 };
+
+#define SF_LOOK_CALLS 8u /* more calls than this in one look at memory: it led to something */
 
 struct sf_actor {
     uint32_t state; /* enum sf_actor_state; also the futex word. The client sets all but RUNNING, the

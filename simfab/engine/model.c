@@ -81,6 +81,7 @@ static const struct model_key keys[] = {
     {"program", "clock_read_ns", KEY_U64, FIELD(clock_read_ps), NS, 0, SECOND_NS, "25"},
     {"program", "poll_ns", KEY_U64, FIELD(poll_ps), NS, 0, SECOND_NS, "50"},
     {"program", "poll_empty_ns", KEY_U64, FIELD(poll_empty_ps), NS, 0, SECOND_NS, "20"},
+    {"program", "copy_mbytes_per_s", KEY_U32, FIELD(copy_mbytes_per_s), 1, 0, 1e6, "0"},
     {"program", "cpu_factor", KEY_U32, FIELD(cpu_factor_milli), 1000, 0, 1000, "0"},
 
     {"fault", "loss", KEY_REAL, FIELD(loss), 1, 0, 1, "0"},

@@ -94,7 +94,8 @@ struct model {
 
     /* the program's own costs */
     uint64_t clock_read_ps, poll_ps, poll_empty_ps;
-    uint32_t cpu_factor_milli; /* measured CPU time times this / 1000 */
+    uint32_t copy_mbytes_per_s; /* of a copy by the program; 0: it takes no time */
+    uint32_t cpu_factor_milli;  /* measured CPU time times this / 1000 */
 
     /* faults */
     double loss; /* probability that a data packet is lost on a cable */

@@ -18,7 +18,6 @@
 #include "simfab/engine/world.h"
 
 #define EVENT_BATCH       512       /* events between two looks at the real world */
-#define LOOK_CALLS        8u        /* more calls than this in one look: it led to something */
 #define CLOCKS_READ_PS    1000000000ull /* what a process may have seen pass before it attached */
 #define COMING_US         200           /* between two looks at threads that are about to come back */
 #define HOLD_US           10000         /* between two looks at whether the subnet manager is done */
@@ -36,7 +35,7 @@ void sched_activity(struct sched *sc)
 /* Did the actor, woken only to look, find something? One that ran freely has made many calls for nothing. */
 static bool look_was_fruitful(const struct actor *a)
 {
-    return (!a->free && __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED) - a->run_calls > LOOK_CALLS) ||
+    return (!a->free && __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED) - a->run_calls > SF_LOOK_CALLS) ||
            __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED) != a->head_before;
 }
 

@@ -235,7 +235,8 @@ static struct sf_welcome welcome(const struct sim *s)
                                .post_ps = m->post_ps,
                                .poll_ps = m->poll_ps,
                                .poll_empty_ps = m->poll_empty_ps,
-                               .cpu_factor_milli = m->cpu_factor_milli};
+                               .cpu_factor_milli = m->cpu_factor_milli,
+                               .copy_ps_per_kib = m->copy_mbytes_per_s ? 1024000000u / m->copy_mbytes_per_s : 0};
 }
 
 static void attach_process(struct server *v, struct source *src, struct host *host, uint32_t rank)

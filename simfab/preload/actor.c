@@ -417,6 +417,17 @@ uint64_t sfp_actor_time(void)
     return self ? sfp_now(self) : 0;
 }
 
+/* A look at memory that led to a copy led to something. */
+void sfp_actor_copied(size_t n)
+{
+    struct sf_actor *a = self;
+
+    if (!a || blocked || !sfp_proc.welcome.copy_ps_per_kib || sfp_proc.dead)
+        return;
+    sfp_spend(a, n * sfp_proc.welcome.copy_ps_per_kib / 1024);
+    __atomic_store_n(&a->calls, a->calls + SF_LOOK_CALLS + 1, __ATOMIC_RELEASE);
+}
+
 /* While an actor runs the engine need not know. */
 void sfp_actor_tell(void)
 {

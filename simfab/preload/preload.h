@@ -194,6 +194,7 @@ void sfp_guest_stays(void); /* it takes part like others that call verbs */
 uint32_t sfp_actor_slots(void);                    /* no actor has a later slot */
 struct sf_actor *sfp_actor_by_tid(uint32_t tid);   /* NULL: that thread is no actor */
 struct sf_actor *sfp_actor_awaiting(void);         /* this thread, if it may wait as await.c does */
+void sfp_actor_copied(size_t n);                   /* this thread has copied so many bytes, which takes time */
 uint64_t sfp_actor_time(void);                     /* this thread's clock, 0 if it is no actor */
 void sfp_actor_tell(void); /* the engine hears of nudges by this thread, at once or when it stops */
 

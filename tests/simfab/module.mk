@@ -70,7 +70,10 @@ SCRIPT_TESTS += tests/simfab/migrate.sh tests/simfab/timeouts.sh tests/simfab/dr
 TESTPROGS += tests/simfab/test_cpu_factor
 tests/simfab/test_cpu_factor_SRCS := tests/simfab/test_cpu_factor.c
 tests/simfab/test_cpu_factor_PKGS := libibverbs
-SCRIPT_TESTS += tests/simfab/cpu_factor.sh tests/simfab/errors.sh tests/simfab/odp.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
+TESTPROGS += tests/simfab/copies
+tests/simfab/copies_SRCS := tests/simfab/copies.c
+tests/simfab/copies_PKGS := libibverbs
+SCRIPT_TESTS += tests/simfab/copies.sh tests/simfab/cpu_factor.sh tests/simfab/errors.sh tests/simfab/odp.sh tests/simfab/verbs_api.sh tests/simfab/verbs.sh tests/simfab/lifecycle.sh
 
 # programs that others wrote, unmodified
 SCRIPT_TESTS += $(addprefix tests/simfab/,peers_perftest.sh peers_pingpong.sh peers_ucx.sh peers_mpi.sh peers_rdmacm.sh)
