@@ -126,7 +126,7 @@ static int handle_for(enum abi_kind kind, int known, void *object)
     {                                                                                                                  \
         if (unlikely(!object || object->handle || !api_tables[kind].free))                                             \
             return name##_handle(object, h);                                                                           \
-        *h = object->handle = api_handle_again(kind, object);                                                    \
+        *h = object->handle = api_handle_again(kind, object);                                                          \
         return MR_SUCCESS;                                                                                             \
     }
 NEW(type, ABI_TYPE, MPI_Datatype, MPI_DATATYPE_NULL, "datatype")

@@ -44,7 +44,7 @@ void mr_vc_quiet(void);
 bool mr_vc_lingers(void);
 
 extern MR_OWN struct mr_vc **mr_vcs; /* by world rank; NULL: not made yet. For mr_vc_get_peer only */
-struct mr_vc *mr_vc_make(int world_rank);  /* if it is not made yet; never NULL */
+struct mr_vc *mr_vc_make(int world_rank); /* if it is not made yet; never NULL */
 static inline struct mr_vc *mr_vc_known_peer(int world_rank) /* NULL: not made yet */
 {
     return mr_vcs[world_rank];
