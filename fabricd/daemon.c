@@ -96,9 +96,15 @@ int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client)
     return submit(d, TASK_DIFF, f, client);
 }
 
-int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client)
+int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client, struct text *why)
 {
-    return submit(d, TASK_APPLY, f, client);
+    int rc = store_reserve(&d->conf, f->len);
+    if (!rc)
+        return submit(d, TASK_APPLY, f, client);
+    text_printf(why, "%s: %s: the policy could not be kept, so that nothing is changed", d->conf.state, strerror(-rc));
+    log_error("%s", text_str(why));
+    text_put(why, "\n", 1);
+    return rc;
 }
 
 int daemon_verify(struct daemon *d, uint64_t client)
@@ -178,8 +184,22 @@ static bool learn_fabric(struct daemon *d, const struct manager_event *e)
     return fits;
 }
 
+/* Ports have it; at the next start the one before would be in force again. */
+static void keep_new(struct daemon *d, struct manager_event *e)
+{
+    struct text t = {0};
+    e->status = store_save(&d->conf, &d->current, ++d->generation);
+    if (!e->status)
+        return;
+    text_printf(&t, "%s: %s: the policy is in force, but could not be kept: apply it again when that is mended\n",
+                d->conf.state, strerror(-e->status));
+    server_progress(d->server, e->client, t.s, t.len);
+    text_free(&t);
+}
+
 static void on_outcome(struct daemon *d, struct manager_event *e)
 {
+    bool taken = !e->status;
     d->task_runs = false;
     if (e->task == TASK_DIFF) {
         server_done(d->server, e->client, e->status);
@@ -187,21 +207,22 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     }
     if (e->task == TASK_APPLY) {
         d->applying[0] = 0;
+        store_release(&d->conf);
         if (!e->status && same_policy(&d->current, &e->next_in_force)) {
             keep_policy(d, e);
         } else if (!e->status) {
             in_force_free(&d->current);
             d->current = e->next_in_force;
             e->next_in_force = (struct in_force){0};
-            store_save(&d->conf, &d->current, ++d->generation);
-            log_info("policy in force: generation %" PRIu64, d->generation);
+            log_info("policy in force: generation %" PRIu64, d->generation + 1);
+            keep_new(d, e);
         } else {
             log_error("the policy was not put in force: %s", strerror(-e->status));
             d->refused = e->status == -EINVAL;
         }
     }
     /* What a failed apply saw was measured against the policy that was refused. */
-    bool again = e->task == TASK_APPLY && e->status;
+    bool again = e->task == TASK_APPLY && !taken;
     if (e->task == TASK_VERIFY && !e->client && learn_fabric(d, e))
         again = true;
     if (!again)
@@ -235,57 +256,15 @@ static int on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
     return 0;
 }
 
-/* ---- levels that are free again ---- */
-
-static bool in_use(struct daemon *d, const struct lock_class *c, struct text *out)
-{
-    for (unsigned i = 0; i < d->jobs.n; i++)
-        if (!strcmp(d->jobs.job[i].class_name, c->name)) {
-            text_printf(out, "job %s has class '%s'; fabricctl job set or job del first\n", d->jobs.job[i].id, c->name);
-            return true;
-        }
-    unsigned processes = subscribers_with_levels(d, lock_levels(c));
-    if (processes)
-        text_printf(out, "%u processes of this host were given service levels of class '%s' and may still use them\n",
-                    processes, c->name);
-    return processes > 0;
-}
-
-int daemon_forget(struct daemon *d, const char *class_name, struct text *out)
-{
-    struct policy_lock lock = d->current.lock;
-    const struct lock_class *c = lock_find(&lock, class_name);
-    struct diag diag = {.file = "policy"};
-    struct qos_tables tables;
-    if (!c || (d->applying[0] && d->task_runs)) {
-        text_printf(out, c ? "a policy is being put in force; try again\n" : "no class '%s' has service levels\n",
-                    class_name);
-        return c ? -EBUSY : -ENOENT;
-    }
-    if (in_use(d, c, out))
-        return -EPERM;
-    if (!lock_forget(&lock, d->current.valid ? &d->current.policy : NULL, class_name)) {
-        text_printf(out, "class '%s' is in the policy in force and uses all its service levels\n", class_name);
-        return -EPERM;
-    }
-    d->current.lock = lock;
-    store_save_lock(&d->conf, &d->current);
-    log_info("the service levels of class %s are free", class_name);
-    if (d->current.valid && policy_compile(&d->current.policy, &lock, &tables, &diag) &&
-        !tables_equal(&tables, &d->current.tables)) {
-        d->current.tables = tables;
-        text_printf(out, "the ports still have them with the class's bulk: fabricctl policy apply changes that\n");
-        daemon_verify(d, 0);
-    }
-    text_free(&diag.out);
-    return 0;
-}
-
 /* ---- the policy at start ---- */
 
-static struct policy_file file_of(const char *name, const struct text *text, const struct text *lock)
+static int apply_text(struct daemon *d, const char *name, const struct text *text, const struct text *lock)
 {
-    return (struct policy_file){name, text_str(text), text_str(lock), text->len, lock->len};
+    struct policy_file f = {name, text_str(text), text_str(lock), text->len, lock->len};
+    struct text why = {0};
+    int rc = daemon_apply(d, &f, 0, &why);
+    text_free(&why);
+    return rc;
 }
 
 /* A daemon that was killed between writing opensm's file and seeing that the ports took it leaves that file behind. */
@@ -321,8 +300,7 @@ static void load_policy(struct daemon *d)
     } else if (rc == -EINVAL) {
         d->refused = true;
     } else if (have_file && d->conf.manage) {
-        struct policy_file f = file_of(d->conf.policy, &file, &lock);
-        daemon_apply(d, &f, 0);
+        apply_text(d, d->conf.policy, &file, &lock);
     } else if (have_file && store_adopt_file(&d->conf, &d->current, &file)) {
         store_save(&d->conf, &d->current, ++d->generation);
         daemon_verify(d, 0);
@@ -365,11 +343,10 @@ static int apply_file(struct daemon *d, const char *path)
 {
     struct text t = {0}, lock = {0};
     int rc = store_read_file(path, &t, &lock);
-    struct policy_file f = file_of(path, &t, &lock);
     if (rc)
         log_error("%s: %s", path, strerror(-rc));
     else
-        rc = daemon_apply(d, &f, 0);
+        rc = apply_text(d, path, &t, &lock);
     text_free(&t);
     text_free(&lock);
     return rc;

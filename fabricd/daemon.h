@@ -58,8 +58,11 @@ struct policy_file {
     size_t len, lock_len;
 };
 
-/* Begin a task, or let it wait; client hears of it by server_progress and server_done. -EBUSY: too many wait. */
-int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client);
+/*
+ * Begin a task, or let it wait; client hears of it by server_progress and server_done. -EBUSY: too many wait. A policy
+ * that could not be kept is not begun with, and why says so (a line, which has been logged).
+ */
+int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client, struct text *why);
 int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client);
 int daemon_verify(struct daemon *d, uint64_t client);
 

@@ -7,8 +7,8 @@ FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fa
 PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5
 
-fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/requests.c fabricd/daemon.c fabricd/subscribers.c fabricd/readers.c \
-                fabricd/server.c fabricd/state.c fabricd/pace.c fabricd/manager.c fabricd/apply.c \
+fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/requests.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
+                fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/pace.c fabricd/manager.c fabricd/apply.c \
                 fabricd/conf.c fabricd/jobs.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/verify.c \
                 fabricd/cables.c fabricd/smp.c \
                 fabricd/sa.c fabricd/log.c

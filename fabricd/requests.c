@@ -42,7 +42,14 @@ static int on_apply(struct daemon *d, struct client *c, const struct fd_apply *m
     struct policy_file f = {.name = m->name, .text = (const char *)(m + 1), .lock_len = m->lock_length};
     f.len = len - sizeof(*m) - f.lock_len;
     f.lock = f.text + f.len;
-    return m->h.type == FD_DIFF ? daemon_diff(d, &f, c->id) : daemon_apply(d, &f, c->id);
+    if (m->h.type == FD_DIFF)
+        return daemon_diff(d, &f, c->id);
+    struct text why = {0};
+    int rc = daemon_apply(d, &f, c->id, &why);
+    if (why.len)
+        server_send_text(c, m->h.seq, why.s, why.len);
+    text_free(&why);
+    return rc;
 }
 
 static int on_verify(struct daemon *d, struct client *c, const struct fd_header *h)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void state_path(const struct conf *c, const char *name, char *out, size_t size)
 {
@@ -16,32 +17,53 @@ static void state_path(const struct conf *c, const char *name, char *out, size_t
 
 /* ---- writing ---- */
 
-static void save(const struct conf *c, const char *name, const char *s, size_t len)
+static int save(const struct conf *c, const char *name, const char *s, size_t len)
 {
     char path[PATH_MAX + 32];
     state_path(c, name, path, sizeof(path));
     int rc = text_write_file(path, s, len);
     if (rc)
         log_error("%s: %s", path, strerror(-rc));
+    return rc;
 }
 
-void store_save_lock(const struct conf *c, const struct in_force *f)
+/* As large as all of them. What is written later takes its place. */
+int store_reserve(const struct conf *c, size_t len)
+{
+    size_t room = len + FD_LOCK_MAX;
+    char *zeros = calloc(1, room);
+    int rc = zeros ? save(c, "reserve", zeros, room) : -ENOMEM;
+    free(zeros);
+    return rc;
+}
+
+void store_release(const struct conf *c)
+{
+    char path[PATH_MAX + 32];
+    state_path(c, "reserve", path, sizeof(path));
+    unlink(path);
+}
+
+int store_save_lock(const struct conf *c, const struct in_force *f)
 {
     struct text t = {0};
     lock_text(&t, &f->lock);
-    save(c, "policy.lock", t.s, t.len);
+    int rc = save(c, "policy.lock", t.s, t.len);
     text_free(&t);
+    return rc;
 }
 
 /* The lock comes first: it has kept what was given out before, so the policy that is on disk until then fits it, too.
  */
-void store_save(const struct conf *c, const struct in_force *f, uint64_t generation)
+int store_save(const struct conf *c, const struct in_force *f, uint64_t generation)
 {
     char s[32];
-    store_save_lock(c, f);
-    save(c, "policy.yaml", text_str(&f->text), f->text.len);
+    store_release(c);
+    int rc = store_save_lock(c, f);
+    if (!rc)
+        rc = save(c, "policy.yaml", text_str(&f->text), f->text.len);
     snprintf(s, sizeof(s), "%" PRIu64 "\n", generation);
-    save(c, "generation", s, strlen(s));
+    return rc ? rc : save(c, "generation", s, strlen(s));
 }
 
 /* ---- reading ---- */

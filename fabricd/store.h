@@ -9,9 +9,16 @@
 #include "fabricd/conf.h"
 #include "fabricd/manager.h"
 
-/* What cannot be written is logged. */
-void store_save(const struct conf *c, const struct in_force *f, uint64_t generation);
-void store_save_lock(const struct conf *c, const struct in_force *f);
+/*
+ * Before a policy of len bytes is put in force: takes the room that keeping it needs, until store_save or
+ * store_release. 0, or a negative errno if it could not be kept.
+ */
+int store_reserve(const struct conf *c, size_t len);
+void store_release(const struct conf *c);
+
+/* 0, or a negative errno: what cannot be written is logged, and nothing after it is written. */
+int store_save(const struct conf *c, const struct in_force *f, uint64_t generation);
+int store_save_lock(const struct conf *c, const struct in_force *f);
 
 /*
  * What was in force when the daemon ended. -ENOENT: nothing; f then has the lock only. -EINVAL: the lock cannot be

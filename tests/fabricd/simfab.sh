@@ -158,6 +158,26 @@ kill -CONT "$(simfab opensm pid)"
 ok "opensm's configuration is the last good one" cmp "$conf" before.conf
 ok "the policy before it is in force and verified" wait_for 10 status_has '^policy: .*generation: 4, state: verified'
 
+# the state directory does not take it: a name that is a directory cannot be written
+sed 's/share: 60/share: 50/' lmc1.yaml >full.yaml
+mkdir state/reserve
+ok "a policy that could not be kept is not applied" exits 1 fabricctl policy apply full.yaml
+fabricctl policy apply full.yaml >q 2>&1
+like "which is said" '/state: Is a directory: the policy could not be kept, so that nothing is changed$' q
+ok "opensm's configuration is as before" cmp "$conf" before.conf
+ok "and the policy before it in force" status_has '^policy: .*generation: 4, state: verified'
+rmdir state/reserve
+cp -a state/policy.yaml kept.yaml
+rm state/policy.yaml
+mkdir state/policy.yaml
+ok "one that cannot be kept after all is no success" exits 1 fabricctl policy apply full.yaml
+ok "though it is in force" wait_for 10 status_has '^policy: .*generation: 5, state: verified'
+rmdir state/policy.yaml
+mv kept.yaml state/policy.yaml
+fabricctl policy apply lmc1.yaml >q
+ok "the policy before it once more" wait_for 10 status_has '^policy: .*generation: 6, state: verified'
+ok "nothing is left of what was reserved" test ! -e state/reserve
+
 # hostile and careless clients
 ok "nonsense on the socket" "$tool" garbage "$FABRICD_SOCKET" 300
 ok "a client that never reads is dropped" timeout 20 "$tool" flood "$FABRICD_SOCKET"
