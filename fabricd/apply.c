@@ -399,7 +399,7 @@ static void run_diff(struct applier *a, struct task *t, struct manager_event *ou
         say(a, t, "all %u ports have what this policy wants", r.ports);
     else
         say(a, t, "%s%u differences on %u ports of %u nodes", text_str(&r.text), r.differences, r.ports, r.nodes);
-    out->status = r.error;
+    out->status = r.error ? r.error : same ? 0 : -EILSEQ;
     verify_result_free(&r);
 }
 

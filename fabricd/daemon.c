@@ -197,6 +197,14 @@ static void keep_new(struct daemon *d, struct manager_event *e)
     text_free(&t);
 }
 
+/* 0; -EILSEQ: the fabric differs; -ENOENT: from nothing, since no policy is in force. */
+static int result_of(const struct daemon *d, const struct manager_event *e)
+{
+    if (e->status || e->task != TASK_VERIFY || e->verified)
+        return e->status;
+    return d->current.valid ? -EILSEQ : -ENOENT;
+}
+
 static void on_outcome(struct daemon *d, struct manager_event *e)
 {
     bool taken = !e->status;
@@ -229,7 +237,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
         take_look(d, e);
     refresh_rails(d); /* a new LMC moves the LIDs: subscribers learn both at once */
     subscribers_publish(d);
-    server_done(d->server, e->client, e->status ? e->status : e->task == TASK_VERIFY && !e->verified ? -EILSEQ : 0);
+    server_done(d->server, e->client, result_of(d, e));
     if (again)
         daemon_verify(d, 0);
     sd_notifyf(0, "STATUS=generation %" PRIu64 ", %s", d->generation, d->verified ? "verified" : "not verified");

@@ -81,8 +81,9 @@ static int converse(const struct args *a, enum fd_type type, void *msg, size_t l
     case -EBUSY:
         fprintf(stderr, "fabricctl: too many requests wait for the daemon; try again later\n");
         return 1;
-    case -EILSEQ:
-        fprintf(stderr, "fabricctl: the fabric differs from the policy; see 'fabricctl status'\n");
+    case -EILSEQ: /* what differs from another policy has been printed */
+        if (type != FD_DIFF)
+            fprintf(stderr, "fabricctl: the fabric differs from the policy; see 'fabricctl status'\n");
         return 1;
     case -EINVAL:
         fprintf(stderr, "fabricctl: refused; nothing was changed\n");
@@ -91,7 +92,8 @@ static int converse(const struct args *a, enum fd_type type, void *msg, size_t l
         fprintf(stderr, "fabricctl: the daemon ended the connection\n");
         return 1;
     default:
-        fprintf(stderr, "fabricctl: not done: %s\n", strerror(-rc));
+        fprintf(stderr, "fabricctl: not done: %s\n",
+                type == FD_VERIFY && rc == -ENOENT ? "no policy is in force" : strerror(-rc));
         return 1;
     }
 }

@@ -35,11 +35,15 @@ ok "fabricd serves its socket" wait_for 10 fabricctl status
 "$tool" query "$FABRICD_SOCKET" 4711 >q
 like "without a policy: service level 0, said so" '^seq=5 status=-2 .* small=0 bulk=0 .* rails=mlx5_0/1/lidok/lmc0/up,mlx5_1/1/' q
 
-ok "diff tells what a policy would change" fabricctl policy diff simple.yaml
-fabricctl policy diff simple.yaml >q
+ok "verifying without a policy is no success" exits 1 fabricctl policy verify
+fabricctl policy verify >q 2>&1
+like "and no difference" '^fabricctl: not done: no policy is in force$' q
+ok "diff tells by its exit status that a policy would change something" exits 1 fabricctl policy diff simple.yaml
+fabricctl policy diff simple.yaml >q 2>&1
 like "on which port and how" 'h2 mlx5_1 .0x[0-9a-f]{16}. port 1: VLArb low: expected '"$low found " q
 ok "and changes nothing" status_has '^policy: .*state: none'
 ok "a policy is applied and verified" fabricctl policy apply simple.yaml
+ok "then diff finds nothing" fabricctl policy diff simple.yaml
 fabricctl policy diff simple.yaml >q
 like "after which diff has nothing to tell" '^all 8 ports have what this policy wants' q
 fabricctl policy apply simple.yaml >q
