@@ -437,7 +437,7 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
         return -ENAMETOOLONG;
     }
     if (!jobs_open(&d->jobs, conf->state, &diag))
-        log_error("%sno jobs are known", text_str(&diag.out));
+        log_error("%s%u jobs are known, those that cannot be read are not", text_str(&diag.out), d->jobs.n);
     text_free(&diag.out);
     rails_read(&d->rails);
     d->manager = manager_start(conf, apply_run);

@@ -11,8 +11,10 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define FILE_MAX (4u << 20)
 
+/* One with an error is left out. */
 static void parse_job(struct ydoc *y, yaml_node_t *n, struct jobs *j)
 {
+    unsigned errors = y->diag->errors;
     struct ykey k[] = {{"id", true, NULL},
                        {"class", false, NULL},
                        {"uid", false, NULL},
@@ -29,16 +31,67 @@ static void parse_job(struct ydoc *y, yaml_node_t *n, struct jobs *j)
         ydoc_string(y, k[3].value, "account", job.account, sizeof(job.account));
     if (k[4].value)
         ydoc_string(y, k[4].value, "name", job.name, sizeof(job.name));
-    if (j->n == JOBS_MAX)
+    if (y->diag->errors == errors && j->n == JOBS_MAX)
         diag_error(y->diag, ydoc_place(n), "more than %d jobs", JOBS_MAX);
-    else
+    if (y->diag->errors == errors)
         j->job[j->n++] = job;
+}
+
+static void parse_list(struct ydoc *y, yaml_node_t *list, struct jobs *j)
+{
+    yaml_node_t *item;
+    for (size_t i = 0; (item = ydoc_item(y, list, i)); i++)
+        parse_job(y, item, j);
+}
+
+static bool parse_file(struct jobs *j, const struct text *t, struct diag *d)
+{
+    struct ykey k[] = {{"jobs", true, NULL}};
+    struct ydoc y;
+    if (!ydoc_load(&y, text_str(t), t->len, d))
+        return false;
+    bool list = ydoc_map(&y, ydoc_root(&y), "the file", k, COUNT(k)) && ydoc_list(&y, k[0].value, "jobs");
+    if (list)
+        parse_list(&y, k[0].value, j);
+    ydoc_free(&y);
+    return list;
+}
+
+/* What save() has written has a job in each line: those that can be read by themselves. */
+static void parse_lines(struct jobs *j, const struct text *t, struct diag *d)
+{
+    struct text alone = {0}; /* as many empty lines before it as in the file: errors name its place there */
+    for (const char *line = text_str(t), *end; *line; line = *end ? end + 1 : end) {
+        struct ydoc y;
+        end = strchrnul(line, '\n');
+        size_t before = alone.len;
+        if (!strncmp(line, "  - {", 5)) {
+            text_put(&alone, line, (size_t)(end - line));
+            if (ydoc_load(&y, alone.s, alone.len, d)) {
+                if (ydoc_list(&y, ydoc_root(&y), "the line"))
+                    parse_list(&y, ydoc_root(&y), j);
+                ydoc_free(&y);
+            } else {
+                diag_error(d, (struct place){.line = (unsigned)before + 1, .col = 3}, "this job is left out");
+            }
+            alone.len = before;
+        }
+        text_put(&alone, "\n", 1);
+    }
+    text_free(&alone);
+}
+
+/* The next change would write over it. */
+static void keep_damaged(const struct jobs *j, const struct text *t)
+{
+    char path[sizeof(j->path) + 16];
+    snprintf(path, sizeof(path), "%s.damaged", j->path);
+    text_write_file(path, text_str(t), t->len);
 }
 
 bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d)
 {
     struct text t = {0};
-    struct ydoc y;
     *j = (struct jobs){0};
     snprintf(j->path, sizeof(j->path), "%s/jobs.yaml", state_dir);
     j->job = calloc(JOBS_MAX, sizeof(*j->job));
@@ -52,18 +105,11 @@ bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d)
     }
     if (rc)
         diag_error(d, (struct place){0}, "%s", text_read_error(rc));
-    else if (ydoc_load(&y, text_str(&t), t.len, d)) {
-        struct ykey k[] = {{"jobs", true, NULL}};
-        if (ydoc_map(&y, ydoc_root(&y), "the file", k, COUNT(k)) && ydoc_list(&y, k[0].value, "jobs")) {
-            yaml_node_t *item;
-            for (size_t i = 0; (item = ydoc_item(&y, k[0].value, i)); i++)
-                parse_job(&y, item, j);
-        }
-        ydoc_free(&y);
-    }
+    else if (!parse_file(j, &t, d))
+        parse_lines(j, &t, d);
+    if (d->errors && !rc)
+        keep_damaged(j, &t);
     text_free(&t);
-    if (d->errors)
-        j->n = 0;
     return !d->errors;
 }
 

@@ -26,7 +26,10 @@ struct jobs {
     struct job *job;
 };
 
-/* Read the file if there is one. False with errors in d; the list is then empty. */
+/*
+ * Read the file if there is one. False with errors in d, each with its place: jobs that cannot be read are left out,
+ * and the file is kept as jobs.yaml.damaged.
+ */
 bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d);
 void jobs_close(struct jobs *j);
 

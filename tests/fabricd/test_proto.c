@@ -185,6 +185,48 @@ START_TEST(jobs_survive)
     text_free(&d.out);
     jobs_close(&j);
     unlink(path);
+    strcat(path, ".damaged");
+    unlink(path);
+    rmdir(dir);
+}
+END_TEST
+
+/* A line that cannot be read loses its job, whatever is wrong with it, and no other. */
+START_TEST(one_bad_line)
+{
+    static const struct {
+        const char *line, *error;
+    } bad[] = {
+        {"  - {id: b, uid: -1}", "jobs.yaml:4:18: error: uid is '-1'"},
+        {"  - {id: b, clas: x}", "jobs.yaml:4:13: error: "},
+        {"  - {id: b, class: [x}", "jobs.yaml:4:"},
+        {"  - {id: b, cla", "jobs.yaml:4:"},
+        {"  - {id: \"b}", "jobs.yaml:4:"},
+        {"  - {}", "jobs.yaml:4:5: error: "},
+        {"  %$\t@", "jobs.yaml:4:"},
+    };
+    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], damaged[80], file[256];
+    struct text kept = {0};
+    struct jobs j;
+    struct diag d = {0};
+    struct job c = {.id = "c", .class_name = "y", .uid = FD_UID_ANY};
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
+    snprintf(damaged, sizeof(damaged), "%s.damaged", path);
+    snprintf(file, sizeof(file), "# written by fabricd\njobs:\n  - {id: a, class: x}\n%s\n  - {id: c, class: y}\n",
+             bad[_i].line);
+    ck_assert_int_eq(text_write_file(path, file, strlen(file)), 0);
+    ck_assert(!jobs_open(&j, dir, &d));
+    ck_assert_msg(j.n == 2 && jobs_find(&j, "a"), "%u jobs: %s", j.n, text_str(&d.out));
+    ck_assert(!memcmp(jobs_find(&j, "c"), &c, sizeof(c)));
+    ck_assert_msg(strstr(text_str(&d.out), bad[_i].error), "%s", text_str(&d.out));
+    ck_assert_int_eq(text_read_file(&kept, damaged, sizeof(file)), 0);
+    ck_assert_str_eq(text_str(&kept), file);
+    text_free(&kept);
+    text_free(&d.out);
+    jobs_close(&j);
+    unlink(path);
+    unlink(damaged);
     rmdir(dir);
 }
 END_TEST
@@ -225,6 +267,7 @@ int main(void)
     tcase_add_test(t, other_types);
     tcase_add_test(t, apply);
     tcase_add_test(t, jobs_survive);
+    tcase_add_loop_test(t, one_bad_line, 0, 7);
     tcase_add_test(t, whose_job);
     return check_run(t, NULL);
 }
