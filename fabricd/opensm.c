@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -106,8 +107,7 @@ bool opensm_conf_get(const char *text, const char *key, char *value, size_t size
     return found;
 }
 
-/* The file names a process; is it opensm, or has its number been given to another? */
-static bool is_opensm(int pid)
+static bool has_name(int pid, const char *wanted)
 {
     char path[64], name[32] = "";
     struct text t = {0};
@@ -116,7 +116,31 @@ static bool is_opensm(int pid)
     if (ok)
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(t.s, "\n"), t.s);
     text_free(&t);
-    return ok && !strcmp(name, "opensm");
+    return ok && !strcmp(name, wanted);
+}
+
+/*
+ * Does it run a program of that name, perhaps one that an update has replaced since? Any process may give itself a
+ * name. Who may not look believes that.
+ */
+static bool runs_program(int pid, const char *wanted)
+{
+    char path[64], exe[PATH_MAX];
+    snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+    ssize_t len = readlink(path, exe, sizeof(exe) - 1);
+    if (len < 0)
+        return errno == EACCES || errno == EPERM;
+    exe[len] = 0;
+    const char *base = strrchr(exe, '/');
+    base = base ? base + 1 : exe;
+    size_t n = strlen(wanted);
+    return !strncmp(base, wanted, n) && (!base[n] || !strcmp(base + n, " (deleted)"));
+}
+
+/* The file names a process; is it opensm, or has its number been given to another? */
+static bool is_opensm(int pid)
+{
+    return has_name(pid, "opensm") && runs_program(pid, "opensm");
 }
 
 int opensm_pid(const struct opensm *o)

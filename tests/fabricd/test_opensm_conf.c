@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,6 +117,8 @@ START_TEST(no_opensm)
     close(fd);
     o.pid_file = path;
     ck_assert_int_eq(opensm_reload(&o), -ESRCH); /* a stale file names another process: it must not get a signal */
+    ck_assert_int_eq(prctl(PR_SET_NAME, "opensm"), 0); /* nor if it calls itself so */
+    ck_assert_int_eq(opensm_reload(&o), -ESRCH);
     unlink(path);
     o.restart = "exit 3";
     ck_assert_int_eq(opensm_restart(&o, 10000), 3);
