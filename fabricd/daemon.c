@@ -392,6 +392,7 @@ static int lock_state(struct daemon *d)
         log_error("%s: %s", path, rc == -EWOULDBLOCK ? "another fabricd uses this state directory" : strerror(-rc));
         return rc;
     }
+    store_clean(&d->conf);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "fabricd/store.h"
 #include "fabricd/log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +14,26 @@
 static void state_path(const struct conf *c, const char *name, char *out, size_t size)
 {
     snprintf(out, size, "%s/%s", c->state, name);
+}
+
+/* ---- what a daemon that was killed has left ---- */
+
+static bool is_unfinished(const char *name)
+{
+    size_t len = strlen(name), end = strlen(TEXT_UNFINISHED) + 6;
+    return len > end && !strncmp(name + len - end, TEXT_UNFINISHED, end - 6);
+}
+
+void store_clean(const struct conf *c)
+{
+    DIR *dir = opendir(c->state);
+    if (!dir)
+        return;
+    for (struct dirent *e; (e = readdir(dir));)
+        if (is_unfinished(e->d_name))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
+    store_release(c);
 }
 
 /* ---- writing ---- */

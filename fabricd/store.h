@@ -9,6 +9,9 @@
 #include "fabricd/conf.h"
 #include "fabricd/manager.h"
 
+/* At the start, when no other daemon uses the directory: what one that was killed had not written to its end. */
+void store_clean(const struct conf *c);
+
 /*
  * Before a policy of len bytes is put in force: takes the room that keeping it needs, until store_save or
  * store_release. 0, or a negative errno if it could not be kept.

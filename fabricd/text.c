@@ -184,7 +184,7 @@ static void sync_directory_of(const char *path)
 int text_write_file(const char *path, const char *s, size_t len)
 {
     struct text tmp = {0};
-    text_printf(&tmp, "%s.XXXXXX", path);
+    text_printf(&tmp, "%s" TEXT_UNFINISHED "XXXXXX", path);
     int fd = mkostemp(tmp.s, O_CLOEXEC);
     if (fd < 0) {
         int rc = -errno;

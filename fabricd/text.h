@@ -43,6 +43,7 @@ const char *text_read_error(int rc);
  * the directory synced. The mode and owner of an existing file are kept. 0 or a negative errno.
  */
 int text_write_file(const char *path, const char *s, size_t len);
+#define TEXT_UNFINISHED ".tmp-" /* and six letters or digits end the name of what it writes, until that is complete */
 
 /* ---- what is wrong with a file ---- */
 struct place {

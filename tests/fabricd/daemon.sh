@@ -17,10 +17,16 @@ clients: {total: 8}
 END
 cp "$top/etc/policies/simple.yaml" policy.yaml
 FABRICD_SOCKET=$tmp/$(hostname).sock
+mkdir state
+touch state/policy.yaml.tmp-aB3xY9 state/jobs.yaml.damaged.tmp-000000 state/reserve # a daemon was killed while it wrote
+touch state/policy.yaml.backup state/notes.tmp-1234567 state/.tmp-123456             # somebody else's
+mkdir state/kept.tmp-abcdef
 fabricd --config fabricd.yaml 2>log &
 daemon=$!
 started
 ok "serves at the socket with the host's name" wait_for 10 fabricctl status
+is "what a daemon before had not written to its end is gone, and nothing else" "$(cd state && ls -A | LC_ALL=C sort | xargs)" \
+  ".tmp-123456 generation kept.tmp-abcdef lock notes.tmp-1234567 policy.lock policy.yaml policy.yaml.backup"
 "$tool" query "$FABRICD_SOCKET" 1 >q
 like "the configured policy is in force for jobs, unverified, without rails" \
   'status=0 .*generation=1 class=normal small=4 bulk=5 .*verified=0 rails=$' q
