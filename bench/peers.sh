@@ -2,7 +2,8 @@
 # Programs that others wrote, unmodified, on two simulated hosts: what each prints beside what the model's keys add up
 # to, and the clock that it reads; where simfab cannot catch the time stamp counter, no figures of programs that read it.
 # Then mrmpi, Open MPI and MPICH on one rail and several, equal and not (peers_mpi.inc). All figures are simulated.
-# MODELS names the timing models (default: sdr-pcix and hdr), CASES those of peers_mpi.inc, PARTS what is done: raw, mpi (both).
+# MODELS names the timing models (default: sdr-pcix and hdr), CASES those of peers_mpi.inc, PARTS what is done: raw, mpi (both),
+# COPY what a processor copies, in MB/s (peers_mpi.inc).
 set -u
 cd "$(dirname "$0")/.." || exit 2
 . tests/tap.sh
