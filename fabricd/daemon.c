@@ -143,15 +143,38 @@ static void take_look(struct daemon *d, struct manager_event *e)
         log_info("verified: %u ports of %u nodes have the policy's tables", d->ports, d->nodes);
 }
 
-/* The same policy once more; what the fabric can do may be something else now. */
-static void keep_policy(struct daemon *d, const struct manager_event *e)
+/* The same policy once more; what the fabric can do may be something else now. 0, or that cannot be kept. */
+static int keep_policy(struct daemon *d, const struct manager_event *e)
 {
     log_info("policy in force: generation %" PRIu64 " as before", d->generation);
     if (lock_equal(&d->current.lock, &e->next_in_force.lock))
-        return;
+        return 0;
     d->current.lock = e->next_in_force.lock;
     d->current.tables = e->next_in_force.tables; /* ports have them; budgets may be others */
-    store_save_lock(&d->conf, &d->current);
+    return store_save_lock(&d->conf, &d->current);
+}
+
+static int keep_new(struct daemon *d, struct manager_event *e)
+{
+    in_force_free(&d->current);
+    d->current = e->next_in_force;
+    e->next_in_force = (struct in_force){0};
+    int rc = store_save(&d->conf, &d->current, ++d->generation);
+    log_info("policy in force: generation %" PRIu64, d->generation);
+    return rc;
+}
+
+/* Ports have it. At the next start what was kept before would be in force again: that is no success. */
+static void keep(struct daemon *d, struct manager_event *e)
+{
+    struct text t = {0};
+    e->status = same_policy(&d->current, &e->next_in_force) ? keep_policy(d, e) : keep_new(d, e);
+    if (!e->status)
+        return;
+    text_printf(&t, "%s: %s: the policy is in force, but could not be kept: apply it again when that is mended\n",
+                d->conf.state, strerror(-e->status));
+    server_progress(d->server, e->client, t.s, t.len);
+    text_free(&t);
 }
 
 /*
@@ -184,19 +207,6 @@ static bool learn_fabric(struct daemon *d, const struct manager_event *e)
     return fits;
 }
 
-/* Ports have it; at the next start the one before would be in force again. */
-static void keep_new(struct daemon *d, struct manager_event *e)
-{
-    struct text t = {0};
-    e->status = store_save(&d->conf, &d->current, ++d->generation);
-    if (!e->status)
-        return;
-    text_printf(&t, "%s: %s: the policy is in force, but could not be kept: apply it again when that is mended\n",
-                d->conf.state, strerror(-e->status));
-    server_progress(d->server, e->client, t.s, t.len);
-    text_free(&t);
-}
-
 /* 0; -EILSEQ: the fabric differs; -ENOENT: from nothing, since no policy is in force. */
 static int result_of(const struct daemon *d, const struct manager_event *e)
 {
@@ -216,14 +226,8 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     if (e->task == TASK_APPLY) {
         d->applying[0] = 0;
         store_release(&d->conf);
-        if (!e->status && same_policy(&d->current, &e->next_in_force)) {
-            keep_policy(d, e);
-        } else if (!e->status) {
-            in_force_free(&d->current);
-            d->current = e->next_in_force;
-            e->next_in_force = (struct in_force){0};
-            log_info("policy in force: generation %" PRIu64, d->generation + 1);
-            keep_new(d, e);
+        if (taken) {
+            keep(d, e);
         } else {
             log_error("the policy was not put in force: %s", strerror(-e->status));
             d->refused = e->status == -EINVAL;

@@ -39,8 +39,14 @@ int daemon_forget(struct daemon *d, const char *class_name, struct text *out)
         text_printf(out, "class '%s' is in the policy in force and uses all its service levels\n", class_name);
         return -EPERM;
     }
+    struct policy_lock before = d->current.lock;
     d->current.lock = lock;
-    store_save_lock(&d->conf, &d->current);
+    int rc = store_save_lock(&d->conf, &d->current);
+    if (rc) { /* the next start would not know of it */
+        d->current.lock = before;
+        text_printf(out, "%s: %s: the service levels stay as they are\n", d->conf.state, strerror(-rc));
+        return rc;
+    }
     log_info("the service levels of class %s are free", class_name);
     if (d->current.valid && policy_compile(&d->current.policy, &lock, &tables, &diag) &&
         !tables_equal(&tables, &d->current.tables)) {

@@ -102,6 +102,13 @@ ok "whose old levels are not free" exits 1 fabricctl policy forget new
 fabricctl policy forget new >q 2>&1
 like "since it may still use them" "1 processes of this host were given service levels of class 'new'" q
 stop $watch
+mv state/policy.lock kept.lock
+mkdir state/policy.lock
+ok "nor if the lock cannot be written" exits 1 fabricctl policy forget new
+fabricctl policy forget new >q 2>&1
+like "which is said" '/state: Is a directory: the service levels stay as they are$' q
+rmdir state/policy.lock
+mv kept.lock state/policy.lock
 ok "until it has ended" fabricctl policy forget new
 ok "once" exits 1 fabricctl policy forget new
 cp p2.lock p3.lock # which knows the class
