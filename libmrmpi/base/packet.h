@@ -52,7 +52,8 @@ enum mr_vc_caps {
     MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */
     MR_VC_READ = 4,       /* mr_vc_read works (RDMA read) */
     MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_vc_put */
-    MR_VC_DATAGRAMS = 16, /* mr_vc_put works for memory that is advertised in this way; that may be refused */
+    MR_VC_OUTRUNS = 16,   /* its rails carry more than a processor copies */
+    MR_VC_DATAGRAMS = 32, /* mr_vc_put works for memory that is advertised in this way; that may be refused */
 };
 
 #endif

@@ -11,6 +11,7 @@
 #include "libmrmpi/verbs/verbs.h"
 
 #define SLOW_MBPS 10000 /* 4X SDR */
+#define COPY_MBPS 100000 /* that a processor copies; all rails of a host carry more where there is an EDR one */
 
 /*
  * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
@@ -20,14 +21,16 @@
 unsigned mr_net_find_caps(void)
 {
     unsigned caps = MR_VC_PUT | MR_VC_READ | MR_VC_READ_FIRST;
+    uint64_t all = 0;
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        all += mr_verbs.rail[i].rate_mbps;
         if (!mr_verbs.rail[i].addr.reads)
             caps &= ~(unsigned)(MR_VC_READ | MR_VC_READ_FIRST);
         if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS && !mr_verbs.rail[i].addr.global)
             caps &= ~(unsigned)MR_VC_READ_FIRST;
     }
-    return caps;
+    return all >= COPY_MBPS ? caps | MR_VC_OUTRUNS : caps;
 }
 
 /* Where the address cannot be had sends fail anyway. 0: it has not come yet. */

@@ -11,6 +11,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/match/match.h"
+#include "libmrmpi/pt2pt/burst.h"
 #include "libmrmpi/pt2pt/message.h"
 #include "libmrmpi/pt2pt/protocol.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
@@ -44,6 +45,7 @@ struct mr_pt2pt {
     unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
     unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
+    struct mr_burst burst;
 };
 extern MR_OWN struct mr_pt2pt mr_pt2pt;
 
@@ -159,7 +161,8 @@ void mr_head_forget(struct mr_vc *vc, const struct mr_hdr *hdr); /* the offer is
 void mr_head_fail_peer(struct mr_vc *vc);
 
 /* ---- rndv.c ---- */
-enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr);
+/* in_place: where the channel can do that, its bytes go from memory to memory; else in packets, once they are asked for */
+enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, bool in_place);
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
                     size_t len);
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);

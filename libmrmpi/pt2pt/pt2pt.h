@@ -52,6 +52,7 @@ struct mr_request {
     volatile bool complete; /* written under the lock, read by waiters under the lock */
     bool active;            /* persistent requests: started and not yet completed */
     bool waited;            /* a blocking send's */
+    bool in_burst;          /* a send that counts in burst.h */
     struct mr_status status;
     struct mr_comm *comm;
     /* called once at completion, lock held; used by schedules (coll/) and generalized requests; may be NULL */

@@ -36,6 +36,8 @@ static __attribute__((noinline)) void take_poison(struct mr_request *req, const 
 static inline void eager_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr)
 {
     mr_flow_consume(vc, hdr->len);
+    if (__builtin_expect(hdr->len >= MR_BURST_LEAST, 0))
+        mr_burst_filled(&mr_pt2pt.burst, req->recv_buf, hdr->len);
     if (__builtin_expect(hdr->flags & (MR_FLAG_POISON | MR_FLAG_ACK), 0)) {
         if (hdr->flags & MR_FLAG_POISON)
             take_poison(req, hdr);

@@ -77,6 +77,8 @@ void mr_request_put(struct mr_request *r)
         return;
     if (r->kind == MR_REQ_SEND && r->behind)
         mr_request_put(r->behind);
+    if (r->in_burst)
+        mr_burst_leave(&mr_pt2pt.burst);
     if ((r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV) && r->type && !r->type->builtin)
         mr_type_put(r->type);
     r->next = mr_pt2pt.free_requests;

@@ -35,10 +35,9 @@ static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, st
     return how == MR_VC_GET ? MR_FLAG_GET : MR_FLAG_READ;
 }
 
-enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
+enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, bool in_place)
 {
-    bool short_one = hdr->len <= mr_vc_eager_max(vc); /* without credit: one packet of data when it is asked for */
-    unsigned caps = req->type->contiguous && !short_one ? mr_vc_caps(vc, hdr->len) : 0;
+    unsigned caps = req->type->contiguous && in_place ? mr_vc_caps(vc, hdr->len) : 0;
     struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_OFFERED);
     struct mr_remote remote[2]; /* the message, and its tail */
     unsigned num = 0;
@@ -60,7 +59,7 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     if (caps & MR_VC_DATAGRAMS)
         hdr->flags |= MR_FLAG_DATAGRAMS;
     mr_stat_add(MR_STAT_RNDV_SENT, 1);
-    mr_stat_add(MR_STAT_NO_CREDIT, short_one);
+    mr_stat_add(MR_STAT_NO_CREDIT, !in_place);
     err = mr_vc_send(vc, hdr, remote, num * sizeof(remote[0]));
     if (!err && r->head)
         err = mr_head_send(r);
@@ -131,6 +130,8 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr)
     r->done = r->told = r->head;
     r->shared = hdr->flags & MR_FLAG_GET;
     r->state = MR_RNDV_PUSHING;
+    if (r->region && r->req->in_burst)
+        mr_burst_taken(&mr_pt2pt.burst, false);
     mr_rndv_activate(r);
     push_some(r);
 }
@@ -151,6 +152,16 @@ static void on_cts(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
         mr_rndv_tell(r, MR_PKT_FAIL, -err, NULL, 0);
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     }
+}
+
+static void on_fin(struct mr_rndv *r, const struct mr_hdr *hdr)
+{
+    if (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_PUSHING && r->state != MR_RNDV_PUSHED &&
+        r->state != MR_RNDV_TAIL)
+        return;
+    if (r->state == MR_RNDV_OFFERED && r->req->in_burst)
+        mr_burst_taken(&mr_pt2pt.burst, true);
+    mr_rndv_finish(r, hdr->len ? MR_ERR_OTHER : MR_SUCCESS);
 }
 
 void mr_rndv_put_sent(void *cookie, int error)
@@ -324,6 +335,13 @@ static bool sharing_pays(struct mr_vc *vc)
     return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_launch_info()->rank;
 }
 
+/* It could have come eagerly, into memory that may not be registered yet. */
+static bool not_worth_reading(struct mr_rndv *r, const struct mr_hdr *hdr)
+{
+    return hdr->flags & MR_FLAG_READ && hdr->len <= mr_vc_eager_most(r->vc) &&
+           !mr_burst_filled(&mr_pt2pt.burst, r->req->recv_buf, hdr->len);
+}
+
 /* The first that sender, channel and both buffers can do. */
 static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
@@ -336,9 +354,7 @@ static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
             get_some(r);
         return;
     }
-    if (mr_read_begin(r, hdr, payload, len))
-        return;
-    if (put_all(r, hdr))
+    if (!not_worth_reading(r, hdr) && (mr_read_begin(r, hdr, payload, len) || put_all(r, hdr)))
         return;
     ask_for_data(r, MR_RNDV_DRAINING);
 }
@@ -398,9 +414,7 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
             r->told = hdr->len;
         break;
     case MR_PKT_FIN:
-        if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_PUSHED ||
-            r->state == MR_RNDV_TAIL)
-            mr_rndv_finish(r, hdr->len ? MR_ERR_OTHER : MR_SUCCESS);
+        on_fin(r, hdr);
         break;
     case MR_PKT_FRONT:
         mr_tail_front(r);

@@ -122,6 +122,20 @@ static enum mr_err send_now(struct mr_request *req, struct mr_vc *vc, struct mr_
     return err;
 }
 
+/* Counts it, if it is the program's and what outlasts the call. */
+static bool better_read(struct mr_request *req, struct mr_vc *vc, size_t bytes)
+{
+    unsigned caps;
+
+    if (bytes < MR_BURST_LEAST || req->waited || !req->type->contiguous)
+        return false;
+    caps = mr_vc_caps(vc, bytes);
+    if (!(caps & MR_VC_OUTRUNS) || !(caps & mr_pt2pt.reads_if))
+        return false;
+    req->in_burst = true;
+    return mr_burst_join(&mr_pt2pt.burst, req->send_buf, bytes);
+}
+
 static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
 {
     size_t bytes = req->count * req->type->size;
@@ -130,7 +144,9 @@ static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
     if (__builtin_expect(req->mode == MR_SEND_POISON, 0))
         return send_poison(vc, &hdr, req);
     if (!goes_eagerly(vc, bytes))
-        return mr_rndv_offer(req, vc, &hdr);
+        return mr_rndv_offer(req, vc, &hdr, bytes > mr_vc_eager_max(vc));
+    if (better_read(req, vc, bytes))
+        return mr_rndv_offer(req, vc, &hdr, true);
     return req->mode == MR_SEND_SYNCHRONOUS ? send_synchronous(vc, &hdr, req) : send_now(req, vc, &hdr);
 }
 

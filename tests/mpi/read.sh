@@ -30,6 +30,9 @@ read 2 3 p2p_sizes
 read 2 2 p2p_truncate
 auto 1 2 p2p_batches
 auto 2 2 p2p_batches 600000
+auto 1 2 p2p_batches 16380
+auto 2 4 p2p_batches 9000
+write 2 2 p2p_batches 9000
 read 2 4 p2p_many
 read 2 2 cancel
 EOF

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bursts: nonblocking sends of messages that could go eagerly, one behind the other, before the program has waited for
+ * the first. An eager message is copied by both sides, which is soonest where each is waited for: an offer and a read
+ * take a round trip more. In a burst the round trips overlap and the copies do not, so that what is left of it is read
+ * from the program's memory. Once a burst has had MR_BURST_BYTES, or the one before it had, that pays: by the arithmetic
+ * in ARCHITECTURE.md, where rails carry more than a processor copies.
+ *
+ * Both sides register their memory for that, which takes as long as copying 128 KiB. So only a buffer that has been copied
+ * that much is offered, and only one that has been filled that much is read into: whatever the program does, it loses no
+ * more by waiting than by registering at once. A receiver that does not read has the bytes sent after all: until one
+ * has read, and after one has not, there is one offer at a time, and ever fewer.
+ *
+ * Pure: one struct for all peers of a process, no clock, no packets.
+ */
+#ifndef MRMPI_BURST_H
+#define MRMPI_BURST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MR_BURST_LEAST   4096u        /* a shorter message is copied in less than what its offer costs */
+#define MR_BURST_BYTES   (64u << 10) /* copied, by both sides, in three round trips */
+#define MR_BURST_REST    64u          /* messages that are not offered when one was refused, at first and at most */
+#define MR_BURST_RESTS   4096u
+#define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration */
+#define MR_BURST_BUFFERS 1024u        /* that are remembered, of each side */
+
+struct mr_burst_buffer {
+    uintptr_t page;
+    uint32_t bytes; /* copied from there, or into there; no more than MR_BURST_WORTH */
+};
+
+struct mr_burst {
+    unsigned open;        /* sends that the program has not waited for */
+    uint64_t now, before; /* bytes of this burst, and of the last one */
+    bool trusted, asked;  /* the latest answer was that it was read; an offer is out that will tell */
+    unsigned rest, rests; /* messages that go eagerly still; as many when the next one is refused */
+    struct mr_burst_buffer sent[MR_BURST_BUFFERS], filled[MR_BURST_BUFFERS];
+};
+
+/* A message of len bytes is sent from buf, and counts until mr_burst_leave. True: it had better be read. */
+bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len);
+/* The program knows that its send is complete. */
+static inline void mr_burst_leave(struct mr_burst *b)
+{
+    b->open--;
+}
+/* A message of len bytes goes into buf. True: it had better be read, if it was offered. */
+bool mr_burst_filled(struct mr_burst *b, const void *buf, size_t len);
+/* The receiver has read one that was offered, or wants it sent. */
+void mr_burst_taken(struct mr_burst *b, bool read);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bursts: which messages are better read, by what was sent before and by what receivers made of it. */
+#include <stdlib.h>
+
+#include "libmrmpi/pt2pt/burst.h"
+#include "tests/check.h"
+
+#define KIB 1024u
+
+static struct mr_burst b;
+static char *memory;
+static bool answers, reads; /* the receiver, at once; by reading */
+
+static void setup(void)
+{
+    b = (struct mr_burst){0};
+    answers = reads = true;
+}
+
+/* One burst from as many buffers, all at once or one after the other. Number of messages to be read. */
+static unsigned send(unsigned num, size_t len, size_t from, bool waits)
+{
+    unsigned read = 0;
+
+    for (unsigned i = 0; i < num; i++) {
+        bool offered = mr_burst_join(&b, memory + from + i * len, len);
+
+        if (offered && answers)
+            mr_burst_taken(&b, reads);
+        read += offered;
+        if (waits)
+            mr_burst_leave(&b);
+    }
+    for (unsigned i = 0; i < num && !waits; i++)
+        mr_burst_leave(&b);
+    return read;
+}
+
+START_TEST(one_by_one)
+{
+    for (int i = 0; i < 1000; i++)
+        ck_assert_uint_eq(send(64, 8 * KIB, 0, true), 0);
+}
+END_TEST
+
+START_TEST(bursts_of_the_same_buffers)
+{
+    for (int i = 0; i < 16; i++) /* 128 KiB from each */
+        ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 0);
+    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 56); /* but for 64 KiB, which the first burst had before it was one */
+    for (int i = 0; i < 10; i++)
+        ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
+    ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 1); /* it cannot know that this is the only one, */
+    ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 0); /* and then it does */
+    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 56);
+}
+END_TEST
+
+START_TEST(bursts_that_are_too_short)
+{
+    for (int i = 0; i < 100; i++) {
+        ck_assert_uint_eq(send(7, 8 * KIB, 0, false), 0);
+        ck_assert_uint_eq(send(3, 16 * KIB, 0, false), 0);
+        ck_assert_uint_eq(send(15, 4 * KIB, 0, false), 0);
+    }
+}
+END_TEST
+
+/* Always a few under way: it never ends. */
+START_TEST(a_sliding_window)
+{
+    unsigned read = 0;
+
+    for (unsigned i = 0; i < 1000; i++) {
+        bool offered = mr_burst_join(&b, memory + i % 8 * 16 * KIB, 16 * KIB);
+
+        if (offered)
+            mr_burst_taken(&b, true);
+        read += offered;
+        if (i >= 4)
+            mr_burst_leave(&b);
+    }
+    ck_assert_uint_eq(read, 1000 - 4 - 8 * 8);
+}
+END_TEST
+
+START_TEST(memory_that_is_never_used_again)
+{
+    for (size_t i = 0; i < 100; i++)
+        ck_assert_uint_eq(send(64, 8 * KIB, i * 64 * 8 * KIB, false), 0);
+    /* more of it than is remembered: 8,192 buffers, in turn */
+    for (int again = 0; again < 20; again++)
+        for (size_t i = 0; i < 128; i++)
+            ck_assert_uint_eq(send(64, 8 * KIB, i * 64 * 8 * KIB, false), 0);
+}
+END_TEST
+
+START_TEST(receivers_that_refuse)
+{
+    unsigned offers = 0;
+
+    reads = false;
+    for (int i = 0; i < 1000; i++) {
+        unsigned offered = send(64, 8 * KIB, 0, false);
+
+        ck_assert_uint_le(offered, 1);
+        offers += offered;
+    }
+    ck_assert_uint_gt(offers, 16);
+    ck_assert_uint_lt(offers, 25);
+
+    /* it reads at last: at most the longest rest after it could, the next ones do */
+    reads = true;
+    for (unsigned i = 0; !send(64, 8 * KIB, 0, false); i++)
+        ck_assert_uint_lt(i, MR_BURST_RESTS / 64 + 1);
+    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
+    mr_burst_taken(&b, false);
+    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 0);
+    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
+}
+END_TEST
+
+/* The first answer comes after the burst, or never. */
+START_TEST(one_offer_until_the_first_answer)
+{
+    answers = false;
+    for (int i = 0; i < 16; i++)
+        ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 0);
+    for (int i = 0; i < 16; i++)
+        ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 1);
+    mr_burst_taken(&b, true);
+    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
+}
+END_TEST
+
+START_TEST(where_it_goes)
+{
+    for (int i = 0; i < 8; i++)
+        ck_assert(!mr_burst_filled(&b, memory, 16 * KIB));
+    ck_assert(mr_burst_filled(&b, memory, 16 * KIB));
+    /* another with the same place */
+    ck_assert(!mr_burst_filled(&b, (char *)((uintptr_t)memory ^ (MR_BURST_BUFFERS + 1) * 4 * KIB), 16 * KIB));
+    ck_assert(!mr_burst_filled(&b, memory, 16 * KIB));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("burst");
+
+    memory = aligned_alloc(4 * KIB, 64 * KIB * KIB); /* only its addresses are used */
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, one_by_one);
+    tcase_add_test(c, bursts_of_the_same_buffers);
+    tcase_add_test(c, bursts_that_are_too_short);
+    tcase_add_test(c, a_sliding_window);
+    tcase_add_test(c, memory_that_is_never_used_again);
+    tcase_add_test(c, receivers_that_refuse);
+    tcase_add_test(c, one_offer_until_the_first_answer);
+    tcase_add_test(c, where_it_goes);
+    return check_run(c, NULL);
+}
