@@ -5,8 +5,8 @@
 #define PAGE_SHIFT 12
 
 /*
- * The registration is worth it. Each page has one place, whatever the distance of buffers: of two that want the same, none
- * is remembered while they take turns.
+ * The registration is worth it. Each page has one place, whatever the distance of buffers: of two that want the same,
+ * none is remembered while they take turns.
  */
 static bool used(struct mr_burst_buffer *table, const void *buf, size_t len)
 {

@@ -3,13 +3,13 @@
  * Bursts: nonblocking sends of messages that could go eagerly, one behind the other, before the program has waited for
  * the first. An eager message is copied by both sides, which is soonest where each is waited for: an offer and a read
  * take a round trip more. In a burst the round trips overlap and the copies do not, so that what is left of it is read
- * from the program's memory. Once a burst has had MR_BURST_BYTES, or the one before it had, that pays: by the arithmetic
- * in ARCHITECTURE.md, where rails carry more than a processor copies.
+ * from the program's memory. Once a burst has had MR_BURST_BYTES, or the one before it had, that pays, where rails carry
+ * more than a processor copies (ARCHITECTURE.md has the arithmetic).
  *
- * Both sides register their memory for that, which takes as long as copying 128 KiB. So only a buffer that has been copied
- * that much is offered, and only one that has been filled that much is read into: whatever the program does, it loses no
- * more by waiting than by registering at once. A receiver that does not read has the bytes sent after all: until one
- * has read, and after one has not, there is one offer at a time, and ever fewer.
+ * Both sides register their memory for that, which takes as long as copying 128 KiB. So only a buffer that has been
+ * copied that much is offered, and only one that has been filled that much is read into: whatever the program does, it
+ * loses no more by waiting than by registering at once. A receiver that does not read has the bytes sent after all:
+ * until one has read, and after one has not, there is one offer at a time, and ever fewer.
  *
  * Pure: one struct for all peers of a process, no clock, no packets.
  */

@@ -161,7 +161,7 @@ void mr_head_forget(struct mr_vc *vc, const struct mr_hdr *hdr); /* the offer is
 void mr_head_fail_peer(struct mr_vc *vc);
 
 /* ---- rndv.c ---- */
-/* in_place: where the channel can do that, its bytes go from memory to memory; else in packets, once they are asked for */
+/* in_place: if the channel can, its bytes go from memory to memory; else in packets, once they are asked for */
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, bool in_place);
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
                     size_t len);

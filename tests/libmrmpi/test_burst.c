@@ -47,7 +47,8 @@ START_TEST(bursts_of_the_same_buffers)
 {
     for (int i = 0; i < 16; i++) /* 128 KiB from each */
         ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 0);
-    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 56); /* but for 64 KiB, which the first burst had before it was one */
+    /* but for 64 KiB, which the first burst had before it was one */
+    ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 56);
     for (int i = 0; i < 10; i++)
         ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
     ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 1); /* it cannot know that this is the only one, */

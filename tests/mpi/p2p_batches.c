@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages in batches that are alike. Of large ones the last bytes of a batch are copied, so that its sends end early,
- * and its last message has a head; short ones go eagerly first, and are read in later batches. Ranks send in pairs, both
- * ways or one way, and write over their buffers as soon as they may. What arrives is checked byte by byte: in order,
- * late, cut off, with holes at the receiver, and after a batch that is cut short or goes on longer than those before.
- * p2p_batches [BYTES]: of a message, 150000 unless said otherwise, a multiple of 10.
+ * and its last message has a head; short ones go eagerly first, and are read in later batches. Ranks send in pairs,
+ * both ways or one way, and write over their buffers as soon as they may. What arrives is checked byte by byte: in
+ * order, late, cut off, with holes at the receiver, and after a batch that is cut short or goes on longer than those
+ * before. p2p_batches [BYTES]: of a message, 150000 unless said otherwise, a multiple of 10.
  */
 #include <stdbool.h>
 
