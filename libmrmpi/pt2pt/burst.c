@@ -5,19 +5,28 @@
 #define PAGE_SHIFT 12
 
 /*
- * The registration is worth it. Each page has one place, whatever the distance of buffers: of two that want the same,
- * none is remembered while they take turns.
+ * Each page has one place, whatever the distance of buffers: of two that want the same, none is remembered while they
+ * take turns.
  */
-static bool used(struct mr_burst_buffer *table, const void *buf, size_t len)
+static bool worth(struct mr_burst_buffers *b, const void *buf, size_t len)
 {
     uintptr_t page = (uintptr_t)buf >> PAGE_SHIFT;
-    struct mr_burst_buffer *at = &table[(page ^ page / MR_BURST_BUFFERS) % MR_BURST_BUFFERS];
+    unsigned at = (page ^ page / MR_BURST_BUFFERS) % MR_BURST_BUFFERS;
 
-    if (at->page != page)
-        *at = (struct mr_burst_buffer){.page = page};
-    if (at->bytes >= MR_BURST_WORTH)
+    b->bytes += len;
+    if (b->of[at].page != page) {
+        b->of[at].page = page;
+        b->of[at].bytes = 0;
+        b->of[at].registered = false;
+    }
+    if (b->of[at].registered)
         return true;
-    at->bytes += len < MR_BURST_WORTH ? (uint32_t)len : MR_BURST_WORTH;
+    if (b->of[at].bytes >= MR_BURST_WORTH && b->bytes >= b->next) {
+        b->next = b->bytes + MR_BURST_PACE;
+        return b->of[at].registered = true;
+    }
+    if (b->of[at].bytes < MR_BURST_WORTH)
+        b->of[at].bytes += (uint32_t)len;
     return false;
 }
 
@@ -31,7 +40,7 @@ bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
     b->now += len;
     if (b->now <= MR_BURST_BYTES && b->before < MR_BURST_BYTES)
         return false;
-    if (!used(b->sent, buf, len))
+    if (!worth(&b->sent, buf, len))
         return false;
     if (b->rest) {
         b->rest--;
@@ -45,7 +54,7 @@ bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
 
 bool mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
 {
-    return used(b->filled, buf, len);
+    return worth(&b->filled, buf, len);
 }
 
 void mr_burst_taken(struct mr_burst *b, bool read)

@@ -6,10 +6,10 @@
  * from the program's memory. Once a burst has had MR_BURST_BYTES, or the one before it had, that pays, where rails carry
  * more than a processor copies (ARCHITECTURE.md has the arithmetic).
  *
- * Both sides register their memory for that, which takes as long as copying 128 KiB. So only a buffer that has been
- * copied that much is offered, and only one that has been filled that much is read into: whatever the program does, it
- * loses no more by waiting than by registering at once. A receiver that does not read has the bytes sent after all:
- * until one has read, and after one has not, there is one offer at a time, and ever fewer.
+ * Both sides register their memory for that, which takes as long as copying 128 KiB for each device. So only a buffer
+ * that has been copied that much is offered, and only one that has been filled that much is read into; and there is but
+ * one more on each side in a time that makes a few percent of it, until all are known. A receiver that does not read
+ * has the bytes sent after all: until one has read, and after one has not, there is one offer at a time, and ever fewer.
  *
  * Pure: one struct for all peers of a process, no clock, no packets.
  */
@@ -25,11 +25,16 @@
 #define MR_BURST_REST    64u          /* messages that are not offered when one was refused, at first and at most */
 #define MR_BURST_RESTS   4096u
 #define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration */
+#define MR_BURST_PACE    (4u << 20)   /* bytes from one registration to the next */
 #define MR_BURST_BUFFERS 1024u        /* that are remembered, of each side */
 
-struct mr_burst_buffer {
-    uintptr_t page;
-    uint32_t bytes; /* copied from there, or into there; no more than MR_BURST_WORTH */
+struct mr_burst_buffers {
+    uint64_t bytes, next; /* all of them have had, and when there may be one more that is registered */
+    struct {
+        uintptr_t page;
+        uint32_t bytes; /* copied from there, or into there */
+        bool registered;
+    } of[MR_BURST_BUFFERS];
 };
 
 struct mr_burst {
@@ -37,7 +42,7 @@ struct mr_burst {
     uint64_t now, before; /* bytes of this burst, and of the last one */
     bool trusted, asked;  /* the latest answer was that it was read; an offer is out that will tell */
     unsigned rest, rests; /* messages that go eagerly still; as many when the next one is refused */
-    struct mr_burst_buffer sent[MR_BURST_BUFFERS], filled[MR_BURST_BUFFERS];
+    struct mr_burst_buffers sent, filled;
 };
 
 /* A message of len bytes is sent from buf, and counts until mr_burst_leave. True: it had better be read. */
