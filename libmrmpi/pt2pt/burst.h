@@ -2,16 +2,20 @@
 /*
  * Bursts: nonblocking sends of messages that could go eagerly, one behind the other, before the program has waited for
  * the first. An eager message is copied by both sides, which is soonest where each is waited for: an offer and a read
- * take a round trip more. In a burst the round trips overlap and the copies do not, so that what is left of it is read
- * from the program's memory. Once a burst has had MR_BURST_BYTES, or the one before it had, that pays, where rails carry
- * more than a processor copies (ARCHITECTURE.md has the arithmetic).
+ * take a round trip more. In a burst the round trips overlap and the copies do not, so that what is left of it may be
+ * read from the program's memory once it has had MR_BURST_BYTES, or the one before it had, where rails carry more than a
+ * processor copies (ARCHITECTURE.md has the arithmetic).
  *
- * Both sides register their memory for that, which takes as long as copying 128 KiB for each device. So only a buffer
- * that has been copied that much is offered, and only one that has been filled that much is read into; and there is but
- * one more on each side in a time that makes a few percent of it, until all are known. A receiver that does not read
- * has the bytes sent after all: until one has read, and after one has not, there is one offer at a time, and ever fewer.
+ * Whether that is faster depends on who else is on the wire: a window that is read waits for its round trips, copies
+ * fill the queues of the adapter meanwhile. So both ways are tried, and timed over MR_BURST_TIMED bytes; the better one
+ * is kept, and the other tried again when the times change, and now and then.
  *
- * Pure: one struct for all peers of a process, no clock, no packets.
+ * Both sides register their memory for it, which takes as long as copying 128 KiB for each device. So only a buffer that
+ * has been copied that much is offered, and only one that has been filled that much is read into; and there is but one
+ * more on each side in a time that makes a few percent of it, until all are known. A receiver that does not read has the
+ * bytes sent after all: until one has read, and after one has not, there is one offer at a time, and ever fewer.
+ *
+ * Pure: one struct for all peers of a process; no packets, and whoever calls reads the clock.
  */
 #ifndef MRMPI_BURST_H
 #define MRMPI_BURST_H
@@ -21,11 +25,14 @@
 #include <stdint.h>
 
 #define MR_BURST_LEAST   4096u        /* a shorter message is copied in less than what its offer costs */
-#define MR_BURST_BYTES   (64u << 10) /* copied, by both sides, in three round trips */
+#define MR_BURST_BYTES   (64u << 10)  /* copied, by both sides, in three round trips */
 #define MR_BURST_REST    64u          /* messages that are not offered when one was refused, at first and at most */
 #define MR_BURST_RESTS   4096u
 #define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration */
 #define MR_BURST_PACE    (4u << 20)   /* bytes from one registration to the next */
+#define MR_BURST_SETTLED (2u << 20)   /* after a change of ways the queues are full, or empty, again; */
+#define MR_BURST_TIMED   (2u << 20)   /* then so many bytes are timed */
+#define MR_BURST_TRIALS  128u         /* of those times, at most, until the other way is tried again */
 #define MR_BURST_BUFFERS 1024u        /* that are remembered, of each side */
 
 struct mr_burst_buffers {
@@ -43,10 +50,23 @@ struct mr_burst {
     bool trusted, asked;  /* the latest answer was that it was read; an offer is out that will tell */
     unsigned rest, rests; /* messages that go eagerly still; as many when the next one is refused */
     struct mr_burst_buffers sent, filled;
+
+    bool reads, settled;  /* the way that is taken; it is being timed */
+    uint64_t look_at;     /* bytes sent at which to look */
+    uint64_t began_ns, took_ns[2], least_ns; /* took: eagerly, read; least: since it is read */
+    unsigned seen, ready; /* messages since the last look, and those of them that can be read */
+    unsigned trials;      /* times that reading was better, since it is done */
+    unsigned wait, waits; /* times until it is tried again; as many when it is not better then */
 };
 
-/* A message of len bytes is sent from buf, and counts until mr_burst_leave. True: it had better be read. */
+/* A message of len bytes is sent from buf, and counts until mr_burst_leave. True: it is to be offered. */
 bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len);
+/* Before that: it is time for mr_burst_look. */
+static inline bool mr_burst_due(const struct mr_burst *b)
+{
+    return b->sent.bytes >= b->look_at;
+}
+void mr_burst_look(struct mr_burst *b, uint64_t now_ns);
 /* The program knows that its send is complete. */
 static inline void mr_burst_leave(struct mr_burst *b)
 {

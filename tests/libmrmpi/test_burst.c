@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bursts: which messages are better read, by what was sent before and by what receivers made of it. */
+/* Bursts: which messages are better read, by what was sent before, what receivers made of it, and how long it took. */
 #include <stdlib.h>
 
 #include "libmrmpi/pt2pt/burst.h"
@@ -10,11 +10,27 @@
 static struct mr_burst b;
 static char *memory;
 static bool answers, reads; /* the receiver, at once; by reading */
+static uint64_t clock_ns, eager_ns, read_ns; /* now; what a message takes */
 
 static void setup(void)
 {
     b = (struct mr_burst){0};
     answers = reads = true;
+    eager_ns = 740;
+    read_ns = 370;
+}
+
+static bool join(size_t at, size_t len)
+{
+    bool offered;
+
+    if (mr_burst_due(&b))
+        mr_burst_look(&b, clock_ns);
+    offered = mr_burst_join(&b, memory + at, len);
+    clock_ns += offered ? read_ns : eager_ns;
+    if (offered && answers)
+        mr_burst_taken(&b, reads);
+    return offered;
 }
 
 /* One burst from as many buffers, all at once or one after the other. Number of messages to be read. */
@@ -23,11 +39,7 @@ static unsigned send(unsigned num, size_t len, size_t from, bool waits)
     unsigned read = 0;
 
     for (unsigned i = 0; i < num; i++) {
-        bool offered = mr_burst_join(&b, memory + from + i * len, len);
-
-        if (offered && answers)
-            mr_burst_taken(&b, reads);
-        read += offered;
+        read += join(from + i * len, len);
         if (waits)
             mr_burst_leave(&b);
     }
@@ -43,34 +55,53 @@ START_TEST(one_by_one)
 }
 END_TEST
 
-/* So many bursts until all of 64 buffers of 8 KiB are registered: one in 4 MiB. */
-enum { LEARN = 16 + 64 * 8 };
-
-static void learn(void)
+/* Many bursts of 512 KiB. Number of messages to be read, of 64 in each. */
+static unsigned many(unsigned bursts)
 {
-    for (int i = 0; i < LEARN; i++)
-        send(64, 8 * KIB, 0, false);
+    unsigned read = 0;
+
+    for (unsigned i = 0; i < bursts; i++)
+        read += send(64, 8 * KIB, 0, false);
+    return read;
 }
+
+/* So many until all 64 buffers are registered, one in 4 MiB, and both ways have been timed. */
+enum { LEARN = 16 + 64 * 8 + 16 };
 
 START_TEST(bursts_of_the_same_buffers)
 {
-    unsigned last = 0;
-
-    for (int i = 0; i < 16; i++) /* 128 KiB from each */
-        ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 0);
-    for (int i = 0; i < LEARN; i++) {
-        unsigned offered = send(64, 8 * KIB, 0, false);
-
-        ck_assert_uint_ge(offered, last);
-        ck_assert_uint_le(offered, 2 + (unsigned)i / 8);
-        last = offered;
-    }
-    for (int i = 0; i < 10; i++)
-        ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
+    ck_assert_uint_eq(many(16), 0); /* 128 KiB from each */
+    ck_assert_uint_le(many(LEARN - 16), LEARN * 64 / 3); /* tried once three of four are known */
+    ck_assert_uint_eq(many(10), 640);
     ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 1); /* it cannot know that this is the only one, */
     ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 0); /* and then it does */
     /* but for 64 KiB, which the burst has had before it is one */
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 56);
+}
+END_TEST
+
+/* Each is offered for the first time, and in trials that become rare. */
+START_TEST(reading_that_is_slower)
+{
+    read_ns = 700; /* not enough to be sure */
+    many(LEARN);
+    ck_assert_uint_le(many(20000), 20000 * 64 / 50);
+}
+END_TEST
+
+START_TEST(times_that_change)
+{
+    many(LEARN);
+    ck_assert_uint_ge(many(10000), 10000 * 64 / 100 * 97); /* the other way is tried now and then */
+    read_ns = 1500;                                        /* somebody else is on the wire */
+    many(24);                                              /* 12 MiB */
+    ck_assert_uint_le(many(10000), 10000 * 64 / 33);
+    read_ns = 370;
+    many(128 * 5);
+    ck_assert_uint_ge(many(10000), 10000 * 64 / 100 * 97);
+    eager_ns = 200;
+    many(128 * 5);
+    ck_assert_uint_le(many(10000), 10000 * 64 / 50);
 }
 END_TEST
 
@@ -90,10 +121,8 @@ START_TEST(a_sliding_window)
     unsigned offered = 0;
 
     for (unsigned i = 0; i < 4000; i++) {
-        bool now = mr_burst_join(&b, memory + i % 8 * 16 * KIB, 16 * KIB);
+        bool now = join(i % 8 * 16 * KIB, 16 * KIB);
 
-        if (now)
-            mr_burst_taken(&b, true);
         offered += i >= 3000 && now;
         if (i >= 4)
             mr_burst_leave(&b);
@@ -117,7 +146,7 @@ START_TEST(receivers_that_refuse)
 {
     unsigned offers = 0;
 
-    learn();
+    many(LEARN);
     reads = false;
     mr_burst_taken(&b, false);
     for (int i = 0; i < 1000; i++) {
@@ -129,10 +158,9 @@ START_TEST(receivers_that_refuse)
     ck_assert_uint_gt(offers, 16);
     ck_assert_uint_lt(offers, 25);
 
-    /* it reads at last: at most the longest rest after it could, the next ones do */
+    /* it reads at last: the next ones do, once the longest rest after it could is over */
     reads = true;
-    for (unsigned i = 0; !send(64, 8 * KIB, 0, false); i++)
-        ck_assert_uint_lt(i, MR_BURST_RESTS / 64 + 1);
+    many(MR_BURST_RESTS / 64 + 32);
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
     mr_burst_taken(&b, false);
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 0);
@@ -147,6 +175,7 @@ START_TEST(one_offer_until_the_first_answer)
     for (int i = 0; i < LEARN; i++)
         ck_assert_uint_le(send(64, 8 * KIB, 0, false), 1);
     mr_burst_taken(&b, true);
+    many(16);
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
 }
 END_TEST
@@ -161,7 +190,7 @@ START_TEST(where_it_goes)
     }
     ck_assert(mr_burst_filled(&b, memory, 16 * KIB));
     ck_assert(!mr_burst_filled(&b, memory + 16 * KIB, 16 * KIB)); /* too soon after the other */
-    for (unsigned i = 0; i < MR_BURST_PACE / (16 * KIB) - 2; i++)
+    for (unsigned i = 0; i < MR_BURST_PACE / 2 / (16 * KIB) - 2; i++)
         ck_assert(mr_burst_filled(&b, memory, 16 * KIB));
     ck_assert(mr_burst_filled(&b, memory + 16 * KIB, 16 * KIB));
     ck_assert(!mr_burst_filled(&b, other, 16 * KIB));
@@ -177,6 +206,8 @@ int main(void)
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, one_by_one);
     tcase_add_test(c, bursts_of_the_same_buffers);
+    tcase_add_test(c, reading_that_is_slower);
+    tcase_add_test(c, times_that_change);
     tcase_add_test(c, bursts_that_are_too_short);
     tcase_add_test(c, a_sliding_window);
     tcase_add_test(c, memory_that_is_never_used_again);
