@@ -43,25 +43,28 @@ static struct mr_batch_plan plan(const struct mr_batch_size *all, uint64_t from,
     return p;
 }
 
-static void next_batch(struct mr_batch *b)
+static void next_batch(struct mr_batch *b, uint64_t received)
 {
     bool same = b->now.bytes == b->before.bytes && b->now.last == b->before.last;
 
     b->alike = !same ? 0 : b->alike < MR_BATCH_ALIKE ? b->alike + 1 : b->alike;
     b->before = b->now;
     b->now = (struct mr_batch_size){0};
+    b->both_ways = received != b->received;
+    b->received = received;
 }
 
-struct mr_batch_plan mr_batch_begin(struct mr_batch *b, uint64_t len, unsigned rate_mbps, uint64_t whole)
+struct mr_batch_plan mr_batch_begin(struct mr_batch *b, uint64_t len, unsigned rate_mbps, uint64_t whole,
+                                    uint64_t received)
 {
     uint64_t from;
 
     if (!b->open++)
-        next_batch(b);
+        next_batch(b, received);
     from = b->now.bytes;
     b->now.bytes += len;
     b->now.last = len;
-    if (b->alike < MR_BATCH_ALIKE || !rate_mbps)
+    if (b->alike < MR_BATCH_ALIKE || b->both_ways || !rate_mbps)
         return (struct mr_batch_plan){0};
     return plan(&b->before, from, len, rate_mbps, whole);
 }

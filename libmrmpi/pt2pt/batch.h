@@ -7,7 +7,8 @@
  * - the last message has a head (head.c), which needs no request. It is the last one since what is offered behind a
  *   head waits for it.
  * Each is as long as what the rails carry in a round trip. Copies are made while what was offered before is on its way;
- * what would take longer to copy is not. Pure: which bytes of a message are head and tail, by what came before.
+ * what would take longer to copy is not. Nor is there any while large messages arrive: a processor that copies does not
+ * ask for those. Pure: which bytes of a message are head and tail, by what came before.
  */
 #ifndef MRMPI_BATCH_H
 #define MRMPI_BATCH_H
@@ -30,6 +31,8 @@ struct mr_batch_size {
 struct mr_batch {
     unsigned open;  /* sends that are under way, as far as the program knows; 0: the batch is over */
     unsigned alike;
+    uint64_t received; /* large messages that had arrived when it began, */
+    bool both_ways;    /* which were more than at the beginning of the one before */
     struct mr_batch_size now, before;
 };
 
@@ -39,9 +42,11 @@ struct mr_batch_plan {
 
 /*
  * A message of len bytes is offered; the rails to its peer carry so many MB/s. Head and tail are not shorter than
- * whole, and messages are far longer: several rails would not share them evenly.
+ * whole, and messages are far longer: several rails would not share them evenly. So many large messages have been
+ * received, from anybody.
  */
-struct mr_batch_plan mr_batch_begin(struct mr_batch *b, uint64_t len, unsigned rate_mbps, uint64_t whole);
+struct mr_batch_plan mr_batch_begin(struct mr_batch *b, uint64_t len, unsigned rate_mbps, uint64_t whole,
+                                    uint64_t received);
 
 /* Its send is complete. */
 static inline void mr_batch_end(struct mr_batch *b)

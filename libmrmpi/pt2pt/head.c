@@ -55,7 +55,7 @@ unsigned mr_head_divide(struct mr_rndv *r, struct mr_remote *tail)
 
     if (!s || !rate)
         return 0;
-    plan = mr_batch_begin(&s->batch, r->total, rate, whole);
+    plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_pt2pt.large_received);
     r->counted = true;
     r->head = (uint32_t)plan_head(r, plan.head);
     return plan.tail && mr_tail_offer(r, plan.tail, tail);

@@ -372,6 +372,7 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
         mr_request_complete(req);
         return;
     }
+    mr_pt2pt.large_received++;
     id = mr_rndv_id(r);
     r->peer_id = hdr->sreq;
     r->total = req->status.bytes;

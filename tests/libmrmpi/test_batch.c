@@ -20,7 +20,7 @@ static struct totals batch(struct mr_batch *b, unsigned num, uint64_t len, unsig
     struct totals t = {0};
 
     for (unsigned i = 0; i < num; i++) {
-        struct mr_batch_plan p = mr_batch_begin(b, len, rate, 0);
+        struct mr_batch_plan p = mr_batch_begin(b, len, rate, 0, 0);
 
         ck_assert_uint_le(p.head + (uint64_t)p.tail, len);
         ck_assert(!p.head || i == num - 1);
@@ -94,12 +94,12 @@ START_TEST(sliding_window)
     struct mr_batch b = {0};
 
     for (int i = 0; i < 4; i++)
-        mr_batch_begin(&b, 1024 * KIB, HDR, 0);
+        mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
     for (int i = 0; i < 100; i++) {
         struct mr_batch_plan p;
 
         mr_batch_end(&b);
-        p = mr_batch_begin(&b, 1024 * KIB, HDR, 0);
+        p = mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
         ck_assert(!p.head && !p.tail);
     }
 }
@@ -113,7 +113,7 @@ START_TEST(several_rails)
 
         for (int i = 0; i < 5; i++) {
             for (unsigned k = 0; k < num; k++) {
-                struct mr_batch_plan p = mr_batch_begin(&b, 512 * KIB, 2 * HDR, 64 * KIB);
+                struct mr_batch_plan p = mr_batch_begin(&b, 512 * KIB, 2 * HDR, 64 * KIB, 0);
 
                 ck_assert((!p.head || p.head >= 64 * KIB) && (!p.tail || p.tail >= 64 * KIB));
                 ck_assert(k < num - 1 || !p.head == (i < 3 || num < 3));
@@ -141,14 +141,31 @@ START_TEST(other_batches)
     ck_assert_uint_eq(t.head, 0);
     for (int i = 0; i < 4; i++)
         t = batch(&b, 4, 1024 * KIB, HDR);
-    mr_batch_begin(&b, 4096 * KIB, HDR, 0);
+    mr_batch_begin(&b, 4096 * KIB, HDR, 0, 0);
     for (int i = 0; i < 8; i++) { /* beyond the end that was foreseen */
-        struct mr_batch_plan p = mr_batch_begin(&b, 1024 * KIB, HDR, 0);
+        struct mr_batch_plan p = mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
 
         ck_assert(!p.head && !p.tail);
     }
     t = batch(&b, 4, 1024 * KIB, 0);
     ck_assert_uint_eq(t.head + t.tail, 0);
+}
+END_TEST
+
+/* Nothing is copied while messages come the other way, and all again once none do. */
+START_TEST(both_ways)
+{
+    struct mr_batch b = {0};
+    unsigned tails = 0;
+
+    for (unsigned i = 0; i < 20; i++) {
+        tails = 0;
+        for (unsigned k = 0; k < 16; k++)
+            tails += mr_batch_begin(&b, 64 * KIB, HDR, 0, i < 6 ? 0 : i < 12 ? i * 16 + k : 12 * 16).tail != 0;
+        for (unsigned k = 0; k < 16; k++)
+            mr_batch_end(&b);
+        ck_assert_int_eq(tails != 0, (i >= 3 && i < 6) || i > 12);
+    }
 }
 END_TEST
 
@@ -162,5 +179,6 @@ int main(void)
     tcase_add_test(c, sliding_window);
     tcase_add_test(c, several_rails);
     tcase_add_test(c, other_batches);
+    tcase_add_test(c, both_ways);
     return check_run(c, NULL);
 }
