@@ -13,10 +13,24 @@
 #define SLOW_MBPS 10000 /* 4X SDR */
 #define COPY_MBPS 100000 /* that a processor copies; all rails of a host carry more where there is an EDR one */
 
+static bool rails_are_alike(const struct mr_peer *p)
+{
+    uint32_t rate = mr_verbs.rail[0].addr.rate_mbps;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_verbs.rail[i].addr.rate_mbps != rate)
+            return false;
+    for (unsigned i = 0; p && p->address->magic && i < p->address->num_rails; i++)
+        if (p->address->rail[i].rate_mbps != rate)
+            return false;
+    return true;
+}
+
 /*
  * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
  * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on the
- * InfiniBand adapters of old, whose bus goes one way at a time.
+ * InfiniBand adapters of old, whose bus goes one way at a time. Short reads do not outrun copies where one of them may
+ * have to wait for a slow rail.
  */
 unsigned mr_net_find_caps(void)
 {
@@ -30,7 +44,7 @@ unsigned mr_net_find_caps(void)
         if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS && !mr_verbs.rail[i].addr.global)
             caps &= ~(unsigned)MR_VC_READ_FIRST;
     }
-    return all >= COPY_MBPS ? caps | MR_VC_OUTRUNS : caps;
+    return all >= COPY_MBPS && rails_are_alike(NULL) ? caps | MR_VC_OUTRUNS : caps;
 }
 
 /* Where the address cannot be had sends fail anyway. 0: it has not come yet. */
@@ -65,19 +79,6 @@ void mr_net_renew_shorts(void)
     for (int i = 0; i < mr_peers.launch->size; i++)
         if (mr_peers.peer[i])
             mr_net_renew_short(mr_peers.peer[i]);
-}
-
-static bool rails_are_alike(const struct mr_peer *p)
-{
-    uint32_t rate = mr_verbs.rail[0].addr.rate_mbps;
-
-    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        if (mr_verbs.rail[i].addr.rate_mbps != rate)
-            return false;
-    for (unsigned i = 0; p && p->address->magic && i < p->address->num_rails; i++)
-        if (p->address->rail[i].rate_mbps != rate)
-            return false;
-    return true;
 }
 
 /* Over unequal rails, too: packets go where they arrive in order (route/sched.h). */

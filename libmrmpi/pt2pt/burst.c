@@ -51,7 +51,7 @@ bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
     if (b->now <= MR_BURST_BYTES && b->before < MR_BURST_BYTES)
         return false;
     b->seen++;
-    is = find(&b->sent, buf, len, MR_BURST_PACE);
+    is = find(&b->sent, buf, len, b->reads ? MR_BURST_FAST : MR_BURST_PACE);
     if (is == UNKNOWN)
         return false;
     if (b->rest) {
@@ -67,10 +67,10 @@ bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
     return true;
 }
 
-/* At half the pace, so that hardly an offer comes too soon. */
+/* The sender keeps the pace. */
 bool mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
 {
-    return find(&b->filled, buf, len, MR_BURST_PACE / 2) != UNKNOWN;
+    return find(&b->filled, buf, len, MR_BURST_FAST) != UNKNOWN;
 }
 
 void mr_burst_taken(struct mr_burst *b, bool read)
@@ -89,7 +89,7 @@ void mr_burst_taken(struct mr_burst *b, bool read)
 
 static void sent_eagerly(struct mr_burst *b)
 {
-    if (b->ready < b->seen - b->seen / 4)
+    if (b->ready < b->seen / 8)
         return;
     if (b->wait) {
         b->wait--;

@@ -3,17 +3,18 @@
  * Bursts: nonblocking sends of messages that could go eagerly, one behind the other, before the program has waited for
  * the first. An eager message is copied by both sides, which is soonest where each is waited for: an offer and a read
  * take a round trip more. In a burst the round trips overlap and the copies do not, so that what is left of it may be
- * read from the program's memory once it has had MR_BURST_BYTES, or the one before it had, where rails carry more than a
- * processor copies (ARCHITECTURE.md has the arithmetic).
+ * read from the program's memory once it has had MR_BURST_BYTES, or the one before it had, where rails carry more than
+ * a processor copies (ARCHITECTURE.md has the arithmetic).
  *
  * Whether that is faster depends on who else is on the wire: a window that is read waits for its round trips, copies
  * fill the queues of the adapter meanwhile. So both ways are tried, and timed over MR_BURST_TIMED bytes; the better one
  * is kept, and the other tried again when the times change, and now and then.
  *
- * Both sides register their memory for it, which takes as long as copying 128 KiB for each device. So only a buffer that
- * has been copied that much is offered, and only one that has been filled that much is read into; and there is but one
- * more on each side in a time that makes a few percent of it, until all are known. A receiver that does not read has the
- * bytes sent after all: until one has read, and after one has not, there is one offer at a time, and ever fewer.
+ * Both sides register their memory for it, which takes as long as copying 128 KiB for each device. So only a buffer
+ * that has been copied that much is offered, and only one that has been filled that much is read into; and there is but
+ * one more in a time that makes a few percent of it, until with an eighth of them reading is seen to pay. A receiver
+ * that does not read has the bytes sent after all: until one has read, and after one has not, there is one offer at a
+ * time, and ever fewer.
  *
  * Pure: one struct for all peers of a process; no packets, and whoever calls reads the clock.
  */
@@ -29,7 +30,8 @@
 #define MR_BURST_REST    64u          /* messages that are not offered when one was refused, at first and at most */
 #define MR_BURST_RESTS   4096u
 #define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration */
-#define MR_BURST_PACE    (4u << 20)   /* bytes from one registration to the next */
+#define MR_BURST_PACE    (4u << 20)   /* bytes from one registration to the next, */
+#define MR_BURST_FAST    (256u << 10) /* and once it is known what they are good for */
 #define MR_BURST_SETTLED (2u << 20)   /* after a change of ways the queues are full, or empty, again; */
 #define MR_BURST_TIMED   (2u << 20)   /* then so many bytes are timed */
 #define MR_BURST_TRIALS  128u         /* of those times, at most, until the other way is tried again */
