@@ -173,10 +173,15 @@ bool mr_agreement_step(struct mr_agreement *a)
     return a->stage == MR_AGREE_DONE;
 }
 
-void mr_agreement_start(struct mr_agreement *a)
+static void list(struct mr_agreement *a)
 {
     a->next = agreements.active;
     agreements.active = a;
+}
+
+void mr_agreement_start(struct mr_agreement *a)
+{
+    list(a);
     mr_agreement_step(a);
 }
 
@@ -185,11 +190,46 @@ static bool step(void *arg)
     return mr_agreement_step(arg);
 }
 
+enum mr_err mr_agreement_end(struct mr_agreement *a)
+{
+    mr_progress_until(step, a);
+    return a->error;
+}
+
 enum mr_err mr_agreement_run(struct mr_agreement *a)
 {
     mr_agreement_start(a);
-    mr_progress_until(step, a);
-    return a->error;
+    return mr_agreement_end(a);
+}
+
+/* The lowest that are free here: mostly they are so everywhere. */
+struct mr_context_offer mr_agreement_offer(struct mr_agreement *a)
+{
+    struct mr_context_offer mine = {0};
+
+    list(a);
+    a->offering = my_turn(a);
+    if (!a->offering)
+        return mine;
+    agreements.offered = true;
+    while (mine.word < MR_CONTEXT_WORDS - 1 && !mr_context_ids()[mine.word])
+        mine.word++;
+    mine.free = mr_context_ids()[mine.word];
+    return mine;
+}
+
+void mr_agreement_offered(struct mr_agreement *a, uint64_t word, uint64_t free_at_all, enum mr_err error)
+{
+    if (a->offering)
+        agreements.offered = a->offering = false;
+    a->all_came = true;
+    mr_lock_news++;
+    if (error) {
+        end(a, error);
+    } else if (free_at_all && word < MR_CONTEXT_WORDS) {
+        a->mine.free[word] = free_at_all;
+        end(a, take_ids(a));
+    }
 }
 
 struct mr_bridge mr_bridge_of(struct mr_comm *c)

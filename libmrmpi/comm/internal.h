@@ -28,6 +28,11 @@ struct mr_context_mask {
     uint64_t all_offer, all_well, free[MR_CONTEXT_WORDS];
 };
 
+/* Some ids, with what members tell each other anyway: the 64 from `word` on, of which `free` are. 0: none is offered. */
+struct mr_context_offer {
+    uint64_t word, free;
+};
+
 /* How a group reaches the other one: its leader sends to the other's. */
 struct mr_bridge {
     struct mr_comm *local, *comm; /* comm: that of the leaders; others may have anything here */
@@ -66,6 +71,13 @@ void mr_agreements_finalize(void);
 void mr_agreement_start(struct mr_agreement *a);
 bool mr_agreement_step(struct mr_agreement *a); /* as far as it goes; true: done, a may be freed */
 enum mr_err mr_agreement_run(struct mr_agreement *a);
+/*
+ * In place of the first round, and of its start: what each member has offered, all of them learn, or fail to (error).
+ * Then mr_agreement_end has the result; it takes further rounds if they have offered no id in common.
+ */
+struct mr_context_offer mr_agreement_offer(struct mr_agreement *a);
+void mr_agreement_offered(struct mr_agreement *a, uint64_t word, uint64_t free_at_all, enum mr_err error);
+enum mr_err mr_agreement_end(struct mr_agreement *a);
 /*
  * The agreement of all members of c, of both groups if it is an intercommunicator; `take` and `want` are the caller's.
  */

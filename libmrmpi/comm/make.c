@@ -15,21 +15,55 @@ enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out)
     return err ? err : mr_comm_make_dup(c, a.ids, out);
 }
 
+/* What each member tells all others of a split. */
+struct part {
+    int color, key;
+    struct mr_context_offer ids;
+};
+
+/* The ids that all have offered, if they have offered the same ones. */
+static struct mr_context_offer in_common(const struct part *all, int num)
+{
+    struct mr_context_offer common = all[0].ids;
+
+    for (int i = 1; i < num; i++)
+        common.free &= all[i].ids.word == common.word ? all[i].ids.free : 0;
+    return common;
+}
+
+static enum mr_err exchange_parts(struct mr_comm *c, struct part *mine, struct part *all, struct mr_agreement *a)
+{
+    struct mr_context_offer common = {0};
+    struct mr_schedule *s;
+    enum mr_err err;
+
+    mine->ids = mr_agreement_offer(a);
+    err = mr_coll_allgather(mine, sizeof *mine, mr_type_byte, all, sizeof *mine, mr_type_byte, c, &s);
+    err = mr_coll_run(err, s);
+    if (!err)
+        common = in_common(all, c->size);
+    mr_agreement_offered(a, common.word, common.free, err);
+    return mr_agreement_end(a);
+}
+
+/* One exchange makes it all, as a rule: what parts there are, and under which id. */
 static enum mr_err intra_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
 {
-    int mine[2] = {color, key}, (*all)[2] = malloc((size_t)c->size * sizeof(*all));
-    if (!all)
-        return mr_fail(MR_ERR_NO_MEM, "no memory for MPI_Comm_split");
-    struct mr_schedule *s;
-    enum mr_err err = mr_coll_allgather(mine, sizeof(mine), mr_type_byte, all, sizeof(mine), mr_type_byte, c, &s);
-    err = mr_coll_run(err, s);
+    struct part mine = {.color = color, .key = key}, *all = malloc((size_t)c->size * sizeof *all);
+    int(*parts)[2] = malloc((size_t)c->size * sizeof *parts);
     struct mr_agreement a = mr_agreement_of(c);
+    enum mr_err err;
+
     a.take = color != MR_UNDEFINED;
-    if (!err)
-        err = mr_agreement_run(&a);
+    err = all && parts ? exchange_parts(c, &mine, all, &a) : mr_fail(MR_ERR_NO_MEM, "no memory for MPI_Comm_split");
+    for (int i = 0; !err && i < c->size; i++) {
+        parts[i][0] = all[i].color;
+        parts[i][1] = all[i].key;
+    }
     if (!err && a.take)
-        err = mr_comm_make(a.ids[0], mr_group_split(c->group, (const int(*)[2])all, color), c, out);
+        err = mr_comm_make(a.ids[0], mr_group_split(c->group, (const int(*)[2])parts, color), c, out);
     free(all);
+    free(parts);
     return err;
 }
 

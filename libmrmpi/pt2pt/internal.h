@@ -33,8 +33,7 @@ struct mr_pt2pt {
     unsigned num_bounces;
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
-    uint64_t data_seen;    /* counts DATA packets */
-    uint64_t large_received; /* counts transfers that have met their receive */
+    uint64_t data_seen, large_received; /* counts of DATA packets, of transfers that have met their receive */
     bool peer_lost;        /* some peer has been lost: receives have to ask whether it is theirs */
     bool get_refused;      /* the kernel has refused single copy once */
     int (*poll_active)(void), (*poll_holding)(void); /* while there are transfers or channels in these lists */

@@ -191,6 +191,43 @@ static void many(void)
         MPI_Comm_free(&keep[i]);
 }
 
+/* Two parts at once, neither of which hears the other, while members have few free ids in common. */
+static void two_parts(void)
+{
+    MPI_Comm parts[2];
+    int odd = rank % 2;
+
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_split(MPI_COMM_WORLD, odd, i ? -rank : rank, &parts[i]);
+    for (int i = 0; i < 2; i++) {
+        int members = odd ? size / 2 : (size + 1) / 2, r;
+
+        EQ(total(parts[i], 1 + odd), members * (1 + odd));
+        MPI_Comm_rank(parts[i], &r);
+        EQ(r, i ? members - 1 - rank / 2 : rank / 2);
+    }
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_free(&parts[i]);
+}
+
+static void few_in_common(void)
+{
+    enum { ALL = 200, SOME = 90 };
+    MPI_Comm own[ALL];
+    int have = rank % 3 * SOME;
+
+    for (int i = 0; i < have; i++)
+        MPI_Comm_dup(MPI_COMM_SELF, &own[i]);
+    two_parts(); /* the lowest are elsewhere in each */
+    for (int i = 0; rank % 3 == 1 && i < SOME / 2; i++)
+        MPI_Comm_free(&own[i]);
+    for (int i = 0; rank % 3 == 0 && i < SOME / 2; i++)
+        MPI_Comm_dup(MPI_COMM_SELF, &own[i]);
+    two_parts(); /* what one has among the lowest the other lacks */
+    for (int i = rank % 3 == 1 ? SOME / 2 : 0; i < (rank % 3 ? have : SOME / 2); i++)
+        MPI_Comm_free(&own[i]);
+}
+
 static int copies, deletes;
 
 static int copy_fn(MPI_Comm c, int key, void *extra, void *in, void *out, int *flag)
@@ -367,6 +404,7 @@ int main(int argc, char **argv)
     sets();
     making();
     many();
+    few_in_common();
     attributes();
     refusal();
     names_and_info();
