@@ -200,9 +200,11 @@ static int prepare(struct applier *a, struct task *t, struct change *c)
 
 static int write_conf(struct applier *a, struct task *t, const struct text *conf)
 {
-    int rc = text_write_file(a->conf->opensm_config, text_str(conf), conf->len);
+    char *path = realpath(a->conf->opensm_config, NULL); /* the file that a link leads to is what opensm reads */
+    int rc = text_write_file(path ? path : a->conf->opensm_config, text_str(conf), conf->len);
     if (rc)
         say(a, t, "%s: %s", a->conf->opensm_config, strerror(-rc));
+    free(path);
     return rc;
 }
 

@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAITING_MAX 32
+#define WAITING_MAX  32
+#define PUT_OFF_MOST 6 /* 64 looks: an hour by default */
 
 static uint64_t now_us(void)
 {
@@ -215,6 +216,13 @@ static int result_of(const struct daemon *d, const struct manager_event *e)
     return d->current.valid ? -EILSEQ : -ENOENT;
 }
 
+/* Each try disturbs the fabric: after one that ports did not take the next one comes later, and later still. */
+static void put_off(struct daemon *d, bool failed)
+{
+    d->failed = failed ? d->failed + 1 : 0;
+    d->wait = failed ? 1u << (d->failed < PUT_OFF_MOST ? d->failed : PUT_OFF_MOST) : 0;
+}
+
 static void on_outcome(struct daemon *d, struct manager_event *e)
 {
     bool taken = !e->status;
@@ -227,10 +235,12 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
         d->applying[0] = 0;
         store_release(&d->conf);
         if (taken) {
+            put_off(d, false);
             keep(d, e);
         } else {
             log_error("the policy was not put in force: %s", strerror(-e->status));
             d->refused = e->status == -EINVAL;
+            put_off(d, e->status == -ETIMEDOUT);
         }
     }
     /* What a failed apply saw was measured against the policy that was refused. */
@@ -334,6 +344,8 @@ static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
     struct daemon *d = arg;
     if (d->current.valid)
         daemon_verify(d, 0);
+    else if (d->wait)
+        d->wait--;
     else if (d->conf.policy[0] && !d->refused && !d->task_runs)
         load_policy(d); /* perhaps opensm is up by now */
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.verify_interval_s * 1000000);

@@ -46,6 +46,7 @@ struct daemon {
     uint64_t looked_us;
     char applying[256]; /* what is being put in force, or empty */
     bool refused;       /* the configured policy is wrong: trying again would not help */
+    unsigned failed, wait; /* times in a row that ports did not take it; looks until it is tried again */
 };
 
 /* events: what the server shall call, with d (requests.h). 0 or a negative errno, which has been logged. */

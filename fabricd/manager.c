@@ -88,7 +88,7 @@ void manager_say(struct manager *m, const struct task *t, const char *fmt, ...)
 bool manager_pause(struct manager *m, unsigned ms)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += (long)(ms % 1000) * 1000000;
     until.tv_sec += (time_t)(ms / 1000) + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
@@ -134,7 +134,11 @@ struct manager *manager_start(const struct conf *conf, manager_work *work)
     m->work = work;
     m->last = &m->first;
     pthread_mutex_init(&m->lock, NULL);
-    pthread_cond_init(&m->wake, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&m->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (m->fd < 0)
         goto free_manager;

@@ -62,7 +62,7 @@ struct smp *smp_open(const char *device, int port)
         goto close_port;
     }
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     s->tid = (uint32_t)now.tv_nsec; /* a late answer to an earlier run must not match */
     return s;
 

@@ -217,6 +217,29 @@ ok "fabricd on a node without opensm verifies the same tables" \
   wait_for 10 eval "fabricctl --socket $h2 status | grep -q '^policy: .*state: verified'"
 ok "another daemon on the same socket is refused" exits 1 simfab exec --real-clock h2 -- fabricd --config "$tmp/serve.yaml" --state "$tmp/state3"
 
+# its first policy goes to a file that opensm does not read, by a link
+mkdir elsewhere
+cp "$conf" elsewhere/opensm.conf
+ln -s elsewhere/opensm.conf link.conf
+sed -e 's/share: 60/share: 50/; s/share: 30/share: 40/' lmc1.yaml >untaken.yaml
+cat >untaken-daemon.yaml <<END
+policy: $tmp/untaken.yaml
+state: $tmp/state4
+socket: $tmp/fabricd4-%h.sock
+opensm: {config: $tmp/link.conf, pid_file: $SIMFAB_DIR/opensm/opensm.pid}
+verify: {timeout: 1, interval: 1}
+END
+simfab exec --real-clock h2 -- fabricd --config "$tmp/untaken-daemon.yaml" >>fabricd4.log 2>&1 &
+untaken=$!
+started
+tries() { grep -c 'putting the policy .*untaken.yaml in force' fabricd4.log; }
+ok "a first policy that ports do not take is tried again" wait_for 30 eval '[ "$(tries)" -ge 2 ]'
+sleep 6
+ok "but not at every look" test "$(tries)" -le 3
+stop $untaken
+ok "a configuration that is a link is one still" test -L link.conf
+ok "and has been put back" cmp elsewhere/opensm.conf "$conf"
+
 kill "$(simfab opensm pid)"
 ok "without an opensm nothing is written" exits 1 fabricctl policy apply other.yaml
 ok "and the configuration stays" cmp "$conf" before.conf
