@@ -234,7 +234,7 @@ untaken=$!
 started
 tries() { grep -c 'putting the policy .*untaken.yaml in force' fabricd4.log; }
 ok "a first policy that ports do not take is tried again" wait_for 30 eval '[ "$(tries)" -ge 2 ]'
-sleep 6
+sleep 10
 ok "but not at every look" test "$(tries)" -le 3
 stop $untaken
 ok "a configuration that is a link is one still" test -L link.conf
