@@ -9,14 +9,11 @@
 #include "fabricd/subscribers.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,11 +25,6 @@ static uint64_t now_us(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
-static void state_path(const struct daemon *d, const char *name, char *out, size_t size)
-{
-    snprintf(out, size, "%s/%s", d->conf.state, name);
 }
 
 /* True if something has changed. */
@@ -393,25 +385,6 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *si, v
 
 /* ---- start ---- */
 
-static int lock_state(struct daemon *d)
-{
-    char path[PATH_MAX + 32];
-    if (mkdir(d->conf.state, 0755) && errno != EEXIST) {
-        int rc = -errno;
-        log_error("%s: %s", d->conf.state, strerror(-rc));
-        return rc;
-    }
-    state_path(d, "lock", path, sizeof(path));
-    d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (d->lock_fd < 0 || flock(d->lock_fd, LOCK_EX | LOCK_NB)) {
-        int rc = -errno;
-        log_error("%s: %s", path, rc == -EWOULDBLOCK ? "another fabricd uses this state directory" : strerror(-rc));
-        return rc;
-    }
-    store_clean(&d->conf);
-    return 0;
-}
-
 static int start_loop(struct daemon *d)
 {
     sigset_t set;
@@ -444,7 +417,7 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
     struct diag diag = {0};
     char path[sizeof(conf->socket)];
     *d = (struct daemon){.conf = *conf, .lock_fd = -1, .started_us = now_us()};
-    int rc = lock_state(d);
+    int rc = store_open(conf, &d->lock_fd);
     if (!rc)
         rc = start_loop(d); /* before the thread, which inherits the blocked signals */
     if (rc)

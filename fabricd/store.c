@@ -5,10 +5,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void state_path(const struct conf *c, const char *name, char *out, size_t size)
@@ -24,7 +27,7 @@ static bool is_unfinished(const char *name)
     return len > end && !strncmp(name + len - end, TEXT_UNFINISHED, end - 6);
 }
 
-void store_clean(const struct conf *c)
+static void clean(const struct conf *c)
 {
     DIR *dir = opendir(c->state);
     if (!dir)
@@ -34,6 +37,48 @@ void store_clean(const struct conf *c)
             unlinkat(dirfd(dir), e->d_name, 0);
     closedir(dir);
     store_release(c);
+}
+
+/* ---- opening ---- */
+
+static bool can_be_read_still(int rc)
+{
+    return rc == -EROFS || rc == -EACCES || rc == -EPERM || rc == -ENOSPC || rc == -EDQUOT;
+}
+
+/* Who cannot make the lock, and finds none, has nothing that another daemon could write to meanwhile. */
+static int open_lock(const struct conf *c, const char *path)
+{
+    if (mkdir(c->state, 0755) && errno != EEXIST)
+        return -errno;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+int store_open(const struct conf *c, int *lock_fd)
+{
+    char path[PATH_MAX + 32];
+    state_path(c, "lock", path, sizeof(path));
+    int fd = open_lock(c, path);
+    if (fd < 0 && can_be_read_still(fd)) {
+        log_warn("%s: %s: what it has is served, and what cannot be kept there is refused", c->state, strerror(-fd));
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            return 0;
+    }
+    if (fd < 0) {
+        log_error("%s: %s", path, strerror(-fd));
+        return fd;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        int rc = -errno;
+        log_error("%s: %s", path, rc == -EWOULDBLOCK ? "another fabricd uses this state directory" : strerror(-rc));
+        close(fd);
+        return rc;
+    }
+    clean(c);
+    *lock_fd = fd;
+    return 0;
 }
 
 /* ---- writing ---- */

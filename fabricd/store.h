@@ -9,8 +9,12 @@
 #include "fabricd/conf.h"
 #include "fabricd/manager.h"
 
-/* At the start, when no other daemon uses the directory: what one that was killed had not written to its end. */
-void store_clean(const struct conf *c);
+/*
+ * Makes the state directory if need be, takes it for this process (*lock_fd: as long as that is open), and removes what
+ * a daemon that was killed has not written to its end. A directory that can only be read will do: then saving fails,
+ * and *lock_fd may be left alone. 0 or a negative errno, which has been logged.
+ */
+int store_open(const struct conf *c, int *lock_fd);
 
 /*
  * Before a policy of len bytes is put in force: takes the room that keeping it needs, until store_save or

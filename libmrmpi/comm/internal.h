@@ -28,7 +28,7 @@ struct mr_context_mask {
     uint64_t all_offer, all_well, free[MR_CONTEXT_WORDS];
 };
 
-/* Some ids, with what members tell each other anyway: the 64 from `word` on, of which `free` are. 0: none is offered. */
+/* Some ids, with what members tell each other anyway: the 64 from `word` on, of which `free` are; 0: none. */
 struct mr_context_offer {
     uint64_t word, free;
 };

@@ -211,11 +211,32 @@ socket: $tmp/fabricd2-%h.sock
 verify: {timeout: 6, interval: 1}
 END
 simfab exec --real-clock h2 -- fabricd --config "$tmp/serve.yaml" >>fabricd2.log 2>&1 &
+h2_daemon=$!
 started
 h2=$tmp/fabricd2-h2.sock
 ok "fabricd on a node without opensm verifies the same tables" \
   wait_for 10 eval "fabricctl --socket $h2 status | grep -q '^policy: .*state: verified'"
 ok "another daemon on the same socket is refused" exits 1 simfab exec --real-clock h2 -- fabricd --config "$tmp/serve.yaml" --state "$tmp/state3"
+
+# the same node once more, when its state can only be read
+stop $h2_daemon
+read_only='mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && exec fabricd --config "$2"'
+if unshare --mount true 2>/dev/null; then
+  touch state2/jobs.yaml.tmp-123456
+  simfab exec --real-clock h2 -- unshare --mount sh -c "$read_only" sh "$tmp/state2" "$tmp/serve.yaml" >>fabricd3.log 2>&1 &
+  reader=$!
+  started
+  ok "with a state that can only be read fabricd serves what is there" \
+    wait_for 10 eval "fabricctl --socket $h2 status | grep -q '^policy: .*state: verified'"
+  "$tool" query "$h2" 4711 >q
+  like "to the library, too" '^seq=.* status=0 .*class=normal' q
+  like "and says so once" '/state2: Read-only file system: what it has is served, and what cannot be kept there is refused$' fabricd3.log
+  ok "a job that cannot be kept is refused" exits 1 fabricctl --socket "$h2" job set 4719 urgent
+  fabricctl --socket "$h2" job set 4719 urgent >q 2>&1
+  like "with the reason" 'Read-only file system' q
+  ok "and so is a policy" exits 1 fabricctl --socket "$h2" policy apply other.yaml
+  stop $reader
+fi
 
 # its first policy goes to a file that opensm does not read, by a link
 mkdir elsewhere
