@@ -17,39 +17,9 @@
 #define MRMPI_SHM_RING_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "libmrmpi/base/packet.h"
-
-#define MR_RING_INLINE 72
-#define MR_RING_FAR    (UINT64_C(1) << 63)
-
-struct mr_ring_slot {
-    uint32_t seq;
-    uint32_t len;
-    struct mr_hdr hdr;
-    union {
-        uint8_t bytes[MR_RING_INLINE];
-        uint64_t position; /* in the data area, counted without end; or MR_RING_FAR | number */
-    };
-};
-_Static_assert(sizeof(struct mr_ring_slot) == 128, "two cache lines");
-
-/* What is shared, in this order: this line, the slots, the data area. */
-struct mr_ring {
-    _Alignas(64) uint64_t slots_freed; /* written by the reader */
-    uint64_t data_freed;
-    uint8_t pad[48];
-    struct mr_ring_slot slots[];
-};
-
-/* The geometry is the same for all rings of a segment; both numbers are powers of two. */
-struct mr_ring_shape {
-    uint32_t num_slots;
-    uint32_t data_bytes;
-};
+#include "libmrmpi/channel/shm_ring_shared.h"
 
 struct mr_ring_writer {
     struct mr_ring *ring;
@@ -67,21 +37,6 @@ struct mr_ring_reader {
     uint64_t slots_told, data_told; /* given back so far */
     struct mr_ring_shape shape;
 };
-
-static inline size_t mr_ring_bytes(struct mr_ring_shape s)
-{
-    return sizeof(struct mr_ring) + (size_t)s.num_slots * sizeof(struct mr_ring_slot) + s.data_bytes;
-}
-
-static inline size_t mr_ring_max_payload(struct mr_ring_shape s)
-{
-    return s.data_bytes / 2;
-}
-
-static inline uint8_t *mr_ring_data(struct mr_ring *ring, struct mr_ring_shape s)
-{
-    return (uint8_t *)&ring->slots[s.num_slots];
-}
 
 static inline void mr_ring_writer_init(struct mr_ring_writer *w, void *memory, struct mr_ring_shape shape)
 {

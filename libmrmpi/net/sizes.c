@@ -10,7 +10,7 @@
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define SLOW_MBPS 10000 /* 4X SDR */
+#define SLOW_MBPS 10000  /* 4X SDR */
 #define COPY_MBPS 100000 /* that a processor copies; all rails of a host carry more where there is an EDR one */
 
 static bool rails_are_alike(const struct mr_peer *p)

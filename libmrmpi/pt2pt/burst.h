@@ -42,7 +42,7 @@ struct mr_burst_buffers {
     struct {
         uintptr_t page;
         uint32_t bytes; /* copied from there, or into there */
-        bool registered;
+        bool registered; /* or it may be, the next time that a message is offered */
     } of[MR_BURST_BUFFERS];
 };
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Defining an MPI function with its PMPI twin, entering and leaving it: part of api.h. */
+#ifndef MRMPI_API_ENTER_H
+#define MRMPI_API_ENTER_H
+
+#include "libmrmpi/api/abi_mpich.h"
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/idioms.h"
+#include "libmrmpi/base/lock.h"
+
+#include <limits.h>
+
+#define MPI_FN(type, name, args)                                                                                       \
+    type MPI_##name args __attribute__((weak, alias("PMPI_" #name)));                                                  \
+    type PMPI_##name args
+
+#define MPIX_FN(type, name, args)                                                                                      \
+    type MPIX_##name args __attribute__((weak, alias("PMPIX_" #name)));                                                \
+    type PMPIX_##name args
+
+/*
+ * Functions with counts exist twice since MPI-4 (section 2.5.8): MPI_Name, and MPI_Name_c with wider ones. They live in
+ * files of their own that are compiled twice, X.c as it is and X_large.c, which defines API_LARGE and includes it.
+ * There api_count is what the standard calls int and MPI_Count, api_displ int and MPI_Aint. What has no counts does not
+ * belong into such a file.
+ */
+#ifdef API_LARGE
+typedef MPI_Count api_count;
+typedef MPI_Aint api_displ;
+#define API_COUNT_MAX                  ((uint64_t)INT64_MAX)
+#define API_WIDE                       true /* for struct mr_vec */
+#define MPI_COUNT_FN(type, name, args) MPI_FN(type, name##_c, args)
+#define API_NAME(name)                 "MPI_" #name "_c"
+#else
+typedef int api_count;
+typedef int api_displ;
+#define API_COUNT_MAX                  ((uint64_t)INT_MAX)
+#define API_WIDE                       false
+#define MPI_COUNT_FN(type, name, args) MPI_FN(type, name, args)
+#define API_NAME(name)                 "MPI_" #name
+#endif
+
+/* A count for the user; MPI_UNDEFINED if it does not fit. */
+static inline api_count api_count_of(uint64_t n)
+{
+    return n > API_COUNT_MAX ? MPI_UNDEFINED : (api_count)n;
+}
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- entering and leaving ---- */
+
+/* In a callback of the user's (operation, attribute function) the lock is already held: MPI calls from there do not
+ * take it. */
+extern _Thread_local int api_in_callback;
+
+static inline void api_lock(void)
+{
+    if (unlikely(mr_threaded) && !api_in_callback)
+        mr_lock();
+}
+
+static inline void api_unlock(void)
+{
+    if (unlikely(mr_threaded) && !api_in_callback)
+        mr_unlock();
+}
+
+/* The library runs, and only one thread calls it: nothing is to be done before a function's work, or after. */
+extern bool api_plain __attribute__((visibility("hidden")));
+_Noreturn void api_not_running(const char *function);
+void api_enter(const char *function); /* where that is not so: takes the lock, or ends the program */
+/* Unlocks, calls the error handler of c, returns what the MPI function returns. */
+int api_fail(struct mr_comm *c, enum mr_err err, const char *function);
+/* The same for an object with a handler of its own, which the handler is called with; `h` is kept meanwhile. */
+int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, const char *function);
+
+#define API_ENTER()                                                                                                    \
+    enum mr_err err = MR_SUCCESS;                                                                                      \
+    if (unlikely(!api_plain))                                                                                          \
+    api_enter(__func__ + 1)
+
+#define API_LEAVE(comm)                                                                                                \
+    goto out;                                                                                                          \
+    out:                                                                                                               \
+    if (unlikely(err))                                                                                                 \
+        return api_fail(comm, err, __func__ + 1);                                                                      \
+    if (unlikely(!api_plain))                                                                                          \
+        api_unlock();                                                                                                  \
+    return MPI_SUCCESS
+
+/*
+ * A short function of a communicator (its parameter comm) that is called often. What is behind this macro is its work:
+ * it returns an error. Locking is in a function of its own, so that where nothing is to be done before the work no
+ * argument is kept for the time after.
+ */
+#define MPI_SHORT_FN(name, params, args)                                                                               \
+    static inline __attribute__((always_inline)) enum mr_err name##_work params;                                       \
+    static __attribute__((noinline)) int name##_guarded params                                                         \
+    {                                                                                                                  \
+        enum mr_err err;                                                                                               \
+        api_enter(API_NAME(name));                                                                                     \
+        err = name##_work args;                                                                                        \
+        if (unlikely(err))                                                                                             \
+            return api_fail(api_known_comm(comm), err, API_NAME(name));                                                \
+        api_unlock();                                                                                                  \
+        return MPI_SUCCESS;                                                                                            \
+    }                                                                                                                  \
+    MPI_COUNT_FN(int, name, params)                                                                                    \
+    {                                                                                                                  \
+        enum mr_err err;                                                                                               \
+        if (unlikely(!api_plain))                                                                                      \
+            return name##_guarded args;                                                                                \
+        err = name##_work args;                                                                                        \
+        return likely(!err) ? MPI_SUCCESS : api_fail(api_known_comm(comm), err, API_NAME(name));                       \
+    }                                                                                                                  \
+    static inline enum mr_err name##_work params
+
+/*
+ * Functions that are allowed at any time, before initialization and after finalization too, and in several threads then
+ * (MPI-4.0 section 11.4.1): info objects, error handlers, classes and codes, sessions.
+ */
+bool api_enter_any(void); /* true: it was the lock for the time without the library's own */
+int api_fail_any(bool any, enum mr_err err, const char *function);
+void api_leave_any(bool any);
+
+#define API_ENTER_ANY()                                                                                                \
+    enum mr_err err = MR_SUCCESS;                                                                                      \
+    bool any_ = api_enter_any()
+
+#define API_LEAVE_ANY()                                                                                                \
+    goto out;                                                                                                          \
+    out:                                                                                                               \
+    if (unlikely(err))                                                                                                 \
+        return api_fail_any(any_, err, __func__ + 1);                                                                  \
+    api_leave_any(any_);                                                                                               \
+    return MPI_SUCCESS
+
+#define CHECK(expr)                                                                                                    \
+    do {                                                                                                               \
+        err = (expr);                                                                                                  \
+        if (unlikely(err))                                                                                             \
+            goto out;                                                                                                  \
+    } while (0)
+
+/* What a check returns that has failed: an error. Where it is found nothing is kept for the time after. */
+static inline enum mr_err api_sure(enum mr_err err)
+{
+    if (!err)
+        __builtin_unreachable();
+    return err;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the two processes of a ring share: see shm_ring.h. */
+#ifndef MRMPI_SHM_RING_SHARED_H
+#define MRMPI_SHM_RING_SHARED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/base/packet.h"
+
+#define MR_RING_INLINE 72
+#define MR_RING_FAR    (UINT64_C(1) << 63)
+
+struct mr_ring_slot {
+    uint32_t seq;
+    uint32_t len;
+    struct mr_hdr hdr;
+    union {
+        uint8_t bytes[MR_RING_INLINE];
+        uint64_t position; /* in the data area, counted without end; or MR_RING_FAR | number */
+    };
+};
+_Static_assert(sizeof(struct mr_ring_slot) == 128, "two cache lines");
+
+/* What is shared, in this order: this line, the slots, the data area. */
+struct mr_ring {
+    _Alignas(64) uint64_t slots_freed; /* written by the reader */
+    uint64_t data_freed;
+    uint8_t pad[48];
+    struct mr_ring_slot slots[];
+};
+
+/* The geometry is the same for all rings of a segment; both numbers are powers of two. */
+struct mr_ring_shape {
+    uint32_t num_slots;
+    uint32_t data_bytes;
+};
+
+static inline size_t mr_ring_bytes(struct mr_ring_shape s)
+{
+    return sizeof(struct mr_ring) + (size_t)s.num_slots * sizeof(struct mr_ring_slot) + s.data_bytes;
+}
+
+static inline size_t mr_ring_max_payload(struct mr_ring_shape s)
+{
+    return s.data_bytes / 2;
+}
+
+static inline uint8_t *mr_ring_data(struct mr_ring *ring, struct mr_ring_shape s)
+{
+    return (uint8_t *)&ring->slots[s.num_slots];
+}
+
+#endif
