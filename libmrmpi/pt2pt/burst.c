@@ -8,81 +8,40 @@ enum buffer { UNKNOWN, NEW, KNOWN };
 
 /*
  * Each page has one place, whatever the distance of buffers: of two that want the same, none is remembered while they
- * take turns. NEW: it is to be registered now.
+ * take turns. False: it has not been copied enough until now.
  */
-static enum buffer find(struct mr_burst_buffers *b, const void *buf, size_t len, uint64_t pace)
+static bool count(struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
 {
     uintptr_t page = (uintptr_t)buf >> PAGE_SHIFT;
-    unsigned at = (page ^ page / MR_BURST_BUFFERS) % MR_BURST_BUFFERS;
 
-    b->bytes += len;
-    if (b->of[at].page != page) {
-        b->of[at].page = page;
-        b->of[at].bytes = 0;
-        b->of[at].registered = false;
+    *at = (page ^ page / MR_BURST_BUFFERS) % MR_BURST_BUFFERS;
+    if (b->of[*at].page != page) {
+        b->of[*at].page = page;
+        b->of[*at].bytes = 0;
+        b->of[*at].registered = false;
     }
+    if (b->of[*at].bytes >= MR_BURST_WORTH)
+        return true;
+    b->of[*at].bytes += (uint32_t)len;
+    return false;
+}
+
+/* NEW: it is to be registered now. */
+static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned pace)
+{
+    unsigned at;
+    uint64_t now;
+
+    if (!count(b, buf, len, &at))
+        return UNKNOWN;
     if (b->of[at].registered)
         return KNOWN;
-    if (b->of[at].bytes >= MR_BURST_WORTH && b->bytes >= b->next) {
-        b->next = b->bytes + pace;
-        b->of[at].registered = true;
-        return NEW;
-    }
-    if (b->of[at].bytes < MR_BURST_WORTH)
-        b->of[at].bytes += (uint32_t)len;
-    return UNKNOWN;
-}
-
-static void next_burst(struct mr_burst *b)
-{
-    b->before = b->now;
-    b->now = 0;
-    b->asked = false; /* its send is complete */
-}
-
-/* New buffers are offered whatever is better, so that it can be tried with all of them. */
-bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
-{
-    enum buffer is;
-
-    if (!b->open++)
-        next_burst(b);
-    b->now += len;
-    if (b->now <= MR_BURST_BYTES && b->before < MR_BURST_BYTES)
-        return false;
-    b->seen++;
-    is = find(&b->sent, buf, len, b->reads ? MR_BURST_FAST : MR_BURST_PACE);
-    if (is == UNKNOWN)
-        return false;
-    if (b->rest) {
-        b->rest--;
-        return false;
-    }
-    if (!b->trusted && b->asked)
-        return false;
-    b->ready++;
-    if (is == KNOWN && b->trusted && !b->reads)
-        return false;
-    b->asked = true;
-    return true;
-}
-
-/* The sender keeps the pace. */
-bool mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
-{
-    return find(&b->filled, buf, len, MR_BURST_FAST) != UNKNOWN;
-}
-
-void mr_burst_taken(struct mr_burst *b, bool read)
-{
-    b->trusted = read;
-    b->asked = false;
-    if (read) {
-        b->rests = MR_BURST_REST;
-    } else if (!b->rest) {
-        b->rest = b->rests < MR_BURST_REST ? MR_BURST_REST : b->rests;
-        b->rests = b->rest < MR_BURST_RESTS ? b->rest * 2 : b->rest;
-    }
+    now = owner->clock_ns();
+    if (now < b->next_ns)
+        return UNKNOWN;
+    b->next_ns = now + pace;
+    b->of[at].registered = true;
+    return NEW;
 }
 
 /* ---- the better way ---------------------------------------------------------------------------------------------- */
@@ -119,8 +78,9 @@ static void read_instead(struct mr_burst *b)
         b->reads = false; /* to see what that takes now */
 }
 
-void mr_burst_look(struct mr_burst *b, uint64_t now_ns)
+static void look(struct mr_burst *b)
 {
+    uint64_t now_ns = b->clock_ns();
     bool timed = b->settled, reads = b->reads;
 
     if (timed) {
@@ -132,6 +92,69 @@ void mr_burst_look(struct mr_burst *b, uint64_t now_ns)
     }
     b->settled = !timed || reads == b->reads;
     b->began_ns = now_ns;
-    b->look_at = b->sent.bytes + (b->settled ? MR_BURST_TIMED : MR_BURST_SETTLED);
+    b->look_at = b->sent_bytes + (b->settled ? MR_BURST_TIMED : MR_BURST_SETTLED);
     b->seen = b->ready = 0;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+static void next_burst(struct mr_burst *b)
+{
+    b->before = b->now;
+    b->now = 0;
+    b->asked = false; /* its send is complete */
+}
+
+/* New buffers are offered whatever is better, so that it can be tried with all of them. */
+bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
+{
+    enum buffer is;
+
+    if (!b->open++)
+        next_burst(b);
+    b->now += len;
+    if (b->now <= MR_BURST_BYTES && b->before < MR_BURST_BYTES)
+        return false;
+    if (b->sent_bytes >= b->look_at)
+        look(b);
+    b->sent_bytes += len;
+    b->seen++;
+    is = find(b, &b->sent, buf, len, b->reads && b->trials ? MR_BURST_FAST_NS : MR_BURST_PACE_NS);
+    if (is == UNKNOWN)
+        return false;
+    if (b->rest) {
+        b->rest--;
+        return false;
+    }
+    if (!b->trusted && b->asked)
+        return false;
+    b->ready++;
+    if (is == KNOWN && b->trusted && !b->reads)
+        return false;
+    b->asked = true;
+    return true;
+}
+
+void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
+{
+    unsigned at;
+
+    count(&b->filled, buf, len, &at);
+}
+
+bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)
+{
+    return find(b, &b->filled, buf, len, MR_BURST_FAST_NS) != UNKNOWN;
+}
+
+void mr_burst_taken(struct mr_burst *b, bool read)
+{
+    b->trusted = read;
+    b->asked = false;
+    if (read) {
+        b->rests = MR_BURST_REST;
+    } else if (!b->rest) {
+        b->rest = b->rests < MR_BURST_REST ? MR_BURST_REST : b->rests;
+        b->rests = b->rest < MR_BURST_RESTS ? b->rest * 2 : b->rest;
+    }
 }

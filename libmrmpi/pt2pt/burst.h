@@ -12,11 +12,11 @@
  *
  * Both sides register their memory for it, which takes as long as copying 128 KiB for each device. So only a buffer
  * that has been copied that much is offered, and only one that has been filled that much is read into; and there is but
- * one more in a time that makes a few percent of it, until with an eighth of them reading is seen to pay. A receiver
- * that does not read has the bytes sent after all: until one has read, and after one has not, there is one offer at a
- * time, and ever fewer.
+ * one more on each side in a time of which that is a percent or two, until with an eighth of them reading is seen to
+ * pay. A receiver that does not read has the bytes sent after all: until one has read, and after one has not, there is
+ * one offer at a time, and ever fewer.
  *
- * Pure: one struct for all peers of a process; no packets, and whoever calls reads the clock.
+ * Pure: one struct for all peers of a process; no packets, and the clock is given.
  */
 #ifndef MRMPI_BURST_H
 #define MRMPI_BURST_H
@@ -30,23 +30,24 @@
 #define MR_BURST_REST    64u          /* messages that are not offered when one was refused, at first and at most */
 #define MR_BURST_RESTS   4096u
 #define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration */
-#define MR_BURST_PACE    (4u << 20)   /* bytes from one registration to the next, */
-#define MR_BURST_FAST    (256u << 10) /* and once it is known what they are good for */
+#define MR_BURST_PACE_NS 1000000u     /* from one registration to the next, */
+#define MR_BURST_FAST_NS 100000u      /* and once it is known what they are good for */
 #define MR_BURST_SETTLED (2u << 20)   /* after a change of ways the queues are full, or empty, again; */
 #define MR_BURST_TIMED   (2u << 20)   /* then so many bytes are timed */
 #define MR_BURST_TRIALS  128u         /* of those times, at most, until the other way is tried again */
 #define MR_BURST_BUFFERS 1024u        /* that are remembered, of each side */
 
 struct mr_burst_buffers {
-    uint64_t bytes, next; /* all of them have had, and when there may be one more that is registered */
+    uint64_t next_ns; /* when there may be one more that is registered */
     struct {
         uintptr_t page;
         uint32_t bytes; /* copied from there, or into there */
-        bool registered; /* or it may be, the next time that a message is offered */
+        bool registered;
     } of[MR_BURST_BUFFERS];
 };
 
 struct mr_burst {
+    uint64_t (*clock_ns)(void);
     unsigned open;        /* sends that the program has not waited for */
     uint64_t now, before; /* bytes of this burst, and of the last one */
     bool trusted, asked;  /* the latest answer was that it was read; an offer is out that will tell */
@@ -54,7 +55,7 @@ struct mr_burst {
     struct mr_burst_buffers sent, filled;
 
     bool reads, settled;  /* the way that is taken; it is being timed */
-    uint64_t look_at;     /* bytes sent at which to look */
+    uint64_t sent_bytes, look_at; /* of messages that are late in their burst; when to look at the clock */
     uint64_t began_ns, took_ns[2], least_ns; /* took: eagerly, read; least: since it is read */
     unsigned seen, ready; /* messages since the last look, and those of them that can be read */
     unsigned trials;      /* times that reading was better, since it is done */
@@ -63,19 +64,15 @@ struct mr_burst {
 
 /* A message of len bytes is sent from buf, and counts until mr_burst_leave. True: it is to be offered. */
 bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len);
-/* Before that: it is time for mr_burst_look. */
-static inline bool mr_burst_due(const struct mr_burst *b)
-{
-    return b->sent.bytes >= b->look_at;
-}
-void mr_burst_look(struct mr_burst *b, uint64_t now_ns);
 /* The program knows that its send is complete. */
 static inline void mr_burst_leave(struct mr_burst *b)
 {
     b->open--;
 }
-/* A message of len bytes goes into buf. True: it had better be read, if it was offered. */
-bool mr_burst_filled(struct mr_burst *b, const void *buf, size_t len);
+/* A message of len bytes has come eagerly, and is copied to buf. */
+void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len);
+/* Such a message is offered. True: it had better be read. */
+bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len);
 /* The receiver has read one that was offered, or wants it sent. */
 void mr_burst_taken(struct mr_burst *b, bool read);
 

@@ -130,6 +130,7 @@ int mr_pt2pt_init(void)
 
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
     mr_pt2pt.reads_if = reads_wanted();
+    mr_pt2pt.burst.clock_ns = mr_clock_ns;
     mr_pt2pt.poll_active = mr_rndv_progress;
     mr_pt2pt.poll_holding = mr_send_progress;
     mr_flow_init();

@@ -339,7 +339,7 @@ static bool sharing_pays(struct mr_vc *vc)
 static bool not_worth_reading(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
     return hdr->flags & MR_FLAG_READ && hdr->len <= mr_vc_eager_most(r->vc) &&
-           !mr_burst_filled(&mr_pt2pt.burst, r->req->recv_buf, hdr->len);
+           !mr_burst_offered(&mr_pt2pt.burst, r->req->recv_buf, hdr->len);
 }
 
 /* The first that sender, channel and both buffers can do. */

@@ -133,8 +133,6 @@ static bool better_read(struct mr_request *req, struct mr_vc *vc, size_t bytes)
     if (!(caps & MR_VC_OUTRUNS) || !(caps & mr_pt2pt.reads_if))
         return false;
     req->in_burst = true;
-    if (mr_burst_due(&mr_pt2pt.burst))
-        mr_burst_look(&mr_pt2pt.burst, mr_clock_ns());
     return mr_burst_join(&mr_pt2pt.burst, req->send_buf, bytes);
 }
 
