@@ -46,9 +46,14 @@ static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, cons
 
 /* ---- the better way ---------------------------------------------------------------------------------------------- */
 
+static bool both_ways(const struct mr_burst *b)
+{
+    return b->arrived > b->seen / 8;
+}
+
 static void sent_eagerly(struct mr_burst *b)
 {
-    if (b->ready < b->seen / 8)
+    if (b->ready < b->seen / 8 || both_ways(b))
         return;
     if (b->wait) {
         b->wait--;
@@ -63,6 +68,10 @@ static void read_instead(struct mr_burst *b)
 {
     uint64_t took = b->took_ns[true];
 
+    if (both_ways(b)) {
+        b->reads = false;
+        return;
+    }
     if (took > b->took_ns[false] - b->took_ns[false] / 16) {
         b->waits = b->waits ? b->waits * 2 : 1;
         if (b->waits > MR_BURST_TRIALS)
@@ -93,7 +102,7 @@ static void look(struct mr_burst *b)
     b->settled = !timed || reads == b->reads;
     b->began_ns = now_ns;
     b->look_at = b->sent_bytes + (b->settled ? MR_BURST_TIMED : MR_BURST_SETTLED);
-    b->seen = b->ready = 0;
+    b->seen = b->ready = b->arrived = 0;
 }
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
@@ -139,11 +148,13 @@ void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
 {
     unsigned at;
 
+    b->arrived++;
     count(&b->filled, buf, len, &at);
 }
 
 bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)
 {
+    b->arrived++;
     return find(b, &b->filled, buf, len, MR_BURST_FAST_NS) != UNKNOWN;
 }
 

@@ -8,7 +8,8 @@
  *
  * Whether that is faster depends on who else is on the wire: a window that is read waits for its round trips, copies
  * fill the queues of the adapter meanwhile. So both ways are tried, and timed over MR_BURST_TIMED bytes; the better one
- * is kept, and the other tried again when the times change, and now and then.
+ * is kept, and the other tried again when the times change, and now and then. While such messages come the other way,
+ * too, they go eagerly: two that try at the same time measure each other.
  *
  * Both sides register their memory for it, which takes as long as copying 128 KiB for each device. So only a buffer
  * that has been copied that much is offered, and only one that has been filled that much is read into; and there is but
@@ -57,7 +58,8 @@ struct mr_burst {
     bool reads, settled;  /* the way that is taken; it is being timed */
     uint64_t sent_bytes, look_at; /* of messages that are late in their burst; when to look at the clock */
     uint64_t began_ns, took_ns[2], least_ns; /* took: eagerly, read; least: since it is read */
-    unsigned seen, ready; /* messages since the last look, and those of them that can be read */
+    unsigned seen, ready; /* messages since the last look, and those of them that can be read; */
+    unsigned arrived;     /* of others, meanwhile */
     unsigned trials;      /* times that reading was better, since it is done */
     unsigned wait, waits; /* times until it is tried again; as many when it is not better then */
 };

@@ -112,6 +112,25 @@ START_TEST(times_that_change)
 }
 END_TEST
 
+/* None is read while they come the other way, too, but for new buffers; all are again once they do not. */
+START_TEST(both_ways)
+{
+    unsigned offered = 0;
+
+    many(LEARN);
+    for (int i = 0; i < 1000; i++) {
+        unsigned now = many(1);
+
+        offered += i >= 16 ? now : 0;
+        for (int k = 0; k < 64; k++)
+            mr_burst_filled(&b, memory + MR_BURST_BUFFERS * 4 * KIB, 8 * KIB);
+    }
+    ck_assert_uint_eq(offered, 0);
+    many(64);
+    ck_assert_uint_eq(many(10), 640);
+}
+END_TEST
+
 START_TEST(bursts_that_are_too_short)
 {
     for (int i = 0; i < 100; i++) {
@@ -217,6 +236,7 @@ int main(void)
     tcase_add_test(c, bursts_of_the_same_buffers);
     tcase_add_test(c, reading_that_is_slower);
     tcase_add_test(c, times_that_change);
+    tcase_add_test(c, both_ways);
     tcase_add_test(c, bursts_that_are_too_short);
     tcase_add_test(c, a_sliding_window);
     tcase_add_test(c, memory_that_is_never_used_again);
