@@ -68,10 +68,6 @@ static void read_instead(struct mr_burst *b)
 {
     uint64_t took = b->took_ns[true];
 
-    if (both_ways(b)) {
-        b->reads = false;
-        return;
-    }
     if (took > b->took_ns[false] - b->took_ns[false] / 16) {
         b->waits = b->waits ? b->waits * 2 : 1;
         if (b->waits > MR_BURST_TRIALS)
@@ -94,7 +90,9 @@ static void look(struct mr_burst *b)
 
     if (timed) {
         b->took_ns[reads] = now_ns - b->began_ns;
-        if (reads)
+        if (reads && both_ways(b))
+            b->reads = false;
+        else if (reads)
             read_instead(b);
         else
             sent_eagerly(b);
