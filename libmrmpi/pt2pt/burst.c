@@ -46,14 +46,9 @@ static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, cons
 
 /* ---- the better way ---------------------------------------------------------------------------------------------- */
 
-static bool both_ways(const struct mr_burst *b)
-{
-    return b->arrived > b->seen / 8;
-}
-
 static void sent_eagerly(struct mr_burst *b)
 {
-    if (b->ready < b->seen / 8 || both_ways(b))
+    if (b->ready < b->seen / 8 || b->exchanges)
         return;
     if (b->wait) {
         b->wait--;
@@ -88,9 +83,10 @@ static void look(struct mr_burst *b)
     uint64_t now_ns = b->clock_ns();
     bool timed = b->settled, reads = b->reads;
 
+    b->exchanges = b->arrived > b->seen / 8;
     if (timed) {
         b->took_ns[reads] = now_ns - b->began_ns;
-        if (reads && both_ways(b))
+        if (reads && b->exchanges)
             b->reads = false;
         else if (reads)
             read_instead(b);
@@ -112,7 +108,7 @@ static void next_burst(struct mr_burst *b)
     b->asked = false; /* its send is complete */
 }
 
-/* New buffers are offered whatever is better, so that it can be tried with all of them. */
+/* New buffers are offered whatever is better, so that it can be tried with all; but not where both sides send. */
 bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
 {
     enum buffer is;
@@ -136,7 +132,7 @@ bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
     if (!b->trusted && b->asked)
         return false;
     b->ready++;
-    if (is == KNOWN && b->trusted && !b->reads)
+    if (!b->reads && ((is == KNOWN && b->trusted) || b->exchanges || b->arrived > b->seen / 8))
         return false;
     b->asked = true;
     return true;

@@ -56,6 +56,7 @@ struct mr_burst {
     struct mr_burst_buffers sent, filled;
 
     bool reads, settled;  /* the way that is taken; it is being timed */
+    bool exchanges;       /* messages came the other way, too, before the last look */
     uint64_t sent_bytes, look_at; /* of messages that are late in their burst; when to look at the clock */
     uint64_t began_ns, took_ns[2], least_ns; /* took: eagerly, read; least: since it is read */
     unsigned seen, ready; /* messages since the last look, and those of them that can be read; */
