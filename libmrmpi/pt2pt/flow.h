@@ -10,8 +10,8 @@
 #ifndef MRMPI_FLOW_H
 #define MRMPI_FLOW_H
 
-#include "libmrmpi/pt2pt/batch.h"
-#include "libmrmpi/pt2pt/credit.h"
+#include "libmrmpi/choice/batch.h"
+#include "libmrmpi/choice/credit.h"
 #include "libmrmpi/pt2pt/internal.h"
 
 /* What is kept of a peer to which large messages go, or from which they come; made when the first one needs it. */

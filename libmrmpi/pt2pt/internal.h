@@ -11,7 +11,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/match/match.h"
-#include "libmrmpi/pt2pt/burst.h"
+#include "libmrmpi/choice/burst.h"
 #include "libmrmpi/pt2pt/message.h"
 #include "libmrmpi/pt2pt/protocol.h"
 #include "libmrmpi/pt2pt/pt2pt.h"

@@ -90,7 +90,8 @@ init comm coll core derived pt2pt vc view
 comm coll core pt2pt
 coll core pt2pt
 derived core pt2pt
-pt2pt match core vc channel
+pt2pt choice match core vc channel
+choice
 match core
 core
 vc channel

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batches: which bytes are head and tail, by what was sent before. */
 
-#include "libmrmpi/pt2pt/batch.h"
+#include "libmrmpi/choice/batch.h"
 #include "tests/check.h"
 
 #define KIB 1024u

@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "libmrmpi/pt2pt/credit.h"
+#include "libmrmpi/choice/credit.h"
 #include "tests/check.h"
 
 #define KIB 1024u

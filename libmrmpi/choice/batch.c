@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Heads and tails by arithmetic: see batch.h. */
-#include "libmrmpi/pt2pt/batch.h"
+#include "libmrmpi/choice/batch.h"
 
 static uint64_t least(uint64_t a, uint64_t b)
 {

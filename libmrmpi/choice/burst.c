@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When messages that follow each other are read: see burst.h. */
-#include "libmrmpi/pt2pt/burst.h"
+#include "libmrmpi/choice/burst.h"
 
 #define PAGE_SHIFT 12
 
