@@ -7,6 +7,7 @@
 #endif
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/copy.h"
 #include "libmrmpi/channel/shm_copy.h"
 
 #define TIME_EVERY   8    /* one in so many plain copies is timed */
@@ -21,7 +22,7 @@ void mr_copy_stream(void *to, const void *from, size_t len)
     const char *in = from;
     char *out = to;
 
-    for (; len >= 64; len -= 64, in += 64, out += 64) {
+    for (; len >= 64 && !mr_copy_watched; len -= 64, in += 64, out += 64) {
         __m128i a = _mm_loadu_si128((const __m128i *)in), b = _mm_loadu_si128((const __m128i *)(in + 16)),
                 c = _mm_loadu_si128((const __m128i *)(in + 32)), d = _mm_loadu_si128((const __m128i *)(in + 48));
 

@@ -3,6 +3,7 @@
 #include "libmrmpi/init/init.h"
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/comm/comm.h"
@@ -50,6 +51,7 @@ int mr_init(int thread_level)
     int err = mr_config_init();
     if (err)
         return failed("reading the settings", err);
+    mr_copy_init();
     if ((err = mr_launch_init(&launch)))
         return launch_failed("asking the launcher who this process is", err);
     tell_identity(launch);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether copies are ours to make: see copy.h. */
+#include "libmrmpi/base/copy.h"
+
+#include <dlfcn.h>
+
+bool mr_copy_watched;
+
+void mr_copy_init(void)
+{
+    void *memcpy_used = dlsym(RTLD_DEFAULT, "memcpy"), *strerror_used = dlsym(RTLD_DEFAULT, "strerror");
+    Dl_info copies, others;
+
+    mr_copy_watched = memcpy_used && strerror_used && dladdr(memcpy_used, &copies) && dladdr(strerror_used, &others) &&
+                      copies.dli_fbase != others.dli_fbase;
+}
