@@ -16,6 +16,8 @@ static const struct {
                             MR_TOPIC_MESSAGES},
     [MR_STAT_TAILS_COPIED] = {"tails_copied", "of these, those whose last bytes were copied to end the send early",
                               MR_TOPIC_MESSAGES},
+    [MR_STAT_PACKETS_LENT] = {"packets_lent", "packets that were sent from the program's memory, without a copy",
+                              MR_TOPIC_MESSAGES},
     [MR_STAT_UNEXPECTED] = {"unexpected", "messages that came before their receive was posted", MR_TOPIC_MESSAGES},
     [MR_STAT_NO_CREDIT] = {"no_credit", "short messages for which the receiver was asked first, since it keeps enough",
                            MR_TOPIC_MESSAGES},

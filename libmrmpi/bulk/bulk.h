@@ -57,6 +57,9 @@ bool mr_bulk_is_late(void);
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out);
 void mr_bulk_withdraw(struct mr_region *region);
+/* Memory that packets are sent from, registered until mr_bulk_give_back(). NULL: it cannot be. */
+const struct mr_memory *mr_bulk_borrow(const void *buf, size_t len);
+void mr_bulk_give_back(const struct mr_memory *m);
 /*
  * Writes len bytes at buf into what the peer has advertised. put_sent(cookie) follows, perhaps before this returns. buf
  * stays as it is until then. 0; -EMSGSIZE: it is longer than the target; -EPROTO: the target makes no sense;

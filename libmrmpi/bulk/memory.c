@@ -24,6 +24,18 @@ int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, 
     return err;
 }
 
+const struct mr_memory *mr_bulk_borrow(const void *buf, size_t len)
+{
+    struct mr_reg *r;
+
+    return mr_bulk_register((void *)buf, len, MR_ACCESS_SOURCE, false, &r) ? NULL : &r->memory;
+}
+
+void mr_bulk_give_back(const struct mr_memory *m)
+{
+    mr_bulk_release(container_of((struct mr_memory *)m, struct mr_reg, memory));
+}
+
 void mr_bulk_release(struct mr_reg *r)
 {
     if (!mr_odp_owns(r))

@@ -31,6 +31,7 @@ struct mr_vc_front {
     uint32_t short_below; /* less than so many bytes; 0: no message */
     uint32_t part; /* of a message in several packets; 0: eager_max. At the peer's pace (route/pace.h) it is less */
     uint8_t note;
+    bool lends; /* a payload may be sent from where it lies (mr_vc_lend); said anew when it changes, too */
     _Alignas(8) unsigned char room[104];
 };
 
@@ -62,6 +63,11 @@ static inline void mr_vc_set_short_below(struct mr_vc *vc, size_t bytes)
     vc->front.short_below = (uint32_t)bytes;
 }
 
+static inline void mr_vc_set_lends(struct mr_vc *vc, bool lends)
+{
+    vc->front.lends = lends;
+}
+
 /* A region as a channel made it (the first member of its own struct); the ops that made it take it back. */
 struct mr_region {
     const struct mr_channel_ops *channel;
@@ -73,12 +79,20 @@ struct mr_vc_part {
     size_t at, len;
 };
 
+/* The send whose packet is sent from where it lies (mr_vc_lend). */
+struct mr_vc_lender {
+    const void *buf; /* all of its message */
+    size_t len;
+    bool answers;    /* it goes so only if something has come since the last packet went: else it is copied */
+    void *cookie;
+};
+
 /* Writes a payload of len bytes that does not lie in one piece. */
 typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
 /*
- *  All of init, ready, finalize, drained, lingers, reserve, send_made, advertise, withdraw, put, read, get, control may
- *  be NULL: nothing to do, or not supported.
+ *  All of init, ready, finalize, drained, lingers, reserve, send_made, lend, advertise, withdraw, put, read, get,
+ *  control may be NULL: nothing to do, or not supported.
  */
 struct mr_channel_ops {
     const char *name;
@@ -104,6 +118,9 @@ struct mr_channel_ops {
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
     int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what);
+    /* as mr_vc_lend; for what says mr_vc_front.lends */
+    int (*lend)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len,
+                const struct mr_vc_lender *lender);
     int (*advertise)(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                   struct mr_remote *out);
     void (*withdraw)(struct mr_region *region);
@@ -128,6 +145,7 @@ struct mr_channel_up {
     void (*arrived)(const struct mr_hdr *hdr, const void *payload, size_t len);
     /* As the upcalls of the same names in vc/vc.h; failed is passed up once for a peer. */
     void (*put_sent)(void *cookie, int error);
+    void (*loan_ended)(void *cookie);
     void (*read_done)(void *cookie, int error);
     void (*put_landed)(int world_rank, uint64_t rreq, int error);
     void (*failed)(int world_rank, int error);

@@ -46,9 +46,22 @@ static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, cons
 
 /* ---- the better way ---------------------------------------------------------------------------------------------- */
 
+/* Before the first look there are all of them. */
+static void sample(struct mr_burst *b, const void *buf, size_t len)
+{
+    if (b->samples == MR_BURST_SAMPLES)
+        return;
+    b->samples++;
+    b->copied_ns += b->copy_ns(buf, len);
+    b->copied += len;
+}
+
 static void sent_eagerly(struct mr_burst *b)
 {
-    if (b->ready < b->seen / 8 || b->exchanges)
+    uint64_t copies_ns = b->copied_ns * MR_BURST_TIMED / b->copied;
+
+    b->bound = b->took_ns[false] <= 2 * copies_ns; /* a receiver that is behind copies them twice */
+    if (!b->bound || b->ready < b->seen / 8 || b->exchanges)
         return;
     if (b->wait) {
         b->wait--;
@@ -109,21 +122,9 @@ static void next_burst(struct mr_burst *b)
 }
 
 /* New buffers are offered whatever is better, so that it can be tried with all; but not where both sides send. */
-bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
+static bool is_offered(struct mr_burst *b, enum buffer is)
 {
-    enum buffer is;
-
-    if (!b->open++)
-        next_burst(b);
-    b->now += len;
-    if (b->now <= MR_BURST_BYTES && b->before < MR_BURST_BYTES)
-        return false;
-    if (b->sent_bytes >= b->look_at)
-        look(b);
-    b->sent_bytes += len;
-    b->seen++;
-    is = find(b, &b->sent, buf, len, b->reads && b->trials ? MR_BURST_FAST_NS : MR_BURST_PACE_NS);
-    if (is == UNKNOWN)
+    if (!b->bound)
         return false;
     if (b->rest) {
         b->rest--;
@@ -136,6 +137,36 @@ bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len)
         return false;
     b->asked = true;
     return true;
+}
+
+/* So many bytes of this burst have come, or did of the one before: it is likely to have them. */
+static bool has_had(const struct mr_burst *b, size_t bytes)
+{
+    return b->now > bytes || b->before >= bytes;
+}
+
+enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer)
+{
+    enum buffer is = find(b, &b->sent, buf, len, b->reads && b->trials ? MR_BURST_FAST_NS : MR_BURST_PACE_NS);
+    enum mr_burst_way eagerly;
+
+    if (!b->open++)
+        next_burst(b);
+    b->now += len;
+    eagerly = is == UNKNOWN ? MR_BURST_COPY : has_had(b, MR_BURST_LEND_AT) ? MR_BURST_LEND : MR_BURST_ANSWER;
+    if (!can_offer || !has_had(b, MR_BURST_BYTES))
+        return eagerly;
+    sample(b, buf, len);
+    if (b->sent_bytes >= b->look_at)
+        look(b);
+    b->sent_bytes += len;
+    b->seen++;
+    return is != UNKNOWN && is_offered(b, is) ? MR_BURST_OFFER : eagerly;
+}
+
+enum mr_burst_way mr_burst_alone(struct mr_burst *b, const void *buf, size_t len)
+{
+    return find(b, &b->sent, buf, len, MR_BURST_PACE_NS) == UNKNOWN ? MR_BURST_COPY : MR_BURST_ANSWER;
 }
 
 void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)

@@ -6,10 +6,12 @@
  * read from the program's memory once it has had MR_BURST_BYTES, or the one before it had, where rails carry more than
  * a processor copies (ARCHITECTURE.md has the arithmetic).
  *
- * Whether that is faster depends on who else is on the wire: a window that is read waits for its round trips, copies
- * fill the queues of the adapter meanwhile. So both ways are tried, and timed over MR_BURST_TIMED bytes; the better one
- * is kept, and the other tried again when the times change, and now and then. While such messages come the other way,
- * too, they go eagerly: two that try at the same time measure each other.
+ * Where the wire holds a burst up, or a share of it, and not the copies, that cannot be faster. So a few copies are
+ * timed, and nothing is offered while eager messages take longer than those. Where it may be faster that depends on who
+ * else is on the wire: a window that is read waits for its round trips, copies fill the queues of the adapter
+ * meanwhile. So both ways are tried, and timed over MR_BURST_TIMED bytes; the better one is kept, and the other tried
+ * again when the times change, and now and then. While such messages come the other way, too, they go eagerly: two that
+ * try at the same time measure each other.
  *
  * Both sides register their memory for it, which takes as long as copying 128 KiB for each device. So only a buffer
  * that has been copied that much is offered, and only one that has been filled that much is read into; and there is but
@@ -28,6 +30,7 @@
 
 #define MR_BURST_LEAST   4096u        /* a shorter message is copied in less than what its offer costs */
 #define MR_BURST_BYTES   (64u << 10)  /* copied, by both sides, in three round trips */
+#define MR_BURST_LEND_AT (24u << 10)  /* copied in a round trip, which is what a send from its buffer takes */
 #define MR_BURST_REST    64u          /* messages that are not offered when one was refused, at first and at most */
 #define MR_BURST_RESTS   4096u
 #define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration */
@@ -35,6 +38,7 @@
 #define MR_BURST_FAST_NS 100000u      /* and once it is known what they are good for */
 #define MR_BURST_SETTLED (2u << 20)   /* after a change of ways the queues are full, or empty, again; */
 #define MR_BURST_TIMED   (2u << 20)   /* then so many bytes are timed */
+#define MR_BURST_SAMPLES 8u           /* copies that are timed */
 #define MR_BURST_TRIALS  128u         /* of those times, at most, until the other way is tried again */
 #define MR_BURST_BUFFERS 1024u        /* that are remembered, of each side */
 
@@ -49,6 +53,7 @@ struct mr_burst_buffers {
 
 struct mr_burst {
     uint64_t (*clock_ns)(void);
+    uint64_t (*copy_ns)(const void *buf, size_t len); /* copies them somewhere: what that took */
     unsigned open;        /* sends that the program has not waited for */
     uint64_t now, before; /* bytes of this burst, and of the last one */
     bool trusted, asked;  /* the latest answer was that it was read; an offer is out that will tell */
@@ -63,15 +68,28 @@ struct mr_burst {
     unsigned arrived;     /* of others, meanwhile */
     unsigned trials;      /* times that reading was better, since it is done */
     unsigned wait, waits; /* times until it is tried again; as many when it is not better then */
+    uint64_t copied_ns;   /* what MR_BURST_SAMPLES copies of messages took, */
+    size_t copied;        /* and their bytes */
+    unsigned samples;
+    bool bound;           /* eager messages took about as long as a processor copies them */
 };
 
-/* A message of len bytes is sent from buf, and counts until mr_burst_leave. True: it is to be offered. */
-bool mr_burst_join(struct mr_burst *b, const void *buf, size_t len);
+/* How a message goes. */
+enum mr_burst_way {
+    MR_BURST_COPY,   /* eagerly, from a copy */
+    MR_BURST_ANSWER, /* from its buffer, which is registered or is worth that by now, if it is an answer */
+    MR_BURST_LEND,   /* eagerly from its buffer, whatever came before */
+    MR_BURST_OFFER,  /* the receiver reads it */
+};
+/* A message of len bytes is sent from buf, and counts until mr_burst_leave. can_offer: it might be read. */
+enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer);
 /* The program knows that its send is complete. */
 static inline void mr_burst_leave(struct mr_burst *b)
 {
     b->open--;
 }
+/* The same for one that is waited for, and does not count. */
+enum mr_burst_way mr_burst_alone(struct mr_burst *b, const void *buf, size_t len);
 /* A message of len bytes has come eagerly, and is copied to buf. */
 void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len);
 /* Such a message is offered. True: it had better be read. */

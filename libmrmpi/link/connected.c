@@ -69,14 +69,39 @@ int mr_connected_connect(struct mr_link *l, const struct mr_link_end *to)
     return 0;
 }
 
-void mr_connected_packet_done(struct mr_wr *wr, const struct mr_wc *wc)
+static void packet_done(struct mr_packet *p, const struct mr_wc *wc)
 {
-    struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
-
     p->posted = false;
     mr_tx_done(&p->tx, wc);
     if (__builtin_expect(p->dropped, 0))
         mr_packet_free(p);
+}
+
+static __attribute__((noinline)) void lent_packet_done(struct mr_packet *p, const struct mr_wc *wc)
+{
+    struct mr_loan loan = mr_packet_take_loan(p, wc->error && !p->dropped);
+
+    packet_done(p, wc);
+    mr_loan_ended(&loan);
+}
+
+void mr_connected_packet_done(struct mr_wr *wr, const struct mr_wc *wc)
+{
+    struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
+
+    if (__builtin_expect(p->loan.memory != NULL, 0))
+        lent_packet_done(p, wc);
+    else
+        packet_done(p, wc);
+}
+
+static int post_lent(struct mr_link *l, struct mr_packet *p)
+{
+    struct mr_piece piece[] = {
+        {.data = p->data, .len = p->size - p->payload, .lkey = mr_packet_lkey(p, l->rail)},
+        {.data = p->loan.from, .len = p->payload, .lkey = mr_memory_lkey(p->loan.memory, l->rail)}};
+
+    return mr_qp_send_pieces(&l->qp, piece, &p->tx);
 }
 
 static __attribute__((noinline)) int send_signaled(struct mr_link *l, struct mr_packet *p, size_t size)
@@ -86,7 +111,10 @@ static __attribute__((noinline)) int send_signaled(struct mr_link *l, struct mr_
     if (!mr_qp_has_room(&l->qp, 1))
         return -EAGAIN;
     p->tx.wr.done = mr_connected_packet_done;
-    err = mr_qp_send(&l->qp, p->data, size, mr_packet_lkey(p, l->rail), &p->tx);
+    if (__builtin_expect(p->loan.from != NULL, 0))
+        err = post_lent(l, p);
+    else
+        err = mr_qp_send(&l->qp, p->data, size, mr_packet_lkey(p, l->rail), &p->tx);
     p->posted = !err;
     return err;
 }

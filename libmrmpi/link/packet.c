@@ -21,6 +21,8 @@ struct mr_packet_slab {
     struct mr_packet packet[SLAB_PACKETS];
 };
 
+void (*mr_loan_ended)(const struct mr_loan *loan);
+
 struct mr_packet_pool mr_packets_short;
 static struct mr_packet_pool long_packets;
 static struct mr_packet_slab *packet_slabs;
@@ -138,12 +140,13 @@ struct mr_packet *mr_packet_blank(void)
     return packet_pool_take(&mr_packets_short);
 }
 
-struct mr_packet *mr_packet_copy(const struct mr_packet *p)
+struct mr_packet *mr_packet_copy(struct mr_packet *p)
 {
     struct mr_packet *copy = packet_pool_take(p->slab->pool);
 
     if (!copy)
         return NULL;
+    mr_packet_settle(p);
     memcpy(copy->data, p->data, p->size);
     copy->size = p->size;
     copy->payload = p->payload;
@@ -164,7 +167,7 @@ struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, 
     if (__builtin_expect(!p, 0))
         return NULL;
     mr_wire_put(hdr, form, p->data);
-    if (len)
+    if (len && payload)
         memcpy(p->data + head, payload, len);
     p->size = (uint32_t)(head + len);
     p->payload = (uint32_t)len;
@@ -172,15 +175,49 @@ struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, 
     return p;
 }
 
-void mr_packet_free(struct mr_packet *p)
+void mr_packet_settle(struct mr_packet *p)
+{
+    if (p->loan.from)
+        memcpy(p->data + p->size - p->payload, p->loan.from, p->payload);
+    p->loan.from = NULL;
+}
+
+struct mr_loan mr_packet_take_loan(struct mr_packet *p, bool kept)
+{
+    struct mr_loan loan;
+
+    if (kept)
+        mr_packet_settle(p);
+    loan = p->loan;
+    p->loan = (struct mr_loan){0};
+    return loan;
+}
+
+static void put_back(struct mr_packet *p)
 {
     struct mr_packet_pool *pool = p->slab->pool;
 
+    p->kept.next = (struct mr_kept *)pool->free;
+    pool->free = p;
+}
+
+static __attribute__((noinline)) void free_lent(struct mr_packet *p)
+{
+    struct mr_loan loan = mr_packet_take_loan(p, false);
+
+    put_back(p);
+    mr_loan_ended(&loan);
+}
+
+void mr_packet_free(struct mr_packet *p)
+{
     p->dropped = p->posted;
     if (__builtin_expect(p->posted, 0))
         return;
-    p->kept.next = (struct mr_kept *)pool->free;
-    pool->free = p;
+    if (__builtin_expect(p->loan.memory != NULL, 0))
+        free_lent(p);
+    else
+        put_back(p);
 }
 
 void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link)
@@ -188,12 +225,16 @@ void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link)
     for (struct mr_packet_slab *s = packet_slabs; s; s = s->next)
         for (unsigned i = 0; i < SLAB_PACKETS; i++) {
             struct mr_packet *p = &s->packet[i];
+            struct mr_loan loan;
 
             if (!p->posted || p->tx.qp != qp || (link && p->link != link))
                 continue;
             p->posted = false;
+            loan = mr_packet_take_loan(p, !p->dropped);
             if (p->dropped)
                 mr_packet_free(p);
+            if (loan.memory)
+                mr_loan_ended(&loan);
         }
 }
 

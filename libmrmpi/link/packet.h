@@ -9,16 +9,27 @@
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
 #include "libmrmpi/link/wire.h"
+#include "libmrmpi/memory/memory.h"
 #include "libmrmpi/reliable/kept.h"
 #include "libmrmpi/verbs/post.h"
 
 struct mr_packet_slab;
+
+/* Memory from which a packet's payload is sent, in place of what should be behind its header. */
+struct mr_loan {
+    const struct mr_memory *memory; /* NULL: there is no loan */
+    const void *from;               /* NULL: adapters may still read it, but the payload is behind the header now */
+    void *lender;
+};
+/* Adapters read no more of it, and nothing will. Set by who makes such packets. */
+extern MR_OWN void (*mr_loan_ended)(const struct mr_loan *loan);
 
 struct mr_packet {
     struct mr_kept kept; /* the first member: net/'s window of what was sent */
     struct mr_tx tx;     /* of the request that sends it, if that is signaled */
     struct mr_packet_slab *slab;
     struct mr_link *link; /* datagrams: that it went over last */
+    struct mr_loan loan;
     unsigned char *data;
     uint32_t size;    /* of header and payload */
     uint32_t payload; /* bytes of it */
@@ -44,7 +55,7 @@ extern MR_OWN struct mr_packet_pool mr_packets_short; /* of MR_PACKET_SHORT byte
 
 /* There is memory for the next so many packets, however long: 0, or -ENOMEM. */
 int mr_packets_reserve(unsigned num);
-/* A packet with this header and payload; NULL: no memory. */
+/* A packet with this header and payload (NULL: it is not filled in); NULL: no memory. */
 struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len);
 /* The next of the short ones that are free, to be filled; NULL: none is at hand. */
 static inline struct mr_packet *mr_packet_take_short(void)
@@ -73,9 +84,13 @@ static inline void mr_packet_unmake_short(struct mr_packet *p)
 /* One without content, for its tx. */
 struct mr_packet *mr_packet_blank(void);
 /* The same bytes once more, for who cannot wait until the first ones have come back. */
-struct mr_packet *mr_packet_copy(const struct mr_packet *p);
+struct mr_packet *mr_packet_copy(struct mr_packet *p);
+/* From now on its payload is behind its header. */
+void mr_packet_settle(struct mr_packet *p);
 /* At once, or when the adapter is done with it. */
 void mr_packet_free(struct mr_packet *p);
+/* The adapter has given it back. kept: it may have to be sent again. Returns its loan, for mr_loan_ended(). */
+struct mr_loan mr_packet_take_loan(struct mr_packet *p, bool kept);
 /* The 16 bytes of it that go before each of its parts. */
 void *mr_packet_part_head(const struct mr_packet *p);
 /*

@@ -356,7 +356,7 @@ static int ring_send(struct mr_link *l, struct mr_packet *p)
     size_t size = p->size + p->tail;
     int err;
 
-    if (!r || !r->writes || !mr_slots_fits(&r->out, size) || (mr_slots_full(&r->out) && is_full(r)))
+    if (!r || !r->writes || p->loan.from || !mr_slots_fits(&r->out, size) || (mr_slots_full(&r->out) && is_full(r)))
         return mr_connected_send(l, p);
     if (__builtin_expect(!mr_qp_has_room(&l->qp, 1), 0))
         return -EAGAIN;

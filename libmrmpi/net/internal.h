@@ -42,6 +42,7 @@ struct mr_net {
     uint64_t looked_ns; /* when rely.c looked at the clock last */
     uint64_t idle_ns;   /* since when it has found nothing to do */
     unsigned caps;      /* enum mr_vc_caps */
+    bool lends_no_more; /* memory could not be registered once */
     unsigned polls, ring_polls;
     uint64_t news_ns;   /* when news were looked for */
 };
@@ -106,6 +107,9 @@ bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *p
 /* ---- post.c: as struct mr_channel_ops ---- */
 int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
+int mr_net_lend(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len,
+                const struct mr_vc_lender *lender);
+void mr_net_lend_init(void);
 int mr_net_reserve(struct mr_vc *vc, unsigned packets);
 unsigned mr_net_waiting(struct mr_vc *vc);
 /* Posts what waits, as far as there is room. */

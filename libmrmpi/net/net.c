@@ -102,6 +102,7 @@ const struct mr_channel_ops mr_channel_net = {
     .reserve = mr_net_reserve,
     .send = mr_net_send,
     .send_short = mr_net_send_short,
+    .lend = mr_net_lend,
     .advertise = net_advertise,
     .withdraw = mr_bulk_withdraw,
     .put = net_put,

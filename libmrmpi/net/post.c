@@ -210,6 +210,26 @@ int mr_net_reserve(struct mr_vc *vc, unsigned packets)
     return err ? err : mr_window_make_room(&p->out, packets);
 }
 
+/* Its number is that of the next packet. 0 or -ENOMEM: it is free again. */
+static inline int number_packet(struct mr_peer *p, struct mr_packet *k)
+{
+    if (__builtin_expect(mr_window_push(&p->out, &k->kept), 0)) {
+        mr_packet_free(k);
+        return -ENOMEM;
+    }
+    mr_stat_add(MR_STAT_NET_SENT, 1);
+    return 0;
+}
+
+/* At once, if it is its turn and there is room. */
+static inline void post_in_turn(struct mr_peer *p, struct mr_packet *k)
+{
+    if (__builtin_expect(p->up && mr_window_waiting(&p->out) == 1 && mr_window_ready(&p->out), 1) && !post_packet(p, k))
+        return;
+    mr_channel_waiting++;
+    mr_peer_backlog(p);
+}
+
 /* It waits in the window until it has gone. */
 static __attribute__((noinline)) int send_in_turn(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
                                                   size_t len)
@@ -224,17 +244,9 @@ static __attribute__((noinline)) int send_in_turn(struct mr_vc *vc, const struct
             return err;
     }
     k = mr_packet_make(hdr, payload, len);
-    if (__builtin_expect(!k, 0))
+    if (__builtin_expect(!k || number_packet(p, k), 0))
         return -ENOMEM;
-    if (__builtin_expect(mr_window_push(&p->out, &k->kept), 0)) {
-        mr_packet_free(k);
-        return -ENOMEM;
-    }
-    mr_stat_add(MR_STAT_NET_SENT, 1);
-    if (__builtin_expect(p->up && mr_window_waiting(&p->out) == 1 && mr_window_ready(&p->out), 1) && !post_packet(p, k))
-        return 0;
-    mr_channel_waiting++;
-    mr_peer_backlog(p);
+    post_in_turn(p, k);
     return 0;
 }
 
@@ -342,4 +354,48 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
             return 0;
     }
     return send_in_turn(vc, hdr, payload, len);
+}
+
+/* ---- from where a payload lies ----------------------------------------------------------------------------------- */
+
+static bool lends_now(const struct mr_peer *p, const struct mr_vc_lender *lender)
+{
+    return p && p->up && !p->has_lossy_link && (!lender->answers || mr_peer_answers(p));
+}
+
+/* The packet is taken back, or goes to the peer, whatever becomes of the memory from now on. */
+static void end_loan(const struct mr_loan *loan)
+{
+    mr_bulk_give_back(loan->memory);
+    mr_channel_up.loan_ended(loan->lender);
+}
+
+int mr_net_lend(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len,
+                const struct mr_vc_lender *lender)
+{
+    struct mr_peer *p = vc->data;
+    bool lends = lends_now(p, lender);
+    const struct mr_memory *memory = lends ? mr_bulk_borrow(lender->buf, lender->len) : NULL;
+    struct mr_packet *k;
+
+    if (lends && !memory) {
+        mr_net.lends_no_more = true; /* why has been said */
+        mr_net_renew_shorts();
+    }
+    if (!memory)
+        return send_in_turn(vc, hdr, payload, len);
+    k = mr_packet_make(hdr, NULL, len);
+    if (!k || number_packet(p, k)) {
+        mr_bulk_give_back(memory);
+        return -ENOMEM;
+    }
+    k->loan = (struct mr_loan){.memory = memory, .from = payload, .lender = lender->cookie};
+    mr_stat_add(MR_STAT_PACKETS_LENT, 1);
+    post_in_turn(p, k);
+    return 1;
+}
+
+void mr_net_lend_init(void)
+{
+    mr_loan_ended = end_loan;
 }

@@ -143,7 +143,7 @@ static int send_dressed(struct mr_peer *p, struct mr_link *l, struct mr_packet *
 }
 
 /* The adapter may still read the bytes of an earlier posting, which must not change under it. */
-static int send_copy(struct mr_peer *p, struct mr_link *l, const struct mr_packet *k)
+static int send_copy(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     struct mr_packet *copy = mr_packet_copy(k);
     int err;
@@ -177,6 +177,7 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 
     if (!l->native && k->kept.seq - p->out.base >= mr_net_of(p)->flight_max)
         return -EAGAIN;
+    mr_packet_settle(k);
     err = k->posted ? send_copy(p, l, k) : send_dressed(p, l, k);
     if (err)
         return err;

@@ -39,6 +39,8 @@ static void take_back(struct mr_request *req)
         mr_flow_withdraw(req);
     } else if (!req->complete && req->proto) {
         ask_back(req->proto);
+    } else if (req->loans) {
+        req->recalled = true; /* when it is complete */
     } else if (req->complete && req->eager_id) {
         recall(req, mr_vc_get_peer(mr_comm_world_rank(req->comm, req->peer)));
         req->eager_id = 0;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/pt2pt/lend.h"
 
 #define HEAD 16384u
 
@@ -66,6 +67,7 @@ int mr_head_send(struct mr_rndv *r)
     const char *from = mr_plain(r->req->send_buf, r->req->type);
     struct mr_hdr hdr = {.kind = MR_PKT_HEAD, .flags = MR_VC_FLAGS_HEAD, .sreq = mr_rndv_id(r)};
     size_t most = mr_vc_part_max(r->vc);
+    bool lends = mr_vc_front(r->vc)->lends;
 
     mr_credit_spend(&mr_flow_of(r->vc)->credit, r->head);
     mr_stat_add(MR_STAT_HEADS_SENT, 1);
@@ -73,7 +75,7 @@ int mr_head_send(struct mr_rndv *r)
         int err;
 
         len = r->head - hdr.len < most ? r->head - hdr.len : most;
-        err = mr_vc_send(r->vc, &hdr, from + hdr.len, len);
+        err = lends ? mr_lend(r->req, r->vc, &hdr, from + hdr.len, len) : mr_vc_send(r->vc, &hdr, from + hdr.len, len);
         if (err)
             return err;
     }

@@ -183,15 +183,15 @@ void mr_recv_peer_lost(void); /* receives posted for this peer end with an error
 bool mr_recv_never_comes(struct mr_comm *comm, int src);
 
 /* ---- parts.c ---- */
-/* An eager message of more than one packet; hdr as of one that has one. 0 or negative errno as mr_vc_send. */
-int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type);
+/* An eager message of more than one packet; hdr as of one that has one. lender: NULL, or it may go by mr_lend. */
+int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,
+                  struct mr_request *lender);
 /* A packet of such a message. False: it is damaged. */
 bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_parts_fail_peer(struct mr_vc *vc);
 
 /* ---- send.c ---- */
 int mr_send_progress(void); /* starts held sends for which there is room now; number of them */
-
 
 /* ---- cancel.c ---- */
 void mr_cancel_asked(struct mr_vc *vc, const struct mr_hdr *hdr); /* CANCEL */

@@ -14,10 +14,12 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/parts.h"
 #include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/pt2pt/lend.h"
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
-int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type)
+int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,
+                  struct mr_request *lender)
 {
     size_t total = hdr->len, part = mr_part_size(total, mr_vc_part_max(vc));
     int err = mr_vc_reserve(vc, (unsigned)((total + part - 1) / part));
@@ -30,7 +32,9 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
             hdr->flags = MR_FLAG_PART;
             hdr->rreq = at;
         }
-        if (type->contiguous)
+        if (lender)
+            err = mr_lend(lender, vc, hdr, (const char *)mr_plain(buf, type) + at, len);
+        else if (type->contiguous)
             err = mr_vc_send(vc, hdr, (const char *)mr_plain(buf, type) + at, len);
         else
             err = mr_vc_send_made(vc, hdr, len, mr_pt2pt.scratch, mr_holes_pack,

@@ -69,7 +69,10 @@ struct mr_request {
     struct mr_type *type;
     int peer, tag; /* as asked: may be wildcards */
     uint32_t ctx;
-    enum mr_send_mode mode;
+    uint8_t mode;  /* enum mr_send_mode */
+    uint8_t loans; /* a send's packets that adapters may still read from the program's memory */
+    uint8_t way;   /* whether there may be some: enum mr_burst_way */
+    bool ended : 1, recalled : 1; /* when there are none any more it is complete; is to be cancelled */
     struct mr_request *next, *prev; /* next: pt2pt's pool while free; else its user's */
     struct mr_rndv *proto;          /* state of a transfer that takes more than one packet */
     union {

@@ -105,7 +105,10 @@ void mr_request_completed(struct mr_request *r)
 void mr_request_complete(struct mr_request *r)
 {
     if (r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV) {
-        mr_request_end(r);
+        if (r->loans)
+            r->ended = true;
+        else
+            mr_request_end(r);
         return;
     }
     r->complete = true;

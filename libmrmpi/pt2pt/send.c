@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/pt2pt/lend.h"
 
 static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int error)
 {
@@ -15,22 +16,24 @@ static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int er
 }
 
 /*
- * One packet with the whole message, or a few (parts.c); data with holes is packed on the way. In each caller: the
- * header is made where it is used.
+ * One packet with the whole message, or a few (parts.c); data with holes is packed on the way. lender: they may be sent
+ * from its memory; NULL: all is copied. In each caller: the header is made where it is used.
  */
 static inline __attribute__((always_inline)) enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr,
                                                                     const void *buf, size_t count,
-                                                                    struct mr_type *type)
+                                                                    struct mr_type *type, struct mr_request *lender)
 {
     int err;
 
     hdr->kind = MR_PKT_EAGER;
     mr_stat_add(MR_STAT_EAGER_SENT, 1);
     if (__builtin_expect(hdr->len > MR_EAGER_LEAST && hdr->len > mr_vc_part_max(vc), 0))
-        err = mr_parts_send(vc, hdr, buf, count, type);
+        err = mr_parts_send(vc, hdr, buf, count, type, lender);
     else if (__builtin_expect(!type->contiguous && hdr->len, 0))
         err = mr_vc_send_made(vc, hdr, hdr->len, mr_pt2pt.scratch, mr_holes_pack,
                               &(struct mr_holes){buf, count, type, 0});
+    else if (lender)
+        err = mr_lend(lender, vc, hdr, mr_plain(buf, type), hdr->len);
     else
         err = mr_vc_send(vc, hdr, mr_plain(buf, type), hdr->len);
     if (__builtin_expect(err, 0))
@@ -87,7 +90,7 @@ static __attribute__((noinline)) enum mr_err send_synchronous(struct mr_vc *vc, 
         return MR_ERR_NO_MEM;
     hdr->flags = MR_FLAG_ACK;
     hdr->sreq = mr_rndv_id(r);
-    err = send_eager(vc, hdr, req->send_buf, req->count, req->type);
+    err = send_eager(vc, hdr, req->send_buf, req->count, req->type, NULL);
     if (err)
         mr_rndv_drop(r);
     return err;
@@ -99,7 +102,7 @@ static enum mr_err send_poison(struct mr_vc *vc, struct mr_hdr *hdr, struct mr_r
     hdr->flags = MR_FLAG_POISON;
     hdr->sreq = req->eager_id;
     req->eager_id = 0;
-    req->status.error = send_eager(vc, hdr, NULL, 0, mr_type_byte);
+    req->status.error = send_eager(vc, hdr, NULL, 0, mr_type_byte, NULL);
     mr_request_complete(req);
     return MR_SUCCESS;
 }
@@ -110,30 +113,43 @@ static inline void number_eager(struct mr_request *req, const struct mr_vc *vc)
     req->eager_id = mr_eager_id(mr_vc_packets(vc));
 }
 
-/* A message that goes at once, and whose send is complete then. */
+/* A message that goes at once, and whose send is complete then, or when it has left the program's memory. */
 static enum mr_err send_now(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr)
 {
     enum mr_err err;
 
     number_eager(req, vc);
-    err = send_eager(vc, hdr, req->send_buf, req->count, req->type);
+    err = send_eager(vc, hdr, req->send_buf, req->count, req->type, req->way ? req : NULL);
     if (!err)
         mr_request_complete(req);
     return err;
 }
 
-/* Counts it, if it is the program's and what outlasts the call. */
-static bool better_read(struct mr_request *req, struct mr_vc *vc, size_t bytes)
+static inline bool outruns_copies(struct mr_vc *vc, size_t bytes)
 {
-    unsigned caps;
+    unsigned caps = mr_vc_caps(vc, bytes);
 
-    if (bytes < MR_BURST_LEAST || req->waited || !req->type->contiguous)
+    return caps & MR_VC_OUTRUNS && caps & mr_pt2pt.reads_if;
+}
+
+/*
+ * Of a nonblocking send, whose message goes eagerly if not. Finds whether it may be sent from the program's memory
+ * then, and counts it, if it is the program's and what outlasts the call.
+ */
+static bool is_better_read(struct mr_request *req, struct mr_vc *vc, size_t bytes)
+{
+    bool can_offer;
+
+    if (bytes < MR_LEND_LEAST || req->waited || !req->type->contiguous)
         return false;
-    caps = mr_vc_caps(vc, bytes);
-    if (!(caps & MR_VC_OUTRUNS) || !(caps & mr_pt2pt.reads_if))
+    can_offer = bytes >= MR_BURST_LEAST && outruns_copies(vc, bytes);
+    if (!can_offer && !mr_vc_front(vc)->lends)
         return false;
     req->in_burst = true;
-    return mr_burst_join(&mr_pt2pt.burst, req->send_buf, bytes);
+    req->way = mr_burst_join(&mr_pt2pt.burst, mr_plain(req->send_buf, req->type), bytes, can_offer);
+    if (req->way < MR_BURST_OFFER && !mr_vc_front(vc)->lends)
+        req->way = MR_BURST_COPY;
+    return req->way == MR_BURST_OFFER;
 }
 
 static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
@@ -145,7 +161,7 @@ static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
         return send_poison(vc, &hdr, req);
     if (!goes_eagerly(vc, bytes))
         return mr_rndv_offer(req, vc, &hdr, bytes > mr_vc_eager_max(vc));
-    if (better_read(req, vc, bytes))
+    if (is_better_read(req, vc, bytes))
         return mr_rndv_offer(req, vc, &hdr, true);
     return req->mode == MR_SEND_SYNCHRONOUS ? send_synchronous(vc, &hdr, req) : send_now(req, vc, &hdr);
 }
@@ -280,6 +296,8 @@ static __attribute__((noinline)) enum mr_err send_any(const void *buf, size_t co
                                                       enum mr_send_mode mode)
 {
     size_t bytes = count * type->size;
+    enum mr_burst_way way = MR_BURST_COPY;
+    bool eager;
     struct mr_request *req;
     struct mr_vc *vc;
     enum mr_err err;
@@ -287,10 +305,11 @@ static __attribute__((noinline)) enum mr_err send_any(const void *buf, size_t co
     if (dest == MR_PROC_NULL)
         return MR_SUCCESS;
     vc = mr_vc_get_peer(mr_comm_world_rank(comm, dest));
-    if (__builtin_expect(mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes) && !mr_flow_of(vc)->held, 1)) {
+    eager = mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes) && !mr_flow_of(vc)->held;
+    if (__builtin_expect(eager && !(way = mr_lend_way(vc, buf, bytes, type)), 1)) {
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);
 
-        err = send_eager(vc, &hdr, buf, count, type);
+        err = send_eager(vc, &hdr, buf, count, type, NULL);
         if (__builtin_expect(mr_channel_waiting != 0, 0))
             wait_for_room(vc);
         return err;
@@ -299,6 +318,7 @@ static __attribute__((noinline)) enum mr_err send_any(const void *buf, size_t co
     if (!req)
         return MR_ERR_NO_MEM;
     req->waited = true;
+    req->way = way;
     err = send_or_hold(req);
     if (err)
         return drop_failed(req, err);
@@ -320,5 +340,5 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
 
 bool mr_send_leaves(const struct mr_request *req)
 {
-    return req->held_by || (req->proto && req->proto->state == MR_RNDV_PUTTING);
+    return req->held_by || req->loans || (req->proto && req->proto->state == MR_RNDV_PUTTING);
 }

@@ -288,6 +288,11 @@ static void read_done(void *cookie, int error)
     all.up.read_done(cookie, error);
 }
 
+static void loan_ended(void *cookie)
+{
+    all.up.loan_ended(cookie);
+}
+
 static void put_landed(int world_rank, uint64_t rreq, int error)
 {
     all.up.put_landed(mr_vc_get_peer(world_rank), rreq, error);
@@ -327,6 +332,7 @@ int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up)
     mr_channel_up = (struct mr_channel_up){.arrived = packet_arrived,
                                            .put_sent = put_sent,
                                            .read_done = read_done,
+                                           .loan_ended = loan_ended,
                                            .put_landed = put_landed,
                                            .failed = peer_failed,
                                            .get = get_peer,
@@ -423,6 +429,10 @@ static void nothing_done(void *cookie, int error)
 {
 }
 
+static void nothing_ended(void *cookie)
+{
+}
+
 static void nothing_landed(struct mr_vc *vc, uint64_t rreq, int error)
 {
 }
@@ -437,6 +447,7 @@ void mr_vc_quiet(void)
                                      .noted = nothing_noted,
                                      .put_sent = nothing_done,
                                      .read_done = nothing_done,
+                                     .loan_ended = nothing_ended,
                                      .put_landed = nothing_landed,
                                      .failed = nobody_failed};
 }

@@ -25,6 +25,7 @@ struct mr_vc_upcalls {
     void (*deliver)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
     void (*noted)(struct mr_vc *vc, uint8_t note); /* that of a packet which is the channel's own */
     void (*put_sent)(void *cookie, int error);                      /* sender: buffer is free; error: negative errno */
+    void (*loan_ended)(void *cookie); /* sender: one packet less is sent from the buffer */
     void (*read_done)(void *cookie, int error);                     /* reader: all bytes are there, or none come */
     void (*put_landed)(struct mr_vc *vc, uint64_t rreq, int error); /* receiver: all bytes are there */
     void (*failed)(struct mr_vc *vc, int error);                    /* the peer cannot be reached any more */
@@ -107,6 +108,25 @@ static inline int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *p
     if (__builtin_expect(!err, 1))
         vc->next_seq++;
     return err;
+}
+/*
+ * The same from where the payload lies: 1: it stays as it is until loan_ended(lender->cookie). 0: it was copied.
+ * Negative errno as above. Only where mr_vc_front.lends is set.
+ */
+static inline int mr_vc_lend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
+                             const struct mr_vc_lender *lender)
+{
+    int lent;
+
+    if (__builtin_expect(vc->error, 0))
+        return vc->error;
+    hdr->note = vc->front.note;
+    hdr->seq = vc->next_seq;
+    hdr->src = vc->self;
+    lent = vc->ops->lend(vc, hdr, payload, len, lender);
+    if (__builtin_expect(lent >= 0, 1))
+        vc->next_seq++;
+    return lent;
 }
 /*
  * Send an eager message of less than mr_vc_front.short_below bytes, while no packet waits (mr_channel_waiting is 0).

@@ -173,6 +173,21 @@ int mr_qp_send(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, st
     return err;
 }
 
+int mr_qp_send_pieces(struct mr_qp *qp, const struct mr_piece piece[2], struct mr_tx *tx)
+{
+    struct ibv_sge sge[2];
+    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 2, .opcode = IBV_WR_SEND}, *bad;
+    int err = request_begin(qp, &wr, true, tx);
+
+    for (unsigned i = 0; i < 2; i++)
+        sge[i] = (struct ibv_sge){.addr = (uintptr_t)piece[i].data, .length = piece[i].len, .lkey = piece[i].lkey};
+    if (!err)
+        err = request_end(qp, true, tx, ibv_post_send(qp->qp, &wr, &bad));
+    if (!err)
+        count_packet(qp->rail, (size_t)piece[0].len + piece[1].len);
+    return err;
+}
+
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                 const uint32_t *imm, struct mr_tx *tx)
 {

@@ -50,6 +50,8 @@ struct mr_piece {
     const void *data;
     uint32_t len, lkey;
 };
+/* The same of two pieces, never inline. */
+int mr_qp_send_pieces(struct mr_qp *qp, const struct mr_piece piece[2], struct mr_tx *tx);
 /* One datagram of one or two pieces; inline if it is short. imm: may be NULL. */
 int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *piece, unsigned pieces,
                   const uint32_t *imm, struct mr_tx *tx);

@@ -108,7 +108,7 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, str
         .recv_cq = rail->cq,
         .srq = mr_rx_queue(type == MR_QP_UD ? rail->datagram_rx : rail->rx),
         .qp_type = verbs_type[type],
-        .cap = {.max_send_wr = send_depth(rail, type, times), .max_send_sge = type == MR_QP_UD ? 2 : 1},
+        .cap = {.max_send_wr = send_depth(rail, type, times), .max_send_sge = 2},
     };
     int err = 0;
 

@@ -11,15 +11,22 @@ static struct mr_burst b;
 static char *memory;
 static bool answers, reads; /* the receiver, at once; by reading */
 static uint64_t clock_ns, eager_ns, read_ns; /* now; what a message takes */
+static uint64_t copied_ns;                   /* what its copy takes */
 
 static uint64_t now_ns(void)
 {
     return clock_ns;
 }
 
+static uint64_t copy_ns(const void *buf, size_t len)
+{
+    return copied_ns;
+}
+
 static void setup(void)
 {
-    b = (struct mr_burst){.clock_ns = now_ns};
+    b = (struct mr_burst){.clock_ns = now_ns, .copy_ns = copy_ns};
+    copied_ns = 680;
     answers = reads = true;
     eager_ns = 740;
     read_ns = 370;
@@ -29,7 +36,7 @@ static bool join(size_t at, size_t len)
 {
     bool offered;
 
-    offered = mr_burst_join(&b, memory + at, len);
+    offered = mr_burst_join(&b, memory + at, len, true) == MR_BURST_OFFER;
     clock_ns += offered ? read_ns : eager_ns;
     if (offered && answers)
         mr_burst_taken(&b, reads);
@@ -50,6 +57,19 @@ static unsigned send(unsigned num, size_t len, size_t from, bool waits)
         mr_burst_leave(&b);
     return read;
 }
+
+/* Something else than copies takes the time: the wire, or what others leave of it. */
+START_TEST(nothing_to_gain)
+{
+    copied_ns = 200;
+    for (int i = 0; i < 1000; i++)
+        ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 0);
+    eager_ns = 390; /* the others have gone */
+    for (int i = 0; i < 200; i++)
+        send(64, 8 * KIB, 0, false);
+    ck_assert_uint_gt(send(64, 8 * KIB, 0, false), 32);
+}
+END_TEST
 
 START_TEST(one_by_one)
 {

@@ -62,7 +62,11 @@ struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, 
     return p;
 }
 
-struct mr_packet *mr_packet_copy(const struct mr_packet *p)
+void mr_packet_settle(struct mr_packet *p)
+{
+}
+
+struct mr_packet *mr_packet_copy(struct mr_packet *p)
 {
     struct mr_packet *copy = &packet[made];
 

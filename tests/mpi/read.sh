@@ -40,4 +40,17 @@ in_fabric sdr-pcix <<'EOF'
 auto 2 2 p2p_read write
 read 2 2 p2p_read
 EOF
+
+# lent LINKS LOSS: from the program's memory, while each of its connections may break with packets of that under way
+lent() {
+  MRMPI_LINKS=$1 MRMPI_RC_TIMEOUT=8 MRMPI_RC_RETRY=1 MRMPI_LOG_LEVEL=0 timeout -k 5 200 simfab run --topology "$topology" -- bash -c \
+    "simfab fault link 'h2 mlx5_0' 1 loss=$2; exec mrrun -n 4 --ppn 2 --stats $BUILD/tests/mpi/p2p_lent" >"$tmp/out" 2>&1 </dev/null
+  is "$1, loss $2: p2p_lent" "$? $(grep 'not so' "$tmp/out")" "0 "
+}
+least() { sed -n "s/.*counters: .*$1=\([0-9]*\).*/\1/p" "$tmp/out" | sort -n | head -n 1; }
+lent rc 0.1
+ok "sends came from the program's memory ($(least packets_lent)), while links broke ($(least broken))" \
+  test "$(least packets_lent)" -gt 10000 -a "$(least broken)" -gt 0
+lent uc 0
+is "where adapters confirm nothing they are copied" "$(least packets_lent)" ""
 done_testing
