@@ -11,8 +11,9 @@
 static bool in_use(struct daemon *d, const struct lock_class *c, struct text *out)
 {
     for (unsigned i = 0; i < d->jobs.n; i++)
-        if (!strcmp(d->jobs.job[i].class_name, c->name)) {
-            text_printf(out, "job %s has class '%s'; fabricctl job set or job del first\n", d->jobs.job[i].id, c->name);
+        if (!strcmp(d->jobs.job[i]->class_name, c->name)) {
+            text_printf(out, "job %s has class '%s'; fabricctl job set or job del first\n", d->jobs.job[i]->id,
+                        c->name);
             return true;
         }
     unsigned processes = subscribers_with_levels(d, lock_levels(c));

@@ -4,12 +4,89 @@
 #include "fabricd/ydoc.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <search.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define FILE_MAX (4u << 20)
+#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
+#define FILE_MAX   (64u << 20)
+#define LINES_MORE 1024 /* than twice as many as there are jobs: then the file is written anew */
+#define HEADER     "# written by fabricd: the last line of a job holds\njobs:\n"
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+_Static_assert(offsetof(struct job, id) == 0, "the tree compares ids");
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+const struct job *jobs_find(const struct jobs *j, const char *id)
+{
+    const struct job *const *found = tfind(id, (void *const *)&j->by_id, compare_ids);
+    return found ? *found : NULL;
+}
+
+static int make_room(struct jobs *j)
+{
+    unsigned room = j->room ? 2 * j->room : 64;
+    struct job **all;
+    if (j->n < j->room)
+        return 0;
+    if (j->n == JOBS_MAX)
+        return -ENOSPC;
+    all = realloc(j->job, room * sizeof(struct job *));
+    if (!all)
+        return -ENOMEM;
+    j->job = all;
+    j->room = room;
+    return 0;
+}
+
+/* In the place of the one with this id, if there is one. 0, -ENOSPC, -ENOMEM. */
+static int put(struct jobs *j, const struct job *job)
+{
+    struct job *own = (struct job *)jobs_find(j, job->id);
+    int rc = own ? 0 : make_room(j);
+    if (rc)
+        return rc;
+    if (!own) {
+        own = malloc(sizeof(*own));
+        if (!own)
+            return -ENOMEM;
+        strcpy(own->id, job->id);
+        if (!tsearch(own, &j->by_id, compare_ids)) {
+            free(own);
+            return -ENOMEM;
+        }
+        j->job[own->at = j->n++] = own;
+    }
+    unsigned at = own->at;
+    *own = *job;
+    own->at = at;
+    return 0;
+}
+
+/* If it is there. */
+static void take_out(struct jobs *j, const char *id)
+{
+    struct job *old = (struct job *)jobs_find(j, id);
+    if (!old)
+        return;
+    tdelete(id, &j->by_id, compare_ids);
+    j->job[old->at] = j->job[--j->n];
+    j->job[old->at]->at = old->at;
+    free(old);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* One with an error is left out. */
 static void parse_job(struct ydoc *y, yaml_node_t *n, struct jobs *j)
@@ -19,8 +96,10 @@ static void parse_job(struct ydoc *y, yaml_node_t *n, struct jobs *j)
                        {"class", false, NULL},
                        {"uid", false, NULL},
                        {"account", false, NULL},
-                       {"name", false, NULL}};
+                       {"name", false, NULL},
+                       {"ended", false, NULL}};
     struct job job = {.uid = FD_UID_ANY};
+    bool ended = false;
     if (!ydoc_map(y, n, "a job", k, COUNT(k)) || !ydoc_string(y, k[0].value, "id", job.id, sizeof(job.id)))
         return;
     if (k[1].value)
@@ -31,17 +110,28 @@ static void parse_job(struct ydoc *y, yaml_node_t *n, struct jobs *j)
         ydoc_string(y, k[3].value, "account", job.account, sizeof(job.account));
     if (k[4].value)
         ydoc_string(y, k[4].value, "name", job.name, sizeof(job.name));
-    if (y->diag->errors == errors && j->n == JOBS_MAX)
-        diag_error(y->diag, ydoc_place(n), "more than %d jobs", JOBS_MAX);
-    if (y->diag->errors == errors)
-        j->job[j->n++] = job;
+    if (k[5].value)
+        ydoc_bool(y, k[5].value, "ended", &ended);
+    if (y->diag->errors != errors)
+        return;
+    if (ended)
+        take_out(j, job.id);
+    else if (put(j, &job))
+        diag_error(y->diag, ydoc_place(n), "there is no room for more than these %u jobs", j->n);
 }
 
 static void parse_list(struct ydoc *y, yaml_node_t *list, struct jobs *j)
 {
     yaml_node_t *item;
-    for (size_t i = 0; (item = ydoc_item(y, list, i)); i++)
+    for (size_t i = 0; (item = ydoc_item(y, list, i)); i++, j->lines++)
         parse_job(y, item, j);
+}
+
+/* What a file without jobs says of them. */
+static bool is_nothing(const yaml_node_t *n)
+{
+    const char *s = n ? ydoc_scalar(n) : NULL;
+    return s && !*s;
 }
 
 static bool parse_file(struct jobs *j, const struct text *t, struct diag *d)
@@ -50,11 +140,12 @@ static bool parse_file(struct jobs *j, const struct text *t, struct diag *d)
     struct ydoc y;
     if (!ydoc_load(&y, text_str(t), t->len, d))
         return false;
-    bool list = ydoc_map(&y, ydoc_root(&y), "the file", k, COUNT(k)) && ydoc_list(&y, k[0].value, "jobs");
+    bool map = ydoc_map(&y, ydoc_root(&y), "the file", k, COUNT(k)), none = map && is_nothing(k[0].value);
+    bool list = map && !none && ydoc_list(&y, k[0].value, "jobs");
     if (list)
         parse_list(&y, k[0].value, j);
     ydoc_free(&y);
-    return list;
+    return list || none;
 }
 
 /* What save() has written has a job in each line: those that can be read by themselves. */
@@ -89,35 +180,51 @@ static void keep_damaged(const struct jobs *j, const struct text *t)
     text_write_file(path, text_str(t), t->len);
 }
 
+/* As written here, and so a line may follow. */
+static bool is_ours(const struct text *t)
+{
+    const char *line = text_str(t);
+    if (strncmp(line, HEADER, strlen(HEADER)))
+        return false;
+    for (line += strlen(HEADER); *line; line = strchr(line, '\n') + 1)
+        if (strncmp(line, "  - {", 5) || !strchr(line, '\n'))
+            return false;
+    return true;
+}
+
 bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d)
 {
     struct text t = {0};
-    *j = (struct jobs){0};
+    *j = (struct jobs){.lines = UINT_MAX / 2};
     snprintf(j->path, sizeof(j->path), "%s/jobs.yaml", state_dir);
-    j->job = calloc(JOBS_MAX, sizeof(*j->job));
-    if (!j->job)
-        abort();
     d->file = j->path;
     int rc = text_read_file(&t, j->path, FILE_MAX);
     if (rc == -ENOENT) {
         text_free(&t);
         return true;
     }
+    j->lines = 0;
     if (rc)
         diag_error(d, (struct place){0}, "%s", text_read_error(rc));
     else if (!parse_file(j, &t, d))
         parse_lines(j, &t, d);
     if (d->errors && !rc)
         keep_damaged(j, &t);
+    if (d->errors || !is_ours(&t))
+        j->lines = UINT_MAX / 2; /* the next change writes it anew */
     text_free(&t);
     return !d->errors;
 }
 
 void jobs_close(struct jobs *j)
 {
+    while (j->n)
+        take_out(j, j->job[j->n - 1]->id);
     free(j->job);
     *j = (struct jobs){0};
 }
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static void put_field(struct text *t, const char *key, const char *value)
 {
@@ -141,58 +248,98 @@ static void job_text(struct text *t, const struct job *job, const struct policy 
     text_printf(t, "}\n");
 }
 
-static int save(const struct jobs *j)
+/* All of it, in place of the file. */
+static int write_anew(struct jobs *j)
 {
     struct text t = {0};
-    text_printf(&t, "# written by fabricd\njobs:%s\n", j->n ? "" : " []");
+    text_printf(&t, "%s", HEADER);
     for (unsigned i = 0; i < j->n; i++)
-        job_text(&t, &j->job[i], NULL, "  ");
+        job_text(&t, j->job[i], NULL, "  ");
     int rc = text_write_file(j->path, t.s, t.len);
     text_free(&t);
+    if (!rc)
+        j->lines = j->n;
     return rc;
 }
 
-const struct job *jobs_find(const struct jobs *j, const char *id)
+/* It is a file that ends with a line. */
+static bool ends_well(int fd, off_t *size)
 {
-    for (unsigned i = 0; i < j->n; i++)
-        if (!strcmp(j->job[i].id, id))
-            return &j->job[i];
-    return NULL;
+    struct stat st;
+    char last;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+        return false;
+    *size = st.st_size;
+    return pread(fd, &last, 1, st.st_size - 1) == 1 && last == '\n';
+}
+
+/* What comes after the file's end. On an error the file is as it was. */
+static int append(const struct jobs *j, const struct text *t)
+{
+    int fd = open(j->path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), rc;
+    off_t size = 0;
+    if (fd < 0)
+        return -errno;
+    rc = ends_well(fd, &size) ? 0 : -ESTALE;
+    ssize_t n = rc ? 0 : write(fd, t->s, t->len);
+    if (!rc && n != (ssize_t)t->len) {
+        rc = n < 0 ? -errno : -ENOSPC;
+        if (n > 0 && ftruncate(fd, size))
+            rc = -EIO;
+    }
+    close(fd);
+    return rc;
+}
+
+/*
+ * A change that is made already, in a line of its own: a file of thousands of jobs is not written anew for each. It
+ * need not outlive the host, whose jobs do not either, so nothing waits for the disk.
+ */
+static int save(struct jobs *j, const struct text *line)
+{
+    int rc = j->lines >= 2 * j->n + LINES_MORE ? -ESTALE : append(j, line);
+    if (!rc)
+        j->lines++;
+    return rc ? write_anew(j) : 0;
 }
 
 int jobs_set(struct jobs *j, const struct job *job)
 {
-    struct job *old = (struct job *)jobs_find(j, job->id), before;
-    if (old) {
-        before = *old;
-        *old = *job;
-    } else if (j->n == JOBS_MAX) {
-        return -ENOSPC;
-    } else {
-        j->job[j->n++] = *job;
-    }
-    int rc = save(j);
+    const struct job *old = jobs_find(j, job->id);
+    struct job before = old ? *old : (struct job){0};
+    struct text line = {0};
+    int rc = put(j, job);
+    if (rc)
+        return rc;
+    job_text(&line, job, NULL, "  ");
+    rc = save(j, &line);
+    text_free(&line);
     if (rc && old)
-        *old = before;
+        put(j, &before);
     else if (rc)
-        j->n--;
+        take_out(j, job->id);
     return rc;
 }
 
 int jobs_delete(struct jobs *j, const char *id)
 {
-    struct job *old = (struct job *)jobs_find(j, id), before;
+    const struct job *old = jobs_find(j, id);
+    struct text line = {0};
     if (!old)
         return -ENOENT;
-    before = *old;
-    *old = j->job[--j->n];
-    int rc = save(j);
-    if (rc) {
-        j->job[j->n++] = *old;
-        *old = before;
-    }
+    struct job before = *old;
+    text_printf(&line, "  - {id: ");
+    text_yaml_string(&line, before.id);
+    text_printf(&line, ", ended: true}\n");
+    take_out(j, before.id);
+    int rc = save(j, &line);
+    text_free(&line);
+    if (rc)
+        put(j, &before); /* there was room for it */
     return rc;
 }
+
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id, uid_t uid, const char *user)
 {
@@ -211,6 +358,6 @@ unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id
 void jobs_text(struct text *out, const struct jobs *j, const struct policy *p, const char *indent, uint32_t uid)
 {
     for (unsigned i = 0; i < j->n; i++)
-        if (uid == FD_UID_ANY || j->job[i].uid == uid)
-            job_text(out, &j->job[i], p, indent);
+        if (uid == FD_UID_ANY || j->job[i]->uid == uid)
+            job_text(out, j->job[i], p, indent);
 }

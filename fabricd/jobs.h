@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The jobs that somebody has told the daemon about, kept in STATE/jobs.yaml and rewritten with every change, so that
- * they survive the daemon. A job's class is the one it was given, else what the policy's rules say.
+ * The jobs that somebody has told the daemon about, kept in STATE/jobs.yaml, so that they survive the daemon. Each
+ * change is a line at its end, of which the last one of a job holds, and now and then it is written anew. A job's class
+ * is the one it was given, else what the policy's rules say.
  */
 #ifndef FABRICD_JOBS_H
 #define FABRICD_JOBS_H
@@ -11,19 +12,22 @@
 
 #include <sys/types.h>
 
-#define JOBS_MAX 4096
+#define JOBS_MAX 65536
 
 struct job {
     char id[FD_JOB_MAX];
     char class_name[FD_NAME_MAX]; /* empty: by the rules */
     char account[FD_JOB_MAX], name[FD_JOB_MAX];
     uint32_t uid; /* FD_UID_ANY: whoever says that he is of the job */
+    unsigned at;  /* where it is in struct jobs */
 };
 
 struct jobs {
     char path[4096 + 16];
-    unsigned n;
-    struct job *job;
+    unsigned n, room;
+    struct job **job; /* in no order */
+    void *by_id;      /* the same as a tree (tsearch) */
+    unsigned lines;   /* of the file; far too many: it is to be written anew */
 };
 
 /*
@@ -33,7 +37,10 @@ struct jobs {
 bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d);
 void jobs_close(struct jobs *j);
 
-/* The change is in force and on disk when 0 comes back; a negative errno leaves all as it was. */
+/*
+ * The change is in force and in the file when 0 comes back; a negative errno leaves all as it was. job.at is the
+ * table's own.
+ */
 int jobs_set(struct jobs *j, const struct job *job);
 int jobs_delete(struct jobs *j, const char *id);
 

@@ -161,7 +161,7 @@ START_TEST(jobs_survive)
     struct jobs j;
     struct diag d = {0};
     struct job a = {.id = "4711", .class_name = "urgent", .uid = 1000, .account = "true", .name = "a: \"b\" # c"};
-    struct job b = {.id = "b", .uid = FD_UID_ANY};
+    struct job b = {.id = "b", .uid = FD_UID_ANY, .at = 1};
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert(jobs_open(&j, dir, &d));
     ck_assert_int_eq(jobs_set(&j, &a), 0);
@@ -209,7 +209,7 @@ START_TEST(one_bad_line)
     struct text kept = {0};
     struct jobs j;
     struct diag d = {0};
-    struct job c = {.id = "c", .class_name = "y", .uid = FD_UID_ANY};
+    struct job c = {.id = "c", .class_name = "y", .uid = FD_UID_ANY, .at = 1};
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
     snprintf(damaged, sizeof(damaged), "%s.damaged", path);
@@ -234,11 +234,17 @@ END_TEST
 START_TEST(whose_job)
 {
     struct policy p = {.num_classes = 2, .classes = {{.name = "normal"}, {.name = "urgent"}}};
+    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
+    struct diag d = {0};
+    struct jobs j;
     struct job list[] = {{.id = "mine", .class_name = "urgent", .uid = 4242},
                          {.id = "any", .class_name = "urgent", .uid = FD_UID_ANY},
                          {.id = "old", .class_name = "gone", .uid = FD_UID_ANY},
                          {.id = "acct", .account = "vip", .uid = 4242}};
-    struct jobs j = {.n = 4, .job = list};
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert(jobs_open(&j, dir, &d));
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_int_eq(jobs_set(&j, &list[i]), 0);
     p.num_rules = 1;
     strcpy(p.rules[0].account, "vip");
     p.rules[0].class_index = 1;
@@ -254,12 +260,100 @@ START_TEST(whose_job)
     strcpy(p.rules[0].user, "4242"); /* a user without a name */
     ck_assert_uint_eq(jobs_class(&j, &p, "", 4242, "4242"), 1);
     ck_assert_uint_eq(jobs_class(&j, &p, "", 4243, "4243"), 0);
+    snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
+    jobs_close(&j);
+    unlink(path);
+    rmdir(dir);
+}
+END_TEST
+
+/* Ten thousand jobs that come, change and go: what is read again is what there was, and the file stays short. */
+START_TEST(many_jobs)
+{
+    enum { JOBS = 10000 };
+    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
+    struct jobs j;
+    struct diag d = {0};
+    struct job job = {.uid = 7};
+    struct text t = {0};
+    unsigned lines = 0;
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert(jobs_open(&j, dir, &d));
+    for (unsigned round = 0; round < 5; round++)
+        for (unsigned i = 0; i < JOBS; i++) {
+            snprintf(job.id, sizeof(job.id), "job %u", i);
+            snprintf(job.class_name, sizeof(job.class_name), "c%u", round);
+            ck_assert_int_eq(round == 3 && i % 2 ? jobs_delete(&j, job.id) : jobs_set(&j, &job), 0);
+        }
+    for (unsigned i = 0; i < JOBS; i += 4) {
+        snprintf(job.id, sizeof(job.id), "job %u", i);
+        ck_assert_int_eq(jobs_delete(&j, job.id), 0);
+    }
+    jobs_close(&j);
+    ck_assert_msg(jobs_open(&j, dir, &d), "%s", text_str(&d.out));
+    ck_assert_uint_eq(j.n, JOBS - JOBS / 4);
+    for (unsigned i = 0; i < JOBS; i++) {
+        snprintf(job.id, sizeof(job.id), "job %u", i);
+        ck_assert_int_eq(!jobs_find(&j, job.id), i % 4 == 0);
+        ck_assert(i % 4 == 0 || !strcmp(jobs_find(&j, job.id)->class_name, "c4"));
+    }
+    snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
+    ck_assert_int_eq(text_read_file(&t, path, 64u << 20), 0);
+    for (const char *s = text_str(&t); (s = strchr(s, '\n')); s++)
+        lines++;
+    ck_assert_uint_le(lines, 3 * JOBS);
+    text_free(&t);
+    jobs_close(&j);
+    unlink(path);
+    rmdir(dir);
+}
+END_TEST
+
+#define OURS "# written by fabricd: the last line of a job holds\njobs:\n"
+
+/* A line that the daemon was killed in the middle of, a file that somebody has changed, one without jobs. */
+START_TEST(files_of_others)
+{
+    static const struct {
+        const char *file;
+        unsigned jobs;
+    } is[] = {{OURS "  - {id: a}\n  - {id: b, cl", 1},
+              {"# written by fabricd\njobs:\n  - {id: a}\n  - {id: a, class: x}\n", 1},
+              {"jobs:\n- {id: a}\n- id: c\n", 2},
+              {"jobs: [{id: a}]", 1},
+              {"jobs: []\n", 0},
+              {"jobs:\n", 0},
+              {OURS, 0},
+              {OURS "  - {id: a}\n  - {id: a, ended: true}\n", 0},
+              {OURS "  - {id: a, ended: true}\n  - {id: a}\n", 1}};
+    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], damaged[80];
+    struct job b = {.id = "b", .class_name = "new", .uid = FD_UID_ANY};
+    struct diag d = {0};
+    struct jobs j;
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
+    snprintf(damaged, sizeof(damaged), "%s.damaged", path);
+    ck_assert_int_eq(text_write_file(path, is[_i].file, strlen(is[_i].file)), 0);
+    jobs_open(&j, dir, &d);
+    ck_assert_uint_eq(j.n, is[_i].jobs);
+    ck_assert_int_eq(jobs_set(&j, &b), 0);
+    jobs_close(&j);
+    text_free(&d.out);
+    d = (struct diag){0};
+    ck_assert_msg(jobs_open(&j, dir, &d), "%s", text_str(&d.out));
+    ck_assert_uint_eq(j.n, is[_i].jobs + 1);
+    ck_assert_str_eq(jobs_find(&j, "b")->class_name, "new");
+    jobs_close(&j);
+    unlink(path);
+    unlink(damaged);
+    rmdir(dir);
 }
 END_TEST
 
 int main(void)
 {
     TCase *t = tcase_create("proto");
+    tcase_set_timeout(t, 120); /* real seconds: the disk may be slow */
     tcase_add_test(t, hello);
     tcase_add_test(t, levels);
     tcase_add_test(t, where);
@@ -269,5 +363,7 @@ int main(void)
     tcase_add_test(t, jobs_survive);
     tcase_add_loop_test(t, one_bad_line, 0, 7);
     tcase_add_test(t, whose_job);
+    tcase_add_test(t, many_jobs);
+    tcase_add_loop_test(t, files_of_others, 0, 9);
     return check_run(t, NULL);
 }
