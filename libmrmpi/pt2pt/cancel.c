@@ -20,17 +20,17 @@ static void ask_back(struct mr_rndv *r)
     mr_vc_send(r->vc, &hdr, NULL, 0); /* if that fails the peer has, and the send ends with that */
 }
 
-/* Asks for an eager message back; the request is under way again. */
-static void recall(struct mr_request *req, struct mr_vc *vc)
+bool mr_cancel_recall(struct mr_request *req)
 {
+    struct mr_vc *vc = mr_vc_get_peer(mr_comm_world_rank(req->comm, req->peer));
     struct mr_rndv *r = mr_vc_lost(vc) ? NULL : mr_rndv_new(req, vc, MR_RNDV_ACK);
 
     if (!r)
-        return;
+        return false;
     r->peer_id = req->eager_id;
-    req->complete = false;
-    req->refs++;
+    req->eager_id = 0;
     ask_back(r);
+    return true;
 }
 
 static void take_back(struct mr_request *req)
@@ -39,11 +39,11 @@ static void take_back(struct mr_request *req)
         mr_flow_withdraw(req);
     } else if (!req->complete && req->proto) {
         ask_back(req->proto);
-    } else if (req->loans) {
+    } else if (req->loans && req->eager_id) {
         req->recalled = true; /* when it is complete */
-    } else if (req->complete && req->eager_id) {
-        recall(req, mr_vc_get_peer(mr_comm_world_rank(req->comm, req->peer)));
-        req->eager_id = 0;
+    } else if (req->complete && req->eager_id && mr_cancel_recall(req)) {
+        req->complete = false; /* it is under way again */
+        req->refs++;
     }
 }
 

@@ -90,13 +90,10 @@ static void failed(struct mr_vc *vc, int error)
 static void loan_ended(void *cookie)
 {
     struct mr_request *req = cookie;
-    bool recalled = req->recalled && req->refs > 1; /* and the program has not freed it */
 
-    if (--req->loans || !req->ended)
+    if (--req->loans || !req->ended || (req->recalled && mr_cancel_recall(req)))
         return;
     mr_request_end(req);
-    if (recalled)
-        mr_cancel(req);
 }
 
 static const struct mr_vc_upcalls upcalls = {

@@ -213,10 +213,13 @@ static struct mr_request *make_send(const void *buf, size_t count, struct mr_typ
     return req;
 }
 
+/* One whose first packets are still sent from its memory goes when they have left. */
 static enum mr_err drop_failed(struct mr_request *req, enum mr_err err)
 {
     req->refs = 1;
-    mr_request_put(req);
+    req->ended = true;
+    if (!req->loans)
+        mr_request_put(req);
     return err;
 }
 

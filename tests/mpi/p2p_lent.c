@@ -91,6 +91,33 @@ static void cancelled(int len)
     }
 }
 
+/* The same of buffered sends, which are complete for the program at once. */
+static void cancelled_buffered(int len)
+{
+    int size = 4 * (len + MPI_BSEND_OVERHEAD);
+    void *buffer = room((size_t)size);
+
+    MPI_Buffer_attach(buffer, size);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        MPI_Request req;
+        MPI_Status st;
+        int flag, theirs;
+
+        fill(out[0], (size_t)len, round);
+        MPI_Ibsend(out[0], len, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &req);
+        if (round % 2)
+            MPI_Cancel(&req);
+        MPI_Wait(&req, &st);
+        MPI_Test_cancelled(&st, &flag);
+        MPI_Sendrecv(&flag, 1, MPI_INT, peer, WORD, &theirs, 1, MPI_INT, peer, WORD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(flag == (int)(round % 2));
+        if (!theirs)
+            receive(len, round);
+    }
+    MPI_Buffer_detach(&buffer, &size);
+    free(buffer);
+}
+
 static void freed(int len)
 {
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -117,6 +144,7 @@ int main(int argc, char **argv)
         windows(lengths[i], 0);
         windows(lengths[i], 1);
         cancelled(lengths[i]);
+        cancelled_buffered(lengths[i]);
         freed(lengths[i]);
     }
     MPI_Finalize();
