@@ -118,6 +118,8 @@ static void next_burst(struct mr_burst *b)
 {
     b->before = b->now;
     b->now = 0;
+    b->most_before = b->most;
+    b->most = 0;
     b->asked = false; /* its send is complete */
 }
 
@@ -145,6 +147,12 @@ static bool has_had(const struct mr_burst *b, size_t bytes)
     return b->now > bytes || b->before >= bytes;
 }
 
+/* Enough is under way at a time, or was in the last burst, that nobody waits for one round trip. */
+static bool is_deep(const struct mr_burst *b)
+{
+    return b->most >= MR_BURST_LEND_AT || b->most_before >= MR_BURST_LEND_AT;
+}
+
 enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer)
 {
     enum buffer is = find(b, &b->sent, buf, len, b->reads && b->trials ? MR_BURST_FAST_NS : MR_BURST_PACE_NS);
@@ -153,7 +161,9 @@ enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len,
     if (!b->open++)
         next_burst(b);
     b->now += len;
-    eagerly = is == UNKNOWN ? MR_BURST_COPY : has_had(b, MR_BURST_LEND_AT) ? MR_BURST_LEND : MR_BURST_ANSWER;
+    if (b->open * len > b->most)
+        b->most = b->open * len;
+    eagerly = is == UNKNOWN ? MR_BURST_COPY : is_deep(b) ? MR_BURST_LEND : MR_BURST_ANSWER;
     if (!can_offer || !has_had(b, MR_BURST_BYTES))
         return eagerly;
     sample(b, buf, len);

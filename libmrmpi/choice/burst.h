@@ -55,7 +55,8 @@ struct mr_burst {
     uint64_t (*clock_ns)(void);
     uint64_t (*copy_ns)(const void *buf, size_t len); /* copies them somewhere: what that took */
     unsigned open;        /* sends that the program has not waited for */
-    uint64_t now, before; /* bytes of this burst, and of the last one */
+    uint64_t now, before; /* bytes of this burst, and of the last one, */
+    uint64_t most, most_before; /* and of those that were open at a time */
     bool trusted, asked;  /* the latest answer was that it was read; an offer is out that will tell */
     unsigned rest, rests; /* messages that go eagerly still; as many when the next one is refused */
     struct mr_burst_buffers sent, filled;

@@ -72,7 +72,7 @@ void mr_net_renew_short(struct mr_peer *p)
     for (unsigned i = 0; i < sizeof max / sizeof *max; i++)
         most = max[i] < most ? max[i] : most;
     mr_vc_set_short_below(p->vc, p->plain && !mr_peers.ahead_limited ? most + 1 : 0);
-    mr_vc_set_lends(p->vc, p->plain && !mr_net.lends_no_more);
+    mr_vc_set_lends(p->vc, p->plain && !mr_net.lends_no_more && rails_are_alike(p)); /* the slow one confirms late */
 }
 
 void mr_net_renew_shorts(void)
