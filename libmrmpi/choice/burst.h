@@ -79,7 +79,7 @@ struct mr_burst {
 enum mr_burst_way {
     MR_BURST_COPY,   /* eagerly, from a copy */
     MR_BURST_ANSWER, /* from its buffer, which is registered or is worth that by now, if it is an answer */
-    MR_BURST_LEND,   /* eagerly from its buffer, whatever came before */
+    MR_BURST_LEND,   /* eagerly from its buffer, whatever came before: enough is under way */
     MR_BURST_OFFER,  /* the receiver reads it */
 };
 /* A message of len bytes is sent from buf, and counts until mr_burst_leave. can_offer: it might be read. */

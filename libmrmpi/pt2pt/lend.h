@@ -2,8 +2,8 @@
 /*
  * Eager messages and heads that are not copied by their sender: their packets are sent from the program's memory, and
  * the send is complete when the adapter has delivered them, which takes no more of the receiver than that it polls. So
- * it spares a copy and waits for a round trip. So messages go that follow each other without being waited for, and of
- * the others those that are answers: something has come since the last one. Then their program is likely to wait for
+ * it spares a copy and waits for a round trip. So messages go of which many are under way at a time, and of the others
+ * those that are answers: something has come since the last one. Then their program is likely to wait for
  * the next answer, which takes longer; what follows another message, and is waited for, would wait for nothing.
  */
 #ifndef MRMPI_LEND_H
