@@ -72,6 +72,26 @@ START_TEST(nothing_to_gain)
 }
 END_TEST
 
+/* From its buffer, once that is worth it: where enough is under way at a time, however long that goes on. */
+START_TEST(lent)
+{
+    unsigned ways[4] = {0};
+
+    copied_ns = 0; /* nothing is to be read */
+    for (int i = 0; i < 1000; i++, clock_ns += MR_BURST_PACE_NS) { /* two under way, always */
+        ways[mr_burst_join(&b, memory, 8 * KIB, true)]++;
+        if (i)
+            mr_burst_leave(&b);
+    }
+    ck_assert_uint_eq(ways[MR_BURST_COPY], 16);
+    ck_assert_uint_eq(ways[MR_BURST_ANSWER], 984);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(mr_burst_join(&b, memory, 8 * KIB, true), i + 2 < 3 ? MR_BURST_ANSWER : MR_BURST_LEND);
+    ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_ANSWER);
+    ck_assert_int_eq(mr_burst_alone(&b, memory + 64 * KIB, 8 * KIB), MR_BURST_COPY);
+}
+END_TEST
+
 START_TEST(one_by_one)
 {
     for (int i = 0; i < 1000; i++)
@@ -262,6 +282,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, one_by_one);
     tcase_add_test(c, nothing_to_gain);
+    tcase_add_test(c, lent);
     tcase_add_test(c, bursts_of_the_same_buffers);
     tcase_add_test(c, reading_that_is_slower);
     tcase_add_test(c, times_that_change);
