@@ -322,7 +322,7 @@ void mr_sub_renew_plain(struct mr_peer *p)
     }
     p->plain = p->up && !p->steer && !p->has_lossy_link;
     p->straight = p->plain && p->num_now == 1 && ready ? p->small[0] : NULL;
-    mr_sched_even(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, ready);
+    mr_sched_even(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, ready, p->num_now);
 }
 
 void mr_subs_use_spares(struct mr_peer *p)

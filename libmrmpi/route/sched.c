@@ -146,15 +146,16 @@ static bool find_least(struct mr_sched *s, const struct mr_load *load)
         least = s->due[i] < least ? s->due[i] : least;
     }
     s->now = least > s->now ? least : s->now;
-    s->least = least + MR_SCHED_QUANTUM;
+    s->least = least + MR_SCHED_QUANTUM + 1;
     return true;
 }
 
-void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set)
+void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set, unsigned n)
 {
     if (s->even)
         find_least(s, NULL);
     s->even = p->kind->turn == MR_TURN_FAIR && !s->uneven ? set : 0;
+    s->partly = !n || s->even != UINT32_MAX >> (MR_SUBS_MAX - n);
     s->least = 0;
 }
 
@@ -164,7 +165,11 @@ void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set)
  */
 bool mr_sched_find_least(struct mr_sched *s, const struct mr_load *load)
 {
-    return s->even && find_least(s, load) && mr_sched_is_turn(s);
+    bool known = s->even && find_least(s, load), even = s->even >> s->next & 1, is_turn = known && even && mr_sched_is_turn(s);
+
+    if (s->partly || !even)
+        s->least = 0;
+    return is_turn;
 }
 
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,

@@ -46,7 +46,9 @@ struct mr_sched {
     uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */
     uint32_t even;  /* MR_TURN_FAIR, not uneven: set of those that are up and not excluded; else nothing */
     uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
-    uint64_t least; /* who has carried no more takes its turn; when it was found the even ones had the same weight */
+    bool partly;    /* some are not of the even ones */
+    uint64_t least; /* who has carried less takes its turn; when it was found the even ones had the same weight. 0: it
+                       has to be found for each */
 };
 
 struct mr_stripe {
@@ -95,10 +97,10 @@ static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_
  * it is after the least was found: false if it is not, or if they are not even any more. It may have carried
  * MR_SCHED_QUANTUM more than the least, so that short packets of whatever lengths go round.
  */
-void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set);
+void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set, unsigned n);
 static inline bool mr_sched_is_turn(const struct mr_sched *s)
 {
-    return s->even >> s->next & 1 && s->due[s->next] <= s->least;
+    return s->due[s->next] < s->least;
 }
 bool mr_sched_find_least(struct mr_sched *s, const struct mr_load *load);
 /* One that answers is for the one that was taken last, if that takes it again. */

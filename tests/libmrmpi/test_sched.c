@@ -79,7 +79,7 @@ START_TEST(even_ones_take_turns)
     struct mr_load load[MR_SUBS_MAX];
 
     set(load, n, MR_WEIGHT_MAX);
-    mr_sched_even(&fair, &b, up_of(load, n));
+    mr_sched_even(&fair, &b, up_of(load, n), n);
     for (unsigned r = 0; r < ROUNDS; r++)
         ck_assert_uint_eq(take_even(&b, load, n, 8, &few), take(&a, load, n, 8));
     ck_assert_uint_eq(few, ROUNDS);
@@ -96,7 +96,7 @@ START_TEST(even_ones_are_passed_over)
     struct mr_load load[MR_SUBS_MAX];
 
     set(load, n, MR_WEIGHT_MAX);
-    mr_sched_even(&fair, &s, up_of(load, n));
+    mr_sched_even(&fair, &s, up_of(load, n), n);
     for (unsigned r = 0; r < 2000 * n; r++) {
         uint64_t most = 0, least = UINT64_MAX;
 
@@ -126,14 +126,14 @@ START_TEST(even_ones_carry_the_same)
 
     srand((unsigned)_i + 1);
     set(load, n, MR_WEIGHT_MAX);
-    mr_sched_even(&fair, &s, up_of(load, n));
+    mr_sched_even(&fair, &s, up_of(load, n), n);
     for (unsigned r = 0; r < ROUNDS; r++) {
         unsigned len = rand() % 8 ? 8 : rand() % 2 ? (unsigned)rand() % 200 : (unsigned)rand() % 20000, got;
         uint64_t most = 0, least = UINT64_MAX;
 
         if (rand() % 100 == 0) {
             load[(unsigned)rand() % n].up = rand() % 3;
-            mr_sched_even(&fair, &s, up_of(load, n));
+            mr_sched_even(&fair, &s, up_of(load, n), n);
             memset(carried, 0, sizeof carried);
         }
         s.answers = rand() % 5 == 0;
