@@ -42,6 +42,19 @@ static bool refresh_rails(struct daemon *d)
     return true;
 }
 
+static void tell_listener(const struct daemon *d)
+{
+    if (d->listener)
+        d->listener->state(d->listener_arg);
+}
+
+/* Frees clients: for those who hold none. */
+static void publish(struct daemon *d)
+{
+    subscribers_publish(d);
+    tell_listener(d);
+}
+
 /* ---- tasks ---- */
 
 /* One task runs at a time; the others wait here, each to be given the policy that is in force when it begins. */
@@ -56,6 +69,7 @@ static void start_next(struct daemon *d)
     if (t->kind == TASK_APPLY) {
         snprintf(d->applying, sizeof(d->applying), "%.*s", (int)sizeof(d->applying) - 1, t->name);
         log_info("putting the policy %s in force", t->name);
+        tell_listener(d);
     }
     manager_submit(d->manager, t);
     d->task_runs = true;
@@ -242,7 +256,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     if (!again)
         take_look(d, e);
     refresh_rails(d); /* a new LMC moves the LIDs: subscribers learn both at once */
-    subscribers_publish(d);
+    publish(d);
     server_done(d->server, e->client, result_of(d, e));
     if (again)
         daemon_verify(d, 0);
@@ -348,7 +362,7 @@ static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
 {
     struct daemon *d = arg;
     if (refresh_rails(d))
-        subscribers_publish(d);
+        publish(d);
     else
         subscribers_tick(d);
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.rails_interval_ms * 1000);

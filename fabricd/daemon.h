@@ -19,11 +19,21 @@
 struct server;
 struct server_events;
 
+enum job_news { JOB_NEW, JOB_CHANGED, JOB_ENDED };
+
+/* Who is told of everything that changes, beside the clients of the socket (dbus/). */
+struct daemon_listener {
+    void (*job)(void *arg, const struct job *job, enum job_news news);
+    void (*state)(void *arg); /* the policy in force, what the fabric has of it, or a rail */
+};
+
 struct daemon {
     struct conf conf;
     sd_event *event;
     struct manager *manager;
     struct server *server;
+    const struct daemon_listener *listener; /* or NULL */
+    void *listener_arg;
     struct readers readers;
     unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: processes here, as powers of two */
     struct sa *sa;

@@ -97,6 +97,7 @@ static void parse_job(struct ydoc *y, yaml_node_t *n, struct jobs *j)
                        {"uid", false, NULL},
                        {"account", false, NULL},
                        {"name", false, NULL},
+                       {"since", false, NULL},
                        {"ended", false, NULL}};
     struct job job = {.uid = FD_UID_ANY};
     bool ended = false;
@@ -111,7 +112,9 @@ static void parse_job(struct ydoc *y, yaml_node_t *n, struct jobs *j)
     if (k[4].value)
         ydoc_string(y, k[4].value, "name", job.name, sizeof(job.name));
     if (k[5].value)
-        ydoc_bool(y, k[5].value, "ended", &ended);
+        ydoc_uint(y, k[5].value, "since", 1, UINT32_MAX, &job.since);
+    if (k[6].value)
+        ydoc_bool(y, k[6].value, "ended", &ended);
     if (y->diag->errors != errors)
         return;
     if (ended)
@@ -243,6 +246,8 @@ static void job_text(struct text *t, const struct job *job, const struct policy 
         text_printf(t, ", uid: %u", job->uid);
     put_field(t, "account", job->account);
     put_field(t, "name", job->name);
+    if (job->since)
+        text_printf(t, ", since: %u", job->since);
     if (p && *job->class_name && policy_class_by_name(p, job->class_name) < 0)
         text_printf(t, ", note: \"the policy in force has no such class; the rules decide\"");
     text_printf(t, "}\n");

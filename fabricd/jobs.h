@@ -18,8 +18,9 @@ struct job {
     char id[FD_JOB_MAX];
     char class_name[FD_NAME_MAX]; /* empty: by the rules */
     char account[FD_JOB_MAX], name[FD_JOB_MAX];
-    uint32_t uid; /* FD_UID_ANY: whoever says that he is of the job */
-    unsigned at;  /* where it is in struct jobs */
+    uint32_t uid;   /* FD_UID_ANY: whoever says that he is of the job */
+    uint32_t since; /* that it has its class: seconds of the epoch; 0: not known */
+    unsigned at;    /* where it is in struct jobs */
 };
 
 struct jobs {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabricd: options, configuration, loop. See fabricd(8). */
 #include "fabricd/daemon.h"
+#include "fabricd/dbus/dbus.h"
 #include "fabricd/log.h"
 #include "fabricd/requests.h"
 
@@ -101,8 +102,10 @@ int main(int argc, char **argv)
     if (test)
         return 0;
     int rc = daemon_start(&daemon, &conf, &requests_events);
+    struct dbus *dbus = rc ? NULL : dbus_start(&daemon);
     if (!rc)
         rc = sd_event_loop(daemon.event);
+    dbus_stop(dbus);
     daemon_stop(&daemon);
     return rc < 0 ? 1 : rc;
 }

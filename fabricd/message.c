@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A text field: terminated, printable ASCII (it goes to files, logs and terminals). */
-static bool good_text(const char *s, size_t size, bool may_be_empty)
+bool message_good_text(const char *s, size_t size, bool may_be_empty)
 {
     size_t n = strnlen(s, size);
     if (n == size || (!n && !may_be_empty))
@@ -19,15 +18,16 @@ static bool good_text(const char *s, size_t size, bool may_be_empty)
 
 static int check_job(const struct fd_job *j)
 {
-    return good_text(j->job, sizeof(j->job), false) && good_text(j->class_name, sizeof(j->class_name), true) &&
-                   good_text(j->account, sizeof(j->account), true) && good_text(j->name, sizeof(j->name), true)
-               ? 0
-               : -EINVAL;
+    bool good = message_good_text(j->job, sizeof(j->job), false) &&
+                message_good_text(j->class_name, sizeof(j->class_name), true) &&
+                message_good_text(j->account, sizeof(j->account), true) &&
+                message_good_text(j->name, sizeof(j->name), true);
+    return good ? 0 : -EINVAL;
 }
 
 static int check_where(const struct fd_where *w)
 {
-    bool good = good_text(w->device, sizeof(w->device), false) && !strchr(w->device, '/');
+    bool good = message_good_text(w->device, sizeof(w->device), false) && !strchr(w->device, '/');
 
     return good && w->port && w->guid ? 0 : -EINVAL;
 }
@@ -37,7 +37,7 @@ static int check_apply(const struct fd_apply *a, size_t len)
     if (len < sizeof(*a) || a->lock_length > FD_LOCK_MAX || len - sizeof(*a) < a->lock_length ||
         len - sizeof(*a) - a->lock_length > FD_POLICY_MAX)
         return -EPROTO;
-    return good_text(a->name, sizeof(a->name), false) ? 0 : -EINVAL;
+    return message_good_text(a->name, sizeof(a->name), false) ? 0 : -EINVAL;
 }
 
 int message_check(const void *msg, size_t len)
@@ -49,7 +49,7 @@ int message_check(const void *msg, size_t len)
     case FD_HELLO:
         if (len != sizeof(struct fd_hello))
             return -EPROTO;
-        return good_text(((const struct fd_hello *)msg)->job, FD_JOB_MAX, true) ? 0 : -EINVAL;
+        return message_good_text(((const struct fd_hello *)msg)->job, FD_JOB_MAX, true) ? 0 : -EINVAL;
     case FD_WHERE:
         return len == sizeof(struct fd_where) ? check_where(msg) : -EPROTO;
     case FD_READS:
@@ -66,7 +66,7 @@ int message_check(const void *msg, size_t len)
     case FD_FORGET:
         if (len != sizeof(struct fd_class))
             return -EPROTO;
-        return good_text(((const struct fd_class *)msg)->class_name, FD_NAME_MAX, false) ? 0 : -EINVAL;
+        return message_good_text(((const struct fd_class *)msg)->class_name, FD_NAME_MAX, false) ? 0 : -EINVAL;
     case FD_JOB_SET:
     case FD_JOB_DEL:
         return len == sizeof(struct fd_job) ? check_job(msg) : -EPROTO;

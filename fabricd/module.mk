@@ -5,9 +5,10 @@ FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fa
                 libmrmpi/route/policy.c
 
 PROGRAMS += fabricd fabricctl
-MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5
+MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5 man/org.mrmpi.Fabric1.5
 
-fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/requests.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
+fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/manager.c fabricd/dbus/job.c \
+                fabricd/dbus/order.c fabricd/dbus/sender.c fabricd/requests.c fabricd/orders.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
                 fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/pace.c fabricd/manager.c fabricd/apply.c \
                 fabricd/conf.c fabricd/jobs.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/verify.c \
                 fabricd/cables.c fabricd/smp.c \

@@ -103,7 +103,7 @@ bool rails_equal(const struct rails *a, const struct rails *b)
     return a->n == b->n && !memcmp(a->rail, b->rail, a->n * sizeof(a->rail[0]));
 }
 
-static const char *state_name(unsigned state)
+const char *rails_state_name(unsigned state)
 {
     static const char *const names[] = {"unknown", "Down", "Initialize", "Armed", "Active", "ActiveDefer"};
     return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];
@@ -116,7 +116,7 @@ void rails_text(struct text *out, const struct rails *r, const char *indent)
         text_printf(out, "%s- {device: ", indent);
         text_yaml_string(out, x->device);
         text_printf(out, ", port: %u, state: %s, lid: %u, lmc: %u, sm_lid: %u, rate_mbps: %u, link: %s, usable: %s",
-                    x->port, state_name(x->state), x->lid, x->lmc, x->sm_lid, x->rate_mbps,
+                    x->port, rails_state_name(x->state), x->lid, x->lmc, x->sm_lid, x->rate_mbps,
                     x->infiniband ? "InfiniBand" : "other", x->usable ? "true" : "false");
         if (r->bus_mbytes[i])
             text_printf(out, ", bus_mbytes_per_s: %u", r->bus_mbytes[i]);
@@ -138,7 +138,7 @@ void rails_changes_text(struct text *out, const struct rails *a, const struct ra
         const struct fd_rail *new = &b->rail[i], *old = find(a, new);
         if (!old || memcmp(old, new, sizeof(*old)))
             text_printf(out, "rail %s port %u: %s, lid %u, lmc %u, %u Mb/s\n", new->device, new->port,
-                        state_name(new->state), new->lid, new->lmc, new->rate_mbps);
+                        rails_state_name(new->state), new->lid, new->lmc, new->rate_mbps);
     }
     for (unsigned i = 0; i < a->n; i++)
         if (!find(b, &a->rail[i]))

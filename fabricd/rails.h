@@ -15,6 +15,8 @@ struct rails {
 
 void rails_read(struct rails *r);
 bool rails_equal(const struct rails *a, const struct rails *b);
+/* "down", "init", "armed", "active", by fd_rail.state. */
+const char *rails_state_name(unsigned state);
 /* One line of YAML for each. */
 void rails_text(struct text *out, const struct rails *r, const char *indent);
 /* What has changed from a to b, one line for each, for the log. */

@@ -2,8 +2,8 @@
 /* Answers what clients ask for: see requests.h. */
 #include "fabricd/requests.h"
 #include "fabricd/daemon.h"
-#include "fabricd/log.h"
 #include "fabricd/message.h"
+#include "fabricd/orders.h"
 #include "fabricd/status.h"
 
 #include <errno.h>
@@ -63,34 +63,23 @@ static int on_verify(struct daemon *d, struct client *c, const struct fd_header 
 static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m)
 {
     struct job job = {.uid = m->uid};
+    struct text why = {0};
     if (!server_is_privileged(c))
         return -EACCES;
-    if (*m->class_name && d->current.valid && policy_class_by_name(&d->current.policy, m->class_name) < 0) {
-        struct text t = {0};
-        text_printf(&t, "the policy in force has no class '%s'; allowed:", m->class_name);
-        for (unsigned i = 0; i < d->current.policy.num_classes; i++)
-            text_printf(&t, " %s", d->current.policy.classes[i].name);
-        text_put(&t, "\n", 1);
-        server_send_text(c, m->h.seq, t.s, t.len);
-        text_free(&t);
-        return -EINVAL;
-    }
     memcpy(job.id, m->job, sizeof(job.id));
     memcpy(job.class_name, m->class_name, sizeof(job.class_name));
     memcpy(job.account, m->account, sizeof(job.account));
     memcpy(job.name, m->name, sizeof(job.name));
-    int rc = jobs_set(&d->jobs, &job);
-    if (rc)
-        log_error("%s: %s", d->jobs.path, strerror(-rc));
-    else
-        log_info("job %s: class %s (set by uid %u)", job.id, *job.class_name ? job.class_name : "by the rules",
-                 c->cred.uid);
+    int rc = orders_job_set(d, &job, c->cred.uid, &why);
+    if (why.len)
+        server_send_text(c, m->h.seq, why.s, why.len);
+    text_free(&why);
     return rc;
 }
 
 static int on_job_del(struct daemon *d, struct client *c, const struct fd_job *m)
 {
-    return server_is_privileged(c) ? jobs_delete(&d->jobs, m->job) : -EACCES;
+    return server_is_privileged(c) ? orders_job_end(d, m->job, c->cred.uid) : -EACCES;
 }
 
 static int on_forget(struct daemon *d, struct client *c, const struct fd_class *m)

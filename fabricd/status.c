@@ -15,7 +15,7 @@ static uint64_t seconds_since(uint64_t us)
     return ((uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000 - us) / 1000000;
 }
 
-static const char *policy_state(const struct daemon *d)
+const char *status_policy_state(const struct daemon *d)
 {
     if (!d->current.valid)
         return "none";
@@ -24,6 +24,11 @@ static const char *policy_state(const struct daemon *d)
     if (!d->looked)
         return "not looked yet";
     return d->verified ? "verified" : "differs";
+}
+
+const char *status_role(const struct daemon *d)
+{
+    return d->conf.manage ? "manager" : "server";
 }
 
 /* Classes that have left the policy and keep service levels. */
@@ -44,11 +49,11 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
     gethostname(host, sizeof(host) - 1);
     text_printf(out, "fabricd: {version: %s, pid: %d, host: ", MRMPI_VERSION, getpid());
     text_yaml_string(out, host);
-    text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", d->conf.manage ? "manager" : "server",
+    text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", status_role(d),
                 seconds_since(d->started_us), v->clients);
     text_printf(out,
                 "policy: {generation: %" PRIu64 ", state: %s, nodes: %u, ports: %u, differences: %u, looked_s_ago: ",
-                d->generation, policy_state(d), d->nodes, d->ports, d->differences);
+                d->generation, status_policy_state(d), d->nodes, d->ports, d->differences);
     if (d->looked_us)
         text_printf(out, "%" PRIu64, seconds_since(d->looked_us));
     else

@@ -12,6 +12,8 @@ struct status_view {
     uid_t jobs_of;              /* jobs of this user only; FD_UID_ANY: all */
 };
 
+const char *status_role(const struct daemon *d);         /* "manager", "server" */
+const char *status_policy_state(const struct daemon *d); /* "none", "verified", ...: fabricctl(1) */
 void status_text(const struct daemon *d, const struct status_view *v, struct text *out);
 
 #endif

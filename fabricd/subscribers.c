@@ -71,23 +71,23 @@ void subscribers_tick(struct daemon *d)
         subscribers_publish(d);
 }
 
-static void look_up_user(struct client *c)
+void subscribers_user_name(uid_t uid, char *out, size_t size)
 {
-    struct subscriber *u = &c->subscriber;
     struct passwd pw, *found = NULL;
     char buf[4096];
-    if (u->user[0])
-        return;
-    if (getpwuid_r(c->cred.uid, &pw, buf, sizeof(buf), &found) || !found)
-        snprintf(u->user, sizeof(u->user), "%u", c->cred.uid);
+    if (uid == FD_UID_ANY)
+        *out = 0;
+    else if (getpwuid_r(uid, &pw, buf, sizeof(buf), &found) || !found)
+        snprintf(out, size, "%u", uid);
     else
-        snprintf(u->user, sizeof(u->user), "%s", pw.pw_name);
+        snprintf(out, size, "%s", pw.pw_name);
 }
 
 void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_hello *m)
 {
     struct subscriber *u = &c->subscriber;
-    look_up_user(c);
+    if (!u->user[0])
+        subscribers_user_name(c->cred.uid, u->user, sizeof(u->user));
     memcpy(u->job, m->job, sizeof(u->job));
     u->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
     u->levels = m->flags & FD_HELLO_LEVELS;

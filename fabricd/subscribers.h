@@ -8,6 +8,8 @@
 
 #include "fabricd/proto_state.h"
 
+#include <sys/types.h>
+
 struct client;
 struct daemon;
 
@@ -29,6 +31,9 @@ void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_he
 void subscribers_publish(struct daemon *d);
 /* Now and then: budgets that clients share grow when some have left. */
 void subscribers_tick(struct daemon *d);
+
+/* The name that the rules know a user by; his number, if he has none. "": FD_UID_ANY. */
+void subscribers_user_name(uid_t uid, char *out, size_t size);
 
 /* How many clients have been told one of these service levels since they connected? A bit each. */
 unsigned subscribers_with_levels(const struct daemon *d, uint16_t levels);

@@ -165,7 +165,8 @@ void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set, 
  */
 bool mr_sched_find_least(struct mr_sched *s, const struct mr_load *load)
 {
-    bool known = s->even && find_least(s, load), even = s->even >> s->next & 1, is_turn = known && even && mr_sched_is_turn(s);
+    bool known = s->even && find_least(s, load), even = s->even >> s->next & 1;
+    bool is_turn = known && even && mr_sched_is_turn(s);
 
     if (s->partly || !even)
         s->least = 0;

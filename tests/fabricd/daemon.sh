@@ -44,7 +44,7 @@ started
 ok "a subscriber" wait_for 5 grep -q '^seq=5' watch
 ok "a job with every field" fabricctl job set 7 urgent --account a --name 'x: y' --user 4242
 fabricctl job list >q
-like "is listed" '^- \{id: "7", class: urgent, uid: 4242, account: a, name: "x: y"\}$' q
+like "is listed" '^- \{id: "7", class: urgent, uid: 4242, account: a, name: "x: y", since: [0-9]+\}$' q
 ok "and forgotten" fabricctl job del 7
 ok "once" exits 1 fabricctl job del 7
 ok "an id that is too long is refused" exits 2 fabricctl job set "$(printf 'x%.0s' {1..64})" urgent

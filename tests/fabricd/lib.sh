@@ -5,6 +5,7 @@
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$tmp" || exit 1
 export FABRICD_SOCKET=$tmp/fabricd.sock
+export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$tmp/bus # not this machine's
 
 # stop PID: ask it to end and wait, but not for ever
 stop() {

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of this folder have in common. */
+#ifndef FABRICD_DBUS_INTERNAL_H
+#define FABRICD_DBUS_INTERNAL_H
+
+#include "fabricd/daemon.h"
+
+#include <systemd/sd-bus.h>
+
+#define DBUS_NAME     "org.mrmpi.Fabric1"
+#define DBUS_PATH     "/org/mrmpi/Fabric1"
+#define DBUS_JOBS     DBUS_PATH "/job" /* and beneath it one for each job, its id encoded by sd_bus_path_encode */
+#define DBUS_MANAGER  "org.mrmpi.Fabric1.Manager"
+#define DBUS_JOB      "org.mrmpi.Fabric1.Job"
+#define DBUS_NO_JOB   "org.mrmpi.Fabric1.Error.NoSuchJob"
+#define DBUS_NO_CLASS "org.mrmpi.Fabric1.Error.NoSuchClass"
+#define DBUS_UNKEPT   "org.mrmpi.Fabric1.Error.NotKept" /* the state directory does not take it, or is full */
+#define DBUS_ACTION   "org.mrmpi.fabric1.manage-jobs"   /* polkit's name for what only root may do otherwise */
+
+struct dbus_told; /* manager.c: the properties, as the bus knows them */
+
+struct dbus {
+    struct daemon *d;
+    sd_bus *bus; /* NULL: there is none at present */
+    sd_bus_slot *request;
+    sd_event_source *retry;
+    unsigned retry_s;
+    int trouble; /* why there is no bus, as last logged */
+    bool named;  /* the name is ours: signals are worth sending */
+    struct dbus_told *told;
+    struct asked *asked; /* sender.c: callers who are being looked up */
+    unsigned num_asked;
+};
+
+/* sender.c */
+
+/*
+ * What a call does once its sender is known. may: root, the daemon's user, or whom polkit allows to give orders (if it
+ * was asked: see sender_ask). 0 or positive: it has replied; negative with err, or without: so is the caller told.
+ */
+typedef int sender_call(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err);
+
+/*
+ * Look the sender of a method call up, then call. orders: the call is for those who may give orders; others get
+ * AccessDenied, unless polkit, if there is one on the bus, lets them. For a handler of a vtable to return.
+ */
+int sender_ask(struct dbus *b, sd_bus_message *m, bool orders, sender_call *call, sd_bus_error *err);
+/* The bus is gone: nobody waits for these. */
+void sender_forget(struct dbus *b);
+
+/* manager.c */
+int manager_add(struct dbus *b);
+void manager_tell(struct dbus *b); /* a signal for each property that is not what was told last */
+void manager_tell_job(struct dbus *b, const struct job *job, enum job_news news);
+void manager_forget(struct dbus *b);
+
+/* job.c */
+int job_add(struct dbus *b);
+char *job_path(const struct job *job); /* to be freed; NULL: no memory */
+void job_tell(struct dbus *b, const struct job *job, enum job_news news);
+/* Its class by the policy in force and how it came to it, "scheduler" or "rule"; "" if there is no policy. */
+const char *job_class(const struct daemon *d, const struct job *job, const char **source);
+
+/* order.c. What these return negative is in err, for the caller of the bus. */
+int order_no_job(sd_bus_error *err, const char *id);
+/* A text that came in, into a job's field: printable and not too long. */
+int order_text(char *to, size_t size, const char *s, const char *what, bool may_be_empty, sd_bus_error *err);
+int order_set(struct dbus *b, const struct job *job, uint32_t uid, sd_bus_error *err);
+/* These two reply to the call, too. */
+int order_set_class(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
+                    sd_bus_error *err);
+int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, sd_bus_error *err);
+
+#endif

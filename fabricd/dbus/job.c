@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Jobs as objects, each at DBUS_JOBS/ID; and what both they and the manager do to a job. */
+#include "fabricd/dbus/internal.h"
+#include "fabricd/subscribers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *job_path(const struct job *job)
+{
+    char *path = NULL;
+    return sd_bus_path_encode(DBUS_JOBS, job->id, &path) < 0 ? NULL : path;
+}
+
+const char *job_class(const struct daemon *d, const struct job *job, const char **source)
+{
+    char user[FD_JOB_MAX];
+    const struct policy *p = &d->current.policy;
+    *source = "";
+    if (!d->current.valid)
+        return "";
+    bool given = *job->class_name && policy_class_by_name(p, job->class_name) >= 0;
+    *source = given ? "scheduler" : "rule";
+    if (given)
+        return job->class_name;
+    subscribers_user_name(job->uid, user, sizeof(user));
+    return p->classes[policy_class_of(p, user, job->account, job->name)].name;
+}
+
+/* ---- the objects ------------------------------------------------------------------------------------------------- */
+
+/* The job of a path; NULL: there is none. */
+static const struct job *find(struct dbus *b, const char *path)
+{
+    char *id = NULL;
+    if (sd_bus_path_decode(path, DBUS_JOBS, &id) <= 0)
+        return NULL;
+    const struct job *job = jobs_find(&b->d->jobs, id);
+    free(id);
+    return job;
+}
+
+static int on_find(sd_bus *bus, const char *path, const char *interface, void *arg, void **found, sd_bus_error *err)
+{
+    *found = arg; /* the path is looked up again: a job may end before its property is read */
+    return find(arg, path) != NULL;
+}
+
+static int on_nodes(sd_bus *bus, const char *prefix, void *arg, char ***nodes, sd_bus_error *err)
+{
+    struct dbus *b = arg;
+    char **list = calloc(b->d->jobs.n + 1, sizeof(char *));
+    if (!list)
+        return -ENOMEM;
+    for (unsigned i = 0; i < b->d->jobs.n; i++)
+        if (!(list[i] = job_path(b->d->jobs.job[i]))) {
+            while (i)
+                free(list[--i]);
+            free(list);
+            return -ENOMEM;
+        }
+    *nodes = list;
+    return 1;
+}
+
+static int get_text(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
+                    void *arg, sd_bus_error *err)
+{
+    struct dbus *b = arg;
+    const struct job *job = find(b, path);
+    const char *source;
+    if (!job)
+        return -ENOENT;
+    const char *class_name = job_class(b->d, job, &source);
+    return sd_bus_message_append(reply, "s",
+                                 !strcmp(property, "Id")          ? job->id
+                                 : !strcmp(property, "Class")     ? class_name
+                                 : !strcmp(property, "Given")     ? job->class_name
+                                 : !strcmp(property, "Source")    ? source
+                                 : !strcmp(property, "Account")   ? job->account
+                                                                  : job->name);
+}
+
+static int get_number(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
+                      void *arg, sd_bus_error *err)
+{
+    const struct job *job = find(arg, path);
+    if (!job)
+        return -ENOENT;
+    if (!strcmp(property, "Since"))
+        return sd_bus_message_append(reply, "t", (uint64_t)job->since * 1000000);
+    return sd_bus_message_append(reply, "u", job->uid);
+}
+
+/* The calls of a job's object: who sends them has been found to be allowed to. */
+static int on_set_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+{
+    const struct job *job = find(b, sd_bus_message_get_path(m));
+    const char *name;
+    int rc = sd_bus_message_read(m, "s", &name);
+    if (rc < 0)
+        return rc;
+    return job ? order_set_class(b, m, uid, job->id, name, err) : order_no_job(err, sd_bus_message_get_path(m));
+}
+
+static int on_set_class(sd_bus_message *m, void *arg, sd_bus_error *err)
+{
+    return sender_ask(arg, m, true, on_set_class_known, err);
+}
+
+static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+{
+    const struct job *job = find(b, sd_bus_message_get_path(m));
+    char id[FD_JOB_MAX];
+    if (!job)
+        return order_no_job(err, sd_bus_message_get_path(m));
+    strcpy(id, job->id);
+    return order_end(b, m, uid, id, err);
+}
+
+static int on_end(sd_bus_message *m, void *arg, sd_bus_error *err)
+{
+    return sender_ask(arg, m, true, on_end_known, err);
+}
+
+static const sd_bus_vtable job_vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("Id", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Class", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Given", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Source", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Since", "t", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("User", "u", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Account", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Name", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_METHOD_WITH_ARGS("SetClass", SD_BUS_ARGS("s", class), SD_BUS_NO_RESULT, on_set_class,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("End", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_end, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END,
+};
+
+int job_add(struct dbus *b)
+{
+    int rc = sd_bus_add_fallback_vtable(b->bus, NULL, DBUS_JOBS, DBUS_JOB, job_vtable, on_find, b);
+    return rc < 0 ? rc : sd_bus_add_node_enumerator(b->bus, NULL, DBUS_JOBS, on_nodes, b);
+}
+
+void job_tell(struct dbus *b, const struct job *job, enum job_news news)
+{
+    char *path = job_path(job);
+    if (!path)
+        return;
+    if (news == JOB_NEW)
+        sd_bus_emit_object_added(b->bus, path);
+    else if (news == JOB_CHANGED)
+        sd_bus_emit_properties_changed(b->bus, path, DBUS_JOB, "Class", "Given", "Source", "Since", "User", "Account",
+                                       "Name", NULL);
+    else
+        sd_bus_emit_interfaces_removed(b->bus, path, DBUS_JOB, NULL);
+    free(path);
+}

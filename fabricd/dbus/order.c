@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What calls do to jobs, by whichever object they come: the daemon's orders, with the bus's errors. */
+#include "fabricd/dbus/internal.h"
+#include "fabricd/message.h"
+#include "fabricd/orders.h"
+#include "fabricd/subscribers.h"
+
+#include <errno.h>
+#include <string.h>
+
+int order_no_job(sd_bus_error *err, const char *id)
+{
+    return sd_bus_error_setf(err, DBUS_NO_JOB, "there is no job '%s'", id);
+}
+
+int order_text(char *to, size_t size, const char *s, const char *what, bool may_be_empty, sd_bus_error *err)
+{
+    size_t n = strlen(s);
+    if (n >= size || !message_good_text(s, n + 1, may_be_empty))
+        return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "%s: %s%zu printable ASCII characters at most", what,
+                                 may_be_empty ? "" : "one, and ", size - 1);
+    memset(to, 0, size);
+    memcpy(to, s, n);
+    return 0;
+}
+
+int order_set(struct dbus *b, const struct job *job, uint32_t uid, sd_bus_error *err)
+{
+    struct text why = {0};
+    int rc = orders_job_set(b->d, job, uid, &why);
+    if (rc == -EINVAL)
+        rc = sd_bus_error_setf(err, DBUS_NO_CLASS, "%.*s", (int)strcspn(text_str(&why), "\n"), text_str(&why));
+    else if (rc)
+        rc = sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->jobs.path, strerror(-rc));
+    else
+        subscribers_publish(b->d);
+    text_free(&why);
+    return rc;
+}
+
+int order_set_class(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
+                    sd_bus_error *err)
+{
+    const struct job *old = jobs_find(&b->d->jobs, id);
+    if (!old)
+        return order_no_job(err, id);
+    struct job job = *old;
+    int rc = order_text(job.class_name, sizeof(job.class_name), class_name, "class", true, err);
+    if (rc >= 0)
+        rc = order_set(b, &job, uid, err);
+    return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
+}
+
+int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, sd_bus_error *err)
+{
+    int rc = orders_job_end(b->d, id, uid);
+    if (rc == -ENOENT)
+        return order_no_job(err, id);
+    if (rc)
+        return sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->jobs.path, strerror(-rc));
+    subscribers_publish(b->d);
+    return sd_bus_reply_method_return(m, NULL);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Orders about jobs, from whatever side they come: the socket (requests.h), or the system bus (dbus/). Whether somebody
+ * may give them has been decided there. Subscribers hear of the change by the caller's subscribers_publish, which may
+ * free clients; who listens to the daemon (daemon.h) hears of it here.
+ */
+#ifndef FABRICD_ORDERS_H
+#define FABRICD_ORDERS_H
+
+#include "fabricd/daemon.h"
+
+/*
+ * The job is new, or has what is given here instead of what it had: nothing is left of a job before with this id. by
+ * is who says so. since is set here. -EINVAL: the policy in force has no such class, and why says which it has, in a
+ * line; another negative errno: the change could not be kept. All is then as it was.
+ */
+int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct text *why);
+
+/* The job is no more. -ENOENT: there was none; or another negative errno, with all as it was. */
+int orders_job_end(struct daemon *d, const char *id, uint32_t by);
+
+#endif

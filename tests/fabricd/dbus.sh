@@ -1,0 +1,188 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# fabricd on a system bus of the test's own: orders, questions, signals; who may do what; a bus that comes, goes and comes back.
+
+. "$(dirname "$0")/lib.sh"
+tool=$BUILD/tests/fabricd/fabric_tool
+peer=$top/tests/fabricd/bus_peer.py
+xml=$top/etc/dbus/org.mrmpi.Fabric1.xml
+unset SIMFAB_DIR SIM_HOST LD_PRELOAD
+if compgen -G '/sys/class/infiniband/*' >/dev/null; then
+  skip_all "this host has an adapter"
+fi
+
+# as Debian's system bus, and what fabricd adds to it
+cat >bus.conf <<END
+<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>unix:path=$tmp/bus</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow user="*"/>
+    <deny own="*"/>
+    <deny send_type="method_call"/>
+    <allow send_type="signal"/>
+    <allow send_requested_reply="true" send_type="method_return"/>
+    <allow send_requested_reply="true" send_type="error"/>
+    <allow receive_type="method_call"/>
+    <allow receive_type="method_return"/>
+    <allow receive_type="error"/>
+    <allow receive_type="signal"/>
+    <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
+  </policy>
+  <policy user="root">
+    <allow own="org.freedesktop.PolicyKit1"/>
+    <allow send_destination="org.freedesktop.PolicyKit1"/>
+  </policy>
+  <include>$top/etc/dbus/org.mrmpi.Fabric1.conf</include>
+</busconfig>
+END
+start_bus() {
+  rm -f bus
+  dbus-daemon --config-file=bus.conf --nofork --nopidfile 2>>bus.log &
+  bus=$!
+  started
+  wait_for 10 test -S bus
+}
+all() { busctl --address="$DBUS_SYSTEM_BUS_ADDRESS" "$@"; }
+manager() { all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager "$@"; }
+property() { all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager "$@"; }
+refused() { # REGEX COMMAND...
+  local want=$1
+  shift
+  "$@" >refused 2>&1 && { cat refused; return 1; }
+  grep -Eq -- "$want" refused || { cat refused; return 1; }
+}
+
+cat >fabricd.yaml <<END
+policy: $top/etc/policies/simple.yaml
+state: $tmp/state
+socket: $tmp/fabricd.sock
+END
+fabricd --config fabricd.yaml 2>log &
+daemon=$!
+started
+ok "without a bus the socket is served" wait_for 10 fabricctl status
+like "and it is said that there is none" 'not on the system bus: No such file or directory' log
+ok "a bus" start_bus
+ok "fabricd joins it" wait_for 10 property NumJobs
+
+# ---- what it has --------------------------------------------------------------------------------------------------
+ok "the interfaces are those that are shipped" "$peer" same "$xml"
+ok "the manual describes every member" "$peer" members "$xml" "$top/man/org.mrmpi.Fabric1.5"
+is "generation" "$(property Generation)" "t 1"
+is "state" "$(property State)" 's "the fabric cannot be looked at"'
+is "classes, shares, levels" "$(property Classes)" 'a(sdyay) 3 "urgent" 60 1 2 2 3 "normal" 30 4 1 5 "batch" 10 7 1 7'
+is "rails" "$(property Rails)" "a(syysqu) 0"
+is "role" "$(property Role)" 's "server"'
+
+# ---- orders and signals -------------------------------------------------------------------------------------------
+"$top/tests/fabricd/bus_jobs.py" >seen 2>&1 &
+started
+"$peer" jobs x >signals 2>&1 &
+started
+ok "somebody listens" wait_for 10 grep -q ready signals
+"$tool" watch "$FABRICD_SOCKET" 4711 >watch 2>&1 &
+started
+ok "a process of the job" wait_for 5 grep -q 'class=normal' watch
+is "a job" "$(manager RegisterJob 'ssua{sv}' 4711 batch 4294967295 2 account s phys name s 'a b')" \
+  'o "/org/mrmpi/Fabric1/job/_34711"'
+ok "its process hears of its class" wait_for 5 grep -q 'class=batch' watch
+is "the class is changed" "$(manager SetJobClass ss 4711 urgent)" ""
+ok "and its process hears of that" wait_for 5 grep -q 'class=urgent' watch
+fabricctl job list >q
+like "the socket shows it" '^- \{id: "4711", class: urgent, account: phys, name: a b, since: [0-9]+\}$' q
+manager DescribeJob s 4711 >q
+like "and the bus" '"Id" s "4711" "Class" s "urgent" "Given" s "urgent" "Source" s "scheduler" "Since" t [0-9]{16} "User" u 4294967295 "Account" s "phys" "Name" s "a b"' q
+is "by its object, too" "$(all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job Class)" 's "urgent"'
+ok "where its class can be changed" all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job SetClass s ""
+manager ListJobs >q
+like "to what the rules say" '1 "4711" "/org/mrmpi/Fabric1/job/_34711" "normal" "rule" 4294967295 [0-9]+' q
+ok "the socket sets one" fabricctl job set other-1 batch --user 65534
+ok "of which the bus tells" wait_for 5 grep -q '^new other-1 /org/mrmpi/Fabric1/job/other_2d1' seen
+ok "with an object" wait_for 5 grep -q "InterfacesAdded /org/mrmpi/Fabric1 \['org.freedesktop.DBus.*'org.mrmpi.Fabric1.Job'\]" signals
+ok "a class that is set is told" wait_for 5 grep -q "PropertiesChanged /org/mrmpi/Fabric1/job/_34711 \['Account', 'Class', 'Given'" signals
+is "they are counted" "$(property NumJobs)" "u 2"
+ok "a job ends" manager EndJob s 4711
+ok "of which the bus tells" wait_for 5 grep -q '^removed 4711 /org/mrmpi/Fabric1/job/_34711' seen
+ok "and its process hears" wait_for 5 sh -c 'tail -n 1 watch | grep -q class=normal'
+ok "its object is gone" refused 'Unknown object|No such' all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job End
+kill -HUP $daemon
+ok "a policy that is being applied is told" wait_for 5 grep -q '^Applying .*simple.yaml' seen
+
+# ---- bad orders ---------------------------------------------------------------------------------------------------
+ok "no such job" refused "there is no job 'nobody'" manager SetJobClass ss nobody batch
+ok "no such class" refused "no class 'gold'; allowed: urgent normal batch" manager SetJobClass ss other-1 gold
+ok "no id" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' '' batch 1 0
+ok "too long an id" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' "$(printf 'x%.0s' {1..64})" batch 1 0
+ok "an id that is not printable" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' $'a\nb' batch 1 0
+ok "too long a class" refused 'class: 31 printable' manager SetJobClass ss other-1 "$(printf 'x%.0s' {1..32})"
+ok "no such option" refused "no such option: 'uid'; allowed: account, name" manager RegisterJob 'ssua{sv}' 1 batch 1 1 uid s 0
+ok "an option of another type" refused '' manager RegisterJob 'ssua{sv}' 1 batch 1 1 name u 0
+is "nothing of that is a job" "$(property NumJobs)" "u 1"
+
+# ---- who may what -------------------------------------------------------------------------------------------------
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 711 "$tmp"
+  user() { setpriv --reuid 65534 --regid 65534 --clear-groups busctl --address="$DBUS_SYSTEM_BUS_ADDRESS" "$@"; }
+  users() { user call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager "$@"; }
+  manager RegisterJob 'ssua{sv}' roots urgent 0 0 >/dev/null
+  ok "a user reads the state" user get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager Classes
+  users ListJobs >q
+  like "and lists his jobs" '^a\(sossut\) 1 "other-1" ' q
+  ok "one of his" users DescribeJob s other-1
+  ok "another's is none" refused "there is no job 'roots' of yours" users DescribeJob s roots
+  ok "he may not register" refused 'Access denied|only root' users RegisterJob 'ssua{sv}' his urgent 65534 0
+  ok "nor set a class" refused 'Access denied|only root' users SetJobClass ss other-1 urgent
+  ok "nor end a job" refused 'Access denied|only root' users EndJob s roots
+  ok "nor look at jobs' objects" refused 'Access denied|not allowed' \
+    user get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/roots org.mrmpi.Fabric1.Job Class
+  ok "nor list these" refused 'Access denied|not allowed' user call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 \
+    org.freedesktop.DBus.ObjectManager GetManagedObjects
+  ok "nor take the name" refused 'Access denied|not allowed' user call org.freedesktop.DBus /org/freedesktop/DBus \
+    org.freedesktop.DBus RequestName su org.mrmpi.Fabric1 2
+  manager ListJobs >q
+  like "all is as it was" '2 "other-1" .* "batch" "scheduler" 65534 .* "roots" .* "urgent" "scheduler" 0' q
+
+  "$peer" polkit 65534 >polkit 2>&1 &
+  polkit=$!
+  started
+  ok "polkit comes" wait_for 5 grep -q ready polkit
+  ok "whom it lets may give orders" users SetJobClass ss other-1 urgent
+  like "having been asked for him" '^system-bus-name org.mrmpi.fabric1.manage-jobs 65534$' polkit
+  like "which is in the journal" 'job other-1: class urgent \(set by uid 65534\)' log
+  ok "root is not asked about" manager SetJobClass ss other-1 batch
+  is "once it was" "$(grep -c system-bus-name polkit)" 1
+  ok "others may not" refused 'Access denied|only root' setpriv --reuid 1 --regid 1 --clear-groups \
+    busctl --address="$DBUS_SYSTEM_BUS_ADDRESS" call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager EndJob s roots
+  stop $polkit
+  ok "without it nobody but root" refused 'Access denied|only root' users SetJobClass ss other-1 urgent
+fi
+
+# ---- many, and mad ------------------------------------------------------------------------------------------------
+"$peer" flood 2000 >flood 2>&1
+like "2000 calls, a hundred at once, are all answered" '^done 2000$' flood
+ok "callers who are gone" "$peer" leave 50
+ok "harm nobody" manager EndJob s x
+
+# ---- the bus comes and goes ---------------------------------------------------------------------------------------
+stop $bus
+ok "without its bus fabricd goes on" fabricctl status
+ok "and takes orders" fabricctl job set between urgent
+ok "the bus is started anew" start_bus
+ok "and fabricd is on it" wait_for 20 property NumJobs
+manager DescribeJob s between >q
+like "with what happened meanwhile" '"Class" s "urgent"' q
+rc=0
+kill $daemon
+wait $daemon || rc=$?
+is "SIGTERM ends it with status 0" $rc 0
+
+# ---- a simulated host ---------------------------------------------------------------------------------------------
+simfab run --topology two-hosts-two-rails -- simfab exec h2 -- sh -c 'echo "$SIMFAB_DIR $DBUS_SYSTEM_BUS_ADDRESS"' >q 2>/dev/null
+read -r dir address <q
+is "a simulated host has not this machine's bus" "$address" "unix:path=$dir/bus-h2"
+
+done_testing
