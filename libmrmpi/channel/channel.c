@@ -4,3 +4,4 @@
 
 struct mr_channel_up mr_channel_up;
 unsigned mr_channel_waiting, mr_channel_idle;
+unsigned mr_channel_devices = 1;

@@ -164,5 +164,7 @@ extern MR_OWN struct mr_channel_up mr_channel_up;
 extern MR_OWN unsigned mr_channel_waiting;
 /* So many times in a row no channel had anything to do; kept by vc/. */
 extern MR_OWN unsigned mr_channel_idle;
+/* With so many devices each memory is registered that is sent from, or moved; at least 1. Kept by the network. */
+extern MR_OWN unsigned mr_channel_devices;
 
 #endif

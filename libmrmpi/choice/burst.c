@@ -10,7 +10,7 @@ enum buffer { UNKNOWN, NEW, KNOWN };
  * Each page has one place, whatever the distance of buffers: of two that want the same, none is remembered while they
  * take turns. False: it has not been copied enough until now.
  */
-static bool count(struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
+static bool count(const struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
 {
     uintptr_t page = (uintptr_t)buf >> PAGE_SHIFT;
 
@@ -20,7 +20,7 @@ static bool count(struct mr_burst_buffers *b, const void *buf, size_t len, unsig
         b->of[*at].bytes = 0;
         b->of[*at].registered = false;
     }
-    if (b->of[*at].bytes >= MR_BURST_WORTH)
+    if (b->of[*at].bytes >= MR_BURST_WORTH * owner->devices)
         return true;
     b->of[*at].bytes += (uint32_t)len;
     return false;
@@ -32,14 +32,14 @@ static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, cons
     unsigned at;
     uint64_t now;
 
-    if (!count(b, buf, len, &at))
+    if (!count(owner, b, buf, len, &at))
         return UNKNOWN;
     if (b->of[at].registered)
         return KNOWN;
     now = owner->clock_ns();
     if (now < b->next_ns)
         return UNKNOWN;
-    b->next_ns = now + pace;
+    b->next_ns = now + (uint64_t)pace * owner->devices;
     b->of[at].registered = true;
     return NEW;
 }
@@ -184,7 +184,7 @@ void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
     unsigned at;
 
     b->arrived++;
-    count(&b->filled, buf, len, &at);
+    count(b, &b->filled, buf, len, &at);
 }
 
 bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)

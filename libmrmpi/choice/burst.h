@@ -33,8 +33,8 @@
 #define MR_BURST_LEND_AT (24u << 10)  /* copied in a round trip, which is what a send from its buffer takes */
 #define MR_BURST_REST    64u          /* messages that are not offered when one was refused, at first and at most */
 #define MR_BURST_RESTS   4096u
-#define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration */
-#define MR_BURST_PACE_NS 1000000u     /* from one registration to the next, */
+#define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration, on a device */
+#define MR_BURST_PACE_NS 1000000u     /* from one registration to the next, for each device, */
 #define MR_BURST_FAST_NS 100000u      /* and once it is known what they are good for */
 #define MR_BURST_SETTLED (2u << 20)   /* after a change of ways the queues are full, or empty, again; */
 #define MR_BURST_TIMED   (2u << 20)   /* then so many bytes are timed */
@@ -52,6 +52,7 @@ struct mr_burst_buffers {
 };
 
 struct mr_burst {
+    unsigned devices; /* that memory is registered with */
     uint64_t (*clock_ns)(void);
     uint64_t (*copy_ns)(const void *buf, size_t len); /* copies them somewhere: what that took */
     unsigned open;        /* sends that the program has not waited for */

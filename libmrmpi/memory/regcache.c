@@ -103,8 +103,28 @@ static void reg_destroy(struct mr_regcache *c, struct mr_reg *r)
     free(r);
 }
 
-/* Take num entries from i on out of the table; they live on for as long as they are used. */
-static void drop_some(struct mr_regcache *c, size_t i, size_t num)
+static void reg_destroy_later(struct mr_regcache *c, struct mr_reg *r)
+{
+    r->newer = c->gone;
+    c->gone = r;
+    c->gone_bytes += r->end - r->start;
+}
+
+/* One of those that are gone; false if there is none. */
+static bool destroy_gone(struct mr_regcache *c)
+{
+    struct mr_reg *r = c->gone;
+
+    if (!r)
+        return false;
+    c->gone = r->newer;
+    c->gone_bytes -= r->end - r->start;
+    reg_destroy(c, r);
+    return true;
+}
+
+/* Take num entries from i on out of the table; they live on for as long as they are used, or longer (later). */
+static void drop_some(struct mr_regcache *c, size_t i, size_t num, bool later)
 {
     for (size_t k = i; k < i + num; k++) {
         struct mr_reg *r = c->entry[k];
@@ -113,7 +133,10 @@ static void drop_some(struct mr_regcache *c, size_t i, size_t num)
         if (r->refs)
             continue;
         list_remove(c, r);
-        reg_destroy(c, r);
+        if (later)
+            reg_destroy_later(c, r);
+        else
+            reg_destroy(c, r);
     }
     c->num -= num;
     memmove(&c->entry[i], &c->entry[i + num], (c->num - i) * sizeof *c->entry);
@@ -121,10 +144,10 @@ static void drop_some(struct mr_regcache *c, size_t i, size_t num)
 
 static void cache_drop(struct mr_regcache *c, size_t i)
 {
-    drop_some(c, i, 1);
+    drop_some(c, i, 1, false);
 }
 
-/* How many were dropped. */
+/* How many were dropped, to be deregistered later. */
 static size_t drop_range(struct mr_regcache *c, uintptr_t start, uintptr_t end)
 {
     size_t i = first_ending_after(c, start), num = 0;
@@ -132,7 +155,7 @@ static size_t drop_range(struct mr_regcache *c, uintptr_t start, uintptr_t end)
     while (i + num < c->num && c->entry[i + num]->start < end)
         num++;
     if (num)
-        drop_some(c, i, num);
+        drop_some(c, i, num, true);
     return num;
 }
 
@@ -156,18 +179,21 @@ static void drop_cached(struct mr_regcache *c, const struct mr_reg *r)
     cache_drop(c, first_starting_after(c, r->start) - 1);
 }
 
+/* The same of all. */
 static size_t drop_all(struct mr_regcache *c)
 {
     size_t num = c->num;
 
     if (num)
-        drop_some(c, 0, num);
+        drop_some(c, 0, num, true);
     return num;
 }
 
-/* Evict what is unused until no more than so much is left. */
+/* Evict what is unused until no more than so much is left; what was unmapped goes first. */
 static void cache_shrink(struct mr_regcache *c, size_t bytes, size_t entries)
 {
+    while ((c->bytes > bytes || c->entries > entries) && destroy_gone(c))
+        ;
     while (c->oldest && (c->bytes > bytes || c->entries > entries)) {
         drop_cached(c, c->oldest);
         mr_stat_add(MR_STAT_REG_EVICTED, 1);
@@ -177,6 +203,8 @@ static void cache_shrink(struct mr_regcache *c, size_t bytes, size_t entries)
 void mr_regcache_clear(struct mr_regcache *c)
 {
     drop_all(c);
+    while (destroy_gone(c))
+        ;
     free(c->entry);
     c->entry = NULL;
     c->room = 0;
@@ -252,12 +280,13 @@ static int reg_register(struct mr_regcache *c, uintptr_t start, uintptr_t end, e
 {
     int err;
 
+    destroy_gone(c);
     cache_shrink(c, c->max_bytes > end - start ? c->max_bytes - (end - start) : 0,
                  c->max_entries ? c->max_entries - 1 : 0);
     /* before it is registered: an unmapping from now on must leave a note */
     remember_span(c, start, end);
     err = c->backend->add((void *)start, end - start, access, out);
-    if (err == -ENOMEM && c->oldest) {
+    if (err == -ENOMEM && (c->oldest || c->gone)) {
         cache_shrink(c, 0, 0);
         err = c->backend->add((void *)start, end - start, access, out);
     }
@@ -352,6 +381,8 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
         act_on_notes(c);
     if (c->lost_track && c->lost_track())
         mr_stat_add(MR_STAT_REG_UNMAPPED, drop_all(c));
+    while (c->gone_bytes > MR_REGCACHE_GONE)
+        destroy_gone(c);
     i = first_starting_after(c, start);
     if (i) {
         r = c->entry[i - 1];

@@ -12,6 +12,9 @@
  * A registration pins the pages that were there when it was made. If the program unmaps the memory, another mapping may
  * appear at the same address, and the old registration would move the wrong bytes. So the cache must be told of every
  * unmapping before it happens (mr_regcache_unmapped), and keeps nothing beyond its use unless it is (keep).
+ * Deregistering takes as long as a message, so what was unmapped goes later, one with each registration that is made:
+ * a program that has unmapped a hundred buffers is not held up by all of them at once. Never more than MR_REGCACHE_GONE
+ * bytes of such memory stay pinned.
  *
  * mr_regcache_unmapped may be called from any thread without any lock, also from inside the allocator; it only takes a
  * note. All other functions: with the library's lock.
@@ -32,7 +35,7 @@ struct mr_reg {
     bool writable; /* may be the target of the HCA's writes */
     bool cached;   /* is in the table; else it is freed with its last use */
     struct mr_memory memory;
-    struct mr_reg *older, *newer; /* unused ones, by the time of their last use */
+    struct mr_reg *older, *newer; /* unused ones, by the time of their last use; of those that are gone: newer only */
 };
 
 struct mr_regcache_backend {
@@ -41,6 +44,7 @@ struct mr_regcache_backend {
 };
 
 #define MR_REGCACHE_NOTES 64
+#define MR_REGCACHE_GONE  ((size_t)64 << 20)
 
 struct mr_regcache {
     const struct mr_regcache_backend *backend;
@@ -51,6 +55,8 @@ struct mr_regcache {
     struct mr_reg **entry;       /* ascending, both starts and ends */
     size_t num, room;
     struct mr_reg *oldest, *newest;
+    struct mr_reg *gone; /* unmapped, out of the table, unused: to be deregistered */
+    size_t gone_bytes;
     size_t page;
 
     /* unmappings that have not been acted on yet */

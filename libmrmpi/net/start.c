@@ -217,6 +217,7 @@ int mr_net_init(const struct mr_launch *launch)
     if (!err) {
         mr_rely_init();
         mr_net_lend_init();
+        mr_channel_devices = mr_verbs.num_devices ? mr_verbs.num_devices : 1;
         mr_rates_take();
         mr_bulk_open_memory();
     }

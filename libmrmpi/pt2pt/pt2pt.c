@@ -163,6 +163,7 @@ int mr_pt2pt_init(void)
         err = mr_match_init(&mr_pt2pt.unexpected);
     if (!err)
         err = mr_vc_init(mr_launch_info(), &upcalls);
+    mr_pt2pt.burst.devices = mr_channel_devices;
     if (err)
         release();
     return err;

@@ -25,7 +25,7 @@ static uint64_t copy_ns(const void *buf, size_t len)
 
 static void setup(void)
 {
-    b = (struct mr_burst){.clock_ns = now_ns, .copy_ns = copy_ns};
+    b = (struct mr_burst){.devices = 1, .clock_ns = now_ns, .copy_ns = copy_ns};
     copied_ns = 680;
     answers = reads = true;
     eager_ns = 740;

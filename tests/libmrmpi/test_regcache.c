@@ -159,6 +159,88 @@ START_TEST(unmapped_while_in_use_lives_until_put)
 }
 END_TEST
 
+/* A hundred that were unmapped are deregistered with the next hundred that are made, not all before the next use. */
+START_TEST(unmapped_ones_go_by_and_by)
+{
+    enum { GONE = 100 };
+    struct mr_reg *r;
+
+    start(1 << 20, true);
+    for (unsigned i = 0; i < GONE; i++)
+        mr_regcache_put(&cache, get(i * PAGE, PAGE));
+    mr_regcache_put(&cache, get(200 * PAGE, PAGE));
+    mr_regcache_unmapped(&cache, at(0), GONE * PAGE);
+    for (unsigned i = 0; i < GONE; i++)
+        generation[i] = 2;
+    r = get(200 * PAGE, PAGE);
+    ck_assert_uint_eq(live, GONE + 1);
+    mr_regcache_put(&cache, r);
+    for (unsigned i = 0; i < GONE; i++) {
+        r = get(i * PAGE, PAGE);
+        check_fresh(r, i * PAGE, PAGE);
+        mr_regcache_put(&cache, r);
+        ck_assert_uint_eq(live, GONE + 1);
+    }
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_UNMAPPED], GONE);
+    ck_assert_ptr_null(cache.gone);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+/* They are the first to go where there may be no more entries, or the kernel has no room. */
+START_TEST(unmapped_ones_go_first)
+{
+    start(1 << 20, true);
+    for (unsigned i = 0; i < 20; i++)
+        mr_regcache_put(&cache, get(i * PAGE, PAGE));
+    mr_regcache_unmapped(&cache, at(10 * PAGE), 10 * PAGE);
+    mr_regcache_limit_entries(&cache, 13);
+    mr_regcache_put(&cache, get(100 * PAGE, PAGE));
+    ck_assert_uint_eq(live, 13);
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_EVICTED], 0);
+    mr_regcache_limit_entries(&cache, 100);
+    mr_regcache_unmapped(&cache, at(0), 10 * PAGE);
+    refuse = 1;
+    mr_regcache_put(&cache, get(101 * PAGE, PAGE));
+    ck_assert_uint_eq(live, 1);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live, 0);
+}
+END_TEST
+
+static int any_add(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+{
+    out->mr[0] = (struct ibv_mr *)len;
+    live_bytes += len;
+    return 0;
+}
+
+static void any_remove(struct mr_memory *m)
+{
+    live_bytes -= (size_t)m->mr[0];
+}
+
+/* Memory that a program has given back is not kept from the others of the host. */
+START_TEST(little_stays_pinned)
+{
+    static const struct mr_regcache_backend any = {any_add, any_remove};
+    enum { MIB = 1 << 20 };
+    struct mr_reg *r;
+
+    start(1 << 20, true);
+    mr_regcache_init(&cache, &any, SIZE_MAX / 2, true);
+    for (size_t i = 0; i < 32; i++)
+        mr_regcache_put(&cache, get(i * 16 * MIB, 8 * MIB));
+    mr_regcache_unmapped(&cache, at(16 * MIB), (size_t)31 * 16 * MIB);
+    r = get(0, PAGE);
+    ck_assert_uint_eq(live_bytes, MR_REGCACHE_GONE + 8 * MIB);
+    mr_regcache_put(&cache, r);
+    mr_regcache_clear(&cache);
+    ck_assert_uint_eq(live_bytes, 0);
+}
+END_TEST
+
 START_TEST(more_unmappings_than_notes)
 {
     struct mr_reg *r;
@@ -630,6 +712,9 @@ int main(void)
     tcase_add_test(t, second_use_is_free);
     tcase_add_test(t, unmapped_memory_is_not_trusted);
     tcase_add_test(t, unmapped_while_in_use_lives_until_put);
+    tcase_add_test(t, unmapped_ones_go_by_and_by);
+    tcase_add_test(t, unmapped_ones_go_first);
+    tcase_add_test(t, little_stays_pinned);
     tcase_add_test(t, more_unmappings_than_notes);
     tcase_add_test(t, nothing_stays_if_unmappings_are_not_reported);
     tcase_add_test(t, nothing_is_trusted_after_track_was_lost);
