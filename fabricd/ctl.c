@@ -4,6 +4,7 @@
 #include "fabricd/message.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -29,7 +30,7 @@ int ctl_connect(const char *path)
 }
 
 /* The result is known when this returns true. */
-static bool take(const char *buf, size_t len, uint32_t seq, FILE *out, int *status)
+static bool take(const char *buf, size_t len, uint32_t seq, FILE *out, char more[FD_JOB_MAX], int *status)
 {
     const struct fd_header *h = (const struct fd_header *)buf;
     if (len < sizeof(*h) || h->magic != FD_MAGIC || h->version != FD_VERSION || h->length != len) {
@@ -40,6 +41,8 @@ static bool take(const char *buf, size_t len, uint32_t seq, FILE *out, int *stat
         *status = ((const struct fd_done *)buf)->status;
         return true;
     }
+    if (h->type == FD_MORE && len == sizeof(struct fd_more))
+        snprintf(more, FD_JOB_MAX, "%s", ((const struct fd_more *)buf)->after);
     if (h->type == FD_TEXT && h->seq == seq) {
         fwrite(buf + sizeof(*h), 1, len - sizeof(*h), out);
         fflush(out);
@@ -47,11 +50,12 @@ static bool take(const char *buf, size_t len, uint32_t seq, FILE *out, int *stat
     return false;
 }
 
-int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out)
+static int request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, char more[FD_JOB_MAX])
 {
     static _Alignas(16) char buf[FD_MSG_MAX];
     struct fd_header h = message_header(type, len, 1);
     int status = 0;
+    *more = 0;
     memcpy(msg, &h, sizeof(h));
     if (send(fd, msg, len, MSG_NOSIGNAL) != (ssize_t)len)
         return -errno;
@@ -61,9 +65,27 @@ int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out)
             continue;
         if (n <= 0)
             return n < 0 ? -errno : -ECONNRESET;
-        if (take(buf, (size_t)n, 1, out, &status))
+        if (take(buf, (size_t)n, 1, out, more, &status))
             return status;
     }
+}
+
+int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out)
+{
+    char more[FD_JOB_MAX];
+    return request(fd, type, msg, len, out, more);
+}
+
+int ctl_jobs(int fd, FILE *out)
+{
+    struct fd_job m = {0};
+    char more[FD_JOB_MAX] = "";
+    int rc;
+    do {
+        memcpy(m.job, more, sizeof(m.job));
+        rc = request(fd, FD_JOB_LIST, &m, sizeof(m), out, more);
+    } while (!rc && *more && strcmp(more, m.job) > 0);
+    return rc;
 }
 
 static bool is_sane(const struct fd_state *s, size_t len)
@@ -84,7 +106,8 @@ static bool is_sane(const struct fd_state *s, size_t len)
 
 int ctl_hello(int fd, const char *job, struct fd_state_long *s)
 {
-    struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 1), .flags = FD_HELLO_LEVELS | FD_HELLO_SPREAD};
+    struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 1),
+                         .flags = FD_HELLO_LEVELS | FD_HELLO_SPREAD | FD_HELLO_OWNER};
     if (strlen(job) >= sizeof(m.job))
         return -ENAMETOOLONG;
     memcpy(m.job, job, strlen(job));

@@ -16,7 +16,10 @@ int ctl_connect(const char *path);
  */
 int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out);
 
-/* Say hello for a job; 0 with the daemon's answer in s, else a negative errno. */
+/* The same of all jobs, page by page. */
+int ctl_jobs(int fd, FILE *out);
+
+/* Say hello for a job, as its owner if root does; 0 with the daemon's answer in s, else a negative errno. */
 int ctl_hello(int fd, const char *job, struct fd_state_long *s);
 
 #endif

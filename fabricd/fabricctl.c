@@ -6,6 +6,7 @@
  */
 #include "fabricd/compile.h"
 #include "fabricd/ctl.h"
+#include "fabricd/json.h"
 #include "fabricd/keys.h"
 #include "fabricd/opensm.h"
 #include "fabricd/plan_command.h"
@@ -37,10 +38,13 @@ static const char usage[] =
     "  policy forget CLASS        the service levels of a class that is gone may be given out again\n"
     "  job list                   the jobs that the daemon was told of\n"
     "  job set JOB CLASS          give a job a class; '-': let the policy's rules decide\n"
-    "      [--user U] [--account A] [--name N]    what the rules look at\n"
-    "  job show JOB               the class and service levels that a process of mine in it has\n"
+    "      [--user U] [--account A] [--qos Q] [--partition P] [--name N]    what the rules look at\n"
+    "      [--wish CLASS]         the class that its user asked for\n"
+    "  job choose JOB CLASS       ask for another class for a job of mine; '-': what the rules give it\n"
+    "  job show JOB               the class and service levels that processes of the job have\n"
     "  job del JOB                forget a job\n"
     "  rail list                  the ports of this host\n"
+    "      [--json]               also of status, job list, job show, policy lock: for programs\n"
     "\n"
     "  -s, --socket PATH  the daemon's socket (default $FABRICD_SOCKET or /run/fabricd/fabricd.sock)\n"
     "  -h, --help         show this\n"
@@ -49,7 +53,7 @@ static const char usage[] =
     "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong.\n";
 
 struct args {
-    const char *socket, *user, *account, *name;
+    const char *socket, *user, *account, *qos, *partition, *name, *wish;
     struct plan_options plan;
     int num;
     char **word;
@@ -64,13 +68,40 @@ static int fail(const struct args *a, int rc)
     return 1;
 }
 
-/* One conversation; what goes wrong is told. */
+/* What the daemon has answered, to standard output: as it is, or as JSON. Takes the text over. */
+static bool print_answer(const struct args *a, char *text, size_t len)
+{
+    struct text json = {0};
+    bool good = !a->plan.json || json_of_yaml(&json, text, len);
+    if (good)
+        fwrite(a->plan.json ? text_str(&json) : text, 1, a->plan.json ? json.len : len, stdout);
+    text_free(&json);
+    free(text);
+    return good;
+}
+
+/* One conversation, its texts printed as they come, or at its end as JSON. */
+static int talk(const struct args *a, int fd, enum fd_type type, void *msg, size_t len)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = a->plan.json ? open_memstream(&text, &n) : stdout;
+    if (!out)
+        return -ENOMEM;
+    int rc = type == FD_JOB_LIST ? ctl_jobs(fd, out) : ctl_request(fd, type, msg, len, out);
+    if (out == stdout)
+        return rc;
+    fclose(out);
+    return print_answer(a, text, n) || rc ? rc : -EPROTO;
+}
+
+/* What goes wrong is told. */
 static int converse(const struct args *a, enum fd_type type, void *msg, size_t len)
 {
     int fd = ctl_connect(a->socket);
     if (fd < 0)
         return fail(a, fd);
-    int rc = ctl_request(fd, type, msg, len, stdout);
+    int rc = talk(a, fd, type, msg, len);
     close(fd);
     switch (rc) {
     case 0:
@@ -84,6 +115,9 @@ static int converse(const struct args *a, enum fd_type type, void *msg, size_t l
     case -EILSEQ: /* what differs from another policy has been printed */
         if (type != FD_DIFF)
             fprintf(stderr, "fabricctl: the fabric differs from the policy; see 'fabricctl status'\n");
+        return 1;
+    case -EPERM:
+        fprintf(stderr, "fabricctl: refused; nothing was changed\n");
         return 1;
     case -EINVAL:
         fprintf(stderr, "fabricctl: refused; nothing was changed\n");
@@ -277,57 +311,69 @@ static bool owner(const struct args *a, uint32_t *uid)
     return true;
 }
 
-static void print_lanes(const uint8_t *sl, unsigned n)
+static void print_lanes(FILE *out, const uint8_t *sl, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        printf("%s%u", i ? ", " : "", sl[i]);
+        fprintf(out, "%s%u", i ? ", " : "", sl[i]);
 }
 
 /* Those between small and large. */
-static void show_levels(const struct fd_state *s)
+static void show_levels(FILE *out, const struct fd_state *s)
 {
     const struct fd_level *l = fd_state_levels(s);
     int n = fd_state_num_levels(s, s->h.length);
     for (int i = 0; i < n; i++) {
-        printf("%s{upto: %u, sl: [", i ? ", " : "medium: [", l[i].max);
-        print_lanes(l[i].sl, l[i].num_lanes);
-        printf("]}");
+        fprintf(out, "%s{upto: %u, sl: [", i ? ", " : "medium: [", l[i].max);
+        print_lanes(out, l[i].sl, l[i].num_lanes);
+        fprintf(out, "]}");
     }
     if (n > 0)
-        printf("]\n");
+        fprintf(out, "]\n");
 }
 
-static void show_spread(const struct fd_state *s)
+static void show_spread(FILE *out, const struct fd_state *s)
 {
     const struct fd_spread *spread = fd_state_spread(s, s->h.length, fd_state_num_levels(s, s->h.length));
     if (!spread)
         return;
-    printf("rails: {small: \"%s\", large: \"%s\"}\n", *spread->small ? spread->small : "auto",
+    fprintf(out, "rails: {small: \"%s\", large: \"%s\"}\n", *spread->small ? spread->small : "auto",
            *spread->large ? spread->large : "auto");
+}
+
+static void show_state(FILE *out, const char *job, const struct fd_state *s)
+{
+    struct text id = {0};
+    text_yaml_string(&id, job);
+    fprintf(out, "job: %s\n", text_str(&id));
+    text_free(&id);
+    if (s->status) {
+        fprintf(out, "class: none\n");
+        return;
+    }
+    fprintf(out, "class: %s\nsl_small: %u\nsl_bulk: [", s->class_name, s->sl_small);
+    print_lanes(out, s->sl_bulk, s->num_lanes);
+    fprintf(out, "]\nsmall: %u\n", s->small_max);
+    show_levels(out, s);
+    show_spread(out, s);
+    fprintf(out, "generation: %llu\nverified: %s\n", (unsigned long long)s->generation, s->verified ? "true" : "false");
 }
 
 /* What the library would be told: asked as it asks. */
 static int job_show(const struct args *a, const char *job)
 {
     struct fd_state_long answer;
-    const struct fd_state *s = &answer.s;
+    char *text = NULL;
+    size_t len = 0;
     int fd = ctl_connect(a->socket);
     int rc = fd < 0 ? fd : ctl_hello(fd, job, &answer);
     if (fd >= 0)
         close(fd);
-    if (rc)
-        return fail(a, rc);
-    if (s->status) {
-        printf("job: %s\nclass: none\n", job);
-        return 0;
-    }
-    printf("job: %s\nclass: %s\nsl_small: %u\nsl_bulk: [", job, s->class_name, s->sl_small);
-    print_lanes(s->sl_bulk, s->num_lanes);
-    printf("]\nsmall: %u\n", s->small_max);
-    show_levels(s);
-    show_spread(s);
-    printf("generation: %llu\nverified: %s\n", (unsigned long long)s->generation, s->verified ? "true" : "false");
-    return 0;
+    FILE *out = rc ? NULL : open_memstream(&text, &len);
+    if (!out)
+        return fail(a, rc ? rc : -ENOMEM);
+    show_state(out, job, &answer.s);
+    fclose(out);
+    return print_answer(a, text, len) ? 0 : fail(a, -EPROTO);
 }
 
 static int job_command(const struct args *a)
@@ -335,22 +381,25 @@ static int job_command(const struct args *a)
     struct fd_job m = {0};
     const char *verb = a->num > 1 ? a->word[1] : "";
     if (a->num == 2 && !strcmp(verb, "list"))
-        return simple_request(a, FD_JOB_LIST);
+        return converse(a, FD_JOB_LIST, NULL, 0);
     if (a->num == 3 && !strcmp(verb, "show")) {
         if (!put(m.job, sizeof(m.job), a->word[2], "job id"))
             return 2;
         return job_show(a, a->word[2]);
     }
     bool set = a->num == 4 && !strcmp(verb, "set"), del = a->num == 3 && !strcmp(verb, "del");
-    if (!set && !del)
+    bool choose = a->num == 4 && !strcmp(verb, "choose");
+    if (!set && !del && !choose)
         return -1;
-    const char *class = set && strcmp(a->word[3], "-") ? a->word[3] : NULL;
+    const char *class = !del && strcmp(a->word[3], "-") ? a->word[3] : NULL;
     if (!put(m.job, sizeof(m.job), a->word[2], "job id") ||
-        !put(m.class_name, sizeof(m.class_name), class, "class name") ||
-        !put(m.account, sizeof(m.account), a->account, "account") ||
+        !put(m.class_name, sizeof(m.class_name), set ? class : NULL, "class name") ||
+        !put(m.wish, sizeof(m.wish), choose ? class : a->wish, "class name") ||
+        !put(m.account, sizeof(m.account), a->account, "account") || !put(m.qos, sizeof(m.qos), a->qos, "QOS") ||
+        !put(m.partition, sizeof(m.partition), a->partition, "partition") ||
         !put(m.name, sizeof(m.name), a->name, "job name") || !owner(a, &m.uid))
         return 2;
-    return converse(a, set ? FD_JOB_SET : FD_JOB_DEL, &m, sizeof(m));
+    return converse(a, set ? FD_JOB_SET : choose ? FD_JOB_CHOOSE : FD_JOB_DEL, &m, sizeof(m));
 }
 
 static int run(const struct args *a)
@@ -372,6 +421,8 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         {"socket", required_argument, NULL, 's'},  {"user", required_argument, NULL, 'u'},
         {"account", required_argument, NULL, 'a'}, {"name", required_argument, NULL, 'n'},
+        {"qos", required_argument, NULL, 'q'},     {"partition", required_argument, NULL, 'p'},
+        {"wish", required_argument, NULL, 'w'},
         {"load", required_argument, NULL, 'l'},    {"fabric", required_argument, NULL, 'f'},
         {"json", no_argument, NULL, 'j'},          {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
@@ -391,6 +442,15 @@ int main(int argc, char **argv)
             break;
         case 'n':
             a.name = optarg;
+            break;
+        case 'q':
+            a.qos = optarg;
+            break;
+        case 'p':
+            a.partition = optarg;
+            break;
+        case 'w':
+            a.wish = optarg;
             break;
         case 'l':
             if (a.plan.num_loads == PLAN_LOADS_MAX) {

@@ -88,33 +88,37 @@ static void take_out(struct jobs *j, const char *id)
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* Texts of a job, as the file has them beside its id. */
+static const struct field {
+    const char *key;
+    size_t at, size;
+} fields[] = {
+    {"class", offsetof(struct job, class_name), FD_NAME_MAX}, {"wish", offsetof(struct job, wish), FD_NAME_MAX},
+    {"account", offsetof(struct job, account), FD_JOB_MAX},   {"qos", offsetof(struct job, qos), FD_JOB_MAX},
+    {"partition", offsetof(struct job, partition), FD_JOB_MAX}, {"name", offsetof(struct job, name), FD_JOB_MAX},
+};
+
 /* One with an error is left out. */
 static void parse_job(struct ydoc *y, yaml_node_t *n, struct jobs *j)
 {
     unsigned errors = y->diag->errors;
-    struct ykey k[] = {{"id", true, NULL},
-                       {"class", false, NULL},
-                       {"uid", false, NULL},
-                       {"account", false, NULL},
-                       {"name", false, NULL},
-                       {"since", false, NULL},
-                       {"ended", false, NULL}};
+    struct ykey k[4 + COUNT(fields)] = {
+        {"id", true, NULL}, {"uid", false, NULL}, {"since", false, NULL}, {"ended", false, NULL}};
     struct job job = {.uid = FD_UID_ANY};
     bool ended = false;
+    for (unsigned i = 0; i < COUNT(fields); i++)
+        k[4 + i].name = fields[i].key;
     if (!ydoc_map(y, n, "a job", k, COUNT(k)) || !ydoc_string(y, k[0].value, "id", job.id, sizeof(job.id)))
         return;
     if (k[1].value)
-        ydoc_string(y, k[1].value, "class", job.class_name, sizeof(job.class_name));
+        ydoc_uint(y, k[1].value, "uid", 0, FD_UID_ANY - 1, &job.uid);
     if (k[2].value)
-        ydoc_uint(y, k[2].value, "uid", 0, FD_UID_ANY - 1, &job.uid);
+        ydoc_uint(y, k[2].value, "since", 1, UINT32_MAX, &job.since);
     if (k[3].value)
-        ydoc_string(y, k[3].value, "account", job.account, sizeof(job.account));
-    if (k[4].value)
-        ydoc_string(y, k[4].value, "name", job.name, sizeof(job.name));
-    if (k[5].value)
-        ydoc_uint(y, k[5].value, "since", 1, UINT32_MAX, &job.since);
-    if (k[6].value)
-        ydoc_bool(y, k[6].value, "ended", &ended);
+        ydoc_bool(y, k[3].value, "ended", &ended);
+    for (unsigned i = 0; i < COUNT(fields); i++)
+        if (k[4 + i].value)
+            ydoc_string(y, k[4 + i].value, fields[i].key, (char *)&job + fields[i].at, fields[i].size);
     if (y->diag->errors != errors)
         return;
     if (ended)
@@ -229,27 +233,22 @@ void jobs_close(struct jobs *j)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static void put_field(struct text *t, const char *key, const char *value)
+/* As the file has it. */
+static void job_text(struct text *t, const struct job *job)
 {
-    if (*value) {
-        text_printf(t, ", %s: ", key);
+    text_printf(t, "  - {id: ");
+    text_yaml_string(t, job->id);
+    for (unsigned i = 0; i < COUNT(fields); i++) {
+        const char *value = (const char *)job + fields[i].at;
+        if (!*value)
+            continue;
+        text_printf(t, ", %s: ", fields[i].key);
         text_yaml_string(t, value);
     }
-}
-
-static void job_text(struct text *t, const struct job *job, const struct policy *p, const char *indent)
-{
-    text_printf(t, "%s- {id: ", indent);
-    text_yaml_string(t, job->id);
-    put_field(t, "class", job->class_name);
     if (job->uid != FD_UID_ANY)
         text_printf(t, ", uid: %u", job->uid);
-    put_field(t, "account", job->account);
-    put_field(t, "name", job->name);
     if (job->since)
         text_printf(t, ", since: %u", job->since);
-    if (p && *job->class_name && policy_class_by_name(p, job->class_name) < 0)
-        text_printf(t, ", note: \"the policy in force has no such class; the rules decide\"");
     text_printf(t, "}\n");
 }
 
@@ -259,7 +258,7 @@ static int write_anew(struct jobs *j)
     struct text t = {0};
     text_printf(&t, "%s", HEADER);
     for (unsigned i = 0; i < j->n; i++)
-        job_text(&t, j->job[i], NULL, "  ");
+        job_text(&t, j->job[i]);
     int rc = text_write_file(j->path, t.s, t.len);
     text_free(&t);
     if (!rc)
@@ -316,7 +315,7 @@ int jobs_set(struct jobs *j, const struct job *job)
     int rc = put(j, job);
     if (rc)
         return rc;
-    job_text(&line, job, NULL, "  ");
+    job_text(&line, job);
     rc = save(j, &line);
     text_free(&line);
     if (rc && old)
@@ -346,23 +345,36 @@ int jobs_delete(struct jobs *j, const char *id)
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
+static struct pattern_job known_of(const struct job *job, const char *user)
+{
+    return (struct pattern_job){
+        .user = user, .account = job->account, .qos = job->qos, .partition = job->partition, .name = job->name};
+}
+
+bool jobs_may_choose(const struct job *job, const struct policy *p, const char *user, const char *class_name)
+{
+    struct pattern_job known = known_of(job, user);
+    int i = policy_class_by_name(p, class_name);
+    return i >= 0 && policy_may_choose(&p->classes[i], &known);
+}
+
+unsigned jobs_class_of(const struct job *job, const struct policy *p, const char *user, const char **source)
+{
+    struct pattern_job known = known_of(job, user);
+    int given = *job->class_name ? policy_class_by_name(p, job->class_name) : -1;
+    bool wish = given < 0 && *job->wish && jobs_may_choose(job, p, user, job->wish);
+    if (source)
+        *source = given >= 0 ? "scheduler" : wish ? "user" : "rule";
+    if (wish)
+        given = policy_class_by_name(p, job->wish);
+    return given >= 0 ? (unsigned)given : policy_class_of(p, &known);
+}
+
 unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id, uid_t uid, const char *user)
 {
     static const struct job nobody;
     const struct job *job = *id ? jobs_find(j, id) : NULL;
     if (job && job->uid != FD_UID_ANY && job->uid != uid)
         job = NULL; /* somebody else's */
-    int given = job && *job->class_name ? policy_class_by_name(p, job->class_name) : -1;
-    if (given >= 0)
-        return (unsigned)given;
-    if (!job)
-        job = &nobody;
-    return policy_class_of(p, user, job->account, job->name);
-}
-
-void jobs_text(struct text *out, const struct jobs *j, const struct policy *p, const char *indent, uint32_t uid)
-{
-    for (unsigned i = 0; i < j->n; i++)
-        if (uid == FD_UID_ANY || j->job[i]->uid == uid)
-            job_text(out, j->job[i], p, indent);
+    return jobs_class_of(job ? job : &nobody, p, user, NULL);
 }

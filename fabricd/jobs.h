@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The jobs that somebody has told the daemon about, kept in STATE/jobs.yaml, so that they survive the daemon. Each
- * change is a line at its end, of which the last one of a job holds, and now and then it is written anew. A job's class
- * is the one it was given, else what the policy's rules say.
+ * change is a line at its end, of which the last one of a job holds, and now and then it is written anew.
  */
 #ifndef FABRICD_JOBS_H
 #define FABRICD_JOBS_H
@@ -16,8 +15,9 @@
 
 struct job {
     char id[FD_JOB_MAX];
-    char class_name[FD_NAME_MAX]; /* empty: by the rules */
-    char account[FD_JOB_MAX], name[FD_JOB_MAX];
+    char class_name[FD_NAME_MAX]; /* that it was given; empty: by wish, or by the rules */
+    char wish[FD_NAME_MAX];       /* the class that its user asks for; empty: none */
+    char account[FD_JOB_MAX], qos[FD_JOB_MAX], partition[FD_JOB_MAX], name[FD_JOB_MAX];
     uint32_t uid;   /* FD_UID_ANY: whoever says that he is of the job */
     uint32_t since; /* that it has its class: seconds of the epoch; 0: not known */
     unsigned at;    /* where it is in struct jobs */
@@ -47,10 +47,15 @@ int jobs_delete(struct jobs *j, const char *id);
 
 const struct job *jobs_find(const struct jobs *j, const char *id);
 
+/*
+ * The class of a job, whose user has this name, by a policy: the one it was given, else the one it wishes if the policy
+ * lets it have that, else what the rules say. source: "scheduler", "user" or "rule"; NULL: not asked for.
+ */
+unsigned jobs_class_of(const struct job *job, const struct policy *p, const char *user, const char **source);
+/* May it have the class if its user asks for it? */
+bool jobs_may_choose(const struct job *job, const struct policy *p, const char *user, const char *class_name);
+
 /* The class of a process of user uid, by name user, that says it belongs to job id (which may be empty). */
 unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id, uid_t uid, const char *user);
-
-/* The jobs that uid may see (FD_UID_ANY: all), one line of YAML each. */
-void jobs_text(struct text *out, const struct jobs *j, const struct policy *p, const char *indent, uint32_t uid);
 
 #endif

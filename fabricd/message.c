@@ -21,8 +21,17 @@ static int check_job(const struct fd_job *j)
     bool good = message_good_text(j->job, sizeof(j->job), false) &&
                 message_good_text(j->class_name, sizeof(j->class_name), true) &&
                 message_good_text(j->account, sizeof(j->account), true) &&
-                message_good_text(j->name, sizeof(j->name), true);
+                message_good_text(j->name, sizeof(j->name), true) &&
+                message_good_text(j->qos, sizeof(j->qos), true) &&
+                message_good_text(j->partition, sizeof(j->partition), true) &&
+                message_good_text(j->wish, sizeof(j->wish), true);
     return good ? 0 : -EINVAL;
+}
+
+/* Its id may be empty. */
+static int check_list(const struct fd_job *j)
+{
+    return message_good_text(j->job, sizeof(j->job), true) ? 0 : -EINVAL;
 }
 
 static int check_where(const struct fd_where *w)
@@ -56,7 +65,6 @@ int message_check(const void *msg, size_t len)
         return len == sizeof(struct fd_reads) ? 0 : -EPROTO;
     case FD_STATUS:
     case FD_VERIFY:
-    case FD_JOB_LIST:
     case FD_RAIL_LIST:
     case FD_LOCK:
         return len == sizeof(*h) ? 0 : -EPROTO;
@@ -67,8 +75,11 @@ int message_check(const void *msg, size_t len)
         if (len != sizeof(struct fd_class))
             return -EPROTO;
         return message_good_text(((const struct fd_class *)msg)->class_name, FD_NAME_MAX, false) ? 0 : -EINVAL;
+    case FD_JOB_LIST:
+        return len == sizeof(struct fd_job) ? check_list(msg) : -EPROTO;
     case FD_JOB_SET:
     case FD_JOB_DEL:
+    case FD_JOB_CHOOSE:
         return len == sizeof(struct fd_job) ? check_job(msg) : -EPROTO;
     default:
         return -EPROTO;

@@ -1,6 +1,6 @@
 # fabricd and fabricctl. The pure parts (text, YAML, policy, tables, configuration, messages) are shared by both.
 
-FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/lock.c fabricd/lock_text.c \
+FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/pattern.c fabricd/lock.c fabricd/lock_text.c \
                 fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/opensm.c fabricd/message.c \
                 libmrmpi/route/policy.c
 
@@ -8,7 +8,7 @@ PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5 man/org.mrmpi.Fabric1.5
 
 fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/manager.c fabricd/dbus/job.c \
-                fabricd/dbus/order.c fabricd/dbus/sender.c fabricd/requests.c fabricd/orders.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
+                fabricd/dbus/order.c fabricd/dbus/sender.c fabricd/requests.c fabricd/orders.c fabricd/users.c fabricd/jobs_text.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
                 fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/pace.c fabricd/manager.c fabricd/apply.c \
                 fabricd/conf.c fabricd/jobs.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/verify.c \
                 fabricd/cables.c fabricd/smp.c \
@@ -20,7 +20,7 @@ fabricd_LDLIBS := -pthread
 FABRICD_PLAN := fabricd/arbiter.c fabricd/pace.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/plan_command.c \
                 libmrmpi/route/ahead.c
 
-fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/ctl.c fabricd/schema.c \
+fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/ctl.c fabricd/json.c fabricd/schema.c \
                   fabricd/rails.c fabricd/bus.c
 fabricctl_PKGS := yaml-0.1
 

@@ -2,8 +2,10 @@
 /* Orders about jobs: see orders.h. */
 #include "fabricd/orders.h"
 #include "fabricd/log.h"
+#include "fabricd/users.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,22 +27,66 @@ static void tell(struct daemon *d, const struct job *job, enum job_news news)
         d->listener->job(d->listener_arg, job, news);
 }
 
-int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct text *why)
+static const char *class_of(const struct daemon *d, const struct job *job)
 {
-    const struct job *old = jobs_find(&d->jobs, job->id);
-    bool is_new = !old, same_class = old && !strcmp(old->class_name, job->class_name);
-    struct job now = *job;
-    if (!class_is_there(d, job->class_name, why))
-        return -EINVAL;
-    now.since = same_class ? old->since : (uint32_t)time(NULL);
-    int rc = jobs_set(&d->jobs, &now);
+    const struct policy *p = &d->current.policy;
+    return d->current.valid ? p->classes[jobs_class_of(job, p, users_name(job->uid), NULL)].name : job->class_name;
+}
+
+/* now instead of what it was; its class may be another one. */
+static int set(struct daemon *d, struct job *now, uint32_t by)
+{
+    const struct job *old = jobs_find(&d->jobs, now->id);
+    bool is_new = !old;
+    char before[FD_NAME_MAX] = "";
+    if (old)
+        snprintf(before, sizeof(before), "%s", class_of(d, old));
+    now->since = old && !strcmp(before, class_of(d, now)) ? old->since : (uint32_t)time(NULL);
+    int rc = jobs_set(&d->jobs, now);
     if (rc) {
         log_error("%s: %s", d->jobs.path, strerror(-rc));
         return rc;
     }
-    log_info("job %s: class %s (set by uid %u)", now.id, *now.class_name ? now.class_name : "by the rules", by);
-    tell(d, jobs_find(&d->jobs, now.id), is_new ? JOB_NEW : JOB_CHANGED);
+    log_info("job %s: class %s (set by uid %u)", now->id, class_of(d, now), by);
+    tell(d, jobs_find(&d->jobs, now->id), is_new ? JOB_NEW : JOB_CHANGED);
     return 0;
+}
+
+int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct text *why)
+{
+    struct job now = *job;
+    return class_is_there(d, job->class_name, why) ? set(d, &now, by) : -EINVAL;
+}
+
+/* What he may have instead, for people. */
+static void explain(const struct daemon *d, const struct job *job, const char *wish, struct text *why)
+{
+    const struct policy *p = &d->current.policy;
+    unsigned n = 0;
+    text_printf(why, "job %s may not choose class '%s'; allowed:", job->id, wish);
+    for (unsigned i = 0; d->current.valid && i < p->num_classes; i++)
+        if (jobs_may_choose(job, p, users_name(job->uid), p->classes[i].name)) {
+            text_printf(why, " %s", p->classes[i].name);
+            n++;
+        }
+    text_printf(why, n ? "\n" : " none\n");
+}
+
+int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32_t uid, struct text *why)
+{
+    const struct job *old = jobs_find(&d->jobs, id);
+    if (!old || (uid != FD_UID_ANY && old->uid != uid))
+        return -ENOENT;
+    struct job now = *old;
+    if (*old->class_name)
+        text_printf(why, "job %s was given class '%s' by the scheduler\n", id, old->class_name);
+    else if (*wish && (!d->current.valid || !jobs_may_choose(old, &d->current.policy, users_name(old->uid), wish)))
+        explain(d, old, wish, why);
+    if (why->len)
+        return -EPERM;
+    memset(now.wish, 0, sizeof(now.wish));
+    memcpy(now.wish, wish, strlen(wish));
+    return set(d, &now, uid == FD_UID_ANY ? 0 : uid);
 }
 
 int orders_job_end(struct daemon *d, const char *id, uint32_t by)

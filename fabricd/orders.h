@@ -16,6 +16,13 @@
  */
 int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct text *why);
 
+/*
+ * The job's user asks for another class, or ("") for that which the rules give it. uid is who asks; FD_UID_ANY:
+ * somebody who may give orders, and so for other users' jobs, too. -ENOENT: there is no such job of his; -EPERM: the
+ * policy does not let it have this class, or the job was given one, and why says so (a line).
+ */
+int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32_t uid, struct text *why);
+
 /* The job is no more. -ENOENT: there was none; or another negative errno, with all as it was. */
 int orders_job_end(struct daemon *d, const char *id, uint32_t by);
 

@@ -91,7 +91,5 @@ void plan_warn(const struct policy *p, const struct qos_tables *t, const struct 
 /* The result as YAML under `loads:`, and as an object of JSON. */
 void plan_text(struct text *out, const struct policy *p, const struct plan_load *load, const struct plan_result *r);
 void plan_json(struct text *out, const struct policy *p, const struct plan_load *load, const struct plan_result *r);
-/* Text as a string of JSON. */
-void plan_json_string(struct text *out, const char *s, size_t len);
 
 #endif

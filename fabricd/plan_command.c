@@ -161,7 +161,7 @@ static void lines_json(struct text *out, const char *s)
 {
     for (const char *first = s; *s; s += strcspn(s, "\n"), s += *s == '\n') {
         text_printf(out, "%s", s == first ? "" : ",");
-        plan_json_string(out, s, strcspn(s, "\n"));
+        text_json_string(out, s, strcspn(s, "\n"));
     }
 }
 

@@ -54,26 +54,10 @@ void plan_text(struct text *out, const struct policy *p, const struct plan_load 
 
 /* ---- JSON ---- */
 
-/* Names of classes and loads are printable text; what is not goes as an escape. */
-void plan_json_string(struct text *out, const char *s, size_t len)
-{
-    text_put(out, "\"", 1);
-    for (; len--; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 0x20 || c == 0x7f)
-            text_printf(out, "\\u%04x", c);
-        else if (c == '"' || c == '\\')
-            text_printf(out, "\\%c", c);
-        else
-            text_put(out, s, 1);
-    }
-    text_put(out, "\"", 1);
-}
-
 static void json_class(struct text *out, const char *name, const struct plan_class *c)
 {
     text_printf(out, "{\"name\":");
-    plan_json_string(out, name, strlen(name));
+    text_json_string(out, name, strlen(name));
     text_printf(out, ",\"sends\":%s,\"share\":%.2f,\"mbytes_per_s\":", c->sends ? "true" : "false", c->share);
     if (c->mbytes > 0)
         text_printf(out, "%.1f", c->mbytes);
@@ -96,7 +80,7 @@ static void json_class(struct text *out, const char *name, const struct plan_cla
 void plan_json(struct text *out, const struct policy *p, const struct plan_load *load, const struct plan_result *r)
 {
     text_printf(out, "{\"load\":");
-    plan_json_string(out, load->name, strlen(load->name));
+    text_json_string(out, load->name, strlen(load->name));
     text_printf(out, ",\"limit\":\"%s\",\"paced\":%s,\"mbytes_per_s\":", limit_words[r->limit],
                 r->paced ? "true" : "false");
     if (r->mbytes > 0)

@@ -9,7 +9,6 @@
 #include "fabricd/keys.h"
 #include "libmrmpi/route/policy.h"
 
-#include <fnmatch.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -106,6 +105,26 @@ static const struct key_choice goals[] = {{"bulk", PRIORITY_NORMAL}, {"everythin
 
 #define HOW_SMALL_GO 1 /* keys that say how small messages go: one of them */
 
+/* ---- choose: of a class ---- */
+
+static const struct key choose_key[] = {PATTERN_KEYS(0)};
+static const struct keys choose_keys = {"a choice", choose_key, COUNT(choose_key)};
+
+static void read_choose(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    struct policy_class *c = into;
+    yaml_node_t *item;
+    if (!ydoc_list(y, n, k->name))
+        return;
+    for (size_t i = 0; (item = ydoc_item(y, n, i)); i++) {
+        if (c->num_choose == k->max) {
+            diag_error(y->diag, ydoc_place(item), "more than %u choices", k->max);
+            return;
+        }
+        keys_read(y, item, &choose_keys, &c->choose[c->num_choose++]);
+    }
+}
+
 static const struct key class_key[] = {
     {.name = "name",
      .help = "The class's name, which rules and 'fabricctl job set' use.",
@@ -174,6 +193,12 @@ static const struct key class_key[] = {
      .max = 1u << 30,
      .read = read_medium},
     {.name = "rails", .help = "How messages are spread over rails.", .kind = KEY_MAP, .of = &rails_keys},
+    {.name = "choose",
+     .help = "Which jobs get the class if their user asks for it: those that one of these matches. Others do not.",
+     .kind = KEY_LIST,
+     .max = POLICY_CHOOSE_MAX,
+     .of = &choose_keys,
+     .read = read_choose},
 };
 static const struct keys class_keys = {"a class", class_key, COUNT(class_key)};
 
@@ -264,24 +289,7 @@ static void read_class_ref(struct ydoc *y, yaml_node_t *n, const struct key *k, 
 }
 
 static const struct key rule_key[] = {
-    {.name = "user",
-     .help = "The user that the job's processes run as; a pattern of the shell.",
-     .kind = KEY_TEXT,
-     .max = FD_JOB_MAX - 1,
-     .some = true,
-     .at = RULE(user)},
-    {.name = "account",
-     .help = "The account that the job was registered with; a pattern of the shell.",
-     .kind = KEY_TEXT,
-     .max = FD_JOB_MAX - 1,
-     .some = true,
-     .at = RULE(account)},
-    {.name = "name",
-     .help = "The name that the job was registered with; a pattern of the shell.",
-     .kind = KEY_TEXT,
-     .max = FD_JOB_MAX - 1,
-     .some = true,
-     .at = RULE(name)},
+    PATTERN_KEYS(RULE(of)),
     {.name = "class",
      .help = "The class of jobs that match.",
      .kind = KEY_TEXT,
@@ -456,17 +464,18 @@ int policy_class_by_name(const struct policy *p, const char *name)
     return -1;
 }
 
-static bool matches(const char *pattern, const char *s)
+unsigned policy_class_of(const struct policy *p, const struct pattern_job *job)
 {
-    return !*pattern || !fnmatch(pattern, s, 0);
+    for (unsigned i = 0; i < p->num_rules; i++)
+        if (pattern_matches(&p->rules[i].of, job))
+            return p->rules[i].class_index;
+    return p->default_class;
 }
 
-unsigned policy_class_of(const struct policy *p, const char *user, const char *account, const char *name)
+bool policy_may_choose(const struct policy_class *c, const struct pattern_job *job)
 {
-    for (unsigned i = 0; i < p->num_rules; i++) {
-        const struct policy_rule *r = &p->rules[i];
-        if (matches(r->user, user) && matches(r->account, account) && matches(r->name, name))
-            return r->class_index;
-    }
-    return p->default_class;
+    for (unsigned i = 0; i < c->num_choose; i++)
+        if (pattern_matches(&c->choose[i], job))
+            return true;
+    return false;
 }

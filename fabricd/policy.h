@@ -6,11 +6,13 @@
 #ifndef FABRICD_POLICY_H
 #define FABRICD_POLICY_H
 
+#include "fabricd/pattern.h"
 #include "fabricd/proto_state.h"
 #include "fabricd/text.h"
 
 #define POLICY_CLASSES_MAX 8 /* each has at least two of the 16 service levels */
 #define POLICY_RULES_MAX   64
+#define POLICY_CHOOSE_MAX  16
 
 #define PRIORITY_LOW    0
 #define PRIORITY_NORMAL 1
@@ -28,12 +30,13 @@ struct policy_class {
     unsigned num_medium;                /* levels between small messages and bulk */
     uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
     struct fd_spread spread;            /* how messages go over rails; "": the library's own way */
+    unsigned num_choose;
+    struct pattern choose[POLICY_CHOOSE_MAX]; /* jobs that may ask for this class: one of them must match */
     struct place at, name_at, share_at, medium_at, latency_at, ratio_at;
 };
 
-/* Patterns of fnmatch(3); empty: anything. */
 struct policy_rule {
-    char user[FD_JOB_MAX], account[FD_JOB_MAX], name[FD_JOB_MAX];
+    struct pattern of;
     unsigned class_index;
 };
 
@@ -61,6 +64,9 @@ bool policy_parse(struct policy *p, const char *text, size_t len, struct diag *d
 int policy_class_by_name(const struct policy *p, const char *name);
 
 /* The class of a job by the rules: the first rule whose patterns all match, else the default class. */
-unsigned policy_class_of(const struct policy *p, const char *user, const char *account, const char *name);
+unsigned policy_class_of(const struct policy *p, const struct pattern_job *job);
+
+/* May the job have this class if its user asks for it? */
+bool policy_may_choose(const struct policy_class *c, const struct pattern_job *job);
 
 #endif

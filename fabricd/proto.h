@@ -19,7 +19,8 @@
  * fabricctl:     a request  ->  any number of FD_TEXT, then one FD_DONE with the result.
  *
  * Who asks is known from SO_PEERCRED only. Anybody may say hello and read the status; uid 0 and the uid that the
- * daemon runs as may apply a policy and set jobs. A job that was given to a user is believed only from that user.
+ * daemon runs as may apply a policy and set jobs; the user that a job was given to may choose among the classes that
+ * the policy offers it. A job that was given to a user is believed only from that user.
  */
 #ifndef FABRICD_PROTO_H
 #define FABRICD_PROTO_H
@@ -59,14 +60,16 @@ enum fd_type {
     FD_APPLY = 18,     /* struct fd_apply followed by the policy's text and the lock's */
     FD_JOB_SET = 19,   /* struct fd_job */
     FD_JOB_DEL = 20,   /* struct fd_job, only the id is looked at */
-    FD_JOB_LIST = 21,  /* header only */
+    FD_JOB_LIST = 21,  /* struct fd_job, of which only the id is looked at: jobs after this one; empty: all */
     FD_RAIL_LIST = 22, /* header only */
     FD_DIFF = 23,      /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
     FD_LOCK = 24,      /* header only: the text of the lock in force */
     FD_FORGET = 25,    /* struct fd_class: set free the service levels that the class no longer uses */
+    FD_JOB_CHOOSE = 26, /* struct fd_job, only id and wish are looked at: its user asks for another class */
 
     FD_TEXT = 32, /* header, then text that is not zero-terminated; from the daemon */
     FD_DONE = 33, /* struct fd_done; from the daemon */
+    FD_MORE = 34, /* struct fd_more; from the daemon, before FD_DONE: ask again for what comes after this */
 };
 
 struct fd_header {
@@ -82,6 +85,7 @@ struct fd_header {
 #define FD_HELLO_LEVELS    2u /* levels between small and large may follow FD_STATE. Without it none do. */
 #define FD_HELLO_SPREAD    8u /* struct fd_spread may follow FD_STATE. Without it it does not. */
 #define FD_HELLO_PLACES    4u /* FD_WHERE may follow, if the answer says FD_CAN_PLACES */
+#define FD_HELLO_OWNER     32u /* the state that the job's owner would be told; for those who may give orders */
 #define FD_HELLO_PACE      16u /* FD_PACE may come. Without it it does not. */
 
 struct fd_hello {
@@ -147,7 +151,10 @@ struct fd_class {
 
 #define FD_UID_ANY 0xffffffffu
 
-/* Empty text: not given. If class_name is empty the policy's rules decide, by user, account and name. */
+/*
+ * Empty text: not given. If class_name is empty, the job has the class that it wishes if the policy lets it, else the
+ * one that the policy's rules give it: both by what follows, and the user's name.
+ */
 struct fd_job {
     struct fd_header h;
     uint32_t uid; /* owner: only this user's processes are of the job; FD_UID_ANY: not given */
@@ -156,6 +163,14 @@ struct fd_job {
     char class_name[FD_NAME_MAX];
     char account[FD_JOB_MAX];
     char name[FD_JOB_MAX]; /* the scheduler's job name */
+    char qos[FD_JOB_MAX];
+    char partition[FD_JOB_MAX];
+    char wish[FD_NAME_MAX]; /* the class that the job's user asks for */
+};
+
+struct fd_more {
+    struct fd_header h;
+    char after[FD_JOB_MAX];
 };
 
 struct fd_done {
@@ -172,7 +187,8 @@ static_assert(sizeof(struct fd_pace) == 144, "layout");
 static_assert(sizeof(struct fd_reads) == 24, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");
 static_assert(sizeof(struct fd_class) == 48, "layout");
-static_assert(sizeof(struct fd_job) == 248, "layout");
+static_assert(sizeof(struct fd_job) == 408, "layout");
+static_assert(sizeof(struct fd_more) == 80, "layout");
 static_assert(sizeof(struct fd_done) == 24, "layout");
 
 #endif

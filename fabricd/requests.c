@@ -2,14 +2,17 @@
 /* Answers what clients ask for: see requests.h. */
 #include "fabricd/requests.h"
 #include "fabricd/daemon.h"
+#include "fabricd/jobs_text.h"
 #include "fabricd/message.h"
 #include "fabricd/orders.h"
 #include "fabricd/status.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-#define ASKING_MAX 64 /* places, by one client */
+#define ASKING_MAX 64    /* places, by one client */
+#define PAGE       65536 /* bytes of a list: they fit into a socket whose owner does not read yet */
 
 static bool is_our_rail(const struct daemon *d, const struct fd_where *m)
 {
@@ -70,7 +73,20 @@ static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m
     memcpy(job.class_name, m->class_name, sizeof(job.class_name));
     memcpy(job.account, m->account, sizeof(job.account));
     memcpy(job.name, m->name, sizeof(job.name));
+    memcpy(job.qos, m->qos, sizeof(job.qos));
+    memcpy(job.partition, m->partition, sizeof(job.partition));
+    memcpy(job.wish, m->wish, sizeof(job.wish));
     int rc = orders_job_set(d, &job, c->cred.uid, &why);
+    if (why.len)
+        server_send_text(c, m->h.seq, why.s, why.len);
+    text_free(&why);
+    return rc;
+}
+
+static int on_job_choose(struct daemon *d, struct client *c, const struct fd_job *m)
+{
+    struct text why = {0};
+    int rc = orders_job_choose(d, m->job, m->wish, server_is_privileged(c) ? FD_UID_ANY : c->cred.uid, &why);
     if (why.len)
         server_send_text(c, m->h.seq, why.s, why.len);
     text_free(&why);
@@ -104,6 +120,22 @@ static void answer_status(struct daemon *d, struct client *c, struct text *out)
     text_free(&reading);
 }
 
+/* One page; the client asks for the next one, from where this ends. */
+static void answer_jobs(struct daemon *d, struct client *c, const struct fd_job *m)
+{
+    struct text t = {0};
+    struct fd_more more = {.h = message_header(FD_MORE, sizeof(more), m->h.seq)};
+    const char *last = jobs_text(&t, &d->jobs, d->current.valid ? &d->current.policy : NULL, "",
+                                 server_is_privileged(c) ? FD_UID_ANY : c->cred.uid, m->job, PAGE);
+    server_send_text(c, m->h.seq, text_str(&t), t.len);
+    text_free(&t);
+    if (last) {
+        snprintf(more.after, sizeof(more.after), "%s", last);
+        server_send(c, &more, sizeof(more));
+    }
+    server_send_done(c, m->h.seq, 0);
+}
+
 static void answer_text(struct daemon *d, struct client *c, const struct fd_header *h)
 {
     struct text t = {0};
@@ -111,11 +143,8 @@ static void answer_text(struct daemon *d, struct client *c, const struct fd_head
         answer_status(d, c, &t);
     else if (h->type == FD_LOCK)
         lock_text(&t, &d->current.lock);
-    else if (h->type == FD_RAIL_LIST)
-        rails_text(&t, &d->rails, "");
     else
-        jobs_text(&t, &d->jobs, d->current.valid ? &d->current.policy : NULL, "",
-                  server_is_privileged(c) ? FD_UID_ANY : c->cred.uid);
+        rails_text(&t, &d->rails, "");
     server_send_text(c, h->seq, text_str(&t), t.len);
     text_free(&t);
     server_send_done(c, h->seq, 0);
@@ -154,16 +183,23 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
     case FD_JOB_DEL:
         rc = on_job_del(d, c, msg);
         break;
+    case FD_JOB_CHOOSE:
+        rc = on_job_choose(d, c, msg);
+        break;
     case FD_FORGET:
         rc = on_forget(d, c, msg);
         break;
+    case FD_JOB_LIST:
+        answer_jobs(d, c, msg);
+        return;
     default:
         answer_text(d, c, h);
         return;
     }
-    if (rc || h->type == FD_JOB_SET || h->type == FD_JOB_DEL || h->type == FD_FORGET)
+    bool of_job = h->type == FD_JOB_SET || h->type == FD_JOB_DEL || h->type == FD_JOB_CHOOSE;
+    if (rc || of_job || h->type == FD_FORGET)
         server_send_done(c, h->seq, rc); /* a task's end is told by server_done */
-    if (!rc && (h->type == FD_JOB_SET || h->type == FD_JOB_DEL))
+    if (!rc && of_job)
         subscribers_publish(d);
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the daemon knows, as text: see status.h. */
 #include "fabricd/status.h"
+#include "fabricd/jobs_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#define JOBS_SHOWN 16384 /* bytes */
 
 static uint64_t seconds_since(uint64_t us)
 {
@@ -79,6 +82,12 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
     text_printf(out, "rails:%s\n", d->rails.n ? "" : " []");
     rails_text(out, &d->rails, "  ");
     text_put(out, text_str(v->reading), v->reading->len);
-    text_printf(out, "jobs:%s\n", d->jobs.n ? "" : " []");
-    jobs_text(out, &d->jobs, d->current.valid ? &d->current.policy : NULL, "  ", v->jobs_of);
+    const struct policy *p = d->current.valid ? &d->current.policy : NULL;
+    struct text jobs = {0};
+    bool more = jobs_text(&jobs, &d->jobs, p, "  ", v->jobs_of, "", JOBS_SHOWN);
+    text_printf(out, "jobs:%s\n", jobs.len ? "" : " []");
+    text_put(out, text_str(&jobs), jobs.len);
+    if (more)
+        text_printf(out, "more_jobs: fabricctl job list\n");
+    text_free(&jobs);
 }

@@ -4,8 +4,8 @@
 #include "fabricd/daemon.h"
 #include "fabricd/server.h"
 #include "fabricd/state.h"
+#include "fabricd/users.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +35,11 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
     const struct subscriber *u = &c->subscriber;
     struct state_asker who = {
         .job = u->job, .user = u->user, .uid = c->cred.uid, .levels = u->levels, .spread = u->spread};
+    const struct job *job = u->as_owner ? jobs_find(&d->jobs, u->job) : NULL;
+    if (job && job->uid != FD_UID_ANY) {
+        who.uid = job->uid;
+        who.user = users_name(job->uid);
+    }
     state_fill(d, &who, d->sharers, out);
 }
 
@@ -71,27 +76,16 @@ void subscribers_tick(struct daemon *d)
         subscribers_publish(d);
 }
 
-void subscribers_user_name(uid_t uid, char *out, size_t size)
-{
-    struct passwd pw, *found = NULL;
-    char buf[4096];
-    if (uid == FD_UID_ANY)
-        *out = 0;
-    else if (getpwuid_r(uid, &pw, buf, sizeof(buf), &found) || !found)
-        snprintf(out, size, "%u", uid);
-    else
-        snprintf(out, size, "%s", pw.pw_name);
-}
-
 void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_hello *m)
 {
     struct subscriber *u = &c->subscriber;
     if (!u->user[0])
-        subscribers_user_name(c->cred.uid, u->user, sizeof(u->user));
+        snprintf(u->user, sizeof(u->user), "%s", users_name(c->cred.uid));
     memcpy(u->job, m->job, sizeof(u->job));
     u->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
     u->levels = m->flags & FD_HELLO_LEVELS;
     u->spread = m->flags & FD_HELLO_SPREAD;
+    u->as_owner = m->flags & FD_HELLO_OWNER && server_is_privileged(c);
     c->reader.paces = m->flags & FD_HELLO_PACE;
     bool others = count_sharers(d);
     fill_state(d, c, &u->told);

@@ -8,14 +8,13 @@
 
 #include "fabricd/proto_state.h"
 
-#include <sys/types.h>
-
 struct client;
 struct daemon;
 
 /* Of a client. */
 struct subscriber {
     bool subscribed;
+    bool as_owner;             /* it asks what the job's owner would be told */
     bool levels, spread;       /* it understands levels between small and large, and struct fd_spread */
     char job[FD_JOB_MAX];
     char user[FD_JOB_MAX];     /* name of its uid, looked up at the first hello */
@@ -31,9 +30,6 @@ void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_he
 void subscribers_publish(struct daemon *d);
 /* Now and then: budgets that clients share grow when some have left. */
 void subscribers_tick(struct daemon *d);
-
-/* The name that the rules know a user by; his number, if he has none. "": FD_UID_ANY. */
-void subscribers_user_name(uid_t uid, char *out, size_t size);
 
 /* How many clients have been told one of these service levels since they connected? A bit each. */
 unsigned subscribers_with_levels(const struct daemon *d, uint16_t levels);

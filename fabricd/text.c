@@ -78,6 +78,21 @@ static bool plain_scalar(const char *s)
     return true;
 }
 
+void text_json_string(struct text *t, const char *s, size_t len)
+{
+    text_put(t, "\"", 1);
+    for (; len--; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c < 0x20 || c == 0x7f)
+            text_printf(t, "\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            text_printf(t, "\\%c", c);
+        else
+            text_put(t, s, 1);
+    }
+    text_put(t, "\"", 1);
+}
+
 void text_yaml_string(struct text *t, const char *s)
 {
     if (plain_scalar(s)) {

@@ -28,6 +28,8 @@ static inline const char *text_str(const struct text *t)
 
 /* Append s as a YAML scalar: plain if it can be, else in double quotes. */
 void text_yaml_string(struct text *t, const char *s);
+/* Append len bytes as a string of JSON; control characters go as escapes. */
+void text_json_string(struct text *t, const char *s, size_t len);
 
 /*
  * The whole file, at most max bytes. 0, or a negative errno: -EFBIG: longer; -EMEDIUMTYPE: not a regular file, at which

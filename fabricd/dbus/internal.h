@@ -14,6 +14,7 @@
 #define DBUS_JOB      "org.mrmpi.Fabric1.Job"
 #define DBUS_NO_JOB   "org.mrmpi.Fabric1.Error.NoSuchJob"
 #define DBUS_NO_CLASS "org.mrmpi.Fabric1.Error.NoSuchClass"
+#define DBUS_NOT_FREE "org.mrmpi.Fabric1.Error.MayNotChoose"
 #define DBUS_UNKEPT   "org.mrmpi.Fabric1.Error.NotKept" /* the state directory does not take it, or is full */
 #define DBUS_ACTION   "org.mrmpi.fabric1.manage-jobs"   /* polkit's name for what only root may do otherwise */
 
@@ -58,7 +59,7 @@ void manager_forget(struct dbus *b);
 int job_add(struct dbus *b);
 char *job_path(const struct job *job); /* to be freed; NULL: no memory */
 void job_tell(struct dbus *b, const struct job *job, enum job_news news);
-/* Its class by the policy in force and how it came to it, "scheduler" or "rule"; "" if there is no policy. */
+/* Its class by the policy in force and how it came to it, "scheduler", "user" or "rule"; "" without a policy. */
 const char *job_class(const struct daemon *d, const struct job *job, const char **source);
 
 /* order.c. What these return negative is in err, for the caller of the bus. */
@@ -66,9 +67,12 @@ int order_no_job(sd_bus_error *err, const char *id);
 /* A text that came in, into a job's field: printable and not too long. */
 int order_text(char *to, size_t size, const char *s, const char *what, bool may_be_empty, sd_bus_error *err);
 int order_set(struct dbus *b, const struct job *job, uint32_t uid, sd_bus_error *err);
-/* These two reply to the call, too. */
+/* These reply to the call, too. */
 int order_set_class(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
                     sd_bus_error *err);
+/* As somebody who may not give orders (FD_UID_ANY: who may) asks for one of his jobs. */
+int order_choose(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
+                 sd_bus_error *err);
 int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, sd_bus_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs as objects, each at DBUS_JOBS/ID; and what both they and the manager do to a job. */
 #include "fabricd/dbus/internal.h"
-#include "fabricd/subscribers.h"
+#include "fabricd/users.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,17 +15,9 @@ char *job_path(const struct job *job)
 
 const char *job_class(const struct daemon *d, const struct job *job, const char **source)
 {
-    char user[FD_JOB_MAX];
     const struct policy *p = &d->current.policy;
     *source = "";
-    if (!d->current.valid)
-        return "";
-    bool given = *job->class_name && policy_class_by_name(p, job->class_name) >= 0;
-    *source = given ? "scheduler" : "rule";
-    if (given)
-        return job->class_name;
-    subscribers_user_name(job->uid, user, sizeof(user));
-    return p->classes[policy_class_of(p, user, job->account, job->name)].name;
+    return d->current.valid ? p->classes[jobs_class_of(job, p, users_name(job->uid), source)].name : "";
 }
 
 /* ---- the objects ------------------------------------------------------------------------------------------------- */
@@ -73,13 +65,15 @@ static int get_text(sd_bus *bus, const char *path, const char *interface, const 
     if (!job)
         return -ENOENT;
     const char *class_name = job_class(b->d, job, &source);
-    return sd_bus_message_append(reply, "s",
-                                 !strcmp(property, "Id")          ? job->id
-                                 : !strcmp(property, "Class")     ? class_name
-                                 : !strcmp(property, "Given")     ? job->class_name
-                                 : !strcmp(property, "Source")    ? source
-                                 : !strcmp(property, "Account")   ? job->account
-                                                                  : job->name);
+    const struct {
+        const char *name, *value;
+    } all[] = {{"Id", job->id},     {"Class", class_name},    {"Source", source}, {"Given", job->class_name},
+               {"Wish", job->wish}, {"Account", job->account}, {"Qos", job->qos},  {"Partition", job->partition},
+               {"Name", job->name}};
+    for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (!strcmp(property, all[i].name))
+            return sd_bus_message_append(reply, "s", all[i].value);
+    return -ENOENT;
 }
 
 static int get_number(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
@@ -129,10 +123,13 @@ static const sd_bus_vtable job_vtable[] = {
     SD_BUS_PROPERTY("Id", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_PROPERTY("Class", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Given", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Wish", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Source", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Since", "t", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("User", "u", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Account", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Qos", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Partition", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Name", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_METHOD_WITH_ARGS("SetClass", SD_BUS_ARGS("s", class), SD_BUS_NO_RESULT, on_set_class,
                             SD_BUS_VTABLE_UNPRIVILEGED),
@@ -154,8 +151,8 @@ void job_tell(struct dbus *b, const struct job *job, enum job_news news)
     if (news == JOB_NEW)
         sd_bus_emit_object_added(b->bus, path);
     else if (news == JOB_CHANGED)
-        sd_bus_emit_properties_changed(b->bus, path, DBUS_JOB, "Class", "Given", "Source", "Since", "User", "Account",
-                                       "Name", NULL);
+        sd_bus_emit_properties_changed(b->bus, path, DBUS_JOB, "Class", "Given", "Wish", "Source", "Since", "User",
+                                       "Account", "Qos", "Partition", "Name", NULL);
     else
         sd_bus_emit_interfaces_removed(b->bus, path, DBUS_JOB, NULL);
     free(path);

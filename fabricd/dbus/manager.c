@@ -127,19 +127,30 @@ void manager_tell_job(struct dbus *b, const struct job *job, enum job_news news)
 
 static int read_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
 {
+    const struct {
+        const char *name;
+        char *to;
+        size_t size;
+    } options[] = {{"account", job->account, sizeof(job->account)},
+                   {"qos", job->qos, sizeof(job->qos)},
+                   {"partition", job->partition, sizeof(job->partition)},
+                   {"name", job->name, sizeof(job->name)},
+                   {"wish", job->wish, sizeof(job->wish)}};
+    const unsigned n = sizeof(options) / sizeof(options[0]);
     const char *key, *value;
     int rc = sd_bus_message_enter_container(m, 'a', "{sv}");
     while (rc >= 0 && (rc = sd_bus_message_enter_container(m, 'e', "sv")) > 0) {
+        unsigned i = 0;
         rc = sd_bus_message_read(m, "s", &key);
-        bool account = rc >= 0 && !strcmp(key, "account");
-        if (rc >= 0 && !account && strcmp(key, "name"))
-            return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "no such option: '%s'; allowed: account, name",
-                                     key);
+        while (rc >= 0 && i < n && strcmp(key, options[i].name))
+            i++;
+        if (i == n)
+            return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS,
+                                     "no such option: '%s'; allowed: account, qos, partition, name, wish", key);
         if (rc >= 0)
             rc = sd_bus_message_read(m, "v", "s", &value);
         if (rc >= 0)
-            rc = account ? order_text(job->account, sizeof(job->account), value, "account", true, err)
-                         : order_text(job->name, sizeof(job->name), value, "name", true, err);
+            rc = order_text(options[i].to, options[i].size, value, key, true, err);
         if (rc >= 0)
             rc = sd_bus_message_exit_container(m);
     }
@@ -183,6 +194,18 @@ static int on_set_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, b
 static int on_set_class(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
     return sender_ask(arg, m, true, on_set_class_known, err);
+}
+
+static int on_choose_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+{
+    const char *id, *class_name;
+    int rc = sd_bus_message_read(m, "ss", &id, &class_name);
+    return rc < 0 ? rc : order_choose(b, m, may ? FD_UID_ANY : uid, id, class_name, err);
+}
+
+static int on_choose(sd_bus_message *m, void *arg, sd_bus_error *err)
+{
+    return sender_ask(arg, m, false, on_choose_known, err);
 }
 
 static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -243,10 +266,10 @@ static int on_describe_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bo
     if (!job || (!may && job->uid != uid))
         return sd_bus_error_setf(err, DBUS_NO_JOB, "there is no job '%s'%s", id, may ? "" : " of yours");
     const char *class_name = job_class(b->d, job, &source);
-    return sd_bus_reply_method_return(m, "a{sv}", 8, "Id", "s", job->id, "Class", "s", class_name, "Given", "s",
-                                      job->class_name, "Source", "s", source, "Since", "t",
-                                      (uint64_t)job->since * 1000000, "User", "u", job->uid, "Account", "s",
-                                      job->account, "Name", "s", job->name);
+    return sd_bus_reply_method_return(
+        m, "a{sv}", 11, "Id", "s", job->id, "Class", "s", class_name, "Given", "s", job->class_name, "Wish", "s",
+        job->wish, "Source", "s", source, "Since", "t", (uint64_t)job->since * 1000000, "User", "u", job->uid,
+        "Account", "s", job->account, "Qos", "s", job->qos, "Partition", "s", job->partition, "Name", "s", job->name);
 }
 
 static int on_describe(sd_bus_message *m, void *arg, sd_bus_error *err)
@@ -273,6 +296,8 @@ static const sd_bus_vtable manager_vtable[] = {
                             SD_BUS_ARGS("s", id, "s", class, "u", user, "a{sv}", options), SD_BUS_RESULT("o", job),
                             on_register, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("SetJobClass", SD_BUS_ARGS("s", id, "s", class), SD_BUS_NO_RESULT, on_set_class,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("ChooseClass", SD_BUS_ARGS("s", id, "s", class), SD_BUS_NO_RESULT, on_choose,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("EndJob", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, on_end, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("ListJobs", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sossut)", jobs), on_list,

@@ -51,6 +51,29 @@ int order_set_class(struct dbus *b, sd_bus_message *m, uint32_t uid, const char 
     return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
 }
 
+int order_choose(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
+                 sd_bus_error *err)
+{
+    char wish[FD_NAME_MAX];
+    struct text why = {0};
+    int rc = order_text(wish, sizeof(wish), class_name, "class", true, err);
+    if (rc < 0)
+        return rc;
+    rc = orders_job_choose(b->d, id, wish, uid, &why);
+    if (rc == -ENOENT)
+        rc = order_no_job(err, id);
+    else if (rc == -EPERM)
+        rc = sd_bus_error_setf(err, DBUS_NOT_FREE, "%.*s", (int)strcspn(text_str(&why), "\n"), text_str(&why));
+    else if (rc)
+        rc = sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->jobs.path, strerror(-rc));
+    else
+        rc = sd_bus_reply_method_return(m, NULL);
+    text_free(&why);
+    if (rc >= 0)
+        subscribers_publish(b->d);
+    return rc;
+}
+
 int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, sd_bus_error *err)
 {
     int rc = orders_job_end(b->d, id, uid);

@@ -42,9 +42,14 @@ ok "SIGHUP takes the policy file up, but a fabric that cannot be looked at refus
 "$tool" watch "$FABRICD_SOCKET" 1 >watch 2>&1 &
 started
 ok "a subscriber" wait_for 5 grep -q '^seq=5' watch
-ok "a job with every field" fabricctl job set 7 urgent --account a --name 'x: y' --user 4242
+ok "a job with every field" fabricctl job set 7 urgent --account a --name 'x: y' --qos q --partition p --user 4242
 fabricctl job list >q
-like "is listed" '^- \{id: "7", class: urgent, uid: 4242, account: a, name: "x: y", since: [0-9]+\}$' q
+like "is listed" '^- \{id: "7", class: urgent, source: scheduler, since: "20[0-9-]+T[0-9:]+Z", uid: 4242, account: a, qos: q, partition: p, name: "x: y"\}$' q
+fabricctl job list --json >q
+like "for programs, too" '^\[\{"id": "7", "class": "urgent", "source": "scheduler", "since": "20[0-9-]+T[0-9:]+Z", "uid": 4242, ' q
+for what in status "job show 7" "rail list" "policy lock"; do
+  ok "$what is JSON if it is to be" sh -c "fabricctl $what --json | python3 -c 'import json, sys; json.load(sys.stdin)'"
+done
 ok "and forgotten" fabricctl job del 7
 ok "once" exits 1 fabricctl job del 7
 ok "an id that is too long is refused" exits 2 fabricctl job set "$(printf 'x%.0s' {1..64})" urgent
@@ -69,6 +74,21 @@ kill $daemon
 rc=0
 wait $daemon || rc=$?
 is "SIGTERM ends it with status 0" $rc 0
+
+# more jobs than a socket takes at once
+{ echo jobs:; for i in $(seq 4000); do echo "  - {id: many-$i, class: batch, uid: 4242, account: an-account-with-a-long-name-$i}"; done; } \
+  >state/jobs.yaml
+fabricd --config fabricd.yaml 2>log3 &
+daemon=$!
+started
+ok "a daemon with 4,000 jobs" wait_for 10 fabricctl status
+fabricctl job list >q
+is "lists all of them, each once" "$(wc -c <q | awk '{print ($1 > 300000)}') $(sed 's/^- .id: \(many-[0-9]*\), class: batch, .*/\1/' q | sort -u | wc -l)" "1 4000"
+is "for programs, too" "$(fabricctl job list --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" 4000
+fabricctl status >q
+like "the status begins with some, and says where the others are" '^more_jobs: fabricctl job list$' q
+ok "one of 4,000 is changed" fabricctl job set many-2000 urgent
+stop $daemon
 
 if command -v systemd-socket-activate >/dev/null; then
   FABRICD_SOCKET=$tmp/activated.sock

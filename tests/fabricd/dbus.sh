@@ -57,10 +57,11 @@ refused() { # REGEX COMMAND...
 }
 
 cat >fabricd.yaml <<END
-policy: $top/etc/policies/simple.yaml
+policy: $tmp/simple.yaml
 state: $tmp/state
 socket: $tmp/fabricd.sock
 END
+sed 's/- name: \(urgent\|batch\)/&\n    choose: [{qos: high}]/' "$top/etc/policies/simple.yaml" >simple.yaml
 fabricd --config fabricd.yaml 2>log &
 daemon=$!
 started
@@ -93,9 +94,9 @@ ok "its process hears of its class" wait_for 5 grep -q 'class=batch' watch
 is "the class is changed" "$(manager SetJobClass ss 4711 urgent)" ""
 ok "and its process hears of that" wait_for 5 grep -q 'class=urgent' watch
 fabricctl job list >q
-like "the socket shows it" '^- \{id: "4711", class: urgent, account: phys, name: a b, since: [0-9]+\}$' q
+like "the socket shows it" '^- \{id: "4711", class: urgent, source: scheduler, since: "[^"]+", account: phys, name: a b\}$' q
 manager DescribeJob s 4711 >q
-like "and the bus" '"Id" s "4711" "Class" s "urgent" "Given" s "urgent" "Source" s "scheduler" "Since" t [0-9]{16} "User" u 4294967295 "Account" s "phys" "Name" s "a b"' q
+like "and the bus" '"Id" s "4711" "Class" s "urgent" "Given" s "urgent" "Wish" s "" "Source" s "scheduler" "Since" t [0-9]{16} "User" u 4294967295 "Account" s "phys" "Qos" s "" "Partition" s "" "Name" s "a b"' q
 is "by its object, too" "$(all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job Class)" 's "urgent"'
 ok "where its class can be changed" all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job SetClass s ""
 manager ListJobs >q
@@ -119,7 +120,7 @@ ok "no id" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' ''
 ok "too long an id" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' "$(printf 'x%.0s' {1..64})" batch 1 0
 ok "an id that is not printable" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' $'a\nb' batch 1 0
 ok "too long a class" refused 'class: 31 printable' manager SetJobClass ss other-1 "$(printf 'x%.0s' {1..32})"
-ok "no such option" refused "no such option: 'uid'; allowed: account, name" manager RegisterJob 'ssua{sv}' 1 batch 1 1 uid s 0
+ok "no such option" refused "no such option: 'uid'; allowed: account, qos, partition, name, wish" manager RegisterJob 'ssua{sv}' 1 batch 1 1 uid s 0
 ok "an option of another type" refused '' manager RegisterJob 'ssua{sv}' 1 batch 1 1 name u 0
 is "nothing of that is a job" "$(property NumJobs)" "u 1"
 
@@ -143,6 +144,28 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     org.freedesktop.DBus.ObjectManager GetManagedObjects
   ok "nor take the name" refused 'Access denied|not allowed' user call org.freedesktop.DBus /org/freedesktop/DBus \
     org.freedesktop.DBus RequestName su org.mrmpi.Fabric1 2
+  manager RegisterJob 'ssua{sv}' chosen '' 65534 2 qos s high wish s urgent >/dev/null
+  users ListJobs >q
+  like "a class that the policy offers its job may be wished" '"chosen" [^ ]+ "urgent" "user" 65534' q
+  ok "another may be chosen" users ChooseClass ss chosen batch
+  users DescribeJob s chosen >q
+  like "while it runs" '"Class" s "batch" "Given" s "" "Wish" s "batch" "Source" s "user"' q
+  ok "but no other" refused "job chosen may not choose class 'normal'; allowed: urgent batch" users ChooseClass ss chosen normal
+  ok "not for another's job" refused "there is no job 'roots'" users ChooseClass ss roots batch
+  ok "nor for one that was given its class" refused "job other-1 was given class 'batch' by the scheduler" \
+    users ChooseClass ss other-1 batch
+  ok "nor by an id that is too long" refused 'class: 31 printable' users ChooseClass ss chosen "$(printf 'x%.0s' {1..32})"
+  ok "the choice is taken back" users ChooseClass ss chosen ''
+  users DescribeJob s chosen >q
+  like "and the rules hold" '"Class" s "normal" "Given" s "" "Wish" s "" "Source" s "rule"' q
+  cp "$BUILD/bin/fabricctl" . && chmod 755 fabricctl
+  ctl() { setpriv --reuid 65534 --regid 65534 --clear-groups ./fabricctl "$@"; }
+  ok "the socket takes a choice, too" ctl job choose chosen urgent
+  ctl job list >q
+  like "which the list shows" '^- .id: chosen, class: urgent, source: user, ' q
+  ok "and refuses one" exits 1 ctl job choose chosen normal
+  ok "a user's job is shown to root as to him" sh -c 'fabricctl job show chosen | grep -q "^class: urgent$"'
+  ok "it ends" manager EndJob s chosen
   manager ListJobs >q
   like "all is as it was" '2 "other-1" .* "batch" "scheduler" 65534 .* "roots" .* "urgent" "scheduler" 0' q
 

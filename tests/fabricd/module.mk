@@ -4,7 +4,7 @@ TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/
              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables
 
-tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
+tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
                                   libmrmpi/route/policy.c
 tests/fabricd/test_policy_PKGS := check yaml-0.1
 FABRICD_COMPILER := fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/lock.c fabricd/text.c
@@ -24,20 +24,20 @@ tests/fabricd/test_lock_PKGS := check
 tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/wait.c
 tests/fabricd/test_wait_PKGS := check
 tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/arbiter.c \
-                                fabricd/bus.c fabricd/pace.c $(FABRICD_COMPILER) fabricd/policy.c fabricd/keys.c \
+                                fabricd/bus.c fabricd/pace.c $(FABRICD_COMPILER) fabricd/policy.c fabricd/pattern.c fabricd/keys.c \
                                 fabricd/ydoc.c libmrmpi/route/policy.c libmrmpi/route/ahead.c
 tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/opensm.c $(FABRICD_COMPILER)
 tests/fabricd/test_opensm_conf_PKGS := check
-tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs.c fabricd/policy.c fabricd/keys.c fabricd/ydoc.c \
+tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs.c fabricd/jobs_text.c fabricd/users.c fabricd/json.c fabricd/policy.c fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c \
                                  fabricd/text.c libmrmpi/route/policy.c
 tests/fabricd/test_proto_PKGS := check yaml-0.1
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
               tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
               tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables
-SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/ibsim.sh
+SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/dbus.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c

@@ -42,10 +42,53 @@ START_TEST(good)
     ck_assert_uint_eq(p.classes[1].lanes, 1);
     ck_assert_uint_eq(p.classes[2].priority, PRIORITY_LOW);
     ck_assert_uint_eq(p.default_class, 1);
-    ck_assert_uint_eq(policy_class_of(&p, "alice", "", "prod-7"), 0);
-    ck_assert_uint_eq(policy_class_of(&p, "alice", "students", "prod-7"), 0);
-    ck_assert_uint_eq(policy_class_of(&p, "bob", "students", "prod-7"), 2);
-    ck_assert_uint_eq(policy_class_of(&p, "bob", "", "prod-7"), 1);
+    struct pattern_job job = {.user = "alice", .account = "", .qos = "", .partition = "", .name = "prod-7"};
+    ck_assert_uint_eq(policy_class_of(&p, &job), 0);
+    job.account = "students";
+    ck_assert_uint_eq(policy_class_of(&p, &job), 0);
+    job.user = "bob";
+    ck_assert_uint_eq(policy_class_of(&p, &job), 2);
+    job.account = "";
+    ck_assert_uint_eq(policy_class_of(&p, &job), 1);
+    ck_assert(!policy_may_choose(&p.classes[0], &job)); /* nobody may */
+}
+END_TEST
+
+/* All patterns of a rule, or of a choice, must match; of several choices, one. */
+START_TEST(whom_the_scheduler_knows)
+{
+    static const char text[] = "version: 1\n"
+                               "classes:\n"
+                               "  - name: urgent\n"
+                               "    share: 60\n"
+                               "    choose: [{qos: high, account: \"p*\"}, {user: alice}]\n"
+                               "  - {name: normal, share: 40}\n"
+                               "jobs:\n"
+                               "  default: normal\n"
+                               "  rules:\n"
+                               "    - {qos: expedite, partition: \"*\", class: urgent}\n"
+                               "    - {partition: debug, class: urgent}\n";
+    struct policy p;
+    struct diag d = {.file = "good.yaml"};
+    struct pattern_job job = {.user = "bob", .account = "", .qos = "", .partition = "", .name = ""};
+    ck_assert(policy_parse(&p, text, strlen(text), &d));
+    ck_assert_uint_eq(policy_class_of(&p, &job), 1);
+    job.partition = "debug";
+    ck_assert_uint_eq(policy_class_of(&p, &job), 0);
+    job.partition = "long";
+    ck_assert_uint_eq(policy_class_of(&p, &job), 1);
+    job.qos = "expedite";
+    ck_assert_uint_eq(policy_class_of(&p, &job), 0);
+    ck_assert(!policy_may_choose(&p.classes[0], &job));
+    job.qos = "high";
+    ck_assert(!policy_may_choose(&p.classes[0], &job));
+    job.account = "physics";
+    ck_assert(policy_may_choose(&p.classes[0], &job));
+    job.qos = "low";
+    ck_assert(!policy_may_choose(&p.classes[0], &job));
+    job.user = "alice";
+    ck_assert(policy_may_choose(&p.classes[0], &job));
+    ck_assert(!policy_may_choose(&p.classes[1], &job));
 }
 END_TEST
 
@@ -226,7 +269,11 @@ static const struct {
     {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: {user: u, class: abc}}\n",
      "3:29: error: rules is a mapping; allowed: a list"},
     {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{class: abc}]}\n",
-     "3:30: error: a rule has none of: user, account, name\n"},
+     "3:30: error: a rule has none of: user, account, qos, partition, name\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100, choose: [{}]}]\njobs: {default: abc}\n",
+     "2:44: error: a choice has none of: user, account, qos, partition, name\n"},
+    {"version: 1\nclasses: [{name: abc, share: 100, choose: {user: u}}]\njobs: {default: abc}\n",
+     "2:43: error: choose is a mapping; allowed: a list"},
     {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{acount: x, class: abc}]}\n",
      "3:31: error: unknown key 'acount' in a rule, did you mean 'account'?"},
     {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{user: u}]}\n",
@@ -465,6 +512,7 @@ int main(void)
 {
     TCase *t = tcase_create("policy");
     tcase_add_test(t, good);
+    tcase_add_test(t, whom_the_scheduler_knows);
     tcase_add_test(t, levels_between);
     tcase_add_loop_test(t, refused, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_test(t, all_errors_at_once);

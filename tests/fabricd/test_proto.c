@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages from the socket that are not what they should be, and jobs that survive the daemon. */
-#include "fabricd/jobs.h"
+#include "fabricd/jobs_text.h"
+#include "fabricd/json.h"
 #include "fabricd/message.h"
 #include "tests/check.h"
 
@@ -108,8 +109,7 @@ START_TEST(other_types)
 {
     struct fd_header h;
     for (unsigned type = 0; type < 70; type++) {
-        bool bare = type == FD_STATUS || type == FD_VERIFY || type == FD_JOB_LIST || type == FD_RAIL_LIST ||
-                    type == FD_LOCK;
+        bool bare = type == FD_STATUS || type == FD_VERIFY || type == FD_RAIL_LIST || type == FD_LOCK;
         h = message_header((enum fd_type)type, sizeof(h), 1);
         ck_assert_int_eq(message_check(&h, sizeof(h)), bare ? 0 : -EPROTO);
     }
@@ -119,6 +119,18 @@ START_TEST(other_types)
     ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
     j.job[0] = '1';
     memset(j.name, 'n', sizeof(j.name));
+    ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
+    memset(j.name, 0, sizeof(j.name));
+    memset(j.wish, 'w', sizeof(j.wish));
+    ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
+    j.wish[FD_NAME_MAX - 1] = 0;
+    j.h.type = FD_JOB_CHOOSE;
+    ck_assert_int_eq(message_check(&j, sizeof(j)), 0);
+    j.job[0] = 0;
+    ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
+    j.h.type = FD_JOB_LIST; /* from the first on */
+    ck_assert_int_eq(message_check(&j, sizeof(j)), 0);
+    memset(j.job, 'j', sizeof(j.job));
     ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
     struct fd_class c = {.h = message_header(FD_FORGET, sizeof(c), 1), .class_name = "a"};
     ck_assert_int_eq(message_check(&c, sizeof(c)), 0);
@@ -160,7 +172,8 @@ START_TEST(jobs_survive)
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
     struct jobs j;
     struct diag d = {0};
-    struct job a = {.id = "4711", .class_name = "urgent", .uid = 1000, .account = "true", .name = "a: \"b\" # c"};
+    struct job a = {.id = "4711", .class_name = "urgent", .uid = 1000, .account = "true", .name = "a: \"b\" # c",
+                    .qos = "high", .partition = "p-1", .wish = "gold", .since = 1795717304};
     struct job b = {.id = "b", .uid = FD_UID_ANY, .at = 1};
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert(jobs_open(&j, dir, &d));
@@ -246,7 +259,7 @@ START_TEST(whose_job)
     for (unsigned i = 0; i < 4; i++)
         ck_assert_int_eq(jobs_set(&j, &list[i]), 0);
     p.num_rules = 1;
-    strcpy(p.rules[0].account, "vip");
+    strcpy(p.rules[0].of.account, "vip");
     p.rules[0].class_index = 1;
     ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4242, "4242"), 1);
     ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4243, "4243"), 0); /* somebody who only says so */
@@ -256,14 +269,107 @@ START_TEST(whose_job)
     ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4243, "4243"), 0);
     ck_assert_uint_eq(jobs_class(&j, &p, "", 4242, "4242"), 0);
     ck_assert_uint_eq(jobs_class(&j, &p, "unknown", 4242, "4242"), 0);
-    strcpy(p.rules[0].account, "");
-    strcpy(p.rules[0].user, "4242"); /* a user without a name */
+    strcpy(p.rules[0].of.account, "");
+    strcpy(p.rules[0].of.user, "4242"); /* a user without a name */
     ck_assert_uint_eq(jobs_class(&j, &p, "", 4242, "4242"), 1);
     ck_assert_uint_eq(jobs_class(&j, &p, "", 4243, "4243"), 0);
     snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
     jobs_close(&j);
     unlink(path);
     rmdir(dir);
+}
+END_TEST
+
+/* A wish holds if the policy lets the job have it, and what the scheduler gave goes before it. */
+START_TEST(who_decides)
+{
+    struct policy p = {.num_classes = 3, .classes = {{.name = "normal"}, {.name = "urgent"}, {.name = "batch"}}};
+    struct job job = {.id = "1", .uid = 4242, .account = "vip", .wish = "urgent"};
+    const char *source;
+    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 0);
+    ck_assert_str_eq(source, "rule");
+    p.classes[1].num_choose = 1;
+    strcpy(p.classes[1].choose[0].account, "vip");
+    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 1);
+    ck_assert_str_eq(source, "user");
+    strcpy(job.account, "other");
+    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", NULL), 0);
+    strcpy(job.class_name, "batch");
+    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 2);
+    ck_assert_str_eq(source, "scheduler");
+    strcpy(job.class_name, "gone"); /* the policy has it no more */
+    strcpy(job.account, "vip");
+    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 1);
+    ck_assert_str_eq(source, "user");
+    strcpy(job.wish, "nonsense");
+    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", NULL), 0);
+}
+END_TEST
+
+/* All of them in the order of their ids, each once, though jobs come and go between the pages. */
+START_TEST(pages)
+{
+    enum { JOBS = 3000, PAGE = 4096 };
+    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], after[FD_JOB_MAX] = "";
+    struct text json = {0};
+    struct diag d = {0};
+    struct jobs j;
+    unsigned pages = 0, lines = 0;
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert(jobs_open(&j, dir, &d));
+    for (unsigned i = 0; i < JOBS; i++) {
+        struct job job = {.uid = i % 2 ? 7 : 8, .class_name = "a", .since = 1795717304};
+        snprintf(job.id, sizeof(job.id), "%04u", i * 7919 % JOBS);
+        ck_assert_int_eq(jobs_set(&j, &job), 0);
+    }
+    for (const char *last = ""; last; pages++) {
+        struct text t = {0};
+        last = jobs_text(&t, &j, NULL, "", 7, after, PAGE);
+        ck_assert_uint_le(t.len, PAGE + 200);
+        for (const char *s = t.s; s && *s; s = strchr(s, '\n') + 1, lines++) {
+            ck_assert(!strncmp(s, "- {id: \"", 8) && strncmp(s + 8, after, 4) > 0);
+            ck_assert(strstr(s, ", class: a, since: \"2026-11-26T18:21:44Z\", uid: 7"));
+            snprintf(after, sizeof(after), "%.4s", s + 8);
+        }
+        ck_assert(!last || !strcmp(last, after));
+        ck_assert(json_of_yaml(&json, t.s, t.len));
+        text_free(&t);
+        if (pages == 2) {
+            jobs_delete(&j, "0000");
+            jobs_delete(&j, after);
+        }
+    }
+    ck_assert_uint_eq(lines, JOBS / 2);
+    ck_assert_uint_gt(pages, 10);
+    text_free(&json);
+    snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
+    jobs_close(&j);
+    unlink(path);
+    rmdir(dir);
+}
+END_TEST
+
+START_TEST(as_json)
+{
+    static const struct {
+        const char *yaml, *json;
+    } cases[] = {
+        {"", "[]\n"},
+        {"- {id: \"7\", n: 7, f: 12.50, t: true, s: \"true\", w: two words}\n- {}\n",
+         "[{\"id\": \"7\", \"n\": 7, \"f\": 12.50, \"t\": true, \"s\": \"true\", \"w\": \"two words\"}, {}]\n"},
+        {"a: []\nb:\n  - [1, 02, -3, 4.]\n", "{\"a\": [], \"b\": [[1, \"02\", -3, \"4.\"]]}\n"},
+        {"v: 0.1.0\nq: \"a \\\"b\\\"\"\n", "{\"v\": \"0.1.0\", \"q\": \"a \\\"b\\\"\"}\n"},
+        {"n: null\n", "{\"n\": \"null\"}\n"},
+    };
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct text t = {0};
+        ck_assert(json_of_yaml(&t, cases[i].yaml, strlen(cases[i].yaml)));
+        ck_assert_str_eq(t.s, cases[i].json);
+        text_free(&t);
+    }
+    struct text t = {0};
+    ck_assert(!json_of_yaml(&t, "{", 1));
+    ck_assert_uint_eq(t.len, 0);
 }
 END_TEST
 
@@ -363,6 +469,9 @@ int main(void)
     tcase_add_test(t, jobs_survive);
     tcase_add_loop_test(t, one_bad_line, 0, 7);
     tcase_add_test(t, whose_job);
+    tcase_add_test(t, who_decides);
+    tcase_add_test(t, pages);
+    tcase_add_test(t, as_json);
     tcase_add_test(t, many_jobs);
     tcase_add_loop_test(t, files_of_others, 0, 9);
     return check_run(t, NULL);

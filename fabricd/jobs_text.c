@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Jobs for people: see jobs_text.h. */
+#include "fabricd/jobs_text.h"
+#include "fabricd/users.h"
+
+#include <search.h>
+#include <string.h>
+#include <time.h>
+
+static void put(struct text *t, const char *key, const char *value)
+{
+    if (!*value)
+        return;
+    text_printf(t, ", %s: ", key);
+    text_yaml_string(t, value);
+}
+
+/* Why it has not the class that somebody said. */
+static void put_note(struct text *t, const struct job *job, const struct policy *p)
+{
+    if (p && *job->class_name && policy_class_by_name(p, job->class_name) < 0)
+        text_printf(t, ", note: \"the policy in force has no class '%s'\"", job->class_name);
+    else if (p && *job->wish && !*job->class_name && !jobs_may_choose(job, p, users_name(job->uid), job->wish))
+        text_printf(t, ", note: \"the policy does not let it choose '%s'\"", job->wish);
+}
+
+static void put_time(struct text *t, const char *key, time_t at)
+{
+    struct tm tm;
+    char s[32];
+    if (at && gmtime_r(&at, &tm) && strftime(s, sizeof(s), "%Y-%m-%dT%H:%M:%SZ", &tm))
+        put(t, key, s);
+}
+
+static void line(struct text *t, const struct job *job, const struct policy *p, const char *indent)
+{
+    const char *source = "", *class_name = job->class_name;
+    if (p)
+        class_name = p->classes[jobs_class_of(job, p, users_name(job->uid), &source)].name;
+    text_printf(t, "%s- {id: ", indent);
+    text_yaml_string(t, job->id);
+    put(t, "class", class_name);
+    put(t, "source", source);
+    put_time(t, "since", job->since);
+    if (job->uid != FD_UID_ANY) {
+        text_printf(t, ", uid: %u", job->uid);
+        if (users_name(job->uid)[strspn(users_name(job->uid), "0123456789")])
+            put(t, "user", users_name(job->uid));
+    }
+    put(t, "account", job->account);
+    put(t, "qos", job->qos);
+    put(t, "partition", job->partition);
+    put(t, "name", job->name);
+    put_note(t, job, p);
+    text_put(t, "}\n", 2);
+}
+
+struct walk {
+    struct text *out;
+    const struct policy *p;
+    const char *indent, *after, *last;
+    uint32_t uid;
+    size_t most;
+    bool more;
+};
+
+static void on_node(const void *node, VISIT which, void *arg)
+{
+    struct walk *w = arg;
+    const struct job *job = *(const struct job *const *)node;
+    if ((which != postorder && which != leaf) || w->more || strcmp(job->id, w->after) <= 0 ||
+        (w->uid != FD_UID_ANY && w->uid != job->uid))
+        return;
+    if (w->out->len >= w->most) {
+        w->more = true;
+        return;
+    }
+    line(w->out, job, w->p, w->indent);
+    w->last = job->id;
+}
+
+const char *jobs_text(struct text *out, const struct jobs *j, const struct policy *p, const char *indent, uint32_t uid,
+                      const char *after, size_t most)
+{
+    struct walk w = {
+        .out = out, .p = p, .indent = indent, .uid = uid, .after = after, .most = out->len + (most ? most : 1)};
+    twalk_r(j->by_id, on_node, &w);
+    return w.more ? w.last : NULL;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Jobs for people: what each has now, and how it came to that. */
+#ifndef FABRICD_JOBS_TEXT_H
+#define FABRICD_JOBS_TEXT_H
+
+#include "fabricd/jobs.h"
+
+/*
+ * The jobs that uid may see (FD_UID_ANY: all), one line of YAML each, in the order of their ids: those after an id
+ * ("": from the first on), until they have so many bytes. Returns the id of the last if there are more, else NULL. p:
+ * the policy in force, or NULL.
+ */
+const char *jobs_text(struct text *out, const struct jobs *j, const struct policy *p, const char *indent, uint32_t uid,
+                      const char *after, size_t most);
+
+#endif
