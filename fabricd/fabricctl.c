@@ -40,6 +40,7 @@ static const char usage[] =
     "  job set JOB CLASS          give a job a class; '-': let the policy's rules decide\n"
     "      [--user U] [--account A] [--qos Q] [--partition P] [--name N]    what the rules look at\n"
     "      [--wish CLASS]         the class that its user asked for\n"
+    "  job give JOB CLASS         another class for a job that is there; '-': what its user or the rules say\n"
     "  job choose JOB CLASS       ask for another class for a job of mine; '-': what the rules give it\n"
     "  job show JOB               the class and service levels that processes of the job have\n"
     "  job del JOB                forget a job\n"
@@ -127,7 +128,10 @@ static int converse(const struct args *a, enum fd_type type, void *msg, size_t l
         return 1;
     default:
         fprintf(stderr, "fabricctl: not done: %s\n",
-                type == FD_VERIFY && rc == -ENOENT ? "no policy is in force" : strerror(-rc));
+                rc != -ENOENT         ? strerror(-rc)
+                : type == FD_VERIFY ? "no policy is in force"
+                : type == FD_FORGET ? "there is no such class"
+                                    : "there is no such job");
         return 1;
     }
 }
@@ -387,19 +391,27 @@ static int job_command(const struct args *a)
             return 2;
         return job_show(a, a->word[2]);
     }
-    bool set = a->num == 4 && !strcmp(verb, "set"), del = a->num == 3 && !strcmp(verb, "del");
-    bool choose = a->num == 4 && !strcmp(verb, "choose");
-    if (!set && !del && !choose)
+    static const struct {
+        const char *verb;
+        int num;
+        enum fd_type type;
+    } verbs[] = {
+        {"set", 4, FD_JOB_SET}, {"give", 4, FD_JOB_GIVE}, {"choose", 4, FD_JOB_CHOOSE}, {"del", 3, FD_JOB_DEL}};
+    unsigned v = 0;
+    while (v < sizeof(verbs) / sizeof(verbs[0]) && (strcmp(verb, verbs[v].verb) || a->num != verbs[v].num))
+        v++;
+    if (v == sizeof(verbs) / sizeof(verbs[0]))
         return -1;
-    const char *class = !del && strcmp(a->word[3], "-") ? a->word[3] : NULL;
+    const char *class = a->num == 4 && strcmp(a->word[3], "-") ? a->word[3] : NULL;
+    bool choose = verbs[v].type == FD_JOB_CHOOSE;
     if (!put(m.job, sizeof(m.job), a->word[2], "job id") ||
-        !put(m.class_name, sizeof(m.class_name), set ? class : NULL, "class name") ||
+        !put(m.class_name, sizeof(m.class_name), choose ? NULL : class, "class name") ||
         !put(m.wish, sizeof(m.wish), choose ? class : a->wish, "class name") ||
         !put(m.account, sizeof(m.account), a->account, "account") || !put(m.qos, sizeof(m.qos), a->qos, "QOS") ||
         !put(m.partition, sizeof(m.partition), a->partition, "partition") ||
         !put(m.name, sizeof(m.name), a->name, "job name") || !owner(a, &m.uid))
         return 2;
-    return converse(a, set ? FD_JOB_SET : choose ? FD_JOB_CHOOSE : FD_JOB_DEL, &m, sizeof(m));
+    return converse(a, verbs[v].type, &m, sizeof(m));
 }
 
 static int run(const struct args *a)

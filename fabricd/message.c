@@ -80,6 +80,7 @@ int message_check(const void *msg, size_t len)
     case FD_JOB_SET:
     case FD_JOB_DEL:
     case FD_JOB_CHOOSE:
+    case FD_JOB_GIVE:
         return len == sizeof(struct fd_job) ? check_job(msg) : -EPROTO;
     default:
         return -EPROTO;

@@ -31,3 +31,14 @@ $(BUILD)/share/policy.schema.json: $(BUILD)/bin/fabricctl
 	$(call say,JSON,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$< policy schema >$@
+
+# Slurm's plugin, where its headers are
+ifneq ($(wildcard /usr/include/slurm/spank.h),)
+LIBRARIES += mrmpi_fabric.so
+mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl.c
+mrmpi_fabric.so_LDFLAGS := -Wl,-z,undefs # Slurm's programs have what it calls
+CFLAGS.fabricd/slurm/spank.c := -fvisibility=default
+all: $(BUILD)/lib/fabric-job
+$(BUILD)/lib/fabric-job: fabricd/slurm/fabric-job
+	$(Q)install -D -m 755 $< $@
+endif

@@ -58,6 +58,17 @@ int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct 
     return class_is_there(d, job->class_name, why) ? set(d, &now, by) : -EINVAL;
 }
 
+int orders_job_give(struct daemon *d, const char *id, const char *class_name, uint32_t by, struct text *why)
+{
+    const struct job *old = jobs_find(&d->jobs, id);
+    if (!old)
+        return -ENOENT;
+    struct job now = *old;
+    memset(now.class_name, 0, sizeof(now.class_name));
+    memcpy(now.class_name, class_name, strlen(class_name));
+    return orders_job_set(d, &now, by, why);
+}
+
 /* What he may have instead, for people. */
 static void explain(const struct daemon *d, const struct job *job, const char *wish, struct text *why)
 {

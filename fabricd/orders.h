@@ -17,6 +17,12 @@
 int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct text *why);
 
 /*
+ * A job that is there is given another class, or ("") none: then its wish or the rules decide. All else of it stays.
+ * -ENOENT: there is no such job; else as above.
+ */
+int orders_job_give(struct daemon *d, const char *id, const char *class_name, uint32_t by, struct text *why);
+
+/*
  * The job's user asks for another class, or ("") for that which the rules give it. uid is who asks; FD_UID_ANY:
  * somebody who may give orders, and so for other users' jobs, too. -ENOENT: there is no such job of his; -EPERM: the
  * policy does not let it have this class, or the job was given one, and why says so (a line).

@@ -65,6 +65,7 @@ enum fd_type {
     FD_DIFF = 23,      /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
     FD_LOCK = 24,      /* header only: the text of the lock in force */
     FD_FORGET = 25,    /* struct fd_class: set free the service levels that the class no longer uses */
+    FD_JOB_GIVE = 27,   /* struct fd_job, only id and class_name are looked at: another class, all else stays */
     FD_JOB_CHOOSE = 26, /* struct fd_job, only id and wish are looked at: its user asks for another class */
 
     FD_TEXT = 32, /* header, then text that is not zero-terminated; from the daemon */

@@ -83,6 +83,18 @@ static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m
     return rc;
 }
 
+static int on_job_give(struct daemon *d, struct client *c, const struct fd_job *m)
+{
+    struct text why = {0};
+    if (!server_is_privileged(c))
+        return -EACCES;
+    int rc = orders_job_give(d, m->job, m->class_name, c->cred.uid, &why);
+    if (why.len)
+        server_send_text(c, m->h.seq, why.s, why.len);
+    text_free(&why);
+    return rc;
+}
+
 static int on_job_choose(struct daemon *d, struct client *c, const struct fd_job *m)
 {
     struct text why = {0};
@@ -183,6 +195,9 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
     case FD_JOB_DEL:
         rc = on_job_del(d, c, msg);
         break;
+    case FD_JOB_GIVE:
+        rc = on_job_give(d, c, msg);
+        break;
     case FD_JOB_CHOOSE:
         rc = on_job_choose(d, c, msg);
         break;
@@ -196,7 +211,7 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
         answer_text(d, c, h);
         return;
     }
-    bool of_job = h->type == FD_JOB_SET || h->type == FD_JOB_DEL || h->type == FD_JOB_CHOOSE;
+    bool of_job = h->type == FD_JOB_SET || h->type == FD_JOB_GIVE || h->type == FD_JOB_DEL || h->type == FD_JOB_CHOOSE;
     if (rc || of_job || h->type == FD_FORGET)
         server_send_done(c, h->seq, rc); /* a task's end is told by server_done */
     if (!rc && of_job)

@@ -24,30 +24,36 @@ int order_text(char *to, size_t size, const char *s, const char *what, bool may_
     return 0;
 }
 
-int order_set(struct dbus *b, const struct job *job, uint32_t uid, sd_bus_error *err)
+/* What an order about a job has come to. */
+static int outcome(struct dbus *b, int rc, const char *id, struct text *why, sd_bus_error *err)
 {
-    struct text why = {0};
-    int rc = orders_job_set(b->d, job, uid, &why);
-    if (rc == -EINVAL)
-        rc = sd_bus_error_setf(err, DBUS_NO_CLASS, "%.*s", (int)strcspn(text_str(&why), "\n"), text_str(&why));
+    if (rc == -ENOENT)
+        rc = order_no_job(err, id);
+    else if (rc == -EINVAL || rc == -EPERM)
+        rc = sd_bus_error_setf(err, rc == -EINVAL ? DBUS_NO_CLASS : DBUS_NOT_FREE, "%.*s",
+                               (int)strcspn(text_str(why), "\n"), text_str(why));
     else if (rc)
         rc = sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->jobs.path, strerror(-rc));
     else
         subscribers_publish(b->d);
-    text_free(&why);
+    text_free(why);
     return rc;
+}
+
+int order_set(struct dbus *b, const struct job *job, uint32_t uid, sd_bus_error *err)
+{
+    struct text why = {0};
+    return outcome(b, orders_job_set(b->d, job, uid, &why), job->id, &why, err);
 }
 
 int order_set_class(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
                     sd_bus_error *err)
 {
-    const struct job *old = jobs_find(&b->d->jobs, id);
-    if (!old)
-        return order_no_job(err, id);
-    struct job job = *old;
-    int rc = order_text(job.class_name, sizeof(job.class_name), class_name, "class", true, err);
+    char name[FD_NAME_MAX];
+    struct text why = {0};
+    int rc = order_text(name, sizeof(name), class_name, "class", true, err);
     if (rc >= 0)
-        rc = order_set(b, &job, uid, err);
+        rc = outcome(b, orders_job_give(b->d, id, name, uid, &why), id, &why, err);
     return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
 }
 
@@ -57,30 +63,14 @@ int order_choose(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id
     char wish[FD_NAME_MAX];
     struct text why = {0};
     int rc = order_text(wish, sizeof(wish), class_name, "class", true, err);
-    if (rc < 0)
-        return rc;
-    rc = orders_job_choose(b->d, id, wish, uid, &why);
-    if (rc == -ENOENT)
-        rc = order_no_job(err, id);
-    else if (rc == -EPERM)
-        rc = sd_bus_error_setf(err, DBUS_NOT_FREE, "%.*s", (int)strcspn(text_str(&why), "\n"), text_str(&why));
-    else if (rc)
-        rc = sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->jobs.path, strerror(-rc));
-    else
-        rc = sd_bus_reply_method_return(m, NULL);
-    text_free(&why);
     if (rc >= 0)
-        subscribers_publish(b->d);
-    return rc;
+        rc = outcome(b, orders_job_choose(b->d, id, wish, uid, &why), id, &why, err);
+    return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
 }
 
 int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, sd_bus_error *err)
 {
-    int rc = orders_job_end(b->d, id, uid);
-    if (rc == -ENOENT)
-        return order_no_job(err, id);
-    if (rc)
-        return sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->jobs.path, strerror(-rc));
-    subscribers_publish(b->d);
-    return sd_bus_reply_method_return(m, NULL);
+    struct text why = {0};
+    int rc = outcome(b, orders_job_end(b->d, id, uid), id, &why, err);
+    return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
 }

@@ -50,6 +50,11 @@ like "for programs, too" '^\[\{"id": "7", "class": "urgent", "source": "schedule
 for what in status "job show 7" "rail list" "policy lock"; do
   ok "$what is JSON if it is to be" sh -c "fabricctl $what --json | python3 -c 'import json, sys; json.load(sys.stdin)'"
 done
+ok "it is given another class" fabricctl job give 7 batch
+fabricctl job list >q
+like "and nothing else" '^- \{id: "7", class: batch, source: scheduler, since: "[^"]+", uid: 4242, account: a, qos: q, partition: p, name: "x: y"\}$' q
+ok "none that is not there" exits 1 fabricctl job give 8 batch
+ok "nor one that there is not" exits 2 fabricctl job give 7 golden
 ok "and forgotten" fabricctl job del 7
 ok "once" exits 1 fabricctl job del 7
 ok "an id that is too long is refused" exits 2 fabricctl job set "$(printf 'x%.0s' {1..64})" urgent

@@ -81,7 +81,7 @@ slurm_stop() {
   for pid in $(slurm_steps); do kill -9 "$pid" 2>/dev/null; done
 }
 
-slurm_ready() { [ "$(sinfo -h -N -o %t 2>/dev/null | tr '\n' ' ')" = "idle idle " ]; }
+slurm_ready() { [ "$(sinfo -h -N -p all -o %t 2>/dev/null | tr '\n' ' ')" = "idle idle " ]; }
 
 slurm_start() {
   slurm_dir=$tmp/slurm

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mrmpi_fabric.so: Slurm's side of fabricd, as a SPANK plugin (spank(8)), in one line of plugstack.conf:
+ *
+ *   optional /usr/lib/mrmpi_fabric.so [job=PATH] [socket=PATH]
+ *
+ * srun, sbatch and salloc get --fabric-class. On each node of a job, before its first process and after its last one,
+ * root runs the script fabric-job (job=, else the one beside this file), which tells that node's fabricd of the job.
+ * A user who asked for a class that the policy does not offer his job is told so by the first process of each step.
+ * Never does a job fail, or a node drain, for what fabricd says or does not say.
+ */
+#include "fabricd/ctl.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <slurm/spank.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEFAULT_SOCKET "/run/fabricd/fabricd.sock"
+#define PATIENCE_S     10 /* the script's: Slurm starts no process of the job before it has ended */
+
+SPANK_PLUGIN(mrmpi_fabric, 1)
+
+extern char **environ;
+
+static char wish[FD_NAME_MAX];
+
+/* As a class of the policy may be named. */
+static int on_class(int value, const char *arg, int remote)
+{
+    static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+    size_t n = arg ? strlen(arg) : 0;
+
+    (void)value;
+    if (!n || n >= sizeof(wish) || strspn(arg, chars) != n) {
+        if (!remote)
+            slurm_error("--fabric-class: 1 to %zu letters, digits and _.-", sizeof(wish) - 1);
+        return -1;
+    }
+    memcpy(wish, arg, n + 1);
+    return 0;
+}
+
+static struct spank_option option = {
+    "fabric-class", "CLASS", "the class of the fabric's policy that the job shall have, if the policy offers it", 1, 0,
+    on_class};
+
+int slurm_spank_init(spank_t spank, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    if (spank_context() == S_CTX_SLURMD)
+        return 0;
+    return spank_option_register(spank, &option) ? -1 : 0;
+}
+
+/* The value of an argument of plugstack.conf's line, or NULL. */
+static const char *argument(int argc, char **argv, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (int i = 0; i < argc; i++)
+        if (!strncmp(argv[i], name, n) && argv[i][n] == '=')
+            return argv[i] + n + 1;
+    return NULL;
+}
+
+/* The daemon's socket; "%n" in it is the name of the node. */
+static void find_socket(int argc, char **argv, const char *node, char *out, size_t size)
+{
+    const char *path = argument(argc, argv, "socket"), *n = path ? strstr(path, "%n") : NULL;
+
+    if (n)
+        snprintf(out, size, "%.*s%s%s", (int)(n - path), path, node ? node : "", n + 2);
+    else
+        snprintf(out, size, "%s", path ? path : DEFAULT_SOCKET);
+}
+
+static void find_script(int argc, char **argv, char *out, size_t size)
+{
+    const char *path = argument(argc, argv, "job"), *slash;
+    Dl_info here;
+
+    if (!path && dladdr(&option, &here) && here.dli_fname && (slash = strrchr(here.dli_fname, '/')))
+        snprintf(out, size, "%.*s/fabric-job", (int)(slash - here.dli_fname), here.dli_fname);
+    else
+        snprintf(out, size, "%s", path ? path : "fabric-job");
+}
+
+/* Its exit status, or -1: it is waited for, but not for ever. */
+static int wait_for(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    int status;
+
+    for (unsigned i = 0; i < PATIENCE_S * 200; i++) {
+        pid_t got = waitpid(pid, &status, WNOHANG);
+
+        if (got == pid)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        if (got < 0 && errno != EINTR)
+            return -1;
+        nanosleep(&pause, NULL);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    return -1;
+}
+
+/* In slurmd's script context, as root. */
+static int run_script(spank_t spank, int argc, char **argv, const char *what)
+{
+    char script[PATH_MAX], socket[PATH_MAX], job[16], uid_text[16], *class_name = NULL;
+    uint32_t id;
+    uid_t uid;
+    pid_t pid;
+
+    if (spank_get_item(spank, S_JOB_ID, &id) || spank_get_item(spank, S_JOB_UID, &uid))
+        return 0;
+    if (spank_option_getopt(spank, &option, &class_name))
+        class_name = NULL;
+    find_script(argc, argv, script, sizeof(script));
+    find_socket(argc, argv, getenv("SLURMD_NODENAME"), socket, sizeof(socket));
+    snprintf(job, sizeof(job), "%u", id);
+    snprintf(uid_text, sizeof(uid_text), "%u", (unsigned)uid);
+    setenv("FABRICD_SOCKET", socket, 1);
+    char *const words[] = {script, (char *)what, job, uid_text, class_name ? class_name : "", NULL};
+    int rc = posix_spawnp(&pid, script, NULL, NULL, words, environ);
+    if (rc)
+        slurm_error("mrmpi_fabric: %s: %s", script, strerror(rc));
+    else if (wait_for(pid))
+        slurm_error("mrmpi_fabric: %s %s %s failed", script, what, job);
+    return 0;
+}
+
+int slurm_spank_job_prolog(spank_t spank, int argc, char **argv)
+{
+    return run_script(spank, argc, argv, "begin");
+}
+
+int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
+{
+    return run_script(spank, argc, argv, "end");
+}
+
+/* Before the first process of a step, as the job's user: whether he got the class is asked as the library will ask. */
+int slurm_spank_task_init(spank_t spank, int argc, char **argv)
+{
+    char socket[PATH_MAX], node[256] = "", job[16];
+    struct fd_state_long s;
+    uint32_t id, task;
+
+    if (!*wish || spank_get_item(spank, S_TASK_GLOBAL_ID, &task) || task || spank_get_item(spank, S_JOB_ID, &id))
+        return 0;
+    if (spank_getenv(spank, "SLURMD_NODENAME", node, sizeof(node)))
+        *node = 0;
+    find_socket(argc, argv, node, socket, sizeof(socket));
+    snprintf(job, sizeof(job), "%u", id);
+    int fd = ctl_connect(socket), rc = fd < 0 ? fd : ctl_hello(fd, job, &s);
+    if (fd >= 0)
+        close(fd);
+    if (rc)
+        slurm_spank_log("--fabric-class=%s has no effect: this node's fabricd does not answer (%s)", wish,
+                        strerror(-rc));
+    else if (s.s.status)
+        slurm_spank_log("--fabric-class=%s has no effect: no policy is in force", wish);
+    else if (strcmp(s.s.class_name, wish))
+        slurm_spank_log("--fabric-class=%s has no effect: the job has class %s", wish, s.s.class_name);
+    return 0;
+}

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 300
+# A job of a real Slurm of two nodes, each with its fabricd: the plugin tells both daemons of the job, of its user, account
+# and partition, and of the class that the user asks for; the policy decides; the job's end is told, too.
+. "$(dirname "$0")/../tap.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/slurm-cluster.sh"
+missing=$(slurm_missing | tr '\n' ' ')
+[ -n "$missing" ] && [ -z "${LAB_REQUIRED:-}" ] && skip_all "no Slurm here: $missing missing (packages slurmctld slurmd slurm-client munge)"
+[ -e "$BUILD/lib/mrmpi_fabric.so" ] || [ -n "${LAB_REQUIRED:-}" ] || skip_all "the plugin is not built (package libslurm-dev)"
+export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$tmp/bus
+chmod 755 "$tmp"
+# users cannot read everybody's build directory
+mkdir "$tmp/lib" "$tmp/bin"
+cp "$BUILD/lib/mrmpi_fabric.so" "$BUILD/lib/fabric-job" "$tmp/lib"
+cp "$BUILD/bin/fabricctl" "$BUILD/tests/fabricd/fabric_tool" "$tmp/bin"
+
+cat >"$tmp/policy.yaml" <<'END'
+version: 1
+vls: 8
+classes:
+  - name: gold
+    share: 60
+    choose: [{account: physics}, {partition: urgent}]
+  - {name: silver, share: 30}
+  - {name: tin, share: 10, choose: [{user: "*"}]}
+jobs:
+  default: tin
+  rules:
+    - {partition: urgent, class: silver}
+    - {name: "prod *", class: silver}
+END
+for n in n1 n2; do
+  printf 'policy: %s\nstate: %s\nsocket: %s\n' "$tmp/policy.yaml" "$tmp/state-$n" "$tmp/$n.sock" >"$tmp/$n.yaml"
+  fabricd --config "$tmp/$n.yaml" 2>"$tmp/$n.log" &
+  on_exit "kill $! 2>/dev/null; wait $! 2>/dev/null"
+done
+served() {
+  for _ in $(seq 100); do
+    fabricctl --socket "$tmp/n1.sock" status && fabricctl --socket "$tmp/n2.sock" status && return
+    sleep 0.1
+  done >/dev/null 2>&1
+  return 1
+}
+ok "two daemons" served
+
+eval "$(declare -f slurm_config | sed '1s/slurm_config/slurm_config_plain/')"
+slurm_config() {
+  slurm_config_plain "$@"
+  echo "PlugStackConfig=$tmp/plugstack.conf"
+  echo "PrologFlags=Alloc"
+  echo "PartitionName=urgent Nodes=n1,n2 State=UP OverSubscribe=FORCE:8"
+}
+echo "optional $tmp/lib/mrmpi_fabric.so socket=$tmp/%n.sock" >"$tmp/plugstack.conf"
+ok "a Slurm of two nodes is up" slurm_start || done_testing
+chmod 755 "$tmp/slurm" "$tmp/slurm"/tmp.n? "$tmp/slurm"/spool.n?
+
+as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups timeout -k 5 60 "$@" </dev/null; }
+# the job of the last line of sbatch
+submit() { as_user sbatch --chdir=/ -o /dev/null -e /dev/null "$@" --wrap "sleep 60" 2>"$tmp/err" | awk '{print $NF}'; }
+jobs_of() { fabricctl --socket "$tmp/$1.sock" job list; }
+within() { # SECONDS COMMAND...
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >"$tmp/tried" 2>&1; do
+    ((SECONDS < end)) || { cat "$tmp/tried"; return 1; }
+    sleep 0.1
+  done
+}
+has() { jobs_of "$1" | grep -E -- "$2" || { jobs_of "$1"; return 1; }; }
+both() { has n1 "$1" && has n2 "$1"; }
+neither() { ! has n1 "$1" && ! has n2 "$1"; }
+ends() { scancel "$1"; within 30 neither "id: \"$1\""; }
+
+# ---- what each job gets -------------------------------------------------------------------------------------------
+job=$(submit -N 2 -A physics -J 'a name' --fabric-class=gold)
+ok "both nodes know the job, and that the policy lets it have what it asks for" \
+  within 30 both "^- .id: \"$job\", class: gold, source: user, since: [^ ]+ uid: 65534, user: nobody, account: physics, partition: all, name: a name.\$"
+"$tmp/bin/fabric_tool" query "$tmp/n2.sock" "$job" >"$tmp/out"
+like "a process of somebody else that says so is not of it" 'class=tin' "$tmp/out"
+ok "its user chooses another class while it runs" as_user "$tmp/bin/fabricctl" --socket "$tmp/n1.sock" job choose "$job" tin
+ok "which that node does" has n1 "id: \"$job\", class: tin, source: user"
+as_user "$tmp/bin/fabricctl" --socket "$tmp/n1.sock" job choose "$job" silver >"$tmp/out" 2>&1
+like "or hears what he may" "job $job may not choose class 'silver'; allowed: gold tin" "$tmp/out"
+ok "when it has ended neither node knows it" ends "$job"
+
+job=$(submit -N 2 -A biology --fabric-class=gold)
+ok "a class that the policy does not offer: the rules decide, and it is said why" \
+  within 30 both "^- .id: \"$job\", class: tin, source: rule, .*account: biology, .*note: \"the policy does not let it choose 'gold'\""
+ok "it ends" ends "$job"
+job=$(submit -p urgent)
+ok "a rule by partition" within 30 has n1 "^- .id: \"$job\", class: silver, source: rule, .*partition: urgent"
+ok "of a job of one node the other one does not hear" sh -c "! fabricctl --socket '$tmp/n2.sock' job list | grep '$job'"
+ok "it ends" ends "$job"
+job=$(submit -N 2 -J 'prod 7')
+ok "a rule by name, which slurmctld is asked for" within 30 both "^- .id: \"$job\", class: silver, source: rule, .*name: prod 7"
+ok "it ends" ends "$job"
+
+# ---- what users see -----------------------------------------------------------------------------------------------
+as_user srun --help >"$tmp/out" 2>&1
+like "srun's help has the option" '--fabric-class=CLASS +the class of the fabric' "$tmp/out"
+as_user srun --chdir=/ -N 2 -A physics --fabric-class=gold "$tmp/bin/fabric_tool" query "$tmp/n1.sock" 0 >"$tmp/out" 2>"$tmp/err"
+is "srun runs with a class that is offered" "$? $(grep -c fabric-class "$tmp/err")" "0 0"
+as_user srun --chdir=/ -N 2 -A biology --fabric-class=gold true >"$tmp/out" 2>"$tmp/err"
+is "and with one that is not" $? 0
+is "of which its user is told once" "$(grep -c -- '--fabric-class=gold has no effect: the job has class tin' "$tmp/err")" 1
+as_user srun --chdir=/ --fabric-class='go ld' true >"$tmp/out" 2>"$tmp/err"
+is "a name that is none is refused before anything runs" "$(($? != 0)) $(grep -c 'fabric-class: 1 to 31 letters' "$tmp/err")" "1 1"
+cat >"$tmp/inside" <<END
+#!/bin/sh
+exec $tmp/bin/fabric_tool query $tmp/\$SLURMD_NODENAME.sock \$SLURM_JOB_ID
+END
+chmod 755 "$tmp/inside"
+as_user srun --chdir=/ -N 2 -A physics --fabric-class=gold "$tmp/inside" >"$tmp/out" 2>"$tmp/err"
+is "processes of the job are told its class, on each node" "$(grep -c 'status=0 .*class=gold' "$tmp/out")" 2
+
+# ---- what goes wrong harms no job ---------------------------------------------------------------------------------
+kill "$(fabricctl --socket "$tmp/n1.sock" status | sed -n 's/^fabricd: .*pid: \([0-9]*\),.*/\1/p')"
+as_user srun --chdir=/ -N 2 -A physics --fabric-class=gold true >"$tmp/out" 2>"$tmp/err"
+is "without a daemon the job runs" $? 0
+like "and its user is told" "--fabric-class=gold has no effect: this node's fabricd does not answer" "$tmp/err"
+ok "no node is drained" within 20 slurm_ready
+
+done_testing
