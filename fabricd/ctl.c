@@ -42,7 +42,7 @@ static bool take(const char *buf, size_t len, uint32_t seq, FILE *out, char more
         return true;
     }
     if (h->type == FD_MORE && len == sizeof(struct fd_more))
-        snprintf(more, FD_JOB_MAX, "%s", ((const struct fd_more *)buf)->after);
+        snprintf(more, FD_JOB_MAX, "%.*s", (int)FD_JOB_MAX - 1, ((const struct fd_more *)buf)->after);
     if (h->type == FD_TEXT && h->seq == seq) {
         fwrite(buf + sizeof(*h), 1, len - sizeof(*h), out);
         fflush(out);

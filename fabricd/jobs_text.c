@@ -4,6 +4,7 @@
 #include "fabricd/users.h"
 
 #include <search.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,10 +19,12 @@ static void put(struct text *t, const char *key, const char *value)
 /* Why it has not the class that somebody said. */
 static void put_note(struct text *t, const struct job *job, const struct policy *p)
 {
+    char note[64 + FD_NAME_MAX] = "";
     if (p && *job->class_name && policy_class_by_name(p, job->class_name) < 0)
-        text_printf(t, ", note: \"the policy in force has no class '%s'\"", job->class_name);
+        snprintf(note, sizeof(note), "the policy in force has no class '%s'", job->class_name);
     else if (p && *job->wish && !*job->class_name && !jobs_may_choose(job, p, users_name(job->uid), job->wish))
-        text_printf(t, ", note: \"the policy does not let it choose '%s'\"", job->wish);
+        snprintf(note, sizeof(note), "the policy does not let it choose '%s'", job->wish);
+    put(t, "note", note);
 }
 
 static void put_time(struct text *t, const char *key, time_t at)

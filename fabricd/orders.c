@@ -47,7 +47,8 @@ static int set(struct daemon *d, struct job *now, uint32_t by)
         log_error("%s: %s", d->jobs.path, strerror(-rc));
         return rc;
     }
-    log_info("job %s: class %s (set by uid %u)", now->id, class_of(d, now), by);
+    const char *class_name = class_of(d, now);
+    log_info("job %s: class %s (set by uid %u)", now->id, *class_name ? class_name : "by the rules", by);
     tell(d, jobs_find(&d->jobs, now->id), is_new ? JOB_NEW : JOB_CHANGED);
     return 0;
 }

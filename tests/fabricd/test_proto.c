@@ -349,6 +349,31 @@ START_TEST(pages)
 }
 END_TEST
 
+/* Whatever is said of a job stays within what it is. */
+START_TEST(names_with_quotes)
+{
+    struct policy p = {.num_classes = 1, .classes = {{.name = "normal"}}};
+    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
+    struct text t = {0}, json = {0};
+    struct diag d = {0};
+    struct jobs j;
+    struct job job = {.id = "1\"}, {id: 2", .wish = "x'\"}, class: gold, y: {\"", .uid = 7, .name = "\\\": #"};
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert(jobs_open(&j, dir, &d));
+    ck_assert_int_eq(jobs_set(&j, &job), 0);
+    jobs_text(&t, &j, &p, "", FD_UID_ANY, "", 1000);
+    ck_assert(json_of_yaml(&json, t.s, t.len));
+    ck_assert(!strncmp(json.s, "[{\"id\": \"1\\\"}, {id: 2\", \"class\": \"normal\", \"source\": \"rule\", \"uid\": 7, ", 70));
+    ck_assert(strstr(json.s, "\"note\": \"the policy does not let it choose 'x'\\\"}, class: gold, y: {\\\"'\"}]"));
+    text_free(&t);
+    text_free(&json);
+    snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
+    jobs_close(&j);
+    unlink(path);
+    rmdir(dir);
+}
+END_TEST
+
 START_TEST(as_json)
 {
     static const struct {
@@ -471,6 +496,7 @@ int main(void)
     tcase_add_test(t, whose_job);
     tcase_add_test(t, who_decides);
     tcase_add_test(t, pages);
+    tcase_add_test(t, names_with_quotes);
     tcase_add_test(t, as_json);
     tcase_add_test(t, many_jobs);
     tcase_add_loop_test(t, files_of_others, 0, 9);

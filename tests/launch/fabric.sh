@@ -93,8 +93,9 @@ job=$(submit -p urgent)
 ok "a rule by partition" within 30 has n1 "^- .id: \"$job\", class: silver, source: rule, .*partition: urgent"
 ok "of a job of one node the other one does not hear" sh -c "! fabricctl --socket '$tmp/n2.sock' job list | grep '$job'"
 ok "it ends" ends "$job"
-job=$(submit -N 2 -J 'prod 7')
-ok "a rule by name, which slurmctld is asked for" within 30 both "^- .id: \"$job\", class: silver, source: rule, .*name: prod 7"
+job=$(submit -N 2 -J 'prod "é" 7 UserId=0')
+ok "a rule by name, which slurmctld is asked for" within 30 both \
+  "^- .id: \"$job\", class: silver, source: rule, .*name: \"prod ..\?\?.. 7 UserId=0\""
 ok "it ends" ends "$job"
 
 # ---- what users see -----------------------------------------------------------------------------------------------
