@@ -2,6 +2,7 @@
 /* The client of fabricctl: see ctl.h. */
 #include "fabricd/ctl.h"
 #include "fabricd/message.h"
+#include "fabricd/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -117,4 +118,53 @@ int ctl_hello(int fd, const char *job, struct fd_state_long *s)
     if (n < 0)
         return -errno;
     return is_sane(&s->s, (size_t)n) ? 0 : -EPROTO;
+}
+
+/* ---- an answer for people --------------------------------------------------------------------------------------- */
+
+static void print_lanes(FILE *out, const uint8_t *sl, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        fprintf(out, "%s%u", i ? ", " : "", sl[i]);
+}
+
+/* Those between small and large. */
+static void show_levels(FILE *out, const struct fd_state *s)
+{
+    const struct fd_level *l = fd_state_levels(s);
+    int n = fd_state_num_levels(s, s->h.length);
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "%s{upto: %u, sl: [", i ? ", " : "medium: [", l[i].max);
+        print_lanes(out, l[i].sl, l[i].num_lanes);
+        fprintf(out, "]}");
+    }
+    if (n > 0)
+        fprintf(out, "]\n");
+}
+
+static void show_spread(FILE *out, const struct fd_state *s)
+{
+    const struct fd_spread *spread = fd_state_spread(s, s->h.length, fd_state_num_levels(s, s->h.length));
+    if (!spread)
+        return;
+    fprintf(out, "rails: {small: \"%s\", large: \"%s\"}\n", *spread->small ? spread->small : "auto",
+           *spread->large ? spread->large : "auto");
+}
+
+void ctl_show_state(FILE *out, const char *job, const struct fd_state *s)
+{
+    struct text id = {0};
+    text_yaml_string(&id, job);
+    fprintf(out, "job: %s\n", text_str(&id));
+    text_free(&id);
+    if (s->status) {
+        fprintf(out, "class: none\n");
+        return;
+    }
+    fprintf(out, "class: %s\nsl_small: %u\nsl_bulk: [", s->class_name, s->sl_small);
+    print_lanes(out, s->sl_bulk, s->num_lanes);
+    fprintf(out, "]\nsmall: %u\n", s->small_max);
+    show_levels(out, s);
+    show_spread(out, s);
+    fprintf(out, "generation: %llu\nverified: %s\n", (unsigned long long)s->generation, s->verified ? "true" : "false");
 }

@@ -22,4 +22,7 @@ int ctl_jobs(int fd, FILE *out);
 /* Say hello for a job, as its owner if root does; 0 with the daemon's answer in s, else a negative errno. */
 int ctl_hello(int fd, const char *job, struct fd_state_long *s);
 
+/* It as YAML. */
+void ctl_show_state(FILE *out, const char *job, const struct fd_state *s);
+
 #endif

@@ -4,6 +4,7 @@
  *
  * Exit status: 0 done; 1 the fabric or the daemon did not do it; 2 the command line or the policy is wrong.
  */
+#include "fabricd/cluster.h"
 #include "fabricd/compile.h"
 #include "fabricd/ctl.h"
 #include "fabricd/json.h"
@@ -40,6 +41,7 @@ static const char usage[] =
     "  job set JOB CLASS          give a job a class; '-': let the policy's rules decide\n"
     "      [--user U] [--account A] [--qos Q] [--partition P] [--name N]    what the rules look at\n"
     "      [--wish CLASS]         the class that its user asked for\n"
+    "      [--cluster]            of a running job of Slurm, on all of its nodes: nothing else of it changes\n"
     "  job give JOB CLASS         another class for a job that is there; '-': what its user or the rules say\n"
     "  job choose JOB CLASS       ask for another class for a job of mine; '-': what the rules give it\n"
     "  job show JOB               the class and service levels that processes of the job have\n"
@@ -56,6 +58,7 @@ static const char usage[] =
 struct args {
     const char *socket, *user, *account, *qos, *partition, *name, *wish;
     struct plan_options plan;
+    bool cluster;
     int num;
     char **word;
 };
@@ -315,53 +318,6 @@ static bool owner(const struct args *a, uint32_t *uid)
     return true;
 }
 
-static void print_lanes(FILE *out, const uint8_t *sl, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++)
-        fprintf(out, "%s%u", i ? ", " : "", sl[i]);
-}
-
-/* Those between small and large. */
-static void show_levels(FILE *out, const struct fd_state *s)
-{
-    const struct fd_level *l = fd_state_levels(s);
-    int n = fd_state_num_levels(s, s->h.length);
-    for (int i = 0; i < n; i++) {
-        fprintf(out, "%s{upto: %u, sl: [", i ? ", " : "medium: [", l[i].max);
-        print_lanes(out, l[i].sl, l[i].num_lanes);
-        fprintf(out, "]}");
-    }
-    if (n > 0)
-        fprintf(out, "]\n");
-}
-
-static void show_spread(FILE *out, const struct fd_state *s)
-{
-    const struct fd_spread *spread = fd_state_spread(s, s->h.length, fd_state_num_levels(s, s->h.length));
-    if (!spread)
-        return;
-    fprintf(out, "rails: {small: \"%s\", large: \"%s\"}\n", *spread->small ? spread->small : "auto",
-           *spread->large ? spread->large : "auto");
-}
-
-static void show_state(FILE *out, const char *job, const struct fd_state *s)
-{
-    struct text id = {0};
-    text_yaml_string(&id, job);
-    fprintf(out, "job: %s\n", text_str(&id));
-    text_free(&id);
-    if (s->status) {
-        fprintf(out, "class: none\n");
-        return;
-    }
-    fprintf(out, "class: %s\nsl_small: %u\nsl_bulk: [", s->class_name, s->sl_small);
-    print_lanes(out, s->sl_bulk, s->num_lanes);
-    fprintf(out, "]\nsmall: %u\n", s->small_max);
-    show_levels(out, s);
-    show_spread(out, s);
-    fprintf(out, "generation: %llu\nverified: %s\n", (unsigned long long)s->generation, s->verified ? "true" : "false");
-}
-
 /* What the library would be told: asked as it asks. */
 static int job_show(const struct args *a, const char *job)
 {
@@ -375,7 +331,7 @@ static int job_show(const struct args *a, const char *job)
     FILE *out = rc ? NULL : open_memstream(&text, &len);
     if (!out)
         return fail(a, rc ? rc : -ENOMEM);
-    show_state(out, job, &answer.s);
+    ctl_show_state(out, job, &answer.s);
     fclose(out);
     return print_answer(a, text, len) ? 0 : fail(a, -EPROTO);
 }
@@ -404,6 +360,10 @@ static int job_command(const struct args *a)
         return -1;
     const char *class = a->num == 4 && strcmp(a->word[3], "-") ? a->word[3] : NULL;
     bool choose = verbs[v].type == FD_JOB_CHOOSE;
+    if (a->cluster && verbs[v].type != FD_JOB_SET && verbs[v].type != FD_JOB_GIVE)
+        return -1;
+    if (a->cluster)
+        return cluster_give(a->word[2], a->word[3]);
     if (!put(m.job, sizeof(m.job), a->word[2], "job id") ||
         !put(m.class_name, sizeof(m.class_name), choose ? NULL : class, "class name") ||
         !put(m.wish, sizeof(m.wish), choose ? class : a->wish, "class name") ||
@@ -434,7 +394,7 @@ int main(int argc, char **argv)
         {"socket", required_argument, NULL, 's'},  {"user", required_argument, NULL, 'u'},
         {"account", required_argument, NULL, 'a'}, {"name", required_argument, NULL, 'n'},
         {"qos", required_argument, NULL, 'q'},     {"partition", required_argument, NULL, 'p'},
-        {"wish", required_argument, NULL, 'w'},
+        {"wish", required_argument, NULL, 'w'},    {"cluster", no_argument, NULL, 'c'},
         {"load", required_argument, NULL, 'l'},    {"fabric", required_argument, NULL, 'f'},
         {"json", no_argument, NULL, 'j'},          {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
@@ -463,6 +423,9 @@ int main(int argc, char **argv)
             break;
         case 'w':
             a.wish = optarg;
+            break;
+        case 'c':
+            a.cluster = true;
             break;
         case 'l':
             if (a.plan.num_loads == PLAN_LOADS_MAX) {

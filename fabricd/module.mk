@@ -20,7 +20,7 @@ fabricd_LDLIBS := -pthread
 FABRICD_PLAN := fabricd/arbiter.c fabricd/pace.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/plan_command.c \
                 libmrmpi/route/ahead.c
 
-fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/ctl.c fabricd/json.c fabricd/schema.c \
+fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/cluster.c fabricd/ctl.c fabricd/json.c fabricd/schema.c \
                   fabricd/rails.c fabricd/bus.c
 fabricctl_PKGS := yaml-0.1
 
@@ -35,7 +35,7 @@ $(BUILD)/share/policy.schema.json: $(BUILD)/bin/fabricctl
 # Slurm's plugin, where its headers are
 ifneq ($(wildcard /usr/include/slurm/spank.h),)
 LIBRARIES += mrmpi_fabric.so
-mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl.c
+mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl.c fabricd/text.c
 mrmpi_fabric.so_LDFLAGS := -Wl,-z,undefs # Slurm's programs have what it calls
 CFLAGS.fabricd/slurm/spank.c := -fvisibility=default
 all: $(BUILD)/lib/fabric-job

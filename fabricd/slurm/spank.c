@@ -32,7 +32,7 @@ SPANK_PLUGIN(mrmpi_fabric, 1)
 
 extern char **environ;
 
-static char wish[FD_NAME_MAX];
+static char wish[FD_NAME_MAX], order[1024];
 
 /* As a class of the policy may be named. */
 static int on_class(int value, const char *arg, int remote)
@@ -50,6 +50,22 @@ static int on_class(int value, const char *arg, int remote)
     return 0;
 }
 
+/* Letters, digits and what base64 and its frame need. */
+static int on_order(int value, const char *arg, int remote)
+{
+    size_t n = arg ? strlen(arg) : 0;
+
+    (void)value;
+    (void)remote;
+    if (n >= sizeof(order) || strspn(arg, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=:") != n)
+        return -1;
+    memcpy(order, arg, n + 1);
+    return 0;
+}
+
+static struct spank_option signed_order = {
+    "fabric-order", "ORDER", "what root has signed for this job (used by fabricctl job set --cluster)", 1, 0, on_order};
+
 static struct spank_option option = {
     "fabric-class", "CLASS", "the class of the fabric's policy that the job shall have, if the policy offers it", 1, 0,
     on_class};
@@ -60,7 +76,9 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
     (void)argv;
     if (spank_context() == S_CTX_SLURMD)
         return 0;
-    return spank_option_register(spank, &option) ? -1 : 0;
+    if (spank_option_register(spank, &option))
+        return -1;
+    return spank_context() == S_CTX_JOB_SCRIPT || !spank_option_register(spank, &signed_order) ? 0 : -1;
 }
 
 /* The value of an argument of plugstack.conf's line, or NULL. */
@@ -74,13 +92,15 @@ static const char *argument(int argc, char **argv, const char *name)
     return NULL;
 }
 
-/* The daemon's socket; "%n" in it is the name of the node. */
+/* The daemon's socket; "%n" in it is the name of the node, if that is known, else slurmd's environment says which. */
 static void find_socket(int argc, char **argv, const char *node, char *out, size_t size)
 {
     const char *path = argument(argc, argv, "socket"), *n = path ? strstr(path, "%n") : NULL;
 
-    if (n)
-        snprintf(out, size, "%.*s%s%s", (int)(n - path), path, node ? node : "", n + 2);
+    if (!path || (n && (!node || !*node)))
+        path = getenv("FABRICD_SOCKET");
+    if (path && n && node && *node)
+        snprintf(out, size, "%.*s%s%s", (int)(n - path), path, node, n + 2);
     else
         snprintf(out, size, "%s", path ? path : DEFAULT_SOCKET);
 }
@@ -116,53 +136,86 @@ static int wait_for(pid_t pid)
     return -1;
 }
 
-/* In slurmd's script context, as root. */
-static int run_script(spank_t spank, int argc, char **argv, const char *what)
+/* fabric-job WHAT JOB ARGUMENT...: true if it has done it. As root. */
+static bool run_script(int argc, char **argv, const char *node, const char *what, uint32_t id, const char *arg,
+                       const char *more)
 {
-    char script[PATH_MAX], socket[PATH_MAX], job[16], uid_text[16], *class_name = NULL;
+    char script[PATH_MAX], socket[PATH_MAX], job[16];
+    pid_t pid;
+
+    find_script(argc, argv, script, sizeof(script));
+    find_socket(argc, argv, node, socket, sizeof(socket));
+    snprintf(job, sizeof(job), "%u", id);
+    setenv("FABRICD_SOCKET", socket, 1);
+    char *const words[] = {script, (char *)what, job, (char *)arg, (char *)more, NULL};
+    int rc = posix_spawnp(&pid, script, NULL, NULL, words, environ);
+    if (rc)
+        slurm_error("mrmpi_fabric: %s: %s", script, strerror(rc));
+    else if ((rc = wait_for(pid)))
+        slurm_error("mrmpi_fabric: %s %s %s failed", script, what, job);
+    return !rc;
+}
+
+/* In slurmd's script context. */
+static int on_job(spank_t spank, int argc, char **argv, const char *what)
+{
+    char uid_text[16], *class_name = NULL;
     uint32_t id;
     uid_t uid;
-    pid_t pid;
 
     if (spank_get_item(spank, S_JOB_ID, &id) || spank_get_item(spank, S_JOB_UID, &uid))
         return 0;
     if (spank_option_getopt(spank, &option, &class_name))
         class_name = NULL;
-    find_script(argc, argv, script, sizeof(script));
-    find_socket(argc, argv, getenv("SLURMD_NODENAME"), socket, sizeof(socket));
-    snprintf(job, sizeof(job), "%u", id);
     snprintf(uid_text, sizeof(uid_text), "%u", (unsigned)uid);
-    setenv("FABRICD_SOCKET", socket, 1);
-    char *const words[] = {script, (char *)what, job, uid_text, class_name ? class_name : "", NULL};
-    int rc = posix_spawnp(&pid, script, NULL, NULL, words, environ);
-    if (rc)
-        slurm_error("mrmpi_fabric: %s: %s", script, strerror(rc));
-    else if (wait_for(pid))
-        slurm_error("mrmpi_fabric: %s %s %s failed", script, what, job);
+    run_script(argc, argv, getenv("SLURMD_NODENAME"), what, id, uid_text, class_name ? class_name : "");
+    return 0;
+}
+
+static void find_node(spank_t spank, char *out, size_t size)
+{
+    if (spank_getenv(spank, "SLURMD_NODENAME", out, (int)size))
+        *out = 0;
+}
+
+/*
+ * On each node of a step that carries an order, as root, in what becomes its first process: that does not run if the
+ * order is refused. (A plugin that is optional could not say so otherwise.)
+ */
+int slurm_spank_task_init_privileged(spank_t spank, int argc, char **argv)
+{
+    char node[256];
+    uint32_t id;
+    int task;
+
+    if (!*order || spank_get_item(spank, S_TASK_ID, &task) || task || spank_get_item(spank, S_JOB_ID, &id))
+        return 0;
+    find_node(spank, node, sizeof(node));
+    if (!run_script(argc, argv, node, "order", id, order, ""))
+        _exit(1);
     return 0;
 }
 
 int slurm_spank_job_prolog(spank_t spank, int argc, char **argv)
 {
-    return run_script(spank, argc, argv, "begin");
+    return on_job(spank, argc, argv, "begin");
 }
 
 int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
 {
-    return run_script(spank, argc, argv, "end");
+    return on_job(spank, argc, argv, "end");
 }
 
 /* Before the first process of a step, as the job's user: whether he got the class is asked as the library will ask. */
 int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 {
-    char socket[PATH_MAX], node[256] = "", job[16];
+    char socket[PATH_MAX], node[256], job[16];
     struct fd_state_long s;
     uint32_t id, task;
 
     if (!*wish || spank_get_item(spank, S_TASK_GLOBAL_ID, &task) || task || spank_get_item(spank, S_JOB_ID, &id))
         return 0;
-    if (spank_getenv(spank, "SLURMD_NODENAME", node, sizeof(node)))
-        *node = 0;
+    find_node(spank, node, sizeof(node));
     find_socket(argc, argv, node, socket, sizeof(socket));
     snprintf(job, sizeof(job), "%u", id);
     int fd = ctl_connect(socket), rc = fd < 0 ? fd : ctl_hello(fd, job, &s);

@@ -68,6 +68,7 @@ within() { # SECONDS COMMAND...
     sleep 0.1
   done
 }
+exits_1() { "$@" && return 1; return 0; }
 has() { jobs_of "$1" | grep -E -- "$2" || { jobs_of "$1"; return 1; }; }
 both() { has n1 "$1" && has n2 "$1"; }
 neither() { ! has n1 "$1" && ! has n2 "$1"; }
@@ -83,7 +84,23 @@ ok "its user chooses another class while it runs" as_user "$tmp/bin/fabricctl" -
 ok "which that node does" has n1 "id: \"$job\", class: tin, source: user"
 as_user "$tmp/bin/fabricctl" --socket "$tmp/n1.sock" job choose "$job" silver >"$tmp/out" 2>&1
 like "or hears what he may" "job $job may not choose class 'silver'; allowed: gold tin" "$tmp/out"
+fabricctl job set "$job" silver --cluster >"$tmp/out" 2>&1
+is "an administrator gives it a class on all nodes with one command" "$? $(cat "$tmp/out")" "0 "
+ok "which both have at once" both "^- .id: \"$job\", class: silver, source: scheduler, .*account: physics, partition: all, name: a name.\$"
+ok "and take back" fabricctl job set "$job" - --cluster
+ok "so that each has what its user chose there" sh -c "$(declare -f has jobs_of); tmp=$tmp; has n1 'class: tin, source: user' && has n2 'class: gold, source: user'"
+ok "a class that there is not is refused" exits_1 fabricctl job set "$job" brass --cluster
+forge() { as_user srun --jobid="$job" --overlap --chdir=/ -N 2 --ntasks-per-node=1 --fabric-order="$1" true; }
+users() { setpriv --reuid 65534 --regid 65534 --clear-groups munge --socket="$tmp/slurm/munge.socket" "$@"; }
+ok "an order that its user has signed is none" exits_1 forge "$(users --string="give $job silver")"
+ok "whatever it says" exits_1 forge "$(users --string="$(printf 'UID: root (0)\n\ngive %s silver' "$job")")"
+ok "nor one for another job" exits_1 forge "$(munge --socket="$tmp/slurm/munge.socket" --string="give ${job}0 silver")"
+ok "nor one that is not signed" exits_1 forge "give"
+ok "nor one that is old" sh -c "sleep 2; $(declare -f as_user forge exits_1); job=$job; exits_1 forge '$(munge --socket="$tmp/slurm/munge.socket" --ttl=1 --string="give $job silver")'"
+ok "nothing has changed" sh -c "$(declare -f has jobs_of); tmp=$tmp; has n1 'class: tin, source: user' && has n2 'class: gold, source: user'"
 ok "when it has ended neither node knows it" ends "$job"
+fabricctl job set "$job" silver --cluster >"$tmp/out" 2>&1
+is "then no order reaches it" "$(($? != 0)) $(grep -c "job $job is not running" "$tmp/out")" "1 1"
 
 job=$(submit -N 2 -A biology --fabric-class=gold)
 ok "a class that the policy does not offer: the rules decide, and it is said why" \

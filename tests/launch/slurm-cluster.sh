@@ -100,9 +100,9 @@ slurm_start() {
   slurm_launch slurmctld -D
   for n in n1 n2; do
     if slurm_many; then
-      slurm_launch slurmd -D -N $n
+      FABRICD_SOCKET=$tmp/$n.sock slurm_launch slurmd -D -N $n
     else
-      slurm_launch unshare --uts sh -c "hostname $n && exec slurmd -D"
+      FABRICD_SOCKET=$tmp/$n.sock slurm_launch unshare --uts sh -c "hostname $n && exec slurmd -D"
     fi
   done
   for _ in $(seq 300); do slurm_ready && return 0; sleep 0.1; done
