@@ -41,6 +41,7 @@ static const char usage[] =
     "  job set JOB CLASS          give a job a class; '-': let the policy's rules decide\n"
     "      [--user U] [--account A] [--qos Q] [--partition P] [--name N]    what the rules look at\n"
     "      [--wish CLASS]         the class that its user asked for\n"
+    "      [--renew]              only that changes: the job is there, and keeps its class if it was given one\n"
     "      [--cluster]            of a running job of Slurm, on all of its nodes: nothing else of it changes\n"
     "  job give JOB CLASS         another class for a job that is there; '-': what its user or the rules say\n"
     "  job choose JOB CLASS       ask for another class for a job of mine; '-': what the rules give it\n"
@@ -58,7 +59,7 @@ static const char usage[] =
 struct args {
     const char *socket, *user, *account, *qos, *partition, *name, *wish;
     struct plan_options plan;
-    bool cluster;
+    bool cluster, renew;
     int num;
     char **word;
 };
@@ -362,6 +363,7 @@ static int job_command(const struct args *a)
     bool choose = verbs[v].type == FD_JOB_CHOOSE;
     if (a->cluster && verbs[v].type != FD_JOB_SET && verbs[v].type != FD_JOB_GIVE)
         return -1;
+    m.flags = a->renew ? FD_JOB_RENEW : 0;
     if (a->cluster)
         return cluster_give(a->word[2], a->word[3]);
     if (!put(m.job, sizeof(m.job), a->word[2], "job id") ||
@@ -395,6 +397,7 @@ int main(int argc, char **argv)
         {"account", required_argument, NULL, 'a'}, {"name", required_argument, NULL, 'n'},
         {"qos", required_argument, NULL, 'q'},     {"partition", required_argument, NULL, 'p'},
         {"wish", required_argument, NULL, 'w'},    {"cluster", no_argument, NULL, 'c'},
+        {"renew", no_argument, NULL, 'r'},
         {"load", required_argument, NULL, 'l'},    {"fabric", required_argument, NULL, 'f'},
         {"json", no_argument, NULL, 'j'},          {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
@@ -426,6 +429,9 @@ int main(int argc, char **argv)
             break;
         case 'c':
             a.cluster = true;
+            break;
+        case 'r':
+            a.renew = true;
             break;
         case 'l':
             if (a.plan.num_loads == PLAN_LOADS_MAX) {

@@ -59,6 +59,17 @@ int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct 
     return class_is_there(d, job->class_name, why) ? set(d, &now, by) : -EINVAL;
 }
 
+int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by)
+{
+    const struct job *old = jobs_find(&d->jobs, job->id);
+    if (!old)
+        return -ENOENT;
+    struct job now = *job;
+    memcpy(now.class_name, old->class_name, sizeof(now.class_name));
+    memcpy(now.wish, old->wish, sizeof(now.wish));
+    return set(d, &now, by);
+}
+
 int orders_job_give(struct daemon *d, const char *id, const char *class_name, uint32_t by, struct text *why)
 {
     const struct job *old = jobs_find(&d->jobs, id);

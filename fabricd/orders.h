@@ -16,6 +16,9 @@
  */
 int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct text *why);
 
+/* What a job that is there was registered with is another now; the rest stays. -ENOENT: there is no such job. */
+int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by);
+
 /*
  * A job that is there is given another class, or ("") none: then its wish or the rules decide. All else of it stays.
  * -ENOENT: there is no such job; else as above.

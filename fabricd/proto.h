@@ -159,7 +159,7 @@ struct fd_class {
 struct fd_job {
     struct fd_header h;
     uint32_t uid; /* owner: only this user's processes are of the job; FD_UID_ANY: not given */
-    uint32_t reserved;
+    uint32_t flags;
     char job[FD_JOB_MAX];
     char class_name[FD_NAME_MAX];
     char account[FD_JOB_MAX];
@@ -168,6 +168,9 @@ struct fd_job {
     char partition[FD_JOB_MAX];
     char wish[FD_NAME_MAX]; /* the class that the job's user asks for */
 };
+
+/* fd_job.flags of FD_JOB_SET: the job is there, and keeps the class that it was given and the one that it wishes. */
+#define FD_JOB_RENEW 1u
 
 struct fd_more {
     struct fd_header h;

@@ -76,7 +76,8 @@ static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m
     memcpy(job.qos, m->qos, sizeof(job.qos));
     memcpy(job.partition, m->partition, sizeof(job.partition));
     memcpy(job.wish, m->wish, sizeof(job.wish));
-    int rc = orders_job_set(d, &job, c->cred.uid, &why);
+    int rc = m->flags & FD_JOB_RENEW ? orders_job_renew(d, &job, c->cred.uid)
+                                     : orders_job_set(d, &job, c->cred.uid, &why);
     if (why.len)
         server_send_text(c, m->h.seq, why.s, why.len);
     text_free(&why);

@@ -32,6 +32,8 @@ if command -v systemd-analyze >/dev/null; then
   sed "s|@BINDIR@|$BUILD/bin|; /^Documentation/d" "$top/systemd/fabricd.service" >fabricd.service
   sed '/^Documentation/d' "$top/systemd/fabricd.socket" >fabricd.socket
   ok "the units are good" systemd-analyze verify "$tmp/fabricd.service" "$tmp/fabricd.socket"
+  sed "s|@BINDIR@|$BUILD/bin|; /^Documentation/d; s/^Requisite=.*//" "$top/systemd/fabric-slurm.service" >fabric-slurm.service
+  [ ! -e "$BUILD/lib/fabric-job" ] || ok "Slurm's, too" systemd-analyze verify "$tmp/fabric-slurm.service"
 fi
 
 done_testing

@@ -363,7 +363,7 @@ START_TEST(names_with_quotes)
     ck_assert_int_eq(jobs_set(&j, &job), 0);
     jobs_text(&t, &j, &p, "", FD_UID_ANY, "", 1000);
     ck_assert(json_of_yaml(&json, t.s, t.len));
-    ck_assert(!strncmp(json.s, "[{\"id\": \"1\\\"}, {id: 2\", \"class\": \"normal\", \"source\": \"rule\", \"uid\": 7, ", 70));
+    ck_assert(strstr(json.s, "[{\"id\": \"1\\\"}, {id: 2\", \"class\": \"normal\", \"source\": \"rule\"") == json.s);
     ck_assert(strstr(json.s, "\"note\": \"the policy does not let it choose 'x'\\\"}, class: gold, y: {\\\"'\"}]"));
     text_free(&t);
     text_free(&json);

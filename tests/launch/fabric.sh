@@ -113,6 +113,15 @@ ok "it ends" ends "$job"
 job=$(submit -N 2 -J 'prod "é" 7 UserId=0')
 ok "a rule by name, which slurmctld is asked for" within 30 both \
   "^- .id: \"$job\", class: silver, source: rule, .*name: \"prod ..\?\?.. 7 UserId=0\""
+"$tmp/lib/fabric-job" watch 1 2>"$tmp/watch.err" &
+on_exit "kill $! 2>/dev/null; wait $! 2>/dev/null"
+sleep 1.5
+scontrol update "jobid=$job" Name=test
+ok "which is followed while the job runs" within 20 both "^- .id: \"$job\", class: tin, source: rule, .*name: test"
+ok "a job is given a class" fabricctl job set "$job" gold --cluster
+scontrol update "jobid=$job" Name="prod 8"
+ok "that stays when its name changes" within 20 both "^- .id: \"$job\", class: gold, source: scheduler, .*name: prod 8"
+is "nothing went wrong" "$(cat "$tmp/watch.err")" ""
 ok "it ends" ends "$job"
 
 # ---- what users see -----------------------------------------------------------------------------------------------
