@@ -21,37 +21,65 @@ static bool is_number(const char *s)
     return !*end && end[-1] != '.';
 }
 
-static void put_node(struct text *out, yaml_document_t *doc, const yaml_node_t *n)
+#define DEPTH_MAX 16 /* of lists and mappings in each other; an alias could make that endless */
+
+static bool put_node(struct text *out, yaml_document_t *doc, const yaml_node_t *n, unsigned depth);
+
+static void put_scalar(struct text *out, const yaml_node_t *n)
 {
-    if (n->type == YAML_SCALAR_NODE) {
-        const char *s = (const char *)n->data.scalar.value;
-        bool plain = n->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-        if (plain && (is_number(s) || !strcmp(s, "true") || !strcmp(s, "false")))
-            text_printf(out, "%s", s);
-        else
-            text_json_string(out, s, n->data.scalar.length);
-    } else if (n->type == YAML_SEQUENCE_NODE) {
-        for (const yaml_node_item_t *i = n->data.sequence.items.start; i < n->data.sequence.items.top; i++) {
-            text_put(out, i > n->data.sequence.items.start ? ", " : "[", i > n->data.sequence.items.start ? 2 : 1);
-            put_node(out, doc, yaml_document_get_node(doc, *i));
-        }
-        text_printf(out, n->data.sequence.items.start == n->data.sequence.items.top ? "[]" : "]");
-    } else {
-        const yaml_node_pair_t *first = n->data.mapping.pairs.start, *end = n->data.mapping.pairs.top;
-        for (const yaml_node_pair_t *p = first; p < end; p++) {
-            const yaml_node_t *key = yaml_document_get_node(doc, p->key);
-            text_put(out, p > first ? ", " : "{", p > first ? 2 : 1);
-            text_json_string(out, (const char *)key->data.scalar.value, key->data.scalar.length);
-            text_put(out, ": ", 2);
-            put_node(out, doc, yaml_document_get_node(doc, p->value));
-        }
-        text_printf(out, first == end ? "{}" : "}");
+    const char *s = (const char *)n->data.scalar.value;
+    bool plain = n->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strlen(s) == n->data.scalar.length;
+    if (plain && (is_number(s) || !strcmp(s, "true") || !strcmp(s, "false")))
+        text_printf(out, "%s", s);
+    else
+        text_json_string(out, s, n->data.scalar.length);
+}
+
+static bool put_list(struct text *out, yaml_document_t *doc, const yaml_node_t *n, unsigned depth)
+{
+    const yaml_node_item_t *first = n->data.sequence.items.start, *end = n->data.sequence.items.top;
+    text_put(out, "[", 1);
+    for (const yaml_node_item_t *i = first; i < end; i++) {
+        text_put(out, ", ", i > first ? 2 : 0);
+        if (!put_node(out, doc, yaml_document_get_node(doc, *i), depth))
+            return false;
     }
+    text_put(out, "]", 1);
+    return true;
+}
+
+static bool put_mapping(struct text *out, yaml_document_t *doc, const yaml_node_t *n, unsigned depth)
+{
+    const yaml_node_pair_t *first = n->data.mapping.pairs.start, *end = n->data.mapping.pairs.top;
+    text_put(out, "{", 1);
+    for (const yaml_node_pair_t *p = first; p < end; p++) {
+        const yaml_node_t *key = yaml_document_get_node(doc, p->key);
+        if (key->type != YAML_SCALAR_NODE)
+            return false;
+        text_put(out, ", ", p > first ? 2 : 0);
+        text_json_string(out, (const char *)key->data.scalar.value, key->data.scalar.length);
+        text_put(out, ": ", 2);
+        if (!put_node(out, doc, yaml_document_get_node(doc, p->value), depth))
+            return false;
+    }
+    text_put(out, "}", 1);
+    return true;
+}
+
+static bool put_node(struct text *out, yaml_document_t *doc, const yaml_node_t *n, unsigned depth)
+{
+    if (n->type == YAML_SEQUENCE_NODE)
+        return depth < DEPTH_MAX && put_list(out, doc, n, depth + 1);
+    if (n->type == YAML_MAPPING_NODE)
+        return depth < DEPTH_MAX && put_mapping(out, doc, n, depth + 1);
+    put_scalar(out, n);
+    return true;
 }
 
 bool json_of_yaml(struct text *out, const char *yaml, size_t len)
 {
     struct diag d = {.file = "answer"};
+    struct text json = {0};
     struct ydoc y;
     if (!len) {
         text_put(out, "[]\n", 3);
@@ -61,8 +89,12 @@ bool json_of_yaml(struct text *out, const char *yaml, size_t len)
     text_free(&d.out);
     if (!good)
         return false;
-    put_node(out, &y.doc, ydoc_root(&y));
-    text_put(out, "\n", 1);
+    good = put_node(&json, &y.doc, ydoc_root(&y), 0);
+    if (good) {
+        text_put(out, json.s, json.len);
+        text_put(out, "\n", 1);
+    }
+    text_free(&json);
     ydoc_free(&y);
-    return true;
+    return good;
 }

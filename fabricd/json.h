@@ -7,7 +7,7 @@
 
 /*
  * Append the document as JSON, on one line. Plain numbers, true and false are such, all other scalars strings; nothing
- * at all is an empty list. False if it is no YAML.
+ * at all is an empty list. False, and nothing appended, if it is no YAML, or has what JSON has not.
  */
 bool json_of_yaml(struct text *out, const char *yaml, size_t len);
 

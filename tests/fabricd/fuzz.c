@@ -4,6 +4,7 @@
  * not crashing: a policy that compiles gives tables that are sound, and opensm's file merged twice is the same as once.
  */
 #include "fabricd/conf.h"
+#include "fabricd/json.h"
 #include "fabricd/message.h"
 #include "fabricd/opensm.h"
 
@@ -81,6 +82,20 @@ static void settings(const char *s, size_t len)
     text_free(&d.out);
 }
 
+/* What has become JSON is YAML, too, of the same. */
+static void answers(const char *s, size_t len)
+{
+    struct text once = {0}, twice = {0};
+    if (json_of_yaml(&once, s, len)) {
+        need(json_of_yaml(&twice, once.s, once.len));
+        need(once.len == twice.len && !memcmp(once.s, twice.s, once.len));
+    } else {
+        need(!once.len);
+    }
+    text_free(&once);
+    text_free(&twice);
+}
+
 static void opensm_file(const char *s)
 {
     static const struct qos_tables t = {.num_low = 1, .low = {{0, 64}}, .vls = 8, .op_vls_code = 4};
@@ -119,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     memcpy(s, data + 1, size - 1);
     s[size - 1] = 0;
-    switch (data[0] % 5) {
+    switch (data[0] % 6) {
     case 0:
         settings(s, size - 1);
         break;
@@ -132,6 +147,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 4:
         locks(s, size - 1);
+        break;
+    case 5:
+        answers(s, size - 1);
         break;
     default:
         policy(s, size - 1);

@@ -6,7 +6,7 @@
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()
-for f in text ydoc keys policy lock lock_text compile lanes weights ahead wait opensm conf message; do
+for f in text ydoc json keys policy pattern lock lock_text compile lanes weights ahead wait opensm conf message; do
   sources+=("$top/fabricd/$f.c")
 done
 sources+=("$top/libmrmpi/route/policy.c")
@@ -30,6 +30,11 @@ done
   printf 'jobs: {default: c, rules: [{user: "u*", class: a}]}\nlimits: {high_limit: 9}\nmtu: 2048\nvls: 15\n'
 } >seeds/goals
 printf '\x03version: 1\nclasses: [{name: a, share: 1, lanes: 3, ratio: 100:200}]\njobs: {default: a}\n' >seeds/ratio
+# answers that become JSON
+{
+  printf '\x05fabricd: {version: 0.1.0, pid: 7, host: h, ahead: 3.00}\ndifferences:\n  - "a \\"b\\": c"\n'
+  printf 'jobs: []\nlevels: [1, 02, true, -3]\n'
+} >seeds/answer
 # messages: of type 6, how much a process reads
 printf '\x02fabd\x01\x00\x06\x00\x18\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00' >seeds/reads
 fabricctl policy schema | sed -n 's/^ *"\([a-z_ ]*\)": {$/"\1: "/p' | sort -u >words
