@@ -99,6 +99,12 @@ int main(int argc, char **argv)
         !override(conf.socket, sizeof(conf.socket), socket, "socket") ||
         !override(conf.state, sizeof(conf.state), state, "state directory"))
         return 2;
+    char expanded[sizeof(conf.state)];
+    if (!conf_expand_host(conf.state, expanded, sizeof(expanded))) {
+        fprintf(stderr, "fabricd: state directory %s: too long with the host's name\n", conf.state);
+        return 2;
+    }
+    strcpy(conf.state, expanded);
     if (test)
         return 0;
     int rc = daemon_start(&daemon, &conf, &requests_events);

@@ -16,6 +16,7 @@
 #define TEXT_CHUNK      16384
 #define ROOT_SLOTS      16 /* beyond clients_max, for the administrator */
 #define OWN_DESCRIPTORS 32
+#define BACKLOG         1024 /* the processes of a job begin at the same time */
 
 struct server {
     sd_event *event;
@@ -232,7 +233,7 @@ static int open_socket(struct server *s, const char *path)
     if (!rc) {
         snprintf(s->path, sizeof(s->path), "%s", path);
         /* Everybody may connect; what each may do is decided by its credentials. */
-        if (chmod(path, 0666) || listen(fd, 128))
+        if (chmod(path, 0666) || listen(fd, BACKLOG))
             rc = -errno;
     }
     if (rc)

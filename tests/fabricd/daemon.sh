@@ -83,16 +83,41 @@ is "SIGTERM ends it with status 0" $rc 0
 # more jobs than a socket takes at once
 { echo jobs:; for i in $(seq 4000); do echo "  - {id: many-$i, class: batch, uid: 4242, account: an-account-with-a-long-name-$i}"; done; } \
   >state/jobs.yaml
+mv state "state-$(hostname)"
+sed -i "s|^state: .*|state: $tmp/state-%h|; /^clients/d" fabricd.yaml
 fabricd --config fabricd.yaml 2>log3 &
 daemon=$!
 started
-ok "a daemon with 4,000 jobs" wait_for 10 fabricctl status
+ok "a daemon with 4,000 jobs, in a directory with the host's name" wait_for 10 fabricctl status
 fabricctl job list >q
 is "lists all of them, each once" "$(wc -c <q | awk '{print ($1 > 300000)}') $(sed 's/^- .id: \(many-[0-9]*\), class: batch, .*/\1/' q | sort -u | wc -l)" "1 4000"
 is "for programs, too" "$(fabricctl job list --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" 4000
 fabricctl status >q
 like "the status begins with some, and says where the others are" '^more_jobs: fabricctl job list$' q
 ok "one of 4,000 is changed" fabricctl job set many-2000 urgent
+cat >crowd.py <<'END'
+import os, resource, signal, socket, subprocess, sys
+path, pid, n = sys.argv[1], int(sys.argv[2]), 1000
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+if hard != resource.RLIM_INFINITY and hard < n + 150:
+    n = hard - 150  # of this process and of fabricd
+resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, n + 50), hard))
+os.kill(pid, signal.SIGSTOP)  # it is busy
+crowd = []
+try:
+    for i in range(n):
+        crowd.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        crowd[-1].setblocking(False)
+        crowd[-1].connect(path)
+finally:
+    os.kill(pid, signal.SIGCONT)
+for _ in range(100):
+    status = subprocess.run(["fabricctl", "status"], capture_output=True, text=True).stdout
+    if f"clients: {n + 1}}}" in status:
+        sys.exit(0)
+sys.exit(status)
+END
+ok "a thousand who come while it is busy are all served" python3 crowd.py "$FABRICD_SOCKET" $daemon
 stop $daemon
 
 if command -v systemd-socket-activate >/dev/null; then
