@@ -27,8 +27,9 @@ static void on_job(void *arg, const struct job *job, enum job_news news)
 static void on_state(void *arg)
 {
     struct dbus *b = arg;
-    if (b->named)
-        manager_tell(b);
+    if (b->named && manager_tell(b))
+        for (unsigned i = 0; i < b->d->jobs.n; i++)
+            job_tell(b, b->d->jobs.job[i], JOB_CHANGED);
 }
 
 static const struct daemon_listener listener = {.job = on_job, .state = on_state};

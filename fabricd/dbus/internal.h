@@ -51,7 +51,8 @@ void sender_forget(struct dbus *b);
 
 /* manager.c */
 int manager_add(struct dbus *b);
-void manager_tell(struct dbus *b); /* a signal for each property that is not what was told last */
+/* Signals what is not as it was told last. True: the policy is another one, and so may be the class of each job. */
+bool manager_tell(struct dbus *b);
 void manager_tell_job(struct dbus *b, const struct job *job, enum job_news news);
 void manager_forget(struct dbus *b);
 

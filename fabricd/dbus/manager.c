@@ -77,13 +77,14 @@ static int get_rails(sd_bus *bus, const char *path, const char *interface, const
     return rc < 0 ? rc : sd_bus_message_close_container(reply);
 }
 
-void manager_tell(struct dbus *b)
+bool manager_tell(struct dbus *b)
 {
     struct dbus_told now = {.generation = b->d->generation, .ports = b->d->ports, .differences = b->d->differences};
     char *changed[8] = {NULL};
     unsigned n = 0;
-    if (!b->told && !(b->told = calloc(1, sizeof(*b->told))))
-        return;
+    bool first = !b->told;
+    if (first && !(b->told = calloc(1, sizeof(*b->told))))
+        return false;
     snprintf(now.state, sizeof(now.state), "%s", status_policy_state(b->d));
     memcpy(now.applying, b->d->applying, sizeof(now.applying));
     now.rails = b->d->rails;
@@ -101,9 +102,11 @@ void manager_tell(struct dbus *b)
         changed[n++] = "Differences";
     if (!rails_equal(&now.rails, &b->told->rails))
         changed[n++] = "Rails";
+    bool other_policy = !first && now.generation != b->told->generation;
     *b->told = now;
     if (n)
         sd_bus_emit_properties_changed_strv(b->bus, DBUS_PATH, DBUS_MANAGER, changed);
+    return other_policy;
 }
 
 void manager_forget(struct dbus *b)

@@ -11,34 +11,7 @@ if compgen -G '/sys/class/infiniband/*' >/dev/null; then
   skip_all "this host has an adapter"
 fi
 
-# as Debian's system bus, and what fabricd adds to it
-cat >bus.conf <<END
-<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
- "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig>
-  <type>system</type>
-  <listen>unix:path=$tmp/bus</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default">
-    <allow user="*"/>
-    <deny own="*"/>
-    <deny send_type="method_call"/>
-    <allow send_type="signal"/>
-    <allow send_requested_reply="true" send_type="method_return"/>
-    <allow send_requested_reply="true" send_type="error"/>
-    <allow receive_type="method_call"/>
-    <allow receive_type="method_return"/>
-    <allow receive_type="error"/>
-    <allow receive_type="signal"/>
-    <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
-  </policy>
-  <policy user="root">
-    <allow own="org.freedesktop.PolicyKit1"/>
-    <allow send_destination="org.freedesktop.PolicyKit1"/>
-  </policy>
-  <include>$top/etc/dbus/org.mrmpi.Fabric1.conf</include>
-</busconfig>
-END
+bus_conf "$tmp/bus" >bus.conf
 start_bus() {
   rm -f bus
   dbus-daemon --config-file=bus.conf --nofork --nopidfile 2>>bus.log &
