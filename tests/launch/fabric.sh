@@ -6,15 +6,10 @@
 . "$(dirname "$0")/../tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/slurm-cluster.sh"
+. "$here/fabric-cluster.sh"
 missing=$(slurm_missing | tr '\n' ' ')
 [ -n "$missing" ] && [ -z "${LAB_REQUIRED:-}" ] && skip_all "no Slurm here: $missing missing (packages slurmctld slurmd slurm-client munge)"
 [ -e "$BUILD/lib/mrmpi_fabric.so" ] || [ -n "${LAB_REQUIRED:-}" ] || skip_all "the plugin is not built (package libslurm-dev)"
-export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$tmp/bus
-chmod 755 "$tmp"
-# users cannot read everybody's build directory
-mkdir "$tmp/lib" "$tmp/bin"
-cp "$BUILD/lib/mrmpi_fabric.so" "$BUILD/lib/fabric-job" "$tmp/lib"
-cp "$BUILD/bin/fabricctl" "$BUILD/tests/fabricd/fabric_tool" "$tmp/bin"
 
 cat >"$tmp/policy.yaml" <<'END'
 version: 1
@@ -31,48 +26,11 @@ jobs:
     - {partition: urgent, class: silver}
     - {name: "prod *", class: silver}
 END
-for n in n1 n2; do
-  printf 'policy: %s\nstate: %s\nsocket: %s\n' "$tmp/policy.yaml" "$tmp/state-$n" "$tmp/$n.sock" >"$tmp/$n.yaml"
-  fabricd --config "$tmp/$n.yaml" 2>"$tmp/$n.log" &
-  on_exit "kill $! 2>/dev/null; wait $! 2>/dev/null"
-done
-served() {
-  for _ in $(seq 100); do
-    fabricctl --socket "$tmp/n1.sock" status && fabricctl --socket "$tmp/n2.sock" status && return
-    sleep 0.1
-  done >/dev/null 2>&1
-  return 1
-}
-ok "two daemons" served
-
-eval "$(declare -f slurm_config | sed '1s/slurm_config/slurm_config_plain/')"
-slurm_config() {
-  slurm_config_plain "$@"
-  echo "PlugStackConfig=$tmp/plugstack.conf"
-  echo "PrologFlags=Alloc"
-  echo "PartitionName=urgent Nodes=n1,n2 State=UP OverSubscribe=FORCE:8"
-}
-echo "optional $tmp/lib/mrmpi_fabric.so socket=$tmp/%n.sock" >"$tmp/plugstack.conf"
+ok "two daemons" fabric_start
+slurm_config_more() { echo "PartitionName=urgent Nodes=n1,n2 State=UP OverSubscribe=FORCE:8"; }
 ok "a Slurm of two nodes is up" slurm_start || done_testing
-chmod 755 "$tmp/slurm" "$tmp/slurm"/tmp.n? "$tmp/slurm"/spool.n?
-
-as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups timeout -k 5 60 "$@" </dev/null; }
-# the job of the last line of sbatch
-submit() { as_user sbatch --chdir=/ -o /dev/null -e /dev/null "$@" --wrap "sleep 60" 2>"$tmp/err" | awk '{print $NF}'; }
-jobs_of() { fabricctl --socket "$tmp/$1.sock" job list; }
-within() { # SECONDS COMMAND...
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >"$tmp/tried" 2>&1; do
-    ((SECONDS < end)) || { cat "$tmp/tried"; return 1; }
-    sleep 0.1
-  done
-}
+fabric_open
 exits_1() { "$@" && return 1; return 0; }
-has() { jobs_of "$1" | grep -E -- "$2" || { jobs_of "$1"; return 1; }; }
-both() { has n1 "$1" && has n2 "$1"; }
-neither() { ! has n1 "$1" && ! has n2 "$1"; }
-ends() { scancel "$1"; within 30 neither "id: \"$1\""; }
 
 # ---- what each job gets -------------------------------------------------------------------------------------------
 job=$(submit -N 2 -A physics -J 'a name' --fabric-class=gold)

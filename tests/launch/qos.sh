@@ -6,15 +6,11 @@
 . "$(dirname "$0")/../tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/slurm-cluster.sh"
+. "$here/fabric-cluster.sh"
 missing=$(slurm_missing | tr '\n' ' ')
 for p in slurmdbd sacctmgr mariadbd mariadb-install-db; do command -v $p >/dev/null || missing+="$p "; done
 [ -n "$missing" ] && skip_all "no Slurm with accounts here: $missing missing (packages slurmdbd mariadb-server)"
 [ -e "$BUILD/lib/mrmpi_fabric.so" ] || skip_all "the plugin is not built (package libslurm-dev)"
-export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$tmp/bus
-chmod 755 "$tmp"
-mkdir "$tmp/lib" "$tmp/bin"
-cp "$BUILD/lib/mrmpi_fabric.so" "$BUILD/lib/fabric-job" "$tmp/lib"
-cp "$BUILD/bin/fabricctl" "$tmp/bin"
 
 cat >"$tmp/policy.yaml" <<'END'
 version: 1
@@ -27,20 +23,7 @@ jobs:
   default: tin
   rules: [{qos: high, class: silver}]
 END
-for n in n1 n2; do
-  printf 'policy: %s\nstate: %s\nsocket: %s\n' "$tmp/policy.yaml" "$tmp/state-$n" "$tmp/$n.sock" >"$tmp/$n.yaml"
-  fabricd --config "$tmp/$n.yaml" 2>"$tmp/$n.log" &
-  on_exit "kill $! 2>/dev/null; wait $! 2>/dev/null"
-done
-
-within() { # SECONDS COMMAND...
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >"$tmp/tried" 2>&1; do
-    ((SECONDS < end)) || { cat "$tmp/tried"; return 1; }
-    sleep 0.2
-  done
-}
+ok "two daemons" fabric_start
 
 # ---- the database and its daemon ----------------------------------------------------------------------------------
 db_port=$(free_port 2)
@@ -54,11 +37,7 @@ ok "a database" within 60 sql 'select 1'
 sql "create user slurm@localhost identified by 'secret'; create user slurm@127.0.0.1 identified by 'secret';
   grant all on slurm_acct_db.* to slurm@localhost; grant all on slurm_acct_db.* to slurm@127.0.0.1"
 
-eval "$(declare -f slurm_config | sed '1s/slurm_config/slurm_config_plain/')"
-slurm_config() {
-  slurm_config_plain "$@"
-  echo "PlugStackConfig=$tmp/plugstack.conf"
-  echo "PrologFlags=Alloc"
+slurm_config_more() {
   echo "AccountingStorageType=accounting_storage/slurmdbd"
   echo "AccountingStorageHost=127.0.0.1"
   echo "AccountingStoragePort=$((db_port + 1))"
@@ -96,17 +75,8 @@ END
   fi
   slurm_launch_plain "$@"
 }
-echo "optional $tmp/lib/mrmpi_fabric.so socket=$tmp/%n.sock" >"$tmp/plugstack.conf"
 ok "a Slurm of two nodes with accounts is up" slurm_start || done_testing
-chmod 755 "$tmp/slurm" "$tmp/slurm"/tmp.n? "$tmp/slurm"/spool.n?
-
-as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups timeout -k 5 60 "$@" </dev/null; }
-submit() { as_user sbatch --chdir=/ -o /dev/null -e /dev/null "$@" --wrap "sleep 60" 2>"$tmp/err" | awk '{print $NF}'; }
-jobs_of() { fabricctl --socket "$tmp/$1.sock" job list; }
-has() { jobs_of "$1" | grep -E -- "$2" || { jobs_of "$1"; return 1; }; }
-both() { has n1 "$1" && has n2 "$1"; }
-neither() { ! has n1 "$1" && ! has n2 "$1"; }
-ends() { scancel "$1"; within 30 neither "id: \"$1\""; }
+fabric_open
 
 job=$(submit -N 2)
 ok "a job has its user's default account and QOS" \

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced after slurm-cluster.sh: the cluster's nodes have a fabricd each, and its jobs are told to them by the plugin.
+#
+#   fabric_start            copies what users run (they cannot read everybody's build directory) and starts a fabricd for n1
+#                           and n2, with $tmp/policy.yaml
+#   as_user CMD...          as nobody, for a minute
+#   submit OPTION...        prints the id of a batch job of nobody's
+#   has NODE REGEX, both REGEX, neither REGEX    a line of `job list` there
+#   within SECONDS CMD...   until it succeeds
+#   ends JOB                it is cancelled, and neither node knows it any more
+
+eval "$(declare -f slurm_config | sed '1s/slurm_config/slurm_config_plain/')"
+slurm_config() {
+  slurm_config_plain "$@"
+  echo "PlugStackConfig=$tmp/plugstack.conf"
+  echo "PrologFlags=Alloc"
+  slurm_config_more "$@"
+}
+slurm_config_more() { :; } # for the test to say
+
+fabric_start() {
+  local n
+  export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$tmp/bus
+  chmod 755 "$tmp"
+  mkdir "$tmp/lib" "$tmp/bin"
+  cp "$BUILD/lib/mrmpi_fabric.so" "$BUILD/lib/fabric-job" "$tmp/lib"
+  cp "$BUILD/bin/fabricctl" "$BUILD/tests/fabricd/fabric_tool" "$tmp/bin"
+  echo "optional $tmp/lib/mrmpi_fabric.so socket=$tmp/%n.sock" >"$tmp/plugstack.conf"
+  for n in n1 n2; do
+    printf 'policy: %s\nstate: %s\nsocket: %s\n' "$tmp/policy.yaml" "$tmp/state-$n" "$tmp/$n.sock" >"$tmp/$n.yaml"
+    fabricd --config "$tmp/$n.yaml" 2>"$tmp/$n.log" &
+    on_exit "kill $! 2>/dev/null; wait $! 2>/dev/null"
+  done
+  within 10 fabricctl --socket "$tmp/n1.sock" status && within 10 fabricctl --socket "$tmp/n2.sock" status
+}
+# what users' jobs write and read of the cluster
+fabric_open() { chmod 755 "$tmp/slurm" "$tmp/slurm"/tmp.n? "$tmp/slurm"/spool.n?; }
+
+as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups timeout -k 5 60 "$@" </dev/null; }
+submit() { as_user sbatch --chdir=/ -o /dev/null -e /dev/null "$@" --wrap "sleep 60" 2>"$tmp/err" | awk '{print $NF}'; }
+jobs_of() { fabricctl --socket "$tmp/$1.sock" job list; }
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >"$tmp/tried" 2>&1; do
+    ((SECONDS < end)) || { cat "$tmp/tried"; return 1; }
+    sleep 0.1
+  done
+}
+has() { jobs_of "$1" | grep -E -- "$2" || { jobs_of "$1"; return 1; }; }
+both() { has n1 "$1" && has n2 "$1"; }
+neither() { ! has n1 "$1" && ! has n2 "$1"; }
+ends() { scancel "$1"; within 30 neither "id: \"$1\""; }
