@@ -93,6 +93,16 @@ static void exec_opensm(const struct run *r, const struct sm *sm, const char *op
     _exit(1);
 }
 
+/* HOST.pid, since a host cannot tell from its list of processes whether opensm runs there: all hosts have the same. */
+static bool name_pid_file(const struct run *r, const struct sm *sm)
+{
+    char name[NAME_MAX], path[PATH_MAX];
+
+    snprintf(name, sizeof name, "%s.pid", sm->host);
+    sm_path(r, sm, name, path);
+    return !symlink("opensm.pid", path) || errno == EEXIST;
+}
+
 bool sm_start(struct run *r, struct sm *sm)
 {
     char opensm[PATH_MAX], path[PATH_MAX], pid[16];
@@ -118,7 +128,7 @@ bool sm_start(struct run *r, struct sm *sm)
     }
     snprintf(pid, sizeof pid, "%d\n", (int)sm->pid);
     sm_path(r, sm, "opensm.pid", path);
-    return write_file(path, pid);
+    return write_file(path, pid) && name_pid_file(r, sm);
 }
 
 /* The other opensm of the same subnet, if it runs. */
