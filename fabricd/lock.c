@@ -166,6 +166,7 @@ bool lock_next(const struct policy *p, const struct policy_lock *old, const stru
     const struct policy_class *standard = &p->classes[p->default_class];
     unsigned used = levels_used(old), wanted = 0;
     *next = *old;
+    next->generation = next->digest = 0; /* those of the policy before */
     if (fabric)
         next->fabric = *fabric;
     for (unsigned i = 0; i < next->num_classes; i++)

@@ -10,9 +10,13 @@
  * with the default class's bulk. Only if 15 levels do not suffice the default class gets it, and must then stay the
  * default.
  *
- * The text form has one line for the fabric and one a class:
+ * A lock that a daemon wrote also says of which policy it is: hosts that follow files take a policy and a lock only
+ * together, and a policy that is being written, or that was edited and not applied, goes with no lock.
+ *
+ * The text form has one line for the policy, one for the fabric and one a class:
  *
  *     lock 1
+ *     policy generation=7 digest=8f3ac01d92e6b754
  *     fabric vls=8 low=8 high=8 mtu=2048 rate=16000 hops=2 oversubscription=1
  *     class urgent small=1 medium=2,3 bulk=4,5
  *     retired batch small=6 bulk=7
@@ -45,6 +49,7 @@ struct lock_class {
 
 /* Plain data: copied by assignment, owns nothing. All zero: nothing given out, fabric not known. */
 struct policy_lock {
+    uint64_t generation, digest; /* of the policy's text that it was put in force with; 0: not told */
     struct fabric_caps fabric;
     unsigned num_classes;
     struct lock_class classes[LOCK_CLASSES_MAX];
@@ -54,7 +59,11 @@ struct policy_lock {
 bool lock_parse(struct policy_lock *l, const char *text, size_t len, struct diag *d);
 /* What lock_parse makes the same lock of. */
 void lock_text(struct text *out, const struct policy_lock *l);
+/* The same levels and facts, of whatever policy they are. */
 bool lock_equal(const struct policy_lock *a, const struct policy_lock *b);
+
+/* Of a policy's text, never 0: FNV-1a of 64 bits. It tells texts apart, and is no protection against forgery. */
+uint64_t lock_digest(const char *policy, size_t len);
 
 /* The class's line, or NULL. */
 const struct lock_class *lock_find(const struct policy_lock *l, const char *name);

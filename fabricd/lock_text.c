@@ -2,6 +2,7 @@
 /* The text form of policy.lock: see lock.h. It is read strictly, since levels that move would be worse than none. */
 #include "fabricd/lock.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,8 @@ void lock_text(struct text *out, const struct policy_lock *l)
                 "# fabric can do. Written by fabricd and fabricctl; keep it beside the policy. See mrmpi-policy(5).\n"
                 "lock %d\n",
                 LOCK_VERSION);
+    if (l->digest)
+        text_printf(out, "policy generation=%" PRIu64 " digest=%016" PRIx64 "\n", l->generation, l->digest);
     if (f->vls || f->low_cap || f->high_cap || f->mtu || f->rate_mbps || f->hops || f->oversubscription) {
         text_printf(out, "fabric vls=%u low=%u high=%u mtu=%u rate=%u hops=%u", f->vls, f->low_cap, f->high_cap, f->mtu,
                     f->rate_mbps, f->hops);
@@ -38,6 +41,14 @@ void lock_text(struct text *out, const struct policy_lock *l)
         levels_text(out, " bulk=", c->sl_bulk, c->num_bulk);
         text_put(out, "\n", 1);
     }
+}
+
+uint64_t lock_digest(const char *policy, size_t len)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    while (len--)
+        h = (h ^ (unsigned char)*policy++) * 0x100000001b3;
+    return h ? h : 1;
 }
 
 /* ---- reading ---- */
@@ -182,6 +193,44 @@ static void read_class(struct reader *r, const struct word *first)
         r->lock->classes[r->lock->num_classes++] = c;
 }
 
+/* Digits of the base only, at least one, and no more than 64 bits hold. */
+static bool take_uint64(const struct word *w, const char *s, unsigned base, uint64_t *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *end = w->s + w->len;
+    *out = 0;
+    for (; s < end; s++) {
+        const char *digit = memchr(digits, *s, base);
+        if (!digit || __builtin_mul_overflow(*out, base, out) ||
+            __builtin_add_overflow(*out, (uint64_t)(digit - digits), out))
+            return false;
+    }
+    return true;
+}
+
+static void read_policy(struct reader *r, const struct word *first)
+{
+    struct policy_lock *l = r->lock;
+    struct word w;
+    bool has_generation = false;
+    if (l->digest)
+        diag_error(r->diag, first->at, "the policy is given twice");
+    while (next_word(r, &w)) {
+        const char *s;
+        bool good = false;
+        if ((s = value_of(&w, "generation")) && !has_generation)
+            good = has_generation = take_uint64(&w, s, 10, &l->generation);
+        else if ((s = value_of(&w, "digest")) && !l->digest)
+            good = take_uint64(&w, s, 16, &l->digest) && l->digest;
+        if (!good) {
+            unexpected(r, &w, "generation=NUMBER and digest=HEXADECIMAL, once each");
+            return;
+        }
+    }
+    if (!has_generation || !l->digest)
+        diag_error(r->diag, first->at, "the policy has no %s", has_generation ? "digest" : "generation");
+}
+
 static bool good_fact(const char *key, unsigned v)
 {
     if (!strcmp(key, "vls"))
@@ -252,12 +301,14 @@ static void read_line(struct reader *r)
         read_version(r, &w);
     else if (!r->has_version)
         diag_error(r->diag, w.at, "a lock begins with 'lock %d'", LOCK_VERSION);
+    else if (word_is(&w, "policy"))
+        read_policy(r, &w);
     else if (word_is(&w, "fabric"))
         read_fabric(r, &w);
     else if (word_is(&w, "class") || word_is(&w, "retired"))
         read_class(r, &w);
     else
-        unexpected(r, &w, "lock, fabric, class, retired");
+        unexpected(r, &w, "lock, policy, fabric, class, retired");
     if (r->diag->errors == r->errors && next_word(r, &w))
         unexpected(r, &w, "the end of the line");
 }

@@ -131,7 +131,7 @@ static const struct {
     {"lock 1x\n", "l:1:6: error: this is not a lock of version 1"},
     {"lock 1 1\n", "l:1:8: error: '1'; allowed here: the end of the line"},
     {"lock 1\nlock 1\n", "l:2:1: error: the version is given twice"},
-    {"lock 1\n\nclas a\n", "l:3:1: error: 'clas'; allowed here: lock, fabric, class, retired"},
+    {"lock 1\n\nclas a\n", "l:3:1: error: 'clas'; allowed here: lock, policy, fabric, class, retired"},
     {"lock 1\nclass a small=1 bulk=16\n", "l:2:17: error: 'bulk=16'; allowed: up to 8 service levels, 0 to 15"},
     {"lock 1\nclass a small=1,2 bulk=3\n", "l:2:9: error: 'small=1,2'; allowed: up to 1 service levels"},
     {"lock 1\nclass a small=1 bulk=\n", "l:2:17: error: 'bulk='"},
@@ -148,6 +148,13 @@ static const struct {
     {"lock 1\nclass\n", "l:2:6: error: a class has a name"},
     {"lock 1\nclass a/b small=1 bulk=2\n", "l:2:7: error: a class name has letters"},
     {"lock 1\nclass aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa small=1 bulk=2\n", "l:2:7: error: a class has a name of up to 31"},
+    {"lock 1\npolicy generation=1\n", "l:2:1: error: the policy has no digest"},
+    {"lock 1\npolicy digest=1\n", "l:2:1: error: the policy has no generation"},
+    {"lock 1\npolicy generation=1 digest=0\n", "l:2:21: error: 'digest=0'; allowed here: generation="},
+    {"lock 1\npolicy generation=x digest=1\n", "l:2:8: error: 'generation=x'"},
+    {"lock 1\npolicy generation=18446744073709551616 digest=1\n", "l:2:8: error: 'generation=18446744073709551616'"},
+    {"lock 1\npolicy generation=1 generation=1 digest=1\n", "l:2:21: error: 'generation=1'"},
+    {"lock 1\npolicy generation=1 digest=1\npolicy generation=1 digest=1\n", "l:3:1: error: the policy is given twice"},
     {"lock 1\nfabric vls=3\n", "l:2:8: error: 'vls=3' is not a value of vls"},
     {"lock 1\nfabric low=65\n", "l:2:8: error: 'low=65' is not a value of low"},
     {"lock 1\nfabric mtu=1500\n", "l:2:8: error: 'mtu=1500' is not a value of mtu"},
@@ -163,6 +170,23 @@ START_TEST(text_that_is_wrong)
     ck_assert(!parse(wrong[_i].text, &l));
     ck_assert(said(wrong[_i].says));
     ck_assert_uint_eq(l.num_classes, 0);
+}
+END_TEST
+
+START_TEST(of_which_policy)
+{
+    static const char text[] = "lock 1\npolicy generation=18446744073709551615 digest=0123456789abcdef\n";
+    struct policy_lock l, next;
+    struct policy p = three();
+    struct diag d = {0};
+    ck_assert(parse(text, &l));
+    ck_assert_uint_eq(l.generation, UINT64_MAX);
+    ck_assert_uint_eq(l.digest, 0x0123456789abcdef);
+    text_is(&l, text);
+    ck_assert(lock_next(&p, &l, NULL, &next, &d)); /* a lock that follows is of no policy before that is in force */
+    ck_assert_uint_eq(next.digest, 0);
+    ck_assert_uint_eq(lock_digest("", 0), 0xcbf29ce484222325); /* the published values of FNV-1a */
+    ck_assert_uint_eq(lock_digest("foobar", 6), 0x85944171f73967e8);
 }
 END_TEST
 
@@ -470,6 +494,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, text_and_back);
     tcase_add_loop_test(t, text_that_is_wrong, 0, (int)(sizeof(wrong) / sizeof(wrong[0])));
+    tcase_add_test(t, of_which_policy);
     tcase_add_test(t, text_that_is_right);
     tcase_add_test(t, first_lock);
     tcase_add_test(t, levels_stay);
